@@ -1,0 +1,198 @@
+// THE table: every array a kernel can read or write. One row feeds the views, the layout of scratch, allocation,
+// save and load, the Python names and their docs.
+//
+//   TABLE_I(name, meaning)            model, integers, shared by all environments
+//   TABLE_R(name, meaning)            model, real numbers, each shared or per environment
+//   SCRATCH(name, size, stage, meaning)   workspace of one environment during a step
+//   STATE(name, width, meaning)       kept between steps, (num_envs, width), written by the user too
+//   OUTPUT(name, width, shape, meaning)   derived, (num_envs, width), written when wanted
+//
+// Sizes are written in the fields of Sizes (views.h). The name of a scratch array is that of the quantity in
+// MuJoCo's or Featherstone's vocabulary; the stage is the file that writes it.
+
+#ifndef TABLE_I
+#define TABLE_I(name, meaning)
+#endif
+#ifndef TABLE_R
+#define TABLE_R(name, meaning)
+#endif
+#ifndef SCRATCH
+#define SCRATCH(name, size, stage, meaning)
+#endif
+#ifndef STATE
+#define STATE(name, width, meaning)
+#endif
+#ifndef OUTPUT
+#define OUTPUT(name, width, shape, meaning)
+#endif
+
+// tree -----------------------------------------------------------------------------------------------------
+TABLE_I(level_adr, "first entry of each tree level in level_body; nlevel + 1 entries")
+TABLE_I(level_body, "bodies but the world, by level, then by id")
+TABLE_I(child_adr, "first entry of each body in child_body; nbody + 1 entries")
+TABLE_I(child_body, "children of each body, by id")
+TABLE_I(body_parent, "parent body")
+TABLE_I(body_tree, "kinematic tree of the body; -1 where it cannot move")
+TABLE_I(body_jntadr, "first joint")
+TABLE_I(body_jntnum, "number of joints")
+TABLE_I(body_mocap, "mocap index or -1")
+TABLE_I(tree_adr, "first entry of each tree in tree_body; ntree + 1 entries")
+TABLE_I(tree_body, "bodies of each tree, by id")
+TABLE_R(body_pos, "position in the parent's frame")
+TABLE_R(body_quat, "orientation in the parent's frame")
+TABLE_R(body_ipos, "centre of mass in the body's frame")
+TABLE_R(body_iquat, "principal axes in the body's frame")
+TABLE_R(body_mass, "mass")
+TABLE_R(body_inertia, "principal moments of inertia")
+TABLE_R(tree_invmass, "one over the mass of the tree")
+TABLE_R(body_gravcomp, "gravity compensation")
+TABLE_R(body_fluid, "inertia-box half sizes (3), viscous force and torque factors (2), density terms (6)")
+// joints and dofs
+TABLE_I(jnt_type, "0 free, 1 ball, 2 slide, 3 hinge")
+TABLE_I(jnt_body, "body of the joint")
+TABLE_I(jnt_qposadr, "first position")
+TABLE_I(jnt_dofadr, "first dof")
+TABLE_I(jnt_actgravcomp, "gravity compensation acts through the joint's actuators")
+TABLE_I(jnt_actfrclimited, "total actuator force is limited")
+TABLE_R(jnt_pos, "anchor in the body's frame")
+TABLE_R(jnt_axis, "axis in the body's frame")
+TABLE_R(jnt_stiffness, "spring")
+TABLE_R(jnt_actfrcrange, "range of the total actuator force")
+TABLE_I(dof_body, "body of the dof")
+TABLE_I(dof_jnt, "joint of the dof")
+TABLE_I(M_rowadr, "first entry of row i of M: the dof itself, then its ancestors up to the root; nv + 1 entries")
+TABLE_I(M_col, "dof of each entry of M")
+TABLE_R(dof_armature, "armature")
+TABLE_R(dof_damping, "damping")
+TABLE_R(qpos0, "reference configuration")
+TABLE_R(qpos_spring, "where joint springs are relaxed")
+// actuators
+TABLE_I(act_trn, "0 joint, 1 joint in parent, 2 fixed tendon")
+TABLE_I(act_id, "joint or tendon")
+TABLE_I(act_dyn, "0 none, 1 integrator, 2 filter, 3 exact filter")
+TABLE_I(act_adr, "activation or -1")
+TABLE_I(act_flags, "bits: 1 control limited, 2 force limited, 4 activation limited, 8 act early, 16 disabled")
+TABLE_I(act_gain, "0 fixed, 1 affine")
+TABLE_I(act_bias, "0 none, 1 affine")
+TABLE_R(act_gainprm, "gain parameters (3)")
+TABLE_R(act_biasprm, "bias parameters (3)")
+TABLE_R(act_dynprm, "time constant")
+TABLE_R(act_ctrlrange, "range of the control")
+TABLE_R(act_forcerange, "range of the force")
+TABLE_R(act_actrange, "range of the activation")
+TABLE_R(act_gear, "gear (6)")
+TABLE_I(dofact_adr, "first entry of each dof in dofact; nv + 1 entries")
+TABLE_I(dofact, "pairs (actuator, component of its moment) that act on the dof")
+// fixed tendons
+TABLE_I(ten_adr, "first entry of each tendon in ten_dof; ntendon + 1 entries")
+TABLE_I(ten_dof, "pairs (dof, position) of a tendon's joints")
+TABLE_R(ten_coef, "coefficient of each joint")
+// geoms that can collide
+TABLE_I(geom_body, "body of the collidable geom")
+TABLE_R(geom_pos, "position in the body's frame")
+TABLE_R(geom_quat, "orientation in the body's frame")
+TABLE_R(geom_size, "size")
+TABLE_R(geom_rbound, "bounding radius; 0 for planes")
+// candidate pairs, sorted by kind
+TABLE_I(pair_adr, "first pair of each kind of collision; kPairKinds + 1 entries")
+TABLE_I(pair_geom, "the two collidable geoms, in the order of the pair function")
+TABLE_I(pair_dim, "1, 3, 4 or 6")
+TABLE_I(pair_sign, "(npair, nv): +1 where the dof moves only the second geom's body, -1 only the first's, else 0")
+TABLE_R(pair_margin, "contacts exist while dist < margin - gap")
+TABLE_R(pair_friction, "t1, t2, spin, roll1, roll2")
+TABLE_R(pair_solimp, "d0, dmax, width, mid, power, 1/mid^(p-1), 1/(1-mid)^(p-1); clamped")
+TABLE_R(pair_kbb, "stiffness K, damping B on the normal row, damping B on tangent rows")
+TABLE_R(pair_diag, "approximate A of the first row, factor from its R to the R of the rows")
+// joint limits and friction loss
+TABLE_I(lim_jnt, "limited slide and hinge joints")
+TABLE_R(lim_range, "lower, upper")
+TABLE_R(lim_param, "margin, K, B, approximate A, then solimp (7)")
+TABLE_I(loss_dof, "dofs with friction loss")
+TABLE_R(loss_param, "friction loss, R, B")
+TABLE_I(unit_dof, "dofs whose unit row is needed: limits and friction loss")
+TABLE_I(ball_jnt, "limited ball joints")
+TABLE_R(ball_param, "angle, margin, K, B, approximate A, then solimp (7)")
+
+// workspace --------------------------------------------------------------------------------------------------
+SCRATCH(qpos, nq, load, "positions")
+SCRATCH(qvel, nv, load, "velocities")
+SCRATCH(act, na, load, "activations")
+SCRATCH(ctrl, nu, load, "controls")
+SCRATCH(qfrc_applied, nv, load, "generalized forces of the user")
+SCRATCH(xpos, 3 * nbody, kinematics, "body frames: position")
+SCRATCH(xquat, 4 * nbody, kinematics, "body frames: orientation")
+SCRATCH(xipos, 3 * nbody, kinematics, "centres of mass")
+SCRATCH(tree_com, 3 * ntree, kinematics, "centre of mass of each tree")
+SCRATCH(xanchor, 3 * njnt, kinematics, "joint anchors")
+SCRATCH(xaxis, 3 * njnt, kinematics, "joint axes")
+SCRATCH(cdof, 6 * nv, kinematics, "joint motions S, world axes, about the tree's centre of mass")
+SCRATCH(cinert, 10 * nbody, inertia, "body inertia about the tree's centre of mass; later composite")
+SCRATCH(cvel, 6 * nbody, bias, "body velocities about the tree's centre of mass")
+SCRATCH(cacc, 6 * nbody, bias, "body accelerations at zero joint acceleration, gravity included")
+SCRATCH(cfrc, 6 * nbody, bias, "body forces, summed over subtrees")
+SCRATCH(M, nM, inertia, "mass matrix on the tree's sparsity")
+SCRATCH(LD, nM, factorize, "its factor L^T D L: unit rows of L; D in the first entry of each row")
+SCRATCH(Dinv, nv, factorize, "1 / D")
+SCRATCH(qfrc_bias, nv, bias, "Coriolis, centrifugal and gravity forces (on the left)")
+SCRATCH(qfrc_passive, nv, forces, "springs, dampers, fluid, gravity compensation")
+SCRATCH(qfrc_actuator, nv, forces, "actuators")
+SCRATCH(qfrc_smooth, nv, forces, "all forces but those of constraints")
+SCRATCH(qacc_smooth, nv, forces, "M^-1 qfrc_smooth")
+SCRATCH(actuator_force, nu, forces, "scalar force of each actuator")
+SCRATCH(act_dot, na, forces, "rate of the activations")
+SCRATCH(actuator_vel_gain, nu, forces, "d force / d velocity of each actuator")
+SCRATCH(geom_xpos, 3 * ngeom, collide, "collidable geoms: position")
+SCRATCH(geom_xmat, 9 * ngeom, collide, "collidable geoms: orientation")
+SCRATCH(con_dist, ncon, collide, "signed distance of each contact slot")
+SCRATCH(con_pos, 3 * ncon, collide, "position")
+SCRATCH(con_frame, 6 * ncon, collide, "n, then t1 (first a wish for its direction)")
+SCRATCH(con_mu, 5 * ncon, collide, "friction coefficients; 0 beyond the contact's dimension")
+SCRATCH(con_dim, ncon, collide, "1, 3, 4 or 6; 0 where the slot is empty")
+SCRATCH(con_D, ncon, collide, "1 / R of the normal row or of a pyramid edge; 0 where the slot is empty")
+SCRATCH(con_kb, 3 * ncon, collide, "K imp (dist - margin), B on the normal row, B on tangent rows")
+SCRATCH(con_pair, ncon, collide, "pair that the contact comes from, and its place in the manifold: 8 pair + k")
+SCRATCH(Linv, nM, rows, "unit rows whitened: D^-1/2 L^-T e_i on the ancestors of i")
+SCRATCH(lim_y0, 2 * nlim, rows, "lower and upper limits: J qacc_smooth - aref")
+SCRATCH(lim_D, 2 * nlim, rows, "1 / R; 0 where inactive")
+SCRATCH(lim_y, 2 * nlim, solve, "J qacc - aref")
+SCRATCH(loss_y0, nloss, rows, "friction loss: J qacc_smooth - aref")
+SCRATCH(loss_y, nloss, solve, "J qacc - aref")
+SCRATCH(gen_y0, ngen, rows, "general rows (ball limits): J qacc_smooth - aref")
+SCRATCH(gen_D, ngen, rows, "1 / R; 0 where inactive")
+SCRATCH(gen_y, ngen, solve, "J qacc - aref")
+SCRATCH(Z, nrow * nv, rows, "dense rows, whitened: D^-1/2 L^-T J^T; general rows, then kdim rows a contact")
+SCRATCH(con_y0, kdim * ncon, rows, "contact rows: J qacc_smooth - aref")
+SCRATCH(con_y, kdim * ncon, solve, "J qacc - aref")
+SCRATCH(con_dy, kdim * ncon, solve, "change of con_y along the search direction")
+SCRATCH(con_f, kdim * ncon, solve, "contact forces in the contact frame")
+SCRATCH(con_lambda, nedge * ncon, solve, "forces on pyramid edges or cone rows, during the sweeps")
+SCRATCH(con_A, 21 * ncon, solve, "lower triangle of the diagonal block of A")
+SCRATCH(lim_lambda, 2 * nlim, solve, "limit forces")
+SCRATCH(loss_lambda, nloss, solve, "friction loss forces")
+SCRATCH(gen_lambda, ngen, solve, "forces of general rows")
+SCRATCH(dy, nrow1, solve, "change of the scalar rows along the search direction")
+SCRATCH(w, nv, solve, "whitened acceleration D^1/2 L (qacc - qacc_smooth)")
+SCRATCH(dw, nv, solve, "search direction")
+SCRATCH(grad, nv, solve, "gradient of the primal")
+SCRATCH(H, nH, solve, "Hessian of the primal, lower triangle by rows")
+SCRATCH(qacc, nv, solve, "accelerations")
+SCRATCH(qfrc_constraint, nv, solve, "J^T lambda")
+SCRATCH(qacc_warmstart, nv, load, "accelerations of the last solve")
+SCRATCH(rk, nrk, integrate, "Runge-Kutta: start state and weighted sums")
+
+// kept between steps -------------------------------------------------------------------------------------------
+STATE(qpos, nq, "joint positions, MuJoCo's layout [m, rad, unit quaternions w x y z]")
+STATE(qvel, nv, "joint velocities [m/s, rad/s]")
+STATE(act, na, "actuator activations")
+STATE(ctrl, nu, "controls")
+STATE(qfrc_applied, nv, "generalized forces applied by the user [N, N m]")
+STATE(xfrc_applied, 6 * nbody, "force and torque on each body at its centre of mass, world axes [N, N m]")
+STATE(mocap_pos, 3 * nmocap, "positions of mocap bodies [m]")
+STATE(mocap_quat, 4 * nmocap, "orientations of mocap bodies")
+STATE(qacc_warmstart, nv, "accelerations of the last solve: where the next one starts")
+
+#undef TABLE_I
+#undef TABLE_R
+#undef SCRATCH
+#undef STATE
+#undef OUTPUT
