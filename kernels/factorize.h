@@ -14,7 +14,7 @@ inline namespace DUALSTEP_ISA {
 
 // the factor of M + diag(extra(i)), into LD and Dinv
 template <class E, class Extra>
-DS_HD void factorize(E& env, Extra extra) {
+DS_FN void factorize(E& env, Extra extra) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto M = env.M(), LD = env.LD(), Dinv = env.Dinv();
@@ -40,7 +40,7 @@ DS_HD void factorize(E& env, Extra extra) {
 
 // x <- L^-T x, in place; the lanes together
 template <class E, class F>
-DS_HD void solve_LT(E& env, const F& x) {
+DS_FN void solve_LT(E& env, const F& x) {
   const auto& t = env.t;
   const auto LD = env.LD();
   for (int k = t.n.nv - 1; k >= 0; k--) {
@@ -55,7 +55,7 @@ DS_HD void solve_LT(E& env, const F& x) {
 }
 // x <- L^-1 x, in place; the lanes together
 template <class E, class F>
-DS_HD void solve_L(E& env, const F& x) {
+DS_FN void solve_L(E& env, const F& x) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto LD = env.LD();
@@ -69,7 +69,7 @@ DS_HD void solve_L(E& env, const F& x) {
 }
 // x <- M^-1 x
 template <class E, class F>
-DS_HD void solve_M(E& env, const F& x) {
+DS_FN void solve_M(E& env, const F& x) {
   const auto Dinv = env.Dinv();
   solve_LT(env, x);
   env.each(env.t.n.nv, [&](int i) { x[i] = x[i] * Dinv[i]; });
@@ -78,7 +78,7 @@ DS_HD void solve_M(E& env, const F& x) {
 }
 // y <- M x
 template <class E, class F, class G>
-DS_HD void multiply_M(E& env, const F& x, const G& y) {
+DS_FN void multiply_M(E& env, const F& x, const G& y) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto M = env.M();

@@ -63,7 +63,7 @@ DS_FN Spatial<typename E::Real> fluid_force(const E& env, int b) {
 
 // spring force of joint j, added to qfrc_passive
 template <class E>
-DS_HD void joint_spring(E& env, int j) {
+DS_FN void joint_spring(E& env, int j) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto qpos = env.qpos(), out = env.qfrc_passive();
@@ -89,13 +89,15 @@ DS_HD void joint_spring(E& env, int j) {
 
 // maps the body forces in cfrc to joints and adds them: out += S' (sum of cfrc over the subtree) where
 // keep(dof)
-template <class E, class F>
-DS_HD void add_body_forces(E& env, const F& out) {
+template <class E, class F, class Keep>
+DS_FN void add_body_forces(E& env, const F& out, Keep keep) {
   const auto& t = env.t;
   const auto cfrc = env.cfrc(), cdof = env.cdof();
   env.sync();
   sum_to_root(env, cfrc);
-  env.each(t.n.nv, [&](int i) { out[i] = out[i] + dot(cdof.spatial(i), cfrc.spatial(t.dof_body[i])); });
+  env.each(t.n.nv, [&](int i) {
+    if (keep(i)) out[i] = out[i] + dot(cdof.spatial(i), cfrc.spatial(t.dof_body[i]));
+  });
   env.sync();
 }
 
@@ -239,10 +241,10 @@ DS_FN void actuation(E& env) {
   });
   env.sync();
   env.each(t.n.nv, [&](int i) {
-    Real sum(0);
+    const int j = t.dof_jnt[i];
+    Real sum = t.o.has_actgravcomp && t.jnt_actgravcomp[j] ? Real(env.qfrc_gravcomp()[i]) : Real(0);
     for (int k = t.dofact_adr[i]; k < t.dofact_adr[i + 1]; k++)
       sum = fma(moment(env, t.dofact[2 * k], t.dofact[2 * k + 1]), force[t.dofact[2 * k]], sum);
-    const int j = t.dof_jnt[i];
     if (t.jnt_actfrclimited[j]) sum = clamp(sum, env.jnt_actfrcrange(2 * j), env.jnt_actfrcrange(2 * j + 1));
     out[i] = sum;
   });
@@ -270,7 +272,7 @@ DS_FN void smooth_acceleration(E& env, bool any_xfrc, Xfrc xfrc) {
       const Spatial<Real> f = xfrc(b);
       cfrc.set(b, at_tree_centre(env, b, f.lin, f.ang));
     });
-    add_body_forces(env, out);
+    add_body_forces(env, out, [&](int) { return true; });
   }
   env.each(t.n.nv, [&](int i) { qacc[i] = out[i]; });
   env.sync();

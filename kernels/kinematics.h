@@ -20,7 +20,7 @@ struct MocapPose {
 
 // body frames from the positions of the joints; mocap(i) gives the pose of mocap body i
 template <class E, class Mocap>
-DS_HD void body_frames(E& env, Mocap mocap) {
+DS_FN void body_frames(E& env, Mocap mocap) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto qpos = env.qpos(), xpos = env.xpos(), xquat = env.xquat(), xipos = env.xipos();
@@ -84,7 +84,7 @@ DS_HD void body_frames(E& env, Mocap mocap) {
 }
 
 template <class E>
-DS_HD void tree_centres(E& env) {
+DS_FN void tree_centres(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto xipos = env.xipos(), com = env.tree_com();
@@ -104,7 +104,7 @@ DS_HD void tree_centres(E& env) {
 
 // S of every dof, as (angular, linear) velocity of the point of the tree's centre of mass
 template <class E>
-DS_HD void joint_motions(E& env) {
+DS_FN void joint_motions(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto xpos = env.xpos(), xquat = env.xquat(), xanchor = env.xanchor(), xaxis = env.xaxis();
@@ -139,7 +139,7 @@ DS_HD void joint_motions(E& env) {
 }
 
 template <class E, class Mocap>
-DS_HD void kinematics(E& env, Mocap mocap) {
+DS_FN void kinematics(E& env, Mocap mocap) {
   body_frames(env, mocap);
   tree_centres(env);
   joint_motions(env);

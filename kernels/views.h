@@ -4,54 +4,10 @@
 
 #include "kernels/lanes.h"
 #include "kernels/spatial.h"
+#include "kernels/tables.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
-
-// sizes of a model as the kernels see it, and of its workspace
-struct Sizes {
-  int nq, nv, nu, na, nbody, njnt, ntree, nlevel, nmocap, ntendon;
-  int ngeom, npair;               // collidable geoms, candidate pairs
-  int ncon, kdim, nedge;          // contact slots; rows a slot (3 or 6); pyramid edges or cone rows a slot
-  int nlim, nloss, nunit, nball;  // limited slide and hinge joints, friction losses, unit rows, limited balls
-  int ngen, nrow, nrow1;          // general rows, dense rows, scalar rows (limits, losses, general)
-  int nM, nH, nrk, nword;         // entries of M, of H; Runge-Kutta storage; words of a set of dofs
-};
-
-// options in the form the stages use
-template <class Scalar>
-struct StepOptions {
-  Scalar timestep, gravity[3], wind[3], density, viscosity, impratio;
-  int cone, integrator, disableflags;
-  int sweeps, newton, pgs_only;
-  Scalar tolerance;
-  int has_ext;  // bodies may feel gravity compensation or fluid
-  int has_fluid, has_gravcomp, has_damping, has_spring, has_actfrc;
-};
-
-// an array of real model parameters: shared (env_stride 0), or per environment: block b holds its entries
-// from p + b env_stride, each as one pack
-template <class Scalar>
-struct Param {
-  const Scalar* p;
-  int env_stride;
-};
-
-struct Layout {
-#define SCRATCH(name, size, stage, meaning) int name;
-#include "kernels/fields.inl"
-  int total;
-};
-
-template <class Scalar>
-struct Tables {
-  Sizes n;
-  StepOptions<Scalar> o;
-  Layout l;
-#define TABLE_I(name, meaning) const int* name;
-#define TABLE_R(name, meaning) Param<Scalar> name;
-#include "kernels/fields.inl"
-};
 
 // a run of workspace: element i of this environment
 template <class Real, bool kUnit>
