@@ -125,6 +125,11 @@ template <class Real>
 DS_HD Real sign_nonzero(const Real& x) {
   return select(x < Real(0), Real(-1), Real(1));
 }
+// a where m holds, else b, for masks
+template <class Mask>
+DS_HD Mask select_mask(const Mask& m, const Mask& a, const Mask& b) {
+  return mask_or(mask_and(m, a), mask_and(mask_not(m), b));
+}
 // gather: element l of the result is table[index_l] (index_l * stride + l where the table is per environment)
 template <class Real>
 DS_HD Real gather(const ScalarOf<Real>* table, const IntOf<Real>& index, int scale = 1, int lane_stride = 0) {

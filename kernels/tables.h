@@ -20,6 +20,7 @@ struct Sizes {
 // options in the form the stages use
 template <class Scalar>
 struct StepOptions {
+  double timestep_exact;  // for the clock
   Scalar timestep, gravity[3], wind[3], density, viscosity, impratio;
   int cone, integrator, disableflags;
   int sweeps, newton, pgs_only;

@@ -68,6 +68,7 @@ struct Env {
   using Int = IntOf<Real>;
   using Lanes = Lanes_;
   static constexpr int kPack = kPackSize<Real>;
+  static constexpr bool kUnit = kUnitStride;
 
   const Tables<Scalar>& t;
   const Lanes& lanes;
