@@ -97,10 +97,7 @@ StepOptions<Scalar> make_step_options(const Model& m) {
   const auto real = [](double v) { return static_cast<Scalar>(v); };
   StepOptions<Scalar> o{};
   o.timestep = real(opt.timestep);
-  for (int i = 0; i < 3; ++i) {
-    o.gravity[i] = real(opt.gravity[i]);
-    o.wind[i] = real(opt.wind[i]);
-  }
+  for (int i = 0; i < 3; ++i) o.wind[i] = real(opt.wind[i]);
   o.density = real(opt.density);
   o.viscosity = real(opt.viscosity);
   o.impratio = real(opt.impratio);

@@ -26,14 +26,6 @@ enum ActuatorFlag : int {
   kActDisabled = 16
 };
 
-template <class E>
-DS_HD Vec3<typename E::Real> gravity_of(const E& env) {
-  using Real = typename E::Real;
-  const auto* g = env.t.o.gravity;
-  const bool on = (env.t.o.disableflags & (1 << 7)) == 0;
-  return {Real(on ? g[0] : 0), Real(on ? g[1] : 0), Real(on ? g[2] : 0)};
-}
-
 // a world force at a body's centre of mass, as a spatial force about its tree's centre of mass
 template <class E, class Real = typename E::Real>
 DS_HD Spatial<Real> at_tree_centre(const E& env, int b, const Vec3<Real>& force, const Vec3<Real>& torque) {

@@ -20,7 +20,7 @@ struct Sizes {
 // options in the form the stages use
 template <class Scalar>
 struct StepOptions {
-  Scalar timestep, gravity[3], wind[3], density, viscosity, impratio;
+  Scalar timestep, wind[3], density, viscosity, impratio;
   int cone, integrator, disableflags;
   int sweeps, newton, pgs_only;
   Scalar tolerance;
