@@ -302,10 +302,6 @@ requires(RealTraits<P>::kSize > 1) DS_HD P load_pack(const ScalarOf<P>* p) {
   __builtin_memcpy(&x.v, p, sizeof(x.v));
   return x;
 }
-template <class T, int N>
-DS_HD void store_pack(T* p, const Pack<T, N>& x) {
-  __builtin_memcpy(p, &x.v, sizeof(x.v));
-}
 
 }  // namespace DUALSTEP_ISA
 }  // namespace dualstep

@@ -85,12 +85,9 @@ DS_HD void set_lane(int& x, int, int v) { x = v; }
 
 // all elements from consecutive memory
 template <class Real>
+  requires(RealTraits<Real>::kSize == 1)
 DS_HD Real load_pack(const ScalarOf<Real>* p) {
   return *p;
-}
-template <class Real>
-DS_HD void store_pack(ScalarOf<Real>* p, const Real& x) {
-  *p = x;
 }
 
 }  // namespace DUALSTEP_ISA

@@ -65,7 +65,7 @@ template <int kDim, bool kElliptic, class E>
 DS_FN typename E::Real natural_residual(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
-  const auto w = env.w(), dw = env.dw(), grad = env.grad();
+  const auto dw = env.dw(), grad = env.grad();
   const Real nil(0), one(1);
   // Z l = w - grad; y of the dual differs from y of the primal by Z'(Z l - w) = -Z' grad
   env.each(t.n.nv, [&](int i) { dw[i] = -grad[i]; });
