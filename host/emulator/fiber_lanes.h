@@ -15,7 +15,8 @@
 // The function object is shared by the lanes: what it captures by reference is shared memory, what it
 // declares is the lane's own. An exception that leaves a lane unwinds all lanes and is rethrown by run_lanes;
 // barriers then leave by an exception of a private type, so a stage must not swallow what it does not know.
-// No barrier inside a catch block or a destructor. Cost: about 40 ns a lane and barrier.
+// No barrier inside a catch block or a destructor. Cost: about 20 ns a lane and barrier,
+// 230 ns under ThreadSanitizer (tests/emulator/switch_cost.cpp).
 #pragma once
 
 #include <exception>

@@ -15,6 +15,7 @@ __attribute__((weak)) void* __tsan_get_current_fiber();
 __attribute__((weak)) void* __tsan_create_fiber(unsigned flags);
 __attribute__((weak)) void __tsan_destroy_fiber(void* fiber);
 __attribute__((weak)) void __tsan_switch_to_fiber(void* fiber, unsigned flags);
+__attribute__((weak)) void __tsan_set_fiber_name(void* fiber, const char* name);
 __attribute__((weak)) void __tsan_acquire(void* address);
 __attribute__((weak)) void __tsan_release(void* address);
 __attribute__((weak)) void __sanitizer_start_switch_fiber(void** save, const void* bottom, std::size_t size);
@@ -149,8 +150,7 @@ bool end_phase(Launch& launch) {
   return true;
 }
 
-// the running lane has arrived or returned: gives the processor to whoever is next, comes back in its own
-// turn
+// the running lane has arrived or returned: gives the processor to the next, comes back in its own turn
 void pass_on(Launch& launch) {
   do {
     while (++launch.cursor < launch.record.width) {
@@ -199,7 +199,13 @@ bool open_fiber(Launch& launch, int rank) {
   fiber.size = kStackBytes - static_cast<std::size_t>(rank) * kStackShift;
   char* top = static_cast<char*>(mapping) + page + fiber.size;
   fiber.context = ctx::make_fcontext(top, fiber.size, fiber_main);
-  if (with_tsan()) fiber.tsan = __tsan_create_fiber(0);
+  if (with_tsan()) {
+    // reports then say which lane, as they say which thread
+    const char name[] = {
+        'l', 'a', 'n', 'e', ' ', static_cast<char>('0' + rank / 10), static_cast<char>('0' + rank % 10), 0};
+    fiber.tsan = __tsan_create_fiber(0);
+    __tsan_set_fiber_name(fiber.tsan, name);
+  }
   return true;
 }
 
@@ -224,6 +230,7 @@ struct Pool {
       munmap(fiber.mapping, page + kStackBytes);
     }
     delete launch;
+    launch = nullptr;
   }
 };
 thread_local Pool pool;

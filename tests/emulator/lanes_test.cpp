@@ -187,10 +187,12 @@ TEST(Orders, ShuffledDiffersByPhaseAndSeedAndRepeats) {
 }
 
 TEST(Orders, ShuffledReachesEveryOrderOfFour) {
-  std::set<std::vector<int>> seen;
-  for (std::uint64_t seed = 0; seed < 100; seed++)
-    for (const auto& turn : turns_of<4>(Order::shuffled, seed, 4)) seen.insert(turn);
-  EXPECT_EQ(seen.size(), 24u);
+  std::vector<std::set<std::vector<int>>> seen(3);
+  for (std::uint64_t seed = 0; seed < 300; seed++) {
+    const auto turns = turns_of<4>(Order::shuffled, seed, 3);
+    for (int phase = 0; phase < 3; phase++) seen[phase].insert(turns[phase]);
+  }
+  for (int phase = 0; phase < 3; phase++) EXPECT_EQ(seen[phase].size(), 24u) << "phase " << phase;
 }
 
 template <int W, class F>
@@ -262,6 +264,21 @@ TEST(Divergence, SumsOfDifferentLength) {
   EXPECT_TRUE(names(text, " of 12 terms")) << text;
 }
 
+// a helper that hands its caller's place on: the place alone does not tell the calls apart
+TEST(Divergence, TwoCallsAtOnePlace) {
+  const auto here = std::source_location::current();
+  const std::string text = error_of<2>([&](FiberLanes<2>& lanes) {
+    int total = 0;
+    if (lanes.rank() == 0)
+      lanes.accumulate<int>(
+          0, [](int, int s) { return s; }, here);
+    else
+      lanes.exclusive_scan(1, &total, here);
+  });
+  EXPECT_TRUE(names(text, "lanes 0: at accumulate() of 0 terms, ")) << text;
+  EXPECT_TRUE(names(text, "lanes 1: at exclusive_scan(), ")) << text;
+}
+
 struct Counted {
   explicit Counted(std::atomic<int>& alive) : alive(alive) { alive++; }
   ~Counted() { alive--; }
@@ -291,6 +308,31 @@ TEST(Errors, AnExceptionOfALaneReachesTheCallerAndUnwindsAll) {
 
 TEST(Errors, AllLanesMayThrow) {
   EXPECT_THROW(run_lanes<32>(Order::shuffled, 5, [](FiberLanes<32>&) { throw 7; }), int);
+}
+
+TEST(Errors, TheFirstExceptionWinsAndNoLaneStartsAfterIt) {
+  std::atomic<int> started = 0;
+  const auto thrower = [&](int rank) {
+    return [&, rank](FiberLanes<4>& lanes) {
+      started++;
+      if (lanes.rank() == rank) throw rank;
+      try {
+        lanes.sync();
+      } catch (...) {
+        throw 100 + lanes.rank();
+      }
+    };
+  };
+  for (int rank = 0; rank < 4; rank++) {
+    started = 0;
+    try {
+      run_lanes<4>(Order::ordered, 0, thrower(rank));
+      FAIL() << "no exception";
+    } catch (int thrown) {
+      EXPECT_EQ(thrown, rank);
+    }
+    EXPECT_EQ(started, rank + 1);
+  }
 }
 
 TEST(Errors, ALaunchInsideALane) {

@@ -104,6 +104,7 @@ void expect_found(const std::string& kernel, const Ended& ended) {
   EXPECT_TRUE(names(ended.text, "ThreadSanitizer: data race")) << ended.text;
   EXPECT_TRUE(names(ended.text, "seeded_kernels.h:")) << ended.text;
   EXPECT_TRUE(names(ended.text, "seeded::" + kernel)) << ended.text;
+  EXPECT_TRUE(names(ended.text, "'lane ")) << ended.text;
 }
 
 TEST_P(SeededBug, ThreadSanitizerFindsIt) {
