@@ -37,10 +37,10 @@ struct LaneCancelled {};
 template <int W>
 class FiberLanes {
   static_assert(W == 1 || W == 2 || W == 4 || W == 8 || W == 16 || W == 32);
-  using Site = std::source_location;
   using Call = emulator::Call;
 
  public:
+  using Site = std::source_location;
   static constexpr int kWidth = W;
 
   FiberLanes(emulator::Launch& launch, int rank) : launch_(&launch), rank_(rank) {}

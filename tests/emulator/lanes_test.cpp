@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "host/emulator/fiber_lanes.h"
+#include "kernels/views.h"
 
 namespace {
 
@@ -262,6 +263,40 @@ TEST(Divergence, SumsOfDifferentLength) {
   });
   EXPECT_TRUE(names(text, "lanes 9: at accumulate() of 11 terms, ")) << text;
   EXPECT_TRUE(names(text, " of 12 terms")) << text;
+}
+
+// the barriers of a stage go through its environment, and still stand where the stage wrote them
+template <class Env>
+void parting_stage(Env& env) {
+  if (env.lanes.rank() == 0)
+    env.sync();
+  else
+    env.sync();
+  env.accumulate(3, [](int, float s) { return s; });
+}
+template <class Env>
+void summing_stage(Env& env) {
+  if (env.lanes.rank() == 0)
+    env.accumulate(3, [](int, float s) { return s; });
+  else
+    env.accumulate(3, [](int, float s) { return s; });
+}
+TEST(Divergence, BarriersOfAnEnvironmentStandInTheStage) {
+  using Env = dualstep::Env<float, FiberLanes<2>, true>;
+  const dualstep::Tables<float> tables{};
+  const auto in_env = [&](auto stage) {
+    return [&tables, stage](FiberLanes<2>& lanes) {
+      Env env{tables, lanes, nullptr, 1, nullptr, 0, 0, 0, 0, false, false, 0, 0};
+      stage(env);
+    };
+  };
+  const std::string parting = error_of<2>(in_env([](Env& env) { parting_stage(env); }));
+  EXPECT_TRUE(names(parting, "lanes 0: at sync(), ")) << parting;
+  EXPECT_TRUE(names(parting, "parting_stage")) << parting;
+  EXPECT_FALSE(names(parting, "views.h")) << parting;
+  const std::string summing = error_of<2>(in_env([](Env& env) { summing_stage(env); }));
+  EXPECT_TRUE(names(summing, "lanes 0: at accumulate() of 3 terms, ")) << summing;
+  EXPECT_TRUE(names(summing, "summing_stage")) << summing;
 }
 
 // a helper that hands its caller's place on: the place alone does not tell the calls apart
