@@ -68,6 +68,7 @@ struct Env {
   using Int = IntOf<Real>;
   using Lanes = Lanes_;
   static constexpr int kPack = kPackSize<Real>;
+  static constexpr bool kUnit = kUnitStride;
 
   const Tables<Scalar>& t;
   const Lanes& lanes;
@@ -79,7 +80,7 @@ struct Env {
   // what the lanes agree on while a step runs
   Int ncon;       // contacts of each environment
   int ncon_max;   // the most of any environment of the pack
-  Mask overflow;  // a contact was lost
+  unsigned lost;  // bit l: environment l of the pack lost a contact
   Mask diverged;  // not finite, or too fast
   Mask unsolved;  // the dual did not reach its tolerance
   Real residual;  // relative natural residual of the dual
