@@ -93,10 +93,8 @@ StepOptions<Scalar> make_step_options(const Model& m) {
   const auto real = [](double v) { return static_cast<Scalar>(v); };
   StepOptions<Scalar> o{};
   o.timestep = real(opt.timestep);
-  for (int i = 0; i < 3; ++i) {
-    o.gravity[i] = real(opt.gravity[i]);
-    o.wind[i] = real(opt.wind[i]);
-  }
+  o.timestep_exact = opt.timestep;
+  for (int i = 0; i < 3; ++i) o.wind[i] = real(opt.wind[i]);
   o.density = real(opt.density);
   o.viscosity = real(opt.viscosity);
   o.impratio = real(opt.impratio);
@@ -111,7 +109,6 @@ StepOptions<Scalar> make_step_options(const Model& m) {
   o.tolerance = real(opt.tolerance > 0 ? opt.tolerance : 1e-2);
   o.has_fluid = opt.density > 0 || opt.viscosity > 0;
   o.has_gravcomp = any_nonzero(m.body_gravcomp);
-  o.has_ext = o.has_fluid || o.has_gravcomp;
   o.has_actgravcomp = o.has_gravcomp && std::any_of(m.jnt_actgravcomp.begin(), m.jnt_actgravcomp.end(),
                                                     [](int v) { return v; });
   o.has_damping = any_nonzero(m.dof_damping);

@@ -107,6 +107,7 @@ void build_tree(const Model& m, TableStore* t) {
   t->body_mass = m.body_mass;
   t->body_inertia = m.body_inertia;
   t->body_gravcomp = m.body_gravcomp;
+  t->gravity.assign(m.opt.gravity.begin(), m.opt.gravity.end());
   for (int b = 0; b < m.nbody; ++b) {
     const std::vector<double> drag = fluid_of(m, b);
     t->body_fluid.insert(t->body_fluid.end(), drag.begin(), drag.end());

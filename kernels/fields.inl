@@ -47,6 +47,7 @@ TABLE_R(body_inertia, "principal moments of inertia")
 TABLE_R(tree_invmass, "one over the mass of the tree")
 TABLE_R(body_gravcomp, "gravity compensation")
 TABLE_R(body_fluid, "inertia-box drag: viscous torque, viscous force, quadratic force (3), quadratic torque (3)")
+TABLE_R(gravity, "gravity (3)")
 // joints and dofs
 TABLE_I(jnt_type, "0 free, 1 ball, 2 slide, 3 hinge")
 TABLE_I(jnt_body, "body of the joint")
