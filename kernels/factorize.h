@@ -14,7 +14,7 @@ inline namespace DUALSTEP_ISA {
 
 // the factor of M + diag(extra(i)), into LD and Dinv
 template <class E, class Extra>
-DS_FN void factorize(E& env, Extra extra) {
+DS_STAGE void factorize(E& env, Extra extra) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto M = env.M(), LD = env.LD(), Dinv = env.Dinv();
@@ -69,7 +69,7 @@ DS_FN void solve_L(E& env, const F& x) {
 }
 // x <- M^-1 x
 template <class E, class F>
-DS_FN void solve_M(E& env, const F& x) {
+DS_STAGE void solve_M(E& env, const F& x) {
   const auto Dinv = env.Dinv();
   solve_LT(env, x);
   env.each(env.t.n.nv, [&](int i) { x[i] = x[i] * Dinv[i]; });
@@ -78,7 +78,7 @@ DS_FN void solve_M(E& env, const F& x) {
 }
 // y <- M x
 template <class E, class F, class G>
-DS_FN void multiply_M(E& env, const F& x, const G& y) {
+DS_STAGE void multiply_M(E& env, const F& x, const G& y) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto M = env.M();

@@ -16,7 +16,7 @@ inline namespace DUALSTEP_ISA {
 
 // q <- q (+) h v for every joint, where move holds
 template <class E, class F, class Mask>
-DS_FN void advance_positions(E& env, const F& from, const F& vel, typename E::Real h, const Mask& move) {
+DS_STAGE void advance_positions(E& env, const F& from, const F& vel, typename E::Real h, const Mask& move) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto qpos = env.qpos();
@@ -77,7 +77,7 @@ DS_FN typename E::Real damping_of_dof(const E& env, int i) {
 }
 
 template <class E>
-DS_FN void integrate_euler(E& env, const typename E::Mask& live) {
+DS_STAGE void integrate_euler(E& env, const typename E::Mask& live) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const Real h(t.o.timestep);
@@ -116,11 +116,7 @@ template <class E>
 struct RungeKutta {
   using Real = typename E::Real;
   E& env;
-  DS_HD auto part(int offset) const {
-    auto f = env.rk();
-    f.p += offset * (E::kUnit ? 1 : env.stride);
-    return f;
-  }
+  DS_HD auto part(int offset) const { return env.rk().from(offset); }
   DS_HD auto q0() const { return part(0); }
   DS_HD auto v0() const { return part(env.t.n.nq); }
   DS_HD auto a0() const { return part(env.t.n.nq + env.t.n.nv); }
@@ -130,7 +126,7 @@ struct RungeKutta {
 
   // after the evaluation of stage k (0..3): accumulate, and move to the next stage's state; true while there
   // is one
-  DS_FN void stage(int k) const {
+  DS_STAGE void stage(int k) const {
     const auto& t = env.t;
     const auto qvel = env.qvel(), act = env.act(), qacc = env.qacc(), rate = env.act_dot();
     const Real h(t.o.timestep), weight(k == 0 || k == 3 ? 1.0 / 6 : 1.0 / 3);
@@ -164,7 +160,7 @@ struct RungeKutta {
     env.each(t.n.na, [&](int i) { act[i] = fma(step, rate[i], a[i]); });
     env.sync();
   }
-  DS_FN void finish(const typename E::Mask& live) const {
+  DS_STAGE void finish(const typename E::Mask& live) const {
     const auto& t = env.t;
     const auto qvel = env.qvel(), act = env.act(), rate = env.act_dot();
     const Real h(t.o.timestep);

@@ -31,30 +31,30 @@ DS_HD int highest_bit(unsigned x) {
 
 // columns j < i of row i of H that can be nonzero, as words after the supports of the slots in the pool
 template <class E>
-DS_HD int* pattern_row(const E& env, int i) {
-  return env.pool + (env.t.n.ncon + i) * env.t.n.nword;
+DS_HD typename E::Words pattern_row(const E& env, int i) {
+  return env.words((env.t.n.ncon + i) * env.t.n.nword);
 }
 
 // the pattern of H and of its factor for the contacts of this pack
 template <class E>
-DS_FN void symbolic(E& env) {
+DS_STAGE void symbolic(E& env) {
   const auto& t = env.t;
   const int nword = t.n.nword, nv = t.n.nv;
   if (env.lanes.rank() == 0) {
     for (int i = 0; i < nv; i++) {
-      int* row = pattern_row(env, i);
+      const auto row = pattern_row(env, i);
       for (int k = 0; k < nword; k++) row[k] = 0;
       for (int e = t.M_rowadr[i] + 1; e < t.M_rowadr[i + 1]; e++)
         row[t.M_col[e] >> 5] |= static_cast<int>(1u << (t.M_col[e] & 31));
     }
-    const auto add_below = [&](const int* set, int i) {
-      int* row = pattern_row(env, i);
+    const auto add_below = [&](const auto& set, int i) {
+      const auto row = pattern_row(env, i);
       for (int k = 0; k < (i >> 5); k++) row[k] |= set[k];
       row[i >> 5] |= static_cast<int>(static_cast<unsigned>(set[i >> 5]) & ((1u << (i & 31)) - 1u));
     };
     for (int slot = 0; slot < env.ncon_max; slot++) {
       // the deepest dof of the support takes the whole of it; elimination passes it on
-      const int* set = slot_support(env, slot);
+      const auto set = slot_support(env, slot);
       for (int k = nword - 1; k >= 0; k--)
         if (set[k] != 0) {
           add_below(set, 32 * k + highest_bit(static_cast<unsigned>(set[k])));
@@ -62,7 +62,7 @@ DS_FN void symbolic(E& env) {
         }
     }
     for (int i = nv - 1; i > 0; i--) {
-      const int* row = pattern_row(env, i);
+      const auto row = pattern_row(env, i);
       for (int k = i >> 5; k >= 0; k--)
         if (row[k] != 0) {
           add_below(row, 32 * k + highest_bit(static_cast<unsigned>(row[k])));
@@ -75,8 +75,8 @@ DS_FN void symbolic(E& env) {
 
 // the entries of row i of the pattern, highest first; returns how many
 template <class E>
-DS_HD int pattern_columns(const E& env, int i, int* columns) {
-  const int* row = pattern_row(env, i);
+DS_HD int pattern_columns(const E& env, int i, const typename E::Words& columns) {
+  const auto row = pattern_row(env, i);
   int n = 0;
   for (int k = i >> 5; k >= 0; k--) {
     unsigned word = static_cast<unsigned>(row[k]);
@@ -93,7 +93,7 @@ DS_HD int triangle(int i) { return i * (i + 1) / 2; }
 
 // y = y0 + Z'w of every row
 template <int kDim, class E>
-DS_FN void residuals(E& env) {
+DS_STAGE void residuals(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto w = env.w();
@@ -122,7 +122,7 @@ DS_FN void residuals(E& env) {
 
 // the cost of the rows at the present y
 template <int kDim, bool kElliptic, class E>
-DS_FN typename E::Real row_cost(E& env) {
+DS_STAGE typename E::Real row_cost(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const Real half(0.5), nil(0);
@@ -150,14 +150,14 @@ DS_FN typename E::Real row_cost(E& env) {
 
 // grad and H at the present y; returns a number that changes when the active set does
 template <int kDim, bool kElliptic, bool kCurvature, class E>
-DS_FN typename E::Real gradient_and_hessian(E& env) {
+DS_STAGE typename E::Real gradient_and_hessian(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto w = env.w(), grad = env.grad(), H = env.H(), Z = env.Z(), Linv = env.Linv();
   const Real nil(0), one(1);
   const int nv = t.n.nv;
   Real key = nil;
-  int* columns = env.pool + (t.n.ncon + nv) * t.n.nword;
+  const auto columns = env.words((t.n.ncon + nv) * t.n.nword);
   env.each(nv, [&](int i) {
     grad[i] = w[i];
     if (kCurvature) {
@@ -222,7 +222,7 @@ DS_FN typename E::Real gradient_and_hessian(E& env) {
     for (int r = 0; r < kDim; r++) idle = idle && !any(law.force[r] != nil);
     if (idle) continue;
     // the support as a list, highest dof first, so that the lower triangle is walked by rows
-    const int* set = slot_support(env, slot);
+    const auto set = slot_support(env, slot);
     int n = 0;
     for (int k = t.n.nword - 1; k >= 0; k--) {
       unsigned word = static_cast<unsigned>(set[k]);
@@ -265,11 +265,11 @@ DS_FN typename E::Real gradient_and_hessian(E& env) {
 
 // dw = -H^-1 grad, by H = L'DL in place
 template <class E>
-DS_FN void newton_direction(E& env) {
+DS_STAGE void newton_direction(E& env) {
   using Real = typename E::Real;
   const auto H = env.H(), dw = env.dw(), grad = env.grad();
   const int nv = env.t.n.nv;
-  int* columns = env.pool + (env.t.n.ncon + nv) * env.t.n.nword + env.lanes.rank() * nv;
+  const auto columns = env.words((env.t.n.ncon + nv) * env.t.n.nword + env.lanes.rank() * nv);
   env.each(nv, [&](int i) { dw[i] = -grad[i]; });
   env.sync();
   for (int k = nv - 1; k >= 0; k--) {
@@ -291,7 +291,7 @@ DS_FN void newton_direction(E& env) {
     env.sync();
   }
   for (int k = 0; k < nv; k++) {
-    const int* set = pattern_row(env, k);
+    const auto set = pattern_row(env, k);
     const int row = triangle(k);
     const Real s = env.accumulate(
         k, [&](int j, const Real& p) { return in_set(set, j) ? fma(H[row + j], dw[j], p) : p; });
@@ -302,7 +302,7 @@ DS_FN void newton_direction(E& env) {
 
 // change of every y along dw
 template <int kDim, class E>
-DS_FN void direction_rows(E& env) {
+DS_STAGE void direction_rows(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto dw = env.dw(), dy = env.dy();
@@ -383,8 +383,8 @@ DS_FN void along(E& env, const typename E::Real& alpha, const typename E::Real& 
 
 // the minimum along dw: Newton on the slope, kept inside a bracket that shrinks
 template <int kDim, bool kElliptic, class E>
-DS_FN typename E::Real line_search(E& env, const typename E::Real& wd, const typename E::Real& dd,
-                                   const typename E::Real& slope0, const typename E::Mask& live) {
+DS_STAGE typename E::Real line_search(E& env, const typename E::Real& wd, const typename E::Real& dd,
+                                      const typename E::Real& slope0, const typename E::Mask& live) {
   using Real = typename E::Real;
   const Real nil(0), one(1), huge(1e10);
   Real lo = nil, hi = huge, alpha = one;

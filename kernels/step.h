@@ -10,9 +10,9 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-// accelerations and everything they need, at the state in the workspace
-template <int kDim, bool kElliptic, class E>
-DS_FN void evaluate(E& env, const Inputs<E>& in) {
+// accelerations and everything they need, at the state in the workspace; first what is the same for all cones
+template <class E>
+DS_FN void smooth_dynamics(E& env, const Inputs<E>& in) {
   kinematics(env, [&](int i) { return in.mocap(i); });      // poses, joint motions
   bias(env);                                                // velocities, Coriolis and gravity forces
   inertia(env);                                             // mass matrix, by composite bodies
@@ -20,6 +20,10 @@ DS_FN void evaluate(E& env, const Inputs<E>& in) {
   passive(env);                                             // springs, dampers, fluid, gravity compensation
   actuation(env);                                           // actuators
   smooth_acceleration(env, in.any_xfrc, [&](int b) { return in.xfrc(b); });
+}
+template <int kDim, bool kElliptic, class E>
+DS_FN void evaluate(E& env, const Inputs<E>& in) {
+  smooth_dynamics(env, in);
   collide(env);                 // contacts
   rows<kDim>(env);              // constraint rows, whitened
   solve<kDim, kElliptic>(env);  // the contact dual
