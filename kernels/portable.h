@@ -18,6 +18,13 @@
 #define DS_RESTRICT __restrict__
 #endif
 
+// unroll a loop over a few compile-time bounded entries, so that small arrays live in registers
+#if defined(__CUDACC__)
+#define DS_UNROLL _Pragma("unroll")
+#else
+#define DS_UNROLL _Pragma("GCC unroll 16")
+#endif
+
 // code that only a host compiler can read: vector extensions and intrinsics
 #if !defined(__CUDACC__) && !defined(__CUDACC_RTC__)
 #define DS_HOST_PACKS 1
