@@ -3,6 +3,7 @@
 #include "host/reference/formulations/lemke.h"
 
 #include <Eigen/LU>
+#include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -17,6 +18,7 @@ constexpr double kTie = 1e-11;
 constexpr int kRebuildEvery = 20;
 constexpr int kEnumerateUpTo = 12;
 constexpr double kAccept = 1e-9;
+constexpr double kRounding = 1e-13;
 
 // columns of the tableau: w (n), z (n), z0, right side
 class Tableau {
@@ -121,14 +123,28 @@ void equilibrate(const Matrix& M, Vector& r, Vector& c) {
   }
 }
 
-// a solution is accepted when each part is small against the problem's own size
+// a solution is accepted when each part is small against the problem's own size, beyond the rounding of M z
 bool accepted(const Matrix& M, const Vector& q, const Vector& z) {
   if (!z.allFinite()) return false;
   const Vector w = q + M * z;
-  const double size_z = z.cwiseAbs().maxCoeff();
-  const double size_w = std::max(q.cwiseAbs().maxCoeff(), (M.cwiseAbs() * z.cwiseAbs()).maxCoeff());
-  return z.minCoeff() >= -kAccept * size_z && w.minCoeff() >= -kAccept * size_w &&
-         z.cwiseProduct(w).cwiseAbs().maxCoeff() <= kAccept * size_z * size_w;
+  const double size_z = z.cwiseAbs().maxCoeff(), size_w = q.cwiseAbs().maxCoeff();
+  const double allowed = kAccept * size_w + kRounding * (M.cwiseAbs() * z.cwiseAbs()).maxCoeff();
+  return z.minCoeff() >= -kAccept * size_z && w.minCoeff() >= -allowed &&
+         z.cwiseProduct(w).cwiseAbs().maxCoeff() <= allowed * size_z;
+}
+
+// the same support, solved on the problem itself: what a path on a shifted matrix is worth
+Vector on_support(const Matrix& M, const Vector& q, const Vector& z) {
+  std::vector<Eigen::Index> support;
+  for (Eigen::Index i = 0; i < z.size(); ++i)
+    if (z(i) > 1e-9 * z.maxCoeff()) support.push_back(i);
+  Vector out = Vector::Zero(z.size());
+  if (support.empty()) return out;
+  const Matrix part = M(support, support);
+  const Vector wanted = -q(support);
+  const Vector found = Eigen::CompleteOrthogonalDecomposition<Matrix>(part).solve(wanted);
+  out(support) = found;
+  return out;
 }
 
 LcpSolution finish(const Matrix& M, const Vector& q, const Vector& z) {
@@ -205,6 +221,8 @@ LcpSolution solve_lcp(const Matrix& M, const Vector& q) {
     const LemkePath path = lemke(scaled + shift * Matrix::Identity(n, n), rq / size, d);
     if (path.end != LemkeEnd::kSolved) continue;
     Vector z = c.cwiseProduct(path.z) * size;
+    if (accepted(M, q, z)) return finish(M, q, z);
+    z = on_support(M, q, z);
     if (accepted(M, q, z)) return finish(M, q, z);
   }
 
