@@ -47,16 +47,19 @@ void update_cone(const Matrix& G, const Vector& rest, Eigen::Ref<Vector> x) {
 
 }  // namespace
 
-Vector minimize_on_ball(const Matrix& G, const Vector& r, double radius, double* nu) {
-  if (nu) *nu = 0;
-  if (radius <= 0 || r.size() == 0) {
-    if (nu && r.size() > 0) *nu = r.norm();
+Vector minimize_on_ball(const Matrix& G, const Vector& r, double radius, double* push) {
+  const double size_r = r.stableNorm();
+  if (push) *push = 0;
+  if (size_r == 0) return Vector::Zero(r.size());
+  if (radius <= 0) {
+    if (push) *push = size_r;
     return Vector::Zero(r.size());
   }
-  const Eigen::SelfAdjointEigenSolver<Matrix> eigen(G);
+  // in units of the radius and of |r|: the unit ball, a unit pull
+  const Eigen::SelfAdjointEigenSolver<Matrix> eigen(G * (radius / size_r));
   const Vector values = eigen.eigenvalues().cwiseMax(0.0);
-  const Vector g = eigen.eigenvectors().transpose() * r;
-  const double floor = 1e-14 * std::max(values.maxCoeff(), r.norm() / radius);
+  const Vector g = eigen.eigenvectors().transpose() * (r / size_r);
+  const double floor = 1e-14 * std::max(values.maxCoeff(), 1.0);
 
   // inside the ball, where the gradient does not push along a flat direction
   Vector y = Vector::Zero(r.size());
@@ -64,39 +67,38 @@ Vector minimize_on_ball(const Matrix& G, const Vector& r, double radius, double*
   for (Eigen::Index i = 0; i < y.size(); ++i) {
     if (values(i) > floor) {
       y(i) = -g(i) / values(i);
-    } else if (std::abs(g(i)) > 1e-14 * r.norm()) {
+    } else if (std::abs(g(i)) > 1e-14) {
       bounded = false;
     }
   }
-  if (bounded && y.norm() <= radius) return eigen.eigenvectors() * y;
+  if (bounded && y.norm() <= 1) return radius * (eigen.eigenvectors() * y);
 
   // Newton on 1/|y(shift)| from the left of the root, where it is convex: monotone, a handful of steps
-  auto at = [&](double shift) { return Vector(-g.cwiseQuotient((values.array() + shift).matrix())); };
-  double low = std::max(0.0, r.norm() / radius - values.maxCoeff());
-  double high = std::max(low, r.norm() / radius - values.minCoeff());
+  double low = std::max(0.0, 1 - values.maxCoeff());
+  double high = std::max(low, 1 - values.minCoeff());
   double shift = std::max(low, 1e-300);
   for (int i = 0; i < 100; ++i) {
-    y = at(shift);
-    const double size = y.norm();
+    y = -g.cwiseQuotient((values.array() + shift).matrix());
+    const double size = y.stableNorm();
     if (!std::isfinite(size)) {
-      shift = 0.5 * (shift + high);
+      low = shift;
+      shift = 0.5 * (low + high);
       continue;
     }
-    if (size > radius) {
+    if (size > 1) {
       low = std::max(low, shift);
     } else {
       high = std::min(high, shift);
     }
-    if (std::abs(size - radius) <= 4e-16 * radius) break;
+    if (std::abs(size - 1) <= 4e-16) break;
     const double slope = y.cwiseAbs2().cwiseQuotient((values.array() + shift).matrix()).sum();
-    double next = shift + (size * size / slope) * (size - radius) / radius;
+    double next = shift + (size * size / slope) * (size - 1);
     if (!(next >= low && next <= high)) next = 0.5 * (low + high);
     if (next == shift) break;
     shift = next;
   }
-  if (nu) *nu = shift;
-  y *= radius / y.norm();
-  return eigen.eigenvectors() * y;
+  if (push) *push = shift * size_r;
+  return (radius / y.stableNorm()) * (eigen.eigenvectors() * y);
 }
 
 Vector project_cone(const Vector& x, Matrix* derivative) {

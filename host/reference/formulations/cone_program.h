@@ -43,8 +43,9 @@ struct ConeSolution {
 };
 
 // min 1/2 x'Gx + r'x over the ball |x| <= radius, G positive semidefinite: the secular equation
-// 1/|x(nu)| = 1/radius with x(nu) = -(G + nu I)^-1 r; nu is returned where asked for
-Vector minimize_on_ball(const Matrix& G, const Vector& r, double radius, double* nu = nullptr);
+// 1/|x(nu)| = 1/radius with x(nu) = -(G + nu I)^-1 r; nu times the radius, the gradient left over, is
+// returned where asked
+Vector minimize_on_ball(const Matrix& G, const Vector& r, double radius, double* push = nullptr);
 
 // the nearest point of the second-order cone x0 >= |x1..|, and its derivative where asked for
 Vector project_cone(const Vector& x, Matrix* derivative = nullptr);

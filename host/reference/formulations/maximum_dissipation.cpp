@@ -20,11 +20,8 @@ DissipationStep maximum_dissipation_step(const Matrix& A, const Vector& u, doubl
   if (A.size() > 0 && eigen.eigenvalues()(0) < -1e-10 * std::max(1e-300, A.cwiseAbs().maxCoeff()))
     throw InvalidArgument("A is not positive semidefinite");
   DissipationStep out;
-  double nu = 0;
-  out.impulse = minimize_on_ball(A, u, mu_impulse, &nu);
+  out.impulse = minimize_on_ball(A, u, mu_impulse, &out.speed);
   out.v_next = u + A * out.impulse;
-  // no room for friction: the speed is whatever the block has
-  out.speed = mu_impulse > 0 ? nu * mu_impulse : u.norm();
   return out;
 }
 
