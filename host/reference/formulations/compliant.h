@@ -6,10 +6,9 @@
 //           friction coefficient of s = |v_t| / v_s:
 //           piecewise      mu_d min(1, s)
 //           Stribeck       mu_s S(s) for s < 1, mu_s - (mu_s - mu_d) S((s-1)/2) for s < 3, then mu_d;
-//                          S(x) = 10 x^3 - 15 x^4 + 6 x^5
+//           S(x) = 10 x^3 - 15 x^4 + 6 x^5
 // source    Hunt & Crossley 1975; Stribeck 1902 as smoothed in Drake's user guide (compliant point contact);
-// Tedrake,
-//           Underactuated Robotics, multi-body appendix
+//           Tedrake, Underactuated Robotics, multi-body appendix
 // deviation the linear law is clamped: unclamped, it pulls on separation
 // reads     depth [m], rate [m/s], k [N/m^p], c [N s/m] or d [s/m], p; speed ratio, mu_s >= mu_d
 // cost      a few operations

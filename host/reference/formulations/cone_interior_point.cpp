@@ -1,8 +1,8 @@
 // see cone_program.h: a primal-dual interior point with Nesterov-Todd scaling
 //
 // equation  Q dx - G'dz = -(Qx + c - G'z),  ds = G dx,  W dz + W^-1 ds = d, with s = h + Gx in K and z in K;
-// eliminating:
-//           (Q + G'W^-2 G) dx = -(Qx + c - G'z) + G'W^-1 d; Mehrotra's predictor and corrector choose d
+//           eliminating: (Q + G'W^-2 G) dx = -(Qx + c - G'z) + G'W^-1 d; Mehrotra's predictor and corrector
+//           choose d
 // deviation s = h + Gx holds from the first iterate on, since every cone here has a ready inner point
 
 #include <Eigen/Cholesky>

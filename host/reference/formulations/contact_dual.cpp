@@ -6,9 +6,11 @@
 #include <Eigen/QR>
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "host/reference/formulations/cone_program.h"
+#include "host/reference/formulations/coulomb.h"
 #include "host/reference/formulations/nonneg_least_squares.h"
 
 namespace dualstep::formulations {
@@ -172,6 +174,54 @@ class Mixer {
   Vector last_s_, last_gap_;
 };
 
+// the fixed point of b <- b + sliding speed: mixed iterations first, then the complementarity problem itself
+Vector coulomb_force(const Matrix& G, const Vector& b, const ContactDualRows& rows, const Matrix& E,
+                     ConeProgram program, Vector x, int& iterations) {
+  constexpr int kOuter = 40;
+  constexpr double kFixed = 1e-13, kFound = 1e-11;
+  const bool round = rows.cone == FrictionCone::kElliptic;
+  const Vector c = program.c;
+  Vector shift = Vector::Zero(static_cast<Eigen::Index>(rows.mu.size())), best = x;
+  double best_gap = std::numeric_limits<double>::infinity();
+  Mixer mixer;
+  for (int outer = 0; outer < kOuter; ++outer) {
+    const Vector image = sliding(G * (E * x) + b, rows);
+    const double size = std::max(b.cwiseAbs().maxCoeff(), image.maxCoeff());
+    const double gap = size > 0 ? (image - shift).cwiseAbs().maxCoeff() / size : 0.0;
+    if (gap < best_gap) best_gap = gap, best = x;
+    if (gap <= kFixed) break;
+    // plain steps first, to leave the guesses behind; and again whenever mixing has stopped to help
+    const bool plain = outer < 2 || outer % 20 >= 17;
+    if (plain && outer >= 2) mixer.forget();
+    const Vector mixed = mixer.next(shift, image);
+    shift = plain ? image : Vector(mixed.cwiseMax(0.0));
+    program.c = E.transpose() * raise(b, shift, rows);
+    const ConeSolution inner = solve_cone_program(program, x);
+    iterations += inner.iterations;
+    x = inner.x;
+  }
+  program.c = c;
+  if (best_gap <= kFixed) return E * best;
+
+  Vector force = E * best;
+  if (!round) {
+    if (best_gap > kFound) coulomb_on_pyramids(G, b, rows, force);
+    return force;
+  }
+  double defect = coulomb_newton(program, 60, best, iterations);
+  for (int directions = 4; defect > kFound && directions <= 32; directions *= 2) {
+    ContactDualRows polygon = rows;
+    polygon.directions = directions;
+    Vector start;
+    if (!coulomb_on_pyramids(G, b, polygon, start)) continue;
+    // the force in the cone's coordinates: each column of E has one entry
+    Vector guess = (E.transpose() * start).cwiseQuotient(E.colwise().squaredNorm().transpose());
+    const double reached = coulomb_newton(program, 60, guess, iterations);
+    if (reached < defect) defect = reached, best = guess;
+  }
+  return E * best;
+}
+
 }  // namespace
 
 int ContactDualRows::rows() const {
@@ -267,33 +317,13 @@ ContactDualSolution contact_dual(const Matrix& A, const Vector& b, const Vector&
   program.Q = 0.5 * (program.Q + program.Q.transpose()).eval();
 
   ContactDualSolution out;
-  ConeSolution inner = solve_cone_program(program);
-  out.iterations = inner.iterations;
-  out.force = form.E * inner.x;
+  const ConeSolution convex = solve_cone_program(program);
+  out.iterations = convex.iterations;
+  out.force = form.E * convex.x;
   Vector raised = b;
   if (rows.desaxce && !rows.mu.empty()) {
-    Vector shift = Vector::Zero(static_cast<Eigen::Index>(rows.mu.size()));
-    Mixer mixer;
-    Vector best_x = inner.x;
-    double best_gap = 1e300;
-    for (int outer = 0; outer < 200; ++outer) {
-      const Vector image = sliding(G * out.force + b, rows);
-      const double gap = (image - shift).cwiseAbs().maxCoeff();
-      if (gap < best_gap) best_gap = gap, best_x = inner.x;
-      if (gap <= 1e-14 * std::max(b.cwiseAbs().maxCoeff(), image.cwiseAbs().maxCoeff())) break;
-      // plain steps first, to leave the guesses behind; and again whenever mixing has stopped to help
-      const bool plain = outer < 2 || outer % 20 >= 17;
-      if (plain && outer >= 2) mixer.forget();
-      const Vector mixed = mixer.next(shift, image);
-      shift = plain ? image : Vector(mixed.cwiseMax(0.0));
-      raised = raise(b, shift, rows);
-      program.c = form.E.transpose() * raised;
-      inner = solve_cone_program(program, inner.x);
-      out.iterations += inner.iterations;
-      out.force = form.E * inner.x;
-    }
+    out.force = coulomb_force(G, b, rows, form.E, program, convex.x, out.iterations);
     // the shift reported is the one the force itself asks for: the residual is then Coulomb's own
-    out.force = form.E * best_x;
     raised = raise(b, sliding(G * out.force + b, rows), rows);
   }
 
