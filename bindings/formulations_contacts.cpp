@@ -88,7 +88,7 @@ py::tuple contact_dual(Array A_, Array b_, Array R_, Array mu_, Array friction_l
     rows.directions = directions;
     rows.desaxce = desaxce;
     const Vector loss = friction_loss.vector(i), coefficients = mu.vector(i);
-    rows.friction_loss.assign(loss.begin(), loss.end());
+    rows.friction_loss.assign(loss.data(), loss.data() + loss.size());
     const double* next = coefficients.data();
     for (int d : dims) {
       rows.mu.emplace_back(next, next + d - 1);

@@ -140,10 +140,16 @@ Vector on_support(const Matrix& M, const Vector& q, const Vector& z) {
     if (z(i) > 1e-9 * z.maxCoeff()) support.push_back(i);
   Vector out = Vector::Zero(z.size());
   if (support.empty()) return out;
-  const Matrix part = M(support, support);
-  const Vector wanted = -q(support);
+  const Eigen::Index n = static_cast<Eigen::Index>(support.size());
+  Matrix part(n, n);
+  Vector wanted(n);
+  for (Eigen::Index i = 0; i < n; ++i) {
+    wanted(i) = -q(support[static_cast<size_t>(i)]);
+    for (Eigen::Index j = 0; j < n; ++j)
+      part(i, j) = M(support[static_cast<size_t>(i)], support[static_cast<size_t>(j)]);
+  }
   const Vector found = Eigen::CompleteOrthogonalDecomposition<Matrix>(part).solve(wanted);
-  out(support) = found;
+  for (Eigen::Index i = 0; i < n; ++i) out(support[static_cast<size_t>(i)]) = found(i);
   return out;
 }
 

@@ -23,13 +23,18 @@ LimitMotion limit_dynamics(const Matrix& M, const Vector& tau, const Matrix& J, 
   std::vector<Eigen::Index> closed;
   for (Eigen::Index i = 0; i < J.rows(); ++i)
     if (out.active[static_cast<size_t>(i)]) closed.push_back(i);
-  const Matrix Jc = J(closed, Eigen::all);
+  Matrix Jc(static_cast<Eigen::Index>(closed.size()), J.cols());
+  Vector q(Jc.rows());
+  for (Eigen::Index k = 0; k < Jc.rows(); ++k) {
+    Jc.row(k) = J.row(closed[static_cast<size_t>(k)]);
+    q(k) = demand(closed[static_cast<size_t>(k)]);
+  }
   const Matrix W = mass.whiten(Jc.transpose());
-  const Vector q = Jc * mass.solve(tau) + demand(closed);
+  q += Jc * mass.solve(tau);
   const Vector pushed = solve_lcp(W.transpose() * W, q).z;
 
   out.force = Vector::Zero(J.rows());
-  out.force(closed) = pushed;
+  for (Eigen::Index k = 0; k < Jc.rows(); ++k) out.force(closed[static_cast<size_t>(k)]) = pushed(k);
   out.qacc = mass.solve(Vector(tau + Jc.transpose() * pushed));
   return out;
 }
