@@ -1,12 +1,30 @@
-"""Errors that callers may want to tell apart."""
+"""What dualstep raises when a model cannot be simulated, or a problem not solved. All are ValueErrors."""
+
+
+class UnsupportedModelError(ValueError):
+    """The model holds things that change the physics and are not simulated.
+
+    `problems` lists all of them as (feature, element, reason).
+    """
+
+    problems: list[tuple[str, str, str]] = []
+
+
+class InvalidModelError(ValueError):
+    """The model is malformed, or holds values that make no sense.
+
+    `problems` lists the values as (field, element, reason).
+    """
+
+    problems: list[tuple[str, str, str]] = []
 
 
 class InfeasibleError(ValueError):
-    """A problem that has no solution: an LCP whose rows contradict each other, a cone program without a lower bound.
+    """A problem without solution: an LCP whose rows contradict each other, a dual without a lower bound.
 
-    ``problems`` holds the batch index of each problem without solution; an unbatched call has the one index ``()``.
+    `problems` holds the batch index of each problem without solution; an unbatched call has the one index ().
     """
 
-    def __init__(self, message, problems=((),)):
+    def __init__(self, message: str, problems: tuple[tuple[int, ...], ...] = ((),)):
         super().__init__(message)
         self.problems = tuple(problems)

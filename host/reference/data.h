@@ -1,0 +1,77 @@
+// The workspace of the reference: one environment, double precision, Eigen, everything dense and plain.
+// Grouped by the stage that writes it. Shares no code with kernels/.
+#pragma once
+
+#include <Eigen/Dense>
+#include <vector>
+
+#include "host/model.h"
+
+namespace dualstep::reference {
+
+using Eigen::Matrix3d;
+using Eigen::MatrixXd;
+using Eigen::Quaterniond;
+using Eigen::Vector3d;
+using Eigen::VectorXd;
+using RowMatrixXd = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+// one contact point; frame rows are n (from geom1 to geom2), t1, t2 in world axes
+struct Contact {
+  int geom1 = -1, geom2 = -1, dim = 3;
+  double dist = 0;                        // signed distance, negative in penetration [m]
+  Vector3d pos = Vector3d::Zero();        // midpoint of the witness points, world [m]
+  Matrix3d frame = Matrix3d::Identity();  // rows n, t1, t2
+  double includemargin = 0;               // rows exist while dist < includemargin
+  Eigen::Matrix<double, 5, 1> friction = Eigen::Matrix<double, 5, 1>::Zero();  // t1, t2, spin, roll1, roll2
+  double solref[2] = {0, 0}, solreffriction[2] = {0, 0}, solimp[5] = {0, 0, 0, 0, 0};
+  int efc_address = -1;  // first row, -1 where the contact has no rows
+  Eigen::Matrix<double, 6, 1> force = Eigen::Matrix<double, 6, 1>::Zero();  // contact frame [N, N m]
+};
+
+enum class RowType { kEquality, kFrictionLoss, kLimit, kContactFrictionless, kContactPyramidal, kContactElliptic };
+
+struct Data {
+  // state and inputs, set by the user
+  VectorXd qpos, qvel, act, ctrl, qfrc_applied;
+  RowMatrixXd xfrc_applied;            // (nbody, 6): force, torque at the body's com, world axes
+  RowMatrixXd mocap_pos, mocap_quat;   // (nmocap, 3), (nmocap, 4)
+  double time = 0;
+
+  // kinematics (position)
+  std::vector<Vector3d> xpos, xipos, geom_xpos, site_xpos, xanchor, xaxis, subtree_com;
+  std::vector<Quaterniond> xquat;
+  std::vector<Matrix3d> xmat, ximat, geom_xmat, site_xmat;
+
+  // inertia
+  MatrixXd M;            // (nv, nv), armature included
+  Eigen::LLT<MatrixXd> M_llt;
+
+  // velocity
+  std::vector<Eigen::Matrix<double, 6, 1>> cvel;  // (angular, linear) about subtree_com of the root, world axes
+  VectorXd qfrc_bias, qfrc_passive, qfrc_spring, qfrc_damper, qfrc_gravcomp, qfrc_fluid;
+
+  // actuation, smooth acceleration
+  VectorXd actuator_length, actuator_velocity, actuator_force, act_dot, qfrc_actuator, qfrc_smooth, qacc_smooth;
+
+  // constraints: rows in MuJoCo's order (equality, friction loss, limits, contacts)
+  std::vector<Contact> contacts;  // every contact with dist < margin, those inside the gap included
+  std::vector<RowType> efc_type;
+  std::vector<int> efc_id;        // equality, dof, joint or contact that the row comes from
+  MatrixXd efc_J;                 // (nefc, nv)
+  VectorXd efc_pos, efc_margin, efc_frictionloss, efc_diagApprox, efc_R, efc_D, efc_vel, efc_aref, efc_force;
+  VectorXd qfrc_constraint, qacc;
+  double residual = 0;            // relative natural residual of the dual at efc_force
+  int iterations = 0;
+
+  // outputs
+  VectorXd sensordata;
+  double energy[2] = {0, 0};      // potential, kinetic
+
+  int nefc() const { return static_cast<int>(efc_type.size()); }
+};
+
+// position Jacobians (3, nv) of a world point fixed to a body, linear and angular
+void point_jacobian(const Model& m, const Data& d, int body, const Vector3d& point, MatrixXd* jacp, MatrixXd* jacr);
+
+}  // namespace dualstep::reference
