@@ -1,10 +1,10 @@
 // Forward dynamics by articulated bodies, without constraints: qacc with M qacc + bias = tau.
 //   inward   U = I^A S, D = S'U + armature, u = tau - S'p^A,
 //            I^A_parent += I^A - U D^-1 U',  p^A_parent += p^A + (I^A - U D^-1 U') c + U D^-1 u
-//   outward  a' = a_parent + c, qacc = D^-1 (u - U'a'), a = a' + S qacc,  with c = dS/dt qvel, a_world = -gravity
+//   outward  a' = a_parent + c, qacc = D^-1 (u - U'a'), a = a' + S qacc,  with c = dS/dt qvel, a_world =
+//   -gravity
 // Source: Featherstone 2008, section 7.3. A body with several joints is a chain of links, massless but for
-// the last. Deviation: armature along tendons couples joints outside this recursion; such models use M.
-// Reads cinert, cdof, cdof_dot, cvel, qvel. Cost O(nv).
+// the last. Reads cinert, cdof, cdof_dot, cvel, qvel. Cost O(nv).
 #include "host/reference/spatial.h"
 #include "host/reference/stages.h"
 
@@ -46,10 +46,6 @@ std::vector<Link> links_of(const Model& m, const Data& d) {
 }  // namespace
 
 VectorXd aba(const Model& m, const Data& d, const VectorXd& tau) {
-  for (double armature : m.tendon_armature) {
-    if (armature != 0) return d.M_llt.solve(tau - rnea(m, d, nullptr));
-  }
-
   std::vector<Link> links = links_of(m, d);
   for (auto link = links.rbegin(); link != links.rend(); ++link) {
     const MatrixXd S = d.cdof.middleCols(link->dof, link->ndof);

@@ -4,7 +4,7 @@
 //   d act/dt: ctrl (integrator) or (ctrl - act) / tau (filters; the exact one integrates in closed form)
 // Source: MuJoCo's documentation, "Actuation model". Setpoints of position servos on a ball joint live on
 // a circle: the representative nearest the length counts.
-// Reads ctrl, act, qpos, qvel, ten_length, ten_J, qfrc_gravcomp. Cost O(nu nv).
+// Reads ctrl, act, qpos, qvel, qfrc_gravcomp. Cost O(nu nv).
 #include <algorithm>
 
 #include "host/reference/spatial.h"
@@ -58,35 +58,12 @@ VectorXd clamped_controls(const Model& m, const Data& d) {
   return ctrl;
 }
 
-// joint forces of actuators on one tendon share the tendon's limit
-void limit_tendon_forces(const Model& m, Data* d) {
-  VectorXd total = VectorXd::Zero(m.ntendon);
-  for (int i = 0; i < m.nu; ++i) {
-    if (m.actuator_trntype[i] == kTrnTendon) total[m.actuator_trnid[2 * i]] += d->actuator_force[i];
-  }
-  for (int i = 0; i < m.nu; ++i) {
-    if (m.actuator_trntype[i] != kTrnTendon) continue;
-    const int t = m.actuator_trnid[2 * i];
-    if (m.tendon_actfrclimited[t] && total[t] != 0) {
-      d->actuator_force[i] *= clip(total[t], m.tendon_actfrcrange, t) / total[t];
-    }
-  }
-}
-
 }  // namespace
 
 void transmission(const Model& m, Data* d) {
   d->actuator_length.setZero();
   d->actuator_moment.setZero();
-  for (int i = 0; i < m.nu; ++i) {
-    if (m.actuator_trntype[i] == kTrnTendon) {
-      const int t = m.actuator_trnid[2 * i];
-      d->actuator_length[i] = m.actuator_gear[6 * i] * d->ten_length[t];
-      d->actuator_moment.row(i) = m.actuator_gear[6 * i] * d->ten_J.row(t);
-    } else {
-      joint_transmission(m, i, d);
-    }
-  }
+  for (int i = 0; i < m.nu; ++i) joint_transmission(m, i, d);
 }
 
 bool actuator_disabled(const Model& m, int actuator) {
@@ -98,8 +75,7 @@ double setpoint_period(const Model& m, int i) {
   const bool servo = m.actuator_gaintype[i] == kGainFixed && m.actuator_biastype[i] == kBiasAffine &&
                      m.actuator_gainprm[10 * i] == -m.actuator_biasprm[10 * i + 1] &&
                      (m.actuator_dyntype[i] == kDynNone || m.actuator_dyntype[i] == kDynIntegrator);
-  const bool joint = m.actuator_trntype[i] == kTrnJoint || m.actuator_trntype[i] == kTrnJointInParent;
-  if (!servo || !joint || m.jnt_type[m.actuator_trnid[2 * i]] != kBall) return 0;
+  if (!servo || m.jnt_type[m.actuator_trnid[2 * i]] != kBall) return 0;
   return 2 * kPi * vec3(m.actuator_gear, 2 * i).norm();
 }
 
@@ -151,9 +127,9 @@ void actuation(const Model& m, Data* d) {
     const double bias = m.actuator_biastype[i] == kBiasAffine ? b[0] + b[1] * length + b[2] * velocity : 0;
     d->actuator_force[i] = gain * input + bias;
   }
-  limit_tendon_forces(m, d);
   for (int i = 0; i < m.nu; ++i) {
-    if (m.actuator_forcelimited[i]) d->actuator_force[i] = clip(d->actuator_force[i], m.actuator_forcerange, i);
+    if (m.actuator_forcelimited[i])
+      d->actuator_force[i] = clip(d->actuator_force[i], m.actuator_forcerange, i);
   }
 
   // into joint space, with the gravity compensation that counts as actuation, and the joints' own limits

@@ -2,7 +2,7 @@
 //   outward  a_i = a_parent + S qacc + dS/dt qvel,  a_world = -gravity
 //   inward   f_i = I a_i + v_i x* I v_i + sum of children's f,  tau = S' f (+ armature qacc)
 // Source: Featherstone 2008, section 5.3. With all spatial quantities at one origin per tree and in world
-// axes, no transforms appear. Reads cinert, cdof, cdof_dot, cvel, qvel, ten_J. Cost O(nv).
+// axes, no transforms appear. Reads cinert, cdof, cdof_dot, cvel, qvel. Cost O(nv).
 #include "host/reference/spatial.h"
 #include "host/reference/stages.h"
 
@@ -28,18 +28,6 @@ VectorXd rnea(const Model& m, const Data& d, const VectorXd* qacc) {
   for (int i = 0; i < m.nv; ++i) {
     tau[i] = d.cdof.col(i).dot(f[m.dof_bodyid[i]]);
     if (qacc) tau[i] += m.dof_armature[i] * (*qacc)[i];
-  }
-  // inertia along tendons, as in the mass matrix; a fixed tendon's Jacobian is constant, so it adds no bias
-  if (qacc) {
-    for (int t = 0; t < m.ntendon; ++t) {
-      for (int i = 0; i < m.nv; ++i) {
-        for (int j = i; j >= 0; j = m.dof_parentid[j]) {
-          const double weight = m.tendon_armature[t] * d.ten_J(t, i) * d.ten_J(t, j);
-          tau[i] += weight * (*qacc)[j];
-          if (i != j) tau[j] += weight * (*qacc)[i];
-        }
-      }
-    }
   }
   return tau;
 }

@@ -34,13 +34,20 @@ struct Contact {
 // what may go wrong in a step; a set bit stays until reset
 enum StatusBit : unsigned { kStatusDiverged = 1, kStatusContactOverflow = 2, kStatusNotConverged = 4 };
 
-enum class RowType { kEquality, kFrictionLoss, kLimit, kContactFrictionless, kContactPyramidal, kContactElliptic };
+enum class RowType {
+  kEquality,
+  kFrictionLoss,
+  kLimit,
+  kContactFrictionless,
+  kContactPyramidal,
+  kContactElliptic
+};
 
 struct Data {
   // state and inputs, set by the user
   VectorXd qpos, qvel, act, ctrl, qfrc_applied;
-  RowMatrixXd xfrc_applied;            // (nbody, 6): force, torque at the body's com, world axes
-  RowMatrixXd mocap_pos, mocap_quat;   // (nmocap, 3), (nmocap, 4)
+  RowMatrixXd xfrc_applied;           // (nbody, 6): force, torque at the body's com, world axes
+  RowMatrixXd mocap_pos, mocap_quat;  // (nmocap, 3), (nmocap, 4)
   double time = 0;
   unsigned status = 0;  // StatusBit
 
@@ -52,8 +59,6 @@ struct Data {
   // spatial quantities of a body refer to subtree_com of its root, in world axes
   std::vector<Matrix6d> cinert;  // inertia of the body alone
   MatrixXd cdof;                 // (6, nv): motion per unit of each velocity coordinate
-  VectorXd ten_length;           // fixed tendons [m or rad]
-  MatrixXd ten_J;                // (ntendon, nv)
   VectorXd actuator_length;
   MatrixXd actuator_moment;  // (nu, nv): d actuator_length / d q, or the wrench of the gear
 
@@ -64,7 +69,7 @@ struct Data {
   // velocity
   std::vector<Vector6d> cvel;
   MatrixXd cdof_dot;  // (6, nv): d cdof / dt
-  VectorXd ten_velocity, actuator_velocity;
+  VectorXd actuator_velocity;
   VectorXd qfrc_bias, qfrc_passive, qfrc_spring, qfrc_damper, qfrc_gravcomp, qfrc_fluid;
 
   // actuation, smooth acceleration
@@ -73,11 +78,11 @@ struct Data {
   // constraints: rows in MuJoCo's order (equality, friction loss, limits, contacts)
   std::vector<Contact> contacts;  // every contact with dist < margin, those inside the gap included
   std::vector<RowType> efc_type;
-  std::vector<int> efc_id;        // equality, dof, joint or contact that the row comes from
-  MatrixXd efc_J;                 // (nefc, nv)
+  std::vector<int> efc_id;  // equality, dof, joint or contact that the row comes from
+  MatrixXd efc_J;           // (nefc, nv)
   VectorXd efc_pos, efc_margin, efc_frictionloss, efc_diagApprox, efc_R, efc_D, efc_vel, efc_aref, efc_force;
   VectorXd qfrc_constraint, qacc;
-  double residual = 0;            // relative natural residual of the dual at efc_force
+  double residual = 0;  // relative natural residual of the dual at efc_force
   int iterations = 0;
 
   // accelerations and forces of bodies, for the sensors
@@ -86,7 +91,7 @@ struct Data {
 
   // outputs
   VectorXd sensordata;
-  double energy[2] = {0, 0};      // potential, kinetic
+  double energy[2] = {0, 0};  // potential, kinetic
 
   int nefc() const { return static_cast<int>(efc_type.size()); }
 };
@@ -97,6 +102,7 @@ Data make_data(const Model& m);
 void reset_state(const Model& m, int key, Data* d);
 
 // position Jacobians (3, nv) of a world point fixed to a body, linear and angular
-void point_jacobian(const Model& m, const Data& d, int body, const Vector3d& point, MatrixXd* jacp, MatrixXd* jacr);
+void point_jacobian(const Model& m, const Data& d, int body, const Vector3d& point, MatrixXd* jacp,
+                    MatrixXd* jacr);
 
 }  // namespace dualstep::reference

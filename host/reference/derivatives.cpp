@@ -1,8 +1,7 @@
 // Derivatives of the smooth forces with respect to qvel, as implicit integration needs them:
 //   D = d (qfrc_actuator + qfrc_passive) / d qvel = sum over sources of J' (d force / d velocity) J.
 // Source: MuJoCo's documentation, "Implicit-in-velocity"; Todorov, Erez & Tassa 2012.
-// Deviation from the exact derivative, as in MuJoCo: entries between coordinates of different branches
-// (a tendon across branches) are left out, clipped actuators contribute nothing, and an affine gain
+// Deviation from the exact derivative, as in MuJoCo: clipped actuators contribute nothing, and an affine gain
 // multiplies the control before it was clipped. Cost O(nu nv^2).
 #include "host/reference/spatial.h"
 #include "host/reference/stages.h"
@@ -60,18 +59,8 @@ MatrixXd velocity_derivative(const Model& m, const Data& d) {
   }
   if (dampers) {
     for (int i = 0; i < m.nv; ++i) D(i, i) -= m.dof_damping[i];
-    for (int t = 0; t < m.ntendon; ++t) D -= m.tendon_damping[t] * d.ten_J.row(t).transpose() * d.ten_J.row(t);
   }
-
-  // the mass matrix couples a coordinate with its ancestors only, and so does the derivative
-  MatrixXd kept = MatrixXd::Zero(m.nv, m.nv);
-  for (int i = 0; i < m.nv; ++i) {
-    for (int j = i; j >= 0; j = m.dof_parentid[j]) {
-      kept(i, j) = D(i, j);
-      kept(j, i) = D(j, i);
-    }
-  }
-  return kept;
+  return D;
 }
 
 }  // namespace dualstep::reference

@@ -1,5 +1,5 @@
 // Energy, and the momenta of subtrees.
-//   potential  -sum m_i g.x_i + 1/2 k |q (-) q_spring|^2 over joint and tendon springs
+//   potential  -sum m_i g.x_i + 1/2 k |q (-) q_spring|^2 over joint springs
 //   kinetic    1/2 qvel' M qvel (armature included)
 // Reads qpos, qvel, M, cvel and the kinematics. Cost O(nv^2 + nbody).
 #include <algorithm>
@@ -28,11 +28,6 @@ double potential_energy(const Model& m, const Data& d) {
       stretch2 += quat_log(unit_quat(&m.qpos_spring[q]).conjugate() * unit_quat(&d.qpos[q])).squaredNorm();
     }
     energy += 0.5 * m.jnt_stiffness[j] * stretch2;
-  }
-  for (int t = 0; t < m.ntendon; ++t) {
-    const double lower = m.tendon_lengthspring[2 * t], upper = m.tendon_lengthspring[2 * t + 1];
-    const double stretch = d.ten_length[t] - std::min(std::max(d.ten_length[t], lower), upper);
-    energy += 0.5 * m.tendon_stiffness[t] * stretch * stretch;
   }
   return energy;
 }

@@ -1,7 +1,7 @@
 // The mass matrix by composite rigid bodies:
 //   I^c_i = I_i + sum of children's I^c,   M_ij = S_i' I^c_body(i) S_j for j an ancestor of i or i itself,
 // with armature on the diagonal. Source: Featherstone 2008, section 6.2.
-// Reads cinert, cdof, ten_J. Writes M, M_llt. Cost O(nv depth), then a dense Cholesky factorization.
+// Reads cinert, cdof. Writes M, M_llt. Cost O(nv depth), then a dense Cholesky factorization.
 #include "host/reference/spatial.h"
 #include "host/reference/stages.h"
 
@@ -19,17 +19,6 @@ void mass_matrix(const Model& m, Data* d) {
     const Vector6d force = composite[m.dof_bodyid[i]] * d->cdof.col(i);
     for (int j = i; j >= 0; j = m.dof_parentid[j]) d->M(i, j) = d->M(j, i) = d->cdof.col(j).dot(force);
     d->M(i, i) += m.dof_armature[i];
-  }
-
-  // inertia along tendons, between velocity coordinates of one chain
-  for (int t = 0; t < m.ntendon; ++t) {
-    for (int i = 0; i < m.nv; ++i) {
-      for (int j = i; j >= 0; j = m.dof_parentid[j]) {
-        const double add = m.tendon_armature[t] * d->ten_J(t, i) * d->ten_J(t, j);
-        d->M(i, j) += add;
-        if (i != j) d->M(j, i) += add;
-      }
-    }
   }
   d->M_llt.compute(d->M);
 }

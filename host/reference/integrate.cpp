@@ -1,6 +1,6 @@
 // Time stepping of state and time after forward().
-//   euler         (M + h D) a = qfrc_smooth + qfrc_constraint with D the joint damping; v' = v + h a, q' = q (+) h v'
-//   implicit_fast (M - h dF/dv) a = the same right-hand side, F without the Coriolis forces
+//   euler         (M + h D) a = qfrc_smooth + qfrc_constraint with D the joint damping; v' = v + h a, q' = q
+//   (+) h v' implicit_fast (M - h dF/dv) a = the same right-hand side, F without the Coriolis forces
 //   runge_kutta4  the classical tableau on (q, v, act), rotations by the exponential map
 // Source: MuJoCo's documentation, "Numerical integration"; Hairer, Norsett & Wanner 1993. Deviation from
 // Euler as printed there: joint damping implicit unless eulerdamp is disabled. Quantities derived from
@@ -15,7 +15,8 @@ namespace dualstep::reference {
 namespace {
 
 // act, qvel, qpos, time over one step; qpos moves along `velocity`, or along the new qvel where that is null
-void advance(const Model& m, const VectorXd& act_dot, const VectorXd& qacc, const VectorXd* velocity, Data* d) {
+void advance(const Model& m, const VectorXd& act_dot, const VectorXd& qacc, const VectorXd* velocity,
+             Data* d) {
   if (!m.opt.disabled(kDisableActuation)) {
     for (int i = 0; i < m.nu; ++i) {
       const int a = m.actuator_actadr[i];
@@ -35,7 +36,8 @@ bool lone_free_body(const Model& m, int jnt) {
   if (m.jnt_type[jnt] != kFree) return false;
   const int body = m.jnt_bodyid[jnt];
   for (int i = 1; i < m.nbody; ++i) {
-    if (i != body && m.body_rootid[i] == m.body_rootid[body] && (m.body_dofnum[i] > 0 || m.body_mass[i] > 0)) {
+    if (i != body && m.body_rootid[i] == m.body_rootid[body] &&
+        (m.body_dofnum[i] > 0 || m.body_mass[i] > 0)) {
       return false;
     }
   }
@@ -47,7 +49,8 @@ bool lone_free_body(const Model& m, int jnt) {
 Matrix6d free_body_bias_slope(const Model& m, const Data& d, int jnt) {
   const int body = m.jnt_bodyid[jnt];
   const Matrix3d& R = d.xmat[body];
-  const Matrix3d inertia = d.ximat[body] * vec3(m.body_inertia, body).asDiagonal() * d.ximat[body].transpose();
+  const Matrix3d inertia =
+      d.ximat[body] * vec3(m.body_inertia, body).asDiagonal() * d.ximat[body].transpose();
   const Vector3d arm = d.xipos[body] - d.xpos[body];
   const auto bias = [&](const Vector3d& body_velocity) {
     const Vector3d w = R * body_velocity;

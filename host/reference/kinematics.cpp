@@ -134,20 +134,6 @@ void center_of_mass(const Model& m, Data* d) {
   }
 }
 
-void tendons(const Model& m, Data* d) {
-  // a fixed tendon is a weighted sum of joint positions
-  d->ten_length.setZero();
-  d->ten_J.setZero();
-  for (int i = 0; i < m.ntendon; ++i) {
-    for (int k = m.tendon_adr[i]; k < m.tendon_adr[i] + m.tendon_num[i]; ++k) {
-      if (m.wrap_type[k] != kWrapJoint) continue;
-      const int jnt = m.wrap_objid[k];
-      d->ten_length[i] += m.wrap_prm[k] * d->qpos[m.jnt_qposadr[jnt]];
-      d->ten_J(i, m.jnt_dofadr[jnt]) += m.wrap_prm[k];
-    }
-  }
-}
-
 void velocities(const Model& m, Data* d) {
   // outward: v_i = v_parent + S qvel, dS/dt = v x S
   d->cvel[0].setZero();
@@ -165,7 +151,6 @@ void velocities(const Model& m, Data* d) {
     }
     d->cvel[i] = v;
   }
-  d->ten_velocity = d->ten_J * d->qvel;
   if (m.opt.disabled(kDisableActuation)) {
     d->actuator_velocity.setZero();
   } else {
@@ -173,7 +158,8 @@ void velocities(const Model& m, Data* d) {
   }
 }
 
-void point_jacobian(const Model& m, const Data& d, int body, const Vector3d& point, MatrixXd* jacp, MatrixXd* jacr) {
+void point_jacobian(const Model& m, const Data& d, int body, const Vector3d& point, MatrixXd* jacp,
+                    MatrixXd* jacr) {
   jacp->setZero(3, m.nv);
   jacr->setZero(3, m.nv);
   const Vector3d arm = point - spatial_origin(m, d, body);

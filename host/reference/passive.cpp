@@ -1,11 +1,11 @@
-// Passive forces: springs and dampers of joints and tendons, gravity compensation, fluid.
+// Passive forces: springs and dampers of joints, gravity compensation, fluid.
 //   spring  -k (q (-) q_spring), with the rotation vector as difference for quaternions
 //   damper  -d qvel
 //   gravity compensation  -gravcomp m g at each center of mass
 //   fluid   drag on the box of equal inertia: viscous as on a sphere of the mean edge (Stokes), quadratic
 //           per axis with the box's faces
 // Source: MuJoCo's documentation, "Passive forces"; Todorov, Erez & Tassa 2012. Deviation: none known.
-// Reads qpos, qvel, cvel, ten_length, ten_velocity and the kinematics. Cost O(nv + nbody depth).
+// Reads qpos, qvel, cvel and the kinematics. Cost O(nv + nbody depth).
 #include <algorithm>
 
 #include "host/reference/spatial.h"
@@ -32,16 +32,6 @@ void joint_springs(const Model& m, Data* d) {
     // the turn from the spring's orientation to the joint's, in body axes
     const Vector3d turn = quat_log(unit_quat(&m.qpos_spring[q]).conjugate() * unit_quat(&d->qpos[q]));
     d->qfrc_spring.segment<3>(dof) -= k * turn;
-  }
-}
-
-void tendon_springs_and_dampers(const Model& m, bool springs, bool dampers, Data* d) {
-  for (int t = 0; t < m.ntendon; ++t) {
-    // slack between the two rest lengths
-    const double lower = m.tendon_lengthspring[2 * t], upper = m.tendon_lengthspring[2 * t + 1];
-    const double stretch = d->ten_length[t] - std::min(std::max(d->ten_length[t], lower), upper);
-    if (springs) d->qfrc_spring -= m.tendon_stiffness[t] * stretch * d->ten_J.row(t).transpose();
-    if (dampers) d->qfrc_damper -= m.tendon_damping[t] * d->ten_velocity[t] * d->ten_J.row(t).transpose();
   }
 }
 
@@ -94,7 +84,8 @@ Vector6d flow_velocity(const Model& m, const Data& d, int body) {
 }
 
 void passive_forces(const Model& m, Data* d) {
-  for (VectorXd* f : {&d->qfrc_spring, &d->qfrc_damper, &d->qfrc_gravcomp, &d->qfrc_fluid, &d->qfrc_passive}) {
+  for (VectorXd* f :
+       {&d->qfrc_spring, &d->qfrc_damper, &d->qfrc_gravcomp, &d->qfrc_fluid, &d->qfrc_passive}) {
     f->setZero();
   }
   // with both switched off, MuJoCo has no passive force of any kind
@@ -105,7 +96,6 @@ void passive_forces(const Model& m, Data* d) {
   if (dampers) {
     for (int i = 0; i < m.nv; ++i) d->qfrc_damper[i] -= m.dof_damping[i] * d->qvel[i];
   }
-  tendon_springs_and_dampers(m, springs, dampers, d);
   gravity_compensation(m, d);
   fluid(m, d);
 

@@ -29,7 +29,8 @@ bool roots(double a, double b, double c, double t[2]) {
 // the round wall of a cylinder along z, where |z| <= half
 void offer_wall(double radius, double half, const Vector3d& p, const Vector3d& v, Nearest* best) {
   double t[2];
-  if (!roots(v.head<2>().squaredNorm(), v.head<2>().dot(p.head<2>()), p.head<2>().squaredNorm() - radius * radius, t)) {
+  if (!roots(v.head<2>().squaredNorm(), v.head<2>().dot(p.head<2>()),
+             p.head<2>().squaredNorm() - radius * radius, t)) {
     return;
   }
   for (double x : t) {

@@ -13,14 +13,41 @@ namespace dualstep::reference {
 
 namespace {
 
-// MuJoCo's sensor types, by value
+// MuJoCo's sensor types, by value; the others are refused at load
 enum SensorType {
-  kTouch = 0, kAccelerometer, kVelocimeter, kGyro, kForce, kTorque, kMagnetometer, kRangefinder, kCamProjection,
-  kJointPos, kJointVel, kTendonPos, kTendonVel, kActuatorPos, kActuatorVel, kActuatorFrc, kJointActFrc,
-  kTendonActFrc, kBallQuat, kBallAngVel, kJointLimitPos, kJointLimitVel, kJointLimitFrc, kTendonLimitPos,
-  kTendonLimitVel, kTendonLimitFrc, kFramePos, kFrameQuat, kFrameXAxis, kFrameYAxis, kFrameZAxis, kFrameLinVel,
-  kFrameAngVel, kFrameLinAcc, kFrameAngAcc, kSubtreeCom, kSubtreeLinVel, kSubtreeAngMom, kInsideSite, kGeomDist,
-  kGeomNormal, kGeomFromTo, kContactSensor, kPotential, kKinetic, kClock
+  kTouch = 0,
+  kAccelerometer,
+  kVelocimeter,
+  kGyro,
+  kForce,
+  kTorque,
+  kMagnetometer,
+  kJointPos = 9,
+  kJointVel,
+  kActuatorPos = 13,
+  kActuatorVel,
+  kActuatorFrc,
+  kJointActFrc,
+  kBallQuat = 18,
+  kBallAngVel,
+  kJointLimitPos,
+  kJointLimitVel,
+  kJointLimitFrc,
+  kFramePos = 26,
+  kFrameQuat,
+  kFrameXAxis,
+  kFrameYAxis,
+  kFrameZAxis,
+  kFrameLinVel,
+  kFrameAngVel,
+  kFrameLinAcc,
+  kFrameAngAcc,
+  kSubtreeCom,
+  kSubtreeLinVel,
+  kSubtreeAngMom,
+  kPotential = 43,
+  kKinetic,
+  kClock
 };
 enum ObjectType { kObjBody = 1, kObjXBody = 2, kObjGeom = 5, kObjSite = 6 };
 
@@ -80,24 +107,14 @@ double touch(const Model& m, const Data& d, int site) {
   return sum;
 }
 
-// the first limit row of a joint or tendon
-double limit_row(const Model& m, const Data& d, int type, int id) {
-  const bool tendon = type >= kTendonLimitPos;
+// the first limit row of a joint
+double limit_row(const Data& d, int type, int jnt) {
   for (int r = 0; r < d.nefc(); ++r) {
-    if (d.efc_type[r] != RowType::kLimit || d.efc_id[r] != (tendon ? m.njnt : 0) + id) continue;
-    if (type == kJointLimitPos || type == kTendonLimitPos) return d.efc_pos[r] - d.efc_margin[r];
-    if (type == kJointLimitVel || type == kTendonLimitVel) return d.efc_vel[r];
-    return d.efc_force[r];
+    if (d.efc_type[r] != RowType::kLimit || d.efc_id[r] != jnt) continue;
+    if (type == kJointLimitPos) return d.efc_pos[r] - d.efc_margin[r];
+    return type == kJointLimitVel ? d.efc_vel[r] : d.efc_force[r];
   }
   return 0;
-}
-
-double tendon_actuator_force(const Model& m, const Data& d, int tendon) {
-  double sum = 0;
-  for (int i = 0; i < m.nu; ++i) {
-    if (m.actuator_trntype[i] == kTrnTendon && m.actuator_trnid[2 * i] == tendon) sum += d.actuator_force[i];
-  }
-  return sum;
 }
 
 Vector3d frame_position_sensor(int type, const Frame& f, const Frame* ref) {
@@ -120,32 +137,46 @@ VectorXd reading(const Model& m, const Data& d, int s) {
   const int type = m.sensor_type[s], id = m.sensor_objid[s], refid = m.sensor_refid[s];
   const auto scalar = [](double x) { return VectorXd::Constant(1, x); };
   switch (type) {
-    case kTouch: return scalar(touch(m, d, id));
+    case kTouch:
+      return scalar(touch(m, d, id));
     case kMagnetometer:
       return d.site_xmat[id].transpose() * Vector3d(m.opt.magnetic[0], m.opt.magnetic[1], m.opt.magnetic[2]);
-    case kJointPos: return scalar(d.qpos[m.jnt_qposadr[id]]);
-    case kJointVel: return scalar(d.qvel[m.jnt_dofadr[id]]);
-    case kTendonPos: return scalar(d.ten_length[id]);
-    case kTendonVel: return scalar(d.ten_velocity[id]);
-    case kActuatorPos: return scalar(d.actuator_length[id]);
-    case kActuatorVel: return scalar(d.actuator_velocity[id]);
-    case kActuatorFrc: return scalar(d.actuator_force[id]);
-    case kJointActFrc: return scalar(d.qfrc_actuator[m.jnt_dofadr[id]]);
-    case kTendonActFrc: return scalar(tendon_actuator_force(m, d, id));
+    case kJointPos:
+      return scalar(d.qpos[m.jnt_qposadr[id]]);
+    case kJointVel:
+      return scalar(d.qvel[m.jnt_dofadr[id]]);
+    case kActuatorPos:
+      return scalar(d.actuator_length[id]);
+    case kActuatorVel:
+      return scalar(d.actuator_velocity[id]);
+    case kActuatorFrc:
+      return scalar(d.actuator_force[id]);
+    case kJointActFrc:
+      return scalar(d.qfrc_actuator[m.jnt_dofadr[id]]);
     case kBallQuat: {
       const Quaterniond q = unit_quat(&d.qpos[m.jnt_qposadr[id]]);
       return Eigen::Vector4d(q.w(), q.x(), q.y(), q.z());
     }
-    case kBallAngVel: return d.qvel.segment<3>(m.jnt_dofadr[id]);
-    case kJointLimitPos: case kJointLimitVel: case kJointLimitFrc:
-    case kTendonLimitPos: case kTendonLimitVel: case kTendonLimitFrc: return scalar(limit_row(m, d, type, id));
-    case kSubtreeCom: return d.subtree_com[id];
-    case kSubtreeLinVel: return d.subtree_linvel[id];
-    case kSubtreeAngMom: return d.subtree_angmom[id];
-    case kPotential: return scalar(d.energy[0]);
-    case kKinetic: return scalar(d.energy[1]);
-    case kClock: return scalar(d.time);
-    default: break;
+    case kBallAngVel:
+      return d.qvel.segment<3>(m.jnt_dofadr[id]);
+    case kJointLimitPos:
+    case kJointLimitVel:
+    case kJointLimitFrc:
+      return scalar(limit_row(d, type, id));
+    case kSubtreeCom:
+      return d.subtree_com[id];
+    case kSubtreeLinVel:
+      return d.subtree_linvel[id];
+    case kSubtreeAngMom:
+      return d.subtree_angmom[id];
+    case kPotential:
+      return scalar(d.energy[0]);
+    case kKinetic:
+      return scalar(d.energy[1]);
+    case kClock:
+      return scalar(d.time);
+    default:
+      break;
   }
 
   // what is left is measured in a frame
@@ -154,21 +185,31 @@ VectorXd reading(const Model& m, const Data& d, int s) {
   const Frame reference = refid >= 0 ? frame_of(m, d, m.sensor_reftype[s], refid) : f;
   const Frame* ref = refid >= 0 ? &reference : nullptr;
   switch (type) {
-    case kGyro: return f.rot.transpose() * angular(frame_velocity(m, d, f));
-    case kVelocimeter: return f.rot.transpose() * linear(frame_velocity(m, d, f));
-    case kAccelerometer: return f.rot.transpose() * linear(frame_acceleration(m, d, f));
-    case kForce: case kTorque: {
-      const Vector6d wrench = rotate_into(f.rot, shift_force(d.cfrc_int[f.body], spatial_origin(m, d, f.body), f.pos));
+    case kGyro:
+      return f.rot.transpose() * angular(frame_velocity(m, d, f));
+    case kVelocimeter:
+      return f.rot.transpose() * linear(frame_velocity(m, d, f));
+    case kAccelerometer:
+      return f.rot.transpose() * linear(frame_acceleration(m, d, f));
+    case kForce:
+    case kTorque: {
+      const Vector6d wrench =
+          rotate_into(f.rot, shift_force(d.cfrc_int[f.body], spatial_origin(m, d, f.body), f.pos));
       return type == kForce ? linear(wrench) : angular(wrench);
     }
     case kFrameQuat: {
       const Quaterniond q = ref ? ref->quat.conjugate() * f.quat : f.quat;
       return Eigen::Vector4d(q.w(), q.x(), q.y(), q.z());
     }
-    case kFrameLinVel: case kFrameAngVel: return frame_velocity_sensor(m, d, type, f, ref);
-    case kFrameLinAcc: return linear(frame_acceleration(m, d, f));
-    case kFrameAngAcc: return angular(frame_acceleration(m, d, f));
-    default: return frame_position_sensor(type, f, ref);
+    case kFrameLinVel:
+    case kFrameAngVel:
+      return frame_velocity_sensor(m, d, type, f, ref);
+    case kFrameLinAcc:
+      return linear(frame_acceleration(m, d, f));
+    case kFrameAngAcc:
+      return angular(frame_acceleration(m, d, f));
+    default:
+      return frame_position_sensor(type, f, ref);
   }
 }
 
@@ -220,7 +261,8 @@ void body_accelerations(const Model& m, Data* d) {
   d->cfrc_ext[0].setZero();
   for (const Contact& c : d->contacts) {
     if (c.efc_address < 0) continue;
-    const Vector6d wrench = spatial(c.frame.transpose() * c.force.tail<3>(), c.frame.transpose() * c.force.head<3>());
+    const Vector6d wrench =
+        spatial(c.frame.transpose() * c.force.tail<3>(), c.frame.transpose() * c.force.head<3>());
     const int body1 = m.geom_bodyid[c.geom1], body2 = m.geom_bodyid[c.geom2];
     if (body1 > 0) d->cfrc_ext[body1] -= shift_force(wrench, c.pos, spatial_origin(m, *d, body1));
     if (body2 > 0) d->cfrc_ext[body2] += shift_force(wrench, c.pos, spatial_origin(m, *d, body2));

@@ -14,7 +14,9 @@ constexpr double kTiny = 1e-15;
 constexpr double kHuge = 1e10;
 constexpr double kPi = 3.14159265358979323846;
 
-inline Vector3d vec3(const std::vector<double>& a, int i) { return Vector3d(a[3 * i], a[3 * i + 1], a[3 * i + 2]); }
+inline Vector3d vec3(const std::vector<double>& a, int i) {
+  return Vector3d(a[3 * i], a[3 * i + 1], a[3 * i + 2]);
+}
 
 // a zero quaternion counts as no rotation
 inline Quaterniond unit_quat(double w, double x, double y, double z) {

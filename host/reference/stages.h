@@ -6,15 +6,14 @@
 
 namespace dualstep::reference {
 
-// position: xpos ... subtree_com, cinert, cdof, ten_length, ten_J, actuator_length, actuator_moment
+// position: xpos ... subtree_com, cinert, cdof, actuator_length, actuator_moment
 void kinematics(const Model& m, Data* d);
 void center_of_mass(const Model& m, Data* d);
-void tendons(const Model& m, Data* d);
 void transmission(const Model& m, Data* d);
 // M, M_llt by composite rigid bodies
 void mass_matrix(const Model& m, Data* d);
 
-// velocity: cvel, cdof_dot, ten_velocity, actuator_velocity
+// velocity: cvel, cdof_dot, actuator_velocity
 void velocities(const Model& m, Data* d);
 // inverse dynamics: M qacc + C qvel - gravity; qacc = nullptr leaves M qacc out (the bias)
 VectorXd rnea(const Model& m, const Data& d, const VectorXd* qacc);
@@ -32,7 +31,7 @@ void smooth_acceleration(const Model& m, Data* d);
 // the force and torque (world axes) on a point of a body, in joint space
 VectorXd project_wrench(const Model& m, const Data& d, int body, const Vector3d& point, const Vector3d& force,
                         const Vector3d& torque);
-// d (qfrc_actuator + qfrc_passive) / d qvel on the tree's sparsity
+// d (qfrc_actuator + qfrc_passive) / d qvel
 MatrixXd velocity_derivative(const Model& m, const Data& d);
 // the box of the same mass and inertia as a body: its edges
 Vector3d inertia_box(const Model& m, int body);
@@ -41,7 +40,8 @@ Vector6d flow_velocity(const Model& m, const Data& d, int body);
 bool fluid_acts(const Model& m, int body);
 bool actuator_disabled(const Model& m, int actuator);
 double next_activation(const Model& m, const Data& d, int actuator, int address, double act_dot);
-// setpoints on a circle: the period of the actuator's length, 0 where it has none; and the equivalent of u nearest x
+// setpoints on a circle: the period of the actuator's length, 0 where it has none; and the equivalent of u
+// nearest x
 double setpoint_period(const Model& m, int actuator);
 double nearest_setpoint(double u, double x, double period);
 
@@ -65,7 +65,11 @@ void runge_kutta4(const Model& m, Data* d);
 void forward(const Model& m, Data* d);
 // the position and velocity stages alone, without collision and forces
 void state_stages(const Model& m, Data* d);
-// one time step; a state or input that is not finite or beyond kHuge freezes the environment and sets its status
+// finite, and within kHuge
+bool sane_state(const Data& d);
+bool sane_inputs(const Data& d);
+// one time step; a state or input that is not finite or beyond kHuge freezes the environment and sets its
+// status
 void step(const Model& m, Data* d);
 
 }  // namespace dualstep::reference

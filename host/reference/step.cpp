@@ -8,12 +8,8 @@ namespace dualstep::reference {
 namespace {
 
 bool sane(const VectorXd& x) { return x.allFinite() && (x.size() == 0 || x.cwiseAbs().maxCoeff() <= kHuge); }
-bool sane(const RowMatrixXd& x) { return x.allFinite() && (x.size() == 0 || x.cwiseAbs().maxCoeff() <= kHuge); }
-
-bool sane_state(const Data& d) { return sane(d.qpos) && sane(d.qvel) && sane(d.act) && std::isfinite(d.time); }
-
-bool sane_inputs(const Data& d) {
-  return sane(d.ctrl) && sane(d.qfrc_applied) && sane(d.xfrc_applied) && sane(d.mocap_pos) && sane(d.mocap_quat);
+bool sane(const RowMatrixXd& x) {
+  return x.allFinite() && (x.size() == 0 || x.cwiseAbs().maxCoeff() <= kHuge);
 }
 
 void integrate(const Model& m, Data* d) {
@@ -31,6 +27,15 @@ void integrate(const Model& m, Data* d) {
 
 }  // namespace
 
+bool sane_state(const Data& d) {
+  return sane(d.qpos) && sane(d.qvel) && sane(d.act) && std::isfinite(d.time);
+}
+
+bool sane_inputs(const Data& d) {
+  return sane(d.ctrl) && sane(d.qfrc_applied) && sane(d.xfrc_applied) && sane(d.mocap_pos) &&
+         sane(d.mocap_quat);
+}
+
 void smooth_acceleration(const Model& m, Data* d) {
   d->qfrc_smooth = d->qfrc_passive - d->qfrc_bias + d->qfrc_actuator + d->qfrc_applied;
   for (int i = 1; i < m.nbody; ++i) {
@@ -44,7 +49,6 @@ void smooth_acceleration(const Model& m, Data* d) {
 void state_stages(const Model& m, Data* d) {
   kinematics(m, d);
   center_of_mass(m, d);
-  tendons(m, d);
   transmission(m, d);
   mass_matrix(m, d);
   velocities(m, d);
@@ -89,7 +93,8 @@ Data make_data(const Model& m) {
   Data d;
   const auto points = [](std::vector<Vector3d>* v, int n) { v->assign(n, Vector3d::Zero()); };
   const auto turns = [](std::vector<Matrix3d>* v, int n) { v->assign(n, Matrix3d::Identity()); };
-  for (auto* v : {&d.xpos, &d.xipos, &d.subtree_com, &d.subtree_linvel, &d.subtree_angmom}) points(v, m.nbody);
+  for (auto* v : {&d.xpos, &d.xipos, &d.subtree_com, &d.subtree_linvel, &d.subtree_angmom})
+    points(v, m.nbody);
   for (auto* v : {&d.xanchor, &d.xaxis}) points(v, m.njnt);
   points(&d.geom_xpos, m.ngeom);
   points(&d.site_xpos, m.nsite);
@@ -101,12 +106,11 @@ Data make_data(const Model& m) {
   for (auto* v : {&d.cvel, &d.cacc, &d.cfrc_int, &d.cfrc_ext}) v->assign(m.nbody, Vector6d::Zero());
   d.cdof = d.cdof_dot = MatrixXd::Zero(6, m.nv);
   d.M = MatrixXd::Zero(m.nv, m.nv);
-  d.ten_J = MatrixXd::Zero(m.ntendon, m.nv);
   d.actuator_moment = MatrixXd::Zero(m.nu, m.nv);
-  d.ten_length = d.ten_velocity = VectorXd::Zero(m.ntendon);
   d.actuator_length = d.actuator_velocity = d.actuator_force = VectorXd::Zero(m.nu);
-  for (VectorXd* v : {&d.qfrc_bias, &d.qfrc_passive, &d.qfrc_spring, &d.qfrc_damper, &d.qfrc_gravcomp, &d.qfrc_fluid,
-                      &d.qfrc_actuator, &d.qfrc_smooth, &d.qacc_smooth, &d.qfrc_constraint, &d.qacc}) {
+  for (VectorXd* v :
+       {&d.qfrc_bias, &d.qfrc_passive, &d.qfrc_spring, &d.qfrc_damper, &d.qfrc_gravcomp, &d.qfrc_fluid,
+        &d.qfrc_actuator, &d.qfrc_smooth, &d.qacc_smooth, &d.qfrc_constraint, &d.qacc}) {
     *v = VectorXd::Zero(m.nv);
   }
   d.act_dot = VectorXd::Zero(m.na);
