@@ -76,13 +76,11 @@ Frame frame_of(const Model& m, const Data& d, int type, int id) {
   }
 }
 
-// velocity of a frame in world axes; and its acceleration, gravity subtracted; both zero for a fixed body
+// velocity of a frame in world axes; and its acceleration, gravity subtracted
 Vector6d frame_velocity(const Model& m, const Data& d, const Frame& f) {
-  if (last_dof(m, f.body) < 0) return Vector6d::Zero();
   return shift_motion(d.cvel[f.body], spatial_origin(m, d, f.body), f.pos);
 }
 Vector6d frame_acceleration(const Model& m, const Data& d, const Frame& f) {
-  if (last_dof(m, f.body) < 0) return Vector6d::Zero();
   Vector6d a = shift_motion(d.cacc[f.body], spatial_origin(m, d, f.body), f.pos);
   const Vector6d v = frame_velocity(m, d, f);
   // from a spatial acceleration to that of the material point, Featherstone 2008, section 2.11

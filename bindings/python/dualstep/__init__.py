@@ -2,6 +2,7 @@
 
 from dualstep.errors import InvalidModelError, UnsupportedModelError
 from dualstep.model import Model
+from dualstep.reference import Contacts, Reference
 
 __version__ = "0.1.0"
-__all__ = ["InvalidModelError", "Model", "UnsupportedModelError", "__version__"]
+__all__ = ["Contacts", "InvalidModelError", "Model", "Reference", "UnsupportedModelError", "__version__"]
