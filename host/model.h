@@ -12,13 +12,23 @@
 
 namespace dualstep {
 
+// one thing that is wrong with a model: "mesh collision", "geom 'foot'", "it can touch geom 'floor', ..."
+struct Problem {
+  std::string feature, element, reason;
+};
 // a model holds something that changes the physics and is not simulated: every such element is named at once
 struct UnsupportedModelError : std::runtime_error {
   using std::runtime_error::runtime_error;
+  UnsupportedModelError(const std::string& what, std::vector<Problem> all)
+      : std::runtime_error(what), problems(std::move(all)) {}
+  std::vector<Problem> problems;
 };
 // a value that makes no sense (not finite, negative friction, ...): every such value is named at once
 struct InvalidModelError : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
+  InvalidModelError(const std::string& what, std::vector<Problem> all)
+      : std::invalid_argument(what), problems(std::move(all)) {}
+  std::vector<Problem> problems;
 };
 
 // arrays by MuJoCo name, as a reader found them; what a model is loaded from
@@ -33,9 +43,9 @@ struct RawModel {
 
 struct Model {
   // sizes, as in mjModel
-  int nq = 0, nv = 0, nu = 0, na = 0, nbody = 0, njnt = 0, ngeom = 0, nsite = 0, npair = 0, nexclude = 0, neq = 0,
-      ntendon = 0, nwrap = 0, nactuator = 0, nsensor = 0, nsensordata = 0, nkey = 0, nmocap = 0, nmesh = 0,
-      nmeshvert = 0, nmeshgraph = 0, nnumeric = 0, nnumericdata = 0, ntext = 0;
+  int nq = 0, nv = 0, nu = 0, na = 0, nbody = 0, njnt = 0, ngeom = 0, nsite = 0, npair = 0, nexclude = 0,
+      neq = 0, ntendon = 0, nwrap = 0, nactuator = 0, nsensor = 0, nsensordata = 0, nkey = 0, nmocap = 0,
+      nmesh = 0, nmeshvert = 0, nmeshgraph = 0, nnumeric = 0, nnumericdata = 0, ntext = 0;
 
   using I = int;
   using R = double;
@@ -56,6 +66,9 @@ struct Model {
 
 // checks, refusals and options: throws UnsupportedModelError, InvalidModelError
 Model load_model(const RawModel& raw);
+// the refusals and value checks again, for options that the user changed since: called when a Batch or a
+// Reference is made
+void check_model(const Model& model);
 // the names of raw arrays that a reader should supply where the mjModel has them
 std::vector<std::string> model_field_names(char kind);
 std::vector<std::string> model_size_names();
@@ -63,8 +76,25 @@ std::vector<std::string> model_option_names();
 
 // MuJoCo's enumerations, by value
 enum JointType { kFree = 0, kBall = 1, kSlide = 2, kHinge = 3 };
-enum GeomType { kPlane = 0, kHfield = 1, kSphere = 2, kCapsule = 3, kEllipsoid = 4, kCylinder = 5, kBox = 6, kMesh = 7 };
-enum TrnType { kTrnJoint = 0, kTrnJointInParent = 1, kTrnSliderCrank = 2, kTrnTendon = 3, kTrnSite = 4, kTrnBody = 5 };
+enum GeomType {
+  kPlane = 0,
+  kHfield = 1,
+  kSphere = 2,
+  kCapsule = 3,
+  kEllipsoid = 4,
+  kCylinder = 5,
+  kBox = 6,
+  kMesh = 7,
+  kSdf = 8
+};
+enum TrnType {
+  kTrnJoint = 0,
+  kTrnJointInParent = 1,
+  kTrnSliderCrank = 2,
+  kTrnTendon = 3,
+  kTrnSite = 4,
+  kTrnBody = 5
+};
 enum DynType { kDynNone = 0, kDynIntegrator = 1, kDynFilter = 2, kDynFilterExact = 3, kDynMuscle = 4 };
 enum GainType { kGainFixed = 0, kGainAffine = 1, kGainMuscle = 2 };
 enum BiasType { kBiasNone = 0, kBiasAffine = 1, kBiasMuscle = 2 };

@@ -1,0 +1,39 @@
+// dualstep._core: the extension module. Errors of the library become the classes of dualstep/errors.py.
+#include "bindings/bindings.h"
+#include "host/model.h"
+
+namespace py = pybind11;
+
+namespace dualstep {
+namespace {
+
+// raises errors.<name>(message) with the list of (feature, element, reason)
+void raise(const char* name, const char* message, const std::vector<Problem>& problems) {
+  const py::object type = py::module_::import("dualstep.errors").attr(name);
+  const py::object error = type(message);
+  py::list entries;
+  for (const Problem& p : problems) entries.append(py::make_tuple(p.feature, p.element, p.reason));
+  error.attr("problems") = entries;
+  PyErr_SetObject(type.ptr(), error.ptr());
+}
+
+void translate(std::exception_ptr pointer) {
+  try {
+    if (pointer) std::rethrow_exception(pointer);
+  } catch (const UnsupportedModelError& e) {
+    raise("UnsupportedModelError", e.what(), e.problems);
+  } catch (const InvalidModelError& e) {
+    raise("InvalidModelError", e.what(), e.problems);
+  }
+}
+
+}  // namespace
+}  // namespace dualstep
+
+PYBIND11_MODULE(_core, module) {
+  module.doc() = "the compiled part of dualstep";
+  py::register_exception_translator(dualstep::translate);
+  dualstep::bind_model(module);
+  dualstep::bind_reference(module);
+  dualstep::bind_batch(module);
+}

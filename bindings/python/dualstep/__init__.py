@@ -1,0 +1,7 @@
+"""dualstep: a batched rigid-body simulator, a step of which is a step on the contact dual."""
+
+from dualstep.errors import InvalidModelError, UnsupportedModelError
+from dualstep.model import Model
+
+__version__ = "0.1.0"
+__all__ = ["InvalidModelError", "Model", "UnsupportedModelError", "__version__"]

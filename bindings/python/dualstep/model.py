@@ -1,0 +1,101 @@
+"""Models: MuJoCo compiles MJCF and URDF, dualstep takes the compiled arrays by name."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dualstep import _core
+from dualstep.errors import InvalidModelError
+
+if TYPE_CHECKING:
+    import mujoco
+
+
+def _read(source: Any, names: list[str]) -> dict[str, Any]:
+    """The attributes that this version of MuJoCo has."""
+    return {name: getattr(source, name) for name in names if hasattr(source, name)}
+
+
+class Model(_core.Model):
+    """A compiled model: sizes, options (`opt`), and MuJoCo's model arrays as read-only numpy views.
+
+    Made by `from_mjcf` or `from_mujoco`. `mj_model` is the `mujoco.MjModel` it was taken from.
+    """
+
+    mj_model: mujoco.MjModel
+
+    @classmethod
+    def from_mjcf(cls, source: str | os.PathLike[str], assets: dict[str, bytes] | None = None) -> Model:
+        """Compiles a file, or a string, of MJCF or URDF; `assets` holds files that it names.
+
+        Raises FileNotFoundError, InvalidModelError (with MuJoCo's message and line), UnsupportedModelError.
+        """
+        import mujoco
+
+        if not isinstance(source, (str, os.PathLike)):
+            raise TypeError(f"from_mjcf takes a path or a string of XML, and is given {type(source).__name__}")
+        text = source if isinstance(source, str) and source.lstrip("\ufeff \t\r\n").startswith("<") else None
+        if text is None and not os.path.isfile(source):
+            raise FileNotFoundError(f"there is no model file '{os.fspath(source)}', and it is no XML either")
+        if text is None and os.fspath(source).endswith(".mjb"):
+            raise ValueError("binary models are not read: load it with MuJoCo, then Model.from_mujoco")
+        try:
+            if text is not None:
+                compiled = mujoco.MjModel.from_xml_string(text.lstrip("\ufeff \t\r\n"), assets)
+            else:
+                compiled = mujoco.MjModel.from_xml_path(os.fspath(source), assets)
+        except (ValueError, mujoco.FatalError) as error:
+            where = "" if text is not None else f"{os.fspath(source)}: "
+            raise InvalidModelError(where + str(error)) from None
+        return cls.from_mujoco(compiled)
+
+    @classmethod
+    def from_mujoco(cls, mj_model: mujoco.MjModel) -> Model:
+        """Takes over a compiled `mujoco.MjModel`; later changes to it are not seen."""
+        if not (hasattr(mj_model, "opt") and hasattr(mj_model, "body_parentid")):
+            raise TypeError(f"from_mujoco takes a mujoco.MjModel, and is given {type(mj_model).__name__}")
+        model = cls(
+            {
+                "sizes": _read(mj_model, _core.model_size_names()),
+                "ints": _read(mj_model, _core.model_field_names("I")),
+                "reals": _read(mj_model, _core.model_field_names("R")),
+                "option": _read(mj_model.opt, _core.model_option_names()),
+                "names": mj_model.names,
+                "text": mj_model.text_data,
+            }
+        )
+        model.mj_model = mj_model
+        return model
+
+    def __getattr__(self, name: str) -> np.ndarray:
+        array = None if name.startswith("__") else self.field(name)
+        if array is None:
+            raise AttributeError(f"a model has no '{name}'")
+        return array
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *_core.model_field_names("I"), *_core.model_field_names("R")]
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{name}={getattr(self, name)}" for name in ("nq", "nv", "nu", "nbody", "ngeom"))
+        return f"Model({sizes})"
+
+    def geom_id(self, geom: int | str) -> int:
+        """The id of a geom given by its id or name."""
+        if isinstance(geom, str):
+            found = self.id_of("geom", geom)
+            if found < 0:
+                raise ValueError(f"the model has no geom '{geom}'")
+            return found
+        if not 0 <= int(geom) < self.ngeom:
+            raise ValueError(f"geom {geom} is given, and the model has geoms 0 to {self.ngeom - 1}")
+        return int(geom)
+
+    def set_restitution(self, geom1: int | str, geom2: int | str, restitution: float) -> None:
+        """Restitution of one pair of geoms, by id or name, from 0 to 1, instead of `opt.restitution`."""
+        if not 0 <= restitution <= 1:
+            raise ValueError(f"restitution {restitution} is given, and it must be from 0 to 1")
+        self._set_restitution(self.geom_id(geom1), self.geom_id(geom2), float(restitution))

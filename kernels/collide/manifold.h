@@ -1,0 +1,31 @@
+// What a pair function takes and gives. Pair functions are pure: two shapes in, at most K contacts out.
+#pragma once
+
+#include "kernels/spatial.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+// a geom in the world: centre, orientation (columns are its axes), MuJoCo's size numbers
+template <class Real>
+struct Shape {
+  Vec3<Real> pos;
+  Mat3<Real> rot;
+  Vec3<Real> size;
+};
+
+// contacts of a pair, in a fixed order of slots k; hit[k] says whether slot k is in use (dist[k] < margin).
+// The normal points from the first shape to the second; pos is midway between the two surfaces; dist is
+// negative in penetration. `tangent` is a wish for the direction of t1 (zero: the frame's own rule).
+template <class Real, int K>
+struct Manifold {
+  static constexpr int kCapacity = K;
+  Real dist[K];
+  Vec3<Real> pos[K];
+  Vec3<Real> normal[K];
+  Vec3<Real> tangent;
+  MaskOf<Real> hit[K];
+};
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep

@@ -1,0 +1,103 @@
+// L^T D L on the tree's sparsity, and the solves with it.
+//
+//   M = L' D L with L unit lower triangular: eliminating from the leaves to the root fills nothing in,
+//   because the ancestors of a dof's ancestor are its own ancestors (Featherstone 2008, section 6.5). M^-1 b
+//   = L^-1 D^-1 L^-T b;  whitening: z = D^-1/2 L^-T b has |z|^2 = b' M^-1 b.
+//
+// Row storage is that of inertia.h. Cost: O(sum of depth^2) for the factor, O(sum of depths) for a solve.
+#pragma once
+
+#include "kernels/views.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+// the factor of M + diag(extra(i)), into LD and Dinv
+template <class E, class Extra>
+DS_FN void factorize(E& env, Extra extra) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const auto M = env.M(), LD = env.LD(), Dinv = env.Dinv();
+  env.each(t.n.nM, [&](int e) { LD[e] = M[e]; });
+  env.sync();
+  env.each(t.n.nv, [&](int i) { LD[t.M_rowadr[i]] = LD[t.M_rowadr[i]] + extra(i); });
+  env.sync();
+  for (int k = t.n.nv - 1; k >= 0; k--) {
+    const int row = t.M_rowadr[k], n = t.M_rowadr[k + 1] - row;
+    const Real inv = Real(1) / LD[row];
+    // every ancestor's row loses its share; the row itself becomes a row of L
+    for (int a = 1 + env.lanes.rank(); a < n; a += env.lanes.width()) {
+      const int up = t.M_rowadr[t.M_col[row + a]];
+      const Real l = LD[row + a] * inv;
+      for (int e = 0; e < n - a; e++) LD[up + e] = fma(-l, LD[row + a + e], LD[up + e]);
+    }
+    env.sync();
+    for (int a = 1 + env.lanes.rank(); a < n; a += env.lanes.width()) LD[row + a] = LD[row + a] * inv;
+    if (env.lanes.rank() == 0) Dinv[k] = inv;
+    env.sync();
+  }
+}
+
+// x <- L^-T x, in place; the lanes together
+template <class E, class F>
+DS_FN void solve_LT(E& env, const F& x) {
+  const auto& t = env.t;
+  const auto LD = env.LD();
+  for (int k = t.n.nv - 1; k >= 0; k--) {
+    const int row = t.M_rowadr[k], n = t.M_rowadr[k + 1] - row;
+    const auto xk = x[k];
+    for (int a = 1 + env.lanes.rank(); a < n; a += env.lanes.width()) {
+      const int i = t.M_col[row + a];
+      x[i] = fma(-LD[row + a], xk, x[i]);
+    }
+    env.sync();
+  }
+}
+// x <- L^-1 x, in place; the lanes together
+template <class E, class F>
+DS_FN void solve_L(E& env, const F& x) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const auto LD = env.LD();
+  for (int k = 0; k < t.n.nv; k++) {
+    const int row = t.M_rowadr[k], n = t.M_rowadr[k + 1] - row;
+    const Real s = env.accumulate(
+        n - 1, [&](int a, const Real& p) { return fma(LD[row + 1 + a], x[t.M_col[row + 1 + a]], p); });
+    if (env.lanes.rank() == 0) x[k] = x[k] - s;
+    env.sync();
+  }
+}
+// x <- M^-1 x
+template <class E, class F>
+DS_FN void solve_M(E& env, const F& x) {
+  const auto Dinv = env.Dinv();
+  solve_LT(env, x);
+  env.each(env.t.n.nv, [&](int i) { x[i] = x[i] * Dinv[i]; });
+  env.sync();
+  solve_L(env, x);
+}
+// y <- M x
+template <class E, class F, class G>
+DS_FN void multiply_M(E& env, const F& x, const G& y) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const auto M = env.M();
+  env.each(t.n.nv, [&](int i) { y[i] = M[t.M_rowadr[i]] * x[i]; });
+  env.sync();
+  // the symmetric half, in an order of its own: one row after the other
+  for (int k = 0; k < t.n.nv; k++) {
+    const int row = t.M_rowadr[k], n = t.M_rowadr[k + 1] - row;
+    const Real s = env.accumulate(
+        n - 1, [&](int a, const Real& p) { return fma(M[row + 1 + a], x[t.M_col[row + 1 + a]], p); });
+    const Real xk = x[k];
+    for (int a = 1 + env.lanes.rank(); a < n; a += env.lanes.width()) {
+      const int i = t.M_col[row + a];
+      y[i] = fma(M[row + a], xk, y[i]);
+    }
+    if (env.lanes.rank() == 0) y[k] = y[k] + s;
+    env.sync();
+  }
+}
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep

@@ -1,0 +1,114 @@
+// Lanes: the group of W threads that share one environment (or one pack of environments).
+//
+// A stage splits its loops as `for (int i = lanes.rank(); i < n; i += lanes.width())` and calls sync()
+// between a write and a read of the same scratch by another lane. What the lanes agree on:
+//   accumulate(n, f)   sum over i < n, f(i, partial) -> partial, in an order that W cannot change: stripe s
+//   of 8
+//                      takes i = s, s + 8, ...; stripes are added as a tree (s + 4, s + 2, s + 1). Every lane
+//                      gets the same bits. f may read any scratch that was synced before.
+//   exclusive_scan(v)  the sum of v over the lanes of lower rank, and the sum over all lanes
+//   any_lane(b)        true where any lane says so
+// W is 1, 2, 4, 8, 16 or 32. All lanes of an environment call each of these together.
+#pragma once
+
+#include "kernels/real.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+constexpr int kStripes = 8;
+
+// partial sums of the stripes first, first + step, ... of 8, folded to one (or kept apart when step is 8)
+template <class Real, int kWidth, class F>
+DS_HD Real stripe_partial(int rank, int n, F f) {
+  static_assert(kWidth >= 2 && kWidth <= kStripes);
+  constexpr int kOwn = kStripes / kWidth;  // stripes a lane owns: rank, rank + W, ...
+  Real s[kOwn];
+  for (int k = 0; k < kOwn; k++) {
+    s[k] = Real(0);
+    for (int i = rank + k * kWidth; i < n; i += kStripes) s[k] = f(i, s[k]);
+  }
+  for (int half = kOwn / 2; half > 0; half /= 2)
+    for (int k = 0; k < half; k++) s[k] = s[k] + s[k + half];
+  return s[0];
+}
+
+// one lane: packs of environments on the CPU, and a thread an environment on a GPU
+struct SerialLanes {
+  static constexpr int kWidth = 1;
+  DS_HD static constexpr int rank() { return 0; }
+  DS_HD static constexpr int width() { return 1; }
+  DS_HD static void sync() {}
+  template <class Real, class F>
+  DS_HD static Real accumulate(int n, F f) {
+    Real s0(0), s1(0), s2(0), s3(0), s4(0), s5(0), s6(0), s7(0);
+    int i = 0;
+    for (; i + kStripes <= n; i += kStripes) {
+      s0 = f(i, s0);
+      s1 = f(i + 1, s1);
+      s2 = f(i + 2, s2);
+      s3 = f(i + 3, s3);
+      s4 = f(i + 4, s4);
+      s5 = f(i + 5, s5);
+      s6 = f(i + 6, s6);
+      s7 = f(i + 7, s7);
+    }
+    if (i < n) s0 = f(i, s0);
+    if (i + 1 < n) s1 = f(i + 1, s1);
+    if (i + 2 < n) s2 = f(i + 2, s2);
+    if (i + 3 < n) s3 = f(i + 3, s3);
+    if (i + 4 < n) s4 = f(i + 4, s4);
+    if (i + 5 < n) s5 = f(i + 5, s5);
+    if (i + 6 < n) s6 = f(i + 6, s6);
+    return ((s0 + s4) + (s2 + s6)) + ((s1 + s5) + (s3 + s7));
+  }
+  template <class Int>
+  DS_HD static Int exclusive_scan(const Int& v, Int* total) {
+    *total = v;
+    return Int(0);
+  }
+  DS_HD static bool any_lane(bool b) { return b; }
+};
+
+#if DS_DEVICE
+// W neighbouring threads of a warp
+template <int W>
+struct TileLanes {
+  static constexpr int kWidth = W;
+  unsigned mask;  // the threads of this tile within its warp
+  int lane;       // rank within the tile
+  DS_HD TileLanes() {
+    const unsigned in_warp = threadIdx.x & 31u;
+    lane = static_cast<int>(in_warp % W);
+    mask = W == 32 ? 0xffffffffu : ((1u << W) - 1u) << (in_warp - static_cast<unsigned>(lane));
+  }
+  DS_HD int rank() const { return lane; }
+  DS_HD static constexpr int width() { return W; }
+  DS_HD void sync() const { __syncwarp(mask); }
+  template <class Real, class F>
+  DS_HD Real accumulate(int n, F f) const {
+    constexpr int kUsed = W < kStripes ? W : kStripes;
+    Real s(0);
+    if (lane < kUsed) s = stripe_partial<Real, kUsed>(lane, n, f);
+    // butterfly over the first 8 lanes; addition commutes, so all of them hold the same bits
+    for (int half = kUsed / 2; half > 0; half /= 2) s = s + __shfl_xor_sync(mask, s, half, W);
+    if constexpr (W > kStripes) s = __shfl_sync(mask, s, lane % kStripes, W);
+    return s;
+  }
+  DS_HD int exclusive_scan(int v, int* total) const {
+    int inclusive = v;
+    for (int d = 1; d < W; d *= 2) {
+      const int up = __shfl_up_sync(mask, inclusive, d, W);
+      if (lane >= d) inclusive += up;
+    }
+    *total = __shfl_sync(mask, inclusive, W - 1, W);
+    return inclusive - v;
+  }
+  DS_HD bool any_lane(bool b) const { return __any_sync(mask, b) != 0; }
+};
+template <>
+struct TileLanes<1> : SerialLanes {};
+#endif
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep

@@ -1,0 +1,309 @@
+// Pack<T, N>: N environments side by side in one SIMD register, on compiler vector extensions.
+// Masks are integer vectors of the element's width, or mask registers where AVX-512 fills one exactly.
+// Included by real.h only.
+#pragma once
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+template <class T>
+struct WordOf;
+template <>
+struct WordOf<float> {
+  using type = int;
+};
+template <>
+struct WordOf<double> {
+  using type = long long;
+};
+
+template <class T, int N>
+struct VectorTypes {
+  typedef T Value __attribute__((vector_size(sizeof(T) * N)));
+  typedef typename WordOf<T>::type Word __attribute__((vector_size(sizeof(T) * N)));
+  typedef int Index __attribute__((vector_size(4 * N)));
+};
+
+template <int N>
+struct IntPack {
+  typename VectorTypes<float, N>::Index v;
+  IntPack() = default;
+  DS_HD IntPack(int x) : v(typename VectorTypes<float, N>::Index{} + x) {}
+};
+template <int N>
+DS_HD IntPack<N> operator+(IntPack<N> a, const IntPack<N>& b) {
+  a.v += b.v;
+  return a;
+}
+template <int N>
+DS_HD int lane_of(const IntPack<N>& x, int l) {
+  return x.v[l];
+}
+template <int N>
+DS_HD void set_lane(IntPack<N>& x, int l, int v) {
+  x.v[l] = v;
+}
+
+// masks: bit l (or word l) is environment l
+#if defined(__AVX512F__) && defined(__AVX512VL__)
+#define DS_MASK_REGISTERS 1
+template <class T, int N>
+struct PackMask {
+  unsigned bits;
+};
+template <class T, int N>
+constexpr unsigned kFullMask = N == 32 ? ~0u : (1u << N) - 1u;
+template <class T, int N>
+DS_HD bool any(const PackMask<T, N>& m) {
+  return m.bits != 0;
+}
+template <class T, int N>
+DS_HD bool all(const PackMask<T, N>& m) {
+  return m.bits == kFullMask<T, N>;
+}
+template <class T, int N>
+DS_HD PackMask<T, N> mask_and(PackMask<T, N> a, PackMask<T, N> b) {
+  return {a.bits & b.bits};
+}
+template <class T, int N>
+DS_HD PackMask<T, N> mask_or(PackMask<T, N> a, PackMask<T, N> b) {
+  return {a.bits | b.bits};
+}
+template <class T, int N>
+DS_HD PackMask<T, N> mask_not(PackMask<T, N> a) {
+  return {~a.bits & kFullMask<T, N>};
+}
+template <class T, int N>
+DS_HD unsigned mask_word(PackMask<T, N> m) {
+  return m.bits;
+}
+template <class T, int N>
+DS_HD PackMask<T, N> mask_from_word(unsigned bits) {
+  return {bits};
+}
+#else
+#define DS_MASK_REGISTERS 0
+template <class T, int N>
+struct PackMask {
+  typename VectorTypes<T, N>::Word w;
+};
+template <class T, int N>
+DS_HD unsigned mask_word(const PackMask<T, N>& m) {
+#if defined(__AVX2__)
+  if constexpr (sizeof(T) * N == 32 && sizeof(T) == 4)
+    return static_cast<unsigned>(_mm256_movemask_ps((__m256)m.w));
+  if constexpr (sizeof(T) * N == 32 && sizeof(T) == 8)
+    return static_cast<unsigned>(_mm256_movemask_pd((__m256d)m.w));
+#endif
+  unsigned bits = 0;
+  for (int l = 0; l < N; l++) bits |= (m.w[l] ? 1u : 0u) << l;
+  return bits;
+}
+template <class T, int N>
+DS_HD PackMask<T, N> mask_from_word(unsigned bits) {
+  PackMask<T, N> m;
+  for (int l = 0; l < N; l++) m.w[l] = (bits >> l) & 1u ? -1 : 0;
+  return m;
+}
+template <class T, int N>
+DS_HD bool any(const PackMask<T, N>& m) {
+  return mask_word(m) != 0;
+}
+template <class T, int N>
+DS_HD bool all(const PackMask<T, N>& m) {
+  return mask_word(m) == (1u << N) - 1u;
+}
+template <class T, int N>
+DS_HD PackMask<T, N> mask_and(const PackMask<T, N>& a, const PackMask<T, N>& b) {
+  return {a.w & b.w};
+}
+template <class T, int N>
+DS_HD PackMask<T, N> mask_or(const PackMask<T, N>& a, const PackMask<T, N>& b) {
+  return {a.w | b.w};
+}
+template <class T, int N>
+DS_HD PackMask<T, N> mask_not(const PackMask<T, N>& a) {
+  return {~a.w};
+}
+#endif
+template <class T, int N>
+DS_HD bool mask_bit(const PackMask<T, N>& m, int l) {
+  return (mask_word(m) >> l) & 1u;
+}
+
+template <class T, int N>
+struct Pack {
+  using V = typename VectorTypes<T, N>::Value;
+  V v;
+  Pack() = default;
+  DS_HD Pack(T x) : v(V{} + x) {}
+  // a literal of another arithmetic type: Pack(0), Pack(0.5)
+  template <class U>
+  DS_HD explicit Pack(U x) : v(V{} + static_cast<T>(x)) {}
+  static DS_HD Pack from(const V& x) {
+    Pack p;
+    p.v = x;
+    return p;
+  }
+};
+
+template <class T, int N>
+struct RealTraits<Pack<T, N>> {
+  using Scalar = T;
+  using Mask = PackMask<T, N>;
+  using Int = IntPack<N>;
+  static constexpr int kSize = N;
+};
+
+#define DS_PACK_OPERATOR(op)                                               \
+  template <class T, int N>                                                \
+  DS_HD Pack<T, N> operator op(const Pack<T, N>& a, const Pack<T, N>& b) { \
+    return Pack<T, N>::from(a.v op b.v);                                   \
+  }                                                                        \
+  template <class T, int N>                                                \
+  DS_HD Pack<T, N>& operator op##=(Pack<T, N>& a, const Pack<T, N>& b) {   \
+    a.v = a.v op b.v;                                                      \
+    return a;                                                              \
+  }
+DS_PACK_OPERATOR(+)
+DS_PACK_OPERATOR(-)
+DS_PACK_OPERATOR(*)
+DS_PACK_OPERATOR(/)
+#undef DS_PACK_OPERATOR
+template <class T, int N>
+DS_HD Pack<T, N> operator-(const Pack<T, N>& a) {
+  return Pack<T, N>::from(-a.v);
+}
+
+#if DS_MASK_REGISTERS
+template <int kPredicate, class T, int N>
+DS_HD PackMask<T, N> compare(const Pack<T, N>& a, const Pack<T, N>& b) {
+  if constexpr (sizeof(T) == 4 && N == 16)
+    return {_mm512_cmp_ps_mask((__m512)a.v, (__m512)b.v, kPredicate)};
+  else if constexpr (sizeof(T) == 4 && N == 8)
+    return {_mm256_cmp_ps_mask((__m256)a.v, (__m256)b.v, kPredicate)};
+  else if constexpr (sizeof(T) == 8 && N == 8)
+    return {_mm512_cmp_pd_mask((__m512d)a.v, (__m512d)b.v, kPredicate)};
+  else
+    return {_mm256_cmp_pd_mask((__m256d)a.v, (__m256d)b.v, kPredicate)};
+}
+#define DS_PACK_COMPARE(op, predicate)                                         \
+  template <class T, int N>                                                    \
+  DS_HD PackMask<T, N> operator op(const Pack<T, N>& a, const Pack<T, N>& b) { \
+    return compare<predicate>(a, b);                                           \
+  }
+DS_PACK_COMPARE(<, _CMP_LT_OQ)
+DS_PACK_COMPARE(<=, _CMP_LE_OQ)
+DS_PACK_COMPARE(>, _CMP_GT_OQ)
+DS_PACK_COMPARE(>=, _CMP_GE_OQ)
+DS_PACK_COMPARE(==, _CMP_EQ_OQ)
+DS_PACK_COMPARE(!=, _CMP_NEQ_UQ)
+#undef DS_PACK_COMPARE
+template <class T, int N>
+DS_HD Pack<T, N> select(PackMask<T, N> m, const Pack<T, N>& a, const Pack<T, N>& b) {
+  using V = typename Pack<T, N>::V;
+  if constexpr (sizeof(T) == 4 && N == 16)
+    return Pack<T, N>::from(
+        (V)_mm512_mask_blend_ps(static_cast<__mmask16>(m.bits), (__m512)b.v, (__m512)a.v));
+  else if constexpr (sizeof(T) == 4 && N == 8)
+    return Pack<T, N>::from((V)_mm256_mask_blend_ps(static_cast<__mmask8>(m.bits), (__m256)b.v, (__m256)a.v));
+  else if constexpr (sizeof(T) == 8 && N == 8)
+    return Pack<T, N>::from(
+        (V)_mm512_mask_blend_pd(static_cast<__mmask8>(m.bits), (__m512d)b.v, (__m512d)a.v));
+  else
+    return Pack<T, N>::from(
+        (V)_mm256_mask_blend_pd(static_cast<__mmask8>(m.bits), (__m256d)b.v, (__m256d)a.v));
+}
+template <class T, int N>
+DS_HD IntPack<N> select(PackMask<T, N> m, const IntPack<N>& a, const IntPack<N>& b) {
+  IntPack<N> r;
+  for (int l = 0; l < N; l++) r.v[l] = (m.bits >> l) & 1u ? a.v[l] : b.v[l];
+  return r;
+}
+#else
+#define DS_PACK_COMPARE(op)                                                    \
+  template <class T, int N>                                                    \
+  DS_HD PackMask<T, N> operator op(const Pack<T, N>& a, const Pack<T, N>& b) { \
+    return {a.v op b.v};                                                       \
+  }
+DS_PACK_COMPARE(<)
+DS_PACK_COMPARE(<=)
+DS_PACK_COMPARE(>)
+DS_PACK_COMPARE(>=)
+DS_PACK_COMPARE(==)
+DS_PACK_COMPARE(!=)
+#undef DS_PACK_COMPARE
+template <class T, int N>
+DS_HD Pack<T, N> select(const PackMask<T, N>& m, const Pack<T, N>& a, const Pack<T, N>& b) {
+  return Pack<T, N>::from(m.w ? a.v : b.v);
+}
+template <class T, int N>
+DS_HD IntPack<N> select(const PackMask<T, N>& m, const IntPack<N>& a, const IntPack<N>& b) {
+  IntPack<N> r;
+  for (int l = 0; l < N; l++) r.v[l] = m.w[l] ? a.v[l] : b.v[l];
+  return r;
+}
+#endif
+
+template <class T, int N>
+DS_HD Pack<T, N> fma(const Pack<T, N>& a, const Pack<T, N>& b, const Pack<T, N>& c) {
+  using V [[maybe_unused]] = typename Pack<T, N>::V;
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4 && N == 16)
+    return Pack<T, N>::from((V)_mm512_fmadd_ps((__m512)a.v, (__m512)b.v, (__m512)c.v));
+  if constexpr (sizeof(T) == 8 && N == 8)
+    return Pack<T, N>::from((V)_mm512_fmadd_pd((__m512d)a.v, (__m512d)b.v, (__m512d)c.v));
+#endif
+#if defined(__FMA__)
+  if constexpr (sizeof(T) == 4 && N == 8)
+    return Pack<T, N>::from((V)_mm256_fmadd_ps((__m256)a.v, (__m256)b.v, (__m256)c.v));
+  if constexpr (sizeof(T) == 8 && N == 4)
+    return Pack<T, N>::from((V)_mm256_fmadd_pd((__m256d)a.v, (__m256d)b.v, (__m256d)c.v));
+#endif
+  Pack<T, N> r;
+  for (int l = 0; l < N; l++) r.v[l] = fma(a.v[l], b.v[l], c.v[l]);
+  return r;
+}
+template <class T, int N>
+DS_HD Pack<T, N> sqrt(const Pack<T, N>& a) {
+  using V [[maybe_unused]] = typename Pack<T, N>::V;
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4 && N == 16) return Pack<T, N>::from((V)_mm512_sqrt_ps((__m512)a.v));
+  if constexpr (sizeof(T) == 8 && N == 8) return Pack<T, N>::from((V)_mm512_sqrt_pd((__m512d)a.v));
+#endif
+#if defined(__AVX2__)
+  if constexpr (sizeof(T) == 4 && N == 8) return Pack<T, N>::from((V)_mm256_sqrt_ps((__m256)a.v));
+  if constexpr (sizeof(T) == 8 && N == 4) return Pack<T, N>::from((V)_mm256_sqrt_pd((__m256d)a.v));
+#endif
+  Pack<T, N> r;
+  for (int l = 0; l < N; l++) r.v[l] = sqrt(a.v[l]);
+  return r;
+}
+template <class T, int N>
+DS_HD Pack<T, N> abs(const Pack<T, N>& a) {
+  using W = typename VectorTypes<T, N>::Word;
+  using V = typename Pack<T, N>::V;
+  constexpr auto kMagnitude = static_cast<typename WordOf<T>::type>(~(1ull << (8 * sizeof(T) - 1)));
+  return Pack<T, N>::from((V)((W)a.v & (W{} + kMagnitude)));
+}
+template <class T, int N>
+DS_HD T lane_of(const Pack<T, N>& x, int l) {
+  return x.v[l];
+}
+template <class T, int N>
+DS_HD void set_lane(Pack<T, N>& x, int l, T v) {
+  x.v[l] = v;
+}
+template <class P>
+requires(RealTraits<P>::kSize > 1) DS_HD P load_pack(const ScalarOf<P>* p) {
+  P x;
+  __builtin_memcpy(&x.v, p, sizeof(x.v));
+  return x;
+}
+template <class T, int N>
+DS_HD void store_pack(T* p, const Pack<T, N>& x) {
+  __builtin_memcpy(p, &x.v, sizeof(x.v));
+}
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep

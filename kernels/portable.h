@@ -1,0 +1,32 @@
+// Host and device macros; the only file that asks which compiler is at work.
+//
+// Everything under kernels/ lives in namespace dualstep::DUALSTEP_ISA, so that one process can hold the same
+// templates compiled for several instruction sets without the linker mixing them.
+#pragma once
+
+#if !defined(DUALSTEP_ISA)
+#define DUALSTEP_ISA portable
+#endif
+
+#if defined(__CUDACC__)
+#define DS_HD __host__ __device__ __forceinline__
+#define DS_FN __host__ __device__
+#define DS_RESTRICT __restrict__
+#else
+#define DS_HD inline __attribute__((always_inline))
+#define DS_FN inline
+#define DS_RESTRICT __restrict__
+#endif
+
+// code that only a host compiler can read: vector extensions and intrinsics
+#if !defined(__CUDACC__) && !defined(__CUDACC_RTC__)
+#define DS_HOST_PACKS 1
+#else
+#define DS_HOST_PACKS 0
+#endif
+
+#if defined(__CUDA_ARCH__)
+#define DS_DEVICE 1
+#else
+#define DS_DEVICE 0
+#endif

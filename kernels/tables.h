@@ -1,0 +1,89 @@
+// The plain structs that host code fills and kernels read: sizes, options, tables of the model, arrays of the
+// batch. No functions, so every instruction set and the device share one definition. Made from fields.inl.
+#pragma once
+
+#include <stdint.h>
+
+namespace dualstep {
+
+// sizes of a model as the kernels see it, and of its workspace
+struct Sizes {
+  int nq, nv, nu, na, nbody, njnt, ntree, nlevel, nmocap, ntendon;
+  int ngeom, npair;  // collidable geoms, candidate pairs
+  int nallgeom, nsite, nsensor, nsensordata;
+  int ncon, kdim, nedge;          // contact slots; rows a slot (3 or 6); pyramid edges or cone rows a slot
+  int nlim, nloss, nunit, nball;  // limited slide and hinge joints, friction losses, unit rows, limited balls
+  int ngen, nrow, nrow1;          // general rows, dense rows, scalar rows (limits, losses, general)
+  int nM, nH, nrk, nword;         // entries of M, of H; Runge-Kutta storage; words of a set of dofs
+};
+
+// options in the form the stages use
+template <class Scalar>
+struct StepOptions {
+  Scalar timestep, gravity[3], wind[3], density, viscosity, impratio;
+  int cone, integrator, disableflags;
+  int sweeps, newton, pgs_only;
+  Scalar tolerance;
+  int has_ext;  // bodies may feel gravity compensation or fluid
+  int has_fluid, has_gravcomp, has_actgravcomp, has_damping, has_spring;
+};
+
+// an array of real model parameters: shared (env_stride 0), or per environment: block b holds its entries
+// from p + b env_stride, each as one pack
+template <class Scalar>
+struct Param {
+  const Scalar* p;
+  int env_stride;
+};
+
+struct Layout {
+#define SCRATCH(name, size, stage, meaning) int name;
+#include "kernels/fields.inl"
+  int total;
+};
+
+template <class Scalar>
+struct Tables {
+  Sizes n;
+  StepOptions<Scalar> o;
+  Layout l;
+#define TABLE_I(name, meaning) const int* name;
+#define TABLE_R(name, meaning) Param<Scalar> name;
+#include "kernels/fields.inl"
+};
+
+// the arrays of a batch, (num_envs, width) row-major each; an output that nobody wants is null
+template <class Scalar>
+struct BatchView {
+  int num_envs;
+#define STATE(name, width, meaning) Scalar* name;
+#include "kernels/fields.inl"
+  // what the last evaluation started from: the state arrays as they were then
+#define STATE(name, width, meaning) Scalar* last_##name;
+#include "kernels/fields.inl"
+  double* time;
+  uint32_t* status;
+  int* iterations;
+  Scalar* residual;
+  int* contact_count;
+  int* contact_geom;  // (num_envs, ncon, 2)
+#define OUTPUT(name, width, shape, meaning) Scalar* name;
+#include "kernels/fields.inl"
+};
+
+enum class Action : int {
+  kStep = 0,     // substeps of time, outputs of the last one's start
+  kForward = 1,  // derived quantities at the current state, no integration
+  kReplay = 2,  // the last evaluation once more, from the last_ arrays, for outputs that were not wanted then
+};
+
+struct StepArgs {
+  Action action;
+  int nsubsteps;
+  int freeze_diverged;  // a diverged environment stays at its last good state until it is reset
+};
+
+// bits of status; sticky until the environment is reset or the status cleared
+enum StatusBit : uint32_t { kDiverged = 1, kContactOverflow = 2, kNotConverged = 4 };
+
+}  // namespace dualstep

@@ -1,0 +1,122 @@
+// What a stage sees: the model's tables, the workspace of its environment (or pack), and its lanes.
+// The only code that knows strides. Made from fields.inl.
+#pragma once
+
+#include "kernels/lanes.h"
+#include "kernels/spatial.h"
+#include "kernels/tables.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+// a run of workspace: element i of this environment
+template <class Real, bool kUnit>
+struct Field {
+  Real* DS_RESTRICT p;
+  int stride;
+  DS_HD Real& operator[](int i) const {
+    if constexpr (kUnit) return p[i];
+    return p[i * stride];
+  }
+  DS_HD Vec3<Real> vec(int i) const { return {(*this)[3 * i], (*this)[3 * i + 1], (*this)[3 * i + 2]}; }
+  DS_HD void set(int i, const Vec3<Real>& v) const {
+    (*this)[3 * i] = v.x;
+    (*this)[3 * i + 1] = v.y;
+    (*this)[3 * i + 2] = v.z;
+  }
+  DS_HD Vec3<Real> vec_at(int i) const { return {(*this)[i], (*this)[i + 1], (*this)[i + 2]}; }
+  DS_HD Quat<Real> quat_at(int i) const {
+    return {(*this)[i], (*this)[i + 1], (*this)[i + 2], (*this)[i + 3]};
+  }
+  DS_HD Quat<Real> quat(int i) const { return quat_at(4 * i); }
+  DS_HD void set_at(int i, const Quat<Real>& q) const {
+    (*this)[i] = q.w;
+    (*this)[i + 1] = q.x;
+    (*this)[i + 2] = q.y;
+    (*this)[i + 3] = q.z;
+  }
+  DS_HD void set(int i, const Quat<Real>& q) const { set_at(4 * i, q); }
+  DS_HD Mat3<Real> mat(int i) const {
+    Mat3<Real> m;
+    for (int k = 0; k < 9; k++) m.m[k] = (*this)[9 * i + k];
+    return m;
+  }
+  DS_HD void set(int i, const Mat3<Real>& m) const {
+    for (int k = 0; k < 9; k++) (*this)[9 * i + k] = m.m[k];
+  }
+  DS_HD Spatial<Real> spatial(int i) const { return {vec_at(6 * i), vec_at(6 * i + 3)}; }
+  DS_HD void set(int i, const Spatial<Real>& s) const {
+    set(2 * i, s.ang);
+    set(2 * i + 1, s.lin);
+  }
+  DS_HD Inertia10<Real> inertia(int i) const {
+    const Field f{kUnit ? p + 10 * i : p + 10 * i * stride, stride};
+    return {f[0], f[1], f[2], f[3], f[4], f[5], {f[6], f[7], f[8]}, f[9]};
+  }
+  DS_HD void set(int i, const Inertia10<Real>& I) const {
+    const Field f{kUnit ? p + 10 * i : p + 10 * i * stride, stride};
+    f[0] = I.xx, f[1] = I.yy, f[2] = I.zz, f[3] = I.xy, f[4] = I.xz, f[5] = I.yz;
+    f[6] = I.h.x, f[7] = I.h.y, f[8] = I.h.z, f[9] = I.mass;
+  }
+};
+
+template <class Real_, class Lanes_, bool kUnitStride>
+struct Env {
+  using Real = Real_;
+  using Scalar = ScalarOf<Real>;
+  using Mask = MaskOf<Real>;
+  using Int = IntOf<Real>;
+  using Lanes = Lanes_;
+  static constexpr int kPack = kPackSize<Real>;
+
+  const Tables<Scalar>& t;
+  const Lanes& lanes;
+  Real* scratch;  // the workspace; consecutive entries are `stride` apart
+  int stride;
+  int* pool;  // sets of dofs as words, shared by the environments of a pack
+  int block;  // which pack (or environment): where per-environment parameters lie
+
+  // what the lanes agree on while a step runs
+  Int ncon;       // contacts of each environment
+  int ncon_max;   // the most of any environment of the pack
+  Mask overflow;  // a contact was lost
+  Mask diverged;  // not finite, or too fast
+  Mask unsolved;  // the dual did not reach its tolerance
+  Real residual;  // relative natural residual of the dual
+  Real iterations;
+
+#define SCRATCH(name, size, stage, meaning)                                  \
+  DS_HD Field<Real, kUnitStride> name() const {                              \
+    return {scratch + (kUnitStride ? t.l.name : t.l.name * stride), stride}; \
+  }
+#include "kernels/fields.inl"
+
+#define TABLE_R(name, meaning) \
+  DS_HD Real name(int i) const { return param(t.name, i); }
+#include "kernels/fields.inl"
+
+  DS_HD Real param(const Param<Scalar>& a, int i) const {
+    if (a.env_stride == 0) return Real(a.p[i]);
+    return load_pack<Real>(a.p + static_cast<long>(block) * a.env_stride + i * kPack);
+  }
+  DS_HD Vec3<Real> vec(const Param<Scalar>& a, int i) const { return vec_at(a, 3 * i); }
+  DS_HD Vec3<Real> vec_at(const Param<Scalar>& a, int i) const {
+    return {param(a, i), param(a, i + 1), param(a, i + 2)};
+  }
+  DS_HD Quat<Real> quat(const Param<Scalar>& a, int i) const {
+    return {param(a, 4 * i), param(a, 4 * i + 1), param(a, 4 * i + 2), param(a, 4 * i + 3)};
+  }
+  // the loop of the lanes over i < n; follow it by sync() where another lane reads what it wrote
+  template <class F>
+  DS_HD void each(int n, F f) const {
+    for (int i = lanes.rank(); i < n; i += lanes.width()) f(i);
+  }
+  DS_HD void sync() const { lanes.sync(); }
+  template <class F>
+  DS_HD Real accumulate(int n, F f) const {
+    return lanes.template accumulate<Real>(n, f);
+  }
+};
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep
