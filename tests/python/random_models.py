@@ -48,7 +48,8 @@ def joint(draw, name, kinds, contacts):
         fields["springref"] = draw(maybe(number(-1, 1)))
         fields["ref"] = draw(maybe(number(-0.5, 0.5)))
         if draw(st.booleans()):
-            fields.update(actuatorfrclimited="true", actuatorfrcrange=f"-{draw(number(0.1, 3))} {draw(number(0.1, 3))}")
+            bounds = f"-{draw(number(0.1, 3))} {draw(number(0.1, 3))}"
+            fields.update(actuatorfrclimited="true", actuatorfrcrange=bounds)
         if draw(st.booleans()):
             fields["actuatorgravcomp"] = "true"
     if contacts and kind != "free":

@@ -38,7 +38,8 @@ def draw_state(model, rng, *, speed=4.0, applied=True):
     """A random MjData of a model: any orientation, several rad/s, controls beyond their ranges."""
     data = mujoco.MjData(model)
     for j in range(model.njnt):
-        adr, kind = model.jnt_qposadr[j], model.jnt_type[j]
+        # plain integers: numpy's do not compare with MuJoCo's enumerations from both sides
+        adr, kind = model.jnt_qposadr[j], int(model.jnt_type[j])
         if kind == mujoco.mjtJoint.mjJNT_FREE:
             data.qpos[adr : adr + 3] += rng.normal(size=3)
             adr += 3

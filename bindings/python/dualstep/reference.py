@@ -67,7 +67,8 @@ class Reference:
         """The value as float64 of this shape, or a ValueError that says what was given."""
         array = np.asarray(value)
         if array.dtype.kind not in "fiub" or array.shape != shape:
-            raise ValueError(f"{name} is given {array.dtype} of shape {array.shape}, and wants float64 of shape {shape}")
+            given = f"{array.dtype} of shape {array.shape}"
+            raise ValueError(f"{name} is given {given}, and wants float64 of shape {shape}")
         return array.astype(np.float64)
 
     def step(self, nsubsteps: int = 1) -> None:
