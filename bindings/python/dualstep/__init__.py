@@ -1,8 +1,18 @@
 """dualstep: a batched rigid-body simulator, a step of which is a step on the contact dual."""
 
+from dualstep.batch import Batch, Contacts, Status
 from dualstep.errors import InvalidModelError, UnsupportedModelError
 from dualstep.model import Model
-from dualstep.reference import Contacts, Reference
+from dualstep.reference import Reference
 
 __version__ = "0.1.0"
-__all__ = ["Contacts", "InvalidModelError", "Model", "Reference", "UnsupportedModelError", "__version__"]
+__all__ = [
+    "Batch",
+    "Contacts",
+    "InvalidModelError",
+    "Model",
+    "Reference",
+    "Status",
+    "UnsupportedModelError",
+    "__version__",
+]
