@@ -3,6 +3,16 @@
 from dualstep.batch import Batch, Contacts, Status
 from dualstep.errors import InvalidModelError, UnsupportedModelError
 from dualstep.model import Model
+from dualstep.reference import Reference
 
 __version__ = "0.1.0"
-__all__ = ["Batch", "Contacts", "InvalidModelError", "Model", "Status", "UnsupportedModelError", "__version__"]
+__all__ = [
+    "Batch",
+    "Contacts",
+    "InvalidModelError",
+    "Model",
+    "Reference",
+    "Status",
+    "UnsupportedModelError",
+    "__version__",
+]
