@@ -68,6 +68,7 @@ struct Env {
   using Int = IntOf<Real>;
   using Lanes = Lanes_;
   static constexpr int kPack = kPackSize<Real>;
+  static constexpr bool kUnit = kUnitStride;
 
   const Tables<Scalar>& t;
   const Lanes& lanes;
@@ -79,11 +80,23 @@ struct Env {
   // what the lanes agree on while a step runs
   Int ncon;       // contacts of each environment
   int ncon_max;   // the most of any environment of the pack
-  Mask overflow;  // a contact was lost
+  unsigned lost;  // bit l: environment l of the pack lost a contact
   Mask diverged;  // not finite, or too fast
   Mask unsolved;  // the dual did not reach its tolerance
   Real residual;  // relative natural residual of the dual
   Real iterations;
+  uint64_t* laps = nullptr;  // ticks of each stage, where somebody times them
+  uint64_t lap_start = 0;
+
+  // the time since the last call belongs to this stage
+  DS_HD void lap([[maybe_unused]] Stage stage) {
+#if DS_HOST_PACKS
+    if (laps == nullptr) return;
+    const uint64_t now = ticks();
+    if (stage != kStage_load) laps[stage] += now - lap_start;
+    lap_start = now;
+#endif
+  }
 
 #define SCRATCH(name, size, stage, meaning)                                  \
   DS_HD Field<Real, kUnitStride> name() const {                              \
@@ -111,10 +124,12 @@ struct Env {
   DS_HD void each(int n, F f) const {
     for (int i = lanes.rank(); i < n; i += lanes.width()) f(i);
   }
-  DS_HD void sync() const { lanes.sync(); }
+  // where a call stands in the source: its caller's line, not this file's
+  using Site = typename Lanes::Site;
+  DS_HD void sync(Site where = Site::current()) const { lanes.sync(where); }
   template <class F>
-  DS_HD Real accumulate(int n, F f) const {
-    return lanes.template accumulate<Real>(n, f);
+  DS_HD Real accumulate(int n, F f, Site where = Site::current()) const {
+    return lanes.template accumulate<Real>(n, f, where);
   }
 };
 
