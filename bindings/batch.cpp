@@ -1,8 +1,165 @@
-// dualstep._core: batches of environments.
+// dualstep._core.Batch: a batch, its arrays as live numpy views. What a user gives is checked and named in
+// dualstep/batch.py.
+#include "host/batch.h"
+
+#include <pybind11/numpy.h>
+#include <pybind11/stl.h>
+
 #include "bindings/bindings.h"
 
-namespace dualstep {
+namespace py = pybind11;
 
-void bind_batch(pybind11::module_&) {}
+namespace dualstep {
+namespace {
+
+using Released = py::call_guard<py::gil_scoped_release>;
+
+py::dtype dtype_of(const BatchArray& array, bool float64) {
+  switch (array.field->element) {
+    case Element::kReal:
+      return float64 ? py::dtype::of<double>() : py::dtype::of<float>();
+    case Element::kDouble:
+      return py::dtype::of<double>();
+    case Element::kInt:
+      return py::dtype::of<int>();
+    default:
+      return py::dtype::of<uint32_t>();
+  }
+}
+
+// a view that shares the ownership of the memory: it stays valid after the batch is gone
+py::object view(Batch& batch, const std::string& name) {
+  const BatchArray* array;
+  {
+    const py::gil_scoped_release released;
+    array = batch.array(name);
+  }
+  if (!array) return py::none();
+  std::vector<py::ssize_t> shape = {batch.num_envs()};
+  shape.insert(shape.end(), array->shape.begin(), array->shape.end());
+  auto* owner = new std::shared_ptr<void>(array->data);
+  const py::capsule base(owner, [](void* p) { delete static_cast<std::shared_ptr<void>*>(p); });
+  return py::array(dtype_of(*array, batch.float64()), shape, array->data.get(), base);
+}
+
+const uint8_t* mask_data(const Batch& batch, const std::optional<py::array_t<bool>>& mask) {
+  if (!mask) return nullptr;
+  if (mask->ndim() != 1 || mask->shape(0) != batch.num_envs()) throw py::value_error("mask: wrong shape");
+  return reinterpret_cast<const uint8_t*>(mask->data());
+}
+
+void check_envs(const Batch& batch, const std::vector<int>& envs) {
+  for (const int env : envs) {
+    if (env < 0 || env >= batch.num_envs()) {
+      throw py::value_error("environment " + std::to_string(env) + " is given, and the batch has " +
+                            std::to_string(batch.num_envs()));
+    }
+  }
+}
+
+py::list fields() {
+  static const char* const kRoles[] = {"state", "record", "output"};
+  py::list list;
+  for (const BatchField& f : batch_fields()) {
+    list.append(py::make_tuple(f.name, kRoles[static_cast<int>(f.role)], f.axes, f.meaning));
+  }
+  return list;
+}
+
+}  // namespace
+
+void bind_batch(py::module_& module) {
+  module.def("batch_fields", &fields, "(name, role, axes, meaning) of every array of a batch");
+  module.def("parameter_names", &Parameters::names, "what Batch.set_parameter takes");
+  module.attr("STATUS_BITS") = py::dict(py::arg("DIVERGED") = static_cast<int>(kDiverged),
+                                        py::arg("CONTACT_OVERFLOW") = static_cast<int>(kContactOverflow),
+                                        py::arg("NOT_CONVERGED") = static_cast<int>(kNotConverged));
+
+  py::class_<Batch>(module, "Batch")
+      .def(py::init([](const Model& model, int num_envs, const std::string& device, bool float64,
+                       int num_threads, const std::string& isa, bool reset_diverged) {
+             BatchOptions options;
+             options.num_envs = num_envs;
+             options.device = {device, num_threads, isa};
+             options.float64 = float64;
+             options.reset_diverged = reset_diverged;
+             return std::make_unique<Batch>(model, options);
+           }),
+           py::arg("model"), py::arg("num_envs"), py::arg("device"), py::arg("float64"),
+           py::arg("num_threads"), py::arg("isa"), py::arg("reset_diverged"), Released())
+      .def_property_readonly("num_envs", &Batch::num_envs)
+      .def_property_readonly("device", &Batch::device)
+      .def_property_readonly("description", &Batch::description)
+      .def("view", &view, py::arg("name"))
+      .def("want", &Batch::want, py::arg("names"), Released())
+      .def("step", &Batch::step, py::arg("nsubsteps"), Released())
+      .def("forward", &Batch::forward, Released())
+      .def(
+          "reset",
+          [](Batch& batch, const std::optional<py::array_t<bool>>& mask, int keyframe) {
+            const uint8_t* marks = mask_data(batch, mask);
+            const py::gil_scoped_release released;
+            batch.reset(marks, keyframe);
+          },
+          py::arg("mask"), py::arg("keyframe"))
+      .def(
+          "clear_status",
+          [](Batch& batch, const std::optional<py::array_t<bool>>& mask) {
+            const uint8_t* marks = mask_data(batch, mask);
+            const py::gil_scoped_release released;
+            batch.clear_status(marks);
+          },
+          py::arg("mask"))
+      .def(
+          "save",
+          [](Batch& batch, const std::vector<int>& envs) {
+            check_envs(batch, envs);
+            std::string bytes;
+            {
+              const py::gil_scoped_release released;
+              bytes = batch.save(envs);
+            }
+            return py::bytes(bytes);
+          },
+          py::arg("envs"))
+      .def(
+          "load",
+          [](Batch& batch, const py::bytes& state, const std::vector<int>& envs) {
+            check_envs(batch, envs);
+            const std::string bytes(state);
+            const py::gil_scoped_release released;
+            batch.load(bytes, envs);
+          },
+          py::arg("state"), py::arg("envs"))
+      .def("parameter_shape", &Batch::parameter_shape, py::arg("name"))
+      .def(
+          "get_parameter",
+          [](const Batch& batch, const std::string& name, const std::vector<int>& envs) {
+            check_envs(batch, envs);
+            std::vector<py::ssize_t> shape = {static_cast<py::ssize_t>(envs.size())};
+            for (const int axis : batch.parameter_shape(name)) shape.push_back(axis);
+            const std::vector<double> values = batch.get_parameter(name, envs);
+            return py::array_t<double>(shape, values.data());
+          },
+          py::arg("name"), py::arg("envs"))
+      .def(
+          "set_parameter",
+          [](Batch& batch, const std::string& name, const py::array_t<double, py::array::c_style>& values,
+             const std::vector<int>& envs) {
+            check_envs(batch, envs);
+            const std::vector<double> rows(values.data(), values.data() + values.size());
+            const py::gil_scoped_release released;
+            batch.set_parameter(name, rows, envs);
+          },
+          py::arg("name"), py::arg("values"), py::arg("envs"))
+      .def("own_tables", &Batch::own_tables, "the kernels' tables that are kept per environment")
+      .def(
+          "integers",
+          [](const Batch& batch, const std::string& table) {
+            const std::vector<int>& values = batch.integers(table);
+            return py::array_t<int>(static_cast<py::ssize_t>(values.size()), values.data());
+          },
+          py::arg("table"));
+}
 
 }  // namespace dualstep

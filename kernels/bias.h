@@ -47,6 +47,14 @@ DS_FN void body_inertias(E& env) {
   env.sync();
 }
 
+// gravity, where it is not disabled
+template <class E>
+DS_HD Vec3<typename E::Real> gravity_of(const E& env) {
+  using Real = typename E::Real;
+  if (env.t.o.disableflags & (1 << 7)) return {Real(0), Real(0), Real(0)};
+  return env.vec(env.t.gravity, 0);
+}
+
 // body velocities, and accelerations at zero joint acceleration
 template <class E>
 DS_FN void velocities(E& env) {
@@ -55,11 +63,8 @@ DS_FN void velocities(E& env) {
   const auto qvel = env.qvel(), cdof = env.cdof(), cvel = env.cvel(), cacc = env.cacc();
   const Vec3<Real> zero{Real(0), Real(0), Real(0)};
   if (env.lanes.rank() == 0) {
-    const bool gravity = (t.o.disableflags & (1 << 7)) == 0;
     cvel.set(0, Spatial<Real>{zero, zero});
-    cacc.set(0, Spatial<Real>{zero, gravity ? Vec3<Real>{Real(-t.o.gravity[0]), Real(-t.o.gravity[1]),
-                                                         Real(-t.o.gravity[2])}
-                                            : zero});
+    cacc.set(0, Spatial<Real>{zero, zero - gravity_of(env)});
   }
   env.sync();
   for (int level = 0; level < t.n.nlevel; level++) {

@@ -26,14 +26,6 @@ enum ActuatorFlag : int {
   kActDisabled = 16
 };
 
-template <class E>
-DS_HD Vec3<typename E::Real> gravity_of(const E& env) {
-  using Real = typename E::Real;
-  const auto* g = env.t.o.gravity;
-  const bool on = (env.t.o.disableflags & (1 << 7)) == 0;
-  return {Real(on ? g[0] : 0), Real(on ? g[1] : 0), Real(on ? g[2] : 0)};
-}
-
 // a world force at a body's centre of mass, as a spatial force about its tree's centre of mass
 template <class E, class Real = typename E::Real>
 DS_HD Spatial<Real> at_tree_centre(const E& env, int b, const Vec3<Real>& force, const Vec3<Real>& torque) {
@@ -114,21 +106,39 @@ DS_FN void passive(E& env) {
     env.each(t.n.njnt, [&](int j) { joint_spring(env, j); });
     env.sync();
   }
-  if ((t.o.has_fluid || t.o.has_gravcomp) && (springs || dampers)) {
-    const Vec3<Real> g = gravity_of(env), zero{Real(0), Real(0), Real(0)};
+  const Vec3<Real> g = gravity_of(env), zero{Real(0), Real(0), Real(0)};
+  const auto everywhere = [](int) { return true; };
+  if (t.o.has_fluid && (springs || dampers)) {
     env.each(t.n.nbody, [&](int b) {
       Spatial<Real> f{zero, zero};
       if (t.body_tree[b] >= 0) {
-        if (t.o.has_gravcomp)
-          f = at_tree_centre(env, b, g * -(env.body_mass(b) * env.body_gravcomp(b)), zero);
-        if (t.o.has_fluid) {
-          const Spatial<Real> drag = fluid_force(env, b);
-          f = f + at_tree_centre(env, b, drag.lin, drag.ang);
-        }
+        const Spatial<Real> drag = fluid_force(env, b);
+        f = at_tree_centre(env, b, drag.lin, drag.ang);
       }
       cfrc.set(b, f);
     });
-    add_body_forces(env, out);
+    add_body_forces(env, out, everywhere);
+  }
+  const auto through = env.qfrc_gravcomp();
+  if (t.o.has_actgravcomp) {
+    env.each(t.n.nv, [&](int i) { through[i] = Real(0); });
+    env.sync();
+  }
+  if (t.o.has_gravcomp && (springs || dampers)) {
+    env.each(t.n.nbody, [&](int b) {
+      Spatial<Real> f{zero, zero};
+      if (t.body_tree[b] >= 0)
+        f = at_tree_centre(env, b, g * -(env.body_mass(b) * env.body_gravcomp(b)), zero);
+      cfrc.set(b, f);
+    });
+    add_body_forces(env, out, [&](int i) { return t.jnt_actgravcomp[t.dof_jnt[i]] == 0; });
+    if (t.o.has_actgravcomp) {
+      const auto cdof = env.cdof();
+      env.each(t.n.nv, [&](int i) {
+        if (t.jnt_actgravcomp[t.dof_jnt[i]]) through[i] = dot(cdof.spatial(i), cfrc.spatial(t.dof_body[i]));
+      });
+      env.sync();
+    }
   }
 }
 

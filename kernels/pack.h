@@ -268,8 +268,10 @@ template <class T, int N>
 DS_HD Pack<T, N> sqrt(const Pack<T, N>& a) {
   using V [[maybe_unused]] = typename Pack<T, N>::V;
 #if defined(__AVX512F__)
-  if constexpr (sizeof(T) == 4 && N == 16) return Pack<T, N>::from((V)_mm512_maskz_sqrt_ps(__mmask16(0xffff), (__m512)a.v));
-  if constexpr (sizeof(T) == 8 && N == 8) return Pack<T, N>::from((V)_mm512_maskz_sqrt_pd(__mmask8(0xff), (__m512d)a.v));
+  if constexpr (sizeof(T) == 4 && N == 16)
+    return Pack<T, N>::from((V)_mm512_maskz_sqrt_ps(__mmask16(0xffff), (__m512)a.v));
+  if constexpr (sizeof(T) == 8 && N == 8)
+    return Pack<T, N>::from((V)_mm512_maskz_sqrt_pd(__mmask8(0xff), (__m512d)a.v));
 #endif
 #if defined(__AVX2__)
   if constexpr (sizeof(T) == 4 && N == 8) return Pack<T, N>::from((V)_mm256_sqrt_ps((__m256)a.v));
@@ -299,10 +301,6 @@ requires(RealTraits<P>::kSize > 1) DS_HD P load_pack(const ScalarOf<P>* p) {
   P x;
   __builtin_memcpy(&x.v, p, sizeof(x.v));
   return x;
-}
-template <class T, int N>
-DS_HD void store_pack(T* p, const Pack<T, N>& x) {
-  __builtin_memcpy(p, &x.v, sizeof(x.v));
 }
 
 }  // namespace DUALSTEP_ISA

@@ -85,12 +85,9 @@ DS_HD void set_lane(int& x, int, int v) { x = v; }
 
 // all elements from consecutive memory
 template <class Real>
+  requires(RealTraits<Real>::kSize == 1)
 DS_HD Real load_pack(const ScalarOf<Real>* p) {
   return *p;
-}
-template <class Real>
-DS_HD void store_pack(ScalarOf<Real>* p, const Real& x) {
-  *p = x;
 }
 
 }  // namespace DUALSTEP_ISA
@@ -124,6 +121,11 @@ DS_HD Real square(const Real& x) {
 template <class Real>
 DS_HD Real sign_nonzero(const Real& x) {
   return select(x < Real(0), Real(-1), Real(1));
+}
+// a where m holds, else b, for masks
+template <class Mask>
+DS_HD Mask select_mask(const Mask& m, const Mask& a, const Mask& b) {
+  return mask_or(mask_and(m, a), mask_and(mask_not(m), b));
 }
 // gather: element l of the result is table[index_l] (index_l * stride + l where the table is per environment)
 template <class Real>

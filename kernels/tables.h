@@ -20,11 +20,11 @@ struct Sizes {
 // options in the form the stages use
 template <class Scalar>
 struct StepOptions {
-  Scalar timestep, gravity[3], wind[3], density, viscosity, impratio;
+  double timestep_exact;  // for the clock
+  Scalar timestep, wind[3], density, viscosity, impratio;
   int cone, integrator, disableflags;
   int sweeps, newton, pgs_only;
   Scalar tolerance;
-  int has_ext;  // bodies may feel gravity compensation or fluid
   int has_fluid, has_gravcomp, has_actgravcomp, has_damping, has_spring;
 };
 

@@ -68,6 +68,7 @@ struct Env {
   using Int = IntOf<Real>;
   using Lanes = Lanes_;
   static constexpr int kPack = kPackSize<Real>;
+  static constexpr bool kUnit = kUnitStride;
 
   const Tables<Scalar>& t;
   const Lanes& lanes;
@@ -79,7 +80,7 @@ struct Env {
   // what the lanes agree on while a step runs
   Int ncon;       // contacts of each environment
   int ncon_max;   // the most of any environment of the pack
-  Mask overflow;  // a contact was lost
+  unsigned lost;  // bit l: environment l of the pack lost a contact
   Mask diverged;  // not finite, or too fast
   Mask unsolved;  // the dual did not reach its tolerance
   Real residual;  // relative natural residual of the dual
@@ -111,10 +112,12 @@ struct Env {
   DS_HD void each(int n, F f) const {
     for (int i = lanes.rank(); i < n; i += lanes.width()) f(i);
   }
-  DS_HD void sync() const { lanes.sync(); }
+  // where a call stands in the source: its caller's line, not this file's
+  using Site = typename Lanes::Site;
+  DS_HD void sync(Site where = Site::current()) const { lanes.sync(where); }
   template <class F>
-  DS_HD Real accumulate(int n, F f) const {
-    return lanes.template accumulate<Real>(n, f);
+  DS_HD Real accumulate(int n, F f, Site where = Site::current()) const {
+    return lanes.template accumulate<Real>(n, f, where);
   }
 };
 

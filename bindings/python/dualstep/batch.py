@@ -1,0 +1,354 @@
+"""Batches: thousands of environments of one model, stepped together."""
+
+from __future__ import annotations
+
+import difflib
+import enum
+import operator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from dualstep import _core
+from dualstep.model import Model
+
+Status = enum.IntFlag("Status", _core.STATUS_BITS, module=__name__)
+Status.__doc__ = """Bits of `Batch.status`.
+
+DIVERGED: the state was not finite, or too fast. CONTACT_OVERFLOW: there were more contacts than
+`model.opt.contact_capacity`; the deepest were kept. NOT_CONVERGED: the solver stopped above its tolerance.
+"""
+
+_DTYPES = {"float32": np.dtype(np.float32), "float64": np.dtype(np.float64)}
+_POLICIES = ("freeze", "reset")
+
+
+class Contacts(NamedTuple):
+    """The contacts of each environment, as live arrays; slots from `count` on are empty."""
+
+    count: np.ndarray
+    """(N,)"""
+    dist: np.ndarray
+    """(N, capacity) signed distance, negative in penetration [m]"""
+    pos: np.ndarray
+    """(N, capacity, 3) midpoint [m]"""
+    frame: np.ndarray
+    """(N, capacity, 3, 3) rows: normal from the first geom to the second, two tangents"""
+    geom: np.ndarray
+    """(N, capacity, 2) the two geoms"""
+    force: np.ndarray
+    """(N, capacity, 6) force [N] and moment [N m] on the second geom, in the contact frame"""
+
+
+def _integer(name: str, value: Any) -> int:
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise ValueError(f"{name} {value!r} is given, and it must be an integer") from None
+
+
+def _word(name: str, value: Any, words: tuple[str, ...]) -> str:
+    if not isinstance(value, str) or value not in words:
+        allowed = ", ".join(f"'{word}'" for word in words)
+        raise ValueError(f"{name} {value!r} is given, and it must be one of {allowed}")
+    return value
+
+
+def _dtype(value: Any) -> np.dtype:
+    try:
+        dtype = np.dtype(value)
+    except TypeError:
+        dtype = None
+    if value is None or dtype not in _DTYPES.values():
+        raise ValueError(f"dtype {value!r} is given, and it must be 'float32' or 'float64'")
+    return dtype
+
+
+def _on_host(name: str, value: Any) -> Any:
+    """An array of any library as a numpy array; plain lists and numbers stay what they are."""
+    if isinstance(value, np.ndarray) or not hasattr(value, "__dlpack_device__"):
+        return value
+    kind, index = value.__dlpack_device__()
+    if int(kind) != 1:
+        raise ValueError(f"{name}: an array on device {int(kind)}:{index} is given, and the batch is on the CPU")
+    return np.asarray(value)
+
+
+def _array(name: str, value: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """The value as an array of exactly this shape and type; raises ValueError that says what was wanted."""
+    value = _on_host(name, value)
+    wanted = f"an array of shape {shape} and dtype {dtype} is wanted"
+    try:
+        given = np.asarray(value)
+        # lists have no type of their own
+        if not hasattr(value, "dtype") and given.dtype.kind in ("biuf" if dtype.kind == "f" else dtype.kind):
+            given = given.astype(dtype)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name}: {type(value).__name__} is given, and {wanted} ({error})") from None
+    if given.shape != shape or given.dtype != dtype:
+        raise ValueError(f"{name}: an array of shape {given.shape} and dtype {given.dtype} is given, and {wanted}")
+    return given
+
+
+class Batch:
+    """N environments of one model on one device.
+
+    `device`: "cpu", "cuda", "cuda:1", "emulated", or "auto" (cuda where there is one, else cpu).
+    `num_threads`: of the CPU; 0 takes all. `isa`: "portable", "avx2" or "avx512"; None takes the best here.
+    Neither changes a bit of the results. `diverged`: what happens to an environment whose state is no longer
+    finite: "freeze" leaves it at its last good state until it is reset, "reset" resets it after the step and
+    counts it in `reset_count`. The model's options are read now; later changes to them are not seen.
+
+    Arrays are numpy views of shape (num_envs, ...): write to the state to set it. `seed` is for those who draw
+    random numbers for the batch; the simulation itself draws none.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        num_envs: int,
+        device: str = "auto",
+        dtype: Any = "float32",
+        num_threads: int = 0,
+        seed: int = 0,
+        *,
+        isa: str | None = None,
+        diverged: str = "freeze",
+    ) -> None:
+        if not isinstance(model, Model):
+            raise TypeError(f"a Batch takes a dualstep.Model, and is given {type(model).__name__}")
+        num_envs = _integer("num_envs", num_envs)
+        if not 1 <= num_envs < 2**31:
+            raise ValueError(f"num_envs {num_envs} is given, and it must be from 1 to {2**31 - 1}")
+        num_threads = _integer("num_threads", num_threads)
+        if not 0 <= num_threads < 2**31:
+            raise ValueError(f"num_threads {num_threads} is given, and it must be 0 (all) or positive")
+        if not isinstance(device, str):
+            raise ValueError(f"device {device!r} is given, and it must be a string")
+        self._dtype = _dtype(dtype)
+        _word("diverged", diverged, _POLICIES)
+        if isa is not None:
+            _word("isa", isa, ("portable", "avx2", "avx512"))
+        self._model = model
+        self._seed = _integer("seed", seed)
+        self._diverged = diverged
+        self._views: dict[str, np.ndarray] = {}
+        self._core_batch: _core.Batch | None = _core.Batch(
+            model, num_envs, device, self._dtype == np.float64, num_threads, isa or "", diverged == "reset"
+        )
+
+    # what it is -------------------------------------------------------------------------------------------
+
+    @property
+    def _core(self) -> _core.Batch:
+        if self._core_batch is None:
+            raise RuntimeError("this batch is closed")
+        return self._core_batch
+
+    @property
+    def model(self) -> Model:
+        return self._model
+
+    @property
+    def num_envs(self) -> int:
+        return self._core.num_envs
+
+    @property
+    def device(self) -> str:
+        """Where the batch lives: "cpu", "cuda:0", "emulated"."""
+        return self._core.device
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self._dtype
+
+    @property
+    def seed(self) -> int:
+        return self._seed
+
+    @property
+    def diverged(self) -> str:
+        return self._diverged
+
+    @property
+    def description(self) -> str:
+        """How it runs: device, instruction set, environments side by side, threads."""
+        return self._core.description
+
+    def __len__(self) -> int:
+        return self.num_envs
+
+    def __repr__(self) -> str:
+        if self._core_batch is None:
+            return "Batch(closed)"
+        return f"Batch({self.num_envs} of {self._model!r}, {self._dtype}, {self.description})"
+
+    def close(self) -> None:
+        """Ends the threads of the batch. Arrays that were taken from it stay valid."""
+        self._core_batch = None
+        self._views.clear()
+
+    def __enter__(self) -> Batch:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _view(self, name: str) -> np.ndarray:
+        array = self._views.get(name)
+        if array is None:
+            array = self._views[name] = self._core.view(name)
+        elif name.startswith("contact_"):
+            self._core.want([name])
+        return array
+
+    # running ----------------------------------------------------------------------------------------------
+
+    def step(self, nsubsteps: int = 1) -> None:
+        """Advances every environment by `nsubsteps` timesteps; outputs are those of the last one's start."""
+        nsubsteps = _integer("nsubsteps", nsubsteps)
+        if not 1 <= nsubsteps < 2**31:
+            raise ValueError(f"nsubsteps {nsubsteps} is given, and it must be positive")
+        self._core.step(nsubsteps)
+
+    def forward(self) -> None:
+        """Outputs at the current state; time does not advance."""
+        self._core.forward()
+
+    def reset(self, mask: Any = None, keyframe: int | str | None = None) -> None:
+        """Puts environments back to the model's reference configuration, or to a keyframe, by id or name.
+
+        `mask`: (num_envs,) booleans, those to reset; None resets all. Outputs are then those of the new state.
+        """
+        marks = None if mask is None else self._mask(mask)
+        self._core.reset(marks, -1 if keyframe is None else self._keyframe(keyframe))
+
+    def clear_status(self, mask: Any = None) -> None:
+        """Clears the status bits of all environments, or of those where mask is true."""
+        self._core.clear_status(None if mask is None else self._mask(mask))
+
+    def _mask(self, mask: Any) -> np.ndarray:
+        return np.ascontiguousarray(_array("mask", mask, (self.num_envs,), np.dtype(bool)))
+
+    def _keyframe(self, keyframe: int | str) -> int:
+        nkey = self._model.nkey
+        if isinstance(keyframe, str):
+            found = self._model.id_of("key", keyframe)
+            if found < 0:
+                names = [self._model.name_of("key", i) for i in range(nkey)]
+                listed = ", ".join(f"'{name}'" for name in names) or "none"
+                raise ValueError(f"keyframe '{keyframe}' is given, and the model's keyframes are: {listed}")
+            return found
+        index = _integer("keyframe", keyframe)
+        if not 0 <= index < nkey:
+            has = f"keyframes 0 to {nkey - 1}" if nkey else "no keyframes"
+            raise ValueError(f"keyframe {index} is given, and the model has {has}")
+        return index
+
+    # derived quantities that are no plain array -----------------------------------------------------------
+
+    def mass_matrix(self) -> np.ndarray:
+        """The joint-space mass matrices of the last evaluation, dense: (N, nv, nv). A copy."""
+        core, nv = self._core, self._model.nv
+        packed = self._view("qM")
+        rows = np.repeat(np.arange(nv), np.diff(core.integers("M_rowadr")))
+        columns = core.integers("M_col")
+        dense = np.zeros((self.num_envs, nv, nv), self._dtype)
+        dense[:, rows, columns] = packed
+        dense[:, columns, rows] = packed
+        return dense
+
+    def contacts(self) -> Contacts:
+        """The contacts of the last evaluation: after step(), those of its (last) substep's start."""
+        names = [f"contact_{field}" for field in Contacts._fields]
+        self._core.want(names)
+        return Contacts(*(self._view(name) for name in names))
+
+    # parameters of single environments --------------------------------------------------------------------
+
+    def _envs(self, envs: Any) -> list[int]:
+        """Indices from None (all), one index, a list of them, or a mask."""
+        n = self.num_envs
+        if envs is None:
+            return list(range(n))
+        given = np.atleast_1d(np.asarray(_on_host("envs", envs)))
+        if given.dtype == bool:
+            return np.flatnonzero(_array("envs", given, (n,), np.dtype(bool))).tolist()
+        if given.size == 0:
+            return []
+        if given.ndim != 1 or given.dtype.kind not in "iu":
+            raise ValueError(
+                f"envs: an array of shape {given.shape} and dtype {given.dtype} is given, and indices of environments, "
+                f"or a mask of shape ({n},), are wanted"
+            )
+        if given.min() < 0 or given.max() >= n:
+            raise ValueError(f"envs: environments {given.min()} to {given.max()} are given, of 0 to {n - 1}")
+        if np.unique(given).size != given.size:
+            raise ValueError("envs: an environment is given twice")
+        return given.tolist()
+
+    def _parameter_shape(self, name: str) -> tuple[int, ...]:
+        try:
+            return tuple(self._core.parameter_shape(name))
+        except ValueError as error:
+            near = difflib.get_close_matches(name, _core.parameter_names(), n=3)
+            if "there is no" not in str(error) or not near:
+                raise
+            listed = ", ".join(f"'{word}'" for word in near)
+            raise ValueError(f"there is no parameter '{name}'; near it are {listed}") from None
+
+    def get_parameter(self, name: str, envs: Any = None) -> np.ndarray:
+        """A model parameter in MuJoCo's name and shape, as each environment has it: (len(envs), ...), float64."""
+        self._parameter_shape(name)
+        return self._core.get_parameter(name, self._envs(envs))
+
+    def set_parameter(self, name: str, values: Any, envs: Any = None) -> None:
+        """Gives environments their own values of a model parameter, by MuJoCo's name ("geom_friction").
+
+        `values` has shape (len(envs), ...), or that of one environment, for all of them alike. What follows from
+        the parameter (subtree masses, inverse weights, bounding radii) is derived anew. `opt_gravity` is gravity.
+        """
+        shape, chosen = self._parameter_shape(name), self._envs(envs)
+        try:
+            given = np.asarray(_on_host(name, values))
+            if given.dtype.kind not in "iuf":
+                raise TypeError(f"dtype {given.dtype} is given")
+        except TypeError as error:
+            raise ValueError(f"{name}: real numbers are wanted ({error})") from None
+        whole = (len(chosen), *shape)
+        if given.shape == shape:
+            given = np.broadcast_to(given, whole)
+        if given.shape != whole:
+            raise ValueError(f"{name}: an array of shape {given.shape} is given, and one of shape {whole} is wanted")
+        self._core.set_parameter(name, np.ascontiguousarray(given, np.float64), chosen)
+
+    # saving -----------------------------------------------------------------------------------------------
+
+    def save(self, envs: Any = None) -> bytes:
+        """Everything that the future of the environments depends on. Loading it gives the same bits."""
+        return self._core.save(self._envs(envs))
+
+    def load(self, state: bytes, envs: Any = None) -> None:
+        """Restores what `save` gave: its environment i comes to place envs[i].
+
+        Raises ValueError, and changes nothing, where the state is of another model or dtype, or damaged.
+        """
+        if not isinstance(state, (bytes, bytearray, memoryview)):
+            raise ValueError(f"state: {type(state).__name__} is given, and the bytes of save() are wanted")
+        self._core.load(bytes(state), self._envs(envs))
+
+
+def _property(name: str, axes: str, meaning: str, writable: bool) -> property:
+    def get(self: Batch) -> np.ndarray:
+        return self._view(name)
+
+    def put(self: Batch, value: Any) -> None:
+        view = self._view(name)
+        view[...] = _array(name, value, view.shape, view.dtype)
+
+    shape = ", ".join(["N", *axes.split()])
+    return property(get, put if writable else None, doc=f"({shape}{',' if not axes else ''}) {meaning}")
+
+
+for _name, _role, _axes, _meaning in _core.batch_fields():
+    setattr(Batch, _name, _property(_name, _axes, _meaning, _role == "state" or _name == "time"))

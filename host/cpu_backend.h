@@ -1,0 +1,56 @@
+// Batches on the CPU: blocks of `pack` environments, side by side in SIMD registers, shared out to a pool of
+// threads. The instruction set is chosen when the batch is made; every choice gives the same bits.
+//
+// Environment variables: DUALSTEP_ISA=portable|avx2|avx512 chooses where the caller left it open;
+// DUALSTEP_POISON=1 fills the workspace with NaN before every block, so that a stage that reads what no stage
+// wrote shows it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "host/backend.h"
+#include "host/thread_pool.h"
+#include "kernels/cpu_kernels.h"
+
+namespace dualstep {
+
+// the instruction sets that are built in and that this processor has, best first
+template <class Scalar>
+std::vector<const CpuKernels<Scalar>*> available_kernels();
+
+template <class Scalar>
+class CpuBackend final : public Backend<Scalar> {
+ public:
+  // throws std::invalid_argument
+  explicit CpuBackend(const DeviceOptions& options);
+
+  std::string device() const override { return "cpu"; }
+  std::string description() const override;
+  int pack() const override { return kernels_->pack; }
+  std::shared_ptr<void> allocate(size_t bytes) override;
+  void set_tables(const Tables<Scalar>& tables) override;
+  void run(const BatchView<Scalar>& batch, const StepArgs& args, const int* blocks, int num_blocks) override;
+
+ private:
+  struct Run {
+    CpuBackend* self;
+    const BatchView<Scalar>* batch;
+    const StepArgs* args;
+    const int* blocks;
+  };
+  static void run_piece(void* context, int piece, int thread);
+
+  const CpuKernels<Scalar>* kernels_;
+  ThreadPool pool_;
+  bool poison_;
+  const Tables<Scalar>* tables_ = nullptr;
+  size_t scratch_bytes_ = 0;                    // of one thread
+  std::vector<std::shared_ptr<void>> scratch_;  // one a thread
+};
+
+// memory aligned to 64 bytes, at least one byte; throws std::bad_alloc
+std::shared_ptr<void> allocate_aligned(size_t bytes);
+
+}  // namespace dualstep

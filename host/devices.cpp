@@ -1,0 +1,65 @@
+// Devices by name.
+#include <stdexcept>
+
+#include "host/backend.h"
+#include "host/cpu_backend.h"
+
+namespace dualstep {
+
+#if DUALSTEP_HAS_CUDA
+bool cuda_device_present();
+template <class Scalar>
+std::unique_ptr<Backend<Scalar>> make_cuda_backend(const DeviceOptions& options);
+#endif
+#if DUALSTEP_HAS_EMULATOR
+template <class Scalar>
+std::unique_ptr<Backend<Scalar>> make_emulated_backend(const DeviceOptions& options);
+#endif
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& given, const std::string& why) {
+  throw std::invalid_argument("device '" + given + "' is given, and " + why);
+}
+
+}  // namespace
+
+template <class Scalar>
+std::unique_ptr<Backend<Scalar>> make_backend(const DeviceOptions& options) {
+  const std::string& device = options.device;
+  const std::string kind = device.substr(0, device.find(':'));
+  const std::string index = kind == device ? "" : device.substr(kind.size() + 1);
+  if (kind != device && (kind != "cuda" || index.empty() || index.size() > 4 ||
+                         index.find_first_not_of("0123456789") != std::string::npos)) {
+    refuse(device, "a device is 'cpu', 'cuda', 'cuda:<number>', 'emulated' or 'auto'");
+  }
+  if (kind == "auto") {
+#if DUALSTEP_HAS_CUDA
+    if (cuda_device_present()) return make_cuda_backend<Scalar>(options);
+#endif
+    return std::make_unique<CpuBackend<Scalar>>(options);
+  }
+  if (kind == "cpu") return std::make_unique<CpuBackend<Scalar>>(options);
+  if (kind == "cuda") {
+#if DUALSTEP_HAS_CUDA
+    return make_cuda_backend<Scalar>(options);
+#else
+    refuse(
+        device,
+        "this build of dualstep has no CUDA backend (it is built where nvcc is found); use 'cpu' or 'auto'");
+#endif
+  }
+  if (kind == "emulated") {
+#if DUALSTEP_HAS_EMULATOR
+    return make_emulated_backend<Scalar>(options);
+#else
+    refuse(device, "this build of dualstep has no emulator; use 'cpu' or 'auto'");
+#endif
+  }
+  refuse(device, "a device is 'cpu', 'cuda', 'cuda:<number>', 'emulated' or 'auto'");
+}
+
+template std::unique_ptr<Backend<float>> make_backend<float>(const DeviceOptions&);
+template std::unique_ptr<Backend<double>> make_backend<double>(const DeviceOptions&);
+
+}  // namespace dualstep

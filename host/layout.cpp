@@ -1,0 +1,122 @@
+// How large everything is: sizes, options in the kernels' form, and where each workspace array lies.
+#include <algorithm>
+#include <climits>
+#include <stdexcept>
+
+#include "host/tables.h"
+#include "kernels/collide/kinds.h"
+
+namespace dualstep {
+namespace {
+
+int count(const std::vector<int>& list) { return static_cast<int>(list.size()); }
+
+// contacts kept: what the user asked for; else all that the pairs can have at once, but no more than a pile
+// of the geoms would have where each touches on all its corners
+int choose_capacity(const Model& m, const TableStore& t) {
+  if (m.opt.contact_capacity > 0) return m.opt.contact_capacity;
+  long all = 0, touching = 0;
+  for (int kind = 0; kind < kPairKinds; ++kind)
+    all += static_cast<long>(kPairKindRows[kind].capacity) * (t.pair_adr[kind + 1] - t.pair_adr[kind]);
+  for (int g : t.geom_id) {
+    const int type = m.geom_type[g];
+    touching += type == kSphere ? 1 : type == kCapsule ? 2 : type == kCylinder ? 4 : type == kBox ? 8 : 0;
+  }
+  return static_cast<int>(std::min(all, std::max(16L, touching)));
+}
+
+bool any_nonzero(const std::vector<double>& values) {
+  return std::any_of(values.begin(), values.end(), [](double v) { return v != 0; });
+}
+
+// the names of fields.inl's sizes are those of Sizes
+struct Plan : Sizes {
+  Layout layout() const {
+    Layout l;
+    long next = 0;
+    const auto take = [&](long size) {
+      const long start = next;
+      next += size;
+      if (next > INT_MAX) {
+        throw std::length_error("the workspace of one environment would have more than " +
+                                std::to_string(INT_MAX) + " numbers: set option contact_capacity below " +
+                                std::to_string(ncon));
+      }
+      return static_cast<int>(start);
+    };
+#define SCRATCH(name, size, stage, meaning) l.name = take(1L * size);
+#include "kernels/fields.inl"
+    l.total = static_cast<int>(next);
+    return l;
+  }
+};
+
+}  // namespace
+
+void build_sizes(const Model& m, TableStore* t) {
+  Sizes& n = t->n;
+  n.nq = m.nq;
+  n.nv = m.nv;
+  n.nu = m.nu;
+  n.na = m.na;
+  n.nbody = m.nbody;
+  n.njnt = m.njnt;
+  n.nmocap = m.nmocap;
+  n.ntendon = m.ntendon;
+  n.ngeom = count(t->geom_id);
+  n.npair = count(t->pair_dim);
+  n.nallgeom = m.ngeom;
+  n.nsite = m.nsite;
+  n.nsensor = m.nsensor;
+  n.nsensordata = m.nsensordata;
+  n.ncon = choose_capacity(m, *t);
+  n.kdim = std::all_of(t->pair_dim.begin(), t->pair_dim.end(), [](int dim) { return dim <= 3; }) ? 3 : 6;
+  n.nedge = m.opt.cone == Cone::kElliptic ? n.kdim : 2 * (n.kdim - 1);
+  n.nlim = count(t->lim_jnt);
+  n.nloss = count(t->loss_dof);
+  n.nunit = count(t->unit_dof);
+  n.nball = count(t->ball_jnt);
+  n.ngen = n.nball;
+  n.nrow = n.ngen + n.kdim * n.ncon;
+  n.nrow1 = 2 * n.nlim + n.nloss + n.ngen;
+  n.nM = count(t->M_col);
+  n.nH = n.nv * (n.nv + 1) / 2;
+  n.nrk = m.opt.integrator == Integrator::kRk4 ? n.nq + 3 * n.nv + 2 * n.na : 0;
+  n.nword = (n.nv + 31) / 32;
+}
+
+Layout make_layout(const Sizes& sizes) { return Plan{sizes}.layout(); }
+
+template <class Scalar>
+StepOptions<Scalar> make_step_options(const Model& m) {
+  const Options& opt = m.opt;
+  const auto real = [](double v) { return static_cast<Scalar>(v); };
+  StepOptions<Scalar> o{};
+  o.timestep = real(opt.timestep);
+  o.timestep_exact = opt.timestep;
+  for (int i = 0; i < 3; ++i) o.wind[i] = real(opt.wind[i]);
+  o.density = real(opt.density);
+  o.viscosity = real(opt.viscosity);
+  o.impratio = real(opt.impratio);
+  o.cone = static_cast<int>(opt.cone);
+  o.integrator = static_cast<int>(opt.integrator);
+  o.disableflags = opt.disableflags;
+  // sweeps alone, or a few of them and then Newton steps to the end
+  o.pgs_only = opt.solver == Solver::kPgs ? 1 : 0;
+  const bool given = opt.iterations > 0;
+  o.sweeps = o.pgs_only ? (given ? opt.iterations : 50) : 2;
+  o.newton = o.pgs_only ? 0 : given ? opt.iterations : 8;
+  o.tolerance = real(opt.tolerance > 0 ? opt.tolerance : 1e-2);
+  o.has_fluid = opt.density > 0 || opt.viscosity > 0;
+  o.has_gravcomp = any_nonzero(m.body_gravcomp);
+  o.has_actgravcomp = o.has_gravcomp && std::any_of(m.jnt_actgravcomp.begin(), m.jnt_actgravcomp.end(),
+                                                    [](int v) { return v; });
+  o.has_damping = any_nonzero(m.dof_damping);
+  o.has_spring = any_nonzero(m.jnt_stiffness);
+  return o;
+}
+
+template StepOptions<float> make_step_options<float>(const Model& model);
+template StepOptions<double> make_step_options<double>(const Model& model);
+
+}  // namespace dualstep

@@ -1,0 +1,139 @@
+#include "host/thread_pool.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <stdexcept>
+
+namespace dualstep {
+namespace {
+
+// a short wait in user space first: between two steps of a loop a worker seldom has to sleep
+constexpr int kSpins = 400;
+
+inline void pause() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+std::vector<int> allowed_processors() {
+  std::vector<int> list;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) == 0) {
+    for (int i = 0; i < CPU_SETSIZE; ++i) {
+      if (CPU_ISSET(i, &set)) list.push_back(i);
+    }
+  }
+  return list;
+}
+
+}  // namespace
+
+int available_threads() {
+  int count = static_cast<int>(allowed_processors().size());
+  if (count == 0) count = std::max(1u, std::thread::hardware_concurrency());
+  // a container's share of processor time: "quota period", or "max period" where there is none
+  if (std::FILE* file = std::fopen("/sys/fs/cgroup/cpu.max", "r")) {
+    long quota = 0, period = 0;
+    if (std::fscanf(file, "%ld %ld", &quota, &period) == 2 && quota > 0 && period > 0) {
+      count = std::min(count, static_cast<int>(std::max(1L, (quota + period - 1) / period)));
+    }
+    std::fclose(file);
+  }
+  return count;
+}
+
+ThreadPool::ThreadPool(int num_threads) : num_threads_(num_threads), owner_(getpid()) {
+  try {
+    start();
+  } catch (...) {
+    stop();
+    throw;
+  }
+}
+
+ThreadPool::~ThreadPool() {
+  if (owner_ == getpid()) {
+    stop();
+  } else {
+    // after a fork the threads live in the parent only: there is nothing to join, so the handles are left
+    new std::vector<std::thread>(std::move(threads_));
+  }
+}
+
+void ThreadPool::start() {
+  const std::vector<int> processors = allowed_processors();
+  // workers are pinned where the pool fills the machine; smaller pools may have neighbours, so are left alone
+  const bool pin = num_threads_ == static_cast<int>(processors.size());
+  for (int thread = 1; thread < num_threads_; ++thread) {
+    threads_.emplace_back([this, thread] { worker(thread); });
+    if (!pin) continue;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(processors[thread], &set);
+    pthread_setaffinity_np(threads_.back().native_handle(), sizeof set, &set);
+  }
+}
+
+void ThreadPool::stop() {
+  stop_.store(true);
+  generation_.fetch_add(1);
+  generation_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+}
+
+void ThreadPool::drain(int thread) {
+  for (int piece = next_.fetch_add(1, std::memory_order_relaxed); piece < pieces_;
+       piece = next_.fetch_add(1, std::memory_order_relaxed)) {
+    work_(context_, piece, thread);
+  }
+}
+
+void ThreadPool::worker(int thread) {
+  for (uint32_t seen = 0;;) {
+    for (int i = 0; i < kSpins && generation_.load(std::memory_order_acquire) == seen; ++i) pause();
+    generation_.wait(seen, std::memory_order_acquire);
+    ++seen;
+    if (stop_.load()) return;
+    drain(thread);
+    if (busy_.fetch_sub(1, std::memory_order_acq_rel) == 1) busy_.notify_one();
+  }
+}
+
+void ThreadPool::run(int pieces, Work work, void* context) {
+  if (num_threads_ > 1 && owner_ != getpid()) {
+    throw std::runtime_error(
+        "this batch was made before the process was forked, and its threads stayed in the parent: make the "
+        "batch in the child, or give num_threads=1");
+  }
+  work_ = work;
+  context_ = context;
+  pieces_ = pieces;
+  next_.store(0, std::memory_order_relaxed);
+  // a single piece is not worth waking anyone
+  const bool alone = num_threads_ == 1 || pieces <= 1;
+  if (!alone) {
+    busy_.store(num_threads_ - 1, std::memory_order_relaxed);
+    generation_.fetch_add(1, std::memory_order_release);
+    generation_.notify_all();
+  }
+  drain(0);
+  if (alone) return;
+  for (int left, spins = 0; (left = busy_.load(std::memory_order_acquire)) != 0;) {
+    if (++spins < kSpins) {
+      pause();
+    } else {
+      busy_.wait(left, std::memory_order_acquire);
+    }
+  }
+}
+
+}  // namespace dualstep

@@ -1,0 +1,50 @@
+// A pool of persistent threads that share out numbered pieces of work. The caller is one of them.
+// Scope: one run at a time; no allocation in a run.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace dualstep {
+
+// processors that this process may use: its affinity, and the quota of its control group
+int available_threads();
+
+class ThreadPool {
+ public:
+  explicit ThreadPool(int num_threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int size() const { return num_threads_; }
+  // calls work(context, piece, thread) once for every piece < pieces, thread < size(); returns when all are
+  // done. Throws std::runtime_error in a process that was forked off after the pool was made.
+  using Work = void (*)(void* context, int piece, int thread);
+  void run(int pieces, Work work, void* context);
+
+ private:
+  void start();
+  void stop();
+  void worker(int thread);
+  void drain(int thread);
+
+  const int num_threads_;
+  const long owner_;  // process that the threads belong to
+  std::vector<std::thread> threads_;
+
+  // the present run; written before generation_ moves
+  Work work_ = nullptr;
+  void* context_ = nullptr;
+  int pieces_ = 0;
+  alignas(64) std::atomic<int> next_{0};             // first piece that nobody took
+  alignas(64) std::atomic<uint32_t> generation_{0};  // counts runs; workers wait on it
+  alignas(64) std::atomic<int> busy_{0};             // workers that have not finished the present run
+  std::atomic<bool> stop_{false};
+};
+
+}  // namespace dualstep

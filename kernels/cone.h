@@ -1,0 +1,146 @@
+// The primal cost of one contact, its force and its curvature, as functions of y = J qacc - aref (kDim rows).
+//
+// Pyramidal: edges y_n +- mu_i y_i, each 1/2 D min(0, .)^2. Elliptic (Todorov 2014; MuJoCo's documentation,
+// "Primal problem"): with U = (mu y_n, mu_i y_i), mu = mu_1 / sqrt(impratio), N = U_0, T = |U_t|:
+//   N >= mu T          nothing (y in the dual cone)
+//   mu N + T <= 0      1/2 sum D_j y_j^2, D_t = D_n mu_t^2 / mu^2
+//   else               1/2 D_n / (mu^2 (1 + mu^2)) (N - mu T)^2
+// force = -gradient. Curvature is the Hessian, positive semidefinite; for pyramids it is an arrow: only row 0
+// couples. Deviations: none.
+#pragma once
+
+#include "kernels/views.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+// what the cost of a contact depends on besides y; zeros for an empty slot
+template <class Real, int kDim>
+struct ConeParams {
+  Real D;
+  Real mu[kDim - 1];
+  Real dim;
+  Real cone_mu;  // mu of the elliptic cone's regularization
+};
+
+template <int kDim, class E>
+DS_HD ConeParams<typename E::Real, kDim> cone_params(const E& env, int slot) {
+  using Real = typename E::Real;
+  ConeParams<Real, kDim> p;
+  p.D = env.con_D()[slot];
+  p.dim = env.con_dim()[slot];
+  for (int i = 0; i < kDim - 1; i++) p.mu[i] = env.con_mu()[5 * slot + i];
+  p.cone_mu = p.mu[0] / Real(sqrt(env.t.o.impratio));
+  return p;
+}
+
+// D of the pair of edges i: an empty slot or a row beyond the contact's dimension has none; a frictionless
+// contact is edge 0 with mu = 0, counted once
+template <class Real, int kDim>
+DS_HD Real edge_D(const ConeParams<Real, kDim>& p, int i, bool minus) {
+  const Real D = i == 0 ? p.D : select(p.dim > Real(i + 1), p.D, Real(0));
+  return minus ? select(p.dim > Real(i + 1), D, Real(0)) : D;
+}
+
+// lower triangle, row-major: entry (i, j), j <= i, at i (i + 1) / 2 + j
+template <class Real, int kDim>
+struct ConeLaw {
+  Real cost;
+  Real force[kDim];
+  Real curvature[kDim * (kDim + 1) / 2];
+  Real key;  // changes when the active set does
+};
+
+template <bool kCurvature, class Real, int kDim>
+DS_FN void pyramid_law(const ConeParams<Real, kDim>& p, const Real* y, ConeLaw<Real, kDim>* out) {
+  const Real nil(0);
+  out->cost = nil;
+  out->key = nil;
+  out->force[0] = nil;
+  if (kCurvature)
+    for (int k = 0; k < kDim * (kDim + 1) / 2; k++) out->curvature[k] = nil;
+  for (int i = 0; i < kDim - 1; i++) {
+    const Real mu = p.mu[i], Dp = edge_D(p, i, false), Dm = edge_D(p, i, true);
+    const Real yp = min(fma(mu, y[i + 1], y[0]), nil), ym = min(fma(-mu, y[i + 1], y[0]), nil);
+    const Real fp = -(Dp * yp), fm = -(Dm * ym);
+    out->cost = out->cost - Real(0.5) * (fp * yp + fm * ym);
+    out->force[0] = out->force[0] + (fp + fm);
+    out->force[i + 1] = mu * (fp - fm);
+    if (kCurvature) {
+      const Real hp = select(yp < nil, Dp, nil), hm = select(ym < nil, Dm, nil);
+      constexpr int kSide = kDim;
+      static_assert(kSide > 1);
+      const int row = (i + 1) * (i + 2) / 2;
+      out->curvature[0] = out->curvature[0] + (hp + hm);
+      out->curvature[row] = mu * (hp - hm);
+      out->curvature[row + i + 1] = mu * mu * (hp + hm);
+      const Real weight(1 << (2 * i));
+      out->key = out->key + select(hp > nil, weight, nil) + select(hm > nil, Real(2) * weight, nil);
+    }
+  }
+}
+
+template <bool kCurvature, class Real, int kDim>
+DS_FN void elliptic_law(const ConeParams<Real, kDim>& p, const Real* y, ConeLaw<Real, kDim>* out) {
+  const Real nil(0), one(1);
+  const Real mu = p.cone_mu;
+  const auto frictionless = p.dim < Real(2);
+  Real U[kDim], T2 = nil;
+  for (int j = 1; j < kDim; j++) {
+    U[j] = p.mu[j - 1] * y[j];
+    T2 = fma(U[j], U[j], T2);
+  }
+  const Real T = sqrt(T2), N = mu * y[0];
+  const auto open = select_mask(frictionless, y[0] >= nil, N >= mu * T);
+  const auto stuck = select_mask(frictionless, y[0] < nil, mask_and(mask_not(open), fma(mu, N, T) <= nil));
+  const auto slide = mask_and(mask_not(open), mask_not(stuck));
+  const Real safe_mu = select(mu > nil, mu, one), safe_T = select(T > nil, T, one);
+  const Real Dm = p.D / (safe_mu * safe_mu * fma(safe_mu, safe_mu, one));
+  const Real gap = N - mu * T;  // negative while sliding
+  out->key = select(stuck, one, select(slide, Real(2), nil));
+  const Real fn_slide = -(Dm * gap * mu), fn_stuck = -(p.D * y[0]);
+  out->force[0] = select(stuck, fn_stuck, select(slide, fn_slide, nil));
+  Real cost = p.D * y[0] * y[0];
+  Real Dt[kDim];
+  for (int j = 1; j < kDim; j++) {
+    const Real ratio = p.mu[j - 1] / safe_mu;
+    Dt[j] = p.D * ratio * ratio;
+    cost = fma(Dt[j] * y[j], y[j], cost);
+    out->force[j] =
+        select(stuck, -(Dt[j] * y[j]), select(slide, -(fn_slide / safe_T) * (U[j] * p.mu[j - 1]), nil));
+  }
+  out->cost = Real(0.5) * select(stuck, cost, select(slide, Dm * gap * gap, nil));
+  if (kCurvature) {
+    // scale (mu, mu_j); g = (1, -mu U/T); H = Dm (g g' - mu gap (I - u u')/T) on the tangents
+    out->curvature[0] = select(stuck, p.D, select(slide, Dm * mu * mu, nil));
+    const Real bend = -(mu * gap) / safe_T;
+    for (int i = 1; i < kDim; i++) {
+      const int row = i * (i + 1) / 2;
+      const Real ui = U[i] / safe_T, si = p.mu[i - 1];
+      out->curvature[row] = select(slide, -(Dm * mu * mu * ui * si), nil);
+      for (int j = 1; j <= i; j++) {
+        const Real uj = U[j] / safe_T, sj = p.mu[j - 1];
+        Real h = fma(mu * mu - bend, ui * uj, i == j ? bend : nil);
+        h = select(slide, Dm * h * si * sj, nil);
+        out->curvature[row + j] = i == j ? select(stuck, Dt[i], h) : h;
+      }
+    }
+  }
+}
+
+template <bool kElliptic, bool kCurvature, class Real, int kDim>
+DS_HD void cone_law(const ConeParams<Real, kDim>& p, const Real* y, ConeLaw<Real, kDim>* out) {
+  if constexpr (kElliptic)
+    elliptic_law<kCurvature>(p, y, out);
+  else
+    pyramid_law<kCurvature>(p, y, out);
+}
+
+// a limit: 1/2 D min(0, y)^2; friction loss: 1/2 y^2 / R inside |y| < R f, f |y| - R f^2 / 2 outside
+template <class Real>
+DS_HD Real loss_force(const Real& y, const Real& f, const Real& R) {
+  return clamp(-(y / R), -f, f);
+}
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep

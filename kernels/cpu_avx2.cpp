@@ -1,0 +1,17 @@
+// CPU kernels for the avx2 instruction set.
+#define DUALSTEP_ISA avx2
+#define DUALSTEP_ISA_NAME "avx2"
+#define DUALSTEP_PACK_F 8
+#define DUALSTEP_PACK_D 4
+#include "kernels/cpu_kernels.inl"
+
+namespace dualstep {
+template <>
+const CpuKernels<float>* cpu_kernels_avx2<float>() {
+  return &kKernelsF;
+}
+template <>
+const CpuKernels<double>* cpu_kernels_avx2<double>() {
+  return &kKernelsD;
+}
+}  // namespace dualstep

@@ -1,0 +1,174 @@
+// What an environment reads from the batch before a step, and writes to it after.
+//
+// Rows of the batch's arrays are environments; element l of a pack is row `first + l`. A pack at the end of
+// the batch that is not full repeats the last environment in its spare elements and never writes them.
+#pragma once
+
+#include "kernels/kinematics.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+template <class E>
+struct Inputs {
+  using Real = typename E::Real;
+  using Scalar = typename E::Scalar;
+  using Mask = typename E::Mask;
+  E& env;
+  const BatchView<Scalar>& batch;
+  const StepArgs& args;
+  int first, count;  // rows of this pack, and how many of them are real
+  mutable bool any_xfrc = false;
+
+  DS_HD Inputs(E& e, const BatchView<Scalar>& b, const StepArgs& a)
+      : env(e),
+        batch(b),
+        args(a),
+        first(e.block * E::kPack),
+        count(b.num_envs - first < E::kPack ? b.num_envs - first : E::kPack) {}
+
+  DS_HD long row(int l) const { return first + (l < count ? l : count - 1); }
+  DS_HD bool replay() const { return args.action == Action::kReplay; }
+
+  DS_HD Real get(const Scalar* p, int width, int i) const {
+    Real x(0);
+    for (int l = 0; l < E::kPack; l++) set_lane(x, l, p[row(l) * width + i]);
+    return x;
+  }
+  DS_HD void put(Scalar* p, int width, int i, const Real& x) const {
+    for (int l = 0; l < count; l++) p[row(l) * width + i] = lane_of(x, l);
+  }
+
+  DS_HD MocapPose<Real> mocap(int i) const {
+    const int n = env.t.n.nmocap;
+    const Scalar* p = replay() ? batch.last_mocap_pos : batch.mocap_pos;
+    const Scalar* q = replay() ? batch.last_mocap_quat : batch.mocap_quat;
+    return {
+        {get(p, 3 * n, 3 * i), get(p, 3 * n, 3 * i + 1), get(p, 3 * n, 3 * i + 2)},
+        {get(q, 4 * n, 4 * i), get(q, 4 * n, 4 * i + 1), get(q, 4 * n, 4 * i + 2), get(q, 4 * n, 4 * i + 3)}};
+  }
+  // the user's force and torque on body b
+  DS_HD Spatial<Real> xfrc(int b) const {
+    const int n = 6 * env.t.n.nbody;
+    const Scalar* p = replay() ? batch.last_xfrc_applied : batch.xfrc_applied;
+    return {{get(p, n, 6 * b + 3), get(p, n, 6 * b + 4), get(p, n, 6 * b + 5)},
+            {get(p, n, 6 * b), get(p, n, 6 * b + 1), get(p, n, 6 * b + 2)}};
+  }
+
+  // true where every number of a row is finite and below 1e10
+  DS_FN Mask rows_well_behaved(const Scalar* p, int width) const {
+    const Real bound(1e10);
+    const Real bad = env.accumulate(width, [&](int i, const Real& s) {
+      return s + select(abs(get(p, width, i)) < bound, Real(0), Real(1));
+    });
+    return bad == Real(0);
+  }
+  // whether any of these rows has a nonzero (or NaN) entry: one pass over consecutive memory
+  DS_FN bool rows_nonzero(const Scalar* p, int width) const {
+    bool some = false;
+    for (int l = 0; l < count; l++)
+      for (int i = env.lanes.rank(); i < width; i += env.lanes.width())
+        some |= !(p[row(l) * width + i] == Scalar(0));
+    return env.lanes.any_lane(some);
+  }
+
+  template <class F>
+  DS_HD void load_field(const F& field, const Scalar* now, const Scalar* last, int width) const {
+    const Scalar* p = replay() ? last : now;
+    env.each(width, [&](int i) { field[i] = get(p, width, i); });
+  }
+
+  DS_FN void load() const {
+    const auto& n = env.t.n;
+    load_field(env.qpos(), batch.qpos, batch.last_qpos, n.nq);
+    load_field(env.qvel(), batch.qvel, batch.last_qvel, n.nv);
+    load_field(env.act(), batch.act, batch.last_act, n.na);
+    load_field(env.ctrl(), batch.ctrl, batch.last_ctrl, n.nu);
+    load_field(env.qfrc_applied(), batch.qfrc_applied, batch.last_qfrc_applied, n.nv);
+    load_field(env.qacc_warmstart(), batch.qacc_warmstart, batch.last_qacc_warmstart, n.nv);
+    any_xfrc = rows_nonzero(replay() ? batch.last_xfrc_applied : batch.xfrc_applied, 6 * n.nbody);
+    env.sync();
+    // an environment that was given numbers no simulation can use is not advanced
+    auto good = mask_and(in_bounds(env.qpos(), n.nq), in_bounds(env.qvel(), n.nv));
+    good = mask_and(good, mask_and(in_bounds(env.act(), n.na), in_bounds(env.ctrl(), n.nu)));
+    good = mask_and(good, in_bounds(env.qfrc_applied(), n.nv));
+    if (any_xfrc) good = mask_and(good, rows_well_behaved(batch.xfrc_applied, 6 * n.nbody));
+    if (n.nmocap > 0)
+      good = mask_and(good, mask_and(rows_well_behaved(batch.mocap_pos, 3 * n.nmocap),
+                                     rows_well_behaved(batch.mocap_quat, 4 * n.nmocap)));
+    Real frozen(0);
+    for (int l = 0; l < E::kPack; l++) set_lane(frozen, l, Scalar(batch.status[row(l)] & kDiverged ? 1 : 0));
+    env.diverged = mask_or(mask_not(good), frozen != Real(0));
+    env.lost = 0;
+    env.residual = Real(0);
+    env.iterations = Real(0);
+    env.unsolved = Real(0) != Real(0);
+  }
+  template <class F>
+  DS_FN Mask in_bounds(const F& x, int n) const {
+    const Real bound(1e10);
+    const Real bad = env.accumulate(
+        n, [&](int i, const Real& s) { return s + select(abs(x[i]) < bound, Real(0), Real(1)); });
+    return bad == Real(0);
+  }
+
+  // what the evaluation starts from, for a replay
+  DS_FN void remember() const {
+    const auto& n = env.t.n;
+    env.each(n.nq, [&](int i) { put(batch.last_qpos, n.nq, i, env.qpos()[i]); });
+    env.each(n.nv, [&](int i) {
+      put(batch.last_qvel, n.nv, i, env.qvel()[i]);
+      put(batch.last_qfrc_applied, n.nv, i, env.qfrc_applied()[i]);
+      put(batch.last_qacc_warmstart, n.nv, i, env.qacc_warmstart()[i]);
+    });
+    env.each(n.na, [&](int i) { put(batch.last_act, n.na, i, env.act()[i]); });
+    env.each(n.nu, [&](int i) { put(batch.last_ctrl, n.nu, i, env.ctrl()[i]); });
+    copy_rows(batch.last_xfrc_applied, batch.xfrc_applied, 6 * n.nbody);
+    copy_rows(batch.last_mocap_pos, batch.mocap_pos, 3 * n.nmocap);
+    copy_rows(batch.last_mocap_quat, batch.mocap_quat, 4 * n.nmocap);
+    env.sync();
+  }
+  DS_HD void copy_rows(Scalar* to, const Scalar* from, int width) const {
+    const long begin = static_cast<long>(first) * width, n = static_cast<long>(count) * width;
+    for (long i = env.lanes.rank(); i < n; i += env.lanes.width()) to[begin + i] = from[begin + i];
+  }
+
+  DS_FN void note_status() const {
+    if (env.lanes.rank() != 0) return;
+    for (int l = 0; l < count; l++) {
+      unsigned bits = batch.status[row(l)];
+      const bool bad = mask_bit(env.diverged, l);
+      if (bad) bits |= kDiverged;
+      if ((env.lost >> l) & 1u) bits |= kContactOverflow;
+      if (!bad && mask_bit(env.unsolved, l)) bits |= kNotConverged;
+      batch.status[row(l)] = bits;
+      batch.residual[row(l)] = lane_of(env.residual, l);
+      batch.iterations[row(l)] = static_cast<int>(lane_of(env.iterations, l));
+      if (args.action == Action::kStep && !bad)
+        batch.time[row(l)] += static_cast<double>(env.t.o.timestep_exact);
+    }
+  }
+
+  DS_FN void store() const {
+    const auto& n = env.t.n;
+    env.sync();
+    env.each(n.nq, [&](int i) { put(batch.qpos, n.nq, i, env.qpos()[i]); });
+    env.each(n.nv, [&](int i) {
+      put(batch.qvel, n.nv, i, env.qvel()[i]);
+      put(batch.qacc_warmstart, n.nv, i, env.qacc_warmstart()[i]);
+    });
+    env.each(n.na, [&](int i) { put(batch.act, n.na, i, env.act()[i]); });
+  }
+};
+
+// the acceleration that the next solve may start from; a diverged environment keeps its old one
+template <class E>
+DS_FN void keep_warmstart(E& env) {
+  const auto live = mask_not(env.diverged);
+  env.each(env.t.n.nv,
+           [&](int i) { env.qacc_warmstart()[i] = select(live, env.qacc()[i], env.qacc_warmstart()[i]); });
+  env.sync();
+}
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep

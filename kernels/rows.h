@@ -1,0 +1,228 @@
+// Constraint rows, whitened: what the solver works on.
+//
+//   minimize over l in K   1/2 l'(A + R) l + l' b,   A = J M^-1 J',   b = J qacc_smooth - aref
+//   aref = -B J v - K imp (dist - margin),           R = (1 - imp)/imp diag   (MuJoCo's solref and solimp)
+//
+// Source: Todorov 2014 ("Convex and analytically-invertible dynamics with contacts and constraints");
+// MuJoCo's documentation, "Solver parameters", for the impedance. Each row of J is replaced by Z = D^-1/2
+// L^-T J', so that A = Z'Z and the unknown becomes w = D^1/2 L (qacc - qacc_smooth), whose 2-norm is the
+// M-norm of the acceleration: single precision then sees a well-scaled problem, and M is not needed again. Z
+// has entries only on the ancestors of the bodies in touch. Contacts keep 1, 3, 4 or 6 rows (n, t1, t2, spin,
+// roll1, roll2), in kdim rows a slot; pyramid edges n +- mu_i t_i are formed on the fly. A row of a limit or
+// of friction loss is one dof's: Linv holds it on the dof's ancestors alone. Reads LD, Dinv, cdof, con_*.
+// Writes Linv, Z, lim_*, loss_*, gen_*, con_y0. Cost: O(contacts (nv + nM)).
+#pragma once
+
+#include "kernels/factorize.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+// imp(|dist - margin| / width) between d0 and dmax; prm(k) are d0, dmax, width, mid, power, 1/mid^(p-1),
+// 1/(1-mid)^(p-1)
+template <class Real, class Prm>
+DS_FN Real impedance(const Real& distance, Prm prm) {
+  const Real d0 = prm(0), dmax = prm(1), width = prm(2), mid = prm(3), power = prm(4);
+  const auto flat = mask_or(d0 == dmax, width <= Real(1e-15));
+  const Real x = abs(distance) / select(flat, Real(1), width);
+  const auto low = x <= mid;
+  const Real base = select(low, x, Real(1) - x);
+  Real p = base * base;
+  if (any(power != Real(2)))
+    p = select(power == Real(2), p, select(power == Real(1), base, pow(base, power)));
+  Real y = select(low, prm(5) * p, Real(1) - prm(6) * p);
+  y = select(power == Real(1), x, y);
+  Real imp = fma(y, dmax - d0, d0);
+  imp = select(x >= Real(1), dmax, select(x <= Real(0), d0, imp));
+  return select(flat, Real(0.5) * (d0 + dmax), imp);
+}
+
+template <class Real>
+DS_HD Real regularizer(const Real& imp, const Real& diag) {
+  return max((Real(1) - imp) * diag / imp, Real(1e-15));
+}
+
+// unit rows whitened: x = D^-1/2 L^-T e_i on the chain of ancestors of i
+template <class E>
+DS_FN void unit_rows(E& env) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const auto LD = env.LD(), Dinv = env.Dinv(), Linv = env.Linv();
+  env.each(t.n.nunit, [&](int u) {
+    const int i = t.unit_dof[u], row = t.M_rowadr[i], n = t.M_rowadr[i + 1] - row;
+    Linv[row] = Real(1);
+    for (int a = 1; a < n; a++) Linv[row + a] = Real(0);
+    for (int a = 0; a < n; a++) {
+      const int k = t.M_col[row + a], up = t.M_rowadr[k];
+      const Real x = Linv[row + a];
+      for (int e = 1; e < n - a; e++) Linv[row + a + e] = fma(-LD[up + e], x, Linv[row + a + e]);
+      Linv[row + a] = x * sqrt(Dinv[k]);
+    }
+  });
+}
+
+template <class E>
+DS_FN void limit_rows(E& env) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const auto qpos = env.qpos(), qvel = env.qvel(), qacc = env.qacc_smooth(), y0 = env.lim_y0(),
+             D = env.lim_D();
+  env.each(2 * t.n.nlim, [&](int s) {
+    const int k = s / 2, j = t.lim_jnt[k], dof = t.jnt_dofadr[j];
+    const bool upper = s & 1;
+    const Real sign(upper ? -1 : 1), margin = env.lim_param(11 * k);
+    const Real r = sign * (qpos[t.jnt_qposadr[j]] - env.lim_range(2 * k + upper)) - margin;
+    const auto active = r < Real(0);
+    y0[s] = Real(0);
+    D[s] = Real(0);
+    if (!any(active)) return;
+    const Real imp = impedance(r, [&](int c) { return env.lim_param(11 * k + 4 + c); });
+    const Real kterm = env.lim_param(11 * k + 1) * imp * r;
+    const Real v = fma(env.lim_param(11 * k + 2), qvel[dof], qacc[dof]);
+    y0[s] = select(active, fma(sign, v, kterm), Real(0));
+    D[s] = select(active, Real(1) / regularizer(imp, env.lim_param(11 * k + 3)), Real(0));
+  });
+  const auto loss = env.loss_y0();
+  env.each(t.n.nloss, [&](int k) {
+    const int dof = t.loss_dof[k];
+    loss[k] = fma(env.loss_param(3 * k + 2), qvel[dof], qacc[dof]);
+  });
+}
+
+// x <- D^-1/2 L^-T x for kRows dense rows at once; set(k) says whether any environment has entries at dof k
+template <int kRows, class E, class F, class Set>
+DS_HD void whiten(E& env, const F& Z, int first, Set set) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const auto LD = env.LD(), Dinv = env.Dinv();
+  const int nv = t.n.nv;
+  for (int k = nv - 1; k >= 0; k--) {
+    if (!set(k)) continue;
+    const int row = t.M_rowadr[k], n = t.M_rowadr[k + 1] - row;
+    Real x[kRows];
+    const Real scale = sqrt(Dinv[k]);
+    for (int r = 0; r < kRows; r++) {
+      x[r] = Z[(first + r) * nv + k];
+      Z[(first + r) * nv + k] = x[r] * scale;
+    }
+    for (int a = 1; a < n; a++) {
+      const int i = t.M_col[row + a];
+      const Real l = LD[row + a];
+      for (int r = 0; r < kRows; r++) Z[(first + r) * nv + i] = fma(-l, x[r], Z[(first + r) * nv + i]);
+    }
+  }
+}
+
+// limits of ball joints: one row with three entries, on the axis of the rotation from the reference
+template <class E>
+DS_FN void ball_rows(E& env) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const auto qpos = env.qpos(), qvel = env.qvel(), qacc = env.qacc_smooth(), Z = env.Z();
+  const auto y0 = env.gen_y0(), D = env.gen_D();
+  const int nv = t.n.nv;
+  env.each(t.n.nball, [&](int k) {
+    const int j = t.ball_jnt[k], dof = t.jnt_dofadr[j];
+    for (int d = 0; d < nv; d++) Z[k * nv + d] = Real(0);
+    const Vec3<Real> turn = rotation_vector(normalize(qpos.quat_at(t.jnt_qposadr[j])));
+    Real angle;
+    const Vec3<Real> axis = normalize(turn, Vec3<Real>{Real(1), Real(0), Real(0)}, &angle);
+    const Real r = env.ball_param(12 * k) - angle - env.ball_param(12 * k + 1);
+    const auto active = r < Real(0);
+    const Real imp = impedance(r, [&](int c) { return env.ball_param(12 * k + 5 + c); });
+    const Real B = env.ball_param(12 * k + 3);
+    const Vec3<Real> rate{fma(B, qvel[dof], qacc[dof]), fma(B, qvel[dof + 1], qacc[dof + 1]),
+                          fma(B, qvel[dof + 2], qacc[dof + 2])};
+    y0[k] = select(active, env.ball_param(12 * k + 2) * imp * r - dot(axis, rate), Real(0));
+    D[k] = select(active, Real(1) / regularizer(imp, env.ball_param(12 * k + 4)), Real(0));
+    Z[k * nv + dof] = select(active, -axis.x, Real(0));
+    Z[k * nv + dof + 1] = select(active, -axis.y, Real(0));
+    Z[k * nv + dof + 2] = select(active, -axis.z, Real(0));
+    whiten<1>(env, Z, k, [](int) { return true; });
+  });
+}
+
+// the set of dofs that some environment's contact in this slot moves
+template <class E>
+DS_HD const int* slot_support(const E& env, int slot) {
+  return env.pool + slot * env.t.n.nword;
+}
+DS_HD bool in_set(const int* words, int i) { return (static_cast<unsigned>(words[i >> 5]) >> (i & 31)) & 1u; }
+
+// unit normal given, a wish for t1 (or zero): t1 orthogonal to n, t2 = n x t1
+template <class Real>
+DS_HD void contact_frame(const Vec3<Real>& n, const Vec3<Real>& wish, Vec3<Real>* t1, Vec3<Real>* t2) {
+  const Real nil(0), one(1);
+  const auto lying = abs(n.y) < Real(0.5);
+  const Vec3<Real> rule{nil, select(lying, one, nil), select(lying, nil, one)};
+  const Vec3<Real> start = select3(dot(wish, wish) < Real(0.25), rule, wish);
+  Real length;
+  *t1 = normalize(start - n * dot(n, start), rule, &length);
+  *t2 = cross(n, *t1);
+}
+
+// rows of contact slots: J on the support, b, then whitened. Row 0 of a slot holds the signs of the dofs
+// first.
+template <int kDim, class E>
+DS_FN void contact_rows(E& env) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const auto Z = env.Z(), pos = env.con_pos(), frame = env.con_frame(), kb = env.con_kb(), y0 = env.con_y0();
+  const auto cdof = env.cdof(), com = env.tree_com(), qvel = env.qvel(), qacc = env.qacc_smooth();
+  const int nv = t.n.nv;
+  const Real nil(0);
+  for (int slot = 0; slot < env.ncon_max; slot++) {
+    const int first = t.n.ngen + kDim * slot;
+    const int* support = slot_support(env, slot);
+    const Vec3<Real> p = pos.vec(slot), n = frame.vec(2 * slot);
+    Vec3<Real> axis[3] = {n, {nil, nil, nil}, {nil, nil, nil}};
+    contact_frame(n, frame.vec(2 * slot + 1), &axis[1], &axis[2]);
+    env.sync();
+    if (env.lanes.rank() == 0) frame.set(2 * slot + 1, axis[1]);
+    const Real dim = env.con_dim()[slot];
+    env.each(nv, [&](int d) {
+      if (!in_set(support, d)) {
+        for (int r = 0; r < kDim; r++) Z[(first + r) * nv + d] = nil;
+        return;
+      }
+      const Real sign = Z[first * nv + d];
+      const Spatial<Real> s = cdof.spatial(d);
+      const Vec3<Real> v = s.lin + cross(s.ang, p - com.vec(t.body_tree[t.dof_body[d]]));
+      for (int r = 0; r < kDim; r++) {
+        const Real j = fma(sign, dot(axis[r % 3], r < 3 ? v : s.ang), nil);
+        Z[(first + r) * nv + d] = r == 0 ? j : select(dim > Real(r), j, nil);
+      }
+    });
+    env.sync();
+    const Real Bn = kb[3 * slot + 1], Bt = kb[3 * slot + 2];
+    for (int r = 0; r < kDim; r++) {
+      const Real B = r == 0 ? Bn : Bt;
+      const Real s = env.accumulate(nv, [&](int d, const Real& sum) {
+        return fma(Z[(first + r) * nv + d], fma(B, qvel[d], qacc[d]), sum);
+      });
+      if (env.lanes.rank() == 0) y0[kDim * slot + r] = r == 0 ? s + kb[3 * slot] : s;
+    }
+    env.sync();
+  }
+  env.each(env.ncon_max, [&](int slot) {
+    const int* support = slot_support(env, slot);
+    if constexpr (kDim == 3)
+      whiten<3>(env, Z, t.n.ngen + 3 * slot, [&](int k) { return in_set(support, k); });
+    else
+      for (int r = 0; r < kDim; r++)
+        whiten<1>(env, Z, t.n.ngen + kDim * slot + r, [&](int k) { return in_set(support, k); });
+  });
+  env.sync();
+}
+
+template <int kDim, class E>
+DS_FN void rows(E& env) {
+  unit_rows(env);
+  limit_rows(env);
+  ball_rows(env);
+  env.sync();
+  contact_rows<kDim>(env);
+}
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep

@@ -1,0 +1,239 @@
+// The contact dual of one step: two block sweeps, then Newton on the active set they found.
+//
+// See kernels/SOLVER.md for the mathematics, what was tried and what it costs. The sweeps start from zero
+// forces; their result competes with the acceleration of the last step, and Newton starts from the cheaper of
+// the two, so a quiet scene needs one step and a reset leaves nothing behind but a bad guess. The residual
+// reported is that of the dual at the forces returned: | l - P_K(l - y / a) | / |l|, y = (A + R) l + b, a the
+// mean diagonal of A + R over the rows in use; elliptic cones are measured in coordinates scaled by 1/mu_i,
+// where they are circular. Reads rows.h's output, qacc_warmstart. Writes qacc, qfrc_constraint, con_f,
+// forces, residual, iterations.
+#pragma once
+
+#include "kernels/newton.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+// w of an acceleration: D^1/2 L (a - qacc_smooth)
+template <class E, class F>
+DS_FN void whiten_acceleration(E& env, const F& a, const F& out) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const auto LD = env.LD(), Dinv = env.Dinv(), smooth = env.qacc_smooth();
+  env.each(t.n.nv, [&](int k) {
+    const int row = t.M_rowadr[k], n = t.M_rowadr[k + 1] - row;
+    Real s = a[k] - smooth[k];
+    for (int e = 1; e < n; e++) {
+      const int i = t.M_col[row + e];
+      s = fma(LD[row + e], a[i] - smooth[i], s);
+    }
+    out[k] = s / sqrt(Dinv[k]);
+  });
+  env.sync();
+}
+
+// start from the acceleration of the last step where it is cheaper than what the sweeps found; leaves y
+// current
+template <int kDim, bool kElliptic, class E>
+DS_FN void choose_start(E& env) {
+  using Real = typename E::Real;
+  const auto w = env.w(), dw = env.dw(), grad = env.grad();
+  const int nv = env.t.n.nv;
+  const auto half_square = [&](const auto& x) {
+    return Real(0.5) * env.accumulate(nv, [&](int i, const Real& s) { return fma(x[i], x[i], s); });
+  };
+  residuals<kDim>(env);
+  const Real swept = half_square(w) + row_cost<kDim, kElliptic>(env);
+  whiten_acceleration(env, env.qacc_warmstart(), dw);
+  env.each(nv, [&](int i) {
+    grad[i] = w[i];
+    w[i] = dw[i];
+  });
+  env.sync();
+  residuals<kDim>(env);
+  const Real warm = half_square(w) + row_cost<kDim, kElliptic>(env);
+  const auto keep = warm < swept;
+  if (all(keep)) return;
+  env.sync();
+  env.each(nv, [&](int i) { w[i] = select(keep, w[i], grad[i]); });
+  env.sync();
+  residuals<kDim>(env);
+}
+
+// relative natural residual of the dual at the forces that the present y gives; grad must be current
+template <int kDim, bool kElliptic, class E>
+DS_FN typename E::Real natural_residual(E& env) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const auto dw = env.dw(), grad = env.grad();
+  const Real nil(0), one(1);
+  // Z l = w - grad; y of the dual differs from y of the primal by Z'(Z l - w) = -Z' grad
+  env.each(t.n.nv, [&](int i) { dw[i] = -grad[i]; });
+  env.sync();
+  direction_rows<kDim>(env);
+  const auto dy = env.dy();
+  Real diag = nil, count = nil, err = nil, size = nil;
+  for (int pass = 0; pass < 2; pass++) {
+    const Real abar = diag / max(count, one);
+    err = nil;
+    size = nil;
+    const auto scalar_row = [&](const Real& y, const Real& change, const Real& R, const Real& l,
+                                const Real& a, const auto& used, const auto& project) {
+      if (pass == 0) {
+        diag = diag + select(used, a + R, nil);
+        count = count + select(used, one, nil);
+        return;
+      }
+      const Real yd = (y + change) + R * l;
+      const Real e = select(used, l - project(l - yd / abar), nil);
+      err = fma(e, e, err);
+      size = fma(l, l, size);
+    };
+    const auto positive = [&](const Real& x) { return max(x, nil); };
+    for (int s = 0; s < 2 * t.n.nlim; s++) {
+      const Real D = env.lim_D()[s];
+      const auto used = D > nil;
+      if (!any(used)) continue;
+      const Real y = env.lim_y()[s];
+      scalar_row(y, dy[s], one / select(used, D, one), -(D * min(y, nil)),
+                 pass == 0 ? unit_diag(env, t.jnt_dofadr[t.lim_jnt[s / 2]]) : nil, used, positive);
+    }
+    for (int k = 0; k < t.n.nloss; k++) {
+      const Real f = env.loss_param(3 * k), R = env.loss_param(3 * k + 1), y = env.loss_y()[k];
+      scalar_row(y, dy[2 * t.n.nlim + k], R, loss_force(y, f, R),
+                 pass == 0 ? unit_diag(env, t.loss_dof[k]) : nil, f == f,
+                 [&](const Real& x) { return clamp(x, -f, f); });
+    }
+    for (int g = 0; g < t.n.ngen; g++) {
+      const Real D = env.gen_D()[g], y = env.gen_y()[g];
+      const auto Z = env.Z();
+      const int nv = t.n.nv;
+      const Real a =
+          pass == 0
+              ? env.accumulate(nv, [&](int d, const Real& s) { return fma(Z[g * nv + d], Z[g * nv + d], s); })
+              : nil;
+      scalar_row(y, dy[2 * t.n.nlim + t.n.nloss + g], one / select(D > nil, D, one), -(D * min(y, nil)), a,
+                 D > nil, positive);
+    }
+    for (int slot = 0; slot < env.ncon_max; slot++) {
+      const auto p = cone_params<kDim>(env, slot);
+      const auto A = env.con_A();
+      const Real R = one / select(p.D > nil, p.D, one);
+      Real y[kDim], d[kDim];
+      for (int r = 0; r < kDim; r++) {
+        y[r] = env.con_y()[kDim * slot + r];
+        d[r] = env.con_dy()[kDim * slot + r];
+      }
+      if constexpr (!kElliptic) {
+        for (int i = 0; i < kDim - 1; i++)
+          for (int minus = 0; minus < 2; minus++) {
+            const Real mu = minus ? -p.mu[i] : p.mu[i], D = edge_D(p, i, minus);
+            const Real ye = fma(mu, y[i + 1], y[0]), de = fma(mu, d[i + 1], d[0]);
+            const int row = 21 * slot + triangle(i + 1);
+            const Real a = A[21 * slot] + Real(2) * mu * A[row] + mu * mu * A[row + i + 1];
+            scalar_row(ye, de, R, -(D * min(ye, nil)), a, D > nil, positive);
+          }
+      } else {
+        const auto used = p.D > nil;
+        const Real safe_mu = select(p.cone_mu > nil, p.cone_mu, one);
+        Real l[kDim], x[kDim], t2 = nil;
+        for (int r = 0; r < kDim; r++) {
+          const Real mu = r == 0 ? one : p.mu[r - 1];
+          const auto row_used = mask_and(used, p.dim > Real(r));
+          const Real Rs = r == 0 ? R : R * safe_mu * safe_mu;
+          if (pass == 0) {
+            diag = diag + select(row_used, mu * mu * A[21 * slot + triangle(r) + r] + Rs, nil);
+            count = count + select(row_used, one, nil);
+            continue;
+          }
+          l[r] = select(row_used, env.con_f()[kDim * slot + r] / select(mu > nil, mu, one), nil);
+          x[r] = select(row_used, l[r] - (mu * (y[r] + d[r]) + Rs * l[r]) / abar, nil);
+          if (r > 0) t2 = fma(x[r], x[r], t2);
+        }
+        if (pass == 0) continue;
+        // projection onto the circular cone |t| <= n
+        const Real tn = sqrt(t2);
+        const auto flat = p.dim < Real(2);
+        const auto inside = tn <= x[0], polar = tn <= -x[0];
+        const Real mid = Real(0.5) * (x[0] + tn);
+        const Real n = select(flat, max(x[0], nil), select(inside, x[0], select(polar, nil, mid)));
+        const Real s = select(inside, one, select(polar, nil, mid / select(tn > nil, tn, one)));
+        for (int r = 0; r < kDim; r++) {
+          const Real e = l[r] - (r == 0 ? n : x[r] * s);
+          err = fma(e, e, err);
+          size = fma(l[r], l[r], size);
+        }
+      }
+    }
+  }
+  return sqrt(err) / select(size > nil, sqrt(size), one);
+}
+
+// qacc = qacc_smooth + L^-1 D^-1/2 w;  qfrc_constraint = L' D^1/2 w = M (qacc - qacc_smooth), so that the
+// equation of motion holds to rounding; it is J' l up to the gradient that the solver left over
+template <class E>
+DS_FN void unwhiten(E& env) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const auto w = env.w(), dw = env.dw(), grad = env.grad(), Dinv = env.Dinv(), LD = env.LD();
+  const auto qacc = env.qacc(), smooth = env.qacc_smooth(), out = env.qfrc_constraint();
+  env.each(t.n.nv, [&](int i) {
+    dw[i] = w[i] * sqrt(Dinv[i]);
+    grad[i] = w[i] / sqrt(Dinv[i]);
+    out[i] = Real(0);
+  });
+  env.sync();
+  solve_L(env, dw);
+  env.each(t.n.nv, [&](int i) { qacc[i] = smooth[i] + dw[i]; });
+  for (int k = 0; k < t.n.nv; k++) {
+    const int row = t.M_rowadr[k], n = t.M_rowadr[k + 1] - row;
+    const Real x = grad[k];
+    env.each(n, [&](int a) {
+      const int i = t.M_col[row + a];
+      out[i] = a == 0 ? out[i] + x : fma(LD[row + a], x, out[i]);
+    });
+    env.sync();
+  }
+}
+
+// forces of the sweeps as contact forces and as a gradient, when nothing follows them
+template <int kDim, bool kElliptic, class E>
+DS_FN void finish_pgs(E& env) {
+  residuals<kDim>(env);
+  (void)gradient_and_hessian<kDim, kElliptic, false>(env);
+}
+
+template <int kDim, bool kElliptic, class E>
+DS_FN void solve(E& env) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const Real nil(0);
+  env.residual = nil;
+  env.iterations = nil;
+  env.unsolved = nil != nil;
+  if (t.n.nunit + t.n.ngen == 0 && env.ncon_max == 0) {
+    env.each(t.n.nv, [&](int i) {
+      // adding zero turns -0 into 0, as the full path does
+      env.qacc()[i] = env.qacc_smooth()[i] + nil;
+      env.qfrc_constraint()[i] = nil;
+    });
+    env.sync();
+    return;
+  }
+  symbolic(env);
+  diagonal_blocks<kDim>(env);
+  pgs<kDim, kElliptic>(env, t.o.sweeps);
+  if (t.o.pgs_only) {
+    env.iterations = Real(t.o.sweeps);
+    finish_pgs<kDim, kElliptic>(env);
+  } else {
+    choose_start<kDim, kElliptic>(env);
+    env.unsolved = newton<kDim, kElliptic>(env, t.o.newton, Real(t.o.tolerance));
+    (void)gradient_and_hessian<kDim, kElliptic, false>(env);
+  }
+  env.residual = natural_residual<kDim, kElliptic>(env);
+  unwhiten(env);
+}
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep

@@ -1,0 +1,71 @@
+// The step, read top to bottom: one line a stage, each stage one file.
+#pragma once
+
+#include "kernels/collide.h"
+#include "kernels/inertia.h"
+#include "kernels/integrate.h"
+#include "kernels/sense.h"
+#include "kernels/solve.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+// accelerations and everything they need, at the state in the workspace
+template <int kDim, bool kElliptic, class E>
+DS_FN void evaluate(E& env, const Inputs<E>& in) {
+  kinematics(env, [&](int i) { return in.mocap(i); });      // poses, joint motions
+  bias(env);                                                // velocities, Coriolis and gravity forces
+  inertia(env);                                             // mass matrix, by composite bodies
+  factorize(env, [](int) { return typename E::Real(0); });  // L'DL on the tree's sparsity
+  passive(env);                                             // springs, dampers, fluid, gravity compensation
+  actuation(env);                                           // actuators
+  smooth_acceleration(env, in.any_xfrc, [&](int b) { return in.xfrc(b); });
+  collide(env);                 // contacts
+  rows<kDim>(env);              // constraint rows, whitened
+  solve<kDim, kElliptic>(env);  // the contact dual
+}
+
+// one substep of time; outputs, where wanted, are those of its start
+template <int kDim, bool kElliptic, class E>
+DS_FN void substep(E& env, const Inputs<E>& in, bool sense_now) {
+  evaluate<kDim, kElliptic>(env, in);
+  if (sense_now) sense(env, in);
+  const auto live = mask_not(env.diverged);
+  if (env.t.o.integrator == 1) {
+    const RungeKutta<E> rk{env};
+    rk.stage(0);
+    for (int k = 1; k < 4; k++) {
+      keep_warmstart(env);
+      evaluate<kDim, kElliptic>(env, in);
+      rk.stage(k);
+    }
+    rk.finish(live);
+  } else {
+    integrate_euler(env, live);
+  }
+  keep_warmstart(env);
+}
+
+// everything that a call asks of one environment (or pack)
+template <int kDim, bool kElliptic, class E>
+DS_FN void run_environment(E& env, const BatchView<typename E::Scalar>& batch, const StepArgs& args) {
+  const Inputs<E> in(env, batch, args);
+  in.load();
+  if (args.action == Action::kStep) {
+    for (int k = 0; k < args.nsubsteps; k++) {
+      const bool last = k + 1 == args.nsubsteps;
+      if (last) in.remember();
+      substep<kDim, kElliptic>(env, in, last);
+      in.note_status();
+    }
+    in.store();
+  } else {
+    if (args.action == Action::kForward) in.remember();
+    evaluate<kDim, kElliptic>(env, in);
+    sense(env, in);
+    in.note_status();
+  }
+}
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep
