@@ -14,7 +14,7 @@ namespace {
 // the flags that say whether any element has a property: they may be on where one environment needs it
 template <class Scalar>
 std::vector<int*> feature_flags(StepOptions<Scalar>* o) {
-  return {&o->has_ext, &o->has_fluid, &o->has_gravcomp, &o->has_actgravcomp, &o->has_damping, &o->has_spring};
+  return {&o->has_fluid, &o->has_gravcomp, &o->has_actgravcomp, &o->has_damping, &o->has_spring};
 }
 
 template <class Scalar>
