@@ -70,10 +70,6 @@ void build_sizes(const Model& m, TableStore* t) {
   n.nsensor = m.nsensor;
   n.nsensordata = m.nsensordata;
   n.ncon = choose_capacity(m, *t);
-  if (n.ncon > INT_MAX / 64) {
-    throw std::length_error("option contact_capacity is " + std::to_string(n.ncon) + ", must be at most " +
-                            std::to_string(INT_MAX / 64));
-  }
   n.kdim = std::all_of(t->pair_dim.begin(), t->pair_dim.end(), [](int dim) { return dim <= 3; }) ? 3 : 6;
   n.nedge = m.opt.cone == Cone::kElliptic ? n.kdim : 2 * (n.kdim - 1);
   n.nlim = count(t->lim_jnt);

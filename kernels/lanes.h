@@ -18,6 +18,12 @@ inline namespace DUALSTEP_ISA {
 
 constexpr int kStripes = 8;
 
+// where a call of the lanes stands in the source. Every call takes one as its last argument, by default its
+// own place, so that a wrapper can hand on its caller's; only the emulated lanes keep it
+struct NoSite {
+  DS_HD static constexpr NoSite current() { return {}; }
+};
+
 // partial sums of the stripes first, first + step, ... of 8, folded to one (or kept apart when step is 8)
 template <class Real, int kWidth, class F>
 DS_HD Real stripe_partial(int rank, int n, F f) {
@@ -35,12 +41,13 @@ DS_HD Real stripe_partial(int rank, int n, F f) {
 
 // one lane: packs of environments on the CPU, and a thread an environment on a GPU
 struct SerialLanes {
+  using Site = NoSite;
   static constexpr int kWidth = 1;
   DS_HD static constexpr int rank() { return 0; }
   DS_HD static constexpr int width() { return 1; }
-  DS_HD static void sync() {}
+  DS_HD static void sync(Site = {}) {}
   template <class Real, class F>
-  DS_HD static Real accumulate(int n, F f) {
+  DS_HD static Real accumulate(int n, F f, Site = {}) {
     Real s0(0), s1(0), s2(0), s3(0), s4(0), s5(0), s6(0), s7(0);
     int i = 0;
     for (; i + kStripes <= n; i += kStripes) {
@@ -63,17 +70,18 @@ struct SerialLanes {
     return ((s0 + s4) + (s2 + s6)) + ((s1 + s5) + (s3 + s7));
   }
   template <class Int>
-  DS_HD static Int exclusive_scan(const Int& v, Int* total) {
+  DS_HD static Int exclusive_scan(const Int& v, Int* total, Site = {}) {
     *total = v;
     return Int(0);
   }
-  DS_HD static bool any_lane(bool b) { return b; }
+  DS_HD static bool any_lane(bool b, Site = {}) { return b; }
 };
 
 #if DS_DEVICE
 // W neighbouring threads of a warp
 template <int W>
 struct TileLanes {
+  using Site = NoSite;
   static constexpr int kWidth = W;
   unsigned mask;  // the threads of this tile within its warp
   int lane;       // rank within the tile
@@ -84,9 +92,9 @@ struct TileLanes {
   }
   DS_HD int rank() const { return lane; }
   DS_HD static constexpr int width() { return W; }
-  DS_HD void sync() const { __syncwarp(mask); }
+  DS_HD void sync(Site = {}) const { __syncwarp(mask); }
   template <class Real, class F>
-  DS_HD Real accumulate(int n, F f) const {
+  DS_HD Real accumulate(int n, F f, Site = {}) const {
     constexpr int kUsed = W < kStripes ? W : kStripes;
     Real s(0);
     if (lane < kUsed) s = stripe_partial<Real, kUsed>(lane, n, f);
@@ -95,7 +103,7 @@ struct TileLanes {
     if constexpr (W > kStripes) s = __shfl_sync(mask, s, lane % kStripes, W);
     return s;
   }
-  DS_HD int exclusive_scan(int v, int* total) const {
+  DS_HD int exclusive_scan(int v, int* total, Site = {}) const {
     int inclusive = v;
     for (int d = 1; d < W; d *= 2) {
       const int up = __shfl_up_sync(mask, inclusive, d, W);
@@ -104,7 +112,7 @@ struct TileLanes {
     *total = __shfl_sync(mask, inclusive, W - 1, W);
     return inclusive - v;
   }
-  DS_HD bool any_lane(bool b) const { return __any_sync(mask, b) != 0; }
+  DS_HD bool any_lane(bool b, Site = {}) const { return __any_sync(mask, b) != 0; }
 };
 template <>
 struct TileLanes<1> : SerialLanes {};

@@ -112,10 +112,12 @@ struct Env {
   DS_HD void each(int n, F f) const {
     for (int i = lanes.rank(); i < n; i += lanes.width()) f(i);
   }
-  DS_HD void sync() const { lanes.sync(); }
+  // where a call stands in the source: its caller's line, not this file's
+  using Site = typename Lanes::Site;
+  DS_HD void sync(Site where = Site::current()) const { lanes.sync(where); }
   template <class F>
-  DS_HD Real accumulate(int n, F f) const {
-    return lanes.template accumulate<Real>(n, f);
+  DS_HD Real accumulate(int n, F f, Site where = Site::current()) const {
+    return lanes.template accumulate<Real>(n, f, where);
   }
 };
 
