@@ -104,13 +104,9 @@ struct ContactWriter {
     const int* sign = t.pair_sign + static_cast<long>(pair) * t.n.nv;
     int* support = env.pool + slot * t.n.nword;
     const auto Z = env.Z();
-    for (int d = 0; d < t.n.nv; d++) {
-      if (sign[d] == 0) continue;
-      set_lane(Z[row + d], lane, static_cast<Scalar>(sign[d]));
-      // an ancestor's share of the whitened row is filled in by the solve with L
-      for (int e = t.M_rowadr[d]; e < t.M_rowadr[d + 1]; e++)
-        support[t.M_col[e] >> 5] |= static_cast<int>(1u << (t.M_col[e] & 31));
-    }
+    for (int d = 0; d < t.n.nv; d++)
+      if (sign[d] != 0) set_lane(Z[row + d], lane, static_cast<Scalar>(sign[d]));
+    for (int k = 0; k < t.n.nword; k++) support[k] |= t.pair_support[pair * t.n.nword + k];
   }
 
   // moves the contact of slot + 1 to slot, for one environment

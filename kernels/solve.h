@@ -200,7 +200,8 @@ DS_FN void unwhiten(E& env) {
 template <int kDim, bool kElliptic, class E>
 DS_FN void finish_pgs(E& env) {
   residuals<kDim>(env);
-  (void)gradient_and_hessian<kDim, kElliptic, false>(env);
+  (void)row_laws<kDim, kElliptic, false>(env);
+  gradient<kDim>(env);
 }
 
 template <int kDim, bool kElliptic, class E>
@@ -220,7 +221,6 @@ DS_FN void solve(E& env) {
     env.sync();
     return;
   }
-  symbolic(env);
   diagonal_blocks<kDim>(env);
   pgs<kDim, kElliptic>(env, t.o.sweeps);
   env.lap(kStage_sweeps);
@@ -231,7 +231,8 @@ DS_FN void solve(E& env) {
     choose_start<kDim, kElliptic>(env);
     env.unsolved = newton<kDim, kElliptic>(env, t.o.newton, Real(t.o.tolerance));
     env.lap(kStage_newton);
-    (void)gradient_and_hessian<kDim, kElliptic, false>(env);
+    (void)row_laws<kDim, kElliptic, false>(env);
+    gradient<kDim>(env);
   }
   env.residual = natural_residual<kDim, kElliptic>(env);
   unwhiten(env);
