@@ -56,12 +56,12 @@ def _word(name: str, value: Any, words: tuple[str, ...]) -> str:
 
 def _dtype(value: Any) -> np.dtype:
     try:
-        dtype = np.dtype(value)
+        name = "" if value is None else np.dtype(value).name
     except TypeError:
-        dtype = None
-    if value is None or dtype not in _DTYPES.values():
+        name = ""
+    if name not in _DTYPES:
         raise ValueError(f"dtype {value!r} is given, and it must be 'float32' or 'float64'")
-    return dtype
+    return _DTYPES[name]
 
 
 def _on_host(name: str, value: Any) -> Any:
