@@ -73,6 +73,12 @@ DS_FN void symbolic(E& env) {
   env.sync();
 }
 
+// room for a list of dofs, one of each lane's own
+template <class E>
+DS_HD int* lane_columns(const E& env) {
+  return env.pool + (env.t.n.ncon + env.t.n.nv) * env.t.n.nword + env.lanes.rank() * env.t.n.nv;
+}
+
 // the entries of row i of the pattern, highest first; returns how many
 template <class E>
 DS_HD int pattern_columns(const E& env, int i, int* columns) {
@@ -157,7 +163,7 @@ DS_FN typename E::Real gradient_and_hessian(E& env) {
   const Real nil(0), one(1);
   const int nv = t.n.nv;
   Real key = nil;
-  int* columns = env.pool + (t.n.ncon + nv) * t.n.nword;
+  int* columns = lane_columns(env);
   env.each(nv, [&](int i) {
     grad[i] = w[i];
     if (kCurvature) {
@@ -229,11 +235,9 @@ DS_FN typename E::Real gradient_and_hessian(E& env) {
       while (word != 0) {
         const int bit = highest_bit(word);
         word &= ~(1u << bit);
-        if (E::Lanes::kWidth == 1 || env.lanes.rank() == 0) columns[n] = 32 * k + bit;
-        n++;
+        columns[n++] = 32 * k + bit;
       }
     }
-    env.sync();
     env.each(n, [&](int a) {
       const int i = columns[a];
       Real z[kDim], hz[kDim], g = grad[i];
@@ -269,7 +273,7 @@ DS_FN void newton_direction(E& env) {
   using Real = typename E::Real;
   const auto H = env.H(), dw = env.dw(), grad = env.grad();
   const int nv = env.t.n.nv;
-  int* columns = env.pool + (env.t.n.ncon + nv) * env.t.n.nword + env.lanes.rank() * nv;
+  int* columns = lane_columns(env);
   env.each(nv, [&](int i) { dw[i] = -grad[i]; });
   env.sync();
   for (int k = nv - 1; k >= 0; k--) {
@@ -424,6 +428,7 @@ DS_FN typename E::Mask newton(E& env, int cap, const typename E::Real& tolerance
     if constexpr (!kElliptic) live = mask_and(live, key != key_before);
     const Real gg = env.accumulate(nv, [&](int i, const Real& s) { return fma(grad[i], grad[i], s); });
     live = mask_and(live, gg != nil);
+    env.sync();  // grad has been read: whatever comes next may write it
     if (!any(live)) break;
     newton_direction(env);
     const Real slope0 = env.accumulate(nv, [&](int i, const Real& s) { return fma(grad[i], dw[i], s); });

@@ -60,6 +60,12 @@ struct Field {
   }
 };
 
+// integers in the pool of an environment (or pack): the support of each contact slot, the pattern of H, and a
+// list of dofs a lane
+DS_HD long pool_size(const Sizes& n, int lanes) {
+  return (static_cast<long>(n.ncon) + n.nv) * n.nword + static_cast<long>(lanes) * n.nv;
+}
+
 template <class Real_, class Lanes_, bool kUnitStride>
 struct Env {
   using Real = Real_;
