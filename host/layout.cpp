@@ -81,7 +81,7 @@ void build_sizes(const Model& m, TableStore* t) {
   n.nrow1 = 2 * n.nlim + n.nloss + n.ngen;
   n.nM = count(t->M_col);
   n.nH = n.nv * (n.nv + 1) / 2;
-  n.nrk = m.opt.integrator == Integrator::kRk4 ? n.nq + 3 * n.nv + 2 * n.na : 0;
+  n.nrk = m.opt.integrator == Integrator::kRk4 ? n.nq + 4 * n.nv + 2 * n.na : 0;
   n.nword = (n.nv + 31) / 32;
 }
 

@@ -111,7 +111,22 @@ DS_FN void integrate_euler(E& env, const typename E::Mask& live) {
   (void)act;
 }
 
-// storage of RK4 in `rk`: q0, v0, act0, sum of v, sum of a, sum of act_dot
+// d/dt of the displacement s with q = q0 (+) s at angular velocity w (body axes): the inverse of the
+// exponential's derivative (Munthe-Kaas 1998), w + s x w / 2 + (1 - a/2 cot(a/2)) / a^2 s x (s x w), a = |s|
+template <class Real>
+DS_FN Vec3<Real> displacement_rate(const Vec3<Real>& s, const Vec3<Real>& w) {
+  const Real a2 = dot(s, s), a = sqrt(a2);
+  const auto small = a < Real(0.1);
+  Real sine, cosine;
+  sincos(Real(0.5) * a, &sine, &cosine);
+  const Real series = fma(a2, fma(a2, Real(1.0 / 30240), Real(1.0 / 720)), Real(1.0 / 12));
+  const Real exact =
+      (Real(1) - Real(0.5) * a * cosine / select(small, Real(1), sine)) / select(small, Real(1), a2);
+  const Vec3<Real> t = cross(s, w);
+  return axpy(cross(s, t), select(small, series, exact), axpy(t, Real(0.5), w));
+}
+
+// storage of RK4 in `rk`: q0, v0, act0, sum of rates, sum of a, sum of act_dot, the last stage's rate
 template <class E>
 struct RungeKutta {
   using Real = typename E::Real;
@@ -127,12 +142,38 @@ struct RungeKutta {
   DS_HD auto sum_v() const { return part(env.t.n.nq + env.t.n.nv + env.t.n.na); }
   DS_HD auto sum_a() const { return part(env.t.n.nq + 2 * env.t.n.nv + env.t.n.na); }
   DS_HD auto sum_act() const { return part(env.t.n.nq + 3 * env.t.n.nv + env.t.n.na); }
+  DS_HD auto rate() const { return part(env.t.n.nq + 3 * env.t.n.nv + 2 * env.t.n.na); }
+
+  // how fast the displacement from the step's start grows at stage k
+  DS_FN void position_rate(int k) const {
+    const auto& t = env.t;
+    const auto qvel = env.qvel(), out = rate();
+    const Real reach(k == 0 ? 0 : k == 3 ? t.o.timestep : t.o.timestep / 2);
+    env.each(t.n.njnt, [&](int j) {
+      int dof = t.jnt_dofadr[j];
+      const int type = t.jnt_type[j];
+      if (type >= 2) {
+        out[dof] = qvel[dof];
+        return;
+      }
+      if (type == 0) {
+        for (int i = 0; i < 3; i++) out[dof + i] = qvel[dof + i];
+        dof += 3;
+      }
+      const Vec3<Real> w = qvel.vec_at(dof);
+      const Vec3<Real> r = k == 0 ? w : displacement_rate(out.vec_at(dof) * reach, w);
+      out[dof] = r.x;
+      out[dof + 1] = r.y;
+      out[dof + 2] = r.z;
+    });
+    env.sync();
+  }
 
   // after the evaluation of stage k (0..3): accumulate, and move to the next stage's state; true while there
   // is one
   DS_FN void stage(int k) const {
     const auto& t = env.t;
-    const auto qvel = env.qvel(), act = env.act(), qacc = env.qacc(), rate = env.act_dot();
+    const auto qvel = env.qvel(), act = env.act(), qacc = env.qacc(), act_dot = env.act_dot();
     const Real h(t.o.timestep), weight(k == 0 || k == 3 ? 1.0 / 6 : 1.0 / 3);
     const auto q = q0(), v = v0(), a = a0(), sv = sum_v(), sa = sum_a(), sact = sum_act();
     if (k == 0) {
@@ -148,20 +189,21 @@ struct RungeKutta {
       });
       env.sync();
     }
+    position_rate(k);
+    const auto velocity = rate();
     env.each(t.n.nv, [&](int i) {
-      sv[i] = fma(weight, qvel[i], sv[i]);
+      sv[i] = fma(weight, velocity[i], sv[i]);
       sa[i] = fma(weight, qacc[i], sa[i]);
     });
-    env.each(t.n.na, [&](int i) { sact[i] = fma(weight, rate[i], sact[i]); });
+    env.each(t.n.na, [&](int i) { sact[i] = fma(weight, act_dot[i], sact[i]); });
     env.sync();
     if (k == 3) return;
     const Real step = k == 2 ? h : Real(0.5) * h;
-    // positions use the velocity of the stage just evaluated
     const auto all_on = Real(0) == Real(0);
-    advance_positions(env, q, qvel, step, all_on);
+    advance_positions(env, q, velocity, step, all_on);
     env.sync();
     env.each(t.n.nv, [&](int i) { qvel[i] = fma(step, qacc[i], v[i]); });
-    env.each(t.n.na, [&](int i) { act[i] = fma(step, rate[i], a[i]); });
+    env.each(t.n.na, [&](int i) { act[i] = fma(step, act_dot[i], a[i]); });
     env.sync();
   }
   DS_FN void finish(const typename E::Mask& live) const {

@@ -36,3 +36,17 @@
 #else
 #define DS_DEVICE 0
 #endif
+
+#if DS_HOST_PACKS
+#include <stdint.h>
+namespace dualstep {
+// a clock for comparing stages, in ticks of its own
+inline uint64_t ticks() {
+#if defined(__x86_64__)
+  return __builtin_ia32_rdtsc();
+#else
+  return 0;
+#endif
+}
+}  // namespace dualstep
+#endif

@@ -223,16 +223,19 @@ DS_FN void solve(E& env) {
   symbolic(env);
   diagonal_blocks<kDim>(env);
   pgs<kDim, kElliptic>(env, t.o.sweeps);
+  env.lap(kStage_sweeps);
   if (t.o.pgs_only) {
     env.iterations = Real(t.o.sweeps);
     finish_pgs<kDim, kElliptic>(env);
   } else {
     choose_start<kDim, kElliptic>(env);
     env.unsolved = newton<kDim, kElliptic>(env, t.o.newton, Real(t.o.tolerance));
+    env.lap(kStage_newton);
     (void)gradient_and_hessian<kDim, kElliptic, false>(env);
   }
   env.residual = natural_residual<kDim, kElliptic>(env);
   unwhiten(env);
+  env.lap(kStage_finish);
 }
 
 }  // namespace DUALSTEP_ISA

@@ -77,10 +77,23 @@ enum class Action : int {
   kReplay = 2,  // the last evaluation once more, from the last_ arrays, for outputs that were not wanted then
 };
 
+// the rooms of the step, for those who time them
+#define DS_STAGES(X)                                                                                       \
+  X(load)                                                                                                  \
+  X(kinematics) X(bias) X(inertia) X(factorize) X(forces) X(collide) X(rows) X(sweeps) X(newton) X(finish) \
+      X(sense) X(integrate) X(store)
+enum Stage : int {
+#define DS_STAGE_NAME(name) kStage_##name,
+  DS_STAGES(DS_STAGE_NAME)
+#undef DS_STAGE_NAME
+      kStages
+};
+
 struct StepArgs {
   Action action;
   int nsubsteps;
   int freeze_diverged;  // a diverged environment stays at its last good state until it is reset
+  uint64_t* laps;       // where not null: ticks spent in each stage, added up (kStages entries; CPU only)
 };
 
 // bits of status; sticky until the environment is reset or the status cleared
