@@ -536,6 +536,7 @@ DS_FN typename E::Mask newton(E& env, int cap, const typename E::Real& tolerance
     if constexpr (!kElliptic) live = mask_and(live, key != key_before);
     const Real gg = env.accumulate(nv, [&](int i, const Real& s) { return fma(grad[i], grad[i], s); });
     live = mask_and(live, gg != nil);
+    env.sync();  // grad has been read: whatever comes next may write it
     if (!any(live)) break;
     newton_direction<kDim, kElliptic>(env, live);
     const Real slope0 = env.accumulate(nv, [&](int i, const Real& s) { return fma(grad[i], dw[i], s); });
