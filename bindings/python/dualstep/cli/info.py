@@ -82,6 +82,7 @@ def installation() -> dict[str, Any]:
 
 def model_facts(args: argparse.Namespace) -> dict[str, Any]:
     import dualstep as ds
+    from dualstep import _core
 
     model = load_model(find_model(args.model))
     try:
@@ -89,16 +90,12 @@ def model_facts(args: argparse.Namespace) -> dict[str, Any]:
     except ValueError as error:
         raise CommandError(str(error)) from None
     bytes_of = {role: 0 for role in ("state", "record", "output")}
-    arrays = ds.batch.array_fields()
-    for name, role in arrays:
+    for name, role, *_ in _core.batch_fields():
         bytes_of[role] += getattr(batch, name).nbytes // args.num_envs
-    contacts = batch.contacts()
-    # every array of contacts has a slot for each that may be kept
-    bytes_of["output"] += sum(array.nbytes for array in contacts) // args.num_envs
     return {
         "sizes": {name: int(getattr(model, name)) for name in SIZES},
         "options": {name: getattr(model.opt, name) for name in OPTIONS},
-        "contact capacity": int(contacts.dist.shape[1]),
+        "contact capacity": int(batch.contacts().dist.shape[1]),
         "runs on": batch.description,
         "bytes of an environment": {
             "state and records": bytes_of["state"] + bytes_of["record"],
