@@ -170,6 +170,11 @@ DS_FN void collide_kind(E& env) {
     const int pair = base + env.lanes.rank();
     Manifold<Real, K> m;
     Mask hit[K];
+    if constexpr (E::Lanes::kWidth > 1) {
+      // a lane that has no pair, or a far one, goes along with those that have
+      m = {};
+      for (Mask& h : hit) h = Mask{};
+    }
     bool some = false;
     typename E::Int count(0);
     if (pair < end) {
@@ -201,7 +206,9 @@ DS_FN void collide_kind(E& env) {
     const typename E::Int before = env.lanes.exclusive_scan(count, &total);
     bool full = false;
     for (int l = 0; l < E::kPack; l++) full = full || lane_of(env.ncon, l) + lane_of(total, l) > t.n.ncon;
-    // turn by turn where an environment overflows, since a contact may then displace another lane's
+    // turn by turn where an environment overflows, since a contact may then displace another lane's, or one of
+    // an earlier round
+    if (full) env.sync();
     for (int turn = 0; turn < (full ? width : 1); turn++) {
       if (some && (!full || turn == env.lanes.rank())) {
         typename E::Int place = env.ncon + before;

@@ -177,6 +177,7 @@ DS_FN typename E::Real row_cost(E& env) {
   });
   return cost + env.accumulate(env.ncon_max, [&](int slot, const Real& sum) {
     Real y[kDim];
+    DS_UNROLL
     for (int r = 0; r < kDim; r++) y[r] = env.con_y()[kDim * slot + r];
     ConeLaw<Real, kDim> law;
     cone_law<kElliptic, false>(cone_params<kDim>(env, slot), y, &law);
@@ -222,9 +223,11 @@ DS_FN typename E::Real row_laws(E& env) {
   });
   key = key + env.accumulate(env.ncon_max, [&](int slot, const Real& sum) {
     Real y[kDim];
+    DS_UNROLL
     for (int r = 0; r < kDim; r++) y[r] = env.con_y()[kDim * slot + r];
     ConeLaw<Real, kDim> law;
     cone_law<kElliptic, kCurvature>(cone_params<kDim>(env, slot), y, &law);
+    DS_UNROLL
     for (int r = 0; r < kDim; r++) env.con_f()[kDim * slot + r] = law.force[r];
     if (kCurvature)
       for (int k = 0; k < triangle(kDim); k++) env.con_h()[triangle(kDim) * slot + k] = law.curvature[k];
@@ -239,7 +242,7 @@ template <int kDim, class E>
 DS_FN void gradient(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
-  const auto w = env.w(), grad = env.grad(), Z = env.Z(), Linv = env.Linv(), unit_f = env.unit_f();
+  const auto w = env.w(), grad = env.grad(), Z = env.Z(), unit_f = env.unit_f();
   const auto gen_f = env.gen_lambda(), con_f = env.con_f();
   const int nv = t.n.nv, rows = kDim * env.ncon_max;
   env.each(nv, [&](int i) { grad[i] = w[i]; });
@@ -265,12 +268,15 @@ DS_HD void accumulate_entries(const E& env, int first, int begin, int end, From 
   const auto coefficient = env.coefficient();
   const int* source = source_list(env);
   Real acc[kTile];
+  DS_UNROLL
   for (int c = 0; c < kTile; c++) acc[c] = to(first + c);
   for (int s = begin; s < end; s++) {
     const Real x = coefficient[s];
     const int at = source[s];
+    DS_UNROLL
     for (int c = 0; c < kTile; c++) acc[c] = fma(x, from(at, first + c), acc[c]);
   }
+  DS_UNROLL
   for (int c = 0; c < kTile; c++) to(first + c) = acc[c];
 }
 // the same for entries 0 .. n - 1, shared out among the lanes
@@ -455,11 +461,13 @@ DS_FN void along(E& env, const typename E::Real& alpha, const typename E::Real& 
   for (int slot = 0; slot < env.ncon_max; slot++) {
     const auto p = cone_params<kDim>(env, slot);
     Real y[kDim], d[kDim];
+    DS_UNROLL
     for (int r = 0; r < kDim; r++) {
       d[r] = env.con_dy()[kDim * slot + r];
       y[r] = fma(alpha, d[r], env.con_y()[kDim * slot + r]);
     }
     if constexpr (!kElliptic) {
+      DS_UNROLL
       for (int i = 0; i < kDim - 1; i++)
         for (int minus = 0; minus < 2; minus++) {
           const Real mu = minus ? -p.mu[i] : p.mu[i], D = edge_D(p, i, minus);
@@ -471,8 +479,10 @@ DS_FN void along(E& env, const typename E::Real& alpha, const typename E::Real& 
     } else {
       ConeLaw<Real, kDim> law;
       cone_law<true, true>(p, y, &law);
+      DS_UNROLL
       for (int r = 0; r < kDim; r++) {
         s = fma(-law.force[r], d[r], s);
+        DS_UNROLL
         for (int c = 0; c < kDim; c++)
           b = fma(law.curvature[r > c ? triangle(r) + c : triangle(c) + r] * d[r], d[c], b);
       }
@@ -526,6 +536,7 @@ DS_FN typename E::Mask newton(E& env, int cap, const typename E::Real& tolerance
     if constexpr (!kElliptic) live = mask_and(live, key != key_before);
     const Real gg = env.accumulate(nv, [&](int i, const Real& s) { return fma(grad[i], grad[i], s); });
     live = mask_and(live, gg != nil);
+    env.sync();  // grad has been read: whatever comes next may write it
     if (!any(live)) break;
     newton_direction<kDim, kElliptic>(env, live);
     const Real slope0 = env.accumulate(nv, [&](int i, const Real& s) { return fma(grad[i], dw[i], s); });

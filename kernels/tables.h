@@ -83,11 +83,12 @@ enum class Action : int {
 };
 
 // the rooms of the step, for those who time them
-#define DS_STAGES(X)                                                                                  \
-  X(load)                                                                                             \
-  X(kinematics)                                                                                       \
-  X(bias) X(inertia) X(factorize) X(forces) X(collide) X(rows) X(sweeps) X(newton) X(finish) X(sense) \
-      X(integrate) X(store)
+#define DS_STAGES(X)                                                                                       \
+  X(load)                                                                                                  \
+  X(kinematics)                                                                                            \
+  X(bias)                                                                                                  \
+  X(inertia) X(factorize) X(forces) X(collide) X(rows) X(sweeps) X(newton) X(finish) X(sense) X(integrate) \
+      X(store)
 enum Stage : int {
 #define DS_STAGE_NAME(name) kStage_##name,
   DS_STAGES(DS_STAGE_NAME)

@@ -26,6 +26,8 @@ namespace dualstep::reference {
 
 namespace {
 
+constexpr double kAlong = 1e-8;  // sine below which a direction counts as along the axis of a disk
+
 struct Disk {
   Vector3d axis;
   double radius;
@@ -55,25 +57,55 @@ struct Difference {
     scale += shape.size.norm();
   }
 
-  // g + ball at a unit vector, and the point of the difference that attains it
-  double value(const Vector3d& n, Vector3d* point = nullptr) const {
-    Vector3d s = centre;
-    for (const Vector3d& u : segments) s -= (n.dot(u) >= 0 ? 1 : -1) * u;
-    for (const Disk& disk : disks) {
-      const Vector3d across = n - n.dot(disk.axis) * disk.axis;
-      const double length = across.norm();
-      if (length > 0) s -= across * (disk.radius / length);
-    }
-    if (point) *point = s;
-    return n.dot(s);
+  // g + ball at a unit vector
+  double value(const Vector3d& n) const {
+    double g = n.dot(centre);
+    for (const Vector3d& u : segments) g -= std::abs(n.dot(u));
+    for (const Disk& disk : disks) g -= disk.radius * n.cross(disk.axis).norm();
+    return g;
   }
+
+  // the point of the difference to bound g with, for directions up to `angle` from n: where a segment or disk
+  // attains g at different points within that angle, the one that leaves least of the sum across n
+  Vector3d bounding_point(const Vector3d& n, double angle) const {
+    std::vector<Vector3d> parts;  // one a segment, then one a disk
+    Vector3d s = centre;
+    for (const Vector3d& u : segments) parts.push_back((n.dot(u) >= 0 ? -1 : 1) * u);
+    for (const Disk& disk : disks) {
+      const double length = n.cross(disk.axis).norm();
+      parts.push_back(length > kAlong ? Vector3d(across(n, disk) * (-disk.radius / length))
+                                      : Vector3d::Zero());
+    }
+    for (const Vector3d& part : parts) s += part;
+    for (int sweep = 0; sweep < 3; sweep++) {
+      for (size_t k = 0; k < parts.size(); k++) {
+        const Vector3d rest = s - parts[k];
+        const Vector3d wanted = n * rest.dot(n) - rest;
+        if (k < segments.size()) {
+          const Vector3d& u = segments[k];
+          const Vector3d flat = u - n * u.dot(n);
+          if (std::abs(n.dot(u)) >= std::sin(angle) * u.norm() || flat.squaredNorm() == 0) continue;
+          parts[k] = std::clamp(wanted.dot(flat) / flat.squaredNorm(), -1.0, 1.0) * u;
+        } else {
+          const Disk& disk = disks[k - segments.size()];
+          if (n.cross(disk.axis).norm() >= std::sin(angle)) continue;
+          parts[k] = across(wanted, disk);
+          if (parts[k].norm() > disk.radius) parts[k] *= disk.radius / parts[k].norm();
+        }
+        s = rest + parts[k];
+      }
+    }
+    return s;
+  }
+
+  static Vector3d across(const Vector3d& n, const Disk& disk) { return n - n.dot(disk.axis) * disk.axis; }
 };
 
 // the nearest local maximum of g, with the kinks closer than `tolerance` held; false where nothing is found
 bool sharpen(const Difference& d, double tolerance, Vector3d* direction) {
   Vector3d n = *direction;
   for (const Disk& disk : d.disks) {
-    if (n.cross(disk.axis).norm() >= tolerance) continue;
+    if (n.cross(disk.axis).norm() > std::max(tolerance, kAlong)) continue;
     // along the axis of a disk nothing is left to vary
     *direction = n.dot(disk.axis) > 0 ? disk.axis : Vector3d(-disk.axis);
     return true;
@@ -111,9 +143,9 @@ bool sharpen(const Difference& d, double tolerance, Vector3d* direction) {
     for (const Vector3d* u : loose) s -= (n.dot(*u) >= 0 ? 1 : -1) * *u;
     Matrix3d bend = Matrix3d::Zero();
     for (const Disk& disk : d.disks) {
-      const Vector3d across = n - n.dot(disk.axis) * disk.axis;
-      const double length = across.norm();
-      if (length < 1e-14) return false;
+      const Vector3d across = Difference::across(n, disk);
+      const double length = n.cross(disk.axis).norm();
+      if (length < kAlong) return false;
       s -= across * (disk.radius / length);
       const Vector3d t = disk.axis.cross(across) / length;
       bend += t * t.transpose() * (disk.radius / length);
@@ -184,15 +216,22 @@ Separation separation(const Shape& first, const Shape& second) {
     const Vector3d middle = (a + b + c).normalized();
     const double radius = std::max({(a - middle).norm(), (b - middle).norm(), (c - middle).norm()});
     const double angle = 2 * std::asin(std::min(1.0, radius / 2));
-    Vector3d s;
-    const double g = d.value(middle, &s);
-    const double tilt = std::atan2(s.cross(middle).norm(), g);
+    const double g = d.value(middle);
+    const Vector3d s = d.bounding_point(middle, angle);
+    const double tilt = std::atan2(s.cross(middle).norm(), s.dot(middle));
     const double bound = s.norm() * std::cos(std::max(0.0, tilt - angle));
     if (g > best + same) {
       Vector3d found = middle;
-      for (double tolerance : {1e-1, 1e-2, 1e-4, 1e-6, 0.0}) {
+      for (double tolerance : {1e-1, 1e-2, 1e-4, 0.0}) {
         Vector3d n = middle;
         if (sharpen(d, tolerance, &n) && d.value(n) > d.value(found) + same) found = n;
+      }
+      // once more from there: of equals the one that holds most kinks exactly
+      for (double tolerance : {1e-2, 1e-4, 1e-6}) {
+        Vector3d n = found;
+        if (!sharpen(d, tolerance, &n) || d.value(n) < d.value(found) - same) continue;
+        found = n;
+        break;
       }
       consider(found, same);
     }
@@ -204,7 +243,7 @@ Separation separation(const Shape& first, const Shape& second) {
     }
   }
   // a ring of equal maxima (coaxial cylinders) would never end: any of them is right
-  for (int count = 0; count < 20000 && !open.empty(); count++) {
+  for (int count = 0; count < 5000 && !open.empty(); count++) {
     const Triangle top = open.top();
     if (top.bound <= best + enough) break;
     open.pop();

@@ -26,6 +26,8 @@ constexpr size_t kMaxPoints = 8;
 constexpr int kRimPoints = 8;
 constexpr double kTouching = 1e-7;  // of the shapes' size: on a feature's boundary counts as on the feature
 constexpr double kSame = 1e-6;      // of the shapes' size: points to merge
+constexpr double kExact = 1e-8;     // of the shapes' size: by which the deepest contact may miss the depth
+constexpr double kAcross = 1e-3;    // cosine up to which a normal is across an axis
 
 using Vector2d = Eigen::Vector2d;
 
@@ -135,6 +137,34 @@ class View {
     return true;
   }
 
+  // a point of the feature close to x
+  Vector2d nearest(const Vector2d& x) const {
+    if (contains(x)) return x;
+    if (feature_.disk) {
+      const Vector3d from_centre = lifted(x) - feature_.centre;
+      return seen(feature_.centre + from_centre * (feature_.radius / from_centre.norm()));
+    }
+    Vector2d best = corner(0);
+    for (size_t k = 0; k < edges(); k++) {
+      const Vector2d e = corner(k + 1) - corner(k);
+      const double length = e.squaredNorm();
+      const double t = length > 0 ? std::clamp(e.dot(x - corner(k)) / length, 0.0, 1.0) : 0;
+      const Vector2d place = corner(k) + t * e;
+      if ((place - x).norm() < (best - x).norm()) best = place;
+    }
+    return best;
+  }
+
+  // the corner farthest out along n
+  Vector2d support() const {
+    size_t best = 0;
+    for (size_t k = 1; k < corners_.size(); k++) {
+      const Vector3d step = feature_.points[k] - feature_.points[best];
+      if (outwards_ * step.dot(frame_.row(0)) > 0) best = k;
+    }
+    return corners_[best];
+  }
+
   size_t edges() const { return feature_.line() ? 1 : corners_.size(); }
   Vector2d corner(size_t k) const { return corners_[k % corners_.size()]; }
 
@@ -204,7 +234,7 @@ std::vector<Vector2d> overlap(const Feature& f1, const Feature& f2, const View& 
 }
 
 // both ends of the stretch over which two curved sides run along each other
-Touches along_sides(const Feature& f1, const Feature& f2, double margin) {
+Touches along_sides(const Feature& f1, const Feature& f2, double least, double margin) {
   Touches touches;
   const double centre = f1.axis.dot(f2.centre - f1.centre);
   const double reach = f2.half_length * std::abs(f1.axis.dot(f2.axis));
@@ -215,11 +245,11 @@ Touches along_sides(const Feature& f1, const Feature& f2, double margin) {
     const Vector3d p1 = f1.centre + s * f1.axis;
     const double t = std::clamp(f2.axis.dot(p1 - f2.centre), -f2.half_length, f2.half_length);
     const Vector3d between = f2.centre + t * f2.axis - p1;
-    const double dist = between.norm() - f1.radius - f2.radius;
+    const double dist = std::max(least, between.norm() - f1.radius - f2.radius);
     if (dist > margin || between.norm() < 1e-12) continue;
     const Vector3d n = between.normalized();
     // balls around the axes are inside only while the normal is across both of them
-    if (std::abs(n.dot(f1.axis)) > 0.05 || std::abs(n.dot(f2.axis)) > 0.05) continue;
+    if (std::abs(n.dot(f1.axis)) > kAcross || std::abs(n.dot(f2.axis)) > kAcross) continue;
     touches.push_back(Touch{dist, p1 + n * (f1.radius + dist / 2), n, Vector3d::Zero()});
   }
   return touches;
@@ -267,9 +297,23 @@ Touches convex_manifold(const Shape& first, const Shape& second, const Separatio
     found.push_back(Touch{height2 - height1, pos, sep.normal, Vector3d::Zero()});
   }
   if (f1.line() && f2.line()) {
-    for (const Touch& t : along_sides(f1, f2, margin)) found.push_back(t);
+    for (const Touch& t : along_sides(f1, f2, sep.dist, margin)) found.push_back(t);
   }
 
+  const bool complete = std::any_of(found.begin(), found.end(),
+                                    [&](const Touch& t) { return t.dist < sep.dist + kExact * scale; });
+  if (!complete && sep.dist <= margin) {
+    // features that only just meet (edges that are parallel but for rounding): a point of both, in turns
+    Vector2d x1 = v1.support(), x2 = v2.nearest(x1);
+    for (int i = 0; i < 100; i++) {
+      x1 = v1.nearest(x2);
+      x2 = v2.nearest(x1);
+    }
+    const double height = (sep.normal.dot(v1.lifted(x1)) + sep.normal.dot(v2.lifted(x2))) / 2;
+    const Vector2d x = (x1 + x2) / 2;
+    found.push_back(
+        Touch{sep.dist, frame.transpose() * Vector3d(height, x.x(), x.y()), sep.normal, Vector3d::Zero()});
+  }
   if (found.empty()) return found;
   // the deepest first, the others as they come
   const auto deepest = std::min_element(found.begin(), found.end(),

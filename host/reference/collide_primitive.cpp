@@ -13,6 +13,8 @@ namespace dualstep::reference {
 
 namespace {
 
+constexpr double kParallel = 1e-8;  // squared sine of the angle below which two capsules count as parallel
+
 Shape point_with_radius(const Vector3d& pos, double radius, const Matrix3d& mat) {
   return Shape{kSphere, pos, mat, Vector3d(radius, 0, 0)};
 }
@@ -62,10 +64,12 @@ Touches plane_cylinder(const Shape& plane, const Shape& cylinder, double margin)
   const double side = n.dot(cylinder.axis()) > 0 ? -1 : 1;
   const Vector3d half = side * cylinder.size[1] * cylinder.axis();
   const Vector3d axis = side * cylinder.axis();
-  // radius vector towards the plane; the cylinder's x axis where its disk is parallel to the plane
-  const Vector3d down = axis * n.dot(axis) - n;
-  const Vector3d radial = down.norm() >= kMinVal ? Vector3d(down * (radius / down.norm()))
-                                                 : Vector3d(cylinder.mat.col(0) * radius);
+  // radius vector towards the plane, from the normal's parts across the axis; the cylinder's x axis where its
+  // disk is parallel to the plane
+  const Vector3d down =
+      -n.dot(cylinder.mat.col(0)) * cylinder.mat.col(0) - n.dot(cylinder.mat.col(1)) * cylinder.mat.col(1);
+  const Vector3d radial =
+      radius * (down.norm() >= kMinVal ? Vector3d(down / down.norm()) : Vector3d(cylinder.mat.col(0)));
 
   Touches touches;
   auto add = [&](const Vector3d& surface) {
@@ -154,7 +158,7 @@ Touches capsule_capsule(const Shape& first, const Shape& second, double margin) 
                          point_with_radius(second.pos + x2 * half2, second.size[0], second.mat), margin);
   };
 
-  if (std::abs(det) >= kMinVal) {
+  if (det >= kParallel * a * c) {
     double x1 = (c * u - b * v) / det, x2 = (a * v - b * u) / det;
     if (std::abs(x1) > 1) {
       x1 = unit(x1);
@@ -167,12 +171,13 @@ Touches capsule_capsule(const Shape& first, const Shape& second, double margin) 
     return touch_at(x1, x2);
   }
 
-  // parallel: the ends of each against the other, until two contacts are found
+  // parallel: both ends of the second against the first; past an end of the first, that end against the
+  // second
   Touches touches;
-  for (double end : {1.0, -1.0}) append(&touches, touch_at(end, unit((v - b * end) / c)));
-  for (double end : {1.0, -1.0}) {
-    if (touches.size() >= 2) break;
-    append(&touches, touch_at(unit((u - b * end) / a), end));
+  const double along = b < 0 ? 1 : -1;
+  for (double end : {-along, along}) {
+    const double free = (u - b * end) / a, x1 = unit(free);
+    append(&touches, touch_at(x1, x1 == free ? end : unit((v - b * x1) / c)));
   }
   return touches;
 }
