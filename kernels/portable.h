@@ -11,11 +11,24 @@
 #if defined(__CUDACC__)
 #define DS_HD __host__ __device__ __forceinline__
 #define DS_FN __host__ __device__
-#define DS_RESTRICT __restrict__
 #else
 #define DS_HD inline __attribute__((always_inline))
 #define DS_FN inline
+#endif
+
+// workspace that one lane has to itself. Lanes that share it must not promise that: a promise would let the
+// compiler keep in a register, across sync(), what another lane has written meanwhile
+#if defined(__CUDACC__) || defined(DUALSTEP_LANES_SHARE)
+#define DS_RESTRICT
+#else
 #define DS_RESTRICT __restrict__
+#endif
+
+// unroll a loop over a few compile-time bounded entries, so that small arrays live in registers
+#if defined(__CUDACC__)
+#define DS_UNROLL _Pragma("unroll")
+#else
+#define DS_UNROLL _Pragma("GCC unroll 16")
 #endif
 
 // code that only a host compiler can read: vector extensions and intrinsics

@@ -36,6 +36,11 @@ struct Param {
   int env_stride;
 };
 
+// words of the pool of one block: sets of dofs, and lists
+constexpr long pool_words(const Sizes& n) {
+  return (2L * n.ncon + 2L * n.nv) * n.nword + n.nv + (n.nrow + n.nv + n.nunit) + n.ncon;
+}
+
 struct Layout {
 #define SCRATCH(name, size, stage, meaning) int name;
 #include "kernels/fields.inl"
@@ -80,8 +85,10 @@ enum class Action : int {
 // the rooms of the step, for those who time them
 #define DS_STAGES(X)                                                                                       \
   X(load)                                                                                                  \
-  X(kinematics) X(bias) X(inertia) X(factorize) X(forces) X(collide) X(rows) X(sweeps) X(newton) X(finish) \
-      X(sense) X(integrate) X(store)
+  X(kinematics)                                                                                            \
+  X(bias)                                                                                                  \
+  X(inertia) X(factorize) X(forces) X(collide) X(rows) X(sweeps) X(newton) X(finish) X(sense) X(integrate) \
+      X(store)
 enum Stage : int {
 #define DS_STAGE_NAME(name) kStage_##name,
   DS_STAGES(DS_STAGE_NAME)

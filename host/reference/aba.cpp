@@ -17,8 +17,7 @@ struct Link {
   int parent, dof, ndof;  // parent link, -1 for the world
   Matrix6d inertia = Matrix6d::Zero();
   Vector6d bias_force = Vector6d::Zero(), drift = Vector6d::Zero(), acceleration = Vector6d::Zero();
-  MatrixXd U;
-  Eigen::LDLT<MatrixXd> D;
+  MatrixXd U, D_inverse;
   VectorXd u;
 };
 
@@ -55,10 +54,10 @@ VectorXd aba(const Model& m, const Data& d, const VectorXd& tau) {
       link->U = link->inertia * S;
       MatrixXd D = S.transpose() * link->U;
       for (int c = 0; c < link->ndof; ++c) D(c, c) += m.dof_armature[link->dof + c];
-      link->D.compute(D);
+      link->D_inverse = D.llt().solve(MatrixXd::Identity(link->ndof, link->ndof));
       link->u = tau.segment(link->dof, link->ndof) - S.transpose() * link->bias_force;
-      inertia -= link->U * link->D.solve(link->U.transpose());
-      force += link->U * link->D.solve(link->u);
+      inertia -= link->U * link->D_inverse * link->U.transpose();
+      force += link->U * (link->D_inverse * link->u);
     }
     if (link->parent < 0) continue;
     links[link->parent].inertia += inertia;
@@ -70,7 +69,7 @@ VectorXd aba(const Model& m, const Data& d, const VectorXd& tau) {
   for (Link& link : links) {
     link.acceleration = (link.parent < 0 ? world : links[link.parent].acceleration) + link.drift;
     if (link.ndof == 0) continue;
-    const VectorXd joint = link.D.solve(link.u - link.U.transpose() * link.acceleration);
+    const VectorXd joint = link.D_inverse * (link.u - link.U.transpose() * link.acceleration);
     qacc.segment(link.dof, link.ndof) = joint;
     link.acceleration += d.cdof.middleCols(link.dof, link.ndof) * joint;
   }

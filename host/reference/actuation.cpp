@@ -48,16 +48,6 @@ void joint_transmission(const Model& m, int i, Data* d) {
   }
 }
 
-VectorXd clamped_controls(const Model& m, const Data& d) {
-  VectorXd ctrl = d.ctrl;
-  if (!m.opt.disabled(kDisableClampCtrl)) {
-    for (int i = 0; i < m.nu; ++i) {
-      if (m.actuator_ctrllimited[i]) ctrl[i] = clip(ctrl[i], m.actuator_ctrlrange, i);
-    }
-  }
-  return ctrl;
-}
-
 }  // namespace
 
 void transmission(const Model& m, Data* d) {
@@ -93,6 +83,16 @@ double next_activation(const Model& m, const Data& d, int i, int address, double
     act += act_dot * h;
   }
   return m.actuator_actlimited[i] ? clip(act, m.actuator_actrange, i) : act;
+}
+
+VectorXd clamped_controls(const Model& m, const Data& d) {
+  VectorXd ctrl = d.ctrl;
+  if (!m.opt.disabled(kDisableClampCtrl)) {
+    for (int i = 0; i < m.nu; ++i) {
+      if (m.actuator_ctrllimited[i]) ctrl[i] = clip(ctrl[i], m.actuator_ctrlrange, i);
+    }
+  }
+  return ctrl;
 }
 
 void actuation(const Model& m, Data* d) {

@@ -32,11 +32,12 @@ VectorXd rnea(const Model& m, const Data& d, const VectorXd* qacc) {
   return tau;
 }
 
-// C = sum over bodies of J' (I dJ/dt + B J), in two forms that both make dM/dt - 2 C skew:
-//   B = v x* I: the sum of Kane's method with body Jacobians (dJ/dt in world axes carries the I v x of the
-//       form in body axes). Used with ball and free joints, where qvel is no derivative of coordinates.
-//   B = (v x* I - I v x + (I v) xbar*) / 2 - taken with dJ/dt in body axes: equals the Christoffel symbols
-//       where qvel = dqpos/dt (Echeandia & Wensing 2021), with f xbar* the matrix of u -> u x* f.
+// C = sum over bodies of J' (I dJ/dt + B J), all in world axes. Since M = sum J' I J and
+// dI/dt = v x* I - I v x, dM/dt - 2 C is skew for every B with B + B' = dI/dt; two are used:
+//   B = v x* I: Kane's method with body Jacobians. For ball and free joints, where qvel is no derivative
+//       of coordinates.
+//   B = (v x* I - I v x + (I v) xbar*) / 2 with f xbar* the matrix of u -> u x* f: gives the Christoffel
+//       symbols where qvel = dqpos/dt (Echeandia & Wensing 2021).
 MatrixXd coriolis_matrix(const Model& m, const Data& d) {
   bool coordinates = true;
   for (int type : m.jnt_type) coordinates = coordinates && (type == kSlide || type == kHinge);
@@ -56,7 +57,7 @@ MatrixXd coriolis_matrix(const Model& m, const Data& d) {
       const Vector6d momentum = I * d.cvel[i];
       for (int k = 0; k < 6; ++k) bar.col(k) = cross_force(Vector6d::Unit(k), momentum);
       const Matrix6d motion_cross = cross_motion_matrix(d.cvel[i]);
-      B = 0.5 * (force_cross * I - I * motion_cross + bar) - I * motion_cross;
+      B = 0.5 * (force_cross * I - I * motion_cross + bar);
     }
     C += J.transpose() * (I * Jdot + B * J);
   }

@@ -1,8 +1,8 @@
 // Derivatives of the smooth forces with respect to qvel, as implicit integration needs them:
 //   D = d (qfrc_actuator + qfrc_passive) / d qvel = sum over sources of J' (d force / d velocity) J.
 // Source: MuJoCo's documentation, "Implicit-in-velocity"; Todorov, Erez & Tassa 2012.
-// Deviation from the exact derivative, as in MuJoCo: clipped actuators contribute nothing, and an affine gain
-// multiplies the control before it was clipped. Cost O(nu nv^2).
+// Deviation from the exact derivative, as in MuJoCo: actuators at their force limit contribute nothing.
+// Cost O(nu nv^2).
 #include "host/reference/spatial.h"
 #include "host/reference/stages.h"
 
@@ -12,6 +12,7 @@ namespace {
 
 void add_actuators(const Model& m, const Data& d, MatrixXd* D) {
   if (m.opt.disabled(kDisableActuation)) return;
+  const VectorXd ctrl = clamped_controls(m, d);
   for (int i = 0; i < m.nu; ++i) {
     if (actuator_disabled(m, i)) continue;
     const double force = d.actuator_force[i];
@@ -21,7 +22,7 @@ void add_actuators(const Model& m, const Data& d, MatrixXd* D) {
     double slope = m.actuator_biastype[i] == kBiasAffine ? m.actuator_biasprm[10 * i + 2] : 0;
     if (m.actuator_gaintype[i] == kGainAffine) {
       const int a = m.actuator_actadr[i];
-      double input = d.ctrl[i];
+      double input = ctrl[i];
       if (a >= 0) input = m.actuator_actearly[i] ? next_activation(m, d, i, a, d.act_dot[a]) : d.act[a];
       slope += m.actuator_gainprm[10 * i + 2] * input;
     }

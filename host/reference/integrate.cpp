@@ -1,8 +1,8 @@
 // Time stepping of state and time after forward().
 //   euler         (M + h D) a = qfrc_smooth + qfrc_constraint with D the joint damping; v' = v + h a, q' = q
 //   (+) h v' implicit_fast (M - h dF/dv) a = the same right-hand side, F without the Coriolis forces
-//   runge_kutta4  the classical tableau on (q, v, act), rotations by the exponential map
-// Source: MuJoCo's documentation, "Numerical integration"; Hairer, Norsett & Wanner 1993. Deviation from
+//   runge_kutta4  the classical tableau on (q, v, act), rotations in the tangent space of the step's start
+// Source: MuJoCo's documentation, "Numerical integration"; Munthe-Kaas 1998 for rotations. Deviation from
 // Euler as printed there: joint damping implicit unless eulerdamp is disabled. Quantities derived from
 // the state (poses, contacts, sensors) stay those of the step's start. Cost O(nv^3).
 #include <algorithm>
@@ -67,6 +67,22 @@ Matrix6d free_body_bias_slope(const Model& m, const Data& d, int jnt) {
   return slope;
 }
 
+// d/dt of the displacement s with q = q0 (+) s, at velocity qvel. For rotations, q = q0 exp(s), that is
+// the inverse of the exponential's derivative: w + s x w / 2 + (1 - |s|/2 cot(|s|/2)) / |s|^2 s x (s x w).
+VectorXd displacement_rate(const Model& m, const VectorXd& displacement, const VectorXd& qvel) {
+  VectorXd rate = qvel;
+  for (int j = 0; j < m.njnt; ++j) {
+    if (m.jnt_type[j] != kBall && m.jnt_type[j] != kFree) continue;
+    const int dof = m.jnt_dofadr[j] + (m.jnt_type[j] == kFree ? 3 : 0);
+    const Vector3d s = displacement.segment<3>(dof), w = qvel.segment<3>(dof);
+    const double angle = s.norm();
+    const double k = angle < 1e-4 ? 1. / 12 + angle * angle / 720
+                                  : (1 - 0.5 * angle / std::tan(0.5 * angle)) / (angle * angle);
+    rate.segment<3>(dof) += 0.5 * s.cross(w) + k * s.cross(s.cross(w));
+  }
+  return rate;
+}
+
 }  // namespace
 
 VectorXd integrate_position(const Model& m, const VectorXd& qpos, const VectorXd& qvel, double h) {
@@ -120,16 +136,18 @@ void runge_kutta4(const Model& m, Data* d) {
   constexpr double kNode[4] = {0, 0.5, 0.5, 1}, kWeight[4] = {1. / 6, 1. / 3, 1. / 3, 1. / 6};
 
   // slopes at the four points; the first is where forward() was called
-  VectorXd velocity = kWeight[0] * d->qvel, qacc = kWeight[0] * d->qacc, act_dot = kWeight[0] * d->act_dot;
+  VectorXd rate = d->qvel;
+  VectorXd velocity = kWeight[0] * rate, qacc = kWeight[0] * d->qacc, act_dot = kWeight[0] * d->act_dot;
   Data stage = *d;
   for (int i = 1; i < 4; ++i) {
-    const VectorXd slope_q = stage.qvel, slope_v = stage.qacc, slope_act = stage.act_dot;
-    stage.qpos = integrate_position(m, d->qpos, slope_q, kNode[i] * h);
-    stage.qvel = d->qvel + kNode[i] * h * slope_v;
-    stage.act = d->act + kNode[i] * h * slope_act;
+    const VectorXd displacement = kNode[i] * h * rate;
+    stage.qvel = d->qvel + kNode[i] * h * stage.qacc;
+    stage.act = d->act + kNode[i] * h * stage.act_dot;
+    stage.qpos = integrate_position(m, d->qpos, displacement, 1);
     stage.time = d->time + kNode[i] * h;
     forward(m, &stage);
-    velocity += kWeight[i] * stage.qvel;
+    rate = displacement_rate(m, displacement, stage.qvel);
+    velocity += kWeight[i] * rate;
     qacc += kWeight[i] * stage.qacc;
     act_dot += kWeight[i] * stage.act_dot;
   }

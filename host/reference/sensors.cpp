@@ -6,6 +6,7 @@
 // Reads everything before it. Writes cacc, cfrc_int, cfrc_ext, sensordata. Cost O(nbody + nsensor).
 #include <algorithm>
 
+#include "host/reference/impedance.h"
 #include "host/reference/spatial.h"
 #include "host/reference/stages.h"
 
@@ -76,13 +77,11 @@ Frame frame_of(const Model& m, const Data& d, int type, int id) {
   }
 }
 
-// velocity of a frame in world axes; and its acceleration, gravity subtracted; both zero for a fixed body
+// velocity of a frame in world axes; and its acceleration, gravity subtracted
 Vector6d frame_velocity(const Model& m, const Data& d, const Frame& f) {
-  if (last_dof(m, f.body) < 0) return Vector6d::Zero();
   return shift_motion(d.cvel[f.body], spatial_origin(m, d, f.body), f.pos);
 }
 Vector6d frame_acceleration(const Model& m, const Data& d, const Frame& f) {
-  if (last_dof(m, f.body) < 0) return Vector6d::Zero();
   Vector6d a = shift_motion(d.cacc[f.body], spatial_origin(m, d, f.body), f.pos);
   const Vector6d v = frame_velocity(m, d, f);
   // from a spatial acceleration to that of the material point, Featherstone 2008, section 2.11
@@ -231,22 +230,22 @@ void add_equality_forces(const Model& m, Data* d) {
       ++r;
       continue;
     }
-    const bool bodies = m.eq_objtype[eq] == kObjBody, weld = type == kEqWeld;
+    const EqualityFrames e = equality_frames(m, *d, eq);
     const Vector3d force = d->efc_force.segment<3>(r);
-    const Vector3d torque = weld ? Vector3d(d->efc_force.segment<3>(r + 3)) : Vector3d::Zero();
-    const double* data = &m.eq_data[eq * (m.eq_data.size() / m.neq)];
-    for (int side = 0; side < 2; ++side) {
-      const int obj = side == 0 ? m.eq_obj1id[eq] : m.eq_obj2id[eq];
-      const int body = bodies ? obj : m.site_bodyid[obj];
-      if (body == 0) continue;
-      // data holds the anchor on body 1 then 2 for connect, 2 then 1 for weld
-      const double* anchor = data + ((side == 0) == weld ? 3 : 0);
-      const Vector3d local = bodies ? Vector3d(anchor[0], anchor[1], anchor[2]) : vec3(m.site_pos, obj);
-      const Vector3d point = d->xpos[body] + d->xmat[body] * local;
-      const Vector6d wrench = shift_force(spatial(torque, force), point, spatial_origin(m, *d, body));
-      d->cfrc_ext[body] += side == 0 ? wrench : Vector6d(-wrench);
+    Vector3d torque = Vector3d::Zero();
+    if (type == kEqWeld) {
+      // the rows measure the vector part of q2* q1, whose rate is 1/2 q2* w q1: the torque is its transpose
+      for (int k = 0; k < 3; ++k) {
+        const Vector3d axis = Vector3d::Unit(k);
+        const Quaterniond w(0, axis.x(), axis.y(), axis.z());
+        const Vector3d rate = 0.5 * e.torquescale * (e.quat2.conjugate() * (w * e.quat1)).vec();
+        torque[k] = rate.dot(d->efc_force.segment<3>(r + 3));
+      }
     }
-    r += weld ? 6 : 3;
+    const Vector6d wrench = spatial(torque, force);
+    if (e.body1 > 0) d->cfrc_ext[e.body1] += shift_force(wrench, e.point1, spatial_origin(m, *d, e.body1));
+    if (e.body2 > 0) d->cfrc_ext[e.body2] -= shift_force(wrench, e.point2, spatial_origin(m, *d, e.body2));
+    r += type == kEqWeld ? 6 : 3;
   }
 }
 

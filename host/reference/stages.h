@@ -38,6 +38,8 @@ Vector3d inertia_box(const Model& m, int body);
 // velocity of a body's inertial frame against the wind, in its own axes: (angular; linear)
 Vector6d flow_velocity(const Model& m, const Data& d, int body);
 bool fluid_acts(const Model& m, int body);
+// ctrl within its ranges
+VectorXd clamped_controls(const Model& m, const Data& d);
 bool actuator_disabled(const Model& m, int actuator);
 double next_activation(const Model& m, const Data& d, int actuator, int address, double act_dot);
 // setpoints on a circle: the period of the actuator's length, 0 where it has none; and the equivalent of u

@@ -7,6 +7,9 @@ namespace dualstep::reference {
 
 namespace {
 
+// a converged solve leaves 1e-13 or less
+constexpr double kResidualTolerance = 1e-9;
+
 bool sane(const VectorXd& x) { return x.allFinite() && (x.size() == 0 || x.cwiseAbs().maxCoeff() <= kHuge); }
 bool sane(const RowMatrixXd& x) {
   return x.allFinite() && (x.size() == 0 || x.cwiseAbs().maxCoeff() <= kHuge);
@@ -65,6 +68,8 @@ void forward(const Model& m, Data* d) {
   collide(m, d);
   make_rows(m, d);
   solve_constraints(m, d);
+  const double tolerance = m.opt.tolerance > 0 ? m.opt.tolerance : kResidualTolerance;
+  if (!(d->residual <= tolerance)) d->status |= kStatusNotConverged;
   subtree_velocities(m, d);
   body_accelerations(m, d);
   sensors(m, d);

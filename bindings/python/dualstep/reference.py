@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from dualstep import _core
+from dualstep.batch import Contacts, Status
 from dualstep.model import Model
-
-
-class Contacts(NamedTuple):
-    """Contacts of the last `forward()`, or of the last step's start; `force` in the contact frame, in N and N m."""
-
-    count: int
-    dist: np.ndarray  # (count,), negative in penetration
-    pos: np.ndarray  # (count, 3)
-    frame: np.ndarray  # (count, 3, 3): rows n (from geom[0] to geom[1]), t1, t2
-    geom: np.ndarray  # (count, 2)
-    force: np.ndarray  # (count, 6): n, t1, t2, spin, roll1, roll2
 
 
 class Reference:
@@ -67,7 +57,8 @@ class Reference:
         """The value as float64 of this shape, or a ValueError that says what was given."""
         array = np.asarray(value)
         if array.dtype.kind not in "fiub" or array.shape != shape:
-            raise ValueError(f"{name} is given {array.dtype} of shape {array.shape}, and wants float64 of shape {shape}")
+            given = f"{array.dtype} of shape {array.shape}"
+            raise ValueError(f"{name} is given {given}, and wants float64 of shape {shape}")
         return array.astype(np.float64)
 
     def step(self, nsubsteps: int = 1) -> None:
@@ -99,9 +90,9 @@ class Reference:
         return self._core.time
 
     @property
-    def status(self) -> int:
-        """Bits of `Status`; a set bit stays until `reset()`."""
-        return self._core.status
+    def status(self) -> Status:
+        """What went wrong; a set bit stays until `reset()`."""
+        return Status(self._core.status)
 
     @property
     def residual(self) -> float:
@@ -114,7 +105,10 @@ class Reference:
         return self._core.iterations
 
     def contacts(self) -> Contacts:
-        """Contacts of the last `forward()`, or of the last step's start."""
+        """Contacts of the last `forward()`, or of the last step's start: a copy, `count` of them.
+
+        `Batch.contacts()` without its leading axis, and with no empty slots.
+        """
         found = self._core.contacts()
         return Contacts(len(found["dist"]), *(found[name] for name in Contacts._fields[1:]))
 
