@@ -77,16 +77,18 @@ void bind_batch(py::module_& module) {
 
   py::class_<Batch>(module, "Batch")
       .def(py::init([](const Model& model, int num_envs, const std::string& device, bool float64,
-                       int num_threads, const std::string& isa, bool reset_diverged) {
+                       int num_threads, const std::string& isa, bool reset_diverged, int lanes,
+                       const std::string& order, uint64_t seed) {
              BatchOptions options;
              options.num_envs = num_envs;
-             options.device = {device, num_threads, isa};
+             options.device = {device, num_threads, isa, lanes, order, seed};
              options.float64 = float64;
              options.reset_diverged = reset_diverged;
              return std::make_unique<Batch>(model, options);
            }),
            py::arg("model"), py::arg("num_envs"), py::arg("device"), py::arg("float64"),
-           py::arg("num_threads"), py::arg("isa"), py::arg("reset_diverged"), Released())
+           py::arg("num_threads"), py::arg("isa"), py::arg("reset_diverged"), py::arg("lanes"), py::arg("order"),
+           py::arg("seed"), Released())
       .def_property_readonly("num_envs", &Batch::num_envs)
       .def_property_readonly("device", &Batch::device)
       .def_property_readonly("description", &Batch::description)

@@ -1,8 +1,119 @@
-// dualstep._core: the double-precision reference.
+// dualstep._core.Reference: the double-precision reference, its arrays as live numpy views.
+#include "host/reference/reference.h"
+
+#include <pybind11/eigen.h>
+#include <pybind11/numpy.h>
+#include <pybind11/stl.h>
+
 #include "bindings/bindings.h"
 
-namespace dualstep {
+namespace py = pybind11;
 
-void bind_reference(pybind11::module_&) {}
+namespace dualstep {
+namespace {
+
+using reference::Array;
+using reference::Contact;
+using reference::Data;
+using reference::Reference;
+using reference::RowType;
+
+// a view of one named array, kept alive by the reference; None where there is no such array
+py::object array(const py::object& self, const std::string& name) {
+  Reference& ref = py::cast<Reference&>(self);
+  const auto found = ref.arrays().find(name);
+  if (found == ref.arrays().end()) return py::none();
+  const Array& a = found->second;
+  py::array_t<double> view(std::vector<py::ssize_t>(a.shape.begin(), a.shape.end()), a.values.data(), self);
+  if (!ref.writable(name)) view.attr("flags").attr("writeable") = false;
+  return view;
+}
+
+// the contacts of the last forward() or of the last step's start, one column a key
+py::dict contacts(const Reference& ref) {
+  const std::vector<Contact>& list = ref.data().contacts;
+  const auto n = static_cast<py::ssize_t>(list.size());
+  py::array_t<double> dist(n), includemargin(n);
+  py::array_t<double> pos({n, py::ssize_t(3)}), frame({n, py::ssize_t(3), py::ssize_t(3)});
+  py::array_t<double> force({n, py::ssize_t(6)}), friction({n, py::ssize_t(5)});
+  py::array_t<int> geom({n, py::ssize_t(2)}), dim(n), efc_address(n);
+  for (py::ssize_t i = 0; i < n; ++i) {
+    const Contact& c = list[i];
+    dist.mutable_at(i) = c.dist;
+    includemargin.mutable_at(i) = c.includemargin;
+    dim.mutable_at(i) = c.dim;
+    efc_address.mutable_at(i) = c.efc_address;
+    geom.mutable_at(i, 0) = c.geom1;
+    geom.mutable_at(i, 1) = c.geom2;
+    for (int k = 0; k < 3; ++k) pos.mutable_at(i, k) = c.pos[k];
+    for (int r = 0; r < 9; ++r) frame.mutable_at(i, r / 3, r % 3) = c.frame(r / 3, r % 3);
+    for (int k = 0; k < 6; ++k) force.mutable_at(i, k) = c.force[k];
+    for (int k = 0; k < 5; ++k) friction.mutable_at(i, k) = c.friction[k];
+  }
+  py::dict out;
+  out["dist"] = dist;
+  out["pos"] = pos;
+  out["frame"] = frame;
+  out["geom"] = geom;
+  out["force"] = force;
+  out["friction"] = friction;
+  out["dim"] = dim;
+  out["includemargin"] = includemargin;
+  out["efc_address"] = efc_address;
+  return out;
+}
+
+// the constraint rows of the last forward() or of the last step's start
+py::dict rows(const Reference& ref) {
+  const Data& d = ref.data();
+  std::vector<int> type;
+  for (RowType t : d.efc_type) type.push_back(static_cast<int>(t));
+  py::dict out;
+  out["type"] = py::array_t<int>(type.size(), type.data());
+  out["id"] = py::array_t<int>(d.efc_id.size(), d.efc_id.data());
+  out["J"] = d.efc_J;
+  out["pos"] = d.efc_pos;
+  out["margin"] = d.efc_margin;
+  out["vel"] = d.efc_vel;
+  out["aref"] = d.efc_aref;
+  out["R"] = d.efc_R;
+  out["D"] = d.efc_D;
+  out["frictionloss"] = d.efc_frictionloss;
+  out["diagApprox"] = d.efc_diagApprox;
+  out["force"] = d.efc_force;
+  return out;
+}
+
+}  // namespace
+
+void bind_reference(py::module_& module) {
+  py::class_<Reference>(module, "Reference", "one environment of a model in double precision")
+      .def(py::init<const Model&>(), py::arg("model"))
+      .def("step", &Reference::step, py::arg("nsubsteps"))
+      .def("forward", &Reference::forward)
+      .def("reset", &Reference::reset, py::arg("key"))
+      .def("array", &array, py::arg("name"))
+      .def("array_names",
+           [](Reference& self) {
+             std::vector<std::string> names;
+             for (const auto& [name, a] : self.arrays()) names.push_back(name);
+             return names;
+           })
+      .def("writable", &Reference::writable, py::arg("name"))
+      .def("contacts", &contacts)
+      .def("rows", &rows)
+      .def("mass_matrix", &Reference::mass_matrix)
+      .def("bias", &Reference::bias)
+      .def("inverse_dynamics", &Reference::inverse_dynamics, py::arg("qacc"))
+      .def("forward_dynamics", &Reference::forward_dynamics, py::arg("tau"))
+      .def("coriolis_matrix", &Reference::coriolis_matrix)
+      .def("momentum", &Reference::momentum)
+      .def_property_readonly("kinetic_energy", &Reference::kinetic_energy)
+      .def_property_readonly("potential_energy", &Reference::potential_energy)
+      .def_readwrite("time", &Reference::time)
+      .def_property_readonly("status", [](const Reference& self) { return self.data().status; })
+      .def_property_readonly("residual", [](const Reference& self) { return self.data().residual; })
+      .def_property_readonly("iterations", [](const Reference& self) { return self.data().iterations; });
+}
 
 }  // namespace dualstep

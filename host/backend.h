@@ -15,6 +15,9 @@ struct DeviceOptions {
   std::string device = "auto";  // "cpu", "cuda", "cuda:1", "emulated", "auto"
   int num_threads = 0;          // of the CPU; 0: all that this process may use
   std::string isa;              // "portable", "avx2", "avx512"; "": the best that is here
+  int lanes = 0;                // that share an emulated environment: 1, 2, 4, 8, 16, 32; 0: 8
+  std::string order;            // of emulated lanes: "ordered", "reversed", "shuffled"; "": shuffled
+  uint64_t seed = 0;            // of that shuffling
 };
 
 template <class Scalar>

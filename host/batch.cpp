@@ -23,6 +23,11 @@ std::unique_ptr<Engine> engine_for(const Model& model, const BatchOptions& optio
                          : make_engine<float>(model, options.num_envs, options.device);
 }
 
+// a diverged environment always stands still within a call; what becomes of it then is the batch's choice
+StepArgs call(Action action, int nsubsteps) {
+  return {action, nsubsteps, /*freeze_diverged=*/1, /*laps=*/nullptr};
+}
+
 }  // namespace
 
 uint64_t model_hash(const Model& model) {
@@ -170,7 +175,7 @@ void Batch::request(const std::vector<std::string>& names) {
     engine_->connect(array->field->name, false, array->data.get());
     any_output_ = true;
   }
-  engine_->run({Action::kReplay, 1, 1}, nullptr, 0);
+  engine_->run(call(Action::kReplay, 1), nullptr, 0);
   contacts_stale_ = false;
 }
 
@@ -209,7 +214,7 @@ void Batch::step(int nsubsteps) {
     for (uint32_t& status : status_) status &= ~static_cast<uint32_t>(kDiverged);
     write_status();
   }
-  engine_->run({Action::kStep, nsubsteps, 1}, nullptr, 0);
+  engine_->run(call(Action::kStep, nsubsteps), nullptr, 0);
   contacts_stale_ = false;
   if (options_.reset_diverged) reset_diverged();
 }
@@ -239,7 +244,7 @@ void Batch::reset_diverged() {
 
 void Batch::forward() {
   const std::lock_guard lock(mutex_);
-  engine_->run({Action::kForward, 1, 1}, nullptr, 0);
+  engine_->run(call(Action::kForward, 1), nullptr, 0);
   contacts_stale_ = false;
 }
 
@@ -292,7 +297,7 @@ void Batch::refresh(const uint8_t* mask) {
     if (block_marks_[b]) blocks_.push_back(static_cast<int>(b));
   }
   if (!blocks_.empty()) {
-    engine_->run({Action::kReplay, 1, 1}, blocks_.data(), static_cast<int>(blocks_.size()));
+    engine_->run(call(Action::kReplay, 1), blocks_.data(), static_cast<int>(blocks_.size()));
   }
 }
 

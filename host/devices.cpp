@@ -3,6 +3,9 @@
 
 #include "host/backend.h"
 #include "host/cpu_backend.h"
+#if DUALSTEP_HAS_EMULATOR
+#include "host/emulated_backend.h"
+#endif
 
 namespace dualstep {
 
@@ -10,10 +13,6 @@ namespace dualstep {
 bool cuda_device_present();
 template <class Scalar>
 std::unique_ptr<Backend<Scalar>> make_cuda_backend(const DeviceOptions& options);
-#endif
-#if DUALSTEP_HAS_EMULATOR
-template <class Scalar>
-std::unique_ptr<Backend<Scalar>> make_emulated_backend(const DeviceOptions& options);
 #endif
 
 namespace {
@@ -33,6 +32,10 @@ std::unique_ptr<Backend<Scalar>> make_backend(const DeviceOptions& options) {
                          index.find_first_not_of("0123456789") != std::string::npos)) {
     refuse(device, "a device is 'cpu', 'cuda', 'cuda:<number>', 'emulated' or 'auto'");
   }
+  if (kind != "emulated" && (options.lanes != 0 || !options.order.empty())) {
+    throw std::invalid_argument("lanes and order are of device 'emulated', and device '" + device +
+                                "' is given");
+  }
   if (kind == "auto") {
 #if DUALSTEP_HAS_CUDA
     if (cuda_device_present()) return make_cuda_backend<Scalar>(options);
@@ -51,7 +54,7 @@ std::unique_ptr<Backend<Scalar>> make_backend(const DeviceOptions& options) {
   }
   if (kind == "emulated") {
 #if DUALSTEP_HAS_EMULATOR
-    return make_emulated_backend<Scalar>(options);
+    return std::make_unique<EmulatedBackend<Scalar>>(options);
 #else
     refuse(device, "this build of dualstep has no emulator; use 'cpu' or 'auto'");
 #endif

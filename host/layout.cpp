@@ -76,12 +76,13 @@ void build_sizes(const Model& m, TableStore* t) {
   n.nloss = count(t->loss_dof);
   n.nunit = count(t->unit_dof);
   n.nball = count(t->ball_jnt);
+  n.nfree = count(t->free_jnt);
   n.ngen = n.nball;
   n.nrow = n.ngen + n.kdim * n.ncon;
   n.nrow1 = 2 * n.nlim + n.nloss + n.ngen;
   n.nM = count(t->M_col);
   n.nH = n.nv * (n.nv + 1) / 2;
-  n.nrk = m.opt.integrator == Integrator::kRk4 ? n.nq + 3 * n.nv + 2 * n.na : 0;
+  n.nrk = m.opt.integrator == Integrator::kRk4 ? n.nq + 4 * n.nv + 2 * n.na : 0;
   n.nword = (n.nv + 31) / 32;
 }
 

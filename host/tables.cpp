@@ -1,6 +1,8 @@
 // Tables of the tree, the joints, the actuators and the scalar constraints, straight from the model's arrays.
 #include "host/tables.h"
 
+#include <algorithm>
+
 #include <cmath>
 #include <stdexcept>
 
@@ -122,6 +124,15 @@ void build_tree(const Model& m, TableStore* t) {
   t->jnt_axis = m.jnt_axis;
   t->jnt_stiffness = m.jnt_stiffness;
   t->jnt_actfrcrange = m.jnt_actfrcrange;
+  for (int j = 0; j < m.njnt; ++j) {
+    if (m.jnt_type[j] != kFree) continue;
+    bool alone = m.body_jntnum[m.jnt_bodyid[j]] == 1;
+    for (int b = 1; b < m.nbody; ++b) {
+      if (b != m.jnt_bodyid[j] && m.body_rootid[b] == m.jnt_bodyid[j])
+        alone = alone && m.body_dofnum[b] == 0 && m.body_mass[b] == 0;
+    }
+    if (alone) t->free_jnt.push_back(j);
+  }
   t->dof_body = m.dof_bodyid;
   t->dof_jnt = m.dof_jntid;
   t->dof_armature = m.dof_armature;
@@ -193,6 +204,7 @@ void build_actuation(const Model& m, TableStore* t) {
 void build_limits(const Model& m, TableStore* t) {
   const bool none = m.opt.disabled(kDisableConstraint);
   std::vector<bool> unit(m.nv, false);
+  std::vector<int> limited;
   for (int j = 0; j < m.njnt && !none && !m.opt.disabled(kDisableLimit); ++j) {
     if (!m.jnt_limited[j] || m.jnt_type[j] == kFree) continue;
     const double lower = m.jnt_range[2 * j], upper = m.jnt_range[2 * j + 1];
@@ -207,6 +219,7 @@ void build_limits(const Model& m, TableStore* t) {
     } else {
       t->lim_jnt.push_back(j);
       t->lim_range.insert(t->lim_range.end(), {lower, upper});
+      limited.push_back(dof);
       unit[dof] = true;
     }
     row.insert(row.end(), {m.jnt_margin[j], soft.K, soft.B, m.dof_invweight0[dof]});
@@ -223,7 +236,14 @@ void build_limits(const Model& m, TableStore* t) {
     unit[d] = true;
   }
   for (int d = 0; d < m.nv; ++d) {
-    if (unit[d]) t->unit_dof.push_back(d);
+    if (unit[d]) {
+      t->unit_dof.push_back(d);
+      const auto before = [&](const std::vector<int>& dofs) {
+        return static_cast<int>(std::lower_bound(dofs.begin(), dofs.end(), d) - dofs.begin());
+      };
+      t->unit_lim.push_back(before(limited));
+      t->unit_loss.push_back(before(t->loss_dof));
+    }
   }
 }
 

@@ -104,13 +104,9 @@ struct ContactWriter {
     const int* sign = t.pair_sign + static_cast<long>(pair) * t.n.nv;
     const auto support = env.words(slot * t.n.nword);
     const auto Z = env.Z();
-    for (int d = 0; d < t.n.nv; d++) {
-      if (sign[d] == 0) continue;
-      set_lane(Z[row + d], lane, static_cast<Scalar>(sign[d]));
-      // an ancestor's share of the whitened row is filled in by the solve with L
-      for (int e = t.M_rowadr[d]; e < t.M_rowadr[d + 1]; e++)
-        support[t.M_col[e] >> 5] |= static_cast<int>(1u << (t.M_col[e] & 31));
-    }
+    for (int d = 0; d < t.n.nv; d++)
+      if (sign[d] != 0) set_lane(Z[row + d], lane, static_cast<Scalar>(sign[d]));
+    for (int k = 0; k < t.n.nword; k++) support[k] |= t.pair_support[pair * t.n.nword + k];
   }
 
   // moves the contact of slot + 1 to slot, for one environment
@@ -205,6 +201,8 @@ DS_STAGE void collide_kind(E& env) {
   for (int base = begin; base < end; base += width) {
     const int pair = base + env.lanes.rank();
     Manifold<Real, K> m;
+    // a lane that has no pair, or a far one, goes along with those that have
+    if constexpr (E::Lanes::kWidth > 1) m = {};
     bool some = false;
     typename E::Int count(0);
     if (pair < end) {
@@ -236,7 +234,9 @@ DS_STAGE void collide_kind(E& env) {
     const typename E::Int before = env.lanes.exclusive_scan(count, &total);
     bool full = false;
     for (int l = 0; l < E::kPack; l++) full = full || lane_of(env.ncon, l) + lane_of(total, l) > t.n.ncon;
-    // turn by turn where an environment overflows, since a contact may then displace another lane's
+    // turn by turn where an environment overflows, since a contact may then displace another lane's, or one
+    // of an earlier round
+    if (full) env.sync();
     for (int turn = 0; turn < (full ? width : 1); turn++) {
       if (some && (!full || turn == env.lanes.rank())) {
         place_contacts(env, pair, m, env.ncon + before);

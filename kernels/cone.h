@@ -29,6 +29,7 @@ DS_HD ConeParams<typename E::Real, kDim> cone_params(const E& env, int slot) {
   ConeParams<Real, kDim> p;
   p.D = env.con_D()[slot];
   p.dim = env.con_dim()[slot];
+  DS_UNROLL
   for (int i = 0; i < kDim - 1; i++) p.mu[i] = env.con_mu()[5 * slot + i];
   p.cone_mu = p.mu[0] / Real(sqrt(env.t.o.impratio));
   return p;
@@ -59,6 +60,7 @@ DS_FN void pyramid_law(const ConeParams<Real, kDim>& p, const Real* y, ConeLaw<R
   out->force[0] = nil;
   if (kCurvature)
     for (int k = 0; k < kDim * (kDim + 1) / 2; k++) out->curvature[k] = nil;
+  DS_UNROLL
   for (int i = 0; i < kDim - 1; i++) {
     const Real mu = p.mu[i], Dp = edge_D(p, i, false), Dm = edge_D(p, i, true);
     const Real yp = min(fma(mu, y[i + 1], y[0]), nil), ym = min(fma(-mu, y[i + 1], y[0]), nil);
@@ -86,6 +88,7 @@ DS_FN void elliptic_law(const ConeParams<Real, kDim>& p, const Real* y, ConeLaw<
   const Real mu = p.cone_mu;
   const auto frictionless = p.dim < Real(2);
   Real U[kDim], T2 = nil;
+  DS_UNROLL
   for (int j = 1; j < kDim; j++) {
     U[j] = p.mu[j - 1] * y[j];
     T2 = fma(U[j], U[j], T2);
@@ -102,6 +105,7 @@ DS_FN void elliptic_law(const ConeParams<Real, kDim>& p, const Real* y, ConeLaw<
   out->force[0] = select(stuck, fn_stuck, select(slide, fn_slide, nil));
   Real cost = p.D * y[0] * y[0];
   Real Dt[kDim];
+  DS_UNROLL
   for (int j = 1; j < kDim; j++) {
     const Real ratio = p.mu[j - 1] / safe_mu;
     Dt[j] = p.D * ratio * ratio;
@@ -114,6 +118,7 @@ DS_FN void elliptic_law(const ConeParams<Real, kDim>& p, const Real* y, ConeLaw<
     // scale (mu, mu_j); g = (1, -mu U/T); H = Dm (g g' - mu gap (I - u u')/T) on the tangents
     out->curvature[0] = select(stuck, p.D, select(slide, Dm * mu * mu, nil));
     const Real bend = -(mu * gap) / safe_T;
+    DS_UNROLL
     for (int i = 1; i < kDim; i++) {
       const int row = i * (i + 1) / 2;
       const Real ui = U[i] / safe_T, si = p.mu[i - 1];

@@ -10,7 +10,7 @@ inline namespace DUALSTEP_ISA {
 template <class Real>
 long scratch_bytes(const Tables<ScalarOf<Real>>& t) {
   const long reals = static_cast<long>(t.l.total) * static_cast<long>(sizeof(Real));
-  const long words = 4L * ((t.n.ncon + t.n.nv) * t.n.nword + t.n.nv);
+  const long words = 4L * pool_words(t.n);
   return (reals + words + 127) / 64 * 64;
 }
 
@@ -20,7 +20,8 @@ void run_block(const Tables<ScalarOf<Real>>& t, const BatchView<ScalarOf<Real>>&
   using E = Env<Real, SerialLanes>;
   const SerialLanes lanes;
   Real* reals = static_cast<Real*>(scratch);
-  E env{t, lanes, reals, reinterpret_cast<int*>(reals + t.l.total), block, {}, 0, 0, {}, {}, {}, {}};
+  E env{t,  lanes,   reals, reinterpret_cast<int*>(reals + t.l.total), block, {}, 0, 0, {}, {}, {},
+        {}, nullptr, 0};
   const bool elliptic = t.o.cone == 1;
   if (t.n.kdim == 3)
     elliptic ? run_environment<3, true>(env, batch, args) : run_environment<3, false>(env, batch, args);

@@ -12,16 +12,20 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-// the factor of M + diag(extra(i)), into LD and Dinv
-template <class E, class Extra>
-DS_STAGE void factorize(E& env, Extra extra) {
+// LD <- M
+template <class E>
+DS_STAGE void load_factor(E& env) {
+  const auto M = env.M(), LD = env.LD();
+  env.each(env.t.n.nM, [&](int e) { LD[e] = M[e]; });
+  env.sync();
+}
+
+// the factor of the matrix in LD, in place, and Dinv
+template <class E>
+DS_STAGE void eliminate(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
-  const auto M = env.M(), LD = env.LD(), Dinv = env.Dinv();
-  env.each(t.n.nM, [&](int e) { LD[e] = M[e]; });
-  env.sync();
-  env.each(t.n.nv, [&](int i) { LD[t.M_rowadr[i]] = LD[t.M_rowadr[i]] + extra(i); });
-  env.sync();
+  const auto LD = env.LD(), Dinv = env.Dinv();
   for (int k = t.n.nv - 1; k >= 0; k--) {
     const int row = t.M_rowadr[k], n = t.M_rowadr[k + 1] - row;
     const Real inv = Real(1) / LD[row];
@@ -36,6 +40,12 @@ DS_STAGE void factorize(E& env, Extra extra) {
     if (env.lanes.rank() == 0) Dinv[k] = inv;
     env.sync();
   }
+}
+
+template <class E>
+DS_FN void factorize(E& env) {
+  load_factor(env);
+  eliminate(env);
 }
 
 // x <- L^-T x, in place; the lanes together
@@ -69,7 +79,7 @@ DS_FN void solve_L(E& env, const F& x) {
 }
 // x <- M^-1 x
 template <class E, class F>
-DS_STAGE void solve_M(E& env, const F& x) {
+DS_FN void solve_M(E& env, const F& x) {
   const auto Dinv = env.Dinv();
   solve_LT(env, x);
   env.each(env.t.n.nv, [&](int i) { x[i] = x[i] * Dinv[i]; });
@@ -78,7 +88,7 @@ DS_STAGE void solve_M(E& env, const F& x) {
 }
 // y <- M x
 template <class E, class F, class G>
-DS_STAGE void multiply_M(E& env, const F& x, const G& y) {
+DS_FN void multiply_M(E& env, const F& x, const G& y) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto M = env.M();

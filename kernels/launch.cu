@@ -21,15 +21,11 @@ constexpr int kWarpsOfBlock = 4;
 template <int W>
 constexpr int kGroup = kWarp / W;
 
-// numbers and words of one environment's workspace; the words of lanes that list columns at the same time
+// the workspace of a warp: numbers, then words, each of its environments side by side
 template <class Scalar, int W>
-__host__ __device__ inline size_t workspace_words(const Tables<Scalar>& t) {
-  return static_cast<size_t>(t.n.ncon + t.n.nv) * t.n.nword + static_cast<size_t>(t.n.nv) * W;
-}
-template <class Scalar, int W>
-__host__ __device__ inline size_t group_bytes(const Tables<Scalar>& t) {
-  const size_t bytes = kGroup<W> * (static_cast<size_t>(t.l.total) * sizeof(Scalar) +
-                                    workspace_words<Scalar, W>(t) * sizeof(int));
+size_t group_bytes(const Tables<Scalar>& t) {
+  const size_t bytes =
+      kGroup<W> * (static_cast<size_t>(t.l.total) * sizeof(Scalar) + pool_words(t.n) * sizeof(int));
   return (bytes + 127) / 128 * 128;
 }
 
@@ -43,14 +39,14 @@ constexpr int kBlocksOfProcessor = sizeof(Scalar) == 8 ? 2
 template <class Scalar, int W, int kDim, bool kElliptic>
 __global__ void __launch_bounds__(kWarp* kWarpsOfBlock, kBlocksOfProcessor<Scalar, kDim>)
     fused_step(const __grid_constant__ Tables<Scalar> tables, const __grid_constant__ BatchView<Scalar> batch,
-               const __grid_constant__ StepArgs args, const int* groups, int num_groups, char* scratch) {
+               const __grid_constant__ StepArgs args, const int* groups, int num_groups, char* scratch,
+               size_t warp_bytes) {
   using E = Env<Scalar, TileLanes<W>, kGroup<W>>;
   extern __shared__ double2 shared[];
   const int warp = static_cast<int>(threadIdx.x) / kWarp,
             in_group = static_cast<int>(threadIdx.x) % kWarp / W;
   const int place = scratch ? static_cast<int>(blockIdx.x) * kWarpsOfBlock + warp : warp;
-  char* const mine =
-      (scratch ? scratch : reinterpret_cast<char*>(shared)) + place * group_bytes<Scalar, W>(tables);
+  char* const mine = (scratch ? scratch : reinterpret_cast<char*>(shared)) + place * warp_bytes;
   Scalar* const reals = reinterpret_cast<Scalar*>(mine);
   int* const words = reinterpret_cast<int*>(reals + static_cast<size_t>(kGroup<W>) * tables.l.total);
   const TileLanes<W> lanes;
@@ -58,7 +54,7 @@ __global__ void __launch_bounds__(kWarp* kWarpsOfBlock, kBlocksOfProcessor<Scala
        i += static_cast<int>(gridDim.x) * kWarpsOfBlock) {
     const int e = (groups ? groups[i] : i) * kGroup<W> + in_group;
     if (e < batch.num_envs) {
-      E env{tables, lanes, reals + in_group, words + in_group, e, {}, 0, 0, {}, {}, {}, {}};
+      E env{tables, lanes, reals + in_group, words + in_group, e, {}, 0, 0, {}, {}, {}, {}, nullptr, 0};
       run_environment<kDim, kElliptic>(env, batch, args);
     }
     // the next group takes over the workspace of this one
@@ -67,7 +63,7 @@ __global__ void __launch_bounds__(kWarp* kWarpsOfBlock, kBlocksOfProcessor<Scala
 }
 
 template <class Scalar>
-using FusedStep = void (*)(Tables<Scalar>, BatchView<Scalar>, StepArgs, const int*, int, char*);
+using FusedStep = void (*)(Tables<Scalar>, BatchView<Scalar>, StepArgs, const int*, int, char*, size_t);
 
 template <class Scalar, int W>
 FusedStep<Scalar> choose_step(const Tables<Scalar>& t) {
@@ -119,7 +115,8 @@ cudaError_t run_step(const CudaPlan& plan, const Tables<Scalar>& tables, const B
   const int wanted = (num_groups - 1) / kWarpsOfBlock + 1;
   const int blocks = wanted < plan.max_blocks ? wanted : plan.max_blocks;
   choose_step<Scalar, W>(tables)<<<blocks, plan.threads, plan.shared_bytes, stream>>>(
-      tables, batch, args, groups, num_groups, plan.shared_bytes ? nullptr : static_cast<char*>(scratch));
+      tables, batch, args, groups, num_groups, plan.shared_bytes ? nullptr : static_cast<char*>(scratch),
+      group_bytes<Scalar, W>(tables));
   return cudaGetLastError();
 }
 

@@ -21,6 +21,13 @@ DS_HD int bit_count_trailing(unsigned x) {
   return __builtin_ctz(x);
 #endif
 }
+DS_HD int bit_count(unsigned x) {
+#if DS_DEVICE
+  return __popc(x);
+#else
+  return __builtin_popcount(x);
+#endif
+}
 DS_HD int highest_bit(unsigned x) {
 #if DS_DEVICE
   return 31 - __clz(static_cast<int>(x));
@@ -29,21 +36,59 @@ DS_HD int highest_bit(unsigned x) {
 #endif
 }
 
-// columns j < i of row i of H that can be nonzero, as words after the supports of the slots in the pool
+// the words and lists behind the supports of the slots in the pool; pool_words (tables.h) says how many
+template <class E>
+DS_HD typename E::Words live_support(const E& env, int slot) {
+  return env.words((env.t.n.ncon + slot) * env.t.n.nword);
+}
+// columns j < i of row i of H that can be nonzero
 template <class E>
 DS_HD typename E::Words pattern_row(const E& env, int i) {
-  return env.words((env.t.n.ncon + i) * env.t.n.nword);
+  return env.words((2 * env.t.n.ncon + i) * env.t.n.nword);
+}
+// rows k > i of H that can be nonzero in column i
+template <class E>
+DS_HD typename E::Words pattern_column(const E& env, int i) {
+  return env.words((2 * env.t.n.ncon + env.t.n.nv + i) * env.t.n.nword);
+}
+template <class E>
+DS_HD typename E::Words column_list(const E& env) {
+  return env.words((2 * env.t.n.ncon + 2 * env.t.n.nv) * env.t.n.nword);
+}
+template <class E>
+DS_HD typename E::Words source_list(const E& env) {
+  return column_list(env).from(env.t.n.nv);
+}
+template <class E>
+DS_HD typename E::Words slot_list(const E& env) {
+  return source_list(env).from(env.t.n.nrow + env.t.n.nv);
 }
 
-// the pattern of H and of its factor for the contacts of this pack
+// the members of a set of dofs, highest first; returns how many
+template <class Words>
+DS_HD int list_set(const Words& words, int nword, const Words& out) {
+  int n = 0;
+  for (int k = nword - 1; k >= 0; k--) {
+    unsigned word = static_cast<unsigned>(words[k]);
+    while (word != 0) {
+      const int bit = highest_bit(word);
+      word &= ~(1u << bit);
+      out[n++] = 32 * k + bit;
+    }
+  }
+  return n;
+}
+
+// the pattern of H and of its factor, for the contacts of the environments in `live`
 template <class E>
-DS_STAGE void symbolic(E& env) {
+DS_STAGE void symbolic(E& env, const typename E::Mask& live) {
   const auto& t = env.t;
   const int nword = t.n.nword, nv = t.n.nv;
+  env.sync();
   if (env.lanes.rank() == 0) {
     for (int i = 0; i < nv; i++) {
-      const auto row = pattern_row(env, i);
-      for (int k = 0; k < nword; k++) row[k] = 0;
+      const auto row = pattern_row(env, i), column = pattern_column(env, i);
+      for (int k = 0; k < nword; k++) row[k] = column[k] = 0;
       for (int e = t.M_rowadr[i] + 1; e < t.M_rowadr[i + 1]; e++)
         row[t.M_col[e] >> 5] |= static_cast<int>(1u << (t.M_col[e] & 31));
     }
@@ -52,41 +97,33 @@ DS_STAGE void symbolic(E& env) {
       for (int k = 0; k < (i >> 5); k++) row[k] |= set[k];
       row[i >> 5] |= static_cast<int>(static_cast<unsigned>(set[i >> 5]) & ((1u << (i & 31)) - 1u));
     };
-    for (int slot = 0; slot < env.ncon_max; slot++) {
-      // the deepest dof of the support takes the whole of it; elimination passes it on
-      const auto set = slot_support(env, slot);
-      for (int k = nword - 1; k >= 0; k--)
+    // the deepest dof of a set takes the whole of it; elimination passes it on
+    const auto add_to_deepest = [&](const auto& set, int last) {
+      for (int k = last; k >= 0; k--)
         if (set[k] != 0) {
           add_below(set, 32 * k + highest_bit(static_cast<unsigned>(set[k])));
-          break;
+          return;
         }
+    };
+    for (int slot = 0; slot < env.ncon_max; slot++) {
+      const auto set = live_support(env, slot);
+      for (int k = 0; k < nword; k++) set[k] = 0;
+      for (int l = 0; l < E::kPack; l++) {
+        if (!mask_bit(live, l) || slot >= lane_of(env.ncon, l)) continue;
+        const int pair = static_cast<int>(lane_of(env.con_pair()[slot], l)) / 8;
+        for (int k = 0; k < nword; k++) set[k] |= t.pair_support[pair * nword + k];
+      }
+      add_to_deepest(set, nword - 1);
     }
-    for (int i = nv - 1; i > 0; i--) {
-      const auto row = pattern_row(env, i);
-      for (int k = i >> 5; k >= 0; k--)
-        if (row[k] != 0) {
-          add_below(row, 32 * k + highest_bit(static_cast<unsigned>(row[k])));
-          break;
-        }
+    for (int i = nv - 1; i > 0; i--) add_to_deepest(pattern_row(env, i), i >> 5);
+    for (int k = nv - 1; k > 0; k--) {
+      const auto row = pattern_row(env, k);
+      for (int w = 0; w <= (k >> 5); w++)
+        for (unsigned word = static_cast<unsigned>(row[w]); word != 0; word &= word - 1)
+          pattern_column(env, 32 * w + bit_count_trailing(word))[k >> 5] |= static_cast<int>(1u << (k & 31));
     }
   }
   env.sync();
-}
-
-// the entries of row i of the pattern, highest first; returns how many
-template <class E>
-DS_HD int pattern_columns(const E& env, int i, const typename E::Words& columns) {
-  const auto row = pattern_row(env, i);
-  int n = 0;
-  for (int k = i >> 5; k >= 0; k--) {
-    unsigned word = static_cast<unsigned>(row[k]);
-    while (word != 0) {
-      const int bit = highest_bit(word);
-      word &= ~(1u << bit);
-      columns[n++] = 32 * k + bit;
-    }
-  }
-  return n;
 }
 
 DS_HD int triangle(int i) { return i * (i + 1) / 2; }
@@ -141,6 +178,7 @@ DS_STAGE typename E::Real row_cost(E& env) {
   });
   return cost + env.accumulate(env.ncon_max, [&](int slot, const Real& sum) {
     Real y[kDim];
+    DS_UNROLL
     for (int r = 0; r < kDim; r++) y[r] = env.con_y()[kDim * slot + r];
     ConeLaw<Real, kDim> law;
     cone_law<kElliptic, false>(cone_params<kDim>(env, slot), y, &law);
@@ -148,154 +186,224 @@ DS_STAGE typename E::Real row_cost(E& env) {
   });
 }
 
-// grad and H at the present y; returns a number that changes when the active set does
+// forces, and curvatures where wanted, of every row at the present y; returns a number that changes when the
+// active set does
 template <int kDim, bool kElliptic, bool kCurvature, class E>
-DS_STAGE typename E::Real gradient_and_hessian(E& env) {
+DS_STAGE typename E::Real row_laws(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
-  const auto w = env.w(), grad = env.grad(), H = env.H(), Z = env.Z(), Linv = env.Linv();
   const Real nil(0), one(1);
-  const int nv = t.n.nv;
-  Real key = nil;
-  const auto columns = env.words((t.n.ncon + nv) * t.n.nword);
-  env.each(nv, [&](int i) {
-    grad[i] = w[i];
-    if (kCurvature) {
-      H[triangle(i) + i] = one;
-      for (int j = 0; j < i; j++) H[triangle(i) + j] = nil;
-    }
-  });
-  env.sync();
-  for (int u = 0, s = 0, k = 0; u < t.n.nunit; u++) {
-    const int dof = t.unit_dof[u], row = t.M_rowadr[dof], n = t.M_rowadr[dof + 1] - row;
-    Real force = nil, weight = nil;
-    for (; s < t.n.nlim && t.jnt_dofadr[t.lim_jnt[s]] == dof; s++)
+  const auto unit_f = env.unit_f(), unit_h = env.unit_h(), gen_f = env.gen_lambda(), gen_h = env.gen_h();
+  Real key = env.accumulate(t.n.nunit, [&](int u, const Real& sum) {
+    const int dof = t.unit_dof[u];
+    Real force = nil, weight = nil, changed = nil;
+    for (int s = t.unit_lim[u]; s < t.n.nlim && t.jnt_dofadr[t.lim_jnt[s]] == dof; s++)
       for (int side = 0; side < 2; side++) {
         const Real y = env.lim_y()[2 * s + side], D = env.lim_D()[2 * s + side];
         const Real h = select(y < nil, D, nil);
-        force = side ? force + h * y : force - h * y;
+        force = side ? fma(h, y, force) : fma(-h, y, force);
         weight = weight + h;
-        key = key + select(h > nil, Real(side + 1 + (s & 31)), nil);
+        changed = changed + select(h > nil, Real(side + 1 + (s & 31)), nil);
       }
-    for (; k < t.n.nloss && t.loss_dof[k] == dof; k++) {
+    for (int k = t.unit_loss[u]; k < t.n.nloss && t.loss_dof[k] == dof; k++) {
       const Real y = env.loss_y()[k], f = env.loss_param(3 * k), R = env.loss_param(3 * k + 1);
       const auto inside = abs(y) < R * f;
       force = force + loss_force(y, f, R);
       weight = weight + select(inside, one / R, nil);
-      key = key + select(inside, Real(1 + (k & 31)), nil);
+      changed = changed + select(inside, Real(1 + (k & 31)), select(y > nil, Real(64), nil));
     }
-    if (!any(force != nil) && !any(weight != nil)) continue;
-    env.each(n, [&](int a) {
-      const int i = t.M_col[row + a];
-      grad[i] = fma(-Linv[row + a], force, grad[i]);
-      if (!kCurvature) return;
-      const Real x = weight * Linv[row + a];
-      for (int b = a; b < n; b++) {
-        Real& h = H[triangle(i) + t.M_col[row + b]];
-        h = fma(x, Linv[row + b], h);
-      }
-    });
-    env.sync();
-  }
-  for (int g = 0; g < t.n.ngen; g++) {
+    unit_f[u] = force;
+    unit_h[u] = weight;
+    return sum + changed;
+  });
+  key = key + env.accumulate(t.n.ngen, [&](int g, const Real& sum) {
     const Real y = env.gen_y()[g], h = select(y < nil, env.gen_D()[g], nil);
-    if (!any(h > nil)) continue;
-    key = key + select(h > nil, one, nil);
-    env.each(nv, [&](int i) {
-      const Real z = Z[g * nv + i];
-      grad[i] = fma(z, h * y, grad[i]);
-      if (!kCurvature) return;
-      for (int j = 0; j <= i; j++) H[triangle(i) + j] = fma(h * z, Z[g * nv + j], H[triangle(i) + j]);
-    });
-    env.sync();
-  }
-  for (int slot = 0; slot < env.ncon_max; slot++) {
-    const int first = t.n.ngen + kDim * slot;
+    gen_f[g] = -(h * y);
+    gen_h[g] = h;
+    return sum + select(h > nil, Real(1 + (g & 31)), nil);
+  });
+  key = key + env.accumulate(env.ncon_max, [&](int slot, const Real& sum) {
     Real y[kDim];
+    DS_UNROLL
     for (int r = 0; r < kDim; r++) y[r] = env.con_y()[kDim * slot + r];
     ConeLaw<Real, kDim> law;
     cone_law<kElliptic, kCurvature>(cone_params<kDim>(env, slot), y, &law);
-    key = fma(law.key, Real(1 + (slot & 15)), key);
-    if (env.lanes.rank() == 0)
-      for (int r = 0; r < kDim; r++) env.con_f()[kDim * slot + r] = law.force[r];
-    bool idle = true;
-    for (int r = 0; r < kDim; r++) idle = idle && !any(law.force[r] != nil);
-    if (idle) continue;
-    // the support as a list, highest dof first, so that the lower triangle is walked by rows
-    const auto set = slot_support(env, slot);
-    int n = 0;
-    for (int k = t.n.nword - 1; k >= 0; k--) {
-      unsigned word = static_cast<unsigned>(set[k]);
-      while (word != 0) {
-        const int bit = highest_bit(word);
-        word &= ~(1u << bit);
-        if (E::Lanes::kWidth == 1 || env.lanes.rank() == 0) columns[n] = 32 * k + bit;
-        n++;
-      }
-    }
-    env.sync();
-    env.each(n, [&](int a) {
-      const int i = columns[a];
-      Real z[kDim], hz[kDim], g = grad[i];
-      for (int r = 0; r < kDim; r++) {
-        z[r] = Z[(first + r) * nv + i];
-        g = fma(-z[r], law.force[r], g);
-      }
-      grad[i] = g;
-      if (!kCurvature) return;
-      for (int r = 0; r < kDim; r++) {
-        hz[r] = nil;
-        for (int c = 0; c < kDim; c++) {
-          // a pyramid's curvature is an arrow
-          if (!kElliptic && r != c && r != 0 && c != 0) continue;
-          hz[r] = fma(law.curvature[r > c ? triangle(r) + c : triangle(c) + r], z[c], hz[r]);
-        }
-      }
-      for (int b = a; b < n; b++) {
-        const int j = columns[b];
-        Real h = H[triangle(i) + j];
-        for (int r = 0; r < kDim; r++) h = fma(hz[r], Z[(first + r) * nv + j], h);
-        H[triangle(i) + j] = h;
-      }
-    });
-    env.sync();
-  }
+    DS_UNROLL
+    for (int r = 0; r < kDim; r++) env.con_f()[kDim * slot + r] = law.force[r];
+    if (kCurvature)
+      for (int k = 0; k < triangle(kDim); k++) env.con_h()[triangle(kDim) * slot + k] = law.curvature[k];
+    return fma(law.key, Real(1 + (slot & 15)), sum);
+  });
+  env.sync();
   return key;
 }
 
-// dw = -H^-1 grad, by H = L'DL in place
-template <class E>
-DS_STAGE void newton_direction(E& env) {
+// grad = w - Z force
+template <int kDim, class E>
+DS_STAGE void gradient(E& env) {
   using Real = typename E::Real;
-  const auto H = env.H(), dw = env.dw(), grad = env.grad();
-  const int nv = env.t.n.nv;
-  const auto columns = env.words((env.t.n.ncon + nv) * env.t.n.nword + env.lanes.rank() * nv);
-  env.each(nv, [&](int i) { dw[i] = -grad[i]; });
+  const auto& t = env.t;
+  const auto w = env.w(), grad = env.grad(), Z = env.Z(), unit_f = env.unit_f();
+  const auto gen_f = env.gen_lambda(), con_f = env.con_f();
+  const int nv = t.n.nv, rows = kDim * env.ncon_max;
+  env.each(nv, [&](int i) { grad[i] = w[i]; });
   env.sync();
-  for (int k = nv - 1; k >= 0; k--) {
-    const int n = pattern_columns(env, k, columns), row = triangle(k);
-    const Real inv = Real(1) / H[row + k], x = dw[k];
-    for (int a = env.lanes.rank(); a < n; a += env.lanes.width()) {
-      const int i = columns[a], up = triangle(i);
-      const Real l = H[row + i] * inv;
-      for (int b = a; b < n; b++) {
-        const int j = columns[b];
-        H[up + j] = fma(-l, H[row + j], H[up + j]);
+  for (int u = 0; u < t.n.nunit; u++) {
+    const Real f = unit_f[u];
+    if (any(f != Real(0))) unit_axpy(env, t.unit_dof[u], -f, grad);
+  }
+  env.each(nv, [&](int i) {
+    Real g = grad[i];
+    for (int r = 0; r < t.n.ngen; r++) g = fma(-Z[r * nv + i], gen_f[r], g);
+    for (int r = 0; r < rows; r++) g = fma(-Z[(t.n.ngen + r) * nv + i], con_f[r], g);
+    grad[i] = g;
+  });
+  env.sync();
+}
+
+// entries first .. first + kTile - 1 of a row of H: to(c) += sum over sources s in [begin, end) of
+// coefficient[s] from(source[s], c), in registers
+template <int kTile, class E, class From, class To>
+DS_HD void accumulate_entries(const E& env, int first, int begin, int end, From from, To to) {
+  using Real = typename E::Real;
+  const auto coefficient = env.coefficient();
+  const auto source = source_list(env);
+  Real acc[kTile];
+  DS_UNROLL
+  for (int c = 0; c < kTile; c++) acc[c] = to(first + c);
+  for (int s = begin; s < end; s++) {
+    const Real x = coefficient[s];
+    const int at = source[s];
+    DS_UNROLL
+    for (int c = 0; c < kTile; c++) acc[c] = fma(x, from(at, first + c), acc[c]);
+  }
+  DS_UNROLL
+  for (int c = 0; c < kTile; c++) to(first + c) = acc[c];
+}
+// the same for entries 0 .. n - 1, shared out among the lanes
+template <class E, class From, class To>
+DS_HD void accumulate_row(const E& env, int n, int begin, int end, From from, To to) {
+  constexpr int kTile = E::Lanes::kWidth == 1 ? 4 : 1;
+  int c = env.lanes.rank() * kTile;
+  for (; c + kTile <= n; c += env.lanes.width() * kTile)
+    accumulate_entries<kTile>(env, c, begin, end, from, to);
+  for (; c < n; c++) accumulate_entries<1>(env, c, begin, end, from, to);
+}
+
+// dw = -H^-1 grad for the environments in `live`
+template <int kDim, bool kElliptic, class E>
+DS_STAGE void newton_direction(E& env, const typename E::Mask& live) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const auto H = env.H(), dw = env.dw(), grad = env.grad(), Z = env.Z(), Linv = env.Linv(), inv = env.Hinv();
+  const auto coefficient = env.coefficient(), con_h = env.con_h(), unit_h = env.unit_h(), gen_h = env.gen_h();
+  const Real nil(0), one(1);
+  const int nv = t.n.nv, nword = t.n.nword, rank = env.lanes.rank(), width = env.lanes.width();
+  const auto columns = column_list(env), source = source_list(env), slots = slot_list(env);
+  // slots that push on some environment that still searches
+  int nslot = 0;
+  for (int slot = 0; slot < env.ncon_max; slot++)
+    if (any(mask_and(live, con_h[triangle(kDim) * slot] > nil))) {
+      if (rank == 0) slots[nslot] = slot;
+      nslot++;
+    }
+  symbolic(env, live);
+  for (int i = nv - 1; i >= 0; i--) {
+    const int chain = t.M_rowadr[i], depth = t.M_rowadr[i + 1] - chain, row = triangle(i);
+    // the columns of this row: the diagonal, then those of the pattern
+    int n = 1;
+    for (int w = 0; w <= (i >> 5); w++) n += bit_count(static_cast<unsigned>(pattern_row(env, i)[w]));
+    if (rank == 0) {
+      columns[0] = i;
+      list_set(pattern_row(env, i), (i >> 5) + 1, columns.from(1));
+    }
+    // unit rows of this dof and of those below it, on its ancestors
+    int nunit = 0;
+    for (int u = 0; u < t.n.nunit; u++) {
+      const int dof = t.unit_dof[u], at = t.M_rowadr[dof + 1] - depth;
+      if (at < t.M_rowadr[dof] || t.M_col[at] != i || !any(mask_and(live, unit_h[u] > nil))) continue;
+      if (rank == nunit % width) {
+        source[nunit] = at;
+        coefficient[nunit] = unit_h[u] * Linv[at];
       }
-      dw[i] = fma(-l, x, dw[i]);
+      nunit++;
     }
     env.sync();
-    for (int a = env.lanes.rank(); a < n; a += env.lanes.width())
-      H[row + columns[a]] = H[row + columns[a]] * inv;
-    if (env.lanes.rank() == 0) dw[k] = x * inv;
+    // zeros outside the pattern too: rows above read them
+    env.each(i + 1, [&](int j) { H[row + j] = j == i ? one : nil; });
+    env.sync();
+    const auto ancestor = [&](int a) -> Real& { return H[row + t.M_col[chain + a]]; };
+    if (nunit > 0)
+      accumulate_row(
+          env, depth, 0, nunit, [&](int at, int a) -> Real { return Linv[at + a]; }, ancestor);
+    env.sync();
+    // dense constraint rows, then the rows of H that are done
+    int nz = 0;
+    for (int g = 0; g < t.n.ngen; g++) {
+      if (rank == nz % width) {
+        source[nz] = g * nv;
+        coefficient[nz] = gen_h[g] * Z[g * nv + i];
+      }
+      nz++;
+    }
+    for (int k = 0; k < nslot; k++) {
+      const int slot = slots[k], first = t.n.ngen + kDim * slot;
+      if (!in_set(live_support(env, slot), i)) continue;
+      const int rows = any(mask_and(live, env.con_dim()[slot] > one)) ? kDim : 1;
+      if (rank == nz % width)
+        for (int r = 0; r < rows; r++) {
+          Real x = nil;
+          for (int c = 0; c < rows; c++) {
+            // a pyramid's curvature is an arrow
+            if (!kElliptic && r != c && r != 0 && c != 0) continue;
+            x = fma(con_h[triangle(kDim) * slot + (r > c ? triangle(r) + c : triangle(c) + r)],
+                    Z[(first + c) * nv + i], x);
+          }
+          source[nz + r] = (first + r) * nv;
+          coefficient[nz + r] = x;
+        }
+      nz += rows;
+    }
+    int nsource = nz;
+    Real y = -grad[i];
+    const auto below = pattern_column(env, i);
+    for (int w = nword - 1; w >= (i >> 5); w--)
+      for (unsigned word = static_cast<unsigned>(below[w]); word != 0;) {
+        const int bit = highest_bit(word), k = 32 * w + bit;
+        word &= ~(1u << bit);
+        const Real x = -(H[triangle(k) + i] * inv[k]);
+        if (rank == nsource % width) {
+          source[nsource] = triangle(k);
+          coefficient[nsource] = x;
+        }
+        y = fma(x, dw[k], y);
+        nsource++;
+      }
+    env.sync();
+    const auto entry = [&](int c) -> Real& { return H[row + columns[c]]; };
+    accumulate_row(
+        env, n, 0, nz, [&](int at, int c) -> Real { return Z[at + columns[c]]; }, entry);
+    accumulate_row(
+        env, n, nz, nsource, [&](int at, int c) -> Real { return H[at + columns[c]]; }, entry);
+    env.sync();
+    if (rank == 0) {
+      inv[i] = one / H[row + i];
+      dw[i] = y;
+    }
     env.sync();
   }
   for (int k = 0; k < nv; k++) {
     const auto set = pattern_row(env, k);
     const int row = triangle(k);
-    const Real s = env.accumulate(
-        k, [&](int j, const Real& p) { return in_set(set, j) ? fma(H[row + j], dw[j], p) : p; });
-    if (env.lanes.rank() == 0) dw[k] = dw[k] - s;
+    Real s = nil;
+    if (rank == 0) {
+      for (int w = 0; w <= (k >> 5); w++)
+        for (unsigned word = static_cast<unsigned>(set[w]); word != 0; word &= word - 1) {
+          const int j = 32 * w + bit_count_trailing(word);
+          s = fma(H[row + j], dw[j], s);
+        }
+      dw[k] = (dw[k] - s) * inv[k];
+    }
     env.sync();
   }
 }
@@ -354,11 +462,13 @@ DS_FN void along(E& env, const typename E::Real& alpha, const typename E::Real& 
   for (int slot = 0; slot < env.ncon_max; slot++) {
     const auto p = cone_params<kDim>(env, slot);
     Real y[kDim], d[kDim];
+    DS_UNROLL
     for (int r = 0; r < kDim; r++) {
       d[r] = env.con_dy()[kDim * slot + r];
       y[r] = fma(alpha, d[r], env.con_y()[kDim * slot + r]);
     }
     if constexpr (!kElliptic) {
+      DS_UNROLL
       for (int i = 0; i < kDim - 1; i++)
         for (int minus = 0; minus < 2; minus++) {
           const Real mu = minus ? -p.mu[i] : p.mu[i], D = edge_D(p, i, minus);
@@ -370,8 +480,10 @@ DS_FN void along(E& env, const typename E::Real& alpha, const typename E::Real& 
     } else {
       ConeLaw<Real, kDim> law;
       cone_law<true, true>(p, y, &law);
+      DS_UNROLL
       for (int r = 0; r < kDim; r++) {
         s = fma(-law.force[r], d[r], s);
+        DS_UNROLL
         for (int c = 0; c < kDim; c++)
           b = fma(law.curvature[r > c ? triangle(r) + c : triangle(c) + r] * d[r], d[c], b);
       }
@@ -419,13 +531,15 @@ DS_FN typename E::Mask newton(E& env, int cap, const typename E::Real& tolerance
   Real key_before(-1);
   auto live = nil == nil;
   for (int step = 0; step < cap; step++) {
-    const Real key = gradient_and_hessian<kDim, kElliptic, true>(env);
+    const Real key = row_laws<kDim, kElliptic, true>(env);
+    gradient<kDim>(env);
     // a full step onto the set it was computed for has landed on the minimum
     if constexpr (!kElliptic) live = mask_and(live, key != key_before);
     const Real gg = env.accumulate(nv, [&](int i, const Real& s) { return fma(grad[i], grad[i], s); });
     live = mask_and(live, gg != nil);
+    env.sync();  // grad has been read: whatever comes next may write it
     if (!any(live)) break;
-    newton_direction(env);
+    newton_direction<kDim, kElliptic>(env, live);
     const Real slope0 = env.accumulate(nv, [&](int i, const Real& s) { return fma(grad[i], dw[i], s); });
     const Real wd = env.accumulate(nv, [&](int i, const Real& s) { return fma(w[i], dw[i], s); });
     const Real dd = env.accumulate(nv, [&](int i, const Real& s) { return fma(dw[i], dw[i], s); });

@@ -58,6 +58,7 @@ DS_STAGE void diagonal_blocks(E& env) {
   const int nv = t.n.nv;
   for (int slot = 0; slot < env.ncon_max; slot++) {
     const int first = t.n.ngen + kDim * slot;
+    DS_UNROLL
     for (int r = 0; r < kDim; r++)
       for (int c = 0; c <= r; c++) {
         const Real a = env.accumulate(nv, [&](int d, const Real& s) {
@@ -73,29 +74,31 @@ DS_STAGE void diagonal_blocks(E& env) {
 template <class Real, int kDim>
 DS_FN void pyramid_block(const ConeParams<Real, kDim>& p, const Real* A, Real* y, Real* lambda, Real* df) {
   const Real nil(0);
+  DS_UNROLL
   for (int r = 0; r < kDim; r++) df[r] = nil;
   const Real R = Real(1) / select(p.D > nil, p.D, Real(1));
-  for (int pass = 0; pass < 3; pass++)
-    for (int i = 0; i < kDim - 1; i++) {
-      const int row = (i + 1) * (i + 2) / 2;
-      const Real cross = Real(2) * p.mu[i] * A[row], side = p.mu[i] * p.mu[i] * A[row + i + 1];
-      for (int minus = 0; minus < 2; minus++) {
-        const Real mu = minus ? -p.mu[i] : p.mu[i];
-        const Real a = A[0] + (minus ? -cross : cross) + side + R;
-        Real& l = lambda[2 * i + minus];
-        const Real ye = fma(mu, y[i + 1], y[0]) + R * l;
-        const Real next = select(edge_D(p, i, minus) > nil, max(l - ye / a, nil), nil);
-        const Real dl = next - l;
-        l = next;
-        const Real dt = mu * dl;
-        df[0] = df[0] + dl;
-        df[i + 1] = df[i + 1] + dt;
-        for (int r = 0; r < kDim; r++) {
-          const int hi = r > i + 1 ? r : i + 1, lo = r > i + 1 ? i + 1 : r;
-          y[r] = fma(A[r * (r + 1) / 2], dl, fma(A[hi * (hi + 1) / 2 + lo], dt, y[r]));
-        }
+  for (int pass = 0; pass < 3; pass++) DS_UNROLL
+  for (int i = 0; i < kDim - 1; i++) {
+    const int row = (i + 1) * (i + 2) / 2;
+    const Real cross = Real(2) * p.mu[i] * A[row], side = p.mu[i] * p.mu[i] * A[row + i + 1];
+    for (int minus = 0; minus < 2; minus++) {
+      const Real mu = minus ? -p.mu[i] : p.mu[i];
+      const Real a = A[0] + (minus ? -cross : cross) + side + R;
+      Real& l = lambda[2 * i + minus];
+      const Real ye = fma(mu, y[i + 1], y[0]) + R * l;
+      const Real next = select(edge_D(p, i, minus) > nil, max(l - ye / a, nil), nil);
+      const Real dl = next - l;
+      l = next;
+      const Real dt = mu * dl;
+      df[0] = df[0] + dl;
+      df[i + 1] = df[i + 1] + dt;
+      DS_UNROLL
+      for (int r = 0; r < kDim; r++) {
+        const int hi = r > i + 1 ? r : i + 1, lo = r > i + 1 ? i + 1 : r;
+        y[r] = fma(A[r * (r + 1) / 2], dl, fma(A[hi * (hi + 1) / 2 + lo], dt, y[r]));
       }
     }
+  }
 }
 
 // one elliptic block, likewise
@@ -109,8 +112,10 @@ DS_FN void elliptic_block(const ConeParams<Real, kDim>& p, const Real* A, const 
   const Real Rn = one / select(live, p.D, one);
   const Real safe_mu = select(p.cone_mu > nil, p.cone_mu, one);
   scale[0] = one;
+  DS_UNROLL
   for (int i = 1; i < kDim; i++) scale[i] = p.mu[i - 1];
   Real trace = nil;
+  DS_UNROLL
   for (int i = 0; i < kDim; i++) {
     for (int j = 0; j <= i; j++) G[i * (i + 1) / 2 + j] = A[i * (i + 1) / 2 + j] * scale[i] * scale[j];
     // R_i mu_i^2 is one number for all tangents: R_n mu^2
@@ -123,12 +128,15 @@ DS_FN void elliptic_block(const ConeParams<Real, kDim>& p, const Real* A, const 
   const auto entry = [&](int i, int j) { return i > j ? G[i * (i + 1) / 2 + j] : G[j * (j + 1) / 2 + i]; };
   const auto gradient = [&](int i) {
     Real g = y[i];
+    DS_UNROLL
     for (int j = 0; j < kDim; j++) g = fma(entry(i, j), s[j], g);
     return g;
   };
   // y without the block's own share
+  DS_UNROLL
   for (int i = 0; i < kDim; i++) {
     Real own = nil;
+    DS_UNROLL
     for (int j = 0; j < kDim; j++)
       own = fma(i == j && i > 0 ? entry(i, j) - Rn * safe_mu * safe_mu
                 : i == j        ? entry(i, j) - Rn
@@ -138,34 +146,42 @@ DS_FN void elliptic_block(const ConeParams<Real, kDim>& p, const Real* A, const 
   }
   // the ray of the present force, or where it is zero the steepest ray of the cone
   Real t2 = nil;
+  DS_UNROLL
   for (int i = 1; i < kDim; i++) t2 = fma(y[i], y[i], t2);
   const Real tn = sqrt(t2);
   const auto closed = s[0] <= nil;
   Real ray[kDim];
   ray[0] = select(closed, one, s[0]);
+  DS_UNROLL
   for (int i = 1; i < kDim; i++)
     ray[i] = select(closed, select(tn > nil, -(y[i] / select(tn > nil, tn, one)), nil), s[i]);
   Real slope = nil, bend = nil;
+  DS_UNROLL
   for (int i = 0; i < kDim; i++) {
     slope = fma(y[i], ray[i], slope);
     Real g = nil;
+    DS_UNROLL
     for (int j = 0; j < kDim; j++) g = fma(entry(i, j), ray[j], g);
     bend = fma(g, ray[i], bend);
   }
   const Real along = max(-(slope / bend), nil);
+  DS_UNROLL
   for (int i = 0; i < kDim; i++) s[i] = ray[i] * along;
   // tangents on the disc of radius l_n
   const Real step = one / select(trace > nil, trace, one);
   for (int pass = 0; pass < 4; pass++) {
     Real trial[kDim], n2 = nil;
+    DS_UNROLL
     for (int i = 1; i < kDim; i++) {
       trial[i] = select(p.dim > Real(i), s[i] - step * gradient(i), nil);
       n2 = fma(trial[i], trial[i], n2);
     }
     const Real n = sqrt(n2);
     const Real shrink = select(n > s[0], s[0] / select(n > nil, n, one), one);
+    DS_UNROLL
     for (int i = 1; i < kDim; i++) s[i] = trial[i] * shrink;
   }
+  DS_UNROLL
   for (int i = 0; i < kDim; i++) {
     const Real next = select(live, s[i] * scale[i], nil);
     df[i] = next - lambda[i];
@@ -241,6 +257,7 @@ DS_STAGE void sweep_contacts(E& env) {
   for (int slot = 0; slot < env.ncon_max; slot++) {
     const int first = t.n.ngen + kDim * slot;
     Real y[kDim], A[kDim * (kDim + 1) / 2], lambda[kForces], df[kDim];
+    DS_UNROLL
     for (int r = 0; r < kDim; r++) y[r] = env.con_y0()[kDim * slot + r] + dense_dot(env, first + r, w);
     for (int k = 0; k < kDim * (kDim + 1) / 2; k++) A[k] = env.con_A()[21 * slot + k];
     for (int k = 0; k < kForces; k++) lambda[k] = env.con_lambda()[kForces * slot + k];
@@ -254,6 +271,7 @@ DS_STAGE void sweep_contacts(E& env) {
       for (int k = 0; k < kForces; k++) env.con_lambda()[kForces * slot + k] = lambda[k];
     env.each(nv, [&](int d) {
       Real x = w[d];
+      DS_UNROLL
       for (int r = 0; r < kDim; r++) x = fma(Z[(first + r) * nv + d], df[r], x);
       w[d] = x;
     });

@@ -24,7 +24,21 @@
 #define DS_STAGE inline
 #define DS_ROLLED
 #endif
+
+// workspace that one lane has to itself. Lanes that share it must not promise that: a promise would let the
+// compiler keep in a register, across sync(), what another lane has written meanwhile
+#if defined(__CUDACC__) || defined(DUALSTEP_LANES_SHARE)
+#define DS_RESTRICT
+#else
 #define DS_RESTRICT __restrict__
+#endif
+
+// unroll a loop over a few compile-time bounded entries, so that small arrays live in registers
+#if defined(__CUDACC__)
+#define DS_UNROLL _Pragma("unroll")
+#else
+#define DS_UNROLL _Pragma("GCC unroll 16")
+#endif
 
 // code that only a host compiler can read: vector extensions and intrinsics
 #if !defined(__CUDACC__) && !defined(__CUDACC_RTC__)
@@ -37,4 +51,18 @@
 #define DS_DEVICE 1
 #else
 #define DS_DEVICE 0
+#endif
+
+#if DS_HOST_PACKS
+#include <stdint.h>
+namespace dualstep {
+// a clock for comparing stages, in ticks of its own
+inline uint64_t ticks() {
+#if defined(__x86_64__)
+  return __builtin_ia32_rdtsc();
+#else
+  return 0;
+#endif
+}
+}  // namespace dualstep
 #endif

@@ -85,10 +85,7 @@ DS_HD void set_lane(int& x, int, int v) { x = v; }
 
 // all elements from consecutive memory
 template <class Real>
-  requires(RealTraits<Real>::kSize == 1)
-DS_HD Real load_pack(const ScalarOf<Real>* p) {
-  return *p;
-}
+requires(RealTraits<Real>::kSize == 1) DS_HD Real load_pack(const ScalarOf<Real>* p) { return *p; }
 
 }  // namespace DUALSTEP_ISA
 }  // namespace dualstep

@@ -101,6 +101,7 @@ DS_HD void whiten(E& env, const F& Z, int first, Set set) {
     const int row = t.M_rowadr[k], n = t.M_rowadr[k + 1] - row;
     Real x[kRows];
     const Real scale = sqrt(Dinv[k]);
+    DS_UNROLL
     for (int r = 0; r < kRows; r++) {
       x[r] = Z[(first + r) * nv + k];
       Z[(first + r) * nv + k] = x[r] * scale;
@@ -108,6 +109,7 @@ DS_HD void whiten(E& env, const F& Z, int first, Set set) {
     for (int a = 1; a < n; a++) {
       const int i = t.M_col[row + a];
       const Real l = LD[row + a];
+      DS_UNROLL
       for (int r = 0; r < kRows; r++) Z[(first + r) * nv + i] = fma(-l, x[r], Z[(first + r) * nv + i]);
     }
   }
@@ -185,12 +187,14 @@ DS_STAGE void contact_rows(E& env) {
     const Real dim = env.con_dim()[slot];
     env.each(nv, [&](int d) {
       if (!in_set(support, d)) {
+        DS_UNROLL
         for (int r = 0; r < kDim; r++) Z[(first + r) * nv + d] = nil;
         return;
       }
       const Real sign = Z[first * nv + d];
       const Spatial<Real> s = cdof.spatial(d);
       const Vec3<Real> v = s.lin + cross(s.ang, p - com.vec(t.body_tree[t.dof_body[d]]));
+      DS_UNROLL
       for (int r = 0; r < kDim; r++) {
         const Real j = fma(sign, dot(axis[r % 3], r < 3 ? v : s.ang), nil);
         Z[(first + r) * nv + d] = r == 0 ? j : select(dim > Real(r), j, nil);
@@ -198,6 +202,7 @@ DS_STAGE void contact_rows(E& env) {
     });
     env.sync();
     const Real Bn = kb[3 * slot + 1], Bt = kb[3 * slot + 2];
+    DS_UNROLL
     for (int r = 0; r < kDim; r++) {
       const Real B = r == 0 ? Bn : Bt;
       const Real s = env.accumulate(nv, [&](int d, const Real& sum) {
@@ -212,8 +217,9 @@ DS_STAGE void contact_rows(E& env) {
     if constexpr (kDim == 3)
       whiten<3>(env, Z, t.n.ngen + 3 * slot, [&](int k) { return in_set(support, k); });
     else
-      for (int r = 0; r < kDim; r++)
-        whiten<1>(env, Z, t.n.ngen + kDim * slot + r, [&](int k) { return in_set(support, k); });
+      DS_UNROLL
+    for (int r = 0; r < kDim; r++)
+      whiten<1>(env, Z, t.n.ngen + kDim * slot + r, [&](int k) { return in_set(support, k); });
   });
   env.sync();
 }

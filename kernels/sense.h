@@ -189,6 +189,7 @@ DS_STAGE void sense(E& env, const Inputs<E>& in) {
     body_inertias(env);
     sense_field(env, in, b.cinert, env.cinert(), 10 * n.nbody);
   }
+  env.sync();
 }
 
 }  // namespace DUALSTEP_ISA

@@ -120,11 +120,13 @@ DS_STAGE typename E::Real natural_residual(E& env) {
       const auto A = env.con_A();
       const Real R = one / select(p.D > nil, p.D, one);
       Real y[kDim], d[kDim];
+      DS_UNROLL
       for (int r = 0; r < kDim; r++) {
         y[r] = env.con_y()[kDim * slot + r];
         d[r] = env.con_dy()[kDim * slot + r];
       }
       if constexpr (!kElliptic) {
+        DS_UNROLL
         for (int i = 0; i < kDim - 1; i++)
           for (int minus = 0; minus < 2; minus++) {
             const Real mu = minus ? -p.mu[i] : p.mu[i], D = edge_D(p, i, minus);
@@ -137,6 +139,7 @@ DS_STAGE typename E::Real natural_residual(E& env) {
         const auto used = p.D > nil;
         const Real safe_mu = select(p.cone_mu > nil, p.cone_mu, one);
         Real l[kDim], x[kDim], t2 = nil;
+        DS_UNROLL
         for (int r = 0; r < kDim; r++) {
           const Real mu = r == 0 ? one : p.mu[r - 1];
           const auto row_used = mask_and(used, p.dim > Real(r));
@@ -158,6 +161,7 @@ DS_STAGE typename E::Real natural_residual(E& env) {
         const Real mid = Real(0.5) * (x[0] + tn);
         const Real n = select(flat, max(x[0], nil), select(inside, x[0], select(polar, nil, mid)));
         const Real s = select(inside, one, select(polar, nil, mid / select(tn > nil, tn, one)));
+        DS_UNROLL
         for (int r = 0; r < kDim; r++) {
           const Real e = l[r] - (r == 0 ? n : x[r] * s);
           err = fma(e, e, err);
@@ -200,7 +204,8 @@ DS_STAGE void unwhiten(E& env) {
 template <int kDim, bool kElliptic, class E>
 DS_FN void finish_pgs(E& env) {
   residuals<kDim>(env);
-  (void)gradient_and_hessian<kDim, kElliptic, false>(env);
+  (void)row_laws<kDim, kElliptic, false>(env);
+  gradient<kDim>(env);
 }
 
 template <int kDim, bool kElliptic, class E>
@@ -220,19 +225,22 @@ DS_FN void solve(E& env) {
     env.sync();
     return;
   }
-  symbolic(env);
   diagonal_blocks<kDim>(env);
   pgs<kDim, kElliptic>(env, t.o.sweeps);
+  env.lap(kStage_sweeps);
   if (t.o.pgs_only) {
     env.iterations = Real(t.o.sweeps);
     finish_pgs<kDim, kElliptic>(env);
   } else {
     choose_start<kDim, kElliptic>(env);
     env.unsolved = newton<kDim, kElliptic>(env, t.o.newton, Real(t.o.tolerance));
-    (void)gradient_and_hessian<kDim, kElliptic, false>(env);
+    env.lap(kStage_newton);
+    (void)row_laws<kDim, kElliptic, false>(env);
+    gradient<kDim>(env);
   }
   env.residual = natural_residual<kDim, kElliptic>(env);
   unwhiten(env);
+  env.lap(kStage_finish);
 }
 
 }  // namespace DUALSTEP_ISA

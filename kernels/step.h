@@ -13,20 +13,27 @@ inline namespace DUALSTEP_ISA {
 // accelerations and everything they need, at the state in the workspace; first what is the same for all cones
 template <class E>
 DS_FN void smooth_dynamics(E& env, const Inputs<E>& in) {
-  kinematics(env, [&](int i) { return in.mocap(i); });      // poses, joint motions
-  bias(env);                                                // velocities, Coriolis and gravity forces
-  inertia(env);                                             // mass matrix, by composite bodies
-  factorize(env, [](int) { return typename E::Real(0); });  // L'DL on the tree's sparsity
-  passive(env);                                             // springs, dampers, fluid, gravity compensation
-  actuation(env);                                           // actuators
+  kinematics(env, [&](int i) { return in.mocap(i); });  // poses, joint motions
+  env.lap(kStage_kinematics);
+  bias(env);  // velocities, Coriolis and gravity forces
+  env.lap(kStage_bias);
+  inertia(env);  // mass matrix, by composite bodies
+  env.lap(kStage_inertia);
+  factorize(env);  // L'DL on the tree's sparsity
+  env.lap(kStage_factorize);
+  passive(env);    // springs, dampers, fluid, gravity compensation
+  actuation(env);  // actuators
   smooth_acceleration(env, in.any_xfrc, [&](int b) { return in.xfrc(b); });
+  env.lap(kStage_forces);
 }
 template <int kDim, bool kElliptic, class E>
 DS_FN void evaluate(E& env, const Inputs<E>& in) {
   smooth_dynamics(env, in);
-  collide(env);                 // contacts
-  rows<kDim>(env);              // constraint rows, whitened
-  solve<kDim, kElliptic>(env);  // the contact dual
+  collide(env);  // contacts
+  env.lap(kStage_collide);
+  rows<kDim>(env);  // constraint rows, whitened
+  env.lap(kStage_rows);
+  solve<kDim, kElliptic>(env);  // the contact dual: sweeps, then Newton
 }
 
 // one substep of time; outputs, where wanted, are those of its start
@@ -34,6 +41,7 @@ template <int kDim, bool kElliptic, class E>
 DS_FN void substep(E& env, const Inputs<E>& in, bool sense_now) {
   evaluate<kDim, kElliptic>(env, in);
   if (sense_now) sense(env, in);
+  env.lap(kStage_sense);
   const auto live = mask_not(env.diverged);
   if (env.t.o.integrator == 1) {
     const RungeKutta<E> rk{env};
@@ -48,12 +56,15 @@ DS_FN void substep(E& env, const Inputs<E>& in, bool sense_now) {
     integrate_euler(env, live);
   }
   keep_warmstart(env);
+  env.lap(kStage_integrate);
 }
 
 // everything that a call asks of one environment (or pack)
 template <int kDim, bool kElliptic, class E>
 DS_FN void run_environment(E& env, const BatchView<typename E::Scalar>& batch, const StepArgs& args) {
   const Inputs<E> in(env, batch, args);
+  env.laps = args.laps;
+  env.lap(kStage_load);
   in.load();
   if (args.action == Action::kStep) {
     for (int k = 0; k < args.nsubsteps; k++) {
@@ -63,6 +74,7 @@ DS_FN void run_environment(E& env, const BatchView<typename E::Scalar>& batch, c
       in.note_status();
     }
     in.store();
+    env.lap(kStage_store);
   } else {
     if (args.action == Action::kForward) in.remember();
     evaluate<kDim, kElliptic>(env, in);

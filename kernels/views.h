@@ -85,6 +85,18 @@ struct Env {
   Mask unsolved;  // the dual did not reach its tolerance
   Real residual;  // relative natural residual of the dual
   Real iterations;
+  uint64_t* laps = nullptr;  // ticks of each stage, where somebody times them
+  uint64_t lap_start = 0;
+
+  // the time since the last call belongs to this stage
+  DS_HD void lap([[maybe_unused]] Stage stage) {
+#if DS_HOST_PACKS
+    if (laps == nullptr) return;
+    const uint64_t now = ticks();
+    if (stage != kStage_load) laps[stage] += now - lap_start;
+    lap_start = now;
+#endif
+  }
 
 #define SCRATCH(name, size, stage, meaning) \
   DS_HD Field<Real, kStride> name() const { return {scratch + t.l.name * kStride}; }

@@ -15,6 +15,8 @@ using Eigen::Quaterniond;
 using Eigen::Vector3d;
 using Eigen::VectorXd;
 using RowMatrixXd = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+using Vector6d = Eigen::Matrix<double, 6, 1>;  // spatial: angular part first
+using Matrix6d = Eigen::Matrix<double, 6, 6>;
 
 // one contact point; frame rows are n (from geom1 to geom2), t1, t2 in world axes
 struct Contact {
@@ -29,49 +31,78 @@ struct Contact {
   Eigen::Matrix<double, 6, 1> force = Eigen::Matrix<double, 6, 1>::Zero();  // contact frame [N, N m]
 };
 
-enum class RowType { kEquality, kFrictionLoss, kLimit, kContactFrictionless, kContactPyramidal, kContactElliptic };
+// what may go wrong in a step; a set bit stays until reset
+enum StatusBit : unsigned { kStatusDiverged = 1, kStatusContactOverflow = 2, kStatusNotConverged = 4 };
+
+enum class RowType {
+  kEquality,
+  kFrictionLoss,
+  kLimit,
+  kContactFrictionless,
+  kContactPyramidal,
+  kContactElliptic
+};
 
 struct Data {
   // state and inputs, set by the user
   VectorXd qpos, qvel, act, ctrl, qfrc_applied;
-  RowMatrixXd xfrc_applied;            // (nbody, 6): force, torque at the body's com, world axes
-  RowMatrixXd mocap_pos, mocap_quat;   // (nmocap, 3), (nmocap, 4)
+  RowMatrixXd xfrc_applied;           // (nbody, 6): force, torque at the body's com, world axes
+  RowMatrixXd mocap_pos, mocap_quat;  // (nmocap, 3), (nmocap, 4)
   double time = 0;
+  unsigned status = 0;  // StatusBit
 
   // kinematics (position)
   std::vector<Vector3d> xpos, xipos, geom_xpos, site_xpos, xanchor, xaxis, subtree_com;
   std::vector<Quaterniond> xquat;
   std::vector<Matrix3d> xmat, ximat, geom_xmat, site_xmat;
 
+  // spatial quantities of a body refer to subtree_com of its root, in world axes
+  std::vector<Matrix6d> cinert;  // inertia of the body alone
+  MatrixXd cdof;                 // (6, nv): motion per unit of each velocity coordinate
+  VectorXd actuator_length;
+  MatrixXd actuator_moment;  // (nu, nv): d actuator_length / d q, or the wrench of the gear
+
   // inertia
-  MatrixXd M;            // (nv, nv), armature included
+  MatrixXd M;  // (nv, nv), armature included
   Eigen::LLT<MatrixXd> M_llt;
 
   // velocity
-  std::vector<Eigen::Matrix<double, 6, 1>> cvel;  // (angular, linear) about subtree_com of the root, world axes
+  std::vector<Vector6d> cvel;
+  MatrixXd cdof_dot;  // (6, nv): d cdof / dt
+  VectorXd actuator_velocity;
   VectorXd qfrc_bias, qfrc_passive, qfrc_spring, qfrc_damper, qfrc_gravcomp, qfrc_fluid;
 
   // actuation, smooth acceleration
-  VectorXd actuator_length, actuator_velocity, actuator_force, act_dot, qfrc_actuator, qfrc_smooth, qacc_smooth;
+  VectorXd actuator_force, act_dot, qfrc_actuator, qfrc_smooth, qacc_smooth;
 
   // constraints: rows in MuJoCo's order (equality, friction loss, limits, contacts)
   std::vector<Contact> contacts;  // every contact with dist < margin, those inside the gap included
   std::vector<RowType> efc_type;
-  std::vector<int> efc_id;        // equality, dof, joint or contact that the row comes from
-  MatrixXd efc_J;                 // (nefc, nv)
+  std::vector<int> efc_id;  // equality, dof, joint or contact that the row comes from
+  MatrixXd efc_J;           // (nefc, nv)
   VectorXd efc_pos, efc_margin, efc_frictionloss, efc_diagApprox, efc_R, efc_D, efc_vel, efc_aref, efc_force;
   VectorXd qfrc_constraint, qacc;
-  double residual = 0;            // relative natural residual of the dual at efc_force
+  double residual = 0;  // relative natural residual of the dual at efc_force
   int iterations = 0;
+
+  // accelerations and forces of bodies, for the sensors
+  std::vector<Vector6d> cacc, cfrc_int, cfrc_ext;
+  std::vector<Vector3d> subtree_linvel, subtree_angmom;
 
   // outputs
   VectorXd sensordata;
-  double energy[2] = {0, 0};      // potential, kinetic
+  double energy[2] = {0, 0};  // potential, kinetic
 
   int nefc() const { return static_cast<int>(efc_type.size()); }
 };
 
+// a workspace of the model's sizes, at qpos0
+Data make_data(const Model& m);
+// the state and inputs of a keyframe, or of qpos0 where key is -1; clears the status
+void reset_state(const Model& m, int key, Data* d);
+
 // position Jacobians (3, nv) of a world point fixed to a body, linear and angular
-void point_jacobian(const Model& m, const Data& d, int body, const Vector3d& point, MatrixXd* jacp, MatrixXd* jacr);
+void point_jacobian(const Model& m, const Data& d, int body, const Vector3d& point, MatrixXd* jacp,
+                    MatrixXd* jacr);
 
 }  // namespace dualstep::reference

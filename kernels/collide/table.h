@@ -3,7 +3,9 @@
 // by the caller, since the normal points from the first shape to the second.
 #pragma once
 
+#include "kernels/collide/box_box.h"
 #include "kernels/collide/capsule.h"
+#include "kernels/collide/capsule_box.h"
 #include "kernels/collide/plane.h"
 #include "kernels/collide/sphere.h"
 
@@ -22,7 +24,9 @@ enum : int { kGeomPlane = 0, kGeomSphere = 2, kGeomCapsule = 3, kGeomCylinder = 
   X(kGeomSphere, kGeomCapsule, sphere_capsule, 1)   \
   X(kGeomSphere, kGeomCylinder, sphere_cylinder, 1) \
   X(kGeomSphere, kGeomBox, sphere_box, 1)           \
-  X(kGeomCapsule, kGeomCapsule, capsule_capsule, 2)
+  X(kGeomCapsule, kGeomCapsule, capsule_capsule, 2) \
+  X(kGeomCapsule, kGeomBox, capsule_box, 2)         \
+  X(kGeomBox, kGeomBox, box_box, 8)
 
 // contacts that a pair of types has room for, in either order; 0 where the types do not collide
 constexpr int pair_capacity(int type1, int type2) {

@@ -1,8 +1,21 @@
 """dualstep: a batched rigid-body simulator, a step of which is a step on the contact dual."""
 
+from dualstep import formulations
 from dualstep.batch import Batch, Contacts, Status
-from dualstep.errors import InvalidModelError, UnsupportedModelError
+from dualstep.errors import InfeasibleError, InvalidModelError, UnsupportedModelError
 from dualstep.model import Model
+from dualstep.reference import Reference
 
 __version__ = "0.1.0"
-__all__ = ["Batch", "Contacts", "InvalidModelError", "Model", "Status", "UnsupportedModelError", "__version__"]
+__all__ = [
+    "Batch",
+    "Contacts",
+    "InfeasibleError",
+    "InvalidModelError",
+    "Model",
+    "Reference",
+    "Status",
+    "UnsupportedModelError",
+    "__version__",
+    "formulations",
+]

@@ -56,12 +56,12 @@ def _word(name: str, value: Any, words: tuple[str, ...]) -> str:
 
 def _dtype(value: Any) -> np.dtype:
     try:
-        dtype = np.dtype(value)
+        name = "" if value is None else np.dtype(value).name
     except TypeError:
-        dtype = None
-    if value is None or dtype not in _DTYPES.values():
+        name = ""
+    if name not in _DTYPES:
         raise ValueError(f"dtype {value!r} is given, and it must be 'float32' or 'float64'")
-    return dtype
+    return _DTYPES[name]
 
 
 def _on_host(name: str, value: Any) -> Any:
@@ -95,7 +95,9 @@ class Batch:
 
     `device`: "cpu", "cuda", "cuda:1", "emulated", or "auto" (cuda where there is one, else cpu).
     `num_threads`: of the CPU; 0 takes all. `isa`: "portable", "avx2" or "avx512"; None takes the best here.
-    Neither changes a bit of the results. `diverged`: what happens to an environment whose state is no longer
+    `lanes` (1, 2, 4, 8, 16 or 32) and `order` ("ordered", "reversed" or "shuffled", by `seed`) are of the device
+    "emulated": how many lanes share an environment, and in which order they run between barriers. None of these
+    changes a bit of the results. `diverged`: what happens to an environment whose state is no longer
     finite: "freeze" leaves it at its last good state until it is reset, "reset" resets it after the step and
     counts it in `reset_count`. The model's options are read now; later changes to them are not seen.
 
@@ -113,6 +115,8 @@ class Batch:
         seed: int = 0,
         *,
         isa: str | None = None,
+        lanes: int | None = None,
+        order: str | None = None,
         diverged: str = "freeze",
     ) -> None:
         if not isinstance(model, Model):
@@ -129,12 +133,27 @@ class Batch:
         _word("diverged", diverged, _POLICIES)
         if isa is not None:
             _word("isa", isa, ("portable", "avx2", "avx512"))
+        if lanes is not None:
+            lanes = _integer("lanes", lanes)
+            if lanes not in (1, 2, 4, 8, 16, 32):
+                raise ValueError(f"lanes {lanes} is given, and it must be 1, 2, 4, 8, 16 or 32")
+        if order is not None:
+            _word("order", order, ("ordered", "reversed", "shuffled"))
         self._model = model
         self._seed = _integer("seed", seed)
         self._diverged = diverged
         self._views: dict[str, np.ndarray] = {}
         self._core_batch: _core.Batch | None = _core.Batch(
-            model, num_envs, device, self._dtype == np.float64, num_threads, isa or "", diverged == "reset"
+            model,
+            num_envs,
+            device,
+            self._dtype == np.float64,
+            num_threads,
+            isa or "",
+            diverged == "reset",
+            lanes or 0,
+            order or "",
+            self._seed % 2**64,
         )
 
     # what it is -------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What dualstep raises when a model cannot be simulated. All are ValueErrors."""
+"""What dualstep raises when a model cannot be simulated, or a problem not solved. All are ValueErrors."""
 
 
 class UnsupportedModelError(ValueError):
@@ -17,3 +17,14 @@ class InvalidModelError(ValueError):
     """
 
     problems: list[tuple[str, str, str]] = []
+
+
+class InfeasibleError(ValueError):
+    """A problem without solution: an LCP whose rows contradict each other, a dual without a lower bound.
+
+    `problems` holds the batch index of each problem without solution; an unbatched call has the one index ().
+    """
+
+    def __init__(self, message: str, problems: tuple[tuple[int, ...], ...] = ((),)):
+        super().__init__(message)
+        self.problems = tuple(problems)

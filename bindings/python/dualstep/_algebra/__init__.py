@@ -1,0 +1,1 @@
+"""The Python side of ``dualstep.formulations``: arguments, shapes and results; the arithmetic is in C++."""

@@ -1,0 +1,3 @@
+// Emulated kernels in double.
+#define DUALSTEP_SCALAR double
+#include "host/emulator/emulated_kernels.inl"

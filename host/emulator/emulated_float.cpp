@@ -1,0 +1,3 @@
+// Emulated kernels in float.
+#define DUALSTEP_SCALAR float
+#include "host/emulator/emulated_kernels.inl"

@@ -1,0 +1,207 @@
+// Contacts of a pose: which pairs of geoms are tested, in which order, and with which parameters.
+//
+// Pairs come body by body, in the order of (lower id, higher id). Within two bodies explicit pairs stand
+// first, then all pairs of their geoms that the bit masks let through, in the order of geom ids once the geom
+// of the lower type stands first. This is MuJoCo's order; its broadphase only leaves out pairs that cannot
+// touch. Reads geom_xpos, geom_xmat. Writes contacts. Cost: all pairs of bodies.
+#include "host/reference/collide.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "host/reference/constraint.h"
+
+namespace dualstep::reference {
+
+namespace {
+
+struct Candidate {
+  int geom1, geom2;   // geom1 has the lower type
+  int explicit_pair;  // -1: from the masks
+};
+
+Candidate candidate(const Model& m, int g1, int g2, int explicit_pair) {
+  if (m.geom_type[g1] > m.geom_type[g2]) std::swap(g1, g2);
+  return Candidate{g1, g2, explicit_pair};
+}
+
+// may two bodies touch at all: not fixed to each other, not both without freedom, not parent and child (the
+// world and what is fixed to it is nobody's parent)
+bool bodies_may_touch(const Model& m, int b1, int b2) {
+  const int weld1 = m.body_weldid[b1], weld2 = m.body_weldid[b2];
+  if (weld1 == weld2) return false;
+  if (m.body_dofnum[weld1] == 0 && m.body_dofnum[weld2] == 0) return false;
+  if (!m.opt.disabled(kDisableFilterParent) && weld1 != 0 && weld2 != 0) {
+    const int parent1 = m.body_weldid[m.body_parentid[weld1]],
+              parent2 = m.body_weldid[m.body_parentid[weld2]];
+    if (weld1 == parent2 || weld2 == parent1) return false;
+  }
+  const int signature = (b1 << 16) + b2;
+  return std::find(m.exclude_signature.begin(), m.exclude_signature.end(), signature) ==
+         m.exclude_signature.end();
+}
+
+bool masks_let_through(const Model& m, int g1, int g2) {
+  return (m.geom_contype[g1] & m.geom_conaffinity[g2]) != 0 ||
+         (m.geom_contype[g2] & m.geom_conaffinity[g1]) != 0;
+}
+
+std::vector<Candidate> candidates(const Model& m) {
+  // explicit pairs by bodies
+  using Key = std::pair<int, int>;
+  std::vector<std::pair<Key, int>> pairs;
+  for (int k = 0; k < m.npair; k++) {
+    const int b1 = m.geom_bodyid[m.pair_geom1[k]], b2 = m.geom_bodyid[m.pair_geom2[k]];
+    pairs.emplace_back(Key(std::min(b1, b2), std::max(b1, b2)), k);
+  }
+  std::stable_sort(pairs.begin(), pairs.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+
+  std::vector<Candidate> result;
+  size_t next = 0;
+  for (int b1 = 0; b1 < m.nbody; b1++) {
+    for (int b2 = b1; b2 < m.nbody; b2++) {
+      const size_t explicit_begin = result.size();
+      for (; next < pairs.size() && pairs[next].first == Key(b1, b2); next++) {
+        const int k = pairs[next].second;
+        result.push_back(candidate(m, m.pair_geom1[k], m.pair_geom2[k], k));
+      }
+      const size_t explicit_end = result.size();
+      if (b1 == b2 || !bodies_may_touch(m, b1, b2)) continue;
+
+      for (int i = 0; i < m.body_geomnum[b1]; i++) {
+        for (int j = 0; j < m.body_geomnum[b2]; j++) {
+          const Candidate c = candidate(m, m.body_geomadr[b1] + i, m.body_geomadr[b2] + j, -1);
+          if (!masks_let_through(m, c.geom1, c.geom2)) continue;
+          const bool is_explicit = std::any_of(
+              result.begin() + explicit_begin, result.begin() + explicit_end, [&](const Candidate& e) {
+                return std::minmax(e.geom1, e.geom2) == std::minmax(c.geom1, c.geom2);
+              });
+          if (!is_explicit) result.push_back(c);
+        }
+      }
+      std::stable_sort(result.begin() + explicit_end, result.end(),
+                       [](const Candidate& a, const Candidate& b) {
+                         return std::tie(a.geom1, a.geom2) < std::tie(b.geom1, b.geom2);
+                       });
+    }
+  }
+  return result;
+}
+
+// bounding spheres farther apart than the margin; a plane has none
+bool out_of_reach(const Model& m, const Data& d, const Candidate& c, double margin) {
+  const double r1 = m.geom_rbound[c.geom1], r2 = m.geom_rbound[c.geom2];
+  const Vector3d between = d.geom_xpos[c.geom2] - d.geom_xpos[c.geom1];
+  if (r1 > 0 && r2 > 0) return between.norm() > r1 + r2 + margin;
+  if (m.geom_type[c.geom1] == kPlane && r2 > 0) {
+    return between.dot(d.geom_xmat[c.geom1].col(2)) > margin + r2;
+  }
+  return false;
+}
+
+// parameters that all contacts of a pair share; the geom with the higher priority decides, equals are mixed
+Contact parameters(const Model& m, const Candidate& c) {
+  Contact contact;
+  contact.geom1 = c.geom1;
+  contact.geom2 = c.geom2;
+  const int k = c.explicit_pair, g1 = c.geom1, g2 = c.geom2;
+  if (k >= 0) {
+    contact.dim = m.pair_dim[k];
+    contact.includemargin = m.pair_margin[k];
+    for (int i = 0; i < 2; i++) contact.solref[i] = m.pair_solref[2 * k + i];
+    for (int i = 0; i < 2; i++) contact.solreffriction[i] = m.pair_solreffriction[2 * k + i];
+    for (int i = 0; i < 5; i++) contact.solimp[i] = m.pair_solimp[5 * k + i];
+    for (int i = 0; i < 5; i++) contact.friction[i] = m.pair_friction[5 * k + i];
+  } else {
+    contact.includemargin = m.geom_margin[g1] + m.geom_margin[g2];
+    // weight of the first geom
+    double mix = 0.5;
+    const bool equal = m.geom_priority[g1] == m.geom_priority[g2];
+    if (!equal) {
+      mix = m.geom_priority[g1] > m.geom_priority[g2] ? 1 : 0;
+    } else {
+      const double w1 = m.geom_solmix[g1], w2 = m.geom_solmix[g2];
+      if (w1 >= kMinVal && w2 >= kMinVal) mix = w1 / (w1 + w2);
+      if (w1 >= kMinVal && w2 < kMinVal) mix = 1;
+      if (w1 < kMinVal && w2 >= kMinVal) mix = 0;
+    }
+    auto mixed = [&](const std::vector<double>& values, int width, int i) {
+      return mix * values[width * g1 + i] + (1 - mix) * values[width * g2 + i];
+    };
+    contact.dim = equal ? std::max(m.geom_condim[g1], m.geom_condim[g2])
+                        : (mix == 1 ? m.geom_condim[g1] : m.geom_condim[g2]);
+    // direct references (negative) are not averaged
+    const bool direct = equal && (m.geom_solref[2 * g1] <= 0 || m.geom_solref[2 * g2] <= 0);
+    for (int i = 0; i < 2; i++) {
+      contact.solref[i] = direct ? std::min(m.geom_solref[2 * g1 + i], m.geom_solref[2 * g2 + i])
+                                 : mixed(m.geom_solref, 2, i);
+    }
+    for (int i = 0; i < 5; i++) contact.solimp[i] = mixed(m.geom_solimp, 5, i);
+    double friction[3];
+    for (int i = 0; i < 3; i++) {
+      friction[i] = equal ? std::max(m.geom_friction[3 * g1 + i], m.geom_friction[3 * g2 + i])
+                          : mixed(m.geom_friction, 3, i);
+    }
+    contact.friction << friction[0], friction[0], friction[1], friction[2], friction[2];
+  }
+  if (m.opt.enabled(kEnableOverride)) {
+    contact.includemargin = m.opt.o_margin;
+    for (int i = 0; i < 2; i++) contact.solref[i] = contact.solreffriction[i] = m.opt.o_solref[i];
+    for (int i = 0; i < 5; i++) contact.solimp[i] = m.opt.o_solimp[i];
+    for (int i = 0; i < 5; i++) contact.friction[i] = m.opt.o_friction[i];
+  }
+  contact.friction = contact.friction.cwiseMax(kMinMu);
+  return contact;
+}
+
+Shape shape_of(const Model& m, const Data& d, int geom) {
+  return Shape{m.geom_type[geom], d.geom_xpos[geom], d.geom_xmat[geom],
+               Vector3d(m.geom_size[3 * geom], m.geom_size[3 * geom + 1], m.geom_size[3 * geom + 2])};
+}
+
+}  // namespace
+
+Touches collide_shapes(const Shape& first, const Shape& second, double margin) {
+  using Pair = Touches (*)(const Shape&, const Shape&, double);
+  static const std::vector<std::tuple<int, int, Pair>> closed_forms = {{kPlane, kSphere, plane_sphere},
+                                                                       {kPlane, kCapsule, plane_capsule},
+                                                                       {kPlane, kCylinder, plane_cylinder},
+                                                                       {kPlane, kBox, plane_box},
+                                                                       {kSphere, kSphere, sphere_sphere},
+                                                                       {kSphere, kCapsule, sphere_capsule},
+                                                                       {kSphere, kCylinder, sphere_cylinder},
+                                                                       {kSphere, kBox, sphere_box},
+                                                                       {kCapsule, kCapsule, capsule_capsule},
+                                                                       {kCapsule, kBox, capsule_box},
+                                                                       {kBox, kBox, box_box}};
+  for (const auto& [type1, type2, pair] : closed_forms) {
+    if (first.type == type1 && second.type == type2) return pair(first, second, margin);
+  }
+  if (first.type == kPlane) return {};
+  const Separation sep = separation(first, second);
+  return sep.dist > margin ? Touches{} : convex_manifold(first, second, sep, margin);
+}
+
+void collide(const Model& m, Data* d) {
+  d->contacts.clear();
+  if (m.opt.disabled(kDisableConstraint) || m.opt.disabled(kDisableContact)) return;
+  for (const Candidate& c : candidates(m)) {
+    Contact contact = parameters(m, c);
+    // within the gap a contact is seen but has no rows
+    const double gap =
+        c.explicit_pair >= 0 ? m.pair_gap[c.explicit_pair] : m.geom_gap[c.geom1] + m.geom_gap[c.geom2];
+    const double margin = contact.includemargin + gap;
+    if (out_of_reach(m, *d, c, margin)) continue;
+    for (const Touch& touch : collide_shapes(shape_of(m, *d, c.geom1), shape_of(m, *d, c.geom2), margin)) {
+      contact.dist = touch.dist;
+      contact.pos = touch.pos;
+      contact.frame = contact_frame(touch);
+      d->contacts.push_back(contact);
+    }
+  }
+}
+
+}  // namespace dualstep::reference

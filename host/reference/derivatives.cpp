@@ -1,0 +1,67 @@
+// Derivatives of the smooth forces with respect to qvel, as implicit integration needs them:
+//   D = d (qfrc_actuator + qfrc_passive) / d qvel = sum over sources of J' (d force / d velocity) J.
+// Source: MuJoCo's documentation, "Implicit-in-velocity"; Todorov, Erez & Tassa 2012.
+// Deviation from the exact derivative, as in MuJoCo: actuators at their force limit contribute nothing.
+// Cost O(nu nv^2).
+#include "host/reference/spatial.h"
+#include "host/reference/stages.h"
+
+namespace dualstep::reference {
+
+namespace {
+
+void add_actuators(const Model& m, const Data& d, MatrixXd* D) {
+  if (m.opt.disabled(kDisableActuation)) return;
+  const VectorXd ctrl = clamped_controls(m, d);
+  for (int i = 0; i < m.nu; ++i) {
+    if (actuator_disabled(m, i)) continue;
+    const double force = d.actuator_force[i];
+    const double* range = &m.actuator_forcerange[2 * i];
+    if (m.actuator_forcelimited[i] && (force <= range[0] || force >= range[1])) continue;
+
+    double slope = m.actuator_biastype[i] == kBiasAffine ? m.actuator_biasprm[10 * i + 2] : 0;
+    if (m.actuator_gaintype[i] == kGainAffine) {
+      const int a = m.actuator_actadr[i];
+      double input = ctrl[i];
+      if (a >= 0) input = m.actuator_actearly[i] ? next_activation(m, d, i, a, d.act_dot[a]) : d.act[a];
+      slope += m.actuator_gainprm[10 * i + 2] * input;
+    }
+    *D += slope * d.actuator_moment.row(i).transpose() * d.actuator_moment.row(i);
+  }
+}
+
+void add_fluid(const Model& m, const Data& d, int body, MatrixXd* D) {
+  const Vector3d box = inertia_box(m, body);
+  const Vector6d flow = flow_velocity(m, d, body);
+  const double diameter = box.mean(), density = m.opt.density;
+
+  // drag acts per axis of the inertial frame, so its slope is diagonal there
+  Vector6d slope;
+  for (int k = 0; k < 3; ++k) {
+    const double a = box[(k + 1) % 3], b = box[(k + 2) % 3];
+    slope[k] = -kPi * std::pow(diameter, 3) * m.opt.viscosity -
+               density * box[k] * (std::pow(a, 4) + std::pow(b, 4)) * 2 * std::abs(flow[k]) / 64;
+    slope[3 + k] = -3 * kPi * diameter * m.opt.viscosity - density * a * b * std::abs(flow[3 + k]);
+  }
+  MatrixXd jacp, jacr, J(6, m.nv);
+  point_jacobian(m, d, body, d.xipos[body], &jacp, &jacr);
+  J << d.ximat[body].transpose() * jacr, d.ximat[body].transpose() * jacp;
+  *D += J.transpose() * slope.asDiagonal() * J;
+}
+
+}  // namespace
+
+MatrixXd velocity_derivative(const Model& m, const Data& d) {
+  MatrixXd D = MatrixXd::Zero(m.nv, m.nv);
+  add_actuators(m, d, &D);
+  const bool springs = !m.opt.disabled(kDisableSpring), dampers = !m.opt.disabled(kDisableDamper);
+  for (int i = 1; i < m.nbody && (springs || dampers); ++i) {
+    if (fluid_acts(m, i)) add_fluid(m, d, i, &D);
+  }
+  if (dampers) {
+    for (int i = 0; i < m.nv; ++i) D(i, i) -= m.dof_damping[i];
+  }
+  return D;
+}
+
+}  // namespace dualstep::reference

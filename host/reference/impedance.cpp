@@ -1,0 +1,222 @@
+// Regularizer R and reference acceleration aref of every row, in MuJoCo's parameterization.
+//
+//   aref = -B (J v) - K d(r) r,   R = (1 - d) / d  A_approx,   r = pos - margin
+//
+// d(r) in (0, 1) is the impedance: solimp = (d0, d1, width, midpoint, power) rises from d0 at r = 0 to d1 at
+// |r| = width along a power sigmoid. solref = (timeconst, dampratio) > 0 gives K = 1 / (d1 timeconst
+// dampratio)^2 and B = 2 / (d1 timeconst); solref = (-stiffness, -damping) < 0 gives K = stiffness / d1^2, B
+// = damping / d1. A_approx is the diagonal of J M^-1 J' at qpos0, from the inverse weights that the model
+// stores. Within a contact R is tied together: R_t1 = R_n / impratio and R_i mu_i^2 the same for all
+// directions of friction, so that the cone stays projectable in closed form; the edges of a pyramid share 2
+// mu^2 R_n of the cone's mu = mu_1 sqrt(R_t1 / R_n). (MuJoCo documentation, "Computation: Constraint model";
+// Todorov 2014.)
+//
+// aref of connect and weld rows also holds -(dJ/dt) v, so that these close at the wanted rate while turning
+// fast.
+#include "host/reference/impedance.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "host/reference/constraint.h"
+
+namespace dualstep::reference {
+
+namespace {
+
+struct Impedance {
+  double stiffness = 0, damping = 0;  // K, B
+  double value = 0;                   // d(r)
+};
+
+double impedance_at(const double* solimp, double r) {
+  auto within = [](double x) { return std::clamp(x, kMinImpedance, kMaxImpedance); };
+  const double d0 = within(solimp[0]), d1 = within(solimp[1]), width = std::max(0.0, solimp[2]);
+  const double midpoint = within(solimp[3]), power = std::max(1.0, solimp[4]);
+  if (d0 == d1 || width <= kMinVal) return (d0 + d1) / 2;
+  const double x = std::abs(r / width);
+  if (x >= 1) return d1;
+  if (x <= 0) return d0;
+  double y = x;
+  if (power != 1) {
+    y = x <= midpoint ? std::pow(x, power) / std::pow(midpoint, power - 1)
+                      : 1 - std::pow(1 - x, power) / std::pow(1 - midpoint, power - 1);
+  }
+  return d0 + y * (d1 - d0);
+}
+
+// stiffness and damping of a reference; `fallback` where its two numbers differ in sign
+void reference(const Model& m, const double* solimp, std::array<double, 2> ref,
+               const std::array<double, 2>& fallback, double* stiffness, double* damping) {
+  if ((ref[0] > 0) != (ref[1] > 0)) ref = fallback;
+  if (!m.opt.disabled(kDisableRefSafe) && ref[0] > 0) ref[0] = std::max(ref[0], 2 * m.opt.timestep);
+  const double d1 = std::clamp(solimp[1], kMinImpedance, kMaxImpedance);
+  *stiffness = ref[0] > 0 ? 1 / std::max(kMinVal, d1 * d1 * ref[0] * ref[0] * ref[1] * ref[1])
+                          : -ref[0] / std::max(kMinVal, d1 * d1);
+  *damping = ref[1] > 0 ? 2 / std::max(kMinVal, d1 * ref[0]) : -ref[1] / std::max(kMinVal, d1);
+}
+
+constexpr std::array<double, 2> kDefaultReference = {0.02, 1};
+
+// rows that share one position
+int group_size(const Model& m, const Data& d, int row) {
+  const int id = d.efc_id[row];
+  switch (d.efc_type[row]) {
+    case RowType::kEquality:
+      return m.eq_type[id] == kEqWeld ? 6 : m.eq_type[id] == kEqConnect ? 3 : 1;
+    case RowType::kContactElliptic:
+      return d.contacts[id].dim;
+    case RowType::kContactPyramidal:
+      return 2 * (d.contacts[id].dim - 1);
+    default:
+      return 1;
+  }
+}
+
+const double* solimp_of(const Model& m, const Data& d, int row) {
+  const int id = d.efc_id[row];
+  switch (d.efc_type[row]) {
+    case RowType::kEquality:
+      return &m.eq_solimp[5 * id];
+    case RowType::kFrictionLoss:
+      return &m.dof_solimp[5 * id];
+    case RowType::kLimit:
+      return &m.jnt_solimp[5 * id];
+    default:
+      return d.contacts[id].solimp;
+  }
+}
+
+const double* solref_of(const Model& m, const Data& d, int row) {
+  const int id = d.efc_id[row];
+  switch (d.efc_type[row]) {
+    case RowType::kEquality:
+      return &m.eq_solref[2 * id];
+    case RowType::kFrictionLoss:
+      return &m.dof_solref[2 * id];
+    case RowType::kLimit:
+      return &m.jnt_solref[2 * id];
+    default:
+      return d.contacts[id].solref;
+  }
+}
+
+// approximate diagonal of J M^-1 J' for row `k` of the group that starts at `row`
+double inverse_weight(const Model& m, const Data& d, int row, int k) {
+  const int id = d.efc_id[row];
+  auto bodies = [&](int b1, int b2, bool rotation) {
+    return m.body_invweight0[2 * b1 + rotation] + m.body_invweight0[2 * b2 + rotation];
+  };
+  auto joint = [&](int j) { return m.dof_invweight0[m.jnt_dofadr[j]]; };
+  switch (d.efc_type[row]) {
+    case RowType::kEquality: {
+      if (m.eq_type[id] == kEqJoint) {
+        return joint(m.eq_obj1id[id]) + (m.eq_obj2id[id] >= 0 ? joint(m.eq_obj2id[id]) : 0);
+      }
+      const EqualityFrames e = equality_frames(m, d, id);
+      return bodies(e.body1, e.body2, k > 2);
+    }
+    case RowType::kFrictionLoss:
+      return m.dof_invweight0[id];
+    case RowType::kLimit:
+      return joint(id);
+    default:
+      break;
+  }
+  const Contact& c = d.contacts[id];
+  const int b1 = m.geom_bodyid[c.geom1], b2 = m.geom_bodyid[c.geom2];
+  const double translation = bodies(b1, b2, false), rotation = bodies(b1, b2, true);
+  if (d.efc_type[row] == RowType::kContactPyramidal) {
+    const int direction = k / 2;
+    const double mu = c.friction[direction];
+    return translation + mu * mu * (direction < 2 ? translation : rotation);
+  }
+  return k < 3 ? translation : rotation;
+}
+
+// R of a contact's rows from R of its first one
+void tie_contact(const Model& m, const Contact& c, RowType type, int row, VectorXd* R) {
+  const double normal = (*R)[row], tangent = normal / std::max(kMinVal, m.opt.impratio);
+  const double mu1 = c.friction[0];
+  if (type == RowType::kContactElliptic) {
+    for (int k = 1; k < c.dim; k++) {
+      const double mu = c.friction[k - 1];
+      (*R)[row + k] = tangent * mu1 * mu1 / (mu * mu);
+    }
+  } else {
+    const double mu = mu1 * std::sqrt(tangent / normal);
+    R->segment(row, 2 * (c.dim - 1)).setConstant(2 * mu * mu * normal);
+  }
+}
+
+// (dJ/dt) v of a connect or weld constraint
+VectorXd bias_of_equality(const Model& m, const Data& d, int i) {
+  const EqualityFrames e = equality_frames(m, d, i);
+  Vector3d a1, a2, alpha1, alpha2;
+  bias_acceleration(m, d, e.body1, e.point1, &a1, &alpha1);
+  bias_acceleration(m, d, e.body2, e.point2, &a2, &alpha2);
+  if (m.eq_type[i] == kEqConnect) return a1 - a2;
+  // second derivative of q2* q1 with q' = 1/2 w q, w in world axes
+  const Vector3d w1 = angular_velocity(m, d, e.body1), w2 = angular_velocity(m, d, e.body2), w = w1 - w2;
+  auto pure = [](const Vector3d& x) { return Quaterniond(0, x.x(), x.y(), x.z()); };
+  const Quaterniond left = pure(w2) * pure(w), right = pure(w) * pure(w1);
+  const Vector3d alpha = alpha1 - alpha2;
+  const Quaterniond middle((right.w() - left.w()) / 2, alpha.x() + (right.x() - left.x()) / 2,
+                           alpha.y() + (right.y() - left.y()) / 2, alpha.z() + (right.z() - left.z()) / 2);
+  VectorXd result(6);
+  result << a1 - a2, 0.5 * e.torquescale * (e.quat2.conjugate() * (middle * e.quat1)).vec();
+  return result;
+}
+
+}  // namespace
+
+void set_impedance(const Model& m, Data* d) {
+  const int n = d->nefc();
+  d->efc_R.resize(n);
+  d->efc_diagApprox.resize(n);
+  VectorXd stiffness(n), damping(n), impedance(n);
+  for (int row = 0, size = 0; row < n; row += size) {
+    size = group_size(m, *d, row);
+    const RowType type = d->efc_type[row];
+    const double* solimp = solimp_of(m, *d, row);
+    const double* solref = solref_of(m, *d, row);
+    // connect and weld rows count as far off as their error is long
+    const double pos =
+        type == RowType::kEquality && size > 1 ? d->efc_pos.segment(row, size).norm() : d->efc_pos[row];
+    const double value = impedance_at(solimp, pos - d->efc_margin[row]);
+
+    std::array<double, 2> across = {solref[0], solref[1]};
+    if (type == RowType::kContactElliptic) {
+      // friction may have a reference of its own
+      const Contact& c = d->contacts[d->efc_id[row]];
+      const bool valid = (c.solreffriction[0] > 0) == (c.solreffriction[1] > 0);
+      const bool given = c.solreffriction[0] != 0 || c.solreffriction[1] != 0;
+      if (valid && given) across = {c.solreffriction[0], c.solreffriction[1]};
+    }
+    for (int k = 0; k < size; k++) {
+      const bool friction = type == RowType::kContactElliptic && k > 0;
+      const std::array<double, 2> ref = friction ? across : std::array<double, 2>{solref[0], solref[1]};
+      reference(m, solimp, ref, kDefaultReference, &stiffness[row + k], &damping[row + k]);
+      if (friction || type == RowType::kFrictionLoss) stiffness[row + k] = 0;
+      impedance[row + k] = value;
+      d->efc_R[row + k] = std::max(kMinVal, (1 - value) / value * inverse_weight(m, *d, row, k));
+    }
+    if (type == RowType::kContactElliptic || type == RowType::kContactPyramidal) {
+      tie_contact(m, d->contacts[d->efc_id[row]], type, row, &d->efc_R);
+    }
+  }
+  d->efc_D = d->efc_R.cwiseInverse();
+  d->efc_diagApprox = d->efc_R.array() * impedance.array() / (1 - impedance.array());
+
+  d->efc_vel = d->efc_J * d->qvel;
+  d->efc_aref = -damping.array() * d->efc_vel.array() -
+                stiffness.array() * impedance.array() * (d->efc_pos - d->efc_margin).array();
+  for (int row = 0, size = 0; row < n; row += size) {
+    size = group_size(m, *d, row);
+    if (d->efc_type[row] != RowType::kEquality || size == 1) continue;
+    d->efc_aref.segment(row, size) -= bias_of_equality(m, *d, d->efc_id[row]);
+  }
+}
+
+}  // namespace dualstep::reference

@@ -1,0 +1,22 @@
+// Parameters of constraint rows, and what equality constraints tie together. Internal to the constraint
+// rooms.
+#pragma once
+
+#include "host/model.h"
+#include "host/reference/data.h"
+
+namespace dualstep::reference {
+
+// two anchors of a connect or weld constraint, world axes; the orientations that a weld makes equal
+struct EqualityFrames {
+  int body1 = 0, body2 = 0;
+  Vector3d point1 = Vector3d::Zero(), point2 = Vector3d::Zero();
+  Quaterniond quat1 = Quaterniond::Identity(), quat2 = Quaterniond::Identity();
+  double torquescale = 0;
+};
+EqualityFrames equality_frames(const Model& m, const Data& d, int equality);
+
+// efc_diagApprox, efc_R, efc_D, efc_vel, efc_aref of the rows in efc_type, efc_id, efc_J, efc_pos, efc_margin
+void set_impedance(const Model& m, Data* d);
+
+}  // namespace dualstep::reference

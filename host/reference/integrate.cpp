@@ -1,0 +1,157 @@
+// Time stepping of state and time after forward().
+//   euler         (M + h D) a = qfrc_smooth + qfrc_constraint with D the joint damping; v' = v + h a, q' = q
+//   (+) h v' implicit_fast (M - h dF/dv) a = the same right-hand side, F without the Coriolis forces
+//   runge_kutta4  the classical tableau on (q, v, act), rotations in the tangent space of the step's start
+// Source: MuJoCo's documentation, "Numerical integration"; Munthe-Kaas 1998 for rotations. Deviation from
+// Euler as printed there: joint damping implicit unless eulerdamp is disabled. Quantities derived from
+// the state (poses, contacts, sensors) stay those of the step's start. Cost O(nv^3).
+#include <algorithm>
+
+#include "host/reference/spatial.h"
+#include "host/reference/stages.h"
+
+namespace dualstep::reference {
+
+namespace {
+
+// act, qvel, qpos, time over one step; qpos moves along `velocity`, or along the new qvel where that is null
+void advance(const Model& m, const VectorXd& act_dot, const VectorXd& qacc, const VectorXd* velocity,
+             Data* d) {
+  if (!m.opt.disabled(kDisableActuation)) {
+    for (int i = 0; i < m.nu; ++i) {
+      const int a = m.actuator_actadr[i];
+      if (a < 0) continue;
+      d->act[a] = next_activation(m, *d, i, a, actuator_disabled(m, i) ? 0 : act_dot[a]);
+      // a setpoint on a circle is kept in one turn around the length
+      d->act[a] = nearest_setpoint(d->act[a], d->actuator_length[i], setpoint_period(m, i));
+    }
+  }
+  d->qvel += m.opt.timestep * qacc;
+  d->qpos = integrate_position(m, d->qpos, velocity ? *velocity : d->qvel, m.opt.timestep);
+  d->time += m.opt.timestep;
+}
+
+// a free joint whose body is alone in its tree
+bool lone_free_body(const Model& m, int jnt) {
+  if (m.jnt_type[jnt] != kFree) return false;
+  const int body = m.jnt_bodyid[jnt];
+  for (int i = 1; i < m.nbody; ++i) {
+    if (i != body && m.body_rootid[i] == m.body_rootid[body] &&
+        (m.body_dofnum[i] > 0 || m.body_mass[i] > 0)) {
+      return false;
+    }
+  }
+  return m.body_jntnum[body] == 1;
+}
+
+// d bias / d qvel of a lone free body. The bias is quadratic in the angular velocity w, so its derivative
+// follows from values alone: db(w) e = b(w + e) - b(w) - b(e), without truncation error.
+Matrix6d free_body_bias_slope(const Model& m, const Data& d, int jnt) {
+  const int body = m.jnt_bodyid[jnt];
+  const Matrix3d& R = d.xmat[body];
+  const Matrix3d inertia =
+      d.ximat[body] * vec3(m.body_inertia, body).asDiagonal() * d.ximat[body].transpose();
+  const Vector3d arm = d.xipos[body] - d.xpos[body];
+  const auto bias = [&](const Vector3d& body_velocity) {
+    const Vector3d w = R * body_velocity;
+    const Vector3d force = m.body_mass[body] * w.cross(w.cross(arm));
+    const Vector3d torque = arm.cross(force) + w.cross(inertia * w);
+    return spatial(force, R.transpose() * torque);
+  };
+  const Vector3d w = d.qvel.segment<3>(m.jnt_dofadr[jnt] + 3);
+  Matrix6d slope = Matrix6d::Zero();
+  for (int k = 0; k < 3; ++k) {
+    const Vector3d e = Vector3d::Unit(k);
+    slope.col(3 + k) = bias(w + e) - bias(w) - bias(e);
+  }
+  return slope;
+}
+
+// d/dt of the displacement s with q = q0 (+) s, at velocity qvel. For rotations, q = q0 exp(s), that is
+// the inverse of the exponential's derivative: w + s x w / 2 + (1 - |s|/2 cot(|s|/2)) / |s|^2 s x (s x w).
+VectorXd displacement_rate(const Model& m, const VectorXd& displacement, const VectorXd& qvel) {
+  VectorXd rate = qvel;
+  for (int j = 0; j < m.njnt; ++j) {
+    if (m.jnt_type[j] != kBall && m.jnt_type[j] != kFree) continue;
+    const int dof = m.jnt_dofadr[j] + (m.jnt_type[j] == kFree ? 3 : 0);
+    const Vector3d s = displacement.segment<3>(dof), w = qvel.segment<3>(dof);
+    const double angle = s.norm();
+    const double k = angle < 1e-4 ? 1. / 12 + angle * angle / 720
+                                  : (1 - 0.5 * angle / std::tan(0.5 * angle)) / (angle * angle);
+    rate.segment<3>(dof) += 0.5 * s.cross(w) + k * s.cross(s.cross(w));
+  }
+  return rate;
+}
+
+}  // namespace
+
+VectorXd integrate_position(const Model& m, const VectorXd& qpos, const VectorXd& qvel, double h) {
+  VectorXd next = qpos;
+  for (int j = 0; j < m.njnt; ++j) {
+    int q = m.jnt_qposadr[j], v = m.jnt_dofadr[j];
+    if (m.jnt_type[j] == kSlide || m.jnt_type[j] == kHinge) {
+      next[q] += h * qvel[v];
+      continue;
+    }
+    if (m.jnt_type[j] == kFree) {
+      next.segment<3>(q) += h * qvel.segment<3>(v);
+      q += 3;
+      v += 3;
+    }
+    const Quaterniond turned = unit_quat(&qpos[q]) * quat_exp(h * qvel.segment<3>(v));
+    next.segment<4>(q) << turned.w(), turned.x(), turned.y(), turned.z();
+  }
+  return next;
+}
+
+void euler(const Model& m, Data* d) {
+  const bool implicit = !m.opt.disabled(kDisableEulerDamp) && !m.opt.disabled(kDisableDamper);
+  double damping = 0;
+  for (double b : m.dof_damping) damping = std::max(damping, b);
+  VectorXd qacc = d->qacc;
+  if (implicit && damping > 0) {
+    MatrixXd H = d->M;
+    for (int i = 0; i < m.nv; ++i) H(i, i) += m.opt.timestep * m.dof_damping[i];
+    qacc = H.llt().solve(d->qfrc_smooth + d->qfrc_constraint);
+  }
+  advance(m, d->act_dot, qacc, nullptr, d);
+}
+
+void implicit_fast(const Model& m, Data* d) {
+  const double h = m.opt.timestep;
+  const VectorXd force = d->qfrc_smooth + d->qfrc_constraint;
+  const MatrixXd H = d->M - h * velocity_derivative(m, *d);
+
+  // bodies alone in their tree afford their gyroscopic derivative, too: a block of its own, not symmetric
+  MatrixXd sum = H;
+  for (int j = 0; j < m.njnt; ++j) {
+    if (!lone_free_body(m, j)) continue;
+    sum.block<6, 6>(m.jnt_dofadr[j], m.jnt_dofadr[j]) += h * free_body_bias_slope(m, *d, j);
+  }
+  advance(m, d->act_dot, sum.partialPivLu().solve(force), nullptr, d);
+}
+
+void runge_kutta4(const Model& m, Data* d) {
+  const double h = m.opt.timestep;
+  constexpr double kNode[4] = {0, 0.5, 0.5, 1}, kWeight[4] = {1. / 6, 1. / 3, 1. / 3, 1. / 6};
+
+  // slopes at the four points; the first is where forward() was called
+  VectorXd rate = d->qvel;
+  VectorXd velocity = kWeight[0] * rate, qacc = kWeight[0] * d->qacc, act_dot = kWeight[0] * d->act_dot;
+  Data stage = *d;
+  for (int i = 1; i < 4; ++i) {
+    const VectorXd displacement = kNode[i] * h * rate;
+    stage.qvel = d->qvel + kNode[i] * h * stage.qacc;
+    stage.act = d->act + kNode[i] * h * stage.act_dot;
+    stage.qpos = integrate_position(m, d->qpos, displacement, 1);
+    stage.time = d->time + kNode[i] * h;
+    forward(m, &stage);
+    rate = displacement_rate(m, displacement, stage.qvel);
+    velocity += kWeight[i] * rate;
+    qacc += kWeight[i] * stage.qacc;
+    act_dot += kWeight[i] * stage.act_dot;
+  }
+  advance(m, act_dot, qacc, &velocity, d);
+}
+
+}  // namespace dualstep::reference

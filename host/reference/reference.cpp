@@ -1,0 +1,197 @@
+// Copies between the users' arrays and the workspace, and the functions of section "on models": each
+// evaluates the textbook's recursion at the current state.
+#include "host/reference/reference.h"
+
+#include <algorithm>
+#include <array>
+
+#include "host/reference/spatial.h"
+#include "host/reference/stages.h"
+
+namespace dualstep::reference {
+
+namespace {
+
+constexpr std::array kWritable = {"qpos",         "qvel",         "act",       "ctrl",
+                                  "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat"};
+
+// one list for both directions: calls f(name, entry of Data) for what users write ...
+template <class D, class F>
+void for_each_input(D& d, F f) {
+  f("qpos", d.qpos);
+  f("qvel", d.qvel);
+  f("act", d.act);
+  f("ctrl", d.ctrl);
+  f("qfrc_applied", d.qfrc_applied);
+  f("xfrc_applied", d.xfrc_applied);
+  f("mocap_pos", d.mocap_pos);
+  f("mocap_quat", d.mocap_quat);
+}
+// ... and for what they read
+template <class D, class F>
+void for_each_output(D& d, F f) {
+  f("qacc", d.qacc);
+  f("qacc_smooth", d.qacc_smooth);
+  f("qfrc_bias", d.qfrc_bias);
+  f("qfrc_passive", d.qfrc_passive);
+  f("qfrc_spring", d.qfrc_spring);
+  f("qfrc_damper", d.qfrc_damper);
+  f("qfrc_gravcomp", d.qfrc_gravcomp);
+  f("qfrc_fluid", d.qfrc_fluid);
+  f("qfrc_actuator", d.qfrc_actuator);
+  f("qfrc_smooth", d.qfrc_smooth);
+  f("qfrc_constraint", d.qfrc_constraint);
+  f("act_dot", d.act_dot);
+  f("actuator_length", d.actuator_length);
+  f("actuator_velocity", d.actuator_velocity);
+  f("actuator_force", d.actuator_force);
+  f("sensordata", d.sensordata);
+  f("xpos", d.xpos);
+  f("xquat", d.xquat);
+  f("xmat", d.xmat);
+  f("xipos", d.xipos);
+  f("ximat", d.ximat);
+  f("subtree_com", d.subtree_com);
+  f("subtree_linvel", d.subtree_linvel);
+  f("subtree_angmom", d.subtree_angmom);
+  f("cvel", d.cvel);
+  f("cacc", d.cacc);
+  f("cfrc_int", d.cfrc_int);
+  f("cfrc_ext", d.cfrc_ext);
+  f("xanchor", d.xanchor);
+  f("xaxis", d.xaxis);
+  f("geom_xpos", d.geom_xpos);
+  f("geom_xmat", d.geom_xmat);
+  f("site_xpos", d.site_xpos);
+  f("site_xmat", d.site_xmat);
+}
+
+std::vector<int> shape_of(const VectorXd& x) { return {static_cast<int>(x.size())}; }
+std::vector<int> shape_of(const RowMatrixXd& x) {
+  return {static_cast<int>(x.rows()), static_cast<int>(x.cols())};
+}
+std::vector<int> shape_of(const std::vector<Quaterniond>& x) { return {static_cast<int>(x.size()), 4}; }
+template <class V>
+std::vector<int> shape_of(const std::vector<V>& x) {
+  return {static_cast<int>(x.size()), V::SizeAtCompileTime};
+}
+
+void write(const VectorXd& x, double* to) { std::copy(x.data(), x.data() + x.size(), to); }
+void write(const std::vector<Quaterniond>& x, double* to) {
+  for (const Quaterniond& q : x) {
+    for (double c : {q.w(), q.x(), q.y(), q.z()}) *to++ = c;
+  }
+}
+template <class V>
+void write(const std::vector<V>& x, double* to) {
+  // matrices row by row
+  for (const V& v : x) {
+    for (int r = 0; r < v.rows(); ++r) {
+      for (int c = 0; c < v.cols(); ++c) *to++ = v(r, c);
+    }
+  }
+}
+
+void refuse_unsupported(const Options& opt) {
+  std::string what;
+  if (opt.integrator == Integrator::kVariational) what += "\n  - integrator 'variational'";
+  if (opt.scheme != Scheme::kTimeStepping) what += "\n  - scheme 'event_driven'";
+  if (!what.empty()) throw UnsupportedModelError("the reference does not simulate these options:" + what);
+}
+
+}  // namespace
+
+Reference::Reference(const Model& model) : model_(model) {
+  refuse_unsupported(model_.opt);
+  data_ = make_data(model_);
+  const auto allocate = [&](const char* name, const auto& x) {
+    Array& a = arrays_[name];
+    a.shape = shape_of(x);
+    size_t size = 1;
+    for (int n : a.shape) size *= n;
+    a.values.assign(size, 0.0);
+  };
+  for_each_input(data_, allocate);
+  for_each_output(data_, allocate);
+  arrays_["energy"] = {{0, 0}, {2}};
+  reset();
+}
+
+bool Reference::writable(const std::string& name) const {
+  return std::find(kWritable.begin(), kWritable.end(), name) != kWritable.end();
+}
+
+void Reference::take_state(Data* d) const {
+  for_each_input(*d, [&](const char* name, auto& x) {
+    const std::vector<double>& values = arrays_.at(name).values;
+    std::copy(values.begin(), values.end(), x.data());
+  });
+  d->time = time;
+}
+
+void Reference::publish() {
+  for_each_input(data_, [&](const char* name, const auto& x) {
+    std::copy(x.data(), x.data() + x.size(), arrays_.at(name).values.begin());
+  });
+  for_each_output(data_, [&](const char* name, const auto& x) { write(x, arrays_.at(name).values.data()); });
+  std::copy(data_.energy, data_.energy + 2, arrays_.at("energy").values.begin());
+  time = data_.time;
+}
+
+void Reference::step(int n) {
+  take_state(&data_);
+  for (int i = 0; i < n && !(data_.status & kStatusDiverged); ++i) reference::step(model_, &data_);
+  keep_or_restore_state();
+  publish();
+}
+
+void Reference::forward() {
+  take_state(&data_);
+  if (sane_state(data_) && sane_inputs(data_)) {
+    reference::forward(model_, &data_);
+  } else {
+    data_.status |= kStatusDiverged;
+  }
+  keep_or_restore_state();
+  publish();
+}
+
+// a state that users wrote and that is not sane gives way to the last good one
+void Reference::keep_or_restore_state() {
+  if (sane_state(data_)) {
+    good_ = {data_.qpos, data_.qvel, data_.act, data_.time};
+    return;
+  }
+  data_.qpos = good_.qpos;
+  data_.qvel = good_.qvel;
+  data_.act = good_.act;
+  data_.time = good_.time;
+}
+
+void Reference::reset(int key) {
+  reset_state(model_, key, &data_);
+  keep_or_restore_state();
+  publish();
+  forward();
+}
+
+Data Reference::at_state() const {
+  Data d = data_;
+  take_state(&d);
+  state_stages(model_, &d);
+  return d;
+}
+
+MatrixXd Reference::mass_matrix() const { return at_state().M; }
+VectorXd Reference::bias() const { return at_state().qfrc_bias; }
+VectorXd Reference::inverse_dynamics(const VectorXd& qacc) const { return rnea(model_, at_state(), &qacc); }
+VectorXd Reference::forward_dynamics(const VectorXd& tau) const { return aba(model_, at_state(), tau); }
+MatrixXd Reference::coriolis_matrix() const { return reference::coriolis_matrix(model_, at_state()); }
+VectorXd Reference::momentum() const {
+  const Data d = at_state();
+  return d.M * d.qvel;
+}
+double Reference::kinetic_energy() const { return at_state().energy[1]; }
+double Reference::potential_energy() const { return at_state().energy[0]; }
+
+}  // namespace dualstep::reference

@@ -1,0 +1,66 @@
+// The reference as users meet it: one environment of a model, stepped in double precision, with named arrays
+// at fixed addresses. Writing the state or input arrays sets them; forward(), step() and reset() refresh the
+// rest. Quantities derived from the state stay those of the last step's start until forward() is called.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "host/reference/data.h"
+
+namespace dualstep::reference {
+
+// a named array at a fixed address, row-major
+struct Array {
+  std::vector<double> values;
+  std::vector<int> shape;
+};
+
+class Reference {
+ public:
+  // copies the model with its options; throws UnsupportedModelError where an option is not simulated
+  explicit Reference(const Model& model);
+
+  // n time steps; stops at a divergence, with the state the last good one
+  void step(int n = 1);
+  // derived quantities at the current state
+  void forward();
+  // the state of a keyframe, or of qpos0 where key is -1, and its derived quantities
+  void reset(int key = -1);
+
+  // at the current state, whether or not forward() was called
+  MatrixXd mass_matrix() const;
+  VectorXd bias() const;
+  VectorXd inverse_dynamics(const VectorXd& qacc) const;
+  VectorXd forward_dynamics(const VectorXd& tau) const;
+  MatrixXd coriolis_matrix() const;
+  VectorXd momentum() const;
+  double kinetic_energy() const;
+  double potential_energy() const;
+
+  const Model& model() const { return model_; }
+  // the workspace as the last forward() or step() left it
+  const Data& data() const { return data_; }
+  std::map<std::string, Array>& arrays() { return arrays_; }
+  bool writable(const std::string& name) const;
+
+  double time = 0;
+
+ private:
+  // the users' arrays into a workspace, and a workspace into the users' arrays
+  void take_state(Data* d) const;
+  void publish();
+  void keep_or_restore_state();
+  Data at_state() const;
+
+  Model model_;
+  Data data_;
+  struct State {
+    VectorXd qpos, qvel, act;
+    double time = 0;
+  } good_;  // the last state that was finite
+  std::map<std::string, Array> arrays_;
+};
+
+}  // namespace dualstep::reference

@@ -1,0 +1,99 @@
+// The dual's optimality, told by its natural residual, and the projection onto the rows' sets that it needs.
+//
+//   l solves  min over K of 1/2 l'(A + R) l + l' b   exactly where   l = P_K(l - y / abar),   y = (A + R) l +
+//   b
+//
+// (any abar > 0 will do; the mean diagonal makes l and y / abar alike in size.) P_K acts block by block. On
+// an elliptic cone |diag(mu)^-1 l_t| <= l_n the nearest point is found from its normal part t: the tangent
+// then is x_i mu_i^2 t / (t (1 + mu_i^2) - x_n), and t is the root of a function that falls from above zero
+// to -1 (Parikh & Boyd 2014, section 6.3.2 for mu = 1).
+#include <algorithm>
+#include <cmath>
+
+#include "host/reference/constraint.h"
+
+namespace dualstep::reference {
+
+namespace {
+
+VectorXd project_onto_cone(const VectorXd& x, const VectorXd& mu) {
+  const double normal = x[0];
+  const VectorXd tangent = x.tail(x.size() - 1);
+  if (normal >= 0 && tangent.cwiseQuotient(mu).norm() <= normal) return x;
+  // the polar cone: nothing of it is left
+  const VectorXd weighted = tangent.cwiseProduct(mu);
+  if (-normal >= weighted.norm()) return VectorXd::Zero(x.size());
+
+  const VectorXd slope = 1 + mu.array().square();
+  auto excess = [&](double t) {
+    return (weighted.array() / (t * slope.array() - normal)).square().sum() - 1;
+  };
+  double low = std::max(0.0, normal), high = std::max(1e-300, low + weighted.norm() + std::abs(normal));
+  while (excess(high) > 0) high *= 2;
+  for (int i = 0; i < 2000 && high - low > 0; i++) {
+    const double middle = low + (high - low) / 2;
+    if (middle <= low || middle >= high) break;
+    (excess(middle) > 0 ? low : high) = middle;
+  }
+  const double t = high;
+  VectorXd result(x.size());
+  result[0] = t;
+  result.tail(tangent.size()) = tangent.array() * mu.array().square() * t / (t * slope.array() - normal);
+  return result;
+}
+
+}  // namespace
+
+std::vector<RowBlock> row_blocks(const Data& d) {
+  std::vector<RowBlock> blocks;
+  for (int row = 0; row < d.nefc(); row += blocks.back().size) {
+    RowBlock block;
+    block.type = d.efc_type[row];
+    block.start = row;
+    if (block.type == RowType::kFrictionLoss) block.bound = d.efc_frictionloss[row];
+    if (block.type == RowType::kContactElliptic) {
+      const Contact& c = d.contacts[d.efc_id[row]];
+      block.size = c.dim;
+      block.mu = c.friction;
+    }
+    blocks.push_back(block);
+  }
+  return blocks;
+}
+
+VectorXd project_onto_rows(const std::vector<RowBlock>& blocks, const VectorXd& l) {
+  VectorXd result = l;
+  for (const RowBlock& block : blocks) {
+    switch (block.type) {
+      case RowType::kEquality:
+        break;
+      case RowType::kFrictionLoss:
+        result[block.start] = std::clamp(l[block.start], -block.bound, block.bound);
+        break;
+      case RowType::kContactElliptic:
+        result.segment(block.start, block.size) =
+            project_onto_cone(l.segment(block.start, block.size), block.mu.head(block.size - 1));
+        break;
+      default:
+        result[block.start] = std::max(0.0, l[block.start]);
+    }
+  }
+  return result;
+}
+
+double kkt_residual(const MatrixXd& A, const VectorXd& R, const VectorXd& b, const VectorXd& l,
+                    const std::vector<RowBlock>& blocks) {
+  if (l.size() == 0) return 0;
+  const VectorXd y = A * l + R.cwiseProduct(l) + b;
+  const double abar = (A.diagonal() + R).mean();
+  const double distance = (l - project_onto_rows(blocks, l - y / abar)).norm();
+  return distance == 0 ? 0 : distance / l.norm();
+}
+
+void dual_problem(const Data& d, MatrixXd* A, VectorXd* b) {
+  *A = d.efc_J * d.M_llt.solve(d.efc_J.transpose());
+  *A = (0.5 * (*A + A->transpose())).eval();
+  *b = d.efc_J * d.qacc_smooth - d.efc_aref;
+}
+
+}  // namespace dualstep::reference

@@ -1,0 +1,218 @@
+// Constraint rows: Jacobian, position, and the sets they live in, in MuJoCo's order (equality constraints,
+// friction loss, joint limits, contacts).
+//
+// A row says J v; positive means the constraint opens. Contacts: J v is the velocity of the second body's
+// point less the first's in the frame n, t1, t2, then of the angular velocities; a pyramid has two edges n +-
+// mu_i t_i for every direction of friction. Equality rows are the first object less the second. Reads poses,
+// qpos, contacts; writes efc_type, efc_id, efc_J, efc_pos, efc_margin, efc_frictionloss, efc_address;
+// impedance.cpp then adds the parameters.
+#include <cmath>
+#include <stdexcept>
+#include <vector>
+
+#include "host/reference/constraint.h"
+#include "host/reference/impedance.h"
+
+namespace dualstep::reference {
+
+namespace {
+
+constexpr int kObjBody = 1;  // mjOBJ_BODY; else a site
+
+// rows as they are found
+struct Rows {
+  std::vector<VectorXd> jacobian;
+  std::vector<RowType> type;
+  std::vector<int> id;
+  std::vector<double> pos, margin, frictionloss;
+
+  void add(const VectorXd& j, RowType row_type, int row_id, double row_pos, double row_margin,
+           double loss = 0) {
+    jacobian.push_back(j);
+    type.push_back(row_type);
+    id.push_back(row_id);
+    pos.push_back(row_pos);
+    margin.push_back(row_margin);
+    frictionloss.push_back(loss);
+  }
+};
+
+VectorXd unit_row(int nv, int dof, double value) {
+  VectorXd row = VectorXd::Zero(nv);
+  row[dof] = value;
+  return row;
+}
+
+// true where some degree of freedom moves one body and not the other
+bool relative_freedom(const Model& m, int b1, int b2) {
+  auto dofs = [&](int body) {
+    std::vector<bool> moves(m.nv, false);
+    for (int b = body; b > 0; b = m.body_parentid[b]) {
+      for (int i = 0; i < m.body_dofnum[b]; i++) moves[m.body_dofadr[b] + i] = true;
+    }
+    return moves;
+  };
+  return dofs(b1) != dofs(b2);
+}
+
+void add_connect_or_weld(const Model& m, const Data& d, int i, Rows* rows) {
+  const EqualityFrames e = equality_frames(m, d, i);
+  MatrixXd jacp1, jacr1, jacp2, jacr2;
+  point_jacobian(m, d, e.body1, e.point1, &jacp1, &jacr1);
+  point_jacobian(m, d, e.body2, e.point2, &jacp2, &jacr2);
+  const MatrixXd jacp = jacp1 - jacp2, jacr = jacr1 - jacr2;
+  // nothing can move one against the other
+  if (jacp.isZero(0) && (m.eq_type[i] == kEqConnect || jacr.isZero(0))) return;
+  const Vector3d offset = e.point1 - e.point2;
+  for (int k = 0; k < 3; k++) rows->add(jacp.row(k), RowType::kEquality, i, offset[k], 0);
+  if (m.eq_type[i] != kEqWeld) return;
+
+  // orientation: the vector part of q2* q1, in units of torquescale; its rate is 1/2 q2* (w1 - w2) q1
+  const Vector3d turn = (e.quat2.conjugate() * e.quat1).vec() * e.torquescale;
+  MatrixXd rate(3, m.nv);
+  for (int dof = 0; dof < m.nv; dof++) {
+    const Quaterniond w(0, jacr(0, dof), jacr(1, dof), jacr(2, dof));
+    rate.col(dof) = 0.5 * e.torquescale * (e.quat2.conjugate() * (w * e.quat1)).vec();
+  }
+  for (int k = 0; k < 3; k++) rows->add(rate.row(k), RowType::kEquality, i, turn[k], 0);
+}
+
+// q1 - q1_0 = polynomial of (q2 - q2_0); without a second joint, a constant
+void add_joint_coupling(const Model& m, const Data& d, int i, Rows* rows) {
+  const double* c = &m.eq_data[i * (m.eq_data.size() / m.neq)];
+  const int j1 = m.eq_obj1id[i], j2 = m.eq_obj2id[i];
+  auto displacement = [&](int joint) { return d.qpos[m.jnt_qposadr[joint]] - m.qpos0[m.jnt_qposadr[joint]]; };
+  double pos = displacement(j1) - c[0];
+  VectorXd row = unit_row(m.nv, m.jnt_dofadr[j1], 1);
+  if (j2 >= 0) {
+    const double x = displacement(j2);
+    pos -= x * (c[1] + x * (c[2] + x * (c[3] + x * c[4])));
+    row[m.jnt_dofadr[j2]] -= c[1] + x * (2 * c[2] + x * (3 * c[3] + x * 4 * c[4]));
+  }
+  rows->add(row, RowType::kEquality, i, pos, 0);
+}
+
+void add_limits(const Model& m, const Data& d, Rows* rows) {
+  for (int j = 0; j < m.njnt; j++) {
+    if (!m.jnt_limited[j]) continue;
+    const double margin = m.jnt_margin[j];
+    const int adr = m.jnt_qposadr[j], dof = m.jnt_dofadr[j];
+    if (m.jnt_type[j] == kHinge || m.jnt_type[j] == kSlide) {
+      const double lower = d.qpos[adr] - m.jnt_range[2 * j], upper = m.jnt_range[2 * j + 1] - d.qpos[adr];
+      if (lower < margin) rows->add(unit_row(m.nv, dof, 1), RowType::kLimit, j, lower, margin);
+      if (upper < margin) rows->add(unit_row(m.nv, dof, -1), RowType::kLimit, j, upper, margin);
+    } else if (m.jnt_type[j] == kBall) {
+      // the rotation's angle in [0, pi] against the larger bound, along its axis
+      Eigen::Vector4d q = d.qpos.segment<4>(adr);
+      q = q.norm() < kMinVal ? Eigen::Vector4d(1, 0, 0, 0) : Eigen::Vector4d(q / q.norm());
+      const double sine = q.tail<3>().norm();
+      const Vector3d axis = sine < kMinVal ? Vector3d::UnitX() : Vector3d(q.tail<3>() / sine);
+      double angle = 2 * std::atan2(sine, q[0]);
+      if (angle > M_PI) angle -= 2 * M_PI;
+      const double dist = std::max(m.jnt_range[2 * j], m.jnt_range[2 * j + 1]) - std::abs(angle);
+      if (dist >= margin) continue;
+      VectorXd row = VectorXd::Zero(m.nv);
+      row.segment<3>(dof) = angle < 0 ? axis : Vector3d(-axis);
+      rows->add(row, RowType::kLimit, j, dist, margin);
+    }
+  }
+}
+
+void add_contact(const Model& m, const Data& d, int index, Contact* contact, Rows* rows) {
+  contact->efc_address = -1;
+  if (contact->dist >= contact->includemargin) return;
+  const int b1 = m.geom_bodyid[contact->geom1], b2 = m.geom_bodyid[contact->geom2];
+  if (!relative_freedom(m, b1, b2)) return;
+  contact->efc_address = static_cast<int>(rows->type.size());
+
+  MatrixXd jacp1, jacr1, jacp2, jacr2;
+  point_jacobian(m, d, b1, contact->pos, &jacp1, &jacr1);
+  point_jacobian(m, d, b2, contact->pos, &jacp2, &jacr2);
+  MatrixXd jac(6, m.nv);
+  jac << contact->frame * (jacp2 - jacp1), contact->frame * (jacr2 - jacr1);
+
+  const double dist = contact->dist, margin = contact->includemargin;
+  if (contact->dim == 1) {
+    rows->add(jac.row(0), RowType::kContactFrictionless, index, dist, margin);
+  } else if (m.opt.cone == Cone::kPyramidal) {
+    for (int k = 1; k < contact->dim; k++) {
+      for (double side : {1.0, -1.0}) {
+        rows->add(jac.row(0) + side * contact->friction[k - 1] * jac.row(k), RowType::kContactPyramidal,
+                  index, dist, margin);
+      }
+    }
+  } else {
+    for (int k = 0; k < contact->dim; k++) {
+      rows->add(jac.row(k), RowType::kContactElliptic, index, k == 0 ? dist : 0, k == 0 ? margin : 0);
+    }
+  }
+}
+
+}  // namespace
+
+EqualityFrames equality_frames(const Model& m, const Data& d, int i) {
+  const double* data = &m.eq_data[i * (m.eq_data.size() / m.neq)];
+  const int obj1 = m.eq_obj1id[i], obj2 = m.eq_obj2id[i];
+  const bool weld = m.eq_type[i] == kEqWeld;
+  EqualityFrames e;
+  if (m.eq_objtype[i] == kObjBody) {
+    // anchors in the frame of their body; a weld stores the second's first
+    const Eigen::Map<const Vector3d> a(data), b(data + 3);
+    e.body1 = obj1;
+    e.body2 = obj2;
+    e.point1 = d.xpos[obj1] + d.xmat[obj1] * (weld ? b : a);
+    e.point2 = d.xpos[obj2] + d.xmat[obj2] * (weld ? a : b);
+    if (weld) {
+      e.quat1 = d.xquat[obj1] * Quaterniond(data[6], data[7], data[8], data[9]);
+      e.quat2 = d.xquat[obj2];
+    }
+  } else {
+    auto site_quat = [&](int site) {
+      const double* q = &m.site_quat[4 * site];
+      return d.xquat[m.site_bodyid[site]] * Quaterniond(q[0], q[1], q[2], q[3]);
+    };
+    e.body1 = m.site_bodyid[obj1];
+    e.body2 = m.site_bodyid[obj2];
+    e.point1 = d.site_xpos[obj1];
+    e.point2 = d.site_xpos[obj2];
+    e.quat1 = site_quat(obj1);
+    e.quat2 = site_quat(obj2);
+  }
+  e.torquescale = weld ? data[10] : 0;
+  return e;
+}
+
+void make_rows(const Model& m, Data* d) {
+  Rows rows;
+  if (!m.opt.disabled(kDisableConstraint)) {
+    if (!m.opt.disabled(kDisableEquality)) {
+      for (int i = 0; i < m.neq; i++) {
+        if (!m.eq_active0[i]) continue;
+        if (m.eq_type[i] == kEqConnect || m.eq_type[i] == kEqWeld) add_connect_or_weld(m, *d, i, &rows);
+        if (m.eq_type[i] == kEqJoint) add_joint_coupling(m, *d, i, &rows);
+      }
+    }
+    if (!m.opt.disabled(kDisableFrictionLoss)) {
+      for (int dof = 0; dof < m.nv; dof++) {
+        if (m.dof_frictionloss[dof] == 0) continue;
+        rows.add(unit_row(m.nv, dof, 1), RowType::kFrictionLoss, dof, 0, 0, m.dof_frictionloss[dof]);
+      }
+    }
+    if (!m.opt.disabled(kDisableLimit)) add_limits(m, *d, &rows);
+    for (size_t c = 0; c < d->contacts.size(); c++) {
+      add_contact(m, *d, static_cast<int>(c), &d->contacts[c], &rows);
+    }
+  }
+
+  const int n = static_cast<int>(rows.type.size());
+  d->efc_type = rows.type;
+  d->efc_id = rows.id;
+  d->efc_J.resize(n, m.nv);
+  for (int i = 0; i < n; i++) d->efc_J.row(i) = rows.jacobian[i];
+  d->efc_pos = VectorXd::Map(rows.pos.data(), n);
+  d->efc_margin = VectorXd::Map(rows.margin.data(), n);
+  d->efc_frictionloss = VectorXd::Map(rows.frictionloss.data(), n);
+  set_impedance(m, d);
+}
+
+}  // namespace dualstep::reference

@@ -1,0 +1,200 @@
+// The constrained acceleration, by Newton on the primal of the contact dual.
+//
+//   minimize over a   1/2 (a - a0)' M (a - a0) + s(J a - aref),   a0 = qacc_smooth
+//
+// s is the sum over blocks of max over l in K of (-l'x - 1/2 l'R l): a parabola for equality rows, a half
+// parabola for l >= 0, a Huber function for friction loss, and for an elliptic contact, with u = (mu x_n,
+// mu_i x_i), N = u_n, T = |u_t| and mu = mu_1 sqrt(R_t1 / R_n),
+//   0                              where N >= mu T                  (open)
+//   1/2 sum D_i x_i^2              where mu N + T <= 0              (sticking)
+//   1/2 D_n (N - mu T)^2 / (mu^2 (1 + mu^2))   else                 (sliding)
+// The force is l = -grad s. s is convex and once differentiable; Newton with an exact line search ends after
+// finitely many steps on parabolas and converges quadratically on cones (Todorov 2014; MuJoCo documentation,
+// "Computation"). Here it goes on until the gradient no longer falls. Cost: one dense factorization of nv^2 a
+// step.
+#include <algorithm>
+#include <cmath>
+
+#include "host/reference/constraint.h"
+
+namespace dualstep::reference {
+
+namespace {
+
+// the penalty of one block at x = J a - aref: force, and second derivative
+struct Penalty {
+  VectorXd force;
+  MatrixXd hessian;
+};
+
+Penalty half_parabola(double x, double D, bool active) {
+  const double d = active ? D : 0;
+  return {VectorXd::Constant(1, -d * x), MatrixXd::Constant(1, 1, d)};
+}
+
+Penalty huber(double x, double D, double bound) {
+  if (std::abs(x) * D < bound) return half_parabola(x, D, true);
+  return {VectorXd::Constant(1, x > 0 ? -bound : bound), MatrixXd::Zero(1, 1)};
+}
+
+Penalty cone(const VectorXd& x, const VectorXd& D, const VectorXd& friction) {
+  const int dim = static_cast<int>(x.size());
+  // D_t1 / D_n = R_n / R_t1
+  const double mu = friction[0] * std::sqrt(D[0] / D[1]);
+  VectorXd scale(dim);
+  scale << mu, friction;
+  const VectorXd u = scale.cwiseProduct(x);
+  const double N = u[0], T = u.tail(dim - 1).norm();
+  if (N >= mu * T) return {VectorXd::Zero(dim), MatrixXd::Zero(dim, dim)};
+  if (mu * N + T <= 0) return {-D.cwiseProduct(x), D.asDiagonal()};
+
+  const double weight = D[0] / (mu * mu * (1 + mu * mu));
+  const VectorXd along = u.tail(dim - 1) / T;
+  VectorXd slope(dim);
+  slope << 1, -mu * along;
+  MatrixXd hessian = slope * slope.transpose();
+  const MatrixXd across = MatrixXd::Identity(dim - 1, dim - 1) - along * along.transpose();
+  hessian.bottomRightCorner(dim - 1, dim - 1) -= (N - mu * T) * mu / T * across;
+  return {-weight * (N - mu * T) * scale.cwiseProduct(slope),
+          weight * (scale.asDiagonal() * hessian * scale.asDiagonal())};
+}
+
+Penalty penalty(const RowBlock& block, const VectorXd& x, const VectorXd& D) {
+  switch (block.type) {
+    case RowType::kEquality:
+      return half_parabola(x[0], D[0], true);
+    case RowType::kFrictionLoss:
+      return huber(x[0], D[0], block.bound);
+    case RowType::kContactElliptic:
+      return cone(x, D, block.mu.head(block.size - 1));
+    default:
+      return half_parabola(x[0], D[0], x[0] < 0);
+  }
+}
+
+class Problem {
+ public:
+  explicit Problem(const Data& d) : d_(d), blocks_(row_blocks(d)) {}
+
+  VectorXd residual(const VectorXd& a) const { return d_.efc_J * a - d_.efc_aref; }
+
+  VectorXd force(const VectorXd& x) const {
+    VectorXd l(x.size());
+    for (const RowBlock& b : blocks_) l.segment(b.start, b.size) = at(b, x).force;
+    return l;
+  }
+
+  // M + J' H J
+  MatrixXd hessian(const VectorXd& x) const {
+    MatrixXd result = d_.M;
+    for (const RowBlock& b : blocks_) {
+      const auto J = d_.efc_J.middleRows(b.start, b.size);
+      result += J.transpose() * at(b, x).hessian * J;
+    }
+    return result;
+  }
+
+  // the step along p that minimizes the objective: root of its derivative, which never falls
+  double line_search(const VectorXd& a, const VectorXd& p) const {
+    const VectorXd x = residual(a), xp = d_.efc_J * p, Mp = d_.M * p;
+    const double curvature = p.dot(Mp), slope = Mp.dot(a - d_.qacc_smooth);
+    double low = 0, high = 0, t = 1;
+    bool bracketed = false;
+    double best = 0, best_value = -1;
+    for (int i = 0; i < 200; i++) {
+      double first = slope + t * curvature, second = curvature,
+             size = std::abs(slope) + std::abs(t * curvature);
+      for (const RowBlock& b : blocks_) {
+        const Penalty at_t = at(b, x + t * xp);
+        const auto step = xp.segment(b.start, b.size);
+        first -= at_t.force.dot(step);
+        second += step.dot(at_t.hessian * step);
+        size += std::abs(at_t.force.dot(step));
+      }
+      if (best_value < 0 || std::abs(first) < best_value) {
+        best_value = std::abs(first);
+        best = t;
+      }
+      if (std::abs(first) <= 1e-16 * size) break;
+      if (first > 0) {
+        high = t;
+        bracketed = true;
+      } else {
+        low = t;
+      }
+      double next = t - first / second;
+      if (bracketed && (next <= low || next >= high)) next = (low + high) / 2;
+      if (next == t || (bracketed && high - low <= 1e-16 * high)) break;
+      t = next;
+    }
+    return best;
+  }
+
+  const std::vector<RowBlock>& blocks() const { return blocks_; }
+
+ private:
+  Penalty at(const RowBlock& b, const VectorXd& x) const {
+    return penalty(b, x.segment(b.start, b.size), d_.efc_D.segment(b.start, b.size));
+  }
+
+  const Data& d_;
+  std::vector<RowBlock> blocks_;
+};
+
+// forces of a contact's rows in its frame
+void store_contact_forces(const Model& m, Data* d) {
+  for (Contact& c : d->contacts) {
+    c.force.setZero();
+    if (c.efc_address < 0) continue;
+    const int row = c.efc_address;
+    if (c.dim == 1 || m.opt.cone == Cone::kElliptic) {
+      c.force.head(c.dim) = d->efc_force.segment(row, c.dim);
+      continue;
+    }
+    for (int k = 0; k < c.dim - 1; k++) {
+      const double plus = d->efc_force[row + 2 * k], minus = d->efc_force[row + 2 * k + 1];
+      c.force[0] += plus + minus;
+      c.force[k + 1] = c.friction[k] * (plus - minus);
+    }
+  }
+}
+
+}  // namespace
+
+void solve_constraints(const Model& m, Data* d) {
+  d->qacc = d->qacc_smooth;
+  d->iterations = 0;
+  d->residual = 0;
+  const Problem problem(*d);
+
+  // the gradient to the limit of rounding: stop when it has not improved for some steps
+  VectorXd best = d->qacc;
+  double least = -1;
+  for (int stalled = 0; d->nefc() > 0 && stalled < 4 && d->iterations < 200; d->iterations++) {
+    const VectorXd x = problem.residual(d->qacc);
+    const VectorXd inertial = d->M * (d->qacc - d->qacc_smooth);
+    const VectorXd constraint = d->efc_J.transpose() * problem.force(x);
+    const VectorXd gradient = inertial - constraint;
+    const double size = gradient.norm();
+    stalled = least < 0 || size < 0.5 * least ? 0 : stalled + 1;
+    if (least < 0 || size < least) {
+      least = size;
+      best = d->qacc;
+    }
+    if (size <= 1e-16 * (inertial.norm() + constraint.norm())) break;
+    const VectorXd step = -problem.hessian(x).ldlt().solve(gradient);
+    d->qacc += problem.line_search(d->qacc, step) * step;
+  }
+  d->qacc = best;
+  d->efc_force = problem.force(problem.residual(d->qacc));
+  d->qfrc_constraint = d->efc_J.transpose() * d->efc_force;
+  store_contact_forces(m, d);
+  if (d->nefc() > 0) {
+    MatrixXd A;
+    VectorXd b;
+    dual_problem(*d, &A, &b);
+    d->residual = kkt_residual(A, d->efc_R, b, d->efc_force, problem.blocks());
+  }
+}
+
+}  // namespace dualstep::reference

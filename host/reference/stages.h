@@ -1,0 +1,77 @@
+// The stages of a step of the reference, in the order of the pipeline. Each reads what the ones before it
+// wrote into Data; what it writes is listed here.
+#pragma once
+
+#include "host/reference/data.h"
+
+namespace dualstep::reference {
+
+// position: xpos ... subtree_com, cinert, cdof, actuator_length, actuator_moment
+void kinematics(const Model& m, Data* d);
+void center_of_mass(const Model& m, Data* d);
+void transmission(const Model& m, Data* d);
+// M, M_llt by composite rigid bodies
+void mass_matrix(const Model& m, Data* d);
+
+// velocity: cvel, cdof_dot, actuator_velocity
+void velocities(const Model& m, Data* d);
+// inverse dynamics: M qacc + C qvel - gravity; qacc = nullptr leaves M qacc out (the bias)
+VectorXd rnea(const Model& m, const Data& d, const VectorXd* qacc);
+// forward dynamics without constraints: M^-1 (tau - bias)
+VectorXd aba(const Model& m, const Data& d, const VectorXd& tau);
+// C with C qvel + gravity = bias and dM/dt - 2 C skew
+MatrixXd coriolis_matrix(const Model& m, const Data& d);
+// qfrc_spring, qfrc_damper, qfrc_gravcomp, qfrc_fluid, qfrc_passive
+void passive_forces(const Model& m, Data* d);
+// act_dot, actuator_force, qfrc_actuator
+void actuation(const Model& m, Data* d);
+// qfrc_smooth, qacc_smooth
+void smooth_acceleration(const Model& m, Data* d);
+
+// the force and torque (world axes) on a point of a body, in joint space
+VectorXd project_wrench(const Model& m, const Data& d, int body, const Vector3d& point, const Vector3d& force,
+                        const Vector3d& torque);
+// d (qfrc_actuator + qfrc_passive) / d qvel
+MatrixXd velocity_derivative(const Model& m, const Data& d);
+// the box of the same mass and inertia as a body: its edges
+Vector3d inertia_box(const Model& m, int body);
+// velocity of a body's inertial frame against the wind, in its own axes: (angular; linear)
+Vector6d flow_velocity(const Model& m, const Data& d, int body);
+bool fluid_acts(const Model& m, int body);
+// ctrl within its ranges
+VectorXd clamped_controls(const Model& m, const Data& d);
+bool actuator_disabled(const Model& m, int actuator);
+double next_activation(const Model& m, const Data& d, int actuator, int address, double act_dot);
+// setpoints on a circle: the period of the actuator's length, 0 where it has none; and the equivalent of u
+// nearest x
+double setpoint_period(const Model& m, int actuator);
+double nearest_setpoint(double u, double x, double period);
+
+// energy, sensordata
+double potential_energy(const Model& m, const Data& d);
+double kinetic_energy(const Data& d);
+void subtree_velocities(const Model& m, Data* d);
+void body_accelerations(const Model& m, Data* d);
+void sensors(const Model& m, Data* d);
+// distance along a ray to the surface of a primitive shape in its own frame, -1 for a miss
+double ray_shape(int geom_type, const Vector3d& size, const Vector3d& point, const Vector3d& direction);
+
+// qpos moved along qvel for a time h, on the manifold of rotations
+VectorXd integrate_position(const Model& m, const VectorXd& qpos, const VectorXd& qvel, double h);
+// state and time advanced by one of the integrators; forward() has been called
+void euler(const Model& m, Data* d);
+void implicit_fast(const Model& m, Data* d);
+void runge_kutta4(const Model& m, Data* d);
+
+// everything that depends on the state, no integration
+void forward(const Model& m, Data* d);
+// the position and velocity stages alone, without collision and forces
+void state_stages(const Model& m, Data* d);
+// finite, and within kHuge
+bool sane_state(const Data& d);
+bool sane_inputs(const Data& d);
+// one time step; a state or input that is not finite or beyond kHuge freezes the environment and sets its
+// status
+void step(const Model& m, Data* d);
+
+}  // namespace dualstep::reference

@@ -1,0 +1,160 @@
+// The step of the reference, top to bottom, and its workspace.
+#include "host/reference/constraint.h"
+#include "host/reference/spatial.h"
+#include "host/reference/stages.h"
+
+namespace dualstep::reference {
+
+namespace {
+
+// a converged solve leaves 1e-13 or less
+constexpr double kResidualTolerance = 1e-9;
+
+bool sane(const VectorXd& x) { return x.allFinite() && (x.size() == 0 || x.cwiseAbs().maxCoeff() <= kHuge); }
+bool sane(const RowMatrixXd& x) {
+  return x.allFinite() && (x.size() == 0 || x.cwiseAbs().maxCoeff() <= kHuge);
+}
+
+void integrate(const Model& m, Data* d) {
+  switch (m.opt.integrator) {
+    case Integrator::kRk4:
+      runge_kutta4(m, d);
+      break;
+    case Integrator::kImplicitFast:
+      implicit_fast(m, d);
+      break;
+    default:
+      euler(m, d);
+  }
+}
+
+}  // namespace
+
+bool sane_state(const Data& d) {
+  return sane(d.qpos) && sane(d.qvel) && sane(d.act) && std::isfinite(d.time);
+}
+
+bool sane_inputs(const Data& d) {
+  return sane(d.ctrl) && sane(d.qfrc_applied) && sane(d.xfrc_applied) && sane(d.mocap_pos) &&
+         sane(d.mocap_quat);
+}
+
+void smooth_acceleration(const Model& m, Data* d) {
+  d->qfrc_smooth = d->qfrc_passive - d->qfrc_bias + d->qfrc_actuator + d->qfrc_applied;
+  for (int i = 1; i < m.nbody; ++i) {
+    if (d->xfrc_applied.row(i).isZero(0)) continue;
+    const Vector3d force = d->xfrc_applied.row(i).head<3>(), torque = d->xfrc_applied.row(i).tail<3>();
+    d->qfrc_smooth += project_wrench(m, *d, i, d->xipos[i], force, torque);
+  }
+  d->qacc_smooth = d->M_llt.solve(d->qfrc_smooth);
+}
+
+void state_stages(const Model& m, Data* d) {
+  kinematics(m, d);
+  center_of_mass(m, d);
+  transmission(m, d);
+  mass_matrix(m, d);
+  velocities(m, d);
+  d->qfrc_bias = rnea(m, *d, nullptr);
+  d->energy[0] = potential_energy(m, *d);
+  d->energy[1] = kinetic_energy(*d);
+}
+
+void forward(const Model& m, Data* d) {
+  state_stages(m, d);
+  passive_forces(m, d);
+  actuation(m, d);
+  smooth_acceleration(m, d);
+  collide(m, d);
+  make_rows(m, d);
+  solve_constraints(m, d);
+  const double tolerance = m.opt.tolerance > 0 ? m.opt.tolerance : kResidualTolerance;
+  if (!(d->residual <= tolerance)) d->status |= kStatusNotConverged;
+  subtree_velocities(m, d);
+  body_accelerations(m, d);
+  sensors(m, d);
+}
+
+void step(const Model& m, Data* d) {
+  if (d->status & kStatusDiverged) return;
+  if (!sane_state(*d) || !sane_inputs(*d)) {
+    d->status |= kStatusDiverged;
+    return;
+  }
+  const VectorXd qpos = d->qpos, qvel = d->qvel, act = d->act;
+  const double time = d->time;
+  forward(m, d);
+  if (sane(d->qacc)) integrate(m, d);
+  if (!sane(d->qacc) || !sane_state(*d)) {
+    d->status |= kStatusDiverged;
+    d->qpos = qpos;
+    d->qvel = qvel;
+    d->act = act;
+    d->time = time;
+  }
+}
+
+Data make_data(const Model& m) {
+  Data d;
+  const auto points = [](std::vector<Vector3d>* v, int n) { v->assign(n, Vector3d::Zero()); };
+  const auto turns = [](std::vector<Matrix3d>* v, int n) { v->assign(n, Matrix3d::Identity()); };
+  for (auto* v : {&d.xpos, &d.xipos, &d.subtree_com, &d.subtree_linvel, &d.subtree_angmom})
+    points(v, m.nbody);
+  for (auto* v : {&d.xanchor, &d.xaxis}) points(v, m.njnt);
+  points(&d.geom_xpos, m.ngeom);
+  points(&d.site_xpos, m.nsite);
+  for (auto* v : {&d.xmat, &d.ximat}) turns(v, m.nbody);
+  turns(&d.geom_xmat, m.ngeom);
+  turns(&d.site_xmat, m.nsite);
+  d.xquat.assign(m.nbody, Quaterniond::Identity());
+  d.cinert.assign(m.nbody, Matrix6d::Zero());
+  for (auto* v : {&d.cvel, &d.cacc, &d.cfrc_int, &d.cfrc_ext}) v->assign(m.nbody, Vector6d::Zero());
+  d.cdof = d.cdof_dot = MatrixXd::Zero(6, m.nv);
+  d.M = MatrixXd::Zero(m.nv, m.nv);
+  d.actuator_moment = MatrixXd::Zero(m.nu, m.nv);
+  d.actuator_length = d.actuator_velocity = d.actuator_force = VectorXd::Zero(m.nu);
+  for (VectorXd* v :
+       {&d.qfrc_bias, &d.qfrc_passive, &d.qfrc_spring, &d.qfrc_damper, &d.qfrc_gravcomp, &d.qfrc_fluid,
+        &d.qfrc_actuator, &d.qfrc_smooth, &d.qacc_smooth, &d.qfrc_constraint, &d.qacc}) {
+    *v = VectorXd::Zero(m.nv);
+  }
+  d.act_dot = VectorXd::Zero(m.na);
+  d.sensordata = VectorXd::Zero(m.nsensordata);
+  reset_state(m, -1, &d);
+  return d;
+}
+
+void reset_state(const Model& m, int key, Data* d) {
+  const auto copy = [](const std::vector<double>& from, long offset, long size, auto* to) {
+    *to = Eigen::Map<const VectorXd>(from.data() + offset, size);
+  };
+  d->time = 0;
+  d->status = 0;
+  copy(m.qpos0, 0, m.nq, &d->qpos);
+  d->qvel = VectorXd::Zero(m.nv);
+  d->act = VectorXd::Zero(m.na);
+  d->ctrl = VectorXd::Zero(m.nu);
+  d->qfrc_applied = VectorXd::Zero(m.nv);
+  d->xfrc_applied = RowMatrixXd::Zero(m.nbody, 6);
+  d->mocap_pos = RowMatrixXd::Zero(m.nmocap, 3);
+  d->mocap_quat = RowMatrixXd::Zero(m.nmocap, 4);
+  for (int i = 0; i < m.nbody; ++i) {
+    const int mocap = m.body_mocapid[i];
+    if (mocap < 0) continue;
+    d->mocap_pos.row(mocap) = vec3(m.body_pos, i).transpose();
+    d->mocap_quat.row(mocap) = Eigen::Map<const Eigen::RowVector4d>(&m.body_quat[4 * i]);
+  }
+  if (key < 0) return;
+
+  d->time = m.key_time[key];
+  copy(m.key_qpos, long(key) * m.nq, m.nq, &d->qpos);
+  copy(m.key_qvel, long(key) * m.nv, m.nv, &d->qvel);
+  copy(m.key_act, long(key) * m.na, m.na, &d->act);
+  copy(m.key_ctrl, long(key) * m.nu, m.nu, &d->ctrl);
+  for (int i = 0; i < m.nmocap; ++i) {
+    for (int c = 0; c < 3; ++c) d->mocap_pos(i, c) = m.key_mpos[(long(key) * m.nmocap + i) * 3 + c];
+    for (int c = 0; c < 4; ++c) d->mocap_quat(i, c) = m.key_mquat[(long(key) * m.nmocap + i) * 4 + c];
+  }
+}
+
+}  // namespace dualstep::reference

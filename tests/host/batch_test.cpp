@@ -1,0 +1,192 @@
+// The table of fields is the struct that kernels see; a step asks for no memory; arrays are where they should
+// be.
+#include "host/batch.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <set>
+
+#include "allocations.h"
+#include "host/checkpoint.h"
+#include "host/cpu_backend.h"
+#include "tiny_model.h"
+
+namespace dualstep {
+namespace {
+
+BatchOptions options(int num_envs, int threads = 2) {
+  BatchOptions o;
+  o.num_envs = num_envs;
+  o.device.device = "cpu";
+  o.device.num_threads = threads;
+  return o;
+}
+
+template <class T>
+T* data(Batch& batch, const char* name) {
+  return static_cast<T*>(batch.array(name)->data.get());
+}
+
+template <class Scalar>
+void table_is_struct() {
+  size_t pointers = 0, beside = 0;
+  std::set<std::string> names;
+  for (const BatchField& field : batch_fields()) {
+    EXPECT_TRUE(names.insert(field.name).second) << field.name << " stands twice";
+    EXPECT_FALSE(field.meaning.empty()) << field.name;
+    if (field.name == "reset_count") {
+      beside++;
+    } else {
+      pointers +=
+          field.role == FieldRole::kState ? 2 : 1;  // the state, and what the last evaluation saw of it
+    }
+  }
+  EXPECT_EQ(beside, 1u);
+  // one int (padded to a pointer), then nothing but the arrays of the table
+  EXPECT_EQ(sizeof(BatchView<Scalar>), (1 + pointers) * sizeof(void*));
+}
+
+TEST(Fields, TableIsStruct) {
+  table_is_struct<float>();
+  table_is_struct<double>();
+}
+
+TEST(Fields, ShapesHoldTheWidths) {
+  Sizes sizes{};
+  // different primes, so that no two sizes can be taken for each other
+  const int primes[] = {2,  3,  5,  7,  11, 13, 17, 19, 23, 29, 31,  37,  41,  43,  47,
+                        53, 59, 61, 67, 71, 73, 79, 83, 89, 97, 101, 103, 107, 109, 113};
+  int values[sizeof(Sizes) / sizeof(int)];
+  for (size_t i = 0; i < std::size(values); ++i) values[i] = primes[i % std::size(primes)];
+  std::memcpy(&sizes, values, sizeof sizes);
+  for (const BatchField& field : batch_fields()) {
+    long product = 1;
+    for (const int axis : field_shape(field, sizes)) product *= axis;
+    EXPECT_EQ(product, field_width(field, sizes)) << field.name;
+  }
+}
+
+TEST(Batch, EveryArrayReachesTheKernels) {
+  // outputs begin as NaN, integers as -1: whoever is not connected stays so
+  Batch batch(tiny_model(), options(5));
+  for (const BatchField& field : batch_fields()) batch.array(field.name);
+  batch.reset(nullptr, 0);
+  batch.step(2);
+  for (const BatchField& field : batch_fields()) {
+    const BatchArray& array = *batch.array(field.name);
+    ASSERT_NE(array.data, nullptr);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(array.data.get()) % 64, 0u) << field.name;
+    if (array.row_bytes == 0) continue;
+    const std::string untouched(array.row_bytes * 5, '\xff');
+    EXPECT_NE(std::memcmp(array.data.get(), untouched.data(), untouched.size()), 0) << field.name;
+  }
+  EXPECT_EQ(batch.array("nonsense"), nullptr);
+}
+
+TEST(Batch, StepAllocatesNothing) {
+  if (!test::counts_allocations()) GTEST_SKIP() << "a sanitizer owns the allocator";
+  for (const bool wanted : {false, true}) {
+    for (const bool reset : {false, true}) {
+      BatchOptions o = options(100);
+      o.reset_diverged = reset;
+      Batch batch(tiny_model(), o);
+      if (wanted) {
+        for (const BatchField& field : batch_fields()) batch.array(field.name);
+      }
+      batch.reset(nullptr, 0);
+      batch.step(1);
+      float* qvel = data<float>(batch, "qvel");
+      const auto disturb = [qvel] { qvel[7 * 13] = std::numeric_limits<float>::quiet_NaN(); };
+      disturb();
+      batch.step(1);  // the first reset of a diverged environment may make room for its replay
+      const long before = test::allocations();
+      for (int i = 0; i < 50; ++i) {
+        if (i % 10 == 0) disturb();
+        batch.step(2);
+      }
+      batch.forward();
+      EXPECT_EQ(test::allocations(), before) << "outputs " << wanted << ", reset " << reset;
+      EXPECT_EQ(data<uint32_t>(batch, "reset_count")[13], reset ? 6u : 0u);
+    }
+  }
+}
+
+TEST(Batch, MemoryIsCounted) {
+  if (!test::counts_allocations()) GTEST_SKIP() << "a sanitizer owns the allocator";
+  const long before = test::allocations();
+  const std::vector<double> vector(1000);
+  const auto aligned = allocate_aligned(1000);
+  void* volatile plain = std::malloc(10);
+  std::free(plain);
+  // one of operator new, one of malloc, and aligned memory with its counter
+  EXPECT_EQ(test::allocations() - before, 4);
+  EXPECT_EQ(vector[0], 0);
+}
+
+TEST(Batch, ResetReplaysOnlyItsBlocks) {
+  Batch batch(tiny_model(), options(64));
+  const float* xpos = data<float>(batch, "xpos");
+  batch.step(3);
+  // what stands in another block is left alone: a mark there survives
+  float* marked = const_cast<float*>(xpos) + 9 * 63;
+  *marked = 123;
+  std::vector<uint8_t> mask(64, 0);
+  mask[1] = 1;
+  batch.reset(mask.data(), -1);
+  EXPECT_EQ(*marked, 123);
+  EXPECT_EQ(xpos[9 * 1 + 5], 0.2f);
+}
+
+TEST(Batch, StepsAreChecked) {
+  Batch batch(tiny_model(), options(2));
+  EXPECT_THROW(batch.step(0), std::invalid_argument);
+  EXPECT_THROW(batch.reset(nullptr, 1), std::invalid_argument);
+  EXPECT_THROW(Batch(tiny_model(), options(0)), std::invalid_argument);
+  EXPECT_THROW(batch.load("dualstep", {0}), std::invalid_argument);
+}
+
+TEST(Batch, HashIsOfTheMechanics) {
+  const Model model = tiny_model();
+  Model other = model;
+  EXPECT_EQ(model_hash(model), model_hash(other));
+  other.geom_rgba[0] = 0.5;
+  EXPECT_EQ(model_hash(model), model_hash(other));
+  other.body_mass[1] = std::nextafter(other.body_mass[1], 2.0);
+  EXPECT_NE(model_hash(model), model_hash(other));
+}
+
+TEST(Checkpoint, HashSeesEveryBit) {
+  std::string bytes(37, 'x');
+  const uint64_t before = hash_bytes(bytes.data(), bytes.size(), 0);
+  for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    std::string other = bytes;
+    other[bit / 8] = static_cast<char>(other[bit / 8] ^ (1 << bit % 8));
+    EXPECT_NE(hash_bytes(other.data(), other.size(), 0), before) << bit;
+  }
+  EXPECT_NE(hash_bytes(bytes.data(), bytes.size() - 1, 0), before);
+  EXPECT_NE(hash_bytes(bytes.data(), bytes.size(), 1), before);
+}
+
+TEST(Checkpoint, ComesBackAsItWas) {
+  Checkpoint c;
+  c.model = 12345;
+  c.real_bytes = 4;
+  c.num_envs = 3;
+  c.arrays = {{"qpos", 8, std::string(24, 'q')}, {"empty", 0, ""}};
+  c.parameters = {{"body_mass", 2, {{1, 2}, {}, {3, 4}}}};
+  const Checkpoint back = decode(encode(c));
+  EXPECT_EQ(back.model, c.model);
+  EXPECT_EQ(back.num_envs, c.num_envs);
+  ASSERT_EQ(back.arrays.size(), 2u);
+  EXPECT_EQ(back.arrays[0].rows, c.arrays[0].rows);
+  EXPECT_EQ(back.arrays[1].name, "empty");
+  ASSERT_EQ(back.parameters.size(), 1u);
+  EXPECT_EQ(back.parameters[0].rows, c.parameters[0].rows);
+}
+
+}  // namespace
+}  // namespace dualstep
