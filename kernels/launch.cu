@@ -1,9 +1,10 @@
-// The only __global__ functions and launches: the fused step (all stages, several substeps) and the masked
-// reset. Compiled once for each precision and number of lanes, which DUALSTEP_SCALAR and DUALSTEP_LANES give;
-// the reset comes with the variant that also defines DUALSTEP_RESET.
+// The only __global__ functions and launches: the fused step (all stages, several substeps), and what goes on
+// around it on the device: rows placed in marked environments (reset), marks of those that diverged.
+// Compiled once for each precision and number of lanes, which DUALSTEP_SCALAR and DUALSTEP_LANES give.
 //
-// A kernel for each shape of the cone, so that none carries the registers of another; the stages before the
-// rows are one copy for all four. Reads and writes: the arrays of BatchView. Cost: the step's.
+// A kernel for each size of the cone, so that contacts of three rows do not carry the registers of six; the
+// stages before the rows are one copy for both cones. Reads and writes: the arrays of BatchView. Cost: the
+// step's.
 #define DUALSTEP_ISA cuda
 
 #include "kernels/launch.cuh"
@@ -16,7 +17,7 @@ namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
 constexpr int kWarp = 32;
-constexpr int kWarpsOfBlock = 4;
+constexpr int kWarpsOfBlock = 2;
 
 template <int W>
 constexpr int kGroup = kWarp / W;
@@ -29,34 +30,44 @@ size_t group_bytes(const Tables<Scalar>& t) {
   return (bytes + 127) / 128 * 128;
 }
 
-// With this many blocks of a processor in mind the compiler gives every stage the registers it needs; without
-// it, it aims for more of them and spills.
+// blocks of a processor: with this many in mind the compiler gives every stage the registers it needs (144,
+// 168, 255); left alone it aims for more warps, and spills
 template <class Scalar, int kDim>
-constexpr int kBlocksOfProcessor = sizeof(Scalar) == 8 ? 2
-                                   : kDim == 6         ? 3
-                                                       : 4;
+constexpr int kBlocksOfProcessor = sizeof(Scalar) == 8 ? 4
+                                   : kDim == 6         ? 6
+                                                       : 7;
 
-template <class Scalar, int W, int kDim, bool kElliptic>
+// one group of environments, by one warp; apart from the loop over groups, so that the loop costs the stages
+// no registers
+template <class Scalar, int W, int kDim>
+DS_STAGE void run_group(const Tables<Scalar>& tables, const BatchView<Scalar>& batch, const StepArgs& args,
+                        int group, char* workspace) {
+  const int in_group = static_cast<int>(threadIdx.x) % kWarp / W, e = group * kGroup<W> + in_group;
+  if (e >= batch.num_envs) return;
+  Scalar* const reals = reinterpret_cast<Scalar*>(workspace);
+  int* const words = reinterpret_cast<int*>(reals + static_cast<size_t>(kGroup<W>) * tables.l.total);
+  const TileLanes<W> lanes;
+  Env<Scalar, TileLanes<W>, kGroup<W>> env{
+      tables, lanes, reals + in_group, words + in_group, e, {}, 0, 0, {}, {}, {}, {}, nullptr, 0};
+  if (tables.o.cone == 1)
+    run_environment<kDim, true>(env, batch, args);
+  else
+    run_environment<kDim, false>(env, batch, args);
+}
+
+template <class Scalar, int W, int kDim>
 __global__ void __launch_bounds__(kWarp* kWarpsOfBlock, kBlocksOfProcessor<Scalar, kDim>)
     fused_step(const __grid_constant__ Tables<Scalar> tables, const __grid_constant__ BatchView<Scalar> batch,
                const __grid_constant__ StepArgs args, const int* groups, int num_groups, char* scratch,
                size_t warp_bytes) {
-  using E = Env<Scalar, TileLanes<W>, kGroup<W>>;
   extern __shared__ double2 shared[];
-  const int warp = static_cast<int>(threadIdx.x) / kWarp,
-            in_group = static_cast<int>(threadIdx.x) % kWarp / W;
-  const int place = scratch ? static_cast<int>(blockIdx.x) * kWarpsOfBlock + warp : warp;
-  char* const mine = (scratch ? scratch : reinterpret_cast<char*>(shared)) + place * warp_bytes;
-  Scalar* const reals = reinterpret_cast<Scalar*>(mine);
-  int* const words = reinterpret_cast<int*>(reals + static_cast<size_t>(kGroup<W>) * tables.l.total);
-  const TileLanes<W> lanes;
-  for (int i = static_cast<int>(blockIdx.x) * kWarpsOfBlock + warp; i < num_groups;
-       i += static_cast<int>(gridDim.x) * kWarpsOfBlock) {
-    const int e = (groups ? groups[i] : i) * kGroup<W> + in_group;
-    if (e < batch.num_envs) {
-      E env{tables, lanes, reals + in_group, words + in_group, e, {}, 0, 0, {}, {}, {}, {}, nullptr, 0};
-      run_environment<kDim, kElliptic>(env, batch, args);
-    }
+  for (int i = static_cast<int>(blockIdx.x) * kWarpsOfBlock + static_cast<int>(threadIdx.x) / kWarp;
+       i < num_groups; i += static_cast<int>(gridDim.x) * kWarpsOfBlock) {
+    // in device memory a warp has a workspace of its own, in shared memory one of its block's
+    const int warp = static_cast<int>(threadIdx.x) / kWarp;
+    char* const workspace = scratch ? scratch + (blockIdx.x * kWarpsOfBlock + warp) * warp_bytes
+                                    : reinterpret_cast<char*>(shared) + warp * warp_bytes;
+    run_group<Scalar, W, kDim>(tables, batch, args, groups ? groups[i] : i, workspace);
     // the next group takes over the workspace of this one
     __syncwarp();
   }
@@ -67,9 +78,7 @@ using FusedStep = void (*)(Tables<Scalar>, BatchView<Scalar>, StepArgs, const in
 
 template <class Scalar, int W>
 FusedStep<Scalar> choose_step(const Tables<Scalar>& t) {
-  const bool elliptic = t.o.cone == 1;
-  if (t.n.kdim == 3) return elliptic ? fused_step<Scalar, W, 3, true> : fused_step<Scalar, W, 3, false>;
-  return elliptic ? fused_step<Scalar, W, 6, true> : fused_step<Scalar, W, 6, false>;
+  return t.n.kdim == 3 ? fused_step<Scalar, W, 3> : fused_step<Scalar, W, 6>;
 }
 
 #define DS_TRY(call)                          \

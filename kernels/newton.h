@@ -522,7 +522,7 @@ DS_STAGE typename E::Real line_search(E& env, const typename E::Real& wd, const 
 // steps until the active set is stable, or the step is negligible, or the cap is reached; y must be current.
 // Returns the environments that did not converge; counts the steps of each.
 template <int kDim, bool kElliptic, class E>
-DS_FN typename E::Mask newton(E& env, int cap, const typename E::Real& tolerance) {
+DS_STAGE typename E::Mask newton(E& env, int cap, const typename E::Real& tolerance) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto w = env.w(), dw = env.dw(), grad = env.grad(), dy = env.dy();

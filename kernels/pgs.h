@@ -190,7 +190,7 @@ DS_FN void elliptic_block(const ConeParams<Real, kDim>& p, const Real* A, const 
 }
 
 template <class E>
-DS_FN void clear_forces(E& env, int per_contact) {
+DS_STAGE void clear_forces(E& env, int per_contact) {
   using Real = typename E::Real;
   const auto& t = env.t;
   env.each(2 * t.n.nlim, [&](int i) { env.lim_lambda()[i] = Real(0); });
@@ -281,7 +281,7 @@ DS_STAGE void sweep_contacts(E& env) {
 
 // sweeps from zero forces
 template <int kDim, bool kElliptic, class E>
-DS_FN void pgs(E& env, int sweeps) {
+DS_STAGE void pgs(E& env, int sweeps) {
   clear_forces(env, kElliptic ? kDim : 2 * (kDim - 1));
   for (int k = 0; k < sweeps; k++) {
     sweep_scalar_rows(env);

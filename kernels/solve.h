@@ -202,14 +202,14 @@ DS_STAGE void unwhiten(E& env) {
 
 // forces of the sweeps as contact forces and as a gradient, when nothing follows them
 template <int kDim, bool kElliptic, class E>
-DS_FN void finish_pgs(E& env) {
+DS_STAGE void finish_pgs(E& env) {
   residuals<kDim>(env);
   (void)row_laws<kDim, kElliptic, false>(env);
   gradient<kDim>(env);
 }
 
 template <int kDim, bool kElliptic, class E>
-DS_FN void solve(E& env) {
+DS_STAGE void solve(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const Real nil(0);

@@ -12,7 +12,7 @@ inline namespace DUALSTEP_ISA {
 
 // accelerations and everything they need, at the state in the workspace; first what is the same for all cones
 template <class E>
-DS_FN void smooth_dynamics(E& env, const Inputs<E>& in) {
+DS_STAGE void smooth_dynamics(E& env, const Inputs<E>& in) {
   kinematics(env, [&](int i) { return in.mocap(i); });  // poses, joint motions
   env.lap(kStage_kinematics);
   bias(env);  // velocities, Coriolis and gravity forces
@@ -27,7 +27,7 @@ DS_FN void smooth_dynamics(E& env, const Inputs<E>& in) {
   env.lap(kStage_forces);
 }
 template <int kDim, bool kElliptic, class E>
-DS_FN void evaluate(E& env, const Inputs<E>& in) {
+DS_STAGE void evaluate(E& env, const Inputs<E>& in) {
   smooth_dynamics(env, in);
   collide(env);  // contacts
   env.lap(kStage_collide);
@@ -38,7 +38,7 @@ DS_FN void evaluate(E& env, const Inputs<E>& in) {
 
 // one substep of time; outputs, where wanted, are those of its start
 template <int kDim, bool kElliptic, class E>
-DS_FN void substep(E& env, const Inputs<E>& in, bool sense_now) {
+DS_STAGE void substep(E& env, const Inputs<E>& in, bool sense_now) {
   evaluate<kDim, kElliptic>(env, in);
   if (sense_now) sense(env, in);
   env.lap(kStage_sense);

@@ -41,7 +41,7 @@ DS_HD Real pick3(const MaskOf<Real>& at0, const MaskOf<Real>& at1, const Real& x
 }
 
 template <class Real>
-DS_FN void find_axis(const Shape<Real>& a, const Shape<Real>& b, const Real& margin, BoxAxes<Real>* x) {
+DS_STAGE void find_axis(const Shape<Real>& a, const Shape<Real>& b, const Real& margin, BoxAxes<Real>* x) {
   const Real zero(0);
   const Vec3<Real> d = b.pos - a.pos, p21 = rotate_transposed(a.rot, d), p12 = -rotate_transposed(b.rot, d);
   for (int i = 0; i < 3; i++) {
@@ -123,7 +123,7 @@ DS_FN void find_axis(const Shape<Real>& a, const Shape<Real>& b, const Real& mar
 
 // nearest points of the two edges that meet along the edge axis: one contact, halfway between them
 template <class Real>
-DS_FN void edge_contact(const BoxAxes<Real>& x, Real* dist, Vec3<Real>* pos, Vec3<Real>* normal) {
+DS_STAGE void edge_contact(const BoxAxes<Real>& x, Real* dist, Vec3<Real>* pos, Vec3<Real>* normal) {
   const Real zero(0), one(1), *R = x.rot;
   const auto row1 = x.edge >= Real(3), row2 = x.edge >= Real(6);
   const Real j = x.edge - select(row2, Real(6), select(row1, Real(3), zero));
@@ -199,8 +199,8 @@ DS_FN void edge_contact(const BoxAxes<Real>& x, Real* dist, Vec3<Real>* pos, Vec
 // the incident face cut to the reference face; fills all slots. Reference axes are put in the order
 // (along the face, along the face, normal), the incident box's as (normal, along, along)
 template <class Real>
-DS_FN void face_contacts(const Shape<Real>& a, const Shape<Real>& b, const BoxAxes<Real>& x,
-                         const Real& margin, Manifold<Real, 8>* out) {
+DS_STAGE void face_contacts(const Shape<Real>& a, const Shape<Real>& b, const BoxAxes<Real>& x,
+                            const Real& margin, Manifold<Real, 8>* out) {
   const Real zero(0), one(1);
   const auto first = x.face < Real(3);
   const Real axis = select(first, x.face, x.face - Real(3));
