@@ -101,7 +101,8 @@ struct StepArgs {
   Action action;
   int nsubsteps;
   int freeze_diverged;  // a diverged environment stays at its last good state until it is reset
-  uint64_t* laps = nullptr;  // where not null: ticks spent in each stage, added up (kStages entries; CPU only)
+  uint64_t* laps =
+      nullptr;  // where not null: ticks spent in each stage, added up (kStages entries; CPU only)
 };
 
 // bits of status; sticky until the environment is reset or the status cleared
