@@ -306,10 +306,23 @@ std::vector<double> Batch::get_parameter(const std::string& name, const std::vec
   return parameters_.get(name, envs);
 }
 
+Model Batch::environment_model(int env) const {
+  const std::lock_guard lock(mutex_);
+  Model model;
+  parameters_.apply(env, &model);
+  return model;
+}
+
 Batch::Differences Batch::compare(const Parameters& next, const std::vector<int>& envs) const {
   Differences differences;
   Model model;
-  for (const int env : envs) {
+  for (size_t i = 0; i < envs.size(); ++i) {
+    const int env = envs[i];
+    // one value for all is built once
+    if (i > 0 && next.equal(env, next, envs[i - 1])) {
+      differences.emplace_back(env, differences.back().second);
+      continue;
+    }
     next.apply(env, &model);
     std::vector<Problem> problems;
     find_invalid(model, &problems);
@@ -415,7 +428,7 @@ void Batch::load(const std::string& bytes, const std::vector<int>& envs) {
   }
   std::vector<int> changed;
   for (const int env : envs) {
-    if (!next.equal(parameters_, env)) changed.push_back(env);
+    if (!next.equal(env, parameters_, env)) changed.push_back(env);
   }
   if (!changed.empty()) engine_->adopt(compare(next, changed));
   parameters_ = std::move(next);
