@@ -124,6 +124,15 @@ void build_tree(const Model& m, TableStore* t) {
   t->jnt_axis = m.jnt_axis;
   t->jnt_stiffness = m.jnt_stiffness;
   t->jnt_actfrcrange = m.jnt_actfrcrange;
+  for (int j = 0; j < m.njnt; ++j) {
+    if (m.jnt_type[j] != kFree) continue;
+    bool alone = m.body_jntnum[m.jnt_bodyid[j]] == 1;
+    for (int b = 1; b < m.nbody; ++b) {
+      if (b != m.jnt_bodyid[j] && m.body_rootid[b] == m.jnt_bodyid[j])
+        alone = alone && m.body_dofnum[b] == 0 && m.body_mass[b] == 0;
+    }
+    if (alone) t->free_jnt.push_back(j);
+  }
   t->dof_body = m.dof_bodyid;
   t->dof_jnt = m.dof_jntid;
   t->dof_armature = m.dof_armature;

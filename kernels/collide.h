@@ -206,8 +206,8 @@ DS_FN void collide_kind(E& env) {
     const typename E::Int before = env.lanes.exclusive_scan(count, &total);
     bool full = false;
     for (int l = 0; l < E::kPack; l++) full = full || lane_of(env.ncon, l) + lane_of(total, l) > t.n.ncon;
-    // turn by turn where an environment overflows, since a contact may then displace another lane's, or one of
-    // an earlier round
+    // turn by turn where an environment overflows, since a contact may then displace another lane's, or one
+    // of an earlier round
     if (full) env.sync();
     for (int turn = 0; turn < (full ? width : 1); turn++) {
       if (some && (!full || turn == env.lanes.rank())) {

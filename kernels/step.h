@@ -19,7 +19,7 @@ DS_FN void evaluate(E& env, const Inputs<E>& in) {
   env.lap(kStage_bias);
   inertia(env);  // mass matrix, by composite bodies
   env.lap(kStage_inertia);
-  factorize(env, [](int) { return typename E::Real(0); });  // L'DL on the tree's sparsity
+  factorize(env);  // L'DL on the tree's sparsity
   env.lap(kStage_factorize);
   passive(env);    // springs, dampers, fluid, gravity compensation
   actuation(env);  // actuators

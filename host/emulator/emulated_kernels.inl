@@ -30,7 +30,7 @@ void run_lane(const Lanes& lanes, const Tables<Scalar>& t, const BatchView<Scala
 }  // namespace DUALSTEP_ISA
 
 template <>
-long emulated_scratch_bytes<DUALSTEP_SCALAR>(const Tables<DUALSTEP_SCALAR>& t, int lanes) {
+long emulated_scratch_bytes<DUALSTEP_SCALAR>(const Tables<DUALSTEP_SCALAR>& t, int) {
   return static_cast<long>(t.l.total) * static_cast<long>(sizeof(DUALSTEP_SCALAR)) +
          static_cast<long>(sizeof(int)) * pool_words(t.n);
 }

@@ -1,0 +1,172 @@
+"""`dualstep bench MODEL`: steps per second, and beside every figure what it is worth."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+from dualstep.cli.common import (
+    CommandError,
+    Progress,
+    add_common,
+    find_model,
+    gymnasium_models,
+    load_model,
+    need,
+    positive,
+    print_json,
+)
+
+# the timesteps that an action of Gymnasium's tasks is held for
+FRAME_SKIP = {
+    "ant": 5, "half_cheetah": 5, "hopper": 4, "humanoid": 5, "humanoidstandup": 5, "inverted_double_pendulum": 5,
+    "inverted_pendulum": 2, "pusher": 5, "reacher": 2, "swimmer": 4, "walker2d": 4,
+}  # fmt: skip
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "model", nargs="+", metavar="MODEL",
+        help="a file of MJCF or URDF, the name of one of Gymnasium's models (humanoid), or 'gymnasium' for them all",
+    )  # fmt: skip
+    add_common(parser)
+    parser.add_argument("--dtype", default="float32", choices=("float32", "float64"))
+    parser.add_argument("--num-threads", type=int, default=0, metavar="T", help="of both sides (default: all)")
+    parser.add_argument(
+        "--substeps", type=positive, metavar="K", help="timesteps that an action is held for (default: the task's, or 5)"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=20.0, metavar="S", help="of timing for each model (default: %(default)s)"
+    )
+    parser.add_argument("--no-peer", action="store_true", help="leave mujoco.batch out")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="write the figures, a plot and a picture there")
+
+
+def _paths(names: list[str]) -> dict[str, Path]:
+    """The models by name, in the order given."""
+    paths: dict[str, Path] = {}
+    for name in names:
+        if name == "gymnasium":
+            need("gymnasium", "bench")
+            paths.update(gymnasium_models())
+        else:
+            path = find_model(name)
+            paths[path.stem.partition("_v")[0] if path in gymnasium_models().values() else path.stem] = path
+    return paths
+
+
+def main(args: argparse.Namespace) -> int:
+    from dualstep.measure import peer, throughput
+    from dualstep.measure.accuracy import Unchecked
+
+    if args.seconds <= 0:
+        raise CommandError(f"--seconds {args.seconds} is given, and it must be positive")
+    if args.out:
+        need("matplotlib", "bench")
+    paths = _paths(args.model)
+    lacking = None if args.no_peer else peer.available()
+    results: list[dict[str, Any]] = []
+    failed = 0
+    for name, path in paths.items():
+        settings = throughput.Settings(
+            num_envs=args.num_envs, device=args.device, dtype=args.dtype, num_threads=args.num_threads,
+            substeps=args.substeps or FRAME_SKIP.get(name, 5), seed=args.seed, seconds=args.seconds,
+            peer=not args.no_peer and lacking is None,
+        )  # fmt: skip
+        progress = Progress(f"{name} x {args.num_envs:,}")
+        try:
+            found = throughput.measure(load_model(path), settings, name, progress.update)
+        except Unchecked as error:
+            print(f"dualstep bench: {name}: no figures, for they could not be checked: {error}", file=sys.stderr)
+            results.append({"model": {"name": name}, "unchecked": str(error)})
+            failed = 1
+            continue
+        except ValueError as error:
+            raise CommandError(f"{name}: {error}") from None
+        results.append(found.to_dict())
+        if not args.json:
+            print(report(results[-1]))
+            if lacking:
+                print(f"  no ratio: {lacking}")
+        if args.out:
+            _write(args.out, path, found, results[-1], quiet=args.json)
+    if args.json:
+        print_json(results)
+    return failed
+
+
+def _write(folder: Path, path: Path, found: Any, figures: dict[str, Any], *, quiet: bool) -> None:
+    import json
+
+    from dualstep.measure import picture, plot
+
+    folder.mkdir(parents=True, exist_ok=True)
+    stem = folder / figures["model"]["name"]
+    written = [stem.with_name(stem.name + ending) for ending in ("_bench.json", "_bench.png", "_envs.png")]
+    written[0].write_text(json.dumps(figures, indent=2) + "\n")
+    plot.draw(found, written[1])
+    how = picture.draw(path, found.episode, written[2])
+    if not quiet:
+        print(f"  written    {written[0]}, {written[1]} (plot), {written[2]} (picture, {how})")
+
+
+def _quantiles(values: dict[str, Any]) -> str:
+    if values["median"] is None:
+        return "no values"
+    return ", ".join(f"{name} {values[name]:.1e}" for name in ("median", "p95", "p99", "max"))
+
+
+def report(figures: dict[str, Any]) -> str:
+    """The figures of one model, for people."""
+    model, settings, speed = figures["model"], figures["settings"], figures["steps_per_second"]
+    accuracy, status, peer = figures["accuracy"], figures["status"], figures["peer"]
+    converged = accuracy["converged"]
+    lines = [
+        f"{model['name']}: {settings['num_envs']:,} environments, {figures['runs_on']}, {settings['dtype']}",
+        f"  model      nv {model['nv']}, nu {model['nu']}, timestep {model['timestep']:g} s, {model['integrator']}, "
+        f"{model['cone']} cones; random actions, each held {settings['substeps']} steps",
+        f"  speed      {speed['median']:,.0f} environment-steps/s (quartiles {speed['low']:,.0f} to {speed['high']:,.0f}; "
+        f"a step is one timestep of one environment)",
+    ]
+    core = figures["steps_per_core_second"]
+    if core:
+        lines.append(f"             {core['median']:,.0f} steps per second of processor time")
+    met = "within" if accuracy["met"] else "MISSES"
+    if accuracy["constrained"]:
+        lines.append(f"  accuracy   error {_quantiles(accuracy)}")
+        lines.append(
+            f"             {met} the target (median {accuracy['target']['median']:g}, p95 {accuracy['target']['p95']:g}); "
+            f"{accuracy['constrained']:,} constrained of {accuracy['samples']:,} sampled steps"
+        )
+    else:
+        lines.append(f"  accuracy   none of {accuracy['samples']:,} sampled steps had an active constraint")
+    checked = "not checked by the reference"
+    if converged["states_checked_by_reference"]:
+        checked = (f"{converged['states_checked_by_reference']} of them agree with the reference to "
+                   f"{converged['reference_disagreement']:.0e}")  # fmt: skip
+    lines.append(
+        f"             against double precision converged to a residual of {converged['residual']:.0e}; {checked}"
+    )
+    if converged["untrusted"]:
+        lines.append(f"             {converged['untrusted']} steps left out: no converged solution to compare with")
+    lines.append(
+        f"  residual   {_quantiles(figures['residual'])}; {figures['iterations']:.1f} iterations, "
+        f"{figures['contacts']:.1f} contacts on average"
+    )
+    counts = ", ".join(f"{status[bit]} {bit.lower().replace('_', ' ')}"
+                       for bit in ("DIVERGED", "CONTACT_OVERFLOW", "NOT_CONVERGED"))  # fmt: skip
+    lines.append(f"  status     {counts}, of {status['of']:,} environments (all blocks)")
+    if peer:
+        ratio, other = peer["ratio"], peer["steps_per_second"]
+        lines.append(
+            f"  ratio      {ratio['median']:.2f} x mujoco.batch {peer['version']} (quartiles {ratio['low']:.2f} to "
+            f"{ratio['high']:.2f}, {ratio['blocks']} blocks in turns)"
+            + (f"; by processor time {peer['core_ratio']['median']:.2f} x" if peer["core_ratio"] else "")
+        )
+        lines.append(
+            f"             mujoco.batch: {other['median']:,.0f} steps/s, {peer['num_envs']:,} environments, Newton at its "
+            f"default tolerance; its error {_quantiles(peer['accuracy'])}"
+        )
+    return "\n".join(lines)

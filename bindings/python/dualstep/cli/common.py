@@ -1,0 +1,126 @@
+"""What the commands share: their usual arguments, errors for people, finding a model, progress."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import importlib.util
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+
+class CommandError(Exception):
+    """Ends a command with a line on stderr."""
+
+    def __init__(self, message: str, status: int = 2) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def need(module: str, extra: str) -> None:
+    """Refuses to go on without an optional package, and says how to get it."""
+    if importlib.util.find_spec(module) is None:
+        raise CommandError(f"{module} is missing: pip install 'dualstep[{extra}]' brings it")
+
+
+def positive(text: str) -> int:
+    """An argument that is an integer from 1 on."""
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is given, and it must be a positive integer")
+    return value
+
+
+def not_negative(text: str) -> int:
+    """An argument that is an integer from 0 on."""
+    return 0 if text.strip() == "0" else positive(text)
+
+
+def add_common(parser: argparse.ArgumentParser, *, num_envs: int | None = 4096, as_json: bool = True) -> None:
+    """--device, --num-envs, --seed and, for commands that print figures, --json."""
+    parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1, emulated, or auto (default: %(default)s)")
+    shown = "default: %(default)s" if num_envs else "default: as the command chooses"
+    parser.add_argument("--num-envs", type=positive, default=num_envs, metavar="N", help=f"environments ({shown})")
+    parser.add_argument("--seed", type=not_negative, default=0, metavar="S", help="of random numbers (default: 0)")
+    if as_json:
+        parser.add_argument("--json", action="store_true", help="print JSON on stdout, and nothing else there")
+
+
+def print_json(value: Any) -> None:
+    print(json.dumps(value, indent=2, allow_nan=False))
+
+
+def gymnasium_models() -> dict[str, Path]:
+    """The models of Gymnasium's current MuJoCo tasks, by the task's name; none where it is not installed."""
+    found = importlib.util.find_spec("gymnasium")
+    if found is None or found.origin is None:
+        return {}
+    assets = Path(found.origin).parent / "envs" / "mujoco" / "assets"
+    models = {path.stem: path for path in sorted(assets.glob("*.xml"))}
+    # a task that was revised keeps its old model beside the new one: "walker2d" and "walker2d_v5"
+    current = {name.partition("_v")[0]: path for name, path in models.items() if name.endswith("_v5")}
+    old = {name for name in models if name.endswith("_v5")} | {"point"}
+    return {**{name: path for name, path in models.items() if name not in old}, **current}
+
+
+def find_model(text: str) -> Path:
+    """A model file: by its path, or by the name of one of Gymnasium's ("humanoid")."""
+    path = Path(text)
+    if path.is_file():
+        return path
+    known = gymnasium_models()
+    if text in known:
+        return known[text]
+    if path.suffix or len(path.parts) > 1:
+        raise CommandError(f"there is no model file '{text}'")
+    if not known:
+        raise CommandError(
+            f"there is no model file '{text}', and Gymnasium, whose models have such names, is not installed: "
+            "pip install 'dualstep[bench]' brings it"
+        )
+    near = difflib.get_close_matches(text, known, n=3) or sorted(known)
+    raise CommandError(f"there is no model file '{text}', and none of Gymnasium's has that name: {', '.join(near)}")
+
+
+def load_model(path: Path):  # noqa: ANN201  (the type would import the simulator for every --help)
+    """The compiled model; a refusal ends the command with the loader's own words."""
+    import dualstep as ds
+
+    try:
+        return ds.Model.from_mjcf(path)
+    except (ValueError, FileNotFoundError) as error:
+        raise CommandError(str(error)) from None
+
+
+class Progress:
+    """A line on stderr that says how far a job is: redrawn on a terminal, a few plain lines elsewhere."""
+
+    WIDTH = 24
+
+    def __init__(self, title: str, *, quiet: bool = False) -> None:
+        self._title, self._quiet = title, quiet
+        self._live = sys.stderr.isatty()
+        self._shown = -1.0
+        self._began = time.monotonic()
+
+    def update(self, done: float, note: str = "") -> None:
+        """`done` from 0 to 1."""
+        done = min(max(done, 0.0), 1.0)
+        # elsewhere than on a terminal, a line for each quarter
+        if self._quiet or (not self._live and done < min(self._shown + 0.25, 1.0)) or done == self._shown:
+            return
+        self._shown = done
+        bar = "#" * round(done * self.WIDTH)
+        seconds = time.monotonic() - self._began
+        line = f"{self._title:<28} [{bar:<{self.WIDTH}}] {done:4.0%} {seconds:5.1f} s  {note}"
+        if self._live:
+            sys.stderr.write(f"\r\x1b[2K{line[:118]}" + ("\n" if done == 1.0 else ""))
+        else:
+            sys.stderr.write(line.rstrip() + "\n")
+        sys.stderr.flush()

@@ -1,0 +1,104 @@
+"""`dualstep info [MODEL]`: what this installation can run on, and what a model holds."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import os
+import platform
+from typing import Any
+
+from dualstep.cli.common import CommandError, add_common, find_model, load_model, print_json
+
+# the smallest thing that can be stepped, to try devices with
+PROBE = "<mujoco><worldbody><body><freejoint/><geom size='1'/></body></worldbody></mujoco>"
+SIZES = ("nq", "nv", "nu", "na", "nbody", "njnt", "ngeom", "nsensor", "nkey")
+OPTIONS = ("timestep", "integrator", "cone", "impratio", "solver", "contact_model")
+OPTIONAL = ("gymnasium", "matplotlib", "torch", "jax", "cupy")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", nargs="?", metavar="MODEL", help="a file of MJCF or URDF, or the name of one of "
+                        "Gymnasium's models; left out, only the installation is described")  # fmt: skip
+    add_common(parser, num_envs=64)
+
+
+def main(args: argparse.Namespace) -> int:
+    facts: dict[str, Any] = {"installation": installation()}
+    if args.model:
+        facts["model"] = model_facts(args)
+    if args.json:
+        print_json(facts)
+    else:
+        for title, rows in facts.items():
+            print(title if title == "installation" else f"{title} {args.model}")
+            for name, value in rows.items():
+                print(f"  {name:<22} {_shown(value)}")
+    return 0
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_shown(entry)}" for name, entry in value.items())
+    if isinstance(value, float):
+        return f"{value:g}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def _try(**where: str) -> str:
+    """How a batch would run there, or why it would not."""
+    import dualstep as ds
+
+    try:
+        with ds.Batch(ds.Model.from_mjcf(PROBE), 1, **where) as batch:
+            batch.step()
+            return batch.description
+    except (ValueError, RuntimeError) as error:
+        return f"no: {error}"
+
+
+def installation() -> dict[str, Any]:
+    import mujoco
+    import numpy as np
+
+    import dualstep as ds
+
+    facts: dict[str, Any] = {
+        "dualstep": ds.__version__,
+        "Python": platform.python_version(),
+        "MuJoCo": mujoco.__version__,
+        "numpy": np.__version__,
+        "platform": platform.platform(),
+        "processors": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+    }
+    for device in ("auto", "cpu", "emulated", "cuda"):
+        facts[f"device {device}"] = _try(device=device)
+    for isa in ("portable", "avx2", "avx512"):
+        facts[f"instructions {isa}"] = _try(device="cpu", isa=isa)
+    present = [name for name in OPTIONAL if importlib.util.find_spec(name)]
+    facts["optional packages"] = ", ".join(present) or "none"
+    return facts
+
+
+def model_facts(args: argparse.Namespace) -> dict[str, Any]:
+    import dualstep as ds
+    from dualstep import _core
+
+    model = load_model(find_model(args.model))
+    try:
+        batch = ds.Batch(model, args.num_envs, args.device, seed=args.seed)
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+    bytes_of = {role: 0 for role in ("state", "record", "output")}
+    for name, role, *_ in _core.batch_fields():
+        bytes_of[role] += getattr(batch, name).nbytes // args.num_envs
+    return {
+        "sizes": {name: int(getattr(model, name)) for name in SIZES},
+        "options": {name: getattr(model.opt, name) for name in OPTIONS},
+        "contact capacity": int(batch.contacts().dist.shape[1]),
+        "runs on": batch.description,
+        "bytes of an environment": {
+            "state and records": bytes_of["state"] + bytes_of["record"],
+            "outputs, where all are asked for": bytes_of["output"],
+        },
+    }

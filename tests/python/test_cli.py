@@ -1,0 +1,141 @@
+"""The command line: what it says, what it measures, how it refuses."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import dualstep as ds
+from dualstep import cli
+from dualstep.measure import accuracy, picture, throughput, workload
+
+QUICK = ["--num-envs", "16", "--seconds", "0.2"]
+
+
+@pytest.mark.parametrize("command", cli.COMMANDS)
+def test_every_command_has_help_and_the_common_arguments(command, capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.main([command, "--help"])
+    assert stop.value.code == 0
+    told = capsys.readouterr().out
+    assert all(argument in told for argument in ("--device", "--num-envs", "--seed"))
+
+
+def test_it_is_a_module_and_says_its_version():
+    told = subprocess.run([sys.executable, "-m", "dualstep", "--version"], capture_output=True, text=True, check=True)
+    assert told.stdout.split() == ["dualstep", ds.__version__]
+
+
+def test_info_tells_what_a_batch_holds(capsys):
+    assert cli.main(["info", "humanoid", "--json", "--num-envs", "3", "--device", "cpu"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    model = told["model"]
+    assert (model["sizes"]["nv"], model["sizes"]["nu"]) == (23, 17)
+    assert model["runs on"].startswith("cpu")
+    # its positions and velocities alone are 47 numbers of 4 bytes
+    assert 47 * 4 < model["bytes of an environment"]["state and records"] < 2048
+    assert told["installation"]["device cpu"].startswith("cpu")
+
+
+def test_bench_prints_every_figure_with_its_accuracy(tmp_path, capsys):
+    assert cli.main(["bench", "hopper", *QUICK, "--json", "--out", str(tmp_path)]) == 0
+    (told,) = json.loads(capsys.readouterr().out)
+    assert told["steps_per_second"]["median"] > 0
+    # the quartiles of the ratio are of single blocks, in turns
+    assert 0 < told["peer"]["ratio"]["low"] <= told["peer"]["ratio"]["median"] <= told["peer"]["ratio"]["high"]
+    assert told["accuracy"]["met"] and told["accuracy"]["constrained"] > 0
+    assert told["accuracy"]["converged"]["states_checked_by_reference"] > 0
+    assert told["status"]["DIVERGED"] == 0 and told["status"]["of"] == 16 * told["steps_per_second"]["blocks"]
+    assert told == json.loads((tmp_path / "hopper_bench.json").read_text())
+    for name in ("hopper_bench.png", "hopper_envs.png"):
+        assert (tmp_path / name).read_bytes()[:4] == bytes([137]) + b"PNG"
+
+
+def test_bench_tells_people_the_same(capsys):
+    assert cli.main(["bench", "inverted_pendulum", *QUICK]) == 0
+    told = capsys.readouterr().out
+    for word in ("environment-steps/s", "accuracy", "residual", "status", "x mujoco.batch"):
+        assert word in told
+
+
+def test_bench_refuses_figures_that_it_cannot_check(monkeypatch, capsys):
+    # a solution is no longer trusted unless its residual is exactly nothing
+    monkeypatch.setattr(accuracy, "CONVERGED", 0.0)
+    assert cli.main(["bench", "hopper", *QUICK, "--no-peer"]) == 1
+    told = capsys.readouterr()
+    assert "could not be checked" in told.err and "steps/s" not in told.out
+
+
+def test_a_reference_that_disagrees_is_seen(humanoid_path):
+    model = ds.Model.from_mjcf(humanoid_path)
+    judge = accuracy.Converged(model, 4)
+    judge.worst_disagreement = 1e-3
+    with pytest.raises(accuracy.Unchecked, match="disagree"):
+        judge.demand()
+
+
+def test_the_error_is_relative_to_the_constraints_in_the_norm_of_the_mass():
+    mass = np.array([np.diag([4.0, 1.0])] * 2)
+    smooth, exact = np.zeros((2, 2)), np.array([[3.0, 0.0], [0.0, 0.0]])
+    found = accuracy.relative_error(exact + [[0.0, 0.6], [1.0, 1.0]], exact, smooth, mass)
+    # the second state has no constraint at work, and no error
+    np.testing.assert_allclose(found, [0.6 / 6.0])
+
+
+def test_a_loose_solver_is_measured_as_loose(humanoid_path):
+    """The measurement can tell a bad solver from a good one."""
+    model = ds.Model.from_mjcf(humanoid_path)
+    settings = throughput.Settings(num_envs=32, seconds=0.2, peer=False)
+    good = throughput.measure(model, settings)
+    model.opt.solver, model.opt.iterations = "pgs", 1
+    bad = throughput.measure(model, settings)
+    assert good.accurate() and np.median(good.errors) < 1e-4
+    assert not bad.accurate() and np.median(bad.errors) > 1e-2
+
+
+def test_an_environment_that_diverged_is_counted(humanoid_path, monkeypatch):
+    draw = workload.Controls.draw
+    monkeypatch.setattr(workload.Controls, "draw", lambda self, *shape, dtype: draw(self, *shape, dtype=dtype) * 1e30)
+    model = ds.Model.from_mjcf(humanoid_path.with_name("swimmer.xml"))
+    mj_model = model.mj_model
+    mj_model.actuator_ctrllimited[:] = 0
+    settings = throughput.Settings(num_envs=8, seconds=0.1, peer=False)
+    try:
+        counted = throughput.measure(ds.Model.from_mujoco(mj_model), settings).status["DIVERGED"]
+    except accuracy.Unchecked:
+        return
+    assert counted > 0
+
+
+def test_the_picture_falls_back_to_sticks(humanoid_path, tmp_path, monkeypatch):
+    monkeypatch.setattr(picture, "CONTEXTS", ())
+    model = ds.Model.from_mjcf(humanoid_path)
+    film = np.tile(model.mj_model.qpos0, (2, 1, 1)).astype(float)
+    episode = workload.Episode(None, film, np.array([0.0, 1.0]))
+    assert picture.draw(humanoid_path, episode, tmp_path / "sticks.png").startswith("sticks")
+    assert (tmp_path / "sticks.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["bench", "humanoi"], "humanoid"),
+        (["bench", "nowhere/robot.xml"], "there is no model file 'nowhere/robot.xml'"),
+        (["bench", "ant", "--device", "tpu"], "device 'tpu'"),
+        (["bench", "ant", "--seconds", "0"], "--seconds"),
+        (["info", "ant", "--device", "cuda:99"], "cuda"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_in_a_line(words, told, capsys):
+    assert cli.main(words) == 2
+    error = capsys.readouterr().err
+    assert told in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", [[], ["dance"], ["bench", "ant", "--num-envs", "0"], ["bench", "ant", "--seed", "x"]])
+def test_wrong_arguments_end_with_usage(words, capsys):
+    with pytest.raises(SystemExit) as stop:
+        cli.main(words)
+    assert stop.value.code == 2 and "usage" in capsys.readouterr().err
