@@ -46,6 +46,7 @@ uint64_t model_hash(const Model& model) {
 Batch::Batch(const Model& model, const BatchOptions& options)
     : model_(model),
       options_(options),
+      model_hash_(model_hash(model_)),
       engine_(engine_for(model_, options_)),
       parameters_(model_, options_.num_envs),
       start_(make_start(model_, -1)) {
@@ -365,7 +366,7 @@ std::vector<std::pair<std::string, BatchArray*>> Batch::saved() {
 std::string Batch::save(const std::vector<int>& envs) {
   const std::lock_guard lock(mutex_);
   Checkpoint c;
-  c.model = model_hash(model_);
+  c.model = model_hash_;
   c.real_bytes = options_.float64 ? sizeof(double) : sizeof(float);
   c.num_envs = envs.size();
   for (const auto& [name, array] : saved()) {
@@ -393,7 +394,7 @@ std::string Batch::save(const std::vector<int>& envs) {
 void Batch::load(const std::string& bytes, const std::vector<int>& envs) {
   const Checkpoint c = decode(bytes);
   const std::lock_guard lock(mutex_);
-  if (c.model != model_hash(model_)) {
+  if (c.model != model_hash_) {
     throw std::invalid_argument("this state is of another model than the batch's");
   }
   if (c.real_bytes != (options_.float64 ? sizeof(double) : sizeof(float))) {

@@ -106,6 +106,7 @@ class Batch {
 
   const Model model_;
   const BatchOptions options_;
+  const uint64_t model_hash_;
   std::unique_ptr<Engine> engine_;
   Parameters parameters_;
   Start start_;                     // of the model, at qpos0
