@@ -79,8 +79,7 @@ may_install() {
 system_packages() {
   local needs=$1 wishes=${2:-} packages
   packages=$({ lacking "$needs" packages; [ -z "$wishes" ] || lacking "$wishes" packages; } | tr ' ' '\n' | sort -u)
-  [ -n "$packages" ] || return 0
-  if may_install; then
+  if [ -n "$packages" ] && may_install; then
     say "installing with apt-get: $(echo $packages)"
     # a list that cannot be fetched matters only if a package then cannot be found
     as_root apt-get update -qq </dev/null >&2 || true
@@ -101,6 +100,8 @@ system_packages() {
 $missing
 In brackets: the packages of Debian and Ubuntu that bring it. As root:
   apt-get update && apt-get install -y $(lacking "$needs" packages | tr ' ' '\n' | sort -u | tr '\n' ' ')"
+  # here, and not in a subshell: it says which Python
+  python_found
 }
 
 # --- the virtual environment -------------------------------------------------------------------------------------
