@@ -14,7 +14,7 @@ inline namespace DUALSTEP_ISA {
 
 // LD <- M
 template <class E>
-DS_FN void load_factor(E& env) {
+DS_STAGE void load_factor(E& env) {
   const auto M = env.M(), LD = env.LD();
   env.each(env.t.n.nM, [&](int e) { LD[e] = M[e]; });
   env.sync();
@@ -22,7 +22,7 @@ DS_FN void load_factor(E& env) {
 
 // the factor of the matrix in LD, in place, and Dinv
 template <class E>
-DS_FN void eliminate(E& env) {
+DS_STAGE void eliminate(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto LD = env.LD(), Dinv = env.Dinv();

@@ -95,7 +95,7 @@ DS_FN void add_body_forces(E& env, const F& out, Keep keep) {
 }
 
 template <class E>
-DS_FN void passive(E& env) {
+DS_STAGE void passive(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto qvel = env.qvel(), out = env.qfrc_passive(), cfrc = env.cfrc();
@@ -215,7 +215,7 @@ DS_FN Real nearest_setpoint(const E& env, int a, const Real& u, const Real& leng
 }
 
 template <class E>
-DS_FN void actuation(E& env) {
+DS_STAGE void actuation(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto act = env.act(), ctrl = env.ctrl(), force = env.actuator_force(), rate = env.act_dot();
@@ -273,7 +273,7 @@ DS_FN void actuation(E& env) {
 
 // reads qfrc_passive, qfrc_bias, qfrc_actuator, qfrc_applied; xfrc(b) is the user's (force, torque) on body b
 template <class E, class Xfrc>
-DS_FN void smooth_acceleration(E& env, bool any_xfrc, Xfrc xfrc) {
+DS_STAGE void smooth_acceleration(E& env, bool any_xfrc, Xfrc xfrc) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto out = env.qfrc_smooth(), qacc = env.qacc_smooth();

@@ -16,7 +16,7 @@ inline namespace DUALSTEP_ISA {
 
 // q <- q (+) h v for every joint, where move holds
 template <class E, class F, class Mask>
-DS_FN void advance_positions(E& env, const F& from, const F& vel, typename E::Real h, const Mask& move) {
+DS_STAGE void advance_positions(E& env, const F& from, const F& vel, typename E::Real h, const Mask& move) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto qpos = env.qpos();
@@ -40,7 +40,7 @@ DS_FN void advance_positions(E& env, const F& from, const F& vel, typename E::Re
 }
 
 template <class E, class Mask>
-DS_FN void advance_activations(E& env, const Mask& move) {
+DS_STAGE void advance_activations(E& env, const Mask& move) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto act = env.act(), rate = env.act_dot();
@@ -94,7 +94,7 @@ DS_HD Spatial<typename E::Real> body_frame_motion(const E& env, int b, const Mat
 
 // the rest of implicitfast's symmetric matrix: LD - h d(force)/d(velocity), beyond the diagonal of joints
 template <class E>
-DS_FN void add_velocity_derivatives(E& env) {
+DS_STAGE void add_velocity_derivatives(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto LD = env.LD();
@@ -139,7 +139,7 @@ DS_FN void add_velocity_derivatives(E& env) {
 // x of a free body that is alone in its tree, with the velocity derivative of its bias: a 6 x 6 system of its
 // own, not symmetric. b(w) = (F, R'(arm x F + w x I w)), F = m w x (w x arm), is quadratic in w.
 template <class E, class F>
-DS_FN void solve_lone_body(E& env, int j, const F& x) {
+DS_STAGE void solve_lone_body(E& env, int j, const F& x) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto LD = env.LD();
@@ -182,7 +182,7 @@ DS_FN void solve_lone_body(E& env, int j, const F& x) {
 }
 
 template <class E>
-DS_FN void integrate_euler(E& env, const typename E::Mask& live) {
+DS_STAGE void integrate_euler(E& env, const typename E::Mask& live) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const Real h(t.o.timestep);
@@ -255,11 +255,7 @@ template <class E>
 struct RungeKutta {
   using Real = typename E::Real;
   E& env;
-  DS_HD auto part(int offset) const {
-    auto f = env.rk();
-    f.p += offset * (E::kUnit ? 1 : env.stride);
-    return f;
-  }
+  DS_HD auto part(int offset) const { return env.rk().from(offset); }
   DS_HD auto q0() const { return part(0); }
   DS_HD auto v0() const { return part(env.t.n.nq); }
   DS_HD auto a0() const { return part(env.t.n.nq + env.t.n.nv); }
@@ -269,7 +265,7 @@ struct RungeKutta {
   DS_HD auto rate() const { return part(env.t.n.nq + 3 * env.t.n.nv + 2 * env.t.n.na); }
 
   // how fast the displacement from the step's start grows at stage k
-  DS_FN void position_rate(int k) const {
+  DS_STAGE void position_rate(int k) const {
     const auto& t = env.t;
     const auto qvel = env.qvel(), out = rate();
     const Real reach(k == 0 ? 0 : k == 3 ? t.o.timestep : t.o.timestep / 2);
@@ -295,7 +291,7 @@ struct RungeKutta {
 
   // after the evaluation of stage k (0..3): accumulate, and move to the next stage's state; true while there
   // is one
-  DS_FN void stage(int k) const {
+  DS_STAGE void stage(int k) const {
     const auto& t = env.t;
     const auto qvel = env.qvel(), act = env.act(), qacc = env.qacc(), act_dot = env.act_dot();
     const Real h(t.o.timestep), weight(k == 0 || k == 3 ? 1.0 / 6 : 1.0 / 3);
@@ -330,7 +326,7 @@ struct RungeKutta {
     env.each(t.n.na, [&](int i) { act[i] = fma(step, act_dot[i], a[i]); });
     env.sync();
   }
-  DS_FN void finish(const typename E::Mask& live) const {
+  DS_STAGE void finish(const typename E::Mask& live) const {
     const auto& t = env.t;
     const auto qvel = env.qvel(), act = env.act(), rate = env.act_dot();
     const Real h(t.o.timestep);

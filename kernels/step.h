@@ -10,9 +10,9 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-// accelerations and everything they need, at the state in the workspace
-template <int kDim, bool kElliptic, class E>
-DS_FN void evaluate(E& env, const Inputs<E>& in) {
+// accelerations and everything they need, at the state in the workspace; first what is the same for all cones
+template <class E>
+DS_FN void smooth_dynamics(E& env, const Inputs<E>& in) {
   kinematics(env, [&](int i) { return in.mocap(i); });  // poses, joint motions
   env.lap(kStage_kinematics);
   bias(env);  // velocities, Coriolis and gravity forces
@@ -25,6 +25,10 @@ DS_FN void evaluate(E& env, const Inputs<E>& in) {
   actuation(env);  // actuators
   smooth_acceleration(env, in.any_xfrc, [&](int b) { return in.xfrc(b); });
   env.lap(kStage_forces);
+}
+template <int kDim, bool kElliptic, class E>
+DS_FN void evaluate(E& env, const Inputs<E>& in) {
+  smooth_dynamics(env, in);
   collide(env);  // contacts
   env.lap(kStage_collide);
   rows<kDim>(env);  // constraint rows, whitened

@@ -6,8 +6,8 @@
 namespace dualstep {
 
 template <>
-long emulated_scratch_bytes<DUALSTEP_SCALAR>(const Tables<DUALSTEP_SCALAR>& t, int lanes) {
-  return lane_scratch_bytes(t, lanes);
+long emulated_scratch_bytes<DUALSTEP_SCALAR>(const Tables<DUALSTEP_SCALAR>& t, int) {
+  return lane_scratch_bytes(t);
 }
 
 template <>

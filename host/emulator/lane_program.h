@@ -15,17 +15,17 @@ namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
 template <class Scalar>
-long lane_scratch_bytes(const Tables<Scalar>& t, int lanes) {
+long lane_scratch_bytes(const Tables<Scalar>& t) {
   return static_cast<long>(t.l.total) * static_cast<long>(sizeof(Scalar)) +
-         static_cast<long>(sizeof(int)) * pool_size(t.n, lanes);
+         static_cast<long>(sizeof(int)) * pool_words(t.n);
 }
 
 template <class Lanes, class Scalar>
 void run_lane(const Lanes& lanes, const Tables<Scalar>& t, const BatchView<Scalar>& batch,
               const StepArgs& args, int block, void* scratch) {
-  using E = Env<Scalar, Lanes, true>;
+  using E = Env<Scalar, Lanes>;
   Scalar* reals = static_cast<Scalar*>(scratch);
-  E env{t, lanes, reals, 1, reinterpret_cast<int*>(reals + t.l.total), block, {}, 0, 0, {}, {}, {}, {}};
+  E env{t, lanes, reals, reinterpret_cast<int*>(reals + t.l.total), block, {}, 0, 0, {}, {}, {}, {}};
   const bool elliptic = t.o.cone == 1;
   if (t.n.kdim == 3)
     elliptic ? run_environment<3, true>(env, batch, args) : run_environment<3, false>(env, batch, args);
