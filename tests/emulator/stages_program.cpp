@@ -54,7 +54,7 @@ struct WatchedLanes : FiberLanes<kAnyWidth> {
 
 // one run of a scene; true where it went through
 bool run_scene(int lanes, Order order, int steps, Rollout<float>* rollout) {
-  const auto bytes = static_cast<size_t>(lane_scratch_bytes(rollout->tables, lanes));
+  const auto bytes = static_cast<size_t>(lane_scratch_bytes(rollout->tables));
   const std::unique_ptr<void, void (*)(void*)> scratch(std::aligned_alloc(64, (bytes + 63) / 64 * 64), std::free);
   uint64_t seed = 0;
   try {
