@@ -87,8 +87,8 @@ void bind_batch(py::module_& module) {
              return std::make_unique<Batch>(model, options);
            }),
            py::arg("model"), py::arg("num_envs"), py::arg("device"), py::arg("float64"),
-           py::arg("num_threads"), py::arg("isa"), py::arg("reset_diverged"), py::arg("lanes"), py::arg("order"),
-           py::arg("seed"), Released())
+           py::arg("num_threads"), py::arg("isa"), py::arg("reset_diverged"), py::arg("lanes"),
+           py::arg("order"), py::arg("seed"), Released())
       .def_property_readonly("num_envs", &Batch::num_envs)
       .def_property_readonly("device", &Batch::device)
       .def_property_readonly("description", &Batch::description)
@@ -154,6 +154,13 @@ void bind_batch(py::module_& module) {
             batch.set_parameter(name, rows, envs);
           },
           py::arg("name"), py::arg("values"), py::arg("envs"))
+      .def(
+          "environment_model",
+          [](const Batch& batch, int env) {
+            check_envs(batch, {env});
+            return batch.environment_model(env);
+          },
+          py::arg("env"), "the model as one environment has it")
       .def("own_tables", &Batch::own_tables, "the kernels' tables that are kept per environment")
       .def(
           "integers",

@@ -46,6 +46,7 @@ uint64_t model_hash(const Model& model) {
 Batch::Batch(const Model& model, const BatchOptions& options)
     : model_(model),
       options_(options),
+      model_hash_(model_hash(model_)),
       engine_(engine_for(model_, options_)),
       parameters_(model_, options_.num_envs),
       start_(make_start(model_, -1)) {
@@ -306,10 +307,23 @@ std::vector<double> Batch::get_parameter(const std::string& name, const std::vec
   return parameters_.get(name, envs);
 }
 
+Model Batch::environment_model(int env) const {
+  const std::lock_guard lock(mutex_);
+  Model model;
+  parameters_.apply(env, &model);
+  return model;
+}
+
 Batch::Differences Batch::compare(const Parameters& next, const std::vector<int>& envs) const {
   Differences differences;
   Model model;
-  for (const int env : envs) {
+  for (size_t i = 0; i < envs.size(); ++i) {
+    const int env = envs[i];
+    // one value for all is built once
+    if (i > 0 && next.equal(env, next, envs[i - 1])) {
+      differences.emplace_back(env, differences.back().second);
+      continue;
+    }
     next.apply(env, &model);
     std::vector<Problem> problems;
     find_invalid(model, &problems);
@@ -352,7 +366,7 @@ std::vector<std::pair<std::string, BatchArray*>> Batch::saved() {
 std::string Batch::save(const std::vector<int>& envs) {
   const std::lock_guard lock(mutex_);
   Checkpoint c;
-  c.model = model_hash(model_);
+  c.model = model_hash_;
   c.real_bytes = options_.float64 ? sizeof(double) : sizeof(float);
   c.num_envs = envs.size();
   for (const auto& [name, array] : saved()) {
@@ -380,7 +394,7 @@ std::string Batch::save(const std::vector<int>& envs) {
 void Batch::load(const std::string& bytes, const std::vector<int>& envs) {
   const Checkpoint c = decode(bytes);
   const std::lock_guard lock(mutex_);
-  if (c.model != model_hash(model_)) {
+  if (c.model != model_hash_) {
     throw std::invalid_argument("this state is of another model than the batch's");
   }
   if (c.real_bytes != (options_.float64 ? sizeof(double) : sizeof(float))) {
@@ -415,7 +429,7 @@ void Batch::load(const std::string& bytes, const std::vector<int>& envs) {
   }
   std::vector<int> changed;
   for (const int env : envs) {
-    if (!next.equal(parameters_, env)) changed.push_back(env);
+    if (!next.equal(env, parameters_, env)) changed.push_back(env);
   }
   if (!changed.empty()) engine_->adopt(compare(next, changed));
   parameters_ = std::move(next);

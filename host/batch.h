@@ -70,6 +70,9 @@ class Batch {
   void set_parameter(const std::string& name, const std::vector<double>& values,
                      const std::vector<int>& envs);
 
+  // the model as one environment has it
+  Model environment_model(int env) const;
+
   // everything that the future of the listed environments depends on, their own parameters included
   std::string save(const std::vector<int>& envs);
   // puts saved environment i in place envs[i]. Throws std::invalid_argument; nothing has changed then.
@@ -82,7 +85,7 @@ class Batch {
     double time = 0;
   };
 
-  using Differences = std::vector<std::pair<int, std::unique_ptr<Engine::Difference>>>;
+  using Differences = std::vector<std::pair<int, std::shared_ptr<const Engine::Difference>>>;
 
   BatchArray make_array(const BatchField& field) const;
   void allocate(BatchArray* array);
@@ -103,6 +106,7 @@ class Batch {
 
   const Model model_;
   const BatchOptions options_;
+  const uint64_t model_hash_;
   std::unique_ptr<Engine> engine_;
   Parameters parameters_;
   Start start_;                     // of the model, at qpos0

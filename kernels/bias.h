@@ -16,7 +16,7 @@ inline namespace DUALSTEP_ISA {
 
 // I of every body about its tree's centre of mass
 template <class E>
-DS_FN void body_inertias(E& env) {
+DS_STAGE void body_inertias(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto xquat = env.xquat(), xipos = env.xipos(), com = env.tree_com(), cinert = env.cinert();
@@ -97,7 +97,7 @@ DS_FN void velocities(E& env) {
 
 // adds each body's force to its parent's, leaves first; children in the order of their ids
 template <class E, class F>
-DS_FN void sum_to_root(E& env, const F& force) {
+DS_STAGE void sum_to_root(E& env, const F& force) {
   using Real = typename E::Real;
   const auto& t = env.t;
   for (int level = t.n.nlevel - 1; level >= 0; level--) {
@@ -113,7 +113,7 @@ DS_FN void sum_to_root(E& env, const F& force) {
 }
 
 template <class E>
-DS_FN void bias(E& env) {
+DS_STAGE void bias(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   body_inertias(env);

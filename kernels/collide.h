@@ -41,7 +41,7 @@ using PairKinds = decltype(without_first(IntList<-1 DS_PAIRS(DS_KIND)>{}));
 #undef DS_KIND
 
 template <class E>
-DS_FN void geom_poses(E& env) {
+DS_STAGE void geom_poses(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto xpos = env.xpos(), xquat = env.xquat(), gpos = env.geom_xpos(), gmat = env.geom_xmat();
@@ -70,7 +70,7 @@ struct ContactWriter {
 
   // a slot that no environment of the pack has used in this step yet: zeros, so that idle elements add
   // nothing
-  DS_FN void open(int slot) const {
+  DS_STAGE void open(int slot) const {
     const auto& t = env.t;
     const Real nil(0);
     env.con_dist()[slot] = nil;
@@ -82,10 +82,10 @@ struct ContactWriter {
     for (int k = 0; k < 5; k++) env.con_mu()[5 * slot + k] = nil;
     const int row = (t.n.ngen + t.n.kdim * slot) * t.n.nv;
     for (int d = 0; d < t.n.nv; d++) env.Z()[row + d] = nil;
-    for (int k = 0; k < t.n.nword; k++) env.pool[slot * t.n.nword + k] = 0;
+    for (int k = 0; k < t.n.nword; k++) env.words(slot * t.n.nword)[k] = 0;
   }
 
-  DS_FN void write(int slot, int lane, int pair, const ContactRecord<Real>& c) const {
+  DS_STAGE void write(int slot, int lane, int pair, const ContactRecord<Real>& c) const {
     const auto& t = env.t;
     const auto put = [&](Real& x, const Real& v) { set_lane(x, lane, lane_of(v, lane)); };
     put(env.con_dist()[slot], c.dist);
@@ -102,7 +102,7 @@ struct ContactWriter {
     for (int k = 0; k < 5; k++) put(mu[5 * slot + k], c.mu[k]);
     const int row = (t.n.ngen + t.n.kdim * slot) * t.n.nv;
     const int* sign = t.pair_sign + static_cast<long>(pair) * t.n.nv;
-    int* support = env.pool + slot * t.n.nword;
+    const auto support = env.words(slot * t.n.nword);
     const auto Z = env.Z();
     for (int d = 0; d < t.n.nv; d++)
       if (sign[d] != 0) set_lane(Z[row + d], lane, static_cast<Scalar>(sign[d]));
@@ -121,11 +121,11 @@ struct ContactWriter {
     const int row = (t.n.ngen + t.n.kdim * slot) * t.n.nv, next = row + t.n.kdim * t.n.nv;
     for (int d = 0; d < t.n.nv; d++) set_lane(env.Z()[row + d], lane, lane_of(env.Z()[next + d], lane));
     for (int k = 0; k < t.n.nword; k++)
-      env.pool[slot * t.n.nword + k] |= env.pool[(slot + 1) * t.n.nword + k];
+      env.words(slot * t.n.nword)[k] |= env.words((slot + 1) * t.n.nword)[k];
   }
 
   // with every slot taken: the shallowest contact goes (the later of equals), be it the new one
-  DS_FN void replace_shallowest(int lane, int pair, const ContactRecord<Real>& c) const {
+  DS_STAGE void replace_shallowest(int lane, int pair, const ContactRecord<Real>& c) const {
     const int capacity = env.t.n.ncon;
     const auto dist = env.con_dist();
     int worst = 0;
@@ -140,7 +140,7 @@ struct ContactWriter {
 };
 
 template <class E>
-DS_FN void fill_record(const E& env, int pair, ContactRecord<typename E::Real>* c) {
+DS_STAGE void fill_record(const E& env, int pair, ContactRecord<typename E::Real>* c) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const int dim = t.pair_dim[pair];
@@ -155,9 +155,42 @@ DS_FN void fill_record(const E& env, int pair, ContactRecord<typename E::Real>* 
   for (int k = 0; k < 5; k++) c->mu[k] = k < dim - 1 ? env.pair_friction(5 * pair + k) : Real(0);
 }
 
+// the contacts of one pair, each in the next slot of its environment
+template <int K, class E>
+DS_STAGE void place_contacts(E& env, int pair, const Manifold<typename E::Real, K>& m,
+                             typename E::Int place) {
+  using Real = typename E::Real;
+  const ContactWriter<E> writer{env};
+  DS_ROLLED
+  for (int k = 0; k < K; k++) {
+    if (!any(m.hit[k])) continue;
+    ContactRecord<Real> c;
+    c.dist = m.dist[k];
+    c.pos = m.pos[k];
+    c.normal = m.normal[k];
+    c.tangent = m.tangent;
+    c.id = Real(8 * pair + k);
+    fill_record(env, pair, &c);
+    for (int l = 0; l < E::kPack; l++) {
+      if (!mask_bit(m.hit[k], l)) continue;
+      const int slot = lane_of(place, l);
+      if (slot < env.t.n.ncon) {
+        if (E::Lanes::kWidth > 1 || slot >= env.ncon_max) {
+          writer.open(slot);
+          if (E::Lanes::kWidth == 1) env.ncon_max = slot + 1;
+        }
+        writer.write(slot, l, pair, c);
+        set_lane(place, l, slot + 1);
+      } else {
+        writer.replace_shallowest(l, pair, c);
+      }
+    }
+  }
+}
+
 // contacts of one kind of pair. Lanes take consecutive pairs; places follow from a scan of their counts.
 template <int kKind, class E>
-DS_FN void collide_kind(E& env) {
+DS_STAGE void collide_kind(E& env) {
   using Real = typename E::Real;
   using Mask = typename E::Mask;
   using Kind = PairKindTraits<kKind>;
@@ -165,16 +198,11 @@ DS_FN void collide_kind(E& env) {
   const auto& t = env.t;
   const auto gpos = env.geom_xpos(), gmat = env.geom_xmat();
   const int begin = t.pair_adr[kKind], end = t.pair_adr[kKind + 1], width = env.lanes.width();
-  const ContactWriter<E> writer{env};
   for (int base = begin; base < end; base += width) {
     const int pair = base + env.lanes.rank();
     Manifold<Real, K> m;
-    Mask hit[K];
-    if constexpr (E::Lanes::kWidth > 1) {
-      // a lane that has no pair, or a far one, goes along with those that have
-      m = {};
-      for (Mask& h : hit) h = Mask{};
-    }
+    // a lane that has no pair, or a far one, goes along with those that have
+    if constexpr (E::Lanes::kWidth > 1) m = {};
     bool some = false;
     typename E::Int count(0);
     if (pair < end) {
@@ -194,10 +222,10 @@ DS_FN void collide_kind(E& env) {
         const Shape<Real> sb{pb, gmat.mat(b), env.vec(t.geom_size, b)};
         Kind::collide(sa, sb, margin, &m);
         for (int k = 0; k < K; k++) {
-          hit[k] = mask_and(near, m.hit[k]);
-          if (!any(hit[k])) continue;
+          m.hit[k] = mask_and(near, m.hit[k]);
+          if (!any(m.hit[k])) continue;
           some = true;
-          count = count + select(hit[k], typename E::Int(1), typename E::Int(0));
+          count = count + select(m.hit[k], typename E::Int(1), typename E::Int(0));
         }
       }
     }
@@ -206,36 +234,12 @@ DS_FN void collide_kind(E& env) {
     const typename E::Int before = env.lanes.exclusive_scan(count, &total);
     bool full = false;
     for (int l = 0; l < E::kPack; l++) full = full || lane_of(env.ncon, l) + lane_of(total, l) > t.n.ncon;
-    // turn by turn where an environment overflows, since a contact may then displace another lane's, or one of
-    // an earlier round
+    // turn by turn where an environment overflows, since a contact may then displace another lane's, or one
+    // of an earlier round
     if (full) env.sync();
     for (int turn = 0; turn < (full ? width : 1); turn++) {
       if (some && (!full || turn == env.lanes.rank())) {
-        typename E::Int place = env.ncon + before;
-        for (int k = 0; k < K; k++) {
-          if (!any(hit[k])) continue;
-          ContactRecord<Real> c;
-          c.dist = m.dist[k];
-          c.pos = m.pos[k];
-          c.normal = m.normal[k];
-          c.tangent = m.tangent;
-          c.id = Real(8 * pair + k);
-          fill_record(env, pair, &c);
-          for (int l = 0; l < E::kPack; l++) {
-            if (!mask_bit(hit[k], l)) continue;
-            const int slot = lane_of(place, l);
-            if (slot < t.n.ncon) {
-              if (E::Lanes::kWidth > 1 || slot >= env.ncon_max) {
-                writer.open(slot);
-                if (E::Lanes::kWidth == 1) env.ncon_max = slot + 1;
-              }
-              writer.write(slot, l, pair, c);
-              set_lane(place, l, slot + 1);
-            } else {
-              writer.replace_shallowest(l, pair, c);
-            }
-          }
-        }
+        place_contacts(env, pair, m, env.ncon + before);
       }
       if (full) env.sync();
     }

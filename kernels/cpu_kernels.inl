@@ -17,10 +17,11 @@ long scratch_bytes(const Tables<ScalarOf<Real>>& t) {
 template <class Real>
 void run_block(const Tables<ScalarOf<Real>>& t, const BatchView<ScalarOf<Real>>& batch, const StepArgs& args,
                int block, void* scratch) {
-  using E = Env<Real, SerialLanes, true>;
+  using E = Env<Real, SerialLanes>;
   const SerialLanes lanes;
   Real* reals = static_cast<Real*>(scratch);
-  E env{t, lanes, reals, 1, reinterpret_cast<int*>(reals + t.l.total), block, {}, 0, 0, {}, {}, {}, {}, nullptr, 0};
+  E env{t,  lanes,   reals, reinterpret_cast<int*>(reals + t.l.total), block, {}, 0, 0, {}, {}, {},
+        {}, nullptr, 0};
   const bool elliptic = t.o.cone == 1;
   if (t.n.kdim == 3)
     elliptic ? run_environment<3, true>(env, batch, args) : run_environment<3, false>(env, batch, args);

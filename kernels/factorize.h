@@ -12,16 +12,20 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-// the factor of M + diag(extra(i)), into LD and Dinv
-template <class E, class Extra>
-DS_FN void factorize(E& env, Extra extra) {
+// LD <- M
+template <class E>
+DS_STAGE void load_factor(E& env) {
+  const auto M = env.M(), LD = env.LD();
+  env.each(env.t.n.nM, [&](int e) { LD[e] = M[e]; });
+  env.sync();
+}
+
+// the factor of the matrix in LD, in place, and Dinv
+template <class E>
+DS_STAGE void eliminate(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
-  const auto M = env.M(), LD = env.LD(), Dinv = env.Dinv();
-  env.each(t.n.nM, [&](int e) { LD[e] = M[e]; });
-  env.sync();
-  env.each(t.n.nv, [&](int i) { LD[t.M_rowadr[i]] = LD[t.M_rowadr[i]] + extra(i); });
-  env.sync();
+  const auto LD = env.LD(), Dinv = env.Dinv();
   for (int k = t.n.nv - 1; k >= 0; k--) {
     const int row = t.M_rowadr[k], n = t.M_rowadr[k + 1] - row;
     const Real inv = Real(1) / LD[row];
@@ -36,6 +40,12 @@ DS_FN void factorize(E& env, Extra extra) {
     if (env.lanes.rank() == 0) Dinv[k] = inv;
     env.sync();
   }
+}
+
+template <class E>
+DS_FN void factorize(E& env) {
+  load_factor(env);
+  eliminate(env);
 }
 
 // x <- L^-T x, in place; the lanes together

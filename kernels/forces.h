@@ -23,7 +23,8 @@ enum ActuatorFlag : int {
   kForceLimited = 2,
   kActLimited = 4,
   kActEarly = 8,
-  kActDisabled = 16
+  kActDisabled = 16,
+  kActCircle = 32  // a position servo on a ball joint: its setpoint is an angle
 };
 
 // a world force at a body's centre of mass, as a spatial force about its tree's centre of mass
@@ -94,7 +95,7 @@ DS_FN void add_body_forces(E& env, const F& out, Keep keep) {
 }
 
 template <class E>
-DS_FN void passive(E& env) {
+DS_STAGE void passive(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto qvel = env.qvel(), out = env.qfrc_passive(), cfrc = env.cfrc();
@@ -205,8 +206,16 @@ DS_HD Real next_activation(const E& env, int a, const Real& act, const Real& rat
   return next;
 }
 
+// the setpoint of a servo on a ball joint, brought within half a turn of the joint's length
+template <class E, class Real = typename E::Real>
+DS_FN Real nearest_setpoint(const E& env, int a, const Real& u, const Real& length) {
+  const Vec3<Real> gear{env.act_gear(6 * a), env.act_gear(6 * a + 1), env.act_gear(6 * a + 2)};
+  const Real period = Real(6.28318530717958647692) * norm(gear);
+  return u - period * round_nearest((u - length) / period);
+}
+
 template <class E>
-DS_FN void actuation(E& env) {
+DS_STAGE void actuation(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto act = env.act(), ctrl = env.ctrl(), force = env.actuator_force(), rate = env.act_dot();
@@ -219,15 +228,16 @@ DS_FN void actuation(E& env) {
       u = clamp(u, env.act_ctrlrange(2 * a), env.act_ctrlrange(2 * a + 1));
     if (t.act_adr[a] >= 0) {
       const int adr = t.act_adr[a];
-      rate[adr] = off                 ? Real(0)
-                  : t.act_dyn[a] == 1 ? u
-                                      : (u - act[adr]) / max(env.act_dynprm(a), Real(1e-15));
+      rate[adr] = off || (flags & kActDisabled) ? Real(0)
+                  : t.act_dyn[a] == 1           ? u
+                                                : (u - act[adr]) / max(env.act_dynprm(a), Real(1e-15));
       u = flags & kActEarly ? next_activation(env, a, Real(act[adr]), Real(rate[adr])) : Real(act[adr]);
     }
     Real f(0), slope(0);
     if (!off && (flags & kActDisabled) == 0) {
       Real length, velocity;
       transmission(env, a, &length, &velocity);
+      if (flags & kActCircle) u = nearest_setpoint(env, a, u, length);
       Real gain = env.act_gainprm(3 * a);
       if (t.act_gain[a] == 1) {
         gain = fma(env.act_gainprm(3 * a + 2), velocity, fma(env.act_gainprm(3 * a + 1), length, gain));
@@ -263,7 +273,7 @@ DS_FN void actuation(E& env) {
 
 // reads qfrc_passive, qfrc_bias, qfrc_actuator, qfrc_applied; xfrc(b) is the user's (force, torque) on body b
 template <class E, class Xfrc>
-DS_FN void smooth_acceleration(E& env, bool any_xfrc, Xfrc xfrc) {
+DS_STAGE void smooth_acceleration(E& env, bool any_xfrc, Xfrc xfrc) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto out = env.qfrc_smooth(), qacc = env.qacc_smooth();

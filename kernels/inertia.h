@@ -14,7 +14,7 @@ namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
 template <class E>
-DS_FN void inertia(E& env) {
+DS_STAGE void inertia(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto cinert = env.cinert(), cdof = env.cdof(), M = env.M();

@@ -56,7 +56,7 @@ struct Inputs {
   }
 
   // true where every number of a row is finite and below 1e10
-  DS_FN Mask rows_well_behaved(const Scalar* p, int width) const {
+  DS_STAGE Mask rows_well_behaved(const Scalar* p, int width) const {
     const Real bound(1e10);
     const Real bad = env.accumulate(width, [&](int i, const Real& s) {
       return s + select(abs(get(p, width, i)) < bound, Real(0), Real(1));
@@ -64,7 +64,7 @@ struct Inputs {
     return bad == Real(0);
   }
   // whether any of these rows has a nonzero (or NaN) entry: one pass over consecutive memory
-  DS_FN bool rows_nonzero(const Scalar* p, int width) const {
+  DS_STAGE bool rows_nonzero(const Scalar* p, int width) const {
     bool some = false;
     for (int l = 0; l < count; l++)
       for (int i = env.lanes.rank(); i < width; i += env.lanes.width())
@@ -78,7 +78,7 @@ struct Inputs {
     env.each(width, [&](int i) { field[i] = get(p, width, i); });
   }
 
-  DS_FN void load() const {
+  DS_STAGE void load() const {
     const auto& n = env.t.n;
     load_field(env.qpos(), batch.qpos, batch.last_qpos, n.nq);
     load_field(env.qvel(), batch.qvel, batch.last_qvel, n.nv);
@@ -105,7 +105,7 @@ struct Inputs {
     env.unsolved = Real(0) != Real(0);
   }
   template <class F>
-  DS_FN Mask in_bounds(const F& x, int n) const {
+  DS_STAGE Mask in_bounds(const F& x, int n) const {
     const Real bound(1e10);
     const Real bad = env.accumulate(
         n, [&](int i, const Real& s) { return s + select(abs(x[i]) < bound, Real(0), Real(1)); });
@@ -113,7 +113,7 @@ struct Inputs {
   }
 
   // what the evaluation starts from, for a replay
-  DS_FN void remember() const {
+  DS_STAGE void remember() const {
     const auto& n = env.t.n;
     env.each(n.nq, [&](int i) { put(batch.last_qpos, n.nq, i, env.qpos()[i]); });
     env.each(n.nv, [&](int i) {
@@ -133,7 +133,7 @@ struct Inputs {
     for (long i = env.lanes.rank(); i < n; i += env.lanes.width()) to[begin + i] = from[begin + i];
   }
 
-  DS_FN void note_status() const {
+  DS_STAGE void note_status() const {
     if (env.lanes.rank() != 0) return;
     for (int l = 0; l < count; l++) {
       unsigned bits = batch.status[row(l)];
@@ -149,7 +149,7 @@ struct Inputs {
     }
   }
 
-  DS_FN void store() const {
+  DS_STAGE void store() const {
     const auto& n = env.t.n;
     env.sync();
     env.each(n.nq, [&](int i) { put(batch.qpos, n.nq, i, env.qpos()[i]); });
@@ -163,7 +163,7 @@ struct Inputs {
 
 // the acceleration that the next solve may start from; a diverged environment keeps its old one
 template <class E>
-DS_FN void keep_warmstart(E& env) {
+DS_STAGE void keep_warmstart(E& env) {
   const auto live = mask_not(env.diverged);
   env.each(env.t.n.nv,
            [&](int i) { env.qacc_warmstart()[i] = select(live, env.qacc()[i], env.qacc_warmstart()[i]); });

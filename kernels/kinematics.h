@@ -139,7 +139,7 @@ DS_FN void joint_motions(E& env) {
 }
 
 template <class E, class Mocap>
-DS_FN void kinematics(E& env, Mocap mocap) {
+DS_STAGE void kinematics(E& env, Mocap mocap) {
   body_frames(env, mocap);
   tree_centres(env);
   joint_motions(env);

@@ -32,6 +32,7 @@ DS_HD Real stripe_partial(int rank, int n, F f) {
   Real s[kOwn];
   for (int k = 0; k < kOwn; k++) {
     s[k] = Real(0);
+    DS_ROLLED
     for (int i = rank + k * kWidth; i < n; i += kStripes) s[k] = f(i, s[k]);
   }
   for (int half = kOwn / 2; half > 0; half /= 2)
@@ -77,42 +78,41 @@ struct SerialLanes {
   DS_HD static bool any_lane(bool b, Site = {}) { return b; }
 };
 
-#if DS_DEVICE
-// W neighbouring threads of a warp
+#if defined(__CUDACC__)
+// W neighbouring threads of a warp, in a block of one dimension. Holds nothing: where a thread stands is read
+// from its registers, not from memory that a stage would have to fetch.
 template <int W>
 struct TileLanes {
+  static_assert(W == 2 || W == 4 || W == 8 || W == 16 || W == 32);
   using Site = NoSite;
   static constexpr int kWidth = W;
-  unsigned mask;  // the threads of this tile within its warp
-  int lane;       // rank within the tile
-  DS_HD TileLanes() {
-    const unsigned in_warp = threadIdx.x & 31u;
-    lane = static_cast<int>(in_warp % W);
-    mask = W == 32 ? 0xffffffffu : ((1u << W) - 1u) << (in_warp - static_cast<unsigned>(lane));
-  }
-  DS_HD int rank() const { return lane; }
+  DS_HD static int rank() { return static_cast<int>(threadIdx.x % W); }
   DS_HD static constexpr int width() { return W; }
-  DS_HD void sync(Site = {}) const { __syncwarp(mask); }
+  // the threads of this tile within its warp
+  DS_HD static unsigned tile() {
+    return W == 32 ? 0xffffffffu : ((1u << (W % 32)) - 1u) << (threadIdx.x & (32u - W));
+  }
+  DS_HD static void sync(Site = {}) { __syncwarp(tile()); }
   template <class Real, class F>
-  DS_HD Real accumulate(int n, F f, Site = {}) const {
+  DS_HD static Real accumulate(int n, F f, Site = {}) {
     constexpr int kUsed = W < kStripes ? W : kStripes;
     Real s(0);
-    if (lane < kUsed) s = stripe_partial<Real, kUsed>(lane, n, f);
+    if (rank() < kUsed) s = stripe_partial<Real, kUsed>(rank(), n, f);
     // butterfly over the first 8 lanes; addition commutes, so all of them hold the same bits
-    for (int half = kUsed / 2; half > 0; half /= 2) s = s + __shfl_xor_sync(mask, s, half, W);
-    if constexpr (W > kStripes) s = __shfl_sync(mask, s, lane % kStripes, W);
+    for (int half = kUsed / 2; half > 0; half /= 2) s = s + __shfl_xor_sync(tile(), s, half, W);
+    if constexpr (W > kStripes) s = __shfl_sync(tile(), s, rank() % kStripes, W);
     return s;
   }
-  DS_HD int exclusive_scan(int v, int* total, Site = {}) const {
+  DS_HD static int exclusive_scan(int v, int* total, Site = {}) {
     int inclusive = v;
     for (int d = 1; d < W; d *= 2) {
-      const int up = __shfl_up_sync(mask, inclusive, d, W);
-      if (lane >= d) inclusive += up;
+      const int up = __shfl_up_sync(tile(), inclusive, d, W);
+      if (rank() >= d) inclusive += up;
     }
-    *total = __shfl_sync(mask, inclusive, W - 1, W);
+    *total = __shfl_sync(tile(), inclusive, W - 1, W);
     return inclusive - v;
   }
-  DS_HD bool any_lane(bool b, Site = {}) const { return __any_sync(mask, b) != 0; }
+  DS_HD static bool any_lane(bool b, Site = {}) { return __any_sync(tile(), b) != 0; }
 };
 template <>
 struct TileLanes<1> : SerialLanes {};

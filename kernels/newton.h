@@ -38,34 +38,35 @@ DS_HD int highest_bit(unsigned x) {
 
 // the words and lists behind the supports of the slots in the pool; pool_words (tables.h) says how many
 template <class E>
-DS_HD int* live_support(const E& env, int slot) {
-  return env.pool + (env.t.n.ncon + slot) * env.t.n.nword;
+DS_HD typename E::Words live_support(const E& env, int slot) {
+  return env.words((env.t.n.ncon + slot) * env.t.n.nword);
 }
 // columns j < i of row i of H that can be nonzero
 template <class E>
-DS_HD int* pattern_row(const E& env, int i) {
-  return env.pool + (2 * env.t.n.ncon + i) * env.t.n.nword;
+DS_HD typename E::Words pattern_row(const E& env, int i) {
+  return env.words((2 * env.t.n.ncon + i) * env.t.n.nword);
 }
 // rows k > i of H that can be nonzero in column i
 template <class E>
-DS_HD int* pattern_column(const E& env, int i) {
-  return env.pool + (2 * env.t.n.ncon + env.t.n.nv + i) * env.t.n.nword;
+DS_HD typename E::Words pattern_column(const E& env, int i) {
+  return env.words((2 * env.t.n.ncon + env.t.n.nv + i) * env.t.n.nword);
 }
 template <class E>
-DS_HD int* column_list(const E& env) {
-  return env.pool + (2 * env.t.n.ncon + 2 * env.t.n.nv) * env.t.n.nword;
+DS_HD typename E::Words column_list(const E& env) {
+  return env.words((2 * env.t.n.ncon + 2 * env.t.n.nv) * env.t.n.nword);
 }
 template <class E>
-DS_HD int* source_list(const E& env) {
-  return column_list(env) + env.t.n.nv;
+DS_HD typename E::Words source_list(const E& env) {
+  return column_list(env).from(env.t.n.nv);
 }
 template <class E>
-DS_HD int* slot_list(const E& env) {
-  return source_list(env) + env.t.n.nrow + env.t.n.nv;
+DS_HD typename E::Words slot_list(const E& env) {
+  return source_list(env).from(env.t.n.nrow + env.t.n.nv);
 }
 
 // the members of a set of dofs, highest first; returns how many
-DS_HD int list_set(const int* words, int nword, int* out) {
+template <class Words>
+DS_HD int list_set(const Words& words, int nword, const Words& out) {
   int n = 0;
   for (int k = nword - 1; k >= 0; k--) {
     unsigned word = static_cast<unsigned>(words[k]);
@@ -80,24 +81,24 @@ DS_HD int list_set(const int* words, int nword, int* out) {
 
 // the pattern of H and of its factor, for the contacts of the environments in `live`
 template <class E>
-DS_FN void symbolic(E& env, const typename E::Mask& live) {
+DS_STAGE void symbolic(E& env, const typename E::Mask& live) {
   const auto& t = env.t;
   const int nword = t.n.nword, nv = t.n.nv;
   env.sync();
   if (env.lanes.rank() == 0) {
     for (int i = 0; i < nv; i++) {
-      int *row = pattern_row(env, i), *column = pattern_column(env, i);
+      const auto row = pattern_row(env, i), column = pattern_column(env, i);
       for (int k = 0; k < nword; k++) row[k] = column[k] = 0;
       for (int e = t.M_rowadr[i] + 1; e < t.M_rowadr[i + 1]; e++)
         row[t.M_col[e] >> 5] |= static_cast<int>(1u << (t.M_col[e] & 31));
     }
-    const auto add_below = [&](const int* set, int i) {
-      int* row = pattern_row(env, i);
+    const auto add_below = [&](const auto& set, int i) {
+      const auto row = pattern_row(env, i);
       for (int k = 0; k < (i >> 5); k++) row[k] |= set[k];
       row[i >> 5] |= static_cast<int>(static_cast<unsigned>(set[i >> 5]) & ((1u << (i & 31)) - 1u));
     };
     // the deepest dof of a set takes the whole of it; elimination passes it on
-    const auto add_to_deepest = [&](const int* set, int last) {
+    const auto add_to_deepest = [&](const auto& set, int last) {
       for (int k = last; k >= 0; k--)
         if (set[k] != 0) {
           add_below(set, 32 * k + highest_bit(static_cast<unsigned>(set[k])));
@@ -105,7 +106,7 @@ DS_FN void symbolic(E& env, const typename E::Mask& live) {
         }
     };
     for (int slot = 0; slot < env.ncon_max; slot++) {
-      int* set = live_support(env, slot);
+      const auto set = live_support(env, slot);
       for (int k = 0; k < nword; k++) set[k] = 0;
       for (int l = 0; l < E::kPack; l++) {
         if (!mask_bit(live, l) || slot >= lane_of(env.ncon, l)) continue;
@@ -116,7 +117,7 @@ DS_FN void symbolic(E& env, const typename E::Mask& live) {
     }
     for (int i = nv - 1; i > 0; i--) add_to_deepest(pattern_row(env, i), i >> 5);
     for (int k = nv - 1; k > 0; k--) {
-      const int* row = pattern_row(env, k);
+      const auto row = pattern_row(env, k);
       for (int w = 0; w <= (k >> 5); w++)
         for (unsigned word = static_cast<unsigned>(row[w]); word != 0; word &= word - 1)
           pattern_column(env, 32 * w + bit_count_trailing(word))[k >> 5] |= static_cast<int>(1u << (k & 31));
@@ -129,7 +130,7 @@ DS_HD int triangle(int i) { return i * (i + 1) / 2; }
 
 // y = y0 + Z'w of every row
 template <int kDim, class E>
-DS_FN void residuals(E& env) {
+DS_STAGE void residuals(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto w = env.w();
@@ -158,7 +159,7 @@ DS_FN void residuals(E& env) {
 
 // the cost of the rows at the present y
 template <int kDim, bool kElliptic, class E>
-DS_FN typename E::Real row_cost(E& env) {
+DS_STAGE typename E::Real row_cost(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const Real half(0.5), nil(0);
@@ -188,7 +189,7 @@ DS_FN typename E::Real row_cost(E& env) {
 // forces, and curvatures where wanted, of every row at the present y; returns a number that changes when the
 // active set does
 template <int kDim, bool kElliptic, bool kCurvature, class E>
-DS_FN typename E::Real row_laws(E& env) {
+DS_STAGE typename E::Real row_laws(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const Real nil(0), one(1);
@@ -239,7 +240,7 @@ DS_FN typename E::Real row_laws(E& env) {
 
 // grad = w - Z force
 template <int kDim, class E>
-DS_FN void gradient(E& env) {
+DS_STAGE void gradient(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto w = env.w(), grad = env.grad(), Z = env.Z(), unit_f = env.unit_f();
@@ -266,7 +267,7 @@ template <int kTile, class E, class From, class To>
 DS_HD void accumulate_entries(const E& env, int first, int begin, int end, From from, To to) {
   using Real = typename E::Real;
   const auto coefficient = env.coefficient();
-  const int* source = source_list(env);
+  const auto source = source_list(env);
   Real acc[kTile];
   DS_UNROLL
   for (int c = 0; c < kTile; c++) acc[c] = to(first + c);
@@ -291,14 +292,14 @@ DS_HD void accumulate_row(const E& env, int n, int begin, int end, From from, To
 
 // dw = -H^-1 grad for the environments in `live`
 template <int kDim, bool kElliptic, class E>
-DS_FN void newton_direction(E& env, const typename E::Mask& live) {
+DS_STAGE void newton_direction(E& env, const typename E::Mask& live) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto H = env.H(), dw = env.dw(), grad = env.grad(), Z = env.Z(), Linv = env.Linv(), inv = env.Hinv();
   const auto coefficient = env.coefficient(), con_h = env.con_h(), unit_h = env.unit_h(), gen_h = env.gen_h();
   const Real nil(0), one(1);
   const int nv = t.n.nv, nword = t.n.nword, rank = env.lanes.rank(), width = env.lanes.width();
-  int *columns = column_list(env), *source = source_list(env), *slots = slot_list(env);
+  const auto columns = column_list(env), source = source_list(env), slots = slot_list(env);
   // slots that push on some environment that still searches
   int nslot = 0;
   for (int slot = 0; slot < env.ncon_max; slot++)
@@ -314,7 +315,7 @@ DS_FN void newton_direction(E& env, const typename E::Mask& live) {
     for (int w = 0; w <= (i >> 5); w++) n += bit_count(static_cast<unsigned>(pattern_row(env, i)[w]));
     if (rank == 0) {
       columns[0] = i;
-      list_set(pattern_row(env, i), (i >> 5) + 1, columns + 1);
+      list_set(pattern_row(env, i), (i >> 5) + 1, columns.from(1));
     }
     // unit rows of this dof and of those below it, on its ancestors
     int nunit = 0;
@@ -365,7 +366,7 @@ DS_FN void newton_direction(E& env, const typename E::Mask& live) {
     }
     int nsource = nz;
     Real y = -grad[i];
-    const int* below = pattern_column(env, i);
+    const auto below = pattern_column(env, i);
     for (int w = nword - 1; w >= (i >> 5); w--)
       for (unsigned word = static_cast<unsigned>(below[w]); word != 0;) {
         const int bit = highest_bit(word), k = 32 * w + bit;
@@ -392,7 +393,7 @@ DS_FN void newton_direction(E& env, const typename E::Mask& live) {
     env.sync();
   }
   for (int k = 0; k < nv; k++) {
-    const int* set = pattern_row(env, k);
+    const auto set = pattern_row(env, k);
     const int row = triangle(k);
     Real s = nil;
     if (rank == 0) {
@@ -409,7 +410,7 @@ DS_FN void newton_direction(E& env, const typename E::Mask& live) {
 
 // change of every y along dw
 template <int kDim, class E>
-DS_FN void direction_rows(E& env) {
+DS_STAGE void direction_rows(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto dw = env.dw(), dy = env.dy();
@@ -494,8 +495,8 @@ DS_FN void along(E& env, const typename E::Real& alpha, const typename E::Real& 
 
 // the minimum along dw: Newton on the slope, kept inside a bracket that shrinks
 template <int kDim, bool kElliptic, class E>
-DS_FN typename E::Real line_search(E& env, const typename E::Real& wd, const typename E::Real& dd,
-                                   const typename E::Real& slope0, const typename E::Mask& live) {
+DS_STAGE typename E::Real line_search(E& env, const typename E::Real& wd, const typename E::Real& dd,
+                                      const typename E::Real& slope0, const typename E::Mask& live) {
   using Real = typename E::Real;
   const Real nil(0), one(1), huge(1e10);
   Real lo = nil, hi = huge, alpha = one;

@@ -136,10 +136,11 @@ struct Pack {
   using V = typename VectorTypes<T, N>::Value;
   V v;
   Pack() = default;
-  DS_HD Pack(T x) : v(V{} + x) {}
+  // x - 0 is x for every x, -0 included, and costs nothing; x + 0 is not
+  DS_HD Pack(T x) : v(x - V{}) {}
   // a literal of another arithmetic type: Pack(0), Pack(0.5)
   template <class U>
-  DS_HD explicit Pack(U x) : v(V{} + static_cast<T>(x)) {}
+  DS_HD explicit Pack(U x) : v(static_cast<T>(x) - V{}) {}
   static DS_HD Pack from(const V& x) {
     Pack p;
     p.v = x;

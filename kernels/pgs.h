@@ -51,7 +51,7 @@ DS_HD typename E::Real unit_diag(const E& env, int i) {
 
 // diagonal blocks of A, lower triangles
 template <int kDim, class E>
-DS_FN void diagonal_blocks(E& env) {
+DS_STAGE void diagonal_blocks(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto Z = env.Z(), A = env.con_A();
@@ -203,7 +203,7 @@ DS_FN void clear_forces(E& env, int per_contact) {
 
 // scalar blocks: limits, friction loss, general rows
 template <class E>
-DS_FN void sweep_scalar_rows(E& env) {
+DS_STAGE void sweep_scalar_rows(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto w = env.w(), lim = env.lim_lambda(), loss = env.loss_lambda(), gen = env.gen_lambda();
@@ -248,7 +248,7 @@ DS_FN void sweep_scalar_rows(E& env) {
 }
 
 template <int kDim, bool kElliptic, class E>
-DS_FN void sweep_contacts(E& env) {
+DS_STAGE void sweep_contacts(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto w = env.w(), Z = env.Z();

@@ -8,12 +8,21 @@
 #define DUALSTEP_ISA portable
 #endif
 
+// DS_HD: always inlined; DS_FN: as the compiler likes; DS_STAGE: a stage, or a part of one that is called
+// from several places. A device function is not inlined there: one copy of it serves all kernels of a
+// translation unit, the registers of one stage do not burden the next, and compilation takes seconds. On the
+// CPU the compiler decides. DS_ROLLED stands before a loop that lanes share: each of them has few turns of
+// it, and copies of its body would only crowd the instruction cache.
 #if defined(__CUDACC__)
-#define DS_HD __host__ __device__ __forceinline__
-#define DS_FN __host__ __device__
+#define DS_HD __device__ __forceinline__
+#define DS_FN __device__
+#define DS_STAGE __device__ __noinline__
+#define DS_ROLLED _Pragma("unroll 1")
 #else
 #define DS_HD inline __attribute__((always_inline))
 #define DS_FN inline
+#define DS_STAGE inline
+#define DS_ROLLED
 #endif
 
 // workspace that one lane has to itself. Lanes that share it must not promise that: a promise would let the

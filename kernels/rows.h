@@ -44,7 +44,7 @@ DS_HD Real regularizer(const Real& imp, const Real& diag) {
 
 // unit rows whitened: x = D^-1/2 L^-T e_i on the chain of ancestors of i
 template <class E>
-DS_FN void unit_rows(E& env) {
+DS_STAGE void unit_rows(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto LD = env.LD(), Dinv = env.Dinv(), Linv = env.Linv();
@@ -62,7 +62,7 @@ DS_FN void unit_rows(E& env) {
 }
 
 template <class E>
-DS_FN void limit_rows(E& env) {
+DS_STAGE void limit_rows(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto qpos = env.qpos(), qvel = env.qvel(), qacc = env.qacc_smooth(), y0 = env.lim_y0(),
@@ -117,7 +117,7 @@ DS_HD void whiten(E& env, const F& Z, int first, Set set) {
 
 // limits of ball joints: one row with three entries, on the axis of the rotation from the reference
 template <class E>
-DS_FN void ball_rows(E& env) {
+DS_STAGE void ball_rows(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto qpos = env.qpos(), qvel = env.qvel(), qacc = env.qacc_smooth(), Z = env.Z();
@@ -146,10 +146,13 @@ DS_FN void ball_rows(E& env) {
 
 // the set of dofs that some environment's contact in this slot moves
 template <class E>
-DS_HD const int* slot_support(const E& env, int slot) {
-  return env.pool + slot * env.t.n.nword;
+DS_HD typename E::Words slot_support(const E& env, int slot) {
+  return env.words(slot * env.t.n.nword);
 }
-DS_HD bool in_set(const int* words, int i) { return (static_cast<unsigned>(words[i >> 5]) >> (i & 31)) & 1u; }
+template <class Words>
+DS_HD bool in_set(const Words& words, int i) {
+  return (static_cast<unsigned>(words[i >> 5]) >> (i & 31)) & 1u;
+}
 
 // unit normal given, a wish for t1 (or zero): t1 orthogonal to n, t2 = n x t1
 template <class Real>
@@ -166,7 +169,7 @@ DS_HD void contact_frame(const Vec3<Real>& n, const Vec3<Real>& wish, Vec3<Real>
 // rows of contact slots: J on the support, b, then whitened. Row 0 of a slot holds the signs of the dofs
 // first.
 template <int kDim, class E>
-DS_FN void contact_rows(E& env) {
+DS_STAGE void contact_rows(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto Z = env.Z(), pos = env.con_pos(), frame = env.con_frame(), kb = env.con_kb(), y0 = env.con_y0();
@@ -175,7 +178,7 @@ DS_FN void contact_rows(E& env) {
   const Real nil(0);
   for (int slot = 0; slot < env.ncon_max; slot++) {
     const int first = t.n.ngen + kDim * slot;
-    const int* support = slot_support(env, slot);
+    const auto support = slot_support(env, slot);
     const Vec3<Real> p = pos.vec(slot), n = frame.vec(2 * slot);
     Vec3<Real> axis[3] = {n, {nil, nil, nil}, {nil, nil, nil}};
     contact_frame(n, frame.vec(2 * slot + 1), &axis[1], &axis[2]);
@@ -210,7 +213,7 @@ DS_FN void contact_rows(E& env) {
     env.sync();
   }
   env.each(env.ncon_max, [&](int slot) {
-    const int* support = slot_support(env, slot);
+    const auto support = slot_support(env, slot);
     if constexpr (kDim == 3)
       whiten<3>(env, Z, t.n.ngen + 3 * slot, [&](int k) { return in_set(support, k); });
     else

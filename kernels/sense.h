@@ -12,7 +12,7 @@ namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
 template <class E, class F>
-DS_HD void sense_field(E& env, const Inputs<E>& in, typename E::Scalar* to, const F& field, int width) {
+DS_STAGE void sense_field(E& env, const Inputs<E>& in, typename E::Scalar* to, const F& field, int width) {
   if (to == nullptr) return;
   env.each(width, [&](int i) { in.put(to, width, i, field[i]); });
 }
@@ -27,7 +27,7 @@ DS_HD void put_vec(const Inputs<E>& in, typename E::Scalar* to, int width, int a
 
 // poses of things fixed to bodies: geoms, sites
 template <class E>
-DS_FN void sense_poses(E& env, const Inputs<E>& in, int n, const int* body,
+DS_STAGE void sense_poses(E& env, const Inputs<E>& in, int n, const int* body,
                        const Param<typename E::Scalar>& pos, const Param<typename E::Scalar>& quat,
                        typename E::Scalar* xpos, typename E::Scalar* xmat) {
   using Real = typename E::Real;
@@ -45,7 +45,7 @@ DS_FN void sense_poses(E& env, const Inputs<E>& in, int n, const int* body,
 
 // centre of mass of every subtree: mass-weighted sums to the root, in the room of the body forces
 template <class E>
-DS_FN void sense_subtree_com(E& env, const Inputs<E>& in) {
+DS_STAGE void sense_subtree_com(E& env, const Inputs<E>& in) {
   using Real = typename E::Real;
   const auto& t = env.t;
   if (in.batch.subtree_com == nullptr) return;
@@ -72,7 +72,7 @@ DS_FN void sense_subtree_com(E& env, const Inputs<E>& in) {
 
 // potential energy of gravity and joint springs; kinetic energy 1/2 v' M v
 template <class E>
-DS_FN void sense_energy(E& env, const Inputs<E>& in) {
+DS_STAGE void sense_energy(E& env, const Inputs<E>& in) {
   using Real = typename E::Real;
   const auto& t = env.t;
   if (in.batch.energy == nullptr) return;
@@ -114,7 +114,7 @@ DS_FN void sense_energy(E& env, const Inputs<E>& in) {
 }
 
 template <class E>
-DS_FN void sense_contacts(E& env, const Inputs<E>& in) {
+DS_STAGE void sense_contacts(E& env, const Inputs<E>& in) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto& b = in.batch;
@@ -162,7 +162,7 @@ DS_FN void sense_contacts(E& env, const Inputs<E>& in) {
 }
 
 template <class E>
-DS_FN void sense(E& env, const Inputs<E>& in) {
+DS_STAGE void sense(E& env, const Inputs<E>& in) {
   const auto& b = in.batch;
   const auto& n = env.t.n;
   sense_field(env, in, b.qacc, env.qacc(), n.nv);

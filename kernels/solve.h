@@ -35,7 +35,7 @@ DS_FN void whiten_acceleration(E& env, const F& a, const F& out) {
 // start from the acceleration of the last step where it is cheaper than what the sweeps found; leaves y
 // current
 template <int kDim, bool kElliptic, class E>
-DS_FN void choose_start(E& env) {
+DS_STAGE void choose_start(E& env) {
   using Real = typename E::Real;
   const auto w = env.w(), dw = env.dw(), grad = env.grad();
   const int nv = env.t.n.nv;
@@ -62,7 +62,7 @@ DS_FN void choose_start(E& env) {
 
 // relative natural residual of the dual at the forces that the present y gives; grad must be current
 template <int kDim, bool kElliptic, class E>
-DS_FN typename E::Real natural_residual(E& env) {
+DS_STAGE typename E::Real natural_residual(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto dw = env.dw(), grad = env.grad();
@@ -176,7 +176,7 @@ DS_FN typename E::Real natural_residual(E& env) {
 // qacc = qacc_smooth + L^-1 D^-1/2 w;  qfrc_constraint = L' D^1/2 w = M (qacc - qacc_smooth), so that the
 // equation of motion holds to rounding; it is J' l up to the gradient that the solver left over
 template <class E>
-DS_FN void unwhiten(E& env) {
+DS_STAGE void unwhiten(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto w = env.w(), dw = env.dw(), grad = env.grad(), Dinv = env.Dinv(), LD = env.LD();

@@ -10,21 +10,25 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-// accelerations and everything they need, at the state in the workspace
-template <int kDim, bool kElliptic, class E>
-DS_FN void evaluate(E& env, const Inputs<E>& in) {
+// accelerations and everything they need, at the state in the workspace; first what is the same for all cones
+template <class E>
+DS_FN void smooth_dynamics(E& env, const Inputs<E>& in) {
   kinematics(env, [&](int i) { return in.mocap(i); });  // poses, joint motions
   env.lap(kStage_kinematics);
   bias(env);  // velocities, Coriolis and gravity forces
   env.lap(kStage_bias);
   inertia(env);  // mass matrix, by composite bodies
   env.lap(kStage_inertia);
-  factorize(env, [](int) { return typename E::Real(0); });  // L'DL on the tree's sparsity
+  factorize(env);  // L'DL on the tree's sparsity
   env.lap(kStage_factorize);
   passive(env);    // springs, dampers, fluid, gravity compensation
   actuation(env);  // actuators
   smooth_acceleration(env, in.any_xfrc, [&](int b) { return in.xfrc(b); });
   env.lap(kStage_forces);
+}
+template <int kDim, bool kElliptic, class E>
+DS_FN void evaluate(E& env, const Inputs<E>& in) {
+  smooth_dynamics(env, in);
   collide(env);  // contacts
   env.lap(kStage_collide);
   rows<kDim>(env);  // constraint rows, whitened

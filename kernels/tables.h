@@ -11,10 +11,11 @@ struct Sizes {
   int nq, nv, nu, na, nbody, njnt, ntree, nlevel, nmocap, ntendon;
   int ngeom, npair;  // collidable geoms, candidate pairs
   int nallgeom, nsite, nsensor, nsensordata;
-  int ncon, kdim, nedge;          // contact slots; rows a slot (3 or 6); pyramid edges or cone rows a slot
-  int nlim, nloss, nunit, nball;  // limited slide and hinge joints, friction losses, unit rows, limited balls
-  int ngen, nrow, nrow1;          // general rows, dense rows, scalar rows (limits, losses, general)
-  int nM, nH, nrk, nword;         // entries of M, of H; Runge-Kutta storage; words of a set of dofs
+  int ncon, kdim, nedge;  // contact slots; rows a slot (3 or 6); pyramid edges or cone rows a slot
+  int nlim, nloss, nunit, nball,
+      nfree;               // limited slide and hinge joints, friction losses, unit rows, limited balls
+  int ngen, nrow, nrow1;   // general rows, dense rows, scalar rows (limits, losses, general)
+  int nM, nH, nrk, nword;  // entries of M, of H; Runge-Kutta storage; words of a set of dofs
 };
 
 // options in the form the stages use
@@ -83,12 +84,12 @@ enum class Action : int {
 };
 
 // the rooms of the step, for those who time them
-#define DS_STAGES(X)                                                                                       \
-  X(load)                                                                                                  \
-  X(kinematics)                                                                                            \
-  X(bias)                                                                                                  \
-  X(inertia) X(factorize) X(forces) X(collide) X(rows) X(sweeps) X(newton) X(finish) X(sense) X(integrate) \
-      X(store)
+#define DS_STAGES(X) \
+  X(load)            \
+  X(kinematics)      \
+  X(bias)            \
+  X(inertia)         \
+  X(factorize) X(forces) X(collide) X(rows) X(sweeps) X(newton) X(finish) X(sense) X(integrate) X(store)
 enum Stage : int {
 #define DS_STAGE_NAME(name) kStage_##name,
   DS_STAGES(DS_STAGE_NAME)
@@ -100,7 +101,8 @@ struct StepArgs {
   Action action;
   int nsubsteps;
   int freeze_diverged;  // a diverged environment stays at its last good state until it is reset
-  uint64_t* laps;       // where not null: ticks spent in each stage, added up (kStages entries; CPU only)
+  uint64_t* laps =
+      nullptr;  // where not null: ticks spent in each stage, added up (kStages entries; CPU only)
 };
 
 // bits of status; sticky until the environment is reset or the status cleared

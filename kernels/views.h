@@ -9,15 +9,13 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-// a run of workspace: element i of this environment
-template <class Real, bool kUnit>
+// a run of workspace: element i of this environment, whose neighbours stand interleaved, kStride of them
+template <class Real, int kStride>
 struct Field {
   Real* DS_RESTRICT p;
-  int stride;
-  DS_HD Real& operator[](int i) const {
-    if constexpr (kUnit) return p[i];
-    return p[i * stride];
-  }
+  DS_HD Real& operator[](int i) const { return p[i * kStride]; }
+  // the run from element i on
+  DS_HD Field from(int i) const { return {p + i * kStride}; }
   DS_HD Vec3<Real> vec(int i) const { return {(*this)[3 * i], (*this)[3 * i + 1], (*this)[3 * i + 2]}; }
   DS_HD void set(int i, const Vec3<Real>& v) const {
     (*this)[3 * i] = v.x;
@@ -50,17 +48,19 @@ struct Field {
     set(2 * i + 1, s.lin);
   }
   DS_HD Inertia10<Real> inertia(int i) const {
-    const Field f{kUnit ? p + 10 * i : p + 10 * i * stride, stride};
+    const Field f = from(10 * i);
     return {f[0], f[1], f[2], f[3], f[4], f[5], {f[6], f[7], f[8]}, f[9]};
   }
   DS_HD void set(int i, const Inertia10<Real>& I) const {
-    const Field f{kUnit ? p + 10 * i : p + 10 * i * stride, stride};
+    const Field f = from(10 * i);
     f[0] = I.xx, f[1] = I.yy, f[2] = I.zz, f[3] = I.xy, f[4] = I.xz, f[5] = I.yz;
     f[6] = I.h.x, f[7] = I.h.y, f[8] = I.h.z, f[9] = I.mass;
   }
 };
 
-template <class Real_, class Lanes_, bool kUnitStride>
+// kStride environments share a run of workspace, element by element: 1 on the CPU, where a pack takes the
+// place of interleaving; the environments of a warp on a GPU, so that its threads touch neighbouring words
+template <class Real_, class Lanes_, int kStride_ = 1>
 struct Env {
   using Real = Real_;
   using Scalar = ScalarOf<Real>;
@@ -68,14 +68,14 @@ struct Env {
   using Int = IntOf<Real>;
   using Lanes = Lanes_;
   static constexpr int kPack = kPackSize<Real>;
-  static constexpr bool kUnit = kUnitStride;
+  static constexpr int kStride = kStride_;
+  using Words = Field<int, kStride>;
 
   const Tables<Scalar>& t;
   const Lanes& lanes;
-  Real* scratch;  // the workspace; consecutive entries are `stride` apart
-  int stride;
-  int* pool;  // sets of dofs as words, shared by the environments of a pack
-  int block;  // which pack (or environment): where per-environment parameters lie
+  Real* scratch;  // the workspace; consecutive entries are kStride apart
+  int* pool;      // sets of dofs as words, shared by the environments of a pack; likewise
+  int block;      // which pack (or environment): where per-environment parameters lie
 
   // what the lanes agree on while a step runs
   Int ncon;       // contacts of each environment
@@ -98,10 +98,8 @@ struct Env {
 #endif
   }
 
-#define SCRATCH(name, size, stage, meaning)                                  \
-  DS_HD Field<Real, kUnitStride> name() const {                              \
-    return {scratch + (kUnitStride ? t.l.name : t.l.name * stride), stride}; \
-  }
+#define SCRATCH(name, size, stage, meaning) \
+  DS_HD Field<Real, kStride> name() const { return {scratch + t.l.name * kStride}; }
 #include "kernels/fields.inl"
 
 #define TABLE_R(name, meaning) \
@@ -110,8 +108,12 @@ struct Env {
 
   DS_HD Real param(const Param<Scalar>& a, int i) const {
     if (a.env_stride == 0) return Real(a.p[i]);
-    return load_pack<Real>(a.p + static_cast<long>(block) * a.env_stride + i * kPack);
+    if constexpr (kStride > 1)
+      return Real(a.p[static_cast<long>(block / kStride) * a.env_stride + i * kStride + block % kStride]);
+    else
+      return load_pack<Real>(a.p + static_cast<long>(block) * a.env_stride + i * kPack);
   }
+  DS_HD Words words(int i) const { return {pool + i * kStride}; }
   DS_HD Vec3<Real> vec(const Param<Scalar>& a, int i) const { return vec_at(a, 3 * i); }
   DS_HD Vec3<Real> vec_at(const Param<Scalar>& a, int i) const {
     return {param(a, i), param(a, i + 1), param(a, i + 2)};
@@ -122,6 +124,7 @@ struct Env {
   // the loop of the lanes over i < n; follow it by sync() where another lane reads what it wrote
   template <class F>
   DS_HD void each(int n, F f) const {
+    DS_ROLLED
     for (int i = lanes.rank(); i < n; i += lanes.width()) f(i);
   }
   // where a call stands in the source: its caller's line, not this file's

@@ -63,7 +63,6 @@ Touches plane_cylinder(const Shape& plane, const Shape& cylinder, double margin)
   // half axis that points into the plane
   const double side = n.dot(cylinder.axis()) > 0 ? -1 : 1;
   const Vector3d half = side * cylinder.size[1] * cylinder.axis();
-  const Vector3d axis = side * cylinder.axis();
   // radius vector towards the plane, from the normal's parts across the axis; the cylinder's x axis where its
   // disk is parallel to the plane
   const Vector3d down =

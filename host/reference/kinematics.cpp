@@ -64,21 +64,21 @@ void kinematics(const Model& m, Data* d) {
     for (int k = 0; k < m.body_jntnum[i]; ++k) apply_joint(m, m.body_jntadr[i] + k, d, &pos, &rot);
     d->xpos[i] = pos;
     d->xquat[i] = rot.normalized();
-    d->xmat[i] = d->xquat[i].toRotationMatrix();
+    d->xmat[i] = rotation(d->xquat[i]);
     d->xipos[i] = pos + d->xmat[i] * vec3(m.body_ipos, i);
-    d->ximat[i] = d->xmat[i] * quat(m.body_iquat, i).toRotationMatrix();
+    d->ximat[i] = rotation(d->xquat[i] * quat(m.body_iquat, i));
   }
 
   // what is fixed to them
   for (int i = 0; i < m.ngeom; ++i) {
     const int body = m.geom_bodyid[i];
     d->geom_xpos[i] = d->xpos[body] + d->xmat[body] * vec3(m.geom_pos, i);
-    d->geom_xmat[i] = d->xmat[body] * quat(m.geom_quat, i).toRotationMatrix();
+    d->geom_xmat[i] = rotation(d->xquat[body] * quat(m.geom_quat, i));
   }
   for (int i = 0; i < m.nsite; ++i) {
     const int body = m.site_bodyid[i];
     d->site_xpos[i] = d->xpos[body] + d->xmat[body] * vec3(m.site_pos, i);
-    d->site_xmat[i] = d->xmat[body] * quat(m.site_quat, i).toRotationMatrix();
+    d->site_xmat[i] = rotation(d->xquat[body] * quat(m.site_quat, i));
   }
 }
 

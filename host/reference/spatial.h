@@ -28,6 +28,16 @@ inline Quaterniond unit_quat(double w, double x, double y, double z) {
 inline Quaterniond unit_quat(const double* wxyz) { return unit_quat(wxyz[0], wxyz[1], wxyz[2], wxyz[3]); }
 inline Quaterniond quat(const std::vector<double>& a, int i) { return unit_quat(&a[4 * i]); }
 
+// the matrix of a unit quaternion; from squares, so that right angles have exact zeros
+inline Matrix3d rotation(const Quaterniond& q) {
+  const double w = q.w(), x = q.x(), y = q.y(), z = q.z();
+  Matrix3d r;
+  r << w * w + x * x - y * y - z * z, 2 * (x * y - w * z), 2 * (x * z + w * y),  //
+      2 * (x * y + w * z), w * w - x * x + y * y - z * z, 2 * (y * z - w * x),   //
+      2 * (x * z - w * y), 2 * (y * z + w * x), w * w - x * x - y * y + z * z;
+  return r;
+}
+
 inline Matrix3d skew(const Vector3d& v) {
   Matrix3d s;
   s << 0, -v.z(), v.y(), v.z(), 0, -v.x(), -v.y(), v.x(), 0;

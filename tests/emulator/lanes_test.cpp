@@ -282,11 +282,11 @@ void summing_stage(Env& env) {
     env.accumulate(3, [](int, float s) { return s; });
 }
 TEST(Divergence, BarriersOfAnEnvironmentStandInTheStage) {
-  using Env = dualstep::Env<float, FiberLanes<2>, true>;
+  using Env = dualstep::Env<float, FiberLanes<2>>;
   const dualstep::Tables<float> tables{};
   const auto in_env = [&](auto stage) {
     return [&tables, stage](FiberLanes<2>& lanes) {
-      Env env{tables, lanes, nullptr, 1, nullptr, 0, 0, 0, 0, false, false, 0, 0};
+      Env env{tables, lanes, nullptr, nullptr, 0, 0, 0, 0, false, false, 0, 0};
       stage(env);
     };
   };

@@ -6,12 +6,11 @@ free joint has its linear velocity in body axes, MuJoCo's in world axes: v_pin =
 
 import mujoco
 import numpy as np
+import pinocchio as pin
 import pytest
 import scenes
 
 import dualstep as ds
-
-pin = pytest.importorskip("pinocchio", reason="the package 'pin' is not installed")
 
 STATES = 200
 TOLERANCE = 1e-10
