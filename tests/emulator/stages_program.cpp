@@ -77,7 +77,7 @@ int race_free() {
     std::unique_ptr<Rollout<float>> first;
     for (int lanes : {2, 8, 16, 32})
       for (Order order : {Order::ordered, Order::reversed, Order::shuffled}) {
-        auto rollout = std::make_unique<Rollout<float>>(scene.model, 1);
+        auto rollout = std::make_unique<Rollout<float>>(scene, 1);
         if (!run_scene(lanes, order, 12, rollout.get())) {
           std::printf("%s: %d lanes parted\n", scene.name.c_str(), lanes);
           return 1;
@@ -100,11 +100,10 @@ const char* try_without(const Barrier& barrier, const std::vector<Scene>& scenes
   reports = 0;
   WatchedLanes::left_out = &barrier;
   for (int lanes : {8, 32, 2})
-    for (size_t i = 0; i < scenes.size(); i++) {
-      Rollout<float> rollout(scenes[i].model, 1);
+    for (size_t i = 0; i < scenes.size() && reports == 0; i++) {
+      Rollout<float> rollout(scenes[i], 1);
       parted = !run_scene(lanes, lanes == 2 ? Order::reversed : Order::shuffled, steps, &rollout) || parted;
       differs = differs || (!parted && rollout.difference(*right[i]) != "");
-      if (reports != 0) break;
     }
   WatchedLanes::left_out = nullptr;
   return reports != 0 ? "races" : differs ? "bits" : parted ? "parted" : "nothing";
@@ -117,7 +116,7 @@ int drop_barriers() {
   std::vector<Barrier> barriers;
   WatchedLanes::seen = &barriers;
   for (const Scene& scene : scenes) {
-    right.push_back(std::make_unique<Rollout<float>>(scene.model, 1));
+    right.push_back(std::make_unique<Rollout<float>>(scene, 1));
     if (!run_scene(8, Order::ordered, kSteps, right.back().get()) || reports != 0) return 1;
   }
   WatchedLanes::seen = nullptr;

@@ -9,6 +9,7 @@ namespace dualstep {
 struct Scene {
   std::string name;
   Model model;
+  bool outputs = true;  // every output is wanted, or none
 };
 
 namespace scenes {
@@ -52,23 +53,48 @@ inline ModelBuilder chain() {
 }
 
 // a free trunk with two arms that touch each other, the floor and a ball that the user moves
-inline ModelBuilder branches(int condim) {
+inline void trunk_with_arms(ModelBuilder* b, int condim, double damping) {
+  const int trunk = b->body(0, {0, 0, 0.3}, 2);
+  b->joint(trunk, {.type = kFree});
+  b->geom(trunk, {.type = kCapsule, .size = {0.1, 0.1, 0}, .condim = condim});
+  for (int side : {-1, 1}) {
+    const int upper = b->body(trunk, {side * 0.06, 0.15, -0.1}, 0.4, 0.06);
+    const JointSpec turn{.axis = {0, 0, 1}, .range = {-0.4, 0.4}, .damping = damping};
+    const int first = b->joint(upper, turn);
+    b->joint(upper, {.axis = {1, 0, 0}, .range = {-0.4, 0.4}, .damping = damping, .stiffness = 1});
+    b->geom(upper, {.type = kCapsule, .size = {0.05, 0.1, 0}, .condim = condim});
+    const int lower = b->body(upper, {0, 0.02, -0.16}, 0.3, 0.06);
+    b->joint(lower, {.axis = {0, 1, 0}, .range = {-0.5, 0.5}, .friction_loss = 0.01});
+    b->geom(lower, {.size = {0.07, 0, 0}, .condim = condim, .friction = {0.7, 0.02, 0.01}});
+    b->actuator({.joint = first, .gear = 2});
+  }
+}
+// the same, and pendulums that stand on the world: many trees, with and without a free base
+inline ModelBuilder garden(int condim, double damping = 0.02) {
   ModelBuilder b;
   b.geom(0, floor_plane());
   const int ball = b.mocap_body({0, 0, 0.45});
   b.geom(ball, {.type = kSphere, .size = {0.06, 0, 0}});
-  const int trunk = b.body(0, {0, 0, 0.3}, 2);
-  b.joint(trunk, {.type = kFree});
-  b.geom(trunk, {.type = kCapsule, .size = {0.1, 0.1, 0}, .condim = condim});
-  for (int side : {-1, 1}) {
-    const int upper = b.body(trunk, {side * 0.06, 0.15, -0.1}, 0.4, 0.06);
-    b.joint(upper, {.type = kHinge, .axis = {0, 0, 1}, .range = {-0.4, 0.4}, .damping = 0.02});
-    b.joint(upper, {.type = kHinge, .axis = {1, 0, 0}, .range = {-0.4, 0.4}, .damping = 0.02});
-    b.geom(upper, {.type = kCapsule, .size = {0.05, 0.1, 0}, .condim = condim});
-    const int lower = b.body(upper, {0, 0.02, -0.16}, 0.3, 0.06);
-    b.joint(lower, {.type = kHinge, .axis = {0, 1, 0}, .range = {-0.5, 0.5}, .friction_loss = 0.01});
-    b.geom(lower, {.type = kSphere, .size = {0.07, 0, 0}, .condim = condim, .friction = {0.7, 0.02, 0.01}});
-    b.actuator({.joint = static_cast<int>(side < 0 ? 1 : 4), .gear = 2});
+  trunk_with_arms(&b, condim, damping);
+  for (int k = 0; k < 3; k++) {
+    const int post = b.body(0, {0.2 * k - 0.2, 0.25, 0.3}, 0);
+    const int bob = b.body(post, {0, 0, -0.05}, 0.5, 0.07, 0.5 * k);
+    b.joint(bob, k == 0 ? JointSpec{.type = kBall, .range = {0, 0.1}}
+                        : JointSpec{.type = k == 1 ? kHinge : kSlide, .axis = {0, 0.6, 0.8}, .stiffness = 2.0 * k});
+    b.geom(bob, {.type = kCapsule, .size = {0.06, 0.12, 0}, .condim = condim == 6 ? 4 : 1});
+  }
+  b.actuator({.joint = 8, .kp = 3, .kv = 0.2});
+  return b;
+}
+
+// balls in a heap: more dofs than a word has bits
+inline ModelBuilder heap() {
+  ModelBuilder b;
+  b.geom(0, floor_plane());
+  for (int k = 0; k < 6; k++) {
+    const int ball = b.body(0, {0.13 * (k % 2), 0.13 * (k / 2 % 2), 0.1 + 0.05 * k}, 0.5);
+    b.joint(ball, {.type = kFree});
+    b.geom(ball, {.size = {0.09, 0, 0}, .condim = k < 3 ? 3 : 1});
   }
   return b;
 }
@@ -86,16 +112,20 @@ inline Model with_options(ModelBuilder b, std::map<std::string, std::vector<doub
 inline std::vector<Scene> all_scenes() {
   using namespace scenes;
   std::vector<Scene> all;
-  all.push_back({"box", with_options(box(), {{"cone", {1}}})});
-  all.push_back({"chain", with_options(chain(), {})});
-  all.push_back({"chain_rk4", with_options(chain(), {{"integrator", {1}}, {"density", {1.2}}, {"viscosity", {0.1}}})});
-  all.push_back({"branches", with_options(branches(3), {})});
-  all.push_back({"branches_overflow", with_options(branches(3), {}, [](Options& o) { o.contact_capacity = 3; })});
-  all.push_back({"branches_elliptic", with_options(branches(6), {{"cone", {1}}, {"integrator", {3}}})});
-  all.push_back({"branches_pgs", with_options(branches(4), {}, [](Options& o) {
-                   o.solver = Solver::kPgs;
-                   o.iterations = 8;
-                 })});
+  const auto add = [&](const char* name, const Model& model, bool outputs = true) {
+    all.push_back({name, model, outputs});
+  };
+  add("garden", with_options(garden(3), {{"density", {1.2}}, {"viscosity", {0.1}}}));
+  add("garden_elliptic", with_options(garden(6), {{"cone", {1}}, {"integrator", {3}}}));
+  add("garden_bare", with_options(garden(3, 0), {{"integrator", {0}}}), false);
+  add("garden_overflow", with_options(garden(3), {}, [](Options& o) { o.contact_capacity = 3; }));
+  add("garden_pgs", with_options(garden(4), {}, [](Options& o) {
+        o.solver = Solver::kPgs;
+        o.iterations = 8;
+      }));
+  add("chain_rk4", with_options(chain(), {{"integrator", {1}}, {"density", {1.2}}}));
+  add("box", with_options(box(), {{"cone", {1}}}));
+  add("heap", with_options(heap(), {}));
   return all;
 }
 

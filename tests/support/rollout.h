@@ -13,7 +13,8 @@ template <class Scalar>
 class Rollout {
  public:
   // every environment starts at the reference configuration with velocities of its own
-  Rollout(const Model& model, int num_envs) : n_(num_envs), set_(model), tables(set_.view()) {
+  Rollout(const Scene& scene, int num_envs)
+      : n_(num_envs), outputs_(scene.outputs), set_(scene.model), tables(set_.view()) {
     const Sizes& n = tables.n;
     batch.num_envs = num_envs;
     Widths{n}.make_arrays(this);
@@ -23,7 +24,7 @@ class Rollout {
     batch.iterations = make(ints_, "iterations", num_envs);
     batch.contact_count = make(ints_, "contact_count", num_envs);
     batch.contact_geom = make(ints_, "contact_geom", 2L * n.ncon * num_envs);
-    start(model);
+    start(scene.model);
   }
 
   // runs one step of all environments by run(args); the forces of the user change from step to step
@@ -68,7 +69,8 @@ class Rollout {
 #define STATE(name, width, meaning)                               \
   r->batch.name = make(r->reals_, #name, envs * width);           \
   r->batch.last_##name = make(r->reals_, "last_" #name, envs * width);
-#define OUTPUT(name, width, shape, meaning) r->batch.name = make(r->reals_, #name, envs * width);
+#define OUTPUT(name, width, shape, meaning) \
+  if (r->outputs_) r->batch.name = make(r->reals_, #name, envs * width);
 #include "kernels/fields.inl"
     }
   };
@@ -106,6 +108,7 @@ class Rollout {
   }
 
   const int n_;
+  const bool outputs_;
   TableSet<Scalar> set_;
   std::deque<Array<Scalar>> reals_;
   std::deque<Array<double>> doubles_;
