@@ -28,18 +28,22 @@ py::dtype dtype_of(const BatchArray& array, bool float64) {
 }
 
 // a view that shares the ownership of the memory: it stays valid after the batch is gone
-py::object view(Batch& batch, const std::string& name) {
-  const BatchArray* array;
-  {
-    const py::gil_scoped_release released;
-    array = batch.array(name);
-  }
+py::object view_of(const Batch& batch, const BatchArray* array) {
   if (!array) return py::none();
   std::vector<py::ssize_t> shape = {batch.num_envs()};
   shape.insert(shape.end(), array->shape.begin(), array->shape.end());
   auto* owner = new std::shared_ptr<void>(array->data);
   const py::capsule base(owner, [](void* p) { delete static_cast<std::shared_ptr<void>*>(p); });
   return py::array(dtype_of(*array, batch.float64()), shape, array->data.get(), base);
+}
+
+py::object view(Batch& batch, const std::string& name) {
+  const BatchArray* array;
+  {
+    const py::gil_scoped_release released;
+    array = batch.array(name);
+  }
+  return view_of(batch, array);
 }
 
 const uint8_t* mask_data(const Batch& batch, const std::optional<py::array_t<bool>>& mask) {
@@ -93,6 +97,9 @@ void bind_batch(py::module_& module) {
       .def_property_readonly("device", &Batch::device)
       .def_property_readonly("description", &Batch::description)
       .def("view", &view, py::arg("name"))
+      .def(
+          "last", [](const Batch& batch, const std::string& name) { return view_of(batch, batch.last(name)); },
+          py::arg("name"), "a state array as the last evaluation found it")
       .def("want", &Batch::want, py::arg("names"), Released())
       .def("step", &Batch::step, py::arg("nsubsteps"), Released())
       .def("forward", &Batch::forward, Released())

@@ -180,6 +180,13 @@ void Batch::request(const std::vector<std::string>& names) {
   contacts_stale_ = false;
 }
 
+const BatchArray* Batch::last(const std::string& name) const {
+  for (const BatchArray& array : last_) {
+    if (array.field->name == name) return &array;
+  }
+  return nullptr;
+}
+
 const BatchArray* Batch::array(const std::string& name) {
   const std::lock_guard lock(mutex_);
   for (BatchArray& array : arrays_) {

@@ -53,6 +53,8 @@ class Batch {
 
   // the array of this name, or null; an output is made, and filled, on the first request
   const BatchArray* array(const std::string& name);
+  // a state array as the last evaluation found it; null where there is none of that name
+  const BatchArray* last(const std::string& name) const;
   // several at once, with a single replay
   void want(const std::vector<std::string>& names);
 

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "host/softness.h"
+#include "host/support.h"
 #include "kernels/forces.h"
 
 namespace dualstep {
@@ -263,6 +264,7 @@ TableStore build_tables(const Model& model) {
 
 template <class Scalar>
 TableSet<Scalar>::TableSet(const Model& model) {
+  check_kernels(model);
   TableStore store = build_tables(model);
   sizes_ = store.n;
   layout_ = make_layout(sizes_);

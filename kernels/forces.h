@@ -269,6 +269,15 @@ DS_STAGE void actuation(E& env) {
     out[i] = sum;
   });
   env.sync();
+  // an actuator on a joint at its limit of force gains nothing by speed
+  env.each(t.n.nu, [&](int a) {
+    const int j = t.act_id[a];
+    if (t.act_trn[a] == 2 || !t.jnt_actfrclimited[j]) return;
+    const Real total = out[t.jnt_dofadr[j]];
+    const auto limited = mask_or(total <= env.jnt_actfrcrange(2 * j), total >= env.jnt_actfrcrange(2 * j + 1));
+    vel_gain[a] = select(limited, Real(0), vel_gain[a]);
+  });
+  env.sync();
 }
 
 // reads qfrc_passive, qfrc_bias, qfrc_actuator, qfrc_applied; xfrc(b) is the user's (force, torque) on body b

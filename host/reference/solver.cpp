@@ -167,7 +167,8 @@ void solve_constraints(const Model& m, Data* d) {
   d->residual = 0;
   const Problem problem(*d);
 
-  // the gradient to the limit of rounding: stop when it has not improved for some steps
+  // the gradient to the limit of rounding: stop when it has not improved for some steps. Far from the minimum it may
+  // grow for a while, since only the cost falls at every step
   VectorXd best = d->qacc;
   double least = -1;
   for (int stalled = 0; d->nefc() > 0 && stalled < 4 && d->iterations < 200; d->iterations++) {
@@ -176,12 +177,13 @@ void solve_constraints(const Model& m, Data* d) {
     const VectorXd constraint = d->efc_J.transpose() * problem.force(x);
     const VectorXd gradient = inertial - constraint;
     const double size = gradient.norm();
-    stalled = least < 0 || size < 0.5 * least ? 0 : stalled + 1;
+    const double scale = inertial.norm() + constraint.norm();
+    stalled = least < 0 || size < 0.5 * least || size > 1e-9 * scale ? 0 : stalled + 1;
     if (least < 0 || size < least) {
       least = size;
       best = d->qacc;
     }
-    if (size <= 1e-16 * (inertial.norm() + constraint.norm())) break;
+    if (size <= 1e-16 * scale) break;
     const VectorXd step = -problem.hessian(x).ldlt().solve(gradient);
     d->qacc += problem.line_search(d->qacc, step) * step;
   }

@@ -169,7 +169,7 @@ SLIDERS = """
     <body pos="3 0 1"><geom size=".1"/></body>
   </worldbody>
   <tendon><fixed name="t"><joint joint="a" coef="2"/><joint joint="b" coef="-.5"/></fixed></tendon>
-  <actuator><motor tendon="t"/></actuator>
+  <actuator><motor joint="b"/></actuator>
 </mujoco>
 """
 
@@ -213,7 +213,7 @@ def bounding_radii(types, sizes):
         kinds.mjGEOM_CYLINDER: lambda s: np.hypot(s[0], s[1]),
         kinds.mjGEOM_BOX: np.linalg.norm,
     }
-    return np.array([rules[kind](size) for kind, size in zip(types, sizes, strict=True)])
+    return np.array([rules[kinds(int(kind))](size) for kind, size in zip(types, sizes, strict=True)])
 
 
 @pytest.mark.parametrize(

@@ -277,6 +277,32 @@ class Batch:
         dense[:, columns, rows] = packed
         return dense
 
+    @property
+    def sensordata(self) -> np.ndarray:
+        """(N, nsensordata) readings of the model's sensors at the last evaluation, in MuJoCo's units and order.
+
+        The reference computes them when asked, one environment after the other: a new array each time, as exact as
+        the state is, and slow. A clock shows the present time.
+        """
+        from dualstep.reference import Reference
+
+        out = np.zeros((self.num_envs, self.model.nsensordata), self.dtype)
+        if out.size == 0:
+            return out
+        state = {name: self._core.last(name) for name, role, *_ in _core.batch_fields() if role == "state"}
+        state.pop("qacc_warmstart", None)
+        own = bool(self._core.own_tables())
+        reference = None
+        for env in range(self.num_envs):
+            if reference is None or own:
+                reference = Reference(self._core.environment_model(env))
+            for name, array in state.items():
+                getattr(reference, name)[...] = array[env].reshape(getattr(reference, name).shape)
+            reference.time = float(self.time[env])
+            reference.forward()
+            out[env] = reference.sensordata
+        return out
+
     def contacts(self) -> Contacts:
         """The contacts of the last evaluation: after step(), those of its (last) substep's start."""
         names = [f"contact_{field}" for field in Contacts._fields]
