@@ -114,6 +114,24 @@ class BatchEnv(VectorEnv):
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
 
+    @property
+    def output(self) -> str:
+        """What arrays are given as: "numpy", "torch", "jax" or "dlpack"."""
+        return self._output.kind
+
+    @property
+    def on_host(self) -> bool:
+        return self._arrays.on_host
+
+    @property
+    def elapsed(self) -> Any:
+        """(num_envs,) steps since each episode began; written, it is what the time limit is held against."""
+        return self._elapsed
+
+    @elapsed.setter
+    def elapsed(self, steps: Any) -> None:
+        self._elapsed[...] = self._arrays.native(steps)
+
     # seeds -------------------------------------------------------------------------------------------------
 
     def _take_seeds(self, seed: int | Sequence[int | None] | None, rows: np.ndarray) -> None:
