@@ -82,17 +82,18 @@ void bind_batch(py::module_& module) {
   py::class_<Batch>(module, "Batch")
       .def(py::init([](const Model& model, int num_envs, const std::string& device, bool float64,
                        int num_threads, const std::string& isa, bool reset_diverged, int lanes,
-                       const std::string& order, uint64_t seed) {
+                       const std::string& order, uint64_t seed, bool last_stage_outputs) {
              BatchOptions options;
              options.num_envs = num_envs;
              options.device = {device, num_threads, isa, lanes, order, seed};
              options.float64 = float64;
              options.reset_diverged = reset_diverged;
+             options.last_stage_outputs = last_stage_outputs;
              return std::make_unique<Batch>(model, options);
            }),
            py::arg("model"), py::arg("num_envs"), py::arg("device"), py::arg("float64"),
            py::arg("num_threads"), py::arg("isa"), py::arg("reset_diverged"), py::arg("lanes"),
-           py::arg("order"), py::arg("seed"), Released())
+           py::arg("order"), py::arg("seed"), py::arg("last_stage_outputs"), Released())
       .def_property_readonly("num_envs", &Batch::num_envs)
       .def_property_readonly("device", &Batch::device)
       .def_property_readonly("description", &Batch::description)
@@ -102,7 +103,14 @@ void bind_batch(py::module_& module) {
           py::arg("name"), "a state array as the last evaluation found it")
       .def("want", &Batch::want, py::arg("names"), Released())
       .def("step", &Batch::step, py::arg("nsubsteps"), Released())
-      .def("forward", &Batch::forward, Released())
+      .def(
+          "forward",
+          [](Batch& batch, const std::optional<py::array_t<bool>>& mask) {
+            const uint8_t* marks = mask_data(batch, mask);
+            const py::gil_scoped_release released;
+            batch.forward(marks);
+          },
+          py::arg("mask"))
       .def(
           "reset",
           [](Batch& batch, const std::optional<py::array_t<bool>>& mask, int keyframe) {

@@ -24,8 +24,8 @@ std::unique_ptr<Engine> engine_for(const Model& model, const BatchOptions& optio
 }
 
 // a diverged environment always stands still within a call; what becomes of it then is the batch's choice
-StepArgs call(Action action, int nsubsteps) {
-  return {action, nsubsteps, /*freeze_diverged=*/1, /*laps=*/nullptr};
+StepArgs call(Action action, int nsubsteps, bool last_stage = false) {
+  return {action, nsubsteps, /*freeze_diverged=*/1, /*sense_last_stage=*/last_stage, /*laps=*/nullptr};
 }
 
 }  // namespace
@@ -222,7 +222,7 @@ void Batch::step(int nsubsteps) {
     for (uint32_t& status : status_) status &= ~static_cast<uint32_t>(kDiverged);
     write_status();
   }
-  engine_->run(call(Action::kStep, nsubsteps), nullptr, 0);
+  engine_->run(call(Action::kStep, nsubsteps, options_.last_stage_outputs), nullptr, 0);
   contacts_stale_ = false;
   if (options_.reset_diverged) reset_diverged();
 }
@@ -250,10 +250,25 @@ void Batch::reset_diverged() {
   write_status();
 }
 
-void Batch::forward() {
+void Batch::forward(const uint8_t* mask) {
   const std::lock_guard lock(mutex_);
-  engine_->run(call(Action::kForward, 1), nullptr, 0);
-  contacts_stale_ = false;
+  if (!mask) {
+    engine_->run(call(Action::kForward, 1), nullptr, 0);
+    contacts_stale_ = false;
+    return;
+  }
+  // those who share a pack with a marked environment are replayed from what they remember: the same bits
+  std::string row;
+  for (size_t i = 0; i < num_states_; ++i) {
+    const size_t bytes = arrays_[i].row_bytes;
+    row.resize(bytes);
+    for (size_t e = 0; e < marks_.size(); ++e) {
+      if (!mask[e]) continue;
+      engine_->read(row.data(), static_cast<char*>(arrays_[i].data.get()) + e * bytes, bytes);
+      engine_->write(static_cast<char*>(last_[i].data.get()) + e * bytes, row.data(), bytes);
+    }
+  }
+  refresh(mask);
 }
 
 void Batch::restart(const uint8_t* mask, int keyframe) {

@@ -24,7 +24,8 @@ struct BatchOptions {
   int num_envs = 1;
   DeviceOptions device;
   bool float64 = false;
-  bool reset_diverged = false;  // a diverged environment is reset after the step, instead of frozen
+  bool last_stage_outputs = false;  // outputs of a step with RK4: of its last stage, not of its start
+  bool reset_diverged = false;      // a diverged environment is reset after the step, instead of frozen
 };
 
 // one array: (num_envs, shape...), row-major, aligned to 64 bytes
@@ -59,7 +60,8 @@ class Batch {
   void want(const std::vector<std::string>& names);
 
   void step(int nsubsteps);
-  void forward();
+  // of all environments, or of those where mask is not 0
+  void forward(const uint8_t* mask = nullptr);
   // environments where mask is not 0, or all where it is null; to a keyframe, or to qpos0 where it is -1
   void reset(const uint8_t* mask, int keyframe);
   void clear_status(const uint8_t* mask);
