@@ -115,7 +115,7 @@ python_environment() {
   fi
   local tools=("scikit-build-core>=0.10" "pybind11>=2.11" "ninja")
   local have
-  have=$(cmake --version 2>/dev/null | sed -n '1s/[^0-9]*\([0-9]*\)\.\([0-9]*\).*/\1 \2/p')
+  have=$(cmake --version 2>/dev/null | sed -n '1s/[^0-9]*\([0-9]*\)\.\([0-9]*\).*/\1 \2/p') || have=
   { [ -n "$have" ] && newer_than_3_23 $have; } || tools+=("cmake>=3.24")
   say "installing the build's Python packages into .venv"
   .venv/bin/python -m pip install --quiet --disable-pip-version-check "${tools[@]}"
