@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034,SC2046,SC2086  # variables for those who source this; lists of words
 # Set-up for the two commands, ./run and ./test, which source this file: what a fresh machine lacks is installed
 # where that is allowed, and otherwise named, all of it at once. Everything else goes into .venv and build/.
 
@@ -10,7 +11,7 @@ python_found() {
   # the system's python3 first: its headers and venv module are packages of their own
   local candidate
   for candidate in "${PYTHON:-}" python3 python3.14 python3.13 python3.12 python3.11 python3.10; do
-    [ -n "$candidate" ] && command -v "$candidate" >/dev/null || continue
+    command -v "${candidate:-none}" >/dev/null || continue
     "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || continue
     PYTHON=$candidate
     return 0
@@ -30,7 +31,6 @@ compiles() {  # source, then options
 includes() { printf -- '-I%s\n' /usr/include/eigen3 /usr/local/include/eigen3 "${CONDA_PREFIX:-/usr}/include/eigen3" \
   "${CONDA_PREFIX:-/usr}/include"; }
 compiler_found() { compiles $'#include <bit>\n#include <concepts>\n#include <span>\nint main() { return std::popcount(0u); }'; }
-# shellcheck disable=SC2046  # one word an option
 eigen_found() { compiles $'#include <Eigen/Dense>\nint main() {}' $(includes); }
 gtest_found() { compiles $'#include <gtest/gtest.h>\nint main() {}' -lgtest -lpthread; }
 context_found() {
@@ -79,9 +79,8 @@ may_install() {
 system_packages() {
   local needs=$1 wishes=${2:-} packages
   packages=$({ lacking "$needs" packages; [ -z "$wishes" ] || lacking "$wishes" packages; } | tr ' ' '\n' | sort -u)
-  [ -n "$packages" ] || return 0
-  if may_install; then
-    say "installing with apt-get: $(echo $packages)"
+  if [ -n "$packages" ] && may_install; then
+    say "installing with apt-get:" $packages
     # a list that cannot be fetched matters only if a package then cannot be found
     as_root apt-get update -qq </dev/null >&2 || true
     local required
@@ -101,6 +100,8 @@ system_packages() {
 $missing
 In brackets: the packages of Debian and Ubuntu that bring it. As root:
   apt-get update && apt-get install -y $(lacking "$needs" packages | tr ' ' '\n' | sort -u | tr '\n' ' ')"
+  # here, and not in a subshell: it says which Python
+  python_found
 }
 
 # --- the virtual environment -------------------------------------------------------------------------------------
@@ -114,8 +115,7 @@ python_environment() {
   fi
   local tools=("scikit-build-core>=0.10" "pybind11>=2.11" "ninja")
   local have
-  have=$(cmake --version 2>/dev/null | sed -n '1s/[^0-9]*\([0-9]*\)\.\([0-9]*\).*/\1 \2/p')
-  # shellcheck disable=SC2086  # two numbers
+  have=$(cmake --version 2>/dev/null | sed -n '1s/[^0-9]*\([0-9]*\)\.\([0-9]*\).*/\1 \2/p') || have=
   { [ -n "$have" ] && newer_than_3_23 $have; } || tools+=("cmake>=3.24")
   say "installing the build's Python packages into .venv"
   .venv/bin/python -m pip install --quiet --disable-pip-version-check "${tools[@]}"
@@ -132,6 +132,6 @@ install_package() {
   # pip tells everything or nothing: of everything, the lines that say how far the build is are shown
   SKBUILD_BUILD_DIR=$folder CMAKE_ARGS="$*" CMAKE_BUILD_PARALLEL_LEVEL=${JOBS:-$(nproc)} \
     .venv/bin/python -m pip install --verbose --disable-pip-version-check --no-build-isolation ".[$extras]" 2>&1 |
-    tee "$folder.log" | sed -un 's/^ *\(\[[0-9]*\/[0-9]*\] .\{0,90\}\).*/  \1/p' >&2
-  [ "${PIPESTATUS[0]}" = 0 ] || { tail -n 60 "$folder.log" >&2; fail "The build failed; all of it is in $folder.log."; }
+    tee "$folder.log" | sed -un 's/^ *\(\[[0-9]*\/[0-9]*\] .\{0,90\}\).*/  \1/p' >&2 ||
+    { tail -n 60 "$folder.log" >&2; fail "The build failed; all that it said is in $folder.log."; }
 }

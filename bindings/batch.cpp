@@ -28,18 +28,22 @@ py::dtype dtype_of(const BatchArray& array, bool float64) {
 }
 
 // a view that shares the ownership of the memory: it stays valid after the batch is gone
-py::object view(Batch& batch, const std::string& name) {
-  const BatchArray* array;
-  {
-    const py::gil_scoped_release released;
-    array = batch.array(name);
-  }
+py::object view_of(const Batch& batch, const BatchArray* array) {
   if (!array) return py::none();
   std::vector<py::ssize_t> shape = {batch.num_envs()};
   shape.insert(shape.end(), array->shape.begin(), array->shape.end());
   auto* owner = new std::shared_ptr<void>(array->data);
   const py::capsule base(owner, [](void* p) { delete static_cast<std::shared_ptr<void>*>(p); });
   return py::array(dtype_of(*array, batch.float64()), shape, array->data.get(), base);
+}
+
+py::object view(Batch& batch, const std::string& name) {
+  const BatchArray* array;
+  {
+    const py::gil_scoped_release released;
+    array = batch.array(name);
+  }
+  return view_of(batch, array);
 }
 
 const uint8_t* mask_data(const Batch& batch, const std::optional<py::array_t<bool>>& mask) {
@@ -78,24 +82,35 @@ void bind_batch(py::module_& module) {
   py::class_<Batch>(module, "Batch")
       .def(py::init([](const Model& model, int num_envs, const std::string& device, bool float64,
                        int num_threads, const std::string& isa, bool reset_diverged, int lanes,
-                       const std::string& order, uint64_t seed) {
+                       const std::string& order, uint64_t seed, bool last_stage_outputs) {
              BatchOptions options;
              options.num_envs = num_envs;
              options.device = {device, num_threads, isa, lanes, order, seed};
              options.float64 = float64;
              options.reset_diverged = reset_diverged;
+             options.last_stage_outputs = last_stage_outputs;
              return std::make_unique<Batch>(model, options);
            }),
            py::arg("model"), py::arg("num_envs"), py::arg("device"), py::arg("float64"),
-           py::arg("num_threads"), py::arg("isa"), py::arg("reset_diverged"), py::arg("lanes"), py::arg("order"),
-           py::arg("seed"), Released())
+           py::arg("num_threads"), py::arg("isa"), py::arg("reset_diverged"), py::arg("lanes"),
+           py::arg("order"), py::arg("seed"), py::arg("last_stage_outputs"), Released())
       .def_property_readonly("num_envs", &Batch::num_envs)
       .def_property_readonly("device", &Batch::device)
       .def_property_readonly("description", &Batch::description)
       .def("view", &view, py::arg("name"))
+      .def(
+          "last", [](const Batch& batch, const std::string& name) { return view_of(batch, batch.last(name)); },
+          py::arg("name"), "a state array as the last evaluation found it")
       .def("want", &Batch::want, py::arg("names"), Released())
       .def("step", &Batch::step, py::arg("nsubsteps"), Released())
-      .def("forward", &Batch::forward, Released())
+      .def(
+          "forward",
+          [](Batch& batch, const std::optional<py::array_t<bool>>& mask) {
+            const uint8_t* marks = mask_data(batch, mask);
+            const py::gil_scoped_release released;
+            batch.forward(marks);
+          },
+          py::arg("mask"))
       .def(
           "reset",
           [](Batch& batch, const std::optional<py::array_t<bool>>& mask, int keyframe) {
@@ -154,6 +169,13 @@ void bind_batch(py::module_& module) {
             batch.set_parameter(name, rows, envs);
           },
           py::arg("name"), py::arg("values"), py::arg("envs"))
+      .def(
+          "environment_model",
+          [](const Batch& batch, int env) {
+            check_envs(batch, {env});
+            return batch.environment_model(env);
+          },
+          py::arg("env"), "the model as one environment has it")
       .def("own_tables", &Batch::own_tables, "the kernels' tables that are kept per environment")
       .def(
           "integers",

@@ -6,6 +6,7 @@
 #include <pybind11/stl.h>
 
 #include "bindings/bindings.h"
+#include "host/reference/constraint.h"
 
 namespace py = pybind11;
 
@@ -84,9 +85,41 @@ py::dict rows(const Reference& ref) {
   return out;
 }
 
+// the dual's natural residual at a force, for rows told as in rows(): one type and id a row, the coefficients
+// of friction of contact `id` in friction[id]
+double residual_of(const Eigen::MatrixXd& A, const Eigen::VectorXd& R, const Eigen::VectorXd& b,
+                   const Eigen::VectorXd& force, const std::vector<int>& type, const std::vector<int>& id,
+                   const Eigen::VectorXd& frictionloss, const reference::RowMatrixXd& friction) {
+  const size_t n = type.size();
+  const auto rows = static_cast<Eigen::Index>(n);
+  const bool equal = A.rows() == rows && A.cols() == rows && R.size() == rows && b.size() == rows &&
+                     force.size() == rows && id.size() == n && frictionloss.size() == rows;
+  if (!equal) throw py::value_error("kkt_residual is given arrays of different numbers of rows");
+  std::vector<reference::RowBlock> blocks;
+  for (size_t row = 0; row < n; row += blocks.back().size) {
+    reference::RowBlock block;
+    block.type = static_cast<RowType>(type[row]);
+    block.start = static_cast<int>(row);
+    block.bound = frictionloss[block.start];
+    if (block.type == RowType::kContactElliptic) {
+      if (id[row] < 0 || id[row] >= friction.rows() || friction.cols() != 5) {
+        throw py::value_error("kkt_residual wants five coefficients of friction for every contact");
+      }
+      block.mu = friction.row(id[row]);
+      while (row + block.size < n && type[row + block.size] == type[row] && id[row + block.size] == id[row]) {
+        block.size++;
+      }
+    }
+    blocks.push_back(block);
+  }
+  return reference::kkt_residual(A, R, b, force, blocks);
+}
+
 }  // namespace
 
 void bind_reference(py::module_& module) {
+  module.def("kkt_residual", &residual_of, py::arg("A"), py::arg("R"), py::arg("b"), py::arg("force"),
+             py::arg("type"), py::arg("id"), py::arg("frictionloss"), py::arg("friction"));
   py::class_<Reference>(module, "Reference", "one environment of a model in double precision")
       .def(py::init<const Model&>(), py::arg("model"))
       .def("step", &Reference::step, py::arg("nsubsteps"))

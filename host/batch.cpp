@@ -24,8 +24,8 @@ std::unique_ptr<Engine> engine_for(const Model& model, const BatchOptions& optio
 }
 
 // a diverged environment always stands still within a call; what becomes of it then is the batch's choice
-StepArgs call(Action action, int nsubsteps) {
-  return {action, nsubsteps, /*freeze_diverged=*/1, /*laps=*/nullptr};
+StepArgs call(Action action, int nsubsteps, bool last_stage = false) {
+  return {action, nsubsteps, /*freeze_diverged=*/1, /*sense_last_stage=*/last_stage, /*laps=*/nullptr};
 }
 
 }  // namespace
@@ -46,6 +46,7 @@ uint64_t model_hash(const Model& model) {
 Batch::Batch(const Model& model, const BatchOptions& options)
     : model_(model),
       options_(options),
+      model_hash_(model_hash(model_)),
       engine_(engine_for(model_, options_)),
       parameters_(model_, options_.num_envs),
       start_(make_start(model_, -1)) {
@@ -179,6 +180,13 @@ void Batch::request(const std::vector<std::string>& names) {
   contacts_stale_ = false;
 }
 
+const BatchArray* Batch::last(const std::string& name) const {
+  for (const BatchArray& array : last_) {
+    if (array.field->name == name) return &array;
+  }
+  return nullptr;
+}
+
 const BatchArray* Batch::array(const std::string& name) {
   const std::lock_guard lock(mutex_);
   for (BatchArray& array : arrays_) {
@@ -214,7 +222,7 @@ void Batch::step(int nsubsteps) {
     for (uint32_t& status : status_) status &= ~static_cast<uint32_t>(kDiverged);
     write_status();
   }
-  engine_->run(call(Action::kStep, nsubsteps), nullptr, 0);
+  engine_->run(call(Action::kStep, nsubsteps, options_.last_stage_outputs), nullptr, 0);
   contacts_stale_ = false;
   if (options_.reset_diverged) reset_diverged();
 }
@@ -242,10 +250,25 @@ void Batch::reset_diverged() {
   write_status();
 }
 
-void Batch::forward() {
+void Batch::forward(const uint8_t* mask) {
   const std::lock_guard lock(mutex_);
-  engine_->run(call(Action::kForward, 1), nullptr, 0);
-  contacts_stale_ = false;
+  if (!mask) {
+    engine_->run(call(Action::kForward, 1), nullptr, 0);
+    contacts_stale_ = false;
+    return;
+  }
+  // those who share a pack with a marked environment are replayed from what they remember: the same bits
+  std::string row;
+  for (size_t i = 0; i < num_states_; ++i) {
+    const size_t bytes = arrays_[i].row_bytes;
+    row.resize(bytes);
+    for (size_t e = 0; e < marks_.size(); ++e) {
+      if (!mask[e]) continue;
+      engine_->read(row.data(), static_cast<char*>(arrays_[i].data.get()) + e * bytes, bytes);
+      engine_->write(static_cast<char*>(last_[i].data.get()) + e * bytes, row.data(), bytes);
+    }
+  }
+  refresh(mask);
 }
 
 void Batch::restart(const uint8_t* mask, int keyframe) {
@@ -306,10 +329,23 @@ std::vector<double> Batch::get_parameter(const std::string& name, const std::vec
   return parameters_.get(name, envs);
 }
 
+Model Batch::environment_model(int env) const {
+  const std::lock_guard lock(mutex_);
+  Model model;
+  parameters_.apply(env, &model);
+  return model;
+}
+
 Batch::Differences Batch::compare(const Parameters& next, const std::vector<int>& envs) const {
   Differences differences;
   Model model;
-  for (const int env : envs) {
+  for (size_t i = 0; i < envs.size(); ++i) {
+    const int env = envs[i];
+    // one value for all is built once
+    if (i > 0 && next.equal(env, next, envs[i - 1])) {
+      differences.emplace_back(env, differences.back().second);
+      continue;
+    }
     next.apply(env, &model);
     std::vector<Problem> problems;
     find_invalid(model, &problems);
@@ -352,7 +388,7 @@ std::vector<std::pair<std::string, BatchArray*>> Batch::saved() {
 std::string Batch::save(const std::vector<int>& envs) {
   const std::lock_guard lock(mutex_);
   Checkpoint c;
-  c.model = model_hash(model_);
+  c.model = model_hash_;
   c.real_bytes = options_.float64 ? sizeof(double) : sizeof(float);
   c.num_envs = envs.size();
   for (const auto& [name, array] : saved()) {
@@ -380,7 +416,7 @@ std::string Batch::save(const std::vector<int>& envs) {
 void Batch::load(const std::string& bytes, const std::vector<int>& envs) {
   const Checkpoint c = decode(bytes);
   const std::lock_guard lock(mutex_);
-  if (c.model != model_hash(model_)) {
+  if (c.model != model_hash_) {
     throw std::invalid_argument("this state is of another model than the batch's");
   }
   if (c.real_bytes != (options_.float64 ? sizeof(double) : sizeof(float))) {
@@ -415,7 +451,7 @@ void Batch::load(const std::string& bytes, const std::vector<int>& envs) {
   }
   std::vector<int> changed;
   for (const int env : envs) {
-    if (!next.equal(parameters_, env)) changed.push_back(env);
+    if (!next.equal(env, parameters_, env)) changed.push_back(env);
   }
   if (!changed.empty()) engine_->adopt(compare(next, changed));
   parameters_ = std::move(next);

@@ -24,7 +24,8 @@ struct BatchOptions {
   int num_envs = 1;
   DeviceOptions device;
   bool float64 = false;
-  bool reset_diverged = false;  // a diverged environment is reset after the step, instead of frozen
+  bool last_stage_outputs = false;  // outputs of a step with RK4: of its last stage, not of its start
+  bool reset_diverged = false;      // a diverged environment is reset after the step, instead of frozen
 };
 
 // one array: (num_envs, shape...), row-major, aligned to 64 bytes
@@ -53,11 +54,14 @@ class Batch {
 
   // the array of this name, or null; an output is made, and filled, on the first request
   const BatchArray* array(const std::string& name);
+  // a state array as the last evaluation found it; null where there is none of that name
+  const BatchArray* last(const std::string& name) const;
   // several at once, with a single replay
   void want(const std::vector<std::string>& names);
 
   void step(int nsubsteps);
-  void forward();
+  // of all environments, or of those where mask is not 0
+  void forward(const uint8_t* mask = nullptr);
   // environments where mask is not 0, or all where it is null; to a keyframe, or to qpos0 where it is -1
   void reset(const uint8_t* mask, int keyframe);
   void clear_status(const uint8_t* mask);
@@ -69,6 +73,9 @@ class Batch {
   std::vector<double> get_parameter(const std::string& name, const std::vector<int>& envs) const;
   void set_parameter(const std::string& name, const std::vector<double>& values,
                      const std::vector<int>& envs);
+
+  // the model as one environment has it
+  Model environment_model(int env) const;
 
   // everything that the future of the listed environments depends on, their own parameters included
   std::string save(const std::vector<int>& envs);
@@ -82,7 +89,7 @@ class Batch {
     double time = 0;
   };
 
-  using Differences = std::vector<std::pair<int, std::unique_ptr<Engine::Difference>>>;
+  using Differences = std::vector<std::pair<int, std::shared_ptr<const Engine::Difference>>>;
 
   BatchArray make_array(const BatchField& field) const;
   void allocate(BatchArray* array);
@@ -103,6 +110,7 @@ class Batch {
 
   const Model model_;
   const BatchOptions options_;
+  const uint64_t model_hash_;
   std::unique_ptr<Engine> engine_;
   Parameters parameters_;
   Start start_;                     // of the model, at qpos0

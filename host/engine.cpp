@@ -62,13 +62,13 @@ class EngineOf final : public Engine {
     }
   }
 
-  std::unique_ptr<Difference> compare(const Model& model) override {
+  std::shared_ptr<const Difference> compare(const Model& model) override {
     TableSet<Scalar> theirs(model);
     if (std::memcmp(&theirs.sizes(), &shared_.sizes(), sizeof(Sizes)) != 0) refuse("the number of rows");
     for (const auto& [name, values] : shared_.ints()) {
       if (theirs.ints().at(name) != values) refuse("table " + name);
     }
-    auto difference = std::make_unique<OwnTables<Scalar>>();
+    auto difference = std::make_shared<OwnTables<Scalar>>();
     difference->options = theirs.options();
     for (const auto& [name, values] : theirs.reals()) {
       const auto& shared = shared_.reals().at(name);
@@ -78,7 +78,7 @@ class EngineOf final : public Engine {
     return difference;
   }
 
-  void adopt(const std::vector<std::pair<int, std::unique_ptr<Difference>>>& environments) override {
+  void adopt(const std::vector<std::pair<int, std::shared_ptr<const Difference>>>& environments) override {
     // memory first: if there is none left, nothing has changed
     for (const auto& [env, difference] : environments) {
       for (const auto& table : static_cast<const OwnTables<Scalar>&>(*difference).tables)

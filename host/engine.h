@@ -36,9 +36,9 @@ class Engine {
 
   // the tables of a model against the shared ones. Throws std::invalid_argument where they differ in more
   // than real numbers: all environments have the same rows, pairs and sizes.
-  virtual std::unique_ptr<Difference> compare(const Model& model) = 0;
+  virtual std::shared_ptr<const Difference> compare(const Model& model) = 0;
   // makes them those of the listed environments
-  virtual void adopt(const std::vector<std::pair<int, std::unique_ptr<Difference>>>& environments) = 0;
+  virtual void adopt(const std::vector<std::pair<int, std::shared_ptr<const Difference>>>& environments) = 0;
   // names of the tables that are kept per environment
   virtual std::vector<std::string> own_tables() const = 0;
   // the integers of a table that all environments share

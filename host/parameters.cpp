@@ -182,10 +182,11 @@ void Parameters::apply(int env, Model* model) const {
   derive_constants(model, names);
 }
 
-bool Parameters::equal(const Parameters& other, int env) const {
-  if (changed(env) != other.changed(env)) return false;
-  for (const std::string& name : changed(env)) {
-    if (row(name, env) != other.row(name, env)) return false;
+bool Parameters::equal(int env, const Parameters& there, int other) const {
+  const std::set<std::string> names = changed(env);
+  if (names != there.changed(other)) return false;
+  for (const std::string& name : names) {
+    if (row(name, env) != there.row(name, other)) return false;
   }
   return true;
 }

@@ -33,7 +33,8 @@ class Parameters {
   const std::vector<double>& row(const std::string& name, int env) const;
   // makes `model`, a copy of the base model, that of an environment; constants are derived anew
   void apply(int env, Model* model) const;
-  bool equal(const Parameters& other, int env) const;
+  // whether an environment here has what another has there
+  bool equal(int env, const Parameters& there, int other) const;
   // whether an environment's own parameters decide where it starts
   bool moves_start(int env) const;
 

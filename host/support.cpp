@@ -392,4 +392,33 @@ void throw_problems(const std::vector<Problem>& unsupported, const std::vector<P
   if (!invalid.empty()) throw InvalidModelError(bad_values + list(invalid), invalid);
 }
 
+void check_kernels(const Model& m) {
+  std::vector<Problem> problems;
+  const std::string reason = "a Batch does not simulate it; a Reference does";
+  const std::string nowhere = "not implemented yet";
+  for (int i = 0; i < m.neq && !m.opt.disabled(kDisableEquality) && !m.opt.disabled(kDisableConstraint);
+       ++i) {
+    if (m.eq_active0[i]) problems.push_back({"equality constraint", element_name(m, "eq", i), reason});
+  }
+  // pairs that the kernels have no function for (kernels/collide/table.h)
+  for (int a = 0; a < m.ngeom; ++a)
+    for (int b = a + 1; b < m.ngeom; ++b) {
+      const int low = std::min(m.geom_type[a], m.geom_type[b]),
+                high = std::max(m.geom_type[a], m.geom_type[b]);
+      if (low == kCylinder && (high == kCylinder || high == kBox) && may_collide(m, a, b))
+        problems.push_back({"collision of a cylinder with a cylinder or a box", element_name(m, "geom", a),
+                            "it can touch " + element_name(m, "geom", b) + "; " + reason});
+    }
+  const Options& o = m.opt;
+  const std::string element = "option";
+  if (o.contact_model != ContactModel::kTodorov) problems.push_back({"contact_model", element, nowhere});
+  if (o.contact_parameters != ContactParameters::kMujoco)
+    problems.push_back({"contact_parameters = seed", element, nowhere});
+  if (o.desaxce) problems.push_back({"desaxce", element, nowhere});
+  if (o.integrator == Integrator::kVariational)
+    problems.push_back({"integrator = variational", element, nowhere});
+  if (o.scheme != Scheme::kTimeStepping) problems.push_back({"scheme = event_driven", element, nowhere});
+  throw_problems(problems, {});
+}
+
 }  // namespace dualstep

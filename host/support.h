@@ -13,6 +13,8 @@ namespace dualstep {
 void find_unsupported(const Model& model, std::vector<Problem>* problems);
 // the same for what only the raw model knows: integrator, solver passes, element kinds that Model leaves out
 void find_unsupported_raw(const RawModel& raw, std::vector<Problem>* problems);
+// what the kernels leave to the reference: throws UnsupportedModelError with every such thing
+void check_kernels(const Model& model);
 // values that are not finite, out of range, or of the wrong sign
 void find_invalid(const Model& model, std::vector<Problem>* problems);
 // throws UnsupportedModelError or InvalidModelError where there are problems

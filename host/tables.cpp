@@ -2,11 +2,11 @@
 #include "host/tables.h"
 
 #include <algorithm>
-
 #include <cmath>
 #include <stdexcept>
 
 #include "host/softness.h"
+#include "host/support.h"
 #include "kernels/forces.h"
 
 namespace dualstep {
@@ -170,13 +170,18 @@ void build_actuation(const Model& m, TableStore* t) {
     const int trn = m.actuator_trntype[a], id = m.actuator_trnid[2 * a], group = m.actuator_group[a];
     const bool tendon = trn == kTrnTendon;
     const bool off = group >= 0 && group <= 30 && (m.opt.disableactuator & (1 << group)) != 0;
+    // MuJoCo takes the setpoint of a position servo on a ball joint as an angle
+    const bool servo = m.actuator_gaintype[a] == kGainFixed && m.actuator_biastype[a] == kBiasAffine &&
+                       m.actuator_gainprm[10 * a] == -m.actuator_biasprm[10 * a + 1] &&
+                       (m.actuator_dyntype[a] == kDynNone || m.actuator_dyntype[a] == kDynIntegrator);
+    const bool circle = servo && !tendon && m.jnt_type[id] == kBall;
     t->act_trn.push_back(tendon ? 2 : trn);
     t->act_id.push_back(id);
     t->act_adr.push_back(m.actuator_actnum[a] > 0 ? m.actuator_actadr[a] : -1);
-    t->act_flags.push_back((m.actuator_ctrllimited[a] ? kCtrlLimited : 0) |
-                           (m.actuator_forcelimited[a] ? kForceLimited : 0) |
-                           (m.actuator_actlimited[a] ? kActLimited : 0) |
-                           (m.actuator_actearly[a] ? kActEarly : 0) | (off ? kActDisabled : 0));
+    t->act_flags.push_back(
+        (m.actuator_ctrllimited[a] ? kCtrlLimited : 0) | (m.actuator_forcelimited[a] ? kForceLimited : 0) |
+        (m.actuator_actlimited[a] ? kActLimited : 0) | (m.actuator_actearly[a] ? kActEarly : 0) |
+        (off ? kActDisabled : 0) | (circle ? kActCircle : 0));
     if (tendon) {
       for (size_t k = 0; k < tendons[id].size() / 2; ++k)
         dofs[tendons[id][2 * k]].insert(dofs[tendons[id][2 * k]].end(), {a, static_cast<int>(k)});
@@ -259,6 +264,7 @@ TableStore build_tables(const Model& model) {
 
 template <class Scalar>
 TableSet<Scalar>::TableSet(const Model& model) {
+  check_kernels(model);
   TableStore store = build_tables(model);
   sizes_ = store.n;
   layout_ = make_layout(sizes_);

@@ -23,7 +23,8 @@ enum ActuatorFlag : int {
   kForceLimited = 2,
   kActLimited = 4,
   kActEarly = 8,
-  kActDisabled = 16
+  kActDisabled = 16,
+  kActCircle = 32  // a position servo on a ball joint: its setpoint is an angle
 };
 
 // a world force at a body's centre of mass, as a spatial force about its tree's centre of mass
@@ -205,6 +206,14 @@ DS_HD Real next_activation(const E& env, int a, const Real& act, const Real& rat
   return next;
 }
 
+// the setpoint of a servo on a ball joint, brought within half a turn of the joint's length
+template <class E, class Real = typename E::Real>
+DS_FN Real nearest_setpoint(const E& env, int a, const Real& u, const Real& length) {
+  const Vec3<Real> gear{env.act_gear(6 * a), env.act_gear(6 * a + 1), env.act_gear(6 * a + 2)};
+  const Real period = Real(6.28318530717958647692) * norm(gear);
+  return u - period * round_nearest((u - length) / period);
+}
+
 template <class E>
 DS_STAGE void actuation(E& env) {
   using Real = typename E::Real;
@@ -219,15 +228,16 @@ DS_STAGE void actuation(E& env) {
       u = clamp(u, env.act_ctrlrange(2 * a), env.act_ctrlrange(2 * a + 1));
     if (t.act_adr[a] >= 0) {
       const int adr = t.act_adr[a];
-      rate[adr] = off                 ? Real(0)
-                  : t.act_dyn[a] == 1 ? u
-                                      : (u - act[adr]) / max(env.act_dynprm(a), Real(1e-15));
+      rate[adr] = off || (flags & kActDisabled) ? Real(0)
+                  : t.act_dyn[a] == 1           ? u
+                                                : (u - act[adr]) / max(env.act_dynprm(a), Real(1e-15));
       u = flags & kActEarly ? next_activation(env, a, Real(act[adr]), Real(rate[adr])) : Real(act[adr]);
     }
     Real f(0), slope(0);
     if (!off && (flags & kActDisabled) == 0) {
       Real length, velocity;
       transmission(env, a, &length, &velocity);
+      if (flags & kActCircle) u = nearest_setpoint(env, a, u, length);
       Real gain = env.act_gainprm(3 * a);
       if (t.act_gain[a] == 1) {
         gain = fma(env.act_gainprm(3 * a + 2), velocity, fma(env.act_gainprm(3 * a + 1), length, gain));
@@ -257,6 +267,15 @@ DS_STAGE void actuation(E& env) {
       sum = fma(moment(env, t.dofact[2 * k], t.dofact[2 * k + 1]), force[t.dofact[2 * k]], sum);
     if (t.jnt_actfrclimited[j]) sum = clamp(sum, env.jnt_actfrcrange(2 * j), env.jnt_actfrcrange(2 * j + 1));
     out[i] = sum;
+  });
+  env.sync();
+  // an actuator on a joint at its limit of force gains nothing by speed
+  env.each(t.n.nu, [&](int a) {
+    const int j = t.act_id[a];
+    if (t.act_trn[a] == 2 || !t.jnt_actfrclimited[j]) return;
+    const Real total = out[t.jnt_dofadr[j]];
+    const auto limited = mask_or(total <= env.jnt_actfrcrange(2 * j), total >= env.jnt_actfrcrange(2 * j + 1));
+    vel_gain[a] = select(limited, Real(0), vel_gain[a]);
   });
   env.sync();
 }

@@ -46,8 +46,14 @@ DS_STAGE void advance_activations(E& env, const Mask& move) {
   const auto act = env.act(), rate = env.act_dot();
   env.each(t.n.nu, [&](int a) {
     const int adr = t.act_adr[a];
-    if (adr < 0) return;
-    act[adr] = select(move, next_activation(env, a, Real(act[adr]), Real(rate[adr])), act[adr]);
+    if (adr < 0 || (t.o.disableflags & (1 << 11))) return;
+    Real next = next_activation(env, a, Real(act[adr]), Real(rate[adr]));
+    if (t.act_flags[a] & kActCircle) {
+      Real length, velocity;
+      transmission(env, a, &length, &velocity);
+      next = nearest_setpoint(env, a, next, length);
+    }
+    act[adr] = select(move, next, act[adr]);
   });
 }
 

@@ -36,11 +36,12 @@ DS_STAGE void evaluate(E& env, const Inputs<E>& in) {
   solve<kDim, kElliptic>(env);  // the contact dual: sweeps, then Newton
 }
 
-// one substep of time; outputs, where wanted, are those of its start
+// one substep of time; outputs, where wanted, are those of its start, or of the last stage of RK4
 template <int kDim, bool kElliptic, class E>
 DS_STAGE void substep(E& env, const Inputs<E>& in, bool sense_now) {
   evaluate<kDim, kElliptic>(env, in);
-  if (sense_now) sense(env, in);
+  const bool at_last_stage = sense_now && in.args.sense_last_stage && env.t.o.integrator == 1;
+  if (sense_now && !at_last_stage) sense(env, in);
   env.lap(kStage_sense);
   const auto live = mask_not(env.diverged);
   if (env.t.o.integrator == 1) {
@@ -48,7 +49,10 @@ DS_STAGE void substep(E& env, const Inputs<E>& in, bool sense_now) {
     rk.stage(0);
     for (int k = 1; k < 4; k++) {
       keep_warmstart(env);
+      const bool here = at_last_stage && k == 3;
+      if (here) in.remember();
       evaluate<kDim, kElliptic>(env, in);
+      if (here) sense(env, in);
       rk.stage(k);
     }
     rk.finish(live);

@@ -100,8 +100,10 @@ enum Stage : int {
 struct StepArgs {
   Action action;
   int nsubsteps;
-  int freeze_diverged;  // a diverged environment stays at its last good state until it is reset
-  uint64_t* laps = nullptr;  // where not null: ticks spent in each stage, added up (kStages entries; CPU only)
+  int freeze_diverged;       // a diverged environment stays at its last good state until it is reset
+  int sense_last_stage = 0;  // outputs of a step with RK4 are those of its last stage, not of its start
+  uint64_t* laps =
+      nullptr;  // where not null: ticks spent in each stage, added up (kStages entries; CPU only)
 };
 
 // bits of status; sticky until the environment is reset or the status cleared

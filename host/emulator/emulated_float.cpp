@@ -1,3 +1,3 @@
-// Emulated kernels in float.
+// Emulated kernels in single precision.
 #define DUALSTEP_SCALAR float
 #include "host/emulator/emulated_kernels.inl"

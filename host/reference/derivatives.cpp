@@ -1,7 +1,8 @@
 // Derivatives of the smooth forces with respect to qvel, as implicit integration needs them:
 //   D = d (qfrc_actuator + qfrc_passive) / d qvel = sum over sources of J' (d force / d velocity) J.
 // Source: MuJoCo's documentation, "Implicit-in-velocity"; Todorov, Erez & Tassa 2012.
-// Deviation from the exact derivative, as in MuJoCo: actuators at their force limit contribute nothing.
+// Deviation from the exact derivative, as in MuJoCo: actuators at their force limit, or at their joint's,
+// contribute nothing.
 // Cost O(nu nv^2).
 #include "host/reference/spatial.h"
 #include "host/reference/stages.h"
@@ -18,6 +19,10 @@ void add_actuators(const Model& m, const Data& d, MatrixXd* D) {
     const double force = d.actuator_force[i];
     const double* range = &m.actuator_forcerange[2 * i];
     if (m.actuator_forcelimited[i] && (force <= range[0] || force >= range[1])) continue;
+    const int joint = m.actuator_trnid[2 * i];
+    const double total = d.qfrc_actuator[m.jnt_dofadr[joint]];
+    const double* total_range = &m.jnt_actfrcrange[2 * joint];
+    if (m.jnt_actfrclimited[joint] && (total <= total_range[0] || total >= total_range[1])) continue;
 
     double slope = m.actuator_biastype[i] == kBiasAffine ? m.actuator_biasprm[10 * i + 2] : 0;
     if (m.actuator_gaintype[i] == kGainAffine) {

@@ -167,22 +167,24 @@ void solve_constraints(const Model& m, Data* d) {
   d->residual = 0;
   const Problem problem(*d);
 
-  // the gradient to the limit of rounding: stop when it has not improved for some steps
+  // down the objective until the step left is nothing against the way gone; from there to the least gradient
   VectorXd best = d->qacc;
   double least = -1;
-  for (int stalled = 0; d->nefc() > 0 && stalled < 4 && d->iterations < 200; d->iterations++) {
+  for (int stalled = 0; d->nefc() > 0 && stalled < 4 && d->iterations < 500; d->iterations++) {
     const VectorXd x = problem.residual(d->qacc);
-    const VectorXd inertial = d->M * (d->qacc - d->qacc_smooth);
+    const VectorXd change = d->qacc - d->qacc_smooth;
+    const VectorXd inertial = d->M * change;
     const VectorXd constraint = d->efc_J.transpose() * problem.force(x);
     const VectorXd gradient = inertial - constraint;
     const double size = gradient.norm();
-    stalled = least < 0 || size < 0.5 * least ? 0 : stalled + 1;
-    if (least < 0 || size < least) {
+    const VectorXd step = -problem.hessian(x).ldlt().solve(gradient);
+    const bool near = -gradient.dot(step) <= 1e-16 * change.dot(inertial);
+    stalled = near && least >= 0 && size > 0.5 * least ? stalled + 1 : 0;
+    if (least < 0 || !near || size < least) {
       least = size;
       best = d->qacc;
     }
     if (size <= 1e-16 * (inertial.norm() + constraint.norm())) break;
-    const VectorXd step = -problem.hessian(x).ldlt().solve(gradient);
     d->qacc += problem.line_search(d->qacc, step) * step;
   }
   d->qacc = best;

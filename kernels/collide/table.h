@@ -6,6 +6,7 @@
 #include "kernels/collide/box_box.h"
 #include "kernels/collide/capsule.h"
 #include "kernels/collide/capsule_box.h"
+#include "kernels/collide/capsule_cylinder.h"
 #include "kernels/collide/plane.h"
 #include "kernels/collide/sphere.h"
 
@@ -15,17 +16,18 @@ inline namespace DUALSTEP_ISA {
 enum : int { kGeomPlane = 0, kGeomSphere = 2, kGeomCapsule = 3, kGeomCylinder = 5, kGeomBox = 6 };
 
 // X(type1, type2, function, capacity)
-#define DS_PAIRS(X)                                 \
-  X(kGeomPlane, kGeomSphere, plane_sphere, 1)       \
-  X(kGeomPlane, kGeomCapsule, plane_capsule, 2)     \
-  X(kGeomPlane, kGeomCylinder, plane_cylinder, 4)   \
-  X(kGeomPlane, kGeomBox, plane_box, 4)             \
-  X(kGeomSphere, kGeomSphere, sphere_sphere, 1)     \
-  X(kGeomSphere, kGeomCapsule, sphere_capsule, 1)   \
-  X(kGeomSphere, kGeomCylinder, sphere_cylinder, 1) \
-  X(kGeomSphere, kGeomBox, sphere_box, 1)           \
-  X(kGeomCapsule, kGeomCapsule, capsule_capsule, 2) \
-  X(kGeomCapsule, kGeomBox, capsule_box, 2)         \
+#define DS_PAIRS(X)                                   \
+  X(kGeomPlane, kGeomSphere, plane_sphere, 1)         \
+  X(kGeomPlane, kGeomCapsule, plane_capsule, 2)       \
+  X(kGeomPlane, kGeomCylinder, plane_cylinder, 4)     \
+  X(kGeomPlane, kGeomBox, plane_box, 4)               \
+  X(kGeomSphere, kGeomSphere, sphere_sphere, 1)       \
+  X(kGeomSphere, kGeomCapsule, sphere_capsule, 1)     \
+  X(kGeomSphere, kGeomCylinder, sphere_cylinder, 1)   \
+  X(kGeomSphere, kGeomBox, sphere_box, 1)             \
+  X(kGeomCapsule, kGeomCapsule, capsule_capsule, 2)   \
+  X(kGeomCapsule, kGeomCylinder, capsule_cylinder, 3) \
+  X(kGeomCapsule, kGeomBox, capsule_box, 2)           \
   X(kGeomBox, kGeomBox, box_box, 8)
 
 // contacts that a pair of types has room for, in either order; 0 where the types do not collide

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <random>
 #include <set>
 
 #include "allocations.h"
@@ -186,6 +187,44 @@ TEST(Checkpoint, ComesBackAsItWas) {
   EXPECT_EQ(back.arrays[1].name, "empty");
   ASSERT_EQ(back.parameters.size(), 1u);
   EXPECT_EQ(back.parameters[0].rows, c.parameters[0].rows);
+}
+
+// bytes changed at random under a checksum that fits: decoded or refused, never followed blindly
+TEST(Checkpoint, SurvivesForgery) {
+  Checkpoint c;
+  c.real_bytes = 4;
+  c.num_envs = 3;
+  c.arrays = {{"qpos", 8, std::string(24, 'q')}, {"time", 8, std::string(24, 't')}};
+  c.parameters = {{"body_mass", 2, {{1, 2}, {}, {3, 4}}}, {"opt_gravity", 3, {{}, {}, {0, 0, 1}}}};
+  const std::string good = encode(c);
+  std::minstd_rand draw(1);
+  int refused = 0, taken = 0;
+  for (int i = 0; i < 20000; ++i) {
+    std::string bytes = good.substr(0, good.size() - 8);
+    if (draw() % 4 == 0) bytes.resize(draw() % (bytes.size() + 1));
+    for (unsigned k = draw() % 4; k > 0 && !bytes.empty(); --k) {
+      const size_t at = draw() % bytes.size();
+      if (draw() % 2) {
+        bytes[at] = static_cast<char>(draw());
+      } else if (at + 8 <= bytes.size()) {
+        const uint64_t words[] = {0, 1, 1u << 31, 1ull << 61, 1ull << 63, ~0ull};
+        std::memcpy(&bytes[at], &words[draw() % std::size(words)], 8);
+      }
+    }
+    const uint64_t sum = hash_bytes(bytes.data(), bytes.size(), 0);
+    bytes.append(reinterpret_cast<const char*>(&sum), sizeof sum);
+    try {
+      const Checkpoint back = decode(bytes);
+      for (const SavedArray& array : back.arrays) {
+        ASSERT_EQ(array.rows.size(), back.num_envs * array.row_bytes);
+      }
+      ++taken;
+    } catch (const std::invalid_argument&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 2000);
+  EXPECT_GT(taken, 2000);
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 import mujoco
 import numpy as np
 import pytest
-from batch_models import OUTPUTS, SMALL, STATE, assert_same, everything, gym, same_bits, shake, small
+from batch_models import GYM, OUTPUTS, SMALL, STATE, assert_same, everything, same_bits, shake, small
 
 import dualstep as ds
 
@@ -156,22 +156,64 @@ def test_environments_start_where_their_own_model_does():
     assert sim.qpos[2, 2] == 7 and sim.qpos[3, 2] == 1
 
 
-def test_derived_constants_are_mujocos():
-    for model in (small(), gym("humanoid"), gym("ant"), gym("hopper")):
-        source = model.mj_model
-        sim = ds.Batch(model, 2, dtype="float64")
-        mass = model.body_mass * np.linspace(1, 1.5, model.nbody)
-        sim.set_parameter("body_mass", mass, 1)
-        old = source.body_mass.copy()
-        source.body_mass[:] = mass
-        mujoco.mj_setConst(source, mujoco.MjData(source))
-        made = ds.Batch(ds.Model.from_mujoco(source), 2, dtype="float64")
-        source.body_mass[:] = old
-        mujoco.mj_setConst(source, mujoco.MjData(source))
-        for s in (sim, made):
-            shake(s, np.random.default_rng(0))
-            s.step(3)
-        np.testing.assert_allclose(sim.qpos[1], made.qpos[1], rtol=1e-9, atol=1e-10)
+DERIVED = "body_subtreemass geom_rbound body_invweight0 dof_invweight0 tendon_length0 tendon_invweight0".split()
+
+SLIDERS = """
+<mujoco>
+  <worldbody>
+    <body pos="0 0 1"><joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 1 0"/><geom size=".1"/></body>
+    <body pos="1 0 1"><joint name="a" type="slide" axis="1 1 0"/><geom size=".1"/></body>
+    <body pos="2 0 1"><joint type="ball" pos="0 0 .2"/><geom type="box" size=".1 .2 .3"/>
+      <body pos="0 .3 0"><joint name="b" axis="1 0 0" armature=".1"/><geom type="cylinder" size=".1 .2"/>
+        <body pos="0 .3 0"><geom type="capsule" size=".1 .2"/></body></body></body>
+    <body pos="3 0 1"><geom size=".1"/></body>
+  </worldbody>
+  <tendon><fixed name="t"><joint joint="a" coef="2"/><joint joint="b" coef="-.5"/></fixed></tendon>
+  <actuator><motor joint="b"/></actuator>
+</mujoco>
+"""
+
+
+@pytest.mark.parametrize("name", ["small", "sliders", "humanoid", "ant", "hopper", "inverted_double_pendulum"])
+def test_derived_constants_are_mujocos(name):
+    rng = np.random.default_rng(3)
+    xml = {"small": SMALL, "sliders": SLIDERS}.get(name)
+    source = mujoco.MjModel.from_xml_string(xml) if xml else mujoco.MjModel.from_xml_path(str(GYM / f"{name}.xml"))
+    model = ds.Model.from_mujoco(source)
+    sim = ds.Batch(model, 2)
+    before = {field: getattr(model, field).copy() for field in DERIVED}
+    for field, scale in dict(body_mass=0.5, body_inertia=0.1, dof_armature=0.5, geom_size=0.3).items():
+        value = getattr(model, field) * (1 + scale * rng.random(getattr(model, field).shape))
+        if field == "geom_size":
+            value = np.where(model.geom_type[:, None] == mujoco.mjtGeom.mjGEOM_PLANE, model.geom_size, value)
+        sim.set_parameter(field, value, 1)
+        getattr(source, field)[...] = value.reshape(getattr(source, field).shape)
+    turned = model.qpos0.copy()
+    for joint in np.flatnonzero(model.jnt_type >= 2):
+        turned[model.jnt_qposadr[joint]] += rng.uniform(-0.3, 0.3)
+    sim.set_parameter("qpos0", turned, 1)
+    source.qpos0[:] = turned
+    mujoco.mj_setConst(source, mujoco.MjData(source))
+    own, other = sim._core.environment_model(1), sim._core.environment_model(0)
+    for field in DERIVED:
+        np.testing.assert_array_equal(other.field(field), before[field], err_msg=field)
+        wanted = np.asarray(getattr(source, field)).reshape(before[field].shape)
+        if field == "geom_rbound":  # MuJoCo's compiler alone derives these
+            wanted = bounding_radii(model.geom_type, source.geom_size)
+        np.testing.assert_allclose(own.field(field), wanted, rtol=1e-9, atol=1e-12, err_msg=field)
+    np.testing.assert_allclose(bounding_radii(model.geom_type, model.geom_size), before["geom_rbound"], rtol=1e-12)
+
+
+def bounding_radii(types, sizes):
+    kinds = mujoco.mjtGeom
+    rules = {
+        kinds.mjGEOM_PLANE: lambda s: 0,
+        kinds.mjGEOM_SPHERE: lambda s: s[0],
+        kinds.mjGEOM_CAPSULE: lambda s: s[0] + s[1],
+        kinds.mjGEOM_CYLINDER: lambda s: np.hypot(s[0], s[1]),
+        kinds.mjGEOM_BOX: np.linalg.norm,
+    }
+    return np.array([rules[kinds(int(kind))](size) for kind, size in zip(types, sizes, strict=True)])
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import random_models
 import scenes
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from test_reference_smooth import differences
 
@@ -23,6 +23,9 @@ def test_random_models_agree_with_mujoco(xml, seed):
     rng = np.random.default_rng(seed)
     for _ in range(3):
         data = scenes.draw_state(model, rng)
+        mujoco.mj_forward(model, data)
+        # joints that share a direction, without armature: no acceleration is right
+        assume(np.linalg.cond(scenes.dense_mass_matrix(model, data)) < 1e10)
         wrong = {key: value for key, value in differences(model, data, ref).items() if not value <= TOLERANCE}
         assert not wrong, wrong
 

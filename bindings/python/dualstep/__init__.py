@@ -1,6 +1,6 @@
 """dualstep: a batched rigid-body simulator, a step of which is a step on the contact dual."""
 
-from dualstep import formulations
+from dualstep import envs, formulations
 from dualstep.batch import Batch, Contacts, Status
 from dualstep.errors import InfeasibleError, InvalidModelError, UnsupportedModelError
 from dualstep.model import Model
@@ -17,5 +17,6 @@ __all__ = [
     "Status",
     "UnsupportedModelError",
     "__version__",
+    "envs",
     "formulations",
 ]

@@ -21,6 +21,7 @@ DIVERGED: the state was not finite, or too fast. CONTACT_OVERFLOW: there were mo
 
 _DTYPES = {"float32": np.dtype(np.float32), "float64": np.dtype(np.float64)}
 _POLICIES = ("freeze", "reset")
+_STAGES = ("first", "last")
 
 
 class Contacts(NamedTuple):
@@ -99,7 +100,8 @@ class Batch:
     "emulated": how many lanes share an environment, and in which order they run between barriers. None of these
     changes a bit of the results. `diverged`: what happens to an environment whose state is no longer
     finite: "freeze" leaves it at its last good state until it is reset, "reset" resets it after the step and
-    counts it in `reset_count`. The model's options are read now; later changes to them are not seen.
+    counts it in `reset_count`. `rk4_outputs`: which evaluation of a step with RK4 the outputs are of: "first", at
+    its start, or "last", its last stage, which is what MuJoCo leaves in its data. The model's options are read now; later changes to them are not seen.
 
     Arrays are numpy views of shape (num_envs, ...): write to the state to set it. `seed` is for those who draw
     random numbers for the batch; the simulation itself draws none.
@@ -118,6 +120,7 @@ class Batch:
         lanes: int | None = None,
         order: str | None = None,
         diverged: str = "freeze",
+        rk4_outputs: str = "first",
     ) -> None:
         if not isinstance(model, Model):
             raise TypeError(f"a Batch takes a dualstep.Model, and is given {type(model).__name__}")
@@ -131,6 +134,7 @@ class Batch:
             raise ValueError(f"device {device!r} is given, and it must be a string")
         self._dtype = _dtype(dtype)
         _word("diverged", diverged, _POLICIES)
+        _word("rk4_outputs", rk4_outputs, _STAGES)
         if isa is not None:
             _word("isa", isa, ("portable", "avx2", "avx512"))
         if lanes is not None:
@@ -154,6 +158,7 @@ class Batch:
             lanes or 0,
             order or "",
             self._seed % 2**64,
+            rk4_outputs == "last",
         )
 
     # what it is -------------------------------------------------------------------------------------------
@@ -230,9 +235,9 @@ class Batch:
             raise ValueError(f"nsubsteps {nsubsteps} is given, and it must be positive")
         self._core.step(nsubsteps)
 
-    def forward(self) -> None:
-        """Outputs at the current state; time does not advance."""
-        self._core.forward()
+    def forward(self, mask: Any = None) -> None:
+        """Outputs at the current state, of all environments or of those where mask is true; time does not advance."""
+        self._core.forward(None if mask is None else self._mask(mask))
 
     def reset(self, mask: Any = None, keyframe: int | str | None = None) -> None:
         """Puts environments back to the model's reference configuration, or to a keyframe, by id or name.
@@ -276,6 +281,32 @@ class Batch:
         dense[:, rows, columns] = packed
         dense[:, columns, rows] = packed
         return dense
+
+    @property
+    def sensordata(self) -> np.ndarray:
+        """(N, nsensordata) readings of the model's sensors at the last evaluation, in MuJoCo's units and order.
+
+        The reference computes them when asked, one environment after the other: a new array each time, as exact as
+        the state is, and slow. A clock shows the present time.
+        """
+        from dualstep.reference import Reference
+
+        out = np.zeros((self.num_envs, self.model.nsensordata), self.dtype)
+        if out.size == 0:
+            return out
+        state = {name: self._core.last(name) for name, role, *_ in _core.batch_fields() if role == "state"}
+        state.pop("qacc_warmstart", None)
+        own = bool(self._core.own_tables())
+        reference = None
+        for env in range(self.num_envs):
+            if reference is None or own:
+                reference = Reference(self._core.environment_model(env))
+            for name, array in state.items():
+                getattr(reference, name)[...] = array[env].reshape(getattr(reference, name).shape)
+            reference.time = float(self.time[env])
+            reference.forward()
+            out[env] = reference.sensordata
+        return out
 
     def contacts(self) -> Contacts:
         """The contacts of the last evaluation: after step(), those of its (last) substep's start."""

@@ -1,0 +1,1 @@
+"""One file for each learning library: what its environments look like, over a `BatchEnv`."""

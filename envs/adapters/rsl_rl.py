@@ -1,0 +1,99 @@
+"""rsl_rl (5.x): a `VecEnv`, TensorDict observations, time-outs apart from failures.
+
+    from dualstep.envs.adapters.rsl_rl import RslRlEnv
+    runner = OnPolicyRunner(RslRlEnv("Ant", num_envs=4096), train_cfg, log_dir)
+
+rsl_rl never calls reset(): the constructor does. It writes `episode_length_buf`, which is the count of steps that
+the time limit is held against. Policies are unbounded: an action of -1 to 1 spans the range of the actuator, and
+what is beyond is clipped.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from dualstep.envs import make
+from dualstep.envs.arrays import require
+from dualstep.envs.vector import BatchEnv
+
+require("rsl_rl", "train")
+import torch  # noqa: E402
+from rsl_rl.env import VecEnv  # noqa: E402
+from tensordict import TensorDict  # noqa: E402
+
+NEVER = 2**31 - 1
+
+
+def unit_range(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Middle and half width of the range of an action; where it has no bounds, 0 and 1."""
+    bounded = np.isfinite(low) & np.isfinite(high)
+    middle = np.where(bounded, np.where(bounded, low + high, 0) / 2, 0)
+    half = np.where(bounded, np.where(bounded, high - low, 2) / 2, 1)
+    return middle.astype(np.float32), half.astype(np.float32)
+
+
+class RslRlEnv(VecEnv):
+    """`env`: a task's name, with options of `dualstep.envs.make`, or a BatchEnv with output="torch"."""
+
+    def __init__(
+        self,
+        env: BatchEnv | str,
+        num_envs: int = 4096,
+        *,
+        seed: int | None = None,
+        group: str = "policy",
+        clip: float | None = 1.0,
+        **options: Any,
+    ) -> None:
+        if isinstance(env, str):
+            options = {"nonfinite": "clamp", **options, "output": "torch"}
+            env = make(env, num_envs, autoreset_mode="SameStep", **options)
+        elif options:
+            raise TypeError(f"options {', '.join(options)} are of an environment that is already made")
+        if env.output != "torch" or env.autoreset_mode.name != "SAME_STEP":
+            raise ValueError(
+                f"an environment with output {env.output!r} and autoreset_mode {env.autoreset_mode.name} is given, "
+                f"and rsl_rl wants 'torch' and SAME_STEP"
+            )
+        self.env = env
+        self.num_envs = env.num_envs
+        self.num_actions = env.single_action_space.shape[0]
+        self.max_episode_length = env.max_episode_steps or NEVER
+        self.device = torch.device("cpu" if env.on_host else env.sim.device)
+        self.cfg = {"task": type(env.task).__name__, "num_envs": env.num_envs, "device": str(self.device)}
+        self.group = group
+        self.clip = clip
+        middle, half = unit_range(env.single_action_space.low, env.single_action_space.high)
+        self._middle = torch.from_numpy(middle).to(self.device)
+        self._half = torch.from_numpy(half).to(self.device)
+        self._observation, _ = env.reset(seed=seed)
+
+    @property
+    def unwrapped(self) -> BatchEnv:
+        return self.env
+
+    @property
+    def episode_length_buf(self) -> torch.Tensor:
+        return torch.as_tensor(self.env.elapsed)
+
+    @episode_length_buf.setter
+    def episode_length_buf(self, steps: torch.Tensor) -> None:
+        self.env.elapsed = steps
+
+    def get_observations(self) -> TensorDict:
+        return TensorDict({self.group: self._observation}, batch_size=[self.num_envs], device=self.device)
+
+    def step(self, actions: torch.Tensor) -> tuple[TensorDict, torch.Tensor, torch.Tensor, dict[str, Any]]:
+        actions = actions.detach()
+        if self.clip is not None:
+            actions = torch.clamp(actions, -self.clip, self.clip)
+        self._observation, reward, terminated, truncated, info = self.env.step(self._middle + self._half * actions)
+        log = {f"/{name}": value.mean() for name, value in info.items() if name.startswith("reward_")}
+        log["/diverged"] = float(self.env.diverged_count)
+        extras = {"time_outs": truncated & ~terminated, "log": log}
+        return self.get_observations(), reward, (terminated | truncated).long(), extras
+
+    def close(self) -> None:
+        self.env.close()

@@ -1,0 +1,152 @@
+"""The arrays that tasks compute with, and those that users get: numpy where the batch is on the host, torch where
+it is on a GPU, and the conversion to what `output` names. Nothing is copied where memory can be shared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+OUTPUTS = ("numpy", "torch", "jax", "dlpack")
+
+
+def require(module: str, extra: str) -> Any:
+    """Imports an optional module, or says what to install."""
+    import importlib
+
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        if error.name is None or module.split(".")[0] != error.name.split(".")[0]:
+            raise
+        raise ImportError(f"{module} is not installed: pip install 'dualstep[{extra}]' brings it") from None
+
+
+class HostArrays:
+    """numpy, for batches on the CPU and on emulated lanes."""
+
+    xp = np
+    on_host = True
+
+    def native(self, array: Any) -> np.ndarray:
+        """A batch's array, or a user's, without a copy where that can be."""
+        if isinstance(array, np.ndarray):
+            return array
+        if hasattr(array, "detach"):
+            array = array.detach().cpu()
+        return np.asarray(array)
+
+    def from_host(self, array: np.ndarray) -> np.ndarray:
+        return array
+
+    def zeros(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        return np.zeros(shape, dtype)
+
+    def arange(self, n: int) -> np.ndarray:
+        return np.arange(n)
+
+    def real(self, array: Any, dtype: Any) -> np.ndarray:
+        return np.asarray(array, dtype)
+
+    def own(self, array: Any) -> np.ndarray:
+        """The array, or a copy where it is a view of another's memory."""
+        array = np.asarray(array)
+        return array if array.base is None else array.copy()
+
+    def copy(self, array: np.ndarray) -> np.ndarray:
+        return array.copy()
+
+    def rows(self, mask: np.ndarray) -> np.ndarray:
+        """Indices where a mask is true."""
+        return np.flatnonzero(mask)
+
+    def words(self, array: np.ndarray) -> np.ndarray:
+        """uint32 as an integer type that has arithmetic here."""
+        return array
+
+    def add_at(self, index: np.ndarray, values: np.ndarray, size: int) -> np.ndarray:
+        """(size, k) sums of the rows of `values` (m, k) that have the same index, in order."""
+        columns = [np.bincount(index, column, size) for column in values.T]
+        return np.stack(columns, axis=-1) if columns else np.zeros((size, 0))
+
+
+class TorchArrays:
+    """torch on a GPU: arrays of the batch are tensors that share its memory."""
+
+    on_host = False
+
+    def __init__(self, device: str) -> None:
+        self.xp = require("torch", "train")
+        self.device = self.xp.device(device)
+
+    def native(self, array: Any) -> Any:
+        if isinstance(array, self.xp.Tensor):
+            return array.detach().to(self.device)
+        if isinstance(array, np.ndarray):
+            return self.xp.from_numpy(array).to(self.device)
+        return self.xp.from_dlpack(array).to(self.device)
+
+    def from_host(self, array: np.ndarray) -> Any:
+        return self.xp.from_numpy(np.ascontiguousarray(array)).to(self.device)
+
+    def _dtype(self, dtype: Any) -> Any:
+        return getattr(self.xp, np.dtype(dtype).name)
+
+    def zeros(self, shape: tuple[int, ...], dtype: Any) -> Any:
+        return self.xp.zeros(shape, dtype=self._dtype(dtype), device=self.device)
+
+    def arange(self, n: int) -> Any:
+        return self.xp.arange(n, device=self.device)
+
+    def real(self, array: Any, dtype: Any) -> Any:
+        return self.native(array).to(self._dtype(dtype))
+
+    def own(self, array: Any) -> Any:
+        return self.native(array).clone()
+
+    def copy(self, array: Any) -> Any:
+        return array.clone()
+
+    def rows(self, mask: Any) -> Any:
+        return mask.nonzero().flatten()
+
+    def words(self, array: Any) -> Any:
+        return array.view(self.xp.int32)
+
+    def add_at(self, index: Any, values: Any, size: int) -> Any:
+        # sorted first: sums in a fixed order, where atomic additions would have none
+        order = self.xp.argsort(index, stable=True)
+        index, values = index[order], values[order]
+        total = self.xp.cumsum(values.double(), 0)
+        ends = self.xp.searchsorted(index, self.xp.arange(size, device=self.device), right=True)
+        zero = total.new_zeros((1, values.shape[1]))
+        upto = self.xp.cat([zero, total])[ends]
+        return self.xp.diff(upto, dim=0, prepend=zero)
+
+
+def arrays_of(device: str) -> HostArrays | TorchArrays:
+    return TorchArrays(device) if device.startswith("cuda") else HostArrays()
+
+
+class Output:
+    """From a task's arrays to what the user asked for."""
+
+    def __init__(self, kind: str, on_host: bool) -> None:
+        if kind not in OUTPUTS:
+            raise ValueError(f"output {kind!r} is given, and it must be one of {', '.join(map(repr, OUTPUTS))}")
+        self.kind = kind
+        self._on_host = on_host
+        if kind in ("torch", "jax"):
+            self._library = require("torch" if kind == "torch" else "jax.numpy", kind)
+
+    def __call__(self, array: Any) -> Any:
+        if self.kind == "dlpack":
+            return array
+        if self.kind == "numpy":
+            return array if self._on_host else array.cpu().numpy()
+        if self.kind == "torch":
+            return self._library.from_numpy(np.ascontiguousarray(array)) if self._on_host else array
+        return self._library.asarray(array) if self._on_host else self._library.from_dlpack(array)
+
+    def tree(self, values: dict[str, Any]) -> dict[str, Any]:
+        return {k: self.tree(v) if isinstance(v, dict) else self(v) for k, v in values.items()}

@@ -1,0 +1,201 @@
+"""A task: a model, and four small functions over the arrays of all environments at once.
+
+    reset(s, draw)    the state that an episode begins with, for the environments of s
+    observe(s)        what the policy sees: (rows, n)
+    reward(s)         (rows,), and the terms it is made of
+    terminated(s)     (rows,) booleans, or None where episodes only end by their time limit
+
+`s` is a `View`: the batch's arrays by name (`s.qpos`, `s.xpos`, `s.sensordata`, ...), for all environments or for
+some of them. The functions are written in what numpy and torch have in common (`s.xp` is one or the other), so
+that the same task runs on the host and on a GPU.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dualstep.model import Model
+
+if TYPE_CHECKING:
+    from dualstep.batch import Batch
+    from dualstep.envs.arrays import HostArrays, TorchArrays
+    from dualstep.envs.draws import Draws
+
+
+class View:
+    """The batch as a task sees it: `rows` of it, or all where rows is None."""
+
+    def __init__(
+        self, task: Task, sim: Batch, arrays: HostArrays | TorchArrays, constants: dict[str, Any], rows: Any = None
+    ) -> None:
+        self.task = task
+        self.sim = sim
+        self._constants = constants
+        self.arrays = arrays
+        self.xp = arrays.xp
+        self.rows = rows
+        self.action: Any = None
+        """(rows, nu) what the policy asked for"""
+        self.rate: Any = None
+        """(rows, k) the change of `task.track` over the step, per second"""
+        self.fresh: Any = None
+        """(rows,) true where the episode has just begun"""
+        self._kept: dict[str, Any] = {}
+
+    def _of(self, array: Any) -> Any:
+        whole = self.arrays.native(array)
+        return whole if self.rows is None else whole[self.rows]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name not in self._kept:
+            self._kept[name] = self._of(getattr(self.sim, name))
+        return self._kept[name]
+
+    @property
+    def model(self) -> Model:
+        return self.sim.model
+
+    def constant(self, name: str) -> Any:
+        """An array of the model (the one that all environments share), in the precision of the batch."""
+        if name not in self._constants:
+            given = np.asarray(getattr(self.sim.model, name))
+            dtype = self.sim.dtype if given.dtype.kind == "f" else np.int64
+            self._constants[name] = self.arrays.from_host(given.astype(dtype))
+        return self._constants[name]
+
+    @property
+    def cfrc_ext(self) -> Any:
+        """(rows, nbody, 6) torque and force of contacts and of the user on each body, about the centre of mass of
+        its tree, world axes; zero where no step was taken since the reset, which is when Gymnasium has none yet."""
+        if "cfrc_ext" not in self._kept:
+            wrench = external_wrenches(self)
+            if self.fresh is not None:
+                wrench = wrench * ~self.fresh[:, None, None]
+            self._kept["cfrc_ext"] = wrench
+        return self._kept["cfrc_ext"]
+
+    @property
+    def tendon_length(self) -> Any:
+        """(rows, ntendon) of fixed tendons, at the current positions"""
+        return self.qpos @ self._tendon_moments("jnt_qposadr", self.qpos.shape[1])
+
+    @property
+    def tendon_velocity(self) -> Any:
+        return self.qvel @ self._tendon_moments("jnt_dofadr", self.qvel.shape[1])
+
+    def _tendon_moments(self, address: str, width: int) -> Any:
+        """(width, ntendon) coefficients: lengths are linear in the joints."""
+        key = f"tendons by {address}"
+        if key not in self._constants:
+            m = self.model
+            table = np.zeros((width, m.ntendon), self.sim.dtype)
+            for t in range(m.ntendon):
+                first = int(m.tendon_adr[t])
+                for w in range(first, first + int(m.tendon_num[t])):
+                    table[getattr(m, address)[m.wrap_objid[w]], t] += m.wrap_prm[w]
+            self._constants[key] = self.arrays.from_host(table)
+        return self._constants[key]
+
+
+def _cross(xp: Any, a: Any, b: Any) -> Any:
+    ax, ay, az, bx, by, bz = (*(a[..., i] for i in range(3)), *(b[..., i] for i in range(3)))
+    return xp.stack([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx], axis=-1)
+
+
+def external_wrenches(s: View) -> Any:
+    """(rows, nbody, 6): forces f at points p, as (tau + (p - c) x f, f) about the centre of mass c of the tree."""
+    xp, nbody = s.xp, s.model.nbody
+    contacts = s.sim.contacts()
+    count = s._of(contacts.count)
+    dist = s._of(contacts.dist)
+    root = s.constant("body_rootid")
+    about = s.subtree_com[:, root]
+    env, slot = xp.where(s.arrays.arange(dist.shape[1])[None, :] < count[:, None])
+    frame = s._of(contacts.frame)[env, slot]
+    force = s._of(contacts.force)[env, slot]
+    point = s._of(contacts.pos)[env, slot]
+    # rows of the frame are its axes in the world
+    f = (frame * force[:, :3, None]).sum(axis=1)
+    tau = (frame * force[:, 3:, None]).sum(axis=1)
+    total = s.arrays.zeros((count.shape[0] * nbody, 6), s.sim.dtype)
+    for side, sign in ((0, -1.0), (1, 1.0)):
+        body = s.constant("geom_bodyid")[s._of(contacts.geom)[env, slot, side]]
+        moment = tau + _cross(xp, point - about[env, body], f)
+        wrench = xp.concatenate([moment, f], axis=1) * (sign * (body > 0))[:, None]
+        total = total + s.arrays.add_at(env * nbody + body, wrench, total.shape[0])
+    total = total.reshape(count.shape[0], nbody, 6)
+    applied = s.xfrc_applied
+    if bool((applied != 0).any()):
+        f = applied[..., :3]
+        moment = applied[..., 3:] + _cross(xp, s.xipos - about, f)
+        total = total + xp.concatenate([moment, f], axis=2)
+    return total
+
+
+def gymnasium_asset(name: str) -> str:
+    """The path of a model file: as given where it says where it is, else among those that Gymnasium installs."""
+    if name.startswith((".", "/", "~")) or os.path.isabs(name):
+        return os.path.expanduser(name)
+    spec = importlib.util.find_spec("gymnasium")
+    if spec is None or spec.origin is None:
+        raise ImportError("gymnasium is not installed: pip install 'dualstep[envs]' brings it")
+    return os.path.join(os.path.dirname(spec.origin), "envs", "mujoco", "assets", name)
+
+
+class Task:
+    """What a task is. Subclasses give the four functions, and options as keyword arguments of `__init__`."""
+
+    derived = True
+    """whether observe() or track() read more than qpos and qvel: then outputs are evaluated at resets too"""
+
+    camera: dict[str, Any] = {}
+    """where a picture is taken from, in the words of mujoco's camera"""
+
+    def __init__(self, model: Model | str, frame_skip: int = 1) -> None:
+        self.model = model if isinstance(model, Model) else Model.from_mjcf(gymnasium_asset(model))
+        if int(frame_skip) != frame_skip or frame_skip < 1:
+            raise ValueError(f"frame_skip {frame_skip!r} is given, and it must be a positive integer")
+        self.frame_skip = int(frame_skip)
+
+    @property
+    def dt(self) -> float:
+        """Seconds between actions."""
+        return float(self.model.opt.timestep) * self.frame_skip
+
+    @property
+    def init_qpos(self) -> np.ndarray:
+        return np.asarray(self.model.qpos0)
+
+    def reset(self, s: View, draw: Draws) -> dict[str, Any]:
+        """State arrays by name, (rows, ...); those that are not named are the model's."""
+        raise NotImplementedError
+
+    def observe(self, s: View) -> Any:
+        raise NotImplementedError
+
+    def reward(self, s: View) -> tuple[Any, dict[str, Any]]:
+        raise NotImplementedError
+
+    def terminated(self, s: View) -> Any:
+        return None
+
+    def track(self, s: View) -> Any:
+        """(rows, k) what the reward wants the rate of; `s.rate` then has it. None: nothing."""
+        return None
+
+    def info(self, s: View) -> dict[str, Any]:
+        """Numbers about the state, (rows, ...), that go into `info` at every step and reset."""
+        return {}
+
+    @classmethod
+    def options(cls) -> list[str]:
+        """The names of the keyword arguments."""
+        kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+        return [p.name for p in inspect.signature(cls.__init__).parameters.values() if p.kind in kinds][1:]

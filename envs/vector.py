@@ -1,0 +1,430 @@
+"""A task over a batch, as a `gymnasium.vector.VectorEnv`.
+
+One call of step(): actions to `ctrl`, `frame_skip` substeps, reward, termination, time limit, observation; then,
+in SAME_STEP, the environments that are done begin anew and `info["final_obs"]` keeps what they saw last.
+
+What the task reads of an evaluation (`xpos`, `cvel`, contacts) is of the last one inside the step, as MuJoCo leaves
+it and Gymnasium uses it: the start of the last substep, or the last stage where the integrator is RK4. Where the
+state was written from outside since then, it is evaluated anew first.
+"""
+
+from __future__ import annotations
+
+import difflib
+import secrets
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium import error, spaces
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from dualstep.batch import Batch, Status
+from dualstep.envs import registry
+from dualstep.envs.arrays import Output, arrays_of
+from dualstep.envs.draws import Draws
+from dualstep.envs.task import Task, View
+
+NONFINITE = ("refuse", "clamp")
+
+
+def _mode(given: AutoresetMode | str) -> AutoresetMode:
+    if isinstance(given, AutoresetMode):
+        return given
+    for mode in AutoresetMode:
+        if given in (mode.value, mode.name):
+            return mode
+    allowed = ", ".join(f"'{mode.value}'" for mode in AutoresetMode)
+    raise ValueError(f"autoreset_mode {given!r} is given, and it must be a gymnasium.vector.AutoresetMode or {allowed}")
+
+
+class BatchEnv(VectorEnv):
+    """`num_envs` environments of one task, stepped together; `unwrapped.sim` is the Batch.
+
+    `device`, `dtype`, `num_threads`: of the Batch. `output`: what observations, rewards, flags and infos are made
+    of, "numpy", "torch", "jax" or "dlpack" (anything that has `__dlpack__`); fresh arrays at every step, on the
+    device of the batch where the library can hold them there. `autoreset_mode`: SAME_STEP, NEXT_STEP or DISABLED.
+    `max_episode_steps`: where episodes are truncated; None never. `nonfinite`: actions that are not finite are
+    refused with ValueError ("refuse") or replaced, NaN by 0 and infinities by the bounds of the action ("clamp"),
+    and marked in `info["action_nonfinite"]`. `seed`: that of the first reset, unless that brings one.
+
+    Environment i is seeded with seed + i, and what it draws depends on that and on the number of its episode alone.
+    An environment whose simulation diverged ends its episode there (`terminated`), with `info["diverged"]`;
+    `diverged_count` counts them.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        num_envs: int = 1,
+        *,
+        device: str = "auto",
+        dtype: Any = "float32",
+        num_threads: int = 0,
+        seed: int | None = None,
+        output: str = "numpy",
+        autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
+        max_episode_steps: int | None = None,
+        nonfinite: str = "refuse",
+        render_mode: str | None = None,
+        render_options: dict[str, Any] | None = None,
+    ) -> None:
+        if nonfinite not in NONFINITE:
+            raise ValueError(f"nonfinite {nonfinite!r} is given, and it must be 'refuse' or 'clamp'")
+        if max_episode_steps is not None and max_episode_steps < 1:
+            raise ValueError(f"max_episode_steps {max_episode_steps} is given, and it must be positive, or None")
+        self.autoreset_mode = _mode(autoreset_mode)
+        self.task = task
+        self.sim = Batch(task.model, num_envs, device, dtype, num_threads, rk4_outputs="last")
+        self.num_envs = num_envs
+        self.max_episode_steps = max_episode_steps
+        self.nonfinite = nonfinite
+        self.diverged_count = 0
+        self._arrays = arrays_of(self.sim.device)
+        self._output = Output(output, self._arrays.on_host)
+        self._constants: dict[str, Any] = {}
+        self._start_seed = seed
+        self._has_reset = False
+        self._seeds = np.zeros(num_envs, np.int64)
+        self._episodes = np.full(num_envs, -1, np.int64)
+        self._elapsed = self._arrays.zeros((num_envs,), np.int64)
+        self._fresh = self._arrays.zeros((num_envs,), bool)
+        self._pending = self._arrays.zeros((num_envs,), bool)
+        self._seen: tuple[Any, Any] | None = None
+
+        self.metadata = {
+            "autoreset_mode": self.autoreset_mode,
+            "render_modes": ["human", "rgb_array", "depth_array", "rgbd_tuple"],
+            "render_fps": int(np.round(1.0 / task.dt)),
+        }
+        if render_mode is not None and render_mode not in self.metadata["render_modes"]:
+            modes = ", ".join(f"'{mode}'" for mode in self.metadata["render_modes"])
+            raise ValueError(f"render_mode {render_mode!r} is given, and it must be one of {modes}")
+        self.render_mode = render_mode
+        self._render_options = dict(render_options or {})
+        self._renderer: Any = None
+
+        bounds = np.asarray(task.model.actuator_ctrlrange, np.float32).reshape(-1, 2)
+        free = ~np.asarray(task.model.actuator_ctrllimited, bool).reshape(-1)
+        bounds = np.where(free[:, None], np.array([-np.inf, np.inf], np.float32), bounds)
+        self.single_action_space = spaces.Box(bounds[:, 0].copy(), bounds[:, 1].copy(), dtype=np.float32)
+        width = task.observe(self._view(fresh=True)).shape[1]
+        self.single_observation_space = spaces.Box(-np.inf, np.inf, (width,), dtype=self.sim.dtype.type)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+
+    @property
+    def output(self) -> str:
+        """What arrays are given as: "numpy", "torch", "jax" or "dlpack"."""
+        return self._output.kind
+
+    @property
+    def on_host(self) -> bool:
+        return self._arrays.on_host
+
+    @property
+    def elapsed(self) -> Any:
+        """(num_envs,) steps since each episode began; written, it is what the time limit is held against."""
+        return self._elapsed
+
+    @elapsed.setter
+    def elapsed(self, steps: Any) -> None:
+        self._elapsed[...] = self._arrays.native(steps)
+
+    # seeds -------------------------------------------------------------------------------------------------
+
+    def _take_seeds(self, seed: int | Sequence[int | None] | None, rows: np.ndarray) -> None:
+        """Seeds of these environments, which begin their first episode; None goes on where they are."""
+        if seed is None and not self._has_reset:
+            seed = self._start_seed
+            if seed is None:
+                seed = secrets.randbits(31)
+        if seed is None:
+            return
+        if isinstance(seed, (int, np.integer)):
+            if seed < 0:
+                raise error.Error(f"seed must be a non-negative integer, and {seed} is given")
+            VectorEnv.reset(self, seed=int(seed))
+            values: list[int | None] = [int(seed) + i for i in range(self.num_envs)]
+        else:
+            values = list(seed)
+            if len(values) != self.num_envs:
+                raise ValueError(f"{len(values)} seeds are given, and there are {self.num_envs} environments")
+        for row in rows:
+            value = values[row]
+            if value is None and not self._has_reset:
+                value = secrets.randbits(31)
+            if value is not None:
+                # the bits of an unsigned 64-bit number
+                self._seeds[row] = np.uint64(int(value) % 2**64).astype(np.int64)
+                self._episodes[row] = -1
+
+    # views and episodes ------------------------------------------------------------------------------------
+
+    def _view(self, rows: Any = None, *, fresh: Any = None) -> View:
+        view = View(self.task, self.sim, self._arrays, self._constants, rows)
+        if fresh is True:
+            count = self.num_envs if rows is None else len(rows)
+            fresh = ~self._arrays.zeros((count,), bool)
+        view.fresh = fresh
+        return view
+
+    def _forward(self, mask: Any) -> None:
+        self.sim.forward(mask)
+
+    def _begin(self, mask: Any) -> tuple[Any, View]:
+        """Starts the next episode of the marked environments: their indices, and a view of them."""
+        rows = self._arrays.rows(mask)
+        on_host = np.asarray(rows if self._arrays.on_host else rows.cpu())
+        self._episodes[on_host] += 1
+        self.sim.reset(mask)
+        take = self._arrays.from_host
+        draw = Draws(self._arrays, take(self._seeds[on_host]), take(self._episodes[on_host]))
+        view = self._view(rows, fresh=True)
+        for name, values in self.task.reset(view, draw).items():
+            self._arrays.native(getattr(self.sim, name))[rows] = self._arrays.real(values, self.sim.dtype)
+        if self.task.derived:
+            self._forward(mask)
+        self._elapsed[rows] = 0
+        self._fresh[rows] = True
+        self._pending[rows] = False
+        return rows, self._view(rows, fresh=True)
+
+    def _remember(self) -> None:
+        """The state as this environment left it, so that one written from outside is noticed."""
+        if self.task.derived:
+            copy, native = self._arrays.copy, self._arrays.native
+            self._seen = (copy(native(self.sim.qpos)), copy(native(self.sim.qvel)))
+
+    def _catch_up(self) -> None:
+        """Evaluates environments whose state was written from outside."""
+        if self._seen is None:
+            return
+        qpos, qvel = self._arrays.native(self.sim.qpos), self._arrays.native(self.sim.qvel)
+        changed = (qpos != self._seen[0]).any(axis=1) | (qvel != self._seen[1]).any(axis=1)
+        if bool(changed.any()):
+            self._forward(changed)
+
+    # Gymnasium's interface ---------------------------------------------------------------------------------
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Starts episodes: of all environments, or of those where `options["reset_mask"]` is true."""
+        mask = ~self._arrays.zeros((self.num_envs,), bool)
+        if options is not None and "reset_mask" in options:
+            mask = self._reset_mask(options["reset_mask"])
+        rows = np.asarray(self._arrays.rows(mask) if self._arrays.on_host else self._arrays.rows(mask).cpu())
+        self._take_seeds(seed, rows)
+        self._has_reset = True
+        self._begin(mask)
+        view = self._view(fresh=self._fresh)
+        observation = self._real(self.task.observe(view))
+        info = self._masked(self._told(view, {}), mask)
+        self._remember()
+        return self._output(observation), self._output.tree(info)
+
+    def forget_ends(self) -> None:
+        """Lets environments that are done be stepped on, where the user resets them himself."""
+        if self.autoreset_mode == AutoresetMode.DISABLED:
+            self._pending[...] = False
+
+    def _reset_mask(self, given: Any) -> Any:
+        mask = self._arrays.native(given)
+        if tuple(mask.shape) != (self.num_envs,):
+            raise ValueError(f"options['reset_mask'] has shape {tuple(mask.shape)}, and ({self.num_envs},) is wanted")
+        if "bool" not in str(mask.dtype):
+            raise TypeError(f"options['reset_mask'] has dtype {mask.dtype}, and booleans are wanted")
+        if not bool(mask.any()):
+            raise ValueError("options['reset_mask'] marks no environment, and at least one is wanted")
+        return mask
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        if not self._has_reset:
+            raise error.ResetNeeded("call reset() before step()")
+        if self.autoreset_mode == AutoresetMode.DISABLED and bool(self._pending.any()):
+            rows = np.asarray(self._arrays.rows(self._pending).tolist())
+            raise error.ResetNeeded(f"environments {rows[:10].tolist()} are done: reset them by options['reset_mask']")
+        action, bad = self._actions(actions)
+        self._catch_up()
+        before = self.task.track(self._view())
+        before = None if before is None else self._arrays.copy(before)
+        self._arrays.native(self.sim.ctrl)[...] = action
+        self.sim.step(self.task.frame_skip)
+
+        xp = self._arrays.xp
+        self._fresh[...] = False
+        view = self._view(fresh=self._fresh)
+        view.action = action
+        if before is not None:
+            view.rate = (self.task.track(view) - before) / self.task.dt
+        observation = self._real(self.task.observe(view))
+        reward, terms = self.task.reward(view)
+        reward = self._real(reward)
+        terminated = self.task.terminated(view)
+        terminated = self._arrays.zeros((self.num_envs,), bool) if terminated is None else terminated
+        info = self._told(view, terms)
+        diverged = (self._arrays.words(self._arrays.native(self.sim.status)) & int(Status.DIVERGED)) != 0
+        any_diverged = bool(diverged.any())
+        if any_diverged:
+            observation, reward = self._without_nonsense(observation, reward, diverged)
+            terminated = terminated | diverged
+        self._elapsed += 1
+        limit = self.max_episode_steps
+        truncated = self._arrays.zeros((self.num_envs,), bool) if limit is None else self._elapsed >= limit
+        everyone = ~self._arrays.zeros((self.num_envs,), bool)
+        marks = {name: everyone for name in info}
+
+        if self.autoreset_mode == AutoresetMode.NEXT_STEP:
+            idle = self._arrays.copy(self._pending)
+            if bool(idle.any()):
+                # these environments were done before: this step only starts their next episode
+                rows, begun = self._begin(idle)
+                observation[rows] = self._real(self.task.observe(begun))
+                reward = xp.where(idle, xp.zeros_like(reward), reward)
+                terminated, truncated, diverged = terminated & ~idle, truncated & ~idle, diverged & ~idle
+                any_diverged = any_diverged and bool(diverged.any())
+                self._restart_info(info, marks, begun, rows, idle)
+            self._pending = terminated | truncated
+        elif self.autoreset_mode == AutoresetMode.DISABLED:
+            self._pending = terminated | truncated
+        elif bool((terminated | truncated).any()):
+            done = terminated | truncated
+            final = {"final_obs": observation, "final_info": self._masked(info, done)}
+            observation, info = self._arrays.copy(observation), dict(info)
+            rows, begun = self._begin(done)
+            observation[rows] = self._real(self.task.observe(begun))
+            self._restart_info(info, marks, begun, rows, done)
+            info.update(final)
+            marks.update({"final_obs": done, "final_info": done})
+        if any_diverged:
+            self.diverged_count += int(diverged.sum())
+            info["diverged"], marks["diverged"] = diverged, everyone
+        if bad is not None:
+            info["action_nonfinite"], marks["action_nonfinite"] = bad, everyone
+        self._remember()
+        info.update({"_" + name: mark for name, mark in marks.items()})
+        out = self._output
+        return out(observation), out(reward), out(terminated), out(truncated), out.tree(info)
+
+    # pieces of a step --------------------------------------------------------------------------------------
+
+    def _actions(self, given: Any) -> tuple[Any, Any]:
+        """(N, nu) in the batch's precision, all finite; and which rows were not, if any."""
+        xp = self._arrays.xp
+        action = self._arrays.real(self._arrays.native(given), self.sim.dtype)
+        if tuple(action.shape) != self.action_space.shape:
+            wanted = self.action_space.shape
+            raise ValueError(f"actions of shape {tuple(action.shape)} are given, and {wanted} is wanted")
+        finite = xp.isfinite(action)
+        if bool(finite.all()):
+            return action, None
+        bad = ~finite.all(axis=1)
+        if self.nonfinite == "refuse":
+            rows = self._arrays.rows(bad).tolist()
+            raise ValueError(f"the actions of environments {rows[:10]} ({len(rows)} in all) are not finite")
+        low = self._arrays.from_host(self.single_action_space.low)
+        high = self._arrays.from_host(self.single_action_space.high)
+        largest = float(np.finfo(np.float32).max)
+        low, high = xp.clip(low, -largest, largest), xp.clip(high, -largest, largest)
+        replaced = xp.where(xp.isnan(action), 0 * low, xp.where(action > 0, high, low))
+        replaced = self._arrays.real(replaced, self.sim.dtype)
+        return xp.where(finite, action, replaced), bad
+
+    def _real(self, array: Any) -> Any:
+        """In the batch's precision, and memory of its own."""
+        return self._arrays.own(self._arrays.real(array, self.sim.dtype))
+
+    def _without_nonsense(self, observation: Any, reward: Any, rows: Any) -> tuple[Any, Any]:
+        """What is not finite of diverged environments is 0, and so is their reward: learners see no NaN."""
+        xp = self._arrays.xp
+        fine = xp.isfinite(observation) | ~rows[:, None]
+        return xp.where(fine, observation, xp.zeros_like(observation)), xp.where(rows, xp.zeros_like(reward), reward)
+
+    def _told(self, view: View, terms: dict[str, Any]) -> dict[str, Any]:
+        return {name: self._arrays.own(value) for name, value in {**self.task.info(view), **terms}.items()}
+
+    def _masked(self, info: dict[str, Any], mask: Any) -> dict[str, Any]:
+        """Gymnasium's form: each entry beside the mask of the environments that have it."""
+        return {**info, **{"_" + name: mask for name in info}}
+
+    def _restart_info(self, info: dict[str, Any], marks: dict[str, Any], begun: View, rows: Any, mask: Any) -> None:
+        """Environments that began anew have what a reset tells, and nothing of the step."""
+        told = self.task.info(begun)
+        for name in list(info):
+            if name in told:
+                changed = self._arrays.copy(info[name])
+                changed[rows] = told[name]
+                info[name] = changed
+            else:
+                marks[name] = ~mask
+
+    # pictures ----------------------------------------------------------------------------------------------
+
+    def render(self) -> tuple[Any, ...] | None:
+        """A picture of each environment, by Gymnasium's renderer; `render_envs` of the options says how many."""
+        if self.render_mode is None:
+            return None
+        if self._renderer is None:
+            from dualstep.envs.render import Renderer
+
+            self._renderer = Renderer(self.task, self.render_mode, self._render_options)
+        return self._renderer(self.sim)
+
+    def close_extras(self, **_: Any) -> None:
+        if self._renderer is not None:
+            self._renderer.close()
+            self._renderer = None
+        self.sim.close()
+
+    def __repr__(self) -> str:
+        where = "closed" if self.closed else self.sim.description
+        return f"BatchEnv({type(self.task).__name__}, num_envs={self.num_envs}, {where})"
+
+
+_ENV_OPTIONS = (
+    "device",
+    "dtype",
+    "num_threads",
+    "seed",
+    "output",
+    "autoreset_mode",
+    "max_episode_steps",
+    "nonfinite",
+    "render_mode",
+)
+RENDER_OPTIONS = (
+    "width",
+    "height",
+    "camera_id",
+    "camera_name",
+    "default_camera_config",
+    "max_geom",
+    "visual_options",
+    "render_envs",
+)
+
+
+def make_task(name: str, options: dict[str, Any]) -> Task:
+    """The task of this name; an option that it does not know is refused, with the near ones."""
+    short, entry = registry.find(name)
+    cls = registry.task_class(entry)
+    known = cls.options()
+    for option in options:
+        if option in known:
+            continue
+        near = difflib.get_close_matches(option, [*known, *_ENV_OPTIONS, *RENDER_OPTIONS], n=3)
+        hint = f"near it are: {', '.join(near)}" if near else f"there are: {', '.join([*known, *_ENV_OPTIONS])}"
+        raise TypeError(f"{short} has no option '{option}'; {hint}")
+    return cls(**options)
+
+
+def make_batch_env(name: str, num_envs: int, options: dict[str, Any]) -> BatchEnv:
+    """Options sorted: those of the environment, of the renderer, and the rest, which are the task's."""
+    _, entry = registry.find(name)
+    own = {key: options[key] for key in _ENV_OPTIONS if key in options}
+    render = {key: options[key] for key in RENDER_OPTIONS if key in options}
+    rest = {key: value for key, value in options.items() if key not in own and key not in render}
+    own.setdefault("max_episode_steps", entry.max_episode_steps)
+    return BatchEnv(make_task(name, rest), num_envs, render_options=render, **own)

@@ -1,0 +1,104 @@
+// More contacts of a cylinder, once the direction n of least overlap is known: a line (the core of a capsule,
+// the side of another cylinder, the edge of a box) over a cap or beside the side, each end with its own
+// distance.
+//
+// In the cylinder's frame, n pointing away from it. Over a cap (n_z^2 > 1/2) distances are taken along n: the
+// point q of the line is over the cap's disk where q - n (q_z - z_cap) / n_z is inside it, a quadratic along
+// the line, and its distance from the cap is (q_z - z_cap) / n_z. Beside the side, where |q_z| <= h, the
+// distance is |q_xy| - R and the normal its own. So every contact lies on both shapes, and none is deeper
+// than what n allows (deeper ones are dropped by the caller).
+#pragma once
+
+#include "kernels/collide/cylinder_search.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+// a contact in the cylinder's frame; the normal points away from the cylinder
+template <class Real>
+struct Touch {
+  Real dist;
+  Vec3<Real> pos, normal;
+  MaskOf<Real> hit;
+};
+
+// the line q + t u, |t| <= reach, with balls of radius `ball` around it
+template <class Real>
+struct Line {
+  Vec3<Real> q, u;
+  Real reach, ball;
+};
+
+template <class Real>
+DS_HD Real rim_slack() {
+  return Real(kSingle<Real> ? 1 + 2e-6 : 1 + 1e-12);
+}
+
+// contacts at both ends of the stretch of the line that is over the cap (`over`) or beside the side;
+// places[0] to places[1] is that stretch, or the whole line where there is none
+template <class Real>
+DS_FN void line_contacts(const Line<Real>& line, const Vec3<Real>& n, const Real& half, const Real& radius,
+                         const MaskOf<Real>& over, Touch<Real>* touch, Real* places) {
+  const Real zero(0), one(1);
+  const Vec3<Real>&q = line.q, &u = line.u;
+  const Real cap = select(n.z < zero, -half, half), inv_nz = one / select(over, n.z, one);
+  Real low = -line.reach, high = line.reach;
+  MaskOf<Real> there = zero <= zero;
+  {
+    // |o + t v|^2 <= radius^2
+    const Real lift = (q.z - cap) * inv_nz, climb = u.z * inv_nz, limit = radius * rim_slack<Real>();
+    const Real ox = fma(-n.x, lift, q.x), oy = fma(-n.y, lift, q.y);
+    const Real vx = fma(-n.x, climb, u.x), vy = fma(-n.y, climb, u.y);
+    const Real a = fma(vx, vx, vy * vy), b = fma(ox, vx, oy * vy), c = fma(ox, ox, oy * oy) - limit * limit;
+    const Real root_square = fma(b, b, -(a * c));
+    const auto still = a < Real(1e-12);
+    const Real inv = one / select(still, one, a), root = sqrt(max(root_square, zero));
+    const Real enters = select(still, low, max(low, (-b - root) * inv));
+    const Real leaves = select(still, high, min(high, (root - b) * inv));
+    const auto crosses = select(still, -c, root_square) >= zero;
+
+    const auto level = abs(u.z) < Real(kSingle<Real> ? 1e-6 : 1e-12);
+    const Real inv_uz = one / select(level, one, u.z);
+    const Real t1 = (-half - q.z) * inv_uz, t2 = (half - q.z) * inv_uz;
+    const Real rises = select(level, low, max(low, min(t1, t2))),
+               tops = select(level, high, min(high, max(t1, t2)));
+    const auto beside = mask_or(mask_not(level), abs(q.z) <= half);
+    low = select(over, enters, rises);
+    high = select(over, leaves, tops);
+    there = mask_and(mask_or(mask_and(over, crosses), mask_and(mask_not(over), beside)), low <= high);
+  }
+  for (int end = 0; end < 2; end++) {
+    places[end] = select(there, end == 0 ? low : high, end == 0 ? -line.reach : line.reach);
+    const Vec3<Real> p = axpy(u, places[end], q);
+    const Real away = sqrt(fma(p.x, p.x, p.y * p.y)), inv = one / max(away, Real(1e-12));
+    const Vec3<Real> radial{p.x * inv, p.y * inv, zero};
+    const auto sideways = fma(radial.x, n.x, radial.y * n.y) > Real(0.9);
+    Touch<Real>& t = touch[end];
+    t.dist = select(over, (p.z - cap) * inv_nz, away - radius) - line.ball;
+    t.normal = select3(over, n, radial);
+    t.pos = axpy(t.normal, -fma(t.dist, Real(0.5), line.ball), p);
+    t.hit = mask_and(there, mask_or(over, sideways));
+  }
+}
+
+// keeps a further contact if it is within the margin, not deeper than the deepest, and somewhere else
+template <class Real>
+DS_HD void keep_if_new(Touch<Real>* t, const Touch<Real>& deepest, const Real& margin, const Real& tie,
+                       const Real& apart) {
+  const Vec3<Real> d = t->pos - deepest.pos;
+  const auto elsewhere = mask_or(mask_not(deepest.hit), dot(d, d) > apart * apart);
+  t->hit = mask_and(mask_and(t->hit, elsewhere), mask_and(t->dist < margin, t->dist >= deepest.dist - tie));
+}
+
+// into the world, as slot k; `sign` is 1 where the cylinder is the first shape, -1 where it is the second
+template <class Real, int K>
+DS_HD void put_touch(const Touch<Real>& t, const Vec3<Real>& centre, const Mat3<Real>& rot, const Real& sign,
+                     const MaskOf<Real>& near, int k, Manifold<Real, K>* out) {
+  out->dist[k] = t.dist;
+  out->pos[k] = centre + rotate(rot, t.pos);
+  out->normal[k] = rotate(rot, t.normal * sign);
+  out->hit[k] = mask_and(near, t.hit);
+}
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep

@@ -1,0 +1,101 @@
+// One answer: packs on the CPU and emulated lanes give the same bits, whatever the instruction set, the number
+// of lanes and the order in which they run between barriers.
+#include <gtest/gtest.h>
+
+#include "host/cpu_backend.h"
+#include "host/emulator/emulated_kernels.h"
+#include "tests/support/rollout.h"
+
+namespace dualstep {
+namespace {
+
+using emulator::Fence;
+using emulator::Order;
+using emulator::Schedule;
+
+constexpr int kEnvs = 5, kSteps = 40;
+
+template <class Scalar>
+void on_cpu(const CpuKernels<Scalar>& kernels, Rollout<Scalar>* rollout) {
+  const auto bytes = static_cast<size_t>(kernels.scratch_bytes(rollout->tables));
+  const std::shared_ptr<void> scratch = allocate_aligned(bytes);
+  for (int k = 0; k < kSteps; k++) {
+    std::memset(scratch.get(), 0xff, bytes);
+    rollout->step([&](const StepArgs& args) {
+      for (int block = 0; block * kernels.pack < kEnvs; block++)
+        kernels.run(rollout->tables, rollout->batch, args, block, scratch.get());
+    });
+  }
+}
+
+template <class Scalar>
+void on_lanes(int lanes, Order order, Rollout<Scalar>* rollout) {
+  const auto bytes = static_cast<size_t>(emulated_scratch_bytes(rollout->tables, lanes));
+  const std::shared_ptr<void> scratch = allocate_aligned(bytes);
+  uint64_t seed = 0;
+  for (int k = 0; k < kSteps; k++)
+    rollout->step([&](const StepArgs& args) {
+      for (int e = 0; e < kEnvs; e++) {
+        std::memset(scratch.get(), 0xff, bytes);
+        run_emulated(rollout->tables, rollout->batch, args, e, scratch.get(), lanes,
+                     Schedule{order, seed++, Fence::sync_only});
+      }
+    });
+}
+
+template <class Scalar>
+void expect_one_answer(const Scene& scene) {
+  Rollout<Scalar> first(scene, kEnvs);
+  const auto all = available_kernels<Scalar>();
+  ASSERT_FALSE(all.empty());
+  on_cpu(*all.back(), &first);
+  // the comparison means something: the states have moved, and stayed finite
+  Rollout<Scalar> still(scene, kEnvs);
+  ASSERT_NE(first.difference(still), "");
+  for (int e = 0; e < kEnvs; e++) {
+    ASSERT_EQ(first.batch.status[e] & kDiverged, 0u);
+    for (int i = 0; i < first.tables.n.nv; i++)
+      ASSERT_LT(std::abs(first.batch.qvel[e * first.tables.n.nv + i]), 1e3);
+  }
+  for (const auto* kernels : all) {
+    Rollout<Scalar> rollout(scene, kEnvs);
+    on_cpu(*kernels, &rollout);
+    EXPECT_EQ(rollout.difference(first), "") << kernels->isa;
+  }
+  for (int lanes : {1, 2, 4, 8, 16, 32})
+    for (Order order : {Order::ordered, Order::reversed, Order::shuffled}) {
+      Rollout<Scalar> rollout(scene, kEnvs);
+      on_lanes(lanes, order, &rollout);
+      EXPECT_EQ(rollout.difference(first), "") << lanes << " lanes, order " << static_cast<int>(order);
+    }
+}
+
+class OneAnswer : public testing::TestWithParam<Scene> {};
+TEST_P(OneAnswer, Float) { expect_one_answer<float>(GetParam()); }
+TEST_P(OneAnswer, Double) { expect_one_answer<double>(GetParam()); }
+void PrintTo(const Scene& scene, std::ostream* out) { *out << scene.name; }
+
+INSTANTIATE_TEST_SUITE_P(All, OneAnswer, testing::ValuesIn(all_scenes()),
+                         [](const auto& info) { return info.param.name; });
+
+// the scenes are worth running: contacts touch, overflow, and limits act
+TEST(Scenes, DoWhatTheyAreFor) {
+  for (const Scene& scene : all_scenes()) {
+    Rollout<double> rollout(scene, kEnvs);
+    on_cpu(*available_kernels<double>().back(), &rollout);
+    const Sizes& n = rollout.tables.n;
+    bool contact = false, overflow = false, constrained = false;
+    for (int e = 0; e < kEnvs; e++) {
+      contact = contact || rollout.batch.contact_count[e] > 0;
+      overflow = overflow || (rollout.batch.status[e] & kContactOverflow) != 0;
+      for (int i = 0; scene.outputs && i < n.nv; i++)
+        constrained = constrained || rollout.batch.qfrc_constraint[e * n.nv + i] != 0;
+    }
+    EXPECT_EQ(contact, n.npair > 0) << scene.name;
+    EXPECT_EQ(overflow, scene.name == "garden_overflow") << scene.name;
+    EXPECT_EQ(constrained, scene.outputs) << scene.name;
+  }
+}
+
+}  // namespace
+}  // namespace dualstep

@@ -1,0 +1,143 @@
+// The real stages under ThreadSanitizer, and every barrier of theirs tried for its need.
+//
+//   stages_program race_free        runs every scene on several widths and orders; silent where nothing is wrong
+//   stages_program drop_barriers    leaves out one sync() of the kernels after the other, everywhere in the
+//                                   source where one stands, and prints a line for each:
+//                                     file:line  races | bits | parted | nothing
+//                                   what ThreadSanitizer reported; else whether a result differed; else whether
+//                                   lanes parted; else nothing was wrong without the barrier
+//
+// Built with -fsanitize=thread. In drop_barriers its reports are expected: they are counted and not shown.
+#include "host/emulator/lane_program.h"
+// after it, because it chooses how the kernels are compiled
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+
+#include "tests/support/rollout.h"
+
+namespace {
+
+using namespace dualstep;
+using emulator::Fence;
+using emulator::Order;
+using emulator::Schedule;
+
+std::atomic<long> reports = 0;
+
+struct Barrier {
+  std::string file;
+  unsigned line;
+  bool at(const std::source_location& where) const {
+    return where.line() == line && file == where.file_name();
+  }
+};
+
+// emulated lanes that can leave a barrier out, and note where barriers stand
+struct WatchedLanes : FiberLanes<kAnyWidth> {
+  static inline const Barrier* left_out = nullptr;
+  static inline std::vector<Barrier>* seen = nullptr;
+
+  explicit WatchedLanes(const FiberLanes<kAnyWidth>& lanes) : FiberLanes<kAnyWidth>(lanes) {}
+  void sync(Site where = Site::current()) const {
+    if (left_out && left_out->at(where)) return;
+    if (seen && rank() == 0) note(where);
+    FiberLanes<kAnyWidth>::sync(where);
+  }
+  static void note(const Site& where) {
+    for (const Barrier& b : *seen)
+      if (b.at(where)) return;
+    seen->push_back({where.file_name(), where.line()});
+  }
+};
+
+// one run of a scene; true where it went through
+bool run_scene(int lanes, Order order, int steps, Rollout<float>* rollout) {
+  const auto bytes = static_cast<size_t>(lane_scratch_bytes(rollout->tables));
+  const std::unique_ptr<void, void (*)(void*)> scratch(std::aligned_alloc(64, (bytes + 63) / 64 * 64), std::free);
+  uint64_t seed = 0;
+  try {
+    for (int k = 0; k < steps; k++)
+      rollout->step([&](const StepArgs& args) {
+        std::memset(scratch.get(), 0xff, bytes);
+        run_lanes(lanes, Schedule{order, seed++, Fence::sync_only}, [&](const FiberLanes<kAnyWidth>& own) {
+          const WatchedLanes watched(own);
+          run_lane(watched, rollout->tables, rollout->batch, args, 0, scratch.get());
+        });
+      });
+  } catch (const emulator::LaneError&) {
+    return false;
+  }
+  return true;
+}
+
+int race_free() {
+  for (const Scene& scene : all_scenes()) {
+    std::unique_ptr<Rollout<float>> first;
+    for (int lanes : {2, 8, 16, 32})
+      for (Order order : {Order::ordered, Order::reversed, Order::shuffled}) {
+        auto rollout = std::make_unique<Rollout<float>>(scene, 1);
+        if (!run_scene(lanes, order, 12, rollout.get())) {
+          std::printf("%s: %d lanes parted\n", scene.name.c_str(), lanes);
+          return 1;
+        }
+        const std::string difference = first ? rollout->difference(*first) : "";
+        if (!difference.empty()) {
+          std::printf("%s, %d lanes: %s\n", scene.name.c_str(), lanes, difference.c_str());
+          return 1;
+        }
+        if (!first) first = std::move(rollout);
+      }
+  }
+  return 0;
+}
+
+// what shows when this barrier is left out
+const char* try_without(const Barrier& barrier, const std::vector<Scene>& scenes,
+                        const std::vector<std::unique_ptr<Rollout<float>>>& right, int steps) {
+  bool differs = false, parted = false;
+  reports = 0;
+  WatchedLanes::left_out = &barrier;
+  for (int lanes : {8, 32, 2})
+    for (size_t i = 0; i < scenes.size() && reports == 0; i++) {
+      Rollout<float> rollout(scenes[i], 1);
+      parted = !run_scene(lanes, lanes == 2 ? Order::reversed : Order::shuffled, steps, &rollout) || parted;
+      differs = differs || (!parted && rollout.difference(*right[i]) != "");
+    }
+  WatchedLanes::left_out = nullptr;
+  return reports != 0 ? "races" : differs ? "bits" : parted ? "parted" : "nothing";
+}
+
+int drop_barriers() {
+  constexpr int kSteps = 9;
+  const std::vector<Scene> scenes = all_scenes();
+  std::vector<std::unique_ptr<Rollout<float>>> right;
+  std::vector<Barrier> barriers;
+  WatchedLanes::seen = &barriers;
+  for (const Scene& scene : scenes) {
+    right.push_back(std::make_unique<Rollout<float>>(scene, 1));
+    if (!run_scene(8, Order::ordered, kSteps, right.back().get()) || reports != 0) return 1;
+  }
+  WatchedLanes::seen = nullptr;
+  for (const Barrier& barrier : barriers) {
+    const size_t kernels = barrier.file.rfind("kernels/");
+    std::printf("%s:%u  %s\n", barrier.file.substr(kernels == std::string::npos ? 0 : kernels).c_str(),
+                barrier.line, try_without(barrier, scenes, right, kSteps));
+    std::fflush(stdout);
+  }
+  return 0;
+}
+
+}  // namespace
+
+// the sanitizer calls this with every report
+extern "C" void __tsan_on_report(void*) { reports.fetch_add(1, std::memory_order_relaxed); }
+
+int main(int argc, char** argv) {
+  const std::string what = argc > 1 ? argv[1] : "";
+  if (what == "race_free") return race_free();
+  if (what == "drop_barriers") return drop_barriers();
+  std::fprintf(stderr, "stages_program: race_free or drop_barriers\n");
+  return 2;
+}

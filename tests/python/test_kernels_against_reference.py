@@ -1,0 +1,109 @@
+"""The kernels against the reference: one step from energetic random states, on every scene and model.
+
+Both solve the same problem by different code: `float64` agrees to 1e-9 (the dual solved to convergence), `float32` to
+1e-4 at the 95th percentile. Outputs of the batch are poisoned first.
+"""
+
+import numpy as np
+import pytest
+
+import dualstep as ds
+import scenes
+
+STATES = 60
+# quantities of one evaluation, and the state after it
+FIELDS = (
+    "qfrc_bias qfrc_passive qfrc_actuator qacc_smooth qacc qfrc_constraint xpos xipos xquat subtree_com cvel geom_xpos "
+    "geom_xmat site_xpos energy"
+).split()
+STATE = ("qpos", "qvel", "act")
+
+
+def unsupported_here(model):
+    """Why the kernels refuse a model that the reference runs, or None."""
+    try:
+        ds.Batch(model, 1).close()
+    except ds.UnsupportedModelError as reason:
+        return str(reason)
+    return None
+
+
+def draw(name, rng, count):
+    """States of a model with its constraints on: thrown about, and settled by a few steps of MuJoCo."""
+    import mujoco
+
+    mj = scenes.compile_mj(scenes.ALL[name], constraints=True)
+    states = []
+    for i in range(count):
+        data = scenes.draw_state(mj, rng, speed=3.0)
+        # contacts come from falling: half the states are taken after some steps
+        if i % 2:
+            mujoco.mj_resetData(mj, data)
+            data.qvel[:] = rng.normal(scale=2.0, size=mj.nv)
+            for _ in range(int(rng.integers(5, 60))):
+                data.ctrl[:] = rng.uniform(-1, 1, mj.nu)
+                mujoco.mj_step(mj, data)
+        states.append(data)
+    return mj, states
+
+
+def evaluate(name, dtype, rng, count=STATES):
+    """Relative errors of every quantity, per state: {name: (count,)}."""
+    mj, states = draw(name, rng, count)
+    model = ds.Model.from_mujoco(mj)
+    model.opt.tolerance = 1e-12
+    model.opt.iterations = 60
+    # a body thrown into itself touches itself everywhere
+    model.opt.contact_capacity = 200
+    reference = ds.Reference(model)
+    with ds.Batch(model, count, device="cpu", dtype=dtype) as batch:
+        for k, data in enumerate(states):
+            for field in ("qpos", "qvel", "act", "ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat"):
+                getattr(batch, field)[k] = getattr(data, field)
+        wanted = {field: getattr(batch, field) for field in FIELDS}
+        for array in wanted.values():
+            array[...] = np.nan
+        # what the kernels are given: float32 rounds the state, and the reference starts from the same numbers
+        given = [{f: getattr(batch, f)[k].astype(float) for f in ("qpos", "qvel", "act", "ctrl", "qfrc_applied",
+                  "xfrc_applied", "mocap_pos", "mocap_quat")} for k in range(count)]
+        batch.step()
+        errors = {field: np.zeros(count) for field in (*FIELDS, *STATE)}
+        for k in range(count):
+            for field, value in given[k].items():
+                getattr(reference, field)[...] = value
+            reference.forward()
+            # forces that balance leave their rounding behind: accelerations are measured against what each force
+            # alone would do
+            forces = sum(np.abs(getattr(reference, f"qfrc_{part}")) for part in (
+                "bias", "passive", "actuator", "constraint", "applied"))
+            alone = np.abs(np.linalg.inv(reference.mass_matrix())) @ forces
+            floor = {"qacc": np.max(alone, initial=1e-3), "qacc_smooth": np.max(alone, initial=1e-3)}
+            for field in FIELDS:
+                errors[field][k] = scenes.error(wanted[field][k], getattr(reference, field), floor.get(field, 1e-3))
+            reference.step()
+            for field in STATE:
+                errors[field][k] = scenes.error(getattr(batch, field)[k], getattr(reference, field))
+        assert not np.any(batch.status & ds.Status.DIVERGED), "a state diverged"
+    return errors
+
+
+@pytest.mark.parametrize("name", scenes.ALL)
+def test_float64_to_1e_9(name, rng):
+    reason = unsupported_here(ds.Model.from_mujoco(scenes.compile_mj(scenes.ALL[name], constraints=True)))
+    if reason:
+        assert "equality" in reason or "sensor" in reason, reason
+        return
+    errors = evaluate(name, "float64", rng)
+    worst = {field: float(e.max()) for field, e in errors.items() if e.max() > 1e-9}
+    assert not worst, worst
+
+
+@pytest.mark.parametrize("name", scenes.ALL)
+def test_float32_to_1e_4_at_the_95th_percentile(name, rng):
+    reason = unsupported_here(ds.Model.from_mujoco(scenes.compile_mj(scenes.ALL[name], constraints=True)))
+    if reason:
+        assert "equality" in reason or "sensor" in reason, reason
+        return
+    errors = evaluate(name, "float32", rng)
+    worst = {field: float(np.quantile(e, 0.95)) for field, e in errors.items() if np.quantile(e, 0.95) > 1e-4}
+    assert not worst, worst

@@ -1,0 +1,207 @@
+// A model body by body, without MuJoCo's compiler: for tests in C++.
+//
+//   ModelBuilder b;
+//   const int arm = b.body(0, {0, 0, 1}, 0.5);
+//   b.joint(arm, {.type = kHinge, .axis = {0, 1, 0}, .range = {-1, 1}});
+//   b.geom(arm, {.type = kCapsule, .size = {0.05, 0.2}});
+//   Model m = b.build();
+//
+// Bodies in the order of a walk through the tree, children after parents; joints and geoms of a body together.
+// Inertias are those of a ball of the body's radius of gyration; invweight0 is one over the moving mass or
+// moment, not MuJoCo's: it only scales how soft contacts are.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "host/model.h"
+
+namespace dualstep {
+
+using Three = std::array<double, 3>;
+
+struct JointSpec {
+  int type = kHinge;
+  Three axis{0, 0, 1}, pos{0, 0, 0};
+  std::array<double, 2> range{0, 0};  // a limit where they differ
+  double damping = 0, stiffness = 0, friction_loss = 0, armature = 0;
+  bool carried = false;  // gravity compensation acts through the joint's actuators
+};
+struct GeomSpec {
+  int type = kSphere;
+  Three size{0.1, 0, 0}, pos{0, 0, 0};
+  int condim = 3, group = 1;  // contype and conaffinity
+  Three friction{1, 0.005, 0.0001};
+};
+struct ActuatorSpec {
+  int joint = 0;
+  double gear = 1;
+  int dyn = kDynNone;
+  double kp = 0, kv = 0;  // of a position servo; a motor where both are 0
+};
+
+class ModelBuilder {
+ public:
+  std::map<std::string, std::vector<double>> option = {{"timestep", {0.004}}};
+
+  ModelBuilder() { body(-1, {0, 0, 0}, 0); }
+
+  int body(int parent, const Three& pos, double mass, double gyration = 0.1, double gravcomp = 0) {
+    const int id = count("nbody")++;
+    ints("body_parentid", {parent < 0 ? 0 : parent});
+    ints("body_mocapid", {-1});
+    reals("body_pos", pos);
+    reals("body_quat", kUnit);
+    reals("body_ipos", {0.01, 0.02, -0.03});
+    reals("body_iquat", kUnit);
+    reals("body_mass", {mass});
+    const double moment = mass * gyration * gyration;
+    reals("body_inertia", {moment, 1.1 * moment, 0.9 * moment});
+    reals("body_gravcomp", {gravcomp});
+    reals("body_invweight0", {mass > 0 ? 1 / mass : 0, mass > 0 ? 1 / moment : 0});
+    for (const char* what : {"jnt", "dof", "geom"}) {
+      ints(std::string("body_") + what + "num", {0});
+      ints(std::string("body_") + what + "adr", {-1});
+    }
+    return id;
+  }
+
+  // a body that the user moves
+  int mocap_body(const Three& pos) {
+    const int id = body(0, pos, 0);
+    raw_.ints["body_mocapid"][id] = static_cast<int>(count("nmocap")++);
+    return id;
+  }
+
+  int joint(int body, const JointSpec& s) {
+    const int id = count("njnt")++, positions = s.type == kFree ? 7 : s.type == kBall ? 4 : 1;
+    const int dofs = s.type == kFree ? 6 : s.type == kBall ? 3 : 1;
+    belongs("jnt", body, id);
+    ints("jnt_type", {s.type});
+    ints("jnt_qposadr", {static_cast<int>(count("nq"))});
+    ints("jnt_dofadr", {static_cast<int>(count("nv"))});
+    ints("jnt_bodyid", {body});
+    ints("jnt_limited", {s.range[0] != s.range[1]});
+    ints("jnt_actgravcomp", {s.carried});
+    reals("jnt_axis", s.axis);
+    reals("jnt_pos", s.pos);
+    reals("jnt_range", s.range);
+    reals("jnt_stiffness", {s.stiffness});
+    reals("jnt_solref", kSolref);
+    reals("jnt_solimp", kSolimp);
+    std::vector<double> start(positions, 0);
+    if (s.type == kFree) std::copy_n(&raw_.reals["body_pos"][3 * body], 3, start.begin());
+    if (s.type <= kBall) start[positions - 4] = 1;
+    reals("qpos0", start);
+    reals("qpos_spring", start);
+    count("nq") += positions;
+    for (int k = 0; k < dofs; k++) {
+      const int dof = static_cast<int>(count("nv")++);
+      belongs("dof", body, dof);
+      ints("dof_bodyid", {body});
+      ints("dof_jntid", {id});
+      ints("dof_parentid", {last_dof_above(body, dof)});
+      reals("dof_damping", {s.damping});
+      reals("dof_armature", {s.armature});
+      reals("dof_frictionloss", {s.friction_loss});
+      const bool turns = s.type == kHinge || s.type == kBall || (s.type == kFree && k > 2);
+      reals("dof_invweight0", {raw_.reals["body_invweight0"][2 * body + turns]});
+      reals("dof_solref", kSolref);
+      reals("dof_solimp", kSolimp);
+    }
+    return id;
+  }
+
+  int geom(int body, const GeomSpec& s) {
+    const int id = count("ngeom")++;
+    belongs("geom", body, id);
+    ints("geom_type", {s.type});
+    ints("geom_bodyid", {body});
+    ints("geom_contype", {s.group});
+    ints("geom_conaffinity", {s.group});
+    ints("geom_condim", {s.condim});
+    reals("geom_size", s.size);
+    reals("geom_pos", s.pos);
+    reals("geom_quat", kUnit);
+    reals("geom_friction", s.friction);
+    reals("geom_solref", kSolref);
+    reals("geom_solimp", kSolimp);
+    const Three& r = s.size;
+    reals("geom_rbound", {s.type == kPlane     ? 0
+                          : s.type == kSphere  ? r[0]
+                          : s.type == kCapsule ? r[0] + r[1]
+                                               : std::hypot(r[0], r[1], r[2])});
+    return id;
+  }
+
+  void actuator(const ActuatorSpec& s) {
+    count("nu")++;
+    const int id = count("nactuator")++;
+    const bool servo = s.kp != 0 || s.kv != 0;
+    ints("actuator_trnid", {s.joint, -1});
+    ints("actuator_dyntype", {s.dyn});
+    ints("actuator_biastype", {servo ? kBiasAffine : kBiasNone});
+    ints("actuator_actadr", {s.dyn == kDynNone ? -1 : static_cast<int>(count("na"))});
+    ints("actuator_actnum", {s.dyn != kDynNone});
+    ints("actuator_ctrllimited", {id % 2});
+    ints("actuator_forcelimited", {servo});
+    if (s.dyn != kDynNone) count("na")++;
+    reals("actuator_dynprm", ten(0.05, 0, 0));
+    reals("actuator_gainprm", ten(servo ? s.kp : 1, 0, 0));
+    reals("actuator_biasprm", ten(0, -s.kp, -s.kv));
+    reals("actuator_ctrlrange", {-0.8, 0.8});
+    reals("actuator_forcerange", {-5, 5});
+    reals("actuator_gear", {s.gear, 0, 0, 0, 0, 0});
+  }
+
+  Model build() {
+    for (const std::string& name : model_size_names()) raw_.sizes.try_emplace(name, 0);
+    const long n = raw_.sizes["nbody"];
+    const std::vector<int>& parent = raw_.ints["body_parentid"];
+    std::vector<int> root(n, 0), weld(n, 0);
+    std::vector<double> subtree = raw_.reals["body_mass"];
+    for (int b = 1; b < n; b++) {
+      root[b] = parent[b] == 0 ? b : root[parent[b]];
+      weld[b] = raw_.ints["body_jntnum"][b] > 0 ? b : weld[parent[b]];
+    }
+    for (long b = n - 1; b > 0; b--) subtree[parent[b]] += subtree[b];
+    raw_.ints["body_rootid"] = root;
+    raw_.ints["body_weldid"] = weld;
+    raw_.reals["body_subtreemass"] = subtree;
+    raw_.option = option;
+    return load_model(raw_);
+  }
+
+ private:
+  static inline const std::vector<double> kUnit{1, 0, 0, 0}, kSolref{0.02, 1},
+      kSolimp{0.9, 0.95, 0.001, 0.5, 2};
+
+  long& count(const char* name) { return raw_.sizes[name]; }
+  void ints(const std::string& name, const std::vector<int>& row) {
+    raw_.ints[name].insert(raw_.ints[name].end(), row.begin(), row.end());
+  }
+  template <class Row>
+  void reals(const std::string& name, const Row& row) {
+    raw_.reals[name].insert(raw_.reals[name].end(), row.begin(), row.end());
+  }
+  void reals(const std::string& name, std::initializer_list<double> row) {
+    reals(name, std::vector<double>(row));
+  }
+  void belongs(const std::string& what, int body, int id) {
+    if (raw_.ints["body_" + what + "num"][body]++ == 0) raw_.ints["body_" + what + "adr"][body] = id;
+  }
+  // the dof before this one on the way to the root
+  int last_dof_above(int body, int dof) {
+    if (dof > raw_.ints["body_dofadr"][body]) return dof - 1;
+    for (int b = raw_.ints["body_parentid"][body]; b > 0; b = raw_.ints["body_parentid"][b])
+      if (raw_.ints["body_dofnum"][b] > 0)
+        return raw_.ints["body_dofadr"][b] + raw_.ints["body_dofnum"][b] - 1;
+    return -1;
+  }
+  static std::vector<double> ten(double a, double b, double c) { return {a, b, c, 0, 0, 0, 0, 0, 0, 0}; }
+
+  RawModel raw_;
+};
+
+}  // namespace dualstep

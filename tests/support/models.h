@@ -1,0 +1,132 @@
+// Small models for tests in C++ that between them run every stage, every kind of row and every branch on an
+// option.
+#pragma once
+
+#include "tests/support/model_builder.h"
+
+namespace dualstep {
+
+struct Scene {
+  std::string name;
+  Model model;
+  bool outputs = true;  // every output is wanted, or none
+};
+
+namespace scenes {
+
+inline GeomSpec floor_plane() { return {.type = kPlane, .size = {5, 5, 1}}; }
+
+// a free box and a free ball, thrown on a floor
+inline ModelBuilder box() {
+  ModelBuilder b;
+  b.geom(0, floor_plane());
+  const int box = b.body(0, {0, 0, 0.12}, 1.5);
+  b.joint(box, {.type = kFree});
+  b.geom(box, {.type = kBox, .size = {0.1, 0.15, 0.08}});
+  const int ball = b.body(0, {0.05, 0.02, 0.35}, 0.4);
+  b.joint(ball, {.type = kFree});
+  b.geom(ball, {.type = kSphere, .size = {0.09, 0, 0}, .condim = 1});
+  return b;
+}
+
+// an arm of slide, hinges and ball joints: limits, friction loss, springs, servos, activations, a carried load
+inline ModelBuilder chain() {
+  ModelBuilder b;
+  const int cart = b.body(0, {0, 0, 1}, 0.8);
+  b.joint(cart, {.type = kSlide, .axis = {1, 0, 0}, .range = {-0.05, 0.05}, .damping = 0.4, .friction_loss = 0.2});
+  int parent = cart;
+  for (int k = 0; k < 4; k++) {
+    parent = b.body(parent, {0.02, 0, -0.2}, 0.3, 0.08, k == 3 ? 0.7 : 0);
+    JointSpec joint{.type = kHinge, .axis = {0, 1, 0}, .damping = 0.05, .armature = 0.01};
+    if (k % 2 == 0) joint.range = {-0.1, 0.15};
+    if (k == 1) joint.friction_loss = 0.05;
+    if (k == 2) joint.stiffness = 0.5;
+    if (k == 3) joint = {.type = kBall, .range = {0, 0.1}, .carried = true};
+    b.joint(parent, joint);
+    b.geom(parent, {.type = kCapsule, .size = {0.03, 0.08, 0}});
+  }
+  b.actuator({.joint = 0, .gear = 3});
+  b.actuator({.joint = 1, .dyn = kDynFilter});
+  b.actuator({.joint = 2, .kp = 4, .kv = 0.3});
+  b.actuator({.joint = 4, .dyn = kDynIntegrator});
+  return b;
+}
+
+// a free trunk with two arms that touch each other, the floor and a ball that the user moves
+inline void trunk_with_arms(ModelBuilder* b, int condim, double damping) {
+  const int trunk = b->body(0, {0, 0, 0.3}, 2);
+  b->joint(trunk, {.type = kFree});
+  b->geom(trunk, {.type = kCapsule, .size = {0.1, 0.1, 0}, .condim = condim});
+  for (int side : {-1, 1}) {
+    const int upper = b->body(trunk, {side * 0.06, 0.15, -0.1}, 0.4, 0.06);
+    const JointSpec turn{.axis = {0, 0, 1}, .range = {-0.4, 0.4}, .damping = damping};
+    const int first = b->joint(upper, turn);
+    b->joint(upper, {.axis = {1, 0, 0}, .range = {-0.4, 0.4}, .damping = damping, .stiffness = 1});
+    b->geom(upper, {.type = kCapsule, .size = {0.05, 0.1, 0}, .condim = condim});
+    const int lower = b->body(upper, {0, 0.02, -0.16}, 0.3, 0.06);
+    b->joint(lower, {.axis = {0, 1, 0}, .range = {-0.5, 0.5}, .friction_loss = 0.01});
+    b->geom(lower, {.size = {0.07, 0, 0}, .condim = condim, .friction = {0.7, 0.02, 0.01}});
+    b->actuator({.joint = first, .gear = 2});
+  }
+}
+// the same, and pendulums that stand on the world: many trees, with and without a free base
+inline ModelBuilder garden(int condim, double damping = 0.02) {
+  ModelBuilder b;
+  b.geom(0, floor_plane());
+  const int ball = b.mocap_body({0, 0, 0.45});
+  b.geom(ball, {.type = kSphere, .size = {0.06, 0, 0}});
+  trunk_with_arms(&b, condim, damping);
+  for (int k = 0; k < 3; k++) {
+    const int post = b.body(0, {0.2 * k - 0.2, 0.25, 0.3}, 0);
+    const int bob = b.body(post, {0, 0, -0.05}, 0.5, 0.07, 0.5 * k);
+    b.joint(bob, k == 0 ? JointSpec{.type = kBall, .range = {0, 0.1}}
+                        : JointSpec{.type = k == 1 ? kHinge : kSlide, .axis = {0, 0.6, 0.8}, .stiffness = 2.0 * k});
+    b.geom(bob, {.type = kCapsule, .size = {0.06, 0.12, 0}, .condim = condim == 6 ? 4 : 1});
+  }
+  b.actuator({.joint = 8, .kp = 3, .kv = 0.2});
+  return b;
+}
+
+// balls in a heap: more dofs than a word has bits
+inline ModelBuilder heap() {
+  ModelBuilder b;
+  b.geom(0, floor_plane());
+  for (int k = 0; k < 6; k++) {
+    const int ball = b.body(0, {0.13 * (k % 2), 0.13 * (k / 2 % 2), 0.1 + 0.05 * k}, 0.5);
+    b.joint(ball, {.type = kFree});
+    b.geom(ball, {.size = {0.09, 0, 0}, .condim = k < 3 ? 3 : 1});
+  }
+  return b;
+}
+
+inline Model with_options(ModelBuilder b, std::map<std::string, std::vector<double>> option,
+                          void (*change)(Options&) = nullptr) {
+  for (auto& [name, value] : option) b.option[name] = value;
+  Model model = b.build();
+  if (change) change(model.opt);
+  return model;
+}
+
+}  // namespace scenes
+
+inline std::vector<Scene> all_scenes() {
+  using namespace scenes;
+  std::vector<Scene> all;
+  const auto add = [&](const char* name, const Model& model, bool outputs = true) {
+    all.push_back({name, model, outputs});
+  };
+  add("garden", with_options(garden(3), {{"density", {1.2}}, {"viscosity", {0.1}}}));
+  add("garden_elliptic", with_options(garden(6), {{"cone", {1}}, {"integrator", {3}}}));
+  add("garden_bare", with_options(garden(3, 0), {{"integrator", {0}}}), false);
+  add("garden_overflow", with_options(garden(3), {}, [](Options& o) { o.contact_capacity = 3; }));
+  add("garden_pgs", with_options(garden(4), {}, [](Options& o) {
+        o.solver = Solver::kPgs;
+        o.iterations = 8;
+      }));
+  add("chain_rk4", with_options(chain(), {{"integrator", {1}}, {"density", {1.2}}}));
+  add("box", with_options(box(), {{"cone", {1}}}));
+  add("heap", with_options(heap(), {}));
+  return all;
+}
+
+}  // namespace dualstep
