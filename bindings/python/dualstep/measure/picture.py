@@ -20,7 +20,7 @@ from dualstep.measure.workload import Episode
 # off-screen contexts, the likelier first: EGL (a GPU, or Mesa in software), OSMesa (software)
 CONTEXTS = ("egl", "osmesa")
 TILE = 300
-PATIENCE = 180
+PATIENCE = 60
 
 
 def draw(model: Path, episode: Episode, picture: Path) -> str:
