@@ -6,6 +6,8 @@
 #include <pybind11/stl.h>
 
 #include "bindings/bindings.h"
+#include "bindings/tensor.h"
+#include "host/cuda_memory.h"
 
 namespace py = pybind11;
 
@@ -27,9 +29,25 @@ py::dtype dtype_of(const BatchArray& array, bool float64) {
   }
 }
 
-// a view that shares the ownership of the memory: it stays valid after the batch is gone
+// for other array libraries
+Tensor tensor_of(const Batch& batch, const BatchArray& array) {
+  Tensor t;
+  t.data = array.data;
+  t.shape.push_back(batch.num_envs());
+  t.shape.insert(t.shape.end(), array.shape.begin(), array.shape.end());
+  const Element element = array.field->element;
+  t.kind = element == Element::kInt ? 'i' : element == Element::kWord ? 'u' : 'f';
+  t.item_bytes = static_cast<int>(array.item_bytes);
+  t.device = batch.device_index();
+  t.stream = batch.stream();
+  return t;
+}
+
+// a view that shares the ownership of the memory: it stays valid after the batch is gone. numpy's where the
+// memory is the host's
 py::object view_of(const Batch& batch, const BatchArray* array) {
   if (!array) return py::none();
+  if (batch.device_index() >= 0) return py::cast(tensor_of(batch, *array));
   std::vector<py::ssize_t> shape = {batch.num_envs()};
   shape.insert(shape.end(), array->shape.begin(), array->shape.end());
   auto* owner = new std::shared_ptr<void>(array->data);
@@ -97,9 +115,24 @@ void bind_batch(py::module_& module) {
       .def_property_readonly("num_envs", &Batch::num_envs)
       .def_property_readonly("device", &Batch::device)
       .def_property_readonly("description", &Batch::description)
+      .def_property_readonly("device_index", &Batch::device_index)
+      .def_property(
+          "stream", [](const Batch& batch) { return batch.stream()->load(); }, &Batch::set_stream)
       .def("view", &view, py::arg("name"))
       .def(
-          "last", [](const Batch& batch, const std::string& name) { return view_of(batch, batch.last(name)); },
+          "tensor",
+          [](Batch& batch, const std::string& name) -> py::object {
+            const BatchArray* array;
+            {
+              const py::gil_scoped_release released;
+              array = batch.array(name);
+            }
+            return array ? py::cast(tensor_of(batch, *array)) : py::none();
+          },
+          py::arg("name"), "the same memory as an Array, on every device")
+      .def(
+          "last",
+          [](const Batch& batch, const std::string& name) { return view_of(batch, batch.last(name)); },
           py::arg("name"), "a state array as the last evaluation found it")
       .def("want", &Batch::want, py::arg("names"), Released())
       .def("step", &Batch::step, py::arg("nsubsteps"), Released())
@@ -119,6 +152,15 @@ void bind_batch(py::module_& module) {
             batch.reset(marks, keyframe);
           },
           py::arg("mask"), py::arg("keyframe"))
+      .def(
+          "reset_marked",
+          [](Batch& batch, uintptr_t marks, uintptr_t stream, int keyframe) {
+            if (batch.device_index() < 0) throw py::value_error("this batch is not on a CUDA device");
+            cuda_wait(batch.device_index(), batch.stream()->load(), stream);
+            batch.reset_marked(reinterpret_cast<const uint8_t*>(marks), keyframe);
+          },
+          py::arg("marks"), py::arg("stream"), py::arg("keyframe"), Released(),
+          "reset by a mask of booleans on the batch's own device, which `stream` still writes")
       .def(
           "clear_status",
           [](Batch& batch, const std::optional<py::array_t<bool>>& mask) {

@@ -8,5 +8,6 @@ namespace dualstep {
 void bind_model(pybind11::module_& module);
 void bind_reference(pybind11::module_& module);
 void bind_batch(pybind11::module_& module);
+void bind_tensor(pybind11::module_& module);
 
 }  // namespace dualstep

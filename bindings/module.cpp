@@ -35,5 +35,6 @@ PYBIND11_MODULE(_core, module) {
   py::register_exception_translator(dualstep::translate);
   dualstep::bind_model(module);
   dualstep::bind_reference(module);
+  dualstep::bind_tensor(module);
   dualstep::bind_batch(module);
 }

@@ -2,9 +2,11 @@
 // A device is one implementation of this and a line in devices.cpp.
 #pragma once
 
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "kernels/tables.h"
 
@@ -18,6 +20,20 @@ struct DeviceOptions {
   int lanes = 0;                // that share an emulated environment: 1, 2, 4, 8, 16, 32; 0: 8
   std::string order;            // of emulated lanes: "ordered", "reversed", "shuffled"; "": shuffled
   uint64_t seed = 0;            // of that shuffling
+};
+
+// entries of each table of a model: the tables themselves are pointers
+struct TableCounts {
+#define TABLE_I(name, meaning) size_t name;
+#define TABLE_R(name, meaning) size_t name;
+#include "kernels/fields.inl"
+};
+
+// the same bytes for an array of many environments
+struct PlacedRow {
+  void* array;
+  const void* row;  // of the host
+  size_t bytes;     // of an environment; a multiple of 4
 };
 
 template <class Scalar>
@@ -35,7 +51,39 @@ class Backend {
   // between arrays and memory of the host
   virtual void write(void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); }
   virtual void read(void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); }
+  // between arrays
+  virtual void copy(void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); }
+  // each row to its array, in the environments where mask is not 0, or in all where it is null
+  virtual void place(const std::vector<PlacedRow>& rows, int num_envs, const uint8_t* mask) {
+    for (const PlacedRow& row : rows) {
+      for (int e = 0; e < num_envs; ++e) {
+        if (mask && !mask[e]) continue;
+        std::memcpy(static_cast<char*>(row.array) + row.bytes * static_cast<size_t>(e), row.row, row.bytes);
+      }
+    }
+  }
 
+  // the rest is of devices whose arrays the host cannot touch, and which run behind its back
+  // number of the device; -1 where the arrays are memory of the host
+  virtual int device_index() const { return -1; }
+  // the queue in which everything is done, as the device's own handle
+  virtual uintptr_t stream() const { return 0; }
+  virtual void set_stream(uintptr_t) {}
+  // place with marks that lie on the device, and a replay of those environments; false where not supported
+  virtual bool place_marked(const std::vector<PlacedRow>&, const uint8_t* /*marks*/,
+                            const BatchView<Scalar>* /*replay*/, int /*num_envs*/) {
+    return false;
+  }
+  // a step after which the environments that diverged are placed anew, counted, and replayed where `replay`
+  // is not null, all without the host: false where not supported
+  virtual bool step_and_restart(const BatchView<Scalar>& /*batch*/, const StepArgs& /*args*/,
+                                const std::vector<PlacedRow>& /*rows*/, uint32_t* /*counts*/,
+                                const BatchView<Scalar>* /*replay*/) {
+    return false;
+  }
+
+  // how long the tables are; called once, before set_tables
+  virtual void set_table_counts(const TableCounts&) {}
   // the model; called before the first run and whenever a table changed. The tables stay where they are.
   virtual void set_tables(const Tables<Scalar>& tables) = 0;
   // an action on the environments of the listed blocks, or on all where blocks is null. No allocation.

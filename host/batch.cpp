@@ -66,7 +66,7 @@ Batch::Batch(const Model& model, const BatchOptions& options)
   status_.resize(n);
   block_marks_.resize((n - 1) / pack + 1);
   blocks_.reserve(block_marks_.size());
-  for (int e = 0; e < n; ++e) place(e, start_);
+  engine_->place(placed(start_), nullptr);
   const std::vector<uint32_t> none(n, 0);
   engine_->write(record("reset_count").data.get(), none.data(), none.size() * sizeof none[0]);
 }
@@ -146,18 +146,31 @@ Batch::Start Batch::make_start(const Model& m, int key) const {
   return start;
 }
 
-void Batch::place(int env, const Start& start) {
-  const auto put = [&](BatchArray& array, const void* row) {
-    engine_->write(static_cast<char*>(array.data.get()) + array.row_bytes * static_cast<size_t>(env), row,
-                   array.row_bytes);
-  };
+std::vector<PlacedRow> Batch::placed(const Start& start) {
+  std::vector<PlacedRow> rows;
   for (size_t i = 0; i < num_states_; ++i) {
-    put(arrays_[i], start.rows[i].data());
-    put(last_[i], start.rows[i].data());
+    if (arrays_[i].row_bytes == 0) continue;
+    for (const BatchArray* array : {&arrays_[i], &last_[i]})
+      rows.push_back({array->data.get(), start.rows[i].data(), array->row_bytes});
   }
-  put(record("time"), &start.time);
+  const auto put = [&](const char* name, const void* row) {
+    rows.push_back({record(name).data.get(), row, record(name).row_bytes});
+  };
+  put("time", &start.time);
   static constexpr char kZero[sizeof(double)] = {};
-  for (const char* name : {"status", "iterations", "residual"}) put(record(name), kZero);
+  for (const char* name : {"status", "iterations", "residual"}) put(name, kZero);
+  return rows;
+}
+
+void Batch::place(int env, const Start& start) {
+  for (const PlacedRow& row : placed(start))
+    engine_->write(static_cast<char*>(row.array) + row.bytes * static_cast<size_t>(env), row.row, row.bytes);
+}
+
+void Batch::set_stream(uintptr_t stream) {
+  const std::lock_guard lock(mutex_);
+  engine_->set_stream(stream);
+  stream_->store(stream);
 }
 
 void Batch::request(const std::vector<std::string>& names) {
@@ -216,6 +229,7 @@ void Batch::step(int nsubsteps) {
                                 " is given, and it must be positive");
   }
   const std::lock_guard lock(mutex_);
+  if (options_.reset_diverged && restart_on_device(nsubsteps)) return;
   if (options_.reset_diverged) {
     // the bit has told its story: those environments were reset after the last step
     read_status();
@@ -225,6 +239,21 @@ void Batch::step(int nsubsteps) {
   engine_->run(call(Action::kStep, nsubsteps, options_.last_stage_outputs), nullptr, 0);
   contacts_stale_ = false;
   if (options_.reset_diverged) reset_diverged();
+}
+
+bool Batch::restart_on_device(int nsubsteps) {
+  if (engine_->device_index() < 0 || parameters_.moves_any_start()) return false;
+  std::vector<PlacedRow> rows = placed(start_);
+  static constexpr uint32_t kWhy = kDiverged;
+  const void* status = record("status").data.get();
+  for (PlacedRow& row : rows) {
+    if (row.array == status) row.row = &kWhy;
+  }
+  auto* counts = static_cast<uint32_t*>(record("reset_count").data.get());
+  const StepArgs args = call(Action::kStep, nsubsteps, options_.last_stage_outputs);
+  if (!engine_->step_and_restart(args, rows, counts, any_output_)) return false;
+  contacts_stale_ = !any_output_;
+  return true;
 }
 
 void Batch::reset_diverged() {
@@ -278,15 +307,12 @@ void Batch::restart(const uint8_t* mask, int keyframe) {
     other = make_start(model_, keyframe);
     start = &other;
   }
+  engine_->place(placed(*start), mask);
   for (int e = 0; e < options_.num_envs; ++e) {
-    if (mask && !mask[e]) continue;
-    if (parameters_.moves_start(e)) {
-      Model own;
-      parameters_.apply(e, &own);
-      place(e, make_start(own, keyframe));
-    } else {
-      place(e, *start);
-    }
+    if ((mask && !mask[e]) || !parameters_.moves_start(e)) continue;
+    Model own;
+    parameters_.apply(e, &own);
+    place(e, make_start(own, keyframe));
   }
   refresh(mask);
 }
@@ -294,6 +320,18 @@ void Batch::restart(const uint8_t* mask, int keyframe) {
 void Batch::reset(const uint8_t* mask, int keyframe) {
   const std::lock_guard lock(mutex_);
   restart(mask, keyframe);
+}
+
+void Batch::reset_marked(const uint8_t* marks, int keyframe) {
+  const std::lock_guard lock(mutex_);
+  const Start start = keyframe == -1 ? start_ : make_start(model_, keyframe);
+  if (!parameters_.moves_any_start() && engine_->place_marked(placed(start), marks, any_output_)) {
+    contacts_stale_ = contacts_stale_ || !any_output_;
+    return;
+  }
+  // some start is an environment's own: the host must know which
+  engine_->read(marks_.data(), marks, marks_.size());
+  restart(std::vector<uint8_t>(marks_).data(), keyframe);
 }
 
 void Batch::clear_status(const uint8_t* mask) {

@@ -8,6 +8,7 @@
 // a time; others wait.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -48,6 +49,10 @@ class Batch {
   bool float64() const { return options_.float64; }
   std::string device() const { return engine_->device(); }
   std::string description() const { return engine_->description(); }
+  // of a device that the host only queues work for: its number (else -1), and the queue
+  int device_index() const { return engine_->device_index(); }
+  const std::shared_ptr<std::atomic<uintptr_t>>& stream() const { return stream_; }
+  void set_stream(uintptr_t stream);
   const Sizes& sizes() const { return engine_->sizes(); }
   const std::vector<int>& integers(const std::string& table) const { return engine_->integers(table); }
   std::vector<std::string> own_tables() const { return engine_->own_tables(); }
@@ -64,8 +69,9 @@ class Batch {
   void forward(const uint8_t* mask = nullptr);
   // environments where mask is not 0, or all where it is null; to a keyframe, or to qpos0 where it is -1
   void reset(const uint8_t* mask, int keyframe);
+  // the same with marks that lie on the device; nothing waits for it
+  void reset_marked(const uint8_t* marks, int keyframe);
   void clear_status(const uint8_t* mask);
-
   // values are those of one environment after the other, row-major, in the order of envs; a change takes
   // effect at once, also in the outputs. Throws std::invalid_argument, InvalidModelError; nothing has changed
   // then.
@@ -96,9 +102,13 @@ class Batch {
   BatchArray& record(const char* name);
   Start make_start(const Model& model, int keyframe) const;
   std::string to_real(const std::vector<double>& values) const;
+  // what a start puts into every array
+  std::vector<PlacedRow> placed(const Start& start);
   void place(int env, const Start& start);
   void restart(const uint8_t* mask, int keyframe);
   void reset_diverged();
+  // a step and what follows it, where the device does it all; false where the host must
+  bool restart_on_device(int nsubsteps);
   void read_status();
   void write_status();
   void request(const std::vector<std::string>& names);
@@ -119,6 +129,8 @@ class Batch {
   size_t num_states_ = 0;           // arrays_ begins with the state
   bool any_output_ = false;         // some output exists
   bool contacts_stale_ = true;      // contact_count and contact_geom are not of the last evaluation
+  // the engine's, for those who hold an array longer than the batch
+  const std::shared_ptr<std::atomic<uintptr_t>> stream_ = std::make_shared<std::atomic<uintptr_t>>(0);
   mutable std::mutex mutex_;
   // scratch, so that a step allocates nothing
   std::vector<uint32_t> status_;

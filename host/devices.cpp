@@ -3,6 +3,7 @@
 
 #include "host/backend.h"
 #include "host/cpu_backend.h"
+#include "host/cuda_memory.h"
 #if DUALSTEP_HAS_EMULATOR
 #include "host/emulated_backend.h"
 #endif
@@ -13,6 +14,13 @@ namespace dualstep {
 bool cuda_device_present();
 template <class Scalar>
 std::unique_ptr<Backend<Scalar>> make_cuda_backend(const DeviceOptions& options);
+#endif
+
+#if !DUALSTEP_HAS_CUDA
+void cuda_read(int, uintptr_t, void*, const void*, size_t) { throw std::logic_error("built without CUDA"); }
+void cuda_write(int, uintptr_t, void*, const void*, size_t) { throw std::logic_error("built without CUDA"); }
+void cuda_copy(int, uintptr_t, void*, const void*, size_t) { throw std::logic_error("built without CUDA"); }
+void cuda_wait(int, uintptr_t, uintptr_t) { throw std::logic_error("built without CUDA"); }
 #endif
 
 namespace {
@@ -32,8 +40,11 @@ std::unique_ptr<Backend<Scalar>> make_backend(const DeviceOptions& options) {
                          index.find_first_not_of("0123456789") != std::string::npos)) {
     refuse(device, "a device is 'cpu', 'cuda', 'cuda:<number>', 'emulated' or 'auto'");
   }
-  if (kind != "emulated" && (options.lanes != 0 || !options.order.empty())) {
-    throw std::invalid_argument("lanes and order are of device 'emulated', and device '" + device +
+  if (kind != "emulated" && !options.order.empty()) {
+    throw std::invalid_argument("order is of device 'emulated', and device '" + device + "' is given");
+  }
+  if (kind != "emulated" && kind != "cuda" && options.lanes != 0) {
+    throw std::invalid_argument("lanes are of devices 'cuda' and 'emulated', and device '" + device +
                                 "' is given");
   }
   if (kind == "auto") {

@@ -29,6 +29,11 @@ class EngineOf final : public Engine {
   EngineOf(const Model& model, int num_envs, const DeviceOptions& options)
       : backend_(make_backend<Scalar>(options)), shared_(model), tables_(shared_.view()) {
     view_.num_envs = num_envs;
+    TableCounts counts;
+#define TABLE_I(name, meaning) counts.name = shared_.ints().at(#name).size();
+#define TABLE_R(name, meaning) counts.name = shared_.reals().at(#name).size();
+#include "kernels/fields.inl"
+    backend_->set_table_counts(counts);
     backend_->set_tables(tables_);
   }
 
@@ -39,6 +44,20 @@ class EngineOf final : public Engine {
   std::shared_ptr<void> allocate(size_t bytes) override { return backend_->allocate(bytes); }
   void write(void* to, const void* from, size_t bytes) override { backend_->write(to, from, bytes); }
   void read(void* to, const void* from, size_t bytes) override { backend_->read(to, from, bytes); }
+  void place(const std::vector<PlacedRow>& rows, const uint8_t* mask) override {
+    backend_->place(rows, view_.num_envs, mask);
+  }
+  int device_index() const override { return backend_->device_index(); }
+  uintptr_t stream() const override { return backend_->stream(); }
+  void set_stream(uintptr_t stream) override { backend_->set_stream(stream); }
+  bool place_marked(const std::vector<PlacedRow>& rows, const uint8_t* marks, bool replay) override {
+    return backend_->place_marked(rows, marks, replay ? &replay_view() : nullptr, view_.num_envs);
+  }
+  bool step_and_restart(const StepArgs& args, const std::vector<PlacedRow>& rows, uint32_t* counts,
+                        bool replay) override {
+    if (device_index() < 0) return false;
+    return backend_->step_and_restart(view_, args, rows, counts, replay ? &replay_view() : nullptr);
+  }
 
   void connect(const std::string& name, bool last, void* data) override {
 #define STATE(field, width, meaning) \
@@ -155,9 +174,7 @@ class EngineOf final : public Engine {
     const auto divert = [&](auto*& pointer, std::shared_ptr<void>* copy, const void* original) {
       const size_t bytes = n * sizeof *pointer;
       if (!*copy) *copy = backend_->allocate(bytes);
-      if (staging_.size() < bytes) staging_.resize(bytes);
-      backend_->read(staging_.data(), original, bytes);
-      backend_->write(copy->get(), staging_.data(), bytes);
+      backend_->copy(copy->get(), original, bytes);
       pointer = static_cast<std::decay_t<decltype(pointer)>>(copy->get());
     };
     replay_view_ = view_;
@@ -173,7 +190,6 @@ class EngineOf final : public Engine {
   BatchView<Scalar> view_{}, replay_view_{};
   std::map<std::string, Own> own_;  // by name of the table
   std::shared_ptr<void> replay_status_, replay_iterations_, replay_residual_;
-  std::vector<char> staging_;
 };
 
 }  // namespace

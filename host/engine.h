@@ -27,6 +27,14 @@ class Engine {
   virtual std::shared_ptr<void> allocate(size_t bytes) = 0;
   virtual void write(void* to, const void* from, size_t bytes) = 0;
   virtual void read(void* to, const void* from, size_t bytes) = 0;
+  // what the backend says of these (host/backend.h)
+  virtual void place(const std::vector<PlacedRow>& rows, const uint8_t* mask) = 0;
+  virtual int device_index() const = 0;
+  virtual uintptr_t stream() const = 0;
+  virtual void set_stream(uintptr_t stream) = 0;
+  virtual bool place_marked(const std::vector<PlacedRow>& rows, const uint8_t* marks, bool replay) = 0;
+  virtual bool step_and_restart(const StepArgs& args, const std::vector<PlacedRow>& rows, uint32_t* counts,
+                                bool replay) = 0;
 
   // tells the kernels where an array lies; null where it is not wanted. last: what the last evaluation saw
   virtual void connect(const std::string& name, bool last, void* data) = 0;

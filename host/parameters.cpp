@@ -198,4 +198,15 @@ bool Parameters::moves_start(int env) const {
   return false;
 }
 
+bool Parameters::moves_any_start() const {
+  for (const std::string& name : kStart) {
+    const auto own = own_.find(name);
+    if (own == own_.end()) continue;
+    for (const auto& values : own->second) {
+      if (!values.empty()) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace dualstep

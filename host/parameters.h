@@ -37,6 +37,7 @@ class Parameters {
   bool equal(int env, const Parameters& there, int other) const;
   // whether an environment's own parameters decide where it starts
   bool moves_start(int env) const;
+  bool moves_any_start() const;
 
  private:
   std::vector<double> base_values(const std::string& name) const;

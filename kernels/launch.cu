@@ -10,9 +10,6 @@
 #include "kernels/launch.cuh"
 #include "kernels/step.h"
 
-#define DS_JOIN2(a, b, c) a##_##b##c
-#define DS_JOIN(a, b, c) DS_JOIN2(a, b, c)
-
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
@@ -41,9 +38,9 @@ constexpr int kBlocksOfProcessor = sizeof(Scalar) == 8 ? 4
 // no registers
 template <class Scalar, int W, int kDim>
 DS_STAGE void run_group(const Tables<Scalar>& tables, const BatchView<Scalar>& batch, const StepArgs& args,
-                        int group, char* workspace) {
+                        const uint8_t* marks, int group, char* workspace) {
   const int in_group = static_cast<int>(threadIdx.x) % kWarp / W, e = group * kGroup<W> + in_group;
-  if (e >= batch.num_envs) return;
+  if (e >= batch.num_envs || (marks != nullptr && marks[e] == 0)) return;
   Scalar* const reals = reinterpret_cast<Scalar*>(workspace);
   int* const words = reinterpret_cast<int*>(reals + static_cast<size_t>(kGroup<W>) * tables.l.total);
   const TileLanes<W> lanes;
@@ -58,7 +55,7 @@ DS_STAGE void run_group(const Tables<Scalar>& tables, const BatchView<Scalar>& b
 template <class Scalar, int W, int kDim>
 __global__ void __launch_bounds__(kWarp* kWarpsOfBlock, kBlocksOfProcessor<Scalar, kDim>)
     fused_step(const __grid_constant__ Tables<Scalar> tables, const __grid_constant__ BatchView<Scalar> batch,
-               const __grid_constant__ StepArgs args, const int* groups, int num_groups, char* scratch,
+               const __grid_constant__ StepArgs args, const uint8_t* marks, int num_groups, char* scratch,
                size_t warp_bytes) {
   extern __shared__ double2 shared[];
   for (int i = static_cast<int>(blockIdx.x) * kWarpsOfBlock + static_cast<int>(threadIdx.x) / kWarp;
@@ -67,14 +64,14 @@ __global__ void __launch_bounds__(kWarp* kWarpsOfBlock, kBlocksOfProcessor<Scala
     const int warp = static_cast<int>(threadIdx.x) / kWarp;
     char* const workspace = scratch ? scratch + (blockIdx.x * kWarpsOfBlock + warp) * warp_bytes
                                     : reinterpret_cast<char*>(shared) + warp * warp_bytes;
-    run_group<Scalar, W, kDim>(tables, batch, args, groups ? groups[i] : i, workspace);
+    run_group<Scalar, W, kDim>(tables, batch, args, marks, i, workspace);
     // the next group takes over the workspace of this one
     __syncwarp();
   }
 }
 
 template <class Scalar>
-using FusedStep = void (*)(Tables<Scalar>, BatchView<Scalar>, StepArgs, const int*, int, char*, size_t);
+using FusedStep = void (*)(Tables<Scalar>, BatchView<Scalar>, StepArgs, const uint8_t*, int, char*, size_t);
 
 template <class Scalar, int W>
 FusedStep<Scalar> choose_step(const Tables<Scalar>& t) {
@@ -98,8 +95,8 @@ cudaError_t make_plan(const Tables<Scalar>& t, int device, ScratchPlace place, C
   const size_t block = group_bytes<Scalar, W>(t) * kWarpsOfBlock;
   int resident = 0;
   if (place != ScratchPlace::kGlobal && block <= static_cast<size_t>(most_shared)) {
-    DS_TRY(
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(block)));
+    // the most of all models: a kernel may serve several, and a larger limit costs nothing
+    DS_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most_shared));
     DS_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, plan.threads, block));
     // fewer warps than this cannot hide the latency that shared memory saves
     if (resident * kWarpsOfBlock >= 8 || (place == ScratchPlace::kShared && resident > 0))
@@ -118,22 +115,73 @@ cudaError_t make_plan(const Tables<Scalar>& t, int device, ScratchPlace place, C
 
 template <class Scalar, int W>
 cudaError_t run_step(const CudaPlan& plan, const Tables<Scalar>& tables, const BatchView<Scalar>& batch,
-                     const StepArgs& args, const int* groups, int num_groups, void* scratch,
-                     cudaStream_t stream) {
-  if (!groups) num_groups = (batch.num_envs - 1) / kGroup<W> + 1;
-  const int wanted = (num_groups - 1) / kWarpsOfBlock + 1;
+                     const StepArgs& args, const uint8_t* marks, void* scratch, cudaStream_t stream) {
+  const int num_groups = (batch.num_envs - 1) / kGroup<W> + 1, wanted = (num_groups - 1) / kWarpsOfBlock + 1;
   const int blocks = wanted < plan.max_blocks ? wanted : plan.max_blocks;
   choose_step<Scalar, W>(tables)<<<blocks, plan.threads, plan.shared_bytes, stream>>>(
-      tables, batch, args, groups, num_groups, plan.shared_bytes ? nullptr : static_cast<char*>(scratch),
+      tables, batch, args, marks, num_groups, plan.shared_bytes ? nullptr : static_cast<char*>(scratch),
       group_bytes<Scalar, W>(tables));
   return cudaGetLastError();
 }
 
-// seen by cuda_variants.cpp
-extern const CudaKernels<DUALSTEP_SCALAR> DS_JOIN(cuda_kernels, DUALSTEP_SCALAR, DUALSTEP_LANES);
-const CudaKernels<DUALSTEP_SCALAR> DS_JOIN(cuda_kernels, DUALSTEP_SCALAR, DUALSTEP_LANES){
-    DUALSTEP_LANES, kGroup<DUALSTEP_LANES>, make_plan<DUALSTEP_SCALAR, DUALSTEP_LANES>,
-    run_step<DUALSTEP_SCALAR, DUALSTEP_LANES>};
+// around the step -----------------------------------------------------------------------------------------
+
+// a block an environment, and the next one
+__global__ void place_rows(const __grid_constant__ CudaRows rows, const uint32_t* words,
+                           const uint8_t* marks) {
+  for (int e = static_cast<int>(blockIdx.x); e < rows.num_envs; e += static_cast<int>(gridDim.x)) {
+    if (marks != nullptr && marks[e] == 0) continue;
+    for (int r = 0; r < rows.count; r++) {
+      const CudaRow row = rows.row[r];
+      for (int i = static_cast<int>(threadIdx.x); i < row.words; i += static_cast<int>(blockDim.x))
+        row.to[static_cast<size_t>(e) * row.words + i] = words[row.from + i];
+    }
+  }
+}
+__global__ void clear_status_bits(uint32_t* status, uint32_t bits, int num_envs) {
+  const int e = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (e < num_envs) status[e] &= ~bits;
+}
+__global__ void mark_status_bits(const uint32_t* status, uint32_t bits, int num_envs, uint8_t* marks,
+                                 uint32_t* counts) {
+  const int e = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+  if (e >= num_envs) return;
+  const bool marked = (status[e] & bits) != 0;
+  marks[e] = marked;
+  if (marked) counts[e]++;
+}
+
+constexpr int kThreads = 128;
+
+cudaError_t place(const CudaRows& rows, const uint32_t* words, const uint8_t* marks, cudaStream_t stream) {
+  const int blocks = rows.num_envs < 65536 ? rows.num_envs : 65536;
+  place_rows<<<blocks, kThreads, 0, stream>>>(rows, words, marks);
+  return cudaGetLastError();
+}
+cudaError_t clear_bits(uint32_t* status, uint32_t bits, int num_envs, cudaStream_t stream) {
+  clear_status_bits<<<(num_envs - 1) / kThreads + 1, kThreads, 0, stream>>>(status, bits, num_envs);
+  return cudaGetLastError();
+}
+cudaError_t mark(const uint32_t* status, uint32_t bits, int num_envs, uint8_t* marks, uint32_t* counts,
+                 cudaStream_t stream) {
+  mark_status_bits<<<(num_envs - 1) / kThreads + 1, kThreads, 0, stream>>>(status, bits, num_envs, marks,
+                                                                           counts);
+  return cudaGetLastError();
+}
 
 }  // namespace DUALSTEP_ISA
+
+// each variant is a function of its own: the linker takes those that the host asks for
+template <>
+const CudaKernels<DUALSTEP_SCALAR>* cuda_variant<DUALSTEP_SCALAR, DUALSTEP_LANES>() {
+  static constexpr CudaKernels<DUALSTEP_SCALAR> kVariant{DUALSTEP_LANES,
+                                                         kGroup<DUALSTEP_LANES>,
+                                                         make_plan<DUALSTEP_SCALAR, DUALSTEP_LANES>,
+                                                         run_step<DUALSTEP_SCALAR, DUALSTEP_LANES>,
+                                                         place,
+                                                         clear_bits,
+                                                         mark};
+  return &kVariant;
+}
+
 }  // namespace dualstep

@@ -23,12 +23,16 @@ struct CudaPlan {
 
 enum class ScratchPlace { kBest, kShared, kGlobal };
 
-// where environments start again: one row a state array, in the order of the field table
-template <class Scalar>
-struct CudaStart {
-#define STATE(name, width, meaning) const Scalar* name;
-#include "kernels/fields.inl"
-  double time;
+// the same words for an array of many environments
+struct CudaRow {
+  uint32_t* to;  // row e of the array begins at to + e words
+  int words;
+  int from;  // where they stand among the words to place
+};
+constexpr int kCudaRows = 32;
+struct CudaRows {
+  int num_envs, count;
+  CudaRow row[kCudaRows];
 };
 
 template <class Scalar>
@@ -36,24 +40,24 @@ struct CudaKernels {
   int lanes;  // W
   int group;  // environments of a warp: they share a block of per-environment parameters
   // the shape of a launch; opts in to as much shared memory as the device has. kShared fails with
-  // cudaErrorInvalidConfiguration where not even one warp fits.
+  // cudaErrorInvalidConfiguration where not even one block fits.
   cudaError_t (*plan)(const Tables<Scalar>& tables, int device, ScratchPlace place, CudaPlan* out);
-  // the action on the listed groups, or on all where groups is null. groups and scratch are device memory.
+  // the action on the environments where marks is not 0, or on all where marks is null. marks and scratch are
+  // device memory
   cudaError_t (*run)(const CudaPlan& plan, const Tables<Scalar>& tables, const BatchView<Scalar>& batch,
-                     const StepArgs& args, const int* groups, int num_groups, void* scratch,
-                     cudaStream_t stream);
+                     const StepArgs& args, const uint8_t* marks, void* scratch, cudaStream_t stream);
+  // rows of words to the environments where marks is not 0 (null: all)
+  cudaError_t (*place)(const CudaRows& rows, const uint32_t* words, const uint8_t* marks,
+                       cudaStream_t stream);
+  // status without the bits
+  cudaError_t (*clear_bits)(uint32_t* status, uint32_t bits, int num_envs, cudaStream_t stream);
+  // marks = whether the status has any of the bits; counts goes up by one where it has
+  cudaError_t (*mark)(const uint32_t* status, uint32_t bits, int num_envs, uint8_t* marks, uint32_t* counts,
+                      cudaStream_t stream);
 };
 
-// the kernels built into this library: most lanes first
-template <class Scalar>
-const CudaKernels<Scalar>* const* cuda_kernels(int* count);
-
-// sets environments back to `start`: those where mask is not 0 and (status & bits) is not 0; a null mask
-// stands for all, bits of 0 for any status. Where `counts` is given, it counts the times of each. Afterwards
-// the status is `status`.
-template <class Scalar>
-cudaError_t cuda_reset(const Sizes& sizes, const BatchView<Scalar>& batch, const CudaStart<Scalar>& start,
-                       const uint8_t* mask, uint32_t bits, uint32_t status, uint32_t* counts,
-                       cudaStream_t stream);
+// a variant; which ones there are is the build's choice (host/cuda_backend.cmake)
+template <class Scalar, int W>
+const CudaKernels<Scalar>* cuda_variant();
 
 }  // namespace dualstep

@@ -67,12 +67,64 @@ def _dtype(value: Any) -> np.dtype:
 
 def _on_host(name: str, value: Any) -> Any:
     """An array of any library as a numpy array; plain lists and numbers stay what they are."""
+    if isinstance(value, _core.Array):
+        return value.numpy()
     if isinstance(value, np.ndarray) or not hasattr(value, "__dlpack_device__"):
         return value
     kind, index = value.__dlpack_device__()
     if int(kind) != 1:
-        raise ValueError(f"{name}: an array on device {int(kind)}:{index} is given, and the batch is on the CPU")
+        raise ValueError(f"{name}: an array on device {int(kind)}:{index} is given, and one of the host is wanted")
     return np.asarray(value)
+
+
+class _OnDevice(NamedTuple):
+    """What an array of another library on a CUDA device says of itself."""
+
+    pointer: int
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    stream: int
+
+
+def _on_device(name: str, value: Any, index: int) -> _OnDevice | None:
+    """The array as memory of CUDA device `index`; None where it is no array of a CUDA device."""
+    if index < 0 or not hasattr(value, "__cuda_array_interface__"):
+        return None
+    kind, device = value.__dlpack_device__() if hasattr(value, "__dlpack_device__") else (2, index)
+    if (int(kind), int(device)) != (2, index):
+        raise ValueError(f"{name}: an array on device {int(kind)}:{device} is given, and the batch is on cuda:{index}")
+    face = value.__cuda_array_interface__
+    shape, dtype = tuple(face["shape"]), np.dtype(face["typestr"])
+    strides = face.get("strides")
+    packed = tuple(int(np.prod(shape[i + 1 :], dtype=np.int64)) * dtype.itemsize for i in range(len(shape)))
+    if strides is not None and tuple(strides) != packed:
+        raise ValueError(f"{name}: an array with strides {tuple(strides)} is given, and one without gaps is wanted")
+    stream = face.get("stream") or 0
+    return _OnDevice(int(face["data"][0]), shape, dtype, 0 if stream == 1 else int(stream))
+
+
+def _host(array: Any) -> np.ndarray:
+    """An array of a batch as numpy's: itself on the CPU, a copy on a device."""
+    return array if isinstance(array, np.ndarray) else array.numpy()
+
+
+def _assign(name: str, array: Any, value: Any) -> None:
+    """Puts the value into an array of a batch, on whatever device it lies."""
+    shape, dtype = tuple(array.shape), array.dtype
+    if isinstance(array, np.ndarray):
+        array[...] = _array(name, value, shape, dtype)
+        return
+    near = _on_device(name, value, int(array.device.partition(":")[2]))
+    if near is None:
+        array.assign(_array(name, value, shape, dtype))
+        return
+    if near.shape != shape or near.dtype != dtype:
+        raise ValueError(
+            f"{name}: an array of shape {near.shape} and dtype {near.dtype} is given, and an array of shape {shape} "
+            f"and dtype {dtype} is wanted"
+        )
+    if array.size:
+        array.assign_device(near.pointer, array.nbytes, near.stream)
 
 
 def _array(name: str, value: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
@@ -96,14 +148,17 @@ class Batch:
 
     `device`: "cpu", "cuda", "cuda:1", "emulated", or "auto" (cuda where there is one, else cpu).
     `num_threads`: of the CPU; 0 takes all. `isa`: "portable", "avx2" or "avx512"; None takes the best here.
-    `lanes` (1, 2, 4, 8, 16 or 32) and `order` ("ordered", "reversed" or "shuffled", by `seed`) are of the device
-    "emulated": how many lanes share an environment, and in which order they run between barriers. None of these
+    `lanes` (1, 2, 4, 8, 16 or 32; on CUDA those built in: 1, 8, 32) is how many threads share an environment on the
+    devices "cuda" and "emulated", `order` ("ordered", "reversed" or "shuffled", by `seed`) in which order emulated
+    ones run between barriers. None of these
     changes a bit of the results. `diverged`: what happens to an environment whose state is no longer
     finite: "freeze" leaves it at its last good state until it is reset, "reset" resets it after the step and
     counts it in `reset_count`. `rk4_outputs`: which evaluation of a step with RK4 the outputs are of: "first", at
     its start, or "last", its last stage, which is what MuJoCo leaves in its data. The model's options are read now; later changes to them are not seen.
 
-    Arrays are numpy views of shape (num_envs, ...): write to the state to set it. `seed` is for those who draw
+    Arrays have shape (num_envs, ...): write to the state to set it. On the CPU they are numpy views, on CUDA
+    objects that torch.from_dlpack, jax.dlpack.from_dlpack and cupy.asarray take without a copy, that are assigned
+    as a whole (`sim.ctrl = actions`, of the host or of the device), and that give a copy by `.numpy()`. `seed` is for those who draw
     random numbers for the batch; the simulation itself draws none.
     """
 
@@ -199,6 +254,22 @@ class Batch:
         """How it runs: device, instruction set, environments side by side, threads."""
         return self._core.description
 
+    @property
+    def stream(self) -> int:
+        """On CUDA, the handle of the stream that the batch's work is queued in; 0 is the legacy stream.
+
+        To set: a handle, or a stream of torch or CuPy. A step in a stream that captures is captured.
+        """
+        return self._core.stream
+
+    @stream.setter
+    def stream(self, stream: Any) -> None:
+        for attribute in ("cuda_stream", "ptr", "handle"):
+            stream = getattr(stream, attribute, stream)
+        if self._core.device_index < 0:
+            raise ValueError(f"a stream is given, and this batch is on device '{self.device}'")
+        self._core.stream = _integer("stream", stream)
+
     def __len__(self) -> int:
         return self.num_envs
 
@@ -244,8 +315,17 @@ class Batch:
 
         `mask`: (num_envs,) booleans, those to reset; None resets all. Outputs are then those of the new state.
         """
-        marks = None if mask is None else self._mask(mask)
-        self._core.reset(marks, -1 if keyframe is None else self._keyframe(keyframe))
+        key = -1 if keyframe is None else self._keyframe(keyframe)
+        near = None if mask is None else _on_device("mask", mask, self._core.device_index)
+        if near is None:
+            self._core.reset(None if mask is None else self._mask(mask), key)
+            return
+        if near.shape != (self.num_envs,) or near.dtype != np.dtype(bool):
+            raise ValueError(
+                f"mask: an array of shape {near.shape} and dtype {near.dtype} is given, and an array of shape "
+                f"({self.num_envs},) and dtype bool is wanted"
+            )
+        self._core.reset_marked(near.pointer, near.stream, key)
 
     def clear_status(self, mask: Any = None) -> None:
         """Clears the status bits of all environments, or of those where mask is true."""
@@ -274,7 +354,7 @@ class Batch:
     def mass_matrix(self) -> np.ndarray:
         """The joint-space mass matrices of the last evaluation, dense: (N, nv, nv). A copy."""
         core, nv = self._core, self._model.nv
-        packed = self._view("qM")
+        packed = _host(self._view("qM"))
         rows = np.repeat(np.arange(nv), np.diff(core.integers("M_rowadr")))
         columns = core.integers("M_col")
         dense = np.zeros((self.num_envs, nv, nv), self._dtype)
@@ -294,16 +374,16 @@ class Batch:
         out = np.zeros((self.num_envs, self.model.nsensordata), self.dtype)
         if out.size == 0:
             return out
-        state = {name: self._core.last(name) for name, role, *_ in _core.batch_fields() if role == "state"}
+        state = {name: _host(self._core.last(name)) for name, role, *_ in _core.batch_fields() if role == "state"}
         state.pop("qacc_warmstart", None)
         own = bool(self._core.own_tables())
-        reference = None
+        reference, time = None, _host(self.time)
         for env in range(self.num_envs):
             if reference is None or own:
                 reference = Reference(self._core.environment_model(env))
             for name, array in state.items():
                 getattr(reference, name)[...] = array[env].reshape(getattr(reference, name).shape)
-            reference.time = float(self.time[env])
+            reference.time = float(time[env])
             reference.forward()
             out[env] = reference.sensordata
         return out
@@ -393,8 +473,7 @@ def _property(name: str, axes: str, meaning: str, writable: bool) -> property:
         return self._view(name)
 
     def put(self: Batch, value: Any) -> None:
-        view = self._view(name)
-        view[...] = _array(name, value, view.shape, view.dtype)
+        _assign(name, self._view(name), value)
 
     shape = ", ".join(["N", *axes.split()])
     return property(get, put if writable else None, doc=f"({shape}{',' if not axes else ''}) {meaning}")

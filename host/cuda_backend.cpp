@@ -1,0 +1,453 @@
+#include "host/cuda_backend.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+#include <stdexcept>
+
+#include "cuda_variants.h"
+#include "host/cuda_memory.h"
+
+namespace dualstep {
+namespace {
+
+std::string describe(cudaError_t error) {
+  return std::string(cudaGetErrorName(error)) + ": " + cudaGetErrorString(error);
+}
+
+class DeviceMemoryError final : public std::bad_alloc {
+ public:
+  explicit DeviceMemoryError(std::string what) : what_(std::move(what)) {}
+  const char* what() const noexcept override { return what_.c_str(); }
+
+ private:
+  std::string what_;
+};
+
+// an error of the driver, by its name. One that a launch left behind is told by whatever call comes next.
+void check(cudaError_t error, const std::string& doing) {
+  if (error == cudaSuccess) return;
+  (void)cudaGetLastError();
+  if (error == cudaErrorMemoryAllocation) throw DeviceMemoryError("CUDA, " + doing + ": " + describe(error));
+  throw std::runtime_error("CUDA, " + doing + ": " + describe(error));
+}
+
+// the calling thread's device, for as long as this lives
+class OnDevice {
+ public:
+  explicit OnDevice(int device) {
+    check(cudaGetDevice(&before_), "asking for the present device");
+    if (before_ != device) check(cudaSetDevice(device), "choosing device " + std::to_string(device));
+    changed_ = before_ != device;
+  }
+  ~OnDevice() {
+    if (changed_) (void)cudaSetDevice(before_);
+  }
+  OnDevice(const OnDevice&) = delete;
+  OnDevice& operator=(const OnDevice&) = delete;
+
+ private:
+  int before_ = 0;
+  bool changed_ = false;
+};
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+// throws where there is no such device
+int choose_device(const std::string& given) {
+  const size_t colon = given.find(':');
+  const int index = colon == std::string::npos ? 0 : std::stoi(given.substr(colon + 1));
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error != cudaSuccess || count == 0) {
+    (void)cudaGetLastError();
+    throw std::invalid_argument("device '" + given + "' is given, and no CUDA device was found (" +
+                                describe(error == cudaSuccess ? cudaErrorNoDevice : error) +
+                                "); use 'cpu' or 'auto'");
+  }
+  if (index >= count) {
+    throw std::invalid_argument("device '" + given + "' is given, and this machine has " +
+                                std::to_string(count) + (count == 1 ? " CUDA device" : " CUDA devices"));
+  }
+  return index;
+}
+
+template <class Scalar>
+std::vector<const CudaKernels<Scalar>*> variants();
+#define DS_VARIANT(scalar, lanes) cuda_variant<scalar, lanes>(),
+template <>
+std::vector<const CudaKernels<float>*> variants<float>() {
+  return {DUALSTEP_CUDA_FLOAT(DS_VARIANT)};
+}
+template <>
+std::vector<const CudaKernels<double>*> variants<double>() {
+  return {DUALSTEP_CUDA_DOUBLE(DS_VARIANT)};
+}
+
+template <class Scalar>
+const CudaKernels<Scalar>* choose_kernels(int given) {
+  const std::string named = environment("DUALSTEP_CUDA_LANES");
+  const std::string wanted = given != 0 ? std::to_string(given) : named;
+  const auto list = variants<Scalar>();
+  std::string names;
+  for (const CudaKernels<Scalar>* kernels : list) {
+    const std::string lanes = std::to_string(kernels->lanes);
+    if (wanted.empty() ? kernels->lanes == 8 : lanes == wanted) return kernels;
+    names += (names.empty() ? "" : ", ") + lanes;
+  }
+  if (wanted.empty()) return list.front();
+  throw std::invalid_argument((given != 0 ? "lanes " : "environment variable DUALSTEP_CUDA_LANES=") + wanted +
+                              " is given, and this build has CUDA kernels of " + names + " lanes");
+}
+
+ScratchPlace choose_place() {
+  const std::string wanted = environment("DUALSTEP_CUDA_SCRATCH");
+  if (wanted.empty()) return ScratchPlace::kBest;
+  if (wanted == "shared") return ScratchPlace::kShared;
+  if (wanted == "global") return ScratchPlace::kGlobal;
+  throw std::invalid_argument("environment variable DUALSTEP_CUDA_SCRATCH=" + wanted +
+                              " is given, and it must be shared or global");
+}
+
+// a key is made of the bytes of what a launch is given; bytes that nobody set only cost a graph
+template <class T>
+void append(std::string* key, const T& value) {
+  key->append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+void append(std::string* key, const StepArgs& args) {
+  for (const int word :
+       {static_cast<int>(args.action), args.nsubsteps, args.freeze_diverged, args.sense_last_stage})
+    append(key, word);
+}
+
+constexpr size_t kGraphs = 8;  // sequences of launches that are remembered
+
+}  // namespace
+
+bool cuda_device_present() {
+  int count = 0;
+  if (cudaGetDeviceCount(&count) == cudaSuccess && count > 0) return true;
+  (void)cudaGetLastError();
+  return false;
+}
+
+template <class Scalar>
+CudaBackend<Scalar>::CudaBackend(const DeviceOptions& options)
+    : device_(choose_device(options.device)),
+      place_(choose_place()),
+      kernels_(choose_kernels<Scalar>(options.lanes)) {
+  const OnDevice here(device_);
+  cudaDeviceProp properties;
+  check(cudaGetDeviceProperties(&properties, device_), "asking what " + device() + " is");
+  name_ = properties.name;
+  check(cudaStreamCreateWithFlags(&recorder_, cudaStreamNonBlocking), "making a stream");
+}
+
+template <class Scalar>
+CudaBackend<Scalar>::~CudaBackend() {
+  forget_graphs();
+  if (recorder_) (void)cudaStreamDestroy(recorder_);
+}
+
+template <class Scalar>
+std::string CudaBackend<Scalar>::description() const {
+  const std::string place = plan_.shared_bytes ? "shared" : "device";
+  return device() + ", " + name_ + ", " + std::to_string(kernels_->lanes) +
+         (kernels_->lanes == 1 ? " thread" : " threads") + " an environment, workspace in " + place +
+         " memory";
+}
+
+template <class Scalar>
+void CudaBackend<Scalar>::set_stream(uintptr_t stream) {
+  stream_ = reinterpret_cast<cudaStream_t>(stream);
+}
+
+// memory ---------------------------------------------------------------------------------------------------
+
+template <class Scalar>
+std::shared_ptr<void> CudaBackend<Scalar>::allocate(size_t bytes) {
+  const OnDevice here(device_);
+  void* memory = nullptr;
+  check(cudaMalloc(&memory, std::max<size_t>(bytes, 1)),
+        "allocating " + std::to_string(bytes) + " bytes on " + device());
+  return std::shared_ptr<void>(memory, [](void* p) { (void)cudaFree(p); });
+}
+
+template <class Scalar>
+void* CudaBackend<Scalar>::room(Room* room, size_t bytes) {
+  if (room->bytes < bytes) {
+    room->data = allocate(bytes);
+    room->bytes = bytes;
+    forget_graphs();
+  }
+  return room->data.get();
+}
+
+template <class Scalar>
+void CudaBackend<Scalar>::write(void* to, const void* from, size_t bytes) {
+  if (bytes == 0) return;
+  const OnDevice here(device_);
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_), "writing to an array");
+  check(cudaStreamSynchronize(stream_), "writing to an array");
+}
+
+template <class Scalar>
+void CudaBackend<Scalar>::read(void* to, const void* from, size_t bytes) {
+  if (bytes == 0) return;
+  const OnDevice here(device_);
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_), "reading an array");
+  check(cudaStreamSynchronize(stream_), "reading an array");
+}
+
+template <class Scalar>
+void CudaBackend<Scalar>::copy(void* to, const void* from, size_t bytes) {
+  if (bytes == 0) return;
+  const OnDevice here(device_);
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_), "copying an array");
+}
+
+// the model ------------------------------------------------------------------------------------------------
+
+template <class Scalar>
+void CudaBackend<Scalar>::upload(const Tables<Scalar>& tables) {
+  std::vector<char> packed;
+  const auto pack = [&packed](const void* data, size_t bytes) {
+    const size_t at = (packed.size() + 255) / 256 * 256;
+    packed.resize(at + bytes);
+    if (bytes > 0) std::memcpy(packed.data() + at, data, bytes);
+    return at;
+  };
+  const Tables<Scalar> before = tables_;
+  tables_ = tables;
+  TableCounts at{};
+#define TABLE_I(name, meaning) at.name = pack(tables.name, counts_.name * sizeof(int));
+#define TABLE_R(name, meaning) \
+  if (tables.name.env_stride == 0) at.name = pack(tables.name.p, counts_.name * sizeof(Scalar));
+#include "kernels/fields.inl"
+  char* const base = static_cast<char*>(room(&arena_, packed.size()));
+  if (packed != packed_) {
+    write(base, packed.data(), packed.size());
+    packed_ = std::move(packed);
+  }
+#define TABLE_I(name, meaning) tables_.name = reinterpret_cast<const int*>(base + at.name);
+#define TABLE_R(name, meaning) \
+  if (tables.name.env_stride == 0) tables_.name.p = reinterpret_cast<const Scalar*>(base + at.name);
+#include "kernels/fields.inl"
+  // graphs hold the tables by value
+  if (std::memcmp(&before, &tables_, sizeof before) != 0) forget_graphs();
+}
+
+template <class Scalar>
+void CudaBackend<Scalar>::set_tables(const Tables<Scalar>& tables) {
+  const OnDevice here(device_);
+  upload(tables);
+  if (plan_.max_blocks > 0) return;  // sizes do not change
+  const cudaError_t error = kernels_->plan(tables_, device_, place_, &plan_);
+  check(error, error == cudaErrorInvalidConfiguration
+                   ? "the workspace of a model of " + std::to_string(4L * tables.l.total) +
+                         " bytes an environment does not fit into shared memory"
+                   : "preparing the kernels for " + name_);
+  room(&scratch_, plan_.scratch_bytes);
+}
+
+// running --------------------------------------------------------------------------------------------------
+
+template <class Scalar>
+void CudaBackend<Scalar>::forget_graphs() {
+  for (Graph& graph : graphs_) {
+    if (graph.exec) (void)cudaGraphExecDestroy(graph.exec);
+  }
+  graphs_.clear();
+}
+
+template <class Scalar>
+template <class Enqueue>
+void CudaBackend<Scalar>::launch(const std::string& key, Enqueue enqueue) {
+  cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
+  // the legacy stream cannot capture, and says so when another stream does
+  if (cudaStreamIsCapturing(stream_, &capturing) != cudaSuccess) (void)cudaGetLastError();
+  if (capturing != cudaStreamCaptureStatusNone) {
+    enqueue(stream_);
+    return;
+  }
+  const auto found =
+      std::find_if(graphs_.begin(), graphs_.end(), [&](const Graph& graph) { return graph.key == key; });
+  if (found == graphs_.end()) {
+    // the first time may be the only one
+    enqueue(stream_);
+    if (graphs_.size() == kGraphs) {
+      if (graphs_.back().exec) (void)cudaGraphExecDestroy(graphs_.back().exec);
+      graphs_.pop_back();
+    }
+    graphs_.push_front({key, nullptr});
+    return;
+  }
+  if (!found->exec) {
+    check(cudaStreamBeginCapture(recorder_, cudaStreamCaptureModeRelaxed), "recording a step");
+    cudaGraph_t graph = nullptr;
+    try {
+      enqueue(recorder_);
+    } catch (...) {
+      (void)cudaStreamEndCapture(recorder_, &graph);
+      if (graph) (void)cudaGraphDestroy(graph);
+      throw;
+    }
+    check(cudaStreamEndCapture(recorder_, &graph), "recording a step");
+    const cudaError_t error = cudaGraphInstantiate(&found->exec, graph, 0);
+    (void)cudaGraphDestroy(graph);
+    check(error, "making a graph of a step");
+  }
+  check(cudaGraphLaunch(found->exec, stream_), "launching a step");
+}
+
+template <class Scalar>
+void CudaBackend<Scalar>::step(const BatchView<Scalar>& batch, const StepArgs& args, const uint8_t* marks,
+                               cudaStream_t stream) {
+  check(kernels_->run(plan_, tables_, batch, args, marks, scratch_.data.get(), stream), "launching a step");
+}
+
+template <class Scalar>
+void CudaBackend<Scalar>::run(const BatchView<Scalar>& batch, const StepArgs& args, const int* blocks,
+                              int num_blocks) {
+  const OnDevice here(device_);
+  if (blocks) {
+    std::vector<uint8_t> marks(static_cast<size_t>(batch.num_envs), 0);
+    for (int i = 0; i < num_blocks; ++i) {
+      const int first = blocks[i] * pack(), last = std::min(first + pack(), batch.num_envs);
+      std::fill(marks.begin() + first, marks.begin() + last, uint8_t{1});
+    }
+    auto* on_device = static_cast<uint8_t*>(room(&marks_, marks.size()));
+    write(on_device, marks.data(), marks.size());
+    step(batch, args, on_device, stream_);
+    return;
+  }
+  std::string key = "run";
+  append(&key, batch);
+  append(&key, args);
+  launch(key, [&](cudaStream_t stream) { step(batch, args, nullptr, stream); });
+}
+
+// starting again -------------------------------------------------------------------------------------------
+
+template <class Scalar>
+CudaRows CudaBackend<Scalar>::place_words(const std::vector<PlacedRow>& rows, int num_envs) {
+  if (rows.size() > kCudaRows) throw std::logic_error("more rows to place than a launch has room for");
+  CudaRows list{};
+  list.num_envs = num_envs;
+  std::vector<uint32_t> words;
+  for (const PlacedRow& row : rows) {
+    const size_t n = row.bytes / sizeof(uint32_t), at = words.size();
+    list.row[list.count++] = {static_cast<uint32_t*>(row.array), static_cast<int>(n), static_cast<int>(at)};
+    words.resize(at + n);
+    std::memcpy(words.data() + at, row.row, row.bytes);
+  }
+  void* on_device = room(&words_, words.size() * sizeof words[0]);
+  // the same start as last time, as a rule: then a step has nothing to send
+  if (words != placed_) {
+    write(on_device, words.data(), words.size() * sizeof words[0]);
+    placed_ = std::move(words);
+  }
+  return list;
+}
+
+template <class Scalar>
+void CudaBackend<Scalar>::place(const std::vector<PlacedRow>& rows, int num_envs, const uint8_t* mask) {
+  const OnDevice here(device_);
+  const CudaRows list = place_words(rows, num_envs);
+  uint8_t* marks = nullptr;
+  if (mask) {
+    marks = static_cast<uint8_t*>(room(&marks_, static_cast<size_t>(num_envs)));
+    write(marks, mask, static_cast<size_t>(num_envs));
+  }
+  check(kernels_->place(list, static_cast<const uint32_t*>(words_.data.get()), marks, stream_),
+        "placing environments");
+}
+
+template <class Scalar>
+bool CudaBackend<Scalar>::place_marked(const std::vector<PlacedRow>& rows, const uint8_t* marks,
+                                       const BatchView<Scalar>* replay, int num_envs) {
+  const OnDevice here(device_);
+  const CudaRows list = place_words(rows, num_envs);
+  const auto* words = static_cast<const uint32_t*>(words_.data.get());
+  check(kernels_->place(list, words, marks, stream_), "placing environments");
+  if (replay) step(*replay, {Action::kReplay, 1, 1}, marks, stream_);
+  return true;
+}
+
+template <class Scalar>
+bool CudaBackend<Scalar>::step_and_restart(const BatchView<Scalar>& batch, const StepArgs& args,
+                                           const std::vector<PlacedRow>& rows, uint32_t* counts,
+                                           const BatchView<Scalar>* replay) {
+  const OnDevice here(device_);
+  const CudaRows list = place_words(rows, batch.num_envs);
+  const auto* words = static_cast<const uint32_t*>(words_.data.get());
+  auto* marks = static_cast<uint8_t*>(room(&marks_, static_cast<size_t>(batch.num_envs)));
+  std::string key = replay ? "step, restart, replay" : "step, restart";
+  append(&key, batch);
+  if (replay) append(&key, *replay);
+  append(&key, args);
+  append(&key, list);
+  launch(key, [&](cudaStream_t stream) {
+    const int n = batch.num_envs;
+    // the bit has told its story: those environments were placed anew after the last step
+    check(kernels_->clear_bits(batch.status, kDiverged, n, stream), "launching a step");
+    step(batch, args, nullptr, stream);
+    check(kernels_->mark(batch.status, kDiverged, n, marks, counts, stream), "marking environments");
+    check(kernels_->place(list, words, marks, stream), "placing environments");
+    if (replay) step(*replay, {Action::kReplay, 1, 1}, marks, stream);
+  });
+  return true;
+}
+
+// for holders of arrays ------------------------------------------------------------------------------------
+
+namespace {
+cudaStream_t as_stream(uintptr_t handle) { return reinterpret_cast<cudaStream_t>(handle); }
+}  // namespace
+
+void cuda_read(int device, uintptr_t stream, void* to, const void* from, size_t bytes) {
+  if (bytes == 0) return;
+  const OnDevice here(device);
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, as_stream(stream)), "reading an array");
+  check(cudaStreamSynchronize(as_stream(stream)), "reading an array");
+}
+
+void cuda_write(int device, uintptr_t stream, void* to, const void* from, size_t bytes) {
+  if (bytes == 0) return;
+  const OnDevice here(device);
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, as_stream(stream)), "writing to an array");
+  check(cudaStreamSynchronize(as_stream(stream)), "writing to an array");
+}
+
+void cuda_copy(int device, uintptr_t stream, void* to, const void* from, size_t bytes) {
+  if (bytes == 0) return;
+  const OnDevice here(device);
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, as_stream(stream)), "copying an array");
+}
+
+void cuda_wait(int device, uintptr_t stream, uintptr_t other) {
+  if (stream == other) return;
+  const OnDevice here(device);
+  cudaEvent_t event = nullptr;
+  check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "making an event");
+  cudaError_t error = cudaEventRecord(event, as_stream(other));
+  if (error == cudaSuccess) error = cudaStreamWaitEvent(as_stream(stream), event, 0);
+  // the wait that was queued outlives the event
+  (void)cudaEventDestroy(event);
+  check(error, "letting one stream wait for another");
+}
+
+template <class Scalar>
+std::unique_ptr<Backend<Scalar>> make_cuda_backend(const DeviceOptions& options) {
+  return std::make_unique<CudaBackend<Scalar>>(options);
+}
+
+template class CudaBackend<float>;
+template class CudaBackend<double>;
+template std::unique_ptr<Backend<float>> make_cuda_backend<float>(const DeviceOptions&);
+template std::unique_ptr<Backend<double>> make_cuda_backend<double>(const DeviceOptions&);
+
+}  // namespace dualstep

@@ -1,0 +1,90 @@
+// Batches on an NVIDIA GPU: groups of environments, W threads on each, taken by as many warps as the device
+// holds (kernels/launch.cuh). All work goes into one queue, a CUDA stream: by default the legacy one, which
+// other libraries wait for by default too. Nothing here waits for the device but write, read and place with
+// marks of the host, so that steps can be captured into a graph; a call that repeats is a graph already.
+//
+// The runtime library is linked statically and loads the driver when it is first asked for something: a
+// process without a driver can hold this code, and is told so when it asks for a device.
+//
+// Environment variables: DUALSTEP_CUDA_LANES=W chooses the threads of an environment where the caller left it
+// open; DUALSTEP_CUDA_SCRATCH=shared|global where the workspace lies.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "host/backend.h"
+#include "kernels/launch.cuh"
+
+namespace dualstep {
+
+// whether there is a device and a driver that serves it
+bool cuda_device_present();
+
+template <class Scalar>
+class CudaBackend final : public Backend<Scalar> {
+ public:
+  // throws std::invalid_argument that says what was given and what there is
+  explicit CudaBackend(const DeviceOptions& options);
+  ~CudaBackend() override;
+
+  std::string device() const override { return "cuda:" + std::to_string(device_); }
+  std::string description() const override;
+  int pack() const override { return kernels_->group; }
+  int device_index() const override { return device_; }
+  uintptr_t stream() const override { return reinterpret_cast<uintptr_t>(stream_); }
+  void set_stream(uintptr_t stream) override;
+
+  std::shared_ptr<void> allocate(size_t bytes) override;
+  void write(void* to, const void* from, size_t bytes) override;
+  void read(void* to, const void* from, size_t bytes) override;
+  void copy(void* to, const void* from, size_t bytes) override;
+  void place(const std::vector<PlacedRow>& rows, int num_envs, const uint8_t* mask) override;
+  bool place_marked(const std::vector<PlacedRow>& rows, const uint8_t* marks, const BatchView<Scalar>* replay,
+                    int num_envs) override;
+  void set_table_counts(const TableCounts& counts) override { counts_ = counts; }
+  void set_tables(const Tables<Scalar>& tables) override;
+  void run(const BatchView<Scalar>& batch, const StepArgs& args, const int* blocks, int num_blocks) override;
+  bool step_and_restart(const BatchView<Scalar>& batch, const StepArgs& args,
+                        const std::vector<PlacedRow>& rows, uint32_t* counts,
+                        const BatchView<Scalar>* replay) override;
+
+ private:
+  // a sequence of launches that was asked for before, and what it was asked with
+  struct Graph {
+    std::string key;
+    cudaGraphExec_t exec = nullptr;  // null until it is asked for again
+  };
+  // memory that grows and never shrinks
+  struct Room {
+    std::shared_ptr<void> data;
+    size_t bytes = 0;
+  };
+
+  void upload(const Tables<Scalar>& tables);
+  void* room(Room* room, size_t bytes);
+  // words of the rows in device memory, and where each goes
+  CudaRows place_words(const std::vector<PlacedRow>& rows, int num_envs);
+  void step(const BatchView<Scalar>& batch, const StepArgs& args, const uint8_t* marks, cudaStream_t stream);
+  // launches what `enqueue(stream)` launches, by a graph where the key was given before
+  template <class Enqueue>
+  void launch(const std::string& key, Enqueue enqueue);
+  void forget_graphs();
+
+  int device_ = 0;
+  std::string name_;
+  ScratchPlace place_ = ScratchPlace::kBest;
+  const CudaKernels<Scalar>* kernels_ = nullptr;
+  cudaStream_t stream_ = nullptr, recorder_ = nullptr;
+  TableCounts counts_{};
+  Tables<Scalar> tables_{};   // those of the device
+  std::vector<char> packed_;  // all shared tables, as they lie there
+  Room arena_, scratch_, marks_, words_;
+  std::vector<uint32_t> placed_;  // what words_ holds
+  CudaPlan plan_;
+  std::deque<Graph> graphs_;  // latest first
+};
+
+}  // namespace dualstep

@@ -1,0 +1,17 @@
+// Memory and streams of a CUDA device, for those who hold an array of it: plain functions, by device number
+// and stream handle. In a build without CUDA there is no such array, and they throw std::logic_error.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace dualstep {
+
+// these two return when it is done
+void cuda_read(int device, uintptr_t stream, void* to, const void* from, size_t bytes);
+void cuda_write(int device, uintptr_t stream, void* to, const void* from, size_t bytes);
+// these two queue it: a copy between arrays; what `stream` does from now on comes after what `other` was told
+void cuda_copy(int device, uintptr_t stream, void* to, const void* from, size_t bytes);
+void cuda_wait(int device, uintptr_t stream, uintptr_t other);
+
+}  // namespace dualstep
