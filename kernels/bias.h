@@ -95,7 +95,8 @@ DS_FN void velocities(E& env) {
   }
 }
 
-// adds each body's force to its parent's, leaves first; children in the order of their ids
+// adds each body's force to its parent's, leaves first; children in the order of their ids. Nothing is read on
+// the deepest level, whose bodies have no children: its barrier completes what the caller wrote
 template <class E, class F>
 DS_STAGE void sum_to_root(E& env, const F& force) {
   using Real = typename E::Real;
@@ -126,10 +127,9 @@ DS_STAGE void bias(E& env) {
     const Spatial<Real> v = cvel.spatial(b);
     cfrc.set(b, multiply(I, cacc.spatial(b)) + cross_force(v, multiply(I, v)));
   });
-  env.sync();
   sum_to_root(env, cfrc);
   env.each(t.n.nv, [&](int i) { out[i] = dot(cdof.spatial(i), cfrc.spatial(t.dof_body[i])); });
-  env.sync();
+  env.done();
 }
 
 }  // namespace DUALSTEP_ISA

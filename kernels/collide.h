@@ -262,7 +262,7 @@ DS_STAGE void collide(E& env) {
     [&]<int... kKind>(IntList<kKind...>) { (collide_kind<kKind>(env), ...); }
     (PairKinds{});
   }
-  env.sync();
+  env.done();
 }
 
 }  // namespace DUALSTEP_ISA

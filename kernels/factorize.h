@@ -38,8 +38,8 @@ DS_STAGE void eliminate(E& env) {
     env.sync();
     for (int a = 1 + env.lanes.rank(); a < n; a += env.lanes.width()) LD[row + a] = LD[row + a] * inv;
     if (env.lanes.rank() == 0) Dinv[k] = inv;
-    env.sync();
   }
+  env.done();
 }
 
 template <class E>
@@ -63,7 +63,8 @@ DS_FN void solve_LT(E& env, const F& x) {
     env.sync();
   }
 }
-// x <- L^-1 x, in place; the lanes together
+// x <- L^-1 x, in place; the lanes together. Row 0 has no ancestors: the barrier behind it completes what the
+// caller wrote
 template <class E, class F>
 DS_FN void solve_L(E& env, const F& x) {
   using Real = typename E::Real;
@@ -83,7 +84,6 @@ DS_FN void solve_M(E& env, const F& x) {
   const auto Dinv = env.Dinv();
   solve_LT(env, x);
   env.each(env.t.n.nv, [&](int i) { x[i] = x[i] * Dinv[i]; });
-  env.sync();
   solve_L(env, x);
 }
 // y <- M x
@@ -93,7 +93,6 @@ DS_FN void multiply_M(E& env, const F& x, const G& y) {
   const auto& t = env.t;
   const auto M = env.M();
   env.each(t.n.nv, [&](int i) { y[i] = M[t.M_rowadr[i]] * x[i]; });
-  env.sync();
   // the symmetric half, in an order of its own: one row after the other
   for (int k = 0; k < t.n.nv; k++) {
     const int row = t.M_rowadr[k], n = t.M_rowadr[k + 1] - row;

@@ -86,7 +86,6 @@ template <class E, class F, class Keep>
 DS_FN void add_body_forces(E& env, const F& out, Keep keep) {
   const auto& t = env.t;
   const auto cfrc = env.cfrc(), cdof = env.cdof();
-  env.sync();
   sum_to_root(env, cfrc);
   env.each(t.n.nv, [&](int i) {
     if (keep(i)) out[i] = out[i] + dot(cdof.spatial(i), cfrc.spatial(t.dof_body[i]));
@@ -105,7 +104,6 @@ DS_STAGE void passive(E& env) {
   env.sync();
   if (springs && t.o.has_spring) {
     env.each(t.n.njnt, [&](int j) { joint_spring(env, j); });
-    env.sync();
   }
   const Vec3<Real> g = gravity_of(env), zero{Real(0), Real(0), Real(0)};
   const auto everywhere = [](int) { return true; };
@@ -123,7 +121,6 @@ DS_STAGE void passive(E& env) {
   const auto through = env.qfrc_gravcomp();
   if (t.o.has_actgravcomp) {
     env.each(t.n.nv, [&](int i) { through[i] = Real(0); });
-    env.sync();
   }
   if (t.o.has_gravcomp && (springs || dampers)) {
     env.each(t.n.nbody, [&](int b) {
@@ -138,9 +135,9 @@ DS_STAGE void passive(E& env) {
       env.each(t.n.nv, [&](int i) {
         if (t.jnt_actgravcomp[t.dof_jnt[i]]) through[i] = dot(cdof.spatial(i), cfrc.spatial(t.dof_body[i]));
       });
-      env.sync();
     }
   }
+  env.done();
 }
 
 // length and velocity of the transmission of actuator a; a free or ball joint's moment is its gear
@@ -277,7 +274,7 @@ DS_STAGE void actuation(E& env) {
     const auto limited = mask_or(total <= env.jnt_actfrcrange(2 * j), total >= env.jnt_actfrcrange(2 * j + 1));
     vel_gain[a] = select(limited, Real(0), vel_gain[a]);
   });
-  env.sync();
+  env.done();
 }
 
 // reads qfrc_passive, qfrc_bias, qfrc_actuator, qfrc_applied; xfrc(b) is the user's (force, torque) on body b
@@ -289,7 +286,6 @@ DS_STAGE void smooth_acceleration(E& env, bool any_xfrc, Xfrc xfrc) {
   const auto passive = env.qfrc_passive(), bias = env.qfrc_bias(), applied = env.qfrc_applied();
   const auto actuator = env.qfrc_actuator();
   env.each(t.n.nv, [&](int i) { out[i] = (passive[i] - bias[i]) + (applied[i] + actuator[i]); });
-  env.sync();
   if (any_xfrc) {
     const auto cfrc = env.cfrc();
     const Vec3<Real> zero{Real(0), Real(0), Real(0)};

@@ -32,7 +32,7 @@ DS_STAGE void inertia(E& env) {
     M[begin] = dot(cdof.spatial(i), f) + env.dof_armature(i);
     for (int e = begin + 1; e < end; e++) M[e] = dot(cdof.spatial(t.M_col[e]), f);
   });
-  env.sync();
+  env.done();
 }
 
 }  // namespace DUALSTEP_ISA

@@ -133,7 +133,7 @@ DS_STAGE void add_velocity_derivatives(E& env) {
         LD[e] = LD[e] + dot(weighted, body_frame_motion(env, b, r, t.M_col[e]));
     }
   });
-  env.sync();
+  env.done();
 }
 
 // x of a free body that is alone in its tree, with the velocity derivative of its bias: a 6 x 6 system of its
@@ -209,15 +209,15 @@ DS_STAGE void integrate_euler(E& env, const typename E::Mask& live) {
     }
     eliminate(env);
     solve_M(env, x);
-    if (t.o.integrator == 3)
+    if (t.o.integrator == 3) {
       env.each(t.n.nfree, [&](int k) {
         const int dof = t.jnt_dofadr[t.free_jnt[k]];
         for (int i = dof; i < dof + 6; i++) x[i] = env.grad()[i];
       });
-    env.sync();
+      env.sync();
+    }
   } else {
     env.each(t.n.nv, [&](int i) { x[i] = env.qacc()[i]; });
-    env.sync();
   }
   // the new velocity, checked before anything is overwritten
   const auto next = env.grad();
@@ -227,12 +227,11 @@ DS_STAGE void integrate_euler(E& env, const typename E::Mask& live) {
   if (t.n.na > 0) good = mask_and(good, well_behaved(env, env.act_dot(), t.n.na));
   const auto move = mask_and(live, good);
   env.diverged = mask_or(env.diverged, mask_and(live, mask_not(good)));
-  env.sync();
   env.each(t.n.nv, [&](int i) { qvel[i] = select(move, next[i], qvel[i]); });
   advance_activations(env, move);
   env.sync();
   advance_positions(env, env.qpos(), qvel, h, move);
-  env.sync();
+  env.done();
 }
 
 // d/dt of the displacement s with q = q0 (+) s at angular velocity w (body axes): the inverse of the
@@ -307,7 +306,6 @@ struct RungeKutta {
         a[i] = act[i];
         sact[i] = Real(0);
       });
-      env.sync();
     }
     position_rate(k);
     const auto velocity = rate();
@@ -316,15 +314,13 @@ struct RungeKutta {
       sa[i] = fma(weight, qacc[i], sa[i]);
     });
     env.each(t.n.na, [&](int i) { sact[i] = fma(weight, act_dot[i], sact[i]); });
-    env.sync();
     if (k == 3) return;
     const Real step = k == 2 ? h : Real(0.5) * h;
     const auto all_on = Real(0) == Real(0);
     advance_positions(env, q, velocity, step, all_on);
-    env.sync();
     env.each(t.n.nv, [&](int i) { qvel[i] = fma(step, qacc[i], v[i]); });
     env.each(t.n.na, [&](int i) { act[i] = fma(step, act_dot[i], a[i]); });
-    env.sync();
+    env.done();
   }
   DS_STAGE void finish(const typename E::Mask& live) const {
     const auto& t = env.t;
@@ -348,7 +344,7 @@ struct RungeKutta {
     env.sync();
     advance_activations(env, move);
     advance_positions(env, q, sv, h, move);
-    env.sync();
+    env.done();
   }
 };
 

@@ -126,7 +126,6 @@ struct Inputs {
     copy_rows(batch.last_xfrc_applied, batch.xfrc_applied, 6 * n.nbody);
     copy_rows(batch.last_mocap_pos, batch.mocap_pos, 3 * n.nmocap);
     copy_rows(batch.last_mocap_quat, batch.mocap_quat, 4 * n.nmocap);
-    env.sync();
   }
   DS_HD void copy_rows(Scalar* to, const Scalar* from, int width) const {
     const long begin = static_cast<long>(first) * width, n = static_cast<long>(count) * width;
@@ -151,7 +150,6 @@ struct Inputs {
 
   DS_STAGE void store() const {
     const auto& n = env.t.n;
-    env.sync();
     env.each(n.nq, [&](int i) { put(batch.qpos, n.nq, i, env.qpos()[i]); });
     env.each(n.nv, [&](int i) {
       put(batch.qvel, n.nv, i, env.qvel()[i]);
@@ -167,7 +165,7 @@ DS_STAGE void keep_warmstart(E& env) {
   const auto live = mask_not(env.diverged);
   env.each(env.t.n.nv,
            [&](int i) { env.qacc_warmstart()[i] = select(live, env.qacc()[i], env.qacc_warmstart()[i]); });
-  env.sync();
+  env.done();
 }
 
 }  // namespace DUALSTEP_ISA

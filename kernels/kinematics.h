@@ -135,7 +135,7 @@ DS_FN void joint_motions(E& env) {
       }
     }
   });
-  env.sync();
+  env.done();
 }
 
 template <class E, class Mocap>

@@ -84,7 +84,6 @@ template <class E>
 DS_STAGE void symbolic(E& env, const typename E::Mask& live) {
   const auto& t = env.t;
   const int nword = t.n.nword, nv = t.n.nv;
-  env.sync();
   if (env.lanes.rank() == 0) {
     for (int i = 0; i < nv; i++) {
       const auto row = pattern_row(env, i), column = pattern_column(env, i);
@@ -234,7 +233,7 @@ DS_STAGE typename E::Real row_laws(E& env) {
       for (int k = 0; k < triangle(kDim); k++) env.con_h()[triangle(kDim) * slot + k] = law.curvature[k];
     return fma(law.key, Real(1 + (slot & 15)), sum);
   });
-  env.sync();
+  env.done();
   return key;
 }
 
@@ -328,15 +327,15 @@ DS_STAGE void newton_direction(E& env, const typename E::Mask& live) {
       }
       nunit++;
     }
-    env.sync();
     // zeros outside the pattern too: rows above read them
     env.each(i + 1, [&](int j) { H[row + j] = j == i ? one : nil; });
     env.sync();
     const auto ancestor = [&](int a) -> Real& { return H[row + t.M_col[chain + a]]; };
-    if (nunit > 0)
+    if (nunit > 0) {
       accumulate_row(
           env, depth, 0, nunit, [&](int at, int a) -> Real { return Linv[at + a]; }, ancestor);
-    env.sync();
+      env.sync();
+    }
     // dense constraint rows, then the rows of H that are done
     int nz = 0;
     for (int g = 0; g < t.n.ngen; g++) {
@@ -385,27 +384,25 @@ DS_STAGE void newton_direction(E& env, const typename E::Mask& live) {
         env, n, 0, nz, [&](int at, int c) -> Real { return Z[at + columns[c]]; }, entry);
     accumulate_row(
         env, n, nz, nsource, [&](int at, int c) -> Real { return H[at + columns[c]]; }, entry);
-    env.sync();
+    // column 0, the diagonal, is this lane's own work
     if (rank == 0) {
       inv[i] = one / H[row + i];
       dw[i] = y;
     }
     env.sync();
   }
-  for (int k = 0; k < nv; k++) {
+  for (int k = 0; k < nv && rank == 0; k++) {
     const auto set = pattern_row(env, k);
     const int row = triangle(k);
     Real s = nil;
-    if (rank == 0) {
-      for (int w = 0; w <= (k >> 5); w++)
-        for (unsigned word = static_cast<unsigned>(set[w]); word != 0; word &= word - 1) {
-          const int j = 32 * w + bit_count_trailing(word);
-          s = fma(H[row + j], dw[j], s);
-        }
-      dw[k] = (dw[k] - s) * inv[k];
-    }
-    env.sync();
+    for (int w = 0; w <= (k >> 5); w++)
+      for (unsigned word = static_cast<unsigned>(set[w]); word != 0; word &= word - 1) {
+        const int j = 32 * w + bit_count_trailing(word);
+        s = fma(H[row + j], dw[j], s);
+      }
+    dw[k] = (dw[k] - s) * inv[k];
   }
+  env.sync();
 }
 
 // change of every y along dw
@@ -537,7 +534,6 @@ DS_STAGE typename E::Mask newton(E& env, int cap, const typename E::Real& tolera
     if constexpr (!kElliptic) live = mask_and(live, key != key_before);
     const Real gg = env.accumulate(nv, [&](int i, const Real& s) { return fma(grad[i], grad[i], s); });
     live = mask_and(live, gg != nil);
-    env.sync();  // grad has been read: whatever comes next may write it
     if (!any(live)) break;
     newton_direction<kDim, kElliptic>(env, live);
     const Real slope0 = env.accumulate(nv, [&](int i, const Real& s) { return fma(grad[i], dw[i], s); });

@@ -67,7 +67,7 @@ DS_STAGE void diagonal_blocks(E& env) {
         if (env.lanes.rank() == 0) A[21 * slot + r * (r + 1) / 2 + c] = a;
       }
   }
-  env.sync();
+  env.done();
 }
 
 // one pyramidal block: y at entry without R l; returns the change of the contact force in df

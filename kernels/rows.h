@@ -210,8 +210,8 @@ DS_STAGE void contact_rows(E& env) {
       });
       if (env.lanes.rank() == 0) y0[kDim * slot + r] = r == 0 ? s + kb[3 * slot] : s;
     }
-    env.sync();
   }
+  env.sync();
   env.each(env.ncon_max, [&](int slot) {
     const auto support = slot_support(env, slot);
     if constexpr (kDim == 3)
@@ -221,7 +221,7 @@ DS_STAGE void contact_rows(E& env) {
     for (int r = 0; r < kDim; r++)
       whiten<1>(env, Z, t.n.ngen + kDim * slot + r, [&](int k) { return in_set(support, k); });
   });
-  env.sync();
+  env.done();
 }
 
 template <int kDim, class E>
@@ -229,7 +229,7 @@ DS_STAGE void rows(E& env) {
   unit_rows(env);
   limit_rows(env);
   ball_rows(env);
-  env.sync();
+  env.done();
   contact_rows<kDim>(env);
 }
 

@@ -51,12 +51,10 @@ DS_STAGE void sense_subtree_com(E& env, const Inputs<E>& in) {
   if (in.batch.subtree_com == nullptr) return;
   const auto sum = env.cfrc();
   const Vec3<Real> zero{Real(0), Real(0), Real(0)};
-  env.sync();
   env.each(t.n.nbody, [&](int b) {
     const Real m = env.body_mass(b);
     sum.set(b, Spatial<Real>{{m, Real(0), Real(0)}, b == 0 ? zero : env.xipos().vec(b) * m});
   });
-  env.sync();
   sum_to_root(env, sum);
   env.each(t.n.nbody, [&](int b) {
     Spatial<Real> s = sum.spatial(b);
@@ -67,7 +65,7 @@ DS_STAGE void sense_subtree_com(E& env, const Inputs<E>& in) {
     const Vec3<Real> com = s.lin * (Real(1) / select(massive, m, Real(1)));
     put_vec(in, in.batch.subtree_com, 3 * t.n.nbody, 3 * b, select3(massive, com, env.xipos().vec(b)));
   });
-  env.sync();
+  env.done();
 }
 
 // potential energy of gravity and joint springs; kinetic energy 1/2 v' M v
@@ -184,12 +182,11 @@ DS_STAGE void sense(E& env, const Inputs<E>& in) {
   sense_contacts(env, in);
   sense_subtree_com(env, in);
   sense_energy(env, in);
+  env.sync();  // the scratch of the energy is the next stage's
   if (b.cinert != nullptr) {
-    env.sync();
     body_inertias(env);
     sense_field(env, in, b.cinert, env.cinert(), 10 * n.nbody);
   }
-  env.sync();
 }
 
 }  // namespace DUALSTEP_ISA

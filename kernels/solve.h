@@ -186,7 +186,6 @@ DS_STAGE void unwhiten(E& env) {
     grad[i] = w[i] / sqrt(Dinv[i]);
     out[i] = Real(0);
   });
-  env.sync();
   solve_L(env, dw);
   env.each(t.n.nv, [&](int i) { qacc[i] = smooth[i] + dw[i]; });
   for (int k = 0; k < t.n.nv; k++) {
@@ -222,7 +221,7 @@ DS_STAGE void solve(E& env) {
       env.qacc()[i] = env.qacc_smooth()[i] + nil;
       env.qfrc_constraint()[i] = nil;
     });
-    env.sync();
+    env.done();
     return;
   }
   diagonal_blocks<kDim>(env);

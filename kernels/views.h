@@ -130,6 +130,9 @@ struct Env {
   // where a call stands in the source: its caller's line, not this file's
   using Site = typename Lanes::Site;
   DS_HD void sync(Site where = Site::current()) const { lanes.sync(where); }
+  // the same at the end of a stage, or of a part of one: what it wrote is there for every lane, whatever comes
+  // next. A sync() is needed by what stands around it, and tests/emulator proves that of each
+  DS_HD void done(Site where = Site::current()) const { lanes.sync(where); }
   template <class F>
   DS_HD Real accumulate(int n, F f, Site where = Site::current()) const {
     return lanes.template accumulate<Real>(n, f, where);

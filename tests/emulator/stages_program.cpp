@@ -1,11 +1,13 @@
 // The real stages under ThreadSanitizer, and every barrier of theirs tried for its need.
 //
 //   stages_program race_free        runs every scene on several widths and orders; silent where nothing is wrong
-//   stages_program drop_barriers    leaves out one sync() of the kernels after the other, everywhere in the
-//                                   source where one stands, and prints a line for each:
-//                                     file:line  races | bits | parted | nothing
+//   stages_program drop_barriers 0 1
+//                                   leaves out one sync() or done() of the kernels after the other, everywhere
+//                                   in the source where one stands, and prints a line for each:
+//                                     kernels/file.h:line  sync | done  races | bits | parted | nothing
 //                                   what ThreadSanitizer reported; else whether a result differed; else whether
-//                                   lanes parted; else nothing was wrong without the barrier
+//                                   lanes parted; else nothing was wrong without the barrier. With `i n`, every
+//                                   n-th barrier from the i-th on.
 //
 // Built with -fsanitize=thread. In drop_barriers its reports are expected: they are counted and not shown.
 #include "host/emulator/lane_program.h"
@@ -13,6 +15,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <memory>
 
 #include "tests/support/rollout.h"
@@ -28,10 +31,19 @@ std::atomic<long> reports = 0;
 
 struct Barrier {
   std::string file;
-  unsigned line;
+  unsigned line, column;
   bool at(const std::source_location& where) const {
-    return where.line() == line && file == where.file_name();
+    return where.line() == line && where.column() == column && file == where.file_name();
   }
+  // the word at this place of the source
+  std::string call() const {
+    std::ifstream source(file);
+    std::string text;
+    for (unsigned i = 0; i < line; i++) std::getline(source, text);
+    const size_t end = text.find('(', column - 1), begin = text.find_last_of(".>", end) + 1;
+    return source && end != std::string::npos ? text.substr(begin, end - begin) : "unknown";
+  }
+  std::string place() const { return file.substr(file.rfind("kernels/")) + ":" + std::to_string(line); }
 };
 
 // emulated lanes that can leave a barrier out, and note where barriers stand
@@ -48,7 +60,7 @@ struct WatchedLanes : FiberLanes<kAnyWidth> {
   static void note(const Site& where) {
     for (const Barrier& b : *seen)
       if (b.at(where)) return;
-    seen->push_back({where.file_name(), where.line()});
+    seen->push_back({where.file_name(), where.line(), where.column()});
   }
 };
 
@@ -109,7 +121,7 @@ const char* try_without(const Barrier& barrier, const std::vector<Scene>& scenes
   return reports != 0 ? "races" : differs ? "bits" : parted ? "parted" : "nothing";
 }
 
-int drop_barriers() {
+int drop_barriers(size_t first, size_t step) {
   constexpr int kSteps = 9;
   const std::vector<Scene> scenes = all_scenes();
   std::vector<std::unique_ptr<Rollout<float>>> right;
@@ -120,10 +132,10 @@ int drop_barriers() {
     if (!run_scene(8, Order::ordered, kSteps, right.back().get()) || reports != 0) return 1;
   }
   WatchedLanes::seen = nullptr;
-  for (const Barrier& barrier : barriers) {
-    const size_t kernels = barrier.file.rfind("kernels/");
-    std::printf("%s:%u  %s\n", barrier.file.substr(kernels == std::string::npos ? 0 : kernels).c_str(),
-                barrier.line, try_without(barrier, scenes, right, kSteps));
+  for (size_t i = first; i < barriers.size(); i += step) {
+    const Barrier& barrier = barriers[i];
+    std::printf("%s  %s  %s\n", barrier.place().c_str(), barrier.call().c_str(),
+                try_without(barrier, scenes, right, kSteps));
     std::fflush(stdout);
   }
   return 0;
@@ -137,7 +149,8 @@ extern "C" void __tsan_on_report(void*) { reports.fetch_add(1, std::memory_order
 int main(int argc, char** argv) {
   const std::string what = argc > 1 ? argv[1] : "";
   if (what == "race_free") return race_free();
-  if (what == "drop_barriers") return drop_barriers();
-  std::fprintf(stderr, "stages_program: race_free or drop_barriers\n");
+  if (what == "drop_barriers" && argc == 4)
+    return drop_barriers(std::strtoul(argv[2], nullptr, 10), std::strtoul(argv[3], nullptr, 10));
+  std::fprintf(stderr, "stages_program: race_free, or drop_barriers FIRST STEP\n");
   return 2;
 }

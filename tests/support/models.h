@@ -76,6 +76,9 @@ inline ModelBuilder garden(int condim, double damping = 0.02) {
   const int ball = b.mocap_body({0, 0, 0.45});
   b.geom(ball, {.type = kSphere, .size = {0.06, 0, 0}});
   trunk_with_arms(&b, condim, damping);
+  const int stone = b.body(0, {0.1, 0.1, 0.6}, 0.4);
+  b.joint(stone, {.type = kFree});
+  b.geom(stone, {.size = {0.08, 0, 0}});
   for (int k = 0; k < 3; k++) {
     const int post = b.body(0, {0.2 * k - 0.2, 0.25, 0.3}, 0);
     const int bob = b.body(post, {0, 0, -0.05}, 0.5, 0.07, 0.5 * k);
@@ -83,7 +86,7 @@ inline ModelBuilder garden(int condim, double damping = 0.02) {
                         : JointSpec{.type = k == 1 ? kHinge : kSlide, .axis = {0, 0.6, 0.8}, .stiffness = 2.0 * k});
     b.geom(bob, {.type = kCapsule, .size = {0.06, 0.12, 0}, .condim = condim == 6 ? 4 : 1});
   }
-  b.actuator({.joint = 8, .kp = 3, .kv = 0.2});
+  b.actuator({.joint = 9, .kp = 3, .kv = 0.2});
   return b;
 }
 
@@ -116,7 +119,7 @@ inline std::vector<Scene> all_scenes() {
     all.push_back({name, model, outputs});
   };
   add("garden", with_options(garden(3), {{"density", {1.2}}, {"viscosity", {0.1}}}));
-  add("garden_elliptic", with_options(garden(6), {{"cone", {1}}, {"integrator", {3}}}));
+  add("garden_elliptic", with_options(garden(6), {{"cone", {1}}, {"integrator", {3}}, {"density", {3}}}));
   add("garden_bare", with_options(garden(3, 0), {{"integrator", {0}}}), false);
   add("garden_overflow", with_options(garden(3), {}, [](Options& o) { o.contact_capacity = 3; }));
   add("garden_pgs", with_options(garden(4), {}, [](Options& o) {
