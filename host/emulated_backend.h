@@ -1,6 +1,6 @@
-// Batches on emulated lanes: one environment at a time, its W lanes as fibers that take turns between barriers
-// (host/emulator). A test device: it shows, where there is no GPU, that the stages give the same bits for every
-// W and in every order of lanes, and with ThreadSanitizer that they do not race.
+// Batches on emulated lanes: one environment at a time, its W lanes as fibers that take turns between
+// barriers (host/emulator). A test device: it shows, where there is no GPU, that the stages give the same
+// bits for every W and in every order of lanes, and with ThreadSanitizer that they do not race.
 //
 // Before each environment the workspace is filled with NaN, so that a stage that reads what no stage wrote
 // shows it. Only sync() orders memory between lanes, as on a GPU.

@@ -1,5 +1,5 @@
-// The doors of the emulated kernels: the step of kernels/step.h on lanes that are fibers, one environment at a
-// time. One lane is what a GPU thread is that has an environment to itself; more lanes share it.
+// The doors of the emulated kernels: the step of kernels/step.h on lanes that are fibers, one environment at
+// a time. One lane is what a GPU thread is that has an environment to itself; more lanes share it.
 #pragma once
 
 #include "host/emulator/fibers.h"
@@ -11,8 +11,8 @@ namespace dualstep {
 template <class Scalar>
 long emulated_scratch_bytes(const Tables<Scalar>& tables, int lanes);
 
-// the action on one environment. Throws emulator::LaneError where the lanes part; the environment's arrays are
-// then left as they are.
+// the action on one environment. Throws emulator::LaneError where the lanes part; the environment's arrays
+// are then left as they are.
 template <class Scalar>
 void run_emulated(const Tables<Scalar>& tables, const BatchView<Scalar>& batch, const StepArgs& args, int env,
                   void* scratch, int lanes, const emulator::Schedule& schedule);

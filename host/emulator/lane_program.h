@@ -1,8 +1,8 @@
 // What one lane of an emulated environment does: the step of kernels/step.h, on any kind of lanes.
 //
 // Every lane makes an environment object of its own, on its own stack, as a GPU thread has one in its
-// registers; the workspace is shared. To be the first inclusion of a translation unit, since it chooses how the
-// kernels are compiled.
+// registers; the workspace is shared. To be the first inclusion of a translation unit, since it chooses how
+// the kernels are compiled.
 #pragma once
 
 #define DUALSTEP_ISA emulated

@@ -1,5 +1,5 @@
-// One answer: packs on the CPU and emulated lanes give the same bits, whatever the instruction set, the number
-// of lanes and the order in which they run between barriers.
+// One answer: packs on the CPU and emulated lanes give the same bits, whatever the instruction set, the
+// number of lanes and the order in which they run between barriers.
 #include <gtest/gtest.h>
 
 #include "host/cpu_backend.h"

@@ -1,15 +1,13 @@
 // Every planted bug must be found, by the order of lanes where that can find it and by ThreadSanitizer in all
 // cases, with the file named; every right kernel must pass without a report.
 #include <gtest/gtest.h>
-#include <sys/personality.h>
-#include <sys/wait.h>
 
-#include <cstdio>
 #include <string>
 #include <vector>
 
 #include "host/emulator/fiber_lanes.h"
 #include "tests/emulator/seeded_kernels.h"
+#include "tests/support/child_process.h"
 
 namespace {
 
@@ -18,7 +16,9 @@ using dualstep::run_lanes;
 using dualstep::emulator::Order;
 using seeded::FoundBy;
 
-constexpr int kFound = 66;  // exit code of a process in which a sanitizer found something
+using child::Ended;
+using child::kFound;
+using child::run_program;
 
 struct Seed {
   const char* name;
@@ -46,26 +46,6 @@ const std::vector<Seed> kSeeds = {SEEDED_KERNELS(SEED)};
 #undef SEED
 
 void PrintTo(const Seed& seed, std::ostream* out) { *out << seed.name; }
-
-struct Ended {
-  int code;
-  std::string text;
-};
-
-Ended run_program(const std::string& program, const std::string& arguments) {
-  // older sanitizer runtimes do not bear the address layouts of newer kernels
-  personality(personality(0xffffffff) | ADDR_NO_RANDOMIZE);
-  const std::string options = "exitcode=" + std::to_string(kFound) + ":halt_on_error=1";
-  const std::string command = "TSAN_OPTIONS=" + options + " ASAN_OPTIONS=" + options +
-                              ":detect_stack_use_after_return=1 '" + program + "' " + arguments + " 2>&1";
-  FILE* pipe = popen(command.c_str(), "r");
-  if (!pipe) return {-1, "popen failed"};
-  std::string text;
-  char part[4096];
-  for (std::size_t n; (n = fread(part, 1, sizeof(part), pipe)) > 0;) text.append(part, n);
-  const int status = pclose(pipe);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text};
-}
 
 bool names(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 

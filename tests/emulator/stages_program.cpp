@@ -1,13 +1,13 @@
 // The real stages under ThreadSanitizer, and every barrier of theirs tried for its need.
 //
-//   stages_program race_free        runs every scene on several widths and orders; silent where nothing is wrong
-//   stages_program drop_barriers 0 1
-//                                   leaves out one sync() or done() of the kernels after the other, everywhere
-//                                   in the source where one stands, and prints a line for each:
+//   stages_program race_free        runs every scene on several widths and orders; silent where nothing is
+//   wrong stages_program drop_barriers 0 1
+//                                   leaves out one sync() or done() of the kernels after the other,
+//                                   everywhere in the source where one stands, and prints a line for each:
 //                                     kernels/file.h:line  sync | done  races | bits | parted | nothing
-//                                   what ThreadSanitizer reported; else whether a result differed; else whether
-//                                   lanes parted; else nothing was wrong without the barrier. With `i n`, every
-//                                   n-th barrier from the i-th on.
+//                                   what ThreadSanitizer reported; else whether a result differed; else
+//                                   whether lanes parted; else nothing was wrong without the barrier. With `i
+//                                   n`, every n-th barrier from the i-th on.
 //
 // Built with -fsanitize=thread. In drop_barriers its reports are expected: they are counted and not shown.
 #include "host/emulator/lane_program.h"
@@ -67,7 +67,8 @@ struct WatchedLanes : FiberLanes<kAnyWidth> {
 // one run of a scene; true where it went through
 bool run_scene(int lanes, Order order, int steps, Rollout<float>* rollout) {
   const auto bytes = static_cast<size_t>(lane_scratch_bytes(rollout->tables));
-  const std::unique_ptr<void, void (*)(void*)> scratch(std::aligned_alloc(64, (bytes + 63) / 64 * 64), std::free);
+  const std::unique_ptr<void, void (*)(void*)> scratch(std::aligned_alloc(64, (bytes + 63) / 64 * 64),
+                                                       std::free);
   uint64_t seed = 0;
   try {
     for (int k = 0; k < steps; k++)

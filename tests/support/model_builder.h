@@ -6,9 +6,9 @@
 //   b.geom(arm, {.type = kCapsule, .size = {0.05, 0.2}});
 //   Model m = b.build();
 //
-// Bodies in the order of a walk through the tree, children after parents; joints and geoms of a body together.
-// Inertias are those of a ball of the body's radius of gyration; invweight0 is one over the moving mass or
-// moment, not MuJoCo's: it only scales how soft contacts are.
+// Bodies in the order of a walk through the tree, children after parents; joints and geoms of a body
+// together. Inertias are those of a ball of the body's radius of gyration; invweight0 is one over the moving
+// mass or moment, not MuJoCo's: it only scales how soft contacts are.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,8 @@ struct JointSpec {
   Three axis{0, 0, 1}, pos{0, 0, 0};
   std::array<double, 2> range{0, 0};  // a limit where they differ
   double damping = 0, stiffness = 0, friction_loss = 0, armature = 0;
-  bool carried = false;  // gravity compensation acts through the joint's actuators
+  std::array<double, 2> force{0, 0};  // a limit of the actuators' force where they differ
+  bool carried = false;               // gravity compensation acts through the joint's actuators
 };
 struct GeomSpec {
   int type = kSphere;
@@ -84,6 +85,8 @@ class ModelBuilder {
     ints("jnt_bodyid", {body});
     ints("jnt_limited", {s.range[0] != s.range[1]});
     ints("jnt_actgravcomp", {s.carried});
+    ints("jnt_actfrclimited", {s.force[0] != s.force[1]});
+    reals("jnt_actfrcrange", s.force);
     reals("jnt_axis", s.axis);
     reals("jnt_pos", s.pos);
     reals("jnt_range", s.range);

@@ -29,11 +29,13 @@ inline ModelBuilder box() {
   return b;
 }
 
-// an arm of slide, hinges and ball joints: limits, friction loss, springs, servos, activations, a carried load
+// an arm of slide, hinges and ball joints: limits, friction loss, springs, servos, activations, a carried
+// load
 inline ModelBuilder chain() {
   ModelBuilder b;
   const int cart = b.body(0, {0, 0, 1}, 0.8);
-  b.joint(cart, {.type = kSlide, .axis = {1, 0, 0}, .range = {-0.05, 0.05}, .damping = 0.4, .friction_loss = 0.2});
+  b.joint(cart,
+          {.type = kSlide, .axis = {1, 0, 0}, .range = {-0.05, 0.05}, .damping = 0.4, .friction_loss = 0.2});
   int parent = cart;
   for (int k = 0; k < 4; k++) {
     parent = b.body(parent, {0.02, 0, -0.2}, 0.3, 0.08, k == 3 ? 0.7 : 0);
@@ -82,11 +84,13 @@ inline ModelBuilder garden(int condim, double damping = 0.02) {
   for (int k = 0; k < 3; k++) {
     const int post = b.body(0, {0.2 * k - 0.2, 0.25, 0.3}, 0);
     const int bob = b.body(post, {0, 0, -0.05}, 0.5, 0.07, 0.5 * k);
-    b.joint(bob, k == 0 ? JointSpec{.type = kBall, .range = {0, 0.1}}
-                        : JointSpec{.type = k == 1 ? kHinge : kSlide, .axis = {0, 0.6, 0.8}, .stiffness = 2.0 * k});
+    JointSpec joint{.type = k == 1 ? kHinge : kSlide, .axis = {0, 0.6, 0.8}, .stiffness = 2.0 * k};
+    if (k == 0) joint = {.type = kBall, .range = {0, 0.1}};
+    if (k == 1) joint.force = {-0.05, 0.05};
+    const int id = b.joint(bob, joint);
+    if (k == 1) b.actuator({.joint = id, .kp = 3, .kv = 0.2});
     b.geom(bob, {.type = kCapsule, .size = {0.06, 0.12, 0}, .condim = condim == 6 ? 4 : 1});
   }
-  b.actuator({.joint = 9, .kp = 3, .kv = 0.2});
   return b;
 }
 
