@@ -82,17 +82,28 @@ class RslRlEnv(VecEnv):
     def episode_length_buf(self, steps: torch.Tensor) -> None:
         self.env.elapsed = steps
 
+    def restart(self, seed: int | None = None) -> None:
+        """Begins new episodes everywhere."""
+        self._observation, _ = self.env.reset(seed=seed)
+
+    def grouped(self, observation: torch.Tensor) -> TensorDict:
+        return TensorDict({self.group: observation}, batch_size=[len(observation)], device=self.device)
+
     def get_observations(self) -> TensorDict:
-        return TensorDict({self.group: self._observation}, batch_size=[self.num_envs], device=self.device)
+        return self.grouped(self._observation)
+
+    def to_action(self, given: torch.Tensor) -> torch.Tensor:
+        """From what a policy gives to the units of the task."""
+        if self.clip is not None:
+            given = torch.clamp(given, -self.clip, self.clip)
+        return self._middle + self._half * given
 
     def step(self, actions: torch.Tensor) -> tuple[TensorDict, torch.Tensor, torch.Tensor, dict[str, Any]]:
-        actions = actions.detach()
-        if self.clip is not None:
-            actions = torch.clamp(actions, -self.clip, self.clip)
-        self._observation, reward, terminated, truncated, info = self.env.step(self._middle + self._half * actions)
+        lengths = self.episode_length_buf + 1
+        self._observation, reward, terminated, truncated, info = self.env.step(self.to_action(actions.detach()))
         log = {f"/{name}": value.mean() for name, value in info.items() if name.startswith("reward_")}
         log["/diverged"] = float(self.env.diverged_count)
-        extras = {"time_outs": truncated & ~terminated, "log": log}
+        extras = {"time_outs": truncated & ~terminated, "log": log, "lengths": lengths}
         return self.get_observations(), reward, (terminated | truncated).long(), extras
 
     def close(self) -> None:

@@ -15,6 +15,7 @@ from dualstep.cli.common import CommandError
 COMMANDS = {
     "bench": "measure steps per second, with their accuracy, beside mujoco.batch",
     "info": "what this installation can run on, and what a model holds",
+    "train": "train a policy for a task, with PPO",
 }
 
 

@@ -1,0 +1,203 @@
+"""`dualstep train TASK`: PPO, with a line of progress, checkpoints, a curve, and what the policy is worth."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from dualstep.cli.common import CommandError, Progress, add_common, need, not_negative, positive, print_json
+
+LATEST = "latest.pt"
+
+
+def _positive_number(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not value > 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is given, and it must be a positive number")
+    return value
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("task", metavar="TASK", help="Ant, HalfCheetah, Humanoid, ...")
+    add_common(parser, num_envs=None)
+    parser.add_argument("--num-threads", type=not_negative, default=0, metavar="T", help="of the simulation (0: all)")
+    parser.add_argument("--steps", type=_positive_number, metavar="N", help="environment steps in all, 2e6 (default: the task's)")
+    parser.add_argument("--minutes", type=_positive_number, metavar="M", help="stop after this wall clock, if steps are left")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE",
+        help="a setting of the learner (learning_rate=3e-4), or an option of the task (task.ctrl_cost_weight=0.2)",
+    )  # fmt: skip
+    parser.add_argument("--out", type=Path, metavar="DIR", help="for checkpoints and curves (default: out/train/TASK-SEED)")
+    parser.add_argument("--resume", action="store_true", help="go on from the checkpoint in the folder")
+    parser.add_argument("--checkpoint", type=Path, metavar="FILE", help="go on from this checkpoint")
+    parser.add_argument(
+        "--save-minutes", type=_positive_number, default=1.0, metavar="M", help="between checkpoints (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--episodes", type=not_negative, default=10, metavar="E",
+        help="of the trained policy, here and in Gymnasium's own environment (default: %(default)s; 0: none)",
+    )  # fmt: skip
+
+
+def _value(text: str) -> Any:
+    import ast
+
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def _settings(args: argparse.Namespace, task: str, base: Any) -> Any:
+    changes: dict[str, Any] = {}
+    options = dict(base.task_options)
+    for given in args.set:
+        name, mark, text = given.partition("=")
+        if not mark:
+            raise CommandError(f"--set {given} is given, and NAME=VALUE is wanted")
+        if name.startswith("task."):
+            options[name.removeprefix("task.")] = _value(text)
+        else:
+            changes[name] = _value(text)
+    if args.num_envs is not None:
+        changes["num_envs"] = args.num_envs
+    if args.steps is not None:
+        changes["total_steps"] = int(args.steps)
+    try:
+        return base.replace(**changes, task_options=options)
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+
+
+def _short(steps: float) -> str:
+    return f"{steps / 1e6:.2f}M" if steps >= 1e5 else f"{steps / 1e3:.0f}k"
+
+
+def main(args: argparse.Namespace) -> int:
+    for module in ("gymnasium", "torch", "rsl_rl", "matplotlib"):
+        need(module, "train")
+    from dualstep.envs import registry
+    from dualstep.envs.training import curves
+    from dualstep.envs.training.learner import CheckpointError, Learner, read_checkpoint, settings_from
+    from dualstep.envs.training.settings import settings_of
+
+    try:
+        task, _ = registry.find(args.task)
+    except ValueError as error:
+        raise CommandError(str(error)) from None
+    folder = args.out or Path("out") / "train" / f"{task}-{args.seed}"
+    checkpoint = args.checkpoint or (folder / LATEST if args.resume else None)
+    leads = os.environ.get("RANK", "0") == "0"
+    try:
+        base = settings_from(read_checkpoint(checkpoint, task)) if checkpoint else settings_of(task)
+        settings = _settings(args, task, base)
+        learner = Learner(task, settings, seed=args.seed, device=args.device, num_threads=args.num_threads)
+        if checkpoint:
+            learner.load(checkpoint)
+    except (CheckpointError, TypeError, ValueError) as error:
+        raise CommandError(str(error)) from None
+    if leads:
+        folder.mkdir(parents=True, exist_ok=True)
+        say(f"{learner.env.env!r}: {_short(settings.total_steps)} steps, batches of {learner.batch_size:,}")
+
+    progress = Progress(f"train {task}", quiet=not leads)
+    saved = time.monotonic()
+    limit = None if args.minutes is None else 60 * args.minutes
+    began, first = time.monotonic(), learner.steps
+
+    def keep() -> None:
+        learner.save(folder / LATEST)
+        curves.write_table(folder / "curve.csv", learner.curve)
+
+    def report(point: Any) -> None:
+        nonlocal saved
+        done = point.steps / settings.total_steps
+        if limit is not None:
+            done = max(done, (time.monotonic() - began) / limit)
+        speed = (point.steps - first) / (time.monotonic() - began)
+        progress.update(min(done, 0.999), f"return {point.episode_return:.1f}  {_short(point.steps)}  {_short(speed)}/s")
+        if leads and time.monotonic() - saved > 60 * args.save_minutes:
+            keep()
+            saved = time.monotonic()
+
+    interrupted = False
+    try:
+        learner.learn(settings.total_steps, seconds=limit, report=report)
+    except KeyboardInterrupt:
+        interrupted = True
+    if not leads:
+        return 0
+    progress.update(1.0)
+    keep()
+    curves.draw(folder / "curve.png", f"{task}, seed {args.seed}", learner.curve)
+    found = _summary(args, learner, folder, interrupted)
+    if args.json:
+        print_json(found)
+    else:
+        _print(found)
+    return 130 if interrupted else 0
+
+
+def say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _finite(value: float) -> float | None:
+    return value if value == value else None
+
+
+def _summary(args: argparse.Namespace, learner: Any, folder: Path, interrupted: bool) -> dict[str, Any]:
+    whole = sum(learner.seconds.values()) or 1.0
+    last = learner.curve[-1] if learner.curve else None
+    found: dict[str, Any] = {
+        "task": learner.task,
+        "seed": args.seed,
+        "device": learner.env.env.sim.description,
+        "interrupted": interrupted,
+        "iterations": learner.iteration,
+        "steps": learner.steps,
+        "seconds": round(whole, 2),
+        "steps_per_second": round(learner.steps / whole),
+        "share": {name: round(value / whole, 3) for name, value in learner.seconds.items()},
+        "training_return": None if last is None else _finite(last.episode_return),
+        "diverged": learner.env.env.diverged_count,
+        "folder": str(folder),
+    }
+    if args.episodes and not interrupted:
+        from dualstep.envs.training.evaluate import returns_here, returns_in_gymnasium
+
+        policy, options = learner.policy(), learner.settings.task_options
+        here = returns_here(
+            learner.task, policy, args.episodes, seed=10_000, device=args.device, num_threads=args.num_threads, **options
+        )
+        found["return"] = {"mean": float(here.mean()), "std": float(here.std()), "episodes": args.episodes}
+        try:
+            there = returns_in_gymnasium(learner.task, policy, args.episodes, seed=10_000, **options)
+        except Exception as error:  # a task of its own, or Gymnasium without MuJoCo: the training stands
+            found["gymnasium"] = {"unavailable": f"{type(error).__name__}: {error}"}
+        else:
+            found["gymnasium"] = {"mean": float(there.mean()), "std": float(there.std()), "episodes": args.episodes}
+    return found
+
+
+def _print(found: dict[str, Any]) -> None:
+    share = ", ".join(f"{name} {value:.0%}" for name, value in found["share"].items())
+    print(f"{found['task']}: {found['steps']:,} steps in {found['seconds']:.0f} s ({found['steps_per_second']:,}/s; {share})")
+    if found["diverged"]:
+        print(f"  {found['diverged']} episodes ended because their simulation diverged")
+    if "return" in found:
+        print(f"  return {found['return']['mean']:.1f} +- {found['return']['std']:.1f}, of {found['return']['episodes']} episodes")
+    there = found.get("gymnasium", {})
+    if "mean" in there:
+        share_there = there["mean"] / found["return"]["mean"] if found["return"]["mean"] else float("nan")
+        print(f"  in Gymnasium's environment, on MuJoCo: {there['mean']:.1f} +- {there['std']:.1f} ({share_there:.0%})")
+    elif there:
+        print(f"  not tried in Gymnasium's environment: {there['unavailable']}")
+    print(f"  {found['folder']}: {LATEST}, curve.csv, curve.png")

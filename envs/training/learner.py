@@ -1,0 +1,257 @@
+"""PPO on a task: rollouts, updates, what they cost, and the returns of the episodes that ended.
+
+The loop is that of rsl_rl's runner with its own book-keeping: seconds are told apart (simulation, learning, the
+rest), rewards are scaled for the learner and not for the reader, and a run can be stopped and gone on with.
+With WORLD_SIZE processes (torchrun) gradients are averaged by rsl_rl, over gloo on CPUs and NCCL on GPUs; each
+process has environments of its own, with seeds of their own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dualstep.envs.adapters.rsl_rl import RslRlEnv
+from dualstep.envs.training.settings import Settings
+
+import torch
+from rsl_rl.runners import OnPolicyRunner
+
+FORMAT = 1
+
+
+class CheckpointError(ValueError):
+    """A file that is no checkpoint, or one of something else."""
+
+
+class Point(NamedTuple):
+    """One update of the policy."""
+
+    iteration: int
+    steps: int
+    seconds: float
+    episode_return: float
+    episode_length: float
+    episodes: int
+    std: float
+    learning_rate: float
+    value_loss: float
+
+
+class _Runner(OnPolicyRunner):
+    """rsl_rl's, for any device and number of processes, and silent while it is made."""
+
+    def _configure_multi_gpu(self) -> None:
+        self.gpu_world_size = int(os.environ.get("WORLD_SIZE", "1"))
+        self.is_distributed = self.gpu_world_size > 1
+        self.gpu_global_rank = int(os.environ.get("RANK", "0"))
+        self.gpu_local_rank = int(os.environ.get("LOCAL_RANK", "0"))
+        self.cfg["multi_gpu"] = None
+        if not self.is_distributed:
+            return
+        self.cfg["multi_gpu"] = {
+            "global_rank": self.gpu_global_rank,
+            "local_rank": self.gpu_local_rank,
+            "world_size": self.gpu_world_size,
+        }
+        if not torch.distributed.is_initialized():
+            torch.distributed.init_process_group("nccl" if self.device.startswith("cuda") else "gloo")
+
+
+class Learner:
+    """A policy for one task. `device`, `num_threads`: of the simulation; networks are where the arrays are."""
+
+    def __init__(
+        self,
+        task: str,
+        settings: Settings,
+        *,
+        seed: int = 0,
+        device: str = "auto",
+        num_threads: int = 0,
+    ) -> None:
+        self.task = task
+        self.settings = settings
+        self.seed = seed
+        self.rank = int(os.environ.get("RANK", "0"))
+        self.world = int(os.environ.get("WORLD_SIZE", "1"))
+        if self.world > 1 and device == "cuda":
+            device = f"cuda:{os.environ.get('LOCAL_RANK', '0')}"
+        torch.manual_seed(seed + 1000 * self.rank)
+        first = seed * 1_000_003 + self.rank * settings.num_envs
+        self.env = RslRlEnv(
+            task, settings.num_envs, seed=first, device=device, num_threads=num_threads, **settings.task_options
+        )
+        # what rsl_rl prints about its networks is no part of our progress
+        with contextlib.redirect_stdout(io.StringIO()):
+            self._runner = _Runner(self.env, settings.rsl_rl(), log_dir=None, device=str(self.env.device))
+        self.algorithm = self._runner.alg
+        self.curve: list[Point] = []
+        self.iteration = 0
+        self.steps = 0
+        self.seconds = {"simulation": 0.0, "learning": 0.0, "glue": 0.0}
+        self.finished: deque[tuple[float, float]] = deque(maxlen=100)
+        self.episodes = 0
+        self._return = torch.zeros(settings.num_envs, device=self.env.device)
+
+    @property
+    def batch_size(self) -> int:
+        return self.settings.num_envs * self.settings.num_steps * self.world
+
+    def learn(
+        self, total_steps: int, *, seconds: float | None = None, report: Callable[[Point], bool | None] | None = None
+    ) -> None:
+        """Goes on until `total_steps` (of the whole training) or `seconds` (of this call); `report` may stop it."""
+        self.algorithm.train_mode()
+        if self.world > 1:
+            self.algorithm.broadcast_parameters()
+        if not self.curve:
+            # episodes that do not all end together
+            limit = int(self.env.max_episode_length)
+            if limit < 2**31 - 1:
+                self.env.episode_length_buf = torch.randint(limit, (self.env.num_envs,), device=self.env.device)
+        begun = time.perf_counter()
+        while self.steps < total_steps:
+            point = self._iterate()
+            self.curve.append(point)
+            stop = report is not None and bool(report(point))
+            stop = stop or (seconds is not None and time.perf_counter() - begun >= seconds)
+            if self._any(stop):
+                break
+
+    def _any(self, flag: bool) -> bool:
+        """True on every process where it is on one: they stop together."""
+        if self.world == 1:
+            return flag
+        votes = torch.tensor(float(flag), device=self.env.device)
+        torch.distributed.all_reduce(votes)
+        return bool(votes > 0)
+
+    def _iterate(self) -> Point:
+        start = time.perf_counter()
+        simulation, learning = 0.0, 0.0
+        settings, algorithm = self.settings, self.algorithm
+        observation = self.env.get_observations()
+        with torch.inference_mode():
+            for _ in range(settings.num_steps):
+                before = time.perf_counter()
+                action = algorithm.act(observation)
+                middle = time.perf_counter()
+                observation, reward, done, extras = self.env.step(action)
+                after = time.perf_counter()
+                lengths = extras["lengths"]
+                self._count(reward, done, lengths)
+                algorithm.process_env_step(observation, settings.reward_scale * reward, done, extras)
+                simulation += after - middle
+                learning += middle - before
+            before = time.perf_counter()
+            algorithm.compute_returns(observation)
+        losses = algorithm.update()
+        learning += time.perf_counter() - before
+        self.iteration += 1
+        self.steps += self.batch_size
+        whole = time.perf_counter() - start
+        self.seconds["simulation"] += simulation
+        self.seconds["learning"] += learning
+        self.seconds["glue"] += whole - simulation - learning
+        recent = list(self.finished)
+        mean = [sum(column) / len(recent) for column in zip(*recent, strict=True)] if recent else [float("nan")] * 2
+        return Point(
+            self.iteration,
+            self.steps,
+            sum(self.seconds.values()),
+            mean[0],
+            mean[1],
+            self.episodes,
+            float(algorithm.get_policy().output_std.mean()),
+            float(algorithm.learning_rate),
+            float(losses["value"]),
+        )
+
+    def _count(self, reward: torch.Tensor, done: torch.Tensor, lengths: torch.Tensor) -> None:
+        self._return += reward
+        ended = done.nonzero().flatten()
+        if len(ended):
+            self.finished.extend(zip(self._return[ended].tolist(), lengths[ended].tolist(), strict=True))
+            self.episodes += len(ended)
+            self._return[ended] = 0
+
+    # checkpoints -------------------------------------------------------------------------------------------
+
+    def save(self, path: Path) -> None:
+        """Everything needed to go on, in one file; a run that is cut off while it writes leaves the old one."""
+        whole = {
+            "dualstep": FORMAT,
+            "task": self.task,
+            "settings": self.settings.as_dict(),
+            "seed": self.seed,
+            "iteration": self.iteration,
+            "steps": self.steps,
+            "seconds": dict(self.seconds),
+            "episodes": self.episodes,
+            "finished": list(self.finished),
+            "curve": [tuple(point) for point in self.curve],
+            "random": torch.get_rng_state(),
+            "algorithm": self.algorithm.save(),
+        }
+        beside = path.with_name(path.name + ".part")
+        torch.save(whole, beside)
+        beside.replace(path)
+
+    def load(self, path: Path) -> None:
+        """Goes on from a checkpoint of the same task and networks; episodes begin anew."""
+        whole = read_checkpoint(path, self.task)
+        try:
+            self.algorithm.load(whole["algorithm"], None, True)
+        except (RuntimeError, ValueError, KeyError) as error:
+            raise CheckpointError(f"{path} holds another network than these settings make: {error}") from None
+        self.iteration, self.steps = whole["iteration"], whole["steps"]
+        self.seconds, self.episodes = dict(whole["seconds"]), whole["episodes"]
+        self.curve = [Point(*values) for values in whole["curve"]]
+        self.finished = deque([tuple(pair) for pair in whole["finished"]], maxlen=100)
+        if self.rank == 0:
+            torch.set_rng_state(whole["random"])
+        # environments go on with episodes that were not seen before
+        self.env.restart(seed=self.seed * 1_000_003 + self.rank * self.settings.num_envs + 7919 * (self.iteration + 1))
+
+    def policy(self) -> Callable[[torch.Tensor], torch.Tensor]:
+        """From observations (N, n) to actions in the task's own units, without exploration."""
+        self.algorithm.eval_mode()
+        network = self.algorithm.get_policy()
+        env = self.env
+
+        def act(observation: torch.Tensor) -> torch.Tensor:
+            with torch.inference_mode():
+                return env.to_action(network(env.grouped(observation)))
+
+        return act
+
+    def close(self) -> None:
+        self.env.close()
+
+
+def read_checkpoint(path: Path, task: str | None = None) -> dict[str, Any]:
+    """The contents of a checkpoint; refused where it is none, or of another task."""
+    try:
+        whole = torch.load(path, map_location="cpu", weights_only=True)
+    except FileNotFoundError:
+        raise CheckpointError(f"there is no checkpoint '{path}'") from None
+    except Exception as error:
+        raise CheckpointError(f"'{path}' is no checkpoint of dualstep ({type(error).__name__})") from None
+    if not isinstance(whole, dict) or whole.get("dualstep") != FORMAT:
+        raise CheckpointError(f"'{path}' is no checkpoint of this version of dualstep")
+    if task is not None and whole["task"] != task:
+        raise CheckpointError(f"'{path}' is a checkpoint of {whole['task']}, and {task} is trained")
+    return whole
+
+
+def settings_from(whole: dict[str, Any]) -> Settings:
+    values = dict(whole["settings"])
+    values["hidden"] = tuple(values["hidden"])
+    return Settings(**values)
