@@ -14,6 +14,18 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
+// Sets of active conditions are told apart by the sum of their weights: 22 mixed bits each, since small
+// numbers have equal sums too often (two limits that change places with an edge). Exact in float for a few of
+// them.
+enum class Condition : unsigned { kLimit = 0, kLoss = 1, kGeneral = 2, kEdge = 3 };
+template <class Real>
+DS_HD Real set_weight(Condition kind, int index) {
+  unsigned h = (4u * static_cast<unsigned>(index) + static_cast<unsigned>(kind) + 1u) * 0x9E3779B1u;
+  h = (h ^ (h >> 15)) * 0x85EBCA77u;
+  h = (h ^ (h >> 13)) * 0xC2B2AE3Du;
+  return Real(static_cast<float>(1u + (h >> 10)));
+}
+
 // what the cost of a contact depends on besides y; zeros for an empty slot
 template <class Real, int kDim>
 struct ConeParams {
@@ -21,12 +33,14 @@ struct ConeParams {
   Real mu[kDim - 1];
   Real dim;
   Real cone_mu;  // mu of the elliptic cone's regularization
+  int slot;
 };
 
 template <int kDim, class E>
 DS_HD ConeParams<typename E::Real, kDim> cone_params(const E& env, int slot) {
   using Real = typename E::Real;
   ConeParams<Real, kDim> p;
+  p.slot = slot;
   p.D = env.con_D()[slot];
   p.dim = env.con_dim()[slot];
   DS_UNROLL
@@ -76,8 +90,9 @@ DS_FN void pyramid_law(const ConeParams<Real, kDim>& p, const Real* y, ConeLaw<R
       out->curvature[0] = out->curvature[0] + (hp + hm);
       out->curvature[row] = mu * (hp - hm);
       out->curvature[row + i + 1] = mu * mu * (hp + hm);
-      const Real weight(1 << (2 * i));
-      out->key = out->key + select(hp > nil, weight, nil) + select(hm > nil, Real(2) * weight, nil);
+      const int edge = 10 * p.slot + 2 * i;
+      out->key = out->key + select(hp > nil, set_weight<Real>(Condition::kEdge, edge), nil) +
+                 select(hm > nil, set_weight<Real>(Condition::kEdge, edge + 1), nil);
     }
   }
 }

@@ -202,14 +202,15 @@ DS_STAGE typename E::Real row_laws(E& env) {
         const Real h = select(y < nil, D, nil);
         force = side ? fma(h, y, force) : fma(-h, y, force);
         weight = weight + h;
-        changed = changed + select(h > nil, Real(side + 1 + (s & 31)), nil);
+        changed = changed + select(h > nil, set_weight<Real>(Condition::kLimit, 2 * s + side), nil);
       }
     for (int k = t.unit_loss[u]; k < t.n.nloss && t.loss_dof[k] == dof; k++) {
       const Real y = env.loss_y()[k], f = env.loss_param(3 * k), R = env.loss_param(3 * k + 1);
       const auto inside = abs(y) < R * f;
       force = force + loss_force(y, f, R);
       weight = weight + select(inside, one / R, nil);
-      changed = changed + select(inside, Real(1 + (k & 31)), select(y > nil, Real(64), nil));
+      changed = changed + select(inside, set_weight<Real>(Condition::kLoss, 2 * k),
+                                 select(y > nil, set_weight<Real>(Condition::kLoss, 2 * k + 1), nil));
     }
     unit_f[u] = force;
     unit_h[u] = weight;
@@ -219,7 +220,7 @@ DS_STAGE typename E::Real row_laws(E& env) {
     const Real y = env.gen_y()[g], h = select(y < nil, env.gen_D()[g], nil);
     gen_f[g] = -(h * y);
     gen_h[g] = h;
-    return sum + select(h > nil, Real(1 + (g & 31)), nil);
+    return sum + select(h > nil, set_weight<Real>(Condition::kGeneral, g), nil);
   });
   key = key + env.accumulate(env.ncon_max, [&](int slot, const Real& sum) {
     Real y[kDim];
@@ -231,7 +232,7 @@ DS_STAGE typename E::Real row_laws(E& env) {
     for (int r = 0; r < kDim; r++) env.con_f()[kDim * slot + r] = law.force[r];
     if (kCurvature)
       for (int k = 0; k < triangle(kDim); k++) env.con_h()[triangle(kDim) * slot + k] = law.curvature[k];
-    return fma(law.key, Real(1 + (slot & 15)), sum);
+    return sum + law.key;
   });
   env.done();
   return key;

@@ -169,7 +169,7 @@ class Learner:
             mean[0],
             mean[1],
             self.episodes,
-            float(algorithm.get_policy().output_std.mean()),
+            float(algorithm.get_policy().output_std.detach().mean()),
             float(algorithm.learning_rate),
             float(losses["value"]),
         )

@@ -1,0 +1,96 @@
+"""`dualstep train`: learns, stops, goes on, refuses, and says what it found. Short runs of small networks."""
+
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("rsl_rl")
+pytest.importorskip("matplotlib")
+
+from dualstep.cli import main
+from dualstep.envs.training.learner import CheckpointError, Learner, read_checkpoint
+from dualstep.envs.training.settings import Settings, settings_of
+
+SMALL = ["--num-envs", "16", "--num-threads", "1", "--set", "hidden=(16,16)", "--set", "num_steps=16"]
+
+
+def train(*words):
+    return main(["train", *words])
+
+
+def test_a_run_leaves_checkpoint_curve_and_figures(tmp_path, capsys):
+    folder = tmp_path / "run"
+    arguments = ["InvertedPendulum", "--steps", "4096", "--out", str(folder), "--episodes", "2", "--json", *SMALL]
+    assert train(*arguments) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["steps"] == 4096 and found["iterations"] == 16
+    assert sum(found["share"].values()) == pytest.approx(1, abs=0.01)
+    assert found["return"]["episodes"] == found["gymnasium"]["episodes"] == 2
+    # the physics is that of MuJoCo: the same policy is worth about the same there
+    assert found["return"]["mean"] > 1 and found["gymnasium"]["mean"] > 1
+    lines = (folder / "curve.csv").read_text().splitlines()
+    assert len(lines) == 17 and lines[0].startswith("iteration,steps,seconds,episode_return")
+    assert (folder / "curve.png").read_bytes().startswith(b"\x89PNG")
+    # and goes on
+    assert train("InvertedPendulum", "--steps", "6144", "--out", str(folder), "--resume", "--episodes", "0", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["steps"] == 6144 and found["iterations"] == 24
+    assert len((folder / "curve.csv").read_text().splitlines()) == 25
+    whole = read_checkpoint(folder / "latest.pt")
+    assert whole["task"] == "InvertedPendulum" and whole["settings"]["hidden"] == (16, 16)
+    # a checkpoint of another task is refused
+    assert train("Hopper", "--checkpoint", str(folder / "latest.pt")) == 2
+    assert "is a checkpoint of InvertedPendulum, and Hopper is trained" in capsys.readouterr().err
+
+
+def test_what_is_refused(tmp_path, capsys):
+    for words, message in (
+        (["Humanid"], "near it are: Humanoid"),
+        (["Ant", "--set", "learning_rat=1"], "there is no setting 'learning_rat'"),
+        (["Ant", "--set", "task.frame_ski=1"], "near it are: frame_skip"),
+        (["Ant", "--set", "gamma"], "NAME=VALUE"),
+        (["Ant", "--checkpoint", str(tmp_path / "none.pt")], "there is no checkpoint"),
+    ):
+        assert train(*words) == 2
+        assert message in capsys.readouterr().err
+    (tmp_path / "bad.pt").write_bytes(b"nothing of the kind")
+    with pytest.raises(CheckpointError, match="is no checkpoint"):
+        read_checkpoint(tmp_path / "bad.pt")
+
+
+def test_it_learns():
+    """Poles that fall at once are held up after a few updates."""
+    settings = Settings(num_envs=32, num_steps=32, hidden=(32, 32))
+    learner = Learner("InvertedPendulum", settings, seed=1, device="cpu", num_threads=1)
+    learner.learn(60_000)
+    first = next(point for point in learner.curve if point.episodes > 50)
+    assert learner.curve[-1].episode_return > 4 * first.episode_return
+    assert set(learner.seconds) == {"simulation", "learning", "glue"} and min(learner.seconds.values()) > 0
+
+
+def test_seeds_repeat_a_run():
+    settings = Settings(num_envs=8, num_steps=8, hidden=(8,))
+    curves = []
+    for seed in (3, 3, 4):
+        learner = Learner("Hopper", settings, seed=seed, device="cpu", num_threads=1)
+        learner.learn(8 * 64)
+        curves.append([point.value_loss for point in learner.curve])
+    assert curves[0] == curves[1] != curves[2]
+
+
+def test_a_diverged_environment_does_not_stop_training():
+    settings = Settings(num_envs=8, num_steps=8, hidden=(8,))
+    learner = Learner("Ant", settings, device="cpu", num_threads=1)
+    learner.learn(128)
+    learner.env.env.sim.qvel[3] = 1e30
+    learner.learn(512)
+    assert learner.env.env.diverged_count == 1
+    assert all(np.isfinite(point.value_loss) for point in learner.curve)
+
+
+def test_settings():
+    assert settings_of("Ant").num_envs > 0 and settings_of("of a user") == Settings()
+    with pytest.raises(ValueError, match="there is no setting"):
+        Settings().replace(lerning_rate=1)
