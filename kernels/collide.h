@@ -253,7 +253,7 @@ DS_STAGE void collide_kind(E& env) {
 }
 
 template <class E>
-DS_STAGE void collide(E& env) {
+DS_FN void collide(E& env) {
   env.ncon = typename E::Int(0);
   env.ncon_max = 0;
   if (env.t.n.npair > 0) {

@@ -61,7 +61,13 @@ DS_HD bool mask_or(bool a, bool b) { return a || b; }
 DS_HD bool mask_not(bool a) { return !a; }
 DS_HD bool mask_bit(bool m, int) { return m; }
 
-#if DS_DEVICE
+#if defined(DS_NO_FMA)
+// for tests/cuda/check_sass.py: what is left of fused operations when the source has none
+DS_HD float fma(float a, float b, float c) { return a * b + c; }
+DS_HD double fma(double a, double b, double c) { return a * b + c; }
+DS_HD float sqrt(float a) { return __builtin_sqrtf(a); }
+DS_HD double sqrt(double a) { return __builtin_sqrt(a); }
+#elif DS_DEVICE
 DS_HD float fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 DS_HD double fma(double a, double b, double c) { return __fma_rn(a, b, c); }
 DS_HD float sqrt(float a) { return __fsqrt_rn(a); }

@@ -225,7 +225,7 @@ DS_STAGE void contact_rows(E& env) {
 }
 
 template <int kDim, class E>
-DS_STAGE void rows(E& env) {
+DS_FN void rows(E& env) {
   unit_rows(env);
   limit_rows(env);
   ball_rows(env);

@@ -208,7 +208,7 @@ DS_STAGE void finish_pgs(E& env) {
 }
 
 template <int kDim, bool kElliptic, class E>
-DS_STAGE void solve(E& env) {
+DS_FN void solve(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const Real nil(0);

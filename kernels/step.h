@@ -38,7 +38,7 @@ DS_STAGE void evaluate(E& env, const Inputs<E>& in) {
 
 // one substep of time; outputs, where wanted, are those of its start, or of the last stage of RK4
 template <int kDim, bool kElliptic, class E>
-DS_STAGE void substep(E& env, const Inputs<E>& in, bool sense_now) {
+DS_FN void substep(E& env, const Inputs<E>& in, bool sense_now) {
   evaluate<kDim, kElliptic>(env, in);
   const bool at_last_stage = sense_now && in.args.sense_last_stage && env.t.o.integrator == 1;
   if (sense_now && !at_last_stage) sense(env, in);

@@ -210,19 +210,14 @@ DS_STAGE void face_contacts(const Shape<Real>& a, const Shape<Real>& b, const Bo
     y[1] = pick3(at0, at1, x2, x0, x1);
     y[2] = pick3(at0, at1, x0, x1, x2);
   };
-  Real R[3][3], p[3], s[3], frame[3][3], inc[3];  // R[c][r]: component r of incident axis c
+  Real R[3][3], p[3], s[3], inc[3];  // R[c][r]: component r of incident axis c
   for (int c = 0; c < 3; c++)
     turn(select(first, x.rot[c], x.rot[3 * c]), select(first, x.rot[3 + c], x.rot[3 * c + 1]),
          select(first, x.rot[6 + c], x.rot[3 * c + 2]), R[c]);
   turn(select(first, x.p21[0], x.p12[0]), select(first, x.p21[1], x.p12[1]),
        select(first, x.p21[2], x.p12[2]), p);
   turn(select(first, x.s1[0], x.s2[0]), select(first, x.s1[1], x.s2[1]), select(first, x.s1[2], x.s2[2]), s);
-  for (int r = 0; r < 3; r++) {
-    turn(select(first, a.rot.m[3 * r], b.rot.m[3 * r]), select(first, a.rot.m[3 * r + 1], b.rot.m[3 * r + 1]),
-         select(first, a.rot.m[3 * r + 2], b.rot.m[3 * r + 2]), frame[r]);
-    inc[r] = select(first, x.s2[r], x.s1[r]);
-  }
-  const Vec3<Real> centre = select3(first, a.pos, b.pos);
+  for (int r = 0; r < 3; r++) inc[r] = select(first, x.s2[r], x.s1[r]);
   const Real up = select(p[2] >= zero, one, -one);
 
   // the incident face looks most against the normal
@@ -277,6 +272,12 @@ DS_STAGE void face_contacts(const Shape<Real>& a, const Shape<Real>& b, const Bo
     }
   }
 
+  // back to the world; only now, so that the cuts have room for their corners
+  Real frame[3][3];
+  for (int r = 0; r < 3; r++)
+    turn(select(first, a.rot.m[3 * r], b.rot.m[3 * r]), select(first, a.rot.m[3 * r + 1], b.rot.m[3 * r + 1]),
+         select(first, a.rot.m[3 * r + 2], b.rot.m[3 * r + 2]), frame[r]);
+  const Vec3<Real> centre = select3(first, a.pos, b.pos);
   const Real outwards = select(first, up, -up);
   const Vec3<Real> ex{frame[0][0], frame[1][0], frame[2][0]}, ey{frame[0][1], frame[1][1], frame[2][1]},
       ez{frame[0][2], frame[1][2], frame[2][2]};

@@ -73,7 +73,6 @@ void expect_one_answer(const Scene& scene) {
 class OneAnswer : public testing::TestWithParam<Scene> {};
 TEST_P(OneAnswer, Float) { expect_one_answer<float>(GetParam()); }
 TEST_P(OneAnswer, Double) { expect_one_answer<double>(GetParam()); }
-void PrintTo(const Scene& scene, std::ostream* out) { *out << scene.name; }
 
 INSTANTIATE_TEST_SUITE_P(All, OneAnswer, testing::ValuesIn(all_scenes()),
                          [](const auto& info) { return info.param.name; });
