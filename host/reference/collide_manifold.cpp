@@ -315,9 +315,13 @@ Touches convex_manifold(const Shape& first, const Shape& second, const Separatio
         Touch{sep.dist, frame.transpose() * Vector3d(height, x.x(), x.y()), sep.normal, Vector3d::Zero()});
   }
   if (found.empty()) return found;
-  // the deepest first, the others as they come
+  // the deepest first, with the depth and direction of the shapes; the others as they come
   const auto deepest = std::min_element(found.begin(), found.end(),
                                         [](const Touch& a, const Touch& b) { return a.dist < b.dist; });
+  if (deepest->dist < sep.dist + kExact * scale) {
+    deepest->dist = sep.dist;
+    deepest->normal = sep.normal;
+  }
   std::rotate(found.begin(), deepest, deepest + 1);
   Touches distinct;
   for (const Touch& t : found) {
