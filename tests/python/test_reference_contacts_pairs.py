@@ -66,12 +66,13 @@ def contacts(model, data, ref, qpos):
     return ref.contacts()
 
 
-def cases(kinds, seed, models=40, poses=25):
+def cases(kinds, seed, models=40, poses=25, flags=0):
     rng = np.random.default_rng(seed)
     for _ in range(models):
         margin = float(rng.choice([0, 0, 0.04]))
         sizes = [shapes.random_size(kind, rng) for kind in kinds]
         model, data, ref = pair_model(kinds, sizes, margin)
+        model.opt.disableflags |= flags
         for a, b, qpos in near_poses(kinds, sizes, margin, rng, poses):
             yield a, b, contacts(model, data, ref, qpos), data, rng
 
@@ -101,7 +102,9 @@ def test_closed_forms_agree_with_mujoco(kinds):
 @pytest.mark.parametrize("kinds", ITERATED, ids="-".join)
 def test_iterated_pairs_agree_with_mujoco(kinds):
     agree, touching = 0, 0
-    for a, b, got, data, _ in cases(kinds, 1, models=30, poses=20):
+    # where MuJoCo makes several contacts of one it computes their depths anew, and not along their normal
+    one_contact = int(mujoco.mjtDisableBit.mjDSBL_MULTICCD)
+    for a, b, got, data, _ in cases(kinds, 1, models=30, poses=20, flags=one_contact):
         n = got.frame[0, 0] if got.count else None
         if data.ncon == 0 or got.count == 0:
             # one of them sees a gap: it is no larger than what both may miss
