@@ -120,6 +120,10 @@ VectorXd impacts(const Model& m, Data* d) {
 
 void constrained_acceleration(const Model& m, Data* d) {
   const bool own = mujoco_contacts(m.opt);
+  if (m.opt.integrator == Integrator::kVariational) {
+    variational_acceleration(m, d);
+    return;
+  }
   if (own && !m.opt.desaxce && !hard_rows(m)) {
     make_rows(m, d);
     solve_constraints(m, d);

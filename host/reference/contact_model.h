@@ -51,6 +51,8 @@ void implicit_inertia(const Model& m, Data* d);
 
 // everything between the smooth forces and qacc; reads contacts
 void constrained_acceleration(const Model& m, Data* d);
+// the same for the variational integrator: a whole step of it, not yet taken; also writes midpoint_velocity
+void variational_acceleration(const Model& m, Data* d);
 // the rows alone, as they stand in efc_*, on M_hat
 void solve_rows(const Model& m, Data* d, const VectorXd& free);
 

@@ -95,6 +95,7 @@ struct Data {
   MatrixXd efc_J;           // (nefc, nv)
   VectorXd efc_pos, efc_margin, efc_frictionloss, efc_diagApprox, efc_R, efc_D, efc_vel, efc_aref, efc_force;
   VectorXd qfrc_constraint, qacc;
+  VectorXd midpoint_velocity;  // variational: what qpos moves along
   double residual = 0;  // relative natural residual of the dual at efc_force
   int iterations = 0;
 

@@ -132,6 +132,12 @@ void euler(const Model& m, Data* d) {
   advance(m, d->act_dot, qacc, nullptr, d);
 }
 
+void variational(const Model& m, Data* d) {
+  // the velocities of start and end stand in qacc, and the motion between them is the midpoint's
+  const VectorXd velocity = d->midpoint_velocity;
+  advance(m, d->act_dot, d->qacc, &velocity, d);
+}
+
 void implicit_fast(const Model& m, Data* d) {
   if (!mujoco_contacts(m.opt)) {
     advance(m, d->act_dot, d->qacc, nullptr, d);

@@ -96,7 +96,6 @@ void write(const std::vector<V>& x, double* to) {
 void refuse_unsupported(const Model& model) {
   const Options& opt = model.opt;
   std::string what;
-  if (opt.integrator == Integrator::kVariational) what += "\n  - integrator 'variational'";
   if (opt.scheme != Scheme::kTimeStepping) what += "\n  - scheme 'event_driven'";
   for (const auto& [option, reason] : unsupported_formulation(model)) what += "\n  - " + option + ": " + reason;
   if (!what.empty()) throw UnsupportedModelError("the reference does not simulate these options:" + what);

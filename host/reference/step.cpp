@@ -24,6 +24,9 @@ void integrate(const Model& m, Data* d) {
     case Integrator::kImplicitFast:
       implicit_fast(m, d);
       break;
+    case Integrator::kVariational:
+      variational(m, d);
+      break;
     default:
       euler(m, d);
   }
