@@ -1,8 +1,8 @@
 """Each task against Gymnasium's own code: one step from the same 1,000 random states, with the same actions.
 
-Without constraint rows, observations and rewards agree to 1e-5 (in single precision, 1e-4); with them, to 1e-3. Gymnasium's humanoids ask
-MuJoCo for sweeps that end before they converge, so that what it feels of contacts depends on where it stopped: there
-MuJoCo is asked for a converged solution, and what it gives without being asked is compared apart.
+Without constraint rows, observations and rewards agree to 1e-5 (in single precision, 1e-4); with them, to 1e-3.
+Gymnasium's humanoids ask MuJoCo for sweeps that end before they converge, so that what it feels of contacts depends
+on where it stopped: there MuJoCo is asked for a converged solution.
 """
 
 import functools
