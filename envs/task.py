@@ -185,6 +185,9 @@ class Task:
     derived = True
     """whether observe() or track() read more than qpos and qvel: then outputs are evaluated at resets too"""
 
+    looks: Any = None
+    """a `mujoco.MjModel` with the same joints, to draw; None draws the model itself"""
+
     camera: dict[str, Any] = {}
     """where a picture is taken from, in the words of mujoco's camera"""
 
@@ -197,6 +200,11 @@ class Task:
         if int(frame_skip) != frame_skip or frame_skip < 1:
             raise ValueError(f"frame_skip {frame_skip!r} is given, and it must be a positive integer")
         self.frame_skip = int(frame_skip)
+
+    @property
+    def drawn(self) -> Any:
+        """The `mujoco.MjModel` that pictures are made of."""
+        return self.model.mj_model if self.looks is None else self.looks
 
     @property
     def dt(self) -> float:

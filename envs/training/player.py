@@ -47,6 +47,6 @@ def film_of(
     env = make_env(task, settings, num_envs, device="cpu")
     try:
         recorded = film.record(env, lambda observation: policy(observation.float()), seconds, seed=seed)
-        return film.draw(env.task.model.mj_model, recorded, path, env.task.camera)
+        return film.draw(env.task.drawn, recorded, path, env.task.camera)
     finally:
         env.close()

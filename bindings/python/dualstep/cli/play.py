@@ -35,7 +35,7 @@ def main(args: argparse.Namespace) -> int:
     try:
         task = None if args.task is None else registry.find(args.task)[0]
         task, settings, policy = load_policy(path, task)
-    except (CheckpointError, ValueError) as error:
+    except (CheckpointError, ValueError, ImportError) as error:
         raise CommandError(str(error)) from None
     if args.episodes or args.video:
         found: dict[str, Any] = {"task": task, "checkpoint": str(path)}

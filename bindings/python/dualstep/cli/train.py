@@ -104,7 +104,7 @@ def main(args: argparse.Namespace) -> int:
         settings = _settings(args, task, base)
         learner = Learner(task, settings, seed=args.seed, device=args.device, num_threads=args.num_threads)
         exact = checkpoint is not None and learner.load(checkpoint)
-    except (CheckpointError, TypeError, ValueError) as error:
+    except (CheckpointError, TypeError, ValueError, ImportError) as error:
         raise CommandError(str(error)) from None
     if leads:
         folder.mkdir(parents=True, exist_ok=True)

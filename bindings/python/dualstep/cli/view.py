@@ -39,7 +39,10 @@ def main(args: argparse.Namespace) -> int:
     if task is not None:
         from dualstep.envs import make
 
-        env = make(task, args.num_envs or 4, device=args.device, seed=args.seed, nonfinite="clamp")
+        try:
+            env = make(task, args.num_envs or 4, device=args.device, seed=args.seed, nonfinite="clamp")
+        except (ImportError, ValueError) as error:
+            raise CommandError(str(error)) from None
     else:
         need("gymnasium", "envs")
         from dualstep.viewer.plain import plain_env

@@ -15,7 +15,7 @@ def run(env: Any, act: Callable[[Any], Any], *, seed: int, seconds: float | None
         import mujoco.viewer
     except ImportError as error:
         raise ImportError(f"{error}; pip install mujoco brings it") from None
-    model = env.task.model.mj_model
+    model = env.task.drawn
     data = mujoco.MjData(model)
     observation, _ = env.reset(seed=seed)
     with mujoco.viewer.launch_passive(model, data) as viewer:

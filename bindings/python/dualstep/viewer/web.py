@@ -61,7 +61,7 @@ class Viewer:
         seed: int = 0,
     ) -> None:
         self.env, self.act, self.seed = env, act, seed
-        self._model = env.task.model.mj_model
+        self._model = env.task.drawn
         self._data = mujoco.MjData(self._model)
         self._lock = threading.Lock()
         self.playing, self._steps_asked, self._reset_asked = True, 0, False
