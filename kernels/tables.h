@@ -13,8 +13,10 @@ struct Sizes {
   int nallgeom, nsite, nsensor, nsensordata;
   int ncon, kdim, nedge;  // contact slots; rows a slot (3 or 6); pyramid edges or cone rows a slot
   int nlim, nloss, nunit, nball,
-      nfree;               // limited slide and hinge joints, friction losses, unit rows, limited balls
-  int ngen, nrow, nrow1;   // general rows, dense rows, scalar rows (limits, losses, general)
+      nfree;  // limited slide and hinge joints, friction losses, unit rows, limited balls
+  int neq;    // equality constraints
+  int ngen, nrow,
+      nrow1;  // general rows (ball limits, equalities), dense rows, scalar rows (limits, losses, general)
   int nM, nH, nrk, nword;  // entries of M, of H; Runge-Kutta storage; words of a set of dofs
 };
 
