@@ -42,7 +42,7 @@ def test_a_run_leaves_checkpoint_curve_and_figures(tmp_path, capsys):
     assert whole["task"] == "InvertedPendulum" and whole["settings"]["hidden"] == (16, 16)
     # a checkpoint of another task is refused
     assert train("Hopper", "--checkpoint", str(folder / "latest.pt")) == 2
-    assert "is a checkpoint of InvertedPendulum, and Hopper is trained" in capsys.readouterr().err
+    assert "is a checkpoint of InvertedPendulum, and Hopper is wanted" in capsys.readouterr().err
 
 
 def test_what_is_refused(tmp_path, capsys):
