@@ -88,8 +88,11 @@ class Learner:
         self._first_seed = seed * 1_000_003 + self.rank * settings.num_envs
         self._diverged_before = 0
         self.diverged_everywhere = 0
+        options = dict(settings.task_options)
+        if settings.episode_steps is not None:
+            options["max_episode_steps"] = settings.episode_steps
         self.env = RslRlEnv(
-            task, settings.num_envs, seed=self._first_seed, device=device, num_threads=num_threads, **settings.task_options
+            task, settings.num_envs, seed=self._first_seed, device=device, num_threads=num_threads, **options
         )
         # what rsl_rl prints about its networks is no part of our progress
         with contextlib.redirect_stdout(io.StringIO()):
