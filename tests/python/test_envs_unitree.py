@@ -26,7 +26,7 @@ def quiet(name, num_envs, **options):
 
 def test_what_to_install_is_said(monkeypatch, capsys):
     known = importlib.util.find_spec
-    monkeypatch.setattr(unitree.importlib.util, "find_spec", lambda name: None if name == "mjlab" else known(name))
+    monkeypatch.setattr(unitree.importlib.util, "find_spec", lambda name, *rest: None if name == "mjlab" else known(name, *rest))
     with pytest.raises(ImportError, match="pip install --no-deps 'mjlab"):
         ds.envs.make("Go1Joystick", 2)
     pytest.importorskip("rsl_rl")
