@@ -2,7 +2,9 @@
 // bounds, then options, then refusals. Sizes, shapes and addresses are those of mjModel.
 #include "host/model.h"
 
+#include <algorithm>
 #include <cmath>
+#include <sstream>
 
 #include "host/model_fields.h"
 #include "host/options_table.h"
@@ -176,8 +178,49 @@ void load_options(const RawModel& raw, Options* opt, std::vector<Problem>* probl
   }
 }
 
+// a numeric field dualstep_prescribe_<joint> = offset [amplitude frequency phase]; true where it is one
+bool load_prescribed(Model* m, const std::string& name, const std::vector<double>& data,
+                     std::vector<Problem>* problems) {
+  const std::string prefix = "dualstep_prescribe_";
+  if (name.rfind(prefix, 0) != 0) return false;
+  double v[4] = {0, 0, 0, 0};
+  if (data.empty() || data.size() > 4) {
+    problems->push_back({"custom field", name, "holds offset, amplitude, frequency and phase, the last three optional"});
+    return true;
+  }
+  std::copy(data.begin(), data.end(), v);
+  try {
+    prescribe_velocity(m, m->id_of("jnt", name.substr(prefix.size())), v[0], v[1], v[2], v[3]);
+  } catch (const std::invalid_argument& error) {
+    problems->push_back({"custom field", name, error.what()});
+  }
+  return true;
+}
+
+// a text field dualstep_restitution_pairs = "geom geom e; geom geom e; ..."; true where it is one
+bool load_restitution(Model* m, const std::string& name, const std::string& text, std::vector<Problem>* problems) {
+  if (name != "dualstep_restitution_pairs") return false;
+  std::istringstream entries(text);
+  for (std::string entry; std::getline(entries, entry, ';');) {
+    std::istringstream words(entry);
+    std::string geom1, geom2, rest;
+    double e = -1;
+    if (!(words >> geom1)) continue;
+    const bool whole = (words >> geom2 >> e) && !(words >> rest);
+    const int g1 = m->id_of("geom", geom1), g2 = m->id_of("geom", geom2);
+    if (!whole || g1 < 0 || g2 < 0 || !(e >= 0 && e <= 1)) {
+      problems->push_back({"custom field", name, "'" + entry + "' is not two names of geoms and a number from 0 to 1"});
+      continue;
+    }
+    m->pair_restitution[{std::min(g1, g2), std::max(g1, g2)}] = e;
+  }
+  return true;
+}
+
 // <custom>: numeric and text fields named dualstep_<option>
-void load_custom_options(const Model& m, Options* opt, std::vector<Problem>* problems) {
+void load_custom_options(Model* model, std::vector<Problem>* problems) {
+  const Model& m = *model;
+  Options* opt = &model->opt;
   const std::string prefix = "dualstep_";
   auto set = [&](const std::string& name, const OptionValue& value) {
     if (name.rfind(prefix, 0) != 0) return;
@@ -190,12 +233,14 @@ void load_custom_options(const Model& m, Options* opt, std::vector<Problem>* pro
   for (int i = 0; i < m.nnumeric; ++i) {
     const double* data = m.numeric_data.data() + m.numeric_adr[i];
     const int n = m.numeric_size[i];
+    if (load_prescribed(model, m.name_of("numeric", i), {data, data + n}, problems)) continue;
     set(m.name_of("numeric", i),
         n == 1 ? OptionValue(data[0]) : OptionValue(std::vector<double>(data, data + n)));
   }
   for (int i = 0; i < m.ntext; ++i) {
     const std::string text = m.text.substr(m.text_adr[i], m.text_size[i]);
     const std::string value = text.substr(0, text.find('\0'));
+    if (load_restitution(model, m.name_of("text", i), value, problems)) continue;
     const bool none = value == "none" || value == "None";
     set(m.name_of("text", i), none ? OptionValue(std::monostate{}) : OptionValue(value));
   }
@@ -260,12 +305,23 @@ Model load_model(const RawModel& raw) {
   check_others(m, &addresses);
   throw_problems({}, addresses.problems);
   load_options(raw, &m.opt, &invalid);
-  load_custom_options(m, &m.opt, &invalid);
+  load_custom_options(&m, &invalid);
   find_unsupported(m, &unsupported);
   if (shapes.empty()) find_invalid(m, &invalid);
   throw_problems(unsupported, invalid);
   throw_problems({}, shapes);
   return m;
+}
+
+void prescribe_velocity(Model* m, int joint, double offset, double amplitude, double frequency, double phase) {
+  if (joint < 0 || joint >= m->njnt) throw std::invalid_argument("there is no such joint");
+  if (m->jnt_type[joint] != kHinge && m->jnt_type[joint] != kSlide)
+    throw std::invalid_argument("only hinges and slides have one velocity to prescribe");
+  for (double v : {offset, amplitude, frequency, phase})
+    if (!std::isfinite(v)) throw std::invalid_argument("a prescribed velocity must be finite");
+  auto same = [&](const Model::Prescribed& p) { return p.joint == joint; };
+  m->prescribed.erase(std::remove_if(m->prescribed.begin(), m->prescribed.end(), same), m->prescribed.end());
+  m->prescribed.push_back({joint, offset, amplitude, frequency, phase});
 }
 
 void check_model(const Model& model) {

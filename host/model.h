@@ -57,6 +57,12 @@ struct Model {
   std::string names, text;
   // restitution of single pairs of geoms, smaller id first; opt.restitution holds for all others
   std::map<std::pair<int, int>, double> pair_restitution;
+  // hinges and slides whose velocity is a given function of time: offset + amplitude cos(frequency t + phase)
+  struct Prescribed {
+    int joint = -1;
+    double offset = 0, amplitude = 0, frequency = 0, phase = 0;
+  };
+  std::vector<Prescribed> prescribed;
 
   // the name of element `id` of a kind ("body", "jnt", "geom", ...), or "kind id" where it has none
   std::string name_of(const std::string& kind, int id) const;
@@ -69,6 +75,8 @@ Model load_model(const RawModel& raw);
 // the refusals and value checks again, for options that the user changed since: called when a Batch or a
 // Reference is made
 void check_model(const Model& model);
+// the velocity of a hinge or slide as a function of time, instead of any former one; throws std::invalid_argument
+void prescribe_velocity(Model* model, int joint, double offset, double amplitude, double frequency, double phase);
 // the names of raw arrays that a reader should supply where the mjModel has them
 std::vector<std::string> model_field_names(char kind);
 std::vector<std::string> model_size_names();

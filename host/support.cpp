@@ -405,6 +405,8 @@ void check_kernels(const Model& m) {
         problems.push_back({"collision of a cylinder with a cylinder or a box", element_name(m, "geom", a),
                             "it can touch " + element_name(m, "geom", b) + "; " + reason});
     }
+  for (const Model::Prescribed& p : m.prescribed)
+    problems.push_back({"prescribed velocity", element_name(m, "jnt", p.joint), reason});
   const Options& o = m.opt;
   const std::string element = "option";
   if (o.contact_model != ContactModel::kTodorov) problems.push_back({"contact_model", element, nowhere});

@@ -27,6 +27,15 @@ void collide(const Model& m, Data* d);
 // every row of the problem with its parameters. Reads poses, qpos, qvel, contacts; writes efc_* but for
 // efc_force, and Contact::efc_address
 void make_rows(const Model& m, Data* d);
+// every joint stop, near or far: its distance and the Jacobian of that
+struct LimitRow {
+  int joint = -1;
+  double distance = 0;
+  VectorXd jacobian;
+};
+std::vector<LimitRow> limit_rows(const Model& m, const Data& d);
+// whether some rows admit no softness: equalities under equality_alpha, prescribed motions
+bool hard_rows(const Model& m);
 
 // qacc by Newton on the primal, to the limit of double precision. Reads M, M_llt, qacc_smooth, efc_*; writes
 // qacc, efc_force, qfrc_constraint, Contact::force, residual, iterations

@@ -40,7 +40,15 @@ enum class RowType {
   kLimit,
   kContactFrictionless,
   kContactPyramidal,
-  kContactElliptic
+  kContactElliptic,
+  kPrescribed  // velocity of a joint as a function of time, among the equalities
+};
+
+// the tangential spring of one contact under soft_anchor, kept from step to step
+struct Anchor {
+  int geom1 = -1, geom2 = -1;
+  Vector3d local = Vector3d::Zero();    // where the contact was, in the axes of geom2's body
+  Vector3d stretch = Vector3d::Zero();  // how far the second body has slid since the first touch, world [m]
 };
 
 struct Data {
@@ -50,6 +58,7 @@ struct Data {
   RowMatrixXd mocap_pos, mocap_quat;  // (nmocap, 3), (nmocap, 4)
   double time = 0;
   unsigned status = 0;  // StatusBit
+  std::vector<Anchor> anchors, next_anchors;  // of this step's start, and of the next one's
 
   // kinematics (position)
   std::vector<Vector3d> xpos, xipos, geom_xpos, site_xpos, xanchor, xaxis, subtree_com;
@@ -65,6 +74,10 @@ struct Data {
   // inertia
   MatrixXd M;  // (nv, nv), armature included
   Eigen::LLT<MatrixXd> M_llt;
+
+  // inertia of the step where contacts are not MuJoCo's: implicit damping included
+  MatrixXd M_hat;
+  Eigen::LLT<MatrixXd> M_hat_llt;
 
   // velocity
   std::vector<Vector6d> cvel;
@@ -82,6 +95,7 @@ struct Data {
   MatrixXd efc_J;           // (nefc, nv)
   VectorXd efc_pos, efc_margin, efc_frictionloss, efc_diagApprox, efc_R, efc_D, efc_vel, efc_aref, efc_force;
   VectorXd qfrc_constraint, qacc;
+  VectorXd midpoint_velocity;  // variational: what qpos moves along
   double residual = 0;  // relative natural residual of the dual at efc_force
   int iterations = 0;
 

@@ -63,6 +63,8 @@ constexpr std::array<double, 2> kDefaultReference = {0.02, 1};
 int group_size(const Model& m, const Data& d, int row) {
   const int id = d.efc_id[row];
   switch (d.efc_type[row]) {
+    case RowType::kPrescribed:
+      return 1;
     case RowType::kEquality:
       return m.eq_type[id] == kEqWeld ? 6 : m.eq_type[id] == kEqConnect ? 3 : 1;
     case RowType::kContactElliptic:
@@ -138,10 +140,11 @@ double inverse_weight(const Model& m, const Data& d, int row, int k) {
 // R of a contact's rows from R of its first one
 void tie_contact(const Model& m, const Contact& c, RowType type, int row, VectorXd* R) {
   const double normal = (*R)[row], tangent = normal / std::max(kMinVal, m.opt.impratio);
-  const double mu1 = c.friction[0];
+  const double mu1 = std::max(kMinMu, c.friction[0]);
   if (type == RowType::kContactElliptic) {
     for (int k = 1; k < c.dim; k++) {
-      const double mu = c.friction[k - 1];
+      // contacts that are not MuJoCo's may have no friction at all
+      const double mu = std::max(kMinMu, c.friction[k - 1]);
       (*R)[row + k] = tangent * mu1 * mu1 / (mu * mu);
     }
   } else {
@@ -150,8 +153,17 @@ void tie_contact(const Model& m, const Contact& c, RowType type, int row, Vector
   }
 }
 
-// (dJ/dt) v of a connect or weld constraint
+}  // namespace
+
 VectorXd bias_of_equality(const Model& m, const Data& d, int i) {
+  if (m.eq_type[i] == kEqJoint) {
+    // of q1 - polynomial(q2): minus its second derivative times the square of the rate
+    if (m.eq_obj2id[i] < 0) return VectorXd::Zero(1);
+    const double* c = &m.eq_data[i * (m.eq_data.size() / m.neq)];
+    const int j2 = m.eq_obj2id[i];
+    const double x = d.qpos[m.jnt_qposadr[j2]] - m.qpos0[m.jnt_qposadr[j2]], rate = d.qvel[m.jnt_dofadr[j2]];
+    return VectorXd::Constant(1, -(2 * c[2] + x * (6 * c[3] + x * 12 * c[4])) * rate * rate);
+  }
   const EqualityFrames e = equality_frames(m, d, i);
   Vector3d a1, a2, alpha1, alpha2;
   bias_acceleration(m, d, e.body1, e.point1, &a1, &alpha1);
@@ -169,8 +181,6 @@ VectorXd bias_of_equality(const Model& m, const Data& d, int i) {
   return result;
 }
 
-}  // namespace
-
 void set_impedance(const Model& m, Data* d) {
   const int n = d->nefc();
   d->efc_R.resize(n);
@@ -179,6 +189,13 @@ void set_impedance(const Model& m, Data* d) {
   for (int row = 0, size = 0; row < n; row += size) {
     size = group_size(m, *d, row);
     const RowType type = d->efc_type[row];
+    if (type == RowType::kPrescribed) {
+      // a demand on the velocity alone; set_formulation writes it
+      stiffness[row] = damping[row] = 0;
+      impedance[row] = 0.5;
+      d->efc_R[row] = 1;
+      continue;
+    }
     const double* solimp = solimp_of(m, *d, row);
     const double* solref = solref_of(m, *d, row);
     // connect and weld rows count as far off as their error is long
@@ -217,6 +234,7 @@ void set_impedance(const Model& m, Data* d) {
     if (d->efc_type[row] != RowType::kEquality || size == 1) continue;
     d->efc_aref.segment(row, size) -= bias_of_equality(m, *d, d->efc_id[row]);
   }
+  set_formulation(m, d);
 }
 
 }  // namespace dualstep::reference

@@ -18,5 +18,11 @@ EqualityFrames equality_frames(const Model& m, const Data& d, int equality);
 
 // efc_diagApprox, efc_R, efc_D, efc_vel, efc_aref of the rows in efc_type, efc_id, efc_J, efc_pos, efc_margin
 void set_impedance(const Model& m, Data* d);
+// the same for rows that are not MuJoCo's: see contact_model.h; the last part of set_impedance
+void set_formulation(const Model& m, Data* d);
+// (dJ/dt) v of the rows of an equality constraint
+VectorXd bias_of_equality(const Model& m, const Data& d, int equality);
+// the alpha of equalities under the options [1/s], within what the step can bear
+double equality_rate(const Options& opt);
 
 }  // namespace dualstep::reference

@@ -7,6 +7,7 @@
 // the state (poses, contacts, sensors) stay those of the step's start. Cost O(nv^3).
 #include <algorithm>
 
+#include "host/reference/contact_model.h"
 #include "host/reference/spatial.h"
 #include "host/reference/stages.h"
 
@@ -74,7 +75,8 @@ VectorXd displacement_rate(const Model& m, const VectorXd& displacement, const V
   for (int j = 0; j < m.njnt; ++j) {
     if (m.jnt_type[j] != kBall && m.jnt_type[j] != kFree) continue;
     const int dof = m.jnt_dofadr[j] + (m.jnt_type[j] == kFree ? 3 : 0);
-    const Vector3d s = displacement.segment<3>(dof), w = qvel.segment<3>(dof);
+    // a turn by more than half a revolution is the shorter one to the same place, as in MuJoCo
+    const Vector3d s = quat_log(quat_exp(displacement.segment<3>(dof))), w = qvel.segment<3>(dof);
     const double angle = s.norm();
     const double k = angle < 1e-4 ? 1. / 12 + angle * angle / 720
                                   : (1 - 0.5 * angle / std::tan(0.5 * angle)) / (angle * angle);
@@ -105,6 +107,11 @@ VectorXd integrate_position(const Model& m, const VectorXd& qpos, const VectorXd
 }
 
 void euler(const Model& m, Data* d) {
+  if (!mujoco_contacts(m.opt)) {
+    // qacc already is (v' - v)/h
+    advance(m, d->act_dot, d->qacc, nullptr, d);
+    return;
+  }
   const bool implicit = !m.opt.disabled(kDisableEulerDamp) && !m.opt.disabled(kDisableDamper);
   double damping = 0;
   for (double b : m.dof_damping) damping = std::max(damping, b);
@@ -112,12 +119,31 @@ void euler(const Model& m, Data* d) {
   if (implicit && damping > 0) {
     MatrixXd H = d->M;
     for (int i = 0; i < m.nv; ++i) H(i, i) += m.opt.timestep * m.dof_damping[i];
-    qacc = H.llt().solve(d->qfrc_smooth + d->qfrc_constraint);
+    if (hard_rows(m)) {
+      // rows that admit no softness hold for the motion that is made, not for the one without implicit damping
+      d->M_hat = H;
+      d->M_hat_llt.compute(H);
+      for (Contact& c : d->contacts) c.force.setZero();
+      solve_rows(m, d, d->M_hat_llt.solve(d->qfrc_smooth));
+      qacc = d->qacc;
+    } else {
+      qacc = H.llt().solve(d->qfrc_smooth + d->qfrc_constraint);
+    }
   }
   advance(m, d->act_dot, qacc, nullptr, d);
 }
 
+void variational(const Model& m, Data* d) {
+  // the velocities of start and end stand in qacc, and the motion between them is the midpoint's
+  const VectorXd velocity = d->midpoint_velocity;
+  advance(m, d->act_dot, d->qacc, &velocity, d);
+}
+
 void implicit_fast(const Model& m, Data* d) {
+  if (!mujoco_contacts(m.opt)) {
+    advance(m, d->act_dot, d->qacc, nullptr, d);
+    return;
+  }
   const double h = m.opt.timestep;
   const VectorXd force = d->qfrc_smooth + d->qfrc_constraint;
   const MatrixXd H = d->M - h * velocity_derivative(m, *d);
@@ -128,7 +154,16 @@ void implicit_fast(const Model& m, Data* d) {
     if (!lone_free_body(m, j)) continue;
     sum.block<6, 6>(m.jnt_dofadr[j], m.jnt_dofadr[j]) += h * free_body_bias_slope(m, *d, j);
   }
-  advance(m, d->act_dot, sum.partialPivLu().solve(force), nullptr, d);
+  VectorXd qacc = sum.partialPivLu().solve(force);
+  if (hard_rows(m)) {
+    // as in euler, on the symmetric part
+    d->M_hat = 0.5 * (sum + sum.transpose());
+    d->M_hat_llt.compute(d->M_hat);
+    for (Contact& c : d->contacts) c.force.setZero();
+    solve_rows(m, d, d->M_hat_llt.solve(d->qfrc_smooth));
+    qacc = d->qacc;
+  }
+  advance(m, d->act_dot, qacc, nullptr, d);
 }
 
 void runge_kutta4(const Model& m, Data* d) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "host/reference/contact_model.h"
 #include "host/reference/spatial.h"
 #include "host/reference/stages.h"
 
@@ -92,17 +93,18 @@ void write(const std::vector<V>& x, double* to) {
   }
 }
 
-void refuse_unsupported(const Options& opt) {
+void refuse_unsupported(const Model& model) {
+  const Options& opt = model.opt;
   std::string what;
-  if (opt.integrator == Integrator::kVariational) what += "\n  - integrator 'variational'";
   if (opt.scheme != Scheme::kTimeStepping) what += "\n  - scheme 'event_driven'";
+  for (const auto& [option, reason] : unsupported_formulation(model)) what += "\n  - " + option + ": " + reason;
   if (!what.empty()) throw UnsupportedModelError("the reference does not simulate these options:" + what);
 }
 
 }  // namespace
 
 Reference::Reference(const Model& model) : model_(model) {
-  refuse_unsupported(model_.opt);
+  refuse_unsupported(model_);
   data_ = make_data(model_);
   const auto allocate = [&](const char* name, const auto& x) {
     Array& a = arrays_[name];

@@ -6,11 +6,13 @@
 // mu_i t_i for every direction of friction. Equality rows are the first object less the second. Reads poses,
 // qpos, contacts; writes efc_type, efc_id, efc_J, efc_pos, efc_margin, efc_frictionloss, efc_address;
 // impedance.cpp then adds the parameters.
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 #include <vector>
 
 #include "host/reference/constraint.h"
+#include "host/reference/contact_model.h"
 #include "host/reference/impedance.h"
 
 namespace dualstep::reference {
@@ -92,48 +94,31 @@ void add_joint_coupling(const Model& m, const Data& d, int i, Rows* rows) {
 }
 
 void add_limits(const Model& m, const Data& d, Rows* rows) {
-  for (int j = 0; j < m.njnt; j++) {
-    if (!m.jnt_limited[j]) continue;
-    const double margin = m.jnt_margin[j];
-    const int adr = m.jnt_qposadr[j], dof = m.jnt_dofadr[j];
-    if (m.jnt_type[j] == kHinge || m.jnt_type[j] == kSlide) {
-      const double lower = d.qpos[adr] - m.jnt_range[2 * j], upper = m.jnt_range[2 * j + 1] - d.qpos[adr];
-      if (lower < margin) rows->add(unit_row(m.nv, dof, 1), RowType::kLimit, j, lower, margin);
-      if (upper < margin) rows->add(unit_row(m.nv, dof, -1), RowType::kLimit, j, upper, margin);
-    } else if (m.jnt_type[j] == kBall) {
-      // the rotation's angle in [0, pi] against the larger bound, along its axis
-      Eigen::Vector4d q = d.qpos.segment<4>(adr);
-      q = q.norm() < kMinVal ? Eigen::Vector4d(1, 0, 0, 0) : Eigen::Vector4d(q / q.norm());
-      const double sine = q.tail<3>().norm();
-      const Vector3d axis = sine < kMinVal ? Vector3d::UnitX() : Vector3d(q.tail<3>() / sine);
-      double angle = 2 * std::atan2(sine, q[0]);
-      if (angle > M_PI) angle -= 2 * M_PI;
-      const double dist = std::max(m.jnt_range[2 * j], m.jnt_range[2 * j + 1]) - std::abs(angle);
-      if (dist >= margin) continue;
-      VectorXd row = VectorXd::Zero(m.nv);
-      row.segment<3>(dof) = angle < 0 ? axis : Vector3d(-axis);
-      rows->add(row, RowType::kLimit, j, dist, margin);
-    }
+  const bool own = mujoco_contacts(m.opt);
+  for (const LimitRow& limit : limit_rows(m, d)) {
+    const double given = m.jnt_margin[limit.joint];
+    const double margin = own ? given : std::max(given, m.opt.contact_margin);
+    // MuJoCo leaves out a row exactly at its margin
+    const bool within = own ? limit.distance < margin : limit.distance <= margin;
+    if (within) rows->add(limit.jacobian, RowType::kLimit, limit.joint, limit.distance, given);
   }
 }
 
 void add_contact(const Model& m, const Data& d, int index, Contact* contact, Rows* rows) {
   contact->efc_address = -1;
-  if (contact->dist >= contact->includemargin) return;
+  const bool within = mujoco_contacts(m.opt) ? contact->dist < contact->includemargin
+                                             : contact->dist <= contact->includemargin;
+  if (!within) return;
   const int b1 = m.geom_bodyid[contact->geom1], b2 = m.geom_bodyid[contact->geom2];
   if (!relative_freedom(m, b1, b2)) return;
   contact->efc_address = static_cast<int>(rows->type.size());
 
-  MatrixXd jacp1, jacr1, jacp2, jacr2;
-  point_jacobian(m, d, b1, contact->pos, &jacp1, &jacr1);
-  point_jacobian(m, d, b2, contact->pos, &jacp2, &jacr2);
-  MatrixXd jac(6, m.nv);
-  jac << contact->frame * (jacp2 - jacp1), contact->frame * (jacr2 - jacr1);
-
-  const double dist = contact->dist, margin = contact->includemargin;
+  const MatrixXd jac = contact_jacobian(m, d, *contact);
+  // MuJoCo measures from the margin; elsewhere it only says how early a row appears
+  const double dist = contact->dist, margin = mujoco_contacts(m.opt) ? contact->includemargin : 0;
   if (contact->dim == 1) {
     rows->add(jac.row(0), RowType::kContactFrictionless, index, dist, margin);
-  } else if (m.opt.cone == Cone::kPyramidal) {
+  } else if (m.opt.cone == Cone::kPyramidal && !frame_rows(m.opt)) {
     for (int k = 1; k < contact->dim; k++) {
       for (double side : {1.0, -1.0}) {
         rows->add(jac.row(0) + side * contact->friction[k - 1] * jac.row(k), RowType::kContactPyramidal,
@@ -148,6 +133,47 @@ void add_contact(const Model& m, const Data& d, int index, Contact* contact, Row
 }
 
 }  // namespace
+
+std::vector<LimitRow> limit_rows(const Model& m, const Data& d) {
+  std::vector<LimitRow> rows;
+  for (int j = 0; j < m.njnt; j++) {
+    if (!m.jnt_limited[j]) continue;
+    const int adr = m.jnt_qposadr[j], dof = m.jnt_dofadr[j];
+    if (m.jnt_type[j] == kHinge || m.jnt_type[j] == kSlide) {
+      rows.push_back({j, d.qpos[adr] - m.jnt_range[2 * j], unit_row(m.nv, dof, 1)});
+      rows.push_back({j, m.jnt_range[2 * j + 1] - d.qpos[adr], unit_row(m.nv, dof, -1)});
+    } else if (m.jnt_type[j] == kBall) {
+      // the rotation's angle in [0, pi] against the larger bound, along its axis
+      Eigen::Vector4d q = d.qpos.segment<4>(adr);
+      q = q.norm() < kMinVal ? Eigen::Vector4d(1, 0, 0, 0) : Eigen::Vector4d(q / q.norm());
+      const double sine = q.tail<3>().norm();
+      const Vector3d axis = sine < kMinVal ? Vector3d::UnitX() : Vector3d(q.tail<3>() / sine);
+      double angle = 2 * std::atan2(sine, q[0]);
+      if (angle > M_PI) angle -= 2 * M_PI;
+      const double dist = std::max(m.jnt_range[2 * j], m.jnt_range[2 * j + 1]) - std::abs(angle);
+      VectorXd row = VectorXd::Zero(m.nv);
+      row.segment<3>(dof) = angle < 0 ? axis : Vector3d(-axis);
+      rows.push_back({j, dist, row});
+    }
+  }
+  return rows;
+}
+
+MatrixXd contact_jacobian(const Model& m, const Data& d, const Contact& c) {
+  MatrixXd jacp1, jacr1, jacp2, jacr2;
+  point_jacobian(m, d, m.geom_bodyid[c.geom1], c.pos, &jacp1, &jacr1);
+  point_jacobian(m, d, m.geom_bodyid[c.geom2], c.pos, &jacp2, &jacr2);
+  MatrixXd jac(6, m.nv);
+  jac << c.frame * (jacp2 - jacp1), c.frame * (jacr2 - jacr1);
+  return jac;
+}
+
+bool hard_rows(const Model& m) {
+  if (m.opt.disabled(kDisableConstraint) || m.opt.disabled(kDisableEquality)) return false;
+  if (!m.prescribed.empty()) return true;
+  return m.opt.equality_alpha >= 0 &&
+         std::any_of(m.eq_active0.begin(), m.eq_active0.end(), [](int active) { return active != 0; });
+}
 
 EqualityFrames equality_frames(const Model& m, const Data& d, int i) {
   const double* data = &m.eq_data[i * (m.eq_data.size() / m.neq)];
@@ -190,6 +216,10 @@ void make_rows(const Model& m, Data* d) {
         if (m.eq_type[i] == kEqConnect || m.eq_type[i] == kEqWeld) add_connect_or_weld(m, *d, i, &rows);
         if (m.eq_type[i] == kEqJoint) add_joint_coupling(m, *d, i, &rows);
       }
+      for (size_t i = 0; i < m.prescribed.size(); i++) {
+        const int dof = m.jnt_dofadr[m.prescribed[i].joint];
+        rows.add(unit_row(m.nv, dof, 1), RowType::kPrescribed, static_cast<int>(i), 0, 0);
+      }
     }
     if (!m.opt.disabled(kDisableFrictionLoss)) {
       for (int dof = 0; dof < m.nv; dof++) {
@@ -198,7 +228,12 @@ void make_rows(const Model& m, Data* d) {
       }
     }
     if (!m.opt.disabled(kDisableLimit)) add_limits(m, *d, &rows);
+    // explicit laws of contact have no rows
+    const bool explicit_law = m.opt.contact_model == ContactModel::kCompliant ||
+                              m.opt.contact_model == ContactModel::kSoftAnchor;
     for (size_t c = 0; c < d->contacts.size(); c++) {
+      d->contacts[c].efc_address = -1;
+      if (explicit_law && !mujoco_contacts(m.opt)) continue;
       add_contact(m, *d, static_cast<int>(c), &d->contacts[c], &rows);
     }
   }

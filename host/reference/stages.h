@@ -61,6 +61,7 @@ VectorXd integrate_position(const Model& m, const VectorXd& qpos, const VectorXd
 // state and time advanced by one of the integrators; forward() has been called
 void euler(const Model& m, Data* d);
 void implicit_fast(const Model& m, Data* d);
+void variational(const Model& m, Data* d);
 void runge_kutta4(const Model& m, Data* d);
 
 // everything that depends on the state, no integration

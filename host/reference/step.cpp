@@ -1,5 +1,6 @@
 // The step of the reference, top to bottom, and its workspace.
 #include "host/reference/constraint.h"
+#include "host/reference/contact_model.h"
 #include "host/reference/spatial.h"
 #include "host/reference/stages.h"
 
@@ -22,6 +23,9 @@ void integrate(const Model& m, Data* d) {
       break;
     case Integrator::kImplicitFast:
       implicit_fast(m, d);
+      break;
+    case Integrator::kVariational:
+      variational(m, d);
       break;
     default:
       euler(m, d);
@@ -66,8 +70,7 @@ void forward(const Model& m, Data* d) {
   actuation(m, d);
   smooth_acceleration(m, d);
   collide(m, d);
-  make_rows(m, d);
-  solve_constraints(m, d);
+  constrained_acceleration(m, d);
   const double tolerance = m.opt.tolerance > 0 ? m.opt.tolerance : kResidualTolerance;
   if (!(d->residual <= tolerance)) d->status |= kStatusNotConverged;
   subtree_velocities(m, d);
@@ -84,6 +87,7 @@ void step(const Model& m, Data* d) {
   const VectorXd qpos = d->qpos, qvel = d->qvel, act = d->act;
   const double time = d->time;
   forward(m, d);
+  d->anchors = d->next_anchors;
   if (sane(d->qacc)) integrate(m, d);
   if (!sane(d->qacc) || !sane_state(*d)) {
     d->status |= kStatusDiverged;
@@ -130,6 +134,8 @@ void reset_state(const Model& m, int key, Data* d) {
   };
   d->time = 0;
   d->status = 0;
+  d->anchors.clear();
+  d->next_anchors.clear();
   copy(m.qpos0, 0, m.nq, &d->qpos);
   d->qvel = VectorXd::Zero(m.nv);
   d->act = VectorXd::Zero(m.na);

@@ -99,3 +99,15 @@ class Model(_core.Model):
         if not 0 <= restitution <= 1:
             raise ValueError(f"restitution {restitution} is given, and it must be from 0 to 1")
         self._set_restitution(self.geom_id(geom1), self.geom_id(geom2), float(restitution))
+
+    def prescribe_velocity(
+        self, joint: int | str, offset: float, amplitude: float = 0.0, frequency: float = 0.0, phase: float = 0.0
+    ) -> None:
+        """Makes a hinge or slide move at `offset + amplitude cos(frequency t + phase)`, as a hard constraint.
+
+        `opt.equality_alpha` is the rate at which a deviation decays (0.1/h where it is None).
+        """
+        found = self.id_of("jnt", joint) if isinstance(joint, str) else int(joint)
+        if not 0 <= found < self.njnt:
+            raise ValueError(f"joint {joint!r} is given, and the model has no such joint")
+        self._prescribe_velocity(found, float(offset), float(amplitude), float(frequency), float(phase))

@@ -1,0 +1,22 @@
+// Which contact of now was which contact of before.
+//
+// Two contacts of the same pair of geoms are one and the same where each is the other's nearest, told by where
+// they are in the axes of geom2's body. No parameter, no order of slots: the same from every collision routine.
+#pragma once
+
+#include <vector>
+
+#include "host/model.h"
+#include "host/reference/data.h"
+
+namespace dualstep::reference {
+
+struct ContactMark {
+  int geom1 = -1, geom2 = -1;
+  Vector3d local = Vector3d::Zero();
+};
+ContactMark mark_of(const Model& m, const Data& d, const Contact& c);
+// for each of `now` its index in `before`, or -1
+std::vector<int> match_contacts(const std::vector<ContactMark>& now, const std::vector<ContactMark>& before);
+
+}  // namespace dualstep::reference
