@@ -10,6 +10,7 @@ pytest.importorskip("rsl_rl")
 pytest.importorskip("matplotlib")
 
 from dualstep.cli import main
+from dualstep.envs.training import curves
 from dualstep.envs.training.learner import CheckpointError, Learner, read_checkpoint
 from dualstep.envs.training.settings import Settings, settings_of
 
@@ -94,6 +95,15 @@ def test_a_diverged_environment_does_not_stop_training():
     learner.learn(512)
     assert learner.env.env.diverged_count == 1
     assert all(np.isfinite(point.value_loss) for point in learner.curve)
+
+
+def test_runs_are_drawn_together(tmp_path):
+    for seed in (0, 1):
+        (tmp_path / f"Hopper-{seed}").mkdir()
+        (tmp_path / f"Hopper-{seed}" / "curve.csv").write_text(f"steps,episode_return\n1,nan\n2,{seed}\n")
+    curves.draw_runs(tmp_path / "all.png", [tmp_path / "Hopper-0", tmp_path / "Hopper-1"])
+    assert (tmp_path / "all.png").read_bytes().startswith(b"\x89PNG")
+    assert curves.read_table(tmp_path / "Hopper-1" / "curve.csv")["episode_return"][1] == 1
 
 
 def test_settings():

@@ -175,6 +175,7 @@ def _summary(args: argparse.Namespace, learner: Any, folder: Path, interrupted: 
         "iterations": learner.iteration,
         "steps": learner.steps,
         "seconds": round(whole, 2),
+        "processor_seconds": None if last is None else round(last.processor, 2),
         "steps_per_second": round(learner.steps / whole),
         "share": {name: round(value / whole, 3) for name, value in learner.seconds.items()},
         "training_return": None if last is None else _finite(last.episode_return),
