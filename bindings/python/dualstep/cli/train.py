@@ -196,6 +196,8 @@ def _summary(args: argparse.Namespace, learner: Any, folder: Path, interrupted: 
 
 def worth(task: str, settings: Any, policy: Any, episodes: int, args: argparse.Namespace) -> dict[str, Any]:
     """Returns without exploration, here and in Gymnasium's own environment."""
+    import gymnasium
+
     from dualstep.envs.training.evaluate import returns_here, returns_in_gymnasium
 
     def figures(returns: Any) -> dict[str, Any]:
@@ -205,6 +207,8 @@ def worth(task: str, settings: Any, policy: Any, episodes: int, args: argparse.N
     found = {"return": figures(returns_here(task, policy, episodes, seed=10_000, device=args.device, **options))}
     # that one has nothing of ours
     options = {name: value for name, value in options.items() if name not in ("randomize", "max_episode_steps")}
+    if f"{task}-v5" not in gymnasium.registry:
+        return {**found, "gymnasium": {"unavailable": "it has no such task"}}
     try:
         found["gymnasium"] = figures(returns_in_gymnasium(task, policy, episodes, seed=10_000, **options))
     except Exception as error:  # a task of its own, or Gymnasium without MuJoCo: the rest stands
