@@ -201,7 +201,7 @@ def build(robot: Robot) -> tuple[Model, Any]:
     floor = spec.worldbody.add_geom(name="floor", type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 0.01])
     floor.rgba = [0.8, 0.84, 0.88, 1]
     light = spec.worldbody.add_light(pos=[0, 0, 4])
-    light.dir = [0.2, 0.2, -1]
+    light.dir, light.type = [0.2, 0.2, -1], mujoco.mjtLightType.mjLIGHT_DIRECTIONAL
     feet = "|".join(robot.feet)
     for geom in spec.geoms:
         if not re.fullmatch(r".*_collision\d*", geom.name or ""):
