@@ -216,7 +216,7 @@ def build(robot: Robot) -> tuple[Model, Any]:
     for joint in joints:
         motor = next((m for m in robot.motors if re.fullmatch(m.joints, joint.name)), None)
         if motor is None:
-            raise ImportError(f"{path.name} has a joint '{joint.name}' that version 1.6 of mjlab does not have: {INSTALL}")
+            raise ImportError(f"{path.name} has a joint '{joint.name}', and mjlab 1.6 has none such: {INSTALL}")
         joint.armature = motor.armature
         actuator = spec.add_actuator(name=joint.name, target=joint.name, trntype=mujoco.mjtTrn.mjTRN_JOINT)
         actuator.gaintype, actuator.biastype = mujoco.mjtGain.mjGAIN_FIXED, mujoco.mjtBias.mjBIAS_AFFINE

@@ -37,7 +37,8 @@ def test_a_run_leaves_checkpoint_curve_and_figures(tmp_path, capsys):
     assert len(lines) == 17 and lines[0].startswith("iteration,steps,seconds,episode_return")
     assert (folder / "curve.png").read_bytes().startswith(b"\x89PNG")
     # and goes on
-    assert train("InvertedPendulum", "--steps", "6144", "--out", str(folder), "--resume", "--episodes", "0", "--json", "--video-seconds", "0") == 0
+    again = ["--out", str(folder), "--resume", "--episodes", "0", "--video-seconds", "0", "--json"]
+    assert train("InvertedPendulum", "--steps", "6144", *again) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["steps"] == 6144 and found["iterations"] == 24
     assert len((folder / "curve.csv").read_text().splitlines()) == 25
