@@ -222,6 +222,13 @@ class Randomizer:
                 self._set(i, rows, draw)
                 self._schedule(rows, draw, k, now[rows])
 
+    def now(self, rows: np.ndarray, seeds: np.ndarray, episodes: np.ndarray, elapsed: Any) -> None:
+        """Draws everything anew for these environments, whenever it would be due."""
+        moment = np.asarray(elapsed if self._arrays.on_host else elapsed.cpu())
+        take = self._arrays.from_host
+        for i in range(len(self._all)):
+            self._set(i, rows, self._draw(i, take(seeds[rows]), take(episodes[rows]), take(1 + moment[rows])))
+
     def state(self) -> dict[str, np.ndarray]:
         return {"due": self._due}
 

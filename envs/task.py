@@ -72,6 +72,14 @@ class View:
     def model(self) -> Model:
         return self.sim.model
 
+    def table(self, values: np.ndarray, dtype: Any = None) -> Any:
+        """An array that the task keeps, where the batch is and in its precision; it is brought there once."""
+        key = f"table {id(values)} {dtype}"
+        if key not in self._constants:
+            # kept with its source, so that no other array can have the same id
+            self._constants[key] = (values, self.arrays.from_host(np.asarray(values, dtype or self.sim.dtype)))
+        return self._constants[key][1]
+
     def recall(self, name: str) -> Any:
         """(rows, ...) what the task keeps by this name in its `memory`; zero where the episode has just begun."""
         whole = self._memory[name]

@@ -138,6 +138,13 @@ class BatchEnv(VectorEnv):
         """How parameters of the model differ between environments, in plain words: what `randomize` takes."""
         return self._randomizer.described
 
+    def randomize(self, mask: Any = None) -> None:
+        """Draws all parameters that differ anew, in all environments or those where mask is true: an event of yours."""
+        mask = self._mask(~self._arrays.zeros((self.num_envs,), bool) if mask is None else mask, "mask")
+        rows = self._arrays.rows(mask)
+        rows = np.asarray(rows if self._arrays.on_host else rows.cpu())
+        self._randomizer.now(rows, self._seeds, self._episodes, self._elapsed)
+
     @elapsed.setter
     def elapsed(self, steps: Any) -> None:
         self._elapsed[...] = self._arrays.native(steps)
@@ -270,7 +277,7 @@ class BatchEnv(VectorEnv):
         """Starts episodes: of all environments, or of those where `options["reset_mask"]` is true."""
         mask = ~self._arrays.zeros((self.num_envs,), bool)
         if options is not None and "reset_mask" in options:
-            mask = self._reset_mask(options["reset_mask"])
+            mask = self._mask(options["reset_mask"], "options['reset_mask']")
         rows = np.asarray(self._arrays.rows(mask) if self._arrays.on_host else self._arrays.rows(mask).cpu())
         self._take_seeds(seed, rows)
         self._has_reset = True
@@ -286,14 +293,14 @@ class BatchEnv(VectorEnv):
         if self.autoreset_mode == AutoresetMode.DISABLED:
             self._pending[...] = False
 
-    def _reset_mask(self, given: Any) -> Any:
+    def _mask(self, given: Any, name: str) -> Any:
         mask = self._arrays.native(given)
         if tuple(mask.shape) != (self.num_envs,):
-            raise ValueError(f"options['reset_mask'] has shape {tuple(mask.shape)}, and ({self.num_envs},) is wanted")
+            raise ValueError(f"{name} has shape {tuple(mask.shape)}, and ({self.num_envs},) is wanted")
         if "bool" not in str(mask.dtype):
-            raise TypeError(f"options['reset_mask'] has dtype {mask.dtype}, and booleans are wanted")
+            raise TypeError(f"{name} has dtype {mask.dtype}, and booleans are wanted")
         if not bool(mask.any()):
-            raise ValueError("options['reset_mask'] marks no environment, and at least one is wanted")
+            raise ValueError(f"{name} marks no environment, and at least one is wanted")
         return mask
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:

@@ -29,9 +29,8 @@ NEVER = 2**31 - 1
 def unit_range(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Middle and half width of the range of an action; where it has no bounds, 0 and 1."""
     bounded = np.isfinite(low) & np.isfinite(high)
-    middle = np.where(bounded, np.where(bounded, low + high, 0) / 2, 0)
-    half = np.where(bounded, np.where(bounded, high - low, 2) / 2, 1)
-    return middle.astype(np.float32), half.astype(np.float32)
+    low, high = np.where(bounded, low, -1.0), np.where(bounded, high, 1.0)
+    return ((low + high) / 2).astype(np.float32), ((high - low) / 2).astype(np.float32)
 
 
 class RslRlEnv(VecEnv):

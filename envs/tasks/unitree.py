@@ -28,6 +28,8 @@ from dualstep.envs.task import TOLERANCE, Task, View
 from dualstep.envs.tasks.common import length, squares
 from dualstep.model import Model
 
+# the most that a push changes of the base's velocities, straight and angular [m/s, rad/s]
+PUSH = np.array([0.5, 0.5, 0.4, 0.52, 0.52, 0.78])
 INSTALL = "pip install --no-deps 'mjlab>=1.6,<2'"
 
 
@@ -199,7 +201,7 @@ def build(robot: Robot) -> tuple[Model, Any]:
     floor = spec.worldbody.add_geom(name="floor", type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 0.01])
     floor.rgba = [0.8, 0.84, 0.88, 1]
     light = spec.worldbody.add_light(pos=[0, 0, 4])
-    light.dir = [0.2, 0.2, -1]
+    light.dir, light.type = [0.2, 0.2, -1], mujoco.mjtLightType.mjLIGHT_DIRECTIONAL
     feet = "|".join(robot.feet)
     for geom in spec.geoms:
         if not re.fullmatch(r".*_collision\d*", geom.name or ""):
@@ -214,7 +216,7 @@ def build(robot: Robot) -> tuple[Model, Any]:
     for joint in joints:
         motor = next((m for m in robot.motors if re.fullmatch(m.joints, joint.name)), None)
         if motor is None:
-            raise ImportError(f"{path.name} has a joint '{joint.name}' that version 1.6 of mjlab does not have: {INSTALL}")
+            raise ImportError(f"{path.name} has a joint '{joint.name}', and mjlab 1.6 has none such: {INSTALL}")
         joint.armature = motor.armature
         actuator = spec.add_actuator(name=joint.name, target=joint.name, trntype=mujoco.mjtTrn.mjTRN_JOINT)
         actuator.gaintype, actuator.biastype = mujoco.mjtGain.mjGAIN_FIXED, mujoco.mjtBias.mjBIAS_AFFINE
@@ -293,7 +295,7 @@ class Joystick(Task):
             "command": 3, "command_left": 1, "push_left": 1, "action": n, "rate": n, "air": feet, "peak": feet,
             "bias": n, "noise": self.width,
         }  # fmt: skip
-        self.noise_size = np.concatenate(
+        self.noise_size = self.noisy * np.concatenate(
             [np.full(3, 0.5), np.full(3, 0.2), np.full(3, 0.05), np.full(n, 0.01), np.full(n, 1.5), np.zeros(n + 3)]
         )
 
@@ -301,20 +303,16 @@ class Joystick(Task):
         free = np.full(self.count, np.inf, np.float32)
         return -free, free
 
-    def table(self, s: View, values: np.ndarray) -> Any:
-        """A small array of the task where the batch is."""
-        return s.arrays.from_host(np.asarray(values, s.sim.dtype))
-
     def control(self, s: View, action: Any) -> Any:
         s.keep("rate", action - s.recall("action"))
         s.keep("action", action)
-        return self.table(s, self.stance) + self.table(s, self.scale) * action
+        return s.table(self.stance) + s.table(self.scale) * action
 
     # episodes ----------------------------------------------------------------------------------------------
 
     def _command(self, s: View, draw: Draws) -> tuple[Any, Any]:
         """New commands, and the seconds that they stand for; every one that is asked for is drawn anew."""
-        command = draw.uniform(s.arrays.from_host(self.low), s.arrays.from_host(self.high), 3)
+        command = draw.uniform(s.table(self.low, float), s.table(self.high, float), 3)
         moves = draw.uniform(0, 1, 1) >= self.standing_share
         return command * moves, draw.uniform(*self.command_seconds, 1)
 
@@ -322,7 +320,7 @@ class Joystick(Task):
         xp = s.xp
         place, height = draw.uniform(-0.5, 0.5, 2), self.robot.height + draw.uniform(0.01, 0.05, 1)
         yaw = draw.uniform(-math.pi, math.pi, 1)
-        joints = s.arrays.from_host(self.stance)[None] + 0 * yaw
+        joints = s.table(self.stance, float)[None] + 0 * yaw
         command, left = self._command(s, draw)
         s.keep("command", command)
         s.keep("command_left", left)
@@ -333,8 +331,7 @@ class Joystick(Task):
         return {"qpos": xp.concatenate(parts, axis=1)}
 
     def _noise(self, s: View, draw: Draws) -> Any:
-        size = s.arrays.from_host(self.noise_size * self.noisy)
-        return size * draw.uniform(-1, 1, self.width)
+        return s.table(self.noise_size, float) * draw.uniform(-1, 1, self.width)
 
     def events(self, s: View, draw: Draws) -> dict[str, Any]:
         xp = s.xp
@@ -351,8 +348,7 @@ class Joystick(Task):
             return {}
         left = s.recall("push_left") - self.dt
         due = left <= 0
-        most = s.arrays.from_host(np.array([0.5, 0.5, 0.4, 0.52, 0.52, 0.78]))
-        push = draw.uniform(-1, 1, 6) * most * due
+        push = draw.uniform(-1, 1, 6) * s.table(PUSH, float) * due
         s.keep("push_left", xp.where(due, draw.uniform(*self.push_seconds, 1), left))
         push = xp.concatenate([push, xp.zeros_like(draw.uniform(0, 1, self.count))], axis=1)
         return {"qvel": s.qvel + s.arrays.real(push, s.sim.dtype)}
@@ -376,7 +372,7 @@ class Joystick(Task):
 
     def observe(self, s: View) -> Any:
         linear, angular, gravity = self.motion(s)
-        joints = s.qpos[:, 7:] - self.table(s, self.stance) + s.recall("bias")
+        joints = s.qpos[:, 7:] - s.table(self.stance) + s.recall("bias")
         parts = [linear, angular, gravity, joints, s.qvel[:, 6:], s.recall("action"), s.recall("command")]
         return s.xp.concatenate(parts, axis=1) + s.recall("noise")
 
@@ -390,7 +386,7 @@ class Joystick(Task):
         geom = s._of(contacts.geom)
         # an empty slot names no geom
         first, second = xp.maximum(geom[..., 0], 0 * geom[..., 0]), xp.maximum(geom[..., 1], 0 * geom[..., 1])
-        foot_of = s.arrays.from_host(self.foot_of)
+        foot_of = s.table(self.foot_of, int)
         a, b = foot_of[first], foot_of[second]
         of_foot = [(force * ((a == foot) | (b == foot))).sum(axis=1) for foot in range(len(self.robot.feet))]
         body = s.constant("geom_bodyid")
@@ -417,11 +413,11 @@ class Joystick(Task):
         moving = speed > 0.05
         # sine, squared, of how far the body leans: R33 = 1 - 2 (x^2 + y^2)
         lean = 1 - (1 - 2 * squares(s.xquat[:, self.up, 1:3])) ** 2
-        standing, walking, running = (self.table(s, spread) for spread in self.spreads)
+        standing, walking, running = (s.table(spread) for spread in self.spreads)
         spread = xp.where((speed < 1.5)[:, None], walking, running)
         spread = xp.where(moving[:, None], spread, standing)
-        off = (s.qpos[:, 7:] - self.table(s, self.stance)) / spread
-        low, high = (self.table(s, bound) for bound in self.soft)
+        off = (s.qpos[:, 7:] - s.table(self.stance)) / spread
+        low, high = (s.table(bound) for bound in self.soft)
         beyond = (xp.clip(low - s.qpos[:, 7:], 0, None) + xp.clip(s.qpos[:, 7:] - high, 0, None)).sum(axis=1)
         force, own = self.foot_forces(s)
         touches, height, slide = force > 0, s.site_xpos[:, self.sites, 2], self.foot_speeds(s)

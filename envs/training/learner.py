@@ -43,6 +43,8 @@ class Point(NamedTuple):
     std: float
     learning_rate: float
     value_loss: float
+    processor: float = 0.0
+    """seconds of all threads of this process, as `seconds` are of the wall clock"""
 
 
 class _Runner(OnPolicyRunner):
@@ -88,8 +90,11 @@ class Learner:
         self._first_seed = seed * 1_000_003 + self.rank * settings.num_envs
         self._diverged_before = 0
         self.diverged_everywhere = 0
+        options = dict(settings.task_options)
+        if settings.episode_steps is not None:
+            options["max_episode_steps"] = settings.episode_steps
         self.env = RslRlEnv(
-            task, settings.num_envs, seed=self._first_seed, device=device, num_threads=num_threads, **settings.task_options
+            task, settings.num_envs, seed=self._first_seed, device=device, num_threads=num_threads, **options
         )
         # what rsl_rl prints about its networks is no part of our progress
         with contextlib.redirect_stdout(io.StringIO()):
@@ -137,7 +142,7 @@ class Learner:
         return bool(votes > 0)
 
     def _iterate(self) -> Point:
-        start = time.perf_counter()
+        start, processor = time.perf_counter(), time.process_time()
         simulation, learning = 0.0, 0.0
         settings, algorithm = self.settings, self.algorithm
         observation = self.env.get_observations()
@@ -175,6 +180,7 @@ class Learner:
             float(algorithm.get_policy().output_std.detach().mean()),
             float(algorithm.learning_rate),
             float(losses["value"]),
+            (self.curve[-1].processor if self.curve else 0.0) + time.process_time() - processor,
         )
 
     def _count(self, reward: torch.Tensor, done: torch.Tensor, lengths: torch.Tensor) -> None:

@@ -100,6 +100,22 @@ def test_when():
     assert (env.sim.get_parameter("dof_damping") != damping).any(axis=1).all()
 
 
+def test_an_event_of_the_user():
+    env = ants(3, Vary("body_mass", 0.5, 2.0))
+    before = env.sim.get_parameter("body_mass")
+    env.randomize(np.array([False, True, False]))
+    after = env.sim.get_parameter("body_mass")
+    assert (after != before).any(axis=1).tolist() == [False, True, False]
+    env.randomize()
+    last = env.sim.get_parameter("body_mass")
+    assert (last != before).any(axis=1).all() and (last[1] == after[1]).all(), "drawn by the moment, which is the same"
+    step(env)
+    env.randomize()
+    assert (env.sim.get_parameter("body_mass") != last).any(axis=1).all()
+    with pytest.raises(ValueError, match="mask has shape"):
+        env.randomize(np.ones(2, bool))
+
+
 def test_draws_depend_on_the_seed_and_not_on_the_batch():
     vary = Vary("body_mass", 0.5, 2.0, together=True)
     many = ants(6, vary).sim.get_parameter("body_mass")

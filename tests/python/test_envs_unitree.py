@@ -26,7 +26,11 @@ def quiet(name, num_envs, **options):
 
 def test_what_to_install_is_said(monkeypatch, capsys):
     known = importlib.util.find_spec
-    monkeypatch.setattr(unitree.importlib.util, "find_spec", lambda name: None if name == "mjlab" else known(name))
+
+    def without(name, *rest):
+        return None if name == "mjlab" else known(name, *rest)
+
+    monkeypatch.setattr(unitree.importlib.util, "find_spec", without)
     with pytest.raises(ImportError, match="pip install --no-deps 'mjlab"):
         ds.envs.make("Go1Joystick", 2)
     pytest.importorskip("rsl_rl")

@@ -54,6 +54,13 @@ def test_what_the_commands_refuse(capsys, tmp_path):
     assert "there is no model file" in capsys.readouterr().err
 
 
+def test_mujocos_viewer_without_a_display(capsys, monkeypatch):
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    assert main(["view", "hopper", "--native", "--for", "0.2"]) == 1
+    assert "MuJoCo's viewer cannot be opened: " in capsys.readouterr().err
+
+
 def test_a_command_shows_a_model_for_a_while(capfd):
     pytest.importorskip("viser")
     assert main(["view", "inverted_pendulum", "--port", "8190", "--for", "0.5", "--num-envs", "2"]) == 0

@@ -28,8 +28,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("task", metavar="TASK", help="Ant, HalfCheetah, Humanoid, ...")
     add_common(parser, num_envs=None)
     parser.add_argument("--num-threads", type=not_negative, default=0, metavar="T", help="of the simulation (0: all)")
-    parser.add_argument("--steps", type=_positive_number, metavar="N", help="environment steps in all, 2e6 (default: the task's)")
-    parser.add_argument("--minutes", type=_positive_number, metavar="M", help="stop after this wall clock, if steps are left")
+    parser.add_argument(
+        "--steps", type=_positive_number, metavar="N", help="environment steps in all, 2e6 (default: the task's)"
+    )
+    parser.add_argument(
+        "--minutes", type=_positive_number, metavar="M", help="stop after this wall clock, if steps are left"
+    )
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE",
         help="a setting of the learner (learning_rate=3e-4), or an option of the task (task.ctrl_cost_weight=0.2)",
@@ -175,6 +179,7 @@ def _summary(args: argparse.Namespace, learner: Any, folder: Path, interrupted: 
         "iterations": learner.iteration,
         "steps": learner.steps,
         "seconds": round(whole, 2),
+        "processor_seconds": None if last is None else round(last.processor, 2),
         "steps_per_second": round(learner.steps / whole),
         "share": {name: round(value / whole, 3) for name, value in learner.seconds.items()},
         "training_return": None if last is None else _finite(last.episode_return),
@@ -185,7 +190,8 @@ def _summary(args: argparse.Namespace, learner: Any, folder: Path, interrupted: 
         from dualstep.envs.training.player import film_of
 
         try:
-            found["video"] = str(film_of(learner.task, learner.settings, learner.policy(), folder / "video", args.video_seconds))
+            policy, seconds = learner.policy(), args.video_seconds
+            found["video"] = str(film_of(learner.task, learner.settings, policy, folder / "video", seconds))
         except (ImportError, RuntimeError) as error:  # the training stands
             found["no_video"] = str(error)
     if args.episodes and not interrupted:
@@ -195,6 +201,8 @@ def _summary(args: argparse.Namespace, learner: Any, folder: Path, interrupted: 
 
 def worth(task: str, settings: Any, policy: Any, episodes: int, args: argparse.Namespace) -> dict[str, Any]:
     """Returns without exploration, here and in Gymnasium's own environment."""
+    import gymnasium
+
     from dualstep.envs.training.evaluate import returns_here, returns_in_gymnasium
 
     def figures(returns: Any) -> dict[str, Any]:
@@ -204,6 +212,8 @@ def worth(task: str, settings: Any, policy: Any, episodes: int, args: argparse.N
     found = {"return": figures(returns_here(task, policy, episodes, seed=10_000, device=args.device, **options))}
     # that one has nothing of ours
     options = {name: value for name, value in options.items() if name not in ("randomize", "max_episode_steps")}
+    if f"{task}-v5" not in gymnasium.registry:
+        return {**found, "gymnasium": {"unavailable": "it has no such task"}}
     try:
         found["gymnasium"] = figures(returns_in_gymnasium(task, policy, episodes, seed=10_000, **options))
     except Exception as error:  # a task of its own, or Gymnasium without MuJoCo: the rest stands
@@ -225,7 +235,8 @@ def print_worth(found: dict[str, Any]) -> None:
 
 def _print(found: dict[str, Any]) -> None:
     share = ", ".join(f"{name} {value:.0%}" for name, value in found["share"].items())
-    print(f"{found['task']}: {found['steps']:,} steps in {found['seconds']:.0f} s ({found['steps_per_second']:,}/s; {share})")
+    speed = f"{found['steps_per_second']:,}/s"
+    print(f"{found['task']}: {found['steps']:,} steps in {found['seconds']:.0f} s ({speed}; {share})")
     if found["diverged"]:
         print(f"  {found['diverged']} episodes ended because their simulation diverged")
     print_worth(found)
