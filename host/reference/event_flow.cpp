@@ -209,7 +209,8 @@ void EventFlow::accelerate(const Mode& mode, FlowPoint* p) const {
   }
 }
 
-Mode EventFlow::resolve(const FlowPoint& p, const std::vector<Held>& forced) const {
+Mode EventFlow::resolve(const FlowPoint& p, const std::vector<Held>& forced, const std::vector<Held>& pulling,
+                        bool insist) const {
   // candidates: closed, and neither opening nor closing
   Mode mode;
   mode.known = true;
@@ -244,6 +245,13 @@ Mode EventFlow::resolve(const FlowPoint& p, const std::vector<Held>& forced) con
     mode.held.push_back(held);
   }
   if (mode.held.empty()) return mode;
+
+  std::vector<ContactMark> pulling_marks;
+  for (const Held& held : pulling) pulling_marks.push_back(held.mark);
+  const std::vector<int> pulled = match_contacts(marks, pulling_marks);
+  const auto stop_pulls = [&](int limit) {
+    return std::any_of(pulling.begin(), pulling.end(), [&](const Held& held) { return held.limit == limit; });
+  };
 
   // Coulomb's law on accelerations; a contact found to slip joins the sliding ones, whose friction the normal
   // force decides
@@ -331,7 +339,9 @@ Mode EventFlow::resolve(const FlowPoint& p, const std::vector<Held>& forced) con
     std::vector<Held> kept_held;
     for (size_t i = 0; i < mode.held.size(); ++i) {
       const double opening = rows.R.row(rows.first[i]).dot(qacc) - rows.demand[rows.first[i]];
-      if (l[at[i]] > 0 || opening <= size) kept_held.push_back(mode.held[i]);
+      const bool pulls = i < contacts.size() ? pulled[i] >= 0 : stop_pulls(mode.held[i].limit);
+      const bool goes = pulls && (insist || l[at[i]] <= 1e-7 * (1 + l.norm()));
+      if (!goes && (l[at[i]] > 0 || opening <= size)) kept_held.push_back(mode.held[i]);
     }
     mode.held = kept_held;
     return mode;

@@ -139,16 +139,14 @@ void EventRun::handle(Data* d, std::vector<Event>* events) {
   flow_.evaluate(*d, &p);
   flow_.accelerate(mode_, &p);
   const Mode before = mode_;
-  const auto report = [&](const Event& e) {
-    if (events) events->push_back(e);
-  };
+  const auto report = [&](const Event& e) { events->push_back(e); };
 
   std::vector<int> closing;
   for (size_t i = 0; i < p.data.contacts.size(); ++i)
     if (flow_.closed(p.data.contacts[i].dist)) closing.push_back(static_cast<int>(i));
   std::vector<double> distance;
   const std::vector<ClosedLimit> stops = closed_limits(model_, p.data, EventFlow::kClosed, &distance);
-  const bool tired = events && static_cast<int>(events->size()) > kMaxEvents;
+  const bool tired = static_cast<int>(events->size()) > kMaxEvents;
   std::vector<double> contact_speed(closing.size(), 0), stop_speed(stops.size(), 0);
   bool approaches = false;
   const auto restitution = [&](bool limit, int index, double speed) {
@@ -185,13 +183,30 @@ void EventRun::handle(Data* d, std::vector<Event>* events) {
     }
     d->qvel += impact.jump;
     flow_.evaluate(*d, &p);
+    // a plastic end is one for all that is closed and slow: else corners pass the last blow to and fro for ever
+    const bool plastic = std::any_of(contact_speed.begin(), contact_speed.end(), [](double speed) {
+      return speed > kGuardSlack && speed < EventFlow::kPersistent;
+    });
+    Mode slow;
+    for (size_t i = 0; plastic && i < closing.size(); ++i) {
+      if (std::abs(flow_.contact_velocity(p, closing[i])[0]) >= EventFlow::kPersistent) continue;
+      Held held;
+      held.mark = mark_of(model_, p.data, p.data.contacts[closing[i]]);
+      held.sliding = true;
+      slow.held.push_back(held);
+    }
+    if (!slow.held.empty()) {
+      flow_.project(slow, d);
+      flow_.evaluate(*d, &p);
+    }
     p.contact_of.assign(before.held.size(), -1);
   }
 
   // contacts whose friction has just reached its bound are to slide
-  std::vector<Held> forced;
+  std::vector<Held> forced, pulling;
   if (!approaches && before.known) {
     for (size_t i = 0; i < before.held.size(); ++i) {
+      if (p.force[i][0] <= 0) pulling.push_back(before.held[i]);
       if (before.held[i].limit >= 0 || before.held[i].sliding || p.contact_of[i] < 0) continue;
       const Contact& c = p.data.contacts[p.contact_of[i]];
       const double size = p.force[i].tail<2>().norm();
@@ -203,7 +218,8 @@ void EventRun::handle(Data* d, std::vector<Event>* events) {
       forced.push_back(slip);
     }
   }
-  mode_ = flow_.resolve(p, forced);
+  mode_ = flow_.resolve(p, forced, pulling);
+  if (!pulling.empty() && mode_.held.size() == before.held.size()) mode_ = flow_.resolve(p, forced, pulling, true);
 
   // what changed, by contact
   Event e;
@@ -251,7 +267,11 @@ void EventRun::advance(Data* d, double duration, std::vector<Event>* events) {
     step_ = 0;
   }
   double length = step_ > 0 ? step_ : std::min(duration, 1e-3);
-  while (end - d->time > kRoot && static_cast<int>(found.size()) <= 2 * kMaxEvents) {
+  int handled = 0;
+  while (end - d->time > kRoot) {
+    // modes that change without end are passed over at a pace of their own
+    const bool hurry = handled > kMaxEvents;
+    if (hurry) length = std::max(length, model_.opt.timestep / 20);
     const double s = std::min({length, end - d->time, model_.opt.timestep});
     FlowPoint start;
     flow_.evaluate(*d, &start);
@@ -261,7 +281,7 @@ void EventRun::advance(Data* d, double duration, std::vector<Event>* events) {
 
     Trial t = trial(*d, s);
     const double grow = std::clamp(0.9 * std::pow(std::max(t.error, 1e-10), -0.2), 0.2, 5.0);
-    if (t.error > 1 && s > 1e-12) {
+    if (t.error > 1 && s > 1e-12 && !hurry) {
       length = s * grow;
       continue;
     }
@@ -274,7 +294,7 @@ void EventRun::advance(Data* d, double duration, std::vector<Event>* events) {
     double high_value = guard_at(t.end), low = 0, high = s, low_value = 1;
     const bool event = high_value < 0;
     // the crossing: false position, halved wherever it is slow
-    for (int i = 0, slow = 0; event && high - low > kRoot && i < 200; ++i) {
+    for (int i = 0, slow = 0; event && !hurry && high - low > kRoot && i < 200; ++i) {
       double middle = low + (high - low) * low_value / (low_value - high_value);
       const double width = high - low;
       if (slow || i == 0 || !(middle > low + 0.01 * width && middle < high - 0.01 * width)) middle = low + 0.5 * width;
@@ -294,6 +314,8 @@ void EventRun::advance(Data* d, double duration, std::vector<Event>* events) {
     *d = t.end;
     d->time = std::abs(reached - end) <= kRoot ? end : reached;
     if (event) {
+      ++handled;
+      if (hurry) flow_.project_out(d);
       handle(d, &found);
       length = std::max(1e-6, std::min(length, high));
     } else {
@@ -310,7 +332,7 @@ void EventRun::advance(Data* d, double duration, std::vector<Event>* events) {
     }
     if (!d->qpos.allFinite() || !d->qvel.allFinite()) break;
   }
-  if (static_cast<int>(found.size()) > kMaxEvents) d->status |= kStatusNotConverged;
+  if (handled > kMaxEvents) d->status |= kStatusNotConverged;
   step_ = length;
   qpos_ = d->qpos;
   qvel_ = d->qvel;

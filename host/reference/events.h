@@ -63,8 +63,10 @@ class EventFlow {
   // qacc and forces under a mode
   void accelerate(const Mode& mode, FlowPoint* p) const;
   // the mode of a state after its impacts: what of the closed contacts and stops stays closed, sticks, slides.
-  // `forced` are held entries that are to slide whatever the statics say
-  Mode resolve(const FlowPoint& p, const std::vector<Held>& forced) const;
+  // `forced` are held entries that are to slide whatever the statics say; `pulling` those that were about to
+  // pull: they go where their force is nothing, and at once where `insist`
+  Mode resolve(const FlowPoint& p, const std::vector<Held>& forced, const std::vector<Held>& pulling = {},
+               bool insist = false) const;
   // the state moved back to where the mode's rows hold
   void project(const Mode& mode, Data* d) const;
   // positions out of penetration
