@@ -11,13 +11,14 @@ from dualstep.envs.registry import names, register_task, tell_gymnasium
 
 if TYPE_CHECKING:
     from dualstep.envs.draws import Draws
+    from dualstep.envs.randomize import Vary
     from dualstep.envs.single import SingleEnv
     from dualstep.envs.task import Task, View
     from dualstep.envs.vector import BatchEnv
 
-__all__ = ["BatchEnv", "Draws", "SingleEnv", "Task", "View", "make", "make_single", "names", "register_task"]
+__all__ = ["BatchEnv", "Draws", "SingleEnv", "Task", "Vary", "View", "make", "make_single", "names", "register_task"]
 
-_HOMES = {"BatchEnv": "vector", "SingleEnv": "single", "Task": "task", "View": "task", "Draws": "draws"}
+_HOMES = {"BatchEnv": "vector", "SingleEnv": "single", "Task": "task", "View": "task", "Draws": "draws", "Vary": "randomize"}
 
 
 def __getattr__(name: str) -> Any:
@@ -36,7 +37,7 @@ def make(name: str, num_envs: int = 1, **options: Any) -> BatchEnv:
     """A vector environment of a task: "Ant", "Ant-v0" and "dualstep/Ant-v0" are the same.
 
     `options` are those of the task (for Gymnasium's tasks, the keyword arguments of their v5 classes) and those of
-    `BatchEnv`: device, dtype, num_threads, seed, output, autoreset_mode, max_episode_steps, nonfinite, render_mode.
+    `BatchEnv`: device, dtype, num_threads, seed, output, autoreset_mode, max_episode_steps, nonfinite, randomize, render_mode.
     """
     from dualstep.envs.arrays import require
 
@@ -51,6 +52,7 @@ def make_single(name: str, **options: Any) -> SingleEnv:
     from dualstep.envs.arrays import require
 
     require("gymnasium", "envs")
+    from dualstep.envs.randomize import Vary
     from dualstep.envs.single import SingleEnv
 
     return SingleEnv(name, **options)

@@ -2,7 +2,8 @@
 
 Philox4x32-10 (Salmon, Moraes, Dror, Shaw 2011, "Parallel random numbers: as easy as 1, 2, 3"): a block of four
 32-bit words is a function of a counter and a key. Here the key is the environment's seed and the counter says
-(block, episode, draw, attempt), so that no environment's numbers depend on another's, and nothing is kept.
+(block, episode, draw, attempt), so that no environment's numbers depend on another's, and nothing is kept. The
+moment inside the episode is in the upper bits of the draw, what the numbers are for in those of the attempt.
 
 Words are held in int64, on which numpy and torch agree: a product of two words wraps, and its halves are masked.
 """
@@ -22,6 +23,8 @@ _WORD = 0xFFFFFFFF
 _ROUNDS = 10
 _MULTIPLIER = (0xD2511F53, 0xCD9E8D57)
 _WEYL = (0x9E3779B9, 0xBB67AE85)
+_PER_MOMENT = 2**10
+_PER_PURPOSE = 2**16
 
 
 def philox(counter: tuple[Any, Any, Any, Any], key: tuple[Any, Any]) -> tuple[Any, Any, Any, Any]:
@@ -36,16 +39,21 @@ def philox(counter: tuple[Any, Any, Any, Any], key: tuple[Any, Any]) -> tuple[An
 
 
 class Draws:
-    """The draws of one reset: rows are environments, each with a seed and the number of its episode.
+    """The draws of one moment: rows are environments, each with a seed and the number of its episode.
 
     Results are float64 of shape (rows, size). Draws come in an order: ask in the same one for the same numbers.
+    `moments`: (rows,) steps since the episodes began, None at a reset. `purpose`: other numbers for another one.
     """
 
-    def __init__(self, arrays: HostArrays | TorchArrays, seeds: Any, episodes: Any) -> None:
+    def __init__(
+        self, arrays: HostArrays | TorchArrays, seeds: Any, episodes: Any, moments: Any = None, purpose: int = 0
+    ) -> None:
         self._arrays = arrays
         self._xp = arrays.xp
         self._key = ((seeds & _WORD)[:, None], ((seeds >> 32) & _WORD)[:, None])
         self._episodes = (episodes & _WORD)[:, None]
+        self._moments = 0 if moments is None else moments[:, None]
+        self._purpose = purpose
         self._calls = 0
 
     def _fraction(self, size: int, call: int, attempt: int) -> Any:
@@ -53,12 +61,16 @@ class Draws:
         xp = self._xp
         block = xp.zeros_like(self._episodes) + self._arrays.arange((size + 1) // 2)[None, :]
         zero = xp.zeros_like(block)
-        w0, w1, w2, w3 = philox((block, zero + self._episodes, zero + call, zero + attempt), self._key)
+        draw = (zero + self._moments * _PER_MOMENT + call) & _WORD
+        attempt += self._purpose * _PER_PURPOSE
+        w0, w1, w2, w3 = philox((block, zero + self._episodes, draw, zero + attempt), self._key)
         pairs = xp.stack([(w0 >> 5) * 2**26 + (w1 >> 6), (w2 >> 5) * 2**26 + (w3 >> 6)], axis=-1)
         return self._arrays.real(pairs.reshape(pairs.shape[0], -1)[:, :size], np.float64) * 2.0**-53
 
     def _next(self) -> int:
         self._calls += 1
+        if self._calls > _PER_MOMENT:
+            raise RuntimeError(f"a task drew more than {_PER_MOMENT} times at one moment")
         return self._calls - 1
 
     def uniform(self, low: Any, high: Any, size: int) -> Any:

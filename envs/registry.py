@@ -19,6 +19,8 @@ class Entry(NamedTuple):
 
 
 _entries: dict[str, Entry] = {
+    "Go1Joystick": Entry("dualstep.envs.tasks.unitree:Go1", 1000),
+    "G1Joystick": Entry("dualstep.envs.tasks.unitree:G1Robot", 1000),
     "Ant": Entry("dualstep.envs.tasks.ant:Ant", 1000, 6000.0),
     "HalfCheetah": Entry("dualstep.envs.tasks.half_cheetah:HalfCheetah", 1000, 4800.0),
     "Hopper": Entry("dualstep.envs.tasks.hopper:Hopper", 1000, 3800.0),

@@ -24,7 +24,7 @@ class Renderer:
             raise ImportError(f"drawing needs mujoco and its viewers ({error}): pip install 'dualstep[view]'") from None
         self._mujoco = mujoco
         self._mode = mode
-        self._model = task.model.mj_model
+        self._model = task.drawn
         self._data = mujoco.MjData(self._model)
         self._count = int(options.get("render_envs", 1 if mode == "human" else 4))
         camera = {key: np.asarray(value) for key, value in task.camera.items()}

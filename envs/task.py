@@ -5,6 +5,9 @@
     reward(s)         (rows,), and the terms it is made of
     terminated(s)     (rows,) booleans, or None where episodes only end by their time limit
 
+Where that is not enough: `memory` names arrays that last from step to step, `control` turns actions into controls,
+and `events` happens after each step, with draws of its own: commands that change, pushes.
+
 `s` is a `View`: the batch's arrays by name (`s.qpos`, `s.xpos`, `s.sensordata`, ...), for all environments or for
 some of them. The functions are written in what numpy and torch have in common (`s.xp` is one or the other), so
 that the same task runs on the host and on a GPU.
@@ -31,11 +34,18 @@ class View:
     """The batch as a task sees it: `rows` of it, or all where rows is None."""
 
     def __init__(
-        self, task: Task, sim: Batch, arrays: HostArrays | TorchArrays, constants: dict[str, Any], rows: Any = None
+        self,
+        task: Task,
+        sim: Batch,
+        arrays: HostArrays | TorchArrays,
+        constants: dict[str, Any],
+        memory: dict[str, Any],
+        rows: Any = None,
     ) -> None:
         self.task = task
         self.sim = sim
         self._constants = constants
+        self._memory = memory
         self.arrays = arrays
         self.xp = arrays.xp
         self.rows = rows
@@ -61,6 +71,24 @@ class View:
     @property
     def model(self) -> Model:
         return self.sim.model
+
+    def table(self, values: np.ndarray, dtype: Any = None) -> Any:
+        """An array that the task keeps, where the batch is and in its precision; it is brought there once."""
+        key = f"table {id(values)} {dtype}"
+        if key not in self._constants:
+            # kept with its source, so that no other array can have the same id
+            self._constants[key] = (values, self.arrays.from_host(np.asarray(values, dtype or self.sim.dtype)))
+        return self._constants[key][1]
+
+    def recall(self, name: str) -> Any:
+        """(rows, ...) what the task keeps by this name in its `memory`; zero where the episode has just begun."""
+        whole = self._memory[name]
+        return whole if self.rows is None else whole[self.rows]
+
+    def keep(self, name: str, values: Any) -> None:
+        """Keeps this for the steps to come, copied."""
+        whole = self._memory[name]
+        whole[... if self.rows is None else self.rows] = self.arrays.real(values, whole_dtype(whole))
 
     def constant(self, name: str) -> Any:
         """An array of the model (the one that all environments share), in the precision of the batch."""
@@ -102,6 +130,11 @@ class View:
                     table[getattr(m, address)[m.wrap_objid[w]], t] += m.wrap_prm[w]
             self._constants[key] = self.arrays.from_host(table)
         return self._constants[key]
+
+
+def whole_dtype(array: Any) -> np.dtype:
+    """numpy's name of the type of an array of numpy or torch."""
+    return np.dtype(str(array.dtype).removeprefix("torch."))
 
 
 def _cross(xp: Any, a: Any, b: Any) -> Any:
@@ -149,20 +182,37 @@ def gymnasium_asset(name: str) -> str:
     return os.path.join(os.path.dirname(spec.origin), "envs", "mujoco", "assets", name)
 
 
+# of the contact solver, where a task names its model by a file: a few states in a hundred need one more iteration,
+# and with it a step agrees with MuJoCo's to 1e-3 in single precision
+TOLERANCE = 1e-4
+
+
 class Task:
     """What a task is. Subclasses give the four functions, and options as keyword arguments of `__init__`."""
 
     derived = True
     """whether observe() or track() read more than qpos and qvel: then outputs are evaluated at resets too"""
 
+    looks: Any = None
+    """a `mujoco.MjModel` with the same joints, to draw; None draws the model itself"""
+
     camera: dict[str, Any] = {}
     """where a picture is taken from, in the words of mujoco's camera"""
 
     def __init__(self, model: Model | str, frame_skip: int = 1) -> None:
-        self.model = model if isinstance(model, Model) else Model.from_mjcf(gymnasium_asset(model))
+        if isinstance(model, Model):
+            self.model = model
+        else:
+            self.model = Model.from_mjcf(gymnasium_asset(model))
+            self.model.opt.tolerance = TOLERANCE
         if int(frame_skip) != frame_skip or frame_skip < 1:
             raise ValueError(f"frame_skip {frame_skip!r} is given, and it must be a positive integer")
         self.frame_skip = int(frame_skip)
+
+    @property
+    def drawn(self) -> Any:
+        """The `mujoco.MjModel` that pictures are made of."""
+        return self.model.mj_model if self.looks is None else self.looks
 
     @property
     def dt(self) -> float:
@@ -172,6 +222,27 @@ class Task:
     @property
     def init_qpos(self) -> np.ndarray:
         return np.asarray(self.model.qpos0)
+
+    memory: dict[str, int | tuple[int, ...]] = {}
+    """arrays of each environment that last, by name, with their shapes: `s.recall(name)`, `s.keep(name, values)`"""
+
+    randomization: tuple[Any, ...] = ()
+    """what `Vary` says of the model's parameters, unless the environment is made with another `randomize`"""
+
+    def action_bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """(k,), (k,): the least and the largest action; by default the ranges of the actuators."""
+        bounds = np.asarray(self.model.actuator_ctrlrange, np.float32).reshape(-1, 2)
+        free = ~np.asarray(self.model.actuator_ctrllimited, bool).reshape(-1)
+        bounds = np.where(free[:, None], np.array([-np.inf, np.inf], np.float32), bounds)
+        return bounds[:, 0].copy(), bounds[:, 1].copy()
+
+    def control(self, s: View, action: Any) -> Any:
+        """(rows, nu) what an action means for the actuators; by default it is what they get."""
+        return action
+
+    def events(self, s: View, draw: Draws) -> dict[str, Any]:
+        """What happens between a step, once it was paid for, and what is observed of it: state arrays to write."""
+        return {}
 
     def reset(self, s: View, draw: Draws) -> dict[str, Any]:
         """State arrays by name, (rows, ...); those that are not named are the model's."""

@@ -24,6 +24,7 @@ from dualstep.batch import Batch, Status
 from dualstep.envs import registry
 from dualstep.envs.arrays import Output, arrays_of
 from dualstep.envs.draws import Draws
+from dualstep.envs.randomize import Randomizer, Vary
 from dualstep.envs.task import Task, View
 
 NONFINITE = ("refuse", "clamp")
@@ -47,7 +48,8 @@ class BatchEnv(VectorEnv):
     device of the batch where the library can hold them there. `autoreset_mode`: SAME_STEP, NEXT_STEP or DISABLED.
     `max_episode_steps`: where episodes are truncated; None never. `nonfinite`: actions that are not finite are
     refused with ValueError ("refuse") or replaced, NaN by 0 and infinities by the bounds of the action ("clamp"),
-    and marked in `info["action_nonfinite"]`. `seed`: that of the first reset, unless that brings one.
+    and marked in `info["action_nonfinite"]`. `randomize`: what `Vary` says of the model's parameters, instead of what
+    the task says itself. `seed`: that of the first reset, unless that brings one.
 
     Environment i is seeded with seed + i, and what it draws depends on that and on the number of its episode alone.
     An environment whose simulation diverged ends its episode there (`terminated`), with `info["diverged"]`;
@@ -67,6 +69,7 @@ class BatchEnv(VectorEnv):
         autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
         max_episode_steps: int | None = None,
         nonfinite: str = "refuse",
+        randomize: Sequence[Vary | dict[str, Any]] | None = None,
         render_mode: str | None = None,
         render_options: dict[str, Any] | None = None,
     ) -> None:
@@ -92,6 +95,11 @@ class BatchEnv(VectorEnv):
         self._fresh = self._arrays.zeros((num_envs,), bool)
         self._pending = self._arrays.zeros((num_envs,), bool)
         self._seen: tuple[Any, Any] | None = None
+        self._tracked: Any = None
+        kept = {name: (size,) if isinstance(size, int) else tuple(size) for name, size in task.memory.items()}
+        self._memory = {n: self._arrays.zeros((num_envs, *shape), self.sim.dtype) for n, shape in kept.items()}
+        chosen = task.randomization if randomize is None else randomize
+        self._randomizer = Randomizer(chosen, self.sim, self._arrays, task.dt)
 
         self.metadata = {
             "autoreset_mode": self.autoreset_mode,
@@ -105,10 +113,7 @@ class BatchEnv(VectorEnv):
         self._render_options = dict(render_options or {})
         self._renderer: Any = None
 
-        bounds = np.asarray(task.model.actuator_ctrlrange, np.float32).reshape(-1, 2)
-        free = ~np.asarray(task.model.actuator_ctrllimited, bool).reshape(-1)
-        bounds = np.where(free[:, None], np.array([-np.inf, np.inf], np.float32), bounds)
-        self.single_action_space = spaces.Box(bounds[:, 0].copy(), bounds[:, 1].copy(), dtype=np.float32)
+        self.single_action_space = spaces.Box(*task.action_bounds(), dtype=np.float32)
         width = task.observe(self._view(fresh=True)).shape[1]
         self.single_observation_space = spaces.Box(-np.inf, np.inf, (width,), dtype=self.sim.dtype.type)
         self.action_space = batch_space(self.single_action_space, num_envs)
@@ -127,6 +132,18 @@ class BatchEnv(VectorEnv):
     def elapsed(self) -> Any:
         """(num_envs,) steps since each episode began; written, it is what the time limit is held against."""
         return self._elapsed
+
+    @property
+    def randomization(self) -> list[dict[str, Any]]:
+        """How parameters of the model differ between environments, in plain words: what `randomize` takes."""
+        return self._randomizer.described
+
+    def randomize(self, mask: Any = None) -> None:
+        """Draws all parameters that differ anew, in all environments or those where mask is true: an event of yours."""
+        mask = self._mask(~self._arrays.zeros((self.num_envs,), bool) if mask is None else mask, "mask")
+        rows = self._arrays.rows(mask)
+        rows = np.asarray(rows if self._arrays.on_host else rows.cpu())
+        self._randomizer.now(rows, self._seeds, self._episodes, self._elapsed)
 
     @elapsed.setter
     def elapsed(self, steps: Any) -> None:
@@ -163,7 +180,7 @@ class BatchEnv(VectorEnv):
     # views and episodes ------------------------------------------------------------------------------------
 
     def _view(self, rows: Any = None, *, fresh: Any = None) -> View:
-        view = View(self.task, self.sim, self._arrays, self._constants, rows)
+        view = View(self.task, self.sim, self._arrays, self._constants, self._memory, rows)
         if fresh is True:
             count = self.num_envs if rows is None else len(rows)
             fresh = ~self._arrays.zeros((count,), bool)
@@ -178,9 +195,13 @@ class BatchEnv(VectorEnv):
         rows = self._arrays.rows(mask)
         on_host = np.asarray(rows if self._arrays.on_host else rows.cpu())
         self._episodes[on_host] += 1
-        self.sim.reset(mask)
         take = self._arrays.from_host
-        draw = Draws(self._arrays, take(self._seeds[on_host]), take(self._episodes[on_host]))
+        seeds, episodes = take(self._seeds[on_host]), take(self._episodes[on_host])
+        self._randomizer.begin(on_host, seeds, episodes)
+        self.sim.reset(mask)
+        for kept in self._memory.values():
+            kept[rows] = 0
+        draw = Draws(self._arrays, seeds, episodes)
         view = self._view(rows, fresh=True)
         for name, values in self.task.reset(view, draw).items():
             self._arrays.native(getattr(self.sim, name))[rows] = self._arrays.real(values, self.sim.dtype)
@@ -196,15 +217,57 @@ class BatchEnv(VectorEnv):
         if self.task.derived:
             copy, native = self._arrays.copy, self._arrays.native
             self._seen = (copy(native(self.sim.qpos)), copy(native(self.sim.qvel)))
+            tracked = self.task.track(self._view())
+            self._tracked = None if tracked is None else copy(tracked)
 
-    def _catch_up(self) -> None:
-        """Evaluates environments whose state was written from outside."""
+    def _track(self) -> Any:
+        """What the task tracks, before a step; environments whose state was written from outside are evaluated."""
         if self._seen is None:
-            return
+            tracked = self.task.track(self._view())
+            return None if tracked is None else self._arrays.copy(tracked)
         qpos, qvel = self._arrays.native(self.sim.qpos), self._arrays.native(self.sim.qvel)
         changed = (qpos != self._seen[0]).any(axis=1) | (qvel != self._seen[1]).any(axis=1)
         if bool(changed.any()):
             self._forward(changed)
+            tracked = self.task.track(self._view())
+            if tracked is not None:
+                self._tracked[changed] = tracked[changed]
+        return self._tracked
+
+    # the state as a whole ----------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Everything that the future depends on, as bytes and numpy arrays: `load_state` goes on from there."""
+
+        def host(array: Any) -> np.ndarray:
+            return np.array(array if isinstance(array, np.ndarray) else array.cpu())
+
+        own = {name: getattr(self, "_" + name) for name in ("seeds", "episodes", "elapsed", "fresh", "pending")}
+        found = {name: host(array) for name, array in own.items()}
+        found["sim"] = np.frombuffer(self.sim.save(), np.uint8)
+        found["diverged_count"] = np.array(self.diverged_count)
+        found.update({"memory_" + name: host(array) for name, array in self._memory.items()})
+        found.update({"vary_" + name: array.copy() for name, array in self._randomizer.state().items()})
+        if self._tracked is not None:
+            found["tracked"] = host(self._tracked)
+        return found
+
+    def load_state(self, found: dict[str, Any]) -> None:
+        """Goes on where `state()` was taken, bit for bit; ValueError where it is that of another environment."""
+        if found["seeds"].shape != self._seeds.shape:
+            raise ValueError(f"a state of {len(found['seeds'])} environments is given, and there are {self.num_envs}")
+        self.sim.load(found["sim"].tobytes())
+        for name in ("seeds", "episodes", "elapsed", "fresh", "pending"):
+            getattr(self, "_" + name)[...] = self._arrays.from_host(found[name])
+        for name, array in self._memory.items():
+            array[...] = self._arrays.from_host(found["memory_" + name])
+        self._randomizer.load({n[5:]: array for n, array in found.items() if n.startswith("vary_")})
+        self.diverged_count = int(found["diverged_count"])
+        self._has_reset = True
+        self._remember()
+        if "tracked" in found:
+            # outputs were those of the last step's inside, which are not evaluated again
+            self._tracked[...] = self._arrays.from_host(found["tracked"])
 
     # Gymnasium's interface ---------------------------------------------------------------------------------
 
@@ -214,7 +277,7 @@ class BatchEnv(VectorEnv):
         """Starts episodes: of all environments, or of those where `options["reset_mask"]` is true."""
         mask = ~self._arrays.zeros((self.num_envs,), bool)
         if options is not None and "reset_mask" in options:
-            mask = self._reset_mask(options["reset_mask"])
+            mask = self._mask(options["reset_mask"], "options['reset_mask']")
         rows = np.asarray(self._arrays.rows(mask) if self._arrays.on_host else self._arrays.rows(mask).cpu())
         self._take_seeds(seed, rows)
         self._has_reset = True
@@ -230,14 +293,14 @@ class BatchEnv(VectorEnv):
         if self.autoreset_mode == AutoresetMode.DISABLED:
             self._pending[...] = False
 
-    def _reset_mask(self, given: Any) -> Any:
+    def _mask(self, given: Any, name: str) -> Any:
         mask = self._arrays.native(given)
         if tuple(mask.shape) != (self.num_envs,):
-            raise ValueError(f"options['reset_mask'] has shape {tuple(mask.shape)}, and ({self.num_envs},) is wanted")
+            raise ValueError(f"{name} has shape {tuple(mask.shape)}, and ({self.num_envs},) is wanted")
         if "bool" not in str(mask.dtype):
-            raise TypeError(f"options['reset_mask'] has dtype {mask.dtype}, and booleans are wanted")
+            raise TypeError(f"{name} has dtype {mask.dtype}, and booleans are wanted")
         if not bool(mask.any()):
-            raise ValueError("options['reset_mask'] marks no environment, and at least one is wanted")
+            raise ValueError(f"{name} marks no environment, and at least one is wanted")
         return mask
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
@@ -247,10 +310,9 @@ class BatchEnv(VectorEnv):
             rows = np.asarray(self._arrays.rows(self._pending).tolist())
             raise error.ResetNeeded(f"environments {rows[:10].tolist()} are done: reset them by options['reset_mask']")
         action, bad = self._actions(actions)
-        self._catch_up()
-        before = self.task.track(self._view())
-        before = None if before is None else self._arrays.copy(before)
-        self._arrays.native(self.sim.ctrl)[...] = action
+        before = self._track()
+        control = self.task.control(self._view(), action)
+        self._arrays.native(self.sim.ctrl)[...] = self._arrays.real(control, self.sim.dtype)
         self.sim.step(self.task.frame_skip)
 
         xp = self._arrays.xp
@@ -259,18 +321,18 @@ class BatchEnv(VectorEnv):
         view.action = action
         if before is not None:
             view.rate = (self.task.track(view) - before) / self.task.dt
-        observation = self._real(self.task.observe(view))
         reward, terms = self.task.reward(view)
         reward = self._real(reward)
         terminated = self.task.terminated(view)
         terminated = self._arrays.zeros((self.num_envs,), bool) if terminated is None else terminated
+        view = self._happen(view)
+        observation = self._real(self.task.observe(view))
         info = self._told(view, terms)
         diverged = (self._arrays.words(self._arrays.native(self.sim.status)) & int(Status.DIVERGED)) != 0
         any_diverged = bool(diverged.any())
         if any_diverged:
             observation, reward = self._without_nonsense(observation, reward, diverged)
             terminated = terminated | diverged
-        self._elapsed += 1
         limit = self.max_episode_steps
         truncated = self._arrays.zeros((self.num_envs,), bool) if limit is None else self._elapsed >= limit
         everyone = ~self._arrays.zeros((self.num_envs,), bool)
@@ -309,6 +371,23 @@ class BatchEnv(VectorEnv):
         return out(observation), out(reward), out(terminated), out(truncated), out.tree(info)
 
     # pieces of a step --------------------------------------------------------------------------------------
+
+    def _happen(self, view: View) -> View:
+        """Time goes on: the task's events, and parameters that change during episodes."""
+        self._elapsed += 1
+        written: dict[str, Any] = {}
+        if type(self.task).events is not Task.events:
+            take = self._arrays.from_host
+            draw = Draws(self._arrays, take(self._seeds), take(self._episodes), self._elapsed)
+            written = self.task.events(view, draw)
+        for name, values in written.items():
+            self._arrays.native(getattr(self.sim, name))[...] = self._arrays.real(values, self.sim.dtype)
+        self._randomizer.go_on(self._seeds, self._episodes, self._elapsed)
+        if not written:
+            return view
+        after = self._view(fresh=self._fresh)
+        after.action, after.rate = view.action, view.rate
+        return after
 
     def _actions(self, given: Any) -> tuple[Any, Any]:
         """(N, nu) in the batch's precision, all finite; and which rows were not, if any."""
@@ -392,6 +471,7 @@ _ENV_OPTIONS = (
     "autoreset_mode",
     "max_episode_steps",
     "nonfinite",
+    "randomize",
     "render_mode",
 )
 RENDER_OPTIONS = (

@@ -41,6 +41,7 @@ class CpuBackend final : public Backend<Scalar> {
     const int* blocks;
   };
   static void run_piece(void* context, int piece, int thread);
+  const int* sort_by_effort(int num_envs);
 
   const CpuKernels<Scalar>* kernels_;
   ThreadPool pool_;
@@ -48,6 +49,8 @@ class CpuBackend final : public Backend<Scalar> {
   const Tables<Scalar>* tables_ = nullptr;
   size_t scratch_bytes_ = 0;                    // of one thread
   std::vector<std::shared_ptr<void>> scratch_;  // one a thread
+  bool shared_ = false;                         // all environments have the same parameters
+  std::vector<int> effort_, order_, place_;     // by environment, by place, by effort
 };
 
 // memory aligned to 64 bytes, at least one byte; throws std::bad_alloc

@@ -5,6 +5,7 @@
 #   DUALSTEP_CUDA_ARCHS   machine code for these; "all" is what a release has. By default that of the devices
 #                         here, or 80, which serves 86 and 89 too. PTX of 75 serves every other device
 #   DUALSTEP_CUDA_LANES   threads an environment that float kernels are built for
+#   DUALSTEP_CUDA_FLOAT64 whether there are kernels in double precision, to validate with
 
 set(cuda_here 80)
 find_program(DUALSTEP_NVIDIA_SMI nvidia-smi)
@@ -19,6 +20,7 @@ if(DUALSTEP_NVIDIA_SMI)
 endif()
 set(DUALSTEP_CUDA_ARCHS "${cuda_here}" CACHE STRING "compute capabilities to build CUDA kernels for, or 'all'")
 set(DUALSTEP_CUDA_LANES "1;8;32" CACHE STRING "threads an environment that CUDA kernels are built for")
+option(DUALSTEP_CUDA_FLOAT64 "build CUDA kernels in double precision too" ON)
 set(DUALSTEP_CUDA_RELEASE_ARCHS 75 80 86 89 90 100 120)
 
 function(dualstep_no_cuda why)
@@ -79,8 +81,12 @@ if(DUALSTEP_WERROR)
 endif()
 set(cuda_objects)
 set(cuda_float "")
-set(cuda_double "X(double, 8)")
-set(cuda_variants double:8)
+set(cuda_double "")
+set(cuda_variants)
+if(DUALSTEP_CUDA_FLOAT64)
+  set(cuda_double "X(double, 8)")
+  set(cuda_variants double:8)
+endif()
 foreach(lanes IN LISTS DUALSTEP_CUDA_LANES)
   list(APPEND cuda_variants float:${lanes})
   string(APPEND cuda_float " X(float, ${lanes})")

@@ -92,6 +92,11 @@ const CudaKernels<Scalar>* choose_kernels(int given) {
   const std::string named = environment("DUALSTEP_CUDA_LANES");
   const std::string wanted = given != 0 ? std::to_string(given) : named;
   const auto list = variants<Scalar>();
+  if (list.empty()) {
+    throw std::invalid_argument(
+        "dtype 'float64' is given, and this build has no CUDA kernels for it: build with "
+        "-DDUALSTEP_CUDA_FLOAT64=ON");
+  }
   std::string names;
   for (const CudaKernels<Scalar>* kernels : list) {
     const std::string lanes = std::to_string(kernels->lanes);

@@ -77,7 +77,6 @@ void build_sizes(const Model& m, TableStore* t) {
   n.nunit = count(t->unit_dof);
   n.nball = count(t->ball_jnt);
   n.nfree = count(t->free_jnt);
-  n.ngen = n.nball;
   n.nrow = n.ngen + n.kdim * n.ncon;
   n.nrow1 = 2 * n.nlim + n.nloss + n.ngen;
   n.nM = count(t->M_col);

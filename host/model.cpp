@@ -115,7 +115,6 @@ void check_bodies(const Model& m, Addresses* a) {
 }
 
 void check_others(const Model& m, Addresses* a) {
-  constexpr int kObjSite = 6;
   for (int e = 0; e < m.neq; ++e) {
     const int type = m.eq_type[e];
     if (type == kEqJoint) {

@@ -109,6 +109,7 @@ enum DynType { kDynNone = 0, kDynIntegrator = 1, kDynFilter = 2, kDynFilterExact
 enum GainType { kGainFixed = 0, kGainAffine = 1, kGainMuscle = 2 };
 enum BiasType { kBiasNone = 0, kBiasAffine = 1, kBiasMuscle = 2 };
 enum EqType { kEqConnect = 0, kEqWeld = 1, kEqJoint = 2, kEqTendon = 3 };
+enum ObjectType { kObjBody = 1, kObjXBody = 2, kObjGeom = 5, kObjSite = 6 };
 enum WrapType { kWrapNone = 0, kWrapJoint = 1 };
 
 }  // namespace dualstep

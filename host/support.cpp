@@ -396,10 +396,6 @@ void check_kernels(const Model& m) {
   std::vector<Problem> problems;
   const std::string reason = "a Batch does not simulate it; a Reference does";
   const std::string nowhere = "not implemented yet";
-  for (int i = 0; i < m.neq && !m.opt.disabled(kDisableEquality) && !m.opt.disabled(kDisableConstraint);
-       ++i) {
-    if (m.eq_active0[i]) problems.push_back({"equality constraint", element_name(m, "eq", i), reason});
-  }
   // pairs that the kernels have no function for (kernels/collide/table.h)
   for (int a = 0; a < m.ngeom; ++a)
     for (int b = a + 1; b < m.ngeom; ++b) {

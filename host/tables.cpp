@@ -257,6 +257,7 @@ TableStore build_tables(const Model& model) {
   build_tree(model, &store);
   build_actuation(model, &store);
   build_limits(model, &store);
+  build_equalities(model, &store);
   build_pairs(model, &store);
   build_sizes(model, &store);
   return store;

@@ -24,6 +24,7 @@ struct TableStore {
 void build_tree(const Model& model, TableStore* store);
 void build_actuation(const Model& model, TableStore* store);
 void build_limits(const Model& model, TableStore* store);
+void build_equalities(const Model& model, TableStore* store);
 void build_pairs(const Model& model, TableStore* store);
 void build_sizes(const Model& model, TableStore* store);
 

@@ -1,7 +1,9 @@
 // What an environment reads from the batch before a step, and writes to it after.
 //
 // Rows of the batch's arrays are environments; element l of a pack is row `first + l`. A pack at the end of
-// the batch that is not full repeats the last environment in its spare elements and never writes them.
+// the batch that is not full repeats the last environment in its spare elements and never writes them. Where
+// the caller gives an order, element l is the row that stands there instead: which environments share a pack
+// changes no bit.
 #pragma once
 
 #include "kernels/kinematics.h"
@@ -27,7 +29,10 @@ struct Inputs {
         first(e.block * E::kPack),
         count(b.num_envs - first < E::kPack ? b.num_envs - first : E::kPack) {}
 
-  DS_HD long row(int l) const { return first + (l < count ? l : count - 1); }
+  DS_HD long row(int l) const {
+    const int at = first + (l < count ? l : count - 1);
+    return args.order == nullptr ? at : args.order[at];
+  }
   DS_HD bool replay() const { return args.action == Action::kReplay; }
 
   DS_HD Real get(const Scalar* p, int width, int i) const {
@@ -39,10 +44,14 @@ struct Inputs {
     for (int l = 0; l < count; l++) p[row(l) * width + i] = lane_of(x, l);
   }
 
+  // a replay sees what the evaluation saw
+  DS_HD const Scalar* xfrc_applied() const { return replay() ? batch.last_xfrc_applied : batch.xfrc_applied; }
+  DS_HD const Scalar* mocap_pos() const { return replay() ? batch.last_mocap_pos : batch.mocap_pos; }
+  DS_HD const Scalar* mocap_quat() const { return replay() ? batch.last_mocap_quat : batch.mocap_quat; }
+
   DS_HD MocapPose<Real> mocap(int i) const {
     const int n = env.t.n.nmocap;
-    const Scalar* p = replay() ? batch.last_mocap_pos : batch.mocap_pos;
-    const Scalar* q = replay() ? batch.last_mocap_quat : batch.mocap_quat;
+    const Scalar *p = mocap_pos(), *q = mocap_quat();
     return {
         {get(p, 3 * n, 3 * i), get(p, 3 * n, 3 * i + 1), get(p, 3 * n, 3 * i + 2)},
         {get(q, 4 * n, 4 * i), get(q, 4 * n, 4 * i + 1), get(q, 4 * n, 4 * i + 2), get(q, 4 * n, 4 * i + 3)}};
@@ -50,7 +59,7 @@ struct Inputs {
   // the user's force and torque on body b
   DS_HD Spatial<Real> xfrc(int b) const {
     const int n = 6 * env.t.n.nbody;
-    const Scalar* p = replay() ? batch.last_xfrc_applied : batch.xfrc_applied;
+    const Scalar* p = xfrc_applied();
     return {{get(p, n, 6 * b + 3), get(p, n, 6 * b + 4), get(p, n, 6 * b + 5)},
             {get(p, n, 6 * b), get(p, n, 6 * b + 1), get(p, n, 6 * b + 2)}};
   }
@@ -86,16 +95,16 @@ struct Inputs {
     load_field(env.ctrl(), batch.ctrl, batch.last_ctrl, n.nu);
     load_field(env.qfrc_applied(), batch.qfrc_applied, batch.last_qfrc_applied, n.nv);
     load_field(env.qacc_warmstart(), batch.qacc_warmstart, batch.last_qacc_warmstart, n.nv);
-    any_xfrc = rows_nonzero(replay() ? batch.last_xfrc_applied : batch.xfrc_applied, 6 * n.nbody);
+    any_xfrc = rows_nonzero(xfrc_applied(), 6 * n.nbody);
     env.sync();
     // an environment that was given numbers no simulation can use is not advanced
     auto good = mask_and(in_bounds(env.qpos(), n.nq), in_bounds(env.qvel(), n.nv));
     good = mask_and(good, mask_and(in_bounds(env.act(), n.na), in_bounds(env.ctrl(), n.nu)));
     good = mask_and(good, in_bounds(env.qfrc_applied(), n.nv));
-    if (any_xfrc) good = mask_and(good, rows_well_behaved(batch.xfrc_applied, 6 * n.nbody));
+    if (any_xfrc) good = mask_and(good, rows_well_behaved(xfrc_applied(), 6 * n.nbody));
     if (n.nmocap > 0)
-      good = mask_and(good, mask_and(rows_well_behaved(batch.mocap_pos, 3 * n.nmocap),
-                                     rows_well_behaved(batch.mocap_quat, 4 * n.nmocap)));
+      good = mask_and(good, mask_and(rows_well_behaved(mocap_pos(), 3 * n.nmocap),
+                                     rows_well_behaved(mocap_quat(), 4 * n.nmocap)));
     Real frozen(0);
     for (int l = 0; l < E::kPack; l++) set_lane(frozen, l, Scalar(batch.status[row(l)] & kDiverged ? 1 : 0));
     env.diverged = mask_or(mask_not(good), frozen != Real(0));
@@ -128,8 +137,10 @@ struct Inputs {
     copy_rows(batch.last_mocap_quat, batch.mocap_quat, 4 * n.nmocap);
   }
   DS_HD void copy_rows(Scalar* to, const Scalar* from, int width) const {
-    const long begin = static_cast<long>(first) * width, n = static_cast<long>(count) * width;
-    for (long i = env.lanes.rank(); i < n; i += env.lanes.width()) to[begin + i] = from[begin + i];
+    for (int l = 0; l < count; l++) {
+      const long begin = row(l) * width;
+      for (int i = env.lanes.rank(); i < width; i += env.lanes.width()) to[begin + i] = from[begin + i];
+    }
   }
 
   DS_STAGE void note_status() const {
@@ -143,6 +154,8 @@ struct Inputs {
       batch.status[row(l)] = bits;
       batch.residual[row(l)] = lane_of(env.residual, l);
       batch.iterations[row(l)] = static_cast<int>(lane_of(env.iterations, l));
+      if (args.effort != nullptr)
+        args.effort[row(l)] = 256 * static_cast<int>(lane_of(env.ncon, l)) + batch.iterations[row(l)];
       if (args.action == Action::kStep && !bad)
         batch.time[row(l)] += static_cast<double>(env.t.o.timestep_exact);
     }

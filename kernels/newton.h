@@ -104,6 +104,7 @@ DS_STAGE void symbolic(E& env, const typename E::Mask& live) {
           return;
         }
     };
+    for (int g = t.n.nball; g < t.n.ngen; g++) add_to_deepest(general_support(env, g), nword - 1);
     for (int slot = 0; slot < env.ncon_max; slot++) {
       const auto set = live_support(env, slot);
       for (int k = 0; k < nword; k++) set[k] = 0;
@@ -172,7 +173,7 @@ DS_STAGE typename E::Real row_cost(E& env) {
     return sum + select(abs(y) < R * f, half * y * y / R, abs(y) * f - half * R * f * f) + nil * l;
   });
   cost = cost + env.accumulate(t.n.ngen, [&](int g, const Real& sum) {
-    const Real y = min(env.gen_y()[g], nil);
+    const Real y = two_sided(env, g) ? env.gen_y()[g] : min(env.gen_y()[g], nil);
     return fma(half * env.gen_D()[g] * y, y, sum);
   });
   return cost + env.accumulate(env.ncon_max, [&](int slot, const Real& sum) {
@@ -217,9 +218,11 @@ DS_STAGE typename E::Real row_laws(E& env) {
     return sum + changed;
   });
   key = key + env.accumulate(t.n.ngen, [&](int g, const Real& sum) {
-    const Real y = env.gen_y()[g], h = select(y < nil, env.gen_D()[g], nil);
+    const Real y = env.gen_y()[g], D = env.gen_D()[g];
+    const Real h = two_sided(env, g) ? D : select(y < nil, D, nil);
     gen_f[g] = -(h * y);
     gen_h[g] = h;
+    if (two_sided(env, g)) return sum;
     return sum + select(h > nil, set_weight<Real>(Condition::kGeneral, g), nil);
   });
   key = key + env.accumulate(env.ncon_max, [&](int slot, const Real& sum) {
@@ -340,6 +343,7 @@ DS_STAGE void newton_direction(E& env, const typename E::Mask& live) {
     // dense constraint rows, then the rows of H that are done
     int nz = 0;
     for (int g = 0; g < t.n.ngen; g++) {
+      if (!in_set(general_support(env, g), i)) continue;
       if (rank == nz % width) {
         source[nz] = g * nv;
         coefficient[nz] = gen_h[g] * Z[g * nv + i];
@@ -455,8 +459,15 @@ DS_FN void along(E& env, const typename E::Real& alpha, const typename E::Real& 
     s = fma(-loss_force(y, f, R), d, s);
     b = b + select(abs(y) < R * f, d * d / R, nil);
   }
-  for (int g = 0; g < t.n.ngen; g++)
-    half_line(env.gen_y()[g], dy[2 * t.n.nlim + t.n.nloss + g], env.gen_D()[g], &s, &b);
+  for (int g = 0; g < t.n.ngen; g++) {
+    const Real d = dy[2 * t.n.nlim + t.n.nloss + g], y0 = env.gen_y()[g], D = env.gen_D()[g];
+    if (two_sided(env, g)) {
+      s = fma(D * d, fma(alpha, d, y0), s);
+      b = fma(D * d, d, b);
+    } else {
+      half_line(y0, d, D, &s, &b);
+    }
+  }
   for (int slot = 0; slot < env.ncon_max; slot++) {
     const auto p = cone_params<kDim>(env, slot);
     Real y[kDim], d[kDim];

@@ -239,7 +239,8 @@ DS_STAGE void sweep_scalar_rows(E& env) {
     const Real diag =
         env.accumulate(nv, [&](int d, const Real& s) { return fma(Z[g * nv + d], Z[g * nv + d], s); });
     const Real y = env.gen_y0()[g] + dense_dot(env, g, w) + R * l;
-    const Real next = select(live, max(l - y / (diag + R), nil), nil);
+    const Real free = l - y / (diag + R);
+    const Real next = select(live, two_sided(env, g) ? free : max(free, nil), nil);
     env.sync();
     if (env.lanes.rank() == 0) gen[g] = next;
     env.each(nv, [&](int d) { w[d] = fma(Z[g * nv + d], next - l, w[d]); });

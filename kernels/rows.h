@@ -13,34 +13,10 @@
 // Writes Linv, Z, lim_*, loss_*, gen_*, con_y0. Cost: O(contacts (nv + nM)).
 #pragma once
 
-#include "kernels/factorize.h"
+#include "kernels/equality.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
-
-// imp(|dist - margin| / width) between d0 and dmax; prm(k) are d0, dmax, width, mid, power, 1/mid^(p-1),
-// 1/(1-mid)^(p-1)
-template <class Real, class Prm>
-DS_FN Real impedance(const Real& distance, Prm prm) {
-  const Real d0 = prm(0), dmax = prm(1), width = prm(2), mid = prm(3), power = prm(4);
-  const auto flat = mask_or(d0 == dmax, width <= Real(1e-15));
-  const Real x = abs(distance) / select(flat, Real(1), width);
-  const auto low = x <= mid;
-  const Real base = select(low, x, Real(1) - x);
-  Real p = base * base;
-  if (any(power != Real(2)))
-    p = select(power == Real(2), p, select(power == Real(1), base, pow(base, power)));
-  Real y = select(low, prm(5) * p, Real(1) - prm(6) * p);
-  y = select(power == Real(1), x, y);
-  Real imp = fma(y, dmax - d0, d0);
-  imp = select(x >= Real(1), dmax, select(x <= Real(0), d0, imp));
-  return select(flat, Real(0.5) * (d0 + dmax), imp);
-}
-
-template <class Real>
-DS_HD Real regularizer(const Real& imp, const Real& diag) {
-  return max((Real(1) - imp) * diag / imp, Real(1e-15));
-}
 
 // unit rows whitened: x = D^-1/2 L^-T e_i on the chain of ancestors of i
 template <class E>
@@ -89,32 +65,6 @@ DS_STAGE void limit_rows(E& env) {
   });
 }
 
-// x <- D^-1/2 L^-T x for kRows dense rows at once; set(k) says whether any environment has entries at dof k
-template <int kRows, class E, class F, class Set>
-DS_HD void whiten(E& env, const F& Z, int first, Set set) {
-  using Real = typename E::Real;
-  const auto& t = env.t;
-  const auto LD = env.LD(), Dinv = env.Dinv();
-  const int nv = t.n.nv;
-  for (int k = nv - 1; k >= 0; k--) {
-    if (!set(k)) continue;
-    const int row = t.M_rowadr[k], n = t.M_rowadr[k + 1] - row;
-    Real x[kRows];
-    const Real scale = sqrt(Dinv[k]);
-    DS_UNROLL
-    for (int r = 0; r < kRows; r++) {
-      x[r] = Z[(first + r) * nv + k];
-      Z[(first + r) * nv + k] = x[r] * scale;
-    }
-    for (int a = 1; a < n; a++) {
-      const int i = t.M_col[row + a];
-      const Real l = LD[row + a];
-      DS_UNROLL
-      for (int r = 0; r < kRows; r++) Z[(first + r) * nv + i] = fma(-l, x[r], Z[(first + r) * nv + i]);
-    }
-  }
-}
-
 // limits of ball joints: one row with three entries, on the axis of the rotation from the reference
 template <class E>
 DS_STAGE void ball_rows(E& env) {
@@ -148,10 +98,6 @@ DS_STAGE void ball_rows(E& env) {
 template <class E>
 DS_HD typename E::Words slot_support(const E& env, int slot) {
   return env.words(slot * env.t.n.nword);
-}
-template <class Words>
-DS_HD bool in_set(const Words& words, int i) {
-  return (static_cast<unsigned>(words[i >> 5]) >> (i & 31)) & 1u;
 }
 
 // unit normal given, a wish for t1 (or zero): t1 orthogonal to n, t2 = n x t1
@@ -229,6 +175,7 @@ DS_FN void rows(E& env) {
   unit_rows(env);
   limit_rows(env);
   ball_rows(env);
+  equality_rows(env);
   env.done();
   contact_rows<kDim>(env);
 }

@@ -112,8 +112,11 @@ DS_STAGE typename E::Real natural_residual(E& env) {
           pass == 0
               ? env.accumulate(nv, [&](int d, const Real& s) { return fma(Z[g * nv + d], Z[g * nv + d], s); })
               : nil;
-      scalar_row(y, dy[2 * t.n.nlim + t.n.nloss + g], one / select(D > nil, D, one), -(D * min(y, nil)), a,
-                 D > nil, positive);
+      const Real change = dy[2 * t.n.nlim + t.n.nloss + g], R = one / select(D > nil, D, one);
+      if (two_sided(env, g))
+        scalar_row(y, change, R, -(D * y), a, D > nil, [](const Real& x) { return x; });
+      else
+        scalar_row(y, change, R, -(D * min(y, nil)), a, D > nil, positive);
     }
     for (int slot = 0; slot < env.ncon_max; slot++) {
       const auto p = cone_params<kDim>(env, slot);

@@ -13,8 +13,10 @@ struct Sizes {
   int nallgeom, nsite, nsensor, nsensordata;
   int ncon, kdim, nedge;  // contact slots; rows a slot (3 or 6); pyramid edges or cone rows a slot
   int nlim, nloss, nunit, nball,
-      nfree;               // limited slide and hinge joints, friction losses, unit rows, limited balls
-  int ngen, nrow, nrow1;   // general rows, dense rows, scalar rows (limits, losses, general)
+      nfree;  // limited slide and hinge joints, friction losses, unit rows, limited balls
+  int neq;    // equality constraints
+  int ngen, nrow,
+      nrow1;  // general rows (ball limits, equalities), dense rows, scalar rows (limits, losses, general)
   int nM, nH, nrk, nword;  // entries of M, of H; Runge-Kutta storage; words of a set of dofs
 };
 
@@ -102,8 +104,12 @@ struct StepArgs {
   int nsubsteps;
   int freeze_diverged;       // a diverged environment stays at its last good state until it is reset
   int sense_last_stage = 0;  // outputs of a step with RK4 are those of its last stage, not of its start
-  uint64_t* laps =
-      nullptr;  // where not null: ticks spent in each stage, added up (kStages entries; CPU only)
+  // where not null: ticks spent in each stage, added up (kStages entries; CPU only)
+  uint64_t* laps = nullptr;
+  // where not null: which environment stands where, a permutation; only where all share one model
+  const int* order = nullptr;
+  // where not null: how hard each environment was to step, (num_envs,): contacts and Newton steps
+  int* effort = nullptr;
 };
 
 // bits of status; sticky until the environment is reset or the status cleared

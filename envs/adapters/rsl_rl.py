@@ -4,8 +4,8 @@
     runner = OnPolicyRunner(RslRlEnv("Ant", num_envs=4096), train_cfg, log_dir)
 
 rsl_rl never calls reset(): the constructor does. It writes `episode_length_buf`, which is the count of steps that
-the time limit is held against. Policies are unbounded: an action of -1 to 1 spans the range of the actuator, and
-what is beyond is clipped.
+the time limit is held against. Policies are unbounded: -1 to 1 spans the range of the actuator, and what
+is beyond is clipped; where the task sets no bounds, an action is what the policy says.
 """
 
 from __future__ import annotations
@@ -29,9 +29,8 @@ NEVER = 2**31 - 1
 def unit_range(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Middle and half width of the range of an action; where it has no bounds, 0 and 1."""
     bounded = np.isfinite(low) & np.isfinite(high)
-    middle = np.where(bounded, np.where(bounded, low + high, 0) / 2, 0)
-    half = np.where(bounded, np.where(bounded, high - low, 2) / 2, 1)
-    return middle.astype(np.float32), half.astype(np.float32)
+    low, high = np.where(bounded, low, -1.0), np.where(bounded, high, 1.0)
+    return ((low + high) / 2).astype(np.float32), ((high - low) / 2).astype(np.float32)
 
 
 class RslRlEnv(VecEnv):
@@ -65,10 +64,12 @@ class RslRlEnv(VecEnv):
         self.cfg = {"task": type(env.task).__name__, "num_envs": env.num_envs, "device": str(self.device)}
         self.group = group
         self.clip = clip
-        middle, half = unit_range(env.single_action_space.low, env.single_action_space.high)
+        low, high = env.single_action_space.low, env.single_action_space.high
+        middle, half = unit_range(low, high)
+        self._bounded = torch.from_numpy(np.isfinite(low) & np.isfinite(high)).to(self.device)
         self._middle = torch.from_numpy(middle).to(self.device)
         self._half = torch.from_numpy(half).to(self.device)
-        self._observation, _ = env.reset(seed=seed)
+        self.observation, _ = env.reset(seed=seed)
 
     @property
     def unwrapped(self) -> BatchEnv:
@@ -84,23 +85,23 @@ class RslRlEnv(VecEnv):
 
     def restart(self, seed: int | None = None) -> None:
         """Begins new episodes everywhere."""
-        self._observation, _ = self.env.reset(seed=seed)
+        self.observation, _ = self.env.reset(seed=seed)
 
     def grouped(self, observation: torch.Tensor) -> TensorDict:
         return TensorDict({self.group: observation}, batch_size=[len(observation)], device=self.device)
 
     def get_observations(self) -> TensorDict:
-        return self.grouped(self._observation)
+        return self.grouped(self.observation)
 
     def to_action(self, given: torch.Tensor) -> torch.Tensor:
         """From what a policy gives to the units of the task."""
         if self.clip is not None:
-            given = torch.clamp(given, -self.clip, self.clip)
+            given = torch.where(self._bounded, torch.clamp(given, -self.clip, self.clip), given)
         return self._middle + self._half * given
 
     def step(self, actions: torch.Tensor) -> tuple[TensorDict, torch.Tensor, torch.Tensor, dict[str, Any]]:
         lengths = self.episode_length_buf + 1
-        self._observation, reward, terminated, truncated, info = self.env.step(self.to_action(actions.detach()))
+        self.observation, reward, terminated, truncated, info = self.env.step(self.to_action(actions.detach()))
         log = {f"/{name}": value.mean() for name, value in info.items() if name.startswith("reward_")}
         log["/diverged"] = float(self.env.diverged_count)
         extras = {"time_outs": truncated & ~terminated, "log": log, "lengths": lengths}

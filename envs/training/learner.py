@@ -9,6 +9,7 @@ process has environments of its own, with seeds of their own.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import io
 import os
 import time
@@ -23,7 +24,7 @@ from dualstep.envs.training.settings import Settings
 import torch
 from rsl_rl.runners import OnPolicyRunner
 
-FORMAT = 1
+FORMAT = 2
 
 
 class CheckpointError(ValueError):
@@ -42,6 +43,8 @@ class Point(NamedTuple):
     std: float
     learning_rate: float
     value_loss: float
+    processor: float = 0.0
+    """seconds of all threads of this process, as `seconds` are of the wall clock"""
 
 
 class _Runner(OnPolicyRunner):
@@ -84,9 +87,14 @@ class Learner:
         if self.world > 1 and device == "cuda":
             device = f"cuda:{os.environ.get('LOCAL_RANK', '0')}"
         torch.manual_seed(seed + 1000 * self.rank)
-        first = seed * 1_000_003 + self.rank * settings.num_envs
+        self._first_seed = seed * 1_000_003 + self.rank * settings.num_envs
+        self._diverged_before = 0
+        self.diverged_everywhere = 0
+        options = dict(settings.task_options)
+        if settings.episode_steps is not None:
+            options["max_episode_steps"] = settings.episode_steps
         self.env = RslRlEnv(
-            task, settings.num_envs, seed=first, device=device, num_threads=num_threads, **settings.task_options
+            task, settings.num_envs, seed=self._first_seed, device=device, num_threads=num_threads, **options
         )
         # what rsl_rl prints about its networks is no part of our progress
         with contextlib.redirect_stdout(io.StringIO()):
@@ -122,10 +130,10 @@ class Learner:
             self.curve.append(point)
             stop = report is not None and bool(report(point))
             stop = stop or (seconds is not None and time.perf_counter() - begun >= seconds)
-            if self._any(stop):
+            if self.agree(stop):
                 break
 
-    def _any(self, flag: bool) -> bool:
+    def agree(self, flag: bool) -> bool:
         """True on every process where it is on one: they stop together."""
         if self.world == 1:
             return flag
@@ -134,7 +142,7 @@ class Learner:
         return bool(votes > 0)
 
     def _iterate(self) -> Point:
-        start = time.perf_counter()
+        start, processor = time.perf_counter(), time.process_time()
         simulation, learning = 0.0, 0.0
         settings, algorithm = self.settings, self.algorithm
         observation = self.env.get_observations()
@@ -172,6 +180,7 @@ class Learner:
             float(algorithm.get_policy().output_std.detach().mean()),
             float(algorithm.learning_rate),
             float(losses["value"]),
+            (self.curve[-1].processor if self.curve else 0.0) + time.process_time() - processor,
         )
 
     def _count(self, reward: torch.Tensor, done: torch.Tensor, lengths: torch.Tensor) -> None:
@@ -185,7 +194,14 @@ class Learner:
     # checkpoints -------------------------------------------------------------------------------------------
 
     def save(self, path: Path) -> None:
-        """Everything needed to go on, in one file; a run that is cut off while it writes leaves the old one."""
+        """Everything needed to go on, in one file; a run that is cut off while it writes leaves the old one.
+
+        With several processes all of them call it, and the first one writes.
+        """
+        places = self._gathered(self._place())
+        if self.rank:
+            return
+        env = self.env.env
         whole = {
             "dualstep": FORMAT,
             "task": self.task,
@@ -197,15 +213,45 @@ class Learner:
             "episodes": self.episodes,
             "finished": list(self.finished),
             "curve": [tuple(point) for point in self.curve],
-            "random": torch.get_rng_state(),
             "algorithm": self.algorithm.save(),
+            "randomization": env.randomization,
+            "dtype": env.sim.dtype.name,
+            "places": places,
+            "policies_agree": all(place["policy"] == places[0]["policy"] for place in places),
         }
         beside = path.with_name(path.name + ".part")
         torch.save(whole, beside)
         beside.replace(path)
 
-    def load(self, path: Path) -> None:
-        """Goes on from a checkpoint of the same task and networks; episodes begin anew."""
+    def _place(self) -> dict[str, Any]:
+        """Where this process is: its random numbers, its environments, the episodes in them."""
+        state = {name: torch.from_numpy(array.copy()) for name, array in self.env.env.state().items()}
+        place = {
+            "random": torch.get_rng_state(),
+            "environments": state,
+            "observation": self.env.observation.cpu().clone(),
+            "returns": self._return.cpu().clone(),
+            "diverged": self.diverged,
+            "policy": _fingerprint(self.algorithm.get_policy()),
+        }
+        if self.env.device.type == "cuda":
+            place["random_device"] = torch.cuda.get_rng_state(self.env.device)
+        return place
+
+    def _gathered(self, mine: Any) -> list[Any]:
+        if self.world == 1:
+            return [mine]
+        everyone: list[Any] = [None] * self.world
+        torch.distributed.all_gather_object(everyone, mine)
+        return everyone
+
+    def count_everywhere(self) -> None:
+        """Adds up what the processes counted; all of them call it."""
+        self.diverged_everywhere = sum(self._gathered(self.diverged))
+
+    def load(self, path: Path) -> bool:
+        """Goes on from a checkpoint of the same task and networks: exactly where it was (true), or, where there are
+        other numbers of processes or environments, with episodes that begin anew (false)."""
         whole = read_checkpoint(path, self.task)
         try:
             self.algorithm.load(whole["algorithm"], None, True)
@@ -215,10 +261,30 @@ class Learner:
         self.seconds, self.episodes = dict(whole["seconds"]), whole["episodes"]
         self.curve = [Point(*values) for values in whole["curve"]]
         self.finished = deque([tuple(pair) for pair in whole["finished"]], maxlen=100)
-        if self.rank == 0:
-            torch.set_rng_state(whole["random"])
-        # environments go on with episodes that were not seen before
-        self.env.restart(seed=self.seed * 1_000_003 + self.rank * self.settings.num_envs + 7919 * (self.iteration + 1))
+        places, env = whole["places"], self.env.env
+        self._diverged_before = places[self.rank]["diverged"] if self.rank < len(places) else 0
+        same = len(places) == self.world and len(places[0]["returns"]) == env.num_envs
+        same = same and whole["dtype"] == env.sim.dtype.name and whole["randomization"] == _plain(env.randomization)
+        same = same and whole["settings"]["task_options"] == _plain(self.settings.task_options)
+        if not same:
+            # environments go on with episodes that were not seen before
+            self.env.restart(seed=self._first_seed + 7919 * (self.iteration + 1))
+            return False
+        place = places[self.rank]
+        env.load_state({name: tensor.numpy() for name, tensor in place["environments"].items()})
+        # what it counted before is in `diverged` already
+        env.diverged_count = 0
+        self.env.observation = place["observation"].to(self.env.device)
+        self._return = place["returns"].to(self.env.device)
+        torch.set_rng_state(place["random"])
+        if "random_device" in place and self.env.device.type == "cuda":
+            torch.cuda.set_rng_state(place["random_device"], self.env.device)
+        return True
+
+    @property
+    def diverged(self) -> int:
+        """Environments of this process that diverged and began anew, since the training began."""
+        return self._diverged_before + self.env.env.diverged_count
 
     def policy(self) -> Callable[[torch.Tensor], torch.Tensor]:
         """From observations (N, n) to actions in the task's own units, without exploration."""
@@ -247,8 +313,21 @@ def read_checkpoint(path: Path, task: str | None = None) -> dict[str, Any]:
     if not isinstance(whole, dict) or whole.get("dualstep") != FORMAT:
         raise CheckpointError(f"'{path}' is no checkpoint of this version of dualstep")
     if task is not None and whole["task"] != task:
-        raise CheckpointError(f"'{path}' is a checkpoint of {whole['task']}, and {task} is trained")
+        raise CheckpointError(f"'{path}' is a checkpoint of {whole['task']}, and {task} is wanted")
     return whole
+
+
+def _fingerprint(network: torch.nn.Module) -> str:
+    """Of all weights, which the processes of one training share."""
+    weights = [parameter.detach().cpu().numpy().tobytes() for parameter in network.parameters()]
+    return hashlib.sha256(b"".join(weights)).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    """As it comes out of a file."""
+    if isinstance(value, dict):
+        return {name: _plain(entry) for name, entry in value.items()}
+    return type(value)(map(_plain, value)) if isinstance(value, (list, tuple)) else value
 
 
 def settings_from(whole: dict[str, Any]) -> Settings:

@@ -101,8 +101,11 @@ struct Difference {
   static Vector3d across(const Vector3d& n, const Disk& disk) { return n - n.dot(disk.axis) * disk.axis; }
 };
 
-// the nearest local maximum of g, with the kinks closer than `tolerance` held; false where nothing is found
-bool sharpen(const Difference& d, double tolerance, Vector3d* direction) {
+constexpr size_t kAll = ~size_t{0};
+
+// the nearest local maximum of g, with the kinks closer than `tolerance` held, all or only that of segment
+// `only`; false where nothing is found
+bool sharpen(const Difference& d, double tolerance, Vector3d* direction, size_t only = kAll) {
   Vector3d n = *direction;
   for (const Disk& disk : d.disks) {
     if (n.cross(disk.axis).norm() > std::max(tolerance, kAlong)) continue;
@@ -112,9 +115,9 @@ bool sharpen(const Difference& d, double tolerance, Vector3d* direction) {
   }
   std::vector<const Vector3d*> loose;
   std::vector<Vector3d> held;  // orthonormal
-  for (const Vector3d& u : d.segments) {
-    const Vector3d unit = u.normalized();
-    if (std::abs(n.dot(unit)) >= tolerance) {
+  for (size_t k = 0; k < d.segments.size(); k++) {
+    const Vector3d &u = d.segments[k], unit = u.normalized();
+    if (std::abs(n.dot(unit)) >= tolerance || (only != kAll && only != k)) {
       loose.push_back(&u);
       continue;
     }
@@ -253,6 +256,12 @@ Separation separation(const Shape& first, const Shape& second) {
     push(b, bc, ab);
     push(c, ca, bc);
     push(ab, bc, ca);
+  }
+  // of segments that are parallel but for little, the maximum may hold one and stand off the other by less
+  // than any tolerance
+  for (size_t k = 0; k < d.segments.size(); k++) {
+    Vector3d n = normal;
+    if (sharpen(d, 1e-2, &n, k)) consider(n, same);
   }
   return Separation{best - d.ball, normal};
 }

@@ -237,13 +237,15 @@ std::vector<Vector2d> overlap(const Feature& f1, const Feature& f2, const View& 
 Touches along_sides(const Feature& f1, const Feature& f2, double least, double margin) {
   Touches touches;
   const double centre = f1.axis.dot(f2.centre - f1.centre);
-  const double reach = f2.half_length * std::abs(f1.axis.dot(f2.axis));
-  const double low = std::max(-f1.half_length, centre - reach),
-               high = std::min(f1.half_length, centre + reach);
+  // across one axis is not quite across the other: so far from the ends both places stay on the sides
+  const double lean = f1.axis.cross(f2.axis).norm();
+  const double half1 = f1.half_length - lean * f1.radius, half2 = f2.half_length - lean * f2.radius;
+  const double reach = half2 * std::abs(f1.axis.dot(f2.axis));
+  const double low = std::max(-half1, centre - reach), high = std::min(half1, centre + reach);
   if (low > high) return touches;
   for (double s : {high, low}) {
     const Vector3d p1 = f1.centre + s * f1.axis;
-    const double t = std::clamp(f2.axis.dot(p1 - f2.centre), -f2.half_length, f2.half_length);
+    const double t = std::clamp(f2.axis.dot(p1 - f2.centre), std::min(-half2, 0.0), std::max(half2, 0.0));
     const Vector3d between = f2.centre + t * f2.axis - p1;
     const double dist = std::max(least, between.norm() - f1.radius - f2.radius);
     if (dist > margin || between.norm() < 1e-12) continue;
@@ -315,9 +317,13 @@ Touches convex_manifold(const Shape& first, const Shape& second, const Separatio
         Touch{sep.dist, frame.transpose() * Vector3d(height, x.x(), x.y()), sep.normal, Vector3d::Zero()});
   }
   if (found.empty()) return found;
-  // the deepest first, the others as they come
+  // the deepest first, with the depth and direction of the shapes; the others as they come
   const auto deepest = std::min_element(found.begin(), found.end(),
                                         [](const Touch& a, const Touch& b) { return a.dist < b.dist; });
+  if (deepest->dist < sep.dist + kExact * scale) {
+    deepest->dist = sep.dist;
+    deepest->normal = sep.normal;
+  }
   std::rotate(found.begin(), deepest, deepest + 1);
   Touches distinct;
   for (const Touch& t : found) {

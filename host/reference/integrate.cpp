@@ -77,7 +77,8 @@ VectorXd displacement_rate(const Model& m, const VectorXd& displacement, const V
   for (int j = 0; j < m.njnt; ++j) {
     if (m.jnt_type[j] != kBall && m.jnt_type[j] != kFree) continue;
     const int dof = m.jnt_dofadr[j] + (m.jnt_type[j] == kFree ? 3 : 0);
-    const Vector3d s = displacement.segment<3>(dof), w = qvel.segment<3>(dof);
+    // a turn by more than half a revolution is the shorter one to the same place, as in MuJoCo
+    const Vector3d s = quat_log(quat_exp(displacement.segment<3>(dof))), w = qvel.segment<3>(dof);
     const double angle = s.norm();
     const double k = angle < 1e-4 ? 1. / 12 + angle * angle / 720
                                   : (1 - 0.5 * angle / std::tan(0.5 * angle)) / (angle * angle);

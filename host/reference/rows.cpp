@@ -19,7 +19,6 @@ namespace dualstep::reference {
 
 namespace {
 
-constexpr int kObjBody = 1;  // mjOBJ_BODY; else a site
 
 // rows as they are found
 struct Rows {

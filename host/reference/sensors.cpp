@@ -50,7 +50,6 @@ enum SensorType {
   kKinetic,
   kClock
 };
-enum ObjectType { kObjBody = 1, kObjXBody = 2, kObjGeom = 5, kObjSite = 6 };
 
 // a frame fixed to a body
 struct Frame {

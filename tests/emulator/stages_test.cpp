@@ -30,8 +30,9 @@ TEST_P(Barriers, AreAllNeeded) {
   for (std::string place, call, shown; lines >> place >> call >> shown;) {
     ASSERT_TRUE(call == "sync" || call == "done") << place << " " << call << " " << shown;
     (call == "sync" ? syncs : dones)[shown]++;
-    if (call == "sync")
+    if (call == "sync") {
       EXPECT_NE(shown, "nothing") << "without the barrier at " << place << " nothing goes wrong";
+    }
   }
   EXPECT_GT(syncs["races"], 10) << ended.text;
   for (const auto& [shown, count] : syncs) RecordProperty("sync_" + shown, count);

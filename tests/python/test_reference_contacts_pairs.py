@@ -66,12 +66,13 @@ def contacts(model, data, ref, qpos):
     return ref.contacts()
 
 
-def cases(kinds, seed, models=40, poses=25):
+def cases(kinds, seed, models=40, poses=25, flags=0):
     rng = np.random.default_rng(seed)
     for _ in range(models):
         margin = float(rng.choice([0, 0, 0.04]))
         sizes = [shapes.random_size(kind, rng) for kind in kinds]
         model, data, ref = pair_model(kinds, sizes, margin)
+        model.opt.disableflags |= flags
         for a, b, qpos in near_poses(kinds, sizes, margin, rng, poses):
             yield a, b, contacts(model, data, ref, qpos), data, rng
 
@@ -101,7 +102,9 @@ def test_closed_forms_agree_with_mujoco(kinds):
 @pytest.mark.parametrize("kinds", ITERATED, ids="-".join)
 def test_iterated_pairs_agree_with_mujoco(kinds):
     agree, touching = 0, 0
-    for a, b, got, data, _ in cases(kinds, 1, models=30, poses=20):
+    # where MuJoCo makes several contacts of one it computes their depths anew, and not along their normal
+    one_contact = int(mujoco.mjtDisableBit.mjDSBL_MULTICCD)
+    for a, b, got, data, _ in cases(kinds, 1, models=30, poses=20, flags=one_contact):
         n = got.frame[0, 0] if got.count else None
         if data.ncon == 0 or got.count == 0:
             # one of them sees a gap: it is no larger than what both may miss
@@ -211,7 +214,10 @@ def test_flat_contacts_carry_a_load_over_what_they_share(name, tilt):
         q = np.zeros(4)
         mujoco.mju_mulQuat(q, lean / np.linalg.norm(lean), yaw(rng.uniform(0, 7), upper))
         shift = np.r_[rng.uniform(-0.4, 0.4, 2) * small, 0]
-        a, b, got = place(kinds, sizes, (np.zeros(3), yaw(rng.uniform(0, 7), lower)), (shift, q), depth=2e-3 * small)
+        # an edge that is more than five percent shallower than the faces is taken instead, as in MuJoCo: two boxes are
+        # placed so deep that the tilt's drop across them stays below that
+        depth = (2e-2 if name == "box on box" else 2e-3) * small
+        a, b, got = place(kinds, sizes, (np.zeros(3), yaw(rng.uniform(0, 7), lower)), (shift, q), depth=depth)
         # a point of the shared region that is well inside of both
         load = shift * (sizes[0][0] > sizes[1][0])
         inside = all(shapes_contain(s, load, 0.3 * small) for s in (a, b))

@@ -31,6 +31,11 @@ def test_random_models_agree_with_mujoco(xml, seed):
 
         mujoco.mj_step(model, data)
         ref.step()
+        if data.warning[mujoco.mjtWarning.mjWARN_INERTIA].number:
+            # a drive that speeds itself up can leave M - h dF/dv without a positive pivot (M itself has one, see above):
+            # MuJoCo then says so, divides by its smallest number instead and jumps
+            ref.reset()
+            continue
         if ref.status:
             # too stiff for this integrator: MuJoCo has reset itself
             assert data.time < ref.model.opt.timestep + 1e-9

@@ -16,6 +16,8 @@ COMMANDS = {
     "bench": "measure steps per second, with their accuracy, beside mujoco.batch",
     "info": "what this installation can run on, and what a model holds",
     "train": "train a policy for a task, with PPO",
+    "play": "show what a trained policy does, and what it is worth",
+    "view": "show a model, or a task, in a web page",
 }
 
 

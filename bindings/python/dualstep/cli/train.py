@@ -28,8 +28,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("task", metavar="TASK", help="Ant, HalfCheetah, Humanoid, ...")
     add_common(parser, num_envs=None)
     parser.add_argument("--num-threads", type=not_negative, default=0, metavar="T", help="of the simulation (0: all)")
-    parser.add_argument("--steps", type=_positive_number, metavar="N", help="environment steps in all, 2e6 (default: the task's)")
-    parser.add_argument("--minutes", type=_positive_number, metavar="M", help="stop after this wall clock, if steps are left")
+    parser.add_argument(
+        "--steps", type=_positive_number, metavar="N", help="environment steps in all, 2e6 (default: the task's)"
+    )
+    parser.add_argument(
+        "--minutes", type=_positive_number, metavar="M", help="stop after this wall clock, if steps are left"
+    )
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE",
         help="a setting of the learner (learning_rate=3e-4), or an option of the task (task.ctrl_cost_weight=0.2)",
@@ -43,6 +47,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--episodes", type=not_negative, default=10, metavar="E",
         help="of the trained policy, here and in Gymnasium's own environment (default: %(default)s; 0: none)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--video-seconds", type=not_negative, default=6, metavar="S",
+        help="of the trained policy, drawn when training is over (default: %(default)s; 0: none)",
     )  # fmt: skip
 
 
@@ -99,13 +107,16 @@ def main(args: argparse.Namespace) -> int:
         base = settings_from(read_checkpoint(checkpoint, task)) if checkpoint else settings_of(task)
         settings = _settings(args, task, base)
         learner = Learner(task, settings, seed=args.seed, device=args.device, num_threads=args.num_threads)
-        if checkpoint:
-            learner.load(checkpoint)
-    except (CheckpointError, TypeError, ValueError) as error:
+        exact = checkpoint is not None and learner.load(checkpoint)
+    except (CheckpointError, TypeError, ValueError, ImportError) as error:
         raise CommandError(str(error)) from None
     if leads:
         folder.mkdir(parents=True, exist_ok=True)
-        say(f"{learner.env.env!r}: {_short(settings.total_steps)} steps, batches of {learner.batch_size:,}")
+        say(f"{learner.env.env!r}: {_short(settings.total_steps)} steps, batches of {learner.batch_size:,}"
+            f"{f', on {learner.world} processes' if learner.world > 1 else ''}")
+        if checkpoint:
+            say(f"going on from {checkpoint}, {_short(learner.steps)} steps, "
+                f"{'exactly where it was' if exact else 'with episodes that begin anew'}")
 
     progress = Progress(f"train {task}", quiet=not leads)
     saved = time.monotonic()
@@ -114,7 +125,8 @@ def main(args: argparse.Namespace) -> int:
 
     def keep() -> None:
         learner.save(folder / LATEST)
-        curves.write_table(folder / "curve.csv", learner.curve)
+        if leads:
+            curves.write_table(folder / "curve.csv", learner.curve)
 
     def report(point: Any) -> None:
         nonlocal saved
@@ -123,7 +135,7 @@ def main(args: argparse.Namespace) -> int:
             done = max(done, (time.monotonic() - began) / limit)
         speed = (point.steps - first) / (time.monotonic() - began)
         progress.update(min(done, 0.999), f"return {point.episode_return:.1f}  {_short(point.steps)}  {_short(speed)}/s")
-        if leads and time.monotonic() - saved > 60 * args.save_minutes:
+        if learner.agree(time.monotonic() - saved > 60 * args.save_minutes):
             keep()
             saved = time.monotonic()
 
@@ -132,10 +144,12 @@ def main(args: argparse.Namespace) -> int:
         learner.learn(settings.total_steps, seconds=limit, report=report)
     except KeyboardInterrupt:
         interrupted = True
+    progress.update(1.0)
+    if learner.world == 1 or not interrupted:
+        keep()
+        learner.count_everywhere()
     if not leads:
         return 0
-    progress.update(1.0)
-    keep()
     curves.draw(folder / "curve.png", f"{task}, seed {args.seed}", learner.curve)
     found = _summary(args, learner, folder, interrupted)
     if args.json:
@@ -160,44 +174,74 @@ def _summary(args: argparse.Namespace, learner: Any, folder: Path, interrupted: 
         "task": learner.task,
         "seed": args.seed,
         "device": learner.env.env.sim.description,
+        "processes": learner.world,
         "interrupted": interrupted,
         "iterations": learner.iteration,
         "steps": learner.steps,
         "seconds": round(whole, 2),
+        "processor_seconds": None if last is None else round(last.processor, 2),
         "steps_per_second": round(learner.steps / whole),
         "share": {name: round(value / whole, 3) for name, value in learner.seconds.items()},
         "training_return": None if last is None else _finite(last.episode_return),
-        "diverged": learner.env.env.diverged_count,
+        "diverged": learner.diverged_everywhere,
         "folder": str(folder),
     }
-    if args.episodes and not interrupted:
-        from dualstep.envs.training.evaluate import returns_here, returns_in_gymnasium
+    if args.video_seconds and not interrupted:
+        from dualstep.envs.training.player import film_of
 
-        policy, options = learner.policy(), learner.settings.task_options
-        here = returns_here(
-            learner.task, policy, args.episodes, seed=10_000, device=args.device, num_threads=args.num_threads, **options
-        )
-        found["return"] = {"mean": float(here.mean()), "std": float(here.std()), "episodes": args.episodes}
         try:
-            there = returns_in_gymnasium(learner.task, policy, args.episodes, seed=10_000, **options)
-        except Exception as error:  # a task of its own, or Gymnasium without MuJoCo: the training stands
-            found["gymnasium"] = {"unavailable": f"{type(error).__name__}: {error}"}
-        else:
-            found["gymnasium"] = {"mean": float(there.mean()), "std": float(there.std()), "episodes": args.episodes}
+            policy, seconds = learner.policy(), args.video_seconds
+            found["video"] = str(film_of(learner.task, learner.settings, policy, folder / "video", seconds))
+        except (ImportError, RuntimeError) as error:  # the training stands
+            found["no_video"] = str(error)
+    if args.episodes and not interrupted:
+        found.update(worth(learner.task, learner.settings, learner.policy(), args.episodes, args))
     return found
+
+
+def worth(task: str, settings: Any, policy: Any, episodes: int, args: argparse.Namespace) -> dict[str, Any]:
+    """Returns without exploration, here and in Gymnasium's own environment."""
+    import gymnasium
+
+    from dualstep.envs.training.evaluate import returns_here, returns_in_gymnasium
+
+    def figures(returns: Any) -> dict[str, Any]:
+        return {"mean": float(returns.mean()), "std": float(returns.std()), "episodes": episodes}
+
+    options = dict(settings.task_options)
+    found = {"return": figures(returns_here(task, policy, episodes, seed=10_000, device=args.device, **options))}
+    # that one has nothing of ours
+    options = {name: value for name, value in options.items() if name not in ("randomize", "max_episode_steps")}
+    if f"{task}-v5" not in gymnasium.registry:
+        return {**found, "gymnasium": {"unavailable": "it has no such task"}}
+    try:
+        found["gymnasium"] = figures(returns_in_gymnasium(task, policy, episodes, seed=10_000, **options))
+    except Exception as error:  # a task of its own, or Gymnasium without MuJoCo: the rest stands
+        found["gymnasium"] = {"unavailable": f"{type(error).__name__}: {error}"}
+    return found
+
+
+def print_worth(found: dict[str, Any]) -> None:
+    if "return" not in found:
+        return
+    here, there = found["return"], found["gymnasium"]
+    print(f"  return {here['mean']:.1f} +- {here['std']:.1f}, of {here['episodes']} episodes")
+    if "mean" in there:
+        share = there["mean"] / here["mean"] if here["mean"] else float("nan")
+        print(f"  in Gymnasium's environment, on MuJoCo: {there['mean']:.1f} +- {there['std']:.1f} ({share:.0%})")
+    else:
+        print(f"  not tried in Gymnasium's environment: {there['unavailable']}")
 
 
 def _print(found: dict[str, Any]) -> None:
     share = ", ".join(f"{name} {value:.0%}" for name, value in found["share"].items())
-    print(f"{found['task']}: {found['steps']:,} steps in {found['seconds']:.0f} s ({found['steps_per_second']:,}/s; {share})")
+    speed = f"{found['steps_per_second']:,}/s"
+    print(f"{found['task']}: {found['steps']:,} steps in {found['seconds']:.0f} s ({speed}; {share})")
     if found["diverged"]:
         print(f"  {found['diverged']} episodes ended because their simulation diverged")
-    if "return" in found:
-        print(f"  return {found['return']['mean']:.1f} +- {found['return']['std']:.1f}, of {found['return']['episodes']} episodes")
-    there = found.get("gymnasium", {})
-    if "mean" in there:
-        share_there = there["mean"] / found["return"]["mean"] if found["return"]["mean"] else float("nan")
-        print(f"  in Gymnasium's environment, on MuJoCo: {there['mean']:.1f} +- {there['std']:.1f} ({share_there:.0%})")
-    elif there:
-        print(f"  not tried in Gymnasium's environment: {there['unavailable']}")
-    print(f"  {found['folder']}: {LATEST}, curve.csv, curve.png")
+    print_worth(found)
+    if "no_video" in found:
+        print(f"  no video: {found['no_video']}")
+    video = f", {Path(found['video']).name}" if "video" in found else ""
+    print(f"  {found['folder']}: {LATEST}, curve.csv, curve.png{video}")
+    print(f"  to see it move: dualstep play {found['folder']}/{LATEST}")

@@ -1,0 +1,86 @@
+"""`dualstep view MODEL`: a model, or a task, moving in a web page (viser), or in MuJoCo's own viewer."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from dualstep.cli.common import CommandError, add_common, find_model, load_model, need
+
+
+def add_viewer(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--port", type=int, default=8080, metavar="P", help="of the web page (default: %(default)s)")
+    parser.add_argument("--host", default="127.0.0.1", metavar="H", help="0.0.0.0 shows it to others (default: %(default)s)")
+    parser.add_argument("--native", action="store_true", help="open MuJoCo's viewer instead of a web page")
+    parser.add_argument("--for", type=float, dest="duration", metavar="S", help="end after so many seconds")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "model", metavar="MODEL", help="a file of MJCF or URDF, the name of one of Gymnasium's models (humanoid), or a task (Ant)"
+    )
+    add_common(parser, num_envs=None, as_json=False)
+    parser.add_argument("--random", action="store_true", help="random controls, instead of none")
+    add_viewer(parser)
+
+
+def main(args: argparse.Namespace) -> int:
+    from dualstep.envs import registry
+
+    task = None
+    if not args.model.endswith((".xml", ".urdf")):
+        need("gymnasium", "envs")
+        try:
+            task = registry.find(args.model)[0]
+        except ValueError:
+            task = None
+    if task is not None:
+        from dualstep.envs import make
+
+        try:
+            env = make(task, args.num_envs or 4, device=args.device, seed=args.seed, nonfinite="clamp")
+        except (ImportError, ValueError) as error:
+            raise CommandError(str(error)) from None
+    else:
+        need("gymnasium", "envs")
+        from dualstep.viewer.plain import plain_env
+
+        env = plain_env(load_model(find_model(args.model)), args.num_envs or 1, args.device, args.seed)
+    if args.random:
+        env.action_space.seed(args.seed)
+        act: Callable[[Any], Any] = lambda _: env.action_space.sample().clip(-1, 1)  # noqa: E731
+    else:
+        import numpy as np
+
+        zero = np.clip(0, *(bound.astype(np.float32) for bound in (env.action_space.low, env.action_space.high)))
+        act = lambda _: zero  # noqa: E731
+    return show(env, act, args, args.model)
+
+
+def show(env: Any, act: Callable[[Any], Any], args: argparse.Namespace, title: str) -> int:
+    """Runs the viewer until it is closed, or `--for` is over."""
+    if args.native:
+        from dualstep.viewer import native
+
+        try:
+            native.run(env, act, seed=args.seed, seconds=args.duration)
+        except (ImportError, RuntimeError) as error:
+            raise CommandError(f"MuJoCo's viewer cannot be opened: {error}", status=1) from None
+        return 0
+    need("viser", "view")
+    from dualstep.viewer.web import Viewer
+
+    try:
+        viewer = Viewer(env, act, title=title, host=args.host, port=args.port, seed=args.seed)
+    except OSError as error:
+        raise CommandError(f"the web page cannot be served on {args.host}:{args.port}: {error}", status=1) from None
+    print(f"{title}: http://{args.host}:{viewer.port}  (Ctrl-C ends it)", file=sys.stderr, flush=True)
+    try:
+        viewer.run(args.duration)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        viewer.close()
+    return 0

@@ -1,0 +1,1 @@
+"""Looking at environments: a web page (viser), or MuJoCo's own viewer."""

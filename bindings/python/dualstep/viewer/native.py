@@ -1,0 +1,35 @@
+"""MuJoCo's own viewer on the first environment of a batch; it comes with the full mujoco package and wants a display."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+
+def run(env: Any, act: Callable[[Any], Any], *, seed: int, seconds: float | None) -> None:
+    try:
+        import mujoco
+        import mujoco.viewer
+    except ImportError as error:
+        raise ImportError(f"{error}; pip install mujoco brings it") from None
+    # GLFW would end the whole process
+    if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        raise RuntimeError("there is no display here: neither DISPLAY nor WAYLAND_DISPLAY is set")
+    model = env.task.drawn
+    data = mujoco.MjData(model)
+    observation, _ = env.reset(seed=seed)
+    with mujoco.viewer.launch_passive(model, data) as viewer:
+        began = time.monotonic()
+        while viewer.is_running() and (seconds is None or time.monotonic() - began < seconds):
+            start = time.monotonic()
+            observation = env.step(act(observation))[0]
+            qpos = env.sim.qpos
+            data.qpos[:] = np.asarray(qpos if isinstance(qpos, np.ndarray) else qpos.numpy())[0]
+            mujoco.mj_forward(model, data)
+            viewer.sync()
+            time.sleep(max(0.0, env.task.dt - (time.monotonic() - start)))

@@ -1,0 +1,302 @@
+"""A live web page of some environments of a batch: play, pause, step, reset, contact forces, the reward.
+
+Bodies are placed by MuJoCo's kinematics from `qpos`, so that what is seen is the present state wherever the batch
+lives; environments stand beside each other along y. Only those that are shown cost anything but their simulation.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import mujoco
+import numpy as np
+import viser
+
+from dualstep.viewer.shapes import floor_of, parts_of
+
+FRAMES_PER_SECOND = 30
+PLOTTED = 400
+MOST = 64
+SECTION = 2.5
+FORCE_COLOUR = (220, 60, 30)
+
+
+def host(array: Any) -> np.ndarray:
+    """A batch's array, or a tensor, on the host."""
+    if isinstance(array, np.ndarray):
+        return array
+    return array.cpu().numpy() if hasattr(array, "cpu") else array.numpy()
+
+
+def chosen(text: str, count: int) -> list[int]:
+    """"0-3, 8" as numbers below `count`, at most MOST of them; ValueError where it says nothing of the kind."""
+    found: list[int] = []
+    for word in text.replace(",", " ").split():
+        first, dash, last = word.partition("-")
+        for env in range(int(first), int(last if dash else first) + 1):
+            if not 0 <= env < count:
+                raise ValueError(f"environment {env} is asked for, of 0 to {count - 1}")
+            if env not in found:
+                found.append(env)
+    if not found:
+        raise ValueError("no environment is named")
+    return found[:MOST]
+
+
+class Viewer:
+    """Serves the page; `run` steps the environments in real time until it is told to end."""
+
+    def __init__(
+        self,
+        env: Any,
+        act: Callable[[Any], Any],
+        *,
+        title: str = "",
+        host: str = "127.0.0.1",
+        port: int = 8080,
+        seed: int = 0,
+    ) -> None:
+        self.env, self.act, self.seed = env, act, seed
+        self._model = env.task.drawn
+        self._data = mujoco.MjData(self._model)
+        self._lock = threading.Lock()
+        self.playing, self._steps_asked, self._reset_asked = True, 0, False
+        self.shown = list(range(min(env.num_envs, 16)))
+        self._returns = np.zeros(env.num_envs)
+        self._ended: deque[float] = deque(maxlen=100)
+        self._rewards: deque[tuple[float, float]] = deque(maxlen=PLOTTED)
+        self.steps = 0
+        self._observation, _ = env.reset(seed=seed)
+        self._away = np.zeros(3)
+        self._spread, self._height = self._size()
+        self.server = viser.ViserServer(host=host, port=port, verbose=False)
+        self.port = self.server.get_port()
+        self._build_scene()
+        self._build_panel(title)
+        self._draw()
+
+    # the scene ---------------------------------------------------------------------------------------------
+
+    def _size(self) -> tuple[float, float]:
+        """How far apart environments stand, the width of the figure and some air; and how high its middle is."""
+        self._place(0)
+        moving = np.asarray(self._model.body_weldid) > 0
+        points = self._data.xipos[moving] if moving.any() else self._data.xipos
+        reach = max(float(np.ptp(points, axis=0).max()), 0.4)
+        return 1.7 * reach, float(points[:, 2].mean())
+
+    def _place(self, env: int) -> None:
+        self._data.qpos[:] = host(self.env.sim.qpos)[env]
+        if self._model.nmocap:
+            self._data.mocap_pos[:] = host(self.env.sim.mocap_pos)[env]
+            self._data.mocap_quat[:] = host(self.env.sim.mocap_quat)[env]
+        mujoco.mj_kinematics(self._model, self._data)
+
+    def _build_scene(self) -> None:
+        scene = self.server.scene
+        scene.set_up_direction("+z")
+        scene.configure_environment_map(environment_intensity=0.4)
+        # the first look: from ahead and above, at the row of all that is shown
+        away = self._spread * (1.0 + 0.35 * len(self.shown))
+        start = self.server.initial_camera
+        start.look_at = (0, 0, 0.8 * self._height)
+        start.position = (0.9 * away, -0.25 * away, self._height + 0.35 * away)
+        floor = floor_of(self._model)
+        self._floor = None
+        if floor is not None:
+            self._floor = scene.add_grid(
+                "/floor", infinite_grid=True, cell_size=0.5, section_size=SECTION, position=(0, 0, floor),
+                plane_color=(226, 230, 235), plane_opacity=1.0, fade_distance=60, shadow_opacity=0.35,
+            )  # fmt: skip
+        self._forces = None
+        self._meshes: list[tuple[int, Any]] = []
+        self._parts = parts_of(self._model)
+        self._populate()
+
+    def _populate(self) -> None:
+        for _, mesh in self._meshes:
+            mesh.remove()
+        count = len(self.shown)
+        still = np.tile([1.0, 0, 0, 0], (count, 1)).astype(np.float32), np.zeros((count, 3), np.float32)
+        self._meshes = [
+            (
+                part.body,
+                self.server.scene.add_batched_meshes_simple(
+                    f"/bodies/{i}", part.vertices.astype(np.float32), part.faces.astype(np.uint32), *still,
+                    batched_colors=part.rgb, opacity=None if part.opacity >= 1 else part.opacity, lod="off",
+                    side="double", receive_shadow=False,
+                ),
+            )
+            for i, part in enumerate(self._parts)
+        ]  # fmt: skip
+
+    def _offset(self, place: int) -> np.ndarray:
+        return np.array([0, (place - (len(self.shown) - 1) / 2) * self._spread, 0])
+
+    def _draw(self) -> None:
+        count, bodies = len(self.shown), self._model.nbody
+        position, turn = np.empty((bodies, count, 3), np.float32), np.empty((bodies, count, 4), np.float32)
+        middle = np.zeros(3)
+        for place, env in enumerate(self.shown):
+            self._place(env)
+            position[:, place] = self._data.xpos + self._offset(place)
+            turn[:, place] = self._data.xquat
+            middle += self._data.xpos[min(1, bodies - 1)] / count
+        # the world goes by, and cameras stay where people put them
+        if self._follows.value:
+            self._away = np.array([middle[0], middle[1], 0])
+        position -= self._away.astype(np.float32)
+        with self.server.atomic():
+            if self._floor is not None:
+                # the same lines, wherever
+                self._floor.position = (*-np.mod(self._away[:2], SECTION), self._floor.position[2])
+            for body, mesh in self._meshes:
+                mesh.batched_positions, mesh.batched_wxyzs = position[body], turn[body]
+            self._draw_forces()
+
+    def _draw_forces(self) -> None:
+        if not self._show_forces.value:
+            if self._forces is not None:
+                self._forces.visible = False
+            return
+        contacts = self.env.sim.contacts()
+        count, pos, frame, force = (host(x)[self.shown] for x in (contacts.count, contacts.pos, contacts.frame, contacts.force))
+        lines = np.zeros((*pos.shape[:2], 2, 3), np.float32)
+        # as long as half the figure where it carries the weight of all bodies
+        weight = float(self._model.body_mass.sum()) * 9.81
+        for place in range(len(self.shown)):
+            some = slice(0, int(count[place]))
+            start = pos[place, some] + self._offset(place) - self._away
+            along = np.einsum("kij,ki->kj", frame[place, some], force[place, some, :3])
+            # from the ground up: the force is that on the second geom, which may be the ground
+            along *= np.where(along[:, 2:] < 0, -1, 1)
+            lines[place, some, 0], lines[place, some, 1] = start, start + along * (0.3 * self._spread / weight)
+        lines = lines.reshape(-1, 2, 3)
+        if self._forces is None or self._forces.points.shape != lines.shape:
+            self._forces = self.server.scene.add_line_segments(
+                "/forces", lines, FORCE_COLOUR, thickness=0.02 * self._spread
+            )
+        self._forces.points, self._forces.visible = lines, True
+
+    # the panel ---------------------------------------------------------------------------------------------
+
+    def _build_panel(self, title: str) -> None:
+        gui = self.server.gui
+        gui.set_panel_label("dualstep")
+        self.server.gui.configure_theme(control_layout="fixed", control_width="medium", show_logo=False)
+        gui.add_markdown(f"**{title}**  \n{self.env.num_envs} environments, {self.env.sim.description}")
+        self._told = gui.add_markdown("")
+        self._play = gui.add_button("Pause")
+        self._step = gui.add_button("Step")
+        self._restart = gui.add_button("Reset")
+        self._speed = gui.add_slider("Speed", min=0.1, max=4.0, step=0.1, initial_value=1.0)
+        self._choice = gui.add_text("Environments", initial_value=f"0-{len(self.shown) - 1}")
+        self._show_forces = gui.add_checkbox("Contact forces", initial_value=False)
+        self._follows = gui.add_checkbox("Follow", initial_value=True)
+        empty = np.zeros(2)
+        self._plot = gui.add_uplot(
+            (np.array([0.0, 1.0]), empty),
+            (viser.uplot.Series(label="time [s]"), viser.uplot.Series(label="reward", stroke="#1f6f8b", width=2)),
+            title="Reward of a step, mean of those shown", scales={"x": {"time": False}}, aspect=1.6,
+        )  # fmt: skip
+
+        @self._play.on_click
+        def _(_: Any) -> None:
+            self.pause(self.playing)
+
+        @self._step.on_click
+        def _(_: Any) -> None:
+            self.pause(True)
+            self._steps_asked += 1
+
+        @self._restart.on_click
+        def _(_: Any) -> None:
+            self._reset_asked = True
+
+        @self._choice.on_update
+        def _(_: Any) -> None:
+            try:
+                self.show(chosen(self._choice.value, self.env.num_envs))
+            except ValueError as error:
+                self._complain(str(error))
+
+    def _complain(self, what: str) -> None:
+        for client in self.server.get_clients().values():
+            client.add_notification("Environments", what, color="red", auto_close_seconds=5)
+
+    def pause(self, still: bool) -> None:
+        self.playing = not still
+        self._play.label = "Pause" if self.playing else "Play"
+
+    def show(self, envs: list[int]) -> None:
+        """Shows these environments."""
+        with self._lock:
+            self.shown = envs
+            self._populate()
+            if self._forces is not None:
+                self._forces.remove()
+                self._forces = None
+            self._draw()
+
+    def _tell(self) -> None:
+        recent = f"{np.mean(self._ended):.1f} (of {len(self._ended)} episodes)" if self._ended else "no episode ended yet"
+        diverged = self.env.diverged_count
+        self._told.content = (
+            f"time {self.steps * self.env.task.dt:.1f} s, return {recent}"
+            + (f", {diverged} diverged" if diverged else "")
+        )  # fmt: skip
+        if len(self._rewards) > 1:
+            x, y = np.array(self._rewards).T
+            self._plot.data = (x, y)
+
+    # running -----------------------------------------------------------------------------------------------
+
+    def advance(self) -> None:
+        """One step of all environments."""
+        observation, reward, terminated, truncated, _ = self.env.step(self.act(self._observation))
+        self._observation = observation
+        reward, done = host(reward), host(terminated) | host(truncated)
+        self.steps += 1
+        self._returns += reward
+        self._ended.extend(self._returns[done].tolist())
+        self._returns[done] = 0
+        self._rewards.append((self.steps * self.env.task.dt, float(reward[self.shown].mean())))
+
+    def restart(self) -> None:
+        self._observation, _ = self.env.reset(seed=self.seed)
+        self._returns[:] = 0
+        self.steps = 0
+        self._rewards.clear()
+
+    def run(self, seconds: float | None = None) -> None:
+        """Until `seconds` of wall clock are over, or for ever."""
+        began = drawn = told = time.monotonic()
+        due = began
+        while seconds is None or time.monotonic() - began < seconds:
+            now = time.monotonic()
+            with self._lock:
+                if self._reset_asked:
+                    self._reset_asked = False
+                    self.restart()
+                if self.playing and now >= due:
+                    self.advance()
+                    # behind by more than a few steps: the machine is slower than real time
+                    due = max(due + self.env.task.dt / self._speed.value, now - 0.1)
+                elif self._steps_asked:
+                    self._steps_asked -= 1
+                    self.advance()
+                if now - drawn > 1 / FRAMES_PER_SECOND:
+                    self._draw()
+                    drawn = now
+                if now - told > 0.25:
+                    self._tell()
+                    told = now
+            wait = min(due if self.playing else now + 0.02, drawn + 1 / FRAMES_PER_SECOND) - time.monotonic()
+            time.sleep(min(max(wait, 0.001), 0.05))
+
+    def close(self) -> None:
+        self.server.stop()

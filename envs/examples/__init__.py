@@ -1,0 +1,1 @@
+"""Worked examples that run: `python -m dualstep.envs.examples.<name>`."""

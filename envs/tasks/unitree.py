@@ -1,0 +1,463 @@
+"""Velocity tracking ("joystick") for Unitree's Go1 and G1: walk as commanded, though pushed, whatever the friction.
+
+The robots are those of the package mjlab, which is looked for when the task is made and never imported: its MJCF
+gets a floor, position actuators from the data of the motors, and its collision geoms' parameters here. What is
+paid for and by how much, the noise, the pushes and the randomization are those of mjlab's flat-ground tasks
+(Mjlab-Velocity-Flat-Unitree-Go1 and -G1). Deviations: policy and critic see the same; commands are velocities and
+never headings; velocities are those of the base and not of the place where the IMU sits; the limits of commands do
+not grow during training; the whole body's angular momentum is not penalized.
+
+An action is a change of the joints' targets from the stance, in units of a quarter of what the motor's strongest
+torque would turn its spring by.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib.util
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dualstep.envs.draws import Draws
+from dualstep.envs.randomize import Vary
+from dualstep.envs.task import TOLERANCE, Task, View
+from dualstep.envs.tasks.common import length, squares
+from dualstep.model import Model
+
+# the most that a push changes of the base's velocities, straight and angular [m/s, rad/s]
+PUSH = np.array([0.5, 0.5, 0.4, 0.52, 0.52, 0.78])
+INSTALL = "pip install --no-deps 'mjlab>=1.6,<2'"
+
+
+@dataclasses.dataclass(frozen=True)
+class Motor:
+    """Of some joints: a rotor behind gears, as a spring of 10 Hz with a damping ratio of 2."""
+
+    joints: str
+    armature: float
+    torque: float
+
+    @property
+    def stiffness(self) -> float:
+        return self.armature * (20 * math.pi) ** 2
+
+    @property
+    def damping(self) -> float:
+        return 4 * self.armature * 20 * math.pi
+
+
+def two_stages(rotors: tuple[float, float, float], first: float, second: float) -> float:
+    """Inertia of the rotor, the carrier and the output of a planetary gearbox of two stages, as the output feels it."""
+    return rotors[0] * (first * second) ** 2 + rotors[1] * second**2 + rotors[2]
+
+
+@dataclasses.dataclass(frozen=True)
+class Robot:
+    """What the task knows of a robot; patterns are matched with whole names."""
+
+    file: str
+    base: str
+    upright: str
+    height: float
+    stance: dict[str, float]
+    motors: tuple[Motor, ...]
+    feet: tuple[str, ...]
+    """the geoms of each foot"""
+    sites: tuple[str, ...]
+    foot_condim: int
+    foot_friction: tuple[float, ...]
+    cone: str
+    impratio: float
+    solref: tuple[float, float]
+    standing: dict[str, float]
+    walking: dict[str, float]
+    running: dict[str, float]
+    randomization: tuple[Vary, ...]
+    spin_weight: float = 0.0
+    self_contact_weight: float = 0.0
+
+
+_FEET = ("FR", "FL", "RR", "RL")
+_GO1_FEET = "(FR|FL|RR|RL)_foot_collision"
+_GO1_LOOSE = {".*calf.*": 0.6, ".*": 0.3}
+
+GO1 = Robot(
+    file="unitree_go1/xmls/go1.xml",
+    base="trunk",
+    upright="trunk",
+    height=0.278,
+    stance={".*thigh_joint": 0.9, ".*calf_joint": -1.8, ".R_hip_joint": 0.1, ".L_hip_joint": -0.1},
+    motors=(
+        Motor(".*(hip|thigh)_joint", 0.000111842 * 6**2, 23.7),
+        Motor(".*calf_joint", 0.000111842 * 9**2, 35.55),
+    ),
+    feet=tuple(f"{leg}_foot_collision" for leg in _FEET),
+    sites=_FEET,
+    foot_condim=6,
+    foot_friction=(1.0, 5e-3, 5e-4),
+    cone="elliptic",
+    impratio=10.0,
+    solref=(0.01, 1.0),
+    standing={".*calf.*": 0.1, ".*": 0.05},
+    walking=_GO1_LOOSE,
+    running=_GO1_LOOSE,
+    randomization=(
+        Vary("geom_friction", 0.3, 1.5, "set", of=_GO1_FEET, axes=(0,), together=True, when="start"),
+        Vary("geom_friction", 1e-4, 2e-2, "set", "log_uniform", _GO1_FEET, (1,), together=True, when="start"),
+        Vary("geom_friction", 1e-5, 5e-3, "set", "log_uniform", _GO1_FEET, (2,), together=True, when="start"),
+        Vary("body_ipos", -0.025, 0.025, "add", of="trunk", axes=(0, 1), when="start"),
+        Vary("body_ipos", -0.03, 0.03, "add", of="trunk", axes=(2,), when="start"),
+    ),
+)
+
+_SMALL = two_stages((0.139e-4, 0.017e-4, 0.169e-4), 1 + 46 / 18, 1 + 56 / 16)
+_LEG = two_stages((0.489e-4, 0.098e-4, 0.533e-4), 4.5, 1 + 48 / 22)
+_KNEE = two_stages((0.489e-4, 0.109e-4, 0.738e-4), 4.5, 5)
+_WRIST = two_stages((0.068e-4, 0.0, 0.0), 5, 5)
+_G1_FEET = "(left|right)_foot[1-7]_collision"
+
+G1 = Robot(
+    file="unitree_g1/xmls/g1.xml",
+    base="pelvis",
+    upright="torso_link",
+    height=0.76,
+    stance={
+        ".*hip_pitch_joint": -0.312,
+        ".*knee_joint": 0.669,
+        ".*ankle_pitch_joint": -0.363,
+        ".*elbow_joint": 0.6,
+        "left_shoulder_roll_joint": 0.2,
+        "right_shoulder_roll_joint": -0.2,
+        ".*shoulder_pitch_joint": 0.2,
+    },
+    motors=(
+        Motor(".*(elbow|shoulder_pitch|shoulder_roll|shoulder_yaw|wrist_roll)_joint", _SMALL, 25.0),
+        Motor(".*hip_(pitch|yaw)_joint|waist_yaw_joint", _LEG, 88.0),
+        Motor(".*(hip_roll|knee)_joint", _KNEE, 139.0),
+        Motor(".*wrist_(pitch|yaw)_joint", _WRIST, 5.0),
+        # two motors side by side
+        Motor("waist_(pitch|roll)_joint|.*ankle_(pitch|roll)_joint", 2 * _SMALL, 50.0),
+    ),
+    feet=("left_foot[1-7]_collision", "right_foot[1-7]_collision"),
+    sites=("left_foot", "right_foot"),
+    foot_condim=3,
+    foot_friction=(0.6,),
+    cone="pyramidal",
+    impratio=1.0,
+    solref=(0.02, 1.0),
+    standing={".*": 0.05},
+    walking={
+        ".*hip_pitch.*": 0.3, ".*hip_(roll|yaw).*": 0.15, ".*knee.*": 0.35, ".*ankle_pitch.*": 0.25,
+        ".*ankle_roll.*": 0.1, "waist_yaw.*": 0.2, "waist_roll.*": 0.08, "waist_pitch.*": 0.1,
+        ".*shoulder_(pitch|roll).*": 0.15, ".*shoulder_yaw.*": 0.1, ".*elbow.*": 0.15, ".*wrist.*": 0.3,
+    },
+    running={
+        ".*hip_pitch.*": 0.5, ".*hip_(roll|yaw).*": 0.2, ".*knee.*": 0.6, ".*ankle_pitch.*": 0.35,
+        ".*ankle_roll.*": 0.15, "waist_yaw.*": 0.3, "waist_roll.*": 0.08, "waist_pitch.*": 0.2,
+        ".*shoulder_pitch.*": 0.5, ".*shoulder_roll.*": 0.2, ".*shoulder_yaw.*": 0.15, ".*elbow.*": 0.35,
+        ".*wrist.*": 0.3,
+    },
+    randomization=(
+        Vary("geom_friction", 0.3, 1.2, "set", of=_G1_FEET, axes=(0,), together=True, when="start"),
+        Vary("body_ipos", -0.025, 0.025, "add", of="torso_link", axes=(0, 1), when="start"),
+        Vary("body_ipos", -0.03, 0.03, "add", of="torso_link", axes=(2,), when="start"),
+    ),
+    spin_weight=0.05,
+    self_contact_weight=1.0,
+)  # fmt: skip
+
+
+def robot_file(robot: Robot) -> Path:
+    """Where mjlab keeps the robot; ImportError that says what to install where it is not there."""
+    spec = importlib.util.find_spec("mjlab")
+    if spec is None or not spec.submodule_search_locations:
+        raise ImportError(f"the model {Path(robot.file).name} comes with mjlab, which is not installed: {INSTALL}")
+    path = Path(next(iter(spec.submodule_search_locations))) / "asset_zoo" / "robots" / robot.file
+    if not path.is_file():
+        raise ImportError(f"mjlab is installed and has no {path.name} where version 1.6 has it: {INSTALL}")
+    return path
+
+
+def match(table: dict[str, float], name: str, default: float | None = None) -> float:
+    """The first pattern's value that matches the whole name."""
+    for pattern, value in table.items():
+        if re.fullmatch(pattern, name):
+            return value
+    if default is None:
+        raise ValueError(f"no value is given for '{name}'")
+    return default
+
+
+def build(robot: Robot) -> tuple[Model, Any]:
+    """The robot on a floor, with its actuators; and the `mujoco.MjModel` of the same that has its looks too."""
+    import mujoco
+
+    path = robot_file(robot)
+    spec = mujoco.MjSpec.from_file(str(path))
+    floor = spec.worldbody.add_geom(name="floor", type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 0.01])
+    floor.rgba = [0.8, 0.84, 0.88, 1]
+    light = spec.worldbody.add_light(pos=[0, 0, 4])
+    light.dir, light.type = [0.2, 0.2, -1], mujoco.mjtLightType.mjLIGHT_DIRECTIONAL
+    feet = "|".join(robot.feet)
+    for geom in spec.geoms:
+        if not re.fullmatch(r".*_collision\d*", geom.name or ""):
+            continue
+        foot = re.fullmatch(feet, geom.name) is not None
+        geom.contype = geom.conaffinity = 1
+        geom.condim, geom.priority = (robot.foot_condim, 1) if foot else (1, 0)
+        geom.solref[:] = robot.solref
+        if foot:
+            geom.friction[: len(robot.foot_friction)] = robot.foot_friction
+    joints = [joint for joint in spec.joints if joint.type != mujoco.mjtJoint.mjJNT_FREE]
+    for joint in joints:
+        motor = next((m for m in robot.motors if re.fullmatch(m.joints, joint.name)), None)
+        if motor is None:
+            raise ImportError(f"{path.name} has a joint '{joint.name}', and mjlab 1.6 has none such: {INSTALL}")
+        joint.armature = motor.armature
+        actuator = spec.add_actuator(name=joint.name, target=joint.name, trntype=mujoco.mjtTrn.mjTRN_JOINT)
+        actuator.gaintype, actuator.biastype = mujoco.mjtGain.mjGAIN_FIXED, mujoco.mjtBias.mjBIAS_AFFINE
+        actuator.gainprm[0] = motor.stiffness
+        actuator.biasprm[1], actuator.biasprm[2] = -motor.stiffness, -motor.damping
+        actuator.forcelimited, actuator.forcerange = True, [-motor.torque, motor.torque]
+        # targets may lie beyond the range: the force is what is limited
+        actuator.ctrllimited = False
+    spec.option.timestep = 0.005
+    spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
+    elliptic = robot.cone == "elliptic"
+    spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC if elliptic else mujoco.mjtCone.mjCONE_PYRAMIDAL
+    spec.option.impratio = robot.impratio
+    looks = spec.compile()
+    # a batch need not carry meshes that nothing collides with
+    for geom in [geom for geom in spec.geoms if geom.type == mujoco.mjtGeom.mjGEOM_MESH]:
+        spec.delete(geom)
+    for mesh in list(spec.meshes):
+        spec.delete(mesh)
+    model = Model.from_mujoco(spec.compile())
+    model.opt.tolerance = TOLERANCE
+    return model, looks
+
+
+class Joystick(Task):
+    """`pushes`, `noise`: whether there are any. Commands: forwards, to the left, turning, each within its bounds."""
+
+    robot: Robot
+
+    def __init__(
+        self,
+        frame_skip: int = 4,
+        forward_range: tuple[float, float] = (-1.0, 1.0),
+        sideways_range: tuple[float, float] = (-1.0, 1.0),
+        turning_range: tuple[float, float] = (-0.5, 0.5),
+        standing_share: float = 0.1,
+        command_seconds: tuple[float, float] = (3.0, 8.0),
+        pushes: bool = True,
+        push_seconds: tuple[float, float] = (1.0, 3.0),
+        noise: bool = True,
+    ) -> None:
+        robot = self.robot
+        model, self.looks = build(robot)
+        super().__init__(model, frame_skip)
+        m = self.model
+        self.low = np.array([forward_range[0], sideways_range[0], turning_range[0]])
+        self.high = np.array([forward_range[1], sideways_range[1], turning_range[1]])
+        self.standing_share = standing_share
+        self.command_seconds, self.push_seconds = command_seconds, push_seconds
+        self.pushes, self.noisy = pushes, noise
+        self.joints = [m.name_of("joint", j) for j in range(1, m.njnt)]
+        self.count = len(self.joints)
+        self.stance = np.array([match(robot.stance, name, 0.0) for name in self.joints])
+        motor_of = {name: next(m for m in robot.motors if re.fullmatch(m.joints, name)) for name in self.joints}
+        self.scale = np.array([0.25 * motor_of[name].torque / motor_of[name].stiffness for name in self.joints])
+        self.spreads = [np.array([match(t, n) for n in self.joints]) for t in (robot.standing, robot.walking, robot.running)]
+        limits = np.asarray(m.jnt_range)[1:]
+        middle, half = limits.mean(axis=1), 0.45 * np.diff(limits, axis=1)[:, 0]
+        self.soft = middle - half, middle + half
+        self.base, self.up = m.id_of("body", robot.base), m.id_of("body", robot.upright)
+        self.sites = [m.id_of("site", name) for name in robot.sites]
+        self.site_body = [int(m.site_bodyid[site]) for site in self.sites]
+        # which foot a geom is of; -1 none; and whether it is of the robot at all
+        self.foot_of = np.full(m.ngeom, -1)
+        for geom in range(m.ngeom):
+            for foot, pattern in enumerate(robot.feet):
+                if re.fullmatch(pattern, m.name_of("geom", geom) or ""):
+                    self.foot_of[geom] = foot
+        if min(self.sites) < 0 or min(self.base, self.up) < 0 or len(set(self.foot_of)) != len(robot.feet) + 1:
+            raise ImportError(f"{Path(robot.file).name} lacks bodies or sites that version 1.6 of mjlab has: {INSTALL}")
+        self.randomization = robot.randomization
+        n, feet = self.count, len(robot.feet)
+        self.width = 12 + 3 * n
+        self.camera = {"trackbodyid": self.base, "distance": 2.0 if robot is GO1 else 3.0, "elevation": -15.0}
+        self.memory = {
+            "command": 3, "command_left": 1, "push_left": 1, "action": n, "rate": n, "air": feet, "peak": feet,
+            "bias": n, "noise": self.width,
+        }  # fmt: skip
+        self.noise_size = self.noisy * np.concatenate(
+            [np.full(3, 0.5), np.full(3, 0.2), np.full(3, 0.05), np.full(n, 0.01), np.full(n, 1.5), np.zeros(n + 3)]
+        )
+
+    def action_bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        free = np.full(self.count, np.inf, np.float32)
+        return -free, free
+
+    def control(self, s: View, action: Any) -> Any:
+        s.keep("rate", action - s.recall("action"))
+        s.keep("action", action)
+        return s.table(self.stance) + s.table(self.scale) * action
+
+    # episodes ----------------------------------------------------------------------------------------------
+
+    def _command(self, s: View, draw: Draws) -> tuple[Any, Any]:
+        """New commands, and the seconds that they stand for; every one that is asked for is drawn anew."""
+        command = draw.uniform(s.table(self.low, float), s.table(self.high, float), 3)
+        moves = draw.uniform(0, 1, 1) >= self.standing_share
+        return command * moves, draw.uniform(*self.command_seconds, 1)
+
+    def reset(self, s: View, draw: Draws) -> dict[str, Any]:
+        xp = s.xp
+        place, height = draw.uniform(-0.5, 0.5, 2), self.robot.height + draw.uniform(0.01, 0.05, 1)
+        yaw = draw.uniform(-math.pi, math.pi, 1)
+        joints = s.table(self.stance, float)[None] + 0 * yaw
+        command, left = self._command(s, draw)
+        s.keep("command", command)
+        s.keep("command_left", left)
+        s.keep("push_left", draw.uniform(*self.push_seconds, 1))
+        s.keep("bias", draw.uniform(-0.015, 0.015, self.count) * self.noisy)
+        s.keep("noise", self._noise(s, draw))
+        parts = [place, height, xp.cos(yaw / 2), 0 * yaw, 0 * yaw, xp.sin(yaw / 2), joints]
+        return {"qpos": xp.concatenate(parts, axis=1)}
+
+    def _noise(self, s: View, draw: Draws) -> Any:
+        return s.table(self.noise_size, float) * draw.uniform(-1, 1, self.width)
+
+    def events(self, s: View, draw: Draws) -> dict[str, Any]:
+        xp = s.xp
+        touches, height = self.foot_forces(s)[0] > 0, s.site_xpos[:, self.sites, 2]
+        s.keep("air", xp.where(touches, 0 * height, s.recall("air") + self.dt))
+        s.keep("peak", xp.where(touches, 0 * height, xp.maximum(s.recall("peak"), height)))
+        command, seconds = self._command(s, draw)
+        left = s.recall("command_left") - self.dt
+        due = left <= 0
+        s.keep("command", xp.where(due, command, s.recall("command")))
+        s.keep("command_left", xp.where(due, seconds, left))
+        s.keep("noise", self._noise(s, draw))
+        if not self.pushes:
+            return {}
+        left = s.recall("push_left") - self.dt
+        due = left <= 0
+        push = draw.uniform(-1, 1, 6) * s.table(PUSH, float) * due
+        s.keep("push_left", xp.where(due, draw.uniform(*self.push_seconds, 1), left))
+        push = xp.concatenate([push, xp.zeros_like(draw.uniform(0, 1, self.count))], axis=1)
+        return {"qvel": s.qvel + s.arrays.real(push, s.sim.dtype)}
+
+    # what is seen ------------------------------------------------------------------------------------------
+
+    def axes(self, s: View) -> Any:
+        """(rows, 3, 3): columns are the axes of the base, from the present quaternion."""
+        w, x, y, z = (s.qpos[:, 3 + i] for i in range(4))
+        rows = [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+        ]
+        return s.xp.stack([s.xp.stack(row, axis=-1) for row in rows], axis=-2)
+
+    def motion(self, s: View) -> tuple[Any, Any, Any]:
+        """Velocity of the base and direction of gravity, in the base's axes, and its angular velocity."""
+        axes = self.axes(s)
+        return (axes * s.qvel[:, :3, None]).sum(axis=1), s.qvel[:, 3:6], -axes[:, 2]
+
+    def observe(self, s: View) -> Any:
+        linear, angular, gravity = self.motion(s)
+        joints = s.qpos[:, 7:] - s.table(self.stance) + s.recall("bias")
+        parts = [linear, angular, gravity, joints, s.qvel[:, 6:], s.recall("action"), s.recall("command")]
+        return s.xp.concatenate(parts, axis=1) + s.recall("noise")
+
+    def foot_forces(self, s: View) -> tuple[Any, Any]:
+        """(rows, feet) what each foot presses on anything with, and (rows,) contacts of the robot with itself."""
+        xp = s.xp
+        contacts = s.sim.contacts()
+        force = length(xp, s._of(contacts.force)[..., :3].reshape(-1, 3)).reshape(s._of(contacts.dist).shape)
+        slot = s.arrays.arange(force.shape[1])[None, :]
+        force = xp.where(slot < s._of(contacts.count)[:, None], force, xp.zeros_like(force))
+        geom = s._of(contacts.geom)
+        # an empty slot names no geom
+        first, second = xp.maximum(geom[..., 0], 0 * geom[..., 0]), xp.maximum(geom[..., 1], 0 * geom[..., 1])
+        foot_of = s.table(self.foot_of, int)
+        a, b = foot_of[first], foot_of[second]
+        of_foot = [(force * ((a == foot) | (b == foot))).sum(axis=1) for foot in range(len(self.robot.feet))]
+        body = s.constant("geom_bodyid")
+        own = (body[first] > 0) & (body[second] > 0) & (force > 10)
+        return xp.stack(of_foot, axis=-1), own.sum(axis=1)
+
+    def foot_speeds(self, s: View) -> Any:
+        """(rows, feet) of the sites of the feet, along the ground."""
+        arm = s.site_xpos[:, self.sites] - s.subtree_com[:, [self.base]]
+        spin, linear = s.cvel[:, self.site_body, :3], s.cvel[:, self.site_body, 3:]
+        x = linear[..., 0] + spin[..., 1] * arm[..., 2] - spin[..., 2] * arm[..., 1]
+        y = linear[..., 1] + spin[..., 2] * arm[..., 0] - spin[..., 0] * arm[..., 2]
+        return s.xp.sqrt(x * x + y * y)
+
+    # what it is worth --------------------------------------------------------------------------------------
+
+    def reward(self, s: View) -> tuple[Any, dict[str, Any]]:
+        xp, robot = s.xp, self.robot
+        linear, angular, _ = self.motion(s)
+        command = s.recall("command")
+        straight = squares(command[:, :2] - linear[:, :2]) + linear[:, 2] ** 2
+        turning = (command[:, 2] - angular[:, 2]) ** 2 + squares(angular[:, :2])
+        speed = length(xp, command[:, :2]) + abs(command[:, 2])
+        moving = speed > 0.05
+        # sine, squared, of how far the body leans: R33 = 1 - 2 (x^2 + y^2)
+        lean = 1 - (1 - 2 * squares(s.xquat[:, self.up, 1:3])) ** 2
+        standing, walking, running = (s.table(spread) for spread in self.spreads)
+        spread = xp.where((speed < 1.5)[:, None], walking, running)
+        spread = xp.where(moving[:, None], spread, standing)
+        off = (s.qpos[:, 7:] - s.table(self.stance)) / spread
+        low, high = (s.table(bound) for bound in self.soft)
+        beyond = (xp.clip(low - s.qpos[:, 7:], 0, None) + xp.clip(s.qpos[:, 7:] - high, 0, None)).sum(axis=1)
+        force, own = self.foot_forces(s)
+        touches, height, slide = force > 0, s.site_xpos[:, self.sites, 2], self.foot_speeds(s)
+        lands = touches & (s.recall("air") > 0)
+        swing = ((s.recall("peak") / 0.1 - 1) ** 2 * lands).sum(axis=1)
+        terms = {
+            "reward_velocity": 2 * xp.exp(-straight / 0.25),
+            "reward_turning": 2 * xp.exp(-turning / 0.5),
+            "reward_upright": xp.exp(-lean / 0.2),
+            "reward_pose": xp.exp(-squares(off) / self.count),
+            "reward_limits": -beyond,
+            "reward_action_rate": -0.1 * squares(s.recall("rate")),
+            "reward_clearance": -2 * (abs(height - 0.1) * slide).sum(axis=1) * moving,
+            "reward_swing": -0.25 * swing * moving,
+            "reward_slip": -0.1 * (slide**2 * touches).sum(axis=1) * moving,
+            "reward_landing": -1e-5 * (force * lands).sum(axis=1) * moving,
+        }
+        if robot.spin_weight:
+            terms["reward_spin"] = -robot.spin_weight * squares(s.cvel[:, self.up, :2])
+        if robot.self_contact_weight:
+            terms["reward_self_contact"] = -robot.self_contact_weight * own
+        terms = {name: self.dt * value for name, value in terms.items()}
+        return sum(terms.values()), terms
+
+    def terminated(self, s: View) -> Any:
+        # it leans by more than 70 degrees
+        return self.axes(s)[:, 2, 2] < math.cos(math.radians(70))
+
+    def info(self, s: View) -> dict[str, Any]:
+        linear, angular, _ = self.motion(s)
+        command = s.recall("command")
+        return {
+            "velocity_error": length(s.xp, command[:, :2] - linear[:, :2]),
+            "turning_error": abs(command[:, 2] - angular[:, 2]),
+        }
+
+
+class Go1(Joystick):
+    robot = GO1
+
+
+class G1Robot(Joystick):
+    robot = G1

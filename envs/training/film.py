@@ -1,0 +1,152 @@
+"""Films of episodes: configurations are recorded while the batch runs, and drawn afterwards.
+
+Drawing is done by MuJoCo's renderer in a second process (`python -m dualstep.envs.training.film FILM OUT`), as
+`measure/picture.py` does it and for its reasons: the off-screen context that works is found by trying, and needs no
+display. The film is an MP4 where ffmpeg is there (imageio-ffmpeg), and otherwise an animated GIF.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+CONTEXTS = ("egl", "osmesa")
+SIZE = (480, 360)
+FRAMES_PER_SECOND = 25
+PATIENCE = 300
+
+
+def record(env: Any, act: Callable[[Any], Any], seconds: float, *, seed: int = 0) -> dict[str, np.ndarray]:
+    """Configurations (frames, num_envs, nq) and their times, of a vector environment that a policy acts in."""
+    dt = env.task.dt
+    every = max(1, round(1 / (FRAMES_PER_SECOND * dt)))
+
+    def now() -> np.ndarray:
+        qpos = env.sim.qpos
+        return np.array(qpos if isinstance(qpos, np.ndarray) else qpos.numpy(), np.float64)
+
+    observation, _ = env.reset(seed=seed)
+    frames, times = [now()], [0.0]
+    for step in range(1, round(seconds / dt) + 1):
+        observation = env.step(act(observation))[0]
+        if step % every == 0:
+            frames.append(now())
+            times.append(step * dt)
+    return {"qpos": np.array(frames), "times": np.array(times), "fps": np.array(1 / (every * dt))}
+
+
+def can_write_mp4() -> bool:
+    try:
+        import imageio_ffmpeg
+
+        return bool(imageio_ffmpeg.get_ffmpeg_exe())
+    except (ImportError, RuntimeError):
+        return False
+
+
+def draw(mj_model: Any, film: dict[str, np.ndarray], path: Path, camera: dict[str, Any] | None = None) -> Path:
+    """Writes the film; returns where it is, since without ffmpeg it is a GIF. RuntimeError where nothing can draw."""
+    import mujoco
+
+    path = path.with_suffix(".mp4" if can_write_mp4() else ".gif")
+    package = Path(sys.modules["dualstep"].__file__).resolve().parents[1]
+    paths = [str(package), *filter(None, [os.environ.get("PYTHONPATH")])]
+    said = ""
+    with tempfile.TemporaryDirectory() as folder:
+        stored = Path(folder) / "film.npz"
+        compiled = Path(folder) / "model.mjb"
+        mujoco.mj_saveModel(mj_model, str(compiled), None)
+        view = {f"camera_{name}": np.asarray(value) for name, value in (camera or {}).items()}
+        np.savez(stored, model=str(compiled), **film, **view)
+        for context in CONTEXTS:
+            environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "MUJOCO_GL": context}
+            if context == "osmesa":
+                environment["PYOPENGL_PLATFORM"] = "osmesa"
+            command = [sys.executable, "-m", "dualstep.envs.training.film", str(stored), str(path.resolve())]
+            try:
+                run = subprocess.run(command, env=environment, capture_output=True, timeout=PATIENCE, cwd=folder)
+            except subprocess.TimeoutExpired:
+                said = f"{context}: it took more than {PATIENCE} s"
+                continue
+            if run.returncode == 0 and path.is_file():
+                return path
+            said = run.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["nothing"]
+            said = f"{context}: {said[0]}"
+    raise RuntimeError(f"no film could be drawn ({said}): an off-screen OpenGL, EGL or OSMesa, is wanted")
+
+
+def pictures(mj_model: Any, stored: dict[str, np.ndarray]):  # noqa: ANN201
+    """(height, width, 3) pixels of each frame: environments beside each other, the camera going along."""
+    import mujoco
+
+    data = mujoco.MjData(mj_model)
+    moving = np.flatnonzero(np.asarray(mj_model.body_weldid) > 0)
+    followed = int(stored.get("camera_trackbodyid", moving[0] if moving.size else 0))
+    camera = mujoco.MjvCamera()
+    camera.distance = float(stored.get("camera_distance", 3 * max(mj_model.stat.extent, 0.3)))
+    camera.elevation = float(stored.get("camera_elevation", -15))
+    camera.azimuth = float(stored.get("camera_azimuth", 120))
+    large = mj_model.vis.global_
+    large.offwidth, large.offheight = max(large.offwidth, SIZE[0]), max(large.offheight, SIZE[1])
+    with mujoco.Renderer(mj_model, SIZE[1], SIZE[0]) as renderer:
+        for configurations in stored["qpos"]:
+            tiles = []
+            for qpos in configurations:
+                data.qpos[:] = qpos
+                mujoco.mj_forward(mj_model, data)
+                camera.lookat[:] = stored.get("camera_lookat", mj_model.stat.center)
+                if followed > 0:
+                    # along the ground, not up and down
+                    camera.lookat[:2] = data.subtree_com[followed][:2]
+                renderer.update_scene(data, camera)
+                tiles.append(renderer.render().copy())
+            yield np.concatenate(tiles, axis=1)
+
+
+def write(frames: Any, path: Path, fps: float) -> None:
+    if path.suffix == ".mp4":
+        import imageio_ffmpeg
+
+        writer = None
+        for frame in frames:
+            if writer is None:
+                size = (frame.shape[1], frame.shape[0])
+                writer = imageio_ffmpeg.write_frames(str(path), size, fps=fps, macro_block_size=1, output_params=["-crf", "23"])
+                writer.send(None)
+            writer.send(np.ascontiguousarray(frame))
+        if writer is not None:
+            writer.close()
+        return
+    from PIL import Image
+
+    images = [Image.fromarray(frame).quantize(128) for frame in frames]
+    images[0].save(path, save_all=True, append_images=images[1:], duration=round(1000 / fps), loop=0)
+
+
+def main(film: str, path: str) -> None:
+    import mujoco
+
+    stored = dict(np.load(film))
+    model = mujoco.MjModel.from_binary_path(str(stored["model"]))
+    seen = 0
+
+    def checked():  # noqa: ANN202
+        nonlocal seen
+        for frame in pictures(model, stored):
+            seen = max(seen, len(np.unique(frame[::4, ::4].reshape(-1, 3), axis=0)))
+            yield frame
+
+    write(checked(), Path(path), float(stored["fps"]))
+    if seen < 8:
+        raise RuntimeError("the renderer drew empty pictures")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,52 @@
+"""What a checkpoint can do without a learner: its policy, its environments, a film of it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from dualstep.envs import make
+from dualstep.envs.training import film
+from dualstep.envs.training.learner import CheckpointError, Learner, read_checkpoint, settings_from
+from dualstep.envs.training.settings import Settings
+
+Policy = Callable[[torch.Tensor], torch.Tensor]
+
+
+def load_policy(path: Path, task: str | None = None) -> tuple[str, Settings, Policy]:
+    """The task of a checkpoint, its settings, and its policy, without exploration, on the CPU.
+
+    `task`: refused where the checkpoint is of another one.
+    """
+    whole = read_checkpoint(path, task)
+    settings = settings_from(whole)
+    # networks need one environment to know their sizes
+    small = dataclasses.replace(settings, num_envs=1)
+    learner = Learner(whole["task"], small, device="cpu", num_threads=1)
+    try:
+        learner.algorithm.load(whole["algorithm"], {"actor": True}, True)
+    except (RuntimeError, KeyError) as error:
+        raise CheckpointError(f"'{path}' holds another network than its settings make: {error}") from None
+    return whole["task"], settings, learner.policy()
+
+
+def make_env(task: str, settings: Settings, num_envs: int, **options: Any) -> Any:
+    """Environments of the task as it was trained, that a policy can act in."""
+    given = {"num_threads": 1, "nonfinite": "clamp", "output": "torch", **settings.task_options, **options}
+    return make(task, num_envs, **given)
+
+
+def film_of(
+    task: str, settings: Settings, policy: Policy, path: Path, seconds: float, *, seed: int = 10_000, num_envs: int = 1
+) -> Path:
+    """Records environments with the policy, and has the film drawn; returns the file."""
+    env = make_env(task, settings, num_envs, device="cpu")
+    try:
+        recorded = film.record(env, lambda observation: policy(observation.float()), seconds, seed=seed)
+        return film.draw(env.task.drawn, recorded, path, env.task.camera)
+    finally:
+        env.close()

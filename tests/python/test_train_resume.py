@@ -1,0 +1,123 @@
+"""Runs that are stopped and gone on with, on one process and on two; films; policies out of checkpoints."""
+
+import csv
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("rsl_rl")
+pytest.importorskip("matplotlib")
+
+import dualstep as ds
+from dualstep.cli import main
+from dualstep.envs.training import film, player
+from dualstep.envs.training.learner import Learner, read_checkpoint
+from dualstep.envs.training.settings import Settings
+
+MASS = {"parameter": "body_mass", "low": 0.8, "high": 1.2}
+SMALL = Settings(num_envs=8, num_steps=8, hidden=(8,), task_options={"randomize": [MASS], "max_episode_steps": 20})
+
+
+def learner_of(settings=SMALL, **options):
+    return Learner("Ant", settings, seed=5, device="cpu", num_threads=1, **options)
+
+
+def curve_of(learner):
+    return [(p.steps, p.episode_return, p.episodes, p.value_loss, p.std, p.learning_rate) for p in learner.curve]
+
+
+def test_a_run_goes_on_exactly_where_it_was(tmp_path):
+    whole = learner_of()
+    whole.learn(5 * 64)
+    whole.save(tmp_path / "half.pt")
+    whole.learn(12 * 64)
+    other = learner_of()
+    assert other.load(tmp_path / "half.pt")
+    other.learn(12 * 64)
+    assert curve_of(other) == curve_of(whole) and len(whole.curve) == 12
+    for a, b in zip(whole.algorithm.get_policy().parameters(), other.algorithm.get_policy().parameters(), strict=True):
+        assert torch.equal(a, b)
+    found = read_checkpoint(tmp_path / "half.pt")
+    assert found["randomization"][0]["parameter"] == "body_mass" and found["randomization"][0]["when"] == "reset"
+    # with another number of environments the policy goes on, and episodes begin anew
+    assert not learner_of(SMALL.replace(num_envs=4)).load(tmp_path / "half.pt")
+
+
+def test_two_processes_learn_together(tmp_path):
+    """torchrun, gradients averaged over gloo: both end with the same policy, from environments of their own."""
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "--master_port=0", "--standalone"]
+    command += ["-m", "dualstep", "train", "Hopper", "--device", "cpu", "--num-envs", "4", "--num-threads", "1"]
+    command += ["--set", "hidden=(8,8)", "--set", "num_steps=8", "--out", str(tmp_path), "--json"]
+    # no episodes for figures, no film: this is about learning
+    command += ["--episodes", "0", "--video-seconds", "0"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [os.path.dirname(os.path.dirname(ds.__file__)),
+                                                              os.environ.get("PYTHONPATH")]))  # fmt: skip
+    run = subprocess.run([*command, "--steps", "640"], env=environment, capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0, run.stderr
+    found = json.loads(run.stdout)
+    assert found["steps"] == 640 and found["iterations"] == 10 and found["processes"] == 2
+    whole = read_checkpoint(tmp_path / "latest.pt")
+    first, second = (place["environments"] for place in whole["places"])
+    assert not set(first["seeds"].tolist()) & set(second["seeds"].tolist())
+    assert not torch.equal(whole["places"][0]["observation"], whole["places"][1]["observation"])
+    assert whole["policies_agree"]
+    # and goes on, as two
+    run = subprocess.run(
+        [*command, "--steps", "960", "--resume"], env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert run.returncode == 0, run.stderr
+    assert "exactly where it was" in run.stderr and json.loads(run.stdout)["iterations"] == 15
+    with open(tmp_path / "curve.csv") as file:
+        assert [int(row["iteration"]) for row in csv.DictReader(file)] == list(range(1, 16))
+
+
+def trained(tmp_path, task="InvertedPendulum"):
+    learner = Learner(task, Settings(num_envs=4, num_steps=8, hidden=(8,)), device="cpu", num_threads=1)
+    learner.learn(64)
+    learner.save(tmp_path / "latest.pt")
+    return learner
+
+
+def test_a_policy_out_of_a_checkpoint(tmp_path):
+    learner = trained(tmp_path)
+    task, settings, policy = player.load_policy(tmp_path / "latest.pt")
+    assert task == "InvertedPendulum" and settings.num_envs == 4
+    seen = torch.randn(5, 4)
+    assert torch.equal(policy(seen), learner.policy()(seen))
+    with pytest.raises(ValueError, match="is a checkpoint of InvertedPendulum"):
+        player.load_policy(tmp_path / "latest.pt", "Hopper")
+
+
+def test_a_film(tmp_path):
+    pytest.importorskip("OpenGL", reason="MuJoCo's renderer is an extra")
+    env = ds.envs.make("InvertedPendulum", 2, num_threads=1)
+    recorded = film.record(env, lambda observation: np.full((2, 1), 1.0), 0.4)
+    assert recorded["qpos"].shape == (11, 2, 2) and recorded["fps"] == 25
+    # a push to the right moves the cart there
+    assert (recorded["qpos"][3, :, 0] > recorded["qpos"][0, :, 0] + 0.005).all()
+    try:
+        path = film.draw(env.task.model.mj_model, recorded, tmp_path / "film", env.task.camera)
+    except RuntimeError as error:
+        pytest.skip(f"no off-screen OpenGL here: {error}")
+    assert path.suffix in (".mp4", ".gif") and path.stat().st_size > 2000
+
+
+def test_play_prints_what_a_policy_is_worth(tmp_path, capsys):
+    trained(tmp_path)
+    checkpoint = str(tmp_path / "latest.pt")
+    assert main(["play", checkpoint, "--episodes", "3", "--device", "cpu", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["task"] == "InvertedPendulum" and found["return"]["episodes"] == 3
+    assert abs(found["gymnasium"]["mean"] - found["return"]["mean"]) < 0.5 * found["return"]["mean"]
+    for words, message in (
+        ([str(tmp_path / "none.pt")], "there is no checkpoint"),
+        ([checkpoint, "--task", "Hopper"], "is a checkpoint of InvertedPendulum, and Hopper is wanted"),
+    ):
+        assert main(["play", *words]) == 2
+        assert message in capsys.readouterr().err
