@@ -138,10 +138,10 @@ void bind_model(py::module_& module) {
   model.def("_set_restitution", [](Model& m, int geom1, int geom2, double e) {
     m.pair_restitution[{std::min(geom1, geom2), std::max(geom1, geom2)}] = e;
   });
-  model.def("_prescribe_velocity", [](Model& m, int joint, double offset, double amplitude, double frequency,
-                                      double phase) {
-    prescribe_velocity(&m, joint, offset, amplitude, frequency, phase);
-  });
+  model.def("_prescribe_velocity",
+            [](Model& m, int joint, double offset, double amplitude, double frequency, double phase) {
+              prescribe_velocity(&m, joint, offset, amplitude, frequency, phase);
+            });
   for (const std::string& name : model_size_names()) {
     const py::cpp_function get(
         [name](const Model& m) {

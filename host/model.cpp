@@ -185,7 +185,8 @@ bool load_prescribed(Model* m, const std::string& name, const std::vector<double
   if (name.rfind(prefix, 0) != 0) return false;
   double v[4] = {0, 0, 0, 0};
   if (data.empty() || data.size() > 4) {
-    problems->push_back({"custom field", name, "holds offset, amplitude, frequency and phase, the last three optional"});
+    problems->push_back(
+        {"custom field", name, "holds offset, amplitude, frequency and phase, the last three optional"});
     return true;
   }
   std::copy(data.begin(), data.end(), v);
@@ -198,7 +199,8 @@ bool load_prescribed(Model* m, const std::string& name, const std::vector<double
 }
 
 // a text field dualstep_restitution_pairs = "geom geom e; geom geom e; ..."; true where it is one
-bool load_restitution(Model* m, const std::string& name, const std::string& text, std::vector<Problem>* problems) {
+bool load_restitution(Model* m, const std::string& name, const std::string& text,
+                      std::vector<Problem>* problems) {
   if (name != "dualstep_restitution_pairs") return false;
   std::istringstream entries(text);
   for (std::string entry; std::getline(entries, entry, ';');) {
@@ -209,7 +211,8 @@ bool load_restitution(Model* m, const std::string& name, const std::string& text
     const bool whole = (words >> geom2 >> e) && !(words >> rest);
     const int g1 = m->id_of("geom", geom1), g2 = m->id_of("geom", geom2);
     if (!whole || g1 < 0 || g2 < 0 || !(e >= 0 && e <= 1)) {
-      problems->push_back({"custom field", name, "'" + entry + "' is not two names of geoms and a number from 0 to 1"});
+      problems->push_back(
+          {"custom field", name, "'" + entry + "' is not two names of geoms and a number from 0 to 1"});
       continue;
     }
     m->pair_restitution[{std::min(g1, g2), std::max(g1, g2)}] = e;
@@ -313,7 +316,8 @@ Model load_model(const RawModel& raw) {
   return m;
 }
 
-void prescribe_velocity(Model* m, int joint, double offset, double amplitude, double frequency, double phase) {
+void prescribe_velocity(Model* m, int joint, double offset, double amplitude, double frequency,
+                        double phase) {
   if (joint < 0 || joint >= m->njnt) throw std::invalid_argument("there is no such joint");
   if (m->jnt_type[joint] != kHinge && m->jnt_type[joint] != kSlide)
     throw std::invalid_argument("only hinges and slides have one velocity to prescribe");

@@ -75,8 +75,10 @@ Model load_model(const RawModel& raw);
 // the refusals and value checks again, for options that the user changed since: called when a Batch or a
 // Reference is made
 void check_model(const Model& model);
-// the velocity of a hinge or slide as a function of time, instead of any former one; throws std::invalid_argument
-void prescribe_velocity(Model* model, int joint, double offset, double amplitude, double frequency, double phase);
+// the velocity of a hinge or slide as a function of time, instead of any former one; throws
+// std::invalid_argument
+void prescribe_velocity(Model* model, int joint, double offset, double amplitude, double frequency,
+                        double phase);
 // the names of raw arrays that a reader should supply where the mjModel has them
 std::vector<std::string> model_field_names(char kind);
 std::vector<std::string> model_size_names();

@@ -161,7 +161,8 @@ Contact parameters(const Model& m, const Candidate& c) {
   // elsewhere the larger coefficient counts as it stands
   if (k < 0 && !m.opt.enabled(kEnableOverride)) {
     double friction[3];
-    for (int i = 0; i < 3; i++) friction[i] = std::max(m.geom_friction[3 * g1 + i], m.geom_friction[3 * g2 + i]);
+    for (int i = 0; i < 3; i++)
+      friction[i] = std::max(m.geom_friction[3 * g1 + i], m.geom_friction[3 * g2 + i]);
     contact.friction << friction[0], friction[0], friction[1], friction[2], friction[2];
   }
   contact.includemargin = contact_margin(m.opt, contact.includemargin);
@@ -203,8 +204,9 @@ void collide(const Model& m, Data* d) {
     Contact contact = parameters(m, c);
     // within the gap a contact is seen but has no rows
     const bool own = mujoco_contacts(m.opt);
-    const double gap = !own ? 0
-        : c.explicit_pair >= 0 ? m.pair_gap[c.explicit_pair] : m.geom_gap[c.geom1] + m.geom_gap[c.geom2];
+    const double gap = !own                   ? 0
+                       : c.explicit_pair >= 0 ? m.pair_gap[c.explicit_pair]
+                                              : m.geom_gap[c.geom1] + m.geom_gap[c.geom2];
     const double margin = contact.includemargin + gap;
     if (out_of_reach(m, *d, c, margin)) continue;
     for (const Touch& touch : collide_shapes(shape_of(m, *d, c.geom1), shape_of(m, *d, c.geom2), margin)) {

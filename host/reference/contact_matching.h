@@ -1,8 +1,8 @@
 // Which contact of now was which contact of before.
 //
-// Two contacts of the same pair of geoms are one and the same where each is the other's nearest, told by where
-// they are in the axes of geom2's body, and no farther apart than a quarter of the smaller geom's bounding radius.
-// No order of slots: the same from every collision routine.
+// Two contacts of the same pair of geoms are one and the same where each is the other's nearest, told by
+// where they are in the axes of geom2's body, and no farther apart than a quarter of the smaller geom's
+// bounding radius. No order of slots: the same from every collision routine.
 #pragma once
 
 #include <vector>

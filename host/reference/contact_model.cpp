@@ -10,8 +10,9 @@
 namespace dualstep::reference {
 
 bool mujoco_contacts(const Options& opt) {
-  return opt.contact_model == ContactModel::kTodorov && opt.contact_parameters == ContactParameters::kMujoco &&
-         opt.integrator != Integrator::kVariational && opt.scheme == Scheme::kTimeStepping;
+  return opt.contact_model == ContactModel::kTodorov &&
+         opt.contact_parameters == ContactParameters::kMujoco && opt.integrator != Integrator::kVariational &&
+         opt.scheme == Scheme::kTimeStepping;
 }
 
 bool frame_rows(const Options& opt) { return !mujoco_contacts(opt) || opt.desaxce; }
@@ -40,11 +41,13 @@ RowLaw row_law(const Options& opt) {
 std::vector<std::pair<std::string, std::string>> unsupported_formulation(const Model& m) {
   const Options& o = m.opt;
   std::vector<std::pair<std::string, std::string>> out;
-  const bool smooth_model = o.contact_model == ContactModel::kTodorov || o.contact_model == ContactModel::kCompliant;
+  const bool smooth_model =
+      o.contact_model == ContactModel::kTodorov || o.contact_model == ContactModel::kCompliant;
   if (o.integrator == Integrator::kRk4 && !smooth_model && o.scheme == Scheme::kTimeStepping) {
-    out.emplace_back("integrator = rk4",
-                     "anitescu, stewart_trinkle, impulsive and soft_anchor are laws of a whole time step, which "
-                     "the stages of a Runge-Kutta step are not; take euler or implicitfast");
+    out.emplace_back(
+        "integrator = rk4",
+        "anitescu, stewart_trinkle, impulsive and soft_anchor are laws of a whole time step, which "
+        "the stages of a Runge-Kutta step are not; take euler or implicitfast");
   }
   if (o.integrator == Integrator::kVariational && o.scheme == Scheme::kEventDriven) {
     out.emplace_back("integrator = variational",
@@ -54,8 +57,9 @@ std::vector<std::pair<std::string, std::string>> unsupported_formulation(const M
   if (hybrid && !o.disabled(kDisableFrictionLoss) && !o.disabled(kDisableConstraint)) {
     for (int dof = 0; dof < m.nv; ++dof) {
       if (m.dof_frictionloss[dof] == 0) continue;
-      out.emplace_back("frictionloss", "joint '" + m.name_of("jnt", m.dof_jntid[dof]) +
-                                           "': dry joint friction is not simulated by event_driven and variational");
+      out.emplace_back("frictionloss",
+                       "joint '" + m.name_of("jnt", m.dof_jntid[dof]) +
+                           "': dry joint friction is not simulated by event_driven and variational");
     }
   }
   // an explicit spring much stiffer than the step allows gains energy
@@ -75,7 +79,8 @@ std::vector<std::pair<std::string, std::string>> unsupported_formulation(const M
       out.emplace_back("timestep", "with stiffness " + std::to_string(o.stiffness) + " N/m, geom '" +
                                        m.name_of("geom", which) + "' of effective mass " +
                                        std::to_string(1 / lightest) + " kg needs steps below " +
-                                       std::to_string(limit) + " s: an explicit contact spring gains energy above");
+                                       std::to_string(limit) +
+                                       " s: an explicit contact spring gains energy above");
     }
   }
   return out;

@@ -1,22 +1,26 @@
 // The contact models beside MuJoCo's own problem, and what they share.
 //
-// solves    the acceleration of a step, qacc = (v' - v)/h, under the chosen law of contact. Everything stands on
+// solves    the acceleration of a step, qacc = (v' - v)/h, under the chosen law of contact. Everything stands
+// on
 //             M^ = M + h D (euler: D the joint damping; implicitfast: M - h dF/dv; rk4: M)
 //             qacc = dv/h + M^-1 (tau + J_f'f + J'l),   tau = qfrc_smooth
-//           with dv a jump of the velocity (impulsive), f explicit contact forces (compliant, soft_anchor), and l
-//           the forces of the rows: velocity and position equalities, friction loss, joint limits, contacts
+//           with dv a jump of the velocity (impulsive), f explicit contact forces (compliant, soft_anchor),
+//           and l the forces of the rows: velocity and position equalities, friction loss, joint limits,
+//           contacts
 // equation  the rows' dual: y = (A + R) l + b, A = J M^-1 J', b = J M^-1 (tau + J_f'f) - aref,
-//             aref = -B J (v + dv) - K r. Contacts (rows n, t1, t2, spin, roll1, roll2; r = phi on n, else 0):
+//             aref = -B J (v + dv) - K r. Contacts (rows n, t1, t2, spin, roll1, roll2; r = phi on n, else
+//             0):
 //               todorov, seed  B = 2/k, K = 1/k^2, R_n = eps A_nn, R_t = R_n / impratio, k = max(kappa, 2h)
 //               anitescu       B = 1/h, K = 1/h^2, R = 0, r = max(phi, -2 m/s h)
 //               stewart_trinkle  the same rows under Coulomb's law with Signorini's condition
 //               compliant, soft_anchor  no rows: explicit_contacts.cpp
 //               impulsive      impulse.cpp, then the rows of todorov in either parameterization
-//           joint limits and friction loss: MuJoCo's softness where contact_parameters = mujoco, else B, K, R as of
-//           the seeds' contacts (r = phi on limits, 0 on friction loss)
+//           joint limits and friction loss: MuJoCo's softness where contact_parameters = mujoco, else B, K, R
+//           as of the seeds' contacts (r = phi on limits, 0 on friction loss)
 // source    Todorov 2014; Anitescu 2006; Stewart & Trinkle 1996; de Saxce & Feng 1998; Tedrake, Underactuated
 //           Robotics, multi-body appendix
-// deviation dJ/dt v is neglected on contacts and limits, as in all of these; a gap deeper than 2 m/s h is corrected
+// deviation dJ/dt v is neglected on contacts and limits, as in all of these; a gap deeper than 2 m/s h is
+// corrected
 //           at that speed; where facing contacts leave the hard convex dual without a solution, R = 1e-6 A_ii
 //           steps in and the status says so
 #pragma once
@@ -76,17 +80,17 @@ RowSolution solve_dual(const MatrixXd& W, const VectorXd& R, const VectorXd& b,
 
 // the velocity after the impacts of a state, and the rows' impulses; nothing where nothing approaches
 struct Impact {
-  VectorXd jump;                       // v+ - v-
-  std::vector<Vector3d> impulse;       // of each contact, n, t1, t2 [N s]
-  std::vector<double> limit_impulse;   // of each closed joint limit
+  VectorXd jump;                      // v+ - v-
+  std::vector<Vector3d> impulse;      // of each contact, n, t1, t2 [N s]
+  std::vector<double> limit_impulse;  // of each closed joint limit
   bool happened = false;
 };
 struct ClosedLimit {
   int joint = -1;
   VectorXd row;  // J of the distance to the stop
 };
-// contacts `closed` and joint stops `limits` close together. restitution(i) of closed contact i (then limit i)
-// given its approach speed; rows of equality constraints keep their velocity
+// contacts `closed` and joint stops `limits` close together. restitution(i) of closed contact i (then limit
+// i) given its approach speed; rows of equality constraints keep their velocity
 Impact impact_rows(const Model& m, const Data& d, const std::vector<int>& closed,
                    const std::vector<ClosedLimit>& limits,
                    const std::function<double(bool limit, int index, double speed)>& restitution);
@@ -98,8 +102,8 @@ MatrixXd contact_jacobian(const Model& m, const Data& d, const Contact& c);
 std::vector<ClosedLimit> closed_limits(const Model& m, const Data& d, double margin,
                                        std::vector<double>* distance);
 
-// forces of compliant and soft_anchor as a function of the state, stored in Contact::force; their sum in joint
-// space. soft_anchor reads d->anchors and writes the next ones to d->next_anchors
+// forces of compliant and soft_anchor as a function of the state, stored in Contact::force; their sum in
+// joint space. soft_anchor reads d->anchors and writes the next ones to d->next_anchors
 VectorXd explicit_contacts(const Model& m, Data* d);
 
 }  // namespace dualstep::reference

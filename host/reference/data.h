@@ -57,7 +57,7 @@ struct Data {
   RowMatrixXd xfrc_applied;           // (nbody, 6): force, torque at the body's com, world axes
   RowMatrixXd mocap_pos, mocap_quat;  // (nmocap, 3), (nmocap, 4)
   double time = 0;
-  unsigned status = 0;  // StatusBit
+  unsigned status = 0;                        // StatusBit
   std::vector<Anchor> anchors, next_anchors;  // of this step's start, and of the next one's
 
   // kinematics (position)
@@ -96,7 +96,7 @@ struct Data {
   VectorXd efc_pos, efc_margin, efc_frictionloss, efc_diagApprox, efc_R, efc_D, efc_vel, efc_aref, efc_force;
   VectorXd qfrc_constraint, qacc;
   VectorXd midpoint_velocity;  // variational: what qpos moves along
-  double residual = 0;  // relative natural residual of the dual at efc_force
+  double residual = 0;         // relative natural residual of the dual at efc_force
   int iterations = 0;
 
   // accelerations and forces of bodies, for the sensors

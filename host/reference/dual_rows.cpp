@@ -1,11 +1,12 @@
 // The dual of rows of every kind, hard ones among them: see contact_model.h.
 //
-// solves    y = (A + R) l + b with l in its rows' sets, y in their duals (Todorov 2014), or Coulomb's law with
+// solves    y = (A + R) l + b with l in its rows' sets, y in their duals (Todorov 2014), or Coulomb's law
+// with
 //           Signorini's condition on the contacts (Stewart & Trinkle 1996; de Saxce & Feng 1998)
 // equation  hard rows (R = 0, l free) are eliminated first: l_h = -A_hh^+ (b_h + A_hs l_s), which leaves
 //             A' = W_s'P W_s, P = I - W_h A_hh^+ W_h', b' = b_s - A_sh A_hh^+ b_h
-//           infinite friction: the tangents are free rows; under Coulomb's law only those of contacts that push,
-//           found by dropping the ones that do not until the set is stable
+//           infinite friction: the tangents are free rows; under Coulomb's law only those of contacts that
+//           push, found by dropping the ones that do not until the set is stable
 // deviation where the hard convex dual has no lower bound, R = 1e-6 A_ii is added
 // reads     W = L^-1 J' with M = L L', R, b, the sets; writes the force, its residual; cost O(rows^3)
 #include <algorithm>
@@ -26,8 +27,8 @@ namespace fm = dualstep::formulations;
 // the soft rows in the order that the formulations take them, and where each came from
 struct Ordered {
   fm::ContactDualRows rows;
-  std::vector<int> source;     // row of the problem
-  std::vector<int> contact;    // its contact's block, -1 for others
+  std::vector<int> source;   // row of the problem
+  std::vector<int> contact;  // its contact's block, -1 for others
 };
 
 bool infinite(const RowBlock& b) {
@@ -120,7 +121,8 @@ Answer solve_ordered(const Reduced& p, const fm::ContactDualRows& rows, const Ro
 }  // namespace
 
 RowSolution solve_dual(const MatrixXd& W, const VectorXd& R, const VectorXd& b,
-                       const std::vector<RowBlock>& blocks, const std::vector<char>& hard, const RowLaw& law) {
+                       const std::vector<RowBlock>& blocks, const std::vector<char>& hard,
+                       const RowLaw& law) {
   RowSolution out;
   const int n = static_cast<int>(b.size());
   out.force = VectorXd::Zero(n);

@@ -25,8 +25,8 @@ double static_friction(const Contact& c) { return c.dim == 1 ? 0 : c.friction[0]
 // the rows that a mode holds, and along which forces act
 struct EventFlow::Rows {
   MatrixXd R, F;
-  VectorXd demand;                  // R a = demand
-  std::vector<int> first;           // row of each held entry's normal
+  VectorXd demand;         // R a = demand
+  std::vector<int> first;  // row of each held entry's normal
   int equalities = 0;
 };
 
@@ -151,7 +151,8 @@ EventFlow::Rows EventFlow::rows_of(const Mode& mode, const FlowPoint& p) const {
       const Eigen::Vector2d stored = c.frame.bottomRows<2>() * held.direction;
       if (along.norm() <= kStill || (stored.norm() > 0 && along.dot(stored) < 0)) along = stored;
       if (along.norm() > 0) {
-        F.back() -= model_.opt.dynamic_friction_ratio * mu * rows.bottomRows<2>().transpose() * along.normalized();
+        F.back() -=
+            model_.opt.dynamic_friction_ratio * mu * rows.bottomRows<2>().transpose() * along.normalized();
       }
       continue;
     }
@@ -318,7 +319,8 @@ Mode EventFlow::resolve(const FlowPoint& p, const std::vector<Held>& forced, con
         const MatrixXd J = contact_jacobian(model_, p.data, c).middleRows<2>(1);
         pushed -= model_.opt.dynamic_friction_ratio * static_friction(c) * l[at[i]] * (J.transpose() * along);
       }
-      const bool settled = change <= 1e-13 * (1 + l.norm()) && (pushed - friction).norm() <= 1e-13 * (1 + l.norm());
+      const bool settled =
+          change <= 1e-13 * (1 + l.norm()) && (pushed - friction).norm() <= 1e-13 * (1 + l.norm());
       friction = pushed;
       if (settled) break;
     }
@@ -330,10 +332,12 @@ Mode EventFlow::resolve(const FlowPoint& p, const std::vector<Held>& forced, con
     bool slipped = false;
     for (size_t i = 0; i < contacts.size(); ++i) {
       if (mode.held[i].sliding || l[at[i]] <= 0) continue;
-      const VectorXd y = rows.R.middleRows(rows.first[i] + 1, 2) * qacc - rows.demand.segment(rows.first[i] + 1, 2);
+      const VectorXd y =
+          rows.R.middleRows(rows.first[i] + 1, 2) * qacc - rows.demand.segment(rows.first[i] + 1, 2);
       if (y.norm() <= size) continue;
       mode.held[i].sliding = slipped = true;
-      mode.held[i].direction = p.data.contacts[contacts[i]].frame.bottomRows<2>().transpose() * y.normalized();
+      mode.held[i].direction =
+          p.data.contacts[contacts[i]].frame.bottomRows<2>().transpose() * y.normalized();
     }
     if (slipped) continue;
     std::vector<Held> kept_held;

@@ -12,21 +12,20 @@ namespace dualstep::reference {
 namespace {
 
 constexpr double kRelative = 1e-10, kAbsolute = 1e-12;
-constexpr double kRoot = 1e-13;       // [s]
+constexpr double kRoot = 1e-13;        // [s]
 constexpr double kGuardSlack = 1e-12;  // [m], [m/s]: below, a crossing is rounding
-constexpr int kMaxEvents = 100;       // of a step
+constexpr int kMaxEvents = 100;        // of a step
 
 // Dormand & Prince's tableau, and the difference of its two answers
 constexpr double kNode[7] = {0, 1. / 5, 3. / 10, 4. / 5, 8. / 9, 1, 1};
-constexpr double kStage[7][6] = {
-    {0, 0, 0, 0, 0, 0},
-    {1. / 5, 0, 0, 0, 0, 0},
-    {3. / 40, 9. / 40, 0, 0, 0, 0},
-    {44. / 45, -56. / 15, 32. / 9, 0, 0, 0},
-    {19372. / 6561, -25360. / 2187, 64448. / 6561, -212. / 729, 0, 0},
-    {9017. / 3168, -355. / 33, 46732. / 5247, 49. / 176, -5103. / 18656, 0},
-    {35. / 384, 0, 500. / 1113, 125. / 192, -2187. / 6784, 11. / 84}};
-constexpr double kError[7] = {71. / 57600,      0,           -71. / 16695, 71. / 1920,
+constexpr double kStage[7][6] = {{0, 0, 0, 0, 0, 0},
+                                 {1. / 5, 0, 0, 0, 0, 0},
+                                 {3. / 40, 9. / 40, 0, 0, 0, 0},
+                                 {44. / 45, -56. / 15, 32. / 9, 0, 0, 0},
+                                 {19372. / 6561, -25360. / 2187, 64448. / 6561, -212. / 729, 0, 0},
+                                 {9017. / 3168, -355. / 33, 46732. / 5247, 49. / 176, -5103. / 18656, 0},
+                                 {35. / 384, 0, 500. / 1113, 125. / 192, -2187. / 6784, 11. / 84}};
+constexpr double kError[7] = {71. / 57600,      0,         -71. / 16695, 71. / 1920,
                               -17253. / 339200, 22. / 525, -1. / 40};
 
 struct Slope {
@@ -92,7 +91,8 @@ std::vector<Vector3d> EventRun::directions(const FlowPoint& p) const {
 }
 
 // the least of all guards: negative where the mode is over. p has been accelerated
-double EventRun::guard(const FlowPoint& p, const Mode& mode, const std::vector<Vector3d>& start_direction) const {
+double EventRun::guard(const FlowPoint& p, const Mode& mode,
+                       const std::vector<Vector3d>& start_direction) const {
   double least = 1;
   const auto take = [&](double value) { least = std::min(least, value); };
   std::vector<char> is_held(p.data.contacts.size(), 0), stop_held(p.limits.size(), 0);
@@ -128,7 +128,8 @@ double EventRun::guard(const FlowPoint& p, const Mode& mode, const std::vector<V
     take(std::max(p.data.contacts[i].dist, rate) + kGuardSlack);
   }
   for (size_t i = 0; i < p.limits.size(); ++i) {
-    if (!stop_held[i]) take(std::max(p.limits[i].distance, p.limits[i].jacobian.dot(p.data.qvel)) + kGuardSlack);
+    if (!stop_held[i])
+      take(std::max(p.limits[i].distance, p.limits[i].jacobian.dot(p.data.qvel)) + kGuardSlack);
   }
   return least;
 }
@@ -165,7 +166,8 @@ void EventRun::handle(Data* d, std::vector<Event>* events) {
     e.qvel_after = d->qvel + impact.jump;
     for (size_t i = 0; i < closing.size(); ++i) {
       // a contact that was held and only passes the blow on is no event of its own
-      if (contact_speed[i] <= EventFlow::kStill && !(contact_speed[i] > kGuardSlack && before.held.empty())) continue;
+      if (contact_speed[i] <= EventFlow::kStill && !(contact_speed[i] > kGuardSlack && before.held.empty()))
+        continue;
       const Contact& c = p.data.contacts[closing[i]];
       e.kind = contact_speed[i] < EventFlow::kPersistent ? "persistent" : "impact";
       e.geom1 = c.geom1;
@@ -183,7 +185,8 @@ void EventRun::handle(Data* d, std::vector<Event>* events) {
     }
     d->qvel += impact.jump;
     flow_.evaluate(*d, &p);
-    // a plastic end is one for all that is closed and slow: else corners pass the last blow to and fro for ever
+    // a plastic end is one for all that is closed and slow: else corners pass the last blow to and fro for
+    // ever
     const bool plastic = std::any_of(contact_speed.begin(), contact_speed.end(), [](double speed) {
       return speed > kGuardSlack && speed < EventFlow::kPersistent;
     });
@@ -219,7 +222,8 @@ void EventRun::handle(Data* d, std::vector<Event>* events) {
     }
   }
   mode_ = flow_.resolve(p, forced, pulling);
-  if (!pulling.empty() && mode_.held.size() == before.held.size()) mode_ = flow_.resolve(p, forced, pulling, true);
+  if (!pulling.empty() && mode_.held.size() == before.held.size())
+    mode_ = flow_.resolve(p, forced, pulling, true);
 
   // what changed, by contact
   Event e;
@@ -297,7 +301,8 @@ void EventRun::advance(Data* d, double duration, std::vector<Event>* events) {
     for (int i = 0, slow = 0; event && !hurry && high - low > kRoot && i < 200; ++i) {
       double middle = low + (high - low) * low_value / (low_value - high_value);
       const double width = high - low;
-      if (slow || i == 0 || !(middle > low + 0.01 * width && middle < high - 0.01 * width)) middle = low + 0.5 * width;
+      if (slow || i == 0 || !(middle > low + 0.01 * width && middle < high - 0.01 * width))
+        middle = low + 0.5 * width;
       const Trial between = trial(*d, middle);
       const double value = guard_at(between.end);
       if (value < 0) {

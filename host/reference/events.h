@@ -1,18 +1,24 @@
 // Event-driven hybrid simulation: smooth flow with the present contacts as equalities, and what ends it.
 //
-// solves    M a = tau + F'l with every closed contact and stop at zero distance, those that stick at zero sliding;
+// solves    M a = tau + F'l with every closed contact and stop at zero distance, those that stick at zero
+// sliding;
 //           until a guard is crossed: touch-down phi < 0, lift-off l_n < 0, slip |f_t| > mu_s l_n, stick or
 //           reversal v_t . d < 0, joint stops; impacts jump the velocity (impulse.cpp)
-// equation  R a + dR/dt v = 0 for the rows R held; forces act along F = R, but a sliding contact's normal force
-//           brings friction with it, F_n = n - mu_d d'J_t, d = v_t / |v_t|. After every event the modes are found
-//           anew: 0 <= n a + dn/dt v _|_ l_n >= 0 with Coulomb's law on accelerations for contacts at rest
-// source    Pfeiffer & Glocker 1996 (modes and their complementarity); Tedrake, Underactuated Robotics, multi-body
+// equation  R a + dR/dt v = 0 for the rows R held; forces act along F = R, but a sliding contact's normal
+// force
+//           brings friction with it, F_n = n - mu_d d'J_t, d = v_t / |v_t|. After every event the modes are
+//           found anew: 0 <= n a + dn/dt v _|_ l_n >= 0 with Coulomb's law on accelerations for contacts at
+//           rest
+// source    Pfeiffer & Glocker 1996 (modes and their complementarity); Tedrake, Underactuated Robotics,
+// multi-body
 //           appendix (guards); Dormand & Prince 1980 (the flow)
-// deviation release is told by the force, and confirmed by the acceleration after it: at that instant the velocity
-//           of the gap is still zero. The step before a guard is taken again and again with another length until
-//           the crossing is known to 1e-13 s, so that no interpolant limits it. dR/dt v by a five-point difference
-//           along the motion, since contact points of curved bodies wander. What is held is projected back after
-//           every step. Approaches below 1e-4 m/s end plastically, which ends the sequences of Zeno
+// deviation release is told by the force, and confirmed by the acceleration after it: at that instant the
+// velocity
+//           of the gap is still zero. The step before a guard is taken again and again with another length
+//           until the crossing is known to 1e-13 s, so that no interpolant limits it. dR/dt v by a five-point
+//           difference along the motion, since contact points of curved bodies wander. What is held is
+//           projected back after every step. Approaches below 1e-4 m/s end plastically, which ends the
+//           sequences of Zeno
 // reads     the state and inputs; writes the state, events; cost about 50 evaluations of the flow an event
 #pragma once
 
@@ -34,8 +40,8 @@ struct Event {
 
 // one closed contact or joint stop, and how it moves
 struct Held {
-  ContactMark mark;          // of a contact
-  int limit = -1;            // or the index of a joint stop among limit_rows
+  ContactMark mark;  // of a contact
+  int limit = -1;    // or the index of a joint stop among limit_rows
   bool sliding = false;
   Vector3d direction = Vector3d::Zero();  // of sliding, world axes, where the velocity is too small to tell
 };
@@ -50,8 +56,8 @@ struct Mode {
 struct FlowPoint {
   Data data;
   std::vector<LimitRow> limits;
-  std::vector<int> contact_of;      // per held: index into data.contacts, -1 where it has vanished or is a stop
-  std::vector<Vector3d> force;      // per held: n, t1, t2 [N]
+  std::vector<int> contact_of;  // per held: index into data.contacts, -1 where it has vanished or is a stop
+  std::vector<Vector3d> force;  // per held: n, t1, t2 [N]
 };
 
 class EventFlow {
@@ -62,9 +68,9 @@ class EventFlow {
   void evaluate(const Data& at, FlowPoint* p) const;
   // qacc and forces under a mode
   void accelerate(const Mode& mode, FlowPoint* p) const;
-  // the mode of a state after its impacts: what of the closed contacts and stops stays closed, sticks, slides.
-  // `forced` are held entries that are to slide whatever the statics say; `pulling` those that were about to
-  // pull: they go where their force is nothing, and at once where `insist`
+  // the mode of a state after its impacts: what of the closed contacts and stops stays closed, sticks,
+  // slides. `forced` are held entries that are to slide whatever the statics say; `pulling` those that were
+  // about to pull: they go where their force is nothing, and at once where `insist`
   Mode resolve(const FlowPoint& p, const std::vector<Held>& forced, const std::vector<Held>& pulling = {},
                bool insist = false) const;
   // the state moved back to where the mode's rows hold
@@ -76,8 +82,8 @@ class EventFlow {
   Vector3d contact_velocity(const FlowPoint& p, int contact) const;
   bool closed(double distance) const { return distance <= kClosed; }
 
-  static constexpr double kClosed = 1e-9;     // [m], [rad]
-  static constexpr double kStill = 1e-8;      // [m/s]
+  static constexpr double kClosed = 1e-9;      // [m], [rad]
+  static constexpr double kStill = 1e-8;       // [m/s]
   static constexpr double kPersistent = 1e-4;  // [m/s]
 
  private:
@@ -89,7 +95,8 @@ class EventFlow {
   Model model_;  // with wide margins and hard equalities
 };
 
-// one environment's hybrid run; keeps the mode from one call to the next as long as nobody else moves the state
+// one environment's hybrid run; keeps the mode from one call to the next as long as nobody else moves the
+// state
 class EventRun {
  public:
   explicit EventRun(const Model& m) : model_(m), flow_(m) {}

@@ -2,19 +2,23 @@
 //
 // solves    nothing. x = -phi > 0 is the depth, u = J v the relative velocity in the contact's frame
 // equation  compliant    f_n = max(0, k x + c x') or k x^p max(0, 1 + d x');
-//                        f_t = -g u_t, g = min(mu(s) f_n / |u_t|, bound), s = |u_t| / v_s, and likewise for spin
-//                        and rolling with their coefficients, s = mu_i |u_i| / v_s;
-//                        mu(s) Stribeck's quintic from mu_s to mu_d, or mu_d min(1, s); mu_s is the pair's
-//                        coefficient, mu_d = mu_s dynamic_friction_ratio
-//           soft_anchor  f_n = max(0, k x + c x'); trial f_t = -k_t s - d_t u_t with s the stretch; cut to the
-//                        circle mu f_n; where cut, s = -(f_t + d_t u_t) / k_t. s is zero at the first touch, and
-//                        from step to step s <- (I - n n')s + h u_t with the new contact's u_t; spin and rolling
-//                        as in compliant
+//                        f_t = -g u_t, g = min(mu(s) f_n / |u_t|, bound), s = |u_t| / v_s, and likewise for
+//                        spin and rolling with their coefficients, s = mu_i |u_i| / v_s; mu(s) Stribeck's
+//                        quintic from mu_s to mu_d, or mu_d min(1, s); mu_s is the pair's coefficient, mu_d =
+//                        mu_s dynamic_friction_ratio
+//           soft_anchor  f_n = max(0, k x + c x'); trial f_t = -k_t s - d_t u_t with s the stretch; cut to
+//           the
+//                        circle mu f_n; where cut, s = -(f_t + d_t u_t) / k_t. s is zero at the first touch,
+//                        and from step to step s <- (I - n n')s + h u_t with the new contact's u_t; spin and
+//                        rolling as in compliant
 // source    Hunt & Crossley 1975; Stribeck's curve as in Drake's user guide; lecture notes on soft contact in
-//           excess coordinates (friction adjust and slide); Tedrake, Underactuated Robotics, multi-body appendix
-// deviation bound = 1 / (h n lambda): n the number of frictional terms of the state, lambda the largest eigenvalue
-//           of the term's block of J M^-1 J'. With it no friction, nor all together, reverses a sliding velocity
-//           within a step. The anchor is kept as a stretch, not as a point, so that rolling does not load it
+//           excess coordinates (friction adjust and slide); Tedrake, Underactuated Robotics, multi-body
+//           appendix
+// deviation bound = 1 / (h n lambda): n the number of frictional terms of the state, lambda the largest
+// eigenvalue
+//           of the term's block of J M^-1 J'. With it no friction, nor all together, reverses a sliding
+//           velocity within a step. The anchor is kept as a stretch, not as a point, so that rolling does not
+//           load it
 // reads     contacts, qvel, M_hat_llt, anchors; writes Contact::force, next_anchors; cost O(contacts nv^2)
 #include <algorithm>
 #include <cmath>
@@ -121,8 +125,8 @@ VectorXd explicit_contacts(const Model& m, Data* d) {
     const auto add = [&](int start, int size, double mu) {
       const MatrixXd J = touching[i].J.middleRows(start, size);
       const MatrixXd A = J * d->M_hat_llt.solve(J.transpose());
-      const double largest = size == 1 ? A(0, 0) : 0.5 * (A(0, 0) + A(1, 1)) +
-                                                       std::hypot(0.5 * (A(0, 0) - A(1, 1)), A(0, 1));
+      const double largest =
+          size == 1 ? A(0, 0) : 0.5 * (A(0, 0) + A(1, 1)) + std::hypot(0.5 * (A(0, 0) - A(1, 1)), A(0, 1));
       if (largest > 0 && mu > 0) terms.push_back({static_cast<int>(i), start, size, mu, largest});
     };
     if (c.dim >= 3 && !anchored) add(1, 2, c.friction[0]);
@@ -136,7 +140,8 @@ VectorXd explicit_contacts(const Model& m, Data* d) {
     if (speed == 0) continue;
     // turning counts by the speed at which its moment does work
     const double ratio = (term.start == 1 ? speed : term.mu * speed) / o.stiction_speed;
-    const double wanted = coefficient(o, ratio, std::min(term.mu, kInfiniteFriction)) * t.contact->force[0] / speed;
+    const double wanted =
+        coefficient(o, ratio, std::min(term.mu, kInfiniteFriction)) * t.contact->force[0] / speed;
     const double bound = 1 / (o.timestep * static_cast<double>(terms.size()) * term.inverse_mass);
     t.contact->force.segment(term.start, term.size) = -std::min(wanted, bound) * u;
   }

@@ -1,9 +1,11 @@
 // Impacts of a state: contacts and joint stops that close together, with restitution and Coulomb friction.
 //
 // solves    v+ = v + M^-1 J'L
-// equation  0 <= n v+ + e n v _|_ L_n >= 0 for every closed contact and stop, friction L_t the most dissipative
-//           point of the section mu L_n (on a polygon of friction_directions edges, or the disc); rows of equality
-//           constraints keep their velocity. As a dual: y = A L + b, b_n = (1 + e) n v, b_t = t v, A = J M^-1 J'
+// equation  0 <= n v+ + e n v _|_ L_n >= 0 for every closed contact and stop, friction L_t the most
+// dissipative
+//           point of the section mu L_n (on a polygon of friction_directions edges, or the disc); rows of
+//           equality constraints keep their velocity. As a dual: y = A L + b, b_n = (1 + e) n v, b_t = t v, A
+//           = J M^-1 J'
 // source    Newton's law of restitution; Moreau 1988; Stewart & Trinkle 1996; Anitescu & Potra 1997
 // deviation where friction and restitution together would raise the kinetic energy, every e is scaled down by
 //           bisection until they do not. M is the plain inertia: an impact takes no time
@@ -20,8 +22,8 @@ namespace {
 // the problem at one scale of restitution
 struct ImpactRows {
   MatrixXd J;
-  VectorXd speed;      // J v
-  VectorXd bounce;     // e of normal rows
+  VectorXd speed;   // J v
+  VectorXd bounce;  // e of normal rows
   std::vector<RowBlock> blocks;
   std::vector<char> hard;
   int equalities = 0;
@@ -43,7 +45,8 @@ ImpactRows collect(const Model& m, const Data& d, const std::vector<int>& closed
     out.hard.insert(out.hard.end(), size, type == RowType::kEquality);
   };
   for (int i = 0; i < bilateral.nefc(); ++i) {
-    if (bilateral.efc_type[i] != RowType::kEquality && bilateral.efc_type[i] != RowType::kPrescribed) continue;
+    if (bilateral.efc_type[i] != RowType::kEquality && bilateral.efc_type[i] != RowType::kPrescribed)
+      continue;
     add_block(RowType::kEquality, 1);
     rows.push_back(bilateral.efc_J.row(i));
     ++out.equalities;

@@ -120,7 +120,8 @@ void euler(const Model& m, Data* d) {
     MatrixXd H = d->M;
     for (int i = 0; i < m.nv; ++i) H(i, i) += m.opt.timestep * m.dof_damping[i];
     if (hard_rows(m)) {
-      // rows that admit no softness hold for the motion that is made, not for the one without implicit damping
+      // rows that admit no softness hold for the motion that is made, not for the one without implicit
+      // damping
       d->M_hat = H;
       d->M_hat_llt.compute(H);
       for (Contact& c : d->contacts) c.force.setZero();

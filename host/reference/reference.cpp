@@ -96,7 +96,8 @@ void write(const std::vector<V>& x, double* to) {
 
 void refuse_unsupported(const Model& model) {
   std::string what;
-  for (const auto& [option, reason] : unsupported_formulation(model)) what += "\n  - " + option + ": " + reason;
+  for (const auto& [option, reason] : unsupported_formulation(model))
+    what += "\n  - " + option + ": " + reason;
   if (!what.empty()) throw UnsupportedModelError("the reference does not simulate these options:" + what);
 }
 
@@ -142,7 +143,8 @@ void Reference::publish() {
 void Reference::step(int n) {
   if (model_.opt.scheme == Scheme::kEventDriven) {
     take_state(&data_);
-    for (int i = 0; i < n && !(data_.status & kStatusDiverged); ++i) hybrid_step(model_.opt.timestep, nullptr);
+    for (int i = 0; i < n && !(data_.status & kStatusDiverged); ++i)
+      hybrid_step(model_.opt.timestep, nullptr);
     keep_or_restore_state();
     publish();
     return;

@@ -6,7 +6,8 @@
 //           contacts, limits, friction loss  as contact_model.h lists them
 // source    Baumgarte 1972; Tedrake, Underactuated Robotics, multi-body appendix (velocity constraints; the
 //           derivative in time of the prescribed motion is missing there); Todorov 2014; Anitescu 2006
-// deviation a is at most 0.4/h, short of where semi-implicit Euler becomes unstable (0.83/h); 0.1/h where none is
+// deviation a is at most 0.4/h, short of where semi-implicit Euler becomes unstable (0.83/h); 0.1/h where
+// none is
 //           given. kappa is at least 2h. The diagonal of A is exact, on M^
 // reads     efc_J, efc_pos, efc_vel, M_hat_llt; writes efc_R, efc_D, efc_aref of those rows
 #include <algorithm>
@@ -35,13 +36,12 @@ void seed_row(const Model& m, Data* d, int row, bool has_position) {
   const VectorXd j = d->efc_J.row(row);
   const double weight = j.dot(d->M_hat_llt.solve(j));
   d->efc_R[row] = std::max(kMinRegularizer, m.opt.contact_regularization * weight);
-  d->efc_aref[row] =
-      -2 / kappa * d->efc_vel[row] - (has_position ? d->efc_pos[row] / (kappa * kappa) : 0.0);
+  d->efc_aref[row] = -2 / kappa * d->efc_vel[row] - (has_position ? d->efc_pos[row] / (kappa * kappa) : 0.0);
 }
 
 void contact_rows(const Model& m, const Contact& c, int row, Data* d) {
-  const bool hard = m.opt.contact_model == ContactModel::kAnitescu ||
-                    m.opt.contact_model == ContactModel::kStewartTrinkle;
+  const bool hard =
+      m.opt.contact_model == ContactModel::kAnitescu || m.opt.contact_model == ContactModel::kStewartTrinkle;
   if (hard) {
     const double h = m.opt.timestep;
     for (int k = 0; k < c.dim; k++) {

@@ -188,9 +188,3 @@ def test_options_are_read_once():
     model.opt.gravity = [0, 0, 0]
     ref.step()
     assert ref.qvel[2] < 0 and ds.Reference(model).qacc[2] == 0
-
-
-@pytest.mark.parametrize("option", [{"integrator": "variational"}, {"scheme": "event_driven"}])
-def test_options_not_simulated_are_refused(option):
-    with pytest.raises(ds.UnsupportedModelError, match=next(iter(option.values()))):
-        load("joint_free", **option)
