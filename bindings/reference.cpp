@@ -123,6 +123,16 @@ void bind_reference(py::module_& module) {
   py::class_<Reference>(module, "Reference", "one environment of a model in double precision")
       .def(py::init<const Model&>(), py::arg("model"))
       .def("step", &Reference::step, py::arg("nsubsteps"))
+      .def("advance",
+           [](Reference& self, double duration) {
+             py::list out;
+             for (const reference::Event& e : self.advance(duration)) {
+               out.append(py::make_tuple(e.time, e.kind, e.geom1, e.geom2, e.joint, e.qvel_before, e.qvel_after,
+                                         Eigen::VectorXd(e.impulse)));
+             }
+             return out;
+           },
+           py::arg("duration"))
       .def("forward", &Reference::forward)
       .def("reset", &Reference::reset, py::arg("key"))
       .def("array", &array, py::arg("name"))

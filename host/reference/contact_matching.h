@@ -1,7 +1,8 @@
 // Which contact of now was which contact of before.
 //
 // Two contacts of the same pair of geoms are one and the same where each is the other's nearest, told by where
-// they are in the axes of geom2's body. No parameter, no order of slots: the same from every collision routine.
+// they are in the axes of geom2's body, and no farther apart than a quarter of the smaller geom's bounding radius.
+// No order of slots: the same from every collision routine.
 #pragma once
 
 #include <vector>
@@ -14,6 +15,7 @@ namespace dualstep::reference {
 struct ContactMark {
   int geom1 = -1, geom2 = -1;
   Vector3d local = Vector3d::Zero();
+  double reach = 0;
 };
 ContactMark mark_of(const Model& m, const Data& d, const Contact& c);
 // for each of `now` its index in `before`, or -1

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "host/reference/events.h"
 #include "host/reference/stages.h"
 
 namespace dualstep::reference {
@@ -17,6 +18,8 @@ bool frame_rows(const Options& opt) { return !mujoco_contacts(opt) || opt.desaxc
 
 double contact_margin(const Options& opt, double geoms_margin) {
   if (mujoco_contacts(opt)) return geoms_margin;
+  // what is closed is known to a distance above zero
+  if (opt.scheme == Scheme::kEventDriven) return std::max(opt.contact_margin, 1e-8);
   const bool given = opt.contact_margin > 0 || opt.contact_parameters == ContactParameters::kSeed;
   return given ? opt.contact_margin : geoms_margin;
 }
@@ -120,6 +123,16 @@ VectorXd impacts(const Model& m, Data* d) {
 
 void constrained_acceleration(const Model& m, Data* d) {
   const bool own = mujoco_contacts(m.opt);
+  if (m.opt.scheme == Scheme::kEventDriven) {
+    for (Contact& c : d->contacts) c.force.setZero();
+    d->M_hat = d->M;
+    d->M_hat_llt = d->M_llt;
+    make_rows(m, d);
+    d->efc_force = VectorXd::Zero(d->nefc());
+    d->residual = 0;
+    EventRun(m).forward(d);
+    return;
+  }
   if (m.opt.integrator == Integrator::kVariational) {
     variational_acceleration(m, d);
     return;

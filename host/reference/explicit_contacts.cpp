@@ -59,7 +59,7 @@ double coefficient(const Options& o, double speed_ratio, double mu) {
 std::vector<Vector3d> stretches(const Model& m, const Data& d, const std::vector<Touching>& touching) {
   std::vector<ContactMark> now, before;
   for (const Touching& t : touching) now.push_back(mark_of(m, d, *t.contact));
-  for (const Anchor& a : d.anchors) before.push_back({a.geom1, a.geom2, a.local});
+  for (const Anchor& a : d.anchors) before.push_back({a.geom1, a.geom2, a.local, 0});
   const std::vector<int> match = match_contacts(now, before);
   std::vector<Vector3d> out(touching.size(), Vector3d::Zero());
   for (size_t i = 0; i < touching.size(); ++i) {

@@ -68,6 +68,8 @@ Matrix6d free_body_bias_slope(const Model& m, const Data& d, int jnt) {
   return slope;
 }
 
+}  // namespace
+
 // d/dt of the displacement s with q = q0 (+) s, at velocity qvel. For rotations, q = q0 exp(s), that is
 // the inverse of the exponential's derivative: w + s x w / 2 + (1 - |s|/2 cot(|s|/2)) / |s|^2 s x (s x w).
 VectorXd displacement_rate(const Model& m, const VectorXd& displacement, const VectorXd& qvel) {
@@ -84,8 +86,6 @@ VectorXd displacement_rate(const Model& m, const VectorXd& displacement, const V
   }
   return rate;
 }
-
-}  // namespace
 
 VectorXd integrate_position(const Model& m, const VectorXd& qpos, const VectorXd& qvel, double h) {
   VectorXd next = qpos;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <stdexcept>
 
 #include "host/reference/contact_model.h"
 #include "host/reference/spatial.h"
@@ -94,16 +95,14 @@ void write(const std::vector<V>& x, double* to) {
 }
 
 void refuse_unsupported(const Model& model) {
-  const Options& opt = model.opt;
   std::string what;
-  if (opt.scheme != Scheme::kTimeStepping) what += "\n  - scheme 'event_driven'";
   for (const auto& [option, reason] : unsupported_formulation(model)) what += "\n  - " + option + ": " + reason;
   if (!what.empty()) throw UnsupportedModelError("the reference does not simulate these options:" + what);
 }
 
 }  // namespace
 
-Reference::Reference(const Model& model) : model_(model) {
+Reference::Reference(const Model& model) : model_(model), events_(model_) {
   refuse_unsupported(model_);
   data_ = make_data(model_);
   const auto allocate = [&](const char* name, const auto& x) {
@@ -141,10 +140,51 @@ void Reference::publish() {
 }
 
 void Reference::step(int n) {
+  if (model_.opt.scheme == Scheme::kEventDriven) {
+    take_state(&data_);
+    for (int i = 0; i < n && !(data_.status & kStatusDiverged); ++i) hybrid_step(model_.opt.timestep, nullptr);
+    keep_or_restore_state();
+    publish();
+    return;
+  }
   take_state(&data_);
   for (int i = 0; i < n && !(data_.status & kStatusDiverged); ++i) reference::step(model_, &data_);
   keep_or_restore_state();
   publish();
+}
+
+void Reference::hybrid_step(double duration, std::vector<Event>* events) {
+  if (!sane_state(data_) || !sane_inputs(data_)) {
+    data_.status |= kStatusDiverged;
+    return;
+  }
+  reference::forward(model_, &data_);
+  Data end = data_;
+  std::vector<Event> found;
+  events_.advance(&end, duration, &found);
+  if (!sane_state(end)) {
+    data_.status |= kStatusDiverged;
+    return;
+  }
+  data_.qpos = end.qpos;
+  data_.qvel = end.qvel;
+  data_.act = end.act;
+  data_.time = end.time;
+  data_.status |= end.status;
+  if (events) events->insert(events->end(), found.begin(), found.end());
+}
+
+std::vector<Event> Reference::advance(double duration) {
+  if (model_.opt.scheme != Scheme::kEventDriven)
+    throw std::invalid_argument("advance is for scheme = 'event_driven'; step() advances by time steps");
+  std::vector<Event> events;
+  take_state(&data_);
+  const double end = data_.time + duration;
+  while (end - data_.time > 1e-13 && !(data_.status & kStatusDiverged))
+    hybrid_step(std::min(model_.opt.timestep, end - data_.time), &events);
+  keep_or_restore_state();
+  publish();
+  return events;
 }
 
 void Reference::forward() {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "host/reference/data.h"
+#include "host/reference/events.h"
 
 namespace dualstep::reference {
 
@@ -19,11 +20,15 @@ struct Array {
 
 class Reference {
  public:
+  Reference(const Reference&) = delete;
+  Reference& operator=(const Reference&) = delete;
   // copies the model with its options; throws UnsupportedModelError where an option is not simulated
   explicit Reference(const Model& model);
 
   // n time steps; stops at a divergence, with the state the last good one
   void step(int n = 1);
+  // event_driven: a length of time, with every event on the way
+  std::vector<Event> advance(double duration);
   // derived quantities at the current state
   void forward();
   // the state of a keyframe, or of qpos0 where key is -1, and its derived quantities
@@ -54,8 +59,12 @@ class Reference {
   void keep_or_restore_state();
   Data at_state() const;
 
+  // one step of an event-driven run; its outputs are those of its start
+  void hybrid_step(double duration, std::vector<Event>* events);
+
   Model model_;
   Data data_;
+  EventRun events_;
   struct State {
     VectorXd qpos, qvel, act;
     double time = 0;

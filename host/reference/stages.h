@@ -58,6 +58,8 @@ double ray_shape(int geom_type, const Vector3d& size, const Vector3d& point, con
 
 // qpos moved along qvel for a time h, on the manifold of rotations
 VectorXd integrate_position(const Model& m, const VectorXd& qpos, const VectorXd& qvel, double h);
+// d/dt of the displacement from a fixed configuration, at velocity qvel
+VectorXd displacement_rate(const Model& m, const VectorXd& displacement, const VectorXd& qvel);
 // state and time advanced by one of the integrators; forward() has been called
 void euler(const Model& m, Data* d);
 void implicit_fast(const Model& m, Data* d);

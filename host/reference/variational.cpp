@@ -180,7 +180,11 @@ class Step {
 
   void store_forces(const VectorXd& impulse, Data* d) const {
     d->qfrc_constraint = VectorXd::Zero(m_.nv);
+    d->efc_force = VectorXd::Zero(d->nefc());
     if (impulse.size() == 0) return;
+    const int first = static_cast<int>(impulse.size() - equalities_.size());
+    for (size_t i = 0; i < equalities_.size(); ++i)
+      d->efc_force[equalities_[i]] = impulse[first + static_cast<int>(i)] / h_;
     d->qfrc_constraint = J_.transpose() * impulse / h_;
     for (size_t i = 0; i < contacts_.size(); ++i) {
       Contact& c = d->contacts[contacts_[i]];

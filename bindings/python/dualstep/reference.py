@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dualstep import _core
 from dualstep.batch import Contacts, Status
 from dualstep.model import Model
+
+
+class Event(NamedTuple):
+    """What ended a stretch of smooth motion under `scheme = "event_driven"`.
+
+    `kind` is "impact", "persistent" (an approach too slow to bounce), "release", "slip" (a reversal that does not
+    stick too), "stick" or "limit". `joint` is -1 but for joint stops, whose `geom1` and `geom2` are -1. `impulse` is
+    along n, t1, t2, in N s.
+    """
+
+    time: float
+    kind: str
+    geom1: int
+    geom2: int
+    joint: int
+    qvel_before: np.ndarray
+    qvel_after: np.ndarray
+    impulse: np.ndarray
 
 
 class Reference:
@@ -66,6 +84,12 @@ class Reference:
         if nsubsteps < 0:
             raise ValueError(f"step is given {nsubsteps} substeps, and wants 0 or more")
         self._core.step(nsubsteps)
+
+    def advance(self, duration: float) -> list[Event]:
+        """Advances by `duration` seconds under `scheme = "event_driven"`; returns the events on the way."""
+        if not (np.isfinite(duration) and duration >= 0):
+            raise ValueError(f"advance is given {duration} s, and wants 0 or more")
+        return [Event(*event) for event in self._core.advance(float(duration))]
 
     def forward(self) -> None:
         """Derived quantities at the present state, no integration."""
