@@ -40,7 +40,7 @@ def test_heaps_agree_with_clarabel(condim, cone):
     counts = []
     for bodies in (4, 10, 14):
         mj, ref = oracle.load(heap(cone, condim, rng, bodies))
-        states = list(oracle.run(mj, rng, 12, every=40, restart=6))
+        states = list(oracle.run(mj, rng, 14, every=40, restart=14))
         model = ds.Model.from_mujoco(mj)
         with batch_at(model, states, tolerance=1e-13, iterations=100, contact_capacity=60) as batch:
             for k, data in enumerate(states):
