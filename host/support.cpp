@@ -396,15 +396,6 @@ void check_kernels(const Model& m) {
   std::vector<Problem> problems;
   const std::string reason = "a Batch does not simulate it; a Reference does";
   const std::string nowhere = "not implemented yet";
-  // pairs that the kernels have no function for (kernels/collide/table.h)
-  for (int a = 0; a < m.ngeom; ++a)
-    for (int b = a + 1; b < m.ngeom; ++b) {
-      const int low = std::min(m.geom_type[a], m.geom_type[b]),
-                high = std::max(m.geom_type[a], m.geom_type[b]);
-      if (low == kCylinder && (high == kCylinder || high == kBox) && may_collide(m, a, b))
-        problems.push_back({"collision of a cylinder with a cylinder or a box", element_name(m, "geom", a),
-                            "it can touch " + element_name(m, "geom", b) + "; " + reason});
-    }
   for (const Model::Prescribed& p : m.prescribed)
     problems.push_back({"prescribed velocity", element_name(m, "jnt", p.joint), reason});
   const Options& o = m.opt;

@@ -10,18 +10,20 @@ enum : int { kGeomPlane = 0, kGeomSphere = 2, kGeomCapsule = 3, kGeomCylinder = 
 // X(first type, second type, pair function, capacity): first <= second; a pair given the other way round is
 // swapped by the caller, since the normal points from the first shape to the second. The capacity is the most
 // contacts that the function returns
-#define DS_PAIRS(X)                                   \
-  X(kGeomPlane, kGeomSphere, plane_sphere, 1)         \
-  X(kGeomPlane, kGeomCapsule, plane_capsule, 2)       \
-  X(kGeomPlane, kGeomCylinder, plane_cylinder, 4)     \
-  X(kGeomPlane, kGeomBox, plane_box, 4)               \
-  X(kGeomSphere, kGeomSphere, sphere_sphere, 1)       \
-  X(kGeomSphere, kGeomCapsule, sphere_capsule, 1)     \
-  X(kGeomSphere, kGeomCylinder, sphere_cylinder, 1)   \
-  X(kGeomSphere, kGeomBox, sphere_box, 1)             \
-  X(kGeomCapsule, kGeomCapsule, capsule_capsule, 2)   \
-  X(kGeomCapsule, kGeomCylinder, capsule_cylinder, 3) \
-  X(kGeomCapsule, kGeomBox, capsule_box, 2)           \
+#define DS_PAIRS(X)                                     \
+  X(kGeomPlane, kGeomSphere, plane_sphere, 1)           \
+  X(kGeomPlane, kGeomCapsule, plane_capsule, 2)         \
+  X(kGeomPlane, kGeomCylinder, plane_cylinder, 4)       \
+  X(kGeomPlane, kGeomBox, plane_box, 4)                 \
+  X(kGeomSphere, kGeomSphere, sphere_sphere, 1)         \
+  X(kGeomSphere, kGeomCapsule, sphere_capsule, 1)       \
+  X(kGeomSphere, kGeomCylinder, sphere_cylinder, 1)     \
+  X(kGeomSphere, kGeomBox, sphere_box, 1)               \
+  X(kGeomCapsule, kGeomCapsule, capsule_capsule, 2)     \
+  X(kGeomCapsule, kGeomCylinder, capsule_cylinder, 3)   \
+  X(kGeomCapsule, kGeomBox, capsule_box, 2)             \
+  X(kGeomCylinder, kGeomCylinder, cylinder_cylinder, 5) \
+  X(kGeomCylinder, kGeomBox, cylinder_box, 8)           \
   X(kGeomBox, kGeomBox, box_box, 8)
 
 enum PairKind : int {

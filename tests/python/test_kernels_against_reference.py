@@ -19,13 +19,14 @@ FIELDS = (
 STATE = ("qpos", "qvel", "act")
 
 
-def unsupported_here(model):
-    """Why the kernels refuse a model that the reference runs, or None."""
-    try:
-        ds.Batch(model, 1).close()
-    except ds.UnsupportedModelError as reason:
-        return str(reason)
-    return None
+CYLINDER, BOX = 5, 6
+
+
+def many_manifolds(model, reference):
+    """Whether a cylinder touches a cylinder or a box: there the kernels and the reference choose their points of one
+    contact patch differently (test_kernels_cylinders.py compares what is unique)."""
+    kinds = np.sort(model.geom_type[reference.contacts().geom], axis=-1)
+    return bool(np.any((kinds[:, 0] == CYLINDER) & ((kinds[:, 1] == CYLINDER) | (kinds[:, 1] == BOX))))
 
 
 def draw(name, rng, count):
@@ -67,11 +68,14 @@ def evaluate(name, dtype, rng, count=STATES):
         given = [{f: getattr(batch, f)[k].astype(float) for f in ("qpos", "qvel", "act", "ctrl", "qfrc_applied",
                   "xfrc_applied", "mocap_pos", "mocap_quat")} for k in range(count)]
         batch.step()
-        errors = {field: np.zeros(count) for field in (*FIELDS, *STATE)}
+        errors, skipped = {field: np.zeros(count) for field in (*FIELDS, *STATE)}, 0
         for k in range(count):
             for field, value in given[k].items():
                 getattr(reference, field)[...] = value
             reference.forward()
+            if many_manifolds(model, reference):
+                skipped += 1
+                continue
             # forces that balance leave their rounding behind: accelerations are measured against what each force
             # alone would do
             forces = sum(np.abs(getattr(reference, f"qfrc_{part}")) for part in (
@@ -84,15 +88,12 @@ def evaluate(name, dtype, rng, count=STATES):
             for field in STATE:
                 errors[field][k] = scenes.error(getattr(batch, field)[k], getattr(reference, field))
         assert not np.any(batch.status & ds.Status.DIVERGED), "a state diverged"
+        assert skipped < count // 2, "too few states are compared"
     return errors
 
 
 @pytest.mark.parametrize("name", scenes.ALL)
 def test_float64_to_1e_9(name, rng):
-    reason = unsupported_here(ds.Model.from_mujoco(scenes.compile_mj(scenes.ALL[name], constraints=True)))
-    if reason:
-        assert "cylinder" in reason, reason
-        return
     errors = evaluate(name, "float64", rng)
     worst = {field: float(e.max()) for field, e in errors.items() if e.max() > 1e-9}
     assert not worst, worst
@@ -100,10 +101,6 @@ def test_float64_to_1e_9(name, rng):
 
 @pytest.mark.parametrize("name", scenes.ALL)
 def test_float32_to_1e_4_at_the_95th_percentile(name, rng):
-    reason = unsupported_here(ds.Model.from_mujoco(scenes.compile_mj(scenes.ALL[name], constraints=True)))
-    if reason:
-        assert "cylinder" in reason, reason
-        return
     errors = evaluate(name, "float32", rng)
     # not reached yet: forces of deep contacts that press against each other, measured at 3e-4 and 4e-4
     loose = 1e-3 if name in ("contact_excludes", "flag_filterparent") else 1e-4

@@ -1,0 +1,290 @@
+// Cylinder against cylinder.
+//
+// Directions of least overlap: a cap's normal (of either), side against side, the rim of one against the side
+// of the other (the search of cylinder_search.h, either way), and rim against rim. The last is smooth:
+//   s(n) = n.w - R1 |n x z| - R2 |n x u|,  w the difference of the caps' centres that face each other,
+// with gradient w - R1 m1 - R2 m2 and curvature -(R1/|n x z|) t1 t1' - (R2/|n x u|) t2 t2' (m the unit part
+// of n across an axis, t across m and the axis). Newton on the sphere climbs it, from the best direction so
+// far; a step that does not climb is cut.
+//
+// Contacts: the deepest point; over a cap the corners of the two disks' overlap (cap on cap), or both ends of
+// the other's lowest line over the disk (side on cap); beside each other the ends of the stretch along which
+// the sides run. Cost: 40 operations while nothing is within reach, about 900, and 150 a step of the climb.
+#pragma once
+
+#include "kernels/collide/cylinder_patch.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+// both cylinders in the frame of the first: the second has centre c and axis u
+template <class Real>
+struct TwoCylinders {
+  Vec3<Real> c, u;
+  Real half1, radius1, half2, radius2;
+
+  DS_HD Real separation(const Vec3<Real>& n) const {
+    const Real along = dot(n, u);
+    const Vec3<Real> across = axpy(u, -along, n);
+    return dot(n, c) - half1 * abs(n.z) - radius1 * sqrt(fma(n.x, n.x, n.y * n.y)) - half2 * abs(along) -
+           radius2 * norm(across);
+  }
+};
+
+template <class Real>
+DS_HD Vec3<Real> unit_or(const Vec3<Real>& v, const Vec3<Real>& fallback) {
+  Real length;
+  return normalize(v, fallback, &length);
+}
+
+// climbs from n with the caps chosen by side1 (of z) and side2 (of u) held fixed: smooth everywhere but along
+// the axes, and an upper bound of the separation, which it equals on those sides
+template <class Real>
+DS_FN Vec3<Real> climb(const TwoCylinders<Real>& t, const Real& side1, const Real& side2,
+                       const Vec3<Real>& start, MaskOf<Real>* arrived) {
+  const Real zero(0), one(1), scale = t.radius1 + t.radius2;
+  Vec3<Real> w = axpy(t.u, -t.half2 * side2, t.c);
+  w.z = fma(-t.half1, side1, w.z);
+  const auto height = [&](const Vec3<Real>& n, const Vec3<Real>& across2) {
+    return dot(n, w) - t.radius1 * sqrt(fma(n.x, n.x, n.y * n.y)) - t.radius2 * norm(across2);
+  };
+  Vec3<Real> n = start, across = axpy(t.u, -dot(n, t.u), n);
+  const Real level = scale * Real(kSingle<Real> ? 1e-7 : 2e-16);
+  Real value = height(n, across), fraction(1), steepness(0);
+  auto open = zero <= zero;
+  for (int step = 0; step < (kSingle<Real> ? 12 : 24); step++) {
+    const Real inv1 = one / max(sqrt(fma(n.x, n.x, n.y * n.y)), Real(1e-9)),
+               inv2 = one / max(norm(across), Real(1e-9));
+    const Vec3<Real> m2 = across * inv2, e1{-n.y * inv1, n.x * inv1, zero}, e2 = cross(n, e1);
+    Vec3<Real> g = axpy(m2, -t.radius2, w);
+    g.x = fma(-t.radius1 * inv1, n.x, g.x);
+    g.y = fma(-t.radius1 * inv1, n.y, g.y);
+    const Vec3<Real> t2 = cross(t.u, m2);
+    const Real x = dot(t2, e1), y = dot(t2, e2), k1 = t.radius1 * inv1, k2 = t.radius2 * inv2;
+    const Real g1 = dot(g, e1), g2 = dot(g, e2);
+    steepness = select(open, fma(g1, g1, g2 * g2), steepness);
+    // minus the curvature; where it is not positive, as if the bodies just touched
+    Real d11 = fma(k2, x * x, k1), d22 = k2 * y * y;
+    const Real d12 = k2 * x * y;
+    const auto concave = mask_and(d11 + value > zero, fma(d11 + value, d22 + value, -(d12 * d12)) > zero);
+    const Real shift = select(concave, value, max(value, scale * Real(0.02)));
+    d11 = d11 + shift;
+    d22 = d22 + shift;
+    const Real inv = one / max(fma(d11, d22, -(d12 * d12)), Real(1e-30));
+    const Real s1 = fma(d22, g1, -(d12 * g2)) * inv, s2 = fma(d11, g2, -(d12 * g1)) * inv;
+    const Real length = sqrt(fma(s1, s1, s2 * s2));
+    const Real cut = fraction * min(one, Real(0.5) / max(length, Real(1e-30)));
+    const Vec3<Real> trial = unit_or(n + e1 * (s1 * cut) + e2 * (s2 * cut), n);
+    const Vec3<Real> trial_across = axpy(t.u, -dot(trial, t.u), trial);
+    const Real trial_value = height(trial, trial_across);
+    // near the top the height is level to rounding, and only the slope still tells
+    const auto better = mask_and(open, trial_value > value - level);
+    n = select3(better, trial, n);
+    across = select3(better, trial_across, across);
+    value = select(better, trial_value, value);
+    fraction = select(better, min(fraction * Real(4), one), fraction * Real(0.25));
+    open = mask_and(open, mask_and(length * cut > Real(kSingle<Real> ? 1e-6 : 1e-11), fraction > Real(1e-4)));
+    if (!any(open)) break;
+  }
+  // its square, one step before the last
+  *arrived = steepness < square(scale * Real(kSingle<Real> ? 1e-3 : 1e-6));
+  return n;
+}
+
+// what touches, and the direction; kinds: 0 cap of the first, 1 cap of the second, 2 sides, 3 rim of the
+// first on the second's side, 4 rim of the second on the first's side, 5 rims
+template <class Real>
+DS_FN Direction<Real> least_overlap(const TwoCylinders<Real>& t, const Real& margin, const Real& tie) {
+  const Real zero(0), one(1);
+  const auto always = zero <= zero;
+  Vec3<Real> e1, e2, level;
+  Real across;
+  rim_frame(t.u, &e1, &e2, &level, &across);
+  const Vec3<Real> z{zero, zero, unit_sign(t.c.z)};
+  const Real along = dot(t.u, t.c), beside = dot(e2, t.c), ahead = dot(level, t.c), tilt = abs(t.u.z);
+  const Vec3<Real> u = t.u * unit_sign(along);
+
+  Direction<Real> best{z, abs(t.c.z) - t.half1 - fma(t.half2, tilt, t.radius2 * across), zero};
+  consider(&best, always, u, abs(along) - t.half2 - fma(t.half1, tilt, t.radius1 * across), one, tie);
+  consider(&best, always, e2 * unit_sign(beside), abs(beside) - t.radius1 - t.radius2, Real(2), tie);
+  Vec3<Real> n;
+  auto there = rim_across(t.c, e1, e2, t.u.z, across, t.half1, t.radius1, &n);
+  consider(&best, there, n, t.separation(n), Real(3), tie);
+  // the same seen along z: the second's rim is the ellipse, with its cap towards -ahead
+  const Real inv = one / t.radius2;
+  Real co, si;
+  there = ellipse_normal(fma(-t.half2, across, abs(ahead)) * inv, abs(beside) * inv, tilt, across * across,
+                         &co, &si);
+  n = level * (co * unit_sign(ahead)) + e2 * (si * unit_sign(beside));
+  consider(&best, there, n, t.separation(n), Real(4), tie);
+
+  if (any(best.separation < margin)) {
+    // start a little uphill of the best so far, and in the middle of the directions with the same caps
+    const Real small(kSingle<Real> ? 1e-5 : 1e-7);
+    const Real dip = dot(best.n, t.u), flat = sqrt(fma(best.n.x, best.n.x, best.n.y * best.n.y));
+    const Vec3<Real> rest = axpy(t.u, -dip, best.n);
+    const Real rest_length = norm(rest);
+    const Real rim1 = select(flat > small, t.radius1 / max(flat, small), zero),
+               rim2 = select(rest_length > small, t.radius2 / max(rest_length, small), zero);
+    Vec3<Real> g = axpy(t.u, select(abs(dip) > small, -t.half2 * unit_sign(dip), zero), t.c) - rest * rim2;
+    g.x = fma(-rim1, best.n.x, g.x);
+    g.y = fma(-rim1, best.n.y, g.y);
+    g.z = g.z - select(abs(best.n.z) > small, t.half1 * unit_sign(best.n.z), zero);
+    g = axpy(best.n, -dot(g, best.n), g);
+    const Vec3<Real> centre = unit_or(t.c, best.n);
+    // not past an axis that is near
+    const Real hop = min(Real(0.01), min(select(flat > small, Real(0.2) * flat, one),
+                                         select(rest_length > small, Real(0.2) * rest_length, one)));
+    const Vec3<Real> uphill = unit_or(axpy(unit_or(g, z), hop, best.n), best.n);
+    const Real side1 = unit_sign(uphill.z), side2 = unit_sign(dot(uphill, t.u));
+    const Vec3<Real> middle = axpy(centre, Real(0.5), axpy(t.u, side2, {zero, zero, side1}));
+    n = climb(t, side1, side2, uphill, &there);
+    consider(&best, there, n, t.separation(n), Real(5), tie);
+    n = climb(t, side1, side2, unit_or(middle, uphill), &there);
+    consider(&best, there, n, t.separation(n), Real(5), tie);
+  }
+  return best;
+}
+
+// corners of the overlap of a cap's disk with another disk that nearly faces it: on the line of the centres,
+// and where it is widest. `face` is a point of the other disk's plane, `u` its axis towards the cap or away
+// from it
+template <class Real>
+DS_FN void disk_contacts(const Vec3<Real>& n, const Real& half, const Real& radius, const Vec3<Real>& face,
+                         const Vec3<Real>& u, const Real& other_radius, const MaskOf<Real>& use,
+                         Touch<Real>* touch) {
+  const Real zero(0), one(1);
+  const Real cap = select(n.z < zero, -half, half), inv_nz = one / select(use, n.z, one);
+  const Real facing = dot(n, u), inv_facing = one / select(use, facing, one);
+  // the other disk seen along n shrinks to an ellipse; a circle inside it
+  const Real seen = other_radius * min(abs(facing * inv_nz), one) * abs(u.z);
+  const Real lift = (face.z - cap) * inv_nz;
+  const Real dx = fma(-n.x, lift, face.x), dy = fma(-n.y, lift, face.y), d = sqrt(fma(dx, dx, dy * dy));
+  const auto centred = d < Real(1e-9) * radius;
+  const Real inv_d = one / select(centred, one, d);
+  const Real x = select(centred, one, dx * inv_d), y = select(centred, zero, dy * inv_d);
+  const Real low = max(-radius, d - seen), high = min(radius, d + seen);
+  const Real wide = clamp((fma(d, d, radius * radius) - seen * seen) / max(d + d, Real(1e-30)), zero, d);
+  const Real rest = wide - d;
+  const Real side = sqrt(max(min(radius * radius - wide * wide, seen * seen - rest * rest), zero));
+  for (int k = 0; k < 4; k++) {
+    const Real along = k == 0 ? low : (k == 1 ? high : wide),
+               sideways = k < 2 ? zero : (k == 2 ? side : -side);
+    const Vec3<Real> p{fma(x, along, -(y * sideways)), fma(y, along, x * sideways), cap};
+    Touch<Real>& t = touch[k];
+    t.dist = select(use, dot(face - p, u) * inv_facing, t.dist);
+    t.normal = select3(use, n, t.normal);
+    t.pos = select3(use, axpy(n, t.dist * Real(0.5), p), t.pos);
+    t.hit = mask_or(mask_and(use, low <= high), mask_and(mask_not(use), t.hit));
+  }
+}
+
+template <class Real>
+DS_FN void cylinder_cylinder(const Shape<Real>& a, const Shape<Real>& b, const Real& margin,
+                             Manifold<Real, 5>* out) {
+  const Real zero(0), one(1), half_of(0.5);
+  TwoCylinders<Real> t;
+  t.c = rotate_transposed(a.rot, b.pos - a.pos);
+  t.u = rotate_transposed(a.rot, z_axis(b));
+  t.radius1 = a.size.x, t.half1 = a.size.y, t.radius2 = b.size.x, t.half2 = b.size.y;
+  // against the bounding cylinder of the other, either way
+  const Real tilt = abs(t.u.z), across = sqrt(fma(t.u.x, t.u.x, t.u.y * t.u.y));
+  const Real along = dot(t.c, t.u), squared = dot(t.c, t.c);
+  const Real wide1 = fma(t.half2, across, t.radius1 + t.radius2) + margin,
+             wide2 = fma(t.half1, across, t.radius1 + t.radius2) + margin;
+  auto near = mask_and(abs(t.c.z) - t.half1 - fma(t.half2, tilt, t.radius2 * across) < margin,
+                       abs(along) - t.half2 - fma(t.half1, tilt, t.radius1 * across) < margin);
+  near = mask_and(near,
+                  mask_and(squared - t.c.z * t.c.z < wide1 * wide1, squared - along * along < wide2 * wide2));
+  if (!any(near)) return clear(out);
+
+  const Real tie = Real(kSingle<Real> ? 1e-6 : 1e-12) * ((t.half1 + t.half2) + (t.radius1 + t.radius2));
+  const auto best = least_overlap(t, margin, tie);
+  const Real s = best.separation;
+  near = mask_and(near, s < margin);
+  if (!any(near)) return clear(out);
+
+  // from here on in the frame of the cylinder whose cap faces the other more
+  const Real dip = dot(best.n, t.u);
+  const auto swapped = mask_and(best.kind > zero, dip * dip > best.n.z * best.n.z);
+  Mat3<Real> turn;
+  for (int k = 0; k < 3; k++) {
+    const Vec3<Real> row = rotate_transposed(b.rot, column(a.rot, k));
+    turn.m[3 * k] = row.x, turn.m[3 * k + 1] = row.y, turn.m[3 * k + 2] = row.z;
+  }
+  const Vec3<Real> n = select3(swapped, rotate_transposed(turn, -best.n), best.n);
+  const Vec3<Real> c = select3(swapped, rotate_transposed(turn, -t.c), t.c);
+  const Vec3<Real> u = select3(swapped, Vec3<Real>{turn.m[6], turn.m[7], turn.m[8]}, t.u);
+  const Real half = select(swapped, t.half2, t.half1), radius = select(swapped, t.radius2, t.radius1);
+  const Real other_half = select(swapped, t.half1, t.half2),
+             other_radius = select(swapped, t.radius1, t.radius2);
+  const auto of_kind = [&](double k) { return best.kind == Real(k); };
+  // with parallel axes the rim has no place along the side
+  const auto upright = mask_and(across < Real(kSingle<Real> ? 1e-5 : 1e-9), mask_or(of_kind(3), of_kind(4)));
+  const auto on_cap = mask_or(of_kind(0), of_kind(1)), on_side = mask_or(of_kind(2), upright);
+
+  // nearest points of the rims
+  const Real small(kSingle<Real> ? 1e-4 : 1e-7);
+  const Real flat = sqrt(fma(n.x, n.x, n.y * n.y)), rim = radius / max(flat, Real(1e-12));
+  const Vec3<Real> p1{n.x * rim, n.y * rim, select(n.z < zero, -half, half)};
+  const Real down = dot(n, u);
+  const Vec3<Real> across_n = axpy(u, -down, n);
+  const Real slope = norm(across_n);
+  const Vec3<Real> lowest =
+      axpy(across_n, -other_radius / max(slope, Real(1e-12)), c);  // of the other's side
+  const Vec3<Real> p2 = axpy(u, -other_half * unit_sign(down), lowest);
+
+  // the other's lowest line over the cap, or its axis beside the side where the two are parallel
+  const auto over = n.z * n.z > Real(0.5);
+  const auto parallel = mask_and(mask_not(over), across < Real(0.01)),
+             lying = mask_and(over, tilt < Real(0.5));
+  const Real spare = select(parallel, other_radius * across, zero);  // so that both ends stay on both sides
+  Line<Real> line;
+  line.q = select3(over, lowest, c);
+  line.u = u;
+  line.reach = select(over, other_half, max(other_half - spare, zero));
+  line.ball = select(over, zero, other_radius);
+  Touch<Real> more[4], deepest;
+  Real stretch[2];
+  line_contacts(line, n, select(over, half, max(half - spare, zero)), radius, over, more, stretch);
+  for (int k = 0; k < 2; k++) {
+    more[k].hit = mask_and(more[k].hit, mask_or(parallel, lying));
+    more[2 + k] = more[k];
+    more[2 + k].hit = zero < zero;
+  }
+  const auto facing = mask_and(over, tilt > Real(0.9));
+  if (any(mask_and(near, facing)))
+    disk_contacts(n, half, radius, axpy(u, -other_half * unit_sign(down), c), u, other_radius, facing, more);
+
+  // the deepest point
+  const auto by_first = mask_or(mask_and(of_kind(3), mask_not(swapped)), mask_and(of_kind(4), swapped));
+  const Real to_axis =
+      clamp(fma(-c.x, u.x, -(c.y * u.y)) / max(across * across, Real(1e-12)), stretch[0], stretch[1]);
+  const Vec3<Real> beside = axpy(n, fma(s, -half_of, -other_radius), axpy(u, to_axis, c));
+  const Vec3<Real> from1 = axpy(n, s * half_of, p1), from2 = axpy(n, -s * half_of, p2);
+  deepest.dist = s;
+  deepest.normal = n;
+  deepest.pos = select3(on_side, beside, select3(by_first, from1, from2));
+  deepest.pos = select3(of_kind(5), (from1 + from2) * half_of, deepest.pos);
+  // with a cap flat on the other shape, or that reaching beyond it, only the corners of the overlap count
+  const auto on_disk = fma(p2.x, p2.x, p2.y * p2.y) <= square(radius * rim_slack<Real>());
+  deepest.hit = mask_or(mask_not(on_cap), mask_and(on_disk, slope > small));
+
+  auto others = zero < zero;
+  for (int k = 0; k < 4; k++) {
+    keep_if_new(&more[k], deepest, margin, tie, Real(1e-3) * min(radius, other_radius));
+    others = mask_or(others, more[k].hit);
+  }
+  deepest.hit = mask_or(deepest.hit, mask_not(others));
+
+  const Real sign = select(swapped, -one, one);
+  const Vec3<Real> centre = select3(swapped, b.pos, a.pos);
+  Mat3<Real> rot;
+  for (int k = 0; k < 9; k++) rot.m[k] = select(swapped, b.rot.m[k], a.rot.m[k]);
+  put_touch(deepest, centre, rot, sign, near, 0, out);
+  for (int k = 0; k < 4; k++) put_touch(more[k], centre, rot, sign, near, 1 + k, out);
+  out->tangent = {zero, zero, zero};
+}
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep
