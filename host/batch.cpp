@@ -146,8 +146,9 @@ Batch::Start Batch::make_start(const Model& m, int key) const {
   return start;
 }
 
-std::vector<PlacedRow> Batch::placed(const Start& start) {
-  std::vector<PlacedRow> rows;
+const std::vector<PlacedRow>& Batch::placed(const Start& start) {
+  std::vector<PlacedRow>& rows = placed_;
+  rows.clear();
   for (size_t i = 0; i < num_states_; ++i) {
     if (arrays_[i].row_bytes == 0) continue;
     for (const BatchArray* array : {&arrays_[i], &last_[i]})

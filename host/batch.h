@@ -102,8 +102,8 @@ class Batch {
   BatchArray& record(const char* name);
   Start make_start(const Model& model, int keyframe) const;
   std::string to_real(const std::vector<double>& values) const;
-  // what a start puts into every array
-  std::vector<PlacedRow> placed(const Start& start);
+  // what a start puts into every array; it stands until the next call
+  const std::vector<PlacedRow>& placed(const Start& start);
   void place(int env, const Start& start);
   void restart(const uint8_t* mask, int keyframe);
   void reset_diverged();
@@ -134,6 +134,7 @@ class Batch {
   mutable std::mutex mutex_;
   // scratch, so that a step allocates nothing
   std::vector<uint32_t> status_;
+  std::vector<PlacedRow> placed_;  // kept, so that a reset asks for no memory
   std::vector<uint8_t> marks_, block_marks_;
   std::vector<int> blocks_;
 };

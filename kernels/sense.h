@@ -182,7 +182,7 @@ DS_STAGE void sense(E& env, const Inputs<E>& in) {
   sense_contacts(env, in);
   sense_subtree_com(env, in);
   sense_energy(env, in);
-  env.sync();  // the scratch of the energy is the next stage's
+  env.done();  // the scratch of the energy is the next one's
   if (b.cinert != nullptr) {
     body_inertias(env);
     sense_field(env, in, b.cinert, env.cinert(), 10 * n.nbody);

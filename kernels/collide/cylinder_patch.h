@@ -76,7 +76,7 @@ DS_FN void line_contacts(const Line<Real>& line, const Vec3<Real>& n, const Real
     Touch<Real>& t = touch[end];
     t.dist = select(over, (p.z - cap) * inv_nz, away - radius) - line.ball;
     t.normal = select3(over, n, radial);
-    t.pos = axpy(t.normal, -fma(t.dist, Real(0.5), line.ball), p);
+    t.pos = axpy(t.normal, fma(t.dist, Real(-0.5), -line.ball), p);
     t.hit = mask_and(there, mask_or(over, sideways));
   }
 }

@@ -4,27 +4,29 @@
 
 namespace dualstep {
 
-// X(pair function, first type, second type, capacity): types are MuJoCo's mjtGeom values, first <= second.
-// The capacity is the most contacts that MuJoCo 4 finds for such a pair.
-#define DS_PAIR_KINDS(X)        \
-  X(plane_sphere, 0, 2, 1)      \
-  X(plane_capsule, 0, 3, 2)     \
-  X(plane_cylinder, 0, 5, 4)    \
-  X(plane_box, 0, 6, 4)         \
-  X(sphere_sphere, 2, 2, 1)     \
-  X(sphere_capsule, 2, 3, 1)    \
-  X(sphere_cylinder, 2, 5, 1)   \
-  X(sphere_box, 2, 6, 1)        \
-  X(capsule_capsule, 3, 3, 2)   \
-  X(capsule_cylinder, 3, 5, 5)  \
-  X(capsule_box, 3, 6, 4)       \
-  X(cylinder_cylinder, 5, 5, 5) \
-  X(cylinder_box, 5, 6, 5)      \
-  X(box_box, 6, 6, 8)
+// MuJoCo's mjtGeom
+enum : int { kGeomPlane = 0, kGeomSphere = 2, kGeomCapsule = 3, kGeomCylinder = 5, kGeomBox = 6 };
+
+// X(first type, second type, pair function, capacity): first <= second; a pair given the other way round is
+// swapped by the caller, since the normal points from the first shape to the second. The capacity is the most
+// contacts that the function returns
+#define DS_PAIRS(X)                                   \
+  X(kGeomPlane, kGeomSphere, plane_sphere, 1)         \
+  X(kGeomPlane, kGeomCapsule, plane_capsule, 2)       \
+  X(kGeomPlane, kGeomCylinder, plane_cylinder, 4)     \
+  X(kGeomPlane, kGeomBox, plane_box, 4)               \
+  X(kGeomSphere, kGeomSphere, sphere_sphere, 1)       \
+  X(kGeomSphere, kGeomCapsule, sphere_capsule, 1)     \
+  X(kGeomSphere, kGeomCylinder, sphere_cylinder, 1)   \
+  X(kGeomSphere, kGeomBox, sphere_box, 1)             \
+  X(kGeomCapsule, kGeomCapsule, capsule_capsule, 2)   \
+  X(kGeomCapsule, kGeomCylinder, capsule_cylinder, 3) \
+  X(kGeomCapsule, kGeomBox, capsule_box, 2)           \
+  X(kGeomBox, kGeomBox, box_box, 8)
 
 enum PairKind : int {
-#define DS_KIND(function, type1, type2, capacity) kKind_##function,
-  DS_PAIR_KINDS(DS_KIND)
+#define DS_KIND(type1, type2, function, capacity) kKind_##function,
+  DS_PAIRS(DS_KIND)
 #undef DS_KIND
       kPairKinds
 };
@@ -33,8 +35,8 @@ struct PairKindRow {
   int type1, type2, capacity;
 };
 inline constexpr PairKindRow kPairKindRows[] = {
-#define DS_ROW(function, type1, type2, capacity) {type1, type2, capacity},
-    DS_PAIR_KINDS(DS_ROW)
+#define DS_ROW(type1, type2, function, capacity) {type1, type2, capacity},
+    DS_PAIRS(DS_ROW)
 #undef DS_ROW
 };
 
@@ -44,6 +46,19 @@ constexpr int pair_kind(int type1, int type2) {
     if (kPairKindRows[k].type1 == type1 && kPairKindRows[k].type2 == type2) return k;
   }
   return -1;
+}
+
+// contacts that a pair of types has room for, in either order; 0 where the types do not collide
+constexpr int pair_capacity(int type1, int type2) {
+  const int kind = type1 < type2 ? pair_kind(type1, type2) : pair_kind(type2, type1);
+  return kind < 0 ? 0 : kPairKindRows[kind].capacity;
+}
+
+// the largest of them: room for any one pair
+constexpr int max_pair_capacity() {
+  int most = 0;
+  for (const PairKindRow& row : kPairKindRows) most = most > row.capacity ? most : row.capacity;
+  return most;
 }
 
 }  // namespace dualstep

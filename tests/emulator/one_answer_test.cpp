@@ -90,7 +90,7 @@ TEST(Scenes, DoWhatTheyAreFor) {
       for (int i = 0; scene.outputs && i < n.nv; i++)
         constrained = constrained || rollout.batch.qfrc_constraint[e * n.nv + i] != 0;
     }
-    EXPECT_EQ(contact, n.npair > 0) << scene.name;
+    EXPECT_EQ(contact, scene.name != "chain_rk4") << scene.name;  // whose links stay apart
     EXPECT_EQ(overflow, scene.name == "garden_overflow") << scene.name;
     EXPECT_EQ(constrained, scene.outputs) << scene.name;
   }

@@ -110,3 +110,27 @@ def test_float32_to_1e_4_at_the_95th_percentile(name, rng):
     bound = {field: loose if field == "qfrc_constraint" else 1e-4 for field in errors}
     worst = {field: float(np.quantile(e, 0.95)) for field, e in errors.items() if np.quantile(e, 0.95) > bound[field]}
     assert not worst, worst
+
+
+SPUN = """<mujoco><option timestep="0.005" integrator="RK4"/><worldbody><body><joint type="ball"/>
+<geom type="box" size=".1 .2 .3" pos=".05 0 0"/></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("speed", [10.0, 600.0, 700.0, 1000.0, 1300.0, 2000.0])
+def test_runge_kutta_stages_may_turn_by_more_than_half_a_revolution(speed, rng):
+    """Steps of up to 10 radians: a stage's displacement is then the shorter turn to the same place, as in MuJoCo."""
+    import mujoco
+
+    mj = scenes.compile_mj(SPUN)
+    model, data = ds.Model.from_mujoco(mj), mujoco.MjData(mj)
+    reference = ds.Reference(model)
+    data.qvel[:] = rng.normal(size=3)
+    data.qvel[:] *= speed / np.linalg.norm(data.qvel)
+    with ds.Batch(model, 1, device="cpu", dtype="float64") as batch:
+        batch.qvel[0] = reference.qvel[:] = data.qvel
+        mujoco.mj_step(mj, data)
+        batch.step()
+        reference.step()
+        for name in ("qpos", "qvel"):
+            assert scenes.error(getattr(reference, name), getattr(data, name)) < 1e-11
+            assert scenes.error(getattr(batch, name)[0], getattr(data, name)) < 1e-11

@@ -81,6 +81,10 @@ def test_every_output_of_every_feature(name, dtype):
     model, rows = load(name), [0, 9, 21]
     names = ["qpos", "qvel", "act", "residual", "status", *OUTPUTS]
     options = {"names": names, "every": 5, "dtype": dtype}
+    if name == "tree_branches":  # it has cylinders that meet boxes, which a Batch refuses until it has that pair
+        with pytest.raises(ds.UnsupportedModelError, match="cylinder"):
+            ds.Batch(model, 1)
+        return
     expected = rollout(model, rows, 30, device="cpu", **options)
     for lanes, order in ((1, "ordered"), (4, "reversed"), (8, "shuffled"), (32, "shuffled")):
         got = rollout(model, rows, 30, device="emulated", lanes=lanes, order=order, **options)

@@ -117,7 +117,7 @@ def test_the_page_in_a_browser(tmp_path):
             if kept:
                 pathlib.Path(kept, "viewer.png").write_bytes(picture)
             assert brown.mean() > 0.002
-            assert pixels.shape[0] > 500 and "reward" in page.text()
+            assert pixels.shape[0] > 500 and len(viewer._plot.data[0]) > 20
             # another choice of environments: fewer bodies on the page
             viewer.show([1])
             assert viewer.shown == [1] and len(viewer._meshes[0][1].batched_positions) == 1

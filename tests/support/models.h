@@ -37,13 +37,13 @@ inline ModelBuilder chain() {
   b.joint(cart,
           {.type = kSlide, .axis = {1, 0, 0}, .range = {-0.05, 0.05}, .damping = 0.4, .friction_loss = 0.2});
   int parent = cart;
-  for (int k = 0; k < 4; k++) {
-    parent = b.body(parent, {0.02, 0, -0.2}, 0.3, 0.08, k == 3 ? 0.7 : 0);
+  for (int k = 0; k < 6; k++) {
+    parent = b.body(parent, {0.02, 0, -0.2}, 0.3, 0.08, k == 5 ? 0.7 : 0);
     JointSpec joint{.type = kHinge, .axis = {0, 1, 0}, .damping = 0.05, .armature = 0.01};
     if (k % 2 == 0) joint.range = {-0.1, 0.15};
     if (k == 1) joint.friction_loss = 0.05;
     if (k == 2) joint.stiffness = 0.5;
-    if (k == 3) joint = {.type = kBall, .range = {0, 0.1}, .carried = true};
+    if (k == 5) joint = {.type = kBall, .range = {0, 0.1}, .carried = true};
     b.joint(parent, joint);
     b.geom(parent, {.type = kCapsule, .size = {0.03, 0.08, 0}});
   }
@@ -132,7 +132,7 @@ inline std::vector<Scene> all_scenes() {
       }));
   add("chain_rk4", with_options(chain(), {{"integrator", {1}}, {"density", {1.2}}}));
   add("box", with_options(box(), {{"cone", {1}}}));
-  add("heap", with_options(heap(), {}));
+  add("heap", with_options(heap(), {{"integrator", {3}}}));
   return all;
 }
 

@@ -1,7 +1,8 @@
 """A live web page of some environments of a batch: play, pause, step, reset, contact forces, the reward.
 
 Bodies are placed by MuJoCo's kinematics from `qpos`, so that what is seen is the present state wherever the batch
-lives; environments stand beside each other along y. Only those that are shown cost anything but their simulation.
+lives; environments stand beside each other along y, and with "Follow" stay there. Only those that are shown cost
+anything but their simulation.
 """
 
 from __future__ import annotations
@@ -71,7 +72,8 @@ class Viewer:
         self._rewards: deque[tuple[float, float]] = deque(maxlen=PLOTTED)
         self.steps = 0
         self._observation, _ = env.reset(seed=seed)
-        self._away = np.zeros(3)
+        self._away = np.zeros((MOST, 3))
+        self._drawn = self._told_at = 0.0
         self._spread, self._height = self._size()
         self.server = viser.ViserServer(host=host, port=port, verbose=False)
         self.port = self.server.get_port()
@@ -134,26 +136,24 @@ class Viewer:
             for i, part in enumerate(self._parts)
         ]  # fmt: skip
 
-    def _offset(self, place: int) -> np.ndarray:
-        return np.array([0, (place - (len(self.shown) - 1) / 2) * self._spread, 0])
+    def _shift(self, place: int) -> np.ndarray:
+        """From where an environment is to where it is shown."""
+        return np.array([0, (place - (len(self.shown) - 1) / 2) * self._spread, 0]) - self._away[place]
 
     def _draw(self) -> None:
         count, bodies = len(self.shown), self._model.nbody
         position, turn = np.empty((bodies, count, 3), np.float32), np.empty((bodies, count, 4), np.float32)
-        middle = np.zeros(3)
         for place, env in enumerate(self.shown):
             self._place(env)
-            position[:, place] = self._data.xpos + self._offset(place)
+            if self._follows.value:
+                # figures stay where they stand, their worlds go by, and cameras are where people put them
+                self._away[place, :2] = self._data.xpos[min(1, bodies - 1), :2]
+            position[:, place] = self._data.xpos + self._shift(place)
             turn[:, place] = self._data.xquat
-            middle += self._data.xpos[min(1, bodies - 1)] / count
-        # the world goes by, and cameras stay where people put them
-        if self._follows.value:
-            self._away = np.array([middle[0], middle[1], 0])
-        position -= self._away.astype(np.float32)
         with self.server.atomic():
             if self._floor is not None:
-                # the same lines, wherever
-                self._floor.position = (*-np.mod(self._away[:2], SECTION), self._floor.position[2])
+                # that of the first; the same lines, wherever
+                self._floor.position = (*-np.mod(self._away[0, :2], SECTION), self._floor.position[2])
             for body, mesh in self._meshes:
                 mesh.batched_positions, mesh.batched_wxyzs = position[body], turn[body]
             self._draw_forces()
@@ -170,7 +170,7 @@ class Viewer:
         weight = float(self._model.body_mass.sum()) * 9.81
         for place in range(len(self.shown)):
             some = slice(0, int(count[place]))
-            start = pos[place, some] + self._offset(place) - self._away
+            start = pos[place, some] + self._shift(place)
             along = np.einsum("kij,ki->kj", frame[place, some], force[place, some, :3])
             # from the ground up: the force is that on the second geom, which may be the ground
             along *= np.where(along[:, 2:] < 0, -1, 1)
@@ -274,7 +274,7 @@ class Viewer:
 
     def run(self, seconds: float | None = None) -> None:
         """Until `seconds` of wall clock are over, or for ever."""
-        began = drawn = told = time.monotonic()
+        began = time.monotonic()
         due = began
         while seconds is None or time.monotonic() - began < seconds:
             now = time.monotonic()
@@ -289,13 +289,13 @@ class Viewer:
                 elif self._steps_asked:
                     self._steps_asked -= 1
                     self.advance()
-                if now - drawn > 1 / FRAMES_PER_SECOND:
+                if now - self._drawn > 1 / FRAMES_PER_SECOND:
                     self._draw()
-                    drawn = now
-                if now - told > 0.25:
+                    self._drawn = now
+                if now - self._told_at > 0.25:
                     self._tell()
-                    told = now
-            wait = min(due if self.playing else now + 0.02, drawn + 1 / FRAMES_PER_SECOND) - time.monotonic()
+                    self._told_at = now
+            wait = min(due if self.playing else now + 0.02, self._drawn + 1 / FRAMES_PER_SECOND) - time.monotonic()
             time.sleep(min(max(wait, 0.001), 0.05))
 
     def close(self) -> None:

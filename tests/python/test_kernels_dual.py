@@ -1,0 +1,122 @@
+"""The contact dual as the kernels solve it: against Clarabel, an interior-point solver that shares nothing with it; the
+residual that they report against one computed from A, R, b and l; which contacts stay where there are too many."""
+
+import contact_oracle as oracle
+import numpy as np
+import pytest
+import scenes
+from test_reference_contacts_dual import CONES, heap, project_round, solve_with_clarabel
+
+import dualstep as ds
+
+INPUTS = ("qpos", "qvel", "act", "ctrl", "mocap_pos", "mocap_quat")
+
+
+def batch_at(model, states, **options):
+    """One environment a state, evaluated there, in double precision."""
+    for name, value in options.items():
+        setattr(model.opt, name, value)
+    batch = ds.Batch(model, len(states), device="cpu", dtype="float64")
+    for k, data in enumerate(states):
+        for name in INPUTS:
+            getattr(batch, name)[k] = getattr(data, name)
+    for name in ("qacc", "qacc_smooth", "qfrc_constraint"):
+        getattr(batch, name)[...] = np.nan
+    batch.forward()
+    return batch
+
+
+def problem(ref, data, mj):
+    """Rows, cones, A and b of the reference at a state."""
+    oracle.forward(mj, data, ref)
+    row = oracle.rows(ref)
+    return (row, oracle.cones_of(ref, row), *(oracle.dual(ref) if len(row["R"]) else (None, None)))
+
+
+@pytest.mark.parametrize("cone", CONES)
+@pytest.mark.parametrize("condim", [1, 3, 4, 6])
+def test_heaps_agree_with_clarabel(condim, cone):
+    rng = np.random.default_rng(condim)
+    counts = []
+    for bodies in (4, 10, 14):
+        mj, ref = oracle.load(heap(cone, condim, rng, bodies))
+        states = list(oracle.run(mj, rng, 14, every=40, restart=14))
+        model = ds.Model.from_mujoco(mj)
+        with batch_at(model, states, tolerance=1e-13, iterations=100, contact_capacity=60) as batch:
+            for k, data in enumerate(states):
+                row, cones, A, b = problem(ref, data, mj)
+                if not 0 < ref.contacts().count <= 30:
+                    continue
+                counts.append(ref.contacts().count)
+                want = row["J"].T @ solve_with_clarabel(A + np.diag(row["R"]), b, row, cones)
+                assert np.max(np.abs(batch.qfrc_constraint[k] - want)) < 1e-7 * max(np.max(np.abs(want)), 1e-3)
+                assert batch.contacts().count[k] == ref.contacts().count
+    assert len(counts) > 20 and max(counts) >= 18, counts
+
+
+def residual_of(row, cones, A, b, qacc):
+    """|l - P_K(l - y / abar)| / |l| at the forces that an acceleration gives, where every cone is scaled round."""
+    l = oracle.penalty_force(row, row["J"] @ qacc - row["aref"], cones)
+    scale, blocks = np.ones(len(b)), dict(cones)
+    for first, mu in cones:
+        scale[first + 1 : first + 1 + len(mu)] = mu
+    l, P, b = l / scale, (A + np.diag(row["R"])) * np.outer(scale, scale), b * scale
+    abar = np.mean(np.diag(P))
+    off = l - project_round(l - (P @ l + b) / abar, row["type"], row["frictionloss"], blocks)
+    return np.linalg.norm(off) / (np.linalg.norm(l) or 1)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 60])
+@pytest.mark.parametrize("cone", CONES)
+@pytest.mark.parametrize("name", ["everything", "equality_weld", "friction_loss", "limit_joints", "contact_priority"])
+def test_residual_is_that_of_its_definition(name, cone, steps):
+    mj, ref = oracle.load(scenes.SCENES[name], cone=CONES[cone])
+    states = list(oracle.run(mj, np.random.default_rng(5), 40))
+    model, checked = ds.Model.from_mujoco(mj), 0
+    with batch_at(model, states, tolerance=1e-13, iterations=steps, contact_capacity=60) as batch:
+        for k, data in enumerate(states):
+            row, cones, A, b = problem(ref, data, mj)
+            if not len(row["R"]):
+                assert batch.residual[k] == 0
+                continue
+            want = residual_of(row, cones, A, b, batch.qacc[k])
+            assert batch.residual[k] == pytest.approx(want, rel=1e-5, abs=1e-8)
+            checked += 1
+    assert checked > 10
+
+
+MARBLES = """<mujoco><worldbody><geom type="plane" size="3 3 .1"/>{bodies}</worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("capacity", [1, 3, 7])
+def test_too_many_contacts_keep_the_deepest(capacity, rng):
+    bodies = "".join(
+        f'<body pos="{0.5 * i} 0 .1"><freejoint/><geom size=".1" contype="1" conaffinity="0"/></body>' for i in range(9)
+    )
+    bodies = MARBLES.format(bodies=bodies).replace('size="3 3 .1"', 'size="9 9 .1" contype="0" conaffinity="1"')
+    model = ds.Model.from_mjcf(bodies)
+    count = 40
+    depth = rng.uniform(-0.02, 0.02, (count, 9))
+
+    def evaluated(most):
+        model.opt.contact_capacity = most
+        batch = ds.Batch(model, count, device="cpu")
+        batch.qpos.reshape(count, 9, 7)[:, :, 2] = 0.1 - depth
+        batch.forward()
+        return batch
+
+    with evaluated(9) as whole, evaluated(capacity) as cut:
+        touching = (depth > 0).sum(axis=1)
+        assert touching.min() <= capacity or capacity < 3
+        flags = (cut.status & int(ds.Status.CONTACT_OVERFLOW)) != 0
+        np.testing.assert_array_equal(flags, touching > capacity)
+        assert not (whole.status & int(ds.Status.CONTACT_OVERFLOW)).any()
+        for e in range(count):
+            full = np.array(whole.contacts().dist[e, : touching[e]])
+            kept = np.array(cut.contacts().dist[e, : min(touching[e], capacity)])
+            np.testing.assert_array_equal(cut.contacts().count[e], min(touching[e], capacity))
+            # the deepest, in the order of their pairs
+            deepest = np.sort(np.argsort(full, kind="stable")[:capacity])
+            np.testing.assert_array_equal(kept, full[deepest])
+            if not flags[e]:
+                np.testing.assert_array_equal(cut.qacc[e], whole.qacc[e])
