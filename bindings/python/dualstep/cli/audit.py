@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 from pathlib import Path
 
-from dualstep.cli.common import CommandError, add_common, find_model, load_model, need, not_negative
+from dualstep.cli.common import CommandError, Progress, add_common, find_model, load_model, need, not_negative
 
 
 def _number(text: str) -> float:
@@ -18,9 +19,23 @@ def _number(text: str) -> float:
     return value
 
 
+COLUMNS = """columns of the table, none of which should be above 0 but the last two:
+  penetration     deepest overlap [m]
+  distance_force  largest normal force on a contact that is apart [N]
+  signorini       mean distance from closed at which the normal forces act [m]
+  dissipation     part of the friction power mu f_n |v_t| that is missing
+  cone            largest friction above mu f_n, relative to the largest f_n
+  energy          largest energy gained beyond the work of the actuators [J]
+  momentum        largest momentum that no force explains, relative to gravity's of a step
+  order           how the final position converges with the timestep h: error ~ h^order
+  us/step         microseconds for a step of one environment
+"""
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     from dualstep.measure.audit import FORMULATIONS
 
+    parser.formatter_class, parser.epilog = argparse.RawDescriptionHelpFormatter, COLUMNS
     parser.add_argument("model", help="an MJCF or URDF file, or the name of one of Gymnasium's models")
     parser.add_argument("--formulations", nargs="+", choices=list(FORMULATIONS), metavar="NAME",
                         help=f"some of {', '.join(FORMULATIONS)} (default: all)")  # fmt: skip
@@ -49,9 +64,10 @@ def _set_options(model, texts: list[str]) -> None:  # noqa: ANN001
                 given = int(given) if given.is_integer() and "." not in value and "e" not in value.lower() else given
             except ValueError:
                 pass
+        if not hasattr(model.opt, name):
+            near = difflib.get_close_matches(name, [word for word in dir(model.opt) if not word.startswith("_")], n=1)
+            raise CommandError(f"there is no option '{name}'" + (f"; did you mean '{near[0]}'?" if near else ""))
         try:
-            if not hasattr(model.opt, name):
-                raise ValueError(f"there is no option '{name}'")
             setattr(model.opt, name, given)
         except ValueError as error:
             raise CommandError(str(error)) from None
@@ -62,6 +78,10 @@ def main(args: argparse.Namespace) -> int:
 
     if args.plot is not None:
         need("matplotlib", "bench")
+        if args.plot.suffix.lower() not in (".png", ".svg", ".pdf"):
+            raise CommandError(f"--plot is given '{args.plot}', and its name must end in .png, .svg or .pdf")
+        if not args.plot.resolve().parent.is_dir():
+            raise CommandError(f"--plot is given '{args.plot}', and there is no folder '{args.plot.parent}'")
     if args.duration == 0:
         raise CommandError("--duration is 0, and it must be positive")
     model = load_model(find_model(args.model))
@@ -71,10 +91,13 @@ def main(args: argparse.Namespace) -> int:
         if args.keyframe >= model.nkey:
             raise CommandError(f"keyframe {args.keyframe} is given, and the model has {model.nkey}")
         qpos, qvel = model.key_qpos[args.keyframe], model.key_qvel[args.keyframe]
+    # the kernels of a GPU pay off from thousands of environments on
+    device = "cpu" if args.device == "auto" else args.device
+    progress = Progress("audit")
     try:
         found = audit(model, formulations=args.formulations, duration=args.duration, num_envs=args.num_envs,
                       seed=args.seed, actions=args.actions, noise=args.noise, qpos=qpos, qvel=qvel,
-                      convergence=not args.no_convergence, device=args.device)  # fmt: skip
+                      convergence=not args.no_convergence, device=device, report=progress.update)  # fmt: skip
     except (ValueError, RuntimeError) as error:
         raise CommandError(str(error), status=1) from None
     if args.plot is not None:
