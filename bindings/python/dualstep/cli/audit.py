@@ -27,7 +27,7 @@ COLUMNS = """columns of the table, none of which should be above 0 but the last 
   cone            largest friction above mu f_n, relative to the largest f_n
   energy          largest energy gained beyond the work of the actuators [J]
   momentum        largest momentum that no force explains, relative to gravity's of a step
-  order           how the final position converges with the timestep h: error ~ h^order
+  order           how the final position converges with the timestep h: differences ~ h^order
   us/step         microseconds for a step of one environment
 """
 
