@@ -4,13 +4,14 @@ import json
 import math
 from pathlib import Path
 
+import mujoco
 import numpy as np
 import pytest
 from formulation_models import SEED, box, build, particle
 
 import dualstep as ds
 from dualstep import cli
-from dualstep.measure.audit import FIGURES, FORMULATIONS
+from dualstep.measure.audit import FIGURES, FORMULATIONS, _displacement
 
 SCENES = Path(__file__).resolve().parents[2] / "docs" / "formulations" / "scenes"
 G = 9.81
@@ -179,6 +180,28 @@ def test_order_of_a_falling_particle():
     assert found.order == pytest.approx(1, abs=1e-6)
     # the midpoint rule falls along the parabola
     assert run(build(particle(height=5)), "variational", 10, convergence=True).order is None
+
+
+def test_displacements_are_velocities_of_a_unit_of_time(rng):
+    model = build("""<mujoco><worldbody><body><freejoint/><geom size=".1"/><body><joint type="ball"/><geom size=".1"/>
+      <body><joint/><geom size=".1"/></body></body></body></worldbody></mujoco>""")
+    for turn in (1e-9, 0.1, 1.5):
+        start, end = rng.standard_normal(model.nq), np.empty(model.nq)
+        for q in (3, 7):
+            start[q : q + 4] /= np.linalg.norm(start[q : q + 4])
+        end[:], velocity = start, turn * rng.uniform(-1, 1, model.nv)
+        mujoco.mj_integratePos(model.mj_model, end, velocity, 1.0)
+        for sign in (1, -1):
+            end[3:7] *= sign
+            np.testing.assert_allclose(_displacement(model, start, end), velocity, atol=1e-14)
+
+
+def test_variational_friction_opposes_the_displacement():
+    """A tumbling box lands: friction is most dissipative for q' - q, on the dot, and not for the velocity at the end."""
+    model = ds.Model.from_mjcf(SCENES / "falling_box.xml")
+    model.opt.timestep = 0.005
+    found = run(model, "variational", 80, qpos=model.key_qpos[0], qvel=[3, 2, -1, 2, 1, 3])
+    assert sum(found.curves["force"]) > 0 and abs(found.figures["dissipation"]) < 1e-6
 
 
 def test_work_of_actuators_is_no_gain():

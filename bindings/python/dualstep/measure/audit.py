@@ -13,8 +13,8 @@ Figures, over all environments and steps (smaller is better, zero is right):
     cost           wall time of a step of one environment                                 [s]
 
 Contact forces stand at a step's start, where phi is measured, too; v_t is the step's end, where a time-stepping law
-holds, and counts where it is above 1 mm/s. event_driven has forces of an instant: v_t is the start's, and there is no
-mean force of a step to hold against the change of momentum. Energy is kinetic, of gravity and of joint springs;
+holds, and counts where it is above 1 mm/s. The law of variational holds for the step's displacement over h. event_driven
+has forces of an instant: v_t is the start's, and there is no mean force of a step to hold against the change of momentum. Energy is kinetic, of gravity and of joint springs;
 what a compliant contact stores counts as lost. The work of the actuators takes their force of the step's start and
 the mean of its velocities, which is exact to the first order in h. A figure is None where there is nothing to
 measure, and all are where the run diverged.
@@ -234,6 +234,25 @@ def _friction(model: Model, geom: np.ndarray) -> np.ndarray:
     return out
 
 
+def _displacement(model: Model, start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """The velocity that leads from one configuration to the other in a unit of time."""
+    out = np.zeros(model.nv)
+    for kind, q, v in zip(model.jnt_type, model.jnt_qposadr, model.jnt_dofadr, strict=True):
+        if kind > 1:
+            out[v] = end[q] - start[q]
+            continue
+        if kind == 0:
+            out[v : v + 3] = end[q : q + 3] - start[q : q + 3]
+            q, v = q + 3, v + 3
+        # conj(start) end, in the body's axes
+        (a, *b), (c, *d) = start[q : q + 4], end[q : q + 4]
+        axis = a * np.array(d) - c * np.array(b) - np.cross(b, d)
+        half, size = a * c + np.dot(b, d), np.linalg.norm(axis)
+        if size > 0:
+            out[v : v + 3] = axis / size * 2 * np.arctan2(np.copysign(size, half), abs(half))
+    return out
+
+
 def _free_trees(model: Model) -> list[tuple[int, set[int]]]:
     """(first dof, bodies) of every tree that hangs on a free joint."""
     out = []
@@ -250,6 +269,7 @@ class _Meter:
     def __init__(self, model: Model, qpos: np.ndarray, qvel: np.ndarray) -> None:
         self._model, self._h = model, model.opt.timestep
         self._at_instants = model.opt.scheme == "event_driven"
+        self._over_steps = not self._at_instants and model.opt.integrator == "variational"
         # energies and velocities at any state, whatever the formulation that led there
         self._probe = Reference(_formulation(model, "todorov"))
         self._trees = [] if self._at_instants or model.neq else _free_trees(model)
@@ -286,7 +306,10 @@ class _Meter:
                 normal, tangent = found.force[:, 0], found.force[:, 1:3]
                 force += normal.sum()
                 world = np.einsum("nk,nkj->nj", found.force[:, :3], found.frame)
-                self._contacts(found, normal, tangent, q, v if self._at_instants else v1)
+                law_at = v if self._at_instants else v1
+                if self._over_steps:
+                    law_at = _displacement(self._model, q, q1) / self._h
+                self._contacts(found, normal, tangent, q, law_at)
             self._balance(found, world, (q, v), (q1, v1))
         gain = self._energy(*after) - self._start - self._work
         self._raise("penetration", depth)
@@ -332,8 +355,8 @@ class _Meter:
     def figures(self) -> dict[str, float | None]:
         out: dict[str, float | None] = dict(self.worst)
         sums = self._sums
-        out["signorini"] = sums["gap"] / sums["force"] if sums["force"] > 0 else None
-        out["dissipation"] = sums["lost"] / sums["power"] if sums["power"] > 0 else None
+        out["signorini"] = float(sums["gap"] / sums["force"]) if sums["force"] > 0 else None
+        out["dissipation"] = float(sums["lost"] / sums["power"]) if sums["power"] > 0 else None
         if not self._trees:
             out["momentum"] = None
         return out
