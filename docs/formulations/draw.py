@@ -1,9 +1,9 @@
 """Draws every figure of these pages, and measures the tables of audit.md.
 
     pip install '.[bench]'                       # dualstep and matplotlib
-    python docs/formulations/draw.py             # all figures, beside this file: two minutes
+    python docs/formulations/draw.py             # all figures, beside this file: 15 seconds
     python docs/formulations/draw.py anitescu    # one of them
-    python docs/formulations/draw.py tables      # the four audits, on stdout: some minutes
+    python docs/formulations/draw.py tables      # the four audits, on stdout: five minutes
 """
 
 from __future__ import annotations
