@@ -246,6 +246,31 @@ DS_HD IntPack<N> select(const PackMask<T, N>& m, const IntPack<N>& a, const IntP
 }
 #endif
 
+#if defined(__SSE2__) && !defined(__FMA__)
+#define DS_FMA_BY_DOUBLES 1
+// a b + c with one rounding, for processors that have no such instruction. The product of two floats is exact
+// in double; its sum with c is rounded to odd there (the neighbour with an odd last bit wherever it is not
+// exact), after which rounding to float gives what one rounding would have (Boldo & Melquiond 2008: 53 >= 24
+// + 2 bits)
+DS_HD __m128d sum_to_odd(const __m128d& x, const __m128d& y) {
+  const __m128d sum = _mm_add_pd(x, y), part = _mm_sub_pd(sum, x), nil = _mm_setzero_pd();
+  const __m128d lost = _mm_add_pd(_mm_sub_pd(x, _mm_sub_pd(sum, part)), _mm_sub_pd(y, part));
+  const __m128i bits = _mm_castpd_si128(sum), one = _mm_set1_epi64x(1);
+  const __m128i inexact = _mm_castpd_si128(_mm_or_pd(_mm_cmplt_pd(lost, nil), _mm_cmpgt_pd(lost, nil)));
+  const __m128i even = _mm_sub_epi64(_mm_and_si128(bits, one), one);
+  // all bits of a word where the rest points towards zero
+  const __m128i signs = _mm_srai_epi32(_mm_xor_si128(bits, _mm_castpd_si128(lost)), 31);
+  const __m128i outwards = _mm_or_si128(_mm_shuffle_epi32(signs, 0xf5), one);
+  return _mm_castsi128_pd(_mm_add_epi64(bits, _mm_and_si128(outwards, _mm_and_si128(inexact, even))));
+}
+DS_HD __m128 fma_by_doubles(const __m128& a, const __m128& b, const __m128& c) {
+  const auto half = [](const __m128& x, const __m128& y, const __m128& z) {
+    return _mm_cvtpd_ps(sum_to_odd(_mm_mul_pd(_mm_cvtps_pd(x), _mm_cvtps_pd(y)), _mm_cvtps_pd(z)));
+  };
+  return _mm_movelh_ps(half(a, b, c), half(_mm_movehl_ps(a, a), _mm_movehl_ps(b, b), _mm_movehl_ps(c, c)));
+}
+#endif
+
 template <class T, int N>
 DS_HD Pack<T, N> fma(const Pack<T, N>& a, const Pack<T, N>& b, const Pack<T, N>& c) {
   using V [[maybe_unused]] = typename Pack<T, N>::V;
@@ -262,6 +287,19 @@ DS_HD Pack<T, N> fma(const Pack<T, N>& a, const Pack<T, N>& b, const Pack<T, N>&
     return Pack<T, N>::from((V)_mm256_fmadd_pd((__m256d)a.v, (__m256d)b.v, (__m256d)c.v));
 #endif
   Pack<T, N> r;
+#ifdef DS_FMA_BY_DOUBLES
+  if constexpr (sizeof(T) == 4 && N % 4 == 0) {
+    __m128 x, y, z;
+    for (int l = 0; l < N; l += 4) {
+      std::memcpy(&x, reinterpret_cast<const char*>(&a.v) + 4 * l, 16);
+      std::memcpy(&y, reinterpret_cast<const char*>(&b.v) + 4 * l, 16);
+      std::memcpy(&z, reinterpret_cast<const char*>(&c.v) + 4 * l, 16);
+      x = fma_by_doubles(x, y, z);
+      std::memcpy(reinterpret_cast<char*>(&r.v) + 4 * l, &x, 16);
+    }
+    return r;
+  }
+#endif
   for (int l = 0; l < N; l++) r.v[l] = fma(a.v[l], b.v[l], c.v[l]);
   return r;
 }

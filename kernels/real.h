@@ -11,7 +11,8 @@
 
 #if DS_HOST_PACKS
 #include <cmath>
-#if defined(__AVX2__) || defined(__AVX512F__)
+#include <cstring>
+#if defined(__SSE2__)
 #include <immintrin.h>
 #endif
 #endif

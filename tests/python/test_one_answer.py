@@ -20,6 +20,11 @@ MODELS = [*GYM, *BENCH]
 ORDER = {1: "ordered", 2: "reversed", 4: "shuffled", 8: "shuffled", 16: "reversed", 32: "shuffled"}
 
 
+def long(name):
+    """The steps of the whole comparison; three humanoids take as long as all others together."""
+    return min(LONG, 2 * SHORT) if name == "bench_three_humanoids" else LONG
+
+
 @functools.lru_cache
 def load(name):
     return ds.Model.from_mjcf(ALL[name])
@@ -36,14 +41,14 @@ def has(isa):
 @functools.lru_cache(maxsize=1)
 def reference(name):
     """All identities, on one thread, in portable code."""
-    return rollout(load(name), range(IDENTITIES), LONG, device="cpu", isa="portable", num_threads=1)
+    return rollout(load(name), range(IDENTITIES), long(name), device="cpu", isa="portable", num_threads=1)
 
 
 @pytest.mark.parametrize("name", MODELS)
 class TestModels:
     def test_the_rollouts_are_worth_comparing(self, name):
         trail = reference(name)
-        last = trail[LONG]
+        last = trail[long(name)]
         assert np.isfinite(last["qpos"]).all() and np.isfinite(last["qvel"]).all()
         diverged = (last["status"] & int(ds.Status.DIVERGED)) != 0
         assert np.mean(diverged) < 0.2
@@ -53,13 +58,15 @@ class TestModels:
     def test_instruction_sets_and_threads(self, name):
         for isa in filter(has, ("portable", "avx2", "avx512")):
             for threads in (1, 2):
-                trail = rollout(load(name), range(IDENTITIES), LONG, device="cpu", isa=isa, num_threads=threads)
+                if (isa, threads) == ("portable", 1):
+                    continue  # what all others are compared with
+                trail = rollout(load(name), range(IDENTITIES), long(name), device="cpu", isa=isa, num_threads=threads)
                 assert first_difference(trail, reference(name)) is None, (isa, threads)
 
     @pytest.mark.parametrize("size", [1, 7, 64, 4096])
     def test_batch_sizes_and_places(self, name, size):
         rows = (5 + 11 * np.arange(size)) % IDENTITIES
-        steps = SHORT if size == 4096 else LONG
+        steps = SHORT if size == 4096 else long(name)
         if name == "bench_three_humanoids" and size == 4096:
             steps = SHORT // 10
         trail = rollout(load(name), rows, steps, device="cpu")

@@ -136,7 +136,7 @@ def test_iterated_pairs_agree_with_mujoco(kinds):
 def test_depth_and_normal_agree_with_a_search(kinds):
     """Against a search over directions that knows nothing of the shapes but their supports."""
     unique = 0
-    for a, b, got, _, rng in cases(kinds, 2, models=12, poses=10):
+    for a, b, got, _, rng in cases(kinds, 2, models=8, poses=7):
         best, sharp = shapes.separation(a, b, rng, starts=[f[0] for f in got.frame[:1]])
         if got.count == 0:
             assert best > -1e-9
@@ -150,13 +150,13 @@ def test_depth_and_normal_agree_with_a_search(kinds):
         if np.min(loss / np.sum((off - n) ** 2, axis=1)) > 1e-3 and np.linalg.norm(sharp - n) < 0.1:
             unique += 1
             assert np.linalg.norm(sharp - n) < ITERATED_TOLERANCE
-    assert unique > 40
+    assert unique > 15
 
 
 @pytest.mark.parametrize("kinds", [*CLOSED, *ITERATED], ids="-".join)
 def test_contacts_lie_in_both_bodies_and_are_no_deeper_than_the_shapes(kinds):
     penetrating = 0
-    for a, b, got, _, rng in cases(kinds, 3, models=12, poses=12):
+    for a, b, got, _, rng in cases(kinds, 3, models=9, poses=9):
         for i in range(got.count):
             half, n = abs(got.dist[i]) / 2 + 1e-9, got.frame[i, 0]
             assert a.distance(got.pos[i]) <= half and b.distance(got.pos[i]) <= half
@@ -170,7 +170,7 @@ def test_contacts_lie_in_both_bodies_and_are_no_deeper_than_the_shapes(kinds):
             # a face of a box is taken for an edge that is up to five percent shallower, as in MuJoCo
             excess = 0.05 * abs(best) if kinds == ("box", "box") else 0
             assert got.dist.min() >= best - excess - 1e-9
-    assert penetrating > 60
+    assert penetrating > 30
 
 
 def place(kinds, sizes, below, above, depth=1e-4):
