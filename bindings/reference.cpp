@@ -118,9 +118,9 @@ double residual_of(const Eigen::MatrixXd& A, const Eigen::VectorXd& R, const Eig
 }
 
 // velocities of contact points in their frames at any state: the second geom's body less the first's
-Eigen::MatrixXd contact_velocities(const Reference& ref, const Eigen::VectorXd& qpos, const Eigen::VectorXd& qvel,
-                                   const std::vector<int>& geom, const reference::RowMatrixXd& pos,
-                                   const reference::RowMatrixXd& frame) {
+Eigen::MatrixXd contact_velocities(const Reference& ref, const Eigen::VectorXd& qpos,
+                                   const Eigen::VectorXd& qvel, const std::vector<int>& geom,
+                                   const reference::RowMatrixXd& pos, const reference::RowMatrixXd& frame) {
   Data d = ref.data();
   if (qpos.size() != d.qpos.size() || qvel.size() != d.qvel.size() || frame.cols() != 9 || pos.cols() != 3 ||
       frame.rows() != pos.rows() || static_cast<Eigen::Index>(geom.size()) != 2 * pos.rows()) {
