@@ -220,6 +220,25 @@ bool load_restitution(Model* m, const std::string& name, const std::string& text
   return true;
 }
 
+// a text as the value of an option: what XML can say beside words
+OptionValue text_value(const std::string& text) {
+  if (text == "none" || text == "None") return std::monostate{};
+  if (text == "true" || text == "True") return true;
+  if (text == "false" || text == "False") return false;
+  return text;
+}
+
+// "" where an option of this name exists, else the field of <custom> that it may have been meant for
+std::string unknown_field(const std::string& name) {
+  std::vector<std::string> names = option_names();
+  if (std::find(names.begin(), names.end(), name) != names.end()) return "";
+  names.insert(names.end(), {"restitution_pairs", "prescribe_<joint>"});
+  const std::string begins = name.substr(0, name.rfind('_'));
+  std::string near = nearest_name(name, names);
+  if (near.empty() && nearest_name(begins, {"prescribe"}) == "prescribe") near = "prescribe_<joint>";
+  return "is no field of dualstep" + (near.empty() ? "" : "; did you mean 'dualstep_" + near + "'?");
+}
+
 // <custom>: numeric and text fields named dualstep_<option>
 void load_custom_options(Model* model, std::vector<Problem>* problems) {
   const Model& m = *model;
@@ -227,10 +246,18 @@ void load_custom_options(Model* model, std::vector<Problem>* problems) {
   const std::string prefix = "dualstep_";
   auto set = [&](const std::string& name, const OptionValue& value) {
     if (name.rfind(prefix, 0) != 0) return;
+    const std::string option = name.substr(prefix.size()), unknown = unknown_field(option);
     try {
-      set_option(*opt, name.substr(prefix.size()), value);
+      if (!unknown.empty()) throw std::invalid_argument(unknown);
+      set_option(*opt, option, value);
     } catch (const std::invalid_argument& error) {
-      problems->push_back({"custom field", name, error.what()});
+      std::string reason = error.what();
+      // a number that was written as a text
+      const std::string* word = std::get_if<std::string>(&value);
+      char* end = nullptr;
+      if (word && !word->empty() && (std::strtod(word->c_str(), &end), *end == '\0'))
+        reason += "; numbers stand in <numeric>, words in <text>";
+      problems->push_back({"custom field", name, reason});
     }
   };
   for (int i = 0; i < m.nnumeric; ++i) {
@@ -244,8 +271,7 @@ void load_custom_options(Model* model, std::vector<Problem>* problems) {
     const std::string text = m.text.substr(m.text_adr[i], m.text_size[i]);
     const std::string value = text.substr(0, text.find('\0'));
     if (load_restitution(model, m.name_of("text", i), value, problems)) continue;
-    const bool none = value == "none" || value == "None";
-    set(m.name_of("text", i), none ? OptionValue(std::monostate{}) : OptionValue(value));
+    set(m.name_of("text", i), text_value(value));
   }
 }
 

@@ -1,6 +1,7 @@
 """Loading: the models that must load do, what is not simulated is refused by name, bad values are found."""
 
 import pathlib
+import re
 
 import gymnasium
 import mujoco
@@ -406,6 +407,49 @@ def test_options_from_the_file():
     ).opt
     assert (opt.contact_model, opt.restitution, opt.desaxce) == ("anitescu", 0.25, True)
     assert (opt.integrator, opt.equality_alpha, opt.gravity.tolist()) == ("variational", None, [0, 0, 1])
+
+
+def test_every_option_can_stand_in_the_file():
+    plain = ds.Model.from_mjcf(arm()).opt
+    names = [name for name in dir(plain) if not name.startswith("_") and not callable(getattr(plain, name))]
+    assert {"contact_model", "scheme", "stiffness", "contact_margin", "equality_alpha"} <= set(names)
+    fields, words = [], dict(contact_model="compliant", scheme="event_driven", integrator="implicitfast", cone="elliptic",
+                             solver="pgs", contact_parameters="seed", compliant_law="hunt_crossley",
+                             friction_law="piecewise", desaxce="true")  # fmt: skip
+    wanted = {name: True if word == "true" else word for name, word in words.items()}
+    for name in names:
+        if name in words:
+            fields.append(f'<text name="dualstep_{name}" data="{words[name]}"/>')
+            continue
+        now = getattr(plain, name)
+        value = np.asarray(4.0 if now is None else now, dtype=float)
+        # a value that is allowed, and not the default
+        wanted[name] = value + 2 if name == "friction_directions" else value / 2 if name in ("timestep",) else value
+        wanted[name] = np.asarray(0.5) if name == "restitution" else wanted[name]
+        text = " ".join(map(repr, np.ravel(wanted[name]).tolist()))
+        fields.append(f'<numeric name="dualstep_{name}" data="{text}"/>')
+    opt = ds.Model.from_mjcf(arm(head="<custom>" + "".join(fields) + "</custom>")).opt
+    for name, value in wanted.items():
+        found = getattr(opt, name)
+        assert found == value if isinstance(value, (str, bool)) else np.allclose(found, value), name
+
+
+@pytest.mark.parametrize(
+    "element, told",
+    [('numeric name="dualstep_stifness" data="1"', "did you mean 'dualstep_stiffness'"),
+     ('text name="dualstep_restitution_pair" data="a b 1"', "did you mean 'dualstep_restitution_pairs'"),
+     ('numeric name="dualstep_prescrib_knee" data="1"', "did you mean 'dualstep_prescribe_<joint>'"),
+     ('numeric name="dualstep_quite_another_thing" data="1"', "is no field of dualstep$"),
+     ('numeric name="dualstep_stiffness" data="-1"', "is given -1; it takes a finite number, at least 0"),
+     ('numeric name="dualstep_stiffness" data="1 2"', "is given"),
+     ('text name="dualstep_stiffness" data="1e4"', "numbers stand in <numeric>"),
+     ('text name="dualstep_desaxce" data="maybe"', "True or False"),
+     ('text name="dualstep_stiffness" data="none"', "is given None"),
+     ('numeric name="dualstep_friction_directions" data="5"', "even")],
+)  # fmt: skip
+def test_bad_custom_fields_are_refused_by_name(element, told):
+    ((field, name, reason),) = problems(arm(head=f"<custom><{element}/></custom>"), ds.InvalidModelError)
+    assert field == "custom field" and name == element.split('"')[1] and re.search(told, reason), reason
 
 
 def test_check_sees_changed_options():

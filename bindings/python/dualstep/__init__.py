@@ -3,13 +3,16 @@
 from dualstep import envs, formulations
 from dualstep.batch import Batch, Contacts, Status
 from dualstep.errors import InfeasibleError, InvalidModelError, UnsupportedModelError
+from dualstep.measure.audit import Audit, audit
 from dualstep.model import Model
-from dualstep.reference import Reference
+from dualstep.reference import Event, Reference
 
 __version__ = "0.1.0"
 __all__ = [
+    "Audit",
     "Batch",
     "Contacts",
+    "Event",
     "InfeasibleError",
     "InvalidModelError",
     "Model",
@@ -17,6 +20,7 @@ __all__ = [
     "Status",
     "UnsupportedModelError",
     "__version__",
+    "audit",
     "envs",
     "formulations",
 ]

@@ -83,6 +83,12 @@ class Model(_core.Model):
         sizes = ", ".join(f"{name}={getattr(self, name)}" for name in ("nq", "nv", "nu", "nbody", "ngeom"))
         return f"Model({sizes})"
 
+    def copy(self) -> Model:
+        """An independent model, options and restitutions included."""
+        other = type(self)(self)
+        other.mj_model = self.mj_model
+        return other
+
     def geom_id(self, geom: int | str) -> int:
         """The id of a geom given by its id or name."""
         if isinstance(geom, str):

@@ -13,6 +13,7 @@ from dualstep.cli.common import CommandError
 # name: what it does. The module dualstep.cli.<name> has add_arguments(parser) and main(args) -> exit status;
 # it is imported only when its command is asked for, so that what it needs may be an extra
 COMMANDS = {
+    "audit": "run a model under every contact model, and report what each gets wrong",
     "bench": "measure steps per second, with their accuracy, beside mujoco.batch",
     "info": "what this installation can run on, and what a model holds",
     "train": "train a policy for a task, with PPO",
