@@ -53,6 +53,23 @@ struct Plan : Sizes {
 
 }  // namespace
 
+int contact_law(const Options& opt) {
+  switch (opt.contact_model) {
+    case ContactModel::kAnitescu:
+    case ContactModel::kStewartTrinkle:
+      return kLawHard;
+    case ContactModel::kCompliant:
+      return kLawExplicit;
+    default:
+      return opt.contact_parameters == ContactParameters::kSeed ? kLawSeed : kLawMujoco;
+  }
+}
+
+Cone effective_cone(const Options& opt) {
+  if (contact_law(opt) != kLawHard) return opt.cone;
+  return opt.friction_directions == 0 ? Cone::kElliptic : Cone::kPyramidal;
+}
+
 void build_sizes(const Model& m, TableStore* t) {
   Sizes& n = t->n;
   n.nq = m.nq;
@@ -71,7 +88,7 @@ void build_sizes(const Model& m, TableStore* t) {
   n.nsensordata = m.nsensordata;
   n.ncon = choose_capacity(m, *t);
   n.kdim = std::all_of(t->pair_dim.begin(), t->pair_dim.end(), [](int dim) { return dim <= 3; }) ? 3 : 6;
-  n.nedge = m.opt.cone == Cone::kElliptic ? n.kdim : 2 * (n.kdim - 1);
+  n.nedge = effective_cone(m.opt) == Cone::kElliptic ? n.kdim : 2 * (n.kdim - 1);
   n.nlim = count(t->lim_jnt);
   n.nloss = count(t->loss_dof);
   n.nunit = count(t->unit_dof);
@@ -81,6 +98,7 @@ void build_sizes(const Model& m, TableStore* t) {
   n.nrow1 = 2 * n.nlim + n.nloss + n.ngen;
   n.nM = count(t->M_col);
   n.nH = n.nv * (n.nv + 1) / 2;
+  n.npush = contact_law(m.opt) == kLawExplicit ? n.nv : 0;
   n.nrk = m.opt.integrator == Integrator::kRk4 ? n.nq + 4 * n.nv + 2 * n.na : 0;
   n.nword = (n.nv + 31) / 32;
 }
@@ -98,7 +116,7 @@ StepOptions<Scalar> make_step_options(const Model& m) {
   o.density = real(opt.density);
   o.viscosity = real(opt.viscosity);
   o.impratio = real(opt.impratio);
-  o.cone = static_cast<int>(opt.cone);
+  o.cone = static_cast<int>(effective_cone(opt));
   o.integrator = static_cast<int>(opt.integrator);
   o.disableflags = opt.disableflags;
   // sweeps alone, or a few of them and then Newton steps to the end
@@ -107,6 +125,19 @@ StepOptions<Scalar> make_step_options(const Model& m) {
   o.sweeps = o.pgs_only ? (given ? opt.iterations : 50) : 2;
   o.newton = o.pgs_only ? 0 : given ? opt.iterations : 8;
   o.tolerance = real(opt.tolerance > 0 ? opt.tolerance : 1e-2);
+  o.contact_law = contact_law(opt);
+  o.coulomb = opt.desaxce || opt.contact_model == ContactModel::kStewartTrinkle;
+  o.seed_rows = opt.contact_parameters == ContactParameters::kSeed;
+  o.hunt_crossley = opt.compliant_law == CompliantLaw::kHuntCrossley;
+  o.stribeck = opt.friction_law == FrictionLaw::kStribeck;
+  o.kappa = real(std::max(opt.contact_time_constant, 2 * opt.timestep));
+  o.epsilon = real(opt.contact_regularization);
+  o.contact_margin = real(opt.contact_margin);
+  o.stiffness = real(opt.stiffness);
+  o.contact_damping = real(opt.damping);
+  o.exponent = real(opt.exponent);
+  o.stiction_speed = real(opt.stiction_speed);
+  o.dynamic_friction = real(opt.dynamic_friction_ratio);
   o.has_fluid = opt.density > 0 || opt.viscosity > 0;
   o.has_gravcomp = any_nonzero(m.body_gravcomp);
   o.has_actgravcomp = o.has_gravcomp && std::any_of(m.jnt_actgravcomp.begin(), m.jnt_actgravcomp.end(),

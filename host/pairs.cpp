@@ -95,7 +95,9 @@ PairParameters mix_geoms(const Model& m, int geom1, int geom2) {
   p.dim = equal ? std::max(m.geom_condim[geom1], m.geom_condim[geom2]) : m.geom_condim[chosen];
   double friction[3];
   for (int i = 0; i < 3; ++i) {
-    friction[i] = equal ? std::max(m.geom_friction[3 * geom1 + i], m.geom_friction[3 * geom2 + i])
+    // MuJoCo's priority counts in MuJoCo's own contacts alone
+    friction[i] = equal || contact_law(m.opt) != kLawMujoco
+                        ? std::max(m.geom_friction[3 * geom1 + i], m.geom_friction[3 * geom2 + i])
                         : m.geom_friction[3 * chosen + i];
   }
   p.friction = {friction[0], friction[0], friction[1], friction[2], friction[2]};
@@ -129,10 +131,12 @@ PairParameters parameters_of(const Model& m, const Candidate& c) {
     p.solimp = m.opt.o_solimp;
     p.solref = p.solref_tangent = m.opt.o_solref;
   }
-  if (m.opt.contact_parameters == ContactParameters::kSeed) {
-    p.margin = m.opt.contact_margin;
-  } else {
+  if (contact_law(m.opt) == kLawMujoco) {
     for (double& mu : p.friction) mu = std::max(mu, kMinFriction);
+  } else {
+    if (m.opt.contact_margin > 0 || m.opt.contact_parameters == ContactParameters::kSeed)
+      p.margin = m.opt.contact_margin;
+    p.margin += 1e-12;  // what just touches has rows
   }
   return p;
 }
@@ -141,7 +145,7 @@ void add_parameters(const Model& m, const Candidate& c, TableStore* t) {
   const PairParameters p = parameters_of(m, c);
   const Impedance imp = make_impedance(p.solimp.data());
   const Softness normal = make_softness(p.solref.data(), imp.dmax, m.opt);
-  const bool elliptic = m.opt.cone == Cone::kElliptic;
+  const bool elliptic = effective_cone(m.opt) == Cone::kElliptic;
   double tangent_B = normal.B;
   // tangent rows of elliptic cones may have a damping of their own; rows of a pyramid are all alike
   const std::array<double, 2> ref = usable_reference(p.solref_tangent.data(), {0, 0}, m.opt);

@@ -395,18 +395,51 @@ void throw_problems(const std::vector<Problem>& unsupported, const std::vector<P
 void check_kernels(const Model& m) {
   std::vector<Problem> problems;
   const std::string reason = "a Batch does not simulate it; a Reference does";
-  const std::string nowhere = "not implemented yet";
+
   for (const Model::Prescribed& p : m.prescribed)
     problems.push_back({"prescribed velocity", element_name(m, "jnt", p.joint), reason});
   const Options& o = m.opt;
   const std::string element = "option";
-  if (o.contact_model != ContactModel::kTodorov) problems.push_back({"contact_model", element, nowhere});
-  if (o.contact_parameters != ContactParameters::kMujoco)
-    problems.push_back({"contact_parameters = seed", element, nowhere});
-  if (o.desaxce) problems.push_back({"desaxce", element, nowhere});
+  const auto refuse = [&](const std::string& what, const std::string& why) {
+    problems.push_back({what, element, why});
+  };
+  const bool todorov = o.contact_model == ContactModel::kTodorov;
+  const bool seed = o.contact_parameters == ContactParameters::kSeed;
+  const bool hard =
+      o.contact_model == ContactModel::kAnitescu || o.contact_model == ContactModel::kStewartTrinkle;
+  if (o.contact_model == ContactModel::kSoftAnchor) refuse("contact_model = soft_anchor", reason);
+  if (o.contact_model == ContactModel::kImpulsive) refuse("contact_model = impulsive", reason);
+  if (!todorov || seed) {
+    if (o.integrator == Integrator::kImplicitFast)
+      refuse("integrator = implicitfast", "with these contacts a Batch takes euler; a Reference takes both");
+    if (o.integrator == Integrator::kRk4 && hard)
+      refuse("integrator = rk4", "hard contacts are a law of a whole time step; take euler");
+  }
+  if (hard && o.friction_directions != 0 && o.friction_directions != 4)
+    refuse("friction_directions", "a Batch takes 0 (round) or 4; a Reference takes any");
+  if (todorov && (seed || o.desaxce) && o.cone == Cone::kPyramidal)
+    refuse("cone = pyramidal", std::string("with ") + (seed ? "contact_parameters = seed" : "desaxce") +
+                                   " a Batch takes elliptic; a Reference takes both");
+  if (seed && !o.disabled(kDisableConstraint)) {
+    for (int i = 0; i < m.nv && !o.disabled(kDisableFrictionLoss); ++i)
+      if (m.dof_frictionloss[i] > 0)
+        problems.push_back({"joint friction with contact_parameters = seed",
+                            element_name(m, "jnt", m.dof_jntid[i]), reason});
+    for (int j = 0; j < m.njnt && !o.disabled(kDisableLimit); ++j)
+      if (m.jnt_type[j] == kBall && m.jnt_limited[j])
+        problems.push_back(
+            {"limit of a ball joint with contact_parameters = seed", element_name(m, "jnt", j), reason});
+    for (int g = 0; g < m.ngeom; ++g)
+      if (m.geom_condim[g] > 3)
+        problems.push_back(
+            {"condim above 3 with contact_parameters = seed", element_name(m, "geom", g), reason});
+  }
+  if ((o.contact_model != ContactModel::kTodorov || o.desaxce) && o.solver == Solver::kPgs)
+    refuse("solver = pgs", "this contact model is solved by pgs_newton");
+  if (o.equality_alpha >= 0 && m.neq > 0) refuse("equality_alpha", reason);
   if (o.integrator == Integrator::kVariational)
-    problems.push_back({"integrator = variational", element, nowhere});
-  if (o.scheme != Scheme::kTimeStepping) problems.push_back({"scheme = event_driven", element, nowhere});
+    problems.push_back({"integrator = variational", element, reason});
+  if (o.scheme != Scheme::kTimeStepping) problems.push_back({"scheme = event_driven", element, reason});
   throw_problems(problems, {});
 }
 

@@ -12,6 +12,10 @@
 
 namespace dualstep {
 
+// which of the kernels' laws of contact the options ask for, and the cone of its rows
+int contact_law(const Options& opt);
+Cone effective_cone(const Options& opt);
+
 // every table, in double precision, as its row of fields.inl says
 struct TableStore {
   Sizes n{};

@@ -10,6 +10,7 @@
 
 #include "kernels/collide/kinds.h"
 #include "kernels/collide/table.h"
+#include "kernels/contact_law.h"
 #include "kernels/rows.h"
 
 namespace dualstep {
@@ -144,6 +145,9 @@ DS_STAGE void fill_record(const E& env, int pair, ContactRecord<typename E::Real
   using Real = typename E::Real;
   const auto& t = env.t;
   const int dim = t.pair_dim[pair];
+  c->dim = Real(dim);
+  for (int k = 0; k < 5; k++) c->mu[k] = k < dim - 1 ? env.pair_friction(5 * pair + k) : Real(0);
+  if (t.o.contact_law != kLawMujoco) return law_record(env, c);
   const Real r = c->dist - env.pair_margin(pair);
   const Real imp = impedance(r, [&](int k) { return env.pair_solimp(7 * pair + k); });
   const Real R = regularizer(imp, env.pair_diag(2 * pair)) * env.pair_diag(2 * pair + 1);
@@ -151,8 +155,6 @@ DS_STAGE void fill_record(const E& env, int pair, ContactRecord<typename E::Real
   c->kterm = env.pair_kbb(3 * pair) * imp * r;
   c->Bn = env.pair_kbb(3 * pair + 1);
   c->Bt = env.pair_kbb(3 * pair + 2);
-  c->dim = Real(dim);
-  for (int k = 0; k < 5; k++) c->mu[k] = k < dim - 1 ? env.pair_friction(5 * pair + k) : Real(0);
 }
 
 // the contacts of one pair, each in the next slot of its environment

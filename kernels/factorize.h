@@ -42,9 +42,19 @@ DS_STAGE void eliminate(E& env) {
   env.done();
 }
 
+// of M; under laws of a whole step of M + h diag(damping), in which the step is then implicit
 template <class E>
 DS_FN void factorize(E& env) {
+  const auto& t = env.t;
   load_factor(env);
+  const bool damped = t.o.has_damping && (t.o.disableflags & ((1 << 15) | (1 << 6))) == 0;
+  if (t.o.contact_law != kLawMujoco && t.o.integrator == 0 && damped) {
+    const auto LD = env.LD();
+    env.each(t.n.nv, [&](int i) {
+      LD[t.M_rowadr[i]] = fma(typename E::Real(t.o.timestep), env.dof_damping(i), LD[t.M_rowadr[i]]);
+    });
+    env.sync();
+  }
   eliminate(env);
 }
 

@@ -188,7 +188,7 @@ DS_STAGE void integrate_euler(E& env, const typename E::Mask& live) {
   const Real h(t.o.timestep);
   const auto x = env.dw(), qvel = env.qvel();
   const bool eulerdamp = t.o.has_damping && (t.o.disableflags & ((1 << 15) | (1 << 6))) == 0;
-  const bool implicit = t.o.integrator == 3 || eulerdamp;
+  const bool implicit = (t.o.integrator == 3 || eulerdamp) && t.o.contact_law == kLawMujoco;
   if (implicit) {
     const auto smooth = env.qfrc_smooth(), constraint = env.qfrc_constraint();
     env.each(t.n.nv, [&](int i) { x[i] = smooth[i] + constraint[i]; });

@@ -529,16 +529,17 @@ DS_STAGE typename E::Real line_search(E& env, const typename E::Real& wd, const 
 }
 
 // steps until the active set is stable, or the step is negligible, or the cap is reached; y must be current.
-// Returns the environments that did not converge; counts the steps of each.
+// Returns the environments of the `wanted` ones that did not converge; counts the steps of each.
 template <int kDim, bool kElliptic, class E>
-DS_STAGE typename E::Mask newton(E& env, int cap, const typename E::Real& tolerance) {
+DS_STAGE typename E::Mask newton(E& env, int cap, const typename E::Real& tolerance,
+                                 const typename E::Mask& wanted) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto w = env.w(), dw = env.dw(), grad = env.grad(), dy = env.dy();
   const int nv = t.n.nv;
   const Real nil(0), one(1);
   Real key_before(-1);
-  auto live = nil == nil;
+  auto live = wanted;
   for (int step = 0; step < cap; step++) {
     const Real key = row_laws<kDim, kElliptic, true>(env);
     gradient<kDim>(env);

@@ -47,8 +47,20 @@ DS_STAGE void limit_rows(E& env) {
     const int k = s / 2, j = t.lim_jnt[k], dof = t.jnt_dofadr[j];
     const bool upper = s & 1;
     const Real sign(upper ? -1 : 1), margin = env.lim_param(11 * k);
+    if (t.o.seed_rows) {
+      // the seeds' spring-damper; its weight follows once the rows are whitened
+      const Real phi = sign * (qpos[t.jnt_qposadr[j]] - env.lim_range(2 * k + upper));
+      const auto active = phi <= max(margin, Real(t.o.contact_margin));
+      const Real rate = Real(1) / Real(t.o.kappa);
+      const Real v = fma(Real(2) * rate, qvel[dof], qacc[dof]);
+      y0[s] = select(active, fma(sign, v, phi * rate * rate), Real(0));
+      D[s] = select(active, Real(1), Real(0));
+      return;
+    }
     const Real r = sign * (qpos[t.jnt_qposadr[j]] - env.lim_range(2 * k + upper)) - margin;
-    const auto active = r < Real(0);
+    // elsewhere a margin of all contacts only says how early a row appears
+    const bool own = t.o.contact_law == kLawMujoco;
+    const auto active = r < (own ? Real(0) : max(Real(t.o.contact_margin) - margin, Real(0)));
     y0[s] = Real(0);
     D[s] = Real(0);
     if (!any(active)) return;
@@ -121,6 +133,7 @@ DS_STAGE void contact_rows(E& env) {
   const auto Z = env.Z(), pos = env.con_pos(), frame = env.con_frame(), kb = env.con_kb(), y0 = env.con_y0();
   const auto cdof = env.cdof(), com = env.tree_com(), qvel = env.qvel(), qacc = env.qacc_smooth();
   const int nv = t.n.nv;
+  const bool velocities = t.o.contact_law == kLawExplicit;  // what such a law starts from, in place of y
   const Real nil(0);
   for (int slot = 0; slot < env.ncon_max; slot++) {
     const int first = t.n.ngen + kDim * slot;
@@ -152,7 +165,7 @@ DS_STAGE void contact_rows(E& env) {
     for (int r = 0; r < kDim; r++) {
       const Real B = r == 0 ? Bn : Bt;
       const Real s = env.accumulate(nv, [&](int d, const Real& sum) {
-        return fma(Z[(first + r) * nv + d], fma(B, qvel[d], qacc[d]), sum);
+        return fma(Z[(first + r) * nv + d], velocities ? qvel[d] : fma(B, qvel[d], qacc[d]), sum);
       });
       if (env.lanes.rank() == 0) y0[kDim * slot + r] = r == 0 ? s + kb[3 * slot] : s;
     }

@@ -9,6 +9,7 @@
 // forces, residual, iterations.
 #pragma once
 
+#include "kernels/contact_law.h"
 #include "kernels/newton.h"
 
 namespace dualstep {
@@ -210,6 +211,74 @@ DS_STAGE void finish_pgs(E& env) {
   gradient<kDim>(env);
 }
 
+// Coulomb's law on top of the cone's solution: the normal row of each contact is raised by mu |y_t|, the
+// speed at which it slides (of a pyramid the largest mu_i |y_i|), until that does not change. Where contacts
+// jam, the plain iteration swings: each round goes a share of the way, after Irons & Tuck 1969. An
+// environment that is done is left alone. con_kb keeps y0 without a raise, and the last round's change
+template <int kDim, bool kElliptic, class E>
+DS_STAGE void coulomb(E& env) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const auto y0 = env.con_y0(), y = env.con_y(), kept = env.con_kb();
+  const Real nil(0), one(1);
+  // hard rows are solved to their weight, not to rounding
+  const Real tolerance(t.o.contact_law == kLawHard   ? 10 * hard_share<Real>()
+                       : sizeof(ScalarOf<Real>) == 4 ? 1e-5
+                                                     : 1e-10);
+  env.each(env.ncon_max, [&](int slot) {
+    kept[3 * slot] = y0[kDim * slot];
+    kept[3 * slot + 1] = nil;
+  });
+  env.sync();
+  auto live = nil == nil;
+  Real share = one;
+  for (int round = 0; round < 80; round++) {
+    (void)row_laws<kDim, kElliptic, false>(env);
+    env.sync();
+    const auto change_of = [&](int slot) {
+      const auto p = cone_params<kDim>(env, slot);
+      const Real R = one / select(p.D > nil, p.D, one), cone = select(p.cone_mu > nil, p.cone_mu, one);
+      Real square_of = nil, most = nil;
+      DS_UNROLL
+      for (int r = 1; r < kDim; r++) {
+        const auto rubs = mask_and(p.dim > Real(r), p.mu[r - 1] > nil);
+        const Real mu = select(rubs, p.mu[r - 1], one);
+        const Real slip =
+            fma(R * (cone / mu) * (cone / mu), env.con_f()[kDim * slot + r], y[kDim * slot + r]);
+        const Real s = select(rubs, mu * slip, nil);
+        square_of = fma(s, s, square_of);
+        most = max(most, abs(s));
+      }
+      const Real raise = kElliptic ? sqrt(square_of) : most;
+      return select(p.D > nil, (kept[3 * slot] + raise) - y0[kDim * slot], nil);
+    };
+    const auto sum = [&](const auto& f) {
+      return env.accumulate(env.ncon_max, [&](int slot, const Real& s) { return s + f(slot); });
+    };
+    const Real change = sum([&](int slot) { return square(change_of(slot)); });
+    const Real size = sum([&](int slot) { return square(y0[kDim * slot]); });
+    live = mask_and(live, change > tolerance * tolerance * size);
+    if (!any(live)) break;
+    if (round > 0) {
+      const auto turn_of = [&](int slot) { return change_of(slot) - kept[3 * slot + 1]; };
+      const Real turn = sum([&](int slot) { return square(turn_of(slot)); });
+      const Real along = sum([&](int slot) { return kept[3 * slot + 1] * turn_of(slot); });
+      const Real next = -share * along / select(turn > nil, turn, one);
+      share = select(mask_and(live, turn > nil), clamp(next, Real(0.02), Real(1.5)), share);
+    }
+    env.sync();
+    env.each(env.ncon_max, [&](int slot) {
+      const Real d = change_of(slot), up = select(live, share * d, nil);
+      kept[3 * slot + 1] = d;
+      y[kDim * slot] = y[kDim * slot] + up;
+      y0[kDim * slot] = y0[kDim * slot] + up;
+    });
+    env.sync();
+    (void)newton<kDim, kElliptic>(env, t.o.newton, Real(t.o.tolerance), live);
+  }
+  env.unsolved = mask_or(env.unsolved, live);
+}
+
 template <int kDim, bool kElliptic, class E>
 DS_FN void solve(E& env) {
   using Real = typename E::Real;
@@ -228,6 +297,11 @@ DS_FN void solve(E& env) {
     return;
   }
   diagonal_blocks<kDim>(env);
+  const bool is_explicit = t.o.contact_law == kLawExplicit;
+  if (is_explicit) explicit_contacts<kDim>(env);
+  const bool hard = t.o.contact_law == kLawHard;
+  if (t.o.contact_law == kLawSeed) law_weights(env, Real(t.o.epsilon));
+  if (hard) law_weights(env, Real(1e-4));
   pgs<kDim, kElliptic>(env, t.o.sweeps);
   env.lap(kStage_sweeps);
   if (t.o.pgs_only) {
@@ -235,12 +309,23 @@ DS_FN void solve(E& env) {
     finish_pgs<kDim, kElliptic>(env);
   } else {
     choose_start<kDim, kElliptic>(env);
-    env.unsolved = newton<kDim, kElliptic>(env, t.o.newton, Real(t.o.tolerance));
+    env.unsolved = newton<kDim, kElliptic>(env, t.o.newton, Real(t.o.tolerance), nil == nil);
+    // hard rows: from the softer problem to the harder one
+    for (double share = 1e-6; hard && share >= 0.99 * hard_share<Real>(); share *= 1e-2) {
+      law_weights(env, Real(share));
+      env.unsolved = newton<kDim, kElliptic>(env, t.o.newton, Real(t.o.tolerance), nil == nil);
+    }
+    if (t.o.coulomb) coulomb<kDim, kElliptic>(env);
     env.lap(kStage_newton);
     (void)row_laws<kDim, kElliptic, false>(env);
     gradient<kDim>(env);
   }
   env.residual = natural_residual<kDim, kElliptic>(env);
+  if (is_explicit) {
+    env.each(t.n.nv, [&](int i) { env.w()[i] = env.w()[i] + env.push()[i]; });
+    env.each(kDim * env.ncon_max, [&](int i) { env.con_f()[i] = env.con_y0()[i]; });
+    env.sync();
+  }
   unwhiten(env);
   env.lap(kStage_finish);
 }

@@ -6,6 +6,9 @@
 
 namespace dualstep {
 
+// laws of contact: MuJoCo's soft rows; the seeds' spring-damper; hard rows; forces of the state alone
+enum : int { kLawMujoco, kLawSeed, kLawHard, kLawExplicit };
+
 // sizes of a model as the kernels see it, and of its workspace
 struct Sizes {
   int nq, nv, nu, na, nbody, njnt, ntree, nlevel, nmocap, ntendon;
@@ -17,6 +20,7 @@ struct Sizes {
   int neq;    // equality constraints
   int ngen, nrow,
       nrow1;  // general rows (ball limits, equalities), dense rows, scalar rows (limits, losses, general)
+  int npush;  // nv where contact forces are explicit, else 0
   int nM, nH, nrk, nword;  // entries of M, of H; Runge-Kutta storage; words of a set of dofs
 };
 
@@ -28,6 +32,9 @@ struct StepOptions {
   int cone, integrator, disableflags;
   int sweeps, newton, pgs_only;
   Scalar tolerance;
+  // the law of contact (kernels/contact_law.h), and its numbers
+  int contact_law, coulomb, seed_rows, hunt_crossley, stribeck;
+  Scalar kappa, epsilon, contact_margin, stiffness, contact_damping, exponent, stiction_speed, dynamic_friction;
   int has_fluid, has_gravcomp, has_actgravcomp, has_damping, has_spring;
 };
 

@@ -1,0 +1,136 @@
+"""The contact models beside MuJoCo's in the kernels, against the reference, which solves them by other means; and the
+same bits from packs and lanes."""
+
+import contact_oracle  # noqa: F401  (the folder of the oracles)
+import numpy as np
+import pytest
+from answers import first_difference, rollout
+
+import dualstep as ds
+
+SCENE = """<mujoco><option timestep="0.004" cone="elliptic"/><worldbody><geom type="plane" size="5 5 .1" friction="0.6"/>
+<body pos="0 0 .1"><freejoint/><geom type="box" size=".2 .15 .1" friction=".5" density="400"/></body>
+<body pos="0.05 0.02 .34"><freejoint/><geom type="box" size=".1 .1 .1" friction=".7" density="300"/></body>
+<body pos="1 0 .095"><freejoint/><geom type="sphere" size=".1" condim="{condim}" friction=".8 .02 .01"/></body>
+<body pos="0 1 .3"><joint name="hinge" axis="0 1 0" range="-40 40" limited="true" damping=".2"/>
+<geom type="capsule" fromto="0 0 0 .4 0 -.1" size=".04" friction=".4"/></body></worldbody>
+<actuator><motor joint="hinge" gear="2" ctrlrange="-1 1"/></actuator></mujoco>"""
+
+# options, and how closely float64 follows the reference: hard rows have a weight of 1e-8 in the kernels
+LAWS = {
+    "anitescu": ({"contact_model": "anitescu", "friction_directions": 0, "contact_margin": 0.01}, 3, 1e-5),
+    "anitescu, pyramids": ({"contact_model": "anitescu", "friction_directions": 4, "contact_margin": 0.01}, 3, 1e-5),
+    "stewart_trinkle": ({"contact_model": "stewart_trinkle", "friction_directions": 0, "contact_margin": 0.01}, 3, 1e-5),
+    "compliant": ({"contact_model": "compliant", "stiffness": 2e4, "damping": 100.0}, 6, 1e-9),
+    "compliant, Hunt-Crossley": (
+        {"contact_model": "compliant", "compliant_law": "hunt_crossley", "stiffness": 1e5, "damping": 1.0, "exponent": 1.5,
+         "friction_law": "piecewise", "dynamic_friction_ratio": 0.8}, 4, 1e-9),
+    "seed": ({"contact_parameters": "seed", "contact_time_constant": 0.02}, 3, 1e-9),
+    "seed, Coulomb": ({"contact_parameters": "seed", "contact_time_constant": 0.02, "desaxce": True}, 3, 1e-7),
+    "todorov, Coulomb": ({"desaxce": True}, 3, 1e-7),
+}  # fmt: skip
+
+
+def load(name):
+    options, condim, bound = LAWS[name]
+    model = ds.Model.from_mjcf(SCENE.format(condim=condim))
+    for option, value in options.items():
+        setattr(model.opt, option, value)
+    return model, bound
+
+
+def states_of(model, count, rng):
+    """States along ways of the reference: thrown, sliding, at rest."""
+    reference, out = ds.Reference(model), []
+    for _ in range(count // 10):
+        reference.reset()
+        reference.qvel[:] = rng.normal(scale=0.7, size=model.nv)
+        for k in range(60):
+            reference.ctrl[:] = rng.uniform(-1, 1)
+            if k % 6 == 3:
+                out.append((reference.qpos.copy(), reference.qvel.copy(), reference.ctrl.copy()))
+            reference.step()
+    return out
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_float64_follows_the_reference(name, rng):
+    model, bound = load(name)
+    states = states_of(model, 60, rng)
+    model.opt.tolerance, model.opt.iterations = (1e-9 if bound == 1e-5 else 1e-13), 100
+    reference, errors, touching, compared = ds.Reference(model), [], 0, 0
+    with ds.Batch(model, len(states), device="cpu", dtype="float64") as batch:
+        for k, (qpos, qvel, ctrl) in enumerate(states):
+            batch.qpos[k], batch.qvel[k], batch.ctrl[k] = qpos, qvel, ctrl
+        qacc, smooth, push = batch.qacc, batch.qacc_smooth, batch.qfrc_constraint
+        for array in (qacc, smooth, push):
+            array[...] = np.nan
+        batch.step()
+        found = batch.contacts()
+        for k, (qpos, qvel, ctrl) in enumerate(states):
+            reference.qpos[:], reference.qvel[:], reference.ctrl[:] = qpos, qvel, ctrl
+            reference.forward()
+            want = reference.contacts()
+            touching += want.count > 2
+            assert found.count[k] == want.count
+            if reference.residual > 1e-9 or batch.status[k] & ds.Status.NOT_CONVERGED:
+                continue  # Coulomb's law with several solutions, or none
+            compared += 1
+            scale = 1 + np.max(np.abs(reference.qacc)) + np.max(np.abs(reference.qacc_smooth))
+            np.testing.assert_allclose(smooth[k], reference.qacc_smooth, rtol=0, atol=1e-10 * scale)
+            errors.append(np.max(np.abs(qacc[k] - reference.qacc)) / scale)
+            np.testing.assert_allclose(push[k], reference.qfrc_constraint, rtol=0,
+                                       atol=10 * bound * (1 + np.max(np.abs(reference.qfrc_constraint))))  # fmt: skip
+            reference.step()
+            np.testing.assert_allclose(batch.qvel[k], reference.qvel, rtol=0, atol=0.1 * bound * scale)
+    assert touching > 25 and compared > 50, (touching, compared)
+    assert max(errors) < bound, np.sort(errors)[-5:]
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_packs_and_lanes_have_one_answer(name):
+    model, _ = load(name)
+    rows, options = [0, 9, 21], {"names": ["qpos", "qvel", "status", "residual", "contact_force"], "every": 5}
+    expected = rollout(model, rows, 30, device="cpu", **options)
+    for lanes, order in ((1, "ordered"), (4, "reversed"), (32, "shuffled")):
+        got = rollout(model, rows, 30, device="emulated", lanes=lanes, order=order, **options)
+        assert first_difference(got, expected) is None, lanes
+    # what stands beside an environment in its pack does not matter
+    alone = rollout(model, rows[1:2], 30, device="cpu", **options)
+    assert first_difference(alone, expected, slice(None), [1]) is None
+
+
+def test_a_brick_under_anitescu_hovers_at_h_mu_v():
+    """Sliding on a convex cone lifts to a gap of h mu v in one step (the relaxation's artefact); Coulomb's law does not."""
+    heights = {}
+    for name in ("anitescu", "stewart_trinkle"):
+        model = ds.Model.from_mjcf("""<mujoco><option timestep="0.01" gravity="0 0 -9.81"/><worldbody>
+<geom type="plane" size="9 9 .1" friction=".3"/><body pos="0 0 .1"><freejoint/><geom type="sphere" size=".1" friction=".3"/>
+</body></worldbody></mujoco>""")
+        model.opt.contact_model, model.opt.friction_directions, model.opt.contact_margin = name, 0, 0.05
+        with ds.Batch(model, 1, device="cpu", dtype="float64") as batch:
+            batch.qvel[0, 0] = 2.0
+            batch.step(1)
+            speed = batch.qvel[0, 0] - 0.1 * batch.qvel[0, 4]  # of the point of contact
+            heights[name] = (batch.qpos[0, 2] - 0.1, 0.01 * 0.3 * speed)
+    assert heights["anitescu"][0] == pytest.approx(heights["anitescu"][1], rel=1e-3)
+    assert abs(heights["stewart_trinkle"][0]) < 1e-5
+
+
+def test_what_a_batch_does_not_have_is_refused_by_name():
+    def refused(match, **options):
+        model = ds.Model.from_mjcf(SCENE.format(condim=3))
+        for option, value in options.items():
+            setattr(model.opt, option, value)
+        with pytest.raises(ds.UnsupportedModelError, match=match):
+            ds.Batch(model, 1)
+
+    refused("soft_anchor", contact_model="soft_anchor")
+    refused("impulsive", contact_model="impulsive")
+    refused("implicitfast", contact_model="anitescu", integrator="implicitfast")
+    refused("rk4", contact_model="anitescu", integrator="rk4")
+    refused("friction_directions", contact_model="stewart_trinkle", friction_directions=8)
+    refused("cone = pyramidal", contact_parameters="seed", cone="pyramidal")
+    refused("variational", integrator="variational")
+    refused("event_driven", scheme="event_driven")
+    refused("pgs", contact_model="anitescu", solver="pgs")
