@@ -279,6 +279,36 @@ DS_STAGE void coulomb(E& env) {
   env.unsolved = mask_or(env.unsolved, live);
 }
 
+// what a law of its own does before the solver, after it, and to what it found
+template <int kDim, class E>
+DS_STAGE void begin_law(E& env) {
+  using Real = typename E::Real;
+  const auto& o = env.t.o;
+  if (o.contact_law == kLawExplicit)
+    explicit_contacts<kDim>(env);
+  else
+    law_weights(env, o.contact_law == kLawSeed ? Real(o.epsilon) : Real(1e-4));
+}
+template <int kDim, bool kElliptic, class E>
+DS_STAGE void finish_law(E& env) {
+  using Real = typename E::Real;
+  const auto& o = env.t.o;
+  const Real nil(0);
+  // hard rows: from the softer problem to the harder one
+  if (o.contact_law == kLawHard)
+    for (double share = 1e-6; share >= 0.99 * hard_share<Real>(); share *= 1e-2) {
+      law_weights(env, Real(share));
+      env.unsolved = newton<kDim, kElliptic>(env, o.newton, Real(o.tolerance), nil == nil);
+    }
+  if (o.coulomb) coulomb<kDim, kElliptic>(env);
+}
+template <int kDim, class E>
+DS_STAGE void add_push(E& env) {
+  env.each(env.t.n.nv, [&](int i) { env.w()[i] = env.w()[i] + env.push()[i]; });
+  env.each(kDim * env.ncon_max, [&](int i) { env.con_f()[i] = env.con_y0()[i]; });
+  env.sync();
+}
+
 template <int kDim, bool kElliptic, class E>
 DS_FN void solve(E& env) {
   using Real = typename E::Real;
@@ -297,11 +327,7 @@ DS_FN void solve(E& env) {
     return;
   }
   diagonal_blocks<kDim>(env);
-  const bool is_explicit = t.o.contact_law == kLawExplicit;
-  if (is_explicit) explicit_contacts<kDim>(env);
-  const bool hard = t.o.contact_law == kLawHard;
-  if (t.o.contact_law == kLawSeed) law_weights(env, Real(t.o.epsilon));
-  if (hard) law_weights(env, Real(1e-4));
+  if (t.o.contact_law != kLawMujoco) begin_law<kDim>(env);
   pgs<kDim, kElliptic>(env, t.o.sweeps);
   env.lap(kStage_sweeps);
   if (t.o.pgs_only) {
@@ -310,22 +336,13 @@ DS_FN void solve(E& env) {
   } else {
     choose_start<kDim, kElliptic>(env);
     env.unsolved = newton<kDim, kElliptic>(env, t.o.newton, Real(t.o.tolerance), nil == nil);
-    // hard rows: from the softer problem to the harder one
-    for (double share = 1e-6; hard && share >= 0.99 * hard_share<Real>(); share *= 1e-2) {
-      law_weights(env, Real(share));
-      env.unsolved = newton<kDim, kElliptic>(env, t.o.newton, Real(t.o.tolerance), nil == nil);
-    }
-    if (t.o.coulomb) coulomb<kDim, kElliptic>(env);
+    if (t.o.contact_law == kLawHard || t.o.coulomb) finish_law<kDim, kElliptic>(env);
     env.lap(kStage_newton);
     (void)row_laws<kDim, kElliptic, false>(env);
     gradient<kDim>(env);
   }
   env.residual = natural_residual<kDim, kElliptic>(env);
-  if (is_explicit) {
-    env.each(t.n.nv, [&](int i) { env.w()[i] = env.w()[i] + env.push()[i]; });
-    env.each(kDim * env.ncon_max, [&](int i) { env.con_f()[i] = env.con_y0()[i]; });
-    env.sync();
-  }
+  if (t.o.contact_law == kLawExplicit) add_push<kDim>(env);
   unwhiten(env);
   env.lap(kStage_finish);
 }

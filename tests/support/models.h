@@ -133,6 +133,15 @@ inline std::vector<Scene> all_scenes() {
   add("chain_rk4", with_options(chain(), {{"integrator", {1}}, {"density", {1.2}}}));
   add("box", with_options(box(), {{"cone", {1}}}));
   add("heap", with_options(heap(), {{"integrator", {3}}}));
+  add("box_seed", with_options(box(), {{"cone", {1}}},
+                               [](Options& o) { o.contact_parameters = ContactParameters::kSeed; }));
+  add("box_coulomb", with_options(box(), {}, [](Options& o) {
+        o.contact_model = ContactModel::kStewartTrinkle;
+        o.friction_directions = 0;
+        o.contact_margin = 0.01;
+      }));
+  add("garden_compliant",
+      with_options(garden(3), {}, [](Options& o) { o.contact_model = ContactModel::kCompliant; }));
   return all;
 }
 
