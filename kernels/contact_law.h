@@ -106,7 +106,6 @@ DS_STAGE void explicit_contacts(E& env) {
     }
     return sum;
   });
-  env.sync();
   env.each(env.ncon_max, [&](int slot) {
     const auto touching = in_touch(slot);
     Real u[kDim], f[kDim];
@@ -157,7 +156,6 @@ DS_STAGE void explicit_contacts(E& env) {
   env.sync();
   for (int s = 0; s < 2 * t.n.nlim; s++) {
     const Real lift = unit_dot(env, t.jnt_dofadr[t.lim_jnt[s / 2]], push);
-    env.sync();
     if (env.lanes.rank() == 0) {
       Real& y = env.lim_y0()[s];
       y = select(env.lim_D()[s] > nil, fma(Real(s & 1 ? -1 : 1), lift, y), y);
@@ -165,15 +163,13 @@ DS_STAGE void explicit_contacts(E& env) {
   }
   for (int k = 0; k < t.n.nloss; k++) {
     const Real lift = unit_dot(env, t.loss_dof[k], push);
-    env.sync();
     if (env.lanes.rank() == 0) env.loss_y0()[k] = env.loss_y0()[k] + lift;
   }
   for (int g = 0; g < t.n.ngen; g++) {
     const Real lift = dense_dot(env, g, push);
-    env.sync();
     if (env.lanes.rank() == 0) env.gen_y0()[g] = env.gen_y0()[g] + lift;
   }
-  env.sync();
+  env.done();
 }
 
 }  // namespace DUALSTEP_ISA

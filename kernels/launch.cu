@@ -27,11 +27,11 @@ size_t group_bytes(const Tables<Scalar>& t) {
   return (bytes + 127) / 128 * 128;
 }
 
-// blocks of a processor: 12 and 8 warps, so that a thread has 168 and 255 registers (a processor has four
+// blocks of a processor: 12, 10 and 8 warps, so that a thread has 168, 200 and 255 registers (a processor has four
 // parts, each with a fourth of its registers). With this in mind the compiler gives every stage what it
 // needs, box against box most of all; left alone it aims for more warps, and spills
-template <class Scalar>
-constexpr int kBlocksOfProcessor = sizeof(Scalar) == 8 ? 4 : 6;
+template <class Scalar, int kDim>
+constexpr int kBlocksOfProcessor = sizeof(Scalar) == 8 ? 4 : kDim == 6 ? 4 : 6;
 
 // one group of environments, by one warp; apart from the loop over groups, so that the loop costs the stages
 // no registers
@@ -52,7 +52,7 @@ DS_STAGE void run_group(const Tables<Scalar>& tables, const BatchView<Scalar>& b
 }
 
 template <class Scalar, int W, int kDim>
-__global__ void __launch_bounds__(kWarp* kWarpsOfBlock, kBlocksOfProcessor<Scalar>)
+__global__ void __launch_bounds__(kWarp* kWarpsOfBlock, kBlocksOfProcessor<Scalar, kDim>)
     fused_step(const __grid_constant__ Tables<Scalar> tables, const __grid_constant__ BatchView<Scalar> batch,
                const __grid_constant__ StepArgs args, const uint8_t* marks, int num_groups, char* scratch,
                size_t warp_bytes) {

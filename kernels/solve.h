@@ -304,9 +304,10 @@ DS_STAGE void finish_law(E& env) {
 }
 template <int kDim, class E>
 DS_STAGE void add_push(E& env) {
+  env.sync();  // the forces were read for the residual
   env.each(env.t.n.nv, [&](int i) { env.w()[i] = env.w()[i] + env.push()[i]; });
   env.each(kDim * env.ncon_max, [&](int i) { env.con_f()[i] = env.con_y0()[i]; });
-  env.sync();
+  env.done();
 }
 
 template <int kDim, bool kElliptic, class E>

@@ -40,7 +40,7 @@ enum : int { kBoxOnCap, kBoxFace, kBoxEdge, kBoxCorner, kBoxRim };
 
 // the direction of least overlap among those that need no search, and the corner where one is what touches
 template <class Real>
-DS_FN Direction<Real> plain_overlap(const BoxBeside<Real>& t, const Real& tie, Vec3<Real>* corner) {
+DS_STAGE Direction<Real> plain_overlap(const BoxBeside<Real>& t, const Real& tie, Vec3<Real>* corner) {
   const Real zero(0), one(1);
   const auto always = zero <= zero;
   Direction<Real> best{{zero, zero, unit_sign(t.c.z)}, zero, Real(kBoxOnCap)};
@@ -200,7 +200,7 @@ DS_STAGE void cap_contacts(const BoxBeside<Real>& t, const BoxFace<Real>& face, 
 
 // both ends of the cylinder's lowest line over a face
 template <class Real>
-DS_FN void lying_contacts(const BoxBeside<Real>& t, const BoxFace<Real>& face, const Vec3<Real>& n,
+DS_STAGE void lying_contacts(const BoxBeside<Real>& t, const BoxFace<Real>& face, const Vec3<Real>& n,
                           const MaskOf<Real>& use, Touch<Real>* touch) {
   const Real zero(0), one(1);
   const Real flat = sqrt(fma(n.x, n.x, n.y * n.y)), scale = t.radius / max(flat, Real(1e-12));
@@ -234,7 +234,7 @@ DS_FN void lying_contacts(const BoxBeside<Real>& t, const BoxFace<Real>& face, c
 
 // both ends of the stretch along which an edge runs beside the side
 template <class Real>
-DS_FN void edge_contacts(const BoxBeside<Real>& t, const Vec3<Real>& n, const MaskOf<Real>& use,
+DS_STAGE void edge_contacts(const BoxBeside<Real>& t, const Vec3<Real>& n, const MaskOf<Real>& use,
                          Touch<Real>* touch) {
   const Real zero(0);
   // the axis most along the cylinder's, and the corner of the other two that is lowest against n
@@ -266,7 +266,7 @@ DS_FN void edge_contacts(const BoxBeside<Real>& t, const Vec3<Real>& n, const Ma
 
 // the deepest point of each kind of touch
 template <class Real>
-DS_FN Touch<Real> deepest_contact(const BoxBeside<Real>& t, const Direction<Real>& best,
+DS_STAGE Touch<Real> deepest_contact(const BoxBeside<Real>& t, const Direction<Real>& best,
                                   const Vec3<Real>& corner) {
   const Real zero(0), one(1), half_of(0.5);
   const Vec3<Real>& n = best.n;

@@ -40,7 +40,7 @@ DS_HD Vec3<Real> unit_or(const Vec3<Real>& v, const Vec3<Real>& fallback) {
 // climbs from n with the caps chosen by side1 (of z) and side2 (of u) held fixed: smooth everywhere but along
 // the axes, and an upper bound of the separation, which it equals on those sides
 template <class Real>
-DS_FN Vec3<Real> climb(const TwoCylinders<Real>& t, const Real& side1, const Real& side2,
+DS_STAGE Vec3<Real> climb(const TwoCylinders<Real>& t, const Real& side1, const Real& side2,
                        const Vec3<Real>& start, MaskOf<Real>* arrived) {
   const Real zero(0), one(1), scale = t.radius1 + t.radius2;
   Vec3<Real> w = axpy(t.u, -t.half2 * side2, t.c);
@@ -94,7 +94,7 @@ DS_FN Vec3<Real> climb(const TwoCylinders<Real>& t, const Real& side1, const Rea
 // what touches, and the direction; kinds: 0 cap of the first, 1 cap of the second, 2 sides, 3 rim of the
 // first on the second's side, 4 rim of the second on the first's side, 5 rims
 template <class Real>
-DS_FN Direction<Real> least_overlap(const TwoCylinders<Real>& t, const Real& margin, const Real& tie) {
+DS_STAGE Direction<Real> least_overlap(const TwoCylinders<Real>& t, const Real& margin, const Real& tie) {
   const Real zero(0), one(1);
   const auto always = zero <= zero;
   Vec3<Real> e1, e2, level;
@@ -150,7 +150,7 @@ DS_FN Direction<Real> least_overlap(const TwoCylinders<Real>& t, const Real& mar
 // and where it is widest. `face` is a point of the other disk's plane, `u` its axis towards the cap or away
 // from it
 template <class Real>
-DS_FN void disk_contacts(const Vec3<Real>& n, const Real& half, const Real& radius, const Vec3<Real>& face,
+DS_STAGE void disk_contacts(const Vec3<Real>& n, const Real& half, const Real& radius, const Vec3<Real>& face,
                          const Vec3<Real>& u, const Real& other_radius, const MaskOf<Real>& use,
                          Touch<Real>* touch) {
   const Real zero(0), one(1);

@@ -141,7 +141,7 @@ inline std::vector<Scene> all_scenes() {
         o.contact_margin = 0.01;
       }));
   add("garden_compliant",
-      with_options(garden(3), {}, [](Options& o) { o.contact_model = ContactModel::kCompliant; }));
+      with_options(garden(3), {{"cone", {1}}}, [](Options& o) { o.contact_model = ContactModel::kCompliant; }));
   return all;
 }
 
