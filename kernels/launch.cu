@@ -27,9 +27,9 @@ size_t group_bytes(const Tables<Scalar>& t) {
   return (bytes + 127) / 128 * 128;
 }
 
-// blocks of a processor: 12, 10 and 8 warps, so that a thread has 168, 200 and 255 registers (a processor has four
-// parts, each with a fourth of its registers). With this in mind the compiler gives every stage what it
-// needs, box against box most of all; left alone it aims for more warps, and spills
+// blocks of a processor: 12 warps where a contact has 3 rows at most, else 8, so that a thread has 168 or 255
+// registers (a processor has four parts, each with a fourth of its registers). With this in mind the compiler
+// gives every stage what it needs, box against box most of all; left alone it aims for more warps, and spills
 template <class Scalar, int kDim>
 constexpr int kBlocksOfProcessor = sizeof(Scalar) == 8 ? 4 : kDim == 6 ? 4 : 6;
 
