@@ -138,6 +138,12 @@ def test_depth_and_normal_agree_with_a_search(kinds):
     unique = 0
     for a, b, got, _, rng in cases(kinds, 2, models=8, poses=7):
         best, sharp = shapes.separation(a, b, rng, starts=[f[0] for f in got.frame[:1]])
+        for _ in range(5):  # what is found is a lower bound: a search that ended on a ridge is begun again
+            if best > (-1e-9 if got.count == 0 else got.dist[0] - 1e-9):
+                break
+            best, sharp = max(
+                ((best, sharp), shapes.separation(a, b, rng, count=8000)), key=lambda found: found[0]
+            )
         if got.count == 0:
             assert best > -1e-9
             continue
