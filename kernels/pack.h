@@ -95,8 +95,11 @@ DS_HD unsigned mask_word(const PackMask<T, N>& m) {
   if constexpr (sizeof(T) * N == 32 && sizeof(T) == 8)
     return static_cast<unsigned>(_mm256_movemask_pd((__m256d)m.w));
 #endif
+  // through memory: GCC 12 loses the counter of a loop over w[l] under the address sanitizer
+  typename WordOf<T>::type words[N];
+  std::memcpy(words, &m.w, sizeof words);
   unsigned bits = 0;
-  for (int l = 0; l < N; l++) bits |= (m.w[l] ? 1u : 0u) << l;
+  for (int l = 0; l < N; l++) bits |= (words[l] ? 1u : 0u) << l;
   return bits;
 }
 template <class T, int N>

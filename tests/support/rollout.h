@@ -78,7 +78,8 @@ class Rollout {
   static T* make(std::deque<Array<T>>& arrays, const std::string& name, long size) {
     arrays.push_back({name, std::vector<T>(static_cast<size_t>(size))});
     // what nobody writes stays what it was: a NaN, or -1
-    std::memset(static_cast<void*>(arrays.back().data.data()), 0xff, sizeof(T) * arrays.back().data.size());
+    if (size > 0)
+      std::memset(static_cast<void*>(arrays.back().data.data()), 0xff, sizeof(T) * arrays.back().data.size());
     return arrays.back().data.data();
   }
 
