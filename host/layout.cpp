@@ -70,6 +70,20 @@ Cone effective_cone(const Options& opt) {
   return opt.friction_directions == 0 ? Cone::kElliptic : Cone::kPyramidal;
 }
 
+namespace {
+
+// An environment with this few rows is solved among them (kernels/dual.h): as many rows as dofs at most, a
+// third of them limits. Friction losses are always in use: with many of them the rows outnumber the dofs
+void build_dual_sizes(const Options& opt, Sizes* n) {
+  n->nsingle = std::min(n->nunit, std::max(n->nloss, n->nv / 3));
+  n->ncone = std::min(n->ncon, (n->nv - n->ngen - n->nsingle) / n->kdim);
+  if (n->ncone <= 0 || opt.solver == Solver::kPgs || 4 * n->nloss > n->nv) n->ncone = n->nsingle = 0;
+  n->ndual = n->ncone > 0 ? n->ngen + n->kdim * n->ncone + n->nsingle : 0;
+  n->nA = n->ndual * (n->ndual + 1) / 2;
+}
+
+}  // namespace
+
 void build_sizes(const Model& m, TableStore* t) {
   Sizes& n = t->n;
   n.nq = m.nq;
@@ -98,6 +112,7 @@ void build_sizes(const Model& m, TableStore* t) {
   n.nrow1 = 2 * n.nlim + n.nloss + n.ngen;
   n.nM = count(t->M_col);
   n.nH = n.nv * (n.nv + 1) / 2;
+  build_dual_sizes(m.opt, &n);
   n.npush = contact_law(m.opt) == kLawExplicit ? n.nv : 0;
   n.nrk = m.opt.integrator == Integrator::kRk4 ? n.nq + 4 * n.nv + 2 * n.na : 0;
   n.nword = (n.nv + 31) / 32;
@@ -123,7 +138,7 @@ StepOptions<Scalar> make_step_options(const Model& m) {
   o.pgs_only = opt.solver == Solver::kPgs ? 1 : 0;
   const bool given = opt.iterations > 0;
   o.sweeps = o.pgs_only ? (given ? opt.iterations : 50) : 2;
-  o.newton = o.pgs_only ? 0 : given ? opt.iterations : 8;
+  o.newton = o.pgs_only ? 0 : given ? opt.iterations : 16;
   o.tolerance = real(opt.tolerance > 0 ? opt.tolerance : 1e-2);
   o.contact_law = contact_law(opt);
   o.coulomb = opt.desaxce || opt.contact_model == ContactModel::kStewartTrinkle;

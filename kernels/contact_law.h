@@ -166,7 +166,7 @@ DS_STAGE void explicit_contacts(E& env) {
     if (env.lanes.rank() == 0) env.loss_y0()[k] = env.loss_y0()[k] + lift;
   }
   for (int g = 0; g < t.n.ngen; g++) {
-    const Real lift = dense_dot(env, g, push);
+    const Real lift = general_dot(env, g, push);
     if (env.lanes.rank() == 0) env.gen_y0()[g] = env.gen_y0()[g] + lift;
   }
   env.done();

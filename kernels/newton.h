@@ -9,18 +9,11 @@
 // first. A converged environment is frozen by mask. Cost of a step: O(contacts nv^2 + fill).
 #pragma once
 
-#include "kernels/pgs.h"
+#include "kernels/dual.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-DS_HD int bit_count_trailing(unsigned x) {
-#if DS_DEVICE
-  return __ffs(static_cast<int>(x)) - 1;
-#else
-  return __builtin_ctz(x);
-#endif
-}
 DS_HD int bit_count(unsigned x) {
 #if DS_DEVICE
   return __popc(x);
@@ -126,8 +119,6 @@ DS_STAGE void symbolic(E& env, const typename E::Mask& live) {
   env.sync();
 }
 
-DS_HD int triangle(int i) { return i * (i + 1) / 2; }
-
 // y = y0 + Z'w of every row
 template <int kDim, class E>
 DS_STAGE void residuals(E& env) {
@@ -147,11 +138,11 @@ DS_STAGE void residuals(E& env) {
       if (env.lanes.rank() == 0) env.loss_y()[k] = env.loss_y0()[k] + x;
   }
   for (int g = 0; g < t.n.ngen; g++) {
-    const Real x = dense_dot(env, g, w);
+    const Real x = general_dot(env, g, w);
     if (env.lanes.rank() == 0) env.gen_y()[g] = env.gen_y0()[g] + x;
   }
   for (int c = 0; c < kDim * env.ncon_max; c++) {
-    const Real x = dense_dot(env, t.n.ngen + c, w);
+    const Real x = contact_dot<kDim>(env, c / kDim, c % kDim, w);
     if (env.lanes.rank() == 0) env.con_y()[c] = env.con_y0()[c] + x;
   }
   env.sync();
@@ -246,21 +237,25 @@ template <int kDim, class E>
 DS_STAGE void gradient(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
-  const auto w = env.w(), grad = env.grad(), Z = env.Z(), unit_f = env.unit_f();
+  const auto w = env.w(), grad = env.grad(), unit_f = env.unit_f();
   const auto gen_f = env.gen_lambda(), con_f = env.con_f();
-  const int nv = t.n.nv, rows = kDim * env.ncon_max;
+  const int nv = t.n.nv;
   env.each(nv, [&](int i) { grad[i] = w[i]; });
   env.sync();
   for (int u = 0; u < t.n.nunit; u++) {
     const Real f = unit_f[u];
     if (any(f != Real(0))) unit_axpy(env, t.unit_dof[u], -f, grad);
   }
-  env.each(nv, [&](int i) {
-    Real g = grad[i];
-    for (int r = 0; r < t.n.ngen; r++) g = fma(-Z[r * nv + i], gen_f[r], g);
-    for (int r = 0; r < rows; r++) g = fma(-Z[(t.n.ngen + r) * nv + i], con_f[r], g);
-    grad[i] = g;
-  });
+  for (int g = 0; g < t.n.ngen; g++) {
+    const Real f = -gen_f[g];
+    add_rows<1>(env, general_support(env, g), g, &f, grad);
+  }
+  for (int slot = 0; slot < env.ncon_max; slot++) {
+    Real f[kDim];
+    DS_UNROLL
+    for (int r = 0; r < kDim; r++) f[r] = -con_f[kDim * slot + r];
+    add_rows<kDim>(env, slot_support(env, slot), t.n.ngen + kDim * slot, f, grad);
+  }
   env.sync();
 }
 
@@ -428,11 +423,11 @@ DS_STAGE void direction_rows(E& env) {
       if (env.lanes.rank() == 0) dy[2 * t.n.nlim + k] = x;
   }
   for (int g = 0; g < t.n.ngen; g++) {
-    const Real x = dense_dot(env, g, dw);
+    const Real x = general_dot(env, g, dw);
     if (env.lanes.rank() == 0) dy[2 * t.n.nlim + t.n.nloss + g] = x;
   }
   for (int c = 0; c < kDim * env.ncon_max; c++) {
-    const Real x = dense_dot(env, t.n.ngen + c, dw);
+    const Real x = contact_dot<kDim>(env, c / kDim, c % kDim, dw);
     if (env.lanes.rank() == 0) env.con_dy()[c] = x;
   }
   env.sync();
@@ -548,7 +543,9 @@ DS_STAGE typename E::Mask newton(E& env, int cap, const typename E::Real& tolera
     const Real gg = env.accumulate(nv, [&](int i, const Real& s) { return fma(grad[i], grad[i], s); });
     live = mask_and(live, gg != nil);
     if (!any(live)) break;
-    newton_direction<kDim, kElliptic>(env, live);
+    const auto many_rows = mask_and(live, mask_not(env.small)), few_rows = mask_and(live, env.small);
+    if (any(many_rows)) newton_direction<kDim, kElliptic>(env, many_rows);
+    if (any(few_rows)) dual_direction<kDim, kElliptic>(env, few_rows);
     const Real slope0 = env.accumulate(nv, [&](int i, const Real& s) { return fma(grad[i], dw[i], s); });
     const Real wd = env.accumulate(nv, [&](int i, const Real& s) { return fma(w[i], dw[i], s); });
     const Real dd = env.accumulate(nv, [&](int i, const Real& s) { return fma(dw[i], dw[i], s); });

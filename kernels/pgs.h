@@ -18,12 +18,41 @@ namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
 // Z_row . x over the dofs of a support
-template <class E, class F>
-DS_HD typename E::Real dense_dot(const E& env, int row, const F& x) {
+template <class E, class Set, class F>
+DS_HD typename E::Real dense_dot(const E& env, const Set& support, int row, const F& x) {
   using Real = typename E::Real;
   const auto Z = env.Z();
   const int at = row * env.t.n.nv;
-  return env.accumulate(env.t.n.nv, [&](int d, const Real& s) { return fma(Z[at + d], x[d], s); });
+  return env.accumulate_in(support, env.t.n.nv,
+                           [&](int d, const Real& s) { return fma(Z[at + d], x[d], s); });
+}
+template <class E, class F>
+DS_HD typename E::Real general_dot(const E& env, int g, const F& x) {
+  return dense_dot(env, general_support(env, g), g, x);
+}
+template <int kDim, class E, class F>
+DS_HD typename E::Real contact_dot(const E& env, int slot, int r, const F& x) {
+  return dense_dot(env, slot_support(env, slot), env.t.n.ngen + kDim * slot + r, x);
+}
+// x <- x + sum of c_r Z_r over kRows rows from `first` on, which reach a support. Every lane does its own
+// dofs
+template <int kRows, class E, class Set, class Real, class F>
+DS_HD void add_rows(const E& env, const Set& support, int first, const Real* c, const F& x) {
+  const auto Z = env.Z();
+  const int nv = env.t.n.nv;
+  const auto add = [&](int d) {
+    Real s = x[d];
+    DS_UNROLL
+    for (int r = 0; r < kRows; r++) s = fma(Z[(first + r) * nv + d], c[r], s);
+    x[d] = s;
+  };
+  if constexpr (E::Lanes::kWidth == 1) {
+    each_member(support, env.t.n.nword, add);
+  } else {
+    env.each(nv, [&](int d) {
+      if (in_set(support, d)) add(d);
+    });
+  }
 }
 // unit row of dof i . x
 template <class E, class F>
@@ -61,7 +90,7 @@ DS_STAGE void diagonal_blocks(E& env) {
     DS_UNROLL
     for (int r = 0; r < kDim; r++)
       for (int c = 0; c <= r; c++) {
-        const Real a = env.accumulate(nv, [&](int d, const Real& s) {
+        const Real a = env.accumulate_in(slot_support(env, slot), nv, [&](int d, const Real& s) {
           return fma(Z[(first + r) * nv + d], Z[(first + c) * nv + d], s);
         });
         if (env.lanes.rank() == 0) A[21 * slot + r * (r + 1) / 2 + c] = a;
@@ -236,14 +265,16 @@ DS_STAGE void sweep_scalar_rows(E& env) {
     if (!any(live)) continue;
     const Real R = one / select(live, D, one), l = gen[g];
     const auto Z = env.Z();
-    const Real diag =
-        env.accumulate(nv, [&](int d, const Real& s) { return fma(Z[g * nv + d], Z[g * nv + d], s); });
-    const Real y = env.gen_y0()[g] + dense_dot(env, g, w) + R * l;
+    const Real diag = env.accumulate_in(general_support(env, g), nv, [&](int d, const Real& s) {
+      return fma(Z[g * nv + d], Z[g * nv + d], s);
+    });
+    const Real y = env.gen_y0()[g] + general_dot(env, g, w) + R * l;
     const Real free = l - y / (diag + R);
     const Real next = select(live, two_sided(env, g) ? free : max(free, nil), nil);
     env.sync();
     if (env.lanes.rank() == 0) gen[g] = next;
-    env.each(nv, [&](int d) { w[d] = fma(Z[g * nv + d], next - l, w[d]); });
+    const Real change = next - l;
+    add_rows<1>(env, general_support(env, g), g, &change, w);
     env.sync();
   }
 }
@@ -252,14 +283,13 @@ template <int kDim, bool kElliptic, class E>
 DS_STAGE void sweep_contacts(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
-  const auto w = env.w(), Z = env.Z();
+  const auto w = env.w();
   constexpr int kForces = kElliptic ? kDim : 2 * (kDim - 1);
-  const int nv = t.n.nv;
   for (int slot = 0; slot < env.ncon_max; slot++) {
     const int first = t.n.ngen + kDim * slot;
     Real y[kDim], A[kDim * (kDim + 1) / 2], lambda[kForces], df[kDim];
     DS_UNROLL
-    for (int r = 0; r < kDim; r++) y[r] = env.con_y0()[kDim * slot + r] + dense_dot(env, first + r, w);
+    for (int r = 0; r < kDim; r++) y[r] = env.con_y0()[kDim * slot + r] + contact_dot<kDim>(env, slot, r, w);
     for (int k = 0; k < kDim * (kDim + 1) / 2; k++) A[k] = env.con_A()[21 * slot + k];
     for (int k = 0; k < kForces; k++) lambda[k] = env.con_lambda()[kForces * slot + k];
     const auto p = cone_params<kDim>(env, slot);
@@ -270,12 +300,7 @@ DS_STAGE void sweep_contacts(E& env) {
     env.sync();
     if (env.lanes.rank() == 0)
       for (int k = 0; k < kForces; k++) env.con_lambda()[kForces * slot + k] = lambda[k];
-    env.each(nv, [&](int d) {
-      Real x = w[d];
-      DS_UNROLL
-      for (int r = 0; r < kDim; r++) x = fma(Z[(first + r) * nv + d], df[r], x);
-      w[d] = x;
-    });
+    add_rows<kDim>(env, slot_support(env, slot), first, df, w);
     env.sync();
   }
 }

@@ -61,6 +61,7 @@ DS_HD bool mask_and(bool a, bool b) { return a && b; }
 DS_HD bool mask_or(bool a, bool b) { return a || b; }
 DS_HD bool mask_not(bool a) { return !a; }
 DS_HD bool mask_bit(bool m, int) { return m; }
+DS_HD unsigned mask_word(bool m) { return m ? 1u : 0u; }
 
 #if defined(DS_NO_FMA)
 // for tests/cuda/check_sass.py: what is left of fused operations when the source has none

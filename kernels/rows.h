@@ -164,7 +164,7 @@ DS_STAGE void contact_rows(E& env) {
     DS_UNROLL
     for (int r = 0; r < kDim; r++) {
       const Real B = r == 0 ? Bn : Bt;
-      const Real s = env.accumulate(nv, [&](int d, const Real& sum) {
+      const Real s = env.accumulate_in(support, nv, [&](int d, const Real& sum) {
         return fma(Z[(first + r) * nv + d], velocities ? qvel[d] : fma(B, qvel[d], qacc[d]), sum);
       });
       if (env.lanes.rank() == 0) y0[kDim * slot + r] = r == 0 ? s + kb[3 * slot] : s;

@@ -336,6 +336,7 @@ DS_FN void solve(E& env) {
     finish_pgs<kDim, kElliptic>(env);
   } else {
     choose_start<kDim, kElliptic>(env);
+    dual_space<kDim>(env);
     env.unsolved = newton<kDim, kElliptic>(env, t.o.newton, Real(t.o.tolerance), nil == nil);
     if (t.o.contact_law == kLawHard || t.o.coulomb) finish_law<kDim, kElliptic>(env);
     env.lap(kStage_newton);

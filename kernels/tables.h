@@ -21,6 +21,8 @@ struct Sizes {
   int ngen, nrow,
       nrow1;  // general rows (ball limits, equalities), dense rows, scalar rows (limits, losses, general)
   int npush;  // nv where contact forces are explicit, else 0
+  int ncone, nsingle, ndual,
+      nA;  // contacts and unit rows of a small environment, its rows, entries of A (kernels/dual.h)
   int nM, nH, nrk, nword;  // entries of M, of H; Runge-Kutta storage; words of a set of dofs
 };
 
@@ -34,7 +36,8 @@ struct StepOptions {
   Scalar tolerance;
   // the law of contact (kernels/contact_law.h), and its numbers
   int contact_law, coulomb, seed_rows, hunt_crossley, stribeck;
-  Scalar kappa, epsilon, contact_margin, stiffness, contact_damping, exponent, stiction_speed, dynamic_friction;
+  Scalar kappa, epsilon, contact_margin, stiffness, contact_damping, exponent, stiction_speed,
+      dynamic_friction;
   int has_fluid, has_gravcomp, has_actgravcomp, has_damping, has_spring;
 };
 
@@ -46,9 +49,12 @@ struct Param {
   int env_stride;
 };
 
-// words of the pool of one block: sets of dofs, and lists
+// words of the pool of one block: sets of dofs, and lists; first those of newton.h, then those of dual.h
+constexpr int dual_words(const Sizes& n) {
+  return (2 * n.ncon + 2 * n.nv) * n.nword + n.nv + (n.nrow + n.nv + n.nunit) + n.ncon;
+}
 constexpr long pool_words(const Sizes& n) {
-  return (2L * n.ncon + 2L * n.nv) * n.nword + n.nv + (n.nrow + n.nv + n.nunit) + n.ncon;
+  return dual_words(n) + n.nsingle * n.nword + n.nunit + 2L * (n.ngen + n.ncone + n.nsingle);
 }
 
 struct Layout {

@@ -87,6 +87,8 @@ struct Env {
   Real iterations;
   uint64_t* laps = nullptr;  // ticks of each stage, where somebody times them
   uint64_t lap_start = 0;
+  Mask small{};         // has few rows: Newton's direction is found among them (dual.h)
+  int nsingle_max = 0;  // the most unit rows in use of any small environment of the pack
 
   // the time since the last call belongs to this stage
   DS_HD void lap([[maybe_unused]] Stage stage) {
@@ -130,12 +132,21 @@ struct Env {
   // where a call stands in the source: its caller's line, not this file's
   using Site = typename Lanes::Site;
   DS_HD void sync(Site where = Site::current()) const { lanes.sync(where); }
-  // the same at the end of a stage, or of a part of one: what it wrote is there for every lane, whatever comes
-  // next. A sync() is needed by what stands around it, and tests/emulator proves that of each
+  // the same at the end of a stage, or of a part of one: what it wrote is there for every lane, whatever
+  // comes next. A sync() is needed by what stands around it, and tests/emulator proves that of each
   DS_HD void done(Site where = Site::current()) const { lanes.sync(where); }
   template <class F>
   DS_HD Real accumulate(int n, F f, Site where = Site::current()) const {
     return lanes.template accumulate<Real>(n, f, where);
+  }
+  // the same where entries outside a set are known to add zeros
+  template <class Set, class F>
+  DS_HD Real accumulate_in(const Set& set, int n, F f, Site where = Site::current()) const {
+    if constexpr (Lanes::kWidth == 1)
+      return accumulate_eights<Real>(set, n, f);
+    else
+      return lanes.template accumulate<Real>(
+          n, [&](int i, const Real& s) { return touches_stripes(set, i / kStripes) ? f(i, s) : s; }, where);
   }
 };
 

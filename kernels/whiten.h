@@ -40,6 +40,21 @@ DS_HD bool in_set(const Words& words, int i) {
   return (static_cast<unsigned>(words[i >> 5]) >> (i & 31)) & 1u;
 }
 
+DS_HD int bit_count_trailing(unsigned x) {
+#if DS_DEVICE
+  return __ffs(static_cast<int>(x)) - 1;
+#else
+  return __builtin_ctz(x);
+#endif
+}
+// calls f(i) for the members of a set, lowest first
+template <class Words, class F>
+DS_HD void each_member(const Words& set, int nword, F f) {
+  for (int k = 0; k < nword; k++)
+    for (unsigned bits = static_cast<unsigned>(set[k]); bits != 0; bits &= bits - 1)
+      f(32 * k + bit_count_trailing(bits));
+}
+
 // x <- D^-1/2 L^-T x for kRows dense rows at once; set(k) says whether any environment has entries at dof k
 template <int kRows, class E, class F, class Set>
 DS_HD void whiten(E& env, const F& Z, int first, Set set) {

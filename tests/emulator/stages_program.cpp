@@ -4,7 +4,8 @@
 //   wrong stages_program drop_barriers 0 1
 //                                   leaves out one sync() or done() of the kernels after the other,
 //                                   everywhere in the source where one stands, and prints a line for each:
-//                                     kernels/file.h:line  sync | done  races | bits | parted | nothing
+//                                     kernels/file.h:line  sync | done  races | bits | parted | crash |
+//                                     nothing
 //                                   what ThreadSanitizer reported; else whether a result differed; else
 //                                   whether lanes parted; else nothing was wrong without the barrier. With `i
 //                                   n`, every n-th barrier from the i-th on.
@@ -12,6 +13,9 @@
 // Built with -fsanitize=thread. In drop_barriers its reports are expected: they are counted and not shown.
 #include "host/emulator/lane_program.h"
 // after it, because it chooses how the kernels are compiled
+#include <signal.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -123,7 +127,24 @@ const char* try_without(const Barrier& barrier, const std::vector<Scene>& scenes
   return reports != 0 ? "races" : differs ? "bits" : parted ? "parted" : "nothing";
 }
 
+// the trial that runs, as the line that a crash prints, and what goes on after it
+char crash_line[256];
+char next_first[24], step_given[24];
+
+void go_on_after_crash(int) {
+  if (write(STDOUT_FILENO, crash_line, std::strlen(crash_line)) < 0) _exit(3);
+  sigset_t all;
+  sigfillset(&all);
+  sigprocmask(SIG_UNBLOCK, &all, nullptr);
+  char program[] = "/proc/self/exe", what[] = "drop_barriers";
+  char* const arguments[] = {program, what, next_first, step_given, nullptr};
+  execv(program, arguments);
+  _exit(3);
+}
+
 int drop_barriers(size_t first, size_t step) {
+  signal(SIGSEGV, go_on_after_crash);
+  signal(SIGBUS, go_on_after_crash);
   constexpr int kSteps = 9;
   const std::vector<Scene> scenes = all_scenes();
   std::vector<std::unique_ptr<Rollout<float>>> right;
@@ -136,6 +157,10 @@ int drop_barriers(size_t first, size_t step) {
   WatchedLanes::seen = nullptr;
   for (size_t i = first; i < barriers.size(); i += step) {
     const Barrier& barrier = barriers[i];
+    std::snprintf(crash_line, sizeof(crash_line), "%s  %s  crash\n", barrier.place().c_str(),
+                  barrier.call().c_str());
+    std::snprintf(next_first, sizeof(next_first), "%zu", i + step);
+    std::snprintf(step_given, sizeof(step_given), "%zu", step);
     std::printf("%s  %s  %s\n", barrier.place().c_str(), barrier.call().c_str(),
                 try_without(barrier, scenes, right, kSteps));
     std::fflush(stdout);
@@ -146,7 +171,9 @@ int drop_barriers(size_t first, size_t step) {
 }  // namespace
 
 // the sanitizer calls this with every report: it looks for the name among those that the program shows
-extern "C" __attribute__((visibility("default"))) void __tsan_on_report(void*) { reports.fetch_add(1, std::memory_order_relaxed); }
+extern "C" __attribute__((visibility("default"))) void __tsan_on_report(void*) {
+  reports.fetch_add(1, std::memory_order_relaxed);
+}
 
 int main(int argc, char** argv) {
   const std::string what = argc > 1 ? argv[1] : "";

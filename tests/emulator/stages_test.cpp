@@ -23,7 +23,8 @@ constexpr int kShards = 4;
 TEST_P(Barriers, AreAllNeeded) {
   const child::Ended ended = child::run_program(
       STAGES_PROGRAM, "drop_barriers " + std::to_string(GetParam()) + " " + std::to_string(kShards),
-      "exitcode=0:symbolize=0:log_path=/dev/null:suppress_equal_stacks=0:suppress_equal_addresses=0");
+      "exitcode=0:symbolize=0:handle_segv=0:handle_sigbus=0:log_path=/dev/"
+      "null:suppress_equal_stacks=0:suppress_equal_addresses=0");
   ASSERT_EQ(ended.code, 0) << ended.text;
   std::istringstream lines(ended.text);
   std::map<std::string, int> syncs, dones;

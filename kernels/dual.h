@@ -1,0 +1,476 @@
+// Newton's direction in the space of the constraint rows, for environments with few of them.
+//
+//   H = 1 + Z C Z',  C = G G'   =>   H^-1 = 1 - Z G S^-1 G'Z',   S = 1 + G'A G,   A = Z'Z
+//
+// Source: Woodbury 1950; contact-space Newton after Todorov 2014. C is block diagonal (cone.h), G its root,
+// upper triangular by blocks. A does not change within a step: it is formed once, for the rows that can push;
+// S is formed from the rows that do, and factored densely as L D L'. An environment is small where it has at
+// most ncone contacts and nsingle unit rows, fewer rows than dofs together; which rule is the environment's
+// own, so neither the rest of its pack nor its lanes change a bit. Unit rows that are in use are copied, each
+// environment's to its own places, so that packs hold no rows that none of their environments use. Reads Z,
+// Linv, grad, con_h, unit_h, gen_h. Writes dual_A, dual_root, dual_b, H, dw. Cost: O(rows^2 nv) once,
+// O(rows^3) a direction.
+#pragma once
+
+#include "kernels/pgs.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+DS_HD int triangle(int i) { return i * (i + 1) / 2; }
+// Rows by their place in A: general rows, contacts, unit rows. A block is one row, or a contact's kDim.
+// the row of Z at a place
+template <int kDim, class E>
+DS_HD int row_at(const E& env, int place) {
+  const auto& n = env.t.n;
+  const int contacts = n.ngen + kDim * n.ncone;
+  return place < contacts ? place : n.nrow + (place - contacts);
+}
+// the dofs that a unit row's copy reaches, in any environment
+template <class E>
+DS_HD typename E::Words single_support(const E& env, int p) {
+  return env.words(dual_words(env.t.n) + p * env.t.n.nword);
+}
+// which environments use a unit row, as bits
+template <class E>
+DS_HD typename E::Words single_users(const E& env) {
+  return env.words(dual_words(env.t.n) + env.t.n.nsingle * env.t.n.nword);
+}
+// blocks in use: place, and first row of S
+template <class E>
+DS_HD typename E::Words block_list(const E& env) {
+  return single_users(env).from(env.t.n.nunit);
+}
+
+// the dofs that the row at a place reaches: word k of the set
+template <int kDim, class E>
+DS_HD unsigned reach(const E& env, int place, int k) {
+  const auto& n = env.t.n;
+  const int contacts = n.ngen + kDim * n.ncone;
+  if (place < n.ngen) return static_cast<unsigned>(general_support(env, place)[k]);
+  if (place < contacts) return static_cast<unsigned>(slot_support(env, (place - n.ngen) / kDim)[k]);
+  return static_cast<unsigned>(single_support(env, place - contacts)[k]);
+}
+// calls f(d) for the dofs that two rows share, lowest first
+template <int kDim, class E, class F>
+DS_HD void each_shared_dof(const E& env, int place, int other, F f) {
+  for (int k = 0; k < env.t.n.nword; k++)
+    for (unsigned bits = reach<kDim>(env, place, k) & reach<kDim>(env, other, k); bits != 0; bits &= bits - 1)
+      f(32 * k + bit_count_trailing(bits));
+}
+
+// a block of A
+template <int kDim, int kRows, int kColumns, class E>
+DS_HD void gram_block(const E& env, int place, int other) {
+  using Real = typename E::Real;
+  const auto Z = env.Z(), A = env.dual_A();
+  const int nv = env.t.n.nv;
+  const auto a = Z.from(row_at<kDim>(env, place) * nv), b = Z.from(row_at<kDim>(env, other) * nv);
+  Real sum[kRows][kColumns];
+  DS_UNROLL
+  for (int i = 0; i < kRows; i++) DS_UNROLL
+  for (int j = 0; j < kColumns; j++) sum[i][j] = Real(0);
+  each_shared_dof<kDim>(env, place, other, [&](int d) {
+    DS_UNROLL
+    for (int i = 0; i < kRows; i++) {
+      const Real x = a[i * nv + d];
+      DS_UNROLL
+      for (int j = 0; j < kColumns; j++) sum[i][j] = fma(x, b[j * nv + d], sum[i][j]);
+    }
+  });
+  // of a block with itself the lower triangle
+  DS_UNROLL
+  for (int i = 0; i < kRows; i++) DS_UNROLL
+  for (int j = 0; j < kColumns; j++)
+    if (place != other || j <= i) A[triangle(place + i) + other + j] = sum[i][j];
+}
+
+// which environments are small, their unit rows' copies, and A
+template <int kDim, class E>
+DS_STAGE void dual_space(E& env) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const auto& n = t.n;
+  const Real nil(0), one(1);
+  const int nv = n.nv, rank = env.lanes.rank();
+  const auto Z = env.Z(), Linv = env.Linv(), place = env.unit_place();
+  const auto users = single_users(env);
+  env.small = nil != nil;
+  if (n.ncone == 0) return;
+  // a limit or loss that is in use takes the next place
+  Real taken = nil;
+  for (int u = 0; u < n.nunit; u++) {
+    const int dof = t.unit_dof[u], k = t.unit_loss[u];
+    auto used = nil != nil;
+    for (int s = t.unit_lim[u]; s < n.nlim && t.jnt_dofadr[t.lim_jnt[s]] == dof; s++)
+      used = mask_or(used, mask_or(env.lim_D()[2 * s] > nil, env.lim_D()[2 * s + 1] > nil));
+    if (k < n.nloss && t.loss_dof[k] == dof) used = nil == nil;
+    if (rank == 0) {
+      place[u] = select(used, taken, Real(-1));
+      users[u] = static_cast<int>(mask_word(used));
+    }
+    taken = taken + select(used, one, nil);
+  }
+  env.small = taken <= Real(n.nsingle);
+  if (env.ncon_max > n.ncone) env.small = mask_and(env.small, env.con_dim()[n.ncone] == nil);
+  if (!any(env.small)) return;
+  int singles = 0;
+  for (int l = 0; l < E::kPack; l++) {
+    const int count = mask_bit(env.small, l) ? static_cast<int>(lane_of(taken, l)) : 0;
+    if (count > singles) singles = count;
+  }
+  env.nsingle_max = singles;
+  env.each(singles * nv, [&](int i) { Z[n.nrow * nv + i] = nil; });
+  if (rank == 0)
+    for (int i = 0; i < singles * n.nword; i++) single_support(env, 0)[i] = 0;
+  env.sync();
+  env.each(n.nunit, [&](int u) {
+    const int row = t.M_rowadr[t.unit_dof[u]], depth = t.M_rowadr[t.unit_dof[u] + 1] - row;
+    for (unsigned bits = static_cast<unsigned>(users[u]); bits != 0; bits &= bits - 1) {
+      const int l = bit_count_trailing(bits);
+      if (!mask_bit(env.small, l)) continue;
+      const int p = static_cast<int>(lane_of(place[u], l));
+      const auto support = single_support(env, p);
+      for (int a = 0; a < depth; a++) {
+        const int d = t.M_col[row + a];
+        set_lane(Z[(n.nrow + p) * nv + d], l, lane_of(Linv[row + a], l));
+        support[d >> 5] |= static_cast<int>(1u << (d & 31));
+      }
+    }
+  });
+  env.sync();
+  // blocks of A, a row of them shared out at a time
+  const int contacts = env.ncon_max < n.ncone ? env.ncon_max : n.ncone;
+  const int last = n.ngen + kDim * n.ncone, blocks = n.ngen + contacts + singles;
+  const auto at = [&](int b) {
+    return b < n.ngen              ? b
+           : b < n.ngen + contacts ? n.ngen + kDim * (b - n.ngen)
+                                   : last + (b - n.ngen - contacts);
+  };
+  for (int i = 0; i < blocks; i++)
+    env.each(i + 1, [&](int j) {
+      const int p = at(i), q = at(j);
+      const bool wide = p >= n.ngen && p < last, wide_too = q >= n.ngen && q < last;
+      if (wide && wide_too)
+        gram_block<kDim, kDim, kDim>(env, p, q);
+      else if (wide)
+        gram_block<kDim, kDim, 1>(env, p, q);
+      else if (wide_too)
+        gram_block<kDim, 1, kDim>(env, p, q);
+      else
+        gram_block<kDim, 1, 1>(env, p, q);
+    });
+  env.done();
+}
+
+// G of a positive semidefinite block C = G G', upper triangular: entry (i, j), j >= i, at triangle(j) + i.
+// Where a pivot is rounding, its column is nothing
+template <bool kArrow, int kDim, class Real, class F>
+DS_HD void block_root(const F& C, Real* G) {
+  const Real nil(0), one(1), least(sizeof(ScalarOf<Real>) == 4 ? 1e-6 : 1e-14);
+  DS_UNROLL
+  for (int j = kDim - 1; j >= 0; j--) {
+    const Real whole = C(j, j);
+    Real pivot = whole;
+    DS_UNROLL
+    for (int k = j + 1; k < kDim; k++) {
+      if (kArrow && j != 0) continue;
+      pivot = fma(-G[triangle(k) + j], G[triangle(k) + j], pivot);
+    }
+    const auto sound = pivot > least * whole;
+    const Real root = sqrt(select(sound, pivot, one));
+    G[triangle(j) + j] = select(sound, root, nil);
+    DS_UNROLL
+    for (int i = 0; i < j; i++) {
+      if (kArrow && i != 0) {
+        G[triangle(j) + i] = nil;
+        continue;
+      }
+      Real x = C(j, i);
+      DS_UNROLL
+      for (int k = j + 1; k < kDim; k++) {
+        if (kArrow) continue;
+        x = fma(-G[triangle(k) + i], G[triangle(k) + j], x);
+      }
+      G[triangle(j) + i] = select(sound, x / root, nil);
+    }
+  }
+}
+
+// S = L D L' in place and S x = b: x takes the place of b. Below the diagonal S keeps L D; Dinv has 1 / D.
+// Entries are reduced by columns in their order, whoever does it
+template <class E>
+DS_STAGE void solve_dense(E& env, int n) {
+  using Real = typename E::Real;
+  const auto S = env.H(), Dinv = env.Hinv(), b = env.dual_b(), l = env.coefficient();
+  const int rank = env.lanes.rank(), width = env.lanes.width();
+  if constexpr (E::Lanes::kWidth == 1) {
+    // rows in turn, four entries at once in registers
+    for (int i = 0; i < n; i++) {
+      const auto row = S.from(triangle(i));
+      int j = 0;
+      for (; j + 4 <= i; j += 4) {
+        Real x[4];
+        const auto r0 = S.from(triangle(j)), r1 = S.from(triangle(j + 1)), r2 = S.from(triangle(j + 2)),
+                   r3 = S.from(triangle(j + 3));
+        DS_UNROLL
+        for (int c = 0; c < 4; c++) x[c] = row[j + c];
+        for (int k = 0; k < j; k++) {
+          const Real m = -l[k];
+          x[0] = fma(m, r0[k], x[0]);
+          x[1] = fma(m, r1[k], x[1]);
+          x[2] = fma(m, r2[k], x[2]);
+          x[3] = fma(m, r3[k], x[3]);
+        }
+        Real m[4];
+        m[0] = x[0] * Dinv[j];
+        x[1] = fma(-m[0], r1[j], x[1]);
+        x[2] = fma(-m[0], r2[j], x[2]);
+        x[3] = fma(-m[0], r3[j], x[3]);
+        m[1] = x[1] * Dinv[j + 1];
+        x[2] = fma(-m[1], r2[j + 1], x[2]);
+        x[3] = fma(-m[1], r3[j + 1], x[3]);
+        m[2] = x[2] * Dinv[j + 2];
+        x[3] = fma(-m[2], r3[j + 2], x[3]);
+        m[3] = x[3] * Dinv[j + 3];
+        DS_UNROLL
+        for (int c = 0; c < 4; c++) {
+          row[j + c] = x[c];
+          l[j + c] = m[c];
+        }
+      }
+      for (; j < i; j++) {
+        const auto other = S.from(triangle(j));
+        Real x = row[j];
+        for (int k = 0; k < j; k++) x = fma(-l[k], other[k], x);
+        row[j] = x;
+        l[j] = x * Dinv[j];
+      }
+      Real x = row[i], y = b[i];
+      for (int k = 0; k < i; k++) {
+        x = fma(-l[k], row[k], x);
+        y = fma(-l[k], b[k], y);
+      }
+      row[i] = x;
+      Dinv[i] = Real(1) / x;
+      b[i] = y;
+    }
+  } else {
+    for (int k = 0; k < n; k++) {
+      const Real inverse = Real(1) / S[triangle(k) + k], y = b[k];
+      if (rank == 0) Dinv[k] = inverse;
+      for (int i = k + 1 + rank; i < n; i += width) {
+        const Real m = S[triangle(i) + k] * inverse;
+        for (int j = k + 1; j <= i; j++) S[triangle(i) + j] = fma(-m, S[triangle(j) + k], S[triangle(i) + j]);
+        b[i] = fma(-m, y, b[i]);
+      }
+      env.sync();
+    }
+  }
+  for (int k = n - 1; k >= 0; k--) {
+    const Real x = b[k] * Dinv[k];
+    env.sync();
+    if (rank == 0) b[k] = x;
+    env.each(k, [&](int i) { b[i] = fma(-x, S[triangle(k) + i], b[i]); });
+    env.sync();
+  }
+}
+
+// dw = -H^-1 grad for the environments in `live`, all of them small
+template <int kDim, bool kElliptic, class E>
+DS_STAGE void dual_direction(E& env, const typename E::Mask& live) {
+  using Real = typename E::Real;
+  constexpr int kRoot = kDim * (kDim + 1) / 2;
+  const auto& t = env.t;
+  const auto& n = t.n;
+  const Real nil(0), one(1);
+  const int nv = n.nv, rank = env.lanes.rank();
+  const int first_single = n.ngen + kDim * n.ncone, singles = env.nsingle_max;
+  const auto Z = env.Z(), A = env.dual_A(), S = env.H(), b = env.dual_b(), grad = env.grad(), dw = env.dw();
+  const auto con_h = env.con_h(), unit_h = env.unit_h(), gen_h = env.gen_h();
+  // roots: of general rows, of contacts, of unit rows
+  const auto root = env.dual_root(), contact_root = root.from(n.ngen),
+             single_root = root.from(n.ngen + kRoot * n.ncone);
+  const int contacts = env.ncon_max < n.ncone ? env.ncon_max : n.ncone;
+  env.each(n.ngen, [&](int g) { root[g] = select(live, sqrt(gen_h[g]), nil); });
+  env.each(contacts, [&](int slot) {
+    Real G[kRoot];
+    const auto C = [&](int i, int j) { return select(live, con_h[kRoot * slot + triangle(i) + j], nil); };
+    block_root<!kElliptic, kDim>(C, G);
+    DS_UNROLL
+    for (int k = 0; k < kRoot; k++) contact_root[kRoot * slot + k] = G[k];
+  });
+  env.each(singles, [&](int p) { single_root[p] = nil; });
+  env.sync();
+  env.each(n.nunit, [&](int u) {
+    const Real weight = sqrt(unit_h[u]);
+    for (unsigned bits = static_cast<unsigned>(single_users(env)[u]); bits != 0; bits &= bits - 1) {
+      const int l = bit_count_trailing(bits);
+      if (mask_bit(live, l))
+        set_lane(single_root[static_cast<int>(lane_of(env.unit_place()[u], l))], l, lane_of(weight, l));
+    }
+  });
+  env.sync();
+  // blocks that push on some environment
+  const auto list = block_list(env);
+  int blocks = 0, rows = 0;
+  const auto add = [&](bool pushes, int place, int size) {
+    if (!pushes) return;
+    if (rank == 0) {
+      list[2 * blocks] = place;
+      list[2 * blocks + 1] = rows;
+    }
+    blocks++;
+    rows += size;
+  };
+  for (int g = 0; g < n.ngen; g++) add(any(root[g] > nil), g, 1);
+  for (int slot = 0; slot < contacts; slot++) {
+    bool pushes = false;
+    for (int k = 0; k < kDim; k++) pushes = pushes || any(contact_root[kRoot * slot + triangle(k) + k] > nil);
+    add(pushes, n.ngen + kDim * slot, kDim);
+  }
+  for (int p = 0; p < singles; p++) add(any(single_root[p] > nil), first_single + p, 1);
+  env.sync();
+  const auto wide = [&](int place) { return place >= n.ngen && place < first_single; };
+  const auto scale = [&](int place) {
+    return place < n.ngen ? root[place] : single_root[place - first_single];
+  };
+  const auto roots_of = [&](int place, Real* G) {
+    DS_UNROLL
+    for (int k = 0; k < kRoot; k++) G[k] = contact_root[kRoot * ((place - n.ngen) / kDim) + k];
+  };
+  // x <- G'x of a contact
+  const auto apply_transposed = [&](const Real* G, Real* x) {
+    DS_UNROLL
+    for (int j = kDim - 1; j >= 0; j--) {
+      Real s = nil;
+      DS_UNROLL
+      for (int k = 0; k <= j; k++)
+        if (kElliptic || k == 0 || k == j) s = fma(G[triangle(j) + k], x[k], s);
+      x[j] = s;
+    }
+  };
+  // S = 1 + G'A G and b = G'Z'grad, a row of blocks at a time
+  env.each(blocks, [&](int i) {
+    const int place = list[2 * i], row = list[2 * i + 1];
+    const auto entry = [&](int r, int c) { return r > c ? A[triangle(r) + c] : A[triangle(c) + r]; };
+    if (wide(place)) {
+      Real G[kRoot], v[kDim];
+      roots_of(place, G);
+      DS_UNROLL
+      for (int r = 0; r < kDim; r++) v[r] = nil;
+      each_shared_dof<kDim>(env, place, place, [&](int d) {
+        const Real g = grad[d];
+        DS_UNROLL
+        for (int r = 0; r < kDim; r++) v[r] = fma(Z[(place + r) * nv + d], g, v[r]);
+      });
+      apply_transposed(G, v);
+      DS_UNROLL
+      for (int r = 0; r < kDim; r++) b[row + r] = v[r];
+      for (int k = 0; k <= i; k++) {
+        const int other = list[2 * k], column = list[2 * k + 1];
+        if (!wide(other)) {
+          Real x[kDim];
+          const Real s = scale(other);
+          DS_UNROLL
+          for (int r = 0; r < kDim; r++) x[r] = s * entry(place + r, other);
+          apply_transposed(G, x);
+          DS_UNROLL
+          for (int r = 0; r < kDim; r++) S[triangle(row + r) + column] = x[r];
+          continue;
+        }
+        Real P[kRoot], T[kDim][kDim];
+        roots_of(other, P);
+        // rows of A times the other's root, then this one's
+        DS_UNROLL
+        for (int r = 0; r < kDim; r++) {
+          Real x[kDim];
+          DS_UNROLL
+          for (int c = 0; c < kDim; c++) x[c] = entry(place + r, other + c);
+          apply_transposed(P, x);
+          DS_UNROLL
+          for (int c = 0; c < kDim; c++) T[c][r] = x[c];
+        }
+        DS_UNROLL
+        for (int c = 0; c < kDim; c++) {
+          apply_transposed(G, T[c]);
+          DS_UNROLL
+          for (int r = 0; r < kDim; r++)
+            if (k < i || c <= r)
+              S[triangle(row + r) + column + c] = k == i && c == r ? one + T[c][r] : T[c][r];
+        }
+      }
+    } else {
+      const Real s = scale(place);
+      const auto z = Z.from(row_at<kDim>(env, place) * nv);
+      Real v = nil;
+      each_shared_dof<kDim>(env, place, place, [&](int d) { v = fma(z[d], grad[d], v); });
+      b[row] = s * v;
+      for (int k = 0; k <= i; k++) {
+        const int other = list[2 * k], column = list[2 * k + 1];
+        if (!wide(other)) {
+          const Real x = s * scale(other) * entry(place, other);
+          S[triangle(row) + column] = k == i ? one + x : x;
+          continue;
+        }
+        Real P[kRoot], x[kDim];
+        roots_of(other, P);
+        DS_UNROLL
+        for (int c = 0; c < kDim; c++) x[c] = s * entry(place, other + c);
+        apply_transposed(P, x);
+        DS_UNROLL
+        for (int c = 0; c < kDim; c++) S[triangle(row) + column + c] = x[c];
+      }
+    }
+  });
+  env.sync();
+  solve_dense(env, rows);
+  // b <- G b, then dw = Z b - grad
+  env.each(blocks, [&](int i) {
+    const int place = list[2 * i], row = list[2 * i + 1];
+    if (!wide(place)) {
+      b[row] = scale(place) * b[row];
+      return;
+    }
+    Real G[kRoot];
+    roots_of(place, G);
+    DS_UNROLL
+    for (int r = 0; r < kDim; r++) {
+      Real s = nil;
+      DS_UNROLL
+      for (int c = r; c < kDim; c++)
+        if (kElliptic || r == 0 || c == r) s = fma(G[triangle(c) + r], b[row + c], s);
+      b[row + r] = s;
+    }
+  });
+  env.sync();
+  const auto add_entry = [&](int place, int row, int d, Real* x) {
+    if (wide(place)) {
+      DS_UNROLL
+      for (int r = 0; r < kDim; r++) *x = fma(Z[(place + r) * nv + d], b[row + r], *x);
+    } else {
+      *x = fma(Z[row_at<kDim>(env, place) * nv + d], b[row], *x);
+    }
+  };
+  const auto start = [&](int d) { return select(live, nil - grad[d], dw[d]); };
+  if constexpr (E::Lanes::kWidth == 1) {
+    for (int d = 0; d < nv; d++) dw[d] = start(d);
+    for (int i = 0; i < blocks; i++) {
+      const int place = list[2 * i], row = list[2 * i + 1];
+      each_shared_dof<kDim>(env, place, place, [&](int d) { add_entry(place, row, d, &dw[d]); });
+    }
+  } else {
+    env.each(nv, [&](int d) {
+      Real x = start(d);
+      for (int i = 0; i < blocks; i++) {
+        const int place = list[2 * i];
+        if ((reach<kDim>(env, place, d >> 5) >> (d & 31)) & 1u) add_entry(place, list[2 * i + 1], d, &x);
+      }
+      dw[d] = x;
+    });
+  }
+  env.done();
+}
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep
