@@ -53,7 +53,9 @@ def _paths(names: list[str]) -> dict[str, Path]:
             paths.update(gymnasium_models())
         else:
             path = find_model(name)
-            paths[path.stem.partition("_v")[0] if path in gymnasium_models().values() else path.stem] = path
+            title = path.stem.partition("_v")[0] if path in gymnasium_models().values() else path.stem
+            # two humanoids are two models
+            paths[title if paths.get(title, path) == path else str(path)] = path
     return paths
 
 
