@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +26,14 @@ FRAME_SKIP = {
     "ant": 5, "half_cheetah": 5, "hopper": 4, "humanoid": 5, "humanoidstandup": 5, "inverted_double_pendulum": 5,
     "inverted_pendulum": 2, "pusher": 5, "reacher": 2, "swimmer": 4, "walker2d": 4,
 }  # fmt: skip
+ROBOTS = ("Go1Joystick", "G1Joystick")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "model", nargs="+", metavar="MODEL",
-        help="a file of MJCF or URDF, the name of one of Gymnasium's models (humanoid), or 'gymnasium' for them all",
+        help="a file of MJCF or URDF, the name of one of Gymnasium's models (humanoid), 'gymnasium' for them all, or a "
+        "robot of mjlab (Go1Joystick, G1Joystick)",
     )  # fmt: skip
     add_common(parser)
     parser.add_argument("--dtype", default="float32", choices=("float32", "float64"))
@@ -44,19 +48,48 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, metavar="DIR", help="write the figures, a plot and a picture there")
 
 
-def _paths(names: list[str]) -> dict[str, Path]:
+@dataclass
+class Subject:
+    """A model to measure."""
+
+    load: Callable[[], Any]
+    path: Path | None = None
+    """of the file to draw; None where a task makes the model"""
+    substeps: int = 5
+
+
+def _subjects(names: list[str]) -> dict[str, Subject]:
     """The models by name, in the order given."""
-    paths: dict[str, Path] = {}
+    found: dict[str, Subject] = {}
+
+    def add(title: str, path: Path) -> None:
+        # two humanoids are two models
+        taken = title in found and found[title].path != path
+        found[str(path) if taken else title] = Subject(lambda: load_model(path), path, FRAME_SKIP.get(title, 5))
+
     for name in names:
-        if name == "gymnasium":
+        if name in ROBOTS:
+            found[name] = _robot(name)
+        elif name == "gymnasium":
             need("gymnasium", "bench")
-            paths.update(gymnasium_models())
+            for title, path in gymnasium_models().items():
+                add(title, path)
         else:
             path = find_model(name)
-            title = path.stem.partition("_v")[0] if path in gymnasium_models().values() else path.stem
-            # two humanoids are two models
-            paths[title if paths.get(title, path) == path else str(path)] = path
-    return paths
+            add(path.stem.partition("_v")[0] if path in gymnasium_models().values() else path.stem, path)
+    return found
+
+
+def _robot(name: str) -> Subject:
+    """A robot on the floor of its task, with the task's actuators."""
+    need("gymnasium", "bench")
+    from dualstep.envs import registry
+
+    try:
+        task = registry.task_class(registry.find(name)[1])()
+    except ImportError as error:
+        raise CommandError(str(error)) from None
+    return Subject(lambda: task.model, None, task.frame_skip)
 
 
 def main(args: argparse.Namespace) -> int:
@@ -67,19 +100,19 @@ def main(args: argparse.Namespace) -> int:
         raise CommandError(f"--seconds {args.seconds} is given, and it must be positive")
     if args.out:
         need("matplotlib", "bench")
-    paths = _paths(args.model)
+    subjects = _subjects(args.model)
     lacking = None if args.no_peer else peer.available()
     results: list[dict[str, Any]] = []
     failed = 0
-    for name, path in paths.items():
+    for name, subject in subjects.items():
         settings = throughput.Settings(
             num_envs=args.num_envs, device=args.device, dtype=args.dtype, num_threads=args.num_threads,
-            substeps=args.substeps or FRAME_SKIP.get(name, 5), seed=args.seed, seconds=args.seconds,
+            substeps=args.substeps or subject.substeps, seed=args.seed, seconds=args.seconds,
             peer=not args.no_peer and lacking is None,
         )  # fmt: skip
         progress = Progress(f"{name} x {args.num_envs:,}")
         try:
-            found = throughput.measure(load_model(path), settings, name, progress.update)
+            found = throughput.measure(subject.load(), settings, name, progress.update)
         except Unchecked as error:
             print(f"dualstep bench: {name}: no figures, for they could not be checked: {error}", file=sys.stderr)
             results.append({"model": {"name": name}, "unchecked": str(error)})
@@ -93,25 +126,26 @@ def main(args: argparse.Namespace) -> int:
             if lacking:
                 print(f"  no ratio: {lacking}")
         if args.out:
-            _write(args.out, path, found, results[-1], quiet=args.json)
+            _write(args.out, subject.path, found, results[-1], quiet=args.json)
     if args.json:
         print_json(results)
     return failed
 
 
-def _write(folder: Path, path: Path, found: Any, figures: dict[str, Any], *, quiet: bool) -> None:
+def _write(folder: Path, path: Path | None, found: Any, figures: dict[str, Any], *, quiet: bool) -> None:
     import json
 
     from dualstep.measure import picture, plot
 
     folder.mkdir(parents=True, exist_ok=True)
-    stem = folder / figures["model"]["name"]
+    # a model of the same name as another is called by its path
+    stem = folder / figures["model"]["name"].replace("/", "_")
     written = [stem.with_name(stem.name + ending) for ending in ("_bench.json", "_bench.png", "_envs.png")]
     written[0].write_text(json.dumps(figures, indent=2) + "\n")
     plot.draw(found, written[1])
-    how = picture.draw(path, found.episode, written[2])
+    drawn = f", {written[2]} (picture, {picture.draw(path, found.episode, written[2])})" if path else ""
     if not quiet:
-        print(f"  written    {written[0]}, {written[1]} (plot), {written[2]} (picture, {how})")
+        print(f"  written    {written[0]}, {written[1]} (plot){drawn}")
 
 
 def _quantiles(values: dict[str, Any]) -> str:
