@@ -134,6 +134,21 @@ void bind_batch(py::module_& module) {
           "last",
           [](const Batch& batch, const std::string& name) { return view_of(batch, batch.last(name)); },
           py::arg("name"), "a state array as the last evaluation found it")
+      .def("time_stages", &Batch::time_stages, py::arg("on"))
+      .def(
+          "stage_ticks",
+          [](const Batch& batch) {
+            constexpr const char* kNames[] = {
+#define DS_STAGE_NAME(name) #name,
+                DS_STAGES(DS_STAGE_NAME)
+#undef DS_STAGE_NAME
+            };
+            const std::vector<uint64_t> ticks = batch.stage_ticks();
+            py::dict found;
+            for (size_t s = 0; s < ticks.size(); ++s) found[kNames[s]] = ticks[s];
+            return found;
+          },
+          "ticks of the processor by stage, since time_stages(True); empty where the device does not count")
       .def("want", &Batch::want, py::arg("names"), Released())
       .def("step", &Batch::step, py::arg("nsubsteps"), Released())
       .def(

@@ -86,6 +86,10 @@ class Backend {
   virtual void set_table_counts(const TableCounts&) {}
   // the model; called before the first run and whenever a table changed. The tables stay where they are.
   virtual void set_tables(const Tables<Scalar>& tables) = 0;
+  // ticks of the processor spent in each stage (Stage) since time_stages(true), over all threads; empty where
+  // the device does not count them
+  virtual void time_stages(bool) {}
+  virtual std::vector<uint64_t> stage_ticks() const { return {}; }
   // an action on the environments of the listed blocks, or on all where blocks is null. No allocation.
   virtual void run(const BatchView<Scalar>& batch, const StepArgs& args, const int* blocks,
                    int num_blocks) = 0;

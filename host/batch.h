@@ -49,6 +49,8 @@ class Batch {
   bool float64() const { return options_.float64; }
   std::string device() const { return engine_->device(); }
   std::string description() const { return engine_->description(); }
+  void time_stages(bool on) { engine_->time_stages(on); }
+  std::vector<uint64_t> stage_ticks() const { return engine_->stage_ticks(); }
   // of a device that the host only queues work for: its number (else -1), and the queue
   int device_index() const { return engine_->device_index(); }
   const std::shared_ptr<std::atomic<uintptr_t>>& stream() const { return stream_; }

@@ -118,7 +118,11 @@ void CpuBackend<Scalar>::run_piece(void* context, int piece, int thread) {
   CpuBackend& self = *run.self;
   void* scratch = self.scratch_[thread].get();
   if (self.poison_) std::memset(scratch, 0xff, self.scratch_bytes_);
-  self.kernels_->run(*self.tables_, *run.batch, *run.args, run.blocks ? run.blocks[piece] : piece, scratch);
+  const int block = run.blocks ? run.blocks[piece] : piece;
+  if (self.laps_.empty()) return self.kernels_->run(*self.tables_, *run.batch, *run.args, block, scratch);
+  StepArgs timed = *run.args;
+  timed.laps = self.laps_[thread].ticks;
+  self.kernels_->run(*self.tables_, *run.batch, timed, block, scratch);
 }
 
 // Environments that were equally hard in the last call stand side by side in this one: a pack takes as many
@@ -152,6 +156,19 @@ void CpuBackend<Scalar>::run(const BatchView<Scalar>& batch, const StepArgs& arg
   }
   Run run{this, &batch, &sorted, blocks};
   pool_.run(blocks ? num_blocks : (batch.num_envs - 1) / kernels_->pack + 1, &run_piece, &run);
+}
+
+template <class Scalar>
+void CpuBackend<Scalar>::time_stages(bool on) {
+  laps_.assign(on ? pool_.size() : 0, Laps{});
+}
+
+template <class Scalar>
+std::vector<uint64_t> CpuBackend<Scalar>::stage_ticks() const {
+  std::vector<uint64_t> sum(laps_.empty() ? 0 : kStages);
+  for (const Laps& laps : laps_)
+    for (int s = 0; s < kStages; ++s) sum[s] += laps.ticks[s];
+  return sum;
 }
 
 template class CpuBackend<float>;

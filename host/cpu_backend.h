@@ -32,8 +32,14 @@ class CpuBackend final : public Backend<Scalar> {
   std::shared_ptr<void> allocate(size_t bytes) override;
   void set_tables(const Tables<Scalar>& tables) override;
   void run(const BatchView<Scalar>& batch, const StepArgs& args, const int* blocks, int num_blocks) override;
+  void time_stages(bool on) override;
+  std::vector<uint64_t> stage_ticks() const override;
 
  private:
+  // of one thread; on lines of the cache of its own
+  struct alignas(128) Laps {
+    uint64_t ticks[kStages] = {};
+  };
   struct Run {
     CpuBackend* self;
     const BatchView<Scalar>* batch;
@@ -50,6 +56,7 @@ class CpuBackend final : public Backend<Scalar> {
   size_t scratch_bytes_ = 0;                    // of one thread
   std::vector<std::shared_ptr<void>> scratch_;  // one a thread
   bool shared_ = false;                         // all environments have the same parameters
+  std::vector<Laps> laps_;                      // one a thread, where stages are timed
   std::vector<int> effort_, order_, place_;     // by environment, by place, by effort
 };
 

@@ -40,6 +40,8 @@ class EngineOf final : public Engine {
   const Sizes& sizes() const override { return tables_.n; }
   std::string device() const override { return backend_->device(); }
   std::string description() const override { return backend_->description(); }
+  void time_stages(bool on) override { backend_->time_stages(on); }
+  std::vector<uint64_t> stage_ticks() const override { return backend_->stage_ticks(); }
   int pack() const override { return backend_->pack(); }
   std::shared_ptr<void> allocate(size_t bytes) override { return backend_->allocate(bytes); }
   void write(void* to, const void* from, size_t bytes) override { backend_->write(to, from, bytes); }

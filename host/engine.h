@@ -24,6 +24,8 @@ class Engine {
   virtual std::string device() const = 0;
   virtual std::string description() const = 0;
   virtual int pack() const = 0;
+  virtual void time_stages(bool on) = 0;
+  virtual std::vector<uint64_t> stage_ticks() const = 0;
   virtual std::shared_ptr<void> allocate(size_t bytes) = 0;
   virtual void write(void* to, const void* from, size_t bytes) = 0;
   virtual void read(void* to, const void* from, size_t bytes) = 0;

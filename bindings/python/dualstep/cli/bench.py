@@ -194,6 +194,9 @@ def report(figures: dict[str, Any]) -> str:
     counts = ", ".join(f"{status[bit]} {bit.lower().replace('_', ' ')}"
                        for bit in ("DIVERGED", "CONTACT_OVERFLOW", "NOT_CONVERGED"))  # fmt: skip
     lines.append(f"  status     {counts}, of {status['of']:,} environments (all blocks)")
+    if figures["stages"]:
+        shares = ", ".join(f"{name} {share:.0%}" for name, share in figures["stages"].items() if share >= 0.01)
+        lines.append(f"  stages     {shares}")
     if peer:
         ratio, other = peer["ratio"], peer["steps_per_second"]
         lines.append(

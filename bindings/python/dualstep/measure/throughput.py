@@ -72,6 +72,8 @@ class Measurement:
     sampled: int
     converged: dict[str, Any]
     episode: Episode
+    stages: dict[str, float]
+    """share of the processor's ticks that each stage of a step took, largest first; empty on other devices"""
     peer_version: str | None = None
     peer_envs: int = 0
     peer_blocks: Blocks | None = None
@@ -104,6 +106,7 @@ class Measurement:
             "iterations": self.iterations,
             "contacts": self.contacts,
             "status": {**self.status, "of": self.environments},
+            "stages": self.stages,
             "peer": None,
         }
         if self.peer_blocks is not None and self.peer_errors is not None:
@@ -229,6 +232,7 @@ def measure(model: Model, settings: Settings, name: str = "model",
         speed = np.median(blocks.wall)
         progress((k + 1) / bench.BLOCKS, f"{speed:,.0f} steps/s" + _ratio(blocks, peer_blocks))
 
+    stages = _stages(bench, times)
     bench.converged.demand()
     errors = np.concatenate(errors)
     if not np.isfinite(errors).all():
@@ -253,11 +257,23 @@ def measure(model: Model, settings: Settings, name: str = "model",
             "reference_disagreement": bench.converged.worst_disagreement,
         },
         episode=episode,
+        stages=stages,
         peer_version=peer.version if peer else None,
         peer_envs=peer.count if peer else 0,
         peer_blocks=peer_blocks if peer else None,
         peer_errors=np.concatenate(peer_errors) if peer else None,
     )
+
+
+def _stages(bench: _Bench, times: int) -> dict[str, float]:
+    """Where the time of one more block goes. Apart from the timed ones: reading the clock costs a little."""
+    core = bench.batch._core
+    core.time_stages(True)
+    bench.step(bench.draw(times, bench.settings.num_envs))
+    ticks = core.stage_ticks()
+    core.time_stages(False)
+    whole = sum(ticks.values())
+    return {name: count / whole for name, count in sorted(ticks.items(), key=lambda item: -item[1]) if count}
 
 
 def _ratio(blocks: Blocks, peer_blocks: Blocks) -> str:
