@@ -38,6 +38,8 @@ class Settings:
     samples: int = 64
     """environments whose accuracy is measured, each block"""
     peer: bool = True
+    effort: float = 1.0
+    """of the controls: 1 draws from their whole ranges, 0 leaves them at zero"""
 
 
 @dataclass
@@ -153,7 +155,7 @@ class _Bench:
     def __init__(self, model: Model, settings: Settings) -> None:
         self.model, self.settings = model, settings
         self.rng = np.random.default_rng(settings.seed)
-        self.controls = Controls(model, self.rng)
+        self.controls = Controls(model, self.rng, settings.effort)
         self.batch = Batch(
             model, settings.num_envs, settings.device, settings.dtype, settings.num_threads, settings.seed
         )

@@ -48,12 +48,12 @@ class States:
 
 
 class Controls:
-    """Controls drawn uniformly from their ranges; from -1 to 1 where an actuator has none."""
+    """Controls drawn uniformly from a share of their ranges; of -1 to 1 where an actuator has none."""
 
-    def __init__(self, model: Model, rng: np.random.Generator) -> None:
+    def __init__(self, model: Model, rng: np.random.Generator, effort: float = 1.0) -> None:
         limited = np.asarray(model.actuator_ctrllimited, bool).reshape(model.nu, 1)
         ranges = np.where(limited, np.asarray(model.actuator_ctrlrange).reshape(model.nu, 2), (-1.0, 1.0))
-        self._low, self._high = ranges.T
+        self._low, self._high = effort * ranges.T
         self._rng = rng
 
     def draw(self, *shape: int, dtype: Any = np.float32) -> np.ndarray:

@@ -1,0 +1,216 @@
+"""Measures the CPU: every model beside mujoco.batch on one thread and on all, the solver's settings, and what a step
+costs by contacts, degrees of freedom and batch size. Writes tables (Markdown), figures (JSON) and a plot.
+
+    python bench/cpu.py --out bench/results          # some ten minutes on a quiet machine
+    python bench/cpu.py --quick --out /tmp/cpu       # a rehearsal
+
+Every speed stands beside the accuracy of the same steps (`dualstep bench`; README, "How figures are measured").
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import pathlib
+import platform
+import time
+from typing import Any
+
+import numpy as np
+
+import dualstep as ds
+from dualstep.cli import bench, common
+from dualstep.measure import throughput
+from dualstep.measure.workload import Controls, host, play
+
+HERE = pathlib.Path(__file__).parent
+MODELS = HERE / "models"
+ROBOTS = ("G1Joystick", "Go1Joystick")
+
+
+def processor() -> str:
+    """The name of the processor, as Linux has it."""
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.processor()
+
+
+def subjects(robots: bool) -> dict[str, bench.Subject]:
+    """All models; those of mjlab where it is installed."""
+    names = [str(MODELS / "humanoid.xml"), str(MODELS / "three_humanoids.xml"), "gymnasium"]
+    found = bench._subjects(names)
+    for robot in ROBOTS if robots else ():
+        try:
+            found |= bench._subjects([robot])
+        except common.CommandError as error:
+            print(f"left out: {robot}: {error}")
+    return found
+
+
+def row(figures: dict[str, Any]) -> list[str]:
+    """A line of the table of models."""
+    peer, accuracy, status = figures["peer"], figures["accuracy"], figures["status"]
+    ratio = peer["ratio"]
+    flawed = ", ".join(f"{status[bit]} {bit.lower()}" for bit in ("DIVERGED", "CONTACT_OVERFLOW", "NOT_CONVERGED") if status[bit])
+    return [
+        pathlib.Path(figures["model"]["name"]).stem, str(figures["model"]["nv"]), f"{figures['contacts']:.1f}",
+        f"{figures['steps_per_second']['median']:,.0f}", f"{peer['steps_per_second']['median']:,.0f}",
+        f"**{ratio['median']:.2f}** ({ratio['low']:.2f} to {ratio['high']:.2f})",
+        f"{accuracy['median'] or 0:.0e}", f"{accuracy['p95'] or 0:.0e}", f"{accuracy['p99'] or 0:.0e}",
+        "yes" if accuracy["met"] else "**no**", flawed or "none",
+    ]  # fmt: skip
+
+
+def table(head: list[str], rows: list[list[str]]) -> str:
+    """Markdown."""
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in [head, ["---"] * len(head), *rows]) + "\n"
+
+
+def measure_models(threads: int, seconds: float, robots: bool) -> list[dict[str, Any]]:
+    found = []
+    for name, subject in subjects(robots).items():
+        settings = throughput.Settings(num_envs=1024, device="cpu", num_threads=threads, substeps=subject.substeps,
+                                       seconds=seconds)  # fmt: skip
+        progress = common.Progress(f"{pathlib.Path(name).stem}, {threads or 'all'} threads")
+        figures = throughput.measure(subject.load(), settings, name, progress.update).to_dict()
+        figures["title"] = ("bench/" if name.endswith(".xml") or "three" in name else "") + pathlib.Path(name).stem
+        found.append(figures)
+    return found
+
+
+SOLVERS = {
+    "two sweeps, then Newton (default)": {},
+    "Newton until 1e-6": {"tolerance": 1e-6},
+    "8 sweeps": {"solver": "pgs", "iterations": 8},
+    "50 sweeps": {"solver": "pgs", "iterations": 50},
+}
+
+
+def measure_solvers(seconds: float) -> list[list[str]]:
+    rows = []
+    cases = [
+        ("humanoid, random", MODELS / "humanoid.xml", {}, 1.0),
+        ("humanoid, random, elliptic", MODELS / "humanoid.xml", {"cone": "elliptic"}, 1.0),
+        ("humanoid, quiet", MODELS / "humanoid.xml", {}, 0.0),
+        ("three humanoids", MODELS / "three_humanoids.xml", {}, 1.0),
+        ("ant", common.find_model("ant"), {}, 1.0),
+        ("ten boxes", MODELS / "solver" / "stack.xml", {}, 1.0),
+        ("gripper", MODELS / "solver" / "gripper.xml", {}, 1.0),
+    ]
+    for title, path, options, effort in cases:
+        for solver, more in SOLVERS.items():
+            model = ds.Model.from_mjcf(path)
+            for key, value in {**options, **more}.items():
+                setattr(model.opt, key, value)
+            settings = throughput.Settings(num_envs=256, device="cpu", num_threads=1, seconds=seconds, peer=False,
+                                           effort=effort)  # fmt: skip
+            figures = throughput.measure(model, settings, title).to_dict()
+            accuracy = figures["accuracy"]
+            rows.append([title, solver, f"{1e6 / figures['steps_per_core_second']['median']:.1f}",
+                         f"{figures['iterations']:.1f}", f"{figures['contacts']:.1f}",
+                         *(f"{accuracy[q] or 0:.0e}" for q in ("median", "p95", "p99")),
+                         "yes" if accuracy["met"] else "no"])  # fmt: skip
+            print(" ".join(rows[-1]), flush=True)
+    return rows
+
+
+def by_batch_size(sizes: list[int]) -> dict[int, float]:
+    """Microseconds of a step of one humanoid, by the size of the batch."""
+    model = ds.Model.from_mjcf(MODELS / "humanoid.xml")
+    found = {}
+    for size in sizes:
+        settings = throughput.Settings(num_envs=size, device="cpu", num_threads=1, seconds=2.0, peer=False)
+        found[size] = 1e6 / throughput.measure(model, settings).to_dict()["steps_per_core_second"]["median"]
+    return found
+
+
+def by_contacts(most: int) -> dict[int, float]:
+    """Microseconds of a step of one humanoid, in batches whose environments all have so many contacts."""
+    model = ds.Model.from_mjcf(MODELS / "humanoid.xml")
+    rng = np.random.default_rng(0)
+    with ds.Batch(model, 256, device="cpu", num_threads=1) as batch:
+        controls = Controls(model, rng)
+        pool = play(batch, controls, 5, 3.0, rng).states
+        counts = []
+        for start in range(0, len(pool), 256):
+            pool.take(np.arange(start, min(start + 256, len(pool))) % len(pool)).put(batch)
+            batch.forward()
+            counts.append(host(batch.contacts().count))
+        counts = np.concatenate(counts)[: len(pool)]
+        found = {}
+        for wanted in range(most + 1):
+            rows = np.flatnonzero(counts == wanted)
+            if len(rows) < 32:
+                continue
+            spent = []
+            for _ in range(60):
+                pool.take(rng.choice(rows, 256)).put(batch)
+                batch.ctrl = controls.draw(256, dtype=batch.dtype)
+                began = time.process_time()
+                batch.step(1)
+                spent.append((time.process_time() - began) / 256)
+            found[wanted] = 1e6 * float(np.median(spent))
+    return found
+
+
+def draw(figures: dict[str, Any], path: pathlib.Path) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, (dofs, contacts, sizes) = pyplot.subplots(1, 3, figsize=(13, 4), layout="constrained")
+    for one in figures["one_thread"]:
+        spent = 1e6 / one["steps_per_second"]["median"]
+        # RK4 evaluates the model four times a step
+        spent /= 4 if one["model"]["integrator"] == "rk4" else 1
+        dofs.plot(one["model"]["nv"], spent, "o", color="#1f6f8b")
+        dofs.annotate(one["title"], (one["model"]["nv"], spent), fontsize=7, xytext=(4, 2), textcoords="offset points")
+    dofs.set(xscale="log", yscale="log", xlabel="degrees of freedom", ylabel="us of one core an evaluation",
+             title="cost by model")  # fmt: skip
+    contacts.plot(*zip(*sorted(figures["by_contacts"].items()), strict=True), "o-", color="#1f6f8b")
+    contacts.set(xlabel="contacts of the humanoid", ylabel="us of one core a step", ylim=(0, None), title="cost by contacts")
+    sizes.plot(*zip(*sorted(figures["by_batch_size"].items()), strict=True), "o-", color="#1f6f8b")
+    sizes.set(xscale="log", xlabel="humanoids in the batch", ylabel="us of one core a step", ylim=(0, None),
+              title="cost by batch size")  # fmt: skip
+    for axes in (dofs, contacts, sizes):
+        axes.grid(alpha=0.25)
+    figure.savefig(path, dpi=110)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=pathlib.Path, required=True, help="folder for cpu.md, cpu.json, cpu.png")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the time: figures are rough")
+    parser.add_argument("--no-robots", action="store_true", help="leave out Unitree's robots")
+    args = parser.parse_args()
+    seconds = 1.0 if args.quick else 10.0
+    args.out.mkdir(parents=True, exist_ok=True)
+    figures: dict[str, Any] = {"processor": processor()}
+    figures["one_thread"] = measure_models(1, seconds, not args.no_robots)
+    figures["all_threads"] = measure_models(0, seconds, not args.no_robots)
+    figures["by_batch_size"] = by_batch_size([1, 4, 16, 64, 256, 1024] + ([] if args.quick else [4096, 16384]))
+    figures["by_contacts"] = by_contacts(12)
+    solvers = measure_solvers(seconds / 4)
+    figures["solvers"] = solvers
+    (args.out / "cpu.json").write_text(json.dumps(figures, indent=1) + "\n")
+    head = ["model", "dofs", "contacts", "steps/s", "mujoco.batch", "ratio (quartiles)", "error: median", "p95", "p99",
+            "in target", "flagged"]  # fmt: skip
+    def models(key: str) -> str:
+        return table(head, [[one["title"], *row(one)[1:]] for one in figures[key]])
+
+    scaling = [[one["title"], f"{all_['steps_per_second']['median'] / one['steps_per_second']['median']:.2f}"]
+               for one, all_ in zip(figures["one_thread"], figures["all_threads"], strict=True)]  # fmt: skip
+    (args.out / "cpu.md").write_text(
+        f"# Measured on {processor()}\n\n## One thread\n\n{models('one_thread')}\n## All threads\n\n{models('all_threads')}\n"
+        f"## Speed of all threads over one\n\n{table(['model', 'times'], scaling)}\n"
+        "## Solvers\n\n"
+        + table(["case", "solver", "us a step", "iterations", "contacts", "error: median", "p95", "p99", "in target"], solvers)
+    )
+    draw(figures, args.out / "cpu.png")
+    print(f"written: {args.out}/cpu.md, cpu.json, cpu.png")
+
+
+if __name__ == "__main__":
+    main()
