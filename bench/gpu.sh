@@ -54,7 +54,8 @@ if [ -z "$python" ]; then
   . .ci/setup.sh
   if [ -z "$cpu" ]; then
     command -v nvcc >/dev/null || PATH=$PATH:/usr/local/cuda/bin
-    command -v nvcc >/dev/null || fail "nvcc, the compiler of the CUDA toolkit, is not on PATH: version 12.0 or newer is wanted"
+    command -v nvcc >/dev/null ||
+      fail "nvcc, CUDA's compiler, is not on PATH: 12.0 or newer is wanted"
     options="-DDUALSTEP_CUDA=ON -DDUALSTEP_CUDA_ARCHS=$capability"
   else
     options=-DDUALSTEP_CUDA=OFF
@@ -64,7 +65,8 @@ if [ -z "$python" ]; then
   # shellcheck disable=SC2086  # options are words
   install_package gpu bench,test $options
   pip=(.venv/bin/python -m pip install --quiet --disable-pip-version-check)
-  [ -n "$cpu" ] || "${pip[@]}" "nvidia-cuda-nvrtc==13.*" || say "no NVRTC is to be had here: no step is made for a model"
+  [ -n "$cpu" ] || "${pip[@]}" "nvidia-cuda-nvrtc==13.*" ||
+    say "no NVRTC is to be had here: no step is made for a model"
   "${pip[@]}" --no-deps "mjlab>=1.6,<2" || say "mjlab is not to be had here: G1 is left out"
   if [ -n "$peers" ]; then
     "${pip[@]}" mujoco-warp || say "mujoco-warp is not to be had here"
@@ -89,10 +91,16 @@ if [ -n "$tests" ]; then
   # golden hashes are those of this device; the rest of that file is about it
   chosen="not (test_golden_hash and ($([ -n "$cpu" ] && echo "cuda or emulated" || echo "-cpu or emulated")))"
   [ -z "$quick" ] || chosen="$chosen and (reacher or broken or saved or single_bit)"
+  run_tests() {  # a name, then arguments of pytest
+    local name=$1
+    shift
+    "$python" -m pytest -q -p no:cacheprovider --junitxml="$logs/$name.xml" "$@" >&2 || status=1
+    measured+=(--tests "$logs/$name.xml")
+  }
   # tests compile nothing for a model where they do not say so: hundreds of models would be compiled
-  DUALSTEP_SPECIALIZE=0 "$python" -m pytest -q -p no:cacheprovider "${which[@]}" -k "$chosen" \
-    --junitxml="$logs/tests.xml" >&2 || status=1
-  measured+=(--tests "$logs/tests.xml")
+  DUALSTEP_SPECIALIZE=0 run_tests all "${which[@]}" -k "$chosen"
+  # and the golden hashes of steps made for their models
+  [ -n "$cpu$quick" ] || DUALSTEP_SPECIALIZE=1 run_tests made tests/python/test_golden.py -k "test_golden_hash and cuda"
 fi
 "$python" -m dualstep.measure.gpu --device "$device" --bench bench --out "$out" "${measured[@]}" "$@" || status=1
 [ $status = 0 ] || echo "bench/gpu.sh: something failed; see above" >&2

@@ -23,6 +23,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -171,7 +172,10 @@ class Stage:
     barriers: float
 
 
-def stages(work: list[dict[tuple[str, str], list[int]]], code: dict[tuple[str, str], Counter], lanes: int) -> list[Stage]:
+Work = dict[tuple[str, str], list[int]]  # by file and function: cost, operations, barriers
+
+
+def stages(work: list[Work], code: dict[tuple[str, str], Counter], lanes: int) -> list[Stage]:
     """By file, the costliest first."""
     group = 32 // lanes
     whole = sum((counter for (_, function), counter in code.items() if not function), Counter())
@@ -183,7 +187,8 @@ def stages(work: list[dict[tuple[str, str], list[int]]], code: dict[tuple[str, s
         count = len(cost) // group * group
         slowest = cost[:count].reshape(-1, group).max(axis=1).mean()
         # a function with a few operations says little about itself
-        mix = next((m for m in (code.get((file, function)), code.get((file, "")), whole) if m and m["numbers"] >= 20), whole)
+        mixes = (code.get((file, function)), code.get((file, "")))
+        mix = next((m for m in mixes if m and m["numbers"] >= 20), whole)
         stage = by_file.setdefault(file, Stage(file, 0, 0, 0, 0, 0, 0))
         stage.operations += operations.mean()
         busy[file] = busy.get(file, 0) + cost.mean() * lanes
@@ -262,6 +267,10 @@ def workspace_bytes(lanes: int) -> int:
     return 4 * (numbers("Layout")[-1] + words)
 
 
+def fill(text: str) -> str:
+    return textwrap.fill(text, 120)
+
+
 def table(program: Path) -> str:
     device, assumed = H200(), Assumed()
     with tempfile.NamedTemporaryFile() as file:
@@ -280,15 +289,15 @@ def table(program: Path) -> str:
         for row in zip(*(predict(by_lanes[lanes], lanes, size, device, guess) for guess in guesses), strict=True)
     ]  # fmt: skip
     lines = [
-        f"Humanoid, {STATES} states under random actions with {contacts:.1f} contacts on average, 8 threads an environment; "
-        "an environment and step:",
+        fill(f"Humanoid, {STATES} states under random actions with {contacts:.1f} contacts on average, 8 threads an "
+             "environment; of an environment and step:"),
         "",
         "| file | operations | lanes busy | instructions an operation | instructions of a warp | accesses | barriers |",
         "|---|---|---|---|---|---|---|",
     ]
     for s in by_lanes[8]:
-        lines.append(f"| `{s.file}` | {s.operations:,.0f} | {s.share:.0%} | {s.per_operation:.1f} | {s.instructions:,.0f} | "
-                     f"{s.accesses:,.0f} | {s.barriers:.0f} |")  # fmt: skip
+        lines.append(f"| `{s.file}` | {s.operations:,.0f} | {s.share:.0%} | {s.per_operation:.1f} | "
+                     f"{s.instructions:,.0f} | {s.accesses:,.0f} | {s.barriers:.0f} |")  # fmt: skip
     whole = by_lanes[8]
     lines.append(f"| all | {sum(s.operations for s in whole):,.0f} | | | {sum(s.instructions for s in whole):,.0f} | "
                  f"{sum(s.accesses for s in whole):,.0f} | {sum(s.barriers for s in whole):.0f} |")  # fmt: skip
@@ -296,22 +305,24 @@ def table(program: Path) -> str:
     rest = sum(s.barriers for s in whole) * assumed.loads_in_a_row
     lines += [
         "",
-        f"The chain that lanes cannot shorten: the two sweeps of block Gauss-Seidel wait {sweep:,.0f} times for memory, "
-        f"{sweep * assumed.shared_latency:,.0f} cycles in shared memory and {sweep * assumed.cache_latency:,.0f} in the "
-        f"cache; all stages {rest:,.0f} times, {rest * assumed.shared_latency:,.0f} and "
-        f"{rest * assumed.cache_latency:,.0f} cycles. The lanes of an environment touch "
-        f"{sum(s.accesses for s in whole) * assumed.bytes_of_access / 1024:,.0f} KiB of workspace in a step.",
+        fill(f"The chain that lanes cannot shorten: the two sweeps of block Gauss-Seidel wait {sweep:,.0f} times for "
+             f"memory, {sweep * assumed.shared_latency:,.0f} cycles in shared memory and "
+             f"{sweep * assumed.cache_latency:,.0f} in the cache; all stages {rest:,.0f} times, "
+             f"{rest * assumed.shared_latency:,.0f} and {rest * assumed.cache_latency:,.0f} cycles. The lanes of an "
+             f"environment touch {sum(s.accesses for s in whole) * assumed.bytes_of_access / 1024:,.0f} KiB of "
+             "workspace in a step."),
         "",
-        f"The workspace of an environment has {size:,} bytes. Million steps per second at {NUM_ENVS:,} environments, "
-        "as each limit alone would have it; the least is the prediction (with every assumed time half as long again, and "
-        "half as long):",
+        fill(f"The workspace of an environment has {size:,} bytes. Million steps per second at {NUM_ENVS:,} "
+             "environments, as each limit alone would have it; the least is the prediction (with every assumed time half "
+             "as long again, and half as long):"),
         "",
         "| threads | workspace | warps a processor | issue | latency | bytes | predicted |",
         "|---|---|---|---|---|---|---|",
     ]
     for p, slow, fast in predictions:
         lines.append(f"| {p.lanes} | {p.place} memory | {p.warps} | {p.issue / 1e6:.1f} | {p.latency / 1e6:.1f} | "
-                     f"{p.bytes / 1e6:.1f} | **{p.rate / 1e6:.1f}** ({slow.rate / 1e6:.1f} to {fast.rate / 1e6:.1f}) |")  # fmt: skip
+                     f"{p.bytes / 1e6:.1f} | **{p.rate / 1e6:.1f}** ({slow.rate / 1e6:.1f} to {fast.rate / 1e6:.1f}) |"
+                     )  # fmt: skip
     return "\n".join(lines)
 
 

@@ -44,8 +44,8 @@ def test_help_and_wrong_options():
 
 
 def test_the_rehearsal_goes_all_the_way(tmp_path):
-    done = script("--cpu", "--quick", "--python", sys.executable, "--out", str(tmp_path), "--", "--models", "humanoid,g1,ant",
-                  "--peers", "none")  # fmt: skip
+    where = ("--python", sys.executable, "--out", str(tmp_path))
+    done = script("--cpu", "--quick", *where, "--", "--models", "humanoid,g1,ant", "--peers", "none")
     assert done.returncode == 0, done.stderr
     figures, page = sorted(tmp_path.iterdir())
     result = json.loads(figures.read_text())
@@ -56,7 +56,8 @@ def test_the_rehearsal_goes_all_the_way(tmp_path):
     assert checks["run"] > 5 and checks["failed"] == 0 and checks["passed"] == checks["run"]
     assert checks["golden_checked"] == checks["golden_equal"] == 1
     points = [point for point in result["points"] if point["model"] != "g1"]
-    assert {(p["model"], p["workload"]) for p in points} == {(m, w) for m in ("humanoid", "ant") for w in sweep.WORKLOADS}
+    wanted = {(model, workload) for model in ("humanoid", "ant") for workload in sweep.WORKLOADS}
+    assert {(point["model"], point["workload"]) for point in points} == wanted
     for point in points:
         assert point["steps_per_second"]["median"] > 0
         assert point["accuracy"]["constrained"] > 0 and point["accuracy"]["met"]
@@ -74,8 +75,9 @@ def test_the_controls_are_those_of_the_peers_benchmark():
     start = work.states(3).arrays
     assert np.array_equal(start["qpos"], np.tile(model.mj_model.key_qpos[0], (3, 1)))
     controls = np.array([work.controls(200) for _ in range(400)])[200:]
-    # an Ornstein-Uhlenbeck process driven by uniform numbers: mean of the keyframe, deviation 0.01/sqrt(3) of half the range
-    centred = (controls - model.mj_model.key_ctrl[0]) / ((model.actuator_ctrlrange[:, 1] - model.actuator_ctrlrange[:, 0]) / 2)
+    # driven by uniform numbers: the mean is the keyframe's, the deviation 0.01/sqrt(3) of half the range
+    half = (model.actuator_ctrlrange[:, 1] - model.actuator_ctrlrange[:, 0]) / 2
+    centred = (controls - model.mj_model.key_ctrl[0]) / half
     assert abs(centred.mean()) < 2e-4
     assert abs(centred.std() / (sweep.NOISE / np.sqrt(3)) - 1) < 0.1
     rate = np.mean(centred[1:] * centred[:-1]) / np.mean(centred**2)
@@ -88,5 +90,7 @@ def test_what_failed_is_counted(tmp_path):
         '<failure/></testcase><testcase name="a"><skipped/></testcase><testcase name="b"><error/></testcase></testsuite>'
         "</testsuites>"
     )
-    found = receipt.tests(tmp_path / "t.xml")
+    found = receipt.tests([tmp_path / "t.xml"])
     assert found == {"run": 3, "passed": 1, "failed": 2, "skipped": 1, "golden_checked": 2, "golden_equal": 1}
+    assert receipt.tests([tmp_path / "t.xml"] * 2) == {name: 2 * count for name, count in found.items()}
+    assert receipt.tests([]) is None

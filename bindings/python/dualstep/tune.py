@@ -1,4 +1,4 @@
-"""How many threads share an environment: chosen by trying, remembered on disk. No choice changes a bit of the results."""
+"""How many threads share an environment: chosen by trying, remembered on disk. No choice changes a bit."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CHOICES = (1, 8, 32)
 
 
 def seconds_of_step(model: Model, num_envs: int, device: str, lanes: int) -> float:
-    """Seconds of a timestep of the batch: the least of a few calls of five, from the reset state with random actions."""
+    """Seconds of a timestep of the batch under random actions: the median of a few calls of five."""
     rng = np.random.default_rng(0)
     low, high = np.where(np.asarray(model.actuator_ctrllimited, bool)[:, None], model.actuator_ctrlrange, (-1.0, 1.0)).T
     with Batch(model, num_envs, device, lanes=lanes) as batch:
@@ -44,7 +44,8 @@ def _file(model: Model, num_envs: int, description: str) -> Path | None:
     # batches of about the same size take the same time
     size = num_envs.bit_length()
     sources = json.dumps(_core.kernel_sources(), sort_keys=True)
-    key = "\0".join([_core.specialized_program(model), sources, description, str(size), _core.describe_specialization()])
+    program, compiler = _core.specialized_program(model), _core.describe_specialization()
+    key = "\0".join([program, sources, description, str(size), compiler])
     return Path(folder) / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.lanes"
 
 

@@ -53,7 +53,8 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--lanes", type=positive, metavar="W", help="threads an environment (default: the fastest)")
     parser.add_argument("--samples", type=positive, default=64, metavar="N", help="environments whose error is measured")
     parser.add_argument("--bench", type=Path, default=Path("bench"), metavar="DIR", help="the folder with models/")
-    parser.add_argument("--tests", type=Path, metavar="XML", help="what pytest wrote of the tests that were run")
+    parser.add_argument("--tests", type=Path, metavar="XML", action="append", default=[],
+                        help="what pytest wrote of tests that were run")  # fmt: skip
     parser.add_argument("--out", type=Path, default=Path("bench/results"), metavar="DIR")
     args = parser.parse_args(argv)
     args.models = args.models.split(",")

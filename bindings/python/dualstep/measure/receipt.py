@@ -61,12 +61,12 @@ def machine(device: str, folder: Path) -> dict[str, Any]:
     return facts
 
 
-def tests(path: Path | None) -> dict[str, Any] | None:
-    """Counts of a file that pytest wrote (--junitxml); golden hashes are the tests of tests/golden among them."""
-    if path is None:
+def tests(paths: list[Path]) -> dict[str, Any] | None:
+    """Counts of files that pytest wrote (--junitxml); golden hashes are the tests of tests/golden among them."""
+    if not paths:
         return None
     out = {"run": 0, "passed": 0, "failed": 0, "skipped": 0, "golden_checked": 0, "golden_equal": 0}
-    for case in ElementTree.parse(path).iter("testcase"):
+    for case in (case for path in paths for case in ElementTree.parse(path).iter("testcase")):
         kinds = {child.tag for child in case}
         skipped = "skipped" in kinds
         failed = bool(kinds & {"failure", "error"})
