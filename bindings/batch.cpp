@@ -118,6 +118,15 @@ void bind_batch(py::module_& module) {
       .def_property_readonly("device_index", &Batch::device_index)
       .def_property(
           "stream", [](const Batch& batch) { return batch.stream()->load(); }, &Batch::set_stream)
+      .def(
+          "wait",
+          [](Batch& batch) {
+            if (batch.device_index() < 0) return;
+            uint32_t word = 0;
+            const void* const status = batch.array("status")->data.get();
+            cuda_read(batch.device_index(), batch.stream()->load(), &word, status, sizeof word);
+          },
+          Released())
       .def("view", &view, py::arg("name"))
       .def(
           "tensor",

@@ -9,5 +9,6 @@ void bind_model(pybind11::module_& module);
 void bind_reference(pybind11::module_& module);
 void bind_batch(pybind11::module_& module);
 void bind_tensor(pybind11::module_& module);
+void bind_specialize(pybind11::module_& module);
 
 }  // namespace dualstep

@@ -37,4 +37,5 @@ PYBIND11_MODULE(_core, module) {
   dualstep::bind_reference(module);
   dualstep::bind_tensor(module);
   dualstep::bind_batch(module);
+  dualstep::bind_specialize(module);
 }

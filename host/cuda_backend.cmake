@@ -117,7 +117,7 @@ file(GENERATE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/cuda/cuda_variants.h CONTENT
 ")
 
 # statically: a process without a driver can still load it
-target_sources(dualstep_batch PRIVATE host/cuda_backend.cpp ${cuda_objects})
+target_sources(dualstep_batch PRIVATE host/cuda_backend.cpp host/cuda_special.cpp ${cuda_objects})
 set_source_files_properties(${cuda_objects} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
 target_include_directories(dualstep_batch PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/cuda)
 target_include_directories(dualstep_batch SYSTEM PRIVATE ${DUALSTEP_CUDA_INCLUDE})

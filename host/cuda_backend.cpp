@@ -148,6 +148,7 @@ CudaBackend<Scalar>::CudaBackend(const DeviceOptions& options)
   cudaDeviceProp properties;
   check(cudaGetDeviceProperties(&properties, device_), "asking what " + device() + " is");
   name_ = properties.name;
+  arch_ = "sm_" + std::to_string(properties.major) + std::to_string(properties.minor);
   check(cudaStreamCreateWithFlags(&recorder_, cudaStreamNonBlocking), "making a stream");
 }
 
@@ -162,7 +163,8 @@ std::string CudaBackend<Scalar>::description() const {
   const std::string place = plan_.shared_bytes ? "shared" : "device";
   return device() + ", " + name_ + ", " + std::to_string(kernels_->lanes) +
          (kernels_->lanes == 1 ? " thread" : " threads") + " an environment, workspace in " + place +
-         " memory";
+         " memory, step made for " +
+         (special_.kernel() ? "this model" : "all models (" + special_.why() + ")");
 }
 
 template <class Scalar>
@@ -249,8 +251,16 @@ template <class Scalar>
 void CudaBackend<Scalar>::set_tables(const Tables<Scalar>& tables) {
   const OnDevice here(device_);
   upload(tables);
-  if (plan_.max_blocks > 0) return;  // sizes do not change
-  const cudaError_t error = kernels_->plan(tables_, device_, place_, &plan_);
+  // sizes do not change, but what is constant in a step made for the model may
+  const bool same_kernel = !special_.update(tables, kernels_->lanes, arch_);
+  if (plan_.max_blocks > 0 && same_kernel) return;
+  forget_graphs();
+  cudaError_t error = kernels_->plan(special_.kernel(), tables_, device_, place_, &plan_);
+  if (error != cudaSuccess && error != cudaErrorInvalidConfiguration && special_.kernel()) {
+    (void)cudaGetLastError();
+    special_.give_up("the runtime does not take it: " + describe(error));
+    error = kernels_->plan(nullptr, tables_, device_, place_, &plan_);
+  }
   check(error, error == cudaErrorInvalidConfiguration
                    ? "the workspace of a model of " + std::to_string(4L * tables.l.total) +
                          " bytes an environment does not fit into shared memory"

@@ -6,6 +6,9 @@
 // The runtime library is linked statically and loads the driver when it is first asked for something: a
 // process without a driver can hold this code, and is told so when it asks for a device.
 //
+// The step is one made for the model where the run-time compiler is here (host/specialize), else the one for
+// all models; the bits are the same.
+//
 // Environment variables: DUALSTEP_CUDA_LANES=W chooses the threads of an environment where the caller left it
 // open; DUALSTEP_CUDA_SCRATCH=shared|global where the workspace lies.
 #pragma once
@@ -16,6 +19,7 @@
 #include <vector>
 
 #include "host/backend.h"
+#include "host/cuda_special.h"
 #include "kernels/launch.cuh"
 
 namespace dualstep {
@@ -74,7 +78,8 @@ class CudaBackend final : public Backend<Scalar> {
   void forget_graphs();
 
   int device_ = 0;
-  std::string name_;
+  std::string name_, arch_;
+  CudaSpecial special_;
   ScratchPlace place_ = ScratchPlace::kBest;
   const CudaKernels<Scalar>* kernels_ = nullptr;
   cudaStream_t stream_ = nullptr, recorder_ = nullptr;

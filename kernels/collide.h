@@ -254,6 +254,11 @@ DS_STAGE void collide_kind(E& env) {
   }
 }
 
+template <int kKind, class E>
+DS_HD void try_kind(E& env) {
+  if constexpr (kKindPossible<StepTables<typename E::Scalar>, kKind>) collide_kind<kKind>(env);
+}
+
 template <class E>
 DS_FN void collide(E& env) {
   env.ncon = typename E::Int(0);
@@ -261,7 +266,7 @@ DS_FN void collide(E& env) {
   if (env.t.n.npair > 0) {
     geom_poses(env);
     // the kinds one after the other, in the order of the pair table
-    [&]<int... kKind>(IntList<kKind...>) { (collide_kind<kKind>(env), ...); }
+    [&]<int... kKind>(IntList<kKind...>) { (try_kind<kKind>(env), ...); }
     (PairKinds{});
   }
   env.done();

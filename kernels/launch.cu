@@ -1,23 +1,15 @@
-// The only __global__ functions and launches: the fused step (all stages, several substeps), and what goes on
-// around it on the device: rows placed in marked environments (reset), marks of those that diverged.
-// Compiled once for each precision and number of lanes, which DUALSTEP_SCALAR and DUALSTEP_LANES give.
+// Launches: the fused step of kernels/fused.cuh, and what goes on around it on the device: rows placed in
+// marked environments (reset), marks of those that diverged. Compiled once for each precision and number of
+// lanes, which DUALSTEP_SCALAR and DUALSTEP_LANES give.
 //
-// A kernel for each size of the cone, so that contacts of three rows do not carry the registers of six; the
-// stages before the rows are one copy for both cones. Reads and writes: the arrays of BatchView. Cost: the
-// step's.
+// Reads and writes: the arrays of BatchView. Cost: the step's.
 #define DUALSTEP_ISA cuda
 
+#include "kernels/fused.cuh"
 #include "kernels/launch.cuh"
-#include "kernels/step.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
-
-constexpr int kWarp = 32;
-constexpr int kWarpsOfBlock = 2;
-
-template <int W>
-constexpr int kGroup = kWarp / W;
 
 // the workspace of a warp: numbers, then words, each of its environments side by side
 template <class Scalar, int W>
@@ -27,54 +19,18 @@ size_t group_bytes(const Tables<Scalar>& t) {
   return (bytes + 127) / 128 * 128;
 }
 
-// blocks of a processor: 12 warps where a contact has 3 rows at most, else 8, so that a thread has 168 or 255
-// registers (a processor has four parts, each with a fourth of its registers). With this in mind the compiler
-// gives every stage what it needs, box against box most of all; left alone it aims for more warps, and spills
-template <class Scalar, int kDim>
-constexpr int kBlocksOfProcessor = sizeof(Scalar) == 8 ? 4 : kDim == 6 ? 4 : 6;
-
-// one group of environments, by one warp; apart from the loop over groups, so that the loop costs the stages
-// no registers
-template <class Scalar, int W, int kDim>
-DS_STAGE void run_group(const Tables<Scalar>& tables, const BatchView<Scalar>& batch, const StepArgs& args,
-                        const uint8_t* marks, int group, char* workspace) {
-  const int in_group = static_cast<int>(threadIdx.x) % kWarp / W, e = group * kGroup<W> + in_group;
-  if (e >= batch.num_envs || (marks != nullptr && marks[e] == 0)) return;
-  Scalar* const reals = reinterpret_cast<Scalar*>(workspace);
-  int* const words = reinterpret_cast<int*>(reals + static_cast<size_t>(kGroup<W>) * tables.l.total);
-  const TileLanes<W> lanes;
-  Env<Scalar, TileLanes<W>, kGroup<W>> env{
-      tables, lanes, reals + in_group, words + in_group, e, {}, 0, 0, {}, {}, {}, {}, nullptr, 0};
-  if (tables.o.cone == 1)
-    run_environment<kDim, true>(env, batch, args);
-  else
-    run_environment<kDim, false>(env, batch, args);
-}
-
 template <class Scalar, int W, int kDim>
 __global__ void __launch_bounds__(kWarp* kWarpsOfBlock, kBlocksOfProcessor<Scalar, kDim>)
     fused_step(const __grid_constant__ Tables<Scalar> tables, const __grid_constant__ BatchView<Scalar> batch,
                const __grid_constant__ StepArgs args, const uint8_t* marks, int num_groups, char* scratch,
                size_t warp_bytes) {
-  extern __shared__ double2 shared[];
-  for (int i = static_cast<int>(blockIdx.x) * kWarpsOfBlock + static_cast<int>(threadIdx.x) / kWarp;
-       i < num_groups; i += static_cast<int>(gridDim.x) * kWarpsOfBlock) {
-    // in device memory a warp has a workspace of its own, in shared memory one of its block's
-    const int warp = static_cast<int>(threadIdx.x) / kWarp;
-    char* const workspace = scratch ? scratch + (blockIdx.x * kWarpsOfBlock + warp) * warp_bytes
-                                    : reinterpret_cast<char*>(shared) + warp * warp_bytes;
-    run_group<Scalar, W, kDim>(tables, batch, args, marks, i, workspace);
-    // the next group takes over the workspace of this one
-    __syncwarp();
-  }
+  fused_body<Scalar, W, kDim>(tables, batch, args, marks, num_groups, scratch, warp_bytes);
 }
 
-template <class Scalar>
-using FusedStep = void (*)(Tables<Scalar>, BatchView<Scalar>, StepArgs, const uint8_t*, int, char*, size_t);
-
 template <class Scalar, int W>
-FusedStep<Scalar> choose_step(const Tables<Scalar>& t) {
-  return t.n.kdim == 3 ? fused_step<Scalar, W, 3> : fused_step<Scalar, W, 6>;
+const void* step_for_all_models(const Tables<Scalar>& t) {
+  return t.n.kdim == 3 ? reinterpret_cast<const void*>(fused_step<Scalar, W, 3>)
+                       : reinterpret_cast<const void*>(fused_step<Scalar, W, 6>);
 }
 
 #define DS_TRY(call)                          \
@@ -84,12 +40,14 @@ FusedStep<Scalar> choose_step(const Tables<Scalar>& t) {
   } while (false)
 
 template <class Scalar, int W>
-cudaError_t make_plan(const Tables<Scalar>& t, int device, ScratchPlace place, CudaPlan* out) {
-  const auto kernel = choose_step<Scalar, W>(t);
+cudaError_t make_plan(const void* special, const Tables<Scalar>& t, int device, ScratchPlace place,
+                      CudaPlan* out) {
+  const void* const kernel = special ? special : step_for_all_models<Scalar, W>(t);
   int processors = 0, most_shared = 0;
   DS_TRY(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
   DS_TRY(cudaDeviceGetAttribute(&most_shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
   CudaPlan plan;
+  plan.kernel = kernel;
   plan.threads = kWarp * kWarpsOfBlock;
   const size_t block = group_bytes<Scalar, W>(t) * kWarpsOfBlock;
   int resident = 0;
@@ -115,12 +73,21 @@ cudaError_t make_plan(const Tables<Scalar>& t, int device, ScratchPlace place, C
 template <class Scalar, int W>
 cudaError_t run_step(const CudaPlan& plan, const Tables<Scalar>& tables, const BatchView<Scalar>& batch,
                      const StepArgs& args, const uint8_t* marks, void* scratch, cudaStream_t stream) {
-  const int num_groups = (batch.num_envs - 1) / kGroup<W> + 1, wanted = (num_groups - 1) / kWarpsOfBlock + 1;
+  int num_groups = (batch.num_envs - 1) / kGroup<W> + 1;
+  const int wanted = (num_groups - 1) / kWarpsOfBlock + 1;
   const int blocks = wanted < plan.max_blocks ? wanted : plan.max_blocks;
-  choose_step<Scalar, W>(tables)<<<blocks, plan.threads, plan.shared_bytes, stream>>>(
-      tables, batch, args, marks, num_groups, plan.shared_bytes ? nullptr : static_cast<char*>(scratch),
-      group_bytes<Scalar, W>(tables));
-  return cudaGetLastError();
+  char* room = plan.shared_bytes ? nullptr : static_cast<char*>(scratch);
+  size_t warp_bytes = group_bytes<Scalar, W>(tables);
+  // the parameters of fused_step; a launch copies what these point to
+  void* parameters[] = {const_cast<Tables<Scalar>*>(&tables),
+                        const_cast<BatchView<Scalar>*>(&batch),
+                        const_cast<StepArgs*>(&args),
+                        &marks,
+                        &num_groups,
+                        &room,
+                        &warp_bytes};
+  return cudaLaunchKernel(plan.kernel, dim3(static_cast<unsigned>(blocks)),
+                          dim3(static_cast<unsigned>(plan.threads)), parameters, plan.shared_bytes, stream);
 }
 
 // around the step -----------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ namespace dualstep {
 
 // how a model's step is launched on a device
 struct CudaPlan {
+  const void* kernel = nullptr;
   int threads = 0;           // of a block
   int max_blocks = 0;        // resident on the device
   size_t shared_bytes = 0;   // of a block; 0: the workspace lies in device memory
@@ -39,9 +40,11 @@ template <class Scalar>
 struct CudaKernels {
   int lanes;  // W
   int group;  // environments of a warp: they share a block of per-environment parameters
-  // the shape of a launch; opts in to as much shared memory as the device has. kShared fails with
+  // the shape of a launch of a step made for this model (host/specialize), or where special is null of that
+  // for all models; opts in to as much shared memory as the device has. kShared fails with
   // cudaErrorInvalidConfiguration where not even one block fits.
-  cudaError_t (*plan)(const Tables<Scalar>& tables, int device, ScratchPlace place, CudaPlan* out);
+  cudaError_t (*plan)(const void* special, const Tables<Scalar>& tables, int device, ScratchPlace place,
+                      CudaPlan* out);
   // the action on the environments where marks is not 0, or on all where marks is null. marks and scratch are
   // device memory
   cudaError_t (*run)(const CudaPlan& plan, const Tables<Scalar>& tables, const BatchView<Scalar>& batch,

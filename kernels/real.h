@@ -80,8 +80,13 @@ DS_HD double fma(double a, double b, double c) { return __builtin_fma(a, b, c); 
 DS_HD float sqrt(float a) { return __builtin_sqrtf(a); }
 DS_HD double sqrt(double a) { return __builtin_sqrt(a); }
 #endif
+#if DS_DEVICE
+DS_HD float abs(float a) { return ::fabsf(a); }
+DS_HD double abs(double a) { return ::fabs(a); }
+#else
 DS_HD float abs(float a) { return __builtin_fabsf(a); }
 DS_HD double abs(double a) { return __builtin_fabs(a); }
+#endif
 
 // element `lane` of a pack: reads and writes one environment
 DS_HD float lane_of(float x, int) { return x; }

@@ -73,6 +73,29 @@ struct Tables {
 #include "kernels/fields.inl"
 };
 
+// what the stages read: the tables; or, in a program made for one model (host/specialize), the same with n, o
+// and l as constants, which that program defines
+#if defined(DUALSTEP_FIXED_TABLES)
+template <class Scalar>
+struct StepTables;
+#else
+template <class Scalar>
+using StepTables = Tables<Scalar>;
+#endif
+
+// whether a model may have pairs of the kind; whether no parameter is per environment. What is not known when
+// a kernel is compiled is asked while it runs
+template <class AnyTables, int kKind>
+constexpr bool kKindPossible = true;
+template <class AnyTables, int kKind>
+requires requires { AnyTables::kKindPresent; }
+constexpr bool kKindPossible<AnyTables, kKind> = AnyTables::kKindPresent[kKind];
+template <class AnyTables>
+constexpr bool kKnownShared = false;
+template <class AnyTables>
+requires requires { AnyTables::kAllShared; }
+constexpr bool kKnownShared<AnyTables> = AnyTables::kAllShared;
+
 // the arrays of a batch, (num_envs, width) row-major each; an output that nobody wants is null
 template <class Scalar>
 struct BatchView {

@@ -71,7 +71,7 @@ struct Env {
   static constexpr int kStride = kStride_;
   using Words = Field<int, kStride>;
 
-  const Tables<Scalar>& t;
+  const StepTables<Scalar>& t;
   const Lanes& lanes;
   Real* scratch;  // the workspace; consecutive entries are kStride apart
   int* pool;      // sets of dofs as words, shared by the environments of a pack; likewise
@@ -109,7 +109,7 @@ struct Env {
 #include "kernels/fields.inl"
 
   DS_HD Real param(const Param<Scalar>& a, int i) const {
-    if (a.env_stride == 0) return Real(a.p[i]);
+    if (kKnownShared<StepTables<Scalar>> || a.env_stride == 0) return Real(a.p[i]);
     if constexpr (kStride > 1)
       return Real(a.p[static_cast<long>(block / kStride) * a.env_stride + i * kStride + block % kStride]);
     else

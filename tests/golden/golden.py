@@ -1,6 +1,6 @@
 """Golden hashes: where every model must stand after 1,000 steps, to the bit, on every device.
 
-    python tests/golden/golden.py check     # each model on the CPU and on emulated lanes, against hashes.json
+    python tests/golden/golden.py check     # each model on the CPU, emulated lanes and CUDA where it is
     python tests/golden/golden.py write     # after a change of the numerics that was meant
 
 hashes.json holds, for every model, a hash of what MuJoCo's compiler made of it (rounded to float32) and one of qpos
@@ -18,7 +18,7 @@ HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "python"))
 
 import numpy as np  # noqa: E402
-from answers import final_hashes, rollout  # noqa: E402
+from answers import final_hashes, present, rollout  # noqa: E402
 from scenes import ALL, BENCH, GYM  # noqa: E402
 
 import dualstep as ds  # noqa: E402
@@ -31,6 +31,8 @@ DEVICES = {
     "cpu": ({"device": "cpu"}, ENVIRONMENTS),
     "emulated": ({"device": "emulated", "lanes": 8, "seed": 7}, 1),
 }
+if present("cuda"):
+    DEVICES["cuda"] = ({"device": "cuda"}, ENVIRONMENTS)
 
 
 def model_hash(model):

@@ -10,7 +10,9 @@ import hashlib
 import numpy as np
 
 import dualstep as ds
+from dualstep.measure.workload import host
 
+_TINY = "<mujoco><worldbody><body><freejoint/><geom size='1'/></body></worldbody></mujoco>"
 IDENTITIES = 32
 KEPT = "qpos qvel act qacc_warmstart time status iterations".split()
 OUTPUTS = [name for name, role, _, _ in ds._core.batch_fields() if role == "output"]
@@ -27,10 +29,20 @@ def uniform(key, shape):
     return ((z >> np.uint64(40)).astype(np.float64) / 2**23 - 1).reshape(shape)
 
 
+def present(device):
+    """Whether batches can run there."""
+    try:
+        ds.Batch(ds.Model.from_mjcf(_TINY), 1, device=device).close()
+    except ValueError:
+        return False
+    return True
+
+
 def snapshot(sim, names):
-    arrays = {name: getattr(sim, name).copy() for name in names}
+    """Copies on the host, wherever the batch lives."""
+    arrays = {name: host(getattr(sim, name)) for name in names}
     if "contact_dist" in names:
-        arrays |= {f"contact_{name}": array.copy() for name, array in sim.contacts()._asdict().items()}
+        arrays |= {f"contact_{name}": host(array) for name, array in sim.contacts()._asdict().items()}
     return arrays
 
 
@@ -39,11 +51,11 @@ def rollout(model, rows, steps, names=KEPT, every=100, **options):
     rows = np.asarray(rows) % IDENTITIES
     trail = {}
     with ds.Batch(model, len(rows), **options) as sim:
-        sim.qvel[...] = uniform(0, (IDENTITIES, model.nv))[rows]
+        sim.qvel = uniform(0, (IDENTITIES, model.nv))[rows].astype(sim.dtype)
         if "contact_dist" in names:
             snapshot(sim, names)  # every output is wanted from the first step on
         for step in range(1, steps + 1):
-            sim.ctrl[...] = uniform(step, (IDENTITIES, model.nu))[rows]
+            sim.ctrl = uniform(step, (IDENTITIES, model.nu))[rows].astype(sim.dtype)
             sim.step()
             if step <= 10 or step % every == 0 or step == steps:
                 trail[step] = snapshot(sim, names)

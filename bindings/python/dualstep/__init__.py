@@ -6,6 +6,7 @@ from dualstep.errors import InfeasibleError, InvalidModelError, UnsupportedModel
 from dualstep.measure.audit import Audit, audit
 from dualstep.model import Model
 from dualstep.reference import Event, Reference
+from dualstep.tune import tune_lanes
 
 __version__ = "0.1.0"
 __all__ = [
@@ -23,4 +24,5 @@ __all__ = [
     "audit",
     "envs",
     "formulations",
+    "tune_lanes",
 ]

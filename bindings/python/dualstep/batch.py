@@ -5,12 +5,16 @@ from __future__ import annotations
 import difflib
 import enum
 import operator
+import sys
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dualstep import _core
 from dualstep.model import Model
+
+# the run-time compiler of CUDA, which makes steps for single models, may come as a package
+_core.search_nvrtc_in(sys.path)
 
 Status = enum.IntFlag("Status", _core.STATUS_BITS, module=__name__)
 Status.__doc__ = """Bits of `Batch.status`.
@@ -305,6 +309,10 @@ class Batch:
         if not 1 <= nsubsteps < 2**31:
             raise ValueError(f"nsubsteps {nsubsteps} is given, and it must be positive")
         self._core.step(nsubsteps)
+
+    def wait(self) -> None:
+        """Returns when a device has done all that the batch was told: for those who time it."""
+        self._core.wait()
 
     def forward(self, mask: Any = None) -> None:
         """Outputs at the current state, of all environments or of those where mask is true; time does not advance."""

@@ -62,6 +62,7 @@ def installation() -> dict[str, Any]:
     import numpy as np
 
     import dualstep as ds
+    from dualstep import _core
 
     facts: dict[str, Any] = {
         "dualstep": ds.__version__,
@@ -75,6 +76,7 @@ def installation() -> dict[str, Any]:
         facts[f"device {device}"] = _try(device=device)
     for isa in ("portable", "avx2", "avx512"):
         facts[f"instructions {isa}"] = _try(device="cpu", isa=isa)
+    facts["steps made for a model"] = _core.describe_specialization()
     present = [name for name in OPTIONAL if importlib.util.find_spec(name)]
     facts["optional packages"] = ", ".join(present) or "none"
     return facts

@@ -1,0 +1,57 @@
+// dualstep._core: steps made for one model, compiled without a GPU (host/specialize).
+#include "host/specialize/specialize.h"
+
+#include <pybind11/stl.h>
+
+#include "bindings/bindings.h"
+#include "host/specialize/cache.h"
+#include "host/specialize/nvrtc.h"
+#include "host/tables.h"
+
+namespace py = pybind11;
+
+namespace dualstep {
+namespace {
+
+template <class Scalar>
+std::string text_of(const Model& model, int lanes) {
+  const TableSet<Scalar> tables(model);
+  return program_text(tables.view(), lanes);
+}
+
+}  // namespace
+
+void bind_specialize(py::module_& module) {
+  module.def("search_nvrtc_in", &search_nvrtc_in, py::arg("folders"), "where Python's packages lie");
+  module.def("describe_specialization", &describe_specialization);
+  module.def("specialization_cache", &cache_folder);
+  module.def(
+      "specialized_program",
+      [](const Model& model, int lanes, bool float64) {
+        return float64 ? text_of<double>(model, lanes) : text_of<float>(model, lanes);
+      },
+      py::arg("model"), py::arg("lanes") = 8, py::arg("float64") = false, "the text of a model's step");
+  module.def(
+      "specialize",
+      [](const std::string& program, const std::string& arch) {
+        Special special;
+        {
+          const py::gil_scoped_release released;
+          special = specialize(program, arch);
+        }
+        return py::dict(py::arg("code") = py::bytes(special.code), py::arg("why") = special.why,
+                        py::arg("log") = special.log, py::arg("cached") = special.cached,
+                        py::arg("seconds") = special.seconds);
+      },
+      py::arg("program"), py::arg("arch"), "its machine code: from the cache, or compiled and put there");
+  module.def(
+      "kernel_sources",
+      [] {
+        py::dict files;
+        for (const SourceFile& file : kernel_sources()) files[file.name] = file.text;
+        return files;
+      },
+      "the sources that programs include, as the library holds them");
+}
+
+}  // namespace dualstep

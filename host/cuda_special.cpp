@@ -1,0 +1,69 @@
+#include "host/cuda_special.h"
+
+#include "host/specialize/specialize.h"
+
+namespace dualstep {
+
+CudaSpecial::~CudaSpecial() { unload(); }
+
+void CudaSpecial::give_up(const std::string& why) {
+  unload();
+  why_ = why;
+}
+
+// kernels of a library, as the runtime has them since CUDA 12.8
+#if CUDART_VERSION >= 12080
+void CudaSpecial::unload() {
+  if (library_) {
+    // launches that wait in a queue still need it
+    (void)cudaDeviceSynchronize();
+    (void)cudaLibraryUnload(static_cast<cudaLibrary_t>(library_));
+  }
+  library_ = nullptr;
+  kernel_ = nullptr;
+}
+void CudaSpecial::load(const std::string& code, const std::string& entry) {
+  code_ = code;
+  cudaLibrary_t library = nullptr;
+  cudaKernel_t kernel = nullptr;
+  cudaError_t error = cudaLibraryLoadData(&library, code_.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
+  if (error == cudaSuccess) {
+    library_ = library;
+    error = cudaLibraryGetKernel(&kernel, library, entry.c_str());
+  }
+  if (error == cudaSuccess) {
+    kernel_ = kernel;
+    return;
+  }
+  (void)cudaGetLastError();
+  unload();
+  why_ = std::string("the driver does not take its machine code: ") + cudaGetErrorString(error);
+}
+#else
+void CudaSpecial::unload() {}
+void CudaSpecial::load(const std::string&, const std::string&) {
+  why_ = "this build is of a CUDA toolkit before 12.8";
+}
+#endif
+
+template <class Scalar>
+bool CudaSpecial::update(const Tables<Scalar>& tables, int lanes, const std::string& arch) {
+  const void* const before = kernel_;
+  const std::string text = program_text(tables, lanes);
+  if (!text_.empty() && text == text_) return false;
+  text_ = text;
+  unload();
+  if (!specialization_wanted()) {
+    why_ = "DUALSTEP_SPECIALIZE=0";
+    return before != nullptr;
+  }
+  const Special special = specialize(text, arch);
+  why_ = special.why.substr(0, special.why.find('\n'));
+  if (!special.code.empty()) load(special.code, kProgramEntry);
+  return before != nullptr || kernel_ != nullptr;
+}
+
+template bool CudaSpecial::update<float>(const Tables<float>&, int, const std::string&);
+template bool CudaSpecial::update<double>(const Tables<double>&, int, const std::string&);
+
+}  // namespace dualstep

@@ -1,0 +1,64 @@
+// The fused step: all stages and several substeps of every environment of a batch, in one launch.
+//
+// A kernel for each size of the cone, so that contacts of three rows do not carry the registers of six; the
+// stages before the rows are one copy for both cones. Device code alone, so that the compiler that runs
+// inside a process (host/specialize.h) reads it too; there DUALSTEP_FIXED_TABLES is set, and what a model's
+// tables hold in numbers is constant. Reads and writes: the arrays of BatchView. Cost: the step's.
+#pragma once
+
+#include "kernels/step.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+constexpr int kWarp = 32;
+constexpr int kWarpsOfBlock = 2;
+
+template <int W>
+constexpr int kGroup = kWarp / W;
+
+// blocks of a processor: 12 warps where a contact has 3 rows at most, else 8, so that a thread has 168 or 255
+// registers (a processor has four parts, each with a fourth of its registers). With this in mind the compiler
+// gives every stage what it needs, box against box most of all; left alone it aims for more warps, and spills
+template <class Scalar, int kDim>
+constexpr int kBlocksOfProcessor = sizeof(Scalar) == 8 ? 4 : kDim == 6 ? 4 : 6;
+
+// one group of environments, by one warp; apart from the loop over groups, so that the loop costs the stages
+// no registers
+template <class Scalar, int W, int kDim>
+DS_STAGE void run_group(const StepTables<Scalar>& tables, const BatchView<Scalar>& batch,
+                        const StepArgs& args, const uint8_t* marks, int group, char* scratch,
+                        size_t warp_bytes) {
+  extern __shared__ double2 shared[];
+  const int in_group = static_cast<int>(threadIdx.x) % kWarp / W, e = group * kGroup<W> + in_group;
+  if (e >= batch.num_envs || (marks != nullptr && marks[e] == 0)) return;
+  // in device memory a warp has a workspace of its own, in shared memory one of its block's
+  const int warp = static_cast<int>(threadIdx.x) / kWarp;
+  char* const workspace = scratch ? scratch + (blockIdx.x * kWarpsOfBlock + warp) * warp_bytes
+                                  : reinterpret_cast<char*>(shared) + warp * warp_bytes;
+  Scalar* const reals = reinterpret_cast<Scalar*>(workspace);
+  int* const words = reinterpret_cast<int*>(reals + static_cast<size_t>(kGroup<W>) * tables.l.total);
+  const TileLanes<W> lanes;
+  Env<Scalar, TileLanes<W>, kGroup<W>> env{
+      tables, lanes, reals + in_group, words + in_group, e, {}, 0, 0, {}, {}, {}, {}, nullptr, 0};
+  // a compiler that knows the cone drops the other one
+  if (tables.o.cone == 1)
+    run_environment<kDim, true>(env, batch, args);
+  else
+    run_environment<kDim, false>(env, batch, args);
+}
+
+// what the kernel does, apart from its name
+template <class Scalar, int W, int kDim>
+DS_HD void fused_body(const StepTables<Scalar>& tables, const BatchView<Scalar>& batch, const StepArgs& args,
+                      const uint8_t* marks, int num_groups, char* scratch, size_t warp_bytes) {
+  for (int i = static_cast<int>(blockIdx.x) * kWarpsOfBlock + static_cast<int>(threadIdx.x) / kWarp;
+       i < num_groups; i += static_cast<int>(gridDim.x) * kWarpsOfBlock) {
+    run_group<Scalar, W, kDim>(tables, batch, args, marks, i, scratch, warp_bytes);
+    // the next group takes over the workspace of this one
+    __syncwarp();
+  }
+}
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep

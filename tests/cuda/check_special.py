@@ -1,0 +1,194 @@
+"""Steps made for one model (host/specialize): that they compile, are kept, and stay within their budgets.
+
+    python tests/cuda/check_special.py            compile for all architectures, and compare
+    python tests/cuda/check_special.py --write    make what they use the budgets
+
+Needs NVRTC and no GPU: each of MODELS is compiled for each of ARCHS, and
+1. nothing spills; registers, stack and shared memory are at most those of kernels/budgets_special.json, and the
+   instructions of every stage (a device function that is not inlined) at most its count there, which has a twentieth
+   of room. Budgets hold for one version of NVRTC: with another one, only spills fail;
+2. a second load comes from the cache, in less than 100 ms;
+3. the PTX of the first model has only correctly rounded operations (tests/cuda/check_sass.py says which).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import struct
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from check_budgets import NUMBERS, read_log
+from check_sass import check_ptx, float_operations
+from tools import ROOT, demangle, short
+
+BUDGETS = ROOT / "kernels" / "budgets_special.json"
+ARCHS = ("sm_80", "sm_90", "sm_120")
+ENTRY = "dualstep_fused_step"
+BYTES_OF_INSTRUCTION = 16
+
+
+def models() -> dict[str, Path]:
+    import gymnasium
+
+    assets = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
+    return {"humanoid": ROOT / "bench" / "models" / "humanoid.xml", "ant": assets / "ant.xml"}
+
+
+def stage_name(function: str) -> str:
+    """newton<3, false>, of a demangled device function: without what all of them have in common."""
+    name = re.sub(r"(Field|Lanes|TileLanes)<[^<>]*>", r"\1", short(function))
+    name = re.sub(r"Env<[^<>]*>", "Env", name)
+    # what a caller hands over is no part of the name, nor what comes back
+    name = re.sub(r"<[^<>]*\bsmooth_dynamics\b.*", "", name)
+    name = re.sub(r"^\S*::(Mask|Real) ", "", name)
+    name = re.sub(r"(, )?\bEnv\b(, (Field|float|double|f|bool))*", "", name)
+    return re.sub(r"\s+>", ">", re.sub(r"<\s*>", "", name))
+
+
+def symbols(code: bytes) -> list[tuple[str, int, int]]:
+    """Name, place and size in bytes of every function of machine code, from the symbols of its ELF file."""
+    section_offset, = struct.unpack_from("<Q", code, 0x28)
+    entry_size, count = struct.unpack_from("<HH", code, 0x3A)
+    sections = [struct.unpack_from("<IIQQQQIIQQ", code, section_offset + i * entry_size) for i in range(count)]
+    found = []
+    for _, kind, _, _, offset, size, link, _, _, item in sections:
+        if kind != 2:  # the symbol table
+            continue
+        names = sections[link][4]
+        for at in range(offset, offset + size, item):
+            name, info, _, _, place, length = struct.unpack_from("<IBBHQQ", code, at)
+            if info & 15 == 2:  # a function
+                begin = names + name
+                found.append((code[begin : code.index(b"\0", begin)].decode(), place, length))
+    return found
+
+
+def functions(code: bytes) -> dict[str, int]:
+    """Instructions of every function."""
+    return {name: length // BYTES_OF_INSTRUCTION for name, _, length in symbols(code)}
+
+
+def stages(code: bytes) -> dict[str, int]:
+    """Instructions of every stage, by its name; those of the kernel apart from them under its own."""
+    counts = functions(code)
+    total = counts.pop(ENTRY)
+    prefix = f"${ENTRY}$"
+    mangled = {name: name.removeprefix(prefix) for name in counts if name.startswith(prefix)}
+    readable = demangle(list(mangled.values()))
+    by_name: dict[str, int] = {}
+    for name, symbol in mangled.items():
+        stage = stage_name(readable[symbol])
+        by_name[stage] = by_name.get(stage, 0) + counts[name]
+    by_name[ENTRY] = total - sum(by_name.values())
+    return dict(sorted(by_name.items()))
+
+
+def compile_all() -> tuple[dict, list[str]]:
+    """What every step uses, by architecture and model, and complaints."""
+    import dualstep as ds
+    from dualstep import _core
+
+    programs = {name: _core.specialized_program(ds.Model.from_mjcf(path)) for name, path in models().items()}
+    usage: dict = {arch: {} for arch in ARCHS}
+    complaints = []
+
+    def one(job: tuple[str, str]) -> tuple[str, str, dict, dict]:
+        arch, name = job
+        first = _core.specialize(programs[name], arch)
+        # of a few loads the fastest: a machine that does other things may take its time over one
+        later = [_core.specialize(programs[name], arch) for _ in range(3)]
+        return arch, name, first, min(later, key=lambda load: load["seconds"] + (not load["cached"]))
+
+    jobs = [(arch, name) for arch in ARCHS for name in programs]
+    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        for arch, name, first, second in pool.map(one, jobs):
+            where = f"{arch} {name}"
+            if first["why"] or first["cached"]:
+                complaints.append(f"{where}: not compiled: {first['why'] or 'came from the cache'}")
+                continue
+            if not second["cached"] or second["seconds"] > 0.1 or second["code"] != first["code"]:
+                complaints.append(f"{where}: the second load took {second['seconds']:.3f} s, and was "
+                                  + ("" if second["cached"] else "not ") + "from the cache")  # fmt: skip
+            numbers = read_log(first["log"])[arch][ENTRY]
+            by_stage = stages(first["code"])
+            usage[arch][name] = {**numbers, "instructions": sum(by_stage.values()), "stages": by_stage}
+            print(f"{arch:7} {name:10} registers {numbers['registers']:3}  stack {numbers['stack']:4}  shared "
+                  f"{numbers['shared']:4}  spills {numbers['spill_stores']}/{numbers['spill_loads']}  instructions "
+                  f"{usage[arch][name]['instructions']:6}  compiled in {first['seconds']:5.1f} s, from the cache in "
+                  f"{1000 * second['seconds']:.1f} ms")  # fmt: skip
+    ptx = _core.specialize(programs["humanoid"], "compute_90")
+    operations = float_operations(ptx["code"].decode(errors="replace"))
+    if sum(n for o, n in operations.items() if o.startswith("fma")) == 0:
+        complaints.append(f"PTX: no fma, so it is not what is to be checked {ptx['why']}")
+    complaints += [f"PTX: {complaint}" for complaint in check_ptx(operations)]
+    return usage, complaints
+
+
+def with_room(instructions: int) -> int:
+    return (instructions * 21 // 20 // 16 + 1) * 16
+
+
+def compare(usage: dict, budgets: dict, version: str) -> list[str]:
+    complaints = []
+    exact = budgets["nvrtc"] == version
+    for arch, by_model in usage.items():
+        for name, used in by_model.items():
+            where = f"{arch} {name}"
+            complaints += [f"{where}: {used[kind]} bytes of {kind.replace('_', ' ')}"
+                           for kind in ("spill_stores", "spill_loads") if used[kind]]  # fmt: skip
+            budget = budgets["steps"].get(arch, {}).get(name)
+            if budget is None:
+                complaints.append(f"{where}: has no budget")
+                continue
+            if not exact:
+                continue
+            complaints += [f"{where}: {kind} {used[kind]}, above its budget of {budget[kind]}"
+                           for kind in NUMBERS if used[kind] > budget[kind]]  # fmt: skip
+            for stage, count in used["stages"].items():
+                room = budget["stages"].get(stage)
+                if room is None:
+                    complaints.append(f"{where}: stage {stage} has no budget")
+                elif count > room:
+                    complaints.append(f"{where}: stage {stage} has {count} instructions, above its budget of {room}")
+    return complaints
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--write", action="store_true")
+    args = parser.parse_args()
+    from dualstep import _core
+
+    said = _core.describe_specialization()
+    if not (match := re.match(r"NVRTC ([\d.]+)", said)):
+        print(f"no run-time compiler to check with: {said}")
+        return 1
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["DUALSTEP_CACHE_DIR"] = folder
+        usage, complaints = compile_all()
+    if args.write:
+        steps = {
+            arch: {
+                name: {**{kind: used[kind] for kind in NUMBERS},
+                       "stages": {stage: with_room(count) for stage, count in used["stages"].items()}}
+                for name, used in by_model.items()
+            }
+            for arch, by_model in usage.items()
+        }  # fmt: skip
+        BUDGETS.write_text(json.dumps({"nvrtc": match[1], "steps": steps}, indent=1, sort_keys=True) + "\n")
+    budgets = json.loads(BUDGETS.read_text())
+    if budgets["nvrtc"] != match[1]:
+        print(f"budgets are of NVRTC {budgets['nvrtc']}, this is {match[1]}: only spills were checked")
+    complaints += compare(usage, budgets, match[1])
+    print("\n".join(complaints) if complaints else "steps made for a model: within budget")
+    return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,196 @@
+"""What a GPU must do: the bits of the CPU, with any number of threads an environment, with the workspace in shared or in
+device memory, through the kernels for all models and those made for one.
+
+Where there is no GPU the tests run on emulated lanes, so that they are known to work when there is one.
+DUALSTEP_CUDA_SCRATCH and DUALSTEP_SPECIALIZE are then without effect."""
+
+import numpy as np
+import pytest
+from answers import IDENTITIES, OUTPUTS, first_difference, host, present, rollout
+from scenes import ALL, BENCH, SCENES
+
+import dualstep as ds
+
+CUDA = present("cuda")
+DEVICE = "cuda" if CUDA else "emulated"
+LANES = [1, 8, 32]
+# on emulated lanes the same tests, with fewer steps and models
+STEPS = 200 if CUDA else 12
+MODELS = ["humanoid", "ant", "half_cheetah", "reacher", *BENCH] if CUDA else ["ant", "reacher"]
+FEATURES = sorted(SCENES) if CUDA else sorted(SCENES)[::6]
+
+
+def load(name):
+    return ds.Model.from_mjcf(ALL[name])
+
+
+def make(model, num_envs, **options):
+    """A batch on the device; a build with fewer variants has no such lanes, and then there is nothing to test."""
+    try:
+        return ds.Batch(model, num_envs, device=DEVICE, **options)
+    except ValueError as error:
+        if CUDA and "this build has" in str(error):
+            pytest.skip(str(error))
+        raise
+
+
+@pytest.fixture
+def environment(monkeypatch):
+    return monkeypatch.setenv
+
+
+def on_device(model, rows, steps, **options):
+    make(model, 1, **{k: v for k, v in options.items() if k in ("lanes", "dtype")}).close()
+    return rollout(model, rows, steps, device=DEVICE, **options)
+
+
+@pytest.mark.parametrize("lanes", LANES)
+@pytest.mark.parametrize("name", MODELS)
+def test_the_bits_of_the_cpu(name, lanes):
+    model = load(name)
+    rows = range(IDENTITIES if CUDA else 3)
+    expected = rollout(model, rows, STEPS, device="cpu")
+    assert first_difference(on_device(model, rows, STEPS, lanes=lanes), expected) is None
+
+
+@pytest.mark.parametrize("place", ["shared", "global"])
+@pytest.mark.parametrize("specialize", ["0", "1"])
+@pytest.mark.parametrize("name", ["humanoid", "ant"] if CUDA else ["ant"])
+def test_no_choice_changes_a_bit(name, specialize, place, environment):
+    environment("DUALSTEP_CUDA_SCRATCH", place)
+    environment("DUALSTEP_SPECIALIZE", specialize)
+    model = load(name)
+    rows = range(IDENTITIES if CUDA else 3)
+    expected = rollout(model, rows, STEPS, device="cpu")
+    try:
+        got = on_device(model, rows, STEPS)
+    except RuntimeError as error:
+        if place == "shared" and "does not fit into shared memory" in str(error):
+            pytest.skip(str(error))
+        raise
+    assert first_difference(got, expected) is None
+    if CUDA and specialize == "0":
+        with make(model, 1) as sim:
+            assert "DUALSTEP_SPECIALIZE=0" in sim.description
+
+
+@pytest.mark.skipif(not CUDA, reason="no GPU: a step made for one model runs on none of the other devices")
+def test_a_step_made_for_the_model_is_used_where_it_can_be(environment):
+    environment("DUALSTEP_SPECIALIZE", "1")
+    if not ds._core.describe_specialization().startswith("NVRTC"):
+        pytest.skip("no NVRTC here")
+    with make(load("ant"), 8) as sim:
+        assert "step made for this model" in sim.description
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", FEATURES)
+def test_every_output_of_every_feature(name, dtype):
+    names = ["qpos", "qvel", "act", "residual", "status", *OUTPUTS]
+    options = {"names": names, "every": 5, "dtype": dtype}
+    expected = rollout(load(name), [0, 9, 21], 10, device="cpu", **options)
+    assert first_difference(on_device(load(name), [0, 9, 21], 10, **options), expected) is None
+
+
+@pytest.mark.parametrize("name", ["humanoid", "ant"] if CUDA else ["ant"])
+def test_against_the_reference(name):
+    """The kernels in double precision against an implementation that shares no code with them."""
+    model = load(name)
+    model.opt.tolerance = 1e-10
+    reference = ds.Reference(model)
+    with make(model, 4, dtype="float64") as sim:
+        sim.qvel = np.random.default_rng(0).normal(size=(4, model.nv))
+        sim.step(10)
+        state = {part: host(getattr(sim, part)) for part in ("qpos", "qvel")}
+        sim.forward()
+        for i in range(4):
+            for part, array in state.items():
+                getattr(reference, part)[...] = array[i]
+            reference.forward()
+            scale = np.abs(reference.qacc).max() + 1
+            assert np.abs(host(sim.qacc)[i] - reference.qacc).max() < 1e-6 * scale
+
+
+def test_a_broken_environment_stays_where_it_was_and_alone():
+    model = load("ant")
+    trails = []
+    for bad in (None, np.nan, 1e12):
+        with make(model, 5) as sim:
+            for k in range(STEPS // 2):
+                if k == 4 and bad is not None:
+                    qvel = host(sim.qvel)
+                    qvel[2, 3] = bad
+                    sim.qvel = qvel
+                sim.step()
+            broken = host(sim.status)[2] & int(ds.Status.DIVERGED)
+            assert (broken != 0) == (bad is not None)
+            assert np.isfinite(host(sim.qpos)).all()
+            trails.append({1: {name: np.delete(host(getattr(sim, name)), 2, 0) for name in ("qpos", "qvel", "status")}})
+    for trail in trails[1:]:
+        assert first_difference(trail, trails[0]) is None
+
+
+def test_a_diverged_environment_is_reset_where_that_is_wanted():
+    model = load("ant")
+    ends = []
+    for device in (DEVICE, "cpu"):
+        with ds.Batch(model, 5, device=device, diverged="reset") as sim:
+            sim.step(3)
+            qvel = host(sim.qvel)
+            qvel[1] = np.inf
+            sim.qvel = qvel
+            for _ in range(4):
+                sim.step()
+            assert host(sim.reset_count).tolist() == [0, 1, 0, 0, 0]
+            ends.append({1: {name: host(getattr(sim, name)) for name in ("qpos", "qvel", "status", "reset_count")}})
+    assert first_difference(*ends) is None
+
+
+@pytest.mark.parametrize("lanes", LANES)
+def test_contacts_that_overflow(lanes):
+    model = ds.Model.from_mjcf(BENCH["bench_humanoid"])
+    model.opt.contact_capacity = 4
+    steps = 150 if CUDA else 60
+    expected = rollout(model, range(6), steps, device="cpu", every=10)
+    assert (expected[steps]["status"] & int(ds.Status.CONTACT_OVERFLOW)).any()
+    assert first_difference(on_device(model, range(6), steps, lanes=lanes, every=10), expected) is None
+
+
+def test_what_was_saved_goes_on_with_the_same_bits():
+    model = load("ant")
+    with make(model, 4) as sim, ds.Batch(model, 4, device="cpu") as cpu, make(model, 2) as other:
+        sim.ctrl = np.full((4, model.nu), 0.3, np.float32)
+        sim.step(7)
+        state = sim.save()
+        sim.step(5)
+        ends = []
+        # a state moves between devices, and between places of a batch
+        cpu.load(state)
+        cpu.step(5)
+        ends = [host(batch.qpos) for batch in (sim, cpu)]
+        assert ends[0].tobytes() == ends[1].tobytes()
+        sim.load(state)
+        other.load(sim.save([3, 1]))
+        other.step(5)
+        assert host(other.qpos).tobytes() == ends[0][[3, 1]].tobytes()
+
+
+def test_parameters_of_single_environments():
+    model = load("ant")
+    trails = []
+    for device in (DEVICE, "cpu"):
+        with ds.Batch(model, 5, device=device) as sim:
+            sim.step(2)
+            sim.set_parameter("geom_friction", np.linspace(0.2, 1, 5)[:, None, None] * model.geom_friction)
+            sim.set_parameter("opt_gravity", np.linspace(-12, -2, 5)[:, None] * [0, 0, 1])
+            sim.step(STEPS // 2)
+            trails.append({1: {name: host(getattr(sim, name)) for name in ("qpos", "qvel")}})
+    assert first_difference(*trails) is None
+
+
+@pytest.mark.parametrize("size", [1, 7, 33, 4096] if CUDA else [1, 7])
+def test_batch_sizes_and_places(size):
+    model = load("ant")
+    rows = (5 + 11 * np.arange(size)) % IDENTITIES
+    expected = rollout(model, range(IDENTITIES), STEPS, device="cpu")
+    assert first_difference(on_device(model, rows, STEPS), expected, slice(None), rows) is None
