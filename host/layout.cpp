@@ -59,6 +59,7 @@ int contact_law(const Options& opt) {
     case ContactModel::kStewartTrinkle:
       return kLawHard;
     case ContactModel::kCompliant:
+    case ContactModel::kSoftAnchor:
       return kLawExplicit;
     default:
       return opt.contact_parameters == ContactParameters::kSeed ? kLawSeed : kLawMujoco;
@@ -99,6 +100,7 @@ void build_sizes(const Model& m, TableStore* t) {
   n.nM = count(t->M_col);
   n.nH = n.nv * (n.nv + 1) / 2;
   n.npush = contact_law(m.opt) == kLawExplicit ? n.nv : 0;
+  n.nanchor = m.opt.contact_model == ContactModel::kSoftAnchor ? n.ncon : 0;
   n.nrk = m.opt.integrator == Integrator::kRk4 ? n.nq + 4 * n.nv + 2 * n.na : 0;
   n.nword = (n.nv + 31) / 32;
 }
@@ -128,7 +130,8 @@ StepOptions<Scalar> make_step_options(const Model& m) {
   o.contact_law = contact_law(opt);
   o.coulomb = opt.desaxce || opt.contact_model == ContactModel::kStewartTrinkle;
   o.seed_rows = opt.contact_parameters == ContactParameters::kSeed;
-  o.hunt_crossley = opt.compliant_law == CompliantLaw::kHuntCrossley;
+  o.anchored = opt.contact_model == ContactModel::kSoftAnchor;
+  o.hunt_crossley = !o.anchored && opt.compliant_law == CompliantLaw::kHuntCrossley;
   o.stribeck = opt.friction_law == FrictionLaw::kStribeck;
   o.kappa = real(std::max(opt.contact_time_constant, 2 * opt.timestep));
   o.epsilon = real(opt.contact_regularization);
@@ -138,6 +141,8 @@ StepOptions<Scalar> make_step_options(const Model& m) {
   o.exponent = real(opt.exponent);
   o.stiction_speed = real(opt.stiction_speed);
   o.dynamic_friction = real(opt.dynamic_friction_ratio);
+  o.tangent_stiffness = real(opt.tangent_stiffness);
+  o.tangent_damping = real(opt.tangent_damping);
   o.has_fluid = opt.density > 0 || opt.viscosity > 0;
   o.has_gravcomp = any_nonzero(m.body_gravcomp);
   o.has_actgravcomp = o.has_gravcomp && std::any_of(m.jnt_actgravcomp.begin(), m.jnt_actgravcomp.end(),

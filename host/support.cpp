@@ -407,13 +407,12 @@ void check_kernels(const Model& m) {
   const bool seed = o.contact_parameters == ContactParameters::kSeed;
   const bool hard =
       o.contact_model == ContactModel::kAnitescu || o.contact_model == ContactModel::kStewartTrinkle;
-  if (o.contact_model == ContactModel::kSoftAnchor) refuse("contact_model = soft_anchor", reason);
   if (o.contact_model == ContactModel::kImpulsive) refuse("contact_model = impulsive", reason);
   if (!todorov || seed) {
     if (o.integrator == Integrator::kImplicitFast)
       refuse("integrator = implicitfast", "with these contacts a Batch takes euler; a Reference takes both");
-    if (o.integrator == Integrator::kRk4 && hard)
-      refuse("integrator = rk4", "hard contacts are a law of a whole time step; take euler");
+    if (o.integrator == Integrator::kRk4 && o.contact_model != ContactModel::kCompliant && !todorov)
+      refuse("integrator = rk4", "this contact model is a law of a whole time step; take euler");
   }
   if (hard && o.friction_directions != 0 && o.friction_directions != 4)
     refuse("friction_directions", "a Batch takes 0 (round) or 4; a Reference takes any");

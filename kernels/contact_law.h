@@ -15,6 +15,7 @@
 // that speed. Reads con_*, Z, con_A, con_y0. Writes con_D, lim_D, push. Cost: O(contacts nv).
 #pragma once
 
+#include "kernels/anchor.h"
 #include "kernels/pgs.h"
 
 namespace dualstep {
@@ -97,9 +98,10 @@ DS_STAGE void explicit_contacts(E& env) {
     return mask_and(env.con_dim()[slot] > nil, env.con_dist()[slot] < nil);
   };
   // each share of friction could stop the sliding alone: together they must not turn it around
+  const Real slides = o.anchored ? nil : one;
   const Real terms = env.accumulate(env.ncon_max, [&](int slot, const Real& s) {
     const auto touching = in_touch(slot);
-    Real sum = s + select(mask_and(touching, mu[5 * slot] > nil), one, nil);
+    Real sum = s + select(mask_and(touching, mu[5 * slot] > nil), slides, nil);
     if constexpr (kDim > 3) {
       sum = sum + select(mask_and(touching, mu[5 * slot + 2] > nil), one, nil);
       sum = sum + select(mask_and(touching, mu[5 * slot + 3] > nil), one, nil);
@@ -136,7 +138,10 @@ DS_STAGE void explicit_contacts(E& env) {
       const Real drag = select(moves, min(wanted, bound), nil);
       for (int k = first; k < first + size; k++) f[k] = -(drag * u[k]);
     };
-    part(1, 2, 0);
+    if (o.anchored)
+      anchored_friction<kDim>(env, slot, touching, u, f);
+    else
+      part(1, 2, 0);
     if constexpr (kDim > 3) {
       part(3, 1, 2);
       part(4, 2, 3);

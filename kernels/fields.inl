@@ -187,6 +187,8 @@ SCRATCH(gen_y, ngen, solve, "J qacc - aref")
 SCRATCH(Z, nrow * nv, rows, "dense rows, whitened: D^-1/2 L^-T J^T; general rows, then kdim rows a contact")
 SCRATCH(con_y0, kdim * ncon, rows, "contact rows: J qacc_smooth - aref")
 SCRATCH(push, npush, rows, "explicit contact forces as a whitened acceleration")
+SCRATCH(anchors, 7 * nanchor, load, "anchors of the last step's contacts")
+SCRATCH(next_anchors, 7 * nanchor, solve, "anchors of this step's contacts")
 SCRATCH(con_y, kdim * ncon, solve, "J qacc - aref")
 SCRATCH(con_dy, kdim * ncon, solve, "change of con_y along the search direction")
 SCRATCH(con_f, kdim * ncon, solve, "contact forces in the contact frame")
@@ -221,6 +223,9 @@ STATE(xfrc_applied, 6 * nbody, "force and torque on each body at its centre of m
 STATE(mocap_pos, 3 * nmocap, "positions of mocap bodies [m]")
 STATE(mocap_quat, 4 * nmocap, "orientations of mocap bodies")
 STATE(qacc_warmstart, nv, "accelerations of the last solve: where the next one starts")
+STATE(anchors, 7 * nanchor,
+      "soft_anchor, each contact of the last step: pair + 1 in touch, -1 apart, 0 none; place on the second body, "
+      "stretch in the world [m]")
 
 // derived: written by an evaluation when wanted ---------------------------------------------------------------
 OUTPUT(qacc, nv, "nv", "joint accelerations [m/s^2, rad/s^2]")

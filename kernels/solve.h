@@ -284,9 +284,11 @@ template <int kDim, class E>
 DS_STAGE void begin_law(E& env) {
   using Real = typename E::Real;
   const auto& o = env.t.o;
-  if (o.contact_law == kLawExplicit)
+  if (o.contact_law == kLawExplicit) {
+    if (o.anchored) match_anchors<kDim>(env);
     explicit_contacts<kDim>(env);
-  else
+  }
+  if (o.contact_law != kLawExplicit || o.seed_rows)
     law_weights(env, o.contact_law == kLawSeed ? Real(o.epsilon) : Real(1e-4));
 }
 template <int kDim, bool kElliptic, class E>
@@ -324,6 +326,7 @@ DS_FN void solve(E& env) {
       env.qacc()[i] = env.qacc_smooth()[i] + nil;
       env.qfrc_constraint()[i] = nil;
     });
+    env.each(7 * t.n.nanchor, [&](int i) { env.next_anchors()[i] = nil; });
     env.done();
     return;
   }

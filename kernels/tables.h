@@ -20,7 +20,8 @@ struct Sizes {
   int neq;    // equality constraints
   int ngen, nrow,
       nrow1;  // general rows (ball limits, equalities), dense rows, scalar rows (limits, losses, general)
-  int npush;  // nv where contact forces are explicit, else 0
+  int npush;    // nv where contact forces are explicit, else 0
+  int nanchor;  // ncon where contacts have anchors, else 0
   int nM, nH, nrk, nword;  // entries of M, of H; Runge-Kutta storage; words of a set of dofs
 };
 
@@ -33,8 +34,9 @@ struct StepOptions {
   int sweeps, newton, pgs_only;
   Scalar tolerance;
   // the law of contact (kernels/contact_law.h), and its numbers
-  int contact_law, coulomb, seed_rows, hunt_crossley, stribeck;
+  int contact_law, coulomb, seed_rows, hunt_crossley, stribeck, anchored;
   Scalar kappa, epsilon, contact_margin, stiffness, contact_damping, exponent, stiction_speed, dynamic_friction;
+  Scalar tangent_stiffness, tangent_damping;
   int has_fluid, has_gravcomp, has_actgravcomp, has_damping, has_spring;
 };
 

@@ -142,6 +142,8 @@ inline std::vector<Scene> all_scenes() {
       }));
   add("garden_compliant",
       with_options(garden(3), {{"cone", {1}}}, [](Options& o) { o.contact_model = ContactModel::kCompliant; }));
+  add("garden_anchors",
+      with_options(garden(6), {{"cone", {1}}}, [](Options& o) { o.contact_model = ContactModel::kSoftAnchor; }));
   return all;
 }
 
