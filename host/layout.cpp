@@ -62,7 +62,8 @@ int contact_law(const Options& opt) {
     case ContactModel::kSoftAnchor:
       return kLawExplicit;
     default:
-      return opt.contact_parameters == ContactParameters::kSeed ? kLawSeed : kLawMujoco;
+      if (opt.contact_parameters == ContactParameters::kSeed) return kLawSeed;
+      return opt.contact_model == ContactModel::kImpulsive ? kLawSoft : kLawMujoco;
   }
 }
 
@@ -101,6 +102,8 @@ void build_sizes(const Model& m, TableStore* t) {
   n.nH = n.nv * (n.nv + 1) / 2;
   n.npush = contact_law(m.opt) == kLawExplicit ? n.nv : 0;
   n.nanchor = m.opt.contact_model == ContactModel::kSoftAnchor ? n.ncon : 0;
+  n.nimpact = m.opt.contact_model == ContactModel::kImpulsive ? n.ncon : 0;
+  n.njump = m.opt.contact_model == ContactModel::kImpulsive ? n.nv : 0;
   n.nrk = m.opt.integrator == Integrator::kRk4 ? n.nq + 4 * n.nv + 2 * n.na : 0;
   n.nword = (n.nv + 31) / 32;
 }
@@ -129,6 +132,9 @@ StepOptions<Scalar> make_step_options(const Model& m) {
   o.tolerance = real(opt.tolerance > 0 ? opt.tolerance : 1e-2);
   o.contact_law = contact_law(opt);
   o.coulomb = opt.desaxce || opt.contact_model == ContactModel::kStewartTrinkle;
+  o.impulsive = opt.contact_model == ContactModel::kImpulsive;
+  o.round_impacts = opt.friction_directions == 0;
+  o.restitution = real(opt.restitution);
   o.seed_rows = opt.contact_parameters == ContactParameters::kSeed;
   o.anchored = opt.contact_model == ContactModel::kSoftAnchor;
   o.hunt_crossley = !o.anchored && opt.compliant_law == CompliantLaw::kHuntCrossley;

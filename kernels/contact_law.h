@@ -4,6 +4,7 @@
 //   kSeed      aref = -2 J v / k - phi / k^2 (phi on n only)  R_n = eps A_nn, R_t = R_n / impratio
 //   kHard      aref = -(J v + max(phi / h, -2 m/s)) / h       R_n = tiny A_nn
 //   kExplicit  none: the force is a function of phi and J v   -
+//   kSoft      MuJoCo's, from phi = 0 whatever the margin     MuJoCo's (collide.h)
 //
 // Source: Todorov 2014 (spring-damper contacts, k > 0 the time constant); Anitescu 2006 and Stewart & Trinkle
 // 1996 (hard rows, y = J v' / h + ...); Hunt & Crossley 1975 and Stribeck's curve (explicit forces). Under

@@ -30,6 +30,7 @@ LAWS = {
         {"contact_model": "soft_anchor", "stiffness": 2e4, "damping": 100.0, "contact_parameters": "seed"}, 3, 1e-9),
     "compliant, seed limits": (
         {"contact_model": "compliant", "stiffness": 2e4, "damping": 100.0, "contact_parameters": "seed"}, 3, 1e-9),
+    "impulsive": ({"contact_model": "impulsive", "restitution": 0.5}, 3, 1e-7),
     "seed": ({"contact_parameters": "seed", "contact_time_constant": 0.02}, 3, 1e-9),
     "seed, Coulomb": ({"contact_parameters": "seed", "contact_time_constant": 0.02, "desaxce": True}, 3, 1e-7),
     "todorov, Coulomb": ({"desaxce": True}, 3, 1e-7),
@@ -139,6 +140,25 @@ def test_packs_and_lanes_have_one_answer(name):
     assert first_difference(alone, expected, slice(None), [1]) is None
 
 
+@pytest.mark.parametrize("name", LAWS)
+def test_contacts_without_friction_carry(name):
+    """A coefficient of 0 is frictionless, not weightless."""
+    options, _, bound = LAWS[name]
+    model = ds.Model.from_mjcf("""<mujoco><option timestep="0.002" cone="elliptic"/><worldbody>
+<geom type="plane" size="9 9 .1" friction="0 0 0"/><body pos="0 0 .0999"><freejoint/>
+<geom type="box" size=".1 .1 .1" friction="0 0 0"/></body></worldbody></mujoco>""")
+    for option, value in options.items():
+        setattr(model.opt, option, value)
+    reference = ds.Reference(model)
+    reference.qvel[:2] = 0.5
+    reference.forward()
+    assert reference.qacc[2] > -9.8 and np.abs(reference.qacc[:2]).max() < 1e-3
+    with ds.Batch(model, 1, device="cpu", dtype="float64") as batch:
+        batch.qvel[0] = reference.qvel
+        batch.forward()
+        np.testing.assert_allclose(batch.qacc[0], reference.qacc, rtol=0, atol=10 * bound * (1 + np.abs(reference.qacc).max()))
+
+
 def test_a_brick_under_anitescu_hovers_at_h_mu_v():
     """Sliding on a convex cone lifts to a gap of h mu v in one step (the relaxation's artefact); Coulomb's law does not."""
     heights = {}
@@ -164,7 +184,6 @@ def test_what_a_batch_does_not_have_is_refused_by_name():
         with pytest.raises(ds.UnsupportedModelError, match=match):
             ds.Batch(model, 1)
 
-    refused("impulsive", contact_model="impulsive")
     refused("rk4", contact_model="soft_anchor", integrator="rk4")
     refused("implicitfast", contact_model="soft_anchor", integrator="implicitfast")
     refused("implicitfast", contact_model="anitescu", integrator="implicitfast")
