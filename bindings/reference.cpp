@@ -173,6 +173,24 @@ void bind_reference(py::module_& module) {
       .def("contact_velocities", &contact_velocities, py::arg("qpos"), py::arg("qvel"), py::arg("geom"),
            py::arg("pos"), py::arg("frame"))
       .def("contacts", &contacts)
+      .def("anchors",
+           [](const Reference& self) {
+             py::list out;
+             for (const reference::Anchor& a : self.anchors())
+               out.append(py::make_tuple(a.geom1, a.geom2, a.local, a.stretch));
+             return out;
+           })
+      .def(
+          "set_anchors",
+          [](Reference& self, const py::list& given) {
+            std::vector<reference::Anchor> anchors;
+            for (const py::handle& item : given) {
+              const auto a = item.cast<std::tuple<int, int, Eigen::Vector3d, Eigen::Vector3d>>();
+              anchors.push_back({std::get<0>(a), std::get<1>(a), std::get<2>(a), std::get<3>(a)});
+            }
+            self.set_anchors(anchors);
+          },
+          py::arg("anchors"))
       .def("rows", &rows)
       .def("mass_matrix", &Reference::mass_matrix)
       .def("bias", &Reference::bias)

@@ -59,9 +59,11 @@ int contact_law(const Options& opt) {
     case ContactModel::kStewartTrinkle:
       return kLawHard;
     case ContactModel::kCompliant:
+    case ContactModel::kSoftAnchor:
       return kLawExplicit;
     default:
-      return opt.contact_parameters == ContactParameters::kSeed ? kLawSeed : kLawMujoco;
+      if (opt.contact_parameters == ContactParameters::kSeed) return kLawSeed;
+      return opt.contact_model == ContactModel::kImpulsive ? kLawSoft : kLawMujoco;
   }
 }
 
@@ -114,6 +116,9 @@ void build_sizes(const Model& m, TableStore* t) {
   n.nH = n.nv * (n.nv + 1) / 2;
   build_dual_sizes(m.opt, &n);
   n.npush = contact_law(m.opt) == kLawExplicit ? n.nv : 0;
+  n.nanchor = m.opt.contact_model == ContactModel::kSoftAnchor ? n.ncon : 0;
+  n.nimpact = m.opt.contact_model == ContactModel::kImpulsive ? n.ncon : 0;
+  n.njump = m.opt.contact_model == ContactModel::kImpulsive ? n.nv : 0;
   n.nrk = m.opt.integrator == Integrator::kRk4 ? n.nq + 4 * n.nv + 2 * n.na : 0;
   n.nword = (n.nv + 31) / 32;
 }
@@ -142,8 +147,12 @@ StepOptions<Scalar> make_step_options(const Model& m) {
   o.tolerance = real(opt.tolerance > 0 ? opt.tolerance : 1e-2);
   o.contact_law = contact_law(opt);
   o.coulomb = opt.desaxce || opt.contact_model == ContactModel::kStewartTrinkle;
+  o.impulsive = opt.contact_model == ContactModel::kImpulsive;
+  o.round_impacts = opt.friction_directions == 0;
+  o.restitution = real(opt.restitution);
   o.seed_rows = opt.contact_parameters == ContactParameters::kSeed;
-  o.hunt_crossley = opt.compliant_law == CompliantLaw::kHuntCrossley;
+  o.anchored = opt.contact_model == ContactModel::kSoftAnchor;
+  o.hunt_crossley = !o.anchored && opt.compliant_law == CompliantLaw::kHuntCrossley;
   o.stribeck = opt.friction_law == FrictionLaw::kStribeck;
   o.kappa = real(std::max(opt.contact_time_constant, 2 * opt.timestep));
   o.epsilon = real(opt.contact_regularization);
@@ -153,6 +162,8 @@ StepOptions<Scalar> make_step_options(const Model& m) {
   o.exponent = real(opt.exponent);
   o.stiction_speed = real(opt.stiction_speed);
   o.dynamic_friction = real(opt.dynamic_friction_ratio);
+  o.tangent_stiffness = real(opt.tangent_stiffness);
+  o.tangent_damping = real(opt.tangent_damping);
   o.has_fluid = opt.density > 0 || opt.viscosity > 0;
   o.has_gravcomp = any_nonzero(m.body_gravcomp);
   o.has_actgravcomp = o.has_gravcomp && std::any_of(m.jnt_actgravcomp.begin(), m.jnt_actgravcomp.end(),

@@ -97,8 +97,8 @@ PairParameters mix_geoms(const Model& m, int geom1, int geom2) {
   for (int i = 0; i < 3; ++i) {
     // MuJoCo's priority counts in MuJoCo's own contacts alone
     friction[i] = equal || contact_law(m.opt) != kLawMujoco
-                        ? std::max(m.geom_friction[3 * geom1 + i], m.geom_friction[3 * geom2 + i])
-                        : m.geom_friction[3 * chosen + i];
+                      ? std::max(m.geom_friction[3 * geom1 + i], m.geom_friction[3 * geom2 + i])
+                      : m.geom_friction[3 * chosen + i];
   }
   p.friction = {friction[0], friction[0], friction[1], friction[2], friction[2]};
   const auto mixed = [&](double a, double b) {
@@ -157,6 +157,8 @@ void add_parameters(const Model& m, const Candidate& c, TableStore* t) {
   // the edges of a pyramid share one R, such that its friction is as soft as the elliptic cone's
   const bool pyramid = !elliptic && p.dim > 1;
 
+  const auto bounce = m.pair_restitution.find(std::minmax(c.geom1, c.geom2));
+  t->pair_restitution.push_back(bounce == m.pair_restitution.end() ? m.opt.restitution : bounce->second);
   t->pair_dim.push_back(p.dim);
   t->pair_margin.push_back(p.margin);
   t->pair_friction.insert(t->pair_friction.end(), p.friction.begin(), p.friction.end());

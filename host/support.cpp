@@ -407,18 +407,20 @@ void check_kernels(const Model& m) {
   const bool seed = o.contact_parameters == ContactParameters::kSeed;
   const bool hard =
       o.contact_model == ContactModel::kAnitescu || o.contact_model == ContactModel::kStewartTrinkle;
-  if (o.contact_model == ContactModel::kSoftAnchor) refuse("contact_model = soft_anchor", reason);
-  if (o.contact_model == ContactModel::kImpulsive) refuse("contact_model = impulsive", reason);
+  const bool impulsive = o.contact_model == ContactModel::kImpulsive;
   if (!todorov || seed) {
     if (o.integrator == Integrator::kImplicitFast)
       refuse("integrator = implicitfast", "with these contacts a Batch takes euler; a Reference takes both");
-    if (o.integrator == Integrator::kRk4 && hard)
-      refuse("integrator = rk4", "hard contacts are a law of a whole time step; take euler");
+    if (o.integrator == Integrator::kRk4 && o.contact_model != ContactModel::kCompliant && !todorov)
+      refuse("integrator = rk4", "this contact model is a law of a whole time step; take euler");
   }
-  if (hard && o.friction_directions != 0 && o.friction_directions != 4)
+  if ((hard || impulsive) && o.friction_directions != 0 && o.friction_directions != 4)
     refuse("friction_directions", "a Batch takes 0 (round) or 4; a Reference takes any");
-  if (todorov && (seed || o.desaxce) && o.cone == Cone::kPyramidal)
-    refuse("cone = pyramidal", std::string("with ") + (seed ? "contact_parameters = seed" : "desaxce") +
+  if ((impulsive || (todorov && (seed || o.desaxce))) && o.cone == Cone::kPyramidal)
+    refuse("cone = pyramidal", std::string("with ") +
+                                   (impulsive ? "contact_model = impulsive"
+                                    : seed    ? "contact_parameters = seed"
+                                              : "desaxce") +
                                    " a Batch takes elliptic; a Reference takes both");
   if (seed && !o.disabled(kDisableConstraint)) {
     for (int i = 0; i < m.nv && !o.disabled(kDisableFrictionLoss); ++i)
@@ -433,6 +435,22 @@ void check_kernels(const Model& m) {
       if (m.geom_condim[g] > 3)
         problems.push_back(
             {"condim above 3 with contact_parameters = seed", element_name(m, "geom", g), reason});
+  }
+  if (impulsive && !o.disabled(kDisableConstraint)) {
+    for (int j = 0; j < m.njnt && !o.disabled(kDisableLimit); ++j)
+      if (m.jnt_type[j] == kBall && m.jnt_limited[j])
+        problems.push_back(
+            {"limit of a ball joint with contact_model = impulsive", element_name(m, "jnt", j), reason});
+    // friction that holds without bound is another problem: free rows
+    constexpr double kBound = 1e6;
+    for (int g = 0; g < m.ngeom; ++g)
+      if (m.geom_friction[3 * g] > kBound && collider_of(m, g) >= 0)
+        problems.push_back(
+            {"friction above 1e6 with contact_model = impulsive", element_name(m, "geom", g), reason});
+    for (int i = 0; i < m.npair; ++i)
+      if (m.pair_friction[5 * i] > kBound)
+        problems.push_back(
+            {"friction above 1e6 with contact_model = impulsive", element_name(m, "pair", i), reason});
   }
   if ((o.contact_model != ContactModel::kTodorov || o.desaxce) && o.solver == Solver::kPgs)
     refuse("solver = pgs", "this contact model is solved by pgs_newton");

@@ -147,8 +147,8 @@ DS_STAGE void fill_record(const E& env, int pair, ContactRecord<typename E::Real
   const int dim = t.pair_dim[pair];
   c->dim = Real(dim);
   for (int k = 0; k < 5; k++) c->mu[k] = k < dim - 1 ? env.pair_friction(5 * pair + k) : Real(0);
-  if (t.o.contact_law != kLawMujoco) return law_record(env, c);
-  const Real r = c->dist - env.pair_margin(pair);
+  if (t.o.contact_law != kLawMujoco && t.o.contact_law != kLawSoft) return law_record(env, c);
+  const Real r = t.o.contact_law == kLawSoft ? c->dist : c->dist - env.pair_margin(pair);
   const Real imp = impedance(r, [&](int k) { return env.pair_solimp(7 * pair + k); });
   const Real R = regularizer(imp, env.pair_diag(2 * pair)) * env.pair_diag(2 * pair + 1);
   c->D = Real(1) / max(R, Real(1e-15));

@@ -101,7 +101,7 @@ template <bool kCurvature, class Real, int kDim>
 DS_FN void elliptic_law(const ConeParams<Real, kDim>& p, const Real* y, ConeLaw<Real, kDim>* out) {
   const Real nil(0), one(1);
   const Real mu = p.cone_mu;
-  const auto frictionless = p.dim < Real(2);
+  const auto frictionless = mask_or(p.dim < Real(2), mu <= nil);
   Real U[kDim], T2 = nil;
   DS_UNROLL
   for (int j = 1; j < kDim; j++) {

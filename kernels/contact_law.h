@@ -4,6 +4,7 @@
 //   kSeed      aref = -2 J v / k - phi / k^2 (phi on n only)  R_n = eps A_nn, R_t = R_n / impratio
 //   kHard      aref = -(J v + max(phi / h, -2 m/s)) / h       R_n = tiny A_nn
 //   kExplicit  none: the force is a function of phi and J v   -
+//   kSoft      MuJoCo's, from phi = 0 whatever the margin     MuJoCo's (collide.h)
 //
 // Source: Todorov 2014 (spring-damper contacts, k > 0 the time constant); Anitescu 2006 and Stewart & Trinkle
 // 1996 (hard rows, y = J v' / h + ...); Hunt & Crossley 1975 and Stribeck's curve (explicit forces). Under
@@ -15,6 +16,7 @@
 // that speed. Reads con_*, Z, con_A, con_y0. Writes con_D, lim_D, push. Cost: O(contacts nv).
 #pragma once
 
+#include "kernels/anchor.h"
 #include "kernels/pgs.h"
 
 namespace dualstep {
@@ -97,9 +99,10 @@ DS_STAGE void explicit_contacts(E& env) {
     return mask_and(env.con_dim()[slot] > nil, env.con_dist()[slot] < nil);
   };
   // each share of friction could stop the sliding alone: together they must not turn it around
+  const Real slides = o.anchored ? nil : one;
   const Real terms = env.accumulate(env.ncon_max, [&](int slot, const Real& s) {
     const auto touching = in_touch(slot);
-    Real sum = s + select(mask_and(touching, mu[5 * slot] > nil), one, nil);
+    Real sum = s + select(mask_and(touching, mu[5 * slot] > nil), slides, nil);
     if constexpr (kDim > 3) {
       sum = sum + select(mask_and(touching, mu[5 * slot + 2] > nil), one, nil);
       sum = sum + select(mask_and(touching, mu[5 * slot + 3] > nil), one, nil);
@@ -136,7 +139,10 @@ DS_STAGE void explicit_contacts(E& env) {
       const Real drag = select(moves, min(wanted, bound), nil);
       for (int k = first; k < first + size; k++) f[k] = -(drag * u[k]);
     };
-    part(1, 2, 0);
+    if (o.anchored)
+      anchored_friction<kDim>(env, slot, touching, u, f);
+    else
+      part(1, 2, 0);
     if constexpr (kDim > 3) {
       part(3, 1, 2);
       part(4, 2, 3);

@@ -95,12 +95,14 @@ struct Inputs {
     load_field(env.ctrl(), batch.ctrl, batch.last_ctrl, n.nu);
     load_field(env.qfrc_applied(), batch.qfrc_applied, batch.last_qfrc_applied, n.nv);
     load_field(env.qacc_warmstart(), batch.qacc_warmstart, batch.last_qacc_warmstart, n.nv);
+    load_field(env.anchors(), batch.anchors, batch.last_anchors, 7 * n.nanchor);
     any_xfrc = rows_nonzero(xfrc_applied(), 6 * n.nbody);
     env.sync();
     // an environment that was given numbers no simulation can use is not advanced
     auto good = mask_and(in_bounds(env.qpos(), n.nq), in_bounds(env.qvel(), n.nv));
     good = mask_and(good, mask_and(in_bounds(env.act(), n.na), in_bounds(env.ctrl(), n.nu)));
     good = mask_and(good, in_bounds(env.qfrc_applied(), n.nv));
+    if (n.nanchor > 0) good = mask_and(good, in_bounds(env.anchors(), 7 * n.nanchor));
     if (any_xfrc) good = mask_and(good, rows_well_behaved(xfrc_applied(), 6 * n.nbody));
     if (n.nmocap > 0)
       good = mask_and(good, mask_and(rows_well_behaved(mocap_pos(), 3 * n.nmocap),
@@ -132,6 +134,7 @@ struct Inputs {
     });
     env.each(n.na, [&](int i) { put(batch.last_act, n.na, i, env.act()[i]); });
     env.each(n.nu, [&](int i) { put(batch.last_ctrl, n.nu, i, env.ctrl()[i]); });
+    env.each(7 * n.nanchor, [&](int i) { put(batch.last_anchors, 7 * n.nanchor, i, env.anchors()[i]); });
     copy_rows(batch.last_xfrc_applied, batch.xfrc_applied, 6 * n.nbody);
     copy_rows(batch.last_mocap_pos, batch.mocap_pos, 3 * n.nmocap);
     copy_rows(batch.last_mocap_quat, batch.mocap_quat, 4 * n.nmocap);
@@ -169,15 +172,19 @@ struct Inputs {
       put(batch.qacc_warmstart, n.nv, i, env.qacc_warmstart()[i]);
     });
     env.each(n.na, [&](int i) { put(batch.act, n.na, i, env.act()[i]); });
+    env.each(7 * n.nanchor, [&](int i) { put(batch.anchors, 7 * n.nanchor, i, env.anchors()[i]); });
   }
 };
 
-// the acceleration that the next solve may start from; a diverged environment keeps its old one
+// what the next step takes over: the acceleration that its solve may start from, the anchors of contacts; a
+// diverged environment keeps its old ones
 template <class E>
 DS_STAGE void keep_warmstart(E& env) {
   const auto live = mask_not(env.diverged);
   env.each(env.t.n.nv,
            [&](int i) { env.qacc_warmstart()[i] = select(live, env.qacc()[i], env.qacc_warmstart()[i]); });
+  env.each(7 * env.t.n.nanchor,
+           [&](int i) { env.anchors()[i] = select(live, env.next_anchors()[i], env.anchors()[i]); });
   env.done();
 }
 

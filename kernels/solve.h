@@ -211,26 +211,51 @@ DS_STAGE void finish_pgs(E& env) {
   gradient<kDim>(env);
 }
 
+// what an impact knows of itself: 0 none, 1 some, 2 not solved
+template <class E>
+DS_HD typename E::Real& impact_flag(const E& env) {
+  return env.impact_state()[0];
+}
+// whether an environment's impact is sought at the present scale of restitution
+template <class E>
+DS_HD typename E::Mask impact_sought(const E& env) {
+  return env.impact_state()[1] > typename E::Real(0);
+}
+// Newton for those, to where only rounding is left
+template <int kDim, bool kElliptic, class E>
+DS_HD typename E::Mask newton_of_impact(E& env, const typename E::Mask& live) {
+  using Real = typename E::Real;
+  return newton<kDim, kElliptic>(env, 50, Real(sizeof(ScalarOf<Real>) == 4 ? 1e-4 : 1e-9), live);
+}
+template <int kDim, bool kElliptic, class E>
+DS_HD typename E::Mask newton_of_impact(E& env) {
+  return newton_of_impact<kDim, kElliptic>(env, impact_sought(env));
+}
+
 // Coulomb's law on top of the cone's solution: the normal row of each contact is raised by mu |y_t|, the
 // speed at which it slides (of a pyramid the largest mu_i |y_i|), until that does not change. Where contacts
 // jam, the plain iteration swings: each round goes a share of the way, after Irons & Tuck 1969. An
-// environment that is done is left alone. con_kb keeps y0 without a raise, and the last round's change
-template <int kDim, bool kElliptic, class E>
+// environment that is done is left alone. con_kb keeps y0 without a raise, and the last round's change.
+// kShifted: the rows of impacts (impact.h), whose y0 is shifted against their weight, and has the raise that
+// con_kb says
+template <int kDim, bool kElliptic, bool kShifted, class E>
 DS_STAGE void coulomb(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto y0 = env.con_y0(), y = env.con_y(), kept = env.con_kb();
   const Real nil(0), one(1);
   // hard rows are solved to their weight, not to rounding
-  const Real tolerance(t.o.contact_law == kLawHard   ? 10 * hard_share<Real>()
-                       : sizeof(ScalarOf<Real>) == 4 ? 1e-5
+  constexpr bool kSingle = sizeof(ScalarOf<Real>) == 4;
+  const Real tolerance(kShifted                      ? (kSingle ? 1e-5 : 1e-12)
+                       : t.o.contact_law == kLawHard ? 10 * hard_share<Real>()
+                       : kSingle                     ? 1e-5
                                                      : 1e-10);
   env.each(env.ncon_max, [&](int slot) {
-    kept[3 * slot] = y0[kDim * slot];
+    kept[3 * slot] = kShifted ? y0[kDim * slot] - kept[3 * slot + 2] : Real(y0[kDim * slot]);
     kept[3 * slot + 1] = nil;
   });
   env.sync();
-  auto live = nil == nil;
+  auto live = kShifted ? impact_sought(env) : nil == nil;
   Real share = one;
   for (int round = 0; round < 80; round++) {
     (void)row_laws<kDim, kElliptic, false>(env);
@@ -244,7 +269,8 @@ DS_STAGE void coulomb(E& env) {
         const auto rubs = mask_and(p.dim > Real(r), p.mu[r - 1] > nil);
         const Real mu = select(rubs, p.mu[r - 1], one);
         const Real slip =
-            fma(R * (cone / mu) * (cone / mu), env.con_f()[kDim * slot + r], y[kDim * slot + r]);
+            kShifted ? y[kDim * slot + r] + env.impact_s()[kDim * slot + r]
+                     : fma(R * (cone / mu) * (cone / mu), env.con_f()[kDim * slot + r], y[kDim * slot + r]);
         const Real s = select(rubs, mu * slip, nil);
         square_of = fma(s, s, square_of);
         most = max(most, abs(s));
@@ -272,9 +298,13 @@ DS_STAGE void coulomb(E& env) {
       kept[3 * slot + 1] = d;
       y[kDim * slot] = y[kDim * slot] + up;
       y0[kDim * slot] = y0[kDim * slot] + up;
+      if (kShifted) kept[3 * slot + 2] = kept[3 * slot + 2] + up;
     });
     env.sync();
-    (void)newton<kDim, kElliptic>(env, t.o.newton, Real(t.o.tolerance), live);
+    if constexpr (kShifted)
+      (void)newton_of_impact<kDim, kElliptic>(env, live);
+    else
+      (void)newton<kDim, kElliptic>(env, t.o.newton, Real(t.o.tolerance), live);
   }
   env.unsolved = mask_or(env.unsolved, live);
 }
@@ -284,9 +314,11 @@ template <int kDim, class E>
 DS_STAGE void begin_law(E& env) {
   using Real = typename E::Real;
   const auto& o = env.t.o;
-  if (o.contact_law == kLawExplicit)
+  if (o.contact_law == kLawExplicit) {
+    if (o.anchored) match_anchors<kDim>(env);
     explicit_contacts<kDim>(env);
-  else
+  }
+  if (o.contact_law == kLawSeed || o.contact_law == kLawHard || o.seed_rows)
     law_weights(env, o.contact_law == kLawSeed ? Real(o.epsilon) : Real(1e-4));
 }
 template <int kDim, bool kElliptic, class E>
@@ -300,7 +332,7 @@ DS_STAGE void finish_law(E& env) {
       law_weights(env, Real(share));
       env.unsolved = newton<kDim, kElliptic>(env, o.newton, Real(o.tolerance), nil == nil);
     }
-  if (o.coulomb) coulomb<kDim, kElliptic>(env);
+  if (o.coulomb) coulomb<kDim, kElliptic, false>(env);
 }
 template <int kDim, class E>
 DS_STAGE void add_push(E& env) {
@@ -324,6 +356,7 @@ DS_FN void solve(E& env) {
       env.qacc()[i] = env.qacc_smooth()[i] + nil;
       env.qfrc_constraint()[i] = nil;
     });
+    env.each(7 * t.n.nanchor, [&](int i) { env.next_anchors()[i] = nil; });
     env.done();
     return;
   }

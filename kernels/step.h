@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/collide.h"
+#include "kernels/impact.h"
 #include "kernels/inertia.h"
 #include "kernels/integrate.h"
 #include "kernels/sense.h"
@@ -31,9 +32,14 @@ DS_STAGE void evaluate(E& env, const Inputs<E>& in) {
   smooth_dynamics(env, in);
   collide(env);  // contacts
   env.lap(kStage_collide);
-  rows<kDim>(env);  // constraint rows, whitened
+  const bool impulsive = kElliptic && env.t.o.impulsive;
+  if constexpr (kElliptic)
+    if (impulsive) impacts<kDim>(env);  // jumps of the velocity, which the rows see
+  rows<kDim>(env);                      // constraint rows, whitened
+  if (impulsive) before_impacts(env);
   env.lap(kStage_rows);
   solve<kDim, kElliptic>(env);  // the contact dual: sweeps, then Newton
+  if (impulsive) add_impacts<kDim>(env);
 }
 
 // one substep of time; outputs, where wanted, are those of its start, or of the last stage of RK4

@@ -6,8 +6,9 @@
 
 namespace dualstep {
 
-// laws of contact: MuJoCo's soft rows; the seeds' spring-damper; hard rows; forces of the state alone
-enum : int { kLawMujoco, kLawSeed, kLawHard, kLawExplicit };
+// laws of contact: MuJoCo's soft rows; the seeds' spring-damper; hard rows; forces of the state alone;
+// MuJoCo's softness without its margins, on the inertia of the step
+enum : int { kLawMujoco, kLawSeed, kLawHard, kLawExplicit, kLawSoft };
 
 // sizes of a model as the kernels see it, and of its workspace
 struct Sizes {
@@ -19,8 +20,11 @@ struct Sizes {
       nfree;  // limited slide and hinge joints, friction losses, unit rows, limited balls
   int neq;    // equality constraints
   int ngen, nrow,
-      nrow1;  // general rows (ball limits, equalities), dense rows, scalar rows (limits, losses, general)
-  int npush;  // nv where contact forces are explicit, else 0
+      nrow1;    // general rows (ball limits, equalities), dense rows, scalar rows (limits, losses, general)
+  int npush;    // nv where contact forces are explicit, else 0
+  int nanchor;  // ncon where contacts have anchors, else 0
+  int nimpact;  // ncon where contacts strike, else 0
+  int njump;    // nv where contacts strike, else 0
   int ncone, nsingle, ndual,
       nA;  // contacts and unit rows of a small environment, its rows, entries of A (kernels/dual.h)
   int nM, nH, nrk, nword;  // entries of M, of H; Runge-Kutta storage; words of a set of dofs
@@ -35,9 +39,11 @@ struct StepOptions {
   int sweeps, newton, pgs_only;
   Scalar tolerance;
   // the law of contact (kernels/contact_law.h), and its numbers
-  int contact_law, coulomb, seed_rows, hunt_crossley, stribeck;
+  int contact_law, coulomb, seed_rows, hunt_crossley, stribeck, anchored;
+  int impulsive, round_impacts;  // impacts before the step, on round cones or on pyramids
   Scalar kappa, epsilon, contact_margin, stiffness, contact_damping, exponent, stiction_speed,
       dynamic_friction;
+  Scalar tangent_stiffness, tangent_damping, restitution;
   int has_fluid, has_gravcomp, has_actgravcomp, has_damping, has_spring;
 };
 

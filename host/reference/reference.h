@@ -50,6 +50,10 @@ class Reference {
   std::map<std::string, Array>& arrays() { return arrays_; }
   bool writable(const std::string& name) const;
 
+  // the springs of soft_anchor, which are part of the state
+  const std::vector<Anchor>& anchors() const { return data_.anchors; }
+  void set_anchors(const std::vector<Anchor>& anchors) { data_.anchors = anchors; }
+
   double time = 0;
 
  private:

@@ -220,6 +220,8 @@ def test_every_formulation_runs_the_scenes(scene):
     model = ds.Model.from_mjcf(SCENES / f"{scene}.xml")
     found = ds.audit(model, duration=10 * model.opt.timestep, qpos=model.key_qpos[0], qvel=model.key_qvel[0], convergence=False)
     assert [row.name for row in found.rows] == list(FORMULATIONS)
+    batched = [row.name for row in found.rows if row.runs_on == "batch, cpu"]
+    assert batched == [name for name in FORMULATIONS if name not in ("variational", "event_driven")]
     for row in found.rows:
         assert not row.refused and row.cost > 0 and row.runs_on
         assert set(row.figures) == set(FIGURES)

@@ -307,5 +307,7 @@ def test_choices_stand_in_the_model_file():
     assert ref.qvel[2] == pytest.approx(0.5, abs=2e-3)
     with pytest.raises(ds.InvalidModelError, match="dualstep_restitution_pairs"):
         ds.Model.from_mjcf(particle().replace("</mujoco>", custom.replace("floor ball .5", "floor nobody .5")))
-    with pytest.raises(ds.UnsupportedModelError, match="contact_model"):
-        ds.Batch(ds.Model.from_mjcf(particle().replace("</mujoco>", custom)), 2)
+    with ds.Batch(ds.Model.from_mjcf(particle(h=1e-4, mass=1).replace("</mujoco>", custom)), 2, dtype="float64") as batch:
+        batch.qvel[:, 2] = -1
+        batch.step()
+        np.testing.assert_allclose(batch.qvel[:, 2], ref.qvel[2], rtol=0, atol=1e-9)

@@ -25,6 +25,12 @@ LAWS = {
     "compliant, Hunt-Crossley": (
         {"contact_model": "compliant", "compliant_law": "hunt_crossley", "stiffness": 1e5, "damping": 1.0, "exponent": 1.5,
          "friction_law": "piecewise", "dynamic_friction_ratio": 0.8}, 4, 1e-9),
+    "soft_anchor": ({"contact_model": "soft_anchor", "stiffness": 2e4, "damping": 100.0}, 6, 1e-9),
+    "soft_anchor, seed limits": (
+        {"contact_model": "soft_anchor", "stiffness": 2e4, "damping": 100.0, "contact_parameters": "seed"}, 3, 1e-9),
+    "compliant, seed limits": (
+        {"contact_model": "compliant", "stiffness": 2e4, "damping": 100.0, "contact_parameters": "seed"}, 3, 1e-9),
+    "impulsive": ({"contact_model": "impulsive", "restitution": 0.5}, 3, 1e-7),
     "seed": ({"contact_parameters": "seed", "contact_time_constant": 0.02}, 3, 1e-9),
     "seed, Coulomb": ({"contact_parameters": "seed", "contact_time_constant": 0.02, "desaxce": True}, 3, 1e-7),
     "todorov, Coulomb": ({"desaxce": True}, 3, 1e-7),
@@ -101,6 +107,7 @@ def test_float64_follows_the_reference(name, rng):
         batch.step()
         found = batch.contacts()
         for k, (qpos, qvel, ctrl) in enumerate(states):
+            reference.reset()  # no anchors, as in the batch
             reference.qpos[:], reference.qvel[:], reference.ctrl[:] = qpos, qvel, ctrl
             reference.forward()
             want = reference.contacts()
@@ -123,7 +130,7 @@ def test_float64_follows_the_reference(name, rng):
 @pytest.mark.parametrize("name", LAWS)
 def test_packs_and_lanes_have_one_answer(name):
     model, _ = load(name)
-    rows, options = [0, 9, 21], {"names": ["qpos", "qvel", "status", "residual", "contact_force"], "every": 5}
+    rows, options = [0, 9, 21], {"names": ["qpos", "qvel", "anchors", "status", "residual", "contact_force"], "every": 5}
     expected = rollout(model, rows, 30, device="cpu", **options)
     for lanes, order in ((1, "ordered"), (4, "reversed"), (32, "shuffled")):
         got = rollout(model, rows, 30, device="emulated", lanes=lanes, order=order, **options)
@@ -131,6 +138,25 @@ def test_packs_and_lanes_have_one_answer(name):
     # what stands beside an environment in its pack does not matter
     alone = rollout(model, rows[1:2], 30, device="cpu", **options)
     assert first_difference(alone, expected, slice(None), [1]) is None
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_contacts_without_friction_carry(name):
+    """A coefficient of 0 is frictionless, not weightless."""
+    options, _, bound = LAWS[name]
+    model = ds.Model.from_mjcf("""<mujoco><option timestep="0.002" cone="elliptic"/><worldbody>
+<geom type="plane" size="9 9 .1" friction="0 0 0"/><body pos="0 0 .0999"><freejoint/>
+<geom type="box" size=".1 .1 .1" friction="0 0 0"/></body></worldbody></mujoco>""")
+    for option, value in options.items():
+        setattr(model.opt, option, value)
+    reference = ds.Reference(model)
+    reference.qvel[:2] = 0.5
+    reference.forward()
+    assert reference.qacc[2] > -9.8 and np.abs(reference.qacc[:2]).max() < 1e-3
+    with ds.Batch(model, 1, device="cpu", dtype="float64") as batch:
+        batch.qvel[0] = reference.qvel
+        batch.forward()
+        np.testing.assert_allclose(batch.qacc[0], reference.qacc, rtol=0, atol=10 * bound * (1 + np.abs(reference.qacc).max()))
 
 
 def test_a_brick_under_anitescu_hovers_at_h_mu_v():
@@ -158,8 +184,8 @@ def test_what_a_batch_does_not_have_is_refused_by_name():
         with pytest.raises(ds.UnsupportedModelError, match=match):
             ds.Batch(model, 1)
 
-    refused("soft_anchor", contact_model="soft_anchor")
-    refused("impulsive", contact_model="impulsive")
+    refused("rk4", contact_model="soft_anchor", integrator="rk4")
+    refused("implicitfast", contact_model="soft_anchor", integrator="implicitfast")
     refused("implicitfast", contact_model="anitescu", integrator="implicitfast")
     refused("rk4", contact_model="anitescu", integrator="rk4")
     refused("friction_directions", contact_model="stewart_trinkle", friction_directions=8)

@@ -94,6 +94,17 @@ inline ModelBuilder garden(int condim, double damping = 0.02) {
   return b;
 }
 
+// arms and a stone that strike the floor, each other and the stops of their joints
+inline ModelBuilder strikers() {
+  ModelBuilder b;
+  b.geom(0, floor_plane());
+  trunk_with_arms(&b, 4, 0.02);
+  const int stone = b.body(0, {0.1, 0.1, 0.6}, 0.4);
+  b.joint(stone, {.type = kFree});
+  b.geom(stone, {.size = {0.08, 0, 0}});
+  return b;
+}
+
 // balls in a heap: more dofs than a word has bits
 inline ModelBuilder heap() {
   ModelBuilder b;
@@ -140,8 +151,19 @@ inline std::vector<Scene> all_scenes() {
         o.friction_directions = 0;
         o.contact_margin = 0.01;
       }));
-  add("garden_compliant",
-      with_options(garden(3), {{"cone", {1}}}, [](Options& o) { o.contact_model = ContactModel::kCompliant; }));
+  add("garden_compliant", with_options(garden(3), {{"cone", {1}}},
+                                       [](Options& o) { o.contact_model = ContactModel::kCompliant; }));
+  add("garden_anchors", with_options(garden(3), {{"cone", {1}}},
+                                     [](Options& o) { o.contact_model = ContactModel::kSoftAnchor; }));
+  add("strikers", with_options(strikers(), {{"cone", {1}}}, [](Options& o) {
+        o.contact_model = ContactModel::kImpulsive;
+        o.restitution = 0.6;
+      }));
+  add("box_impulsive", with_options(box(), {{"cone", {1}}}, [](Options& o) {
+        o.contact_model = ContactModel::kImpulsive;
+        o.restitution = 0.5;
+        o.friction_directions = 0;
+      }));
   return all;
 }
 

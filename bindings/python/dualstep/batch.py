@@ -384,6 +384,8 @@ class Batch:
             return out
         state = {name: _host(self._core.last(name)) for name, role, *_ in _core.batch_fields() if role == "state"}
         state.pop("qacc_warmstart", None)
+        anchors = state.pop("anchors")
+        geoms = np.reshape(self._core.integers("geom_id"), -1)[np.reshape(self._core.integers("pair_geom"), (-1, 2))]
         own = bool(self._core.own_tables())
         reference, time = None, _host(self.time)
         for env in range(self.num_envs):
@@ -392,6 +394,8 @@ class Batch:
             for name, array in state.items():
                 getattr(reference, name)[...] = array[env].reshape(getattr(reference, name).shape)
             reference.time = float(time[env])
+            kept = [(*map(int, geoms[int(a[0]) - 1]), a[1:4], a[4:7]) for a in anchors[env] if a[0] > 0]
+            reference._core.set_anchors(kept)
             reference.forward()
             out[env] = reference.sensordata
         return out
