@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 pytest.importorskip("rsl_rl")
 pytest.importorskip("matplotlib")
 
@@ -57,6 +57,8 @@ def test_what_is_refused(tmp_path, capsys):
         (["Ant", "--set", "gamma"], "NAME=VALUE"),
         (["Ant", "--checkpoint", str(tmp_path / "none.pt")], "there is no checkpoint"),
         (["Ant", "--set", "gamma=2"], "none may be above 1"),
+        (["Ant", "--set", "final_pace=2"], "none may be above 1"),
+        (["Ant", "--set", "final_std=0"], "final_std 0 is given, and it must be a positive number"),
         (["Ant", "--set", "epochs=0"], "must be a positive integer"),
         (["Ant", "--set", "learning_rate=fast"], "must be a positive number"),
         (["Ant", "--set", "task.randomize=[{'parameter': 'body_mas', 'low': 1, 'high': 2}]"], "near it are 'body_mass'"),
@@ -96,6 +98,52 @@ def test_a_diverged_environment_does_not_stop_training():
     learner.learn(512)
     assert learner.env.env.diverged_count == 1
     assert all(np.isfinite(point.value_loss) for point in learner.curve)
+
+
+def test_environments_that_diverged_are_told_of(tmp_path, capsys):
+    settings = Settings(num_envs=8, num_steps=8, hidden=(8,))
+    learner = Learner("Ant", settings, device="cpu", num_threads=1)
+    learner.learn(128)
+    learner.env.env.sim.qvel[[3, 5]] = 1e30
+    learner.learn(256)
+    learner.save(tmp_path / "latest.pt")
+    words = ["--out", str(tmp_path), "--resume", "--steps", "384", "--episodes", "0", "--video-seconds", "0"]
+    assert train("Ant", "--device", "cpu", "--num-threads", "1", *words) == 0
+    told = capsys.readouterr().out
+    assert "2 episodes ended because their simulation diverged" in told
+    assert "simulation" in told and "learning" in told and "glue" in told
+
+
+def test_updates_and_exploration_become_smaller():
+    settings = Settings(num_envs=8, num_steps=8, hidden=(8,), total_steps=640, final_pace=0.1, final_std=0.1)
+    learner = Learner("Hopper", settings, device="cpu", num_threads=1)
+    spread, limits = learner.algorithm.get_policy().distribution.log_std_param, []
+
+    def report(_):
+        limits.append((float(spread.detach().exp().max()), learner.algorithm.desired_kl))
+
+    learner.learn(640, report=report)
+    std, kl = np.array(limits).T
+    # a line from 1 to 0.1, held against the steps before the update
+    assert (std <= 1 - 0.09 * np.arange(10) + 1e-6).all() and std[-1] == pytest.approx(0.19)
+    assert kl == pytest.approx(0.01 * (1 - 0.09 * np.arange(10)))
+    # where the rate is kept, it falls by itself
+    learner = Learner("Hopper", settings.replace(desired_kl=0), device="cpu", num_threads=1)
+    learner.learn(640)
+    rates = [point.learning_rate for point in learner.curve]
+    assert rates == pytest.approx(1e-3 * (1 - 0.09 * np.arange(10)))
+    assert learner.algorithm.optimizer.param_groups[0]["lr"] == rates[-1]
+
+
+def test_observations_are_cut_off():
+    settings = Settings(num_envs=4, num_steps=8, hidden=(8,), clip_observation=3.0)
+    learner = Learner("Hopper", settings, device="cpu", num_threads=1)
+    learner.learn(64)
+    policy = learner.policy()
+    far = torch.zeros(3, 11)
+    far[0, 0], far[1, 0] = 1e3, 1e6
+    found = policy(far)
+    assert torch.allclose(found[0], found[1], atol=1e-6) and not torch.allclose(found[0], found[2], atol=1e-3)
 
 
 def test_runs_are_drawn_together(tmp_path):
