@@ -2,6 +2,7 @@
 
 import importlib.util
 import pathlib
+import re
 import shutil
 
 import numpy as np
@@ -142,3 +143,17 @@ def test_on_tensors(monkeypatch):
         action = np.ones((5, 1), np.float32)
         for a, b in zip(env.step(action)[:4], wanted.step(action)[:4], strict=True):
             assert np.array_equal(a.numpy(), b)
+
+
+def test_the_pages_examples_run(monkeypatch):
+    """All of envs/README.md's Python, in order, as one program."""
+    page = (EXAMPLE.parent.parent / "README.md").read_text()
+    monkeypatch.chdir(EXAMPLE.parent)
+    names: dict = {}
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    assert len(blocks) >= 4
+    for block in blocks:
+        exec(block, names)
+    envs = names["envs"]
+    envs.reset(seed=0)
+    assert np.isfinite(envs.step(envs.action_space.sample())[1]).all()

@@ -121,3 +121,11 @@ def test_play_prints_what_a_policy_is_worth(tmp_path, capsys):
     ):
         assert main(["play", *words]) == 2
         assert message in capsys.readouterr().err
+
+
+def test_play_shows_a_policy_in_a_web_page(tmp_path, capsys):
+    pytest.importorskip("viser")
+    trained(tmp_path)
+    words = ["--device", "cpu", "--num-envs", "2", "--port", "8193", "--for", "0.5"]
+    assert main(["play", str(tmp_path), *words]) == 0
+    assert "InvertedPendulum" in capsys.readouterr().err
