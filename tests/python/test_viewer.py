@@ -3,6 +3,9 @@
 import io
 import os
 import pathlib
+import shutil
+import subprocess
+import sys
 import threading
 import time
 
@@ -96,6 +99,27 @@ def test_mujocos_viewer_is_shown_the_first_environment(monkeypatch):
         data.qpos[:] = qpos
         mujoco.mj_kinematics(env.task.drawn, data)
         assert np.allclose(xpos, data.xpos)
+
+
+@pytest.mark.skipif(shutil.which("Xvfb") is None, reason="no display in memory here")
+def test_mujocos_viewer_opens_and_closes():
+    pytest.importorskip("mujoco.viewer")
+    # it writes the number of a display that is free
+    server = subprocess.Popen(
+        ["Xvfb", "-displayfd", "1", "-screen", "0", "640x480x24", "+extension", "GLX"],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
+    try:
+        number = server.stdout.readline().strip()
+        home = os.path.dirname(os.path.dirname(ds.__file__))
+        environment = {**os.environ, "DISPLAY": f":{number}", "LIBGL_ALWAYS_SOFTWARE": "1"}
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, [home, os.environ.get("PYTHONPATH")]))
+        command = [sys.executable, "-m", "dualstep", "view", "hopper", "--native", "--random", "--for", "1"]
+        run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    finally:
+        server.terminate()
+        server.wait(30)
+    assert run.returncode == 0, run.stderr
 
 
 def test_a_command_shows_a_model_for_a_while(capfd):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -23,6 +24,7 @@ def run(env: Any, act: Callable[[Any], Any], *, seed: int, seconds: float | None
     model = env.task.drawn
     data = mujoco.MjData(model)
     observation, _ = env.reset(seed=seed)
+    known = set(threading.enumerate())
     with mujoco.viewer.launch_passive(model, data) as viewer:
         began = time.monotonic()
         while viewer.is_running() and (seconds is None or time.monotonic() - began < seconds):
@@ -33,3 +35,7 @@ def run(env: Any, act: Callable[[Any], Any], *, seed: int, seconds: float | None
             mujoco.mj_forward(model, data)
             viewer.sync()
             time.sleep(max(0.0, env.task.dt - (time.monotonic() - start)))
+        drawing = set(threading.enumerate()) - known
+    # the window is closed by the thread that draws; where the process ends before it, GLFW crashes
+    for thread in drawing:
+        thread.join(timeout=5)
