@@ -1,6 +1,7 @@
 """Curves of training that are kept, and the picture and the table that envs/README.md shows of them.
 
-    dualstep train Hopper --seed 1 --out out/train/Hopper-1 --episodes 50 --json > out/train/Hopper-1/found.json
+    dualstep train Hopper --seed 1 --num-threads 1 --episodes 50 --out out/train/Hopper-1 --json > found.json
+    mv found.json out/train/Hopper-1/
     python bench/training.py keep out/train/Hopper-1    # into bench/results/training/: some 200 points, and the figures
     python bench/training.py draw                       # envs/pictures/training.png, and the table on stdout
 """
@@ -49,8 +50,8 @@ def runs() -> dict[str, list[Path]]:
 
 def table() -> str:
     lines = [
-        "| task, seed | steps | processor [s] | wall clock [s] | simulation, learning, rest | return | on MuJoCo | ratio |",
-        "|---|---|---|---|---|---|---|---|",
+        "| task, seed | steps | processor | simulation, learning, rest | return here | return on MuJoCo | kept |",
+        "|---|---|---|---|---|---|---|",
     ]
     for task, paths in runs().items():
         for path in paths:
@@ -58,8 +59,8 @@ def table() -> str:
             share = ", ".join(f"{100 * found['share'][name]:.0f}" for name in ("simulation", "learning", "glue"))
             here, there = found["return"], found["gymnasium"]
             lines.append(
-                f"| {task}, {found['seed']} | {found['steps'] / 1e6:.2f} M | {found['processor_seconds']:.0f} | "
-                f"{found['seconds']:.0f} | {share} % | {here['mean']:.0f} ± {here['std']:.0f} | "
+                f"| {task}, {found['seed']} | {found['steps'] / 1e6:.2f} M | {found['processor_seconds']:.0f} s | "
+                f"{share} % | {here['mean']:.0f} ± {here['std']:.0f} | "
                 f"{there['mean']:.0f} ± {there['std']:.0f} | {there['mean'] / here['mean']:.0%} |"
             )
     return "\n".join(lines)

@@ -115,7 +115,7 @@ class Settings:
 _BALANCE = Settings(num_envs=128, num_steps=16, mini_batches=4, gamma=0.98, episode_steps=150, total_steps=400_000)
 _RUN = Settings(mini_batches=4, activation="tanh", desired_kl=0.02)
 # a hopper's policy that was paid with much exploration falls without it: there is little of it at the end
-_HOP = _RUN.replace(final_pace=0.1, final_std=0.1)
+_HOP = Settings(final_pace=0.1, final_std=0.1)
 _HUMANOID = _RUN.replace(num_envs=128, total_steps=20_000_000, hidden=(256, 128), init_std=0.4)
 _ROBOT = Settings(
     num_envs=512,
@@ -135,7 +135,7 @@ _tasks: dict[str, Settings] = {
     "Pusher": Settings(total_steps=2_000_000, reward_scale=1.0),
     "Swimmer": Settings(total_steps=2_000_000, gamma=0.999),
     "HalfCheetah": _RUN.replace(total_steps=3_000_000),
-    "Hopper": _HOP.replace(total_steps=1_500_000),
+    "Hopper": _HOP.replace(total_steps=1_200_000),
     "Walker2d": _HOP.replace(total_steps=6_000_000),
     # its forces are within 1 as they come
     "Ant": _RUN.replace(num_envs=128, total_steps=20_000_000, hidden=(128, 128), clip_observation=1e6),

@@ -1,6 +1,8 @@
 """`dualstep train`: learns, stops, goes on, refuses, and says what it found. Short runs of small networks."""
 
+import importlib.util
 import json
+import pathlib
 
 import numpy as np
 import pytest
@@ -26,7 +28,9 @@ def test_a_run_leaves_checkpoint_curve_and_figures(tmp_path, capsys):
     folder = tmp_path / "run"
     arguments = ["InvertedPendulum", "--steps", "4096", "--out", str(folder), "--episodes", "2", "--json", *SMALL]
     assert train(*arguments) == 0
-    found = json.loads(capsys.readouterr().out)
+    told = capsys.readouterr()
+    found = json.loads(told.out)
+    assert "train InvertedPendulum" in told.err and "100%" in told.err and "return" in told.err
     assert found["steps"] == 4096 and found["iterations"] == 16
     assert sum(found["share"].values()) == pytest.approx(1, abs=0.01)
     assert found["return"]["episodes"] == found["gymnasium"]["episodes"] == 2
@@ -153,6 +157,45 @@ def test_runs_are_drawn_together(tmp_path):
     curves.draw_runs(tmp_path / "all.png", [tmp_path / "Hopper-0", tmp_path / "Hopper-1"])
     assert (tmp_path / "all.png").read_bytes().startswith(b"\x89PNG")
     assert curves.read_table(tmp_path / "Hopper-1" / "curve.csv")["episode_return"][1] == 1
+
+
+@pytest.fixture
+def kept_curves():
+    path = pathlib.Path(__file__).parents[2] / "bench" / "training.py"
+    spec = importlib.util.spec_from_file_location("training_curves", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_curves_are_thinned_and_keep_their_ends(kept_curves, tmp_path, monkeypatch):
+    folder, kept = tmp_path / "Hopper-7", tmp_path / "kept"
+    folder.mkdir()
+    kept.mkdir()
+    monkeypatch.setattr(kept_curves, "KEPT", kept)
+    lines = ["steps,seconds,processor,episode_return,episode_length,std,other"]
+    lines += [f"{i},{2 * i},{3 * i},{i / 7},{i},1,0" for i in range(1000)]
+    (folder / "curve.csv").write_text("\n".join(lines))
+    found = {"seed": 7, "steps": 999, "processor_seconds": 12.0, "seconds": 20.0, "folder": "elsewhere"}
+    found["share"] = {"simulation": 0.2, "learning": 0.75, "glue": 0.05}
+    found |= {"return": {"mean": 1000.0, "std": 5.0}, "gymnasium": {"mean": 950.0, "std": 6.0}}
+    (folder / "found.json").write_text(json.dumps(found))
+    kept_curves.keep(folder)
+    table = curves.read_table(kept / "Hopper-7.csv")
+    assert len(table["steps"]) == 200 and table["steps"][0] == 0 and table["processor"][-1] == 2997
+    assert "elsewhere" not in (kept / "Hopper-7.json").read_text()
+    assert "| Hopper, 7 | 0.00 M | 12 s | 20, 75, 5 % | 1000 ± 5 | 950 ± 6 | 95% |" in kept_curves.table()
+
+
+def test_the_page_tells_what_was_measured(kept_curves):
+    home = pathlib.Path(__file__).parents[2]
+    assert kept_curves.table() in (home / "envs" / "README.md").read_text()
+    # what is wanted was reached, by every seed, and by the same policy on MuJoCo
+    for task, goal in kept_curves.GOALS.items():
+        found = [json.loads(path.with_suffix(".json").read_text()) for path in kept_curves.runs()[task]]
+        assert len(found) == 3
+        for one in found:
+            assert one["return"]["mean"] > goal and one["gymnasium"]["mean"] > 0.9 * one["return"]["mean"]
 
 
 def test_settings():

@@ -1,4 +1,4 @@
-"""MuJoCo's own viewer on the first environment of a batch; it comes with the full mujoco package and wants a display."""
+"""MuJoCo's own viewer on the first environment of a batch; it wants a display, and GLFW."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def run(env: Any, act: Callable[[Any], Any], *, seed: int, seconds: float | None
         import mujoco
         import mujoco.viewer
     except ImportError as error:
-        raise ImportError(f"{error}; pip install mujoco brings it") from None
+        raise ImportError(f"{error}; pip install 'dualstep[view]' brings it") from None
     # GLFW would end the whole process
     if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         raise RuntimeError("there is no display here: neither DISPLAY nor WAYLAND_DISPLAY is set")
