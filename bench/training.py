@@ -73,8 +73,11 @@ def draw() -> None:
     from matplotlib import pyplot
 
     known = {task: paths for task, paths in runs().items() if paths}
-    figure, axes = pyplot.subplots(1, len(known), figsize=(3.3 * len(known), 3.0), squeeze=False, layout="constrained")
-    for axis, (task, paths) in zip(axes[0], known.items(), strict=True):
+    height = -(-len(known) // 3)
+    figure, axes = pyplot.subplots(height, 3, figsize=(10, 2.9 * height), squeeze=False, layout="constrained")
+    for axis in axes.flat[len(known) :]:
+        axis.set_visible(False)
+    for axis, (task, paths) in zip(axes.flat, known.items(), strict=False):
         longest = 0.0
         for path, color in zip(paths, ("#1f6f8b", "#c8553d", "#e9a23b", "#3d8361"), strict=False):
             rows = read(path)
@@ -88,7 +91,8 @@ def draw() -> None:
         axis.set(title=task, xlabel="processor time [min]", xlim=(0, longest))
         axis.grid(alpha=0.25)
         axis.legend(fontsize=7, loc="lower right")
-    axes[0][0].set_ylabel("return while learning")
+    for row in axes:
+        row[0].set_ylabel("return while learning")
     figure.savefig(PICTURE, dpi=100)
     pyplot.close(figure)
 
