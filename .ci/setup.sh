@@ -44,6 +44,7 @@ renderer_found() {
   { library_found libEGL.so.1 && { library_found libEGL_mesa.so.0 || library_found libEGL_nvidia.so.0; }; } ||
     library_found libOSMesa.so
 }
+display_found() { command -v Xvfb >/dev/null; }
 browser_found() { command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null; }
 
 # probe|what it is|packages of Debian and Ubuntu
@@ -57,8 +58,9 @@ context_found|Boost.Context|libboost-context-dev
 sanitizers_found|the thread, address and undefined-behaviour sanitizers of the compiler|g++'
 # without these everything still works: the picture is then drawn with sticks
 WISHES='renderer_found|an off-screen OpenGL|libegl1 libegl-mesa0 libgl1-mesa-dri'
-# without it the page of the viewer is not tested
-TEST_WISHES='browser_found|a Chromium|chromium'
+# without them the page of the viewer, and MuJoCo's window, are not tested
+TEST_WISHES='browser_found|a Chromium|chromium
+display_found|a display in memory (Xvfb)|xvfb libgl1'
 
 lacking() {  # needs, column: what the machine lacks of them, a line each
   local probe what packages

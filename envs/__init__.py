@@ -10,15 +10,21 @@ from typing import TYPE_CHECKING, Any
 from dualstep.envs.registry import names, register_task, tell_gymnasium
 
 if TYPE_CHECKING:
+    from dualstep.envs.compiled import cpp_task
     from dualstep.envs.draws import Draws
     from dualstep.envs.randomize import Vary
     from dualstep.envs.single import SingleEnv
     from dualstep.envs.task import Task, View
     from dualstep.envs.vector import BatchEnv
 
-__all__ = ["BatchEnv", "Draws", "SingleEnv", "Task", "Vary", "View", "make", "make_single", "names", "register_task"]
+__all__ = [
+    "BatchEnv", "Draws", "SingleEnv", "Task", "Vary", "View", "cpp_task", "make", "make_single", "names", "register_task",
+]  # fmt: skip
 
-_HOMES = {"BatchEnv": "vector", "SingleEnv": "single", "Task": "task", "View": "task", "Draws": "draws", "Vary": "randomize"}
+_HOMES = {
+    "BatchEnv": "vector", "SingleEnv": "single", "Task": "task", "View": "task", "Draws": "draws", "Vary": "randomize",
+    "cpp_task": "compiled",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

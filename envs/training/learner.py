@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
+import math
 import os
 import time
 from collections import deque
@@ -160,7 +161,9 @@ class Learner:
                 learning += middle - before
             before = time.perf_counter()
             algorithm.compute_returns(observation)
+        self._anneal()
         losses = algorithm.update()
+        self._limit_exploration()
         learning += time.perf_counter() - before
         self.iteration += 1
         self.steps += self.batch_size
@@ -182,6 +185,29 @@ class Learner:
             float(losses["value"]),
             (self.curve[-1].processor if self.curve else 0.0) + time.process_time() - processor,
         )
+
+    @property
+    def done(self) -> float:
+        """The share of the training's steps that were taken."""
+        return min(self.steps / self.settings.total_steps, 1.0)
+
+    def _anneal(self) -> None:
+        """Smaller updates towards the end, so that they average over more of what was seen."""
+        settings, algorithm = self.settings, self.algorithm
+        pace = 1.0 - self.done * (1.0 - settings.final_pace)
+        if settings.desired_kl > 0:
+            algorithm.desired_kl = pace * settings.desired_kl
+            return
+        algorithm.learning_rate = pace * settings.learning_rate
+        for group in algorithm.optimizer.param_groups:
+            group["lr"] = algorithm.learning_rate
+
+    def _limit_exploration(self) -> None:
+        settings = self.settings
+        if settings.final_std is not None:
+            most = settings.init_std + self.done * (settings.final_std - settings.init_std)
+            with torch.no_grad():
+                self.algorithm.get_policy().distribution.log_std_param.clamp_(max=math.log(most))
 
     def _count(self, reward: torch.Tensor, done: torch.Tensor, lengths: torch.Tensor) -> None:
         self._return += reward

@@ -58,6 +58,24 @@ def test_spaces_and_options_are_gymnasiums(name):
     env.close()
 
 
+@pytest.mark.parametrize("name", TASKS)
+def test_resets_are_scattered_as_gymnasiums(name):
+    """Two samples of starts: each number of the observation has the same distribution."""
+    theirs = gymnasium.make(f"{name}-v5").unwrapped
+    wanted = np.array([theirs.reset(seed=seed)[0] for seed in range(400)])
+    env = ds.envs.make(name, 400, dtype="float64", num_threads=1)
+    got, _ = env.reset(seed=0)
+    assert (np.ptp(got, axis=0) > 0).tolist() == (np.ptp(wanted, axis=0) > 0).tolist()
+    for ours, reference in zip(got.T, wanted.T, strict=True):
+        if np.ptp(reference) == 0:
+            assert np.allclose(ours, reference[0], atol=1e-12)
+            continue
+        # Kolmogorov and Smirnov: 0.16 is passed by chance once in 20,000 times
+        both = np.sort(np.concatenate([ours, reference]))
+        steps = (np.searchsorted(np.sort(sample), both, side="right") / 400 for sample in (ours, reference))
+        assert abs(np.subtract(*steps)).max() < 0.16
+
+
 @pytest.mark.parametrize("name", ["Ant", "InvertedPendulum", "Reacher"])
 def test_checker(name):
     env = gymnasium.make(f"dualstep/{name}-v0")
@@ -80,6 +98,10 @@ def test_metadata_says_how_it_resets(mode):
         env = gymnasium.make_vec("dualstep/Hopper-v0", num_envs=2, autoreset_mode=given, num_threads=1)
         assert env.metadata["autoreset_mode"] is mode and env.autoreset_mode is mode
         env.close()
+
+
+def test_resets_are_in_the_same_step_unless_said():
+    assert gymnasium.make_vec("dualstep/Hopper-v0", num_envs=1).metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
 
 
 def steps_until_some_end(env, rng, limit=400):

@@ -1,6 +1,8 @@
 """The tasks on torch's tensors, as on a GPU, here in the memory of the CPU: the same episodes as on numpy's arrays."""
 
 import importlib.util
+import pathlib
+import re
 
 import numpy as np
 import pytest
@@ -63,6 +65,18 @@ def test_jax_takes_arrays():
     env = ds.envs.make("Hopper", 4, num_threads=1)
     env.reset(seed=0)
     assert np.array_equal(np.asarray(jax.dlpack.from_dlpack(env.sim.qpos)), env.sim.qpos)
+
+
+def test_extras_that_are_named_are_there():
+    home = pathlib.Path(__file__).parents[2]
+    known = set(re.findall(r"^(\w+) = \[", (home / "pyproject.toml").read_text(), re.MULTILINE))
+    sources = [*(home / "envs").rglob("*.py"), *(home / "bindings" / "python").rglob("*.py")]
+    text = "".join(path.read_text() for path in sources if "dualstep/envs/" not in str(path))
+    named = set(re.findall(r'\b(?:need|require)\((?:"[\w.]+"|\w+), "(\w+)"\)', text))
+    named |= set(re.findall(r"'dualstep\[(\w+)\]'", text))
+    assert {"train", "view", "envs", "bench", "sb3"} <= named <= known
+    # where the library is named by what is wanted of it
+    assert {"torch", "jax"} <= known
 
 
 def test_what_is_missing_is_said():

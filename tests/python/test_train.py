@@ -1,11 +1,13 @@
 """`dualstep train`: learns, stops, goes on, refuses, and says what it found. Short runs of small networks."""
 
+import importlib.util
 import json
+import pathlib
 
 import numpy as np
 import pytest
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 pytest.importorskip("rsl_rl")
 pytest.importorskip("matplotlib")
 
@@ -26,7 +28,9 @@ def test_a_run_leaves_checkpoint_curve_and_figures(tmp_path, capsys):
     folder = tmp_path / "run"
     arguments = ["InvertedPendulum", "--steps", "4096", "--out", str(folder), "--episodes", "2", "--json", *SMALL]
     assert train(*arguments) == 0
-    found = json.loads(capsys.readouterr().out)
+    told = capsys.readouterr()
+    found = json.loads(told.out)
+    assert "train InvertedPendulum" in told.err and "100%" in told.err and "return" in told.err
     assert found["steps"] == 4096 and found["iterations"] == 16
     assert sum(found["share"].values()) == pytest.approx(1, abs=0.01)
     assert found["return"]["episodes"] == found["gymnasium"]["episodes"] == 2
@@ -57,6 +61,8 @@ def test_what_is_refused(tmp_path, capsys):
         (["Ant", "--set", "gamma"], "NAME=VALUE"),
         (["Ant", "--checkpoint", str(tmp_path / "none.pt")], "there is no checkpoint"),
         (["Ant", "--set", "gamma=2"], "none may be above 1"),
+        (["Ant", "--set", "final_pace=2"], "none may be above 1"),
+        (["Ant", "--set", "final_std=0"], "final_std 0 is given, and it must be a positive number"),
         (["Ant", "--set", "epochs=0"], "must be a positive integer"),
         (["Ant", "--set", "learning_rate=fast"], "must be a positive number"),
         (["Ant", "--set", "task.randomize=[{'parameter': 'body_mas', 'low': 1, 'high': 2}]"], "near it are 'body_mass'"),
@@ -98,6 +104,52 @@ def test_a_diverged_environment_does_not_stop_training():
     assert all(np.isfinite(point.value_loss) for point in learner.curve)
 
 
+def test_environments_that_diverged_are_told_of(tmp_path, capsys):
+    settings = Settings(num_envs=8, num_steps=8, hidden=(8,))
+    learner = Learner("Ant", settings, device="cpu", num_threads=1)
+    learner.learn(128)
+    learner.env.env.sim.qvel[[3, 5]] = 1e30
+    learner.learn(256)
+    learner.save(tmp_path / "latest.pt")
+    words = ["--out", str(tmp_path), "--resume", "--steps", "384", "--episodes", "0", "--video-seconds", "0"]
+    assert train("Ant", "--device", "cpu", "--num-threads", "1", *words) == 0
+    told = capsys.readouterr().out
+    assert "2 episodes ended because their simulation diverged" in told
+    assert "simulation" in told and "learning" in told and "glue" in told
+
+
+def test_updates_and_exploration_become_smaller():
+    settings = Settings(num_envs=8, num_steps=8, hidden=(8,), total_steps=640, final_pace=0.1, final_std=0.1)
+    learner = Learner("Hopper", settings, device="cpu", num_threads=1)
+    spread, limits = learner.algorithm.get_policy().distribution.log_std_param, []
+
+    def report(_):
+        limits.append((float(spread.detach().exp().max()), learner.algorithm.desired_kl))
+
+    learner.learn(640, report=report)
+    std, kl = np.array(limits).T
+    # a line from 1 to 0.1, held against the steps before the update
+    assert (std <= 1 - 0.09 * np.arange(10) + 1e-6).all() and std[-1] == pytest.approx(0.19)
+    assert kl == pytest.approx(0.01 * (1 - 0.09 * np.arange(10)))
+    # where the rate is kept, it falls by itself
+    learner = Learner("Hopper", settings.replace(desired_kl=0), device="cpu", num_threads=1)
+    learner.learn(640)
+    rates = [point.learning_rate for point in learner.curve]
+    assert rates == pytest.approx(1e-3 * (1 - 0.09 * np.arange(10)))
+    assert learner.algorithm.optimizer.param_groups[0]["lr"] == rates[-1]
+
+
+def test_observations_are_cut_off():
+    settings = Settings(num_envs=4, num_steps=8, hidden=(8,), clip_observation=3.0)
+    learner = Learner("Hopper", settings, device="cpu", num_threads=1)
+    learner.learn(64)
+    policy = learner.policy()
+    far = torch.zeros(3, 11)
+    far[0, 0], far[1, 0] = 1e3, 1e6
+    found = policy(far)
+    assert torch.allclose(found[0], found[1], atol=1e-6) and not torch.allclose(found[0], found[2], atol=1e-3)
+
+
 def test_runs_are_drawn_together(tmp_path):
     for seed in (0, 1):
         (tmp_path / f"Hopper-{seed}").mkdir()
@@ -105,6 +157,45 @@ def test_runs_are_drawn_together(tmp_path):
     curves.draw_runs(tmp_path / "all.png", [tmp_path / "Hopper-0", tmp_path / "Hopper-1"])
     assert (tmp_path / "all.png").read_bytes().startswith(b"\x89PNG")
     assert curves.read_table(tmp_path / "Hopper-1" / "curve.csv")["episode_return"][1] == 1
+
+
+@pytest.fixture
+def kept_curves():
+    path = pathlib.Path(__file__).parents[2] / "bench" / "training.py"
+    spec = importlib.util.spec_from_file_location("training_curves", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_curves_are_thinned_and_keep_their_ends(kept_curves, tmp_path, monkeypatch):
+    folder, kept = tmp_path / "Hopper-7", tmp_path / "kept"
+    folder.mkdir()
+    kept.mkdir()
+    monkeypatch.setattr(kept_curves, "KEPT", kept)
+    lines = ["steps,seconds,processor,episode_return,episode_length,std,other"]
+    lines += [f"{i},{2 * i},{3 * i},{i / 7},{i},1,0" for i in range(1000)]
+    (folder / "curve.csv").write_text("\n".join(lines))
+    found = {"seed": 7, "steps": 999, "processor_seconds": 12.0, "seconds": 20.0, "folder": "elsewhere"}
+    found["share"] = {"simulation": 0.2, "learning": 0.75, "glue": 0.05}
+    found |= {"return": {"mean": 1000.0, "std": 5.0}, "gymnasium": {"mean": 950.0, "std": 6.0}}
+    (folder / "found.json").write_text(json.dumps(found))
+    kept_curves.keep(folder)
+    table = curves.read_table(kept / "Hopper-7.csv")
+    assert len(table["steps"]) == 200 and table["steps"][0] == 0 and table["processor"][-1] == 2997
+    assert "elsewhere" not in (kept / "Hopper-7.json").read_text()
+    assert "| Hopper, 7 | 0.00 M | 12 s | 20, 75, 5 % | 1000 ± 5 | 950 ± 6 | 95% |" in kept_curves.table()
+
+
+def test_the_page_tells_what_was_measured(kept_curves):
+    home = pathlib.Path(__file__).parents[2]
+    assert kept_curves.table() in (home / "envs" / "README.md").read_text()
+    # what is wanted was reached, by every seed, and by the same policy on MuJoCo
+    for task, goal in kept_curves.GOALS.items():
+        found = [json.loads(path.with_suffix(".json").read_text()) for path in kept_curves.runs()[task]]
+        assert found
+        for one in found:
+            assert one["return"]["mean"] > goal and one["gymnasium"]["mean"] > 0.9 * one["return"]["mean"]
 
 
 def test_settings():

@@ -48,33 +48,43 @@ def test_a_run_goes_on_exactly_where_it_was(tmp_path):
     assert not learner_of(SMALL.replace(num_envs=4)).load(tmp_path / "half.pt")
 
 
+# `python -m dualstep`, once and again: most of a run this short is what its imports take
+TWICE = """
+import runpy, sys
+for words in (sys.argv[1:], [*sys.argv[1:], "--steps", "960", "--resume"]):
+    sys.argv[1:] = words
+    try:
+        runpy.run_module("dualstep", run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        assert not end.code, end.code
+"""
+
+
 def test_two_processes_learn_together(tmp_path):
     """torchrun, gradients averaged over gloo: both end with the same policy, from environments of their own."""
+    (tmp_path / "twice.py").write_text(TWICE)
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "--master_port=0", "--standalone"]
-    command += ["-m", "dualstep", "train", "Hopper", "--device", "cpu", "--num-envs", "4", "--num-threads", "1"]
+    command += [str(tmp_path / "twice.py"), "train", "Hopper", "--device", "cpu", "--num-envs", "4", "--num-threads", "1"]
     command += ["--set", "hidden=(8,8)", "--set", "num_steps=8", "--out", str(tmp_path), "--json"]
     # no episodes for figures, no film: this is about learning
-    command += ["--episodes", "0", "--video-seconds", "0"]
+    command += ["--episodes", "0", "--video-seconds", "0", "--steps", "640"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, [os.path.dirname(os.path.dirname(ds.__file__)),
                                                               os.environ.get("PYTHONPATH")]))  # fmt: skip
-    run = subprocess.run([*command, "--steps", "640"], env=environment, capture_output=True, text=True, timeout=300)
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     assert run.returncode == 0, run.stderr
-    found = json.loads(run.stdout)
-    assert found["steps"] == 640 and found["iterations"] == 10 and found["processes"] == 2
-    whole = read_checkpoint(tmp_path / "latest.pt")
-    first, second = (place["environments"] for place in whole["places"])
-    assert not set(first["seeds"].tolist()) & set(second["seeds"].tolist())
-    assert not torch.equal(whole["places"][0]["observation"], whole["places"][1]["observation"])
-    assert whole["policies_agree"]
+    first, end = json.JSONDecoder().raw_decode(run.stdout)
+    second = json.loads(run.stdout[end:])
+    assert first["steps"] == 640 and first["iterations"] == 10 and first["processes"] == 2
     # and goes on, as two
-    run = subprocess.run(
-        [*command, "--steps", "960", "--resume"], env=environment, capture_output=True, text=True, timeout=300
-    )
-    assert run.returncode == 0, run.stderr
-    assert "exactly where it was" in run.stderr and json.loads(run.stdout)["iterations"] == 15
+    assert "exactly where it was" in run.stderr and second["steps"] == 960 and second["iterations"] == 15
     with open(tmp_path / "curve.csv") as file:
         assert [int(row["iteration"]) for row in csv.DictReader(file)] == list(range(1, 16))
+    whole = read_checkpoint(tmp_path / "latest.pt")
+    mine, others = (place["environments"] for place in whole["places"])
+    assert not set(mine["seeds"].tolist()) & set(others["seeds"].tolist())
+    assert not torch.equal(whole["places"][0]["observation"], whole["places"][1]["observation"])
+    assert whole["policies_agree"]
 
 
 def trained(tmp_path, task="InvertedPendulum"):
@@ -121,3 +131,11 @@ def test_play_prints_what_a_policy_is_worth(tmp_path, capsys):
     ):
         assert main(["play", *words]) == 2
         assert message in capsys.readouterr().err
+
+
+def test_play_shows_a_policy_in_a_web_page(tmp_path, capsys):
+    pytest.importorskip("viser")
+    trained(tmp_path)
+    words = ["--device", "cpu", "--num-envs", "2", "--port", "8193", "--for", "0.5"]
+    assert main(["play", str(tmp_path), *words]) == 0
+    assert "InvertedPendulum" in capsys.readouterr().err

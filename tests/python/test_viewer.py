@@ -3,6 +3,9 @@
 import io
 import os
 import pathlib
+import shutil
+import subprocess
+import sys
 import threading
 import time
 
@@ -61,6 +64,64 @@ def test_mujocos_viewer_without_a_display(capsys, monkeypatch):
     assert "MuJoCo's viewer cannot be opened: " in capsys.readouterr().err
 
 
+def test_mujocos_viewer_is_shown_the_first_environment(monkeypatch):
+    """MuJoCo's window, as far as the rest of us sees it: a handle that is told to look again at its data."""
+    pytest.importorskip("mujoco.viewer")
+    from dualstep.viewer import native
+
+    seen = []
+
+    class Handle:
+        def __init__(self, model, data):
+            self.model, self.data = model, data
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def is_running(self):
+            return len(seen) < 8
+
+        def sync(self):
+            seen.append((self.data.qpos.copy(), self.data.xpos.copy()))
+
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.setattr(mujoco.viewer, "launch_passive", Handle)
+    env, twin = (ds.envs.make("Hopper", 2, num_threads=1) for _ in range(2))
+    native.run(env, lambda observation: np.full((2, 3), 0.5), seed=4, seconds=None)
+    twin.reset(seed=4)
+    data = mujoco.MjData(env.task.drawn)
+    for qpos, xpos in seen:
+        twin.step(np.full((2, 3), 0.5))
+        assert np.allclose(qpos, twin.sim.qpos[0])
+        data.qpos[:] = qpos
+        mujoco.mj_kinematics(env.task.drawn, data)
+        assert np.allclose(xpos, data.xpos)
+
+
+@pytest.mark.skipif(shutil.which("Xvfb") is None, reason="no display in memory here")
+def test_mujocos_viewer_opens_and_closes():
+    pytest.importorskip("mujoco.viewer")
+    # it writes the number of a display that is free
+    server = subprocess.Popen(
+        ["Xvfb", "-displayfd", "1", "-screen", "0", "640x480x24", "+extension", "GLX"],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
+    try:
+        number = server.stdout.readline().strip()
+        home = os.path.dirname(os.path.dirname(ds.__file__))
+        environment = {**os.environ, "DISPLAY": f":{number}", "LIBGL_ALWAYS_SOFTWARE": "1"}
+        environment["PYTHONPATH"] = os.pathsep.join(filter(None, [home, os.environ.get("PYTHONPATH")]))
+        command = [sys.executable, "-m", "dualstep", "view", "hopper", "--native", "--random", "--for", "1"]
+        run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    finally:
+        server.terminate()
+        server.wait(30)
+    assert run.returncode == 0, run.stderr
+
+
 def test_a_command_shows_a_model_for_a_while(capfd):
     pytest.importorskip("viser")
     assert main(["view", "inverted_pendulum", "--port", "8190", "--for", "0.5", "--num-envs", "2"]) == 0
@@ -110,13 +171,15 @@ def test_the_page_in_a_browser(tmp_path):
                 pixels = read(picture).astype(int)
                 red, green, blue = pixels[..., 0], pixels[..., 1], pixels[..., 2]
                 brown = (red > green + 10) & (green > blue + 10) & (red < 240)
-                if brown.mean() > 0.002 or time.monotonic() > limit:
+                # and contact forces, in a colour that nothing else has
+                forces = (red > green + 90) & (red > blue + 90)
+                if (brown.mean() > 0.002 and forces.sum() > 10) or time.monotonic() > limit:
                     break
                 time.sleep(0.5)
             kept = os.environ.get("DUALSTEP_PICTURES")
             if kept:
                 pathlib.Path(kept, "viewer.png").write_bytes(picture)
-            assert brown.mean() > 0.002
+            assert brown.mean() > 0.002 and forces.sum() > 10
             assert pixels.shape[0] > 500 and len(viewer._plot.data[0]) > 20
             # another choice of environments: fewer bodies on the page
             viewer.show([1])

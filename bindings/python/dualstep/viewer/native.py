@@ -1,9 +1,10 @@
-"""MuJoCo's own viewer on the first environment of a batch; it comes with the full mujoco package and wants a display."""
+"""MuJoCo's own viewer on the first environment of a batch; it wants a display, and GLFW."""
 
 from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -16,13 +17,14 @@ def run(env: Any, act: Callable[[Any], Any], *, seed: int, seconds: float | None
         import mujoco
         import mujoco.viewer
     except ImportError as error:
-        raise ImportError(f"{error}; pip install mujoco brings it") from None
+        raise ImportError(f"{error}; pip install 'dualstep[view]' brings it") from None
     # GLFW would end the whole process
     if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         raise RuntimeError("there is no display here: neither DISPLAY nor WAYLAND_DISPLAY is set")
     model = env.task.drawn
     data = mujoco.MjData(model)
     observation, _ = env.reset(seed=seed)
+    known = set(threading.enumerate())
     with mujoco.viewer.launch_passive(model, data) as viewer:
         began = time.monotonic()
         while viewer.is_running() and (seconds is None or time.monotonic() - began < seconds):
@@ -33,3 +35,7 @@ def run(env: Any, act: Callable[[Any], Any], *, seed: int, seconds: float | None
             mujoco.mj_forward(model, data)
             viewer.sync()
             time.sleep(max(0.0, env.task.dt - (time.monotonic() - start)))
+        drawing = set(threading.enumerate()) - known
+    # the window is closed by the thread that draws; where the process ends before it, GLFW crashes
+    for thread in drawing:
+        thread.join(timeout=5)

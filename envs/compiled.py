@@ -1,0 +1,190 @@
+"""Tasks in C++: a file with four functions, compiled for where the batch is, called on its arrays.
+
+The header is cpp/task.h, the example examples/balance.cpp. The host's compiler makes a library of it (`CXX`, else c++),
+nvcc one for a batch on a GPU (`NVCC`, else nvcc); libraries are kept in the user's cache under the hash of all that
+they are made of. Arrays are passed by their addresses, and nothing is copied.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import math
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dualstep.envs.task import Task, View
+from dualstep.model import Model
+
+if TYPE_CHECKING:
+    from dualstep.envs.draws import Draws
+
+HEADERS = Path(__file__).with_name("cpp")
+RESET, OBSERVE, REWARD, TERMINATED = range(4)
+OBSERVATIONS, NORMALS, UNIFORMS = range(3)
+
+
+def _names() -> list[str]:
+    """The arrays that tasks may name, out of the header."""
+    text = (HEADERS / "task.h").read_text(encoding="utf-8")
+    return re.findall(r"X\((\w+), \w+\)", text[text.index("#define DUALSTEP_TASK_ARRAYS") : text.index("namespace")])
+
+
+NAMES = _names()
+
+
+class _Call(ctypes.Structure):
+    """`dualstep::Call`"""
+
+    _fields_ = [
+        ("rows", ctypes.c_longlong),
+        ("row", ctypes.c_void_p),
+        *(field for n in NAMES for field in ((n, ctypes.c_void_p), (n + "_width", ctypes.c_longlong))),
+        ("normal", ctypes.c_void_p),
+        ("uniform", ctypes.c_void_p),
+        ("options", ctypes.c_void_p),
+        ("stream", ctypes.c_void_p),
+    ]
+
+
+def _compiler(cuda: bool) -> list[str]:
+    variable, usual = ("NVCC", "nvcc") if cuda else ("CXX", "c++")
+    words = shlex.split(os.environ.get(variable, usual))
+    if not words or shutil.which(words[0]) is None:
+        raise ImportError(f"a task in C++ wants a compiler, and '{' '.join(words)}' is not there: {variable} names another")
+    flags = ["-x", "cu", "-Xcompiler", "-fPIC"] if cuda else ["-fPIC", "-ffp-contract=off"]
+    return [*words, "-O2", "-std=c++17", "-shared", *flags]
+
+
+def compile_task(source: Path, dtype: str, cuda: bool) -> Path:
+    """The library of a source; made where it is not in the cache. What the compiler complains of is in the error."""
+    command = [*_compiler(cuda), f"-DDUALSTEP_REAL={'double' if dtype == 'float64' else 'float'}", f"-I{HEADERS}"]
+    whole = source.read_bytes() + (HEADERS / "task.h").read_bytes() + "\0".join(command).encode()
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dualstep" / "tasks"
+    cache.mkdir(parents=True, exist_ok=True)
+    made = cache / f"{source.stem}-{hashlib.sha256(whole).hexdigest()[:20]}.so"
+    if not made.exists():
+        # under another name first: others may look for it meanwhile
+        part = made.with_suffix(f".{os.getpid()}")
+        run = subprocess.run([*command, str(source), "-o", str(part)], capture_output=True, text=True)
+        if run.returncode:
+            part.unlink(missing_ok=True)
+            raise ValueError(f"{source} does not compile:\n{run.stderr.strip()}")
+        part.replace(made)
+    return made
+
+
+@functools.cache
+def _library(path: Path) -> ctypes.CDLL:
+    library = ctypes.CDLL(str(path))
+    library.dualstep_task_options.restype = ctypes.c_char_p
+    return library
+
+
+def _address(array: Any) -> int:
+    return array.data_ptr() if hasattr(array, "data_ptr") else array.ctypes.data
+
+
+class CppTask(Task):
+    """What `cpp_task` makes subclasses of."""
+
+    source: Path
+    arrays: tuple[str, ...] = ()
+    defaults: dict[str, float] = {}
+    sizes: tuple[int, int, int] = (0, 0, 0)
+    given: tuple[Any, int] = ("", 1)
+
+    def __init__(self, **options: float) -> None:
+        super().__init__(*self.given)
+        values = {**self.defaults, **options}
+        self.values = np.array([float(values[name]) for name in self.defaults])
+        self._compiled: ctypes.CDLL | None = None
+
+    @classmethod
+    def options(cls) -> list[str]:
+        return list(cls.defaults)
+
+    def reset(self, s: View, draw: Draws) -> dict[str, Any]:
+        rows = s.qpos.shape[0]
+        kept = [s.arrays.own(s.qpos), s.arrays.own(s.qvel)]
+        random = [
+            s.arrays.real(draw.normal(self.sizes[NORMALS]), np.float64) if self.sizes[NORMALS] else None,
+            s.arrays.real(draw.uniform(0.0, 1.0, self.sizes[UNIFORMS]), np.float64) if self.sizes[UNIFORMS] else None,
+        ]
+        self._call(RESET, s, rows, *kept, random=random)
+        return {"qpos": kept[0], "qvel": kept[1]}
+
+    def observe(self, s: View) -> Any:
+        rows = s.qpos.shape[0]
+        return self._call(OBSERVE, s, rows, s.arrays.zeros((rows, self.sizes[OBSERVATIONS]), s.sim.dtype))
+
+    def reward(self, s: View) -> tuple[Any, dict[str, Any]]:
+        rows = s.qpos.shape[0]
+        return self._call(REWARD, s, rows, s.arrays.zeros((rows,), s.sim.dtype)), {}
+
+    def terminated(self, s: View) -> Any:
+        rows = s.qpos.shape[0]
+        return self._call(TERMINATED, s, rows, s.arrays.zeros((rows,), bool))
+
+    def _call(self, function: int, s: View, rows: int, out: Any, more: Any = None, random: Any = (None, None)) -> Any:
+        cuda = not s.arrays.on_host
+        if self._compiled is None:
+            self._compiled = _library(compile_task(self.source, s.sim.dtype.name, cuda))
+        call = _Call(rows=rows, stream=int(s.sim.stream) if cuda else None)
+        call.options = self.values.ctypes.data if len(self.values) else None
+        kept: list[Any] = []
+        if s.rows is not None:
+            kept.append(s.rows if cuda else np.ascontiguousarray(s.rows, np.int64))
+            call.row = _address(kept[-1])
+        for name in self.arrays:
+            array = self._action(s) if name == "action" else s.arrays.native(getattr(s.sim, name))
+            kept.append(array)
+            setattr(call, name, _address(array))
+            setattr(call, name + "_width", math.prod(array.shape[1:]))
+        for name, numbers in zip(("normal", "uniform"), random, strict=True):
+            if numbers is not None:
+                kept.append(numbers)
+                setattr(call, name, _address(numbers))
+        where = ctypes.c_void_p(_address(out)), ctypes.c_void_p(0 if more is None else _address(more))
+        failed = self._compiled.dualstep_task_apply(function, ctypes.byref(call), *where)
+        if failed:
+            raise RuntimeError(f"{self.source}: error {failed} of the device")
+        return out
+
+    def _action(self, s: View) -> Any:
+        """(N, nu); zero where an episode has not been stepped yet."""
+        count = (s.sim.num_envs, s.model.nu)
+        return s.arrays.zeros(count, s.sim.dtype) if s.action is None else s.arrays.real(s.action, s.sim.dtype)
+
+
+def cpp_task(source: str | os.PathLike[str], model: Model | str, frame_skip: int = 1) -> type[CppTask]:
+    """A task from a file of C++: a class to make it with, or to register. Its options are the keyword arguments."""
+    path = Path(source).resolve()
+    text = path.read_text(encoding="utf-8")
+    library = _library(compile_task(path, "float32", False))
+    names = [name.strip() for name in library.dualstep_task_options().decode().split(",") if name.strip()]
+    defaults = np.zeros(len(names))
+    library.dualstep_task_defaults(ctypes.c_void_p(defaults.ctypes.data))
+    # qpos and qvel are what rows and widths are known by
+    arrays = tuple(n for n in NAMES if n in ("qpos", "qvel") or re.search(rf"\b{n}\b", text))
+    state = {"qpos", "qvel", "act", "ctrl", "action", "mocap_pos", "mocap_quat", "qfrc_applied", "xfrc_applied"}
+    return type(
+        path.stem.title().replace("_", ""),
+        (CppTask,),
+        {
+            "source": path,
+            "arrays": arrays,
+            "defaults": dict(zip(names, defaults.tolist(), strict=True)),
+            "sizes": tuple(library.dualstep_task_size(what) for what in range(3)),
+            "given": (model, frame_skip),
+            "derived": not state.issuperset(arrays),
+        },
+    )

@@ -1,0 +1,159 @@
+"""Tasks in C++: the example beside the same task in Python, what a source may say, and what is refused."""
+
+import importlib.util
+import pathlib
+import re
+import shutil
+
+import numpy as np
+import pytest
+
+import dualstep as ds
+from dualstep.envs import compiled
+
+EXAMPLE = pathlib.Path(compiled.__file__).with_name("examples") / "balance.cpp"
+MODEL = ("inverted_pendulum.xml", 2)
+pytestmark = pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler here")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def cache(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+class Balance(ds.envs.Task):
+    derived = False
+
+    def __init__(self, target: float = 0.0) -> None:
+        super().__init__(*MODEL)
+        self.target = target
+
+    def reset(self, s, draw):
+        return {"qpos": 0.1 * draw.normal(2)}
+
+    def observe(self, s):
+        return s.xp.concatenate([s.qpos, s.qvel], axis=1)
+
+    def reward(self, s):
+        return 1 - abs(s.qpos[:, 0] - self.target), {}
+
+    def terminated(self, s):
+        return abs(s.qpos[:, 1]) > 1
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_example_is_the_task_in_python(dtype):
+    ds.envs.register_task("BalanceCpp", ds.envs.cpp_task(EXAMPLE, *MODEL), max_episode_steps=200)
+    ds.envs.register_task("BalancePython", Balance, max_episode_steps=200)
+    options = {"target": 0.25, "dtype": dtype, "num_threads": 1}
+    ours, wanted = (ds.envs.make(name, 9, **options) for name in ("BalanceCpp", "BalancePython"))
+    assert ours.task.options() == ["target"] and not ours.task.derived
+    assert np.array_equal(ours.reset(seed=3)[0], wanted.reset(seed=3)[0])
+    rng, ends = np.random.default_rng(0), 0
+    for _ in range(250):
+        action = rng.uniform(-3, 3, (9, 1))
+        for a, b in zip(ours.step(action)[:4], wanted.step(action)[:4], strict=True):
+            assert a.dtype == b.dtype
+            np.testing.assert_allclose(a, b, rtol=0, atol=1e-6)
+        ends += int(np.sum(ours._elapsed == 0))
+    assert ends > 9
+    with pytest.raises(TypeError, match="near it are: target"):
+        ds.envs.make("BalanceCpp", 1, targt=1)
+
+
+def task_of(tmp_path, functions, options="", **sizes):
+    sizes = {"observations": 1, "normals": 0, "uniforms": 0, **sizes}
+    told = ", ".join(f"{name} = {size}" for name, size in sizes.items())
+    named = ", ".join(word.split(" = ")[0] for word in options.split("double ")[1:])
+    (tmp_path / "probe.cpp").write_text(f"""#include "task.h"
+        struct Probe : dualstep::Task {{ {options} static constexpr int {told};
+        DUALSTEP_DEVICE void reset(const Env& s, const Start& start) const {{ {functions.get("reset", "")} }}
+        DUALSTEP_DEVICE void observe(const Env& s, Real* out) const {{ {functions.get("observe", "out[0] = 0;")} }}
+        DUALSTEP_DEVICE Real reward(const Env& s) const {{ return {functions.get("reward", "0")}; }}
+        DUALSTEP_DEVICE bool terminated(const Env& s) const {{ return {functions.get("terminated", "false")}; }} }};
+        DUALSTEP_TASK(Probe{", " * bool(named)}{named})""")
+    return ds.envs.cpp_task(tmp_path / "probe.cpp", "ant.xml", 5)
+
+
+def test_outputs_contacts_actions_and_draws(tmp_path):
+    functions = {
+        "reset": "start.qpos[0] += Real(far * s.uniform[0]); start.qvel[1] = Real(s.uniform[1]);",
+        "observe": "out[0] = s.xpos[3 * 1 + 2]; out[1] = Real(s.contact_count[0]); out[2] = s.qpos[0]; out[3] = s.qvel[1];",
+        "reward": "s.action[7]",
+        "terminated": "s.contact_count[0] > 3",
+    }
+    task = task_of(tmp_path, functions, "double far = 2;", observations=4, uniforms=2)
+    assert task.options() == ["far"] and task.derived
+    env = ds.envs.vector.BatchEnv(task(far=3), 8, num_threads=1, autoreset_mode="Disabled", dtype="float64")
+    first, _ = env.reset(seed=0)
+    assert np.ptp(first[:, 2]) > 0.5 and (first[:, 2] < 3).all() and (first[:, 3] >= 0).all() and (first[:, 3] < 1).all()
+    assert np.array_equal(first[:, 0], env.sim.xpos[:, 1, 2])
+    marks = np.array([False, True] * 4)
+    again, _ = env.reset(options={"reset_mask": marks})
+    assert ((again != first).any(axis=1) == marks).all()
+    for _ in range(40):
+        action = np.random.default_rng(1).uniform(-1, 1, (8, 8))
+        observation, reward, terminated, _, _ = env.step(action)
+        assert np.allclose(reward, action[:, 7]) and np.array_equal(observation[:, 0], env.sim.xpos[:, 1, 2])
+        count = env.sim.contacts().count
+        assert np.array_equal(observation[:, 1], count) and np.array_equal(terminated, count > 3)
+        env.forget_ends()
+    assert count.any()
+
+
+def test_what_is_refused(tmp_path, monkeypatch):
+    with pytest.raises(ValueError, match=r"(?s)probe.cpp does not compile:.*nonsense"):
+        task_of(tmp_path, {"reward": "nonsense"})
+    with pytest.raises(ValueError, match="the options of a task are doubles"):
+        task_of(tmp_path, {}, "double far = 2; float near = 1;")
+    assert task_of(tmp_path, {}).options() == []
+    monkeypatch.setenv("CXX", "no_such_compiler -O3")
+    with pytest.raises(ImportError, match="'no_such_compiler -O3' is not there: CXX names another"):
+        task_of(tmp_path, {"reward": "1"})
+
+
+@pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc here")
+def test_it_compiles_for_a_gpu():
+    library = compiled._library(compiled.compile_task(EXAMPLE, "float32", True))
+    assert library.dualstep_task_options() == b"target" and library.dualstep_task_size(compiled.NORMALS) == 2
+
+
+def test_the_page_shows_the_example():
+    page = (EXAMPLE.parent.parent / "README.md").read_text()
+    assert EXAMPLE.read_text() in page
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="no torch here")
+def test_on_tensors(monkeypatch):
+    """As on a GPU, in the memory of the CPU."""
+    from dualstep.envs import vector
+    from dualstep.envs.arrays import TorchArrays
+
+    class Near(TorchArrays):
+        on_host = True
+
+    ds.envs.register_task("BalanceCpp", ds.envs.cpp_task(EXAMPLE, *MODEL), max_episode_steps=200)
+    wanted = ds.envs.make("BalanceCpp", 5, num_threads=1)
+    monkeypatch.setattr(vector, "arrays_of", lambda device: Near("cpu"))
+    env = ds.envs.make("BalanceCpp", 5, num_threads=1, output="dlpack")
+    assert np.array_equal(env.reset(seed=1)[0].numpy(), wanted.reset(seed=1)[0])
+    for _ in range(80):
+        action = np.ones((5, 1), np.float32)
+        for a, b in zip(env.step(action)[:4], wanted.step(action)[:4], strict=True):
+            assert np.array_equal(a.numpy(), b)
+
+
+def test_the_pages_examples_run(monkeypatch):
+    """All of envs/README.md's Python, in order, as one program."""
+    page = (EXAMPLE.parent.parent / "README.md").read_text()
+    monkeypatch.chdir(EXAMPLE.parent)
+    names: dict = {}
+    blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    assert len(blocks) >= 4
+    for block in blocks:
+        exec(block, names)
+    envs = names["envs"]
+    envs.reset(seed=0)
+    assert np.isfinite(envs.step(envs.action_space.sample())[1]).all()
