@@ -121,6 +121,7 @@ void build_sizes(const Model& m, TableStore* t) {
   n.njump = m.opt.contact_model == ContactModel::kImpulsive ? n.nv : 0;
   n.nrk = m.opt.integrator == Integrator::kRk4 ? n.nq + 4 * n.nv + 2 * n.na : 0;
   n.nword = (n.nv + 31) / 32;
+  n.dual_words = newton_words(n);
 }
 
 Layout make_layout(const Sizes& sizes) { return Plan{sizes}.layout(); }

@@ -29,12 +29,12 @@ DS_HD int row_at(const E& env, int place) {
 // the dofs that a unit row's copy reaches, in any environment
 template <class E>
 DS_HD typename E::Words single_support(const E& env, int p) {
-  return env.words(dual_words(env.t.n) + p * env.t.n.nword);
+  return env.words(env.t.n.dual_words + p * env.t.n.nword);
 }
 // which environments use a unit row, as bits
 template <class E>
 DS_HD typename E::Words single_users(const E& env) {
-  return env.words(dual_words(env.t.n) + env.t.n.nsingle * env.t.n.nword);
+  return env.words(env.t.n.dual_words + env.t.n.nsingle * env.t.n.nword);
 }
 // blocks in use: place, and first row of S
 template <class E>
@@ -59,30 +59,34 @@ DS_HD void each_shared_dof(const E& env, int place, int other, F f) {
       f(32 * k + bit_count_trailing(bits));
 }
 
-// a block of A
+// a block of A; no more than three of its rows at once, for the registers of a GPU
 template <int kDim, int kRows, int kColumns, class E>
 DS_HD void gram_block(const E& env, int place, int other) {
   using Real = typename E::Real;
+  constexpr int kTile = kRows < 3 ? kRows : 3;
   const auto Z = env.Z(), A = env.dual_A();
   const int nv = env.t.n.nv;
-  const auto a = Z.from(row_at<kDim>(env, place) * nv), b = Z.from(row_at<kDim>(env, other) * nv);
-  Real sum[kRows][kColumns];
-  DS_UNROLL
-  for (int i = 0; i < kRows; i++) DS_UNROLL
-  for (int j = 0; j < kColumns; j++) sum[i][j] = Real(0);
-  each_shared_dof<kDim>(env, place, other, [&](int d) {
+  const auto b = Z.from(row_at<kDim>(env, other) * nv);
+  for (int first = 0; first < kRows; first += kTile) {
+    const auto a = Z.from((row_at<kDim>(env, place) + first) * nv);
+    Real sum[kTile][kColumns];
     DS_UNROLL
-    for (int i = 0; i < kRows; i++) {
-      const Real x = a[i * nv + d];
+    for (int i = 0; i < kTile; i++) DS_UNROLL
+    for (int j = 0; j < kColumns; j++) sum[i][j] = Real(0);
+    each_shared_dof<kDim>(env, place, other, [&](int d) {
       DS_UNROLL
-      for (int j = 0; j < kColumns; j++) sum[i][j] = fma(x, b[j * nv + d], sum[i][j]);
-    }
-  });
-  // of a block with itself the lower triangle
-  DS_UNROLL
-  for (int i = 0; i < kRows; i++) DS_UNROLL
-  for (int j = 0; j < kColumns; j++)
-    if (place != other || j <= i) A[triangle(place + i) + other + j] = sum[i][j];
+      for (int i = 0; i < kTile; i++) {
+        const Real x = a[i * nv + d];
+        DS_UNROLL
+        for (int j = 0; j < kColumns; j++) sum[i][j] = fma(x, b[j * nv + d], sum[i][j]);
+      }
+    });
+    // of a block with itself the lower triangle
+    DS_UNROLL
+    for (int i = 0; i < kTile; i++) DS_UNROLL
+    for (int j = 0; j < kColumns; j++)
+      if (place != other || j <= first + i) A[triangle(place + first + i) + other + j] = sum[i][j];
+  }
 }
 
 // which environments are small, their unit rows' copies, and A
@@ -379,25 +383,22 @@ DS_STAGE void dual_direction(E& env, const typename E::Mask& live) {
           for (int r = 0; r < kDim; r++) S[triangle(row + r) + column] = x[r];
           continue;
         }
-        Real P[kRoot], T[kDim][kDim];
-        roots_of(other, P);
-        // rows of A times the other's root, then this one's
-        DS_UNROLL
-        for (int r = 0; r < kDim; r++) {
+        // a column of A times the other's root, then this one's
+        const auto P = contact_root.from(kRoot * ((other - n.ngen) / kDim));
+        for (int c = 0; c < kDim; c++) {
           Real x[kDim];
           DS_UNROLL
-          for (int c = 0; c < kDim; c++) x[c] = entry(place + r, other + c);
-          apply_transposed(P, x);
-          DS_UNROLL
-          for (int c = 0; c < kDim; c++) T[c][r] = x[c];
-        }
-        DS_UNROLL
-        for (int c = 0; c < kDim; c++) {
-          apply_transposed(G, T[c]);
+          for (int r = 0; r < kDim; r++) {
+            Real sum = nil;
+            for (int q = 0; q <= c; q++)
+              if (kElliptic || q == 0 || q == c)
+                sum = fma(P[triangle(c) + q], entry(place + r, other + q), sum);
+            x[r] = sum;
+          }
+          apply_transposed(G, x);
           DS_UNROLL
           for (int r = 0; r < kDim; r++)
-            if (k < i || c <= r)
-              S[triangle(row + r) + column + c] = k == i && c == r ? one + T[c][r] : T[c][r];
+            if (k < i || c <= r) S[triangle(row + r) + column + c] = k == i && c == r ? one + x[r] : x[r];
         }
       }
     } else {

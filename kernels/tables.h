@@ -26,7 +26,8 @@ struct Sizes {
   int nimpact;  // ncon where contacts strike, else 0
   int njump;    // nv where contacts strike, else 0
   int ncone, nsingle, ndual,
-      nA;  // contacts and unit rows of a small environment, its rows, entries of A (kernels/dual.h)
+      nA;          // contacts and unit rows of a small environment, its rows, entries of A (kernels/dual.h)
+  int dual_words;  // where its words begin in the pool
   int nM, nH, nrk, nword;  // entries of M, of H; Runge-Kutta storage; words of a set of dofs
 };
 
@@ -56,11 +57,11 @@ struct Param {
 };
 
 // words of the pool of one block: sets of dofs, and lists; first those of newton.h, then those of dual.h
-constexpr int dual_words(const Sizes& n) {
+constexpr int newton_words(const Sizes& n) {
   return (2 * n.ncon + 2 * n.nv) * n.nword + n.nv + (n.nrow + n.nv + n.nunit) + n.ncon;
 }
 constexpr long pool_words(const Sizes& n) {
-  return dual_words(n) + n.nsingle * n.nword + n.nunit + 2L * (n.ngen + n.ncone + n.nsingle);
+  return newton_words(n) + n.nsingle * n.nword + n.nunit + 2L * (n.ngen + n.ncone + n.nsingle);
 }
 
 struct Layout {
