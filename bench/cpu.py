@@ -54,7 +54,7 @@ def row(figures: dict[str, Any]) -> list[str]:
     ratio = peer["ratio"]
     flawed = ", ".join(f"{status[bit]} {bit.lower()}" for bit in ("DIVERGED", "CONTACT_OVERFLOW", "NOT_CONVERGED") if status[bit])
     return [
-        pathlib.Path(figures["model"]["name"]).stem, str(figures["model"]["nv"]), f"{figures['contacts']:.1f}",
+        figures["title"], str(figures["model"]["nv"]), f"{figures['contacts']:.1f}",
         f"{figures['steps_per_second']['median']:,.0f}", f"{peer['steps_per_second']['median']:,.0f}",
         f"**{ratio['median']:.2f}** ({ratio['low']:.2f} to {ratio['high']:.2f})",
         f"{accuracy['median'] or 0:.0e}", f"{accuracy['p95'] or 0:.0e}", f"{accuracy['p99'] or 0:.0e}",
@@ -73,8 +73,11 @@ def measure_models(threads: int, seconds: float, robots: bool) -> list[dict[str,
         settings = throughput.Settings(num_envs=1024, device="cpu", num_threads=threads, substeps=subject.substeps,
                                        seconds=seconds)  # fmt: skip
         progress = common.Progress(f"{pathlib.Path(name).stem}, {threads or 'all'} threads")
-        figures = throughput.measure(subject.load(), settings, name, progress.update).to_dict()
-        figures["title"] = ("bench/" if name.endswith(".xml") or "three" in name else "") + pathlib.Path(name).stem
+        # the benchmark's models are told from Gymnasium's of the same name
+        ours = subject.path is not None and MODELS in subject.path.parents
+        title = ("bench/" if ours else "") + pathlib.Path(name).stem
+        figures = throughput.measure(subject.load(), settings, title, progress.update).to_dict()
+        figures["title"] = title
         found.append(figures)
     return found
 
@@ -192,24 +195,27 @@ def main() -> None:
     figures["all_threads"] = measure_models(0, seconds, not args.no_robots)
     figures["by_batch_size"] = by_batch_size([1, 4, 16, 64, 256, 1024] + ([] if args.quick else [4096, 16384]))
     figures["by_contacts"] = by_contacts(12)
-    solvers = measure_solvers(seconds / 4)
-    figures["solvers"] = solvers
+    figures["solvers"] = measure_solvers(seconds / 4)
     (args.out / "cpu.json").write_text(json.dumps(figures, indent=1) + "\n")
+    write_tables(figures, args.out / "cpu.md")
+    draw(figures, args.out / "cpu.png")
+    print(f"written: {args.out}/cpu.md, cpu.json, cpu.png")
+
+
+def write_tables(figures: dict[str, Any], path: pathlib.Path) -> None:
     head = ["model", "dofs", "contacts", "steps/s", "mujoco.batch", "ratio (quartiles)", "error: median", "p95", "p99",
             "in target", "flagged"]  # fmt: skip
     def models(key: str) -> str:
-        return table(head, [[one["title"], *row(one)[1:]] for one in figures[key]])
+        return table(head, [row(one) for one in figures[key]])
 
     scaling = [[one["title"], f"{all_['steps_per_second']['median'] / one['steps_per_second']['median']:.2f}"]
                for one, all_ in zip(figures["one_thread"], figures["all_threads"], strict=True)]  # fmt: skip
-    (args.out / "cpu.md").write_text(
-        f"# Measured on {processor()}\n\n## One thread\n\n{models('one_thread')}\n## All threads\n\n{models('all_threads')}\n"
+    path.write_text(
+        f"# Measured on {figures['processor']}\n\n## One thread\n\n{models('one_thread')}\n## All threads\n\n{models('all_threads')}\n"
         f"## Speed of all threads over one\n\n{table(['model', 'times'], scaling)}\n"
         "## Solvers\n\n"
-        + table(["case", "solver", "us a step", "iterations", "contacts", "error: median", "p95", "p99", "in target"], solvers)
+        + table(["case", "solver", "us a step", "iterations", "contacts", "error: median", "p95", "p99", "in target"], figures["solvers"])
     )
-    draw(figures, args.out / "cpu.png")
-    print(f"written: {args.out}/cpu.md, cpu.json, cpu.png")
 
 
 if __name__ == "__main__":
