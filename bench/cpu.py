@@ -172,6 +172,9 @@ def draw(figures: dict[str, Any], path: pathlib.Path) -> None:
         dofs.annotate(one["title"], (one["model"]["nv"], spent), fontsize=7, xytext=(4, 2), textcoords="offset points")
     dofs.set(xscale="log", yscale="log", xlabel="degrees of freedom", ylabel="us of one core an evaluation",
              title="cost by model")  # fmt: skip
+    dofs.set_xticks([2, 5, 10, 20, 50, 100], labels=["2", "5", "10", "20", "50", "100"])
+    dofs.minorticks_off()
+    dofs.set_xlim(1.5, 250)
     contacts.plot(*zip(*sorted(figures["by_contacts"].items()), strict=True), "o-", color="#1f6f8b")
     contacts.set(xlabel="contacts of the humanoid", ylabel="us of one core a step", ylim=(0, None), title="cost by contacts")
     sizes.plot(*zip(*sorted(figures["by_batch_size"].items()), strict=True), "o-", color="#1f6f8b")
