@@ -62,7 +62,6 @@ DS_STAGE void law_weights(E& env, const typename E::Real& share) {
     const auto lim = env.lim_D();
     for (int s = 0; s < 2 * t.n.nlim; s++) {
       const Real R = max(Real(t.o.epsilon) * unit_diag(env, t.jnt_dofadr[t.lim_jnt[s / 2]]), least);
-      env.sync();
       if (env.lanes.rank() == 0) lim[s] = select(lim[s] > nil, one / R, nil);
     }
   }

@@ -254,12 +254,10 @@ DS_STAGE void coulomb(E& env) {
     kept[3 * slot] = kShifted ? y0[kDim * slot] - kept[3 * slot + 2] : Real(y0[kDim * slot]);
     kept[3 * slot + 1] = nil;
   });
-  env.sync();
   auto live = kShifted ? impact_sought(env) : nil == nil;
   Real share = one;
   for (int round = 0; round < 80; round++) {
-    (void)row_laws<kDim, kElliptic, false>(env);
-    env.sync();
+    (void)row_laws<kDim, kElliptic, false>(env);  // ends with a barrier, for `kept` too
     const auto change_of = [&](int slot) {
       const auto p = cone_params<kDim>(env, slot);
       const Real R = one / select(p.D > nil, p.D, one), cone = select(p.cone_mu > nil, p.cone_mu, one);
@@ -292,7 +290,7 @@ DS_STAGE void coulomb(E& env) {
       const Real next = -share * along / select(turn > nil, turn, one);
       share = select(mask_and(live, turn > nil), clamp(next, Real(0.02), Real(1.5)), share);
     }
-    env.sync();
+    // what follows overwrites only what every lane has read by now: it went into the sums
     env.each(env.ncon_max, [&](int slot) {
       const Real d = change_of(slot), up = select(live, share * d, nil);
       kept[3 * slot + 1] = d;

@@ -151,6 +151,11 @@ inline std::vector<Scene> all_scenes() {
         o.friction_directions = 0;
         o.contact_margin = 0.01;
       }));
+  // more contacts than there are stripes (lanes.h), so that lanes hand them to each other
+  add("heap_coulomb", with_options(heap(), {}, [](Options& o) {
+        o.contact_model = ContactModel::kStewartTrinkle;
+        o.friction_directions = 0;
+      }));
   add("garden_compliant", with_options(garden(3), {{"cone", {1}}},
                                        [](Options& o) { o.contact_model = ContactModel::kCompliant; }));
   add("garden_anchors", with_options(garden(3), {{"cone", {1}}},
