@@ -65,7 +65,7 @@ DS_STAGE void law_weights(E& env, const typename E::Real& share) {
       if (env.lanes.rank() == 0) lim[s] = select(lim[s] > nil, one / R, nil);
     }
   }
-  env.sync();
+  env.done();
 }
 
 // from 0 to 1 with level ends

@@ -298,7 +298,7 @@ DS_STAGE void coulomb(E& env) {
       y0[kDim * slot] = y0[kDim * slot] + up;
       if (kShifted) kept[3 * slot + 2] = kept[3 * slot + 2] + up;
     });
-    env.sync();
+    env.done();
     if constexpr (kShifted)
       (void)newton_of_impact<kDim, kElliptic>(env, live);
     else
