@@ -19,12 +19,16 @@ inline namespace DUALSTEP_ISA {
 
 DS_HD int triangle(int i) { return i * (i + 1) / 2; }
 // Rows by their place in A: general rows, contacts, unit rows. A block is one row, or a contact's kDim.
+// where unit rows begin
+template <int kDim, class E>
+DS_HD int first_single(const E& env) {
+  return env.t.n.ngen + kDim * env.t.n.ncone;
+}
 // the row of Z at a place
 template <int kDim, class E>
 DS_HD int row_at(const E& env, int place) {
-  const auto& n = env.t.n;
-  const int contacts = n.ngen + kDim * n.ncone;
-  return place < contacts ? place : n.nrow + (place - contacts);
+  const int singles = first_single<kDim>(env);
+  return place < singles ? place : env.t.n.nrow + (place - singles);
 }
 // the dofs that a unit row's copy reaches, in any environment
 template <class E>
@@ -42,22 +46,23 @@ DS_HD typename E::Words block_list(const E& env) {
   return single_users(env).from(env.t.n.nunit);
 }
 
-// the dofs that the row at a place reaches: word k of the set
+// the dofs that the rows at a place reach; those that two places share
 template <int kDim, class E>
-DS_HD unsigned reach(const E& env, int place, int k) {
-  const auto& n = env.t.n;
-  const int contacts = n.ngen + kDim * n.ncone;
-  if (place < n.ngen) return static_cast<unsigned>(general_support(env, place)[k]);
-  if (place < contacts) return static_cast<unsigned>(slot_support(env, (place - n.ngen) / kDim)[k]);
-  return static_cast<unsigned>(single_support(env, place - contacts)[k]);
-}
-// calls f(d) for the dofs that two rows share, lowest first
-template <int kDim, class E, class F>
-DS_HD void each_shared_dof(const E& env, int place, int other, F f) {
-  for (int k = 0; k < env.t.n.nword; k++)
-    for (unsigned bits = reach<kDim>(env, place, k) & reach<kDim>(env, other, k); bits != 0; bits &= bits - 1)
-      f(32 * k + bit_count_trailing(bits));
-}
+struct Reach {
+  const E& env;
+  int place;
+  DS_HD unsigned operator[](int k) const {
+    const int ngen = env.t.n.ngen, singles = first_single<kDim>(env);
+    if (place < ngen) return static_cast<unsigned>(general_support(env, place)[k]);
+    if (place < singles) return static_cast<unsigned>(slot_support(env, (place - ngen) / kDim)[k]);
+    return static_cast<unsigned>(single_support(env, place - singles)[k]);
+  }
+};
+template <int kDim, class E>
+struct SharedReach {
+  Reach<kDim, E> one, other;
+  DS_HD unsigned operator[](int k) const { return one[k] & other[k]; }
+};
 
 // a block of A; no more than three of its rows at once, for the registers of a GPU
 template <int kDim, int kRows, int kColumns, class E>
@@ -73,7 +78,8 @@ DS_HD void gram_block(const E& env, int place, int other) {
     DS_UNROLL
     for (int i = 0; i < kTile; i++) DS_UNROLL
     for (int j = 0; j < kColumns; j++) sum[i][j] = Real(0);
-    each_shared_dof<kDim>(env, place, other, [&](int d) {
+    const SharedReach<kDim, E> shared{{env, place}, {env, other}};
+    each_member(shared, env.t.n.nword, [&](int d) {
       DS_UNROLL
       for (int i = 0; i < kTile; i++) {
         const Real x = a[i * nv + d];
@@ -145,7 +151,7 @@ DS_STAGE void dual_space(E& env) {
   env.sync();
   // blocks of A, a row of them shared out at a time
   const int contacts = env.ncon_max < n.ncone ? env.ncon_max : n.ncone;
-  const int last = n.ngen + kDim * n.ncone, blocks = n.ngen + contacts + singles;
+  const int last = first_single<kDim>(env), blocks = n.ngen + contacts + singles;
   const auto at = [&](int b) {
     return b < n.ngen              ? b
            : b < n.ngen + contacts ? n.ngen + kDim * (b - n.ngen)
@@ -289,7 +295,7 @@ DS_STAGE void dual_direction(E& env, const typename E::Mask& live) {
   const auto& n = t.n;
   const Real nil(0), one(1);
   const int nv = n.nv, rank = env.lanes.rank();
-  const int first_single = n.ngen + kDim * n.ncone, singles = env.nsingle_max;
+  const int behind = first_single<kDim>(env), singles = env.nsingle_max;
   const auto Z = env.Z(), A = env.dual_A(), S = env.H(), b = env.dual_b(), grad = env.grad(), dw = env.dw();
   const auto con_h = env.con_h(), unit_h = env.unit_h(), gen_h = env.gen_h();
   // roots: of general rows, of contacts, of unit rows
@@ -333,12 +339,10 @@ DS_STAGE void dual_direction(E& env, const typename E::Mask& live) {
     for (int k = 0; k < kDim; k++) pushes = pushes || any(contact_root[kRoot * slot + triangle(k) + k] > nil);
     add(pushes, n.ngen + kDim * slot, kDim);
   }
-  for (int p = 0; p < singles; p++) add(any(single_root[p] > nil), first_single + p, 1);
+  for (int p = 0; p < singles; p++) add(any(single_root[p] > nil), behind + p, 1);
   env.sync();
-  const auto wide = [&](int place) { return place >= n.ngen && place < first_single; };
-  const auto scale = [&](int place) {
-    return place < n.ngen ? root[place] : single_root[place - first_single];
-  };
+  const auto wide = [&](int place) { return place >= n.ngen && place < behind; };
+  const auto scale = [&](int place) { return place < n.ngen ? root[place] : single_root[place - behind]; };
   const auto roots_of = [&](int place, Real* G) {
     DS_UNROLL
     for (int k = 0; k < kRoot; k++) G[k] = contact_root[kRoot * ((place - n.ngen) / kDim) + k];
@@ -363,7 +367,7 @@ DS_STAGE void dual_direction(E& env, const typename E::Mask& live) {
       roots_of(place, G);
       DS_UNROLL
       for (int r = 0; r < kDim; r++) v[r] = nil;
-      each_shared_dof<kDim>(env, place, place, [&](int d) {
+      each_member(Reach<kDim, E>{env, place}, n.nword, [&](int d) {
         const Real g = grad[d];
         DS_UNROLL
         for (int r = 0; r < kDim; r++) v[r] = fma(Z[(place + r) * nv + d], g, v[r]);
@@ -405,7 +409,7 @@ DS_STAGE void dual_direction(E& env, const typename E::Mask& live) {
       const Real s = scale(place);
       const auto z = Z.from(row_at<kDim>(env, place) * nv);
       Real v = nil;
-      each_shared_dof<kDim>(env, place, place, [&](int d) { v = fma(z[d], grad[d], v); });
+      each_member(Reach<kDim, E>{env, place}, n.nword, [&](int d) { v = fma(z[d], grad[d], v); });
       b[row] = s * v;
       for (int k = 0; k <= i; k++) {
         const int other = list[2 * k], column = list[2 * k + 1];
@@ -445,30 +449,19 @@ DS_STAGE void dual_direction(E& env, const typename E::Mask& live) {
     }
   });
   env.sync();
-  const auto add_entry = [&](int place, int row, int d, Real* x) {
+  env.each(nv, [&](int d) { dw[d] = select(live, nil - grad[d], dw[d]); });
+  for (int i = 0; i < blocks; i++) {
+    const int place = list[2 * i], row = list[2 * i + 1];
+    const Reach<kDim, E> support{env, place};
     if (wide(place)) {
+      Real c[kDim];
       DS_UNROLL
-      for (int r = 0; r < kDim; r++) *x = fma(Z[(place + r) * nv + d], b[row + r], *x);
+      for (int r = 0; r < kDim; r++) c[r] = b[row + r];
+      add_rows<kDim>(env, support, place, c, dw);
     } else {
-      *x = fma(Z[row_at<kDim>(env, place) * nv + d], b[row], *x);
+      const Real c = b[row];
+      add_rows<1>(env, support, row_at<kDim>(env, place), &c, dw);
     }
-  };
-  const auto start = [&](int d) { return select(live, nil - grad[d], dw[d]); };
-  if constexpr (E::Lanes::kWidth == 1) {
-    for (int d = 0; d < nv; d++) dw[d] = start(d);
-    for (int i = 0; i < blocks; i++) {
-      const int place = list[2 * i], row = list[2 * i + 1];
-      each_shared_dof<kDim>(env, place, place, [&](int d) { add_entry(place, row, d, &dw[d]); });
-    }
-  } else {
-    env.each(nv, [&](int d) {
-      Real x = start(d);
-      for (int i = 0; i < blocks; i++) {
-        const int place = list[2 * i];
-        if ((reach<kDim>(env, place, d >> 5) >> (d & 31)) & 1u) add_entry(place, list[2 * i + 1], d, &x);
-      }
-      dw[d] = x;
-    });
   }
   env.done();
 }

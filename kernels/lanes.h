@@ -40,29 +40,33 @@ DS_HD Real stripe_partial(int rank, int n, F f) {
   return s[0];
 }
 
-// whether a set has any of the dofs 8 block .. 8 block + 7
+// whether a set has any of the entries 8 block .. 8 block + 7
 template <class Words>
 DS_HD bool touches_stripes(const Words& set, int block) {
   return ((static_cast<unsigned>(set[block >> 2]) >> (8 * (block & 3))) & 0xffu) != 0;
 }
-// accumulate() of one lane over the entries of a set, the others being zeros: eights without one are passed
-// over, which changes no bit
+struct EveryEntry {
+  DS_HD constexpr unsigned operator[](int) const { return ~0u; }
+};
+// accumulate() of one lane. Entries outside the set are zeros: eights without a member are passed over, which
+// changes no bit
 template <class Real, class Words, class F>
 DS_HD Real accumulate_eights(const Words& set, int n, F f) {
   Real s0(0), s1(0), s2(0), s3(0), s4(0), s5(0), s6(0), s7(0);
-  for (int i = 0; i < n; i += kStripes) {
+  int i = 0;
+  for (; i + kStripes <= n; i += kStripes) {
     if (!touches_stripes(set, i / kStripes)) continue;
     s0 = f(i, s0);
-    if (i + kStripes <= n) {
-      s1 = f(i + 1, s1);
-      s2 = f(i + 2, s2);
-      s3 = f(i + 3, s3);
-      s4 = f(i + 4, s4);
-      s5 = f(i + 5, s5);
-      s6 = f(i + 6, s6);
-      s7 = f(i + 7, s7);
-      continue;
-    }
+    s1 = f(i + 1, s1);
+    s2 = f(i + 2, s2);
+    s3 = f(i + 3, s3);
+    s4 = f(i + 4, s4);
+    s5 = f(i + 5, s5);
+    s6 = f(i + 6, s6);
+    s7 = f(i + 7, s7);
+  }
+  if (i < n && touches_stripes(set, i / kStripes)) {
+    s0 = f(i, s0);
     if (i + 1 < n) s1 = f(i + 1, s1);
     if (i + 2 < n) s2 = f(i + 2, s2);
     if (i + 3 < n) s3 = f(i + 3, s3);
@@ -82,26 +86,7 @@ struct SerialLanes {
   DS_HD static void sync(Site = {}) {}
   template <class Real, class F>
   DS_HD static Real accumulate(int n, F f, Site = {}) {
-    Real s0(0), s1(0), s2(0), s3(0), s4(0), s5(0), s6(0), s7(0);
-    int i = 0;
-    for (; i + kStripes <= n; i += kStripes) {
-      s0 = f(i, s0);
-      s1 = f(i + 1, s1);
-      s2 = f(i + 2, s2);
-      s3 = f(i + 3, s3);
-      s4 = f(i + 4, s4);
-      s5 = f(i + 5, s5);
-      s6 = f(i + 6, s6);
-      s7 = f(i + 7, s7);
-    }
-    if (i < n) s0 = f(i, s0);
-    if (i + 1 < n) s1 = f(i + 1, s1);
-    if (i + 2 < n) s2 = f(i + 2, s2);
-    if (i + 3 < n) s3 = f(i + 3, s3);
-    if (i + 4 < n) s4 = f(i + 4, s4);
-    if (i + 5 < n) s5 = f(i + 5, s5);
-    if (i + 6 < n) s6 = f(i + 6, s6);
-    return ((s0 + s4) + (s2 + s6)) + ((s1 + s5) + (s3 + s7));
+    return accumulate_eights<Real>(EveryEntry{}, n, f);
   }
   template <class Int>
   DS_HD static Int exclusive_scan(const Int& v, Int* total, Site = {}) {

@@ -110,10 +110,8 @@ DS_STAGE void symbolic(E& env, const typename E::Mask& live) {
     }
     for (int i = nv - 1; i > 0; i--) add_to_deepest(pattern_row(env, i), i >> 5);
     for (int k = nv - 1; k > 0; k--) {
-      const auto row = pattern_row(env, k);
-      for (int w = 0; w <= (k >> 5); w++)
-        for (unsigned word = static_cast<unsigned>(row[w]); word != 0; word &= word - 1)
-          pattern_column(env, 32 * w + bit_count_trailing(word))[k >> 5] |= static_cast<int>(1u << (k & 31));
+      each_member(pattern_row(env, k), (k >> 5) + 1,
+                  [&](int j) { pattern_column(env, j)[k >> 5] |= static_cast<int>(1u << (k & 31)); });
     }
   }
   env.sync();
@@ -392,14 +390,9 @@ DS_STAGE void newton_direction(E& env, const typename E::Mask& live) {
     env.sync();
   }
   for (int k = 0; k < nv && rank == 0; k++) {
-    const auto set = pattern_row(env, k);
     const int row = triangle(k);
     Real s = nil;
-    for (int w = 0; w <= (k >> 5); w++)
-      for (unsigned word = static_cast<unsigned>(set[w]); word != 0; word &= word - 1) {
-        const int j = 32 * w + bit_count_trailing(word);
-        s = fma(H[row + j], dw[j], s);
-      }
+    each_member(pattern_row(env, k), (k >> 5) + 1, [&](int j) { s = fma(H[row + j], dw[j], s); });
     dw[k] = (dw[k] - s) * inv[k];
   }
   env.sync();
