@@ -41,7 +41,7 @@ sanitizers_found() { compiles 'int main() {}' -fsanitize=thread && compiles 'int
 library_found() { ldconfig -p 2>/dev/null | grep -q "$1" || /sbin/ldconfig -p 2>/dev/null | grep -q "$1"; }
 # Mesa's software renderer behind EGL, or OSMesa: either draws without a display
 renderer_found() {
-  { library_found libEGL.so.1 && { library_found libEGL_mesa.so.0 || library_found libEGL_nvidia.so.0; }; } ||
+  { library_found libEGL.so.1 && library_found libOpenGL.so.0 && { library_found libEGL_mesa.so.0 || library_found libEGL_nvidia.so.0; }; } ||
     library_found libOSMesa.so
 }
 display_found() { command -v Xvfb >/dev/null; }
@@ -57,7 +57,7 @@ TEST_NEEDS='gtest_found|GoogleTest|libgtest-dev
 context_found|Boost.Context|libboost-context-dev
 sanitizers_found|the thread, address and undefined-behaviour sanitizers of the compiler|g++'
 # without these everything still works: the picture is then drawn with sticks
-WISHES='renderer_found|an off-screen OpenGL|libegl1 libegl-mesa0 libgl1-mesa-dri'
+WISHES='renderer_found|an off-screen OpenGL|libegl1 libopengl0 libegl-mesa0 libgl1-mesa-dri'
 # without them the page of the viewer, and MuJoCo's window, are not tested
 TEST_WISHES='browser_found|a Chromium|chromium
 display_found|a display in memory (Xvfb)|xvfb libgl1'

@@ -39,10 +39,10 @@ def processor() -> str:
 def subjects(robots: bool) -> dict[str, bench.Subject]:
     """All models; those of mjlab where it is installed."""
     names = [str(MODELS / "humanoid.xml"), str(MODELS / "three_humanoids.xml"), "gymnasium"]
-    found = bench._subjects(names)
+    found = bench.subjects_of(names)
     for robot in ROBOTS if robots else ():
         try:
-            found |= bench._subjects([robot])
+            found |= bench.subjects_of([robot])
         except common.CommandError as error:
             print(f"left out: {robot}: {error}")
     return found

@@ -1,8 +1,8 @@
 """Tasks in C++: a file with four functions, compiled for where the batch is, called on its arrays.
 
 The header is cpp/task.h, the example examples/balance.cpp. The host's compiler makes a library of it (`CXX`, else c++),
-nvcc one for a batch on a GPU (`NVCC`, else nvcc); libraries are kept in the user's cache under the hash of all that
-they are made of. Arrays are passed by their addresses, and nothing is copied.
+nvcc one for a batch on a GPU (`NVCC`, else nvcc); libraries are kept in the cache (DUALSTEP_CACHE_DIR) under the hash of
+all that they are made of. Arrays are passed by their addresses, and nothing is copied.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ import re
 import shlex
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dualstep import _core
 from dualstep.envs.task import Task, View
 from dualstep.model import Model
 
@@ -68,7 +70,7 @@ def compile_task(source: Path, dtype: str, cuda: bool) -> Path:
     """The library of a source; made where it is not in the cache. What the compiler complains of is in the error."""
     command = [*_compiler(cuda), f"-DDUALSTEP_REAL={'double' if dtype == 'float64' else 'float'}", f"-I{HEADERS}"]
     whole = source.read_bytes() + (HEADERS / "task.h").read_bytes() + "\0".join(command).encode()
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dualstep" / "tasks"
+    cache = Path(_core.specialization_cache() or tempfile.mkdtemp(prefix="dualstep-")) / "tasks"
     cache.mkdir(parents=True, exist_ok=True)
     made = cache / f"{source.stem}-{hashlib.sha256(whole).hexdigest()[:20]}.so"
     if not made.exists():

@@ -95,8 +95,8 @@ DS_FN void velocities(E& env) {
   }
 }
 
-// adds each body's force to its parent's, leaves first; children in the order of their ids. Nothing is read on
-// the deepest level, whose bodies have no children: its barrier completes what the caller wrote
+// adds each body's force to its parent's, leaves first; children in the order of their ids. Nothing is read
+// on the deepest level, whose bodies have no children: its barrier completes what the caller wrote
 template <class E, class F>
 DS_STAGE void sum_to_root(E& env, const F& force) {
   using Real = typename E::Real;

@@ -26,6 +26,11 @@ DS_HD Real set_weight(Condition kind, int index) {
   return Real(static_cast<float>(1u + (h >> 10)));
 }
 
+// entries of a lower triangle with this many rows, and of one block of A or of a curvature
+DS_HD constexpr int triangle(int i) { return i * (i + 1) / 2; }
+template <int kDim>
+constexpr int kTriangle = kDim*(kDim + 1) / 2;
+
 // what the cost of a contact depends on besides y; zeros for an empty slot
 template <class Real, int kDim>
 struct ConeParams {
@@ -62,7 +67,7 @@ template <class Real, int kDim>
 struct ConeLaw {
   Real cost;
   Real force[kDim];
-  Real curvature[kDim * (kDim + 1) / 2];
+  Real curvature[kTriangle<kDim>];
   Real key;  // changes when the active set does
 };
 
@@ -73,7 +78,7 @@ DS_FN void pyramid_law(const ConeParams<Real, kDim>& p, const Real* y, ConeLaw<R
   out->key = nil;
   out->force[0] = nil;
   if (kCurvature)
-    for (int k = 0; k < kDim * (kDim + 1) / 2; k++) out->curvature[k] = nil;
+    for (int k = 0; k < kTriangle<kDim>; k++) out->curvature[k] = nil;
   DS_UNROLL
   for (int i = 0; i < kDim - 1; i++) {
     const Real mu = p.mu[i], Dp = edge_D(p, i, false), Dm = edge_D(p, i, true);
@@ -135,7 +140,7 @@ DS_FN void elliptic_law(const ConeParams<Real, kDim>& p, const Real* y, ConeLaw<
     const Real bend = -(mu * gap) / safe_T;
     DS_UNROLL
     for (int i = 1; i < kDim; i++) {
-      const int row = i * (i + 1) / 2;
+      const int row = triangle(i);
       const Real ui = U[i] / safe_T, si = p.mu[i - 1];
       out->curvature[row] = select(slide, -(Dm * mu * mu * ui * si), nil);
       for (int j = 1; j <= i; j++) {

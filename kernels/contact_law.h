@@ -55,7 +55,7 @@ DS_STAGE void law_weights(E& env, const typename E::Real& share) {
   const Real nil(0), one(1), least(1e-12);
   const auto A = env.con_A(), D = env.con_D();
   env.each(env.ncon_max, [&](int slot) {
-    const Real R = max(share * A[21 * slot], least);
+    const Real R = max(share * A[triangle(t.n.kdim) * slot], least);
     D[slot] = select(D[slot] > nil, one / R, nil);
   });
   if (t.o.seed_rows) {
@@ -120,7 +120,7 @@ DS_STAGE void explicit_contacts(E& env) {
     } else {
       f[0] = max(fma(Real(o.stiffness), depth, Real(o.contact_damping) * rate), nil);
     }
-    const auto block = [&](int i, int j) { return A[21 * slot + i * (i + 1) / 2 + j]; };
+    const auto block = [&](int i, int j) { return A[kTriangle<kDim> * slot + triangle(i) + j]; };
     const auto part = [&](int first, int size, int coefficient) {
       const Real m = min(mu[5 * slot + coefficient], Real(1e6));
       Real largest = block(first, first), speed = abs(u[first]);

@@ -17,7 +17,6 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-DS_HD int triangle(int i) { return i * (i + 1) / 2; }
 // Rows by their place in A: general rows, contacts, unit rows. A block is one row, or a contact's kDim.
 // where unit rows begin
 template <int kDim, class E>
@@ -290,7 +289,7 @@ DS_STAGE void solve_dense(E& env, int n) {
 template <int kDim, bool kElliptic, class E>
 DS_STAGE void dual_direction(E& env, const typename E::Mask& live) {
   using Real = typename E::Real;
-  constexpr int kRoot = kDim * (kDim + 1) / 2;
+  constexpr int kRoot = kTriangle<kDim>;
   const auto& t = env.t;
   const auto& n = t.n;
   const Real nil(0), one(1);

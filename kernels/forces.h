@@ -271,7 +271,8 @@ DS_STAGE void actuation(E& env) {
     const int j = t.act_id[a];
     if (t.act_trn[a] == 2 || !t.jnt_actfrclimited[j]) return;
     const Real total = out[t.jnt_dofadr[j]];
-    const auto limited = mask_or(total <= env.jnt_actfrcrange(2 * j), total >= env.jnt_actfrcrange(2 * j + 1));
+    const auto limited =
+        mask_or(total <= env.jnt_actfrcrange(2 * j), total >= env.jnt_actfrcrange(2 * j + 1));
     vel_gain[a] = select(limited, Real(0), vel_gain[a]);
   });
   env.done();

@@ -148,8 +148,9 @@ DS_STAGE void weigh_impact(E& env, bool first) {
   const auto weight = [&](const Real& D, const Real& a) {
     return select(D > nil, one / max(share * a, least), nil);
   };
-  env.each(env.ncon_max,
-           [&](int slot) { env.con_D()[slot] = weight(env.con_D()[slot], env.con_A()[21 * slot]); });
+  env.each(env.ncon_max, [&](int slot) {
+    env.con_D()[slot] = weight(env.con_D()[slot], env.con_A()[triangle(t.n.kdim) * slot]);
+  });
   for (int s = 0; s < 2 * t.n.nlim; s++) {
     const Real a = unit_diag(env, t.jnt_dofadr[t.lim_jnt[s / 2]]);
     if (env.lanes.rank() == 0) env.lim_D()[s] = weight(env.lim_D()[s], a);
@@ -209,7 +210,6 @@ DS_STAGE void unweigh_impact(E& env) {
   const auto& t = env.t;
   const Real nil(0), one(1);
   const auto live = impact_sought(env);
-  (void)row_laws<kDim, kElliptic, false>(env);
   env.each(env.ncon_max, [&](int slot) {
     const auto p = cone_params<kDim>(env, slot);
     const auto on = mask_and(live, p.D > nil);
@@ -273,7 +273,7 @@ DS_STAGE bool judge_impact(E& env, int trial) {
   const Real nil(0), one(1), half(0.5), unit(kImpactUnit<Real>), scale = state[2], low = state[3],
                                                                  high = state[4];
   const auto live = impact_sought(env);
-  (void)row_laws<kDim, kElliptic, false>(env);
+  env.sync();
   // 1/2 v+'M v+ - 1/2 v'M v
   const Real gain = env.accumulate(
       t.n.nv, [&](int i, const Real& s) { return fma(w[i], fma(half, w[i], unit * velocity[i]), s); });

@@ -1,4 +1,4 @@
-// Newton on the primal, with an exact line search: the finish of the constraint solver.
+// Newton on the primal, with a line search: the finish of the constraint solver.
 //
 //   f(w) = 1/2 |w|^2 + sum s(y0 + Z'w),   grad = w - Z force(y),   H = 1 + Z curvature(y) Z'
 //
@@ -490,15 +490,15 @@ DS_FN void along(E& env, const typename E::Real& alpha, const typename E::Real& 
   *bend = b;
 }
 
-// the minimum along dw: Newton on the slope, kept inside a bracket that shrinks
+// about the minimum along dw: Newton on the slope, kept inside a bracket that shrinks
 template <int kDim, bool kElliptic, class E>
 DS_STAGE typename E::Real line_search(E& env, const typename E::Real& wd, const typename E::Real& dd,
                                       const typename E::Real& slope0, const typename E::Mask& live) {
   using Real = typename E::Real;
   const Real nil(0), one(1), huge(1e10);
   Real lo = nil, hi = huge, alpha = one;
-  // a float cannot see a slope below its own rounding of the terms
-  const Real enough = abs(slope0) * (sizeof(ScalarOf<Real>) == 4 ? Real(1e-3) : Real(1e-9));
+  // a tenth of the slope at the start: searching on for the minimum itself saves no Newton step
+  const Real enough = Real(0.1) * abs(slope0);
   auto searching = live;
   for (int it = 0; it < 12; it++) {
     Real slope, bend;
@@ -517,7 +517,8 @@ DS_STAGE typename E::Real line_search(E& env, const typename E::Real& wd, const 
 }
 
 // steps until the active set is stable, or the step is negligible, or the cap is reached; y must be current.
-// Returns the environments of the `wanted` ones that did not converge; counts the steps of each.
+// Leaves the laws of all rows at the y that it leaves. Returns the environments of the `wanted` ones that did
+// not converge; counts the steps of each.
 template <int kDim, bool kElliptic, class E>
 DS_STAGE typename E::Mask newton(E& env, int cap, const typename E::Real& tolerance,
                                  const typename E::Mask& wanted) {
@@ -528,14 +529,18 @@ DS_STAGE typename E::Mask newton(E& env, int cap, const typename E::Real& tolera
   const Real nil(0), one(1);
   Real key_before(-1);
   auto live = wanted;
-  for (int step = 0; step < cap; step++) {
+  for (int step = 0;; step++) {
     const Real key = row_laws<kDim, kElliptic, true>(env);
-    gradient<kDim>(env);
     // a full step onto the set it was computed for has landed on the minimum
     if constexpr (!kElliptic) live = mask_and(live, key != key_before);
+    if (step == cap || !any(live)) break;
+    gradient<kDim>(env);
     const Real gg = env.accumulate(nv, [&](int i, const Real& s) { return fma(grad[i], grad[i], s); });
     live = mask_and(live, gg != nil);
-    if (!any(live)) break;
+    if (!any(live)) {
+      env.done();
+      break;
+    }
     const auto many_rows = mask_and(live, mask_not(env.small)), few_rows = mask_and(live, env.small);
     if (any(many_rows)) newton_direction<kDim, kElliptic>(env, many_rows);
     if (any(few_rows)) dual_direction<kDim, kElliptic>(env, few_rows);
@@ -566,7 +571,6 @@ DS_STAGE typename E::Mask newton(E& env, int cap, const typename E::Real& tolera
     live = mask_and(live, -slope0 > tolerance * tolerance * ww);
     // only a full step may stop at an unchanged set
     key_before = select(abs(alpha - one) < Real(1e-3), key, Real(-1));
-    if (!any(live)) break;
   }
   return live;
 }

@@ -274,21 +274,10 @@ DS_HD __m128 fma_by_doubles(const __m128& a, const __m128& b, const __m128& c) {
 }
 #endif
 
+// a function that is called, since inlined everywhere it would be most of the code
 template <class T, int N>
-DS_HD Pack<T, N> fma(const Pack<T, N>& a, const Pack<T, N>& b, const Pack<T, N>& c) {
-  using V [[maybe_unused]] = typename Pack<T, N>::V;
-#if defined(__AVX512F__)
-  if constexpr (sizeof(T) == 4 && N == 16)
-    return Pack<T, N>::from((V)_mm512_fmadd_ps((__m512)a.v, (__m512)b.v, (__m512)c.v));
-  if constexpr (sizeof(T) == 8 && N == 8)
-    return Pack<T, N>::from((V)_mm512_fmadd_pd((__m512d)a.v, (__m512d)b.v, (__m512d)c.v));
-#endif
-#if defined(__FMA__)
-  if constexpr (sizeof(T) == 4 && N == 8)
-    return Pack<T, N>::from((V)_mm256_fmadd_ps((__m256)a.v, (__m256)b.v, (__m256)c.v));
-  if constexpr (sizeof(T) == 8 && N == 4)
-    return Pack<T, N>::from((V)_mm256_fmadd_pd((__m256d)a.v, (__m256d)b.v, (__m256d)c.v));
-#endif
+__attribute__((noinline)) Pack<T, N> fma_without_instruction(const Pack<T, N>& a, const Pack<T, N>& b,
+                                                             const Pack<T, N>& c) {
   Pack<T, N> r;
 #ifdef DS_FMA_BY_DOUBLES
   if constexpr (sizeof(T) == 4 && N % 4 == 0) {
@@ -305,6 +294,24 @@ DS_HD Pack<T, N> fma(const Pack<T, N>& a, const Pack<T, N>& b, const Pack<T, N>&
 #endif
   for (int l = 0; l < N; l++) r.v[l] = fma(a.v[l], b.v[l], c.v[l]);
   return r;
+}
+
+template <class T, int N>
+DS_HD Pack<T, N> fma(const Pack<T, N>& a, const Pack<T, N>& b, const Pack<T, N>& c) {
+  using V [[maybe_unused]] = typename Pack<T, N>::V;
+#if defined(__AVX512F__)
+  if constexpr (sizeof(T) == 4 && N == 16)
+    return Pack<T, N>::from((V)_mm512_fmadd_ps((__m512)a.v, (__m512)b.v, (__m512)c.v));
+  if constexpr (sizeof(T) == 8 && N == 8)
+    return Pack<T, N>::from((V)_mm512_fmadd_pd((__m512d)a.v, (__m512d)b.v, (__m512d)c.v));
+#endif
+#if defined(__FMA__)
+  if constexpr (sizeof(T) == 4 && N == 8)
+    return Pack<T, N>::from((V)_mm256_fmadd_ps((__m256)a.v, (__m256)b.v, (__m256)c.v));
+  if constexpr (sizeof(T) == 8 && N == 4)
+    return Pack<T, N>::from((V)_mm256_fmadd_pd((__m256d)a.v, (__m256d)b.v, (__m256d)c.v));
+#endif
+  return fma_without_instruction(a, b, c);
 }
 template <class T, int N>
 DS_HD Pack<T, N> sqrt(const Pack<T, N>& a) {

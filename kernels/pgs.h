@@ -93,7 +93,7 @@ DS_STAGE void diagonal_blocks(E& env) {
         const Real a = env.accumulate_in(slot_support(env, slot), nv, [&](int d, const Real& s) {
           return fma(Z[(first + r) * nv + d], Z[(first + c) * nv + d], s);
         });
-        if (env.lanes.rank() == 0) A[21 * slot + r * (r + 1) / 2 + c] = a;
+        if (env.lanes.rank() == 0) A[kTriangle<kDim> * slot + triangle(r) + c] = a;
       }
   }
   env.done();
@@ -124,7 +124,7 @@ DS_FN void pyramid_block(const ConeParams<Real, kDim>& p, const Real* A, Real* y
       DS_UNROLL
       for (int r = 0; r < kDim; r++) {
         const int hi = r > i + 1 ? r : i + 1, lo = r > i + 1 ? i + 1 : r;
-        y[r] = fma(A[r * (r + 1) / 2], dl, fma(A[hi * (hi + 1) / 2 + lo], dt, y[r]));
+        y[r] = fma(A[triangle(r)], dl, fma(A[triangle(hi) + lo], dt, y[r]));
       }
     }
   }
@@ -136,7 +136,7 @@ DS_FN void elliptic_block(const ConeParams<Real, kDim>& p, const Real* A, const 
                           Real* df) {
   const Real nil(0), one(1);
   // scaled by mu_i on the tangents the cone is circular: s_0 = l_n, s_i = l_i / mu_i
-  Real scale[kDim], y[kDim], s[kDim], G[kDim * (kDim + 1) / 2];
+  Real scale[kDim], y[kDim], s[kDim], G[kTriangle<kDim>];
   const auto live = p.D > nil;
   const Real Rn = one / select(live, p.D, one);
   const Real safe_mu = select(p.cone_mu > nil, p.cone_mu, one);
@@ -146,15 +146,15 @@ DS_FN void elliptic_block(const ConeParams<Real, kDim>& p, const Real* A, const 
   Real trace = nil;
   DS_UNROLL
   for (int i = 0; i < kDim; i++) {
-    for (int j = 0; j <= i; j++) G[i * (i + 1) / 2 + j] = A[i * (i + 1) / 2 + j] * scale[i] * scale[j];
+    for (int j = 0; j <= i; j++) G[triangle(i) + j] = A[triangle(i) + j] * scale[i] * scale[j];
     // R_i mu_i^2 is one number for all tangents: R_n mu^2
-    G[i * (i + 1) / 2 + i] = G[i * (i + 1) / 2 + i] + (i == 0 ? Rn : Rn * safe_mu * safe_mu);
-    if (i > 0) trace = trace + G[i * (i + 1) / 2 + i];
+    G[triangle(i) + i] = G[triangle(i) + i] + (i == 0 ? Rn : Rn * safe_mu * safe_mu);
+    if (i > 0) trace = trace + G[triangle(i) + i];
     const Real mu = i == 0 ? one : select(p.mu[i - 1] > nil, p.mu[i - 1], one);
     s[i] = lambda[i] / mu;
     y[i] = y_in[i] * scale[i];
   }
-  const auto entry = [&](int i, int j) { return i > j ? G[i * (i + 1) / 2 + j] : G[j * (j + 1) / 2 + i]; };
+  const auto entry = [&](int i, int j) { return i > j ? G[triangle(i) + j] : G[triangle(j) + i]; };
   const auto gradient = [&](int i) {
     Real g = y[i];
     DS_UNROLL
@@ -287,10 +287,10 @@ DS_STAGE void sweep_contacts(E& env) {
   constexpr int kForces = kElliptic ? kDim : 2 * (kDim - 1);
   for (int slot = 0; slot < env.ncon_max; slot++) {
     const int first = t.n.ngen + kDim * slot;
-    Real y[kDim], A[kDim * (kDim + 1) / 2], lambda[kForces], df[kDim];
+    Real y[kDim], A[kTriangle<kDim>], lambda[kForces], df[kDim];
     DS_UNROLL
     for (int r = 0; r < kDim; r++) y[r] = env.con_y0()[kDim * slot + r] + contact_dot<kDim>(env, slot, r, w);
-    for (int k = 0; k < kDim * (kDim + 1) / 2; k++) A[k] = env.con_A()[21 * slot + k];
+    for (int k = 0; k < kTriangle<kDim>; k++) A[k] = env.con_A()[kTriangle<kDim> * slot + k];
     for (int k = 0; k < kForces; k++) lambda[k] = env.con_lambda()[kForces * slot + k];
     const auto p = cone_params<kDim>(env, slot);
     if constexpr (kElliptic)

@@ -28,8 +28,8 @@ DS_HD void put_vec(const Inputs<E>& in, typename E::Scalar* to, int width, int a
 // poses of things fixed to bodies: geoms, sites
 template <class E>
 DS_STAGE void sense_poses(E& env, const Inputs<E>& in, int n, const int* body,
-                       const Param<typename E::Scalar>& pos, const Param<typename E::Scalar>& quat,
-                       typename E::Scalar* xpos, typename E::Scalar* xmat) {
+                          const Param<typename E::Scalar>& pos, const Param<typename E::Scalar>& quat,
+                          typename E::Scalar* xpos, typename E::Scalar* xmat) {
   using Real = typename E::Real;
   if (xpos == nullptr && xmat == nullptr) return;
   env.each(n, [&](int g) {

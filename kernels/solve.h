@@ -135,8 +135,8 @@ DS_STAGE typename E::Real natural_residual(E& env) {
           for (int minus = 0; minus < 2; minus++) {
             const Real mu = minus ? -p.mu[i] : p.mu[i], D = edge_D(p, i, minus);
             const Real ye = fma(mu, y[i + 1], y[0]), de = fma(mu, d[i + 1], d[0]);
-            const int row = 21 * slot + triangle(i + 1);
-            const Real a = A[21 * slot] + Real(2) * mu * A[row] + mu * mu * A[row + i + 1];
+            const int row = kTriangle<kDim> * slot + triangle(i + 1);
+            const Real a = A[kTriangle<kDim> * slot] + Real(2) * mu * A[row] + mu * mu * A[row + i + 1];
             scalar_row(ye, de, R, -(D * min(ye, nil)), a, D > nil, positive);
           }
       } else {
@@ -149,7 +149,7 @@ DS_STAGE typename E::Real natural_residual(E& env) {
           const auto row_used = mask_and(used, p.dim > Real(r));
           const Real Rs = r == 0 ? R : R * safe_mu * safe_mu;
           if (pass == 0) {
-            diag = diag + select(row_used, mu * mu * A[21 * slot + triangle(r) + r] + Rs, nil);
+            diag = diag + select(row_used, mu * mu * A[kTriangle<kDim> * slot + triangle(r) + r] + Rs, nil);
             count = count + select(row_used, one, nil);
             continue;
           }
@@ -254,10 +254,10 @@ DS_STAGE void coulomb(E& env) {
     kept[3 * slot] = kShifted ? y0[kDim * slot] - kept[3 * slot + 2] : Real(y0[kDim * slot]);
     kept[3 * slot + 1] = nil;
   });
+  env.done();
   auto live = kShifted ? impact_sought(env) : nil == nil;
   Real share = one;
   for (int round = 0; round < 80; round++) {
-    (void)row_laws<kDim, kElliptic, false>(env);  // ends with a barrier, for `kept` too
     const auto change_of = [&](int slot) {
       const auto p = cone_params<kDim>(env, slot);
       const Real R = one / select(p.D > nil, p.D, one), cone = select(p.cone_mu > nil, p.cone_mu, one);
@@ -371,7 +371,6 @@ DS_FN void solve(E& env) {
     env.unsolved = newton<kDim, kElliptic>(env, t.o.newton, Real(t.o.tolerance), nil == nil);
     if (t.o.contact_law == kLawHard || t.o.coulomb) finish_law<kDim, kElliptic>(env);
     env.lap(kStage_newton);
-    (void)row_laws<kDim, kElliptic, false>(env);
     gradient<kDim>(env);
   }
   env.residual = natural_residual<kDim, kElliptic>(env);

@@ -58,7 +58,7 @@ class Subject:
     substeps: int = 5
 
 
-def _subjects(names: list[str]) -> dict[str, Subject]:
+def subjects_of(names: list[str]) -> dict[str, Subject]:
     """The models by name, in the order given."""
     found: dict[str, Subject] = {}
 
@@ -100,7 +100,7 @@ def main(args: argparse.Namespace) -> int:
         raise CommandError(f"--seconds {args.seconds} is given, and it must be positive")
     if args.out:
         need("matplotlib", "bench")
-    subjects = _subjects(args.model)
+    subjects = subjects_of(args.model)
     lacking = None if args.no_peer else peer.available()
     results: list[dict[str, Any]] = []
     failed = 0
