@@ -1,4 +1,4 @@
-// Newton on the primal, with a line search: the finish of the constraint solver.
+// Newton on the primal, with an exact line search: the finish of the constraint solver.
 //
 //   f(w) = 1/2 |w|^2 + sum s(y0 + Z'w),   grad = w - Z force(y),   H = 1 + Z curvature(y) Z'
 //
@@ -490,15 +490,15 @@ DS_FN void along(E& env, const typename E::Real& alpha, const typename E::Real& 
   *bend = b;
 }
 
-// about the minimum along dw: Newton on the slope, kept inside a bracket that shrinks
+// the minimum along dw: Newton on the slope, kept inside a bracket that shrinks
 template <int kDim, bool kElliptic, class E>
 DS_STAGE typename E::Real line_search(E& env, const typename E::Real& wd, const typename E::Real& dd,
                                       const typename E::Real& slope0, const typename E::Mask& live) {
   using Real = typename E::Real;
   const Real nil(0), one(1), huge(1e10);
   Real lo = nil, hi = huge, alpha = one;
-  // a tenth of the slope at the start: searching on for the minimum itself saves no Newton step
-  const Real enough = Real(0.1) * abs(slope0);
+  // a float cannot see a slope below its own rounding of the terms
+  const Real enough = abs(slope0) * (sizeof(ScalarOf<Real>) == 4 ? Real(1e-3) : Real(1e-9));
   auto searching = live;
   for (int it = 0; it < 12; it++) {
     Real slope, bend;
