@@ -41,10 +41,22 @@ DS_FN void law_record(const E& env, Record* c) {
   }
 }
 
-// the least weight of a hard row, as a share of A's diagonal
+// the weight of a hard row, as a share of A's diagonal: at first, and at last
+constexpr double kFirstShare = 1e-4;
 template <class Real>
 DS_HD double hard_share() {
   return sizeof(ScalarOf<Real>) == 4 ? 1e-4 : 1e-8;
+}
+
+// the solver's tolerance where rows weigh a share of A's diagonal: an error e |w| of the whitened
+// acceleration is one of the forces by e / sqrt(share), so hard rows ask for more, but for no more than
+// rounding leaves
+template <class E>
+DS_HD typename E::Real law_tolerance(const E& env, double share) {
+  using Real = typename E::Real;
+  const Real given(env.t.o.tolerance), least(sizeof(typename E::Scalar) == 4 ? 1e-4 : 1e-9);
+  if (env.t.o.contact_law != kLawHard) return given;
+  return min(given, max(given * sqrt(Real(share)), least));
 }
 
 // weights that are shares of A's diagonal

@@ -302,7 +302,7 @@ DS_STAGE void coulomb(E& env) {
     if constexpr (kShifted)
       (void)newton_of_impact<kDim, kElliptic>(env, live);
     else
-      (void)newton<kDim, kElliptic>(env, t.o.newton, Real(t.o.tolerance), live);
+      (void)newton<kDim, kElliptic>(env, t.o.newton, law_tolerance(env, hard_share<Real>()), live);
   }
   env.unsolved = mask_or(env.unsolved, live);
 }
@@ -317,7 +317,7 @@ DS_STAGE void begin_law(E& env) {
     explicit_contacts<kDim>(env);
   }
   if (o.contact_law == kLawSeed || o.contact_law == kLawHard || o.seed_rows)
-    law_weights(env, o.contact_law == kLawSeed ? Real(o.epsilon) : Real(1e-4));
+    law_weights(env, o.contact_law == kLawSeed ? Real(o.epsilon) : Real(kFirstShare));
 }
 template <int kDim, bool kElliptic, class E>
 DS_STAGE void finish_law(E& env) {
@@ -328,7 +328,7 @@ DS_STAGE void finish_law(E& env) {
   if (o.contact_law == kLawHard)
     for (double share = 1e-6; share >= 0.99 * hard_share<Real>(); share *= 1e-2) {
       law_weights(env, Real(share));
-      env.unsolved = newton<kDim, kElliptic>(env, o.newton, Real(o.tolerance), nil == nil);
+      env.unsolved = newton<kDim, kElliptic>(env, o.newton, law_tolerance(env, share), nil == nil);
     }
   if (o.coulomb) coulomb<kDim, kElliptic, false>(env);
 }
@@ -368,7 +368,7 @@ DS_FN void solve(E& env) {
   } else {
     choose_start<kDim, kElliptic>(env);
     dual_space<kDim>(env);
-    env.unsolved = newton<kDim, kElliptic>(env, t.o.newton, Real(t.o.tolerance), nil == nil);
+    env.unsolved = newton<kDim, kElliptic>(env, t.o.newton, law_tolerance(env, kFirstShare), nil == nil);
     if (t.o.contact_law == kLawHard || t.o.coulomb) finish_law<kDim, kElliptic>(env);
     env.lap(kStage_newton);
     gradient<kDim>(env);

@@ -136,6 +136,17 @@ def test_rest_is_as_deep_as_each_law_says():
         assert found.curves["force"][-1] == pytest.approx(2 * G, rel=1e-6), name
 
 
+@pytest.mark.parametrize("name", ["todorov", "anitescu", "stewart_trinkle", "impulsive"])
+def test_forces_explain_the_motion_at_the_default_tolerance(name):
+    """An edge of a box strikes: hard rows turn a small error of the motion into a large one of the forces."""
+    model = ds.Model.from_mjcf(SCENES / "falling_box.xml")
+    model.opt.tolerance = 0  # the default
+    found = run(model, name, 300, qpos=model.key_qpos[0], qvel=model.key_qvel[0])
+    assert found.runs_on == "batch, cpu"
+    assert found.figures["penetration"] > 1e-3
+    assert found.figures["momentum"] < 1e-2
+
+
 def test_the_ball_bounces_by_newtons_and_coulombs_laws():
     """Hollow, r = 0.1: a touching ball that sticks loses 1/2 m k/(1+k) u^2 along the plane, 1/2 m (1-e^2) w^2 off it."""
     model = ds.Model.from_mjcf(SCENES / "spinning_ball.xml")
