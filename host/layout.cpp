@@ -67,9 +67,16 @@ int contact_law(const Options& opt) {
   }
 }
 
-Cone effective_cone(const Options& opt) {
-  if (contact_law(opt) != kLawHard) return opt.cone;
-  return opt.friction_directions == 0 ? Cone::kElliptic : Cone::kPyramidal;
+bool square_rows(const Options& opt) {
+  const bool todorov = opt.contact_model == ContactModel::kTodorov;
+  const bool by_rows = opt.contact_model == ContactModel::kImpulsive ||
+                       (todorov && (opt.contact_parameters == ContactParameters::kSeed || opt.desaxce));
+  return by_rows && opt.cone == Cone::kPyramidal;
+}
+
+bool weighs_rows(const Options& opt) {
+  if (contact_law(opt) == kLawHard) return opt.friction_directions == 0;
+  return opt.cone == Cone::kElliptic || square_rows(opt);
 }
 
 namespace {
@@ -104,7 +111,7 @@ void build_sizes(const Model& m, TableStore* t) {
   n.nsensordata = m.nsensordata;
   n.ncon = choose_capacity(m, *t);
   n.kdim = std::all_of(t->pair_dim.begin(), t->pair_dim.end(), [](int dim) { return dim <= 3; }) ? 3 : 6;
-  n.nedge = effective_cone(m.opt) == Cone::kElliptic ? n.kdim : 2 * (n.kdim - 1);
+  n.nedge = weighs_rows(m.opt) ? n.kdim : 2 * (n.kdim - 1);
   n.nlim = count(t->lim_jnt);
   n.nloss = count(t->loss_dof);
   n.nunit = count(t->unit_dof);
@@ -137,7 +144,8 @@ StepOptions<Scalar> make_step_options(const Model& m) {
   o.density = real(opt.density);
   o.viscosity = real(opt.viscosity);
   o.impratio = real(opt.impratio);
-  o.cone = static_cast<int>(effective_cone(opt));
+  o.cone = weighs_rows(opt);
+  o.square_rows = square_rows(opt);
   o.integrator = static_cast<int>(opt.integrator);
   o.disableflags = opt.disableflags;
   // sweeps alone, or a few of them and then Newton steps to the end

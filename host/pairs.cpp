@@ -145,17 +145,17 @@ void add_parameters(const Model& m, const Candidate& c, TableStore* t) {
   const PairParameters p = parameters_of(m, c);
   const Impedance imp = make_impedance(p.solimp.data());
   const Softness normal = make_softness(p.solref.data(), imp.dmax, m.opt);
-  const bool elliptic = effective_cone(m.opt) == Cone::kElliptic;
+  const bool by_rows = weighs_rows(m.opt);
   double tangent_B = normal.B;
-  // tangent rows of elliptic cones may have a damping of their own; rows of a pyramid are all alike
+  // tangent rows may have a damping of their own; the edges of a pyramid are all alike
   const std::array<double, 2> ref = usable_reference(p.solref_tangent.data(), {0, 0}, m.opt);
-  if (elliptic && (ref[0] != 0 || ref[1] != 0)) tangent_B = softness_of(ref, imp.dmax).B;
+  if (by_rows && (ref[0] != 0 || ref[1] != 0)) tangent_B = softness_of(ref, imp.dmax).B;
 
   const int body1 = m.geom_bodyid[c.geom1], body2 = m.geom_bodyid[c.geom2];
   const double tran = m.body_invweight0[2 * body1] + m.body_invweight0[2 * body2];
   const double mu1 = p.friction[0], mu = mu1 / std::sqrt(std::max(kTiny, m.opt.impratio));
   // the edges of a pyramid share one R, such that its friction is as soft as the elliptic cone's
-  const bool pyramid = !elliptic && p.dim > 1;
+  const bool pyramid = !by_rows && p.dim > 1;
 
   const auto bounce = m.pair_restitution.find(std::minmax(c.geom1, c.geom2));
   t->pair_restitution.push_back(bounce == m.pair_restitution.end() ? m.opt.restitution : bounce->second);

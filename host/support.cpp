@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "host/tables.h"
+
 namespace dualstep {
 namespace {
 
@@ -414,14 +416,8 @@ void check_kernels(const Model& m) {
     if (o.integrator == Integrator::kRk4 && o.contact_model != ContactModel::kCompliant && !todorov)
       refuse("integrator = rk4", "this contact model is a law of a whole time step; take euler");
   }
-  if ((hard || impulsive) && o.friction_directions != 0 && o.friction_directions != 4)
+  if ((hard || impulsive || square_rows(o)) && o.friction_directions != 0 && o.friction_directions != 4)
     refuse("friction_directions", "a Batch takes 0 (round) or 4; a Reference takes any");
-  if ((impulsive || (todorov && (seed || o.desaxce))) && o.cone == Cone::kPyramidal)
-    refuse("cone = pyramidal", std::string("with ") +
-                                   (impulsive ? "contact_model = impulsive"
-                                    : seed    ? "contact_parameters = seed"
-                                              : "desaxce") +
-                                   " a Batch takes elliptic; a Reference takes both");
   if (seed && !o.disabled(kDisableConstraint)) {
     for (int i = 0; i < m.nv && !o.disabled(kDisableFrictionLoss); ++i)
       if (m.dof_frictionloss[i] > 0)

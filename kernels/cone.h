@@ -5,8 +5,12 @@
 //   N >= mu T          nothing (y in the dual cone)
 //   mu N + T <= 0      1/2 sum D_j y_j^2, D_t = D_n mu_t^2 / mu^2
 //   else               1/2 D_n / (mu^2 (1 + mu^2)) (N - mu T)^2
-// force = -gradient. Curvature is the Hessian, positive semidefinite; for pyramids it is an arrow: only row 0
-// couples. Deviations: none.
+// Square: a pyramid whose rows n, t_i are weighted as an elliptic cone's, and not its edges. Its section is
+// |.|_1; with v_i = mu_i |y_i| and the least theta >= 0 of sum max(v_i - theta, 0) <= mu^2 (theta - y_n),
+//   1/2 D_n ((theta - y_n)^2 + sum max(v_i - theta, 0)^2 / mu^2),   nothing where y_n >= max v_i
+// which is the projection of -D y onto the cone (Moreau 1965).
+// force = -gradient. Curvature is the Hessian, positive semidefinite; for pyramids by edges it is an arrow:
+// only row 0 couples. Deviations: none.
 #pragma once
 
 #include "kernels/views.h"
@@ -39,6 +43,7 @@ struct ConeParams {
   Real dim;
   Real cone_mu;  // mu of the elliptic cone's regularization
   int slot;
+  bool square;  // with kElliptic: the section is |.|_1, not |.|_2
 };
 
 template <int kDim, class E>
@@ -46,6 +51,7 @@ DS_HD ConeParams<typename E::Real, kDim> cone_params(const E& env, int slot) {
   using Real = typename E::Real;
   ConeParams<Real, kDim> p;
   p.slot = slot;
+  p.square = env.square;
   p.D = env.con_D()[slot];
   p.dim = env.con_dim()[slot];
   DS_UNROLL
@@ -153,12 +159,97 @@ DS_FN void elliptic_law(const ConeParams<Real, kDim>& p, const Real* y, ConeLaw<
   }
 }
 
+// theta of  sum over v_i > theta of (v_i - theta) = level + slope theta,  v >= 0 of the rows that the contact
+// has; where that is negative, every row counts (Michelot 1986: what falls below drops out until nothing
+// does)
+template <int kDim, class Real>
+DS_FN Real shrinkage(const Real* v, const Real& dim, const Real& level, const Real& slope) {
+  const Real nil(0), one(1);
+  Real theta(-1);
+  for (int pass = 0; pass < kDim; pass++) {
+    Real total = -level, count = slope;
+    DS_UNROLL
+    for (int i = 0; i < kDim - 1; i++) {
+      const auto stays = mask_and(dim > Real(i + 1), v[i] >= theta);
+      total = total + select(stays, v[i], nil);
+      count = count + select(stays, one, nil);
+    }
+    theta = select(count > nil, total / select(count > nil, count, one), theta);
+  }
+  return theta;
+}
+
+// tangents x[1 ..] <- those nearest to them of |x|_1 <= level + slope theta, theta >= 0 the shrinkage, which
+// it returns
+template <int kDim, class Real>
+DS_FN Real shrink_tangents(const Real& dim, const Real& level, const Real& slope, Real* x) {
+  const Real nil(0);
+  Real v[kDim - 1];
+  DS_UNROLL
+  for (int i = 1; i < kDim; i++) v[i - 1] = abs(x[i]);
+  const Real theta = max(shrinkage<kDim>(v, dim, level, slope), nil);
+  DS_UNROLL
+  for (int i = 1; i < kDim; i++) {
+    const Real rest = max(v[i - 1] - theta, nil);
+    x[i] = select(x[i] < nil, -rest, rest);
+  }
+  return theta;
+}
+
+template <bool kCurvature, class Real, int kDim>
+DS_FN void square_law(const ConeParams<Real, kDim>& p, const Real* y, ConeLaw<Real, kDim>* out) {
+  const Real nil(0), one(1), dim = select(p.cone_mu > nil, p.dim, one);
+  const Real mu = select(p.cone_mu > nil, p.cone_mu, one), mu2 = mu * mu;
+  Real v[kDim - 1], largest = nil;
+  DS_UNROLL
+  for (int i = 0; i < kDim - 1; i++) {
+    v[i] = select(dim > Real(i + 1), abs(p.mu[i] * y[i + 1]), nil);
+    largest = max(largest, v[i]);
+  }
+  const auto open = y[0] >= largest;
+  const Real theta = max(shrinkage<kDim>(v, dim, -(mu2 * y[0]), mu2), nil);
+  const auto stuck = mask_and(mask_not(open), theta <= nil);
+  const auto slide = mask_and(mask_not(open), mask_not(stuck));
+  const Real depth = select(open, nil, max(theta - y[0], nil)), Dt = p.D / mu2;
+  out->key = select(stuck, one, select(slide, Real(2), nil));
+  out->force[0] = p.D * depth;
+  Real cost = p.D * depth * depth, count = nil, side[kDim];
+  DS_UNROLL
+  for (int i = 1; i < kDim; i++) {
+    const Real rest = select(open, nil, max(v[i - 1] - theta, nil));
+    side[i] = select(y[i] < nil, -p.mu[i - 1], p.mu[i - 1]);
+    out->force[i] = -(Dt * rest * side[i]);
+    cost = fma(Dt * rest, rest, cost);
+    side[i] = select(rest > nil, side[i], nil);
+    count = count + select(rest > nil, one, nil);
+  }
+  out->cost = Real(0.5) * cost;
+  if (kCurvature) {
+    // the force is linear in y while the same rows slide
+    const Real share = one / (mu2 + count);
+    out->curvature[0] = select(stuck, p.D, select(slide, p.D * count * share, nil));
+    DS_UNROLL
+    for (int i = 1; i < kDim; i++) {
+      const int row = triangle(i);
+      out->curvature[row] = select(slide, -(p.D * share * side[i]), nil);
+      for (int j = 1; j <= i; j++) {
+        const Real coupled = select(slide, share, nil);
+        // a row that rests at y_i = 0 is stuck too
+        const Real own = select(stuck, p.mu[i - 1] * p.mu[i - 1], side[i] * side[i]);
+        out->curvature[row + j] = Dt * ((i == j ? own : nil) - coupled * side[i] * side[j]);
+      }
+    }
+  }
+}
+
 template <bool kElliptic, bool kCurvature, class Real, int kDim>
 DS_HD void cone_law(const ConeParams<Real, kDim>& p, const Real* y, ConeLaw<Real, kDim>* out) {
-  if constexpr (kElliptic)
-    elliptic_law<kCurvature>(p, y, out);
-  else
+  if constexpr (!kElliptic)
     pyramid_law<kCurvature>(p, y, out);
+  else if (p.square)
+    square_law<kCurvature>(p, y, out);
+  else
+    elliptic_law<kCurvature>(p, y, out);
 }
 
 // a limit: 1/2 D min(0, y)^2; friction loss: 1/2 y^2 / R inside |y| < R f, f |y| - R f^2 / 2 outside

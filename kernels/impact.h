@@ -367,6 +367,7 @@ DS_STAGE void after_impacts(E& env) {
 template <int kDim, class E>
 DS_STAGE void impacts(E& env) {
   if (!find_impacts(env)) return;
+  env.square = false;  // a polygon of directions goes by edges here: no weight is left
   impact_rows<kDim>(env);
   start_impact<kDim>(env);
   if (env.t.o.round_impacts)
@@ -374,6 +375,7 @@ DS_STAGE void impacts(E& env) {
   else
     solve_impact<kDim, false>(env);
   after_impacts<kDim>(env);
+  env.square = env.t.o.square_rows;
 }
 
 // the rows have seen the velocity after the impacts; the step starts from the one before

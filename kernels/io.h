@@ -114,6 +114,7 @@ struct Inputs {
     env.residual = Real(0);
     env.iterations = Real(0);
     env.unsolved = Real(0) != Real(0);
+    env.square = env.t.o.square_rows;
   }
   template <class F>
   DS_STAGE Mask in_bounds(const F& x, int n) const {

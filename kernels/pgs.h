@@ -130,6 +130,22 @@ DS_FN void pyramid_block(const ConeParams<Real, kDim>& p, const Real* A, Real* y
   }
 }
 
+// where `closed`: ray becomes the edge of a square cone along which y falls fastest
+template <int kDim, class Real, class Mask>
+DS_FN void steepest_edge(const Real* y, const Mask& closed, Real* ray) {
+  const Real nil(0), one(1);
+  Real largest = nil;
+  DS_UNROLL
+  for (int i = 1; i < kDim; i++) largest = max(largest, abs(y[i]));
+  auto open = closed;  // no edge is taken yet
+  DS_UNROLL
+  for (int i = 1; i < kDim; i++) {
+    const auto here = mask_and(mask_and(open, abs(y[i]) >= largest), largest > nil);
+    ray[i] = select(closed, select(here, select(y[i] > nil, -one, one), nil), ray[i]);
+    open = mask_and(open, mask_not(here));
+  }
+}
+
 // one elliptic block, likewise
 template <class Real, int kDim>
 DS_FN void elliptic_block(const ConeParams<Real, kDim>& p, const Real* A, const Real* y_in, Real* lambda,
@@ -184,6 +200,7 @@ DS_FN void elliptic_block(const ConeParams<Real, kDim>& p, const Real* A, const 
   DS_UNROLL
   for (int i = 1; i < kDim; i++)
     ray[i] = select(closed, select(tn > nil, -(y[i] / select(tn > nil, tn, one)), nil), s[i]);
+  if (p.square) steepest_edge<kDim>(y, closed, ray);
   Real slope = nil, bend = nil;
   DS_UNROLL
   for (int i = 0; i < kDim; i++) {
@@ -204,6 +221,12 @@ DS_FN void elliptic_block(const ConeParams<Real, kDim>& p, const Real* A, const 
     for (int i = 1; i < kDim; i++) {
       trial[i] = select(p.dim > Real(i), s[i] - step * gradient(i), nil);
       n2 = fma(trial[i], trial[i], n2);
+    }
+    if (p.square) {
+      shrink_tangents<kDim>(p.dim, s[0], nil, trial);
+      DS_UNROLL
+      for (int i = 1; i < kDim; i++) s[i] = trial[i];
+      continue;
     }
     const Real n = sqrt(n2);
     const Real shrink = select(n > s[0], s[0] / select(n > nil, n, one), one);

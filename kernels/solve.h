@@ -158,6 +158,19 @@ DS_STAGE typename E::Real natural_residual(E& env) {
           if (r > 0) t2 = fma(x[r], x[r], t2);
         }
         if (pass == 0) continue;
+        if (p.square) {  // projection onto |t|_1 <= n
+          Real near[kDim];
+          DS_UNROLL
+          for (int r = 0; r < kDim; r++) near[r] = x[r];
+          near[0] = max(x[0] + shrink_tangents<kDim>(p.dim, x[0], one, near), nil);
+          DS_UNROLL
+          for (int r = 0; r < kDim; r++) {
+            const Real e = l[r] - near[r];
+            err = fma(e, e, err);
+            size = fma(l[r], l[r], size);
+          }
+          continue;
+        }
         // projection onto the circular cone |t| <= n
         const Real tn = sqrt(t2);
         const auto flat = p.dim < Real(2);
@@ -273,7 +286,7 @@ DS_STAGE void coulomb(E& env) {
         square_of = fma(s, s, square_of);
         most = max(most, abs(s));
       }
-      const Real raise = kElliptic ? sqrt(square_of) : most;
+      const Real raise = kElliptic && !env.square ? sqrt(square_of) : most;
       return select(p.D > nil, (kept[3 * slot] + raise) - y0[kDim * slot], nil);
     };
     const auto sum = [&](const auto& f) {

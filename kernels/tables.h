@@ -36,7 +36,8 @@ template <class Scalar>
 struct StepOptions {
   double timestep_exact;  // for the clock
   Scalar timestep, wind[3], density, viscosity, impratio;
-  int cone, integrator, disableflags;
+  int cone, square_rows;  // whether contacts weigh rows of the frame (1) or edges (0); rows, on pyramids
+  int integrator, disableflags;
   int sweeps, newton, pgs_only;
   Scalar tolerance;
   // the law of contact (kernels/contact_law.h), and its numbers

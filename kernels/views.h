@@ -87,6 +87,7 @@ struct Env {
   Real iterations;
   uint64_t* laps = nullptr;  // ticks of each stage, where somebody times them
   uint64_t lap_start = 0;
+  bool square = false;  // the cones of the rows that are solved now: pyramids with weights by rows (cone.h)
   Mask small{};         // has few rows: Newton's direction is found among them (dual.h)
   int nsingle_max = 0;  // the most unit rows in use of any small environment of the pack
 

@@ -34,6 +34,16 @@ LAWS = {
     "seed": ({"contact_parameters": "seed", "contact_time_constant": 0.02}, 3, 1e-9),
     "seed, Coulomb": ({"contact_parameters": "seed", "contact_time_constant": 0.02, "desaxce": True}, 3, 1e-7),
     "todorov, Coulomb": ({"desaxce": True}, 3, 1e-7),
+    "impulsive, pyramids": ({"contact_model": "impulsive", "restitution": 0.5, "cone": "pyramidal"}, 3, 1e-7),
+    "impulsive, round impacts on pyramids": (
+        {"contact_model": "impulsive", "restitution": 0.5, "cone": "pyramidal", "friction_directions": 0}, 3, 1e-7),
+    "seed, pyramids": ({"contact_parameters": "seed", "contact_time_constant": 0.02, "cone": "pyramidal"}, 3, 1e-9),
+    "seed, pyramids, impratio": (
+        {"contact_parameters": "seed", "contact_time_constant": 0.02, "cone": "pyramidal", "impratio": 4.0}, 3, 1e-9),
+    "seed, Coulomb, pyramids": (
+        {"contact_parameters": "seed", "contact_time_constant": 0.02, "desaxce": True, "cone": "pyramidal"}, 3, 1e-7),
+    "todorov, Coulomb, pyramids": ({"desaxce": True, "cone": "pyramidal"}, 4, 1e-7),
+    "todorov, Coulomb, pyramids, condim 6": ({"desaxce": True, "cone": "pyramidal", "impratio": 3.0}, 6, 1e-7),
 }  # fmt: skip
 
 
@@ -95,7 +105,7 @@ def test_stewart_trinkle_obeys_the_law(rng):
 @pytest.mark.parametrize("name", [name for name in LAWS if name != "stewart_trinkle"])
 def test_float64_follows_the_reference(name, rng):
     model, bound = load(name)
-    states = states_of(model, 60, rng)
+    states = states_of(model, 90, rng)
     model.opt.tolerance, model.opt.iterations = (1e-9 if bound == 1e-5 else 1e-13), 100
     reference, errors, touching, compared = ds.Reference(model), [], 0, 0
     with ds.Batch(model, len(states), device="cpu", dtype="float64") as batch:
@@ -143,7 +153,7 @@ def test_contacts_without_friction_carry(name):
     for option, value in options.items():
         setattr(model.opt, option, value)
     reference = ds.Reference(model)
-    reference.qvel[:2] = 0.5
+    reference.qvel[:2] = 0.5, 0.3  # not along a diagonal, where a pyramid leaves the direction of friction open
     reference.forward()
     assert reference.qacc[2] > -9.8 and np.abs(reference.qacc[:2]).max() < 1e-3
     with ds.Batch(model, 1, device="cpu", dtype="float64") as batch:
@@ -182,7 +192,7 @@ def test_what_a_batch_does_not_have_is_refused_by_name():
     refused("implicitfast", contact_model="anitescu", integrator="implicitfast")
     refused("rk4", contact_model="anitescu", integrator="rk4")
     refused("friction_directions", contact_model="stewart_trinkle", friction_directions=8)
-    refused("cone = pyramidal", contact_parameters="seed", cone="pyramidal")
+    refused("friction_directions", contact_parameters="seed", cone="pyramidal", friction_directions=8)
     refused("variational", integrator="variational")
     refused("event_driven", scheme="event_driven")
     refused("pgs", contact_model="anitescu", solver="pgs")

@@ -181,7 +181,6 @@ def test_what_a_batch_does_not_have_is_refused_by_name():
         with pytest.raises(ds.UnsupportedModelError, match=match):
             ds.Batch(build(xml, **options), 1)
 
-    refused("cone = pyramidal: option: with contact_model = impulsive", cone="pyramidal")
     refused("friction_directions", friction_directions=8)
     refused("rk4", integrator="rk4")
     refused("implicitfast", integrator="implicitfast")
