@@ -431,6 +431,16 @@ void check_kernels(const Model& m) {
       if (m.geom_condim[g] > 3)
         problems.push_back(
             {"condim above 3 with contact_parameters = seed", element_name(m, "geom", g), reason});
+    // both tangents weigh the same there, which leaves no closed form where their friction differs
+    for (int i = 0; i < m.npair; ++i) {
+      const double* mu = &m.pair_friction[5 * i];
+      if (m.pair_dim[i] > 3)
+        problems.push_back(
+            {"condim above 3 with contact_parameters = seed", element_name(m, "pair", i), reason});
+      else if (m.pair_dim[i] == 3 && mu[0] != mu[1])
+        problems.push_back({"friction that differs between directions with contact_parameters = seed",
+                            element_name(m, "pair", i), reason});
+    }
   }
   if (impulsive && !o.disabled(kDisableConstraint)) {
     for (int j = 0; j < m.njnt && !o.disabled(kDisableLimit); ++j)

@@ -196,3 +196,15 @@ def test_what_a_batch_does_not_have_is_refused_by_name():
     refused("variational", integrator="variational")
     refused("event_driven", scheme="event_driven")
     refused("pgs", contact_model="anitescu", solver="pgs")
+
+    def pair_refused(match, **attributes):
+        written = " ".join(f'{name}="{value}"' for name, value in attributes.items())
+        model = ds.Model.from_mjcf(f"""<mujoco><worldbody><geom name="floor" type="plane" size="1 1 1"/><body><freejoint/>
+<geom name="ball" size=".1"/></body></worldbody><contact><pair name="both" geom1="floor" geom2="ball" {written}/></contact>
+</mujoco>""")
+        model.opt.contact_parameters = "seed"
+        with pytest.raises(ds.UnsupportedModelError, match=match):
+            ds.Batch(model, 1)
+
+    pair_refused("condim above 3 with contact_parameters = seed.*both", condim=4)
+    pair_refused("friction that differs between directions.*both", friction="1 .5 0 0 0", condim=3)

@@ -85,6 +85,54 @@ def test_residual_is_that_of_its_definition(name, cone, steps):
     assert checked > 10
 
 
+def square_force(x, R):
+    """The l of least 1/2 l'Rl + x'l with |l_1|, |l_2| together at most l_0: by bisection on the multiplier."""
+    def at(theta):
+        return np.r_[theta - x[0], np.sign(-x[1:]) * np.maximum(np.abs(x[1:]) - theta, 0)] / R
+
+    low, high = 0.0, np.abs(x).max()
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        l = at(middle)
+        low, high = (middle, high) if np.abs(l[1:]).sum() > l[0] else (low, middle)
+    return np.maximum(at(high if high > 1e-15 else 0.0), [0, -np.inf, -np.inf])
+
+
+@pytest.mark.parametrize("steps", [1, 2, 60])
+def test_residual_on_pyramids_that_weigh_rows(steps):
+    """Under the seeds' parameters: rows n, t1, t2 with weights of their own, and a section that is a square."""
+    mj, ref = oracle.load(heap("pyramidal", 3, np.random.default_rng(2), 6))
+    mj.opt.timestep = 0.004
+    model, checked, pushing = ds.Model.from_mujoco(mj), 0, 0
+    model.opt.contact_parameters, model.opt.contact_time_constant, model.opt.impratio = "seed", 0.03, 2.0
+    ref = ds.Reference(model)
+    states = list(oracle.run(mj, np.random.default_rng(5), 40))
+    with batch_at(model, states, tolerance=1e-13, iterations=steps, contact_capacity=60) as batch:
+        for k, data in enumerate(states):
+            scenes.copy_state(data, ref)
+            ref.forward()
+            row = oracle.rows(ref)
+            if not len(row["R"]):
+                assert batch.residual[k] == 0
+                continue
+            assert set(row["type"]) == {oracle.ELLIPTIC}
+            A, b = oracle.dual(ref)
+            scale = np.ones(len(b))
+            for first, mu in oracle.cones_of(ref, row):
+                scale[first + 1 : first + 3] = mu
+            P = (A + np.diag(row["R"])) * np.outer(scale, scale)
+            x = (row["J"] @ batch.qacc[k] - row["aref"]) * scale
+            blocks = [slice(i, i + 3) for i in range(0, len(b), 3)]
+            l = np.concatenate([square_force(x[i], (row["R"] * scale**2)[i]) for i in blocks])
+            abar = np.mean(np.diag(P))
+            z = l - (P @ l + b * scale) / abar
+            off = l - np.concatenate([square_force(-z[i], np.ones(3)) for i in blocks])
+            want = np.linalg.norm(off) / (np.linalg.norm(l) or 1)
+            assert batch.residual[k] == pytest.approx(want, rel=1e-5, abs=1e-8)
+            checked, pushing = checked + 1, pushing + int(np.any(l > 0))
+    assert checked > 10 and pushing > 10
+
+
 MARBLES = """<mujoco><worldbody><geom type="plane" size="3 3 .1"/>{bodies}</worldbody></mujoco>"""
 
 

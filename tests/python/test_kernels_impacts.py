@@ -67,7 +67,8 @@ def side_by_side(model, rng, steps, speed, *, envs=4, tolerance=1e-12):
 @pytest.mark.parametrize("options", [
     {}, {"friction_directions": 0}, {"restitution": 0.0}, {"restitution": 1.0}, {"desaxce": True},
     {"contact_parameters": "seed", "contact_time_constant": 0.02}, {"condim": 6}, {"condim": 4, "friction_directions": 0},
-    {"condim": 1},
+    {"condim": 1}, {"cone": "pyramidal"}, {"cone": "pyramidal", "friction_directions": 0, "condim": 6},
+    {"cone": "pyramidal", "desaxce": True, "condim": 4},
 ])  # fmt: skip
 def test_rollouts_follow_the_reference(rng, options):
     xml = BALLS.format(loss=0 if "contact_parameters" in options else 0.05)
