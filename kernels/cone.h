@@ -108,55 +108,97 @@ DS_FN void pyramid_law(const ConeParams<Real, kDim>& p, const Real* y, ConeLaw<R
   }
 }
 
-template <bool kCurvature, class Real, int kDim>
-DS_FN void elliptic_law(const ConeParams<Real, kDim>& p, const Real* y, ConeLaw<Real, kDim>* out) {
+// where y lies, and what the law there is made of
+template <class Real, int kDim>
+struct EllipticZone {
+  using Mask = MaskOf<Real>;
+  Mask stuck, slide;
+  Real U[kDim];         // tangents only
+  Real mu, T, Dm, gap;  // mu and T positive; gap = N - mu T, negative while sliding
+  DS_HD Real tangent_D(const ConeParams<Real, kDim>& p, int i) const {
+    const Real ratio = p.mu[i - 1] / mu;
+    return p.D * ratio * ratio;
+  }
+};
+template <class Real, int kDim>
+DS_HD EllipticZone<Real, kDim> elliptic_zone(const ConeParams<Real, kDim>& p, const Real* y) {
+  EllipticZone<Real, kDim> z;
   const Real nil(0), one(1);
   const Real mu = p.cone_mu;
   const auto frictionless = mask_or(p.dim < Real(2), mu <= nil);
-  Real U[kDim], T2 = nil;
+  Real T2 = nil;
   DS_UNROLL
   for (int j = 1; j < kDim; j++) {
-    U[j] = p.mu[j - 1] * y[j];
-    T2 = fma(U[j], U[j], T2);
+    z.U[j] = p.mu[j - 1] * y[j];
+    T2 = fma(z.U[j], z.U[j], T2);
   }
   const Real T = sqrt(T2), N = mu * y[0];
   const auto open = select_mask(frictionless, y[0] >= nil, N >= mu * T);
-  const auto stuck = select_mask(frictionless, y[0] < nil, mask_and(mask_not(open), fma(mu, N, T) <= nil));
-  const auto slide = mask_and(mask_not(open), mask_not(stuck));
-  const Real safe_mu = select(mu > nil, mu, one), safe_T = select(T > nil, T, one);
-  const Real Dm = p.D / (safe_mu * safe_mu * fma(safe_mu, safe_mu, one));
-  const Real gap = N - mu * T;  // negative while sliding
-  out->key = select(stuck, one, select(slide, Real(2), nil));
-  const Real fn_slide = -(Dm * gap * mu), fn_stuck = -(p.D * y[0]);
-  out->force[0] = select(stuck, fn_stuck, select(slide, fn_slide, nil));
+  z.stuck = select_mask(frictionless, y[0] < nil, mask_and(mask_not(open), fma(mu, N, T) <= nil));
+  z.slide = mask_and(mask_not(open), mask_not(z.stuck));
+  z.mu = select(mu > nil, mu, one);
+  z.T = select(T > nil, T, one);
+  z.Dm = p.D / (z.mu * z.mu * fma(z.mu, z.mu, one));
+  z.gap = N - mu * T;
+  return z;
+}
+
+template <bool kCurvature, class Real, int kDim>
+DS_FN void elliptic_law(const ConeParams<Real, kDim>& p, const Real* y, ConeLaw<Real, kDim>* out) {
+  const Real nil(0), one(1), mu = p.cone_mu;
+  const EllipticZone<Real, kDim> z = elliptic_zone(p, y);
+  out->key = select(z.stuck, one, select(z.slide, Real(2), nil));
+  const Real fn_slide = -(z.Dm * z.gap * mu), fn_stuck = -(p.D * y[0]);
+  out->force[0] = select(z.stuck, fn_stuck, select(z.slide, fn_slide, nil));
   Real cost = p.D * y[0] * y[0];
-  Real Dt[kDim];
   DS_UNROLL
   for (int j = 1; j < kDim; j++) {
-    const Real ratio = p.mu[j - 1] / safe_mu;
-    Dt[j] = p.D * ratio * ratio;
-    cost = fma(Dt[j] * y[j], y[j], cost);
+    const Real Dt = z.tangent_D(p, j);
+    cost = fma(Dt * y[j], y[j], cost);
     out->force[j] =
-        select(stuck, -(Dt[j] * y[j]), select(slide, -(fn_slide / safe_T) * (U[j] * p.mu[j - 1]), nil));
+        select(z.stuck, -(Dt * y[j]), select(z.slide, -(fn_slide / z.T) * (z.U[j] * p.mu[j - 1]), nil));
   }
-  out->cost = Real(0.5) * select(stuck, cost, select(slide, Dm * gap * gap, nil));
+  out->cost = Real(0.5) * select(z.stuck, cost, select(z.slide, z.Dm * z.gap * z.gap, nil));
   if (kCurvature) {
     // scale (mu, mu_j); g = (1, -mu U/T); H = Dm (g g' - mu gap (I - u u')/T) on the tangents
-    out->curvature[0] = select(stuck, p.D, select(slide, Dm * mu * mu, nil));
-    const Real bend = -(mu * gap) / safe_T;
+    out->curvature[0] = select(z.stuck, p.D, select(z.slide, z.Dm * mu * mu, nil));
+    const Real bend = -(mu * z.gap) / z.T;
     DS_UNROLL
     for (int i = 1; i < kDim; i++) {
       const int row = triangle(i);
-      const Real ui = U[i] / safe_T, si = p.mu[i - 1];
-      out->curvature[row] = select(slide, -(Dm * mu * mu * ui * si), nil);
+      const Real ui = z.U[i] / z.T, si = p.mu[i - 1];
+      out->curvature[row] = select(z.slide, -(z.Dm * mu * mu * ui * si), nil);
       for (int j = 1; j <= i; j++) {
-        const Real uj = U[j] / safe_T, sj = p.mu[j - 1];
+        const Real uj = z.U[j] / z.T, sj = p.mu[j - 1];
         Real h = fma(mu * mu - bend, ui * uj, i == j ? bend : nil);
-        h = select(slide, Dm * h * si * sj, nil);
-        out->curvature[row + j] = i == j ? select(stuck, Dt[i], h) : h;
+        h = select(z.slide, z.Dm * h * si * sj, nil);
+        out->curvature[row + j] = i == j ? select(z.stuck, z.tangent_D(p, i), h) : h;
       }
     }
   }
+}
+
+// adds the slope of the cost along d, and its second derivative: -force d and d' curvature d, without either
+template <class Real, int kDim>
+DS_FN void elliptic_along(const ConeParams<Real, kDim>& p, const Real* y, const Real* d, Real* slope,
+                          Real* bend) {
+  const Real nil(0), mu = p.cone_mu;
+  const EllipticZone<Real, kDim> z = elliptic_zone(p, y);
+  Real first = p.D * y[0] * d[0], second = p.D * d[0] * d[0], along = nil, size = nil;
+  DS_UNROLL
+  for (int i = 1; i < kDim; i++) {
+    const Real Dd = z.tangent_D(p, i) * d[i], V = p.mu[i - 1] * d[i];
+    first = fma(Dd, y[i], first);
+    second = fma(Dd, d[i], second);
+    along = fma(z.U[i], V, along);
+    size = fma(V, V, size);
+  }
+  // T' = u'V and T'' = (|V|^2 - T'^2) / T
+  const Real rate = along / z.T, opening = mu * d[0] - mu * rate;
+  const Real turning = (size - rate * rate) / z.T;
+  *slope = *slope + select(z.stuck, first, select(z.slide, z.Dm * z.gap * opening, nil));
+  *bend = *bend +
+          select(z.stuck, second, select(z.slide, z.Dm * (opening * opening - mu * z.gap * turning), nil));
 }
 
 // theta of  sum over v_i > theta of (v_i - theta) = level + slope theta,  v >= 0 of the rows that the contact
@@ -196,10 +238,21 @@ DS_FN Real shrink_tangents(const Real& dim, const Real& level, const Real& slope
   return theta;
 }
 
-template <bool kCurvature, class Real, int kDim>
-DS_FN void square_law(const ConeParams<Real, kDim>& p, const Real* y, ConeLaw<Real, kDim>* out) {
+// where y lies, and what the law there is made of
+template <class Real, int kDim>
+struct SquareZone {
+  using Mask = MaskOf<Real>;
+  Mask stuck, slide;
+  Real mu2, depth;              // theta - y_n where it pushes, else 0
+  Real rest[kDim], side[kDim];  // of tangents: max(v - theta, 0); mu with the sign of y where that is above 0
+  Real count;                   // of those
+};
+template <class Real, int kDim>
+DS_HD SquareZone<Real, kDim> square_zone(const ConeParams<Real, kDim>& p, const Real* y) {
+  SquareZone<Real, kDim> z;
   const Real nil(0), one(1), dim = select(p.cone_mu > nil, p.dim, one);
-  const Real mu = select(p.cone_mu > nil, p.cone_mu, one), mu2 = mu * mu;
+  const Real mu = select(p.cone_mu > nil, p.cone_mu, one);
+  z.mu2 = mu * mu;
   Real v[kDim - 1], largest = nil;
   DS_UNROLL
   for (int i = 0; i < kDim - 1; i++) {
@@ -207,39 +260,80 @@ DS_FN void square_law(const ConeParams<Real, kDim>& p, const Real* y, ConeLaw<Re
     largest = max(largest, v[i]);
   }
   const auto open = y[0] >= largest;
-  const Real theta = max(shrinkage<kDim>(v, dim, -(mu2 * y[0]), mu2), nil);
-  const auto stuck = mask_and(mask_not(open), theta <= nil);
-  const auto slide = mask_and(mask_not(open), mask_not(stuck));
-  const Real depth = select(open, nil, max(theta - y[0], nil)), Dt = p.D / mu2;
-  out->key = select(stuck, one, select(slide, Real(2), nil));
-  out->force[0] = p.D * depth;
-  Real cost = p.D * depth * depth, count = nil, side[kDim];
+  const Real theta = max(shrinkage<kDim>(v, dim, -(z.mu2 * y[0]), z.mu2), nil);
+  z.stuck = mask_and(mask_not(open), theta <= nil);
+  z.slide = mask_and(mask_not(open), mask_not(z.stuck));
+  z.depth = select(open, nil, max(theta - y[0], nil));
+  z.count = nil;
   DS_UNROLL
   for (int i = 1; i < kDim; i++) {
-    const Real rest = select(open, nil, max(v[i - 1] - theta, nil));
-    side[i] = select(y[i] < nil, -p.mu[i - 1], p.mu[i - 1]);
-    out->force[i] = -(Dt * rest * side[i]);
-    cost = fma(Dt * rest, rest, cost);
-    side[i] = select(rest > nil, side[i], nil);
-    count = count + select(rest > nil, one, nil);
+    z.rest[i] = select(open, nil, max(v[i - 1] - theta, nil));
+    const auto slides = z.rest[i] > nil;
+    z.side[i] = select(slides, select(y[i] < nil, -p.mu[i - 1], p.mu[i - 1]), nil);
+    z.count = z.count + select(slides, one, nil);
+  }
+  return z;
+}
+
+// the force is linear in y while the same rows slide
+template <bool kCurvature, class Real, int kDim>
+DS_FN void square_law(const ConeParams<Real, kDim>& p, const Real* y, ConeLaw<Real, kDim>* out) {
+  const Real nil(0), one(1);
+  const SquareZone<Real, kDim> z = square_zone(p, y);
+  const Real Dt = p.D / z.mu2;
+  out->key = select(z.stuck, one, select(z.slide, Real(2), nil));
+  out->force[0] = p.D * z.depth;
+  Real cost = p.D * z.depth * z.depth;
+  DS_UNROLL
+  for (int i = 1; i < kDim; i++) {
+    out->force[i] = -(Dt * z.rest[i] * z.side[i]);
+    cost = fma(Dt * z.rest[i], z.rest[i], cost);
   }
   out->cost = Real(0.5) * cost;
   if (kCurvature) {
-    // the force is linear in y while the same rows slide
-    const Real share = one / (mu2 + count);
-    out->curvature[0] = select(stuck, p.D, select(slide, p.D * count * share, nil));
+    const Real share = select(z.slide, one / (z.mu2 + z.count), nil);
+    out->curvature[0] = select(z.stuck, p.D, p.D * z.count * share);
     DS_UNROLL
     for (int i = 1; i < kDim; i++) {
       const int row = triangle(i);
-      out->curvature[row] = select(slide, -(p.D * share * side[i]), nil);
-      for (int j = 1; j <= i; j++) {
-        const Real coupled = select(slide, share, nil);
-        // a row that rests at y_i = 0 is stuck too
-        const Real own = select(stuck, p.mu[i - 1] * p.mu[i - 1], side[i] * side[i]);
-        out->curvature[row + j] = Dt * ((i == j ? own : nil) - coupled * side[i] * side[j]);
-      }
+      out->curvature[row] = -(p.D * share * z.side[i]);
+      // a row that rests at y_i = 0 is stuck too
+      const Real own = select(z.stuck, p.mu[i - 1] * p.mu[i - 1], z.side[i] * z.side[i]);
+      for (int j = 1; j <= i; j++)
+        out->curvature[row + j] = Dt * ((i == j ? own : nil) - share * z.side[i] * z.side[j]);
     }
   }
+}
+
+// as elliptic_along
+template <class Real, int kDim>
+DS_FN void square_along(const ConeParams<Real, kDim>& p, const Real* y, const Real* d, Real* slope,
+                        Real* bend) {
+  const Real nil(0), one(1);
+  const SquareZone<Real, kDim> z = square_zone(p, y);
+  const Real Dt = p.D / z.mu2;
+  Real first = -(p.D * z.depth * d[0]), along = nil, size = nil;
+  DS_UNROLL
+  for (int i = 1; i < kDim; i++) {
+    const Real V = z.side[i] * d[i], own = select(z.stuck, p.mu[i - 1] * d[i], V);
+    first = fma(Dt * z.rest[i], V, first);
+    along = along + V;
+    size = fma(own, own, size);
+  }
+  const Real share = select(z.slide, one / (z.mu2 + z.count), nil);
+  const Real normal =
+      select(z.stuck, p.D * d[0] * d[0], p.D * share * d[0] * (z.count * d[0] - (along + along)));
+  *slope = *slope + first;
+  *bend = *bend + (normal + Dt * (size - share * along * along));
+}
+
+template <class Real, int kDim>
+DS_HD void cone_along(const ConeParams<Real, kDim>& p, const Real* y, const Real* d, Real* slope,
+                      Real* bend) {
+  if (p.square)
+    square_along(p, y, d, slope, bend);
+  else
+    elliptic_along(p, y, d, slope, bend);
 }
 
 template <bool kElliptic, bool kCurvature, class Real, int kDim>

@@ -21,17 +21,21 @@ constexpr int kGroup = kWarp / W;
 // registers (a processor has four parts, each with a fourth of its registers). With this in mind the compiler
 // gives every stage what it needs, box against box most of all; left alone it aims for more warps, and spills
 template <class Scalar, int kDim>
-constexpr int kBlocksOfProcessor = sizeof(Scalar) == 8 ? 4 : kDim == 6 ? 4 : 6;
+constexpr int kBlocksOfProcessor = sizeof(Scalar) == 8 ? 4
+                                   : kDim == 6         ? 4
+                                                       : 6;
+
+// the group that a warp takes after this one
+DS_HD int group_after(int group) { return group + static_cast<int>(gridDim.x) * kWarpsOfBlock; }
 
 // one group of environments, by one warp; apart from the loop over groups, so that the loop costs the stages
-// no registers
-template <class Scalar, int W, int kDim>
-DS_STAGE void run_group(const StepTables<Scalar>& tables, const BatchView<Scalar>& batch,
-                        const StepArgs& args, const uint8_t* marks, int group, char* scratch,
-                        size_t warp_bytes) {
+// no registers. Returns the group after it, which is why nobody else has to remember this one
+template <class Scalar, int W, int kDim, bool kElliptic>
+DS_STAGE int run_group(const StepTables<Scalar>& tables, const BatchView<Scalar>& batch, const StepArgs& args,
+                       const uint8_t* marks, int group, char* scratch, size_t warp_bytes) {
   extern __shared__ double2 shared[];
   const int in_group = static_cast<int>(threadIdx.x) % kWarp / W, e = group * kGroup<W> + in_group;
-  if (e >= batch.num_envs || (marks != nullptr && marks[e] == 0)) return;
+  if (e >= batch.num_envs || (marks != nullptr && marks[e] == 0)) return group_after(group);
   // in device memory a warp has a workspace of its own, in shared memory one of its block's
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
   char* const workspace = scratch ? scratch + (blockIdx.x * kWarpsOfBlock + warp) * warp_bytes
@@ -41,20 +45,21 @@ DS_STAGE void run_group(const StepTables<Scalar>& tables, const BatchView<Scalar
   const TileLanes<W> lanes;
   Env<Scalar, TileLanes<W>, kGroup<W>> env{
       tables, lanes, reals + in_group, words + in_group, e, {}, 0, 0, {}, {}, {}, {}, nullptr, 0};
-  // a compiler that knows the cone drops the other one
-  if (tables.o.cone == 1)
-    run_environment<kDim, true>(env, batch, args);
-  else
-    run_environment<kDim, false>(env, batch, args);
+  run_environment<kDim, kElliptic>(env, batch, args);
+  return group_after(env.block / kGroup<W>);
 }
 
 // what the kernel does, apart from its name
 template <class Scalar, int W, int kDim>
 DS_HD void fused_body(const StepTables<Scalar>& tables, const BatchView<Scalar>& batch, const StepArgs& args,
                       const uint8_t* marks, int num_groups, char* scratch, size_t warp_bytes) {
-  for (int i = static_cast<int>(blockIdx.x) * kWarpsOfBlock + static_cast<int>(threadIdx.x) / kWarp;
-       i < num_groups; i += static_cast<int>(gridDim.x) * kWarpsOfBlock) {
-    run_group<Scalar, W, kDim>(tables, batch, args, marks, i, scratch, warp_bytes);
+  int group = static_cast<int>(blockIdx.x) * kWarpsOfBlock + static_cast<int>(threadIdx.x) / kWarp;
+  while (group < num_groups) {
+    // a compiler that knows the cone drops the other one
+    if (tables.o.cone == 1)
+      group = run_group<Scalar, W, kDim, true>(tables, batch, args, marks, group, scratch, warp_bytes);
+    else
+      group = run_group<Scalar, W, kDim, false>(tables, batch, args, marks, group, scratch, warp_bytes);
     // the next group takes over the workspace of this one
     __syncwarp();
   }

@@ -475,15 +475,7 @@ DS_FN void along(E& env, const typename E::Real& alpha, const typename E::Real& 
           b = fma(h, de, b);
         }
     } else {
-      ConeLaw<Real, kDim> law;
-      cone_law<true, true>(p, y, &law);
-      DS_UNROLL
-      for (int r = 0; r < kDim; r++) {
-        s = fma(-law.force[r], d[r], s);
-        DS_UNROLL
-        for (int c = 0; c < kDim; c++)
-          b = fma(law.curvature[r > c ? triangle(r) + c : triangle(c) + r] * d[r], d[c], b);
-      }
+      cone_along(p, y, d, &s, &b);
     }
   }
   *slope = s;

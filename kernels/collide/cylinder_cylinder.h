@@ -180,7 +180,7 @@ DS_STAGE void disk_contacts(const Vec3<Real>& n, const Real& half, const Real& r
 }
 
 template <class Real>
-DS_FN void cylinder_cylinder(const Shape<Real>& a, const Shape<Real>& b, const Real& margin,
+DS_STAGE void cylinder_cylinder(const Shape<Real>& a, const Shape<Real>& b, const Real& margin,
                              Manifold<Real, 5>* out) {
   const Real zero(0), one(1), half_of(0.5);
   TwoCylinders<Real> t;

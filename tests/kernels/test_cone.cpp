@@ -106,6 +106,16 @@ void check_laws(Shape shape) {
       }
     }
     if (shape == Shape::kEdges) continue;
+    const Vector<kDim> d = draw_y<kDim>(rng);
+    double slope = 0, bend = 0, force_d = 0, curvature_d = 0;
+    cone_along(p, y.data(), d.data(), &slope, &bend);
+    for (int r = 0; r < kDim; r++) {
+      force_d -= at.force[r] * d[r];
+      for (int c = 0; c < kDim; c++)
+        curvature_d += at.curvature[r > c ? triangle(r) + c : triangle(c) + r] * d[r] * d[c];
+    }
+    ASSERT_NEAR(slope, force_d, 1e-10 * (1 + p.D)) << trial;
+    ASSERT_NEAR(bend, curvature_d, 1e-10 * (1 + p.D)) << trial;
     // in the cone, and optimal there: y + R f in the dual cone, no work done
     Vector<kDim> f, z;
     double work = 0, size = 0;
