@@ -46,22 +46,39 @@ def gap(a, b, n):
     return n @ (b.pos - a.pos) - a.reach(n) - b.reach(-n)
 
 
+ANGLES = np.arange(16) * np.pi / 8
+CIRCLE = np.stack([np.cos(ANGLES), np.sin(ANGLES)], axis=1)
+
+
+def cross(a, b):
+    """np.cross of rows, without its checks."""
+    return a[..., [1, 2, 0]] * b[..., [2, 0, 1]] - a[..., [2, 0, 1]] * b[..., [1, 2, 0]]
+
+
 def refine(a, b, n, step=1e-2, least=1e-11):
-    """The best direction near n by a pattern search: nothing is assumed of the gap but that it can be evaluated."""
-    n = n / np.linalg.norm(n)
-    best = gap(a, b, n)
-    angles = np.arange(16) * np.pi / 8
-    while step > least:
-        t = np.cross(n, np.eye(3)[np.argmin(np.abs(n))])
-        t /= np.linalg.norm(t)
-        ring = n + step * (np.outer(np.cos(angles), t) + np.outer(np.sin(angles), np.cross(n, t)))
-        ring /= np.linalg.norm(ring, axis=1, keepdims=True)
+    """The best directions near the rows of n by a pattern search, with wider steps after eight that paid: nothing is
+    assumed of the gap but that it can be evaluated. Returns gaps and directions."""
+    n = np.array(n, float)
+    n /= np.linalg.norm(n, axis=1, keepdims=True)
+    best, steps, paid = gap(a, b, n), np.full(len(n), step), np.zeros(len(n), int)
+    live = np.arange(len(n))
+    while len(live):
+        here = n[live]
+        t = cross(here, np.eye(3)[np.argmin(np.abs(here), axis=1)])
+        t /= np.linalg.norm(t, axis=1, keepdims=True)
+        plane = np.stack([t, cross(here, t)], axis=1)
+        ring = here[:, None, :] + steps[live, None, None] * (CIRCLE @ plane)
+        ring /= np.linalg.norm(ring, axis=2, keepdims=True)
         values = gap(a, b, ring)
-        k = np.argmax(values)
-        if values[k] > best:
-            best, n = values[k], ring[k]
-        else:
-            step /= 2
+        k = np.argmax(values, axis=1)
+        rows = np.arange(len(live))
+        # a gain of less than this is rounding, or a walk along a ridge that smaller steps make shorter
+        better = values[rows, k] > best[live] + np.maximum(1e-14, 0.01 * steps[live] ** 2)
+        up = live[better]
+        best[up], n[up] = values[rows, k][better], ring[rows, k][better]
+        paid[live] = np.where(better, paid[live] + 1, 0)
+        steps[live] *= np.where(better, np.where(paid[live] % 8 == 0, 2, 1), 0.5)
+        live = live[steps[live] > least]
     return best, n
 
 
@@ -71,8 +88,9 @@ def separation(a, b, rng, starts=(), count=2000):
     n = np.vstack([rng.normal(size=(count, 3)), *[np.atleast_2d(s) for s in starts], faces])
     n /= np.linalg.norm(n, axis=1, keepdims=True)
     order = np.argsort(-gap(a, b, n))
-    found = [refine(a, b, n[k]) for k in [*order[:6], *range(count, count + len(starts))]]
-    return max(found, key=lambda pair: pair[0])
+    best, n = refine(a, b, n[[*order[:6], *range(count, count + len(starts))]])
+    k = np.argmax(best)
+    return best[k], n[k]
 
 
 def carries(points, normal, load, slack):

@@ -48,13 +48,13 @@ def near_poses(kinds, sizes, margin, rng, count):
         directions = rng.normal(size=(4000, 3))
         directions = np.vstack([directions, a.mat.T, -a.mat.T, b.mat.T, -b.mat.T, u])
         directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-        low, high = 0.0, 4.0
-        for _ in range(40):
-            middle = (low + high) / 2
-            b.pos = offset + middle * u
-            low, high = (middle, high) if np.max(shapes.gap(a, b, directions)) < 0 else (low, middle)
+        # along u, b leaves a where the first of the directions shows a gap
+        b.pos = offset
+        behind = -shapes.gap(a, b, directions)
+        rate = np.ones(len(directions)) if kinds[0] == "plane" else directions @ u
+        apart = np.clip(np.min(behind[rate > 0] / rate[rate > 0]), 0, 4)
         depth = rng.choice([1e-6, 1e-4, 1e-3, 1e-2, 0.1]) * rng.uniform()
-        b.pos = offset + (low - depth + rng.integers(2) * margin * rng.uniform()) * u
+        b.pos = offset + (apart - depth + rng.integers(2) * margin * rng.uniform()) * u
         yield a, b, np.r_[b.pos, q2] if kinds[0] == "plane" else np.r_[0, 0, 0, q1, b.pos, q2]
 
 
@@ -120,7 +120,7 @@ def test_iterated_pairs_agree_with_mujoco(kinds):
         if abs(claimed - depth) > ITERATED_TOLERANCE:
             # MuJoCo's depth is not that along its normal
             continue
-        best, sharp = shapes.refine(a, b, normal, 1e-3)
+        (best,), (sharp,) = shapes.refine(a, b, [normal], 1e-3)
         if best < got.dist[0] - ITERATED_TOLERANCE:
             # MuJoCo ended in a direction of more overlap than the least
             continue
