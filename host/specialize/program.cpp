@@ -33,20 +33,21 @@ std::string options(const StepOptions<Scalar>& o) {
   std::string out;
   const auto list = [&out](const auto&... values) { (put(&out, values), ...); };
   // a binding has as many names as the struct has members, or does not compile
-  const auto& [exact, timestep, wind, density, viscosity, impratio, cone, square_rows, integrator, disableflags, sweeps,
-               newton, pgs_only, tolerance, contact_law, coulomb, seed_rows, hunt_crossley, stribeck,
-               anchored, impulsive, round_impacts, kappa, epsilon, contact_margin, stiffness, contact_damping,
-               exponent, stiction_speed, dynamic_friction, tangent_stiffness, tangent_damping, restitution,
-               has_fluid, has_gravcomp, has_actgravcomp, has_damping, has_spring] = o;
+  const auto& [exact, timestep, wind, density, viscosity, impratio, cone, square_rows, integrator,
+               disableflags, sweeps, newton, pgs_only, tolerance, contact_law, coulomb, seed_rows,
+               hunt_crossley, stribeck, anchored, impulsive, round_impacts, kappa, epsilon, contact_margin,
+               stiffness, contact_damping, exponent, stiction_speed, dynamic_friction, tangent_stiffness,
+               tangent_damping, restitution, has_fluid, has_gravcomp, has_actgravcomp, has_damping,
+               has_spring] = o;
   list(exact, timestep);
   out += "{";
   list(wind[0], wind[1], wind[2]);
   out += "}, ";
-  list(density, viscosity, impratio, cone, square_rows, integrator, disableflags, sweeps, newton, pgs_only, tolerance,
-       contact_law, coulomb, seed_rows, hunt_crossley, stribeck, anchored, impulsive, round_impacts, kappa,
-       epsilon, contact_margin, stiffness, contact_damping, exponent, stiction_speed, dynamic_friction,
-       tangent_stiffness, tangent_damping, restitution, has_fluid, has_gravcomp, has_actgravcomp, has_damping,
-       has_spring);
+  list(density, viscosity, impratio, cone, square_rows, integrator, disableflags, sweeps, newton, pgs_only,
+       tolerance, contact_law, coulomb, seed_rows, hunt_crossley, stribeck, anchored, impulsive,
+       round_impacts, kappa, epsilon, contact_margin, stiffness, contact_damping, exponent, stiction_speed,
+       dynamic_friction, tangent_stiffness, tangent_damping, restitution, has_fluid, has_gravcomp,
+       has_actgravcomp, has_damping, has_spring);
   return out;
 }
 

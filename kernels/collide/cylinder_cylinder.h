@@ -41,7 +41,7 @@ DS_HD Vec3<Real> unit_or(const Vec3<Real>& v, const Vec3<Real>& fallback) {
 // the axes, and an upper bound of the separation, which it equals on those sides
 template <class Real>
 DS_STAGE Vec3<Real> climb(const TwoCylinders<Real>& t, const Real& side1, const Real& side2,
-                       const Vec3<Real>& start, MaskOf<Real>* arrived) {
+                          const Vec3<Real>& start, MaskOf<Real>* arrived) {
   const Real zero(0), one(1), scale = t.radius1 + t.radius2;
   Vec3<Real> w = axpy(t.u, -t.half2 * side2, t.c);
   w.z = fma(-t.half1, side1, w.z);
@@ -151,8 +151,8 @@ DS_STAGE Direction<Real> least_overlap(const TwoCylinders<Real>& t, const Real& 
 // from it
 template <class Real>
 DS_STAGE void disk_contacts(const Vec3<Real>& n, const Real& half, const Real& radius, const Vec3<Real>& face,
-                         const Vec3<Real>& u, const Real& other_radius, const MaskOf<Real>& use,
-                         Touch<Real>* touch) {
+                            const Vec3<Real>& u, const Real& other_radius, const MaskOf<Real>& use,
+                            Touch<Real>* touch) {
   const Real zero(0), one(1);
   const Real cap = select(n.z < zero, -half, half), inv_nz = one / select(use, n.z, one);
   const Real facing = dot(n, u), inv_facing = one / select(use, facing, one);
@@ -181,7 +181,7 @@ DS_STAGE void disk_contacts(const Vec3<Real>& n, const Real& half, const Real& r
 
 template <class Real>
 DS_STAGE void cylinder_cylinder(const Shape<Real>& a, const Shape<Real>& b, const Real& margin,
-                             Manifold<Real, 5>* out) {
+                                Manifold<Real, 5>* out) {
   const Real zero(0), one(1), half_of(0.5);
   TwoCylinders<Real> t;
   t.c = rotate_transposed(a.rot, b.pos - a.pos);
