@@ -347,8 +347,90 @@ def audit():  # noqa: ANN201
     return figure
 
 
+def quaternion_norm(axes) -> None:  # noqa: ANN001
+    omega, h = np.array([0, 0, 10.0]), 1e-3
+    plain = exact = np.array([1.0, 0, 0, 0])
+    drift = []
+    for _ in range(1000):
+        plain = plain + h * ds.formulations.quaternion_rate(plain, omega)
+        exact = ds.formulations.quaternion_integrate(exact, omega, h)
+        drift.append((np.linalg.norm(plain) - 1, np.linalg.norm(exact) - 1))
+    t = h * np.arange(1, 1001)
+    axes.plot(t, 100 * np.array(drift)[:, 0], label="Euler's step")
+    axes.plot(t, 100 * np.array(drift)[:, 1], label="exact step")
+    axes.set(xlabel="time [s]", ylabel="|q| - 1 [%]", title="quaternion, 10 rad/s")
+
+
+def pushed_block(axes) -> None:  # noqa: ANN001
+    for push in (0.0, 3.0, 4.9, 6.0):
+        v, speeds = 1.0, [1.0]
+        for _ in range(60):
+            v = float(ds.formulations.coulomb_1d(1.0, v, push, 0.01, 0.5)[1])
+            speeds.append(v)
+        axes.plot(0.01 * np.arange(61), speeds, label=f"{push:g} N")
+    axes.set(xlabel="time [s]", ylabel="speed [m/s]", title="coulomb_1d, friction 4.9 N")
+
+
+def end_of_a_fall(axes) -> None:  # noqa: ANN001
+    h = 0.01
+    for start in (0.006, 0.002):
+        z, v, heights = start, -0.5, [start]
+        for _ in range(5):
+            v = float(ds.formulations.frictionless_step([[1.0]], [[1.0]], [z], [v - G * h], h).v_next[0])
+            z += h * v
+            heights.append(z)
+        axes.plot(1e3 * h * np.arange(6), 1e3 * np.array(heights), marker="o", markersize=3, label=f"from {1e3 * start:g} mm")
+    axes.set(xlabel="time [ms]", ylabel="gap [mm]", title="frictionless_step")
+
+
+def cart_at_a_wall(axes) -> None:  # noqa: ANN001
+    for kappa in (0.02, 0.05, 0.1):
+        q, v, places = 0.1, -0.5, [0.1]
+        for _ in range(150):
+            v = float(ds.formulations.todorov_scalar(1.0, q, v, -1.0, 0.005, kappa=kappa)[1])
+            q += 0.005 * v
+            places.append(q)
+        axes.plot(0.005 * np.arange(151), 1e3 * np.array(places), label=f"$\\kappa$ = {1e3 * kappa:g} ms")
+    axes.set(xlabel="time [s]", ylabel="distance [mm]", title="todorov_scalar, pushed by 1 N")
+
+
+def friction_on_an_ellipse(axes) -> None:  # noqa: ANN001
+    u, A = np.array([1.0, 1.0]), np.diag([1.0, 4.0])
+    bounds = np.linspace(0.01, 1.3, 100)
+    found = [ds.formulations.maximum_dissipation_step(A, u, bound) for bound in bounds]
+    for name, vector in (("impulse", [-f.impulse for f in found]), ("velocity after", [f.v_next for f in found])):
+        angle = [np.degrees(np.arctan2(b[1], b[0])) if np.linalg.norm(b) > 1e-9 else np.nan for b in np.array(vector)]
+        axes.plot(bounds, angle, label=name)
+    axes.axhline(45, color="black", linewidth=0.8, linestyle=":", label="velocity before")
+    axes.set(xlabel=r"$\mu\Lambda_n$ [N s]", ylabel="direction [degrees]", title="maximum_dissipation_step")
+
+
+def two_pressure_fields(axes) -> None:  # noqa: ANN001
+    tilt = np.linspace(-0.1, 0.1, 200)
+    for depth in (0.0005, 0.001, 0.002):
+        moment = [ds.formulations.pressure_field_box(1e6, 0.02, 0.05, 0.03, depth, a)[1] for a in tilt]
+        axes.plot(1e3 * tilt, moment, label=f"{1e3 * depth:g} mm deep")
+    axes.set(xlabel="tilt [mrad]", ylabel="moment [N m]", title="pressure_field_box")
+
+
+def matrices():  # noqa: ANN201
+    figure, axes = pyplot.subplots(2, 3, figsize=(6.6, 3.9), layout="constrained")
+    draws = (quaternion_norm, pushed_block, end_of_a_fall, cart_at_a_wall, friction_on_an_ellipse, two_pressure_fields)
+    for one, draw in zip(axes.flat, draws, strict=True):
+        one.grid(alpha=0.25)
+        one.set_prop_cycle(color=COLORS)
+        draw(one)
+        one.title.set_size(8)
+        one.xaxis.label.set_size(7)
+        one.yaxis.label.set_size(7)
+        one.tick_params(labelsize=6)
+        one.locator_params(nbins=4)
+        one.legend(fontsize=6)
+    return figure
+
+
 FIGURES = (todorov, desaxce, anitescu, stewart_trinkle, compliant, soft_anchor, impulsive, variational, event_driven,
-           constraints, audit)  # fmt: skip
+           constraints, matrices, audit)  # fmt: skip
 # scene: seconds, and the formulation whose smaller steps would take an hour
 TABLES = {"falling_box": (1.0, None), "sliding_brick": (0.6, None), "spinning_ball": (1.0, None),
           "humanoid": (1.0, "event_driven")}  # fmt: skip

@@ -52,7 +52,7 @@ def test_the_table_of_options_holds_the_defaults():
 
 def test_every_formulation_has_a_page_and_every_page_its_figure():
     index = (PAGES / "README.md").read_text()
-    for name in (*FORMULATIONS, "constraints", "audit"):
+    for name in (*FORMULATIONS, "constraints", "matrices", "audit"):
         page = (PAGES / f"{name}.md").read_text()
         assert f"({name}.md)" in index and f"({name}.png)" in page
         assert 0 < (PAGES / f"{name}.png").stat().st_size < 80_000
