@@ -8,6 +8,7 @@ process has environments of its own, with seeds of their own.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import hashlib
 import io
@@ -48,6 +49,11 @@ class Point(NamedTuple):
     """seconds of all threads of this process, as `seconds` are of the wall clock"""
 
 
+def _leave_processes() -> None:
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
+
+
 class _Runner(OnPolicyRunner):
     """rsl_rl's, for any device and number of processes, and silent while it is made."""
 
@@ -66,6 +72,8 @@ class _Runner(OnPolicyRunner):
         }
         if not torch.distributed.is_initialized():
             torch.distributed.init_process_group("nccl" if self.device.startswith("cuda") else "gloo")
+            # gloo's threads must not outlive the interpreter: the process would end in std::terminate
+            atexit.register(_leave_processes)
 
 
 class Learner:

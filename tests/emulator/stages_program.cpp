@@ -36,6 +36,7 @@ std::atomic<long> reports = 0;
 struct Barrier {
   std::string file;
   unsigned line, column;
+  std::vector<size_t> scenes;  // those that come by: it can show in no other
   bool at(const std::source_location& where) const {
     return where.line() == line && where.column() == column && file == where.file_name();
   }
@@ -55,6 +56,7 @@ struct Barrier {
 struct WatchedLanes : FiberLanes<kAnyWidth> {
   static inline const Barrier* left_out = nullptr;
   static inline std::vector<Barrier>* seen = nullptr;
+  static inline size_t scene = 0;  // where they are seen
 
   explicit WatchedLanes(const FiberLanes<kAnyWidth>& lanes) : FiberLanes<kAnyWidth>(lanes) {}
   void sync(Site where = Site::current()) const {
@@ -63,9 +65,12 @@ struct WatchedLanes : FiberLanes<kAnyWidth> {
     FiberLanes<kAnyWidth>::sync(where);
   }
   static void note(const Site& where) {
-    for (const Barrier& b : *seen)
-      if (b.at(where)) return;
-    seen->push_back({where.file_name(), where.line(), where.column()});
+    for (Barrier& b : *seen)
+      if (b.at(where)) {
+        if (b.scenes.back() != scene) b.scenes.push_back(scene);
+        return;
+      }
+    seen->push_back({where.file_name(), where.line(), where.column(), {scene}});
   }
 };
 
@@ -118,7 +123,8 @@ const char* try_without(const Barrier& barrier, const std::vector<Scene>& scenes
   reports = 0;
   WatchedLanes::left_out = &barrier;
   for (int lanes : {8, 32, 2})
-    for (size_t i = 0; i < scenes.size() && reports == 0 && !differs; i++) {
+    for (const size_t i : barrier.scenes) {
+      if (reports != 0 || differs) break;
       Rollout<float> rollout(scenes[i], 1);
       parted = !run_scene(lanes, lanes == 2 ? Order::reversed : Order::shuffled, steps, &rollout) || parted;
       differs = differs || (!parted && rollout.difference(*right[i]) != "");
@@ -151,6 +157,7 @@ int drop_barriers(size_t first, size_t step) {
   std::vector<Barrier> barriers;
   WatchedLanes::seen = &barriers;
   for (const Scene& scene : scenes) {
+    WatchedLanes::scene = right.size();
     right.push_back(std::make_unique<Rollout<float>>(scene, 1));
     if (!run_scene(8, Order::ordered, kSteps, right.back().get()) || reports != 0) return 1;
   }
