@@ -91,10 +91,11 @@ cudaError_t run_step(const CudaPlan& plan, const Tables<Scalar>& tables, const B
 }
 
 // around the step -----------------------------------------------------------------------------------------
+// a copy for each variant: static, so that several can be linked together
 
 // a block an environment, and the next one
-__global__ void place_rows(const __grid_constant__ CudaRows rows, const uint32_t* words,
-                           const uint8_t* marks) {
+static __global__ void place_rows(const __grid_constant__ CudaRows rows, const uint32_t* words,
+                                  const uint8_t* marks) {
   for (int e = static_cast<int>(blockIdx.x); e < rows.num_envs; e += static_cast<int>(gridDim.x)) {
     if (marks != nullptr && marks[e] == 0) continue;
     for (int r = 0; r < rows.count; r++) {
@@ -104,12 +105,12 @@ __global__ void place_rows(const __grid_constant__ CudaRows rows, const uint32_t
     }
   }
 }
-__global__ void clear_status_bits(uint32_t* status, uint32_t bits, int num_envs) {
+static __global__ void clear_status_bits(uint32_t* status, uint32_t bits, int num_envs) {
   const int e = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (e < num_envs) status[e] &= ~bits;
 }
-__global__ void mark_status_bits(const uint32_t* status, uint32_t bits, int num_envs, uint8_t* marks,
-                                 uint32_t* counts) {
+static __global__ void mark_status_bits(const uint32_t* status, uint32_t bits, int num_envs, uint8_t* marks,
+                                        uint32_t* counts) {
   const int e = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (e >= num_envs) return;
   const bool marked = (status[e] & bits) != 0;
@@ -119,17 +120,18 @@ __global__ void mark_status_bits(const uint32_t* status, uint32_t bits, int num_
 
 constexpr int kThreads = 128;
 
-cudaError_t place(const CudaRows& rows, const uint32_t* words, const uint8_t* marks, cudaStream_t stream) {
+static cudaError_t place(const CudaRows& rows, const uint32_t* words, const uint8_t* marks,
+                         cudaStream_t stream) {
   const int blocks = rows.num_envs < 65536 ? rows.num_envs : 65536;
   place_rows<<<blocks, kThreads, 0, stream>>>(rows, words, marks);
   return cudaGetLastError();
 }
-cudaError_t clear_bits(uint32_t* status, uint32_t bits, int num_envs, cudaStream_t stream) {
+static cudaError_t clear_bits(uint32_t* status, uint32_t bits, int num_envs, cudaStream_t stream) {
   clear_status_bits<<<(num_envs - 1) / kThreads + 1, kThreads, 0, stream>>>(status, bits, num_envs);
   return cudaGetLastError();
 }
-cudaError_t mark(const uint32_t* status, uint32_t bits, int num_envs, uint8_t* marks, uint32_t* counts,
-                 cudaStream_t stream) {
+static cudaError_t mark(const uint32_t* status, uint32_t bits, int num_envs, uint8_t* marks, uint32_t* counts,
+                        cudaStream_t stream) {
   mark_status_bits<<<(num_envs - 1) / kThreads + 1, kThreads, 0, stream>>>(status, bits, num_envs, marks,
                                                                            counts);
   return cudaGetLastError();
