@@ -16,7 +16,7 @@ import re
 import sys
 from pathlib import Path
 
-from tools import ROOT, demangle, nvcc_version, objects, short
+from tools import ROOT, demangle, nvcc_version, objects, output, short, tool
 
 BUDGETS = ROOT / "kernels" / "budgets.json"
 NUMBERS = ("registers", "stack", "shared", "spill_stores", "spill_loads")
@@ -79,6 +79,18 @@ def compare(usage: Usage, budgets: dict, version: str) -> list[str]:
     return complaints
 
 
+def shared_names(build: Path) -> list[str]:
+    """What an object of kernels defines for all the program beside its own variant: a second object would too, and the
+    two could not be linked. This build may have one alone."""
+    complaints = []
+    for path in sorted(build.glob("cuda/launch_*.o")):
+        for line in output(tool("nm"), "--extern-only", "--defined-only", "--demangle", path).splitlines():
+            kind, name = line.split(maxsplit=2)[1:]
+            if kind in "TDBR" and "cuda_variant<" not in name:
+                complaints.append(f"{path.name}: {name} is defined for all the program; make it static")
+    return complaints
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=Path)
@@ -97,7 +109,7 @@ def main() -> int:
     unknown = sorted(set(usage) - set(budgets["kernels"]))
     if unknown:
         print(f"no budget for {', '.join(unknown)}: only spills were checked")
-    complaints = compare(usage, budgets, version)
+    complaints = compare(usage, budgets, version) + shared_names(args.build)
     print("\n".join(complaints) if complaints else "within budget")
     return 1 if complaints else 0
 

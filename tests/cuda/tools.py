@@ -16,6 +16,7 @@ PACKAGES = {
     "nvdisasm": "nvidia-cuda-nvdisasm",
     "nvcc": "nvidia-cuda-nvcc",
     "c++filt": "binutils",
+    "nm": "binutils",
 }
 
 
