@@ -87,6 +87,8 @@ SOLVERS = {
     "Newton until 1e-6": {"tolerance": 1e-6},
     "8 sweeps": {"solver": "pgs", "iterations": 8},
     "50 sweeps": {"solver": "pgs", "iterations": 50},
+    "8 sweeps, Anderson": {"solver": "pgs_anderson", "iterations": 8},
+    "20 sweeps, Anderson": {"solver": "pgs_anderson", "iterations": 20},
 }
 
 

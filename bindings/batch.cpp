@@ -5,6 +5,8 @@
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
+#include <limits>
+
 #include "bindings/bindings.h"
 #include "bindings/tensor.h"
 #include "host/cuda_memory.h"
@@ -99,8 +101,9 @@ void bind_batch(py::module_& module) {
 
   py::class_<Batch>(module, "Batch")
       .def(py::init([](const Model& model, int num_envs, const std::string& device, bool float64,
-                       int num_threads, const std::string& isa, bool reset_diverged, int lanes,
-                       const std::string& order, uint64_t seed, bool last_stage_outputs) {
+                       int num_threads, const std::string& isa, bool reset_diverged,
+                       const std::vector<int>& lanes, const std::string& order, uint64_t seed,
+                       bool last_stage_outputs) {
              BatchOptions options;
              options.num_envs = num_envs;
              options.device = {device, num_threads, isa, lanes, order, seed};
@@ -158,6 +161,20 @@ void bind_batch(py::module_& module) {
             return found;
           },
           "ticks of the processor by stage, since time_stages(True); empty where the device does not count")
+      .def(
+          "summary",
+          [](Batch& batch) {
+            BatchSummary s;
+            {
+              const py::gil_scoped_release released;
+              s = batch.summarize();
+            }
+            const bool known = s.largest_residual >= 0;
+            return py::make_tuple(s.diverged, s.overflowed, s.unconverged, s.iterations, s.most_iterations,
+                                  known ? s.largest_residual : std::numeric_limits<double>::quiet_NaN(),
+                                  known ? s.largest_residual_at : -1);
+          },
+          "counts and maxima over the batch, taken together where it lives")
       .def("want", &Batch::want, py::arg("names"), Released())
       .def("step", &Batch::step, py::arg("nsubsteps"), Released())
       .def(

@@ -14,9 +14,9 @@ namespace dualstep {
 namespace {
 
 template <class Scalar>
-std::string text_of(const Model& model, int lanes) {
+std::string text_of(const Model& model, const std::vector<int>& lanes) {
   const TableSet<Scalar> tables(model);
-  return program_text(tables.view(), lanes);
+  return program_text(tables.view(), choose_lanes(lanes));
 }
 
 }  // namespace
@@ -27,10 +27,11 @@ void bind_specialize(py::module_& module) {
   module.def("specialization_cache", &cache_folder);
   module.def(
       "specialized_program",
-      [](const Model& model, int lanes, bool float64) {
+      [](const Model& model, const std::vector<int>& lanes, bool float64) {
         return float64 ? text_of<double>(model, lanes) : text_of<float>(model, lanes);
       },
-      py::arg("model"), py::arg("lanes") = 8, py::arg("float64") = false, "the text of a model's step");
+      py::arg("model"), py::arg("lanes") = std::vector<int>{8}, py::arg("float64") = false,
+      "the text of a model's step");
   module.def(
       "specialize",
       [](const std::string& program, const std::string& arch) {

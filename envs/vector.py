@@ -43,7 +43,7 @@ def _mode(given: AutoresetMode | str) -> AutoresetMode:
 class BatchEnv(VectorEnv):
     """`num_envs` environments of one task, stepped together; `unwrapped.sim` is the Batch.
 
-    `device`, `dtype`, `num_threads`: of the Batch. `output`: what observations, rewards, flags and infos are made
+    `device`, `dtype`, `num_threads`, `lanes`: of the Batch. `output`: what observations, rewards, flags and infos are made
     of, "numpy", "torch", "jax" or "dlpack" (anything that has `__dlpack__`); fresh arrays at every step, on the
     device of the batch where the library can hold them there. `autoreset_mode`: SAME_STEP, NEXT_STEP or DISABLED.
     `max_episode_steps`: where episodes are truncated; None never. `nonfinite`: actions that are not finite are
@@ -64,6 +64,7 @@ class BatchEnv(VectorEnv):
         device: str = "auto",
         dtype: Any = "float32",
         num_threads: int = 0,
+        lanes: int | Sequence[int] | str | None = None,
         seed: int | None = None,
         output: str = "numpy",
         autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
@@ -79,7 +80,7 @@ class BatchEnv(VectorEnv):
             raise ValueError(f"max_episode_steps {max_episode_steps} is given, and it must be positive, or None")
         self.autoreset_mode = _mode(autoreset_mode)
         self.task = task
-        self.sim = Batch(task.model, num_envs, device, dtype, num_threads, rk4_outputs="last")
+        self.sim = Batch(task.model, num_envs, device, dtype, num_threads, lanes=lanes, rk4_outputs="last")
         self.num_envs = num_envs
         self.max_episode_steps = max_episode_steps
         self.nonfinite = nonfinite
@@ -466,6 +467,7 @@ _ENV_OPTIONS = (
     "device",
     "dtype",
     "num_threads",
+    "lanes",
     "seed",
     "output",
     "autoreset_mode",

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "kernels/summary.h"
 #include "kernels/tables.h"
 
 namespace dualstep {
@@ -17,7 +18,7 @@ struct DeviceOptions {
   std::string device = "auto";  // "cpu", "cuda", "cuda:1", "emulated", "auto"
   int num_threads = 0;          // of the CPU; 0: all that this process may use
   std::string isa;              // "portable", "avx2", "avx512"; "": the best that is here
-  int lanes = 0;                // that share an emulated environment: 1, 2, 4, 8, 16, 32; 0: 8
+  std::vector<int> lanes;       // that share an environment on "cuda" and "emulated" (host/lane_choice.h)
   std::string order;            // of emulated lanes: "ordered", "reversed", "shuffled"; "": shuffled
   uint64_t seed = 0;            // of that shuffling
 };
@@ -82,14 +83,21 @@ class Backend {
     return false;
   }
 
-  // how long the tables are; called once, before set_tables
-  virtual void set_table_counts(const TableCounts&) {}
+  // how long the tables are, and how many environments there are; called once, before set_tables
+  virtual void set_sizes(const TableCounts&, int /*num_envs*/) {}
   // the model; called before the first run and whenever a table changed. The tables stay where they are.
   virtual void set_tables(const Tables<Scalar>& tables) = 0;
   // ticks of the processor spent in each stage (Stage) since time_stages(true), over all threads; empty where
   // the device does not count them
   virtual void time_stages(bool) {}
   virtual std::vector<uint64_t> stage_ticks() const { return {}; }
+  // numbers about the whole batch
+  virtual BatchSummary summarize(const BatchView<Scalar>& batch) {
+    BatchSummary sum = empty_summary(batch.num_envs);
+    const SummaryView<Scalar> view{batch.status, batch.iterations, batch.residual, batch.num_envs};
+    for (int e = 0; e < batch.num_envs; ++e) sum = both(sum, summary_of(view, e));
+    return sum;
+  }
   // an action on the environments of the listed blocks, or on all where blocks is null. No allocation.
   virtual void run(const BatchView<Scalar>& batch, const StepArgs& args, const int* blocks,
                    int num_blocks) = 0;

@@ -224,6 +224,11 @@ void Batch::write_status() {
   engine_->write(record("status").data.get(), status_.data(), status_.size() * sizeof status_[0]);
 }
 
+BatchSummary Batch::summarize() {
+  const std::lock_guard lock(mutex_);
+  return engine_->summarize();
+}
+
 void Batch::step(int nsubsteps) {
   if (nsubsteps < 1) {
     throw std::invalid_argument("nsubsteps " + std::to_string(nsubsteps) +

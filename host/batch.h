@@ -51,6 +51,8 @@ class Batch {
   std::string description() const { return engine_->description(); }
   void time_stages(bool on) { engine_->time_stages(on); }
   std::vector<uint64_t> stage_ticks() const { return engine_->stage_ticks(); }
+  // counts and maxima over all environments, taken together where the batch lives
+  BatchSummary summarize();
   // of a device that the host only queues work for: its number (else -1), and the queue
   int device_index() const { return engine_->device_index(); }
   const std::shared_ptr<std::atomic<uintptr_t>>& stream() const { return stream_; }

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "host/options_table.h"
+#include "kernels/effort.h"
 
 namespace dualstep {
 namespace {
@@ -125,24 +126,19 @@ void CpuBackend<Scalar>::run_piece(void* context, int piece, int thread) {
   self.kernels_->run(*self.tables_, *run.batch, timed, block, scratch);
 }
 
-// Environments that were equally hard in the last call stand side by side in this one: a pack takes as many
-// Newton steps as its hardest environment, and as many contacts as its fullest. A counting sort, stable, the
-// hardest first, so that the threads end together. No memory is asked for but on the first call
+// The order of kernels/effort.h, by a counting sort, stable; the hardest first also lets the threads end
+// together. No memory is asked for but on the first call
 template <class Scalar>
 const int* CpuBackend<Scalar>::sort_by_effort(int num_envs) {
-  constexpr int kKinds = 1024;
-  const auto kind = [](int effort) {
-    return kKinds - 1 - (32 * std::min(effort % 256, 31) + std::min(effort / 256, 31));
-  };
   if (static_cast<int>(effort_.size()) != num_envs) {
     effort_.assign(num_envs, 0);
     order_.resize(num_envs);
-    place_.resize(kKinds + 1);
+    place_.resize(kEffortKinds + 1);
   }
   std::fill(place_.begin(), place_.end(), 0);
-  for (int e = 0; e < num_envs; ++e) ++place_[kind(effort_[e]) + 1];
-  for (int k = 0; k < kKinds; ++k) place_[k + 1] += place_[k];
-  for (int e = 0; e < num_envs; ++e) order_[place_[kind(effort_[e])]++] = e;
+  for (int e = 0; e < num_envs; ++e) ++place_[effort_kind(effort_[e]) + 1];
+  for (int k = 0; k < kEffortKinds; ++k) place_[k + 1] += place_[k];
+  for (int e = 0; e < num_envs; ++e) order_[place_[effort_kind(effort_[e])]++] = e;
   return order_.data();
 }
 

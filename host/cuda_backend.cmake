@@ -53,6 +53,12 @@ if(NOT DUALSTEP_CUDA_INCLUDE OR NOT DUALSTEP_CUDART)
   return()
 endif()
 
+find_path(DUALSTEP_CUB cub/cub.cuh HINTS ${DUALSTEP_CUDA_INCLUDE} ${DUALSTEP_CUDA_INCLUDE}/cccl NO_DEFAULT_PATH)
+if(NOT DUALSTEP_CUB)
+  dualstep_no_cuda("CUB and Thrust (the toolkit's part \"cccl\") are not in ${DUALSTEP_CUDA_INCLUDE}")
+  return()
+endif()
+
 # architectures that this compiler knows
 if(DUALSTEP_CUDA_ARCHS STREQUAL "all")
   set(cuda_archs ${DUALSTEP_CUDA_RELEASE_ARCHS})
@@ -91,23 +97,29 @@ foreach(lanes IN LISTS DUALSTEP_CUDA_LANES)
   list(APPEND cuda_variants float:${lanes})
   string(APPEND cuda_float " X(float, ${lanes})")
 endforeach()
+# compiles a source into an object; what ptxas says of registers and spills stays beside it, for
+# tests/cuda/check_budgets.py
+function(dualstep_cuda_object name source what)
+  set(object ${CMAKE_CURRENT_BINARY_DIR}/cuda/${name}.o)
+  add_custom_command(
+    OUTPUT ${object}
+    COMMAND sh -c "\"$@\" > \"$0\" 2>&1 || { cat \"$0\"; exit 1; }" ${object}.log ${cuda_nvcc}
+            ${DUALSTEP_CUDA_FLAGS} ${cuda_code} -Xptxas -v -Xcompiler -fPIC,-fvisibility=hidden
+            -ccbin ${CMAKE_CXX_COMPILER} -I${PROJECT_SOURCE_DIR} ${ARGN} -MD -MF ${object}.d
+            -c ${PROJECT_SOURCE_DIR}/kernels/${source} -o ${object}
+    DEPENDS ${PROJECT_SOURCE_DIR}/kernels/${source}
+    DEPFILE ${object}.d
+    COMMENT "CUDA, ${what}, for ${cuda_archs}"
+    VERBATIM)
+  set(cuda_objects ${cuda_objects} ${object} PARENT_SCOPE)
+endfunction()
+dualstep_cuda_object(around around.cu "around the step")
 foreach(variant IN LISTS cuda_variants)
   string(REPLACE ":" ";" variant ${variant})
   list(GET variant 0 scalar)
   list(GET variant 1 lanes)
-  set(object ${CMAKE_CURRENT_BINARY_DIR}/cuda/launch_${scalar}_${lanes}.o)
-  add_custom_command(
-    OUTPUT ${object}
-    # what ptxas says of registers and spills stays beside the object, for tests/cuda/check_budgets.py
-    COMMAND sh -c "\"$@\" > \"$0\" 2>&1 || { cat \"$0\"; exit 1; }" ${object}.log ${cuda_nvcc}
-            ${DUALSTEP_CUDA_FLAGS} ${cuda_code} -Xptxas -v -Xcompiler -fPIC,-fvisibility=hidden
-            -ccbin ${CMAKE_CXX_COMPILER} -I${PROJECT_SOURCE_DIR} -DDUALSTEP_SCALAR=${scalar}
-            -DDUALSTEP_LANES=${lanes} -MD -MF ${object}.d -c ${PROJECT_SOURCE_DIR}/kernels/launch.cu -o ${object}
-    DEPENDS ${PROJECT_SOURCE_DIR}/kernels/launch.cu
-    DEPFILE ${object}.d
-    COMMENT "CUDA kernels: ${scalar}, ${lanes} threads an environment, for ${cuda_archs}"
-    VERBATIM)
-  list(APPEND cuda_objects ${object})
+  dualstep_cuda_object(launch_${scalar}_${lanes} launch.cu "kernels: ${scalar}, ${lanes} threads an environment"
+                       -DDUALSTEP_SCALAR=${scalar} -DDUALSTEP_LANES=${lanes})
 endforeach()
 file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/cuda)
 file(GENERATE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/cuda/cuda_variants.h CONTENT
@@ -117,7 +129,7 @@ file(GENERATE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/cuda/cuda_variants.h CONTENT
 ")
 
 # statically: a process without a driver can still load it
-target_sources(dualstep_batch PRIVATE host/cuda_backend.cpp host/cuda_special.cpp ${cuda_objects})
+target_sources(dualstep_batch PRIVATE host/cuda_backend.cpp host/cuda_special.cpp host/cuda_staged.cpp ${cuda_objects})
 set_source_files_properties(${cuda_objects} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
 target_include_directories(dualstep_batch PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/cuda)
 target_include_directories(dualstep_batch SYSTEM PRIVATE ${DUALSTEP_CUDA_INCLUDE})

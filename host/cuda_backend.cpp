@@ -88,9 +88,10 @@ std::vector<const CudaKernels<double>*> variants<double>() {
 }
 
 template <class Scalar>
-const CudaKernels<Scalar>* choose_kernels(int given) {
+const CudaKernels<Scalar>* choose_kernels(const std::vector<int>& given) {
   const std::string named = environment("DUALSTEP_CUDA_LANES");
-  const std::string wanted = given != 0 ? std::to_string(given) : named;
+  // a step in parts falls back on these: the workspaces of as many environments are interleaved
+  const std::string wanted = given.size() > 1 ? "8" : given.size() == 1 ? std::to_string(given[0]) : named;
   const auto list = variants<Scalar>();
   if (list.empty()) {
     throw std::invalid_argument(
@@ -104,8 +105,16 @@ const CudaKernels<Scalar>* choose_kernels(int given) {
     names += (names.empty() ? "" : ", ") + lanes;
   }
   if (wanted.empty()) return list.front();
-  throw std::invalid_argument((given != 0 ? "lanes " : "environment variable DUALSTEP_CUDA_LANES=") + wanted +
-                              " is given, and this build has CUDA kernels of " + names + " lanes");
+  throw std::invalid_argument((!given.empty() ? "lanes " : "environment variable DUALSTEP_CUDA_LANES=") +
+                              wanted + " is given, and this build has CUDA kernels of " + names + " lanes");
+}
+
+bool choose_sorted() {
+  const std::string wanted = environment("DUALSTEP_CUDA_SORT");
+  if (wanted.empty() || wanted == "1") return true;
+  if (wanted == "0") return false;
+  throw std::invalid_argument("environment variable DUALSTEP_CUDA_SORT=" + wanted +
+                              " is given, and it must be 0 or 1");
 }
 
 ScratchPlace choose_place() {
@@ -142,8 +151,11 @@ bool cuda_device_present() {
 template <class Scalar>
 CudaBackend<Scalar>::CudaBackend(const DeviceOptions& options)
     : device_(choose_device(options.device)),
+      choice_(choose_lanes(options.lanes)),
+      sorted_(choose_sorted()),
       place_(choose_place()),
       kernels_(choose_kernels<Scalar>(options.lanes)) {
+  if (!choice_.staged) choice_.lanes[0] = kernels_->lanes;
   const OnDevice here(device_);
   cudaDeviceProp properties;
   check(cudaGetDeviceProperties(&properties, device_), "asking what " + device() + " is");
@@ -160,11 +172,14 @@ CudaBackend<Scalar>::~CudaBackend() {
 
 template <class Scalar>
 std::string CudaBackend<Scalar>::description() const {
-  const std::string place = plan_.shared_bytes ? "shared" : "device";
-  return device() + ", " + name_ + ", " + std::to_string(kernels_->lanes) +
-         (kernels_->lanes == 1 ? " thread" : " threads") + " an environment, workspace in " + place +
-         " memory, step made for " +
-         (special_.kernel() ? "this model" : "all models (" + special_.why() + ")");
+  const std::string place = plan_.shared_bytes && !staged_.planned() ? "shared" : "device";
+  LaneChoice used = choice_;
+  if (choice_.staged && !staged_.planned()) used = choose_lanes({kernels_->lanes});
+  const bool special = !special_.kernels().empty();
+  return device() + ", " + name_ + ", " + describe_lanes(used, "thread") + " an environment, workspace in " +
+         place + " memory, step made for " +
+         (special ? "this model" : "all models (" + special_.why() + ")") +
+         (choice_.staged && !special ? ", so not launched in parts" : "");
 }
 
 template <class Scalar>
@@ -248,24 +263,62 @@ void CudaBackend<Scalar>::upload(const Tables<Scalar>& tables) {
 }
 
 template <class Scalar>
+void CudaBackend<Scalar>::set_sizes(const TableCounts& counts, int num_envs) {
+  const OnDevice here(device_);
+  counts_ = counts;
+  num_envs_ = num_envs;
+  check(around::room_bytes(num_envs, &around_.room_bytes), "asking CUB for the room it wants");
+  // one piece of memory, in parts of 256 bytes
+  size_t bytes = 0;
+  const auto part = [&bytes](size_t size) {
+    const size_t at = bytes;
+    bytes += (size + 255) / 256 * 256;
+    return at;
+  };
+  const size_t words = static_cast<size_t>(num_envs) * sizeof(int);
+  const size_t effort = part(words), list = part(words), order = part(words), numbers = part(words),
+               kinds = part(words), sorted = part(words), marks = part(static_cast<size_t>(num_envs)),
+               count = part(sizeof(int)), summary = part(sizeof(BatchSummary)),
+               room = part(around_.room_bytes);
+  around_.data = allocate(bytes);
+  char* const base = static_cast<char*>(around_.data.get());
+  const auto ints = [base](size_t at) { return reinterpret_cast<int*>(base + at); };
+  const auto unsigneds = [base](size_t at) { return reinterpret_cast<uint32_t*>(base + at); };
+  around_.effort = ints(effort);
+  around_.list = ints(list);
+  around_.count = ints(count);
+  around_.sort = {unsigneds(kinds), unsigneds(sorted), ints(numbers), ints(order)};
+  around_.marks = reinterpret_cast<uint8_t*>(base + marks);
+  around_.summary = reinterpret_cast<BatchSummary*>(base + summary);
+  around_.room = base + room;
+  check(cudaMemsetAsync(around_.effort, 0, words, stream_), "clearing an array");
+}
+
+template <class Scalar>
 void CudaBackend<Scalar>::set_tables(const Tables<Scalar>& tables) {
   const OnDevice here(device_);
   upload(tables);
   // sizes do not change, but what is constant in a step made for the model may
-  const bool same_kernel = !special_.update(tables, kernels_->lanes, arch_);
-  if (plan_.max_blocks > 0 && same_kernel) return;
+  const bool same_kernels = !special_.update(tables, choice_, arch_);
+  if (plan_.max_blocks > 0 && same_kernels) return;
   forget_graphs();
-  cudaError_t error = kernels_->plan(special_.kernel(), tables_, device_, place_, &plan_);
-  if (error != cudaSuccess && error != cudaErrorInvalidConfiguration && special_.kernel()) {
+  const auto plan = [this] {
+    const auto& special = special_.kernels();
+    const cudaError_t error = staged_.plan(special, choice_.lanes, device_);
+    if (error != cudaSuccess) return error;
+    return kernels_->plan(special.size() == 1 ? special[0] : nullptr, tables_, device_, place_, &plan_);
+  };
+  cudaError_t error = plan();
+  if (error != cudaSuccess && error != cudaErrorInvalidConfiguration && !special_.kernels().empty()) {
     (void)cudaGetLastError();
     special_.give_up("the runtime does not take it: " + describe(error));
-    error = kernels_->plan(nullptr, tables_, device_, place_, &plan_);
+    error = plan();
   }
   check(error, error == cudaErrorInvalidConfiguration
                    ? "the workspace of a model of " + std::to_string(4L * tables.l.total) +
                          " bytes an environment does not fit into shared memory"
                    : "preparing the kernels for " + name_);
-  room(&scratch_, plan_.scratch_bytes);
+  room(&scratch_, staged_.planned() ? staged_.scratch_bytes(tables_, num_envs_) : plan_.scratch_bytes);
 }
 
 // running --------------------------------------------------------------------------------------------------
@@ -319,9 +372,31 @@ void CudaBackend<Scalar>::launch(const std::string& key, Enqueue enqueue) {
 }
 
 template <class Scalar>
-void CudaBackend<Scalar>::step(const BatchView<Scalar>& batch, const StepArgs& args, const uint8_t* marks,
+CudaList CudaBackend<Scalar>::collect(const uint8_t* marks, int num_envs, cudaStream_t stream) {
+  check(
+      around::collect(marks, num_envs, around_.list, around_.count, around_.room, around_.room_bytes, stream),
+      "collecting the environments that are marked");
+  return {around_.list, around_.count};
+}
+
+template <class Scalar>
+void CudaBackend<Scalar>::step(const BatchView<Scalar>& batch, const StepArgs& args, const CudaList& envs,
                                cudaStream_t stream) {
-  check(kernels_->run(plan_, tables_, batch, args, marks, scratch_.data.get(), stream), "launching a step");
+  StepArgs own = args;
+  own.order = envs.list;
+  own.count = envs.count;
+  // a warp that has one environment has nobody to wait for
+  if (sorted_ && !envs.list && args.action == Action::kStep && pack() > 1 && batch.num_envs > pack()) {
+    check(
+        around::sort(around_.effort, batch.num_envs, around_.sort, around_.room, around_.room_bytes, stream),
+        "sorting the environments");
+    own.order = around_.sort.order;
+    own.effort = around_.effort;
+  }
+  check(staged_.planned() ? staged_.run(tables_, batch, own, scratch_.data.get(), stream,
+                                        seconds_.empty() ? nullptr : seconds_.data())
+                          : kernels_->run(plan_, tables_, batch, own, scratch_.data.get(), stream),
+        "launching a step");
 }
 
 template <class Scalar>
@@ -329,20 +404,53 @@ void CudaBackend<Scalar>::run(const BatchView<Scalar>& batch, const StepArgs& ar
                               int num_blocks) {
   const OnDevice here(device_);
   if (blocks) {
-    std::vector<uint8_t> marks(static_cast<size_t>(batch.num_envs), 0);
+    std::vector<int> list;
     for (int i = 0; i < num_blocks; ++i) {
       const int first = blocks[i] * pack(), last = std::min(first + pack(), batch.num_envs);
-      std::fill(marks.begin() + first, marks.begin() + last, uint8_t{1});
+      for (int e = first; e < last; ++e) list.push_back(e);
     }
-    auto* on_device = static_cast<uint8_t*>(room(&marks_, marks.size()));
-    write(on_device, marks.data(), marks.size());
-    step(batch, args, on_device, stream_);
+    const int count = static_cast<int>(list.size());
+    write(around_.list, list.data(), list.size() * sizeof list[0]);
+    write(around_.count, &count, sizeof count);
+    step(batch, args, {around_.list, around_.count}, stream_);
+    return;
+  }
+  // a step whose parts are timed waits for the device: no graph can hold it
+  if (!seconds_.empty()) {
+    step(batch, args, {}, stream_);
     return;
   }
   std::string key = "run";
   append(&key, batch);
   append(&key, args);
-  launch(key, [&](cudaStream_t stream) { step(batch, args, nullptr, stream); });
+  launch(key, [&](cudaStream_t stream) { step(batch, args, {}, stream); });
+}
+
+template <class Scalar>
+BatchSummary CudaBackend<Scalar>::summarize(const BatchView<Scalar>& batch) {
+  const OnDevice here(device_);
+  check(around::summarize<Scalar>({batch.status, batch.iterations, batch.residual, batch.num_envs},
+                                  around_.summary, around_.room, around_.room_bytes, stream_),
+        "summing up the batch");
+  BatchSummary summary;
+  read(&summary, around_.summary, sizeof summary);
+  return summary;
+}
+
+template <class Scalar>
+void CudaBackend<Scalar>::time_stages(bool on) {
+  seconds_.assign(on && staged_.planned() ? kParts : 0, 0.0);
+}
+
+template <class Scalar>
+std::vector<uint64_t> CudaBackend<Scalar>::stage_ticks() const {
+  // a part goes by the name of the stage that is most of it
+  static constexpr Stage kStageOfPart[kParts] = {kStage_kinematics, kStage_collide, kStage_rows,
+                                                 kStage_newton, kStage_integrate};
+  std::vector<uint64_t> ticks(seconds_.empty() ? 0 : kStages);
+  for (size_t part = 0; part < seconds_.size(); ++part)
+    ticks[kStageOfPart[part]] = static_cast<uint64_t>(1e9 * seconds_[part]);
+  return ticks;
 }
 
 // starting again -------------------------------------------------------------------------------------------
@@ -372,12 +480,12 @@ template <class Scalar>
 void CudaBackend<Scalar>::place(const std::vector<PlacedRow>& rows, int num_envs, const uint8_t* mask) {
   const OnDevice here(device_);
   const CudaRows list = place_words(rows, num_envs);
-  uint8_t* marks = nullptr;
+  CudaList envs;
   if (mask) {
-    marks = static_cast<uint8_t*>(room(&marks_, static_cast<size_t>(num_envs)));
-    write(marks, mask, static_cast<size_t>(num_envs));
+    write(around_.marks, mask, static_cast<size_t>(num_envs));
+    envs = collect(around_.marks, num_envs, stream_);
   }
-  check(kernels_->place(list, static_cast<const uint32_t*>(words_.data.get()), marks, stream_),
+  check(around::place(list, static_cast<const uint32_t*>(words_.data.get()), envs, stream_),
         "placing environments");
 }
 
@@ -387,8 +495,9 @@ bool CudaBackend<Scalar>::place_marked(const std::vector<PlacedRow>& rows, const
   const OnDevice here(device_);
   const CudaRows list = place_words(rows, num_envs);
   const auto* words = static_cast<const uint32_t*>(words_.data.get());
-  check(kernels_->place(list, words, marks, stream_), "placing environments");
-  if (replay) step(*replay, {Action::kReplay, 1, 1}, marks, stream_);
+  const CudaList envs = collect(marks, num_envs, stream_);
+  check(around::place(list, words, envs, stream_), "placing environments");
+  if (replay) step(*replay, {Action::kReplay, 1, 1}, envs, stream_);
   return true;
 }
 
@@ -399,7 +508,6 @@ bool CudaBackend<Scalar>::step_and_restart(const BatchView<Scalar>& batch, const
   const OnDevice here(device_);
   const CudaRows list = place_words(rows, batch.num_envs);
   const auto* words = static_cast<const uint32_t*>(words_.data.get());
-  auto* marks = static_cast<uint8_t*>(room(&marks_, static_cast<size_t>(batch.num_envs)));
   std::string key = replay ? "step, restart, replay" : "step, restart";
   append(&key, batch);
   if (replay) append(&key, *replay);
@@ -408,11 +516,12 @@ bool CudaBackend<Scalar>::step_and_restart(const BatchView<Scalar>& batch, const
   launch(key, [&](cudaStream_t stream) {
     const int n = batch.num_envs;
     // the bit has told its story: those environments were placed anew after the last step
-    check(kernels_->clear_bits(batch.status, kDiverged, n, stream), "launching a step");
-    step(batch, args, nullptr, stream);
-    check(kernels_->mark(batch.status, kDiverged, n, marks, counts, stream), "marking environments");
-    check(kernels_->place(list, words, marks, stream), "placing environments");
-    if (replay) step(*replay, {Action::kReplay, 1, 1}, marks, stream);
+    check(around::clear_bits(batch.status, kDiverged, n, stream), "launching a step");
+    step(batch, args, {}, stream);
+    check(around::mark(batch.status, kDiverged, n, around_.marks, counts, stream), "marking environments");
+    const CudaList envs = collect(around_.marks, n, stream);
+    check(around::place(list, words, envs, stream), "placing environments");
+    if (replay) step(*replay, {Action::kReplay, 1, 1}, envs, stream);
   });
   return true;
 }

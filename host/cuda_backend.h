@@ -7,10 +7,13 @@
 // process without a driver can hold this code, and is told so when it asks for a device.
 //
 // The step is one made for the model where the run-time compiler is here (host/specialize), else the one for
-// all models; the bits are the same.
+// all models; launched at once, or in parts where lanes are given by part and it is made for the model. Where
+// a warp has several environments, those that were equally hard in the last step share one. None of this
+// changes a bit.
 //
 // Environment variables: DUALSTEP_CUDA_LANES=W chooses the threads of an environment where the caller left it
-// open; DUALSTEP_CUDA_SCRATCH=shared|global where the workspace lies.
+// open; DUALSTEP_CUDA_SCRATCH=shared|global where the workspace lies; DUALSTEP_CUDA_SORT=0 leaves
+// environments in their order.
 #pragma once
 
 #include <deque>
@@ -20,6 +23,8 @@
 
 #include "host/backend.h"
 #include "host/cuda_special.h"
+#include "host/cuda_staged.h"
+#include "kernels/around.cuh"
 #include "kernels/launch.cuh"
 
 namespace dualstep {
@@ -48,12 +53,16 @@ class CudaBackend final : public Backend<Scalar> {
   void place(const std::vector<PlacedRow>& rows, int num_envs, const uint8_t* mask) override;
   bool place_marked(const std::vector<PlacedRow>& rows, const uint8_t* marks, const BatchView<Scalar>* replay,
                     int num_envs) override;
-  void set_table_counts(const TableCounts& counts) override { counts_ = counts; }
+  void set_sizes(const TableCounts& counts, int num_envs) override;
   void set_tables(const Tables<Scalar>& tables) override;
   void run(const BatchView<Scalar>& batch, const StepArgs& args, const int* blocks, int num_blocks) override;
   bool step_and_restart(const BatchView<Scalar>& batch, const StepArgs& args,
                         const std::vector<PlacedRow>& rows, uint32_t* counts,
                         const BatchView<Scalar>* replay) override;
+  BatchSummary summarize(const BatchView<Scalar>& batch) override;
+  // of the parts of a step that is launched in parts, in nanoseconds
+  void time_stages(bool on) override;
+  std::vector<uint64_t> stage_ticks() const override;
 
  private:
   // a sequence of launches that was asked for before, and what it was asked with
@@ -71,13 +80,29 @@ class CudaBackend final : public Backend<Scalar> {
   void* room(Room* room, size_t bytes);
   // words of the rows in device memory, and where each goes
   CudaRows place_words(const std::vector<PlacedRow>& rows, int num_envs);
-  void step(const BatchView<Scalar>& batch, const StepArgs& args, const uint8_t* marks, cudaStream_t stream);
+  // the action on the environments of a list, or on all
+  void step(const BatchView<Scalar>& batch, const StepArgs& args, const CudaList& envs, cudaStream_t stream);
+  // the list of those that are marked, by marks of the device
+  CudaList collect(const uint8_t* marks, int num_envs, cudaStream_t stream);
   // launches what `enqueue(stream)` launches, by a graph where the key was given before
   template <class Enqueue>
   void launch(const std::string& key, Enqueue enqueue);
   void forget_graphs();
 
-  int device_ = 0;
+  // words an environment for lists and orders, and what CUB wants
+  struct Around {
+    std::shared_ptr<void> data;
+    int *list = nullptr, *count = nullptr, *effort = nullptr;
+    uint8_t* marks = nullptr;
+    SortWords sort{};
+    BatchSummary* summary = nullptr;
+    void* room = nullptr;
+    size_t room_bytes = 0;
+  };
+
+  int device_ = 0, num_envs_ = 0;
+  LaneChoice choice_;
+  bool sorted_ = true;
   std::string name_, arch_;
   CudaSpecial special_;
   ScratchPlace place_ = ScratchPlace::kBest;
@@ -86,7 +111,10 @@ class CudaBackend final : public Backend<Scalar> {
   TableCounts counts_{};
   Tables<Scalar> tables_{};   // those of the device
   std::vector<char> packed_;  // all shared tables, as they lie there
-  Room arena_, scratch_, marks_, words_;
+  Room arena_, scratch_, words_;
+  Around around_;
+  CudaStaged<Scalar> staged_;
+  std::vector<double> seconds_;   // of parts, where somebody times them
   std::vector<uint32_t> placed_;  // what words_ holds
   CudaPlan plan_;
   std::deque<Graph> graphs_;  // latest first

@@ -20,50 +20,48 @@ void CudaSpecial::unload() {
     (void)cudaLibraryUnload(static_cast<cudaLibrary_t>(library_));
   }
   library_ = nullptr;
-  kernel_ = nullptr;
+  kernels_.clear();
 }
-void CudaSpecial::load(const std::string& code, const std::string& entry) {
+void CudaSpecial::load(const std::string& code, const std::vector<std::string>& entries) {
   code_ = code;
   cudaLibrary_t library = nullptr;
-  cudaKernel_t kernel = nullptr;
   cudaError_t error = cudaLibraryLoadData(&library, code_.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
-  if (error == cudaSuccess) {
-    library_ = library;
-    error = cudaLibraryGetKernel(&kernel, library, entry.c_str());
+  if (error == cudaSuccess) library_ = library;
+  for (size_t i = 0; i < entries.size() && error == cudaSuccess; ++i) {
+    cudaKernel_t kernel = nullptr;
+    error = cudaLibraryGetKernel(&kernel, library, entries[i].c_str());
+    kernels_.push_back(kernel);
   }
-  if (error == cudaSuccess) {
-    kernel_ = kernel;
-    return;
-  }
+  if (error == cudaSuccess) return;
   (void)cudaGetLastError();
   unload();
   why_ = std::string("the driver does not take its machine code: ") + cudaGetErrorString(error);
 }
 #else
 void CudaSpecial::unload() {}
-void CudaSpecial::load(const std::string&, const std::string&) {
+void CudaSpecial::load(const std::string&, const std::vector<std::string>&) {
   why_ = "this build is of a CUDA toolkit before 12.8";
 }
 #endif
 
 template <class Scalar>
-bool CudaSpecial::update(const Tables<Scalar>& tables, int lanes, const std::string& arch) {
-  const void* const before = kernel_;
-  const std::string text = program_text(tables, lanes);
+bool CudaSpecial::update(const Tables<Scalar>& tables, const LaneChoice& choice, const std::string& arch) {
+  const bool before = !kernels_.empty();
+  const std::string text = program_text(tables, choice);
   if (!text_.empty() && text == text_) return false;
   text_ = text;
   unload();
   if (!specialization_wanted()) {
     why_ = "DUALSTEP_SPECIALIZE=0";
-    return before != nullptr;
+    return before;
   }
   const Special special = specialize(text, arch);
   why_ = special.why.substr(0, special.why.find('\n'));
-  if (!special.code.empty()) load(special.code, kProgramEntry);
-  return before != nullptr || kernel_ != nullptr;
+  if (!special.code.empty()) load(special.code, program_entries(choice));
+  return before || !kernels_.empty();
 }
 
-template bool CudaSpecial::update<float>(const Tables<float>&, int, const std::string&);
-template bool CudaSpecial::update<double>(const Tables<double>&, int, const std::string&);
+template bool CudaSpecial::update<float>(const Tables<float>&, const LaneChoice&, const std::string&);
+template bool CudaSpecial::update<double>(const Tables<double>&, const LaneChoice&, const std::string&);
 
 }  // namespace dualstep

@@ -4,7 +4,9 @@
 #include <cuda_runtime_api.h>
 
 #include <string>
+#include <vector>
 
+#include "host/lane_choice.h"
 #include "kernels/tables.h"
 
 namespace dualstep {
@@ -16,25 +18,26 @@ class CudaSpecial {
   CudaSpecial(const CudaSpecial&) = delete;
   CudaSpecial& operator=(const CudaSpecial&) = delete;
 
-  // takes the tables, in the memory of the host; true where kernel() is another one now. Compiles for seconds
+  // takes the tables, in the memory of the host; true where the kernels are others now. Compiles for seconds
   // where the cache has nothing
   template <class Scalar>
-  bool update(const Tables<Scalar>& tables, int lanes, const std::string& arch);
+  bool update(const Tables<Scalar>& tables, const LaneChoice& choice, const std::string& arch);
 
-  // what cudaLaunchKernel takes; null where there is none, and then why() says so in a line
-  const void* kernel() const { return kernel_; }
+  // what cudaLaunchKernel takes: one kernel, or one a part (program_entries). Empty where there are none, and
+  // then why() says so in a line
+  const std::vector<const void*>& kernels() const { return kernels_; }
   const std::string& why() const { return why_; }
   // there is none from now on, until the program changes
   void give_up(const std::string& why);
 
  private:
   void unload();
-  void load(const std::string& code, const std::string& entry);
+  void load(const std::string& code, const std::vector<std::string>& entries);
 
-  std::string text_;  // the program that kernel_ was made of
+  std::string text_;  // the program that kernels_ were made of
   std::string code_;  // its machine code, which the runtime may read as long as it is loaded
   std::string why_;
-  const void* kernel_ = nullptr;
+  std::vector<const void*> kernels_;
   void* library_ = nullptr;
 };
 

@@ -43,7 +43,7 @@ std::unique_ptr<Backend<Scalar>> make_backend(const DeviceOptions& options) {
   if (kind != "emulated" && !options.order.empty()) {
     throw std::invalid_argument("order is of device 'emulated', and device '" + device + "' is given");
   }
-  if (kind != "emulated" && kind != "cuda" && options.lanes != 0) {
+  if (kind != "emulated" && kind != "cuda" && !options.lanes.empty()) {
     throw std::invalid_argument("lanes are of devices 'cuda' and 'emulated', and device '" + device +
                                 "' is given");
   }

@@ -9,15 +9,6 @@
 namespace dualstep {
 namespace {
 
-int choose_lanes(int given) {
-  if (given == 0) return 8;
-  if (given < 1 || given > emulator::kMaxLanes || (given & (given - 1)) != 0) {
-    throw std::invalid_argument("lanes " + std::to_string(given) +
-                                " is given, and it must be 1, 2, 4, 8, 16 or 32");
-  }
-  return given;
-}
-
 emulator::Order choose_order(const std::string& given) {
   if (given.empty() || given == "shuffled") return emulator::Order::shuffled;
   if (given == "ordered") return emulator::Order::ordered;
@@ -30,13 +21,13 @@ emulator::Order choose_order(const std::string& given) {
 
 template <class Scalar>
 EmulatedBackend<Scalar>::EmulatedBackend(const DeviceOptions& options)
-    : lanes_(choose_lanes(options.lanes)),
+    : choice_(choose_lanes(options.lanes)),
       schedule_{choose_order(options.order), options.seed, emulator::Fence::sync_only},
       order_(options.order.empty() ? "shuffled" : options.order) {}
 
 template <class Scalar>
 std::string EmulatedBackend<Scalar>::description() const {
-  return "emulated, " + std::to_string(lanes_) + (lanes_ == 1 ? " lane, " : " lanes, ") + order_;
+  return "emulated, " + describe_lanes(choice_, "lane") + ", " + order_;
 }
 
 template <class Scalar>
@@ -47,7 +38,7 @@ std::shared_ptr<void> EmulatedBackend<Scalar>::allocate(size_t bytes) {
 template <class Scalar>
 void EmulatedBackend<Scalar>::set_tables(const Tables<Scalar>& tables) {
   tables_ = &tables;
-  scratch_bytes_ = static_cast<size_t>(emulated_scratch_bytes(tables, lanes_));
+  scratch_bytes_ = static_cast<size_t>(emulated_scratch_bytes(tables));
   scratch_ = allocate_aligned(scratch_bytes_);
 }
 
@@ -57,7 +48,7 @@ void EmulatedBackend<Scalar>::run(const BatchView<Scalar>& batch, const StepArgs
   const int n = blocks ? num_blocks : batch.num_envs;
   for (int i = 0; i < n; ++i) {
     std::memset(scratch_.get(), 0xff, scratch_bytes_);
-    run_emulated(*tables_, batch, args, blocks ? blocks[i] : i, scratch_.get(), lanes_, schedule_);
+    run_emulated(*tables_, batch, args, blocks ? blocks[i] : i, scratch_.get(), choice_, schedule_);
     ++schedule_.seed;  // another order for every environment and step
   }
 }

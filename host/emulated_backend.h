@@ -11,6 +11,7 @@
 
 #include "host/backend.h"
 #include "host/emulator/fibers.h"
+#include "host/lane_choice.h"
 
 namespace dualstep {
 
@@ -29,7 +30,7 @@ class EmulatedBackend final : public Backend<Scalar> {
   void run(const BatchView<Scalar>& batch, const StepArgs& args, const int* blocks, int num_blocks) override;
 
  private:
-  const int lanes_;
+  const LaneChoice choice_;
   emulator::Schedule schedule_;
   const std::string order_;
   const Tables<Scalar>* tables_ = nullptr;

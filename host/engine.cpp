@@ -33,7 +33,7 @@ class EngineOf final : public Engine {
 #define TABLE_I(name, meaning) counts.name = shared_.ints().at(#name).size();
 #define TABLE_R(name, meaning) counts.name = shared_.reals().at(#name).size();
 #include "kernels/fields.inl"
-    backend_->set_table_counts(counts);
+    backend_->set_sizes(counts, view_.num_envs);
     backend_->set_tables(tables_);
   }
 
@@ -42,6 +42,7 @@ class EngineOf final : public Engine {
   std::string description() const override { return backend_->description(); }
   void time_stages(bool on) override { backend_->time_stages(on); }
   std::vector<uint64_t> stage_ticks() const override { return backend_->stage_ticks(); }
+  BatchSummary summarize() override { return backend_->summarize(view_); }
   int pack() const override { return backend_->pack(); }
   std::shared_ptr<void> allocate(size_t bytes) override { return backend_->allocate(bytes); }
   void write(void* to, const void* from, size_t bytes) override { backend_->write(to, from, bytes); }

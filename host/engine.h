@@ -23,6 +23,7 @@ class Engine {
   virtual const Sizes& sizes() const = 0;
   virtual std::string device() const = 0;
   virtual std::string description() const = 0;
+  virtual BatchSummary summarize() = 0;
   virtual int pack() const = 0;
   virtual void time_stages(bool on) = 0;
   virtual std::vector<uint64_t> stage_ticks() const = 0;

@@ -86,7 +86,7 @@ namespace {
 void build_dual_sizes(const Options& opt, Sizes* n) {
   n->nsingle = std::min(n->nunit, std::max(n->nloss, n->nv / 3));
   n->ncone = std::min(n->ncon, (n->nv - n->ngen - n->nsingle) / n->kdim);
-  if (n->ncone <= 0 || opt.solver == Solver::kPgs || 4 * n->nloss > n->nv) n->ncone = n->nsingle = 0;
+  if (n->ncone <= 0 || opt.solver != Solver::kPgsNewton || 4 * n->nloss > n->nv) n->ncone = n->nsingle = 0;
   n->ndual = n->ncone > 0 ? n->ngen + n->kdim * n->ncone + n->nsingle : 0;
   n->nA = n->ndual * (n->ndual + 1) / 2;
 }
@@ -126,6 +126,7 @@ void build_sizes(const Model& m, TableStore* t) {
   n.nanchor = m.opt.contact_model == ContactModel::kSoftAnchor ? n.ncon : 0;
   n.nimpact = m.opt.contact_model == ContactModel::kImpulsive ? n.ncon : 0;
   n.njump = m.opt.contact_model == ContactModel::kImpulsive ? n.nv : 0;
+  n.npast = m.opt.solver == Solver::kPgsAnderson ? n.nrow1 + n.nedge * n.ncon + n.nv : 0;
   n.nrk = m.opt.integrator == Integrator::kRk4 ? n.nq + 4 * n.nv + 2 * n.na : 0;
   n.nword = (n.nv + 31) / 32;
   n.dual_words = newton_words(n);
@@ -149,7 +150,8 @@ StepOptions<Scalar> make_step_options(const Model& m) {
   o.integrator = static_cast<int>(opt.integrator);
   o.disableflags = opt.disableflags;
   // sweeps alone, or a few of them and then Newton steps to the end
-  o.pgs_only = opt.solver == Solver::kPgs ? 1 : 0;
+  o.pgs_only = opt.solver != Solver::kPgsNewton;
+  o.accelerated = opt.solver == Solver::kPgsAnderson;
   const bool given = opt.iterations > 0;
   o.sweeps = o.pgs_only ? (given ? opt.iterations : 50) : 2;
   o.newton = o.pgs_only ? 0 : given ? opt.iterations : 16;

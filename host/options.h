@@ -8,7 +8,7 @@ namespace dualstep {
 
 enum class Cone { kPyramidal = 0, kElliptic = 1 };
 enum class Integrator { kEuler = 0, kRk4 = 1, kImplicitFast = 3, kVariational = 100 };
-enum class Solver { kPgsNewton = 0, kPgs = 1 };
+enum class Solver { kPgsNewton = 0, kPgs = 1, kPgsAnderson = 2 };
 enum class ContactModel { kTodorov = 0, kAnitescu, kStewartTrinkle, kCompliant, kSoftAnchor, kImpulsive };
 enum class ContactParameters { kMujoco = 0, kSeed = 1 };
 enum class Scheme { kTimeStepping = 0, kEventDriven = 1 };

@@ -77,7 +77,7 @@ const std::vector<Entry>& table() {
       ARRAY(o_solref, -kInf),
       ARRAY(o_solimp, -kInf),
       ARRAY(o_friction, 0),
-      WORD(solver, Solver, {"pgs_newton", 0}, {"pgs", 1}),
+      WORD(solver, Solver, {"pgs_newton", 0}, {"pgs", 1}, {"pgs_anderson", 2}),
       INTEGER(iterations, 0, 1000000),
       NUMBER(tolerance, 0, kInf, false),
       INTEGER(contact_capacity, 0, 65535),

@@ -25,6 +25,14 @@ constexpr int kBlocksOfProcessor = sizeof(Scalar) == 8 ? 4
                                    : kDim == 6         ? 4
                                                        : 6;
 
+// environments that a launch is about
+template <class Scalar>
+DS_HD int slots_of(const BatchView<Scalar>& batch, const StepArgs& args) {
+  return args.count ? *args.count : batch.num_envs;
+}
+// which environment stands at a slot
+DS_HD int environment_at(const StepArgs& args, int slot) { return args.order ? args.order[slot] : slot; }
+
 // the group that a warp takes after this one
 DS_HD int group_after(int group) { return group + static_cast<int>(gridDim.x) * kWarpsOfBlock; }
 
@@ -32,10 +40,10 @@ DS_HD int group_after(int group) { return group + static_cast<int>(gridDim.x) * 
 // no registers. Returns the group after it, which is why nobody else has to remember this one
 template <class Scalar, int W, int kDim, bool kElliptic>
 DS_STAGE int run_group(const StepTables<Scalar>& tables, const BatchView<Scalar>& batch, const StepArgs& args,
-                       const uint8_t* marks, int group, char* scratch, size_t warp_bytes) {
+                       int group, char* scratch, size_t warp_bytes) {
   extern __shared__ double2 shared[];
-  const int in_group = static_cast<int>(threadIdx.x) % kWarp / W, e = group * kGroup<W> + in_group;
-  if (e >= batch.num_envs || (marks != nullptr && marks[e] == 0)) return group_after(group);
+  const int in_group = static_cast<int>(threadIdx.x) % kWarp / W, slot = group * kGroup<W> + in_group;
+  if (slot >= slots_of(batch, args)) return group_after(group);
   // in device memory a warp has a workspace of its own, in shared memory one of its block's
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
   char* const workspace = scratch ? scratch + (blockIdx.x * kWarpsOfBlock + warp) * warp_bytes
@@ -43,23 +51,36 @@ DS_STAGE int run_group(const StepTables<Scalar>& tables, const BatchView<Scalar>
   Scalar* const reals = reinterpret_cast<Scalar*>(workspace);
   int* const words = reinterpret_cast<int*>(reals + static_cast<size_t>(kGroup<W>) * tables.l.total);
   const TileLanes<W> lanes;
-  Env<Scalar, TileLanes<W>, kGroup<W>> env{
-      tables, lanes, reals + in_group, words + in_group, e, {}, 0, 0, {}, {}, {}, {}, nullptr, 0};
+  Env<Scalar, TileLanes<W>, kGroup<W>> env{tables,
+                                           lanes,
+                                           reals + in_group,
+                                           words + in_group,
+                                           environment_at(args, slot),
+                                           {},
+                                           0,
+                                           0,
+                                           {},
+                                           {},
+                                           {},
+                                           {},
+                                           nullptr,
+                                           0};
+  env.slot = slot;
   run_environment<kDim, kElliptic>(env, batch, args);
-  return group_after(env.block / kGroup<W>);
+  return group_after(env.slot / kGroup<W>);
 }
 
 // what the kernel does, apart from its name
 template <class Scalar, int W, int kDim>
 DS_HD void fused_body(const StepTables<Scalar>& tables, const BatchView<Scalar>& batch, const StepArgs& args,
-                      const uint8_t* marks, int num_groups, char* scratch, size_t warp_bytes) {
+                      int num_groups, char* scratch, size_t warp_bytes) {
   int group = static_cast<int>(blockIdx.x) * kWarpsOfBlock + static_cast<int>(threadIdx.x) / kWarp;
   while (group < num_groups) {
     // a compiler that knows the cone drops the other one
     if (tables.o.cone == 1)
-      group = run_group<Scalar, W, kDim, true>(tables, batch, args, marks, group, scratch, warp_bytes);
+      group = run_group<Scalar, W, kDim, true>(tables, batch, args, group, scratch, warp_bytes);
     else
-      group = run_group<Scalar, W, kDim, false>(tables, batch, args, marks, group, scratch, warp_bytes);
+      group = run_group<Scalar, W, kDim, false>(tables, batch, args, group, scratch, warp_bytes);
     // the next group takes over the workspace of this one
     __syncwarp();
   }

@@ -3,9 +3,10 @@
 // Rows of the batch's arrays are environments; element l of a pack is row `first + l`. A pack at the end of
 // the batch that is not full repeats the last environment in its spare elements and never writes them. Where
 // the caller gives an order, element l is the row that stands there instead: which environments share a pack
-// changes no bit.
+// changes no bit. An environment that is no pack was looked up by whoever made it: its block is its row.
 #pragma once
 
+#include "kernels/effort.h"
 #include "kernels/kinematics.h"
 
 namespace dualstep {
@@ -30,6 +31,7 @@ struct Inputs {
         count(b.num_envs - first < E::kPack ? b.num_envs - first : E::kPack) {}
 
   DS_HD long row(int l) const {
+    if constexpr (E::kPack == 1) return env.block;
     const int at = first + (l < count ? l : count - 1);
     return args.order == nullptr ? at : args.order[at];
   }
@@ -159,7 +161,7 @@ struct Inputs {
       batch.residual[row(l)] = lane_of(env.residual, l);
       batch.iterations[row(l)] = static_cast<int>(lane_of(env.iterations, l));
       if (args.effort != nullptr)
-        args.effort[row(l)] = 256 * static_cast<int>(lane_of(env.ncon, l)) + batch.iterations[row(l)];
+        args.effort[row(l)] = effort_of(static_cast<int>(lane_of(env.ncon, l)), batch.iterations[row(l)]);
       if (args.action == Action::kStep && !bad)
         batch.time[row(l)] += static_cast<double>(env.t.o.timestep_exact);
     }

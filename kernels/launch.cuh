@@ -13,6 +13,14 @@
 
 namespace dualstep {
 
+// bytes of the interleaved workspaces of a group of environments: numbers, then words
+template <class Scalar>
+size_t group_bytes(const Tables<Scalar>& t, int group) {
+  const size_t bytes = static_cast<size_t>(group) * (static_cast<size_t>(t.l.total) * sizeof(Scalar) +
+                                                     static_cast<size_t>(pool_words(t.n)) * sizeof(int));
+  return (bytes + 127) / 128 * 128;
+}
+
 // how a model's step is launched on a device
 struct CudaPlan {
   const void* kernel = nullptr;
@@ -24,18 +32,6 @@ struct CudaPlan {
 
 enum class ScratchPlace { kBest, kShared, kGlobal };
 
-// the same words for an array of many environments
-struct CudaRow {
-  uint32_t* to;  // row e of the array begins at to + e words
-  int words;
-  int from;  // where they stand among the words to place
-};
-constexpr int kCudaRows = 32;
-struct CudaRows {
-  int num_envs, count;
-  CudaRow row[kCudaRows];
-};
-
 template <class Scalar>
 struct CudaKernels {
   int lanes;  // W
@@ -45,18 +41,9 @@ struct CudaKernels {
   // cudaErrorInvalidConfiguration where not even one block fits.
   cudaError_t (*plan)(const void* special, const Tables<Scalar>& tables, int device, ScratchPlace place,
                       CudaPlan* out);
-  // the action on the environments where marks is not 0, or on all where marks is null. marks and scratch are
-  // device memory
+  // the action on the environments that args.order and args.count name. scratch is device memory
   cudaError_t (*run)(const CudaPlan& plan, const Tables<Scalar>& tables, const BatchView<Scalar>& batch,
-                     const StepArgs& args, const uint8_t* marks, void* scratch, cudaStream_t stream);
-  // rows of words to the environments where marks is not 0 (null: all)
-  cudaError_t (*place)(const CudaRows& rows, const uint32_t* words, const uint8_t* marks,
-                       cudaStream_t stream);
-  // status without the bits
-  cudaError_t (*clear_bits)(uint32_t* status, uint32_t bits, int num_envs, cudaStream_t stream);
-  // marks = whether the status has any of the bits; counts goes up by one where it has
-  cudaError_t (*mark)(const uint32_t* status, uint32_t bits, int num_envs, uint8_t* marks, uint32_t* counts,
-                      cudaStream_t stream);
+                     const StepArgs& args, void* scratch, cudaStream_t stream);
 };
 
 // a variant; which ones there are is the build's choice (host/cuda_backend.cmake)

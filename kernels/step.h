@@ -5,6 +5,7 @@
 #include "kernels/impact.h"
 #include "kernels/inertia.h"
 #include "kernels/integrate.h"
+#include "kernels/moment.h"
 #include "kernels/sense.h"
 #include "kernels/solve.h"
 
@@ -28,45 +29,61 @@ DS_STAGE void smooth_dynamics(E& env, const Inputs<E>& in) {
   env.lap(kStage_forces);
 }
 template <int kDim, bool kElliptic, class E>
-DS_STAGE void evaluate(E& env, const Inputs<E>& in) {
-  smooth_dynamics(env, in);
-  collide(env);  // contacts
-  env.lap(kStage_collide);
+DS_FN void impacts_and_rows(E& env) {
   const bool impulsive = kElliptic && env.t.o.impulsive;
   if constexpr (kElliptic)
     if (impulsive) impacts<kDim>(env);  // jumps of the velocity, which the rows see
   rows<kDim>(env);                      // constraint rows, whitened
   if (impulsive) before_impacts(env);
   env.lap(kStage_rows);
+}
+template <int kDim, bool kElliptic, class E>
+DS_FN void solve_and_jump(E& env) {
   solve<kDim, kElliptic>(env);  // the contact dual: sweeps, then Newton
-  if (impulsive) add_impacts<kDim>(env);
+  if (kElliptic && env.t.o.impulsive) add_impacts<kDim>(env);
+}
+template <int kDim, bool kElliptic, class E>
+DS_STAGE void evaluate(E& env, const Inputs<E>& in) {
+  smooth_dynamics(env, in);
+  collide(env);  // contacts
+  env.lap(kStage_collide);
+  impacts_and_rows<kDim, kElliptic>(env);
+  solve_and_jump<kDim, kElliptic>(env);
 }
 
-// one substep of time; outputs, where wanted, are those of its start, or of the last stage of RK4
-template <int kDim, bool kElliptic, class E>
-DS_FN void substep(E& env, const Inputs<E>& in, bool sense_now) {
-  evaluate<kDim, kElliptic>(env, in);
-  const bool at_last_stage = sense_now && in.args.sense_last_stage && env.t.o.integrator == 1;
-  if (sense_now && !at_last_stage) sense(env, in);
+// before the evaluation at moment m: what a replay of it needs
+template <class E>
+DS_FN void keep_start(E& env, const Inputs<E>& in, const Moment& m) {
+  if (in.replay() || !in_last_substep(in.args, m)) return;
+  if (m.stage == 0 || is_sensed(in.args, num_stages(env.t.o.integrator), m)) in.remember();
+}
+
+// after it: outputs, where they are wanted, and the next state
+template <class E>
+DS_FN void integrate(E& env, const Inputs<E>& in, const Moment& m) {
+  const int stages = num_stages(env.t.o.integrator);
+  if (is_sensed(in.args, stages, m)) sense(env, in);
   env.lap(kStage_sense);
+  if (in.args.action != Action::kStep) {
+    in.note_status();
+    return;
+  }
+  const bool ends_substep = m.stage + 1 == stages;
   const auto live = mask_not(env.diverged);
-  if (env.t.o.integrator == 1) {
-    const RungeKutta<E> rk{env};
-    rk.stage(0);
-    for (int k = 1; k < 4; k++) {
-      keep_warmstart(env);
-      const bool here = at_last_stage && k == 3;
-      if (here) in.remember();
-      evaluate<kDim, kElliptic>(env, in);
-      if (here) sense(env, in);
-      rk.stage(k);
-    }
-    rk.finish(live);
-  } else {
+  if (stages == 1) {
     integrate_euler(env, live);
+  } else {
+    const RungeKutta<E> rk{env};
+    rk.stage(m.stage);
+    if (ends_substep) rk.finish(live);
   }
   keep_warmstart(env);
   env.lap(kStage_integrate);
+  if (!ends_substep) return;
+  in.note_status();
+  if (!in_last_substep(in.args, m)) return;
+  in.store();
+  env.lap(kStage_store);
 }
 
 // everything that a call asks of one environment (or pack)
@@ -76,21 +93,12 @@ DS_FN void run_environment(E& env, const BatchView<typename E::Scalar>& batch, c
   env.laps = args.laps;
   env.lap(kStage_load);
   in.load();
-  if (args.action == Action::kStep) {
-    for (int k = 0; k < args.nsubsteps; k++) {
-      const bool last = k + 1 == args.nsubsteps;
-      if (last) in.remember();
-      substep<kDim, kElliptic>(env, in, last);
-      in.note_status();
-    }
-    in.store();
-    env.lap(kStage_store);
-  } else {
-    if (args.action == Action::kForward) in.remember();
+  Moment m;
+  do {
+    keep_start(env, in, m);
     evaluate<kDim, kElliptic>(env, in);
-    sense(env, in);
-    in.note_status();
-  }
+    integrate(env, in, m);
+  } while (advance(args, num_stages(env.t.o.integrator), &m));
 }
 
 }  // namespace DUALSTEP_ISA

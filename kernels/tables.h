@@ -28,6 +28,7 @@ struct Sizes {
   int ncone, nsingle, ndual,
       nA;          // contacts and unit rows of a small environment, its rows, entries of A (kernels/dual.h)
   int dual_words;  // where its words begin in the pool
+  int npast;       // forces and w where sweeps have a memory, else 0
   int nM, nH, nrk, nword;  // entries of M, of H; Runge-Kutta storage; words of a set of dofs
 };
 
@@ -38,7 +39,7 @@ struct StepOptions {
   Scalar timestep, wind[3], density, viscosity, impratio;
   int cone, square_rows;  // whether contacts weigh rows of the frame (1) or edges (0); rows, on pyramids
   int integrator, disableflags;
-  int sweeps, newton, pgs_only;
+  int sweeps, newton, pgs_only, accelerated;
   Scalar tolerance;
   // the law of contact (kernels/contact_law.h), and its numbers
   int contact_law, coulomb, seed_rows, hunt_crossley, stribeck, anchored;
@@ -143,6 +144,16 @@ enum Stage : int {
       kStages
 };
 
+// the parts of an evaluation of the step, and what follows it: launches of their own where a step is launched
+// in parts (kernels/staged.h)
+#define DS_PARTS(X) X(smooth) X(collide) X(rows) X(solve) X(integrate)
+enum Part : int {
+#define DS_PART_NAME(name) kPart_##name,
+  DS_PARTS(DS_PART_NAME)
+#undef DS_PART_NAME
+      kParts
+};
+
 struct StepArgs {
   Action action;
   int nsubsteps;
@@ -150,10 +161,18 @@ struct StepArgs {
   int sense_last_stage = 0;  // outputs of a step with RK4 are those of its last stage, not of its start
   // where not null: ticks spent in each stage, added up (kStages entries; CPU only)
   uint64_t* laps = nullptr;
-  // where not null: which environment stands where, a permutation; only where all share one model
+  // where not null: which environment stands where. On the CPU a permutation, and only where all share one
+  // model: a pack is one block of parameters
   const int* order = nullptr;
+  // where not null: how many of that order take part, a number that a device has counted (CUDA only)
+  const int* count = nullptr;
   // where not null: how hard each environment was to step, (num_envs,): contacts and Newton steps
   int* effort = nullptr;
+};
+
+// Where a call stands: the evaluation of a stage of the integrator (RK4 has four, others one) in a substep.
+struct Moment {
+  int substep = 0, stage = 0;
 };
 
 // bits of status; sticky until the environment is reset or the status cleared

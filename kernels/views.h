@@ -90,6 +90,7 @@ struct Env {
   bool square = false;  // the cones of the rows that are solved now: pyramids with weights by rows (cone.h)
   Mask small{};         // has few rows: Newton's direction is found among them (dual.h)
   int nsingle_max = 0;  // the most unit rows in use of any small environment of the pack
+  int slot = 0;         // on a GPU: where the environment stands among those of the launch
 
   // the time since the last call belongs to this stage
   DS_HD void lap([[maybe_unused]] Stage stage) {

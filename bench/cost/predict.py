@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import re
 import subprocess
 import sys
@@ -33,6 +34,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "cuda"))
 
+from check_budgets import read_log  # noqa: E402
 from check_special import ENTRY, stage_name, symbols  # noqa: E402
 from tools import demangle, output, tool  # noqa: E402
 
@@ -50,6 +52,8 @@ class H200:
     clock: float = 1.98e9
     processors: int = 132
     schedulers: int = 4
+    registers: int = 65536
+    """of a processor"""
     shared_bytes: int = 227 * 1024
     """of a processor, for workspaces"""
     shared_rate: float = 128.0
@@ -72,6 +76,8 @@ class Assumed:
     loads_in_a_row: float = 2.0
     """between two barriers, one that waits for the other"""
     cache_rate: float = 5.5e12
+    launch: float = 3e-6
+    """seconds from one kernel of a graph to the next"""
     bytes_of_access: float = 4.0
 
 
@@ -124,7 +130,7 @@ def compiled(lanes: int) -> dict[tuple[str, str], Counter]:
     import dualstep as ds
     from dualstep import _core
 
-    made = _core.specialize(_core.specialized_program(ds.Model.from_mjcf(MODEL), lanes), "sm_90")
+    made = _core.specialize(_core.specialized_program(ds.Model.from_mjcf(MODEL), [lanes]), "sm_90")
     if not made["code"]:
         raise RuntimeError(made["why"])
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
@@ -246,12 +252,55 @@ def predict(found: list[Stage], lanes: int, workspace: int, device: H200, assume
     return out
 
 
+# the part of a step that each file belongs to (kernels/staged.h); the rest is smooth dynamics
+PART_OF = {"collide": "collide", "rows": "rows", "dual": "solve", "newton": "solve", "pgs": "solve", "solve": "solve",
+           "cone": "solve", "integrate": "integrate", "sense": "integrate"}  # fmt: skip
+PARTS = ("smooth", "collide", "rows", "solve", "integrate")
+
+
+def part_of(file: str) -> str:
+    name = Path(file).stem
+    return "collide" if "/collide/" in file else PART_OF.get(name, "smooth")
+
+
+def warps_of_parts(lanes: int, device: H200) -> dict[str, int]:
+    """How many warps of each part a processor holds, by the registers that it was compiled to."""
+    import dualstep as ds
+    from dualstep import _core
+
+    made = _core.specialize(_core.specialized_program(ds.Model.from_mjcf(MODEL), [lanes] * len(PARTS)), "sm_90")
+    if not made["log"]:
+        raise RuntimeError(made["why"])
+    used = {entry.rpartition("_")[2]: numbers["registers"] for entry, numbers in read_log(made["log"])["sm_90"].items()}
+    # registers go to a warp by 256, and to blocks of two warps
+    return {part: min(64, device.registers // (2 * 32 * (-(-used[part] // 8) * 8)) * 2) for part in PARTS}
+
+
+def predict_parts(found: list[Stage], lanes: int, warps: dict[str, int], workspace: int, device: H200,
+                  assumed: Assumed) -> dict[str, float]:
+    """Seconds of each part of a step of NUM_ENVS environments, launched on its own; all workspaces in device memory."""
+    group = 32 // lanes
+    fits = min(1.0, device.cache_bytes / (NUM_ENVS * workspace))
+    rate = 1 / (fits / assumed.cache_rate + (1 - fits) / device.memory_rate)
+    out = {}
+    for part in PARTS:
+        mine = [s for s in found if part_of(s.file) == part]
+        instructions = sum(s.instructions for s in mine) * group
+        cycles = (instructions * assumed.cycles_of_instruction
+                  + sum(s.barriers for s in mine) * assumed.loads_in_a_row * assumed.cache_latency)  # fmt: skip
+        rounds = math.ceil(NUM_ENVS / group / (warps[part] * device.processors))
+        issue = NUM_ENVS / group * instructions / (device.processors * device.schedulers * device.clock)
+        moved = NUM_ENVS * sum(s.accesses for s in mine) * assumed.bytes_of_access / rate
+        out[part] = max(rounds * cycles / device.clock, issue, moved) + assumed.launch
+    return out
+
+
 def workspace_bytes(lanes: int) -> int:
     """Of an environment: numbers and words, as the program of the model has them."""
     import dualstep as ds
     from dualstep import _core
 
-    text = _core.specialized_program(ds.Model.from_mjcf(MODEL), lanes)
+    text = _core.specialized_program(ds.Model.from_mjcf(MODEL), [lanes])
 
     def numbers(name: str) -> list[int]:
         match = re.search(rf"static constexpr {name} \w = \{{([^}}]*)\}}", text)
@@ -323,6 +372,16 @@ def table(program: Path) -> str:
         lines.append(f"| {p.lanes} | {p.place} memory | {p.warps} | {p.issue / 1e6:.1f} | {p.latency / 1e6:.1f} | "
                      f"{p.bytes / 1e6:.1f} | **{p.rate / 1e6:.1f}** ({slow.rate / 1e6:.1f} to {fast.rate / 1e6:.1f}) |"
                      )  # fmt: skip
+    lines += ["", fill("In parts, each a launch of its own with as many warps as its registers allow, microseconds a step of "
+                       f"{NUM_ENVS:,} environments (warps a processor):"), "",
+              "| threads | " + " | ".join(PARTS) + " | million steps per second |",
+              "|---|" + "---|" * (len(PARTS) + 1)]  # fmt: skip
+    for lanes in work:
+        warps = warps_of_parts(lanes, device)
+        times, slow, fast = (predict_parts(by_lanes[lanes], lanes, warps, size, device, guess) for guess in guesses)
+        rates = [NUM_ENVS / sum(t.values()) / 1e6 for t in (times, slow, fast)]
+        lines.append(f"| {lanes} | " + " | ".join(f"{1e6 * times[p]:.0f} ({warps[p]})" for p in PARTS)
+                     + f" | **{rates[0]:.1f}** ({rates[1]:.1f} to {rates[2]:.1f}) |")  # fmt: skip
     return "\n".join(lines)
 
 
@@ -331,7 +390,10 @@ def main() -> int:
     parser.add_argument("count_work", type=Path)
     parser.add_argument("--write", action="store_true", help="put it into bench/README.md")
     args = parser.parse_args()
-    text = table(args.count_work)
+    with tempfile.TemporaryDirectory() as folder:
+        # what the assembler says of registers is not kept in a cache
+        os.environ["DUALSTEP_CACHE_DIR"] = folder
+        text = table(args.count_work)
     print(text)
     if args.write:
         page = README.read_text()

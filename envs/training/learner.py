@@ -103,7 +103,13 @@ class Learner:
         if settings.episode_steps is not None:
             options["max_episode_steps"] = settings.episode_steps
         self.env = RslRlEnv(
-            task, settings.num_envs, seed=self._first_seed, device=device, num_threads=num_threads, **options
+            task,
+            settings.num_envs,
+            seed=self._first_seed,
+            device=device,
+            num_threads=num_threads,
+            lanes="tuned",  # a training is long: its first seconds may go into finding out what is fastest
+            **options,
         )
         # what rsl_rl prints about its networks is no part of our progress
         with contextlib.redirect_stdout(io.StringIO()):

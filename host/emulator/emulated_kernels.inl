@@ -6,20 +6,31 @@
 namespace dualstep {
 
 template <>
-long emulated_scratch_bytes<DUALSTEP_SCALAR>(const Tables<DUALSTEP_SCALAR>& t, int) {
+long emulated_scratch_bytes<DUALSTEP_SCALAR>(const Tables<DUALSTEP_SCALAR>& t) {
   return lane_scratch_bytes(t);
 }
 
 template <>
 void run_emulated<DUALSTEP_SCALAR>(const Tables<DUALSTEP_SCALAR>& t, const BatchView<DUALSTEP_SCALAR>& batch,
-                                   const StepArgs& args, int env, void* scratch, int lanes,
+                                   const StepArgs& args, int env, void* scratch, const LaneChoice& choice,
                                    const emulator::Schedule& schedule) {
-  if (lanes == 1) {
-    run_lane(SerialLanes{}, t, batch, args, env, scratch);
+  const auto on = [&](int lanes, auto&& program) {
+    if (lanes == 1)
+      program(SerialLanes{});
+    else
+      run_lanes(lanes, schedule, [&](const FiberLanes<kAnyWidth>& own) { program(own); });
+  };
+  if (!choice.staged) {
+    on(choice.lanes[0], [&](const auto& lanes) { run_lane(lanes, t, batch, args, env, scratch); });
     return;
   }
-  run_lanes(lanes, schedule,
-            [&](const FiberLanes<kAnyWidth>& own) { run_lane(own, t, batch, args, env, scratch); });
+  Moment m;
+  do {
+    for (int part = 0; part < kParts; part++)
+      on(choice.lanes[part], [&](const auto& lanes) {
+        run_lane_part(lanes, t, batch, args, static_cast<Part>(part), m, env, scratch);
+      });
+  } while (advance(args, num_stages(t.o.integrator), &m));
 }
 
 }  // namespace dualstep

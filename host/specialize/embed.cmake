@@ -2,7 +2,7 @@
 # What host compilers alone can read stays out.
 file(GLOB files RELATIVE ${ROOT} ${ROOT}/kernels/*.h ${ROOT}/kernels/collide/*.h)
 list(REMOVE_ITEM files kernels/pack.h kernels/cpu_kernels.h)
-list(APPEND files kernels/fields.inl kernels/fused.cuh)
+list(APPEND files kernels/fields.inl kernels/fused.cuh kernels/staged.cuh)
 list(SORT files)
 set(text "// made by host/specialize/embed.cmake\n#include \"host/specialize/program.h\"\n\nnamespace dualstep {\n")
 string(APPEND text "const std::vector<SourceFile>& kernel_sources() {\n  static const std::vector<SourceFile> list = {\n")

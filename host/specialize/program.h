@@ -1,12 +1,13 @@
-// The text of a fused step made for one model: its sizes, options, places of the workspace and kinds of
-// collision are constants, the rest is the source of every other backend (kernels/fused.cuh). The compiler
-// folds the constants; no operation on numbers is added, removed or put in another order, so the bits are
-// those of the kernel for all models.
+// The text of a step made for one model: its sizes, options, places of the workspace and kinds of
+// collision are constants, the rest is the source of every other backend (kernels/fused.cuh, staged.cuh). The
+// compiler folds the constants; no operation on numbers is added, removed or put in another order, so the
+// bits are those of the kernel for all models.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "host/lane_choice.h"
 #include "kernels/tables.h"
 
 namespace dualstep {
@@ -16,7 +17,7 @@ struct SourceFile {
   const char* name;
   const char* text;
 };
-// what kernels/fused.cuh needs, as it was when the library was built
+// what kernels/staged.cuh needs, as it was when the library was built
 const std::vector<SourceFile>& kernel_sources();
 
 // the definition of StepTables for a model: what a program of one model begins with, for any compiler. The
@@ -24,9 +25,15 @@ const std::vector<SourceFile>& kernel_sources();
 template <class Scalar>
 std::string fixed_tables(const Tables<Scalar>& tables);
 
-// the whole program, with one kernel of the name below, which takes what the one for all models takes
-constexpr char kProgramEntry[] = "dualstep_fused_step";
+// how a step in parts is launched: threads of a block, environments interleaved, room for what parts hand
+// over
+constexpr int kStagedThreads = 64, kStagedInterleaved = 4, kStagedCarriedBytes = 64;
+
+// the whole program: one kernel, which takes what the one for all models takes; or, where lanes differ by
+// part, one for each part (kernels/staged.cuh)
 template <class Scalar>
-std::string program_text(const Tables<Scalar>& tables, int lanes);
+std::string program_text(const Tables<Scalar>& tables, const LaneChoice& choice);
+// the names of its kernels, in their order
+std::vector<std::string> program_entries(const LaneChoice& choice);
 
 }  // namespace dualstep

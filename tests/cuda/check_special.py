@@ -3,7 +3,7 @@
     python tests/cuda/check_special.py            compile for all architectures, and compare
     python tests/cuda/check_special.py --write    make what they use the budgets
 
-Needs NVRTC and no GPU: each of MODELS is compiled for each of ARCHS, and
+Needs NVRTC and no GPU: the steps of models() are compiled for each of ARCHS, fused and in parts, and
 1. nothing spills; registers, stack and shared memory are at most those of kernels/budgets_special.json, and the
    instructions of every stage (a device function that is not inlined) at most its count there, which has a twentieth
    of room. Budgets hold for one version of NVRTC: with another one, only spills fail;
@@ -30,14 +30,18 @@ from tools import ROOT, demangle, short
 BUDGETS = ROOT / "kernels" / "budgets_special.json"
 ARCHS = ("sm_80", "sm_90", "sm_120")
 ENTRY = "dualstep_fused_step"
+# threads an environment of the parts of a step, where it is launched in parts
+BY_PART = [1, 8, 8, 8, 1]
 BYTES_OF_INSTRUCTION = 16
 
 
-def models() -> dict[str, Path]:
+def models() -> dict[str, tuple[Path, list[int]]]:
+    """By name: a model, and how many threads share an environment."""
     import gymnasium
 
     assets = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
-    return {"humanoid": ROOT / "bench" / "models" / "humanoid.xml", "ant": assets / "ant.xml"}
+    humanoid = ROOT / "bench" / "models" / "humanoid.xml"
+    return {"humanoid": (humanoid, [8]), "ant": (assets / "ant.xml", [8]), "humanoid in parts": (humanoid, BY_PART)}
 
 
 def stage_name(function: str) -> str:
@@ -74,18 +78,18 @@ def functions(code: bytes) -> dict[str, int]:
     return {name: length // BYTES_OF_INSTRUCTION for name, _, length in symbols(code)}
 
 
-def stages(code: bytes) -> dict[str, int]:
-    """Instructions of every stage, by its name; those of the kernel apart from them under its own."""
+def stages(code: bytes, entry: str = ENTRY) -> dict[str, int]:
+    """Instructions of every stage of a kernel, by its name; those of the kernel apart from them under its own."""
     counts = functions(code)
-    total = counts.pop(ENTRY)
-    prefix = f"${ENTRY}$"
+    total = counts.pop(entry)
+    prefix = f"${entry}$"
     mangled = {name: name.removeprefix(prefix) for name in counts if name.startswith(prefix)}
     readable = demangle(list(mangled.values()))
     by_name: dict[str, int] = {}
     for name, symbol in mangled.items():
         stage = stage_name(readable[symbol])
         by_name[stage] = by_name.get(stage, 0) + counts[name]
-    by_name[ENTRY] = total - sum(by_name.values())
+    by_name[entry] = total - sum(by_name.values())
     return dict(sorted(by_name.items()))
 
 
@@ -94,7 +98,8 @@ def compile_all() -> tuple[dict, list[str]]:
     import dualstep as ds
     from dualstep import _core
 
-    programs = {name: _core.specialized_program(ds.Model.from_mjcf(path)) for name, path in models().items()}
+    programs = {name: _core.specialized_program(ds.Model.from_mjcf(path), lanes)
+                for name, (path, lanes) in models().items()}  # fmt: skip
     usage: dict = {arch: {} for arch in ARCHS}
     complaints = []
 
@@ -115,13 +120,14 @@ def compile_all() -> tuple[dict, list[str]]:
             if not second["cached"] or second["seconds"] > 0.1 or second["code"] != first["code"]:
                 complaints.append(f"{where}: the second load took {second['seconds']:.3f} s, and was "
                                   + ("" if second["cached"] else "not ") + "from the cache")  # fmt: skip
-            numbers = read_log(first["log"])[arch][ENTRY]
-            by_stage = stages(first["code"])
-            usage[arch][name] = {**numbers, "instructions": sum(by_stage.values()), "stages": by_stage}
-            print(f"{arch:7} {name:10} registers {numbers['registers']:3}  stack {numbers['stack']:4}  shared "
-                  f"{numbers['shared']:4}  spills {numbers['spill_stores']}/{numbers['spill_loads']}  instructions "
-                  f"{usage[arch][name]['instructions']:6}  compiled in {first['seconds']:5.1f} s, from the cache in "
-                  f"{1000 * second['seconds']:.1f} ms")  # fmt: skip
+            for entry, numbers in sorted(read_log(first["log"])[arch].items()):
+                step = name if entry == ENTRY else f"{name}: {entry.rpartition('_')[2]}"
+                by_stage = stages(first["code"], entry)
+                usage[arch][step] = {**numbers, "instructions": sum(by_stage.values()), "stages": by_stage}
+                print(f"{arch:7} {step:28} registers {numbers['registers']:3}  stack {numbers['stack']:4}  shared "
+                      f"{numbers['shared']:4}  spills {numbers['spill_stores']}/{numbers['spill_loads']}  "
+                      f"instructions {usage[arch][step]['instructions']:6}  compiled in {first['seconds']:5.1f} s, "
+                      f"from the cache in {1000 * second['seconds']:.1f} ms")  # fmt: skip
     ptx = _core.specialize(programs["humanoid"], "compute_90")
     operations = float_operations(ptx["code"].decode(errors="replace"))
     if sum(n for o, n in operations.items() if o.startswith("fma")) == 0:

@@ -29,15 +29,15 @@ void on_cpu(const CpuKernels<Scalar>& kernels, Rollout<Scalar>* rollout) {
 }
 
 template <class Scalar>
-void on_lanes(int lanes, Order order, Rollout<Scalar>* rollout) {
-  const auto bytes = static_cast<size_t>(emulated_scratch_bytes(rollout->tables, lanes));
+void on_lanes(const LaneChoice& choice, Order order, Rollout<Scalar>* rollout) {
+  const auto bytes = static_cast<size_t>(emulated_scratch_bytes(rollout->tables));
   const std::shared_ptr<void> scratch = allocate_aligned(bytes);
   uint64_t seed = 0;
   for (int k = 0; k < kSteps; k++)
     rollout->step([&](const StepArgs& args) {
       for (int e = 0; e < kEnvs; e++) {
         std::memset(scratch.get(), 0xff, bytes);
-        run_emulated(rollout->tables, rollout->batch, args, e, scratch.get(), lanes,
+        run_emulated(rollout->tables, rollout->batch, args, e, scratch.get(), choice,
                      Schedule{order, seed++, Fence::sync_only});
       }
     });
@@ -65,9 +65,15 @@ void expect_one_answer(const Scene& scene) {
   for (int lanes : {1, 2, 4, 8, 16, 32})
     for (Order order : {Order::ordered, Order::reversed, Order::shuffled}) {
       Rollout<Scalar> rollout(scene, kEnvs);
-      on_lanes(lanes, order, &rollout);
+      on_lanes(choose_lanes({lanes}), order, &rollout);
       EXPECT_EQ(rollout.difference(first), "") << lanes << " lanes, order " << static_cast<int>(order);
     }
+  // the same in parts, each with lanes of its own
+  for (const LaneChoice& choice : {choose_lanes({1, 8, 4, 32, 2}), choose_lanes({16, 1, 8, 2, 1})}) {
+    Rollout<Scalar> rollout(scene, kEnvs);
+    on_lanes(choice, Order::shuffled, &rollout);
+    EXPECT_EQ(rollout.difference(first), "") << describe_lanes(choice, "lane");
+  }
 }
 
 class OneAnswer : public testing::TestWithParam<Scene> {};

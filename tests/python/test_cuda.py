@@ -53,6 +53,74 @@ def test_the_bits_of_the_cpu(name, lanes):
     assert first_difference(on_device(model, rows, STEPS, lanes=lanes), expected) is None
 
 
+@pytest.mark.parametrize("lanes", [(1, 8, 8, 8, 1), (32, 1, 8, 32, 8)])
+@pytest.mark.parametrize("name", MODELS[:2])
+def test_a_step_in_parts(name, lanes, environment):
+    """In parts only where it is made for the model: the bits do not depend on it."""
+    environment("DUALSTEP_SPECIALIZE", "1")
+    model = load(name)
+    rows = range(IDENTITIES if CUDA else 3)
+    names = ["qpos", "qvel", "act", "residual", "status", *OUTPUTS]
+    expected = rollout(model, rows, STEPS, device="cpu", names=names)
+    assert first_difference(on_device(model, rows, STEPS, lanes=lanes, names=names), expected) is None
+    with make(model, 8, lanes=lanes) as sim:
+        if CUDA and ds._core.describe_specialization().startswith("NVRTC"):
+            assert "threads by part" in sim.description
+            sim._core.time_stages(True)
+            sim.step()
+            ticks = sim._core.stage_ticks()
+            assert all(ticks[part] > 0 for part in ("kinematics", "collide", "rows", "newton", "integrate"))
+            sim._core.time_stages(False)
+            sim.step()
+
+
+@pytest.mark.parametrize("sort", ["0", "1"])
+def test_sorting_by_effort_changes_no_bit(sort, environment):
+    environment("DUALSTEP_CUDA_SORT", sort)
+    model = load("ant")
+    rows = (5 + 11 * np.arange(150 if CUDA else 7)) % IDENTITIES
+    expected = rollout(model, rows, STEPS, device="cpu")
+    assert first_difference(on_device(model, rows, STEPS, lanes=8), expected) is None
+
+
+def test_a_few_of_many_are_placed_anew():
+    """Those that a mask names, wherever they stand, and nobody else."""
+    model = load("ant")
+    trails = []
+    for device in ("cpu", DEVICE):
+        with ds.Batch(model, 37, device=device) as sim:
+            sim.qvel = np.random.default_rng(3).normal(size=(37, model.nv)).astype(np.float32)
+            sim.qacc  # an output, so that those placed anew are evaluated again
+            for k in range(8):
+                sim.step()
+                mask = np.zeros(37, bool)
+                mask[[3 * k % 37, (3 * k + 20) % 37]] = k % 4 != 3
+                sim.reset(mask)
+            trails.append({8: {name: host(getattr(sim, name)) for name in ("qpos", "qvel", "time", "qacc", "status")}})
+    assert first_difference(trails[1], trails[0]) is None
+
+
+def test_numbers_about_the_whole_batch():
+    model = load("ant")
+    model.opt.contact_capacity = 2
+    answers = []
+    for device in ("cpu", DEVICE):
+        with ds.Batch(model, 21, device=device) as sim:
+            sim.qvel = np.random.default_rng(3).normal(size=(21, model.nv)).astype(np.float32) * 3
+            sim.step(40)
+            bad = host(sim.qpos)
+            bad[4, 2] = np.nan
+            sim.qpos = bad
+            sim.step()
+            status, iterations, residual = (host(getattr(sim, n)) for n in ("status", "iterations", "residual"))
+            answers.append(sim.summary())
+        bits = [int(np.count_nonzero(status & bit)) for bit in (ds.Status.DIVERGED, ds.Status.CONTACT_OVERFLOW, ds.Status.NOT_CONVERGED)]
+        worst = int(np.nanargmax(residual))
+        assert answers[-1] == (*bits, iterations.sum(), iterations.max(), residual[worst], worst)
+        assert answers[-1].diverged == 1 and answers[-1].contact_overflow > 0
+    assert answers[0] == answers[1]
+
+
 @pytest.mark.parametrize("place", ["shared", "global"])
 @pytest.mark.parametrize("specialize", ["0", "1"])
 @pytest.mark.parametrize("name", ["humanoid", "ant"] if CUDA else ["ant"])

@@ -82,6 +82,14 @@ class TestModels:
         assert first_difference(trail, reference(name), slice(None), rows) is None
 
 
+    @pytest.mark.parametrize("lanes", [(1, 8, 4, 32, 2), (16, 2, 8, 1, 8)])
+    def test_parts_with_lanes_of_their_own(self, name, lanes):
+        rows = [3, 17]
+        trail = rollout(load(name), rows, SHORT, device="emulated", lanes=lanes, seed=1)
+        shown = {step: arrays for step, arrays in reference(name).items() if step in trail}
+        assert first_difference(trail, shown, slice(None), rows) is None
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", SCENES)
 def test_every_output_of_every_feature(name, dtype):
@@ -89,7 +97,8 @@ def test_every_output_of_every_feature(name, dtype):
     names = ["qpos", "qvel", "act", "residual", "status", *OUTPUTS]
     options = {"names": names, "every": 5, "dtype": dtype}
     expected = rollout(model, rows, 30, device="cpu", **options)
-    for lanes, order in ((1, "ordered"), (4, "reversed"), (8, "shuffled"), (32, "shuffled")):
+    in_parts = (2, 8, 1, 32, 4)
+    for lanes, order in ((1, "ordered"), (4, "reversed"), (8, "shuffled"), (32, "shuffled"), (in_parts, "shuffled")):
         got = rollout(model, rows, 30, device="emulated", lanes=lanes, order=order, **options)
         assert first_difference(got, expected) is None, lanes
 
@@ -139,6 +148,10 @@ def test_wrong_lanes_and_orders():
     for options, wanted in (
         ({"device": "emulated", "lanes": 3}, "lanes 3"),
         ({"device": "emulated", "lanes": 64}, "lanes 64"),
+        ({"device": "emulated", "lanes": (8, 8)}, "lanes has 2 numbers.*smooth, collide, rows, solve, integrate"),
+        ({"device": "emulated", "lanes": (8, 8, 8, 8, 5)}, "lanes 5"),
+        ({"device": "emulated", "lanes": "fast"}, "'fast'.*'tuned'"),
+        ({"device": "cpu", "lanes": (8, 8, 8, 8, 8)}, "device 'cpu'"),
         ({"device": "emulated", "order": "sorted"}, "order 'sorted'"),
         ({"device": "cpu", "lanes": 8}, "device 'cpu'"),
         ({"device": "cpu", "order": "ordered"}, "device 'cpu'"),

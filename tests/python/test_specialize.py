@@ -47,7 +47,9 @@ def test_a_program_is_that_of_its_model():
     one = _core.specialized_program(model)
     assert one == programs["bench_humanoid"]
     assert f"Sizes n = {{{model.nq}, {model.nv}, {model.nu}, " in one
-    assert one != _core.specialized_program(model, lanes=32)
+    assert one != _core.specialized_program(model, lanes=[32])
+    parts = _core.specialized_program(model, lanes=[1, 8, 8, 32, 1])
+    assert parts.count("__global__") == 5 and "staged_body<float, 32, 3, static_cast<Part>(3)>" in parts
     assert one != _core.specialized_program(model, float64=True)
     model.opt.tolerance = 1e-3
     assert one != _core.specialized_program(model)

@@ -141,6 +141,10 @@ inline std::vector<Scene> all_scenes() {
         o.solver = Solver::kPgs;
         o.iterations = 8;
       }));
+  add("garden_anderson", with_options(garden(6), {{"cone", {1}}}, [](Options& o) {
+        o.solver = Solver::kPgsAnderson;
+        o.iterations = 8;
+      }));
   add("chain_rk4", with_options(chain(), {{"integrator", {1}}, {"density", {1.2}}}));
   add("box", with_options(box(), {{"cone", {1}}}));
   add("heap", with_options(heap(), {{"integrator", {3}}}));

@@ -1,7 +1,7 @@
 """dualstep: a batched rigid-body simulator, a step of which is a step on the contact dual."""
 
 from dualstep import envs, formulations
-from dualstep.batch import Batch, Contacts, Status
+from dualstep.batch import Batch, Contacts, Status, Summary
 from dualstep.errors import InfeasibleError, InvalidModelError, UnsupportedModelError
 from dualstep.measure.audit import Audit, audit
 from dualstep.model import Model
@@ -19,6 +19,7 @@ __all__ = [
     "Model",
     "Reference",
     "Status",
+    "Summary",
     "UnsupportedModelError",
     "__version__",
     "audit",

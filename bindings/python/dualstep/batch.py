@@ -5,12 +5,15 @@ from __future__ import annotations
 import difflib
 import enum
 import operator
+import os
 import sys
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dualstep import _core
+from dualstep import tune as _tune
 from dualstep.model import Model
 
 # the run-time compiler of CUDA, which makes steps for single models, may come as a package
@@ -26,6 +29,22 @@ DIVERGED: the state was not finite, or too fast. CONTACT_OVERFLOW: there were mo
 _DTYPES = {"float32": np.dtype(np.float32), "float64": np.dtype(np.float64)}
 _POLICIES = ("freeze", "reset")
 _STAGES = ("first", "last")
+
+
+class Summary(NamedTuple):
+    """What `Batch.summary` gives: numbers about all environments after their last solve."""
+
+    diverged: int
+    contact_overflow: int
+    not_converged: int
+    """environments that have the bit in their status"""
+    iterations: int
+    """of all environments together"""
+    most_iterations: int
+    largest_residual: float
+    """NaN where no environment has a residual that is a number"""
+    worst: int
+    """the environment that has it; -1 where there is none"""
 
 
 class Contacts(NamedTuple):
@@ -147,15 +166,25 @@ def _array(name: str, value: Any, shape: tuple[int, ...], dtype: np.dtype) -> np
     return given
 
 
+def _lanes(lanes: Any) -> list[int]:
+    """How many threads share an environment: nothing said, one number, or one a part."""
+    if lanes is None or (isinstance(lanes, str) and lanes == "tuned"):
+        return []
+    if isinstance(lanes, str):
+        raise ValueError(f"lanes {lanes!r} is given, and it is a number, five numbers, or 'tuned'")
+    return [_integer("lanes", n) for n in (lanes if isinstance(lanes, Sequence) else [lanes])]
+
+
 class Batch:
     """N environments of one model on one device.
 
     `device`: "cpu", "cuda", "cuda:1", "emulated", or "auto" (cuda where there is one, else cpu).
     `num_threads`: of the CPU; 0 takes all. `isa`: "portable", "avx2" or "avx512"; None takes the best here.
     `lanes` (1, 2, 4, 8, 16 or 32; on CUDA those built in: 1, 8, 32) is how many threads share an environment on the
-    devices "cuda" and "emulated", `order` ("ordered", "reversed" or "shuffled", by `seed`) in which order emulated
-    ones run between barriers. None of these
-    changes a bit of the results. `diverged`: what happens to an environment whose state is no longer
+    devices "cuda" and "emulated"; five numbers launch the step in parts (smooth, collide, rows, solve, integrate), each
+    with threads of its own; "tuned" tries what is fastest here and remembers it (`tune_lanes`); None takes what was
+    remembered, else 8. `order` ("ordered", "reversed" or "shuffled", by `seed`) is in which order emulated ones run
+    between barriers. None of these changes a bit of the results. `diverged`: what happens to an environment whose state is no longer
     finite: "freeze" leaves it at its last good state until it is reset, "reset" resets it after the step and
     counts it in `reset_count`. `rk4_outputs`: which evaluation of a step with RK4 the outputs are of: "first", at
     its start, or "last", its last stage, which is what MuJoCo leaves in its data. The model's options are read now; later changes to them are not seen.
@@ -176,7 +205,7 @@ class Batch:
         seed: int = 0,
         *,
         isa: str | None = None,
-        lanes: int | None = None,
+        lanes: int | Sequence[int] | str | None = None,
         order: str | None = None,
         diverged: str = "freeze",
         rk4_outputs: str = "first",
@@ -196,29 +225,36 @@ class Batch:
         _word("rk4_outputs", rk4_outputs, _STAGES)
         if isa is not None:
             _word("isa", isa, ("portable", "avx2", "avx512"))
-        if lanes is not None:
-            lanes = _integer("lanes", lanes)
-            if lanes not in (1, 2, 4, 8, 16, 32):
-                raise ValueError(f"lanes {lanes} is given, and it must be 1, 2, 4, 8, 16 or 32")
+        chosen = _lanes(lanes)
         if order is not None:
             _word("order", order, ("ordered", "reversed", "shuffled"))
         self._model = model
         self._seed = _integer("seed", seed)
         self._diverged = diverged
         self._views: dict[str, np.ndarray] = {}
-        self._core_batch: _core.Batch | None = _core.Batch(
-            model,
-            num_envs,
-            device,
-            self._dtype == np.float64,
-            num_threads,
-            isa or "",
-            diverged == "reset",
-            lanes or 0,
-            order or "",
-            self._seed % 2**64,
-            rk4_outputs == "last",
-        )
+
+        def make(lanes: list[int]) -> _core.Batch:
+            return _core.Batch(
+                model,
+                num_envs,
+                device,
+                self._dtype == np.float64,
+                num_threads,
+                isa or "",
+                diverged == "reset",
+                lanes,
+                order or "",
+                self._seed % 2**64,
+                rk4_outputs == "last",
+            )
+
+        if lanes == "tuned":
+            chosen = _lanes(_tune.tuned_lanes(model, num_envs, device))
+        self._core_batch: _core.Batch | None = make(chosen)
+        if lanes is None and self.device.startswith("cuda") and not os.environ.get("DUALSTEP_CUDA_LANES"):
+            remembered = _tune.remembered_lanes(model, num_envs, self.description)
+            if remembered is not None:
+                self._core_batch = make(_lanes(remembered))
 
     # what it is -------------------------------------------------------------------------------------------
 
@@ -334,6 +370,10 @@ class Batch:
                 f"({self.num_envs},) and dtype bool is wanted"
             )
         self._core.reset_marked(near.pointer, near.stream, key)
+
+    def summary(self) -> Summary:
+        """Counts and maxima over all environments, taken together where the batch lives: one small answer."""
+        return Summary(*self._core.summary())
 
     def clear_status(self, mask: Any = None) -> None:
         """Clears the status bits of all environments, or of those where mask is true."""

@@ -17,7 +17,6 @@ from dualstep.cli.common import CommandError, find_model, load_model, positive
 from dualstep.measure import receipt, sides, sweep
 from dualstep.measure.accuracy import Unchecked
 from dualstep.model import Model
-from dualstep.tune import tune_lanes
 
 # the capacities of a world in MuJoCo Warp's own nightly benchmark: contacts, rows
 NIGHTLY = {"humanoid": (24, 64), "three_humanoids": (100, 192), "g1": (48, 192)}
@@ -73,9 +72,7 @@ def _makers(args: argparse.Namespace, note: Callable[[str], None]) -> dict[str, 
     """How each side is made: (model, environments, name of the model, states of an episode)."""
 
     def ours(model: Model, n: int, name: str, pool: Any) -> sides.Side:
-        # a CPU has no lanes to choose
-        lanes = args.lanes or (tune_lanes(model, n, args.device) if args.device != "cpu" else None)
-        return sides.Ours(model, n, args.device, min(args.samples, n), lanes)
+        return sides.Ours(model, n, args.device, min(args.samples, n), args.lanes or "tuned")
 
     def warp(model: Model, n: int, name: str, pool: Any) -> sides.Side:
         contacts, rows = (max(pair) for pair in zip(NIGHTLY.get(name, (0, 0)), sweep.capacities(model, pool), strict=True))

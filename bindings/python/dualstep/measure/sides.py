@@ -46,7 +46,7 @@ class Ours:
 
     name = "dualstep"
 
-    def __init__(self, model: Model, num_envs: int, device: str, samples: int, lanes: int | None = None) -> None:
+    def __init__(self, model: Model, num_envs: int, device: str, samples: int, lanes: int | str = "tuned") -> None:
         import dualstep as ds
 
         self.version = ds.__version__
