@@ -337,7 +337,8 @@ void CudaBackend<Scalar>::launch(const std::string& key, Enqueue enqueue) {
   cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
   // the legacy stream cannot capture, and says so when another stream does
   if (cudaStreamIsCapturing(stream_, &capturing) != cudaSuccess) (void)cudaGetLastError();
-  if (capturing != cudaStreamCaptureStatusNone) {
+  // a step whose parts are timed waits for the device: no graph can hold it
+  if (capturing != cudaStreamCaptureStatusNone || !seconds_.empty()) {
     enqueue(stream_);
     return;
   }
@@ -413,11 +414,6 @@ void CudaBackend<Scalar>::run(const BatchView<Scalar>& batch, const StepArgs& ar
     write(around_.list, list.data(), list.size() * sizeof list[0]);
     write(around_.count, &count, sizeof count);
     step(batch, args, {around_.list, around_.count}, stream_);
-    return;
-  }
-  // a step whose parts are timed waits for the device: no graph can hold it
-  if (!seconds_.empty()) {
-    step(batch, args, {}, stream_);
     return;
   }
   std::string key = "run";

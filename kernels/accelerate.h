@@ -105,8 +105,7 @@ DS_STAGE void whiten_forces(E& env, const F& l) {
   for (int k = 0; k < t.n.nloss; k++, at++) unit_axpy(env, t.loss_dof[k], l[at], w);
   for (int g = 0; g < t.n.ngen; g++, at++) {
     const Real f = l[at];
-    add_rows<1>(env, general_support(env, g), g, &f, w);
-    env.sync();
+    add_rows<1>(env, general_support(env, g), g, &f, w);  // every lane has dofs of its own
   }
   for (int slot = 0; slot < env.ncon_max; slot++, at += forces.kPerContact) {
     Real f[kDim];
@@ -123,8 +122,8 @@ DS_STAGE void whiten_forces(E& env, const F& l) {
       }
     }
     add_rows<kDim>(env, slot_support(env, slot), t.n.ngen + kDim * slot, f, w);
-    env.sync();
   }
+  env.done();
 }
 
 // after a sweep; least: the dual of the best sweep so far
@@ -142,6 +141,7 @@ DS_STAGE void accelerate(E& env, int sweep, bool last, typename E::Real* least) 
   const Real noise = Real(sizeof(ScalarOf<Real>) == 4 ? 1e-6 : 1e-15) * abs(*least);
   const auto worse = sweep > 0 ? dual > *least + noise : nil != nil;
   *least = sweep > 0 ? min(*least, dual) : dual;
+  env.sync();  // the sums read what is overwritten now
   env.each(l.size(), [&](int i) {
     const Real now = l[i], then = sweep > 0 ? before[i] : now;
     d2[i] = sweep > 1 ? d1[i] : nil;
@@ -166,6 +166,7 @@ DS_STAGE void accelerate(E& env, int sweep, bool last, typename E::Real* least) 
   const Real safe_det = select(plane, det, one), safe_bend = select(line, h11, one);
   const Real a = select(plane, (h12 * g2 - h22 * g1) / safe_det, select(line, -(g1 / safe_bend), nil));
   const Real b = select(plane, (h12 * g1 - h11 * g2) / safe_det, nil);
+  env.sync();
   env.each(l.size(), [&](int i) { l[i] = l[i] + (a * d1[i] + b * d2[i]); });
   env.done();
 }

@@ -15,6 +15,14 @@ using emulator::Schedule;
 
 constexpr int kEnvs = 5, kSteps = 40;
 
+// sanitizers look at memory, which the order of lanes does not change: with them one order stands for all, as
+// the bits of all are compared without
+#if defined(__SANITIZE_ADDRESS__)
+constexpr Order kOrders[] = {Order::shuffled};
+#else
+constexpr Order kOrders[] = {Order::ordered, Order::reversed, Order::shuffled};
+#endif
+
 template <class Scalar>
 void on_cpu(const CpuKernels<Scalar>& kernels, Rollout<Scalar>* rollout) {
   const auto bytes = static_cast<size_t>(kernels.scratch_bytes(rollout->tables));
@@ -63,7 +71,7 @@ void expect_one_answer(const Scene& scene) {
     EXPECT_EQ(rollout.difference(first), "") << kernels->isa;
   }
   for (int lanes : {1, 2, 4, 8, 16, 32})
-    for (Order order : {Order::ordered, Order::reversed, Order::shuffled}) {
+    for (Order order : kOrders) {
       Rollout<Scalar> rollout(scene, kEnvs);
       on_lanes(choose_lanes({lanes}), order, &rollout);
       EXPECT_EQ(rollout.difference(first), "") << lanes << " lanes, order " << static_cast<int>(order);

@@ -143,7 +143,7 @@ inline std::vector<Scene> all_scenes() {
       }));
   add("garden_anderson", with_options(garden(6), {{"cone", {1}}}, [](Options& o) {
         o.solver = Solver::kPgsAnderson;
-        o.iterations = 8;
+        o.iterations = 4;
       }));
   add("chain_rk4", with_options(chain(), {{"integrator", {1}}, {"density", {1.2}}}));
   add("box", with_options(box(), {{"cone", {1}}}));
