@@ -11,7 +11,7 @@
 // sweep 30 all was lost).
 // Source: Anderson 1965 in the norm of the energy, with two differences.
 //
-// Reads *_lambda, w, Z, Linv, *_y0, *_D, con_mu. Writes *_lambda, w, past. Cost: about half a sweep's.
+// Reads *_lambda, w, Z, Linv, *_y0, *_D, con_mu. Writes *_lambda, w, past. Cost: a little more than a sweep's.
 #pragma once
 
 #include "kernels/whitened_rows.h"
