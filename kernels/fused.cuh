@@ -33,6 +33,32 @@ DS_HD int slots_of(const BatchView<Scalar>& batch, const StepArgs& args) {
 // which environment stands at a slot
 DS_HD int environment_at(const StepArgs& args, int slot) { return args.order ? args.order[slot] : slot; }
 
+// the environment of a slot, on a workspace that kStride of them share, element by element: numbers, then
+// words
+template <int kStride, class Lanes, class Scalar>
+DS_HD Env<Scalar, Lanes, kStride> environment_of(const StepTables<Scalar>& tables, const Lanes& lanes,
+                                                 const StepArgs& args, int slot, char* workspace) {
+  const int in_group = slot % kStride;
+  Scalar* const reals = reinterpret_cast<Scalar*>(workspace);
+  int* const words = reinterpret_cast<int*>(reals + static_cast<size_t>(kStride) * tables.l.total);
+  Env<Scalar, Lanes, kStride> env{tables,
+                                  lanes,
+                                  reals + in_group,
+                                  words + in_group,
+                                  environment_at(args, slot),
+                                  {},
+                                  0,
+                                  0,
+                                  {},
+                                  {},
+                                  {},
+                                  {},
+                                  nullptr,
+                                  0};
+  env.slot = slot;
+  return env;
+}
+
 // the group that a warp takes after this one
 DS_HD int group_after(int group) { return group + static_cast<int>(gridDim.x) * kWarpsOfBlock; }
 
@@ -48,24 +74,8 @@ DS_STAGE int run_group(const StepTables<Scalar>& tables, const BatchView<Scalar>
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
   char* const workspace = scratch ? scratch + (blockIdx.x * kWarpsOfBlock + warp) * warp_bytes
                                   : reinterpret_cast<char*>(shared) + warp * warp_bytes;
-  Scalar* const reals = reinterpret_cast<Scalar*>(workspace);
-  int* const words = reinterpret_cast<int*>(reals + static_cast<size_t>(kGroup<W>) * tables.l.total);
   const TileLanes<W> lanes;
-  Env<Scalar, TileLanes<W>, kGroup<W>> env{tables,
-                                           lanes,
-                                           reals + in_group,
-                                           words + in_group,
-                                           environment_at(args, slot),
-                                           {},
-                                           0,
-                                           0,
-                                           {},
-                                           {},
-                                           {},
-                                           {},
-                                           nullptr,
-                                           0};
-  env.slot = slot;
+  auto env = environment_of<kGroup<W>>(tables, lanes, args, slot, workspace);
   run_environment<kDim, kElliptic>(env, batch, args);
   return group_after(env.slot / kGroup<W>);
 }

@@ -24,26 +24,9 @@ DS_STAGE int run_slot(const StepTables<Scalar>& tables, const BatchView<Scalar>&
                       const Moment& m, int slot, char* scratch, size_t group_bytes,
                       CarriedOnDevice<Scalar>* carried) {
   using E = Env<Scalar, TileLanes<W>, kStagedGroup>;
-  const int in_group = slot % kStagedGroup;
-  Scalar* const reals =
-      reinterpret_cast<Scalar*>(scratch + static_cast<size_t>(slot / kStagedGroup) * group_bytes);
-  int* const words = reinterpret_cast<int*>(reals + static_cast<size_t>(kStagedGroup) * tables.l.total);
+  char* const workspace = scratch + static_cast<size_t>(slot / kStagedGroup) * group_bytes;
   const TileLanes<W> lanes;
-  E env{tables,
-        lanes,
-        reals + in_group,
-        words + in_group,
-        environment_at(args, slot),
-        {},
-        0,
-        0,
-        {},
-        {},
-        {},
-        {},
-        nullptr,
-        0};
-  env.slot = slot;
+  E env = environment_of<kStagedGroup>(tables, lanes, args, slot, workspace);
   auto* const own = reinterpret_cast<Carried<E>*>(carried + slot);
   if constexpr (kPart == kPart_rows || kPart == kPart_solve) {
     if (tables.o.cone == 1)
@@ -61,7 +44,6 @@ template <class Scalar, int W, int kDim, Part kPart>
 DS_HD void staged_body(const StepTables<Scalar>& tables, const BatchView<Scalar>& batch, const StepArgs& args,
                        const Moment& m, char* scratch, size_t group_bytes, char* carried) {
   static_assert(sizeof(Carried<Env<Scalar, TileLanes<W>, kStagedGroup>>) == sizeof(CarriedOnDevice<Scalar>));
-  static_assert(sizeof(CarriedOnDevice<Scalar>) <= kCarriedBytes<Scalar>);
   int slot = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x) / W;
   while (slot < slots_of(batch, args)) {
     slot = run_slot<Scalar, W, kDim, kPart>(tables, batch, args, m, slot, scratch, group_bytes,

@@ -23,10 +23,6 @@ struct Carried {
   bool any_xfrc;
 };
 
-// room for it, whatever the lanes
-template <class Scalar>
-constexpr size_t kCarriedBytes = 32 + 4 * sizeof(Scalar);
-
 template <class E>
 DS_HD void carry_on(const Carried<E>& c, E& env, const Inputs<E>& in) {
   env.ncon = c.ncon, env.ncon_max = c.ncon_max, env.lost = c.lost;

@@ -117,8 +117,8 @@ std::string program_text(const Tables<Scalar>& t, const LaneChoice& choice) {
                      ".cuh\"\nusing namespace dualstep;\n" + same_sizes<Scalar>(number);
   if (choice.staged)
     text += "static_assert(kWarp * kWarpsOfBlock == " + std::to_string(kStagedThreads) +
-            " && kStagedGroup == " + std::to_string(kStagedInterleaved) + " && kCarriedBytes<" + number +
-            "> <= " + std::to_string(kStagedCarriedBytes) + ");\n";
+            " && kStagedGroup == " + std::to_string(kStagedInterleaved) + " && sizeof(CarriedOnDevice<" +
+            number + ">) <= " + std::to_string(kStagedCarriedBytes) + ");\n";
   const std::vector<std::string> entries = program_entries(choice);
   for (size_t i = 0; i < entries.size(); ++i) {
     const std::string lanes = std::to_string(choice.lanes[i]), part = std::to_string(i);
