@@ -38,6 +38,12 @@ def present(device):
     return True
 
 
+def in_software():
+    """Whether device "cuda" is the GPU in software of tests/software_gpu."""
+    with ds.Batch(ds.Model.from_mjcf(_TINY), 1, device="cuda") as sim:
+        return "GPU in software" in sim.description
+
+
 def snapshot(sim, names):
     """Copies on the host, wherever the batch lives."""
     arrays = {name: host(getattr(sim, name)) for name in names}

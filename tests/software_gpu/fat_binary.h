@@ -1,0 +1,11 @@
+// The PTX in what nvcc puts into an object file for the runtime of CUDA.
+#pragma once
+
+#include <string>
+
+namespace software_gpu {
+
+// of a "fat binary", the first PTX. Throws PtxError where there is none that can be read
+std::string ptx_of_fat_binary(const void* fat_binary);
+
+}  // namespace software_gpu

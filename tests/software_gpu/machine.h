@@ -1,0 +1,115 @@
+// A GPU in software: runs a grid of threads of a PTX function, one thread at a time, each until it has to
+// wait for others. What a GPU leaves undefined is an error here: an address outside what was allocated or not
+// aligned, a warp barrier or shuffle whose threads do not all come, or have left, a branch that never ends.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "ptx.h"
+
+namespace software_gpu {
+
+struct Dim3 {
+  unsigned x = 1, y = 1, z = 1;
+  unsigned count() const { return x * y * z; }
+};
+
+// memory that threads may touch: by address, in order
+class Memory {
+ public:
+  void add(const void* at, size_t bytes) { pieces_[reinterpret_cast<uintptr_t>(at)] = bytes; }
+  void remove(const void* at) { pieces_.erase(reinterpret_cast<uintptr_t>(at)); }
+  // the piece that has this address, or an empty one
+  struct Piece {
+    uintptr_t from = 0, to = 0;
+  };
+  Piece find(uintptr_t address) const {
+    auto next = pieces_.upper_bound(address);
+    if (next == pieces_.begin()) return {};
+    --next;
+    return address < next->first + next->second ? Piece{next->first, next->first + next->second} : Piece{};
+  }
+
+ private:
+  std::map<uintptr_t, size_t> pieces_;
+};
+
+struct Block;
+
+struct Frame {
+  const Function* function;
+  uint64_t* registers;
+  char* memory;
+  int pc;
+};
+
+enum class State : uint8_t { kReady, kWaits, kLeft };
+
+struct Thread {
+  uint64_t* registers = nullptr;        // of the present call
+  const uint64_t* constants = nullptr;  // their end
+  char* memory = nullptr;               // parameters and local variables of the present call
+  const Op* next = nullptr;
+  State state = State::kReady;
+  bool stopped = false;  // out of the loop over instructions
+  const Op* waits_at = nullptr;
+  uint32_t waits_mask = 0;
+  Block* block = nullptr;
+  const Function* function = nullptr;
+  Memory::Piece last;   // where it last read or wrote
+  unsigned number = 0;  // in its block
+  Dim3 at;
+  std::vector<Frame> callers;
+  char* stack = nullptr;
+  char* stack_top = nullptr;
+  uint64_t executed = 0;
+
+  const uint64_t& slot(Ref r) const { return (r < 0 ? constants : registers)[r]; }
+  unsigned lane() const { return number % 32; }
+};
+
+struct Block {
+  const Memory* memory = nullptr;
+  Dim3 at, grid, size;
+  std::vector<char> shared_room;
+  char* shared = nullptr;  // aligned
+  size_t shared_bytes = 0;
+  size_t dynamic_bytes = 0;
+  std::vector<Thread> threads;
+};
+
+// something that a GPU leaves undefined, or ends a kernel for: says what, where, and in which thread
+class Fault : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+[[noreturn]] void fault(const Thread& thread, const std::string& what);
+
+struct Launch {
+  const Module* module = nullptr;
+  const Function* function = nullptr;
+  Dim3 grid, block;
+  size_t dynamic_shared = 0;
+  std::vector<char> parameters;
+};
+
+class Machine {
+ public:
+  Machine();
+  ~Machine();
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
+  Memory memory;
+  // the order in which threads of a warp get their turns
+  uint64_t seed = 1;
+  uint64_t executed = 0;  // instructions, of all threads so far
+  void run(const Launch& launch);
+
+ private:
+  void run_block(const Launch& launch, Block* block);
+  std::vector<char*> stacks_;
+};
+
+}  // namespace software_gpu

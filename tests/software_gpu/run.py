@@ -1,0 +1,49 @@
+"""The CUDA backend on a GPU in software: a Python with it, for pytest or whatever is given.
+
+    python tests/software_gpu/run.py build/test                    # the tests that a GPU must pass
+    python tests/software_gpu/run.py build/test -m pytest -k sort  # other arguments of python
+
+The build folder is one with DUALSTEP_TESTS and the CUDA backend. SOFTWARE_GPU_SEED=7 gives threads their turns in
+another order.
+"""
+
+import argparse
+import os
+import pathlib
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TESTS = ["tests/python/test_cuda.py", "tests/python/test_golden.py"]
+
+
+def nvrtc():
+    """The run-time compiler of CUDA, from PyPI; None where it is not installed."""
+    for folder in map(pathlib.Path, sys.path):
+        for library in (folder / "nvidia").glob("*/lib/libnvrtc.so.1[23]"):
+            return library
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", type=pathlib.Path, help="build folder")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="of python; by default the tests")
+    given = parser.parse_args()
+    package = given.build.resolve() / "software_gpu"
+    if not list(package.glob("dualstep/_core*")):
+        parser.error(f"{package} has no module: build with -DDUALSTEP_TESTS=ON where nvcc is")
+    environment = os.environ | {"PYTHONPATH": str(package), "DUALSTEP_NVRTC": str(package / "libnvrtc.so")}
+    compiler = nvrtc()
+    if compiler:
+        environment["SOFTWARE_GPU_NVRTC"] = str(compiler)
+    else:
+        environment["DUALSTEP_SPECIALIZE"] = "0"
+    # steps made for a model are PTX here: not to be kept beside machine code
+    environment["DUALSTEP_CACHE_DIR"] = str(package / "cache")
+    arguments = given.arguments or ["-m", "pytest", "-p", "no:cacheprovider", *TESTS, "-k", "cuda or not golden_hash"]
+    os.chdir(ROOT)
+    os.execve(sys.executable, [sys.executable, *arguments], environment)
+
+
+if __name__ == "__main__":
+    main()
