@@ -80,7 +80,9 @@ TEST_F(Runtime, GraphsRunWhatWasRecordedAndNothingBefore) {
   ASSERT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
   ASSERT_EQ(cudaGraphDestroy(graph), cudaSuccess);
   for (const uint32_t wanted : {1u, 9u}) {
-    if (wanted == 9) ASSERT_EQ(cudaGraphLaunch(exec, stream_), cudaSuccess);
+    if (wanted == 9) {
+      ASSERT_EQ(cudaGraphLaunch(exec, stream_), cudaSuccess);
+    }
     ASSERT_EQ(cudaMemcpyAsync(&seen, word_, 4, cudaMemcpyDeviceToHost, stream_), cudaSuccess);
     ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
     EXPECT_EQ(seen, wanted);
