@@ -40,7 +40,9 @@ def main():
         environment["DUALSTEP_SPECIALIZE"] = "0"
     # steps made for a model are PTX here: not to be kept beside machine code
     environment["DUALSTEP_CACHE_DIR"] = str(package / "cache")
-    arguments = given.arguments or ["-m", "pytest", "-p", "no:cacheprovider", *TESTS, "-k", "cuda or not golden_hash"]
+    jobs = ["-n", os.environ.get("JOBS", "auto"), "--dist", "worksteal"]
+    tests = ["-m", "pytest", "-p", "no:cacheprovider", *jobs, *TESTS, "-k", "cuda or not golden_hash"]
+    arguments = given.arguments or tests
     os.chdir(ROOT)
     os.execve(sys.executable, [sys.executable, *arguments], environment)
 
