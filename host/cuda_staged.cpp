@@ -3,17 +3,12 @@
 #include <algorithm>
 
 #include "host/specialize/program.h"
+#include "kernels/cuda_try.cuh"
 #include "kernels/launch.cuh"
 #include "kernels/moment.h"
 
 namespace dualstep {
 namespace {
-
-#define DS_TRY(call)                          \
-  do {                                        \
-    const cudaError_t result = (call);        \
-    if (result != cudaSuccess) return result; \
-  } while (false)
 
 size_t groups_of(int num_envs) { return (static_cast<size_t>(num_envs) - 1) / kStagedInterleaved + 1; }
 

@@ -13,6 +13,7 @@
 #include <cub/device/device_select.cuh>
 
 #include "kernels/around.cuh"
+#include "kernels/cuda_try.cuh"
 #include "kernels/effort.h"
 
 namespace dualstep::around {
@@ -82,12 +83,6 @@ cudaError_t reduce(void* room, size_t* bytes, const SummaryView<Scalar>& batch, 
   const BatchSummary none = empty_summary(batch.num_envs);
   return cub::DeviceReduce::Reduce(room, *bytes, each, out, batch.num_envs, Both{}, none, stream);
 }
-
-#define DS_TRY(call)                          \
-  do {                                        \
-    const cudaError_t result = (call);        \
-    if (result != cudaSuccess) return result; \
-  } while (false)
 
 }  // namespace
 

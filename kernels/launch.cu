@@ -4,6 +4,7 @@
 // Reads and writes: the arrays of BatchView. Cost: the step's.
 #define DUALSTEP_ISA cuda
 
+#include "kernels/cuda_try.cuh"
 #include "kernels/fused.cuh"
 #include "kernels/launch.cuh"
 
@@ -22,12 +23,6 @@ const void* step_for_all_models(const Tables<Scalar>& t) {
   return t.n.kdim == 3 ? reinterpret_cast<const void*>(fused_step<Scalar, W, 3>)
                        : reinterpret_cast<const void*>(fused_step<Scalar, W, 6>);
 }
-
-#define DS_TRY(call)                          \
-  do {                                        \
-    const cudaError_t result = (call);        \
-    if (result != cudaSuccess) return result; \
-  } while (false)
 
 template <class Scalar, int W>
 cudaError_t make_plan(const void* special, const Tables<Scalar>& t, int device, ScratchPlace place,

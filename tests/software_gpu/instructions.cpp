@@ -648,6 +648,8 @@ void atomic(Thread& t, const Op& o) {
   }
 }
 
+enum class Space { kGeneric, kGlobal, kShared, kLocal, kParam, kConst };
+
 Space space_of(const Name& name) {
   for (const std::string& part : name.parts) {
     const std::string space = part.substr(0, part.find("::"));
@@ -678,15 +680,13 @@ Execute with_words(const std::string& type, const Name& name, F f) {
 }
 Decoded decode_memory(const Name& name, bool in_frame) {
   Decoded d;
-  d.memory = true;
-  d.space = space_of(name);
-  d.vector = name.has("v4") ? 4 : name.has("v2") ? 2 : 1;
+  const int vector = name.has("v4") ? 4 : name.has("v2") ? 2 : 1;
   if (name.has("v8")) unknown(name.whole);
   const bool loads = name.parts[0] == "ld";
-  d.run = with_where(d.space, in_frame, [&]<Where kWhere>() -> Execute {
+  d.run = with_where(space_of(name), in_frame, [&]<Where kWhere>() -> Execute {
     return with_words(name.last(), name, [&]<class T>() -> Execute {
-      if (d.vector == 4) return loads ? load<kWhere, T, 4> : store<kWhere, T, 4>;
-      if (d.vector == 2) return loads ? load<kWhere, T, 2> : store<kWhere, T, 2>;
+      if (vector == 4) return loads ? load<kWhere, T, 4> : store<kWhere, T, 4>;
+      if (vector == 2) return loads ? load<kWhere, T, 2> : store<kWhere, T, 2>;
       return loads ? load<kWhere, T, 1> : store<kWhere, T, 1>;
     });
   });
@@ -694,8 +694,6 @@ Decoded decode_memory(const Name& name, bool in_frame) {
 }
 Decoded decode_atomic(const Name& name, bool in_frame) {
   Decoded d;
-  d.memory = true;
-  d.space = space_of(name);
   static const std::unordered_map<std::string, Atomic> kNames = {
       {"add", kAdd}, {"exch", kExchange}, {"cas", kSwap}, {"and", kAnd},       {"or", kOr},
       {"xor", kXor}, {"min", kMin},       {"max", kMax},  {"inc", kIncrement}, {"dec", kDecrement}};
@@ -703,7 +701,7 @@ Decoded decode_atomic(const Name& name, bool in_frame) {
   if (found == kNames.end()) unknown(name.whole);
   d.mode = found->second;
   const bool result = name.parts[0] == "atom";
-  d.run = with_where(d.space, in_frame, [&]<Where kWhere>() -> Execute {
+  d.run = with_where(space_of(name), in_frame, [&]<Where kWhere>() -> Execute {
     return with_number(name.last(), name, [&]<class T>() -> Execute {
       return result ? atomic<kWhere, T, true> : atomic<kWhere, T, false>;
     });
@@ -994,14 +992,6 @@ Decoded decode(const std::string& whole, bool in_frame) {
                                          : 3);
   // d, a, threads
   if (op == "match" && name.has("any")) return together(Together::kMatch, wait_for_warp<2>, type == "b64");
-  if (op == "redux" && type != "f32")
-    return together(Together::kReduce, wait_for_warp<2>,
-                    name.has("add")   ? kAdd
-                    : name.has("and") ? kAnd
-                    : name.has("or")  ? kOr
-                    : name.has("xor") ? kXor
-                    : name.has("min") ? (type == "s32" ? kMin : kMin + 16)
-                                      : (type == "s32" ? kMax : kMax + 16));
   unknown(whole);
 }
 

@@ -19,6 +19,11 @@ std::string place(const Thread& t) {
   std::string text =
       t.function->name + ", block " + std::to_string(t.block->at.x) + ", thread " + std::to_string(t.number);
   if (op) text += ", line " + std::to_string(op->line) + " of the PTX";
+  if (op && op->source_line > 0) {
+    const auto file = t.block->module->files.find(op->file);
+    if (file != t.block->module->files.end())
+      text += ", " + file->second + ":" + std::to_string(op->source_line);
+  }
   return text;
 }
 
@@ -132,8 +137,9 @@ bool together(const Warp& warp) {
         break;
       case Together::kWarpBarrier:
         break;
-      default:
-        fault(*first, "a reduction over a warp, which is not simulated");
+      case Together::kAlone:
+      case Together::kBlockBarrier:
+        continue;
     }
     for (unsigned k = 0; k < kWarp; ++k)
       if (threads >> k & 1) warp.lane[k]->state = State::kReady;
@@ -181,6 +187,7 @@ Machine::~Machine() {
 
 void Machine::run(const Launch& launch) {
   Block block;
+  block.module = launch.module;
   block.memory = &memory;
   block.grid = launch.grid, block.size = launch.block;
   block.dynamic_bytes = launch.dynamic_shared;

@@ -72,6 +72,7 @@ struct Thread {
 };
 
 struct Block {
+  const Module* module = nullptr;
   const Memory* memory = nullptr;
   Dim3 at, grid, size;
   std::vector<char> shared_room;

@@ -20,9 +20,6 @@ std::string kernel(const std::string& body, const std::string& before = "") {
          "ld.param.u64 %rd1, [out];\nmov.u32 %r1, %tid.x;\n" +
          body + "\nret;\n}\n";
 }
-struct Ran {
-  std::vector<uint32_t> out;
-};
 constexpr size_t kWords = 64;
 
 // what stands in `out` afterwards

@@ -23,8 +23,6 @@ using Ref = int32_t;
 constexpr Ref kNone = INT32_MAX;
 constexpr int kRefs = 8;
 
-enum class Space : uint8_t { kGeneric, kGlobal, kShared, kLocal, kParam, kConst };
-
 // what threads of a warp or a block do together
 enum class Together : uint8_t {
   kAlone,
@@ -32,7 +30,6 @@ enum class Together : uint8_t {
   kShuffle,
   kVote,
   kMatch,
-  kReduce,
   kBlockBarrier,
 };
 
@@ -105,17 +102,16 @@ class PtxError : public std::runtime_error {
 
 std::unique_ptr<Module> read_ptx(const std::string& text);
 
-// what an instruction's name means; fills in what depends on it alone. Throws PtxError for names that are
-// not known, among them all approximate arithmetic
+// what an instruction does
 struct Decoded {
   Execute run = nullptr;
   Together together = Together::kAlone;
   uint8_t mode = 0;
-  int vector = 1;       // registers in braces: of ld, st, mov
-  bool memory = false;  // has an operand in brackets
-  Space space = Space::kGeneric;
 };
-// an address in this space may name a variable of the frame: `in_frame` says that it does
+// by its name, with all that follows after dots; in_frame: its address is a variable of the frame. Throws
+// PtxError for names that are not known, among them all approximate arithmetic
 Decoded decode(const std::string& name, bool in_frame);
+// mov of %tid.x and the like
+Execute special_register(const std::string& name);
 
 }  // namespace software_gpu

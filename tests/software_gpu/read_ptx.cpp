@@ -9,8 +9,6 @@
 
 namespace software_gpu {
 
-Execute special_register(const std::string& name);
-
 namespace {
 
 struct Token {
@@ -282,7 +280,6 @@ class Reader {
     if (took(";")) return;  // declared here, defined later
     function_ = made.get();
     frame_ = frame;
-    frame_align_ = 16;
     fixups_.clear();
     scopes_.resize(1);
     numbered_.clear();
@@ -410,9 +407,8 @@ class Reader {
   struct Operand {
     Ref ref = kNone;
     int64_t offset = 0;
-    bool frame = false;    // an address in the frame, at offset
-    bool dynamic = false;  // an address in shared memory behind all variables
-    std::string special;   // %tid.x
+    bool frame = false;   // an address in the frame, at offset
+    std::string special;  // %tid.x
     std::string label;
   };
   // a register, a number, or a name and what is added to it
@@ -587,7 +583,7 @@ class Reader {
   std::unique_ptr<Module> module_;
   bool external_ = false;
   Function* function_ = nullptr;
-  int frame_ = 0, frame_align_ = 16;
+  int frame_ = 0;
   int file_ = 0, source_line_ = 0;
   std::vector<Scope> scopes_;
   std::unordered_map<std::string, Numbered> numbered_;
