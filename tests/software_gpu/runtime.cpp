@@ -116,16 +116,29 @@ struct Device {
     cudaStream_t stream;
   };
   std::vector<Configuration> configurations;
+  struct Executed {
+    uint64_t launches = 0, instructions = 0;
+  };
+  std::map<std::string, Executed> executed;  // by kernel
 };
+void print_counts();
 Device& device() {
   static Device* const one = [] {
     auto* made = new Device;  // lives as long as the process, whatever ends first
     const char* seed = std::getenv("SOFTWARE_GPU_SEED");
     made->machine.seed = seed ? std::strtoull(seed, nullptr, 10) : 1;
     made->legacy.blocking = false;
+    if (std::getenv("SOFTWARE_GPU_COUNT")) std::atexit(print_counts);
     return made;
   }();
   return *one;
+}
+// what all threads together executed
+void print_counts() {
+  for (const auto& [name, e] : device().executed)
+    std::fprintf(stderr, "software GPU: %12llu instructions in %6llu launches of %s\n",
+                 static_cast<unsigned long long>(e.instructions), static_cast<unsigned long long>(e.launches),
+                 name.c_str());
 }
 
 using Hold = std::lock_guard<std::recursive_mutex>;
@@ -240,7 +253,14 @@ cudaError_t launch(const void* kernel, dim3 grid, dim3 block, void** arguments, 
     const Parameter& p = f->parameters[i];
     std::memcpy(made.parameters.data() + p.offset, arguments[i], static_cast<size_t>(p.bytes));
   }
-  return enqueue(stream, [made] { device().machine.run(made); });
+  return enqueue(stream, [made] {
+    Device& d = device();
+    const uint64_t before = d.machine.executed;
+    d.machine.run(made);
+    Device::Executed& count = d.executed[made.function->name];
+    ++count.launches;
+    count.instructions += d.machine.executed - before;
+  });
 }
 
 // whether bytes at p may be copied from or to: memory of the host, or all of it allocated on the device
