@@ -76,6 +76,8 @@ if [ -z "$python" ]; then
 fi
 
 device=cuda
+# the order in which nvidia-smi counts is then CUDA's too
+export CUDA_DEVICE_ORDER=PCI_BUS_ID
 measured=()
 if [ -n "$cpu" ]; then
   device=cpu

@@ -90,6 +90,16 @@ py::list fields() {
   return list;
 }
 
+// what reads marks of the batch's own device, which `stream` still writes; whoever writes them next through that
+// stream comes after it
+template <class F>
+void with_marks(Batch& batch, uintptr_t stream, F f) {
+  if (batch.device_index() < 0) throw py::value_error("this batch is not on a CUDA device");
+  cuda_wait(batch.device_index(), batch.stream()->load(), stream);
+  f();
+  cuda_wait(batch.device_index(), stream, batch.stream()->load());
+}
+
 }  // namespace
 
 void bind_batch(py::module_& module) {
@@ -196,12 +206,17 @@ void bind_batch(py::module_& module) {
       .def(
           "reset_marked",
           [](Batch& batch, uintptr_t marks, uintptr_t stream, int keyframe) {
-            if (batch.device_index() < 0) throw py::value_error("this batch is not on a CUDA device");
-            cuda_wait(batch.device_index(), batch.stream()->load(), stream);
-            batch.reset_marked(reinterpret_cast<const uint8_t*>(marks), keyframe);
+            with_marks(batch, stream,
+                       [&] { batch.reset_marked(reinterpret_cast<const uint8_t*>(marks), keyframe); });
           },
           py::arg("marks"), py::arg("stream"), py::arg("keyframe"), Released(),
           "reset by a mask of booleans on the batch's own device, which `stream` still writes")
+      .def(
+          "forward_marked",
+          [](Batch& batch, uintptr_t marks, uintptr_t stream) {
+            with_marks(batch, stream, [&] { batch.forward_marked(reinterpret_cast<const uint8_t*>(marks)); });
+          },
+          py::arg("marks"), py::arg("stream"), Released(), "forward, likewise")
       .def(
           "clear_status",
           [](Batch& batch, const std::optional<py::array_t<bool>>& mask) {

@@ -173,11 +173,13 @@ void assign(const Tensor& t, const py::array& values) {
     cuda_write(t.device, stream_of(t), t.data.get(), from, t.bytes());
 }
 
-// from memory of the same device; `stream` is the one that is still writing it
+// from memory of the same device; `stream` is the one that is still writing it, and what it does next comes after
+// the copy
 void assign_device(const Tensor& t, uintptr_t from, size_t bytes, uintptr_t stream) {
   if (t.device < 0 || bytes != t.bytes()) throw py::value_error("wrong size or device");
   cuda_wait(t.device, stream_of(t), stream);
   cuda_copy(t.device, stream_of(t), t.data.get(), reinterpret_cast<const void*>(from), bytes);
+  cuda_wait(t.device, stream, stream_of(t));
 }
 
 }  // namespace

@@ -28,6 +28,9 @@ class HostArrays:
     xp = np
     on_host = True
 
+    def follow(self, sim: Any) -> None:
+        """The batch does its work where these arrays are computed: in one order with them."""
+
     def native(self, array: Any) -> np.ndarray:
         """A batch's array, or a user's, without a copy where that can be."""
         if isinstance(array, np.ndarray):
@@ -79,6 +82,12 @@ class TorchArrays:
         self.xp = require("torch", "train")
         self.device = self.xp.device(device)
 
+    def follow(self, sim: Any) -> None:
+        if self.device.type == "cuda":
+            stream = self.xp.cuda.current_stream(self.device)
+            if stream.cuda_stream != sim.stream:
+                sim.stream = stream
+
     def native(self, array: Any) -> Any:
         if isinstance(array, self.xp.Tensor):
             return array.detach().to(self.device)
@@ -114,14 +123,10 @@ class TorchArrays:
         return array.view(self.xp.int32)
 
     def add_at(self, index: Any, values: Any, size: int) -> Any:
-        # sorted first: sums in a fixed order, where atomic additions would have none
-        order = self.xp.argsort(index, stable=True)
-        index, values = index[order], values[order]
-        total = self.xp.cumsum(values.double(), 0)
-        ends = self.xp.searchsorted(index, self.xp.arange(size, device=self.device), right=True)
-        zero = total.new_zeros((1, values.shape[1]))
-        upto = self.xp.cat([zero, total])[ends]
-        return self.xp.diff(upto, dim=0, prepend=zero)
+        # index_put_ sorts by index where it accumulates on a GPU: a fixed order, where index_add_ has none; and
+        # what one environment has, a NaN say, reaches no other
+        total = values.new_zeros((size, values.shape[1]), dtype=self.xp.float64)
+        return total.index_put_((index,), values.double(), accumulate=True)
 
 
 def arrays_of(device: str) -> HostArrays | TorchArrays:

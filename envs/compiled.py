@@ -54,21 +54,25 @@ class _Call(ctypes.Structure):
         ("uniform", ctypes.c_void_p),
         ("options", ctypes.c_void_p),
         ("stream", ctypes.c_void_p),
+        ("device", ctypes.c_longlong),
     ]
 
 
-def _compiler(cuda: bool) -> list[str]:
-    variable, usual = ("NVCC", "nvcc") if cuda else ("CXX", "c++")
+def _compiler(arch: str) -> list[str]:
+    variable, usual = ("NVCC", "nvcc") if arch else ("CXX", "c++")
     words = shlex.split(os.environ.get(variable, usual))
     if not words or shutil.which(words[0]) is None:
         raise ImportError(f"a task in C++ wants a compiler, and '{' '.join(words)}' is not there: {variable} names another")
-    flags = ["-x", "cu", "-Xcompiler", "-fPIC"] if cuda else ["-fPIC", "-ffp-contract=off"]
+    # no contraction on either: the same bits
+    on_gpu = ["-x", "cu", f"-arch={arch}", "-fmad=false", "-Xcompiler", "-fPIC"]
+    flags = on_gpu if arch else ["-fPIC", "-ffp-contract=off"]
     return [*words, "-O2", "-std=c++17", "-shared", *flags]
 
 
-def compile_task(source: Path, dtype: str, cuda: bool) -> Path:
-    """The library of a source; made where it is not in the cache. What the compiler complains of is in the error."""
-    command = [*_compiler(cuda), f"-DDUALSTEP_REAL={'double' if dtype == 'float64' else 'float'}", f"-I{HEADERS}"]
+def compile_task(source: Path, dtype: str, arch: str = "") -> Path:
+    """The library of a source, for the host or a GPU of `arch` ("sm_90"); made where it is not in the cache. What the
+    compiler complains of is in the error."""
+    command = [*_compiler(arch), f"-DDUALSTEP_REAL={'double' if dtype == 'float64' else 'float'}", f"-I{HEADERS}"]
     whole = source.read_bytes() + (HEADERS / "task.h").read_bytes() + "\0".join(command).encode()
     cache = Path(_core.specialization_cache() or tempfile.mkdtemp(prefix="dualstep-")) / "tasks"
     cache.mkdir(parents=True, exist_ok=True)
@@ -139,8 +143,10 @@ class CppTask(Task):
     def _call(self, function: int, s: View, rows: int, out: Any, more: Any = None, random: Any = (None, None)) -> Any:
         cuda = not s.arrays.on_host
         if self._compiled is None:
-            self._compiled = _library(compile_task(self.source, s.sim.dtype.name, cuda))
-        call = _Call(rows=rows, stream=int(s.sim.stream) if cuda else None)
+            arch = "sm_{}{}".format(*s.arrays.xp.cuda.get_device_capability(s.arrays.device)) if cuda else ""
+            self._compiled = _library(compile_task(self.source, s.sim.dtype.name, arch))
+        place = {"stream": int(s.sim.stream), "device": int(s.sim.device.partition(":")[2])} if cuda else {}
+        call = _Call(rows=rows, **place)
         call.options = self.values.ctypes.data if len(self.values) else None
         kept: list[Any] = []
         if s.rows is not None:
@@ -171,7 +177,7 @@ def cpp_task(source: str | os.PathLike[str], model: Model | str, frame_skip: int
     """A task from a file of C++: a class to make it with, or to register. Its options are the keyword arguments."""
     path = Path(source).resolve()
     text = path.read_text(encoding="utf-8")
-    library = _library(compile_task(path, "float32", False))
+    library = _library(compile_task(path, "float32"))
     names = [name.strip() for name in library.dualstep_task_options().decode().split(",") if name.strip()]
     defaults = np.zeros(len(names))
     library.dualstep_task_defaults(ctypes.c_void_p(defaults.ctypes.data))

@@ -239,6 +239,7 @@ class BatchEnv(VectorEnv):
 
     def state(self) -> dict[str, Any]:
         """Everything that the future depends on, as bytes and numpy arrays: `load_state` goes on from there."""
+        self._arrays.follow(self.sim)
 
         def host(array: Any) -> np.ndarray:
             return np.array(array if isinstance(array, np.ndarray) else array.cpu())
@@ -257,6 +258,7 @@ class BatchEnv(VectorEnv):
         """Goes on where `state()` was taken, bit for bit; ValueError where it is that of another environment."""
         if found["seeds"].shape != self._seeds.shape:
             raise ValueError(f"a state of {len(found['seeds'])} environments is given, and there are {self.num_envs}")
+        self._arrays.follow(self.sim)
         self.sim.load(found["sim"].tobytes())
         for name in ("seeds", "episodes", "elapsed", "fresh", "pending"):
             getattr(self, "_" + name)[...] = self._arrays.from_host(found[name])
@@ -276,6 +278,7 @@ class BatchEnv(VectorEnv):
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Starts episodes: of all environments, or of those where `options["reset_mask"]` is true."""
+        self._arrays.follow(self.sim)
         mask = ~self._arrays.zeros((self.num_envs,), bool)
         if options is not None and "reset_mask" in options:
             mask = self._mask(options["reset_mask"], "options['reset_mask']")
@@ -310,6 +313,7 @@ class BatchEnv(VectorEnv):
         if self.autoreset_mode == AutoresetMode.DISABLED and bool(self._pending.any()):
             rows = np.asarray(self._arrays.rows(self._pending).tolist())
             raise error.ResetNeeded(f"environments {rows[:10].tolist()} are done: reset them by options['reset_mask']")
+        self._arrays.follow(self.sim)
         action, bad = self._actions(actions)
         before = self._track()
         control = self.task.control(self._view(), action)

@@ -37,6 +37,21 @@ struct PlacedRow {
   size_t bytes;     // of an environment; a multiple of 4
 };
 
+// a row of each marked environment from one array to another
+struct CopiedRow {
+  void* to;
+  const void* from;
+  size_t bytes;  // of an environment; a multiple of 4
+};
+
+// the last evaluation once more, of some environments. It is no solve: what it would say about one goes to
+// copies, which are made before it
+template <class Scalar>
+struct Replay {
+  BatchView<Scalar> view;
+  CopiedRow copies[3];  // of all environments: bytes of the whole array
+};
+
 template <class Scalar>
 class Backend {
  public:
@@ -64,22 +79,38 @@ class Backend {
     }
   }
 
+  // the same from one array to another
+  virtual void copy_rows(const std::vector<CopiedRow>& rows, int num_envs, const uint8_t* mask) {
+    for (const CopiedRow& row : rows) {
+      for (int e = 0; e < num_envs; ++e) {
+        const size_t at = row.bytes * static_cast<size_t>(e);
+        if (mask[e])
+          std::memcpy(static_cast<char*>(row.to) + at, static_cast<const char*>(row.from) + at, row.bytes);
+      }
+    }
+  }
+
   // the rest is of devices whose arrays the host cannot touch, and which run behind its back
   // number of the device; -1 where the arrays are memory of the host
   virtual int device_index() const { return -1; }
   // the queue in which everything is done, as the device's own handle
   virtual uintptr_t stream() const { return 0; }
   virtual void set_stream(uintptr_t) {}
-  // place with marks that lie on the device, and a replay of those environments; false where not supported
-  virtual bool place_marked(const std::vector<PlacedRow>&, const uint8_t* /*marks*/,
-                            const BatchView<Scalar>* /*replay*/, int /*num_envs*/) {
+  // place, or copy_rows, with marks that lie on the device, and a replay of those environments; false where
+  // not supported
+  virtual bool place_marked(const std::vector<PlacedRow>&, const uint8_t* /*marks*/, const Replay<Scalar>*,
+                            int /*num_envs*/) {
+    return false;
+  }
+  virtual bool copy_marked(const std::vector<CopiedRow>&, const uint8_t* /*marks*/, const Replay<Scalar>*,
+                           int /*num_envs*/) {
     return false;
   }
   // a step after which the environments that diverged are placed anew, counted, and replayed where `replay`
   // is not null, all without the host: false where not supported
   virtual bool step_and_restart(const BatchView<Scalar>& /*batch*/, const StepArgs& /*args*/,
                                 const std::vector<PlacedRow>& /*rows*/, uint32_t* /*counts*/,
-                                const BatchView<Scalar>* /*replay*/) {
+                                const Replay<Scalar>*) {
     return false;
   }
 

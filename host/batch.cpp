@@ -293,17 +293,23 @@ void Batch::forward(const uint8_t* mask) {
     return;
   }
   // those who share a pack with a marked environment are replayed from what they remember: the same bits
-  std::string row;
-  for (size_t i = 0; i < num_states_; ++i) {
-    const size_t bytes = arrays_[i].row_bytes;
-    row.resize(bytes);
-    for (size_t e = 0; e < marks_.size(); ++e) {
-      if (!mask[e]) continue;
-      engine_->read(row.data(), static_cast<char*>(arrays_[i].data.get()) + e * bytes, bytes);
-      engine_->write(static_cast<char*>(last_[i].data.get()) + e * bytes, row.data(), bytes);
-    }
-  }
+  engine_->copy_rows(remembered(), mask);
   refresh(mask);
+}
+
+void Batch::forward_marked(const uint8_t* marks) {
+  const std::lock_guard lock(mutex_);
+  if (!engine_->copy_marked(remembered(), marks, any_output_))
+    throw std::logic_error("marks on a device, of a batch that lives on the host");
+  contacts_stale_ = contacts_stale_ || !any_output_;
+}
+
+std::vector<CopiedRow> Batch::remembered() const {
+  std::vector<CopiedRow> rows;
+  for (size_t i = 0; i < num_states_; ++i)
+    if (arrays_[i].row_bytes > 0)
+      rows.push_back({last_[i].data.get(), arrays_[i].data.get(), arrays_[i].row_bytes});
+  return rows;
 }
 
 void Batch::restart(const uint8_t* mask, int keyframe) {

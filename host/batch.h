@@ -71,6 +71,8 @@ class Batch {
   void step(int nsubsteps);
   // of all environments, or of those where mask is not 0
   void forward(const uint8_t* mask = nullptr);
+  // the same by marks on the batch's own device
+  void forward_marked(const uint8_t* marks);
   // environments where mask is not 0, or all where it is null; to a keyframe, or to qpos0 where it is -1
   void reset(const uint8_t* mask, int keyframe);
   // the same with marks that lie on the device; nothing waits for it
@@ -118,6 +120,8 @@ class Batch {
   void request(const std::vector<std::string>& names);
   // outputs again for the marked environments (null: all), which changed by other means than an evaluation
   void refresh(const uint8_t* mask);
+  // from the state to what the last evaluation saw of it
+  std::vector<CopiedRow> remembered() const;
   Differences compare(const Parameters& next, const std::vector<int>& envs) const;
   // every array that save keeps, with its name there
   std::vector<std::pair<std::string, BatchArray*>> saved();

@@ -166,8 +166,14 @@ CudaBackend<Scalar>::CudaBackend(const DeviceOptions& options)
 
 template <class Scalar>
 CudaBackend<Scalar>::~CudaBackend() {
-  forget_graphs();
-  if (recorder_) (void)cudaStreamDestroy(recorder_);
+  try {
+    const OnDevice here(device_);
+    forget_graphs();
+    special_.give_up("the batch is closed");
+    if (recorder_) (void)cudaStreamDestroy(recorder_);
+  } catch (const std::exception&) {
+    // the device is lost, and all that it held
+  }
 }
 
 template <class Scalar>
@@ -184,7 +190,15 @@ std::string CudaBackend<Scalar>::description() const {
 
 template <class Scalar>
 void CudaBackend<Scalar>::set_stream(uintptr_t stream) {
-  stream_ = reinterpret_cast<cudaStream_t>(stream);
+  const cudaStream_t next = reinterpret_cast<cudaStream_t>(stream);
+  if (next == stream_) return;
+  const OnDevice here(device_);
+  cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
+  if (cudaStreamIsCapturing(next, &capturing) != cudaSuccess) (void)cudaGetLastError();
+  // what was queued before comes first; a stream that captures may not wait for what lies outside
+  if (capturing == cudaStreamCaptureStatusNone)
+    cuda_wait(device_, stream, reinterpret_cast<uintptr_t>(stream_));
+  stream_ = next;
 }
 
 // memory ---------------------------------------------------------------------------------------------------
@@ -299,7 +313,7 @@ void CudaBackend<Scalar>::set_tables(const Tables<Scalar>& tables) {
   const OnDevice here(device_);
   upload(tables);
   // sizes do not change, but what is constant in a step made for the model may
-  const bool same_kernels = !special_.update(tables, choice_, arch_);
+  const bool same_kernels = !special_.update(tables, choice_, arch_, [this] { forget_graphs(); });
   if (plan_.max_blocks > 0 && same_kernels) return;
   forget_graphs();
   const auto plan = [this] {
@@ -454,22 +468,66 @@ std::vector<uint64_t> CudaBackend<Scalar>::stage_ticks() const {
 template <class Scalar>
 CudaRows CudaBackend<Scalar>::place_words(const std::vector<PlacedRow>& rows, int num_envs) {
   if (rows.size() > kCudaRows) throw std::logic_error("more rows to place than a launch has room for");
-  CudaRows list{};
-  list.num_envs = num_envs;
   std::vector<uint32_t> words;
   for (const PlacedRow& row : rows) {
-    const size_t n = row.bytes / sizeof(uint32_t), at = words.size();
-    list.row[list.count++] = {static_cast<uint32_t*>(row.array), static_cast<int>(n), static_cast<int>(at)};
-    words.resize(at + n);
+    const size_t at = words.size();
+    words.resize(at + row.bytes / sizeof(uint32_t));
     std::memcpy(words.data() + at, row.row, row.bytes);
   }
-  void* on_device = room(&words_, words.size() * sizeof words[0]);
+  const auto* on_device = static_cast<const uint32_t*>(room(&words_, words.size() * sizeof words[0]));
+  CudaRows list{};
+  list.num_envs = num_envs;
+  size_t at = 0;
+  for (const PlacedRow& row : rows) {
+    const size_t n = row.bytes / sizeof(uint32_t);
+    list.row[list.count++] = {static_cast<uint32_t*>(row.array), on_device + at, static_cast<int>(n), 0};
+    at += n;
+  }
   // the same start as last time, as a rule: then a step has nothing to send
   if (words != placed_) {
-    write(on_device, words.data(), words.size() * sizeof words[0]);
+    write(words_.data.get(), words.data(), words.size() * sizeof words[0]);
     placed_ = std::move(words);
   }
   return list;
+}
+
+namespace {
+CudaRows copied_words(const std::vector<CopiedRow>& rows, int num_envs) {
+  if (rows.size() > kCudaRows) throw std::logic_error("more rows to copy than a launch has room for");
+  CudaRows list{};
+  list.num_envs = num_envs;
+  for (const CopiedRow& row : rows) {
+    const int n = static_cast<int>(row.bytes / sizeof(uint32_t));
+    list.row[list.count++] = {static_cast<uint32_t*>(row.to), static_cast<const uint32_t*>(row.from), n, n};
+  }
+  return list;
+}
+}  // namespace
+
+template <class Scalar>
+void CudaBackend<Scalar>::replay_some(const Replay<Scalar>& replay, const CudaList& envs,
+                                      cudaStream_t stream) {
+  for (const CopiedRow& copy : replay.copies)
+    check(cudaMemcpyAsync(copy.to, copy.from, copy.bytes, cudaMemcpyDeviceToDevice, stream),
+          "copying an array");
+  step(replay.view, {Action::kReplay, 1, 1}, envs, stream);
+}
+
+template <class Scalar>
+void CudaBackend<Scalar>::copy_rows(const std::vector<CopiedRow>& rows, int num_envs, const uint8_t* mask) {
+  const OnDevice here(device_);
+  write(around_.marks, mask, static_cast<size_t>(num_envs));
+  (void)copy_marked(rows, around_.marks, nullptr, num_envs);
+}
+
+template <class Scalar>
+bool CudaBackend<Scalar>::copy_marked(const std::vector<CopiedRow>& rows, const uint8_t* marks,
+                                      const Replay<Scalar>* replay, int num_envs) {
+  const OnDevice here(device_);
+  const CudaList envs = collect(marks, num_envs, stream_);
+  check(around::place(copied_words(rows, num_envs), envs, stream_), "copying rows of environments");
+  if (replay) replay_some(*replay, envs, stream_);
+  return true;
 }
 
 template <class Scalar>
@@ -481,32 +539,29 @@ void CudaBackend<Scalar>::place(const std::vector<PlacedRow>& rows, int num_envs
     write(around_.marks, mask, static_cast<size_t>(num_envs));
     envs = collect(around_.marks, num_envs, stream_);
   }
-  check(around::place(list, static_cast<const uint32_t*>(words_.data.get()), envs, stream_),
-        "placing environments");
+  check(around::place(list, envs, stream_), "placing environments");
 }
 
 template <class Scalar>
 bool CudaBackend<Scalar>::place_marked(const std::vector<PlacedRow>& rows, const uint8_t* marks,
-                                       const BatchView<Scalar>* replay, int num_envs) {
+                                       const Replay<Scalar>* replay, int num_envs) {
   const OnDevice here(device_);
   const CudaRows list = place_words(rows, num_envs);
-  const auto* words = static_cast<const uint32_t*>(words_.data.get());
   const CudaList envs = collect(marks, num_envs, stream_);
-  check(around::place(list, words, envs, stream_), "placing environments");
-  if (replay) step(*replay, {Action::kReplay, 1, 1}, envs, stream_);
+  check(around::place(list, envs, stream_), "placing environments");
+  if (replay) replay_some(*replay, envs, stream_);
   return true;
 }
 
 template <class Scalar>
 bool CudaBackend<Scalar>::step_and_restart(const BatchView<Scalar>& batch, const StepArgs& args,
                                            const std::vector<PlacedRow>& rows, uint32_t* counts,
-                                           const BatchView<Scalar>* replay) {
+                                           const Replay<Scalar>* replay) {
   const OnDevice here(device_);
   const CudaRows list = place_words(rows, batch.num_envs);
-  const auto* words = static_cast<const uint32_t*>(words_.data.get());
   std::string key = replay ? "step, restart, replay" : "step, restart";
   append(&key, batch);
-  if (replay) append(&key, *replay);
+  if (replay) append(&key, replay->view);
   append(&key, args);
   append(&key, list);
   launch(key, [&](cudaStream_t stream) {
@@ -516,8 +571,8 @@ bool CudaBackend<Scalar>::step_and_restart(const BatchView<Scalar>& batch, const
     step(batch, args, {}, stream);
     check(around::mark(batch.status, kDiverged, n, around_.marks, counts, stream), "marking environments");
     const CudaList envs = collect(around_.marks, n, stream);
-    check(around::place(list, words, envs, stream), "placing environments");
-    if (replay) step(*replay, {Action::kReplay, 1, 1}, envs, stream);
+    check(around::place(list, envs, stream), "placing environments");
+    if (replay) replay_some(*replay, envs, stream);
   });
   return true;
 }

@@ -51,14 +51,17 @@ class CudaBackend final : public Backend<Scalar> {
   void read(void* to, const void* from, size_t bytes) override;
   void copy(void* to, const void* from, size_t bytes) override;
   void place(const std::vector<PlacedRow>& rows, int num_envs, const uint8_t* mask) override;
-  bool place_marked(const std::vector<PlacedRow>& rows, const uint8_t* marks, const BatchView<Scalar>* replay,
+  void copy_rows(const std::vector<CopiedRow>& rows, int num_envs, const uint8_t* mask) override;
+  bool place_marked(const std::vector<PlacedRow>& rows, const uint8_t* marks, const Replay<Scalar>* replay,
                     int num_envs) override;
+  bool copy_marked(const std::vector<CopiedRow>& rows, const uint8_t* marks, const Replay<Scalar>* replay,
+                   int num_envs) override;
   void set_sizes(const TableCounts& counts, int num_envs) override;
   void set_tables(const Tables<Scalar>& tables) override;
   void run(const BatchView<Scalar>& batch, const StepArgs& args, const int* blocks, int num_blocks) override;
   bool step_and_restart(const BatchView<Scalar>& batch, const StepArgs& args,
                         const std::vector<PlacedRow>& rows, uint32_t* counts,
-                        const BatchView<Scalar>* replay) override;
+                        const Replay<Scalar>* replay) override;
   BatchSummary summarize(const BatchView<Scalar>& batch) override;
   // of the parts of a step that is launched in parts, in nanoseconds
   void time_stages(bool on) override;
@@ -80,6 +83,7 @@ class CudaBackend final : public Backend<Scalar> {
   void* room(Room* room, size_t bytes);
   // words of the rows in device memory, and where each goes
   CudaRows place_words(const std::vector<PlacedRow>& rows, int num_envs);
+  void replay_some(const Replay<Scalar>& replay, const CudaList& envs, cudaStream_t stream);
   // the action on the environments of a list, or on all
   void step(const BatchView<Scalar>& batch, const StepArgs& args, const CudaList& envs, cudaStream_t stream);
   // the list of those that are marked, by marks of the device

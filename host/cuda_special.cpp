@@ -45,23 +45,30 @@ void CudaSpecial::load(const std::string&, const std::vector<std::string>&) {
 #endif
 
 template <class Scalar>
-bool CudaSpecial::update(const Tables<Scalar>& tables, const LaneChoice& choice, const std::string& arch) {
+bool CudaSpecial::update(const Tables<Scalar>& tables, const LaneChoice& choice, const std::string& arch,
+                         const std::function<void()>& before_unloading) {
   const bool before = !kernels_.empty();
   const std::string text = program_text(tables, choice);
   if (!text_.empty() && text == text_) return false;
   text_ = text;
+  if (before) before_unloading();
   unload();
   if (!specialization_wanted()) {
     why_ = "DUALSTEP_SPECIALIZE=0";
     return before;
   }
-  const Special special = specialize(text, arch);
+  Special special = specialize(text, arch);
+  // a device that is newer than the compiler runs what is made for the first of its generation
+  const std::string first = arch.substr(0, arch.size() - 1) + "0";
+  if (special.code.empty() && first != arch) special = specialize(text, first);
   why_ = special.why.substr(0, special.why.find('\n'));
   if (!special.code.empty()) load(special.code, program_entries(choice));
   return before || !kernels_.empty();
 }
 
-template bool CudaSpecial::update<float>(const Tables<float>&, const LaneChoice&, const std::string&);
-template bool CudaSpecial::update<double>(const Tables<double>&, const LaneChoice&, const std::string&);
+template bool CudaSpecial::update<float>(const Tables<float>&, const LaneChoice&, const std::string&,
+                                         const std::function<void()>&);
+template bool CudaSpecial::update<double>(const Tables<double>&, const LaneChoice&, const std::string&,
+                                          const std::function<void()>&);
 
 }  // namespace dualstep

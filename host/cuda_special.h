@@ -3,6 +3,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -19,9 +20,10 @@ class CudaSpecial {
   CudaSpecial& operator=(const CudaSpecial&) = delete;
 
   // takes the tables, in the memory of the host; true where the kernels are others now. Compiles for seconds
-  // where the cache has nothing
+  // where the cache has nothing. `before_unloading` is called before kernels that there were go away
   template <class Scalar>
-  bool update(const Tables<Scalar>& tables, const LaneChoice& choice, const std::string& arch);
+  bool update(const Tables<Scalar>& tables, const LaneChoice& choice, const std::string& arch,
+              const std::function<void()>& before_unloading);
 
   // what cudaLaunchKernel takes: one kernel, or one a part (program_entries). Empty where there are none, and
   // then why() says so in a line

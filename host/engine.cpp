@@ -54,12 +54,20 @@ class EngineOf final : public Engine {
   uintptr_t stream() const override { return backend_->stream(); }
   void set_stream(uintptr_t stream) override { backend_->set_stream(stream); }
   bool place_marked(const std::vector<PlacedRow>& rows, const uint8_t* marks, bool replay) override {
-    return backend_->place_marked(rows, marks, replay ? &replay_view() : nullptr, view_.num_envs);
+    if (device_index() < 0) return false;
+    return backend_->place_marked(rows, marks, replay ? &this->replay() : nullptr, view_.num_envs);
+  }
+  void copy_rows(const std::vector<CopiedRow>& rows, const uint8_t* mask) override {
+    backend_->copy_rows(rows, view_.num_envs, mask);
+  }
+  bool copy_marked(const std::vector<CopiedRow>& rows, const uint8_t* marks, bool replay) override {
+    if (device_index() < 0) return false;
+    return backend_->copy_marked(rows, marks, replay ? &this->replay() : nullptr, view_.num_envs);
   }
   bool step_and_restart(const StepArgs& args, const std::vector<PlacedRow>& rows, uint32_t* counts,
                         bool replay) override {
     if (device_index() < 0) return false;
-    return backend_->step_and_restart(view_, args, rows, counts, replay ? &replay_view() : nullptr);
+    return backend_->step_and_restart(view_, args, rows, counts, replay ? &this->replay() : nullptr);
   }
 
   void connect(const std::string& name, bool last, void* data) override {
@@ -78,7 +86,8 @@ class EngineOf final : public Engine {
 
   void run(const StepArgs& args, const int* blocks, int num_blocks) override {
     if (args.action == Action::kReplay) {
-      backend_->run(replay_view(), args, blocks, num_blocks);
+      for (const CopiedRow& copy : replay().copies) backend_->copy(copy.to, copy.from, copy.bytes);
+      backend_->run(replay_.view, args, blocks, num_blocks);
     } else {
       backend_->run(view_, args, blocks, num_blocks);
     }
@@ -171,26 +180,26 @@ class EngineOf final : public Engine {
       block[i * pack() + env % pack()] = static_cast<Scalar>(values[i]);
   }
 
-  // a replay is no solve: what it would say about one goes to copies
-  const BatchView<Scalar>& replay_view() {
-    const size_t n = static_cast<size_t>(view_.num_envs);
-    const auto divert = [&](auto*& pointer, std::shared_ptr<void>* copy, const void* original) {
-      const size_t bytes = n * sizeof *pointer;
+  const Replay<Scalar>& replay() {
+    replay_.view = view_;
+    size_t i = 0;
+    const auto divert = [&](auto*& pointer, std::shared_ptr<void>* copy) {
+      const size_t bytes = static_cast<size_t>(view_.num_envs) * sizeof *pointer;
       if (!*copy) *copy = backend_->allocate(bytes);
-      backend_->copy(copy->get(), original, bytes);
+      replay_.copies[i++] = {copy->get(), pointer, bytes};
       pointer = static_cast<std::decay_t<decltype(pointer)>>(copy->get());
     };
-    replay_view_ = view_;
-    divert(replay_view_.status, &replay_status_, view_.status);
-    divert(replay_view_.iterations, &replay_iterations_, view_.iterations);
-    divert(replay_view_.residual, &replay_residual_, view_.residual);
-    return replay_view_;
+    divert(replay_.view.status, &replay_status_);
+    divert(replay_.view.iterations, &replay_iterations_);
+    divert(replay_.view.residual, &replay_residual_);
+    return replay_;
   }
 
   std::unique_ptr<Backend<Scalar>> backend_;
   TableSet<Scalar> shared_;
   Tables<Scalar> tables_;
-  BatchView<Scalar> view_{}, replay_view_{};
+  BatchView<Scalar> view_{};
+  Replay<Scalar> replay_{};
   std::map<std::string, Own> own_;  // by name of the table
   std::shared_ptr<void> replay_status_, replay_iterations_, replay_residual_;
 };

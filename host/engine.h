@@ -35,7 +35,9 @@ class Engine {
   virtual int device_index() const = 0;
   virtual uintptr_t stream() const = 0;
   virtual void set_stream(uintptr_t stream) = 0;
+  virtual void copy_rows(const std::vector<CopiedRow>& rows, const uint8_t* mask) = 0;
   virtual bool place_marked(const std::vector<PlacedRow>& rows, const uint8_t* marks, bool replay) = 0;
+  virtual bool copy_marked(const std::vector<CopiedRow>& rows, const uint8_t* marks, bool replay) = 0;
   virtual bool step_and_restart(const StepArgs& args, const std::vector<PlacedRow>& rows, uint32_t* counts,
                                 bool replay) = 0;
 

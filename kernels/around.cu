@@ -23,15 +23,14 @@ constexpr int kThreads = 128;
 int blocks_for(int n) { return (n - 1) / kThreads + 1; }
 
 // a block an environment, and the next one
-__global__ void place_rows(const __grid_constant__ CudaRows rows, const uint32_t* words,
-                           const CudaList envs) {
+__global__ void place_rows(const __grid_constant__ CudaRows rows, const CudaList envs) {
   const int n = envs.list ? *envs.count : rows.num_envs;
   for (int at = static_cast<int>(blockIdx.x); at < n; at += static_cast<int>(gridDim.x)) {
     const int e = envs.list ? envs.list[at] : at;
     for (int r = 0; r < rows.count; r++) {
       const CudaRow row = rows.row[r];
       for (int i = static_cast<int>(threadIdx.x); i < row.words; i += static_cast<int>(blockDim.x))
-        row.to[static_cast<size_t>(e) * row.words + i] = words[row.from + i];
+        row.to[static_cast<size_t>(e) * row.words + i] = row.from[static_cast<size_t>(e) * row.stride + i];
     }
   }
 }
@@ -96,8 +95,8 @@ cudaError_t room_bytes(int num_envs, size_t* bytes) {
   return cudaSuccess;
 }
 
-cudaError_t place(const CudaRows& rows, const uint32_t* words, const CudaList& envs, cudaStream_t stream) {
-  place_rows<<<std::min(rows.num_envs, 65536), kThreads, 0, stream>>>(rows, words, envs);
+cudaError_t place(const CudaRows& rows, const CudaList& envs, cudaStream_t stream) {
+  place_rows<<<std::min(rows.num_envs, 65536), kThreads, 0, stream>>>(rows, envs);
   return cudaGetLastError();
 }
 cudaError_t clear_bits(uint32_t* status, uint32_t bits, int num_envs, cudaStream_t stream) {

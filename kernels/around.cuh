@@ -9,11 +9,12 @@
 
 namespace dualstep {
 
-// the same words for an array of many environments
+// words for an array of many environments: the same for all, or of each a row of another array
 struct CudaRow {
   uint32_t* to;  // row e of the array begins at to + e words
+  const uint32_t* from;
   int words;
-  int from;  // where they stand among the words to place
+  int stride;  // of from, an environment: 0 or words
 };
 constexpr int kCudaRows = 32;
 struct CudaRows {
@@ -40,7 +41,7 @@ namespace around {
 cudaError_t room_bytes(int num_envs, size_t* bytes);
 
 // rows of words to the environments of a list
-cudaError_t place(const CudaRows& rows, const uint32_t* words, const CudaList& envs, cudaStream_t stream);
+cudaError_t place(const CudaRows& rows, const CudaList& envs, cudaStream_t stream);
 // status without the bits
 cudaError_t clear_bits(uint32_t* status, uint32_t bits, int num_envs, cudaStream_t stream);
 // marks = whether the status has any of the bits; counts goes up by one where it has

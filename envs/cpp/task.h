@@ -57,6 +57,7 @@ struct Call {
   const double* uniform = nullptr;  // (rows, uniforms), in [0, 1)
   const double* options = nullptr;
   void* stream = nullptr;
+  long long device = 0;  // of CUDA, where the arrays and the stream are
 };
 
 // one environment; arrays that the source does not name are null
@@ -130,8 +131,15 @@ int apply_all(Function function, const Call& call, void* out, void* more) {
 #ifdef __CUDACC__
   if (call.rows == 0) return 0;
   const auto blocks = static_cast<unsigned>((call.rows + 127) / 128);
+  int before = 0;
+  const int device = static_cast<int>(call.device);
+  cudaError_t error = cudaGetDevice(&before);
+  if (error == cudaSuccess && before != device) error = cudaSetDevice(device);
+  if (error != cudaSuccess) return static_cast<int>(error);
   apply_each<<<blocks, 128, 0, static_cast<cudaStream_t>(call.stream)>>>(function, task, call, out, more);
-  return static_cast<int>(cudaGetLastError());
+  error = cudaGetLastError();
+  if (before != device) (void)cudaSetDevice(before);
+  return static_cast<int>(error);
 #else
   for (long long i = 0; i < call.rows; ++i) apply(function, task, call, i, out, more);
   return 0;

@@ -95,6 +95,9 @@ class Learner:
         self.world = int(os.environ.get("WORLD_SIZE", "1"))
         if self.world > 1 and device == "cuda":
             device = f"cuda:{os.environ.get('LOCAL_RANK', '0')}"
+        if device.startswith("cuda:"):
+            # what NCCL gathers, and whatever names no device, is then there and not on the first GPU
+            torch.cuda.set_device(device)
         torch.manual_seed(seed + 1000 * self.rank)
         self._first_seed = seed * 1_000_003 + self.rank * settings.num_envs
         self._diverged_before = 0

@@ -116,7 +116,7 @@ def test_what_is_refused(tmp_path, monkeypatch):
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="no nvcc here")
 def test_it_compiles_for_a_gpu():
-    library = compiled._library(compiled.compile_task(EXAMPLE, "float32", True))
+    library = compiled._library(compiled.compile_task(EXAMPLE, "float32", "sm_80"))
     assert library.dualstep_task_options() == b"target" and library.dualstep_task_size(compiled.NORMALS) == 2
 
 

@@ -232,22 +232,25 @@ void Machine::run_block(const Launch& launch, Block* block) {
     t.function = &f;
     t.next = f.ops.data();
   }
-  const size_t warps = (block->threads.size() + kWarp - 1) / kWarp;
+  std::vector<Warp> warps((block->threads.size() + kWarp - 1) / kWarp);
+  std::vector<unsigned> order(warps.size()), turns(kWarp);
+  for (unsigned i = 0; i < block->threads.size(); ++i) warps[i / kWarp].lane[i % kWarp] = &block->threads[i];
+  std::iota(order.begin(), order.end(), 0u);
+  std::iota(turns.begin(), turns.end(), 0u);
   std::mt19937_64 random(seed + 1000003 * block->at.x);
-  std::vector<size_t> order(warps);
-  std::iota(order.begin(), order.end(), size_t{0});
   for (;;) {
-    std::shuffle(order.begin(), order.end(), random);
-    for (const size_t w : order) {
-      Warp warp;
-      std::vector<Thread*> turns;
-      for (unsigned l = 0; l < kWarp && w * kWarp + l < block->threads.size(); ++l)
-        turns.push_back(warp.lane[l] = &block->threads[w * kWarp + l]);
-      do {
+    // warps in turns, each until its threads wait for each other, and then the next
+    for (bool any = true; any;) {
+      any = false;
+      std::shuffle(order.begin(), order.end(), random);
+      for (const unsigned w : order) {
         std::shuffle(turns.begin(), turns.end(), random);
-        for (Thread* t : turns)
-          if (t->state == State::kReady) go(*t);
-      } while (together(warp));
+        for (const unsigned l : turns) {
+          Thread* const t = warps[w].lane[l];
+          if (t && t->state == State::kReady) go(*t);
+        }
+        any = together(warps[w]) || any;
+      }
     }
     // all that are left have come to a barrier of the block
     bool left = true, all = true;

@@ -15,6 +15,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 
@@ -41,6 +42,7 @@ struct StreamState {
 struct EventState {
   StreamState* stream = nullptr;
   uint64_t after = 0;
+  std::shared_ptr<uint64_t> time;  // instructions until then; known when the stream has come there
 };
 struct GraphState {
   std::vector<Task> tasks;
@@ -568,8 +570,10 @@ cudaError_t CUDARTAPI cudaEventRecord(cudaEvent_t event, cudaStream_t given) {
   StreamState* const stream = state_of(given);
   if (!stream) return answer(cudaErrorInvalidResourceHandle);
   if (stream->capturing) return answer(cudaErrorStreamCaptureUnsupported);
-  *reinterpret_cast<EventState*>(event) = {stream, stream->queued};
-  return answer(cudaSuccess);
+  const auto time = std::make_shared<uint64_t>(0);
+  const cudaError_t error = enqueue(given, [time] { *time = device().machine.executed; });
+  *reinterpret_cast<EventState*>(event) = {stream, stream->queued, time};
+  return answer(error);
 }
 cudaError_t CUDARTAPI cudaEventSynchronize(cudaEvent_t event) {
   const Hold hold(device().mutex);
@@ -577,14 +581,18 @@ cudaError_t CUDARTAPI cudaEventSynchronize(cudaEvent_t event) {
   if (at.stream) drain(at.stream, at.after);
   return answer(cudaSuccess);
 }
-cudaError_t CUDARTAPI cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEvent_t) {
-  *milliseconds = 1;  // there is no clock worth reading
+// a clock that counts instructions: a thousand million in a second
+cudaError_t CUDARTAPI cudaEventElapsedTime(float* milliseconds, cudaEvent_t from, cudaEvent_t to) {
+  const Hold hold(device().mutex);
+  const auto &first = *reinterpret_cast<EventState*>(from), &last = *reinterpret_cast<EventState*>(to);
+  if (!first.stream || !last.stream) return answer(cudaErrorInvalidResourceHandle);
+  for (const EventState* event : {&first, &last})
+    if (event->stream->done < event->after) return answer(cudaErrorNotReady);
+  *milliseconds = 1e-6f * static_cast<float>(*last.time - *first.time);
   return answer(cudaSuccess);
 }
 
 // kernels
-// -----------------------------------------------------------------------------------------------------
-
 cudaError_t CUDARTAPI cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** arguments,
                                        size_t shared, cudaStream_t stream) {
   const Hold hold(device().mutex);

@@ -122,8 +122,16 @@ def _on_device(name: str, value: Any, index: int) -> _OnDevice | None:
     packed = tuple(int(np.prod(shape[i + 1 :], dtype=np.int64)) * dtype.itemsize for i in range(len(shape)))
     if strides is not None and tuple(strides) != packed:
         raise ValueError(f"{name}: an array with strides {tuple(strides)} is given, and one without gaps is wanted")
-    stream = face.get("stream") or 0
-    return _OnDevice(int(face["data"][0]), shape, dtype, 0 if stream == 1 else int(stream))
+    stream = face.get("stream") if "stream" in face else _present_stream(value, index)
+    return _OnDevice(int(face["data"][0]), shape, dtype, 0 if stream in (None, 1) else int(stream))
+
+
+def _present_stream(value: Any, index: int) -> int:
+    """The stream that still writes an array which does not say so itself: torch's, for this thread."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(value, torch.Tensor):
+        return 0
+    return int(torch.cuda.current_stream(index).cuda_stream)
 
 
 def _host(array: Any) -> np.ndarray:
@@ -298,17 +306,20 @@ class Batch:
     def stream(self) -> int:
         """On CUDA, the handle of the stream that the batch's work is queued in; 0 is the legacy stream.
 
-        To set: a handle, or a stream of torch or CuPy. A step in a stream that captures is captured.
+        To set: a handle, or a stream of torch or CuPy, which the batch then keeps alive. What was queued before comes
+        first. A step in a stream that captures is captured.
         """
         return self._core.stream
 
     @stream.setter
     def stream(self, stream: Any) -> None:
+        owner = stream
         for attribute in ("cuda_stream", "ptr", "handle"):
             stream = getattr(stream, attribute, stream)
         if self._core.device_index < 0:
             raise ValueError(f"a stream is given, and this batch is on device '{self.device}'")
         self._core.stream = _integer("stream", stream)
+        self._stream_owner = owner  # the one before it may go: the new one waits for it
 
     def __len__(self) -> int:
         return self.num_envs
@@ -351,8 +362,15 @@ class Batch:
         self._core.wait()
 
     def forward(self, mask: Any = None) -> None:
-        """Outputs at the current state, of all environments or of those where mask is true; time does not advance."""
-        self._core.forward(None if mask is None else self._mask(mask))
+        """Outputs at the current state, of all environments or of those where mask is true; time does not advance.
+
+        `mask`: (num_envs,) booleans, on the host or on the batch's own device.
+        """
+        near = None if mask is None else self._marks(mask)
+        if near is None:
+            self._core.forward(None if mask is None else self._mask(mask))
+        else:
+            self._core.forward_marked(near.pointer, near.stream)
 
     def reset(self, mask: Any = None, keyframe: int | str | None = None) -> None:
         """Puts environments back to the model's reference configuration, or to a keyframe, by id or name.
@@ -360,16 +378,11 @@ class Batch:
         `mask`: (num_envs,) booleans, those to reset; None resets all. Outputs are then those of the new state.
         """
         key = -1 if keyframe is None else self._keyframe(keyframe)
-        near = None if mask is None else _on_device("mask", mask, self._core.device_index)
+        near = None if mask is None else self._marks(mask)
         if near is None:
             self._core.reset(None if mask is None else self._mask(mask), key)
-            return
-        if near.shape != (self.num_envs,) or near.dtype != np.dtype(bool):
-            raise ValueError(
-                f"mask: an array of shape {near.shape} and dtype {near.dtype} is given, and an array of shape "
-                f"({self.num_envs},) and dtype bool is wanted"
-            )
-        self._core.reset_marked(near.pointer, near.stream, key)
+        else:
+            self._core.reset_marked(near.pointer, near.stream, key)
 
     def summary(self) -> Summary:
         """Counts and maxima over all environments, taken together where the batch lives: one small answer."""
@@ -378,6 +391,16 @@ class Batch:
     def clear_status(self, mask: Any = None) -> None:
         """Clears the status bits of all environments, or of those where mask is true."""
         self._core.clear_status(None if mask is None else self._mask(mask))
+
+    def _marks(self, mask: Any) -> _OnDevice | None:
+        """A mask that lies on the batch's device; None where it is one of the host."""
+        near = _on_device("mask", mask, self._core.device_index)
+        if near is not None and (near.shape != (self.num_envs,) or near.dtype != np.dtype(bool)):
+            raise ValueError(
+                f"mask: an array of shape {near.shape} and dtype {near.dtype} is given, and an array of shape "
+                f"({self.num_envs},) and dtype bool is wanted"
+            )
+        return near
 
     def _mask(self, mask: Any) -> np.ndarray:
         return np.ascontiguousarray(_array("mask", mask, (self.num_envs,), np.dtype(bool)))

@@ -125,18 +125,27 @@ def tune_lanes(model: Model, num_envs: int, device: str = "cuda",
         return kept
     times: dict[Lanes, float] = {}
     by_part: list[list[int]] = []
+    no_room: MemoryError | None = None
     for lanes in CHOICES:
+        by_part.append([])
         try:
             times[lanes] = timer(model, num_envs, device, lanes)
-            by_part.append(parts(model, num_envs, device, lanes))
+            by_part[-1] = parts(model, num_envs, device, lanes)
         except ValueError as error:
             # a build may have fewer
             if "this build has" not in str(error):
                 raise
-            by_part.append([])
+        except MemoryError as error:
+            # in parts, all environments have a workspace: what does not fit is no choice
+            no_room = error
     if all(by_part):
         fastest = tuple(CHOICES[int(np.argmin(ticks))] for ticks in zip(*by_part))
-        times[fastest] = timer(model, num_envs, device, fastest)
+        try:
+            times[fastest] = timer(model, num_envs, device, fastest)
+        except MemoryError:
+            pass
+    if not times and no_room is not None:
+        raise no_room
     best = min(times, key=times.__getitem__)
     path = _file(model, num_envs, description)
     if path is not None:

@@ -82,6 +82,8 @@ def _makers(args: argparse.Namespace, note: Callable[[str], None]) -> dict[str, 
         return sides.Mjx(model, n, args.device)
 
     def sees_a_gpu() -> None:
+        # it would take three quarters of the memory for itself, before anybody is measured
+        os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
         import jax
 
         if args.device != "cpu":
