@@ -7,7 +7,7 @@ software: what the CUDA compilers made of the kernels, and all of the backend ar
 
 import numpy as np
 import pytest
-from answers import IDENTITIES, OUTPUTS, first_difference, host, in_software, present, rollout
+from answers import IDENTITIES, OUTPUTS, first_difference, host, in_software, present, rollout, snapshot
 from scenes import ALL, BENCH, SCENES
 
 import dualstep as ds
@@ -99,6 +99,50 @@ def test_a_few_of_many_are_placed_anew():
                 sim.reset(mask)
             trails.append({8: {name: host(getattr(sim, name)) for name in ("qpos", "qvel", "time", "qacc", "status")}})
     assert first_difference(trails[1], trails[0]) is None
+
+
+class OnDevice:
+    """Booleans in memory of the batch's device, as torch and CuPy would give them: the memory is another batch's."""
+
+    def __init__(self, mask, holder):
+        words = np.zeros(4 * len(mask), np.uint8)
+        words[: len(mask)] = mask
+        holder.status = words.view(np.uint32)
+        self.__cuda_array_interface__ = holder.status.__cuda_array_interface__ | {"shape": mask.shape, "typestr": "|b1"}
+
+    def __dlpack_device__(self):
+        return 2, 0
+
+
+@pytest.mark.skipif(not CUDA, reason="no GPU: masks of other devices are refused")
+@pytest.mark.parametrize("law", ["todorov", "impulsive"])
+def test_masks_on_the_device(law):
+    """Reset and forward by a mask that the host never sees are those by one of the host; diverged environments too."""
+    model = load("contact_stack")
+    model.opt.contact_model = law
+    names = ("qpos", "qvel", "time", "status", "qacc", "cfrc_ext")
+    trails = []
+    for near in (False, True):
+        trail = {}
+        with make(model, 9) as holder, ds.Batch(model, 9, device=DEVICE if near else "cpu") as sim:
+            for k in range(6):
+                snapshot(sim, names)  # every output is wanted
+                qvel = np.random.default_rng(k).normal(size=(9, model.nv)).astype(np.float32)
+                qvel[k] = np.nan if k > 1 else 1
+                sim.qvel = qvel
+                if k > 1:
+                    sim.step(2)
+                mask = np.zeros(9, bool)
+                mask[[k, 8 - k]] = True
+                [sim.forward, sim.reset][k % 2](OnDevice(mask, holder) if near else mask)
+                trail[k + 1] = snapshot(sim, names)
+            trails.append(trail)
+    assert any((at["status"] & int(ds.Status.DIVERGED)).any() for at in trails[0].values())
+    assert first_difference(trails[1], trails[0]) is None
+    with make(model, 9) as sim, make(model, 8) as holder:
+        for call in (sim.reset, sim.forward):
+            with pytest.raises(ValueError, match=r"shape \(8,\) and dtype bool is given.*\(9,\)"):
+                call(OnDevice(np.ones(8, bool), holder))
 
 
 def test_numbers_about_the_whole_batch():

@@ -13,7 +13,7 @@ import pathlib
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TESTS = ["tests/python/test_cuda.py", "tests/python/test_golden.py"]
+TESTS = [f"tests/python/test_{name}.py" for name in ("cuda", "golden", "envs_cuda")]
 
 
 def nvrtc():

@@ -84,7 +84,7 @@ class Arena {
       if (arena_->open_++ == 0) arena_->protect(PROT_READ | PROT_WRITE);
     }
     ~Open() {
-      if (--arena_->open_ == 0) arena_->protect(PROT_NONE);
+      if (--arena_->open_ == 0 && !arena_->for_all_) arena_->protect(PROT_NONE);
     }
     Open(const Open&) = delete;
     Open& operator=(const Open&) = delete;
@@ -98,6 +98,8 @@ class Arena {
   char* base_ = nullptr;
   size_t used_ = 0;
   int open_ = 0;
+  // a library of the CPU may stand for one of the GPU, and compute on device memory
+  bool for_all_ = std::getenv("SOFTWARE_GPU_OPEN") != nullptr;
 };
 
 struct Device {
@@ -328,8 +330,7 @@ cudaError_t CUDARTAPI __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 bl
   return cudaLaunchKernel(kernel, grid, block, arguments, shared, stream);
 }
 
-// errors
-// ------------------------------------------------------------------------------------------------------
+// errors --------------------------------------------------------------------------------------------------
 
 cudaError_t CUDARTAPI cudaGetLastError() {
   const Hold hold(device().mutex);
@@ -363,8 +364,7 @@ const char* CUDARTAPI cudaGetErrorName(cudaError_t error) {
 }
 const char* CUDARTAPI cudaGetErrorString(cudaError_t error) { return cudaGetErrorName(error); }
 
-// devices
-// -----------------------------------------------------------------------------------------------------
+// devices -------------------------------------------------------------------------------------------------
 
 cudaError_t CUDARTAPI cudaGetDeviceCount(int* count) {
   *count = 1;
@@ -432,8 +432,7 @@ cudaError_t CUDARTAPI cudaDeviceSynchronize() {
   return answer(cudaSuccess);
 }
 
-// memory
-// ------------------------------------------------------------------------------------------------------
+// memory --------------------------------------------------------------------------------------------------
 
 cudaError_t CUDARTAPI cudaMalloc(void** memory, size_t bytes) {
   Device& d = device();
@@ -476,8 +475,7 @@ cudaError_t CUDARTAPI cudaMemsetAsync(void* to, int value, size_t bytes, cudaStr
   return answer(enqueue(stream, [=] { std::memset(to, value, bytes); }));
 }
 
-// streams, events, graphs
-// -------------------------------------------------------------------------------------
+// streams, events, graphs ---------------------------------------------------------------------------------
 
 cudaError_t CUDARTAPI cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   const Hold hold(device().mutex);
@@ -592,7 +590,7 @@ cudaError_t CUDARTAPI cudaEventElapsedTime(float* milliseconds, cudaEvent_t from
   return answer(cudaSuccess);
 }
 
-// kernels
+// kernels -------------------------------------------------------------------------------------------------
 cudaError_t CUDARTAPI cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** arguments,
                                        size_t shared, cudaStream_t stream) {
   const Hold hold(device().mutex);
