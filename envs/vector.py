@@ -86,6 +86,7 @@ class BatchEnv(VectorEnv):
         self.nonfinite = nonfinite
         self.diverged_count = 0
         self._arrays = arrays_of(self.sim.device)
+        self._arrays.follow(self.sim)
         self._output = Output(output, self._arrays.on_host)
         self._constants: dict[str, Any] = {}
         self._start_seed = seed
