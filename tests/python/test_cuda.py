@@ -120,7 +120,7 @@ def test_masks_on_the_device(law):
     """Reset and forward by a mask that the host never sees are those by one of the host; diverged environments too."""
     model = load("contact_stack")
     model.opt.contact_model = law
-    names = ("qpos", "qvel", "time", "status", "qacc", "cfrc_ext")
+    names = ("qpos", "qvel", "time", "status", "qacc", "qfrc_constraint", "xpos")
     trails = []
     for near in (False, True):
         trail = {}
