@@ -105,10 +105,10 @@ class OnDevice:
     """Booleans in memory of the batch's device, as torch and CuPy would give them: the memory is another batch's."""
 
     def __init__(self, mask, holder):
-        words = np.zeros(4 * len(mask), np.uint8)
-        words[: len(mask)] = mask
-        holder.status = words.view(np.uint32)
-        self.__cuda_array_interface__ = holder.status.__cuda_array_interface__ | {"shape": mask.shape, "typestr": "|b1"}
+        words = np.zeros(holder.qvel.shape, np.float32)
+        words.reshape(-1).view(np.uint8)[: len(mask)] = mask
+        holder.qvel = words
+        self.__cuda_array_interface__ = holder.qvel.__cuda_array_interface__ | {"shape": mask.shape, "typestr": "|b1"}
 
     def __dlpack_device__(self):
         return 2, 0
