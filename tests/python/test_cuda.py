@@ -136,6 +136,8 @@ def test_masks_on_the_device(law):
                 mask[[k, 8 - k]] = True
                 [sim.forward, sim.reset][k % 2](OnDevice(mask, holder) if near else mask)
                 trail[k + 1] = snapshot(sim, names)
+                for array in trail[k + 1].values():
+                    array[np.isnan(array)] = 0  # which NaN it is differs between devices
             trails.append(trail)
     assert any((at["status"] & int(ds.Status.DIVERGED)).any() for at in trails[0].values())
     assert first_difference(trails[1], trails[0]) is None
