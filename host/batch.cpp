@@ -40,6 +40,22 @@ uint64_t model_hash(const Model& model) {
     }
     hash = hash_bytes(values.data(), values.size() * sizeof values[0], hash);
   });
+  // options are part of what a state goes on with, and so are restitutions of pairs
+  const Options& o = model.opt;
+  const auto add = [&hash](const auto&... values) {
+    for (const double value : {static_cast<double>(values)...}) hash = hash_bytes(&value, sizeof value, hash);
+  };
+  const auto add_all = [&add](const auto&... lists) {
+    (std::for_each(lists.begin(), lists.end(), [&add](double value) { add(value); }), ...);
+  };
+  add_all(o.gravity, o.wind, o.magnetic, o.o_solref, o.o_solimp, o.o_friction);
+  add(o.timestep, o.density, o.viscosity, o.impratio, o.cone, o.integrator, o.disableflags, o.enableflags,
+      o.disableactuator, o.o_margin, o.solver, o.iterations, o.tolerance, o.contact_capacity, o.contact_model,
+      o.contact_parameters, o.contact_time_constant, o.contact_regularization, o.contact_margin, o.desaxce,
+      o.friction_directions, o.restitution, o.stiffness, o.damping, o.exponent, o.compliant_law,
+      o.friction_law, o.stiction_speed, o.dynamic_friction_ratio, o.tangent_stiffness, o.tangent_damping,
+      o.scheme, o.equality_alpha);
+  for (const auto& [pair, value] : model.pair_restitution) add(pair.first, pair.second, value);
   return hash;
 }
 
@@ -397,11 +413,11 @@ Batch::Differences Batch::compare(const Parameters& next, const std::vector<int>
       continue;
     }
     next.apply(env, &model);
-    std::vector<Problem> problems;
-    find_invalid(model, &problems);
     try {
-      throw_problems({}, problems);
+      check_model(model);
       differences.emplace_back(env, engine_->compare(model));
+    } catch (const UnsupportedModelError& e) {
+      throw UnsupportedModelError("environment " + std::to_string(env) + ": " + e.what(), e.problems);
     } catch (const InvalidModelError& e) {
       throw InvalidModelError("environment " + std::to_string(env) + ": " + e.what(), e.problems);
     } catch (const std::invalid_argument& e) {
@@ -467,7 +483,7 @@ void Batch::load(const std::string& bytes, const std::vector<int>& envs) {
   const Checkpoint c = decode(bytes);
   const std::lock_guard lock(mutex_);
   if (c.model != model_hash_) {
-    throw std::invalid_argument("this state is of another model than the batch's");
+    throw std::invalid_argument("this state is of another model than the batch's, or of other options");
   }
   if (c.real_bytes != (options_.float64 ? sizeof(double) : sizeof(float))) {
     throw std::invalid_argument(std::string("this state has dtype ") +

@@ -7,7 +7,7 @@ namespace dualstep {
 namespace {
 
 constexpr char kMagic[] = "dualstep";  // 8 bytes
-constexpr uint64_t kVersion = 1, kByteOrder = 0x0102030405060708;
+constexpr uint64_t kVersion = 2, kByteOrder = 0x0102030405060708;
 constexpr size_t kNameBytes = 32;
 
 [[noreturn]] void refuse(const std::string& why) {

@@ -47,6 +47,9 @@ std::unique_ptr<Backend<Scalar>> make_backend(const DeviceOptions& options) {
     throw std::invalid_argument("lanes are of devices 'cuda' and 'emulated', and device '" + device +
                                 "' is given");
   }
+  if ((kind == "emulated" || kind == "cuda") && !options.isa.empty()) {
+    throw std::invalid_argument("isa is of device 'cpu', and device '" + device + "' is given");
+  }
   if (kind == "auto") {
 #if DUALSTEP_HAS_CUDA
     if (cuda_device_present()) return make_cuda_backend<Scalar>(options);

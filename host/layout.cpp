@@ -177,8 +177,10 @@ StepOptions<Scalar> make_step_options(const Model& m) {
   o.tangent_damping = real(opt.tangent_damping);
   o.has_fluid = opt.density > 0 || opt.viscosity > 0;
   o.has_gravcomp = any_nonzero(m.body_gravcomp);
-  o.has_actgravcomp = o.has_gravcomp && std::any_of(m.jnt_actgravcomp.begin(), m.jnt_actgravcomp.end(),
-                                                    [](int v) { return v; });
+  // without actuation nobody hands it on
+  o.has_actgravcomp =
+      o.has_gravcomp && m.nu > 0 && !opt.disabled(kDisableActuation) &&
+      std::any_of(m.jnt_actgravcomp.begin(), m.jnt_actgravcomp.end(), [](int v) { return v; });
   o.has_damping = any_nonzero(m.dof_damping);
   o.has_spring = any_nonzero(m.jnt_stiffness);
   return o;

@@ -114,6 +114,32 @@ void check_bodies(const Model& m, Addresses* a) {
   a->ids("pair_geom2", m.pair_geom2, 0, m.ngeom);
 }
 
+// what sensors are attached to; a type that is not simulated is refused elsewhere
+void check_sensors(const Model& m, Addresses* a) {
+  const auto objects = [&m](int type) {
+    return type == kObjBody || type == kObjXBody ? m.nbody
+           : type == kObjGeom                    ? m.ngeom
+           : type == kObjSite                    ? m.nsite
+                                                 : -1;
+  };
+  for (int s = 0; s < m.nsensor; ++s) {
+    const int type = m.sensor_type[s];
+    int end = -1;  // of something else, or of nothing
+    if (type >= kTouch && type <= kMagnetometer) end = m.nsite;
+    if (type == kJointPos || type == kJointVel || type == kJointActFrc) end = m.njnt;
+    if (type >= kBallQuat && type <= kJointLimitFrc) end = m.njnt;
+    if (type >= kActuatorPos && type <= kActuatorFrc) end = m.nactuator;
+    if (type >= kSubtreeCom && type <= kSubtreeAngMom) end = m.nbody;
+    if (type >= kFramePos && type <= kFrameAngAcc) {
+      end = objects(m.sensor_objtype[s]);
+      if (m.sensor_refid[s] != -1 && objects(m.sensor_reftype[s]) >= 0)
+        a->range("sensor_refid", s, m.sensor_refid[s], 0, objects(m.sensor_reftype[s]));
+    }
+    if (end >= 0) a->range("sensor_objid", s, m.sensor_objid[s], 0, end);
+  }
+  a->spans("sensor_adr", m.sensor_adr, m.sensor_dim, m.nsensordata);
+}
+
 void check_others(const Model& m, Addresses* a) {
   for (int e = 0; e < m.neq; ++e) {
     const int type = m.eq_type[e];
@@ -133,7 +159,7 @@ void check_others(const Model& m, Addresses* a) {
       a->range("actuator_trnid", i, m.actuator_trnid[2 * i], 0, m.njnt);
   }
   a->spans("actuator_actadr", m.actuator_actadr, m.actuator_actnum, m.na);
-  a->spans("sensor_adr", m.sensor_adr, m.sensor_dim, m.nsensordata);
+  check_sensors(m, a);
   a->spans("mesh_vertadr", m.mesh_vertadr, m.mesh_vertnum, m.nmeshvert);
   a->ids("mesh_graphadr", m.mesh_graphadr, -1, m.nmeshgraph);
   a->spans("numeric_adr", m.numeric_adr, m.numeric_size, m.nnumericdata);

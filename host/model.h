@@ -110,6 +110,42 @@ enum GainType { kGainFixed = 0, kGainAffine = 1, kGainMuscle = 2 };
 enum BiasType { kBiasNone = 0, kBiasAffine = 1, kBiasMuscle = 2 };
 enum EqType { kEqConnect = 0, kEqWeld = 1, kEqJoint = 2, kEqTendon = 3 };
 enum ObjectType { kObjBody = 1, kObjXBody = 2, kObjGeom = 5, kObjSite = 6 };
+// MuJoCo's sensor types, by value; the others are refused at load
+enum SensorType {
+  kTouch = 0,
+  kAccelerometer,
+  kVelocimeter,
+  kGyro,
+  kForce,
+  kTorque,
+  kMagnetometer,
+  kJointPos = 9,
+  kJointVel,
+  kActuatorPos = 13,
+  kActuatorVel,
+  kActuatorFrc,
+  kJointActFrc,
+  kBallQuat = 18,
+  kBallAngVel,
+  kJointLimitPos,
+  kJointLimitVel,
+  kJointLimitFrc,
+  kFramePos = 26,
+  kFrameQuat,
+  kFrameXAxis,
+  kFrameYAxis,
+  kFrameZAxis,
+  kFrameLinVel,
+  kFrameAngVel,
+  kFrameLinAcc,
+  kFrameAngAcc,
+  kSubtreeCom,
+  kSubtreeLinVel,
+  kSubtreeAngMom,
+  kPotential = 43,
+  kKinetic,
+  kClock
+};
 enum WrapType { kWrapNone = 0, kWrapJoint = 1 };
 
 }  // namespace dualstep

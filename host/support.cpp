@@ -268,6 +268,12 @@ void refuse_sensors(const Model& m, const Report& refuse) {
       refuse("sensor " + type, "sensor", s, "sensors of this type are not computed");
     } else if (m.sensor_objtype[s] == kObjCamera || m.sensor_reftype[s] == kObjCamera) {
       refuse("sensor of a camera", "sensor", s, "cameras have no frame here");
+    } else if (m.sensor_type[s] >= kFramePos && m.sensor_type[s] <= kFrameAngAcc) {
+      for (const int of :
+           {m.sensor_objtype[s], m.sensor_refid[s] == -1 ? int{kObjBody} : m.sensor_reftype[s]})
+        if (of != kObjBody && of != kObjXBody && of != kObjGeom && of != kObjSite)
+          refuse("sensor of object type " + std::to_string(of), "sensor", s,
+                 "only bodies, geoms and sites have a frame here");
     }
     if (m.sensor_delay[s] != 0 || any_nonzero(m.sensor_interval, s, m.nsensor)) {
       refuse("sensor delay", "sensor", s, "sensors report the present here");

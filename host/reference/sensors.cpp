@@ -14,43 +14,6 @@ namespace dualstep::reference {
 
 namespace {
 
-// MuJoCo's sensor types, by value; the others are refused at load
-enum SensorType {
-  kTouch = 0,
-  kAccelerometer,
-  kVelocimeter,
-  kGyro,
-  kForce,
-  kTorque,
-  kMagnetometer,
-  kJointPos = 9,
-  kJointVel,
-  kActuatorPos = 13,
-  kActuatorVel,
-  kActuatorFrc,
-  kJointActFrc,
-  kBallQuat = 18,
-  kBallAngVel,
-  kJointLimitPos,
-  kJointLimitVel,
-  kJointLimitFrc,
-  kFramePos = 26,
-  kFrameQuat,
-  kFrameXAxis,
-  kFrameYAxis,
-  kFrameZAxis,
-  kFrameLinVel,
-  kFrameAngVel,
-  kFrameLinAcc,
-  kFrameAngAcc,
-  kSubtreeCom,
-  kSubtreeLinVel,
-  kSubtreeAngMom,
-  kPotential = 43,
-  kKinetic,
-  kClock
-};
-
 // a frame fixed to a body
 struct Frame {
   int body;

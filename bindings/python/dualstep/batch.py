@@ -97,7 +97,10 @@ def _on_host(name: str, value: Any) -> Any:
     kind, index = value.__dlpack_device__()
     if int(kind) != 1:
         raise ValueError(f"{name}: an array on device {int(kind)}:{index} is given, and one of the host is wanted")
-    return np.asarray(value)
+    try:
+        return np.asarray(value)
+    except (TypeError, RuntimeError, BufferError) as error:
+        raise ValueError(f"{name}: a {type(value).__name__} is given that cannot be read as an array: {error}") from None
 
 
 class _OnDevice(NamedTuple):
@@ -242,19 +245,23 @@ class Batch:
         self._views: dict[str, np.ndarray] = {}
 
         def make(lanes: list[int]) -> _core.Batch:
-            return _core.Batch(
-                model,
-                num_envs,
-                device,
-                self._dtype == np.float64,
-                num_threads,
-                isa or "",
-                diverged == "reset",
-                lanes,
-                order or "",
-                self._seed % 2**64,
-                rk4_outputs == "last",
-            )
+            try:
+                return _core.Batch(
+                    model,
+                    num_envs,
+                    device,
+                    self._dtype == np.float64,
+                    num_threads,
+                    isa or "",
+                    diverged == "reset",
+                    lanes,
+                    order or "",
+                    self._seed % 2**64,
+                    rk4_outputs == "last",
+                )
+            except MemoryError as error:
+                why = str(error).replace("std::bad_alloc", "no more is to be had")
+                raise MemoryError(f"{num_envs} environments of {model!r} want more memory than there is: {why}") from None
 
         if lanes == "tuned":
             chosen = _lanes(_tune.tuned_lanes(model, num_envs, device))
@@ -328,6 +335,12 @@ class Batch:
         if self._core_batch is None:
             return "Batch(closed)"
         return f"Batch({self.num_envs} of {self._model!r}, {self._dtype}, {self.description})"
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_") and not hasattr(type(self), name):
+            near = difflib.get_close_matches(name, [n for n in dir(type(self)) if not n.startswith("_")], 1)
+            raise AttributeError(f"a Batch has no '{name}' to set" + (f"; '{near[0]}' is near" if near else ""))
+        object.__setattr__(self, name, value)
 
     def close(self) -> None:
         """Ends the threads of the batch. Arrays that were taken from it stay valid."""

@@ -76,6 +76,16 @@ class Model(_core.Model):
             raise AttributeError(f"a model has no '{name}'")
         return array
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name != "mj_model" and not hasattr(type(self), name):
+            if self.field(name) is None:
+                raise AttributeError(f"a model has no '{name}' to set")
+            raise AttributeError(
+                f"'{name}' is read-only: Batch.set_parameter changes it for environments, and a changed mujoco.MjModel, "
+                "through Model.from_mujoco, for all"
+            )
+        super().__setattr__(name, value)
+
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *_core.model_field_names("I"), *_core.model_field_names("R")]
 
@@ -88,6 +98,12 @@ class Model(_core.Model):
         other = type(self)(self)
         other.mj_model = self.mj_model
         return other
+
+    def __copy__(self) -> Model:
+        return self.copy()
+
+    def __deepcopy__(self, _memo: dict[int, Any]) -> Model:
+        return self.copy()
 
     def geom_id(self, geom: int | str) -> int:
         """The id of a geom given by its id or name."""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dualstep import _core
-from dualstep.batch import Contacts, Status
+from dualstep.batch import Contacts, Status, _integer
 from dualstep.model import Model
 
 
@@ -58,7 +58,7 @@ class Reference:
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "time":
-            self._core.time = float(value)
+            self._core.time = float(self._vector(name, value, ()))
             return
         if name not in self._arrays:
             raise AttributeError(f"a Reference has no '{name}' to set")
@@ -81,6 +81,7 @@ class Reference:
 
     def step(self, nsubsteps: int = 1) -> None:
         """Advances by `nsubsteps` time steps; a divergence freezes the last good state and sets `status`."""
+        nsubsteps = _integer("nsubsteps", nsubsteps)
         if nsubsteps < 0:
             raise ValueError(f"step is given {nsubsteps} substeps, and wants 0 or more")
         self._core.step(nsubsteps)
@@ -103,7 +104,7 @@ class Reference:
             if key < 0:
                 raise ValueError(f"the model has no keyframe '{keyframe}'")
         elif keyframe is not None:
-            key = int(keyframe)
+            key = _integer("keyframe", keyframe)
             if not 0 <= key < self.model.nkey:
                 raise ValueError(f"keyframe {key} is given, and the model has {self.model.nkey}")
         self._core.reset(key)
