@@ -198,3 +198,14 @@ def test_forged_bytes_are_refused():
     at = poisoned.rfind(struct.pack("<d", sim.model.body_mass[2] * 2))
     poisoned[at : at + 8] = struct.pack("<d", float("nan"))
     refused(sim, bytes(poisoned + checksum(poisoned)), ["body_mass", "finite"])
+
+
+@pytest.mark.parametrize("option", ["timestep='0.01'", "integrator='RK4'", "gravity='0 0 -1'", "cone='elliptic'"])
+def test_other_options_are_another_model(option):
+    text = "<mujoco><option {}/><worldbody><body pos='0 0 1'><freejoint/><geom size='.1'/></body></worldbody></mujoco>"
+    with ds.Batch(ds.Model.from_mjcf(text.format("")), 1) as sim, ds.Batch(ds.Model.from_mjcf(text.format(option)), 1) as other:
+        refused(other, sim.save(), ["other options"])
+    model = ds.Model.from_mjcf(text.format(""))
+    model.opt.contact_model = "anitescu"
+    with ds.Batch(model, 1) as other, ds.Batch(ds.Model.from_mjcf(text.format("")), 1) as sim:
+        refused(other, sim.save(), ["other options"])

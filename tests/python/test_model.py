@@ -1,5 +1,6 @@
 """Loading: the models that must load do, what is not simulated is refused by name, bad values are found."""
 
+import copy
 import pathlib
 import re
 
@@ -483,3 +484,29 @@ def test_a_batch_refuses_what_only_the_reference_simulates():
         setattr(other.opt, field, value)
         with pytest.raises(ds.UnsupportedModelError, match=field):
             ds.Batch(other, 1)
+
+
+def test_names_that_cannot_be_set():
+    model = ds.Model.from_mjcf("<mujoco><worldbody><body><freejoint/><geom size='1'/></body></worldbody></mujoco>")
+    with pytest.raises(AttributeError, match="'geom_friction' is read-only: Batch.set_parameter"):
+        model.geom_friction = model.geom_friction * 2
+    with pytest.raises(AttributeError, match="a model has no 'geom_fricton' to set"):
+        model.geom_fricton = 1
+    with ds.Batch(model, 1) as sim:
+        with pytest.raises(AttributeError, match="a Batch has no 'crtl' to set; 'ctrl' is near"):
+            sim.crtl = 0
+    other = copy.deepcopy(model)
+    other.opt.timestep = 0.5
+    assert model.opt.timestep != 0.5 and copy.copy(other).opt.timestep == 0.5
+
+
+def test_sensors_of_nothing_are_refused():
+    text = (
+        "<mujoco><worldbody><body name='b'><joint name='j'/><geom size='1'/></body></worldbody>"
+        "<sensor><jointpos joint='j'/><framepos objtype='body' objname='b'/></sensor></mujoco>"
+    )
+    for field, sensor, value in [("sensor_objid", 0, 10**7), ("sensor_objid", 1, -5), ("sensor_objtype", 1, 77)]:
+        source = mujoco.MjModel.from_xml_string(text)
+        getattr(source, field)[sensor] = value
+        with pytest.raises(ds.InvalidModelError if field == "sensor_objid" else ds.UnsupportedModelError, match="sensor"):
+            ds.Model.from_mujoco(source)
