@@ -524,7 +524,8 @@ class Batch:
         """Gives environments their own values of a model parameter, by MuJoCo's name ("geom_friction").
 
         `values` has shape (len(envs), ...), or that of one environment, for all of them alike. What follows from
-        the parameter (subtree masses, inverse weights, bounding radii) is derived anew. `opt_gravity` is gravity.
+        the parameter (subtree masses, inverse weights, bounding radii) is derived anew, and outputs of these
+        environments are then of the last evaluation as it would have been with them. `opt_gravity` is gravity.
         """
         shape, chosen = self._parameter_shape(name), self._envs(envs)
         try:
