@@ -78,6 +78,13 @@ class Arena {
     std::memset(at, 0xff, bytes);
     return at;
   }
+  // the pages go back to the system; their addresses are given to nobody else, so that whoever comes late is
+  // seen
+  void release(void* p, size_t bytes) {
+    const auto first = (reinterpret_cast<uintptr_t>(p) + kPage - 1) / kPage * kPage,
+               end = (reinterpret_cast<uintptr_t>(p) + bytes) / kPage * kPage;
+    if (first < end) (void)madvise(reinterpret_cast<void*>(first), end - first, MADV_DONTNEED);
+  }
   class Open {
    public:
     explicit Open(Arena* arena) : arena_(arena) {
@@ -449,8 +456,10 @@ cudaError_t CUDARTAPI cudaFree(void* memory) {
   const Hold hold(d.mutex);
   if (!memory) return answer(cudaSuccess);
   drain_all();
-  // its place is used by nobody else, so that whoever comes late is seen
-  if (d.allocations.erase(memory) == 0) return answer(cudaErrorInvalidValue);
+  const auto found = d.allocations.find(memory);
+  if (found == d.allocations.end()) return answer(cudaErrorInvalidValue);
+  d.arena.release(memory, found->second);
+  d.allocations.erase(found);
   d.machine.memory.remove(memory);
   return answer(cudaSuccess);
 }
