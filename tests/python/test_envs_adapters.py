@@ -107,6 +107,15 @@ def test_torchrl(mode):
     assert (abs(begin[:, 0] - 1.25) < 0.01).all()
 
 
+def test_torchrls_own_wrapper():
+    """It tries `frameskip` first, and knows by the message that there is none."""
+    pytest.importorskip("torchrl")
+    from torchrl.envs import GymEnv
+
+    env = GymEnv("dualstep/Hopper-v0")
+    assert env.rollout(3).batch_size == (3,)
+
+
 def test_skrl():
     pytest.importorskip("skrl")
     from dualstep.envs.adapters.skrl import skrl_env
