@@ -333,7 +333,7 @@ class Free(Plain):
 
 
 def test_infinite_actions_without_bounds_are_zero():
-    env = ds.envs.vector.BatchEnv(Free(), 3, nonfinite="clamp", num_threads=1)
+    env = ds.envs.BatchEnv(Free(), 3, nonfinite="clamp", num_threads=1)
     env.reset(seed=0)
     env.step(np.array([[-np.inf], [np.inf], [np.nan]]))
     assert env.sim.ctrl[:, 0].tolist() == [0, 2, 0]
@@ -361,7 +361,7 @@ def test_infinite_actions_without_bounds_are_zero():
 def test_what_a_task_gives_is_checked(function, gives, kind, message):
     wrong = type("Wrong", (Plain,), {function: lambda self, *given: gives(*given)})
     with pytest.raises(kind, match="Wrong." + message):
-        env = ds.envs.vector.BatchEnv(wrong(), 3, num_threads=1)
+        env = ds.envs.BatchEnv(wrong(), 3, num_threads=1)
         env.reset(seed=0)
         env.step(np.zeros((3, 1)))
 
