@@ -17,6 +17,8 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import math
+import numbers
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -187,6 +189,27 @@ def gymnasium_asset(name: str) -> str:
 TOLERANCE = 1e-4
 
 
+def number(name: str, given: Any, least: float = -math.inf, *, finite: bool = True) -> float:
+    """An option that is a number; ValueError or TypeError where it is none that makes sense."""
+    wanted = "a finite number" if finite else "a number"
+    wanted += "" if least == -math.inf else f" of {least:g} or more"
+    if not isinstance(given, numbers.Real):
+        raise TypeError(f"{name} {given!r} is given, and {wanted} is wanted")
+    if not given >= least or (finite and not math.isfinite(given)):
+        raise ValueError(f"{name} {given!r} is given, and {wanted} is wanted")
+    return float(given)
+
+
+def pair(name: str, given: Any, least: float = -math.inf) -> None:
+    """An option that is a range."""
+    wanted = "(least, most)" + ("" if least == -math.inf else f" from {least:g} on")
+    if np.ndim(given) != 1 or len(given) != 2:
+        raise TypeError(f"{name} {given!r} is given, and {wanted} is wanted")
+    low, high = (number(name, bound, finite=False) for bound in given)
+    if not least <= low <= high:
+        raise ValueError(f"{name} {given!r} is given, and {wanted} is wanted")
+
+
 class Task:
     """What a task is. Subclasses give the four functions, and options as keyword arguments of `__init__`."""
 
@@ -264,6 +287,18 @@ class Task:
     def info(self, s: View) -> dict[str, Any]:
         """Numbers about the state, (rows, ...), that go into `info` at every step and reset."""
         return {}
+
+    def check_options(self) -> None:
+        """Refuses options that make no sense, of those that are kept under their own names: a number is wanted where
+        the default is one, and (least, most) where it is a pair; scales, shares and seconds are not below 0."""
+        for name, parameter in inspect.signature(type(self).__init__).parameters.items():
+            least = 0 if name.endswith(("_scale", "_share", "_seconds")) else -math.inf
+            if not hasattr(self, name) or isinstance(parameter.default, bool):
+                continue
+            if isinstance(parameter.default, tuple):
+                pair(name, getattr(self, name), least)
+            elif isinstance(parameter.default, (int, float)):
+                number(name, getattr(self, name), least)
 
     @classmethod
     def options(cls) -> list[str]:

@@ -366,6 +366,28 @@ def test_what_a_task_gives_is_checked(function, gives, kind, message):
         env.step(np.zeros((3, 1)))
 
 
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("Ant", {"healthy_z_range": (2, 1)}, r"healthy_z_range \(2, 1\) is given, and \(least, most\) is wanted"),
+        ("Ant", {"contact_force_range": (float("nan"), 1)}, "contact_force_range nan is given, and a number is wanted"),
+        ("Hopper", {"healthy_state_range": 3}, r"healthy_state_range 3 is given, and \(least, most\) is wanted"),
+        ("Walker2d", {"ctrl_cost_weight": float("nan")}, "ctrl_cost_weight nan is given, and a finite number is wanted"),
+        ("Humanoid", {"healthy_reward": float("inf")}, "healthy_reward inf is given, and a finite number is wanted"),
+        ("HumanoidStandup", {"impact_cost_range": (0, "1")}, "impact_cost_range '1' is given, and a number is wanted"),
+        ("HalfCheetah", {"reset_noise_scale": -0.1}, "reset_noise_scale -0.1 is given, and a finite number of 0 or more"),
+        ("Swimmer", {"forward_reward_weight": "much"}, "forward_reward_weight 'much' is given"),
+        ("InvertedPendulum", {"reset_noise_scale": float("nan")}, "reset_noise_scale nan is given"),
+        ("InvertedDoublePendulum", {"healthy_reward": None}, "healthy_reward None is given"),
+        ("Reacher", {"reward_dist_weight": float("inf")}, "reward_dist_weight inf is given"),
+        ("Pusher", {"reward_near_weight": float("nan")}, "reward_near_weight nan is given"),
+    ],
+)
+def test_options_that_make_no_sense(name, options, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        ds.envs.make(name, 1, **options)
+
+
 def test_only_tasks_are_registered():
     for given, what in ((int, "int"), (Plain(), "an object of Plain"), (None, "an object of NoneType")):
         with pytest.raises(TypeError, match=f"task 'Mine' is {what}, and a subclass of dualstep.envs.Task"):
