@@ -14,8 +14,12 @@ import argparse
 from typing import Any
 
 import numpy as np
-import ray
-import torch
+
+from dualstep.envs.arrays import require
+
+require("gymnasium", "ray"), require("torch", "ray"), require("ray", "ray")
+import ray  # noqa: E402
+import torch  # noqa: E402
 
 
 def policy_of(observations: int, actions: int, hidden: int = 64) -> torch.nn.Module:
