@@ -145,9 +145,8 @@ class CppTask(Task):
         self._call(OBSERVE, s, 1, out)
         changed = s.arrays.rows(out[0, declared:] != after)
         if len(changed):
-            raise ValueError(
-                f"{self.source}: observe() writes {declared + 1 + int(changed[-1])} numbers, and observations = {declared}"
-            )
+            count = declared + 1 + int(changed[-1])
+            raise ValueError(f"{self.source}: observe() writes {count} numbers, and observations = {declared}")
 
     def reward(self, s: View) -> tuple[Any, dict[str, Any]]:
         rows = s.qpos.shape[0]

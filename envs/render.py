@@ -37,7 +37,7 @@ class Renderer:
         named = [self._model.camera(i).name for i in range(self._model.ncam)]
         name = options.get("camera_name")
         if name is not None and name not in named:
-            raise ValueError(f"camera_name {name!r} is given, and the model's cameras are: {', '.join(named) or 'none'}")
+            raise ValueError(f"camera_name {name!r} is given, and the model's cameras are: {', '.join(named)}")
         size = self._model.vis.global_
         size.offwidth, size.offheight = max(size.offwidth, width), max(size.offheight, height)
         self._renderer = MujocoRenderer(

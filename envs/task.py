@@ -113,11 +113,12 @@ class View:
 
     @property
     def tendon_length(self) -> Any:
-        """(rows, ntendon) of fixed tendons, at the current positions"""
+        """(rows, ntendon) of fixed tendons, at the current positions; MuJoCo leaves those of the last evaluation"""
         return self.qpos @ self._tendon_moments("jnt_qposadr", self.qpos.shape[1])
 
     @property
     def tendon_velocity(self) -> Any:
+        """(rows, ntendon) at the current velocities; MuJoCo leaves those of the last evaluation"""
         return self.qvel @ self._tendon_moments("jnt_dofadr", self.qvel.shape[1])
 
     def _tendon_moments(self, address: str, width: int) -> Any:

@@ -62,8 +62,8 @@ class BatchEnv(VectorEnv):
     device of the batch where the library can hold them there. `autoreset_mode`: SAME_STEP, NEXT_STEP or DISABLED.
     `max_episode_steps`: where episodes are truncated; None never. `nonfinite`: actions that are not finite are
     refused with ValueError ("refuse") or replaced, NaN by 0 and infinities by the bounds of the action, or by 0 where
-    it has none ("clamp"), and marked in `info["action_nonfinite"]`. `randomize`: what `Vary` says of the model's parameters, instead of what
-    the task says itself. `seed`: that of the first reset, unless that brings one.
+    it has none ("clamp"), and marked in `info["action_nonfinite"]`. `randomize`: what `Vary` says of the model's
+    parameters, instead of what the task says itself. `seed`: that of the first reset, unless that brings one.
 
     Environment i is seeded with seed + i, and what it draws depends on that and on the number of its episode alone.
     An environment whose simulation diverged ends its episode there (`terminated`), with `info["diverged"]`;
@@ -92,7 +92,7 @@ class BatchEnv(VectorEnv):
             raise ValueError(f"nonfinite {nonfinite!r} is given, and it must be 'refuse' or 'clamp'")
         whole = isinstance(max_episode_steps, (int, np.integer)) and not isinstance(max_episode_steps, bool)
         if max_episode_steps is not None and not (whole and max_episode_steps > 0):
-            raise ValueError(f"max_episode_steps {max_episode_steps!r} is given, and a positive integer, or None, is wanted")
+            raise ValueError(f"max_episode_steps {max_episode_steps!r} is given, and it must be a positive integer or None")
         self.autoreset_mode = _mode(autoreset_mode)
         self.task = task
         self.sim = Batch(task.model, num_envs, device, dtype, num_threads, lanes=lanes, rk4_outputs="last")
@@ -131,6 +131,7 @@ class BatchEnv(VectorEnv):
         self._renderer: Any = None
 
         self.single_action_space = spaces.Box(*task.action_bounds(), dtype=np.float32)
+        self._checked: set[str] = set()
         self._width: int | None = None
         self._width = width = self._observe(self._view(fresh=True), num_envs).shape[1]
         self.single_observation_space = spaces.Box(-np.inf, np.inf, (width,), dtype=self.sim.dtype.type)
@@ -236,7 +237,10 @@ class BatchEnv(VectorEnv):
     # what the task gives ------------------------------------------------------------------------------------
 
     def _given(self, what: str, given: Any, shape: tuple[int | str, ...], kinds: str = "biuf") -> Any:
-        """An array that the task gave; refused where it has not this shape (a word stands for any size) and kind."""
+        """An array that the task gave; refused where it has not this shape (a word stands for any size) and kind. All
+        of that is looked at once, and later on the number of rows."""
+        if what in self._checked and getattr(given, "shape", ())[:1] == shape[:1]:
+            return given
         who, wanted = f"{type(self.task).__name__}.{what}", "(" + ", ".join(map(str, shape)) + ",)"[len(shape) > 1 :]
         if not (hasattr(given, "shape") and hasattr(given, "dtype")):
             raise TypeError(f"{who} is {type(given).__name__}, and an array of shape {wanted} is wanted")
@@ -246,7 +250,9 @@ class BatchEnv(VectorEnv):
         if len(found) != len(shape) or any(a != b for a, b in zip(found, shape, strict=True) if not isinstance(b, str)):
             raise ValueError(f"{who} has shape {tuple(given.shape)}, and {wanted} is wanted")
         if whole_dtype(given).kind not in kinds:
-            raise TypeError(f"{who} has dtype {given.dtype}, and {'booleans' if kinds == 'b' else 'numbers'} are wanted")
+            wanted = "booleans" if kinds == "b" else "numbers"
+            raise TypeError(f"{who} has dtype {given.dtype}, and {wanted} are wanted")
+        self._checked.add(what)
         return given
 
     def _dict(self, what: str, given: Any) -> dict[str, Any]:
@@ -262,7 +268,7 @@ class BatchEnv(VectorEnv):
         given = self.task.reward(view)
         if not isinstance(given, tuple) or len(given) != 2:
             who = f"{type(self.task).__name__}.reward()"
-            raise TypeError(f"{who} is {type(given).__name__}, and a pair is wanted: rewards, and a dict of their terms")
+            raise TypeError(f"{who} is {type(given).__name__}, and a pair is wanted: rewards, and a dict of terms")
         return self._real(self._given("reward()[0]", given[0], (self.num_envs,))), self._dict("reward()[1]", given[1])
 
     def _terminated(self, view: View) -> Any:
@@ -492,10 +498,12 @@ class BatchEnv(VectorEnv):
         return xp.where(fine, observation, xp.zeros_like(observation)), xp.where(rows, xp.zeros_like(reward), reward)
 
     def _told(self, view: View, terms: dict[str, Any]) -> dict[str, Any]:
-        told = {f"info()[{name!r}]": (name, value) for name, value in self._dict("info()", self.task.info(view)).items()}
-        told |= {f"reward()[1][{name!r}]": (name, value) for name, value in terms.items()}
-        rows = (self.num_envs, "...")
-        return {name: self._arrays.own(self._given(what, value, rows)) for what, (name, value) in told.items()}
+        parts = {"info()": self._dict("info()", self.task.info(view)), "reward()[1]": terms}
+        return {
+            name: self._arrays.own(self._given(f"{part}[{name!r}]", value, (self.num_envs, "...")))
+            for part, values in parts.items()
+            for name, value in values.items()
+        }
 
     def _masked(self, info: dict[str, Any], mask: Any) -> dict[str, Any]:
         """Gymnasium's form: each entry beside the mask of the environments that have it."""

@@ -41,7 +41,8 @@ class Worker:
         self.random = np.random.default_rng([seed, rank])
         sizes = self.env.single_observation_space.shape[0], self.env.single_action_space.shape[0]
         self.policy = policy_of(*sizes)
-        self.half = np.minimum(self.env.single_action_space.high, 1e3)
+        high = self.env.single_action_space.high
+        self.half = np.where(np.isfinite(high), high, 1).astype(np.float32)
 
     def sizes(self) -> tuple[int, int]:
         return self.policy[0].in_features, self.policy[2].out_features

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 
-ACTIVATIONS = ("elu", "selu", "relu", "crelu", "lrelu", "tanh", "sigmoid", "softplus", "gelu", "swish", "mish", "identity")
+# rsl_rl's
+ACTIVATIONS = "elu selu relu crelu lrelu tanh sigmoid softplus gelu swish mish identity".split()
 _MAY_BE_ZERO = ("desired_kl", "entropy", "value_weight")
 
 
@@ -29,7 +30,10 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "int": (_count, "a positive integer"),
     "float": (lambda value: _not_negative(value) and value > 0, "a positive number"),
     "str": (lambda value: value in ACTIVATIONS, "one of " + ", ".join(ACTIVATIONS)),
-    "tuple[int, ...]": (lambda value: isinstance(value, tuple) and value != () and all(map(_count, value)), "a tuple of positive integers"),
+    "tuple[int, ...]": (
+        lambda value: isinstance(value, tuple) and value != () and all(map(_count, value)),
+        "a tuple of positive integers",
+    ),
     "dict[str, Any]": (lambda value: isinstance(value, dict), "a dict"),
 }
 

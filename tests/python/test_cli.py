@@ -150,7 +150,7 @@ def test_what_cannot_be_done_is_refused_in_a_line(words, told, capsys):
         (["view", "ant", "--for", "nan"], "'nan' is given, and it must be a positive number"),
         (["play", "x.pt", "--port", "70000"], "from 0 to 65535"),
         (["play", "x.pt", "--video", "x.avi"], "'x.avi' is given, and its ending must be .mp4 or .gif"),
-        (["train", "Ant", "--steps", "inf"], "'inf' is given, and it must be a positive integer, such as 2000000 or 2e6"),
+        (["train", "Ant", "--steps", "inf"], "'inf' is given, and it must be a positive integer, such as 2000 or 2e6"),
         (["train", "Ant", "--steps", "0.5"], "it must be a positive integer"),
         (["train", "Ant", "--minutes", "inf"], "'inf' is given, and it must be a positive number"),
         (["train", "Ant", "--minutes", "soon"], "'soon' is given, and it must be a positive number"),

@@ -147,7 +147,7 @@ def test_draws_depend_on_the_seed_and_not_on_the_batch():
         ({"parameter": "body_mass", "low": "1", "high": 2}, "low '1', high 2 is given, and two finite numbers"),
         ({"parameter": "body_mass", "low": 1}, "'high' is wanted too"),
         ({"parameter": "body_mass", "low": 1, "high": 2, "when": ("1", "2")}, "least, most"),
-        ({"parameter": "body_mass", "low": 1, "high": 2, "of": "(torso"}, "of '\\(torso' .* a regular expression is wanted"),
+        ({"parameter": "body_mass", "low": 1, "high": 2, "of": "(torso"}, "of '\\(torso' .* a regular expression is"),
         ({"parameter": "body_mass", "low": 1, "high": 2, "of": 3}, "of 3 is given, and a text is wanted"),
         ({"parameter": "geom_friction", "low": 1, "high": 2, "axes": 0}, "axes 0 is given, and a tuple of different"),
         ({"parameter": "geom_friction", "low": 1, "high": 2, "axes": (0, 0)}, "axes \\(0, 0\\) is given"),

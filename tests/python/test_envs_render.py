@@ -1,4 +1,4 @@
-"""Pictures by Gymnasium's renderer: of every task, and what is refused. Each context is tried in a process of its own."""
+"""Pictures by Gymnasium's renderer: of every task, and what is refused. Contexts are tried in other processes."""
 
 import json
 import os

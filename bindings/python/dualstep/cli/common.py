@@ -73,7 +73,7 @@ def count(text: str) -> int:
     except ValueError:
         value = 0.0
     if not (value >= 1 and value.is_integer()):
-        raise argparse.ArgumentTypeError(f"{text!r} is given, and it must be a positive integer, such as 2000000 or 2e6")
+        raise argparse.ArgumentTypeError(f"{text!r} is given, and it must be a positive integer, such as 2000 or 2e6")
     return int(value)
 
 

@@ -26,7 +26,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--episodes", type=not_negative, default=0, metavar="E",
         help="print what it is worth in so many episodes, here and in Gymnasium's environment, and show nothing",
     )  # fmt: skip
-    parser.add_argument("--video", type=_film, metavar="FILE", help="write a film, and show nothing (.mp4, or .gif without ffmpeg)")
+    parser.add_argument(
+        "--video", type=_film, metavar="FILE", help="write a film, and show nothing (.mp4, or .gif without ffmpeg)"
+    )
     parser.add_argument("--seconds", type=not_negative, default=10, metavar="S", help="of the film (default: %(default)s)")
     add_viewer(parser)
 

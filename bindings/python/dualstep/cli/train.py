@@ -33,7 +33,7 @@ NETWORK = ("hidden", "activation")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("task", metavar="TASK", help="Ant, HalfCheetah, ..., or one of yours: module:Class, path/to/file.py:Class")
+    parser.add_argument("task", metavar="TASK", help="Ant, ..., or one of yours: module:Class, path/to/file.py:Class")
     add_common(parser, num_envs=None)
     parser.add_argument("--num-threads", type=not_negative, default=0, metavar="T", help="of the simulation (0: all)")
     parser.add_argument(
@@ -50,8 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--resume", action="store_true", help="go on from the checkpoint in the folder")
     parser.add_argument("--checkpoint", type=Path, metavar="FILE", help="go on from this checkpoint")
     parser.add_argument(
-        "--save-minutes", type=positive_number, default=1.0, metavar="M", help="between checkpoints (default: %(default)s)"
-    )
+        "--save-minutes", type=positive_number, default=1.0, metavar="M",
+        help="between checkpoints (default: %(default)s)",
+    )  # fmt: skip
     parser.add_argument(
         "--episodes", type=not_negative, default=10, metavar="E",
         help="of the trained policy, here and in Gymnasium's own environment (default: %(default)s; 0: none)",
@@ -108,7 +109,7 @@ def _settings(args: argparse.Namespace, task: str, base: Any, checkpoint: Path |
     for name in NETWORK if checkpoint else ():
         was, given = getattr(base, name), getattr(settings, name)
         if was != given:
-            raise CommandError(f"--set {name}={given} is given, and the network in {checkpoint} has {was}: it goes on as it is")
+            raise CommandError(f"--set {name}={given} is given, and the network in {checkpoint} has {was} for good")
     return settings
 
 

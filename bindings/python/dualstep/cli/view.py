@@ -11,7 +11,7 @@ from dualstep.cli.common import CommandError, add_common, find_model, load_model
 
 
 def add_viewer(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--port", type=port, default=8080, metavar="P", help="of the web page (default: %(default)s; 0: any)")
+    parser.add_argument("--port", type=port, default=8080, metavar="P", help="of the web page (default: %(default)s)")
     parser.add_argument("--host", default="127.0.0.1", metavar="H", help="0.0.0.0 shows it to others (default: %(default)s)")
     parser.add_argument("--native", action="store_true", help="open MuJoCo's viewer instead of a web page")
     parser.add_argument("--for", type=positive_number, dest="duration", metavar="S", help="end after so many seconds")
@@ -20,7 +20,7 @@ def add_viewer(parser: argparse.ArgumentParser) -> None:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "model", metavar="MODEL",
-        help="a file of MJCF or URDF, the name of one of Gymnasium's models (humanoid), or a task (Ant, path/to/file.py:Class)",
+        help="a file of MJCF or URDF, the name of one of Gymnasium's models (humanoid), or a task (Ant, file.py:Class)",
     )  # fmt: skip
     add_common(parser, num_envs=None, as_json=False)
     parser.add_argument("--random", action="store_true", help="random controls, instead of none")
