@@ -140,6 +140,7 @@ class CppTask(Task):
     def _observe_once(self, s: View) -> None:
         """The first environment, with room behind what it is said to write, none of which may change."""
         declared = self.sizes[OBSERVATIONS]
+        s.arrays.follow(s.sim)
         out = s.arrays.zeros((1, declared + ROOM), s.sim.dtype) + UNTOUCHED
         after = out[0, declared:] + 0
         self._call(OBSERVE, s, 1, out)

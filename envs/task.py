@@ -291,12 +291,12 @@ class Task:
 
     def check_options(self) -> None:
         """Refuses options that make no sense, of those that are kept under their own names: a number is wanted where
-        the default is one, and (least, most) where it is a pair; scales, shares and seconds are not below 0."""
+        the default is one, (least, most) for ..._range and ..._seconds; scales, shares and seconds are not below 0."""
         for name, parameter in inspect.signature(type(self).__init__).parameters.items():
             least = 0 if name.endswith(("_scale", "_share", "_seconds")) else -math.inf
             if not hasattr(self, name) or isinstance(parameter.default, bool):
                 continue
-            if isinstance(parameter.default, tuple):
+            if name.endswith(("_range", "_seconds")):
                 pair(name, getattr(self, name), least)
             elif isinstance(parameter.default, (int, float)):
                 number(name, getattr(self, name), least)
