@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualstep import _core
-from dualstep.envs.task import Task, View
+from dualstep.envs.task import Task, View, number
 from dualstep.model import Model
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 HEADERS = Path(__file__).with_name("cpp")
 RESET, OBSERVE, REWARD, TERMINATED = range(4)
 OBSERVATIONS, NORMALS, UNIFORMS = range(3)
+# numbers behind the first observation, and what is in them
+ROOM, UNTOUCHED = 256, -1.0625e30
 
 
 def _names() -> list[str]:
@@ -91,7 +93,8 @@ def compile_task(source: Path, dtype: str, arch: str = "") -> Path:
 @functools.cache
 def _library(path: Path) -> ctypes.CDLL:
     library = ctypes.CDLL(str(path))
-    library.dualstep_task_options.restype = ctypes.c_char_p
+    if hasattr(library, "dualstep_task_options"):
+        library.dualstep_task_options.restype = ctypes.c_char_p
     return library
 
 
@@ -111,7 +114,7 @@ class CppTask(Task):
     def __init__(self, **options: float) -> None:
         super().__init__(*self.given)
         values = {**self.defaults, **options}
-        self.values = np.array([float(values[name]) for name in self.defaults])
+        self.values = np.array([number(name, values[name]) for name in self.defaults])
         self._compiled: ctypes.CDLL | None = None
 
     @classmethod
@@ -130,7 +133,21 @@ class CppTask(Task):
 
     def observe(self, s: View) -> Any:
         rows = s.qpos.shape[0]
+        if self._compiled is None:
+            self._observe_once(s)
         return self._call(OBSERVE, s, rows, s.arrays.zeros((rows, self.sizes[OBSERVATIONS]), s.sim.dtype))
+
+    def _observe_once(self, s: View) -> None:
+        """The first environment, with room behind what it is said to write, none of which may change."""
+        declared = self.sizes[OBSERVATIONS]
+        s.arrays.follow(s.sim)
+        out = s.arrays.zeros((1, declared + ROOM), s.sim.dtype) + UNTOUCHED
+        after = out[0, declared:] + 0
+        self._call(OBSERVE, s, 1, out)
+        changed = s.arrays.rows(out[0, declared:] != after)
+        if len(changed):
+            count = declared + 1 + int(changed[-1])
+            raise ValueError(f"{self.source}: observe() writes {count} numbers, and observations = {declared}")
 
     def reward(self, s: View) -> tuple[Any, dict[str, Any]]:
         rows = s.qpos.shape[0]
@@ -176,8 +193,13 @@ class CppTask(Task):
 def cpp_task(source: str | os.PathLike[str], model: Model | str, frame_skip: int = 1) -> type[CppTask]:
     """A task from a file of C++: a class to make it with, or to register. Its options are the keyword arguments."""
     path = Path(source).resolve()
-    text = path.read_text(encoding="utf-8")
+    text = re.sub(r"//[^\n]*|/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
     library = _library(compile_task(path, "float32"))
+    if not hasattr(library, "dualstep_task_apply"):
+        raise ValueError(f"{path} has no DUALSTEP_TASK(Name, options...), which is wanted after the task")
+    for what, name in ((NORMALS, "normal"), (UNIFORMS, "uniform")):
+        if library.dualstep_task_size(what) == 0 and re.search(rf"(\.|->)\s*{name}\b", text):
+            raise ValueError(f"{path} reads s.{name}, and {name}s = 0: how many are drawn is wanted there")
     names = [name.strip() for name in library.dualstep_task_options().decode().split(",") if name.strip()]
     defaults = np.zeros(len(names))
     library.dualstep_task_defaults(ctypes.c_void_p(defaults.ctypes.data))

@@ -17,8 +17,9 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import math
+import numbers
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,6 +34,10 @@ OPERATIONS = ("scale", "add", "set")
 DISTRIBUTIONS = ("uniform", "log_uniform", "normal")
 # what the rows of a parameter are, by the first word of its name
 _OBJECTS = {"body": "body", "geom": "geom", "site": "site", "jnt": "joint", "actuator": "actuator", "tendon": "tendon"}
+
+
+def _finite(*given: Any) -> bool:
+    return all(isinstance(value, numbers.Real) and math.isfinite(value) for value in given)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -58,12 +63,19 @@ class Vary:
         def refuse(what: str, wanted: str) -> None:
             raise ValueError(f"randomize: {self.parameter}: {what} is given, and {wanted} is wanted")
 
+        for name in ("parameter", "of"):
+            if not isinstance(getattr(self, name), str):
+                refuse(f"{name} {getattr(self, name)!r}", "a text")
+        try:
+            re.compile(self.of)
+        except re.error as error:
+            refuse(f"of {self.of!r} ({error})", "a regular expression")
         if self.operation not in OPERATIONS:
             refuse(f"operation {self.operation!r}", "one of " + ", ".join(map(repr, OPERATIONS)))
         if self.distribution not in DISTRIBUTIONS:
             refuse(f"distribution {self.distribution!r}", "one of " + ", ".join(map(repr, DISTRIBUTIONS)))
-        if not (math.isfinite(self.low) and math.isfinite(self.high)):
-            refuse(f"low {self.low}, high {self.high}", "two finite numbers")
+        if not _finite(self.low, self.high):
+            refuse(f"low {self.low!r}, high {self.high!r}", "two finite numbers")
         if self.distribution != "normal" and self.low > self.high:
             refuse(f"low {self.low}, high {self.high}", "low <= high")
         if self.distribution == "normal" and self.high < 0:
@@ -71,12 +83,15 @@ class Vary:
         if self.distribution == "log_uniform" and self.low <= 0:
             refuse(f"low {self.low} of a log_uniform distribution", "a positive one")
         if isinstance(self.when, (tuple, list)):
-            if len(self.when) != 2 or not 0 < self.when[0] <= self.when[1]:
+            if len(self.when) != 2 or not _finite(*self.when) or not 0 < self.when[0] <= self.when[1]:
                 refuse(f"when {self.when!r}", "(least, most) seconds")
             object.__setattr__(self, "when", tuple(self.when))
         elif self.when not in ("start", "reset"):
             refuse(f"when {self.when!r}", "'start', 'reset' or (least, most) seconds")
         if self.axes is not None:
+            whole = isinstance(self.axes, (tuple, list)) and all(type(axis) is int for axis in self.axes)
+            if not whole or not self.axes or len(set(self.axes)) < len(self.axes):
+                refuse(f"axes {self.axes!r}", "a tuple of different integers")
             object.__setattr__(self, "axes", tuple(self.axes))
 
     def as_dict(self) -> dict[str, Any]:
@@ -93,6 +108,9 @@ def _vary(given: Vary | dict[str, Any]) -> Vary:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=3) or known
             raise ValueError(f"randomize: there is no '{name}'; near it are: {', '.join(near)}")
+    for name in ("low", "high"):
+        if name not in given:
+            raise ValueError(f"randomize: {given!r} is given, and '{name}' is wanted too")
     return Vary(**given)
 
 
@@ -151,6 +169,8 @@ class Randomizer:
     def __init__(
         self, given: Sequence[Vary | dict[str, Any]], sim: Batch, arrays: HostArrays | TorchArrays, dt: float
     ) -> None:
+        if isinstance(given, (Vary, dict, str)) or not isinstance(given, Iterable):
+            raise TypeError(f"randomize: {given!r} is given, and a list of such is wanted: [Vary(...), ...]")
         self._sim, self._arrays, self._dt = sim, arrays, dt
         self._all = [_Entries(_vary(one), sim) for one in given]
         self.described = [entries.vary.as_dict() for entries in self._all]

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import importlib
 import importlib.util
+import os
+import sys
+from pathlib import Path
+from types import ModuleType
 from typing import Any, NamedTuple
 
 _NAMESPACE = "dualstep"
@@ -16,6 +21,8 @@ class Entry(NamedTuple):
     """a subclass of Task, or "module:class" that is imported when it is asked for"""
     max_episode_steps: int | None
     reward_threshold: float | None = None
+    source: str | None = None
+    """what `find` took it from: "module:class" or "path/to/file.py:class"; None where it is known by its name alone"""
 
 
 _entries: dict[str, Entry] = {
@@ -46,8 +53,13 @@ def short_name(name: str) -> str:
 
 
 def find(name: str) -> tuple[str, Entry]:
-    """The task of this name; where there is none, ValueError lists the near ones."""
+    """The task of this name; where there is none, ValueError lists the near ones.
+
+    "module:class" and "path/to/file.py:class" are imported, and known by the name of the class from then on.
+    """
     short = short_name(name) if isinstance(name, str) else repr(name)
+    if isinstance(name, str) and ":" in short:
+        return _load(short)
     if short in _entries:
         return short, _entries[short]
     lower = {known.lower(): known for known in _entries}
@@ -60,7 +72,57 @@ def task_class(entry: Entry) -> type:
     if isinstance(entry.task, type):
         return entry.task
     module, _, attribute = entry.task.partition(":")
-    return getattr(importlib.import_module(module), attribute)
+    return _class(entry.task, getattr(importlib.import_module(module), attribute))
+
+
+def _class(name: str, given: Any) -> type:
+    from dualstep.envs.task import Task
+
+    if not (isinstance(given, type) and issubclass(given, Task)):
+        what = given.__name__ if isinstance(given, type) else f"an object of {type(given).__name__}"
+        raise TypeError(f"task '{name}' is {what}, and a subclass of dualstep.envs.Task, or 'module:class', is wanted")
+    return given
+
+
+@functools.cache
+def _file(path: Path) -> ModuleType:
+    """A file of Python, imported under a name of its own."""
+    spec = importlib.util.spec_from_file_location(f"dualstep_task_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise ValueError(f"'{path}' is given, and a file of Python (.py) is wanted")
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _load(source: str) -> tuple[str, Entry]:
+    place, _, name = source.rpartition(":")
+    path = Path(place).expanduser()
+    is_file = path.suffix == ".py" or len(path.parts) > 1
+    if is_file:
+        path = path.resolve()
+        if not path.is_file():
+            raise ValueError(f"there is no file '{path}', out of which the task '{name}' is wanted")
+        # to be found again from anywhere
+        source = f"{path}:{name}"
+    elif os.getcwd() not in sys.path:
+        # as with `python -m`, but after all else
+        sys.path.append(os.getcwd())
+    try:
+        module = _file(path) if is_file else importlib.import_module(place)
+    except Exception as error:
+        raise ValueError(f"'{place}' cannot be imported: {type(error).__name__}: {error}") from error
+    if not hasattr(module, name):
+        raise ValueError(f"'{place}' has no '{name}', which is wanted as a task")
+    task = _class(source, getattr(module, name))
+    # the file may have registered it, with its time limit
+    name = next((known for known, entry in _entries.items() if entry.task is task), name)
+    if name not in _entries:
+        register_task(name, task)
+    elif _entries[name].task is not task:
+        raise ValueError(f"there is another task '{name}', and '{source}' wants a name of its own")
+    _entries[name] = _entries[name]._replace(source=source)
+    return name, _entries[name]
 
 
 def register_task(
@@ -70,6 +132,8 @@ def register_task(
     reward_threshold: float | None = None,
 ) -> None:
     """Makes a task known by a name: to `make`, and to Gymnasium as "dualstep/<name>-v0"."""
+    if not isinstance(task, str):
+        _class(name, task)
     _entries[name] = Entry(task, max_episode_steps, reward_threshold)
     _tell_gymnasium(name)
 

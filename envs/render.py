@@ -26,11 +26,18 @@ class Renderer:
         self._mode = mode
         self._model = task.drawn
         self._data = mujoco.MjData(self._model)
-        self._count = int(options.get("render_envs", 1 if mode == "human" else 4))
-        camera = {key: np.asarray(value) for key, value in task.camera.items()}
+        self._count = options.get("render_envs", 1 if mode == "human" else 4)
+        if isinstance(self._count, bool) or not isinstance(self._count, (int, np.integer)) or self._count < 1:
+            raise ValueError(f"render_envs {self._count!r} is given, and it must be a positive integer")
+        # Gymnasium writes into arrays of the camera, and sets all else
+        camera = {key: np.asarray(value) if np.ndim(value) else value for key, value in task.camera.items()}
         if options.get("default_camera_config") is not None:
             camera = options["default_camera_config"]
         width, height = int(options.get("width", 480)), int(options.get("height", 480))
+        named = [self._model.camera(i).name for i in range(self._model.ncam)]
+        name = options.get("camera_name")
+        if name is not None and name not in named:
+            raise ValueError(f"camera_name {name!r} is given, and the model's cameras are: {', '.join(named)}")
         size = self._model.vis.global_
         size.offwidth, size.offheight = max(size.offwidth, width), max(size.offheight, height)
         self._renderer = MujocoRenderer(
@@ -41,7 +48,7 @@ class Renderer:
             height,
             options.get("max_geom", 1000),
             options.get("camera_id"),
-            options.get("camera_name"),
+            name,
             options.get("visual_options") or {},
         )
 

@@ -17,6 +17,8 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
+import math
+import numbers
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -111,11 +113,12 @@ class View:
 
     @property
     def tendon_length(self) -> Any:
-        """(rows, ntendon) of fixed tendons, at the current positions"""
+        """(rows, ntendon) of fixed tendons, at the current positions; MuJoCo leaves those of the last evaluation"""
         return self.qpos @ self._tendon_moments("jnt_qposadr", self.qpos.shape[1])
 
     @property
     def tendon_velocity(self) -> Any:
+        """(rows, ntendon) at the current velocities; MuJoCo leaves those of the last evaluation"""
         return self.qvel @ self._tendon_moments("jnt_dofadr", self.qvel.shape[1])
 
     def _tendon_moments(self, address: str, width: int) -> Any:
@@ -185,6 +188,27 @@ def gymnasium_asset(name: str) -> str:
 # of the contact solver, where a task names its model by a file: a few states in a hundred need one more iteration,
 # and with it a step agrees with MuJoCo's to 1e-3 in single precision
 TOLERANCE = 1e-4
+
+
+def number(name: str, given: Any, least: float = -math.inf, *, finite: bool = True) -> float:
+    """An option that is a number; ValueError or TypeError where it is none that makes sense."""
+    wanted = "a finite number" if finite else "a number"
+    wanted += "" if least == -math.inf else f" of {least:g} or more"
+    if not isinstance(given, numbers.Real):
+        raise TypeError(f"{name} {given!r} is given, and {wanted} is wanted")
+    if not given >= least or (finite and not math.isfinite(given)):
+        raise ValueError(f"{name} {given!r} is given, and {wanted} is wanted")
+    return float(given)
+
+
+def pair(name: str, given: Any, least: float = -math.inf) -> None:
+    """An option that is a range."""
+    wanted = "(least, most)" + ("" if least == -math.inf else f" from {least:g} on")
+    if np.ndim(given) != 1 or len(given) != 2:
+        raise TypeError(f"{name} {given!r} is given, and {wanted} is wanted")
+    low, high = (number(name, bound, finite=False) for bound in given)
+    if not least <= low <= high:
+        raise ValueError(f"{name} {given!r} is given, and {wanted} is wanted")
 
 
 class Task:
@@ -264,6 +288,18 @@ class Task:
     def info(self, s: View) -> dict[str, Any]:
         """Numbers about the state, (rows, ...), that go into `info` at every step and reset."""
         return {}
+
+    def check_options(self) -> None:
+        """Refuses options that make no sense, of those that are kept under their own names: a number is wanted where
+        the default is one, (least, most) for ..._range and ..._seconds; scales, shares and seconds are not below 0."""
+        for name, parameter in inspect.signature(type(self).__init__).parameters.items():
+            least = 0 if name.endswith(("_scale", "_share", "_seconds")) else -math.inf
+            if not hasattr(self, name) or isinstance(parameter.default, bool):
+                continue
+            if name.endswith(("_range", "_seconds")):
+                pair(name, getattr(self, name), least)
+            elif isinstance(parameter.default, (int, float)):
+                number(name, getattr(self, name), least)
 
     @classmethod
     def options(cls) -> list[str]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import difflib
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,14 +20,17 @@ from gymnasium import error, spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from dualstep import _core
 from dualstep.batch import Batch, Status
 from dualstep.envs import registry
 from dualstep.envs.arrays import Output, arrays_of
 from dualstep.envs.draws import Draws
 from dualstep.envs.randomize import Randomizer, Vary
-from dualstep.envs.task import Task, View
+from dualstep.envs.task import Task, View, whole_dtype
 
 NONFINITE = ("refuse", "clamp")
+# what a task may write
+STATE = tuple(name for name, role, *_ in _core.batch_fields() if role == "state")
 
 
 def _mode(given: AutoresetMode | str) -> AutoresetMode:
@@ -40,6 +43,17 @@ def _mode(given: AutoresetMode | str) -> AutoresetMode:
     raise ValueError(f"autoreset_mode {given!r} is given, and it must be a gymnasium.vector.AutoresetMode or {allowed}")
 
 
+def _seed(given: Any) -> int | None:
+    """As Gymnasium's own environments take seeds, and refuse them."""
+    if given is None:
+        return None
+    if isinstance(given, (bool, np.bool_)) or not isinstance(given, (int, np.integer)):
+        raise error.Error(f"Seed must be a python integer, actual type: {type(given)}")
+    if given < 0:
+        raise error.Error(f"Seed must be greater or equal to zero, actual value: {given}")
+    return int(given)
+
+
 class BatchEnv(VectorEnv):
     """`num_envs` environments of one task, stepped together; `unwrapped.sim` is the Batch.
 
@@ -47,9 +61,9 @@ class BatchEnv(VectorEnv):
     of, "numpy", "torch", "jax" or "dlpack" (anything that has `__dlpack__`); fresh arrays at every step, on the
     device of the batch where the library can hold them there. `autoreset_mode`: SAME_STEP, NEXT_STEP or DISABLED.
     `max_episode_steps`: where episodes are truncated; None never. `nonfinite`: actions that are not finite are
-    refused with ValueError ("refuse") or replaced, NaN by 0 and infinities by the bounds of the action ("clamp"),
-    and marked in `info["action_nonfinite"]`. `randomize`: what `Vary` says of the model's parameters, instead of what
-    the task says itself. `seed`: that of the first reset, unless that brings one.
+    refused with ValueError ("refuse") or replaced, NaN by 0 and infinities by the bounds of the action, or by 0 where
+    it has none ("clamp"), and marked in `info["action_nonfinite"]`. `randomize`: what `Vary` says of the model's
+    parameters, instead of what the task says itself. `seed`: that of the first reset, unless that brings one.
 
     Environment i is seeded with seed + i, and what it draws depends on that and on the number of its episode alone.
     An environment whose simulation diverged ends its episode there (`terminated`), with `info["diverged"]`;
@@ -76,8 +90,9 @@ class BatchEnv(VectorEnv):
     ) -> None:
         if nonfinite not in NONFINITE:
             raise ValueError(f"nonfinite {nonfinite!r} is given, and it must be 'refuse' or 'clamp'")
-        if max_episode_steps is not None and max_episode_steps < 1:
-            raise ValueError(f"max_episode_steps {max_episode_steps} is given, and it must be positive, or None")
+        whole = isinstance(max_episode_steps, (int, np.integer)) and not isinstance(max_episode_steps, bool)
+        if max_episode_steps is not None and not (whole and max_episode_steps > 0):
+            raise ValueError(f"max_episode_steps {max_episode_steps!r} is given, and it must be a positive integer or None")
         self.autoreset_mode = _mode(autoreset_mode)
         self.task = task
         self.sim = Batch(task.model, num_envs, device, dtype, num_threads, lanes=lanes, rk4_outputs="last")
@@ -89,6 +104,7 @@ class BatchEnv(VectorEnv):
         self._arrays.follow(self.sim)
         self._output = Output(output, self._arrays.on_host)
         self._constants: dict[str, Any] = {}
+        self._seeds_of(seed)
         self._start_seed = seed
         self._has_reset = False
         self._seeds = np.zeros(num_envs, np.int64)
@@ -116,7 +132,9 @@ class BatchEnv(VectorEnv):
         self._renderer: Any = None
 
         self.single_action_space = spaces.Box(*task.action_bounds(), dtype=np.float32)
-        width = task.observe(self._view(fresh=True)).shape[1]
+        self._checked: set[str] = set()
+        self._width: int | None = None
+        self._width = width = self._observe(self._view(fresh=True), num_envs).shape[1]
         self.single_observation_space = spaces.Box(-np.inf, np.inf, (width,), dtype=self.sim.dtype.type)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -153,6 +171,16 @@ class BatchEnv(VectorEnv):
 
     # seeds -------------------------------------------------------------------------------------------------
 
+    def _seeds_of(self, given: int | Sequence[int | None] | None) -> list[int | None]:
+        """One for each environment."""
+        if np.ndim(given) == 0:
+            first = _seed(given)
+            return [None if first is None else first + i for i in range(self.num_envs)]
+        values = [_seed(value) for value in (given.tolist() if hasattr(given, "tolist") else given)]
+        if len(values) != self.num_envs:
+            raise ValueError(f"{len(values)} seeds are given, and there are {self.num_envs} environments")
+        return values
+
     def _take_seeds(self, seed: int | Sequence[int | None] | None, rows: np.ndarray) -> None:
         """Seeds of these environments, which begin their first episode; None goes on where they are."""
         if seed is None and not self._has_reset:
@@ -161,22 +189,16 @@ class BatchEnv(VectorEnv):
                 seed = secrets.randbits(31)
         if seed is None:
             return
-        if isinstance(seed, (int, np.integer)):
-            if seed < 0:
-                raise error.Error(f"seed must be a non-negative integer, and {seed} is given")
-            VectorEnv.reset(self, seed=int(seed))
-            values: list[int | None] = [int(seed) + i for i in range(self.num_envs)]
-        else:
-            values = list(seed)
-            if len(values) != self.num_envs:
-                raise ValueError(f"{len(values)} seeds are given, and there are {self.num_envs} environments")
+        values = self._seeds_of(seed)
+        if np.ndim(seed) == 0:
+            VectorEnv.reset(self, seed=values[0])
         for row in rows:
             value = values[row]
             if value is None and not self._has_reset:
                 value = secrets.randbits(31)
             if value is not None:
                 # the bits of an unsigned 64-bit number
-                self._seeds[row] = np.uint64(int(value) % 2**64).astype(np.int64)
+                self._seeds[row] = np.uint64(value % 2**64).astype(np.int64)
                 self._episodes[row] = -1
 
     # views and episodes ------------------------------------------------------------------------------------
@@ -205,14 +227,66 @@ class BatchEnv(VectorEnv):
             kept[rows] = 0
         draw = Draws(self._arrays, seeds, episodes)
         view = self._view(rows, fresh=True)
-        for name, values in self.task.reset(view, draw).items():
-            self._arrays.native(getattr(self.sim, name))[rows] = self._arrays.real(values, self.sim.dtype)
+        self._write("reset", self.task.reset(view, draw), rows, len(on_host))
         if self.task.derived:
             self._forward(mask)
         self._elapsed[rows] = 0
         self._fresh[rows] = True
         self._pending[rows] = False
         return rows, self._view(rows, fresh=True)
+
+    # what the task gives ------------------------------------------------------------------------------------
+
+    def _given(self, what: str, given: Any, shape: tuple[int | str, ...], kinds: str = "biuf") -> Any:
+        """An array that the task gave; refused where it has not this shape (a word stands for any size) and kind. All
+        of that is looked at once, and later on the number of rows."""
+        if what in self._checked and getattr(given, "shape", ())[:1] == shape[:1]:
+            return given
+        who, wanted = f"{type(self.task).__name__}.{what}", "(" + ", ".join(map(str, shape)) + ",)"[len(shape) > 1 :]
+        if not (hasattr(given, "shape") and hasattr(given, "dtype")):
+            raise TypeError(f"{who} is {type(given).__name__}, and an array of shape {wanted} is wanted")
+        found = tuple(given.shape)
+        if shape[-1] == "...":
+            found, shape = found[: len(shape) - 1], shape[:-1]
+        if len(found) != len(shape) or any(a != b for a, b in zip(found, shape, strict=True) if not isinstance(b, str)):
+            raise ValueError(f"{who} has shape {tuple(given.shape)}, and {wanted} is wanted")
+        if whole_dtype(given).kind not in kinds:
+            wanted = "booleans" if kinds == "b" else "numbers"
+            raise TypeError(f"{who} has dtype {given.dtype}, and {wanted} are wanted")
+        self._checked.add(what)
+        return given
+
+    def _dict(self, what: str, given: Any) -> dict[str, Any]:
+        if not isinstance(given, dict):
+            who = f"{type(self.task).__name__}.{what}"
+            raise TypeError(f"{who} is {type(given).__name__}, and a dict of arrays by name is wanted")
+        return given
+
+    def _observe(self, view: View, count: int) -> Any:
+        return self._real(self._given("observe()", self.task.observe(view), (count, self._width or "n")))
+
+    def _reward(self, view: View) -> tuple[Any, dict[str, Any]]:
+        given = self.task.reward(view)
+        if not isinstance(given, tuple) or len(given) != 2:
+            who = f"{type(self.task).__name__}.reward()"
+            raise TypeError(f"{who} is {type(given).__name__}, and a pair is wanted: rewards, and a dict of terms")
+        return self._real(self._given("reward()[0]", given[0], (self.num_envs,))), self._dict("reward()[1]", given[1])
+
+    def _terminated(self, view: View) -> Any:
+        given = self.task.terminated(view)
+        if given is None:
+            return self._arrays.zeros((self.num_envs,), bool)
+        return self._given("terminated()", given, (self.num_envs,), "b")
+
+    def _write(self, function: str, given: Any, rows: Any, count: int) -> None:
+        """Arrays of the state, by name, of `count` environments."""
+        for name, values in self._dict(f"{function}()", given).items():
+            what = f"{function}()[{name!r}]"
+            if name not in STATE:
+                who = f"{type(self.task).__name__}.{what}"
+                raise ValueError(f"{who} is given, and these can be written: {', '.join(STATE)}")
+            into = self._arrays.native(getattr(self.sim, name))
+            into[rows] = self._arrays.real(self._given(what, values, (count, *into.shape[1:])), self.sim.dtype)
 
     def _remember(self) -> None:
         """The state as this environment left it, so that one written from outside is noticed."""
@@ -288,7 +362,7 @@ class BatchEnv(VectorEnv):
         self._has_reset = True
         self._begin(mask)
         view = self._view(fresh=self._fresh)
-        observation = self._real(self.task.observe(view))
+        observation = self._observe(view, self.num_envs)
         info = self._masked(self._told(view, {}), mask)
         self._remember()
         return self._output(observation), self._output.tree(info)
@@ -317,8 +391,7 @@ class BatchEnv(VectorEnv):
         self._arrays.follow(self.sim)
         action, bad = self._actions(actions)
         before = self._track()
-        control = self.task.control(self._view(), action)
-        self._arrays.native(self.sim.ctrl)[...] = self._arrays.real(control, self.sim.dtype)
+        self._write("control", {"ctrl": self.task.control(self._view(), action)}, ..., self.num_envs)
         self.sim.step(self.task.frame_skip)
 
         xp = self._arrays.xp
@@ -327,12 +400,10 @@ class BatchEnv(VectorEnv):
         view.action = action
         if before is not None:
             view.rate = (self.task.track(view) - before) / self.task.dt
-        reward, terms = self.task.reward(view)
-        reward = self._real(reward)
-        terminated = self.task.terminated(view)
-        terminated = self._arrays.zeros((self.num_envs,), bool) if terminated is None else terminated
+        reward, terms = self._reward(view)
+        terminated = self._terminated(view)
         view = self._happen(view)
-        observation = self._real(self.task.observe(view))
+        observation = self._observe(view, self.num_envs)
         info = self._told(view, terms)
         diverged = (self._arrays.words(self._arrays.native(self.sim.status)) & int(Status.DIVERGED)) != 0
         any_diverged = bool(diverged.any())
@@ -349,7 +420,7 @@ class BatchEnv(VectorEnv):
             if bool(idle.any()):
                 # these environments were done before: this step only starts their next episode
                 rows, begun = self._begin(idle)
-                observation[rows] = self._real(self.task.observe(begun))
+                observation[rows] = self._observe(begun, len(rows))
                 reward = xp.where(idle, xp.zeros_like(reward), reward)
                 terminated, truncated, diverged = terminated & ~idle, truncated & ~idle, diverged & ~idle
                 any_diverged = any_diverged and bool(diverged.any())
@@ -362,7 +433,7 @@ class BatchEnv(VectorEnv):
             final = {"final_obs": observation, "final_info": self._masked(info, done)}
             observation, info = self._arrays.copy(observation), dict(info)
             rows, begun = self._begin(done)
-            observation[rows] = self._real(self.task.observe(begun))
+            observation[rows] = self._observe(begun, len(rows))
             self._restart_info(info, marks, begun, rows, done)
             info.update(final)
             marks.update({"final_obs": done, "final_info": done})
@@ -386,8 +457,7 @@ class BatchEnv(VectorEnv):
             take = self._arrays.from_host
             draw = Draws(self._arrays, take(self._seeds), take(self._episodes), self._elapsed)
             written = self.task.events(view, draw)
-        for name, values in written.items():
-            self._arrays.native(getattr(self.sim, name))[...] = self._arrays.real(values, self.sim.dtype)
+        self._write("events", written, ..., self.num_envs)
         self._randomizer.go_on(self._seeds, self._episodes, self._elapsed)
         if not written:
             return view
@@ -402,6 +472,9 @@ class BatchEnv(VectorEnv):
         if tuple(action.shape) != self.action_space.shape:
             wanted = self.action_space.shape
             raise ValueError(f"actions of shape {tuple(action.shape)} are given, and {wanted} is wanted")
+        if self.autoreset_mode == AutoresetMode.NEXT_STEP:
+            # those that only begin their next episode in this step do nothing with theirs
+            action = xp.where(self._pending[:, None], xp.zeros_like(action), action)
         finite = xp.isfinite(action)
         if bool(finite.all()):
             return action, None
@@ -409,10 +482,8 @@ class BatchEnv(VectorEnv):
         if self.nonfinite == "refuse":
             rows = self._arrays.rows(bad).tolist()
             raise ValueError(f"the actions of environments {rows[:10]} ({len(rows)} in all) are not finite")
-        low = self._arrays.from_host(self.single_action_space.low)
-        high = self._arrays.from_host(self.single_action_space.high)
-        largest = float(np.finfo(np.float32).max)
-        low, high = xp.clip(low, -largest, largest), xp.clip(high, -largest, largest)
+        bounds = (self.single_action_space.low, self.single_action_space.high)
+        low, high = (self._arrays.from_host(np.where(np.isfinite(bound), bound, 0)) for bound in bounds)
         replaced = xp.where(xp.isnan(action), 0 * low, xp.where(action > 0, high, low))
         replaced = self._arrays.real(replaced, self.sim.dtype)
         return xp.where(finite, action, replaced), bad
@@ -428,7 +499,12 @@ class BatchEnv(VectorEnv):
         return xp.where(fine, observation, xp.zeros_like(observation)), xp.where(rows, xp.zeros_like(reward), reward)
 
     def _told(self, view: View, terms: dict[str, Any]) -> dict[str, Any]:
-        return {name: self._arrays.own(value) for name, value in {**self.task.info(view), **terms}.items()}
+        parts = {"info()": self._dict("info()", self.task.info(view)), "reward()[1]": terms}
+        return {
+            name: self._arrays.own(self._given(f"{part}[{name!r}]", value, (self.num_envs, "...")))
+            for part, values in parts.items()
+            for name, value in values.items()
+        }
 
     def _masked(self, info: dict[str, Any], mask: Any) -> dict[str, Any]:
         """Gymnasium's form: each entry beside the mask of the environments that have it."""
@@ -493,17 +569,24 @@ RENDER_OPTIONS = (
 )
 
 
+def refuse_unknown(
+    task: str, given: Iterable[str], known: Sequence[str], more: Sequence[str], rare: Sequence[str] = ()
+) -> None:
+    """TypeError in Python's own words, which some callers look for, where a name is none of these; `rare` are only told
+    where they are near."""
+    for name in given:
+        if name not in (*known, *more):
+            near = difflib.get_close_matches(name, [*known, *more, *rare], n=3)
+            hint = f"near it are: {', '.join(near)}" if near else f"there are: {', '.join([*known, *more])}"
+            raise TypeError(f"{task} got an unexpected keyword argument '{name}'; {hint}")
+
+
 def make_task(name: str, options: dict[str, Any]) -> Task:
     """The task of this name; an option that it does not know is refused, with the near ones."""
     short, entry = registry.find(name)
     cls = registry.task_class(entry)
     known = cls.options()
-    for option in options:
-        if option in known:
-            continue
-        near = difflib.get_close_matches(option, [*known, *_ENV_OPTIONS, *RENDER_OPTIONS], n=3)
-        hint = f"near it are: {', '.join(near)}" if near else f"there are: {', '.join([*known, *_ENV_OPTIONS])}"
-        raise TypeError(f"{short} has no option '{option}'; {hint}")
+    refuse_unknown(short, options, known, _ENV_OPTIONS, RENDER_OPTIONS)
     return cls(**options)
 
 

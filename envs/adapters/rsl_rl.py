@@ -16,9 +16,10 @@ import numpy as np
 
 from dualstep.envs import make
 from dualstep.envs.arrays import require
-from dualstep.envs.vector import BatchEnv
 
-require("rsl_rl", "train")
+require("gymnasium", "train"), require("rsl_rl", "train")
+from dualstep.envs.vector import BatchEnv  # noqa: E402
+
 import torch  # noqa: E402
 from rsl_rl.env import VecEnv  # noqa: E402
 from tensordict import TensorDict  # noqa: E402

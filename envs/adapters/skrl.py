@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from gymnasium import spaces
-
 from dualstep.envs import make
 from dualstep.envs.arrays import require
-from dualstep.envs.vector import BatchEnv
 
-require("skrl", "skrl")
+require("gymnasium", "skrl"), require("skrl", "skrl")
+from dualstep.envs.vector import BatchEnv  # noqa: E402
+
 import torch  # noqa: E402
+from gymnasium import spaces  # noqa: E402
 from skrl.envs.wrappers.torch import wrap_env  # noqa: E402
 
 

@@ -16,6 +16,7 @@
 // the step, for which nothing waits. Python has the other side of this: compiled.py.
 #pragma once
 
+#include <cmath>
 #include <cstring>
 #include <type_traits>
 
@@ -60,7 +61,7 @@ struct Call {
   long long device = 0;  // of CUDA, where the arrays and the stream are
 };
 
-// one environment; arrays that the source does not name are null
+// one environment; arrays that the source does not name are null, and draws are NaN but at resets
 struct Env {
 #define X(name, type) const type* name;
   DUALSTEP_TASK_ARRAYS(X)
@@ -80,14 +81,14 @@ struct Task {
 };
 
 template <class T>
-DUALSTEP_DEVICE Env environment(const Call& call, long long i) {
+DUALSTEP_DEVICE Env environment(const Call& call, long long i, const double* none) {
   const long long e = call.row ? call.row[i] : i;
   Env s;
 #define X(name, type) s.name = call.name ? call.name + e * call.name##_width : nullptr;
   DUALSTEP_TASK_ARRAYS(X)
 #undef X
-  s.normal = call.normal ? call.normal + i * T::normals : nullptr;
-  s.uniform = call.uniform ? call.uniform + i * T::uniforms : nullptr;
+  s.normal = call.normal ? call.normal + i * T::normals : none;
+  s.uniform = call.uniform ? call.uniform + i * T::uniforms : none;
   return s;
 }
 
@@ -97,7 +98,10 @@ enum class Function { reset, observe, reward, terminated };
 template <class T>
 DUALSTEP_DEVICE void apply(Function function, const T& task, const Call& call, long long i, void* out,
                            void* more) {
-  const Env s = environment<T>(call, i);
+  // there are draws for resets alone
+  double none[T::normals + T::uniforms + 1];
+  for (double& x : none) x = NAN;
+  const Env s = environment<T>(call, i, none);
   switch (function) {
     case Function::reset:
       task.reset(

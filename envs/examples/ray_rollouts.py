@@ -14,8 +14,12 @@ import argparse
 from typing import Any
 
 import numpy as np
-import ray
-import torch
+
+from dualstep.envs.arrays import require
+
+require("gymnasium", "ray"), require("torch", "ray"), require("ray", "ray")
+import ray  # noqa: E402
+import torch  # noqa: E402
 
 
 def policy_of(observations: int, actions: int, hidden: int = 64) -> torch.nn.Module:
@@ -37,7 +41,8 @@ class Worker:
         self.random = np.random.default_rng([seed, rank])
         sizes = self.env.single_observation_space.shape[0], self.env.single_action_space.shape[0]
         self.policy = policy_of(*sizes)
-        self.half = np.minimum(self.env.single_action_space.high, 1e3)
+        high = self.env.single_action_space.high
+        self.half = np.where(np.isfinite(high), high, 1).astype(np.float32)
 
     def sizes(self) -> tuple[int, int]:
         return self.policy[0].in_features, self.policy[2].out_features

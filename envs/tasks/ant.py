@@ -42,6 +42,7 @@ class Ant(Task):
         self.reset_noise_scale = reset_noise_scale
         self.first = 2 if exclude_current_positions_from_observation else 0
         self.feels_contacts = include_cfrc_ext_in_observation
+        self.check_options()
 
     def reset(self, s: View, draw: Draws) -> dict[str, Any]:
         return around_start(s, draw, self.reset_noise_scale, normal_velocity=True)

@@ -33,6 +33,7 @@ class Reacher(Task):
         super().__init__(xml_file, frame_skip)
         self.reward_dist_weight = reward_dist_weight
         self.reward_control_weight = reward_control_weight
+        self.check_options()
         self.tip, self.target = _body(self, "fingertip"), _body(self, "target")
 
     def reset(self, s: View, draw: Draws) -> dict[str, Any]:
@@ -74,6 +75,7 @@ class Pusher(Task):
         self.reward_near_weight = reward_near_weight
         self.reward_dist_weight = reward_dist_weight
         self.reward_control_weight = reward_control_weight
+        self.check_options()
         self.tip, self.puck, self.goal = (_body(self, name) for name in ("tips_arm", "object", "goal"))
 
     def reset(self, s: View, draw: Draws) -> dict[str, Any]:

@@ -27,6 +27,7 @@ class HalfCheetah(Task):
         self.ctrl_cost_weight = ctrl_cost_weight
         self.reset_noise_scale = reset_noise_scale
         self.first = 1 if exclude_current_positions_from_observation else 0
+        self.check_options()
 
     def reset(self, s: View, draw: Draws) -> dict[str, Any]:
         return around_start(s, draw, self.reset_noise_scale, normal_velocity=True)

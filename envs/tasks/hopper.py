@@ -39,6 +39,7 @@ class PlanarWalker(Task):
         self.healthy_angle_range = healthy_angle_range
         self.reset_noise_scale = reset_noise_scale
         self.first = 1 if exclude_current_positions_from_observation else 0
+        self.check_options()
 
     def reset(self, s: View, draw: Draws) -> dict[str, Any]:
         return around_start(s, draw, self.reset_noise_scale)
@@ -96,6 +97,7 @@ class Hopper(PlanarWalker):
         reset_noise_scale: float = 5e-3,
         exclude_current_positions_from_observation: bool = True,
     ) -> None:
+        self.healthy_state_range = healthy_state_range
         super().__init__(
             xml_file,
             frame_skip,
@@ -108,4 +110,3 @@ class Hopper(PlanarWalker):
             reset_noise_scale,
             exclude_current_positions_from_observation,
         )
-        self.healthy_state_range = healthy_state_range

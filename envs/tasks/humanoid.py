@@ -100,6 +100,7 @@ class Humanoid(HumanoidBody):
         self.healthy_reward = healthy_reward
         self.terminate_when_unhealthy = terminate_when_unhealthy
         self.healthy_z_range = healthy_z_range
+        self.check_options()
 
     def track(self, s: View) -> Any:
         # the centre of mass of everything
@@ -166,6 +167,7 @@ class HumanoidStandup(HumanoidBody):
         self.ctrl_cost_weight = ctrl_cost_weight
         self.impact_cost_weight = impact_cost_weight
         self.impact_cost_range = impact_cost_range
+        self.check_options()
 
     def reward(self, s: View) -> tuple[Any, dict[str, Any]]:
         up = s.qpos[:, 2] / float(self.model.opt.timestep)

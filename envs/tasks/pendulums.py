@@ -18,6 +18,7 @@ class InvertedPendulum(Task):
     ) -> None:
         super().__init__(xml_file, frame_skip)
         self.reset_noise_scale = reset_noise_scale
+        self.check_options()
 
     def reset(self, s: View, draw: Draws) -> dict[str, Any]:
         return around_start(s, draw, self.reset_noise_scale)
@@ -47,6 +48,7 @@ class InvertedDoublePendulum(Task):
         super().__init__(xml_file, frame_skip)
         self.healthy_reward = healthy_reward
         self.reset_noise_scale = reset_noise_scale
+        self.check_options()
 
     def reset(self, s: View, draw: Draws) -> dict[str, Any]:
         return around_start(s, draw, self.reset_noise_scale, normal_velocity=True)

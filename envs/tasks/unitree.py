@@ -262,10 +262,11 @@ class Joystick(Task):
         model, self.looks = build(robot)
         super().__init__(model, frame_skip)
         m = self.model
-        self.low = np.array([forward_range[0], sideways_range[0], turning_range[0]])
-        self.high = np.array([forward_range[1], sideways_range[1], turning_range[1]])
+        self.forward_range, self.sideways_range, self.turning_range = forward_range, sideways_range, turning_range
         self.standing_share = standing_share
         self.command_seconds, self.push_seconds = command_seconds, push_seconds
+        self.check_options()
+        self.low, self.high = np.array([forward_range, sideways_range, turning_range], float).T
         self.pushes, self.noisy = pushes, noise
         self.joints = [m.name_of("joint", j) for j in range(1, m.njnt)]
         self.count = len(self.joints)

@@ -55,7 +55,9 @@ def draw(mj_model: Any, film: dict[str, np.ndarray], path: Path, camera: dict[st
     """Writes the film; returns where it is, since without ffmpeg it is a GIF. RuntimeError where nothing can draw."""
     import mujoco
 
-    path = path.with_suffix(".mp4" if can_write_mp4() else ".gif")
+    if path.suffix != ".gif":
+        path = path.with_suffix(".mp4" if can_write_mp4() else ".gif")
+    path.parent.mkdir(parents=True, exist_ok=True)
     package = Path(sys.modules["dualstep"].__file__).resolve().parents[1]
     paths = [str(package), *filter(None, [os.environ.get("PYTHONPATH")])]
     said = ""

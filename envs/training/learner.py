@@ -20,6 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dualstep.envs import registry
 from dualstep.envs.adapters.rsl_rl import RslRlEnv
 from dualstep.envs.training.settings import Settings
 
@@ -248,6 +249,8 @@ class Learner:
         whole = {
             "dualstep": FORMAT,
             "task": self.task,
+            # where a task of the user's own is found again
+            "source": registry.find(self.task)[1].source,
             "settings": self.settings.as_dict(),
             "seed": self.seed,
             "iteration": self.iteration,
@@ -357,6 +360,8 @@ def read_checkpoint(path: Path, task: str | None = None) -> dict[str, Any]:
         raise CheckpointError(f"'{path}' is no checkpoint of this version of dualstep")
     if task is not None and whole["task"] != task:
         raise CheckpointError(f"'{path}' is a checkpoint of {whole['task']}, and {task} is wanted")
+    if whole.get("source") and whole["task"] not in registry.names():
+        registry.find(whole["source"])
     return whole
 
 

@@ -8,7 +8,34 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Callable
 from typing import Any
+
+
+# rsl_rl's
+ACTIVATIONS = "elu selu relu crelu lrelu tanh sigmoid softplus gelu swish mish identity".split()
+_MAY_BE_ZERO = ("desired_kl", "entropy", "value_weight")
+
+
+def _count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+def _not_negative(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < math.inf
+
+
+# by the types of the fields: what fits, and in words
+_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "int": (_count, "a positive integer"),
+    "float": (lambda value: _not_negative(value) and value > 0, "a positive number"),
+    "str": (lambda value: value in ACTIVATIONS, "one of " + ", ".join(ACTIVATIONS)),
+    "tuple[int, ...]": (
+        lambda value: isinstance(value, tuple) and value != () and all(map(_count, value)),
+        "a tuple of positive integers",
+    ),
+    "dict[str, Any]": (lambda value: isinstance(value, dict), "a dict"),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,19 +75,15 @@ class Settings:
     task_options: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("num_envs", "total_steps", "num_steps", "epochs", "mini_batches", "episode_steps"):
-            value = getattr(self, name)
-            if not (value is None and name == "episode_steps") and (not isinstance(value, int) or value < 1):
-                raise ValueError(f"{name} {value!r} is given, and it must be a positive integer")
-        for name in (
-            "learning_rate", "gamma", "lam", "clip", "init_std", "final_std", "final_pace", "clip_observation",
-            "reward_scale", "max_grad_norm",
-        ):  # fmt: skip
-            value = getattr(self, name)
-            if value is None and name == "final_std":
-                continue
-            if not isinstance(value, (int, float)) or not 0 < value < math.inf:
-                raise ValueError(f"{name} {value!r} is given, and it must be a positive number")
+        if isinstance(self.hidden, list):
+            object.__setattr__(self, "hidden", tuple(self.hidden))
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            fits, wanted = _CHECKS[field.type.removesuffix(" | None")]
+            if field.name in _MAY_BE_ZERO:
+                fits, wanted = _not_negative, "a number of 0 or more"
+            if not (fits(value) or value is None and field.type.endswith(" | None")):
+                raise ValueError(f"{field.name} {value!r} is given, and it must be {wanted}")
         if self.gamma > 1 or self.lam > 1 or self.final_pace > 1:
             raise ValueError(
                 f"gamma {self.gamma}, lam {self.lam}, final_pace {self.final_pace} are given, and none may be above 1"

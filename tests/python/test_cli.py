@@ -137,8 +137,27 @@ def test_what_cannot_be_done_is_refused_in_a_line(words, told, capsys):
     assert told in error and error.count("\n") == 1
 
 
-@pytest.mark.parametrize("words", [[], ["dance"], ["bench", "ant", "--num-envs", "0"], ["bench", "ant", "--seed", "x"]])
-def test_wrong_arguments_end_with_usage(words, capsys):
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([], "required"),
+        (["dance"], "invalid choice"),
+        (["bench", "ant", "--num-envs", "0"], "'0' is given, and it must be a positive integer"),
+        (["bench", "ant", "--seed", "x"], "'x' is given, and it must be an integer of 0 or more"),
+        (["bench", "ant", "--seed=-1"], "'-1' is given, and it must be an integer of 0 or more"),
+        (["view", "ant", "--port", "70000"], "'70000' is given, and it must be an integer from 0 to 65535"),
+        (["view", "ant", "--port=-5"], "'-5' is given, and it must be an integer from 0 to 65535"),
+        (["view", "ant", "--for", "nan"], "'nan' is given, and it must be a positive number"),
+        (["play", "x.pt", "--port", "70000"], "from 0 to 65535"),
+        (["play", "x.pt", "--video", "x.avi"], "'x.avi' is given, and its ending must be .mp4 or .gif"),
+        (["train", "Ant", "--steps", "inf"], "'inf' is given, and it must be a positive integer, such as 2000 or 2e6"),
+        (["train", "Ant", "--steps", "0.5"], "it must be a positive integer"),
+        (["train", "Ant", "--minutes", "inf"], "'inf' is given, and it must be a positive number"),
+        (["train", "Ant", "--minutes", "soon"], "'soon' is given, and it must be a positive number"),
+    ],
+)
+def test_wrong_arguments_end_with_usage(words, told, capsys):
     with pytest.raises(SystemExit) as stop:
         cli.main(words)
-    assert stop.value.code == 2 and "usage" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert stop.value.code == 2 and "usage" in error and told in error

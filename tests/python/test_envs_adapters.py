@@ -1,5 +1,8 @@
 """The adapters, each with the library that it is for."""
 
+import importlib
+import sys
+
 import numpy as np
 import pytest
 
@@ -28,6 +31,35 @@ def test_rsl_rl_interface():
     assert np.allclose(env.env.sim.ctrl, 0.4)
     with pytest.raises(ValueError, match="rsl_rl wants"):
         RslRlEnv(ds.envs.make("Ant", 2, output="numpy"))
+
+
+@pytest.mark.parametrize(
+    ("module", "missing", "extra"),
+    [
+        ("adapters.rsl_rl", "gymnasium", "train"),
+        ("adapters.rsl_rl", "rsl_rl", "train"),
+        ("adapters.skrl", "gymnasium", "skrl"),
+        ("adapters.stable_baselines3", "gymnasium", "sb3"),
+        ("adapters.torchrl", "torchrl", "torchrl"),
+        ("examples.ray_rollouts", "ray", "ray"),
+        ("examples.ray_rollouts", "torch", "ray"),
+    ],
+)
+def test_what_is_missing_is_told(module, missing, extra, monkeypatch):
+    monkeypatch.setitem(sys.modules, missing, None)
+    monkeypatch.delitem(sys.modules, f"dualstep.envs.{module}", raising=False)
+    with pytest.raises(ImportError, match=rf"{missing} is not installed: pip install 'dualstep\[{extra}\]' brings it"):
+        importlib.import_module(f"dualstep.envs.{module}")
+
+
+@pytest.mark.parametrize("missing", ["mujoco", "glfw"])
+def test_pictures_without_what_draws_them(missing, monkeypatch):
+    env = ds.envs.make("Hopper", 1, num_threads=1, render_mode="rgb_array")
+    for name in [name for name in sys.modules if name.startswith("gymnasium.envs.mujoco")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, missing, None)
+    with pytest.raises(ImportError, match=r"drawing needs mujoco and its viewers .*pip install 'dualstep\[view\]'"):
+        env.render()
 
 
 def test_a_failure_is_no_time_out():
@@ -97,6 +129,8 @@ def test_torchrl(mode):
 
     env = torchrl_env("Hopper", 4, autoreset_mode=mode, max_episode_steps=10, num_threads=1)
     env.set_seed(0)
+    # of the actions: with some, a hopper falls before the time limit
+    torch.manual_seed(0)
     data = env.rollout(25, break_when_any_done=False)
     assert data.batch_size == (4, 25) and data["observation"].shape == (4, 25, 11)
     done = data["next", "done"].squeeze(-1)
@@ -105,6 +139,15 @@ def test_torchrl(mode):
     end, begin = data["next", "observation"][:, 9], data["observation"][:, 10]
     assert not torch.allclose(end, begin, atol=1e-3)
     assert (abs(begin[:, 0] - 1.25) < 0.01).all()
+
+
+def test_torchrls_own_wrapper():
+    """It tries `frameskip` first, and knows by the message that there is none."""
+    pytest.importorskip("torchrl")
+    from torchrl.envs import GymEnv
+
+    env = GymEnv("dualstep/Hopper-v0")
+    assert env.rollout(3).batch_size == (3,)
 
 
 def test_skrl():

@@ -103,12 +103,31 @@ def test_outputs_contacts_actions_and_draws(tmp_path):
     assert count.any()
 
 
+def test_draws_are_of_resets_alone(tmp_path):
+    task = task_of(tmp_path, {"observe": "out[0] = Real(s.normal[1]);"}, normals=2)
+    assert np.isnan(ds.envs.BatchEnv(task(), 3).reset(seed=0)[0]).all()
+
+
 def test_what_is_refused(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match=r"(?s)probe.cpp does not compile:.*nonsense"):
         task_of(tmp_path, {"reward": "nonsense"})
     with pytest.raises(ValueError, match="the options of a task are doubles"):
         task_of(tmp_path, {}, "double far = 2; float near = 1;")
     assert task_of(tmp_path, {}).options() == []
+    for name in ("normal", "uniform"):
+        with pytest.raises(ValueError, match=f"probe.cpp reads s.{name}, and {name}s = 0"):
+            task_of(tmp_path, {"reset": f"start.qpos[0] = Real(s.{name}[0]);"})
+    assert task_of(tmp_path, {"reset": "// s.normal is not read\n"}).sizes == (1, 0, 0)
+    task = task_of(tmp_path, {"observe": "for (int i = 0; i < 4; ++i) out[i] = 0;"}, "double far = 2;", observations=2)
+    with pytest.raises(ValueError, match=r"observe\(\) writes 4 numbers, and observations = 2"):
+        ds.envs.BatchEnv(task(), 3)
+    with pytest.raises(ValueError, match="far nan is given, and a finite number is wanted"):
+        task(far=float("nan"))
+    with pytest.raises(TypeError, match="far 'x' is given, and a finite number is wanted"):
+        task(far="x")
+    (tmp_path / "bare.cpp").write_text('#include "task.h"\nstruct Bare : dualstep::Task {};')
+    with pytest.raises(ValueError, match=r"bare.cpp has no DUALSTEP_TASK\(Name, options...\)"):
+        ds.envs.cpp_task(tmp_path / "bare.cpp", *MODEL)
     monkeypatch.setenv("CXX", "no_such_compiler -O3")
     with pytest.raises(ImportError, match="'no_such_compiler -O3' is not there: CXX names another"):
         task_of(tmp_path, {"reward": "1"})

@@ -140,7 +140,9 @@ def test_next_step_ignores_the_action_after_the_end():
     done = terminated | truncated
     assert "final_obs" not in info
     assert (abs(observation[done][:, 1]) > 0.2).any() or (observation[done][:, 0] < 0.7).any()
-    observation, reward, terminated, truncated, info = env.step(actions_of(env, rng))
+    actions = actions_of(env, rng)
+    actions[done] = np.nan
+    observation, reward, terminated, truncated, info = env.step(actions)
     assert (reward[done] == 0).all() and not (terminated | truncated)[done].any()
     assert (abs(observation[done][:, 0] - 1.25) < 0.06).all()
     assert not info["_reward_forward"][done].any() and info["_reward_forward"][~done].all()
@@ -235,6 +237,16 @@ def test_seeds_repeat_and_differ():
     assert np.array_equal(single.reset(seed=7)[0], first[0, 2])
     with pytest.raises(ValueError, match="2 seeds are given"):
         env.reset(seed=[1, 2])
+    for seed in (1.5, True, "1", [0, 1, 2, 3, 4, 5.0]):
+        with pytest.raises(gymnasium.error.Error, match="Seed must be a python integer, actual type"):
+            env.reset(seed=seed)
+    for seed in (-1, [0, 1, 2, 3, 4, -5]):
+        with pytest.raises(gymnasium.error.Error, match="Seed must be greater or equal to zero"):
+            tumbling(seed=seed)
+    env.reset(seed=np.arange(6))
+    for steps in (0, 2.5, True, "9"):
+        with pytest.raises(ValueError, match="max_episode_steps .* is given, and it must be a positive"):
+            tumbling(max_episode_steps=steps)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -297,6 +309,116 @@ def test_actions_that_are_not_finite():
         tumbling(nonfinite="ignore")
 
 
+class Plain(ds.envs.Task):
+    """Four functions that are right, for tests that make one of them wrong."""
+
+    derived = False
+
+    def __init__(self) -> None:
+        super().__init__("inverted_pendulum.xml")
+
+    def reset(self, s, draw):
+        return {"qpos": 0.1 * draw.normal(2)}
+
+    def observe(self, s):
+        return s.qpos
+
+    def reward(self, s):
+        return s.qpos[:, 0], {"away": s.qpos[:, 0]}
+
+
+class Free(Plain):
+    def action_bounds(self):
+        return np.array([-np.inf], np.float32), np.array([2.0], np.float32)
+
+
+def test_infinite_actions_without_bounds_are_zero():
+    env = ds.envs.BatchEnv(Free(), 3, nonfinite="clamp", num_threads=1)
+    env.reset(seed=0)
+    env.step(np.array([[-np.inf], [np.inf], [np.nan]]))
+    assert env.sim.ctrl[:, 0].tolist() == [0, 2, 0]
+
+
+@pytest.mark.parametrize(
+    ("function", "gives", "kind", "message"),
+    [
+        ("observe", lambda s: s.qpos[:, 0], ValueError, r"observe\(\) has shape \(3,\), and \(3, n\) is wanted"),
+        ("observe", lambda s: [1.0], TypeError, r"observe\(\) is list, and an array of shape \(3, n\) is wanted"),
+        ("reward", lambda s: s.qpos[:, 0], TypeError, r"reward\(\) is ndarray, and a pair is wanted"),
+        ("reward", lambda s: (s.qpos[:, :1], {}), ValueError, r"reward\(\)\[0\] has shape \(3, 1\), and \(3,\) is"),
+        ("reward", lambda s: (s.qpos[:, 0], {"a": 1.0}), TypeError, r"reward\(\)\[1\]\['a'\] is float, and an array"),
+        ("reward", lambda s: (s.qpos[:, 0], None), TypeError, r"reward\(\)\[1\] is NoneType, and a dict"),
+        ("terminated", lambda s: s.qpos[:, 0], TypeError, r"terminated\(\) has dtype float32, and booleans are wanted"),
+        ("terminated", lambda s: s.qpos > 1, ValueError, r"terminated\(\) has shape \(3, 2\), and \(3,\) is wanted"),
+        ("reset", lambda s, d: {"qpso": d.normal(2)}, ValueError, r"reset\(\)\['qpso'\] is given, and these"),
+        ("reset", lambda s, d: {"xpos": s.xpos}, ValueError, r"reset\(\)\['xpos'\] is given, and these can be written"),
+        ("reset", lambda s, d: {"qpos": d.normal(1)}, ValueError, r"reset\(\)\['qpos'\] has shape \(3, 1\), and"),
+        ("reset", lambda s, d: d.normal(2), TypeError, r"reset\(\) is ndarray, and a dict of arrays by name is wanted"),
+        ("control", lambda s, a: a[:, 0], ValueError, r"control\(\)\['ctrl'\] has shape \(3,\), and \(3, 1\) is"),
+        ("info", lambda s: {"a": s.qpos[:2]}, ValueError, r"info\(\)\['a'\] has shape \(2, 2\), and \(3, ...\) is"),
+    ],
+)
+def test_what_a_task_gives_is_checked(function, gives, kind, message):
+    wrong = type("Wrong", (Plain,), {function: lambda self, *given: gives(*given)})
+    with pytest.raises(kind, match="Wrong." + message):
+        env = ds.envs.BatchEnv(wrong(), 3, num_threads=1)
+        env.reset(seed=0)
+        env.step(np.zeros((3, 1)))
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("Ant", {"healthy_z_range": (2, 1)}, r"healthy_z_range \(2, 1\) is given, and \(least, most\) is wanted"),
+        ("Ant", {"contact_force_range": (float("nan"), 1)}, "contact_force_range nan is given, and a number is wanted"),
+        ("Hopper", {"healthy_state_range": 3}, r"healthy_state_range 3 is given, and \(least, most\) is wanted"),
+        ("Walker2d", {"ctrl_cost_weight": float("nan")}, "ctrl_cost_weight nan is given, and a finite number"),
+        ("Humanoid", {"healthy_reward": float("inf")}, "healthy_reward inf is given, and a finite number is wanted"),
+        ("HumanoidStandup", {"impact_cost_range": (0, "1")}, "impact_cost_range '1' is given, and a number is wanted"),
+        ("HalfCheetah", {"reset_noise_scale": -0.1}, "reset_noise_scale -0.1 is given, and a .* of 0 or more"),
+        ("Swimmer", {"forward_reward_weight": "much"}, "forward_reward_weight 'much' is given"),
+        ("InvertedPendulum", {"reset_noise_scale": float("nan")}, "reset_noise_scale nan is given"),
+        ("InvertedDoublePendulum", {"healthy_reward": None}, "healthy_reward None is given"),
+        ("Reacher", {"reward_dist_weight": float("inf")}, "reward_dist_weight inf is given"),
+        ("Pusher", {"reward_near_weight": float("nan")}, "reward_near_weight nan is given"),
+    ],
+)
+def test_options_that_make_no_sense(name, options, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        ds.envs.make(name, 1, **options)
+
+
+def test_only_tasks_are_registered():
+    for given, what in ((int, "int"), (Plain(), "an object of Plain"), (None, "an object of NoneType")):
+        with pytest.raises(TypeError, match=f"task 'Mine' is {what}, and a subclass of dualstep.envs.Task"):
+            ds.envs.register_task("Mine", given)
+    assert "Mine" not in ds.envs.names()
+
+
+def test_a_task_out_of_a_file(tmp_path, monkeypatch):
+    text = "from test_envs_interface import Plain\nimport dualstep as ds\n"
+    text += "class OutOfFile(Plain): pass\nclass Known(Plain): pass\nclass Ant(Plain): pass\n"
+    (tmp_path / "tasks_of_mine.py").write_text(text + 'ds.envs.register_task("KnownToo", Known, max_episode_steps=7)')
+    (tmp_path / "broken.py").write_text("1 / 0")
+    monkeypatch.chdir(tmp_path)
+    env = ds.envs.make("tasks_of_mine.py:OutOfFile", 2)
+    assert type(env.task).__name__ == "OutOfFile" and env.max_episode_steps == 1000
+    assert type(ds.envs.make("OutOfFile").task) is type(env.task)
+    assert gymnasium.make("dualstep/OutOfFile-v0").unwrapped.task.frame_skip == 1
+    assert ds.envs.make(f"{tmp_path}/tasks_of_mine.py:Known").max_episode_steps == 7
+    assert type(ds.envs.make("test_envs_interface:Free").task) is Free
+    for name, kind, message in (
+        ("nowhere.py:A", ValueError, "there is no file '.*nowhere.py'"),
+        ("broken.py:A", ValueError, "'broken.py' cannot be imported: ZeroDivisionError"),
+        ("no_such_module:A", ValueError, "cannot be imported: ModuleNotFoundError"),
+        ("tasks_of_mine.py:Anything", ValueError, "has no 'Anything'"),
+        ("tasks_of_mine.py:Ant", ValueError, "there is another task 'Ant'"),
+        ("tasks_of_mine.py:ds", TypeError, "an object of module, and a subclass"),
+    ):
+        with pytest.raises(kind, match=message):
+            ds.envs.make(name)
+
+
 @pytest.mark.parametrize("mode", ["SameStep", "NextStep"])
 def test_diverged_environments_begin_anew_and_are_counted(mode):
     env = ds.envs.make("Ant", 4, num_threads=1, autoreset_mode=mode)
@@ -320,7 +442,7 @@ def test_names_that_are_not_there():
         ds.envs.make("Zzzz")
     with pytest.raises(gymnasium.error.NameNotFound, match="Did you mean"):
         gymnasium.make_vec("dualstep/Humanod-v0")
-    with pytest.raises(TypeError, match="near it are: ctrl_cost_weight"):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'ctrl_cost_wieght'; near it are: ctrl_cost"):
         ds.envs.make("Ant", 1, ctrl_cost_wieght=1)
     with pytest.raises(ValueError, match="autoreset_mode 'never'"):
         ds.envs.make("Ant", 1, autoreset_mode="never")

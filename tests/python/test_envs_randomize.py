@@ -144,12 +144,26 @@ def test_draws_depend_on_the_seed_and_not_on_the_batch():
         ({"parameter": "body_mass", "lo": 1, "high": 2}, "near it are: low"),
         ({"parameter": "dof_invweight0", "low": 1, "high": 2}, "derived"),
         ({"parameter": "body_mass", "low": -2, "high": -1}, "body_mass"),
+        ({"parameter": "body_mass", "low": "1", "high": 2}, "low '1', high 2 is given, and two finite numbers"),
+        ({"parameter": "body_mass", "low": 1}, "'high' is wanted too"),
+        ({"parameter": "body_mass", "low": 1, "high": 2, "when": ("1", "2")}, "least, most"),
+        ({"parameter": "body_mass", "low": 1, "high": 2, "of": "(torso"}, "of '\\(torso' .* a regular expression is"),
+        ({"parameter": "body_mass", "low": 1, "high": 2, "of": 3}, "of 3 is given, and a text is wanted"),
+        ({"parameter": "geom_friction", "low": 1, "high": 2, "axes": 0}, "axes 0 is given, and a tuple of different"),
+        ({"parameter": "geom_friction", "low": 1, "high": 2, "axes": (0, 0)}, "axes \\(0, 0\\) is given"),
+        ({"parameter": "geom_friction", "low": 1, "high": 2, "axes": ("x",)}, "axes \\('x',\\) is given"),
         ("body_mass", "a Vary, or a dict"),
     ],
 )
 def test_what_is_refused(given, message):
     with pytest.raises(ValueError, match=message):
         ants(2, given)
+
+
+def test_a_list_is_wanted():
+    for given in (Vary("body_mass", 1, 2), {"parameter": "body_mass", "low": 1, "high": 2}, "body_mass", 3):
+        with pytest.raises(TypeError, match="is given, and a list of such is wanted"):
+            ds.envs.make("Ant", 1, randomize=given)
 
 
 def test_an_entry_is_drawn_once():

@@ -88,6 +88,13 @@ def test_it_moves_as_in_mujoco(name):
 
 
 @installed
+def test_ranges_that_make_no_sense():
+    for name, given in (("forward_range", (1, -1)), ("push_seconds", (-1, 1)), ("command_seconds", (1, float("nan")))):
+        with pytest.raises(ValueError, match=f"{name} .* is given, and .* is wanted"):
+            ds.envs.make("Go1Joystick", 1, **{name: given})
+
+
+@installed
 def test_commands_pushes_and_noise():
     env = robots("Go1Joystick", 64, command_seconds=(0.2, 0.4), push_seconds=(0.1, 0.2), randomize=())
     zero = np.zeros(env.action_space.shape)

@@ -48,6 +48,11 @@ def test_a_run_leaves_checkpoint_curve_and_figures(tmp_path, capsys):
     assert len((folder / "curve.csv").read_text().splitlines()) == 25
     whole = read_checkpoint(folder / "latest.pt")
     assert whole["task"] == "InvertedPendulum" and whole["settings"]["hidden"] == (16, 16)
+    # the network is what it is
+    again = ["InvertedPendulum", "--out", str(folder), "--resume", "--set"]
+    assert train(*again, "hidden=(32,32)") == 2
+    assert "--set hidden=(32, 32) is given, and the network in" in capsys.readouterr().err
+    assert train(*again, "activation=relu") == 2
     # a checkpoint of another task is refused
     assert train("Hopper", "--checkpoint", str(folder / "latest.pt")) == 2
     assert "is a checkpoint of InvertedPendulum, and Hopper is wanted" in capsys.readouterr().err
@@ -65,6 +70,17 @@ def test_what_is_refused(tmp_path, capsys):
         (["Ant", "--set", "final_std=0"], "final_std 0 is given, and it must be a positive number"),
         (["Ant", "--set", "epochs=0"], "must be a positive integer"),
         (["Ant", "--set", "learning_rate=fast"], "must be a positive number"),
+        (["Ant", "--set", "entropy=-1"], "entropy -1 is given, and it must be a number of 0 or more"),
+        (["Ant", "--set", "epochs=True"], "epochs True is given, and it must be a positive integer"),
+        (["Ant", "--set", "hidden=64"], "hidden 64 is given, and it must be a tuple of positive integers"),
+        (["Ant", "--set", "hidden=(64,0)"], "must be a tuple of positive integers"),
+        (["Ant", "--set", "activation=rleu"], "activation 'rleu' is given, and it must be one of elu, "),
+        (["Ant", "--set", "task_options=1"], "task_options 1 is given, and it must be a dict"),
+        (["Ant", "--set", "task.device=cpu"], "no option of the task: the learner has it: --device says it"),
+        (["Ant", "--set", "task.num_envs=4"], "--num-envs says it"),
+        (["Ant", "--set", "task.nonfinite=refuse"], "the learner has it, and cannot be changed"),
+        (["InvertedPendulum", "--set", "task.zzz=1"], "frame_skip, reset_noise_scale, max_episode_steps, randomize\n"),
+        (["nowhere.py:Task"], "there is no file"),
         (["Ant", "--set", "task.randomize=[{'parameter': 'body_mas', 'low': 1, 'high': 2}]"], "near it are 'body_mass'"),
     ):
         assert train(*words) == 2

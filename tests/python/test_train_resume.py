@@ -133,6 +133,70 @@ def test_play_prints_what_a_policy_is_worth(tmp_path, capsys):
         assert message in capsys.readouterr().err
 
 
+def test_play_has_seeds_of_its_own(tmp_path, capsys):
+    trained(tmp_path)
+    found = []
+    for seed in ("0", "0", "1"):
+        words = ["--episodes", "2", "--device", "cpu", "--json", "--seed", seed]
+        assert main(["play", str(tmp_path), *words]) == 0
+        found.append(json.loads(capsys.readouterr().out)["return"]["mean"])
+    assert found[0] == found[1] != found[2]
+
+
+def test_films_have_folders_made_for_them(tmp_path, monkeypatch):
+    monkeypatch.setattr(film, "CONTEXTS", ())
+    with pytest.raises(RuntimeError, match="no film could be drawn"):
+        film.draw(ds.envs.make("InvertedPendulum").task.drawn, {}, tmp_path / "films" / "x.mp4")
+    assert (tmp_path / "films").is_dir()
+
+
+TASK = """
+import dualstep as ds
+
+class Upright(ds.envs.Task):
+    derived = False
+
+    def __init__(self, target: float = 0.0) -> None:
+        super().__init__("inverted_pendulum.xml", frame_skip=2)
+        self.target = target
+
+    def reset(self, s, draw):
+        return {"qpos": 0.1 * draw.normal(2)}
+
+    def observe(self, s):
+        return s.xp.concatenate([s.qpos, s.qvel], axis=1)
+
+    def reward(self, s):
+        return 1 - abs(s.qpos[:, 0] - self.target), {}
+
+    def terminated(self, s):
+        return abs(s.qpos[:, 1]) > 1
+"""
+
+
+def test_a_task_out_of_a_file_is_trained_and_found_again(tmp_path):
+    """Each command in a process of its own, which knows nothing of the others; the last from another folder."""
+    (tmp_path / "tasks.py").write_text(TASK)
+    (tmp_path / "elsewhere").mkdir()
+    home = os.path.dirname(os.path.dirname(ds.__file__))
+    path = os.pathsep.join(filter(None, [home, os.environ.get("PYTHONPATH")]))
+    environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
+
+    def run(words, folder=tmp_path):
+        command = [sys.executable, "-m", "dualstep", *words, "--device", "cpu"]
+        done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+
+    learn = ["train", "tasks.py:Upright", "--num-envs", "4", "--num-threads", "1", "--set", "num_steps=8", "--json"]
+    learn += ["--set", "task.target=0.5", "--set", "task.max_episode_steps=30", "--set", "hidden=(8,)"]
+    learn += ["--episodes", "0", "--video-seconds", "0", "--out", "out"]
+    assert run([*learn, "--steps", "64"])["steps"] == 64
+    assert run([*learn, "--steps", "128", "--resume"])["steps"] == 128
+    found = run(["play", "../out", "--episodes", "2", "--json"], tmp_path / "elsewhere")
+    assert found["task"] == "Upright" and 0 < found["return"]["mean"] <= 30
+
+
 def test_play_shows_a_policy_in_a_web_page(tmp_path, capsys):
     pytest.importorskip("viser")
     trained(tmp_path)

@@ -6,6 +6,7 @@ import argparse
 import difflib
 import importlib.util
 import json
+import math
 import sys
 import time
 from pathlib import Path
@@ -37,9 +38,43 @@ def positive(text: str) -> int:
     return value
 
 
-def not_negative(text: str) -> int:
+def not_negative(text: str, most: float = math.inf) -> int:
     """An argument that is an integer from 0 on."""
-    return 0 if text.strip() == "0" else positive(text)
+    try:
+        value = int(text)
+    except ValueError:
+        value = -1
+    if not 0 <= value <= most:
+        range_ = "of 0 or more" if most == math.inf else f"from 0 to {most}"
+        raise argparse.ArgumentTypeError(f"{text!r} is given, and it must be an integer {range_}")
+    return value
+
+
+def port(text: str) -> int:
+    """An argument that is a port of TCP; 0 is any that is free."""
+    return not_negative(text, 65535)
+
+
+def positive_number(text: str) -> float:
+    """An argument that is a number above 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is given, and it must be a positive number")
+    return value
+
+
+def count(text: str) -> int:
+    """An argument that is a positive integer, and may be written as 2e6."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not (value >= 1 and value.is_integer()):
+        raise argparse.ArgumentTypeError(f"{text!r} is given, and it must be a positive integer, such as 2000 or 2e6")
+    return int(value)
 
 
 def add_common(parser: argparse.ArgumentParser, *, num_envs: int | None = 4096, as_json: bool = True) -> None:

@@ -9,30 +9,38 @@ import time
 from pathlib import Path
 from typing import Any
 
-from dualstep.cli.common import CommandError, Progress, add_common, need, not_negative, positive, print_json
+from dualstep.cli.common import (
+    CommandError,
+    Progress,
+    add_common,
+    count,
+    need,
+    not_negative,
+    positive_number,
+    print_json,
+)
 
 LATEST = "latest.pt"
-
-
-def _positive_number(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not value > 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is given, and it must be a positive number")
-    return value
+# options of environments that are the learner's to say, and how it is told
+OWNED = {
+    "device": "--device", "num_envs": "--num-envs", "num_threads": "--num-threads", "seed": "--seed", "dtype": None,
+    "lanes": None, "output": None, "autoreset_mode": None, "nonfinite": None, "render_mode": None,
+}  # fmt: skip
+# of an environment, and yet the task's
+SHARED = ("max_episode_steps", "randomize")
+# what a network is made of: none of it can change once it has learned
+NETWORK = ("hidden", "activation")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("task", metavar="TASK", help="Ant, HalfCheetah, Humanoid, ...")
+    parser.add_argument("task", metavar="TASK", help="Ant, ..., or one of yours: module:Class, path/to/file.py:Class")
     add_common(parser, num_envs=None)
     parser.add_argument("--num-threads", type=not_negative, default=0, metavar="T", help="of the simulation (0: all)")
     parser.add_argument(
-        "--steps", type=_positive_number, metavar="N", help="environment steps in all, 2e6 (default: the task's)"
+        "--steps", type=count, metavar="N", help="environment steps in all, 2e6 (default: the task's)"
     )
     parser.add_argument(
-        "--minutes", type=_positive_number, metavar="M", help="stop after this wall clock, if steps are left"
+        "--minutes", type=positive_number, metavar="M", help="stop after this wall clock, if steps are left"
     )
     parser.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE",
@@ -42,8 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--resume", action="store_true", help="go on from the checkpoint in the folder")
     parser.add_argument("--checkpoint", type=Path, metavar="FILE", help="go on from this checkpoint")
     parser.add_argument(
-        "--save-minutes", type=_positive_number, default=1.0, metavar="M", help="between checkpoints (default: %(default)s)"
-    )
+        "--save-minutes", type=positive_number, default=1.0, metavar="M",
+        help="between checkpoints (default: %(default)s)",
+    )  # fmt: skip
     parser.add_argument(
         "--episodes", type=not_negative, default=10, metavar="E",
         help="of the trained policy, here and in Gymnasium's own environment (default: %(default)s; 0: none)",
@@ -63,7 +72,21 @@ def _value(text: str) -> Any:
         return text
 
 
-def _settings(args: argparse.Namespace, task: str, base: Any) -> Any:
+def _check_option(task: str, name: str) -> None:
+    """Refuses an option of the task that is none, or not the task's."""
+    from dualstep.envs import registry
+    from dualstep.envs.vector import refuse_unknown
+
+    if name in OWNED:
+        instead = f": {OWNED[name]} says it" if OWNED[name] else ", and cannot be changed"
+        raise CommandError(f"--set task.{name} is given, and it is no option of the task: the learner has it{instead}")
+    try:
+        refuse_unknown(task, [name], registry.task_class(registry.find(task)[1]).options(), SHARED)
+    except TypeError as error:
+        raise CommandError(f"--set task.{name}: {error}") from None
+
+
+def _settings(args: argparse.Namespace, task: str, base: Any, checkpoint: Path | None) -> Any:
     changes: dict[str, Any] = {}
     options = dict(base.task_options)
     for given in args.set:
@@ -71,17 +94,23 @@ def _settings(args: argparse.Namespace, task: str, base: Any) -> Any:
         if not mark:
             raise CommandError(f"--set {given} is given, and NAME=VALUE is wanted")
         if name.startswith("task."):
+            _check_option(task, name.removeprefix("task."))
             options[name.removeprefix("task.")] = _value(text)
         else:
             changes[name] = _value(text)
     if args.num_envs is not None:
         changes["num_envs"] = args.num_envs
     if args.steps is not None:
-        changes["total_steps"] = int(args.steps)
+        changes["total_steps"] = args.steps
     try:
-        return base.replace(**changes, task_options=options)
+        settings = base.replace(**{"task_options": options, **changes})
     except ValueError as error:
         raise CommandError(str(error)) from None
+    for name in NETWORK if checkpoint else ():
+        was, given = getattr(base, name), getattr(settings, name)
+        if was != given:
+            raise CommandError(f"--set {name}={given} is given, and the network in {checkpoint} has {was} for good")
+    return settings
 
 
 def _short(steps: float) -> str:
@@ -98,14 +127,14 @@ def main(args: argparse.Namespace) -> int:
 
     try:
         task, _ = registry.find(args.task)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise CommandError(str(error)) from None
     folder = args.out or Path("out") / "train" / f"{task}-{args.seed}"
     checkpoint = args.checkpoint or (folder / LATEST if args.resume else None)
     leads = os.environ.get("RANK", "0") == "0"
     try:
         base = settings_from(read_checkpoint(checkpoint, task)) if checkpoint else settings_of(task)
-        settings = _settings(args, task, base)
+        settings = _settings(args, task, base, checkpoint)
         learner = Learner(task, settings, seed=args.seed, device=args.device, num_threads=args.num_threads)
         exact = checkpoint is not None and learner.load(checkpoint)
     except (CheckpointError, TypeError, ValueError, ImportError) as error:
@@ -195,12 +224,12 @@ def _summary(args: argparse.Namespace, learner: Any, folder: Path, interrupted: 
         except (ImportError, RuntimeError) as error:  # the training stands
             found["no_video"] = str(error)
     if args.episodes and not interrupted:
-        found.update(worth(learner.task, learner.settings, learner.policy(), args.episodes, args))
+        found.update(worth(learner.task, learner.settings, learner.policy(), args.episodes, args.device))
     return found
 
 
-def worth(task: str, settings: Any, policy: Any, episodes: int, args: argparse.Namespace) -> dict[str, Any]:
-    """Returns without exploration, here and in Gymnasium's own environment."""
+def worth(task: str, settings: Any, policy: Any, episodes: int, device: str, seed: int = 0) -> dict[str, Any]:
+    """Returns without exploration, here and in Gymnasium's own environment, with starts that training did not see."""
     import gymnasium
 
     from dualstep.envs.training.evaluate import returns_here, returns_in_gymnasium
@@ -209,13 +238,14 @@ def worth(task: str, settings: Any, policy: Any, episodes: int, args: argparse.N
         return {"mean": float(returns.mean()), "std": float(returns.std()), "episodes": episodes}
 
     options = dict(settings.task_options)
-    found = {"return": figures(returns_here(task, policy, episodes, seed=10_000, device=args.device, **options))}
+    seed += 10_000
+    found = {"return": figures(returns_here(task, policy, episodes, seed=seed, device=device, **options))}
     # that one has nothing of ours
     options = {name: value for name, value in options.items() if name not in ("randomize", "max_episode_steps")}
     if f"{task}-v5" not in gymnasium.registry:
         return {**found, "gymnasium": {"unavailable": "it has no such task"}}
     try:
-        found["gymnasium"] = figures(returns_in_gymnasium(task, policy, episodes, seed=10_000, **options))
+        found["gymnasium"] = figures(returns_in_gymnasium(task, policy, episodes, seed=seed, **options))
     except Exception as error:  # a task of its own, or Gymnasium without MuJoCo: the rest stands
         found["gymnasium"] = {"unavailable": f"{type(error).__name__}: {error}"}
     return found

@@ -7,20 +7,21 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from dualstep.cli.common import CommandError, add_common, find_model, load_model, need
+from dualstep.cli.common import CommandError, add_common, find_model, load_model, need, port, positive_number
 
 
 def add_viewer(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--port", type=int, default=8080, metavar="P", help="of the web page (default: %(default)s)")
+    parser.add_argument("--port", type=port, default=8080, metavar="P", help="of the web page (default: %(default)s)")
     parser.add_argument("--host", default="127.0.0.1", metavar="H", help="0.0.0.0 shows it to others (default: %(default)s)")
     parser.add_argument("--native", action="store_true", help="open MuJoCo's viewer instead of a web page")
-    parser.add_argument("--for", type=float, dest="duration", metavar="S", help="end after so many seconds")
+    parser.add_argument("--for", type=positive_number, dest="duration", metavar="S", help="end after so many seconds")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "model", metavar="MODEL", help="a file of MJCF or URDF, the name of one of Gymnasium's models (humanoid), or a task (Ant)"
-    )
+        "model", metavar="MODEL",
+        help="a file of MJCF or URDF, the name of one of Gymnasium's models (humanoid), or a task (Ant, file.py:Class)",
+    )  # fmt: skip
     add_common(parser, num_envs=None, as_json=False)
     parser.add_argument("--random", action="store_true", help="random controls, instead of none")
     add_viewer(parser)
@@ -34,14 +35,15 @@ def main(args: argparse.Namespace) -> int:
         need("gymnasium", "envs")
         try:
             task = registry.find(args.model)[0]
-        except ValueError:
-            task = None
+        except (TypeError, ValueError) as error:
+            if ":" in args.model:
+                raise CommandError(str(error)) from None
     if task is not None:
         from dualstep.envs import make
 
         try:
             env = make(task, args.num_envs or 4, device=args.device, seed=args.seed, nonfinite="clamp")
-        except (ImportError, ValueError) as error:
+        except (ImportError, TypeError, ValueError) as error:
             raise CommandError(str(error)) from None
     else:
         need("gymnasium", "envs")

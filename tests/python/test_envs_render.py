@@ -1,0 +1,76 @@
+"""Pictures by Gymnasium's renderer: of every task, and what is refused. Contexts are tried in other processes."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import dualstep as ds
+from dualstep.envs import registry
+
+pytest.importorskip("mujoco")
+
+SCRIPT = """
+import json, sys
+import gymnasium, mujoco
+from gymnasium.utils.env_checker import check_env
+with mujoco.Renderer(mujoco.MjModel.from_xml_string("<mujoco/>"), 8, 8) as renderer:
+    renderer.render()
+print("it draws")
+import dualstep as ds
+seen = {}
+for name in json.loads(sys.argv[1]):
+    try:
+        env = ds.envs.make(name, 2, num_threads=1, render_mode="rgb_array", width=64, height=48)
+    except ImportError:  # the robots come with another package
+        continue
+    env.reset(seed=0)
+    seen[name] = [[*frame.shape, int(frame.std() > 1)] for frame in env.render()]
+    env.close()
+print(json.dumps(seen))
+env = gymnasium.make("dualstep/InvertedPendulum-v0", render_mode="rgb_array").unwrapped
+env.spec = None  # it would try "human" too, which wants a display
+check_env(env)
+print("checked")
+"""
+
+
+def drawn():
+    home = os.path.dirname(os.path.dirname(ds.__file__))
+    path = os.pathsep.join(filter(None, [home, os.environ.get("PYTHONPATH")]))
+    command = [sys.executable, "-c", SCRIPT, json.dumps(BUILT_IN)]
+    for context in ("egl", "osmesa"):
+        environment = {**os.environ, "PYTHONPATH": path, "MUJOCO_GL": context, "PYOPENGL_PLATFORM": context}
+        run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+        if run.stdout.startswith("it draws"):
+            assert run.returncode == 0, run.stderr
+            return run.stdout.splitlines()
+    pytest.skip("no off-screen OpenGL here")
+
+
+# those of the package: tests before these may have made more
+BUILT_IN = [name for name in ds.envs.names() if str(registry.find(name)[1].task).startswith("dualstep.envs.tasks")]
+
+
+def test_every_task_is_drawn():
+    _, seen, checked = drawn()
+    seen = json.loads(seen)
+    assert set(BUILT_IN) - set(seen) <= {"Go1Joystick", "G1Joystick"}
+    for name, frames in seen.items():
+        assert frames == [[48, 64, 3, 1]] * 2, name
+    assert checked == "checked"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"render_envs": 0}, "render_envs 0 is given, and it must be a positive integer"),
+        ({"camera_name": "behind"}, "camera_name 'behind' is given, and the model's cameras are: track"),
+    ],
+)
+def test_what_is_refused(options, message):
+    env = ds.envs.make("Ant", 1, num_threads=1, render_mode="rgb_array", **options)
+    with pytest.raises(ValueError, match=message):
+        env.render()
