@@ -8,6 +8,7 @@
 
 #include "host/checkpoint.h"
 #include "host/model_fields.h"
+#include "host/options_table.h"
 #include "host/support.h"
 
 namespace dualstep {
@@ -41,21 +42,10 @@ uint64_t model_hash(const Model& model) {
     hash = hash_bytes(values.data(), values.size() * sizeof values[0], hash);
   });
   // options are part of what a state goes on with, and so are restitutions of pairs
-  const Options& o = model.opt;
-  const auto add = [&hash](const auto&... values) {
-    for (const double value : {static_cast<double>(values)...}) hash = hash_bytes(&value, sizeof value, hash);
-  };
-  const auto add_all = [&add](const auto&... lists) {
-    (std::for_each(lists.begin(), lists.end(), [&add](double value) { add(value); }), ...);
-  };
-  add_all(o.gravity, o.wind, o.magnetic, o.o_solref, o.o_solimp, o.o_friction);
-  add(o.timestep, o.density, o.viscosity, o.impratio, o.cone, o.integrator, o.disableflags, o.enableflags,
-      o.disableactuator, o.o_margin, o.solver, o.iterations, o.tolerance, o.contact_capacity, o.contact_model,
-      o.contact_parameters, o.contact_time_constant, o.contact_regularization, o.contact_margin, o.desaxce,
-      o.friction_directions, o.restitution, o.stiffness, o.damping, o.exponent, o.compliant_law,
-      o.friction_law, o.stiction_speed, o.dynamic_friction_ratio, o.tangent_stiffness, o.tangent_damping,
-      o.scheme, o.equality_alpha);
-  for (const auto& [pair, value] : model.pair_restitution) add(pair.first, pair.second, value);
+  std::vector<double> numbers = option_numbers(model.opt);
+  for (const auto& [pair, value] : model.pair_restitution)
+    numbers.insert(numbers.end(), {static_cast<double>(pair.first), static_cast<double>(pair.second), value});
+  hash = hash_bytes(numbers.data(), numbers.size() * sizeof numbers[0], hash);
   return hash;
 }
 

@@ -256,6 +256,21 @@ OptionValue get_option(const Options& options, const std::string& name) {
   }
 }
 
+std::vector<double> option_numbers(const Options& options) {
+  Options own = options;  // arrays are reached through what may be changed
+  std::vector<double> numbers;
+  for (const Entry& e : table()) {
+    if (e.kind != Entry::kArray) {
+      numbers.push_back(e.get(options));
+      continue;
+    }
+    int count = 0;
+    const double* entries = e.array(own, &count);
+    numbers.insert(numbers.end(), entries, entries + count);
+  }
+  return numbers;
+}
+
 double* option_array(Options& options, const std::string& name, int* count) {
   const Entry& e = find(name);
   return e.array ? e.array(options, count) : nullptr;

@@ -15,6 +15,8 @@ using OptionValue = std::variant<std::monostate, bool, long, double, std::string
 
 std::vector<std::string> option_names();
 OptionValue get_option(const Options& options, const std::string& name);
+// all of them as numbers, in the order of the table
+std::vector<double> option_numbers(const Options& options);
 // a pointer to the entries of an array-valued option and their count; null for all others
 double* option_array(Options& options, const std::string& name, int* count);
 // throws std::invalid_argument that says what was given and what is allowed; options are then unchanged
