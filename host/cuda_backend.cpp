@@ -126,6 +126,13 @@ ScratchPlace choose_place() {
                               " is given, and it must be shared or global");
 }
 
+bool captures(cudaStream_t stream) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  // the legacy stream cannot capture, and says so when another stream does
+  if (cudaStreamIsCapturing(stream, &status) != cudaSuccess) (void)cudaGetLastError();
+  return status != cudaStreamCaptureStatusNone;
+}
+
 // a key is made of the bytes of what a launch is given; bytes that nobody set only cost a graph
 template <class T>
 void append(std::string* key, const T& value) {
@@ -193,11 +200,8 @@ void CudaBackend<Scalar>::set_stream(uintptr_t stream) {
   const cudaStream_t next = reinterpret_cast<cudaStream_t>(stream);
   if (next == stream_) return;
   const OnDevice here(device_);
-  cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
-  if (cudaStreamIsCapturing(next, &capturing) != cudaSuccess) (void)cudaGetLastError();
   // what was queued before comes first; a stream that captures may not wait for what lies outside
-  if (capturing == cudaStreamCaptureStatusNone)
-    cuda_wait(device_, stream, reinterpret_cast<uintptr_t>(stream_));
+  if (!captures(next)) cuda_wait(device_, stream, reinterpret_cast<uintptr_t>(stream_));
   stream_ = next;
 }
 
@@ -348,11 +352,8 @@ void CudaBackend<Scalar>::forget_graphs() {
 template <class Scalar>
 template <class Enqueue>
 void CudaBackend<Scalar>::launch(const std::string& key, Enqueue enqueue) {
-  cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
-  // the legacy stream cannot capture, and says so when another stream does
-  if (cudaStreamIsCapturing(stream_, &capturing) != cudaSuccess) (void)cudaGetLastError();
   // a step whose parts are timed waits for the device: no graph can hold it
-  if (capturing != cudaStreamCaptureStatusNone || !seconds_.empty()) {
+  if (captures(stream_) || !seconds_.empty()) {
     enqueue(stream_);
     return;
   }
