@@ -648,23 +648,15 @@ void atomic(Thread& t, const Op& o) {
   }
 }
 
-enum class Space { kGeneric, kGlobal, kShared, kLocal, kParam, kConst };
-
-Space space_of(const Name& name) {
-  for (const std::string& part : name.parts) {
-    const std::string space = part.substr(0, part.find("::"));
-    if (space == "global") return Space::kGlobal;
-    if (space == "shared") return Space::kShared;
-    if (space == "local") return Space::kLocal;
-    if (space == "param") return Space::kParam;
-    if (space == "const") return Space::kConst;
-  }
-  return Space::kGeneric;
+// all other spaces have the addresses of the host
+bool of_shared(const Name& name) {
+  return std::any_of(name.parts.begin(), name.parts.end(),
+                     [](const std::string& part) { return part.substr(0, part.find("::")) == "shared"; });
 }
 template <class F>
-Execute with_where(Space space, bool in_frame, F f) {
+Execute with_where(bool shared, bool in_frame, F f) {
   if (in_frame) return f.template operator()<Where::kFrame>();
-  if (space == Space::kShared) return f.template operator()<Where::kShared>();
+  if (shared) return f.template operator()<Where::kShared>();
   return f.template operator()<Where::kAbsolute>();
 }
 template <class F>
@@ -683,7 +675,7 @@ Decoded decode_memory(const Name& name, bool in_frame) {
   const int vector = name.has("v4") ? 4 : name.has("v2") ? 2 : 1;
   if (name.has("v8")) unknown(name.whole);
   const bool loads = name.parts[0] == "ld";
-  d.run = with_where(space_of(name), in_frame, [&]<Where kWhere>() -> Execute {
+  d.run = with_where(of_shared(name), in_frame, [&]<Where kWhere>() -> Execute {
     return with_words(name.last(), name, [&]<class T>() -> Execute {
       if (vector == 4) return loads ? load<kWhere, T, 4> : store<kWhere, T, 4>;
       if (vector == 2) return loads ? load<kWhere, T, 2> : store<kWhere, T, 2>;
@@ -701,7 +693,7 @@ Decoded decode_atomic(const Name& name, bool in_frame) {
   if (found == kNames.end()) unknown(name.whole);
   d.mode = found->second;
   const bool result = name.parts[0] == "atom";
-  d.run = with_where(space_of(name), in_frame, [&]<Where kWhere>() -> Execute {
+  d.run = with_where(of_shared(name), in_frame, [&]<Where kWhere>() -> Execute {
     return with_number(name.last(), name, [&]<class T>() -> Execute {
       return result ? atomic<kWhere, T, true> : atomic<kWhere, T, false>;
     });
@@ -881,7 +873,7 @@ Decoded decode(const std::string& whole, bool in_frame) {
   if (op == "pack") return plain(type == "b64" ? pack2<u32> : pack2<u16>);
   if (op == "unpack") return plain(type == "b64" ? unpack2<u32> : unpack2<u16>);
   if (op == "cvta") {
-    if (space_of(name) != Space::kShared) return plain(copy);
+    if (!of_shared(name)) return plain(copy);
     return plain(name.has("to") ? shared_of_generic : generic_of_shared);
   }
   if (op == "isspacep" && name.has("shared")) return plain(is_shared);

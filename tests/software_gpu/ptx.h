@@ -85,7 +85,6 @@ struct Variable {
 };
 
 struct Module {
-  std::string target;  // sm_75
   std::unordered_map<std::string, std::unique_ptr<Function>> functions;
   std::vector<std::unique_ptr<Variable>> variables;
   std::vector<uint64_t> constants;

@@ -146,12 +146,7 @@ class Reader {
 
   void item() {
     const std::string_view t = now();
-    if (t == ".version" || t == ".address_size" || t == ".alias") return skip_line();
-    if (t == ".target") {
-      ++at_;
-      module_->target = word();
-      return skip_rest_of_line();
-    }
+    if (t == ".version" || t == ".target" || t == ".address_size" || t == ".alias") return skip_line();
     if (t == ".file") return file();
     if (t == ".section") {
       take(), take();
