@@ -7,6 +7,7 @@ import shutil
 
 import numpy as np
 import pytest
+from users_task import Upright
 
 import dualstep as ds
 from dualstep.envs import compiled
@@ -23,30 +24,10 @@ def cache(tmp_path_factory):
         yield
 
 
-class Balance(ds.envs.Task):
-    derived = False
-
-    def __init__(self, target: float = 0.0) -> None:
-        super().__init__(*MODEL)
-        self.target = target
-
-    def reset(self, s, draw):
-        return {"qpos": 0.1 * draw.normal(2)}
-
-    def observe(self, s):
-        return s.xp.concatenate([s.qpos, s.qvel], axis=1)
-
-    def reward(self, s):
-        return 1 - abs(s.qpos[:, 0] - self.target), {}
-
-    def terminated(self, s):
-        return abs(s.qpos[:, 1]) > 1
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_example_is_the_task_in_python(dtype):
     ds.envs.register_task("BalanceCpp", ds.envs.cpp_task(EXAMPLE, *MODEL), max_episode_steps=200)
-    ds.envs.register_task("BalancePython", Balance, max_episode_steps=200)
+    ds.envs.register_task("BalancePython", Upright, max_episode_steps=200)
     options = {"target": 0.25, "dtype": dtype, "num_threads": 1}
     ours, wanted = (ds.envs.make(name, 9, **options) for name in ("BalanceCpp", "BalancePython"))
     assert ours.task.options() == ["target"] and not ours.task.derived

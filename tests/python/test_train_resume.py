@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -14,6 +15,7 @@ pytest.importorskip("rsl_rl")
 pytest.importorskip("matplotlib")
 
 import dualstep as ds
+import users_task
 from dualstep.cli import main
 from dualstep.envs.training import film, player
 from dualstep.envs.training.learner import Learner, read_checkpoint
@@ -150,33 +152,9 @@ def test_films_have_folders_made_for_them(tmp_path, monkeypatch):
     assert (tmp_path / "films").is_dir()
 
 
-TASK = """
-import dualstep as ds
-
-class Upright(ds.envs.Task):
-    derived = False
-
-    def __init__(self, target: float = 0.0) -> None:
-        super().__init__("inverted_pendulum.xml", frame_skip=2)
-        self.target = target
-
-    def reset(self, s, draw):
-        return {"qpos": 0.1 * draw.normal(2)}
-
-    def observe(self, s):
-        return s.xp.concatenate([s.qpos, s.qvel], axis=1)
-
-    def reward(self, s):
-        return 1 - abs(s.qpos[:, 0] - self.target), {}
-
-    def terminated(self, s):
-        return abs(s.qpos[:, 1]) > 1
-"""
-
-
 def test_a_task_out_of_a_file_is_trained_and_found_again(tmp_path):
     """Each command in a process of its own, which knows nothing of the others; the last from another folder."""
-    (tmp_path / "tasks.py").write_text(TASK)
+    shutil.copy(users_task.__file__, tmp_path / "tasks.py")
     (tmp_path / "elsewhere").mkdir()
     home = os.path.dirname(os.path.dirname(ds.__file__))
     path = os.pathsep.join(filter(None, [home, os.environ.get("PYTHONPATH")]))
