@@ -129,7 +129,9 @@ void build_sizes(const Model& m, TableStore* t) {
   n.npast = m.opt.solver == Solver::kPgsAnderson ? n.nrow1 + n.nedge * n.ncon + n.nv : 0;
   n.nrk = m.opt.integrator == Integrator::kRk4 ? n.nq + 4 * n.nv + 2 * n.na : 0;
   n.nword = (n.nv + 31) / 32;
+  n.nunitword = (n.nunit + 31) / 32;
   n.dual_words = newton_words(n);
+  n.unit_words = n.dual_words + dual_words(n);
 }
 
 Layout make_layout(const Sizes& sizes) { return Plan{sizes}.layout(); }

@@ -145,6 +145,22 @@ void build_tree(const Model& m, TableStore* t) {
     for (int up = d; up >= 0; up = m.dof_parentid[up]) rows[d].push_back(up);
   }
   flatten(rows, &t->M_rowadr, &t->M_col);
+  std::vector<std::vector<int>> entries(m.nv), below(m.nv);
+  for (int d = 0; d < m.nv; ++d) {
+    for (size_t a = 1; a < rows[d].size(); ++a) {
+      entries[rows[d][a]].push_back(t->M_rowadr[d] + static_cast<int>(a));
+      below[rows[d][a]].push_back(d);
+    }
+  }
+  flatten(entries, &t->Mt_adr, &t->Mt_entry);
+  flatten(below, &t->Mt_adr, &t->Mt_row);
+  std::vector<std::vector<int>> depths;
+  for (int d = 0; d < m.nv; ++d) {
+    if (rows[d].size() > depths.size()) depths.resize(rows[d].size());
+    depths[rows[d].size() - 1].push_back(d);
+  }
+  flatten(depths, &t->depth_adr, &t->depth_dof);
+  t->n.ndepth = static_cast<int>(depths.size());
   t->allgeom_body = m.geom_bodyid;
   t->allgeom_pos = m.geom_pos;
   t->allgeom_quat = m.geom_quat;

@@ -72,10 +72,10 @@ DS_STAGE void law_weights(E& env, const typename E::Real& share) {
   });
   if (t.o.seed_rows) {
     const auto lim = env.lim_D();
-    for (int s = 0; s < 2 * t.n.nlim; s++) {
-      const Real R = max(Real(t.o.epsilon) * unit_diag(env, t.jnt_dofadr[t.lim_jnt[s / 2]]), least);
+    each_limit(env, [&](int s, int dof) {
+      const Real R = max(Real(t.o.epsilon) * unit_diag(env, dof), least);
       if (env.lanes.rank() == 0) lim[s] = select(lim[s] > nil, one / R, nil);
-    }
+    });
   }
   env.done();
 }
@@ -171,13 +171,13 @@ DS_STAGE void explicit_contacts(E& env) {
     push[d] = s;
   });
   env.sync();
-  for (int s = 0; s < 2 * t.n.nlim; s++) {
-    const Real lift = unit_dot(env, t.jnt_dofadr[t.lim_jnt[s / 2]], push);
+  each_limit(env, [&](int s, int dof) {
+    const Real lift = unit_dot(env, dof, push);
     if (env.lanes.rank() == 0) {
       Real& y = env.lim_y0()[s];
       y = select(env.lim_D()[s] > nil, fma(Real(s & 1 ? -1 : 1), lift, y), y);
     }
-  }
+  });
   for (int k = 0; k < t.n.nloss; k++) {
     const Real lift = unit_dot(env, t.loss_dof[k], push);
     if (env.lanes.rank() == 0) env.loss_y0()[k] = env.loss_y0()[k] + lift;

@@ -108,18 +108,16 @@ DS_STAGE void dual_space(E& env) {
   if (n.ncone == 0) return;
   // a limit or loss that is in use takes the next place
   Real taken = nil;
-  for (int u = 0; u < n.nunit; u++) {
-    const int dof = t.unit_dof[u], k = t.unit_loss[u];
+  each_unit(env, [&](int u) {
     auto used = nil != nil;
-    for (int s = t.unit_lim[u]; s < n.nlim && t.jnt_dofadr[t.lim_jnt[s]] == dof; s++)
-      used = mask_or(used, mask_or(env.lim_D()[2 * s] > nil, env.lim_D()[2 * s + 1] > nil));
-    if (k < n.nloss && t.loss_dof[k] == dof) used = nil == nil;
+    each_limit_of(env, u, [&](int s, int) { used = mask_or(used, env.lim_D()[s] > nil); });
+    each_loss_of(env, u, [&](int) { used = nil == nil; });
     if (rank == 0) {
       place[u] = select(used, taken, Real(-1));
       users[u] = static_cast<int>(mask_word(used));
     }
     taken = taken + select(used, one, nil);
-  }
+  });
   env.small = taken <= Real(n.nsingle);
   if (env.ncon_max > n.ncone) env.small = mask_and(env.small, env.con_dim()[n.ncone] == nil);
   if (!any(env.small)) return;
@@ -134,6 +132,7 @@ DS_STAGE void dual_space(E& env) {
     for (int i = 0; i < singles * n.nword; i++) single_support(env, 0)[i] = 0;
   env.sync();
   env.each(n.nunit, [&](int u) {
+    if (!in_set(units_in_use(env), u)) return;
     const int row = t.M_rowadr[t.unit_dof[u]], depth = t.M_rowadr[t.unit_dof[u] + 1] - row;
     for (unsigned bits = static_cast<unsigned>(users[u]); bits != 0; bits &= bits - 1) {
       const int l = bit_count_trailing(bits);
@@ -148,27 +147,24 @@ DS_STAGE void dual_space(E& env) {
     }
   });
   env.sync();
-  // blocks of A, a row of them shared out at a time
-  const int contacts = env.ncon_max < n.ncone ? env.ncon_max : n.ncone;
-  const int last = first_single<kDim>(env), blocks = n.ngen + contacts + singles;
-  const auto at = [&](int b) {
-    return b < n.ngen              ? b
-           : b < n.ngen + contacts ? n.ngen + kDim * (b - n.ngen)
-                                   : last + (b - n.ngen - contacts);
-  };
-  for (int i = 0; i < blocks; i++)
-    env.each(i + 1, [&](int j) {
-      const int p = at(i), q = at(j);
-      const bool wide = p >= n.ngen && p < last, wide_too = q >= n.ngen && q < last;
-      if (wide && wide_too)
-        gram_block<kDim, kDim, kDim>(env, p, q);
-      else if (wide)
-        gram_block<kDim, kDim, 1>(env, p, q);
-      else if (wide_too)
-        gram_block<kDim, 1, kDim>(env, p, q);
-      else
-        gram_block<kDim, 1, 1>(env, p, q);
+  // blocks of A, those of one shape together: of contacts, and of the single rows on both sides of them
+  const int contacts = env.ncon_max < n.ncone ? env.ncon_max : n.ncone, narrow = n.ngen + singles;
+  const int behind = first_single<kDim>(env);
+  const auto contact_at = [&](int slot) { return n.ngen + kDim * slot; };
+  const auto narrow_at = [&](int i) { return i < n.ngen ? i : behind + (i - n.ngen); };
+  const auto each_pair = [&](int count, auto f) {
+    int i = 0;  // a lane's pairs are in order
+    env.each(triangle(count), [&](int pair) {
+      while (triangle(i + 1) <= pair) i++;
+      f(i, pair - triangle(i));
     });
+  };
+  each_pair(contacts, [&](int i, int j) { gram_block<kDim, kDim, kDim>(env, contact_at(i), contact_at(j)); });
+  each_pair(narrow, [&](int i, int j) { gram_block<kDim, 1, 1>(env, narrow_at(i), narrow_at(j)); });
+  env.each(n.ngen * contacts,
+           [&](int i) { gram_block<kDim, kDim, 1>(env, contact_at(i / n.ngen), i % n.ngen); });
+  env.each(singles * contacts,
+           [&](int i) { gram_block<kDim, 1, kDim>(env, behind + i % singles, contact_at(i / singles)); });
   env.done();
 }
 
@@ -278,11 +274,11 @@ DS_STAGE void solve_dense(E& env, int n) {
   }
   for (int k = n - 1; k >= 0; k--) {
     const Real x = b[k] * Dinv[k];
-    env.sync();
-    if (rank == 0) b[k] = x;
     env.each(k, [&](int i) { b[i] = fma(-x, S[triangle(k) + i], b[i]); });
     env.sync();
   }
+  env.each(n, [&](int k) { b[k] = b[k] * Dinv[k]; });
+  env.sync();
 }
 
 // dw = -H^-1 grad for the environments in `live`, all of them small
@@ -312,6 +308,7 @@ DS_STAGE void dual_direction(E& env, const typename E::Mask& live) {
   env.each(singles, [&](int p) { single_root[p] = nil; });
   env.sync();
   env.each(n.nunit, [&](int u) {
+    if (!in_set(units_in_use(env), u)) return;
     const Real weight = sqrt(unit_h[u]);
     for (unsigned bits = static_cast<unsigned>(single_users(env)[u]); bits != 0; bits &= bits - 1) {
       const int l = bit_count_trailing(bits);

@@ -133,8 +133,7 @@ DS_FN void tie_bodies(E& env, int e) {
     equality_target(env, e, row + 5, true, turn.z, length, turn_rate.z);
   }
   const int* support = general_support(env, row);
-  for (int k = 0; k < (weld ? 6 : 3); k += 3)
-    whiten<3>(env, Z, row + k, [&](int d) { return in_set(support, d); });
+  for (int k = 0; k < (weld ? 6 : 3); k += 3) whiten<3>(env, Z, row + k, support);
 }
 
 template <class E>
@@ -158,7 +157,7 @@ DS_FN void couple_joints(E& env, int e) {
   }
   equality_target(env, e, row, false, r, abs(r), nil);
   const int* support = general_support(env, row);
-  whiten<1>(env, Z, row, [&](int d) { return in_set(support, d); });
+  whiten<1>(env, Z, row, support);
 }
 
 template <class E>

@@ -73,18 +73,27 @@ DS_FN void solve_LT(E& env, const F& x) {
     env.sync();
   }
 }
-// x <- L^-1 x, in place; the lanes together. Row 0 has no ancestors: the barrier behind it completes what the
-// caller wrote
+// x <- L^-1 x, in place; the lanes together. Dofs of one depth wait for those above, not for each other: a
+// lane takes whole rows of them. Roots have no ancestors, and stay as the caller wrote them
 template <class E, class F>
 DS_FN void solve_L(E& env, const F& x) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto LD = env.LD();
-  for (int k = 0; k < t.n.nv; k++) {
+  const auto solve_row = [&](int k) {
     const int row = t.M_rowadr[k], n = t.M_rowadr[k + 1] - row;
-    const Real s = env.accumulate(
-        n - 1, [&](int a, const Real& p) { return fma(LD[row + 1 + a], x[t.M_col[row + 1 + a]], p); });
-    if (env.lanes.rank() == 0) x[k] = x[k] - s;
+    x[k] = x[k] - accumulate_eights<Real>(EveryEntry{}, n - 1, [&](int a, const Real& p) {
+             return fma(LD[row + 1 + a], x[t.M_col[row + 1 + a]], p);
+           });
+  };
+  if constexpr (E::Lanes::kWidth == 1) {
+    for (int k = 0; k < t.n.nv; k++) solve_row(k);
+  } else {
+    for (int depth = 1; depth < t.n.ndepth; depth++) {
+      const int first = t.depth_adr[depth];
+      env.sync();
+      env.each(t.depth_adr[depth + 1] - first, [&](int i) { solve_row(t.depth_dof[first + i]); });
+    }
     env.sync();
   }
 }

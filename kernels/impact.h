@@ -120,8 +120,11 @@ DS_STAGE void impact_rows(E& env) {
     away[i] = smooth[i];
     smooth[i] = nil;
   });
+  env.each(2 * t.n.nlim,
+           [&](int s) { env.lim_D()[s] = select(mask_and(struck, limit_closed(env, s)), one, nil); });
   load_factor(env);
   eliminate(env);
+  find_units(env);
   unit_rows(env);
   equality_rows(env);
   env.done();
@@ -131,8 +134,6 @@ DS_STAGE void impact_rows(E& env) {
     for (int r = 0; r < kDim; r++)
       env.impact_u()[kDim * slot + r] = select(D[slot] > nil, env.con_y0()[kDim * slot + r], nil);
   });
-  env.each(2 * t.n.nlim,
-           [&](int s) { env.lim_D()[s] = select(mask_and(struck, limit_closed(env, s)), one, nil); });
   env.each(t.n.nloss, [&](int k) { env.loss_y0()[k] = nil; });
   env.each(t.n.ngen,
            [&](int g) { env.gen_D()[g] = select(mask_and(struck, env.gen_D()[g] > nil), one, nil); });
@@ -151,10 +152,10 @@ DS_STAGE void weigh_impact(E& env, bool first) {
   env.each(env.ncon_max, [&](int slot) {
     env.con_D()[slot] = weight(env.con_D()[slot], env.con_A()[triangle(t.n.kdim) * slot]);
   });
-  for (int s = 0; s < 2 * t.n.nlim; s++) {
-    const Real a = unit_diag(env, t.jnt_dofadr[t.lim_jnt[s / 2]]);
+  each_limit(env, [&](int s, int dof) {
+    const Real a = unit_diag(env, dof);
     if (env.lanes.rank() == 0) env.lim_D()[s] = weight(env.lim_D()[s], a);
-  }
+  });
   const auto Z = env.Z();
   for (int g = 0; g < t.n.ngen; g++) {
     const Real a = env.accumulate(

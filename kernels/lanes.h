@@ -77,6 +77,23 @@ DS_HD Real accumulate_eights(const Words& set, int n, F f) {
   return ((s0 + s4) + (s2 + s6)) + ((s1 + s5) + (s3 + s7));
 }
 
+// several sums that lanes form at once, by accumulate<Sums<Real, N>>: each has the bits it has alone
+template <class Real, int N>
+struct Sums {
+  Real of[N];
+  Sums() = default;
+  DS_HD explicit Sums(int zero) {
+    DS_UNROLL
+    for (int k = 0; k < N; k++) of[k] = Real(zero);
+  }
+  DS_HD friend Sums operator+(const Sums& a, const Sums& b) {
+    Sums sum;
+    DS_UNROLL
+    for (int k = 0; k < N; k++) sum.of[k] = a.of[k] + b.of[k];
+    return sum;
+  }
+};
+
 // one lane: packs of environments on the CPU, and a thread an environment on a GPU
 struct SerialLanes {
   using Site = NoSite;
@@ -117,8 +134,10 @@ struct TileLanes {
     Real s(0);
     if (rank() < kUsed) s = stripe_partial<Real, kUsed>(rank(), n, f);
     // butterfly over the first 8 lanes; addition commutes, so all of them hold the same bits
-    for (int half = kUsed / 2; half > 0; half /= 2) s = s + __shfl_xor_sync(tile(), s, half, W);
-    if constexpr (W > kStripes) s = __shfl_sync(tile(), s, rank() % kStripes, W);
+    for (int half = kUsed / 2; half > 0; half /= 2)
+      s = s + handed(s, [half](auto x) { return __shfl_xor_sync(tile(), x, half, W); });
+    if constexpr (W > kStripes)
+      s = handed(s, [](auto x) { return __shfl_sync(tile(), x, rank() % kStripes, W); });
     return s;
   }
   DS_HD static int exclusive_scan(int v, int* total, Site = {}) {
@@ -131,6 +150,20 @@ struct TileLanes {
     return inclusive - v;
   }
   DS_HD static bool any_lane(bool b, Site = {}) { return __any_sync(tile(), b) != 0; }
+
+ private:
+  // a number, or each of several, as another lane has it
+  template <class Real, class F>
+  DS_HD static Real handed(const Real& x, F from) {
+    return from(x);
+  }
+  template <class Real, int N, class F>
+  DS_HD static Sums<Real, N> handed(const Sums<Real, N>& x, F from) {
+    Sums<Real, N> out;
+    DS_UNROLL
+    for (int k = 0; k < N; k++) out.of[k] = from(x.of[k]);
+    return out;
+  }
 };
 template <>
 struct TileLanes<1> : SerialLanes {};

@@ -21,13 +21,6 @@ DS_HD int bit_count(unsigned x) {
   return __builtin_popcount(x);
 #endif
 }
-DS_HD int highest_bit(unsigned x) {
-#if DS_DEVICE
-  return 31 - __clz(static_cast<int>(x));
-#else
-  return 31 - __builtin_clz(x);
-#endif
-}
 
 // the words and lists behind the supports of the slots in the pool; pool_words (tables.h) says how many
 template <class E>
@@ -72,18 +65,20 @@ DS_HD int list_set(const Words& words, int nword, const Words& out) {
   return n;
 }
 
-// the pattern of H and of its factor, for the contacts of the environments in `live`
+// the pattern of H and of its factor, for the contacts of the environments in `live`. Columns are there after
+// the next barrier
 template <class E>
 DS_STAGE void symbolic(E& env, const typename E::Mask& live) {
   const auto& t = env.t;
   const int nword = t.n.nword, nv = t.n.nv;
+  env.each(nv, [&](int i) {
+    const auto row = pattern_row(env, i), column = pattern_column(env, i);
+    for (int k = 0; k < nword; k++) row[k] = column[k] = 0;
+    for (int e = t.M_rowadr[i] + 1; e < t.M_rowadr[i + 1]; e++)
+      row[t.M_col[e] >> 5] |= static_cast<int>(1u << (t.M_col[e] & 31));
+  });
+  env.sync();
   if (env.lanes.rank() == 0) {
-    for (int i = 0; i < nv; i++) {
-      const auto row = pattern_row(env, i), column = pattern_column(env, i);
-      for (int k = 0; k < nword; k++) row[k] = column[k] = 0;
-      for (int e = t.M_rowadr[i] + 1; e < t.M_rowadr[i + 1]; e++)
-        row[t.M_col[e] >> 5] |= static_cast<int>(1u << (t.M_col[e] & 31));
-    }
     const auto add_below = [&](const auto& set, int i) {
       const auto row = pattern_row(env, i);
       for (int k = 0; k < (i >> 5); k++) row[k] |= set[k];
@@ -109,12 +104,18 @@ DS_STAGE void symbolic(E& env, const typename E::Mask& live) {
       add_to_deepest(set, nword - 1);
     }
     for (int i = nv - 1; i > 0; i--) add_to_deepest(pattern_row(env, i), i >> 5);
-    for (int k = nv - 1; k > 0; k--) {
-      each_member(pattern_row(env, k), (k >> 5) + 1,
-                  [&](int j) { pattern_column(env, j)[k >> 5] |= static_cast<int>(1u << (k & 31)); });
-    }
   }
   env.sync();
+  const auto add = [&](int j, int k) { pattern_column(env, j)[k >> 5] |= static_cast<int>(1u << (k & 31)); };
+  if constexpr (E::Lanes::kWidth == 1) {
+    for (int k = nv - 1; k > 0; k--)
+      each_member(pattern_row(env, k), (k >> 5) + 1, [&](int j) { add(j, k); });
+  } else {
+    env.each(nv, [&](int j) {
+      for (int k = j + 1; k < nv; k++)
+        if (in_set(pattern_row(env, k), j)) add(j, k);
+    });
+  }
 }
 
 // y = y0 + Z'w of every row
@@ -123,25 +124,22 @@ DS_STAGE void residuals(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto w = env.w();
-  for (int u = 0, s = 0, k = 0; u < t.n.nunit; u++) {
-    const int dof = t.unit_dof[u];
-    const Real x = unit_dot(env, dof, w);
-    // limits and losses are listed in the order of their dofs
-    for (; s < t.n.nlim && t.jnt_dofadr[t.lim_jnt[s]] == dof; s++)
-      if (env.lanes.rank() == 0) {
-        env.lim_y()[2 * s] = env.lim_y0()[2 * s] + x;
-        env.lim_y()[2 * s + 1] = env.lim_y0()[2 * s + 1] - x;
-      }
-    for (; k < t.n.nloss && t.loss_dof[k] == dof; k++)
-      if (env.lanes.rank() == 0) env.loss_y()[k] = env.loss_y0()[k] + x;
-  }
+  each_unit(env, [&](int u) {
+    const Real x = unit_dot(env, t.unit_dof[u], w);
+    if (env.lanes.rank() != 0) return;
+    each_limit_of(env, u, [&](int s, int) { env.lim_y()[s] = env.lim_y0()[s] + (s & 1 ? -x : x); });
+    each_loss_of(env, u, [&](int k) { env.loss_y()[k] = env.loss_y0()[k] + x; });
+  });
   for (int g = 0; g < t.n.ngen; g++) {
     const Real x = general_dot(env, g, w);
     if (env.lanes.rank() == 0) env.gen_y()[g] = env.gen_y0()[g] + x;
   }
-  for (int c = 0; c < kDim * env.ncon_max; c++) {
-    const Real x = contact_dot<kDim>(env, c / kDim, c % kDim, w);
-    if (env.lanes.rank() == 0) env.con_y()[c] = env.con_y0()[c] + x;
+  for (int slot = 0; slot < env.ncon_max; slot++) {
+    Real x[kDim];
+    contact_dots<kDim>(env, slot, w, x);
+    if (env.lanes.rank() != 0) continue;
+    DS_UNROLL
+    for (int r = 0; r < kDim; r++) env.con_y()[kDim * slot + r] = env.con_y0()[kDim * slot + r] + x[r];
   }
   env.sync();
 }
@@ -153,8 +151,11 @@ DS_STAGE typename E::Real row_cost(E& env) {
   const auto& t = env.t;
   const Real half(0.5), nil(0);
   Real cost = env.accumulate(2 * t.n.nlim, [&](int s, const Real& sum) {
-    const Real y = min(env.lim_y()[s], nil);
-    return fma(half * env.lim_D()[s] * y, y, sum);
+    const Real D = env.lim_D()[s];
+    const auto used = D > nil;
+    if (!any(used)) return sum;
+    const Real y = min(select(used, env.lim_y()[s], nil), nil);
+    return fma(half * D * y, y, sum);
   });
   cost = cost + env.accumulate(t.n.nloss, [&](int k, const Real& sum) {
     const Real f = env.loss_param(3 * k), R = env.loss_param(3 * k + 1), y = env.loss_y()[k],
@@ -183,25 +184,25 @@ DS_STAGE typename E::Real row_laws(E& env) {
   const auto& t = env.t;
   const Real nil(0), one(1);
   const auto unit_f = env.unit_f(), unit_h = env.unit_h(), gen_f = env.gen_lambda(), gen_h = env.gen_h();
-  Real key = env.accumulate(t.n.nunit, [&](int u, const Real& sum) {
-    const int dof = t.unit_dof[u];
+  Real key = env.accumulate(t.n.nunit, [&](int u, const Real& sum) -> Real {
+    if (!in_set(units_in_use(env), u)) return sum;
     Real force = nil, weight = nil, changed = nil;
-    for (int s = t.unit_lim[u]; s < t.n.nlim && t.jnt_dofadr[t.lim_jnt[s]] == dof; s++)
-      for (int side = 0; side < 2; side++) {
-        const Real y = env.lim_y()[2 * s + side], D = env.lim_D()[2 * s + side];
-        const Real h = select(y < nil, D, nil);
-        force = side ? fma(h, y, force) : fma(-h, y, force);
-        weight = weight + h;
-        changed = changed + select(h > nil, set_weight<Real>(Condition::kLimit, 2 * s + side), nil);
-      }
-    for (int k = t.unit_loss[u]; k < t.n.nloss && t.loss_dof[k] == dof; k++) {
+    each_limit_of(env, u, [&](int s, int) {
+      // of a side that this environment does not use, no number gets any further, be it infinite
+      const Real D = env.lim_D()[s], y = select(D > nil, env.lim_y()[s], nil);
+      const Real h = select(y < nil, D, nil);
+      force = s & 1 ? fma(h, y, force) : fma(-h, y, force);
+      weight = weight + h;
+      changed = changed + select(h > nil, set_weight<Real>(Condition::kLimit, s), nil);
+    });
+    each_loss_of(env, u, [&](int k) {
       const Real y = env.loss_y()[k], f = env.loss_param(3 * k), R = env.loss_param(3 * k + 1);
       const auto inside = abs(y) < R * f;
       force = force + loss_force(y, f, R);
       weight = weight + select(inside, one / R, nil);
       changed = changed + select(inside, set_weight<Real>(Condition::kLoss, 2 * k),
                                  select(y > nil, set_weight<Real>(Condition::kLoss, 2 * k + 1), nil));
-    }
+    });
     unit_f[u] = force;
     unit_h[u] = weight;
     return sum + changed;
@@ -240,10 +241,10 @@ DS_STAGE void gradient(E& env) {
   const int nv = t.n.nv;
   env.each(nv, [&](int i) { grad[i] = w[i]; });
   env.sync();
-  for (int u = 0; u < t.n.nunit; u++) {
+  each_unit(env, [&](int u) {
     const Real f = unit_f[u];
     if (any(f != Real(0))) unit_axpy(env, t.unit_dof[u], -f, grad);
-  }
+  });
   for (int g = 0; g < t.n.ngen; g++) {
     const Real f = -gen_f[g];
     add_rows<1>(env, general_support(env, g), g, &f, grad);
@@ -315,15 +316,15 @@ DS_STAGE void newton_direction(E& env, const typename E::Mask& live) {
     }
     // unit rows of this dof and of those below it, on its ancestors
     int nunit = 0;
-    for (int u = 0; u < t.n.nunit; u++) {
+    each_unit(env, [&](int u) {
       const int dof = t.unit_dof[u], at = t.M_rowadr[dof + 1] - depth;
-      if (at < t.M_rowadr[dof] || t.M_col[at] != i || !any(mask_and(live, unit_h[u] > nil))) continue;
+      if (at < t.M_rowadr[dof] || t.M_col[at] != i || !any(mask_and(live, unit_h[u] > nil))) return;
       if (rank == nunit % width) {
         source[nunit] = at;
         coefficient[nunit] = unit_h[u] * Linv[at];
       }
       nunit++;
-    }
+    });
     // zeros outside the pattern too: rows above read them
     env.each(i + 1, [&](int j) { H[row + j] = j == i ? one : nil; });
     env.sync();
@@ -404,24 +405,22 @@ DS_STAGE void direction_rows(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto dw = env.dw(), dy = env.dy();
-  for (int u = 0, s = 0, k = 0; u < t.n.nunit; u++) {
-    const int dof = t.unit_dof[u];
-    const Real x = unit_dot(env, dof, dw);
-    for (; s < t.n.nlim && t.jnt_dofadr[t.lim_jnt[s]] == dof; s++)
-      if (env.lanes.rank() == 0) {
-        dy[2 * s] = x;
-        dy[2 * s + 1] = -x;
-      }
-    for (; k < t.n.nloss && t.loss_dof[k] == dof; k++)
-      if (env.lanes.rank() == 0) dy[2 * t.n.nlim + k] = x;
-  }
+  each_unit(env, [&](int u) {
+    const Real x = unit_dot(env, t.unit_dof[u], dw);
+    if (env.lanes.rank() != 0) return;
+    each_limit_of(env, u, [&](int s, int) { dy[s] = s & 1 ? -x : x; });
+    each_loss_of(env, u, [&](int k) { dy[2 * t.n.nlim + k] = x; });
+  });
   for (int g = 0; g < t.n.ngen; g++) {
     const Real x = general_dot(env, g, dw);
     if (env.lanes.rank() == 0) dy[2 * t.n.nlim + t.n.nloss + g] = x;
   }
-  for (int c = 0; c < kDim * env.ncon_max; c++) {
-    const Real x = contact_dot<kDim>(env, c / kDim, c % kDim, dw);
-    if (env.lanes.rank() == 0) env.con_dy()[c] = x;
+  for (int slot = 0; slot < env.ncon_max; slot++) {
+    Real x[kDim];
+    contact_dots<kDim>(env, slot, dw, x);
+    if (env.lanes.rank() != 0) continue;
+    DS_UNROLL
+    for (int r = 0; r < kDim; r++) env.con_dy()[kDim * slot + r] = x[r];
   }
   env.sync();
 }
@@ -436,11 +435,11 @@ DS_FN void along(E& env, const typename E::Real& alpha, const typename E::Real& 
   const Real nil(0);
   Real s = fma(alpha, dd, wd), b = dd;
   const auto half_line = [&](const Real& y0, const Real& d, const Real& D, Real* slope_of, Real* bend_of) {
-    const Real y = fma(alpha, d, y0), h = select(y < nil, D * d, nil);
+    const Real y = select(D > nil, fma(alpha, d, y0), nil), h = select(y < nil, D * d, nil);
     *slope_of = fma(h, y, *slope_of);
     *bend_of = fma(h, d, *bend_of);
   };
-  for (int i = 0; i < 2 * t.n.nlim; i++) half_line(env.lim_y()[i], dy[i], env.lim_D()[i], &s, &b);
+  each_limit(env, [&](int i, int) { half_line(env.lim_y()[i], dy[i], env.lim_D()[i], &s, &b); });
   for (int k = 0; k < t.n.nloss; k++) {
     const Real d = dy[2 * t.n.nlim + k], y = fma(alpha, d, env.loss_y()[k]);
     const Real f = env.loss_param(3 * k), R = env.loss_param(3 * k + 1);
@@ -528,7 +527,7 @@ DS_STAGE typename E::Mask newton(E& env, int cap, const typename E::Real& tolera
     if (step == cap || !any(live)) break;
     gradient<kDim>(env);
     const Real gg = env.accumulate(nv, [&](int i, const Real& s) { return fma(grad[i], grad[i], s); });
-    live = mask_and(live, gg != nil);
+    live = mask_and(live, gg > nil);  // of numbers that are none there is no direction
     if (!any(live)) {
       env.done();
       break;
@@ -536,16 +535,26 @@ DS_STAGE typename E::Mask newton(E& env, int cap, const typename E::Real& tolera
     const auto many_rows = mask_and(live, mask_not(env.small)), few_rows = mask_and(live, env.small);
     if (any(many_rows)) newton_direction<kDim, kElliptic>(env, many_rows);
     if (any(few_rows)) dual_direction<kDim, kElliptic>(env, few_rows);
-    const Real slope0 = env.accumulate(nv, [&](int i, const Real& s) { return fma(grad[i], dw[i], s); });
-    const Real wd = env.accumulate(nv, [&](int i, const Real& s) { return fma(w[i], dw[i], s); });
-    const Real dd = env.accumulate(nv, [&](int i, const Real& s) { return fma(dw[i], dw[i], s); });
+    using Sum = Sums<Real, 3>;
+    const Sum dots = env.template accumulate_all<3>(nv, [&](int i, Sum s) {
+      const Real d = dw[i];
+      s.of[0] = fma(grad[i], d, s.of[0]);
+      s.of[1] = fma(w[i], d, s.of[1]);
+      s.of[2] = fma(d, d, s.of[2]);
+      return s;
+    });
+    const Real slope0 = dots.of[0], wd = dots.of[1], dd = dots.of[2];
     direction_rows<kDim>(env);
     const Real alpha = line_search<kDim, kElliptic>(env, wd, dd, slope0, live);
     const Real move = select(live, alpha, nil);
     env.sync();
     env.each(nv, [&](int i) { w[i] = select(live, fma(move, dw[i], w[i]), w[i]); });
-    env.each(2 * t.n.nlim,
-             [&](int i) { env.lim_y()[i] = select(live, fma(move, dy[i], env.lim_y()[i]), env.lim_y()[i]); });
+    env.each(t.n.nunit, [&](int u) {
+      if (!in_set(units_in_use(env), u)) return;
+      each_limit_of(env, u, [&](int s, int) {
+        env.lim_y()[s] = select(live, fma(move, dy[s], env.lim_y()[s]), env.lim_y()[s]);
+      });
+    });
     env.each(t.n.nloss, [&](int k) {
       env.loss_y()[k] = select(live, fma(move, dy[2 * t.n.nlim + k], env.loss_y()[k]), env.loss_y()[k]);
     });

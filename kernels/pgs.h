@@ -24,15 +24,22 @@ DS_STAGE void diagonal_blocks(E& env) {
   const auto Z = env.Z(), A = env.con_A();
   const int nv = t.n.nv;
   for (int slot = 0; slot < env.ncon_max; slot++) {
-    const int first = t.n.ngen + kDim * slot;
+    const auto z = Z.from((t.n.ngen + kDim * slot) * nv);
     DS_UNROLL
-    for (int r = 0; r < kDim; r++)
-      for (int c = 0; c <= r; c++) {
-        const Real a = env.accumulate_in(slot_support(env, slot), nv, [&](int d, const Real& s) {
-          return fma(Z[(first + r) * nv + d], Z[(first + c) * nv + d], s);
-        });
-        if (env.lanes.rank() == 0) A[kTriangle<kDim> * slot + triangle(r) + c] = a;
-      }
+    for (int first = 0; first < kTriangle<kDim>; first += 3) {
+      using Sum = Sums<Real, 3>;
+      const Sum a = env.template accumulate_in<Sum>(slot_support(env, slot), nv, [&](int d, Sum s) {
+        DS_UNROLL
+        for (int k = 0; k < 3; k++) {
+          const int r = triangle_row(first + k), c = first + k - triangle(r);
+          s.of[k] = fma(z[r * nv + d], z[c * nv + d], s.of[k]);
+        }
+        return s;
+      });
+      if (env.lanes.rank() != 0) continue;
+      DS_UNROLL
+      for (int k = 0; k < 3; k++) A[kTriangle<kDim> * slot + first + k] = a.of[k];
+    }
   }
   env.done();
 }
@@ -199,23 +206,26 @@ DS_STAGE void sweep_scalar_rows(E& env) {
   const auto w = env.w(), lim = env.lim_lambda(), loss = env.loss_lambda(), gen = env.gen_lambda();
   const Real nil(0), one(1);
   const int nv = t.n.nv;
-  for (int s = 0; s < 2 * t.n.nlim; s++) {
+  each_limit(env, [&](int s, int dof) {
     const Real D = env.lim_D()[s];
     const auto live = D > nil;
-    if (!any(live)) continue;
-    const int dof = t.jnt_dofadr[t.lim_jnt[s / 2]];
+    if (!any(live)) return;
     const Real sign(s & 1 ? -1 : 1), R = one / select(live, D, one), l = lim[s];
-    const Real y = fma(sign, unit_dot(env, dof, w), env.lim_y0()[s]) + R * l;
-    const Real next = select(live, max(l - y / (unit_diag(env, dof) + R), nil), nil);
+    Real dot, diag;
+    unit_dots(env, dof, w, &dot, &diag);
+    const Real y = fma(sign, dot, env.lim_y0()[s]) + R * l;
+    const Real next = select(live, max(l - y / (diag + R), nil), nil);
     env.sync();
     if (env.lanes.rank() == 0) lim[s] = next;
     unit_axpy(env, dof, sign * (next - l), w);
-  }
+  });
   for (int k = 0; k < t.n.nloss; k++) {
     const int dof = t.loss_dof[k];
     const Real f = env.loss_param(3 * k), R = env.loss_param(3 * k + 1), l = loss[k];
-    const Real y = env.loss_y0()[k] + unit_dot(env, dof, w) + R * l;
-    const Real next = clamp(l - y / (unit_diag(env, dof) + R), -f, f);
+    Real dot, diag;
+    unit_dots(env, dof, w, &dot, &diag);
+    const Real y = env.loss_y0()[k] + dot + R * l;
+    const Real next = clamp(l - y / (diag + R), -f, f);
     env.sync();
     if (env.lanes.rank() == 0) loss[k] = next;
     unit_axpy(env, dof, next - l, w);
@@ -249,8 +259,9 @@ DS_STAGE void sweep_contacts(E& env) {
   for (int slot = 0; slot < env.ncon_max; slot++) {
     const int first = t.n.ngen + kDim * slot;
     Real y[kDim], A[kTriangle<kDim>], lambda[kForces], df[kDim];
+    contact_dots<kDim>(env, slot, w, y);
     DS_UNROLL
-    for (int r = 0; r < kDim; r++) y[r] = env.con_y0()[kDim * slot + r] + contact_dot<kDim>(env, slot, r, w);
+    for (int r = 0; r < kDim; r++) y[r] = env.con_y0()[kDim * slot + r] + y[r];
     for (int k = 0; k < kTriangle<kDim>; k++) A[k] = env.con_A()[kTriangle<kDim> * slot + k];
     for (int k = 0; k < kForces; k++) lambda[k] = env.con_lambda()[kForces * slot + k];
     const auto p = cone_params<kDim>(env, slot);

@@ -18,13 +18,41 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-// unit rows whitened: x = D^-1/2 L^-T e_i on the chain of ancestors of i
+// the unit rows that push, or may, on some environment: those of friction losses, and of limits with a weight
+template <class E>
+DS_HD typename E::Words units_in_use(const E& env) {
+  return env.words(env.t.n.unit_words);
+}
+template <class E>
+DS_STAGE void find_units(E& env) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const auto D = env.lim_D();
+  const int rank = env.lanes.rank(), width = env.lanes.width();
+  for (int word = 0; word < t.n.nunitword; word++) {
+    int mine = 0, all = 0;
+    for (int u = 32 * word + rank; u < t.n.nunit && u < 32 * (word + 1); u += width) {
+      const int dof = t.unit_dof[u], k = t.unit_loss[u];
+      bool used = k < t.n.nloss && t.loss_dof[k] == dof;
+      for (int s = t.unit_lim[u]; s < t.n.nlim && t.jnt_dofadr[t.lim_jnt[s]] == dof; s++)
+        used = used || any(mask_or(D[2 * s] > Real(0), D[2 * s + 1] > Real(0)));
+      if (used) mine |= static_cast<int>(1u << (u & 31));
+    }
+    // no two lanes have the same
+    (void)env.lanes.exclusive_scan(mine, &all);
+    if (rank == 0) units_in_use(env)[word] = all;
+  }
+  env.done();
+}
+
+// unit rows in use whitened: x = D^-1/2 L^-T e_i on the chain of ancestors of i
 template <class E>
 DS_STAGE void unit_rows(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto LD = env.LD(), Dinv = env.Dinv(), Linv = env.Linv();
   env.each(t.n.nunit, [&](int u) {
+    if (!in_set(units_in_use(env), u)) return;
     const int i = t.unit_dof[u], row = t.M_rowadr[i], n = t.M_rowadr[i + 1] - row;
     Linv[row] = Real(1);
     for (int a = 1; a < n; a++) Linv[row + a] = Real(0);
@@ -102,7 +130,7 @@ DS_STAGE void ball_rows(E& env) {
     Z[k * nv + dof] = select(active, -axis.x, Real(0));
     Z[k * nv + dof + 1] = select(active, -axis.y, Real(0));
     Z[k * nv + dof + 2] = select(active, -axis.z, Real(0));
-    whiten<1>(env, Z, k, [](int) { return true; });
+    for (int d = nv - 1; d >= 0; d--) whiten_dof<1>(env, Z, k, d);
   });
 }
 
@@ -162,31 +190,37 @@ DS_STAGE void contact_rows(E& env) {
     env.sync();
     const Real Bn = kb[3 * slot + 1], Bt = kb[3 * slot + 2];
     DS_UNROLL
-    for (int r = 0; r < kDim; r++) {
-      const Real B = r == 0 ? Bn : Bt;
-      const Real s = env.accumulate_in(support, nv, [&](int d, const Real& sum) {
-        return fma(Z[(first + r) * nv + d], velocities ? qvel[d] : fma(B, qvel[d], qacc[d]), sum);
+    for (int three = 0; three < kDim; three += 3) {
+      using Sum = Sums<Real, 3>;
+      const Sum s = env.template accumulate_in<Sum>(support, nv, [&](int d, Sum sum) {
+        DS_UNROLL
+        for (int k = 0; k < 3; k++) {
+          const int r = three + k;
+          sum.of[k] = fma(Z[(first + r) * nv + d],
+                          velocities ? qvel[d] : fma(r == 0 ? Bn : Bt, qvel[d], qacc[d]), sum.of[k]);
+        }
+        return sum;
       });
-      if (env.lanes.rank() == 0) y0[kDim * slot + r] = r == 0 ? s + kb[3 * slot] : s;
+      if (env.lanes.rank() != 0) continue;
+      DS_UNROLL
+      for (int k = 0; k < 3; k++)
+        y0[kDim * slot + three + k] = three + k == 0 ? s.of[k] + kb[3 * slot] : s.of[k];
     }
   }
   env.sync();
-  env.each(env.ncon_max, [&](int slot) {
-    const auto support = slot_support(env, slot);
-    if constexpr (kDim == 3)
-      whiten<3>(env, Z, t.n.ngen + 3 * slot, [&](int k) { return in_set(support, k); });
-    else
-      DS_UNROLL
-    for (int r = 0; r < kDim; r++)
-      whiten<1>(env, Z, t.n.ngen + kDim * slot + r, [&](int k) { return in_set(support, k); });
-  });
+  // lanes take a row each, one lane three of them
+  constexpr int kRows = E::Lanes::kWidth == 1 ? 3 : 1;
+  env.each(kDim / kRows * env.ncon_max,
+           [&](int i) { whiten<kRows>(env, Z, t.n.ngen + kRows * i, slot_support(env, kRows * i / kDim)); });
   env.done();
 }
 
 template <int kDim, class E>
 DS_FN void rows(E& env) {
-  unit_rows(env);
   limit_rows(env);
+  env.sync();
+  find_units(env);
+  unit_rows(env);
   ball_rows(env);
   equality_rows(env);
   env.done();

@@ -91,14 +91,14 @@ DS_STAGE typename E::Real natural_residual(E& env) {
       size = fma(l, l, size);
     };
     const auto positive = [&](const Real& x) { return max(x, nil); };
-    for (int s = 0; s < 2 * t.n.nlim; s++) {
+    each_limit(env, [&](int s, int dof) {
       const Real D = env.lim_D()[s];
       const auto used = D > nil;
-      if (!any(used)) continue;
+      if (!any(used)) return;
       const Real y = env.lim_y()[s];
       scalar_row(y, dy[s], one / select(used, D, one), -(D * min(y, nil)),
-                 pass == 0 ? unit_diag(env, t.jnt_dofadr[t.lim_jnt[s / 2]]) : nil, used, positive);
-    }
+                 pass == 0 ? unit_diag(env, dof) : nil, used, positive);
+    });
     for (int k = 0; k < t.n.nloss; k++) {
       const Real f = env.loss_param(3 * k), R = env.loss_param(3 * k + 1), y = env.loss_y()[k];
       scalar_row(y, dy[2 * t.n.nlim + k], R, loss_force(y, f, R),
@@ -201,19 +201,16 @@ DS_STAGE void unwhiten(E& env) {
   env.each(t.n.nv, [&](int i) {
     dw[i] = w[i] * sqrt(Dinv[i]);
     grad[i] = w[i] / sqrt(Dinv[i]);
-    out[i] = Real(0);
   });
   solve_L(env, dw);
-  env.each(t.n.nv, [&](int i) { qacc[i] = smooth[i] + dw[i]; });
-  for (int k = 0; k < t.n.nv; k++) {
-    const int row = t.M_rowadr[k], n = t.M_rowadr[k + 1] - row;
-    const Real x = grad[k];
-    env.each(n, [&](int a) {
-      const int i = t.M_col[row + a];
-      out[i] = a == 0 ? out[i] + x : fma(LD[row + a], x, out[i]);
-    });
-    env.sync();
-  }
+  env.each(t.n.nv, [&](int i) {
+    qacc[i] = smooth[i] + dw[i];
+    // of dof i itself and of those below it, from the root outwards
+    Real sum = Real(0) + grad[i];
+    for (int e = t.Mt_adr[i]; e < t.Mt_adr[i + 1]; e++) sum = fma(LD[t.Mt_entry[e]], grad[t.Mt_row[e]], sum);
+    out[i] = sum;
+  });
+  env.done();
 }
 
 // forces of the sweeps as contact forces and as a gradient, when nothing follows them

@@ -12,7 +12,7 @@ enum : int { kLawMujoco, kLawSeed, kLawHard, kLawExplicit, kLawSoft };
 
 // sizes of a model as the kernels see it, and of its workspace
 struct Sizes {
-  int nq, nv, nu, na, nbody, njnt, ntree, nlevel, nmocap, ntendon;
+  int nq, nv, nu, na, nbody, njnt, ntree, nlevel, ndepth, nmocap, ntendon;
   int ngeom, npair;  // collidable geoms, candidate pairs
   int nallgeom, nsite, nsensor, nsensordata;
   int ncon, kdim, nedge;  // contact slots; rows a slot (3 or 6); pyramid edges or cone rows a slot
@@ -28,8 +28,10 @@ struct Sizes {
   int ncone, nsingle, ndual,
       nA;          // contacts and unit rows of a small environment, its rows, entries of A (kernels/dual.h)
   int dual_words;  // where its words begin in the pool
+  int unit_words;  // likewise those of the unit rows in use (kernels/rows.h)
   int npast;       // forces and w where sweeps have a memory, else 0
   int nM, nH, nrk, nword;  // entries of M, of H; Runge-Kutta storage; words of a set of dofs
+  int nunitword;           // of a set of unit rows
 };
 
 // options in the form the stages use
@@ -58,13 +60,15 @@ struct Param {
   int env_stride;
 };
 
-// words of the pool of one block: sets of dofs, and lists; first those of newton.h, then those of dual.h
+// words of the pool of one block: sets of dofs, and lists; first those of newton.h, then those of dual.h,
+// then the unit rows in use (rows.h)
 constexpr int newton_words(const Sizes& n) {
   return (2 * n.ncon + 2 * n.nv) * n.nword + n.nv + (n.nrow + n.nv + n.nunit) + n.ncon;
 }
-constexpr long pool_words(const Sizes& n) {
-  return newton_words(n) + n.nsingle * n.nword + n.nunit + 2L * (n.ngen + n.ncone + n.nsingle);
+constexpr int dual_words(const Sizes& n) {
+  return n.nsingle * n.nword + n.nunit + 2 * (n.ngen + n.ncone + n.nsingle);
 }
+constexpr long pool_words(const Sizes& n) { return n.unit_words + n.nunitword; }
 
 struct Layout {
 #define SCRATCH(name, size, stage, meaning) int name;

@@ -141,14 +141,18 @@ struct Env {
   DS_HD Real accumulate(int n, F f, Site where = Site::current()) const {
     return lanes.template accumulate<Real>(n, f, where);
   }
+  template <int N, class F>
+  DS_HD Sums<Real, N> accumulate_all(int n, F f, Site where = Site::current()) const {
+    return lanes.template accumulate<Sums<Real, N>>(n, f, where);
+  }
   // the same where entries outside a set are known to add zeros
-  template <class Set, class F>
-  DS_HD Real accumulate_in(const Set& set, int n, F f, Site where = Site::current()) const {
+  template <class Sum = Real, class Set, class F>
+  DS_HD Sum accumulate_in(const Set& set, int n, F f, Site where = Site::current()) const {
     if constexpr (Lanes::kWidth == 1)
-      return accumulate_eights<Real>(set, n, f);
+      return accumulate_eights<Sum>(set, n, f);
     else
-      return lanes.template accumulate<Real>(
-          n, [&](int i, const Real& s) { return touches_stripes(set, i / kStripes) ? f(i, s) : s; }, where);
+      return lanes.template accumulate<Sum>(
+          n, [&](int i, const Sum& s) { return touches_stripes(set, i / kStripes) ? f(i, s) : s; }, where);
   }
 };
 

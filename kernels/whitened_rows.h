@@ -21,9 +21,25 @@ template <class E, class F>
 DS_HD typename E::Real general_dot(const E& env, int g, const F& x) {
   return dense_dot(env, general_support(env, g), g, x);
 }
+// Z_row . x of all rows of a contact, three at once
 template <int kDim, class E, class F>
-DS_HD typename E::Real contact_dot(const E& env, int slot, int r, const F& x) {
-  return dense_dot(env, slot_support(env, slot), env.t.n.ngen + kDim * slot + r, x);
+DS_HD void contact_dots(const E& env, int slot, const F& x, typename E::Real* out) {
+  using Sum = Sums<typename E::Real, 3>;
+  const auto Z = env.Z();
+  const auto support = slot_support(env, slot);
+  const int nv = env.t.n.nv;
+  DS_UNROLL
+  for (int first = 0; first < kDim; first += 3) {
+    const int at = (env.t.n.ngen + kDim * slot + first) * nv;
+    const Sum dots = env.template accumulate_in<Sum>(support, nv, [&](int d, Sum s) {
+      const auto value = x[d];
+      DS_UNROLL
+      for (int r = 0; r < 3; r++) s.of[r] = fma(Z[at + r * nv + d], value, s.of[r]);
+      return s;
+    });
+    DS_UNROLL
+    for (int r = 0; r < 3; r++) out[first + r] = dots.of[r];
+  }
 }
 // x <- x + sum of c_r Z_r over kRows rows from `first` on, which reach a support. Every lane does its own
 // dofs
@@ -60,6 +76,45 @@ DS_HD void unit_axpy(const E& env, int i, const typename E::Real& s, const F& x)
   const int row = env.t.M_rowadr[i], n = env.t.M_rowadr[i + 1] - row;
   env.each(n, [&](int a) { x[env.t.M_col[row + a]] = fma(Linv[row + a], s, x[env.t.M_col[row + a]]); });
   env.sync();
+}
+// calls f(u) for the unit rows that push on some environment
+template <class E, class F>
+DS_HD void each_unit(const E& env, F f) {
+  each_member(units_in_use(env), env.t.n.nunitword, f);
+}
+// calls f(s, dof) for both sides of every limit of the dof of a unit row
+template <class E, class F>
+DS_HD void each_limit_of(const E& env, int u, F f) {
+  const auto& t = env.t;
+  const int dof = t.unit_dof[u];
+  for (int k = t.unit_lim[u]; k < t.n.nlim && t.jnt_dofadr[t.lim_jnt[k]] == dof; k++)
+    for (int side = 0; side < 2; side++) f(2 * k + side, dof);
+}
+// calls f(k) for the friction loss of the dof of a unit row
+template <class E, class F>
+DS_HD void each_loss_of(const E& env, int u, F f) {
+  const auto& t = env.t;
+  for (int k = t.unit_loss[u]; k < t.n.nloss && t.loss_dof[k] == t.unit_dof[u]; k++) f(k);
+}
+// limits of all unit rows in use
+template <class E, class F>
+DS_HD void each_limit(const E& env, F f) {
+  each_unit(env, [&](int u) { each_limit_of(env, u, f); });
+}
+// unit row of dof i . x, and . itself
+template <class E, class F>
+DS_HD void unit_dots(const E& env, int i, const F& x, typename E::Real* dot, typename E::Real* diag) {
+  using Sum = Sums<typename E::Real, 2>;
+  const auto Linv = env.Linv();
+  const int row = env.t.M_rowadr[i], n = env.t.M_rowadr[i + 1] - row;
+  const Sum sum = env.template accumulate_all<2>(n, [&](int a, Sum s) {
+    const auto z = Linv[row + a];
+    s.of[0] = fma(z, x[env.t.M_col[row + a]], s.of[0]);
+    s.of[1] = fma(z, z, s.of[1]);
+    return s;
+  });
+  *dot = sum.of[0];
+  *diag = sum.of[1];
 }
 template <class E>
 DS_HD typename E::Real unit_diag(const E& env, int i) {

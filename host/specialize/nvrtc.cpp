@@ -87,7 +87,9 @@ const Nvrtc* Nvrtc::find(std::string* why) {
   return nullptr;
 }
 
-std::string Nvrtc::compile(const std::string& program, const std::string& arch, std::string* log) const {
+std::string Nvrtc::compile(const std::string& program, const std::string& arch,
+                           const std::vector<std::string>& macros, std::string* log) const {
+  log->clear();
   std::vector<const char*> texts, names, options;
   for (const SourceFile& file : kernel_sources()) {
     texts.push_back(file.text);
@@ -96,6 +98,10 @@ std::string Nvrtc::compile(const std::string& program, const std::string& arch, 
   const std::string target = "--gpu-architecture=" + arch;
   options.push_back(target.c_str());
   for (const std::string& option : nvrtc_options()) options.push_back(option.c_str());
+  for (const std::string& macro : macros) {
+    options.push_back("-D");
+    options.push_back(macro.c_str());
+  }
 
   Handle handle = nullptr;
   const auto check = [&](int result, const char* doing) {

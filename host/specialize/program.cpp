@@ -122,8 +122,8 @@ std::string program_text(const Tables<Scalar>& t, const LaneChoice& choice) {
   const std::vector<std::string> entries = program_entries(choice);
   for (size_t i = 0; i < entries.size(); ++i) {
     const std::string lanes = std::to_string(choice.lanes[i]), part = std::to_string(i);
-    text += "extern \"C\" __global__ void __launch_bounds__(kWarp * kWarpsOfBlock, kBlocksOfProcessor<" +
-            number + ", " + kdim + ">)\n    " + entries[i] + "(" + same_tables;
+    text += "extern \"C\" __global__ void __launch_bounds__(kWarp * kWarpsOfBlock, " +
+            (kBlocksMacro + entries[i]) + ")\n    " + entries[i] + "(" + same_tables;
     if (choice.staged)
       text +=
           "const __grid_constant__ Moment moment, char* scratch,\n    size_t group_bytes, char* carried) {\n"

@@ -35,5 +35,8 @@ template <class Scalar>
 std::string program_text(const Tables<Scalar>& tables, const LaneChoice& choice);
 // the names of its kernels, in their order
 std::vector<std::string> program_entries(const LaneChoice& choice);
+// a kernel's blocks on a processor, which decide how many registers a thread may have, are a macro of the
+// program: this, and the kernel's name. Whoever compiles it says them
+constexpr const char* kBlocksMacro = "DUALSTEP_BLOCKS_";
 
 }  // namespace dualstep

@@ -100,7 +100,9 @@ def main() -> int:
     budgets = json.loads(BUDGETS.read_text()) if BUDGETS.exists() else {"nvcc": version, "kernels": {}}
     if args.write:
         kept = budgets["kernels"] if budgets["nvcc"] == version else {}
-        budgets = {"nvcc": version, "kernels": dict(sorted({**kept, **usage}.items()))}
+        # this build may have some of the kernels alone
+        merged = {arch: {**kept.get(arch, {}), **usage.get(arch, {})} for arch in {*kept, *usage}}
+        budgets = {"nvcc": version, "kernels": merged}
         BUDGETS.write_text(json.dumps(budgets, indent=1, sort_keys=True) + "\n")
     for arch, kernels in sorted(usage.items()):
         for kernel, n in sorted(kernels.items()):

@@ -27,13 +27,15 @@ std::string place(const Thread& t) {
   return text;
 }
 
-// a thread's turn: until it has to wait, or is done
-void go(Thread& t) {
+// a thread's turn: until it has to wait, or is done. count(t, o) sees every instruction
+template <class Count>
+void go(Thread& t, Count count) {
   t.stopped = false;
   uint64_t n = 0;
   while (!t.stopped) {
     const Op& o = *t.next++;
     ++n;
+    count(t, o);
     if (o.guard != kNone && (t.registers[o.guard] != 0) == o.guard_negated) continue;
     o.run(t, o);
     if (n > kTooMany) fault(t, "a thread that never stops");
@@ -247,7 +249,18 @@ void Machine::run_block(const Launch& launch, Block* block) {
         std::shuffle(turns.begin(), turns.end(), random);
         for (const unsigned l : turns) {
           Thread* const t = warps[w].lane[l];
-          if (t && t->state == State::kReady) go(*t);
+          if (!t || t->state != State::kReady) continue;
+          if (!profiled) {
+            go(*t, [](const Thread&, const Op&) {});
+            continue;
+          }
+          go(*t, [this, block](const Thread& thread, const Op& op) {
+            const std::vector<Op>& ops = thread.function->ops;
+            std::vector<uint32_t>& counts = counts_[thread.function];
+            if (counts.empty()) counts.resize(ops.size() * (block->threads.size() + kWarp));
+            const size_t at = thread.number / kWarp * ops.size() + static_cast<size_t>(&op - ops.data());
+            ++counts[at * kWarp + thread.lane()];
+          });
         }
         any = together(warps[w]) || any;
       }
@@ -272,6 +285,23 @@ void Machine::run_block(const Launch& launch, Block* block) {
     executed += t.executed;
     t.executed = 0;
   }
+  for (const auto& [function, counts] : counts_) {
+    Issued& sum = profile[function->name];
+    for (size_t i = 0; i + kWarp <= counts.size(); i += kWarp) {
+      const Op& op = function->ops[i / kWarp % function->ops.size()];
+      const auto lanes = counts.begin() + static_cast<long>(i);
+      const uint64_t issued = *std::max_element(lanes, lanes + kWarp);
+      const uint64_t executed_here = std::accumulate(lanes, lanes + kWarp, uint64_t{0});
+      sum.by_warps += issued;
+      if (op.together == Together::kWarpBarrier || op.together == Together::kBlockBarrier)
+        sum.barriers += issued;
+      else if (op.together != Together::kAlone)
+        sum.shuffles += issued;
+      sum.by_threads += executed_here;
+      sum.bytes += executed_here * op.bytes;
+    }
+  }
+  counts_.clear();
 }
 
 }  // namespace software_gpu

@@ -106,11 +106,21 @@ class Machine {
   // the order in which threads of a warp get their turns
   uint64_t seed = 1;
   uint64_t executed = 0;  // instructions, of all threads so far
+  // of each function, where `profiled`: instructions as warps issue them, if threads that part come together
+  // again, so each as often as the thread that needs it most; of those barriers, and
+  // shuffles with votes; instructions as threads execute them, and bytes of memory that they read or write
+  struct Issued {
+    uint64_t by_warps = 0, barriers = 0, shuffles = 0, by_threads = 0, bytes = 0;
+  };
+  bool profiled = false;
+  std::map<std::string, Issued> profile;
   void run(const Launch& launch);
 
  private:
   void run_block(const Launch& launch, Block* block);
   std::vector<char*> stacks_;
+  // of the block that runs: by function, by warp, by instruction, by thread of the warp
+  std::unordered_map<const Function*, std::vector<uint32_t>> counts_;
 };
 
 }  // namespace software_gpu

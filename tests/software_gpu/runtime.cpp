@@ -133,6 +133,7 @@ struct Device {
   std::map<std::string, Executed> executed;  // by kernel
 };
 void print_counts();
+void print_profile();
 Device& device() {
   static Device* const one = [] {
     auto* made = new Device;  // lives as long as the process, whatever ends first
@@ -140,6 +141,8 @@ Device& device() {
     made->machine.seed = seed ? std::strtoull(seed, nullptr, 10) : 1;
     made->legacy.blocking = false;
     if (std::getenv("SOFTWARE_GPU_COUNT")) std::atexit(print_counts);
+    made->machine.profiled = std::getenv("SOFTWARE_GPU_PROFILE") != nullptr;
+    if (made->machine.profiled) std::atexit(print_profile);
     return made;
   }();
   return *one;
@@ -150,6 +153,20 @@ void print_counts() {
     std::fprintf(stderr, "software GPU: %12llu instructions in %6llu launches of %s\n",
                  static_cast<unsigned long long>(e.instructions), static_cast<unsigned long long>(e.launches),
                  name.c_str());
+}
+
+// what Machine::Issued says of every function
+void print_profile() {
+  for (const auto& [name, sum] : device().machine.profile) {
+    std::fprintf(stderr, "software GPU: in %s", name.c_str());
+    for (const auto& [what, number] : {std::pair{"instructions of warps", sum.by_warps},
+                                       {"barriers", sum.barriers},
+                                       {"shuffles", sum.shuffles},
+                                       {"instructions of threads", sum.by_threads},
+                                       {"bytes", sum.bytes}})
+      std::fprintf(stderr, ", %llu %s", static_cast<unsigned long long>(number), what);
+    std::fprintf(stderr, "\n");
+  }
 }
 
 using Hold = std::lock_guard<std::recursive_mutex>;
