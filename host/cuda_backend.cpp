@@ -324,7 +324,8 @@ void CudaBackend<Scalar>::set_tables(const Tables<Scalar>& tables) {
     const auto& special = special_.kernels();
     const cudaError_t error = staged_.plan(special, choice_.lanes, device_);
     if (error != cudaSuccess) return error;
-    return kernels_->plan(special.size() == 1 ? special[0] : nullptr, tables_, device_, place_, &plan_);
+    return kernels_->plan(special.size() == 1 ? special[0] : nullptr, tables_, num_envs_, device_, place_,
+                          &plan_);
   };
   cudaError_t error = plan();
   if (error != cudaSuccess && error != cudaErrorInvalidConfiguration && !special_.kernels().empty()) {

@@ -24,9 +24,15 @@ const void* step_for_all_models(const Tables<Scalar>& t) {
                        : reinterpret_cast<const void*>(fused_step<Scalar, W, 6>);
 }
 
+template <int W>
+int blocks_for(int num_envs) {
+  const int num_groups = (num_envs - 1) / kGroup<W> + 1;
+  return (num_groups - 1) / kWarpsOfBlock + 1;
+}
+
 template <class Scalar, int W>
-cudaError_t make_plan(const void* special, const Tables<Scalar>& t, int device, ScratchPlace place,
-                      CudaPlan* out) {
+cudaError_t make_plan(const void* special, const Tables<Scalar>& t, int num_envs, int device,
+                      ScratchPlace place, CudaPlan* out) {
   const void* const kernel = special ? special : step_for_all_models<Scalar, W>(t);
   int processors = 0, most_shared = 0;
   DS_TRY(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
@@ -47,10 +53,11 @@ cudaError_t make_plan(const void* special, const Tables<Scalar>& t, int device, 
   if (plan.shared_bytes == 0) {
     if (place == ScratchPlace::kShared) return cudaErrorInvalidConfiguration;
     DS_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, plan.threads, 0));
-    plan.scratch_bytes = block * resident * processors;
   }
   if (resident == 0) return cudaErrorInvalidConfiguration;
   plan.max_blocks = resident * processors;
+  if (const int wanted = blocks_for<W>(num_envs); wanted < plan.max_blocks) plan.max_blocks = wanted;
+  if (plan.shared_bytes == 0) plan.scratch_bytes = block * static_cast<size_t>(plan.max_blocks);
   *out = plan;
   return cudaSuccess;
 }
@@ -59,7 +66,7 @@ template <class Scalar, int W>
 cudaError_t run_step(const CudaPlan& plan, const Tables<Scalar>& tables, const BatchView<Scalar>& batch,
                      const StepArgs& args, void* scratch, cudaStream_t stream) {
   int num_groups = (batch.num_envs - 1) / kGroup<W> + 1;
-  const int wanted = (num_groups - 1) / kWarpsOfBlock + 1;
+  const int wanted = blocks_for<W>(batch.num_envs);
   const int blocks = wanted < plan.max_blocks ? wanted : plan.max_blocks;
   char* room = plan.shared_bytes ? nullptr : static_cast<char*>(scratch);
   size_t warp_bytes = group_bytes(tables, kGroup<W>);

@@ -37,10 +37,10 @@ struct CudaKernels {
   int lanes;  // W
   int group;  // environments of a warp: they share a block of per-environment parameters
   // the shape of a launch of a step made for this model (host/specialize), or where special is null of that
-  // for all models; opts in to as much shared memory as the device has. kShared fails with
-  // cudaErrorInvalidConfiguration where not even one block fits.
-  cudaError_t (*plan)(const void* special, const Tables<Scalar>& tables, int device, ScratchPlace place,
-                      CudaPlan* out);
+  // for all models, for batches of this size or smaller; opts in to as much shared memory as the device has.
+  // kShared fails with cudaErrorInvalidConfiguration where not even one block fits.
+  cudaError_t (*plan)(const void* special, const Tables<Scalar>& tables, int num_envs, int device,
+                      ScratchPlace place, CudaPlan* out);
   // the action on the environments that args.order and args.count name. scratch is device memory
   cudaError_t (*run)(const CudaPlan& plan, const Tables<Scalar>& tables, const BatchView<Scalar>& batch,
                      const StepArgs& args, void* scratch, cudaStream_t stream);

@@ -4,10 +4,10 @@
     python bench/cost/predict.py build/test --write     and put it there
 
 The build folder is one with DUALSTEP_TESTS and nvcc. What is counted, on a GPU in software (tests/software_gpu), where the
-step made for the humanoid runs for `STATES` states under random actions:
+step made for the humanoid runs for `STATES` states under random actions, once they are sorted by their last step:
     instructions  of PTX, of every device function, as often as a warp issues them
     barriers      where the threads of an environment meet, and shuffles: a chain that nothing shortens
-    bytes         that threads read or write
+    bytes         written, or read where a warp's share of the first-level cache (12 KB, the oldest make room) has them not
 What is read from the machine code for sm_90 (tests/cuda/check_special.py): how many instructions of it a function has for
 each of PTX, and the registers of a thread, from which follows how many warps a processor holds.
 What is assumed stands in `H200` and `Assumed`.
@@ -37,7 +37,7 @@ from tools import demangle  # noqa: E402
 README = ROOT / "bench" / "README.md"
 BEGIN, END = "<!-- made by bench/cost/predict.py -->", "<!-- end of what bench/cost/predict.py made -->"
 MODEL = ROOT / "bench" / "models" / "humanoid.xml"
-STATES = 64
+STATES = 256
 NUM_ENVS = 8192
 LANES = (8,)
 PARTS = ("smooth", "collide", "rows", "solve", "integrate")
@@ -134,9 +134,17 @@ def statements(ptx: str) -> dict[str, int]:
 
 
 def executed(build: Path, lanes: Sequence[int]) -> tuple[dict[str, dict[str, int]], float]:
-    """What Machine::Issued of the software GPU counts, by mangled function, of one step of STATES environments; and their
-    mean number of contacts."""
-    given = [sys.executable, ROOT / "tests" / "software_gpu" / "run.py", build, __file__, "--step", *map(str, lanes)]
+    """What `run` counts of a second step, and the mean number of contacts."""
+    one, two = (run(build, lanes, steps) for steps in (1, 2))
+    return {name: {what: count - one[0].get(name, {}).get(what, 0) for what, count in numbers.items()}
+            for name, numbers in two[0].items()}, two[1]  # fmt: skip
+
+
+def run(build: Path, lanes: Sequence[int], steps: int) -> tuple[dict[str, dict[str, int]], float]:
+    """What Machine::Issued of the software GPU counts, by mangled function, of STATES environments; and their mean number
+    of contacts."""
+    given = [sys.executable, ROOT / "tests" / "software_gpu" / "run.py", build, __file__, "--steps", str(steps),
+             "--lanes", *map(str, lanes)]  # fmt: skip
     done = subprocess.run(given, capture_output=True, text=True, check=False,
                           env=os.environ | {"SOFTWARE_GPU_PROFILE": "1"})  # fmt: skip
     line = re.compile(r"^software GPU: in (\w+), (.*)$", re.M)
@@ -148,8 +156,8 @@ def executed(build: Path, lanes: Sequence[int]) -> tuple[dict[str, dict[str, int
     return counts, float(done.stdout.split()[-1])
 
 
-def step(lanes: Sequence[int]) -> None:
-    """What `executed` counts: one step, and nothing else of the kernels."""
+def step(lanes: Sequence[int], steps: int) -> None:
+    """What `run` counts: steps, and nothing else of the kernels."""
     import dualstep as ds
     from dualstep.measure.sweep import Plan, Workload, episode
     from dualstep.measure.workload import host
@@ -166,8 +174,9 @@ def step(lanes: Sequence[int]) -> None:
             raise RuntimeError(f"the step is not one made for the model: {batch.description}")
         states.put(batch)
         batch.ctrl = ctrl.astype(batch.dtype)
-        batch.step()
-        host(batch.status)  # waits for it
+        for _ in range(steps):
+            batch.step()
+        host(batch.status)  # waits for them
     print(contacts)
 
 
@@ -197,7 +206,7 @@ def work_by_file(counts: dict[str, dict[str, int]], ratios: dict[str, float], la
         warps = STATES * lanes / 32
         work.barriers += numbers["barriers"] / warps
         work.shuffles += numbers["shuffles"] / warps
-        work.bytes += numbers["bytes"] / STATES
+        work.bytes += (numbers["bytes fetched"] + numbers["bytes written"]) / STATES
     for file, work in found.items():
         work.busy = threads[file] / max(work.instructions, 1e-9)
     return dict(sorted(found.items(), key=lambda item: -item[1].instructions))
@@ -368,10 +377,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=Path, nargs="?")
     parser.add_argument("--write", action="store_true", help="put it into bench/README.md")
-    parser.add_argument("--step", type=int, nargs="+", help=argparse.SUPPRESS)
+    parser.add_argument("--steps", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--lanes", type=int, nargs="+", help=argparse.SUPPRESS)
     args = parser.parse_args()
-    if args.step:
-        step(args.step)
+    if args.steps:
+        step(args.lanes, args.steps)
         return 0
     if not args.build:
         parser.error("a build folder is wanted")

@@ -3,6 +3,7 @@ for devices and keep within budgets is tests/cuda/check_special.py's, that they 
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -97,6 +98,24 @@ def test_a_damaged_file_is_compiled_again(cache, damage):
     if damage != "not a file":
         assert _core.specialize(tiny(1), "sm_90")["cached"]
         assert not [part for part in cache.iterdir() if part.suffix == ".part"]
+
+
+@compiler
+@pytest.mark.parametrize("numbers, registers", [(2, range(1, 81)), (100, range(97, 169)), (400, range(255, 256))])
+def test_a_kernel_has_as_many_warps_as_its_registers_allow(cache, numbers, registers):
+    # every one of them is needed until the last one is there
+    given = "\n".join(f"  const float v{i} = x[{i}];" for i in range(numbers))
+    taken = "\n".join(f"  x[{i}] = v{i} * sum;" for i in range(numbers))
+    program = f"""extern "C" __global__ void __launch_bounds__(64, DUALSTEP_BLOCKS_greedy) greedy(volatile float* x) {{
+{given}
+  const float sum = {" + ".join(f"v{i}" for i in range(numbers))};
+{taken}
+}}
+"""
+    log = _core.specialize(program, "sm_90")["log"]
+    spilled = [int(n) for n in re.findall(r"(\d+) bytes spill stores", log)]
+    assert int(re.search(r"Used (\d+) registers", log)[1]) in registers
+    assert any(spilled) == (numbers > 255)  # which no number of warps could mend
 
 
 @compiler

@@ -585,6 +585,7 @@ char* address(Thread& t, const Op& o, Ref base, size_t bytes) {
       t.last = t.block->memory->find(at);
       if (at < t.last.from || at + bytes > t.last.to) fault(t, "an address where nothing was allocated");
     }
+    if (t.cache && t.cache->touch(at) && !o.writes) *t.fetched += WarpCache::kSector;
     return p;
   }
 }
@@ -677,7 +678,7 @@ Decoded decode_memory(const Name& name, bool in_frame) {
   const bool loads = name.parts[0] == "ld";
   d.run = with_where(of_shared(name), in_frame, [&]<Where kWhere>() -> Execute {
     return with_words(name.last(), name, [&]<class T>() -> Execute {
-      if (kWhere != Where::kFrame) d.bytes = static_cast<uint8_t>(vector * sizeof(T));
+      if (!loads && kWhere != Where::kFrame) d.writes = static_cast<uint8_t>(vector * sizeof(T));
       if (vector == 4) return loads ? load<kWhere, T, 4> : store<kWhere, T, 4>;
       if (vector == 2) return loads ? load<kWhere, T, 2> : store<kWhere, T, 2>;
       return loads ? load<kWhere, T, 1> : store<kWhere, T, 1>;

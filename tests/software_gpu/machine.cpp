@@ -182,6 +182,22 @@ void fault(const Thread& thread, const std::string& what) {
   throw Fault(text + ")");
 }
 
+bool WarpCache::touch(uintptr_t at) {
+  const uintptr_t sector = at / kSector;
+  const auto found = place_.find(sector);
+  if (found != place_.end()) {
+    recent_.splice(recent_.begin(), recent_, found->second);
+    return false;
+  }
+  recent_.push_front(sector);
+  place_[sector] = recent_.begin();
+  if (recent_.size() > kBytes / kSector) {
+    place_.erase(recent_.back());
+    recent_.pop_back();
+  }
+  return true;
+}
+
 Machine::Machine() = default;
 Machine::~Machine() {
   for (char* stack : stacks_) munmap(stack, kStack);
@@ -235,6 +251,7 @@ void Machine::run_block(const Launch& launch, Block* block) {
     t.next = f.ops.data();
   }
   std::vector<Warp> warps((block->threads.size() + kWarp - 1) / kWarp);
+  std::vector<WarpCache> caches(profiled ? warps.size() : 0);
   std::vector<unsigned> order(warps.size()), turns(kWarp);
   for (unsigned i = 0; i < block->threads.size(); ++i) warps[i / kWarp].lane[i % kWarp] = &block->threads[i];
   std::iota(order.begin(), order.end(), 0u);
@@ -251,15 +268,17 @@ void Machine::run_block(const Launch& launch, Block* block) {
           Thread* const t = warps[w].lane[l];
           if (!t || t->state != State::kReady) continue;
           if (!profiled) {
-            go(*t, [](const Thread&, const Op&) {});
+            go(*t, [](Thread&, const Op&) {});
             continue;
           }
-          go(*t, [this, block](const Thread& thread, const Op& op) {
+          t->cache = &caches[w];
+          go(*t, [this, block](Thread& thread, const Op& op) {
             const std::vector<Op>& ops = thread.function->ops;
-            std::vector<uint32_t>& counts = counts_[thread.function];
-            if (counts.empty()) counts.resize(ops.size() * (block->threads.size() + kWarp));
+            Counted& counted = counts_[thread.function];
+            if (counted.times.empty()) counted.times.resize(ops.size() * (block->threads.size() + kWarp));
             const size_t at = thread.number / kWarp * ops.size() + static_cast<size_t>(&op - ops.data());
-            ++counts[at * kWarp + thread.lane()];
+            ++counted.times[at * kWarp + thread.lane()];
+            thread.fetched = &counted.fetched;
           });
         }
         any = together(warps[w]) || any;
@@ -285,20 +304,21 @@ void Machine::run_block(const Launch& launch, Block* block) {
     executed += t.executed;
     t.executed = 0;
   }
-  for (const auto& [function, counts] : counts_) {
+  for (const auto& [function, counted] : counts_) {
     Issued& sum = profile[function->name];
-    for (size_t i = 0; i + kWarp <= counts.size(); i += kWarp) {
+    sum.fetched += counted.fetched;
+    for (size_t i = 0; i + kWarp <= counted.times.size(); i += kWarp) {
       const Op& op = function->ops[i / kWarp % function->ops.size()];
-      const auto lanes = counts.begin() + static_cast<long>(i);
+      const auto lanes = counted.times.begin() + static_cast<long>(i);
       const uint64_t issued = *std::max_element(lanes, lanes + kWarp);
-      const uint64_t executed_here = std::accumulate(lanes, lanes + kWarp, uint64_t{0});
+      const uint64_t by_threads = std::accumulate(lanes, lanes + kWarp, uint64_t{0});
       sum.by_warps += issued;
       if (op.together == Together::kWarpBarrier || op.together == Together::kBlockBarrier)
         sum.barriers += issued;
       else if (op.together != Together::kAlone)
         sum.shuffles += issued;
-      sum.by_threads += executed_here;
-      sum.bytes += executed_here * op.bytes;
+      sum.by_threads += by_threads;
+      sum.written += by_threads * op.writes;
     }
   }
   counts_.clear();

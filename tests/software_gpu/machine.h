@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <list>
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "ptx.h"
@@ -48,6 +50,18 @@ struct Frame {
 
 enum class State : uint8_t { kReady, kWaits, kLeft };
 
+// a warp's share of a first-level cache: sectors of device memory, the one used longest ago making room
+class WarpCache {
+ public:
+  static constexpr size_t kSector = 32, kBytes = 12288;
+  // whether it had to be fetched
+  bool touch(uintptr_t at);
+
+ private:
+  std::list<uintptr_t> recent_;  // the last one first
+  std::unordered_map<uintptr_t, std::list<uintptr_t>::iterator> place_;
+};
+
 struct Thread {
   uint64_t* registers = nullptr;        // of the present call
   const uint64_t* constants = nullptr;  // their end
@@ -59,8 +73,10 @@ struct Thread {
   uint32_t waits_mask = 0;
   Block* block = nullptr;
   const Function* function = nullptr;
-  Memory::Piece last;   // where it last read or wrote
-  unsigned number = 0;  // in its block
+  Memory::Piece last;           // where it last read or wrote
+  WarpCache* cache = nullptr;   // of its warp, where a launch is profiled
+  uint64_t* fetched = nullptr;  // bytes past it, for the present function
+  unsigned number = 0;          // in its block
   Dim3 at;
   std::vector<Frame> callers;
   char* stack = nullptr;
@@ -107,10 +123,11 @@ class Machine {
   uint64_t seed = 1;
   uint64_t executed = 0;  // instructions, of all threads so far
   // of each function, where `profiled`: instructions as warps issue them, if threads that part come together
-  // again, so each as often as the thread that needs it most; of those barriers, and
-  // shuffles with votes; instructions as threads execute them, and bytes of memory that they read or write
+  // again, so each as often as the thread that needs it most; of those barriers, and shuffles with votes;
+  // instructions as threads execute them; bytes of device memory that are fetched past a warp's share of a
+  // first-level cache, and bytes that are written
   struct Issued {
-    uint64_t by_warps = 0, barriers = 0, shuffles = 0, by_threads = 0, bytes = 0;
+    uint64_t by_warps = 0, barriers = 0, shuffles = 0, by_threads = 0, fetched = 0, written = 0;
   };
   bool profiled = false;
   std::map<std::string, Issued> profile;
@@ -119,8 +136,12 @@ class Machine {
  private:
   void run_block(const Launch& launch, Block* block);
   std::vector<char*> stacks_;
-  // of the block that runs: by function, by warp, by instruction, by thread of the warp
-  std::unordered_map<const Function*, std::vector<uint32_t>> counts_;
+  // of the block that runs, by function
+  struct Counted {
+    std::vector<uint32_t> times;  // by warp, by instruction, by thread of the warp
+    uint64_t fetched = 0;
+  };
+  std::unordered_map<const Function*, Counted> counts_;
 };
 
 }  // namespace software_gpu

@@ -163,7 +163,8 @@ void print_profile() {
                                        {"barriers", sum.barriers},
                                        {"shuffles", sum.shuffles},
                                        {"instructions of threads", sum.by_threads},
-                                       {"bytes", sum.bytes}})
+                                       {"bytes fetched", sum.fetched},
+                                       {"bytes written", sum.written}})
       std::fprintf(stderr, ", %llu %s", static_cast<unsigned long long>(number), what);
     std::fprintf(stderr, "\n");
   }
