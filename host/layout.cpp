@@ -130,8 +130,8 @@ void build_sizes(const Model& m, TableStore* t) {
   n.nrk = m.opt.integrator == Integrator::kRk4 ? n.nq + 4 * n.nv + 2 * n.na : 0;
   n.nword = (n.nv + 31) / 32;
   n.nunitword = (n.nunit + 31) / 32;
-  n.dual_words = newton_words(n);
-  n.unit_words = n.dual_words + dual_words(n);
+  n.dual_begin = newton_words(n);
+  n.unit_begin = n.dual_begin + dual_words(n);
 }
 
 Layout make_layout(const Sizes& sizes) { return Plan{sizes}.layout(); }

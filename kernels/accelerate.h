@@ -11,7 +11,8 @@
 // sweep 30 all was lost).
 // Source: Anderson 1965 in the norm of the energy, with two differences.
 //
-// Reads *_lambda, w, Z, Linv, *_y0, *_D, con_mu. Writes *_lambda, w, past. Cost: a little more than a sweep's.
+// Reads *_lambda, w, Z, Linv, *_y0, *_D, con_mu. Writes *_lambda, w, past. Cost: a little more than a
+// sweep's.
 #pragma once
 
 #include "kernels/whitened_rows.h"
@@ -99,9 +100,10 @@ DS_STAGE void whiten_forces(E& env, const F& l) {
   const auto w = l.from(forces.count());
   env.each(t.n.nv, [&](int d) { w[d] = Real(0); });
   env.sync();
-  int at = 0;
-  for (int s = 0; s < 2 * t.n.nlim; s++, at++)
-    if (any(l[at] != Real(0))) unit_axpy(env, t.jnt_dofadr[t.lim_jnt[s / 2]], s & 1 ? -l[at] : l[at], w);
+  each_limit(env, [&](int s, int dof) {
+    if (any(l[s] != Real(0))) unit_axpy(env, dof, s & 1 ? -l[s] : l[s], w);
+  });
+  int at = 2 * t.n.nlim;
   for (int k = 0; k < t.n.nloss; k++, at++) unit_axpy(env, t.loss_dof[k], l[at], w);
   for (int g = 0; g < t.n.ngen; g++, at++) {
     const Real f = l[at];

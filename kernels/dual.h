@@ -32,12 +32,12 @@ DS_HD int row_at(const E& env, int place) {
 // the dofs that a unit row's copy reaches, in any environment
 template <class E>
 DS_HD typename E::Words single_support(const E& env, int p) {
-  return env.words(env.t.n.dual_words + p * env.t.n.nword);
+  return env.words(env.t.n.dual_begin + p * env.t.n.nword);
 }
 // which environments use a unit row, as bits
 template <class E>
 DS_HD typename E::Words single_users(const E& env) {
-  return env.words(env.t.n.dual_words + env.t.n.nsingle * env.t.n.nword);
+  return env.words(env.t.n.dual_begin + env.t.n.nsingle * env.t.n.nword);
 }
 // blocks in use: place, and first row of S
 template <class E>
@@ -272,7 +272,7 @@ DS_STAGE void solve_dense(E& env, int n) {
       env.sync();
     }
   }
-  for (int k = n - 1; k >= 0; k--) {
+  for (int k = n - 1; k > 0; k--) {
     const Real x = b[k] * Dinv[k];
     env.each(k, [&](int i) { b[i] = fma(-x, S[triangle(k) + i], b[i]); });
     env.sync();

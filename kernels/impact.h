@@ -120,6 +120,7 @@ DS_STAGE void impact_rows(E& env) {
     away[i] = smooth[i];
     smooth[i] = nil;
   });
+  // which unit rows are in use follows from the weights
   env.each(2 * t.n.nlim,
            [&](int s) { env.lim_D()[s] = select(mask_and(struck, limit_closed(env, s)), one, nil); });
   load_factor(env);

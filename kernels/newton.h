@@ -54,14 +54,7 @@ DS_HD typename E::Words slot_list(const E& env) {
 template <class Words>
 DS_HD int list_set(const Words& words, int nword, const Words& out) {
   int n = 0;
-  for (int k = nword - 1; k >= 0; k--) {
-    unsigned word = static_cast<unsigned>(words[k]);
-    while (word != 0) {
-      const int bit = highest_bit(word);
-      word &= ~(1u << bit);
-      out[n++] = 32 * k + bit;
-    }
-  }
+  each_member_down(words, nword, [&](int i) { out[n++] = i; });
   return n;
 }
 
@@ -118,7 +111,7 @@ DS_STAGE void symbolic(E& env, const typename E::Mask& live) {
   }
 }
 
-// y = y0 + Z'w of every row
+// y = y0 + Z'w of every row in use
 template <int kDim, class E>
 DS_STAGE void residuals(E& env) {
   using Real = typename E::Real;
@@ -365,18 +358,15 @@ DS_STAGE void newton_direction(E& env, const typename E::Mask& live) {
     int nsource = nz;
     Real y = -grad[i];
     const auto below = pattern_column(env, i);
-    for (int w = nword - 1; w >= (i >> 5); w--)
-      for (unsigned word = static_cast<unsigned>(below[w]); word != 0;) {
-        const int bit = highest_bit(word), k = 32 * w + bit;
-        word &= ~(1u << bit);
-        const Real x = -(H[triangle(k) + i] * inv[k]);
-        if (rank == nsource % width) {
-          source[nsource] = triangle(k);
-          coefficient[nsource] = x;
-        }
-        y = fma(x, dw[k], y);
-        nsource++;
+    each_member_down(below, nword, [&](int k) {
+      const Real x = -(H[triangle(k) + i] * inv[k]);
+      if (rank == nsource % width) {
+        source[nsource] = triangle(k);
+        coefficient[nsource] = x;
       }
+      y = fma(x, dw[k], y);
+      nsource++;
+    });
     env.sync();
     const auto entry = [&](int c) -> Real& { return H[row + columns[c]]; };
     accumulate_row(
@@ -399,7 +389,7 @@ DS_STAGE void newton_direction(E& env, const typename E::Mask& live) {
   env.sync();
 }
 
-// change of every y along dw
+// change of their y along dw
 template <int kDim, class E>
 DS_STAGE void direction_rows(E& env) {
   using Real = typename E::Real;
@@ -435,9 +425,11 @@ DS_FN void along(E& env, const typename E::Real& alpha, const typename E::Real& 
   const Real nil(0);
   Real s = fma(alpha, dd, wd), b = dd;
   const auto half_line = [&](const Real& y0, const Real& d, const Real& D, Real* slope_of, Real* bend_of) {
-    const Real y = select(D > nil, fma(alpha, d, y0), nil), h = select(y < nil, D * d, nil);
+    const auto used = D > nil;
+    const Real step = select(used, d, nil), y = select(used, fma(alpha, d, y0), nil);
+    const Real h = select(y < nil, D * step, nil);
     *slope_of = fma(h, y, *slope_of);
-    *bend_of = fma(h, d, *bend_of);
+    *bend_of = fma(h, step, *bend_of);
   };
   each_limit(env, [&](int i, int) { half_line(env.lim_y()[i], dy[i], env.lim_D()[i], &s, &b); });
   for (int k = 0; k < t.n.nloss; k++) {
@@ -527,7 +519,7 @@ DS_STAGE typename E::Mask newton(E& env, int cap, const typename E::Real& tolera
     if (step == cap || !any(live)) break;
     gradient<kDim>(env);
     const Real gg = env.accumulate(nv, [&](int i, const Real& s) { return fma(grad[i], grad[i], s); });
-    live = mask_and(live, gg > nil);  // of numbers that are none there is no direction
+    live = mask_and(live, gg > nil);  // NaN has no direction: such an environment is left as it is
     if (!any(live)) {
       env.done();
       break;
@@ -536,7 +528,7 @@ DS_STAGE typename E::Mask newton(E& env, int cap, const typename E::Real& tolera
     if (any(many_rows)) newton_direction<kDim, kElliptic>(env, many_rows);
     if (any(few_rows)) dual_direction<kDim, kElliptic>(env, few_rows);
     using Sum = Sums<Real, 3>;
-    const Sum dots = env.template accumulate_all<3>(nv, [&](int i, Sum s) {
+    const Sum dots = env.template accumulate<Sum>(nv, [&](int i, Sum s) {
       const Real d = dw[i];
       s.of[0] = fma(grad[i], d, s.of[0]);
       s.of[1] = fma(w[i], d, s.of[1]);

@@ -18,10 +18,11 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-// the unit rows that push, or may, on some environment: those of friction losses, and of limits with a weight
+// the unit rows in use, which push on some environment or may: those of friction losses, and of limits with a
+// weight. No others are made, and nobody reads them
 template <class E>
 DS_HD typename E::Words units_in_use(const E& env) {
-  return env.words(env.t.n.unit_words);
+  return env.words(env.t.n.unit_begin);
 }
 template <class E>
 DS_STAGE void find_units(E& env) {
@@ -130,7 +131,7 @@ DS_STAGE void ball_rows(E& env) {
     Z[k * nv + dof] = select(active, -axis.x, Real(0));
     Z[k * nv + dof + 1] = select(active, -axis.y, Real(0));
     Z[k * nv + dof + 2] = select(active, -axis.z, Real(0));
-    for (int d = nv - 1; d >= 0; d--) whiten_dof<1>(env, Z, k, d);
+    whiten<1>(env, Z, k, general_support(env, k));
   });
 }
 
@@ -209,6 +210,7 @@ DS_STAGE void contact_rows(E& env) {
   }
   env.sync();
   // lanes take a row each, one lane three of them
+  static_assert(kDim % 3 == 0);
   constexpr int kRows = E::Lanes::kWidth == 1 ? 3 : 1;
   env.each(kDim / kRows * env.ncon_max,
            [&](int i) { whiten<kRows>(env, Z, t.n.ngen + kRows * i, slot_support(env, kRows * i / kDim)); });

@@ -95,7 +95,7 @@ DS_STAGE typename E::Real natural_residual(E& env) {
       const Real D = env.lim_D()[s];
       const auto used = D > nil;
       if (!any(used)) return;
-      const Real y = env.lim_y()[s];
+      const Real y = select(used, env.lim_y()[s], nil);
       scalar_row(y, dy[s], one / select(used, D, one), -(D * min(y, nil)),
                  pass == 0 ? unit_diag(env, dof) : nil, used, positive);
     });

@@ -27,8 +27,8 @@ struct Sizes {
   int njump;    // nv where contacts strike, else 0
   int ncone, nsingle, ndual,
       nA;          // contacts and unit rows of a small environment, its rows, entries of A (kernels/dual.h)
-  int dual_words;  // where its words begin in the pool
-  int unit_words;  // likewise those of the unit rows in use (kernels/rows.h)
+  int dual_begin;  // where its words begin in the pool
+  int unit_begin;  // likewise those of the unit rows in use (kernels/rows.h)
   int npast;       // forces and w where sweeps have a memory, else 0
   int nM, nH, nrk, nword;  // entries of M, of H; Runge-Kutta storage; words of a set of dofs
   int nunitword;           // of a set of unit rows
@@ -68,7 +68,7 @@ constexpr int newton_words(const Sizes& n) {
 constexpr int dual_words(const Sizes& n) {
   return n.nsingle * n.nword + n.nunit + 2 * (n.ngen + n.ncone + n.nsingle);
 }
-constexpr long pool_words(const Sizes& n) { return n.unit_words + n.nunitword; }
+constexpr long pool_words(const Sizes& n) { return n.unit_begin + n.nunitword; }
 
 struct Layout {
 #define SCRATCH(name, size, stage, meaning) int name;

@@ -137,13 +137,9 @@ struct Env {
   // the same at the end of a stage, or of a part of one: what it wrote is there for every lane, whatever
   // comes next. A sync() is needed by what stands around it, and tests/emulator proves that of each
   DS_HD void done(Site where = Site::current()) const { lanes.sync(where); }
-  template <class F>
-  DS_HD Real accumulate(int n, F f, Site where = Site::current()) const {
-    return lanes.template accumulate<Real>(n, f, where);
-  }
-  template <int N, class F>
-  DS_HD Sums<Real, N> accumulate_all(int n, F f, Site where = Site::current()) const {
-    return lanes.template accumulate<Sums<Real, N>>(n, f, where);
+  template <class Sum = Real, class F>
+  DS_HD Sum accumulate(int n, F f, Site where = Site::current()) const {
+    return lanes.template accumulate<Sum>(n, f, where);
   }
   // the same where entries outside a set are known to add zeros
   template <class Sum = Real, class Set, class F>

@@ -63,36 +63,41 @@ DS_HD int highest_bit(unsigned x) {
 #endif
 }
 
-// the part of dof k in x <- D^-1/2 L^-T x, for kRows dense rows at once
-template <int kRows, class E, class F>
-DS_HD void whiten_dof(E& env, const F& Z, int first, int k) {
-  using Real = typename E::Real;
-  const auto& t = env.t;
-  const auto LD = env.LD();
-  const int nv = t.n.nv, row = t.M_rowadr[k], n = t.M_rowadr[k + 1] - row;
-  Real x[kRows];
-  const Real scale = sqrt(env.Dinv()[k]);
-  DS_UNROLL
-  for (int r = 0; r < kRows; r++) {
-    x[r] = Z[(first + r) * nv + k];
-    Z[(first + r) * nv + k] = x[r] * scale;
-  }
-  for (int a = 1; a < n; a++) {
-    const int i = t.M_col[row + a];
-    const Real l = LD[row + a];
-    DS_UNROLL
-    for (int r = 0; r < kRows; r++) Z[(first + r) * nv + i] = fma(-l, x[r], Z[(first + r) * nv + i]);
-  }
-}
-// the whole of it, for the dofs where any environment has entries
-template <int kRows, class E, class F, class Words>
-DS_HD void whiten(E& env, const F& Z, int first, const Words& set) {
-  for (int w = env.t.n.nword - 1; w >= 0; w--)
-    for (unsigned word = static_cast<unsigned>(set[w]); word != 0;) {
+// likewise, highest first
+template <class Words, class F>
+DS_HD void each_member_down(const Words& set, int nword, F f) {
+  for (int k = nword - 1; k >= 0; k--)
+    for (unsigned word = static_cast<unsigned>(set[k]); word != 0;) {
       const int bit = highest_bit(word);
       word &= ~(1u << bit);
-      whiten_dof<kRows>(env, Z, first, 32 * w + bit);
+      f(32 * k + bit);
     }
+}
+
+// x <- D^-1/2 L^-T x for kRows dense rows at once, which have entries at the dofs of a set, in any
+// environment
+template <int kRows, class E, class F, class Words>
+DS_HD void whiten(E& env, const F& Z, int first, const Words& set) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const auto LD = env.LD(), Dinv = env.Dinv();
+  const int nv = t.n.nv;
+  each_member_down(set, t.n.nword, [&](int k) {
+    const int row = t.M_rowadr[k], n = t.M_rowadr[k + 1] - row;
+    Real x[kRows];
+    const Real scale = sqrt(Dinv[k]);
+    DS_UNROLL
+    for (int r = 0; r < kRows; r++) {
+      x[r] = Z[(first + r) * nv + k];
+      Z[(first + r) * nv + k] = x[r] * scale;
+    }
+    for (int a = 1; a < n; a++) {
+      const int i = t.M_col[row + a];
+      const Real l = LD[row + a];
+      DS_UNROLL
+      for (int r = 0; r < kRows; r++) Z[(first + r) * nv + i] = fma(-l, x[r], Z[(first + r) * nv + i]);
+    }
+  });
 }
 
 }  // namespace DUALSTEP_ISA

@@ -77,7 +77,7 @@ DS_HD void unit_axpy(const E& env, int i, const typename E::Real& s, const F& x)
   env.each(n, [&](int a) { x[env.t.M_col[row + a]] = fma(Linv[row + a], s, x[env.t.M_col[row + a]]); });
   env.sync();
 }
-// calls f(u) for the unit rows that push on some environment
+// calls f(u) for the unit rows in use
 template <class E, class F>
 DS_HD void each_unit(const E& env, F f) {
   each_member(units_in_use(env), env.t.n.nunitword, f);
@@ -96,7 +96,7 @@ DS_HD void each_loss_of(const E& env, int u, F f) {
   const auto& t = env.t;
   for (int k = t.unit_loss[u]; k < t.n.nloss && t.loss_dof[k] == t.unit_dof[u]; k++) f(k);
 }
-// limits of all unit rows in use
+// calls f(s, dof) for those of all unit rows in use
 template <class E, class F>
 DS_HD void each_limit(const E& env, F f) {
   each_unit(env, [&](int u) { each_limit_of(env, u, f); });
@@ -107,7 +107,7 @@ DS_HD void unit_dots(const E& env, int i, const F& x, typename E::Real* dot, typ
   using Sum = Sums<typename E::Real, 2>;
   const auto Linv = env.Linv();
   const int row = env.t.M_rowadr[i], n = env.t.M_rowadr[i + 1] - row;
-  const Sum sum = env.template accumulate_all<2>(n, [&](int a, Sum s) {
+  const Sum sum = env.template accumulate<Sum>(n, [&](int a, Sum s) {
     const auto z = Linv[row + a];
     s.of[0] = fma(z, x[env.t.M_col[row + a]], s.of[0]);
     s.of[1] = fma(z, z, s.of[1]);

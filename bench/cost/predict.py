@@ -101,24 +101,29 @@ def program(lanes: Sequence[int]) -> str:
     return _core.specialized_program(ds.Model.from_mjcf(MODEL), list(lanes))
 
 
-def compiled(lanes: Sequence[int]) -> tuple[dict[str, float], dict[str, int]]:
-    """Instructions of machine code for each of PTX, by mangled function; registers by kernel."""
+def compiled(lanes: Sequence[int]) -> tuple[bytes, dict[str, int]]:
+    """Machine code, and registers by kernel."""
     from dualstep import _core
 
-    text = program(lanes)
-    ptx, made = _core.specialize(text, "compute_90"), _core.specialize(text, "sm_90")
+    made = _core.specialize(program(lanes), "sm_90")
     if not made["log"]:
         raise RuntimeError(made["why"])
-    written = statements(ptx["code"].decode(errors="replace"))
+    return made["code"], {entry: numbers["registers"] for entry, numbers in read_log(made["log"])["sm_90"].items()}
+
+
+def ratios(text: str, code: bytes) -> dict[str, float]:
+    """Instructions of machine code for each of PTX, by mangled function."""
+    from dualstep import _core
+
+    written = statements(_core.specialize(text, "compute_90")["code"].decode(errors="replace"))
     final: dict[str, int] = {}
-    for name, count in functions(made["code"]).items():
+    for name, count in functions(code).items():
         kernel, _, function = name.strip("$").rpartition("$")
         final[function] = final.get(function, 0) + count
         # a kernel has its functions in it
         if kernel:
             final[kernel] = final.get(kernel, 0) - count
-    ratios = {name: final[name] / count for name, count in written.items() if final.get(name, 0) > 0 and count}
-    return ratios, {entry: numbers["registers"] for entry, numbers in read_log(made["log"])["sm_90"].items()}
+    return {name: final[name] / count for name, count in written.items() if final.get(name, 0) > 0 and count}
 
 
 def statements(ptx: str) -> dict[str, int]:
@@ -128,7 +133,7 @@ def statements(ptx: str) -> dict[str, int]:
     for line in ptx.splitlines():
         if match := re.match(r"(?:\.visible |\.weak )?\.(?:entry|func)\s+(?:\([^)]*\)\s*)?(\w+)", line):
             name = match[1]
-        elif name and re.match(r"\s+(@!?%\w+ +)?[a-z]", line):
+        elif name and re.match(r"\s+(?!param|retval)(@!?%\w+ +)?[a-z]", line):
             counts[name] = counts.get(name, 0) + 1
     return counts
 
@@ -143,14 +148,14 @@ def executed(build: Path, lanes: Sequence[int]) -> tuple[dict[str, dict[str, int
 def run(build: Path, lanes: Sequence[int], steps: int) -> tuple[dict[str, dict[str, int]], float]:
     """What Machine::Issued of the software GPU counts, by mangled function, of STATES environments; and their mean number
     of contacts."""
-    given = [sys.executable, ROOT / "tests" / "software_gpu" / "run.py", build, __file__, "--steps", str(steps),
+    given: list[str | Path] = [sys.executable, ROOT / "tests" / "software_gpu" / "run.py", build, __file__, "--steps", str(steps),
              "--lanes", *map(str, lanes)]  # fmt: skip
     done = subprocess.run(given, capture_output=True, text=True, check=False,
                           env=os.environ | {"SOFTWARE_GPU_PROFILE": "1"})  # fmt: skip
     line = re.compile(r"^software GPU: in (\w+), (.*)$", re.M)
     if done.returncode:
         raise RuntimeError(line.sub("", done.stderr))
-    counts = {}
+    counts: dict[str, dict[str, int]] = {}
     for name, numbers in line.findall(done.stderr):
         counts[name] = {what: int(number) for number, what in re.findall(r"(\d+) ([a-z ]+)", numbers)}
     return counts, float(done.stdout.split()[-1])
@@ -189,21 +194,23 @@ def file_of() -> dict[str, str]:
     return found
 
 
-def work_by_file(counts: dict[str, dict[str, int]], ratios: dict[str, float], lanes: int) -> dict[str, Work]:
+def work_by_file(counts: dict[str, dict[str, int]], by_function: dict[str, float]) -> dict[str, Work]:
     """Of the step's functions, the costliest file first. What is inlined counts where it is called."""
-    files, found, threads = file_of(), {}, {}
+    files = file_of()
+    found: dict[str, Work] = {}
+    threads: dict[str, float] = {}
     readable = demangle(list(counts))
-    usual = sum(ratios.values()) / len(ratios)
+    usual = sum(by_function.values()) / len(by_function)
     for name, numbers in counts.items():
         whole = readable[name]
         if not name.startswith("dualstep_") and "dualstep::cuda::" not in whole:
             continue
         base = re.match(r"\w*", stage_name(whole).split("::")[-1])
         file = files.get(base[0] if base else "", "kernels/step.h")
-        work, ratio = found.setdefault(file, Work()), ratios.get(name, usual)
+        work, ratio = found.setdefault(file, Work()), by_function.get(name, usual)
         work.instructions += numbers["instructions of warps"] * ratio / STATES
         threads[file] = threads.get(file, 0) + numbers["instructions of threads"] * ratio / STATES
-        warps = STATES * lanes / 32
+        warps = STATES / GROUP
         work.barriers += numbers["barriers"] / warps
         work.shuffles += numbers["shuffles"] / warps
         work.bytes += (numbers["bytes fetched"] + numbers["bytes written"]) / STATES
@@ -214,7 +221,6 @@ def work_by_file(counts: dict[str, dict[str, int]], ratios: dict[str, float], la
 
 @dataclass
 class Prediction:
-    lanes: int
     place: str
     warps: int
     issue: float
@@ -226,10 +232,10 @@ class Prediction:
         return min(self.issue, self.latency, self.bytes)
 
 
-def cycles_of(work: Sequence[Work], group: int, latency: float, assumed: Assumed) -> float:
+def cycles_of(work: Sequence[Work], latency: float, assumed: Assumed) -> float:
     """Of a warp's step, with all its environments, if nothing else runs."""
     return sum(
-        w.instructions * group * assumed.cycles_of_instruction
+        w.instructions * GROUP * assumed.cycles_of_instruction
         + w.barriers * assumed.loads_in_a_row * latency
         + w.shuffles * (assumed.shuffle + latency / assumed.shuffles_of_sum)
         for w in work
@@ -242,30 +248,33 @@ def byte_rate(resident: float, workspace: int, device: H200, assumed: Assumed) -
     return 1 / (fits / assumed.cache_rate + (1 - fits) / device.memory_rate)
 
 
-def predict(work: Sequence[Work], lanes: int, registers: int, workspace: int, device: H200,
-            assumed: Assumed) -> list[Prediction]:
-    """The step in one launch."""
-    group, out = 32 // lanes, []
+def rounds_of(warps: int, device: H200) -> int:
+    """Groups of environments are taken in rounds, the last of which may leave warps idle."""
+    return math.ceil(NUM_ENVS / GROUP / (warps * device.processors))
+
+
+def predict(work: Sequence[Work], registers: int, workspace: int, device: H200, assumed: Assumed) -> list[Prediction]:
+    """The step in one launch, where the workspace fits."""
+    out = []
     for place in ("shared", "device"):
         warps = warps_of(registers, device)
         if place == "shared":
-            warps = min(warps, device.shared_bytes // (2 * workspace * group) * 2)  # two warps a block
+            warps = min(warps, device.shared_bytes // (2 * workspace * GROUP) * 2)  # two warps a block
             if warps == 0:
                 continue
-        # groups of environments are taken in rounds, the last of which may leave warps idle
-        rounds = math.ceil(NUM_ENVS / group / (warps * device.processors))
-        cycles = cycles_of(work, group, assumed.shared_latency if place == "shared" else assumed.cache_latency, assumed)
-        resident = min(warps * device.processors * group, NUM_ENVS)
+        latency = assumed.shared_latency if place == "shared" else assumed.cache_latency
+        resident = min(warps * device.processors * GROUP, NUM_ENVS)
         rate = (device.processors * device.shared_rate * device.clock if place == "shared"
                 else byte_rate(resident, workspace, device, assumed))  # fmt: skip
-        out.append(Prediction(lanes, place, warps,
-                              device.processors * device.schedulers * device.clock / sum(w.instructions for w in work),
-                              NUM_ENVS * device.clock / (rounds * cycles), rate / sum(w.bytes for w in work)))  # fmt: skip
+        issue = device.processors * device.schedulers * device.clock / sum(w.instructions for w in work)
+        chain = NUM_ENVS * device.clock / (rounds_of(warps, device) * cycles_of(work, latency, assumed))
+        out.append(Prediction(place, warps, issue, chain, rate / sum(w.bytes for w in work)))
     return out
 
 
 # the part of a step that each file belongs to (kernels/staged.h); the rest is smooth dynamics
-PART_OF = {"collide": "collide", "rows": "rows", "equality": "rows", "dual": "solve", "newton": "solve", "pgs": "solve",
+PART_OF = {"collide": "collide", "rows": "rows", "equality": "rows", "impact": "rows", "contact_law": "solve",
+           "anchor": "solve", "dual": "solve", "newton": "solve", "pgs": "solve",
            "solve": "solve", "cone": "solve", "whitened_rows": "solve", "accelerate": "solve", "integrate": "integrate",
            "sense": "integrate"}  # fmt: skip
 
@@ -274,19 +283,17 @@ def part_of(file: str) -> str:
     return "collide" if "/collide/" in file else PART_OF.get(Path(file).stem, "smooth")
 
 
-def predict_parts(work: dict[str, Work], lanes: int, registers: dict[str, int], workspace: int, device: H200,
+def predict_parts(work: dict[str, Work], registers: dict[str, int], workspace: int, device: H200,
                   assumed: Assumed) -> dict[str, float]:
     """Seconds of each part of a step of NUM_ENVS environments, launched on its own; all workspaces in device memory."""
-    group, out = 32 // lanes, {}
-    rate = byte_rate(NUM_ENVS, workspace, device, assumed)
+    out, rate = {}, byte_rate(NUM_ENVS, workspace, device, assumed)
     for part in PARTS:
         mine = [w for file, w in work.items() if part_of(file) == part]
-        warps = warps_of(registers[f"dualstep_staged_{part}"], device)
-        rounds = math.ceil(NUM_ENVS / group / (warps * device.processors))
-        cycles = cycles_of(mine, group, assumed.cache_latency, assumed)
+        rounds = rounds_of(warps_of(registers[f"dualstep_staged_{part}"], device), device)
+        chain = rounds * cycles_of(mine, assumed.cache_latency, assumed) / device.clock
         issue = NUM_ENVS * sum(w.instructions for w in mine) / (device.processors * device.schedulers * device.clock)
         moved = NUM_ENVS * sum(w.bytes for w in mine) / rate
-        out[part] = max(rounds * cycles / device.clock, issue, moved) + assumed.launch
+        out[part] = max(chain, issue, moved) + assumed.launch
     return out
 
 
@@ -309,7 +316,7 @@ def workspace_bytes() -> int:
     assert declared
     names = re.findall(r"\w+", re.sub(r"//.*|\bint\b", "", declared[1]))
     n = dict(zip(names, numbers("Sizes"), strict=True))
-    return 4 * (numbers("Layout")[-1] + n["unit_words"] + n["nunitword"])
+    return 4 * (numbers("Layout")[-1] + n["unit_begin"] + n["nunitword"])
 
 
 def fill(text: str) -> str:
@@ -318,58 +325,51 @@ def fill(text: str) -> str:
 
 def table(build: Path) -> str:
     device, assumed, size = H200(), Assumed(), workspace_bytes()
-    work, registers = {}, {}
-    for lanes in LANES:
-        ratios, used = compiled([lanes])
-        counts, contacts = executed(build, [lanes])
-        work[lanes], registers[lanes] = work_by_file(counts, ratios, lanes), used[ENTRY]
+    code, registers = compiled([LANES])
+    counts, contacts = executed(build, [LANES])
+    work = work_by_file(counts, ratios(program([LANES]), code))
     # what is assumed, and half and one and a half of its times
     guesses = [assumed, *(replace(assumed, cycles_of_instruction=f * assumed.cycles_of_instruction,
                                   shuffle=f * assumed.shuffle, shared_latency=f * assumed.shared_latency,
                                   cache_latency=f * assumed.cache_latency, cache_rate=assumed.cache_rate / f)
                           for f in (1.5, 0.5))]  # fmt: skip
     lines = [
-        fill(f"Humanoid, {STATES} states under random actions with {contacts:.1f} contacts on average, 8 threads an "
-             "environment; of an environment and step, and where threads wait, of a warp with its four environments:"),
+        fill(f"Humanoid, {STATES} states under random actions with {contacts:.1f} contacts on average, {LANES} threads an "
+             "environment; of an environment and step, and where threads wait, of a warp with all its environments:"),
         "",
         "| file | instructions of a warp | threads busy | bytes | barriers | shuffles |",
         "|---|---|---|---|---|---|",
     ]
-    rows = [*((f"`{file}`", w, f"{w.busy:.0f}") for file, w in work[8].items() if w.instructions >= 1)]
-    total = Work(*(sum(getattr(w, field) for w in work[8].values())
+    rows = [*((f"`{file}`", w, f"{w.busy:.0f}") for file, w in work.items() if w.instructions >= 1)]
+    total = Work(*(sum(getattr(w, field) for w in work.values())
                    for field in ("instructions", "busy", "barriers", "shuffles", "bytes")))  # fmt: skip
     for name, w, busy in [*rows, ("all", total, "")]:
         lines.append(f"| {name} | {w.instructions:,.0f} | {busy} | {w.bytes:,.0f} | {w.barriers:.0f} | {w.shuffles:.0f} |")
-    chain = {place: cycles_of([replace(total, instructions=0)], 4, latency, assumed)
+    chain = {place: cycles_of([replace(total, instructions=0)], latency, assumed)
              for place, latency in (("shared", assumed.shared_latency), ("cache", assumed.cache_latency))}  # fmt: skip
     lines += [
         "",
-        fill(f"A warp issues {4 * total.instructions:,.0f} instructions, and waits {chain['cache']:,.0f} cycles at barriers "
-             f"and sums for what lies in the cache, or {chain['shared']:,.0f} for what lies in shared memory. The workspace "
-             f"of an environment has {size:,} bytes. Million steps per second at {NUM_ENVS:,} environments, as each limit "
-             "alone would have it; the least is the prediction (with every assumed time half as long again, and half as "
-             "long):"),
+        fill(f"A warp issues {GROUP * total.instructions:,.0f} instructions, and waits {chain['cache']:,.0f} cycles at "
+             f"barriers and sums for what lies in the cache, or {chain['shared']:,.0f} for what lies in shared memory. The "
+             f"workspace of an environment has {size:,} bytes. Million steps per second at {NUM_ENVS:,} environments, as each "
+             "limit alone would have it; the least is the prediction (with every assumed time half as long again, and half "
+             "as long):"),
         "",
-        "| threads | workspace | registers | warps a processor | issue | latency | bytes | predicted |",
-        "|---|---|---|---|---|---|---|---|",
+        "| workspace | registers | warps a processor | issue | latency | bytes | predicted |",
+        "|---|---|---|---|---|---|---|",
     ]
-    for lanes, by_file in work.items():
-        columns = (predict(list(by_file.values()), lanes, registers[lanes], size, device, guess) for guess in guesses)
-        for p, slow, fast in zip(*columns, strict=True):
-            lines.append(f"| {p.lanes} | {p.place} memory | {registers[lanes]} | {p.warps} | {p.issue / 1e6:.1f} | "
-                         f"{p.latency / 1e6:.1f} | {p.bytes / 1e6:.1f} | **{p.rate / 1e6:.1f}** ({slow.rate / 1e6:.1f} to "
-                         f"{fast.rate / 1e6:.1f}) |")  # fmt: skip
+    columns = (predict(list(work.values()), registers[ENTRY], size, device, guess) for guess in guesses)
+    for p, slow, fast in zip(*columns, strict=True):
+        lines.append(f"| {p.place} memory | {registers[ENTRY]} | {p.warps} | {p.issue / 1e6:.1f} | {p.latency / 1e6:.1f} | "
+                     f"{p.bytes / 1e6:.1f} | **{p.rate / 1e6:.1f}** ({slow.rate / 1e6:.1f} to {fast.rate / 1e6:.1f}) |")
+    used = compiled([LANES] * len(PARTS))[1]
+    times, slow, fast = (predict_parts(work, used, size, device, guess) for guess in guesses)
+    rates = [NUM_ENVS / sum(t.values()) / 1e6 for t in (times, slow, fast)]
     lines += ["", fill("In parts, each a launch of its own with as many warps as its registers allow, microseconds a step of "
                        f"{NUM_ENVS:,} environments (warps a processor):"), "",
-              "| threads | " + " | ".join(PARTS) + " | million steps per second |",
-              "|---|" + "---|" * (len(PARTS) + 1)]  # fmt: skip
-    for lanes, by_file in work.items():
-        used = compiled([lanes] * len(PARTS))[1]
-        times, slow, fast = (predict_parts(by_file, lanes, used, size, device, guess) for guess in guesses)
-        rates = [NUM_ENVS / sum(t.values()) / 1e6 for t in (times, slow, fast)]
-        lines.append(f"| {lanes} | " + " | ".join(f"{1e6 * times[p]:.0f} ({warps_of(used[f'dualstep_staged_{p}'], device)})"
-                                                  for p in PARTS)
-                     + f" | **{rates[0]:.1f}** ({rates[1]:.1f} to {rates[2]:.1f}) |")  # fmt: skip
+              "| " + " | ".join(PARTS) + " | million steps per second |", "|" + "---|" * (len(PARTS) + 1),
+              "| " + " | ".join(f"{1e6 * times[p]:.0f} ({warps_of(used[f'dualstep_staged_{p}'], device)})" for p in PARTS)
+              + f" | **{rates[0]:.1f}** ({rates[1]:.1f} to {rates[2]:.1f}) |"]  # fmt: skip
     return "\n".join(lines)
 
 

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <set>
+#include <map>
 #include <sstream>
 #include <stdexcept>
 #include <vector>
@@ -33,6 +33,7 @@ std::string key_of(const std::string& program, const std::string& arch, const Nv
   std::string all = program + '\0' + sources_digest() + arch + " NVRTC " + compiler.version();
   for (const std::string& option : nvrtc_options()) all += ' ' + option;
   for (const int blocks : kBlocks) all += ' ' + std::to_string(blocks);
+  all += " choice 1";  // of compile() below
   return digest(all);
 }
 
@@ -49,39 +50,44 @@ std::vector<std::string> open_macros(const std::string& program) {
   return found;
 }
 
-// the kernels that store registers in memory for want of them, of what the assembler said
-std::set<std::string> spilling(const std::string& log) {
-  std::set<std::string> found;
+// what the assembler said of the kernels of a program: bytes that each stores for want of registers
+std::map<std::string, long> spills_of(const std::string& log) {
+  static const std::string entry = "Compiling entry function '", spills = " bytes spill stores";
+  std::map<std::string, long> found;
   std::istringstream lines(log);
   std::string line, kernel;
   while (std::getline(lines, line)) {
-    static const std::string entry = "Compiling entry function '", spills = " bytes spill stores";
     if (const size_t at = line.find(entry); at != std::string::npos) {
       kernel = line.substr(at + entry.size());
       kernel.resize(std::min(kernel.size(), kernel.find('\'')));
     } else if (const size_t end = line.find(spills); end != std::string::npos) {
-      if (line.substr(0, end).rfind(" 0") + 2 != end) found.insert(kernel);
+      const size_t begin = line.find_last_not_of("0123456789", end - 1) + 1;
+      found[kernel] += std::strtol(line.c_str() + begin, nullptr, 10);
     }
   }
   return found;
 }
 
-// each kernel with the most blocks for which nothing spills
+// each kernel with the most blocks for which nothing spills; with the fewest where the assembler does not
+// say. PTX has no registers yet, and the most blocks: it is read, and never loaded
 std::string compile(const Nvrtc& compiler, const std::string& program, const std::string& arch,
                     std::string* log) {
   const std::vector<std::string> open = open_macros(program);
+  const bool ptx = arch.rfind("compute_", 0) == 0;
   std::vector<size_t> tried(open.size());
   for (;;) {
     std::vector<std::string> macros;
     for (size_t i = 0; i < open.size(); ++i)
       macros.push_back(open[i] + "=" + std::to_string(kBlocks[tried[i]]));
     std::string code = compiler.compile(program, arch, macros, log);
-    const std::set<std::string> spills = spilling(*log);
+    const std::map<std::string, long> spills = spills_of(*log);
     bool again = false;
     for (size_t i = 0; i < open.size(); ++i) {
-      if (tried[i] + 1 == std::size(kBlocks) || !spills.count(open[i].substr(std::strlen(kBlocksMacro))))
-        continue;
-      ++tried[i];
+      const auto said = spills.find(open[i].substr(std::strlen(kBlocksMacro)));
+      const size_t next = said == spills.end() ? std::size(kBlocks) - 1 : tried[i] + 1;
+      if (ptx || next <= tried[i] || next == std::size(kBlocks)) continue;
+      if (said != spills.end() && said->second == 0) continue;
+      tried[i] = next;
       again = true;
     }
     if (!again) return code;

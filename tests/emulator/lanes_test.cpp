@@ -115,6 +115,28 @@ TYPED_TEST(EveryWidth, SumsHaveTheBitsOfOneLane) {
 TYPED_TEST(EveryWidth, SumsOfPacksHaveTheBitsOfOneLane) {
   expect_same_sums<TypeParam::value, dualstep::Pack<float, 8>>();
 }
+TYPED_TEST(EveryWidth, SumsAtOnceHaveTheBitsOfEachAlone) {
+  constexpr int W = TypeParam::value;
+  using Sum = dualstep::Sums<float, 3>;
+  const std::vector<double> a = rough_numbers(210);
+  const auto term = [&](int k, int i, float sum) { return sum + static_cast<float>(a[70 * k + i]); };
+  for (int n = 0; n <= 70; n++) {
+    for (const Schedule& schedule : schedules()) {
+      std::vector<Sum> got(W);
+      run_lanes<W>(schedule, [&](FiberLanes<W>& lanes) {
+        got[lanes.rank()] = lanes.template accumulate<Sum>(n, [&](int i, Sum s) {
+          for (int k = 0; k < 3; k++) s.of[k] = term(k, i, s.of[k]);
+          return s;
+        });
+      });
+      for (int k = 0; k < 3; k++) {
+        const float alone =
+            SerialLanes::accumulate<float>(n, [&](int i, float sum) { return term(k, i, sum); });
+        for (const Sum& sum : got) ASSERT_TRUE(same_bits(sum.of[k], alone)) << "sum " << k << " of " << n;
+      }
+    }
+  }
+}
 TYPED_TEST(EveryWidth, ScansAreThoseOfTheRanks) { expect_same_scans<TypeParam::value>(); }
 TYPED_TEST(EveryWidth, OneLaneIsEnoughForAny) { expect_same_votes<TypeParam::value>(); }
 

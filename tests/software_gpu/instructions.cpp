@@ -585,7 +585,7 @@ char* address(Thread& t, const Op& o, Ref base, size_t bytes) {
       t.last = t.block->memory->find(at);
       if (at < t.last.from || at + bytes > t.last.to) fault(t, "an address where nothing was allocated");
     }
-    if (t.cache && t.cache->touch(at) && !o.writes) *t.fetched += WarpCache::kSector;
+    if (t.cache) t.cache->use(at, o.stores ? bytes : 0);
     return p;
   }
 }
@@ -676,9 +676,9 @@ Decoded decode_memory(const Name& name, bool in_frame) {
   const int vector = name.has("v4") ? 4 : name.has("v2") ? 2 : 1;
   if (name.has("v8")) unknown(name.whole);
   const bool loads = name.parts[0] == "ld";
+  d.stores = !loads;
   d.run = with_where(of_shared(name), in_frame, [&]<Where kWhere>() -> Execute {
     return with_words(name.last(), name, [&]<class T>() -> Execute {
-      if (!loads && kWhere != Where::kFrame) d.writes = static_cast<uint8_t>(vector * sizeof(T));
       if (vector == 4) return loads ? load<kWhere, T, 4> : store<kWhere, T, 4>;
       if (vector == 2) return loads ? load<kWhere, T, 2> : store<kWhere, T, 2>;
       return loads ? load<kWhere, T, 1> : store<kWhere, T, 1>;

@@ -43,6 +43,12 @@ void go(Thread& t, Count count) {
   t.executed += n;
 }
 
+// what is counted of a function while a block runs
+struct Counted {
+  std::vector<uint32_t> times;  // by warp, by instruction, by thread of the warp
+  WarpCache::Traffic traffic;
+};
+
 // the threads of a warp: those that left, or never were, are null
 struct Warp {
   Thread* lane[kWarp] = {};
@@ -182,20 +188,21 @@ void fault(const Thread& thread, const std::string& what) {
   throw Fault(text + ")");
 }
 
-bool WarpCache::touch(uintptr_t at) {
+void WarpCache::use(uintptr_t at, size_t stored) {
+  traffic->written += stored;
   const uintptr_t sector = at / kSector;
   const auto found = place_.find(sector);
   if (found != place_.end()) {
     recent_.splice(recent_.begin(), recent_, found->second);
-    return false;
+    return;
   }
+  if (stored == 0) traffic->fetched += kSector;
   recent_.push_front(sector);
   place_[sector] = recent_.begin();
   if (recent_.size() > kBytes / kSector) {
     place_.erase(recent_.back());
     recent_.pop_back();
   }
-  return true;
 }
 
 Machine::Machine() = default;
@@ -252,6 +259,7 @@ void Machine::run_block(const Launch& launch, Block* block) {
   }
   std::vector<Warp> warps((block->threads.size() + kWarp - 1) / kWarp);
   std::vector<WarpCache> caches(profiled ? warps.size() : 0);
+  std::unordered_map<const Function*, Counted> counts;
   std::vector<unsigned> order(warps.size()), turns(kWarp);
   for (unsigned i = 0; i < block->threads.size(); ++i) warps[i / kWarp].lane[i % kWarp] = &block->threads[i];
   std::iota(order.begin(), order.end(), 0u);
@@ -272,13 +280,13 @@ void Machine::run_block(const Launch& launch, Block* block) {
             continue;
           }
           t->cache = &caches[w];
-          go(*t, [this, block](Thread& thread, const Op& op) {
+          go(*t, [&](Thread& thread, const Op& op) {
             const std::vector<Op>& ops = thread.function->ops;
-            Counted& counted = counts_[thread.function];
-            if (counted.times.empty()) counted.times.resize(ops.size() * (block->threads.size() + kWarp));
+            Counted& counted = counts[thread.function];
+            counted.times.resize(ops.size() * warps.size() * kWarp);
             const size_t at = thread.number / kWarp * ops.size() + static_cast<size_t>(&op - ops.data());
             ++counted.times[at * kWarp + thread.lane()];
-            thread.fetched = &counted.fetched;
+            thread.cache->traffic = &counted.traffic;
           });
         }
         any = together(warps[w]) || any;
@@ -304,24 +312,22 @@ void Machine::run_block(const Launch& launch, Block* block) {
     executed += t.executed;
     t.executed = 0;
   }
-  for (const auto& [function, counted] : counts_) {
+  for (const auto& [function, counted] : counts) {
     Issued& sum = profile[function->name];
-    sum.fetched += counted.fetched;
-    for (size_t i = 0; i + kWarp <= counted.times.size(); i += kWarp) {
-      const Op& op = function->ops[i / kWarp % function->ops.size()];
+    sum.traffic.fetched += counted.traffic.fetched;
+    sum.traffic.written += counted.traffic.written;
+    for (size_t i = 0; i < counted.times.size(); i += kWarp) {
       const auto lanes = counted.times.begin() + static_cast<long>(i);
       const uint64_t issued = *std::max_element(lanes, lanes + kWarp);
-      const uint64_t by_threads = std::accumulate(lanes, lanes + kWarp, uint64_t{0});
+      const Together together = function->ops[i / kWarp % function->ops.size()].together;
       sum.by_warps += issued;
-      if (op.together == Together::kWarpBarrier || op.together == Together::kBlockBarrier)
+      if (together == Together::kWarpBarrier || together == Together::kBlockBarrier)
         sum.barriers += issued;
-      else if (op.together != Together::kAlone)
+      else if (together != Together::kAlone)
         sum.shuffles += issued;
-      sum.by_threads += by_threads;
-      sum.written += by_threads * op.writes;
+      sum.by_threads += std::accumulate(lanes, lanes + kWarp, uint64_t{0});
     }
   }
-  counts_.clear();
 }
 
 }  // namespace software_gpu

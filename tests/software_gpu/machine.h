@@ -50,12 +50,16 @@ struct Frame {
 
 enum class State : uint8_t { kReady, kWaits, kLeft };
 
-// a warp's share of a first-level cache: sectors of device memory, the one used longest ago making room
+// a warp's share of a first-level cache: sectors of device memory, the one used longest ago making room. What
+// is stored goes through it
 class WarpCache {
  public:
   static constexpr size_t kSector = 32, kBytes = 12288;
-  // whether it had to be fetched
-  bool touch(uintptr_t at);
+  struct Traffic {
+    uint64_t fetched = 0, written = 0;  // bytes
+  };
+  Traffic* traffic = nullptr;  // where it is counted
+  void use(uintptr_t at, size_t stored);
 
  private:
   std::list<uintptr_t> recent_;  // the last one first
@@ -73,10 +77,9 @@ struct Thread {
   uint32_t waits_mask = 0;
   Block* block = nullptr;
   const Function* function = nullptr;
-  Memory::Piece last;           // where it last read or wrote
-  WarpCache* cache = nullptr;   // of its warp, where a launch is profiled
-  uint64_t* fetched = nullptr;  // bytes past it, for the present function
-  unsigned number = 0;          // in its block
+  Memory::Piece last;          // where it last read or wrote
+  WarpCache* cache = nullptr;  // of its warp, where a launch is profiled
+  unsigned number = 0;         // in its block
   Dim3 at;
   std::vector<Frame> callers;
   char* stack = nullptr;
@@ -127,7 +130,8 @@ class Machine {
   // instructions as threads execute them; bytes of device memory that are fetched past a warp's share of a
   // first-level cache, and bytes that are written
   struct Issued {
-    uint64_t by_warps = 0, barriers = 0, shuffles = 0, by_threads = 0, fetched = 0, written = 0;
+    uint64_t by_warps = 0, barriers = 0, shuffles = 0, by_threads = 0;
+    WarpCache::Traffic traffic;
   };
   bool profiled = false;
   std::map<std::string, Issued> profile;
@@ -136,12 +140,6 @@ class Machine {
  private:
   void run_block(const Launch& launch, Block* block);
   std::vector<char*> stacks_;
-  // of the block that runs, by function
-  struct Counted {
-    std::vector<uint32_t> times;  // by warp, by instruction, by thread of the warp
-    uint64_t fetched = 0;
-  };
-  std::unordered_map<const Function*, Counted> counts_;
 };
 
 }  // namespace software_gpu

@@ -23,12 +23,9 @@ std::string kernel(const std::string& body, const std::string& before = "") {
 constexpr size_t kWords = 64;
 
 // what stands in `out` afterwards
-std::vector<uint32_t> run(const std::string& text, unsigned threads = 1, uint64_t seed = 1,
-                          unsigned blocks = 1) {
+std::vector<uint32_t> run(Machine& machine, const std::string& text, unsigned threads, unsigned blocks) {
   const auto module = read_ptx(text);
   std::vector<uint32_t> out(kWords, 0);
-  Machine machine;
-  machine.seed = seed;
   machine.memory.add(out.data(), out.size() * sizeof out[0]);
   Launch launch;
   launch.module = module.get();
@@ -39,6 +36,12 @@ std::vector<uint32_t> run(const std::string& text, unsigned threads = 1, uint64_
   std::memcpy(launch.parameters.data(), &address, 8);
   machine.run(launch);
   return out;
+}
+std::vector<uint32_t> run(const std::string& text, unsigned threads = 1, uint64_t seed = 1,
+                          unsigned blocks = 1) {
+  Machine machine;
+  machine.seed = seed;
+  return run(machine, text, threads, blocks);
 }
 uint32_t one(const std::string& body) { return run(kernel(body))[0]; }
 // of an instruction that writes %r9
@@ -254,6 +257,28 @@ TEST(Together, ShufflesVotesAndMatches) {
     EXPECT_EQ(match[i], 0x11111111u << (i & 3));
     EXPECT_EQ(alike[i], 1u);
   }
+}
+
+TEST(Profile, CountsWhatWarpsIssue) {
+  // a thread goes round as often as its number in the warp says
+  const std::string body =
+      "and.b32 %r3, %r1, 31;\nmov.u32 %r2, 0;\nagain:\nadd.s32 %r2, %r2, 1;\nsetp.le.s32 %p1, %r2, %r3;\n"
+      "@%p1 bra again;\nbar.warp.sync -1;\nld.global.u32 %r9, [%rd1];\nld.global.u32 %r9, [%rd1+4];\n"
+      "setp.lt.u32 %p2, %r3, 8;\n@%p2 st.global.u32 [%rd1+8], %r9;\nst.shared.u32 [s], %r9;\n"
+      "shfl.sync.bfly.b32 %r9, %r9, 1, 31, -1;";
+  Machine machine;
+  machine.profiled = true;
+  run(machine, kernel(body, ".shared .align 4 .b8 s[64];\n"), 64, 3);
+  const Machine::Issued& k = machine.profile.at("k");
+  const uint64_t warps = 6, once = 12, round = 3;
+  EXPECT_EQ(k.by_warps, warps * (once + 32 * round));
+  EXPECT_EQ(k.by_threads, warps * (32 * once + 33 * 16 * round));
+  EXPECT_EQ(k.barriers, warps);
+  EXPECT_EQ(k.shuffles, warps);
+  // all in one sector of 32 bytes, or in two where `out` lies so; shared memory does not count
+  EXPECT_GE(k.traffic.fetched, warps * 32);
+  EXPECT_LE(k.traffic.fetched, warps * 64);
+  EXPECT_EQ(k.traffic.written, warps * 8 * 4);
 }
 
 TEST(Text, ThatIsNoPtxSaysWhere) {

@@ -49,7 +49,7 @@ struct Op {
   bool guard_negated = false;
   bool negated_source = false;  // of the one predicate that an instruction may take negated
   uint8_t mode = 0;             // of shuffles, votes, atomics: what exactly
-  uint8_t writes = 0;           // bytes, but of the thread's own frame
+  bool stores = false;
   Together together = Together::kAlone;
   Ref r[kRefs] = {kNone, kNone, kNone, kNone, kNone, kNone, kNone, kNone};
   int64_t offset = 0;  // of an address; in a frame, where a variable stands
@@ -107,7 +107,7 @@ struct Decoded {
   Execute run = nullptr;
   Together together = Together::kAlone;
   uint8_t mode = 0;
-  uint8_t writes = 0;
+  bool stores = false;
 };
 // by its name, with all that follows after dots; in_frame: its address is a variable of the frame. Throws
 // PtxError for names that are not known, among them all approximate arithmetic

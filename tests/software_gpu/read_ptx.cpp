@@ -496,7 +496,7 @@ class Reader {
         op.run = special_register(special);
       } else {
         const Decoded d = decode(name, frame);
-        op.run = d.run, op.together = d.together, op.mode = d.mode, op.writes = d.writes;
+        op.run = d.run, op.together = d.together, op.mode = d.mode, op.stores = d.stores;
       }
     } catch (const PtxError& error) {
       wrong(error.what());

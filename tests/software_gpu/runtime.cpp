@@ -163,8 +163,8 @@ void print_profile() {
                                        {"barriers", sum.barriers},
                                        {"shuffles", sum.shuffles},
                                        {"instructions of threads", sum.by_threads},
-                                       {"bytes fetched", sum.fetched},
-                                       {"bytes written", sum.written}})
+                                       {"bytes fetched", sum.traffic.fetched},
+                                       {"bytes written", sum.traffic.written}})
       std::fprintf(stderr, ", %llu %s", static_cast<unsigned long long>(number), what);
     std::fprintf(stderr, "\n");
   }
