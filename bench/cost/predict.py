@@ -39,7 +39,9 @@ BEGIN, END = "<!-- made by bench/cost/predict.py -->", "<!-- end of what bench/c
 MODEL = ROOT / "bench" / "models" / "humanoid.xml"
 STATES = 256
 NUM_ENVS = 8192
-LANES = (8,)
+# threads of an environment: the default, which every build has; environments of a warp
+LANES = 8
+GROUP = 32 // LANES
 PARTS = ("smooth", "collide", "rows", "solve", "integrate")
 
 
