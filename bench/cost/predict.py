@@ -140,18 +140,17 @@ def statements(ptx: str) -> dict[str, int]:
     return counts
 
 
-def executed(build: Path, lanes: Sequence[int]) -> tuple[dict[str, dict[str, int]], float]:
+def executed(build: Path) -> tuple[dict[str, dict[str, int]], float]:
     """What `run` counts of a second step, and the mean number of contacts."""
-    one, two = (run(build, lanes, steps) for steps in (1, 2))
+    one, two = (run(build, steps) for steps in (1, 2))
     return {name: {what: count - one[0].get(name, {}).get(what, 0) for what, count in numbers.items()}
             for name, numbers in two[0].items()}, two[1]  # fmt: skip
 
 
-def run(build: Path, lanes: Sequence[int], steps: int) -> tuple[dict[str, dict[str, int]], float]:
+def run(build: Path, steps: int) -> tuple[dict[str, dict[str, int]], float]:
     """What Machine::Issued of the software GPU counts, by mangled function, of STATES environments; and their mean number
     of contacts."""
-    given: list[str | Path] = [sys.executable, ROOT / "tests" / "software_gpu" / "run.py", build, __file__, "--steps", str(steps),
-             "--lanes", *map(str, lanes)]  # fmt: skip
+    given: list[str | Path] = [sys.executable, ROOT / "tests" / "software_gpu" / "run.py", build, __file__, "--steps", str(steps)]
     done = subprocess.run(given, capture_output=True, text=True, check=False,
                           env=os.environ | {"SOFTWARE_GPU_PROFILE": "1"})  # fmt: skip
     line = re.compile(r"^software GPU: in (\w+), (.*)$", re.M)
@@ -163,7 +162,7 @@ def run(build: Path, lanes: Sequence[int], steps: int) -> tuple[dict[str, dict[s
     return counts, float(done.stdout.split()[-1])
 
 
-def step(lanes: Sequence[int], steps: int) -> None:
+def step(steps: int) -> None:
     """What `run` counts: steps, and nothing else of the kernels."""
     import dualstep as ds
     from dualstep.measure.sweep import Plan, Workload, episode
@@ -176,7 +175,7 @@ def step(lanes: Sequence[int], steps: int) -> None:
         states.put(batch)
         batch.forward()
         contacts = float(batch.contacts().count.mean())
-    with ds.Batch(model, STATES, "cuda", lanes=lanes[0] if len(lanes) == 1 else tuple(lanes)) as batch:
+    with ds.Batch(model, STATES, "cuda", lanes=LANES) as batch:
         if "step made for this model" not in batch.description:
             raise RuntimeError(f"the step is not one made for the model: {batch.description}")
         states.put(batch)
@@ -306,7 +305,7 @@ def warps_of(registers: int, device: H200) -> int:
 
 def workspace_bytes() -> int:
     """Of an environment: numbers and words, as the program of the model has them."""
-    text = program([8])
+    text = program([LANES])
 
     def numbers(name: str) -> list[int]:
         match = re.search(rf"static constexpr {name} \w = \{{([^}}]*)\}}", text)
@@ -328,7 +327,7 @@ def fill(text: str) -> str:
 def table(build: Path) -> str:
     device, assumed, size = H200(), Assumed(), workspace_bytes()
     code, registers = compiled([LANES])
-    counts, contacts = executed(build, [LANES])
+    counts, contacts = executed(build)
     work = work_by_file(counts, ratios(program([LANES]), code))
     # what is assumed, and half and one and a half of its times
     guesses = [assumed, *(replace(assumed, cycles_of_instruction=f * assumed.cycles_of_instruction,
@@ -380,10 +379,9 @@ def main() -> int:
     parser.add_argument("build", type=Path, nargs="?")
     parser.add_argument("--write", action="store_true", help="put it into bench/README.md")
     parser.add_argument("--steps", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--lanes", type=int, nargs="+", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.steps:
-        step(args.lanes, args.steps)
+        step(args.steps)
         return 0
     if not args.build:
         parser.error("a build folder is wanted")

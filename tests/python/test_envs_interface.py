@@ -9,6 +9,7 @@ from gymnasium.wrappers import vector as wrappers
 from gymnasium_states import TASKS
 
 import dualstep as ds
+from users_task import Upright
 
 MODES = list(AutoresetMode)
 
@@ -495,25 +496,10 @@ def test_outputs_of_other_libraries(output):
 def test_tasks_of_a_user():
     """A model and four functions, in a few lines."""
 
-    class Balance(ds.envs.Task):
-        derived = False
-
-        def __init__(self, target: float = 0.0) -> None:
-            super().__init__("inverted_pendulum.xml", frame_skip=2)
-            self.target = target
-
-        def reset(self, s, draw):
-            return {"qpos": 0.1 * draw.normal(2)}
-
-        def observe(self, s):
-            return s.xp.concatenate([s.qpos, s.qvel], axis=1)
-
+    class Balance(Upright):
         def reward(self, s):
             away = abs(s.qpos[:, 0] - self.target)
             return -away, {"away": away}
-
-        def terminated(self, s):
-            return abs(s.qpos[:, 1]) > 1
 
     ds.envs.register_task("Balance", Balance, max_episode_steps=20)
     env = gymnasium.make_vec("dualstep/Balance-v0", num_envs=5, target=0.5)
