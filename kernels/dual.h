@@ -109,9 +109,7 @@ DS_STAGE void dual_space(E& env) {
   // a limit or loss that is in use takes the next place
   Real taken = nil;
   each_unit(env, [&](int u) {
-    auto used = nil != nil;
-    each_limit_of(env, u, [&](int s, int) { used = mask_or(used, env.lim_D()[s] > nil); });
-    each_loss_of(env, u, [&](int) { used = nil == nil; });
+    const auto used = unit_users(env, u);
     if (rank == 0) {
       place[u] = select(used, taken, Real(-1));
       users[u] = static_cast<int>(mask_word(used));

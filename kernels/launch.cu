@@ -25,9 +25,12 @@ const void* step_for_all_models(const Tables<Scalar>& t) {
 }
 
 template <int W>
+int groups_of(int num_envs) {
+  return (num_envs - 1) / kGroup<W> + 1;
+}
+template <int W>
 int blocks_for(int num_envs) {
-  const int num_groups = (num_envs - 1) / kGroup<W> + 1;
-  return (num_groups - 1) / kWarpsOfBlock + 1;
+  return (groups_of<W>(num_envs) - 1) / kWarpsOfBlock + 1;
 }
 
 template <class Scalar, int W>
@@ -65,7 +68,7 @@ cudaError_t make_plan(const void* special, const Tables<Scalar>& t, int num_envs
 template <class Scalar, int W>
 cudaError_t run_step(const CudaPlan& plan, const Tables<Scalar>& tables, const BatchView<Scalar>& batch,
                      const StepArgs& args, void* scratch, cudaStream_t stream) {
-  int num_groups = (batch.num_envs - 1) / kGroup<W> + 1;
+  int num_groups = groups_of<W>(batch.num_envs);
   const int wanted = blocks_for<W>(batch.num_envs);
   const int blocks = wanted < plan.max_blocks ? wanted : plan.max_blocks;
   char* room = plan.shared_bytes ? nullptr : static_cast<char*>(scratch);

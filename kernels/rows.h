@@ -18,6 +18,30 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
+// calls f(s, dof) for both sides of every limit of the dof of a unit row
+template <class E, class F>
+DS_HD void each_limit_of(const E& env, int u, F f) {
+  const auto& t = env.t;
+  const int dof = t.unit_dof[u];
+  for (int k = t.unit_lim[u]; k < t.n.nlim && t.jnt_dofadr[t.lim_jnt[k]] == dof; k++)
+    for (int side = 0; side < 2; side++) f(2 * k + side, dof);
+}
+// calls f(k) for the friction loss of the dof of a unit row
+template <class E, class F>
+DS_HD void each_loss_of(const E& env, int u, F f) {
+  const auto& t = env.t;
+  for (int k = t.unit_loss[u]; k < t.n.nloss && t.loss_dof[k] == t.unit_dof[u]; k++) f(k);
+}
+// the environments that use a unit row, or may
+template <class E>
+DS_HD typename E::Mask unit_users(const E& env, int u) {
+  using Real = typename E::Real;
+  const Real nil(0);
+  auto used = nil != nil;
+  each_limit_of(env, u, [&](int s, int) { used = mask_or(used, env.lim_D()[s] > nil); });
+  each_loss_of(env, u, [&](int) { used = nil == nil; });
+  return used;
+}
 // the unit rows in use, which push on some environment or may: those of friction losses, and of limits with a
 // weight. No others are made, and nobody reads them
 template <class E>
@@ -26,18 +50,12 @@ DS_HD typename E::Words units_in_use(const E& env) {
 }
 template <class E>
 DS_STAGE void find_units(E& env) {
-  using Real = typename E::Real;
   const auto& t = env.t;
-  const auto D = env.lim_D();
   const int rank = env.lanes.rank(), width = env.lanes.width();
   for (int word = 0; word < t.n.nunitword; word++) {
     int mine = 0, all = 0;
     for (int u = 32 * word + rank; u < t.n.nunit && u < 32 * (word + 1); u += width) {
-      const int dof = t.unit_dof[u], k = t.unit_loss[u];
-      bool used = k < t.n.nloss && t.loss_dof[k] == dof;
-      for (int s = t.unit_lim[u]; s < t.n.nlim && t.jnt_dofadr[t.lim_jnt[s]] == dof; s++)
-        used = used || any(mask_or(D[2 * s] > Real(0), D[2 * s + 1] > Real(0)));
-      if (used) mine |= static_cast<int>(1u << (u & 31));
+      if (any(unit_users(env, u))) mine |= static_cast<int>(1u << (u & 31));
     }
     // no two lanes have the same
     (void)env.lanes.exclusive_scan(mine, &all);

@@ -82,20 +82,6 @@ template <class E, class F>
 DS_HD void each_unit(const E& env, F f) {
   each_member(units_in_use(env), env.t.n.nunitword, f);
 }
-// calls f(s, dof) for both sides of every limit of the dof of a unit row
-template <class E, class F>
-DS_HD void each_limit_of(const E& env, int u, F f) {
-  const auto& t = env.t;
-  const int dof = t.unit_dof[u];
-  for (int k = t.unit_lim[u]; k < t.n.nlim && t.jnt_dofadr[t.lim_jnt[k]] == dof; k++)
-    for (int side = 0; side < 2; side++) f(2 * k + side, dof);
-}
-// calls f(k) for the friction loss of the dof of a unit row
-template <class E, class F>
-DS_HD void each_loss_of(const E& env, int u, F f) {
-  const auto& t = env.t;
-  for (int k = t.unit_loss[u]; k < t.n.nloss && t.loss_dof[k] == t.unit_dof[u]; k++) f(k);
-}
 // calls f(s, dof) for those of all unit rows in use
 template <class E, class F>
 DS_HD void each_limit(const E& env, F f) {
