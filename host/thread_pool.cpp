@@ -5,14 +5,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <stdexcept>
 
 namespace dualstep {
 namespace {
 
-// a short wait in user space first: between two steps of a loop a worker seldom has to sleep
-constexpr int kSpins = 400;
+// A thread that waits stays awake for about as long as it takes to put it to sleep and wake it (tens of
+// microseconds on a virtual machine): a loop that steps small models would otherwise sleep in every gap
+// between two steps.
+constexpr std::chrono::microseconds kAwake{100};
 
 inline void pause() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -20,6 +23,19 @@ inline void pause() {
 #elif defined(__aarch64__)
   asm volatile("yield");
 #endif
+}
+
+// returns when done() holds, or after a while
+template <class F>
+void stay_awake(std::chrono::microseconds longest, F done) {
+  constexpr int kPauses = 16;  // between two looks at the clock
+  const auto start = std::chrono::steady_clock::now();
+  do {
+    for (int i = 0; i < kPauses; ++i) {
+      if (done()) return;
+      pause();
+    }
+  } while (std::chrono::steady_clock::now() - start < longest);
 }
 
 std::vector<int> allowed_processors() {
@@ -71,7 +87,10 @@ ThreadPool::~ThreadPool() {
 void ThreadPool::start() {
   const std::vector<int> processors = allowed_processors();
   // workers are pinned where the pool fills the machine; smaller pools may have neighbours, so are left alone
-  const bool pin = num_threads_ == static_cast<int>(processors.size());
+  const int num_processors = static_cast<int>(processors.size());
+  const bool pin = num_threads_ == num_processors;
+  // threads that share a processor had better leave it to each other
+  if (num_threads_ <= num_processors) awake_ = kAwake;
   for (int thread = 1; thread < num_threads_; ++thread) {
     threads_.emplace_back([this, thread] { worker(thread); });
     if (!pin) continue;
@@ -99,7 +118,7 @@ void ThreadPool::drain(int thread) {
 
 void ThreadPool::worker(int thread) {
   for (uint32_t seen = 0;;) {
-    for (int i = 0; i < kSpins && generation_.load(std::memory_order_acquire) == seen; ++i) pause();
+    stay_awake(awake_, [&] { return generation_.load(std::memory_order_acquire) != seen; });
     generation_.wait(seen, std::memory_order_acquire);
     ++seen;
     if (stop_.load()) return;
@@ -127,13 +146,9 @@ void ThreadPool::run(int pieces, Work work, void* context) {
   }
   drain(0);
   if (alone) return;
-  for (int left, spins = 0; (left = busy_.load(std::memory_order_acquire)) != 0;) {
-    if (++spins < kSpins) {
-      pause();
-    } else {
-      busy_.wait(left, std::memory_order_acquire);
-    }
-  }
+  stay_awake(awake_, [&] { return busy_.load(std::memory_order_acquire) == 0; });
+  for (int left; (left = busy_.load(std::memory_order_acquire)) != 0;)
+    busy_.wait(left, std::memory_order_acquire);
 }
 
 }  // namespace dualstep

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -36,6 +37,7 @@ class ThreadPool {
   const int num_threads_;
   const long owner_;  // process that the threads belong to
   std::vector<std::thread> threads_;
+  std::chrono::microseconds awake_{0};  // how long a thread that waits does so without sleeping
 
   // the present run; written before generation_ moves
   Work work_ = nullptr;
