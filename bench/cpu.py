@@ -14,6 +14,7 @@ import json
 import pathlib
 import platform
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -84,6 +85,8 @@ def measure_models(threads: int, seconds: float, robots: bool) -> list[dict[str,
 
 SOLVERS = {
     "two sweeps, then Newton (default)": {},
+    "Newton among the rows": {"solver": "pgs_newton_dual"},
+    "Newton among the dofs": {"solver": "pgs_newton_primal"},
     "Newton until 1e-6": {"tolerance": 1e-6},
     "8 sweeps": {"solver": "pgs", "iterations": 8},
     "50 sweeps": {"solver": "pgs", "iterations": 50},
@@ -92,20 +95,28 @@ SOLVERS = {
 }
 
 
-def measure_solvers(seconds: float) -> list[list[str]]:
+def measure_solvers(seconds: float, robots: bool) -> list[list[str]]:
     rows = []
+
+    def scene(path: pathlib.Path) -> Callable[[], ds.Model]:
+        return lambda: ds.Model.from_mjcf(path)
+
+    humanoid, elliptic = scene(MODELS / "humanoid.xml"), {"cone": "elliptic"}
+    g1 = [subject.load for name, subject in subjects(robots).items() if name == "G1Joystick"]
     cases = [
-        ("humanoid, random", MODELS / "humanoid.xml", {}, 1.0),
-        ("humanoid, random, elliptic", MODELS / "humanoid.xml", {"cone": "elliptic"}, 1.0),
-        ("humanoid, quiet", MODELS / "humanoid.xml", {}, 0.0),
-        ("three humanoids", MODELS / "three_humanoids.xml", {}, 1.0),
-        ("ant", common.find_model("ant"), {}, 1.0),
-        ("ten boxes", MODELS / "solver" / "stack.xml", {}, 1.0),
-        ("gripper", MODELS / "solver" / "gripper.xml", {}, 1.0),
+        ("humanoid, random", humanoid, {}, 1.0),
+        ("humanoid, random, elliptic", humanoid, elliptic, 1.0),
+        ("humanoid, quiet", humanoid, {}, 0.0),
+        ("humanoid, quiet, elliptic", humanoid, elliptic, 0.0),
+        ("three humanoids", scene(MODELS / "three_humanoids.xml"), {}, 1.0),
+        *(("G1", load, {}, 1.0) for load in g1),
+        ("ant", scene(common.find_model("ant")), {}, 1.0),
+        ("ten boxes", scene(MODELS / "solver" / "stack.xml"), {}, 1.0),
+        ("gripper", scene(MODELS / "solver" / "gripper.xml"), {}, 1.0),
     ]
-    for title, path, options, effort in cases:
+    for title, load, options, effort in cases:
         for solver, more in SOLVERS.items():
-            model = ds.Model.from_mjcf(path)
+            model = load()
             for key, value in {**options, **more}.items():
                 setattr(model.opt, key, value)
             settings = throughput.Settings(num_envs=256, device="cpu", num_threads=1, seconds=seconds, peer=False,
@@ -200,11 +211,18 @@ def main() -> None:
     figures["all_threads"] = measure_models(0, seconds, not args.no_robots)
     figures["by_batch_size"] = by_batch_size([1, 4, 16, 64, 256, 1024] + ([] if args.quick else [4096, 16384]))
     figures["by_contacts"] = by_contacts(12)
-    figures["solvers"] = measure_solvers(seconds / 4)
+    figures["solvers"] = measure_solvers(seconds / 4, not args.no_robots)
     (args.out / "cpu.json").write_text(json.dumps(figures, indent=1) + "\n")
     write_tables(figures, args.out / "cpu.md")
     draw(figures, args.out / "cpu.png")
     print(f"written: {args.out}/cpu.md, cpu.json, cpu.png")
+
+
+def stages(measured: list[dict[str, Any]]) -> str:
+    """Share of the ticks of a step that each stage takes; stages by their part in the first model, the largest first."""
+    names = list(dict.fromkeys(name for one in measured for name in one["stages"]))
+    rows = [[name, *(f"{100 * one['stages'].get(name, 0):.0f}%" for one in measured)] for name in names]
+    return table(["stage", *(one["title"] for one in measured)], rows)
 
 
 def write_tables(figures: dict[str, Any], path: pathlib.Path) -> None:
@@ -218,6 +236,7 @@ def write_tables(figures: dict[str, Any], path: pathlib.Path) -> None:
     path.write_text(
         f"# Measured on {figures['processor']}\n\n## One thread\n\n{models('one_thread')}\n## All threads\n\n{models('all_threads')}\n"
         f"## Speed of all threads over one\n\n{table(['model', 'times'], scaling)}\n"
+        f"## Where the time goes, one thread\n\n{stages(figures['one_thread'])}\n"
         "## Solvers\n\n"
         + table(["case", "solver", "us a step", "iterations", "contacts", "error: median", "p95", "p99", "in target"], figures["solvers"])
     )

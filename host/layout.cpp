@@ -81,14 +81,28 @@ bool weighs_rows(const Options& opt) {
 
 namespace {
 
-// An environment with this few rows is solved among them (kernels/dual.h): as many rows as dofs at most, a
-// third of them limits. Friction losses are always in use: with many of them the rows outnumber the dofs
+// An environment with this few rows is solved among them (kernels/dual.h): contacts of at most five rows for
+// four dofs, unit rows of at most one for two. Friction losses are always in use, so all of them have room
 void build_dual_sizes(const Options& opt, Sizes* n) {
-  n->nsingle = std::min(n->nunit, std::max(n->nloss, n->nv / 3));
-  n->ncone = std::min(n->ncon, (n->nv - n->ngen - n->nsingle) / n->kdim);
-  if (n->ncone <= 0 || opt.solver != Solver::kPgsNewton || 4 * n->nloss > n->nv) n->ncone = n->nsingle = 0;
+  if (opt.solver == Solver::kPgsNewtonDual) {
+    n->nsingle = n->nunit;
+    n->ncone = n->ncon;
+  } else {
+    n->nsingle = std::min(n->nunit, std::max(n->nloss, n->nv / 2));
+    n->ncone = std::min(n->ncon, (5 * n->nv / 4 - n->ngen) / n->kdim);
+    if (n->ncone <= 0 || opt.solver != Solver::kPgsNewton) n->ncone = n->nsingle = 0;
+  }
   n->ndual = n->ncone > 0 ? n->ngen + n->kdim * n->ncone + n->nsingle : 0;
+  n->npivot = std::max(n->nv, n->ndual);
+  constexpr int kMost = 46340;  // whose square an int can count
+  if (n->npivot > kMost) {
+    throw std::length_error("a step would solve for " + std::to_string(n->npivot) +
+                            " unknowns at once, and " + std::to_string(kMost) +
+                            " is the most; the model has " + std::to_string(n->nv) +
+                            " dofs, and contact_capacity is " + std::to_string(n->ncon));
+  }
   n->nA = n->ndual * (n->ndual + 1) / 2;
+  n->nH = n->npivot * (n->npivot + 1) / 2;
 }
 
 }  // namespace
@@ -120,7 +134,6 @@ void build_sizes(const Model& m, TableStore* t) {
   n.nrow = n.ngen + n.kdim * n.ncon;
   n.nrow1 = 2 * n.nlim + n.nloss + n.ngen;
   n.nM = count(t->M_col);
-  n.nH = n.nv * (n.nv + 1) / 2;
   build_dual_sizes(m.opt, &n);
   n.npush = contact_law(m.opt) == kLawExplicit ? n.nv : 0;
   n.nanchor = m.opt.contact_model == ContactModel::kSoftAnchor ? n.ncon : 0;
@@ -152,7 +165,7 @@ StepOptions<Scalar> make_step_options(const Model& m) {
   o.integrator = static_cast<int>(opt.integrator);
   o.disableflags = opt.disableflags;
   // sweeps alone, or a few of them and then Newton steps to the end
-  o.pgs_only = opt.solver != Solver::kPgsNewton;
+  o.pgs_only = !ends_with_newton(opt.solver);
   o.accelerated = opt.solver == Solver::kPgsAnderson;
   const bool given = opt.iterations > 0;
   o.sweeps = o.pgs_only ? (given ? opt.iterations : 50) : 2;

@@ -8,7 +8,8 @@ namespace dualstep {
 
 enum class Cone { kPyramidal = 0, kElliptic = 1 };
 enum class Integrator { kEuler = 0, kRk4 = 1, kImplicitFast = 3, kVariational = 100 };
-enum class Solver { kPgsNewton = 0, kPgs = 1, kPgsAnderson = 2 };
+enum class Solver { kPgsNewton = 0, kPgs = 1, kPgsAnderson = 2, kPgsNewtonPrimal = 3, kPgsNewtonDual = 4 };
+inline bool ends_with_newton(Solver s) { return s != Solver::kPgs && s != Solver::kPgsAnderson; }
 enum class ContactModel { kTodorov = 0, kAnitescu, kStewartTrinkle, kCompliant, kSoftAnchor, kImpulsive };
 enum class ContactParameters { kMujoco = 0, kSeed = 1 };
 enum class Scheme { kTimeStepping = 0, kEventDriven = 1 };
@@ -50,8 +51,10 @@ struct Options {
   std::array<double, 5> o_solimp{0.9, 0.95, 0.001, 0.5, 2};
   std::array<double, 5> o_friction{1, 1, 0.005, 0.0001, 0.0001};
 
-  // how the contact dual is solved: sweeps at most (pgs) or Newton steps at most (pgs_newton), and the
-  // relative KKT residual to stop at; 0 means the default of the precision in use
+  // how the contact dual is solved: sweeps at most (pgs) or Newton steps at most (pgs_newton: among the rows
+  // where they are few, otherwise among the dofs; _dual, _primal: always the one or the other, but among the
+  // dofs where no contact can be), and the relative KKT residual to stop at; 0 means the default of the
+  // precision in use
   Solver solver = Solver::kPgsNewton;
   int iterations = 0;
   double tolerance = 0;

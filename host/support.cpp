@@ -464,7 +464,7 @@ void check_kernels(const Model& m) {
         problems.push_back(
             {"friction above 1e6 with contact_model = impulsive", element_name(m, "pair", i), reason});
   }
-  if ((o.contact_model != ContactModel::kTodorov || o.desaxce) && o.solver != Solver::kPgsNewton)
+  if ((o.contact_model != ContactModel::kTodorov || o.desaxce) && !ends_with_newton(o.solver))
     refuse(o.solver == Solver::kPgs ? "solver = pgs" : "solver = pgs_anderson",
            "this contact model is solved by pgs_newton");
   if (o.equality_alpha >= 0 && m.neq > 0) refuse("equality_alpha", reason);

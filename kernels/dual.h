@@ -5,11 +5,11 @@
 // Source: Woodbury 1950; contact-space Newton after Todorov 2014. C is block diagonal (cone.h), G its root,
 // upper triangular by blocks. A does not change within a step: it is formed once, for the rows that can push;
 // S is formed from the rows that do, and factored densely as L D L'. An environment is small where it has at
-// most ncone contacts and nsingle unit rows, fewer rows than dofs together; which rule is the environment's
-// own, so neither the rest of its pack nor its lanes change a bit. Unit rows that are in use are copied, each
-// environment's to its own places, so that packs hold no rows that none of their environments use. Reads Z,
-// Linv, grad, con_h, unit_h, gen_h. Writes dual_A, dual_root, dual_b, H, dw. Cost: O(rows^2 nv) once,
-// O(rows^3) a direction.
+// most ncone contacts and nsingle unit rows in use (build_dual_sizes says how many those are); which rule is
+// the environment's own, so neither the rest of its pack nor its lanes change a bit. Unit rows that are in
+// use are copied, each environment's to its own places, so that packs hold no rows that none of their
+// environments use. Reads Z, Linv, grad, con_h, unit_h, gen_h. Writes dual_A, dual_root, dual_b, H, dw. Cost:
+// O(rows^2 nv) once, O(rows^3) a direction.
 #pragma once
 
 #include "kernels/pgs.h"
@@ -200,64 +200,91 @@ DS_HD void block_root(const F& C, Real* G) {
   }
 }
 
+// rows first .. first + kRows - 1 of S = L D L' and of the right side, after all rows before them; for one
+// lane. kRows divides `first`
+template <int kRows, class E>
+DS_HD void dense_rows(E& env, int first) {
+  using Real = typename E::Real;
+  const auto S = env.H(), Dinv = env.Hinv(), b = env.dual_b(), l = env.coefficient();
+  // in columns before these rows, as many at once
+  for (int j = 0; j < first; j += kRows) {
+    Real x[kRows][kRows];
+    DS_UNROLL
+    for (int r = 0; r < kRows; r++) DS_UNROLL
+    for (int c = 0; c < kRows; c++) x[r][c] = S[triangle(first + r) + j + c];
+    for (int k = 0; k < j; k++) {
+      Real other[kRows];
+      DS_UNROLL
+      for (int c = 0; c < kRows; c++) other[c] = S[triangle(j + c) + k];
+      DS_UNROLL
+      for (int r = 0; r < kRows; r++) {
+        const Real m = -l[kRows * k + r];
+        DS_UNROLL
+        for (int c = 0; c < kRows; c++) x[r][c] = fma(m, other[c], x[r][c]);
+      }
+    }
+    DS_UNROLL
+    for (int k = 0; k < kRows; k++) {
+      const Real inverse = Dinv[j + k];
+      DS_UNROLL
+      for (int r = 0; r < kRows; r++) {
+        const Real m = x[r][k] * inverse;
+        S[triangle(first + r) + j + k] = x[r][k];
+        l[kRows * (j + k) + r] = m;
+        DS_UNROLL
+        for (int c = k + 1; c < kRows; c++) x[r][c] = fma(-m, S[triangle(j + c) + j + k], x[r][c]);
+      }
+    }
+  }
+  // among themselves
+  Real x[kRows][kRows], y[kRows];
+  DS_UNROLL
+  for (int r = 0; r < kRows; r++) {
+    y[r] = b[first + r];
+    DS_UNROLL
+    for (int c = 0; c <= r; c++) x[r][c] = S[triangle(first + r) + first + c];
+  }
+  for (int k = 0; k < first; k++) {
+    const Real above = b[k];
+    Real other[kRows];
+    DS_UNROLL
+    for (int c = 0; c < kRows; c++) other[c] = S[triangle(first + c) + k];
+    DS_UNROLL
+    for (int r = 0; r < kRows; r++) {
+      const Real m = -l[kRows * k + r];
+      y[r] = fma(m, above, y[r]);
+      DS_UNROLL
+      for (int c = 0; c <= r; c++) x[r][c] = fma(m, other[c], x[r][c]);
+    }
+  }
+  DS_UNROLL
+  for (int k = 0; k < kRows; k++) {
+    const Real inverse = Real(1) / x[k][k];
+    Dinv[first + k] = inverse;
+    b[first + k] = y[k];
+    DS_UNROLL
+    for (int r = k + 1; r < kRows; r++) {
+      const Real m = x[r][k] * inverse;
+      y[r] = fma(-m, y[k], y[r]);
+      DS_UNROLL
+      for (int c = k + 1; c <= r; c++) x[r][c] = fma(-m, x[c][k], x[r][c]);
+    }
+    DS_UNROLL
+    for (int c = 0; c <= k; c++) S[triangle(first + k) + first + c] = x[k][c];
+  }
+}
+
 // S = L D L' in place and S x = b: x takes the place of b. Below the diagonal S keeps L D; Dinv has 1 / D.
 // Entries are reduced by columns in their order, whoever does it
 template <class E>
 DS_STAGE void solve_dense(E& env, int n) {
   using Real = typename E::Real;
-  const auto S = env.H(), Dinv = env.Hinv(), b = env.dual_b(), l = env.coefficient();
+  const auto S = env.H(), Dinv = env.Hinv(), b = env.dual_b();
   const int rank = env.lanes.rank(), width = env.lanes.width();
   if constexpr (E::Lanes::kWidth == 1) {
-    // rows in turn, four entries at once in registers
-    for (int i = 0; i < n; i++) {
-      const auto row = S.from(triangle(i));
-      int j = 0;
-      for (; j + 4 <= i; j += 4) {
-        Real x[4];
-        const auto r0 = S.from(triangle(j)), r1 = S.from(triangle(j + 1)), r2 = S.from(triangle(j + 2)),
-                   r3 = S.from(triangle(j + 3));
-        DS_UNROLL
-        for (int c = 0; c < 4; c++) x[c] = row[j + c];
-        for (int k = 0; k < j; k++) {
-          const Real m = -l[k];
-          x[0] = fma(m, r0[k], x[0]);
-          x[1] = fma(m, r1[k], x[1]);
-          x[2] = fma(m, r2[k], x[2]);
-          x[3] = fma(m, r3[k], x[3]);
-        }
-        Real m[4];
-        m[0] = x[0] * Dinv[j];
-        x[1] = fma(-m[0], r1[j], x[1]);
-        x[2] = fma(-m[0], r2[j], x[2]);
-        x[3] = fma(-m[0], r3[j], x[3]);
-        m[1] = x[1] * Dinv[j + 1];
-        x[2] = fma(-m[1], r2[j + 1], x[2]);
-        x[3] = fma(-m[1], r3[j + 1], x[3]);
-        m[2] = x[2] * Dinv[j + 2];
-        x[3] = fma(-m[2], r3[j + 2], x[3]);
-        m[3] = x[3] * Dinv[j + 3];
-        DS_UNROLL
-        for (int c = 0; c < 4; c++) {
-          row[j + c] = x[c];
-          l[j + c] = m[c];
-        }
-      }
-      for (; j < i; j++) {
-        const auto other = S.from(triangle(j));
-        Real x = row[j];
-        for (int k = 0; k < j; k++) x = fma(-l[k], other[k], x);
-        row[j] = x;
-        l[j] = x * Dinv[j];
-      }
-      Real x = row[i], y = b[i];
-      for (int k = 0; k < i; k++) {
-        x = fma(-l[k], row[k], x);
-        y = fma(-l[k], b[k], y);
-      }
-      row[i] = x;
-      Dinv[i] = Real(1) / x;
-      b[i] = y;
-    }
+    int i = 0;
+    for (; i + 4 <= n; i += 4) dense_rows<4>(env, i);
+    for (; i < n; i++) dense_rows<1>(env, i);
   } else {
     for (int k = 0; k < n; k++) {
       const Real inverse = Real(1) / S[triangle(k) + k], y = b[k];

@@ -54,6 +54,36 @@ def test_heaps_agree_with_clarabel(condim, cone):
     assert len(counts) > 20 and max(counts) >= 18, counts
 
 
+SPACES = ("pgs_newton", "pgs_newton_primal", "pgs_newton_dual")
+
+
+@pytest.mark.parametrize("cone", CONES)
+@pytest.mark.parametrize("name", ["everything", "equality_weld", "friction_loss", "limit_joints", "humanoid"])
+def test_newton_among_rows_and_among_dofs_agree(name, cone):
+    """The same step by Newton's two ways, and by whichever the environment's rows choose."""
+    mj, _ = oracle.load(scenes.ALL[name], cone=CONES[cone])
+    states = list(oracle.run(mj, np.random.default_rng(8), 24))
+    found = {}
+    for space in SPACES:
+        with batch_at(ds.Model.from_mujoco(mj), states, solver=space, tolerance=1e-13, iterations=100) as batch:
+            assert not (batch.status & int(ds.Status.NOT_CONVERGED)).any()
+            found[space] = np.array(batch.qfrc_constraint)
+            rows = batch.contacts().count.max()
+    size = np.abs(found["pgs_newton_primal"]).max(axis=1, keepdims=True)
+    assert size.max() > 0 and (name != "humanoid" or rows > 2)
+    for space in SPACES:
+        assert (np.abs(found[space] - found["pgs_newton_primal"]) <= 1e-9 * np.maximum(size, 1e-3)).all(), space
+    # the two are told apart by rounding alone; where no contact can be there is one way
+    assert (found["pgs_newton_primal"] != found["pgs_newton_dual"]).any() == (name != "limit_joints")
+
+
+def test_more_rows_at_once_than_can_be_counted():
+    model = ds.Model.from_mjcf(scenes.ALL["humanoid"])
+    model.opt.solver, model.opt.contact_capacity = "pgs_newton_dual", 16000
+    with pytest.raises(ValueError, match="unknowns at once.*23 dofs.*contact_capacity is 16000"):
+        ds.Batch(model, 1, device="cpu")
+
+
 def residual_of(row, cones, A, b, qacc):
     """|l - P_K(l - y / abar)| / |l| at the forces that an acceleration gives, where every cone is scaled round."""
     l = oracle.penalty_force(row, row["J"] @ qacc - row["aref"], cones)

@@ -145,6 +145,10 @@ inline std::vector<Scene> all_scenes() {
         o.solver = Solver::kPgsAnderson;
         o.iterations = 4;
       }));
+  // Newton among the dofs, and among the rows, however many there are
+  add("garden_primal", with_options(garden(3), {}, [](Options& o) { o.solver = Solver::kPgsNewtonPrimal; }));
+  add("garden_dual",
+      with_options(garden(6), {{"cone", {1}}}, [](Options& o) { o.solver = Solver::kPgsNewtonDual; }));
   add("chain_rk4", with_options(chain(), {{"integrator", {1}}, {"density", {1.2}}}));
   add("box", with_options(box(), {{"cone", {1}}}));
   add("heap", with_options(heap(), {{"integrator", {3}}}));
