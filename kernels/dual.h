@@ -70,20 +70,20 @@ DS_HD void gram_block(const E& env, int place, int other) {
   constexpr int kTile = kRows < 3 ? kRows : 3;
   const auto Z = env.Z(), A = env.dual_A();
   const int nv = env.t.n.nv;
-  const auto b = Z.from(row_at<kDim>(env, other) * nv);
+  const auto b = rows_of<kColumns>(Z, row_at<kDim>(env, other), nv);
   for (int first = 0; first < kRows; first += kTile) {
-    const auto a = Z.from((row_at<kDim>(env, place) + first) * nv);
+    const auto a = rows_of<kTile>(Z, row_at<kDim>(env, place) + first, nv);
     Real sum[kTile][kColumns];
     DS_UNROLL
     for (int i = 0; i < kTile; i++) DS_UNROLL
     for (int j = 0; j < kColumns; j++) sum[i][j] = Real(0);
     const SharedReach<kDim, E> shared{{env, place}, {env, other}};
-    each_member(shared, env.t.n.nword, [&](int d) {
+    each_member(shared, env.t.n.nword, [&](Index d) {
       DS_UNROLL
       for (int i = 0; i < kTile; i++) {
-        const Real x = a[i * nv + d];
+        const Real x = a[i][d];
         DS_UNROLL
-        for (int j = 0; j < kColumns; j++) sum[i][j] = fma(x, b[j * nv + d], sum[i][j]);
+        for (int j = 0; j < kColumns; j++) sum[i][j] = fma(x, b[j][d], sum[i][j]);
       }
     });
     // of a block with itself the lower triangle
@@ -200,6 +200,14 @@ DS_HD void block_root(const F& C, Real* G) {
   }
 }
 
+// rows first .. first + kRows - 1 of a lower triangle
+template <int kRows, class F>
+DS_HD Rows<kRows, F> rows_of_triangle(const F& lower, int first) {
+  Rows<kRows, F> rows;
+  DS_UNROLL
+  for (int r = 0; r < kRows; r++) rows.row[r] = lower.from(triangle(first + r));
+  return rows;
+}
 // rows first .. first + kRows - 1 of S = L D L' and of the right side, after all rows before them; for one
 // lane. kRows divides `first`
 template <int kRows, class E>
@@ -212,10 +220,11 @@ DS_HD void dense_rows(E& env, int first) {
     DS_UNROLL
     for (int r = 0; r < kRows; r++) DS_UNROLL
     for (int c = 0; c < kRows; c++) x[r][c] = S[triangle(first + r) + j + c];
-    for (int k = 0; k < j; k++) {
+    const auto above = rows_of_triangle<kRows>(S, j);
+    for (Index k = 0; k < j; k++) {
       Real other[kRows];
       DS_UNROLL
-      for (int c = 0; c < kRows; c++) other[c] = S[triangle(j + c) + k];
+      for (int c = 0; c < kRows; c++) other[c] = above[c][k];
       DS_UNROLL
       for (int r = 0; r < kRows; r++) {
         const Real m = -l[kRows * k + r];
@@ -232,7 +241,7 @@ DS_HD void dense_rows(E& env, int first) {
         S[triangle(first + r) + j + k] = x[r][k];
         l[kRows * (j + k) + r] = m;
         DS_UNROLL
-        for (int c = k + 1; c < kRows; c++) x[r][c] = fma(-m, S[triangle(j + c) + j + k], x[r][c]);
+        for (int c = k + 1; c < kRows; c++) x[r][c] = fma(-m, above[c][j + k], x[r][c]);
       }
     }
   }
@@ -244,15 +253,16 @@ DS_HD void dense_rows(E& env, int first) {
     DS_UNROLL
     for (int c = 0; c <= r; c++) x[r][c] = S[triangle(first + r) + first + c];
   }
-  for (int k = 0; k < first; k++) {
-    const Real above = b[k];
+  const auto own = rows_of_triangle<kRows>(S, first);
+  for (Index k = 0; k < first; k++) {
+    const Real right = b[k];
     Real other[kRows];
     DS_UNROLL
-    for (int c = 0; c < kRows; c++) other[c] = S[triangle(first + c) + k];
+    for (int c = 0; c < kRows; c++) other[c] = own[c][k];
     DS_UNROLL
     for (int r = 0; r < kRows; r++) {
       const Real m = -l[kRows * k + r];
-      y[r] = fma(m, above, y[r]);
+      y[r] = fma(m, right, y[r]);
       DS_UNROLL
       for (int c = 0; c <= r; c++) x[r][c] = fma(m, other[c], x[r][c]);
     }
@@ -388,10 +398,11 @@ DS_STAGE void dual_direction(E& env, const typename E::Mask& live) {
       roots_of(place, G);
       DS_UNROLL
       for (int r = 0; r < kDim; r++) v[r] = nil;
-      each_member(Reach<kDim, E>{env, place}, n.nword, [&](int d) {
+      const auto z = rows_of<kDim>(Z, place, nv);
+      each_member(Reach<kDim, E>{env, place}, n.nword, [&](Index d) {
         const Real g = grad[d];
         DS_UNROLL
-        for (int r = 0; r < kDim; r++) v[r] = fma(Z[(place + r) * nv + d], g, v[r]);
+        for (int r = 0; r < kDim; r++) v[r] = fma(z[r][d], g, v[r]);
       });
       apply_transposed(G, v);
       DS_UNROLL
@@ -430,7 +441,7 @@ DS_STAGE void dual_direction(E& env, const typename E::Mask& live) {
       const Real s = scale(place);
       const auto z = Z.from(row_at<kDim>(env, place) * nv);
       Real v = nil;
-      each_member(Reach<kDim, E>{env, place}, n.nword, [&](int d) { v = fma(z[d], grad[d], v); });
+      each_member(Reach<kDim, E>{env, place}, n.nword, [&](Index d) { v = fma(z[d], grad[d], v); });
       b[row] = s * v;
       for (int k = 0; k <= i; k++) {
         const int other = list[2 * k], column = list[2 * k + 1];

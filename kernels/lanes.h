@@ -18,6 +18,14 @@ inline namespace DUALSTEP_ISA {
 
 constexpr int kStripes = 8;
 
+// an index of a loop over workspace: as wide as an address on a CPU, where a narrower one is widened anew for
+// each access, and as narrow as may be on a GPU
+#if DS_HOST_PACKS
+using Index = long;
+#else
+using Index = int;
+#endif
+
 // where a call of the lanes stands in the source. Every call takes one as its last argument, by default its
 // own place, so that a wrapper can hand on its caller's; only the emulated lanes keep it
 struct NoSite {
@@ -42,18 +50,18 @@ DS_HD Real stripe_partial(int rank, int n, F f) {
 
 // whether a set has any of the entries 8 block .. 8 block + 7
 template <class Words>
-DS_HD bool touches_stripes(const Words& set, int block) {
+DS_HD bool touches_stripes(const Words& set, Index block) {
   return ((static_cast<unsigned>(set[block >> 2]) >> (8 * (block & 3))) & 0xffu) != 0;
 }
 struct EveryEntry {
-  DS_HD constexpr unsigned operator[](int) const { return ~0u; }
+  DS_HD constexpr unsigned operator[](Index) const { return ~0u; }
 };
 // accumulate() of one lane. Entries outside the set are zeros: eights without a member are passed over, which
 // changes no bit
 template <class Real, class Words, class F>
 DS_HD Real accumulate_eights(const Words& set, int n, F f) {
   Real s0(0), s1(0), s2(0), s3(0), s4(0), s5(0), s6(0), s7(0);
-  int i = 0;
+  Index i = 0;
   for (; i + kStripes <= n; i += kStripes) {
     if (!touches_stripes(set, i / kStripes)) continue;
     s0 = f(i, s0);

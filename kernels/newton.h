@@ -490,14 +490,15 @@ DS_HD void direction_rows_of_four(E& env, const typename E::Mask& live, int nslo
   if (n == 0) return;
   for (; n % kTile != 0; n++) columns[n] = columns[n - 1];
   for (int begin = 0; begin < n; begin += kTile) {
-    const int c0 = columns[begin], c1 = columns[begin + 1], c2 = columns[begin + 2], c3 = columns[begin + 3];
+    const Index c0 = columns[begin], c1 = columns[begin + 1], c2 = columns[begin + 2],
+                c3 = columns[begin + 3];
     Real sum[kRows][kTile];
     DS_UNROLL
     for (int r = 0; r < kRows; r++) {
       const auto row = H.from(triangle(top - r));
       sum[r][0] = row[c0], sum[r][1] = row[c1], sum[r][2] = row[c2], sum[r][3] = row[c3];
     }
-    const auto accumulate = [&](const auto& rows, int s, int end) {
+    const auto accumulate = [&](const auto& rows, Index s, Index end) {
       for (; s < end; s++) {
         const auto row = rows.from(source[s]);
         const auto weight = coefficient.from(kRows * s);
@@ -547,7 +548,7 @@ DS_STAGE void newton_direction(E& env, const typename E::Mask& live) {
   for (int k = 0; k < nv && rank == 0; k++) {
     const int row = triangle(k);
     Real s(0);
-    each_member(pattern_row(env, k), (k >> 5) + 1, [&](int j) { s = fma(H[row + j], dw[j], s); });
+    each_member(pattern_row(env, k), (k >> 5) + 1, [&](Index j) { s = fma(H[row + j], dw[j], s); });
     dw[k] = (dw[k] - s) * inv[k];
   }
   env.sync();

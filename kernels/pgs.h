@@ -24,15 +24,15 @@ DS_STAGE void diagonal_blocks(E& env) {
   const auto Z = env.Z(), A = env.con_A();
   const int nv = t.n.nv;
   for (int slot = 0; slot < env.ncon_max; slot++) {
-    const auto z = Z.from((t.n.ngen + kDim * slot) * nv);
+    const auto z = rows_of<kDim>(Z, t.n.ngen + kDim * slot, nv);
     DS_UNROLL
     for (int first = 0; first < kTriangle<kDim>; first += 3) {
       using Sum = Sums<Real, 3>;
-      const Sum a = env.template accumulate_in<Sum>(slot_support(env, slot), nv, [&](int d, Sum s) {
+      const Sum a = env.template accumulate_in<Sum>(slot_support(env, slot), nv, [&](Index d, Sum s) {
         DS_UNROLL
         for (int k = 0; k < 3; k++) {
           const int r = triangle_row(first + k), c = first + k - triangle(r);
-          s.of[k] = fma(z[r * nv + d], z[c * nv + d], s.of[k]);
+          s.of[k] = fma(z[r][d], z[c][d], s.of[k]);
         }
         return s;
       });

@@ -73,13 +73,16 @@ DS_STAGE void unit_rows(E& env) {
   env.each(t.n.nunit, [&](int u) {
     if (!in_set(units_in_use(env), u)) return;
     const int i = t.unit_dof[u], row = t.M_rowadr[i], n = t.M_rowadr[i + 1] - row;
-    Linv[row] = Real(1);
-    for (int a = 1; a < n; a++) Linv[row + a] = Real(0);
+    const auto z = Linv.from(row);
+    z[0] = Real(1);
+    for (Index a = 1; a < n; a++) z[a] = Real(0);
     for (int a = 0; a < n; a++) {
-      const int k = t.M_col[row + a], up = t.M_rowadr[k];
-      const Real x = Linv[row + a];
-      for (int e = 1; e < n - a; e++) Linv[row + a + e] = fma(-LD[up + e], x, Linv[row + a + e]);
-      Linv[row + a] = x * sqrt(Dinv[k]);
+      const int k = t.M_col[row + a];
+      const auto up = LD.from(t.M_rowadr[k]), above = z.from(a);
+      const Index behind = n - a;
+      const Real x = z[a];
+      for (Index e = 1; e < behind; e++) above[e] = fma(-up[e], x, above[e]);
+      z[a] = x * sqrt(Dinv[k]);
     }
   });
 }
@@ -184,6 +187,7 @@ DS_STAGE void contact_rows(E& env) {
   const Real nil(0);
   for (int slot = 0; slot < env.ncon_max; slot++) {
     const int first = t.n.ngen + kDim * slot;
+    const auto z = rows_of<kDim>(Z, first, nv);
     const auto support = slot_support(env, slot);
     const Vec3<Real> p = pos.vec(slot), n = frame.vec(2 * slot);
     Vec3<Real> axis[3] = {n, {nil, nil, nil}, {nil, nil, nil}};
@@ -194,16 +198,16 @@ DS_STAGE void contact_rows(E& env) {
     env.each(nv, [&](int d) {
       if (!in_set(support, d)) {
         DS_UNROLL
-        for (int r = 0; r < kDim; r++) Z[(first + r) * nv + d] = nil;
+        for (int r = 0; r < kDim; r++) z[r][d] = nil;
         return;
       }
-      const Real sign = Z[first * nv + d];
+      const Real sign = z[0][d];
       const Spatial<Real> s = cdof.spatial(d);
       const Vec3<Real> v = s.lin + cross(s.ang, p - com.vec(t.body_tree[t.dof_body[d]]));
       DS_UNROLL
       for (int r = 0; r < kDim; r++) {
         const Real j = fma(sign, dot(axis[r % 3], r < 3 ? v : s.ang), nil);
-        Z[(first + r) * nv + d] = r == 0 ? j : select(dim > Real(r), j, nil);
+        z[r][d] = r == 0 ? j : select(dim > Real(r), j, nil);
       }
     });
     env.sync();
@@ -211,12 +215,11 @@ DS_STAGE void contact_rows(E& env) {
     DS_UNROLL
     for (int three = 0; three < kDim; three += 3) {
       using Sum = Sums<Real, 3>;
-      const Sum s = env.template accumulate_in<Sum>(support, nv, [&](int d, Sum sum) {
+      const Sum s = env.template accumulate_in<Sum>(support, nv, [&](Index d, Sum sum) {
         DS_UNROLL
         for (int k = 0; k < 3; k++) {
           const int r = three + k;
-          sum.of[k] = fma(Z[(first + r) * nv + d],
-                          velocities ? qvel[d] : fma(r == 0 ? Bn : Bt, qvel[d], qacc[d]), sum.of[k]);
+          sum.of[k] = fma(z[r][d], velocities ? qvel[d] : fma(r == 0 ? Bn : Bt, qvel[d], qacc[d]), sum.of[k]);
         }
         return sum;
       });

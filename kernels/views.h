@@ -13,9 +13,9 @@ inline namespace DUALSTEP_ISA {
 template <class Real, int kStride>
 struct Field {
   Real* DS_RESTRICT p;
-  DS_HD Real& operator[](int i) const { return p[i * kStride]; }
+  DS_HD Real& operator[](Index i) const { return p[i * kStride]; }
   // the run from element i on
-  DS_HD Field from(int i) const { return {p + i * kStride}; }
+  DS_HD Field from(Index i) const { return {p + i * kStride}; }
   DS_HD Vec3<Real> vec(int i) const { return {(*this)[3 * i], (*this)[3 * i + 1], (*this)[3 * i + 2]}; }
   DS_HD void set(int i, const Vec3<Real>& v) const {
     (*this)[3 * i] = v.x;
@@ -57,6 +57,20 @@ struct Field {
     f[6] = I.h.x, f[7] = I.h.y, f[8] = I.h.z, f[9] = I.mass;
   }
 };
+
+// kRows rows of a matrix, each by an address of its own: one index of a column serves them all
+template <int kRows, class F>
+struct Rows {
+  F row[kRows];
+  DS_HD const F& operator[](int r) const { return row[r]; }
+};
+template <int kRows, class F>
+DS_HD Rows<kRows, F> rows_of(const F& matrix, int first, int columns) {
+  Rows<kRows, F> rows;
+  DS_UNROLL
+  for (int r = 0; r < kRows; r++) rows.row[r] = matrix.from((first + r) * columns);
+  return rows;
+}
 
 // kStride environments share a run of workspace, element by element: 1 on the CPU, where a pack takes the
 // place of interleaving; the environments of a warp on a GPU, so that its threads touch neighbouring words

@@ -36,7 +36,7 @@ DS_HD Real regularizer(const Real& imp, const Real& diag) {
 }
 
 template <class Words>
-DS_HD bool in_set(const Words& words, int i) {
+DS_HD bool in_set(const Words& words, Index i) {
   return (static_cast<unsigned>(words[i >> 5]) >> (i & 31)) & 1u;
 }
 
@@ -50,9 +50,11 @@ DS_HD int bit_count_trailing(unsigned x) {
 // calls f(i) for the members of a set, lowest first
 template <class Words, class F>
 DS_HD void each_member(const Words& set, int nword, F f) {
-  for (int k = 0; k < nword; k++)
+  for (int k = 0; k < nword; k++) {
+    const Index first = 32 * k;
     for (unsigned bits = static_cast<unsigned>(set[k]); bits != 0; bits &= bits - 1)
-      f(32 * k + bit_count_trailing(bits));
+      f(first + bit_count_trailing(bits));
+  }
 }
 
 DS_HD int highest_bit(unsigned x) {
@@ -81,21 +83,23 @@ DS_HD void whiten(E& env, const F& Z, int first, const Words& set) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto LD = env.LD(), Dinv = env.Dinv();
-  const int nv = t.n.nv;
+  const auto z = rows_of<kRows>(Z, first, t.n.nv);
   each_member_down(set, t.n.nword, [&](int k) {
-    const int row = t.M_rowadr[k], n = t.M_rowadr[k + 1] - row;
+    const Index row = t.M_rowadr[k], n = t.M_rowadr[k + 1] - row;
+    const int* const dofs = t.M_col + row;
+    const auto L = LD.from(row);
     Real x[kRows];
     const Real scale = sqrt(Dinv[k]);
     DS_UNROLL
     for (int r = 0; r < kRows; r++) {
-      x[r] = Z[(first + r) * nv + k];
-      Z[(first + r) * nv + k] = x[r] * scale;
+      x[r] = z[r][k];
+      z[r][k] = x[r] * scale;
     }
-    for (int a = 1; a < n; a++) {
-      const int i = t.M_col[row + a];
-      const Real l = LD[row + a];
+    for (Index a = 1; a < n; a++) {
+      const Index i = dofs[a];
+      const Real l = L[a];
       DS_UNROLL
-      for (int r = 0; r < kRows; r++) Z[(first + r) * nv + i] = fma(-l, x[r], Z[(first + r) * nv + i]);
+      for (int r = 0; r < kRows; r++) z[r][i] = fma(-l, x[r], z[r][i]);
     }
   });
 }

@@ -12,10 +12,8 @@ inline namespace DUALSTEP_ISA {
 template <class E, class Set, class F>
 DS_HD typename E::Real dense_dot(const E& env, const Set& support, int row, const F& x) {
   using Real = typename E::Real;
-  const auto Z = env.Z();
-  const int at = row * env.t.n.nv;
-  return env.accumulate_in(support, env.t.n.nv,
-                           [&](int d, const Real& s) { return fma(Z[at + d], x[d], s); });
+  const auto z = env.Z().from(row * env.t.n.nv);
+  return env.accumulate_in(support, env.t.n.nv, [&](Index d, const Real& s) { return fma(z[d], x[d], s); });
 }
 template <class E, class F>
 DS_HD typename E::Real general_dot(const E& env, int g, const F& x) {
@@ -30,11 +28,11 @@ DS_HD void contact_dots(const E& env, int slot, const F& x, typename E::Real* ou
   const int nv = env.t.n.nv;
   DS_UNROLL
   for (int first = 0; first < kDim; first += 3) {
-    const int at = (env.t.n.ngen + kDim * slot + first) * nv;
-    const Sum dots = env.template accumulate_in<Sum>(support, nv, [&](int d, Sum s) {
+    const auto z = rows_of<3>(Z, env.t.n.ngen + kDim * slot + first, nv);
+    const Sum dots = env.template accumulate_in<Sum>(support, nv, [&](Index d, Sum s) {
       const auto value = x[d];
       DS_UNROLL
-      for (int r = 0; r < 3; r++) s.of[r] = fma(Z[at + r * nv + d], value, s.of[r]);
+      for (int r = 0; r < 3; r++) s.of[r] = fma(z[r][d], value, s.of[r]);
       return s;
     });
     DS_UNROLL
@@ -45,12 +43,12 @@ DS_HD void contact_dots(const E& env, int slot, const F& x, typename E::Real* ou
 // dofs
 template <int kRows, class E, class Set, class Real, class F>
 DS_HD void add_rows(const E& env, const Set& support, int first, const Real* c, const F& x) {
-  const auto Z = env.Z();
   const int nv = env.t.n.nv;
-  const auto add = [&](int d) {
+  const auto z = rows_of<kRows>(env.Z(), first, nv);
+  const auto add = [&](Index d) {
     Real s = x[d];
     DS_UNROLL
-    for (int r = 0; r < kRows; r++) s = fma(Z[(first + r) * nv + d], c[r], s);
+    for (int r = 0; r < kRows; r++) s = fma(z[r][d], c[r], s);
     x[d] = s;
   };
   if constexpr (E::Lanes::kWidth == 1) {
@@ -61,20 +59,28 @@ DS_HD void add_rows(const E& env, const Set& support, int first, const Real* c, 
     });
   }
 }
+// the unit row of a dof: its entries, and the dofs that they belong to
+template <class E>
+struct UnitRow {
+  int n;
+  Field<typename E::Real, E::kStride> z;
+  const int* dof;
+  DS_HD UnitRow(const E& env, int i)
+      : n(env.t.M_rowadr[i + 1] - env.t.M_rowadr[i]),
+        z(env.Linv().from(env.t.M_rowadr[i])),
+        dof(env.t.M_col + env.t.M_rowadr[i]) {}
+};
 // unit row of dof i . x
 template <class E, class F>
 DS_HD typename E::Real unit_dot(const E& env, int i, const F& x) {
   using Real = typename E::Real;
-  const auto Linv = env.Linv();
-  const int row = env.t.M_rowadr[i], n = env.t.M_rowadr[i + 1] - row;
-  return env.accumulate(n,
-                        [&](int a, const Real& s) { return fma(Linv[row + a], x[env.t.M_col[row + a]], s); });
+  const UnitRow<E> row(env, i);
+  return env.accumulate(row.n, [&](Index a, const Real& s) { return fma(row.z[a], x[row.dof[a]], s); });
 }
 template <class E, class F>
 DS_HD void unit_axpy(const E& env, int i, const typename E::Real& s, const F& x) {
-  const auto Linv = env.Linv();
-  const int row = env.t.M_rowadr[i], n = env.t.M_rowadr[i + 1] - row;
-  env.each(n, [&](int a) { x[env.t.M_col[row + a]] = fma(Linv[row + a], s, x[env.t.M_col[row + a]]); });
+  const UnitRow<E> row(env, i);
+  env.each(row.n, [&](int a) { x[row.dof[a]] = fma(row.z[a], s, x[row.dof[a]]); });
   env.sync();
 }
 // calls f(u) for the unit rows in use
@@ -91,11 +97,10 @@ DS_HD void each_limit(const E& env, F f) {
 template <class E, class F>
 DS_HD void unit_dots(const E& env, int i, const F& x, typename E::Real* dot, typename E::Real* diag) {
   using Sum = Sums<typename E::Real, 2>;
-  const auto Linv = env.Linv();
-  const int row = env.t.M_rowadr[i], n = env.t.M_rowadr[i + 1] - row;
-  const Sum sum = env.template accumulate<Sum>(n, [&](int a, Sum s) {
-    const auto z = Linv[row + a];
-    s.of[0] = fma(z, x[env.t.M_col[row + a]], s.of[0]);
+  const UnitRow<E> row(env, i);
+  const Sum sum = env.template accumulate<Sum>(row.n, [&](Index a, Sum s) {
+    const auto z = row.z[a];
+    s.of[0] = fma(z, x[row.dof[a]], s.of[0]);
     s.of[1] = fma(z, z, s.of[1]);
     return s;
   });
@@ -105,9 +110,8 @@ DS_HD void unit_dots(const E& env, int i, const F& x, typename E::Real* dot, typ
 template <class E>
 DS_HD typename E::Real unit_diag(const E& env, int i) {
   using Real = typename E::Real;
-  const auto Linv = env.Linv();
-  const int row = env.t.M_rowadr[i], n = env.t.M_rowadr[i + 1] - row;
-  return env.accumulate(n, [&](int a, const Real& s) { return fma(Linv[row + a], Linv[row + a], s); });
+  const UnitRow<E> row(env, i);
+  return env.accumulate(row.n, [&](Index a, const Real& s) { return fma(row.z[a], row.z[a], s); });
 }
 
 }  // namespace DUALSTEP_ISA
