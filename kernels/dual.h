@@ -292,8 +292,10 @@ DS_STAGE void solve_dense(E& env, int n) {
   const auto S = env.H(), Dinv = env.Hinv(), b = env.dual_b();
   const int rank = env.lanes.rank(), width = env.lanes.width();
   if constexpr (E::Lanes::kWidth == 1) {
+    // the sums of a thread of a GPU have less room in registers
+    constexpr int kRows = E::kPack > 1 ? 4 : 2;
     int i = 0;
-    for (; i + 4 <= n; i += 4) dense_rows<4>(env, i);
+    for (; i + kRows <= n; i += kRows) dense_rows<kRows>(env, i);
     for (; i < n; i++) dense_rows<1>(env, i);
   } else {
     for (int k = 0; k < n; k++) {

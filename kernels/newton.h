@@ -392,8 +392,9 @@ DS_HD void direction_row(E& env, const typename E::Mask& live, int nslot, int i)
   env.sync();
 }
 
-// the same for rows top .. top - 3, which share what they load; for one lane. Entries are reduced in the
-// order of direction_row: sources that reach only some of the rows add exact zeros to the others
+// the same for rows top .. top - 3, which share what they load; for packs, whose sums have room in registers.
+// Entries are reduced in the order of direction_row: sources that reach only some of the rows add exact zeros
+// to the others
 template <int kDim, bool kElliptic, class E>
 DS_HD void direction_rows_of_four(E& env, const typename E::Mask& live, int nslot, int top) {
   using Real = typename E::Real;
@@ -542,7 +543,7 @@ DS_STAGE void newton_direction(E& env, const typename E::Mask& live) {
     }
   symbolic(env, live);
   int i = nv - 1;
-  if constexpr (E::Lanes::kWidth == 1)
+  if constexpr (E::kPack > 1)
     for (; i >= 3; i -= 4) direction_rows_of_four<kDim, kElliptic>(env, live, nslot, i);
   for (; i >= 0; i--) direction_row<kDim, kElliptic>(env, live, nslot, i);
   for (int k = 0; k < nv && rank == 0; k++) {

@@ -62,11 +62,11 @@ def prepare(model: str, file: str) -> None:
     np.savez(file, ctrl=controls.draw(CALLS, ENVS), **states.arrays)
 
 
-def output(*command: str, isa: str = "") -> str:
+def output(*words: str, isa: str = "") -> str:
     env = os.environ | ({"DUALSTEP_ISA": isa} if isa else {})
-    found = subprocess.run(command, env=env, capture_output=True, text=True)
+    found = subprocess.run(words, env=env, capture_output=True, text=True)
     if found.returncode:
-        sys.exit(f"{' '.join(command)} failed:\n{found.stderr}")
+        sys.exit(f"{' '.join(words)} failed:\n{found.stderr}")
     return found.stdout
 
 
@@ -85,11 +85,16 @@ def cache(level: int) -> str:
     sys.exit(f"{CACHES} does not say how large the cache of level {level} is")
 
 
+def command(model: str, file: str, repeat: int) -> list[str]:
+    """This script, taking the steps."""
+    return [sys.executable, __file__, "--steps", model, file, str(repeat)]
+
+
 def count(model: str, file: str) -> dict[str, float]:
     """Events of a step of one environment."""
     with tempfile.NamedTemporaryFile() as out:
         output("valgrind", "--tool=callgrind", f"--callgrind-out-file={out.name}", "--cache-sim=yes", f"--D1={cache(1)}",
-               f"--LL={cache(2)}", f"--toggle-collect={KERNEL}", sys.executable, __file__, "--steps", model, file)  # fmt: skip
+               f"--LL={cache(2)}", f"--toggle-collect={KERNEL}", *command(model, file, 1))  # fmt: skip
         text = pathlib.Path(out.name).read_text()
     names = re.search(r"^events: (.*)$", text, re.M)
     sums = re.search(r"^(?:summary|totals): (.*)$", text, re.M)
@@ -102,10 +107,11 @@ def count(model: str, file: str) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", nargs="*", default=[str(HERE.parent / "models" / "humanoid.xml")], help="MJCF files")
-    parser.add_argument("--steps", nargs=2, metavar=("MODEL", "FILE"), help=argparse.SUPPRESS)
+    parser.add_argument("--steps", nargs=3, metavar=("MODEL", "FILE", "REPEAT"), help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.steps:
-        return steps(*args.steps, repeat=1 if "valgrind" in os.environ.get("LD_PRELOAD", "") else 40)
+        model, file, repeat = args.steps
+        return steps(model, file, int(repeat))
     for tool in ("valgrind", "g++"):
         if not shutil.which(tool):
             sys.exit(f"{tool} is needed, and not found")
@@ -122,21 +128,21 @@ def main() -> None:
         for model in args.model:
             file = f"{folder}/states.npz"
             prepare(model, file)
-            spent = {isa: numbers(output(sys.executable, __file__, "--steps", model, file, isa=isa))["microseconds"]
+            spent = {isa: numbers(output(*command(model, file, 40), isa=isa))["microseconds"]
                      for isa in ("avx2", "avx512")}  # fmt: skip
             found = count(model, file)
             cycles = {"avx2": spent["avx2"] * limits[256]["clock"] / 1e6, "avx512": spent["avx512"] * limits[512]["clock"] / 1e6}
-            access = found["Dr"] + found["Dw"]
             missed = {level: found[f"{level}mr"] + found[f"{level}mw"] for level in ("D1", "DL")}
             print(f"\n{pathlib.Path(model).stem}, an environment's step\n")
             print("| | packs of 8, AVX2 | packs of 16, AVX-512 |")
             print("|---|---|---|")
-            print(f"| measured | {spent['avx2']:.2f} us, {cycles['avx2']:,.0f} cycles | {spent['avx512']:.2f} us, {cycles['avx512']:,.0f} cycles |")
-            print(f"| instructions (in a cycle) | {found['Ir']:,.0f} ({found['Ir'] / cycles['avx2']:.1f}) | |")
-            print(f"| reads, writes | {found['Dr']:,.0f}, {found['Dw']:,.0f} | |")
-            print(f"| cycles for these, at most as many loads | {access / limits[256]['l1_loads']:,.0f} | |")
-            print(f"| lines from the second level, and beyond | {missed['D1']:,.0f}, {missed['DL']:,.0f} | |")
-            print(f"| cycles for the former | {64 * missed['D1'] / limits[256]['l2_bytes']:,.0f} | |")
+            print(f"| microseconds | {spent['avx2']:.2f} | {spent['avx512']:.2f} |")
+            print(f"| cycles | {cycles['avx2']:,.0f} | {cycles['avx512']:,.0f} |")
+            print(f"| instructions, in a cycle | {found['Ir']:,.0f}, {found['Ir'] / cycles['avx2']:.1f} | |")
+            access = f"{found['Dr']:,.0f} and {found['Dw']:,.0f}, {(found['Dr'] + found['Dw']) / cycles['avx2']:.1f}"
+            print(f"| reads and writes, in a cycle | {access} | |")
+            print(f"| lines from the second level, cycles for them | {missed['D1']:,.0f}, {64 * missed['D1'] / limits[256]['l2_bytes']:,.0f} | |")
+            print(f"| lines from beyond it | {missed['DL']:,.0f} | |")
 
 
 if __name__ == "__main__":
