@@ -1,9 +1,10 @@
 """What a step executes on a CPU, counted, beside what a core can do at most, measured.
 
-    python bench/cost/cpu_limits.py                    the humanoid, as a table in Markdown
-    python bench/cost/cpu_limits.py MODEL.xml ...      others
+    python bench/cost/cpu_limits.py build/test                    the humanoid, as a table in Markdown
+    python bench/cost/cpu_limits.py build/test MODEL.xml ...      others
 
-Needs valgrind and g++; two minutes a model. Counted by callgrind, which executes AVX2 and no AVX-512: instructions,
+Needs valgrind and g++, and a build folder, whose library has the symbols that an installed one is stripped of; a minute a
+model. Counted by callgrind, which executes AVX2 and no AVX-512: instructions,
 reads and writes of run_block, and those that miss a first- and a second-level cache of this processor's sizes. Measured:
 the time of the same steps, and of loops that do nothing but add, multiply or load (core_limits.cpp). What is counted for
 packs of 8 holds for packs of 16 nearly: the kernels are the same, with registers twice as wide.
@@ -12,6 +13,7 @@ packs of 8 holds for packs of 16 nearly: the kernels are the same, with register
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import pathlib
 import re
@@ -62,6 +64,20 @@ def prepare(model: str, file: str) -> None:
     np.savez(file, ctrl=controls.draw(CALLS, ENVS), **states.arrays)
 
 
+def package(build: pathlib.Path, folder: str) -> None:
+    """Puts the installed package into a folder, with the library of a build, for the commands that follow."""
+    spec = importlib.util.find_spec("dualstep")
+    libraries = list(build.glob("_core*.so"))
+    if spec is None or spec.origin is None or len(libraries) != 1:
+        sys.exit(f"{build} has {len(libraries)} files _core*.so, where one is wanted, or dualstep is not installed")
+    place = pathlib.Path(folder, "dualstep")
+    place.mkdir()
+    for item in [*pathlib.Path(spec.origin).parent.iterdir(), libraries[0].resolve()]:
+        if item == libraries[0].resolve() or not item.name.startswith("_core"):
+            (place / item.name).symlink_to(item)
+    os.environ["PYTHONPATH"] = folder
+
+
 def output(*words: str, isa: str = "") -> str:
     env = os.environ | ({"DUALSTEP_ISA": isa} if isa else {})
     found = subprocess.run(words, env=env, capture_output=True, text=True)
@@ -86,7 +102,7 @@ def cache(level: int) -> str:
 
 
 def command(model: str, file: str, repeat: int) -> list[str]:
-    """This script, taking the steps."""
+    """This script, taking the steps, or choosing what to start from."""
     return [sys.executable, __file__, "--steps", model, file, str(repeat)]
 
 
@@ -98,25 +114,27 @@ def count(model: str, file: str) -> dict[str, float]:
         text = pathlib.Path(out.name).read_text()
     names = re.search(r"^events: (.*)$", text, re.M)
     sums = re.search(r"^(?:summary|totals): (.*)$", text, re.M)
-    if not names or not sums:
-        sys.exit("callgrind counted nothing: has the package AVX2 kernels and symbols?")
+    if not names or not sums or len(names[1].split()) != len(sums[1].split()):
+        sys.exit(f"callgrind counted nothing: the library has no {KERNEL}")
     found = dict(zip(names[1].split(), map(float, sums[1].split()), strict=False))
     return {name: value / (ENVS * SUBSTEPS * CALLS) for name, value in found.items()}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", type=pathlib.Path, nargs="?", default=pathlib.Path("build/test"), help="a build folder")
     parser.add_argument("model", nargs="*", default=[str(HERE.parent / "models" / "humanoid.xml")], help="MJCF files")
     parser.add_argument("--steps", nargs=3, metavar=("MODEL", "FILE", "REPEAT"), help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.steps:
         model, file, repeat = args.steps
-        return steps(model, file, int(repeat))
+        return steps(model, file, int(repeat)) if int(repeat) else prepare(model, file)
     for tool in ("valgrind", "g++"):
         if not shutil.which(tool):
             sys.exit(f"{tool} is needed, and not found")
     limits = {}
     with tempfile.TemporaryDirectory() as folder:
+        package(args.build, folder)
         for bits in (256, 512):
             program = f"{folder}/limits{bits}"
             output("g++", "-std=c++20", "-O2", "-march=native", f"-DWIDTH={bits // 8}", str(HERE / "core_limits.cpp"), "-o", program)
@@ -127,7 +145,7 @@ def main() -> None:
             print(f"| {bits} bits | {one['clock'] / 1e9:.2f} GHz | {one['fma']:.1f} | {one['l1_loads']:.1f} | {one['l2_bytes']:.0f} |")
         for model in args.model:
             file = f"{folder}/states.npz"
-            prepare(model, file)
+            output(*command(model, file, 0))
             spent = {isa: numbers(output(*command(model, file, 40), isa=isa))["microseconds"]
                      for isa in ("avx2", "avx512")}  # fmt: skip
             found = count(model, file)
