@@ -1,5 +1,6 @@
-// What one core can do at most: its clock, multiply-adds and loads a cycle with registers of `kBytes` bytes, and
-// bytes a cycle from the second-level cache. Prints "name value" lines. Source: timing of loops that do nothing else.
+// What one core can do at most: its clock, multiply-adds and loads a cycle with registers of `kBytes` bytes,
+// and bytes a cycle from the second-level cache. Prints "name value" lines. Source: timing of loops that do
+// nothing else.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -46,7 +47,8 @@ double multiply_adds() {
            Vector x[16] = {}, a = {}, b = {};
            for (long i = 0; i < kTimes; ++i) {
 #pragma GCC unroll 16
-             for (int k = 0; k < 16; ++k) asm volatile("vfmadd231ps %1, %2, %0" : "+v"(x[k]) : "v"(a), "v"(b));
+             for (int k = 0; k < 16; ++k)
+               asm volatile("vfmadd231ps %1, %2, %0" : "+v"(x[k]) : "v"(a), "v"(b));
            }
          });
 }

@@ -3,11 +3,11 @@
     python bench/cost/cpu_limits.py build/test                    the humanoid, as a table in Markdown
     python bench/cost/cpu_limits.py build/test MODEL.xml ...      others
 
-Needs valgrind and g++, and a build folder, whose library has the symbols that an installed one is stripped of; a minute a
-model. Counted by callgrind, which executes AVX2 and no AVX-512: instructions,
-reads and writes of run_block, and those that miss a first- and a second-level cache of this processor's sizes. Measured:
-the time of the same steps, and of loops that do nothing but add, multiply or load (core_limits.cpp). What is counted for
-packs of 8 holds for packs of 16 nearly: the kernels are the same, with registers twice as wide.
+Needs valgrind and g++, and a build folder, whose library has the symbols that an installed one is stripped of; a minute
+a model. Counted by callgrind, which executes AVX2 and no AVX-512: instructions, reads and writes of run_block, and those
+that miss a first- and a second-level cache of this processor's sizes. Measured: the time of the same steps, and of loops
+that do nothing but add, multiply or load (core_limits.cpp). What is counted for packs of 8 holds for packs of 16 nearly:
+the kernels are the same, with registers twice as wide.
 """
 
 from __future__ import annotations
@@ -109,8 +109,10 @@ def command(model: str, file: str, repeat: int) -> list[str]:
 def count(model: str, file: str) -> dict[str, float]:
     """Events of a step of one environment."""
     with tempfile.NamedTemporaryFile() as out:
-        output("valgrind", "--tool=callgrind", f"--callgrind-out-file={out.name}", "--cache-sim=yes", f"--D1={cache(1)}",
-               f"--LL={cache(2)}", f"--toggle-collect={KERNEL}", *command(model, file, 1))  # fmt: skip
+        output(
+            "valgrind", "--tool=callgrind", f"--callgrind-out-file={out.name}", "--cache-sim=yes",
+            f"--D1={cache(1)}", f"--LL={cache(2)}", f"--toggle-collect={KERNEL}", *command(model, file, 1),
+        )  # fmt: skip
         text = pathlib.Path(out.name).read_text()
     names = re.search(r"^events: (.*)$", text, re.M)
     sums = re.search(r"^(?:summary|totals): (.*)$", text, re.M)
@@ -137,19 +139,22 @@ def main() -> None:
         package(args.build, folder)
         for bits in (256, 512):
             program = f"{folder}/limits{bits}"
-            output("g++", "-std=c++20", "-O2", "-march=native", f"-DWIDTH={bits // 8}", str(HERE / "core_limits.cpp"), "-o", program)
+            output("g++", "-std=c++20", "-O2", "-march=native", f"-DWIDTH={bits // 8}", "-o", program,
+                   str(HERE / "core_limits.cpp"))  # fmt: skip
             limits[bits] = numbers(output(program))
         print("| registers | clock | multiply-adds a cycle | loads a cycle | bytes a cycle from the second level |")
         print("|---|---|---|---|---|")
         for bits, one in limits.items():
-            print(f"| {bits} bits | {one['clock'] / 1e9:.2f} GHz | {one['fma']:.1f} | {one['l1_loads']:.1f} | {one['l2_bytes']:.0f} |")
+            print(f"| {bits} bits | {one['clock'] / 1e9:.2f} GHz | {one['fma']:.1f} | {one['l1_loads']:.1f} |", end=" ")
+            print(f"{one['l2_bytes']:.0f} |")
         for model in args.model:
             file = f"{folder}/states.npz"
             output(*command(model, file, 0))
             spent = {isa: numbers(output(*command(model, file, 40), isa=isa))["microseconds"]
                      for isa in ("avx2", "avx512")}  # fmt: skip
             found = count(model, file)
-            cycles = {"avx2": spent["avx2"] * limits[256]["clock"] / 1e6, "avx512": spent["avx512"] * limits[512]["clock"] / 1e6}
+            clock = {"avx2": limits[256]["clock"], "avx512": limits[512]["clock"]}
+            cycles = {isa: seconds * clock[isa] / 1e6 for isa, seconds in spent.items()}
             missed = {level: found[f"{level}mr"] + found[f"{level}mw"] for level in ("D1", "DL")}
             print(f"\n{pathlib.Path(model).stem}, an environment's step\n")
             print("| | packs of 8, AVX2 | packs of 16, AVX-512 |")
@@ -159,7 +164,8 @@ def main() -> None:
             print(f"| instructions, in a cycle | {found['Ir']:,.0f}, {found['Ir'] / cycles['avx2']:.1f} | |")
             access = f"{found['Dr']:,.0f} and {found['Dw']:,.0f}, {(found['Dr'] + found['Dw']) / cycles['avx2']:.1f}"
             print(f"| reads and writes, in a cycle | {access} | |")
-            print(f"| lines from the second level, cycles for them | {missed['D1']:,.0f}, {64 * missed['D1'] / limits[256]['l2_bytes']:,.0f} | |")
+            wait = 64 * missed["D1"] / limits[256]["l2_bytes"]
+            print(f"| lines from the second level, cycles for them | {missed['D1']:,.0f}, {wait:,.0f} | |")
             print(f"| lines from beyond it | {missed['DL']:,.0f} | |")
 
 
