@@ -154,7 +154,7 @@ def main() -> None:
                      for isa in ("avx2", "avx512")}  # fmt: skip
             found = count(model, file)
             clock = {"avx2": limits[256]["clock"], "avx512": limits[512]["clock"]}
-            cycles = {isa: seconds * clock[isa] / 1e6 for isa, seconds in spent.items()}
+            cycles = {isa: micros * clock[isa] / 1e6 for isa, micros in spent.items()}
             missed = {level: found[f"{level}mr"] + found[f"{level}mw"] for level in ("D1", "DL")}
             print(f"\n{pathlib.Path(model).stem}, an environment's step\n")
             print("| | packs of 8, AVX2 | packs of 16, AVX-512 |")
