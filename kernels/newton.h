@@ -392,6 +392,15 @@ DS_HD void direction_row(E& env, const typename E::Mask& live, int nslot, int i)
   env.sync();
 }
 
+// the dofs that any of four sets has
+template <class Words>
+struct AnyOfFour {
+  Words set[4];
+  DS_HD unsigned operator[](int k) const {
+    return static_cast<unsigned>(set[0][k] | set[1][k] | set[2][k] | set[3][k]);
+  }
+};
+
 // the same for rows top .. top - 3, which share what they load; for packs, whose sums have room in registers.
 // Entries are reduced in the order of direction_row: sources that reach only some of the rows add exact zeros
 // to the others
@@ -445,21 +454,17 @@ DS_HD void direction_rows_of_four(E& env, const typename E::Mask& live, int nslo
     }
   }
   const int nz = nsource;
-  for (int w = nword - 1; w >= (top >> 5); w--) {
-    unsigned bits = 0;
-    for (int r = 0; r < kRows; r++) bits |= static_cast<unsigned>(pattern_column(env, top - r)[w]);
-    while (bits != 0) {
-      const int bit = highest_bit(bits), k = 32 * w + bit;
-      bits ^= 1u << bit;
-      if (k <= top) break;
-      DS_UNROLL
-      for (int r = 0; r < kRows; r++) {
-        x[r] = -(H[triangle(k) + top - r] * inv[k]);
-        y[r] = fma(x[r], dw[k], y[r]);
-      }
-      add(triangle(k), H);
+  const AnyOfFour<typename E::Words> below{{pattern_column(env, top), pattern_column(env, top - 1),
+                                            pattern_column(env, top - 2), pattern_column(env, last)}};
+  each_member_down(below, nword, [&](int k) {
+    if (k <= top) return;
+    DS_UNROLL
+    for (int r = 0; r < kRows; r++) {
+      x[r] = -(H[triangle(k) + top - r] * inv[k]);
+      y[r] = fma(x[r], dw[k], y[r]);
     }
-  }
+    add(triangle(k), H);
+  });
   // these rows among themselves; below the diagonal `own` keeps what a row is weighted with in one after it
   DS_UNROLL
   for (int k = 0; k < kRows; k++) {
@@ -478,15 +483,11 @@ DS_HD void direction_rows_of_four(E& env, const typename E::Mask& live, int nslo
   }
   // the other columns of their patterns, a few at a time
   int n = 0;
-  for (int w = last >> 5; w >= 0; w--) {
-    unsigned bits = 0;
-    for (int r = 0; r < kRows; r++) bits |= static_cast<unsigned>(pattern_row(env, top - r)[w]);
-    while (bits != 0) {
-      const int bit = highest_bit(bits);
-      bits ^= 1u << bit;
-      if (32 * w + bit < last) columns[n++] = 32 * w + bit;
-    }
-  }
+  const AnyOfFour<typename E::Words> before{
+      {pattern_row(env, top), pattern_row(env, top - 1), pattern_row(env, top - 2), pattern_row(env, last)}};
+  each_member_down(before, (last >> 5) + 1, [&](int j) {
+    if (j < last) columns[n++] = j;
+  });
   // a column less than a tile has is done twice
   if (n == 0) return;
   for (; n % kTile != 0; n++) columns[n] = columns[n - 1];

@@ -30,9 +30,9 @@ struct Sizes {
   int dual_begin;  // where its words begin in the pool
   int unit_begin;  // likewise those of the unit rows in use (kernels/rows.h)
   int npast;       // forces and w where sweeps have a memory, else 0
-  int nM, nH, npivot, nrk,
-      nword;      // entries of M, of H, of its diagonal; Runge-Kutta storage; words of a set of dofs
-  int nunitword;  // of a set of unit rows
+  int nM, nH, npivot;  // entries of M, of H, of H's diagonal
+  int nrk, nword;      // Runge-Kutta storage; words of a set of dofs
+  int nunitword;       // of a set of unit rows
 };
 
 // options in the form the stages use

@@ -118,7 +118,7 @@ def count(model: str, file: str) -> dict[str, float]:
     sums = re.search(r"^(?:summary|totals): (.*)$", text, re.M)
     if not names or not sums or len(names[1].split()) != len(sums[1].split()):
         sys.exit(f"callgrind counted nothing: the library has no {KERNEL}")
-    found = dict(zip(names[1].split(), map(float, sums[1].split()), strict=False))
+    found = dict(zip(names[1].split(), map(float, sums[1].split()), strict=True))
     return {name: value / (ENVS * SUBSTEPS * CALLS) for name, value in found.items()}
 
 
