@@ -65,9 +65,9 @@ def _compiler(arch: str) -> list[str]:
     words = shlex.split(os.environ.get(variable, usual))
     if not words or shutil.which(words[0]) is None:
         raise ImportError(f"a task in C++ wants a compiler, and '{' '.join(words)}' is not there: {variable} names another")
-    # no contraction on either: the same bits
+    # no contraction on either, and none by a vectorizer (CMakeLists.txt): the same bits
     on_gpu = ["-x", "cu", f"-arch={arch}", "-fmad=false", "-Xcompiler", "-fPIC"]
-    flags = on_gpu if arch else ["-fPIC", "-ffp-contract=off"]
+    flags = on_gpu if arch else ["-fPIC", "-ffp-contract=off", "-fno-tree-slp-vectorize"]
     return [*words, "-O2", "-std=c++17", "-shared", *flags]
 
 

@@ -243,8 +243,9 @@ DS_HD Pack<T, N> select(const PackMask<T, N>& m, const Pack<T, N>& a, const Pack
 }
 template <class T, int N>
 DS_HD IntPack<N> select(const PackMask<T, N>& m, const IntPack<N>& a, const IntPack<N>& b) {
+  // all at once: of a loop over w[l], GCC 12 at -O3 makes other numbers (AVX2, with its vectorizer)
   IntPack<N> r;
-  for (int l = 0; l < N; l++) r.v[l] = m.w[l] ? a.v[l] : b.v[l];
+  r.v = __builtin_convertvector(m.w, typename VectorTypes<float, N>::Index) ? a.v : b.v;
   return r;
 }
 #endif
