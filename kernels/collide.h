@@ -86,9 +86,16 @@ struct ContactWriter {
     for (int k = 0; k < t.n.nword; k++) env.words(slot * t.n.nword)[k] = 0;
   }
 
-  DS_STAGE void write(int slot, int lane, int pair, const ContactRecord<Real>& c) const {
+  // for the environments of a mask; a single environment writes for itself alone
+  DS_STAGE void write(int slot, [[maybe_unused]] const typename E::Mask& here, int pair,
+                      const ContactRecord<Real>& c) const {
     const auto& t = env.t;
-    const auto put = [&](Real& x, const Real& v) { set_lane(x, lane, lane_of(v, lane)); };
+    const auto put = [&](Real& x, const Real& v) {
+      if constexpr (E::kPack == 1)
+        x = v;
+      else
+        x = select(here, v, x);
+    };
     put(env.con_dist()[slot], c.dist);
     put(env.con_D()[slot], c.D);
     put(env.con_dim()[slot], c.dim);
@@ -106,7 +113,7 @@ struct ContactWriter {
     const auto support = env.words(slot * t.n.nword);
     const auto Z = env.Z();
     for (int d = 0; d < t.n.nv; d++)
-      if (sign[d] != 0) set_lane(Z[row + d], lane, static_cast<Scalar>(sign[d]));
+      if (E::kPack > 1 || sign[d] != 0) put(Z[row + d], Real(static_cast<Scalar>(sign[d])));
     for (int k = 0; k < t.n.nword; k++) support[k] |= t.pair_support[pair * t.n.nword + k];
   }
 
@@ -136,7 +143,7 @@ struct ContactWriter {
     for (int slot = worst; slot + 1 < capacity; slot++) shift(slot, lane);
     const int row = (env.t.n.ngen + env.t.n.kdim * (capacity - 1)) * env.t.n.nv;
     for (int d = 0; d < env.t.n.nv; d++) set_lane(env.Z()[row + d], lane, Scalar(0));
-    write(capacity - 1, lane, pair, c);
+    write(capacity - 1, mask_of_word<Real>(1u << lane), pair, c);
   }
 };
 
@@ -173,20 +180,23 @@ DS_STAGE void place_contacts(E& env, int pair, const Manifold<typename E::Real, 
     c.tangent = m.tangent;
     c.id = Real(8 * pair + k);
     fill_record(env, pair, &c);
-    for (int l = 0; l < E::kPack; l++) {
-      if (!mask_bit(m.hit[k], l)) continue;
-      const int slot = lane_of(place, l);
+    // environments of one slot at a time
+    for (unsigned waiting = mask_word(m.hit[k]); waiting != 0;) {
+      const int lane = E::kPack == 1 ? 0 : bit_count_trailing(waiting), slot = lane_of(place, lane);
       if (slot < env.t.n.ncon) {
         if (E::Lanes::kWidth > 1 || slot >= env.ncon_max) {
           writer.open(slot);
           if (E::Lanes::kWidth == 1) env.ncon_max = slot + 1;
         }
-        writer.write(slot, l, pair, c);
-        set_lane(place, l, slot + 1);
+        const unsigned here = waiting & word_where_equal(place, slot);
+        writer.write(slot, mask_of_word<Real>(here), pair, c);
+        waiting &= ~here;
       } else {
-        writer.replace_shallowest(l, pair, c);
+        writer.replace_shallowest(lane, pair, c);
+        waiting &= waiting - 1;
       }
     }
+    place = place + select(m.hit[k], typename E::Int(1), typename E::Int(0));
   }
 }
 
@@ -234,8 +244,9 @@ DS_STAGE void collide_kind(E& env) {
     if (!env.lanes.any_lane(some)) continue;
     typename E::Int total(0);
     const typename E::Int before = env.lanes.exclusive_scan(count, &total);
-    bool full = false;
-    for (int l = 0; l < E::kPack; l++) full = full || lane_of(env.ncon, l) + lane_of(total, l) > t.n.ncon;
+    const typename E::Int wanted = env.ncon + total;
+    const unsigned overflown = word_where_above(wanted, t.n.ncon);
+    const bool full = overflown != 0;
     // turn by turn where an environment overflows, since a contact may then displace another lane's, or one
     // of an earlier round
     if (full) env.sync();
@@ -245,12 +256,9 @@ DS_STAGE void collide_kind(E& env) {
       }
       if (full) env.sync();
     }
-    for (int l = 0; l < E::kPack; l++) {
-      const int n = lane_of(env.ncon, l) + lane_of(total, l);
-      if (n > t.n.ncon) env.lost = env.lost | (1u << l);
-      set_lane(env.ncon, l, n < t.n.ncon ? n : t.n.ncon);
-      if (E::Lanes::kWidth > 1) env.ncon_max = lane_of(env.ncon, l);
-    }
+    env.lost = env.lost | overflown;
+    env.ncon = at_most(wanted, t.n.ncon);
+    if (E::Lanes::kWidth > 1) env.ncon_max = lane_of(env.ncon, 0);
   }
 }
 

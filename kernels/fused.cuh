@@ -17,15 +17,13 @@ constexpr int kWarpsOfBlock = 2;
 template <int W>
 constexpr int kGroup = kWarp / W;
 
-// blocks of a processor for the kernels of all models: 12 warps where a contact has 3 rows at most, else 8,
-// so that a thread has 168 or 255 registers (a processor has four parts, each with a fourth of its
-// registers). With this in mind the compiler gives every stage what it needs, box against box most of all;
+// blocks of a processor for the kernels of all models: 12 warps where a contact has 3 rows at most and 8
+// threads share an environment, else 8, so that a thread has 168 or 255 registers (a processor has four
+// parts, each with a fourth of its registers; 10 warps leave no more than 12 do). With this in mind the compiler gives every stage what it needs, box against box most of all;
 // left alone it aims for more warps, and spills. A step made for one model has as many warps as that model
 // lets it (host/specialize/specialize.cpp)
-template <class Scalar, int kDim>
-constexpr int kBlocksOfProcessor = sizeof(Scalar) == 8 ? 4
-                                   : kDim == 6         ? 4
-                                                       : 6;
+template <class Scalar, int W, int kDim>
+constexpr int kBlocksOfProcessor = sizeof(Scalar) == 8 || kDim == 6 || W != 8 ? 4 : 6;
 
 // environments that a launch is about
 template <class Scalar>

@@ -77,16 +77,75 @@ struct Inputs {
   // whether any of these rows has a nonzero (or NaN) entry: one pass over consecutive memory
   DS_STAGE bool rows_nonzero(const Scalar* p, int width) const {
     bool some = false;
-    for (int l = 0; l < count; l++)
-      for (int i = env.lanes.rank(); i < width; i += env.lanes.width())
-        some |= !(p[row(l) * width + i] == Scalar(0));
+    for (int l = 0; l < count; l++) {
+      const Scalar* const entries = p + row(l) * width;
+      int begin = 0;
+      if constexpr (E::kPack > 1) {
+        for (; begin + E::kPack <= width; begin += E::kPack)
+          some |= !all(load_pack<Real>(entries + begin) == Real(0));
+      }
+      for (int i = begin + env.lanes.rank(); i < width; i += env.lanes.width())
+        some |= !(entries[i] == Scalar(0));
+    }
     return env.lanes.any_lane(some);
+  }
+
+  // packs read and write kPack rows along the rows, kPack entries of each at a time; the last of them may
+  // overlap those before. Rows that are shorter, and packs that are not full, go entry by entry
+  DS_HD static bool long_rows(int width) { return E::kPack > 1 && width >= E::kPack; }
+  // f(i) for the first of kPack entries that are dealt with at once
+  template <class F>
+  DS_HD static void each_stretch(int width, F f) {
+    for (int i = 0; i < width; i += E::kPack) f(i + E::kPack <= width ? i : width - E::kPack);
+  }
+  template <class F>
+  DS_STAGE void load_rows(const F& field, const Scalar* p, int width) const {
+    const Scalar* rows[E::kPack];
+    for (int l = 0; l < E::kPack; l++) rows[l] = p + row(l) * width;
+    each_stretch(width, [&](int i) {
+      Real x[E::kPack];
+      for (int l = 0; l < E::kPack; l++) x[l] = load_pack<Real>(rows[l] + i);
+      transpose(x);
+      for (int k = 0; k < E::kPack; k++) field[i + k] = x[k];
+    });
+  }
+  template <class F>
+  DS_STAGE void store_rows(Scalar* p, const F& field, int width) const {
+    Scalar* rows[E::kPack];
+    for (int l = 0; l < E::kPack; l++) rows[l] = p + row(l) * width;
+    each_stretch(width, [&](int i) {
+      Real x[E::kPack];
+      for (int k = 0; k < E::kPack; k++) x[k] = field[i + k];
+      transpose(x);
+      for (int l = 0; l < E::kPack; l++) store_pack(rows[l] + i, x[l]);
+    });
   }
 
   template <class F>
   DS_HD void load_field(const F& field, const Scalar* now, const Scalar* last, int width) const {
     const Scalar* p = replay() ? last : now;
+    if constexpr (E::kPack > 1)
+      if (long_rows(width)) return load_rows(field, p, width);
     env.each(width, [&](int i) { field[i] = get(p, width, i); });
+  }
+  // an array of the batch, and what is written there; several of one width at once
+  template <class F>
+  struct To {
+    Scalar* p;
+    F from;
+  };
+  template <class F>
+  DS_HD static To<F> to(Scalar* p, const F& from) {
+    return {p, from};
+  }
+  template <class... F>
+  DS_HD void store_fields(int width, const To<F>&... fields) const {
+    if constexpr (E::kPack > 1)
+      if (long_rows(width) && count == E::kPack) {
+        (store_rows(fields.p, fields.from, width), ...);
+        return;
+      }
+    env.each(width, [&](int i) { (put(fields.p, width, i, fields.from[i]), ...); });
   }
 
   DS_STAGE void load() const {
@@ -129,15 +188,12 @@ struct Inputs {
   // what the evaluation starts from, for a replay
   DS_STAGE void remember() const {
     const auto& n = env.t.n;
-    env.each(n.nq, [&](int i) { put(batch.last_qpos, n.nq, i, env.qpos()[i]); });
-    env.each(n.nv, [&](int i) {
-      put(batch.last_qvel, n.nv, i, env.qvel()[i]);
-      put(batch.last_qfrc_applied, n.nv, i, env.qfrc_applied()[i]);
-      put(batch.last_qacc_warmstart, n.nv, i, env.qacc_warmstart()[i]);
-    });
-    env.each(n.na, [&](int i) { put(batch.last_act, n.na, i, env.act()[i]); });
-    env.each(n.nu, [&](int i) { put(batch.last_ctrl, n.nu, i, env.ctrl()[i]); });
-    env.each(7 * n.nanchor, [&](int i) { put(batch.last_anchors, 7 * n.nanchor, i, env.anchors()[i]); });
+    store_fields(n.nq, to(batch.last_qpos, env.qpos()));
+    store_fields(n.nv, to(batch.last_qvel, env.qvel()), to(batch.last_qfrc_applied, env.qfrc_applied()),
+                 to(batch.last_qacc_warmstart, env.qacc_warmstart()));
+    store_fields(n.na, to(batch.last_act, env.act()));
+    store_fields(n.nu, to(batch.last_ctrl, env.ctrl()));
+    store_fields(7 * n.nanchor, to(batch.last_anchors, env.anchors()));
     copy_rows(batch.last_xfrc_applied, batch.xfrc_applied, 6 * n.nbody);
     copy_rows(batch.last_mocap_pos, batch.mocap_pos, 3 * n.nmocap);
     copy_rows(batch.last_mocap_quat, batch.mocap_quat, 4 * n.nmocap);
@@ -145,7 +201,10 @@ struct Inputs {
   DS_HD void copy_rows(Scalar* to, const Scalar* from, int width) const {
     for (int l = 0; l < count; l++) {
       const long begin = row(l) * width;
-      for (int i = env.lanes.rank(); i < width; i += env.lanes.width()) to[begin + i] = from[begin + i];
+      if constexpr (E::kPack > 1)
+        __builtin_memcpy(to + begin, from + begin, static_cast<size_t>(width) * sizeof *to);
+      else
+        for (int i = env.lanes.rank(); i < width; i += env.lanes.width()) to[begin + i] = from[begin + i];
     }
   }
 
@@ -169,13 +228,10 @@ struct Inputs {
 
   DS_STAGE void store() const {
     const auto& n = env.t.n;
-    env.each(n.nq, [&](int i) { put(batch.qpos, n.nq, i, env.qpos()[i]); });
-    env.each(n.nv, [&](int i) {
-      put(batch.qvel, n.nv, i, env.qvel()[i]);
-      put(batch.qacc_warmstart, n.nv, i, env.qacc_warmstart()[i]);
-    });
-    env.each(n.na, [&](int i) { put(batch.act, n.na, i, env.act()[i]); });
-    env.each(7 * n.nanchor, [&](int i) { put(batch.anchors, 7 * n.nanchor, i, env.anchors()[i]); });
+    store_fields(n.nq, to(batch.qpos, env.qpos()));
+    store_fields(n.nv, to(batch.qvel, env.qvel()), to(batch.qacc_warmstart, env.qacc_warmstart()));
+    store_fields(n.na, to(batch.act, env.act()));
+    store_fields(7 * n.nanchor, to(batch.anchors, env.anchors()));
   }
 };
 

@@ -12,7 +12,7 @@ namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
 template <class Scalar, int W, int kDim>
-__global__ void __launch_bounds__(kWarp* kWarpsOfBlock, kBlocksOfProcessor<Scalar, kDim>)
+__global__ void __launch_bounds__(kWarp* kWarpsOfBlock, kBlocksOfProcessor<Scalar, W, kDim>)
     fused_step(const __grid_constant__ Tables<Scalar> tables, const __grid_constant__ BatchView<Scalar> batch,
                const __grid_constant__ StepArgs args, int num_groups, char* scratch, size_t warp_bytes) {
   fused_body<Scalar, W, kDim>(tables, batch, args, num_groups, scratch, warp_bytes);

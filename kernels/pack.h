@@ -29,6 +29,7 @@ struct IntPack {
   typename VectorTypes<float, N>::Index v;
   IntPack() = default;
   DS_HD IntPack(int x) : v(typename VectorTypes<float, N>::Index{} + x) {}
+  DS_HD IntPack(const typename VectorTypes<float, N>::Index& x) : v(x) {}
 };
 template <int N>
 DS_HD IntPack<N> operator+(IntPack<N> a, const IntPack<N>& b) {
@@ -77,10 +78,8 @@ template <class T, int N>
 DS_HD unsigned mask_word(PackMask<T, N> m) {
   return m.bits;
 }
-template <class T, int N>
-DS_HD PackMask<T, N> mask_from_word(unsigned bits) {
-  return {bits};
-}
+template <class P>
+requires(kPackSize<P> > 1) DS_HD MaskOf<P> mask_of_word(unsigned bits) { return {bits}; }
 #else
 #define DS_MASK_REGISTERS 0
 template <class T, int N>
@@ -102,11 +101,13 @@ DS_HD unsigned mask_word(const PackMask<T, N>& m) {
   for (int l = 0; l < N; l++) bits |= (words[l] ? 1u : 0u) << l;
   return bits;
 }
-template <class T, int N>
-DS_HD PackMask<T, N> mask_from_word(unsigned bits) {
-  PackMask<T, N> m;
-  for (int l = 0; l < N; l++) m.w[l] = (bits >> l) & 1u ? -1 : 0;
-  return m;
+template <class P>
+requires(kPackSize<P> > 1) DS_HD MaskOf<P> mask_of_word(unsigned bits) {
+  constexpr int N = kPackSize<P>;
+  using Word = decltype(MaskOf<P>::w);
+  Word bit;
+  for (int l = 0; l < N; l++) bit[l] = 1 << l;
+  return {(bit & (Word{} + bits)) != 0};
 }
 template <class T, int N>
 DS_HD bool any(const PackMask<T, N>& m) {
@@ -220,9 +221,19 @@ DS_HD Pack<T, N> select(PackMask<T, N> m, const Pack<T, N>& a, const Pack<T, N>&
 }
 template <class T, int N>
 DS_HD IntPack<N> select(PackMask<T, N> m, const IntPack<N>& a, const IntPack<N>& b) {
-  IntPack<N> r;
-  for (int l = 0; l < N; l++) r.v[l] = (m.bits >> l) & 1u ? a.v[l] : b.v[l];
-  return r;
+  using V = typename VectorTypes<float, N>::Index;
+  if constexpr (N == 16)
+    return {(V)_mm512_mask_blend_epi32(static_cast<__mmask16>(m.bits), (__m512i)b.v, (__m512i)a.v)};
+  else
+    return {(V)_mm256_mask_blend_epi32(static_cast<__mmask8>(m.bits), (__m256i)b.v, (__m256i)a.v)};
+}
+// the elements of a comparison of integers, as bits
+template <int N>
+DS_HD unsigned bits_of(const typename VectorTypes<float, N>::Index& holds) {
+  if constexpr (N == 16)
+    return _mm512_test_epi32_mask((__m512i)holds, (__m512i)holds);
+  else
+    return _mm256_test_epi32_mask((__m256i)holds, (__m256i)holds);
 }
 #else
 #define DS_PACK_COMPARE(op)                                                    \
@@ -248,7 +259,25 @@ DS_HD IntPack<N> select(const PackMask<T, N>& m, const IntPack<N>& a, const IntP
   r.v = __builtin_convertvector(m.w, typename VectorTypes<float, N>::Index) ? a.v : b.v;
   return r;
 }
+template <int N>
+DS_HD unsigned bits_of(const typename VectorTypes<float, N>::Index& holds) {
+  return mask_word(PackMask<float, N>{holds});
+}
 #endif
+template <int N>
+DS_HD unsigned word_where_equal(const IntPack<N>& a, int b) {
+  return bits_of<N>(a.v == b);
+}
+template <int N>
+DS_HD unsigned word_where_above(const IntPack<N>& a, int b) {
+  return bits_of<N>(a.v > b);
+}
+template <int N>
+DS_HD IntPack<N> at_most(const IntPack<N>& a, int b) {
+  IntPack<N> r;
+  r.v = a.v < b ? a.v : IntPack<N>(b).v;
+  return r;
+}
 
 #if defined(__SSE2__) && !defined(__FMA__)
 #define DS_FMA_BY_DOUBLES 1
@@ -351,6 +380,32 @@ requires(RealTraits<P>::kSize > 1) DS_HD P load_pack(const ScalarOf<P>* p) {
   P x;
   __builtin_memcpy(&x.v, p, sizeof(x.v));
   return x;
+}
+template <class T, int N>
+DS_HD void store_pack(T* p, const Pack<T, N>& x) {
+  __builtin_memcpy(p, &x.v, sizeof(x.v));
+}
+
+// element l of x[i] changes places with element i of x[l]: rows of memory become packs, and packs rows. Pairs
+// of rows that are N / 2 apart are interleaved, log2 N times
+template <int kFirst, class V, size_t... k>
+DS_HD V interleave(const V& a, const V& b, std::index_sequence<k...>) {
+  constexpr size_t kSize = sizeof...(k);
+  return __builtin_shufflevector(a, b, (kFirst + k / 2 + k % 2 * kSize)...);
+}
+template <class T, int N>
+DS_HD void transpose(Pack<T, N> (&x)[N]) {
+  using Entries = std::make_index_sequence<N>;
+  for (int stage = 1; stage < N; stage *= 2) {
+    Pack<T, N> y[N];
+    DS_UNROLL
+    for (int i = 0; i < N / 2; i++) {
+      y[2 * i].v = interleave<0>(x[i].v, x[i + N / 2].v, Entries{});
+      y[2 * i + 1].v = interleave<N / 2>(x[i].v, x[i + N / 2].v, Entries{});
+    }
+    DS_UNROLL
+    for (int i = 0; i < N; i++) x[i] = y[i];
+  }
 }
 
 }  // namespace DUALSTEP_ISA

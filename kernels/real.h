@@ -12,6 +12,7 @@
 #if DS_HOST_PACKS
 #include <cmath>
 #include <cstring>
+#include <utility>
 #if defined(__SSE2__)
 #include <immintrin.h>
 #endif
@@ -62,6 +63,12 @@ DS_HD bool mask_or(bool a, bool b) { return a || b; }
 DS_HD bool mask_not(bool a) { return !a; }
 DS_HD bool mask_bit(bool m, int) { return m; }
 DS_HD unsigned mask_word(bool m) { return m ? 1u : 0u; }
+template <class Real>
+requires(RealTraits<Real>::kSize == 1) DS_HD bool mask_of_word(unsigned bits) { return bits != 0; }
+// for integers of a pack: the elements for which it holds, as bits; and the smaller number
+DS_HD unsigned word_where_equal(int a, int b) { return a == b ? 1u : 0u; }
+DS_HD unsigned word_where_above(int a, int b) { return a > b ? 1u : 0u; }
+DS_HD int at_most(int a, int b) { return a < b ? a : b; }
 
 #if defined(DS_NO_FMA)
 // for tests/cuda/check_sass.py: what is left of fused operations when the source has none

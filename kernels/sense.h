@@ -12,9 +12,9 @@ namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
 template <class E, class F>
-DS_STAGE void sense_field(E& env, const Inputs<E>& in, typename E::Scalar* to, const F& field, int width) {
+DS_STAGE void sense_field(const Inputs<E>& in, typename E::Scalar* to, const F& field, int width) {
   if (to == nullptr) return;
-  env.each(width, [&](int i) { in.put(to, width, i, field[i]); });
+  in.store_fields(width, in.to(to, field));
 }
 
 template <class E>
@@ -163,19 +163,19 @@ template <class E>
 DS_STAGE void sense(E& env, const Inputs<E>& in) {
   const auto& b = in.batch;
   const auto& n = env.t.n;
-  sense_field(env, in, b.qacc, env.qacc(), n.nv);
-  sense_field(env, in, b.qacc_smooth, env.qacc_smooth(), n.nv);
-  sense_field(env, in, b.qfrc_bias, env.qfrc_bias(), n.nv);
-  sense_field(env, in, b.qfrc_passive, env.qfrc_passive(), n.nv);
-  sense_field(env, in, b.qfrc_actuator, env.qfrc_actuator(), n.nv);
-  sense_field(env, in, b.qfrc_smooth, env.qfrc_smooth(), n.nv);
-  sense_field(env, in, b.qfrc_constraint, env.qfrc_constraint(), n.nv);
-  sense_field(env, in, b.actuator_force, env.actuator_force(), n.nu);
-  sense_field(env, in, b.xpos, env.xpos(), 3 * n.nbody);
-  sense_field(env, in, b.xquat, env.xquat(), 4 * n.nbody);
-  sense_field(env, in, b.xipos, env.xipos(), 3 * n.nbody);
-  sense_field(env, in, b.cvel, env.cvel(), 6 * n.nbody);
-  sense_field(env, in, b.qM, env.M(), n.nM);
+  sense_field(in, b.qacc, env.qacc(), n.nv);
+  sense_field(in, b.qacc_smooth, env.qacc_smooth(), n.nv);
+  sense_field(in, b.qfrc_bias, env.qfrc_bias(), n.nv);
+  sense_field(in, b.qfrc_passive, env.qfrc_passive(), n.nv);
+  sense_field(in, b.qfrc_actuator, env.qfrc_actuator(), n.nv);
+  sense_field(in, b.qfrc_smooth, env.qfrc_smooth(), n.nv);
+  sense_field(in, b.qfrc_constraint, env.qfrc_constraint(), n.nv);
+  sense_field(in, b.actuator_force, env.actuator_force(), n.nu);
+  sense_field(in, b.xpos, env.xpos(), 3 * n.nbody);
+  sense_field(in, b.xquat, env.xquat(), 4 * n.nbody);
+  sense_field(in, b.xipos, env.xipos(), 3 * n.nbody);
+  sense_field(in, b.cvel, env.cvel(), 6 * n.nbody);
+  sense_field(in, b.qM, env.M(), n.nM);
   sense_poses(env, in, n.nallgeom, env.t.allgeom_body, env.t.allgeom_pos, env.t.allgeom_quat, b.geom_xpos,
               b.geom_xmat);
   sense_poses(env, in, n.nsite, env.t.site_body, env.t.site_pos, env.t.site_quat, b.site_xpos, b.site_xmat);
@@ -185,7 +185,7 @@ DS_STAGE void sense(E& env, const Inputs<E>& in) {
   env.done();  // the scratch of the energy is the next one's
   if (b.cinert != nullptr) {
     body_inertias(env);
-    sense_field(env, in, b.cinert, env.cinert(), 10 * n.nbody);
+    sense_field(in, b.cinert, env.cinert(), 10 * n.nbody);
   }
 }
 

@@ -74,6 +74,19 @@ def test_writing_moves_the_simulation(sim):
     assert len({sim.xpos[e, 4].tobytes() for e in range(N)}) == N
 
 
+def test_a_force_alone_in_its_pack_is_felt():
+    model, pack = gym("humanoid"), 16
+    entries = np.arange(6, 6 * model.nbody)
+    with ds.Batch(model, pack * len(entries)) as batch:
+        batch.step()
+        free = batch.qacc.copy()
+        batch.reset()
+        batch.xfrc_applied.reshape(batch.num_envs, -1)[pack * np.arange(len(entries)), entries] = 50
+        batch.step()
+        felt = np.any(batch.qacc != free, axis=1).reshape(-1, pack)
+    assert felt[:, 0].all() and not felt[:, 1:].any()
+
+
 def test_assignment_copies(sim):
     given = np.full((N, sim.model.nv), 0.5, np.float32)
     view = sim.qvel
