@@ -68,18 +68,20 @@ def table(head: list[str], rows: list[list[str]]) -> str:
     return "\n".join("| " + " | ".join(cells) + " |" for cells in [head, ["---"] * len(head), *rows]) + "\n"
 
 
-def measure_models(threads: int, seconds: float, robots: bool) -> list[dict[str, Any]]:
-    found = []
+def measure_models(seconds: float, robots: bool) -> dict[str, list[dict[str, Any]]]:
+    """Every model with one thread and with all, one after the other, so that both find the machine alike."""
+    found: dict[str, list[dict[str, Any]]] = {"one_thread": [], "all_threads": []}
     for name, subject in subjects(robots).items():
-        settings = throughput.Settings(num_envs=1024, device="cpu", num_threads=threads, substeps=subject.substeps,
-                                       seconds=seconds)  # fmt: skip
-        progress = common.Progress(f"{pathlib.Path(name).stem}, {threads or 'all'} threads")
         # the benchmark's models are told from Gymnasium's of the same name
         ours = subject.path is not None and MODELS in subject.path.parents
         title = ("bench/" if ours else "") + pathlib.Path(name).stem
-        figures = throughput.measure(subject.load(), settings, title, progress.update).to_dict()
-        figures["title"] = title
-        found.append(figures)
+        for threads, measured in zip((1, 0), found.values(), strict=True):
+            settings = throughput.Settings(num_envs=1024, device="cpu", num_threads=threads, substeps=subject.substeps,
+                                           seconds=seconds)  # fmt: skip
+            progress = common.Progress(f"{pathlib.Path(name).stem}, {threads or 'all'} threads")
+            figures = throughput.measure(subject.load(), settings, title, progress.update).to_dict()
+            figures["title"] = title
+            measured.append(figures)
     return found
 
 
@@ -206,9 +208,7 @@ def main() -> None:
     args = parser.parse_args()
     seconds = 1.0 if args.quick else 10.0
     args.out.mkdir(parents=True, exist_ok=True)
-    figures: dict[str, Any] = {"processor": processor()}
-    figures["one_thread"] = measure_models(1, seconds, not args.no_robots)
-    figures["all_threads"] = measure_models(0, seconds, not args.no_robots)
+    figures: dict[str, Any] = {"processor": processor(), **measure_models(seconds, not args.no_robots)}
     figures["by_batch_size"] = by_batch_size([1, 4, 16, 64, 256, 1024] + ([] if args.quick else [4096, 16384]))
     figures["by_contacts"] = by_contacts(12)
     figures["solvers"] = measure_solvers(seconds / 4, not args.no_robots)
