@@ -48,6 +48,7 @@ class CpuBackend final : public Backend<Scalar> {
   };
   static void run_piece(void* context, int piece, int thread);
   const int* sort_by_effort(int num_envs);
+  void sort_by_effort(int begin, int end);
 
   const CpuKernels<Scalar>* kernels_;
   ThreadPool pool_;

@@ -66,7 +66,8 @@ int available_threads() {
   return count;
 }
 
-ThreadPool::ThreadPool(int num_threads) : num_threads_(num_threads), owner_(getpid()) {
+ThreadPool::ThreadPool(int num_threads)
+    : num_threads_(num_threads), owner_(getpid()), shares_(static_cast<size_t>(num_threads)) {
   try {
     start();
   } catch (...) {
@@ -110,9 +111,10 @@ void ThreadPool::stop() {
 }
 
 void ThreadPool::drain(int thread) {
-  for (int piece = next_.fetch_add(1, std::memory_order_relaxed); piece < pieces_;
-       piece = next_.fetch_add(1, std::memory_order_relaxed)) {
-    work_(context_, piece, thread);
+  for (int k = 0; k < num_threads_; ++k) {
+    Share& share = shares_[(thread + k) % num_threads_];
+    for (int piece; (piece = share.next.fetch_add(1, std::memory_order_relaxed)) < share.end;)
+      work_(context_, piece, thread);
   }
 }
 
@@ -135,8 +137,10 @@ void ThreadPool::run(int pieces, Work work, void* context) {
   }
   work_ = work;
   context_ = context;
-  pieces_ = pieces;
-  next_.store(0, std::memory_order_relaxed);
+  for (int thread = 0; thread < num_threads_; ++thread) {
+    shares_[thread].next.store(first_piece(thread, pieces), std::memory_order_relaxed);
+    shares_[thread].end = first_piece(thread + 1, pieces);
+  }
   // a single piece is not worth waking anyone
   const bool alone = num_threads_ == 1 || pieces <= 1;
   if (!alone) {

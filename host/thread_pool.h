@@ -1,4 +1,6 @@
-// A pool of persistent threads that share out numbered pieces of work. The caller is one of them.
+// A pool of persistent threads that share out numbered pieces of work. The caller is one of them. Each begins
+// with the same run of pieces in every call of as many, so that it finds in its cache what it left there, and
+// then helps the others.
 // Scope: one run at a time; no allocation in a run.
 #pragma once
 
@@ -23,6 +25,10 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int size() const { return num_threads_; }
+  // the first piece that a thread begins with, of so many; of thread size(), all of them
+  int first_piece(int thread, int pieces) const {
+    return static_cast<int>(static_cast<long>(pieces) * thread / num_threads_);
+  }
   // calls work(context, piece, thread) once for every piece < pieces, thread < size(); returns when all are
   // done. Throws std::runtime_error in a process that was forked off after the pool was made.
   using Work = void (*)(void* context, int piece, int thread);
@@ -34,6 +40,12 @@ class ThreadPool {
   void worker(int thread);
   void drain(int thread);
 
+  // the pieces that a thread begins with
+  struct alignas(64) Share {
+    std::atomic<int> next{0};  // the first that nobody took
+    int end = 0;
+  };
+
   const int num_threads_;
   const long owner_;  // process that the threads belong to
   std::vector<std::thread> threads_;
@@ -42,8 +54,7 @@ class ThreadPool {
   // the present run; written before generation_ moves
   Work work_ = nullptr;
   void* context_ = nullptr;
-  int pieces_ = 0;
-  alignas(64) std::atomic<int> next_{0};             // first piece that nobody took
+  std::vector<Share> shares_;                        // one a thread
   alignas(64) std::atomic<uint32_t> generation_{0};  // counts runs; workers wait on it
   alignas(64) std::atomic<int> busy_{0};             // workers that have not finished the present run
   std::atomic<bool> stop_{false};

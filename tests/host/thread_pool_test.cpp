@@ -43,6 +43,18 @@ TEST(ThreadPool, DoesEachPieceOnce) {
   }
 }
 
+TEST(ThreadPool, RunsOfPiecesFollowEachOther) {
+  const auto pool = make_pool(3);
+  for (const int pieces : {0, 1, 2, 3, 100, 2000000000}) {
+    EXPECT_EQ(pool->first_piece(0, pieces), 0);
+    EXPECT_EQ(pool->first_piece(3, pieces), pieces);
+    for (int thread = 0; thread < 3; ++thread) {
+      const int length = pool->first_piece(thread + 1, pieces) - pool->first_piece(thread, pieces);
+      EXPECT_TRUE(length == pieces / 3 || length == (pieces + 2) / 3) << pieces;
+    }
+  }
+}
+
 TEST(ThreadPool, WakesAfterSleep) {
   const auto held = make_pool(4);
   ThreadPool& pool = *held;
