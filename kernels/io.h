@@ -199,6 +199,7 @@ struct Inputs {
     copy_rows(batch.last_mocap_quat, batch.mocap_quat, 4 * n.nmocap);
   }
   DS_HD void copy_rows(Scalar* to, const Scalar* from, int width) const {
+    if (width == 0) return;  // then there are no arrays either
     for (int l = 0; l < count; l++) {
       const long begin = row(l) * width;
       if constexpr (E::kPack > 1)

@@ -103,11 +103,12 @@ DS_HD unsigned mask_word(const PackMask<T, N>& m) {
 }
 template <class P>
 requires(kPackSize<P> > 1) DS_HD MaskOf<P> mask_of_word(unsigned bits) {
-  constexpr int N = kPackSize<P>;
-  using Word = decltype(MaskOf<P>::w);
-  Word bit;
-  for (int l = 0; l < N; l++) bit[l] = 1 << l;
-  return {(bit & (Word{} + bits)) != 0};
+  // through memory, as in mask_word()
+  typename WordOf<ScalarOf<P>>::type words[kPackSize<P>];
+  for (int l = 0; l < kPackSize<P>; l++) words[l] = (bits >> l) & 1u ? -1 : 0;
+  MaskOf<P> m;
+  std::memcpy(&m.w, words, sizeof words);
+  return m;
 }
 template <class T, int N>
 DS_HD bool any(const PackMask<T, N>& m) {
