@@ -140,8 +140,8 @@ const int* CpuBackend<Scalar>::sort_by_effort(int num_envs) {
   const int packs = (num_envs - 1) / kernels_->pack + 1;
   const int parts = packs / pool_.size() < kPacksOfEquals ? 1 : pool_.size();
   for (int part = 0; part < parts; ++part) {
-    const int begin = parts == 1 ? 0 : pool_.first_piece(part, packs) * kernels_->pack;
-    const int end = parts == 1 ? num_envs : pool_.first_piece(part + 1, packs) * kernels_->pack;
+    const int begin = ThreadPool::run_begin(part, parts, packs) * kernels_->pack;
+    const int end = ThreadPool::run_begin(part + 1, parts, packs) * kernels_->pack;
     sort_by_effort(begin, std::min(end, num_envs));
   }
   return order_.data();

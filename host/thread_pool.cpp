@@ -138,8 +138,8 @@ void ThreadPool::run(int pieces, Work work, void* context) {
   work_ = work;
   context_ = context;
   for (int thread = 0; thread < num_threads_; ++thread) {
-    shares_[thread].next.store(first_piece(thread, pieces), std::memory_order_relaxed);
-    shares_[thread].end = first_piece(thread + 1, pieces);
+    shares_[thread].next.store(run_begin(thread, num_threads_, pieces), std::memory_order_relaxed);
+    shares_[thread].end = run_begin(thread + 1, num_threads_, pieces);
   }
   // a single piece is not worth waking anyone
   const bool alone = num_threads_ == 1 || pieces <= 1;

@@ -25,9 +25,10 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int size() const { return num_threads_; }
-  // the first piece that a thread begins with, of so many; of thread size(), all of them
-  int first_piece(int thread, int pieces) const {
-    return static_cast<int>(static_cast<long>(pieces) * thread / num_threads_);
+  // where a run of pieces begins, of `runs` that follow each other, as equal as may be; run `runs` at the
+  // end. A thread begins with the run of its number, of size() runs
+  static int run_begin(int run, int runs, int pieces) {
+    return static_cast<int>(static_cast<long>(pieces) * run / runs);
   }
   // calls work(context, piece, thread) once for every piece < pieces, thread < size(); returns when all are
   // done. Throws std::runtime_error in a process that was forked off after the pool was made.

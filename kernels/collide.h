@@ -113,7 +113,7 @@ struct ContactWriter {
     const auto support = env.words(slot * t.n.nword);
     const auto Z = env.Z();
     for (int d = 0; d < t.n.nv; d++)
-      if (E::kPack > 1 || sign[d] != 0) put(Z[row + d], Real(static_cast<Scalar>(sign[d])));
+      if (E::kPack > 1 || sign[d] != 0) put(Z[row + d], Real(sign[d]));
     for (int k = 0; k < t.n.nword; k++) support[k] |= t.pair_support[pair * t.n.nword + k];
   }
 

@@ -92,7 +92,7 @@ struct Inputs {
 
   // packs read and write kPack rows along the rows, kPack entries of each at a time; the last of them may
   // overlap those before. Rows that are shorter, and packs that are not full, go entry by entry
-  DS_HD static bool long_rows(int width) { return E::kPack > 1 && width >= E::kPack; }
+  DS_HD static bool long_rows(int width) { return width >= E::kPack; }
   // f(i) for the first of kPack entries that are dealt with at once
   template <class F>
   DS_HD static void each_stretch(int width, F f) {
@@ -199,13 +199,14 @@ struct Inputs {
     copy_rows(batch.last_mocap_quat, batch.mocap_quat, 4 * n.nmocap);
   }
   DS_HD void copy_rows(Scalar* to, const Scalar* from, int width) const {
-    if (width == 0) return;  // then there are no arrays either
     for (int l = 0; l < count; l++) {
       const long begin = row(l) * width;
-      if constexpr (E::kPack > 1)
-        __builtin_memcpy(to + begin, from + begin, static_cast<size_t>(width) * sizeof *to);
-      else
+      if constexpr (E::kPack > 1) {
+        // of no width there are no arrays either
+        if (width > 0) __builtin_memcpy(to + begin, from + begin, static_cast<size_t>(width) * sizeof *to);
+      } else {
         for (int i = env.lanes.rank(); i < width; i += env.lanes.width()) to[begin + i] = from[begin + i];
+      }
     }
   }
 

@@ -10,8 +10,8 @@
 namespace dualstep {
 namespace {
 
-// on the heap: GCC 13's address sanitizer puts objects of 64 bytes alignment anywhere on its copy of the stack
-// (GCC's bug 110027)
+// on the heap: GCC 13's address sanitizer puts objects of 64 bytes alignment anywhere on its copy of the
+// stack (GCC's bug 110027)
 std::unique_ptr<ThreadPool> make_pool(int threads) { return std::make_unique<ThreadPool>(threads); }
 
 struct Count {
@@ -44,12 +44,12 @@ TEST(ThreadPool, DoesEachPieceOnce) {
 }
 
 TEST(ThreadPool, RunsOfPiecesFollowEachOther) {
-  const auto pool = make_pool(3);
   for (const int pieces : {0, 1, 2, 3, 100, 2000000000}) {
-    EXPECT_EQ(pool->first_piece(0, pieces), 0);
-    EXPECT_EQ(pool->first_piece(3, pieces), pieces);
+    EXPECT_EQ(ThreadPool::run_begin(0, 3, pieces), 0);
+    EXPECT_EQ(ThreadPool::run_begin(3, 3, pieces), pieces);
     for (int thread = 0; thread < 3; ++thread) {
-      const int length = pool->first_piece(thread + 1, pieces) - pool->first_piece(thread, pieces);
+      const int length =
+          ThreadPool::run_begin(thread + 1, 3, pieces) - ThreadPool::run_begin(thread, 3, pieces);
       EXPECT_TRUE(length == pieces / 3 || length == (pieces + 2) / 3) << pieces;
     }
   }
