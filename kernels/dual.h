@@ -39,6 +39,18 @@ template <class E>
 DS_HD typename E::Words single_users(const E& env) {
   return env.words(env.t.n.dual_begin + env.t.n.nsingle * env.t.n.nword);
 }
+// calls f(p, environments) for the places at which environments of a set, all of them small, have a unit row
+template <class E, class F>
+DS_HD void each_place(const E& env, int u, const typename E::Mask& set, F f) {
+  using Real = typename E::Real;
+  const Real place = env.unit_place()[u];
+  for (unsigned bits = static_cast<unsigned>(single_users(env)[u]) & mask_word(set); bits != 0;) {
+    const ScalarOf<Real> first = lane_of(place, bit_count_trailing(bits));
+    const auto there = mask_and(set, place == Real(first));
+    bits &= ~mask_word(there);
+    f(static_cast<int>(first), there);
+  }
+}
 // blocks in use: place, and first row of S
 template <class E>
 DS_HD typename E::Words block_list(const E& env) {
@@ -132,17 +144,15 @@ DS_STAGE void dual_space(E& env) {
   env.each(n.nunit, [&](int u) {
     if (!in_set(units_in_use(env), u)) return;
     const int row = t.M_rowadr[t.unit_dof[u]], depth = t.M_rowadr[t.unit_dof[u] + 1] - row;
-    for (unsigned bits = static_cast<unsigned>(users[u]); bits != 0; bits &= bits - 1) {
-      const int l = bit_count_trailing(bits);
-      if (!mask_bit(env.small, l)) continue;
-      const int p = static_cast<int>(lane_of(place[u], l));
+    each_place(env, u, env.small, [&](int p, const auto& there) {
+      const auto z = Z.from((n.nrow + p) * nv);
       const auto support = single_support(env, p);
       for (int a = 0; a < depth; a++) {
-        const int d = t.M_col[row + a];
-        set_lane(Z[(n.nrow + p) * nv + d], l, lane_of(Linv[row + a], l));
+        const Index d = t.M_col[row + a];
+        z[d] = select(there, Linv[row + a], z[d]);
         support[d >> 5] |= static_cast<int>(1u << (d & 31));
       }
-    }
+    });
   });
   env.sync();
   // blocks of A, those of one shape together: of contacts, and of the single rows on both sides of them
@@ -208,6 +218,13 @@ DS_HD Rows<kRows, F> rows_of_triangle(const F& lower, int first) {
   for (int r = 0; r < kRows; r++) rows.row[r] = lower.from(triangle(first + r));
   return rows;
 }
+// the same without their addresses, for which a thread of a GPU may have no registers
+template <class F>
+struct TriangleRows {
+  F lower;
+  int first;
+  DS_HD F operator[](int r) const { return lower.from(triangle(first + r)); }
+};
 // rows first .. first + kRows - 1 of S = L D L' and of the right side, after all rows before them; for one
 // lane. kRows divides `first`
 template <int kRows, class E>
@@ -347,11 +364,8 @@ DS_STAGE void dual_direction(E& env, const typename E::Mask& live) {
   env.each(n.nunit, [&](int u) {
     if (!in_set(units_in_use(env), u)) return;
     const Real weight = sqrt(unit_h[u]);
-    for (unsigned bits = static_cast<unsigned>(single_users(env)[u]); bits != 0; bits &= bits - 1) {
-      const int l = bit_count_trailing(bits);
-      if (mask_bit(live, l))
-        set_lane(single_root[static_cast<int>(lane_of(env.unit_place()[u], l))], l, lane_of(weight, l));
-    }
+    each_place(env, u, live,
+               [&](int p, const auto& there) { single_root[p] = select(there, weight, single_root[p]); });
   });
   env.sync();
   // blocks that push on some environment
@@ -394,7 +408,6 @@ DS_STAGE void dual_direction(E& env, const typename E::Mask& live) {
   // S = 1 + G'A G and b = G'Z'grad, a row of blocks at a time
   env.each(blocks, [&](int i) {
     const int place = list[2 * i], row = list[2 * i + 1];
-    const auto entry = [&](int r, int c) { return r > c ? A[triangle(r) + c] : A[triangle(c) + r]; };
     if (wide(place)) {
       Real G[kRoot], v[kDim];
       roots_of(place, G);
@@ -409,56 +422,78 @@ DS_STAGE void dual_direction(E& env, const typename E::Mask& live) {
       apply_transposed(G, v);
       DS_UNROLL
       for (int r = 0; r < kDim; r++) b[row + r] = v[r];
+      const auto rows_from = [](const auto& lower, int first) {
+        if constexpr (E::kPack > 1)
+          return rows_of_triangle<kDim>(lower, first);
+        else
+          return TriangleRows<decltype(S)>{lower, first};
+      };
+      const auto a = rows_from(A, place), out = rows_from(S, row);
       for (int k = 0; k <= i; k++) {
-        const int other = list[2 * k], column = list[2 * k + 1];
-        if (!wide(other)) {
+        const Index other = list[2 * k], column = list[2 * k + 1];
+        if (!wide(static_cast<int>(other))) {
           Real x[kDim];
-          const Real s = scale(other);
+          const Real s = scale(static_cast<int>(other));
           DS_UNROLL
-          for (int r = 0; r < kDim; r++) x[r] = s * entry(place + r, other);
+          for (int r = 0; r < kDim; r++) x[r] = s * a[r][other];
           apply_transposed(G, x);
           DS_UNROLL
-          for (int r = 0; r < kDim; r++) S[triangle(row + r) + column] = x[r];
+          for (int r = 0; r < kDim; r++) out[r][column] = x[r];
           continue;
         }
         // a column of A times the other's root, then this one's
         const auto P = contact_root.from(kRoot * ((other - n.ngen) / kDim));
-        for (int c = 0; c < kDim; c++) {
-          Real x[kDim];
-          DS_UNROLL
-          for (int r = 0; r < kDim; r++) {
-            Real sum = nil;
-            for (int q = 0; q <= c; q++)
-              if (kElliptic || q == 0 || q == c)
-                sum = fma(P[triangle(c) + q], entry(place + r, other + q), sum);
-            x[r] = sum;
+        const auto columns = [&](const auto& entry, const auto& put) {
+          DS_UNROLL_PACKS
+          for (int c = 0; c < kDim; c++) {
+            Real x[kDim];
+            DS_UNROLL
+            for (int r = 0; r < kDim; r++) {
+              Real sum = nil;
+              for (int q = 0; q <= c; q++)
+                if (kElliptic || q == 0 || q == c) sum = fma(P[triangle(c) + q], entry(r, q), sum);
+              x[r] = sum;
+            }
+            apply_transposed(G, x);
+            DS_UNROLL
+            for (int r = 0; r < kDim; r++) put(r, c, x[r]);
           }
-          apply_transposed(G, x);
-          DS_UNROLL
-          for (int r = 0; r < kDim; r++)
-            if (k < i || c <= r) S[triangle(row + r) + column + c] = k == i && c == r ? one + x[r] : x[r];
+        };
+        if (E::kPack > 1 && k < i) {
+          columns([&](int r, int q) -> Real { return a[r][other + q]; },
+                  [&](int r, int c, const Real& x) { out[r][column + c] = x; });
+          continue;
         }
+        columns(
+            [&](int r, int q) -> Real {
+              const int up = place + r, down = static_cast<int>(other) + q;
+              return up > down ? A[triangle(up) + down] : A[triangle(down) + up];
+            },
+            [&](int r, int c, const Real& x) {
+              if (k < i || c <= r) out[r][column + c] = k == i && c == r ? one + x : x;
+            });
       }
     } else {
       const Real s = scale(place);
-      const auto z = Z.from(row_at<kDim>(env, place) * nv);
+      const auto z = Z.from(row_at<kDim>(env, place) * nv), a = A.from(triangle(place)),
+                 out = S.from(triangle(row));
       Real v = nil;
       each_member(Reach<kDim, E>{env, place}, n.nword, [&](Index d) { v = fma(z[d], grad[d], v); });
       b[row] = s * v;
       for (int k = 0; k <= i; k++) {
-        const int other = list[2 * k], column = list[2 * k + 1];
-        if (!wide(other)) {
-          const Real x = s * scale(other) * entry(place, other);
-          S[triangle(row) + column] = k == i ? one + x : x;
+        const Index other = list[2 * k], column = list[2 * k + 1];
+        if (!wide(static_cast<int>(other))) {
+          const Real x = s * scale(static_cast<int>(other)) * a[other];
+          out[column] = k == i ? one + x : x;
           continue;
         }
         Real P[kRoot], x[kDim];
-        roots_of(other, P);
+        roots_of(static_cast<int>(other), P);
         DS_UNROLL
-        for (int c = 0; c < kDim; c++) x[c] = s * entry(place, other + c);
+        for (int c = 0; c < kDim; c++) x[c] = s * a[other + c];
         apply_transposed(P, x);
         DS_UNROLL
-        for (int c = 0; c < kDim; c++) S[triangle(row) + column + c] = x[c];
+        for (int c = 0; c < kDim; c++) out[column + c] = x[c];
       }
     }
   });

@@ -19,6 +19,10 @@ DS_HD bool is_sensed(const StepArgs& args, int stages, const Moment& m) {
   const bool last_stage = args.action == Action::kStep && args.sense_last_stage;
   return in_last_substep(args, m) && m.stage == (last_stage ? stages - 1 : 0);
 }
+// whether it is the last one of the call
+DS_HD bool ends_call(const StepArgs& args, int stages, const Moment& m) {
+  return args.action != Action::kStep || (in_last_substep(args, m) && m.stage + 1 == stages);
+}
 // to the next evaluation; false where there is none
 DS_HD bool advance(const StepArgs& args, int stages, Moment* m) {
   if (args.action != Action::kStep) return false;

@@ -40,6 +40,13 @@
 #define DS_UNROLL _Pragma("GCC unroll 16")
 #endif
 
+// the same where a thread of a GPU has no registers for it
+#if defined(__CUDACC__)
+#define DS_UNROLL_PACKS
+#else
+#define DS_UNROLL_PACKS DS_UNROLL
+#endif
+
 // code that only a host compiler can read: vector extensions and intrinsics
 #if !defined(__CUDACC__) && !defined(__CUDACC_RTC__)
 #define DS_HOST_PACKS 1

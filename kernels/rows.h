@@ -46,7 +46,7 @@ DS_HD typename E::Mask unit_users(const E& env, int u) {
 // weight. No others are made, and nobody reads them
 template <class E>
 DS_HD typename E::Words units_in_use(const E& env) {
-  return env.words(env.t.n.unit_begin);
+  return env.words(env.t.n.unit_begin + (E::kPack > 1 && env.narrow ? env.t.n.nunitword : 0));
 }
 template <class E>
 DS_STAGE void find_units(E& env) {

@@ -3,10 +3,10 @@
 // See kernels/SOLVER.md for the mathematics, what was tried and what it costs. The sweeps start from zero
 // forces; their result competes with the acceleration of the last step, and Newton starts from the cheaper of
 // the two, so a quiet scene needs one step and a reset leaves nothing behind but a bad guess. The residual
-// reported is that of the dual at the forces returned: | l - P_K(l - y / a) | / |l|, y = (A + R) l + b, a the
-// mean diagonal of A + R over the rows in use; elliptic cones are measured in coordinates scaled by 1/mu_i,
-// where they are circular. Reads rows.h's output, qacc_warmstart. Writes qacc, qfrc_constraint, con_f,
-// forces, residual, iterations.
+// reported, after the last evaluation of a call, is that of the dual at the forces returned: | l - P_K(l - y
+// / a) | / |l|, y = (A + R) l + b, a the mean diagonal of A + R over the rows in use; elliptic cones are
+// measured in coordinates scaled by 1/mu_i, where they are circular. Reads rows.h's output, qacc_warmstart.
+// Writes qacc, qfrc_constraint, con_f, forces, residual, iterations.
 #pragma once
 
 #include "kernels/contact_law.h"
@@ -45,6 +45,7 @@ DS_STAGE void choose_start(E& env) {
   };
   residuals<kDim>(env);
   const Real swept = half_square(w) + row_cost<kDim, kElliptic>(env);
+  each_residual(env, kDim, [](const Real& y, Real& kept) { kept = y; });
   whiten_acceleration(env, env.qacc_warmstart(), dw);
   env.each(nv, [&](int i) {
     grad[i] = w[i];
@@ -57,8 +58,8 @@ DS_STAGE void choose_start(E& env) {
   if (all(keep)) return;
   env.sync();
   env.each(nv, [&](int i) { w[i] = select(keep, w[i], grad[i]); });
+  each_residual(env, kDim, [&](Real& y, const Real& kept) { y = select(keep, y, kept); });
   env.sync();
-  residuals<kDim>(env);
 }
 
 // relative natural residual of the dual at the forces that the present y gives; grad must be current
@@ -213,12 +214,11 @@ DS_STAGE void unwhiten(E& env) {
   env.done();
 }
 
-// forces of the sweeps as contact forces and as a gradient, when nothing follows them
+// forces of the sweeps as contact forces, when nothing follows them
 template <int kDim, bool kElliptic, class E>
 DS_STAGE void finish_pgs(E& env) {
   residuals<kDim>(env);
   (void)row_laws<kDim, kElliptic, false>(env);
-  gradient<kDim>(env);
 }
 
 // what an impact knows of itself: 0 none, 1 some, 2 not solved
@@ -381,9 +381,11 @@ DS_FN void solve(E& env) {
     env.unsolved = newton<kDim, kElliptic>(env, t.o.newton, law_tolerance(env, kFirstShare), nil == nil);
     if (t.o.contact_law == kLawHard || t.o.coulomb) finish_law<kDim, kElliptic>(env);
     env.lap(kStage_newton);
-    gradient<kDim>(env);
   }
-  env.residual = natural_residual<kDim, kElliptic>(env);
+  if (env.ends_call) {
+    gradient<kDim>(env, nil == nil);
+    env.residual = natural_residual<kDim, kElliptic>(env);
+  }
   if (t.o.contact_law == kLawExplicit) add_push<kDim>(env);
   unwhiten(env);
   env.lap(kStage_finish);

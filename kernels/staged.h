@@ -58,6 +58,7 @@ DS_FN void run_part(E& env, const BatchView<typename E::Scalar>& batch, const St
       impacts_and_rows<kDim, kElliptic>(env);
       break;
     case kPart_solve:
+      env.ends_call = ends_call(args, num_stages(env.t.o.integrator), m);
       solve_and_jump<kDim, kElliptic>(env);
       break;
     default:

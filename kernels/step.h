@@ -54,6 +54,7 @@ DS_STAGE void evaluate(E& env, const Inputs<E>& in) {
 // before the evaluation at moment m: what a replay of it needs
 template <class E>
 DS_FN void keep_start(E& env, const Inputs<E>& in, const Moment& m) {
+  env.ends_call = ends_call(in.args, num_stages(env.t.o.integrator), m);
   if (in.replay() || !in_last_substep(in.args, m)) return;
   if (m.stage == 0 || is_sensed(in.args, num_stages(env.t.o.integrator), m)) in.remember();
 }

@@ -61,15 +61,15 @@ struct Param {
   int env_stride;
 };
 
-// words of the pool of one block: sets of dofs, and lists; first those of newton.h, then those of dual.h,
-// then the unit rows in use (rows.h)
+// words of the pool of one block: sets of dofs, and lists; first those of newton_direction.h, then those of
+// dual.h, then the unit rows in use: all of them, and those of narrow.h
 constexpr int newton_words(const Sizes& n) {
   return (2 * n.ncon + 2 * n.nv) * n.nword + n.nv + (n.nrow + n.nv + n.nunit) + n.ncon;
 }
 constexpr int dual_words(const Sizes& n) {
   return n.nsingle * n.nword + n.nunit + 2 * (n.ngen + n.ncone + n.nsingle);
 }
-constexpr long pool_words(const Sizes& n) { return n.unit_begin + n.nunitword; }
+constexpr long pool_words(const Sizes& n) { return n.unit_begin + 2 * n.nunitword; }
 
 struct Layout {
 #define SCRATCH(name, size, stage, meaning) int name;

@@ -101,10 +101,12 @@ struct Env {
   Real iterations;
   uint64_t* laps = nullptr;  // ticks of each stage, where somebody times them
   uint64_t lap_start = 0;
-  bool square = false;  // the cones of the rows that are solved now: pyramids with weights by rows (cone.h)
-  Mask small{};         // has few rows: Newton's direction is found among them (dual.h)
-  int nsingle_max = 0;  // the most unit rows in use of any small environment of the pack
-  int slot = 0;         // on a GPU: where the environment stands among those of the launch
+  bool ends_call = true;  // nobody sees the residual of an evaluation before the last of its call
+  bool narrow = false;    // the unit rows in use are those of environments that still search (narrow.h)
+  bool square = false;    // the cones of the rows that are solved now: pyramids with weights by rows (cone.h)
+  Mask small{};           // has few rows: Newton's direction is found among them (dual.h)
+  int nsingle_max = 0;    // the most unit rows in use of any small environment of the pack
+  int slot = 0;           // on a GPU: where the environment stands among those of the launch
 
   // the time since the last call belongs to this stage
   DS_HD void lap([[maybe_unused]] Stage stage) {

@@ -40,6 +40,13 @@ DS_HD bool in_set(const Words& words, Index i) {
   return (static_cast<unsigned>(words[i >> 5]) >> (i & 31)) & 1u;
 }
 
+DS_HD int bit_count(unsigned x) {
+#if DS_DEVICE
+  return __popc(x);
+#else
+  return __builtin_popcount(x);
+#endif
+}
 DS_HD int bit_count_trailing(unsigned x) {
 #if DS_DEVICE
   return __ffs(static_cast<int>(x)) - 1;
