@@ -33,15 +33,8 @@ class Narrowed {
       each_member(&bits, 1,
                   [&](int l) { most = lane_of(env_.ncon, l) > most ? lane_of(env_.ncon, l) : most; });
       env_.ncon_max = most;
-      env_.narrow = false;
-      const int nunitword = env_.t.n.nunitword;
-      const auto all = units_in_use(env_), those = all.from(nunitword);
-      for (int k = 0; k < nunitword; k++) those[k] = 0;
-      each_member(all, nunitword, [&](int u) {
-        const unsigned used = any(mask_and(live, unit_users(env_, u)));
-        those[u >> 5] |= static_cast<int>(used << (u & 31));
-      });
       env_.narrow = true;
+      find_units(env_, live, units_in_use(env_));
     }
   }
 

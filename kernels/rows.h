@@ -48,19 +48,25 @@ template <class E>
 DS_HD typename E::Words units_in_use(const E& env) {
   return env.words(env.t.n.unit_begin + (E::kPack > 1 && env.narrow ? env.t.n.nunitword : 0));
 }
+// those that environments of a set use, as a set
 template <class E>
-DS_STAGE void find_units(E& env) {
+DS_HD void find_units(const E& env, const typename E::Mask& users, const typename E::Words& out) {
   const auto& t = env.t;
   const int rank = env.lanes.rank(), width = env.lanes.width();
   for (int word = 0; word < t.n.nunitword; word++) {
     int mine = 0, all = 0;
     for (int u = 32 * word + rank; u < t.n.nunit && u < 32 * (word + 1); u += width) {
-      if (any(unit_users(env, u))) mine |= static_cast<int>(1u << (u & 31));
+      if (any(mask_and(users, unit_users(env, u)))) mine |= static_cast<int>(1u << (u & 31));
     }
     // no two lanes have the same
     (void)env.lanes.exclusive_scan(mine, &all);
-    if (rank == 0) units_in_use(env)[word] = all;
+    if (rank == 0) out[word] = all;
   }
+}
+template <class E>
+DS_STAGE void find_units(E& env) {
+  using Real = typename E::Real;
+  find_units(env, Real(0) == Real(0), units_in_use(env));
   env.done();
 }
 

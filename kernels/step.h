@@ -54,7 +54,6 @@ DS_STAGE void evaluate(E& env, const Inputs<E>& in) {
 // before the evaluation at moment m: what a replay of it needs
 template <class E>
 DS_FN void keep_start(E& env, const Inputs<E>& in, const Moment& m) {
-  env.ends_call = ends_call(in.args, num_stages(env.t.o.integrator), m);
   if (in.replay() || !in_last_substep(in.args, m)) return;
   if (m.stage == 0 || is_sensed(in.args, num_stages(env.t.o.integrator), m)) in.remember();
 }
@@ -97,6 +96,7 @@ DS_FN void run_environment(E& env, const BatchView<typename E::Scalar>& batch, c
   Moment m;
   do {
     keep_start(env, in, m);
+    env.ends_call = ends_call(args, num_stages(env.t.o.integrator), m);
     evaluate<kDim, kElliptic>(env, in);
     integrate(env, in, m);
   } while (advance(args, num_stages(env.t.o.integrator), &m));
