@@ -45,10 +45,21 @@ class CpuBackend final : public Backend<Scalar> {
     const BatchView<Scalar>* batch;
     const StepArgs* args;
     const int* blocks;
+    int groups;
+  };
+  // of one thread, for calls in legs: the records and keys of a group, and room to sort them
+  struct Group {
+    std::shared_ptr<void> numbers;
+    size_t size = 0;  // of them
+    std::vector<unsigned> keys;
+    std::vector<int> rows, place;
   };
   static void run_piece(void* context, int piece, int thread);
+  static void run_group(void* context, int group, int thread);
+  void* prepare(int thread, StepArgs* args);
   const int* sort_by_effort(int num_envs);
-  void sort_by_effort(int begin, int end);
+  int choose_groups(const BatchView<Scalar>& batch, const StepArgs& args) const;
+  void make_groups(int num_envs, int groups);
 
   const CpuKernels<Scalar>* kernels_;
   ThreadPool pool_;
@@ -59,6 +70,10 @@ class CpuBackend final : public Backend<Scalar> {
   bool shared_ = false;                         // all environments have the same parameters
   std::vector<Laps> laps_;                      // one a thread, where stages are timed
   std::vector<int> effort_, order_, place_;     // by environment, by place, by effort
+  std::vector<int> record_;                     // where the numbers of a record lie in a workspace
+  std::vector<Group> groups_;                   // one a thread
+  std::vector<int> standing_;                   // by place, where environments change places in groups
+  int num_groups_ = 0;                          // that those were made for
 };
 
 // memory aligned to 64 bytes, at least one byte; throws std::bad_alloc

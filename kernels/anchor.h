@@ -36,7 +36,7 @@ DS_STAGE void mark_contacts(E& env) {
     Quat<Real> turn{one, nil, nil, nil};
     for (int l = 0; l < E::kPack; l++) {
       if (!mask_bit(touching, l)) continue;
-      const int pair = static_cast<int>(lane_of(env.con_pair()[slot], l)) / 8;
+      const int pair = pair_of(env, slot, l);
       const int geom1 = t.pair_geom[2 * pair], geom2 = t.pair_geom[2 * pair + 1], body = t.geom_body[geom2];
       const auto put = [&](Real& x, const Real& v) { set_lane(x, l, lane_of(v, l)); };
       put(key, Real(pair + 1));

@@ -5,7 +5,7 @@
 // keeps its deepest contacts, still in the order of pairs, and its overflow bit is set; the others notice
 // nothing. What depends on the pair (mixed friction, impedance, stiffness) is evaluated here, where the pair
 // is the same for a whole pack, and stored with the contact. Reads xpos, xquat. Writes geom_xpos, geom_xmat,
-// con_*, the sign row of each slot in Z, ncon. Cost: O(npair).
+// con_*, ncon. Cost: O(npair).
 #pragma once
 
 #include "kernels/collide/kinds.h"
@@ -66,13 +66,11 @@ struct ContactRecord {
 template <class E>
 struct ContactWriter {
   using Real = typename E::Real;
-  using Scalar = typename E::Scalar;
   E& env;
 
   // a slot that no environment of the pack has used in this step yet: zeros, so that idle elements add
   // nothing
   DS_STAGE void open(int slot) const {
-    const auto& t = env.t;
     const Real nil(0);
     env.con_dist()[slot] = nil;
     env.con_D()[slot] = nil;
@@ -81,15 +79,11 @@ struct ContactWriter {
     for (int k = 0; k < 3; k++) env.con_pos()[3 * slot + k] = env.con_kb()[3 * slot + k] = nil;
     for (int k = 0; k < 6; k++) env.con_frame()[6 * slot + k] = nil;
     for (int k = 0; k < 5; k++) env.con_mu()[5 * slot + k] = nil;
-    const int row = (t.n.ngen + t.n.kdim * slot) * t.n.nv;
-    for (int d = 0; d < t.n.nv; d++) env.Z()[row + d] = nil;
-    for (int k = 0; k < t.n.nword; k++) env.words(slot * t.n.nword)[k] = 0;
   }
 
   // for the environments of a mask; a single environment writes for itself alone
-  DS_STAGE void write(int slot, [[maybe_unused]] const typename E::Mask& here, int pair,
+  DS_STAGE void write(int slot, [[maybe_unused]] const typename E::Mask& here,
                       const ContactRecord<Real>& c) const {
-    const auto& t = env.t;
     const auto put = [&](Real& x, const Real& v) {
       if constexpr (E::kPack == 1)
         x = v;
@@ -108,32 +102,20 @@ struct ContactWriter {
     put(frame[6 * slot + 5], c.tangent.z);
     put(kb[3 * slot], c.kterm), put(kb[3 * slot + 1], c.Bn), put(kb[3 * slot + 2], c.Bt);
     for (int k = 0; k < 5; k++) put(mu[5 * slot + k], c.mu[k]);
-    const int row = (t.n.ngen + t.n.kdim * slot) * t.n.nv;
-    const int* sign = t.pair_sign + static_cast<long>(pair) * t.n.nv;
-    const auto support = env.words(slot * t.n.nword);
-    const auto Z = env.Z();
-    for (int d = 0; d < t.n.nv; d++)
-      if (E::kPack > 1 || sign[d] != 0) put(Z[row + d], Real(sign[d]));
-    for (int k = 0; k < t.n.nword; k++) support[k] |= t.pair_support[pair * t.n.nword + k];
   }
 
   // moves the contact of slot + 1 to slot, for one environment
   DS_FN void shift(int slot, int lane) const {
-    const auto& t = env.t;
     const auto copy = [&](const auto& f, int width) {
       for (int k = 0; k < width; k++)
         set_lane(f[width * slot + k], lane, lane_of(f[width * (slot + 1) + k], lane));
     };
     copy(env.con_dist(), 1), copy(env.con_D(), 1), copy(env.con_dim(), 1), copy(env.con_pair(), 1);
     copy(env.con_pos(), 3), copy(env.con_frame(), 6), copy(env.con_kb(), 3), copy(env.con_mu(), 5);
-    const int row = (t.n.ngen + t.n.kdim * slot) * t.n.nv, next = row + t.n.kdim * t.n.nv;
-    for (int d = 0; d < t.n.nv; d++) set_lane(env.Z()[row + d], lane, lane_of(env.Z()[next + d], lane));
-    for (int k = 0; k < t.n.nword; k++)
-      env.words(slot * t.n.nword)[k] |= env.words((slot + 1) * t.n.nword)[k];
   }
 
   // with every slot taken: the shallowest contact goes (the later of equals), be it the new one
-  DS_STAGE void replace_shallowest(int lane, int pair, const ContactRecord<Real>& c) const {
+  DS_STAGE void replace_shallowest(int lane, const ContactRecord<Real>& c) const {
     const int capacity = env.t.n.ncon;
     const auto dist = env.con_dist();
     int worst = 0;
@@ -141,9 +123,7 @@ struct ContactWriter {
       if (lane_of(dist[slot], lane) >= lane_of(dist[worst], lane)) worst = slot;
     if (!(lane_of(c.dist, lane) < lane_of(dist[worst], lane))) return;
     for (int slot = worst; slot + 1 < capacity; slot++) shift(slot, lane);
-    const int row = (env.t.n.ngen + env.t.n.kdim * (capacity - 1)) * env.t.n.nv;
-    for (int d = 0; d < env.t.n.nv; d++) set_lane(env.Z()[row + d], lane, Scalar(0));
-    write(capacity - 1, mask_of_word<Real>(1u << lane), pair, c);
+    write(capacity - 1, mask_of_word<Real>(1u << lane), c);
   }
 };
 
@@ -189,10 +169,10 @@ DS_STAGE void place_contacts(E& env, int pair, const Manifold<typename E::Real, 
           if (E::Lanes::kWidth == 1) env.ncon_max = slot + 1;
         }
         const unsigned here = waiting & word_where_equal(place, slot);
-        writer.write(slot, mask_of_word<Real>(here), pair, c);
+        writer.write(slot, mask_of_word<Real>(here), c);
         waiting &= ~here;
       } else {
-        writer.replace_shallowest(lane, pair, c);
+        writer.replace_shallowest(lane, c);
         waiting &= waiting - 1;
       }
     }

@@ -6,6 +6,26 @@
 
 namespace dualstep {
 
+// What environments take along from one leg of a call to the next (kernels/repack.h): a record each, and what
+// they are sorted by, smallest first: two numbers of kEffortBits bits. Those of the rows of the batch from
+// first_row on
+template <class Scalar>
+struct Records {
+  const int* places;  // where the numbers of a record lie in the workspace of a pack
+  Scalar* numbers;
+  long width;  // of one record
+  unsigned* keys;
+  int first_row;
+};
+// whether somebody wants an output of a step
+template <class Scalar>
+bool outputs_wanted(const BatchView<Scalar>& batch) {
+  bool wanted = false;
+#define OUTPUT(name, width, shape, meaning) wanted = wanted || batch.name != nullptr;
+#include "kernels/fields.inl"
+  return wanted;
+}
+
 template <class Scalar>
 struct CpuKernels {
   const char* isa;  // "portable", "avx2", "avx512"
@@ -15,6 +35,12 @@ struct CpuKernels {
   // the action on every environment of a block
   void (*run)(const Tables<Scalar>& tables, const BatchView<Scalar>& batch, const StepArgs& args, int block,
               void* scratch);
+  // numbers of a record, 0 where steps of this model have no legs; and their places in `scratch`
+  int (*record)(const Tables<Scalar>& tables, void* scratch, int* places);
+  // a leg of a call, for every environment of a block; they stand where args.order says and share their
+  // parameters. Returns whether there is another one (kernels/repack.h)
+  bool (*run_leg)(const Tables<Scalar>& tables, const BatchView<Scalar>& batch, const StepArgs& args,
+                  int block, void* scratch, const Records<Scalar>& records, bool first, Moment* moment);
 };
 
 // those built into this library; null where the compiler could not build them. A caller checks the processor.

@@ -67,7 +67,7 @@ DS_STAGE bool find_impacts(E& env) {
     Real speed = nil, restitution = nil;
     for (int l = 0; l < E::kPack; l++) {
       if (!mask_bit(closed, l)) continue;
-      const int pair = static_cast<int>(lane_of(env.con_pair()[slot], l)) / 8;
+      const int pair = pair_of(env, slot, l);
       const auto along = [&](int geom) {
         const int body = t.geom_body[geom], tree = t.body_tree[body];
         if (tree < 0) return nil;
@@ -334,7 +334,7 @@ DS_STAGE void after_impacts(E& env) {
   const auto& t = env.t;
   const Real nil(0), unit(kImpactUnit<Real>);
   const auto struck = impact_flag(env) > nil;
-  const auto found = env.qfrc_constraint(), jump = env.jump(), Z = env.Z();
+  const auto found = env.qfrc_constraint(), jump = env.jump();
   env.each(t.n.nv, [&](int i) { jump[i] = found[i] * sqrt(env.Dinv()[i]); });
   solve_L(env, jump);
   env.each(t.n.nv, [&](int i) {
@@ -350,16 +350,6 @@ DS_STAGE void after_impacts(E& env) {
       env.con_kb()[3 * slot + k] = kept[3 + k];
     }
     env.con_D()[slot] = kept[6];
-    // row 0 holds the signs of the dofs again
-    const int row = (t.n.ngen + kDim * slot) * t.n.nv;
-    for (int d = 0; d < t.n.nv; d++) Z[row + d] = nil;
-    for (int l = 0; l < E::kPack; l++) {
-      if (!(lane_of(env.con_dim()[slot], l) > 0)) continue;
-      const int pair = static_cast<int>(lane_of(env.con_pair()[slot], l)) / 8;
-      const int* sign = t.pair_sign + static_cast<long>(pair) * t.n.nv;
-      for (int d = 0; d < t.n.nv; d++)
-        if (sign[d] != 0) set_lane(Z[row + d], l, static_cast<typename E::Scalar>(sign[d]));
-    }
   });
   env.done();
   factorize(env);

@@ -181,15 +181,20 @@ DS_STAGE void solve_lone_body(E& env, int j, const F& x) {
   }
 }
 
+// whether the step of the velocity has the damping of M + h D
+template <class Options>
+DS_HD bool is_implicit(const Options& o) {
+  const bool eulerdamp = o.integrator != 1 && o.has_damping && (o.disableflags & ((1 << 15) | (1 << 6))) == 0;
+  return (o.integrator == 3 || eulerdamp) && o.contact_law == kLawMujoco;
+}
+
 template <class E>
 DS_STAGE void integrate_euler(E& env, const typename E::Mask& live) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const Real h(t.o.timestep);
   const auto x = env.dw(), qvel = env.qvel();
-  const bool eulerdamp = t.o.has_damping && (t.o.disableflags & ((1 << 15) | (1 << 6))) == 0;
-  const bool implicit = (t.o.integrator == 3 || eulerdamp) && t.o.contact_law == kLawMujoco;
-  if (implicit) {
+  if (is_implicit(t.o)) {
     const auto smooth = env.qfrc_smooth(), constraint = env.qfrc_constraint();
     env.each(t.n.nv, [&](int i) { x[i] = smooth[i] + constraint[i]; });
     load_factor(env);

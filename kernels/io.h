@@ -153,11 +153,9 @@ struct Inputs {
     load_field(env.qpos(), batch.qpos, batch.last_qpos, n.nq);
     load_field(env.qvel(), batch.qvel, batch.last_qvel, n.nv);
     load_field(env.act(), batch.act, batch.last_act, n.na);
-    load_field(env.ctrl(), batch.ctrl, batch.last_ctrl, n.nu);
-    load_field(env.qfrc_applied(), batch.qfrc_applied, batch.last_qfrc_applied, n.nv);
     load_field(env.qacc_warmstart(), batch.qacc_warmstart, batch.last_qacc_warmstart, n.nv);
     load_field(env.anchors(), batch.anchors, batch.last_anchors, 7 * n.nanchor);
-    any_xfrc = rows_nonzero(xfrc_applied(), 6 * n.nbody);
+    load_given();
     env.sync();
     // an environment that was given numbers no simulation can use is not advanced
     auto good = mask_and(in_bounds(env.qpos(), n.nq), in_bounds(env.qvel(), n.nv));
@@ -171,6 +169,17 @@ struct Inputs {
     Real frozen(0);
     for (int l = 0; l < E::kPack; l++) set_lane(frozen, l, Scalar(batch.status[row(l)] & kDiverged ? 1 : 0));
     env.diverged = mask_or(mask_not(good), frozen != Real(0));
+    begin();
+  }
+  // what the user gives for the whole of a call
+  DS_STAGE void load_given() const {
+    const auto& n = env.t.n;
+    load_field(env.ctrl(), batch.ctrl, batch.last_ctrl, n.nu);
+    load_field(env.qfrc_applied(), batch.qfrc_applied, batch.last_qfrc_applied, n.nv);
+    any_xfrc = rows_nonzero(xfrc_applied(), 6 * n.nbody);
+  }
+  // what the lanes agree on, before anything is found
+  DS_HD void begin() const {
     env.lost = 0;
     env.residual = Real(0);
     env.iterations = Real(0);

@@ -79,12 +79,7 @@ DS_STAGE void symbolic(E& env, const typename E::Mask& live) {
     for (int g = t.n.nball; g < t.n.ngen; g++) add_to_deepest(general_support(env, g), nword - 1);
     for (int slot = 0; slot < env.ncon_max; slot++) {
       const auto set = live_support(env, slot);
-      for (int k = 0; k < nword; k++) set[k] = 0;
-      for (int l = 0; l < E::kPack; l++) {
-        if (!mask_bit(live, l) || slot >= lane_of(env.ncon, l)) continue;
-        const int pair = static_cast<int>(lane_of(env.con_pair()[slot], l)) / 8;
-        for (int k = 0; k < nword; k++) set[k] |= t.pair_support[pair * nword + k];
-      }
+      find_support(env, slot, live, set, [](int, const auto&) {});
       add_to_deepest(set, nword - 1);
     }
     for (int i = nv - 1; i > 0; i--) add_to_deepest(pattern_row(env, i), i >> 5);

@@ -168,6 +168,69 @@ DS_HD typename E::Words slot_support(const E& env, int slot) {
   return env.words(slot * env.t.n.nword);
 }
 
+// the pair that the contact of an environment comes from
+template <class E>
+DS_HD int pair_of(const E& env, int slot, int lane = 0) {
+  return static_cast<int>(lane_of(env.con_pair()[slot], lane)) / 8;
+}
+// calls f(pair, environments) for the pairs that environments of a set have in a slot in use
+template <class E, class F>
+DS_HD void each_pair_of(const E& env, int slot, [[maybe_unused]] typename E::Mask set, F f) {
+  using Real = typename E::Real;
+  if constexpr (E::kPack == 1) {
+    f(pair_of(env, slot), set);
+  } else {
+    const Real id = env.con_pair()[slot];
+    set = mask_and(set, env.con_dim()[slot] > Real(0));
+    for (unsigned bits = mask_word(set); bits != 0;) {
+      const int pair = pair_of(env, slot, bit_count_trailing(bits));
+      const Real first(8 * pair);
+      const auto here = mask_and(set, mask_and(id >= first, id < first + Real(8)));
+      bits &= ~mask_word(here);
+      f(pair, here);
+    }
+  }
+}
+// the dofs that the contacts of a set of environments in a slot reach, as a set; calls f as each_pair_of does
+template <class E, class F>
+DS_HD void find_support(const E& env, int slot, const typename E::Mask& set, const typename E::Words& out,
+                        F f) {
+  const int nword = env.t.n.nword;
+  for (int k = 0; k < nword; k++) out[k] = 0;
+  each_pair_of(env, slot, set, [&](int pair, const auto& here) {
+    for (int k = 0; k < nword; k++) out[k] |= env.t.pair_support[pair * nword + k];
+    f(pair, here);
+  });
+}
+// how the dofs move the bodies of a pair
+template <class E>
+DS_HD const int* signs_of(const E& env, int pair) {
+  return env.t.pair_sign + static_cast<long>(pair) * env.t.n.nv;
+}
+// the dofs that slots reach; of packs, whose environments have other pairs, their signs too, in row 0 of each
+// slot. A barrier has to follow
+template <class E>
+DS_HD void find_dofs(E& env, int kdim) {
+  using Real = typename E::Real;
+  const Real nil(0);
+  const auto all = nil == nil;
+  const int nv = env.t.n.nv;
+  env.each(env.ncon_max, [&](int slot) {
+    const auto row = env.Z().from((env.t.n.ngen + kdim * slot) * nv);
+    bool first = true;
+    find_support(env, slot, all, slot_support(env, slot), [&](int pair, const auto& here) {
+      if constexpr (E::kPack > 1) {
+        const int* sign = signs_of(env, pair);
+        if (first)
+          for (Index d = 0; d < nv; d++) row[d] = select(here, Real(sign[d]), nil);
+        else
+          for (Index d = 0; d < nv; d++) row[d] = select(here, Real(sign[d]), row[d]);
+        first = false;
+      }
+    });
+  });
+}
+
 // unit normal given, a wish for t1 (or zero): t1 orthogonal to n, t2 = n x t1
 template <class Real>
 DS_HD void contact_frame(const Vec3<Real>& n, const Vec3<Real>& wish, Vec3<Real>* t1, Vec3<Real>* t2) {
@@ -180,8 +243,7 @@ DS_HD void contact_frame(const Vec3<Real>& n, const Vec3<Real>& wish, Vec3<Real>
   *t2 = cross(n, *t1);
 }
 
-// rows of contact slots: J on the support, b, then whitened. Row 0 of a slot holds the signs of the dofs
-// first.
+// rows of contact slots: J on the support, b, then whitened
 template <int kDim, class E>
 DS_STAGE void contact_rows(E& env) {
   using Real = typename E::Real;
@@ -191,6 +253,7 @@ DS_STAGE void contact_rows(E& env) {
   const int nv = t.n.nv;
   const bool velocities = t.o.contact_law == kLawExplicit;  // what such a law starts from, in place of y
   const Real nil(0);
+  find_dofs(env, kDim);
   for (int slot = 0; slot < env.ncon_max; slot++) {
     const int first = t.n.ngen + kDim * slot;
     const auto z = rows_of<kDim>(Z, first, nv);
@@ -207,7 +270,11 @@ DS_STAGE void contact_rows(E& env) {
         for (int r = 0; r < kDim; r++) z[r][d] = nil;
         return;
       }
-      const Real sign = z[0][d];
+      Real sign;
+      if constexpr (E::kPack > 1)
+        sign = z[0][d];
+      else
+        sign = Real(signs_of(env, pair_of(env, slot))[d]);
       const Spatial<Real> s = cdof.spatial(d);
       const Vec3<Real> v = s.lin + cross(s.ang, p - com.vec(t.body_tree[t.dof_body[d]]));
       DS_UNROLL

@@ -152,7 +152,7 @@ DS_STAGE void sense_contacts(E& env, const Inputs<E>& in) {
     if (b.contact_geom != nullptr)
       for (int l = 0; l < in.count; l++) {
         const bool on = mask_bit(used, l);
-        const int pair = on ? static_cast<int>(lane_of(env.con_pair()[slot], l)) / 8 : 0;
+        const int pair = on ? pair_of(env, slot, l) : 0;
         for (int k = 0; k < 2; k++)
           b.contact_geom[(in.row(l) * n + slot) * 2 + k] = on ? t.geom_id[t.pair_geom[2 * pair + k]] : -1;
       }

@@ -95,8 +95,8 @@ DS_FN void run_environment(E& env, const BatchView<typename E::Scalar>& batch, c
   in.load();
   Moment m;
   do {
-    keep_start(env, in, m);
     env.ends_call = ends_call(args, num_stages(env.t.o.integrator), m);
+    keep_start(env, in, m);
     evaluate<kDim, kElliptic>(env, in);
     integrate(env, in, m);
   } while (advance(args, num_stages(env.t.o.integrator), &m));

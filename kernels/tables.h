@@ -141,7 +141,8 @@ enum class Action : int {
   X(kinematics)      \
   X(bias)            \
   X(inertia)         \
-  X(factorize) X(forces) X(collide) X(rows) X(sweeps) X(newton) X(finish) X(sense) X(integrate) X(store)
+  X(factorize)       \
+  X(forces) X(collide) X(repack) X(rows) X(sweeps) X(newton) X(finish) X(sense) X(integrate) X(store)
 enum Stage : int {
 #define DS_STAGE_NAME(name) kStage_##name,
   DS_STAGES(DS_STAGE_NAME)

@@ -1,7 +1,7 @@
 # The sources of the kernels as text inside the library: cmake -DROOT=... -DOUT=... -P embed.cmake
 # What host compilers alone can read stays out.
 file(GLOB files RELATIVE ${ROOT} ${ROOT}/kernels/*.h ${ROOT}/kernels/collide/*.h)
-list(REMOVE_ITEM files kernels/pack.h kernels/cpu_kernels.h)
+list(REMOVE_ITEM files kernels/pack.h kernels/cpu_kernels.h kernels/repack.h)
 list(APPEND files kernels/fields.inl kernels/fused.cuh kernels/staged.cuh)
 list(SORT files)
 set(text "// made by host/specialize/embed.cmake\n#include \"host/specialize/program.h\"\n\nnamespace dualstep {\n")
