@@ -49,8 +49,9 @@ const CpuKernels<Scalar>* choose_kernels(const std::string& given) {
 }
 
 // packs of a group whose environments change places (kernels/repack.h): fewer are too few to find others
-// alike, and the records of more no longer fit into a cache
+// alike; more find no more of them, and records of so many bytes no longer fit into a cache
 constexpr int kFewestPacks = 8, kMostPacks = 32;
+constexpr size_t kMostBytes = size_t{8} << 20;
 
 // A counting sort, stable: the rows that row(i) gives for i < count, by kind(row) < kEffortKinds. No memory
 // is asked for but on the first call
@@ -179,7 +180,9 @@ int CpuBackend<Scalar>::choose_groups(const BatchView<Scalar>& batch, const Step
   const int packs = (batch.num_envs - 1) / kernels_->pack + 1, share = packs / pool_.size();
   const int evaluations = args.nsubsteps * num_stages(tables_->o.integrator);
   if (record_.empty() || share < kFewestPacks || evaluations - outputs_wanted(batch) < 1) return 0;
-  return pool_.size() * ((share - 1) / kMostPacks + 1);
+  const size_t fit = kMostBytes / (kernels_->pack * record_.size() * sizeof(Scalar));
+  const int most = std::clamp(static_cast<int>(std::min<size_t>(fit, kMostPacks)), kFewestPacks, kMostPacks);
+  return pool_.size() * ((share - 1) / most + 1);
 }
 
 template <class Scalar>

@@ -64,7 +64,8 @@ int record_numbers(const E& env, int* places) {
   };
   each_of_environment(env, add);
   for (int slot = 0; slot < env.t.n.ncon; slot++) each_of_slot(env, slot, add);
-  if (!has_legs(env.t) || count < E::kPack) return 0;
+  // each_stretch deals with kPack numbers at least
+  if (!has_legs(env.t) || numbers_of_environment(env) < E::kPack) return 0;
   // whole lines of a cache, an odd number of them: the records of a pack then lie in different sets of it
   constexpr int kLine = 64 / static_cast<int>(sizeof(typename E::Scalar));
   return kLine * (((count + kNumbersOfTail - 1) / kLine + 1) | 1);

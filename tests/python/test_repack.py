@@ -16,10 +16,17 @@ COUNT = 275
 FEW = 7  # packs of any size this side of being sorted
 
 
+# a record of 15 numbers and its contact
+SLIDER = """<mujoco><worldbody><geom type="plane" size="1 1 1"/><body pos="0 0 .3"><joint type="slide" axis="0 0 1"/>
+  <geom size=".1"/></body></worldbody></mujoco>"""
+
+
 @functools.lru_cache
 def model_of(name):
     if name == "small":
         return small()
+    if name == "slider":
+        return ds.Model.from_mjcf(SLIDER)
     if name.startswith("bench_"):
         model = ds.Model.from_mjcf(BENCH["bench_humanoid"])
         if name == "bench_fast":
@@ -33,7 +40,8 @@ def model_of(name):
 
 
 # RK4: humanoid, ant, small has condim 6, an activation, friction loss, a mocap body
-MODELS = ["small", "humanoid", "ant", "half_cheetah", "bench_humanoid", "bench_fast", "bench_elliptic", "bench_tight"]
+MODELS = ["small", "humanoid", "ant", "half_cheetah", "bench_humanoid", "bench_fast", "bench_elliptic", "bench_tight",
+          "slider"]
 
 
 @functools.lru_cache
@@ -94,10 +102,11 @@ def test_no_bit_depends_on_it(name, isa, threads, monkeypatch):
     monkeypatch.setenv("DUALSTEP_POISON", "1")
     for watched in ((), ("qacc", "xpos")):
         answer, ticks = rollout(name, np.arange(COUNT), watched, isa=isa, num_threads=threads)
-        assert ticks > 0
+        assert ticks > 0 or name == "slider"
         assert_same(answer, in_small_batches(name, "float32", watched))
         status = answer["status"]
-        assert status[77] & ds.Status.DIVERGED and status[78] & ds.Status.DIVERGED and not (status[:40] & ds.Status.DIVERGED).any()
+        broken = np.flatnonzero(status & ds.Status.DIVERGED)
+        assert 77 in broken and (78 in broken or name == "slider") and broken.min() >= 40
         if name == "bench_tight":
             assert np.count_nonzero(status & ds.Status.CONTACT_OVERFLOW) > 5
 
