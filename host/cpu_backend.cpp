@@ -178,8 +178,9 @@ const int* CpuBackend<Scalar>::sort_by_effort(int num_envs) {
 template <class Scalar>
 int CpuBackend<Scalar>::choose_groups(const BatchView<Scalar>& batch, const StepArgs& args) const {
   const int packs = (batch.num_envs - 1) / kernels_->pack + 1, share = packs / pool_.size();
-  const int evaluations = args.nsubsteps * num_stages(tables_->o.integrator);
-  if (record_.empty() || share < kFewestPacks || evaluations - outputs_wanted(batch) < 1) return 0;
+  // a single step whose outputs are wanted is never left
+  const int left = args.nsubsteps - outputs_wanted(batch);
+  if (record_.empty() || share < kFewestPacks || left < 1) return 0;
   const size_t fit = kMostBytes / (kernels_->pack * record_.size() * sizeof(Scalar));
   const int most = std::clamp(static_cast<int>(std::min<size_t>(fit, kMostPacks)), kFewestPacks, kMostPacks);
   return pool_.size() * ((share - 1) / most + 1);

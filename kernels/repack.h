@@ -158,10 +158,11 @@ DS_STAGE void enter(E& env, const Inputs<E>& in, const Records<typename E::Scala
   in.load_given();
 }
 
-// whether packs are left in an evaluation: outputs are of what no record has
+// Whether packs are left in an evaluation: not between the stages of a substep, which have nearly the same
+// contacts, nor where outputs are wanted, which are of what no record has
 template <class Scalar>
 bool parts_at(const BatchView<Scalar>& batch, const StepArgs& args, int stages, const Moment& m) {
-  return !(is_sensed(args, stages, m) && outputs_wanted(batch));
+  return m.stage == 0 && !(outputs_wanted(batch) && is_sensed(args, stages, m));
 }
 
 // A leg of a call of kStep, of environments that all share their parameters. The first begins at the start of

@@ -4,7 +4,7 @@
     python bench/cost/cpu_limits.py build/test MODEL.xml ...      others
 
 Needs valgrind and g++, and a build folder, whose library has the symbols that an installed one is stripped of; a minute
-a model. Counted by callgrind, which executes AVX2 and no AVX-512: instructions, reads and writes of run_block, and those
+a model. Counted by callgrind, which executes AVX2 and no AVX-512: instructions, reads and writes of the kernels, and those
 that miss a first- and a second-level cache of this processor's sizes. Measured: the time of the same steps, and of loops
 that do nothing but add, multiply or load (core_limits.cpp). What is counted for packs of 8 holds for packs of 16 nearly:
 the kernels are the same, with registers twice as wide.
@@ -27,8 +27,10 @@ import numpy as np
 
 HERE = pathlib.Path(__file__).parent
 CACHES = pathlib.Path("/sys/devices/system/cpu/cpu0/cache")
-ENVS, SUBSTEPS, CALLS = 64, 5, 2
-KERNEL = "void dualstep::avx2::run_block<dualstep::avx2::Pack<float, 8> >*"
+ENVS, SUBSTEPS, CALLS = 256, 5, 2
+# a call as a whole, or a leg of one
+KERNELS = [f"{name}<dualstep::avx2::Pack<float, 8> >*"
+           for name in ("void dualstep::avx2::run_block", "bool dualstep::avx2::run_leg_of_block")]  # fmt: skip
 
 
 def steps(model: str, file: str, repeat: int) -> None:
@@ -111,13 +113,14 @@ def count(model: str, file: str) -> dict[str, float]:
     with tempfile.NamedTemporaryFile() as out:
         output(
             "valgrind", "--tool=callgrind", f"--callgrind-out-file={out.name}", "--cache-sim=yes",
-            f"--D1={cache(1)}", f"--LL={cache(2)}", f"--toggle-collect={KERNEL}", *command(model, file, 1),
+            f"--D1={cache(1)}", f"--LL={cache(2)}",
+            *(f"--toggle-collect={kernel}" for kernel in KERNELS), *command(model, file, 1),
         )  # fmt: skip
         text = pathlib.Path(out.name).read_text()
     names = re.search(r"^events: (.*)$", text, re.M)
     sums = re.search(r"^(?:summary|totals): (.*)$", text, re.M)
     if not names or not sums or len(names[1].split()) != len(sums[1].split()):
-        sys.exit(f"callgrind counted nothing: the library has no {KERNEL}")
+        sys.exit(f"callgrind counted nothing: the library has none of {KERNELS}")
     found = dict(zip(names[1].split(), map(float, sums[1].split()), strict=True))
     return {name: value / (ENVS * SUBSTEPS * CALLS) for name, value in found.items()}
 
