@@ -8,7 +8,6 @@
 
 #include "host/options_table.h"
 #include "kernels/effort.h"
-#include "kernels/moment.h"
 
 namespace dualstep {
 namespace {

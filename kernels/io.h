@@ -99,9 +99,7 @@ struct Inputs {
     for (int i = 0; i < width; i += E::kPack) f(i + E::kPack <= width ? i : width - E::kPack);
   }
   template <class F>
-  DS_STAGE void load_rows(const F& field, const Scalar* p, int width) const {
-    const Scalar* rows[E::kPack];
-    for (int l = 0; l < E::kPack; l++) rows[l] = p + row(l) * width;
+  DS_HD static void read_rows(const F& field, const Scalar* const* rows, int width) {
     each_stretch(width, [&](int i) {
       Real x[E::kPack];
       for (int l = 0; l < E::kPack; l++) x[l] = load_pack<Real>(rows[l] + i);
@@ -110,15 +108,25 @@ struct Inputs {
     });
   }
   template <class F>
-  DS_STAGE void store_rows(Scalar* p, const F& field, int width) const {
-    Scalar* rows[E::kPack];
-    for (int l = 0; l < E::kPack; l++) rows[l] = p + row(l) * width;
+  DS_HD static void write_rows(Scalar* const* rows, const F& field, int width) {
     each_stretch(width, [&](int i) {
       Real x[E::kPack];
       for (int k = 0; k < E::kPack; k++) x[k] = field[i + k];
       transpose(x);
       for (int l = 0; l < E::kPack; l++) store_pack(rows[l] + i, x[l]);
     });
+  }
+  template <class F>
+  DS_STAGE void load_rows(const F& field, const Scalar* p, int width) const {
+    const Scalar* rows[E::kPack];
+    for (int l = 0; l < E::kPack; l++) rows[l] = p + row(l) * width;
+    read_rows(field, rows, width);
+  }
+  template <class F>
+  DS_STAGE void store_rows(Scalar* p, const F& field, int width) const {
+    Scalar* rows[E::kPack];
+    for (int l = 0; l < E::kPack; l++) rows[l] = p + row(l) * width;
+    write_rows(rows, field, width);
   }
 
   template <class F>

@@ -43,15 +43,16 @@ void each_of_slot(const E& env, int slot, F f) {
   f(env.con_pos().from(3 * slot), 3), f(env.con_frame().from(6 * slot), 6);
   f(env.con_kb().from(3 * slot), 3), f(env.con_mu().from(5 * slot), 5);
 }
-constexpr int kNumbersOfSlot = 20;
 // behind them: whether it diverged, whether it lost a contact, how many contacts it has
 constexpr int kNumbersOfTail = 3;
 
+// before the tail, with so many contacts
 template <class E>
-int numbers_of_environment(const E& env) {
-  int count = 0;
-  each_of_environment(env, [&](const auto&, int width) { count += width; });
-  return count;
+int count_numbers(const E& env, int contacts) {
+  int own = 0, slot = 0;
+  each_of_environment(env, [&](const auto&, int width) { own += width; });
+  each_of_slot(env, 0, [&](const auto&, int width) { slot += width; });
+  return own + contacts * slot;
 }
 // of a whole record; where those before the tail lie in the workspace, if `places` is not null. None where
 // steps of the model have no legs
@@ -64,8 +65,7 @@ int record_numbers(const E& env, int* places) {
   };
   each_of_environment(env, add);
   for (int slot = 0; slot < env.t.n.ncon; slot++) each_of_slot(env, slot, add);
-  // each_stretch deals with kPack numbers at least
-  if (!has_legs(env.t) || numbers_of_environment(env) < E::kPack) return 0;
+  if (!has_legs(env.t) || !Inputs<E>::long_rows(count_numbers(env, 0))) return 0;
   // whole lines of a cache, an odd number of them: the records of a pack then lie in different sets of it
   constexpr int kLine = 64 / static_cast<int>(sizeof(typename E::Scalar));
   return kLine * (((count + kNumbersOfTail - 1) / kLine + 1) | 1);
@@ -83,18 +83,21 @@ DS_STAGE void note_keys(E& env, const Inputs<E>& in, const Records<typename E::S
     return sum + select(s & 1 ? r > -env.lim_param(11 * k) : r < env.lim_param(11 * k), Real(1), Real(0));
   });
   for (int l = 0; l < in.count; l++) {
-    const int contacts = lane_of(env.ncon, l), rows = static_cast<int>(lane_of(limits, l));
+    const int contacts = lane_of(env.ncon, l), sides = static_cast<int>(lane_of(limits, l));
     const int pair = contacts > 0 ? pair_of(env, 0, l) : 0;
+    // of the two numbers of an effort the second comes first
     records.keys[in.row(l) - records.first_row] =
-        effort_kind(effort_of(rows, contacts)) * kEffortKinds + pair % kEffortKinds;
+        effort_kind(effort_of(sides, contacts)) * kEffortKinds + pair % kEffortKinds;
   }
 }
 
-// the runs of kPack numbers of a record, before its tail; the last may overlap the one before
-template <class E, class F>
-void each_stretch_of_record(const E& env, int slots, F f) {
-  Inputs<E>::each_stretch(numbers_of_environment(env) + kNumbersOfSlot * slots, f);
-}
+// the numbers of a record in the workspace, in the record's order
+template <class Real>
+struct Recorded {
+  Real* scratch;
+  const int* places;
+  Real& operator[](int i) const { return scratch[places[i]]; }
+};
 template <class E, class T>
 void find_records(const Inputs<E>& in, const Records<typename E::Scalar>& records, T** record) {
   for (int l = 0; l < E::kPack; l++)
@@ -113,12 +116,7 @@ DS_STAGE void leave(E& env, const Inputs<E>& in, const Records<typename E::Scala
     tail[1] = Scalar((env.lost >> l) & 1u);
     tail[2] = Scalar(lane_of(env.ncon, l));
   }
-  each_stretch_of_record(env, env.ncon_max, [&](int i) {
-    Real x[E::kPack];
-    for (int k = 0; k < E::kPack; k++) x[k] = env.scratch[records.places[i + k]];
-    transpose(x);
-    for (int l = 0; l < E::kPack; l++) store_pack(record[l] + i, x[l]);
-  });
+  in.write_rows(record, Recorded<Real>{env.scratch, records.places}, count_numbers(env, env.ncon_max));
   note_keys(env, in, records);
 }
 
@@ -141,12 +139,7 @@ DS_STAGE void enter(E& env, const Inputs<E>& in, const Records<typename E::Scala
     if (ncon > env.ncon_max) env.ncon_max = ncon;
   }
   env.diverged = diverged != Real(0);
-  each_stretch_of_record(env, env.ncon_max, [&](int i) {
-    Real x[E::kPack];
-    for (int l = 0; l < E::kPack; l++) x[l] = load_pack<Real>(record[l] + i);
-    transpose(x);
-    for (int k = 0; k < E::kPack; k++) env.scratch[records.places[i + k]] = x[k];
-  });
+  in.read_rows(Recorded<Real>{env.scratch, records.places}, record, count_numbers(env, env.ncon_max));
   // an environment with fewer contacts has nothing in the other slots, not even in its record
   for (int slot = 0; slot < env.ncon_max; slot++) {
     const auto used = Real(slot) < contacts;
