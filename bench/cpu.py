@@ -10,9 +10,13 @@ Every speed stands beside the accuracy of the same steps (`dualstep bench`; READ
 from __future__ import annotations
 
 import argparse
+import concurrent.futures
+import itertools
 import json
+import os
 import pathlib
 import platform
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -22,11 +26,12 @@ import numpy as np
 import dualstep as ds
 from dualstep.cli import bench, common
 from dualstep.measure import throughput
-from dualstep.measure.workload import Controls, host, play
+from dualstep.measure.workload import Controls, States, host, play
 
 HERE = pathlib.Path(__file__).parent
 MODELS = HERE / "models"
 ROBOTS = ("G1Joystick", "Go1Joystick")
+ROUNDS = 15  # of a measurement whose sides take turns
 
 
 def processor() -> str:
@@ -46,6 +51,15 @@ def subjects(robots: bool) -> dict[str, bench.Subject]:
             found |= bench.subjects_of([robot])
         except common.CommandError as error:
             print(f"left out: {robot}: {error}")
+    return found
+
+
+def titles(robots: bool) -> dict[str, bench.Subject]:
+    """All models by the names of the tables, where the benchmark's are told from Gymnasium's of the same name."""
+    found = {}
+    for name, subject in subjects(robots).items():
+        ours = subject.path is not None and MODELS in subject.path.parents
+        found[("bench/" if ours else "") + pathlib.Path(name).stem] = subject
     return found
 
 
@@ -71,18 +85,78 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 def measure_models(seconds: float, robots: bool) -> dict[str, list[dict[str, Any]]]:
     """Every model with one thread and with all, one after the other, so that both find the machine alike."""
     found: dict[str, list[dict[str, Any]]] = {"one_thread": [], "all_threads": []}
-    for name, subject in subjects(robots).items():
-        # the benchmark's models are told from Gymnasium's of the same name
-        ours = subject.path is not None and MODELS in subject.path.parents
-        title = ("bench/" if ours else "") + pathlib.Path(name).stem
+    for title, subject in titles(robots).items():
         for threads, measured in zip((1, 0), found.values(), strict=True):
             settings = throughput.Settings(num_envs=1024, device="cpu", num_threads=threads, substeps=subject.substeps,
                                            seconds=seconds)  # fmt: skip
-            progress = common.Progress(f"{pathlib.Path(name).stem}, {threads or 'all'} threads")
+            progress = common.Progress(f"{title}, {threads or 'all'} threads")
             figures = throughput.measure(subject.load(), settings, title, progress.update).to_dict()
             figures["title"] = title
             measured.append(figures)
     return found
+
+
+def measure_scaling(seconds: float, robots: bool) -> list[dict[str, Any]]:
+    """How many times as fast all threads are as one, by model and batch size: the same steps of the same states, in turns.
+    Beside it what the machine gives at best: batches of one thread each, which know nothing of each other, at once."""
+    threads = len(os.sched_getaffinity(0))
+    found = []
+    for title, subject in titles(robots).items():
+        model, rng = subject.load(), np.random.default_rng(0)
+        controls = Controls(model, rng)
+        with ds.Batch(model, 32, device="cpu", num_threads=1) as batch:
+            pool = play(batch, controls, subject.substeps, 2.0, rng).states
+        one = {"title": title, "threads": threads}
+        for num_envs in (1024, 4096):
+            share = num_envs // threads
+            ways = {"one": [ds.Batch(model, num_envs, device="cpu", num_threads=1)],
+                    "all": [ds.Batch(model, num_envs, device="cpu", num_threads=threads)],
+                    "apart": [ds.Batch(model, share, device="cpu", num_threads=1) for _ in range(threads)]}  # fmt: skip
+            spent: dict[str, list[float]] = {way: [] for way in ways}
+            calls = 1
+            for turn in range(-1, ROUNDS):
+                states = pool.take(rng.integers(len(pool), size=num_envs))
+                actions = controls.draw(calls + 1, num_envs)
+                for way, batches in ways.items():
+                    took = together(batches, states, actions, subject.substeps)
+                    # the first turn says how many calls fill the time
+                    if turn < 0 and way == "one":
+                        calls = max(4, round(seconds / (60 * took)))
+                    if turn >= 0:
+                        spent[way].append(took)
+            for way in ("all", "apart"):
+                done = len(ways[way]) * ways[way][0].num_envs / num_envs
+                one[f"{way}_{num_envs}"] = throughput.middle(done * np.array(spent["one"]) / np.array(spent[way]))
+            for batch in itertools.chain(*ways.values()):
+                batch.close()
+        print(f"{title}: {threads} threads {one['all_1024']['median']:.2f} times as fast as one, "
+              f"{one['all_4096']['median']:.2f} with 4,096 environments")  # fmt: skip
+        found.append(one)
+    return found
+
+
+def together(batches: list[ds.Batch], states: States, actions: np.ndarray, substeps: int) -> float:
+    """Seconds that batches take at once for rows of their own of these states and actions; the first action is not timed."""
+    parts = []
+    for k, batch in enumerate(batches):
+        rows = np.arange(k * batch.num_envs, (k + 1) * batch.num_envs)
+        states.take(rows).put(batch)
+        parts.append(np.ascontiguousarray(actions[:, rows]))
+        batch.ctrl = parts[-1][0]
+        batch.step(substeps)
+    ready = threading.Barrier(len(batches))
+
+    def roll(batch: ds.Batch, given: np.ndarray) -> tuple[float, float]:
+        ready.wait()
+        began = time.perf_counter()
+        for ctrl in given[1:]:
+            batch.ctrl = ctrl
+            batch.step(substeps)
+        return began, time.perf_counter()
+
+    with concurrent.futures.ThreadPoolExecutor(len(batches)) as pool:
+        spans = list(pool.map(roll, batches, parts))
+    return max(end for _, end in spans) - min(began for began, _ in spans)
 
 
 SOLVERS = {
@@ -209,6 +283,7 @@ def main() -> None:
     seconds = 1.0 if args.quick else 10.0
     args.out.mkdir(parents=True, exist_ok=True)
     figures: dict[str, Any] = {"processor": processor(), **measure_models(seconds, not args.no_robots)}
+    figures["scaling"] = measure_scaling(seconds, not args.no_robots)
     figures["by_batch_size"] = by_batch_size([1, 4, 16, 64, 256, 1024] + ([] if args.quick else [4096, 16384]))
     figures["by_contacts"] = by_contacts(12)
     figures["solvers"] = measure_solvers(seconds / 4, not args.no_robots)
@@ -231,11 +306,16 @@ def write_tables(figures: dict[str, Any], path: pathlib.Path) -> None:
     def models(key: str) -> str:
         return table(head, [row(one) for one in figures[key]])
 
-    scaling = [[one["title"], f"{all_['steps_per_second']['median'] / one['steps_per_second']['median']:.2f}"]
-               for one, all_ in zip(figures["one_thread"], figures["all_threads"], strict=True)]  # fmt: skip
+    def times(one: dict[str, Any], key: str) -> str:
+        return f"{one[key]['median']:.2f} ({one[key]['low']:.2f} to {one[key]['high']:.2f})"
+
+    scaling = [[one["title"], *(times(one, f"{way}_{num_envs}") for num_envs in (1024, 4096) for way in ("all", "apart"))]
+               for one in figures["scaling"]]  # fmt: skip
     path.write_text(
         f"# Measured on {figures['processor']}\n\n## One thread\n\n{models('one_thread')}\n## All threads\n\n{models('all_threads')}\n"
-        f"## Speed of all threads over one\n\n{table(['model', 'times'], scaling)}\n"
+        f"## Speed of all threads over one\n\nThe same steps, in turns: times as fast (quartiles). Apart: as many batches "
+        f"of one thread each at once, the machine's own limit.\n\n"
+        f"{table(['model', '1,024 environments', 'apart', '4,096', 'apart'], scaling)}\n"
         f"## Where the time goes, one thread\n\n{stages(figures['one_thread'])}\n"
         "## Solvers\n\n"
         + table(["case", "solver", "us a step", "iterations", "contacts", "error: median", "p95", "p99", "in target"], figures["solvers"])

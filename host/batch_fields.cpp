@@ -19,12 +19,11 @@ struct Widths : Sizes {
 #define STATE(array, extent, meaning) \
   if (field.name == #array) return extent;
 #include "kernels/fields.inl"
-    } else if (field.role == FieldRole::kOutput) {
+    } else {
 #define OUTPUT(array, extent, shape, meaning) \
   if (field.name == #array) return extent;
 #include "kernels/fields.inl"
-    } else {
-#define RECORD(array, element, extent, axes, meaning) \
+#define RECORD(array, role, element, extent, axes, meaning) \
   if (field.name == #array) return extent;
       DUALSTEP_BATCH_RECORDS(RECORD)
 #undef RECORD
@@ -55,8 +54,8 @@ const std::vector<BatchField>& batch_fields() {
 #define STATE(name, width, meaning) \
   {#name, meaning, FieldRole::kState, Element::kReal, axes_of_width(#width)},
 #include "kernels/fields.inl"
-#define RECORD(name, element, width, axes, meaning) \
-  {#name, meaning, FieldRole::kRecord, Element::element, axes},
+#define RECORD(name, role, element, width, axes, meaning) \
+  {#name, meaning, FieldRole::role, Element::element, axes},
       DUALSTEP_BATCH_RECORDS(RECORD)
 #undef RECORD
       // counted by the host; the kernels do not see it

@@ -7,7 +7,6 @@
 #include <stdexcept>
 
 #include "host/options_table.h"
-#include "kernels/effort.h"
 
 namespace dualstep {
 namespace {
@@ -52,12 +51,11 @@ const CpuKernels<Scalar>* choose_kernels(const std::string& given) {
 constexpr int kFewestPacks = 8, kMostPacks = 32;
 constexpr size_t kMostBytes = size_t{8} << 20;
 
-// A counting sort, stable: the rows that row(i) gives for i < count, by kind(row) < kEffortKinds. No memory
-// is asked for but on the first call
+// A counting sort, stable: the rows that row(i) gives for i < count, by kind(row) < kEffortKinds
 template <class Row, class Kind>
-void sort_by(int count, Row row, Kind kind, std::vector<int>* place, int* to) {
-  place->assign(kEffortKinds + 1, 0);
-  int* at = place->data();
+void sort_by(int count, Row row, Kind kind, SortRoom* room, int* to) {
+  room->fill(0);
+  int* at = room->data();
   for (int i = 0; i < count; ++i) ++at[kind(row(i)) + 1];
   for (int k = 0; k < kEffortKinds; ++k) at[k + 1] += at[k];
   for (int i = 0; i < count; ++i) to[at[kind(row(i))]++] = row(i);
@@ -99,7 +97,8 @@ template <class Scalar>
 CpuBackend<Scalar>::CpuBackend(const DeviceOptions& options)
     : kernels_(choose_kernels<Scalar>(options.isa)),
       pool_(choose_threads(options.num_threads)),
-      poison_(environment("DUALSTEP_POISON") == "1") {}
+      poison_(environment("DUALSTEP_POISON") == "1"),
+      groups_(pool_.size()) {}
 
 template <class Scalar>
 std::string CpuBackend<Scalar>::description() const {
@@ -143,43 +142,50 @@ void* CpuBackend<Scalar>::prepare(int thread, StepArgs* args) {
 }
 
 template <class Scalar>
+void CpuBackend<Scalar>::run_pack(const Run& run, int pack, int thread) {
+  StepArgs args = *run.args;
+  void* scratch = prepare(thread, &args);
+  kernels_->run(*tables_, *run.batch, args, pack, scratch);
+}
+template <class Scalar>
 void CpuBackend<Scalar>::run_piece(void* context, int piece, int thread) {
   const Run& run = *static_cast<const Run*>(context);
-  StepArgs args = *run.args;
-  void* scratch = run.self->prepare(thread, &args);
-  run.self->kernels_->run(*run.self->tables_, *run.batch, args, run.blocks ? run.blocks[piece] : piece,
-                          scratch);
+  run.self->run_pack(run, run.blocks ? run.blocks[piece] : piece, thread);
 }
 
-// The order of kernels/effort.h; the hardest first also lets the threads end together. Each thread's
-// environments are sorted among themselves, so that they stay in its cache from call to call, where they are
-// enough for packs of equals
+// The order of kernels/effort.h for these packs; the hardest first also lets the threads end together
 template <class Scalar>
-const int* CpuBackend<Scalar>::sort_by_effort(int num_envs) {
-  constexpr int kPacksOfEquals = 16;
-  if (static_cast<int>(effort_.size()) != num_envs) {
-    effort_.assign(num_envs, 0);
-    order_.resize(num_envs);
-  }
-  const int packs = (num_envs - 1) / kernels_->pack + 1;
-  const int parts = packs / pool_.size() < kPacksOfEquals ? 1 : pool_.size();
-  for (int part = 0; part < parts; ++part) {
-    const int begin = ThreadPool::run_begin(part, parts, packs) * kernels_->pack;
-    const int end = std::min(ThreadPool::run_begin(part + 1, parts, packs) * kernels_->pack, num_envs);
-    sort_by(
-        end - begin, [&](int i) { return begin + i; }, [&](int e) { return effort_kind(effort_[e]); },
-        &place_, order_.data() + begin);
-  }
-  return order_.data();
+void CpuBackend<Scalar>::sort_by_effort(int first_pack, int last_pack, SortRoom* room) {
+  const int begin = first_pack * kernels_->pack;
+  const int end = std::min(last_pack * kernels_->pack, static_cast<int>(effort_.size()));
+  sort_by(
+      end - begin, [&](int i) { return begin + i; }, [&](int e) { return effort_kind(effort_[e]); }, room,
+      order_.data() + begin);
+}
+
+// a whole call of a share of the environments that keep their packs in it
+template <class Scalar>
+void CpuBackend<Scalar>::run_part(void* context, int piece, int thread) {
+  const Run& run = *static_cast<const Run*>(context);
+  CpuBackend& self = *run.self;
+  const int packs = self.count_packs(run.batch->num_envs);
+  Part part{&run, ThreadPool::run_begin(piece, run.pieces, packs)};
+  const int last = ThreadPool::run_begin(piece + 1, run.pieces, packs);
+  self.sort_by_effort(part.first_pack, last, &self.groups_[thread].room);
+  self.pool_.share(
+      thread, last - part.first_pack,
+      [](void* inner, int i, int helper) {
+        const Part& of = *static_cast<const Part*>(inner);
+        of.run->self->run_pack(*of.run, of.first_pack + i, helper);
+      },
+      &part);
 }
 
 // Groups of packs that are made anew among themselves (kernels/repack.h); 0 where that does not pay
 template <class Scalar>
-int CpuBackend<Scalar>::choose_groups(const BatchView<Scalar>& batch, const StepArgs& args) const {
-  const int packs = (batch.num_envs - 1) / kernels_->pack + 1, share = packs / pool_.size();
-  // a single step whose outputs are wanted is never left
-  const int left = args.nsubsteps - outputs_wanted(batch);
-  if (record_.empty() || share < kFewestPacks || left < 1) return 0;
+int CpuBackend<Scalar>::choose_groups(int num_envs) const {
+  const int share = count_packs(num_envs) / pool_.size();
+  if (record_.empty() || share < kFewestPacks) return 0;
   const size_t fit = kMostBytes / (kernels_->pack * record_.size() * sizeof(Scalar));
   const int most = std::clamp(static_cast<int>(std::min<size_t>(fit, kMostPacks)), kFewestPacks, kMostPacks);
   return pool_.size() * ((share - 1) / most + 1);
@@ -192,9 +198,7 @@ void CpuBackend<Scalar>::make_groups(int num_envs, int groups) {
     std::iota(standing_.begin(), standing_.end(), 0);
     num_groups_ = groups;
   }
-  const int packs = (num_envs - 1) / kernels_->pack + 1;
-  const size_t most = static_cast<size_t>((packs - 1) / groups + 1) * kernels_->pack;
-  groups_.resize(pool_.size());
+  const size_t most = static_cast<size_t>((count_packs(num_envs) - 1) / groups + 1) * kernels_->pack;
   for (Group& group : groups_) {
     if (group.size == most * record_.size()) continue;
     group.size = most * record_.size();
@@ -204,15 +208,15 @@ void CpuBackend<Scalar>::make_groups(int num_envs, int groups) {
   }
 }
 
-// all legs of the environments of a group
+// all legs of the environments of a group, the packs of each shared out among threads that have no group left
 template <class Scalar>
 void CpuBackend<Scalar>::run_group(void* context, int piece, int thread) {
   const Run& run = *static_cast<const Run*>(context);
   CpuBackend& self = *run.self;
   Group& group = self.groups_[thread];
-  const int pack = self.kernels_->pack, num_envs = run.batch->num_envs, packs = (num_envs - 1) / pack + 1;
-  const int first = ThreadPool::run_begin(piece, run.groups, packs);
-  const int last = ThreadPool::run_begin(piece + 1, run.groups, packs);
+  const int pack = self.kernels_->pack, num_envs = run.batch->num_envs, packs = self.count_packs(num_envs);
+  const int first = ThreadPool::run_begin(piece, run.pieces, packs);
+  const int last = ThreadPool::run_begin(piece + 1, run.pieces, packs);
   const int begin = first * pack, end = std::min(last * pack, num_envs);
   const Records<Scalar> records{self.record_.data(), static_cast<Scalar*>(group.numbers.get()),
                                 static_cast<long>(self.record_.size()), group.keys.data(), begin};
@@ -220,41 +224,62 @@ void CpuBackend<Scalar>::run_group(void* context, int piece, int thread) {
   const auto half_of_key = [&](int shift) {
     return [&, shift](int row) { return (group.keys[row - begin] >> shift) % kEffortKinds; };
   };
-  StepArgs args = *run.args;
-  Moment moment;
-  for (bool is_first = true, more = true; more; is_first = false) {
-    if (!is_first) {
+  Leg leg{{&run, first}, &records, true, {}, {}, false};
+  for (bool more = true; more; leg.is_first = false) {
+    if (!leg.is_first) {
       sort_by(
-          end - begin, [&](int i) { return rows[i]; }, half_of_key(0), &group.place, group.rows.data());
+          end - begin, [&](int i) { return rows[i]; }, half_of_key(0), &group.room, group.rows.data());
       sort_by(
-          end - begin, [&](int i) { return group.rows[i]; }, half_of_key(kEffortBits), &group.place, rows);
+          end - begin, [&](int i) { return group.rows[i]; }, half_of_key(kEffortBits), &group.room, rows);
     }
-    const Moment left = moment;
-    for (int block = first; block < last; ++block) {
-      moment = left;
-      void* scratch = self.prepare(thread, &args);
-      more =
-          self.kernels_->run_leg(*self.tables_, *run.batch, args, block, scratch, records, is_first, &moment);
-    }
+    self.pool_.share(thread, last - first, &run_leg, &leg);
+    more = leg.more;
+    leg.start = leg.end;
   }
+}
+
+template <class Scalar>
+void CpuBackend<Scalar>::run_leg(void* context, int piece, int thread) {
+  Leg& leg = *static_cast<Leg*>(context);
+  CpuBackend& self = *leg.run->self;
+  StepArgs args = *leg.run->args;
+  void* scratch = self.prepare(thread, &args);
+  Moment moment = leg.start;
+  const bool more = self.kernels_->run_leg(*self.tables_, *leg.run->batch, args, leg.first_pack + piece,
+                                           scratch, *leg.records, leg.is_first, &moment);
+  // the others end it at the same moment
+  if (piece == 0) leg.end = moment, leg.more = more;
 }
 
 template <class Scalar>
 void CpuBackend<Scalar>::run(const BatchView<Scalar>& batch, const StepArgs& args, const int* blocks,
                              int num_blocks) {
   StepArgs sorted = args;
-  Run run{this, &batch, &sorted, blocks, 0};
-  if (args.action == Action::kStep && !blocks && shared_ && batch.num_envs > kernels_->pack) {
-    run.groups = choose_groups(batch, args);
-    if (run.groups > 0) {
-      make_groups(batch.num_envs, run.groups);
-      sorted.order = standing_.data();
-      return pool_.run(run.groups, &run_group, &run);
-    }
-    sorted.order = sort_by_effort(batch.num_envs);
-    sorted.effort = effort_.data();
+  const int num_envs = batch.num_envs, packs = count_packs(num_envs);
+  Run run{this, &batch, &sorted, blocks, blocks ? num_blocks : packs};
+  if (args.action != Action::kStep || blocks || !shared_ || packs == 1)
+    return pool_.run(run.pieces, &run_piece, &run);
+  if (const int groups = choose_groups(num_envs); groups > 0) {
+    run.pieces = groups;
+    make_groups(num_envs, groups);
+    sorted.order = standing_.data();
+    return pool_.run(groups, &run_group, &run);
   }
-  pool_.run(blocks ? num_blocks : (batch.num_envs - 1) / kernels_->pack + 1, &run_piece, &run);
+  if (static_cast<int>(effort_.size()) != num_envs) {
+    effort_.assign(num_envs, 0);
+    order_.resize(num_envs);
+  }
+  sorted.order = order_.data();
+  sorted.effort = effort_.data();
+  // each thread sorts its environments among themselves, so that they stay in its cache from call to call,
+  // where they are enough for packs of equals
+  constexpr int kPacksOfEquals = 16;
+  if (packs / pool_.size() >= kPacksOfEquals) {
+    run.pieces = pool_.size();
+    return pool_.run(run.pieces, &run_part, &run);
+  }
+  sort_by_effort(0, packs, &groups_[0].room);
+  pool_.run(packs, &run_piece, &run);
 }
 
 template <class Scalar>

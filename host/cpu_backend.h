@@ -6,6 +6,7 @@
 // wrote shows it.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,12 +14,16 @@
 #include "host/backend.h"
 #include "host/thread_pool.h"
 #include "kernels/cpu_kernels.h"
+#include "kernels/effort.h"
 
 namespace dualstep {
 
 // the instruction sets that are built in and that this processor has, best first
 template <class Scalar>
 std::vector<const CpuKernels<Scalar>*> available_kernels();
+
+// where environments of each kind of effort begin
+using SortRoom = std::array<int, kEffortKinds + 1>;
 
 template <class Scalar>
 class CpuBackend final : public Backend<Scalar> {
@@ -44,21 +49,37 @@ class CpuBackend final : public Backend<Scalar> {
     CpuBackend* self;
     const BatchView<Scalar>* batch;
     const StepArgs* args;
-    const int* blocks;
-    int groups;
+    const int* blocks;  // those to run; null: all
+    int pieces;         // that the pool shares out
   };
-  // of one thread, for calls in legs: the records and keys of a group, and room to sort them
+  // packs from a first one on, whose loop a thread shares
+  struct Part {
+    const Run* run;
+    int first_pack;
+  };
+  // of one thread: the records and keys of a group, for calls in legs, and room to sort environments
   struct Group {
     std::shared_ptr<void> numbers;
     size_t size = 0;  // of them
     std::vector<unsigned> keys;
-    std::vector<int> rows, place;
+    std::vector<int> rows;
+    SortRoom room;
   };
+  struct Leg : Part {
+    const Records<Scalar>* records;
+    bool is_first;
+    Moment start, end;
+    bool more;  // legs behind it
+  };
+  int count_packs(int num_envs) const { return (num_envs - 1) / kernels_->pack + 1; }
+  void run_pack(const Run& run, int pack, int thread);
   static void run_piece(void* context, int piece, int thread);
+  static void run_part(void* context, int part, int thread);
   static void run_group(void* context, int group, int thread);
+  static void run_leg(void* context, int pack, int thread);
   void* prepare(int thread, StepArgs* args);
-  const int* sort_by_effort(int num_envs);
-  int choose_groups(const BatchView<Scalar>& batch, const StepArgs& args) const;
+  void sort_by_effort(int first_pack, int last_pack, SortRoom* room);
+  int choose_groups(int num_envs) const;
   void make_groups(int num_envs, int groups);
 
   const CpuKernels<Scalar>* kernels_;
@@ -69,7 +90,7 @@ class CpuBackend final : public Backend<Scalar> {
   std::vector<std::shared_ptr<void>> scratch_;  // one a thread
   bool shared_ = false;                         // all environments have the same parameters
   std::vector<Laps> laps_;                      // one a thread, where stages are timed
-  std::vector<int> effort_, order_, place_;     // by environment, by place, by effort
+  std::vector<int> effort_, order_;             // by environment, by place
   std::vector<int> record_;                     // where the numbers of a record lie in a workspace
   std::vector<Group> groups_;                   // one a thread
   std::vector<int> standing_;                   // by place, where environments change places in groups

@@ -78,7 +78,7 @@ class EngineOf final : public Engine {
 #define OUTPUT(field, width, shape, meaning) \
   if (name == #field) view_.field = static_cast<Scalar*>(data);
 #include "kernels/fields.inl"
-#define RECORD(field, element, width, axes, meaning) \
+#define RECORD(field, role, element, width, axes, meaning) \
   if (name == #field) view_.field = static_cast<decltype(view_.field)>(data);
     DUALSTEP_BATCH_RECORDS(RECORD)
 #undef RECORD

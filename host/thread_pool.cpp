@@ -16,6 +16,8 @@ namespace {
 // microseconds on a virtual machine): a loop that steps small models would otherwise sleep in every gap
 // between two steps.
 constexpr std::chrono::microseconds kAwake{100};
+// ... and one without a piece of its own for longer than an iteration of a shared loop takes
+constexpr std::chrono::microseconds kHelpful{1000};
 
 inline void pause() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -67,7 +69,10 @@ int available_threads() {
 }
 
 ThreadPool::ThreadPool(int num_threads)
-    : num_threads_(num_threads), owner_(getpid()), shares_(static_cast<size_t>(num_threads)) {
+    : num_threads_(num_threads),
+      owner_(getpid()),
+      shares_(static_cast<size_t>(num_threads)),
+      loops_(static_cast<size_t>(num_threads)) {
   try {
     start();
   } catch (...) {
@@ -118,14 +123,62 @@ void ThreadPool::drain(int thread) {
   }
 }
 
+// takes an iteration, if there is one
+bool ThreadPool::Loop::run_one(int thread) {
+  int now = left.load(std::memory_order_relaxed);
+  do {
+    if (now == 0) return false;
+  } while (!left.compare_exchange_weak(now, now - 1, std::memory_order_acquire, std::memory_order_relaxed));
+  work(context, count - now, thread);
+  return true;
+}
+
+void ThreadPool::share(int thread, int count, Work work, void* context) {
+  Loop& loop = loops_[thread];
+  loop.count = count, loop.work = work, loop.context = context;
+  loop.helped.store(0, std::memory_order_relaxed);
+  loop.left.store(count, std::memory_order_release);
+  int others = count;
+  while (loop.run_one(thread)) --others;
+  const auto done = [&] { return loop.helped.load(std::memory_order_acquire) == others; };
+  stay_awake(awake_, done);
+  for (int helped; (helped = loop.helped.load(std::memory_order_acquire)) != others;)
+    loop.helped.wait(helped, std::memory_order_acquire);
+}
+
+// iterations of the loops of others, while run `present` may have some
+void ThreadPool::help(int thread, uint32_t present) {
+  // threads that share a processor are no help to each other
+  if (awake_ == awake_.zero()) return;
+  for (bool found = true; found;) {
+    found = false;
+    stay_awake(kHelpful, [&] {
+      for (Loop& loop : loops_) {
+        if (!loop.run_one(thread)) continue;
+        found = true;
+        loop.helped.fetch_add(1, std::memory_order_release);
+        loop.helped.notify_one();
+      }
+      return found || busy_.load(std::memory_order_acquire) == 0 ||
+             generation_.load(std::memory_order_acquire) != present;
+    });
+  }
+}
+
+// what a thread does in run `present`
+void ThreadPool::take_part(int thread, uint32_t present) {
+  drain(thread);
+  if (busy_.fetch_sub(1, std::memory_order_acq_rel) == 1) busy_.notify_one();
+  help(thread, present);
+}
+
 void ThreadPool::worker(int thread) {
   for (uint32_t seen = 0;;) {
     stay_awake(awake_, [&] { return generation_.load(std::memory_order_acquire) != seen; });
     generation_.wait(seen, std::memory_order_acquire);
     ++seen;
     if (stop_.load()) return;
-    drain(thread);
-    if (busy_.fetch_sub(1, std::memory_order_acq_rel) == 1) busy_.notify_one();
+    take_part(thread, seen);
   }
 }
 
@@ -142,14 +195,11 @@ void ThreadPool::run(int pieces, Work work, void* context) {
     shares_[thread].end = run_begin(thread + 1, num_threads_, pieces);
   }
   // a single piece is not worth waking anyone
-  const bool alone = num_threads_ == 1 || pieces <= 1;
-  if (!alone) {
-    busy_.store(num_threads_ - 1, std::memory_order_relaxed);
-    generation_.fetch_add(1, std::memory_order_release);
-    generation_.notify_all();
-  }
-  drain(0);
-  if (alone) return;
+  if (num_threads_ == 1 || pieces <= 1) return drain(0);
+  busy_.store(num_threads_, std::memory_order_relaxed);
+  const uint32_t present = generation_.fetch_add(1, std::memory_order_release) + 1;
+  generation_.notify_all();
+  take_part(0, present);
   stay_awake(awake_, [&] { return busy_.load(std::memory_order_acquire) == 0; });
   for (int left; (left = busy_.load(std::memory_order_acquire)) != 0;)
     busy_.wait(left, std::memory_order_acquire);

@@ -1,6 +1,7 @@
 // A pool of persistent threads that share out numbered pieces of work. The caller is one of them. Each begins
 // with the same run of pieces in every call of as many, so that it finds in its cache what it left there, and
-// then helps the others.
+// then helps the others: it takes pieces that they have not begun, and then iterations of the loops that they
+// share.
 // Scope: one run at a time; no allocation in a run.
 #pragma once
 
@@ -34,17 +35,31 @@ class ThreadPool {
   // done. Throws std::runtime_error in a process that was forked off after the pool was made.
   using Work = void (*)(void* context, int piece, int thread);
   void run(int pieces, Work work, void* context);
+  // a loop within a piece of work, by the thread that has it: calls work(context, i, some thread) once for
+  // every i < count, and returns when all are done. Threads that have no piece any more help
+  void share(int thread, int count, Work work, void* context);
 
  private:
   void start();
   void stop();
   void worker(int thread);
   void drain(int thread);
+  void help(int thread, uint32_t present);
+  void take_part(int thread, uint32_t present);
 
   // the pieces that a thread begins with
   struct alignas(64) Share {
     std::atomic<int> next{0};  // the first that nobody took
     int end = 0;
+  };
+  // the loop that a thread shares; the others read of it what it wrote before `left` became positive
+  struct alignas(64) Loop {
+    std::atomic<int> left{0};  // iterations that nobody took
+    int count = 0;
+    Work work = nullptr;
+    void* context = nullptr;
+    std::atomic<int> helped{0};  // iterations that others did
+    bool run_one(int thread);
   };
 
   const int num_threads_;
@@ -56,8 +71,9 @@ class ThreadPool {
   Work work_ = nullptr;
   void* context_ = nullptr;
   std::vector<Share> shares_;                        // one a thread
-  alignas(64) std::atomic<uint32_t> generation_{0};  // counts runs; workers wait on it
-  alignas(64) std::atomic<int> busy_{0};             // workers that have not finished the present run
+  std::vector<Loop> loops_;                          // one a thread
+  alignas(64) std::atomic<uint32_t> generation_{0};  // number of the present run; workers wait on it
+  alignas(64) std::atomic<int> busy_{0};             // threads that may have a piece of the present run
   std::atomic<bool> stop_{false};
 };
 

@@ -17,14 +17,6 @@ struct Records {
   unsigned* keys;
   int first_row;
 };
-// whether somebody wants an output of a step
-template <class Scalar>
-bool outputs_wanted(const BatchView<Scalar>& batch) {
-  bool wanted = false;
-#define OUTPUT(name, width, shape, meaning) wanted = wanted || batch.name != nullptr;
-#include "kernels/fields.inl"
-  return wanted;
-}
 
 template <class Scalar>
 struct CpuKernels {

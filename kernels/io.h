@@ -20,8 +20,8 @@ struct Inputs {
   E& env;
   const BatchView<Scalar>& batch;
   const StepArgs& args;
-  int first, count;  // rows of this pack, and how many of them are real
-  mutable bool any_xfrc = false;
+  int first, count;               // rows of this pack, and how many of them are real
+  mutable bool any_xfrc = false;  // whether the user pushes a body of theirs
 
   DS_HD Inputs(E& e, const BatchView<Scalar>& b, const StepArgs& a)
       : env(e),
@@ -164,6 +164,7 @@ struct Inputs {
     load_field(env.qacc_warmstart(), batch.qacc_warmstart, batch.last_qacc_warmstart, n.nv);
     load_field(env.anchors(), batch.anchors, batch.last_anchors, 7 * n.nanchor);
     load_given();
+    any_xfrc = rows_nonzero(xfrc_applied(), 6 * n.nbody);
     env.sync();
     // an environment that was given numbers no simulation can use is not advanced
     auto good = mask_and(in_bounds(env.qpos(), n.nq), in_bounds(env.qvel(), n.nv));
@@ -184,7 +185,6 @@ struct Inputs {
     const auto& n = env.t.n;
     load_field(env.ctrl(), batch.ctrl, batch.last_ctrl, n.nu);
     load_field(env.qfrc_applied(), batch.qfrc_applied, batch.last_qfrc_applied, n.nv);
-    any_xfrc = rows_nonzero(xfrc_applied(), 6 * n.nbody);
   }
   // what the lanes agree on, before anything is found
   DS_HD void begin() const {

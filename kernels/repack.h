@@ -43,8 +43,9 @@ void each_of_slot(const E& env, int slot, F f) {
   f(env.con_pos().from(3 * slot), 3), f(env.con_frame().from(6 * slot), 6);
   f(env.con_kb().from(3 * slot), 3), f(env.con_mu().from(5 * slot), 5);
 }
-// behind them: whether it diverged, whether it lost a contact, how many contacts it has
-constexpr int kNumbersOfTail = 3;
+// behind them: whether it diverged, whether it lost a contact, how many contacts it has, whether somebody in
+// its pack is pushed
+constexpr int kNumbersOfTail = 4;
 
 // before the tail, with so many contacts
 template <class E>
@@ -115,6 +116,7 @@ DS_STAGE void leave(E& env, const Inputs<E>& in, const Records<typename E::Scala
     tail[0] = Scalar(mask_bit(env.diverged, l));
     tail[1] = Scalar((env.lost >> l) & 1u);
     tail[2] = Scalar(lane_of(env.ncon, l));
+    tail[3] = Scalar(in.any_xfrc);
   }
   in.write_rows(record, Recorded<Real>{env.scratch, records.places}, count_numbers(env, env.ncon_max));
   note_keys(env, in, records);
@@ -129,6 +131,7 @@ DS_STAGE void enter(E& env, const Inputs<E>& in, const Records<typename E::Scala
   Real diverged(0), contacts(0);
   env.lost = 0;
   env.ncon_max = 0;
+  in.any_xfrc = false;
   for (int l = 0; l < E::kPack; l++) {
     const Scalar* tail = record[l] + records.width - kNumbersOfTail;
     set_lane(diverged, l, tail[0]);
@@ -137,6 +140,7 @@ DS_STAGE void enter(E& env, const Inputs<E>& in, const Records<typename E::Scala
     set_lane(contacts, l, tail[2]);
     set_lane(env.ncon, l, ncon);
     if (ncon > env.ncon_max) env.ncon_max = ncon;
+    in.any_xfrc |= tail[3] != 0;
   }
   env.diverged = diverged != Real(0);
   in.read_rows(Recorded<Real>{env.scratch, records.places}, record, count_numbers(env, env.ncon_max));
@@ -151,16 +155,10 @@ DS_STAGE void enter(E& env, const Inputs<E>& in, const Records<typename E::Scala
   in.load_given();
 }
 
-// Whether packs are left in an evaluation: not between the stages of a substep, which have nearly the same
-// contacts, nor where outputs are wanted, which are of what no record has
-template <class Scalar>
-bool parts_at(const BatchView<Scalar>& batch, const StepArgs& args, int stages, const Moment& m) {
-  return m.stage == 0 && !(outputs_wanted(batch) && is_sensed(args, stages, m));
-}
-
 // A leg of a call of kStep, of environments that all share their parameters. The first begins at the start of
 // the call, the others where the packs were left, in the evaluation at moment m, which becomes that of the
-// next. False at the end of the call
+// next. False at the end of the call. Packs are left in the first stage of a substep alone: the others have
+// nearly the same contacts
 template <int kDim, bool kElliptic, class E>
 bool run_leg(E& env, const BatchView<typename E::Scalar>& batch, const StepArgs& args,
              const Records<typename E::Scalar>& records, bool first, Moment* m) {
@@ -181,16 +179,19 @@ bool run_leg(E& env, const BatchView<typename E::Scalar>& batch, const StepArgs&
       smooth_dynamics(env, in);
       collide(env);
       env.lap(kStage_collide);
-      if (parts_at(batch, args, stages, *m)) {
+      if (m->stage == 0) {
         leave(env, in, records);
         env.lap(kStage_repack);
+        // of what no record has
+        if (is_sensed(args, stages, *m)) sense_motion(env, in);
+        env.lap(kStage_sense);
         return true;
       }
     }
     env.ends_call = ends_call(args, stages, *m);
     impacts_and_rows<kDim, kElliptic>(env);
     solve_and_jump<kDim, kElliptic>(env);
-    integrate(env, in, *m);
+    integrate(env, in, *m, /*motion_sensed=*/rest);
     if (!advance(args, stages, m)) return false;
   }
 }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <numeric>
@@ -76,6 +77,71 @@ TEST(ThreadPool, SeesWhatTheCallerWrote) {
     pool.run(
         300, [](void* context, int piece, int) { static_cast<long*>(context)[piece] *= 2; }, numbers.data());
     for (int i = 0; i < 300; ++i) ASSERT_EQ(numbers[i], 2 * (i + round));
+  }
+}
+
+// pieces whose loops are shared; the first is longer than all others
+struct Loops {
+  ThreadPool& pool;
+  int pieces;
+  std::vector<std::atomic<int>> done;
+  std::vector<std::atomic<int>> by;
+  std::vector<long> sums;
+  static constexpr int kRounds = 10;
+
+  Loops(ThreadPool& p, int n) : pool(p), pieces(n), done(n * kMost), by(p.size()), sums(n) {}
+  static constexpr int kMost = 64;
+  static int iterations(int piece) { return piece == 0 ? kMost : piece % 5; }
+
+  struct Round {
+    Loops& loops;
+    int piece;
+    std::vector<long> terms;  // plain memory, handed over by share alone
+  };
+  static void iterate(void* context, int i, int thread) {
+    Round& round = *static_cast<Round*>(context);
+    round.loops.done[round.piece * kMost + i].fetch_add(1);
+    round.loops.by[thread].fetch_add(1);
+    round.terms[i] += i;
+    if (round.piece == 0) std::this_thread::sleep_for(std::chrono::microseconds(5));
+  }
+  static void work(void* context, int piece, int thread) {
+    Loops& loops = *static_cast<Loops*>(context);
+    Round round{loops, piece, std::vector<long>(kMost)};
+    for (int r = 0; r < kRounds; ++r) {
+      for (long& term : round.terms) term += 1;
+      loops.pool.share(thread, iterations(piece), &iterate, &round);
+    }
+    loops.sums[piece] = std::accumulate(round.terms.begin(), round.terms.end(), 0L);
+  }
+};
+
+TEST(ThreadPool, SharesLoopsWithThoseWhoHaveNoPiece) {
+  for (const int threads : {1, 2, 3}) {
+    const auto held = make_pool(threads);
+    for (const int pieces : {1, 2, 7}) {
+      std::vector<int> most(threads);
+      for (int call = 0; call < 3; ++call) {
+        Loops loops(*held, pieces);
+        held->run(pieces, &Loops::work, &loops);
+        int all = 0, counted = 0;
+        for (int piece = 0; piece < pieces; ++piece) {
+          const int n = Loops::iterations(piece);
+          all += n * Loops::kRounds;
+          for (int i = 0; i < Loops::kMost; ++i)
+            ASSERT_EQ(loops.done[piece * Loops::kMost + i], i < n ? Loops::kRounds : 0);
+          ASSERT_EQ(loops.sums[piece], Loops::kRounds * (Loops::kMost + n * (n - 1) / 2));
+        }
+        for (int thread = 0; thread < threads; ++thread) {
+          counted += loops.by[thread];
+          most[thread] = std::max<int>(most[thread], loops.by[thread]);
+        }
+        ASSERT_EQ(counted, all);
+      }
+      // where there is a processor for each, nobody watches the first piece
+      if (pieces != threads || threads > available_threads()) continue;
+      for (const int n : most) EXPECT_GT(n, 2 * Loops::kRounds);
+    }
   }
 }
 

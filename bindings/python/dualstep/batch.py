@@ -146,7 +146,9 @@ def _assign(name: str, array: Any, value: Any) -> None:
     """Puts the value into an array of a batch, on whatever device it lies."""
     shape, dtype = tuple(array.shape), array.dtype
     if isinstance(array, np.ndarray):
-        array[...] = _array(name, value, shape, dtype)
+        # nearly always there is nothing to convert and nothing to say
+        fits = type(value) is np.ndarray and value.shape == shape and value.dtype == dtype
+        array[...] = value if fits else _array(name, value, shape, dtype)
         return
     near = _on_device(name, value, int(array.device.partition(":")[2]))
     if near is None:
