@@ -1,7 +1,7 @@
 """Measures the CPU: every model beside mujoco.batch on one thread and on all, the solver's settings, and what a step
 costs by contacts, degrees of freedom and batch size. Writes tables (Markdown), figures (JSON) and a plot.
 
-    python bench/cpu.py --out bench/results          # some ten minutes on a quiet machine
+    python bench/cpu.py --out bench/results          # a quarter of an hour on a quiet machine
     python bench/cpu.py --quick --out /tmp/cpu       # a rehearsal
 
 Every speed stands beside the accuracy of the same steps (`dualstep bench`; README, "How figures are measured").
@@ -16,6 +16,7 @@ import json
 import os
 import pathlib
 import platform
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -25,7 +26,7 @@ import numpy as np
 
 import dualstep as ds
 from dualstep.cli import bench, common
-from dualstep.measure import throughput
+from dualstep.measure import receipt, throughput
 from dualstep.measure.workload import Controls, States, host, play
 
 HERE = pathlib.Path(__file__).parent
@@ -40,6 +41,12 @@ def processor() -> str:
         if line.startswith("model name"):
             return line.partition(":")[2].strip()
     return platform.processor()
+
+
+def slug(name: str) -> str:
+    """The name of a processor in the name of a file."""
+    name = re.sub(r"\((R|TM|C)\)|\b(CPU|Processor)\b|@.*", " ", name, flags=re.IGNORECASE)
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "unknown"
 
 
 def subjects(robots: bool) -> dict[str, bench.Subject]:
@@ -276,21 +283,22 @@ def draw(figures: dict[str, Any], path: pathlib.Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=pathlib.Path, required=True, help="folder for cpu.md, cpu.json, cpu.png")
+    parser.add_argument("--out", type=pathlib.Path, required=True, help="folder for cpu-PROCESSOR.md, .json and .png")
     parser.add_argument("--quick", action="store_true", help="a tenth of the time: figures are rough")
     parser.add_argument("--no-robots", action="store_true", help="leave out Unitree's robots")
     args = parser.parse_args()
     seconds = 1.0 if args.quick else 10.0
     args.out.mkdir(parents=True, exist_ok=True)
-    figures: dict[str, Any] = {"processor": processor(), **measure_models(seconds, not args.no_robots)}
+    path = args.out / f"cpu-{slug(processor())}"
+    figures: dict[str, Any] = {"processor": processor(), "commit": receipt.commit(HERE), **measure_models(seconds, not args.no_robots)}
     figures["scaling"] = measure_scaling(seconds, not args.no_robots)
     figures["by_batch_size"] = by_batch_size([1, 4, 16, 64, 256, 1024] + ([] if args.quick else [4096, 16384]))
     figures["by_contacts"] = by_contacts(12)
     figures["solvers"] = measure_solvers(seconds / 4, not args.no_robots)
-    (args.out / "cpu.json").write_text(json.dumps(figures, indent=1) + "\n")
-    write_tables(figures, args.out / "cpu.md")
-    draw(figures, args.out / "cpu.png")
-    print(f"written: {args.out}/cpu.md, cpu.json, cpu.png")
+    path.with_suffix(".json").write_text(json.dumps(figures, indent=1) + "\n")
+    write_tables(figures, path.with_suffix(".md"))
+    draw(figures, path.with_suffix(".png"))
+    print(f"written: {path}.md, .json, .png")
 
 
 def stages(measured: list[dict[str, Any]]) -> str:
@@ -312,7 +320,7 @@ def write_tables(figures: dict[str, Any], path: pathlib.Path) -> None:
     scaling = [[one["title"], *(times(one, f"{way}_{num_envs}") for num_envs in (1024, 4096) for way in ("all", "apart"))]
                for one in figures["scaling"]]  # fmt: skip
     path.write_text(
-        f"# Measured on {figures['processor']}\n\n## One thread\n\n{models('one_thread')}\n## All threads\n\n{models('all_threads')}\n"
+        f"# Measured on {figures['processor']}, commit {figures['commit']}\n\n## One thread\n\n{models('one_thread')}\n## All threads\n\n{models('all_threads')}\n"
         f"## Speed of all threads over one\n\nThe same steps, in turns: times as fast (quartiles). Apart: as many batches "
         f"of one thread each at once, the machine's own limit.\n\n"
         f"{table(['model', '1,024 environments', 'apart', '4,096', 'apart'], scaling)}\n"

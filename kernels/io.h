@@ -164,7 +164,6 @@ struct Inputs {
     load_field(env.qacc_warmstart(), batch.qacc_warmstart, batch.last_qacc_warmstart, n.nv);
     load_field(env.anchors(), batch.anchors, batch.last_anchors, 7 * n.nanchor);
     load_given();
-    any_xfrc = rows_nonzero(xfrc_applied(), 6 * n.nbody);
     env.sync();
     // an environment that was given numbers no simulation can use is not advanced
     auto good = mask_and(in_bounds(env.qpos(), n.nq), in_bounds(env.qvel(), n.nv));
@@ -182,6 +181,10 @@ struct Inputs {
   }
   // what the user gives for the whole of a call
   DS_STAGE void load_given() const {
+    load_drives();
+    any_xfrc = rows_nonzero(xfrc_applied(), 6 * env.t.n.nbody);
+  }
+  DS_HD void load_drives() const {
     const auto& n = env.t.n;
     load_field(env.ctrl(), batch.ctrl, batch.last_ctrl, n.nu);
     load_field(env.qfrc_applied(), batch.qfrc_applied, batch.last_qfrc_applied, n.nv);

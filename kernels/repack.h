@@ -152,7 +152,7 @@ DS_STAGE void enter(E& env, const Inputs<E>& in, const Records<typename E::Scala
       for (int k = 0; k < width; k++) run[k] = select(used, run[k], Real(0));
     });
   }
-  in.load_given();
+  in.load_drives();
 }
 
 // A leg of a call of kStep, of environments that all share their parameters. The first begins at the start of
