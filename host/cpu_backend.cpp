@@ -15,11 +15,13 @@ bool processor_has(const std::string& isa) {
   if (isa == "portable") return true;
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_cpu_init();
-  if (isa == "avx2") return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  // sets of dofs and environments are gone through by their bits
+  const bool common =
+      __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+  if (isa == "avx2") return common && __builtin_cpu_supports("avx2");
   if (isa == "avx512") {
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("fma");
+    return common && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
   }
 #endif
   return false;
