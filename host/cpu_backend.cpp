@@ -165,17 +165,22 @@ void CpuBackend<Scalar>::sort_by_effort(int first_pack, int last_pack, SortRoom*
       order_.data() + begin);
 }
 
+template <class Scalar>
+typename CpuBackend<Scalar>::Part CpuBackend<Scalar>::part_of(const Run& run, int piece) const {
+  const int packs = count_packs(run.batch->num_envs);
+  return {&run, ThreadPool::run_begin(piece, run.pieces, packs),
+          ThreadPool::run_begin(piece + 1, run.pieces, packs)};
+}
+
 // a whole call of a share of the environments that keep their packs in it
 template <class Scalar>
 void CpuBackend<Scalar>::run_part(void* context, int piece, int thread) {
   const Run& run = *static_cast<const Run*>(context);
   CpuBackend& self = *run.self;
-  const int packs = self.count_packs(run.batch->num_envs);
-  Part part{&run, ThreadPool::run_begin(piece, run.pieces, packs)};
-  const int last = ThreadPool::run_begin(piece + 1, run.pieces, packs);
-  self.sort_by_effort(part.first_pack, last, &self.groups_[thread].room);
+  Part part = self.part_of(run, piece);
+  self.sort_by_effort(part.first_pack, part.last_pack, &self.groups_[thread].room);
   self.pool_.share(
-      thread, last - part.first_pack,
+      thread, part.last_pack - part.first_pack,
       [](void* inner, int i, int helper) {
         const Part& of = *static_cast<const Part*>(inner);
         of.run->self->run_pack(*of.run, of.first_pack + i, helper);
@@ -216,17 +221,16 @@ void CpuBackend<Scalar>::run_group(void* context, int piece, int thread) {
   const Run& run = *static_cast<const Run*>(context);
   CpuBackend& self = *run.self;
   Group& group = self.groups_[thread];
-  const int pack = self.kernels_->pack, num_envs = run.batch->num_envs, packs = self.count_packs(num_envs);
-  const int first = ThreadPool::run_begin(piece, run.pieces, packs);
-  const int last = ThreadPool::run_begin(piece + 1, run.pieces, packs);
-  const int begin = first * pack, end = std::min(last * pack, num_envs);
+  const Part part = self.part_of(run, piece);
+  const int pack = self.kernels_->pack, begin = part.first_pack * pack;
+  const int end = std::min(part.last_pack * pack, run.batch->num_envs);
   const Records<Scalar> records{self.record_.data(), static_cast<Scalar*>(group.numbers.get()),
                                 static_cast<long>(self.record_.size()), group.keys.data(), begin};
   int* const rows = self.standing_.data() + begin;
   const auto half_of_key = [&](int shift) {
     return [&, shift](int row) { return (group.keys[row - begin] >> shift) % kEffortKinds; };
   };
-  Leg leg{{&run, first}, &records, true, {}, {}, false};
+  Leg leg{part, &records, true, {}, {}, false};
   for (bool more = true; more; leg.is_first = false) {
     if (!leg.is_first) {
       sort_by(
@@ -234,7 +238,7 @@ void CpuBackend<Scalar>::run_group(void* context, int piece, int thread) {
       sort_by(
           end - begin, [&](int i) { return group.rows[i]; }, half_of_key(kEffortBits), &group.room, rows);
     }
-    self.pool_.share(thread, last - first, &run_leg, &leg);
+    self.pool_.share(thread, part.last_pack - part.first_pack, &run_leg, &leg);
     more = leg.more;
     leg.start = leg.end;
   }

@@ -52,10 +52,10 @@ class CpuBackend final : public Backend<Scalar> {
     const int* blocks;  // those to run; null: all
     int pieces;         // that the pool shares out
   };
-  // packs from a first one on, whose loop a thread shares
+  // the packs of a piece, whose loop a thread shares
   struct Part {
     const Run* run;
-    int first_pack;
+    int first_pack, last_pack;  // up to before the last
   };
   // of one thread: the records and keys of a group, for calls in legs, and room to sort environments
   struct Group {
@@ -72,6 +72,7 @@ class CpuBackend final : public Backend<Scalar> {
     bool more;  // legs behind it
   };
   int count_packs(int num_envs) const { return (num_envs - 1) / kernels_->pack + 1; }
+  Part part_of(const Run& run, int piece) const;
   void run_pack(const Run& run, int pack, int thread);
   static void run_piece(void* context, int piece, int thread);
   static void run_part(void* context, int part, int thread);

@@ -139,6 +139,7 @@ def test_calls_that_stay_in_their_packs():
             return sim._core.stage_ticks()["repack"]
 
     assert ticks(small()) > 0 and ticks(small(), 1) > 0
+    assert ticks(small(), 1, lambda sim: sim.qacc) > 0
     masses = np.linspace(1, 2, COUNT)[:, None] * small().body_mass
     assert ticks(small(), 3, lambda sim: sim.set_parameter("body_mass", masses)) == 0
     tied = """<mujoco><worldbody><geom type="plane" size="1 1 1"/><body name="a"><freejoint/><geom size=".1"/></body>
