@@ -15,13 +15,10 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-// whether a record has everything that the rest of a substep reads. Equality constraints, other laws of
-// contact, and the velocity derivatives of drag and of lone bodies read more
+// where environments of a pack can have different contacts
 template <class Scalar>
 bool has_legs(const Tables<Scalar>& t) {
-  const auto& o = t.o;
-  const bool simple = o.contact_law == kLawMujoco && !o.impulsive && t.n.neq == 0 && t.n.nanchor == 0;
-  return simple && !(o.integrator == 3 && (o.has_fluid || t.n.nfree > 0)) && t.n.npair > 0;
+  return t.n.npair > 0;
 }
 
 // calls f(run, its numbers) for what a record holds: of the environment, then of each slot of a contact
@@ -29,17 +26,12 @@ template <class E, class F>
 void each_of_environment(const E& env, F f) {
   const auto& n = env.t.n;
   f(env.qpos(), n.nq), f(env.qvel(), n.nv), f(env.act(), n.na), f(env.qacc_warmstart(), n.nv);
-  f(env.tree_com(), 3 * n.ntree), f(env.cdof(), 6 * n.nv);
-  f(env.LD(), n.nM), f(env.Dinv(), n.nv), f(env.qacc_smooth(), n.nv), f(env.act_dot(), n.na);
-  if (is_implicit(env.t.o)) {
-    f(env.M(), n.nM), f(env.qfrc_smooth(), n.nv);
-    if (env.t.o.integrator == 3) f(env.actuator_vel_gain(), n.nu);
-  }
-  f(env.rk(), n.nrk);
+  f(env.anchors(), 7 * n.nanchor);
 }
 template <class E, class F>
 void each_of_slot(const E& env, int slot, F f) {
-  f(env.con_D().from(slot), 1), f(env.con_dim().from(slot), 1), f(env.con_pair().from(slot), 1);
+  f(env.con_dist().from(slot), 1), f(env.con_D().from(slot), 1);
+  f(env.con_dim().from(slot), 1), f(env.con_pair().from(slot), 1);
   f(env.con_pos().from(3 * slot), 3), f(env.con_frame().from(6 * slot), 6);
   f(env.con_kb().from(3 * slot), 3), f(env.con_mu().from(5 * slot), 5);
 }
@@ -173,25 +165,24 @@ bool run_leg(E& env, const BatchView<typename E::Scalar>& batch, const StepArgs&
     enter(env, in, records);
     env.lap(kStage_repack);
   }
-  for (bool rest = !first;; rest = false) {
-    if (!rest) {
-      keep_start(env, in, *m);
-      smooth_dynamics(env, in);
+  for (bool known = !first;; known = false) {  // the contacts
+    if (!known && m->stage == 0) {
+      body_frames(env, [&](int i) { return in.mocap(i); });
+      env.lap(kStage_kinematics);
       collide(env);
       env.lap(kStage_collide);
-      if (m->stage == 0) {
-        leave(env, in, records);
-        env.lap(kStage_repack);
-        // of what no record has
-        if (is_sensed(args, stages, *m)) sense_motion(env, in);
-        env.lap(kStage_sense);
-        return true;
-      }
+      leave(env, in, records);
+      env.lap(kStage_repack);
+      return true;
     }
     env.ends_call = ends_call(args, stages, *m);
+    keep_start(env, in, *m);
+    smooth_dynamics(env, in);
+    if (!known) collide(env);
+    env.lap(kStage_collide);
     impacts_and_rows<kDim, kElliptic>(env);
     solve_and_jump<kDim, kElliptic>(env);
-    integrate(env, in, *m, /*motion_sensed=*/rest);
+    integrate(env, in, *m);
     if (!advance(args, stages, m)) return false;
   }
 }

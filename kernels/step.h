@@ -61,11 +61,11 @@ DS_FN void keep_start(E& env, const Inputs<E>& in, const Moment& m) {
 // after it: outputs, where they are wanted, but for those of the motion where these are there; and the next
 // state
 template <class E>
-DS_FN void integrate(E& env, const Inputs<E>& in, const Moment& m, bool motion_sensed = false) {
+DS_FN void integrate(E& env, const Inputs<E>& in, const Moment& m) {
   const int stages = num_stages(env.t.o.integrator);
   if (is_sensed(in.args, stages, m)) {
     sense_forces(env, in);
-    if (!motion_sensed) sense_motion(env, in);
+    sense_motion(env, in);
   }
   env.lap(kStage_sense);
   if (in.args.action != Action::kStep) {
