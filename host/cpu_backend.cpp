@@ -50,7 +50,7 @@ const CpuKernels<Scalar>* choose_kernels(const std::string& given) {
 
 // packs of a group whose environments change places (kernels/repack.h): fewer are too few to find others
 // alike; more find no more of them, and records of so many bytes no longer fit into a cache
-constexpr int kFewestPacks = 8, kMostPacks = 32;
+constexpr int kFewestPacks = 8, kMostPacks = 128;
 constexpr size_t kMostBytes = size_t{8} << 20;
 
 // A counting sort, stable: the rows that row(i) gives for i < count, by kind(row) < kEffortKinds

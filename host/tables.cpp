@@ -256,16 +256,20 @@ void build_limits(const Model& m, TableStore* t) {
     t->loss_param.insert(t->loss_param.end(), {m.dof_frictionloss[d], R, soft.B});
     unit[d] = true;
   }
+  const auto before = [](const std::vector<int>& dofs, int dof) {
+    return static_cast<int>(std::lower_bound(dofs.begin(), dofs.end(), dof) - dofs.begin());
+  };
   for (int d = 0; d < m.nv; ++d) {
-    if (unit[d]) {
-      t->unit_dof.push_back(d);
-      const auto before = [&](const std::vector<int>& dofs) {
-        return static_cast<int>(std::lower_bound(dofs.begin(), dofs.end(), d) - dofs.begin());
-      };
-      t->unit_lim.push_back(before(limited));
-      t->unit_loss.push_back(before(t->loss_dof));
-    }
+    if (!unit[d]) continue;
+    t->unit_dof.push_back(d);
+    t->unit_lim.push_back(before(limited, d));
+    t->unit_loss.push_back(before(t->loss_dof, d));
+    std::vector<int> support((m.nv + 31) / 32, 0);
+    for (int i = d; i >= 0; i = m.dof_parentid[i]) support[i / 32] |= static_cast<int>(1u << (i % 32));
+    t->unit_support.insert(t->unit_support.end(), support.begin(), support.end());
   }
+  t->unit_lim.push_back(static_cast<int>(limited.size()));
+  t->unit_loss.push_back(static_cast<int>(t->loss_dof.size()));
 }
 
 TableStore build_tables(const Model& model) {

@@ -150,8 +150,8 @@ DS_STAGE void dual_space(E& env) {
       for (int a = 0; a < depth; a++) {
         const Index d = t.M_col[row + a];
         z[d] = select(there, Linv[row + a], z[d]);
-        support[d >> 5] |= static_cast<int>(1u << (d & 31));
       }
+      for (int k = 0; k < n.nword; k++) support[k] |= t.unit_support[u * n.nword + k];
     });
   });
   env.sync();

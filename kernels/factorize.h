@@ -56,6 +56,8 @@ DS_FN void factorize(E& env) {
     env.sync();
   }
   eliminate(env);
+  env.each(t.n.nv, [&](int i) { env.Dscale()[i] = sqrt(env.Dinv()[i]); });
+  env.done();
 }
 
 // x <- L^-T x, in place; the lanes together

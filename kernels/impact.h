@@ -335,7 +335,7 @@ DS_STAGE void after_impacts(E& env) {
   const Real nil(0), unit(kImpactUnit<Real>);
   const auto struck = impact_flag(env) > nil;
   const auto found = env.qfrc_constraint(), jump = env.jump();
-  env.each(t.n.nv, [&](int i) { jump[i] = found[i] * sqrt(env.Dinv()[i]); });
+  env.each(t.n.nv, [&](int i) { jump[i] = found[i] * env.Dscale()[i]; });
   solve_L(env, jump);
   env.each(t.n.nv, [&](int i) {
     jump[i] = select(struck, jump[i] / unit, nil);

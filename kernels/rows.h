@@ -9,7 +9,7 @@
 // M-norm of the acceleration: single precision then sees a well-scaled problem, and M is not needed again. Z
 // has entries only on the ancestors of the bodies in touch. Contacts keep 1, 3, 4 or 6 rows (n, t1, t2, spin,
 // roll1, roll2), in kdim rows a slot; pyramid edges n +- mu_i t_i are formed on the fly. A row of a limit or
-// of friction loss is one dof's: Linv holds it on the dof's ancestors alone. Reads LD, Dinv, cdof, con_*.
+// of friction loss is one dof's: Linv holds it on the dof's ancestors alone. Reads LD, Dscale, cdof, con_*.
 // Writes Linv, Z, lim_*, loss_*, gen_*, con_y0. Cost: O(contacts (nv + nM)).
 #pragma once
 
@@ -23,14 +23,14 @@ template <class E, class F>
 DS_HD void each_limit_of(const E& env, int u, F f) {
   const auto& t = env.t;
   const int dof = t.unit_dof[u];
-  for (int k = t.unit_lim[u]; k < t.n.nlim && t.jnt_dofadr[t.lim_jnt[k]] == dof; k++)
+  for (int k = t.unit_lim[u]; k < t.unit_lim[u + 1]; k++)
     for (int side = 0; side < 2; side++) f(2 * k + side, dof);
 }
 // calls f(k) for the friction loss of the dof of a unit row
 template <class E, class F>
 DS_HD void each_loss_of(const E& env, int u, F f) {
   const auto& t = env.t;
-  for (int k = t.unit_loss[u]; k < t.n.nloss && t.loss_dof[k] == t.unit_dof[u]; k++) f(k);
+  for (int k = t.unit_loss[u]; k < t.unit_loss[u + 1]; k++) f(k);
 }
 // the environments that use a unit row, or may
 template <class E>
@@ -75,7 +75,7 @@ template <class E>
 DS_STAGE void unit_rows(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
-  const auto LD = env.LD(), Dinv = env.Dinv(), Linv = env.Linv();
+  const auto LD = env.LD(), Dscale = env.Dscale(), Linv = env.Linv();
   env.each(t.n.nunit, [&](int u) {
     if (!in_set(units_in_use(env), u)) return;
     const int i = t.unit_dof[u], row = t.M_rowadr[i], n = t.M_rowadr[i + 1] - row;
@@ -88,7 +88,7 @@ DS_STAGE void unit_rows(E& env) {
       const Index behind = n - a;
       const Real x = z[a];
       for (Index e = 1; e < behind; e++) above[e] = fma(-up[e], x, above[e]);
-      z[a] = x * sqrt(Dinv[k]);
+      z[a] = x * Dscale[k];
     }
   });
 }

@@ -20,7 +20,7 @@ template <class E, class F>
 DS_FN void whiten_acceleration(E& env, const F& a, const F& out) {
   using Real = typename E::Real;
   const auto& t = env.t;
-  const auto LD = env.LD(), Dinv = env.Dinv(), smooth = env.qacc_smooth();
+  const auto LD = env.LD(), Dscale = env.Dscale(), smooth = env.qacc_smooth();
   env.each(t.n.nv, [&](int k) {
     const int row = t.M_rowadr[k], n = t.M_rowadr[k + 1] - row;
     Real s = a[k] - smooth[k];
@@ -28,7 +28,7 @@ DS_FN void whiten_acceleration(E& env, const F& a, const F& out) {
       const int i = t.M_col[row + e];
       s = fma(LD[row + e], a[i] - smooth[i], s);
     }
-    out[k] = s / sqrt(Dinv[k]);
+    out[k] = s / Dscale[k];
   });
   env.sync();
 }
@@ -197,11 +197,11 @@ template <class E>
 DS_STAGE void unwhiten(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
-  const auto w = env.w(), dw = env.dw(), grad = env.grad(), Dinv = env.Dinv(), LD = env.LD();
+  const auto w = env.w(), dw = env.dw(), grad = env.grad(), Dscale = env.Dscale(), LD = env.LD();
   const auto qacc = env.qacc(), smooth = env.qacc_smooth(), out = env.qfrc_constraint();
   env.each(t.n.nv, [&](int i) {
-    dw[i] = w[i] * sqrt(Dinv[i]);
-    grad[i] = w[i] / sqrt(Dinv[i]);
+    dw[i] = w[i] * Dscale[i];
+    grad[i] = w[i] / Dscale[i];
   });
   solve_L(env, dw);
   env.each(t.n.nv, [&](int i) {

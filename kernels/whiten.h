@@ -2,7 +2,7 @@
 //
 //   imp = d0 + y(|r| / width) (dmax - d0),   R = (1 - imp)/imp A,   Z = D^-1/2 L^-T J'
 //
-// Source: MuJoCo's documentation, "Solver parameters" (Todorov 2014 for the model behind it). Reads LD, Dinv.
+// Source: MuJoCo's documentation, "Solver parameters" (Todorov 2014 for the model behind it). Reads LD, Dscale.
 // Cost of a row: O(the M entries of the dofs it reaches).
 #pragma once
 
@@ -89,14 +89,14 @@ template <int kRows, class E, class F, class Words>
 DS_HD void whiten(E& env, const F& Z, int first, const Words& set) {
   using Real = typename E::Real;
   const auto& t = env.t;
-  const auto LD = env.LD(), Dinv = env.Dinv();
+  const auto LD = env.LD(), Dscale = env.Dscale();
   const auto z = rows_of<kRows>(Z, first, t.n.nv);
   each_member_down(set, t.n.nword, [&](int k) {
     const Index row = t.M_rowadr[k], n = t.M_rowadr[k + 1] - row;
     const int* const dofs = t.M_col + row;
     const auto L = LD.from(row);
     Real x[kRows];
-    const Real scale = sqrt(Dinv[k]);
+    const Real scale = Dscale[k];
     DS_UNROLL
     for (int r = 0; r < kRows; r++) {
       x[r] = z[r][k];
