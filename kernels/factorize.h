@@ -30,7 +30,21 @@ DS_STAGE void eliminate(E& env) {
     const int row = t.M_rowadr[k], n = t.M_rowadr[k + 1] - row;
     const Real inv = Real(1) / LD[row];
     // every ancestor's row loses its share; the row itself becomes a row of L
-    for (int a = 1 + env.lanes.rank(); a < n; a += env.lanes.width()) {
+    int a = 1 + env.lanes.rank();
+    if constexpr (E::kPack > 1) {
+      for (; a + 1 < n; a += 2) {  // two share what they load
+        const auto own = LD.from(row + a + 1), up = LD.from(t.M_rowadr[t.M_col[row + a]] + 1),
+                   next = LD.from(t.M_rowadr[t.M_col[row + a + 1]]);
+        const Real first = LD[row + a], l = first * inv, m = own[0] * inv;
+        LD[t.M_rowadr[t.M_col[row + a]]] = fma(-l, first, LD[t.M_rowadr[t.M_col[row + a]]]);
+        for (Index e = 0; e < n - a - 1; e++) {
+          const Real x = own[e];
+          up[e] = fma(-l, x, up[e]);
+          next[e] = fma(-m, x, next[e]);
+        }
+      }
+    }
+    for (; a < n; a += env.lanes.width()) {
       const int up = t.M_rowadr[t.M_col[row + a]];
       const Real l = LD[row + a] * inv;
       for (int e = 0; e < n - a; e++) LD[up + e] = fma(-l, LD[row + a + e], LD[up + e]);

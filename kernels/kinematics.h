@@ -18,8 +18,9 @@ struct MocapPose {
   Quat<Real> quat;
 };
 
-// body frames from the positions of the joints; mocap(i) gives the pose of mocap body i
-template <class E, class Mocap>
+// body frames from the positions of the joints, and where kMotion what else the joints' motions follow from;
+// mocap(i) gives the pose of mocap body i
+template <bool kMotion, class E, class Mocap>
 DS_FN void body_frames(E& env, Mocap mocap) {
   using Real = typename E::Real;
   const auto& t = env.t;
@@ -28,7 +29,7 @@ DS_FN void body_frames(E& env, Mocap mocap) {
   if (env.lanes.rank() == 0) {
     xpos.set(0, Vec3<Real>{Real(0), Real(0), Real(0)});
     xquat.set(0, Quat<Real>{Real(1), Real(0), Real(0), Real(0)});
-    xipos.set(0, Vec3<Real>{Real(0), Real(0), Real(0)});
+    if (kMotion) xipos.set(0, Vec3<Real>{Real(0), Real(0), Real(0)});
   }
   env.sync();
   for (int level = 0; level < t.n.nlevel; level++) {
@@ -41,8 +42,10 @@ DS_FN void body_frames(E& env, Mocap mocap) {
         const int adr = t.jnt_qposadr[first];
         pos = qpos.vec_at(adr);
         quat = normalize(qpos.quat_at(adr + 3));
-        xanchor.set(first, pos);
-        xaxis.set(first, Vec3<Real>{Real(0), Real(0), Real(1)});
+        if (kMotion) {
+          xanchor.set(first, pos);
+          xaxis.set(first, Vec3<Real>{Real(0), Real(0), Real(1)});
+        }
       } else {
         if (t.body_mocap[b] >= 0) {
           const MocapPose<Real> pose = mocap(t.body_mocap[b]);
@@ -58,8 +61,10 @@ DS_FN void body_frames(E& env, Mocap mocap) {
           const Vec3<Real> local = env.vec(t.jnt_pos, j), axis = env.vec(t.jnt_axis, j);
           const Vec3<Real> anchor = pos + rotate(quat, local);
           const Vec3<Real> world_axis = rotate(quat, axis);
-          xanchor.set(j, anchor);
-          xaxis.set(j, world_axis);
+          if (kMotion) {
+            xanchor.set(j, anchor);
+            xaxis.set(j, world_axis);
+          }
           if (t.jnt_type[j] == 2) {
             pos = axpy(world_axis, qpos[adr] - env.qpos0(adr), pos);
           } else {
@@ -77,7 +82,7 @@ DS_FN void body_frames(E& env, Mocap mocap) {
       }
       xpos.set(b, pos);
       xquat.set(b, quat);
-      xipos.set(b, pos + rotate(quat, env.vec(t.body_ipos, b)));
+      if (kMotion) xipos.set(b, pos + rotate(quat, env.vec(t.body_ipos, b)));
     }
     env.sync();
   }
@@ -140,7 +145,7 @@ DS_FN void joint_motions(E& env) {
 
 template <class E, class Mocap>
 DS_STAGE void kinematics(E& env, Mocap mocap) {
-  body_frames(env, mocap);
+  body_frames<true>(env, mocap);
   tree_centres(env);
   joint_motions(env);
 }

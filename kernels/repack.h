@@ -167,7 +167,7 @@ bool run_leg(E& env, const BatchView<typename E::Scalar>& batch, const StepArgs&
   }
   for (bool known = !first;; known = false) {  // the contacts
     if (!known && m->stage == 0) {
-      body_frames(env, [&](int i) { return in.mocap(i); });
+      body_frames<false>(env, [&](int i) { return in.mocap(i); });
       env.lap(kStage_kinematics);
       collide(env);
       env.lap(kStage_collide);

@@ -2,8 +2,8 @@
 //
 //   imp = d0 + y(|r| / width) (dmax - d0),   R = (1 - imp)/imp A,   Z = D^-1/2 L^-T J'
 //
-// Source: MuJoCo's documentation, "Solver parameters" (Todorov 2014 for the model behind it). Reads LD, Dscale.
-// Cost of a row: O(the M entries of the dofs it reaches).
+// Source: MuJoCo's documentation, "Solver parameters" (Todorov 2014 for the model behind it). Reads LD,
+// Dscale. Cost of a row: O(the M entries of the dofs it reaches).
 #pragma once
 
 #include "kernels/factorize.h"
