@@ -1,5 +1,4 @@
-// Outputs: derived quantities of an evaluation, written for those arrays that somebody wants. Of the motion,
-// from when the contacts are known; of the constraint forces, from when they are.
+// Outputs: derived quantities of an evaluation, written for those arrays that somebody wants.
 //
 // Reads everything an evaluation left in the workspace; writes the batch's output arrays, and in the
 // workspace what nobody reads any more. The composite inertias have replaced the bodies' own by now, so
@@ -113,15 +112,18 @@ DS_STAGE void sense_energy(E& env, const Inputs<E>& in) {
   }
 }
 
+// frames have the tangents that were found with the rows
 template <class E>
 DS_STAGE void sense_contacts(E& env, const Inputs<E>& in) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto& b = in.batch;
-  const int n = t.n.ncon;
+  const int n = t.n.ncon, kdim = t.n.kdim;
   if (b.contact_count != nullptr && env.lanes.rank() == 0)
     for (int l = 0; l < in.count; l++) b.contact_count[in.row(l)] = lane_of(env.ncon, l);
-  if (b.contact_dist == nullptr && b.contact_pos == nullptr && b.contact_geom == nullptr) return;
+  if (b.contact_dist == nullptr && b.contact_pos == nullptr && b.contact_frame == nullptr &&
+      b.contact_force == nullptr && b.contact_geom == nullptr)
+    return;
   const Real nil(0);
   env.each(n, [&](int slot) {
     const bool opened = slot < env.ncon_max;
@@ -132,28 +134,6 @@ DS_STAGE void sense_contacts(E& env, const Inputs<E>& in) {
     if (b.contact_pos != nullptr)
       for (int k = 0; k < 3; k++)
         in.put(b.contact_pos, 3 * n, 3 * slot + k, opened ? entry(env.con_pos()[3 * slot + k]) : nil);
-    if (b.contact_geom != nullptr)
-      for (int l = 0; l < in.count; l++) {
-        const bool on = mask_bit(used, l);
-        const int pair = on ? pair_of(env, slot, l) : 0;
-        for (int k = 0; k < 2; k++)
-          b.contact_geom[(in.row(l) * n + slot) * 2 + k] = on ? t.geom_id[t.pair_geom[2 * pair + k]] : -1;
-      }
-  });
-}
-
-// forces, and the frames that they are in, whose tangents were found with the rows
-template <class E>
-DS_STAGE void sense_contact_forces(E& env, const Inputs<E>& in) {
-  using Real = typename E::Real;
-  const auto& b = in.batch;
-  const int n = env.t.n.ncon, kdim = env.t.n.kdim;
-  if (b.contact_frame == nullptr && b.contact_force == nullptr) return;
-  const Real nil(0);
-  env.each(n, [&](int slot) {
-    const bool opened = slot < env.ncon_max;
-    const auto used = opened ? env.con_dim()[slot] > nil : nil > nil;
-    const auto entry = [&](const Real& x) { return select(used, x, nil); };
     if (b.contact_frame != nullptr) {
       Vec3<Real> axis[3];
       for (auto& a : axis) a = {nil, nil, nil};
@@ -171,18 +151,27 @@ DS_STAGE void sense_contact_forces(E& env, const Inputs<E>& in) {
       for (int k = 0; k < 6; k++)
         in.put(b.contact_force, 6 * n, 6 * slot + k,
                opened && k < kdim ? entry(env.con_f()[kdim * slot + k]) : nil);
+    if (b.contact_geom != nullptr)
+      for (int l = 0; l < in.count; l++) {
+        const bool on = mask_bit(used, l);
+        const int pair = on ? pair_of(env, slot, l) : 0;
+        for (int k = 0; k < 2; k++)
+          b.contact_geom[(in.row(l) * n + slot) * 2 + k] = on ? t.geom_id[t.pair_geom[2 * pair + k]] : -1;
+      }
   });
 }
 
 template <class E>
-DS_STAGE void sense_motion(E& env, const Inputs<E>& in) {
+DS_STAGE void sense(E& env, const Inputs<E>& in) {
   const auto& b = in.batch;
   const auto& n = env.t.n;
+  sense_field(in, b.qacc, env.qacc(), n.nv);
   sense_field(in, b.qacc_smooth, env.qacc_smooth(), n.nv);
   sense_field(in, b.qfrc_bias, env.qfrc_bias(), n.nv);
   sense_field(in, b.qfrc_passive, env.qfrc_passive(), n.nv);
   sense_field(in, b.qfrc_actuator, env.qfrc_actuator(), n.nv);
   sense_field(in, b.qfrc_smooth, env.qfrc_smooth(), n.nv);
+  sense_field(in, b.qfrc_constraint, env.qfrc_constraint(), n.nv);
   sense_field(in, b.actuator_force, env.actuator_force(), n.nu);
   sense_field(in, b.xpos, env.xpos(), 3 * n.nbody);
   sense_field(in, b.xquat, env.xquat(), 4 * n.nbody);
@@ -200,14 +189,6 @@ DS_STAGE void sense_motion(E& env, const Inputs<E>& in) {
     body_inertias(env);
     sense_field(in, b.cinert, env.cinert(), 10 * n.nbody);
   }
-}
-template <class E>
-DS_STAGE void sense_forces(E& env, const Inputs<E>& in) {
-  const auto& b = in.batch;
-  const int nv = env.t.n.nv;
-  sense_field(in, b.qacc, env.qacc(), nv);
-  sense_field(in, b.qfrc_constraint, env.qfrc_constraint(), nv);
-  sense_contact_forces(env, in);
 }
 
 }  // namespace DUALSTEP_ISA

@@ -58,15 +58,11 @@ DS_FN void keep_start(E& env, const Inputs<E>& in, const Moment& m) {
   if (m.stage == 0 || is_sensed(in.args, num_stages(env.t.o.integrator), m)) in.remember();
 }
 
-// after it: outputs, where they are wanted, but for those of the motion where these are there; and the next
-// state
+// after it: outputs, where they are wanted, and the next state
 template <class E>
 DS_FN void integrate(E& env, const Inputs<E>& in, const Moment& m) {
   const int stages = num_stages(env.t.o.integrator);
-  if (is_sensed(in.args, stages, m)) {
-    sense_forces(env, in);
-    sense_motion(env, in);
-  }
+  if (is_sensed(in.args, stages, m)) sense(env, in);
   env.lap(kStage_sense);
   if (in.args.action != Action::kStep) {
     in.note_status();
