@@ -56,6 +56,14 @@ DS_STAGE void eliminate(E& env) {
   env.done();
 }
 
+// the same with Dscale, for rows that are to be whitened
+template <class E>
+DS_FN void eliminate_to_whiten(E& env) {
+  eliminate(env);
+  env.each(env.t.n.nv, [&](int i) { env.Dscale()[i] = sqrt(env.Dinv()[i]); });
+  env.done();
+}
+
 // of M; under laws of a whole step of M + h diag(damping), in which the step is then implicit
 template <class E>
 DS_FN void factorize(E& env) {
@@ -69,9 +77,7 @@ DS_FN void factorize(E& env) {
     });
     env.sync();
   }
-  eliminate(env);
-  env.each(t.n.nv, [&](int i) { env.Dscale()[i] = sqrt(env.Dinv()[i]); });
-  env.done();
+  eliminate_to_whiten(env);
 }
 
 // x <- L^-T x, in place; the lanes together

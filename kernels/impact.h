@@ -124,7 +124,7 @@ DS_STAGE void impact_rows(E& env) {
   env.each(2 * t.n.nlim,
            [&](int s) { env.lim_D()[s] = select(mask_and(struck, limit_closed(env, s)), one, nil); });
   load_factor(env);
-  eliminate(env);
+  eliminate_to_whiten(env);
   find_units(env);
   unit_rows(env);
   equality_rows(env);
