@@ -94,8 +94,8 @@ def rollout(name, rows, watched, **options):
 
 @functools.lru_cache
 def in_small_batches(name, dtype, watched, **options):
-    parts = []
-    for rows in np.array_split(np.arange(COUNT), -(-COUNT // (FEW * 4))):
+    parts, pack = [], 16 // np.dtype(dtype).itemsize  # of portable code
+    for rows in np.array_split(np.arange(COUNT), -(-COUNT // (FEW * pack))):
         answer, ticks = rollout(name, rows, watched, num_threads=1, dtype=dtype, isa="portable", **options)
         assert ticks == 0
         parts.append(answer)
