@@ -49,6 +49,11 @@ def slug(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "unknown"
 
 
+def instructions(figures: dict[str, Any]) -> str:
+    """The instruction set that was measured: processors of one name differ in it."""
+    return figures["one_thread"][0]["runs_on"].split(", ")[1]
+
+
 def subjects(robots: bool) -> dict[str, bench.Subject]:
     """All models; those of mjlab where it is installed."""
     names = [str(MODELS / "humanoid.xml"), str(MODELS / "three_humanoids.xml"), "gymnasium"]
@@ -283,18 +288,18 @@ def draw(figures: dict[str, Any], path: pathlib.Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=pathlib.Path, required=True, help="folder for cpu-PROCESSOR.md, .json and .png")
+    parser.add_argument("--out", type=pathlib.Path, required=True, help="folder for cpu-PROCESSOR-INSTRUCTIONS.md, .json and .png")
     parser.add_argument("--quick", action="store_true", help="a tenth of the time: figures are rough")
     parser.add_argument("--no-robots", action="store_true", help="leave out Unitree's robots")
     args = parser.parse_args()
     seconds = 1.0 if args.quick else 10.0
     args.out.mkdir(parents=True, exist_ok=True)
-    path = args.out / f"cpu-{slug(processor())}"
     figures: dict[str, Any] = {"processor": processor(), "commit": receipt.commit(HERE), **measure_models(seconds, not args.no_robots)}
     figures["scaling"] = measure_scaling(seconds, not args.no_robots)
     figures["by_batch_size"] = by_batch_size([1, 4, 16, 64, 256, 1024] + ([] if args.quick else [4096, 16384]))
     figures["by_contacts"] = by_contacts(12)
     figures["solvers"] = measure_solvers(seconds / 4, not args.no_robots)
+    path = args.out / f"cpu-{slug(processor())}-{instructions(figures)}"
     path.with_suffix(".json").write_text(json.dumps(figures, indent=1) + "\n")
     write_tables(figures, path.with_suffix(".md"))
     draw(figures, path.with_suffix(".png"))
@@ -320,7 +325,7 @@ def write_tables(figures: dict[str, Any], path: pathlib.Path) -> None:
     scaling = [[one["title"], *(times(one, f"{way}_{num_envs}") for num_envs in (1024, 4096) for way in ("all", "apart"))]
                for one in figures["scaling"]]  # fmt: skip
     path.write_text(
-        f"# Measured on {figures['processor']}, commit {figures['commit']}\n\n## One thread\n\n{models('one_thread')}\n## All threads\n\n{models('all_threads')}\n"
+        f"# Measured on {figures['processor']} ({instructions(figures)}), commit {figures['commit']}\n\n## One thread\n\n{models('one_thread')}\n## All threads\n\n{models('all_threads')}\n"
         f"## Speed of all threads over one\n\nThe same steps, in turns: times as fast (quartiles). Apart: as many batches "
         f"of one thread each at once, the machine's own limit.\n\n"
         f"{table(['model', '1,024 environments', 'apart', '4,096', 'apart'], scaling)}\n"

@@ -49,7 +49,7 @@ const CpuKernels<Scalar>* choose_kernels(const std::string& given) {
 }
 
 // packs of a group whose environments change places (kernels/repack.h): fewer are too few to find others
-// alike; more find no more of them, and records of so many bytes no longer fit into a cache
+// alike; more find hardly any more of them, and records of so many bytes no longer fit into a cache
 constexpr int kFewestPacks = 8, kMostPacks = 128;
 constexpr size_t kMostBytes = size_t{8} << 20;
 
