@@ -258,6 +258,31 @@ def by_contacts(most: int) -> dict[int, float]:
     return found
 
 
+def name_points(axes: Any, points: list[tuple[str, float, float]]) -> None:
+    """Writes the names of points (name, x, y) beside them, where neither the frame nor a point nor another name is."""
+    from matplotlib.transforms import Bbox
+
+    axes.figure.draw_without_rendering()
+    taken = [Bbox.from_bounds(x - 4, y - 4, 8, 8) for x, y in axes.transData.transform([point[1:] for point in points])]
+    frame = axes.get_window_extent()
+    for name, *at in points:
+        best: tuple[float, Any, Any] | None = None
+        for lift, (side, align) in itertools.product((0, 7, -7, 14, -14, 21, -21), ((6, "left"), (-6, "right"))):
+            text = axes.annotate(name, at, fontsize=7, xytext=(side, lift), textcoords="offset points", ha=align, va="center")
+            box = text.get_window_extent()
+            within = Bbox.intersection(box, frame)
+            missing = box.width * box.height - (within.width * within.height if within else 0)
+            overlaps = [Bbox.intersection(box, other) for other in taken]
+            spoilt = missing + sum(one.width * one.height for one in overlaps if one)
+            text.remove()
+            if best is None or spoilt < best[0]:
+                best = spoilt, (side, lift, align), box
+        assert best is not None
+        side, lift, align = best[1]
+        axes.annotate(name, at, fontsize=7, xytext=(side, lift), textcoords="offset points", ha=align, va="center")
+        taken.append(best[2])
+
+
 def draw(figures: dict[str, Any], path: pathlib.Path) -> None:
     import matplotlib
 
@@ -265,12 +290,13 @@ def draw(figures: dict[str, Any], path: pathlib.Path) -> None:
     from matplotlib import pyplot
 
     figure, (dofs, contacts, sizes) = pyplot.subplots(1, 3, figsize=(13, 4), layout="constrained")
+    points = []
     for one in figures["one_thread"]:
         spent = 1e6 / one["steps_per_second"]["median"]
         # RK4 evaluates the model four times a step
         spent /= 4 if one["model"]["integrator"] == "rk4" else 1
         dofs.plot(one["model"]["nv"], spent, "o", color="#1f6f8b")
-        dofs.annotate(one["title"], (one["model"]["nv"], spent), fontsize=7, xytext=(4, 2), textcoords="offset points")
+        points.append((one["title"], one["model"]["nv"], spent))
     dofs.set(xscale="log", yscale="log", xlabel="degrees of freedom", ylabel="us of one core an evaluation",
              title="cost by model")  # fmt: skip
     dofs.set_xticks([2, 5, 10, 20, 50, 100], labels=["2", "5", "10", "20", "50", "100"])
@@ -283,6 +309,7 @@ def draw(figures: dict[str, Any], path: pathlib.Path) -> None:
               title="cost by batch size")  # fmt: skip
     for axes in (dofs, contacts, sizes):
         axes.grid(alpha=0.25)
+    name_points(dofs, points)
     figure.savefig(path, dpi=110)
 
 
