@@ -1,6 +1,6 @@
 // dualstep._core.Batch: a batch, its arrays as live numpy views. What a user gives is checked and named in
 // dualstep/batch.py.
-#include "host/batch.h"
+#include "host/batch/batch.h"
 
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
@@ -9,7 +9,7 @@
 
 #include "bindings/bindings.h"
 #include "bindings/tensor.h"
-#include "host/cuda_memory.h"
+#include "host/backends/cuda/cuda_memory.h"
 
 namespace py = pybind11;
 

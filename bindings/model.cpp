@@ -4,8 +4,8 @@
 #include <pybind11/stl.h>
 
 #include "bindings/bindings.h"
-#include "host/model_fields.h"
-#include "host/options_table.h"
+#include "host/model/model_fields.h"
+#include "host/model/options_table.h"
 
 namespace py = pybind11;
 

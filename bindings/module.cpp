@@ -1,6 +1,6 @@
 // dualstep._core: the extension module. Errors of the library become the classes of dualstep/errors.py.
 #include "bindings/bindings.h"
-#include "host/model.h"
+#include "host/model/model.h"
 
 namespace py = pybind11;
 

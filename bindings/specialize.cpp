@@ -1,12 +1,12 @@
-// dualstep._core: steps made for one model, compiled without a GPU (host/specialize).
-#include "host/specialize/specialize.h"
+// dualstep._core: steps made for one model, compiled without a GPU (host/backends/cuda/specialize).
+#include "host/backends/cuda/specialize/specialize.h"
 
 #include <pybind11/stl.h>
 
 #include "bindings/bindings.h"
-#include "host/specialize/cache.h"
-#include "host/specialize/nvrtc.h"
-#include "host/tables.h"
+#include "host/backends/cuda/specialize/cache.h"
+#include "host/backends/cuda/specialize/nvrtc.h"
+#include "host/tables/tables.h"
 
 namespace py = pybind11;
 

@@ -14,7 +14,7 @@
 
 #include "bindings/bindings.h"
 #include "bindings/dlpack.h"
-#include "host/cuda_memory.h"
+#include "host/backends/cuda/cuda_memory.h"
 
 namespace py = pybind11;
 

@@ -1,13 +1,13 @@
 // The step, read top to bottom: one line a stage, each stage one file.
 #pragma once
 
-#include "kernels/collide.h"
-#include "kernels/impact.h"
-#include "kernels/inertia.h"
-#include "kernels/integrate.h"
-#include "kernels/moment.h"
-#include "kernels/sense.h"
-#include "kernels/solve.h"
+#include "kernels/collide/collide.h"
+#include "kernels/contact/impact.h"
+#include "kernels/smooth/inertia.h"
+#include "kernels/integrate/integrate.h"
+#include "kernels/data/eval_index.h"
+#include "kernels/output/outputs.h"
+#include "kernels/solver/solve.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {

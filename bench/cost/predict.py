@@ -273,11 +273,11 @@ def predict(work: Sequence[Work], registers: int, workspace: int, device: H200, 
     return out
 
 
-# the part of a step that each file belongs to (kernels/staged.h); the rest is smooth dynamics
+# the part of a step that each file belongs to (kernels/launch/staged.h); the rest is smooth dynamics
 PART_OF = {"collide": "collide", "rows": "rows", "equality": "rows", "impact": "rows", "contact_law": "solve",
-           "anchor": "solve", "dual": "solve", "newton": "solve", "pgs": "solve",
-           "solve": "solve", "cone": "solve", "whitened_rows": "solve", "accelerate": "solve", "integrate": "integrate",
-           "sense": "integrate"}  # fmt: skip
+           "anchor": "solve", "newton_rows": "solve", "newton_dofs": "solve", "newton": "solve",
+           "pgs": "solve", "solve": "solve", "cone": "solve", "whitened_rows": "solve", "anderson": "solve",
+           "integrate": "integrate", "outputs": "integrate"}  # fmt: skip
 
 
 def part_of(file: str) -> str:
@@ -312,7 +312,7 @@ def workspace_bytes() -> int:
         assert match
         return [int(word) for word in match[1].split(",") if word.strip()]
 
-    header = (ROOT / "kernels" / "tables.h").read_text()
+    header = (ROOT / "kernels" / "data" / "tables.h").read_text()
     declared = re.search(r"struct Sizes \{(.*?)\n\};", header, re.S)
     assert declared
     names = re.findall(r"\w+", re.sub(r"//.*|\bint\b", "", declared[1]))

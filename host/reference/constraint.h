@@ -10,7 +10,7 @@
 
 #include <vector>
 
-#include "host/model.h"
+#include "host/model/model.h"
 #include "host/reference/data.h"
 
 namespace dualstep::reference {

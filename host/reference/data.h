@@ -5,7 +5,7 @@
 #include <Eigen/Dense>
 #include <vector>
 
-#include "host/model.h"
+#include "host/model/model.h"
 
 namespace dualstep::reference {
 

@@ -2,7 +2,7 @@
 // rooms.
 #pragma once
 
-#include "host/model.h"
+#include "host/model/model.h"
 #include "host/reference/data.h"
 
 namespace dualstep::reference {

@@ -1,7 +1,7 @@
 // What a pair function takes and gives. Pair functions are pure: two shapes in, at most K contacts out.
 #pragma once
 
-#include "kernels/spatial.h"
+#include "kernels/base/spatial.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {

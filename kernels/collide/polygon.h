@@ -6,7 +6,7 @@
 // the count, for each slot that it can reach.
 #pragma once
 
-#include "kernels/spatial.h"
+#include "kernels/base/spatial.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {

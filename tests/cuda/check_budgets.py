@@ -3,7 +3,7 @@
     python tests/cuda/check_budgets.py BUILD            compare the kernels in a build folder
     python tests/cuda/check_budgets.py BUILD --write    make what they use the budget
 
-Reads what ptxas said when the build compiled them (BUILD/cuda/launch_*.o.log) and kernels/budgets.json, an entry
+Reads what ptxas said when the build compiled them (BUILD/cuda/launch_*.o.log) and kernels/launch/cuda/budgets.json, an entry
 an architecture and kernel. Fails on a spill anywhere, on a kernel without a budget, and where a number grew. Budgets
 hold for one version of the compiler: with another one, only spills and missing kernels fail.
 """
@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tools import ROOT, demangle, nvcc_version, objects, output, short, tool
 
-BUDGETS = ROOT / "kernels" / "budgets.json"
+BUDGETS = ROOT / "kernels" / "launch" / "cuda" / "budgets.json"
 NUMBERS = ("registers", "stack", "shared", "spill_stores", "spill_loads")
 
 Usage = dict[str, dict[str, dict[str, int]]]  # by architecture, then kernel

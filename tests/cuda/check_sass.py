@@ -8,7 +8,7 @@ What is to be shown: no multiplication and addition are contracted, nothing is a
    lets the assembler fuse an addition with a multiplication only where they carry no rounding modifier, and it
    defines the others as correctly rounded. No instruction is .approx, .full or .ftz, and there are no
    transcendental functions (sin, cos, ex2, lg2, tanh).
-2. The same source compiled with -DDS_NO_FMA, where kernels/real.h writes fma(a, b, c) as a * b + c, has no fma in
+2. The same source compiled with -DDS_NO_FMA, where kernels/base/real.h writes fma(a, b, c) as a * b + c, has no fma in
    its PTX at all: each one in the real kernels is an fma() of the source.
 3. In the machine code, the special-function unit is used for reciprocals and reciprocal square roots only
    (MUFU.RCP, MUFU.RSQ, MUFU.RCP64H, MUFU.RSQ64H), the seeds of the correctly rounded division and square root of 1.
@@ -96,7 +96,7 @@ def compile_probe(arch: str, kind: str, *flags: str) -> str:
         out = Path(folder) / f"probe.{kind}"
         command = [tool("nvcc"), *FLAGS, *flags, f"-arch={arch}", "--diag-suppress=128", f"-I{ROOT}", f"--{kind}"]
         defines = ["-DDS_NO_FMA", "-DDUALSTEP_SCALAR=float", "-DDUALSTEP_LANES=8"]
-        output(*command, *defines, ROOT / "kernels" / "launch.cu", "-o", out)
+        output(*command, *defines, ROOT / "kernels" / "launch" / "cuda" / "launch.cu", "-o", out)
         return out.read_text() if kind == "ptx" else output(tool("cuobjdump"), "-sass", out)
 
 

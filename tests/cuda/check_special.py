@@ -1,10 +1,10 @@
-"""Steps made for one model (host/specialize): that they compile, are kept, and stay within their budgets.
+"""Steps made for one model (host/backends/cuda/specialize): that they compile, are kept, and stay within their budgets.
 
     python tests/cuda/check_special.py            compile for all architectures, and compare
     python tests/cuda/check_special.py --write    make what they use the budgets
 
 Needs NVRTC and no GPU: the steps of models() are compiled for each of ARCHS, fused and in parts, and
-1. nothing spills; registers, stack and shared memory are at most those of kernels/budgets_special.json, and the
+1. nothing spills; registers, stack and shared memory are at most those of kernels/launch/cuda/budgets_specialized.json, and the
    instructions of every stage (a device function that is not inlined) at most its count there, which has a twentieth
    of room. Budgets hold for one version of NVRTC: with another one, only spills fail;
 2. a second load comes from the cache, in less than 100 ms;
@@ -27,7 +27,7 @@ from check_budgets import NUMBERS, read_log
 from check_sass import check_ptx, float_operations
 from tools import ROOT, demangle, short
 
-BUDGETS = ROOT / "kernels" / "budgets_special.json"
+BUDGETS = ROOT / "kernels" / "launch" / "cuda" / "budgets_specialized.json"
 ARCHS = ("sm_80", "sm_90", "sm_120")
 ENTRY = "dualstep_fused_step"
 # threads an environment of the parts of a step, where it is launched in parts

@@ -13,8 +13,8 @@
 #include <thread>
 #include <vector>
 
-#include "host/emulator/fiber_lanes.h"
-#include "kernels/views.h"
+#include "host/backends/fibers/fiber_lanes.h"
+#include "kernels/data/views.h"
 
 namespace {
 

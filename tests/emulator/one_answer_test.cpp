@@ -2,8 +2,8 @@
 // number of lanes and the order in which they run between barriers.
 #include <gtest/gtest.h>
 
-#include "host/cpu_backend.h"
-#include "host/emulator/emulated_kernels.h"
+#include "host/backends/cpu/cpu_backend.h"
+#include "host/backends/fibers/emulated_kernels.h"
 #include "tests/support/rollout.h"
 
 namespace dualstep {

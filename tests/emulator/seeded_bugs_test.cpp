@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "host/emulator/fiber_lanes.h"
+#include "host/backends/fibers/fiber_lanes.h"
 #include "tests/emulator/seeded_kernels.h"
 #include "tests/support/child_process.h"
 

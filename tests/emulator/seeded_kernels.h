@@ -7,7 +7,7 @@
 
 #include <array>
 
-#include "kernels/lanes.h"
+#include "kernels/base/lanes.h"
 
 namespace seeded {
 

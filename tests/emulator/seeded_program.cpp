@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "host/emulator/fiber_lanes.h"
+#include "host/backends/fibers/fiber_lanes.h"
 #include "tests/emulator/seeded_kernels.h"
 
 namespace {

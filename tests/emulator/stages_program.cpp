@@ -11,7 +11,7 @@
 //                                   n`, every n-th barrier from the i-th on.
 //
 // Built with -fsanitize=thread. In drop_barriers its reports are expected: they are counted and not shown.
-#include "host/emulator/lane_program.h"
+#include "host/backends/fibers/lane_program.h"
 // after it, because it chooses how the kernels are compiled
 #include <signal.h>
 #include <unistd.h>

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "host/emulator/fiber_lanes.h"
+#include "host/backends/fibers/fiber_lanes.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // The table of fields is the struct that kernels see; a step asks for no memory; arrays are where they should
 // be.
-#include "host/batch.h"
+#include "host/batch/batch.h"
 
 #include <gtest/gtest.h>
 
@@ -12,8 +12,8 @@
 #include <set>
 
 #include "allocations.h"
-#include "host/checkpoint.h"
-#include "host/cpu_backend.h"
+#include "host/batch/checkpoint.h"
+#include "host/backends/cpu/cpu_backend.h"
 #include "tiny_model.h"
 
 namespace dualstep {

@@ -1,12 +1,12 @@
 // The stages with a model's sizes, options and places as constants give the bits of those for all models.
-// What the run-time compiler of CUDA is given for a device (host/specialize) is here compiled for the CPU, a
+// What the run-time compiler of CUDA is given for a device (host/backends/cuda/specialize) is here compiled for the CPU, a
 // scene an executable: FIXED_TABLES is a file of fixed_tables_writer, SCENE its scene.
 #define DUALSTEP_ISA fixed_tables
 #include FIXED_TABLES
 
 #include <gtest/gtest.h>
 
-#include "host/cpu_backend.h"
+#include "host/backends/cpu/cpu_backend.h"
 #include "kernels/step.h"
 #include "tests/support/rollout.h"
 

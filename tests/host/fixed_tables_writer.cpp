@@ -1,9 +1,9 @@
-// Prints what a program of one model begins with (host/specialize), for a scene: fixed_tables_test is
+// Prints what a program of one model begins with (host/backends/cuda/specialize), for a scene: fixed_tables_test is
 // compiled with it.
 #include <cstdio>
 #include <string>
 
-#include "host/specialize/program.h"
+#include "host/backends/cuda/specialize/program.h"
 #include "tests/support/rollout.h"
 
 int main(int count, char** arguments) {

@@ -1,5 +1,5 @@
 // Every piece of work is done once, whoever does it, however often the pool is used.
-#include "host/thread_pool.h"
+#include "host/backends/cpu/thread_pool.h"
 
 #include <gtest/gtest.h>
 

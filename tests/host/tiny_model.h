@@ -1,7 +1,7 @@
 // A model without MuJoCo's compiler, for the C++ tests: a ball that falls on a floor, and a driven pendulum.
 #pragma once
 
-#include "host/model.h"
+#include "host/model/model.h"
 
 namespace dualstep {
 

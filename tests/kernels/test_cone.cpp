@@ -11,7 +11,7 @@
 #include <random>
 #include <string>
 
-#include "kernels/pgs.h"
+#include "kernels/solver/pgs.h"
 
 namespace dualstep {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <random>
 
-#include "kernels/real.h"
+#include "kernels/base/real.h"
 
 namespace {
 

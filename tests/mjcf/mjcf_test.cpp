@@ -1,6 +1,6 @@
 // A model read from C++ is the model that MuJoCo compiled: its physics is MuJoCo's, and what is refused is
 // refused by name.
-#include "host/mjcf.h"
+#include "host/model/mjcf.h"
 
 #include <gtest/gtest.h>
 

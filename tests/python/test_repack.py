@@ -1,4 +1,4 @@
-"""Environments that change packs within a call (kernels/repack.h) end with the bits that they have in packs that
+"""Environments that change packs within a call (kernels/launch/cpu/regroup.h) end with the bits that they have in packs that
 stay: those of batches too small to be sorted."""
 
 import functools

@@ -36,7 +36,7 @@ def test_the_sources_are_those_of_the_repository():
         if name != "stdint.h":
             assert text == (ROOT / name).read_text(), name
     wanted = {str(path.relative_to(ROOT)) for path in (ROOT / "kernels").rglob("*.h")}
-    assert wanted - set(sources) == {"kernels/pack.h", "kernels/cpu_kernels.h", "kernels/repack.h"}
+    assert wanted - set(sources) == {"kernels/base/pack.h", "kernels/launch/cpu/cpu_kernels.h", "kernels/launch/cpu/regroup.h"}
 
 
 def test_a_program_is_that_of_its_model():

@@ -15,7 +15,7 @@
 #include <array>
 #include <cmath>
 
-#include "host/model.h"
+#include "host/model/model.h"
 
 namespace dualstep {
 

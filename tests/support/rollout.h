@@ -4,7 +4,7 @@
 #include <cstring>
 #include <deque>
 
-#include "host/tables.h"
+#include "host/tables/tables.h"
 #include "tests/support/models.h"
 
 namespace dualstep {
@@ -71,7 +71,7 @@ class Rollout {
   r->batch.last_##name = make(r->reals_, "last_" #name, envs * width);
 #define OUTPUT(name, width, shape, meaning) \
   if (r->outputs_) r->batch.name = make(r->reals_, #name, envs * width);
-#include "kernels/fields.inl"
+#include "kernels/data/fields.inl"
     }
   };
   template <class T>

@@ -1,0 +1,77 @@
+#include "host/backends/cuda/specialize/cache.h"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+namespace dualstep {
+namespace {
+
+namespace fs = std::filesystem;
+
+const char kMagic[] = "dualstep machine code, format 1";
+
+fs::path path_of(const std::string& key) { return fs::path(cache_folder()) / (key + ".cubin"); }
+
+}  // namespace
+
+std::string digest(const std::string& bytes) {
+  using Wide = unsigned __int128;
+  const Wide prime = (static_cast<Wide>(1) << 88) + 0x13b;
+  Wide hash = (static_cast<Wide>(0x6c62272e07bb0142) << 64) + 0x62b821756295c58d;
+  for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * prime;
+  std::string digits;
+  for (int shift = 124; shift >= 0; shift -= 4)
+    digits += "0123456789abcdef"[static_cast<int>(hash >> shift) & 15];
+  return digits;
+}
+
+std::string cache_folder() {
+  const auto named = [](const char* variable) {
+    const char* value = std::getenv(variable);
+    return std::string(value ? value : "");
+  };
+  if (const std::string own = named("DUALSTEP_CACHE_DIR"); !own.empty()) return own;
+  if (const std::string all = named("XDG_CACHE_HOME"); !all.empty()) return all + "/dualstep";
+  if (const std::string home = named("HOME"); !home.empty()) return home + "/.cache/dualstep";
+  return "";
+}
+
+std::optional<std::string> cache_read(const std::string& key) {
+  if (cache_folder().empty()) return std::nullopt;
+  std::ifstream file(path_of(key), std::ios::binary);
+  std::string magic, name, hash;
+  if (!std::getline(file, magic) || !std::getline(file, name) || !std::getline(file, hash))
+    return std::nullopt;
+  std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (magic != kMagic || name != key || hash != digest(bytes)) return std::nullopt;
+  return bytes;
+}
+
+bool cache_write(const std::string& key, const std::string& bytes) {
+  if (cache_folder().empty()) return false;
+  std::error_code error;
+  fs::create_directories(cache_folder(), error);
+  static std::atomic<int> count{0};
+  fs::path part = path_of(key);
+  part += "." + std::to_string(getpid()) + "." + std::to_string(count++) + ".part";
+  {
+    std::ofstream file(part, std::ios::binary | std::ios::trunc);
+    file << kMagic << '\n' << key << '\n' << digest(bytes) << '\n' << bytes;
+    file.close();
+    if (!file) {
+      fs::remove(part, error);
+      return false;
+    }
+  }
+  fs::rename(part, path_of(key), error);
+  if (!error) return true;
+  fs::remove(part, error);
+  return false;
+}
+
+}  // namespace dualstep

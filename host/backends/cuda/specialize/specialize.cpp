@@ -1,0 +1,138 @@
+#include "host/backends/cuda/specialize/specialize.h"
+
+#include <algorithm>
+#include <cctype>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <sstream>
+#include <stdexcept>
+#include <vector>
+
+#include "host/backends/cuda/specialize/cache.h"
+#include "host/backends/cuda/specialize/nvrtc.h"
+
+namespace dualstep {
+namespace {
+
+const std::string& sources_digest() {
+  static const std::string once = [] {
+    std::string all;
+    for (const SourceFile& file : kernel_sources()) all += std::string(file.name) + '\0' + file.text + '\0';
+    return digest(all);
+  }();
+  return once;
+}
+
+// blocks that a kernel may have on a processor, of two warps each: with 80, 96, 128, 168 or 255 registers a
+// thread. A step waits for memory more than it computes, so what counts is how many warps take turns
+constexpr int kBlocks[] = {12, 10, 8, 6, 4};
+
+std::string key_of(const std::string& program, const std::string& arch, const Nvrtc& compiler) {
+  std::string all = program + '\0' + sources_digest() + arch + " NVRTC " + compiler.version();
+  for (const std::string& option : nvrtc_options()) all += ' ' + option;
+  for (const int blocks : kBlocks) all += ' ' + std::to_string(blocks);
+  all += " choice 1";  // of compile() below
+  return digest(all);
+}
+
+// the macros of kBlocksMacro that a program leaves open
+std::vector<std::string> open_macros(const std::string& program) {
+  std::vector<std::string> found;
+  for (size_t at = 0; (at = program.find(kBlocksMacro, at)) != std::string::npos;) {
+    const size_t begin = at;
+    while (at < program.size() &&
+           (std::isalnum(static_cast<unsigned char>(program[at])) || program[at] == '_'))
+      ++at;
+    found.push_back(program.substr(begin, at - begin));
+  }
+  return found;
+}
+
+// what the assembler said of the kernels of a program: bytes that each stores for want of registers
+std::map<std::string, long> spills_of(const std::string& log) {
+  static const std::string entry = "Compiling entry function '", spills = " bytes spill stores";
+  std::map<std::string, long> found;
+  std::istringstream lines(log);
+  std::string line, kernel;
+  while (std::getline(lines, line)) {
+    if (const size_t at = line.find(entry); at != std::string::npos) {
+      kernel = line.substr(at + entry.size());
+      kernel.resize(std::min(kernel.size(), kernel.find('\'')));
+    } else if (const size_t end = line.find(spills); end != std::string::npos) {
+      const size_t begin = line.find_last_not_of("0123456789", end - 1) + 1;
+      found[kernel] += std::strtol(line.c_str() + begin, nullptr, 10);
+    }
+  }
+  return found;
+}
+
+// each kernel with the most blocks for which nothing spills; with the fewest where the assembler does not
+// say. PTX has no registers yet, and the most blocks: it is read, and never loaded
+std::string compile(const Nvrtc& compiler, const std::string& program, const std::string& arch,
+                    std::string* log) {
+  const std::vector<std::string> open = open_macros(program);
+  const bool ptx = arch.rfind("compute_", 0) == 0;
+  std::vector<size_t> tried(open.size());
+  for (;;) {
+    std::vector<std::string> macros;
+    for (size_t i = 0; i < open.size(); ++i)
+      macros.push_back(open[i] + "=" + std::to_string(kBlocks[tried[i]]));
+    std::string code = compiler.compile(program, arch, macros, log);
+    const std::map<std::string, long> spills = spills_of(*log);
+    bool again = false;
+    for (size_t i = 0; i < open.size(); ++i) {
+      const auto said = spills.find(open[i].substr(std::strlen(kBlocksMacro)));
+      const size_t next = said == spills.end() ? std::size(kBlocks) - 1 : tried[i] + 1;
+      if (ptx || next <= tried[i] || next == std::size(kBlocks)) continue;
+      if (said != spills.end() && said->second == 0) continue;
+      tried[i] = next;
+      again = true;
+    }
+    if (!again) return code;
+  }
+}
+
+}  // namespace
+
+bool specialization_wanted() {
+  const char* value = std::getenv("DUALSTEP_SPECIALIZE");
+  const std::string said = value ? value : "";
+  if (said == "0") return false;
+  if (said.empty() || said == "1") return true;
+  throw std::invalid_argument("environment variable DUALSTEP_SPECIALIZE=" + said +
+                              " is given, and it must be 0 or 1");
+}
+
+std::string describe_specialization() {
+  if (!specialization_wanted()) return "off (DUALSTEP_SPECIALIZE=0)";
+  std::string why;
+  const Nvrtc* compiler = Nvrtc::find(&why);
+  if (!compiler) return "no, kernels for all models are used: " + why;
+  const std::string folder = cache_folder();
+  return "NVRTC " + compiler->version() + ", kept in " + (folder.empty() ? "no folder" : folder);
+}
+
+Special specialize(const std::string& program, const std::string& arch) {
+  const auto began = std::chrono::steady_clock::now();
+  Special found;
+  const Nvrtc* compiler = Nvrtc::find(&found.why);
+  if (!compiler) return found;
+  const std::string key = key_of(program, arch, *compiler);
+  if (auto kept = cache_read(key)) {
+    found.code = std::move(*kept);
+    found.cached = true;
+  } else {
+    try {
+      found.code = compile(*compiler, program, arch, &found.log);
+      (void)cache_write(key, found.code);
+    } catch (const std::runtime_error& error) {
+      found.why = error.what();
+    }
+  }
+  found.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  return found;
+}
+
+}  // namespace dualstep

@@ -1,0 +1,31 @@
+// Machine code of a step made for one model: from the cache, or compiled and put there. Needs no GPU.
+//
+// The key of the cache is a hash of everything that the machine code follows from: the program, the sources
+// it includes, the options, the architecture and the version of the compiler. DUALSTEP_SPECIALIZE=0 turns it
+// off.
+#pragma once
+
+#include <string>
+
+#include "host/backends/cuda/specialize/program.h"
+
+namespace dualstep {
+
+struct Special {
+  std::string code;  // machine code; empty where there is none
+  std::string why;   // there is none
+  std::string log;   // of the compiler; "" from the cache
+  bool cached = false;
+  double seconds = 0;  // that it took
+};
+
+// whether DUALSTEP_SPECIALIZE leaves it on. Throws std::invalid_argument where it is neither 0 nor 1
+bool specialization_wanted();
+// whether and with what steps are made for a model here, for people
+std::string describe_specialization();
+
+// the program for an architecture ("sm_90"). Does not throw for want of a compiler or where the program does
+// not compile: `why` tells
+Special specialize(const std::string& program, const std::string& arch);
+
+}  // namespace dualstep

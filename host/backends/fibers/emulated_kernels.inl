@@ -1,0 +1,36 @@
+// The emulated kernels in one precision. Before including it, define DUALSTEP_SCALAR.
+#include "host/backends/fibers/lane_program.h"
+// after it, because it chooses how the kernels are compiled
+#include "host/backends/fibers/emulated_kernels.h"
+
+namespace dualstep {
+
+template <>
+long emulated_scratch_bytes<DUALSTEP_SCALAR>(const Tables<DUALSTEP_SCALAR>& t) {
+  return lane_scratch_bytes(t);
+}
+
+template <>
+void run_emulated<DUALSTEP_SCALAR>(const Tables<DUALSTEP_SCALAR>& t, const BatchView<DUALSTEP_SCALAR>& batch,
+                                   const StepArgs& args, int env, void* scratch, const LaneChoice& choice,
+                                   const emulator::Schedule& schedule) {
+  const auto on = [&](int lanes, auto&& program) {
+    if (lanes == 1)
+      program(SerialLanes{});
+    else
+      run_lanes(lanes, schedule, [&](const FiberLanes<kAnyWidth>& own) { program(own); });
+  };
+  if (!choice.staged) {
+    on(choice.lanes[0], [&](const auto& lanes) { run_lane(lanes, t, batch, args, env, scratch); });
+    return;
+  }
+  Moment m;
+  do {
+    for (int part = 0; part < kParts; part++)
+      on(choice.lanes[part], [&](const auto& lanes) {
+        run_lane_part(lanes, t, batch, args, static_cast<Part>(part), m, env, scratch);
+      });
+  } while (advance(args, num_stages(t.o.integrator), &m));
+}
+
+}  // namespace dualstep

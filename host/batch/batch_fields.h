@@ -1,0 +1,45 @@
+// The arrays of a batch as data: one entry a row of the field table (STATE, OUTPUT) and of the short list of
+// records below it. Allocation, reset, save and load, and the Python names, shapes and docs all walk this
+// list.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "kernels/data/tables.h"
+
+namespace dualstep {
+
+enum class FieldRole {
+  kState,   // kept between steps, written by the user too
+  kRecord,  // kept by the batch about each environment: time, status, the last solve
+  kOutput,  // derived by an evaluation; exists once somebody asked for it
+};
+enum class Element { kReal, kDouble, kInt, kWord };  // kReal: the precision of the batch; kWord: uint32
+
+struct BatchField {
+  std::string name, meaning;
+  FieldRole role;
+  Element element;
+  std::string axes;  // "nbody 3": the shape of one environment, in sizes of the model; "" for one number
+};
+
+// state, records, outputs, in the order of the tables
+const std::vector<BatchField>& batch_fields();
+// entries an environment, from the width column of the table
+int field_width(const BatchField& field, const Sizes& sizes);
+// the shape of one environment, from the axes; its product is the width
+std::vector<int> field_shape(const BatchField& field, const Sizes& sizes);
+
+}  // namespace dualstep
+
+// what a batch keeps of each environment beside its state, and outputs that are not of its precision
+//   RECORD(name, role, element, width, axes, meaning)
+#define DUALSTEP_BATCH_RECORDS(RECORD)                                                            \
+  RECORD(time, kRecord, kDouble, 1, "", "time of each environment [s]")                           \
+  RECORD(status, kRecord, kWord, 1, "",                                                           \
+         "bits of Status; each stays until the environment is reset or it is cleared")            \
+  RECORD(iterations, kRecord, kInt, 1, "", "iterations of the last solve of the contact dual")    \
+  RECORD(residual, kRecord, kReal, 1, "", "relative KKT residual of the last solve")              \
+  RECORD(contact_count, kRecord, kInt, 1, "", "contacts of the last evaluation")                  \
+  RECORD(contact_geom, kOutput, kInt, 2 * ncon, "ncon 2", "the two geoms of each contact")

@@ -1,0 +1,127 @@
+#include "host/batch/derive.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "host/reference/stages.h"
+
+namespace dualstep {
+namespace {
+
+// mass of each body and all that it carries; parents have lower ids than their children
+void subtree_mass(Model* m) {
+  m->body_subtreemass = m->body_mass;
+  for (int b = m->nbody - 1; b > 0; --b) m->body_subtreemass[m->body_parentid[b]] += m->body_subtreemass[b];
+}
+
+// radius of the sphere about a geom's centre that holds it; 0 where there is none (planes)
+void bounding_radius(Model* m) {
+  for (int g = 0; g < m->ngeom; ++g) {
+    const double* size = &m->geom_size[3 * g];
+    double& radius = m->geom_rbound[g];
+    switch (m->geom_type[g]) {
+      case kSphere:
+        radius = size[0];
+        break;
+      case kCapsule:
+        radius = size[0] + size[1];
+        break;
+      case kCylinder:
+        radius = std::hypot(size[0], size[1]);
+        break;
+      case kEllipsoid:
+        radius = std::max({size[0], size[1], size[2]});
+        break;
+      case kBox:
+        radius = std::hypot(size[0], size[1], size[2]);
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+// what M and the Jacobians at qpos0 depend on
+const std::set<std::string> kInertial = {"body_pos",     "body_quat",    "body_ipos", "body_iquat",
+                                         "body_mass",    "body_inertia", "jnt_pos",   "jnt_axis",
+                                         "dof_armature", "qpos0",        "wrap_prm"};
+constexpr double kTinyMass = 1e-15;
+
+bool only_slides(const Model& m, int body) { return m.body_simple[body] == 2; }
+double inverse_mass(const Model& m, int body) { return 1 / std::max(kTinyMass, m.body_mass[body]); }
+
+void body_weights(Model* m, const reference::Data& d) {
+  using namespace reference;
+  MatrixXd translation, rotation;
+  for (int b = 1; b < m->nbody; ++b) {
+    double* weight = &m->body_invweight0[2 * b];
+    weight[0] = weight[1] = 0;
+    if (m->body_dofnum[m->body_weldid[b]] == 0) continue;
+    if (only_slides(*m, b)) {
+      weight[0] = inverse_mass(*m, b);
+      continue;
+    }
+    point_jacobian(*m, d, b, d.xipos[b], &translation, &rotation);
+    weight[0] = (translation * d.M_llt.solve(translation.transpose())).trace() / 3;
+    weight[1] = (rotation * d.M_llt.solve(rotation.transpose())).trace() / 3;
+  }
+}
+
+void dof_weights(Model* m, const reference::Data& d) {
+  const reference::VectorXd diagonal = d.M_llt.solve(reference::MatrixXd::Identity(m->nv, m->nv)).diagonal();
+  for (int j = 0; j < m->njnt; ++j) {
+    double* weight = &m->dof_invweight0[m->jnt_dofadr[j]];
+    const auto alike = [&](int first) {
+      const double mean = diagonal.segment(m->jnt_dofadr[j] + first, 3).mean();
+      std::fill_n(weight + first, 3, mean);
+    };
+    if (only_slides(*m, m->jnt_bodyid[j])) {
+      weight[0] = inverse_mass(*m, m->jnt_bodyid[j]);
+    } else if (m->jnt_type[j] == kBall) {
+      alike(0);
+    } else if (m->jnt_type[j] == kFree) {
+      alike(0);
+      alike(3);
+    } else {
+      weight[0] = diagonal[m->jnt_dofadr[j]];
+    }
+  }
+}
+
+void tendon_weights(Model* m, const reference::Data& d) {
+  for (int t = 0; t < m->ntendon; ++t) {
+    reference::VectorXd moment = reference::VectorXd::Zero(m->nv);
+    double length = 0;
+    for (int w = m->tendon_adr[t]; w < m->tendon_adr[t] + m->tendon_num[t]; ++w) {
+      if (m->wrap_type[w] != kWrapJoint) return;
+      const int joint = m->wrap_objid[w];
+      moment[m->jnt_dofadr[joint]] += m->wrap_prm[w];
+      length += m->wrap_prm[w] * m->qpos0[m->jnt_qposadr[joint]];
+    }
+    m->tendon_length0[t] = length;
+    m->tendon_invweight0[t] = moment.dot(d.M_llt.solve(moment));
+  }
+}
+
+void inverse_weights(Model* m) {
+  reference::Data d = reference::make_data(*m);
+  d.qpos = Eigen::Map<const reference::VectorXd>(m->qpos0.data(), m->nq);
+  reference::kinematics(*m, &d);
+  reference::center_of_mass(*m, &d);
+  reference::mass_matrix(*m, &d);
+  body_weights(m, d);
+  dof_weights(m, d);
+  tendon_weights(m, d);
+}
+
+}  // namespace
+
+void derive_constants(Model* model, const std::set<std::string>& changed) {
+  if (changed.count("body_mass")) subtree_mass(model);
+  if (changed.count("geom_size")) bounding_radius(model);
+  const bool inertial = std::any_of(changed.begin(), changed.end(),
+                                    [](const std::string& n) { return kInertial.count(n) > 0; });
+  if (inertial && model->nv > 0) inverse_weights(model);
+}
+
+}  // namespace dualstep

@@ -1,0 +1,217 @@
+#include "host/batch/engine.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <stdexcept>
+
+#include "host/batch/batch_fields.h"
+#include "host/tables/tables.h"
+
+namespace dualstep {
+namespace {
+
+// the flags that say whether any element has a property: they may be on where one environment needs it
+template <class Scalar>
+std::vector<int*> feature_flags(StepOptions<Scalar>* o) {
+  return {&o->has_fluid, &o->has_gravcomp, &o->has_actgravcomp, &o->has_damping, &o->has_spring};
+}
+
+template <class Scalar>
+struct OwnTables final : Engine::Difference {
+  std::map<std::string, std::vector<double>> tables;
+  StepOptions<Scalar> options;
+};
+
+template <class Scalar>
+class EngineOf final : public Engine {
+ public:
+  EngineOf(const Model& model, int num_envs, const DeviceOptions& options)
+      : backend_(make_backend<Scalar>(options)), shared_(model), tables_(shared_.view()) {
+    view_.num_envs = num_envs;
+    TableCounts counts;
+#define TABLE_I(name, meaning) counts.name = shared_.ints().at(#name).size();
+#define TABLE_R(name, meaning) counts.name = shared_.reals().at(#name).size();
+#include "kernels/data/fields.inl"
+    backend_->set_sizes(counts, view_.num_envs);
+    backend_->set_tables(tables_);
+  }
+
+  const Sizes& sizes() const override { return tables_.n; }
+  std::string device() const override { return backend_->device(); }
+  std::string description() const override { return backend_->description(); }
+  void time_stages(bool on) override { backend_->time_stages(on); }
+  std::vector<uint64_t> stage_ticks() const override { return backend_->stage_ticks(); }
+  BatchSummary summarize() override { return backend_->summarize(view_); }
+  int pack() const override { return backend_->pack(); }
+  std::shared_ptr<void> allocate(size_t bytes) override { return backend_->allocate(bytes); }
+  void write(void* to, const void* from, size_t bytes) override { backend_->write(to, from, bytes); }
+  void read(void* to, const void* from, size_t bytes) override { backend_->read(to, from, bytes); }
+  void place(const std::vector<PlacedRow>& rows, const uint8_t* mask) override {
+    backend_->place(rows, view_.num_envs, mask);
+  }
+  int device_index() const override { return backend_->device_index(); }
+  uintptr_t stream() const override { return backend_->stream(); }
+  void set_stream(uintptr_t stream) override { backend_->set_stream(stream); }
+  bool place_marked(const std::vector<PlacedRow>& rows, const uint8_t* marks, bool replay) override {
+    if (device_index() < 0) return false;
+    return backend_->place_marked(rows, marks, replay ? &this->replay() : nullptr, view_.num_envs);
+  }
+  void copy_rows(const std::vector<CopiedRow>& rows, const uint8_t* mask) override {
+    backend_->copy_rows(rows, view_.num_envs, mask);
+  }
+  bool copy_marked(const std::vector<CopiedRow>& rows, const uint8_t* marks, bool replay) override {
+    if (device_index() < 0) return false;
+    return backend_->copy_marked(rows, marks, replay ? &this->replay() : nullptr, view_.num_envs);
+  }
+  bool step_and_restart(const StepArgs& args, const std::vector<PlacedRow>& rows, uint32_t* counts,
+                        bool replay) override {
+    if (device_index() < 0) return false;
+    return backend_->step_and_restart(view_, args, rows, counts, replay ? &this->replay() : nullptr);
+  }
+
+  void connect(const std::string& name, bool last, void* data) override {
+#define STATE(field, width, meaning) \
+  if (name == #field) (last ? view_.last_##field : view_.field) = static_cast<Scalar*>(data);
+#include "kernels/data/fields.inl"
+    if (last) return;
+#define OUTPUT(field, width, shape, meaning) \
+  if (name == #field) view_.field = static_cast<Scalar*>(data);
+#include "kernels/data/fields.inl"
+#define RECORD(field, role, element, width, axes, meaning) \
+  if (name == #field) view_.field = static_cast<decltype(view_.field)>(data);
+    DUALSTEP_BATCH_RECORDS(RECORD)
+#undef RECORD
+  }
+
+  void run(const StepArgs& args, const int* blocks, int num_blocks) override {
+    if (args.action == Action::kReplay) {
+      for (const CopiedRow& copy : replay().copies) backend_->copy(copy.to, copy.from, copy.bytes);
+      backend_->run(replay_.view, args, blocks, num_blocks);
+    } else {
+      backend_->run(view_, args, blocks, num_blocks);
+    }
+  }
+
+  std::shared_ptr<const Difference> compare(const Model& model) override {
+    TableSet<Scalar> theirs(model);
+    if (std::memcmp(&theirs.sizes(), &shared_.sizes(), sizeof(Sizes)) != 0) refuse("the number of rows");
+    for (const auto& [name, values] : shared_.ints()) {
+      if (theirs.ints().at(name) != values) refuse("table " + name);
+    }
+    auto difference = std::make_shared<OwnTables<Scalar>>();
+    difference->options = theirs.options();
+    for (const auto& [name, values] : theirs.reals()) {
+      const auto& shared = shared_.reals().at(name);
+      if (values.size() != shared.size()) refuse("the size of table " + name);
+      if (values != shared) difference->tables[name] = values;
+    }
+    return difference;
+  }
+
+  void adopt(const std::vector<std::pair<int, std::shared_ptr<const Difference>>>& environments) override {
+    // memory first: if there is none left, nothing has changed
+    for (const auto& [env, difference] : environments) {
+      for (const auto& table : static_cast<const OwnTables<Scalar>&>(*difference).tables)
+        make_own(table.first);
+    }
+    for (const auto& [env, any] : environments) {
+      const auto& difference = static_cast<const OwnTables<Scalar>&>(*any);
+      for (auto& [name, own] : own_) {
+        const auto found = difference.tables.find(name);
+        place(&own, env, found == difference.tables.end() ? shared_.reals().at(name) : found->second);
+      }
+      StepOptions<Scalar> theirs = difference.options;
+      const auto flags = feature_flags(&shared_.options()), needed = feature_flags(&theirs);
+      for (size_t i = 0; i < flags.size(); ++i) *flags[i] |= *needed[i];
+    }
+    for (const auto& [name, own] : own_) {
+      backend_->write(own.data.get(), own.values.data(), own.values.size() * sizeof(Scalar));
+      shared_.set_per_environment(name, static_cast<const Scalar*>(own.data.get()),
+                                  static_cast<int>(shared_.reals().at(name).size()) * pack());
+    }
+    tables_ = shared_.view();
+    backend_->set_tables(tables_);
+  }
+
+  std::vector<std::string> own_tables() const override {
+    std::vector<std::string> names;
+    for (const auto& [name, unused] : own_) names.push_back(name);
+    return names;
+  }
+
+  const std::vector<int>& integers(const std::string& table) const override {
+    return shared_.ints().at(table);
+  }
+
+ private:
+  struct Own {
+    std::vector<Scalar> values;  // blocks of pack environments
+    std::shared_ptr<void> data;  // the same, where the kernels read it
+  };
+
+  [[noreturn]] static void refuse(const std::string& what) {
+    throw std::invalid_argument("these values would change " + what +
+                                ", which all environments share: a property that is off in the model (a "
+                                "friction loss of 0, say) cannot "
+                                "be switched on in some environments, nor one that is on be switched off");
+  }
+
+  void make_own(const std::string& name) {
+    if (own_.count(name)) return;
+    const std::vector<double>& shared = shared_.reals().at(name);
+    const size_t blocks = (static_cast<size_t>(view_.num_envs) - 1) / pack() + 1;
+    Own own;
+    own.values.resize(blocks * pack() * shared.size());
+    own.data = backend_->allocate(own.values.size() * sizeof(Scalar));
+    // the places beyond the last environment get the shared values too: no kernel ever sees a stray number
+    size_t at = 0;
+    for (size_t block = 0; block < blocks; ++block) {
+      for (const double value : shared) {
+        for (int lane = 0; lane < pack(); ++lane) own.values[at++] = static_cast<Scalar>(value);
+      }
+    }
+    own_.emplace(name, std::move(own));
+  }
+
+  void place(Own* own, int env, const std::vector<double>& values) {
+    Scalar* block = own->values.data() + static_cast<size_t>(env / pack()) * values.size() * pack();
+    for (size_t i = 0; i < values.size(); ++i)
+      block[i * pack() + env % pack()] = static_cast<Scalar>(values[i]);
+  }
+
+  const Replay<Scalar>& replay() {
+    replay_.view = view_;
+    size_t i = 0;
+    const auto divert = [&](auto*& pointer, std::shared_ptr<void>* copy) {
+      const size_t bytes = static_cast<size_t>(view_.num_envs) * sizeof *pointer;
+      if (!*copy) *copy = backend_->allocate(bytes);
+      replay_.copies[i++] = {copy->get(), pointer, bytes};
+      pointer = static_cast<std::decay_t<decltype(pointer)>>(copy->get());
+    };
+    divert(replay_.view.status, &replay_status_);
+    divert(replay_.view.iterations, &replay_iterations_);
+    divert(replay_.view.residual, &replay_residual_);
+    return replay_;
+  }
+
+  std::unique_ptr<Backend<Scalar>> backend_;
+  TableSet<Scalar> shared_;
+  Tables<Scalar> tables_;
+  BatchView<Scalar> view_{};
+  Replay<Scalar> replay_{};
+  std::map<std::string, Own> own_;  // by name of the table
+  std::shared_ptr<void> replay_status_, replay_iterations_, replay_residual_;
+};
+
+}  // namespace
+
+template <class Scalar>
+std::unique_ptr<Engine> make_engine(const Model& model, int num_envs, const DeviceOptions& options) {
+  return std::make_unique<EngineOf<Scalar>>(model, num_envs, options);
+}
+
+template std::unique_ptr<Engine> make_engine<float>(const Model&, int, const DeviceOptions&);
+template std::unique_ptr<Engine> make_engine<double>(const Model&, int, const DeviceOptions&);
+
+}  // namespace dualstep

@@ -1,0 +1,416 @@
+// Loading: arrays by name into a Model, with shapes and addresses checked so that nothing reads out of
+// bounds, then options, then refusals. Sizes, shapes and addresses are those of mjModel.
+#include "host/model/model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <sstream>
+
+#include "host/model/model_fields.h"
+#include "host/model/options_table.h"
+#include "host/model/support.h"
+
+namespace dualstep {
+namespace {
+
+template <class T>
+const std::vector<T>* lookup(const RawModel& raw, const std::string& name) {
+  const auto& arrays = [&]() -> const std::map<std::string, std::vector<T>>& {
+    if constexpr (std::is_same_v<T, int>) {
+      return raw.ints;
+    } else {
+      return raw.reals;
+    }
+  }();
+  const auto it = arrays.find(name);
+  return it == arrays.end() ? nullptr : &it->second;
+}
+
+void load_sizes(const RawModel& raw, Model* m) {
+  for_each_size(*m, [&](const std::string& name, int& size) {
+    auto it = raw.sizes.find(name);
+    // before MuJoCo 4 every actuator had one control
+    if (it == raw.sizes.end() && name == "nactuator") it = raw.sizes.find("nu");
+    if (it == raw.sizes.end()) throw InvalidModelError("the model has no size '" + name + "'");
+    if (it->second < 0 || it->second > (1L << 26)) {
+      throw InvalidModelError("the model's size " + name + " is " + std::to_string(it->second));
+    }
+    size = static_cast<int>(it->second);
+  });
+}
+
+// a wrong shape leaves the fallback in place, so that refusals can still be looked for
+void load_arrays(const RawModel& raw, Model* m, std::vector<Problem>* problems) {
+  for_each_field(*m, [&](const std::string& name, auto& values, int rows, int cols, double fallback) {
+    using T = typename std::decay_t<decltype(values)>::value_type;
+    const size_t fixed = static_cast<size_t>(rows) * static_cast<size_t>(cols < 0 ? 0 : cols);
+    values.assign(fixed, static_cast<T>(fallback));
+    const std::vector<T>* from = lookup<T>(raw, name);
+    if (!from) return;
+    const bool fits =
+        cols < 0 ? (rows == 0 ? from->empty() : from->size() % rows == 0) : from->size() == fixed;
+    if (fits) {
+      values = *from;
+    } else {
+      const std::string wanted = std::to_string(rows) + " x " + (cols < 0 ? "any" : std::to_string(cols));
+      problems->push_back(
+          {name, "array", "has " + std::to_string(from->size()) + " entries, must have " + wanted});
+    }
+  });
+}
+
+// addresses and ids that other code follows without a look
+struct Addresses {
+  std::vector<Problem> problems;
+  void ids(const char* name, const std::vector<int>& values, int low, int end) {
+    for (size_t i = 0; i < values.size(); ++i) range(name, i, values[i], low, end);
+  }
+  void spans(const char* name, const std::vector<int>& start, const std::vector<int>& count, int end) {
+    for (size_t i = 0; i < start.size(); ++i) {
+      if (count[i] < 0 || (count[i] > 0 && (start[i] < 0 || start[i] > end - count[i]))) {
+        problems.push_back({name, "entry " + std::to_string(i),
+                            "spans " + std::to_string(start[i]) + " + " + std::to_string(count[i]) + " of " +
+                                std::to_string(end)});
+      }
+    }
+  }
+  void range(const char* name, size_t i, int value, int low, int end) {
+    if (value < low || value >= end) {
+      problems.push_back({name, "entry " + std::to_string(i),
+                          "is " + std::to_string(value) + ", must be from " + std::to_string(low) + " to " +
+                              std::to_string(end - 1)});
+    }
+  }
+};
+
+void check_bodies(const Model& m, Addresses* a) {
+  a->ids("body_parentid", m.body_parentid, 0, m.nbody);
+  for (int b = 1; b < m.nbody; ++b) a->range("body_parentid", b, m.body_parentid[b], 0, b);
+  a->ids("body_rootid", m.body_rootid, 0, m.nbody);
+  a->ids("body_weldid", m.body_weldid, 0, m.nbody);
+  a->ids("body_mocapid", m.body_mocapid, -1, m.nmocap);
+  a->spans("body_jntadr", m.body_jntadr, m.body_jntnum, m.njnt);
+  a->spans("body_dofadr", m.body_dofadr, m.body_dofnum, m.nv);
+  a->spans("body_geomadr", m.body_geomadr, m.body_geomnum, m.ngeom);
+  a->ids("jnt_bodyid", m.jnt_bodyid, 0, m.nbody);
+  a->ids("jnt_type", m.jnt_type, kFree, kHinge + 1);
+  for (int j = 0; j < m.njnt; ++j) {
+    const int type = m.jnt_type[j];
+    const int positions = type == kFree   ? 7
+                          : type == kBall ? 4
+                                          : 1,
+              dofs = type == kFree   ? 6
+                     : type == kBall ? 3
+                                     : 1;
+    a->range("jnt_qposadr", j, m.jnt_qposadr[j], 0, m.nq - positions + 1);
+    a->range("jnt_dofadr", j, m.jnt_dofadr[j], 0, m.nv - dofs + 1);
+  }
+  a->ids("dof_bodyid", m.dof_bodyid, 0, m.nbody);
+  a->ids("dof_jntid", m.dof_jntid, 0, m.njnt);
+  for (int d = 0; d < m.nv; ++d) a->range("dof_parentid", d, m.dof_parentid[d], -1, d);
+  a->ids("geom_bodyid", m.geom_bodyid, 0, m.nbody);
+  a->ids("site_bodyid", m.site_bodyid, 0, m.nbody);
+  a->ids("pair_geom1", m.pair_geom1, 0, m.ngeom);
+  a->ids("pair_geom2", m.pair_geom2, 0, m.ngeom);
+}
+
+// what sensors are attached to; a type that is not simulated is refused elsewhere
+void check_sensors(const Model& m, Addresses* a) {
+  const auto objects = [&m](int type) {
+    return type == kObjBody || type == kObjXBody ? m.nbody
+           : type == kObjGeom                    ? m.ngeom
+           : type == kObjSite                    ? m.nsite
+                                                 : -1;
+  };
+  for (int s = 0; s < m.nsensor; ++s) {
+    const int type = m.sensor_type[s];
+    int end = -1;  // of something else, or of nothing
+    if (type >= kTouch && type <= kMagnetometer) end = m.nsite;
+    if (type == kJointPos || type == kJointVel || type == kJointActFrc) end = m.njnt;
+    if (type >= kBallQuat && type <= kJointLimitFrc) end = m.njnt;
+    if (type >= kActuatorPos && type <= kActuatorFrc) end = m.nactuator;
+    if (type >= kSubtreeCom && type <= kSubtreeAngMom) end = m.nbody;
+    if (type >= kFramePos && type <= kFrameAngAcc) {
+      end = objects(m.sensor_objtype[s]);
+      if (m.sensor_refid[s] != -1 && objects(m.sensor_reftype[s]) >= 0)
+        a->range("sensor_refid", s, m.sensor_refid[s], 0, objects(m.sensor_reftype[s]));
+    }
+    if (end >= 0) a->range("sensor_objid", s, m.sensor_objid[s], 0, end);
+  }
+  a->spans("sensor_adr", m.sensor_adr, m.sensor_dim, m.nsensordata);
+}
+
+void check_others(const Model& m, Addresses* a) {
+  for (int e = 0; e < m.neq; ++e) {
+    const int type = m.eq_type[e];
+    if (type == kEqJoint) {
+      a->range("eq_obj1id", e, m.eq_obj1id[e], 0, m.njnt);
+      a->range("eq_obj2id", e, m.eq_obj2id[e], -1, m.njnt);
+    } else if (type == kEqConnect || type == kEqWeld) {
+      const int end = m.eq_objtype[e] == kObjSite ? m.nsite : m.nbody;
+      a->range("eq_obj1id", e, m.eq_obj1id[e], 0, end);
+      a->range("eq_obj2id", e, m.eq_obj2id[e], 0, end);
+    }
+  }
+  a->spans("tendon_adr", m.tendon_adr, m.tendon_num, m.nwrap);
+  for (int i = 0; i < m.nactuator; ++i) {
+    const int type = m.actuator_trntype[i];
+    if (type == kTrnJoint || type == kTrnJointInParent)
+      a->range("actuator_trnid", i, m.actuator_trnid[2 * i], 0, m.njnt);
+  }
+  a->spans("actuator_actadr", m.actuator_actadr, m.actuator_actnum, m.na);
+  check_sensors(m, a);
+  a->spans("mesh_vertadr", m.mesh_vertadr, m.mesh_vertnum, m.nmeshvert);
+  a->ids("mesh_graphadr", m.mesh_graphadr, -1, m.nmeshgraph);
+  a->spans("numeric_adr", m.numeric_adr, m.numeric_size, m.nnumericdata);
+  a->spans("text_adr", m.text_adr, m.text_size, static_cast<int>(m.text.size()));
+}
+
+void load_options(const RawModel& raw, Options* opt, std::vector<Problem>* problems) {
+  auto number = [&](const char* name, double fallback) {
+    const auto it = raw.option.find(name);
+    return it == raw.option.end() || it->second.size() != 1 ? fallback : it->second[0];
+  };
+  auto array = [&](const char* name, auto* values) {
+    const auto it = raw.option.find(name);
+    if (it != raw.option.end() && it->second.size() == values->size()) {
+      std::copy(it->second.begin(), it->second.end(), values->begin());
+    }
+  };
+  opt->timestep = number("timestep", opt->timestep);
+  opt->density = number("density", opt->density);
+  opt->viscosity = number("viscosity", opt->viscosity);
+  opt->impratio = number("impratio", opt->impratio);
+  opt->o_margin = number("o_margin", opt->o_margin);
+  array("gravity", &opt->gravity);
+  array("wind", &opt->wind);
+  array("magnetic", &opt->magnetic);
+  array("o_solref", &opt->o_solref);
+  array("o_solimp", &opt->o_solimp);
+  array("o_friction", &opt->o_friction);
+  opt->cone = static_cast<Cone>(static_cast<int>(number("cone", 0)));
+  const int integrator = static_cast<int>(number("integrator", 0));
+  // any other is refused by name, elsewhere
+  if (integrator == 1 || integrator == 3) opt->integrator = static_cast<Integrator>(integrator);
+  opt->disableflags = static_cast<int>(number("disableflags", 0));
+  opt->enableflags = static_cast<int>(number("enableflags", 0));
+  opt->disableactuator = static_cast<int>(number("disableactuator", 0));
+  // MuJoCo's solver settings have no meaning for another solver, but a wrong sign is a mistake in the file
+  for (const char* name : {"iterations", "tolerance"}) {
+    if (!(number(name, 0) >= 0)) {
+      problems->push_back(
+          {name, "option", "is " + std::to_string(number(name, 0)) + ", must not be negative"});
+    }
+  }
+}
+
+// a numeric field dualstep_prescribe_<joint> = offset [amplitude frequency phase]; true where it is one
+bool load_prescribed(Model* m, const std::string& name, const std::vector<double>& data,
+                     std::vector<Problem>* problems) {
+  const std::string prefix = "dualstep_prescribe_";
+  if (name.rfind(prefix, 0) != 0) return false;
+  double v[4] = {0, 0, 0, 0};
+  if (data.empty() || data.size() > 4) {
+    problems->push_back(
+        {"custom field", name, "holds offset, amplitude, frequency and phase, the last three optional"});
+    return true;
+  }
+  std::copy(data.begin(), data.end(), v);
+  try {
+    prescribe_velocity(m, m->id_of("jnt", name.substr(prefix.size())), v[0], v[1], v[2], v[3]);
+  } catch (const std::invalid_argument& error) {
+    problems->push_back({"custom field", name, error.what()});
+  }
+  return true;
+}
+
+// a text field dualstep_restitution_pairs = "geom geom e; geom geom e; ..."; true where it is one
+bool load_restitution(Model* m, const std::string& name, const std::string& text,
+                      std::vector<Problem>* problems) {
+  if (name != "dualstep_restitution_pairs") return false;
+  std::istringstream entries(text);
+  for (std::string entry; std::getline(entries, entry, ';');) {
+    std::istringstream words(entry);
+    std::string geom1, geom2, rest;
+    double e = -1;
+    if (!(words >> geom1)) continue;
+    const bool whole = (words >> geom2 >> e) && !(words >> rest);
+    const int g1 = m->id_of("geom", geom1), g2 = m->id_of("geom", geom2);
+    if (!whole || g1 < 0 || g2 < 0 || !(e >= 0 && e <= 1)) {
+      problems->push_back(
+          {"custom field", name, "'" + entry + "' is not two names of geoms and a number from 0 to 1"});
+      continue;
+    }
+    m->pair_restitution[{std::min(g1, g2), std::max(g1, g2)}] = e;
+  }
+  return true;
+}
+
+// a text as the value of an option: what XML can say beside words
+OptionValue text_value(const std::string& text) {
+  if (text == "none" || text == "None") return std::monostate{};
+  if (text == "true" || text == "True") return true;
+  if (text == "false" || text == "False") return false;
+  return text;
+}
+
+// "" where an option of this name exists, else the field of <custom> that it may have been meant for
+std::string unknown_field(const std::string& name) {
+  std::vector<std::string> names = option_names();
+  if (std::find(names.begin(), names.end(), name) != names.end()) return "";
+  names.insert(names.end(), {"restitution_pairs", "prescribe_<joint>"});
+  const std::string begins = name.substr(0, name.rfind('_'));
+  std::string near = nearest_name(name, names);
+  if (near.empty() && nearest_name(begins, {"prescribe"}) == "prescribe") near = "prescribe_<joint>";
+  return "is no field of dualstep" + (near.empty() ? "" : "; did you mean 'dualstep_" + near + "'?");
+}
+
+// <custom>: numeric and text fields named dualstep_<option>
+void load_custom_options(Model* model, std::vector<Problem>* problems) {
+  const Model& m = *model;
+  Options* opt = &model->opt;
+  const std::string prefix = "dualstep_";
+  auto set = [&](const std::string& name, const OptionValue& value) {
+    if (name.rfind(prefix, 0) != 0) return;
+    const std::string option = name.substr(prefix.size()), unknown = unknown_field(option);
+    try {
+      if (!unknown.empty()) throw std::invalid_argument(unknown);
+      set_option(*opt, option, value);
+    } catch (const std::invalid_argument& error) {
+      std::string reason = error.what();
+      // a number that was written as a text
+      const std::string* word = std::get_if<std::string>(&value);
+      char* end = nullptr;
+      if (word && !word->empty() && (std::strtod(word->c_str(), &end), *end == '\0'))
+        reason += "; numbers stand in <numeric>, words in <text>";
+      problems->push_back({"custom field", name, reason});
+    }
+  };
+  for (int i = 0; i < m.nnumeric; ++i) {
+    const double* data = m.numeric_data.data() + m.numeric_adr[i];
+    const int n = m.numeric_size[i];
+    if (load_prescribed(model, m.name_of("numeric", i), {data, data + n}, problems)) continue;
+    set(m.name_of("numeric", i),
+        n == 1 ? OptionValue(data[0]) : OptionValue(std::vector<double>(data, data + n)));
+  }
+  for (int i = 0; i < m.ntext; ++i) {
+    const std::string text = m.text.substr(m.text_adr[i], m.text_size[i]);
+    const std::string value = text.substr(0, text.find('\0'));
+    if (load_restitution(model, m.name_of("text", i), value, problems)) continue;
+    set(m.name_of("text", i), text_value(value));
+  }
+}
+
+const std::vector<int>* name_addresses(const Model& m, const std::string& kind) {
+  if (kind == "body") return &m.name_bodyadr;
+  if (kind == "jnt" || kind == "joint") return &m.name_jntadr;
+  if (kind == "geom") return &m.name_geomadr;
+  if (kind == "site") return &m.name_siteadr;
+  if (kind == "mesh") return &m.name_meshadr;
+  if (kind == "pair") return &m.name_pairadr;
+  if (kind == "eq" || kind == "equality") return &m.name_eqadr;
+  if (kind == "tendon") return &m.name_tendonadr;
+  if (kind == "actuator") return &m.name_actuatoradr;
+  if (kind == "sensor") return &m.name_sensoradr;
+  if (kind == "key" || kind == "keyframe") return &m.name_keyadr;
+  if (kind == "numeric") return &m.name_numericadr;
+  if (kind == "text") return &m.name_textadr;
+  return nullptr;
+}
+
+// the zero-terminated string at an address, "" where the address is none
+std::string string_at(const std::string& names, int address) {
+  if (address < 0 || address >= static_cast<int>(names.size())) return "";
+  return names.substr(address, names.find('\0', address) - address);
+}
+
+}  // namespace
+
+std::string Model::name_of(const std::string& kind, int id) const {
+  const std::vector<int>* addresses = name_addresses(*this, kind);
+  if (!addresses) throw std::invalid_argument("there is no kind of element '" + kind + "'");
+  const bool exists = id >= 0 && id < static_cast<int>(addresses->size());
+  const std::string name = exists ? string_at(names, (*addresses)[id]) : "";
+  return name.empty() ? kind + " " + std::to_string(id) : name;
+}
+
+int Model::id_of(const std::string& kind, const std::string& name) const {
+  const std::vector<int>* addresses = name_addresses(*this, kind);
+  if (!addresses) throw std::invalid_argument("there is no kind of element '" + kind + "'");
+  for (size_t i = 0; i < addresses->size(); ++i) {
+    if (!name.empty() && string_at(names, (*addresses)[i]) == name) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+Model load_model(const RawModel& raw) {
+  Model m;
+  std::vector<Problem> unsupported, invalid, shapes;
+  load_sizes(raw, &m);
+  if (m.nbody < 1) throw InvalidModelError("the model has no world body");
+  m.names = raw.names;
+  m.text = raw.text;
+  load_arrays(raw, &m, &shapes);
+  find_unsupported_raw(raw, &unsupported);
+  // arrays of actuators with several controls or forces have other shapes: that is a refusal, not a mistake
+  const bool one_to_one = m.nu == m.nactuator;
+  if (!shapes.empty() && one_to_one && unsupported.empty()) throw_problems({}, shapes);
+  Addresses addresses;
+  check_bodies(m, &addresses);
+  check_others(m, &addresses);
+  throw_problems({}, addresses.problems);
+  load_options(raw, &m.opt, &invalid);
+  load_custom_options(&m, &invalid);
+  find_unsupported(m, &unsupported);
+  if (shapes.empty()) find_invalid(m, &invalid);
+  throw_problems(unsupported, invalid);
+  throw_problems({}, shapes);
+  return m;
+}
+
+void prescribe_velocity(Model* m, int joint, double offset, double amplitude, double frequency,
+                        double phase) {
+  if (joint < 0 || joint >= m->njnt) throw std::invalid_argument("there is no such joint");
+  if (m->jnt_type[joint] != kHinge && m->jnt_type[joint] != kSlide)
+    throw std::invalid_argument("only hinges and slides have one velocity to prescribe");
+  for (double v : {offset, amplitude, frequency, phase})
+    if (!std::isfinite(v)) throw std::invalid_argument("a prescribed velocity must be finite");
+  auto same = [&](const Model::Prescribed& p) { return p.joint == joint; };
+  m->prescribed.erase(std::remove_if(m->prescribed.begin(), m->prescribed.end(), same), m->prescribed.end());
+  m->prescribed.push_back({joint, offset, amplitude, frequency, phase});
+}
+
+void check_model(const Model& model) {
+  std::vector<Problem> unsupported, invalid;
+  find_unsupported(model, &unsupported);
+  find_invalid(model, &invalid);
+  throw_problems(unsupported, invalid);
+}
+
+std::vector<std::string> model_field_names(char kind) {
+  std::vector<std::string> names;
+  Model empty;
+  for_each_field(empty, [&](const char* name, const auto& values, int, int, double) {
+    using T = typename std::decay_t<decltype(values)>::value_type;
+    if ((kind == 'I') == std::is_same_v<T, int>) names.push_back(name);
+  });
+  return names;
+}
+
+std::vector<std::string> model_size_names() {
+  std::vector<std::string> names;
+  Model empty;
+  for_each_size(empty, [&](const char* name, int) { names.push_back(name); });
+  // read only to refuse what they count
+  for (const char* name : {"nflex", "nplugin"}) names.push_back(name);
+  return names;
+}
+
+std::vector<std::string> model_option_names() {
+  return {"timestep",        "gravity",    "wind",       "magnetic",         "density",
+          "viscosity",       "impratio",   "cone",       "integrator",       "o_margin",
+          "o_solref",        "o_solimp",   "o_friction", "disableflags",     "enableflags",
+          "disableactuator", "iterations", "tolerance",  "noslip_iterations"};
+}
+
+}  // namespace dualstep

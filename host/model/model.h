@@ -1,0 +1,151 @@
+// A compiled model: the arrays taken from an mjModel, the options, and the names. Immutable after loading
+// but for `opt` and the restitution of pairs; kernels and the reference each derive their own tables from it.
+#pragma once
+
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "host/model/options.h"
+
+namespace dualstep {
+
+// one thing that is wrong with a model: "mesh collision", "geom 'foot'", "it can touch geom 'floor', ..."
+struct Problem {
+  std::string feature, element, reason;
+};
+// a model holds something that changes the physics and is not simulated: every such element is named at once
+struct UnsupportedModelError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+  UnsupportedModelError(const std::string& what, std::vector<Problem> all)
+      : std::runtime_error(what), problems(std::move(all)) {}
+  std::vector<Problem> problems;
+};
+// a value that makes no sense (not finite, negative friction, ...): every such value is named at once
+struct InvalidModelError : std::invalid_argument {
+  using std::invalid_argument::invalid_argument;
+  InvalidModelError(const std::string& what, std::vector<Problem> all)
+      : std::invalid_argument(what), problems(std::move(all)) {}
+  std::vector<Problem> problems;
+};
+
+// arrays by MuJoCo name, as a reader found them; what a model is loaded from
+struct RawModel {
+  std::map<std::string, long> sizes;                  // nq, nv, ..., nmocap, nsensordata, nflex, nhfield, ...
+  std::map<std::string, std::vector<int>> ints;       // row-major
+  std::map<std::string, std::vector<double>> reals;   // row-major
+  std::map<std::string, std::vector<double>> option;  // mjOption, scalars as one entry
+  std::string names;                                  // mjModel.names, zero-separated
+  std::string text;                                   // mjModel.text_data
+};
+
+struct Model {
+  // sizes, as in mjModel
+  int nq = 0, nv = 0, nu = 0, na = 0, nbody = 0, njnt = 0, ngeom = 0, nsite = 0, npair = 0, nexclude = 0,
+      neq = 0, ntendon = 0, nwrap = 0, nactuator = 0, nsensor = 0, nsensordata = 0, nkey = 0, nmocap = 0,
+      nmesh = 0, nmeshvert = 0, nmeshgraph = 0, nnumeric = 0, nnumericdata = 0, ntext = 0;
+
+  using I = int;
+  using R = double;
+#define FIELD(kind, name, rows, cols, fallback) std::vector<kind> name;
+#include "host/model/mjmodel_fields.inl"
+#undef FIELD
+
+  Options opt;
+  std::string names, text;
+  // restitution of single pairs of geoms, smaller id first; opt.restitution holds for all others
+  std::map<std::pair<int, int>, double> pair_restitution;
+  // hinges and slides whose velocity is a given function of time: offset + amplitude cos(frequency t + phase)
+  struct Prescribed {
+    int joint = -1;
+    double offset = 0, amplitude = 0, frequency = 0, phase = 0;
+  };
+  std::vector<Prescribed> prescribed;
+
+  // the name of element `id` of a kind ("body", "jnt", "geom", ...), or "kind id" where it has none
+  std::string name_of(const std::string& kind, int id) const;
+  // the id of the element with this name; -1 where there is none
+  int id_of(const std::string& kind, const std::string& name) const;
+};
+
+// checks, refusals and options: throws UnsupportedModelError, InvalidModelError
+Model load_model(const RawModel& raw);
+// the refusals and value checks again, for options that the user changed since: called when a Batch or a
+// Reference is made
+void check_model(const Model& model);
+// the velocity of a hinge or slide as a function of time, instead of any former one; throws
+// std::invalid_argument
+void prescribe_velocity(Model* model, int joint, double offset, double amplitude, double frequency,
+                        double phase);
+// the names of raw arrays that a reader should supply where the mjModel has them
+std::vector<std::string> model_field_names(char kind);
+std::vector<std::string> model_size_names();
+std::vector<std::string> model_option_names();
+
+// MuJoCo's enumerations, by value
+enum JointType { kFree = 0, kBall = 1, kSlide = 2, kHinge = 3 };
+enum GeomType {
+  kPlane = 0,
+  kHfield = 1,
+  kSphere = 2,
+  kCapsule = 3,
+  kEllipsoid = 4,
+  kCylinder = 5,
+  kBox = 6,
+  kMesh = 7,
+  kSdf = 8
+};
+enum TrnType {
+  kTrnJoint = 0,
+  kTrnJointInParent = 1,
+  kTrnSliderCrank = 2,
+  kTrnTendon = 3,
+  kTrnSite = 4,
+  kTrnBody = 5
+};
+enum DynType { kDynNone = 0, kDynIntegrator = 1, kDynFilter = 2, kDynFilterExact = 3, kDynMuscle = 4 };
+enum GainType { kGainFixed = 0, kGainAffine = 1, kGainMuscle = 2 };
+enum BiasType { kBiasNone = 0, kBiasAffine = 1, kBiasMuscle = 2 };
+enum EqType { kEqConnect = 0, kEqWeld = 1, kEqJoint = 2, kEqTendon = 3 };
+enum ObjectType { kObjBody = 1, kObjXBody = 2, kObjGeom = 5, kObjSite = 6 };
+// MuJoCo's sensor types, by value; the others are refused at load
+enum SensorType {
+  kTouch = 0,
+  kAccelerometer,
+  kVelocimeter,
+  kGyro,
+  kForce,
+  kTorque,
+  kMagnetometer,
+  kJointPos = 9,
+  kJointVel,
+  kActuatorPos = 13,
+  kActuatorVel,
+  kActuatorFrc,
+  kJointActFrc,
+  kBallQuat = 18,
+  kBallAngVel,
+  kJointLimitPos,
+  kJointLimitVel,
+  kJointLimitFrc,
+  kFramePos = 26,
+  kFrameQuat,
+  kFrameXAxis,
+  kFrameYAxis,
+  kFrameZAxis,
+  kFrameLinVel,
+  kFrameAngVel,
+  kFrameLinAcc,
+  kFrameAngAcc,
+  kSubtreeCom,
+  kSubtreeLinVel,
+  kSubtreeAngMom,
+  kPotential = 43,
+  kKinetic,
+  kClock
+};
+enum WrapType { kWrapNone = 0, kWrapJoint = 1 };
+
+}  // namespace dualstep

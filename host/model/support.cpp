@@ -1,0 +1,477 @@
+// Refusals: every feature that would change the physics and is not simulated, by element and reason.
+#include "host/model/support.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include "host/tables/tables.h"
+
+namespace dualstep {
+namespace {
+
+// enumerations of MuJoCo 4.0.0, for messages
+std::string word(const std::vector<const char*>& words, int value) {
+  if (value >= 0 && value < static_cast<int>(words.size())) return words[value];
+  return "number " + std::to_string(value);
+}
+const std::vector<const char*> kGeomWords = {"plane",    "height field", "sphere", "capsule", "ellipsoid",
+                                             "cylinder", "box",          "mesh",   "sdf"};
+const std::vector<const char*> kTrnWords = {"joint", "jointinparent", "slidercrank", "tendon",
+                                            "site",  "body",          "so3"};
+const std::vector<const char*> kDynWords = {"none",   "integrator", "filter", "filterexact",
+                                            "muscle", "dcmotor",    "pid",    "user"};
+const std::vector<const char*> kGainWords = {"fixed", "affine", "muscle", "dcmotor", "so3", "pid", "user"};
+const std::vector<const char*> kBiasWords = {"none", "affine", "muscle", "dcmotor", "so3", "user"};
+const std::vector<const char*> kEqWords = {"connect", "weld",     "joint",      "tendon",
+                                           "flex",    "flexvert", "flexstrain", "distance"};
+const std::vector<const char*> kIntegratorWords = {"Euler", "RK4", "implicit", "implicitfast", "discrete"};
+const std::vector<const char*> kSensorWords = {"touch",
+                                               "accelerometer",
+                                               "velocimeter",
+                                               "gyro",
+                                               "force",
+                                               "torque",
+                                               "magnetometer",
+                                               "rangefinder",
+                                               "camprojection",
+                                               "jointpos",
+                                               "jointvel",
+                                               "tendonpos",
+                                               "tendonvel",
+                                               "actuatorpos",
+                                               "actuatorvel",
+                                               "actuatorfrc",
+                                               "jointactuatorfrc",
+                                               "tendonactuatorfrc",
+                                               "ballquat",
+                                               "ballangvel",
+                                               "jointlimitpos",
+                                               "jointlimitvel",
+                                               "jointlimitfrc",
+                                               "tendonlimitpos",
+                                               "tendonlimitvel",
+                                               "tendonlimitfrc",
+                                               "framepos",
+                                               "framequat",
+                                               "framexaxis",
+                                               "frameyaxis",
+                                               "framezaxis",
+                                               "framelinvel",
+                                               "frameangvel",
+                                               "framelinacc",
+                                               "frameangacc",
+                                               "subtreecom",
+                                               "subtreelinvel",
+                                               "subtreeangmom",
+                                               "insidesite",
+                                               "distance",
+                                               "normal",
+                                               "fromto",
+                                               "contact",
+                                               "e_potential",
+                                               "e_kinetic",
+                                               "clock",
+                                               "tactile",
+                                               "plugin",
+                                               "user"};
+const std::vector<const char*> kNoSensor = {
+    "rangefinder",       "camprojection",  "tendonpos",      "tendonvel",
+    "tendonactuatorfrc", "tendonlimitpos", "tendonlimitvel", "tendonlimitfrc",
+    "insidesite",        "distance",       "normal",         "fromto",
+    "contact",           "tactile",        "plugin",         "user"};
+constexpr int kObjCamera = 7;
+
+bool any_nonzero(const std::vector<double>& values, int row, int rows) {
+  const int cols = rows > 0 ? static_cast<int>(values.size()) / rows : 0;
+  return std::any_of(values.begin() + row * cols, values.begin() + (row + 1) * cols,
+                     [](double v) { return v != 0; });
+}
+
+bool shape_supported(int type) {
+  return type == kPlane || type == kSphere || type == kCapsule || type == kCylinder || type == kBox;
+}
+
+// MuJoCo has no collider for surfaces without thickness against each other
+bool shapes_collide(int type1, int type2) {
+  const bool surface1 = type1 == kPlane || type1 == kHfield, surface2 = type2 == kPlane || type2 == kHfield;
+  return !(surface1 && surface2);
+}
+
+bool in_pair(const Model& m, int geom1, int geom2) {
+  for (int i = 0; i < m.npair; ++i) {
+    if ((m.pair_geom1[i] == geom1 && m.pair_geom2[i] == geom2) ||
+        (m.pair_geom1[i] == geom2 && m.pair_geom2[i] == geom1)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// some geom that this one can touch, or -1
+int collider_of(const Model& m, int geom) {
+  for (int other = 0; other < m.ngeom; ++other) {
+    if (other != geom && may_collide(m, geom, other)) return other;
+  }
+  return -1;
+}
+
+struct Report {
+  const Model& m;
+  std::vector<Problem>* problems;
+  void operator()(const std::string& feature, const std::string& kind, int id,
+                  const std::string& reason) const {
+    problems->push_back({feature, element_name(m, kind, id), reason});
+  }
+};
+
+void refuse_geoms(const Model& m, const Report& refuse) {
+  const bool medium = m.opt.density > 0 || m.opt.viscosity > 0;
+  for (int g = 0; g < m.ngeom; ++g) {
+    const int type = m.geom_type[g];
+    const bool surface_moves = any_nonzero(m.geom_surfacevel, g, m.ngeom), sticks = m.geom_adhesion[g] != 0;
+    if (!shape_supported(type) || surface_moves || sticks) {
+      const int other = collider_of(m, g);
+      const std::string touches = other < 0 ? "" : "it can touch " + element_name(m, "geom", other);
+      if (other >= 0 && !shape_supported(type)) {
+        refuse(word(kGeomWords, type) + " collision", "geom", g,
+               touches + ", and only planes, spheres, capsules, cylinders and boxes collide here");
+      }
+      if (other >= 0 && surface_moves)
+        refuse("surface velocity", "geom", g, touches + ", and surfaces do not move here");
+      if (other >= 0 && sticks) refuse("adhesion", "geom", g, touches + ", and contacts only push here");
+    }
+    if (medium && m.geom_fluid[12 * g] > 0) {
+      refuse("ellipsoid fluid model", "geom", g, "only the inertia-box model of fluid forces is simulated");
+    }
+    if (m.geom_plugin[g] >= 0) refuse("plugin", "geom", g, "plugins are not run");
+  }
+  for (int i = 0; i < m.npair; ++i) {
+    if (m.pair_adhesion[i] != 0) refuse("adhesion", "pair", i, "contacts only push here");
+  }
+  // MuJoCo finds one point instead of several for these pairs when multiccd is off
+  constexpr int kDisableMultiCcd = 1 << 19;
+  if (!m.opt.disabled(kDisableMultiCcd)) return;
+  for (int g = 0; g < m.ngeom; ++g) {
+    if (m.geom_type[g] != kCylinder) continue;
+    for (int other = 0; other < m.ngeom; ++other) {
+      const int type = m.geom_type[other];
+      if (other != g && (type == kCylinder || type == kBox || type == kCapsule) && may_collide(m, g, other)) {
+        refuse("flag multiccd=disable", "geom", g,
+               "it can touch " + element_name(m, "geom", other) +
+                   ", where several contact points are always found");
+        break;
+      }
+    }
+  }
+}
+
+void refuse_joints(const Model& m, const Report& refuse) {
+  for (int j = 0; j < m.njnt; ++j) {
+    if (any_nonzero(m.jnt_stiffnesspoly, j, m.njnt)) {
+      refuse("polynomial stiffness", "jnt", j, "only linear springs are simulated");
+    }
+    if (m.jnt_springyield[j] != 0) refuse("spring yield", "jnt", j, "springs do not yield here");
+  }
+  for (int d = 0; d < m.nv; ++d) {
+    if (any_nonzero(m.dof_dampingpoly, d, m.nv) && (d == 0 || m.dof_jntid[d] != m.dof_jntid[d - 1])) {
+      refuse("polynomial damping", "jnt", m.dof_jntid[d], "only linear damping is simulated");
+    }
+  }
+  for (int b = 0; b < m.nbody; ++b) {
+    if (m.body_plugin[b] >= 0) refuse("plugin", "body", b, "plugins are not run");
+  }
+}
+
+void refuse_actuators(const Model& m, const Report& refuse) {
+  for (int a = 0; a < m.nactuator; ++a) {
+    const int trn = m.actuator_trntype[a], dyn = m.actuator_dyntype[a], gain = m.actuator_gaintype[a],
+              bias = m.actuator_biastype[a];
+    if (m.actuator_plugin[a] >= 0) {
+      refuse("plugin", "actuator", a, "plugins are not run");
+      continue;
+    }
+    if (trn != kTrnJoint && trn != kTrnJointInParent) {
+      refuse("transmission " + word(kTrnWords, trn), "actuator", a,
+             "only joint and jointinparent are simulated");
+    }
+    if (dyn < kDynNone || dyn > kDynFilterExact) {
+      refuse("activation dynamics " + word(kDynWords, dyn), "actuator", a,
+             "only none, integrator, filter and filterexact are simulated");
+    }
+    if (gain != kGainFixed && gain != kGainAffine) {
+      refuse("gain " + word(kGainWords, gain), "actuator", a, "only fixed and affine gains are simulated");
+    }
+    if (bias != kBiasNone && bias != kBiasAffine) {
+      refuse("bias " + word(kBiasWords, bias), "actuator", a, "only no bias and affine biases are simulated");
+    }
+    if (m.actuator_delay[a] != 0) refuse("actuator delay", "actuator", a, "controls act at once here");
+    if (m.actuator_ctrlnum[a] != 1) {
+      refuse("several inputs", "actuator", a,
+             "it has " + std::to_string(m.actuator_ctrlnum[a]) + " controls, and one is simulated");
+    }
+    if (m.actuator_outnum[a] != 1) {
+      refuse("several outputs", "actuator", a,
+             "it has " + std::to_string(m.actuator_outnum[a]) + " forces, and one is simulated");
+    }
+    if (m.actuator_actnum[a] > 1) {
+      refuse("several activations", "actuator", a,
+             "it has " + std::to_string(m.actuator_actnum[a]) + ", and one is simulated");
+    }
+    if (m.actuator_damping[a] != 0 || any_nonzero(m.actuator_dampingpoly, a, m.nactuator)) {
+      refuse("actuator damping", "actuator", a, "only joints are damped here");
+    }
+    if (m.actuator_armature[a] != 0)
+      refuse("actuator armature", "actuator", a, "only joints have armature here");
+  }
+}
+
+// a tendon that exerts no force is passed over
+void refuse_tendons(const Model& m, const Report& refuse) {
+  const bool constraints = !m.opt.disabled(kDisableConstraint);
+  for (int t = 0; t < m.ntendon; ++t) {
+    std::string why;
+    auto add = [&](bool yes, const char* what) {
+      if (yes) why += (why.empty() ? "it has " : ", ") + std::string(what);
+    };
+    add(!m.opt.disabled(kDisableSpring) &&
+            (m.tendon_stiffness[t] != 0 || any_nonzero(m.tendon_stiffnesspoly, t, m.ntendon)),
+        "stiffness");
+    add(!m.opt.disabled(kDisableDamper) &&
+            (m.tendon_damping[t] != 0 || any_nonzero(m.tendon_dampingpoly, t, m.ntendon)),
+        "damping");
+    add(constraints && !m.opt.disabled(kDisableLimit) && m.tendon_limited[t] != 0, "a length limit");
+    add(constraints && !m.opt.disabled(kDisableFrictionLoss) && m.tendon_frictionloss[t] != 0,
+        "friction loss");
+    add(m.tendon_armature[t] != 0, "armature");
+    add(m.tendon_springyield[t] != 0, "a spring that yields");
+    if (!why.empty()) refuse("tendon", "tendon", t, why + ", and only tendons without force are passed over");
+  }
+}
+
+void refuse_equalities(const Model& m, const Report& refuse) {
+  if (m.opt.disabled(kDisableEquality) || m.opt.disabled(kDisableConstraint)) return;
+  for (int e = 0; e < m.neq; ++e) {
+    const int type = m.eq_type[e];
+    // one that starts inactive stays so: nothing here switches it on
+    if (!m.eq_active0[e] || type == kEqConnect || type == kEqWeld || type == kEqJoint) continue;
+    refuse("equality " + word(kEqWords, type), "eq", e,
+           "only connect, weld and joint equalities are simulated");
+  }
+}
+
+void refuse_sensors(const Model& m, const Report& refuse) {
+  if (m.opt.disabled(kDisableSensor)) return;
+  for (int s = 0; s < m.nsensor; ++s) {
+    const std::string type = word(kSensorWords, m.sensor_type[s]);
+    const bool known = m.sensor_type[s] >= 0 && m.sensor_type[s] < static_cast<int>(kSensorWords.size());
+    if (!known || std::find(kNoSensor.begin(), kNoSensor.end(), type) != kNoSensor.end()) {
+      refuse("sensor " + type, "sensor", s, "sensors of this type are not computed");
+    } else if (m.sensor_objtype[s] == kObjCamera || m.sensor_reftype[s] == kObjCamera) {
+      refuse("sensor of a camera", "sensor", s, "cameras have no frame here");
+    } else if (m.sensor_type[s] >= kFramePos && m.sensor_type[s] <= kFrameAngAcc) {
+      for (const int of :
+           {m.sensor_objtype[s], m.sensor_refid[s] == -1 ? int{kObjBody} : m.sensor_reftype[s]})
+        if (of != kObjBody && of != kObjXBody && of != kObjGeom && of != kObjSite)
+          refuse("sensor of object type " + std::to_string(of), "sensor", s,
+                 "only bodies, geoms and sites have a frame here");
+    }
+    if (m.sensor_delay[s] != 0 || any_nonzero(m.sensor_interval, s, m.nsensor)) {
+      refuse("sensor delay", "sensor", s, "sensors report the present here");
+    }
+  }
+}
+
+void refuse_options(const Model& m, const Report& refuse) {
+  auto flag = [&](const std::string& name, const std::string& reason) {
+    refuse.problems->push_back({"flag " + name, "option", reason});
+  };
+  constexpr int kSleep = 1 << 4, kDiagExact = 1 << 5, kSpeculative = 1 << 7, kKnownEnable = (1 << 8) - 1,
+                kKnownDisable = (1 << 20) - 1;
+  if (m.opt.enabled(kSleep)) flag("sleep", "bodies are never put to sleep here");
+  if (m.opt.enabled(kDiagExact))
+    flag("diagexact", "the regularizer uses the diagonal that the model file fixes");
+  if (m.opt.enabled(kSpeculative))
+    flag("speculative", "contacts are found where the bodies are, not where they go");
+  if (m.opt.enableflags & ~kKnownEnable)
+    flag("enable " + std::to_string(m.opt.enableflags & ~kKnownEnable), "unknown bits");
+  if (m.opt.disableflags & ~kKnownDisable) {
+    flag("disable " + std::to_string(m.opt.disableflags & ~kKnownDisable), "unknown bits");
+  }
+}
+
+std::string list(const std::vector<Problem>& problems) {
+  std::string text;
+  for (const Problem& p : problems) text += "\n  - " + p.feature + ": " + p.element + ": " + p.reason;
+  return text;
+}
+
+std::string count(size_t n, const char* what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); }
+
+}  // namespace
+
+std::string element_name(const Model& m, const std::string& kind, int id) {
+  std::string label = kind;
+  if (kind == "jnt") label = "joint";
+  if (kind == "eq") label = "equality";
+  if (kind == "key") label = "keyframe";
+  const std::string name = m.name_of(kind, id), unnamed = kind + " " + std::to_string(id);
+  if (name != unnamed) return label + " '" + name + "'";
+  std::string text = label + " " + std::to_string(id);
+  int body = -1;
+  if (kind == "geom") body = m.geom_bodyid[id];
+  if (kind == "jnt") body = m.jnt_bodyid[id];
+  if (kind == "site") body = m.site_bodyid[id];
+  if (body >= 0) text += " of " + element_name(m, "body", body);
+  if (kind == "eq" &&
+      (m.eq_type[id] == kEqConnect || m.eq_type[id] == kEqWeld || m.eq_type[id] == kEqJoint)) {
+    text += " of " + element_name(m, m.eq_type[id] == kEqJoint ? "jnt" : "body", m.eq_obj1id[id]);
+  }
+  return text;
+}
+
+bool may_collide(const Model& m, int geom1, int geom2) {
+  if (m.opt.disabled(kDisableContact) || m.opt.disabled(kDisableConstraint)) return false;
+  if (!shapes_collide(m.geom_type[geom1], m.geom_type[geom2])) return false;
+  // explicit pairs override every filter
+  if (in_pair(m, geom1, geom2)) return true;
+  if (!(m.geom_contype[geom1] & m.geom_conaffinity[geom2]) &&
+      !(m.geom_contype[geom2] & m.geom_conaffinity[geom1])) {
+    return false;
+  }
+  const int body1 = m.geom_bodyid[geom1], body2 = m.geom_bodyid[geom2];
+  const int signature = (std::min(body1, body2) << 16) + std::max(body1, body2);
+  if (std::find(m.exclude_signature.begin(), m.exclude_signature.end(), signature) !=
+      m.exclude_signature.end()) {
+    return false;
+  }
+  // bodies welded together never touch, nor do two that cannot move
+  const int weld1 = m.body_weldid[body1], weld2 = m.body_weldid[body2];
+  if (weld1 == weld2 || (m.body_dofnum[weld1] == 0 && m.body_dofnum[weld2] == 0)) return false;
+  // parent and child do not, unless the parent is the world
+  const int parent1 = m.body_weldid[m.body_parentid[weld1]], parent2 = m.body_weldid[m.body_parentid[weld2]];
+  const bool filtered = !m.opt.disabled(kDisableFilterParent) && weld1 != 0 && weld2 != 0;
+  return !(filtered && (weld1 == parent2 || weld2 == parent1));
+}
+
+void find_unsupported(const Model& m, std::vector<Problem>* problems) {
+  const Report refuse{m, problems};
+  refuse_options(m, refuse);
+  refuse_joints(m, refuse);
+  refuse_geoms(m, refuse);
+  refuse_equalities(m, refuse);
+  refuse_tendons(m, refuse);
+  refuse_actuators(m, refuse);
+  refuse_sensors(m, refuse);
+}
+
+void find_unsupported_raw(const RawModel& raw, std::vector<Problem>* problems) {
+  auto option = [&](const char* name) {
+    const auto it = raw.option.find(name);
+    return it == raw.option.end() || it->second.empty() ? 0.0 : it->second[0];
+  };
+  auto size = [&](const char* name) {
+    const auto it = raw.sizes.find(name);
+    return it == raw.sizes.end() ? 0L : it->second;
+  };
+  const int integrator = static_cast<int>(option("integrator"));
+  if (integrator != 0 && integrator != 1 && integrator != 3) {
+    problems->push_back({"integrator " + word(kIntegratorWords, integrator), "option",
+                         "only Euler, RK4 and implicitfast are simulated"});
+  }
+  if (option("noslip_iterations") > 0) {
+    problems->push_back({"noslip_iterations", "option", "there is no second pass over the friction rows"});
+  }
+  if (size("nflex") > 0)
+    problems->push_back({"flex", count(size("nflex"), "flex object"), "bodies are rigid here"});
+  if (size("nplugin") > 0) {
+    problems->push_back({"plugin", count(size("nplugin"), "plugin instance"), "plugins are not run"});
+  }
+}
+
+void throw_problems(const std::vector<Problem>& unsupported, const std::vector<Problem>& invalid) {
+  const std::string bad_values =
+      "the model holds " + count(invalid.size(), "value") + " that cannot be simulated:";
+  if (!unsupported.empty()) {
+    std::string message = "the model holds " + count(unsupported.size(), "thing") +
+                          " that dualstep does not simulate:" + list(unsupported);
+    if (!invalid.empty()) message += "\nand " + bad_values + list(invalid);
+    throw UnsupportedModelError(message, unsupported);
+  }
+  if (!invalid.empty()) throw InvalidModelError(bad_values + list(invalid), invalid);
+}
+
+void check_kernels(const Model& m) {
+  std::vector<Problem> problems;
+  const std::string reason = "a Batch does not simulate it; a Reference does";
+
+  for (const Model::Prescribed& p : m.prescribed)
+    problems.push_back({"prescribed velocity", element_name(m, "jnt", p.joint), reason});
+  const Options& o = m.opt;
+  const std::string element = "option";
+  const auto refuse = [&](const std::string& what, const std::string& why) {
+    problems.push_back({what, element, why});
+  };
+  const bool todorov = o.contact_model == ContactModel::kTodorov;
+  const bool seed = o.contact_parameters == ContactParameters::kSeed;
+  const bool hard =
+      o.contact_model == ContactModel::kAnitescu || o.contact_model == ContactModel::kStewartTrinkle;
+  const bool impulsive = o.contact_model == ContactModel::kImpulsive;
+  if (!todorov || seed) {
+    if (o.integrator == Integrator::kImplicitFast)
+      refuse("integrator = implicitfast", "with these contacts a Batch takes euler; a Reference takes both");
+    if (o.integrator == Integrator::kRk4 && o.contact_model != ContactModel::kCompliant && !todorov)
+      refuse("integrator = rk4", "this contact model is a law of a whole time step; take euler");
+  }
+  if ((hard || impulsive || square_rows(o)) && o.friction_directions != 0 && o.friction_directions != 4)
+    refuse("friction_directions", "a Batch takes 0 (round) or 4; a Reference takes any");
+  if (seed && !o.disabled(kDisableConstraint)) {
+    for (int i = 0; i < m.nv && !o.disabled(kDisableFrictionLoss); ++i)
+      if (m.dof_frictionloss[i] > 0)
+        problems.push_back({"joint friction with contact_parameters = seed",
+                            element_name(m, "jnt", m.dof_jntid[i]), reason});
+    for (int j = 0; j < m.njnt && !o.disabled(kDisableLimit); ++j)
+      if (m.jnt_type[j] == kBall && m.jnt_limited[j])
+        problems.push_back(
+            {"limit of a ball joint with contact_parameters = seed", element_name(m, "jnt", j), reason});
+    for (int g = 0; g < m.ngeom; ++g)
+      if (m.geom_condim[g] > 3)
+        problems.push_back(
+            {"condim above 3 with contact_parameters = seed", element_name(m, "geom", g), reason});
+    // both tangents weigh the same there, which leaves no closed form where their friction differs
+    for (int i = 0; i < m.npair; ++i) {
+      const double* mu = &m.pair_friction[5 * i];
+      if (m.pair_dim[i] > 3)
+        problems.push_back(
+            {"condim above 3 with contact_parameters = seed", element_name(m, "pair", i), reason});
+      else if (m.pair_dim[i] == 3 && mu[0] != mu[1])
+        problems.push_back({"friction that differs between directions with contact_parameters = seed",
+                            element_name(m, "pair", i), reason});
+    }
+  }
+  if (impulsive && !o.disabled(kDisableConstraint)) {
+    for (int j = 0; j < m.njnt && !o.disabled(kDisableLimit); ++j)
+      if (m.jnt_type[j] == kBall && m.jnt_limited[j])
+        problems.push_back(
+            {"limit of a ball joint with contact_model = impulsive", element_name(m, "jnt", j), reason});
+    // friction that holds without bound is another problem: free rows
+    constexpr double kBound = 1e6;
+    for (int g = 0; g < m.ngeom; ++g)
+      if (m.geom_friction[3 * g] > kBound && collider_of(m, g) >= 0)
+        problems.push_back(
+            {"friction above 1e6 with contact_model = impulsive", element_name(m, "geom", g), reason});
+    for (int i = 0; i < m.npair; ++i)
+      if (m.pair_friction[5 * i] > kBound)
+        problems.push_back(
+            {"friction above 1e6 with contact_model = impulsive", element_name(m, "pair", i), reason});
+  }
+  if ((o.contact_model != ContactModel::kTodorov || o.desaxce) && !ends_with_newton(o.solver))
+    refuse(o.solver == Solver::kPgs ? "solver = pgs" : "solver = pgs_anderson",
+           "this contact model is solved by pgs_newton");
+  if (o.equality_alpha >= 0 && m.neq > 0) refuse("equality_alpha", reason);
+  if (o.integrator == Integrator::kVariational)
+    problems.push_back({"integrator = variational", element, reason});
+  if (o.scheme != Scheme::kTimeStepping) problems.push_back({"scheme = event_driven", element, reason});
+  throw_problems(problems, {});
+}
+
+}  // namespace dualstep

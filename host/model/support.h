@@ -1,0 +1,28 @@
+// What is not simulated, and what makes no sense: found by name, all at once, when a model is loaded and
+// again when its options may have changed.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "host/model/model.h"
+
+namespace dualstep {
+
+// things in the model, under its present options, that change the physics and are not simulated
+void find_unsupported(const Model& model, std::vector<Problem>* problems);
+// the same for what only the raw model knows: integrator, solver passes, element kinds that Model leaves out
+void find_unsupported_raw(const RawModel& raw, std::vector<Problem>* problems);
+// what the kernels leave to the reference: throws UnsupportedModelError with every such thing
+void check_kernels(const Model& model);
+// values that are not finite, out of range, or of the wrong sign
+void find_invalid(const Model& model, std::vector<Problem>* problems);
+// throws UnsupportedModelError or InvalidModelError where there are problems
+void throw_problems(const std::vector<Problem>& unsupported, const std::vector<Problem>& invalid);
+
+// "geom 'foot'", or "geom 3 of body 'leg'" where it has no name
+std::string element_name(const Model& model, const std::string& kind, int id);
+// whether MuJoCo's filters and the shapes let two geoms touch under the present options
+bool may_collide(const Model& model, int geom1, int geom2);
+
+}  // namespace dualstep

@@ -1,0 +1,207 @@
+// How large everything is: sizes, options in the kernels' form, and where each workspace array lies.
+#include <algorithm>
+#include <climits>
+#include <stdexcept>
+
+#include "host/tables/tables.h"
+#include "kernels/collide/kinds.h"
+
+namespace dualstep {
+namespace {
+
+int count(const std::vector<int>& list) { return static_cast<int>(list.size()); }
+
+// contacts kept: what the user asked for; else all that the pairs can have at once, but no more than a pile
+// of the geoms would have where each touches on all its corners
+int choose_capacity(const Model& m, const TableStore& t) {
+  if (m.opt.contact_capacity > 0) return m.opt.contact_capacity;
+  long all = 0, touching = 0;
+  for (int kind = 0; kind < kPairKinds; ++kind)
+    all += static_cast<long>(kPairKindRows[kind].capacity) * (t.pair_adr[kind + 1] - t.pair_adr[kind]);
+  for (int g : t.geom_id) {
+    const int type = m.geom_type[g];
+    touching += type == kSphere ? 1 : type == kCapsule ? 2 : type == kCylinder ? 4 : type == kBox ? 8 : 0;
+  }
+  return static_cast<int>(std::min(all, std::max(16L, touching)));
+}
+
+bool any_nonzero(const std::vector<double>& values) {
+  return std::any_of(values.begin(), values.end(), [](double v) { return v != 0; });
+}
+
+// the names of fields.inl's sizes are those of Sizes
+struct Plan : Sizes {
+  Layout layout() const {
+    Layout l;
+    long next = 0;
+    const auto take = [&](long size) {
+      const long start = next;
+      next += size;
+      if (next > INT_MAX) {
+        throw std::length_error("the workspace of one environment would have more than " +
+                                std::to_string(INT_MAX) + " numbers: set option contact_capacity below " +
+                                std::to_string(ncon));
+      }
+      return static_cast<int>(start);
+    };
+#define SCRATCH(name, size, stage, meaning) l.name = take(1L * size);
+#include "kernels/data/fields.inl"
+    l.total = static_cast<int>(next);
+    return l;
+  }
+};
+
+}  // namespace
+
+int contact_law(const Options& opt) {
+  switch (opt.contact_model) {
+    case ContactModel::kAnitescu:
+    case ContactModel::kStewartTrinkle:
+      return kLawHard;
+    case ContactModel::kCompliant:
+    case ContactModel::kSoftAnchor:
+      return kLawExplicit;
+    default:
+      if (opt.contact_parameters == ContactParameters::kSeed) return kLawSeed;
+      return opt.contact_model == ContactModel::kImpulsive ? kLawSoft : kLawMujoco;
+  }
+}
+
+bool square_rows(const Options& opt) {
+  const bool todorov = opt.contact_model == ContactModel::kTodorov;
+  const bool by_rows = opt.contact_model == ContactModel::kImpulsive ||
+                       (todorov && (opt.contact_parameters == ContactParameters::kSeed || opt.desaxce));
+  return by_rows && opt.cone == Cone::kPyramidal;
+}
+
+bool weighs_rows(const Options& opt) {
+  if (contact_law(opt) == kLawHard) return opt.friction_directions == 0;
+  return opt.cone == Cone::kElliptic || square_rows(opt);
+}
+
+namespace {
+
+// An environment with this few rows is solved among them (kernels/solver/newton_rows.h): contacts of at most five rows for
+// four dofs, unit rows of at most one for two. Friction losses are always in use, so all of them have room
+void build_dual_sizes(const Options& opt, Sizes* n) {
+  if (opt.solver == Solver::kPgsNewtonDual) {
+    n->nsingle = n->nunit;
+    n->ncone = n->ncon;
+  } else {
+    n->nsingle = std::min(n->nunit, std::max(n->nloss, n->nv / 2));
+    n->ncone = std::min(n->ncon, (5 * n->nv / 4 - n->ngen) / n->kdim);
+    if (n->ncone <= 0 || opt.solver != Solver::kPgsNewton) n->ncone = n->nsingle = 0;
+  }
+  n->ndual = n->ncone > 0 ? n->ngen + n->kdim * n->ncone + n->nsingle : 0;
+  n->npivot = std::max(n->nv, n->ndual);
+  constexpr int kMost = 46340;  // whose square an int can count
+  if (n->npivot > kMost) {
+    throw std::length_error("a step would solve for " + std::to_string(n->npivot) +
+                            " unknowns at once, and " + std::to_string(kMost) +
+                            " is the most; the model has " + std::to_string(n->nv) +
+                            " dofs, and contact_capacity is " + std::to_string(n->ncon));
+  }
+  n->nA = n->ndual * (n->ndual + 1) / 2;
+  n->nH = n->npivot * (n->npivot + 1) / 2;
+}
+
+}  // namespace
+
+void build_sizes(const Model& m, TableStore* t) {
+  Sizes& n = t->n;
+  n.nq = m.nq;
+  n.nv = m.nv;
+  n.nu = m.nu;
+  n.na = m.na;
+  n.nbody = m.nbody;
+  n.njnt = m.njnt;
+  n.nmocap = m.nmocap;
+  n.ntendon = m.ntendon;
+  n.ngeom = count(t->geom_id);
+  n.npair = count(t->pair_dim);
+  n.nallgeom = m.ngeom;
+  n.nsite = m.nsite;
+  n.nsensor = m.nsensor;
+  n.nsensordata = m.nsensordata;
+  n.ncon = choose_capacity(m, *t);
+  n.kdim = std::all_of(t->pair_dim.begin(), t->pair_dim.end(), [](int dim) { return dim <= 3; }) ? 3 : 6;
+  n.nedge = weighs_rows(m.opt) ? n.kdim : 2 * (n.kdim - 1);
+  n.nlim = count(t->lim_jnt);
+  n.nloss = count(t->loss_dof);
+  n.nunit = count(t->unit_dof);
+  n.nball = count(t->ball_jnt);
+  n.nfree = count(t->free_jnt);
+  n.nrow = n.ngen + n.kdim * n.ncon;
+  n.nrow1 = 2 * n.nlim + n.nloss + n.ngen;
+  n.nM = count(t->M_col);
+  build_dual_sizes(m.opt, &n);
+  n.npush = contact_law(m.opt) == kLawExplicit ? n.nv : 0;
+  n.nanchor = m.opt.contact_model == ContactModel::kSoftAnchor ? n.ncon : 0;
+  n.nimpact = m.opt.contact_model == ContactModel::kImpulsive ? n.ncon : 0;
+  n.njump = m.opt.contact_model == ContactModel::kImpulsive ? n.nv : 0;
+  n.npast = m.opt.solver == Solver::kPgsAnderson ? n.nrow1 + n.nedge * n.ncon + n.nv : 0;
+  n.nrk = m.opt.integrator == Integrator::kRk4 ? n.nq + 4 * n.nv + 2 * n.na : 0;
+  n.nword = (n.nv + 31) / 32;
+  n.nunitword = (n.nunit + 31) / 32;
+  n.dual_begin = newton_words(n);
+  n.unit_begin = n.dual_begin + dual_words(n);
+}
+
+Layout make_layout(const Sizes& sizes) { return Plan{sizes}.layout(); }
+
+template <class Scalar>
+StepOptions<Scalar> make_step_options(const Model& m) {
+  const Options& opt = m.opt;
+  const auto real = [](double v) { return static_cast<Scalar>(v); };
+  StepOptions<Scalar> o{};
+  o.timestep = real(opt.timestep);
+  o.timestep_exact = opt.timestep;
+  for (int i = 0; i < 3; ++i) o.wind[i] = real(opt.wind[i]);
+  o.density = real(opt.density);
+  o.viscosity = real(opt.viscosity);
+  o.impratio = real(opt.impratio);
+  o.cone = weighs_rows(opt);
+  o.square_rows = square_rows(opt);
+  o.integrator = static_cast<int>(opt.integrator);
+  o.disableflags = opt.disableflags;
+  // sweeps alone, or a few of them and then Newton steps to the end
+  o.pgs_only = !ends_with_newton(opt.solver);
+  o.accelerated = opt.solver == Solver::kPgsAnderson;
+  const bool given = opt.iterations > 0;
+  o.sweeps = o.pgs_only ? (given ? opt.iterations : 50) : 2;
+  o.newton = o.pgs_only ? 0 : given ? opt.iterations : 16;
+  o.tolerance = real(opt.tolerance > 0 ? opt.tolerance : 1e-2);
+  o.contact_law = contact_law(opt);
+  o.coulomb = opt.desaxce || opt.contact_model == ContactModel::kStewartTrinkle;
+  o.impulsive = opt.contact_model == ContactModel::kImpulsive;
+  o.round_impacts = opt.friction_directions == 0;
+  o.restitution = real(opt.restitution);
+  o.seed_rows = opt.contact_parameters == ContactParameters::kSeed;
+  o.anchored = opt.contact_model == ContactModel::kSoftAnchor;
+  o.hunt_crossley = !o.anchored && opt.compliant_law == CompliantLaw::kHuntCrossley;
+  o.stribeck = opt.friction_law == FrictionLaw::kStribeck;
+  o.kappa = real(std::max(opt.contact_time_constant, 2 * opt.timestep));
+  o.epsilon = real(opt.contact_regularization);
+  o.contact_margin = real(opt.contact_margin);
+  o.stiffness = real(opt.stiffness);
+  o.contact_damping = real(opt.damping);
+  o.exponent = real(opt.exponent);
+  o.stiction_speed = real(opt.stiction_speed);
+  o.dynamic_friction = real(opt.dynamic_friction_ratio);
+  o.tangent_stiffness = real(opt.tangent_stiffness);
+  o.tangent_damping = real(opt.tangent_damping);
+  o.has_fluid = opt.density > 0 || opt.viscosity > 0;
+  o.has_gravcomp = any_nonzero(m.body_gravcomp);
+  // without actuation nobody hands it on
+  o.has_actgravcomp =
+      o.has_gravcomp && m.nu > 0 && !opt.disabled(kDisableActuation) &&
+      std::any_of(m.jnt_actgravcomp.begin(), m.jnt_actgravcomp.end(), [](int v) { return v; });
+  o.has_damping = any_nonzero(m.dof_damping);
+  o.has_spring = any_nonzero(m.jnt_stiffness);
+  return o;
+}
+
+template StepOptions<float> make_step_options<float>(const Model& model);
+template StepOptions<double> make_step_options<double>(const Model& model);
+
+}  // namespace dualstep

@@ -1,0 +1,210 @@
+// Candidate pairs of geoms, and the parameters of their contacts.
+//
+// A pair is a candidate where MuJoCo's filters let its geoms touch and some dof moves one of them against the
+// other. Order: by kind, so that a kind's pairs run through one function; within a kind by bodies, explicit
+// pairs first, then by geoms, as MuJoCo lists its contacts. Parameters are mixed as MuJoCo's documentation,
+// "Contact parameters", says: priority, solmix, maximum friction and dimension; explicit pairs bring their
+// own; the override flag beats all. With contact_parameters = seed, friction has no floor and the margin is
+// the option's. Cost: O(ngeom^2 + npair nv), once.
+#include <cmath>
+#include <set>
+#include <tuple>
+
+#include "host/tables/softness.h"
+#include "host/model/support.h"
+#include "host/tables/tables.h"
+#include "kernels/collide/kinds.h"
+
+namespace dualstep {
+namespace {
+
+struct Candidate {
+  int kind;
+  long bodies;        // both body ids, the smaller one first
+  int explicit_pair;  // in the model's list; npair where the geoms' own parameters hold
+  int geom1, geom2;   // in the order of the pair function
+  auto key() const { return std::tie(kind, bodies, explicit_pair, geom1, geom2); }
+};
+
+void add_candidate(const Model& m, int geom1, int geom2, int explicit_pair, std::vector<Candidate>* out) {
+  if (m.geom_type[geom1] > m.geom_type[geom2]) std::swap(geom1, geom2);
+  const int kind = pair_kind(m.geom_type[geom1], m.geom_type[geom2]);
+  if (kind < 0) return;
+  const long body1 = m.geom_bodyid[geom1], body2 = m.geom_bodyid[geom2];
+  out->push_back(
+      {kind, std::min(body1, body2) * m.nbody + std::max(body1, body2), explicit_pair, geom1, geom2});
+}
+
+std::vector<Candidate> find_candidates(const Model& m) {
+  std::vector<Candidate> found;
+  std::set<std::pair<int, int>> listed;
+  for (int i = 0; i < m.npair; ++i) {
+    const int geom1 = m.pair_geom1[i], geom2 = m.pair_geom2[i];
+    listed.insert(std::minmax(geom1, geom2));
+    if (may_collide(m, geom1, geom2)) add_candidate(m, geom1, geom2, i, &found);
+  }
+  for (int geom1 = 0; geom1 < m.ngeom; ++geom1) {
+    for (int geom2 = geom1 + 1; geom2 < m.ngeom; ++geom2) {
+      if (!listed.count({geom1, geom2}) && may_collide(m, geom1, geom2))
+        add_candidate(m, geom1, geom2, m.npair, &found);
+    }
+  }
+  std::stable_sort(found.begin(), found.end(),
+                   [](const Candidate& a, const Candidate& b) { return a.key() < b.key(); });
+  return found;
+}
+
+// for every dof: what it moves of the two bodies
+std::vector<int> signs_of(const Model& m, int body1, int body2) {
+  std::vector<int> sign(m.nv, 0);
+  const auto add = [&](int body, int amount) {
+    while (body > 0 && m.body_dofnum[body] == 0) body = m.body_parentid[body];
+    int dof = body > 0 ? m.body_dofadr[body] + m.body_dofnum[body] - 1 : -1;
+    for (; dof >= 0; dof = m.dof_parentid[dof]) sign[dof] += amount;
+  };
+  add(body1, -1);
+  add(body2, +1);
+  return sign;
+}
+
+struct PairParameters {
+  int dim;
+  double margin;
+  std::array<double, 5> friction, solimp;
+  std::array<double, 2> solref, solref_tangent;
+};
+
+// share of the first of two geoms of the same priority
+double mix_factor(double solmix1, double solmix2) {
+  const bool weighs1 = solmix1 >= kTiny, weighs2 = solmix2 >= kTiny;
+  if (weighs1 && weighs2) return solmix1 / (solmix1 + solmix2);
+  return weighs1 ? 1 : weighs2 ? 0 : 0.5;
+}
+
+// the parameters that two geoms give their contacts
+PairParameters mix_geoms(const Model& m, int geom1, int geom2) {
+  PairParameters p;
+  p.margin = m.geom_margin[geom1] + m.geom_margin[geom2];
+  p.solref_tangent = {0, 0};
+  double mix = mix_factor(m.geom_solmix[geom1], m.geom_solmix[geom2]);
+  const int priority1 = m.geom_priority[geom1], priority2 = m.geom_priority[geom2];
+  const bool equal = priority1 == priority2;
+  if (!equal) mix = priority1 > priority2 ? 1 : 0;
+  const int chosen = priority1 >= priority2 ? geom1 : geom2;
+
+  p.dim = equal ? std::max(m.geom_condim[geom1], m.geom_condim[geom2]) : m.geom_condim[chosen];
+  double friction[3];
+  for (int i = 0; i < 3; ++i) {
+    // MuJoCo's priority counts in MuJoCo's own contacts alone
+    friction[i] = equal || contact_law(m.opt) != kLawMujoco
+                      ? std::max(m.geom_friction[3 * geom1 + i], m.geom_friction[3 * geom2 + i])
+                      : m.geom_friction[3 * chosen + i];
+  }
+  p.friction = {friction[0], friction[0], friction[1], friction[2], friction[2]};
+  const auto mixed = [&](double a, double b) {
+    return mix == 1 ? a : mix == 0 ? b : mix * a + (1 - mix) * b;
+  };
+  for (int i = 0; i < 5; ++i) p.solimp[i] = mixed(m.geom_solimp[5 * geom1 + i], m.geom_solimp[5 * geom2 + i]);
+  // references in stiffness and damping are not mixed: the stiffer one holds
+  const double *ref1 = &m.geom_solref[2 * geom1], *ref2 = &m.geom_solref[2 * geom2];
+  const bool direct = equal && !(ref1[0] > 0 && ref2[0] > 0);
+  for (int i = 0; i < 2; ++i) p.solref[i] = direct ? std::min(ref1[i], ref2[i]) : mixed(ref1[i], ref2[i]);
+  return p;
+}
+
+PairParameters parameters_of(const Model& m, const Candidate& c) {
+  PairParameters p;
+  const int i = c.explicit_pair;
+  if (i < m.npair) {
+    p.dim = m.pair_dim[i];
+    p.margin = m.pair_margin[i];
+    std::copy_n(&m.pair_friction[5 * i], 5, p.friction.begin());
+    std::copy_n(&m.pair_solimp[5 * i], 5, p.solimp.begin());
+    std::copy_n(&m.pair_solref[2 * i], 2, p.solref.begin());
+    std::copy_n(&m.pair_solreffriction[2 * i], 2, p.solref_tangent.begin());
+  } else {
+    p = mix_geoms(m, c.geom1, c.geom2);
+  }
+  if (m.opt.enabled(kEnableOverride)) {
+    p.margin = m.opt.o_margin;
+    p.friction = m.opt.o_friction;
+    p.solimp = m.opt.o_solimp;
+    p.solref = p.solref_tangent = m.opt.o_solref;
+  }
+  if (contact_law(m.opt) == kLawMujoco) {
+    for (double& mu : p.friction) mu = std::max(mu, kMinFriction);
+  } else {
+    if (m.opt.contact_margin > 0 || m.opt.contact_parameters == ContactParameters::kSeed)
+      p.margin = m.opt.contact_margin;
+    p.margin += 1e-12;  // what just touches has rows
+  }
+  return p;
+}
+
+void add_parameters(const Model& m, const Candidate& c, TableStore* t) {
+  const PairParameters p = parameters_of(m, c);
+  const Impedance imp = make_impedance(p.solimp.data());
+  const Softness normal = make_softness(p.solref.data(), imp.dmax, m.opt);
+  const bool by_rows = weighs_rows(m.opt);
+  double tangent_B = normal.B;
+  // tangent rows may have a damping of their own; the edges of a pyramid are all alike
+  const std::array<double, 2> ref = usable_reference(p.solref_tangent.data(), {0, 0}, m.opt);
+  if (by_rows && (ref[0] != 0 || ref[1] != 0)) tangent_B = softness_of(ref, imp.dmax).B;
+
+  const int body1 = m.geom_bodyid[c.geom1], body2 = m.geom_bodyid[c.geom2];
+  const double tran = m.body_invweight0[2 * body1] + m.body_invweight0[2 * body2];
+  const double mu1 = p.friction[0], mu = mu1 / std::sqrt(std::max(kTiny, m.opt.impratio));
+  // the edges of a pyramid share one R, such that its friction is as soft as the elliptic cone's
+  const bool pyramid = !by_rows && p.dim > 1;
+
+  const auto bounce = m.pair_restitution.find(std::minmax(c.geom1, c.geom2));
+  t->pair_restitution.push_back(bounce == m.pair_restitution.end() ? m.opt.restitution : bounce->second);
+  t->pair_dim.push_back(p.dim);
+  t->pair_margin.push_back(p.margin);
+  t->pair_friction.insert(t->pair_friction.end(), p.friction.begin(), p.friction.end());
+  t->pair_solimp.insert(t->pair_solimp.end(), imp.table.begin(), imp.table.end());
+  t->pair_kbb.insert(t->pair_kbb.end(), {normal.K, normal.B, tangent_B});
+  t->pair_diag.insert(t->pair_diag.end(),
+                      {pyramid ? tran + mu1 * mu1 * tran : tran, pyramid ? 2 * mu * mu : 1});
+}
+
+// geoms of the pairs, renumbered to those that can collide
+void add_geoms(const Model& m, const std::vector<Candidate>& pairs, TableStore* t) {
+  std::vector<int> place(m.ngeom, -1);
+  for (const Candidate& c : pairs) place[c.geom1] = place[c.geom2] = 0;
+  for (int g = 0; g < m.ngeom; ++g) {
+    if (place[g] < 0) continue;
+    place[g] = static_cast<int>(t->geom_id.size());
+    t->geom_id.push_back(g);
+    t->geom_body.push_back(m.geom_bodyid[g]);
+    t->geom_pos.insert(t->geom_pos.end(), &m.geom_pos[3 * g], &m.geom_pos[3 * g] + 3);
+    t->geom_quat.insert(t->geom_quat.end(), &m.geom_quat[4 * g], &m.geom_quat[4 * g] + 4);
+    t->geom_size.insert(t->geom_size.end(), &m.geom_size[3 * g], &m.geom_size[3 * g] + 3);
+    t->geom_rbound.push_back(m.geom_type[g] == kPlane ? 0 : m.geom_rbound[g]);
+  }
+  for (const Candidate& c : pairs) t->pair_geom.insert(t->pair_geom.end(), {place[c.geom1], place[c.geom2]});
+}
+
+}  // namespace
+
+void build_pairs(const Model& m, TableStore* t) {
+  std::vector<Candidate> pairs;
+  t->pair_adr.assign(kPairKinds + 1, 0);
+  for (const Candidate& c : find_candidates(m)) {
+    const std::vector<int> sign = signs_of(m, m.geom_bodyid[c.geom1], m.geom_bodyid[c.geom2]);
+    if (std::all_of(sign.begin(), sign.end(), [](int s) { return s == 0; })) continue;
+    t->pair_sign.insert(t->pair_sign.end(), sign.begin(), sign.end());
+    // the whitened rows of a contact reach the ancestors of every dof that it moves
+    std::vector<int> support((m.nv + 31) / 32, 0);
+    for (int i = 0; i < m.nv; ++i)
+      for (int d = sign[i] != 0 ? i : -1; d >= 0; d = m.dof_parentid[d])
+        support[d / 32] |= static_cast<int>(1u << (d % 32));
+    t->pair_support.insert(t->pair_support.end(), support.begin(), support.end());
+    pairs.push_back(c);
+    add_parameters(m, c, t);
+    for (int kind = c.kind; kind < kPairKinds; ++kind) ++t->pair_adr[kind + 1];
+  }
+  add_geoms(m, pairs, t);
+}
+
+}  // namespace dualstep

@@ -1,0 +1,330 @@
+// Tables of the tree, the joints, the actuators and the scalar constraints, straight from the model's arrays.
+#include "host/tables/tables.h"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "host/tables/softness.h"
+#include "host/model/support.h"
+#include "kernels/smooth/forces.h"
+
+namespace dualstep {
+namespace {
+
+// lists, one an owner, flattened: adr has one entry more than there are lists
+void flatten(const std::vector<std::vector<int>>& lists, std::vector<int>* adr, std::vector<int>* flat,
+             int width = 1) {
+  adr->assign(1, 0);
+  flat->clear();
+  for (const std::vector<int>& list : lists) {
+    flat->insert(flat->end(), list.begin(), list.end());
+    adr->push_back(static_cast<int>(flat->size()) / width);
+  }
+}
+
+// the first `keep` of each row of `width`
+std::vector<double> columns(const std::vector<double>& values, int width, int keep) {
+  std::vector<double> out;
+  for (size_t i = 0; i + width <= values.size(); i += width)
+    out.insert(out.end(), values.begin() + i, values.begin() + i + keep);
+  return out;
+}
+
+void build_levels(const Model& m, TableStore* t) {
+  std::vector<int> depth(m.nbody, -1);
+  std::vector<std::vector<int>> levels, children(m.nbody);
+  for (int b = 1; b < m.nbody; ++b) {
+    depth[b] = depth[m.body_parentid[b]] + 1;
+    if (depth[b] >= static_cast<int>(levels.size())) levels.resize(depth[b] + 1);
+    levels[depth[b]].push_back(b);
+    children[m.body_parentid[b]].push_back(b);
+  }
+  flatten(levels, &t->level_adr, &t->level_body);
+  flatten(children, &t->child_adr, &t->child_body);
+  t->n.nlevel = static_cast<int>(levels.size());
+}
+
+// a tree holds every body of its root, also those before the first joint: its centre of mass is then the one
+// about which MuJoCo gives cvel and cinert
+void build_trees(const Model& m, TableStore* t) {
+  std::vector<int> tree_of_root(m.nbody, -1);
+  for (int d = 0; d < m.nv; ++d) tree_of_root[m.body_rootid[m.dof_bodyid[d]]] = 0;
+  int ntree = 0;
+  for (int& tree : tree_of_root) {
+    if (tree == 0) tree = ntree++;
+  }
+  std::vector<std::vector<int>> members(ntree);
+  std::vector<double> mass(ntree, 0.0);
+  t->body_tree.assign(m.nbody, -1);
+  for (int b = 1; b < m.nbody; ++b) {
+    const int tree = tree_of_root[m.body_rootid[b]];
+    if (tree < 0) continue;
+    members[tree].push_back(b);
+    mass[tree] += m.body_mass[b];
+    if (m.body_dofnum[m.body_weldid[b]] > 0) t->body_tree[b] = tree;
+  }
+  flatten(members, &t->tree_adr, &t->tree_body);
+  for (double total : mass) t->tree_invmass.push_back(total < kTiny ? 0 : 1 / total);
+  t->n.ntree = ntree;
+}
+
+// drag of a box with the body's mass and principal moments (MuJoCo's documentation, "Inertia model")
+std::vector<double> fluid_of(const Model& m, int body) {
+  std::vector<double> out(8, 0.0);
+  const double mass = m.body_mass[body], density = m.opt.density, viscosity = m.opt.viscosity;
+  if (mass < kTiny) return out;
+  const double* moment = &m.body_inertia[3 * body];
+  double side[3];
+  for (int i = 0; i < 3; ++i) {
+    const double square = moment[(i + 1) % 3] + moment[(i + 2) % 3] - moment[i];
+    side[i] = std::sqrt(6 * std::max(kTiny, square) / mass);
+  }
+  const double pi = std::acos(-1.0), diameter = (side[0] + side[1] + side[2]) / 3;
+  if (viscosity > 0) {
+    out[0] = pi * diameter * diameter * diameter * viscosity;
+    out[1] = 3 * pi * diameter * viscosity;
+  }
+  for (int i = 0; density > 0 && i < 3; ++i) {
+    const double j = side[(i + 1) % 3], k = side[(i + 2) % 3];
+    out[2 + i] = 0.5 * density * j * k;
+    out[5 + i] = density * side[i] * (std::pow(j, 4) + std::pow(k, 4)) / 64;
+  }
+  return out;
+}
+
+}  // namespace
+
+void build_tree(const Model& m, TableStore* t) {
+  build_levels(m, t);
+  build_trees(m, t);
+  t->body_parent = m.body_parentid;
+  t->body_jntadr = m.body_jntadr;
+  t->body_jntnum = m.body_jntnum;
+  t->body_mocap = m.body_mocapid;
+  t->body_pos = m.body_pos;
+  t->body_quat = m.body_quat;
+  t->body_ipos = m.body_ipos;
+  t->body_iquat = m.body_iquat;
+  t->body_mass = m.body_mass;
+  t->body_inertia = m.body_inertia;
+  t->body_gravcomp = m.body_gravcomp;
+  t->gravity.assign(m.opt.gravity.begin(), m.opt.gravity.end());
+  for (int b = 0; b < m.nbody; ++b) {
+    const std::vector<double> drag = fluid_of(m, b);
+    t->body_fluid.insert(t->body_fluid.end(), drag.begin(), drag.end());
+  }
+  t->jnt_type = m.jnt_type;
+  t->jnt_body = m.jnt_bodyid;
+  t->jnt_qposadr = m.jnt_qposadr;
+  t->jnt_dofadr = m.jnt_dofadr;
+  t->jnt_actgravcomp = m.jnt_actgravcomp;
+  t->jnt_actfrclimited = m.jnt_actfrclimited;
+  t->jnt_pos = m.jnt_pos;
+  t->jnt_axis = m.jnt_axis;
+  t->jnt_stiffness = m.jnt_stiffness;
+  t->jnt_actfrcrange = m.jnt_actfrcrange;
+  for (int j = 0; j < m.njnt; ++j) {
+    if (m.jnt_type[j] != kFree) continue;
+    bool alone = m.body_jntnum[m.jnt_bodyid[j]] == 1;
+    for (int b = 1; b < m.nbody; ++b) {
+      if (b != m.jnt_bodyid[j] && m.body_rootid[b] == m.jnt_bodyid[j])
+        alone = alone && m.body_dofnum[b] == 0 && m.body_mass[b] == 0;
+    }
+    if (alone) t->free_jnt.push_back(j);
+  }
+  t->dof_body = m.dof_bodyid;
+  t->dof_jnt = m.dof_jntid;
+  t->dof_armature = m.dof_armature;
+  t->dof_damping = m.dof_damping;
+  t->qpos0 = m.qpos0;
+  t->qpos_spring = m.qpos_spring;
+  // a row of M: the dof, then its ancestors
+  std::vector<std::vector<int>> rows(m.nv);
+  for (int d = 0; d < m.nv; ++d) {
+    for (int up = d; up >= 0; up = m.dof_parentid[up]) rows[d].push_back(up);
+  }
+  flatten(rows, &t->M_rowadr, &t->M_col);
+  std::vector<std::vector<int>> entries(m.nv), below(m.nv);
+  for (int d = 0; d < m.nv; ++d) {
+    for (size_t a = 1; a < rows[d].size(); ++a) {
+      entries[rows[d][a]].push_back(t->M_rowadr[d] + static_cast<int>(a));
+      below[rows[d][a]].push_back(d);
+    }
+  }
+  flatten(entries, &t->Mt_adr, &t->Mt_entry);
+  flatten(below, &t->Mt_adr, &t->Mt_row);
+  std::vector<std::vector<int>> depths;
+  for (int d = 0; d < m.nv; ++d) {
+    if (rows[d].size() > depths.size()) depths.resize(rows[d].size());
+    depths[rows[d].size() - 1].push_back(d);
+  }
+  flatten(depths, &t->depth_adr, &t->depth_dof);
+  t->n.ndepth = static_cast<int>(depths.size());
+  t->allgeom_body = m.geom_bodyid;
+  t->allgeom_pos = m.geom_pos;
+  t->allgeom_quat = m.geom_quat;
+  t->site_body = m.site_bodyid;
+  t->site_pos = m.site_pos;
+  t->site_quat = m.site_quat;
+}
+
+void build_actuation(const Model& m, TableStore* t) {
+  // joints of fixed tendons; a spatial tendon has an empty list, and no actuator pulls one here
+  std::vector<std::vector<int>> tendons(m.ntendon), dofs(m.nv);
+  for (int i = 0; i < m.ntendon; ++i) {
+    for (int w = m.tendon_adr[i]; w < m.tendon_adr[i] + m.tendon_num[i]; ++w) {
+      if (m.wrap_type[w] != kWrapJoint) continue;
+      const int joint = m.wrap_objid[w];
+      tendons[i].insert(tendons[i].end(), {m.jnt_dofadr[joint], m.jnt_qposadr[joint]});
+      t->ten_coef.push_back(m.wrap_prm[w]);
+    }
+  }
+  flatten(tendons, &t->ten_adr, &t->ten_dof, 2);
+
+  for (int a = 0; a < m.nactuator; ++a) {
+    const int trn = m.actuator_trntype[a], id = m.actuator_trnid[2 * a], group = m.actuator_group[a];
+    const bool tendon = trn == kTrnTendon;
+    const bool off = group >= 0 && group <= 30 && (m.opt.disableactuator & (1 << group)) != 0;
+    // MuJoCo takes the setpoint of a position servo on a ball joint as an angle
+    const bool servo = m.actuator_gaintype[a] == kGainFixed && m.actuator_biastype[a] == kBiasAffine &&
+                       m.actuator_gainprm[10 * a] == -m.actuator_biasprm[10 * a + 1] &&
+                       (m.actuator_dyntype[a] == kDynNone || m.actuator_dyntype[a] == kDynIntegrator);
+    const bool circle = servo && !tendon && m.jnt_type[id] == kBall;
+    t->act_trn.push_back(tendon ? 2 : trn);
+    t->act_id.push_back(id);
+    t->act_adr.push_back(m.actuator_actnum[a] > 0 ? m.actuator_actadr[a] : -1);
+    t->act_flags.push_back(
+        (m.actuator_ctrllimited[a] ? kCtrlLimited : 0) | (m.actuator_forcelimited[a] ? kForceLimited : 0) |
+        (m.actuator_actlimited[a] ? kActLimited : 0) | (m.actuator_actearly[a] ? kActEarly : 0) |
+        (off ? kActDisabled : 0) | (circle ? kActCircle : 0));
+    if (tendon) {
+      for (size_t k = 0; k < tendons[id].size() / 2; ++k)
+        dofs[tendons[id][2 * k]].insert(dofs[tendons[id][2 * k]].end(), {a, static_cast<int>(k)});
+    } else {
+      const int type = m.jnt_type[id], width = type == kFree ? 6 : type == kBall ? 3 : 1;
+      for (int k = 0; k < width; ++k) {
+        std::vector<int>& list = dofs[m.jnt_dofadr[id] + k];
+        list.insert(list.end(), {a, k});
+      }
+    }
+  }
+  flatten(dofs, &t->dofact_adr, &t->dofact, 2);
+  t->act_dyn = m.actuator_dyntype;
+  t->act_gain = m.actuator_gaintype;
+  t->act_bias = m.actuator_biastype;
+  t->act_gainprm = columns(m.actuator_gainprm, 10, 3);
+  t->act_biasprm = columns(m.actuator_biasprm, 10, 3);
+  t->act_dynprm = columns(m.actuator_dynprm, 10, 1);
+  t->act_ctrlrange = m.actuator_ctrlrange;
+  t->act_forcerange = m.actuator_forcerange;
+  t->act_actrange = m.actuator_actrange;
+  t->act_gear = m.actuator_gear;
+}
+
+void build_limits(const Model& m, TableStore* t) {
+  const bool none = m.opt.disabled(kDisableConstraint);
+  std::vector<bool> unit(m.nv, false);
+  std::vector<int> limited;
+  for (int j = 0; j < m.njnt && !none && !m.opt.disabled(kDisableLimit); ++j) {
+    if (!m.jnt_limited[j] || m.jnt_type[j] == kFree) continue;
+    const double lower = m.jnt_range[2 * j], upper = m.jnt_range[2 * j + 1];
+    const int dof = m.jnt_dofadr[j];
+    const Impedance imp = make_impedance(&m.jnt_solimp[5 * j]);
+    const Softness soft = make_softness(&m.jnt_solref[2 * j], imp.dmax, m.opt);
+    const bool ball = m.jnt_type[j] == kBall;
+    std::vector<double>& row = ball ? t->ball_param : t->lim_param;
+    if (ball) {
+      t->ball_jnt.push_back(j);
+      row.push_back(std::max(lower, upper));
+    } else {
+      t->lim_jnt.push_back(j);
+      t->lim_range.insert(t->lim_range.end(), {lower, upper});
+      limited.push_back(dof);
+      unit[dof] = true;
+    }
+    row.insert(row.end(), {m.jnt_margin[j], soft.K, soft.B, m.dof_invweight0[dof]});
+    row.insert(row.end(), imp.table.begin(), imp.table.end());
+  }
+  // friction loss has no position: the impedance is that of distance zero, and K is zero
+  for (int d = 0; d < m.nv && !none && !m.opt.disabled(kDisableFrictionLoss); ++d) {
+    if (!(m.dof_frictionloss[d] > 0)) continue;
+    const Impedance imp = make_impedance(&m.dof_solimp[5 * d]);
+    const Softness soft = make_softness(&m.dof_solref[2 * d], imp.dmax, m.opt);
+    const double R = std::max(kTiny, (1 - imp.at_zero) * m.dof_invweight0[d] / imp.at_zero);
+    t->loss_dof.push_back(d);
+    t->loss_param.insert(t->loss_param.end(), {m.dof_frictionloss[d], R, soft.B});
+    unit[d] = true;
+  }
+  const auto before = [](const std::vector<int>& dofs, int dof) {
+    return static_cast<int>(std::lower_bound(dofs.begin(), dofs.end(), dof) - dofs.begin());
+  };
+  for (int d = 0; d < m.nv; ++d) {
+    if (!unit[d]) continue;
+    t->unit_dof.push_back(d);
+    t->unit_lim.push_back(before(limited, d));
+    t->unit_loss.push_back(before(t->loss_dof, d));
+    std::vector<int> support((m.nv + 31) / 32, 0);
+    for (int i = d; i >= 0; i = m.dof_parentid[i]) support[i / 32] |= static_cast<int>(1u << (i % 32));
+    t->unit_support.insert(t->unit_support.end(), support.begin(), support.end());
+  }
+  t->unit_lim.push_back(static_cast<int>(limited.size()));
+  t->unit_loss.push_back(static_cast<int>(t->loss_dof.size()));
+}
+
+TableStore build_tables(const Model& model) {
+  TableStore store;
+  build_tree(model, &store);
+  build_actuation(model, &store);
+  build_limits(model, &store);
+  build_equalities(model, &store);
+  build_pairs(model, &store);
+  build_sizes(model, &store);
+  return store;
+}
+
+template <class Scalar>
+TableSet<Scalar>::TableSet(const Model& model) {
+  check_kernels(model);
+  TableStore store = build_tables(model);
+  sizes_ = store.n;
+  layout_ = make_layout(sizes_);
+  options_ = make_step_options<Scalar>(model);
+#define TABLE_I(name, meaning) ints_[#name] = std::move(store.name);
+#define TABLE_R(name, meaning)                                 \
+  shared_[#name].assign(store.name.begin(), store.name.end()); \
+  reals_[#name] = std::move(store.name);
+#include "kernels/data/fields.inl"
+}
+
+template <class Scalar>
+Tables<Scalar> TableSet<Scalar>::view() const {
+  Tables<Scalar> t;
+  t.n = sizes_;
+  t.o = options_;
+  t.l = layout_;
+  const auto param = [&](const char* name) {
+    const auto it = own_.find(name);
+    return it != own_.end() ? it->second : Param<Scalar>{shared_.at(name).data(), 0};
+  };
+#define TABLE_I(name, meaning) t.name = ints_.at(#name).data();
+#define TABLE_R(name, meaning) t.name = param(#name);
+#include "kernels/data/fields.inl"
+  return t;
+}
+
+template <class Scalar>
+void TableSet<Scalar>::set_per_environment(const std::string& name, const Scalar* storage, int env_stride) {
+  if (!shared_.count(name)) throw std::invalid_argument("there is no real table '" + name + "'");
+  own_[name] = {storage, env_stride};
+}
+
+template <class Scalar>
+void TableSet<Scalar>::set_shared(const std::string& name) {
+  own_.erase(name);
+}
+
+template class TableSet<float>;
+template class TableSet<double>;
+
+}  // namespace dualstep

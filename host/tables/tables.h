@@ -1,0 +1,79 @@
+// From a checked model to what the kernels read: integer and real tables, sizes, options, and the layout of
+// the workspace. One store made from kernels/data/fields.inl holds every table by name, so that two builds can be
+// compared and a table can be given storage per environment.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "host/model/model.h"
+#include "kernels/data/tables.h"
+
+namespace dualstep {
+
+// which of the kernels' laws of contact the options ask for; whether it weighs rows of the contact's frame
+// (elliptic cones, and pyramids outside MuJoCo's own law) or edges; whether rows, on pyramids
+int contact_law(const Options& opt);
+bool weighs_rows(const Options& opt);
+bool square_rows(const Options& opt);
+
+// every table, in double precision, as its row of fields.inl says
+struct TableStore {
+  Sizes n{};
+#define TABLE_I(name, meaning) std::vector<int> name;
+#define TABLE_R(name, meaning) std::vector<double> name;
+#include "kernels/data/fields.inl"
+};
+
+// the parts, each filling its own tables and sizes; build_tables calls them in this order
+void build_tree(const Model& model, TableStore* store);
+void build_actuation(const Model& model, TableStore* store);
+void build_limits(const Model& model, TableStore* store);
+void build_equalities(const Model& model, TableStore* store);
+void build_pairs(const Model& model, TableStore* store);
+void build_sizes(const Model& model, TableStore* store);
+
+// all of them; the model must have passed check_model
+TableStore build_tables(const Model& model);
+// places of the workspace arrays, in units of Real, one after the other. Throws std::length_error where an
+// environment would need more than an int can count.
+Layout make_layout(const Sizes& sizes);
+template <class Scalar>
+StepOptions<Scalar> make_step_options(const Model& model);
+
+template <class Scalar>
+class TableSet {
+ public:
+  explicit TableSet(const Model& model);
+
+  // what a kernel takes; the pointers live as long as this object, and as the storage given for environments
+  Tables<Scalar> view() const;
+
+  // tables by name, to compare two builds
+  const std::map<std::string, std::vector<double>>& reals() const { return reals_; }
+  const std::map<std::string, std::vector<int>>& ints() const { return ints_; }
+  const Sizes& sizes() const { return sizes_; }
+  StepOptions<Scalar>& options() { return options_; }
+
+  // from now on the table is read per environment: block b reads its entries from storage + b env_stride
+  void set_per_environment(const std::string& name, const Scalar* storage, int env_stride);
+  // the table is shared again
+  void set_shared(const std::string& name);
+
+ private:
+  Sizes sizes_;
+  StepOptions<Scalar> options_;
+  Layout layout_;
+  std::map<std::string, std::vector<int>> ints_;
+  std::map<std::string, std::vector<double>> reals_;
+  std::map<std::string, std::vector<Scalar>> shared_;
+  std::map<std::string, Param<Scalar>> own_;  // those given per environment
+};
+
+extern template class TableSet<float>;
+extern template class TableSet<double>;
+extern template StepOptions<float> make_step_options<float>(const Model& model);
+extern template StepOptions<double> make_step_options<double>(const Model& model);
+
+}  // namespace dualstep

@@ -1,0 +1,264 @@
+// Contacts: bounding spheres, then the pair functions, then one slot a contact.
+//
+// Candidate pairs are fixed per model and sorted by kind, so that lanes run the same pair function. Slots are
+// filled in the order of the pairs (count, then place: no atomics). When an environment runs out of slots it
+// keeps its deepest contacts, still in the order of pairs, and its overflow bit is set; the others notice
+// nothing. What depends on the pair (mixed friction, impedance, stiffness) is evaluated here, where the pair
+// is the same for a whole pack, and stored with the contact. Reads xpos, xquat. Writes geom_xpos, geom_xmat,
+// con_*, ncon. Cost: O(npair).
+#pragma once
+
+#include "kernels/collide/kinds.h"
+#include "kernels/collide/table.h"
+#include "kernels/contact/contact_law.h"
+#include "kernels/rows/rows.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+template <int... k>
+struct IntList {};
+
+// the pair functions by kind
+template <int kKind>
+struct PairKindTraits;
+#define DS_TRAITS(first, second, function, capacity)                                          \
+  template <>                                                                                 \
+  struct PairKindTraits<pair_kind(first, second)> {                                           \
+    static constexpr int kCapacity = capacity;                                                \
+    static constexpr bool kPlane = first == kGeomPlane;                                       \
+    template <class Real>                                                                     \
+    DS_HD static void collide(const Shape<Real>& a, const Shape<Real>& b, const Real& margin, \
+                              Manifold<Real, capacity>* out) {                                \
+      function(a, b, margin, out);                                                            \
+    }                                                                                         \
+  };
+DS_PAIRS(DS_TRAITS)
+#undef DS_TRAITS
+#define DS_KIND(first, second, function, capacity) , pair_kind(first, second)
+template <int kNone, int... k>
+IntList<k...> without_first(IntList<kNone, k...>);
+using PairKinds = decltype(without_first(IntList<-1 DS_PAIRS(DS_KIND)>{}));
+#undef DS_KIND
+
+template <class E>
+DS_STAGE void geom_poses(E& env) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const auto xpos = env.xpos(), xquat = env.xquat(), gpos = env.geom_xpos(), gmat = env.geom_xmat();
+  env.each(t.n.ngeom, [&](int g) {
+    const int b = t.geom_body[g];
+    const Quat<Real> q = xquat.quat(b);
+    gpos.set(g, xpos.vec(b) + rotate(q, env.vec(t.geom_pos, g)));
+    gmat.set(g, to_matrix(mul(q, env.quat(t.geom_quat, g))));
+  });
+  env.sync();
+}
+
+// all numbers of one contact, for the environments of a pack
+template <class Real>
+struct ContactRecord {
+  Real dist, D, kterm, Bn, Bt, dim, id;
+  Vec3<Real> pos, normal, tangent;
+  Real mu[5];
+};
+
+template <class E>
+struct ContactWriter {
+  using Real = typename E::Real;
+  E& env;
+
+  // a slot that no environment of the pack has used in this step yet: zeros, so that idle elements add
+  // nothing
+  DS_STAGE void open(int slot) const {
+    const Real nil(0);
+    env.con_dist()[slot] = nil;
+    env.con_D()[slot] = nil;
+    env.con_dim()[slot] = nil;
+    env.con_pair()[slot] = nil;
+    for (int k = 0; k < 3; k++) env.con_pos()[3 * slot + k] = env.con_kb()[3 * slot + k] = nil;
+    for (int k = 0; k < 6; k++) env.con_frame()[6 * slot + k] = nil;
+    for (int k = 0; k < 5; k++) env.con_mu()[5 * slot + k] = nil;
+  }
+
+  // for the environments of a mask; a single environment writes for itself alone
+  DS_STAGE void write(int slot, [[maybe_unused]] const typename E::Mask& here,
+                      const ContactRecord<Real>& c) const {
+    const auto put = [&](Real& x, const Real& v) {
+      if constexpr (E::kPack == 1)
+        x = v;
+      else
+        x = select(here, v, x);
+    };
+    put(env.con_dist()[slot], c.dist);
+    put(env.con_D()[slot], c.D);
+    put(env.con_dim()[slot], c.dim);
+    put(env.con_pair()[slot], c.id);
+    const auto pos = env.con_pos(), frame = env.con_frame(), kb = env.con_kb(), mu = env.con_mu();
+    put(pos[3 * slot], c.pos.x), put(pos[3 * slot + 1], c.pos.y), put(pos[3 * slot + 2], c.pos.z);
+    put(frame[6 * slot], c.normal.x), put(frame[6 * slot + 1], c.normal.y),
+        put(frame[6 * slot + 2], c.normal.z);
+    put(frame[6 * slot + 3], c.tangent.x), put(frame[6 * slot + 4], c.tangent.y);
+    put(frame[6 * slot + 5], c.tangent.z);
+    put(kb[3 * slot], c.kterm), put(kb[3 * slot + 1], c.Bn), put(kb[3 * slot + 2], c.Bt);
+    for (int k = 0; k < 5; k++) put(mu[5 * slot + k], c.mu[k]);
+  }
+
+  // moves the contact of slot + 1 to slot, for one environment
+  DS_FN void shift(int slot, int lane) const {
+    const auto copy = [&](const auto& f, int width) {
+      for (int k = 0; k < width; k++)
+        set_lane(f[width * slot + k], lane, lane_of(f[width * (slot + 1) + k], lane));
+    };
+    copy(env.con_dist(), 1), copy(env.con_D(), 1), copy(env.con_dim(), 1), copy(env.con_pair(), 1);
+    copy(env.con_pos(), 3), copy(env.con_frame(), 6), copy(env.con_kb(), 3), copy(env.con_mu(), 5);
+  }
+
+  // with every slot taken: the shallowest contact goes (the later of equals), be it the new one
+  DS_STAGE void replace_shallowest(int lane, const ContactRecord<Real>& c) const {
+    const int capacity = env.t.n.ncon;
+    const auto dist = env.con_dist();
+    int worst = 0;
+    for (int slot = 1; slot < capacity; slot++)
+      if (lane_of(dist[slot], lane) >= lane_of(dist[worst], lane)) worst = slot;
+    if (!(lane_of(c.dist, lane) < lane_of(dist[worst], lane))) return;
+    for (int slot = worst; slot + 1 < capacity; slot++) shift(slot, lane);
+    write(capacity - 1, mask_of_word<Real>(1u << lane), c);
+  }
+};
+
+template <class E>
+DS_STAGE void fill_record(const E& env, int pair, ContactRecord<typename E::Real>* c) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const int dim = t.pair_dim[pair];
+  c->dim = Real(dim);
+  for (int k = 0; k < 5; k++) c->mu[k] = k < dim - 1 ? env.pair_friction(5 * pair + k) : Real(0);
+  if (t.o.contact_law != kLawMujoco && t.o.contact_law != kLawSoft) return law_record(env, c);
+  const Real r = t.o.contact_law == kLawSoft ? c->dist : c->dist - env.pair_margin(pair);
+  const Real imp = impedance(r, [&](int k) { return env.pair_solimp(7 * pair + k); });
+  const Real R = regularizer(imp, env.pair_diag(2 * pair)) * env.pair_diag(2 * pair + 1);
+  c->D = Real(1) / max(R, Real(1e-15));
+  c->kterm = env.pair_kbb(3 * pair) * imp * r;
+  c->Bn = env.pair_kbb(3 * pair + 1);
+  c->Bt = env.pair_kbb(3 * pair + 2);
+}
+
+// the contacts of one pair, each in the next slot of its environment
+template <int K, class E>
+DS_STAGE void place_contacts(E& env, int pair, const Manifold<typename E::Real, K>& m,
+                             typename E::Int place) {
+  using Real = typename E::Real;
+  const ContactWriter<E> writer{env};
+  DS_ROLLED
+  for (int k = 0; k < K; k++) {
+    if (!any(m.hit[k])) continue;
+    ContactRecord<Real> c;
+    c.dist = m.dist[k];
+    c.pos = m.pos[k];
+    c.normal = m.normal[k];
+    c.tangent = m.tangent;
+    c.id = Real(8 * pair + k);
+    fill_record(env, pair, &c);
+    // environments of one slot at a time
+    for (unsigned waiting = mask_word(m.hit[k]); waiting != 0;) {
+      const int lane = E::kPack == 1 ? 0 : bit_count_trailing(waiting), slot = lane_of(place, lane);
+      if (slot < env.t.n.ncon) {
+        if (E::Lanes::kWidth > 1 || slot >= env.ncon_max) {
+          writer.open(slot);
+          if (E::Lanes::kWidth == 1) env.ncon_max = slot + 1;
+        }
+        const unsigned here = waiting & word_where_equal(place, slot);
+        writer.write(slot, mask_of_word<Real>(here), c);
+        waiting &= ~here;
+      } else {
+        writer.replace_shallowest(lane, c);
+        waiting &= waiting - 1;
+      }
+    }
+    place = place + select(m.hit[k], typename E::Int(1), typename E::Int(0));
+  }
+}
+
+// contacts of one kind of pair. Lanes take consecutive pairs; places follow from a scan of their counts.
+template <int kKind, class E>
+DS_STAGE void collide_kind(E& env) {
+  using Real = typename E::Real;
+  using Mask = typename E::Mask;
+  using Kind = PairKindTraits<kKind>;
+  constexpr int K = Kind::kCapacity;
+  const auto& t = env.t;
+  const auto gpos = env.geom_xpos(), gmat = env.geom_xmat();
+  const int begin = t.pair_adr[kKind], end = t.pair_adr[kKind + 1], width = env.lanes.width();
+  for (int base = begin; base < end; base += width) {
+    const int pair = base + env.lanes.rank();
+    Manifold<Real, K> m;
+    // a lane that has no pair, or a far one, goes along with those that have
+    if constexpr (E::Lanes::kWidth > 1) m = {};
+    bool some = false;
+    typename E::Int count(0);
+    if (pair < end) {
+      const int a = t.pair_geom[2 * pair], b = t.pair_geom[2 * pair + 1];
+      const Real margin = env.pair_margin(pair), reach = env.geom_rbound(b) + margin;
+      const Vec3<Real> pa = gpos.vec(a), pb = gpos.vec(b);
+      Mask near;
+      if constexpr (Kind::kPlane) {
+        near = dot(Vec3<Real>{gmat[9 * a + 2], gmat[9 * a + 5], gmat[9 * a + 8]}, pb - pa) < reach;
+      } else {
+        const Vec3<Real> d = pb - pa;
+        const Real sum = reach + env.geom_rbound(a);
+        near = dot(d, d) < sum * sum;
+      }
+      if (any(near)) {
+        const Shape<Real> sa{pa, gmat.mat(a), env.vec(t.geom_size, a)};
+        const Shape<Real> sb{pb, gmat.mat(b), env.vec(t.geom_size, b)};
+        Kind::collide(sa, sb, margin, &m);
+        for (int k = 0; k < K; k++) {
+          m.hit[k] = mask_and(near, m.hit[k]);
+          if (!any(m.hit[k])) continue;
+          some = true;
+          count = count + select(m.hit[k], typename E::Int(1), typename E::Int(0));
+        }
+      }
+    }
+    if (!env.lanes.any_lane(some)) continue;
+    typename E::Int total(0);
+    const typename E::Int before = env.lanes.exclusive_scan(count, &total);
+    const typename E::Int wanted = env.ncon + total;
+    const unsigned overflown = word_where_above(wanted, t.n.ncon);
+    const bool full = overflown != 0;
+    // turn by turn where an environment overflows, since a contact may then displace another lane's, or one
+    // of an earlier round
+    if (full) env.sync();
+    for (int turn = 0; turn < (full ? width : 1); turn++) {
+      if (some && (!full || turn == env.lanes.rank())) {
+        place_contacts(env, pair, m, env.ncon + before);
+      }
+      if (full) env.sync();
+    }
+    env.lost = env.lost | overflown;
+    env.ncon = at_most(wanted, t.n.ncon);
+    if (E::Lanes::kWidth > 1) env.ncon_max = lane_of(env.ncon, 0);
+  }
+}
+
+template <int kKind, class E>
+DS_HD void try_kind(E& env) {
+  if constexpr (kKindPossible<StepTables<typename E::Scalar>, kKind>) collide_kind<kKind>(env);
+}
+
+template <class E>
+DS_FN void collide(E& env) {
+  env.ncon = typename E::Int(0);
+  env.ncon_max = 0;
+  if (env.t.n.npair > 0) {
+    geom_poses(env);
+    // the kinds one after the other, in the order of the pair table
+    [&]<int... kKind>(IntList<kKind...>) { (try_kind<kKind>(env), ...); }
+    (PairKinds{});
+  }
+  env.done();
+}
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep

@@ -1,0 +1,135 @@
+// Anchors of contacts: the springs along the plane that soft_anchor keeps from step to step.
+//
+//   first touch      s = 0
+//   step to step     s <- (I - n n') s + h u_t, with the contact's present frame and velocity
+//   force            f_t = -k_t s - d_t u_t, cut to the circle mu f_n; where cut, s = -(f_t + d_t u_t) / k_t
+//
+// Source: lecture notes on soft contact with friction adjust and slide; Cundall & Strack 1979 for the same
+// bristle. A contact carries on the anchor of the last step that is nearest on the second geom's body, of the
+// same pair of geoms and within a quarter of the smaller bounding radius, if it is also the contact nearest
+// to that anchor. Deviation: the anchor is kept as a stretch s, not as a point, so that rolling does not load
+// it. An anchor is seven numbers: pair + 1 (-1 where the contact is apart, 0 where the slot is empty), place
+// on the body, stretch in the world. Reads con_*, anchors, xpos, xquat. Writes next_anchors. Cost:
+// O(contacts^2) comparisons.
+#pragma once
+
+#include "kernels/rows/rows.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+// key and place of each contact of this step; the square of its reach waits where its stretch will be
+template <class E>
+DS_STAGE void mark_contacts(E& env) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const auto marks = env.next_anchors(), xpos = env.xpos(), xquat = env.xquat();
+  const Real nil(0), one(1);
+  env.each(t.n.nanchor, [&](int slot) {
+    const auto mark = marks.from(7 * slot);
+    for (int k = 0; k < 7; k++) mark[k] = nil;
+    if (slot >= env.ncon_max) return;
+    const auto used = env.con_dim()[slot] > nil;
+    const auto touching = mask_and(used, env.con_dist()[slot] < nil);
+    Real key = nil, reach = nil;
+    Vec3<Real> centre{nil, nil, nil};
+    Quat<Real> turn{one, nil, nil, nil};
+    for (int l = 0; l < E::kPack; l++) {
+      if (!mask_bit(touching, l)) continue;
+      const int pair = pair_of(env, slot, l);
+      const int geom1 = t.pair_geom[2 * pair], geom2 = t.pair_geom[2 * pair + 1], body = t.geom_body[geom2];
+      const auto put = [&](Real& x, const Real& v) { set_lane(x, l, lane_of(v, l)); };
+      put(key, Real(pair + 1));
+      put(centre.x, xpos[3 * body]), put(centre.y, xpos[3 * body + 1]), put(centre.z, xpos[3 * body + 2]);
+      put(turn.w, xquat[4 * body]), put(turn.x, xquat[4 * body + 1]);
+      put(turn.y, xquat[4 * body + 2]), put(turn.z, xquat[4 * body + 3]);
+      const Real r1 = env.geom_rbound(geom1), r2 = env.geom_rbound(geom2);
+      put(reach, Real(0.25) * select(r1 > nil, select(r2 > nil, min(r1, r2), r1), r2));
+    }
+    const Vec3<Real> place = rotate(conjugate(turn), env.con_pos().vec(slot) - centre);
+    mark[0] = select(touching, key, select(used, -one, nil));
+    mark[1] = select(touching, place.x, nil);
+    mark[2] = select(touching, place.y, nil);
+    mark[3] = select(touching, place.z, nil);
+    mark[4] = reach * reach;
+  });
+  env.sync();
+}
+
+// the stretch of each contact at this step's start
+template <int kDim, class E>
+DS_STAGE void match_anchors(E& env) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const auto before = env.anchors(), now = env.next_anchors(), y0 = env.con_y0();
+  const Real nil(0), none(-1), far(1e30);
+  mark_contacts(env);
+  env.each(env.ncon_max, [&](int slot) {
+    const Real key = now[7 * slot], reach2 = now[7 * slot + 4];
+    // the first of the nearest to a place, among marks of the same pair
+    Real nearest, least;
+    const auto look = [&](const auto& marks, int k, const Vec3<Real>& place) {
+      const Vec3<Real> apart = marks.vec_at(7 * k + 1) - place;
+      const Real d2 = dot(apart, apart);
+      const auto nearer =
+          mask_and(mask_and(marks[7 * k] == key, key > nil), mask_and(d2 <= reach2, d2 < least));
+      least = select(nearer, d2, least);
+      nearest = select(nearer, Real(k), nearest);
+      return nearer;
+    };
+    const Vec3<Real> here = now.vec_at(7 * slot + 1);
+    Vec3<Real> there{nil, nil, nil}, stretch = there;
+    nearest = none;
+    least = far;
+    for (int k = 0; k < t.n.nanchor; k++) {
+      if (!any(before[7 * k] != nil)) break;  // the rest are empty
+      const auto nearer = look(before, k, here);
+      there = select3(nearer, before.vec_at(7 * k + 1), there);
+      stretch = select3(nearer, before.vec_at(7 * k + 4), stretch);
+    }
+    const auto found = nearest >= nil;
+    nearest = none;
+    least = far;
+    for (int k = 0; k < env.ncon_max; k++) look(now, k, there);
+    const auto carried = mask_and(found, nearest == Real(slot));
+    const Vec3<Real> n = env.con_frame().vec(2 * slot), t1 = env.con_frame().vec(2 * slot + 1);
+    const Vec3<Real> slid = t1 * y0[kDim * slot + 1] + cross(n, t1) * y0[kDim * slot + 2];
+    const Vec3<Real> moved = axpy(slid, Real(t.o.timestep), stretch - n * dot(n, stretch));
+    const Vec3<Real> zero{nil, nil, nil}, kept = select3(carried, moved, zero);
+    now[7 * slot + 4] = kept.x;
+    now[7 * slot + 5] = kept.y;
+    now[7 * slot + 6] = kept.z;
+  });
+  env.done();
+}
+
+// sliding friction f[1], f[2] of a contact by its anchor, which it moves where it slides
+template <int kDim, class E, class Mask>
+DS_HD void anchored_friction(const E& env, int slot, const Mask& touching, const typename E::Real* u,
+                             typename E::Real* f) {
+  using Real = typename E::Real;
+  const auto& o = env.t.o;
+  const auto anchor = env.next_anchors().from(7 * slot);
+  const Real nil(0), one(1), k(o.tangent_stiffness), d(o.tangent_damping);
+  const Vec3<Real> n = env.con_frame().vec(2 * slot), t1 = env.con_frame().vec(2 * slot + 1),
+                   t2 = cross(n, t1);
+  const Vec3<Real> stretch = anchor.vec_at(4);
+  f[1] = -fma(d, u[1], k * dot(t1, stretch));
+  f[2] = -fma(d, u[2], k * dot(t2, stretch));
+  const Real limit = env.con_mu()[5 * slot] * f[0], size = sqrt(fma(f[1], f[1], f[2] * f[2]));
+  const auto slides = size > limit;
+  const Real cut = select(slides, limit / select(slides, size, one), one);
+  f[1] = f[1] * cut;
+  f[2] = f[2] * cut;
+  Vec3<Real> left = stretch;
+  if (o.tangent_stiffness > 0) {
+    const Vec3<Real> pulled = t1 * (-fma(d, u[1], f[1]) / k) + t2 * (-fma(d, u[2], f[2]) / k);
+    left = select3(slides, pulled, left);
+  }
+  anchor[4] = select(touching, left.x, nil);
+  anchor[5] = select(touching, left.y, nil);
+  anchor[6] = select(touching, left.z, nil);
+}
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep

@@ -1,0 +1,408 @@
+// Impacts before a step: contacts and joint stops that are closed and close, with restitution and Coulomb
+// friction.
+//
+//   v+ = v + M^-1 J'L,   0 <= n v+ + e n v  _|_  L_n >= 0,   L_t the most dissipative of the section mu L_n
+//
+// Source: Newton's law of restitution; Moreau 1988; Stewart & Trinkle 1996; the raise of the normal rows is
+// that of de Saxce & Feng 1998 (contact_law.h). Rows of equality constraints keep their velocity; M is
+// without damping, since an impact takes no time. The problem is that of a step's hard rows, with velocities
+// in place of accelerations: y0_n = (1 + e) n v, y0_t = t v, solved on the primal with a weight on each row,
+// a share of A's diagonal. What the weight moved is then taken back: y0 is shifted by -R L, at
+// whose fixed point there is no weight (the method of multipliers; Hestenes 1969, Powell 1969). Where
+// friction and restitution together would raise the kinetic energy, every e is scaled down by bisection until
+// they do not. Deviations: velocities count in units of 1/S m/s, S a large power of two, in which the
+// friction loss of joints is nothing; limits of ball joints take no part (host/model/support.cpp refuses them).
+// Reads con_*, qvel, cvel, M. Writes jump, impact_f, qvel (which the rows of the step are to see), and leaves
+// the rest as it was. Cost: where nothing strikes O(contacts), else a factor, the rows and some ten Newton
+// steps, 50 times that with a bisection.
+#pragma once
+
+#include "kernels/smooth/bias.h"
+#include "kernels/solver/solve.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+// contacts approaching more slowly than this do not strike [m/s]
+constexpr double kBounceSpeed = 0.05;
+
+template <class Real>
+constexpr bool kSingleImpact = sizeof(ScalarOf<Real>) == 4;
+// S: what a speed of 1 m/s counts
+template <class Real>
+constexpr double kImpactUnit = kSingleImpact<Real> ? 16777216.0 : 1152921504606846976.0;
+// the last weight of the rows, as a share of A's diagonal: forces are exact to the rounding over it
+template <class Real>
+constexpr double kImpactShare = kSingleImpact<Real> ? 1e-3 : 1e-6;
+
+// side s of the limits: n v of its row, whether it is closed, whether it is fast enough to bounce
+template <class E>
+DS_HD typename E::Real limit_speed(const E& env, int s) {
+  const auto v = env.qvel()[env.t.jnt_dofadr[env.t.lim_jnt[s / 2]]];
+  return s & 1 ? -v : v;
+}
+template <class E>
+DS_HD typename E::Mask limit_closed(const E& env, int s) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const Real past = env.qpos()[t.jnt_qposadr[t.lim_jnt[s / 2]]] - env.lim_range(s);
+  return (s & 1 ? -past : past) <= Real(0);
+}
+template <class E>
+DS_HD typename E::Mask limit_strikes(const E& env, int s) {
+  using Real = typename E::Real;
+  return mask_and(limit_closed(env, s), -limit_speed(env, s) > Real(kBounceSpeed));
+}
+// restitution of each closed contact (0 where it is too slow to bounce, -1 where the contact is apart), and
+// where something strikes; whether it does in any environment
+template <class E>
+DS_STAGE bool find_impacts(E& env) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const Real nil(0), one(1), none(-1), fast(kBounceSpeed);
+  const auto cvel = env.cvel(), com = env.tree_com(), pos = env.con_pos(), frame = env.con_frame();
+  Real hits = env.accumulate(env.ncon_max, [&](int slot, const Real& sum) {
+    const auto closed = mask_and(env.con_dim()[slot] > nil, env.con_dist()[slot] <= nil);
+    const Vec3<Real> p = pos.vec(slot), n = frame.vec(2 * slot);
+    Real speed = nil, restitution = nil;
+    for (int l = 0; l < E::kPack; l++) {
+      if (!mask_bit(closed, l)) continue;
+      const int pair = pair_of(env, slot, l);
+      const auto along = [&](int geom) {
+        const int body = t.geom_body[geom], tree = t.body_tree[body];
+        if (tree < 0) return nil;
+        const Spatial<Real> v = cvel.spatial(body);
+        return dot(n, v.lin + cross(v.ang, p - com.vec(tree)));
+      };
+      set_lane(speed, l, lane_of(along(t.pair_geom[2 * pair]) - along(t.pair_geom[2 * pair + 1]), l));
+      set_lane(restitution, l, lane_of(env.pair_restitution(pair), l));
+    }
+    const auto strikes = mask_and(closed, speed > fast);
+    env.impact_e()[slot] = select(closed, select(strikes, restitution, nil), none);
+    return sum + select(strikes, one, nil);
+  });
+  hits = hits + env.accumulate(2 * t.n.nlim, [&](int s, const Real& sum) {
+    return sum + select(limit_strikes(env, s), one, nil);
+  });
+  const auto struck = mask_and(hits > nil, mask_not(env.diverged));
+  if (env.lanes.rank() == 0) impact_flag(env) = select(struck, one, nil);
+  env.done();
+  return any(struck);
+}
+
+// what the impact overwrites of a contact: its wish for t1, softness, weight
+template <class E>
+DS_HD auto kept_of(const E& env, int slot) {
+  return env.impact_kept().from(7 * slot);
+}
+
+// whitened rows of the impact, on the plain inertia; con_y0 = S J v, which impact_u keeps
+template <int kDim, class E>
+DS_STAGE void impact_rows(E& env) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const Real nil(0), one(1), unit(kImpactUnit<Real>);
+  const auto struck = impact_flag(env) > nil;
+  const auto frame = env.con_frame(), kb = env.con_kb(), D = env.con_D();
+  env.each(env.ncon_max, [&](int slot) {
+    const auto kept = kept_of(env, slot);
+    for (int k = 0; k < 3; k++) {
+      kept[k] = frame[6 * slot + 3 + k];
+      kept[3 + k] = kb[3 * slot + k];
+      kb[3 * slot + k] = k == 0 ? nil : unit;
+    }
+    kept[6] = D[slot];
+    D[slot] = select(mask_and(struck, env.impact_e()[slot] >= nil), one, nil);
+  });
+  // rows take qacc_smooth for zero
+  const auto smooth = env.qacc_smooth(), away = env.qacc();
+  env.each(t.n.nv, [&](int i) {
+    away[i] = smooth[i];
+    smooth[i] = nil;
+  });
+  // which unit rows are in use follows from the weights
+  env.each(2 * t.n.nlim,
+           [&](int s) { env.lim_D()[s] = select(mask_and(struck, limit_closed(env, s)), one, nil); });
+  load_factor(env);
+  eliminate_to_whiten(env);
+  find_units(env);
+  unit_rows(env);
+  equality_rows(env);
+  env.done();
+  contact_rows<kDim>(env);
+  diagonal_blocks<kDim>(env);
+  env.each(env.ncon_max, [&](int slot) {
+    for (int r = 0; r < kDim; r++)
+      env.impact_u()[kDim * slot + r] = select(D[slot] > nil, env.con_y0()[kDim * slot + r], nil);
+  });
+  env.each(t.n.nloss, [&](int k) { env.loss_y0()[k] = nil; });
+  env.each(t.n.ngen,
+           [&](int g) { env.gen_D()[g] = select(mask_and(struck, env.gen_D()[g] > nil), one, nil); });
+  env.done();
+}
+
+// the rows' weights, 1 / R with R a share of A's diagonal, at first a larger one
+template <class E>
+DS_STAGE void weigh_impact(E& env, bool first) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const Real nil(0), one(1), least(1e-12), share(first ? 100 * kImpactShare<Real> : kImpactShare<Real>);
+  const auto weight = [&](const Real& D, const Real& a) {
+    return select(D > nil, one / max(share * a, least), nil);
+  };
+  env.each(env.ncon_max, [&](int slot) {
+    env.con_D()[slot] = weight(env.con_D()[slot], env.con_A()[triangle(t.n.kdim) * slot]);
+  });
+  each_limit(env, [&](int s, int dof) {
+    const Real a = unit_diag(env, dof);
+    if (env.lanes.rank() == 0) env.lim_D()[s] = weight(env.lim_D()[s], a);
+  });
+  const auto Z = env.Z();
+  for (int g = 0; g < t.n.ngen; g++) {
+    const Real a = env.accumulate(
+        t.n.nv, [&](int d, const Real& sum) { return fma(Z[g * t.n.nv + d], Z[g * t.n.nv + d], sum); });
+    if (env.lanes.rank() == 0) env.gen_D()[g] = weight(env.gen_D()[g], a);
+  }
+  env.done();
+}
+
+// b of a contact's row, with all restitution scaled
+template <int kDim, class E>
+DS_HD typename E::Real impact_target(const E& env, int slot, int r, const typename E::Real& scale) {
+  using Real = typename E::Real;
+  const Real u = env.impact_u()[kDim * slot + r];
+  return r == 0 ? fma(scale * max(env.impact_e()[slot], Real(0)), u, u) : u;
+}
+template <class E>
+DS_HD typename E::Real limit_target(const E& env, int s, const typename E::Real& scale) {
+  using Real = typename E::Real;
+  const Real u = Real(kImpactUnit<Real>) * limit_speed(env, s);
+  const Real e = select(limit_strikes(env, s), Real(env.t.o.restitution), Real(0));
+  return select(env.lim_D()[s] > Real(0), fma(scale * e, u, u), Real(0));
+}
+
+// y0 at the present scale of restitution, for the environments whose impact is sought: no raise, no shift
+template <int kDim, class E>
+DS_STAGE void aim_impact(E& env) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const Real nil(0), scale = env.impact_state()[2];
+  const auto live = impact_sought(env);
+  env.each(env.ncon_max, [&](int slot) {
+    DS_UNROLL
+    for (int r = 0; r < kDim; r++) {
+      Real& y0 = env.con_y0()[kDim * slot + r];
+      y0 = select(live, impact_target<kDim>(env, slot, r, scale), select(env.con_D()[slot] > nil, y0, nil));
+      env.impact_s()[kDim * slot + r] = nil;
+    }
+    env.con_kb()[3 * slot + 2] = nil;  // the raise
+  });
+  env.each(2 * t.n.nlim, [&](int s) {
+    env.lim_y0()[s] =
+        select(live, limit_target(env, s, scale), select(env.lim_D()[s] > nil, Real(env.lim_y0()[s]), nil));
+  });
+  env.each(t.n.ngen, [&](int g) { env.gen_y0()[g] = nil; });
+  env.done();
+}
+
+// takes back what the weights moved: shifts y0 by -R L where a row pushes
+template <int kDim, bool kElliptic, class E>
+DS_STAGE void unweigh_impact(E& env) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const Real nil(0), one(1);
+  const auto live = impact_sought(env);
+  env.each(env.ncon_max, [&](int slot) {
+    const auto p = cone_params<kDim>(env, slot);
+    const auto on = mask_and(live, p.D > nil);
+    const Real R = one / select(p.D > nil, p.D, one), cone = select(p.cone_mu > nil, p.cone_mu, one);
+    const auto y = env.con_y().from(kDim * slot), y0 = env.con_y0().from(kDim * slot);
+    const auto shift = env.impact_s().from(kDim * slot), f = env.con_f().from(kDim * slot);
+    const auto pushes = f[0] > nil;
+    DS_UNROLL
+    for (int r = 0; r < kDim; r++) {
+      // of a pyramid's edges those that push have R L = -y, and the others keep their distance
+      Real s = select(pushes, -y[r], nil);
+      if (kElliptic) {
+        const Real mu = r == 0 ? one : p.mu[r - 1];
+        s = (r == 0 ? R : R * square(cone / select(mu > nil, mu, one))) * f[r];
+      }
+      const Real change = select(on, shift[r] - s, nil);
+      y[r] = y[r] + change;
+      y0[r] = y0[r] + change;
+      shift[r] = select(on, s, shift[r]);
+    }
+  });
+  const auto scalar_row = [&](const Real& D, const Real& target, bool both_sides, Real& y0, Real& y) {
+    const auto on = mask_and(live, D > nil);
+    const Real next = select(on, target + (both_sides ? y : min(y, nil)), y0);
+    y = y + (next - y0);
+    y0 = next;
+  };
+  env.each(2 * t.n.nlim, [&](int s) {
+    scalar_row(env.lim_D()[s], limit_target(env, s, env.impact_state()[2]), false, env.lim_y0()[s],
+               env.lim_y()[s]);
+  });
+  env.each(t.n.ngen, [&](int g) { scalar_row(env.gen_D()[g], nil, true, env.gen_y0()[g], env.gen_y()[g]); });
+  env.done();
+}
+
+// no change of velocity yet, all of the restitution; jump is the whitened velocity until the impact is solved
+template <int kDim, class E>
+DS_STAGE void start_impact(E& env) {
+  using Real = typename E::Real;
+  const Real nil(0), one(1);
+  const auto w = env.w(), found = env.qfrc_constraint(), f = env.impact_f(), state = env.impact_state();
+  whiten_acceleration(env, env.qvel(), env.jump());
+  env.each(env.t.n.nv, [&](int i) { w[i] = found[i] = nil; });
+  env.each(kDim * env.ncon_max, [&](int i) { f[i] = nil; });
+  if (env.lanes.rank() == 0) {
+    state[1] = state[0];
+    state[2] = state[4] = one;
+    state[3] = nil;
+  }
+  env.done();
+}
+
+// takes what gains no energy, and moves the scale of restitution of the others; whether any is still sought.
+// Without restitution, the second trial, nothing gains; from there up by halves
+template <int kDim, bool kElliptic, class E>
+DS_STAGE bool judge_impact(E& env, int trial) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const auto w = env.w(), found = env.qfrc_constraint(), velocity = env.jump(), f = env.impact_f();
+  const auto state = env.impact_state();
+  const Real nil(0), one(1), half(0.5), unit(kImpactUnit<Real>), scale = state[2], low = state[3],
+                                                                 high = state[4];
+  const auto live = impact_sought(env);
+  env.sync();
+  // 1/2 v+'M v+ - 1/2 v'M v
+  const Real gain = env.accumulate(
+      t.n.nv, [&](int i, const Real& s) { return fma(w[i], fma(half, w[i], unit * velocity[i]), s); });
+  Real least = nil;
+  if (trial == 0) {
+    const Real speed2 =
+        env.accumulate(t.n.nv, [&](int i, const Real& s) { return fma(velocity[i], velocity[i], s); });
+    least = Real(kSingleImpact<Real> ? 1e-5 : 1e-12) * unit * unit * speed2;
+  }
+  const auto gains = mask_and(live, trial == 1 ? nil != nil : gain > least);
+  const auto taken = mask_and(live, mask_not(gains));
+  const auto sought = trial == 0 ? gains : live;
+  env.each(t.n.nv, [&](int i) { found[i] = select(taken, w[i], found[i]); });
+  env.each(kDim * env.ncon_max, [&](int i) { f[i] = select(taken, Real(env.con_f()[i]) / unit, f[i]); });
+  if (env.lanes.rank() == 0) {
+    state[0] = select(taken, select(env.unsolved, Real(2), one), state[0]);
+    state[1] = select(sought, one, nil);
+    const Real next_low = trial > 1 ? select(gains, low, scale) : low;
+    const Real next_high = trial > 1 ? select(gains, scale, high) : high;
+    state[2] = trial == 0 ? nil : half * (next_low + next_high);
+    state[3] = next_low;
+    state[4] = next_high;
+  }
+  env.done();
+  return any(sought);
+}
+
+// the whitened change of velocity, in qfrc_constraint, and the impulses, in impact_f. What it knows stands in
+// impact_state: values that lived on here across Newton would cost registers
+template <int kDim, bool kElliptic, class E>
+DS_STAGE void solve_impact(E& env) {
+  using Real = typename E::Real;
+  constexpr int kTrials = kSingleImpact<Real> ? 26 : 54;
+  env.small = Real(0) != Real(0);  // dual.h knows the rows of the step, not these
+  for (int trial = 0; trial < kTrials; trial++) {
+    aim_impact<kDim>(env);
+    residuals<kDim>(env);
+    weigh_impact(env, true);
+    (void)newton_of_impact<kDim, kElliptic>(env);
+    for (int round = 0; round < 5; round++) {
+      if (round == 0)
+        weigh_impact(env, false);
+      else
+        unweigh_impact<kDim, kElliptic>(env);
+      env.unsolved = newton_of_impact<kDim, kElliptic>(env);
+      coulomb<kDim, kElliptic, true>(env);
+    }
+    if (!judge_impact<kDim, kElliptic>(env, trial)) break;
+  }
+}
+
+// the rest of the step finds everything as it was, but for the velocity
+template <int kDim, class E>
+DS_STAGE void after_impacts(E& env) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const Real nil(0), unit(kImpactUnit<Real>);
+  const auto struck = impact_flag(env) > nil;
+  const auto found = env.qfrc_constraint(), jump = env.jump();
+  env.each(t.n.nv, [&](int i) { jump[i] = found[i] * env.Dscale()[i]; });
+  solve_L(env, jump);
+  env.each(t.n.nv, [&](int i) {
+    jump[i] = select(struck, jump[i] / unit, nil);
+    env.qvel_before()[i] = env.qvel()[i];
+    env.qvel()[i] = select(struck, env.qvel()[i] + jump[i], env.qvel()[i]);
+    env.qacc_smooth()[i] = env.qacc()[i];
+  });
+  env.each(env.ncon_max, [&](int slot) {
+    const auto kept = kept_of(env, slot);
+    for (int k = 0; k < 3; k++) {
+      env.con_frame()[6 * slot + 3 + k] = kept[k];
+      env.con_kb()[3 * slot + k] = kept[3 + k];
+    }
+    env.con_D()[slot] = kept[6];
+  });
+  env.done();
+  factorize(env);
+  if (t.n.neq > 0) velocities(env);  // ties turn with the bodies
+}
+
+template <int kDim, class E>
+DS_STAGE void impacts(E& env) {
+  if (!find_impacts(env)) return;
+  env.square = false;  // a polygon of directions goes by edges here: no weight is left
+  impact_rows<kDim>(env);
+  start_impact<kDim>(env);
+  if (env.t.o.round_impacts)
+    solve_impact<kDim, true>(env);
+  else
+    solve_impact<kDim, false>(env);
+  after_impacts<kDim>(env);
+  env.square = env.t.o.square_rows;
+}
+
+// the rows have seen the velocity after the impacts; the step starts from the one before
+template <class E>
+DS_STAGE void before_impacts(E& env) {
+  if (!any(impact_flag(env) > typename E::Real(0))) return;
+  env.each(env.t.n.nv, [&](int i) { env.qvel()[i] = env.qvel_before()[i]; });
+  env.done();
+  if (env.t.n.neq > 0) velocities(env);
+}
+
+// the impacts as a part of the step's mean accelerations and forces
+template <int kDim, class E>
+DS_STAGE void add_impacts(E& env) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const Real nil(0), rate = Real(1) / Real(t.o.timestep);
+  const auto struck = impact_flag(env) > nil;
+  if (!any(struck)) return;
+  env.unsolved = mask_or(env.unsolved, impact_flag(env) > Real(1));
+  const auto jump = env.jump(), force = env.dw();
+  multiply_M(env, jump, force);
+  env.each(t.n.nv, [&](int i) {
+    env.qacc()[i] = select(struck, fma(rate, jump[i], env.qacc()[i]), env.qacc()[i]);
+    Real& total = env.qfrc_constraint()[i];
+    total = select(struck, fma(rate, force[i], total), total);
+  });
+  env.each(env.ncon_max, [&](int slot) {
+    for (int r = 0; r < 3; r++) {
+      Real& f = env.con_f()[kDim * slot + r];
+      f = select(struck, fma(rate, env.impact_f()[kDim * slot + r], f), f);
+    }
+  });
+  env.done();
+}
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep

@@ -1,0 +1,273 @@
+// What an environment reads from the batch before a step, and writes to it after.
+//
+// Rows of the batch's arrays are environments; element l of a pack is row `first + l`. A pack at the end of
+// the batch that is not full repeats the last environment in its spare elements and never writes them. Where
+// the caller gives an order, element l is the row that stands there instead: which environments share a pack
+// changes no bit. An environment that is no pack was looked up by whoever made it: its block is its row.
+#pragma once
+
+#include "kernels/data/workload_key.h"
+#include "kernels/smooth/kinematics.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+template <class E>
+struct Inputs {
+  using Real = typename E::Real;
+  using Scalar = typename E::Scalar;
+  using Mask = typename E::Mask;
+  E& env;
+  const BatchView<Scalar>& batch;
+  const StepArgs& args;
+  int first, count;               // rows of this pack, and how many of them are real
+  mutable bool any_xfrc = false;  // whether the user pushes a body of theirs
+
+  DS_HD Inputs(E& e, const BatchView<Scalar>& b, const StepArgs& a)
+      : env(e),
+        batch(b),
+        args(a),
+        first(e.block * E::kPack),
+        count(b.num_envs - first < E::kPack ? b.num_envs - first : E::kPack) {}
+
+  DS_HD long row(int l) const {
+    if constexpr (E::kPack == 1) return env.block;
+    const int at = first + (l < count ? l : count - 1);
+    return args.order == nullptr ? at : args.order[at];
+  }
+  DS_HD bool replay() const { return args.action == Action::kReplay; }
+
+  DS_HD Real get(const Scalar* p, int width, int i) const {
+    Real x(0);
+    for (int l = 0; l < E::kPack; l++) set_lane(x, l, p[row(l) * width + i]);
+    return x;
+  }
+  DS_HD void put(Scalar* p, int width, int i, const Real& x) const {
+    for (int l = 0; l < count; l++) p[row(l) * width + i] = lane_of(x, l);
+  }
+
+  // a replay sees what the evaluation saw
+  DS_HD const Scalar* xfrc_applied() const { return replay() ? batch.last_xfrc_applied : batch.xfrc_applied; }
+  DS_HD const Scalar* mocap_pos() const { return replay() ? batch.last_mocap_pos : batch.mocap_pos; }
+  DS_HD const Scalar* mocap_quat() const { return replay() ? batch.last_mocap_quat : batch.mocap_quat; }
+
+  DS_HD MocapPose<Real> mocap(int i) const {
+    const int n = env.t.n.nmocap;
+    const Scalar *p = mocap_pos(), *q = mocap_quat();
+    return {
+        {get(p, 3 * n, 3 * i), get(p, 3 * n, 3 * i + 1), get(p, 3 * n, 3 * i + 2)},
+        {get(q, 4 * n, 4 * i), get(q, 4 * n, 4 * i + 1), get(q, 4 * n, 4 * i + 2), get(q, 4 * n, 4 * i + 3)}};
+  }
+  // the user's force and torque on body b
+  DS_HD Spatial<Real> xfrc(int b) const {
+    const int n = 6 * env.t.n.nbody;
+    const Scalar* p = xfrc_applied();
+    return {{get(p, n, 6 * b + 3), get(p, n, 6 * b + 4), get(p, n, 6 * b + 5)},
+            {get(p, n, 6 * b), get(p, n, 6 * b + 1), get(p, n, 6 * b + 2)}};
+  }
+
+  // true where every number of a row is finite and below 1e10
+  DS_STAGE Mask rows_well_behaved(const Scalar* p, int width) const {
+    const Real bound(1e10);
+    const Real bad = env.accumulate(width, [&](int i, const Real& s) {
+      return s + select(abs(get(p, width, i)) < bound, Real(0), Real(1));
+    });
+    return bad == Real(0);
+  }
+  // whether any of these rows has a nonzero (or NaN) entry: one pass over consecutive memory
+  DS_STAGE bool rows_nonzero(const Scalar* p, int width) const {
+    bool some = false;
+    for (int l = 0; l < count; l++) {
+      const Scalar* const entries = p + row(l) * width;
+      int begin = 0;
+      if constexpr (E::kPack > 1) {
+        for (; begin + E::kPack <= width; begin += E::kPack)
+          some |= !all(load_pack<Real>(entries + begin) == Real(0));
+      }
+      for (int i = begin + env.lanes.rank(); i < width; i += env.lanes.width())
+        some |= !(entries[i] == Scalar(0));
+    }
+    return env.lanes.any_lane(some);
+  }
+
+  // packs read and write kPack rows along the rows, kPack entries of each at a time; the last of them may
+  // overlap those before. Rows that are shorter, and packs that are not full, go entry by entry
+  DS_HD static bool long_rows(int width) { return width >= E::kPack; }
+  // f(i) for the first of kPack entries that are dealt with at once
+  template <class F>
+  DS_HD static void each_stretch(int width, F f) {
+    for (int i = 0; i < width; i += E::kPack) f(i + E::kPack <= width ? i : width - E::kPack);
+  }
+  template <class F>
+  DS_HD static void read_rows(const F& field, const Scalar* const* rows, int width) {
+    each_stretch(width, [&](int i) {
+      Real x[E::kPack];
+      for (int l = 0; l < E::kPack; l++) x[l] = load_pack<Real>(rows[l] + i);
+      transpose(x);
+      for (int k = 0; k < E::kPack; k++) field[i + k] = x[k];
+    });
+  }
+  template <class F>
+  DS_HD static void write_rows(Scalar* const* rows, const F& field, int width) {
+    each_stretch(width, [&](int i) {
+      Real x[E::kPack];
+      for (int k = 0; k < E::kPack; k++) x[k] = field[i + k];
+      transpose(x);
+      for (int l = 0; l < E::kPack; l++) store_pack(rows[l] + i, x[l]);
+    });
+  }
+  template <class F>
+  DS_STAGE void load_rows(const F& field, const Scalar* p, int width) const {
+    const Scalar* rows[E::kPack];
+    for (int l = 0; l < E::kPack; l++) rows[l] = p + row(l) * width;
+    read_rows(field, rows, width);
+  }
+  template <class F>
+  DS_STAGE void store_rows(Scalar* p, const F& field, int width) const {
+    Scalar* rows[E::kPack];
+    for (int l = 0; l < E::kPack; l++) rows[l] = p + row(l) * width;
+    write_rows(rows, field, width);
+  }
+
+  template <class F>
+  DS_HD void load_field(const F& field, const Scalar* now, const Scalar* last, int width) const {
+    const Scalar* p = replay() ? last : now;
+    if constexpr (E::kPack > 1)
+      if (long_rows(width)) return load_rows(field, p, width);
+    env.each(width, [&](int i) { field[i] = get(p, width, i); });
+  }
+  // an array of the batch, and what is written there; several of one width at once
+  template <class F>
+  struct To {
+    Scalar* p;
+    F from;
+  };
+  template <class F>
+  DS_HD static To<F> to(Scalar* p, const F& from) {
+    return {p, from};
+  }
+  template <class... F>
+  DS_HD void store_fields(int width, const To<F>&... fields) const {
+    if constexpr (E::kPack > 1)
+      if (long_rows(width) && count == E::kPack) {
+        (store_rows(fields.p, fields.from, width), ...);
+        return;
+      }
+    env.each(width, [&](int i) { (put(fields.p, width, i, fields.from[i]), ...); });
+  }
+
+  DS_STAGE void load() const {
+    const auto& n = env.t.n;
+    load_field(env.qpos(), batch.qpos, batch.last_qpos, n.nq);
+    load_field(env.qvel(), batch.qvel, batch.last_qvel, n.nv);
+    load_field(env.act(), batch.act, batch.last_act, n.na);
+    load_field(env.qacc_warmstart(), batch.qacc_warmstart, batch.last_qacc_warmstart, n.nv);
+    load_field(env.anchors(), batch.anchors, batch.last_anchors, 7 * n.nanchor);
+    load_given();
+    env.sync();
+    // an environment that was given numbers no simulation can use is not advanced
+    auto good = mask_and(in_bounds(env.qpos(), n.nq), in_bounds(env.qvel(), n.nv));
+    good = mask_and(good, mask_and(in_bounds(env.act(), n.na), in_bounds(env.ctrl(), n.nu)));
+    good = mask_and(good, in_bounds(env.qfrc_applied(), n.nv));
+    if (n.nanchor > 0) good = mask_and(good, in_bounds(env.anchors(), 7 * n.nanchor));
+    if (any_xfrc) good = mask_and(good, rows_well_behaved(xfrc_applied(), 6 * n.nbody));
+    if (n.nmocap > 0)
+      good = mask_and(good, mask_and(rows_well_behaved(mocap_pos(), 3 * n.nmocap),
+                                     rows_well_behaved(mocap_quat(), 4 * n.nmocap)));
+    Real frozen(0);
+    for (int l = 0; l < E::kPack; l++) set_lane(frozen, l, Scalar(batch.status[row(l)] & kDiverged ? 1 : 0));
+    env.diverged = mask_or(mask_not(good), frozen != Real(0));
+    begin();
+  }
+  // what the user gives for the whole of a call
+  DS_STAGE void load_given() const {
+    load_drives();
+    any_xfrc = rows_nonzero(xfrc_applied(), 6 * env.t.n.nbody);
+  }
+  DS_HD void load_drives() const {
+    const auto& n = env.t.n;
+    load_field(env.ctrl(), batch.ctrl, batch.last_ctrl, n.nu);
+    load_field(env.qfrc_applied(), batch.qfrc_applied, batch.last_qfrc_applied, n.nv);
+  }
+  // what the lanes agree on, before anything is found
+  DS_HD void begin() const {
+    env.lost = 0;
+    env.residual = Real(0);
+    env.iterations = Real(0);
+    env.unsolved = Real(0) != Real(0);
+    env.square = env.t.o.square_rows;
+  }
+  template <class F>
+  DS_STAGE Mask in_bounds(const F& x, int n) const {
+    const Real bound(1e10);
+    const Real bad = env.accumulate(
+        n, [&](int i, const Real& s) { return s + select(abs(x[i]) < bound, Real(0), Real(1)); });
+    return bad == Real(0);
+  }
+
+  // what the evaluation starts from, for a replay
+  DS_STAGE void remember() const {
+    const auto& n = env.t.n;
+    store_fields(n.nq, to(batch.last_qpos, env.qpos()));
+    store_fields(n.nv, to(batch.last_qvel, env.qvel()), to(batch.last_qfrc_applied, env.qfrc_applied()),
+                 to(batch.last_qacc_warmstart, env.qacc_warmstart()));
+    store_fields(n.na, to(batch.last_act, env.act()));
+    store_fields(n.nu, to(batch.last_ctrl, env.ctrl()));
+    store_fields(7 * n.nanchor, to(batch.last_anchors, env.anchors()));
+    copy_rows(batch.last_xfrc_applied, batch.xfrc_applied, 6 * n.nbody);
+    copy_rows(batch.last_mocap_pos, batch.mocap_pos, 3 * n.nmocap);
+    copy_rows(batch.last_mocap_quat, batch.mocap_quat, 4 * n.nmocap);
+  }
+  DS_HD void copy_rows(Scalar* to, const Scalar* from, int width) const {
+    for (int l = 0; l < count; l++) {
+      const long begin = row(l) * width;
+      if constexpr (E::kPack > 1) {
+        // of no width there are no arrays either
+        if (width > 0) __builtin_memcpy(to + begin, from + begin, static_cast<size_t>(width) * sizeof *to);
+      } else {
+        for (int i = env.lanes.rank(); i < width; i += env.lanes.width()) to[begin + i] = from[begin + i];
+      }
+    }
+  }
+
+  DS_STAGE void note_status() const {
+    if (env.lanes.rank() != 0) return;
+    for (int l = 0; l < count; l++) {
+      unsigned bits = batch.status[row(l)];
+      const bool bad = mask_bit(env.diverged, l);
+      if (bad) bits |= kDiverged;
+      if ((env.lost >> l) & 1u) bits |= kContactOverflow;
+      if (!bad && mask_bit(env.unsolved, l)) bits |= kNotConverged;
+      batch.status[row(l)] = bits;
+      batch.residual[row(l)] = lane_of(env.residual, l);
+      batch.iterations[row(l)] = static_cast<int>(lane_of(env.iterations, l));
+      if (args.effort != nullptr)
+        args.effort[row(l)] = effort_of(static_cast<int>(lane_of(env.ncon, l)), batch.iterations[row(l)]);
+      if (args.action == Action::kStep && !bad)
+        batch.time[row(l)] += static_cast<double>(env.t.o.timestep_exact);
+    }
+  }
+
+  DS_STAGE void store() const {
+    const auto& n = env.t.n;
+    store_fields(n.nq, to(batch.qpos, env.qpos()));
+    store_fields(n.nv, to(batch.qvel, env.qvel()), to(batch.qacc_warmstart, env.qacc_warmstart()));
+    store_fields(n.na, to(batch.act, env.act()));
+    store_fields(7 * n.nanchor, to(batch.anchors, env.anchors()));
+  }
+};
+
+// what the next step takes over: the acceleration that its solve may start from, the anchors of contacts; a
+// diverged environment keeps its old ones
+template <class E>
+DS_STAGE void keep_warmstart(E& env) {
+  const auto live = mask_not(env.diverged);
+  env.each(env.t.n.nv,
+           [&](int i) { env.qacc_warmstart()[i] = select(live, env.qacc()[i], env.qacc_warmstart()[i]); });
+  env.each(7 * env.t.n.nanchor,
+           [&](int i) { env.anchors()[i] = select(live, env.next_anchors()[i], env.anchors()[i]); });
+  env.done();
+}
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep

@@ -1,0 +1,187 @@
+// The plain structs that host code fills and kernels read: sizes, options, tables of the model, arrays of the
+// batch. No functions, so every instruction set and the device share one definition. Made from fields.inl.
+#pragma once
+
+#include <stdint.h>
+
+namespace dualstep {
+
+// laws of contact: MuJoCo's soft rows; the seeds' spring-damper; hard rows; forces of the state alone;
+// MuJoCo's softness without its margins, on the inertia of the step
+enum : int { kLawMujoco, kLawSeed, kLawHard, kLawExplicit, kLawSoft };
+
+// sizes of a model as the kernels see it, and of its workspace
+struct Sizes {
+  int nq, nv, nu, na, nbody, njnt, ntree, nlevel, ndepth, nmocap, ntendon;
+  int ngeom, npair;  // collidable geoms, candidate pairs
+  int nallgeom, nsite, nsensor, nsensordata;
+  int ncon, kdim, nedge;  // contact slots; rows a slot (3 or 6); pyramid edges or cone rows a slot
+  int nlim, nloss, nunit, nball,
+      nfree;  // limited slide and hinge joints, friction losses, unit rows, limited balls
+  int neq;    // equality constraints
+  int ngen, nrow,
+      nrow1;    // general rows (ball limits, equalities), dense rows, scalar rows (limits, losses, general)
+  int npush;    // nv where contact forces are explicit, else 0
+  int nanchor;  // ncon where contacts have anchors, else 0
+  int nimpact;  // ncon where contacts strike, else 0
+  int njump;    // nv where contacts strike, else 0
+  int ncone, nsingle, ndual,
+      nA;          // contacts and unit rows of a small environment, its rows, entries of A (kernels/solver/newton_rows.h)
+  int dual_begin;  // where its words begin in the pool
+  int unit_begin;  // likewise those of the unit rows in use (kernels/rows/rows.h)
+  int npast;       // forces and w where sweeps have a memory, else 0
+  int nM, nH, npivot;  // entries of M, of H, of H's diagonal
+  int nrk, nword;      // Runge-Kutta storage; words of a set of dofs
+  int nunitword;       // of a set of unit rows
+};
+
+// options in the form the stages use
+template <class Scalar>
+struct StepOptions {
+  double timestep_exact;  // for the clock
+  Scalar timestep, wind[3], density, viscosity, impratio;
+  int cone, square_rows;  // whether contacts weigh rows of the frame (1) or edges (0); rows, on pyramids
+  int integrator, disableflags;
+  int sweeps, newton, pgs_only, accelerated;
+  Scalar tolerance;
+  // the law of contact (kernels/contact/contact_law.h), and its numbers
+  int contact_law, coulomb, seed_rows, hunt_crossley, stribeck, anchored;
+  int impulsive, round_impacts;  // impacts before the step, on round cones or on pyramids
+  Scalar kappa, epsilon, contact_margin, stiffness, contact_damping, exponent, stiction_speed,
+      dynamic_friction;
+  Scalar tangent_stiffness, tangent_damping, restitution;
+  int has_fluid, has_gravcomp, has_actgravcomp, has_damping, has_spring;
+};
+
+// an array of real model parameters: shared (env_stride 0), or per environment: block b holds its entries
+// from p + b env_stride, each as one pack
+template <class Scalar>
+struct Param {
+  const Scalar* p;
+  int env_stride;
+};
+
+// words of the pool of one block: sets of dofs, and lists; first those of newton_direction.h, then those of
+// dual.h, then the unit rows in use: all of them, and those of narrow.h
+constexpr int newton_words(const Sizes& n) {
+  return (2 * n.ncon + 2 * n.nv) * n.nword + n.nv + (n.nrow + n.nv + n.nunit) + n.ncon;
+}
+constexpr int dual_words(const Sizes& n) {
+  return n.nsingle * n.nword + n.nunit + 2 * (n.ngen + n.ncone + n.nsingle);
+}
+constexpr long pool_words(const Sizes& n) { return n.unit_begin + 2 * n.nunitword; }
+
+struct Layout {
+#define SCRATCH(name, size, stage, meaning) int name;
+#include "kernels/data/fields.inl"
+  int total;
+};
+
+template <class Scalar>
+struct Tables {
+  Sizes n;
+  StepOptions<Scalar> o;
+  Layout l;
+#define TABLE_I(name, meaning) const int* name;
+#define TABLE_R(name, meaning) Param<Scalar> name;
+#include "kernels/data/fields.inl"
+};
+
+// what the stages read: the tables; or, in a program made for one model (host/backends/cuda/specialize), the same with n, o
+// and l as constants, which that program defines
+#if defined(DUALSTEP_FIXED_TABLES)
+template <class Scalar>
+struct StepTables;
+#else
+template <class Scalar>
+using StepTables = Tables<Scalar>;
+#endif
+
+// whether a model may have pairs of the kind; whether no parameter is per environment. What is not known when
+// a kernel is compiled is asked while it runs
+template <class AnyTables, int kKind>
+constexpr bool kKindPossible = true;
+template <class AnyTables, int kKind>
+requires requires { AnyTables::kKindPresent; }
+constexpr bool kKindPossible<AnyTables, kKind> = AnyTables::kKindPresent[kKind];
+template <class AnyTables>
+constexpr bool kKnownShared = false;
+template <class AnyTables>
+requires requires { AnyTables::kAllShared; }
+constexpr bool kKnownShared<AnyTables> = AnyTables::kAllShared;
+
+// the arrays of a batch, (num_envs, width) row-major each; an output that nobody wants is null
+template <class Scalar>
+struct BatchView {
+  int num_envs;
+#define STATE(name, width, meaning) Scalar* name;
+#include "kernels/data/fields.inl"
+  // what the last evaluation started from: the state arrays as they were then
+#define STATE(name, width, meaning) Scalar* last_##name;
+#include "kernels/data/fields.inl"
+  double* time;
+  uint32_t* status;
+  int* iterations;
+  Scalar* residual;
+  int* contact_count;
+  int* contact_geom;  // (num_envs, ncon, 2)
+#define OUTPUT(name, width, shape, meaning) Scalar* name;
+#include "kernels/data/fields.inl"
+};
+
+enum class Action : int {
+  kStep = 0,     // substeps of time, outputs of the last one's start
+  kForward = 1,  // derived quantities at the current state, no integration
+  kReplay = 2,  // the last evaluation once more, from the last_ arrays, for outputs that were not wanted then
+};
+
+// the rooms of the step, for those who time them
+#define DS_STAGES(X) \
+  X(load)            \
+  X(kinematics)      \
+  X(bias)            \
+  X(inertia)         \
+  X(factorize)       \
+  X(forces) X(collide) X(repack) X(rows) X(sweeps) X(newton) X(finish) X(sense) X(integrate) X(store)
+enum Stage : int {
+#define DS_STAGE_NAME(name) kStage_##name,
+  DS_STAGES(DS_STAGE_NAME)
+#undef DS_STAGE_NAME
+      kStages
+};
+
+// the parts of an evaluation of the step, and what follows it: launches of their own where a step is launched
+// in parts (kernels/launch/staged.h)
+#define DS_PARTS(X) X(smooth) X(collide) X(rows) X(solve) X(integrate)
+enum Part : int {
+#define DS_PART_NAME(name) kPart_##name,
+  DS_PARTS(DS_PART_NAME)
+#undef DS_PART_NAME
+      kParts
+};
+
+struct StepArgs {
+  Action action;
+  int nsubsteps;
+  int freeze_diverged;       // a diverged environment stays at its last good state until it is reset
+  int sense_last_stage = 0;  // outputs of a step with RK4 are those of its last stage, not of its start
+  // where not null: ticks spent in each stage, added up (kStages entries; CPU only)
+  uint64_t* laps = nullptr;
+  // where not null: which environment stands where. On the CPU a permutation, and only where all share one
+  // model: a pack is one block of parameters
+  const int* order = nullptr;
+  // where not null: how many of that order take part, a number that a device has counted (CUDA only)
+  const int* count = nullptr;
+  // where not null: how hard each environment was to step, (num_envs,): contacts and Newton steps
+  int* effort = nullptr;
+};
+
+// Where a call stands: the evaluation of a stage of the integrator (RK4 has four, others one) in a substep.
+struct Moment {
+  int substep = 0, stage = 0;
+};
+
+// bits of status; sticky until the environment is reset or the status cleared
+enum StatusBit : uint32_t { kDiverged = 1, kContactOverflow = 2, kNotConverged = 4 };
+
+}  // namespace dualstep

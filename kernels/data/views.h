@@ -1,0 +1,172 @@
+// What a stage sees: the model's tables, the workspace of its environment (or pack), and its lanes.
+// The only code that knows strides. Made from fields.inl.
+#pragma once
+
+#include "kernels/base/lanes.h"
+#include "kernels/base/spatial.h"
+#include "kernels/data/tables.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+// a run of workspace: element i of this environment, whose neighbours stand interleaved, kStride of them
+template <class Real, int kStride>
+struct Field {
+  Real* DS_RESTRICT p;
+  DS_HD Real& operator[](Index i) const { return p[i * kStride]; }
+  // the run from element i on
+  DS_HD Field from(Index i) const { return {p + i * kStride}; }
+  DS_HD Vec3<Real> vec(int i) const { return {(*this)[3 * i], (*this)[3 * i + 1], (*this)[3 * i + 2]}; }
+  DS_HD void set(int i, const Vec3<Real>& v) const {
+    (*this)[3 * i] = v.x;
+    (*this)[3 * i + 1] = v.y;
+    (*this)[3 * i + 2] = v.z;
+  }
+  DS_HD Vec3<Real> vec_at(int i) const { return {(*this)[i], (*this)[i + 1], (*this)[i + 2]}; }
+  DS_HD Quat<Real> quat_at(int i) const {
+    return {(*this)[i], (*this)[i + 1], (*this)[i + 2], (*this)[i + 3]};
+  }
+  DS_HD Quat<Real> quat(int i) const { return quat_at(4 * i); }
+  DS_HD void set_at(int i, const Quat<Real>& q) const {
+    (*this)[i] = q.w;
+    (*this)[i + 1] = q.x;
+    (*this)[i + 2] = q.y;
+    (*this)[i + 3] = q.z;
+  }
+  DS_HD void set(int i, const Quat<Real>& q) const { set_at(4 * i, q); }
+  DS_HD Mat3<Real> mat(int i) const {
+    Mat3<Real> m;
+    for (int k = 0; k < 9; k++) m.m[k] = (*this)[9 * i + k];
+    return m;
+  }
+  DS_HD void set(int i, const Mat3<Real>& m) const {
+    for (int k = 0; k < 9; k++) (*this)[9 * i + k] = m.m[k];
+  }
+  DS_HD Spatial<Real> spatial(int i) const { return {vec_at(6 * i), vec_at(6 * i + 3)}; }
+  DS_HD void set(int i, const Spatial<Real>& s) const {
+    set(2 * i, s.ang);
+    set(2 * i + 1, s.lin);
+  }
+  DS_HD Inertia10<Real> inertia(int i) const {
+    const Field f = from(10 * i);
+    return {f[0], f[1], f[2], f[3], f[4], f[5], {f[6], f[7], f[8]}, f[9]};
+  }
+  DS_HD void set(int i, const Inertia10<Real>& I) const {
+    const Field f = from(10 * i);
+    f[0] = I.xx, f[1] = I.yy, f[2] = I.zz, f[3] = I.xy, f[4] = I.xz, f[5] = I.yz;
+    f[6] = I.h.x, f[7] = I.h.y, f[8] = I.h.z, f[9] = I.mass;
+  }
+};
+
+// kRows rows of a matrix, each by an address of its own: one index of a column serves them all
+template <int kRows, class F>
+struct Rows {
+  F row[kRows];
+  DS_HD const F& operator[](int r) const { return row[r]; }
+};
+template <int kRows, class F>
+DS_HD Rows<kRows, F> rows_of(const F& matrix, int first, int columns) {
+  Rows<kRows, F> rows;
+  DS_UNROLL
+  for (int r = 0; r < kRows; r++) rows.row[r] = matrix.from((first + r) * columns);
+  return rows;
+}
+
+// kStride environments share a run of workspace, element by element: 1 on the CPU, where a pack takes the
+// place of interleaving; the environments of a warp on a GPU, so that its threads touch neighbouring words
+template <class Real_, class Lanes_, int kStride_ = 1>
+struct Env {
+  using Real = Real_;
+  using Scalar = ScalarOf<Real>;
+  using Mask = MaskOf<Real>;
+  using Int = IntOf<Real>;
+  using Lanes = Lanes_;
+  static constexpr int kPack = kPackSize<Real>;
+  static constexpr int kStride = kStride_;
+  using Words = Field<int, kStride>;
+
+  const StepTables<Scalar>& t;
+  const Lanes& lanes;
+  Real* scratch;  // the workspace; consecutive entries are kStride apart
+  int* pool;      // sets of dofs as words, shared by the environments of a pack; likewise
+  int block;      // which pack (or environment): where per-environment parameters lie
+
+  // what the lanes agree on while a step runs
+  Int ncon;       // contacts of each environment
+  int ncon_max;   // the most of any environment of the pack
+  unsigned lost;  // bit l: environment l of the pack lost a contact
+  Mask diverged;  // not finite, or too fast
+  Mask unsolved;  // the dual did not reach its tolerance
+  Real residual;  // relative natural residual of the dual
+  Real iterations;
+  uint64_t* laps = nullptr;  // ticks of each stage, where somebody times them
+  uint64_t lap_start = 0;
+  bool ends_call = true;  // nobody sees the residual of an evaluation before the last of its call
+  bool narrow = false;    // the unit rows in use are those of environments that still search (narrow.h)
+  bool square = false;    // the cones of the rows that are solved now: pyramids with weights by rows (cone.h)
+  Mask small{};           // has few rows: Newton's direction is found among them (dual.h)
+  int nsingle_max = 0;    // the most unit rows in use of any small environment of the pack
+  int slot = 0;           // on a GPU: where the environment stands among those of the launch
+
+  // the time since the last call belongs to this stage
+  DS_HD void lap([[maybe_unused]] Stage stage) {
+#if DS_HOST_PACKS
+    if (laps == nullptr) return;
+    const uint64_t now = ticks();
+    if (stage != kStage_load) laps[stage] += now - lap_start;
+    lap_start = now;
+#endif
+  }
+
+#define SCRATCH(name, size, stage, meaning) \
+  DS_HD Field<Real, kStride> name() const { return {scratch + t.l.name * kStride}; }
+#include "kernels/data/fields.inl"
+
+#define TABLE_R(name, meaning) \
+  DS_HD Real name(int i) const { return param(t.name, i); }
+#include "kernels/data/fields.inl"
+
+  DS_HD Real param(const Param<Scalar>& a, int i) const {
+    if (kKnownShared<StepTables<Scalar>> || a.env_stride == 0) return Real(a.p[i]);
+    if constexpr (kStride > 1)
+      return Real(a.p[static_cast<long>(block / kStride) * a.env_stride + i * kStride + block % kStride]);
+    else
+      return load_pack<Real>(a.p + static_cast<long>(block) * a.env_stride + i * kPack);
+  }
+  DS_HD Words words(int i) const { return {pool + i * kStride}; }
+  DS_HD Vec3<Real> vec(const Param<Scalar>& a, int i) const { return vec_at(a, 3 * i); }
+  DS_HD Vec3<Real> vec_at(const Param<Scalar>& a, int i) const {
+    return {param(a, i), param(a, i + 1), param(a, i + 2)};
+  }
+  DS_HD Quat<Real> quat(const Param<Scalar>& a, int i) const {
+    return {param(a, 4 * i), param(a, 4 * i + 1), param(a, 4 * i + 2), param(a, 4 * i + 3)};
+  }
+  // the loop of the lanes over i < n; follow it by sync() where another lane reads what it wrote
+  template <class F>
+  DS_HD void each(int n, F f) const {
+    DS_ROLLED
+    for (int i = lanes.rank(); i < n; i += lanes.width()) f(i);
+  }
+  // where a call stands in the source: its caller's line, not this file's
+  using Site = typename Lanes::Site;
+  DS_HD void sync(Site where = Site::current()) const { lanes.sync(where); }
+  // the same at the end of a stage, or of a part of one: what it wrote is there for every lane, whatever
+  // comes next. A sync() is needed by what stands around it, and tests/emulator proves that of each
+  DS_HD void done(Site where = Site::current()) const { lanes.sync(where); }
+  template <class Sum = Real, class F>
+  DS_HD Sum accumulate(int n, F f, Site where = Site::current()) const {
+    return lanes.template accumulate<Sum>(n, f, where);
+  }
+  // the same where entries outside a set are known to add zeros
+  template <class Sum = Real, class Set, class F>
+  DS_HD Sum accumulate_in(const Set& set, int n, F f, Site where = Site::current()) const {
+    if constexpr (Lanes::kWidth == 1)
+      return accumulate_eights<Sum>(set, n, f);
+    else
+      return lanes.template accumulate<Sum>(
+          n, [&](int i, const Sum& s) { return touches_stripes(set, i / kStripes) ? f(i, s) : s; }, where);
+  }
+};
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep

@@ -1,0 +1,363 @@
+// From accelerations to the next state.
+//
+//   Euler:         v' = v + h (M + h D)^-1 (qfrc_smooth + qfrc_constraint),  q' = q (+) h v'   (D: joint
+//   damping) implicitfast:  the same with D + (minus) the velocity derivatives of actuators RK4: the
+//   classical tableau on (q, v, act), q advanced on the manifold
+//
+// Quaternions advance by the exponential of h omega / 2 and are normalized (Underactuated Robotics,
+// "Multi-body dynamics"; MuJoCo's documentation, "Numerical integration"). A diverged environment keeps its
+// old state. Reads qacc, qfrc_*, act_dot. Writes qpos, qvel, act.
+#pragma once
+
+#include "kernels/smooth/forces.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+// q <- q (+) h v for every joint, where move holds
+template <class E, class F, class Mask>
+DS_STAGE void advance_positions(E& env, const F& from, const F& vel, typename E::Real h, const Mask& move) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const auto qpos = env.qpos();
+  env.each(t.n.njnt, [&](int j) {
+    int adr = t.jnt_qposadr[j], dof = t.jnt_dofadr[j];
+    const int type = t.jnt_type[j];
+    const auto put = [&](int i, const Real& x) { qpos[i] = select(move, x, qpos[i]); };
+    if (type >= 2) {
+      put(adr, fma(h, vel[dof], from[adr]));
+      return;
+    }
+    if (type == 0) {
+      for (int i = 0; i < 3; i++) put(adr + i, fma(h, vel[dof + i], from[adr + i]));
+      adr += 3;
+      dof += 3;
+    }
+    const Vec3<Real> turn{h * vel[dof], h * vel[dof + 1], h * vel[dof + 2]};
+    const Quat<Real> q = normalize(mul(normalize(from.quat_at(adr)), quat_from_rotation_vector(turn)));
+    put(adr, q.w), put(adr + 1, q.x), put(adr + 2, q.y), put(adr + 3, q.z);
+  });
+}
+
+template <class E, class Mask>
+DS_STAGE void advance_activations(E& env, const Mask& move) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const auto act = env.act(), rate = env.act_dot();
+  env.each(t.n.nu, [&](int a) {
+    const int adr = t.act_adr[a];
+    if (adr < 0 || (t.o.disableflags & (1 << 11))) return;
+    Real next = next_activation(env, a, Real(act[adr]), Real(rate[adr]));
+    if (t.act_flags[a] & kActCircle) {
+      Real length, velocity;
+      transmission(env, a, &length, &velocity);
+      next = nearest_setpoint(env, a, next, length);
+    }
+    act[adr] = select(move, next, act[adr]);
+  });
+}
+
+// true where every number of a field is finite and below 1e10
+template <class E, class F>
+DS_FN typename E::Mask well_behaved(const E& env, const F& x, int n) {
+  using Real = typename E::Real;
+  const Real bound(1e10);
+  const Real bad = env.accumulate(
+      n, [&](int i, const Real& s) { return s + select(abs(x[i]) < bound, Real(0), Real(1)); });
+  return bad == Real(0);
+}
+
+// minus the velocity derivative of the forces of joint dampers and actuators: diagonal entry of dof i
+template <class E>
+DS_FN typename E::Real damping_of_dof(const E& env, int i) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  Real d = (t.o.disableflags & (1 << 6)) ? Real(0) : env.dof_damping(i);
+  if (t.o.integrator == 3)
+    for (int k = t.dofact_adr[i]; k < t.dofact_adr[i + 1]; k++) {
+      const Real m = moment(env, t.dofact[2 * k], t.dofact[2 * k + 1]);
+      d = fma(-(m * m), env.actuator_vel_gain()[t.dofact[2 * k]], d);
+    }
+  return d;
+}
+
+// row k of the Jacobian of body b's velocity in its inertial frame (angular, then linear, at its centre of
+// mass)
+template <class E>
+DS_HD Spatial<typename E::Real> body_frame_motion(const E& env, int b, const Mat3<typename E::Real>& r,
+                                                  int dof) {
+  using Real = typename E::Real;
+  const Vec3<Real> arm = env.xipos().vec(b) - env.tree_com().vec(env.t.body_tree[b]);
+  const Spatial<Real> s = env.cdof().spatial(dof);
+  return {rotate_transposed(r, s.ang), rotate_transposed(r, s.lin + cross(s.ang, arm))};
+}
+
+// the rest of implicitfast's symmetric matrix: LD - h d(force)/d(velocity), beyond the diagonal of joints
+template <class E>
+DS_STAGE void add_velocity_derivatives(E& env) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const auto LD = env.LD();
+  const Real h(t.o.timestep), two(2);
+  env.each(t.n.nv, [&](int i) {
+    const int row = t.M_rowadr[i];
+    // an actuator on a ball or free joint couples the joint's dofs, which follow each other in the row
+    for (int k = t.dofact_adr[i]; k < t.dofact_adr[i + 1]; k++) {
+      const int a = t.dofact[2 * k], c = t.dofact[2 * k + 1];
+      if (t.act_trn[a] == 2) continue;
+      for (int e = 1; e <= c; e++)
+        LD[row + e] =
+            fma(-(h * env.actuator_vel_gain()[a]), moment(env, a, c) * moment(env, a, c - e), LD[row + e]);
+    }
+    if (!t.o.has_fluid || (t.o.disableflags & ((1 << 5) | (1 << 6))) == ((1 << 5) | (1 << 6))) return;
+    for (int b = 1; b < t.n.nbody; b++) {
+      int up = b;
+      while (up > t.dof_body[i]) up = t.body_parent[up];
+      if (up != t.dof_body[i] || t.body_tree[b] < 0) continue;
+      // drag is diagonal in the body's inertial frame: -(viscous + 2 quadratic |v|)
+      const Mat3<Real> r = to_matrix(mul(env.xquat().quat(b), env.quat(t.body_iquat, b)));
+      const Spatial<Real> v = env.cvel().spatial(b);
+      const Vec3<Real> arm = env.xipos().vec(b) - env.tree_com().vec(t.body_tree[b]);
+      const Vec3<Real> wind{Real(t.o.wind[0]), Real(t.o.wind[1]), Real(t.o.wind[2])};
+      const Vec3<Real> w = rotate_transposed(r, v.ang),
+                       u = rotate_transposed(r, v.lin + cross(v.ang, arm) - wind);
+      const auto slope = [&](const Real& x, int quadratic, int viscous) {
+        return h * fma(two * env.body_fluid(8 * b + quadratic), abs(x), env.body_fluid(8 * b + viscous));
+      };
+      const Vec3<Real> cw{slope(w.x, 5, 0), slope(w.y, 6, 0), slope(w.z, 7, 0)};
+      const Vec3<Real> cu{slope(u.x, 2, 1), slope(u.y, 3, 1), slope(u.z, 4, 1)};
+      const Spatial<Real> si = body_frame_motion(env, b, r, i);
+      const Spatial<Real> weighted{{si.ang.x * cw.x, si.ang.y * cw.y, si.ang.z * cw.z},
+                                   {si.lin.x * cu.x, si.lin.y * cu.y, si.lin.z * cu.z}};
+      for (int e = row; e < t.M_rowadr[i + 1]; e++)
+        LD[e] = LD[e] + dot(weighted, body_frame_motion(env, b, r, t.M_col[e]));
+    }
+  });
+  env.done();
+}
+
+// x of a free body that is alone in its tree, with the velocity derivative of its bias: a 6 x 6 system of its
+// own, not symmetric. b(w) = (F, R'(arm x F + w x I w)), F = m w x (w x arm), is quadratic in w.
+template <class E, class F>
+DS_STAGE void solve_lone_body(E& env, int j, const F& x) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const auto LD = env.LD();
+  const int b = t.jnt_body[j], dof = t.jnt_dofadr[j];
+  const Real h(t.o.timestep), m = env.body_mass(b);
+  const Mat3<Real> r = to_matrix(env.xquat().quat(b));
+  const Mat3<Real> ri = to_matrix(mul(env.xquat().quat(b), env.quat(t.body_iquat, b)));
+  const Vec3<Real> arm = env.xipos().vec(b) - env.xpos().vec(b), moments = env.vec(t.body_inertia, b);
+  const auto inertia_times = [&](const Vec3<Real>& v) {
+    const Vec3<Real> local = rotate_transposed(ri, v);
+    return rotate(ri, Vec3<Real>{local.x * moments.x, local.y * moments.y, local.z * moments.z});
+  };
+  const Vec3<Real> w = rotate(r, env.qvel().vec_at(dof + 3));
+  Real A[6][7];
+  for (int i = 0; i < 6; i++) {
+    for (int e = 0; e <= i; e++) A[i][i - e] = A[i - e][i] = LD[t.M_rowadr[dof + i] + e];
+    A[i][6] = x[dof + i];
+  }
+  for (int k = 0; k < 3; k++) {
+    const Vec3<Real> e = column(r, k);
+    const Vec3<Real> force = (cross(e, cross(w, arm)) + cross(w, cross(e, arm))) * m;
+    const Vec3<Real> torque =
+        rotate_transposed(r, cross(arm, force) + cross(e, inertia_times(w)) + cross(w, inertia_times(e)));
+    const Real slope[6] = {force.x, force.y, force.z, torque.x, torque.y, torque.z};
+    for (int i = 0; i < 6; i++) A[i][3 + k] = fma(h, slope[i], A[i][3 + k]);
+  }
+  // elimination without pivoting: a small step leaves the matrix close to a positive definite one
+  for (int k = 0; k < 6; k++) {
+    const Real inv = Real(1) / A[k][k];
+    for (int i = k + 1; i < 6; i++) {
+      const Real l = A[i][k] * inv;
+      for (int c = k + 1; c < 7; c++) A[i][c] = fma(-l, A[k][c], A[i][c]);
+    }
+  }
+  for (int i = 5; i >= 0; i--) {
+    Real s = A[i][6];
+    for (int c = i + 1; c < 6; c++) s = fma(-A[i][c], x[dof + c], s);
+    x[dof + i] = s / A[i][i];
+  }
+}
+
+// whether the step of the velocity has the damping of M + h D
+template <class Options>
+DS_HD bool is_implicit(const Options& o) {
+  const bool eulerdamp = o.integrator != 1 && o.has_damping && (o.disableflags & ((1 << 15) | (1 << 6))) == 0;
+  return (o.integrator == 3 || eulerdamp) && o.contact_law == kLawMujoco;
+}
+
+template <class E>
+DS_STAGE void integrate_euler(E& env, const typename E::Mask& live) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const Real h(t.o.timestep);
+  const auto x = env.dw(), qvel = env.qvel();
+  if (is_implicit(t.o)) {
+    const auto smooth = env.qfrc_smooth(), constraint = env.qfrc_constraint();
+    env.each(t.n.nv, [&](int i) { x[i] = smooth[i] + constraint[i]; });
+    load_factor(env);
+    const auto LD = env.LD();
+    env.each(t.n.nv, [&](int i) { LD[t.M_rowadr[i]] = fma(h, damping_of_dof(env, i), LD[t.M_rowadr[i]]); });
+    env.sync();
+    if (t.o.integrator == 3) {
+      add_velocity_derivatives(env);
+      // bodies of their own are solved apart; their rows of x must survive the solve of the others
+      const auto apart = env.grad();
+      env.each(t.n.nfree, [&](int k) {
+        const int dof = t.jnt_dofadr[t.free_jnt[k]];
+        for (int i = dof; i < dof + 6; i++) apart[i] = x[i];
+        solve_lone_body(env, t.free_jnt[k], apart);
+      });
+      env.sync();
+    }
+    eliminate(env);
+    solve_M(env, x);
+    if (t.o.integrator == 3) {
+      env.each(t.n.nfree, [&](int k) {
+        const int dof = t.jnt_dofadr[t.free_jnt[k]];
+        for (int i = dof; i < dof + 6; i++) x[i] = env.grad()[i];
+      });
+      env.sync();
+    }
+  } else {
+    env.each(t.n.nv, [&](int i) { x[i] = env.qacc()[i]; });
+  }
+  // the new velocity, checked before anything is overwritten
+  const auto next = env.grad();
+  env.each(t.n.nv, [&](int i) { next[i] = fma(h, x[i], qvel[i]); });
+  env.sync();
+  auto good = mask_and(well_behaved(env, next, t.n.nv), well_behaved(env, x, t.n.nv));
+  if (t.n.na > 0) good = mask_and(good, well_behaved(env, env.act_dot(), t.n.na));
+  const auto move = mask_and(live, good);
+  env.diverged = mask_or(env.diverged, mask_and(live, mask_not(good)));
+  env.each(t.n.nv, [&](int i) { qvel[i] = select(move, next[i], qvel[i]); });
+  advance_activations(env, move);
+  env.sync();
+  advance_positions(env, env.qpos(), qvel, h, move);
+  env.done();
+}
+
+// d/dt of the displacement s with q = q0 (+) s at angular velocity w (body axes): the inverse of the
+// exponential's derivative (Munthe-Kaas 1998), w + s x w / 2 + (1 - a/2 cot(a/2)) / a^2 s x (s x w), a = |s|.
+// A turn by more than half a revolution is the shorter one to the same place, as in MuJoCo
+template <class Real>
+DS_FN Vec3<Real> displacement_rate(const Vec3<Real>& turn, const Vec3<Real>& w) {
+  const Real turn2 = dot(turn, turn), length = sqrt(turn2);
+  const Real turns = round_nearest(length * Real(0.159154943091895335769));
+  const auto shortest = turns < Real(0.5);
+  const Real a = fma(turns, Real(-6.28318530717958647693), length), a2 = select(shortest, turn2, a * a);
+  const Vec3<Real> s = turn * select(shortest, Real(1), a / select(shortest, Real(1), length));
+  const auto small = abs(a) < Real(0.1);
+  Real sine, cosine;
+  // the cotangent repeats with every turn
+  sincos(Real(0.5) * a, &sine, &cosine);
+  const Real series = fma(a2, fma(a2, Real(1.0 / 30240), Real(1.0 / 720)), Real(1.0 / 12));
+  const Real exact =
+      (Real(1) - Real(0.5) * a * cosine / select(small, Real(1), sine)) / select(small, Real(1), a2);
+  const Vec3<Real> t = cross(s, w);
+  return axpy(cross(s, t), select(small, series, exact), axpy(t, Real(0.5), w));
+}
+
+// storage of RK4 in `rk`: q0, v0, act0, sum of rates, sum of a, sum of act_dot, the last stage's rate
+template <class E>
+struct RungeKutta {
+  using Real = typename E::Real;
+  E& env;
+  DS_HD auto part(int offset) const { return env.rk().from(offset); }
+  DS_HD auto q0() const { return part(0); }
+  DS_HD auto v0() const { return part(env.t.n.nq); }
+  DS_HD auto a0() const { return part(env.t.n.nq + env.t.n.nv); }
+  DS_HD auto sum_v() const { return part(env.t.n.nq + env.t.n.nv + env.t.n.na); }
+  DS_HD auto sum_a() const { return part(env.t.n.nq + 2 * env.t.n.nv + env.t.n.na); }
+  DS_HD auto sum_act() const { return part(env.t.n.nq + 3 * env.t.n.nv + env.t.n.na); }
+  DS_HD auto rate() const { return part(env.t.n.nq + 3 * env.t.n.nv + 2 * env.t.n.na); }
+
+  // how fast the displacement from the step's start grows at stage k
+  DS_STAGE void position_rate(int k) const {
+    const auto& t = env.t;
+    const auto qvel = env.qvel(), out = rate();
+    const Real reach(k == 0 ? 0 : k == 3 ? t.o.timestep : t.o.timestep / 2);
+    env.each(t.n.njnt, [&](int j) {
+      int dof = t.jnt_dofadr[j];
+      const int type = t.jnt_type[j];
+      if (type >= 2) {
+        out[dof] = qvel[dof];
+        return;
+      }
+      if (type == 0) {
+        for (int i = 0; i < 3; i++) out[dof + i] = qvel[dof + i];
+        dof += 3;
+      }
+      const Vec3<Real> w = qvel.vec_at(dof);
+      const Vec3<Real> r = k == 0 ? w : displacement_rate(out.vec_at(dof) * reach, w);
+      out[dof] = r.x;
+      out[dof + 1] = r.y;
+      out[dof + 2] = r.z;
+    });
+    env.sync();
+  }
+
+  // after the evaluation of stage k (0..3): accumulate, and move to the next stage's state; true while there
+  // is one
+  DS_STAGE void stage(int k) const {
+    const auto& t = env.t;
+    const auto qvel = env.qvel(), act = env.act(), qacc = env.qacc(), act_dot = env.act_dot();
+    const Real h(t.o.timestep), weight(k == 0 || k == 3 ? 1.0 / 6 : 1.0 / 3);
+    const auto q = q0(), v = v0(), a = a0(), sv = sum_v(), sa = sum_a(), sact = sum_act();
+    if (k == 0) {
+      env.each(t.n.nq, [&](int i) { q[i] = env.qpos()[i]; });
+      env.each(t.n.nv, [&](int i) {
+        v[i] = qvel[i];
+        sv[i] = Real(0);
+        sa[i] = Real(0);
+      });
+      env.each(t.n.na, [&](int i) {
+        a[i] = act[i];
+        sact[i] = Real(0);
+      });
+    }
+    position_rate(k);
+    const auto velocity = rate();
+    env.each(t.n.nv, [&](int i) {
+      sv[i] = fma(weight, velocity[i], sv[i]);
+      sa[i] = fma(weight, qacc[i], sa[i]);
+    });
+    env.each(t.n.na, [&](int i) { sact[i] = fma(weight, act_dot[i], sact[i]); });
+    if (k == 3) return;
+    const Real step = k == 2 ? h : Real(0.5) * h;
+    const auto all_on = Real(0) == Real(0);
+    advance_positions(env, q, velocity, step, all_on);
+    env.each(t.n.nv, [&](int i) { qvel[i] = fma(step, qacc[i], v[i]); });
+    env.each(t.n.na, [&](int i) { act[i] = fma(step, act_dot[i], a[i]); });
+    env.done();
+  }
+  DS_STAGE void finish(const typename E::Mask& live) const {
+    const auto& t = env.t;
+    const auto qvel = env.qvel(), act = env.act(), rate = env.act_dot();
+    const Real h(t.o.timestep);
+    const auto q = q0(), v = v0(), a = a0(), sv = sum_v(), sa = sum_a(), sact = sum_act();
+    const auto next = env.grad();
+    env.each(t.n.nv, [&](int i) { next[i] = fma(h, sa[i], v[i]); });
+    env.sync();
+    auto good = mask_and(well_behaved(env, next, t.n.nv), well_behaved(env, sv, t.n.nv));
+    good = mask_and(good, well_behaved(env, sa, t.n.nv));
+    if (t.n.na > 0) good = mask_and(good, well_behaved(env, sact, t.n.na));
+    const auto move = mask_and(live, good);
+    env.diverged = mask_or(env.diverged, mask_and(live, mask_not(good)));
+    env.each(t.n.nq, [&](int i) { env.qpos()[i] = q[i]; });
+    env.each(t.n.nv, [&](int i) { qvel[i] = select(move, next[i], v[i]); });
+    env.each(t.n.na, [&](int i) {
+      act[i] = a[i];
+      rate[i] = sact[i];
+    });
+    env.sync();
+    advance_activations(env, move);
+    advance_positions(env, q, sv, h, move);
+    env.done();
+  }
+};
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep

@@ -1,0 +1,46 @@
+// The doors of the CPU kernels: one table of functions an instruction set, precision and pack size.
+// Each is made in a translation unit of its own, compiled for that instruction set (cpu_kernels.inl).
+#pragma once
+
+#include "kernels/data/tables.h"
+
+namespace dualstep {
+
+// What environments take along from one leg of a call to the next (kernels/launch/cpu/regroup.h): a record each, and what
+// they are sorted by, smallest first: two numbers of kEffortBits bits. Those of the rows of the batch from
+// first_row on
+template <class Scalar>
+struct Records {
+  const int* places;  // where the numbers of a record lie in the workspace of a pack
+  Scalar* numbers;
+  long width;  // of one record
+  unsigned* keys;
+  int first_row;
+};
+
+template <class Scalar>
+struct CpuKernels {
+  const char* isa;  // "portable", "avx2", "avx512"
+  int pack;         // environments a block: block b holds environments b pack, ..., b pack + pack - 1
+  // bytes of workspace for one block, to be aligned to 64; every thread needs one of its own
+  long (*scratch_bytes)(const Tables<Scalar>& tables);
+  // the action on every environment of a block
+  void (*run)(const Tables<Scalar>& tables, const BatchView<Scalar>& batch, const StepArgs& args, int block,
+              void* scratch);
+  // numbers of a record, 0 where steps of this model have no legs; and their places in `scratch`
+  int (*record)(const Tables<Scalar>& tables, void* scratch, int* places);
+  // a leg of a call, for every environment of a block; they stand where args.order says and share their
+  // parameters. Returns whether there is another one (kernels/launch/cpu/regroup.h)
+  bool (*run_leg)(const Tables<Scalar>& tables, const BatchView<Scalar>& batch, const StepArgs& args,
+                  int block, void* scratch, const Records<Scalar>& records, bool first, Moment* moment);
+};
+
+// those built into this library; null where the compiler could not build them. A caller checks the processor.
+template <class Scalar>
+const CpuKernels<Scalar>* cpu_kernels_portable();
+template <class Scalar>
+const CpuKernels<Scalar>* cpu_kernels_avx2();
+template <class Scalar>
+const CpuKernels<Scalar>* cpu_kernels_avx512();
+
+}  // namespace dualstep

@@ -1,0 +1,72 @@
+// The body of a translation unit of CPU kernels. Before including it, define DUALSTEP_ISA (a namespace name),
+// DUALSTEP_ISA_NAME (a string) and the pack sizes DUALSTEP_PACK_F, DUALSTEP_PACK_D.
+
+#include <type_traits>
+
+#include "kernels/launch/cpu/cpu_kernels.h"
+#include "kernels/launch/cpu/regroup.h"
+#include "kernels/step.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+template <class Real>
+long scratch_bytes(const Tables<ScalarOf<Real>>& t) {
+  const long reals = static_cast<long>(t.l.total) * static_cast<long>(sizeof(Real));
+  const long words = 4L * pool_words(t.n);
+  return (reals + words + 127) / 64 * 64;
+}
+
+template <class Real>
+Env<Real, SerialLanes> pack_env(const Tables<ScalarOf<Real>>& t, int block, void* scratch) {
+  static const SerialLanes lanes;
+  Real* reals = static_cast<Real*>(scratch);
+  return Env<Real, SerialLanes>{
+      t,  lanes,   reals, reinterpret_cast<int*>(reals + t.l.total), block, {}, 0, 0, {}, {}, {},
+      {}, nullptr, 0};
+}
+
+// calls f with the cone and the rows of a contact as types
+template <class Scalar, class F>
+void with_cone(const Tables<Scalar>& t, F f) {
+  using std::bool_constant, std::integral_constant;
+  const bool elliptic = t.o.cone == 1;
+  if (t.n.kdim == 3)
+    elliptic ? f(integral_constant<int, 3>(), bool_constant<true>())
+             : f(integral_constant<int, 3>(), bool_constant<false>());
+  else
+    elliptic ? f(integral_constant<int, 6>(), bool_constant<true>())
+             : f(integral_constant<int, 6>(), bool_constant<false>());
+}
+
+template <class Real>
+void run_block(const Tables<ScalarOf<Real>>& t, const BatchView<ScalarOf<Real>>& batch, const StepArgs& args,
+               int block, void* scratch) {
+  auto env = pack_env<Real>(t, block, scratch);
+  with_cone(t, [&](auto kdim, auto elliptic) { run_environment<kdim, elliptic>(env, batch, args); });
+}
+
+template <class Real>
+int record(const Tables<ScalarOf<Real>>& t, void* scratch, int* places) {
+  return record_numbers(pack_env<Real>(t, 0, scratch), places);
+}
+template <class Real>
+bool run_leg_of_block(const Tables<ScalarOf<Real>>& t, const BatchView<ScalarOf<Real>>& batch,
+                      const StepArgs& args, int block, void* scratch, const Records<ScalarOf<Real>>& records,
+                      bool first, Moment* moment) {
+  auto env = pack_env<Real>(t, block, scratch);
+  bool more = false;
+  with_cone(t, [&](auto kdim, auto elliptic) {
+    more = run_leg<kdim, elliptic>(env, batch, args, records, first, moment);
+  });
+  return more;
+}
+
+template <class Real>
+constexpr CpuKernels<ScalarOf<Real>> kKernels{DUALSTEP_ISA_NAME, kPackSize<Real>, scratch_bytes<Real>,
+                                              run_block<Real>,   record<Real>,    run_leg_of_block<Real>};
+constexpr auto kKernelsF = kKernels<Pack<float, DUALSTEP_PACK_F>>;
+constexpr auto kKernelsD = kKernels<Pack<double, DUALSTEP_PACK_D>>;
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep

@@ -1,0 +1,100 @@
+// The fused step: all stages and several substeps of every environment of a batch, in one launch.
+//
+// A kernel for each size of the cone, so that contacts of three rows do not carry the registers of six; the
+// stages before the rows are one copy for both cones. Device code alone, so that the compiler that runs
+// inside a process (host/backends/cuda/specialize.h) reads it too; there DUALSTEP_FIXED_TABLES is set, and what a model's
+// tables hold in numbers is constant. Reads and writes: the arrays of BatchView. Cost: the step's.
+#pragma once
+
+#include "kernels/step.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+constexpr int kWarp = 32;
+constexpr int kWarpsOfBlock = 2;
+
+template <int W>
+constexpr int kGroup = kWarp / W;
+
+// blocks of a processor for the kernels of all models: 12 warps where a contact has 3 rows at most and 8
+// threads share an environment, else 8, so that a thread has 168 or 255 registers (a processor has four
+// parts, each with a fourth of its registers; 10 warps leave no more than 12 do). With this in mind the compiler gives every stage what it needs, box against box most of all;
+// left alone it aims for more warps, and spills. A step made for one model has as many warps as that model
+// lets it (host/backends/cuda/specialize/specialize.cpp)
+template <class Scalar, int W, int kDim>
+constexpr int kBlocksOfProcessor = sizeof(Scalar) == 8 || kDim == 6 || W != 8 ? 4 : 6;
+
+// environments that a launch is about
+template <class Scalar>
+DS_HD int slots_of(const BatchView<Scalar>& batch, const StepArgs& args) {
+  return args.count ? *args.count : batch.num_envs;
+}
+// which environment stands at a slot
+DS_HD int environment_at(const StepArgs& args, int slot) { return args.order ? args.order[slot] : slot; }
+
+// the environment of a slot, on a workspace that kStride of them share, element by element: numbers, then
+// words
+template <int kStride, class Lanes, class Scalar>
+DS_HD Env<Scalar, Lanes, kStride> environment_of(const StepTables<Scalar>& tables, const Lanes& lanes,
+                                                 const StepArgs& args, int slot, char* workspace) {
+  const int in_group = slot % kStride;
+  Scalar* const reals = reinterpret_cast<Scalar*>(workspace);
+  int* const words = reinterpret_cast<int*>(reals + static_cast<size_t>(kStride) * tables.l.total);
+  Env<Scalar, Lanes, kStride> env{tables,
+                                  lanes,
+                                  reals + in_group,
+                                  words + in_group,
+                                  environment_at(args, slot),
+                                  {},
+                                  0,
+                                  0,
+                                  {},
+                                  {},
+                                  {},
+                                  {},
+                                  nullptr,
+                                  0};
+  env.slot = slot;
+  return env;
+}
+
+// the group that a warp takes after this one
+DS_HD int group_after(int group) { return group + static_cast<int>(gridDim.x) * kWarpsOfBlock; }
+
+// one group of environments, by one warp; apart from the loop over groups, so that the loop costs the stages
+// no registers. Returns the group after it, which is why nobody else has to remember this one
+template <class Scalar, int W, int kDim, bool kElliptic>
+DS_STAGE int run_group(const StepTables<Scalar>& tables, const BatchView<Scalar>& batch, const StepArgs& args,
+                       int group, char* scratch, size_t warp_bytes) {
+  extern __shared__ double2 shared[];
+  const int in_group = static_cast<int>(threadIdx.x) % kWarp / W, slot = group * kGroup<W> + in_group;
+  if (slot >= slots_of(batch, args)) return group_after(group);
+  // in device memory a warp has a workspace of its own, in shared memory one of its block's
+  const int warp = static_cast<int>(threadIdx.x) / kWarp;
+  char* const workspace = scratch ? scratch + (blockIdx.x * kWarpsOfBlock + warp) * warp_bytes
+                                  : reinterpret_cast<char*>(shared) + warp * warp_bytes;
+  const TileLanes<W> lanes;
+  auto env = environment_of<kGroup<W>>(tables, lanes, args, slot, workspace);
+  run_environment<kDim, kElliptic>(env, batch, args);
+  return group_after(env.slot / kGroup<W>);
+}
+
+// what the kernel does, apart from its name
+template <class Scalar, int W, int kDim>
+DS_HD void fused_body(const StepTables<Scalar>& tables, const BatchView<Scalar>& batch, const StepArgs& args,
+                      int num_groups, char* scratch, size_t warp_bytes) {
+  int group = static_cast<int>(blockIdx.x) * kWarpsOfBlock + static_cast<int>(threadIdx.x) / kWarp;
+  while (group < num_groups) {
+    // a compiler that knows the cone drops the other one
+    if (tables.o.cone == 1)
+      group = run_group<Scalar, W, kDim, true>(tables, batch, args, group, scratch, warp_bytes);
+    else
+      group = run_group<Scalar, W, kDim, false>(tables, batch, args, group, scratch, warp_bytes);
+    // the next group takes over the workspace of this one
+    __syncwarp();
+  }
+}
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep

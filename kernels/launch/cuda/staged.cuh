@@ -1,0 +1,56 @@
+// The step in parts (kernels/launch/staged.h) on a GPU: a kernel for each, with threads an environment of its own.
+// The workspaces of all environments of the batch lie in device memory, kStagedGroup of them interleaved
+// whatever the number of threads, so that each part finds what the last one left.
+//
+// Compiled for one model alone (host/backends/cuda/specialize). Reads and writes: the arrays of BatchView, and the
+// workspaces. Cost: the step's, and the workspace through the cache between parts.
+#pragma once
+
+#include "kernels/launch/cuda/fused.cuh"
+#include "kernels/launch/staged.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+// environments whose workspaces are interleaved: with 8 threads each, a warp reads consecutive words
+constexpr int kStagedGroup = 4;
+
+template <class Scalar>
+using CarriedOnDevice = Carried<Env<Scalar, TileLanes<1>, kStagedGroup>>;
+
+// one environment, by W threads. Returns its slot, so that nobody else has to remember it
+template <class Scalar, int W, int kDim, Part kPart>
+DS_STAGE int run_slot(const StepTables<Scalar>& tables, const BatchView<Scalar>& batch, const StepArgs& args,
+                      const Moment& m, int slot, char* scratch, size_t group_bytes,
+                      CarriedOnDevice<Scalar>* carried) {
+  using E = Env<Scalar, TileLanes<W>, kStagedGroup>;
+  char* const workspace = scratch + static_cast<size_t>(slot / kStagedGroup) * group_bytes;
+  const TileLanes<W> lanes;
+  E env = environment_of<kStagedGroup>(tables, lanes, args, slot, workspace);
+  auto* const own = reinterpret_cast<Carried<E>*>(carried + slot);
+  if constexpr (kPart == kPart_rows || kPart == kPart_solve) {
+    if (tables.o.cone == 1)
+      run_part<kDim, true>(env, batch, args, kPart, m, own);
+    else
+      run_part<kDim, false>(env, batch, args, kPart, m, own);
+  } else {
+    run_part<kDim, false>(env, batch, args, kPart, m, own);  // knows no cone
+  }
+  return env.slot;
+}
+
+// what the kernel of a part does, apart from its name
+template <class Scalar, int W, int kDim, Part kPart>
+DS_HD void staged_body(const StepTables<Scalar>& tables, const BatchView<Scalar>& batch, const StepArgs& args,
+                       const Moment& m, char* scratch, size_t group_bytes, char* carried) {
+  static_assert(sizeof(Carried<Env<Scalar, TileLanes<W>, kStagedGroup>>) == sizeof(CarriedOnDevice<Scalar>));
+  int slot = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x) / W;
+  while (slot < slots_of(batch, args)) {
+    slot = run_slot<Scalar, W, kDim, kPart>(tables, batch, args, m, slot, scratch, group_bytes,
+                                            reinterpret_cast<CarriedOnDevice<Scalar>*>(carried));
+    slot += static_cast<int>(gridDim.x * blockDim.x) / W;
+  }
+}
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep

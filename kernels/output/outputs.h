@@ -1,0 +1,195 @@
+// Outputs: derived quantities of an evaluation, written for those arrays that somebody wants.
+//
+// Reads everything an evaluation left in the workspace; writes the batch's output arrays, and in the
+// workspace what nobody reads any more. The composite inertias have replaced the bodies' own by now, so
+// cinert is made again where it is wanted.
+#pragma once
+
+#include "kernels/smooth/bias.h"
+#include "kernels/data/env_io.h"
+#include "kernels/rows/rows.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+template <class E, class F>
+DS_STAGE void sense_field(const Inputs<E>& in, typename E::Scalar* to, const F& field, int width) {
+  if (to == nullptr) return;
+  in.store_fields(width, in.to(to, field));
+}
+
+template <class E>
+DS_HD void put_vec(const Inputs<E>& in, typename E::Scalar* to, int width, int at,
+                   const Vec3<typename E::Real>& v) {
+  in.put(to, width, at, v.x);
+  in.put(to, width, at + 1, v.y);
+  in.put(to, width, at + 2, v.z);
+}
+
+// poses of things fixed to bodies: geoms, sites
+template <class E>
+DS_STAGE void sense_poses(E& env, const Inputs<E>& in, int n, const int* body,
+                          const Param<typename E::Scalar>& pos, const Param<typename E::Scalar>& quat,
+                          typename E::Scalar* xpos, typename E::Scalar* xmat) {
+  using Real = typename E::Real;
+  if (xpos == nullptr && xmat == nullptr) return;
+  env.each(n, [&](int g) {
+    const Quat<Real> q = env.xquat().quat(body[g]);
+    if (xpos != nullptr)
+      put_vec(in, xpos, 3 * n, 3 * g, env.xpos().vec(body[g]) + rotate(q, env.vec(pos, g)));
+    if (xmat != nullptr) {
+      const Mat3<Real> r = to_matrix(mul(q, env.quat(quat, g)));
+      for (int k = 0; k < 9; k++) in.put(xmat, 9 * n, 9 * g + k, r.m[k]);
+    }
+  });
+}
+
+// centre of mass of every subtree: mass-weighted sums to the root, in the room of the body forces
+template <class E>
+DS_STAGE void sense_subtree_com(E& env, const Inputs<E>& in) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  if (in.batch.subtree_com == nullptr) return;
+  const auto sum = env.cfrc();
+  const Vec3<Real> zero{Real(0), Real(0), Real(0)};
+  env.each(t.n.nbody, [&](int b) {
+    const Real m = env.body_mass(b);
+    sum.set(b, Spatial<Real>{{m, Real(0), Real(0)}, b == 0 ? zero : env.xipos().vec(b) * m});
+  });
+  sum_to_root(env, sum);
+  env.each(t.n.nbody, [&](int b) {
+    Spatial<Real> s = sum.spatial(b);
+    if (b == 0)
+      for (int c = t.child_adr[0]; c < t.child_adr[1]; c++) s = s + sum.spatial(t.child_body[c]);
+    const Real m = s.ang.x;
+    const auto massive = m > Real(1e-15);
+    const Vec3<Real> com = s.lin * (Real(1) / select(massive, m, Real(1)));
+    put_vec(in, in.batch.subtree_com, 3 * t.n.nbody, 3 * b, select3(massive, com, env.xipos().vec(b)));
+  });
+  env.done();
+}
+
+// potential energy of gravity and joint springs; kinetic energy 1/2 v' M v
+template <class E>
+DS_STAGE void sense_energy(E& env, const Inputs<E>& in) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  if (in.batch.energy == nullptr) return;
+  const Vec3<Real> g = gravity_of(env);
+  Real potential = env.accumulate(t.n.nbody, [&](int b, const Real& s) {
+    return b == 0 ? s : s - env.body_mass(b) * dot(g, env.xipos().vec(b));
+  });
+  if ((t.o.disableflags & (1 << 5)) == 0)
+    potential = potential + env.accumulate(t.n.njnt, [&](int j, const Real& s) {
+      const Real k = env.jnt_stiffness(j);
+      int adr = t.jnt_qposadr[j];
+      Real d2(0);
+      if (t.jnt_type[j] != 1 && t.jnt_type[j] != 0) {
+        const Real d = env.qpos()[adr] - env.qpos_spring(adr);
+        d2 = d * d;
+      } else {
+        if (t.jnt_type[j] == 0) {
+          for (int i = 0; i < 3; i++) {
+            const Real d = env.qpos()[adr + i] - env.qpos_spring(adr + i);
+            d2 = fma(d, d, d2);
+          }
+          adr += 3;
+        }
+        const Quat<Real> rest{env.qpos_spring(adr), env.qpos_spring(adr + 1), env.qpos_spring(adr + 2),
+                              env.qpos_spring(adr + 3)};
+        const Vec3<Real> d = rotation_vector(mul(conjugate(rest), normalize(env.qpos().quat_at(adr))));
+        d2 = d2 + dot(d, d);
+      }
+      return fma(Real(0.5) * k, d2, s);
+    });
+  multiply_M(env, env.qvel(), env.dw());
+  const Real kinetic = Real(0.5) * env.accumulate(t.n.nv, [&](int i, const Real& s) {
+    return fma(env.dw()[i], env.qvel()[i], s);
+  });
+  if (env.lanes.rank() == 0) {
+    in.put(in.batch.energy, 2, 0, potential);
+    in.put(in.batch.energy, 2, 1, kinetic);
+  }
+}
+
+// frames have the tangents that were found with the rows
+template <class E>
+DS_STAGE void sense_contacts(E& env, const Inputs<E>& in) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const auto& b = in.batch;
+  const int n = t.n.ncon, kdim = t.n.kdim;
+  if (b.contact_count != nullptr && env.lanes.rank() == 0)
+    for (int l = 0; l < in.count; l++) b.contact_count[in.row(l)] = lane_of(env.ncon, l);
+  if (b.contact_dist == nullptr && b.contact_pos == nullptr && b.contact_frame == nullptr &&
+      b.contact_force == nullptr && b.contact_geom == nullptr)
+    return;
+  const Real nil(0);
+  env.each(n, [&](int slot) {
+    const bool opened = slot < env.ncon_max;
+    const auto used = opened ? env.con_dim()[slot] > nil : nil > nil;
+    const auto entry = [&](const Real& x) { return select(used, x, nil); };
+    if (b.contact_dist != nullptr)
+      in.put(b.contact_dist, n, slot, opened ? entry(env.con_dist()[slot]) : nil);
+    if (b.contact_pos != nullptr)
+      for (int k = 0; k < 3; k++)
+        in.put(b.contact_pos, 3 * n, 3 * slot + k, opened ? entry(env.con_pos()[3 * slot + k]) : nil);
+    if (b.contact_frame != nullptr) {
+      Vec3<Real> axis[3];
+      for (auto& a : axis) a = {nil, nil, nil};
+      if (opened) {
+        axis[0] = env.con_frame().vec(2 * slot);
+        contact_frame(axis[0], env.con_frame().vec(2 * slot + 1), &axis[1], &axis[2]);
+      }
+      for (int k = 0; k < 3; k++) {
+        in.put(b.contact_frame, 9 * n, 9 * slot + 3 * k, entry(axis[k].x));
+        in.put(b.contact_frame, 9 * n, 9 * slot + 3 * k + 1, entry(axis[k].y));
+        in.put(b.contact_frame, 9 * n, 9 * slot + 3 * k + 2, entry(axis[k].z));
+      }
+    }
+    if (b.contact_force != nullptr)
+      for (int k = 0; k < 6; k++)
+        in.put(b.contact_force, 6 * n, 6 * slot + k,
+               opened && k < kdim ? entry(env.con_f()[kdim * slot + k]) : nil);
+    if (b.contact_geom != nullptr)
+      for (int l = 0; l < in.count; l++) {
+        const bool on = mask_bit(used, l);
+        const int pair = on ? pair_of(env, slot, l) : 0;
+        for (int k = 0; k < 2; k++)
+          b.contact_geom[(in.row(l) * n + slot) * 2 + k] = on ? t.geom_id[t.pair_geom[2 * pair + k]] : -1;
+      }
+  });
+}
+
+template <class E>
+DS_STAGE void sense(E& env, const Inputs<E>& in) {
+  const auto& b = in.batch;
+  const auto& n = env.t.n;
+  sense_field(in, b.qacc, env.qacc(), n.nv);
+  sense_field(in, b.qacc_smooth, env.qacc_smooth(), n.nv);
+  sense_field(in, b.qfrc_bias, env.qfrc_bias(), n.nv);
+  sense_field(in, b.qfrc_passive, env.qfrc_passive(), n.nv);
+  sense_field(in, b.qfrc_actuator, env.qfrc_actuator(), n.nv);
+  sense_field(in, b.qfrc_smooth, env.qfrc_smooth(), n.nv);
+  sense_field(in, b.qfrc_constraint, env.qfrc_constraint(), n.nv);
+  sense_field(in, b.actuator_force, env.actuator_force(), n.nu);
+  sense_field(in, b.xpos, env.xpos(), 3 * n.nbody);
+  sense_field(in, b.xquat, env.xquat(), 4 * n.nbody);
+  sense_field(in, b.xipos, env.xipos(), 3 * n.nbody);
+  sense_field(in, b.cvel, env.cvel(), 6 * n.nbody);
+  sense_field(in, b.qM, env.M(), n.nM);
+  sense_poses(env, in, n.nallgeom, env.t.allgeom_body, env.t.allgeom_pos, env.t.allgeom_quat, b.geom_xpos,
+              b.geom_xmat);
+  sense_poses(env, in, n.nsite, env.t.site_body, env.t.site_pos, env.t.site_quat, b.site_xpos, b.site_xmat);
+  sense_contacts(env, in);
+  sense_subtree_com(env, in);
+  sense_energy(env, in);
+  env.done();  // the scratch of the energy is the next one's
+  if (b.cinert != nullptr) {
+    body_inertias(env);
+    sense_field(in, b.cinert, env.cinert(), 10 * n.nbody);
+  }
+}
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep

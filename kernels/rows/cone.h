@@ -1,0 +1,360 @@
+// The primal cost of one contact, its force and its curvature, as functions of y = J qacc - aref (kDim rows).
+//
+// Pyramidal: edges y_n +- mu_i y_i, each 1/2 D min(0, .)^2. Elliptic (Todorov 2014; MuJoCo's documentation,
+// "Primal problem"): with U = (mu y_n, mu_i y_i), mu = mu_1 / sqrt(impratio), N = U_0, T = |U_t|:
+//   N >= mu T          nothing (y in the dual cone)
+//   mu N + T <= 0      1/2 sum D_j y_j^2, D_t = D_n mu_t^2 / mu^2
+//   else               1/2 D_n / (mu^2 (1 + mu^2)) (N - mu T)^2
+// Square: a pyramid whose rows n, t_i are weighted as an elliptic cone's, and not its edges. Its section is
+// |.|_1; with v_i = mu_i |y_i| and the least theta >= 0 of sum max(v_i - theta, 0) <= mu^2 (theta - y_n),
+//   1/2 D_n ((theta - y_n)^2 + sum max(v_i - theta, 0)^2 / mu^2),   nothing where y_n >= max v_i
+// which is the projection of -D y onto the cone (Moreau 1965).
+// force = -gradient. Curvature is the Hessian, positive semidefinite; for pyramids by edges it is an arrow:
+// only row 0 couples. Deviations: none.
+#pragma once
+
+#include "kernels/data/views.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+// Sets of active conditions are told apart by the sum of their weights: 22 mixed bits each, since small
+// numbers have equal sums too often (two limits that change places with an edge). Exact in float for a few of
+// them.
+enum class Condition : unsigned { kLimit = 0, kLoss = 1, kGeneral = 2, kEdge = 3 };
+template <class Real>
+DS_HD Real set_weight(Condition kind, int index) {
+  unsigned h = (4u * static_cast<unsigned>(index) + static_cast<unsigned>(kind) + 1u) * 0x9E3779B1u;
+  h = (h ^ (h >> 15)) * 0x85EBCA77u;
+  h = (h ^ (h >> 13)) * 0xC2B2AE3Du;
+  return Real(static_cast<float>(1u + (h >> 10)));
+}
+
+// entries of a lower triangle with this many rows, and of one block of A or of a curvature
+DS_HD constexpr int triangle(int i) { return i * (i + 1) / 2; }
+// the row that entry k of a triangle stands in, of six
+DS_HD constexpr int triangle_row(int k) {
+  return k < 1 ? 0 : k < 3 ? 1 : k < 6 ? 2 : k < 10 ? 3 : k < 15 ? 4 : 5;
+}
+template <int kDim>
+constexpr int kTriangle = kDim*(kDim + 1) / 2;
+
+// what the cost of a contact depends on besides y; zeros for an empty slot
+template <class Real, int kDim>
+struct ConeParams {
+  Real D;
+  Real mu[kDim - 1];
+  Real dim;
+  Real cone_mu;  // mu of the elliptic cone's regularization
+  int slot;
+  bool square;  // with kElliptic: the section is |.|_1, not |.|_2
+};
+
+template <int kDim, class E>
+DS_HD ConeParams<typename E::Real, kDim> cone_params(const E& env, int slot) {
+  using Real = typename E::Real;
+  ConeParams<Real, kDim> p;
+  p.slot = slot;
+  p.square = env.square;
+  p.D = env.con_D()[slot];
+  p.dim = env.con_dim()[slot];
+  DS_UNROLL
+  for (int i = 0; i < kDim - 1; i++) p.mu[i] = env.con_mu()[5 * slot + i];
+  p.cone_mu = p.mu[0] / Real(sqrt(env.t.o.impratio));
+  return p;
+}
+
+// D of the pair of edges i: an empty slot or a row beyond the contact's dimension has none; a frictionless
+// contact is edge 0 with mu = 0, counted once
+template <class Real, int kDim>
+DS_HD Real edge_D(const ConeParams<Real, kDim>& p, int i, bool minus) {
+  const Real D = i == 0 ? p.D : select(p.dim > Real(i + 1), p.D, Real(0));
+  return minus ? select(p.dim > Real(i + 1), D, Real(0)) : D;
+}
+
+// lower triangle, row-major: entry (i, j), j <= i, at i (i + 1) / 2 + j
+template <class Real, int kDim>
+struct ConeLaw {
+  Real cost;
+  Real force[kDim];
+  Real curvature[kTriangle<kDim>];
+  Real key;  // changes when the active set does
+};
+
+template <bool kCurvature, class Real, int kDim>
+DS_FN void pyramid_law(const ConeParams<Real, kDim>& p, const Real* y, ConeLaw<Real, kDim>* out) {
+  const Real nil(0);
+  out->cost = nil;
+  out->key = nil;
+  out->force[0] = nil;
+  if (kCurvature)
+    for (int k = 0; k < kTriangle<kDim>; k++) out->curvature[k] = nil;
+  DS_UNROLL
+  for (int i = 0; i < kDim - 1; i++) {
+    const Real mu = p.mu[i], Dp = edge_D(p, i, false), Dm = edge_D(p, i, true);
+    const Real yp = min(fma(mu, y[i + 1], y[0]), nil), ym = min(fma(-mu, y[i + 1], y[0]), nil);
+    const Real fp = -(Dp * yp), fm = -(Dm * ym);
+    out->cost = out->cost - Real(0.5) * (fp * yp + fm * ym);
+    out->force[0] = out->force[0] + (fp + fm);
+    out->force[i + 1] = mu * (fp - fm);
+    if (kCurvature) {
+      const Real hp = select(yp < nil, Dp, nil), hm = select(ym < nil, Dm, nil);
+      constexpr int kSide = kDim;
+      static_assert(kSide > 1);
+      const int row = (i + 1) * (i + 2) / 2;
+      out->curvature[0] = out->curvature[0] + (hp + hm);
+      out->curvature[row] = mu * (hp - hm);
+      out->curvature[row + i + 1] = mu * mu * (hp + hm);
+      const int edge = 10 * p.slot + 2 * i;
+      out->key = out->key + select(hp > nil, set_weight<Real>(Condition::kEdge, edge), nil) +
+                 select(hm > nil, set_weight<Real>(Condition::kEdge, edge + 1), nil);
+    }
+  }
+}
+
+// where y lies, and what the law there is made of
+template <class Real, int kDim>
+struct EllipticZone {
+  using Mask = MaskOf<Real>;
+  Mask stuck, slide;
+  Real U[kDim];         // tangents only
+  Real mu, T, Dm, gap;  // mu and T positive; gap = N - mu T, negative while sliding
+  DS_HD Real tangent_D(const ConeParams<Real, kDim>& p, int i) const {
+    const Real ratio = p.mu[i - 1] / mu;
+    return p.D * ratio * ratio;
+  }
+};
+template <class Real, int kDim>
+DS_HD EllipticZone<Real, kDim> elliptic_zone(const ConeParams<Real, kDim>& p, const Real* y) {
+  EllipticZone<Real, kDim> z;
+  const Real nil(0), one(1);
+  const Real mu = p.cone_mu;
+  const auto frictionless = mask_or(p.dim < Real(2), mu <= nil);
+  Real T2 = nil;
+  DS_UNROLL
+  for (int j = 1; j < kDim; j++) {
+    z.U[j] = p.mu[j - 1] * y[j];
+    T2 = fma(z.U[j], z.U[j], T2);
+  }
+  const Real T = sqrt(T2), N = mu * y[0];
+  const auto open = select_mask(frictionless, y[0] >= nil, N >= mu * T);
+  z.stuck = select_mask(frictionless, y[0] < nil, mask_and(mask_not(open), fma(mu, N, T) <= nil));
+  z.slide = mask_and(mask_not(open), mask_not(z.stuck));
+  z.mu = select(mu > nil, mu, one);
+  z.T = select(T > nil, T, one);
+  z.Dm = p.D / (z.mu * z.mu * fma(z.mu, z.mu, one));
+  z.gap = N - mu * T;
+  return z;
+}
+
+template <bool kCurvature, class Real, int kDim>
+DS_FN void elliptic_law(const ConeParams<Real, kDim>& p, const Real* y, ConeLaw<Real, kDim>* out) {
+  const Real nil(0), one(1), mu = p.cone_mu;
+  const EllipticZone<Real, kDim> z = elliptic_zone(p, y);
+  out->key = select(z.stuck, one, select(z.slide, Real(2), nil));
+  const Real fn_slide = -(z.Dm * z.gap * mu), fn_stuck = -(p.D * y[0]);
+  out->force[0] = select(z.stuck, fn_stuck, select(z.slide, fn_slide, nil));
+  Real cost = p.D * y[0] * y[0];
+  DS_UNROLL
+  for (int j = 1; j < kDim; j++) {
+    const Real Dt = z.tangent_D(p, j);
+    cost = fma(Dt * y[j], y[j], cost);
+    out->force[j] =
+        select(z.stuck, -(Dt * y[j]), select(z.slide, -(fn_slide / z.T) * (z.U[j] * p.mu[j - 1]), nil));
+  }
+  out->cost = Real(0.5) * select(z.stuck, cost, select(z.slide, z.Dm * z.gap * z.gap, nil));
+  if (kCurvature) {
+    // scale (mu, mu_j); g = (1, -mu U/T); H = Dm (g g' - mu gap (I - u u')/T) on the tangents
+    out->curvature[0] = select(z.stuck, p.D, select(z.slide, z.Dm * mu * mu, nil));
+    const Real bend = -(mu * z.gap) / z.T;
+    DS_UNROLL
+    for (int i = 1; i < kDim; i++) {
+      const int row = triangle(i);
+      const Real ui = z.U[i] / z.T, si = p.mu[i - 1];
+      out->curvature[row] = select(z.slide, -(z.Dm * mu * mu * ui * si), nil);
+      for (int j = 1; j <= i; j++) {
+        const Real uj = z.U[j] / z.T, sj = p.mu[j - 1];
+        Real h = fma(mu * mu - bend, ui * uj, i == j ? bend : nil);
+        h = select(z.slide, z.Dm * h * si * sj, nil);
+        out->curvature[row + j] = i == j ? select(z.stuck, z.tangent_D(p, i), h) : h;
+      }
+    }
+  }
+}
+
+// adds the slope of the cost along d, and its second derivative: -force d and d' curvature d, without either
+template <class Real, int kDim>
+DS_FN void elliptic_along(const ConeParams<Real, kDim>& p, const Real* y, const Real* d, Real* slope,
+                          Real* bend) {
+  const Real nil(0), mu = p.cone_mu;
+  const EllipticZone<Real, kDim> z = elliptic_zone(p, y);
+  Real first = p.D * y[0] * d[0], second = p.D * d[0] * d[0], along = nil, size = nil;
+  DS_UNROLL
+  for (int i = 1; i < kDim; i++) {
+    const Real Dd = z.tangent_D(p, i) * d[i], V = p.mu[i - 1] * d[i];
+    first = fma(Dd, y[i], first);
+    second = fma(Dd, d[i], second);
+    along = fma(z.U[i], V, along);
+    size = fma(V, V, size);
+  }
+  // T' = u'V and T'' = (|V|^2 - T'^2) / T
+  const Real rate = along / z.T, opening = mu * d[0] - mu * rate;
+  const Real turning = (size - rate * rate) / z.T;
+  *slope = *slope + select(z.stuck, first, select(z.slide, z.Dm * z.gap * opening, nil));
+  *bend = *bend +
+          select(z.stuck, second, select(z.slide, z.Dm * (opening * opening - mu * z.gap * turning), nil));
+}
+
+// theta of  sum over v_i > theta of (v_i - theta) = level + slope theta,  v >= 0 of the rows that the contact
+// has; where that is negative, every row counts (Michelot 1986: what falls below drops out until nothing
+// does)
+template <int kDim, class Real>
+DS_FN Real shrinkage(const Real* v, const Real& dim, const Real& level, const Real& slope) {
+  const Real nil(0), one(1);
+  Real theta(-1);
+  for (int pass = 0; pass < kDim; pass++) {
+    Real total = -level, count = slope;
+    DS_UNROLL
+    for (int i = 0; i < kDim - 1; i++) {
+      const auto stays = mask_and(dim > Real(i + 1), v[i] >= theta);
+      total = total + select(stays, v[i], nil);
+      count = count + select(stays, one, nil);
+    }
+    theta = select(count > nil, total / select(count > nil, count, one), theta);
+  }
+  return theta;
+}
+
+// tangents x[1 ..] <- those nearest to them of |x|_1 <= level + slope theta, theta >= 0 the shrinkage, which
+// it returns
+template <int kDim, class Real>
+DS_FN Real shrink_tangents(const Real& dim, const Real& level, const Real& slope, Real* x) {
+  const Real nil(0);
+  Real v[kDim - 1];
+  DS_UNROLL
+  for (int i = 1; i < kDim; i++) v[i - 1] = abs(x[i]);
+  const Real theta = max(shrinkage<kDim>(v, dim, level, slope), nil);
+  DS_UNROLL
+  for (int i = 1; i < kDim; i++) {
+    const Real rest = max(v[i - 1] - theta, nil);
+    x[i] = select(x[i] < nil, -rest, rest);
+  }
+  return theta;
+}
+
+// where y lies, and what the law there is made of
+template <class Real, int kDim>
+struct SquareZone {
+  using Mask = MaskOf<Real>;
+  Mask stuck, slide;
+  Real mu2, depth;              // theta - y_n where it pushes, else 0
+  Real rest[kDim], side[kDim];  // of tangents: max(v - theta, 0); mu with the sign of y where that is above 0
+  Real count;                   // of those
+};
+template <class Real, int kDim>
+DS_HD SquareZone<Real, kDim> square_zone(const ConeParams<Real, kDim>& p, const Real* y) {
+  SquareZone<Real, kDim> z;
+  const Real nil(0), one(1), dim = select(p.cone_mu > nil, p.dim, one);
+  const Real mu = select(p.cone_mu > nil, p.cone_mu, one);
+  z.mu2 = mu * mu;
+  Real v[kDim - 1], largest = nil;
+  DS_UNROLL
+  for (int i = 0; i < kDim - 1; i++) {
+    v[i] = select(dim > Real(i + 1), abs(p.mu[i] * y[i + 1]), nil);
+    largest = max(largest, v[i]);
+  }
+  const auto open = y[0] >= largest;
+  const Real theta = max(shrinkage<kDim>(v, dim, -(z.mu2 * y[0]), z.mu2), nil);
+  z.stuck = mask_and(mask_not(open), theta <= nil);
+  z.slide = mask_and(mask_not(open), mask_not(z.stuck));
+  z.depth = select(open, nil, max(theta - y[0], nil));
+  z.count = nil;
+  DS_UNROLL
+  for (int i = 1; i < kDim; i++) {
+    z.rest[i] = select(open, nil, max(v[i - 1] - theta, nil));
+    const auto slides = z.rest[i] > nil;
+    z.side[i] = select(slides, select(y[i] < nil, -p.mu[i - 1], p.mu[i - 1]), nil);
+    z.count = z.count + select(slides, one, nil);
+  }
+  return z;
+}
+
+// the force is linear in y while the same rows slide
+template <bool kCurvature, class Real, int kDim>
+DS_FN void square_law(const ConeParams<Real, kDim>& p, const Real* y, ConeLaw<Real, kDim>* out) {
+  const Real nil(0), one(1);
+  const SquareZone<Real, kDim> z = square_zone(p, y);
+  const Real Dt = p.D / z.mu2;
+  out->key = select(z.stuck, one, select(z.slide, Real(2), nil));
+  out->force[0] = p.D * z.depth;
+  Real cost = p.D * z.depth * z.depth;
+  DS_UNROLL
+  for (int i = 1; i < kDim; i++) {
+    out->force[i] = -(Dt * z.rest[i] * z.side[i]);
+    cost = fma(Dt * z.rest[i], z.rest[i], cost);
+  }
+  out->cost = Real(0.5) * cost;
+  if (kCurvature) {
+    const Real share = select(z.slide, one / (z.mu2 + z.count), nil);
+    out->curvature[0] = select(z.stuck, p.D, p.D * z.count * share);
+    DS_UNROLL
+    for (int i = 1; i < kDim; i++) {
+      const int row = triangle(i);
+      out->curvature[row] = -(p.D * share * z.side[i]);
+      // a row that rests at y_i = 0 is stuck too
+      const Real own = select(z.stuck, p.mu[i - 1] * p.mu[i - 1], z.side[i] * z.side[i]);
+      for (int j = 1; j <= i; j++)
+        out->curvature[row + j] = Dt * ((i == j ? own : nil) - share * z.side[i] * z.side[j]);
+    }
+  }
+}
+
+// as elliptic_along
+template <class Real, int kDim>
+DS_FN void square_along(const ConeParams<Real, kDim>& p, const Real* y, const Real* d, Real* slope,
+                        Real* bend) {
+  const Real nil(0), one(1);
+  const SquareZone<Real, kDim> z = square_zone(p, y);
+  const Real Dt = p.D / z.mu2;
+  Real first = -(p.D * z.depth * d[0]), along = nil, size = nil;
+  DS_UNROLL
+  for (int i = 1; i < kDim; i++) {
+    const Real V = z.side[i] * d[i], own = select(z.stuck, p.mu[i - 1] * d[i], V);
+    first = fma(Dt * z.rest[i], V, first);
+    along = along + V;
+    size = fma(own, own, size);
+  }
+  const Real share = select(z.slide, one / (z.mu2 + z.count), nil);
+  const Real normal =
+      select(z.stuck, p.D * d[0] * d[0], p.D * share * d[0] * (z.count * d[0] - (along + along)));
+  *slope = *slope + first;
+  *bend = *bend + (normal + Dt * (size - share * along * along));
+}
+
+template <class Real, int kDim>
+DS_HD void cone_along(const ConeParams<Real, kDim>& p, const Real* y, const Real* d, Real* slope,
+                      Real* bend) {
+  if (p.square)
+    square_along(p, y, d, slope, bend);
+  else
+    elliptic_along(p, y, d, slope, bend);
+}
+
+template <bool kElliptic, bool kCurvature, class Real, int kDim>
+DS_HD void cone_law(const ConeParams<Real, kDim>& p, const Real* y, ConeLaw<Real, kDim>* out) {
+  if constexpr (!kElliptic)
+    pyramid_law<kCurvature>(p, y, out);
+  else if (p.square)
+    square_law<kCurvature>(p, y, out);
+  else
+    elliptic_law<kCurvature>(p, y, out);
+}
+
+// a limit: 1/2 D min(0, y)^2; friction loss: 1/2 y^2 / R inside |y| < R f, f |y| - R f^2 / 2 outside
+template <class Real>
+DS_HD Real loss_force(const Real& y, const Real& f, const Real& R) {
+  return clamp(-(y / R), -f, f);
+}
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep

@@ -1,0 +1,174 @@
+// Rows of equality constraints: connect (3), weld (6), joint coupling (1).
+//
+//   connect   r = p1 - p2                               J = J1(p1) - J2(p2)
+//   weld      and r = torquescale vec(q2* q1)           J = torquescale/2 vec(q2* (w1 - w2) q1), per dof
+//   joint     r = dq1 - poly(dq2)                       J = e_1 - poly'(dq2) e_2
+//   aref = -B J v - K imp(|r|) r - (dJ/dt) v
+//
+// Source: MuJoCo's documentation, "Constraint model" (its version 4 subtracts (dJ/dt) v of connect and weld);
+// the accelerations at zero joint acceleration are those of bias.h (Featherstone 2008), told at the points:
+// a_p = a + alpha x r + w x v_p. A weld's second derivative follows from q' = 1/2 w q twice. The three or six
+// rows of one constraint share one impedance, that of the length of r. Deviations: none. Reads xpos, xquat,
+// cdof, cvel, cacc, qpos, qvel, qacc_smooth. Writes the general rows of Z, gen_y0, gen_D. Cost: O(neq (nv +
+// nM)).
+#pragma once
+
+#include "kernels/rows/whiten.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+enum : int { kEqualityConnect = 0, kEqualityWeld = 1, kEqualityJoint = 2 };
+
+// general rows: limits of balls first, one-sided; then equalities, which push both ways
+template <class E>
+DS_HD bool two_sided(const E& env, int general_row) {
+  return general_row >= env.t.n.nball;
+}
+template <class E>
+DS_HD const int* general_support(const E& env, int general_row) {
+  return env.t.gen_support + static_cast<long>(general_row) * env.t.n.nword;
+}
+
+// one side of a connect or weld: a point of a body, and how it moves
+template <class Real>
+struct EqualitySide {
+  Vec3<Real> point, spin, acceleration, turning;  // p, w, a_p, alpha: the last two at zero joint acceleration
+  Vec3<Real> arm;                                 // from the tree's centre of mass to p
+  Quat<Real> quat;
+};
+
+template <class E>
+DS_FN EqualitySide<typename E::Real> equality_side(const E& env, int e, int side) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const int b = t.eq_obj[2 * e + side], tree = t.body_tree[b];
+  const Real nil(0);
+  const Quat<Real> q = env.xquat().quat(b);
+  EqualitySide<Real> s;
+  s.point = env.xpos().vec(b) + rotate(q, env.vec(t.eq_point, 2 * e + side));
+  s.quat = mul(q, env.quat(t.eq_quat, 2 * e + side));
+  s.spin = s.acceleration = s.turning = s.arm = {nil, nil, nil};
+  if (tree < 0) return s;
+  s.arm = s.point - env.tree_com().vec(tree);
+  const Spatial<Real> v = env.cvel().spatial(b), a = env.cacc().spatial(b);
+  s.spin = v.ang;
+  s.turning = a.ang;
+  // cacc falls with the world: what is left is the motion's own
+  const Vec3<Real> at_centre = a.lin - env.cacc().spatial(0).lin;
+  s.acceleration = at_centre + cross(a.ang, s.arm) + cross(v.ang, v.lin + cross(v.ang, s.arm));
+  return s;
+}
+
+// vec(q2* (0, w) q1)
+template <class Real>
+DS_HD Vec3<Real> between(const Quat<Real>& q2, const Quat<Real>& middle, const Quat<Real>& q1) {
+  const Quat<Real> q = mul(conjugate(q2), mul(middle, q1));
+  return {q.x, q.y, q.z};
+}
+
+// D, and y0 = J (qacc_smooth + B v) + K imp r + (dJ/dt) v, of one row whose J stands in Z
+template <class E>
+DS_HD void equality_target(E& env, int e, int row, bool rotation, const typename E::Real& r,
+                           const typename E::Real& length, const typename E::Real& rate) {
+  using Real = typename E::Real;
+  const int nv = env.t.n.nv;
+  const auto Z = env.Z(), qvel = env.qvel(), qacc = env.qacc_smooth();
+  const Real imp = impedance(length, [&](int c) { return env.eq_param(11 * e + 4 + c); });
+  const Real K = env.eq_param(11 * e), B = env.eq_param(11 * e + 1);
+  Real y = fma(K * imp, r, rate);
+  for (int d = 0; d < nv; d++) y = fma(Z[row * nv + d], fma(B, qvel[d], qacc[d]), y);
+  env.gen_y0()[row] = y;
+  env.gen_D()[row] = Real(1) / regularizer(imp, env.eq_param(11 * e + 2 + (rotation ? 1 : 0)));
+}
+
+template <class E>
+DS_FN void tie_bodies(E& env, int e) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const auto Z = env.Z(), cdof = env.cdof();
+  const int row = t.eq_row[e], nv = t.n.nv;
+  const bool weld = t.eq_type[e] == kEqualityWeld;
+  const Real nil(0), half(0.5);
+  const auto one = equality_side(env, e, 0), two = equality_side(env, e, 1);
+  const Vec3<Real> offset = one.point - two.point, rate = one.acceleration - two.acceleration;
+  const Real scale = env.eq_poly(5 * e);
+  Vec3<Real> turn{nil, nil, nil}, turn_rate = turn;
+  if (weld) {
+    const Quat<Real> q = mul(conjugate(two.quat), one.quat);
+    turn = Vec3<Real>{q.x, q.y, q.z} * scale;
+    // 2 (q2* q1)'' = q2* (alpha + (w w1 - w2 w) / 2) q1, w = w1 - w2, products of pure quaternions
+    const Vec3<Real> w = one.spin - two.spin, alpha = one.turning - two.turning;
+    const Vec3<Real> mixed = alpha + (cross(w, one.spin) - cross(two.spin, w)) * half;
+    const Real real_part = half * (dot(two.spin, w) - dot(w, one.spin));
+    turn_rate =
+        between(two.quat, Quat<Real>{real_part, mixed.x, mixed.y, mixed.z}, one.quat) * (half * scale);
+  }
+  for (int d = 0; d < nv; d++) {
+    const int moves = t.eq_moves[static_cast<long>(e) * nv + d];
+    Vec3<Real> lin{nil, nil, nil}, ang = lin;
+    if (moves != 0) {
+      const Spatial<Real> s = cdof.spatial(d);
+      if (moves & 1) lin = lin + s.lin + cross(s.ang, one.arm);
+      if (moves & 2) lin = lin - (s.lin + cross(s.ang, two.arm));
+      if (moves == 1) ang = s.ang;
+      if (moves == 2) ang = -s.ang;
+    }
+    Z[row * nv + d] = lin.x;
+    Z[(row + 1) * nv + d] = lin.y;
+    Z[(row + 2) * nv + d] = lin.z;
+    if (!weld) continue;
+    const Vec3<Real> j = between(two.quat, Quat<Real>{nil, ang.x, ang.y, ang.z}, one.quat) * (half * scale);
+    Z[(row + 3) * nv + d] = j.x;
+    Z[(row + 4) * nv + d] = j.y;
+    Z[(row + 5) * nv + d] = j.z;
+  }
+  const Real length = sqrt(dot(offset, offset) + dot(turn, turn));
+  equality_target(env, e, row, false, offset.x, length, rate.x);
+  equality_target(env, e, row + 1, false, offset.y, length, rate.y);
+  equality_target(env, e, row + 2, false, offset.z, length, rate.z);
+  if (weld) {
+    equality_target(env, e, row + 3, true, turn.x, length, turn_rate.x);
+    equality_target(env, e, row + 4, true, turn.y, length, turn_rate.y);
+    equality_target(env, e, row + 5, true, turn.z, length, turn_rate.z);
+  }
+  const int* support = general_support(env, row);
+  for (int k = 0; k < (weld ? 6 : 3); k += 3) whiten<3>(env, Z, row + k, support);
+}
+
+template <class E>
+DS_FN void couple_joints(E& env, int e) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const auto Z = env.Z(), qpos = env.qpos();
+  const int row = t.eq_row[e], nv = t.n.nv, j1 = t.eq_obj[2 * e], j2 = t.eq_obj[2 * e + 1];
+  const Real nil(0);
+  const auto moved = [&](int j) { return qpos[t.jnt_qposadr[j]] - env.qpos0(t.jnt_qposadr[j]); };
+  const auto c = [&](int k) { return env.eq_poly(5 * e + k); };
+  for (int d = 0; d < nv; d++) Z[row * nv + d] = nil;
+  Z[row * nv + t.jnt_dofadr[j1]] = Real(1);
+  Real r = moved(j1) - c(0);
+  if (j2 >= 0) {
+    const Real x = moved(j2);
+    r = r - x * fma(x, fma(x, fma(x, c(4), c(3)), c(2)), c(1));
+    const Real slope = fma(x, fma(x, fma(x, Real(4) * c(4), Real(3) * c(3)), Real(2) * c(2)), c(1));
+    Real& z = Z[row * nv + t.jnt_dofadr[j2]];
+    z = z - slope;
+  }
+  equality_target(env, e, row, false, r, abs(r), nil);
+  const int* support = general_support(env, row);
+  whiten<1>(env, Z, row, support);
+}
+
+template <class E>
+DS_STAGE void equality_rows(E& env) {
+  env.each(env.t.n.neq, [&](int e) {
+    if (env.t.eq_type[e] == kEqualityJoint)
+      couple_joints(env, e);
+    else
+      tie_bodies(env, e);
+  });
+}
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep

@@ -1,0 +1,118 @@
+// Products with whitened rows, over the dofs that each of them reaches: Z_row . x, and x + c Z_row. Rows of
+// limits and friction losses reach one joint, and are rows of Linv themselves ("unit rows").
+#pragma once
+
+#include "kernels/rows/cone.h"
+#include "kernels/rows/rows.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+// Z_row . x over the dofs of a support
+template <class E, class Set, class F>
+DS_HD typename E::Real dense_dot(const E& env, const Set& support, int row, const F& x) {
+  using Real = typename E::Real;
+  const auto z = env.Z().from(row * env.t.n.nv);
+  return env.accumulate_in(support, env.t.n.nv, [&](Index d, const Real& s) { return fma(z[d], x[d], s); });
+}
+template <class E, class F>
+DS_HD typename E::Real general_dot(const E& env, int g, const F& x) {
+  return dense_dot(env, general_support(env, g), g, x);
+}
+// Z_row . x of all rows of a contact, three at once
+template <int kDim, class E, class F>
+DS_HD void contact_dots(const E& env, int slot, const F& x, typename E::Real* out) {
+  using Sum = Sums<typename E::Real, 3>;
+  const auto Z = env.Z();
+  const auto support = slot_support(env, slot);
+  const int nv = env.t.n.nv;
+  DS_UNROLL
+  for (int first = 0; first < kDim; first += 3) {
+    const auto z = rows_of<3>(Z, env.t.n.ngen + kDim * slot + first, nv);
+    const Sum dots = env.template accumulate_in<Sum>(support, nv, [&](Index d, Sum s) {
+      const auto value = x[d];
+      DS_UNROLL
+      for (int r = 0; r < 3; r++) s.of[r] = fma(z[r][d], value, s.of[r]);
+      return s;
+    });
+    DS_UNROLL
+    for (int r = 0; r < 3; r++) out[first + r] = dots.of[r];
+  }
+}
+// x <- x + sum of c_r Z_r over kRows rows from `first` on, which reach a support. Every lane does its own
+// dofs
+template <int kRows, class E, class Set, class Real, class F>
+DS_HD void add_rows(const E& env, const Set& support, int first, const Real* c, const F& x) {
+  const int nv = env.t.n.nv;
+  const auto z = rows_of<kRows>(env.Z(), first, nv);
+  const auto add = [&](Index d) {
+    Real s = x[d];
+    DS_UNROLL
+    for (int r = 0; r < kRows; r++) s = fma(z[r][d], c[r], s);
+    x[d] = s;
+  };
+  if constexpr (E::Lanes::kWidth == 1) {
+    each_member(support, env.t.n.nword, add);
+  } else {
+    env.each(nv, [&](int d) {
+      if (in_set(support, d)) add(d);
+    });
+  }
+}
+// the unit row of a dof: its entries, and the dofs that they belong to
+template <class E>
+struct UnitRow {
+  int n;
+  Field<typename E::Real, E::kStride> z;
+  const int* dof;
+  DS_HD UnitRow(const E& env, int i)
+      : n(env.t.M_rowadr[i + 1] - env.t.M_rowadr[i]),
+        z(env.Linv().from(env.t.M_rowadr[i])),
+        dof(env.t.M_col + env.t.M_rowadr[i]) {}
+};
+// unit row of dof i . x
+template <class E, class F>
+DS_HD typename E::Real unit_dot(const E& env, int i, const F& x) {
+  using Real = typename E::Real;
+  const UnitRow<E> row(env, i);
+  return env.accumulate(row.n, [&](Index a, const Real& s) { return fma(row.z[a], x[row.dof[a]], s); });
+}
+template <class E, class F>
+DS_HD void unit_axpy(const E& env, int i, const typename E::Real& s, const F& x) {
+  const UnitRow<E> row(env, i);
+  env.each(row.n, [&](int a) { x[row.dof[a]] = fma(row.z[a], s, x[row.dof[a]]); });
+  env.sync();
+}
+// calls f(u) for the unit rows in use
+template <class E, class F>
+DS_HD void each_unit(const E& env, F f) {
+  each_member(units_in_use(env), env.t.n.nunitword, f);
+}
+// calls f(s, dof) for those of all unit rows in use
+template <class E, class F>
+DS_HD void each_limit(const E& env, F f) {
+  each_unit(env, [&](int u) { each_limit_of(env, u, f); });
+}
+// unit row of dof i . x, and . itself
+template <class E, class F>
+DS_HD void unit_dots(const E& env, int i, const F& x, typename E::Real* dot, typename E::Real* diag) {
+  using Sum = Sums<typename E::Real, 2>;
+  const UnitRow<E> row(env, i);
+  const Sum sum = env.template accumulate<Sum>(row.n, [&](Index a, Sum s) {
+    const auto z = row.z[a];
+    s.of[0] = fma(z, x[row.dof[a]], s.of[0]);
+    s.of[1] = fma(z, z, s.of[1]);
+    return s;
+  });
+  *dot = sum.of[0];
+  *diag = sum.of[1];
+}
+template <class E>
+DS_HD typename E::Real unit_diag(const E& env, int i) {
+  using Real = typename E::Real;
+  const UnitRow<E> row(env, i);
+  return env.accumulate(row.n, [&](Index a, const Real& s) { return fma(row.z[a], row.z[a], s); });
+}
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep

@@ -1,0 +1,406 @@
+// Newton's direction among the dofs, for environments with many rows: H dw = -grad.
+//
+//   H = 1 + Z curvature(y) Z' = L'DL
+//
+// Source: factorize.h for the factor, leaves first. Rows Z reach only the ancestors of the bodies in touch,
+// so H has the tree's sparsity, plus fill where a contact joins two branches; the set of entries is that of
+// the whole pack (an entry more is an exact zero). Reads Z, Linv, grad, con_h, unit_h, gen_h. Writes H, Hinv,
+// dw, coefficient. Cost: O(contacts nv^2 + fill).
+#pragma once
+
+#include "kernels/solver/newton_rows.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+// the words and lists behind the supports of the slots in the pool; pool_words (tables.h) says how many
+template <class E>
+DS_HD typename E::Words live_support(const E& env, int slot) {
+  return env.words((env.t.n.ncon + slot) * env.t.n.nword);
+}
+// columns j < i of row i of H that can be nonzero
+template <class E>
+DS_HD typename E::Words pattern_row(const E& env, int i) {
+  return env.words((2 * env.t.n.ncon + i) * env.t.n.nword);
+}
+// rows k > i of H that can be nonzero in column i
+template <class E>
+DS_HD typename E::Words pattern_column(const E& env, int i) {
+  return env.words((2 * env.t.n.ncon + env.t.n.nv + i) * env.t.n.nword);
+}
+template <class E>
+DS_HD typename E::Words column_list(const E& env) {
+  return env.words((2 * env.t.n.ncon + 2 * env.t.n.nv) * env.t.n.nword);
+}
+template <class E>
+DS_HD typename E::Words source_list(const E& env) {
+  return column_list(env).from(env.t.n.nv);
+}
+template <class E>
+DS_HD typename E::Words slot_list(const E& env) {
+  return source_list(env).from(env.t.n.nrow + env.t.n.nv);
+}
+
+// the members of a set of dofs, highest first; returns how many
+template <class Words>
+DS_HD int list_set(const Words& words, int nword, const Words& out) {
+  int n = 0;
+  each_member_down(words, nword, [&](int i) { out[n++] = i; });
+  return n;
+}
+
+// the pattern of H and of its factor, for the contacts of the environments in `live`. Columns are there after
+// the next barrier
+template <class E>
+DS_STAGE void symbolic(E& env, const typename E::Mask& live) {
+  const auto& t = env.t;
+  const int nword = t.n.nword, nv = t.n.nv;
+  env.each(nv, [&](int i) {
+    const auto row = pattern_row(env, i), column = pattern_column(env, i);
+    for (int k = 0; k < nword; k++) row[k] = column[k] = 0;
+    for (int e = t.M_rowadr[i] + 1; e < t.M_rowadr[i + 1]; e++)
+      row[t.M_col[e] >> 5] |= static_cast<int>(1u << (t.M_col[e] & 31));
+  });
+  env.sync();
+  if (env.lanes.rank() == 0) {
+    const auto add_below = [&](const auto& set, int i) {
+      const auto row = pattern_row(env, i);
+      for (int k = 0; k < (i >> 5); k++) row[k] |= set[k];
+      row[i >> 5] |= static_cast<int>(static_cast<unsigned>(set[i >> 5]) & ((1u << (i & 31)) - 1u));
+    };
+    // the deepest dof of a set takes the whole of it; elimination passes it on
+    const auto add_to_deepest = [&](const auto& set, int last) {
+      for (int k = last; k >= 0; k--)
+        if (set[k] != 0) {
+          add_below(set, 32 * k + highest_bit(static_cast<unsigned>(set[k])));
+          return;
+        }
+    };
+    for (int g = t.n.nball; g < t.n.ngen; g++) add_to_deepest(general_support(env, g), nword - 1);
+    for (int slot = 0; slot < env.ncon_max; slot++) {
+      const auto set = live_support(env, slot);
+      find_support(env, slot, live, set, [](int, const auto&) {});
+      add_to_deepest(set, nword - 1);
+    }
+    for (int i = nv - 1; i > 0; i--) add_to_deepest(pattern_row(env, i), i >> 5);
+  }
+  env.sync();
+  const auto add = [&](int j, int k) { pattern_column(env, j)[k >> 5] |= static_cast<int>(1u << (k & 31)); };
+  if constexpr (E::Lanes::kWidth == 1) {
+    for (int k = nv - 1; k > 0; k--)
+      each_member(pattern_row(env, k), (k >> 5) + 1, [&](int j) { add(j, k); });
+  } else {
+    env.each(nv, [&](int j) {
+      for (int k = j + 1; k < nv; k++)
+        if (in_set(pattern_row(env, k), j)) add(j, k);
+    });
+  }
+}
+
+// entries first .. first + kTile - 1 of a row of H: to(c) += sum over sources s in [begin, end) of
+// coefficient[s] from(source[s], c), in registers
+template <int kTile, class E, class From, class To>
+DS_HD void accumulate_entries(const E& env, int first, int begin, int end, From from, To to) {
+  using Real = typename E::Real;
+  const auto coefficient = env.coefficient();
+  const auto source = source_list(env);
+  Real acc[kTile];
+  DS_UNROLL
+  for (int c = 0; c < kTile; c++) acc[c] = to(first + c);
+  for (int s = begin; s < end; s++) {
+    const Real x = coefficient[s];
+    const int at = source[s];
+    DS_UNROLL
+    for (int c = 0; c < kTile; c++) acc[c] = fma(x, from(at, first + c), acc[c]);
+  }
+  DS_UNROLL
+  for (int c = 0; c < kTile; c++) to(first + c) = acc[c];
+}
+// the same for entries 0 .. n - 1, shared out among the lanes
+template <class E, class From, class To>
+DS_HD void accumulate_row(const E& env, int n, int begin, int end, From from, To to) {
+  constexpr int kTile = E::Lanes::kWidth == 1 ? 4 : 1;
+  int c = env.lanes.rank() * kTile;
+  for (; c + kTile <= n; c += env.lanes.width() * kTile)
+    accumulate_entries<kTile>(env, c, begin, end, from, to);
+  for (; c < n; c++) accumulate_entries<1>(env, c, begin, end, from, to);
+}
+
+// row i of H before any other row or contact has a part in it: one on the diagonal, zeros outside the pattern
+// too, since rows above read them, and the unit rows of this dof and of those below it, on its ancestors
+template <class E>
+DS_HD void begin_row(E& env, const typename E::Mask& live, int i) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const auto H = env.H(), Linv = env.Linv(), coefficient = env.coefficient(), unit_h = env.unit_h();
+  const auto source = source_list(env);
+  const int chain = t.M_rowadr[i], depth = t.M_rowadr[i + 1] - chain, row = triangle(i);
+  int nunit = 0;
+  each_unit(env, [&](int u) {
+    const int dof = t.unit_dof[u], at = t.M_rowadr[dof + 1] - depth;
+    if (at < t.M_rowadr[dof] || t.M_col[at] != i || !any(mask_and(live, unit_h[u] > Real(0)))) return;
+    if (env.lanes.rank() == nunit % env.lanes.width()) {
+      source[nunit] = at;
+      coefficient[nunit] = unit_h[u] * Linv[at];
+    }
+    nunit++;
+  });
+  env.each(i + 1, [&](int j) { H[row + j] = Real(j == i ? 1 : 0); });
+  env.sync();
+  if (nunit == 0) return;
+  accumulate_row(
+      env, depth, 0, nunit, [&](int at, int a) -> Real { return Linv[at + a]; },
+      [&](int a) -> Real& { return H[row + t.M_col[chain + a]]; });
+  env.sync();
+}
+
+// rows of a contact that push on some environment in `live`
+template <int kDim, class E>
+DS_HD int live_rows(E& env, const typename E::Mask& live, int slot) {
+  return any(mask_and(live, env.con_dim()[slot] > typename E::Real(1))) ? kDim : 1;
+}
+// row r of a contact's curvature times column i of its rows of Z
+template <int kDim, bool kElliptic, class E>
+DS_HD typename E::Real curved(E& env, int slot, int rows, int r, int i) {
+  using Real = typename E::Real;
+  const auto con_h = env.con_h(), Z = env.Z();
+  const int nv = env.t.n.nv, first = env.t.n.ngen + kDim * slot;
+  Real x(0);
+  for (int c = 0; c < rows; c++) {
+    // a pyramid's curvature is an arrow
+    if (!kElliptic && r != c && r != 0 && c != 0) continue;
+    x = fma(con_h[triangle(kDim) * slot + (r > c ? triangle(r) + c : triangle(c) + r)],
+            Z[(first + c) * nv + i], x);
+  }
+  return x;
+}
+
+// row i of H = L'DL, and of the right side; `nslot` contacts push
+template <int kDim, bool kElliptic, class E>
+DS_HD void direction_row(E& env, const typename E::Mask& live, int nslot, int i) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const auto H = env.H(), dw = env.dw(), Z = env.Z(), inv = env.Hinv(), coefficient = env.coefficient();
+  const int nv = t.n.nv, nword = t.n.nword, rank = env.lanes.rank(), width = env.lanes.width();
+  const auto columns = column_list(env), source = source_list(env), slots = slot_list(env);
+  const int row = triangle(i);
+  // the columns of this row: the diagonal, then those of the pattern
+  int n = 1;
+  for (int w = 0; w <= (i >> 5); w++) n += bit_count(static_cast<unsigned>(pattern_row(env, i)[w]));
+  if (rank == 0) {
+    columns[0] = i;
+    list_set(pattern_row(env, i), (i >> 5) + 1, columns.from(1));
+  }
+  begin_row(env, live, i);
+  // dense constraint rows, then the rows of H that are done
+  int nz = 0;
+  for (int g = 0; g < t.n.ngen; g++) {
+    if (!in_set(general_support(env, g), i)) continue;
+    if (rank == nz % width) {
+      source[nz] = g * nv;
+      coefficient[nz] = env.gen_h()[g] * Z[g * nv + i];
+    }
+    nz++;
+  }
+  for (int k = 0; k < nslot; k++) {
+    const int slot = slots[k];
+    if (!in_set(live_support(env, slot), i)) continue;
+    const int rows = live_rows<kDim>(env, live, slot);
+    if (rank == nz % width)
+      for (int r = 0; r < rows; r++) {
+        source[nz + r] = (t.n.ngen + kDim * slot + r) * nv;
+        coefficient[nz + r] = curved<kDim, kElliptic>(env, slot, rows, r, i);
+      }
+    nz += rows;
+  }
+  int nsource = nz;
+  Real y = -env.grad()[i];
+  each_member_down(pattern_column(env, i), nword, [&](int k) {
+    const Real x = -(H[triangle(k) + i] * inv[k]);
+    if (rank == nsource % width) {
+      source[nsource] = triangle(k);
+      coefficient[nsource] = x;
+    }
+    y = fma(x, dw[k], y);
+    nsource++;
+  });
+  env.sync();
+  const auto entry = [&](int c) -> Real& { return H[row + columns[c]]; };
+  accumulate_row(
+      env, n, 0, nz, [&](int at, int c) -> Real { return Z[at + columns[c]]; }, entry);
+  accumulate_row(
+      env, n, nz, nsource, [&](int at, int c) -> Real { return H[at + columns[c]]; }, entry);
+  // column 0, the diagonal, is this lane's own work
+  if (rank == 0) {
+    inv[i] = Real(1) / H[row + i];
+    dw[i] = y;
+  }
+  env.sync();
+}
+
+// the dofs that any of four sets has
+template <class Words>
+struct AnyOfFour {
+  Words set[4];
+  DS_HD unsigned operator[](int k) const {
+    return static_cast<unsigned>(set[0][k] | set[1][k] | set[2][k] | set[3][k]);
+  }
+};
+
+// the same for rows top .. top - 3, which share what they load; for packs, whose sums have room in registers.
+// Entries are reduced in the order of direction_row: sources that reach only some of the rows add exact zeros
+// to the others
+template <int kDim, bool kElliptic, class E>
+DS_HD void direction_rows_of_four(E& env, const typename E::Mask& live, int nslot, int top) {
+  using Real = typename E::Real;
+  constexpr int kRows = 4, kTile = 4;
+  const auto& t = env.t;
+  const auto H = env.H(), dw = env.dw(), Z = env.Z(), inv = env.Hinv(), coefficient = env.coefficient();
+  const int nv = t.n.nv, nword = t.n.nword, last = top - kRows + 1;
+  const auto columns = column_list(env), source = source_list(env), slots = slot_list(env);
+  const auto reaches = [&](const auto& set) {
+    return in_set(set, top) || in_set(set, top - 1) || in_set(set, top - 2) || in_set(set, last);
+  };
+  for (int r = 0; r < kRows; r++) begin_row(env, live, top - r);
+  // entry (r, c), c >= r, among the columns of these rows, and the right side
+  Real own[kRows][kRows], y[kRows], x[kRows], from[kRows];
+  DS_UNROLL
+  for (int r = 0; r < kRows; r++) {
+    y[r] = -env.grad()[top - r];
+    DS_UNROLL
+    for (int c = r; c < kRows; c++) own[r][c] = H[triangle(top - r) + top - c];
+  }
+  int nsource = 0;
+  const auto add = [&](int at, const auto& rows) {
+    source[nsource] = at;
+    DS_UNROLL
+    for (int r = 0; r < kRows; r++) {
+      from[r] = rows[at + top - r];
+      coefficient[kRows * nsource + r] = x[r];
+    }
+    DS_UNROLL
+    for (int r = 0; r < kRows; r++) DS_UNROLL
+    for (int c = r; c < kRows; c++) own[r][c] = fma(x[r], from[c], own[r][c]);
+    nsource++;
+  };
+  for (int g = 0; g < t.n.ngen; g++) {
+    if (!reaches(general_support(env, g))) continue;
+    DS_UNROLL
+    for (int r = 0; r < kRows; r++) x[r] = env.gen_h()[g] * Z[g * nv + top - r];
+    add(g * nv, Z);
+  }
+  for (int k = 0; k < nslot; k++) {
+    const int slot = slots[k];
+    if (!reaches(live_support(env, slot))) continue;
+    const int rows = live_rows<kDim>(env, live, slot);
+    for (int row = 0; row < rows; row++) {
+      DS_UNROLL
+      for (int r = 0; r < kRows; r++) x[r] = curved<kDim, kElliptic>(env, slot, rows, row, top - r);
+      add((t.n.ngen + kDim * slot + row) * nv, Z);
+    }
+  }
+  const int nz = nsource;
+  const AnyOfFour<typename E::Words> below{{pattern_column(env, top), pattern_column(env, top - 1),
+                                            pattern_column(env, top - 2), pattern_column(env, last)}};
+  each_member_down(below, nword, [&](int k) {
+    if (k <= top) return;
+    DS_UNROLL
+    for (int r = 0; r < kRows; r++) {
+      x[r] = -(H[triangle(k) + top - r] * inv[k]);
+      y[r] = fma(x[r], dw[k], y[r]);
+    }
+    add(triangle(k), H);
+  });
+  // these rows among themselves; below the diagonal `own` keeps what a row is weighted with in one after it
+  DS_UNROLL
+  for (int k = 0; k < kRows; k++) {
+    const Real inverse = Real(1) / own[k][k];
+    inv[top - k] = inverse;
+    dw[top - k] = y[k];
+    DS_UNROLL
+    for (int r = k + 1; r < kRows; r++) {
+      const Real m = own[r][k] = -(own[k][r] * inverse);
+      y[r] = fma(m, y[k], y[r]);
+      DS_UNROLL
+      for (int c = r; c < kRows; c++) own[r][c] = fma(m, own[k][c], own[r][c]);
+    }
+    DS_UNROLL
+    for (int c = k; c < kRows; c++) H[triangle(top - k) + top - c] = own[k][c];
+  }
+  // the other columns of their patterns, a few at a time
+  int n = 0;
+  const AnyOfFour<typename E::Words> before{
+      {pattern_row(env, top), pattern_row(env, top - 1), pattern_row(env, top - 2), pattern_row(env, last)}};
+  each_member_down(before, (last >> 5) + 1, [&](int j) {
+    if (j < last) columns[n++] = j;
+  });
+  // a column less than a tile has is done twice
+  if (n == 0) return;
+  for (; n % kTile != 0; n++) columns[n] = columns[n - 1];
+  for (int begin = 0; begin < n; begin += kTile) {
+    const Index c0 = columns[begin], c1 = columns[begin + 1], c2 = columns[begin + 2],
+                c3 = columns[begin + 3];
+    Real sum[kRows][kTile];
+    DS_UNROLL
+    for (int r = 0; r < kRows; r++) {
+      const auto row = H.from(triangle(top - r));
+      sum[r][0] = row[c0], sum[r][1] = row[c1], sum[r][2] = row[c2], sum[r][3] = row[c3];
+    }
+    const auto accumulate = [&](const auto& rows, Index s, Index end) {
+      for (; s < end; s++) {
+        const auto row = rows.from(source[s]);
+        const auto weight = coefficient.from(kRows * s);
+        const Real f0 = row[c0], f1 = row[c1], f2 = row[c2], f3 = row[c3];
+        DS_UNROLL
+        for (int r = 0; r < kRows; r++) {
+          const Real m = weight[r];
+          sum[r][0] = fma(m, f0, sum[r][0]);
+          sum[r][1] = fma(m, f1, sum[r][1]);
+          sum[r][2] = fma(m, f2, sum[r][2]);
+          sum[r][3] = fma(m, f3, sum[r][3]);
+        }
+      }
+    };
+    accumulate(Z, 0, nz);
+    accumulate(H, nz, nsource);
+    DS_UNROLL
+    for (int r = 0; r < kRows; r++) {
+      DS_UNROLL
+      for (int k = 0; k < r; k++) DS_UNROLL
+      for (int c = 0; c < kTile; c++) sum[r][c] = fma(own[r][k], sum[k][c], sum[r][c]);
+      const auto row = H.from(triangle(top - r));
+      row[c0] = sum[r][0], row[c1] = sum[r][1], row[c2] = sum[r][2], row[c3] = sum[r][3];
+    }
+  }
+}
+
+// dw = -H^-1 grad for the environments in `live`
+template <int kDim, bool kElliptic, class E>
+DS_STAGE void newton_direction(E& env, const typename E::Mask& live) {
+  using Real = typename E::Real;
+  const auto H = env.H(), dw = env.dw(), inv = env.Hinv(), con_h = env.con_h();
+  const int nv = env.t.n.nv, rank = env.lanes.rank();
+  const auto slots = slot_list(env);
+  // slots that push on some environment that still searches
+  int nslot = 0;
+  for (int slot = 0; slot < env.ncon_max; slot++)
+    if (any(mask_and(live, con_h[triangle(kDim) * slot] > Real(0)))) {
+      if (rank == 0) slots[nslot] = slot;
+      nslot++;
+    }
+  symbolic(env, live);
+  int i = nv - 1;
+  if constexpr (E::kPack > 1)
+    for (; i >= 3; i -= 4) direction_rows_of_four<kDim, kElliptic>(env, live, nslot, i);
+  for (; i >= 0; i--) direction_row<kDim, kElliptic>(env, live, nslot, i);
+  for (int k = 0; k < nv && rank == 0; k++) {
+    const int row = triangle(k);
+    Real s(0);
+    each_member(pattern_row(env, k), (k >> 5) + 1, [&](Index j) { s = fma(H[row + j], dw[j], s); });
+    dw[k] = (dw[k] - s) * inv[k];
+  }
+  env.sync();
+}
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep
