@@ -113,7 +113,7 @@ std::string program_text(const Tables<Scalar>& t, const LaneChoice& choice) {
                                   "> tables, const __grid_constant__ BatchView<" + number +
                                   "> batch,\n    const __grid_constant__ StepArgs args, ";
   const std::string file = choice.staged ? "staged" : "fused";
-  std::string text = "#define DUALSTEP_ISA cuda\n" + fixed_tables(t) + "#include \"kernels/" + file +
+  std::string text = "#define DUALSTEP_ISA cuda\n" + fixed_tables(t) + "#include \"kernels/launch/cuda/" + file +
                      ".cuh\"\nusing namespace dualstep;\n" + same_sizes<Scalar>(number);
   if (choice.staged)
     text += "static_assert(kWarp * kWarpsOfBlock == " + std::to_string(kStagedThreads) +
