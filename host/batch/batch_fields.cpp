@@ -3,6 +3,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "host/tables/tables.h"
+
 namespace dualstep {
 namespace {
 
@@ -12,24 +14,15 @@ std::string axes_of_width(const std::string& width) {
   return star == std::string::npos ? width : width.substr(star + 3) + " " + width.substr(0, star);
 }
 
-// the width columns are expressions in the sizes: a class that has them as members can evaluate them
-struct Widths : Sizes {
-  int width(const BatchField& field) const {
-    if (field.role == FieldRole::kState) {
-#define STATE(array, extent, meaning) \
-  if (field.name == #array) return extent;
-#include "kernels/data/fields.inl"
-    } else {
-#define OUTPUT(array, extent, shape, meaning) \
-  if (field.name == #array) return extent;
-#include "kernels/data/fields.inl"
+// the width column of the records is an expression in the sizes: a class that has them as members can evaluate it
+struct RecordWidths : Sizes {
+  int width(const std::string& name) const {
 #define RECORD(array, role, element, extent, axes, meaning) \
-  if (field.name == #array) return extent;
-      DUALSTEP_BATCH_RECORDS(RECORD)
+  if (name == #array) return extent;
+    DUALSTEP_BATCH_RECORDS(RECORD)
 #undef RECORD
-      if (field.name == "reset_count") return 1;
-    }
-    throw std::logic_error("no array '" + field.name + "' in the field table");
+    if (name == "reset_count") return 1;
+    throw std::logic_error("no array '" + name + "' in the field table");
   }
 };
 
@@ -51,7 +44,7 @@ int axis_length(const Sizes& n, const std::string& axis) {
 
 const std::vector<BatchField>& batch_fields() {
   static const std::vector<BatchField> fields = {
-#define STATE(name, width, meaning) \
+#define STATE(name, width, role, meaning) \
   {#name, meaning, FieldRole::kState, Element::kReal, axes_of_width(#width)},
 #include "kernels/data/fields.inl"
 #define RECORD(name, role, element, width, axes, meaning) \
@@ -67,7 +60,15 @@ const std::vector<BatchField>& batch_fields() {
   return fields;
 }
 
-int field_width(const BatchField& field, const Sizes& sizes) { return Widths{sizes}.width(field); }
+int field_width(const BatchField& field, const Sizes& sizes) {
+  const Widths widths = make_widths(sizes);
+#define STATE(array, extent, role, meaning) \
+  if (field.name == #array) return widths.array;
+#define OUTPUT(array, extent, shape, meaning) \
+  if (field.name == #array) return widths.array;
+#include "kernels/data/fields.inl"
+  return RecordWidths{sizes}.width(field.name);
+}
 
 std::vector<int> field_shape(const BatchField& field, const Sizes& sizes) {
   std::vector<int> shape;

@@ -71,7 +71,7 @@ class EngineOf final : public Engine {
   }
 
   void connect(const std::string& name, bool last, void* data) override {
-#define STATE(field, width, meaning) \
+#define STATE(field, width, role, meaning) \
   if (name == #field) (last ? view_.last_##field : view_.field) = static_cast<Scalar*>(data);
 #include "kernels/data/fields.inl"
     if (last) return;

@@ -31,6 +31,13 @@ bool any_nonzero(const std::vector<double>& values) {
 
 // the names of fields.inl's sizes are those of Sizes
 struct Plan : Sizes {
+  Widths widths() const {
+    Widths w;
+#define STATE(name, size, role, meaning) w.name = size;
+#define OUTPUT(name, size, shape, meaning) w.name = size;
+#include "kernels/data/fields.inl"
+    return w;
+  }
   Layout layout() const {
     Layout l;
     long next = 0;
@@ -148,6 +155,7 @@ void build_sizes(const Model& m, TableStore* t) {
 }
 
 Layout make_layout(const Sizes& sizes) { return Plan{sizes}.layout(); }
+Widths make_widths(const Sizes& sizes) { return Plan{sizes}.widths(); }
 
 template <class Scalar>
 StepOptions<Scalar> make_step_options(const Model& m) {

@@ -303,6 +303,7 @@ Tables<Scalar> TableSet<Scalar>::view() const {
   t.n = sizes_;
   t.o = options_;
   t.l = layout_;
+  t.w = make_widths(t.n);
   const auto param = [&](const char* name) {
     const auto it = own_.find(name);
     return it != own_.end() ? it->second : Param<Scalar>{shared_.at(name).data(), 0};

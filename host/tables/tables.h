@@ -39,6 +39,7 @@ TableStore build_tables(const Model& model);
 // places of the workspace arrays, in units of Real, one after the other. Throws std::length_error where an
 // environment would need more than an int can count.
 Layout make_layout(const Sizes& sizes);
+Widths make_widths(const Sizes& sizes);
 template <class Scalar>
 StepOptions<Scalar> make_step_options(const Model& model);
 

@@ -136,40 +136,39 @@ struct Inputs {
       if (long_rows(width)) return load_rows(field, p, width);
     env.each(width, [&](int i) { field[i] = get(p, width, i); });
   }
-  // an array of the batch, and what is written there; several of one width at once
   template <class F>
-  struct To {
-    Scalar* p;
-    F from;
-  };
-  template <class F>
-  DS_HD static To<F> to(Scalar* p, const F& from) {
-    return {p, from};
-  }
-  template <class... F>
-  DS_HD void store_fields(int width, const To<F>&... fields) const {
+  DS_HD void store_field(Scalar* p, const F& field, int width) const {
     if constexpr (E::kPack > 1)
-      if (long_rows(width) && count == E::kPack) {
-        (store_rows(fields.p, fields.from, width), ...);
-        return;
-      }
-    env.each(width, [&](int i) { (put(fields.p, width, i, fields.from[i]), ...); });
+      if (long_rows(width) && count == E::kPack) return store_rows(p, field, width);
+    env.each(width, [&](int i) { put(p, width, i, field[i]); });
+  }
+
+  // the arrays of the state by their roles in the field table
+  DS_HD void load_carried() const {
+#define CARRIED(name, width) load_field(env.name(), batch.name, batch.last_##name, env.t.w.name);
+#define HINT(name, width) CARRIED(name, width)
+#include "kernels/data/fields.inl"
+  }
+  DS_HD void load_drives() const {
+#define DRIVE(name, width) load_field(env.name(), batch.name, batch.last_##name, env.t.w.name);
+#include "kernels/data/fields.inl"
+  }
+  DS_HD Mask state_in_bounds() const {
+    auto good = Real(0) == Real(0);
+#define CARRIED(name, width) \
+  if (env.t.w.name > 0) good = mask_and(good, in_bounds(env.name(), env.t.w.name));
+#define DRIVE(name, width) CARRIED(name, width)
+#include "kernels/data/fields.inl"
+    return good;
   }
 
   DS_STAGE void load() const {
     const auto& n = env.t.n;
-    load_field(env.qpos(), batch.qpos, batch.last_qpos, n.nq);
-    load_field(env.qvel(), batch.qvel, batch.last_qvel, n.nv);
-    load_field(env.act(), batch.act, batch.last_act, n.na);
-    load_field(env.qacc_warmstart(), batch.qacc_warmstart, batch.last_qacc_warmstart, n.nv);
-    load_field(env.anchors(), batch.anchors, batch.last_anchors, 7 * n.nanchor);
+    load_carried();
     load_given();
     env.sync();
     // an environment that was given numbers no simulation can use is not advanced
-    auto good = mask_and(in_bounds(env.qpos(), n.nq), in_bounds(env.qvel(), n.nv));
-    good = mask_and(good, mask_and(in_bounds(env.act(), n.na), in_bounds(env.ctrl(), n.nu)));
-    good = mask_and(good, in_bounds(env.qfrc_applied(), n.nv));
-    if (n.nanchor > 0) good = mask_and(good, in_bounds(env.anchors(), 7 * n.nanchor));
+    auto good = state_in_bounds();
     if (any_xfrc) good = mask_and(good, rows_well_behaved(xfrc_applied(), 6 * n.nbody));
     if (n.nmocap > 0)
       good = mask_and(good, mask_and(rows_well_behaved(mocap_pos(), 3 * n.nmocap),
@@ -183,11 +182,6 @@ struct Inputs {
   DS_STAGE void load_given() const {
     load_drives();
     any_xfrc = rows_nonzero(xfrc_applied(), 6 * env.t.n.nbody);
-  }
-  DS_HD void load_drives() const {
-    const auto& n = env.t.n;
-    load_field(env.ctrl(), batch.ctrl, batch.last_ctrl, n.nu);
-    load_field(env.qfrc_applied(), batch.qfrc_applied, batch.last_qfrc_applied, n.nv);
   }
   // what the lanes agree on, before anything is found
   DS_HD void begin() const {
@@ -207,16 +201,11 @@ struct Inputs {
 
   // what the evaluation starts from, for a replay
   DS_STAGE void remember() const {
-    const auto& n = env.t.n;
-    store_fields(n.nq, to(batch.last_qpos, env.qpos()));
-    store_fields(n.nv, to(batch.last_qvel, env.qvel()), to(batch.last_qfrc_applied, env.qfrc_applied()),
-                 to(batch.last_qacc_warmstart, env.qacc_warmstart()));
-    store_fields(n.na, to(batch.last_act, env.act()));
-    store_fields(n.nu, to(batch.last_ctrl, env.ctrl()));
-    store_fields(7 * n.nanchor, to(batch.last_anchors, env.anchors()));
-    copy_rows(batch.last_xfrc_applied, batch.xfrc_applied, 6 * n.nbody);
-    copy_rows(batch.last_mocap_pos, batch.mocap_pos, 3 * n.nmocap);
-    copy_rows(batch.last_mocap_quat, batch.mocap_quat, 4 * n.nmocap);
+#define CARRIED(name, width) store_field(batch.last_##name, env.name(), env.t.w.name);
+#define HINT(name, width) CARRIED(name, width)
+#define DRIVE(name, width) CARRIED(name, width)
+#define GIVEN(name, width) copy_rows(batch.last_##name, batch.name, env.t.w.name);
+#include "kernels/data/fields.inl"
   }
   DS_HD void copy_rows(Scalar* to, const Scalar* from, int width) const {
     for (int l = 0; l < count; l++) {
@@ -249,11 +238,9 @@ struct Inputs {
   }
 
   DS_STAGE void store() const {
-    const auto& n = env.t.n;
-    store_fields(n.nq, to(batch.qpos, env.qpos()));
-    store_fields(n.nv, to(batch.qvel, env.qvel()), to(batch.qacc_warmstart, env.qacc_warmstart()));
-    store_fields(n.na, to(batch.act, env.act()));
-    store_fields(7 * n.nanchor, to(batch.anchors, env.anchors()));
+#define CARRIED(name, width) store_field(batch.name, env.name(), env.t.w.name);
+#define HINT(name, width) CARRIED(name, width)
+#include "kernels/data/fields.inl"
   }
 };
 

@@ -4,7 +4,7 @@
 //   TABLE_I(name, meaning)            model, integers, shared by all environments
 //   TABLE_R(name, meaning)            model, real numbers, each shared or per environment
 //   SCRATCH(name, size, stage, meaning)   workspace of one environment during a step
-//   STATE(name, width, meaning)       kept between steps, (num_envs, width), written by the user too
+//   STATE(name, width, role, meaning)     kept between steps, (num_envs, width), written by the user too
 //   OUTPUT(name, width, shape, meaning)   derived, (num_envs, width), written when wanted
 //
 // Sizes are written in the fields of Sizes (views.h). The name of a scratch array is that of the quantity in
@@ -19,8 +19,26 @@
 #ifndef SCRATCH
 #define SCRATCH(name, size, stage, meaning)
 #endif
+// What a step does with an array of the state is its role. All but GIVEN have workspace of the same name.
+//   CARRIED   loaded at the start of a call, checked, advanced by the step, stored at its end
+//   HINT      likewise, but where the next solve starts alone: not checked
+//   DRIVE     loaded and checked; read by the step
+//   GIVEN     read where it lies, by the stage that needs it (env_io.h)
+// Whoever defines these instead of STATE has the rows of that role: load, check, store, snapshots are made so.
+#ifndef CARRIED
+#define CARRIED(name, width) SCRATCH(name, width, load, "")
+#endif
+#ifndef HINT
+#define HINT(name, width) SCRATCH(name, width, load, "")
+#endif
+#ifndef DRIVE
+#define DRIVE(name, width) SCRATCH(name, width, load, "")
+#endif
+#ifndef GIVEN
+#define GIVEN(name, width)
+#endif
 #ifndef STATE
-#define STATE(name, width, meaning)
+#define STATE(name, width, role, meaning) role(name, width)
 #endif
 #ifndef OUTPUT
 #define OUTPUT(name, width, shape, meaning)
@@ -143,12 +161,21 @@ TABLE_R(eq_quat, "the orientations tied together, likewise (2, 4)")
 TABLE_R(eq_poly, "joint: coefficients of the polynomial (5); weld: torquescale first")
 TABLE_R(eq_param, "K, B, approximate A of translations, of rotations, then solimp (7)")
 
+// kept between steps -------------------------------------------------------------------------------------------
+STATE(qpos, nq, CARRIED, "joint positions, MuJoCo's layout [m, rad, unit quaternions w x y z]")
+STATE(qvel, nv, CARRIED, "joint velocities [m/s, rad/s]")
+STATE(act, na, CARRIED, "actuator activations")
+STATE(ctrl, nu, DRIVE, "controls")
+STATE(qfrc_applied, nv, DRIVE, "generalized forces applied by the user [N, N m]")
+STATE(xfrc_applied, 6 * nbody, GIVEN, "force and torque on each body at its centre of mass, world axes [N, N m]")
+STATE(mocap_pos, 3 * nmocap, GIVEN, "positions of mocap bodies [m]")
+STATE(mocap_quat, 4 * nmocap, GIVEN, "orientations of mocap bodies")
+STATE(qacc_warmstart, nv, HINT, "accelerations of the last solve: where the next one starts")
+STATE(anchors, 7 * nanchor, CARRIED,
+      "soft_anchor, each contact of the last step: pair + 1 in touch, -1 apart, 0 none; place on the second body, "
+      "stretch in the world [m]")
+
 // workspace --------------------------------------------------------------------------------------------------
-SCRATCH(qpos, nq, load, "positions")
-SCRATCH(qvel, nv, load, "velocities")
-SCRATCH(act, na, load, "activations")
-SCRATCH(ctrl, nu, load, "controls")
-SCRATCH(qfrc_applied, nv, load, "generalized forces of the user")
 SCRATCH(xpos, 3 * nbody, kinematics, "body frames: position")
 SCRATCH(xquat, 4 * nbody, kinematics, "body frames: orientation")
 SCRATCH(xipos, 3 * nbody, kinematics, "centres of mass")
@@ -195,7 +222,6 @@ SCRATCH(gen_y, ngen, solve, "J qacc - aref")
 SCRATCH(Z, (nrow + nsingle) * nv, rows, "dense rows, whitened: D^-1/2 L^-T J^T; general, kdim a contact, copied unit rows")
 SCRATCH(con_y0, kdim * ncon, rows, "contact rows: J qacc_smooth - aref")
 SCRATCH(push, npush, rows, "explicit contact forces as a whitened acceleration")
-SCRATCH(anchors, 7 * nanchor, load, "anchors of the last step's contacts")
 SCRATCH(next_anchors, 7 * nanchor, solve, "anchors of this step's contacts")
 SCRATCH(impact_e, nimpact, impact, "restitution of closed contacts, -1 of others")
 SCRATCH(impact_kept, 7 * nimpact, impact, "of each contact what an impact overwrites: wish for t1, con_kb, con_D")
@@ -231,22 +257,7 @@ SCRATCH(dual_root, ngen + kdim * (kdim + 1) / 2 * ncone + nsingle, solve, "roots
 SCRATCH(dual_b, ndual, solve, "right side and solution in the space of the rows")
 SCRATCH(qacc, nv, solve, "accelerations")
 SCRATCH(qfrc_constraint, nv, solve, "J^T lambda")
-SCRATCH(qacc_warmstart, nv, load, "accelerations of the last solve")
 SCRATCH(rk, nrk, integrate, "Runge-Kutta: start state and weighted sums")
-
-// kept between steps -------------------------------------------------------------------------------------------
-STATE(qpos, nq, "joint positions, MuJoCo's layout [m, rad, unit quaternions w x y z]")
-STATE(qvel, nv, "joint velocities [m/s, rad/s]")
-STATE(act, na, "actuator activations")
-STATE(ctrl, nu, "controls")
-STATE(qfrc_applied, nv, "generalized forces applied by the user [N, N m]")
-STATE(xfrc_applied, 6 * nbody, "force and torque on each body at its centre of mass, world axes [N, N m]")
-STATE(mocap_pos, 3 * nmocap, "positions of mocap bodies [m]")
-STATE(mocap_quat, 4 * nmocap, "orientations of mocap bodies")
-STATE(qacc_warmstart, nv, "accelerations of the last solve: where the next one starts")
-STATE(anchors, 7 * nanchor,
-      "soft_anchor, each contact of the last step: pair + 1 in touch, -1 apart, 0 none; place on the second body, "
-      "stretch in the world [m]")
 
 // derived: written by an evaluation when wanted ---------------------------------------------------------------
 OUTPUT(qacc, nv, "nv", "joint accelerations [m/s^2, rad/s^2]")
@@ -278,4 +289,8 @@ OUTPUT(contact_force, 6 * ncon, "ncon 6", "force and moment in the contact frame
 #undef TABLE_R
 #undef SCRATCH
 #undef STATE
+#undef CARRIED
+#undef HINT
+#undef DRIVE
+#undef GIVEN
 #undef OUTPUT

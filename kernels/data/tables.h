@@ -77,18 +77,26 @@ struct Layout {
   int total;
 };
 
+// numbers an environment of each array of a batch, from the width column of the field table
+struct Widths {
+#define STATE(name, width, role, meaning) int name;
+#define OUTPUT(name, width, shape, meaning) int name;
+#include "kernels/data/fields.inl"
+};
+
 template <class Scalar>
 struct Tables {
   Sizes n;
   StepOptions<Scalar> o;
   Layout l;
+  Widths w;
 #define TABLE_I(name, meaning) const int* name;
 #define TABLE_R(name, meaning) Param<Scalar> name;
 #include "kernels/data/fields.inl"
 };
 
-// what the stages read: the tables; or, in a program made for one model (host/backends/cuda/specialize), the same with n, o
-// and l as constants, which that program defines
+// what the stages read: the tables; or, in a program made for one model (host/backends/cuda/specialize), the same with n, o,
+// l and w as constants, which that program defines
 #if defined(DUALSTEP_FIXED_TABLES)
 template <class Scalar>
 struct StepTables;
@@ -114,10 +122,10 @@ constexpr bool kKnownShared<AnyTables> = AnyTables::kAllShared;
 template <class Scalar>
 struct BatchView {
   int num_envs;
-#define STATE(name, width, meaning) Scalar* name;
+#define STATE(name, width, role, meaning) Scalar* name;
 #include "kernels/data/fields.inl"
   // what the last evaluation started from: the state arrays as they were then
-#define STATE(name, width, meaning) Scalar* last_##name;
+#define STATE(name, width, role, meaning) Scalar* last_##name;
 #include "kernels/data/fields.inl"
   double* time;
   uint32_t* status;

@@ -15,7 +15,7 @@ inline namespace DUALSTEP_ISA {
 template <class E, class F>
 DS_STAGE void sense_field(const Inputs<E>& in, typename E::Scalar* to, const F& field, int width) {
   if (to == nullptr) return;
-  in.store_fields(width, in.to(to, field));
+  in.store_field(to, field, width);
 }
 
 template <class E>

@@ -19,9 +19,9 @@ inline namespace DUALSTEP_ISA {
 // calls f(run, its numbers) for what a record holds: of the environment, then of each slot of a contact
 template <class E, class F>
 void each_of_environment(const E& env, F f) {
-  const auto& n = env.t.n;
-  f(env.qpos(), n.nq), f(env.qvel(), n.nv), f(env.act(), n.na), f(env.qacc_warmstart(), n.nv);
-  f(env.anchors(), 7 * n.nanchor);
+#define CARRIED(name, width) f(env.name(), env.t.w.name);
+#define HINT(name, width) CARRIED(name, width)
+#include "kernels/data/fields.inl"
 }
 template <class E, class F>
 void each_of_slot(const E& env, int slot, F f) {

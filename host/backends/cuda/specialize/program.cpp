@@ -88,6 +88,9 @@ std::string fixed_tables(const Tables<Scalar>& t) {
          "  static constexpr Layout l = {" +
          integers(t.l) +
          "};\n"
+         "  static constexpr Widths w = {" +
+         integers(t.w) +
+         "};\n"
          "  static constexpr bool kKindPresent[] = {" +
          present +
          "};\n"
