@@ -152,7 +152,7 @@ def run(build: Path, steps: int) -> tuple[dict[str, dict[str, int]], float]:
     of contacts."""
     given: list[str | Path] = [sys.executable, ROOT / "tests" / "ptx_interpreter" / "run.py", build, __file__, "--steps", str(steps)]
     done = subprocess.run(given, capture_output=True, text=True, check=False,
-                          env=os.environ | {"SOFTWARE_GPU_PROFILE": "1"})  # fmt: skip
+                          env=os.environ | {"PTX_INTERPRETER_PROFILE": "1"})  # fmt: skip
     line = re.compile(r"^PTX interpreter: in (\w+), (.*)$", re.M)
     if done.returncode:
         raise RuntimeError(line.sub("", done.stderr))

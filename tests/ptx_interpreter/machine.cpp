@@ -14,7 +14,7 @@ constexpr size_t kStack = 4 << 20;            // bytes of a thread, touched wher
 constexpr uint64_t kTooMany = 4'000'000'000;  // instructions without an end
 constexpr unsigned kWarp = 32;
 
-std::string place(const Thread& t) {
+std::string location(const Thread& t) {
   const Op* op = t.waits_at && t.state == State::kWaits ? t.waits_at : t.next ? t.next - 1 : nullptr;
   std::string text =
       t.function->name + ", block " + std::to_string(t.block->at.x) + ", thread " + std::to_string(t.number);
@@ -27,7 +27,7 @@ std::string place(const Thread& t) {
   return text;
 }
 
-// a thread's turn: until it has to wait, or is done. count(t, o) sees every instruction
+// runs a thread until it has to wait, or is done. count(t, o) sees every instruction
 template <class Count>
 void go(Thread& t, Count count) {
   t.stopped = false;
@@ -42,12 +42,6 @@ void go(Thread& t, Count count) {
   }
   t.executed += n;
 }
-
-// what is counted of a function while a block runs
-struct Counted {
-  std::vector<uint32_t> times;  // by warp, by instruction, by thread of the warp
-  WarpCache::Traffic traffic;
-};
 
 // the threads of a warp: those that left, or never were, are null
 struct Warp {
@@ -179,10 +173,81 @@ void block_barrier(Block* block) {
   }
 }
 
+// false where all threads of a block have left; else all that are left have come to a barrier of the block
+bool pass_barrier(Block* block) {
+  bool left = true;
+  for (const Thread& t : block->threads) {
+    if (t.state == State::kLeft) continue;
+    left = false;
+    if (t.waits_at->together != Together::kBlockBarrier)
+      fault(t, "a thread waits for others of its warp (mask " + std::to_string(t.waits_mask) +
+                   "), and they do not come");
+  }
+  if (left) return false;
+  block_barrier(block);
+  return true;
+}
+
+// runs the threads of a block, warps and threads of a warp in random order
+class Scheduler {
+ public:
+  Scheduler(Block* block, uint64_t seed, bool profiled)
+      : warps_((block->threads.size() + kWarp - 1) / kWarp),
+        caches_(profiled ? warps_.size() : 0),
+        warp_order_(warps_.size()),
+        lane_order_(kWarp),
+        random_(seed) {
+    for (unsigned i = 0; i < block->threads.size(); ++i)
+      warps_[i / kWarp].lane[i % kWarp] = &block->threads[i];
+    std::iota(warp_order_.begin(), warp_order_.end(), 0u);
+    std::iota(lane_order_.begin(), lane_order_.end(), 0u);
+  }
+
+  // each warp until its threads wait for each other, and then the next, until no thread can go on
+  void run_to_barrier() {
+    for (bool any = true; any;) {
+      any = false;
+      std::shuffle(warp_order_.begin(), warp_order_.end(), random_);
+      for (const unsigned w : warp_order_) any = run_warp(w) || any;
+    }
+  }
+  const std::unordered_map<const Function*, Counted>& counts() const { return counts_; }
+
+ private:
+  bool run_warp(unsigned w) {
+    std::shuffle(lane_order_.begin(), lane_order_.end(), random_);
+    for (const unsigned l : lane_order_) {
+      Thread* const t = warps_[w].lane[l];
+      if (!t || t->state != State::kReady) continue;
+      if (caches_.empty()) {
+        go(*t, [](Thread&, const Op&) {});
+      } else {
+        t->cache = &caches_[w];
+        go(*t, [this](Thread& thread, const Op& op) { count(thread, op); });
+      }
+    }
+    return together(warps_[w]);
+  }
+  void count(Thread& thread, const Op& op) {
+    const std::vector<Op>& ops = thread.function->ops;
+    Counted& counted = counts_[thread.function];
+    counted.times.resize(ops.size() * warps_.size() * kWarp);
+    const size_t at = thread.number / kWarp * ops.size() + static_cast<size_t>(&op - ops.data());
+    ++counted.times[at * kWarp + thread.lane()];
+    thread.cache->traffic = &counted.traffic;
+  }
+
+  std::vector<Warp> warps_;
+  std::vector<WarpCache> caches_;  // by warp, where a launch is profiled
+  std::vector<unsigned> warp_order_, lane_order_;
+  std::mt19937_64 random_;
+  std::unordered_map<const Function*, Counted> counts_;
+};
+
 }  // namespace
 
 void fault(const Thread& thread, const std::string& what) {
-  std::string text = what + " (" + place(thread);
+  std::string text = what + " (" + location(thread);
   for (auto frame = thread.callers.rbegin(); frame != thread.callers.rend(); ++frame)
     text += ", called by " + frame->function->name;
   throw Fault(text + ")");
@@ -191,16 +256,16 @@ void fault(const Thread& thread, const std::string& what) {
 void WarpCache::use(uintptr_t at, size_t stored) {
   traffic->written += stored;
   const uintptr_t sector = at / kSector;
-  const auto found = place_.find(sector);
-  if (found != place_.end()) {
+  const auto found = entries_.find(sector);
+  if (found != entries_.end()) {
     recent_.splice(recent_.begin(), recent_, found->second);
     return;
   }
   if (stored == 0) traffic->fetched += kSector;
   recent_.push_front(sector);
-  place_[sector] = recent_.begin();
+  entries_[sector] = recent_.begin();
   if (recent_.size() > kBytes / kSector) {
-    place_.erase(recent_.back());
+    entries_.erase(recent_.back());
     recent_.pop_back();
   }
 }
@@ -217,9 +282,9 @@ void Machine::run(const Launch& launch) {
   block.grid = launch.grid, block.size = launch.block;
   block.dynamic_bytes = launch.dynamic_shared;
   block.shared_bytes = static_cast<size_t>(launch.function->shared_bytes) + launch.dynamic_shared;
-  block.shared_room.resize(block.shared_bytes + 1024);
+  block.shared_buffer.resize(block.shared_bytes + 1024);
   block.shared =
-      reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(block.shared_room.data()) + 1023) / 1024 * 1024);
+      reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(block.shared_buffer.data()) + 1023) / 1024 * 1024);
   block.threads.resize(launch.block.count());
   while (stacks_.size() < block.threads.size()) {
     void* const stack =
@@ -235,15 +300,14 @@ void Machine::run(const Launch& launch) {
       }
 }
 
-void Machine::run_block(const Launch& launch, Block* block) {
+// the threads of a block at the first instruction, with their parameters
+void Machine::start_threads(const Launch& launch, Block* block) {
   const Function& f = *launch.function;
   // poison: NaN, and no index of anything
   std::memset(block->shared, 0xff, block->shared_bytes);
   for (unsigned i = 0; i < block->threads.size(); ++i) {
     Thread& t = block->threads[i];
-    const uint64_t executed = t.executed;
     t = Thread{};
-    t.executed = executed;
     t.block = block;
     t.number = i;
     t.at = {i % block->size.x, i / block->size.x % block->size.y, i / block->size.x / block->size.y};
@@ -257,77 +321,33 @@ void Machine::run_block(const Launch& launch, Block* block) {
     t.function = &f;
     t.next = f.ops.data();
   }
-  std::vector<Warp> warps((block->threads.size() + kWarp - 1) / kWarp);
-  std::vector<WarpCache> caches(profiled ? warps.size() : 0);
-  std::unordered_map<const Function*, Counted> counts;
-  std::vector<unsigned> order(warps.size()), turns(kWarp);
-  for (unsigned i = 0; i < block->threads.size(); ++i) warps[i / kWarp].lane[i % kWarp] = &block->threads[i];
-  std::iota(order.begin(), order.end(), 0u);
-  std::iota(turns.begin(), turns.end(), 0u);
-  std::mt19937_64 random(seed + 1000003 * block->at.x);
-  for (;;) {
-    // warps in turns, each until its threads wait for each other, and then the next
-    for (bool any = true; any;) {
-      any = false;
-      std::shuffle(order.begin(), order.end(), random);
-      for (const unsigned w : order) {
-        std::shuffle(turns.begin(), turns.end(), random);
-        for (const unsigned l : turns) {
-          Thread* const t = warps[w].lane[l];
-          if (!t || t->state != State::kReady) continue;
-          if (!profiled) {
-            go(*t, [](Thread&, const Op&) {});
-            continue;
-          }
-          t->cache = &caches[w];
-          go(*t, [&](Thread& thread, const Op& op) {
-            const std::vector<Op>& ops = thread.function->ops;
-            Counted& counted = counts[thread.function];
-            counted.times.resize(ops.size() * warps.size() * kWarp);
-            const size_t at = thread.number / kWarp * ops.size() + static_cast<size_t>(&op - ops.data());
-            ++counted.times[at * kWarp + thread.lane()];
-            thread.cache->traffic = &counted.traffic;
-          });
-        }
-        any = together(warps[w]) || any;
-      }
-    }
-    // all that are left have come to a barrier of the block
-    bool left = true, all = true;
-    const Thread* stuck = nullptr;
-    for (const Thread& t : block->threads) {
-      if (t.state == State::kLeft) continue;
-      left = false;
-      if (t.waits_at->together == Together::kBlockBarrier) continue;
-      all = false;
-      stuck = &t;
-    }
-    if (left) break;
-    if (!all)
-      fault(*stuck, "a thread waits for others of its warp (mask " + std::to_string(stuck->waits_mask) +
-                        "), and they do not come");
-    block_barrier(block);
+}
+
+// what was counted of a block, as warps issue it
+void Machine::add_to_profile(const Function& function, const Counted& counted) {
+  Issued& sum = profile[function.name];
+  sum.traffic.fetched += counted.traffic.fetched;
+  sum.traffic.written += counted.traffic.written;
+  for (size_t i = 0; i < counted.times.size(); i += kWarp) {
+    const auto lanes = counted.times.begin() + static_cast<long>(i);
+    const uint64_t issued = *std::max_element(lanes, lanes + kWarp);
+    const Together together = function.ops[i / kWarp % function.ops.size()].together;
+    sum.by_warps += issued;
+    if (together == Together::kWarpBarrier || together == Together::kBlockBarrier)
+      sum.barriers += issued;
+    else if (together != Together::kAlone)
+      sum.shuffles += issued;
+    sum.by_threads += std::accumulate(lanes, lanes + kWarp, uint64_t{0});
   }
-  for (Thread& t : block->threads) {
-    executed += t.executed;
-    t.executed = 0;
-  }
-  for (const auto& [function, counted] : counts) {
-    Issued& sum = profile[function->name];
-    sum.traffic.fetched += counted.traffic.fetched;
-    sum.traffic.written += counted.traffic.written;
-    for (size_t i = 0; i < counted.times.size(); i += kWarp) {
-      const auto lanes = counted.times.begin() + static_cast<long>(i);
-      const uint64_t issued = *std::max_element(lanes, lanes + kWarp);
-      const Together together = function->ops[i / kWarp % function->ops.size()].together;
-      sum.by_warps += issued;
-      if (together == Together::kWarpBarrier || together == Together::kBlockBarrier)
-        sum.barriers += issued;
-      else if (together != Together::kAlone)
-        sum.shuffles += issued;
-      sum.by_threads += std::accumulate(lanes, lanes + kWarp, uint64_t{0});
-    }
-  }
+}
+
+void Machine::run_block(const Launch& launch, Block* block) {
+  start_threads(launch, block);
+  Scheduler scheduler(block, seed + 1000003 * block->at.x, profiled);
+  do scheduler.run_to_barrier();
+  while (pass_barrier(block));
+  for (const Thread& t : block->threads) executed += t.executed;
+  for (const auto& [function, counted] : scheduler.counts()) add_to_profile(*function, counted);
 }
 
 }  // namespace ptx_interpreter

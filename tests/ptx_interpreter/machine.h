@@ -50,8 +50,8 @@ struct Frame {
 
 enum class State : uint8_t { kReady, kWaits, kLeft };
 
-// a warp's share of a first-level cache: sectors of device memory, the one used longest ago making room. What
-// is stored goes through it
+// a warp's share of a first-level cache: sectors of device memory, the one used longest ago is
+// replaced. What is stored goes through it
 class WarpCache {
  public:
   static constexpr size_t kSector = 32, kBytes = 12288;
@@ -63,7 +63,7 @@ class WarpCache {
 
  private:
   std::list<uintptr_t> recent_;  // the last one first
-  std::unordered_map<uintptr_t, std::list<uintptr_t>::iterator> place_;
+  std::unordered_map<uintptr_t, std::list<uintptr_t>::iterator> entries_;
 };
 
 struct Thread {
@@ -94,7 +94,7 @@ struct Block {
   const Module* module = nullptr;
   const Memory* memory = nullptr;
   Dim3 at, grid, size;
-  std::vector<char> shared_room;
+  std::vector<char> shared_buffer;
   char* shared = nullptr;  // aligned
   size_t shared_bytes = 0;
   size_t dynamic_bytes = 0;
@@ -106,6 +106,12 @@ class Fault : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 [[noreturn]] void fault(const Thread& thread, const std::string& what);
+
+// what is counted of a function while a block runs
+struct Counted {
+  std::vector<uint32_t> times;  // by warp, by instruction, by thread of the warp
+  WarpCache::Traffic traffic;
+};
 
 struct Launch {
   const Module* module = nullptr;
@@ -122,7 +128,7 @@ class Machine {
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
   Memory memory;
-  // the order in which threads of a warp get their turns
+  // the order in which warps, and threads of a warp, run
   uint64_t seed = 1;
   uint64_t executed = 0;  // instructions, of all threads so far
   // of each function, where `profiled`: instructions as warps issue them, if threads that part come together
@@ -138,7 +144,9 @@ class Machine {
   void run(const Launch& launch);
 
  private:
+  void start_threads(const Launch& launch, Block* block);
   void run_block(const Launch& launch, Block* block);
+  void add_to_profile(const Function& function, const Counted& counted);
   std::vector<char*> stacks_;
 };
 

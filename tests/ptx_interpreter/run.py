@@ -3,8 +3,7 @@
     python tests/ptx_interpreter/run.py build/test                    # the tests that a GPU must pass
     python tests/ptx_interpreter/run.py build/test -m pytest -k sort  # other arguments of python
 
-The build folder is one with DUALSTEP_TESTS and the CUDA backend. SOFTWARE_GPU_SEED=7 gives threads their turns in
-another order.
+The build folder is one with DUALSTEP_TESTS and the CUDA backend. PTX_INTERPRETER_SEED=7 runs threads in another order.
 """
 
 import argparse
@@ -37,10 +36,10 @@ def main():
     environment = os.environ | {"PYTHONPATH": str(package), "DUALSTEP_NVRTC": str(package / "libnvrtc.so")}
     compiler = nvrtc()
     if compiler:
-        environment["SOFTWARE_GPU_NVRTC"] = str(compiler)
+        environment["PTX_INTERPRETER_NVRTC"] = str(compiler)
     else:
         environment["DUALSTEP_SPECIALIZE"] = "0"
-    # steps made for a model are PTX here: not to be kept beside machine code
+    # specialised kernels are PTX here: not to be kept beside machine code
     environment["DUALSTEP_CACHE_DIR"] = str(package / "cache")
     os.chdir(ROOT)
     if given.arguments:
@@ -48,7 +47,7 @@ def main():
     jobs = ["-n", os.environ.get("JOBS", "auto"), "--dist", "worksteal"]
     pytest = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *jobs]
     # there, torch's tensors of the CPU stand for those of a GPU: device memory is open to them
-    opened = subprocess.run([*pytest, ENVIRONMENTS], env=environment | {"SOFTWARE_GPU_OPEN": "1"}).returncode
+    opened = subprocess.run([*pytest, ENVIRONMENTS], env=environment | {"PTX_INTERPRETER_OPEN": "1"}).returncode
     closed = subprocess.run([*pytest, *TESTS, "-k", "cuda or not golden_hash"], env=environment).returncode
     sys.exit(opened or closed)
 

@@ -16,8 +16,8 @@ torch = pytest.importorskip("torch")
 if not present("cuda"):
     pytest.skip("no GPU", allow_module_level=True)
 SOFTWARE = in_software()
-if SOFTWARE and "SOFTWARE_GPU_OPEN" not in os.environ:
-    pytest.skip("device memory is closed: SOFTWARE_GPU_OPEN=1 opens it", allow_module_level=True)
+if SOFTWARE and "PTX_INTERPRETER_OPEN" not in os.environ:
+    pytest.skip("device memory is closed: PTX_INTERPRETER_OPEN=1 opens it", allow_module_level=True)
 if not SOFTWARE and not torch.cuda.is_available():
     pytest.skip("torch has no GPU", allow_module_level=True)
 

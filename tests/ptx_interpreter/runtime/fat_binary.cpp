@@ -1,4 +1,4 @@
-#include "fat_binary.h"
+#include "runtime/fat_binary.h"
 
 #include <dlfcn.h>
 

@@ -1,5 +1,5 @@
 // NVRTC as the PTX interpreter wants it: what is asked for machine code of sm_75 makes PTX for compute_75. The
-// real library, which SOFTWARE_GPU_NVRTC names, does the work.
+// real library, which PTX_INTERPRETER_NVRTC names, does the work.
 #include <dlfcn.h>
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace {
 
 void* real() {
   static void* const library = [] {
-    const char* path = std::getenv("SOFTWARE_GPU_NVRTC");
+    const char* path = std::getenv("PTX_INTERPRETER_NVRTC");
     const std::string name = path && *path ? path : "libnvrtc.so.13";
     // it loads a second library by name alone, which lies beside it
     if (const size_t slash = name.rfind('/'); slash != std::string::npos)

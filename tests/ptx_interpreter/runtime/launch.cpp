@@ -1,0 +1,210 @@
+// Modules, kernels and launches: what nvcc's stubs register, and libraries that are loaded at run time.
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/fat_binary.h"
+#include "runtime/state.h"
+
+namespace ptx_interpreter {
+namespace {
+
+const Module& loaded(LoadedModule* m) {
+  if (!m->module) {
+    if (m->text.empty()) m->text = ptx_of_fat_binary(m->fat_binary);
+    m->module = read_ptx(m->text);
+    m->text.clear();
+    for (const auto& variable : m->module->variables)
+      device().machine.memory.add(variable->at, variable->bytes.size());
+  }
+  return *m->module;
+}
+const Function* function_of(const void* kernel) {
+  const auto found = device().kernels.find(kernel);
+  if (found == device().kernels.end()) return nullptr;
+  try {
+    const auto& functions = loaded(found->second.module).functions;
+    const auto entry = functions.find(found->second.name);
+    return entry == functions.end() ? nullptr : entry->second.get();
+  } catch (const PtxError& error) {
+    say(error.what());
+    return nullptr;
+  }
+}
+
+cudaError_t launch(const void* kernel, dim3 grid, dim3 block, void** arguments, size_t shared,
+                   cudaStream_t stream) {
+  const Function* const f = function_of(kernel);
+  if (!f) return cudaErrorInvalidDeviceFunction;
+  const Kernel& k = device().kernels.at(kernel);
+  Launch made;
+  made.module = k.module->module.get();
+  made.function = f;
+  made.grid = {grid.x, grid.y, grid.z}, made.block = {block.x, block.y, block.z};
+  made.dynamic_shared = shared;
+  if (made.grid.count() == 0 || made.block.count() == 0 ||
+      made.block.count() > static_cast<unsigned>(f->most_threads)) {
+    say("a launch of " + f->name + " with " + std::to_string(made.grid.count()) + " blocks of " +
+        std::to_string(made.block.count()) + " threads");
+    return cudaErrorInvalidConfiguration;
+  }
+  if (shared > k.dynamic_most) {
+    say("a launch of " + f->name + " with " + std::to_string(shared) + " bytes of shared memory, where " +
+        std::to_string(k.dynamic_most) + " are allowed");
+    return cudaErrorInvalidValue;
+  }
+  made.parameters.assign(static_cast<size_t>(f->parameter_bytes), 0);
+  for (size_t i = 0; i < f->parameters.size(); ++i) {
+    const Parameter& p = f->parameters[i];
+    std::memcpy(made.parameters.data() + p.offset, arguments[i], static_cast<size_t>(p.bytes));
+  }
+  return enqueue(stream, [made] {
+    Device& d = device();
+    const uint64_t before = d.machine.executed;
+    d.machine.run(made);
+    Device::Executed& count = d.executed[made.function->name];
+    ++count.launches;
+    count.instructions += d.machine.executed - before;
+  });
+}
+
+}  // namespace
+}  // namespace ptx_interpreter
+
+using namespace ptx_interpreter;
+
+extern "C" {
+
+// what nvcc's stubs call ------------------------------------------------------------------------------------
+
+void** CUDARTAPI __cudaRegisterFatBinary(void* given) {
+  // magic, version, the binary
+  struct Wrapper {
+    int magic, version;
+    const void* data;
+    void* name;
+  };
+  Device& d = device();
+  const Hold hold(d.mutex);
+  d.modules.emplace_back();
+  d.modules.back().fat_binary = static_cast<const Wrapper*>(given)->data;
+  return reinterpret_cast<void**>(&d.modules.back());
+}
+void CUDARTAPI __cudaRegisterFatBinaryEnd(void**) {}
+void CUDARTAPI __cudaUnregisterFatBinary(void**) {}
+void CUDARTAPI __cudaRegisterFunction(void** module, const char* host, char*, const char* name, int, uint3*,
+                                      uint3*, dim3*, dim3*, int*) {
+  Device& d = device();
+  const Hold hold(d.mutex);
+  d.kernels[host] = {reinterpret_cast<LoadedModule*>(module), name, kSharedByDefault};
+}
+void CUDARTAPI __cudaRegisterVar(void**, char*, char*, const char*, int, size_t, int, int) {}
+unsigned CUDARTAPI __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared,
+                                               struct CUstream_st* stream) {
+  const Hold hold(device().mutex);
+  device().configurations.push_back({grid, block, shared, stream});
+  return 0;
+}
+cudaError_t CUDARTAPI __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared, void* stream) {
+  const Hold hold(device().mutex);
+  if (device().configurations.empty()) return cudaErrorMissingConfiguration;
+  const auto c = device().configurations.back();
+  device().configurations.pop_back();
+  *grid = c.grid, *block = c.block, *shared = c.shared;
+  *static_cast<cudaStream_t*>(stream) = c.stream;
+  return cudaSuccess;
+}
+cudaError_t CUDARTAPI __cudaGetKernel(cudaKernel_t* kernel, const void* host) {
+  *kernel = static_cast<cudaKernel_t>(const_cast<void*>(host));
+  return cudaSuccess;
+}
+cudaError_t CUDARTAPI __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments,
+                                         size_t shared, cudaStream_t stream) {
+  return cudaLaunchKernel(kernel, grid, block, arguments, shared, stream);
+}
+
+// kernels -------------------------------------------------------------------------------------------------
+
+cudaError_t CUDARTAPI cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** arguments,
+                                       size_t shared, cudaStream_t stream) {
+  const Hold hold(device().mutex);
+  return answer(launch(kernel, grid, block, arguments, shared, stream));
+}
+cudaError_t CUDARTAPI cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value) {
+  const Hold hold(device().mutex);
+  const Function* const f = function_of(kernel);
+  if (!f) return answer(cudaErrorInvalidDeviceFunction);
+  if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return answer(cudaSuccess);
+  if (value < 0 || static_cast<size_t>(value) > kSharedMost) return answer(cudaErrorInvalidValue);
+  device().kernels.at(kernel).dynamic_most = static_cast<size_t>(value);
+  return answer(cudaSuccess);
+}
+cudaError_t CUDARTAPI cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* kernel) {
+  const Hold hold(device().mutex);
+  const Function* const f = function_of(kernel);
+  if (!f) return answer(cudaErrorInvalidDeviceFunction);
+  *attributes = cudaFuncAttributes{};
+  attributes->ptxVersion = attributes->binaryVersion = 10 * kMajor + kMinor;
+  attributes->maxThreadsPerBlock = f->most_threads;
+  attributes->numRegs = 32;
+  return answer(cudaSuccess);
+}
+cudaError_t CUDARTAPI cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* kernel,
+                                                                             int threads, size_t shared,
+                                                                             unsigned) {
+  const Hold hold(device().mutex);
+  const Function* const f = function_of(kernel);
+  if (!f) return answer(cudaErrorInvalidDeviceFunction);
+  *blocks = threads > f->most_threads || shared > kSharedMost
+                ? 0
+                : std::min<int>(kBlocksOfMultiprocessor,
+                                shared ? static_cast<int>(kSharedMost / shared) : kBlocksOfMultiprocessor);
+  return answer(cudaSuccess);
+}
+cudaError_t CUDARTAPI cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void* kernel,
+                                                                    int threads, size_t shared) {
+  return cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, kernel, threads, shared, 0);
+}
+
+// libraries: PTX, which the NVRTC of nvrtc.cpp makes where machine code is asked for
+cudaError_t CUDARTAPI cudaLibraryLoadData(cudaLibrary_t* library, const void* code, cudaJitOption*, void**,
+                                          unsigned, cudaLibraryOption*, void**, unsigned) {
+  Device& d = device();
+  const Hold hold(d.mutex);
+  d.modules.emplace_back();
+  LoadedModule& made = d.modules.back();
+  made.text = static_cast<const char*>(code);
+  try {
+    (void)loaded(&made);
+  } catch (const PtxError& error) {
+    say(error.what());
+    return answer(cudaErrorInvalidPtx);
+  }
+  *library = reinterpret_cast<cudaLibrary_t>(&made);
+  d.libraries[&made] = {};
+  return answer(cudaSuccess);
+}
+cudaError_t CUDARTAPI cudaLibraryGetKernel(cudaKernel_t* kernel, cudaLibrary_t library, const char* name) {
+  Device& d = device();
+  const Hold hold(d.mutex);
+  auto* const module = reinterpret_cast<LoadedModule*>(library);
+  if (!d.libraries.count(module) || !module->module->functions.count(name))
+    return answer(cudaErrorSymbolNotFound);
+  const void* const handle = new char;  // an address that nobody else has
+  d.kernels[handle] = {module, name, kSharedByDefault};
+  d.libraries[module].push_back(handle);
+  *kernel = static_cast<cudaKernel_t>(const_cast<void*>(handle));
+  return answer(cudaSuccess);
+}
+cudaError_t CUDARTAPI cudaLibraryUnload(cudaLibrary_t library) {
+  Device& d = device();
+  const Hold hold(d.mutex);
+  const auto found = d.libraries.find(library);
+  if (found == d.libraries.end()) return answer(cudaErrorInvalidResourceHandle);
+  // who launches one of its kernels now is told that there is no such function; what waits in a queue would
+  // have run on a GPU, or not: nobody may rely on it
+  for (const void* handle : found->second) d.kernels.erase(handle);
+  d.libraries.erase(found);
+  return answer(cudaSuccess);
+}
+
+}  // extern "C"

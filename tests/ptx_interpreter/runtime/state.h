@@ -1,0 +1,134 @@
+// The runtime of CUDA, as far as the backend and CUB call it, on the machine of machine.h. Linked before the
+// real one, its names are found first; what it lacks would be taken from there, and the linker would say that
+// names are defined twice.
+//
+// It is as unfriendly as a GPU may be. Work that is queued on a stream runs as late as it may: when something
+// that must wait for it does. Device memory is poisoned where it is allocated, and the host cannot touch it.
+// An error stays: every later call answers with it.
+//
+// This is what the parts of the runtime share: the device, its memory, streams, modules and kernels.
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <sys/mman.h>
+
+#include <cstdlib>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "machine.h"
+#include "ptx.h"
+
+namespace ptx_interpreter {
+
+// what there is to run on: a small Turing, with as much shared memory as a Hopper has
+constexpr int kMajor = 7, kMinor = 5, kMultiprocessors = 2, kBlocksOfMultiprocessor = 2;
+constexpr size_t kSharedMost = 227 << 10, kSharedByDefault = 48 << 10;
+
+using Task = std::function<void()>;
+
+struct StreamState {
+  bool blocking = true;  // waits for the legacy stream, and that for it
+  std::deque<Task> tasks;
+  uint64_t queued = 0, done = 0;
+  bool capturing = false;
+  std::vector<Task> captured;
+};
+struct EventState {
+  StreamState* stream = nullptr;
+  uint64_t after = 0;
+  std::shared_ptr<uint64_t> time;  // instructions until then; known when the stream has come there
+};
+struct GraphState {
+  std::vector<Task> tasks;
+};
+struct LoadedModule {
+  const void* fat_binary = nullptr;
+  std::string text;
+  std::unique_ptr<Module> module;
+};
+struct Kernel {
+  LoadedModule* module = nullptr;
+  std::string name;
+  size_t dynamic_most = kSharedByDefault;
+};
+
+// device memory: a piece of address space that nobody but the machine may touch
+class Arena {
+ public:
+  static constexpr size_t kBytes = size_t{64} << 30, kPage = 4096;
+  Arena();
+  bool has(const void* p) const { return p >= base_ && p < base_ + kBytes; }
+  // null where no memory is left
+  void* allocate(size_t bytes);
+  // the pages go back to the system; their addresses are given to nobody else, so that late uses are seen
+  void release(void* p, size_t bytes);
+  class Open {
+   public:
+    explicit Open(Arena* arena) : arena_(arena) {
+      if (arena_->open_++ == 0) arena_->protect(PROT_READ | PROT_WRITE);
+    }
+    ~Open() {
+      if (--arena_->open_ == 0 && !arena_->for_all_) arena_->protect(PROT_NONE);
+    }
+    Open(const Open&) = delete;
+    Open& operator=(const Open&) = delete;
+
+   private:
+    Arena* arena_;
+  };
+
+ private:
+  void protect(int how);
+  char* base_ = nullptr;
+  size_t used_ = 0;
+  int open_ = 0;
+  // a library of the CPU may stand for one of the GPU, and compute on device memory
+  bool for_all_ = std::getenv("PTX_INTERPRETER_OPEN") != nullptr;
+};
+
+struct Device {
+  std::recursive_mutex mutex;
+  Machine machine;
+  Arena arena;
+  StreamState legacy;
+  std::set<StreamState*> streams;
+  std::deque<LoadedModule> modules;
+  std::map<const void*, Kernel> kernels;  // by the host's function, or the handle of a library's
+  std::map<void*, std::vector<const void*>> libraries;
+  std::map<const void*, size_t> allocations;
+  cudaError_t last = cudaSuccess;   // until it is asked for
+  cudaError_t stuck = cudaSuccess;  // for good
+  struct Configuration {
+    dim3 grid, block;
+    size_t shared;
+    cudaStream_t stream;
+  };
+  std::vector<Configuration> configurations;
+  struct Executed {
+    uint64_t launches = 0, instructions = 0;
+  };
+  std::map<std::string, Executed> executed;  // by kernel
+};
+Device& device();
+using Hold = std::lock_guard<std::recursive_mutex>;
+
+// the error that a call returns: the sticky one where there is one
+cudaError_t answer(cudaError_t error);
+void say(const std::string& what);
+
+// null where there is no such stream
+StreamState* state_of(cudaStream_t stream);
+// runs what was queued on a stream until so many tasks are done
+void drain(StreamState* stream, uint64_t until);
+void drain_all();
+// after what the legacy stream and blocking streams owe each other
+cudaError_t enqueue(cudaStream_t given, Task task);
+
+}  // namespace ptx_interpreter
