@@ -4,10 +4,11 @@
 #include <array>
 #include <string>
 
+#include "kernels/base/mujoco_enums.h"
+
 namespace dualstep {
 
 enum class Cone { kPyramidal = 0, kElliptic = 1 };
-enum class Integrator { kEuler = 0, kRk4 = 1, kImplicitFast = 3, kVariational = 100 };
 enum class Solver { kPgsNewton = 0, kPgs = 1, kPgsAnderson = 2, kPgsNewtonPrimal = 3, kPgsNewtonDual = 4 };
 inline bool ends_with_newton(Solver s) { return s != Solver::kPgs && s != Solver::kPgsAnderson; }
 enum class ContactModel { kTodorov = 0, kAnitescu, kStewartTrinkle, kCompliant, kSoftAnchor, kImpulsive };
@@ -15,26 +16,6 @@ enum class ContactParameters { kMujoco = 0, kSpringDamper = 1 };
 enum class Scheme { kTimeStepping = 0, kEventDriven = 1 };
 enum class CompliantLaw { kLinear = 0, kHuntCrossley = 1 };
 enum class FrictionLaw { kStribeck = 0, kPiecewise = 1 };
-
-// MuJoCo's disable flags that dualstep honours (same bits)
-enum DisableBit : int {
-  kDisableConstraint = 1 << 0,
-  kDisableEquality = 1 << 1,
-  kDisableFrictionLoss = 1 << 2,
-  kDisableLimit = 1 << 3,
-  kDisableContact = 1 << 4,
-  kDisableSpring = 1 << 5,
-  kDisableDamper = 1 << 6,
-  kDisableGravity = 1 << 7,
-  kDisableClampCtrl = 1 << 8,
-  kDisableWarmstart = 1 << 9,
-  kDisableFilterParent = 1 << 10,
-  kDisableActuation = 1 << 11,
-  kDisableRefSafe = 1 << 12,
-  kDisableSensor = 1 << 13,
-  kDisableEulerDamp = 1 << 15,
-};
-enum EnableBit : int { kEnableOverride = 1 << 0, kEnableEnergy = 1 << 1 };
 
 struct Options {
   double timestep = 0.002;

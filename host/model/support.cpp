@@ -79,7 +79,6 @@ const std::vector<const char*> kNoSensor = {
     "tendonactuatorfrc", "tendonlimitpos", "tendonlimitvel", "tendonlimitfrc",
     "insidesite",        "distance",       "normal",         "fromto",
     "contact",           "tactile",        "plugin",         "user"};
-constexpr int kObjCamera = 7;
 
 bool any_nonzero(const std::vector<double>& values, int row, int rows) {
   const int cols = rows > 0 ? static_cast<int>(values.size()) / rows : 0;
@@ -149,7 +148,6 @@ void refuse_geoms(const Model& m, const Report& refuse) {
     if (m.pair_adhesion[i] != 0) refuse("adhesion", "pair", i, "contacts only push here");
   }
   // MuJoCo finds one point instead of several for these pairs when multiccd is off
-  constexpr int kDisableMultiCcd = 1 << 19;
   if (!m.opt.disabled(kDisableMultiCcd)) return;
   for (int g = 0; g < m.ngeom; ++g) {
     if (m.geom_type[g] != kCylinder) continue;

@@ -7,7 +7,6 @@
 
 #include "host/model/support.h"
 #include "host/tables/softness.h"
-#include "kernels/smooth/forces.h"
 
 namespace dualstep {
 namespace {
@@ -191,7 +190,7 @@ void build_actuation(const Model& m, TableStore* t) {
                        m.actuator_gainprm[10 * a] == -m.actuator_biasprm[10 * a + 1] &&
                        (m.actuator_dyntype[a] == kDynNone || m.actuator_dyntype[a] == kDynIntegrator);
     const bool circle = servo && !tendon && m.jnt_type[id] == kBall;
-    t->act_trn.push_back(tendon ? 2 : trn);
+    t->act_trn.push_back(trn);
     t->act_id.push_back(id);
     t->act_adr.push_back(m.actuator_actnum[a] > 0 ? m.actuator_actadr[a] : -1);
     t->act_flags.push_back(

@@ -26,7 +26,7 @@ struct PairKindTraits;
   template <>                                                                                 \
   struct PairKindTraits<pair_kind(first, second)> {                                           \
     static constexpr int kCapacity = capacity;                                                \
-    static constexpr bool kPlane = first == kGeomPlane;                                       \
+    static constexpr bool kFirstIsPlane = first == kPlane;                                    \
     template <class Real>                                                                     \
     DS_HD static void collide(const Shape<Real>& a, const Shape<Real>& b, const Real& margin, \
                               Manifold<Real, capacity>* out) {                                \
@@ -133,15 +133,15 @@ DS_STAGE void fill_record(const E& env, int pair, ContactRecord<typename E::Real
   const auto& t = env.t;
   const int dim = t.pair_dim[pair];
   c->dim = Real(dim);
-  for (int k = 0; k < 5; k++) c->mu[k] = k < dim - 1 ? env.pair_friction(5 * pair + k) : Real(0);
+  for (int k = 0; k < 5; k++) c->mu[k] = k < dim - 1 ? env.pair_friction(pair, k) : Real(0);
   if (t.o.contact_law != kLawMujoco && t.o.contact_law != kLawSoft) return law_record(env, c);
   const Real r = t.o.contact_law == kLawSoft ? c->dist : c->dist - env.pair_margin(pair);
-  const Real imp = impedance(r, [&](int k) { return env.pair_solimp(7 * pair + k); });
-  const Real R = regularizer(imp, env.pair_diag(2 * pair)) * env.pair_diag(2 * pair + 1);
+  const Real imp = impedance(r, [&](int k) { return env.pair_solimp(pair, k); });
+  const Real R = regularizer(imp, env.pair_approx_A(pair)) * env.pair_R_scale(pair);
   c->D = Real(1) / max(R, Real(1e-15));
-  c->kterm = env.pair_kbb(3 * pair) * imp * r;
-  c->Bn = env.pair_kbb(3 * pair + 1);
-  c->Bt = env.pair_kbb(3 * pair + 2);
+  c->kterm = env.pair_K(pair) * imp * r;
+  c->Bn = env.pair_Bn(pair);
+  c->Bt = env.pair_Bt(pair);
 }
 
 // the contacts of one pair, each in the next slot of its environment
@@ -202,7 +202,7 @@ DS_STAGE void collide_kind(E& env) {
       const Real margin = env.pair_margin(pair), reach = env.geom_rbound(b) + margin;
       const Vec3<Real> pa = gpos.vec(a), pb = gpos.vec(b);
       Mask near;
-      if constexpr (Kind::kPlane) {
+      if constexpr (Kind::kFirstIsPlane) {
         near = dot(Vec3<Real>{gmat[9 * a + 2], gmat[9 * a + 5], gmat[9 * a + 8]}, pb - pa) < reach;
       } else {
         const Vec3<Real> d = pb - pa;

@@ -2,29 +2,28 @@
 // tables of candidate pairs and the narrow phase agree on. No functions, so host code can read it too.
 #pragma once
 
-namespace dualstep {
+#include "kernels/base/mujoco_enums.h"
 
-// MuJoCo's mjtGeom
-enum : int { kGeomPlane = 0, kGeomSphere = 2, kGeomCapsule = 3, kGeomCylinder = 5, kGeomBox = 6 };
+namespace dualstep {
 
 // X(first type, second type, pair function, capacity): first <= second; a pair given the other way round is
 // swapped by the caller, since the normal points from the first shape to the second. The capacity is the most
 // contacts that the function returns
-#define DS_PAIRS(X)                                     \
-  X(kGeomPlane, kGeomSphere, plane_sphere, 1)           \
-  X(kGeomPlane, kGeomCapsule, plane_capsule, 2)         \
-  X(kGeomPlane, kGeomCylinder, plane_cylinder, 4)       \
-  X(kGeomPlane, kGeomBox, plane_box, 4)                 \
-  X(kGeomSphere, kGeomSphere, sphere_sphere, 1)         \
-  X(kGeomSphere, kGeomCapsule, sphere_capsule, 1)       \
-  X(kGeomSphere, kGeomCylinder, sphere_cylinder, 1)     \
-  X(kGeomSphere, kGeomBox, sphere_box, 1)               \
-  X(kGeomCapsule, kGeomCapsule, capsule_capsule, 2)     \
-  X(kGeomCapsule, kGeomCylinder, capsule_cylinder, 3)   \
-  X(kGeomCapsule, kGeomBox, capsule_box, 2)             \
-  X(kGeomCylinder, kGeomCylinder, cylinder_cylinder, 5) \
-  X(kGeomCylinder, kGeomBox, cylinder_box, 8)           \
-  X(kGeomBox, kGeomBox, box_box, 8)
+#define DS_PAIRS(X)                             \
+  X(kPlane, kSphere, plane_sphere, 1)           \
+  X(kPlane, kCapsule, plane_capsule, 2)         \
+  X(kPlane, kCylinder, plane_cylinder, 4)       \
+  X(kPlane, kBox, plane_box, 4)                 \
+  X(kSphere, kSphere, sphere_sphere, 1)         \
+  X(kSphere, kCapsule, sphere_capsule, 1)       \
+  X(kSphere, kCylinder, sphere_cylinder, 1)     \
+  X(kSphere, kBox, sphere_box, 1)               \
+  X(kCapsule, kCapsule, capsule_capsule, 2)     \
+  X(kCapsule, kCylinder, capsule_cylinder, 3)   \
+  X(kCapsule, kBox, capsule_box, 2)             \
+  X(kCylinder, kCylinder, cylinder_cylinder, 5) \
+  X(kCylinder, kBox, cylinder_box, 8)           \
+  X(kBox, kBox, box_box, 8)
 
 enum PairKind : int {
 #define DS_KIND(type1, type2, function, capacity) kKind_##function,

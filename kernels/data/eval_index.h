@@ -9,7 +9,7 @@ namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
 // evaluations of a substep: RK4 has four
-DS_HD int num_stages(int integrator) { return integrator == 1 ? 4 : 1; }
+DS_HD int num_stages(int integrator) { return integrator == kRk4 ? 4 : 1; }
 
 DS_HD bool in_last_substep(const StepArgs& args, const EvalIndex& m) {
   return args.action != Action::kStep || m.substep + 1 == args.nsubsteps;

@@ -4,11 +4,23 @@
 
 #include <stdint.h>
 
+#include "kernels/base/mujoco_enums.h"
+
 namespace dualstep {
 
 // laws of contact: MuJoCo's soft rows; the spring-damper of Todorov 2014; hard rows; forces of the state alone;
 // MuJoCo's softness without its margins, on the inertia of the step
 enum : int { kLawMujoco, kLawSpringDamper, kLawHard, kLawExplicit, kLawSoft };
+
+// bits of act_flags
+enum ActuatorFlag : int {
+  kCtrlLimited = 1,
+  kForceLimited = 2,
+  kActLimited = 4,
+  kActEarly = 8,
+  kActDisabled = 16,
+  kActCircle = 32  // a position servo on a ball joint: its setpoint is an angle
+};
 
 // sizes of a model as the kernels see it, and of its workspace
 struct Sizes {
@@ -70,6 +82,14 @@ constexpr int dual_words(const Sizes& n) {
   return n.nlocal * n.nword + n.nsingle + 2 * (n.ndense + n.ncone + n.nlocal);
 }
 constexpr long pool_words(const Sizes& n) { return n.single_begin + 2 * n.nsingleword; }
+
+// where the columns of a table of rows stand in a row, and how long the row is: kColumn_lim_K, kWidth_lim_param
+// clang-format off
+#define ROW_R(table, meaning) enum : int {
+#define COLUMN(table, name, width, meaning) kColumn_##name, kLast_##name = kColumn_##name + width - 1,
+#define END_ROW(table) kWidth_##table };
+#include "kernels/data/fields.inl"
+// clang-format on
 
 struct Layout {
 #define SCRATCH(name, size, stage, meaning) int name;

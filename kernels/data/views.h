@@ -72,6 +72,14 @@ DS_HD Rows<kRows, F> rows_of(const F& matrix, int first, int columns) {
   return rows;
 }
 
+// whether any of these flags of MuJoCo's is set
+template <class Scalar>
+DS_HD bool disabled(const StepOptions<Scalar>& o, int flags) {
+  return (o.disableflags & flags) != 0;
+}
+// one position, one dof: no quaternion
+DS_HD bool is_scalar_joint(int type) { return type >= kSlide; }
+
 // kStride environments share a run of workspace, element by element: 1 on the CPU, where a pack takes the
 // place of interleaving; the environments of a warp on a GPU, so that its threads touch neighbouring words
 template <class Real_, class Lanes_, int kStride_ = 1>
@@ -125,6 +133,12 @@ struct Env {
 
 #define TABLE_R(name, meaning) \
   DS_HD Real name(int i) const { return param(t.name, i); }
+// of a table of rows only the columns have names: a number of a row, or number `at` of several
+#define ROW_R(table, meaning)
+#define COLUMN(table, name, width, meaning)                            \
+  DS_HD Real name(int row, int at = 0) const {                         \
+    return param(t.table, kWidth_##table * row + kColumn_##name + at); \
+  }
 #include "kernels/data/fields.inl"
 
   DS_HD Real param(const Param<Scalar>& a, int i) const {

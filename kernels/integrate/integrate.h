@@ -24,11 +24,11 @@ DS_STAGE void advance_positions(E& env, const F& from, const F& vel, typename E:
     int adr = t.jnt_qposadr[j], dof = t.jnt_dofadr[j];
     const int type = t.jnt_type[j];
     const auto put = [&](int i, const Real& x) { qpos[i] = select(move, x, qpos[i]); };
-    if (type >= 2) {
+    if (is_scalar_joint(type)) {
       put(adr, fma(h, vel[dof], from[adr]));
       return;
     }
-    if (type == 0) {
+    if (type == kFree) {
       for (int i = 0; i < 3; i++) put(adr + i, fma(h, vel[dof + i], from[adr + i]));
       adr += 3;
       dof += 3;
@@ -46,7 +46,7 @@ DS_STAGE void advance_activations(E& env, const Mask& move) {
   const auto act = env.act(), rate = env.act_dot();
   env.each(t.n.nu, [&](int a) {
     const int adr = t.act_adr[a];
-    if (adr < 0 || (t.o.disableflags & (1 << 11))) return;
+    if (adr < 0 || disabled(t.o, kDisableActuation)) return;
     Real next = next_activation(env, a, Real(act[adr]), Real(rate[adr]));
     if (t.act_flags[a] & kActCircle) {
       Real length, velocity;
@@ -72,8 +72,8 @@ template <class E>
 DS_FN typename E::Real damping_of_dof(const E& env, int i) {
   using Real = typename E::Real;
   const auto& t = env.t;
-  Real d = (t.o.disableflags & (1 << 6)) ? Real(0) : env.dof_damping(i);
-  if (t.o.integrator == 3)
+  Real d = disabled(t.o, kDisableDamper) ? Real(0) : env.dof_damping(i);
+  if (t.o.integrator == kImplicitFast)
     for (int k = t.dofact_adr[i]; k < t.dofact_adr[i + 1]; k++) {
       const Real m = moment(env, t.dofact[2 * k], t.dofact[2 * k + 1]);
       d = fma(-(m * m), env.actuator_vel_gain()[t.dofact[2 * k]], d);
@@ -104,12 +104,12 @@ DS_STAGE void add_velocity_derivatives(E& env) {
     // an actuator on a ball or free joint couples the joint's dofs, which follow each other in the row
     for (int k = t.dofact_adr[i]; k < t.dofact_adr[i + 1]; k++) {
       const int a = t.dofact[2 * k], c = t.dofact[2 * k + 1];
-      if (t.act_trn[a] == 2) continue;
+      if (t.act_trn[a] == kTrnTendon) continue;
       for (int e = 1; e <= c; e++)
         LD[row + e] =
             fma(-(h * env.actuator_vel_gain()[a]), moment(env, a, c) * moment(env, a, c - e), LD[row + e]);
     }
-    if (!t.o.has_fluid || (t.o.disableflags & ((1 << 5) | (1 << 6))) == ((1 << 5) | (1 << 6))) return;
+    if (!t.o.has_fluid || (disabled(t.o, kDisableSpring) && disabled(t.o, kDisableDamper))) return;
     for (int b = 1; b < t.n.nbody; b++) {
       int up = b;
       while (up > t.dof_body[i]) up = t.body_parent[up];
@@ -121,11 +121,16 @@ DS_STAGE void add_velocity_derivatives(E& env) {
       const Vec3<Real> wind{Real(t.o.wind[0]), Real(t.o.wind[1]), Real(t.o.wind[2])};
       const Vec3<Real> w = rotate_transposed(r, v.ang),
                        u = rotate_transposed(r, v.lin + cross(v.ang, arm) - wind);
-      const auto slope = [&](const Real& x, int quadratic, int viscous) {
-        return h * fma(two * env.body_fluid(8 * b + quadratic), abs(x), env.body_fluid(8 * b + viscous));
+      const auto slope = [&](const Real& x, const Real& quadratic, const Real& viscous) {
+        return h * fma(two * quadratic, abs(x), viscous);
       };
-      const Vec3<Real> cw{slope(w.x, 5, 0), slope(w.y, 6, 0), slope(w.z, 7, 0)};
-      const Vec3<Real> cu{slope(u.x, 2, 1), slope(u.y, 3, 1), slope(u.z, 4, 1)};
+      const Real turning = env.fluid_viscous_torque(b), moving = env.fluid_viscous_force(b);
+      const Vec3<Real> cw{slope(w.x, env.fluid_quadratic_torque(b, 0), turning),
+                          slope(w.y, env.fluid_quadratic_torque(b, 1), turning),
+                          slope(w.z, env.fluid_quadratic_torque(b, 2), turning)};
+      const Vec3<Real> cu{slope(u.x, env.fluid_quadratic_force(b, 0), moving),
+                          slope(u.y, env.fluid_quadratic_force(b, 1), moving),
+                          slope(u.z, env.fluid_quadratic_force(b, 2), moving)};
       const Spatial<Real> si = body_frame_motion(env, b, r, i);
       const Spatial<Real> weighted{{si.ang.x * cw.x, si.ang.y * cw.y, si.ang.z * cw.z},
                                    {si.lin.x * cu.x, si.lin.y * cu.y, si.lin.z * cu.z}};
@@ -184,8 +189,9 @@ DS_STAGE void solve_lone_body(E& env, int j, const F& x) {
 // whether the step of the velocity has the damping of M + h D
 template <class Options>
 DS_HD bool is_implicit(const Options& o) {
-  const bool eulerdamp = o.integrator != 1 && o.has_damping && (o.disableflags & ((1 << 15) | (1 << 6))) == 0;
-  return (o.integrator == 3 || eulerdamp) && o.contact_law == kLawMujoco;
+  const bool eulerdamp =
+      o.integrator != kRk4 && o.has_damping && !disabled(o, kDisableEulerDamp | kDisableDamper);
+  return (o.integrator == kImplicitFast || eulerdamp) && o.contact_law == kLawMujoco;
 }
 
 template <class E>
@@ -201,7 +207,7 @@ DS_STAGE void integrate_euler(E& env, const typename E::Mask& live) {
     const auto LD = env.LD();
     env.each(t.n.nv, [&](int i) { LD[t.M_rowadr[i]] = fma(h, damping_of_dof(env, i), LD[t.M_rowadr[i]]); });
     env.sync();
-    if (t.o.integrator == 3) {
+    if (t.o.integrator == kImplicitFast) {
       add_velocity_derivatives(env);
       // bodies of their own are solved apart; their rows of x must survive the solve of the others
       const auto apart = env.grad();
@@ -214,7 +220,7 @@ DS_STAGE void integrate_euler(E& env, const typename E::Mask& live) {
     }
     eliminate(env);
     solve_M(env, x);
-    if (t.o.integrator == 3) {
+    if (t.o.integrator == kImplicitFast) {
       env.each(t.n.nfree, [&](int k) {
         const int dof = t.jnt_dofadr[t.free_jnt[k]];
         for (int i = dof; i < dof + 6; i++) x[i] = env.grad()[i];
@@ -282,11 +288,11 @@ struct RungeKutta {
     env.each(t.n.njnt, [&](int j) {
       int dof = t.jnt_dofadr[j];
       const int type = t.jnt_type[j];
-      if (type >= 2) {
+      if (is_scalar_joint(type)) {
         out[dof] = qvel[dof];
         return;
       }
-      if (type == 0) {
+      if (type == kFree) {
         for (int i = 0; i < 3; i++) out[dof + i] = qvel[dof + i];
         dof += 3;
       }

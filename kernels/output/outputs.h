@@ -79,16 +79,16 @@ DS_STAGE void sense_energy(E& env, const EnvIO<E>& in) {
   Real potential = env.accumulate(t.n.nbody, [&](int b, const Real& s) {
     return b == 0 ? s : s - env.body_mass(b) * dot(g, env.xipos().vec(b));
   });
-  if ((t.o.disableflags & (1 << 5)) == 0)
+  if (!disabled(t.o, kDisableSpring))
     potential = potential + env.accumulate(t.n.njnt, [&](int j, const Real& s) {
       const Real k = env.jnt_stiffness(j);
       int adr = t.jnt_qposadr[j];
       Real d2(0);
-      if (t.jnt_type[j] != 1 && t.jnt_type[j] != 0) {
+      if (is_scalar_joint(t.jnt_type[j])) {
         const Real d = env.qpos()[adr] - env.qpos_spring(adr);
         d2 = d * d;
       } else {
-        if (t.jnt_type[j] == 0) {
+        if (t.jnt_type[j] == kFree) {
           for (int i = 0; i < 3; i++) {
             const Real d = env.qpos()[adr + i] - env.qpos_spring(adr + i);
             d2 = fma(d, d, d2);

@@ -18,8 +18,6 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-enum : int { kEqualityConnect = 0, kEqualityWeld = 1, kEqualityJoint = 2 };
-
 // dense scalar rows: limits of balls first, one-sided; then equalities, which push both ways
 template <class E>
 DS_HD bool two_sided(const E& env, int dense_row) {
@@ -74,12 +72,12 @@ DS_HD void equality_target(E& env, int e, int row, bool rotation, const typename
   using Real = typename E::Real;
   const int nv = env.t.n.nv;
   const auto Z = env.Z(), qvel = env.qvel(), qacc = env.qacc_smooth();
-  const Real imp = impedance(length, [&](int c) { return env.eq_param(11 * e + 4 + c); });
-  const Real K = env.eq_param(11 * e), B = env.eq_param(11 * e + 1);
+  const Real imp = impedance(length, [&](int c) { return env.eq_solimp(e, c); });
+  const Real K = env.eq_K(e), B = env.eq_B(e);
   Real y = fma(K * imp, r, rate);
   for (int d = 0; d < nv; d++) y = fma(Z[row * nv + d], fma(B, qvel[d], qacc[d]), y);
   env.dense_y0()[row] = y;
-  env.dense_D()[row] = Real(1) / regularizer(imp, env.eq_param(11 * e + 2 + (rotation ? 1 : 0)));
+  env.dense_D()[row] = Real(1) / regularizer(imp, env.eq_approx_A(e, rotation ? 1 : 0));
 }
 
 template <class E>
@@ -88,11 +86,11 @@ DS_FN void tie_bodies(E& env, int e) {
   const auto& t = env.t;
   const auto Z = env.Z(), cdof = env.cdof();
   const int row = t.eq_row[e], nv = t.n.nv;
-  const bool weld = t.eq_type[e] == kEqualityWeld;
+  const bool weld = t.eq_type[e] == kEqWeld;
   const Real zero(0), half(0.5);
   const auto one = equality_side(env, e, 0), two = equality_side(env, e, 1);
   const Vec3<Real> offset = one.point - two.point, rate = one.acceleration - two.acceleration;
-  const Real scale = env.eq_poly(5 * e);
+  const Real scale = env.eq_poly(e);
   Vec3<Real> turn{zero, zero, zero}, turn_rate = turn;
   if (weld) {
     const Quat<Real> q = mul(conjugate(two.quat), one.quat);
@@ -144,7 +142,7 @@ DS_FN void couple_joints(E& env, int e) {
   const int row = t.eq_row[e], nv = t.n.nv, j1 = t.eq_obj[2 * e], j2 = t.eq_obj[2 * e + 1];
   const Real zero(0);
   const auto moved = [&](int j) { return qpos[t.jnt_qposadr[j]] - env.qpos0(t.jnt_qposadr[j]); };
-  const auto c = [&](int k) { return env.eq_poly(5 * e + k); };
+  const auto c = [&](int k) { return env.eq_poly(e, k); };
   for (int d = 0; d < nv; d++) Z[row * nv + d] = zero;
   Z[row * nv + t.jnt_dofadr[j1]] = Real(1);
   Real r = moved(j1) - c(0);
@@ -163,7 +161,7 @@ DS_FN void couple_joints(E& env, int e) {
 template <class E>
 DS_STAGE void equality_rows(E& env) {
   env.each(env.t.n.neq, [&](int e) {
-    if (env.t.eq_type[e] == kEqualityJoint)
+    if (env.t.eq_type[e] == kEqJoint)
       couple_joints(env, e);
     else
       tie_bodies(env, e);

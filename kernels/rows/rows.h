@@ -102,7 +102,7 @@ DS_STAGE void limit_rows(E& env) {
   env.each(2 * t.n.nlim, [&](int s) {
     const int k = s / 2, j = t.lim_jnt[k], dof = t.jnt_dofadr[j];
     const bool upper = s & 1;
-    const Real sign(upper ? -1 : 1), margin = env.lim_param(11 * k);
+    const Real sign(upper ? -1 : 1), margin = env.lim_margin(k);
     if (t.o.spring_damper_rows) {
       // the spring-damper of Todorov 2014; its weight follows once the rows are whitened
       const Real phi = sign * (qpos[t.jnt_qposadr[j]] - env.lim_range(2 * k + upper));
@@ -120,16 +120,16 @@ DS_STAGE void limit_rows(E& env) {
     y0[s] = Real(0);
     D[s] = Real(0);
     if (!any(active)) return;
-    const Real imp = impedance(r, [&](int c) { return env.lim_param(11 * k + 4 + c); });
-    const Real kterm = env.lim_param(11 * k + 1) * imp * r;
-    const Real v = fma(env.lim_param(11 * k + 2), qvel[dof], qacc[dof]);
+    const Real imp = impedance(r, [&](int c) { return env.lim_solimp(k, c); });
+    const Real kterm = env.lim_K(k) * imp * r;
+    const Real v = fma(env.lim_B(k), qvel[dof], qacc[dof]);
     y0[s] = select(active, fma(sign, v, kterm), Real(0));
-    D[s] = select(active, Real(1) / regularizer(imp, env.lim_param(11 * k + 3)), Real(0));
+    D[s] = select(active, Real(1) / regularizer(imp, env.lim_approx_A(k)), Real(0));
   });
   const auto loss = env.loss_y0();
   env.each(t.n.nloss, [&](int k) {
     const int dof = t.loss_dof[k];
-    loss[k] = fma(env.loss_param(3 * k + 2), qvel[dof], qacc[dof]);
+    loss[k] = fma(env.loss_B(k), qvel[dof], qacc[dof]);
   });
 }
 
@@ -147,14 +147,14 @@ DS_STAGE void ball_rows(E& env) {
     const Vec3<Real> turn = rotation_vector(normalize(qpos.quat_at(t.jnt_qposadr[j])));
     Real angle;
     const Vec3<Real> axis = normalize(turn, Vec3<Real>{Real(1), Real(0), Real(0)}, &angle);
-    const Real r = env.ball_param(12 * k) - angle - env.ball_param(12 * k + 1);
+    const Real r = env.ball_range(k) - angle - env.ball_margin(k);
     const auto active = r < Real(0);
-    const Real imp = impedance(r, [&](int c) { return env.ball_param(12 * k + 5 + c); });
-    const Real B = env.ball_param(12 * k + 3);
+    const Real imp = impedance(r, [&](int c) { return env.ball_solimp(k, c); });
+    const Real B = env.ball_B(k);
     const Vec3<Real> rate{fma(B, qvel[dof], qacc[dof]), fma(B, qvel[dof + 1], qacc[dof + 1]),
                           fma(B, qvel[dof + 2], qacc[dof + 2])};
-    y0[k] = select(active, env.ball_param(12 * k + 2) * imp * r - dot(axis, rate), Real(0));
-    D[k] = select(active, Real(1) / regularizer(imp, env.ball_param(12 * k + 4)), Real(0));
+    y0[k] = select(active, env.ball_K(k) * imp * r - dot(axis, rate), Real(0));
+    D[k] = select(active, Real(1) / regularizer(imp, env.ball_approx_A(k)), Real(0));
     Z[k * nv + dof] = select(active, -axis.x, Real(0));
     Z[k * nv + dof + 1] = select(active, -axis.y, Real(0));
     Z[k * nv + dof + 2] = select(active, -axis.z, Real(0));

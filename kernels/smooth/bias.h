@@ -51,7 +51,7 @@ DS_STAGE void body_inertias(E& env) {
 template <class E>
 DS_HD Vec3<typename E::Real> gravity_of(const E& env) {
   using Real = typename E::Real;
-  if (env.t.o.disableflags & (1 << 7)) return {Real(0), Real(0), Real(0)};
+  if (disabled(env.t.o, kDisableGravity)) return {Real(0), Real(0), Real(0)};
   return env.vec(env.t.gravity, 0);
 }
 

@@ -69,8 +69,8 @@ template <class E>
 DS_FN void factorize(E& env) {
   const auto& t = env.t;
   load_factor(env);
-  const bool damped = t.o.has_damping && (t.o.disableflags & ((1 << 15) | (1 << 6))) == 0;
-  if (t.o.contact_law != kLawMujoco && t.o.integrator == 0 && damped) {
+  const bool damped = t.o.has_damping && !disabled(t.o, kDisableEulerDamp | kDisableDamper);
+  if (t.o.contact_law != kLawMujoco && t.o.integrator == kEuler && damped) {
     const auto LD = env.LD();
     env.each(t.n.nv, [&](int i) {
       LD[t.M_rowadr[i]] = fma(typename E::Real(t.o.timestep), env.dof_damping(i), LD[t.M_rowadr[i]]);

@@ -18,15 +18,6 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-enum ActuatorFlag : int {
-  kCtrlLimited = 1,
-  kForceLimited = 2,
-  kActLimited = 4,
-  kActEarly = 8,
-  kActDisabled = 16,
-  kActCircle = 32  // a position servo on a ball joint: its setpoint is an angle
-};
-
 // a world force at a body's centre of mass, as a spatial force about its tree's centre of mass
 template <class E, class Real = typename E::Real>
 DS_HD Spatial<Real> at_tree_centre(const E& env, int b, const Vec3<Real>& force, const Vec3<Real>& torque) {
@@ -45,12 +36,16 @@ DS_FN Spatial<typename E::Real> fluid_force(const E& env, int b) {
   const Mat3<Real> r = to_matrix(mul(env.xquat().quat(b), env.quat(t.body_iquat, b)));
   const Vec3<Real> w = rotate_transposed(r, v.ang);
   const Vec3<Real> u = rotate_transposed(r, v.lin + cross(v.ang, arm) - wind);
-  const auto drag = [&](const Real& x, int quadratic, int viscous) {
-    const Real linear = env.body_fluid(8 * b + viscous);
-    return -(x * fma(env.body_fluid(8 * b + quadratic), abs(x), linear));
+  const auto drag = [](const Real& x, const Real& quadratic, const Real& viscous) {
+    return -(x * fma(quadratic, abs(x), viscous));
   };
-  const Vec3<Real> torque{drag(w.x, 5, 0), drag(w.y, 6, 0), drag(w.z, 7, 0)};
-  const Vec3<Real> force{drag(u.x, 2, 1), drag(u.y, 3, 1), drag(u.z, 4, 1)};
+  const Real turning = env.fluid_viscous_torque(b), moving = env.fluid_viscous_force(b);
+  const Vec3<Real> torque{drag(w.x, env.fluid_quadratic_torque(b, 0), turning),
+                          drag(w.y, env.fluid_quadratic_torque(b, 1), turning),
+                          drag(w.z, env.fluid_quadratic_torque(b, 2), turning)};
+  const Vec3<Real> force{drag(u.x, env.fluid_quadratic_force(b, 0), moving),
+                         drag(u.y, env.fluid_quadratic_force(b, 1), moving),
+                         drag(u.z, env.fluid_quadratic_force(b, 2), moving)};
   return {rotate(r, torque), rotate(r, force)};
 }
 
@@ -63,12 +58,12 @@ DS_FN void joint_spring(E& env, int j) {
   const Real k = env.jnt_stiffness(j);
   int adr = t.jnt_qposadr[j], dof = t.jnt_dofadr[j];
   const int type = t.jnt_type[j];
-  if (type == 0) {
+  if (type == kFree) {
     for (int i = 0; i < 3; i++) out[dof + i] = out[dof + i] - k * (qpos[adr + i] - env.qpos_spring(adr + i));
     adr += 3;
     dof += 3;
   }
-  if (type < 2) {
+  if (!is_scalar_joint(type)) {
     const Quat<Real> rest{env.qpos_spring(adr), env.qpos_spring(adr + 1), env.qpos_spring(adr + 2),
                           env.qpos_spring(adr + 3)};
     const Vec3<Real> d = rotation_vector(mul(conjugate(rest), normalize(qpos.quat_at(adr))));
@@ -98,7 +93,7 @@ DS_STAGE void passive(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto qvel = env.qvel(), out = env.qfrc_passive(), cfrc = env.cfrc();
-  const bool springs = (t.o.disableflags & (1 << 5)) == 0, dampers = (t.o.disableflags & (1 << 6)) == 0;
+  const bool springs = !disabled(t.o, kDisableSpring), dampers = !disabled(t.o, kDisableDamper);
   env.each(t.n.nv,
            [&](int i) { out[i] = dampers && t.o.has_damping ? -(env.dof_damping(i) * qvel[i]) : Real(0); });
   env.sync();
@@ -147,33 +142,33 @@ DS_FN void transmission(const E& env, int a, Real* length, Real* velocity) {
   const auto qpos = env.qpos(), qvel = env.qvel();
   *length = Real(0);
   *velocity = Real(0);
-  if (t.act_trn[a] == 2) {
+  if (t.act_trn[a] == kTrnTendon) {
     const int ten = t.act_id[a];
     for (int k = t.ten_adr[ten]; k < t.ten_adr[ten + 1]; k++) {
       *length = fma(env.ten_coef(k), qpos[t.ten_dof[2 * k + 1]], *length);
       *velocity = fma(env.ten_coef(k), qvel[t.ten_dof[2 * k]], *velocity);
     }
-    *length = *length * env.act_gear(6 * a);
-    *velocity = *velocity * env.act_gear(6 * a);
+    *length = *length * env.act_gear(a);
+    *velocity = *velocity * env.act_gear(a);
     return;
   }
   const int j = t.act_id[a], type = t.jnt_type[j], dof = t.jnt_dofadr[j], adr = t.jnt_qposadr[j];
-  if (type >= 2) {
-    *length = qpos[adr] * env.act_gear(6 * a);
-    *velocity = qvel[dof] * env.act_gear(6 * a);
+  if (is_scalar_joint(type)) {
+    *length = qpos[adr] * env.act_gear(a);
+    *velocity = qvel[dof] * env.act_gear(a);
     return;
   }
-  const int rot = type == 0 ? 3 : 0;
-  Vec3<Real> gear{env.act_gear(6 * a + rot), env.act_gear(6 * a + rot + 1), env.act_gear(6 * a + rot + 2)};
+  const int rot = type == kFree ? 3 : 0;
+  Vec3<Real> gear{env.act_gear(a, rot), env.act_gear(a, rot + 1), env.act_gear(a, rot + 2)};
   const Quat<Real> q = normalize(qpos.quat_at(adr + rot));
-  if (type == 1) {
+  if (type == kBall) {
     const Vec3<Real> turn = rotation_vector(q);
     *length = dot(turn, gear);
   }
-  if (t.act_trn[a] == 1) gear = rotate(conjugate(q), gear);
+  if (t.act_trn[a] == kTrnJointInParent) gear = rotate(conjugate(q), gear);
   *velocity = dot(gear, qvel.vec_at(dof + rot));
-  if (type == 0)
-    for (int i = 0; i < 3; i++) *velocity = fma(env.act_gear(6 * a + i), qvel[dof + i], *velocity);
+  if (type == kFree)
+    for (int i = 0; i < 3; i++) *velocity = fma(env.act_gear(a, i), qvel[dof + i], *velocity);
 }
 
 // component c of the moment of actuator a (c counts the dofs of its joint, or the joints of its tendon)
@@ -181,11 +176,10 @@ template <class E>
 DS_FN typename E::Real moment(const E& env, int a, int c) {
   using Real = typename E::Real;
   const auto& t = env.t;
-  if (t.act_trn[a] == 2) return env.ten_coef(t.ten_adr[t.act_id[a]] + c) * env.act_gear(6 * a);
-  const int j = t.act_id[a], type = t.jnt_type[j], rot = type == 0 ? 3 : 0;
-  if (type >= 2 || c < rot || t.act_trn[a] == 0) return env.act_gear(6 * a + c);
-  const Vec3<Real> gear{env.act_gear(6 * a + rot), env.act_gear(6 * a + rot + 1),
-                        env.act_gear(6 * a + rot + 2)};
+  if (t.act_trn[a] == kTrnTendon) return env.ten_coef(t.ten_adr[t.act_id[a]] + c) * env.act_gear(a);
+  const int j = t.act_id[a], type = t.jnt_type[j], rot = type == kFree ? 3 : 0;
+  if (is_scalar_joint(type) || c < rot || t.act_trn[a] == kTrnJoint) return env.act_gear(a, c);
+  const Vec3<Real> gear{env.act_gear(a, rot), env.act_gear(a, rot + 1), env.act_gear(a, rot + 2)};
   const Vec3<Real> g = rotate(conjugate(normalize(env.qpos().quat_at(t.jnt_qposadr[j] + rot))), gear);
   return c - rot == 0 ? g.x : c - rot == 1 ? g.y : g.z;
 }
@@ -195,18 +189,18 @@ template <class E, class Real = typename E::Real>
 DS_HD Real next_activation(const E& env, int a, const Real& act, const Real& rate) {
   const auto& t = env.t;
   Real next = fma(rate, Real(t.o.timestep), act);
-  if (t.act_dyn[a] == 3) {
+  if (t.act_dyn[a] == kDynFilterExact) {
     const Real tau = max(env.act_dynprm(a), Real(1e-15));
     next = fma(rate * tau, Real(1) - exp(-Real(t.o.timestep) / tau), act);
   }
-  if (t.act_flags[a] & kActLimited) next = clamp(next, env.act_actrange(2 * a), env.act_actrange(2 * a + 1));
+  if (t.act_flags[a] & kActLimited) next = clamp(next, env.act_act_lower(a), env.act_act_upper(a));
   return next;
 }
 
 // the setpoint of a servo on a ball joint, brought within half a turn of the joint's length
 template <class E, class Real = typename E::Real>
 DS_FN Real nearest_setpoint(const E& env, int a, const Real& u, const Real& length) {
-  const Vec3<Real> gear{env.act_gear(6 * a), env.act_gear(6 * a + 1), env.act_gear(6 * a + 2)};
+  const Vec3<Real> gear{env.act_gear(a), env.act_gear(a, 1), env.act_gear(a, 2)};
   const Real period = Real(6.28318530717958647692) * norm(gear);
   return u - period * round_nearest((u - length) / period);
 }
@@ -217,17 +211,17 @@ DS_STAGE void actuation(E& env) {
   const auto& t = env.t;
   const auto act = env.act(), ctrl = env.ctrl(), force = env.actuator_force(), rate = env.act_dot();
   const auto vel_gain = env.actuator_vel_gain(), out = env.qfrc_actuator();
-  const bool off = (t.o.disableflags & (1 << 11)) != 0;
+  const bool off = disabled(t.o, kDisableActuation);
   env.each(t.n.nu, [&](int a) {
     const int flags = t.act_flags[a];
     Real u = ctrl[a];
-    if ((flags & kCtrlLimited) && (t.o.disableflags & (1 << 8)) == 0)
-      u = clamp(u, env.act_ctrlrange(2 * a), env.act_ctrlrange(2 * a + 1));
+    if ((flags & kCtrlLimited) && !disabled(t.o, kDisableClampCtrl))
+      u = clamp(u, env.act_ctrl_lower(a), env.act_ctrl_upper(a));
     if (t.act_adr[a] >= 0) {
       const int adr = t.act_adr[a];
-      rate[adr] = off || (flags & kActDisabled) ? Real(0)
-                  : t.act_dyn[a] == 1           ? u
-                                                : (u - act[adr]) / max(env.act_dynprm(a), Real(1e-15));
+      rate[adr] = off || (flags & kActDisabled)    ? Real(0)
+                  : t.act_dyn[a] == kDynIntegrator ? u
+                                                   : (u - act[adr]) / max(env.act_dynprm(a), Real(1e-15));
       u = flags & kActEarly ? next_activation(env, a, Real(act[adr]), Real(rate[adr])) : Real(act[adr]);
     }
     Real f(0), slope(0);
@@ -235,20 +229,20 @@ DS_STAGE void actuation(E& env) {
       Real length, velocity;
       transmission(env, a, &length, &velocity);
       if (flags & kActCircle) u = nearest_setpoint(env, a, u, length);
-      Real gain = env.act_gainprm(3 * a);
-      if (t.act_gain[a] == 1) {
-        gain = fma(env.act_gainprm(3 * a + 2), velocity, fma(env.act_gainprm(3 * a + 1), length, gain));
-        slope = env.act_gainprm(3 * a + 2) * u;
+      Real gain = env.act_gain_constant(a);
+      if (t.act_gain[a] == kGainAffine) {
+        gain = fma(env.act_gain_velocity(a), velocity, fma(env.act_gain_length(a), length, gain));
+        slope = env.act_gain_velocity(a) * u;
       }
       f = gain * u;
-      if (t.act_bias[a] == 1) {
-        const Real bias = fma(env.act_biasprm(3 * a + 2), velocity,
-                              fma(env.act_biasprm(3 * a + 1), length, env.act_biasprm(3 * a)));
+      if (t.act_bias[a] == kBiasAffine) {
+        const Real bias = fma(env.act_bias_velocity(a), velocity,
+                              fma(env.act_bias_length(a), length, env.act_bias_constant(a)));
         f = f + bias;
-        slope = slope + env.act_biasprm(3 * a + 2);
+        slope = slope + env.act_bias_velocity(a);
       }
       if (flags & kForceLimited) {
-        const Real lo = env.act_forcerange(2 * a), hi = env.act_forcerange(2 * a + 1);
+        const Real lo = env.act_force_lower(a), hi = env.act_force_upper(a);
         f = clamp(f, lo, hi);
         slope = select(mask_or(f <= lo, f >= hi), Real(0), slope);
       }
@@ -262,17 +256,16 @@ DS_STAGE void actuation(E& env) {
     Real sum = t.o.has_actgravcomp && t.jnt_actgravcomp[j] ? Real(env.qfrc_gravcomp()[i]) : Real(0);
     for (int k = t.dofact_adr[i]; k < t.dofact_adr[i + 1]; k++)
       sum = fma(moment(env, t.dofact[2 * k], t.dofact[2 * k + 1]), force[t.dofact[2 * k]], sum);
-    if (t.jnt_actfrclimited[j]) sum = clamp(sum, env.jnt_actfrcrange(2 * j), env.jnt_actfrcrange(2 * j + 1));
+    if (t.jnt_actfrclimited[j]) sum = clamp(sum, env.jnt_actfrc_lower(j), env.jnt_actfrc_upper(j));
     out[i] = sum;
   });
   env.sync();
   // an actuator on a joint at its limit of force gains nothing by speed
   env.each(t.n.nu, [&](int a) {
     const int j = t.act_id[a];
-    if (t.act_trn[a] == 2 || !t.jnt_actfrclimited[j]) return;
+    if (t.act_trn[a] == kTrnTendon || !t.jnt_actfrclimited[j]) return;
     const Real total = out[t.jnt_dofadr[j]];
-    const auto limited =
-        mask_or(total <= env.jnt_actfrcrange(2 * j), total >= env.jnt_actfrcrange(2 * j + 1));
+    const auto limited = mask_or(total <= env.jnt_actfrc_lower(j), total >= env.jnt_actfrc_upper(j));
     vel_gain[a] = select(limited, Real(0), vel_gain[a]);
   });
   env.done();

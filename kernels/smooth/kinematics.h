@@ -38,7 +38,7 @@ DS_FN void body_frames(E& env, Mocap mocap) {
       const int first = t.body_jntadr[b], count = t.body_jntnum[b];
       Vec3<Real> pos;
       Quat<Real> quat;
-      if (count == 1 && t.jnt_type[first] == 0) {
+      if (count == 1 && t.jnt_type[first] == kFree) {
         const int adr = t.jnt_qposadr[first];
         pos = qpos.vec_at(adr);
         quat = normalize(qpos.quat_at(adr + 3));
@@ -65,10 +65,10 @@ DS_FN void body_frames(E& env, Mocap mocap) {
             xanchor.set(j, anchor);
             xaxis.set(j, world_axis);
           }
-          if (t.jnt_type[j] == 2) {
+          if (t.jnt_type[j] == kSlide) {
             pos = axpy(world_axis, qpos[adr] - env.qpos0(adr), pos);
           } else {
-            if (t.jnt_type[j] == 1) {
+            if (t.jnt_type[j] == kBall) {
               quat = mul(quat, normalize(qpos.quat_at(adr)));
             } else {
               Real s, c;
@@ -118,13 +118,13 @@ DS_FN void joint_motions(E& env) {
   env.each(t.n.njnt, [&](int j) {
     const int b = t.jnt_body[j], dof = t.jnt_dofadr[j];
     const Vec3<Real> centre = com.vec(t.body_tree[b]);
-    if (t.jnt_type[j] == 3) {
+    if (t.jnt_type[j] == kHinge) {
       const Vec3<Real> axis = xaxis.vec(j);
       cdof.set(dof, Spatial<Real>{axis, cross(axis, centre - xanchor.vec(j))});
-    } else if (t.jnt_type[j] == 2) {
+    } else if (t.jnt_type[j] == kSlide) {
       cdof.set(dof, Spatial<Real>{zero, xaxis.vec(j)});
     } else {
-      const bool free = t.jnt_type[j] == 0;
+      const bool free = t.jnt_type[j] == kFree;
       const int rot = free ? dof + 3 : dof;
       if (free) {
         const Real one(1);

@@ -53,7 +53,7 @@ struct Forces {
     const auto limits = env.accumulate(
         2 * n.nlim, [&](int i, const Real& s) { return row(s, i, env.lim_D()[i], env.lim_y0()[i]); });
     const auto losses = env.accumulate(n.nloss, [&](int k, const Real& s) {
-      return s + f(2 * n.nlim + k, env.loss_param(3 * k + 1), env.loss_y0()[k]);
+      return s + f(2 * n.nlim + k, env.loss_R(k), env.loss_y0()[k]);
     });
     const auto general = env.accumulate(n.ndense, [&](int g, const Real& s) {
       return row(s, 2 * n.nlim + n.nloss + g, env.dense_D()[g], env.dense_y0()[g]);

@@ -55,8 +55,7 @@ DS_STAGE typename E::Real row_cost(E& env) {
     return fma(half * D * y, y, sum);
   });
   cost = cost + env.accumulate(t.n.nloss, [&](int k, const Real& sum) {
-    const Real f = env.loss_param(3 * k), R = env.loss_param(3 * k + 1), y = env.loss_y()[k],
-               l = loss_force(y, f, R);
+    const Real f = env.loss_friction(k), R = env.loss_R(k), y = env.loss_y()[k], l = loss_force(y, f, R);
     return sum + select(abs(y) < R * f, half * y * y / R, abs(y) * f - half * R * f * f) + zero * l;
   });
   cost = cost + env.accumulate(t.n.ndense, [&](int g, const Real& sum) {
@@ -94,7 +93,7 @@ DS_STAGE typename E::Real row_laws(E& env) {
       changed = changed + select(h > zero, set_weight<Real>(Condition::kLimit, s), zero);
     });
     each_loss_of(env, u, [&](int k) {
-      const Real y = env.loss_y()[k], f = env.loss_param(3 * k), R = env.loss_param(3 * k + 1);
+      const Real y = env.loss_y()[k], f = env.loss_friction(k), R = env.loss_R(k);
       const auto inside = abs(y) < R * f;
       force = force + loss_force(y, f, R);
       weight = weight + select(inside, one / R, zero);
@@ -215,7 +214,7 @@ DS_FN void along(E& env, const typename E::Real& alpha, const typename E::Real& 
   each_limit(env, [&](int i, int) { half_line(env.lim_y()[i], dy[i], env.lim_D()[i], &s, &b); });
   for (int k = 0; k < t.n.nloss; k++) {
     const Real d = dy[2 * t.n.nlim + k], y = fma(alpha, d, env.loss_y()[k]);
-    const Real f = env.loss_param(3 * k), R = env.loss_param(3 * k + 1);
+    const Real f = env.loss_friction(k), R = env.loss_R(k);
     s = fma(-loss_force(y, f, R), d, s);
     b = b + select(abs(y) < R * f, d * d / R, zero);
   }

@@ -221,7 +221,7 @@ DS_STAGE void sweep_scalar_rows(E& env) {
   });
   for (int k = 0; k < t.n.nloss; k++) {
     const int dof = t.loss_dof[k];
-    const Real f = env.loss_param(3 * k), R = env.loss_param(3 * k + 1), l = loss[k];
+    const Real f = env.loss_friction(k), R = env.loss_R(k), l = loss[k];
     Real dot, diag;
     single_dots(env, dof, w, &dot, &diag);
     const Real y = env.loss_y0()[k] + dot + R * l;

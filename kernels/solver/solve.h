@@ -101,7 +101,7 @@ DS_STAGE typename E::Real natural_residual(E& env) {
                  pass == 0 ? single_diag(env, dof) : zero, used, positive);
     });
     for (int k = 0; k < t.n.nloss; k++) {
-      const Real f = env.loss_param(3 * k), R = env.loss_param(3 * k + 1), y = env.loss_y()[k];
+      const Real f = env.loss_friction(k), R = env.loss_R(k), y = env.loss_y()[k];
       scalar_row(y, dy[2 * t.n.nlim + k], R, loss_force(y, f, R),
                  pass == 0 ? single_diag(env, t.loss_dof[k]) : zero, f == f,
                  [&](const Real& x) { return clamp(x, -f, f); });

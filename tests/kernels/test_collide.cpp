@@ -100,9 +100,9 @@ std::vector<std::vector<Contact>> collide(const Pair& pair, const std::vector<Sc
 
 // the radius of a ball around a shape
 double reach(int type, const Vec3<double>& s) {
-  if (type == kGeomSphere) return s.x;
-  if (type == kGeomCapsule) return s.x + s.y;
-  if (type == kGeomCylinder) return std::hypot(s.x, s.y);
+  if (type == kSphere) return s.x;
+  if (type == kCapsule) return s.x + s.y;
+  if (type == kCylinder) return std::hypot(s.x, s.y);
   return norm(s);
 }
 
@@ -142,7 +142,7 @@ class Poses {
     s.b = {{}, rotation(degenerate), size(spread)};
     const double r2 = reach(pair.type2, s.b.size);
     Vec3<double> offset;
-    if (pair.type1 == kGeomPlane) {
+    if (pair.type1 == kPlane) {
       offset = rotate(s.a.quat, Vec3<double>{gauss(), gauss(), uniform(-0.3, 1) * r2});
     } else {
       offset = direction() * ((reach(pair.type1, s.a.size) + r2) * uniform(die(5) == 0 ? 0 : 0.3, 1));
@@ -168,10 +168,10 @@ class Poses {
 double support(int type, const Pose& p, const Vec3<double>& n) {
   const Vec3<double> l = rotate_transposed(to_matrix(normalize(p.quat)), n);
   const double at = dot(p.pos, n);
-  if (type == kGeomPlane) return l.z > 1 - 1e-12 ? at : INFINITY;
-  if (type == kGeomSphere) return at + p.size.x;
-  if (type == kGeomCapsule) return at + p.size.x + p.size.y * std::abs(l.z);
-  if (type == kGeomCylinder) return at + p.size.y * std::abs(l.z) + p.size.x * std::hypot(l.x, l.y);
+  if (type == kPlane) return l.z > 1 - 1e-12 ? at : INFINITY;
+  if (type == kSphere) return at + p.size.x;
+  if (type == kCapsule) return at + p.size.x + p.size.y * std::abs(l.z);
+  if (type == kCylinder) return at + p.size.y * std::abs(l.z) + p.size.x * std::hypot(l.x, l.y);
   return at + p.size.x * std::abs(l.x) + p.size.y * std::abs(l.y) + p.size.z * std::abs(l.z);
 }
 // how far apart along n: positive where a plane across n separates them
@@ -181,8 +181,8 @@ double separation(const Pair& pair, const Scene& s, const Vec3<double>& n) {
 // the directions along which the support of a shape has a kink across them: axes of segments
 std::vector<Vec3<double>> axes(int type, const Pose& p) {
   const Mat3<double> m = to_matrix(normalize(p.quat));
-  if (type == kGeomCapsule || type == kGeomCylinder) return {column(m, 2)};
-  if (type == kGeomBox) return {column(m, 0), column(m, 1), column(m, 2)};
+  if (type == kCapsule || type == kCylinder) return {column(m, 2)};
+  if (type == kBox) return {column(m, 0), column(m, 1), column(m, 2)};
   return {};
 }
 // distance, or minus the depth: the largest separation over all directions. It is smooth but across an axis,
@@ -257,10 +257,10 @@ double true_separation(const Pair& pair, const Scene& s) {
 double outside(int type, const Pose& p, const Vec3<double>& x) {
   const Vec3<double> l = rotate_transposed(to_matrix(normalize(p.quat)), x - p.pos);
   const auto positive = [](double y) { return std::max(y, 0.0); };
-  if (type == kGeomPlane) return l.z;
-  if (type == kGeomSphere) return norm(l) - p.size.x;
-  if (type == kGeomCapsule) return std::hypot(l.x, l.y, positive(std::abs(l.z) - p.size.y)) - p.size.x;
-  if (type == kGeomCylinder)
+  if (type == kPlane) return l.z;
+  if (type == kSphere) return norm(l) - p.size.x;
+  if (type == kCapsule) return std::hypot(l.x, l.y, positive(std::abs(l.z) - p.size.y)) - p.size.x;
+  if (type == kCylinder)
     return std::hypot(positive(std::hypot(l.x, l.y) - p.size.x), positive(std::abs(l.z) - p.size.y));
   return norm(Vec3<double>{positive(std::abs(l.x) - p.size.x), positive(std::abs(l.y) - p.size.y),
                            positive(std::abs(l.z) - p.size.z)});
@@ -343,8 +343,8 @@ TEST_P(CollidePair, AlwaysFinite) {
       for (size_t i = 0; i < scenes.size(); i++) {
         Scene& s = scenes[i];
         if (i % 3 == 0) s.b.pos = s.a.pos;
-        if (i % 5 < 2 && GetParam().type1 != kGeomBox && GetParam().type1 != kGeomCylinder) s.a.size.y = 0;
-        if (i % 5 == 0 && GetParam().type2 == kGeomCapsule) s.b.size.y = 0;
+        if (i % 5 < 2 && GetParam().type1 != kBox && GetParam().type1 != kCylinder) s.a.size.y = 0;
+        if (i % 5 == 0 && GetParam().type2 == kCapsule) s.b.size.y = 0;
         if (i % 7 == 0) s.b.quat = s.a.quat;
       }
       expect_sound<float>(GetParam(), scenes);
@@ -442,7 +442,7 @@ TEST_P(CollidePair, ContactsLieInBothBodies) {
 
 // bodies that are apart by more than the margin do not touch, others do, and as deeply as they overlap
 TEST_P(CollidePair, DepthIsTheTrueOne) {
-  if (has(kGeomPlane)) return;
+  if (has(kPlane)) return;
   // MuJoCo's rules, which these pairs follow, are not exact for deep overlap
   const bool shallow_only = GetParam().name == "capsule_box" || GetParam().name == "box_box" ||
                             GetParam().name == "capsule_capsule" || GetParam().name == "sphere_capsule";
@@ -470,11 +470,11 @@ TEST_P(CollidePair, DepthIsTheTrueOne) {
 }
 
 TEST(CollideTable, KnowsEachPairInEitherOrder) {
-  EXPECT_EQ(pair_capacity(kGeomCapsule, kGeomCapsule), 2);
-  EXPECT_EQ(pair_capacity(kGeomBox, kGeomPlane), 4);
-  EXPECT_EQ(pair_capacity(kGeomPlane, kGeomBox), 4);
-  EXPECT_EQ(pair_capacity(kGeomPlane, kGeomPlane), 0);
-  EXPECT_EQ(pair_capacity(1, kGeomBox), 0);
+  EXPECT_EQ(pair_capacity(kCapsule, kCapsule), 2);
+  EXPECT_EQ(pair_capacity(kBox, kPlane), 4);
+  EXPECT_EQ(pair_capacity(kPlane, kBox), 4);
+  EXPECT_EQ(pair_capacity(kPlane, kPlane), 0);
+  EXPECT_EQ(pair_capacity(1, kBox), 0);
   EXPECT_EQ(max_pair_capacity(), 8);
   for (const Pair& pair : kPairs) EXPECT_LE(pair.type1, pair.type2);
 }

@@ -68,7 +68,7 @@ DS_STAGE void note_keys(E& env, const EnvIO<E>& in, const Snapshots<typename E::
   const Real limits = env.accumulate(2 * t.n.nlim, [&](int s, const Real& sum) {
     const int k = s / 2, j = t.lim_jnt[k];
     const Real r = qpos[t.jnt_qposadr[j]] - env.lim_range(s);
-    return sum + select(s & 1 ? r > -env.lim_param(11 * k) : r < env.lim_param(11 * k), Real(1), Real(0));
+    return sum + select(s & 1 ? r > -env.lim_margin(k) : r < env.lim_margin(k), Real(1), Real(0));
   });
   for (int l = 0; l < in.count; l++) {
     const int contacts = lane_of(env.ncon, l), sides = static_cast<int>(lane_of(limits, l));

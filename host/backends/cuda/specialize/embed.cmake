@@ -1,8 +1,8 @@
 # The sources of the kernels as text inside the library: cmake -DROOT=... -DOUT=... -P embed.cmake
 # What host compilers alone can read stays out.
-file(GLOB_RECURSE files RELATIVE ${ROOT} ${ROOT}/kernels/*.h)
+file(GLOB_RECURSE files RELATIVE ${ROOT} ${ROOT}/kernels/*.h ${ROOT}/kernels/data/*.inl)
 list(REMOVE_ITEM files kernels/base/pack.h kernels/launch/cpu/cpu_kernels.h kernels/launch/cpu/regroup.h)
-list(APPEND files kernels/data/fields.inl kernels/launch/cuda/fused.cuh kernels/launch/cuda/staged.cuh)
+list(APPEND files kernels/launch/cuda/fused.cuh kernels/launch/cuda/staged.cuh)
 list(SORT files)
 set(text "// made by host/backends/cuda/specialize/embed.cmake\n#include \"host/backends/cuda/specialize/program.h\"\n\nnamespace dualstep {\n")
 string(APPEND text "const std::vector<SourceFile>& kernel_sources() {\n  static const std::vector<SourceFile> list = {\n")

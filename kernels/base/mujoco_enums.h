@@ -1,0 +1,106 @@
+// MuJoCo's codes by name, with the values of mjmodel.h: what a compiled model stores, what the kernels' tables
+// hold, what host code compares with. Plain enumerations, so every compiler here reads the same ones.
+#pragma once
+
+namespace dualstep {
+
+// mjtJoint; free and ball joints, whose positions end with a quaternion, come before the scalar ones
+enum JointType : int { kFree = 0, kBall = 1, kSlide = 2, kHinge = 3 };
+
+// mjtGeom
+enum GeomType : int {
+  kPlane = 0,
+  kHfield = 1,
+  kSphere = 2,
+  kCapsule = 3,
+  kEllipsoid = 4,
+  kCylinder = 5,
+  kBox = 6,
+  kMesh = 7,
+  kSdf = 8
+};
+
+// mjtTrn
+enum TrnType : int {
+  kTrnJoint = 0,
+  kTrnJointInParent = 1,
+  kTrnSliderCrank = 2,
+  kTrnTendon = 3,
+  kTrnSite = 4,
+  kTrnBody = 5
+};
+// mjtDyn, mjtGain, mjtBias
+enum DynType : int { kDynNone = 0, kDynIntegrator = 1, kDynFilter = 2, kDynFilterExact = 3, kDynMuscle = 4 };
+enum GainType : int { kGainFixed = 0, kGainAffine = 1, kGainMuscle = 2 };
+enum BiasType : int { kBiasNone = 0, kBiasAffine = 1, kBiasMuscle = 2 };
+
+// mjtEq
+enum EqType : int { kEqConnect = 0, kEqWeld = 1, kEqJoint = 2, kEqTendon = 3 };
+// mjtObj, as far as anything refers to it
+enum ObjectType : int { kObjBody = 1, kObjXBody = 2, kObjGeom = 5, kObjSite = 6, kObjCamera = 7 };
+// mjtWrap
+enum WrapType : int { kWrapNone = 0, kWrapJoint = 1 };
+
+// mjtIntegrator; the last one is this library's own
+enum Integrator : int { kEuler = 0, kRk4 = 1, kImplicitFast = 3, kVariational = 100 };
+
+// mjtDisableBit: those that change what is computed here
+enum DisableBit : int {
+  kDisableConstraint = 1 << 0,
+  kDisableEquality = 1 << 1,
+  kDisableFrictionLoss = 1 << 2,
+  kDisableLimit = 1 << 3,
+  kDisableContact = 1 << 4,
+  kDisableSpring = 1 << 5,
+  kDisableDamper = 1 << 6,
+  kDisableGravity = 1 << 7,
+  kDisableClampCtrl = 1 << 8,
+  kDisableWarmstart = 1 << 9,
+  kDisableFilterParent = 1 << 10,
+  kDisableActuation = 1 << 11,
+  kDisableRefSafe = 1 << 12,
+  kDisableSensor = 1 << 13,
+  kDisableEulerDamp = 1 << 15,
+  kDisableMultiCcd = 1 << 19,
+};
+// mjtEnableBit
+enum EnableBit : int { kEnableOverride = 1 << 0, kEnableEnergy = 1 << 1 };
+
+// mjtSensor; the others are refused at load
+enum SensorType : int {
+  kTouch = 0,
+  kAccelerometer,
+  kVelocimeter,
+  kGyro,
+  kForce,
+  kTorque,
+  kMagnetometer,
+  kJointPos = 9,
+  kJointVel,
+  kActuatorPos = 13,
+  kActuatorVel,
+  kActuatorFrc,
+  kJointActFrc,
+  kBallQuat = 18,
+  kBallAngVel,
+  kJointLimitPos,
+  kJointLimitVel,
+  kJointLimitFrc,
+  kFramePos = 26,
+  kFrameQuat,
+  kFrameXAxis,
+  kFrameYAxis,
+  kFrameZAxis,
+  kFrameLinVel,
+  kFrameAngVel,
+  kFrameLinAcc,
+  kFrameAngAcc,
+  kSubtreeCom,
+  kSubtreeLinVel,
+  kSubtreeAngMom,
+  kPotential = 43,
+  kKinetic,
+  kClock
+};
+
+}  // namespace dualstep

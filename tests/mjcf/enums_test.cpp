@@ -1,0 +1,83 @@
+// The codes of mujoco_enums.h are MuJoCo's: nothing to run, this file compiles or not.
+#include <mujoco/mujoco.h>
+
+#include "kernels/base/mujoco_enums.h"
+
+namespace dualstep {
+
+#define SAME(mine, theirs) static_assert(static_cast<int>(mine) == static_cast<int>(theirs))
+SAME(kFree, mjJNT_FREE);
+SAME(kBall, mjJNT_BALL);
+SAME(kSlide, mjJNT_SLIDE);
+SAME(kHinge, mjJNT_HINGE);
+SAME(kPlane, mjGEOM_PLANE);
+SAME(kHfield, mjGEOM_HFIELD);
+SAME(kSphere, mjGEOM_SPHERE);
+SAME(kCapsule, mjGEOM_CAPSULE);
+SAME(kEllipsoid, mjGEOM_ELLIPSOID);
+SAME(kCylinder, mjGEOM_CYLINDER);
+SAME(kBox, mjGEOM_BOX);
+SAME(kMesh, mjGEOM_MESH);
+SAME(kSdf, mjGEOM_SDF);
+SAME(kTrnJoint, mjTRN_JOINT);
+SAME(kTrnJointInParent, mjTRN_JOINTINPARENT);
+SAME(kTrnSliderCrank, mjTRN_SLIDERCRANK);
+SAME(kTrnTendon, mjTRN_TENDON);
+SAME(kTrnSite, mjTRN_SITE);
+SAME(kTrnBody, mjTRN_BODY);
+SAME(kDynNone, mjDYN_NONE);
+SAME(kDynIntegrator, mjDYN_INTEGRATOR);
+SAME(kDynFilter, mjDYN_FILTER);
+SAME(kDynFilterExact, mjDYN_FILTEREXACT);
+SAME(kDynMuscle, mjDYN_MUSCLE);
+SAME(kGainFixed, mjGAIN_FIXED);
+SAME(kGainAffine, mjGAIN_AFFINE);
+SAME(kGainMuscle, mjGAIN_MUSCLE);
+SAME(kBiasNone, mjBIAS_NONE);
+SAME(kBiasAffine, mjBIAS_AFFINE);
+SAME(kBiasMuscle, mjBIAS_MUSCLE);
+SAME(kEqConnect, mjEQ_CONNECT);
+SAME(kEqWeld, mjEQ_WELD);
+SAME(kEqJoint, mjEQ_JOINT);
+SAME(kEqTendon, mjEQ_TENDON);
+SAME(kObjBody, mjOBJ_BODY);
+SAME(kObjXBody, mjOBJ_XBODY);
+SAME(kObjGeom, mjOBJ_GEOM);
+SAME(kObjSite, mjOBJ_SITE);
+SAME(kObjCamera, mjOBJ_CAMERA);
+SAME(kWrapJoint, mjWRAP_JOINT);
+SAME(kEuler, mjINT_EULER);
+SAME(kRk4, mjINT_RK4);
+SAME(kImplicitFast, mjINT_IMPLICITFAST);
+SAME(kDisableConstraint, mjDSBL_CONSTRAINT);
+SAME(kDisableEquality, mjDSBL_EQUALITY);
+SAME(kDisableFrictionLoss, mjDSBL_FRICTIONLOSS);
+SAME(kDisableLimit, mjDSBL_LIMIT);
+SAME(kDisableContact, mjDSBL_CONTACT);
+SAME(kDisableSpring, mjDSBL_SPRING);
+SAME(kDisableDamper, mjDSBL_DAMPER);
+SAME(kDisableGravity, mjDSBL_GRAVITY);
+SAME(kDisableClampCtrl, mjDSBL_CLAMPCTRL);
+SAME(kDisableWarmstart, mjDSBL_WARMSTART);
+SAME(kDisableFilterParent, mjDSBL_FILTERPARENT);
+SAME(kDisableActuation, mjDSBL_ACTUATION);
+SAME(kDisableRefSafe, mjDSBL_REFSAFE);
+SAME(kDisableSensor, mjDSBL_SENSOR);
+SAME(kDisableEulerDamp, mjDSBL_EULERDAMP);
+SAME(kEnableOverride, mjENBL_OVERRIDE);
+SAME(kEnableEnergy, mjENBL_ENERGY);
+SAME(kTouch, mjSENS_TOUCH);
+SAME(kMagnetometer, mjSENS_MAGNETOMETER);
+SAME(kJointPos, mjSENS_JOINTPOS);
+SAME(kJointVel, mjSENS_JOINTVEL);
+SAME(kActuatorPos, mjSENS_ACTUATORPOS);
+SAME(kJointActFrc, mjSENS_JOINTACTFRC);
+SAME(kBallQuat, mjSENS_BALLQUAT);
+SAME(kJointLimitFrc, mjSENS_JOINTLIMITFRC);
+SAME(kFramePos, mjSENS_FRAMEPOS);
+SAME(kSubtreeAngMom, mjSENS_SUBTREEANGMOM);
+SAME(kPotential, mjSENS_E_POTENTIAL);
+SAME(kClock, mjSENS_CLOCK);
+#undef SAME
+
+}  // namespace dualstep
