@@ -106,6 +106,7 @@ void build_equalities(const Model& m, TableStore* t) {
     row += rows;
   }
   t->n.neq = static_cast<int>(t->eq_type.size());
+  t->n.neqrow = row - static_cast<int>(t->ball_jnt.size());
   t->n.ndense = row;
 }
 

@@ -171,21 +171,7 @@ DS_STAGE void explicit_contacts(E& env) {
     w_explicit[d] = s;
   });
   env.sync();
-  each_limit(env, [&](int s, int dof) {
-    const Real lift = single_dot(env, dof, w_explicit);
-    if (env.lanes.rank() == 0) {
-      Real& y = env.lim_y0()[s];
-      y = select(env.lim_D()[s] > zero, fma(Real(s & 1 ? -1 : 1), lift, y), y);
-    }
-  });
-  for (int k = 0; k < t.n.nloss; k++) {
-    const Real lift = single_dot(env, t.loss_dof[k], w_explicit);
-    if (env.lanes.rank() == 0) env.loss_y0()[k] = env.loss_y0()[k] + lift;
-  }
-  for (int g = 0; g < t.n.ndense; g++) {
-    const Real lift = dense_dot(env, g, w_explicit);
-    if (env.lanes.rank() == 0) env.dense_y0()[g] = env.dense_y0()[g] + lift;
-  }
+  each_scalar_kind(env, [&](const auto& kind) { kind.lift(w_explicit); });
   env.done();
 }
 

@@ -30,7 +30,7 @@ struct Sizes {
   int ncon, kdim, nedge;  // contact slots; rows a slot (3 or 6); pyramid edges or cone rows a slot
   int nlim, nloss, nsingle, nball,
       nfree;  // limited slide and hinge joints, friction losses, single-dof rows, limited balls
-  int neq;    // equality constraints
+  int neq, neqrow;  // equality constraints, and their rows
   int ndense, nrow,
       nrow1;  // dense scalar rows (ball limits, equalities), dense rows, scalar rows (limits, losses, general)
   int nexplicit;  // nv where contact forces are explicit, else 0

@@ -2,8 +2,7 @@
 // limits and friction losses reach one joint, and are rows of Linv themselves ("single-dof rows").
 #pragma once
 
-#include "kernels/rows/cone.h"
-#include "kernels/rows/rows.h"
+#include "kernels/rows/support.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
@@ -87,11 +86,6 @@ DS_HD void single_axpy(const E& env, int i, const typename E::Real& s, const F& 
 template <class E, class F>
 DS_HD void each_single(const E& env, F f) {
   each_member(single_rows_in_use(env), env.t.n.nsingleword, f);
-}
-// calls f(s, dof) for those of all single-dof rows in use
-template <class E, class F>
-DS_HD void each_limit(const E& env, F f) {
-  each_single(env, [&](int u) { each_limit_of(env, u, f); });
 }
 // single-dof row of dof i . x, and . itself
 template <class E, class F>

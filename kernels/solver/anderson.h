@@ -9,13 +9,12 @@
 // difference. The w of a difference is made from its forces: the difference of two w would have the rounding
 // of both; moved on with the rest it would look like a way to lower the dual, and be followed (seen: by
 // sweep 30 all was lost).
-// Source: Anderson 1965 in the norm of the energy, with two differences.
-//
+// Source: Anderson 1965 in the norm of the energy, with two differences. Deviations: none.
 // Reads *_lambda, w, Z, Linv, *_y0, *_D, con_mu. Writes *_lambda, w, anderson_history. Cost: a little more than a
 // sweep's.
 #pragma once
 
-#include "kernels/rows/whitened_rows.h"
+#include "kernels/rows/kinds/kinds.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
@@ -24,64 +23,27 @@ inline namespace DUALSTEP_ISA {
 template <int kDim, bool kElliptic, class E>
 struct Forces {
   using Real = typename E::Real;
-  static constexpr int kPerContact = kElliptic ? kDim : 2 * (kDim - 1);
   E& env;
 
-  // limits, friction losses, dense scalar rows, contacts
-  DS_HD int count() const { return env.t.n.nrow1 + kPerContact * env.ncon_max; }
+  DS_HD int count() const { return env.t.n.nrow1 + Contacts<kDim, kElliptic, E>(env).count(); }
   DS_HD int size() const { return count() + env.t.n.nv; }
   DS_HD Real& operator[](int i) const {
-    const auto& n = env.t.n;
-    if (i < 2 * n.nlim) return env.lim_lambda()[i];
-    i -= 2 * n.nlim;
-    if (i < n.nloss) return env.loss_lambda()[i];
-    i -= n.nloss;
-    if (i < n.ndense) return env.dense_lambda()[i];
-    i -= n.ndense;
-    if (i < kPerContact * env.ncon_max) return env.con_lambda()[i];
-    return env.w()[i - kPerContact * env.ncon_max];
+    if (i >= count()) return env.w()[i - count()];
+    // of the last kind that begins at or before i
+    Real* at = nullptr;
+    each_kind<kDim, kElliptic>(env, [&](const auto& kind) {
+      if (i >= kind.first()) at = &kind.lambda()[i - kind.first()];
+    });
+    return *at;
   }
 
   // sum of f(i, R, y0) over the forces of rows that are there
   template <class F>
   DS_HD Real sum(F f) const {
-    const auto& n = env.t.n;
-    const Real zero(0), one(1);
-    const auto row = [&](const Real& s, int i, const Real& D, const Real& y0) {
-      return s + select(D > zero, f(i, one / select(D > zero, D, one), y0), zero);
-    };
-    const auto limits = env.accumulate(
-        2 * n.nlim, [&](int i, const Real& s) { return row(s, i, env.lim_D()[i], env.lim_y0()[i]); });
-    const auto losses = env.accumulate(n.nloss, [&](int k, const Real& s) {
-      return s + f(2 * n.nlim + k, env.loss_R(k), env.loss_y0()[k]);
-    });
-    const auto general = env.accumulate(n.ndense, [&](int g, const Real& s) {
-      return row(s, 2 * n.nlim + n.nloss + g, env.dense_D()[g], env.dense_y0()[g]);
-    });
-    const auto contacts = env.accumulate(env.ncon_max, [&](int slot, const Real& s) {
-      const auto p = cone_params<kDim>(env, slot);
-      const Real normal = env.con_y0()[kDim * slot];
-      const int at = n.nrow1 + kPerContact * slot;
-      Real sum = s;
-      if constexpr (kElliptic) {
-        sum = row(sum, at, p.D, normal);
-        for (int r = 1; r < kDim; r++) {
-          // R_i mu_i^2 is one number for all tangents
-          const auto rubs = mask_and(p.dim > Real(r), mask_and(p.mu[r - 1] > zero, p.cone_mu > zero));
-          const Real ratio = select(rubs, p.mu[r - 1] / select(rubs, p.cone_mu, one), zero);
-          sum = row(sum, at + r, p.D * ratio * ratio, env.con_y0()[kDim * slot + r]);
-        }
-      } else {
-        for (int i = 0; i < kDim - 1; i++)
-          for (int minus = 0; minus < 2; minus++) {
-            const Real mu = minus ? -p.mu[i] : p.mu[i];
-            sum = row(sum, at + 2 * i + minus, edge_D(p, i, minus),
-                      fma(mu, env.con_y0()[kDim * slot + i + 1], normal));
-          }
-      }
-      return sum;
-    });
-    return (limits + losses) + (general + contacts);
+    Real part[4];
+    int k = 0;
+    each_kind<kDim, kElliptic>(env, [&](const auto& kind) { part[k++] = kind.dual_sum(kind.first(), f); });
+    return (part[0] + part[1]) + (part[2] + part[3]);
   }
   // the same over w
   template <class F>
@@ -95,36 +57,11 @@ struct Forces {
 template <int kDim, bool kElliptic, class E, class F>
 DS_STAGE void whiten_forces(E& env, const F& l) {
   using Real = typename E::Real;
-  const auto& t = env.t;
   const Forces<kDim, kElliptic, E> forces{env};
   const auto w = l.from(forces.count());
-  env.each(t.n.nv, [&](int d) { w[d] = Real(0); });
+  env.each(env.t.n.nv, [&](int d) { w[d] = Real(0); });
   env.sync();
-  each_limit(env, [&](int s, int dof) {
-    if (any(l[s] != Real(0))) single_axpy(env, dof, s & 1 ? -l[s] : l[s], w);
-  });
-  int at = 2 * t.n.nlim;
-  for (int k = 0; k < t.n.nloss; k++, at++) single_axpy(env, t.loss_dof[k], l[at], w);
-  for (int g = 0; g < t.n.ndense; g++, at++) {
-    const Real f = l[at];
-    add_rows<1>(env, dense_support(env, g), g, &f, w);  // every lane has dofs of its own
-  }
-  for (int slot = 0; slot < env.ncon_max; slot++, at += forces.kPerContact) {
-    Real f[kDim];
-    if constexpr (kElliptic) {
-      DS_UNROLL
-      for (int r = 0; r < kDim; r++) f[r] = l[at + r];
-    } else {
-      const auto p = cone_params<kDim>(env, slot);
-      f[0] = Real(0);
-      DS_UNROLL
-      for (int i = 0; i < kDim - 1; i++) {
-        f[0] = f[0] + (l[at + 2 * i] + l[at + 2 * i + 1]);
-        f[i + 1] = p.mu[i] * (l[at + 2 * i] - l[at + 2 * i + 1]);
-      }
-    }
-    add_rows<kDim>(env, slot_support(env, slot), t.n.ndense + kDim * slot, f, w);
-  }
+  each_kind<kDim, kElliptic>(env, [&](const auto& kind) { kind.add_forces(l.from(kind.first()), w); });
   env.done();
 }
 

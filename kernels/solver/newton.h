@@ -2,10 +2,13 @@
 //
 //   f(w) = 1/2 |w|^2 + sum s(y0 + Z'w),   grad = w - Z force(y),   H = 1 + Z curvature(y) Z'
 //
-// Source: Todorov 2014 for the primal; the active-set view of it after the sweeps of pgs.h: for pyramids f is
-// piecewise quadratic, and a full step onto an unchanged active set is exact. The direction is found among
-// the rows (newton_rows.h) or among the dofs (newton_dofs.h). A converged environment is frozen by mask, and
-// once half of a pack is, what only those need is passed over (active_subset.h).
+// with force = -s', curvature = s'' of every row, kind by kind (rows/kinds/kinds.h). For pyramids f is piecewise
+// quadratic, and a full step onto an unchanged active set is exact. The direction is found among the rows
+// (newton_rows.h) or among the dofs (newton_dofs.h). A converged environment is frozen by mask, and once half of a
+// pack is, what only those need is passed over (active_subset.h).
+// Source: Todorov 2014 for the primal. Deviations: none.
+// Reads Z, Linv, *_y0, *_D, con_mu, w. Writes w, *_y, *_f, *_h, grad, dw, dy, con_dy.
+// Cost of a step: O(rows nv), and the direction's.
 #pragma once
 
 #include "kernels/solver/active_subset.h"
@@ -18,180 +21,51 @@ inline namespace DUALSTEP_ISA {
 // y = y0 + Z'w of every row in use
 template <int kDim, class E>
 DS_STAGE void residuals(E& env) {
-  using Real = typename E::Real;
-  const auto& t = env.t;
   const auto w = env.w();
-  each_single(env, [&](int u) {
-    const Real x = single_dot(env, t.single_dof[u], w);
-    if (env.lanes.rank() != 0) return;
-    each_limit_of(env, u, [&](int s, int) { env.lim_y()[s] = env.lim_y0()[s] + (s & 1 ? -x : x); });
-    each_loss_of(env, u, [&](int k) { env.loss_y()[k] = env.loss_y0()[k] + x; });
-  });
-  for (int g = 0; g < t.n.ndense; g++) {
-    const Real x = dense_dot(env, g, w);
-    if (env.lanes.rank() == 0) env.dense_y()[g] = env.dense_y0()[g] + x;
-  }
-  for (int slot = 0; slot < env.ncon_max; slot++) {
-    Real x[kDim];
-    contact_dots<kDim>(env, slot, w, x);
-    if (env.lanes.rank() != 0) continue;
-    DS_UNROLL
-    for (int r = 0; r < kDim; r++) env.con_y()[kDim * slot + r] = env.con_y0()[kDim * slot + r] + x[r];
-  }
+  each_whitened<kDim>(env, [&](const auto& rows) { rows.put_residuals(w); });
   env.sync();
 }
 
 // the cost of the rows at the present y
 template <int kDim, bool kElliptic, class E>
 DS_STAGE typename E::Real row_cost(E& env) {
-  using Real = typename E::Real;
-  const auto& t = env.t;
-  const Real half(0.5), zero(0);
-  Real cost = env.accumulate(2 * t.n.nlim, [&](int s, const Real& sum) {
-    const Real D = env.lim_D()[s];
-    const auto used = D > zero;
-    if (!any(used)) return sum;
-    const Real y = min(select(used, env.lim_y()[s], zero), zero);
-    return fma(half * D * y, y, sum);
-  });
-  cost = cost + env.accumulate(t.n.nloss, [&](int k, const Real& sum) {
-    const Real f = env.loss_friction(k), R = env.loss_R(k), y = env.loss_y()[k], l = loss_force(y, f, R);
-    return sum + select(abs(y) < R * f, half * y * y / R, abs(y) * f - half * R * f * f) + zero * l;
-  });
-  cost = cost + env.accumulate(t.n.ndense, [&](int g, const Real& sum) {
-    const Real y = two_sided(env, g) ? env.dense_y()[g] : min(env.dense_y()[g], zero);
-    return fma(half * env.dense_D()[g] * y, y, sum);
-  });
-  return cost + env.accumulate(env.ncon_max, [&](int slot, const Real& sum) {
-    Real y[kDim];
-    DS_UNROLL
-    for (int r = 0; r < kDim; r++) y[r] = env.con_y()[kDim * slot + r];
-    ConeLaw<Real, kDim> law;
-    cone_law<kElliptic, false>(cone_params<kDim>(env, slot), y, &law);
-    return sum + law.cost;
-  });
+  typename E::Real cost(0);
+  each_kind<kDim, kElliptic>(env, [&](const auto& kind) { cost = cost + kind.cost(); });
+  return cost;
 }
 
 // forces, and curvatures where wanted, of every row at the present y; returns a number that changes when the
 // active set does
 template <int kDim, bool kElliptic, bool kCurvature, class E>
 DS_STAGE typename E::Real row_laws(E& env) {
-  using Real = typename E::Real;
-  const auto& t = env.t;
-  const Real zero(0), one(1);
-  const auto single_f = env.single_f(), single_h = env.single_h(), dense_f = env.dense_lambda(),
-             dense_h = env.dense_h();
-  Real key = env.accumulate(t.n.nsingle, [&](int u, const Real& sum) -> Real {
-    if (!in_set(single_rows_in_use(env), u)) return sum;
-    Real force = zero, weight = zero, changed = zero;
-    each_limit_of(env, u, [&](int s, int) {
-      // of a side that this environment does not use, no number gets any further, be it infinite
-      const Real D = env.lim_D()[s], y = select(D > zero, env.lim_y()[s], zero);
-      const Real h = select(y < zero, D, zero);
-      force = s & 1 ? fma(h, y, force) : fma(-h, y, force);
-      weight = weight + h;
-      changed = changed + select(h > zero, set_weight<Real>(Condition::kLimit, s), zero);
-    });
-    each_loss_of(env, u, [&](int k) {
-      const Real y = env.loss_y()[k], f = env.loss_friction(k), R = env.loss_R(k);
-      const auto inside = abs(y) < R * f;
-      force = force + loss_force(y, f, R);
-      weight = weight + select(inside, one / R, zero);
-      changed = changed + select(inside, set_weight<Real>(Condition::kLoss, 2 * k),
-                                 select(y > zero, set_weight<Real>(Condition::kLoss, 2 * k + 1), zero));
-    });
-    single_f[u] = force;
-    single_h[u] = weight;
-    return sum + changed;
-  });
-  key = key + env.accumulate(t.n.ndense, [&](int g, const Real& sum) {
-    const Real y = env.dense_y()[g], D = env.dense_D()[g];
-    const Real h = two_sided(env, g) ? D : select(y < zero, D, zero);
-    dense_f[g] = -(h * y);
-    dense_h[g] = h;
-    if (two_sided(env, g)) return sum;
-    return sum + select(h > zero, set_weight<Real>(Condition::kDense, g), zero);
-  });
-  key = key + env.accumulate(env.ncon_max, [&](int slot, const Real& sum) {
-    Real y[kDim];
-    DS_UNROLL
-    for (int r = 0; r < kDim; r++) y[r] = env.con_y()[kDim * slot + r];
-    ConeLaw<Real, kDim> law;
-    cone_law<kElliptic, kCurvature>(cone_params<kDim>(env, slot), y, &law);
-    DS_UNROLL
-    for (int r = 0; r < kDim; r++) env.con_f()[kDim * slot + r] = law.force[r];
-    if (kCurvature)
-      for (int k = 0; k < triangle(kDim); k++) env.con_h()[triangle(kDim) * slot + k] = law.curvature[k];
-    return sum + law.key;
-  });
+  typename E::Real key(0);
+  each_whitened<kDim, kElliptic>(env,
+                                 [&](const auto& rows) { key = key + rows.template put_laws<kCurvature>(); });
   env.done();
   return key;
 }
 
-// grad = w - Z force, of the environments in `live`; a contact without a normal force has no other
+// grad = w - Z force, of the environments in `live`
 template <int kDim, class E>
 DS_STAGE void gradient(E& env, typename E::Mask live) {
-  using Real = typename E::Real;
-  const auto& t = env.t;
-  const auto w = env.w(), grad = env.grad(), single_f = env.single_f();
-  const auto dense_f = env.dense_lambda(), con_f = env.con_f();
-  const int nv = t.n.nv;
-  env.each(nv, [&](int i) { grad[i] = w[i]; });
+  const auto w = env.w(), grad = env.grad();
+  env.each(env.t.n.nv, [&](int i) { grad[i] = w[i]; });
   env.sync();
-  each_single(env, [&](int u) {
-    const Real f = single_f[u];
-    if (any(mask_and(live, f != Real(0)))) single_axpy(env, t.single_dof[u], -f, grad);
-  });
-  for (int g = 0; g < t.n.ndense; g++) {
-    const Real f = -dense_f[g];
-    add_rows<1>(env, dense_support(env, g), g, &f, grad);
-  }
-  for (int slot = 0; slot < env.ncon_max; slot++) {
-    if (!any(mask_and(live, con_f[kDim * slot] != Real(0)))) continue;
-    Real f[kDim];
-    DS_UNROLL
-    for (int r = 0; r < kDim; r++) f[r] = -con_f[kDim * slot + r];
-    add_rows<kDim>(env, slot_support(env, slot), t.n.ndense + kDim * slot, f, grad);
-  }
+  each_whitened<kDim>(env, [&](const auto& rows) { rows.subtract_forces(live, grad); });
   env.sync();
 }
 
 // calls f(y, its change along dw) for every row in use
-template <class E, class F>
-DS_HD void each_residual(E& env, int kdim, F f) {
-  const auto& t = env.t;
-  const auto dy = env.dy();
-  env.each(t.n.nsingle, [&](int u) {
-    if (!in_set(single_rows_in_use(env), u)) return;
-    each_limit_of(env, u, [&](int s, int) { f(env.lim_y()[s], dy[s]); });
-  });
-  env.each(t.n.nloss, [&](int k) { f(env.loss_y()[k], dy[2 * t.n.nlim + k]); });
-  env.each(t.n.ndense, [&](int g) { f(env.dense_y()[g], dy[2 * t.n.nlim + t.n.nloss + g]); });
-  env.each(kdim * env.ncon_max, [&](int c) { f(env.con_y()[c], env.con_dy()[c]); });
+template <int kDim, class E, class F>
+DS_HD void each_residual(E& env, F f) {
+  each_scalar_kind(env, [&](const auto& kind) { kind.each_residual(f); });
+  ContactRows<kDim, E>{env}.each_residual(f);
 }
 // change of their y along dw
 template <int kDim, class E>
 DS_STAGE void direction_rows(E& env) {
-  using Real = typename E::Real;
-  const auto& t = env.t;
-  const auto dw = env.dw(), dy = env.dy();
-  each_single(env, [&](int u) {
-    const Real x = single_dot(env, t.single_dof[u], dw);
-    if (env.lanes.rank() != 0) return;
-    each_limit_of(env, u, [&](int s, int) { dy[s] = s & 1 ? -x : x; });
-    each_loss_of(env, u, [&](int k) { dy[2 * t.n.nlim + k] = x; });
-  });
-  for (int g = 0; g < t.n.ndense; g++) {
-    const Real x = dense_dot(env, g, dw);
-    if (env.lanes.rank() == 0) dy[2 * t.n.nlim + t.n.nloss + g] = x;
-  }
-  for (int slot = 0; slot < env.ncon_max; slot++) {
-    Real x[kDim];
-    contact_dots<kDim>(env, slot, dw, x);
-    if (env.lanes.rank() != 0) continue;
-    DS_UNROLL
-    for (int r = 0; r < kDim; r++) env.con_dy()[kDim * slot + r] = x[r];
-  }
+  const auto dw = env.dw();
+  each_whitened<kDim>(env, [&](const auto& rows) { rows.put_changes(dw); });
   env.sync();
 }
 
@@ -200,55 +74,8 @@ template <int kDim, bool kElliptic, class E>
 DS_FN void along(E& env, const typename E::Real& alpha, const typename E::Real& wd,
                  const typename E::Real& dd, typename E::Real* slope, typename E::Real* bend) {
   using Real = typename E::Real;
-  const auto& t = env.t;
-  const auto dy = env.dy();
-  const Real zero(0);
   Real s = fma(alpha, dd, wd), b = dd;
-  const auto half_line = [&](const Real& y0, const Real& d, const Real& D, Real* slope_of, Real* bend_of) {
-    const auto used = D > zero;
-    const Real step = select(used, d, zero), y = select(used, fma(alpha, d, y0), zero);
-    const Real h = select(y < zero, D * step, zero);
-    *slope_of = fma(h, y, *slope_of);
-    *bend_of = fma(h, step, *bend_of);
-  };
-  each_limit(env, [&](int i, int) { half_line(env.lim_y()[i], dy[i], env.lim_D()[i], &s, &b); });
-  for (int k = 0; k < t.n.nloss; k++) {
-    const Real d = dy[2 * t.n.nlim + k], y = fma(alpha, d, env.loss_y()[k]);
-    const Real f = env.loss_friction(k), R = env.loss_R(k);
-    s = fma(-loss_force(y, f, R), d, s);
-    b = b + select(abs(y) < R * f, d * d / R, zero);
-  }
-  for (int g = 0; g < t.n.ndense; g++) {
-    const Real d = dy[2 * t.n.nlim + t.n.nloss + g], y0 = env.dense_y()[g], D = env.dense_D()[g];
-    if (two_sided(env, g)) {
-      s = fma(D * d, fma(alpha, d, y0), s);
-      b = fma(D * d, d, b);
-    } else {
-      half_line(y0, d, D, &s, &b);
-    }
-  }
-  for (int slot = 0; slot < env.ncon_max; slot++) {
-    const auto p = cone_params<kDim>(env, slot);
-    Real y[kDim], d[kDim];
-    DS_UNROLL
-    for (int r = 0; r < kDim; r++) {
-      d[r] = env.con_dy()[kDim * slot + r];
-      y[r] = fma(alpha, d[r], env.con_y()[kDim * slot + r]);
-    }
-    if constexpr (!kElliptic) {
-      DS_UNROLL
-      for (int i = 0; i < kDim - 1; i++)
-        for (int minus = 0; minus < 2; minus++) {
-          const Real mu = minus ? -p.mu[i] : p.mu[i], D = edge_D(p, i, minus);
-          const Real ye = fma(mu, y[i + 1], y[0]), de = fma(mu, d[i + 1], d[0]);
-          const Real h = select(ye < zero, D * de, zero);
-          s = fma(h, ye, s);
-          b = fma(h, de, b);
-        }
-    } else {
-      cone_along(p, y, d, &s, &b);
-    }
-  }
+  each_kind<kDim, kElliptic>(env, [&](const auto& kind) { kind.add_along(alpha, &s, &b); });
   *slope = s;
   *bend = b;
 }
@@ -323,7 +150,7 @@ DS_STAGE typename E::Mask newton(E& env, int cap, const typename E::Real& tolera
     const Real move = select(live, alpha, zero);
     env.sync();
     env.each(nv, [&](int i) { w[i] = select(live, fma(move, dw[i], w[i]), w[i]); });
-    each_residual(env, kDim, [&](Real& y, const Real& d) { y = select(live, fma(move, d, y), y); });
+    each_residual<kDim>(env, [&](Real& y, const Real& d) { y = select(live, fma(move, d, y), y); });
     env.sync();
     const Real ww = env.accumulate(nv, [&](int i, const Real& s) { return fma(w[i], w[i], s); });
     env.iterations = env.iterations + select(live, one, zero);

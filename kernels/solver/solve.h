@@ -45,7 +45,7 @@ DS_STAGE void choose_start(E& env) {
   };
   residuals<kDim>(env);
   const Real swept = half_square(w) + row_cost<kDim, kElliptic>(env);
-  each_residual(env, kDim, [](const Real& y, Real& kept) { kept = y; });
+  each_residual<kDim>(env, [](const Real& y, Real& kept) { kept = y; });
   whiten_acceleration(env, env.qacc_warmstart(), dw);
   env.each(nv, [&](int i) {
     grad[i] = w[i];
@@ -58,7 +58,7 @@ DS_STAGE void choose_start(E& env) {
   if (all(keep)) return;
   env.sync();
   env.each(nv, [&](int i) { w[i] = select(keep, w[i], grad[i]); });
-  each_residual(env, kDim, [&](Real& y, const Real& kept) { y = select(keep, y, kept); });
+  each_residual<kDim>(env, [&](Real& y, const Real& kept) { y = select(keep, y, kept); });
   env.sync();
 }
 
@@ -66,129 +66,17 @@ DS_STAGE void choose_start(E& env) {
 template <int kDim, bool kElliptic, class E>
 DS_STAGE typename E::Real natural_residual(E& env) {
   using Real = typename E::Real;
-  const auto& t = env.t;
   const auto dw = env.dw(), grad = env.grad();
-  const Real zero(0), one(1);
   // Z l = w - grad; y of the dual differs from y of the primal by Z'(Z l - w) = -Z' grad
-  env.each(t.n.nv, [&](int i) { dw[i] = -grad[i]; });
+  env.each(env.t.n.nv, [&](int i) { dw[i] = -grad[i]; });
   env.sync();
   direction_rows<kDim>(env);
-  const auto dy = env.dy();
-  Real diag = zero, count = zero, err = zero, size = zero;
-  for (int pass = 0; pass < 2; pass++) {
-    const Real abar = diag / max(count, one);
-    err = zero;
-    size = zero;
-    const auto scalar_row = [&](const Real& y, const Real& change, const Real& R, const Real& l,
-                                const Real& a, const auto& used, const auto& project) {
-      if (pass == 0) {
-        diag = diag + select(used, a + R, zero);
-        count = count + select(used, one, zero);
-        return;
-      }
-      const Real yd = (y + change) + R * l;
-      const Real e = select(used, l - project(l - yd / abar), zero);
-      err = fma(e, e, err);
-      size = fma(l, l, size);
-    };
-    const auto positive = [&](const Real& x) { return max(x, zero); };
-    each_limit(env, [&](int s, int dof) {
-      const Real D = env.lim_D()[s];
-      const auto used = D > zero;
-      if (!any(used)) return;
-      const Real y = select(used, env.lim_y()[s], zero);
-      scalar_row(y, dy[s], one / select(used, D, one), -(D * min(y, zero)),
-                 pass == 0 ? single_diag(env, dof) : zero, used, positive);
-    });
-    for (int k = 0; k < t.n.nloss; k++) {
-      const Real f = env.loss_friction(k), R = env.loss_R(k), y = env.loss_y()[k];
-      scalar_row(y, dy[2 * t.n.nlim + k], R, loss_force(y, f, R),
-                 pass == 0 ? single_diag(env, t.loss_dof[k]) : zero, f == f,
-                 [&](const Real& x) { return clamp(x, -f, f); });
-    }
-    for (int g = 0; g < t.n.ndense; g++) {
-      const Real D = env.dense_D()[g], y = env.dense_y()[g];
-      const auto Z = env.Z();
-      const int nv = t.n.nv;
-      const Real a =
-          pass == 0
-              ? env.accumulate(nv, [&](int d, const Real& s) { return fma(Z[g * nv + d], Z[g * nv + d], s); })
-              : zero;
-      const Real change = dy[2 * t.n.nlim + t.n.nloss + g], R = one / select(D > zero, D, one);
-      if (two_sided(env, g))
-        scalar_row(y, change, R, -(D * y), a, D > zero, [](const Real& x) { return x; });
-      else
-        scalar_row(y, change, R, -(D * min(y, zero)), a, D > zero, positive);
-    }
-    for (int slot = 0; slot < env.ncon_max; slot++) {
-      const auto p = cone_params<kDim>(env, slot);
-      const auto A = env.con_A();
-      const Real R = one / select(p.D > zero, p.D, one);
-      Real y[kDim], d[kDim];
-      DS_UNROLL
-      for (int r = 0; r < kDim; r++) {
-        y[r] = env.con_y()[kDim * slot + r];
-        d[r] = env.con_dy()[kDim * slot + r];
-      }
-      if constexpr (!kElliptic) {
-        DS_UNROLL
-        for (int i = 0; i < kDim - 1; i++)
-          for (int minus = 0; minus < 2; minus++) {
-            const Real mu = minus ? -p.mu[i] : p.mu[i], D = edge_D(p, i, minus);
-            const Real ye = fma(mu, y[i + 1], y[0]), de = fma(mu, d[i + 1], d[0]);
-            const int row = kTriangle<kDim> * slot + triangle(i + 1);
-            const Real a = A[kTriangle<kDim> * slot] + Real(2) * mu * A[row] + mu * mu * A[row + i + 1];
-            scalar_row(ye, de, R, -(D * min(ye, zero)), a, D > zero, positive);
-          }
-      } else {
-        const auto used = p.D > zero;
-        const Real safe_mu = select(p.cone_mu > zero, p.cone_mu, one);
-        Real l[kDim], x[kDim], t2 = zero;
-        DS_UNROLL
-        for (int r = 0; r < kDim; r++) {
-          const Real mu = r == 0 ? one : p.mu[r - 1];
-          const auto row_used = mask_and(used, p.dim > Real(r));
-          const Real Rs = r == 0 ? R : R * safe_mu * safe_mu;
-          if (pass == 0) {
-            diag = diag + select(row_used, mu * mu * A[kTriangle<kDim> * slot + triangle(r) + r] + Rs, zero);
-            count = count + select(row_used, one, zero);
-            continue;
-          }
-          l[r] = select(row_used, env.con_f()[kDim * slot + r] / select(mu > zero, mu, one), zero);
-          x[r] = select(row_used, l[r] - (mu * (y[r] + d[r]) + Rs * l[r]) / abar, zero);
-          if (r > 0) t2 = fma(x[r], x[r], t2);
-        }
-        if (pass == 0) continue;
-        if (p.l1_cone) {  // projection onto |t|_1 <= n
-          Real near[kDim];
-          DS_UNROLL
-          for (int r = 0; r < kDim; r++) near[r] = x[r];
-          near[0] = max(x[0] + shrink_tangents<kDim>(p.dim, x[0], one, near), zero);
-          DS_UNROLL
-          for (int r = 0; r < kDim; r++) {
-            const Real e = l[r] - near[r];
-            err = fma(e, e, err);
-            size = fma(l[r], l[r], size);
-          }
-          continue;
-        }
-        // projection onto the circular cone |t| <= n
-        const Real tn = sqrt(t2);
-        const auto flat = p.dim < Real(2);
-        const auto inside = tn <= x[0], polar = tn <= -x[0];
-        const Real mid = Real(0.5) * (x[0] + tn);
-        const Real n = select(flat, max(x[0], zero), select(inside, x[0], select(polar, zero, mid)));
-        const Real s = select(inside, one, select(polar, zero, mid / select(tn > zero, tn, one)));
-        DS_UNROLL
-        for (int r = 0; r < kDim; r++) {
-          const Real e = l[r] - (r == 0 ? n : x[r] * s);
-          err = fma(e, e, err);
-          size = fma(l[r], l[r], size);
-        }
-      }
-    }
-  }
-  return sqrt(err) / select(size > zero, sqrt(size), one);
+  MeanDiagonal<Real> diagonal;
+  each_kind<kDim, kElliptic>(env, [&](const auto& kind) { kind.add_diagonal(&diagonal); });
+  NaturalResidual<Real> residual{diagonal.mean()};
+  each_kind<kDim, kElliptic>(env, [&](const auto& kind) { kind.add_natural(&residual); });
+  const Real error = sqrt(residual.error), size = residual.size;
+  return error / select(size > Real(0), sqrt(size), Real(1));
 }
 
 // qacc = qacc_smooth + L^-1 D^-1/2 w;  qfrc_constraint = L' D^1/2 w = M (qacc - qacc_smooth), so that the

@@ -1,32 +1,23 @@
-// Rows of equality constraints: connect (3), weld (6), joint coupling (1).
+// Rows of equality constraints, dense scalar rows: connect (3), weld (6), joint coupling (1).
 //
 //   connect   r = p1 - p2                               J = J1(p1) - J2(p2)
 //   weld      and r = torquescale vec(q2* q1)           J = torquescale/2 vec(q2* (w1 - w2) q1), per dof
 //   joint     r = dq1 - poly(dq2)                       J = e_1 - poly'(dq2) e_2
-//   aref = -B J v - K imp(|r|) r - (dJ/dt) v
+//   aref = -B J v - K imp(|r|) r - (dJ/dt) v,           any l
 //
-// Source: MuJoCo's documentation, "Constraint model" (its version 4 subtracts (dJ/dt) v of connect and weld);
-// the accelerations at zero joint acceleration are those of bias.h (Featherstone 2008), told at the points:
+// Source: MuJoCo's documentation, "Constraint model" (its version 4 subtracts (dJ/dt) v of connect and weld).
+// The accelerations at zero joint acceleration are those of bias.h (Featherstone 2008), told at the points:
 // a_p = a + alpha x r + w x v_p. A weld's second derivative follows from q' = 1/2 w q twice. The three or six
-// rows of one constraint share one impedance, that of the length of r. Deviations: none. Reads xpos, xquat,
-// cdof, cvel, cacc, qpos, qvel, qacc_smooth. Writes the dense scalar rows of Z, dense_y0, dense_D. Cost: O(neq (nv +
-// nM)).
+// rows of one constraint share one impedance, that of the length of r. Deviations: none.
+// Reads xpos, xquat, cdof, cvel, cacc, qpos, qvel, qacc_smooth. Writes its rows of Z, dense_y0, dense_D.
+// Cost: O(neq (nv + nM)).
 #pragma once
 
-#include "kernels/rows/whiten.h"
+#include "kernels/rows/kinds/scalar_law.h"
+#include "kernels/rows/support.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
-
-// dense scalar rows: limits of balls first, one-sided; then equalities, which push both ways
-template <class E>
-DS_HD bool two_sided(const E& env, int dense_row) {
-  return dense_row >= env.t.n.nball;
-}
-template <class E>
-DS_HD const int* dense_support(const E& env, int dense_row) {
-  return env.t.dense_support + static_cast<long>(dense_row) * env.t.n.nword;
-}
 
 // one side of a connect or weld: a point of a body, and how it moves
 template <class Real>
@@ -167,6 +158,22 @@ DS_STAGE void equality_rows(E& env) {
       tie_bodies(env, e);
   });
 }
+
+// a kind of dense scalar rows (dense_scalar.h)
+struct Equalities {
+  template <class E>
+  DS_HD static int count(const E& env) {
+    return env.t.n.neqrow;
+  }
+  template <class E>
+  DS_HD static TwoSided law(const E&, int) {
+    return {};
+  }
+  template <class E>
+  DS_HD static void make(E& env, int) {
+    equality_rows(env);
+  }
+};
 
 }  // namespace DUALSTEP_ISA
 }  // namespace dualstep

@@ -1,0 +1,62 @@
+// Limits of ball joints: one dense scalar row each, on the axis of the rotation from the reference.
+//
+//   r = bound - |turn| - margin,   J = -axis on the joint's three dofs,   aref = -B J v - K imp(r) r,   l >= 0
+//
+// with turn = |turn| axis the rotation vector of the joint.
+// Source: MuJoCo's documentation, "Constraint model". Deviations: none.
+// Reads qpos, qvel, qacc_smooth, LD, Dscale, ball_param. Writes its rows of Z, dense_y0, dense_D.
+// Cost: O(limited balls (nv + the M entries of three dofs)).
+#pragma once
+
+#include "kernels/rows/kinds/scalar_law.h"
+#include "kernels/rows/support.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+template <class E>
+DS_STAGE void ball_rows(E& env) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const auto qpos = env.qpos(), qvel = env.qvel(), qacc = env.qacc_smooth(), Z = env.Z();
+  const auto y0 = env.dense_y0(), D = env.dense_D();
+  const int nv = t.n.nv;
+  env.each(t.n.nball, [&](int k) {
+    const int j = t.ball_jnt[k], dof = t.jnt_dofadr[j];
+    for (int d = 0; d < nv; d++) Z[k * nv + d] = Real(0);
+    const Vec3<Real> turn = rotation_vector(normalize(qpos.quat_at(t.jnt_qposadr[j])));
+    Real angle;
+    const Vec3<Real> axis = normalize(turn, Vec3<Real>{Real(1), Real(0), Real(0)}, &angle);
+    const Real r = env.ball_range(k) - angle - env.ball_margin(k);
+    const auto active = r < Real(0);
+    const Real imp = impedance(r, [&](int c) { return env.ball_solimp(k, c); });
+    const Real B = env.ball_B(k);
+    const Vec3<Real> rate{fma(B, qvel[dof], qacc[dof]), fma(B, qvel[dof + 1], qacc[dof + 1]),
+                          fma(B, qvel[dof + 2], qacc[dof + 2])};
+    y0[k] = select(active, env.ball_K(k) * imp * r - dot(axis, rate), Real(0));
+    D[k] = select(active, Real(1) / regularizer(imp, env.ball_approx_A(k)), Real(0));
+    Z[k * nv + dof] = select(active, -axis.x, Real(0));
+    Z[k * nv + dof + 1] = select(active, -axis.y, Real(0));
+    Z[k * nv + dof + 2] = select(active, -axis.z, Real(0));
+    whiten<1>(env, Z, k, dense_support(env, k));
+  });
+}
+
+// a kind of dense scalar rows (dense_scalar.h); the first of them
+struct BallLimits {
+  template <class E>
+  DS_HD static int count(const E& env) {
+    return env.t.n.nball;
+  }
+  template <class E>
+  DS_HD static OneSided law(const E&, int) {
+    return {};
+  }
+  template <class E>
+  DS_HD static void make(E& env, int) {
+    ball_rows(env);
+  }
+};
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep

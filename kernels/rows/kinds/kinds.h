@@ -1,0 +1,80 @@
+// THE list of the kinds of constraint rows, in the order in which every sum over rows takes them.
+//
+//   kind                   rows                        law of a row             file
+//   Limits                 two a limited dof           one-sided                limit.h
+//   FrictionLosses         one a dof with friction     Huber                    friction_loss.h
+//   DenseScalarRows        those of DenseKinds:                                 dense_scalar.h
+//     BallLimits           one a limited ball joint    one-sided                ball_limit.h
+//     Equalities           one, three or six           two-sided                equality.h
+//   Contacts               kDim a slot                 a cone                   contact.h
+//
+// The solver's sums, sweeps and searches visit this list and name no kind. Each kind has these members, where l are its
+// forces and i a force's place among those of all kinds:
+//
+//   count(), first(), lambda()       its forces in the sweeps: how many, where among all, their array
+//   each_residual(f)                 f(y, its change along dw) of every row in use
+//   cost()                           the sum of s(y)
+//   add_along(alpha, slope, bend)    slope and curvature of the cost along dw
+//   add_diagonal, add_natural        its part in the natural residual of the dual
+//   sweep(w)                         a step of projected Gauss-Seidel, block by block
+//   dual_sum(at, f), add_forces(l, w)   sum of f(i, R, y0); w <- w + Z l
+//   lift(w)                          y0 <- y0 + Z'w (scalar kinds)
+//
+// and each place where whitened rows stand (single-dof rows for the first two kinds, dense scalar rows, contacts)
+//
+//   put_residuals(w), put_changes(dw)    y = y0 + Z'w, dy = Z'dw
+//   put_laws<kCurvature>()               l = -s'(y) and s''(y); a number that changes when the active set does
+//   subtract_forces(live, x)             x <- x - Z l
+//
+// A further kind of scalar rows is one file like ball_limit.h and its name in DenseKinds.
+#pragma once
+
+#include "kernels/rows/kinds/ball_limit.h"
+#include "kernels/rows/kinds/contact.h"
+#include "kernels/rows/kinds/dense_scalar.h"
+#include "kernels/rows/kinds/equality.h"
+#include "kernels/rows/kinds/single_dof.h"
+// kinds of a program's own: a header that defines ExtraRowKinds
+#if defined(DUALSTEP_EXTRA_ROW_KINDS)
+#include DUALSTEP_EXTRA_ROW_KINDS
+#endif
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+#if !defined(DUALSTEP_EXTRA_ROW_KINDS)
+using ExtraRowKinds = KindList<>;
+#endif
+using DenseKinds = decltype(KindList<BallLimits, Equalities>::joined(ExtraRowKinds{}));
+template <class E>
+using DenseRows = DenseScalarRows<DenseKinds, E>;
+
+// calls f with each kind of scalar rows
+template <class E, class F>
+DS_HD void each_scalar_kind(const E& env, F f) {
+  each_single_kind(env, f);
+  f(DenseRows<E>{env});
+}
+// with each kind
+template <int kDim, bool kElliptic, class E, class F>
+DS_HD void each_kind(const E& env, F f) {
+  each_scalar_kind(env, f);
+  f(Contacts<kDim, kElliptic, E>(env));
+}
+// with each place where whitened rows stand; what does not depend on the cone
+template <int kDim, class E, class F>
+DS_HD void each_whitened(const E& env, F f) {
+  f(SingleDofRows<E>{env});
+  f(DenseRows<E>{env});
+  f(ContactRows<kDim, E>{env});
+}
+// and what does
+template <int kDim, bool kElliptic, class E, class F>
+DS_HD void each_whitened(const E& env, F f) {
+  f(SingleDofRows<E>{env});
+  f(DenseRows<E>{env});
+  f(Contacts<kDim, kElliptic, E>(env));
+}
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep

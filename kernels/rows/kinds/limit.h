@@ -1,0 +1,190 @@
+// Limits of slide and hinge joints: one row a side, with one entry of J.
+//
+//   r = +-(q - bound) - margin,   J = +-e_dof,   aref = -B J v - K imp(r) r,   l >= 0
+//
+// under the spring-damper's parameters (k its time constant, r without the margin)
+//
+//   aref = -2 J v / k - r / k^2,   R = epsilon A
+//
+// Source: MuJoCo's documentation, "Constraint model" and "Solver parameters"; Todorov 2014 for the spring-damper.
+// Deviations: outside MuJoCo's own law of contact, a margin of all contacts makes a row appear early, and has no other
+// effect. Its J stands in the row of Linv that all rows of the dof share (single_dof.h).
+// Reads qpos, qvel, qacc_smooth, lim_*. Writes lim_y0, lim_D, and as the solver asks lim_y, dy, lim_lambda.
+// Cost: O(limits); of a product with J O(ancestors of the dof).
+#pragma once
+
+#include "kernels/rows/kinds/scalar_law.h"
+#include "kernels/rows/whitened_rows.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+// calls f(s, dof) for both sides of every limit of the dof of a single-dof row
+template <class E, class F>
+DS_HD void each_limit_of(const E& env, int u, F f) {
+  const auto& t = env.t;
+  const int dof = t.single_dof[u];
+  for (int k = t.single_lim[u]; k < t.single_lim[u + 1]; k++)
+    for (int side = 0; side < 2; side++) f(2 * k + side, dof);
+}
+// calls f(s, dof) for those of all single-dof rows in use
+template <class E, class F>
+DS_HD void each_limit(const E& env, F f) {
+  each_single(env, [&](int u) { each_limit_of(env, u, f); });
+}
+
+template <class E>
+struct Limits {
+  using Real = typename E::Real;
+  const E& env;
+
+  // sides of limits; where they stand among the scalar rows
+  DS_HD int count() const { return 2 * env.t.n.nlim; }
+  DS_HD int first() const { return 0; }
+  DS_HD auto lambda() const { return env.lim_lambda(); }
+  DS_HD auto change() const { return env.dy().from(first()); }
+  DS_HD static Real sign(int s) { return Real(s & 1 ? -1 : 1); }
+
+  // J qacc_smooth - aref and the weight, of every side
+  DS_HD void make() const {
+    const auto& t = env.t;
+    const auto qpos = env.qpos(), qvel = env.qvel(), qacc = env.qacc_smooth(), y0 = env.lim_y0(),
+               D = env.lim_D();
+    env.each(count(), [&](int s) {
+      const int k = s / 2, j = t.lim_jnt[k], dof = t.jnt_dofadr[j];
+      const bool upper = s & 1;
+      const Real side = sign(s), margin = env.lim_margin(k);
+      if (t.o.spring_damper_rows) {
+        // the spring-damper of Todorov 2014; its weight follows once the rows are whitened
+        const Real phi = side * (qpos[t.jnt_qposadr[j]] - env.lim_range(2 * k + upper));
+        const auto active = phi <= max(margin, Real(t.o.contact_margin));
+        const Real rate = Real(1) / Real(t.o.kappa);
+        const Real v = fma(Real(2) * rate, qvel[dof], qacc[dof]);
+        y0[s] = select(active, fma(side, v, phi * rate * rate), Real(0));
+        D[s] = select(active, Real(1), Real(0));
+        return;
+      }
+      const Real r = side * (qpos[t.jnt_qposadr[j]] - env.lim_range(2 * k + upper)) - margin;
+      // elsewhere a margin of all contacts only says how early a row appears
+      const bool own = t.o.contact_law == kLawMujoco;
+      const auto active = r < (own ? Real(0) : max(Real(t.o.contact_margin) - margin, Real(0)));
+      y0[s] = Real(0);
+      D[s] = Real(0);
+      if (!any(active)) return;
+      const Real imp = impedance(r, [&](int c) { return env.lim_solimp(k, c); });
+      const Real kterm = env.lim_K(k) * imp * r;
+      const Real v = fma(env.lim_B(k), qvel[dof], qacc[dof]);
+      y0[s] = select(active, fma(side, v, kterm), Real(0));
+      D[s] = select(active, Real(1) / regularizer(imp, env.lim_approx_A(k)), Real(0));
+    });
+  }
+  // adds the environments in which a limit of a single-dof row's dof is in use
+  DS_HD void add_users(int u, typename E::Mask* used) const {
+    each_limit_of(env, u, [&](int s, int) { *used = mask_or(*used, env.lim_D()[s] > Real(0)); });
+  }
+
+  // x: the product of a single-dof row with w, or with dw
+  DS_HD void put_residual(int u, const Real& x) const {
+    each_limit_of(env, u, [&](int s, int) { env.lim_y()[s] = env.lim_y0()[s] + (s & 1 ? -x : x); });
+  }
+  DS_HD void put_change(int u, const Real& x) const {
+    each_limit_of(env, u, [&](int s, int) { change()[s] = s & 1 ? -x : x; });
+  }
+  // the forces push on y0 from elsewhere: w becomes a part of what the rows start from
+  template <class F>
+  DS_HD void lift(const F& w) const {
+    each_limit(env, [&](int s, int dof) {
+      const Real x = single_dot(env, dof, w);
+      if (env.lanes.rank() != 0) return;
+      Real& y = env.lim_y0()[s];
+      y = select(env.lim_D()[s] > Real(0), fma(sign(s), x, y), y);
+    });
+  }
+  // calls f(y, its change along dw) for every side in use
+  template <class F>
+  DS_HD void each_residual(F f) const {
+    env.each(env.t.n.nsingle, [&](int u) {
+      if (!in_set(single_rows_in_use(env), u)) return;
+      each_limit_of(env, u, [&](int s, int) { f(env.lim_y()[s], change()[s]); });
+    });
+  }
+
+  // y of a side in use. Of one that an environment does not use, no number gets any further, be it infinite
+  DS_HD Real used_y(int s) const { return select(env.lim_D()[s] > Real(0), env.lim_y()[s], Real(0)); }
+
+  DS_HD Real cost() const {
+    return env.accumulate(count(), [&](int s, const Real& sum) {
+      const Real D = env.lim_D()[s];
+      return any(D > Real(0)) ? OneSided::add_cost(sum, used_y(s), D) : sum;
+    });
+  }
+  // adds force, curvature and conditions of the sides of a single-dof row
+  DS_HD void add_law(int u, Real* force, Real* curvature, Real* key) const {
+    each_limit_of(env, u, [&](int s, int) {
+      const Real y = used_y(s), h = OneSided::curvature(y, env.lim_D()[s]);
+      *force = s & 1 ? fma(h, y, *force) : fma(-h, y, *force);
+      *curvature = *curvature + h;
+      *key = OneSided::add_conditions(*key, y, h, Condition::kLimit, s);
+    });
+  }
+  DS_HD void add_along(const Real& alpha, Real* slope, Real* bend) const {
+    each_limit(env, [&](int s, int) {
+      OneSided::add_along(Real(env.lim_y()[s]), Real(change()[s]), alpha, Real(env.lim_D()[s]), slope, bend);
+    });
+  }
+
+  DS_HD void add_diagonal(MeanDiagonal<Real>* diagonal) const {
+    each_limit(env, [&](int s, int dof) {
+      const Real D = env.lim_D()[s];
+      const auto used = D > Real(0);
+      if (any(used)) diagonal->add(used, single_diag(env, dof), Real(1) / select(used, D, Real(1)));
+    });
+  }
+  DS_HD void add_natural(NaturalResidual<Real>* residual) const {
+    each_limit(env, [&](int s, int) {
+      const Real D = env.lim_D()[s], y = used_y(s);
+      const auto used = D > Real(0);
+      if (!any(used)) return;
+      residual->add_scalar(OneSided{}, used, y, Real(change()[s]), Real(1) / select(used, D, Real(1)),
+                           OneSided::force(y, D));
+    });
+  }
+
+  // projected Gauss-Seidel on the dual, w = Z l kept: l <- max(l - y / (A + R), 0)
+  template <class F>
+  DS_HD void sweep(const F& w) const {
+    const Real zero(0), one(1);
+    const auto l = lambda();
+    each_limit(env, [&](int s, int dof) {
+      const Real D = env.lim_D()[s];
+      const auto live = D > zero;
+      if (!any(live)) return;
+      const Real R = one / select(live, D, one), before = l[s];
+      Real dot, diag;
+      single_dots(env, dof, w, &dot, &diag);
+      const Real y = fma(sign(s), dot, env.lim_y0()[s]) + R * before;
+      const Real next = select(live, OneSided::project(before - y / (diag + R)), zero);
+      env.sync();
+      if (env.lanes.rank() == 0) l[s] = next;
+      single_axpy(env, dof, sign(s) * (next - before), w);
+    });
+  }
+
+  // the sum of f(i, R, y0) over the sides in use, i the index of its force among all
+  template <class F>
+  DS_HD Real dual_sum(int at, F f) const {
+    return env.accumulate(count(), [&](int s, const Real& sum) {
+      return add_dual(sum, f, at + s, Real(env.lim_D()[s]), Real(env.lim_y0()[s]));
+    });
+  }
+  // w <- w + Z l, of forces l
+  template <class L, class F>
+  DS_HD void add_forces(const L& l, const F& w) const {
+    each_limit(env, [&](int s, int dof) {
+      if (any(l[s] != Real(0))) single_axpy(env, dof, s & 1 ? -l[s] : l[s], w);
+    });
+  }
+};
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep

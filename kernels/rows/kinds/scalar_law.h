@@ -1,0 +1,164 @@
+// The laws of one scalar row: its cost s(y), its force l = -s'(y), its curvature s''(y), and the set of its l.
+//
+//   one-sided   s = D/2 min(y, 0)^2                                   l >= 0          limits
+//   two-sided   s = D/2 y^2                                           any l           equality constraints
+//   Huber       s = y^2 / (2 R) where |y| < R f, f |y| - R f^2 / 2    |l| <= f        friction loss
+//
+//   y = J qacc - aref,  D = 1 / R
+//
+// Source: Todorov 2014 ("Convex and analytically-invertible dynamics with contacts and constraints"); MuJoCo's
+// documentation, "Primal problem". Deviations: none.
+// A kind of rows names the law of each of its rows; a law of a new shape is a struct more, with the members of
+// these. add_conditions adds the weights (cone.h) of what holds at y, kConditions numbers a row from kConditions i on:
+// the sum changes when the active set does.
+#pragma once
+
+#include "kernels/rows/cone.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+struct OneSided {
+  static constexpr int kConditions = 1;
+  template <class Real>
+  DS_HD static Real add_cost(const Real& sum, const Real& y, const Real& D) {
+    const Real below = min(y, Real(0));
+    return fma(Real(0.5) * D * below, below, sum);
+  }
+  template <class Real>
+  DS_HD static Real curvature(const Real& y, const Real& D) {
+    return select(y < Real(0), D, Real(0));
+  }
+  template <class Real>
+  DS_HD static Real force(const Real& y, const Real& D) {
+    return -(D * min(y, Real(0)));
+  }
+  // the force of a row whose curvature is known
+  template <class Real>
+  DS_HD static Real force(const Real& y, const Real&, const Real& curvature) {
+    return -(curvature * y);
+  }
+  template <class Real>
+  DS_HD static Real add_conditions(const Real& sum, const Real&, const Real& curvature, Condition kind,
+                                   int i) {
+    return sum + select(curvature > Real(0), set_weight<Real>(kind, i), Real(0));
+  }
+  // slope and curvature of the cost along d, at y0 + alpha d
+  template <class Real>
+  DS_HD static void add_along(const Real& y0, const Real& d, const Real& alpha, const Real& D, Real* slope,
+                              Real* bend) {
+    const Real zero(0);
+    const auto used = D > zero;
+    const Real step = select(used, d, zero), y = select(used, fma(alpha, d, y0), zero);
+    const Real h = select(y < zero, D * step, zero);
+    *slope = fma(h, y, *slope);
+    *bend = fma(h, step, *bend);
+  }
+  template <class Real>
+  DS_HD static Real project(const Real& l) {
+    return max(l, Real(0));
+  }
+};
+
+struct TwoSided {
+  static constexpr int kConditions = 1;
+  template <class Real>
+  DS_HD static Real add_cost(const Real& sum, const Real& y, const Real& D) {
+    return fma(Real(0.5) * D * y, y, sum);
+  }
+  template <class Real>
+  DS_HD static Real curvature(const Real&, const Real& D) {
+    return D;
+  }
+  template <class Real>
+  DS_HD static Real force(const Real& y, const Real& D) {
+    return -(D * y);
+  }
+  template <class Real>
+  DS_HD static Real force(const Real& y, const Real&, const Real& curvature) {
+    return -(curvature * y);
+  }
+  // the row is always active
+  template <class Real>
+  DS_HD static Real add_conditions(const Real& sum, const Real&, const Real&, Condition, int) {
+    return sum;
+  }
+  template <class Real>
+  DS_HD static void add_along(const Real& y0, const Real& d, const Real& alpha, const Real& D, Real* slope,
+                              Real* bend) {
+    *slope = fma(D * d, fma(alpha, d, y0), *slope);
+    *bend = fma(D * d, d, *bend);
+  }
+  template <class Real>
+  DS_HD static Real project(const Real& l) {
+    return l;
+  }
+};
+
+template <class Real>
+struct Huber {
+  static constexpr int kConditions = 2;
+  Real f;  // the bound of the force
+  Real R;
+
+  DS_HD MaskOf<Real> inside(const Real& y) const { return abs(y) < R * f; }
+
+  DS_HD Real add_cost(const Real& sum, const Real& y, const Real&) const {
+    const Real half(0.5);
+    return sum + select(inside(y), half * y * y / R, abs(y) * f - half * R * f * f);
+  }
+  DS_HD Real curvature(const Real& y, const Real&) const { return select(inside(y), Real(1) / R, Real(0)); }
+  DS_HD Real force(const Real& y, const Real&) const { return clamp(-(y / R), -f, f); }
+  DS_HD Real force(const Real& y, const Real& D, const Real&) const { return force(y, D); }
+  DS_HD Real add_conditions(const Real& sum, const Real& y, const Real&, Condition kind, int i) const {
+    return sum + select(inside(y), set_weight<Real>(kind, 2 * i),
+                        select(y > Real(0), set_weight<Real>(kind, 2 * i + 1), Real(0)));
+  }
+  DS_HD void add_along(const Real& y0, const Real& d, const Real& alpha, const Real& D, Real* slope,
+                       Real* bend) const {
+    const Real y = fma(alpha, d, y0);
+    *slope = fma(-force(y, D), d, *slope);
+    *bend = *bend + select(inside(y), d * d / R, Real(0));
+  }
+  DS_HD Real project(const Real& l) const { return clamp(l, -f, f); }
+};
+
+// adds f(i, R, y0) of a row where it is in use
+template <class Real, class F>
+DS_HD Real add_dual(const Real& sum, const F& f, int i, const Real& D, const Real& y0) {
+  const Real zero(0), one(1);
+  return sum + select(D > zero, f(i, one / select(D > zero, D, one), y0), zero);
+}
+
+// The mean diagonal of A + R over the rows in use.
+template <class Real>
+struct MeanDiagonal {
+  Real sum = Real(0), count = Real(0);
+  DS_HD void add(const MaskOf<Real>& used, const Real& a, const Real& R) {
+    sum = sum + select(used, a + R, Real(0));
+    count = count + select(used, Real(1), Real(0));
+  }
+  DS_HD Real mean() const { return sum / max(count, Real(1)); }
+};
+
+// The natural residual of the dual, |l - P_K(l - y / a)|^2, and |l|^2; y = (A + R) l + b, a the mean diagonal.
+template <class Real>
+struct NaturalResidual {
+  Real diagonal;  // a
+  Real error = Real(0), size = Real(0);
+
+  DS_HD void add(const Real& l, const Real& e) {
+    error = fma(e, e, error);
+    size = fma(l, l, size);
+  }
+  // a scalar row: y of the primal, and what the dual's differs from it but for R l
+  template <class Law>
+  DS_HD void add_scalar(const Law& law, const MaskOf<Real>& used, const Real& y, const Real& change,
+                        const Real& R, const Real& l) {
+    const Real dual_y = (y + change) + R * l;
+    add(l, select(used, l - law.project(l - dual_y / diagonal), Real(0)));
+  }
+};
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep
