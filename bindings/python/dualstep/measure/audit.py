@@ -33,6 +33,7 @@ import numpy as np
 
 from dualstep.batch import Batch, Contacts, Status
 from dualstep.errors import InfeasibleError, UnsupportedModelError
+from dualstep.measure import audit_plot
 from dualstep.model import Model
 from dualstep.reference import Reference
 
@@ -111,9 +112,7 @@ class Audit:
 
     def draw(self, path: str | Path) -> None:
         """Writes the curves as a picture (PNG, SVG, ... by the name's ending)."""
-        from dualstep.measure.audit_plot import draw
-
-        draw(self, path)
+        audit_plot.draw(self.rows, path)
 
 
 def _show(value: float | None) -> str:
