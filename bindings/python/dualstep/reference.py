@@ -46,11 +46,11 @@ class Reference(ReferenceFields):
     reference does not simulate.
     """
 
-    model: Model
+    model: _core.Model
     _core: _CoreReference
     _arrays: dict[str, np.ndarray]
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: _core.Model) -> None:
         if not isinstance(model, _core.Model):
             raise TypeError(f"Reference takes a dualstep.Model, and is given {type(model).__name__}")
         model.check()
@@ -69,7 +69,7 @@ class Reference(ReferenceFields):
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "time":
-            self._core.time = float(self._vector(name, value, ()))
+            object.__setattr__(self, name, value)
             return
         if name not in self._arrays:
             raise AttributeError(f"a Reference has no '{name}' to set")
@@ -124,6 +124,10 @@ class Reference(ReferenceFields):
     def time(self) -> float:
         """Simulated time in seconds."""
         return self._core.time
+
+    @time.setter
+    def time(self, seconds: float) -> None:
+        self._core.time = float(self._vector("time", seconds, ()))
 
     @property
     def status(self) -> Status:
