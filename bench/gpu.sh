@@ -89,7 +89,7 @@ logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 status=0
 if [ -n "$tests" ]; then
-  which=(tests/python/test_cuda.py tests/python/test_golden.py)
+  mapfile -t which < <(find tests/python -name test_cuda.py -o -name test_golden.py)
   # golden hashes are those of this device; the rest of that file is about it
   chosen="not (test_golden_hash and ($([ -n "$cpu" ] && echo "cuda or emulated" || echo "-cpu or emulated")))"
   [ -z "$quick" ] || chosen="$chosen and (reacher or broken or saved or single_bit)"
@@ -102,7 +102,7 @@ if [ -n "$tests" ]; then
   # tests compile nothing for a model where they do not say so: hundreds of models would be compiled
   DUALSTEP_SPECIALIZE=0 run_tests all "${which[@]}" -k "$chosen"
   # and the golden hashes of steps made for their models
-  [ -n "$cpu$quick" ] || DUALSTEP_SPECIALIZE=1 run_tests made tests/python/test_golden.py -k "test_golden_hash and cuda"
+  [ -n "$cpu$quick" ] || DUALSTEP_SPECIALIZE=1 run_tests made "${which[@]}" -k "test_golden_hash and cuda"
 fi
 "$python" -m dualstep.measure.gpu --device "$device" --bench bench --out "$out" "${measured[@]}" "$@" || status=1
 [ $status = 0 ] || echo "bench/gpu.sh: something failed; see above" >&2

@@ -6,6 +6,9 @@
 #include <pybind11/stl.h>
 
 #include <limits>
+#include <map>
+#include <optional>
+#include <tuple>
 
 #include "bindings/bindings.h"
 #include "bindings/tensor.h"
@@ -81,11 +84,13 @@ void check_envs(const Batch& batch, const std::vector<int>& envs) {
   }
 }
 
-py::list fields() {
+using FieldEntry = std::tuple<std::string, std::string, std::string, std::string>;
+
+std::vector<FieldEntry> fields() {
   static const char* const kRoles[] = {"state", "record", "output"};
-  py::list list;
+  std::vector<FieldEntry> list;
   for (const BatchField& f : batch_fields()) {
-    list.append(py::make_tuple(f.name, kRoles[static_cast<int>(f.role)], f.axes, f.meaning));
+    list.emplace_back(f.name, kRoles[static_cast<int>(f.role)], f.axes, f.meaning);
   }
   return list;
 }
@@ -100,188 +105,239 @@ void with_marks(Batch& batch, uintptr_t stream, F f) {
   cuda_wait(batch.device_index(), stream, batch.stream()->load());
 }
 
-}  // namespace
+using BatchClass = py::class_<Batch>;
+using Mask = std::optional<py::array_t<bool>>;
 
-void bind_batch(py::module_& module) {
+void bind_names(py::module_& module) {
   module.def("batch_fields", &fields, "(name, role, axes, meaning) of every array of a batch");
   module.def("parameter_names", &Parameters::names, "what Batch.set_parameter takes");
   module.attr("STATUS_BITS") = py::dict(py::arg("DIVERGED") = static_cast<int>(kDiverged),
                                         py::arg("CONTACT_OVERFLOW") = static_cast<int>(kContactOverflow),
                                         py::arg("NOT_CONVERGED") = static_cast<int>(kNotConverged));
+}
 
-  py::class_<Batch>(module, "Batch")
-      .def(py::init([](const Model& model, int num_envs, const std::string& device, bool float64,
-                       int num_threads, const std::string& isa, bool reset_diverged,
-                       const std::vector<int>& lanes, const std::string& order, uint64_t seed,
-                       bool last_stage_outputs) {
-             BatchOptions options;
-             options.num_envs = num_envs;
-             options.device = {device, num_threads, isa, lanes, order, seed};
-             options.float64 = float64;
-             options.reset_diverged = reset_diverged;
-             options.last_stage_outputs = last_stage_outputs;
-             return std::make_unique<Batch>(model, options);
-           }),
-           py::arg("model"), py::arg("num_envs"), py::arg("device"), py::arg("float64"),
-           py::arg("num_threads"), py::arg("isa"), py::arg("reset_diverged"), py::arg("lanes"),
-           py::arg("order"), py::arg("seed"), py::arg("last_stage_outputs"), Released())
-      .def_property_readonly("num_envs", &Batch::num_envs)
+// an option of the device is an attribute as those of the batch are
+template <class T>
+void bind_device_option(py::class_<BatchOptions>& options, const char* name, T DeviceOptions::*member) {
+  options.def_property(
+      name, [member](const BatchOptions& o) { return o.device.*member; },
+      [member](BatchOptions& o, const T& value) { o.device.*member = value; });
+}
+
+void bind_options(py::module_& module) {
+  py::class_<BatchOptions> options(module, "BatchOptions", "what a Batch is made with");
+  options.def(py::init<>());
+  options.def_readwrite("num_envs", &BatchOptions::num_envs);
+  options.def_readwrite("float64", &BatchOptions::float64);
+  options.def_readwrite("reset_diverged", &BatchOptions::reset_diverged);
+  options.def_readwrite("last_stage_outputs", &BatchOptions::last_stage_outputs);
+  bind_device_option(options, "device", &DeviceOptions::device);
+  bind_device_option(options, "num_threads", &DeviceOptions::num_threads);
+  bind_device_option(options, "isa", &DeviceOptions::isa);
+  bind_device_option(options, "lanes", &DeviceOptions::lanes);
+  bind_device_option(options, "order", &DeviceOptions::order);
+  bind_device_option(options, "seed", &DeviceOptions::seed);
+}
+
+void bind_description(BatchClass& batch) {
+  batch.def_property_readonly("num_envs", &Batch::num_envs)
       .def_property_readonly("device", &Batch::device)
       .def_property_readonly("description", &Batch::description)
       .def_property_readonly("device_index", &Batch::device_index)
-      .def_property(
-          "stream", [](const Batch& batch) { return batch.stream()->load(); }, &Batch::set_stream)
+      .def("own_tables", &Batch::own_tables, "the kernels' tables that are kept per environment")
       .def(
-          "wait",
-          [](Batch& batch) {
-            if (batch.device_index() < 0) return;
-            uint32_t word = 0;
-            const void* const status = batch.array("status")->data.get();
-            cuda_read(batch.device_index(), batch.stream()->load(), &word, status, sizeof word);
+          "integers",
+          [](const Batch& self, const std::string& table) {
+            const std::vector<int>& values = self.integers(table);
+            return py::array_t<int>(static_cast<py::ssize_t>(values.size()), values.data());
           },
-          Released())
-      .def("view", &view, py::arg("name"))
+          py::arg("table"));
+}
+
+void bind_arrays(BatchClass& batch) {
+  batch.def("view", &view, py::arg("name"))
       .def(
           "tensor",
-          [](Batch& batch, const std::string& name) -> py::object {
+          [](Batch& self, const std::string& name) -> std::optional<Tensor> {
             const BatchArray* array;
             {
               const py::gil_scoped_release released;
-              array = batch.array(name);
+              array = self.array(name);
             }
-            return array ? py::cast(tensor_of(batch, *array)) : py::none();
+            return array ? std::optional(tensor_of(self, *array)) : std::nullopt;
           },
           py::arg("name"), "the same memory as an Array, on every device")
       .def(
-          "last",
-          [](const Batch& batch, const std::string& name) { return view_of(batch, batch.last(name)); },
+          "last", [](const Batch& self, const std::string& name) { return view_of(self, self.last(name)); },
           py::arg("name"), "a state array as the last evaluation found it")
-      .def("time_stages", &Batch::time_stages, py::arg("on"))
+      .def("want", &Batch::want, py::arg("names"), Released());
+}
+
+void bind_stream(BatchClass& batch) {
+  batch
+      .def_property(
+          "stream", [](const Batch& self) { return self.stream()->load(); }, &Batch::set_stream)
+      .def(
+          "wait",
+          [](Batch& self) {
+            if (self.device_index() < 0) return;
+            uint32_t word = 0;
+            const void* const status = self.array("status")->data.get();
+            cuda_read(self.device_index(), self.stream()->load(), &word, status, sizeof word);
+          },
+          Released());
+}
+
+void bind_measures(BatchClass& batch) {
+  batch.def("time_stages", &Batch::time_stages, py::arg("on"))
       .def(
           "stage_ticks",
-          [](const Batch& batch) {
+          [](const Batch& self) {
             constexpr const char* kNames[] = {
 #define DS_STAGE_NAME(name) #name,
                 DS_STAGES(DS_STAGE_NAME)
 #undef DS_STAGE_NAME
             };
-            const std::vector<uint64_t> ticks = batch.stage_ticks();
-            py::dict found;
+            const std::vector<uint64_t> ticks = self.stage_ticks();
+            std::map<std::string, uint64_t> found;
             for (size_t s = 0; s < ticks.size(); ++s) found[kNames[s]] = ticks[s];
             return found;
           },
           "ticks of the processor by stage, since time_stages(True); empty where the device does not count")
       .def(
           "summary",
-          [](Batch& batch) {
+          [](Batch& self) {
             BatchSummary s;
             {
               const py::gil_scoped_release released;
-              s = batch.summarize();
+              s = self.summarize();
             }
             const bool known = s.largest_residual >= 0;
-            return py::make_tuple(s.diverged, s.overflowed, s.unconverged, s.iterations, s.most_iterations,
-                                  known ? s.largest_residual : std::numeric_limits<double>::quiet_NaN(),
-                                  known ? s.largest_residual_at : -1);
+            return std::make_tuple(s.diverged, s.overflowed, s.unconverged, s.iterations, s.most_iterations,
+                                   known ? s.largest_residual : std::numeric_limits<double>::quiet_NaN(),
+                                   known ? s.largest_residual_at : -1);
           },
-          "counts and maxima over the batch, taken together where it lives")
-      .def("want", &Batch::want, py::arg("names"), Released())
-      .def("step", &Batch::step, py::arg("nsubsteps"), Released())
+          "counts and maxima over the batch, taken together where it lives");
+}
+
+void bind_stepping(BatchClass& batch) {
+  batch.def("step", &Batch::step, py::arg("nsubsteps"), Released())
       .def(
           "forward",
-          [](Batch& batch, const std::optional<py::array_t<bool>>& mask) {
-            const uint8_t* marks = mask_data(batch, mask);
+          [](Batch& self, const Mask& mask) {
+            const uint8_t* marks = mask_data(self, mask);
             const py::gil_scoped_release released;
-            batch.forward(marks);
+            self.forward(marks);
           },
           py::arg("mask"))
       .def(
           "reset",
-          [](Batch& batch, const std::optional<py::array_t<bool>>& mask, int keyframe) {
-            const uint8_t* marks = mask_data(batch, mask);
+          [](Batch& self, const Mask& mask, int keyframe) {
+            const uint8_t* marks = mask_data(self, mask);
             const py::gil_scoped_release released;
-            batch.reset(marks, keyframe);
+            self.reset(marks, keyframe);
           },
           py::arg("mask"), py::arg("keyframe"))
       .def(
+          "clear_status",
+          [](Batch& self, const Mask& mask) {
+            const uint8_t* marks = mask_data(self, mask);
+            const py::gil_scoped_release released;
+            self.clear_status(marks);
+          },
+          py::arg("mask"));
+}
+
+// the same by masks that lie on the batch's own device
+void bind_stepping_on_device(BatchClass& batch) {
+  batch
+      .def(
           "reset_marked",
-          [](Batch& batch, uintptr_t marks, uintptr_t stream, int keyframe) {
-            with_marks(batch, stream,
-                       [&] { batch.reset_marked(reinterpret_cast<const uint8_t*>(marks), keyframe); });
+          [](Batch& self, uintptr_t marks, uintptr_t stream, int keyframe) {
+            with_marks(self, stream,
+                       [&] { self.reset_marked(reinterpret_cast<const uint8_t*>(marks), keyframe); });
           },
           py::arg("marks"), py::arg("stream"), py::arg("keyframe"), Released(),
           "reset by a mask of booleans on the batch's own device, which `stream` still writes")
       .def(
           "forward_marked",
-          [](Batch& batch, uintptr_t marks, uintptr_t stream) {
-            with_marks(batch, stream, [&] { batch.forward_marked(reinterpret_cast<const uint8_t*>(marks)); });
+          [](Batch& self, uintptr_t marks, uintptr_t stream) {
+            with_marks(self, stream, [&] { self.forward_marked(reinterpret_cast<const uint8_t*>(marks)); });
           },
-          py::arg("marks"), py::arg("stream"), Released(), "forward, likewise")
-      .def(
-          "clear_status",
-          [](Batch& batch, const std::optional<py::array_t<bool>>& mask) {
-            const uint8_t* marks = mask_data(batch, mask);
-            const py::gil_scoped_release released;
-            batch.clear_status(marks);
-          },
-          py::arg("mask"))
+          py::arg("marks"), py::arg("stream"), Released(), "forward, likewise");
+}
+
+void bind_saving(BatchClass& batch) {
+  batch
       .def(
           "save",
-          [](Batch& batch, const std::vector<int>& envs) {
-            check_envs(batch, envs);
+          [](Batch& self, const std::vector<int>& envs) {
+            check_envs(self, envs);
             std::string bytes;
             {
               const py::gil_scoped_release released;
-              bytes = batch.save(envs);
+              bytes = self.save(envs);
             }
             return py::bytes(bytes);
           },
           py::arg("envs"))
       .def(
           "load",
-          [](Batch& batch, const py::bytes& state, const std::vector<int>& envs) {
-            check_envs(batch, envs);
+          [](Batch& self, const py::bytes& state, const std::vector<int>& envs) {
+            check_envs(self, envs);
             const std::string bytes(state);
             const py::gil_scoped_release released;
-            batch.load(bytes, envs);
+            self.load(bytes, envs);
           },
-          py::arg("state"), py::arg("envs"))
-      .def("parameter_shape", &Batch::parameter_shape, py::arg("name"))
+          py::arg("state"), py::arg("envs"));
+}
+
+void bind_parameters(BatchClass& batch) {
+  batch.def("parameter_shape", &Batch::parameter_shape, py::arg("name"))
       .def(
           "get_parameter",
-          [](const Batch& batch, const std::string& name, const std::vector<int>& envs) {
-            check_envs(batch, envs);
+          [](const Batch& self, const std::string& name, const std::vector<int>& envs) {
+            check_envs(self, envs);
             std::vector<py::ssize_t> shape = {static_cast<py::ssize_t>(envs.size())};
-            for (const int axis : batch.parameter_shape(name)) shape.push_back(axis);
-            const std::vector<double> values = batch.get_parameter(name, envs);
+            for (const int axis : self.parameter_shape(name)) shape.push_back(axis);
+            const std::vector<double> values = self.get_parameter(name, envs);
             return py::array_t<double>(shape, values.data());
           },
           py::arg("name"), py::arg("envs"))
       .def(
           "set_parameter",
-          [](Batch& batch, const std::string& name, const py::array_t<double, py::array::c_style>& values,
+          [](Batch& self, const std::string& name, const py::array_t<double, py::array::c_style>& values,
              const std::vector<int>& envs) {
-            check_envs(batch, envs);
+            check_envs(self, envs);
             const std::vector<double> rows(values.data(), values.data() + values.size());
             const py::gil_scoped_release released;
-            batch.set_parameter(name, rows, envs);
+            self.set_parameter(name, rows, envs);
           },
           py::arg("name"), py::arg("values"), py::arg("envs"))
       .def(
           "environment_model",
-          [](const Batch& batch, int env) {
-            check_envs(batch, {env});
-            return batch.environment_model(env);
+          [](const Batch& self, int env) {
+            check_envs(self, {env});
+            return self.environment_model(env);
           },
-          py::arg("env"), "the model as one environment has it")
-      .def("own_tables", &Batch::own_tables, "the kernels' tables that are kept per environment")
-      .def(
-          "integers",
-          [](const Batch& batch, const std::string& table) {
-            const std::vector<int>& values = batch.integers(table);
-            return py::array_t<int>(static_cast<py::ssize_t>(values.size()), values.data());
-          },
-          py::arg("table"));
+          py::arg("env"), "the model as one environment has it");
+}
+
+}  // namespace
+
+void bind_batch(py::module_& module) {
+  bind_names(module);
+  bind_options(module);
+  BatchClass batch(module, "Batch", "a batch: N environments of one model on one device");
+  batch.def(py::init<const Model&, const BatchOptions&>(), py::arg("model"), py::arg("options"), Released());
+  bind_description(batch);
+  bind_arrays(batch);
+  bind_stream(batch);
+  bind_measures(batch);
+  bind_stepping(batch);
+  bind_stepping_on_device(batch);
+  bind_saving(batch);
+  bind_parameters(batch);
 }
 
 }  // namespace dualstep

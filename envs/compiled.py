@@ -102,6 +102,11 @@ def _address(array: Any) -> int:
     return array.data_ptr() if hasattr(array, "data_ptr") else array.ctypes.data
 
 
+def _architecture(arrays: Any) -> str:
+    """What machine code is compiled for, of the GPU that the arrays are on."""
+    return "sm_{}{}".format(*arrays.xp.cuda.get_device_capability(arrays.device))
+
+
 class CppTask(Task):
     """What `cpp_task` makes subclasses of."""
 
@@ -160,7 +165,7 @@ class CppTask(Task):
     def _call(self, function: int, s: View, rows: int, out: Any, more: Any = None, random: Any = (None, None)) -> Any:
         cuda = not s.arrays.on_host
         if self._compiled is None:
-            arch = "sm_{}{}".format(*s.arrays.xp.cuda.get_device_capability(s.arrays.device)) if cuda else ""
+            arch = _architecture(s.arrays) if cuda else ""
             self._compiled = _library(compile_task(self.source, s.sim.dtype.name, arch))
         place = {"stream": int(s.sim.stream), "device": int(s.sim.device.partition(":")[2])} if cuda else {}
         call = _Call(rows=rows, **place)

@@ -196,9 +196,10 @@ def number(name: str, given: Any, least: float = -math.inf, *, finite: bool = Tr
     wanted += "" if least == -math.inf else f" of {least:g} or more"
     if not isinstance(given, numbers.Real):
         raise TypeError(f"{name} {given!r} is given, and {wanted} is wanted")
-    if not given >= least or (finite and not math.isfinite(given)):
+    value = float(given)
+    if not value >= least or (finite and not math.isfinite(value)):
         raise ValueError(f"{name} {given!r} is given, and {wanted} is wanted")
-    return float(given)
+    return value
 
 
 def pair(name: str, given: Any, least: float = -math.inf) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import difflib
 import secrets
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from gymnasium import error, spaces
@@ -70,6 +70,10 @@ class BatchEnv(VectorEnv):
     `diverged_count` counts them.
     """
 
+    action_space: spaces.Box
+    single_action_space: spaces.Box
+    single_observation_space: spaces.Box
+
     def __init__(
         self,
         task: Task,
@@ -100,7 +104,7 @@ class BatchEnv(VectorEnv):
         self.max_episode_steps = max_episode_steps
         self.nonfinite = nonfinite
         self.diverged_count = 0
-        self._arrays = arrays_of(self.sim.device)
+        self._arrays: Any = arrays_of(self.sim.device)
         self._arrays.follow(self.sim)
         self._output = Output(output, self._arrays.on_host)
         self._constants: dict[str, Any] = {}
@@ -131,12 +135,12 @@ class BatchEnv(VectorEnv):
         self._render_options = dict(render_options or {})
         self._renderer: Any = None
 
-        self.single_action_space = spaces.Box(*task.action_bounds(), dtype=np.float32)
+        self.single_action_space = spaces.Box(*task.action_bounds(), dtype=np.float32)  # pyright: ignore[reportIncompatibleVariableOverride]
         self._checked: set[str] = set()
         self._width: int | None = None
         self._width = width = self._observe(self._view(fresh=True), num_envs).shape[1]
-        self.single_observation_space = spaces.Box(-np.inf, np.inf, (width,), dtype=self.sim.dtype.type)
-        self.action_space = batch_space(self.single_action_space, num_envs)
+        self.single_observation_space = spaces.Box(-np.inf, np.inf, (width,), dtype=self.sim.dtype.type)  # pyright: ignore[reportIncompatibleVariableOverride]
+        self.action_space = cast(spaces.Box, batch_space(self.single_action_space, num_envs))  # pyright: ignore[reportIncompatibleVariableOverride]
         self.observation_space = batch_space(self.single_observation_space, num_envs)
 
     @property
@@ -171,7 +175,7 @@ class BatchEnv(VectorEnv):
 
     # seeds -------------------------------------------------------------------------------------------------
 
-    def _seeds_of(self, given: int | Sequence[int | None] | None) -> list[int | None]:
+    def _seeds_of(self, given: Any) -> list[int | None]:
         """One for each environment."""
         if np.ndim(given) == 0:
             first = _seed(given)
@@ -181,7 +185,7 @@ class BatchEnv(VectorEnv):
             raise ValueError(f"{len(values)} seeds are given, and there are {self.num_envs} environments")
         return values
 
-    def _take_seeds(self, seed: int | Sequence[int | None] | None, rows: np.ndarray) -> None:
+    def _take_seeds(self, seed: Any, rows: np.ndarray) -> None:
         """Seeds of these environments, which begin their first episode; None goes on where they are."""
         if seed is None and not self._has_reset:
             seed = self._start_seed

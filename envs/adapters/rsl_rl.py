@@ -17,7 +17,8 @@ import numpy as np
 from dualstep.envs import make
 from dualstep.envs.arrays import require
 
-require("gymnasium", "train"), require("rsl_rl", "train")
+require("gymnasium", "train")
+require("rsl_rl", "train")
 from dualstep.envs.vector import BatchEnv  # noqa: E402
 
 import torch  # noqa: E402
@@ -36,6 +37,9 @@ def unit_range(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 class RslRlEnv(VecEnv):
     """`env`: a task's name, with options of `dualstep.envs.make`, or a BatchEnv with output="torch"."""
+
+    device: torch.device
+    max_episode_length: int
 
     def __init__(
         self,
@@ -60,8 +64,8 @@ class RslRlEnv(VecEnv):
         self.env = env
         self.num_envs = env.num_envs
         self.num_actions = env.single_action_space.shape[0]
-        self.max_episode_length = env.max_episode_steps or NEVER
-        self.device = torch.device("cpu" if env.on_host else env.sim.device)
+        self.max_episode_length = env.max_episode_steps or NEVER  # pyright: ignore[reportIncompatibleVariableOverride]
+        self.device = torch.device("cpu" if env.on_host else env.sim.device)  # pyright: ignore[reportIncompatibleVariableOverride]
         self.cfg = {"task": type(env.task).__name__, "num_envs": env.num_envs, "device": str(self.device)}
         self.group = group
         self.clip = clip
@@ -77,11 +81,11 @@ class RslRlEnv(VecEnv):
         return self.env
 
     @property
-    def episode_length_buf(self) -> torch.Tensor:
+    def episode_length_buf(self) -> torch.Tensor:  # pyright: ignore[reportIncompatibleVariableOverride]
         return torch.as_tensor(self.env.elapsed)
 
     @episode_length_buf.setter
-    def episode_length_buf(self, steps: torch.Tensor) -> None:
+    def episode_length_buf(self, steps: torch.Tensor) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
         self.env.elapsed = steps
 
     def restart(self, seed: int | None = None) -> None:

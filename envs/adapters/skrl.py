@@ -13,7 +13,8 @@ from typing import Any
 from dualstep.envs import make
 from dualstep.envs.arrays import require
 
-require("gymnasium", "skrl"), require("skrl", "skrl")
+require("gymnasium", "skrl")
+require("skrl", "skrl")
 from dualstep.envs.vector import BatchEnv  # noqa: E402
 
 import torch  # noqa: E402

@@ -16,7 +16,8 @@ import numpy as np
 from dualstep.envs import make
 from dualstep.envs.arrays import require
 
-require("gymnasium", "sb3"), require("stable_baselines3", "sb3")
+require("gymnasium", "sb3")
+require("stable_baselines3", "sb3")
 from dualstep.envs.vector import BatchEnv  # noqa: E402
 
 from stable_baselines3.common.vec_env import VecEnv  # noqa: E402

@@ -12,7 +12,8 @@ from typing import Any
 from dualstep.envs import make
 from dualstep.envs.arrays import require
 
-require("gymnasium", "torchrl"), require("torchrl", "torchrl")
+require("gymnasium", "torchrl")
+require("torchrl", "torchrl")
 import torch  # noqa: E402
 from torchrl.envs import GymWrapper  # noqa: E402
 

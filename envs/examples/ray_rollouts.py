@@ -17,12 +17,14 @@ import numpy as np
 
 from dualstep.envs.arrays import require
 
-require("gymnasium", "ray"), require("torch", "ray"), require("ray", "ray")
+require("gymnasium", "ray")
+require("torch", "ray")
+require("ray", "ray")
 import ray  # noqa: E402
 import torch  # noqa: E402
 
 
-def policy_of(observations: int, actions: int, hidden: int = 64) -> torch.nn.Module:
+def policy_of(observations: int, actions: int, hidden: int = 64) -> torch.nn.Sequential:
     """A small network that gives means of actions between -1 and 1."""
     return torch.nn.Sequential(
         torch.nn.Linear(observations, hidden), torch.nn.Tanh(), torch.nn.Linear(hidden, actions), torch.nn.Tanh()
@@ -39,13 +41,13 @@ class Worker:
         self.env = ds.envs.make(task, num_envs, **{"num_threads": 1, "nonfinite": "clamp", **options})
         self.observation, _ = self.env.reset(seed=seed + rank * num_envs)
         self.random = np.random.default_rng([seed, rank])
-        sizes = self.env.single_observation_space.shape[0], self.env.single_action_space.shape[0]
-        self.policy = policy_of(*sizes)
+        self._sizes = self.env.single_observation_space.shape[0], self.env.single_action_space.shape[0]
+        self.policy = policy_of(*self._sizes)
         high = self.env.single_action_space.high
         self.half = np.where(np.isfinite(high), high, 1).astype(np.float32)
 
     def sizes(self) -> tuple[int, int]:
-        return self.policy[0].in_features, self.policy[2].out_features
+        return self._sizes
 
     def where(self) -> str:
         """The node that this worker runs on."""

@@ -58,7 +58,7 @@ def draw(mj_model: Any, film: dict[str, np.ndarray], path: Path, camera: dict[st
     if path.suffix != ".gif":
         path = path.with_suffix(".mp4" if can_write_mp4() else ".gif")
     path.parent.mkdir(parents=True, exist_ok=True)
-    package = Path(sys.modules["dualstep"].__file__).resolve().parents[1]
+    package = Path(str(sys.modules["dualstep"].__file__)).resolve().parents[1]
     paths = [str(package), *filter(None, [os.environ.get("PYTHONPATH")])]
     said = ""
     with tempfile.TemporaryDirectory() as folder:
@@ -66,7 +66,8 @@ def draw(mj_model: Any, film: dict[str, np.ndarray], path: Path, camera: dict[st
         compiled = Path(folder) / "model.mjb"
         mujoco.mj_saveModel(mj_model, str(compiled), None)
         view = {f"camera_{name}": np.asarray(value) for name, value in (camera or {}).items()}
-        np.savez(stored, model=str(compiled), **film, **view)
+        arrays: dict[str, Any] = {"model": str(compiled), **film, **view}
+        np.savez(stored, **arrays)
         for context in CONTEXTS:
             environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "MUJOCO_GL": context}
             if context == "osmesa":
@@ -84,7 +85,7 @@ def draw(mj_model: Any, film: dict[str, np.ndarray], path: Path, camera: dict[st
     raise RuntimeError(f"no film could be drawn ({said}): an off-screen OpenGL, EGL or OSMesa, is wanted")
 
 
-def pictures(mj_model: Any, stored: dict[str, np.ndarray]):  # noqa: ANN201
+def pictures(mj_model: Any, stored: dict[str, Any]):  # noqa: ANN201
     """(height, width, 3) pixels of each frame: environments beside each other, the camera going along."""
     import mujoco
 
@@ -120,7 +121,8 @@ def write(frames: Any, path: Path, fps: float) -> None:
         for frame in frames:
             if writer is None:
                 size = (frame.shape[1], frame.shape[0])
-                writer = imageio_ffmpeg.write_frames(str(path), size, fps=fps, macro_block_size=1, output_params=["-crf", "23"])
+                writer = imageio_ffmpeg.write_frames(str(path), size, fps=fps,  # pyright: ignore[reportArgumentType]
+                                                     macro_block_size=1, output_params=["-crf", "23"])
                 writer.send(None)
             writer.send(np.ascontiguousarray(frame))
         if writer is not None:

@@ -225,7 +225,8 @@ class Learner:
         if settings.final_std is not None:
             most = settings.init_std + self.done * (settings.final_std - settings.init_std)
             with torch.no_grad():
-                self.algorithm.get_policy().distribution.log_std_param.clamp_(max=math.log(most))
+                distribution: Any = self.algorithm.get_policy().distribution
+                distribution.log_std_param.clamp_(max=math.log(most))
 
     def _count(self, reward: torch.Tensor, done: torch.Tensor, lengths: torch.Tensor) -> None:
         self._return += reward

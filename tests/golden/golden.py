@@ -4,7 +4,7 @@
     python tests/golden/golden.py write     # after a change of the numerics that was meant
 
 hashes.json holds, for every model, a hash of what MuJoCo's compiler made of it (rounded to float32) and one of qpos
-and qvel for each of the first environments of tests/python/answers.py. A change in the first alone means another
+and qvel for each of the first environments of answers.py (tests/python). A change in the first alone means another
 version of MuJoCo or of the model's file, not of the simulation.
 """
 
@@ -15,7 +15,8 @@ import pathlib
 import sys
 
 HERE = pathlib.Path(__file__).parent
-sys.path.insert(0, str(HERE.parent / "python"))
+# in pytest they are on the path already
+sys.path[:0] = [str(HERE.parent / "python"), str(HERE.parent / "python" / "support")]
 
 import numpy as np  # noqa: E402
 from answers import final_hashes, in_software, present, rollout  # noqa: E402

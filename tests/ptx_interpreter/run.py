@@ -13,8 +13,8 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TESTS = ["tests/python/test_cuda.py", "tests/python/test_golden.py"]
-ENVIRONMENTS = "tests/python/test_envs_cuda.py"
+TESTS = [next(ROOT.glob(f"tests/python/**/{name}")) for name in ("test_cuda.py", "test_golden.py")]
+ENVIRONMENTS = next(ROOT.glob("tests/python/**/test_envs_cuda.py"))
 
 
 def nvrtc():

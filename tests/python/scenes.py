@@ -9,17 +9,17 @@ import pathlib
 import gymnasium
 import mujoco
 import numpy as np
+from places import ROOT
 
-_ROOT = pathlib.Path(__file__).parents[2]
 _ASSETS = pathlib.Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
 _GYM_NAMES = (
     "ant half_cheetah hopper humanoid humanoidstandup inverted_pendulum inverted_double_pendulum pusher_v5 "
     "reacher swimmer walker2d_v5"
 ).split()
 
-SCENES = {path.stem: path for path in sorted((_ROOT / "tests" / "scenes").glob("*.xml"))}
+SCENES = {path.stem: path for path in sorted((ROOT / "tests" / "scenes").glob("*.xml"))}
 GYM = {name: _ASSETS / f"{name}.xml" for name in _GYM_NAMES}
-BENCH = {f"bench_{path.stem}": path for path in sorted((_ROOT / "bench" / "models").glob("*.xml"))}
+BENCH = {f"bench_{path.stem}": path for path in sorted((ROOT / "bench" / "models").glob("*.xml"))}
 ALL = {**SCENES, **GYM, **BENCH}
 
 

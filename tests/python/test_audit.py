@@ -2,18 +2,18 @@
 
 import json
 import math
-from pathlib import Path
 
 import mujoco
 import numpy as np
 import pytest
 from formulation_models import SEED, box, build, particle
+from places import ROOT
 
 import dualstep as ds
 from dualstep import cli
 from dualstep.measure.audit import FIGURES, FORMULATIONS, _displacement
 
-SCENES = Path(__file__).resolve().parents[2] / "docs" / "formulations" / "scenes"
+SCENES = ROOT / "docs" / "formulations" / "scenes"
 G = 9.81
 
 

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 
+import batch_models
 import numpy as np
 import pytest
 from batch_models import OUTPUTS, STATE, assert_same, everything, gym, shake, small
@@ -153,12 +154,12 @@ def python(program, **environment):
     )
 
 
-HEAD = """
+HEAD = f"""
 import sys
-sys.path.insert(0, {folder!r})
+sys.path.insert(0, {os.path.dirname(batch_models.__file__)!r})
 import dualstep as ds
 from batch_models import small
-""".format(folder=os.path.dirname(__file__))
+"""
 
 
 def test_the_environment_chooses_the_instruction_set():

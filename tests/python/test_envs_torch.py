@@ -1,12 +1,12 @@
 """The tasks on torch's tensors, as on a GPU, here in the memory of the CPU: the same episodes as on numpy's arrays."""
 
 import importlib.util
-import pathlib
 import re
 
 import numpy as np
 import pytest
 from gymnasium_states import TASKS
+from places import ROOT
 
 import dualstep as ds
 from dualstep.envs import Vary
@@ -68,9 +68,8 @@ def test_jax_takes_arrays():
 
 
 def test_extras_that_are_named_are_there():
-    home = pathlib.Path(__file__).parents[2]
-    known = set(re.findall(r"^(\w+) = \[", (home / "pyproject.toml").read_text(), re.MULTILINE))
-    sources = [*(home / "envs").rglob("*.py"), *(home / "bindings" / "python").rglob("*.py")]
+    known = set(re.findall(r"^(\w+) = \[", (ROOT / "pyproject.toml").read_text(), re.MULTILINE))
+    sources = [*(ROOT / "envs").rglob("*.py"), *(ROOT / "bindings" / "python").rglob("*.py")]
     text = "".join(path.read_text() for path in sources if "dualstep/envs/" not in str(path))
     named = set(re.findall(r'\b(?:need|require)\((?:"[\w.]+"|\w+), "(\w+)"\)', text))
     named |= set(re.findall(r"'dualstep\[(\w+)\]'", text))

@@ -1,15 +1,15 @@
 """The pages on formulations agree with the code: their snippets run, their options and figures exist."""
 
 import re
-from pathlib import Path
 
 import pytest
 from formulation_models import build
+from places import ROOT
 
 import dualstep as ds
 from dualstep.measure.audit import FORMULATIONS
 
-PAGES = Path(__file__).resolve().parents[2] / "docs" / "formulations"
+PAGES = ROOT / "docs" / "formulations"
 SCENE = """<mujoco><option timestep="0.002"/><worldbody><geom name="floor" type="plane" size="5 5 .1"/>
   <body pos="0 0 .3"><freejoint/><geom name="ball" size=".1"/></body>
   <body pos="2 0 .3"><joint name="belt" type="slide" axis="1 0 0"/><geom name="box" type="box" size=".1 .1 .1"/></body>

@@ -1,12 +1,7 @@
 """The golden hashes of tests/golden, on the CPU and on emulated lanes."""
 
-import pathlib
-import sys
-
-import pytest
-
-sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "golden"))
 import golden
+import pytest
 
 
 @pytest.mark.parametrize("device", golden.DEVICES)

@@ -9,12 +9,11 @@ import sys
 
 import numpy as np
 import pytest
+from places import ROOT
 from scenes import BENCH
 
 import dualstep as ds
 from dualstep.measure import receipt, sweep
-
-ROOT = pathlib.Path(__file__).parents[2]
 
 
 def script(*arguments, **environment):

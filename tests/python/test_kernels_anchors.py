@@ -37,7 +37,7 @@ def slope(angle):
 
 def anchors_of(batch, env):
     """As the reference lists them, in the order of geoms and places."""
-    model, core = batch.model, batch._core
+    core = batch._core
     geoms = np.reshape(core.integers("geom_id"), -1)[np.reshape(core.integers("pair_geom"), (-1, 2))]
     return [(*map(int, geoms[int(a[0]) - 1]), a[1:4], a[4:]) for a in batch.anchors[env] if a[0] > 0]
 

@@ -8,12 +8,13 @@ import gymnasium
 import mujoco
 import numpy as np
 import pytest
+from places import ROOT
 
 import dualstep as ds
 from dualstep import _core
 
 GYM = pathlib.Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
-BENCH = pathlib.Path(__file__).parents[2] / "bench" / "models"
+BENCH = ROOT / "bench" / "models"
 GYM_MODELS = (
     "ant half_cheetah hopper humanoid humanoidstandup inverted_pendulum inverted_double_pendulum pusher_v5 "
     "reacher swimmer walker2d_v5"

@@ -1,15 +1,15 @@
 """What users would see of a bad solver: heaps that creep, and answers that depend on how a model was written down."""
 
-import pathlib
 import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
 import scenes
+from places import ROOT
 
 import dualstep as ds
 
-MODELS = pathlib.Path(__file__).parents[2] / "bench" / "models" / "solver"
+MODELS = ROOT / "bench" / "models" / "solver"
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

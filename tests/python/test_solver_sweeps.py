@@ -1,17 +1,17 @@
 """Sweeps alone, with a memory and without one, against the converged solution of the same step."""
 
 import functools
-import pathlib
 
 import numpy as np
 import pytest
+from places import ROOT
 from scenes import BENCH
 
 import dualstep as ds
 from dualstep.measure.accuracy import relative_error
 
 MODELS = {"humanoid": BENCH["bench_humanoid"],
-          "stack": pathlib.Path(__file__).parents[2] / "bench" / "models" / "solver" / "stack.xml"}  # fmt: skip
+          "stack": ROOT / "bench" / "models" / "solver" / "stack.xml"}  # fmt: skip
 COUNT = 64
 
 

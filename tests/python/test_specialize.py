@@ -2,18 +2,17 @@
 for devices and keep within budgets is tests/cuda/check_special.py's, that they give the same bits tests/host's."""
 
 import os
-import pathlib
 import re
 import subprocess
 import sys
 
 import pytest
+from places import ROOT
 from scenes import ALL, BENCH, GYM
 
 import dualstep as ds
 from dualstep import _core
 
-ROOT = pathlib.Path(__file__).parents[2]
 TINY = 'extern "C" __global__ void dualstep_fused_step(float* x) { x[0] = SCALE; }\n'
 compiler = pytest.mark.skipif(
     not _core.describe_specialization().startswith("NVRTC"), reason="no NVRTC here: pip install nvidia-cuda-nvrtc"

@@ -2,7 +2,6 @@
 
 import importlib.util
 import json
-import pathlib
 
 import numpy as np
 import pytest
@@ -10,6 +9,7 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("rsl_rl")
 pytest.importorskip("matplotlib")
+from places import ROOT
 
 from dualstep.cli import main
 from dualstep.envs.training import curves
@@ -177,7 +177,7 @@ def test_runs_are_drawn_together(tmp_path):
 
 @pytest.fixture
 def kept_curves():
-    path = pathlib.Path(__file__).parents[2] / "bench" / "training.py"
+    path = ROOT / "bench" / "training.py"
     spec = importlib.util.spec_from_file_location("training_curves", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -204,8 +204,7 @@ def test_curves_are_thinned_and_keep_their_ends(kept_curves, tmp_path, monkeypat
 
 
 def test_the_page_tells_what_was_measured(kept_curves):
-    home = pathlib.Path(__file__).parents[2]
-    assert kept_curves.table() in (home / "envs" / "README.md").read_text()
+    assert kept_curves.table() in (ROOT / "envs" / "README.md").read_text()
     # what is wanted was reached, by every seed, and by the same policy on MuJoCo
     for task, goal in kept_curves.GOALS.items():
         found = [json.loads(path.with_suffix(".json").read_text()) for path in kept_curves.runs()[task]]

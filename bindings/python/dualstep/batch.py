@@ -3,192 +3,32 @@
 from __future__ import annotations
 
 import difflib
-import enum
-import operator
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from dualstep import _core
-from dualstep import tune as _tune
+from dualstep import _core, lane_choice
+from dualstep._arrays import OnDevice, array_of, dtype_of, host, integer, lanes_of, on_device, on_host, word
+from dualstep._fields import BatchFields
 from dualstep.model import Model
+from dualstep.reference import Reference
+from dualstep.results import Contacts, Status, Summary
+
+__all__ = ["Batch", "Contacts", "Status", "Summary"]
 
 # the run-time compiler of CUDA, which makes steps for single models, may come as a package
 _core.search_nvrtc_in(sys.path)
 
-Status = enum.IntFlag("Status", _core.STATUS_BITS, module=__name__)
-Status.__doc__ = """Bits of `Batch.status`.
-
-DIVERGED: the state was not finite, or too fast. CONTACT_OVERFLOW: there were more contacts than
-`model.opt.contact_capacity`; the deepest were kept. NOT_CONVERGED: the solver stopped above its tolerance.
-"""
-
-_DTYPES = {"float32": np.dtype(np.float32), "float64": np.dtype(np.float64)}
 _POLICIES = ("freeze", "reset")
 _STAGES = ("first", "last")
+# the class has a property _core
+_CoreBatch = _core.Batch
 
 
-class Summary(NamedTuple):
-    """What `Batch.summary` gives: numbers about all environments after their last solve."""
-
-    diverged: int
-    contact_overflow: int
-    not_converged: int
-    """environments that have the bit in their status"""
-    iterations: int
-    """of all environments together"""
-    most_iterations: int
-    largest_residual: float
-    """NaN where no environment has a residual that is a number"""
-    worst: int
-    """the environment that has it; -1 where there is none"""
-
-
-class Contacts(NamedTuple):
-    """The contacts of each environment, as live arrays; slots from `count` on are empty."""
-
-    count: np.ndarray
-    """(N,)"""
-    dist: np.ndarray
-    """(N, capacity) signed distance, negative in penetration [m]"""
-    pos: np.ndarray
-    """(N, capacity, 3) midpoint [m]"""
-    frame: np.ndarray
-    """(N, capacity, 3, 3) rows: normal from the first geom to the second, two tangents"""
-    geom: np.ndarray
-    """(N, capacity, 2) the two geoms"""
-    force: np.ndarray
-    """(N, capacity, 6) force [N] and moment [N m] on the second geom, in the contact frame"""
-
-
-def _integer(name: str, value: Any) -> int:
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise ValueError(f"{name} {value!r} is given, and it must be an integer") from None
-
-
-def _word(name: str, value: Any, words: tuple[str, ...]) -> str:
-    if not isinstance(value, str) or value not in words:
-        allowed = ", ".join(f"'{word}'" for word in words)
-        raise ValueError(f"{name} {value!r} is given, and it must be one of {allowed}")
-    return value
-
-
-def _dtype(value: Any) -> np.dtype:
-    try:
-        name = "" if value is None else np.dtype(value).name
-    except TypeError:
-        name = ""
-    if name not in _DTYPES:
-        raise ValueError(f"dtype {value!r} is given, and it must be 'float32' or 'float64'")
-    return _DTYPES[name]
-
-
-def _on_host(name: str, value: Any) -> Any:
-    """An array of any library as a numpy array; plain lists and numbers stay what they are."""
-    if isinstance(value, _core.Array):
-        return value.numpy()
-    if isinstance(value, np.ndarray) or not hasattr(value, "__dlpack_device__"):
-        return value
-    kind, index = value.__dlpack_device__()
-    if int(kind) != 1:
-        raise ValueError(f"{name}: an array on device {int(kind)}:{index} is given, and one of the host is wanted")
-    try:
-        return np.asarray(value)
-    except (TypeError, RuntimeError, BufferError) as error:
-        raise ValueError(f"{name}: a {type(value).__name__} is given that cannot be read as an array: {error}") from None
-
-
-class _OnDevice(NamedTuple):
-    """What an array of another library on a CUDA device says of itself."""
-
-    pointer: int
-    shape: tuple[int, ...]
-    dtype: np.dtype
-    stream: int
-
-
-def _on_device(name: str, value: Any, index: int) -> _OnDevice | None:
-    """The array as memory of CUDA device `index`; None where it is no array of a CUDA device."""
-    if index < 0 or not hasattr(value, "__cuda_array_interface__"):
-        return None
-    kind, device = value.__dlpack_device__() if hasattr(value, "__dlpack_device__") else (2, index)
-    if (int(kind), int(device)) != (2, index):
-        raise ValueError(f"{name}: an array on device {int(kind)}:{device} is given, and the batch is on cuda:{index}")
-    face = value.__cuda_array_interface__
-    shape, dtype = tuple(face["shape"]), np.dtype(face["typestr"])
-    strides = face.get("strides")
-    packed = tuple(int(np.prod(shape[i + 1 :], dtype=np.int64)) * dtype.itemsize for i in range(len(shape)))
-    if strides is not None and tuple(strides) != packed:
-        raise ValueError(f"{name}: an array with strides {tuple(strides)} is given, and one without gaps is wanted")
-    stream = face.get("stream") if "stream" in face else _present_stream(value, index)
-    return _OnDevice(int(face["data"][0]), shape, dtype, 0 if stream in (None, 1) else int(stream))
-
-
-def _present_stream(value: Any, index: int) -> int:
-    """The stream that still writes an array which does not say so itself: torch's, for this thread."""
-    torch = sys.modules.get("torch")
-    if torch is None or not isinstance(value, torch.Tensor):
-        return 0
-    return int(torch.cuda.current_stream(index).cuda_stream)
-
-
-def _host(array: Any) -> np.ndarray:
-    """An array of a batch as numpy's: itself on the CPU, a copy on a device."""
-    return array if isinstance(array, np.ndarray) else array.numpy()
-
-
-def _assign(name: str, array: Any, value: Any) -> None:
-    """Puts the value into an array of a batch, on whatever device it lies."""
-    shape, dtype = tuple(array.shape), array.dtype
-    if isinstance(array, np.ndarray):
-        # nearly always there is nothing to convert and nothing to say
-        fits = type(value) is np.ndarray and value.shape == shape and value.dtype == dtype
-        array[...] = value if fits else _array(name, value, shape, dtype)
-        return
-    near = _on_device(name, value, int(array.device.partition(":")[2]))
-    if near is None:
-        array.assign(_array(name, value, shape, dtype))
-        return
-    if near.shape != shape or near.dtype != dtype:
-        raise ValueError(
-            f"{name}: an array of shape {near.shape} and dtype {near.dtype} is given, and an array of shape {shape} "
-            f"and dtype {dtype} is wanted"
-        )
-    if array.size:
-        array.assign_device(near.pointer, array.nbytes, near.stream)
-
-
-def _array(name: str, value: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """The value as an array of exactly this shape and type; raises ValueError that says what was wanted."""
-    value = _on_host(name, value)
-    wanted = f"an array of shape {shape} and dtype {dtype} is wanted"
-    try:
-        given = np.asarray(value)
-        # lists have no type of their own
-        if not hasattr(value, "dtype") and given.dtype.kind in ("biuf" if dtype.kind == "f" else dtype.kind):
-            given = given.astype(dtype)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name}: {type(value).__name__} is given, and {wanted} ({error})") from None
-    if given.shape != shape or given.dtype != dtype:
-        raise ValueError(f"{name}: an array of shape {given.shape} and dtype {given.dtype} is given, and {wanted}")
-    return given
-
-
-def _lanes(lanes: Any) -> list[int]:
-    """How many threads share an environment: nothing said, one number, or one a part."""
-    if lanes is None or (isinstance(lanes, str) and lanes == "tuned"):
-        return []
-    if isinstance(lanes, str):
-        raise ValueError(f"lanes {lanes!r} is given, and it is a number, five numbers, or 'tuned'")
-    return [_integer("lanes", n) for n in (lanes if isinstance(lanes, Sequence) else [lanes])]
-
-
-class Batch:
+class Batch(BatchFields):
     """N environments of one model on one device.
 
     `device`: "cpu", "cuda", "cuda:1", "emulated", or "auto" (cuda where there is one, else cpu).
@@ -225,58 +65,58 @@ class Batch:
     ) -> None:
         if not isinstance(model, Model):
             raise TypeError(f"a Batch takes a dualstep.Model, and is given {type(model).__name__}")
-        num_envs = _integer("num_envs", num_envs)
+        num_envs = integer("num_envs", num_envs)
         if not 1 <= num_envs < 2**31:
             raise ValueError(f"num_envs {num_envs} is given, and it must be from 1 to {2**31 - 1}")
-        num_threads = _integer("num_threads", num_threads)
+        num_threads = integer("num_threads", num_threads)
         if not 0 <= num_threads < 2**31:
             raise ValueError(f"num_threads {num_threads} is given, and it must be 0 (all) or positive")
         if not isinstance(device, str):
             raise ValueError(f"device {device!r} is given, and it must be a string")
-        self._dtype = _dtype(dtype)
-        _word("diverged", diverged, _POLICIES)
-        _word("rk4_outputs", rk4_outputs, _STAGES)
+        self._dtype = dtype_of(dtype)
+        word("diverged", diverged, _POLICIES)
+        word("rk4_outputs", rk4_outputs, _STAGES)
         if isa is not None:
-            _word("isa", isa, ("portable", "avx2", "avx512"))
-        chosen = _lanes(lanes)
+            word("isa", isa, ("portable", "avx2", "avx512"))
+        chosen = lanes_of(lanes)
         if order is not None:
-            _word("order", order, ("ordered", "reversed", "shuffled"))
+            word("order", order, ("ordered", "reversed", "shuffled"))
         self._model = model
-        self._seed = _integer("seed", seed)
+        self._seed = integer("seed", seed)
         self._diverged = diverged
-        self._views: dict[str, np.ndarray] = {}
+        self._views: dict[str, Any] = {}
 
-        def make(lanes: list[int]) -> _core.Batch:
+        options = _core.BatchOptions()
+        options.num_envs = num_envs
+        options.device = device
+        options.float64 = self._dtype == np.float64
+        options.num_threads = num_threads
+        options.isa = isa or ""
+        options.order = order or ""
+        options.seed = self._seed % 2**64
+        options.reset_diverged = diverged == "reset"
+        options.last_stage_outputs = rk4_outputs == "last"
+
+        def make(lanes: list[int]) -> _CoreBatch:
+            options.lanes = lanes
             try:
-                return _core.Batch(
-                    model,
-                    num_envs,
-                    device,
-                    self._dtype == np.float64,
-                    num_threads,
-                    isa or "",
-                    diverged == "reset",
-                    lanes,
-                    order or "",
-                    self._seed % 2**64,
-                    rk4_outputs == "last",
-                )
+                return _core.Batch(model, options)
             except MemoryError as error:
                 why = str(error).replace("std::bad_alloc", "no more is to be had")
                 raise MemoryError(f"{num_envs} environments of {model!r} want more memory than there is: {why}") from None
 
         if lanes == "tuned":
-            chosen = _lanes(_tune.tuned_lanes(model, num_envs, device))
-        self._core_batch: _core.Batch | None = make(chosen)
+            chosen = lanes_of(lane_choice.tuned_lanes(Batch, model, num_envs, device))
+        self._core_batch: _CoreBatch | None = make(chosen)
         if lanes is None and self.device.startswith("cuda") and not os.environ.get("DUALSTEP_CUDA_LANES"):
-            remembered = _tune.remembered_lanes(model, num_envs, self.description)
+            remembered = lane_choice.remembered_lanes(model, num_envs, self.description)
             if remembered is not None:
-                self._core_batch = make(_lanes(remembered))
+                self._core_batch = make(lanes_of(remembered))
 
     # what it is -------------------------------------------------------------------------------------------
 
     @property
-    def _core(self) -> _core.Batch:
+    def _core(self) -> _CoreBatch:
         if self._core_batch is None:
             raise RuntimeError("this batch is closed")
         return self._core_batch
@@ -327,7 +167,7 @@ class Batch:
             stream = getattr(stream, attribute, stream)
         if self._core.device_index < 0:
             raise ValueError(f"a stream is given, and this batch is on device '{self.device}'")
-        self._core.stream = _integer("stream", stream)
+        self._core.stream = integer("stream", stream)
         self._stream_owner = owner  # the one before it may go: the new one waits for it
 
     def __len__(self) -> int:
@@ -355,7 +195,7 @@ class Batch:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _view(self, name: str) -> np.ndarray:
+    def _view(self, name: str) -> Any:
         array = self._views.get(name)
         if array is None:
             array = self._views[name] = self._core.view(name)
@@ -367,7 +207,7 @@ class Batch:
 
     def step(self, nsubsteps: int = 1) -> None:
         """Advances every environment by `nsubsteps` timesteps; outputs are those of the last one's start."""
-        nsubsteps = _integer("nsubsteps", nsubsteps)
+        nsubsteps = integer("nsubsteps", nsubsteps)
         if not 1 <= nsubsteps < 2**31:
             raise ValueError(f"nsubsteps {nsubsteps} is given, and it must be positive")
         self._core.step(nsubsteps)
@@ -407,9 +247,9 @@ class Batch:
         """Clears the status bits of all environments, or of those where mask is true."""
         self._core.clear_status(None if mask is None else self._mask(mask))
 
-    def _marks(self, mask: Any) -> _OnDevice | None:
+    def _marks(self, mask: Any) -> OnDevice | None:
         """A mask that lies on the batch's device; None where it is one of the host."""
-        near = _on_device("mask", mask, self._core.device_index)
+        near = on_device("mask", mask, self._core.device_index)
         if near is not None and (near.shape != (self.num_envs,) or near.dtype != np.dtype(bool)):
             raise ValueError(
                 f"mask: an array of shape {near.shape} and dtype {near.dtype} is given, and an array of shape "
@@ -418,7 +258,7 @@ class Batch:
         return near
 
     def _mask(self, mask: Any) -> np.ndarray:
-        return np.ascontiguousarray(_array("mask", mask, (self.num_envs,), np.dtype(bool)))
+        return np.ascontiguousarray(array_of("mask", mask, (self.num_envs,), np.dtype(bool)))
 
     def _keyframe(self, keyframe: int | str) -> int:
         nkey = self._model.nkey
@@ -429,7 +269,7 @@ class Batch:
                 listed = ", ".join(f"'{name}'" for name in names) or "none"
                 raise ValueError(f"keyframe '{keyframe}' is given, and the model's keyframes are: {listed}")
             return found
-        index = _integer("keyframe", keyframe)
+        index = integer("keyframe", keyframe)
         if not 0 <= index < nkey:
             has = f"keyframes 0 to {nkey - 1}" if nkey else "no keyframes"
             raise ValueError(f"keyframe {index} is given, and the model has {has}")
@@ -440,7 +280,7 @@ class Batch:
     def mass_matrix(self) -> np.ndarray:
         """The joint-space mass matrices of the last evaluation, dense: (N, nv, nv). A copy."""
         core, nv = self._core, self._model.nv
-        packed = _host(self._view("qM"))
+        packed = host(self._view("qM"))
         rows = np.repeat(np.arange(nv), np.diff(core.integers("M_rowadr")))
         columns = core.integers("M_col")
         dense = np.zeros((self.num_envs, nv, nv), self._dtype)
@@ -455,17 +295,15 @@ class Batch:
         The reference computes them when asked, one environment after the other: a new array each time, as exact as
         the state is, and slow. A clock shows the present time.
         """
-        from dualstep.reference import Reference
-
         out = np.zeros((self.num_envs, self.model.nsensordata), self.dtype)
         if out.size == 0:
             return out
-        state = {name: _host(self._core.last(name)) for name, role, *_ in _core.batch_fields() if role == "state"}
+        state = {name: host(self._core.last(name)) for name, role, *_ in _core.batch_fields() if role == "state"}
         state.pop("qacc_warmstart", None)
         anchors = state.pop("anchors")
         geoms = np.reshape(self._core.integers("geom_id"), -1)[np.reshape(self._core.integers("pair_geom"), (-1, 2))]
         own = bool(self._core.own_tables())
-        reference, time = None, _host(self.time)
+        reference, time = None, host(self.time)
         for env in range(self.num_envs):
             if reference is None or own:
                 reference = Reference(self._core.environment_model(env))
@@ -491,9 +329,9 @@ class Batch:
         n = self.num_envs
         if envs is None:
             return list(range(n))
-        given = np.atleast_1d(np.asarray(_on_host("envs", envs)))
+        given = np.atleast_1d(np.asarray(on_host("envs", envs)))
         if given.dtype == bool:
-            return np.flatnonzero(_array("envs", given, (n,), np.dtype(bool))).tolist()
+            return np.flatnonzero(array_of("envs", given, (n,), np.dtype(bool))).tolist()
         if given.size == 0:
             return []
         if given.ndim != 1 or given.dtype.kind not in "iu":
@@ -531,7 +369,7 @@ class Batch:
         """
         shape, chosen = self._parameter_shape(name), self._envs(envs)
         try:
-            given = np.asarray(_on_host(name, values))
+            given = np.asarray(on_host(name, values))
             if given.dtype.kind not in "iuf":
                 raise TypeError(f"dtype {given.dtype} is given")
         except TypeError as error:
@@ -557,18 +395,3 @@ class Batch:
         if not isinstance(state, (bytes, bytearray, memoryview)):
             raise ValueError(f"state: {type(state).__name__} is given, and the bytes of save() are wanted")
         self._core.load(bytes(state), self._envs(envs))
-
-
-def _property(name: str, axes: str, meaning: str, writable: bool) -> property:
-    def get(self: Batch) -> np.ndarray:
-        return self._view(name)
-
-    def put(self: Batch, value: Any) -> None:
-        _assign(name, self._view(name), value)
-
-    shape = ", ".join(["N", *axes.split()])
-    return property(get, put if writable else None, doc=f"({shape}{',' if not axes else ''}) {meaning}")
-
-
-for _name, _role, _axes, _meaning in _core.batch_fields():
-    setattr(Batch, _name, _property(_name, _axes, _meaning, _role == "state" or _name == "time"))

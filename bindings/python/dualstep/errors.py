@@ -1,5 +1,9 @@
 """What dualstep raises when a model cannot be simulated, or a problem not solved. All are ValueErrors."""
 
+from __future__ import annotations
+
+from collections.abc import Iterable
+
 
 class UnsupportedModelError(ValueError):
     """The model holds things that change the physics and are not simulated.
@@ -25,6 +29,6 @@ class InfeasibleError(ValueError):
     `problems` holds the batch index of each problem without solution; an unbatched call has the one index ().
     """
 
-    def __init__(self, message: str, problems: tuple[tuple[int, ...], ...] = ((),)):
+    def __init__(self, message: str, problems: Iterable[tuple[int, ...]] = ((),)) -> None:
         super().__init__(message)
         self.problems = tuple(problems)

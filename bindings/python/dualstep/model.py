@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualstep import _core
+from dualstep._fields import ModelFields
 from dualstep.errors import InvalidModelError
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ def _read(source: Any, names: list[str]) -> dict[str, Any]:
     return {name: getattr(source, name) for name in names if hasattr(source, name)}
 
 
-class Model(_core.Model):
+class Model(_core.Model, ModelFields):
     """A compiled model: sizes, options (`opt`), and MuJoCo's model arrays as read-only numpy views.
 
     Made by `from_mjcf` or `from_mujoco`. `mj_model` is the `mujoco.MjModel` it was taken from.
@@ -70,11 +71,13 @@ class Model(_core.Model):
         model.mj_model = mj_model
         return model
 
-    def __getattr__(self, name: str) -> np.ndarray:
-        array = None if name.startswith("__") else self.field(name)
-        if array is None:
-            raise AttributeError(f"a model has no '{name}'")
-        return array
+    if not TYPE_CHECKING:  # the stub of ModelFields has their names
+
+        def __getattr__(self, name: str) -> np.ndarray:
+            array = None if name.startswith("__") else self.field(name)
+            if array is None:
+                raise AttributeError(f"a model has no '{name}'")
+            return array
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name != "mj_model" and not hasattr(type(self), name):

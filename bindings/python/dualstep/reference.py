@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from dualstep import _core
-from dualstep.batch import Contacts, Status, _integer
+from dualstep._arrays import integer
+from dualstep._fields import ReferenceFields
 from dualstep.model import Model
+from dualstep.results import Contacts, Status
+
+# the class has an attribute _core
+_CoreReference = _core.Reference
 
 
 class Event(NamedTuple):
@@ -29,7 +34,7 @@ class Event(NamedTuple):
     impulse: np.ndarray
 
 
-class Reference:
+class Reference(ReferenceFields):
     """One environment of a model, in float64.
 
     Arrays carry MuJoCo's names (`qpos`, `qvel`, `qacc`, `xpos`, ...) and are live views: writing the state
@@ -41,7 +46,11 @@ class Reference:
     reference does not simulate.
     """
 
-    def __init__(self, model: Model) -> None:
+    model: _core.Model
+    _core: _CoreReference
+    _arrays: dict[str, np.ndarray]
+
+    def __init__(self, model: _core.Model) -> None:
         if not isinstance(model, _core.Model):
             raise TypeError(f"Reference takes a dualstep.Model, and is given {type(model).__name__}")
         model.check()
@@ -50,15 +59,17 @@ class Reference:
         object.__setattr__(self, "_arrays", {name: core.array(name) for name in core.array_names()})
         object.__setattr__(self, "model", model)
 
-    def __getattr__(self, name: str) -> np.ndarray:
-        arrays = self.__dict__.get("_arrays", {})
-        if name in arrays:
-            return arrays[name]
-        raise AttributeError(f"a Reference has no '{name}'")
+    if not TYPE_CHECKING:  # the stub of ReferenceFields has their names
+
+        def __getattr__(self, name: str) -> np.ndarray:
+            arrays = self.__dict__.get("_arrays", {})
+            if name in arrays:
+                return arrays[name]
+            raise AttributeError(f"a Reference has no '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "time":
-            self._core.time = float(self._vector(name, value, ()))
+            object.__setattr__(self, name, value)
             return
         if name not in self._arrays:
             raise AttributeError(f"a Reference has no '{name}' to set")
@@ -81,7 +92,7 @@ class Reference:
 
     def step(self, nsubsteps: int = 1) -> None:
         """Advances by `nsubsteps` time steps; a divergence freezes the last good state and sets `status`."""
-        nsubsteps = _integer("nsubsteps", nsubsteps)
+        nsubsteps = integer("nsubsteps", nsubsteps)
         if nsubsteps < 0:
             raise ValueError(f"step is given {nsubsteps} substeps, and wants 0 or more")
         self._core.step(nsubsteps)
@@ -104,7 +115,7 @@ class Reference:
             if key < 0:
                 raise ValueError(f"the model has no keyframe '{keyframe}'")
         elif keyframe is not None:
-            key = _integer("keyframe", keyframe)
+            key = integer("keyframe", keyframe)
             if not 0 <= key < self.model.nkey:
                 raise ValueError(f"keyframe {key} is given, and the model has {self.model.nkey}")
         self._core.reset(key)
@@ -113,6 +124,10 @@ class Reference:
     def time(self) -> float:
         """Simulated time in seconds."""
         return self._core.time
+
+    @time.setter
+    def time(self, seconds: float) -> None:
+        self._core.time = float(self._vector("time", seconds, ()))
 
     @property
     def status(self) -> Status:

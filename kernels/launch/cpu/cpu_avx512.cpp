@@ -1,4 +1,4 @@
-// CPU kernels for the avx512 instruction set. Left out of builds with sanitizers, where the portable ones
+// CPU kernels for the avx512 instruction set, in the precision DUALSTEP_SCALAR: compiled once for each. Left out of builds with sanitizers, where the portable ones
 // stand for all: the source is the same, and compiling it so takes minutes.
 #if !defined(DUALSTEP_PORTABLE_ONLY)
 #define DUALSTEP_ISA avx512
@@ -9,12 +9,8 @@
 
 namespace dualstep {
 template <>
-const CpuKernels<float>* cpu_kernels_avx512<float>() {
-  return &kKernelsF;
-}
-template <>
-const CpuKernels<double>* cpu_kernels_avx512<double>() {
-  return &kKernelsD;
+const CpuKernels<DUALSTEP_SCALAR>* cpu_kernels_avx512<DUALSTEP_SCALAR>() {
+  return &kTable;
 }
 }  // namespace dualstep
 
@@ -24,11 +20,7 @@ const CpuKernels<double>* cpu_kernels_avx512<double>() {
 
 namespace dualstep {
 template <>
-const CpuKernels<float>* cpu_kernels_avx512<float>() {
-  return nullptr;
-}
-template <>
-const CpuKernels<double>* cpu_kernels_avx512<double>() {
+const CpuKernels<DUALSTEP_SCALAR>* cpu_kernels_avx512<DUALSTEP_SCALAR>() {
   return nullptr;
 }
 }  // namespace dualstep

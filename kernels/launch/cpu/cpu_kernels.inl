@@ -1,5 +1,5 @@
 // The body of a translation unit of CPU kernels. Before including it, define DUALSTEP_ISA (a namespace name),
-// DUALSTEP_ISA_NAME (a string) and the pack sizes DUALSTEP_PACK_F, DUALSTEP_PACK_D.
+// DUALSTEP_ISA_NAME (a string), DUALSTEP_SCALAR and the pack sizes DUALSTEP_PACK_F, DUALSTEP_PACK_D.
 
 #include <type_traits>
 
@@ -65,8 +65,8 @@ bool run_segment_of_block(const Tables<ScalarOf<Real>>& t, const BatchView<Scala
 template <class Real>
 constexpr CpuKernels<ScalarOf<Real>> kKernels{DUALSTEP_ISA_NAME, kPackSize<Real>, scratch_bytes<Real>,
                                               run_block<Real>,   snapshot<Real>,  run_segment_of_block<Real>};
-constexpr auto kKernelsF = kKernels<Pack<float, DUALSTEP_PACK_F>>;
-constexpr auto kKernelsD = kKernels<Pack<double, DUALSTEP_PACK_D>>;
+constexpr int kPackOf = std::is_same_v<DUALSTEP_SCALAR, float> ? DUALSTEP_PACK_F : DUALSTEP_PACK_D;
+constexpr auto kTable = kKernels<Pack<DUALSTEP_SCALAR, kPackOf>>;
 
 }  // namespace DUALSTEP_ISA
 }  // namespace dualstep

@@ -1,4 +1,4 @@
-// CPU kernels for the portable instruction set.
+// CPU kernels for the portable instruction set, in the precision DUALSTEP_SCALAR: compiled once for each.
 #define DUALSTEP_ISA portable
 #define DUALSTEP_ISA_NAME "portable"
 // what fits a register of SSE2 or NEON: twice as much is slower by a quarter, and compiles in twice the time
@@ -8,11 +8,7 @@
 
 namespace dualstep {
 template <>
-const CpuKernels<float>* cpu_kernels_portable<float>() {
-  return &kKernelsF;
-}
-template <>
-const CpuKernels<double>* cpu_kernels_portable<double>() {
-  return &kKernelsD;
+const CpuKernels<DUALSTEP_SCALAR>* cpu_kernels_portable<DUALSTEP_SCALAR>() {
+  return &kTable;
 }
 }  // namespace dualstep

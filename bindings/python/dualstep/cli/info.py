@@ -45,7 +45,7 @@ def _shown(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
 
 
-def _try(**where: str) -> str:
+def _try(**where: Any) -> str:
     """How a batch would run there, or why it would not."""
     import dualstep as ds
 

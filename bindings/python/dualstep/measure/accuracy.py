@@ -17,6 +17,7 @@ import numpy as np
 from dualstep.batch import Batch
 from dualstep.measure.workload import States, host
 from dualstep.model import Model
+from dualstep.reference import Reference
 
 # the converged solution is trusted below this relative KKT residual
 CONVERGED = 1e-9
@@ -119,11 +120,9 @@ class Converged:
             )
 
 
-def _reference(model: Model) -> object | None:
-    import dualstep as ds
-
+def _reference(model: Model) -> Reference | None:
     try:
-        return ds.Reference(model)
+        return Reference(model)
     except (AttributeError, ValueError):
         # a formulation or an option that the reference does not simulate
         return None

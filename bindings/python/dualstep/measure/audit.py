@@ -33,6 +33,7 @@ import numpy as np
 
 from dualstep.batch import Batch, Contacts, Status
 from dualstep.errors import InfeasibleError, UnsupportedModelError
+from dualstep.measure import audit_plot
 from dualstep.model import Model
 from dualstep.reference import Reference
 
@@ -111,9 +112,7 @@ class Audit:
 
     def draw(self, path: str | Path) -> None:
         """Writes the curves as a picture (PNG, SVG, ... by the name's ending)."""
-        from dualstep.measure.audit_plot import draw
-
-        draw(self, path)
+        audit_plot.draw(self.rows, path)
 
 
 def _show(value: float | None) -> str:
@@ -350,7 +349,7 @@ class _Meter:
                 bodies_of = [int(self._model.geom_bodyid[g]) in bodies for g in found.geom[i]]
                 total = total + world[i] * (bodies_of[1] - bodies_of[0])
             scale = mass * np.linalg.norm(gravity) * self._h or 1.0
-            self._raise("momentum", np.linalg.norm(change[dof : dof + 3] - self._h * total) / scale)
+            self._raise("momentum", float(np.linalg.norm(change[dof : dof + 3] - self._h * total) / scale))
 
     def figures(self) -> dict[str, float | None]:
         out: dict[str, float | None] = dict(self.worst)
@@ -409,13 +408,14 @@ def _run(row: Row, model: Model, plan: _Plan, convergence: bool) -> None:
         sim, row.cost = plan.run(model, row.name, each=meter.take)
         row.runs_on, row.figures = sim.runs_on, meter.figures()
         status = sim.status()
-        row.status = ", ".join(bit.name.lower().replace("_", " ") for bit in Status if bit & status)
+        row.status = ", ".join(str(bit.name).lower().replace("_", " ") for bit in Status if bit & status)
     except (_DivergedError, InfeasibleError, RuntimeError) as error:
         row.status = str(error)
         row.figures = dict.fromkeys(FIGURES)
+        sim = None
     row.curves = meter.curves
     row.time = row.time[: len(row.curves["energy"])]
-    if not convergence or row.cost is None:
+    if not convergence or sim is None:
         return
     ends = [sim.state()[0]]
     try:

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from dualstep.measure.audit import Audit
-
 COLORS = ("#1f6f8b", "#99b898", "#c8553d", "#2a363b", "#e9a23b", "#7d5ba6", "#6c8ead", "#b56576", "#3d8361")
 
 
-def draw(found: Audit, path: str | Path) -> None:
+class Row(Protocol):
+    """What a picture shows of one formulation (`audit.Row`)."""
+
+    name: str
+    refused: str
+    time: list[float]
+    curves: dict[str, list[float]]
+    steps: list[float]
+    errors: list[float]
+
+
+def draw(shown: Sequence[Row], path: str | Path) -> None:
     """Writes a picture."""
     import matplotlib
 
@@ -22,7 +32,7 @@ def draw(found: Audit, path: str | Path) -> None:
     from matplotlib import pyplot
 
     figure, panels = pyplot.subplots(2, 2, figsize=(10, 6.4), layout="constrained")
-    rows = [(row, COLORS[i % len(COLORS)]) for i, row in enumerate(found.rows) if not row.refused]
+    rows = [(row, COLORS[i % len(COLORS)]) for i, row in enumerate(shown) if not row.refused]
     titles = {"penetration": "penetration [m]", "energy": "energy beyond the work done [J]", "force": "normal force [N]"}
     for axes, (name, title) in zip(panels.flat, titles.items(), strict=False):
         for row, color in rows:

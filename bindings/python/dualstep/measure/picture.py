@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +31,7 @@ def draw(model: Path, episode: Episode, picture: Path) -> str:
     with tempfile.TemporaryDirectory() as folder:
         film = Path(folder) / "film.npz"
         np.savez(film, model=str(model.resolve()), film=episode.film, times=episode.times)
+        said = ""
         for context in (*CONTEXTS, "sticks"):
             environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
             environment["MUJOCO_GL"] = "" if context == "sticks" else context
@@ -40,10 +42,12 @@ def draw(model: Path, episode: Episode, picture: Path) -> str:
             try:
                 run = subprocess.run(command, env=environment, capture_output=True, timeout=PATIENCE, cwd=folder)
             except subprocess.TimeoutExpired:
+                said = f"{context}: it took more than {PATIENCE} s"
                 continue
+            said = run.stderr.decode(errors="replace")
             if run.returncode == 0 and picture.is_file():
                 return "sticks, for there is no OpenGL here" if context == "sticks" else f"rendered by MuJoCo, {context}"
-    raise RuntimeError("no picture could be drawn:\n" + run.stderr.decode(errors="replace"))
+    raise RuntimeError("no picture could be drawn:\n" + said)
 
 
 def camera_of(model, data):  # noqa: ANN001, ANN201
@@ -83,7 +87,7 @@ def rendered(model, film: np.ndarray) -> np.ndarray:  # noqa: ANN001
     return tiles
 
 
-def _axes(rows: int, columns: int, times: np.ndarray, **kinds: object):  # noqa: ANN202
+def _axes(rows: int, columns: int, times: np.ndarray, **kinds: object) -> tuple[Any, Any]:
     import matplotlib
 
     matplotlib.use("Agg")

@@ -93,8 +93,9 @@ class Workload:
             self._ctrl = np.tile(self._centre, (num_envs, 1))
         rate = np.exp(-self.model.opt.timestep / NOISE_SECONDS)
         noise = NOISE * np.sqrt(1 - rate**2) * self._half * self.rng.uniform(-1, 1, self._ctrl.shape)
-        self._ctrl = np.clip(rate * self._ctrl + (1 - rate) * self._centre + noise, self._low, self._high)
-        return self._ctrl.astype(np.float32)
+        ctrl = np.clip(rate * self._ctrl + (1 - rate) * self._centre + noise, self._low, self._high)
+        self._ctrl = ctrl
+        return ctrl.astype(np.float32)
 
 
 def episode(model: Model, plan: Plan, seconds: float = 2.0, count: int = 32) -> States:

@@ -203,7 +203,7 @@ def measure(model: Model, settings: Settings, name: str = "model",
 
     blocks, peer_blocks = Blocks(), Blocks()
     errors, peer_errors, residuals, iterations, contacts = [], [], [], [], []
-    bits = {bit.name: 0 for bit in Status}
+    bits = {str(bit.name): 0 for bit in Status}
     times = peer_times = 0
     for k in range(bench.BLOCKS):
         states = pool.take(rng.integers(len(pool), size=settings.num_envs))
@@ -231,7 +231,7 @@ def measure(model: Model, settings: Settings, name: str = "model",
             peer_errors.append(found[1])
         status = host(batch.status)
         for bit in Status:
-            bits[bit.name] += int(np.count_nonzero(status & bit))
+            bits[str(bit.name)] += int(np.count_nonzero(status & bit))
         speed = np.median(blocks.wall)
         progress((k + 1) / bench.BLOCKS, f"{speed:,.0f} steps/s" + _ratio(blocks, peer_blocks))
 
@@ -295,5 +295,5 @@ def _sample(bench: _Bench) -> tuple[np.ndarray, np.ndarray]:
     theirs = np.empty(0)
     if bench.peer:
         finite = np.isfinite(states.arrays["qpos"]).all(axis=1) & np.isfinite(states.arrays["qvel"]).all(axis=1)
-        theirs = bench.peer.error(states.take(finite), ctrl[finite])
+        theirs = bench.peer.error(states.take(np.flatnonzero(finite)), ctrl[finite])
     return ours, theirs

@@ -114,8 +114,8 @@ def parts_of(m: Any) -> list[Part]:
     for (body, rgba), pieces in joined.items():
         starts = np.cumsum([0] + [len(vertices) for vertices, _ in pieces])
         faces = np.concatenate([face + start for (_, face), start in zip(pieces, starts[:-1], strict=True)])
-        rgb = tuple(int(255 * min(max(c, 0), 1)) for c in rgba[:3])
-        parts.append(Part(body, np.concatenate([v for v, _ in pieces]), faces, rgb, rgba[3]))
+        red, green, blue = (int(255 * min(max(c, 0), 1)) for c in rgba[:3])
+        parts.append(Part(body, np.concatenate([v for v, _ in pieces]), faces, (red, green, blue), rgba[3]))
     return parts
 
 

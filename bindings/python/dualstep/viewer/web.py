@@ -16,6 +16,7 @@ from typing import Any
 import mujoco
 import numpy as np
 import viser
+from viser import uplot
 
 from dualstep.viewer.shapes import floor_of, parts_of
 
@@ -200,7 +201,7 @@ class Viewer:
         empty = np.zeros(2)
         self._plot = gui.add_uplot(
             (np.array([0.0, 1.0]), empty),
-            (viser.uplot.Series(label="time [s]"), viser.uplot.Series(label="reward", stroke="#1f6f8b", width=2)),
+            (uplot.Series(label="time [s]"), uplot.Series(label="reward", stroke="#1f6f8b", width=2)),
             title="Reward of a step, mean of those shown", scales={"x": {"time": False}}, aspect=1.6,
         )  # fmt: skip
 

@@ -1,0 +1,186 @@
+"""Writes the type stubs of the Python package, from the compiled modules and the tables behind them.
+
+    PYTHONPATH=bindings/python python bindings/stubs.py     # after a change of a binding, of the field table, of options
+
+`_core.pyi` and `_formulations.pyi` are pybind11-stubgen's, in the types that Python's callers write; `_fields.pyi` has a
+property for each array of a batch, a reference and a model, with its shape, meaning and unit.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import dualstep as ds
+from dualstep import _core
+
+ROOT = pathlib.Path(__file__).parent.parent
+PACKAGE = ROOT / "bindings" / "python" / "dualstep"
+WRITTEN = '"""Written by bindings/stubs.py."""\n'
+
+# what the reference has beside the arrays of the field table: the shape, and the meaning in MuJoCo's terms
+REFERENCE = {
+    "qfrc_spring": ("nv", "springs of joints and tendons [N, N m]"),
+    "qfrc_damper": ("nv", "dampers of joints and tendons [N, N m]"),
+    "qfrc_gravcomp": ("nv", "gravity compensation [N, N m]"),
+    "qfrc_fluid": ("nv", "drag of the fluid [N, N m]"),
+    "act_dot": ("na", "rates of the activations [1/s]"),
+    "actuator_length": ("nu", "lengths of the actuators [m, rad]"),
+    "actuator_velocity": ("nu", "velocities of the actuators [m/s, rad/s]"),
+    "sensordata": ("nsensordata", "readings of the sensors, in MuJoCo's units and order"),
+    "xmat": ("nbody 9", "orientations of body frames, row-major"),
+    "ximat": ("nbody 9", "orientations of the principal axes of inertia, row-major"),
+    "subtree_linvel": ("nbody 3", "velocities of the centres of mass of subtrees [m/s]"),
+    "subtree_angmom": ("nbody 3", "angular momenta of subtrees about their centres of mass [kg m^2/s]"),
+    "cacc": ("nbody 6", "body accelerations (angular, linear) about the tree's centre of mass [rad/s^2, m/s^2]"),
+    "cfrc_int": ("nbody 6", "moment and force on each body from its parent, about the tree's centre of mass [N m, N]"),
+    "cfrc_ext": ("nbody 6", "moment and force on each body from outside, about the tree's centre of mass [N m, N]"),
+    "xanchor": ("njnt 3", "joint anchors [m]"),
+    "xaxis": ("njnt 3", "joint axes"),
+}
+# an asymmetric model: every option has its default, and no array is missing
+MODEL = """<mujoco><worldbody><body><freejoint/><geom size=".1"/></body></worldbody></mujoco>"""
+
+
+def _shape(axes: str, first: str = "") -> str:
+    """The axes "nbody 3" as a tuple."""
+    names = [name for name in (first, *axes.split()) if name]
+    return f"({', '.join(names)}{',' if len(names) == 1 else ''})"
+
+
+def _property(name: str, doc: str, settable: bool, value: str = "ArrayLike") -> str:
+    text = f'    @property\n    def {name}(self) -> np.ndarray:\n        """{doc}"""\n'
+    return text + (f"    @{name}.setter\n    def {name}(self, value: {value}) -> None: ...\n" if settable else "")
+
+
+def _class(name: str, doc: str, properties: list[str]) -> str:
+    return f'class {name}:\n    """{doc}"""\n\n' + "".join(properties)
+
+
+def batch_properties() -> list[str]:
+    return [
+        _property(name, f"{_shape(axes, 'N')} {meaning}", role == "state" or name == "time", "Any")
+        for name, role, axes, meaning in _core.batch_fields()
+    ]
+
+
+def reference_properties() -> list[str]:
+    reference = _core.Reference(ds.Model.from_mjcf(MODEL))
+    known = {name: (axes, meaning) for name, _, axes, meaning in _core.batch_fields()} | REFERENCE
+    unknown = set(reference.array_names()) - set(known)
+    if unknown:
+        raise SystemExit(f"bindings/stubs.py: REFERENCE lacks a line for {', '.join(sorted(unknown))}")
+    return [
+        _property(name, f"{_shape(known[name][0])} {known[name][1]}", reference.writable(name))
+        for name in reference.array_names()
+        if name != "time"
+    ]
+
+
+def model_properties() -> list[str]:
+    table = (ROOT / "host/model/mjmodel_fields.inl").read_text()
+    rows = re.findall(r"^FIELD\((\w), (\w+), (\w+), ([^,]+), ([^)]+)\)", table, re.MULTILINE)
+    listed = set(_core.model_field_names("I")) | set(_core.model_field_names("R"))
+    if {row[1] for row in rows} != listed:
+        raise SystemExit("bindings/stubs.py does not read host/model/mjmodel_fields.inl as the library does")
+    text = []
+    for kind, name, size, columns, _ in rows:
+        # the model's file decides how many columns a keyframe or a table of numbers has
+        shape = f"({size}, ...)" if columns == "-1" else _shape(size + ("" if columns == "1" else f" {columns}"))
+        text.append(_property(name, f"{shape} MuJoCo's, {'integers' if kind == 'I' else 'float64'}", False))
+    return text
+
+
+def fields() -> str:
+    parts = [
+        WRITTEN + "from typing import Any\n\nimport numpy as np\nfrom numpy.typing import ArrayLike\n",
+        _class(
+            "BatchFields",
+            "Arrays of a batch of N environments: numpy's on the CPU, `_core.Array` on CUDA.",
+            ["    def _view(self, name: str) -> Any: ...\n", *batch_properties()],
+        ),
+        _class("ReferenceFields", "Arrays of a reference, in float64.", reference_properties()),
+        _class("ModelFields", "MuJoCo's arrays of a model, read-only.", model_properties()),
+    ]
+    return "\n".join(parts)
+
+
+def _type_of_option(options: _core.Options, name: str) -> str:
+    value = getattr(options, name)
+    found = "np.ndarray" if hasattr(value, "shape") else "float" if value is None else type(value).__name__
+    if value is not None:
+        try:
+            setattr(options, name, None)
+            setattr(options, name, value)
+        except ValueError:
+            return found
+    return f"{found} | None"
+
+
+def _typed_options(text: str) -> str:
+    """The options' types, which their values have."""
+    options = ds.Model.from_mjcf(MODEL).opt
+
+    def line(found: re.Match[str]) -> str:
+        name, of = found[1], _type_of_option(options, found[1])
+        if of != "np.ndarray":
+            return f"    {name}: {of}\n"
+        setter = f"    @{name}.setter\n    def {name}(self, value: ArrayLike) -> None: ...\n"
+        return f"    @property\n    def {name}(self) -> np.ndarray: ...\n{setter}"
+
+    start = text.index("class Options")
+    end = text.index("class ", start + 1)
+    return text[:start] + re.sub(r"^    (\w+): typing\.Any\n", line, text[start:end], flags=re.MULTILINE) + text[end:]
+
+
+def compiled(module: str) -> str:
+    """The stub of a compiled module."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "pybind11_stubgen", f"dualstep.{module}", "-o", folder, "--exit-code"]
+        subprocess.run(command, check=True, capture_output=True)
+        text = (pathlib.Path(folder) / "dualstep" / f"{module}.pyi").read_text()
+    for pattern, instead in (
+        # what a caller gives is a number of Python's
+        (r"typing\.SupportsInt \| typing\.SupportsIndex", "int"),
+        (r"typing\.SupportsFloat \| typing\.SupportsIndex", "float"),
+        (r"typing\.Annotated\[numpy\.typing\.(ArrayLike|NDArray\[[\w.]+\])(?:, [\w.]+)?(?:, \"[^\"]*\")?\]", r"\1"),
+        (r"numpy\.typing\.(ArrayLike|NDArray)", r"\1"),
+        (r"(?<=def )array\(self, name: str\) -> typing.Any", "array(self, name: str) -> np.ndarray"),
+        (r"(?<![\w.])numpy\.(?=[a-z])", "np."),
+        (r'"""\n *([^\n]*)\n *"""', r'"""\1"""'),
+        (r":\n +\.\.\.\n", ": ...\n"),
+        # values are those of one machine or build
+        (r"^(\w+): (\w+) = .*$", r"\1: \2"),
+        (r"^(?:from __future__ .*|import .*|__all__.*)\n", ""),
+        (r"^(class |def )", r"\n\1"),
+    ):
+        text = re.sub(pattern, instead, text, flags=re.MULTILINE)
+    text = text.replace("STATUS_BITS: dict\n", "\nSTATUS_BITS: dict[str, int]\n")
+    if "class Options" in text:
+        text = _typed_options(text)
+    imports = [
+        line
+        for line in (
+            "import collections.abc",
+            "import typing",
+            "",
+            "import numpy as np",
+            f"from numpy.typing import {', '.join(n for n in ('ArrayLike', 'NDArray') if n in text)}",
+        )
+        if not line.startswith("import ") or f"{line.split()[-1]}." in text
+    ]
+    doc, _, rest = text.partition("\n")
+    return "\n".join([doc[:-3] + '. Written by bindings/stubs.py."""', *imports, rest])
+
+
+def stubs() -> dict[str, str]:
+    """{file name: text} of every stub."""
+    return {"_core.pyi": compiled("_core"), "_formulations.pyi": compiled("_formulations"), "_fields.pyi": fields()}
+
+
+if __name__ == "__main__":
+    for name, text in stubs().items():
+        (PACKAGE / name).write_text(text)
