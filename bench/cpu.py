@@ -109,7 +109,7 @@ def measure_models(seconds: float, robots: bool) -> dict[str, list[dict[str, Any
 
 
 def measure_scaling(seconds: float, robots: bool) -> list[dict[str, Any]]:
-    """How many times as fast all threads are as one, by model and batch size: the same steps of the same states, in turns.
+    """How many times as fast all threads are as one, by model and batch size: the same steps of the same states, interleaved.
     Beside it what the machine gives at best: batches of one thread each, which know nothing of each other, at once."""
     threads = len(os.sched_getaffinity(0))
     found = []
@@ -353,7 +353,7 @@ def write_tables(figures: dict[str, Any], path: pathlib.Path) -> None:
                for one in figures["scaling"]]  # fmt: skip
     path.write_text(
         f"# Measured on {figures['processor']} ({instructions(figures)}), commit {figures['commit']}\n\n## One thread\n\n{models('one_thread')}\n## All threads\n\n{models('all_threads')}\n"
-        f"## Speed of all threads over one\n\nThe same steps, in turns: times as fast (quartiles). Apart: as many batches "
+        f"## Speed of all threads over one\n\nThe same steps, interleaved: times as fast (quartiles). Apart: as many batches "
         f"of one thread each at once, the machine's own limit.\n\n"
         f"{table(['model', '1,024 environments', 'apart', '4,096', 'apart'], scaling)}\n"
         f"## Where the time goes, one thread\n\n{stages(figures['one_thread'])}\n"

@@ -66,7 +66,7 @@ if [ -z "$python" ]; then
   install_package gpu bench,test $options
   pip=(.venv/bin/python -m pip install --quiet --disable-pip-version-check)
   [ -n "$cpu" ] || "${pip[@]}" "nvidia-cuda-nvrtc==13.*" ||
-    say "no NVRTC is to be had here: no step is made for a model"
+    say "no NVRTC is to be had here: no kernel is specialised"
   "${pip[@]}" --no-deps "mjlab>=1.6,<2" || say "mjlab is not to be had here: G1 is left out"
   if [ -n "$peers" ]; then
     "${pip[@]}" mujoco-warp || say "mujoco-warp is not to be had here"
@@ -101,7 +101,7 @@ if [ -n "$tests" ]; then
   }
   # tests compile nothing for a model where they do not say so: hundreds of models would be compiled
   DUALSTEP_SPECIALIZE=0 run_tests all "${which[@]}" -k "$chosen"
-  # and the golden hashes of steps made for their models
+  # and the golden hashes of specialised kernels
   [ -n "$cpu$quick" ] || DUALSTEP_SPECIALIZE=1 run_tests made "${which[@]}" -k "test_golden_hash and cuda"
 fi
 "$python" -m dualstep.measure.gpu --device "$device" --bench bench --out "$out" "${measured[@]}" "$@" || status=1

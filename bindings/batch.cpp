@@ -203,7 +203,7 @@ void bind_measures(BatchClass& batch) {
             for (size_t s = 0; s < ticks.size(); ++s) found[kNames[s]] = ticks[s];
             return found;
           },
-          "ticks of the processor by stage, since time_stages(True); empty where the device does not count")
+          "clock ticks by stage, since time_stages(True); empty where the device does not count")
       .def(
           "summary",
           [](Batch& self) {

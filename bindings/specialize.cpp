@@ -1,4 +1,4 @@
-// dualstep._core: steps made for one model, compiled without a GPU (host/backends/cuda/specialize).
+// dualstep._core: specialised kernels, compiled without a GPU (host/backends/cuda/specialize).
 #include "host/backends/cuda/specialize/specialize.h"
 
 #include <pybind11/stl.h>

@@ -4,12 +4,12 @@
     python bench/cost/predict.py build/test --write     and put it there
 
 The build folder is one with DUALSTEP_TESTS and nvcc. What is counted, on the PTX interpreter (tests/ptx_interpreter), where the
-step made for the humanoid runs for `STATES` states under random actions, once they are sorted by their last step:
+kernel specialised for the humanoid runs for `STATES` states under random actions, once they are sorted by their last step:
     instructions  of PTX, of every device function, as often as a warp issues them
     barriers      where the threads of an environment meet, and shuffles: a chain that nothing shortens
     bytes         written, or read where a warp's share of the first-level cache (12 KB, the oldest make room) has them not
 What is read from the machine code for sm_90 (tests/cuda/check_special.py): how many instructions of it a function has for
-each of PTX, and the registers of a thread, from which follows how many warps a processor holds.
+each of PTX, and the registers of a thread, from which follows how many warps an SM holds.
 What is assumed stands in `H200` and `Assumed`.
 """
 
@@ -50,14 +50,14 @@ class H200:
     """The device's limits, from its data sheet, and the clock that it is sold with."""
 
     clock: float = 1.98e9
-    processors: int = 132
+    sms: int = 132
     schedulers: int = 4
     registers: int = 65536
-    """of a processor"""
+    """of an SM"""
     shared_bytes: int = 227 * 1024
-    """of a processor, for workspaces"""
+    """of an SM, for workspaces"""
     shared_rate: float = 128.0
-    """bytes a clock and processor"""
+    """bytes a clock and SM"""
     memory_rate: float = 4.8e12
     cache_bytes: float = 50e6
 
@@ -176,8 +176,8 @@ def step(steps: int) -> None:
         batch.forward()
         contacts = float(batch.contacts().count.mean())
     with ds.Batch(model, STATES, "cuda", lanes=LANES) as batch:
-        if "step made for this model" not in batch.description:
-            raise RuntimeError(f"the step is not one made for the model: {batch.description}")
+        if "kernels specialised for this model" not in batch.description:
+            raise RuntimeError(f"no kernel is specialised for the model: {batch.description}")
         states.put(batch)
         batch.ctrl = ctrl.astype(batch.dtype)
         for _ in range(steps):
@@ -251,7 +251,7 @@ def byte_rate(resident: float, workspace: int, device: H200, assumed: Assumed) -
 
 def rounds_of(warps: int, device: H200) -> int:
     """Groups of environments are taken in rounds, the last of which may leave warps idle."""
-    return math.ceil(NUM_ENVS / GROUP / (warps * device.processors))
+    return math.ceil(NUM_ENVS / GROUP / (warps * device.sms))
 
 
 def predict(work: Sequence[Work], registers: int, workspace: int, device: H200, assumed: Assumed) -> list[Prediction]:
@@ -264,10 +264,10 @@ def predict(work: Sequence[Work], registers: int, workspace: int, device: H200, 
             if warps == 0:
                 continue
         latency = assumed.shared_latency if place == "shared" else assumed.cache_latency
-        resident = min(warps * device.processors * GROUP, NUM_ENVS)
-        rate = (device.processors * device.shared_rate * device.clock if place == "shared"
+        resident = min(warps * device.sms * GROUP, NUM_ENVS)
+        rate = (device.sms * device.shared_rate * device.clock if place == "shared"
                 else byte_rate(resident, workspace, device, assumed))  # fmt: skip
-        issue = device.processors * device.schedulers * device.clock / sum(w.instructions for w in work)
+        issue = device.sms * device.schedulers * device.clock / sum(w.instructions for w in work)
         chain = NUM_ENVS * device.clock / (rounds_of(warps, device) * cycles_of(work, latency, assumed))
         out.append(Prediction(place, warps, issue, chain, rate / sum(w.bytes for w in work)))
     return out
@@ -292,14 +292,14 @@ def predict_parts(work: dict[str, Work], registers: dict[str, int], workspace: i
         mine = [w for file, w in work.items() if part_of(file) == part]
         rounds = rounds_of(warps_of(registers[f"dualstep_staged_{part}"], device), device)
         chain = rounds * cycles_of(mine, assumed.cache_latency, assumed) / device.clock
-        issue = NUM_ENVS * sum(w.instructions for w in mine) / (device.processors * device.schedulers * device.clock)
+        issue = NUM_ENVS * sum(w.instructions for w in mine) / (device.sms * device.schedulers * device.clock)
         moved = NUM_ENVS * sum(w.bytes for w in mine) / rate
         out[part] = max(chain, issue, moved) + assumed.launch
     return out
 
 
 def warps_of(registers: int, device: H200) -> int:
-    """How many a processor holds: registers go to a warp by 256, and to blocks of two warps."""
+    """How many an SM holds: registers go to a warp by 256, and to blocks of two warps."""
     return min(64, device.registers // (2 * 32 * (-(-registers // 8) * 8)) * 2)
 
 
@@ -356,7 +356,7 @@ def table(build: Path) -> str:
              "limit alone would have it; the least is the prediction (with every assumed time half as long again, and half "
              "as long):"),
         "",
-        "| workspace | registers | warps a processor | issue | latency | bytes | predicted |",
+        "| workspace | registers | warps an SM | issue | latency | bytes | predicted |",
         "|---|---|---|---|---|---|---|",
     ]
     columns = (predict(list(work.values()), registers[ENTRY], size, device, guess) for guess in guesses)
@@ -367,7 +367,7 @@ def table(build: Path) -> str:
     times, slow, fast = (predict_parts(work, used, size, device, guess) for guess in guesses)
     rates = [NUM_ENVS / sum(t.values()) / 1e6 for t in (times, slow, fast)]
     lines += ["", fill("In parts, each a launch of its own with as many warps as its registers allow, microseconds a step of "
-                       f"{NUM_ENVS:,} environments (warps a processor):"), "",
+                       f"{NUM_ENVS:,} environments (warps an SM):"), "",
               "| " + " | ".join(PARTS) + " | million steps per second |", "|" + "---|" * (len(PARTS) + 1),
               "| " + " | ".join(f"{1e6 * times[p]:.0f} ({warps_of(used[f'dualstep_staged_{p}'], device)})" for p in PARTS)
               + f" | **{rates[0]:.1f}** ({rates[1]:.1f} to {rates[2]:.1f}) |"]  # fmt: skip

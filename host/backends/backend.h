@@ -52,10 +52,10 @@ struct Replay {
   CopiedRow copies[3];  // of all environments: bytes of the whole array
 };
 
-template <class Scalar>
-class Backend {
+// what a device does whatever the precision: memory, and queues
+class Device {
  public:
-  virtual ~Backend() = default;
+  virtual ~Device() = default;
   virtual std::string device() const = 0;       // "cpu", "cuda:0"
   virtual std::string description() const = 0;  // "cpu, avx2, packs of 8, 2 threads"
   // environments that share a block of per-environment parameters: entry i of environment e lies at
@@ -96,6 +96,17 @@ class Backend {
   // the queue in which everything is done, as the device's own handle
   virtual uintptr_t stream() const { return 0; }
   virtual void set_stream(uintptr_t) {}
+
+  // clock ticks spent in each stage (Stage) since time_stages(true), over all threads; empty where
+  // the device does not count them
+  virtual void time_stages(bool) {}
+  virtual std::vector<uint64_t> stage_ticks() const { return {}; }
+};
+
+// and in one precision: an action on environments
+template <class Scalar>
+class Backend : public Device {
+ public:
   // place, or copy_rows, with marks that lie on the device, and a replay of those environments; false where
   // not supported
   virtual bool place_marked(const std::vector<PlacedRow>&, const uint8_t* /*marks*/, const Replay<Scalar>*,
@@ -118,10 +129,6 @@ class Backend {
   virtual void set_sizes(const TableCounts&, int /*num_envs*/) {}
   // the model; called before the first run and whenever a table changed. The tables stay where they are.
   virtual void set_tables(const Tables<Scalar>& tables) = 0;
-  // ticks of the processor spent in each stage (Stage) since time_stages(true), over all threads; empty where
-  // the device does not count them
-  virtual void time_stages(bool) {}
-  virtual std::vector<uint64_t> stage_ticks() const { return {}; }
   // numbers about the whole batch
   virtual BatchSummary summarize(const BatchView<Scalar>& batch) {
     BatchSummary sum = empty_summary(batch.num_envs);

@@ -67,14 +67,14 @@ Batch::Batch(const Model& model, const BatchOptions& options)
     allocate(&last_.back());
     engine_->connect(field.name, true, last_.back().data.get());
   }
-  const int n = options_.num_envs, pack = engine_->pack();
+  const int n = options_.num_envs, pack = engine_->device().pack();
   marks_.resize(n);
   status_.resize(n);
   block_marks_.resize((n - 1) / pack + 1);
   blocks_.reserve(block_marks_.size());
-  engine_->place(placed(start_), nullptr);
+  engine_->device().place(placed(start_), options_.num_envs, nullptr);
   const std::vector<uint32_t> none(n, 0);
-  engine_->write(record("reset_count").data.get(), none.data(), none.size() * sizeof none[0]);
+  engine_->device().write(record("reset_count").data.get(), none.data(), none.size() * sizeof none[0]);
 }
 
 BatchArray Batch::make_array(const BatchField& field) const {
@@ -90,10 +90,10 @@ BatchArray Batch::make_array(const BatchField& field) const {
 
 void Batch::allocate(BatchArray* array) {
   const size_t bytes = array->row_bytes * static_cast<size_t>(options_.num_envs);
-  std::shared_ptr<void> data = engine_->allocate(bytes);
+  std::shared_ptr<void> data = engine_->device().allocate(bytes);
   // what nobody writes reads as NaN or -1: zeros would look like an answer
   const std::string poison(bytes, '\xff');
-  engine_->write(data.get(), poison.data(), bytes);
+  engine_->device().write(data.get(), poison.data(), bytes);
   array->data = std::move(data);
 }
 
@@ -171,12 +171,13 @@ const std::vector<PlacedRow>& Batch::placed(const Start& start) {
 
 void Batch::place(int env, const Start& start) {
   for (const PlacedRow& row : placed(start))
-    engine_->write(static_cast<char*>(row.array) + row.bytes * static_cast<size_t>(env), row.row, row.bytes);
+    engine_->device().write(static_cast<char*>(row.array) + row.bytes * static_cast<size_t>(env), row.row,
+                            row.bytes);
 }
 
 void Batch::set_stream(uintptr_t stream) {
   const std::lock_guard lock(mutex_);
-  engine_->set_stream(stream);
+  engine_->device().set_stream(stream);
   stream_->store(stream);
 }
 
@@ -223,11 +224,11 @@ void Batch::want(const std::vector<std::string>& names) {
 }
 
 void Batch::read_status() {
-  engine_->read(status_.data(), record("status").data.get(), status_.size() * sizeof status_[0]);
+  engine_->device().read(status_.data(), record("status").data.get(), status_.size() * sizeof status_[0]);
 }
 
 void Batch::write_status() {
-  engine_->write(record("status").data.get(), status_.data(), status_.size() * sizeof status_[0]);
+  engine_->device().write(record("status").data.get(), status_.data(), status_.size() * sizeof status_[0]);
 }
 
 BatchSummary Batch::summarize() {
@@ -254,7 +255,7 @@ void Batch::step(int nsubsteps) {
 }
 
 bool Batch::restart_on_device(int nsubsteps) {
-  if (engine_->device_index() < 0 || parameters_.moves_any_start()) return false;
+  if (engine_->device().device_index() < 0 || parameters_.moves_any_start()) return false;
   std::vector<PlacedRow> rows = placed(start_);
   static constexpr uint32_t kWhy = kDiverged;
   const void* status = record("status").data.get();
@@ -284,9 +285,9 @@ void Batch::reset_diverged() {
     status_[e] = kDiverged;
     char* count = static_cast<char*>(counts.data.get()) + e * counts.row_bytes;
     uint32_t number;
-    engine_->read(&number, count, sizeof number);
+    engine_->device().read(&number, count, sizeof number);
     ++number;
-    engine_->write(count, &number, sizeof number);
+    engine_->device().write(count, &number, sizeof number);
   }
   write_status();
 }
@@ -299,7 +300,7 @@ void Batch::forward(const uint8_t* mask) {
     return;
   }
   // those who share a pack with a marked environment are replayed from what they remember: the same bits
-  engine_->copy_rows(remembered(), mask);
+  engine_->device().copy_rows(remembered(), options_.num_envs, mask);
   refresh(mask);
 }
 
@@ -325,7 +326,7 @@ void Batch::restart(const uint8_t* mask, int keyframe) {
     other = make_start(model_, keyframe);
     start = &other;
   }
-  engine_->place(placed(*start), mask);
+  engine_->device().place(placed(*start), options_.num_envs, mask);
   for (int e = 0; e < options_.num_envs; ++e) {
     if ((mask && !mask[e]) || !parameters_.moves_start(e)) continue;
     Model own;
@@ -348,7 +349,7 @@ void Batch::reset_marked(const uint8_t* marks, int keyframe) {
     return;
   }
   // some start is an environment's own: the host must know which
-  engine_->read(marks_.data(), marks, marks_.size());
+  engine_->device().read(marks_.data(), marks, marks_.size());
   restart(std::vector<uint8_t>(marks_).data(), keyframe);
 }
 
@@ -366,7 +367,7 @@ void Batch::refresh(const uint8_t* mask) {
     contacts_stale_ = true;
     return;
   }
-  const int pack = engine_->pack();
+  const int pack = engine_->device().pack();
   std::fill(block_marks_.begin(), block_marks_.end(), static_cast<uint8_t>(mask == nullptr));
   for (int e = 0; mask && e < options_.num_envs; ++e) {
     if (mask[e]) block_marks_[e / pack] = 1;
@@ -450,9 +451,10 @@ std::string Batch::save(const std::vector<int>& envs) {
   for (const auto& [name, array] : saved()) {
     SavedArray rows{name, array->row_bytes, std::string(envs.size() * array->row_bytes, '\0')};
     for (size_t i = 0; i < envs.size(); ++i) {
-      engine_->read(&rows.rows[i * array->row_bytes],
-                    static_cast<char*>(array->data.get()) + array->row_bytes * static_cast<size_t>(envs[i]),
-                    array->row_bytes);
+      engine_->device().read(
+          &rows.rows[i * array->row_bytes],
+          static_cast<char*>(array->data.get()) + array->row_bytes * static_cast<size_t>(envs[i]),
+          array->row_bytes);
     }
     c.arrays.push_back(std::move(rows));
   }
@@ -517,7 +519,7 @@ void Batch::load(const std::string& bytes, const std::vector<int>& envs) {
     mask[envs[i]] = 1;
     for (size_t k = 0; k < arrays.size(); ++k) {
       const size_t bytes_of_row = c.arrays[k].row_bytes;
-      engine_->write(
+      engine_->device().write(
           static_cast<char*>(arrays[k].second->data.get()) + bytes_of_row * static_cast<size_t>(envs[i]),
           c.arrays[k].rows.data() + i * bytes_of_row, bytes_of_row);
     }

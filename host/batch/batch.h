@@ -47,14 +47,14 @@ class Batch {
   const Model& model() const { return model_; }
   int num_envs() const { return options_.num_envs; }
   bool float64() const { return options_.float64; }
-  std::string device() const { return engine_->device(); }
-  std::string description() const { return engine_->description(); }
-  void time_stages(bool on) { engine_->time_stages(on); }
-  std::vector<uint64_t> stage_ticks() const { return engine_->stage_ticks(); }
+  std::string device() const { return engine_->device().device(); }
+  std::string description() const { return engine_->device().description(); }
+  void time_stages(bool on) { engine_->device().time_stages(on); }
+  std::vector<uint64_t> stage_ticks() const { return engine_->device().stage_ticks(); }
   // counts and maxima over all environments, taken together where the batch lives
   BatchSummary summarize();
   // of a device that the host only queues work for: its number (else -1), and the queue
-  int device_index() const { return engine_->device_index(); }
+  int device_index() const { return engine_->device().device_index(); }
   const std::shared_ptr<std::atomic<uintptr_t>>& stream() const { return stream_; }
   void set_stream(uintptr_t stream);
   const Sizes& sizes() const { return engine_->sizes(); }

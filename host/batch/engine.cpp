@@ -38,35 +38,19 @@ class EngineOf final : public Engine {
   }
 
   const Sizes& sizes() const override { return tables_.n; }
-  std::string device() const override { return backend_->device(); }
-  std::string description() const override { return backend_->description(); }
-  void time_stages(bool on) override { backend_->time_stages(on); }
-  std::vector<uint64_t> stage_ticks() const override { return backend_->stage_ticks(); }
+  Device& device() const override { return *backend_; }
   BatchSummary summarize() override { return backend_->summarize(view_); }
-  int pack() const override { return backend_->pack(); }
-  std::shared_ptr<void> allocate(size_t bytes) override { return backend_->allocate(bytes); }
-  void write(void* to, const void* from, size_t bytes) override { backend_->write(to, from, bytes); }
-  void read(void* to, const void* from, size_t bytes) override { backend_->read(to, from, bytes); }
-  void place(const std::vector<PlacedRow>& rows, const uint8_t* mask) override {
-    backend_->place(rows, view_.num_envs, mask);
-  }
-  int device_index() const override { return backend_->device_index(); }
-  uintptr_t stream() const override { return backend_->stream(); }
-  void set_stream(uintptr_t stream) override { backend_->set_stream(stream); }
   bool place_marked(const std::vector<PlacedRow>& rows, const uint8_t* marks, bool replay) override {
-    if (device_index() < 0) return false;
+    if (backend_->device_index() < 0) return false;
     return backend_->place_marked(rows, marks, replay ? &this->replay() : nullptr, view_.num_envs);
   }
-  void copy_rows(const std::vector<CopiedRow>& rows, const uint8_t* mask) override {
-    backend_->copy_rows(rows, view_.num_envs, mask);
-  }
   bool copy_marked(const std::vector<CopiedRow>& rows, const uint8_t* marks, bool replay) override {
-    if (device_index() < 0) return false;
+    if (backend_->device_index() < 0) return false;
     return backend_->copy_marked(rows, marks, replay ? &this->replay() : nullptr, view_.num_envs);
   }
   bool step_and_restart(const StepArgs& args, const std::vector<PlacedRow>& rows, uint32_t* counts,
                         bool replay) override {
-    if (device_index() < 0) return false;
+    if (backend_->device_index() < 0) return false;
     return backend_->step_and_restart(view_, args, rows, counts, replay ? &this->replay() : nullptr);
   }
 
@@ -128,7 +112,7 @@ class EngineOf final : public Engine {
     for (const auto& [name, own] : own_) {
       backend_->write(own.data.get(), own.values.data(), own.values.size() * sizeof(Scalar));
       shared_.set_per_environment(name, static_cast<const Scalar*>(own.data.get()),
-                                  static_cast<int>(shared_.reals().at(name).size()) * pack());
+                                  static_cast<int>(shared_.reals().at(name).size()) * backend_->pack());
     }
     tables_ = shared_.view();
     backend_->set_tables(tables_);
@@ -160,24 +144,25 @@ class EngineOf final : public Engine {
   void make_own(const std::string& name) {
     if (own_.count(name)) return;
     const std::vector<double>& shared = shared_.reals().at(name);
-    const size_t blocks = (static_cast<size_t>(view_.num_envs) - 1) / pack() + 1;
+    const int pack = backend_->pack();
+    const size_t blocks = (static_cast<size_t>(view_.num_envs) - 1) / pack + 1;
     Own own;
-    own.values.resize(blocks * pack() * shared.size());
+    own.values.resize(blocks * pack * shared.size());
     own.data = backend_->allocate(own.values.size() * sizeof(Scalar));
     // the places beyond the last environment get the shared values too: no kernel ever sees a stray number
     size_t at = 0;
     for (size_t block = 0; block < blocks; ++block) {
       for (const double value : shared) {
-        for (int lane = 0; lane < pack(); ++lane) own.values[at++] = static_cast<Scalar>(value);
+        for (int lane = 0; lane < pack; ++lane) own.values[at++] = static_cast<Scalar>(value);
       }
     }
     own_.emplace(name, std::move(own));
   }
 
   void place(Own* own, int env, const std::vector<double>& values) {
-    Scalar* block = own->values.data() + static_cast<size_t>(env / pack()) * values.size() * pack();
-    for (size_t i = 0; i < values.size(); ++i)
-      block[i * pack() + env % pack()] = static_cast<Scalar>(values[i]);
+    const int pack = backend_->pack();
+    Scalar* block = own->values.data() + static_cast<size_t>(env / pack) * values.size() * pack;
+    for (size_t i = 0; i < values.size(); ++i) block[i * pack + env % pack] = static_cast<Scalar>(values[i]);
   }
 
   const Replay<Scalar>& replay() {

@@ -21,21 +21,10 @@ class Engine {
 
   virtual ~Engine() = default;
   virtual const Sizes& sizes() const = 0;
-  virtual std::string device() const = 0;
-  virtual std::string description() const = 0;
+  // memory and queues
+  virtual Device& device() const = 0;
   virtual BatchSummary summarize() = 0;
-  virtual int pack() const = 0;
-  virtual void time_stages(bool on) = 0;
-  virtual std::vector<uint64_t> stage_ticks() const = 0;
-  virtual std::shared_ptr<void> allocate(size_t bytes) = 0;
-  virtual void write(void* to, const void* from, size_t bytes) = 0;
-  virtual void read(void* to, const void* from, size_t bytes) = 0;
-  // what the backend says of these (host/backends/backend.h)
-  virtual void place(const std::vector<PlacedRow>& rows, const uint8_t* mask) = 0;
-  virtual int device_index() const = 0;
-  virtual uintptr_t stream() const = 0;
-  virtual void set_stream(uintptr_t stream) = 0;
-  virtual void copy_rows(const std::vector<CopiedRow>& rows, const uint8_t* mask) = 0;
+  // what the backend says of these (host/backends/backend.h); false where the host can do it as well
   virtual bool place_marked(const std::vector<PlacedRow>& rows, const uint8_t* marks, bool replay) = 0;
   virtual bool copy_marked(const std::vector<CopiedRow>& rows, const uint8_t* marks, bool replay) = 0;
   virtual bool step_and_restart(const StepArgs& args, const std::vector<PlacedRow>& rows, uint32_t* counts,

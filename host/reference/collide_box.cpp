@@ -163,8 +163,8 @@ Reach second_from_edge(const Closest& best, const Vector3d& along, const Vector3
   if (std::abs(direction[first]) > std::abs(direction[second])) std::swap(first, second);
   const double towards = differs[second] ? 1 : -1;
   double reach = std::min(1 - towards * best.x, 2 * half[second] / std::abs(along[second]));
-  const double room = (along[edge] > 0) == differs[second] ? 1 - best.along_edge : 1 + best.along_edge;
-  reach = std::min(reach, half[edge] * room / std::abs(along[edge]));
+  const double left = (along[edge] > 0) == differs[second] ? 1 - best.along_edge : 1 + best.along_edge;
+  reach = std::min(reach, half[edge] * left / std::abs(along[edge]));
   return towards * reach;
 }
 

@@ -115,7 +115,7 @@ Touches between_edges(const Pose& p, const Axis& best, double limit) {
       const Vector3d middle2 = p.offset + p.rot * flipped;
       const Vector3d gap = middle2 - middle1;
       const double g1 = gap[i], g2 = along2.dot(gap);
-      // closest points of the two lines, then clamped in turns to the segments
+      // closest points of the two lines, then clamped alternately to the segments
       double s = denominator < kMinVal ? 0 : (g1 - b * g2) / denominator;
       s = std::clamp(s, -p.half1[i], p.half1[i]);
       const double t = std::clamp(b * s - g2, -p.half2[j], p.half2[j]);

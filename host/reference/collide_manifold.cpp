@@ -305,7 +305,7 @@ Touches convex_manifold(const Shape& first, const Shape& second, const Separatio
   const bool complete = std::any_of(found.begin(), found.end(),
                                     [&](const Touch& t) { return t.dist < sep.dist + kExact * scale; });
   if (!complete && sep.dist <= margin) {
-    // features that only just meet (edges that are parallel but for rounding): a point of both, in turns
+    // features that only just meet (edges that are parallel but for rounding): a point of both, alternately
     Vector2d x1 = v1.support(), x2 = v2.nearest(x1);
     for (int i = 0; i < 100; i++) {
       x1 = v1.nearest(x2);

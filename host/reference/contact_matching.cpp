@@ -15,6 +15,12 @@ ContactMark mark_of(const Model& m, const Data& d, const Contact& c) {
   return {c.geom1, c.geom2, d.xmat[body].transpose() * (c.pos - d.xpos[body]), 0.25 * reach};
 }
 
+std::vector<ContactMark> marks_of(const Model& m, const Data& d) {
+  std::vector<ContactMark> marks;
+  for (const Contact& c : d.contacts) marks.push_back(mark_of(m, d, c));
+  return marks;
+}
+
 std::vector<int> match_contacts(const std::vector<ContactMark>& now, const std::vector<ContactMark>& before) {
   const auto nearest = [](const ContactMark& mark, const std::vector<ContactMark>& others) {
     int found = -1;

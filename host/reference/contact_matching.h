@@ -18,6 +18,8 @@ struct ContactMark {
   double reach = 0;
 };
 ContactMark mark_of(const Model& m, const Data& d, const Contact& c);
+// of all contacts of a state
+std::vector<ContactMark> marks_of(const Model& m, const Data& d);
 // for each of `now` its index in `before`, or -1
 std::vector<int> match_contacts(const std::vector<ContactMark>& now, const std::vector<ContactMark>& before);
 

@@ -1,4 +1,4 @@
-// see events.h: the flow under a mode, the choice of a mode, and projections
+// see events.h: the flow under a mode, and projections back onto what the mode holds
 #include <algorithm>
 #include <cmath>
 
@@ -18,17 +18,16 @@ VectorXd least_squares(const MatrixXd& A, const VectorXd& b) {
   return cod.solve(b);
 }
 
-double static_friction(const Contact& c) { return c.dim == 1 ? 0 : c.friction[0]; }
+// tangential velocity of a sliding contact, or where it slid last if it is too slow, or turns back
+Eigen::Vector2d sliding_direction(const MatrixXd& J, const Contact& c, const Held& held,
+                                  const VectorXd& qvel) {
+  const Eigen::Vector2d along = J.bottomRows<2>() * qvel;
+  const Eigen::Vector2d stored = c.frame.bottomRows<2>() * held.direction;
+  const bool unclear = along.norm() <= EventFlow::kStill || (stored.norm() > 0 && along.dot(stored) < 0);
+  return unclear ? stored : along;
+}
 
 }  // namespace
-
-// the rows that a mode holds, and along which forces act
-struct EventFlow::Rows {
-  MatrixXd R, F;
-  VectorXd demand;         // R a = demand
-  std::vector<int> first;  // row of each held entry's normal
-  int equalities = 0;
-};
 
 EventFlow::EventFlow(const Model& m) : model_(m) {
   model_.opt.contact_margin = 0.05;
@@ -70,9 +69,7 @@ VectorXd EventFlow::drift(const FlowPoint& p, const MatrixXd& J, const std::vect
     kinematics(model_, &moved);
     center_of_mass(model_, &moved);
     collide(model_, &moved);
-    std::vector<ContactMark> now;
-    for (const Contact& c : moved.contacts) now.push_back(mark_of(model_, moved, c));
-    const std::vector<int> match = match_contacts(marks, now);
+    const std::vector<int> match = match_contacts(marks, marks_of(model_, moved));
     for (size_t i = 0; i < contacts.size(); ++i) {
       // a contact point that ends here counts as fixed to its bodies' frames
       if (match[i] < 0) {
@@ -95,24 +92,30 @@ VectorXd EventFlow::drift(const FlowPoint& p, const MatrixXd& J, const std::vect
   return out;
 }
 
-EventFlow::Rows EventFlow::rows_of(const Mode& mode, const FlowPoint& p) const {
-  Rows out;
-  Data bilateral = p.data;
+// a copy of a state with the rows of its equalities alone
+Data EventFlow::equality_rows(const Data& d) const {
+  Data bilateral = d;
   bilateral.contacts.clear();
   Model only = model_;
   only.opt.disableflags |= kDisableLimit | kDisableFrictionLoss;
-  bilateral.M_hat = p.data.M;
-  bilateral.M_hat_llt = p.data.M_llt;
+  bilateral.M_hat = d.M;
+  bilateral.M_hat_llt = d.M_llt;
   make_rows(only, &bilateral);
+  return bilateral;
+}
+
+EventFlow::Rows EventFlow::rows_of(const Mode& mode, const FlowPoint& p) const {
+  Rows out;
+  const Data bilateral = equality_rows(p.data);
   out.equalities = bilateral.nefc();
 
-  std::vector<int> contacts, limits, place(mode.held.size(), -1);
+  std::vector<int> contacts, limits, index(mode.held.size(), -1);
   for (size_t i = 0; i < mode.held.size(); ++i) {
     if (mode.held[i].limit >= 0) {
-      place[i] = static_cast<int>(limits.size());
+      index[i] = static_cast<int>(limits.size());
       limits.push_back(mode.held[i].limit);
     } else if (p.contact_of[i] >= 0) {
-      place[i] = static_cast<int>(contacts.size());
+      index[i] = static_cast<int>(contacts.size());
       contacts.push_back(p.contact_of[i]);
     }
   }
@@ -131,25 +134,23 @@ EventFlow::Rows EventFlow::rows_of(const Mode& mode, const FlowPoint& p) const {
   out.first.assign(mode.held.size(), -1);
   for (size_t i = 0; i < mode.held.size(); ++i) {
     const Held& held = mode.held[i];
-    if (place[i] < 0) continue;
+    if (index[i] < 0) continue;
     out.first[i] = static_cast<int>(R.size());
     if (held.limit >= 0) {
       R.push_back(p.limits[held.limit].jacobian);
       F.push_back(R.back());
-      demand.push_back(-rate[3 * contacts.size() + place[i]]);
+      demand.push_back(-rate[3 * contacts.size() + index[i]]);
       continue;
     }
     const Contact& c = p.data.contacts[p.contact_of[i]];
-    const MatrixXd rows = J.middleRows<3>(3 * place[i]);
+    const MatrixXd rows = J.middleRows<3>(3 * index[i]);
     const double mu = static_friction(c);
     R.push_back(rows.row(0));
     F.push_back(rows.row(0));
-    demand.push_back(-rate[3 * place[i]]);
+    demand.push_back(-rate[3 * index[i]]);
     if (mu == 0) continue;
     if (held.sliding) {
-      Eigen::Vector2d along = rows.bottomRows<2>() * p.data.qvel;
-      const Eigen::Vector2d stored = c.frame.bottomRows<2>() * held.direction;
-      if (along.norm() <= kStill || (stored.norm() > 0 && along.dot(stored) < 0)) along = stored;
+      const Eigen::Vector2d along = sliding_direction(rows, c, held, p.data.qvel);
       if (along.norm() > 0) {
         F.back() -=
             model_.opt.dynamic_friction_ratio * mu * rows.bottomRows<2>().transpose() * along.normalized();
@@ -159,7 +160,7 @@ EventFlow::Rows EventFlow::rows_of(const Mode& mode, const FlowPoint& p) const {
     for (int k = 1; k < 3; ++k) {
       R.push_back(rows.row(k));
       F.push_back(rows.row(k));
-      demand.push_back(-rate[3 * place[i] + k]);
+      demand.push_back(-rate[3 * index[i] + k]);
     }
   }
   const int n = static_cast<int>(R.size());
@@ -175,10 +176,7 @@ EventFlow::Rows EventFlow::rows_of(const Mode& mode, const FlowPoint& p) const {
 
 void EventFlow::accelerate(const Mode& mode, FlowPoint* p) const {
   Data& d = p->data;
-  std::vector<ContactMark> marks, now;
-  for (const Held& held : mode.held) marks.push_back(held.mark);
-  for (const Contact& c : d.contacts) now.push_back(mark_of(model_, d, c));
-  p->contact_of = match_contacts(marks, now);
+  p->contact_of = match_contacts(marks_of(mode.held), marks_of(model_, d));
   for (size_t i = 0; i < mode.held.size(); ++i)
     if (mode.held[i].limit >= 0) p->contact_of[i] = -1;
 
@@ -201,200 +199,47 @@ void EventFlow::accelerate(const Mode& mode, FlowPoint* p) const {
     }
     // what the sliding normal force brings with it, read back from its column
     const MatrixXd J = contact_jacobian(model_, d, c).topRows<3>();
-    Eigen::Vector2d along = J.bottomRows<2>() * d.qvel;
-    const Eigen::Vector2d stored = c.frame.bottomRows<2>() * mode.held[i].direction;
-    if (along.norm() <= kStill || (stored.norm() > 0 && along.dot(stored) < 0)) along = stored;
+    const Eigen::Vector2d along = sliding_direction(J, c, mode.held[i], d.qvel);
     if (along.norm() > 0)
       p->force[i].tail<2>() =
           -model_.opt.dynamic_friction_ratio * static_friction(c) * l[row] * along.normalized();
   }
 }
 
-Mode EventFlow::resolve(const FlowPoint& p, const std::vector<Held>& forced, const std::vector<Held>& pulling,
-                        bool insist) const {
-  // candidates: closed, and neither opening nor closing
-  Mode mode;
-  mode.known = true;
-  std::vector<ContactMark> forced_marks;
-  for (const Held& held : forced) forced_marks.push_back(held.mark);
-  std::vector<int> contacts;
-  std::vector<ContactMark> marks;
-  for (size_t i = 0; i < p.data.contacts.size(); ++i) {
-    const int index = static_cast<int>(i);
-    if (!closed(p.data.contacts[i].dist)) continue;
-    const Vector3d u = contact_velocity(p, index);
-    if (std::abs(u[0]) > kStill || contact_jacobian(model_, p.data, p.data.contacts[i]).isZero(0)) continue;
-    contacts.push_back(index);
-    marks.push_back(mark_of(model_, p.data, p.data.contacts[i]));
-    Held held;
-    held.mark = marks.back();
-    held.sliding = u.tail<2>().norm() > kStill || static_friction(p.data.contacts[i]) == 0;
-    if (u.tail<2>().norm() > kStill)
-      held.direction = p.data.contacts[i].frame.bottomRows<2>().transpose() * u.tail<2>().normalized();
-    mode.held.push_back(held);
+// the rows that a mode holds at positions or velocities, and by how much they are missed
+MatrixXd EventFlow::held_rows(const Mode& mode, const FlowPoint& p, bool velocity, VectorXd* error) const {
+  const std::vector<int> contact_of = match_contacts(marks_of(mode.held), marks_of(model_, p.data));
+  std::vector<VectorXd> rows;
+  std::vector<double> values;
+  const Data bilateral = equality_rows(p.data);
+  for (int i = 0; i < bilateral.nefc(); ++i) {
+    if (bilateral.efc_type[i] == RowType::kPrescribed) continue;
+    rows.push_back(bilateral.efc_J.row(i));
+    values.push_back(velocity ? bilateral.efc_vel[i] : bilateral.efc_pos[i]);
   }
-  const std::vector<int> match = match_contacts(marks, forced_marks);
-  for (size_t i = 0; i < contacts.size(); ++i) {
-    if (match[i] < 0 || mode.held[i].sliding) continue;
-    mode.held[i].sliding = true;
-    mode.held[i].direction = forced[match[i]].direction;
+  for (size_t i = 0; i < mode.held.size(); ++i) {
+    const Held& held = mode.held[i];
+    if (held.limit >= 0) {
+      rows.push_back(p.limits[held.limit].jacobian);
+      values.push_back(velocity ? rows.back().dot(p.data.qvel) : p.limits[held.limit].distance);
+      continue;
+    }
+    if (contact_of[i] < 0) continue;
+    const Contact& c = p.data.contacts[contact_of[i]];
+    const MatrixXd J = contact_jacobian(model_, p.data, c).topRows<3>();
+    const bool sticks = velocity && !held.sliding && static_friction(c) > 0;
+    for (int k = 0; k < (sticks ? 3 : 1); ++k) {
+      rows.push_back(J.row(k));
+      values.push_back(velocity ? rows.back().dot(p.data.qvel) : c.dist);
+    }
   }
-  for (size_t i = 0; i < p.limits.size(); ++i) {
-    if (!closed(p.limits[i].distance) || std::abs(p.limits[i].jacobian.dot(p.data.qvel)) > kStill) continue;
-    Held held;
-    held.limit = static_cast<int>(i);
-    mode.held.push_back(held);
-  }
-  if (mode.held.empty()) return mode;
-
-  std::vector<ContactMark> pulling_marks;
-  for (const Held& held : pulling) pulling_marks.push_back(held.mark);
-  const std::vector<int> pulled = match_contacts(marks, pulling_marks);
-  const auto stop_pulls = [&](int limit) {
-    return std::any_of(pulling.begin(), pulling.end(), [&](const Held& held) { return held.limit == limit; });
-  };
-
-  // Coulomb's law on accelerations; a contact found to slip joins the sliding ones, whose friction the normal
-  // force decides
-  FlowPoint work = p;
-  for (size_t round = 0; round <= 2 * mode.held.size() + 2; ++round) {
-    Mode sticking = mode;
-    for (Held& held : sticking.held) held.sliding = false;
-    work.contact_of.assign(mode.held.size(), -1);
-    for (size_t i = 0; i < contacts.size(); ++i) work.contact_of[i] = contacts[i];
-    const Rows rows = rows_of(sticking, work);
-    const VectorXd b = rows.R * p.data.qacc_smooth - rows.demand;
-    const MatrixXd W = p.data.M_llt.matrixL().solve(rows.R.transpose());
-    std::vector<RowBlock> blocks;
-    std::vector<char> hard(b.size(), 0);
-    std::vector<int> kept;  // rows of the problem, normals of sliding contacts without their tangents
-    std::vector<int> at(mode.held.size());
-    const auto add = [&](RowType type, int row, int size) {
-      RowBlock block;
-      block.type = type;
-      block.start = static_cast<int>(kept.size());
-      block.size = size;
-      for (int k = 0; k < size; ++k) kept.push_back(row + k);
-      blocks.push_back(block);
-    };
-    for (int i = 0; i < rows.equalities; ++i) {
-      add(RowType::kEquality, i, 1);
-      hard[i] = 1;
-    }
-    for (size_t i = 0; i < mode.held.size(); ++i) {
-      at[i] = static_cast<int>(kept.size());
-      if (mode.held[i].limit >= 0 || mode.held[i].sliding) {
-        add(RowType::kLimit, rows.first[i], 1);
-      } else {
-        add(RowType::kContactElliptic, rows.first[i], 3);
-        blocks.back().mu = p.data.contacts[contacts[i]].friction;
-      }
-    }
-    const int n = static_cast<int>(kept.size());
-    MatrixXd Wk(W.rows(), n);
-    VectorXd bk(n);
-    for (int i = 0; i < n; ++i) {
-      Wk.col(i) = W.col(kept[i]);
-      bk[i] = b[kept[i]];
-    }
-    RowLaw law;
-    law.coulomb = true;
-    const std::vector<char> hard_kept(hard.begin(), hard.begin() + n);
-    // friction of sliding contacts follows their normal force: a fixed point
-    VectorXd l = VectorXd::Zero(n), friction = VectorXd::Zero(model_.nv);
-    for (int k = 0; k < 200; ++k) {
-      VectorXd shifted = bk;
-      if (friction.norm() > 0) {
-        const VectorXd a = p.data.M_llt.solve(friction);
-        for (int i = 0; i < n; ++i) shifted[i] += rows.R.row(kept[i]).dot(a);
-      }
-      const VectorXd next = solve_dual(Wk, VectorXd::Zero(n), shifted, blocks, hard_kept, law).force;
-      const double change = (next - l).norm();
-      l = next;
-      VectorXd pushed = VectorXd::Zero(model_.nv);
-      for (size_t i = 0; i < contacts.size(); ++i) {
-        const Contact& c = p.data.contacts[contacts[i]];
-        if (!mode.held[i].sliding || static_friction(c) == 0) continue;
-        const Eigen::Vector2d along = c.frame.bottomRows<2>() * mode.held[i].direction;
-        const MatrixXd J = contact_jacobian(model_, p.data, c).middleRows<2>(1);
-        pushed -= model_.opt.dynamic_friction_ratio * static_friction(c) * l[at[i]] * (J.transpose() * along);
-      }
-      const bool settled =
-          change <= 1e-13 * (1 + l.norm()) && (pushed - friction).norm() <= 1e-13 * (1 + l.norm());
-      friction = pushed;
-      if (settled) break;
-    }
-    VectorXd qfrc = friction;
-    for (int i = 0; i < n; ++i) qfrc += rows.R.row(kept[i]).transpose() * l[i];
-    const VectorXd qacc = p.data.qacc_smooth + p.data.M_llt.solve(qfrc);
-    const double size = 1e-9 * (1 + p.data.qacc_smooth.norm());
-
-    bool slipped = false;
-    for (size_t i = 0; i < contacts.size(); ++i) {
-      if (mode.held[i].sliding || l[at[i]] <= 0) continue;
-      const VectorXd y =
-          rows.R.middleRows(rows.first[i] + 1, 2) * qacc - rows.demand.segment(rows.first[i] + 1, 2);
-      if (y.norm() <= size) continue;
-      mode.held[i].sliding = slipped = true;
-      mode.held[i].direction =
-          p.data.contacts[contacts[i]].frame.bottomRows<2>().transpose() * y.normalized();
-    }
-    if (slipped) continue;
-    std::vector<Held> kept_held;
-    for (size_t i = 0; i < mode.held.size(); ++i) {
-      const double opening = rows.R.row(rows.first[i]).dot(qacc) - rows.demand[rows.first[i]];
-      const bool pulls = i < contacts.size() ? pulled[i] >= 0 : stop_pulls(mode.held[i].limit);
-      const bool goes = pulls && (insist || l[at[i]] <= 1e-7 * (1 + l.norm()));
-      if (!goes && (l[at[i]] > 0 || opening <= size)) kept_held.push_back(mode.held[i]);
-    }
-    mode.held = kept_held;
-    return mode;
-  }
-  return mode;
+  MatrixXd R(rows.size(), model_.nv);
+  for (size_t i = 0; i < rows.size(); ++i) R.row(i) = rows[i];
+  *error = VectorXd::Map(values.data(), static_cast<int>(values.size()));
+  return R;
 }
 
 void EventFlow::project(const Mode& mode, Data* d) const {
-  const auto held_rows = [&](const FlowPoint& p, bool velocity, VectorXd* error) {
-    FlowPoint work = p;
-    std::vector<ContactMark> marks, now;
-    for (const Held& held : mode.held) marks.push_back(held.mark);
-    for (const Contact& c : work.data.contacts) now.push_back(mark_of(model_, work.data, c));
-    work.contact_of = match_contacts(marks, now);
-    std::vector<VectorXd> rows;
-    std::vector<double> values;
-    Data bilateral = work.data;
-    bilateral.contacts.clear();
-    Model only = model_;
-    only.opt.disableflags |= kDisableLimit | kDisableFrictionLoss;
-    bilateral.M_hat_llt = work.data.M_llt;
-    make_rows(only, &bilateral);
-    for (int i = 0; i < bilateral.nefc(); ++i) {
-      const bool prescribed = bilateral.efc_type[i] == RowType::kPrescribed;
-      if (prescribed) continue;
-      rows.push_back(bilateral.efc_J.row(i));
-      values.push_back(velocity ? bilateral.efc_vel[i] : bilateral.efc_pos[i]);
-    }
-    for (size_t i = 0; i < mode.held.size(); ++i) {
-      const Held& held = mode.held[i];
-      if (held.limit >= 0) {
-        rows.push_back(work.limits[held.limit].jacobian);
-        values.push_back(velocity ? rows.back().dot(work.data.qvel) : work.limits[held.limit].distance);
-        continue;
-      }
-      if (work.contact_of[i] < 0) continue;
-      const Contact& c = work.data.contacts[work.contact_of[i]];
-      const MatrixXd J = contact_jacobian(model_, work.data, c).topRows<3>();
-      const bool sticks = velocity && !held.sliding && static_friction(c) > 0;
-      for (int k = 0; k < (sticks ? 3 : 1); ++k) {
-        rows.push_back(J.row(k));
-        values.push_back(velocity ? rows.back().dot(work.data.qvel) : c.dist);
-      }
-    }
-    MatrixXd R(rows.size(), model_.nv);
-    for (size_t i = 0; i < rows.size(); ++i) R.row(i) = rows[i];
-    *error = VectorXd::Map(values.data(), static_cast<int>(values.size()));
-    return R;
-  };
   const auto step = [&](const Data& at, const MatrixXd& R, const VectorXd& error) {
     const MatrixXd W = at.M_llt.matrixL().solve(R.transpose());
     return VectorXd(at.M_llt.solve(R.transpose() * least_squares(W.transpose() * W, error)));
@@ -403,12 +248,12 @@ void EventFlow::project(const Mode& mode, Data* d) const {
   VectorXd error;
   for (int k = 0; k < 4; ++k) {
     evaluate(*d, &p);
-    const MatrixXd R = held_rows(p, false, &error);
+    const MatrixXd R = held_rows(mode, p, false, &error);
     if (error.size() == 0 || error.cwiseAbs().maxCoeff() <= 1e-15) break;
     d->qpos = integrate_position(model_, d->qpos, -step(p.data, R, error), 1);
   }
   evaluate(*d, &p);
-  const MatrixXd R = held_rows(p, true, &error);
+  const MatrixXd R = held_rows(mode, p, true, &error);
   if (error.size() > 0) d->qvel -= step(p.data, R, error);
 }
 

@@ -134,105 +134,105 @@ double EventRun::guard(const FlowPoint& p, const Mode& mode,
   return least;
 }
 
-// impacts where something closes, then the mode that follows
-void EventRun::handle(Data* d, std::vector<Event>* events) {
-  FlowPoint p;
-  flow_.evaluate(*d, &p);
-  flow_.accelerate(mode_, &p);
-  const Mode before = mode_;
-  const auto report = [&](const Event& e) { events->push_back(e); };
-
-  std::vector<int> closing;
-  for (size_t i = 0; i < p.data.contacts.size(); ++i)
-    if (flow_.closed(p.data.contacts[i].dist)) closing.push_back(static_cast<int>(i));
-  std::vector<double> distance;
-  const std::vector<ClosedLimit> stops = closed_limits(model_, p.data, EventFlow::kClosed, &distance);
-  const bool tired = static_cast<int>(events->size()) > kMaxEvents;
-  std::vector<double> contact_speed(closing.size(), 0), stop_speed(stops.size(), 0);
+// what closes at an instant, how fast, and the impact of it
+struct EventRun::Blow {
+  std::vector<int> closing;  // contacts
+  std::vector<ClosedLimit> stops;
+  std::vector<double> contact_speed, stop_speed;  // of approach
   bool approaches = false;
+  Impact impact;
+};
+
+EventRun::Blow EventRun::blow(const FlowPoint& p, bool tired) const {
+  Blow out;
+  for (size_t i = 0; i < p.data.contacts.size(); ++i)
+    if (flow_.closed(p.data.contacts[i].dist)) out.closing.push_back(static_cast<int>(i));
+  std::vector<double> distance;
+  out.stops = closed_limits(model_, p.data, EventFlow::kClosed, &distance);
+  out.contact_speed.assign(out.closing.size(), 0);
+  out.stop_speed.assign(out.stops.size(), 0);
   const auto restitution = [&](bool limit, int index, double speed) {
-    (limit ? stop_speed : contact_speed)[index] = speed;
-    if (speed > kGuardSlack) approaches = true;
+    (limit ? out.stop_speed : out.contact_speed)[index] = speed;
+    if (speed > kGuardSlack) out.approaches = true;
     if (speed < EventFlow::kPersistent || tired) return 0.0;
     if (limit) return model_.opt.restitution;
-    const Contact& c = p.data.contacts[closing[index]];
+    const Contact& c = p.data.contacts[out.closing[index]];
     return pair_restitution(model_, c.geom1, c.geom2);
   };
-  const Impact impact = impact_rows(model_, p.data, closing, stops, restitution);
-  if (impact.happened && approaches) {
-    Event e;
-    e.time = d->time;
-    e.qvel_before = d->qvel;
-    e.qvel_after = d->qvel + impact.jump;
-    for (size_t i = 0; i < closing.size(); ++i) {
-      // a contact that was held and only passes the blow on is no event of its own
-      if (contact_speed[i] <= EventFlow::kStill && !(contact_speed[i] > kGuardSlack && before.held.empty()))
-        continue;
-      const Contact& c = p.data.contacts[closing[i]];
-      e.kind = contact_speed[i] < EventFlow::kPersistent ? "persistent" : "impact";
-      e.geom1 = c.geom1;
-      e.geom2 = c.geom2;
-      e.impulse = impact.impulse[i];
-      report(e);
-    }
-    e.geom1 = e.geom2 = -1;
-    e.kind = "limit";
-    for (size_t i = 0; i < stops.size(); ++i) {
-      if (stop_speed[i] <= EventFlow::kStill) continue;
-      e.joint = stops[i].joint;
-      e.impulse = Vector3d(impact.limit_impulse[i], 0, 0);
-      report(e);
-    }
-    d->qvel += impact.jump;
-    flow_.evaluate(*d, &p);
-    // a plastic end is one for all that is closed and slow: else corners pass the last blow to and fro for
-    // ever
-    const bool plastic = std::any_of(contact_speed.begin(), contact_speed.end(), [](double speed) {
-      return speed > kGuardSlack && speed < EventFlow::kPersistent;
-    });
-    Mode slow;
-    for (size_t i = 0; plastic && i < closing.size(); ++i) {
-      if (std::abs(flow_.contact_velocity(p, closing[i])[0]) >= EventFlow::kPersistent) continue;
-      Held held;
-      held.mark = mark_of(model_, p.data, p.data.contacts[closing[i]]);
-      held.sliding = true;
-      slow.held.push_back(held);
-    }
-    if (!slow.held.empty()) {
-      flow_.project(slow, d);
-      flow_.evaluate(*d, &p);
-    }
-    p.contact_of.assign(before.held.size(), -1);
-  }
+  out.impact = impact_rows(model_, p.data, out.closing, out.stops, restitution);
+  return out;
+}
 
-  // contacts whose friction has just reached its bound are to slide
-  std::vector<Held> forced, pulling;
-  if (!approaches && before.known) {
-    for (size_t i = 0; i < before.held.size(); ++i) {
-      if (p.force[i][0] <= 0) pulling.push_back(before.held[i]);
-      if (before.held[i].limit >= 0 || before.held[i].sliding || p.contact_of[i] < 0) continue;
-      const Contact& c = p.data.contacts[p.contact_of[i]];
-      const double size = p.force[i].tail<2>().norm();
-      if (c.friction[0] == 0 || c.friction[0] > kInfiniteFriction) continue;
-      if (size < c.friction[0] * p.force[i][0] || p.force[i][0] <= 0) continue;
-      Held slip = before.held[i];
-      slip.sliding = true;
-      slip.direction = -(c.frame.bottomRows<2>().transpose() * p.force[i].tail<2>().normalized());
-      forced.push_back(slip);
-    }
-  }
-  mode_ = flow_.resolve(p, forced, pulling);
-  if (!pulling.empty() && mode_.held.size() == before.held.size())
-    mode_ = flow_.resolve(p, forced, pulling, true);
-
-  // what changed, by contact
+void EventRun::report_impacts(const Blow& blow, const FlowPoint& p, const Data& d,
+                              std::vector<Event>* events) const {
   Event e;
-  e.time = d->time;
-  e.qvel_before = e.qvel_after = d->qvel;
-  std::vector<ContactMark> old_marks, new_marks;
-  for (const Held& held : before.held) old_marks.push_back(held.mark);
-  for (const Held& held : mode_.held) new_marks.push_back(held.mark);
-  const std::vector<int> match = match_contacts(old_marks, new_marks);
+  e.time = d.time;
+  e.qvel_before = d.qvel;
+  e.qvel_after = d.qvel + blow.impact.jump;
+  for (size_t i = 0; i < blow.closing.size(); ++i) {
+    const double speed = blow.contact_speed[i];
+    // a contact that was held and only passes the blow on is no event of its own
+    if (speed <= EventFlow::kStill && !(speed > kGuardSlack && mode_.held.empty())) continue;
+    const Contact& c = p.data.contacts[blow.closing[i]];
+    e.kind = speed < EventFlow::kPersistent ? "persistent" : "impact";
+    e.geom1 = c.geom1;
+    e.geom2 = c.geom2;
+    e.impulse = blow.impact.impulse[i];
+    events->push_back(e);
+  }
+  e.geom1 = e.geom2 = -1;
+  e.kind = "limit";
+  for (size_t i = 0; i < blow.stops.size(); ++i) {
+    if (blow.stop_speed[i] <= EventFlow::kStill) continue;
+    e.joint = blow.stops[i].joint;
+    e.impulse = Vector3d(blow.impact.limit_impulse[i], 0, 0);
+    events->push_back(e);
+  }
+}
+
+// a plastic end is one for all that is closed and slow: else corners pass the last blow to and fro for ever
+void EventRun::end_plastically(const Blow& blow, FlowPoint* p, Data* d) const {
+  const bool plastic = std::any_of(blow.contact_speed.begin(), blow.contact_speed.end(), [](double speed) {
+    return speed > kGuardSlack && speed < EventFlow::kPersistent;
+  });
+  Mode slow;
+  for (size_t i = 0; plastic && i < blow.closing.size(); ++i) {
+    if (std::abs(flow_.contact_velocity(*p, blow.closing[i])[0]) >= EventFlow::kPersistent) continue;
+    Held held;
+    held.mark = mark_of(model_, p->data, p->data.contacts[blow.closing[i]]);
+    held.sliding = true;
+    slow.held.push_back(held);
+  }
+  if (slow.held.empty()) return;
+  flow_.project(slow, d);
+  flow_.evaluate(*d, p);
+}
+
+// contacts whose friction has just reached its bound are to slide; those whose force pulls may go
+void EventRun::at_their_bound(const FlowPoint& p, std::vector<Held>* forced,
+                              std::vector<Held>* pulling) const {
+  for (size_t i = 0; i < mode_.held.size(); ++i) {
+    const Held& held = mode_.held[i];
+    if (p.force[i][0] <= 0) pulling->push_back(held);
+    if (held.limit >= 0 || held.sliding || p.contact_of[i] < 0) continue;
+    const Contact& c = p.data.contacts[p.contact_of[i]];
+    const double size = p.force[i].tail<2>().norm();
+    if (c.friction[0] == 0 || c.friction[0] > kInfiniteFriction) continue;
+    if (size < c.friction[0] * p.force[i][0] || p.force[i][0] <= 0) continue;
+    Held slip = held;
+    slip.sliding = true;
+    slip.direction = -(c.frame.bottomRows<2>().transpose() * p.force[i].tail<2>().normalized());
+    forced->push_back(slip);
+  }
+}
+
+// what changed from a mode to the present one, by contact
+void EventRun::report_changes(const Mode& before, const FlowPoint& p, const Data& d,
+                              std::vector<Event>* events) const {
+  Event e;
+  e.time = d.time;
+  e.qvel_before = e.qvel_after = d.qvel;
+  const std::vector<int> match = match_contacts(marks_of(before.held), marks_of(mode_.held));
   for (size_t i = 0; i < before.held.size(); ++i) {
     const Held& was = before.held[i];
     if (was.limit >= 0) {
@@ -241,7 +241,7 @@ void EventRun::handle(Data* d, std::vector<Event>* events) {
       e.geom1 = e.geom2 = -1;
       e.joint = p.limits[was.limit].joint;
       e.kind = "release";
-      if (!still) report(e);
+      if (!still) events->push_back(e);
       continue;
     }
     e.joint = -1;
@@ -249,15 +249,82 @@ void EventRun::handle(Data* d, std::vector<Event>* events) {
     e.geom2 = was.mark.geom2;
     if (match[i] < 0) {
       e.kind = "release";
-      report(e);
+      events->push_back(e);
       continue;
     }
     const Held& now = mode_.held[match[i]];
     const bool reversed = was.sliding && now.sliding && was.direction.dot(now.direction) < 0;
     e.kind = was.sliding && !now.sliding ? "stick" : "slip";
-    if (was.sliding != now.sliding || reversed) report(e);
+    if (was.sliding != now.sliding || reversed) events->push_back(e);
   }
+}
+
+// impacts where something closes, then the mode that follows
+void EventRun::handle(Data* d, std::vector<Event>* events) {
+  FlowPoint p;
+  flow_.evaluate(*d, &p);
+  flow_.accelerate(mode_, &p);
+  const Mode before = mode_;
+
+  const Blow closing = blow(p, static_cast<int>(events->size()) > kMaxEvents);
+  if (closing.impact.happened && closing.approaches) {
+    report_impacts(closing, p, *d, events);
+    d->qvel += closing.impact.jump;
+    flow_.evaluate(*d, &p);
+    end_plastically(closing, &p, d);
+    p.contact_of.assign(before.held.size(), -1);
+  }
+
+  std::vector<Held> forced, pulling;
+  if (!closing.approaches && before.known) at_their_bound(p, &forced, &pulling);
+  mode_ = flow_.resolve(p, forced, pulling);
+  if (!pulling.empty() && mode_.held.size() == before.held.size())
+    mode_ = flow_.resolve(p, forced, pulling, true);
+
+  report_changes(before, p, *d, events);
   flow_.project(mode_, d);
+}
+
+double EventRun::guard_at(const Data& at, const std::vector<Vector3d>& direction) const {
+  FlowPoint p;
+  flow_.evaluate(at, &p);
+  flow_.accelerate(mode_, &p);
+  return guard(p, mode_, direction);
+}
+
+// the length below s at which the guard, which is `value` there, is crossed; t becomes the step that leads to
+// it. By false position, halved wherever that is slow
+double EventRun::crossing(const Data& from, double s, const std::vector<Vector3d>& direction, double value,
+                          Trial* t) const {
+  double high_value = value, low = 0, high = s, low_value = 1;
+  for (int i = 0, slow = 0; high - low > kRoot && i < 200; ++i) {
+    double middle = low + (high - low) * low_value / (low_value - high_value);
+    const double width = high - low;
+    if (slow || i == 0 || !(middle > low + 0.01 * width && middle < high - 0.01 * width))
+      middle = low + 0.5 * width;
+    const Trial between = trial(from, middle);
+    const double between_value = guard_at(between.end, direction);
+    if (between_value < 0) {
+      high = middle;
+      high_value = between_value;
+      *t = between;
+    } else {
+      low = middle;
+      low_value = between_value;
+    }
+    slow = high - low > 0.5 * width;
+  }
+  return high;
+}
+
+// the contact points of the present mode wander with the bodies
+void EventRun::follow_contacts(const Data& d) {
+  FlowPoint p;
+  flow_.evaluate(d, &p);
+  const std::vector<ContactMark> now = marks_of(model_, p.data);
+  const std::vector<int> match = match_contacts(marks_of(mode_.held), now);
+  for (size_t i = 0; i < mode_.held.size(); ++i)
+    if (mode_.held[i].limit < 0 && match[i] >= 0) mode_.held[i].mark = now[match[i]];
 }
 
 void EventRun::advance(Data* d, double duration, std::vector<Event>* events) {
@@ -289,50 +356,20 @@ void EventRun::advance(Data* d, double duration, std::vector<Event>* events) {
       length = s * grow;
       continue;
     }
-    const auto guard_at = [&](const Data& at) {
-      FlowPoint p;
-      flow_.evaluate(at, &p);
-      flow_.accelerate(mode_, &p);
-      return guard(p, mode_, direction);
-    };
-    double high_value = guard_at(t.end), low = 0, high = s, low_value = 1;
-    const bool event = high_value < 0;
-    // the crossing: false position, halved wherever it is slow
-    for (int i = 0, slow = 0; event && !hurry && high - low > kRoot && i < 200; ++i) {
-      double middle = low + (high - low) * low_value / (low_value - high_value);
-      const double width = high - low;
-      if (slow || i == 0 || !(middle > low + 0.01 * width && middle < high - 0.01 * width))
-        middle = low + 0.5 * width;
-      const Trial between = trial(*d, middle);
-      const double value = guard_at(between.end);
-      if (value < 0) {
-        high = middle;
-        high_value = value;
-        t = between;
-      } else {
-        low = middle;
-        low_value = value;
-      }
-      slow = high - low > 0.5 * width;
-    }
-    const double reached = d->time + high;
+    const double value = guard_at(t.end, direction);
+    const bool event = value < 0;
+    const double taken = event && !hurry ? crossing(*d, s, direction, value, &t) : s;
+    const double reached = d->time + taken;
     *d = t.end;
     d->time = std::abs(reached - end) <= kRoot ? end : reached;
     if (event) {
       ++handled;
       if (hurry) flow_.project_out(d);
       handle(d, &found);
-      length = std::max(1e-6, std::min(length, high));
+      length = std::max(1e-6, std::min(length, taken));
     } else {
       flow_.project(mode_, d);
-      FlowPoint p;
-      flow_.evaluate(*d, &p);
-      std::vector<ContactMark> marks, now;
-      for (const Held& held : mode_.held) marks.push_back(held.mark);
-      for (const Contact& c : p.data.contacts) now.push_back(mark_of(model_, p.data, c));
-      const std::vector<int> match = match_contacts(marks, now);
-      for (size_t i = 0; i < mode_.held.size(); ++i)
-        if (mode_.held[i].limit < 0 && match[i] >= 0) mode_.held[i].mark = now[match[i]];
+      follow_contacts(*d);
       length = s * grow;
     }
     if (!d->qpos.allFinite() || !d->qvel.allFinite()) break;
@@ -351,10 +388,7 @@ void EventRun::forward(Data* d) {
   flow_.accelerate(mode, &p);
   d->qacc = p.data.qacc;
   d->qfrc_constraint = p.data.qfrc_constraint;
-  std::vector<ContactMark> held, now;
-  for (const Held& h : mode.held) held.push_back(h.mark);
-  for (const Contact& c : d->contacts) now.push_back(mark_of(model_, *d, c));
-  const std::vector<int> match = match_contacts(now, held);
+  const std::vector<int> match = match_contacts(marks_of(model_, *d), marks_of(mode.held));
   for (size_t i = 0; i < d->contacts.size(); ++i) {
     d->contacts[i].force.setZero();
     if (match[i] < 0 || mode.held[match[i]].limit >= 0) continue;

@@ -1,5 +1,5 @@
-// Parameters of constraint rows, and what equality constraints tie together. Internal to the constraint
-// rooms.
+// Parameters of constraint rows, and what equality constraints tie together. Internal to the files
+// of constraint rows.
 #pragma once
 
 #include "host/model/model.h"

@@ -90,7 +90,7 @@ bool weighs_rows(const Options& opt) {
 namespace {
 
 // An environment with this few rows is solved among them (kernels/solver/newton_rows.h): contacts of at most five rows for
-// four dofs, single-dof rows of at most one for two. Friction losses are always in use, so all of them have room
+// four dofs, single-dof rows of at most one for two. Friction losses are always in use, so all of them have a place
 void build_dual_sizes(const Options& opt, Sizes* n) {
   if (opt.solver == Solver::kPgsNewtonDual) {
     n->nlocal = n->nsingle;

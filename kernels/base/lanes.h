@@ -2,10 +2,10 @@
 //
 // A stage splits its loops as `for (int i = lanes.rank(); i < n; i += lanes.width())` and calls sync()
 // between a write and a read of the same scratch by another lane. What the lanes agree on:
-//   accumulate(n, f)   sum over i < n, f(i, partial) -> partial, in an order that W cannot change: stripe s
-//   of 8
-//                      takes i = s, s + 8, ...; stripes are added as a tree (s + 4, s + 2, s + 1). Every lane
-//                      gets the same bits. f may read any scratch that was synced before.
+//   accumulate(n, f)   sum over i < n, f(i, partial) -> partial, in an order that W cannot change:
+//                      stripe s of 8 takes i = s, s + 8, ...;
+//                      stripes are added as a tree (s + 4, s + 2, s + 1).
+//                      Every lane gets the same bits. f may read any scratch that was synced before.
 //   exclusive_scan(v)  the sum of v over the lanes of lower rank, and the sum over all lanes
 //   any_lane(b)        true where any lane says so
 // W is 1, 2, 4, 8, 16 or 32. All lanes of an environment call each of these together.

@@ -1,9 +1,15 @@
 // The contact of two balls, on which most pairs of round shapes rest: nearest points of the shapes' cores,
 // then radii around them.
 //
-// With delta = c2 - c1:  normal = delta / |delta|,  dist = |delta| - r1 - r2,  pos = c1 + normal (r1 +
-// dist/2). Where the centres coincide the normal is the common perpendicular of the two z axes, and x where
-// these are parallel too, as in MuJoCo. About 16 operations, a division and a square root.
+// solves    distance, normal and position of the contact of two balls
+// equation  delta = c2 - c1
+//           normal = delta / |delta|
+//           dist = |delta| - r1 - r2
+//           pos = c1 + normal (r1 + dist / 2)
+// source    MuJoCo's rule where the centres coincide: the normal is the common perpendicular of the two z
+//           axes, and x where these are parallel too
+// deviation none
+// cost      about 16 operations, a division and a square root
 #pragma once
 
 #include "kernels/collide/manifold.h"

@@ -1,17 +1,17 @@
 // Box against box: the separating axis with the least overlap, then the face seen along it cut out of the
-// other box's face, or the nearest points of two edges. Axes, preferences and order of contacts are MuJoCo's.
+// other box's face, or the nearest points of two edges.
 //
-// With R the axes of box 2 in the frame of box 1 and p its centre there, the separation along a unit axis n
-// is
-//   |n.p| - sum_k s1_k |n_k| - sum_k s2_k |(R'n)_k|
-// and the boxes are apart by its maximum over 3 + 3 face normals and 9 products e_i x R_j (Gottschalk, Lin &
-// Manocha 1996). Products are compared by their squares, num = x|x| and den = |e_i x R_j|^2, so that no axis
-// needs a root or a division. A face wins ties, and against an edge axis within 8 degrees that is not 5%
-// better, since it gives several contacts.
-//
-// Cost: 100 operations while no pack is within reach of its faces, 350 for all axes; then 150 for an edge
-// contact (600 where a corner is ambiguous), 350 for a face, 300 more a direction in which it is cut, 200 to
-// merge corners after a cut.
+// solves    up to 8 contacts of two faces, or one of two edges
+// equation  R the axes of box 2 in the frame of box 1, p its centre there; along a unit axis n
+//             separation(n) = |n.p| - sum_k s1_k |n_k| - sum_k s2_k |(R'n)_k|
+//           and the boxes are apart by its maximum over 3 + 3 face normals and 9 products e_i x R_j
+// source    Gottschalk, Lin & Manocha 1996; axes, preferences and order of contacts are MuJoCo's
+// deviation products are compared by their squares, num = x|x| and den = |e_i x R_j|^2, so that no axis needs
+//           a root or a division. A face wins ties, and against an edge axis within 8 degrees that is not 5%
+//           better, since it gives several contacts
+// cost      100 operations while no pack is within reach of its faces, 350 for all axes; then 150 for an edge
+//           contact (600 where a corner is ambiguous), 350 for a face, 300 more a direction in which it is
+//           cut, 200 to merge corners after a cut
 #pragma once
 
 #include "kernels/collide/ball_contact.h"
@@ -196,6 +196,25 @@ DS_STAGE void edge_contact(const BoxAxes<Real>& x, Real* dist, Vec3<Real>* pos, 
   *normal = {n1[0], n1[1], n1[2]};
 }
 
+// which corners of the patch are contacts: within the margin, and each once where a cut made it twice
+template <class Real>
+DS_HD void mark_corners(const Polygon<Real, 8>& patch, const Real* s, const MaskOf<Real>& cut,
+                        const Real& margin, Manifold<Real, 8>* out) {
+  const Real zero(0);
+  const Real same = Real(kSingle<Real> ? 1e-10 : 1e-14) * fma(s[0], s[0], s[1] * s[1]);
+  for (int k = 0; k < 8; k++) out->hit[k] = mask_and(Real(k) < patch.count, patch.w[k] < margin);
+  if (any(cut)) {
+    for (int k = 1; k < 8; k++) {
+      auto twice = zero < zero;
+      for (int q = 0; q < k; q++) {
+        const Real du = patch.u[k] - patch.u[q], dv = patch.v[k] - patch.v[q];
+        twice = mask_or(twice, mask_and(out->hit[q], fma(du, du, dv * dv) < same));
+      }
+      out->hit[k] = mask_and(out->hit[k], mask_not(mask_and(cut, twice)));
+    }
+  }
+}
+
 // the incident face cut to the reference face; fills all slots. Reference axes are put in the order
 // (along the face, along the face, normal), the incident box's as (normal, along, along)
 template <class Real>
@@ -258,21 +277,9 @@ DS_STAGE void face_contacts(const Shape<Real>& a, const Shape<Real>& b, const Bo
   turned.count = strip.count;
   cut_by_slab(turned, s[1], &patch, &cut);
 
-  // corners that a cut made twice
-  const Real same = Real(kSingle<Real> ? 1e-10 : 1e-14) * fma(s[0], s[0], s[1] * s[1]);
-  for (int k = 0; k < 8; k++) out->hit[k] = mask_and(Real(k) < patch.count, patch.w[k] < margin);
-  if (any(cut)) {
-    for (int k = 1; k < 8; k++) {
-      auto twice = zero < zero;
-      for (int q = 0; q < k; q++) {
-        const Real du = patch.u[k] - patch.u[q], dv = patch.v[k] - patch.v[q];
-        twice = mask_or(twice, mask_and(out->hit[q], fma(du, du, dv * dv) < same));
-      }
-      out->hit[k] = mask_and(out->hit[k], mask_not(mask_and(cut, twice)));
-    }
-  }
+  mark_corners(patch, s, cut, margin, out);
 
-  // back to the world; only now, so that the cuts have room for their corners
+  // back to the world; only now, so that the cuts have registers for their corners
   Real frame[3][3];
   for (int r = 0; r < 3; r++)
     turn(select(first, a.rot.m[3 * r], b.rot.m[3 * r]), select(first, a.rot.m[3 * r + 1], b.rot.m[3 * r + 1]),

@@ -1,16 +1,18 @@
 // Capsule against capsule: the nearest points of the two core segments, then balls around them.
 //
-// Points p1 + x1 a1, p2 + x2 a2 with unit axes, |x1| <= l1, |x2| <= l2; d = p2 - p1, c = a1.a2. Over the
-// whole lines the minimum of |d + x2 a2 - x1 a1| is at x2 = -d.w / w.w with w = a2 - c a1, the part of a2
-// across a1: w keeps the digits that 1 - c^2 loses near parallel axes. Clamping x2, then x1 to its best
-// answer, then x2 again is exact for segments (Ericson 2005, section 5.1.9, with the roles of the two lines
-// swapped). Parallel axes (w.w < 1e-8, as in MuJoCo) touch along a stretch, whose two ends are the contacts,
-// in the order in which they lie along a1: the ends of the second segment, and where these are beside the
-// first one, the ends of the first.
-//
-// Cost of a pair (humanoid: hundreds of candidates a step): 46 operations and a division until it is clear
-// whether anything is within reach; then 21, a division and a square root; twice that where axes are
-// parallel.
+// solves    one contact, or two where the axes are parallel
+// equation  points p1 + x1 a1 and p2 + x2 a2 with unit axes, |x1| <= l1, |x2| <= l2; d = p2 - p1, c = a1.a2.
+//           Over the whole lines the minimum of |d + x2 a2 - x1 a1| is at
+//             x2 = -d.w / w.w,   w = a2 - c a1
+//           w is the part of a2 across a1: it keeps the digits that 1 - c^2 loses near parallel axes.
+//           Clamping x2, then x1 to its best answer, then x2 again is exact for segments
+// source    Ericson 2005, section 5.1.9, with the roles of the two lines swapped
+// deviation parallel axes (w.w < 1e-8, as in MuJoCo) touch along a stretch, whose two ends are the contacts,
+//           in the order in which they lie along a1: the ends of the second segment, and where these are
+//           beside the first one, the ends of the first
+// cost      of a pair (humanoid: hundreds of candidates a step) 46 operations and a division until it is
+//           clear whether anything is within reach; then 21, a division and a square root; twice that where
+//           axes are parallel
 #pragma once
 
 #include "kernels/collide/ball_contact.h"

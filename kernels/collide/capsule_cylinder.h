@@ -1,12 +1,14 @@
 // Capsule against cylinder: the core segment against the cylinder, then a ball around the nearest point.
 //
-// The signed distance is the largest separation over the directions of cylinder_search.h, here: the cap's
-// normal (the segment over a cap), z x u (side against side), an end of the segment against side and rim, and
-// the rim against the segment, the one that needs a search. That list is complete, so depth and normal are
-// exact, also deep inside. Up to two more contacts lie where the capsule leaves the cap, or the cylinder's
-// side, so that a capsule lying on either is carried at both ends.
-//
-// Cost: 25 operations while nothing is within reach, then about 330 and 40 a step of the search.
+// solves    up to three contacts
+// equation  the signed distance is the largest separation over the directions of cylinder_search.h, here: the
+//           cap's normal (the segment over a cap), z x u (side against side), an end of the segment against
+//           side and rim, and the rim against the segment, the one that needs a search
+// source    cylinder_search.h
+// deviation the list is complete, so depth and normal are exact, also deep inside. Up to two more contacts
+//           lie where the capsule leaves the cap, or the cylinder's side, so that a capsule lying on either
+//           is carried at both ends
+// cost      25 operations while nothing is within reach, then about 330 and 40 a step of the search
 #pragma once
 
 #include "kernels/collide/cylinder_patch.h"

@@ -1,11 +1,18 @@
 // Contacts: bounding spheres, then the pair functions, then one slot a contact.
 //
-// Candidate pairs are fixed per model and sorted by kind, so that lanes run the same pair function. Slots are
-// filled in the order of the pairs (count, then place: no atomics). When an environment runs out of slots it
-// keeps its deepest contacts, still in the order of pairs, and its overflow bit is set; the others notice
-// nothing. What depends on the pair (mixed friction, impedance, stiffness) is evaluated here, where the pair
-// is the same for a whole pack, and stored with the contact. Reads xpos, xquat. Writes geom_xpos, geom_xmat,
-// con_*, ncon. Cost: O(npair).
+// solves    which of the candidate pairs touch, and where
+// equation  a pair is close where |x_b - x_a| < r_a + r_b + margin, r the radii of bounding spheres; of a
+//           plane with normal n where n.(x_b - x_a) < r_b + margin. Then the function of its kind (table.h)
+// source    the files of the pairs; MuJoCo's for what a contact is
+// deviation candidate pairs are fixed per model and sorted by kind, so that lanes run the same pair function.
+//           Slots are filled in the order of the pairs (count, then write: no atomics). An environment that
+//           runs out of slots keeps its deepest contacts, still in the order of pairs, and its overflow bit
+//           is set; the others notice nothing. What depends on the pair (mixed friction, impedance,
+//           stiffness) is evaluated here, where the pair is the same for a whole pack, and stored with the
+//           contact
+// reads     xpos, xquat
+// writes    geom_xpos, geom_xmat, con_*, ncon, ncon_max, overflow_bits
+// cost      O(npair), and the pair functions of those that are close
 #pragma once
 
 #include "kernels/collide/kinds.h"

@@ -1,16 +1,18 @@
 // Cylinder against box.
 //
-// Directions of least overlap, in the words of cylinder_search.h and in the order in which they carry more
-// contacts: the cap's normal, the faces, an edge across the side, a corner beside the side, the rim across an
-// edge (a search for each of the twelve edges), a corner off the rim. At a maximum of the separation n is
-// along the cylinder's axis or across at most two of the axes of both bodies, so that the list is complete,
-// and depth and normal are exact.
-//
-// Contacts: over a cap the corners of what the disk and the box's face have in common: both ends of each edge
-// over the disk, or where an edge misses the disk the rim's point farthest towards it; a cylinder that lies
-// on a face has both ends of its lowest line over the face; an edge along the side has both ends of the
-// stretch. And the deepest point, in place of its neighbour where all eight slots are taken. Cost: 60
-// operations while nothing is within reach, about 1500 and 360 a step of the searches.
+// solves    up to 8 contacts
+// equation  directions of least overlap, in the words of cylinder_search.h and in the order in which they
+//           carry more contacts: the cap's normal, the faces, an edge across the side, a corner beside the
+//           side, the rim across an edge (a search for each of the twelve edges), a corner off the rim
+// source    cylinder_search.h
+// deviation at a maximum of the separation n is along the cylinder's axis or across at most two of the axes
+//           of both bodies, so that the list is complete, and depth and normal are exact. Contacts: over a
+//           cap the corners of what the disk and the box's face have in common: both ends of each edge over
+//           the disk, or where an edge misses the disk the rim's point farthest towards it; a cylinder that
+//           lies on a face has both ends of its lowest line over the face; an edge along the side has both
+//           ends of the stretch. And the deepest point, in place of its neighbour where all eight slots are
+//           taken
+// cost      60 operations while nothing is within reach, about 1500 and 360 a step of the searches
 #pragma once
 
 #include "kernels/collide/cylinder_patch.h"

@@ -1,15 +1,19 @@
 // Cylinder against cylinder.
 //
-// Directions of least overlap: a cap's normal (of either), side against side, the rim of one against the side
-// of the other (the search of cylinder_search.h, either way), and rim against rim. The last is smooth:
-//   s(n) = n.w - R1 |n x z| - R2 |n x u|,  w the difference of the caps' centres that face each other,
-// with gradient w - R1 m1 - R2 m2 and curvature -(R1/|n x z|) t1 t1' - (R2/|n x u|) t2 t2' (m the unit part
-// of n across an axis, t across m and the axis). Newton on the sphere climbs it, from the best direction so
-// far; a step that does not climb is cut.
-//
-// Contacts: the deepest point; over a cap the corners of the two disks' overlap (cap on cap), or both ends of
-// the other's lowest line over the disk (side on cap); beside each other the ends of the stretch along which
-// the sides run. Cost: 40 operations while nothing is within reach, about 900, and 150 a step of the climb.
+// solves    up to 5 contacts
+// equation  directions of least overlap: a cap's normal (of either), side against side, the rim of one
+//           against the side of the other (the search of cylinder_search.h, either way), and rim against rim.
+//           The last is smooth, w the difference of the caps' centres that face each other:
+//             s(n) = n.w - R1 |n x z| - R2 |n x u|
+//             gradient   w - R1 m1 - R2 m2
+//             curvature  -(R1/|n x z|) t1 t1' - (R2/|n x u|) t2 t2'
+//           with m the unit part of n across an axis, t across m and the axis. Newton on the sphere climbs
+//           it, from the best direction so far; a step that does not climb is cut
+// source    cylinder_search.h
+// deviation contacts: the deepest point; over a cap the corners of the two disks' overlap (cap on cap), or
+//           both ends of the other's lowest line over the disk (side on cap); beside each other the ends of
+//           the stretch along which the sides run
+// cost      40 operations while nothing is within reach, about 900, and 150 a step of the climb
 #pragma once
 
 #include "kernels/collide/cylinder_patch.h"
@@ -179,74 +183,87 @@ DS_STAGE void disk_contacts(const Vec3<Real>& n, const Real& half, const Real& r
   }
 }
 
+// each cylinder against the bounding cylinder of the other. tilt = |u_z|, across = |u_xy|
 template <class Real>
-DS_STAGE void cylinder_cylinder(const Shape<Real>& a, const Shape<Real>& b, const Real& margin,
-                                Manifold<Real, 5>* out) {
-  const Real zero(0), one(1), half_of(0.5);
-  TwoCylinders<Real> t;
-  t.c = rotate_transposed(a.rot, b.pos - a.pos);
-  t.u = rotate_transposed(a.rot, z_axis(b));
-  t.radius1 = a.size.x, t.half1 = a.size.y, t.radius2 = b.size.x, t.half2 = b.size.y;
-  // against the bounding cylinder of the other, either way
-  const Real tilt = abs(t.u.z), across = sqrt(fma(t.u.x, t.u.x, t.u.y * t.u.y));
+DS_HD MaskOf<Real> within_reach(const TwoCylinders<Real>& t, const Real& tilt, const Real& across,
+                                const Real& margin) {
   const Real along = dot(t.c, t.u), squared = dot(t.c, t.c);
   const Real wide1 = fma(t.half2, across, t.radius1 + t.radius2) + margin,
              wide2 = fma(t.half1, across, t.radius1 + t.radius2) + margin;
-  auto near = mask_and(abs(t.c.z) - t.half1 - fma(t.half2, tilt, t.radius2 * across) < margin,
-                       abs(along) - t.half2 - fma(t.half1, tilt, t.radius1 * across) < margin);
-  near = mask_and(near,
+  const auto near = mask_and(abs(t.c.z) - t.half1 - fma(t.half2, tilt, t.radius2 * across) < margin,
+                             abs(along) - t.half2 - fma(t.half1, tilt, t.radius1 * across) < margin);
+  return mask_and(near,
                   mask_and(squared - t.c.z * t.c.z < wide1 * wide1, squared - along * along < wide2 * wide2));
-  if (!any(near)) return clear(out);
+}
 
-  const Real tie = Real(kSingle<Real> ? 1e-6 : 1e-12) * ((t.half1 + t.half2) + (t.radius1 + t.radius2));
-  const auto best = least_overlap(t, margin, tie);
-  const Real s = best.separation;
-  near = mask_and(near, s < margin);
-  if (!any(near)) return clear(out);
+// the two in the frame of the cylinder whose cap faces the other more: that one's half height and radius, the
+// other's centre c and axis u, and n from that one to the other
+template <class Real>
+struct FacingCap {
+  MaskOf<Real> swapped;  // it is the second cylinder
+  Vec3<Real> n, c, u;
+  Real half, radius, other_half, other_radius;
+};
 
-  // from here on in the frame of the cylinder whose cap faces the other more
-  const Real dip = dot(best.n, t.u);
-  const auto swapped = mask_and(best.kind > zero, dip * dip > best.n.z * best.n.z);
+template <class Real>
+DS_HD FacingCap<Real> facing_cap(const Shape<Real>& a, const Shape<Real>& b, const TwoCylinders<Real>& t,
+                                 const Direction<Real>& best) {
+  FacingCap<Real> f;
+  const Real zero(0), dip = dot(best.n, t.u);
+  f.swapped = mask_and(best.kind > zero, dip * dip > best.n.z * best.n.z);
   Mat3<Real> turn;
   for (int k = 0; k < 3; k++) {
     const Vec3<Real> row = rotate_transposed(b.rot, column(a.rot, k));
     turn.m[3 * k] = row.x, turn.m[3 * k + 1] = row.y, turn.m[3 * k + 2] = row.z;
   }
-  const Vec3<Real> n = select3(swapped, rotate_transposed(turn, -best.n), best.n);
-  const Vec3<Real> c = select3(swapped, rotate_transposed(turn, -t.c), t.c);
-  const Vec3<Real> u = select3(swapped, Vec3<Real>{turn.m[6], turn.m[7], turn.m[8]}, t.u);
-  const Real half = select(swapped, t.half2, t.half1), radius = select(swapped, t.radius2, t.radius1);
-  const Real other_half = select(swapped, t.half1, t.half2),
-             other_radius = select(swapped, t.radius1, t.radius2);
-  const auto of_kind = [&](double k) { return best.kind == Real(k); };
-  // with parallel axes the rim has no place along the side
-  const auto upright = mask_and(across < Real(kSingle<Real> ? 1e-5 : 1e-9), mask_or(of_kind(3), of_kind(4)));
-  const auto on_cap = mask_or(of_kind(0), of_kind(1)), on_side = mask_or(of_kind(2), upright);
+  f.n = select3(f.swapped, rotate_transposed(turn, -best.n), best.n);
+  f.c = select3(f.swapped, rotate_transposed(turn, -t.c), t.c);
+  f.u = select3(f.swapped, Vec3<Real>{turn.m[6], turn.m[7], turn.m[8]}, t.u);
+  f.half = select(f.swapped, t.half2, t.half1);
+  f.radius = select(f.swapped, t.radius2, t.radius1);
+  f.other_half = select(f.swapped, t.half1, t.half2);
+  f.other_radius = select(f.swapped, t.radius1, t.radius2);
+  return f;
+}
 
-  // nearest points of the rims
-  const Real small(kSingle<Real> ? 1e-4 : 1e-7);
-  const Real flat = sqrt(fma(n.x, n.x, n.y * n.y)), rim = radius / max(flat, Real(1e-12));
-  const Vec3<Real> p1{n.x * rim, n.y * rim, select(n.z < zero, -half, half)};
-  const Real down = dot(n, u);
-  const Vec3<Real> across_n = axpy(u, -down, n);
-  const Real slope = norm(across_n);
-  const Vec3<Real> lowest =
-      axpy(across_n, -other_radius / max(slope, Real(1e-12)), c);  // of the other's side
-  const Vec3<Real> p2 = axpy(u, -other_half * unit_sign(down), lowest);
+// nearest points of the rims: p1 of the cap, p2 of the other, lowest in the middle of the other's lowest line
+template <class Real>
+struct RimPoints {
+  Vec3<Real> p1, p2, lowest;
+  Real down, slope;  // of the other's axis along n, across it
+};
 
-  // the other's lowest line over the cap, or its axis beside the side where the two are parallel
-  const auto over = n.z * n.z > Real(0.5);
+template <class Real>
+DS_HD RimPoints<Real> rim_points(const FacingCap<Real>& f) {
+  RimPoints<Real> r;
+  const Real zero(0);
+  const Vec3<Real>& n = f.n;
+  const Real flat = sqrt(fma(n.x, n.x, n.y * n.y)), rim = f.radius / max(flat, Real(1e-12));
+  r.p1 = {n.x * rim, n.y * rim, select(n.z < zero, -f.half, f.half)};
+  r.down = dot(n, f.u);
+  const Vec3<Real> across_n = axpy(f.u, -r.down, n);
+  r.slope = norm(across_n);
+  r.lowest = axpy(across_n, -f.other_radius / max(r.slope, Real(1e-12)), f.c);
+  r.p2 = axpy(f.u, -f.other_half * unit_sign(r.down), r.lowest);
+  return r;
+}
+
+// the ends of the other's lowest line over the cap, or of its axis beside the side where the two are parallel,
+// or the corners of two disks that face each other; stretch is where on the line these ends are
+template <class Real>
+DS_HD void further_contacts(const FacingCap<Real>& f, const RimPoints<Real>& r, const Real& tilt,
+                            const Real& across, const MaskOf<Real>& near, Touch<Real>* more, Real* stretch) {
+  const Real zero(0);
+  const auto over = f.n.z * f.n.z > Real(0.5);
   const auto parallel = mask_and(mask_not(over), across < Real(0.01)),
              lying = mask_and(over, tilt < Real(0.5));
-  const Real spare = select(parallel, other_radius * across, zero);  // so that both ends stay on both sides
+  const Real spare = select(parallel, f.other_radius * across, zero);  // so that both ends stay on both sides
   Line<Real> line;
-  line.q = select3(over, lowest, c);
-  line.u = u;
-  line.reach = select(over, other_half, max(other_half - spare, zero));
-  line.ball = select(over, zero, other_radius);
-  Touch<Real> more[4], deepest;
-  Real stretch[2];
-  line_contacts(line, n, select(over, half, max(half - spare, zero)), radius, over, more, stretch);
+  line.q = select3(over, r.lowest, f.c);
+  line.u = f.u;
+  line.reach = select(over, f.other_half, max(f.other_half - spare, zero));
+  line.ball = select(over, zero, f.other_radius);
+  line_contacts(line, f.n, select(over, f.half, max(f.half - spare, zero)), f.radius, over, more, stretch);
   for (int k = 0; k < 2; k++) {
     more[k].hit = mask_and(more[k].hit, mask_or(parallel, lying));
     more[2 + k] = more[k];
@@ -254,33 +271,70 @@ DS_STAGE void cylinder_cylinder(const Shape<Real>& a, const Shape<Real>& b, cons
   }
   const auto facing = mask_and(over, tilt > Real(0.9));
   if (any(mask_and(near, facing)))
-    disk_contacts(n, half, radius, axpy(u, -other_half * unit_sign(down), c), u, other_radius, facing, more);
+    disk_contacts(f.n, f.half, f.radius, axpy(f.u, -f.other_half * unit_sign(r.down), f.c), f.u,
+                  f.other_radius, facing, more);
+}
 
-  // the deepest point
-  const auto by_first = mask_or(mask_and(of_kind(3), mask_not(swapped)), mask_and(of_kind(4), swapped));
+// the deepest point: of the kind of the best direction, `places` the stretch of further_contacts
+template <class Real>
+DS_HD Touch<Real> deepest_point(const FacingCap<Real>& f, const RimPoints<Real>& r,
+                                const Direction<Real>& best, const Real& across, const Real* places) {
+  const Real half_of(0.5), s = best.separation;
+  const auto of_kind = [&](double k) { return best.kind == Real(k); };
+  // with parallel axes the rim is nowhere along the side
+  const auto upright = mask_and(across < Real(kSingle<Real> ? 1e-5 : 1e-9), mask_or(of_kind(3), of_kind(4)));
+  const auto on_cap = mask_or(of_kind(0), of_kind(1)), on_side = mask_or(of_kind(2), upright);
+  const auto by_first = mask_or(mask_and(of_kind(3), mask_not(f.swapped)), mask_and(of_kind(4), f.swapped));
   const Real to_axis =
-      clamp(fma(-c.x, u.x, -(c.y * u.y)) / max(across * across, Real(1e-12)), stretch[0], stretch[1]);
-  const Vec3<Real> beside = axpy(n, fma(s, -half_of, -other_radius), axpy(u, to_axis, c));
-  const Vec3<Real> from1 = axpy(n, s * half_of, p1), from2 = axpy(n, -s * half_of, p2);
+      clamp(fma(-f.c.x, f.u.x, -(f.c.y * f.u.y)) / max(across * across, Real(1e-12)), places[0], places[1]);
+  const Vec3<Real> beside = axpy(f.n, fma(s, -half_of, -f.other_radius), axpy(f.u, to_axis, f.c));
+  const Vec3<Real> from1 = axpy(f.n, s * half_of, r.p1), from2 = axpy(f.n, -s * half_of, r.p2);
+  Touch<Real> deepest;
   deepest.dist = s;
-  deepest.normal = n;
+  deepest.normal = f.n;
   deepest.pos = select3(on_side, beside, select3(by_first, from1, from2));
   deepest.pos = select3(of_kind(5), (from1 + from2) * half_of, deepest.pos);
   // with a cap flat on the other shape, or that reaching beyond it, only the corners of the overlap count
-  const auto on_disk = fma(p2.x, p2.x, p2.y * p2.y) <= square(radius * rim_slack<Real>());
-  deepest.hit = mask_or(mask_not(on_cap), mask_and(on_disk, slope > small));
+  const auto on_disk = fma(r.p2.x, r.p2.x, r.p2.y * r.p2.y) <= square(f.radius * rim_slack<Real>());
+  deepest.hit = mask_or(mask_not(on_cap), mask_and(on_disk, r.slope > Real(kSingle<Real> ? 1e-4 : 1e-7)));
+  return deepest;
+}
+
+template <class Real>
+DS_STAGE void cylinder_cylinder(const Shape<Real>& a, const Shape<Real>& b, const Real& margin,
+                                Manifold<Real, 5>* out) {
+  const Real zero(0), one(1);
+  TwoCylinders<Real> t;
+  t.c = rotate_transposed(a.rot, b.pos - a.pos);
+  t.u = rotate_transposed(a.rot, z_axis(b));
+  t.radius1 = a.size.x, t.half1 = a.size.y, t.radius2 = b.size.x, t.half2 = b.size.y;
+  const Real tilt = abs(t.u.z), across = sqrt(fma(t.u.x, t.u.x, t.u.y * t.u.y));
+  auto near = within_reach(t, tilt, across, margin);
+  if (!any(near)) return clear(out);
+
+  const Real tie = Real(kSingle<Real> ? 1e-6 : 1e-12) * ((t.half1 + t.half2) + (t.radius1 + t.radius2));
+  const auto best = least_overlap(t, margin, tie);
+  near = mask_and(near, best.separation < margin);
+  if (!any(near)) return clear(out);
+
+  const auto f = facing_cap(a, b, t, best);
+  const auto rims = rim_points(f);
+  Touch<Real> more[4];
+  Real stretch[2];
+  further_contacts(f, rims, tilt, across, near, more, stretch);
+  Touch<Real> deepest = deepest_point(f, rims, best, across, stretch);
 
   auto others = zero < zero;
   for (int k = 0; k < 4; k++) {
-    keep_if_new(&more[k], deepest, margin, tie, Real(1e-3) * min(radius, other_radius));
+    keep_if_new(&more[k], deepest, margin, tie, Real(1e-3) * min(f.radius, f.other_radius));
     others = mask_or(others, more[k].hit);
   }
   deepest.hit = mask_or(deepest.hit, mask_not(others));
 
-  const Real sign = select(swapped, -one, one);
-  const Vec3<Real> centre = select3(swapped, b.pos, a.pos);
+  const Real sign = select(f.swapped, -one, one);
+  const Vec3<Real> centre = select3(f.swapped, b.pos, a.pos);
   Mat3<Real> rot;
-  for (int k = 0; k < 9; k++) rot.m[k] = select(swapped, b.rot.m[k], a.rot.m[k]);
+  for (int k = 0; k < 9; k++) rot.m[k] = select(f.swapped, b.rot.m[k], a.rot.m[k]);
   put_touch(deepest, centre, rot, sign, near, 0, out);
   for (int k = 0; k < 4; k++) put_touch(more[k], centre, rot, sign, near, 1 + k, out);
   out->tangent = {zero, zero, zero};

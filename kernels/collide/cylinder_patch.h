@@ -2,11 +2,17 @@
 // the side of another cylinder, the edge of a box) over a cap or beside the side, each end with its own
 // distance.
 //
-// In the cylinder's frame, n pointing away from it. Over a cap (n_z^2 > 1/2) distances are taken along n: the
-// point q of the line is over the cap's disk where q - n (q_z - z_cap) / n_z is inside it, a quadratic along
-// the line, and its distance from the cap is (q_z - z_cap) / n_z. Beside the side, where |q_z| <= h, the
-// distance is |q_xy| - R and the normal its own. So every contact lies on both shapes, and none is deeper
-// than what n allows (deeper ones are dropped by the caller).
+// solves    both ends of the stretch of a line that is over the cap, or beside the side
+// equation  in the cylinder's frame, n pointing away from it. Over a cap (n_z^2 > 1/2) distances are taken
+//           along n: the point q of the line is over the cap's disk where
+//             q - n (q_z - z_cap) / n_z   is inside it, a quadratic along the line,
+//             dist = (q_z - z_cap) / n_z
+//           Beside the side, where |q_z| <= h,
+//             dist = |q_xy| - R,   and the normal is its own
+// source    own derivation
+// deviation every contact lies on both shapes, and none is deeper than what n allows (deeper ones are dropped
+//           by the caller)
+// cost      about 110 operations a line
 #pragma once
 
 #include "kernels/collide/cylinder_search.h"

@@ -1,14 +1,17 @@
 // Directions of least overlap between a cylinder and another convex shape, in the cylinder's frame.
 //
-// The separation along a unit vector n that points away from the cylinder (half height h, radius R),
-//   s(n) = (least n.x over the other shape) - h |n_z| - R |n_xy|,
-// has the signed distance as its maximum over all n (van den Bergen 2001). Where n leaves some axis (n_z = 0,
-// or n.u = 0 for an edge u of the other shape) s has a ridge, so maxima lie at n = z, on these circles, where
-// two of them meet, or in the smooth regions between. Each pair lists its candidates; every one is a valid
-// lower bound of the distance, so a candidate too many does no harm.
-//
-// The candidate that needs a search is a rim against a line u: all n across u. Seen along u the rim is an
-// ellipse and the line a point, and the answer is the ellipse's normal through the point.
+// solves    the direction n, pointing away from the cylinder, along which the two overlap least
+// equation  half height h, radius R:
+//             s(n) = (least n.x over the other shape) - h |n_z| - R |n_xy|
+//           has the signed distance as its maximum over all unit n. Where n leaves some axis (n_z = 0, or
+//           n.u = 0 for an edge u of the other shape) s has a ridge, so maxima lie at n = z, on these
+//           circles, where two of them meet, or in the smooth regions between
+// source    van den Bergen 2001
+// deviation each pair lists its candidates; every one is a valid lower bound of the distance, so a candidate
+//           too many does no harm. The candidate that needs a search is a rim against a line u: all n across
+//           u. Seen along u the rim is an ellipse and the line a point, and the answer is the ellipse's
+//           normal through the point
+// cost      40 operations a step of the search
 #pragma once
 
 #include "kernels/collide/ball_contact.h"

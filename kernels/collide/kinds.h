@@ -1,5 +1,5 @@
-// The kinds of collision by the types of their geoms, and how many contacts each has room for: what the
-// tables of candidate pairs and the narrow phase agree on. No functions, so host code can read it too.
+// The kinds of collision by the types of their geoms, and how many contacts each can have: what the tables of
+// candidate pairs and the narrow phase agree on. No functions, so host code can read it too.
 #pragma once
 
 #include "kernels/base/mujoco_enums.h"

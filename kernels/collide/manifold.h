@@ -1,4 +1,5 @@
-// What a pair function takes and gives. Pair functions are pure: two shapes in, at most K contacts out.
+// What a pair function takes and gives. Pair functions are pure: they read two shapes and a margin, and write
+// at most K contacts; none touches the workspace.
 #pragma once
 
 #include "kernels/base/spatial.h"

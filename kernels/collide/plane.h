@@ -1,8 +1,11 @@
 // A plane (through its centre, normal along its z axis, infinite) against sphere, capsule, cylinder and box.
 //
-// The distance of a point p to it is n.(p - p0), so the contacts are the lowest points of the other shape:
-// the sphere's, the capsule's two ends, four points of the cylinder's rims, the box's four lower corners;
-// their order is MuJoCo's. Costs: 13, 33, 90 and 110 operations.
+// solves    the lowest points of the other shape
+// equation  the distance of a point p is n.(p - p0); the points are the sphere's lowest, the capsule's two
+//           ends, four of the cylinder's rims, the box's four lower corners
+// source    MuJoCo's order of the contacts
+// deviation none
+// cost      13, 33, 90 and 110 operations
 #pragma once
 
 #include "kernels/collide/ball_contact.h"

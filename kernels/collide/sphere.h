@@ -1,6 +1,13 @@
-// A sphere against sphere, capsule, cylinder and box: one contact, from the sphere to the nearest point of
-// the other shape, or along the shortest way out of it where the centre is inside. As in MuJoCo. Costs: 25,
-// 32, 120 and 70 operations.
+// A sphere against sphere, capsule, cylinder and box.
+//
+// solves    one contact, from the sphere to the nearest point of the other shape, or along the shortest way
+//           out of it where the centre is inside
+// equation  p the nearest point of the other shape to the centre c, or d the length of the shortest way out:
+//             outside:  normal = (p - c) / |p - c|,  dist = |p - c| - r
+//             inside:   normal against the way out,  dist = -d - r
+// source    MuJoCo's, for the ways out and for ties
+// deviation none
+// cost      25, 32, 120 and 70 operations
 #pragma once
 
 #include "kernels/collide/ball_contact.h"

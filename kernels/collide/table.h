@@ -1,5 +1,5 @@
 // The narrow phase at a glance: kinds.h says which function answers for a pair of geom types, and how many
-// contacts it has room for; these are the functions.
+// contacts it can have; these are the functions.
 #pragma once
 
 #include "kernels/collide/box_box.h"

@@ -115,7 +115,7 @@ struct Tables {
 #include "kernels/data/fields.inl"
 };
 
-// what the stages read: the tables; or, in a program made for one model (host/backends/cuda/specialize), the same with n, o,
+// what the stages read: the tables; or, in a specialised program (host/backends/cuda/specialize), the same with n, o,
 // l and w as constants, which that program defines
 #if defined(DUALSTEP_FIXED_TABLES)
 template <class Scalar>

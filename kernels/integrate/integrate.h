@@ -1,12 +1,22 @@
 // From accelerations to the next state.
 //
-//   Euler:         v' = v + h (M + h D)^-1 (qfrc_smooth + qfrc_constraint),  q' = q (+) h v'   (D: joint
-//   damping) implicitfast:  the same with D + (minus) the velocity derivatives of actuators RK4: the
-//   classical tableau on (q, v, act), q advanced on the manifold
-//
-// Quaternions advance by the exponential of h omega / 2 and are normalized (Underactuated Robotics,
-// "Multi-body dynamics"; MuJoCo's documentation, "Numerical integration"). A diverged environment keeps its
-// old state. Reads qacc, qfrc_*, act_dot. Writes qpos, qvel, act.
+// solves    q', v', act' at the end of a step of length h
+// equation  euler:         v' = v + h (M + h D)^-1 (qfrc_smooth + qfrc_constraint)
+//                          D = diag(joint damping)
+//           implicitfast:  the same with D = diag(joint damping) - d(actuators + fluid)/dv, and for a free
+//           body
+//                          that is a tree of its own also + d(bias)/dv
+//           both:          q' = q (+) h v'
+//           rk4:           the classical tableau on (q, v, act), q advanced on the manifold
+//           (+) on quaternions is the exponential of h omega / 2, normalized afterwards
+// source    MuJoCo's documentation, "Numerical integration"; Tedrake, Underactuated Robotics, "Multi-body
+//           dynamics"; Munthe-Kaas 1998 (stages of rk4 on rotations)
+// deviation without damping, or under contact laws of a whole step, v' = v + h qacc; an environment that
+//           diverges keeps its old state
+// reads     qacc, qfrc_smooth, qfrc_constraint, act_dot, actuator_vel_gain, M, cdof, cvel, xquat, xipos,
+//           tree_com
+// writes    qpos, qvel, act, diverged; rk between the stages of rk4; dw, grad, LD, Dinv are scratch
+// cost      O(nv); a factorization and a solve more where damping is implicit
 #pragma once
 
 #include "kernels/smooth/forces.h"

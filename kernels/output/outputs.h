@@ -1,8 +1,15 @@
 // Outputs: derived quantities of an evaluation, written for those arrays that somebody wants.
 //
-// Reads everything an evaluation left in the workspace; writes the batch's output arrays, and in the
-// workspace what nobody reads any more. The composite inertias have replaced the bodies' own by now, so
-// cinert is made again where it is wanted.
+// solves    the batch's output arrays
+// equation  subtree_com = (sum of m x over the subtree) / (sum of m)
+//           energy      = (-sum of m g'x + 1/2 sum of k |q - q_spring|^2,  1/2 v' M v)
+//           everything else is copied, or a pose of something that is fixed to a body
+// source    MuJoCo's documentation of mjData
+// deviation none
+// reads     everything an evaluation left in the workspace
+// writes    the arrays; in the workspace what nobody reads any more: cfrc, dw, and cinert, which is made
+//           again where it is wanted, since the composite inertias have replaced the bodies' own
+// cost      O(size of the arrays that are wanted)
 #pragma once
 
 #include "kernels/data/env_io.h"
@@ -44,7 +51,7 @@ DS_STAGE void sense_poses(E& env, const EnvIO<E>& in, int n, const int* body,
   });
 }
 
-// centre of mass of every subtree: mass-weighted sums to the root, in the room of the body forces
+// centre of mass of every subtree: mass-weighted sums to the root, in the array of the body forces
 template <class E>
 DS_STAGE void sense_subtree_com(E& env, const EnvIO<E>& in) {
   using Real = typename E::Real;

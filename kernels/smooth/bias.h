@@ -1,12 +1,19 @@
 // Velocities and the bias force: recursive Newton-Euler at zero joint acceleration.
 //
-//   v_i = v_p + S qd,   a_i = a_p + Sdot qd,   a_0 = -g,   f_i = I a_i + v_i x* I v_i,   bias = S' (sum of f
-//   over the subtree)
-//
-// Source: Featherstone 2008, table 5.1; about the tree's centre of mass, world axes. Sdot qd of a joint is
-// the motion cross product with the velocity of all dofs before it; the three dofs of a ball (or of a free
-// body's rotation) share the velocity before the first of them. Reads qvel, cdof, cinert. Writes cvel, cacc,
-// cfrc, qfrc_bias. Cost: O(nbody + nv).
+// solves    C(q, v), the joint forces of gravity and of velocities
+// equation  from the root to the leaves, p the parent of i, S and qd of its joints:
+//             v_i = v_p + S qd
+//             a_i = a_p + Sdot qd,   a_0 = -g
+//             f_i = I a_i + v_i x* I v_i
+//           from the leaves to the root:
+//             qfrc_bias = S' (sum of f over the subtree)
+// source    Featherstone 2008, table 5.1
+// deviation about the tree's centre of mass, in world axes. Sdot qd of a joint is the motion cross product
+//           with the velocity of all dofs before it; the three dofs of a ball (or of a free body's rotation)
+//           share the velocity before the first of them
+// reads     qvel, cdof, xquat, xipos, tree_com
+// writes    cinert (of each body by itself), cvel, cacc, cfrc, qfrc_bias
+// cost      O(nbody + nv)
 #pragma once
 
 #include "kernels/data/views.h"

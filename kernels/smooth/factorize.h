@@ -1,10 +1,18 @@
-// L^T D L on the tree's sparsity, and the solves with it.
+// L' D L on the tree's sparsity, and the solves with it.
 //
-//   M = L' D L with L unit lower triangular: eliminating from the leaves to the root fills nothing in,
-//   because the ancestors of a dof's ancestor are its own ancestors (Featherstone 2008, section 6.5). M^-1 b
-//   = L^-1 D^-1 L^-T b;  whitening: z = D^-1/2 L^-T b has |z|^2 = b' M^-1 b.
-//
-// Row storage is that of inertia.h. Cost: O(sum of depth^2) for the factor, O(sum of depths) for a solve.
+// solves    M = L' D L,  L unit lower triangular;  x = M^-1 b
+// equation  from the last dof k to the first, for ancestors i, j of k (j of i, or i itself):
+//             L_ki = M_ki / M_kk
+//             M_ij -= L_ki M_kj
+//           then
+//             M^-1 b = L^-1 D^-1 L^-T b
+//             z = D^-1/2 L^-T b has |z|^2 = b' M^-1 b    (whitening)
+// source    Featherstone 2008, section 6.5: the ancestors of a dof's ancestor are its own ancestors, so that
+//           eliminating from the leaves to the root fills nothing in
+// deviation under contact laws of a whole step, M + h diag(damping) takes the place of M
+// reads     M, in the row storage of inertia.h
+// writes    LD, Dinv, Dscale; a solve its argument
+// cost      O(sum of depth^2) for the factor, O(sum of depths) for a solve
 #pragma once
 
 #include "kernels/data/views.h"

@@ -1,15 +1,21 @@
 // The smooth forces: springs, dampers, gravity compensation, fluid, actuators, the user's; and M^-1 of their
 // sum.
 //
-//   qfrc_smooth = qfrc_passive - qfrc_bias + qfrc_applied + J' xfrc_applied + qfrc_actuator
-//
-// Forces on bodies (user, gravity compensation, fluid) are summed per body as spatial forces about the tree's
-// centre of mass and mapped to joints in one sweep to the root. Actuators: force = gain(l, ld) u + bias(l,
-// ld), u the control or the activation, clipped to the force range; moments gear times the joint's dofs.
-// Fluid: the inertia-box model of MuJoCo's documentation ("Passive forces"), quadratic drag plus viscous
-// resistance of the box with the body's inertia. Deviations: none.
-// Reads qpos, qvel, act, ctrl, poses, cvel. Writes qfrc_passive, qfrc_actuator, act_dot, qfrc_smooth,
-// qacc_smooth.
+// solves    qacc_smooth, the acceleration without constraints
+// equation  qfrc_smooth = qfrc_passive - qfrc_bias + qfrc_applied + J' xfrc_applied + qfrc_actuator
+//           qacc_smooth = M^-1 qfrc_smooth
+//           actuator a, of length l and velocity ld, u its control or activation, m its moment:
+//             force = clip(gain(l, ld) u + bias(l, ld)),   qfrc_actuator += m' force
+//           fluid, a box with the body's inertia, w and u its velocities in its own frame:
+//             torque_k = -(viscous + quadratic_k |w_k|) w_k,   force_k = -(viscous + quadratic_k |u_k|) u_k
+// source    MuJoCo's documentation, "Passive forces" and "Actuation model"
+// deviation none. Forces on bodies (user, gravity compensation, fluid) are summed per body as spatial forces
+//           about the tree's centre of mass and mapped to joints in one sweep to the root
+// reads     qpos, qvel, act, ctrl, qfrc_applied, xfrc_applied, xpos, xquat, xipos, tree_com, cdof, cvel,
+//           qfrc_bias, LD, Dinv
+// writes    qfrc_passive, qfrc_gravcomp, actuator_force, actuator_vel_gain, act_dot, qfrc_actuator,
+//           qfrc_smooth, qacc_smooth; cfrc is scratch
+// cost      O(nbody + nv + nu), and a solve with M
 #pragma once
 
 #include "kernels/smooth/bias.h"

@@ -1,11 +1,17 @@
 // The mass matrix: composite rigid bodies.
 //
-//   Ic_p += Ic_i;   M_ij = S_j' Ic_body(i) S_i for j an ancestor dof of i (or i itself);   + armature on the
-//   diagonal
-//
-// Source: Featherstone 2008, table 6.2. Row i of M holds the dof itself, then its ancestors up to the root:
-// the row of an ancestor is a tail of it, so no index list is needed to combine rows.
-// Reads cinert, cdof. Writes cinert (composite from here on), M. Cost: O(sum of depths).
+// solves    M(q)
+// equation  from the leaves to the root, p the parent of i:
+//             Ic_p += Ic_i
+//           then for each dof i, and each j that is i or an ancestor dof of i:
+//             M_ij = S_j' Ic_body(i) S_i
+//             M_ii += armature_i
+// source    Featherstone 2008, table 6.2
+// deviation none. Row i of M holds the dof itself, then its ancestors up to the root: the row of an ancestor
+//           is a tail of it, so no list of indices is needed to combine rows
+// reads     cinert, cdof
+// writes    cinert (composite from here on), M
+// cost      O(sum of the dofs' depths)
 #pragma once
 
 #include "kernels/data/views.h"

@@ -1,9 +1,20 @@
 // Positions of bodies, joints, centres of mass, and the joint motions S.
 //
-// Each body's frame follows from its parent's by the body offset and its joints in order (Featherstone 2008,
-// section 4.4). Spatial quantities of a tree are expressed in world axes about the tree's centre of mass: the
-// choice that keeps single precision accurate far from the origin. Deviations: none.
-// Reads qpos, mocap. Writes xpos, xquat, xipos, xanchor, xaxis, tree_com, cdof. Cost: O(nbody + nv).
+// solves    where every body and joint is, for the positions of the joints
+// equation  parent to body, then each joint j of the body in order, with anchor p_j and axis a_j there:
+//             x = x_p + R_p body_pos,  q = q_p * body_quat
+//             slide:  x += a_j (qpos - qpos0)
+//             hinge:  q = q * (cos t/2, axis sin t/2),  t = qpos - qpos0,  and x so that p_j stays
+//             ball:   q = q * qpos,  and x so that p_j stays
+//             free:   x, q = qpos
+//           motion of a dof with axis a through p, about the tree's centre of mass c:
+//             S = (a, a x (c - p)) of a rotation,  (0, a) of a translation
+// source    Featherstone 2008, section 4.4
+// deviation none; spatial quantities are in world axes about the tree's centre of mass, the choice that keeps
+//           single precision accurate far from the origin
+// reads     qpos, poses of mocap bodies
+// writes    xpos, xquat, xipos, xanchor, xaxis, tree_com, cdof
+// cost      O(nbody + nv), level by level of the tree
 #pragma once
 
 #include "kernels/data/views.h"

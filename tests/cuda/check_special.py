@@ -1,4 +1,4 @@
-"""Steps made for one model (host/backends/cuda/specialize): that they compile, are kept, and stay within their budgets.
+"""Specialised kernels (host/backends/cuda/specialize): that they compile, are kept, and stay within their budgets.
 
     python tests/cuda/check_special.py            compile for all architectures, and compare
     python tests/cuda/check_special.py --write    make what they use the budgets
@@ -192,7 +192,7 @@ def main() -> int:
     if budgets["nvrtc"] != match[1]:
         print(f"budgets are of NVRTC {budgets['nvrtc']}, this is {match[1]}: only spills were checked")
     complaints += compare(usage, budgets, match[1])
-    print("\n".join(complaints) if complaints else "steps made for a model: within budget")
+    print("\n".join(complaints) if complaints else "specialised kernels: within budget")
     return 1 if complaints else 0
 
 

@@ -43,7 +43,7 @@ def test_bench_prints_every_figure_with_its_accuracy(tmp_path, capsys):
     assert cli.main(["bench", "hopper", *QUICK, "--json", "--out", str(tmp_path)]) == 0
     (told,) = json.loads(capsys.readouterr().out)
     assert told["steps_per_second"]["median"] > 0
-    # the quartiles of the ratio are of single blocks, in turns
+    # the quartiles of the ratio are of single blocks, interleaved
     assert 0 < told["peer"]["ratio"]["low"] <= told["peer"]["ratio"]["median"] <= told["peer"]["ratio"]["high"]
     assert told["accuracy"]["met"] and told["accuracy"]["constrained"] > 0
     assert told["accuracy"]["converged"]["states_checked_by_reference"] > 0

@@ -1,5 +1,5 @@
 """What a GPU must do: the bits of the CPU, with any number of threads an environment, with the workspace in shared or in
-device memory, through the kernels for all models and those made for one.
+device memory, through generic and specialised kernels.
 
 Where there is no GPU the tests run on emulated lanes, so that they are known to work when there is one.
 DUALSTEP_CUDA_SCRATCH and DUALSTEP_SPECIALIZE are then without effect. tests/ptx_interpreter/run.py runs them on a GPU in
@@ -58,7 +58,7 @@ def test_the_bits_of_the_cpu(name, lanes):
 @pytest.mark.parametrize("lanes", [(1, 8, 8, 8, 1), (32, 1, 8, 32, 8)])
 @pytest.mark.parametrize("name", MODELS[:2])
 def test_a_step_in_parts(name, lanes, environment):
-    """In parts only where it is made for the model: the bits do not depend on it."""
+    """In parts only where kernels are specialised: the bits do not depend on it."""
     environment("DUALSTEP_SPECIALIZE", "1")
     model = load(name)
     names = ["qpos", "qvel", "act", "residual", "status", *OUTPUTS]
@@ -188,13 +188,13 @@ def test_no_choice_changes_a_bit(name, specialize, place, environment):
             assert "DUALSTEP_SPECIALIZE=0" in sim.description
 
 
-@pytest.mark.skipif(not CUDA, reason="no GPU: a step made for one model runs on none of the other devices")
+@pytest.mark.skipif(not CUDA, reason="no GPU: specialised kernels run on none of the other devices")
 def test_a_step_made_for_the_model_is_used_where_it_can_be(environment):
     environment("DUALSTEP_SPECIALIZE", "1")
     if not ds._core.describe_specialization().startswith("NVRTC"):
         pytest.skip("no NVRTC here")
     with make(load("ant"), 8) as sim:
-        assert "step made for this model" in sim.description
+        assert "kernels specialised for this model" in sim.description
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -1,4 +1,4 @@
-"""Steps made for one model: their programs, and the cache of their machine code. No GPU runs here; that they compile
+"""Specialised kernels: their programs, and the cache of their machine code. No GPU runs here; that they compile
 for devices and keep within budgets is tests/cuda/check_special.py's, that they give the same bits tests/host's."""
 
 import os
@@ -144,7 +144,7 @@ def test_where_the_cache_lies(monkeypatch):
 
 
 def told(**variables):
-    """What a new process says of steps made for a model, and of a load."""
+    """What a new process says of specialised kernels, and of a load."""
     code = "from dualstep import _core; print(_core.describe_specialization()); print(_core.specialize('', 'sm_90')['why'])"
     done = subprocess.run([sys.executable, "-c", code], env={**os.environ, **variables}, capture_output=True, text=True)
     return done.stdout.splitlines(), done.stderr

@@ -130,8 +130,11 @@ file(GENERATE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/cuda/cuda_variants.h CONTENT
 ")
 
 # statically: a process without a driver can still load it
-target_sources(dualstep_batch PRIVATE host/backends/cuda/cuda_backend.cpp
-               host/backends/cuda/specialized_kernels.cpp host/backends/cuda/cuda_staged.cpp ${cuda_objects})
+set(cuda_backend host/backends/cuda)
+target_sources(dualstep_batch PRIVATE
+  ${cuda_backend}/cuda_backend.cpp ${cuda_backend}/cuda_choices.cpp ${cuda_backend}/cuda_memory.cpp
+  ${cuda_backend}/cuda_graphs.cpp ${cuda_backend}/cuda_batch_ops.cpp ${cuda_backend}/cuda_staged.cpp
+  ${cuda_backend}/specialized_kernels.cpp ${cuda_objects})
 set_source_files_properties(${cuda_objects} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)
 target_include_directories(dualstep_batch PRIVATE ${CMAKE_CURRENT_BINARY_DIR}/cuda)
 target_include_directories(dualstep_batch SYSTEM PRIVATE ${DUALSTEP_CUDA_INCLUDE})

@@ -4,9 +4,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 namespace dualstep {
 
+// on a device; throws std::bad_alloc whose text names the bytes
+std::shared_ptr<void> cuda_allocate(int device, size_t bytes);
 // these two return when it is done
 void cuda_read(int device, uintptr_t stream, void* to, const void* from, size_t bytes);
 void cuda_write(int device, uintptr_t stream, void* to, const void* from, size_t bytes);

@@ -24,13 +24,13 @@ template <class Scalar>
 cudaError_t CudaStaged<Scalar>::plan(const std::vector<const void*>& kernels, const int* lanes, int device) {
   kernels_.fill(nullptr);
   if (kernels.size() != kParts) return cudaSuccess;
-  int processors = 0;
-  DS_TRY(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
+  int sms = 0;
+  DS_TRY(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device));
   for (int part = 0; part < kParts; ++part) {
     int resident = 0;
     DS_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernels[part], kStagedThreads, 0));
     if (resident == 0) return cudaErrorInvalidConfiguration;
-    max_blocks_[part] = resident * processors;
+    max_blocks_[part] = resident * sms;
     lanes_[part] = lanes[part];
   }
   std::copy_n(kernels.begin(), kParts, kernels_.begin());

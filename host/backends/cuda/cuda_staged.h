@@ -1,4 +1,4 @@
-// Launches of a step in parts (kernels/launch/cuda/staged.cuh): the kernels of a program made for the model, one after
+// Launches of a step in parts (kernels/launch/cuda/staged.cuh): the specialised kernels of its parts, one after
 // the other for each evaluation of a call. The workspaces of all environments lie in device memory.
 #pragma once
 

@@ -4,16 +4,16 @@
 
 namespace dualstep {
 
-CudaSpecial::~CudaSpecial() { unload(); }
+SpecializedKernels::~SpecializedKernels() { unload(); }
 
-void CudaSpecial::disable(const std::string& why) {
+void SpecializedKernels::disable(const std::string& why) {
   unload();
   why_ = why;
 }
 
 // kernels of a library, as the runtime has them since CUDA 12.8
 #if CUDART_VERSION >= 12080
-void CudaSpecial::unload() {
+void SpecializedKernels::unload() {
   if (library_) {
     // launches that wait in a queue still need it
     (void)cudaDeviceSynchronize();
@@ -22,7 +22,7 @@ void CudaSpecial::unload() {
   library_ = nullptr;
   kernels_.clear();
 }
-void CudaSpecial::load(const std::string& code, const std::vector<std::string>& entries) {
+void SpecializedKernels::load(const std::string& code, const std::vector<std::string>& entries) {
   code_ = code;
   cudaLibrary_t library = nullptr;
   cudaError_t error = cudaLibraryLoadData(&library, code_.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
@@ -38,15 +38,15 @@ void CudaSpecial::load(const std::string& code, const std::vector<std::string>& 
   why_ = std::string("the driver does not take its machine code: ") + cudaGetErrorString(error);
 }
 #else
-void CudaSpecial::unload() {}
-void CudaSpecial::load(const std::string&, const std::vector<std::string>&) {
+void SpecializedKernels::unload() {}
+void SpecializedKernels::load(const std::string&, const std::vector<std::string>&) {
   why_ = "this build is of a CUDA toolkit before 12.8";
 }
 #endif
 
 template <class Scalar>
-bool CudaSpecial::update(const Tables<Scalar>& tables, const LaneChoice& choice, const std::string& arch,
-                         const std::function<void()>& before_unloading) {
+bool SpecializedKernels::update(const Tables<Scalar>& tables, const LaneChoice& choice,
+                                const std::string& arch, const std::function<void()>& before_unloading) {
   const bool before = !kernels_.empty();
   const std::string text = program_text(tables, choice);
   if (!text_.empty() && text == text_) return false;
@@ -66,9 +66,9 @@ bool CudaSpecial::update(const Tables<Scalar>& tables, const LaneChoice& choice,
   return before || !kernels_.empty();
 }
 
-template bool CudaSpecial::update<float>(const Tables<float>&, const LaneChoice&, const std::string&,
-                                         const std::function<void()>&);
-template bool CudaSpecial::update<double>(const Tables<double>&, const LaneChoice&, const std::string&,
-                                          const std::function<void()>&);
+template bool SpecializedKernels::update<float>(const Tables<float>&, const LaneChoice&, const std::string&,
+                                                const std::function<void()>&);
+template bool SpecializedKernels::update<double>(const Tables<double>&, const LaneChoice&, const std::string&,
+                                                 const std::function<void()>&);
 
 }  // namespace dualstep

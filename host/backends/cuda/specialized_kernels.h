@@ -1,4 +1,5 @@
-// The machine code of a step made for one model (host/backends/cuda/specialize), loaded on the present device.
+// The machine code of kernels that are specialised for a model (host/backends/cuda/specialize), loaded on the
+// present device.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -12,12 +13,12 @@
 
 namespace dualstep {
 
-class CudaSpecial {
+class SpecializedKernels {
  public:
-  CudaSpecial() = default;
-  ~CudaSpecial();
-  CudaSpecial(const CudaSpecial&) = delete;
-  CudaSpecial& operator=(const CudaSpecial&) = delete;
+  SpecializedKernels() = default;
+  ~SpecializedKernels();
+  SpecializedKernels(const SpecializedKernels&) = delete;
+  SpecializedKernels& operator=(const SpecializedKernels&) = delete;
 
   // takes the tables, in the memory of the host; true where the kernels are others now. Compiles for seconds
   // where the cache has nothing. `before_unloading` is called before kernels that there were go away

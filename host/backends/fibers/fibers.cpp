@@ -86,7 +86,7 @@ void copy_unseen(unsigned char* to, const void* from, std::size_t bytes) {
   for (; i < bytes; i++) *static_cast<volatile unsigned char*>(to + i) = source[i];
 }
 
-// what a fiber does when it has just been given the processor by `from`
+// what a fiber does when it has just been resumed by `from`
 void landed(Fiber& self, ctx::transfer_t t) {
   Fiber* from = static_cast<Fiber*>(t.data);
   from->context = t.fctx;
@@ -150,7 +150,7 @@ bool end_phase(Launch& launch) {
   return true;
 }
 
-// the running lane has arrived or returned: gives the processor to the next, comes back in its own turn
+// the running lane has arrived or returned: resumes the next, and is resumed later
 void pass_on(Launch& launch) {
   do {
     while (++launch.cursor < launch.record.width) {

@@ -1,8 +1,12 @@
 // see cone_program.h: a primal-dual interior point with Nesterov-Todd scaling
 //
-// equation  Q dx - G'dz = -(Qx + c - G'z),  ds = G dx,  W dz + W^-1 ds = d, with s = h + Gx in K and z in K;
-//           eliminating: (Q + G'W^-2 G) dx = -(Qx + c - G'z) + G'W^-1 d; Mehrotra's predictor and corrector
-//           choose d
+// equation  with s = h + Gx in K and z in K:
+//             Q dx - G'dz = -(Qx + c - G'z)
+//             ds = G dx
+//             W dz + W^-1 ds = d
+//           eliminating ds and dz:
+//             (Q + G'W^-2 G) dx = -(Qx + c - G'z) + G'W^-1 d
+//           Mehrotra's predictor and corrector choose d
 // deviation s = h + Gx holds from the first iterate on, since every cone here has a ready inner point
 
 #include <Eigen/Cholesky>
@@ -96,26 +100,80 @@ Vector identity(int n) {
   return e;
 }
 
-}  // namespace
-
-bool interior_point(const ConeProgram& program, Vector& x, int& steps) {
-  const int n = static_cast<int>(program.c.size());
-  // unit diagonals and a unit linear term, so that fixed tolerances mean something
-  Vector unit = Vector::Ones(n);
-  for (const ConeBlock& block : program.blocks) {
-    const double mean = program.Q.diagonal().segment(block.start, block.size).mean();
-    if (mean > 0) unit.segment(block.start, block.size).setConstant(1 / std::sqrt(mean));
+// a program in units in which diagonals and the largest linear term are one, so that fixed tolerances mean
+// something; and a point strictly inside of its cones
+class ScaledProgram {
+ public:
+  explicit ScaledProgram(const ConeProgram& program)
+      : n_(static_cast<int>(program.c.size())), unit_(Vector::Ones(n_)), x(Vector::Zero(n_)) {
+    for (const ConeBlock& block : program.blocks) {
+      const double mean = program.Q.diagonal().segment(block.start, block.size).mean();
+      if (mean > 0) unit_.segment(block.start, block.size).setConstant(1 / std::sqrt(mean));
+    }
+    Q_ = unit_.asDiagonal() * program.Q * unit_.asDiagonal();
+    c_ = unit_.cwiseProduct(program.c);
+    size_ = c_.cwiseAbs().maxCoeff();
+    if (size_ == 0) return;
+    c_ /= size_;
+    for (const ConeBlock& block : program.blocks) add_slacks(block);
+    for (Slack& k : slacks_) {
+      update_slack(k);
+      k.z = identity(k.size);
+    }
   }
-  const Matrix Q = unit.asDiagonal() * program.Q * unit.asDiagonal();
-  Vector c = unit.cwiseProduct(program.c);
-  const double size = c.cwiseAbs().maxCoeff();
-  x = Vector::Zero(n);
-  if (size == 0) return true;
-  c /= size;
+  bool trivial() const { return size_ == 0; }
+  Vector in_given_units(const Vector& scaled) const { return unit_.cwiseProduct(scaled) * size_; }
 
-  std::vector<Slack> slacks;
-  for (const ConeBlock& block : program.blocks) {
-    if (block.kind == BlockKind::kFree) continue;
+  // rx, mu and how far from optimal the present point is
+  void measure() {
+    double gap = 0;
+    rx_ = Q_ * x + c_;
+    for (const Slack& k : slacks_) {
+      rx_.segment(k.column, k.size) -= k.sign * k.z;
+      gap += k.s.dot(k.z);
+    }
+    mu_ = slacks_.empty() ? 0 : gap / static_cast<double>(slacks_.size());
+    merit = std::max(mu_, rx_.cwiseAbs().maxCoeff());
+  }
+
+  // running away: is the direction one along which the objective falls for ever?
+  bool unbounded() const {
+    const double reach = x.cwiseAbs().maxCoeff();
+    if (!(reach > 1e6)) return false;
+    const Vector direction = x / reach;
+    return (Q_ * direction).cwiseAbs().maxCoeff() < 1e-6 && c_.dot(direction) < -1e-9;
+  }
+
+  // a step of predictor and corrector. False where there is none worth taking
+  bool advance() {
+    H_ = Q_ + 1e-14 * Matrix::Identity(n_, n_);
+    for (Slack& k : slacks_) {
+      scale(k);
+      H_.block(k.column, k.column, k.size, k.size) += k.Winv * k.Winv;
+    }
+    if (!H_.allFinite()) return false;
+    const Eigen::LDLT<Matrix> factor(H_);
+    Vector dx;
+    for (Slack& k : slacks_) k.d = -k.lambda;
+    const double reach_affine = std::min(1.0, direction(factor, dx));
+    const double sigma = std::pow(1 - reach_affine, 3);
+    for (Slack& k : slacks_) {
+      const Vector second = product(Vector(k.Winv * k.ds), Vector(k.W * k.dz));
+      k.d = divide(k.lambda, Vector(-product(k.lambda, k.lambda) - second + sigma * mu_ * identity(k.size)));
+    }
+    const double step = std::min(1.0, 0.99 * direction(factor, dx));
+    if (!dx.allFinite() || !(step > 1e-10)) return false;
+    x += step * dx;
+    for (Slack& k : slacks_) {
+      update_slack(k);
+      k.z += step * k.dz;
+    }
+    return true;
+  }
+
+ private:
+  void add_slacks(const ConeBlock& block) {
+    if (block.kind == BlockKind::kFree) return;
     Slack k;
     k.column = block.start;
     k.size = block.size;
@@ -123,82 +181,62 @@ bool interior_point(const ConeProgram& program, Vector& x, int& steps) {
     k.offset = 0;
     if (block.kind == BlockKind::kInterval) {
       // an interval is two half lines about its middle
-      k.offset = block.bound / (unit(block.start) * size);
-      slacks.push_back(k);
+      k.offset = block.bound / (unit_(block.start) * size_);
+      slacks_.push_back(k);
       k.sign = -1;
     } else {
       x(block.start) = 1;
     }
-    slacks.push_back(k);
+    slacks_.push_back(k);
   }
-  int degree = 0;
-  for (Slack& k : slacks) {
+  void update_slack(Slack& k) const {
     k.s = k.sign * x.segment(k.column, k.size);
     k.s(0) += k.offset;
-    k.z = identity(k.size);
-    ++degree;
+  }
+  // dx, ds and dz for the right sides d of the complementarity rows; returns the longest step along them
+  double direction(const Eigen::LDLT<Matrix>& factor, Vector& dx) {
+    Vector rhs = -rx_;
+    for (Slack& k : slacks_) rhs.segment(k.column, k.size) += k.sign * (k.Winv * k.d);
+    dx = factor.solve(rhs);
+    dx += factor.solve(Vector(rhs - H_ * dx));
+    double step = 1e30;
+    for (Slack& k : slacks_) {
+      k.ds = k.sign * dx.segment(k.column, k.size);
+      k.dz = k.Winv * (k.d - k.Winv * k.ds);
+      step = std::min({step, longest(k.s, k.ds), longest(k.z, k.dz)});
+    }
+    return step;
   }
 
-  Vector best = x;
+  int n_;
+  Vector unit_;
+  double size_ = 0, mu_ = 0;
+  Matrix Q_, H_;
+  Vector c_, rx_;
+  std::vector<Slack> slacks_;
+
+ public:
+  Vector x;
+  double merit = 1e300;
+};
+
+}  // namespace
+
+bool interior_point(const ConeProgram& program, Vector& x, int& steps) {
+  ScaledProgram scaled(program);
+  x = scaled.x;
+  if (scaled.trivial()) return true;
+  Vector best = scaled.x;
   double best_merit = 1e300;
   for (int iteration = 0; iteration < 80; ++iteration) {
     ++steps;
-    double gap = 0;
-    Vector rx = Q * x + c;
-    for (const Slack& k : slacks) {
-      rx.segment(k.column, k.size) -= k.sign * k.z;
-      gap += k.s.dot(k.z);
-    }
-    const double mu = degree > 0 ? gap / degree : 0;
-    const double merit = std::max(mu, rx.cwiseAbs().maxCoeff());
-    if (merit < best_merit) best_merit = merit, best = x;
-    if (merit < 1e-15) break;
-    const double reach = x.cwiseAbs().maxCoeff();
-    if (reach > 1e6) {
-      // running away: is the direction one along which the objective falls for ever?
-      const Vector direction = x / reach;
-      if ((Q * direction).cwiseAbs().maxCoeff() < 1e-6 && c.dot(direction) < -1e-9) return false;
-    }
-
-    Matrix H = Q + 1e-14 * Matrix::Identity(n, n);
-    for (Slack& k : slacks) {
-      scale(k);
-      H.block(k.column, k.column, k.size, k.size) += k.Winv * k.Winv;
-    }
-    if (!H.allFinite()) break;
-    const Eigen::LDLT<Matrix> factor(H);
-    // direction for a given right side of the complementarity rows
-    auto direction = [&](Vector& dx) {
-      Vector rhs = -rx;
-      for (Slack& k : slacks) rhs.segment(k.column, k.size) += k.sign * (k.Winv * k.d);
-      dx = factor.solve(rhs);
-      dx += factor.solve(Vector(rhs - H * dx));
-      double step = 1e30;
-      for (Slack& k : slacks) {
-        k.ds = k.sign * dx.segment(k.column, k.size);
-        k.dz = k.Winv * (k.d - k.Winv * k.ds);
-        step = std::min({step, longest(k.s, k.ds), longest(k.z, k.dz)});
-      }
-      return step;
-    };
-    Vector dx;
-    for (Slack& k : slacks) k.d = -k.lambda;
-    const double reach_affine = std::min(1.0, direction(dx));
-    const double sigma = std::pow(1 - reach_affine, 3);
-    for (Slack& k : slacks) {
-      const Vector second = product(Vector(k.Winv * k.ds), Vector(k.W * k.dz));
-      k.d = divide(k.lambda, Vector(-product(k.lambda, k.lambda) - second + sigma * mu * identity(k.size)));
-    }
-    const double step = std::min(1.0, 0.99 * direction(dx));
-    if (!dx.allFinite() || !(step > 1e-10)) break;
-    x += step * dx;
-    for (Slack& k : slacks) {
-      k.s = k.sign * x.segment(k.column, k.size);
-      k.s(0) += k.offset;
-      k.z += step * k.dz;
-    }
+    scaled.measure();
+    if (scaled.merit < best_merit) best_merit = scaled.merit, best = scaled.x;
+    if (scaled.merit < 1e-15) break;
+    if (scaled.unbounded()) return false;
+    if (!scaled.advance()) break;
   }
-  x = unit.cwiseProduct(best) * size;
+  x = scaled.in_given_units(best);
   return true;
 }
 

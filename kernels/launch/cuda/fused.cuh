@@ -17,13 +17,13 @@ constexpr int kWarpsOfBlock = 2;
 template <int W>
 constexpr int kGroup = kWarp / W;
 
-// blocks of a processor for the kernels of all models: 12 warps where a contact has 3 rows at most and 8
-// threads share an environment, else 8, so that a thread has 168 or 255 registers (a processor has four
-// parts, each with a fourth of its registers; 10 warps leave no more than 12 do). With this in mind the compiler gives every stage what it needs, box against box most of all;
-// left alone it aims for more warps, and spills. A step made for one model has as many warps as that model
-// lets it (host/backends/cuda/specialize/specialize.cpp)
+// blocks of an SM for the kernels of all models: 12 warps where a contact has 3 rows at most and 8 threads share
+// an environment, else 8, so that a thread has 168 or 255 registers (an SM has four parts, each with a fourth of
+// its registers; 10 warps leave no more than 12 do). With this in mind the compiler gives every stage what it
+// needs, box against box most of all; left alone it aims for more warps, and spills. A specialised kernel has as
+// many warps as its model lets it (host/backends/cuda/specialize/specialize.cpp)
 template <class Scalar, int W, int kDim>
-constexpr int kBlocksOfProcessor = sizeof(Scalar) == 8 || kDim == 6 || W != 8 ? 4 : 6;
+constexpr int kBlocksOfSM = sizeof(Scalar) == 8 || kDim == 6 || W != 8 ? 4 : 6;
 
 // environments that a launch is about
 template <class Scalar>

@@ -12,7 +12,7 @@ namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
 template <class Scalar, int W, int kDim>
-__global__ void __launch_bounds__(kWarp* kWarpsOfBlock, kBlocksOfProcessor<Scalar, W, kDim>)
+__global__ void __launch_bounds__(kWarp* kWarpsOfBlock, kBlocksOfSM<Scalar, W, kDim>)
     fused_step(const __grid_constant__ Tables<Scalar> tables, const __grid_constant__ BatchView<Scalar> batch,
                const __grid_constant__ StepArgs args, int num_groups, char* scratch, size_t warp_bytes) {
   fused_body<Scalar, W, kDim>(tables, batch, args, num_groups, scratch, warp_bytes);
@@ -37,8 +37,8 @@ template <class Scalar, int W>
 cudaError_t make_plan(const void* special, const Tables<Scalar>& t, int num_envs, int device,
                       ScratchPlace place, CudaPlan* out) {
   const void* const kernel = special ? special : step_for_all_models<Scalar, W>(t);
-  int processors = 0, most_shared = 0;
-  DS_TRY(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
+  int sms = 0, most_shared = 0;
+  DS_TRY(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device));
   DS_TRY(cudaDeviceGetAttribute(&most_shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
   CudaPlan plan;
   plan.kernel = kernel;
@@ -58,7 +58,7 @@ cudaError_t make_plan(const void* special, const Tables<Scalar>& t, int num_envs
     DS_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, plan.threads, 0));
   }
   if (resident == 0) return cudaErrorInvalidConfiguration;
-  plan.max_blocks = resident * processors;
+  plan.max_blocks = resident * sms;
   if (const int wanted = blocks_for<W>(num_envs); wanted < plan.max_blocks) plan.max_blocks = wanted;
   if (plan.shared_bytes == 0) plan.scratch_bytes = block * static_cast<size_t>(plan.max_blocks);
   *out = plan;
@@ -71,14 +71,14 @@ cudaError_t run_step(const CudaPlan& plan, const Tables<Scalar>& tables, const B
   int num_groups = groups_of<W>(batch.num_envs);
   const int wanted = blocks_for<W>(batch.num_envs);
   const int blocks = wanted < plan.max_blocks ? wanted : plan.max_blocks;
-  char* room = plan.shared_bytes ? nullptr : static_cast<char*>(scratch);
+  char* workspace = plan.shared_bytes ? nullptr : static_cast<char*>(scratch);
   size_t warp_bytes = group_bytes(tables, kGroup<W>);
   // the parameters of fused_step; a launch copies what these point to
   void* parameters[] = {const_cast<Tables<Scalar>*>(&tables),
                         const_cast<BatchView<Scalar>*>(&batch),
                         const_cast<StepArgs*>(&args),
                         &num_groups,
-                        &room,
+                        &workspace,
                         &warp_bytes};
   return cudaLaunchKernel(plan.kernel, dim3(static_cast<unsigned>(blocks)),
                           dim3(static_cast<unsigned>(plan.threads)), parameters, plan.shared_bytes, stream);

@@ -36,7 +36,7 @@ template <class Scalar>
 struct CudaKernels {
   int lanes;  // W
   int group;  // environments of a warp: they share a block of per-environment parameters
-  // the shape of a launch of a step made for this model (host/backends/cuda/specialize), or where special is null of that
+  // the shape of a launch of a specialised kernel (host/backends/cuda/specialize), or where special is null of that
   // for all models, for batches of this size or smaller; opts in to as much shared memory as the device has.
   // kShared fails with cudaErrorInvalidConfiguration where not even one block fits.
   cudaError_t (*plan)(const void* special, const Tables<Scalar>& tables, int num_envs, int device,

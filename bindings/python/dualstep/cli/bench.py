@@ -201,7 +201,7 @@ def report(figures: dict[str, Any]) -> str:
         ratio, other = peer["ratio"], peer["steps_per_second"]
         lines.append(
             f"  ratio      {ratio['median']:.2f} x mujoco.batch {peer['version']} (quartiles {ratio['low']:.2f} to "
-            f"{ratio['high']:.2f}, {ratio['blocks']} blocks in turns)"
+            f"{ratio['high']:.2f}, {ratio['blocks']} blocks interleaved)"
             + (f"; by processor time {peer['core_ratio']['median']:.2f} x" if peer["core_ratio"] else "")
         )
         lines.append(

@@ -76,7 +76,7 @@ def installation() -> dict[str, Any]:
         facts[f"device {device}"] = _try(device=device)
     for isa in ("portable", "avx2", "avx512"):
         facts[f"instructions {isa}"] = _try(device="cpu", isa=isa)
-    facts["steps made for a model"] = _core.describe_specialization()
+    facts["specialised kernels"] = _core.describe_specialization()
     present = [name for name in OPTIONAL if importlib.util.find_spec(name)]
     facts["optional packages"] = ", ".join(present) or "none"
     return facts

@@ -104,7 +104,7 @@ def page(result: dict[str, Any]) -> str:
     lines += [
         f"- driver {facts['driver']}, compute capability {facts['compute_capability']}, {facts['nvcc']}, "
         f"clock {facts['clocks']}",
-        f"- dualstep {facts['dualstep']}, MuJoCo {facts['mujoco']}, steps made for a model: {facts['specialization']}",
+        f"- dualstep {facts['dualstep']}, MuJoCo {facts['mujoco']}, specialised kernels: {facts['specialization']}",
     ]
     if checks is None:
         lines.append("- tests: **none were run**")

@@ -1,4 +1,4 @@
-"""Steps per second of a batch under random actions, in turns with a peer, and the accuracy of those same steps.
+"""Steps per second of a batch under random actions, interleaved with a peer, and the accuracy of those same steps.
 
 A measurement is a row of blocks. Each block puts both sides into the same states, drawn from all parts of an
 episode, gives both the same actions, and times first one, then the other; figures are medians over the blocks, so

@@ -1,4 +1,4 @@
-// The text of a step made for one model: its sizes, options, places of the workspace and kinds of
+// The program of a specialised step: its sizes, options, places of the workspace and kinds of
 // collision are constants, the rest is the source of every other backend (kernels/launch/cuda/fused.cuh, staged.cuh). The
 // compiler folds the constants; no operation on numbers is added, removed or put in another order, so the
 // bits are those of the kernel for all models.
@@ -25,7 +25,7 @@ const std::vector<SourceFile>& kernel_sources();
 template <class Scalar>
 std::string fixed_tables(const Tables<Scalar>& tables);
 
-// how a step in parts is launched: threads of a block, environments interleaved, room for what parts hand
+// how a step in parts is launched: threads of a block, environments interleaved, memory for what parts hand
 // over
 constexpr int kStagedThreads = 64, kStagedInterleaved = 4, kStagedCarriedBytes = 64;
 
@@ -35,7 +35,7 @@ template <class Scalar>
 std::string program_text(const Tables<Scalar>& tables, const LaneChoice& choice);
 // the names of its kernels, in their order
 std::vector<std::string> program_entries(const LaneChoice& choice);
-// a kernel's blocks on a processor, which decide how many registers a thread may have, are a macro of the
+// a kernel's blocks on an SM, which decide how many registers a thread may have, are a macro of the
 // program: this, and the kernel's name. Whoever compiles it says them
 constexpr const char* kBlocksMacro = "DUALSTEP_BLOCKS_";
 

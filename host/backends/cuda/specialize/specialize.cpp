@@ -25,7 +25,7 @@ const std::string& sources_digest() {
   return once;
 }
 
-// blocks that a kernel may have on a processor, of two warps each: with 80, 96, 128, 168 or 255 registers a
+// blocks that a kernel may have on an SM, of two warps each: with 80, 96, 128, 168 or 255 registers a
 // thread. A step waits for memory more than it computes, so what counts is how many warps take turns
 constexpr int kBlocks[] = {12, 10, 8, 6, 4};
 

@@ -1,4 +1,4 @@
-// Machine code of a step made for one model: from the cache, or compiled and put there. Needs no GPU.
+// Machine code of specialised kernels: from the cache, or compiled and put there. Needs no GPU.
 //
 // The key of the cache is a hash of everything that the machine code follows from: the program, the sources
 // it includes, the options, the architecture and the version of the compiler. DUALSTEP_SPECIALIZE=0 turns it
@@ -21,7 +21,7 @@ struct Special {
 
 // whether DUALSTEP_SPECIALIZE leaves it on. Throws std::invalid_argument where it is neither 0 nor 1
 bool specialization_wanted();
-// whether and with what steps are made for a model here, for people
+// whether kernels are specialised here, and with what, for people
 std::string describe_specialization();
 
 // the program for an architecture ("sm_90"). Does not throw for want of a compiler or where the program does
