@@ -4,11 +4,9 @@
 
 #include <stdint.h>
 
-namespace dualstep {
+#include "kernels/contact/laws.h"
 
-// laws of contact: MuJoCo's soft rows; the spring-damper of Todorov 2014; hard rows; forces of the state alone;
-// MuJoCo's softness without its margins, on the inertia of the step
-enum : int { kLawMujoco, kLawSpringDamper, kLawHard, kLawExplicit, kLawSoft };
+namespace dualstep {
 
 // sizes of a model as the kernels see it, and of its workspace
 struct Sizes {
@@ -44,7 +42,7 @@ struct StepOptions {
   int integrator, disableflags;
   int sweeps, newton, pgs_only, accelerated;
   Scalar tolerance;
-  // the law of contact (kernels/contact/contact_law.h), and its numbers
+  // the contact law (kernels/contact/laws.h), and its numbers
   int contact_law, coulomb, spring_damper_rows, hunt_crossley, stribeck, anchored;
   int impulsive, round_impacts;  // impacts before the step, on round cones or on pyramids
   Scalar kappa, epsilon, contact_margin, stiffness, contact_damping, exponent, stiction_speed,

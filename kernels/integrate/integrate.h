@@ -9,6 +9,7 @@
 // old state. Reads qacc, qfrc_*, act_dot. Writes qpos, qvel, act.
 #pragma once
 
+#include "kernels/contact/law_has.h"
 #include "kernels/smooth/forces.h"
 
 namespace dualstep {
@@ -185,7 +186,7 @@ DS_STAGE void solve_lone_body(E& env, int j, const F& x) {
 template <class Options>
 DS_HD bool is_implicit(const Options& o) {
   const bool eulerdamp = o.integrator != 1 && o.has_damping && (o.disableflags & ((1 << 15) | (1 << 6))) == 0;
-  return (o.integrator == 3 || eulerdamp) && o.contact_law == kLawMujoco;
+  return (o.integrator == 3 || eulerdamp) && !law_has<kLawStepInertia>(o);
 }
 
 template <class E>

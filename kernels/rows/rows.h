@@ -13,6 +13,7 @@
 // Writes Linv, Z, lim_*, loss_*, gen_*, con_y0. Cost: O(contacts (nv + nM)).
 #pragma once
 
+#include "kernels/contact/law_has.h"
 #include "kernels/rows/equality.h"
 
 namespace dualstep {
@@ -115,7 +116,7 @@ DS_STAGE void limit_rows(E& env) {
     }
     const Real r = sign * (qpos[t.jnt_qposadr[j]] - env.lim_range(2 * k + upper)) - margin;
     // elsewhere a margin of all contacts only says how early a row appears
-    const bool own = t.o.contact_law == kLawMujoco;
+    const bool own = law_has<kLawMujocoMargins>(t.o);
     const auto active = r < (own ? Real(0) : max(Real(t.o.contact_margin) - margin, Real(0)));
     y0[s] = Real(0);
     D[s] = Real(0);
@@ -251,7 +252,7 @@ DS_STAGE void contact_rows(E& env) {
   const auto Z = env.Z(), pos = env.con_pos(), frame = env.con_frame(), kb = env.con_kb(), y0 = env.con_y0();
   const auto cdof = env.cdof(), com = env.tree_com(), qvel = env.qvel(), qacc = env.qacc_smooth();
   const int nv = t.n.nv;
-  const bool velocities = t.o.contact_law == kLawExplicit;  // what such a law starts from, in place of y
+  const bool velocities = law_has<kLawVelocities>(t.o);  // what such a law starts from, in place of y
   const Real zero(0);
   find_dofs(env, kDim);
   for (int slot = 0; slot < env.ncon_max; slot++) {
