@@ -274,8 +274,10 @@ def predict(work: Sequence[Work], registers: int, workspace: int, device: H200, 
 
 
 # the part of a step that each file belongs to (kernels/launch/staged.h); the rest is smooth dynamics
-PART_OF = {"collide": "collide", "rows": "rows", "equality": "rows", "impact": "rows", "contact_law": "solve",
-           "anchor": "solve", "newton_rows": "solve", "newton_dofs": "solve", "newton": "solve",
+PART_OF = {"collide": "collide", "rows": "rows", "equality": "rows", "impact": "rows", "law": "solve",
+           "compliant": "solve", "hard": "solve", "spring_damper": "solve", "coulomb": "solve", "with_law": "solve",
+           "mujoco": "collide", "soft": "collide", "anchor": "solve", "newton_rows": "solve", "newton_dofs": "solve",
+           "newton": "solve",
            "pgs": "solve", "solve": "solve", "cone": "solve", "whitened_rows": "solve", "anderson": "solve",
            "integrate": "integrate", "outputs": "integrate"}  # fmt: skip
 

@@ -5,13 +5,18 @@
 #include <string>
 
 #include "kernels/base/mujoco_enums.h"
+#include "kernels/contact/laws.h"
 
 namespace dualstep {
 
 enum class Cone { kPyramidal = 0, kElliptic = 1 };
 enum class Solver { kPgsNewton = 0, kPgs = 1, kPgsAnderson = 2, kPgsNewtonPrimal = 3, kPgsNewtonDual = 4 };
 inline bool ends_with_newton(Solver s) { return s != Solver::kPgs && s != Solver::kPgsAnderson; }
-enum class ContactModel { kTodorov = 0, kAnitescu, kStewartTrinkle, kCompliant, kSoftAnchor, kImpulsive };
+enum class ContactModel {
+#define DS_NAME(name, word, law, traits) name,
+  DS_CONTACT_MODELS(DS_NAME)
+#undef DS_NAME
+};
 enum class ContactParameters { kMujoco = 0, kSpringDamper = 1 };
 enum class Scheme { kTimeStepping = 0, kEventDriven = 1 };
 enum class CompliantLaw { kLinear = 0, kHuntCrossley = 1 };

@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "host/model/contact_law.h"
+
 namespace dualstep {
 namespace {
 
@@ -60,6 +62,12 @@ struct Entry {
          [](Options & o, int* n) { return *n = static_cast<int>(o.field.size()), o.field.data(); } \
   }
 
+Entry contact_model_entry() {
+  Entry e = WORD(contact_model, ContactModel, );
+  for (const char* word : contact_model_words()) e.words.push_back({word, static_cast<int>(e.words.size())});
+  return e;
+}
+
 const std::vector<Entry>& table() {
   static const std::vector<Entry> entries = {
       NUMBER(timestep, 0, 1e3, true),
@@ -83,8 +91,7 @@ const std::vector<Entry>& table() {
       INTEGER(iterations, 0, 1000000),
       NUMBER(tolerance, 0, kInf, false),
       INTEGER(contact_capacity, 0, 65535),
-      WORD(contact_model, ContactModel, {"todorov", 0}, {"anitescu", 1}, {"stewart_trinkle", 2},
-           {"compliant", 3}, {"soft_anchor", 4}, {"impulsive", 5}),
+      contact_model_entry(),
       WORD(contact_parameters, ContactParameters, {"mujoco", 0}, {"spring_damper", 1, "seed"}),
       NUMBER(contact_time_constant, 0, kInf, true),
       NUMBER(contact_regularization, 0, kInf, false),

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "host/tables/tables.h"
+#include "host/model/contact_law.h"
 
 namespace dualstep {
 namespace {
@@ -104,14 +104,6 @@ bool in_pair(const Model& m, int geom1, int geom2) {
     }
   }
   return false;
-}
-
-// some geom that this one can touch, or -1
-int collider_of(const Model& m, int geom) {
-  for (int other = 0; other < m.ngeom; ++other) {
-    if (other != geom && may_collide(m, geom, other)) return other;
-  }
-  return -1;
 }
 
 struct Report {
@@ -351,6 +343,13 @@ bool may_collide(const Model& m, int geom1, int geom2) {
   return !(filtered && (weld1 == parent2 || weld2 == parent1));
 }
 
+int collider_of(const Model& m, int geom) {
+  for (int other = 0; other < m.ngeom; ++other) {
+    if (other != geom && may_collide(m, geom, other)) return other;
+  }
+  return -1;
+}
+
 void find_unsupported(const Model& m, std::vector<Problem>* problems) {
   const Report refuse{m, problems};
   refuse_options(m, refuse);
@@ -404,69 +403,10 @@ void check_kernels(const Model& m) {
 
   for (const Model::Prescribed& p : m.prescribed)
     problems.push_back({"prescribed velocity", element_name(m, "jnt", p.joint), reason});
+  refuse_contact_law(m, &problems);
   const Options& o = m.opt;
   const std::string element = "option";
-  const auto refuse = [&](const std::string& what, const std::string& why) {
-    problems.push_back({what, element, why});
-  };
-  const bool todorov = o.contact_model == ContactModel::kTodorov;
-  const bool spring_damper = o.contact_parameters == ContactParameters::kSpringDamper;
-  const bool hard =
-      o.contact_model == ContactModel::kAnitescu || o.contact_model == ContactModel::kStewartTrinkle;
-  const bool impulsive = o.contact_model == ContactModel::kImpulsive;
-  if (!todorov || spring_damper) {
-    if (o.integrator == Integrator::kImplicitFast)
-      refuse("integrator = implicitfast", "with these contacts a Batch takes euler; a Reference takes both");
-    if (o.integrator == Integrator::kRk4 && o.contact_model != ContactModel::kCompliant && !todorov)
-      refuse("integrator = rk4", "this contact model is a law of a whole time step; take euler");
-  }
-  if ((hard || impulsive || l1_rows(o)) && o.friction_directions != 0 && o.friction_directions != 4)
-    refuse("friction_directions", "a Batch takes 0 (round) or 4; a Reference takes any");
-  if (spring_damper && !o.disabled(kDisableConstraint)) {
-    for (int i = 0; i < m.nv && !o.disabled(kDisableFrictionLoss); ++i)
-      if (m.dof_frictionloss[i] > 0)
-        problems.push_back({"joint friction with contact_parameters = spring_damper",
-                            element_name(m, "jnt", m.dof_jntid[i]), reason});
-    for (int j = 0; j < m.njnt && !o.disabled(kDisableLimit); ++j)
-      if (m.jnt_type[j] == kBall && m.jnt_limited[j])
-        problems.push_back({"limit of a ball joint with contact_parameters = spring_damper",
-                            element_name(m, "jnt", j), reason});
-    for (int g = 0; g < m.ngeom; ++g)
-      if (m.geom_condim[g] > 3)
-        problems.push_back(
-            {"condim above 3 with contact_parameters = spring_damper", element_name(m, "geom", g), reason});
-    // both tangents weigh the same there, which leaves no closed form where their friction differs
-    for (int i = 0; i < m.npair; ++i) {
-      const double* mu = &m.pair_friction[5 * i];
-      if (m.pair_dim[i] > 3)
-        problems.push_back(
-            {"condim above 3 with contact_parameters = spring_damper", element_name(m, "pair", i), reason});
-      else if (m.pair_dim[i] == 3 && mu[0] != mu[1])
-        problems.push_back(
-            {"friction that differs between directions with contact_parameters = spring_damper",
-             element_name(m, "pair", i), reason});
-    }
-  }
-  if (impulsive && !o.disabled(kDisableConstraint)) {
-    for (int j = 0; j < m.njnt && !o.disabled(kDisableLimit); ++j)
-      if (m.jnt_type[j] == kBall && m.jnt_limited[j])
-        problems.push_back(
-            {"limit of a ball joint with contact_model = impulsive", element_name(m, "jnt", j), reason});
-    // friction that holds without bound is another problem: free rows
-    constexpr double kBound = 1e6;
-    for (int g = 0; g < m.ngeom; ++g)
-      if (m.geom_friction[3 * g] > kBound && collider_of(m, g) >= 0)
-        problems.push_back(
-            {"friction above 1e6 with contact_model = impulsive", element_name(m, "geom", g), reason});
-    for (int i = 0; i < m.npair; ++i)
-      if (m.pair_friction[5 * i] > kBound)
-        problems.push_back(
-            {"friction above 1e6 with contact_model = impulsive", element_name(m, "pair", i), reason});
-  }
-  if ((o.contact_model != ContactModel::kTodorov || o.desaxce) && !ends_with_newton(o.solver))
-    refuse(o.solver == Solver::kPgs ? "solver = pgs" : "solver = pgs_anderson",
-           "this contact model is solved by pgs_newton");
-  if (o.equality_alpha >= 0 && m.neq > 0) refuse("equality_alpha", reason);
+  if (o.equality_alpha >= 0 && m.neq > 0) problems.push_back({"equality_alpha", element, reason});
   if (o.integrator == Integrator::kVariational)
     problems.push_back({"integrator = variational", element, reason});
   if (o.scheme != Scheme::kTimeStepping) problems.push_back({"scheme = event_driven", element, reason});

@@ -22,6 +22,8 @@ void throw_problems(const std::vector<Problem>& unsupported, const std::vector<P
 
 // "geom 'foot'", or "geom 3 of body 'segment'" where it has no name
 std::string element_name(const Model& model, const std::string& kind, int id);
+// a geom that may touch this one, or -1
+int collider_of(const Model& model, int geom);
 // whether MuJoCo's filters and the shapes let two geoms touch under the present options
 bool may_collide(const Model& model, int geom1, int geom2);
 

@@ -9,6 +9,31 @@
 
 namespace dualstep::reference {
 
+ContactForm contact_form(const Options& opt) {
+  ContactForm form;
+  switch (opt.contact_model) {
+    case ContactModel::kTodorov:
+      break;
+    case ContactModel::kStewartTrinkle:
+      form.coulomb = true;
+      [[fallthrough]];
+    case ContactModel::kAnitescu:
+      form.hard = form.whole_step = true;
+      break;
+    case ContactModel::kSoftAnchor:
+      form.anchored = form.whole_step = true;
+      [[fallthrough]];
+    case ContactModel::kCompliant:
+      form.forces = true;
+      break;
+    case ContactModel::kImpulsive:
+      form.impacts = form.whole_step = true;
+      break;
+  }
+  form.coulomb = form.coulomb || opt.desaxce;
+  return form;
+}
+
 bool mujoco_contacts(const Options& opt) {
   return opt.contact_model == ContactModel::kTodorov &&
          opt.contact_parameters == ContactParameters::kMujoco && opt.integrator != Integrator::kVariational &&
@@ -27,11 +52,10 @@ double contact_margin(const Options& opt, double geoms_margin) {
 
 RowLaw row_law(const Options& opt) {
   RowLaw law;
-  law.coulomb = opt.desaxce || opt.contact_model == ContactModel::kStewartTrinkle;
-  const bool todorov =
-      opt.contact_model == ContactModel::kTodorov || opt.contact_model == ContactModel::kImpulsive;
+  const ContactForm form = contact_form(opt);
+  law.coulomb = form.coulomb;
   law.directions = opt.friction_directions;
-  if (todorov) {
+  if (!form.hard && !form.forces) {
     // the option `cone` decides; a pyramid has four edges unless told otherwise
     law.directions = opt.cone == Cone::kElliptic ? 0 : std::max(4, opt.friction_directions);
   }
@@ -41,9 +65,8 @@ RowLaw row_law(const Options& opt) {
 std::vector<std::pair<std::string, std::string>> unsupported_formulation(const Model& m) {
   const Options& o = m.opt;
   std::vector<std::pair<std::string, std::string>> out;
-  const bool smooth_model =
-      o.contact_model == ContactModel::kTodorov || o.contact_model == ContactModel::kCompliant;
-  if (o.integrator == Integrator::kRk4 && !smooth_model && o.scheme == Scheme::kTimeStepping) {
+  const ContactForm form = contact_form(o);
+  if (o.integrator == Integrator::kRk4 && form.whole_step && o.scheme == Scheme::kTimeStepping) {
     out.emplace_back(
         "integrator = rk4",
         "anitescu, stewart_trinkle, impulsive and soft_anchor are laws of a whole time step, which "
@@ -63,9 +86,8 @@ std::vector<std::pair<std::string, std::string>> unsupported_formulation(const M
     }
   }
   // an explicit spring much stiffer than the step allows gains energy
-  const bool springs = (o.contact_model == ContactModel::kCompliant &&
-                        (o.compliant_law == CompliantLaw::kLinear || o.exponent == 1)) ||
-                       o.contact_model == ContactModel::kSoftAnchor;
+  const bool springs =
+      form.forces && (form.anchored || o.compliant_law == CompliantLaw::kLinear || o.exponent == 1);
   if (springs && o.scheme == Scheme::kTimeStepping && o.integrator != Integrator::kVariational) {
     double lightest = 0;
     int which = -1;
@@ -160,10 +182,9 @@ void constrained_acceleration(const Model& m, Data* d) {
   d->qacc_smooth = d->M_hat_llt.solve(d->qfrc_smooth);
   const VectorXd velocity = d->qvel;
   VectorXd jump = VectorXd::Zero(m.nv), push = VectorXd::Zero(m.nv);
-  if (m.opt.contact_model == ContactModel::kImpulsive) jump = impacts(m, d);
-  const bool explicit_law =
-      m.opt.contact_model == ContactModel::kCompliant || m.opt.contact_model == ContactModel::kSoftAnchor;
-  if (explicit_law) push = explicit_contacts(m, d);
+  const ContactForm form = contact_form(m.opt);
+  if (form.impacts) jump = impacts(m, d);
+  if (form.forces) push = explicit_contacts(m, d);
 
   // the rows see the velocity after the impacts
   d->qvel = velocity + jump;

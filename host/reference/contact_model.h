@@ -40,6 +40,17 @@ constexpr double kBounceSpeed = 0.05;
 // friction above this holds without bound
 constexpr double kInfiniteFriction = 1e6;
 
+// what each contact model is made of: the one place of the reference that tells them apart
+struct ContactForm {
+  bool hard = false;        // rows without softness
+  bool forces = false;      // explicit forces in place of rows
+  bool anchored = false;    // the friction of those forces is an anchored spring
+  bool impacts = false;     // jumps of the velocity before the step
+  bool coulomb = false;     // Signorini's condition and maximum dissipation instead of the convex cone
+  bool whole_step = false;  // a law of a whole time step, which the stages of a Runge-Kutta step are not
+};
+ContactForm contact_form(const Options& opt);
+
 // contacts as MuJoCo has them: its margins, floors of friction, softness
 bool mujoco_contacts(const Options& opt);
 // contacts as rows n, t1, t2, ... whatever the cone, since the law is not a sum over edges

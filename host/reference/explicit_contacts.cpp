@@ -48,7 +48,7 @@ struct FrictionTerm {
 
 double normal_force(const Options& o, const Touching& t) {
   const double depth = -t.contact->dist, rate = -t.u[0];
-  if (o.contact_model == ContactModel::kCompliant && o.compliant_law == CompliantLaw::kHuntCrossley)
+  if (!contact_form(o).anchored && o.compliant_law == CompliantLaw::kHuntCrossley)
     return fm::compliant_hunt_crossley(depth, rate, o.stiffness, o.damping, o.exponent);
   return fm::compliant_linear(depth, rate, o.stiffness, o.damping);
 }
@@ -97,7 +97,7 @@ Vector3d anchored_friction(const Options& o, const Vector3d& stretch, Touching* 
 
 VectorXd explicit_contacts(const Model& m, Data* d) {
   const Options& o = m.opt;
-  const bool anchored = o.contact_model == ContactModel::kSoftAnchor;
+  const bool anchored = contact_form(o).anchored;
   std::vector<Touching> touching;
   for (Contact& c : d->contacts) {
     if (c.dist >= 0) continue;

@@ -40,9 +40,7 @@ void spring_damper_row(const Model& m, Data* d, int row, bool has_position) {
 }
 
 void contact_rows(const Model& m, const Contact& c, int row, Data* d) {
-  const bool hard =
-      m.opt.contact_model == ContactModel::kAnitescu || m.opt.contact_model == ContactModel::kStewartTrinkle;
-  if (hard) {
+  if (contact_form(m.opt).hard) {
     const double h = m.opt.timestep;
     for (int k = 0; k < c.dim; k++) {
       d->efc_R[row + k] = 0;

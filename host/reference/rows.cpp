@@ -228,8 +228,7 @@ void make_rows(const Model& m, Data* d) {
     }
     if (!m.opt.disabled(kDisableLimit)) add_limits(m, *d, &rows);
     // explicit laws of contact have no rows
-    const bool explicit_law =
-        m.opt.contact_model == ContactModel::kCompliant || m.opt.contact_model == ContactModel::kSoftAnchor;
+    const bool explicit_law = contact_form(m.opt).forces;
     for (size_t c = 0; c < d->contacts.size(); c++) {
       d->contacts[c].efc_address = -1;
       if (explicit_law && !mujoco_contacts(m.opt)) continue;

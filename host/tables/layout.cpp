@@ -3,6 +3,7 @@
 #include <climits>
 #include <stdexcept>
 
+#include "host/model/contact_law.h"
 #include "host/tables/tables.h"
 #include "kernels/collide/kinds.h"
 
@@ -58,37 +59,6 @@ struct Plan : Sizes {
   }
 };
 
-}  // namespace
-
-int contact_law(const Options& opt) {
-  switch (opt.contact_model) {
-    case ContactModel::kAnitescu:
-    case ContactModel::kStewartTrinkle:
-      return kLawHard;
-    case ContactModel::kCompliant:
-    case ContactModel::kSoftAnchor:
-      return kLawExplicit;
-    default:
-      if (opt.contact_parameters == ContactParameters::kSpringDamper) return kLawSpringDamper;
-      return opt.contact_model == ContactModel::kImpulsive ? kLawSoft : kLawMujoco;
-  }
-}
-
-bool l1_rows(const Options& opt) {
-  const bool todorov = opt.contact_model == ContactModel::kTodorov;
-  const bool by_rows =
-      opt.contact_model == ContactModel::kImpulsive ||
-      (todorov && (opt.contact_parameters == ContactParameters::kSpringDamper || opt.desaxce));
-  return by_rows && opt.cone == Cone::kPyramidal;
-}
-
-bool weighs_rows(const Options& opt) {
-  if (contact_law(opt) == kLawHard) return opt.friction_directions == 0;
-  return opt.cone == Cone::kElliptic || l1_rows(opt);
-}
-
-namespace {
-
 // An environment with this few rows is solved among them (kernels/solver/newton_rows.h): contacts of at most five rows for
 // four dofs, single-dof rows of at most one for two. Friction losses are always in use, so all of them have a place
 void build_dual_sizes(const Options& opt, Sizes* n) {
@@ -143,10 +113,10 @@ void build_sizes(const Model& m, TableStore* t) {
   n.nrow1 = 2 * n.nlim + n.nloss + n.ndense;
   n.nM = count(t->M_col);
   build_dual_sizes(m.opt, &n);
-  n.nexplicit = contact_law(m.opt) == kLawExplicit ? n.nv : 0;
-  n.nanchor = m.opt.contact_model == ContactModel::kSoftAnchor ? n.ncon : 0;
-  n.nimpact = m.opt.contact_model == ContactModel::kImpulsive ? n.ncon : 0;
-  n.njump = m.opt.contact_model == ContactModel::kImpulsive ? n.nv : 0;
+  n.nexplicit = law_has(m.opt, kLawVelocities) ? n.nv : 0;
+  n.nanchor = model_has(m.opt, kModelAnchors) ? n.ncon : 0;
+  n.nimpact = model_has(m.opt, kModelImpacts) ? n.ncon : 0;
+  n.njump = model_has(m.opt, kModelImpacts) ? n.nv : 0;
   n.nhistory = m.opt.solver == Solver::kPgsAnderson ? n.nrow1 + n.nedge * n.ncon + n.nv : 0;
   n.nrk = m.opt.integrator == Integrator::kRk4 ? n.nq + 4 * n.nv + 2 * n.na : 0;
   n.nword = (n.nv + 31) / 32;
@@ -181,12 +151,12 @@ StepOptions<Scalar> make_step_options(const Model& m) {
   o.newton = o.pgs_only ? 0 : given ? opt.iterations : 16;
   o.tolerance = real(opt.tolerance > 0 ? opt.tolerance : 1e-2);
   o.contact_law = contact_law(opt);
-  o.coulomb = opt.desaxce || opt.contact_model == ContactModel::kStewartTrinkle;
-  o.impulsive = opt.contact_model == ContactModel::kImpulsive;
+  o.coulomb = has_coulomb(opt);
+  o.impulsive = model_has(opt, kModelImpacts);
   o.round_impacts = opt.friction_directions == 0;
   o.restitution = real(opt.restitution);
   o.spring_damper_rows = opt.contact_parameters == ContactParameters::kSpringDamper;
-  o.anchored = opt.contact_model == ContactModel::kSoftAnchor;
+  o.anchored = model_has(opt, kModelAnchors);
   o.hunt_crossley = !o.anchored && opt.compliant_law == CompliantLaw::kHuntCrossley;
   o.stribeck = opt.friction_law == FrictionLaw::kStribeck;
   o.kappa = real(std::max(opt.contact_time_constant, 2 * opt.timestep));

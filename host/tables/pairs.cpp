@@ -10,6 +10,7 @@
 #include <set>
 #include <tuple>
 
+#include "host/model/contact_law.h"
 #include "host/model/support.h"
 #include "host/tables/softness.h"
 #include "host/tables/tables.h"
@@ -96,7 +97,7 @@ PairParameters mix_geoms(const Model& m, int geom1, int geom2) {
   double friction[3];
   for (int i = 0; i < 3; ++i) {
     // MuJoCo's priority counts in MuJoCo's own contacts alone
-    friction[i] = equal || contact_law(m.opt) != kLawMujoco
+    friction[i] = equal || !law_has(m.opt, kLawMujocoMargins)
                       ? std::max(m.geom_friction[3 * geom1 + i], m.geom_friction[3 * geom2 + i])
                       : m.geom_friction[3 * chosen + i];
   }
@@ -131,7 +132,7 @@ PairParameters parameters_of(const Model& m, const Candidate& c) {
     p.solimp = m.opt.o_solimp;
     p.solref = p.solref_tangent = m.opt.o_solref;
   }
-  if (contact_law(m.opt) == kLawMujoco) {
+  if (law_has(m.opt, kLawMujocoMargins)) {
     for (double& mu : p.friction) mu = std::max(mu, kMinFriction);
   } else {
     if (m.opt.contact_margin > 0 || m.opt.contact_parameters == ContactParameters::kSpringDamper)

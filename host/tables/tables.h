@@ -12,12 +12,6 @@
 
 namespace dualstep {
 
-// which of the kernels' laws of contact the options ask for; whether it weighs rows of the contact's frame
-// (elliptic cones, and pyramids outside MuJoCo's own law) or edges; whether rows, on pyramids
-int contact_law(const Options& opt);
-bool weighs_rows(const Options& opt);
-bool l1_rows(const Options& opt);
-
 // every table, in double precision, as its row of fields.inl says
 struct TableStore {
   Sizes n{};

@@ -17,7 +17,7 @@
 
 #include "kernels/collide/kinds.h"
 #include "kernels/collide/table.h"
-#include "kernels/contact/contact_law.h"
+#include "kernels/contact/with_law.h"
 #include "kernels/rows/rows.h"
 
 namespace dualstep {
@@ -137,18 +137,10 @@ struct ContactWriter {
 template <class E>
 DS_STAGE void fill_record(const E& env, int pair, ContactRecord<typename E::Real>* c) {
   using Real = typename E::Real;
-  const auto& t = env.t;
-  const int dim = t.pair_dim[pair];
+  const int dim = env.t.pair_dim[pair];
   c->dim = Real(dim);
   for (int k = 0; k < 5; k++) c->mu[k] = k < dim - 1 ? env.pair_friction(pair, k) : Real(0);
-  if (t.o.contact_law != kLawMujoco && t.o.contact_law != kLawSoft) return law_record(env, c);
-  const Real r = t.o.contact_law == kLawSoft ? c->dist : c->dist - env.pair_margin(pair);
-  const Real imp = impedance(r, [&](int k) { return env.pair_solimp(pair, k); });
-  const Real R = regularizer(imp, env.pair_approx_A(pair)) * env.pair_R_scale(pair);
-  c->D = Real(1) / max(R, Real(1e-15));
-  c->kterm = env.pair_K(pair) * imp * r;
-  c->Bn = env.pair_Bn(pair);
-  c->Bt = env.pair_Bt(pair);
+  record_by_law(env, pair, c);
 }
 
 // the contacts of one pair, each in the next slot of its environment

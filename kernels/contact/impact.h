@@ -1,22 +1,27 @@
 // Impacts before a step: contacts and joint stops that are closed and close, with restitution and Coulomb
 // friction.
 //
-//   v+ = v + M^-1 J'L,   0 <= n v+ + e n v  _|_  L_n >= 0,   L_t the most dissipative of the section mu L_n
-//
-// Source: Newton's law of restitution; Moreau 1988; Stewart & Trinkle 1996; the raise of the normal rows is
-// that of de Saxce & Feng 1998 (contact_law.h). Rows of equality constraints keep their velocity; M is
-// without damping, since an impact takes no time. The problem is that of a step's hard rows, with velocities
-// in place of accelerations: y0_n = (1 + e) n v, y0_t = t v, solved on the primal with a weight on each row,
-// a share of A's diagonal. What the weight moved is then taken back: y0 is shifted by -R L, at
-// whose fixed point there is no weight (the method of multipliers; Hestenes 1969, Powell 1969). Where
-// friction and restitution together would raise the kinetic energy, every e is scaled down by bisection until
-// they do not. Deviations: velocities count in units of 1/S m/s, S a large power of two, in which the
-// friction loss of joints is nothing; limits of ball joints take no part (host/model/support.cpp refuses them).
-// Reads con_*, qvel, cvel, M. Writes jump, impact_f, qvel (which the rows of the step are to see), and leaves
-// the rest as it was. Cost: where nothing strikes O(contacts), else a factor, the rows and some ten Newton
-// steps, 50 times that with a bisection.
+// solved       the velocity v+ after the impacts of a state, and their impulses L
+// equation     v+ = v + M^-1 J'L,   0 <= n v+ + e n v  _|_  L_n >= 0,   L_t the most dissipative of mu L_n
+//              rows of equality constraints keep their velocity; M is without damping, since an impact takes
+//              no time
+// method       the problem is that of a step's hard rows, with velocities in place of accelerations: y0_n =
+//              (1 + e) n v, y0_t = t v, solved on the primal with a weight on each row, a share of A's
+//              diagonal, and raised by Coulomb's law (coulomb.h). What the weight moved is then taken back:
+//              y0 is shifted by -R L, at whose fixed point there is no weight. Where friction and restitution
+//              together would raise the kinetic energy, every e is scaled down by bisection until they do not
+// source       Newton's law of restitution; Moreau 1988; Stewart & Trinkle 1996; the method of multipliers is
+//              that of Hestenes 1969 and Powell 1969
+// deviations   velocities count in units of 1/S m/s, S a large power of two, in which the friction loss of
+//              joints is nothing; limits of ball joints take no part (host/model/contact_law.cpp)
+// reads        con_*, qvel, cvel, M
+// writes       jump, impact_*, qvel_before, qvel (which the rows of the step are to see); what rows and
+//              solver write, and it leaves the rest as it was
+// cost         where nothing strikes O(contacts); else a factor, the rows and some ten Newton steps, 50 times
+//              that with a bisection
 #pragma once
 
+#include "kernels/contact/coulomb.h"
 #include "kernels/smooth/bias.h"
 #include "kernels/solver/solve.h"
 
@@ -34,6 +39,26 @@ constexpr double kImpactUnit = kSingleImpact<Real> ? 16777216.0 : 11529215046068
 // the last weight of the rows, as a share of A's diagonal: forces are exact to the rounding over it
 template <class Real>
 constexpr double kImpactShare = kSingleImpact<Real> ? 1e-3 : 1e-6;
+
+// what an impact knows of itself: 0 none, 1 some, 2 not solved
+template <class E>
+DS_HD typename E::Real& impact_flag(const E& env) {
+  return env.impact_state()[0];
+}
+// whether an environment's impact is sought at the present scale of restitution
+template <class E>
+DS_HD typename E::Mask impact_sought(const E& env) {
+  return env.impact_state()[1] > typename E::Real(0);
+}
+// Newton, to where only rounding is left
+template <int kDim, bool kElliptic>
+struct NewtonOfImpact {
+  template <class E>
+  DS_HD typename E::Mask operator()(E& env, const typename E::Mask& live) const {
+    using Real = typename E::Real;
+    return newton<kDim, kElliptic>(env, 50, Real(kSingleImpact<Real> ? 1e-4 : 1e-9), live);
+  }
+};
 
 // side s of the limits: n v of its row, whether it is closed, whether it is fast enough to bounce
 template <class E>
@@ -310,19 +335,21 @@ template <int kDim, bool kElliptic, class E>
 DS_STAGE void solve_impact(E& env) {
   using Real = typename E::Real;
   constexpr int kTrials = kSingleImpact<Real> ? 26 : 54;
+  const NewtonOfImpact<kDim, kElliptic> solve;
   env.row_space = all_false<Real>();  // newton_rows.h knows the rows of the step, not these
   for (int trial = 0; trial < kTrials; trial++) {
     aim_impact<kDim>(env);
     residuals<kDim>(env);
     weigh_impact(env, true);
-    (void)newton_of_impact<kDim, kElliptic>(env);
+    (void)solve(env, impact_sought(env));
     for (int round = 0; round < 5; round++) {
       if (round == 0)
         weigh_impact(env, false);
       else
         unweigh_impact<kDim, kElliptic>(env);
-      env.unsolved = newton_of_impact<kDim, kElliptic>(env);
-      coulomb<kDim, kElliptic, true>(env);
+      env.unsolved = solve(env, impact_sought(env));
+      coulomb<kDim, kElliptic, true>(env, impact_sought(env), Real(kSingleImpact<Real> ? 1e-5 : 1e-12),
+                                     solve);
     }
     if (!judge_impact<kDim, kElliptic>(env, trial)) break;
   }

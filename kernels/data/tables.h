@@ -5,12 +5,9 @@
 #include <stdint.h>
 
 #include "kernels/base/mujoco_enums.h"
+#include "kernels/contact/laws.h"
 
 namespace dualstep {
-
-// laws of contact: MuJoCo's soft rows; the spring-damper of Todorov 2014; hard rows; forces of the state alone;
-// MuJoCo's softness without its margins, on the inertia of the step
-enum : int { kLawMujoco, kLawSpringDamper, kLawHard, kLawExplicit, kLawSoft };
 
 // bits of act_flags
 enum ActuatorFlag : int {
@@ -56,7 +53,7 @@ struct StepOptions {
   int integrator, disableflags;
   int sweeps, newton, pgs_only, accelerated;
   Scalar tolerance;
-  // the law of contact (kernels/contact/contact_law.h), and its numbers
+  // the contact law (kernels/contact/laws.h), and its numbers
   int contact_law, coulomb, spring_damper_rows, hunt_crossley, stribeck, anchored;
   int impulsive, round_impacts;  // impacts before the step, on round cones or on pyramids
   Scalar kappa, epsilon, contact_margin, stiffness, contact_damping, exponent, stiction_speed,

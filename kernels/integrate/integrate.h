@@ -19,6 +19,7 @@
 // cost      O(nv); a factorization and a solve more where damping is implicit
 #pragma once
 
+#include "kernels/contact/law_has.h"
 #include "kernels/smooth/forces.h"
 
 namespace dualstep {
@@ -201,7 +202,7 @@ template <class Options>
 DS_HD bool is_implicit(const Options& o) {
   const bool eulerdamp =
       o.integrator != kRk4 && o.has_damping && !disabled(o, kDisableEulerDamp | kDisableDamper);
-  return (o.integrator == kImplicitFast || eulerdamp) && o.contact_law == kLawMujoco;
+  return (o.integrator == kImplicitFast || eulerdamp) && !law_has<kLawStepInertia>(o);
 }
 
 template <class E>

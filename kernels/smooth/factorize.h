@@ -15,6 +15,7 @@
 // cost      O(sum of depth^2) for the factor, O(sum of depths) for a solve
 #pragma once
 
+#include "kernels/contact/law_has.h"
 #include "kernels/data/views.h"
 
 namespace dualstep {
@@ -78,7 +79,7 @@ DS_FN void factorize(E& env) {
   const auto& t = env.t;
   load_factor(env);
   const bool damped = t.o.has_damping && !disabled(t.o, kDisableEulerDamp | kDisableDamper);
-  if (t.o.contact_law != kLawMujoco && t.o.integrator == kEuler && damped) {
+  if (law_has<kLawStepInertia>(t.o) && t.o.integrator == kEuler && damped) {
     const auto LD = env.LD();
     env.each(t.n.nv, [&](int i) {
       LD[t.M_rowadr[i]] = fma(typename E::Real(t.o.timestep), env.dof_damping(i), LD[t.M_rowadr[i]]);

@@ -12,6 +12,7 @@
 // O(contacts x the dofs they reach).
 #pragma once
 
+#include "kernels/contact/law_has.h"
 #include "kernels/rows/kinds/contact_block.h"
 #include "kernels/rows/kinds/scalar_law.h"
 #include "kernels/rows/whitened_rows.h"
@@ -63,7 +64,7 @@ DS_STAGE void contact_rows(E& env) {
   const auto Z = env.Z(), pos = env.con_pos(), frame = env.con_frame(), kb = env.con_kb(), y0 = env.con_y0();
   const auto cdof = env.cdof(), com = env.tree_com(), qvel = env.qvel(), qacc = env.qacc_smooth();
   const int nv = t.n.nv;
-  const bool velocities = t.o.contact_law == kLawExplicit;  // what such a law starts from, in place of y
+  const bool velocities = law_has<kLawVelocities>(t.o);  // what such a law starts from, in place of y
   const Real zero(0);
   find_dofs(env, kDim);
   for (int slot = 0; slot < env.ncon_max; slot++) {

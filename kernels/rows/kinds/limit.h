@@ -13,6 +13,7 @@
 // Cost: O(limits); of a product with J O(ancestors of the dof).
 #pragma once
 
+#include "kernels/contact/law_has.h"
 #include "kernels/rows/kinds/scalar_law.h"
 #include "kernels/rows/whitened_rows.h"
 
@@ -66,7 +67,7 @@ struct Limits {
       }
       const Real r = side * (qpos[t.jnt_qposadr[j]] - env.lim_range(2 * k + upper)) - margin;
       // elsewhere a margin of all contacts only says how early a row appears
-      const bool own = t.o.contact_law == kLawMujoco;
+      const bool own = law_has<kLawMujocoMargins>(t.o);
       const auto active = r < (own ? Real(0) : max(Real(t.o.contact_margin) - margin, Real(0)));
       y0[s] = Real(0);
       D[s] = Real(0);

@@ -1,0 +1,125 @@
+// see contact_law.h
+#include "host/model/contact_law.h"
+
+#include <string>
+
+#include "host/model/support.h"
+
+namespace dualstep {
+namespace {
+
+constexpr unsigned kLawTraits[] = {
+#define DS_TRAITS(code, type, traits) traits,
+    DS_CONTACT_LAWS(DS_TRAITS)
+#undef DS_TRAITS
+};
+
+struct ContactModelRow {
+  const char* word;
+  int law;
+  unsigned traits;
+};
+constexpr ContactModelRow kContactModels[] = {
+#define DS_ROW(name, word, law, traits) {word, law, traits},
+    DS_CONTACT_MODELS(DS_ROW)
+#undef DS_ROW
+};
+
+const ContactModelRow& row_of(const Options& opt) {
+  return kContactModels[static_cast<int>(opt.contact_model)];
+}
+
+constexpr const char* kReason = "a Batch does not simulate it; a Reference does";
+
+void refuse_ball_limits(const Model& m, const std::string& with, std::vector<Problem>* problems) {
+  if (m.opt.disabled(kDisableLimit)) return;
+  for (int j = 0; j < m.njnt; ++j)
+    if (m.jnt_type[j] == kBall && m.jnt_limited[j])
+      problems->push_back({"limit of a ball joint with " + with, element_name(m, "jnt", j), kReason});
+}
+
+void refuse_spring_damper(const Model& m, std::vector<Problem>* problems) {
+  const std::string with = "contact_parameters = spring_damper";
+  for (int i = 0; i < m.nv && !m.opt.disabled(kDisableFrictionLoss); ++i)
+    if (m.dof_frictionloss[i] > 0)
+      problems->push_back({"joint friction with " + with, element_name(m, "jnt", m.dof_jntid[i]), kReason});
+  refuse_ball_limits(m, with, problems);
+  for (int g = 0; g < m.ngeom; ++g)
+    if (m.geom_condim[g] > 3)
+      problems->push_back({"condim above 3 with " + with, element_name(m, "geom", g), kReason});
+  // both tangents weigh the same there, which leaves no closed form where their friction differs
+  for (int i = 0; i < m.npair; ++i) {
+    const double* mu = &m.pair_friction[5 * i];
+    if (m.pair_dim[i] > 3)
+      problems->push_back({"condim above 3 with " + with, element_name(m, "pair", i), kReason});
+    else if (m.pair_dim[i] == 3 && mu[0] != mu[1])
+      problems->push_back(
+          {"friction that differs between directions with " + with, element_name(m, "pair", i), kReason});
+  }
+}
+
+void refuse_impacts(const Model& m, std::vector<Problem>* problems) {
+  const std::string with = "contact_model = impulsive";
+  refuse_ball_limits(m, with, problems);
+  // friction that holds without bound is another problem: free rows
+  constexpr double kBound = 1e6;
+  for (int g = 0; g < m.ngeom; ++g)
+    if (m.geom_friction[3 * g] > kBound && collider_of(m, g) >= 0)
+      problems->push_back({"friction above 1e6 with " + with, element_name(m, "geom", g), kReason});
+  for (int i = 0; i < m.npair; ++i)
+    if (m.pair_friction[5 * i] > kBound)
+      problems->push_back({"friction above 1e6 with " + with, element_name(m, "pair", i), kReason});
+}
+
+}  // namespace
+
+std::vector<const char*> contact_model_words() {
+  std::vector<const char*> words;
+  for (const ContactModelRow& row : kContactModels) words.push_back(row.word);
+  return words;
+}
+
+int contact_law(const Options& opt) {
+  const int law = row_of(opt).law;
+  const bool spring_damper = opt.contact_parameters == ContactParameters::kSpringDamper;
+  return spring_damper && (kLawTraits[law] & kLawSoftRows) ? kLawSpringDamper : law;
+}
+bool law_has(const Options& opt, LawTrait trait) { return (kLawTraits[contact_law(opt)] & trait) != 0; }
+bool model_has(const Options& opt, ModelTrait trait) { return (row_of(opt).traits & trait) != 0; }
+
+bool has_coulomb(const Options& opt) { return opt.desaxce || model_has(opt, kModelCoulomb); }
+
+bool l1_rows(const Options& opt) {
+  // Coulomb's law raises a normal row, which edges do not have
+  const bool raised = opt.desaxce && law_has(opt, kLawMujocoMargins);
+  return (raised || law_has(opt, kLawFrameRows)) && opt.cone == Cone::kPyramidal;
+}
+
+bool weighs_rows(const Options& opt) {
+  if (law_has(opt, kLawDirections)) return opt.friction_directions == 0;
+  return opt.cone == Cone::kElliptic || l1_rows(opt);
+}
+
+void refuse_contact_law(const Model& m, std::vector<Problem>* problems) {
+  const Options& o = m.opt;
+  const auto refuse = [&](const std::string& what, const std::string& why) {
+    problems->push_back({what, "option", why});
+  };
+  const bool impacts = model_has(o, kModelImpacts);
+  if (law_has(o, kLawStepInertia) && o.integrator == Integrator::kImplicitFast)
+    refuse("integrator = implicitfast", "with these contacts a Batch takes euler; a Reference takes both");
+  if (model_has(o, kModelWholeStep) && o.integrator == Integrator::kRk4)
+    refuse("integrator = rk4", "this contact model is a law of a whole time step; take euler");
+  if ((law_has(o, kLawDirections) || impacts || l1_rows(o)) && o.friction_directions != 0 &&
+      o.friction_directions != 4)
+    refuse("friction_directions", "a Batch takes 0 (round) or 4; a Reference takes any");
+  if (!o.disabled(kDisableConstraint)) {
+    if (o.contact_parameters == ContactParameters::kSpringDamper) refuse_spring_damper(m, problems);
+    if (impacts) refuse_impacts(m, problems);
+  }
+  if ((model_has(o, kModelNewton) || o.desaxce) && !ends_with_newton(o.solver))
+    refuse(o.solver == Solver::kPgs ? "solver = pgs" : "solver = pgs_anderson",
+           "this contact model is solved by pgs_newton");
+}
+
+}  // namespace dualstep

@@ -1,0 +1,89 @@
+// Coulomb's law with Signorini's condition, on top of the solution over the friction cone.
+//
+// solved       y0_n of each contact, raised until the raise is that of its own solution
+// equation     y0_n <- y0_n + mu |y_t|  (of a pyramid the largest mu_i |y_i|): the cone's complementarity
+//              then says that contacts part or press at zero normal speed, and that friction dissipates the
+//              most
+// source       de Saxce & Feng 1998; the length of a round's step is Irons & Tuck's, 1969
+// deviations   none
+// reads        con_y, con_f, con_D, con_mu, con_dim; of impacts (kShifted) impact_s
+// writes       con_y0, con_y, con_kb (y0 without a raise, the last round's change, of impacts the raise);
+//              what the solver writes
+// cost         O(contacts) and a solve each round, of 80 at most
+#pragma once
+
+#include "kernels/rows/whitened_rows.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+// how much the normal row of a contact still wants to rise. kShifted: the rows of impacts (impact.h), whose
+// y0 is shifted against their weight
+template <int kDim, bool kElliptic, bool kShifted, class E>
+DS_HD typename E::Real raise_change(const E& env, int slot) {
+  using Real = typename E::Real;
+  const Real zero(0), one(1);
+  const auto y0 = env.con_y0(), y = env.con_y(), kept = env.con_kb();
+  const auto p = cone_params<kDim>(env, slot);
+  const Real R = one / select(p.D > zero, p.D, one), cone = select(p.cone_mu > zero, p.cone_mu, one);
+  Real square_of = zero, most = zero;
+  DS_UNROLL
+  for (int r = 1; r < kDim; r++) {
+    const auto rubs = mask_and(p.dim > Real(r), p.mu[r - 1] > zero);
+    const Real mu = select(rubs, p.mu[r - 1], one);
+    const Real slip =
+        kShifted ? y[kDim * slot + r] + env.impact_s()[kDim * slot + r]
+                 : fma(R * (cone / mu) * (cone / mu), env.con_f()[kDim * slot + r], y[kDim * slot + r]);
+    const Real s = select(rubs, mu * slip, zero);
+    square_of = fma(s, s, square_of);
+    most = max(most, abs(s));
+  }
+  const Real raise = kElliptic && !env.l1_cone ? sqrt(square_of) : most;
+  return select(p.D > zero, (kept[3 * slot] + raise) - y0[kDim * slot], zero);
+}
+
+// for the environments `live`, which are left alone once they are done; solve(env, live) solves the rows
+// again. Where contacts jam the plain iteration swings: each round goes a share of the way
+template <int kDim, bool kElliptic, bool kShifted, class E, class Solve>
+DS_STAGE void coulomb(E& env, typename E::Mask live, const typename E::Real& tolerance, Solve solve) {
+  using Real = typename E::Real;
+  const auto y0 = env.con_y0(), y = env.con_y(), kept = env.con_kb();
+  const Real zero(0), one(1);
+  env.each(env.ncon_max, [&](int slot) {
+    kept[3 * slot] = kShifted ? y0[kDim * slot] - kept[3 * slot + 2] : Real(y0[kDim * slot]);
+    kept[3 * slot + 1] = zero;
+  });
+  env.done();
+  const auto change_of = [&](int slot) { return raise_change<kDim, kElliptic, kShifted>(env, slot); };
+  const auto sum = [&](const auto& f) {
+    return env.accumulate(env.ncon_max, [&](int slot, const Real& s) { return s + f(slot); });
+  };
+  Real share = one;
+  for (int round = 0; round < 80; round++) {
+    const Real change = sum([&](int slot) { return square(change_of(slot)); });
+    const Real size = sum([&](int slot) { return square(y0[kDim * slot]); });
+    live = mask_and(live, change > tolerance * tolerance * size);
+    if (!any(live)) break;
+    if (round > 0) {
+      const auto turn_of = [&](int slot) { return change_of(slot) - kept[3 * slot + 1]; };
+      const Real turn = sum([&](int slot) { return square(turn_of(slot)); });
+      const Real along = sum([&](int slot) { return kept[3 * slot + 1] * turn_of(slot); });
+      const Real next = -share * along / select(turn > zero, turn, one);
+      share = select(mask_and(live, turn > zero), clamp(next, Real(0.02), Real(1.5)), share);
+    }
+    // what follows overwrites only what every lane has read by now: it went into the sums
+    env.each(env.ncon_max, [&](int slot) {
+      const Real d = change_of(slot), up = select(live, share * d, zero);
+      kept[3 * slot + 1] = d;
+      y[kDim * slot] = y[kDim * slot] + up;
+      y0[kDim * slot] = y0[kDim * slot] + up;
+      if (kShifted) kept[3 * slot + 2] = kept[3 * slot + 2] + up;
+    });
+    env.done();
+    (void)solve(env, live);
+  }
+  env.unsolved = mask_or(env.unsolved, live);
+}
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep

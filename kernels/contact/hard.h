@@ -1,0 +1,65 @@
+// Hard rows: what touches does not come closer by the end of the step.
+//
+// solved       softness and weight of a contact's rows, from a softer problem to the hard one
+// equation     aref = -(J v + max(phi / h, -2 m/s)) / h,  so that y = J v' / h + phi / h^2
+//              R_n = share A_nn, share from 1e-4 down to 1e-8 (1e-4 in float)
+// source       Anitescu 2006; Stewart & Trinkle 1996
+// deviations   the rows keep a weight, because Newton on the primal needs one; it moves forces by that share,
+//              and is reached in steps of 100. A gap deeper than 2 m/s h is corrected at that speed
+// reads        con_A
+// writes       a contact's record, con_D; what the solver writes
+// cost         O(contacts), and a solve for each step of 100
+#pragma once
+
+#include "kernels/contact/law.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+struct HardLaw : ContactLaw {
+  // R as a share of A's diagonal, at first and at last
+  static constexpr double kFirstShare = 1e-4;
+  template <class Real>
+  static constexpr double kLastShare = sizeof(ScalarOf<Real>) == 4 ? 1e-4 : 1e-8;
+
+  template <class E, class Record>
+  DS_HD static void record(const E& env, int /*pair*/, Record* c) {
+    using Real = typename E::Real;
+    const Real h(env.t.o.timestep);
+    c->D = Real(1);  // until A is known
+    c->kterm = max(c->dist / h, Real(-2)) / h;
+    c->Bn = c->Bt = Real(1) / h;
+  }
+  template <class E>
+  DS_HD static void weigh(E& env) {
+    weigh_contacts(env, typename E::Real(kFirstShare));
+  }
+  // an error e |w| of the whitened acceleration is one of the forces by e / sqrt(share), so hard rows ask for
+  // more, but for no more than rounding leaves
+  template <class E>
+  DS_HD static typename E::Real tolerance_at(const E& env, double share) {
+    using Real = typename E::Real;
+    const Real given(env.t.o.tolerance), least(sizeof(typename E::Scalar) == 4 ? 1e-4 : 1e-9);
+    return min(given, max(given * sqrt(Real(share)), least));
+  }
+  template <class E>
+  DS_HD static typename E::Real tolerance(const E& env, bool last) {
+    return tolerance_at(env, last ? kLastShare<typename E::Real> : kFirstShare);
+  }
+  template <class E, class Solve>
+  DS_STAGE static void after(E& env, Solve solve) {
+    using Real = typename E::Real;
+    for (double share = 1e-2 * kFirstShare; share >= 0.99 * kLastShare<Real>; share *= 1e-2) {
+      weigh_contacts(env, Real(share));
+      env.unsolved = solve(env, tolerance_at(env, share), all_true<Real>());
+    }
+  }
+  // rows are solved to their weight, not to rounding
+  template <class Real>
+  DS_HD static Real coulomb_tolerance() {
+    return Real(10 * kLastShare<Real>);
+  }
+};
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep

@@ -1,0 +1,38 @@
+// MuJoCo's law: soft rows whose impedance grows with the penetration.
+//
+// solved       softness and weight of a contact's rows
+// equation     aref = -B J v - K imp r,  r = dist - margin on the normal,  else 0
+//              R = (1 - imp) / imp diag,  D = 1 / R
+// source       Todorov 2014; MuJoCo's documentation, "Solver parameters"
+// deviations   none
+// reads        pair_margin, pair_solimp, pair_diag, pair_kbb
+// writes       a contact's record
+// cost         O(1) a contact
+#pragma once
+
+#include "kernels/contact/law.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+// softness at a distance r
+template <class E, class Record>
+DS_FN void impedance_record(const E& env, int pair, const typename E::Real& r, Record* c) {
+  using Real = typename E::Real;
+  const Real imp = impedance(r, [&](int k) { return env.pair_solimp(pair, k); });
+  const Real R = regularizer(imp, env.pair_approx_A(pair)) * env.pair_R_scale(pair);
+  c->D = Real(1) / max(R, Real(1e-15));
+  c->kterm = env.pair_K(pair) * imp * r;
+  c->Bn = env.pair_Bn(pair);
+  c->Bt = env.pair_Bt(pair);
+}
+
+struct MujocoLaw : ContactLaw {
+  template <class E, class Record>
+  DS_HD static void record(const E& env, int pair, Record* c) {
+    impedance_record(env, pair, c->dist - env.pair_margin(pair), c);
+  }
+};
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep

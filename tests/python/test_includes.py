@@ -1,0 +1,57 @@
+"""Who includes whom in the kernels, and who knows the contact laws by name."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+KERNELS = ROOT / "kernels"
+INCLUDE = re.compile(r'^\s*#\s*include "(kernels/[^"]+)"', re.MULTILINE)
+
+
+def includes(path: str) -> list[str]:
+    return INCLUDE.findall((ROOT / path).read_text())
+
+
+def reached(path: str) -> set[str]:
+    """Everything that a file includes, and what that includes."""
+    found, waiting = set(), [path]
+    while waiting:
+        new = [name for name in includes(waiting.pop()) if name not in found]
+        found.update(new)
+        waiting += new
+    return found
+
+
+def files(folder: str) -> list[str]:
+    return sorted(str(path.relative_to(ROOT)) for path in (KERNELS / folder).rglob("*.h"))
+
+
+def test_the_graph_is_seen():
+    assert "kernels/solver/pgs.h" in reached("kernels/step.h")
+    assert "kernels/contact/mujoco.h" in reached("kernels/collide/collide.h")
+
+
+@pytest.mark.parametrize("path", files("collide") + files("rows"))
+def test_collision_and_rows_do_without_the_solver(path):
+    assert not [name for name in reached(path) if name.startswith("kernels/solver/")]
+
+
+def test_a_law_does_without_the_solver():
+    # impacts are a stage of their own, which solves
+    laws = [path for path in files("contact") if path != "kernels/contact/impact.h"]
+    assert len(laws) > 8
+    for path in laws:
+        assert not [name for name in reached(path) if name.startswith("kernels/solver/")], path
+
+
+def test_nobody_compares_codes_of_laws():
+    """A stage, or the host, asks a law by its traits and hooks; the list and the host's table of it hold the codes."""
+    codes = re.findall(r"^  X\((kLaw\w+), ", (KERNELS / "contact" / "laws.h").read_text(), re.MULTILINE)
+    assert len(codes) == 5
+    word = re.compile(r"\b(" + "|".join(codes) + r")\b")
+    sources = [path for folder in ("kernels", "host", "bindings") for path in (ROOT / folder).rglob("*")
+               if path.suffix in (".h", ".cpp", ".cuh", ".cu", ".inl")]  # fmt: skip
+    naming = {str(path.relative_to(ROOT)) for path in sources if word.search(path.read_text())}
+    assert naming == {"kernels/contact/laws.h", "host/model/contact_law.cpp"}
