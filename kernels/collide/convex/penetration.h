@@ -1,311 +1,190 @@
-// Penetration depth of two convex cores by an expanding polytope (van den Bergen 2001).
+// Depth of two convex cores that meet: the polytope, and what makes the result exact for ellipsoids.
 //
-// A polytope of points of M = B - A grows inside M. The least of its planes' distances from the origin is a
-// lower bound of the depth, the support of M along a plane's normal an upper one. The plane that is nearest
-// gets the support point beyond it, until both bounds agree. Distances are signed, so the polytope may begin
-// beside the origin: where the cores only touch, GJK has no tetrahedron, and the first one is spanned by
-// extreme points.
-//
-// All of it has a fixed size. Points are appended at the same place in every element of a pack; faces are
-// numbered by each element for itself, in bytes. The edge of what the new point sees is found with sets of
-// directed edges, a word a point: an edge whose opposite is seen as well lies inside. Planes through slivers
-// without a direction are never chosen.
-//
-// Where the cap is hit the result is the least upper bound: n separates as well as the depth says, and `gap`
-// says by how much it may be too deep. Cost of a turn: a support point of each shape, 8 operations a face,
-// and about 100 an element for the edges.
+// An ellipsoid is curved everywhere, and a polytope of 32 points comes to within a thousandth of a deep
+// penetration only. From its best direction m Newton's method goes on,
+//   h(m) = max m.w over M,   on the sphere:  (P H P - h) x = -P w,   H the curvature of the supports,
+// each step taken only where it lowers h. Where the other shape has edges, patches of the surface around m, a
+// polytope of one triangle each, finish it. Radii are left out, since they move no direction. Of such pairs the
+// touching points follow from n, as the ellipsoid has one point only for each direction.
 #pragma once
 
-#include "kernels/collide/convex/gjk.h"
+#include "kernels/collide/convex/polytope.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-constexpr int kPolytopePoints = 32;  // a set of points is a word
-constexpr int kPolytopeFaces = 2 * kPolytopePoints - 4;
-constexpr int kNewFaces = 24;  // that one point may bring
+constexpr int kSharpenSteps = 12;
 
-DS_HD int lowest_bit(uint64_t x) {
-#if DS_DEVICE
-  return __ffsll(static_cast<long long>(x)) - 1;
-#else
-  return __builtin_ctzll(x);
-#endif
+template <class Real>
+DS_HD bool has_ellipsoid(const ConvexPair<Real>& pair) {
+  return pair.a.type == kGeomEllipsoid || pair.b.type == kGeomEllipsoid;
 }
 
+// u'H v of the support function of a core at the unit vector m, for u and v across m; xx, xy and yy of two
+// such directions are added up. Edges count as none
 template <class Real>
-struct Polytope {
-  static constexpr int kWide = kPackSize<Real>;
-  DifferencePoint<Real> point[kPolytopePoints];
-  Vec3<Real> normal[kPolytopeFaces];
-  Real height[kPolytopeFaces];
-  unsigned char corner[kWide][kPolytopeFaces][3];
-  unsigned char nface[kWide];
-  // what one point brings to each element: corners of an edge, and the face's number
-  unsigned char fresh[kWide][kNewFaces][3];
-  unsigned char nfresh[kWide];
-  int nface_max;
-};
-
-// far beyond any plane that counts
-template <class Real>
-DS_HD Real no_height() {
-  return Real(1e30);
-}
-
-// the planes through edges and the new point of each element
-template <class Real>
-DS_FN void fill_planes(Polytope<Real>* x, int newest) {
-  using Scalar = ScalarOf<Real>;
-  constexpr int kWide = kPackSize<Real>;
-  int most = 0;
-  for (int l = 0; l < kWide; l++) most = x->nfresh[l] > most ? x->nfresh[l] : most;
-  const Vec3<Real> w = x->point[newest].y;
-  for (int k = 0; k < most; k++) {
-    Vec3<Real> p = w, q = w;
-    for (int l = 0; l < kWide; l++) {
-      if (k >= x->nfresh[l]) continue;
-      const Vec3<Real>&from = x->point[x->fresh[l][k][0]].y, &to = x->point[x->fresh[l][k][1]].y;
-      set_lane(p.x, l, lane_of(from.x, l)), set_lane(p.y, l, lane_of(from.y, l));
-      set_lane(p.z, l, lane_of(from.z, l)), set_lane(q.x, l, lane_of(to.x, l));
-      set_lane(q.y, l, lane_of(to.y, l)), set_lane(q.z, l, lane_of(to.z, l));
-    }
-    const Vec3<Real> e1 = p - w, e2 = q - w, N = cross(e1, e2);
-    const Real square = dot(N, N), longest = max(dot(e1, e1), dot(e2, e2));
-    const Real least = longest * Real(sizeof(Scalar) == 4 ? 1e-5 : 1e-12);
-    const auto sliver = square <= least * least;
-    const Real inv = Real(1) / sqrt(select(sliver, Real(1), square));
-    const Vec3<Real> n = N * inv;
-    const Real height = select(sliver, no_height<Real>(), dot(n, w));
-    for (int l = 0; l < kWide; l++) {
-      if (k >= x->nfresh[l]) continue;
-      const int face = x->fresh[l][k][2];
-      set_lane(x->normal[face].x, l, lane_of(n.x, l)), set_lane(x->normal[face].y, l, lane_of(n.y, l));
-      set_lane(x->normal[face].z, l, lane_of(n.z, l)), set_lane(x->height[face], l, lane_of(height, l));
-    }
+DS_FN void add_curvature(const ConvexCore<Real>& c, const Vec3<Real>& m, const Vec3<Real>& u,
+                         const Vec3<Real>& v, Real* xx, Real* xy, Real* yy) {
+  const auto scaled = [&](const Vec3<Real>& x) {
+    return Vec3<Real>{c.size.x * x.x, c.size.y * x.y, c.size.z * x.z};
+  };
+  if (c.type == kGeomEllipsoid) {
+    const Vec3<Real> sm = scaled(m), su = scaled(u), sv = scaled(v);
+    const Real inv = Real(1) / sqrt(max(dot(sm, sm), Real(1e-30)));
+    const Real mu = dot(sm, su) * inv, mv = dot(sm, sv) * inv;
+    *xx = fma(fma(-mu, mu, dot(su, su)), inv, *xx);
+    *xy = fma(fma(-mu, mv, dot(su, sv)), inv, *xy);
+    *yy = fma(fma(-mv, mv, dot(sv, sv)), inv, *yy);
+  } else if (c.type == kGeomCylinder) {
+    const Real square = max(fma(m.x, m.x, m.y * m.y), Real(1e-6)), inv = Real(1) / sqrt(square);
+    const Real tu = fma(m.x, u.y, -(m.y * u.x)) * inv, tv = fma(m.x, v.y, -(m.y * v.x)) * inv;
+    const Real k = c.size.x * inv;
+    *xx = fma(k * tu, tu, *xx);
+    *xy = fma(k * tu, tv, *xy);
+    *yy = fma(k * tv, tv, *yy);
   }
 }
 
-// the seen faces of one element go, and those from their edge to the newest point come; false where there is
-// no room for them
+// two unit vectors across m
 template <class Real>
-DS_FN bool replace_seen(Polytope<Real>* x, int lane, uint64_t seen, int newest) {
-  uint32_t leads[kPolytopePoints] = {};
-  auto* corner = x->corner[lane];
-  for (uint64_t rest = seen; rest != 0; rest &= rest - 1) {
-    const auto* c = corner[lowest_bit(rest)];
-    for (int e = 0; e < 3; e++) leads[c[e]] |= 1u << c[e == 2 ? 0 : e + 1];
-  }
-  int count = 0;
-  auto* fresh = x->fresh[lane];
-  for (uint64_t rest = seen; rest != 0; rest &= rest - 1) {
-    const auto* c = corner[lowest_bit(rest)];
-    for (int e = 0; e < 3; e++) {
-      const int from = c[e], to = c[e == 2 ? 0 : e + 1];
-      if ((leads[to] >> from) & 1u) continue;
-      if (count == kNewFaces) return false;
-      fresh[count][0] = static_cast<unsigned char>(from);
-      fresh[count][1] = static_cast<unsigned char>(to);
-      count++;
-    }
-  }
-  int nface = x->nface[lane];
-  uint64_t free = seen;
-  for (int k = 0; k < count; k++) {
-    int face = nface;
-    if (free != 0) {
-      face = lowest_bit(free);
-      free &= free - 1;
-    } else if (nface == kPolytopeFaces) {
-      return false;
-    } else {
-      nface++;
-    }
-    fresh[k][2] = static_cast<unsigned char>(face);
-  }
-  for (int k = 0; k < count; k++) {
-    auto* c = corner[fresh[k][2]];
-    c[0] = fresh[k][0], c[1] = fresh[k][1], c[2] = static_cast<unsigned char>(newest);
-  }
-  // seen faces that nothing has replaced: only where rounding has torn the edge
-  for (; free != 0; free &= free - 1) set_lane(x->height[lowest_bit(free)], lane, ScalarOf<Real>(1e30));
-  x->nface[lane] = static_cast<unsigned char>(nface);
-  x->nface_max = nface > x->nface_max ? nface : x->nface_max;
-  x->nfresh[lane] = static_cast<unsigned char>(count);
-  return true;
-}
-
-// the extreme point along u or -u that is farther from the plane across u through the origin point
-template <class Real>
-DS_FN DifferencePoint<Real> farther(const ConvexPair<Real>& pair, const Vec3<Real>& u,
-                                    const Vec3<Real>& from) {
-  const DifferencePoint<Real> p = support(pair, u), q = support(pair, -u);
-  return select_point(abs(dot(u, p.y - from)) >= abs(dot(u, q.y - from)), p, q);
-}
-
-// the first tetrahedron: GJK's, where it has one that is not flat, else extreme points
-template <class Real>
-DS_STAGE void first_points(const ConvexPair<Real>& pair, const Simplex<Real>& found, Polytope<Real>* x) {
+DS_FN void across(const Vec3<Real>& m, Vec3<Real>* t1, Vec3<Real>* t2) {
   const Real zero(0), one(1);
-  const Vec3<Real>& o = found.p[3].y;
-  const Real volume = dot(found.p[0].y - o, cross(found.p[1].y - o, found.p[2].y - o));
-  const Real flat = pair.large * pair.large * pair.small * Real(1e-6);
-  const auto good = mask_and(found.inside, abs(volume) > flat);
-  for (int k = 0; k < 4; k++) x->point[k] = found.p[k];
-  if (!all(good)) {
-    DifferencePoint<Real> p[4];
-    p[0] = support(pair, {one, zero, zero});
-    p[1] = support(pair, {-one, zero, zero});
-    const Vec3<Real> e = p[1].y - p[0].y;
-    // across e, and not small: e's least entry is exchanged
-    const auto y_less = abs(e.y) < abs(e.z);
-    const Vec3<Real> u = select3(y_less, Vec3<Real>{-e.z, zero, e.x}, Vec3<Real>{-e.y, e.x, zero});
-    p[2] = farther(pair, u, p[0].y);
-    p[3] = farther(pair, cross(e, p[2].y - p[0].y), p[0].y);
-    for (int k = 0; k < 4; k++) x->point[k] = select_point(good, x->point[k], p[k]);
-  }
-  // outwards: points 0, 1, 2 counterclockwise seen from the side without point 3
-  const Vec3<Real>& top = x->point[3].y;
-  const Real turn = dot(x->point[0].y - top, cross(x->point[1].y - top, x->point[2].y - top));
-  const auto swap = turn < zero;
-  const DifferencePoint<Real> keep = x->point[0];
-  x->point[0] = select_point(swap, x->point[1], x->point[0]);
-  x->point[1] = select_point(swap, keep, x->point[1]);
+  Real length;
+  const auto steep = abs(m.z) > Real(0.7);
+  const Vec3<Real> side = select3(steep, Vec3<Real>{one, zero, zero}, Vec3<Real>{zero, zero, one});
+  *t1 = normalize(cross(m, side), {one, zero, zero}, &length);
+  *t2 = cross(m, *t1);
 }
 
 template <class Real>
-DS_FN void first_faces(Polytope<Real>* x) {
-  constexpr int kWide = kPackSize<Real>;
-  // the base, then the three around point 3; each is made as a new face of its last corner
-  constexpr unsigned char kFaces[4][3] = {{0, 1, 2}, {1, 0, 3}, {2, 1, 3}, {0, 2, 3}};
-  x->nface_max = 4;
-  for (int last = 2; last <= 3; last++) {
-    for (int l = 0; l < kWide; l++) {
-      x->nface[l] = 4;
-      x->nfresh[l] = 0;
-      for (int f = 0; f < 4; f++) {
-        if (kFaces[f][2] != last) continue;
-        auto* fresh = x->fresh[l][x->nfresh[l]++];
-        fresh[0] = kFaces[f][0], fresh[1] = kFaces[f][1], fresh[2] = static_cast<unsigned char>(f);
-        for (int e = 0; e < 3; e++) x->corner[l][f][e] = kFaces[f][e];
-      }
+DS_STAGE void newton_on_sphere(const ConvexPair<Real>& pair, const MaskOf<Real>& open, DepthBounds<Real>* bounds) {
+  const Real zero(0), one(1), half(0.5);
+  Vec3<Real> m = bounds->outwards, w = support(pair, -m).y, step{zero, zero, zero};
+  Real fraction(1);
+  auto fresh = zero <= zero;
+  for (int k = 0; k < kSharpenSteps; k++) {
+    if (any(fresh)) {
+      Vec3<Real> t1, t2;
+      across(m, &t1, &t2);
+      Real xx(0), xy(0), yy(0);
+      add_curvature(pair.a, m, t1, t2, &xx, &xy, &yy);
+      add_curvature(pair.b, rotate_transposed(pair.rot, m), rotate_transposed(pair.rot, t1),
+                    rotate_transposed(pair.rot, t2), &xx, &xy, &yy);
+      const Real h = dot(m, w), gx = dot(t1, w), gy = dot(t2, w);
+      xx = xx - h;
+      yy = yy - h;
+      // made positive where the depth bends more than the surface
+      const Real middle = half * (xx + yy), d = half * (xx - yy);
+      const Real lowest = middle - sqrt(fma(d, d, xy * xy));
+      const Real lift = max(zero, pair.small * Real(0.02) - lowest);
+      xx = xx + lift;
+      yy = yy + lift;
+      const Real inv = one / fma(xx, yy, -(xy * xy));
+      const Real x = fma(xy, gy, -(yy * gx)) * inv, y = fma(xy, gx, -(xx * gy)) * inv;
+      const Real size = sqrt(fma(x, x, y * y)), cut = select(size > half, half / max(size, half), one);
+      step = select3(fresh, axpy(t1, x * cut, t2 * (y * cut)), step);
+      fraction = select(fresh, one, fraction);
     }
-    fill_planes(x, last);
+    Real length;
+    const Vec3<Real> trial = normalize(axpy(step, fraction, m), m, &length);
+    const Vec3<Real> far = support(pair, -trial).y;
+    const Real h = dot(trial, far);
+    fresh = mask_and(open, h < bounds->upper);
+    bounds->upper = select(fresh, h, bounds->upper);
+    m = select3(fresh, trial, m);
+    w = select3(fresh, far, w);
+    fraction = fraction * Real(0.25);
+  }
+  bounds->outwards = m;
+}
+
+// One triangle of extreme points around `outwards`, `tilt` away from it. Growing, it stays a patch of M around
+// the direction: curved shapes come to their depth that way where a whole polytope has too few points
+template <class Real>
+DS_STAGE void first_patch(const ConvexPair<Real>& pair, const Vec3<Real>& outwards, double tilt,
+                          Polytope<Real>* x) {
+  Real length;
+  Vec3<Real> t1, t2;
+  across(outwards, &t1, &t2);
+  const double corner[3][2] = {{1, 0}, {-0.5, 0.86602540378443864676}, {-0.5, -0.86602540378443864676}};
+  for (int k = 0; k < 3; k++) {
+    const Vec3<Real> m = axpy(t1, Real(tilt * corner[k][0]), axpy(t2, Real(tilt * corner[k][1]), outwards));
+    x->point[k] = support(pair, -normalize(m, outwards, &length));
+  }
+  for (auto& h : x->height) h = no_height<Real>();
+  for (auto& h : x->rank) h = no_height<Real>();
+  x->patch = true;
+  x->nface_max = 1;
+  for (int l = 0; l < kPackSize<Real>; l++) {
+    x->nface[l] = x->nfresh[l] = 1;
+    for (int e = 0; e < 3; e++) x->corner[l][0][e] = static_cast<unsigned char>(e);
+    x->fresh[l][0][0] = 0, x->fresh[l][0][1] = 1, x->fresh[l][0][2] = 0;
+  }
+  fill_planes(x, 2);
+}
+
+// the upper bound and its direction, at least as good as before
+template <class Real>
+DS_STAGE void sharpen(const ConvexPair<Real>& pair, const Real& tolerance, const MaskOf<Real>& open,
+                      Polytope<Real>* x, DepthBounds<Real>* bounds) {
+  newton_on_sphere(pair, open, bounds);
+  const auto edged = [](const ConvexCore<Real>& c) { return c.type >= kGeomCylinder; };
+  if (!edged(pair.a) && !edged(pair.b)) return;
+  for (const double tilt : {0.2, 0.02}) {
+    first_patch(pair, bounds->outwards, tilt, x);
+    grow(pair, tolerance, 3, open, x, bounds);
   }
 }
 
-// the point of each element's triangle that is below the origin, on both shapes
 template <class Real>
-DS_FN void triangle_witness(const Polytope<Real>& x, const unsigned char (&corner)[kPackSize<Real>][3],
-                            const Vec3<Real>& n, Vec3<Real>* on_a, Vec3<Real>* on_b) {
-  constexpr int kWide = kPackSize<Real>;
-  DifferencePoint<Real> p[3];
-  for (int c = 0; c < 3; c++) {
-    p[c] = x.point[0];
-    for (int l = 0; l < kWide; l++) {
-      const auto& from = x.point[corner[l][c]];
-      set_lane(p[c].y.x, l, lane_of(from.y.x, l)), set_lane(p[c].y.y, l, lane_of(from.y.y, l));
-      set_lane(p[c].y.z, l, lane_of(from.y.z, l)), set_lane(p[c].a.x, l, lane_of(from.a.x, l));
-      set_lane(p[c].a.y, l, lane_of(from.a.y, l)), set_lane(p[c].a.z, l, lane_of(from.a.z, l));
-    }
+DS_FN void ellipsoid_witness(const ConvexPair<Real>& pair, const DepthBounds<Real>& bounds,
+                             const MaskOf<Real>& wanted, Separation<Real>* out) {
+  const Vec3<Real>& m = bounds.outwards;
+  Vec3<Real> on_a, on_b;
+  // inside each other: n = -m, and b lies back along n from a
+  if (pair.a.type == kGeomEllipsoid) {
+    on_a = core_support(pair.a, -m);
+    on_b = axpy(m, bounds.upper, on_a);
+  } else {
+    on_b = pair.shift + rotate(pair.rot, core_support(pair.b, rotate_transposed(pair.rot, m)));
+    on_a = axpy(m, -bounds.upper, on_b);
   }
-  const Real zero(0), one(1);
-  Real weight[3], sum(0);
-  for (int c = 0; c < 3; c++) {
-    const Vec3<Real>&q = p[(c + 1) % 3].y, &r = p[(c + 2) % 3].y;
-    weight[c] = max(dot(n, cross(q, r)), zero);
-    sum = sum + weight[c];
-  }
-  const auto none = sum <= zero;
-  const Real inv = one / select(none, one, sum);
-  weight[0] = select(none, one, weight[0] * inv);
-  weight[1] = weight[1] * inv;
-  weight[2] = weight[2] * inv;
-  *on_a = p[0].a * weight[0] + p[1].a * weight[1] + p[2].a * weight[2];
-  *on_b = *on_a + p[0].y * weight[0] + p[1].y * weight[1] + p[2].y * weight[2];
-}
-
-// faces that w is beyond, as bits of each element. Sums of powers of two are exact up to 24 of them
-template <class Real>
-DS_FN void seen_faces(const Polytope<Real>& x, const Vec3<Real>& w, const Real& slack,
-                      uint64_t (&seen)[kPackSize<Real>]) {
-  constexpr int kPart = 24, kWide = kPackSize<Real>;
-  for (int l = 0; l < kWide; l++) seen[l] = 0;
-  for (int base = 0; base < x.nface_max; base += kPart) {
-    Real bits(0);
-    ScalarOf<Real> power(1);
-    for (int f = base; f < x.nface_max && f < base + kPart; f++) {
-      const auto beyond = dot(x.normal[f], w) - x.height[f] > slack;
-      bits = bits + select(beyond, Real(power), Real(0));
-      power = power + power;
-    }
-    for (int l = 0; l < kWide; l++)
-      seen[l] |= static_cast<uint64_t>(static_cast<uint32_t>(lane_of(bits, l))) << base;
-  }
+  out->on_a = select3(wanted, on_a, out->on_a);
+  out->on_b = select3(wanted, on_b, out->on_b);
 }
 
 // separation of the elements of `wanted`, whose cores meet
 template <class Real>
 DS_STAGE void core_penetration(const ConvexPair<Real>& pair, const Simplex<Real>& found,
                                const MaskOf<Real>& wanted, Separation<Real>* out) {
-  constexpr int kWide = kPackSize<Real>;
-  const Real tolerance = enough(pair), slack = pair.large * Real(kSingle<Real> ? 1e-7 : 1e-15);
+  const Real tolerance = enough(pair);
   Polytope<Real> x;
-  for (auto& h : x.height) h = no_height<Real>();
   const Vec3<Real> none{Real(0), Real(0), Real(0)};
+  for (auto& h : x.height) h = no_height<Real>();
+  for (auto& h : x.rank) h = no_height<Real>();
+  x.patch = false;
   for (auto& n : x.normal) n = none;
   first_points(pair, found, &x);
   first_faces(&x);
-
-  auto active = wanted;
-  Real upper = no_height<Real>(), lower(0);
-  Vec3<Real> outwards = none;
-  unsigned char nearest[kWide][3] = {};
-  for (int newest = 4; newest < kPolytopePoints; newest++) {
-    Real height = x.height[0];
-    Vec3<Real> m = x.normal[0];
-    IntOf<Real> face(0);
-    for (int f = 1; f < x.nface_max; f++) {
-      const auto nearer = x.height[f] < height;
-      height = select(nearer, x.height[f], height);
-      m = select3(nearer, x.normal[f], m);
-      face = select(nearer, IntOf<Real>(f), face);
-    }
-    const DifferencePoint<Real> w = support(pair, -m);
-    const Real beyond = dot(m, w.y);
-    const auto better = mask_and(active, beyond < upper);
-    upper = select(better, beyond, upper);
-    outwards = select3(better, m, outwards);
-    lower = select(active, height, lower);
-    const unsigned improved = mask_word(better);
-    for (int l = 0; l < kWide; l++) {
-      const auto* c = x.corner[l][lane_of(face, l)];
-      for (int k = 0; k < 3 && ((improved >> l) & 1u); k++) nearest[l][k] = c[k];
-    }
-    active = mask_and(active, upper - height > tolerance);
-    if (!any(active)) break;
-
-    x.point[newest] = w;
-    uint64_t seen[kWide];
-    seen_faces(x, w.y, slack, seen);
-    unsigned stuck = 0;
-    const unsigned busy = mask_word(active);
-    for (int l = 0; l < kWide; l++) {
-      x.nfresh[l] = 0;
-      if (!((busy >> l) & 1u)) continue;
-      if (seen[l] == 0 || !replace_seen(&x, l, seen[l], newest)) stuck |= 1u << l;
-      if ((stuck >> l) & 1u) x.nfresh[l] = 0;
-    }
-    active = mask_and(active, mask_not(mask_of_word<Real>(stuck)));
-    fill_planes(&x, newest);
-  }
+  DepthBounds<Real> bounds;
+  bounds.upper = no_height<Real>();
+  bounds.lower = Real(0);
+  bounds.outwards = none;
+  for (auto& t : bounds.triangle) t[0] = t[1] = t[2] = 0;
+  grow(pair, tolerance, 4, wanted, &x, &bounds);
   Vec3<Real> on_a, on_b;
-  triangle_witness(x, nearest, outwards, &on_a, &on_b);
+  triangle_witness(x, bounds.triangle, bounds.outwards, &on_a, &on_b);
   out->on_a = select3(wanted, on_a, out->on_a);
   out->on_b = select3(wanted, on_b, out->on_b);
-  out->n = select3(wanted, -outwards, out->n);
-  out->dist = select(wanted, -upper, out->dist);
-  out->gap = select(wanted, upper - lower, out->gap);
+  const Real lower = bounds.lower;
+  if (has_ellipsoid(pair)) {
+    const auto open = mask_and(wanted, bounds.upper - lower > tolerance);
+    if (any(open)) sharpen(pair, tolerance, open, &x, &bounds);
+    ellipsoid_witness(pair, bounds, wanted, out);
+  }
+  out->n = select3(wanted, -bounds.outwards, out->n);
+  out->dist = select(wanted, -bounds.upper, out->dist);
+  out->gap = select(wanted, bounds.upper - lower, out->gap);
 }
 
 }  // namespace DUALSTEP_ISA
