@@ -7,8 +7,8 @@ namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
 template <class Real>
-DS_FN ConvexPair<Real> make_convex_pair(const Shape<Real>& a, const ConvexCore<Real>& core_a, const Real& bound_a,
-                                        const Shape<Real>& b, const ConvexCore<Real>& core_b, const Real& bound_b) {
+DS_FN ConvexPair<Real> make_convex_pair(const Shape<Real>& a, const ConvexCore<Real>& core_a,
+                                        const Shape<Real>& b, const ConvexCore<Real>& core_b) {
   ConvexPair<Real> p;
   p.a = core_a;
   p.b = core_b;
@@ -20,11 +20,8 @@ DS_FN ConvexPair<Real> make_convex_pair(const Shape<Real>& a, const ConvexCore<R
   }
   p.shift = rotate_transposed(a.rot, b.pos - a.pos);
   p.radius = core_radius(core_a) + core_radius(core_b);
-  Real small_a, small_b, large_a, large_b;
-  core_extent(core_a, bound_a, &small_a, &large_a);
-  core_extent(core_b, bound_b, &small_b, &large_b);
-  p.small = min(small_a, small_b);
-  p.large = large_a + large_b;
+  p.small = min(core_a.bound, core_b.bound);
+  p.large = core_a.bound + core_b.bound;
   return p;
 }
 

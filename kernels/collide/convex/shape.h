@@ -24,9 +24,11 @@ struct Hull {
   int npoint = 0, nface = 0;
 };
 
+// a shape with a hull; other shapes carry none of this
 template <class Real>
 struct HullShape : Shape<Real> {
   Hull<ScalarOf<Real>> hull;
+  Real bound;  // no point is farther from the centre
 };
 
 // what the search sees of a shape: a core, whose support is known, and a radius around it
@@ -35,6 +37,7 @@ struct ConvexCore {
   int type;
   Vec3<Real> size;
   Hull<ScalarOf<Real>> hull;
+  Real bound;  // no point of the shape is farther from its centre
 };
 
 template <class Real>
@@ -42,17 +45,19 @@ DS_HD Real core_radius(const ConvexCore<Real>& c) {
   return c.type == kGeomSphere || c.type == kGeomCapsule ? c.size.x : Real(0);
 }
 
-// a length of the order of the shape's size, and one that no point of the core is farther away than
 template <class Real>
-DS_FN void core_extent(const ConvexCore<Real>& c, const Real& bounding_radius, Real* small, Real* large) {
-  *large = bounding_radius;
-  if (c.type == kGeomSphere || c.type == kGeomCapsule || c.type == kGeomMesh) {
-    *small = bounding_radius;
-  } else if (c.type == kGeomCylinder) {
-    *small = min(c.size.x, c.size.y);
-  } else {
-    *small = min(c.size.x, min(c.size.y, c.size.z));
-  }
+DS_FN ConvexCore<Real> make_core(const HullShape<Real>& s, int type) {
+  return {type, s.size, s.hull, s.bound};
+}
+template <class Real>
+DS_FN ConvexCore<Real> make_core(const Shape<Real>& s, int type) {
+  const Real x = s.size.x, y = s.size.y, z = s.size.z;
+  Real bound = x;
+  if (type == kGeomCapsule) bound = x + y;
+  if (type == kGeomEllipsoid) bound = max(x, max(y, z));
+  if (type == kGeomCylinder) bound = sqrt(fma(x, x, y * y));
+  if (type == kGeomBox) bound = norm(s.size);
+  return {type, s.size, {}, bound};
 }
 
 template <class Real>
