@@ -109,6 +109,12 @@ void bind_options(py::module_& module) {
               given = std::vector<double>(array.data(), array.data() + array.size());
             }
           }
+          if (const auto* word = std::get_if<std::string>(&given)) {
+            const std::string instead = replacement_of(name, *word);
+            const std::string message = name + " = '" + *word + "' is deprecated: use '" + instead + "'";
+            if (!instead.empty() && PyErr_WarnEx(PyExc_DeprecationWarning, message.c_str(), 1) != 0)
+              throw py::error_already_set();
+          }
           set_option(o, name, given);
         },
         py::is_method(options));

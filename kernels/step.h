@@ -3,10 +3,10 @@
 
 #include "kernels/collide/collide.h"
 #include "kernels/contact/impact.h"
-#include "kernels/smooth/inertia.h"
-#include "kernels/integrate/integrate.h"
 #include "kernels/data/eval_index.h"
+#include "kernels/integrate/integrate.h"
 #include "kernels/output/outputs.h"
+#include "kernels/smooth/inertia.h"
 #include "kernels/solver/solve.h"
 
 namespace dualstep {
@@ -14,19 +14,19 @@ inline namespace DUALSTEP_ISA {
 
 // accelerations and everything they need, at the state in the workspace; first what is the same for all cones
 template <class E>
-DS_STAGE void smooth_dynamics(E& env, const Inputs<E>& in) {
+DS_STAGE void smooth_dynamics(E& env, const EnvIO<E>& in) {
   kinematics(env, [&](int i) { return in.mocap(i); });  // poses, joint motions
-  env.lap(kStage_kinematics);
+  env.time_stage(kStage_kinematics);
   bias(env);  // velocities, Coriolis and gravity forces
-  env.lap(kStage_bias);
+  env.time_stage(kStage_bias);
   inertia(env);  // mass matrix, by composite bodies
-  env.lap(kStage_inertia);
+  env.time_stage(kStage_inertia);
   factorize(env);  // L'DL on the tree's sparsity
-  env.lap(kStage_factorize);
+  env.time_stage(kStage_factorize);
   passive(env);    // springs, dampers, fluid, gravity compensation
   actuation(env);  // actuators
   smooth_acceleration(env, in.any_xfrc, [&](int b) { return in.xfrc(b); });
-  env.lap(kStage_forces);
+  env.time_stage(kStage_forces);
 }
 template <int kDim, bool kElliptic, class E>
 DS_FN void impacts_and_rows(E& env) {
@@ -35,7 +35,7 @@ DS_FN void impacts_and_rows(E& env) {
     if (impulsive) impacts<kDim>(env);  // jumps of the velocity, which the rows see
   rows<kDim>(env);                      // constraint rows, whitened
   if (impulsive) before_impacts(env);
-  env.lap(kStage_rows);
+  env.time_stage(kStage_rows);
 }
 template <int kDim, bool kElliptic, class E>
 DS_FN void solve_and_jump(E& env) {
@@ -43,29 +43,29 @@ DS_FN void solve_and_jump(E& env) {
   if (kElliptic && env.t.o.impulsive) add_impacts<kDim>(env);
 }
 template <int kDim, bool kElliptic, class E>
-DS_STAGE void evaluate(E& env, const Inputs<E>& in) {
+DS_STAGE void evaluate(E& env, const EnvIO<E>& in) {
   smooth_dynamics(env, in);
   collide(env);  // contacts
-  env.lap(kStage_collide);
+  env.time_stage(kStage_collide);
   impacts_and_rows<kDim, kElliptic>(env);
   solve_and_jump<kDim, kElliptic>(env);
 }
 
-// before the evaluation at moment m: what a replay of it needs
+// before the evaluation at index m: what a replay of it needs
 template <class E>
-DS_FN void keep_start(E& env, const Inputs<E>& in, const Moment& m) {
+DS_FN void keep_start(E& env, const EnvIO<E>& in, const EvalIndex& m) {
   if (in.replay() || !in_last_substep(in.args, m)) return;
   if (m.stage == 0 || is_sensed(in.args, num_stages(env.t.o.integrator), m)) in.remember();
 }
 
 // after it: outputs, where they are wanted, and the next state
 template <class E>
-DS_FN void integrate(E& env, const Inputs<E>& in, const Moment& m) {
+DS_FN void integrate(E& env, const EnvIO<E>& in, const EvalIndex& m) {
   const int stages = num_stages(env.t.o.integrator);
   if (is_sensed(in.args, stages, m)) sense(env, in);
-  env.lap(kStage_sense);
+  env.time_stage(kStage_sense);
   if (in.args.action != Action::kStep) {
-    in.note_status();
+    in.write_status();
     return;
   }
   const bool ends_substep = m.stage + 1 == stages;
@@ -78,22 +78,22 @@ DS_FN void integrate(E& env, const Inputs<E>& in, const Moment& m) {
     if (ends_substep) rk.finish(live);
   }
   keep_warmstart(env);
-  env.lap(kStage_integrate);
+  env.time_stage(kStage_integrate);
   if (!ends_substep) return;
-  in.note_status();
+  in.write_status();
   if (!in_last_substep(in.args, m)) return;
   in.store();
-  env.lap(kStage_store);
+  env.time_stage(kStage_store);
 }
 
 // everything that a call asks of one environment (or pack)
 template <int kDim, bool kElliptic, class E>
 DS_FN void run_environment(E& env, const BatchView<typename E::Scalar>& batch, const StepArgs& args) {
-  const Inputs<E> in(env, batch, args);
-  env.laps = args.laps;
-  env.lap(kStage_load);
+  const EnvIO<E> in(env, batch, args);
+  env.stage_ticks = args.stage_ticks;
+  env.time_stage(kStage_load);
   in.load();
-  Moment m;
+  EvalIndex m;
   do {
     env.ends_call = ends_call(args, num_stages(env.t.o.integrator), m);
     keep_start(env, in, m);

@@ -3,7 +3,7 @@
     python bench/cost/predict.py build/test             print the table of bench/README.md
     python bench/cost/predict.py build/test --write     and put it there
 
-The build folder is one with DUALSTEP_TESTS and nvcc. What is counted, on a GPU in software (tests/software_gpu), where the
+The build folder is one with DUALSTEP_TESTS and nvcc. What is counted, on the PTX interpreter (tests/ptx_interpreter), where the
 step made for the humanoid runs for `STATES` states under random actions, once they are sorted by their last step:
     instructions  of PTX, of every device function, as often as a warp issues them
     barriers      where the threads of an environment meet, and shuffles: a chain that nothing shortens
@@ -148,12 +148,12 @@ def executed(build: Path) -> tuple[dict[str, dict[str, int]], float]:
 
 
 def run(build: Path, steps: int) -> tuple[dict[str, dict[str, int]], float]:
-    """What Machine::Issued of the software GPU counts, by mangled function, of STATES environments; and their mean number
+    """What Machine::Issued of the PTX interpreter counts, by mangled function, of STATES environments; and their mean number
     of contacts."""
-    given: list[str | Path] = [sys.executable, ROOT / "tests" / "software_gpu" / "run.py", build, __file__, "--steps", str(steps)]
+    given: list[str | Path] = [sys.executable, ROOT / "tests" / "ptx_interpreter" / "run.py", build, __file__, "--steps", str(steps)]
     done = subprocess.run(given, capture_output=True, text=True, check=False,
                           env=os.environ | {"SOFTWARE_GPU_PROFILE": "1"})  # fmt: skip
-    line = re.compile(r"^software GPU: in (\w+), (.*)$", re.M)
+    line = re.compile(r"^PTX interpreter: in (\w+), (.*)$", re.M)
     if done.returncode:
         raise RuntimeError(line.sub("", done.stderr))
     counts: dict[str, dict[str, int]] = {}

@@ -23,7 +23,7 @@ from matplotlib import pyplot
 HERE = Path(__file__).resolve().parent
 COLORS = ("#1f6f8b", "#c8553d", "#e9a23b", "#3d8361", "#7d5ba6", "#2a363b")
 G = 9.81
-SOFT = {"contact_parameters": "seed", "contact_time_constant": 0.05, "contact_regularization": 0.01}
+SOFT = {"contact_parameters": "spring_damper", "contact_time_constant": 0.05, "contact_regularization": 0.01}
 
 
 def panels(count: int = 2):  # noqa: ANN201
@@ -69,7 +69,7 @@ def todorov():  # noqa: ANN201
     left.set(xlabel="gap [mm]", ylabel="normal force / weight", title="force at a distance")
     left.legend(fontsize=7)
     for epsilon in (0.01, 0.05, 0.2):
-        ref = particle(slope=0.2, contact_time_constant=0.05, contact_parameters="seed", contact_regularization=epsilon)
+        ref = particle(slope=0.2, contact_time_constant=0.05, contact_parameters="spring_damper", contact_regularization=epsilon)
         t, x = roll(ref, 400, lambda r: r.qpos[0])
         right.plot(t, 1e3 * x, label=f"$\\epsilon$ = {epsilon}")
     right.set(xlabel="time [s]", ylabel="slip down the slope [mm]", title="creep: slope 0.2 rad, friction 0.5")

@@ -18,9 +18,9 @@ struct DeviceOptions {
   std::string device = "auto";  // "cpu", "cuda", "cuda:1", "emulated", "auto"
   int num_threads = 0;          // of the CPU; 0: all that this process may use
   std::string isa;              // "portable", "avx2", "avx512"; "": the best that is here
-  std::vector<int> lanes;       // that share an environment on "cuda" and "emulated" (host/batch/lane_choice.h)
-  std::string order;            // of emulated lanes: "ordered", "reversed", "shuffled"; "": shuffled
-  uint64_t seed = 0;            // of that shuffling
+  std::vector<int> lanes;  // that share an environment on "cuda" and "emulated" (host/batch/lane_choice.h)
+  std::string order;       // of emulated lanes: "ordered", "reversed", "shuffled"; "": shuffled
+  uint64_t seed = 0;       // of that shuffling
 };
 
 // entries of each table of a model: the tables themselves are pointers

@@ -26,7 +26,7 @@ std::unique_ptr<Engine> engine_for(const Model& model, const BatchOptions& optio
 
 // a diverged environment always stands still within a call; what becomes of it then is the batch's choice
 StepArgs call(Action action, int nsubsteps, bool last_stage = false) {
-  return {action, nsubsteps, /*freeze_diverged=*/1, /*sense_last_stage=*/last_stage, /*laps=*/nullptr};
+  return {action, nsubsteps, /*freeze_diverged=*/1, /*sense_last_stage=*/last_stage, /*stage_ticks=*/nullptr};
 }
 
 }  // namespace

@@ -32,7 +32,8 @@ int axis_length(const Sizes& n, const std::string& axis) {
   if (axis == #name) return n.name;
   AXIS(nq)
   AXIS(nv)
-  AXIS(nu) AXIS(na) AXIS(nbody) AXIS(nmocap) AXIS(nsite) AXIS(nsensordata) AXIS(nM) AXIS(ncon) AXIS(nanchor)
+  AXIS(nu)
+  AXIS(na) AXIS(nbody) AXIS(nmocap) AXIS(nsite) AXIS(nsensordata) AXIS(nM) AXIS(ncon) AXIS(nanchor)
 #undef AXIS
       size_t used = 0;
   const int length = std::stoi(axis, &used);

@@ -22,10 +22,10 @@ template <class AnyModel, class Visit>
 void for_each_size(AnyModel& m, Visit&& visit) {
 #define SIZE(name) visit(#name, m.name);
   SIZE(nq)
-  SIZE(nv) SIZE(nu) SIZE(na) SIZE(nbody) SIZE(njnt) SIZE(ngeom) SIZE(nsite) SIZE(npair) SIZE(nexclude)
-      SIZE(neq) SIZE(ntendon) SIZE(nwrap) SIZE(nactuator) SIZE(nsensor) SIZE(nsensordata) SIZE(nkey)
-          SIZE(nmocap) SIZE(nmesh) SIZE(nmeshvert) SIZE(nmeshgraph) SIZE(nnumeric) SIZE(nnumericdata)
-              SIZE(ntext)
+  SIZE(nv)
+  SIZE(nu) SIZE(na) SIZE(nbody) SIZE(njnt) SIZE(ngeom) SIZE(nsite) SIZE(npair) SIZE(nexclude) SIZE(neq)
+      SIZE(ntendon) SIZE(nwrap) SIZE(nactuator) SIZE(nsensor) SIZE(nsensordata) SIZE(nkey) SIZE(nmocap)
+          SIZE(nmesh) SIZE(nmeshvert) SIZE(nmeshgraph) SIZE(nnumeric) SIZE(nnumericdata) SIZE(ntext)
 #undef SIZE
 }
 

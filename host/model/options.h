@@ -11,7 +11,7 @@ enum class Integrator { kEuler = 0, kRk4 = 1, kImplicitFast = 3, kVariational = 
 enum class Solver { kPgsNewton = 0, kPgs = 1, kPgsAnderson = 2, kPgsNewtonPrimal = 3, kPgsNewtonDual = 4 };
 inline bool ends_with_newton(Solver s) { return s != Solver::kPgs && s != Solver::kPgsAnderson; }
 enum class ContactModel { kTodorov = 0, kAnitescu, kStewartTrinkle, kCompliant, kSoftAnchor, kImpulsive };
-enum class ContactParameters { kMujoco = 0, kSeed = 1 };
+enum class ContactParameters { kMujoco = 0, kSpringDamper = 1 };
 enum class Scheme { kTimeStepping = 0, kEventDriven = 1 };
 enum class CompliantLaw { kLinear = 0, kHuntCrossley = 1 };
 enum class FrictionLaw { kStribeck = 0, kPiecewise = 1 };

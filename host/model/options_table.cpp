@@ -16,6 +16,7 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 struct Word {
   const char* name;
   int value;
+  const char* deprecated = "";  // another word for it, which still works
 };
 
 // one option, reached through plain functions so that members of all types share one table
@@ -84,7 +85,7 @@ const std::vector<Entry>& table() {
       INTEGER(contact_capacity, 0, 65535),
       WORD(contact_model, ContactModel, {"todorov", 0}, {"anitescu", 1}, {"stewart_trinkle", 2},
            {"compliant", 3}, {"soft_anchor", 4}, {"impulsive", 5}),
-      WORD(contact_parameters, ContactParameters, {"mujoco", 0}, {"seed", 1}),
+      WORD(contact_parameters, ContactParameters, {"mujoco", 0}, {"spring_damper", 1, "seed"}),
       NUMBER(contact_time_constant, 0, kInf, true),
       NUMBER(contact_regularization, 0, kInf, false),
       NUMBER(contact_margin, 0, kInf, false),
@@ -201,7 +202,7 @@ bool accept(const Entry& e, const OptionValue& value, int array_size, double* ou
     for (const Word& w : e.words) {
       const std::string* s = std::get_if<std::string>(&value);
       double number = 0;
-      if ((s && *s == w.name) ||
+      if ((s && (*s == w.name || *s == w.deprecated)) ||
           (scalar(value, &number) && !std::holds_alternative<bool>(value) && number == w.value)) {
         return *out = w.value, true;
       }
@@ -292,6 +293,13 @@ void set_option(Options& options, const std::string& name, const OptionValue& va
   } else {
     e.set(options, number);
   }
+}
+
+std::string replacement_of(const std::string& name, const std::string& word) {
+  for (const Word& w : find(name).words) {
+    if (!word.empty() && word == w.deprecated) return w.name;
+  }
+  return "";
 }
 
 std::vector<std::pair<std::string, std::string>> invalid_options(const Options& options) {

@@ -21,6 +21,8 @@ std::vector<double> option_numbers(const Options& options);
 double* option_array(Options& options, const std::string& name, int* count);
 // throws std::invalid_argument that says what was given and what is allowed; options are then unchanged
 void set_option(Options& options, const std::string& name, const OptionValue& value);
+// the word to use in place of a deprecated one; "" where `word` is not deprecated
+std::string replacement_of(const std::string& name, const std::string& word);
 // every value out of its range, as "name: reason"
 std::vector<std::pair<std::string, std::string>> invalid_options(const Options& options);
 // the word nearest to `word`, or "" where none is near

@@ -412,40 +412,41 @@ void check_kernels(const Model& m) {
     problems.push_back({what, element, why});
   };
   const bool todorov = o.contact_model == ContactModel::kTodorov;
-  const bool seed = o.contact_parameters == ContactParameters::kSeed;
+  const bool spring_damper = o.contact_parameters == ContactParameters::kSpringDamper;
   const bool hard =
       o.contact_model == ContactModel::kAnitescu || o.contact_model == ContactModel::kStewartTrinkle;
   const bool impulsive = o.contact_model == ContactModel::kImpulsive;
-  if (!todorov || seed) {
+  if (!todorov || spring_damper) {
     if (o.integrator == Integrator::kImplicitFast)
       refuse("integrator = implicitfast", "with these contacts a Batch takes euler; a Reference takes both");
     if (o.integrator == Integrator::kRk4 && o.contact_model != ContactModel::kCompliant && !todorov)
       refuse("integrator = rk4", "this contact model is a law of a whole time step; take euler");
   }
-  if ((hard || impulsive || square_rows(o)) && o.friction_directions != 0 && o.friction_directions != 4)
+  if ((hard || impulsive || l1_rows(o)) && o.friction_directions != 0 && o.friction_directions != 4)
     refuse("friction_directions", "a Batch takes 0 (round) or 4; a Reference takes any");
-  if (seed && !o.disabled(kDisableConstraint)) {
+  if (spring_damper && !o.disabled(kDisableConstraint)) {
     for (int i = 0; i < m.nv && !o.disabled(kDisableFrictionLoss); ++i)
       if (m.dof_frictionloss[i] > 0)
-        problems.push_back({"joint friction with contact_parameters = seed",
+        problems.push_back({"joint friction with contact_parameters = spring_damper",
                             element_name(m, "jnt", m.dof_jntid[i]), reason});
     for (int j = 0; j < m.njnt && !o.disabled(kDisableLimit); ++j)
       if (m.jnt_type[j] == kBall && m.jnt_limited[j])
-        problems.push_back(
-            {"limit of a ball joint with contact_parameters = seed", element_name(m, "jnt", j), reason});
+        problems.push_back({"limit of a ball joint with contact_parameters = spring_damper",
+                            element_name(m, "jnt", j), reason});
     for (int g = 0; g < m.ngeom; ++g)
       if (m.geom_condim[g] > 3)
         problems.push_back(
-            {"condim above 3 with contact_parameters = seed", element_name(m, "geom", g), reason});
+            {"condim above 3 with contact_parameters = spring_damper", element_name(m, "geom", g), reason});
     // both tangents weigh the same there, which leaves no closed form where their friction differs
     for (int i = 0; i < m.npair; ++i) {
       const double* mu = &m.pair_friction[5 * i];
       if (m.pair_dim[i] > 3)
         problems.push_back(
-            {"condim above 3 with contact_parameters = seed", element_name(m, "pair", i), reason});
+            {"condim above 3 with contact_parameters = spring_damper", element_name(m, "pair", i), reason});
       else if (m.pair_dim[i] == 3 && mu[0] != mu[1])
-        problems.push_back({"friction that differs between directions with contact_parameters = seed",
-                            element_name(m, "pair", i), reason});
+        problems.push_back(
+            {"friction that differs between directions with contact_parameters = spring_damper",
+             element_name(m, "pair", i), reason});
     }
   }
   if (impulsive && !o.disabled(kDisableConstraint)) {

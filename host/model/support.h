@@ -20,7 +20,7 @@ void find_invalid(const Model& model, std::vector<Problem>* problems);
 // throws UnsupportedModelError or InvalidModelError where there are problems
 void throw_problems(const std::vector<Problem>& unsupported, const std::vector<Problem>& invalid);
 
-// "geom 'foot'", or "geom 3 of body 'leg'" where it has no name
+// "geom 'foot'", or "geom 3 of body 'segment'" where it has no name
 std::string element_name(const Model& model, const std::string& kind, int id);
 // whether MuJoCo's filters and the shapes let two geoms touch under the present options
 bool may_collide(const Model& model, int geom1, int geom2);

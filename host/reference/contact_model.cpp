@@ -21,7 +21,7 @@ double contact_margin(const Options& opt, double geoms_margin) {
   if (mujoco_contacts(opt)) return geoms_margin;
   // what is closed is known to a distance above zero
   if (opt.scheme == Scheme::kEventDriven) return std::max(opt.contact_margin, 1e-8);
-  const bool given = opt.contact_margin > 0 || opt.contact_parameters == ContactParameters::kSeed;
+  const bool given = opt.contact_margin > 0 || opt.contact_parameters == ContactParameters::kSpringDamper;
   return given ? opt.contact_margin : geoms_margin;
 }
 

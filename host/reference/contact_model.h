@@ -10,13 +10,13 @@
 // equation  the rows' dual: y = (A + R) l + b, A = J M^-1 J', b = J M^-1 (tau + J_f'f) - aref,
 //             aref = -B J (v + dv) - K r. Contacts (rows n, t1, t2, spin, roll1, roll2; r = phi on n, else
 //             0):
-//               todorov, seed  B = 2/k, K = 1/k^2, R_n = eps A_nn, R_t = R_n / impratio, k = max(kappa, 2h)
+//               todorov, spring_damper  B = 2/k, K = 1/k^2, R_n = eps A_nn, R_t = R_n / impratio, k = max(kappa, 2h)
 //               anitescu       B = 1/h, K = 1/h^2, R = 0, r = max(phi, -2 m/s h)
 //               stewart_trinkle  the same rows under Coulomb's law with Signorini's condition
 //               compliant, soft_anchor  no rows: explicit_contacts.cpp
 //               impulsive      impulse.cpp, then the rows of todorov in either parameterization
 //           joint limits and friction loss: MuJoCo's softness where contact_parameters = mujoco, else B, K, R
-//           as of the seeds' contacts (r = phi on limits, 0 on friction loss)
+//           as of the spring-damper contacts (r = phi on limits, 0 on friction loss)
 // source    Todorov 2014; Anitescu 2006; Stewart & Trinkle 1996; de Saxce & Feng 1998; Tedrake, Underactuated
 //           Robotics, multi-body appendix
 // deviation dJ/dt v is neglected on contacts and limits, as in all of these; a gap deeper than 2 m/s h is

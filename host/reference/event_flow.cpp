@@ -32,7 +32,7 @@ struct EventFlow::Rows {
 
 EventFlow::EventFlow(const Model& m) : model_(m) {
   model_.opt.contact_margin = 0.05;
-  model_.opt.contact_parameters = ContactParameters::kSeed;
+  model_.opt.contact_parameters = ContactParameters::kSpringDamper;
   if (model_.opt.equality_alpha < 0) model_.opt.equality_alpha = equality_rate(m.opt);
 }
 

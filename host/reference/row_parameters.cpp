@@ -30,8 +30,8 @@ double prescribed_demand(const Model& m, const Data& d, int row) {
   return rate - equality_rate(m.opt) * (d.efc_vel[row] - u);
 }
 
-// a row of the seeds' spring-damper, with force limited by its set alone
-void seed_row(const Model& m, Data* d, int row, bool has_position) {
+// a row of the spring-damper, with force limited by its set alone
+void spring_damper_row(const Model& m, Data* d, int row, bool has_position) {
   const double kappa = std::max(m.opt.contact_time_constant, 2 * m.opt.timestep);
   const VectorXd j = d->efc_J.row(row);
   const double weight = j.dot(d->M_hat_llt.solve(j));
@@ -51,10 +51,10 @@ void contact_rows(const Model& m, const Contact& c, int row, Data* d) {
     d->efc_aref[row] -= std::max(d->efc_pos[row] / h, -kCorrectionSpeed) / h;
     return;
   }
-  if (m.opt.contact_parameters != ContactParameters::kSeed) return;
-  seed_row(m, d, row, true);
+  if (m.opt.contact_parameters != ContactParameters::kSpringDamper) return;
+  spring_damper_row(m, d, row, true);
   for (int k = 1; k < c.dim; k++) {
-    seed_row(m, d, row + k, false);
+    spring_damper_row(m, d, row + k, false);
     d->efc_R[row + k] = std::max(kMinRegularizer, d->efc_R[row] / m.opt.impratio);
   }
 }
@@ -70,7 +70,8 @@ double equality_rate(const Options& opt) {
 }
 
 void set_formulation(const Model& m, Data* d) {
-  const bool own = mujoco_contacts(m.opt), seed = m.opt.contact_parameters == ContactParameters::kSeed;
+  const bool own = mujoco_contacts(m.opt),
+             spring_damper = m.opt.contact_parameters == ContactParameters::kSpringDamper;
   const double alpha = equality_rate(m.opt);
   for (int row = 0; row < d->nefc(); row++) {
     const RowType type = d->efc_type[row];
@@ -84,8 +85,8 @@ void set_formulation(const Model& m, Data* d) {
       const auto rows = [&](VectorXd& x) { return x.segment(row, bias.size()); };
       rows(d->efc_R).setZero();
       rows(d->efc_aref) = -2 * alpha * rows(d->efc_vel) - alpha * alpha * rows(d->efc_pos) - bias;
-    } else if (!own && seed && (type == RowType::kLimit || type == RowType::kFrictionLoss)) {
-      seed_row(m, d, row, type == RowType::kLimit);
+    } else if (!own && spring_damper && (type == RowType::kLimit || type == RowType::kFrictionLoss)) {
+      spring_damper_row(m, d, row, type == RowType::kLimit);
     }
   }
   if (!own) {

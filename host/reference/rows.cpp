@@ -19,7 +19,6 @@ namespace dualstep::reference {
 
 namespace {
 
-
 // rows as they are found
 struct Rows {
   std::vector<VectorXd> jacobian;
@@ -38,7 +37,7 @@ struct Rows {
   }
 };
 
-VectorXd unit_row(int nv, int dof, double value) {
+VectorXd single_row(int nv, int dof, double value) {
   VectorXd row = VectorXd::Zero(nv);
   row[dof] = value;
   return row;
@@ -84,7 +83,7 @@ void add_joint_coupling(const Model& m, const Data& d, int i, Rows* rows) {
   const int j1 = m.eq_obj1id[i], j2 = m.eq_obj2id[i];
   auto displacement = [&](int joint) { return d.qpos[m.jnt_qposadr[joint]] - m.qpos0[m.jnt_qposadr[joint]]; };
   double pos = displacement(j1) - c[0];
-  VectorXd row = unit_row(m.nv, m.jnt_dofadr[j1], 1);
+  VectorXd row = single_row(m.nv, m.jnt_dofadr[j1], 1);
   if (j2 >= 0) {
     const double x = displacement(j2);
     pos -= x * (c[1] + x * (c[2] + x * (c[3] + x * c[4])));
@@ -140,8 +139,8 @@ std::vector<LimitRow> limit_rows(const Model& m, const Data& d) {
     if (!m.jnt_limited[j]) continue;
     const int adr = m.jnt_qposadr[j], dof = m.jnt_dofadr[j];
     if (m.jnt_type[j] == kHinge || m.jnt_type[j] == kSlide) {
-      rows.push_back({j, d.qpos[adr] - m.jnt_range[2 * j], unit_row(m.nv, dof, 1)});
-      rows.push_back({j, m.jnt_range[2 * j + 1] - d.qpos[adr], unit_row(m.nv, dof, -1)});
+      rows.push_back({j, d.qpos[adr] - m.jnt_range[2 * j], single_row(m.nv, dof, 1)});
+      rows.push_back({j, m.jnt_range[2 * j + 1] - d.qpos[adr], single_row(m.nv, dof, -1)});
     } else if (m.jnt_type[j] == kBall) {
       // the rotation's angle in [0, pi] against the larger bound, along its axis
       Eigen::Vector4d q = d.qpos.segment<4>(adr);
@@ -218,13 +217,13 @@ void make_rows(const Model& m, Data* d) {
       }
       for (size_t i = 0; i < m.prescribed.size(); i++) {
         const int dof = m.jnt_dofadr[m.prescribed[i].joint];
-        rows.add(unit_row(m.nv, dof, 1), RowType::kPrescribed, static_cast<int>(i), 0, 0);
+        rows.add(single_row(m.nv, dof, 1), RowType::kPrescribed, static_cast<int>(i), 0, 0);
       }
     }
     if (!m.opt.disabled(kDisableFrictionLoss)) {
       for (int dof = 0; dof < m.nv; dof++) {
         if (m.dof_frictionloss[dof] == 0) continue;
-        rows.add(unit_row(m.nv, dof, 1), RowType::kFrictionLoss, dof, 0, 0, m.dof_frictionloss[dof]);
+        rows.add(single_row(m.nv, dof, 1), RowType::kFrictionLoss, dof, 0, 0, m.dof_frictionloss[dof]);
       }
     }
     if (!m.opt.disabled(kDisableLimit)) add_limits(m, *d, &rows);

@@ -1,6 +1,6 @@
 // Tables of equality constraints: what they tie together, which dofs they reach, how soft they are.
 //
-// Every active connect, weld and joint coupling becomes 3, 6 or 1 general rows, after those of limited balls.
+// Every active connect, weld and joint coupling becomes 3, 6 or 1 dense scalar rows, after those of limited balls.
 // Points and orientations are stored in the frames of the bodies, whether the model names bodies or sites. A
 // connect or weld between two bodies that nothing can move is left out. Parameters: MuJoCo's documentation,
 // "Solver parameters".
@@ -45,7 +45,8 @@ void add_support(const Model& m, const std::vector<int>& reached, int rows, Tabl
     for (int d = reached[i] != 0 ? i : -1; d >= 0; d = m.dof_parentid[d])
       support[d / 32] |= static_cast<int>(1u << (d % 32));
   }
-  for (int k = 0; k < rows; ++k) t->gen_support.insert(t->gen_support.end(), support.begin(), support.end());
+  for (int k = 0; k < rows; ++k)
+    t->dense_support.insert(t->dense_support.end(), support.begin(), support.end());
 }
 
 }  // namespace
@@ -105,7 +106,7 @@ void build_equalities(const Model& m, TableStore* t) {
     row += rows;
   }
   t->n.neq = static_cast<int>(t->eq_type.size());
-  t->n.ngen = row;
+  t->n.ndense = row;
 }
 
 }  // namespace dualstep

@@ -69,37 +69,38 @@ int contact_law(const Options& opt) {
     case ContactModel::kSoftAnchor:
       return kLawExplicit;
     default:
-      if (opt.contact_parameters == ContactParameters::kSeed) return kLawSeed;
+      if (opt.contact_parameters == ContactParameters::kSpringDamper) return kLawSpringDamper;
       return opt.contact_model == ContactModel::kImpulsive ? kLawSoft : kLawMujoco;
   }
 }
 
-bool square_rows(const Options& opt) {
+bool l1_rows(const Options& opt) {
   const bool todorov = opt.contact_model == ContactModel::kTodorov;
-  const bool by_rows = opt.contact_model == ContactModel::kImpulsive ||
-                       (todorov && (opt.contact_parameters == ContactParameters::kSeed || opt.desaxce));
+  const bool by_rows =
+      opt.contact_model == ContactModel::kImpulsive ||
+      (todorov && (opt.contact_parameters == ContactParameters::kSpringDamper || opt.desaxce));
   return by_rows && opt.cone == Cone::kPyramidal;
 }
 
 bool weighs_rows(const Options& opt) {
   if (contact_law(opt) == kLawHard) return opt.friction_directions == 0;
-  return opt.cone == Cone::kElliptic || square_rows(opt);
+  return opt.cone == Cone::kElliptic || l1_rows(opt);
 }
 
 namespace {
 
 // An environment with this few rows is solved among them (kernels/solver/newton_rows.h): contacts of at most five rows for
-// four dofs, unit rows of at most one for two. Friction losses are always in use, so all of them have room
+// four dofs, single-dof rows of at most one for two. Friction losses are always in use, so all of them have room
 void build_dual_sizes(const Options& opt, Sizes* n) {
   if (opt.solver == Solver::kPgsNewtonDual) {
-    n->nsingle = n->nunit;
+    n->nlocal = n->nsingle;
     n->ncone = n->ncon;
   } else {
-    n->nsingle = std::min(n->nunit, std::max(n->nloss, n->nv / 2));
-    n->ncone = std::min(n->ncon, (5 * n->nv / 4 - n->ngen) / n->kdim);
-    if (n->ncone <= 0 || opt.solver != Solver::kPgsNewton) n->ncone = n->nsingle = 0;
+    n->nlocal = std::min(n->nsingle, std::max(n->nloss, n->nv / 2));
+    n->ncone = std::min(n->ncon, (5 * n->nv / 4 - n->ndense) / n->kdim);
+    if (n->ncone <= 0 || opt.solver != Solver::kPgsNewton) n->ncone = n->nlocal = 0;
   }
-  n->ndual = n->ncone > 0 ? n->ngen + n->kdim * n->ncone + n->nsingle : 0;
+  n->ndual = n->ncone > 0 ? n->ndense + n->kdim * n->ncone + n->nlocal : 0;
   n->npivot = std::max(n->nv, n->ndual);
   constexpr int kMost = 46340;  // whose square an int can count
   if (n->npivot > kMost) {
@@ -135,23 +136,23 @@ void build_sizes(const Model& m, TableStore* t) {
   n.nedge = weighs_rows(m.opt) ? n.kdim : 2 * (n.kdim - 1);
   n.nlim = count(t->lim_jnt);
   n.nloss = count(t->loss_dof);
-  n.nunit = count(t->unit_dof);
+  n.nsingle = count(t->single_dof);
   n.nball = count(t->ball_jnt);
   n.nfree = count(t->free_jnt);
-  n.nrow = n.ngen + n.kdim * n.ncon;
-  n.nrow1 = 2 * n.nlim + n.nloss + n.ngen;
+  n.nrow = n.ndense + n.kdim * n.ncon;
+  n.nrow1 = 2 * n.nlim + n.nloss + n.ndense;
   n.nM = count(t->M_col);
   build_dual_sizes(m.opt, &n);
-  n.npush = contact_law(m.opt) == kLawExplicit ? n.nv : 0;
+  n.nexplicit = contact_law(m.opt) == kLawExplicit ? n.nv : 0;
   n.nanchor = m.opt.contact_model == ContactModel::kSoftAnchor ? n.ncon : 0;
   n.nimpact = m.opt.contact_model == ContactModel::kImpulsive ? n.ncon : 0;
   n.njump = m.opt.contact_model == ContactModel::kImpulsive ? n.nv : 0;
-  n.npast = m.opt.solver == Solver::kPgsAnderson ? n.nrow1 + n.nedge * n.ncon + n.nv : 0;
+  n.nhistory = m.opt.solver == Solver::kPgsAnderson ? n.nrow1 + n.nedge * n.ncon + n.nv : 0;
   n.nrk = m.opt.integrator == Integrator::kRk4 ? n.nq + 4 * n.nv + 2 * n.na : 0;
   n.nword = (n.nv + 31) / 32;
-  n.nunitword = (n.nunit + 31) / 32;
+  n.nsingleword = (n.nsingle + 31) / 32;
   n.dual_begin = newton_words(n);
-  n.unit_begin = n.dual_begin + dual_words(n);
+  n.single_begin = n.dual_begin + dual_words(n);
 }
 
 Layout make_layout(const Sizes& sizes) { return Plan{sizes}.layout(); }
@@ -169,7 +170,7 @@ StepOptions<Scalar> make_step_options(const Model& m) {
   o.viscosity = real(opt.viscosity);
   o.impratio = real(opt.impratio);
   o.cone = weighs_rows(opt);
-  o.square_rows = square_rows(opt);
+  o.l1_rows = l1_rows(opt);
   o.integrator = static_cast<int>(opt.integrator);
   o.disableflags = opt.disableflags;
   // sweeps alone, or a few of them and then Newton steps to the end
@@ -184,7 +185,7 @@ StepOptions<Scalar> make_step_options(const Model& m) {
   o.impulsive = opt.contact_model == ContactModel::kImpulsive;
   o.round_impacts = opt.friction_directions == 0;
   o.restitution = real(opt.restitution);
-  o.seed_rows = opt.contact_parameters == ContactParameters::kSeed;
+  o.spring_damper_rows = opt.contact_parameters == ContactParameters::kSpringDamper;
   o.anchored = opt.contact_model == ContactModel::kSoftAnchor;
   o.hunt_crossley = !o.anchored && opt.compliant_law == CompliantLaw::kHuntCrossley;
   o.stribeck = opt.friction_law == FrictionLaw::kStribeck;

@@ -4,14 +4,14 @@
 // other. Order: by kind, so that a kind's pairs run through one function; within a kind by bodies, explicit
 // pairs first, then by geoms, as MuJoCo lists its contacts. Parameters are mixed as MuJoCo's documentation,
 // "Contact parameters", says: priority, solmix, maximum friction and dimension; explicit pairs bring their
-// own; the override flag beats all. With contact_parameters = seed, friction has no floor and the margin is
+// own; the override flag beats all. With contact_parameters = spring_damper, friction has no floor and the margin is
 // the option's. Cost: O(ngeom^2 + npair nv), once.
 #include <cmath>
 #include <set>
 #include <tuple>
 
-#include "host/tables/softness.h"
 #include "host/model/support.h"
+#include "host/tables/softness.h"
 #include "host/tables/tables.h"
 #include "kernels/collide/kinds.h"
 
@@ -134,7 +134,7 @@ PairParameters parameters_of(const Model& m, const Candidate& c) {
   if (contact_law(m.opt) == kLawMujoco) {
     for (double& mu : p.friction) mu = std::max(mu, kMinFriction);
   } else {
-    if (m.opt.contact_margin > 0 || m.opt.contact_parameters == ContactParameters::kSeed)
+    if (m.opt.contact_margin > 0 || m.opt.contact_parameters == ContactParameters::kSpringDamper)
       p.margin = m.opt.contact_margin;
     p.margin += 1e-12;  // what just touches has rows
   }

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "host/tables/softness.h"
 #include "host/model/support.h"
+#include "host/tables/softness.h"
 #include "kernels/smooth/forces.h"
 
 namespace dualstep {
@@ -261,15 +261,15 @@ void build_limits(const Model& m, TableStore* t) {
   };
   for (int d = 0; d < m.nv; ++d) {
     if (!unit[d]) continue;
-    t->unit_dof.push_back(d);
-    t->unit_lim.push_back(before(limited, d));
-    t->unit_loss.push_back(before(t->loss_dof, d));
+    t->single_dof.push_back(d);
+    t->single_lim.push_back(before(limited, d));
+    t->single_loss.push_back(before(t->loss_dof, d));
     std::vector<int> support((m.nv + 31) / 32, 0);
     for (int i = d; i >= 0; i = m.dof_parentid[i]) support[i / 32] |= static_cast<int>(1u << (i % 32));
-    t->unit_support.insert(t->unit_support.end(), support.begin(), support.end());
+    t->single_support.insert(t->single_support.end(), support.begin(), support.end());
   }
-  t->unit_lim.push_back(static_cast<int>(limited.size()));
-  t->unit_loss.push_back(static_cast<int>(t->loss_dof.size()));
+  t->single_lim.push_back(static_cast<int>(limited.size()));
+  t->single_loss.push_back(static_cast<int>(t->loss_dof.size()));
 }
 
 TableStore build_tables(const Model& model) {

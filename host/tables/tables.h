@@ -16,7 +16,7 @@ namespace dualstep {
 // (elliptic cones, and pyramids outside MuJoCo's own law) or edges; whether rows, on pyramids
 int contact_law(const Options& opt);
 bool weighs_rows(const Options& opt);
-bool square_rows(const Options& opt);
+bool l1_rows(const Options& opt);
 
 // every table, in double precision, as its row of fields.inl says
 struct TableStore {

@@ -287,10 +287,10 @@ DS_HD IntPack<N> at_most(const IntPack<N>& a, int b) {
 // exact), after which rounding to float gives what one rounding would have (Boldo & Melquiond 2008: 53 >= 24
 // + 2 bits)
 DS_HD __m128d sum_to_odd(const __m128d& x, const __m128d& y) {
-  const __m128d sum = _mm_add_pd(x, y), part = _mm_sub_pd(sum, x), nil = _mm_setzero_pd();
+  const __m128d sum = _mm_add_pd(x, y), part = _mm_sub_pd(sum, x), zero = _mm_setzero_pd();
   const __m128d lost = _mm_add_pd(_mm_sub_pd(x, _mm_sub_pd(sum, part)), _mm_sub_pd(y, part));
   const __m128i bits = _mm_castpd_si128(sum), one = _mm_set1_epi64x(1);
-  const __m128i inexact = _mm_castpd_si128(_mm_or_pd(_mm_cmplt_pd(lost, nil), _mm_cmpgt_pd(lost, nil)));
+  const __m128i inexact = _mm_castpd_si128(_mm_or_pd(_mm_cmplt_pd(lost, zero), _mm_cmpgt_pd(lost, zero)));
   const __m128i even = _mm_sub_epi64(_mm_and_si128(bits, one), one);
   // all bits of a word where the rest points towards zero
   const __m128i signs = _mm_srai_epi32(_mm_xor_si128(bits, _mm_castpd_si128(lost)), 31);

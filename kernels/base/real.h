@@ -144,6 +144,15 @@ template <class Mask>
 DS_HD Mask select_mask(const Mask& m, const Mask& a, const Mask& b) {
   return mask_or(mask_and(m, a), mask_and(mask_not(m), b));
 }
+// masks with every element set, and with none
+template <class Real>
+DS_HD MaskOf<Real> all_true() {
+  return Real(0) == Real(0);
+}
+template <class Real>
+DS_HD MaskOf<Real> all_false() {
+  return Real(0) != Real(0);
+}
 // gather: element l of the result is table[index_l] (index_l * stride + l where the table is per environment)
 template <class Real>
 DS_HD Real gather(const ScalarOf<Real>* table, const IntOf<Real>& index, int scale = 1, int lane_stride = 0) {

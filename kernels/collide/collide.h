@@ -71,14 +71,14 @@ struct ContactWriter {
   // a slot that no environment of the pack has used in this step yet: zeros, so that idle elements add
   // nothing
   DS_STAGE void open(int slot) const {
-    const Real nil(0);
-    env.con_dist()[slot] = nil;
-    env.con_D()[slot] = nil;
-    env.con_dim()[slot] = nil;
-    env.con_pair()[slot] = nil;
-    for (int k = 0; k < 3; k++) env.con_pos()[3 * slot + k] = env.con_kb()[3 * slot + k] = nil;
-    for (int k = 0; k < 6; k++) env.con_frame()[6 * slot + k] = nil;
-    for (int k = 0; k < 5; k++) env.con_mu()[5 * slot + k] = nil;
+    const Real zero(0);
+    env.con_dist()[slot] = zero;
+    env.con_D()[slot] = zero;
+    env.con_dim()[slot] = zero;
+    env.con_pair()[slot] = zero;
+    for (int k = 0; k < 3; k++) env.con_pos()[3 * slot + k] = env.con_kb()[3 * slot + k] = zero;
+    for (int k = 0; k < 6; k++) env.con_frame()[6 * slot + k] = zero;
+    for (int k = 0; k < 5; k++) env.con_mu()[5 * slot + k] = zero;
   }
 
   // for the environments of a mask; a single environment writes for itself alone
@@ -236,7 +236,7 @@ DS_STAGE void collide_kind(E& env) {
       }
       if (full) env.sync();
     }
-    env.lost = env.lost | overflown;
+    env.overflow_bits = env.overflow_bits | overflown;
     env.ncon = at_most(wanted, t.n.ncon);
     if (E::Lanes::kWidth > 1) env.ncon_max = lane_of(env.ncon, 0);
   }

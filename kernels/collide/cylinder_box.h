@@ -201,7 +201,7 @@ DS_STAGE void cap_contacts(const BoxBeside<Real>& t, const BoxFace<Real>& face, 
 // both ends of the cylinder's lowest line over a face
 template <class Real>
 DS_STAGE void lying_contacts(const BoxBeside<Real>& t, const BoxFace<Real>& face, const Vec3<Real>& n,
-                          const MaskOf<Real>& use, Touch<Real>* touch) {
+                             const MaskOf<Real>& use, Touch<Real>* touch) {
   const Real zero(0), one(1);
   const Real flat = sqrt(fma(n.x, n.x, n.y * n.y)), scale = t.radius / max(flat, Real(1e-12));
   const Vec3<Real> p{n.x * scale, n.y * scale, zero};
@@ -235,7 +235,7 @@ DS_STAGE void lying_contacts(const BoxBeside<Real>& t, const BoxFace<Real>& face
 // both ends of the stretch along which an edge runs beside the side
 template <class Real>
 DS_STAGE void edge_contacts(const BoxBeside<Real>& t, const Vec3<Real>& n, const MaskOf<Real>& use,
-                         Touch<Real>* touch) {
+                            Touch<Real>* touch) {
   const Real zero(0);
   // the axis most along the cylinder's, and the corner of the other two that is lowest against n
   const Real z0 = abs(t.axis[0].z), z1 = abs(t.axis[1].z), z2 = abs(t.axis[2].z);
@@ -267,7 +267,7 @@ DS_STAGE void edge_contacts(const BoxBeside<Real>& t, const Vec3<Real>& n, const
 // the deepest point of each kind of touch
 template <class Real>
 DS_STAGE Touch<Real> deepest_contact(const BoxBeside<Real>& t, const Direction<Real>& best,
-                                  const Vec3<Real>& corner) {
+                                     const Vec3<Real>& corner) {
   const Real zero(0), one(1), half_of(0.5);
   const Vec3<Real>& n = best.n;
   const Real s = best.separation;

@@ -57,7 +57,8 @@ DS_FN MaskOf<Real> ellipse_normal(const Real& p, const Real& q, const Real& k, c
   const auto behind = p < zero;
   auto there = zero <= zero;
   if (any(behind)) {
-    const Real t = pow(max(q, Real(1e-12)) / max(-kp, Real(1e-12)), Real(1.0 / 3)), scale = one / sqrt(fma(t, t, one));
+    const Real t = pow(max(q, Real(1e-12)) / max(-kp, Real(1e-12)), Real(1.0 / 3)),
+               scale = one / sqrt(fma(t, t, one));
     high_c = select(behind, scale, zero);
     high_s = select(behind, t * scale, one);
     there = mask_or(mask_not(behind), fma(kp, high_s, fma(k2 * high_s, high_c, -(q * high_c))) > zero);

@@ -16,7 +16,7 @@ struct Shape {
 
 // contacts of a pair, in a fixed order of slots k; hit[k] says whether slot k is in use (dist[k] < margin).
 // The normal points from the first shape to the second; pos is midway between the two surfaces; dist is
-// negative in penetration. `tangent` is a wish for the direction of t1 (zero: the frame's own rule).
+// negative in penetration. `tangent` is a hint for the direction of t1 (zero: the frame's own rule).
 template <class Real, int K>
 struct Manifold {
   static constexpr int kCapacity = K;

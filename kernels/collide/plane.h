@@ -22,7 +22,7 @@ DS_FN void plane_sphere(const Shape<Real>& a, const Shape<Real>& b, const Real& 
   out->tangent = {Real(0), Real(0), Real(0)};
 }
 
-// slot 0: the end along +z; slot 1: the other. t1 wishes to lie along the capsule
+// slot 0: the end along +z; slot 1: the other. t1 should lie along the capsule
 template <class Real>
 DS_FN void plane_capsule(const Shape<Real>& a, const Shape<Real>& b, const Real& margin,
                          Manifold<Real, 2>* out) {

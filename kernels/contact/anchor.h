@@ -24,16 +24,16 @@ DS_STAGE void mark_contacts(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto marks = env.next_anchors(), xpos = env.xpos(), xquat = env.xquat();
-  const Real nil(0), one(1);
+  const Real zero(0), one(1);
   env.each(t.n.nanchor, [&](int slot) {
     const auto mark = marks.from(7 * slot);
-    for (int k = 0; k < 7; k++) mark[k] = nil;
+    for (int k = 0; k < 7; k++) mark[k] = zero;
     if (slot >= env.ncon_max) return;
-    const auto used = env.con_dim()[slot] > nil;
-    const auto touching = mask_and(used, env.con_dist()[slot] < nil);
-    Real key = nil, reach = nil;
-    Vec3<Real> centre{nil, nil, nil};
-    Quat<Real> turn{one, nil, nil, nil};
+    const auto used = env.con_dim()[slot] > zero;
+    const auto touching = mask_and(used, env.con_dist()[slot] < zero);
+    Real key = zero, reach = zero;
+    Vec3<Real> centre{zero, zero, zero};
+    Quat<Real> turn{one, zero, zero, zero};
     for (int l = 0; l < E::kPack; l++) {
       if (!mask_bit(touching, l)) continue;
       const int pair = pair_of(env, slot, l);
@@ -44,13 +44,13 @@ DS_STAGE void mark_contacts(E& env) {
       put(turn.w, xquat[4 * body]), put(turn.x, xquat[4 * body + 1]);
       put(turn.y, xquat[4 * body + 2]), put(turn.z, xquat[4 * body + 3]);
       const Real r1 = env.geom_rbound(geom1), r2 = env.geom_rbound(geom2);
-      put(reach, Real(0.25) * select(r1 > nil, select(r2 > nil, min(r1, r2), r1), r2));
+      put(reach, Real(0.25) * select(r1 > zero, select(r2 > zero, min(r1, r2), r1), r2));
     }
     const Vec3<Real> place = rotate(conjugate(turn), env.con_pos().vec(slot) - centre);
-    mark[0] = select(touching, key, select(used, -one, nil));
-    mark[1] = select(touching, place.x, nil);
-    mark[2] = select(touching, place.y, nil);
-    mark[3] = select(touching, place.z, nil);
+    mark[0] = select(touching, key, select(used, -one, zero));
+    mark[1] = select(touching, place.x, zero);
+    mark[2] = select(touching, place.y, zero);
+    mark[3] = select(touching, place.z, zero);
     mark[4] = reach * reach;
   });
   env.sync();
@@ -62,7 +62,7 @@ DS_STAGE void match_anchors(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto before = env.anchors(), now = env.next_anchors(), y0 = env.con_y0();
-  const Real nil(0), none(-1), far(1e30);
+  const Real zero(0), none(-1), far(1e30);
   mark_contacts(env);
   env.each(env.ncon_max, [&](int slot) {
     const Real key = now[7 * slot], reach2 = now[7 * slot + 4];
@@ -72,22 +72,22 @@ DS_STAGE void match_anchors(E& env) {
       const Vec3<Real> apart = marks.vec_at(7 * k + 1) - place;
       const Real d2 = dot(apart, apart);
       const auto nearer =
-          mask_and(mask_and(marks[7 * k] == key, key > nil), mask_and(d2 <= reach2, d2 < least));
+          mask_and(mask_and(marks[7 * k] == key, key > zero), mask_and(d2 <= reach2, d2 < least));
       least = select(nearer, d2, least);
       nearest = select(nearer, Real(k), nearest);
       return nearer;
     };
     const Vec3<Real> here = now.vec_at(7 * slot + 1);
-    Vec3<Real> there{nil, nil, nil}, stretch = there;
+    Vec3<Real> there{zero, zero, zero}, stretch = there;
     nearest = none;
     least = far;
     for (int k = 0; k < t.n.nanchor; k++) {
-      if (!any(before[7 * k] != nil)) break;  // the rest are empty
+      if (!any(before[7 * k] != zero)) break;  // the rest are empty
       const auto nearer = look(before, k, here);
       there = select3(nearer, before.vec_at(7 * k + 1), there);
       stretch = select3(nearer, before.vec_at(7 * k + 4), stretch);
     }
-    const auto found = nearest >= nil;
+    const auto found = nearest >= zero;
     nearest = none;
     least = far;
     for (int k = 0; k < env.ncon_max; k++) look(now, k, there);
@@ -95,7 +95,7 @@ DS_STAGE void match_anchors(E& env) {
     const Vec3<Real> n = env.con_frame().vec(2 * slot), t1 = env.con_frame().vec(2 * slot + 1);
     const Vec3<Real> slid = t1 * y0[kDim * slot + 1] + cross(n, t1) * y0[kDim * slot + 2];
     const Vec3<Real> moved = axpy(slid, Real(t.o.timestep), stretch - n * dot(n, stretch));
-    const Vec3<Real> zero{nil, nil, nil}, kept = select3(carried, moved, zero);
+    const Vec3<Real> kept = select3(carried, moved, {zero, zero, zero});
     now[7 * slot + 4] = kept.x;
     now[7 * slot + 5] = kept.y;
     now[7 * slot + 6] = kept.z;
@@ -110,7 +110,7 @@ DS_HD void anchored_friction(const E& env, int slot, const Mask& touching, const
   using Real = typename E::Real;
   const auto& o = env.t.o;
   const auto anchor = env.next_anchors().from(7 * slot);
-  const Real nil(0), one(1), k(o.tangent_stiffness), d(o.tangent_damping);
+  const Real zero(0), one(1), k(o.tangent_stiffness), d(o.tangent_damping);
   const Vec3<Real> n = env.con_frame().vec(2 * slot), t1 = env.con_frame().vec(2 * slot + 1),
                    t2 = cross(n, t1);
   const Vec3<Real> stretch = anchor.vec_at(4);
@@ -126,9 +126,9 @@ DS_HD void anchored_friction(const E& env, int slot, const Mask& touching, const
     const Vec3<Real> pulled = t1 * (-fma(d, u[1], f[1]) / k) + t2 * (-fma(d, u[2], f[2]) / k);
     left = select3(slides, pulled, left);
   }
-  anchor[4] = select(touching, left.x, nil);
-  anchor[5] = select(touching, left.y, nil);
-  anchor[6] = select(touching, left.z, nil);
+  anchor[4] = select(touching, left.x, zero);
+  anchor[5] = select(touching, left.y, zero);
+  anchor[6] = select(touching, left.z, zero);
 }
 
 }  // namespace DUALSTEP_ISA

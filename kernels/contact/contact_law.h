@@ -13,7 +13,7 @@
 // the factor of M + h diag(damping) (factorize.h), so that qacc is the step's (v' - v) / h.
 // Deviations: hard rows keep a weight, tiny = 1e-8 (1e-4 in float), because Newton on the primal needs one;
 // it moves forces by that share, and is reached in steps of 100. A gap deeper than 2 m/s h is corrected at
-// that speed. Reads con_*, Z, con_A, con_y0. Writes con_D, lim_D, push. Cost: O(contacts nv).
+// that speed. Reads con_*, Z, con_A, con_y0. Writes con_D, lim_D, w_explicit. Cost: O(contacts nv).
 #pragma once
 
 #include "kernels/contact/anchor.h"
@@ -29,7 +29,7 @@ DS_FN void law_record(const E& env, Record* c) {
   const auto& o = env.t.o;
   c->D = Real(1);
   const Real h(o.timestep);
-  if (o.contact_law == kLawSeed) {
+  if (o.contact_law == kLawSpringDamper) {
     const Real rate = Real(1) / Real(o.kappa);
     c->kterm = c->dist * rate * rate;
     c->Bn = c->Bt = Real(2) * rate;
@@ -64,17 +64,17 @@ template <class E>
 DS_STAGE void law_weights(E& env, const typename E::Real& share) {
   using Real = typename E::Real;
   const auto& t = env.t;
-  const Real nil(0), one(1), least(1e-12);
+  const Real zero(0), one(1), least(1e-12);
   const auto A = env.con_A(), D = env.con_D();
   env.each(env.ncon_max, [&](int slot) {
     const Real R = max(share * A[triangle(t.n.kdim) * slot], least);
-    D[slot] = select(D[slot] > nil, one / R, nil);
+    D[slot] = select(D[slot] > zero, one / R, zero);
   });
-  if (t.o.seed_rows) {
+  if (t.o.spring_damper_rows) {
     const auto lim = env.lim_D();
     each_limit(env, [&](int s, int dof) {
-      const Real R = max(Real(t.o.epsilon) * unit_diag(env, dof), least);
-      if (env.lanes.rank() == 0) lim[s] = select(lim[s] > nil, one / R, nil);
+      const Real R = max(Real(t.o.epsilon) * single_diag(env, dof), least);
+      if (env.lanes.rank() == 0) lim[s] = select(lim[s] > zero, one / R, zero);
     });
   }
   env.done();
@@ -104,19 +104,19 @@ DS_STAGE void explicit_contacts(E& env) {
   const auto& t = env.t;
   const auto& o = t.o;
   const auto y0 = env.con_y0(), mu = env.con_mu(), A = env.con_A(), D = env.con_D(), Z = env.Z();
-  const auto push = env.push();
-  const Real nil(0), one(1), half_of(0.5);
+  const auto w_explicit = env.w_explicit();
+  const Real zero(0), one(1), half_of(0.5);
   const auto in_touch = [&](int slot) {
-    return mask_and(env.con_dim()[slot] > nil, env.con_dist()[slot] < nil);
+    return mask_and(env.con_dim()[slot] > zero, env.con_dist()[slot] < zero);
   };
   // each share of friction could stop the sliding alone: together they must not turn it around
-  const Real slides = o.anchored ? nil : one;
+  const Real slides = o.anchored ? zero : one;
   const Real terms = env.accumulate(env.ncon_max, [&](int slot, const Real& s) {
     const auto touching = in_touch(slot);
-    Real sum = s + select(mask_and(touching, mu[5 * slot] > nil), slides, nil);
+    Real sum = s + select(mask_and(touching, mu[5 * slot] > zero), slides, zero);
     if constexpr (kDim > 3) {
-      sum = sum + select(mask_and(touching, mu[5 * slot + 2] > nil), one, nil);
-      sum = sum + select(mask_and(touching, mu[5 * slot + 3] > nil), one, nil);
+      sum = sum + select(mask_and(touching, mu[5 * slot + 2] > zero), one, zero);
+      sum = sum + select(mask_and(touching, mu[5 * slot + 3] > zero), one, zero);
     }
     return sum;
   });
@@ -125,12 +125,12 @@ DS_STAGE void explicit_contacts(E& env) {
     Real u[kDim], f[kDim];
     DS_UNROLL
     for (int r = 0; r < kDim; r++) u[r] = y0[kDim * slot + r];
-    const Real depth = max(-env.con_dist()[slot], nil), rate = -u[0];
+    const Real depth = max(-env.con_dist()[slot], zero), rate = -u[0];
     if (o.hunt_crossley) {
       const Real power = pow(max(depth, Real(1e-30)), Real(o.exponent));
-      f[0] = Real(o.stiffness) * power * max(fma(Real(o.contact_damping), rate, one), nil);
+      f[0] = Real(o.stiffness) * power * max(fma(Real(o.contact_damping), rate, one), zero);
     } else {
-      f[0] = max(fma(Real(o.stiffness), depth, Real(o.contact_damping) * rate), nil);
+      f[0] = max(fma(Real(o.stiffness), depth, Real(o.contact_damping) * rate), zero);
     }
     const auto block = [&](int i, int j) { return A[kTriangle<kDim> * slot + triangle(i) + j]; };
     const auto part = [&](int first, int size, int coefficient) {
@@ -144,10 +144,10 @@ DS_STAGE void explicit_contacts(E& env) {
       }
       // turning counts by the speed at which its moment does work
       const Real ratio = (first == 1 ? speed : m * speed) / Real(o.stiction_speed);
-      const auto moves = mask_and(mask_and(speed > nil, largest > nil), m > nil);
+      const auto moves = mask_and(mask_and(speed > zero, largest > zero), m > zero);
       const Real wanted = friction_at(env, ratio, m) * f[0] / select(moves, speed, one);
       const Real bound = one / (Real(o.timestep) * max(terms, one) * select(moves, largest, one));
-      const Real drag = select(moves, min(wanted, bound), nil);
+      const Real drag = select(moves, min(wanted, bound), zero);
       for (int k = first; k < first + size; k++) f[k] = -(drag * u[k]);
     };
     if (o.anchored)
@@ -159,32 +159,32 @@ DS_STAGE void explicit_contacts(E& env) {
       part(4, 2, 3);
     }
     DS_UNROLL
-    for (int r = 0; r < kDim; r++) y0[kDim * slot + r] = select(touching, f[r], nil);
-    D[slot] = nil;
+    for (int r = 0; r < kDim; r++) y0[kDim * slot + r] = select(touching, f[r], zero);
+    D[slot] = zero;
   });
   env.sync();
   env.each(t.n.nv, [&](int d) {
-    Real s = nil;
+    Real s = zero;
     for (int slot = 0; slot < env.ncon_max; slot++)
       for (int r = 0; r < kDim; r++)
-        s = fma(Z[(t.n.ngen + kDim * slot + r) * t.n.nv + d], y0[kDim * slot + r], s);
-    push[d] = s;
+        s = fma(Z[(t.n.ndense + kDim * slot + r) * t.n.nv + d], y0[kDim * slot + r], s);
+    w_explicit[d] = s;
   });
   env.sync();
   each_limit(env, [&](int s, int dof) {
-    const Real lift = unit_dot(env, dof, push);
+    const Real lift = single_dot(env, dof, w_explicit);
     if (env.lanes.rank() == 0) {
       Real& y = env.lim_y0()[s];
-      y = select(env.lim_D()[s] > nil, fma(Real(s & 1 ? -1 : 1), lift, y), y);
+      y = select(env.lim_D()[s] > zero, fma(Real(s & 1 ? -1 : 1), lift, y), y);
     }
   });
   for (int k = 0; k < t.n.nloss; k++) {
-    const Real lift = unit_dot(env, t.loss_dof[k], push);
+    const Real lift = single_dot(env, t.loss_dof[k], w_explicit);
     if (env.lanes.rank() == 0) env.loss_y0()[k] = env.loss_y0()[k] + lift;
   }
-  for (int g = 0; g < t.n.ngen; g++) {
-    const Real lift = general_dot(env, g, push);
-    if (env.lanes.rank() == 0) env.gen_y0()[g] = env.gen_y0()[g] + lift;
+  for (int g = 0; g < t.n.ndense; g++) {
+    const Real lift = dense_dot(env, g, w_explicit);
+    if (env.lanes.rank() == 0) env.dense_y0()[g] = env.dense_y0()[g] + lift;
   }
   env.done();
 }

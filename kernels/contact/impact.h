@@ -59,18 +59,18 @@ template <class E>
 DS_STAGE bool find_impacts(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
-  const Real nil(0), one(1), none(-1), fast(kBounceSpeed);
+  const Real zero(0), one(1), none(-1), fast(kBounceSpeed);
   const auto cvel = env.cvel(), com = env.tree_com(), pos = env.con_pos(), frame = env.con_frame();
   Real hits = env.accumulate(env.ncon_max, [&](int slot, const Real& sum) {
-    const auto closed = mask_and(env.con_dim()[slot] > nil, env.con_dist()[slot] <= nil);
+    const auto closed = mask_and(env.con_dim()[slot] > zero, env.con_dist()[slot] <= zero);
     const Vec3<Real> p = pos.vec(slot), n = frame.vec(2 * slot);
-    Real speed = nil, restitution = nil;
+    Real speed = zero, restitution = zero;
     for (int l = 0; l < E::kPack; l++) {
       if (!mask_bit(closed, l)) continue;
       const int pair = pair_of(env, slot, l);
       const auto along = [&](int geom) {
         const int body = t.geom_body[geom], tree = t.body_tree[body];
-        if (tree < 0) return nil;
+        if (tree < 0) return zero;
         const Spatial<Real> v = cvel.spatial(body);
         return dot(n, v.lin + cross(v.ang, p - com.vec(tree)));
       };
@@ -78,19 +78,19 @@ DS_STAGE bool find_impacts(E& env) {
       set_lane(restitution, l, lane_of(env.pair_restitution(pair), l));
     }
     const auto strikes = mask_and(closed, speed > fast);
-    env.impact_e()[slot] = select(closed, select(strikes, restitution, nil), none);
-    return sum + select(strikes, one, nil);
+    env.impact_e()[slot] = select(closed, select(strikes, restitution, zero), none);
+    return sum + select(strikes, one, zero);
   });
   hits = hits + env.accumulate(2 * t.n.nlim, [&](int s, const Real& sum) {
-    return sum + select(limit_strikes(env, s), one, nil);
+    return sum + select(limit_strikes(env, s), one, zero);
   });
-  const auto struck = mask_and(hits > nil, mask_not(env.diverged));
-  if (env.lanes.rank() == 0) impact_flag(env) = select(struck, one, nil);
+  const auto struck = mask_and(hits > zero, mask_not(env.diverged));
+  if (env.lanes.rank() == 0) impact_flag(env) = select(struck, one, zero);
   env.done();
   return any(struck);
 }
 
-// what the impact overwrites of a contact: its wish for t1, softness, weight
+// what the impact overwrites of a contact: its hint for t1, softness, weight
 template <class E>
 DS_HD auto kept_of(const E& env, int slot) {
   return env.impact_kept().from(7 * slot);
@@ -101,43 +101,43 @@ template <int kDim, class E>
 DS_STAGE void impact_rows(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
-  const Real nil(0), one(1), unit(kImpactUnit<Real>);
-  const auto struck = impact_flag(env) > nil;
+  const Real zero(0), one(1), unit(kImpactUnit<Real>);
+  const auto struck = impact_flag(env) > zero;
   const auto frame = env.con_frame(), kb = env.con_kb(), D = env.con_D();
   env.each(env.ncon_max, [&](int slot) {
     const auto kept = kept_of(env, slot);
     for (int k = 0; k < 3; k++) {
       kept[k] = frame[6 * slot + 3 + k];
       kept[3 + k] = kb[3 * slot + k];
-      kb[3 * slot + k] = k == 0 ? nil : unit;
+      kb[3 * slot + k] = k == 0 ? zero : unit;
     }
     kept[6] = D[slot];
-    D[slot] = select(mask_and(struck, env.impact_e()[slot] >= nil), one, nil);
+    D[slot] = select(mask_and(struck, env.impact_e()[slot] >= zero), one, zero);
   });
   // rows take qacc_smooth for zero
   const auto smooth = env.qacc_smooth(), away = env.qacc();
   env.each(t.n.nv, [&](int i) {
     away[i] = smooth[i];
-    smooth[i] = nil;
+    smooth[i] = zero;
   });
-  // which unit rows are in use follows from the weights
+  // which single-dof rows are in use follows from the weights
   env.each(2 * t.n.nlim,
-           [&](int s) { env.lim_D()[s] = select(mask_and(struck, limit_closed(env, s)), one, nil); });
+           [&](int s) { env.lim_D()[s] = select(mask_and(struck, limit_closed(env, s)), one, zero); });
   load_factor(env);
   eliminate_to_whiten(env);
-  find_units(env);
-  unit_rows(env);
+  find_single_rows(env);
+  single_rows(env);
   equality_rows(env);
   env.done();
   contact_rows<kDim>(env);
   diagonal_blocks<kDim>(env);
   env.each(env.ncon_max, [&](int slot) {
     for (int r = 0; r < kDim; r++)
-      env.impact_u()[kDim * slot + r] = select(D[slot] > nil, env.con_y0()[kDim * slot + r], nil);
+      env.impact_u()[kDim * slot + r] = select(D[slot] > zero, env.con_y0()[kDim * slot + r], zero);
   });
-  env.each(t.n.nloss, [&](int k) { env.loss_y0()[k] = nil; });
-  env.each(t.n.ngen,
-           [&](int g) { env.gen_D()[g] = select(mask_and(struck, env.gen_D()[g] > nil), one, nil); });
+  env.each(t.n.nloss, [&](int k) { env.loss_y0()[k] = zero; });
+  env.each(t.n.ndense,
+           [&](int g) { env.dense_D()[g] = select(mask_and(struck, env.dense_D()[g] > zero), one, zero); });
   env.done();
 }
 
@@ -146,22 +146,22 @@ template <class E>
 DS_STAGE void weigh_impact(E& env, bool first) {
   using Real = typename E::Real;
   const auto& t = env.t;
-  const Real nil(0), one(1), least(1e-12), share(first ? 100 * kImpactShare<Real> : kImpactShare<Real>);
+  const Real zero(0), one(1), least(1e-12), share(first ? 100 * kImpactShare<Real> : kImpactShare<Real>);
   const auto weight = [&](const Real& D, const Real& a) {
-    return select(D > nil, one / max(share * a, least), nil);
+    return select(D > zero, one / max(share * a, least), zero);
   };
   env.each(env.ncon_max, [&](int slot) {
     env.con_D()[slot] = weight(env.con_D()[slot], env.con_A()[triangle(t.n.kdim) * slot]);
   });
   each_limit(env, [&](int s, int dof) {
-    const Real a = unit_diag(env, dof);
+    const Real a = single_diag(env, dof);
     if (env.lanes.rank() == 0) env.lim_D()[s] = weight(env.lim_D()[s], a);
   });
   const auto Z = env.Z();
-  for (int g = 0; g < t.n.ngen; g++) {
+  for (int g = 0; g < t.n.ndense; g++) {
     const Real a = env.accumulate(
         t.n.nv, [&](int d, const Real& sum) { return fma(Z[g * t.n.nv + d], Z[g * t.n.nv + d], sum); });
-    if (env.lanes.rank() == 0) env.gen_D()[g] = weight(env.gen_D()[g], a);
+    if (env.lanes.rank() == 0) env.dense_D()[g] = weight(env.dense_D()[g], a);
   }
   env.done();
 }
@@ -186,22 +186,22 @@ template <int kDim, class E>
 DS_STAGE void aim_impact(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
-  const Real nil(0), scale = env.impact_state()[2];
+  const Real zero(0), scale = env.impact_state()[2];
   const auto live = impact_sought(env);
   env.each(env.ncon_max, [&](int slot) {
     DS_UNROLL
     for (int r = 0; r < kDim; r++) {
       Real& y0 = env.con_y0()[kDim * slot + r];
-      y0 = select(live, impact_target<kDim>(env, slot, r, scale), select(env.con_D()[slot] > nil, y0, nil));
-      env.impact_s()[kDim * slot + r] = nil;
+      y0 = select(live, impact_target<kDim>(env, slot, r, scale), select(env.con_D()[slot] > zero, y0, zero));
+      env.impact_s()[kDim * slot + r] = zero;
     }
-    env.con_kb()[3 * slot + 2] = nil;  // the raise
+    env.con_kb()[3 * slot + 2] = zero;  // the raise
   });
   env.each(2 * t.n.nlim, [&](int s) {
     env.lim_y0()[s] =
-        select(live, limit_target(env, s, scale), select(env.lim_D()[s] > nil, Real(env.lim_y0()[s]), nil));
+        select(live, limit_target(env, s, scale), select(env.lim_D()[s] > zero, Real(env.lim_y0()[s]), zero));
   });
-  env.each(t.n.ngen, [&](int g) { env.gen_y0()[g] = nil; });
+  env.each(t.n.ndense, [&](int g) { env.dense_y0()[g] = zero; });
   env.done();
 }
 
@@ -210,32 +210,32 @@ template <int kDim, bool kElliptic, class E>
 DS_STAGE void unweigh_impact(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
-  const Real nil(0), one(1);
+  const Real zero(0), one(1);
   const auto live = impact_sought(env);
   env.each(env.ncon_max, [&](int slot) {
     const auto p = cone_params<kDim>(env, slot);
-    const auto on = mask_and(live, p.D > nil);
-    const Real R = one / select(p.D > nil, p.D, one), cone = select(p.cone_mu > nil, p.cone_mu, one);
+    const auto on = mask_and(live, p.D > zero);
+    const Real R = one / select(p.D > zero, p.D, one), cone = select(p.cone_mu > zero, p.cone_mu, one);
     const auto y = env.con_y().from(kDim * slot), y0 = env.con_y0().from(kDim * slot);
     const auto shift = env.impact_s().from(kDim * slot), f = env.con_f().from(kDim * slot);
-    const auto pushes = f[0] > nil;
+    const auto pushes = f[0] > zero;
     DS_UNROLL
     for (int r = 0; r < kDim; r++) {
       // of a pyramid's edges those that push have R L = -y, and the others keep their distance
-      Real s = select(pushes, -y[r], nil);
+      Real s = select(pushes, -y[r], zero);
       if (kElliptic) {
         const Real mu = r == 0 ? one : p.mu[r - 1];
-        s = (r == 0 ? R : R * square(cone / select(mu > nil, mu, one))) * f[r];
+        s = (r == 0 ? R : R * square(cone / select(mu > zero, mu, one))) * f[r];
       }
-      const Real change = select(on, shift[r] - s, nil);
+      const Real change = select(on, shift[r] - s, zero);
       y[r] = y[r] + change;
       y0[r] = y0[r] + change;
       shift[r] = select(on, s, shift[r]);
     }
   });
   const auto scalar_row = [&](const Real& D, const Real& target, bool both_sides, Real& y0, Real& y) {
-    const auto on = mask_and(live, D > nil);
-    const Real next = select(on, target + (both_sides ? y : min(y, nil)), y0);
+    const auto on = mask_and(live, D > zero);
+    const Real next = select(on, target + (both_sides ? y : min(y, zero)), y0);
     y = y + (next - y0);
     y0 = next;
   };
@@ -243,7 +243,8 @@ DS_STAGE void unweigh_impact(E& env) {
     scalar_row(env.lim_D()[s], limit_target(env, s, env.impact_state()[2]), false, env.lim_y0()[s],
                env.lim_y()[s]);
   });
-  env.each(t.n.ngen, [&](int g) { scalar_row(env.gen_D()[g], nil, true, env.gen_y0()[g], env.gen_y()[g]); });
+  env.each(t.n.ndense,
+           [&](int g) { scalar_row(env.dense_D()[g], zero, true, env.dense_y0()[g], env.dense_y()[g]); });
   env.done();
 }
 
@@ -251,15 +252,15 @@ DS_STAGE void unweigh_impact(E& env) {
 template <int kDim, class E>
 DS_STAGE void start_impact(E& env) {
   using Real = typename E::Real;
-  const Real nil(0), one(1);
+  const Real zero(0), one(1);
   const auto w = env.w(), found = env.qfrc_constraint(), f = env.impact_f(), state = env.impact_state();
   whiten_acceleration(env, env.qvel(), env.jump());
-  env.each(env.t.n.nv, [&](int i) { w[i] = found[i] = nil; });
-  env.each(kDim * env.ncon_max, [&](int i) { f[i] = nil; });
+  env.each(env.t.n.nv, [&](int i) { w[i] = found[i] = zero; });
+  env.each(kDim * env.ncon_max, [&](int i) { f[i] = zero; });
   if (env.lanes.rank() == 0) {
     state[1] = state[0];
     state[2] = state[4] = one;
-    state[3] = nil;
+    state[3] = zero;
   }
   env.done();
 }
@@ -272,30 +273,30 @@ DS_STAGE bool judge_impact(E& env, int trial) {
   const auto& t = env.t;
   const auto w = env.w(), found = env.qfrc_constraint(), velocity = env.jump(), f = env.impact_f();
   const auto state = env.impact_state();
-  const Real nil(0), one(1), half(0.5), unit(kImpactUnit<Real>), scale = state[2], low = state[3],
-                                                                 high = state[4];
+  const Real zero(0), one(1), half(0.5), unit(kImpactUnit<Real>), scale = state[2], low = state[3],
+                                                                  high = state[4];
   const auto live = impact_sought(env);
   env.sync();
   // 1/2 v+'M v+ - 1/2 v'M v
   const Real gain = env.accumulate(
       t.n.nv, [&](int i, const Real& s) { return fma(w[i], fma(half, w[i], unit * velocity[i]), s); });
-  Real least = nil;
+  Real least = zero;
   if (trial == 0) {
     const Real speed2 =
         env.accumulate(t.n.nv, [&](int i, const Real& s) { return fma(velocity[i], velocity[i], s); });
     least = Real(kSingleImpact<Real> ? 1e-5 : 1e-12) * unit * unit * speed2;
   }
-  const auto gains = mask_and(live, trial == 1 ? nil != nil : gain > least);
+  const auto gains = mask_and(live, trial == 1 ? all_false<Real>() : gain > least);
   const auto taken = mask_and(live, mask_not(gains));
   const auto sought = trial == 0 ? gains : live;
   env.each(t.n.nv, [&](int i) { found[i] = select(taken, w[i], found[i]); });
   env.each(kDim * env.ncon_max, [&](int i) { f[i] = select(taken, Real(env.con_f()[i]) / unit, f[i]); });
   if (env.lanes.rank() == 0) {
     state[0] = select(taken, select(env.unsolved, Real(2), one), state[0]);
-    state[1] = select(sought, one, nil);
+    state[1] = select(sought, one, zero);
     const Real next_low = trial > 1 ? select(gains, low, scale) : low;
     const Real next_high = trial > 1 ? select(gains, scale, high) : high;
-    state[2] = trial == 0 ? nil : half * (next_low + next_high);
+    state[2] = trial == 0 ? zero : half * (next_low + next_high);
     state[3] = next_low;
     state[4] = next_high;
   }
@@ -309,7 +310,7 @@ template <int kDim, bool kElliptic, class E>
 DS_STAGE void solve_impact(E& env) {
   using Real = typename E::Real;
   constexpr int kTrials = kSingleImpact<Real> ? 26 : 54;
-  env.small = Real(0) != Real(0);  // dual.h knows the rows of the step, not these
+  env.row_space = all_false<Real>();  // newton_rows.h knows the rows of the step, not these
   for (int trial = 0; trial < kTrials; trial++) {
     aim_impact<kDim>(env);
     residuals<kDim>(env);
@@ -332,13 +333,13 @@ template <int kDim, class E>
 DS_STAGE void after_impacts(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
-  const Real nil(0), unit(kImpactUnit<Real>);
-  const auto struck = impact_flag(env) > nil;
+  const Real zero(0), unit(kImpactUnit<Real>);
+  const auto struck = impact_flag(env) > zero;
   const auto found = env.qfrc_constraint(), jump = env.jump();
   env.each(t.n.nv, [&](int i) { jump[i] = found[i] * env.Dscale()[i]; });
   solve_L(env, jump);
   env.each(t.n.nv, [&](int i) {
-    jump[i] = select(struck, jump[i] / unit, nil);
+    jump[i] = select(struck, jump[i] / unit, zero);
     env.qvel_before()[i] = env.qvel()[i];
     env.qvel()[i] = select(struck, env.qvel()[i] + jump[i], env.qvel()[i]);
     env.qacc_smooth()[i] = env.qacc()[i];
@@ -359,7 +360,7 @@ DS_STAGE void after_impacts(E& env) {
 template <int kDim, class E>
 DS_STAGE void impacts(E& env) {
   if (!find_impacts(env)) return;
-  env.square = false;  // a polygon of directions goes by edges here: no weight is left
+  env.l1_cone = false;  // a polygon of directions goes by edges here: no weight is left
   impact_rows<kDim>(env);
   start_impact<kDim>(env);
   if (env.t.o.round_impacts)
@@ -367,7 +368,7 @@ DS_STAGE void impacts(E& env) {
   else
     solve_impact<kDim, false>(env);
   after_impacts<kDim>(env);
-  env.square = env.t.o.square_rows;
+  env.l1_cone = env.t.o.l1_rows;
 }
 
 // the rows have seen the velocity after the impacts; the step starts from the one before
@@ -384,8 +385,8 @@ template <int kDim, class E>
 DS_STAGE void add_impacts(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
-  const Real nil(0), rate = Real(1) / Real(t.o.timestep);
-  const auto struck = impact_flag(env) > nil;
+  const Real zero(0), rate = Real(1) / Real(t.o.timestep);
+  const auto struck = impact_flag(env) > zero;
   if (!any(struck)) return;
   env.unsolved = mask_or(env.unsolved, impact_flag(env) > Real(1));
   const auto jump = env.jump(), force = env.dw();

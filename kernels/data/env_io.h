@@ -13,7 +13,7 @@ namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
 template <class E>
-struct Inputs {
+struct EnvIO {
   using Real = typename E::Real;
   using Scalar = typename E::Scalar;
   using Mask = typename E::Mask;
@@ -23,7 +23,7 @@ struct Inputs {
   int first, count;               // rows of this pack, and how many of them are real
   mutable bool any_xfrc = false;  // whether the user pushes a body of theirs
 
-  DS_HD Inputs(E& e, const BatchView<Scalar>& b, const StepArgs& a)
+  DS_HD EnvIO(E& e, const BatchView<Scalar>& b, const StepArgs& a)
       : env(e),
         batch(b),
         args(a),
@@ -154,7 +154,7 @@ struct Inputs {
 #include "kernels/data/fields.inl"
   }
   DS_HD Mask state_in_bounds() const {
-    auto good = Real(0) == Real(0);
+    auto good = all_true<Real>();
 #define CARRIED(name, width) \
   if (env.t.w.name > 0) good = mask_and(good, in_bounds(env.name(), env.t.w.name));
 #define DRIVE(name, width) CARRIED(name, width)
@@ -185,11 +185,11 @@ struct Inputs {
   }
   // what the lanes agree on, before anything is found
   DS_HD void begin() const {
-    env.lost = 0;
+    env.overflow_bits = 0;
     env.residual = Real(0);
     env.iterations = Real(0);
-    env.unsolved = Real(0) != Real(0);
-    env.square = env.t.o.square_rows;
+    env.unsolved = all_false<Real>();
+    env.l1_cone = env.t.o.l1_rows;
   }
   template <class F>
   DS_STAGE Mask in_bounds(const F& x, int n) const {
@@ -219,19 +219,20 @@ struct Inputs {
     }
   }
 
-  DS_STAGE void note_status() const {
+  DS_STAGE void write_status() const {
     if (env.lanes.rank() != 0) return;
     for (int l = 0; l < count; l++) {
       unsigned bits = batch.status[row(l)];
       const bool bad = mask_bit(env.diverged, l);
       if (bad) bits |= kDiverged;
-      if ((env.lost >> l) & 1u) bits |= kContactOverflow;
+      if ((env.overflow_bits >> l) & 1u) bits |= kContactOverflow;
       if (!bad && mask_bit(env.unsolved, l)) bits |= kNotConverged;
       batch.status[row(l)] = bits;
       batch.residual[row(l)] = lane_of(env.residual, l);
       batch.iterations[row(l)] = static_cast<int>(lane_of(env.iterations, l));
-      if (args.effort != nullptr)
-        args.effort[row(l)] = effort_of(static_cast<int>(lane_of(env.ncon, l)), batch.iterations[row(l)]);
+      if (args.workload != nullptr)
+        args.workload[row(l)] =
+            workload_key(static_cast<int>(lane_of(env.ncon, l)), batch.iterations[row(l)]);
       if (args.action == Action::kStep && !bad)
         batch.time[row(l)] += static_cast<double>(env.t.o.timestep_exact);
     }

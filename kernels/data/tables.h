@@ -6,9 +6,9 @@
 
 namespace dualstep {
 
-// laws of contact: MuJoCo's soft rows; the seeds' spring-damper; hard rows; forces of the state alone;
+// laws of contact: MuJoCo's soft rows; the spring-damper of Todorov 2014; hard rows; forces of the state alone;
 // MuJoCo's softness without its margins, on the inertia of the step
-enum : int { kLawMujoco, kLawSeed, kLawHard, kLawExplicit, kLawSoft };
+enum : int { kLawMujoco, kLawSpringDamper, kLawHard, kLawExplicit, kLawSoft };
 
 // sizes of a model as the kernels see it, and of its workspace
 struct Sizes {
@@ -16,23 +16,23 @@ struct Sizes {
   int ngeom, npair;  // collidable geoms, candidate pairs
   int nallgeom, nsite, nsensor, nsensordata;
   int ncon, kdim, nedge;  // contact slots; rows a slot (3 or 6); pyramid edges or cone rows a slot
-  int nlim, nloss, nunit, nball,
-      nfree;  // limited slide and hinge joints, friction losses, unit rows, limited balls
+  int nlim, nloss, nsingle, nball,
+      nfree;  // limited slide and hinge joints, friction losses, single-dof rows, limited balls
   int neq;    // equality constraints
-  int ngen, nrow,
-      nrow1;    // general rows (ball limits, equalities), dense rows, scalar rows (limits, losses, general)
-  int npush;    // nv where contact forces are explicit, else 0
-  int nanchor;  // ncon where contacts have anchors, else 0
-  int nimpact;  // ncon where contacts strike, else 0
-  int njump;    // nv where contacts strike, else 0
-  int ncone, nsingle, ndual,
-      nA;          // contacts and unit rows of a small environment, its rows, entries of A (kernels/solver/newton_rows.h)
-  int dual_begin;  // where its words begin in the pool
-  int unit_begin;  // likewise those of the unit rows in use (kernels/rows/rows.h)
-  int npast;       // forces and w where sweeps have a memory, else 0
+  int ndense, nrow,
+      nrow1;  // dense scalar rows (ball limits, equalities), dense rows, scalar rows (limits, losses, general)
+  int nexplicit;  // nv where contact forces are explicit, else 0
+  int nanchor;    // ncon where contacts have anchors, else 0
+  int nimpact;    // ncon where contacts strike, else 0
+  int njump;      // nv where contacts strike, else 0
+  int ncone, nlocal, ndual,
+      nA;  // contacts and single-dof rows of a small environment, its rows, entries of A (kernels/solver/newton_rows.h)
+  int dual_begin;      // where its words begin in the pool
+  int single_begin;    // likewise those of the single-dof rows in use (kernels/rows/rows.h)
+  int nhistory;        // forces and w where sweeps have a memory, else 0
   int nM, nH, npivot;  // entries of M, of H, of H's diagonal
   int nrk, nword;      // Runge-Kutta storage; words of a set of dofs
-  int nunitword;       // of a set of unit rows
+  int nsingleword;     // of a set of single-dof rows
 };
 
 // options in the form the stages use
@@ -40,12 +40,12 @@ template <class Scalar>
 struct StepOptions {
   double timestep_exact;  // for the clock
   Scalar timestep, wind[3], density, viscosity, impratio;
-  int cone, square_rows;  // whether contacts weigh rows of the frame (1) or edges (0); rows, on pyramids
+  int cone, l1_rows;  // whether contacts weigh rows of the frame (1) or edges (0); rows, on pyramids
   int integrator, disableflags;
   int sweeps, newton, pgs_only, accelerated;
   Scalar tolerance;
   // the law of contact (kernels/contact/contact_law.h), and its numbers
-  int contact_law, coulomb, seed_rows, hunt_crossley, stribeck, anchored;
+  int contact_law, coulomb, spring_damper_rows, hunt_crossley, stribeck, anchored;
   int impulsive, round_impacts;  // impacts before the step, on round cones or on pyramids
   Scalar kappa, epsilon, contact_margin, stiffness, contact_damping, exponent, stiction_speed,
       dynamic_friction;
@@ -61,15 +61,15 @@ struct Param {
   int env_stride;
 };
 
-// words of the pool of one block: sets of dofs, and lists; first those of newton_direction.h, then those of
-// dual.h, then the unit rows in use: all of them, and those of narrow.h
+// words of the pool of one block: sets of dofs, and lists; first those of newton_dofs.h, then those of
+// newton_rows.h, then the single-dof rows in use: all of them, and those of active_subset.h
 constexpr int newton_words(const Sizes& n) {
-  return (2 * n.ncon + 2 * n.nv) * n.nword + n.nv + (n.nrow + n.nv + n.nunit) + n.ncon;
+  return (2 * n.ncon + 2 * n.nv) * n.nword + n.nv + (n.nrow + n.nv + n.nsingle) + n.ncon;
 }
 constexpr int dual_words(const Sizes& n) {
-  return n.nsingle * n.nword + n.nunit + 2 * (n.ngen + n.ncone + n.nsingle);
+  return n.nlocal * n.nword + n.nsingle + 2 * (n.ndense + n.ncone + n.nlocal);
 }
-constexpr long pool_words(const Sizes& n) { return n.unit_begin + 2 * n.nunitword; }
+constexpr long pool_words(const Sizes& n) { return n.single_begin + 2 * n.nsingleword; }
 
 struct Layout {
 #define SCRATCH(name, size, stage, meaning) int name;
@@ -143,14 +143,14 @@ enum class Action : int {
   kReplay = 2,  // the last evaluation once more, from the last_ arrays, for outputs that were not wanted then
 };
 
-// the rooms of the step, for those who time them
+// the stages of the step, for those who time them
 #define DS_STAGES(X) \
   X(load)            \
   X(kinematics)      \
   X(bias)            \
   X(inertia)         \
   X(factorize)       \
-  X(forces) X(collide) X(repack) X(rows) X(sweeps) X(newton) X(finish) X(sense) X(integrate) X(store)
+  X(forces) X(collide) X(regroup) X(rows) X(sweeps) X(newton) X(finish) X(sense) X(integrate) X(store)
 enum Stage : int {
 #define DS_STAGE_NAME(name) kStage_##name,
   DS_STAGES(DS_STAGE_NAME)
@@ -174,18 +174,18 @@ struct StepArgs {
   int freeze_diverged;       // a diverged environment stays at its last good state until it is reset
   int sense_last_stage = 0;  // outputs of a step with RK4 are those of its last stage, not of its start
   // where not null: ticks spent in each stage, added up (kStages entries; CPU only)
-  uint64_t* laps = nullptr;
+  uint64_t* stage_ticks = nullptr;
   // where not null: which environment stands where. On the CPU a permutation, and only where all share one
   // model: a pack is one block of parameters
   const int* order = nullptr;
   // where not null: how many of that order take part, a number that a device has counted (CUDA only)
   const int* count = nullptr;
   // where not null: how hard each environment was to step, (num_envs,): contacts and Newton steps
-  int* effort = nullptr;
+  int* workload = nullptr;
 };
 
 // Where a call stands: the evaluation of a stage of the integrator (RK4 has four, others one) in a substep.
-struct Moment {
+struct EvalIndex {
   int substep = 0, stage = 0;
 };
 

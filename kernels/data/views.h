@@ -92,29 +92,30 @@ struct Env {
   int block;      // which pack (or environment): where per-environment parameters lie
 
   // what the lanes agree on while a step runs
-  Int ncon;       // contacts of each environment
-  int ncon_max;   // the most of any environment of the pack
-  unsigned lost;  // bit l: environment l of the pack lost a contact
-  Mask diverged;  // not finite, or too fast
-  Mask unsolved;  // the dual did not reach its tolerance
-  Real residual;  // relative natural residual of the dual
+  Int ncon;                // contacts of each environment
+  int ncon_max;            // the most of any environment of the pack
+  unsigned overflow_bits;  // bit l: environment l of the pack lost a contact
+  Mask diverged;           // not finite, or too fast
+  Mask unsolved;           // the dual did not reach its tolerance
+  Real residual;           // relative natural residual of the dual
   Real iterations;
-  uint64_t* laps = nullptr;  // ticks of each stage, where somebody times them
-  uint64_t lap_start = 0;
+  uint64_t* stage_ticks = nullptr;  // ticks of each stage, where somebody times them
+  uint64_t stage_start = 0;
   bool ends_call = true;  // nobody sees the residual of an evaluation before the last of its call
-  bool narrow = false;    // the unit rows in use are those of environments that still search (narrow.h)
-  bool square = false;    // the cones of the rows that are solved now: pyramids with weights by rows (cone.h)
-  Mask small{};           // has few rows: Newton's direction is found among them (dual.h)
-  int nsingle_max = 0;    // the most unit rows in use of any small environment of the pack
-  int slot = 0;           // on a GPU: where the environment stands among those of the launch
+  bool subset =
+      false;  // the single-dof rows in use are those of environments that still search (active_subset.h)
+  bool l1_cone = false;  // the cones of the rows that are solved now: pyramids with weights by rows (cone.h)
+  Mask row_space{};      // has few rows: Newton's direction is found among them (newton_rows.h)
+  int nlocal_max = 0;    // the most single-dof rows in use of any small environment of the pack
+  int slot = 0;          // on a GPU: where the environment stands among those of the launch
 
   // the time since the last call belongs to this stage
-  DS_HD void lap([[maybe_unused]] Stage stage) {
+  DS_HD void time_stage([[maybe_unused]] Stage stage) {
 #if DS_HOST_PACKS
-    if (laps == nullptr) return;
+    if (stage_ticks == nullptr) return;
     const uint64_t now = ticks();
-    if (stage != kStage_load) laps[stage] += now - lap_start;
-    lap_start = now;
+    if (stage != kStage_load) stage_ticks[stage] += now - stage_start;
+    stage_start = now;
 #endif
   }
 

@@ -8,13 +8,13 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-DS_HD int effort_of(int contacts, int iterations) { return 256 * contacts + iterations; }
+DS_HD int workload_key(int contacts, int iterations) { return 256 * contacts + iterations; }
 
-constexpr int kEffortBits = 10, kEffortKinds = 1 << kEffortBits;
-DS_HD int effort_kind(int effort) {
-  const int iterations = effort % 256 < 31 ? effort % 256 : 31;
-  const int contacts = effort / 256 < 31 ? effort / 256 : 31;
-  return kEffortKinds - 1 - (32 * iterations + contacts);
+constexpr int kWorkloadBits = 10, kWorkloadBuckets = 1 << kWorkloadBits;
+DS_HD int workload_bucket(int workload) {
+  const int iterations = workload % 256 < 31 ? workload % 256 : 31;
+  const int contacts = workload / 256 < 31 ? workload / 256 : 31;
+  return kWorkloadBuckets - 1 - (32 * iterations + contacts);
 }
 
 }  // namespace DUALSTEP_ISA

@@ -327,7 +327,7 @@ struct RungeKutta {
     env.each(t.n.na, [&](int i) { sact[i] = fma(weight, act_dot[i], sact[i]); });
     if (k == 3) return;
     const Real step = k == 2 ? h : Real(0.5) * h;
-    const auto all_on = Real(0) == Real(0);
+    const auto all_on = all_true<Real>();
     advance_positions(env, q, velocity, step, all_on);
     env.each(t.n.nv, [&](int i) { qvel[i] = fma(step, qacc[i], v[i]); });
     env.each(t.n.na, [&](int i) { act[i] = fma(step, act_dot[i], a[i]); });

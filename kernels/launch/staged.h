@@ -14,34 +14,34 @@ template <class E>
 struct Carried {
   typename E::Int ncon;
   int ncon_max;
-  unsigned lost;
+  unsigned overflow_bits;
   typename E::Mask diverged, unsolved;
   typename E::Real residual, iterations;
-  bool square;
-  typename E::Mask small;
-  int nsingle_max;
+  bool l1_cone;
+  typename E::Mask row_space;
+  int nlocal_max;
   bool any_xfrc;
 };
 
 template <class E>
-DS_HD void carry_on(const Carried<E>& c, E& env, const Inputs<E>& in) {
-  env.ncon = c.ncon, env.ncon_max = c.ncon_max, env.lost = c.lost;
+DS_HD void carry_on(const Carried<E>& c, E& env, const EnvIO<E>& in) {
+  env.ncon = c.ncon, env.ncon_max = c.ncon_max, env.overflow_bits = c.overflow_bits;
   env.diverged = c.diverged, env.unsolved = c.unsolved;
   env.residual = c.residual, env.iterations = c.iterations;
-  env.square = c.square, env.small = c.small, env.nsingle_max = c.nsingle_max;
+  env.l1_cone = c.l1_cone, env.row_space = c.row_space, env.nlocal_max = c.nlocal_max;
   in.any_xfrc = c.any_xfrc;
 }
 template <class E>
-DS_HD void carry_over(const E& env, const Inputs<E>& in, Carried<E>* c) {
-  *c = {env.ncon,       env.ncon_max, env.lost,  env.diverged,    env.unsolved, env.residual,
-        env.iterations, env.square,   env.small, env.nsingle_max, in.any_xfrc};
+DS_HD void carry_over(const E& env, const EnvIO<E>& in, Carried<E>* c) {
+  *c = {env.ncon,       env.ncon_max, env.overflow_bits, env.diverged,   env.unsolved, env.residual,
+        env.iterations, env.l1_cone,  env.row_space,     env.nlocal_max, in.any_xfrc};
 }
 
-// a part of the evaluation at moment m; all of them in their order, at all moments in theirs, are a call
+// a part of the evaluation at index m; all of them in their order, at all moments in theirs, are a call
 template <int kDim, bool kElliptic, class E>
 DS_FN void run_part(E& env, const BatchView<typename E::Scalar>& batch, const StepArgs& args, Part part,
-                    const Moment& m, Carried<E>* carried) {
-  const Inputs<E> in(env, batch, args);
+                    const EvalIndex& m, Carried<E>* carried) {
+  const EnvIO<E> in(env, batch, args);
   const bool first = part == kPart_smooth && m.substep == 0 && m.stage == 0;
   if (!first) carry_on(*carried, env, in);
   env.done();  // nobody overwrites it before all have read it

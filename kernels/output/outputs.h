@@ -5,21 +5,21 @@
 // cinert is made again where it is wanted.
 #pragma once
 
-#include "kernels/smooth/bias.h"
 #include "kernels/data/env_io.h"
 #include "kernels/rows/rows.h"
+#include "kernels/smooth/bias.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
 template <class E, class F>
-DS_STAGE void sense_field(const Inputs<E>& in, typename E::Scalar* to, const F& field, int width) {
+DS_STAGE void sense_field(const EnvIO<E>& in, typename E::Scalar* to, const F& field, int width) {
   if (to == nullptr) return;
   in.store_field(to, field, width);
 }
 
 template <class E>
-DS_HD void put_vec(const Inputs<E>& in, typename E::Scalar* to, int width, int at,
+DS_HD void put_vec(const EnvIO<E>& in, typename E::Scalar* to, int width, int at,
                    const Vec3<typename E::Real>& v) {
   in.put(to, width, at, v.x);
   in.put(to, width, at + 1, v.y);
@@ -28,7 +28,7 @@ DS_HD void put_vec(const Inputs<E>& in, typename E::Scalar* to, int width, int a
 
 // poses of things fixed to bodies: geoms, sites
 template <class E>
-DS_STAGE void sense_poses(E& env, const Inputs<E>& in, int n, const int* body,
+DS_STAGE void sense_poses(E& env, const EnvIO<E>& in, int n, const int* body,
                           const Param<typename E::Scalar>& pos, const Param<typename E::Scalar>& quat,
                           typename E::Scalar* xpos, typename E::Scalar* xmat) {
   using Real = typename E::Real;
@@ -46,7 +46,7 @@ DS_STAGE void sense_poses(E& env, const Inputs<E>& in, int n, const int* body,
 
 // centre of mass of every subtree: mass-weighted sums to the root, in the room of the body forces
 template <class E>
-DS_STAGE void sense_subtree_com(E& env, const Inputs<E>& in) {
+DS_STAGE void sense_subtree_com(E& env, const EnvIO<E>& in) {
   using Real = typename E::Real;
   const auto& t = env.t;
   if (in.batch.subtree_com == nullptr) return;
@@ -71,7 +71,7 @@ DS_STAGE void sense_subtree_com(E& env, const Inputs<E>& in) {
 
 // potential energy of gravity and joint springs; kinetic energy 1/2 v' M v
 template <class E>
-DS_STAGE void sense_energy(E& env, const Inputs<E>& in) {
+DS_STAGE void sense_energy(E& env, const EnvIO<E>& in) {
   using Real = typename E::Real;
   const auto& t = env.t;
   if (in.batch.energy == nullptr) return;
@@ -114,7 +114,7 @@ DS_STAGE void sense_energy(E& env, const Inputs<E>& in) {
 
 // frames have the tangents that were found with the rows
 template <class E>
-DS_STAGE void sense_contacts(E& env, const Inputs<E>& in) {
+DS_STAGE void sense_contacts(E& env, const EnvIO<E>& in) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto& b = in.batch;
@@ -124,19 +124,19 @@ DS_STAGE void sense_contacts(E& env, const Inputs<E>& in) {
   if (b.contact_dist == nullptr && b.contact_pos == nullptr && b.contact_frame == nullptr &&
       b.contact_force == nullptr && b.contact_geom == nullptr)
     return;
-  const Real nil(0);
+  const Real zero(0);
   env.each(n, [&](int slot) {
     const bool opened = slot < env.ncon_max;
-    const auto used = opened ? env.con_dim()[slot] > nil : nil > nil;
-    const auto entry = [&](const Real& x) { return select(used, x, nil); };
+    const auto used = opened ? env.con_dim()[slot] > zero : zero > zero;
+    const auto entry = [&](const Real& x) { return select(used, x, zero); };
     if (b.contact_dist != nullptr)
-      in.put(b.contact_dist, n, slot, opened ? entry(env.con_dist()[slot]) : nil);
+      in.put(b.contact_dist, n, slot, opened ? entry(env.con_dist()[slot]) : zero);
     if (b.contact_pos != nullptr)
       for (int k = 0; k < 3; k++)
-        in.put(b.contact_pos, 3 * n, 3 * slot + k, opened ? entry(env.con_pos()[3 * slot + k]) : nil);
+        in.put(b.contact_pos, 3 * n, 3 * slot + k, opened ? entry(env.con_pos()[3 * slot + k]) : zero);
     if (b.contact_frame != nullptr) {
       Vec3<Real> axis[3];
-      for (auto& a : axis) a = {nil, nil, nil};
+      for (auto& a : axis) a = {zero, zero, zero};
       if (opened) {
         axis[0] = env.con_frame().vec(2 * slot);
         contact_frame(axis[0], env.con_frame().vec(2 * slot + 1), &axis[1], &axis[2]);
@@ -150,7 +150,7 @@ DS_STAGE void sense_contacts(E& env, const Inputs<E>& in) {
     if (b.contact_force != nullptr)
       for (int k = 0; k < 6; k++)
         in.put(b.contact_force, 6 * n, 6 * slot + k,
-               opened && k < kdim ? entry(env.con_f()[kdim * slot + k]) : nil);
+               opened && k < kdim ? entry(env.con_f()[kdim * slot + k]) : zero);
     if (b.contact_geom != nullptr)
       for (int l = 0; l < in.count; l++) {
         const bool on = mask_bit(used, l);
@@ -162,7 +162,7 @@ DS_STAGE void sense_contacts(E& env, const Inputs<E>& in) {
 }
 
 template <class E>
-DS_STAGE void sense(E& env, const Inputs<E>& in) {
+DS_STAGE void sense(E& env, const EnvIO<E>& in) {
   const auto& b = in.batch;
   const auto& n = env.t.n;
   sense_field(in, b.qacc, env.qacc(), n.nv);

@@ -21,7 +21,7 @@ inline namespace DUALSTEP_ISA {
 // Sets of active conditions are told apart by the sum of their weights: 22 mixed bits each, since small
 // numbers have equal sums too often (two limits that change places with an edge). Exact in float for a few of
 // them.
-enum class Condition : unsigned { kLimit = 0, kLoss = 1, kGeneral = 2, kEdge = 3 };
+enum class Condition : unsigned { kLimit = 0, kLoss = 1, kDense = 2, kEdge = 3 };
 template <class Real>
 DS_HD Real set_weight(Condition kind, int index) {
   unsigned h = (4u * static_cast<unsigned>(index) + static_cast<unsigned>(kind) + 1u) * 0x9E3779B1u;
@@ -47,7 +47,7 @@ struct ConeParams {
   Real dim;
   Real cone_mu;  // mu of the elliptic cone's regularization
   int slot;
-  bool square;  // with kElliptic: the section is |.|_1, not |.|_2
+  bool l1_cone;  // with kElliptic: the section is |.|_1, not |.|_2
 };
 
 template <int kDim, class E>
@@ -55,7 +55,7 @@ DS_HD ConeParams<typename E::Real, kDim> cone_params(const E& env, int slot) {
   using Real = typename E::Real;
   ConeParams<Real, kDim> p;
   p.slot = slot;
-  p.square = env.square;
+  p.l1_cone = env.l1_cone;
   p.D = env.con_D()[slot];
   p.dim = env.con_dim()[slot];
   DS_UNROLL
@@ -83,22 +83,22 @@ struct ConeLaw {
 
 template <bool kCurvature, class Real, int kDim>
 DS_FN void pyramid_law(const ConeParams<Real, kDim>& p, const Real* y, ConeLaw<Real, kDim>* out) {
-  const Real nil(0);
-  out->cost = nil;
-  out->key = nil;
-  out->force[0] = nil;
+  const Real zero(0);
+  out->cost = zero;
+  out->key = zero;
+  out->force[0] = zero;
   if (kCurvature)
-    for (int k = 0; k < kTriangle<kDim>; k++) out->curvature[k] = nil;
+    for (int k = 0; k < kTriangle<kDim>; k++) out->curvature[k] = zero;
   DS_UNROLL
   for (int i = 0; i < kDim - 1; i++) {
     const Real mu = p.mu[i], Dp = edge_D(p, i, false), Dm = edge_D(p, i, true);
-    const Real yp = min(fma(mu, y[i + 1], y[0]), nil), ym = min(fma(-mu, y[i + 1], y[0]), nil);
+    const Real yp = min(fma(mu, y[i + 1], y[0]), zero), ym = min(fma(-mu, y[i + 1], y[0]), zero);
     const Real fp = -(Dp * yp), fm = -(Dm * ym);
     out->cost = out->cost - Real(0.5) * (fp * yp + fm * ym);
     out->force[0] = out->force[0] + (fp + fm);
     out->force[i + 1] = mu * (fp - fm);
     if (kCurvature) {
-      const Real hp = select(yp < nil, Dp, nil), hm = select(ym < nil, Dm, nil);
+      const Real hp = select(yp < zero, Dp, zero), hm = select(ym < zero, Dm, zero);
       constexpr int kSide = kDim;
       static_assert(kSide > 1);
       const int row = (i + 1) * (i + 2) / 2;
@@ -106,8 +106,8 @@ DS_FN void pyramid_law(const ConeParams<Real, kDim>& p, const Real* y, ConeLaw<R
       out->curvature[row] = mu * (hp - hm);
       out->curvature[row + i + 1] = mu * mu * (hp + hm);
       const int edge = 10 * p.slot + 2 * i;
-      out->key = out->key + select(hp > nil, set_weight<Real>(Condition::kEdge, edge), nil) +
-                 select(hm > nil, set_weight<Real>(Condition::kEdge, edge + 1), nil);
+      out->key = out->key + select(hp > zero, set_weight<Real>(Condition::kEdge, edge), zero) +
+                 select(hm > zero, set_weight<Real>(Condition::kEdge, edge + 1), zero);
     }
   }
 }
@@ -127,21 +127,21 @@ struct EllipticZone {
 template <class Real, int kDim>
 DS_HD EllipticZone<Real, kDim> elliptic_zone(const ConeParams<Real, kDim>& p, const Real* y) {
   EllipticZone<Real, kDim> z;
-  const Real nil(0), one(1);
+  const Real zero(0), one(1);
   const Real mu = p.cone_mu;
-  const auto frictionless = mask_or(p.dim < Real(2), mu <= nil);
-  Real T2 = nil;
+  const auto frictionless = mask_or(p.dim < Real(2), mu <= zero);
+  Real T2 = zero;
   DS_UNROLL
   for (int j = 1; j < kDim; j++) {
     z.U[j] = p.mu[j - 1] * y[j];
     T2 = fma(z.U[j], z.U[j], T2);
   }
   const Real T = sqrt(T2), N = mu * y[0];
-  const auto open = select_mask(frictionless, y[0] >= nil, N >= mu * T);
-  z.stuck = select_mask(frictionless, y[0] < nil, mask_and(mask_not(open), fma(mu, N, T) <= nil));
+  const auto open = select_mask(frictionless, y[0] >= zero, N >= mu * T);
+  z.stuck = select_mask(frictionless, y[0] < zero, mask_and(mask_not(open), fma(mu, N, T) <= zero));
   z.slide = mask_and(mask_not(open), mask_not(z.stuck));
-  z.mu = select(mu > nil, mu, one);
-  z.T = select(T > nil, T, one);
+  z.mu = select(mu > zero, mu, one);
+  z.T = select(T > zero, T, one);
   z.Dm = p.D / (z.mu * z.mu * fma(z.mu, z.mu, one));
   z.gap = N - mu * T;
   return z;
@@ -149,33 +149,33 @@ DS_HD EllipticZone<Real, kDim> elliptic_zone(const ConeParams<Real, kDim>& p, co
 
 template <bool kCurvature, class Real, int kDim>
 DS_FN void elliptic_law(const ConeParams<Real, kDim>& p, const Real* y, ConeLaw<Real, kDim>* out) {
-  const Real nil(0), one(1), mu = p.cone_mu;
+  const Real zero(0), one(1), mu = p.cone_mu;
   const EllipticZone<Real, kDim> z = elliptic_zone(p, y);
-  out->key = select(z.stuck, one, select(z.slide, Real(2), nil));
+  out->key = select(z.stuck, one, select(z.slide, Real(2), zero));
   const Real fn_slide = -(z.Dm * z.gap * mu), fn_stuck = -(p.D * y[0]);
-  out->force[0] = select(z.stuck, fn_stuck, select(z.slide, fn_slide, nil));
+  out->force[0] = select(z.stuck, fn_stuck, select(z.slide, fn_slide, zero));
   Real cost = p.D * y[0] * y[0];
   DS_UNROLL
   for (int j = 1; j < kDim; j++) {
     const Real Dt = z.tangent_D(p, j);
     cost = fma(Dt * y[j], y[j], cost);
     out->force[j] =
-        select(z.stuck, -(Dt * y[j]), select(z.slide, -(fn_slide / z.T) * (z.U[j] * p.mu[j - 1]), nil));
+        select(z.stuck, -(Dt * y[j]), select(z.slide, -(fn_slide / z.T) * (z.U[j] * p.mu[j - 1]), zero));
   }
-  out->cost = Real(0.5) * select(z.stuck, cost, select(z.slide, z.Dm * z.gap * z.gap, nil));
+  out->cost = Real(0.5) * select(z.stuck, cost, select(z.slide, z.Dm * z.gap * z.gap, zero));
   if (kCurvature) {
     // scale (mu, mu_j); g = (1, -mu U/T); H = Dm (g g' - mu gap (I - u u')/T) on the tangents
-    out->curvature[0] = select(z.stuck, p.D, select(z.slide, z.Dm * mu * mu, nil));
+    out->curvature[0] = select(z.stuck, p.D, select(z.slide, z.Dm * mu * mu, zero));
     const Real bend = -(mu * z.gap) / z.T;
     DS_UNROLL
     for (int i = 1; i < kDim; i++) {
       const int row = triangle(i);
       const Real ui = z.U[i] / z.T, si = p.mu[i - 1];
-      out->curvature[row] = select(z.slide, -(z.Dm * mu * mu * ui * si), nil);
+      out->curvature[row] = select(z.slide, -(z.Dm * mu * mu * ui * si), zero);
       for (int j = 1; j <= i; j++) {
         const Real uj = z.U[j] / z.T, sj = p.mu[j - 1];
-        Real h = fma(mu * mu - bend, ui * uj, i == j ? bend : nil);
-        h = select(z.slide, z.Dm * h * si * sj, nil);
+        Real h = fma(mu * mu - bend, ui * uj, i == j ? bend : zero);
+        h = select(z.slide, z.Dm * h * si * sj, zero);
         out->curvature[row + j] = i == j ? select(z.stuck, z.tangent_D(p, i), h) : h;
       }
     }
@@ -186,9 +186,9 @@ DS_FN void elliptic_law(const ConeParams<Real, kDim>& p, const Real* y, ConeLaw<
 template <class Real, int kDim>
 DS_FN void elliptic_along(const ConeParams<Real, kDim>& p, const Real* y, const Real* d, Real* slope,
                           Real* bend) {
-  const Real nil(0), mu = p.cone_mu;
+  const Real zero(0), mu = p.cone_mu;
   const EllipticZone<Real, kDim> z = elliptic_zone(p, y);
-  Real first = p.D * y[0] * d[0], second = p.D * d[0] * d[0], along = nil, size = nil;
+  Real first = p.D * y[0] * d[0], second = p.D * d[0] * d[0], along = zero, size = zero;
   DS_UNROLL
   for (int i = 1; i < kDim; i++) {
     const Real Dd = z.tangent_D(p, i) * d[i], V = p.mu[i - 1] * d[i];
@@ -200,9 +200,9 @@ DS_FN void elliptic_along(const ConeParams<Real, kDim>& p, const Real* y, const 
   // T' = u'V and T'' = (|V|^2 - T'^2) / T
   const Real rate = along / z.T, opening = mu * d[0] - mu * rate;
   const Real turning = (size - rate * rate) / z.T;
-  *slope = *slope + select(z.stuck, first, select(z.slide, z.Dm * z.gap * opening, nil));
+  *slope = *slope + select(z.stuck, first, select(z.slide, z.Dm * z.gap * opening, zero));
   *bend = *bend +
-          select(z.stuck, second, select(z.slide, z.Dm * (opening * opening - mu * z.gap * turning), nil));
+          select(z.stuck, second, select(z.slide, z.Dm * (opening * opening - mu * z.gap * turning), zero));
 }
 
 // theta of  sum over v_i > theta of (v_i - theta) = level + slope theta,  v >= 0 of the rows that the contact
@@ -210,17 +210,17 @@ DS_FN void elliptic_along(const ConeParams<Real, kDim>& p, const Real* y, const 
 // does)
 template <int kDim, class Real>
 DS_FN Real shrinkage(const Real* v, const Real& dim, const Real& level, const Real& slope) {
-  const Real nil(0), one(1);
+  const Real zero(0), one(1);
   Real theta(-1);
   for (int pass = 0; pass < kDim; pass++) {
     Real total = -level, count = slope;
     DS_UNROLL
     for (int i = 0; i < kDim - 1; i++) {
       const auto stays = mask_and(dim > Real(i + 1), v[i] >= theta);
-      total = total + select(stays, v[i], nil);
-      count = count + select(stays, one, nil);
+      total = total + select(stays, v[i], zero);
+      count = count + select(stays, one, zero);
     }
-    theta = select(count > nil, total / select(count > nil, count, one), theta);
+    theta = select(count > zero, total / select(count > zero, count, one), theta);
   }
   return theta;
 }
@@ -229,22 +229,22 @@ DS_FN Real shrinkage(const Real* v, const Real& dim, const Real& level, const Re
 // it returns
 template <int kDim, class Real>
 DS_FN Real shrink_tangents(const Real& dim, const Real& level, const Real& slope, Real* x) {
-  const Real nil(0);
+  const Real zero(0);
   Real v[kDim - 1];
   DS_UNROLL
   for (int i = 1; i < kDim; i++) v[i - 1] = abs(x[i]);
-  const Real theta = max(shrinkage<kDim>(v, dim, level, slope), nil);
+  const Real theta = max(shrinkage<kDim>(v, dim, level, slope), zero);
   DS_UNROLL
   for (int i = 1; i < kDim; i++) {
-    const Real rest = max(v[i - 1] - theta, nil);
-    x[i] = select(x[i] < nil, -rest, rest);
+    const Real rest = max(v[i - 1] - theta, zero);
+    x[i] = select(x[i] < zero, -rest, rest);
   }
   return theta;
 }
 
 // where y lies, and what the law there is made of
 template <class Real, int kDim>
-struct SquareZone {
+struct L1Zone {
   using Mask = MaskOf<Real>;
   Mask stuck, slide;
   Real mu2, depth;              // theta - y_n where it pushes, else 0
@@ -252,40 +252,40 @@ struct SquareZone {
   Real count;                   // of those
 };
 template <class Real, int kDim>
-DS_HD SquareZone<Real, kDim> square_zone(const ConeParams<Real, kDim>& p, const Real* y) {
-  SquareZone<Real, kDim> z;
-  const Real nil(0), one(1), dim = select(p.cone_mu > nil, p.dim, one);
-  const Real mu = select(p.cone_mu > nil, p.cone_mu, one);
+DS_HD L1Zone<Real, kDim> l1_zone(const ConeParams<Real, kDim>& p, const Real* y) {
+  L1Zone<Real, kDim> z;
+  const Real zero(0), one(1), dim = select(p.cone_mu > zero, p.dim, one);
+  const Real mu = select(p.cone_mu > zero, p.cone_mu, one);
   z.mu2 = mu * mu;
-  Real v[kDim - 1], largest = nil;
+  Real v[kDim - 1], largest = zero;
   DS_UNROLL
   for (int i = 0; i < kDim - 1; i++) {
-    v[i] = select(dim > Real(i + 1), abs(p.mu[i] * y[i + 1]), nil);
+    v[i] = select(dim > Real(i + 1), abs(p.mu[i] * y[i + 1]), zero);
     largest = max(largest, v[i]);
   }
   const auto open = y[0] >= largest;
-  const Real theta = max(shrinkage<kDim>(v, dim, -(z.mu2 * y[0]), z.mu2), nil);
-  z.stuck = mask_and(mask_not(open), theta <= nil);
+  const Real theta = max(shrinkage<kDim>(v, dim, -(z.mu2 * y[0]), z.mu2), zero);
+  z.stuck = mask_and(mask_not(open), theta <= zero);
   z.slide = mask_and(mask_not(open), mask_not(z.stuck));
-  z.depth = select(open, nil, max(theta - y[0], nil));
-  z.count = nil;
+  z.depth = select(open, zero, max(theta - y[0], zero));
+  z.count = zero;
   DS_UNROLL
   for (int i = 1; i < kDim; i++) {
-    z.rest[i] = select(open, nil, max(v[i - 1] - theta, nil));
-    const auto slides = z.rest[i] > nil;
-    z.side[i] = select(slides, select(y[i] < nil, -p.mu[i - 1], p.mu[i - 1]), nil);
-    z.count = z.count + select(slides, one, nil);
+    z.rest[i] = select(open, zero, max(v[i - 1] - theta, zero));
+    const auto slides = z.rest[i] > zero;
+    z.side[i] = select(slides, select(y[i] < zero, -p.mu[i - 1], p.mu[i - 1]), zero);
+    z.count = z.count + select(slides, one, zero);
   }
   return z;
 }
 
 // the force is linear in y while the same rows slide
 template <bool kCurvature, class Real, int kDim>
-DS_FN void square_law(const ConeParams<Real, kDim>& p, const Real* y, ConeLaw<Real, kDim>* out) {
-  const Real nil(0), one(1);
-  const SquareZone<Real, kDim> z = square_zone(p, y);
+DS_FN void l1_law(const ConeParams<Real, kDim>& p, const Real* y, ConeLaw<Real, kDim>* out) {
+  const Real zero(0), one(1);
+  const L1Zone<Real, kDim> z = l1_zone(p, y);
   const Real Dt = p.D / z.mu2;
-  out->key = select(z.stuck, one, select(z.slide, Real(2), nil));
+  out->key = select(z.stuck, one, select(z.slide, Real(2), zero));
   out->force[0] = p.D * z.depth;
   Real cost = p.D * z.depth * z.depth;
   DS_UNROLL
@@ -295,7 +295,7 @@ DS_FN void square_law(const ConeParams<Real, kDim>& p, const Real* y, ConeLaw<Re
   }
   out->cost = Real(0.5) * cost;
   if (kCurvature) {
-    const Real share = select(z.slide, one / (z.mu2 + z.count), nil);
+    const Real share = select(z.slide, one / (z.mu2 + z.count), zero);
     out->curvature[0] = select(z.stuck, p.D, p.D * z.count * share);
     DS_UNROLL
     for (int i = 1; i < kDim; i++) {
@@ -304,19 +304,18 @@ DS_FN void square_law(const ConeParams<Real, kDim>& p, const Real* y, ConeLaw<Re
       // a row that rests at y_i = 0 is stuck too
       const Real own = select(z.stuck, p.mu[i - 1] * p.mu[i - 1], z.side[i] * z.side[i]);
       for (int j = 1; j <= i; j++)
-        out->curvature[row + j] = Dt * ((i == j ? own : nil) - share * z.side[i] * z.side[j]);
+        out->curvature[row + j] = Dt * ((i == j ? own : zero) - share * z.side[i] * z.side[j]);
     }
   }
 }
 
 // as elliptic_along
 template <class Real, int kDim>
-DS_FN void square_along(const ConeParams<Real, kDim>& p, const Real* y, const Real* d, Real* slope,
-                        Real* bend) {
-  const Real nil(0), one(1);
-  const SquareZone<Real, kDim> z = square_zone(p, y);
+DS_FN void l1_along(const ConeParams<Real, kDim>& p, const Real* y, const Real* d, Real* slope, Real* bend) {
+  const Real zero(0), one(1);
+  const L1Zone<Real, kDim> z = l1_zone(p, y);
   const Real Dt = p.D / z.mu2;
-  Real first = -(p.D * z.depth * d[0]), along = nil, size = nil;
+  Real first = -(p.D * z.depth * d[0]), along = zero, size = zero;
   DS_UNROLL
   for (int i = 1; i < kDim; i++) {
     const Real V = z.side[i] * d[i], own = select(z.stuck, p.mu[i - 1] * d[i], V);
@@ -324,7 +323,7 @@ DS_FN void square_along(const ConeParams<Real, kDim>& p, const Real* y, const Re
     along = along + V;
     size = fma(own, own, size);
   }
-  const Real share = select(z.slide, one / (z.mu2 + z.count), nil);
+  const Real share = select(z.slide, one / (z.mu2 + z.count), zero);
   const Real normal =
       select(z.stuck, p.D * d[0] * d[0], p.D * share * d[0] * (z.count * d[0] - (along + along)));
   *slope = *slope + first;
@@ -334,8 +333,8 @@ DS_FN void square_along(const ConeParams<Real, kDim>& p, const Real* y, const Re
 template <class Real, int kDim>
 DS_HD void cone_along(const ConeParams<Real, kDim>& p, const Real* y, const Real* d, Real* slope,
                       Real* bend) {
-  if (p.square)
-    square_along(p, y, d, slope, bend);
+  if (p.l1_cone)
+    l1_along(p, y, d, slope, bend);
   else
     elliptic_along(p, y, d, slope, bend);
 }
@@ -344,8 +343,8 @@ template <bool kElliptic, bool kCurvature, class Real, int kDim>
 DS_HD void cone_law(const ConeParams<Real, kDim>& p, const Real* y, ConeLaw<Real, kDim>* out) {
   if constexpr (!kElliptic)
     pyramid_law<kCurvature>(p, y, out);
-  else if (p.square)
-    square_law<kCurvature>(p, y, out);
+  else if (p.l1_cone)
+    l1_law<kCurvature>(p, y, out);
   else
     elliptic_law<kCurvature>(p, y, out);
 }

@@ -9,7 +9,7 @@
 // the accelerations at zero joint acceleration are those of bias.h (Featherstone 2008), told at the points:
 // a_p = a + alpha x r + w x v_p. A weld's second derivative follows from q' = 1/2 w q twice. The three or six
 // rows of one constraint share one impedance, that of the length of r. Deviations: none. Reads xpos, xquat,
-// cdof, cvel, cacc, qpos, qvel, qacc_smooth. Writes the general rows of Z, gen_y0, gen_D. Cost: O(neq (nv +
+// cdof, cvel, cacc, qpos, qvel, qacc_smooth. Writes the dense scalar rows of Z, dense_y0, dense_D. Cost: O(neq (nv +
 // nM)).
 #pragma once
 
@@ -20,14 +20,14 @@ inline namespace DUALSTEP_ISA {
 
 enum : int { kEqualityConnect = 0, kEqualityWeld = 1, kEqualityJoint = 2 };
 
-// general rows: limits of balls first, one-sided; then equalities, which push both ways
+// dense scalar rows: limits of balls first, one-sided; then equalities, which push both ways
 template <class E>
-DS_HD bool two_sided(const E& env, int general_row) {
-  return general_row >= env.t.n.nball;
+DS_HD bool two_sided(const E& env, int dense_row) {
+  return dense_row >= env.t.n.nball;
 }
 template <class E>
-DS_HD const int* general_support(const E& env, int general_row) {
-  return env.t.gen_support + static_cast<long>(general_row) * env.t.n.nword;
+DS_HD const int* dense_support(const E& env, int dense_row) {
+  return env.t.dense_support + static_cast<long>(dense_row) * env.t.n.nword;
 }
 
 // one side of a connect or weld: a point of a body, and how it moves
@@ -43,12 +43,12 @@ DS_FN EqualitySide<typename E::Real> equality_side(const E& env, int e, int side
   using Real = typename E::Real;
   const auto& t = env.t;
   const int b = t.eq_obj[2 * e + side], tree = t.body_tree[b];
-  const Real nil(0);
+  const Real zero(0);
   const Quat<Real> q = env.xquat().quat(b);
   EqualitySide<Real> s;
   s.point = env.xpos().vec(b) + rotate(q, env.vec(t.eq_point, 2 * e + side));
   s.quat = mul(q, env.quat(t.eq_quat, 2 * e + side));
-  s.spin = s.acceleration = s.turning = s.arm = {nil, nil, nil};
+  s.spin = s.acceleration = s.turning = s.arm = {zero, zero, zero};
   if (tree < 0) return s;
   s.arm = s.point - env.tree_com().vec(tree);
   const Spatial<Real> v = env.cvel().spatial(b), a = env.cacc().spatial(b);
@@ -78,8 +78,8 @@ DS_HD void equality_target(E& env, int e, int row, bool rotation, const typename
   const Real K = env.eq_param(11 * e), B = env.eq_param(11 * e + 1);
   Real y = fma(K * imp, r, rate);
   for (int d = 0; d < nv; d++) y = fma(Z[row * nv + d], fma(B, qvel[d], qacc[d]), y);
-  env.gen_y0()[row] = y;
-  env.gen_D()[row] = Real(1) / regularizer(imp, env.eq_param(11 * e + 2 + (rotation ? 1 : 0)));
+  env.dense_y0()[row] = y;
+  env.dense_D()[row] = Real(1) / regularizer(imp, env.eq_param(11 * e + 2 + (rotation ? 1 : 0)));
 }
 
 template <class E>
@@ -89,11 +89,11 @@ DS_FN void tie_bodies(E& env, int e) {
   const auto Z = env.Z(), cdof = env.cdof();
   const int row = t.eq_row[e], nv = t.n.nv;
   const bool weld = t.eq_type[e] == kEqualityWeld;
-  const Real nil(0), half(0.5);
+  const Real zero(0), half(0.5);
   const auto one = equality_side(env, e, 0), two = equality_side(env, e, 1);
   const Vec3<Real> offset = one.point - two.point, rate = one.acceleration - two.acceleration;
   const Real scale = env.eq_poly(5 * e);
-  Vec3<Real> turn{nil, nil, nil}, turn_rate = turn;
+  Vec3<Real> turn{zero, zero, zero}, turn_rate = turn;
   if (weld) {
     const Quat<Real> q = mul(conjugate(two.quat), one.quat);
     turn = Vec3<Real>{q.x, q.y, q.z} * scale;
@@ -106,7 +106,7 @@ DS_FN void tie_bodies(E& env, int e) {
   }
   for (int d = 0; d < nv; d++) {
     const int moves = t.eq_moves[static_cast<long>(e) * nv + d];
-    Vec3<Real> lin{nil, nil, nil}, ang = lin;
+    Vec3<Real> lin{zero, zero, zero}, ang = lin;
     if (moves != 0) {
       const Spatial<Real> s = cdof.spatial(d);
       if (moves & 1) lin = lin + s.lin + cross(s.ang, one.arm);
@@ -118,7 +118,7 @@ DS_FN void tie_bodies(E& env, int e) {
     Z[(row + 1) * nv + d] = lin.y;
     Z[(row + 2) * nv + d] = lin.z;
     if (!weld) continue;
-    const Vec3<Real> j = between(two.quat, Quat<Real>{nil, ang.x, ang.y, ang.z}, one.quat) * (half * scale);
+    const Vec3<Real> j = between(two.quat, Quat<Real>{zero, ang.x, ang.y, ang.z}, one.quat) * (half * scale);
     Z[(row + 3) * nv + d] = j.x;
     Z[(row + 4) * nv + d] = j.y;
     Z[(row + 5) * nv + d] = j.z;
@@ -132,7 +132,7 @@ DS_FN void tie_bodies(E& env, int e) {
     equality_target(env, e, row + 4, true, turn.y, length, turn_rate.y);
     equality_target(env, e, row + 5, true, turn.z, length, turn_rate.z);
   }
-  const int* support = general_support(env, row);
+  const int* support = dense_support(env, row);
   for (int k = 0; k < (weld ? 6 : 3); k += 3) whiten<3>(env, Z, row + k, support);
 }
 
@@ -142,10 +142,10 @@ DS_FN void couple_joints(E& env, int e) {
   const auto& t = env.t;
   const auto Z = env.Z(), qpos = env.qpos();
   const int row = t.eq_row[e], nv = t.n.nv, j1 = t.eq_obj[2 * e], j2 = t.eq_obj[2 * e + 1];
-  const Real nil(0);
+  const Real zero(0);
   const auto moved = [&](int j) { return qpos[t.jnt_qposadr[j]] - env.qpos0(t.jnt_qposadr[j]); };
   const auto c = [&](int k) { return env.eq_poly(5 * e + k); };
-  for (int d = 0; d < nv; d++) Z[row * nv + d] = nil;
+  for (int d = 0; d < nv; d++) Z[row * nv + d] = zero;
   Z[row * nv + t.jnt_dofadr[j1]] = Real(1);
   Real r = moved(j1) - c(0);
   if (j2 >= 0) {
@@ -155,8 +155,8 @@ DS_FN void couple_joints(E& env, int e) {
     Real& z = Z[row * nv + t.jnt_dofadr[j2]];
     z = z - slope;
   }
-  equality_target(env, e, row, false, r, abs(r), nil);
-  const int* support = general_support(env, row);
+  equality_target(env, e, row, false, r, abs(r), zero);
+  const int* support = dense_support(env, row);
   whiten<1>(env, Z, row, support);
 }
 

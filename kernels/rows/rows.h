@@ -18,45 +18,45 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-// calls f(s, dof) for both sides of every limit of the dof of a unit row
+// calls f(s, dof) for both sides of every limit of the dof of a single-dof row
 template <class E, class F>
 DS_HD void each_limit_of(const E& env, int u, F f) {
   const auto& t = env.t;
-  const int dof = t.unit_dof[u];
-  for (int k = t.unit_lim[u]; k < t.unit_lim[u + 1]; k++)
+  const int dof = t.single_dof[u];
+  for (int k = t.single_lim[u]; k < t.single_lim[u + 1]; k++)
     for (int side = 0; side < 2; side++) f(2 * k + side, dof);
 }
-// calls f(k) for the friction loss of the dof of a unit row
+// calls f(k) for the friction loss of the dof of a single-dof row
 template <class E, class F>
 DS_HD void each_loss_of(const E& env, int u, F f) {
   const auto& t = env.t;
-  for (int k = t.unit_loss[u]; k < t.unit_loss[u + 1]; k++) f(k);
+  for (int k = t.single_loss[u]; k < t.single_loss[u + 1]; k++) f(k);
 }
-// the environments that use a unit row, or may
+// the environments that use a single-dof row, or may
 template <class E>
-DS_HD typename E::Mask unit_users(const E& env, int u) {
+DS_HD typename E::Mask single_users(const E& env, int u) {
   using Real = typename E::Real;
-  const Real nil(0);
-  auto used = nil != nil;
-  each_limit_of(env, u, [&](int s, int) { used = mask_or(used, env.lim_D()[s] > nil); });
-  each_loss_of(env, u, [&](int) { used = nil == nil; });
+  const Real zero(0);
+  auto used = all_false<Real>();
+  each_limit_of(env, u, [&](int s, int) { used = mask_or(used, env.lim_D()[s] > zero); });
+  each_loss_of(env, u, [&](int) { used = all_true<Real>(); });
   return used;
 }
-// the unit rows in use, which push on some environment or may: those of friction losses, and of limits with a
+// the single-dof rows in use, which push on some environment or may: those of friction losses, and of limits with a
 // weight. No others are made, and nobody reads them
 template <class E>
-DS_HD typename E::Words units_in_use(const E& env) {
-  return env.words(env.t.n.unit_begin + (E::kPack > 1 && env.narrow ? env.t.n.nunitword : 0));
+DS_HD typename E::Words single_rows_in_use(const E& env) {
+  return env.words(env.t.n.single_begin + (E::kPack > 1 && env.subset ? env.t.n.nsingleword : 0));
 }
 // those that environments of a set use, as a set
 template <class E>
-DS_HD void find_units(const E& env, const typename E::Mask& users, const typename E::Words& out) {
+DS_HD void find_single_rows(const E& env, const typename E::Mask& users, const typename E::Words& out) {
   const auto& t = env.t;
   const int rank = env.lanes.rank(), width = env.lanes.width();
-  for (int word = 0; word < t.n.nunitword; word++) {
+  for (int word = 0; word < t.n.nsingleword; word++) {
     int mine = 0, all = 0;
-    for (int u = 32 * word + rank; u < t.n.nunit && u < 32 * (word + 1); u += width) {
-      if (any(mask_and(users, unit_users(env, u)))) mine |= static_cast<int>(1u << (u & 31));
+    for (int u = 32 * word + rank; u < t.n.nsingle && u < 32 * (word + 1); u += width) {
+      if (any(mask_and(users, single_users(env, u)))) mine |= static_cast<int>(1u << (u & 31));
     }
     // no two lanes have the same
     (void)env.lanes.exclusive_scan(mine, &all);
@@ -64,21 +64,21 @@ DS_HD void find_units(const E& env, const typename E::Mask& users, const typenam
   }
 }
 template <class E>
-DS_STAGE void find_units(E& env) {
+DS_STAGE void find_single_rows(E& env) {
   using Real = typename E::Real;
-  find_units(env, Real(0) == Real(0), units_in_use(env));
+  find_single_rows(env, all_true<Real>(), single_rows_in_use(env));
   env.done();
 }
 
-// unit rows in use whitened: x = D^-1/2 L^-T e_i on the chain of ancestors of i
+// single-dof rows in use whitened: x = D^-1/2 L^-T e_i on the chain of ancestors of i
 template <class E>
-DS_STAGE void unit_rows(E& env) {
+DS_STAGE void single_rows(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto LD = env.LD(), Dscale = env.Dscale(), Linv = env.Linv();
-  env.each(t.n.nunit, [&](int u) {
-    if (!in_set(units_in_use(env), u)) return;
-    const int i = t.unit_dof[u], row = t.M_rowadr[i], n = t.M_rowadr[i + 1] - row;
+  env.each(t.n.nsingle, [&](int u) {
+    if (!in_set(single_rows_in_use(env), u)) return;
+    const int i = t.single_dof[u], row = t.M_rowadr[i], n = t.M_rowadr[i + 1] - row;
     const auto z = Linv.from(row);
     z[0] = Real(1);
     for (Index a = 1; a < n; a++) z[a] = Real(0);
@@ -103,8 +103,8 @@ DS_STAGE void limit_rows(E& env) {
     const int k = s / 2, j = t.lim_jnt[k], dof = t.jnt_dofadr[j];
     const bool upper = s & 1;
     const Real sign(upper ? -1 : 1), margin = env.lim_param(11 * k);
-    if (t.o.seed_rows) {
-      // the seeds' spring-damper; its weight follows once the rows are whitened
+    if (t.o.spring_damper_rows) {
+      // the spring-damper of Todorov 2014; its weight follows once the rows are whitened
       const Real phi = sign * (qpos[t.jnt_qposadr[j]] - env.lim_range(2 * k + upper));
       const auto active = phi <= max(margin, Real(t.o.contact_margin));
       const Real rate = Real(1) / Real(t.o.kappa);
@@ -139,7 +139,7 @@ DS_STAGE void ball_rows(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto qpos = env.qpos(), qvel = env.qvel(), qacc = env.qacc_smooth(), Z = env.Z();
-  const auto y0 = env.gen_y0(), D = env.gen_D();
+  const auto y0 = env.dense_y0(), D = env.dense_D();
   const int nv = t.n.nv;
   env.each(t.n.nball, [&](int k) {
     const int j = t.ball_jnt[k], dof = t.jnt_dofadr[j];
@@ -158,7 +158,7 @@ DS_STAGE void ball_rows(E& env) {
     Z[k * nv + dof] = select(active, -axis.x, Real(0));
     Z[k * nv + dof + 1] = select(active, -axis.y, Real(0));
     Z[k * nv + dof + 2] = select(active, -axis.z, Real(0));
-    whiten<1>(env, Z, k, general_support(env, k));
+    whiten<1>(env, Z, k, dense_support(env, k));
   });
 }
 
@@ -212,17 +212,17 @@ DS_HD const int* signs_of(const E& env, int pair) {
 template <class E>
 DS_HD void find_dofs(E& env, int kdim) {
   using Real = typename E::Real;
-  const Real nil(0);
-  const auto all = nil == nil;
+  const Real zero(0);
+  const auto all = all_true<Real>();
   const int nv = env.t.n.nv;
   env.each(env.ncon_max, [&](int slot) {
-    const auto row = env.Z().from((env.t.n.ngen + kdim * slot) * nv);
+    const auto row = env.Z().from((env.t.n.ndense + kdim * slot) * nv);
     bool first = true;
     find_support(env, slot, all, slot_support(env, slot), [&](int pair, const auto& here) {
       if constexpr (E::kPack > 1) {
         const int* sign = signs_of(env, pair);
         if (first)
-          for (Index d = 0; d < nv; d++) row[d] = select(here, Real(sign[d]), nil);
+          for (Index d = 0; d < nv; d++) row[d] = select(here, Real(sign[d]), zero);
         else
           for (Index d = 0; d < nv; d++) row[d] = select(here, Real(sign[d]), row[d]);
         first = false;
@@ -231,13 +231,13 @@ DS_HD void find_dofs(E& env, int kdim) {
   });
 }
 
-// unit normal given, a wish for t1 (or zero): t1 orthogonal to n, t2 = n x t1
+// unit normal given, a hint for t1 (or zero): t1 orthogonal to n, t2 = n x t1
 template <class Real>
-DS_HD void contact_frame(const Vec3<Real>& n, const Vec3<Real>& wish, Vec3<Real>* t1, Vec3<Real>* t2) {
-  const Real nil(0), one(1);
+DS_HD void contact_frame(const Vec3<Real>& n, const Vec3<Real>& hint, Vec3<Real>* t1, Vec3<Real>* t2) {
+  const Real zero(0), one(1);
   const auto lying = abs(n.y) < Real(0.5);
-  const Vec3<Real> rule{nil, select(lying, one, nil), select(lying, nil, one)};
-  const Vec3<Real> start = select3(dot(wish, wish) < Real(0.25), rule, wish);
+  const Vec3<Real> rule{zero, select(lying, one, zero), select(lying, zero, one)};
+  const Vec3<Real> start = select3(dot(hint, hint) < Real(0.25), rule, hint);
   Real length;
   *t1 = normalize(start - n * dot(n, start), rule, &length);
   *t2 = cross(n, *t1);
@@ -252,14 +252,14 @@ DS_STAGE void contact_rows(E& env) {
   const auto cdof = env.cdof(), com = env.tree_com(), qvel = env.qvel(), qacc = env.qacc_smooth();
   const int nv = t.n.nv;
   const bool velocities = t.o.contact_law == kLawExplicit;  // what such a law starts from, in place of y
-  const Real nil(0);
+  const Real zero(0);
   find_dofs(env, kDim);
   for (int slot = 0; slot < env.ncon_max; slot++) {
-    const int first = t.n.ngen + kDim * slot;
+    const int first = t.n.ndense + kDim * slot;
     const auto z = rows_of<kDim>(Z, first, nv);
     const auto support = slot_support(env, slot);
     const Vec3<Real> p = pos.vec(slot), n = frame.vec(2 * slot);
-    Vec3<Real> axis[3] = {n, {nil, nil, nil}, {nil, nil, nil}};
+    Vec3<Real> axis[3] = {n, {zero, zero, zero}, {zero, zero, zero}};
     contact_frame(n, frame.vec(2 * slot + 1), &axis[1], &axis[2]);
     env.sync();
     if (env.lanes.rank() == 0) frame.set(2 * slot + 1, axis[1]);
@@ -267,7 +267,7 @@ DS_STAGE void contact_rows(E& env) {
     env.each(nv, [&](int d) {
       if (!in_set(support, d)) {
         DS_UNROLL
-        for (int r = 0; r < kDim; r++) z[r][d] = nil;
+        for (int r = 0; r < kDim; r++) z[r][d] = zero;
         return;
       }
       Real sign;
@@ -279,8 +279,8 @@ DS_STAGE void contact_rows(E& env) {
       const Vec3<Real> v = s.lin + cross(s.ang, p - com.vec(t.body_tree[t.dof_body[d]]));
       DS_UNROLL
       for (int r = 0; r < kDim; r++) {
-        const Real j = fma(sign, dot(axis[r % 3], r < 3 ? v : s.ang), nil);
-        z[r][d] = r == 0 ? j : select(dim > Real(r), j, nil);
+        const Real j = fma(sign, dot(axis[r % 3], r < 3 ? v : s.ang), zero);
+        z[r][d] = r == 0 ? j : select(dim > Real(r), j, zero);
       }
     });
     env.sync();
@@ -306,8 +306,9 @@ DS_STAGE void contact_rows(E& env) {
   // lanes take a row each, one lane three of them
   static_assert(kDim % 3 == 0);
   constexpr int kRows = E::Lanes::kWidth == 1 ? 3 : 1;
-  env.each(kDim / kRows * env.ncon_max,
-           [&](int i) { whiten<kRows>(env, Z, t.n.ngen + kRows * i, slot_support(env, kRows * i / kDim)); });
+  env.each(kDim / kRows * env.ncon_max, [&](int i) {
+    whiten<kRows>(env, Z, t.n.ndense + kRows * i, slot_support(env, kRows * i / kDim));
+  });
   env.done();
 }
 
@@ -315,8 +316,8 @@ template <int kDim, class E>
 DS_FN void rows(E& env) {
   limit_rows(env);
   env.sync();
-  find_units(env);
-  unit_rows(env);
+  find_single_rows(env);
+  single_rows(env);
   ball_rows(env);
   equality_rows(env);
   env.done();

@@ -1,5 +1,5 @@
 // Products with whitened rows, over the dofs that each of them reaches: Z_row . x, and x + c Z_row. Rows of
-// limits and friction losses reach one joint, and are rows of Linv themselves ("unit rows").
+// limits and friction losses reach one joint, and are rows of Linv themselves ("single-dof rows").
 #pragma once
 
 #include "kernels/rows/cone.h"
@@ -16,8 +16,8 @@ DS_HD typename E::Real dense_dot(const E& env, const Set& support, int row, cons
   return env.accumulate_in(support, env.t.n.nv, [&](Index d, const Real& s) { return fma(z[d], x[d], s); });
 }
 template <class E, class F>
-DS_HD typename E::Real general_dot(const E& env, int g, const F& x) {
-  return dense_dot(env, general_support(env, g), g, x);
+DS_HD typename E::Real dense_dot(const E& env, int g, const F& x) {
+  return dense_dot(env, dense_support(env, g), g, x);
 }
 // Z_row . x of all rows of a contact, three at once
 template <int kDim, class E, class F>
@@ -28,7 +28,7 @@ DS_HD void contact_dots(const E& env, int slot, const F& x, typename E::Real* ou
   const int nv = env.t.n.nv;
   DS_UNROLL
   for (int first = 0; first < kDim; first += 3) {
-    const auto z = rows_of<3>(Z, env.t.n.ngen + kDim * slot + first, nv);
+    const auto z = rows_of<3>(Z, env.t.n.ndense + kDim * slot + first, nv);
     const Sum dots = env.template accumulate_in<Sum>(support, nv, [&](Index d, Sum s) {
       const auto value = x[d];
       DS_UNROLL
@@ -59,7 +59,7 @@ DS_HD void add_rows(const E& env, const Set& support, int first, const Real* c, 
     });
   }
 }
-// the unit row of a dof: its entries, and the dofs that they belong to
+// the single-dof row of a dof: its entries, and the dofs that they belong to
 template <class E>
 struct UnitRow {
   int n;
@@ -70,32 +70,32 @@ struct UnitRow {
         z(env.Linv().from(env.t.M_rowadr[i])),
         dof(env.t.M_col + env.t.M_rowadr[i]) {}
 };
-// unit row of dof i . x
+// single-dof row of dof i . x
 template <class E, class F>
-DS_HD typename E::Real unit_dot(const E& env, int i, const F& x) {
+DS_HD typename E::Real single_dot(const E& env, int i, const F& x) {
   using Real = typename E::Real;
   const UnitRow<E> row(env, i);
   return env.accumulate(row.n, [&](Index a, const Real& s) { return fma(row.z[a], x[row.dof[a]], s); });
 }
 template <class E, class F>
-DS_HD void unit_axpy(const E& env, int i, const typename E::Real& s, const F& x) {
+DS_HD void single_axpy(const E& env, int i, const typename E::Real& s, const F& x) {
   const UnitRow<E> row(env, i);
   env.each(row.n, [&](int a) { x[row.dof[a]] = fma(row.z[a], s, x[row.dof[a]]); });
   env.sync();
 }
-// calls f(u) for the unit rows in use
+// calls f(u) for the single-dof rows in use
 template <class E, class F>
-DS_HD void each_unit(const E& env, F f) {
-  each_member(units_in_use(env), env.t.n.nunitword, f);
+DS_HD void each_single(const E& env, F f) {
+  each_member(single_rows_in_use(env), env.t.n.nsingleword, f);
 }
-// calls f(s, dof) for those of all unit rows in use
+// calls f(s, dof) for those of all single-dof rows in use
 template <class E, class F>
 DS_HD void each_limit(const E& env, F f) {
-  each_unit(env, [&](int u) { each_limit_of(env, u, f); });
+  each_single(env, [&](int u) { each_limit_of(env, u, f); });
 }
-// unit row of dof i . x, and . itself
+// single-dof row of dof i . x, and . itself
 template <class E, class F>
-DS_HD void unit_dots(const E& env, int i, const F& x, typename E::Real* dot, typename E::Real* diag) {
+DS_HD void single_dots(const E& env, int i, const F& x, typename E::Real* dot, typename E::Real* diag) {
   using Sum = Sums<typename E::Real, 2>;
   const UnitRow<E> row(env, i);
   const Sum sum = env.template accumulate<Sum>(row.n, [&](Index a, Sum s) {
@@ -108,7 +108,7 @@ DS_HD void unit_dots(const E& env, int i, const F& x, typename E::Real* dot, typ
   *diag = sum.of[1];
 }
 template <class E>
-DS_HD typename E::Real unit_diag(const E& env, int i) {
+DS_HD typename E::Real single_diag(const E& env, int i) {
   using Real = typename E::Real;
   const UnitRow<E> row(env, i);
   return env.accumulate(row.n, [&](Index a, const Real& s) { return fma(row.z[a], row.z[a], s); });

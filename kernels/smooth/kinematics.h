@@ -127,10 +127,10 @@ DS_FN void joint_motions(E& env) {
       const bool free = t.jnt_type[j] == 0;
       const int rot = free ? dof + 3 : dof;
       if (free) {
-        const Real one(1), nil(0);
-        cdof.set(dof, Spatial<Real>{zero, {one, nil, nil}});
-        cdof.set(dof + 1, Spatial<Real>{zero, {nil, one, nil}});
-        cdof.set(dof + 2, Spatial<Real>{zero, {nil, nil, one}});
+        const Real one(1);
+        cdof.set(dof, Spatial<Real>{zero, {one, zero.x, zero.x}});
+        cdof.set(dof + 1, Spatial<Real>{zero, {zero.x, one, zero.x}});
+        cdof.set(dof + 2, Spatial<Real>{zero, {zero.x, zero.x, one}});
       }
       const Vec3<Real> arm = centre - (free ? xpos.vec(b) : xanchor.vec(j));
       const Mat3<Real> r = to_matrix(xquat.quat(b));

@@ -1,5 +1,5 @@
 // While few environments of a pack still search, what none of them has is passed over: slots of contacts, and
-// unit rows. That is an exact zero for them, so no bit changes. An environment alone has nothing to pass
+// single-dof rows. That is an exact zero for them, so no bit changes. An environment alone has nothing to pass
 // over.
 #pragma once
 
@@ -10,14 +10,14 @@ inline namespace DUALSTEP_ISA {
 
 // the whole pack again at the end of the scope
 template <class E>
-class Narrowed {
+class ActiveSubset {
  public:
-  DS_HD explicit Narrowed(E& env) : env_(env) {}
-  DS_HD Narrowed(const Narrowed&) = delete;
-  DS_HD Narrowed& operator=(const Narrowed&) = delete;
-  DS_HD ~Narrowed() {
+  DS_HD explicit ActiveSubset(E& env) : env_(env) {}
+  DS_HD ActiveSubset(const ActiveSubset&) = delete;
+  DS_HD ActiveSubset& operator=(const ActiveSubset&) = delete;
+  DS_HD ~ActiveSubset() {
     if constexpr (E::kPack > 1) {
-      env_.narrow = false;
+      env_.subset = false;
       env_.ncon_max = ncon_max_;
     }
   }
@@ -33,8 +33,8 @@ class Narrowed {
       each_member(&bits, 1,
                   [&](int l) { most = lane_of(env_.ncon, l) > most ? lane_of(env_.ncon, l) : most; });
       env_.ncon_max = most;
-      env_.narrow = true;
-      find_units(env_, live, units_in_use(env_));
+      env_.subset = true;
+      find_single_rows(env_, live, single_rows_in_use(env_));
     }
   }
 

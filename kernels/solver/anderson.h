@@ -11,7 +11,7 @@
 // sweep 30 all was lost).
 // Source: Anderson 1965 in the norm of the energy, with two differences.
 //
-// Reads *_lambda, w, Z, Linv, *_y0, *_D, con_mu. Writes *_lambda, w, past. Cost: a little more than a
+// Reads *_lambda, w, Z, Linv, *_y0, *_D, con_mu. Writes *_lambda, w, anderson_history. Cost: a little more than a
 // sweep's.
 #pragma once
 
@@ -27,7 +27,7 @@ struct Forces {
   static constexpr int kPerContact = kElliptic ? kDim : 2 * (kDim - 1);
   E& env;
 
-  // limits, friction losses, general rows, contacts
+  // limits, friction losses, dense scalar rows, contacts
   DS_HD int count() const { return env.t.n.nrow1 + kPerContact * env.ncon_max; }
   DS_HD int size() const { return count() + env.t.n.nv; }
   DS_HD Real& operator[](int i) const {
@@ -36,8 +36,8 @@ struct Forces {
     i -= 2 * n.nlim;
     if (i < n.nloss) return env.loss_lambda()[i];
     i -= n.nloss;
-    if (i < n.ngen) return env.gen_lambda()[i];
-    i -= n.ngen;
+    if (i < n.ndense) return env.dense_lambda()[i];
+    i -= n.ndense;
     if (i < kPerContact * env.ncon_max) return env.con_lambda()[i];
     return env.w()[i - kPerContact * env.ncon_max];
   }
@@ -46,17 +46,17 @@ struct Forces {
   template <class F>
   DS_HD Real sum(F f) const {
     const auto& n = env.t.n;
-    const Real nil(0), one(1);
+    const Real zero(0), one(1);
     const auto row = [&](const Real& s, int i, const Real& D, const Real& y0) {
-      return s + select(D > nil, f(i, one / select(D > nil, D, one), y0), nil);
+      return s + select(D > zero, f(i, one / select(D > zero, D, one), y0), zero);
     };
     const auto limits = env.accumulate(
         2 * n.nlim, [&](int i, const Real& s) { return row(s, i, env.lim_D()[i], env.lim_y0()[i]); });
     const auto losses = env.accumulate(n.nloss, [&](int k, const Real& s) {
       return s + f(2 * n.nlim + k, env.loss_param(3 * k + 1), env.loss_y0()[k]);
     });
-    const auto general = env.accumulate(n.ngen, [&](int g, const Real& s) {
-      return row(s, 2 * n.nlim + n.nloss + g, env.gen_D()[g], env.gen_y0()[g]);
+    const auto general = env.accumulate(n.ndense, [&](int g, const Real& s) {
+      return row(s, 2 * n.nlim + n.nloss + g, env.dense_D()[g], env.dense_y0()[g]);
     });
     const auto contacts = env.accumulate(env.ncon_max, [&](int slot, const Real& s) {
       const auto p = cone_params<kDim>(env, slot);
@@ -67,8 +67,8 @@ struct Forces {
         sum = row(sum, at, p.D, normal);
         for (int r = 1; r < kDim; r++) {
           // R_i mu_i^2 is one number for all tangents
-          const auto rubs = mask_and(p.dim > Real(r), mask_and(p.mu[r - 1] > nil, p.cone_mu > nil));
-          const Real ratio = select(rubs, p.mu[r - 1] / select(rubs, p.cone_mu, one), nil);
+          const auto rubs = mask_and(p.dim > Real(r), mask_and(p.mu[r - 1] > zero, p.cone_mu > zero));
+          const Real ratio = select(rubs, p.mu[r - 1] / select(rubs, p.cone_mu, one), zero);
           sum = row(sum, at + r, p.D * ratio * ratio, env.con_y0()[kDim * slot + r]);
         }
       } else {
@@ -101,13 +101,13 @@ DS_STAGE void whiten_forces(E& env, const F& l) {
   env.each(t.n.nv, [&](int d) { w[d] = Real(0); });
   env.sync();
   each_limit(env, [&](int s, int dof) {
-    if (any(l[s] != Real(0))) unit_axpy(env, dof, s & 1 ? -l[s] : l[s], w);
+    if (any(l[s] != Real(0))) single_axpy(env, dof, s & 1 ? -l[s] : l[s], w);
   });
   int at = 2 * t.n.nlim;
-  for (int k = 0; k < t.n.nloss; k++, at++) unit_axpy(env, t.loss_dof[k], l[at], w);
-  for (int g = 0; g < t.n.ngen; g++, at++) {
+  for (int k = 0; k < t.n.nloss; k++, at++) single_axpy(env, t.loss_dof[k], l[at], w);
+  for (int g = 0; g < t.n.ndense; g++, at++) {
     const Real f = l[at];
-    add_rows<1>(env, general_support(env, g), g, &f, w);  // every lane has dofs of its own
+    add_rows<1>(env, dense_support(env, g), g, &f, w);  // every lane has dofs of its own
   }
   for (int slot = 0; slot < env.ncon_max; slot++, at += forces.kPerContact) {
     Real f[kDim];
@@ -123,7 +123,7 @@ DS_STAGE void whiten_forces(E& env, const F& l) {
         f[i + 1] = p.mu[i] * (l[at + 2 * i] - l[at + 2 * i + 1]);
       }
     }
-    add_rows<kDim>(env, slot_support(env, slot), t.n.ngen + kDim * slot, f, w);
+    add_rows<kDim>(env, slot_support(env, slot), t.n.ndense + kDim * slot, f, w);
   }
   env.done();
 }
@@ -133,21 +133,21 @@ template <int kDim, bool kElliptic, class E>
 DS_STAGE void accelerate(E& env, int sweep, bool last, typename E::Real* least) {
   using Real = typename E::Real;
   const Forces<kDim, kElliptic, E> l{env};
-  const Real nil(0), one(1), half(0.5);
-  const int stride = env.t.n.npast;
-  const auto before = env.past(), d1 = before.from(stride), d2 = d1.from(stride);
+  const Real zero(0), one(1), half(0.5);
+  const int stride = env.t.n.nhistory;
+  const auto before = env.anderson_history(), d1 = before.from(stride), d2 = d1.from(stride);
   const Real dual = l.sum([&](int i, const Real& R, const Real& y0) {
     return (half * R * l[i] + y0) * l[i];
   }) + half * l.sum_w([&](int i) { return l[i] * l[i]; });
   // by more than its rounding
   const Real noise = Real(sizeof(ScalarOf<Real>) == 4 ? 1e-6 : 1e-15) * abs(*least);
-  const auto worse = sweep > 0 ? dual > *least + noise : nil != nil;
+  const auto worse = sweep > 0 ? dual > *least + noise : all_false<Real>();
   *least = sweep > 0 ? min(*least, dual) : dual;
   env.sync();  // the sums read what is overwritten now
   env.each(l.size(), [&](int i) {
     const Real now = l[i], then = sweep > 0 ? before[i] : now;
-    d2[i] = sweep > 1 ? d1[i] : nil;
-    d1[i] = select(worse, nil, now - then);
+    d2[i] = sweep > 1 ? d1[i] : zero;
+    d1[i] = select(worse, zero, now - then);
     before[i] = l[i] = select(worse, then, now);
   });
   env.done();
@@ -164,10 +164,10 @@ DS_STAGE void accelerate(E& env, int sweep, bool last, typename E::Real* least) 
   const Real g1 = slope(d1), g2 = slope(d2), h11 = bend(d1, d1), h12 = bend(d1, d2), h22 = bend(d2, d2);
   // where the two are all but parallel, the last one alone
   const Real det = h11 * h22 - h12 * h12;
-  const auto plane = det > Real(1e-4) * h11 * h22, line = h11 > nil;
+  const auto plane = det > Real(1e-4) * h11 * h22, line = h11 > zero;
   const Real safe_det = select(plane, det, one), safe_bend = select(line, h11, one);
-  const Real a = select(plane, (h12 * g2 - h22 * g1) / safe_det, select(line, -(g1 / safe_bend), nil));
-  const Real b = select(plane, (h12 * g1 - h11 * g2) / safe_det, nil);
+  const Real a = select(plane, (h12 * g2 - h22 * g1) / safe_det, select(line, -(g1 / safe_bend), zero));
+  const Real b = select(plane, (h12 * g1 - h11 * g2) / safe_det, zero);
   env.sync();
   env.each(l.size(), [&](int i) { l[i] = l[i] + (a * d1[i] + b * d2[i]); });
   env.done();

@@ -4,7 +4,7 @@
 //
 // Source: factorize.h for the factor, leaves first. Rows Z reach only the ancestors of the bodies in touch,
 // so H has the tree's sparsity, plus fill where a contact joins two branches; the set of entries is that of
-// the whole pack (an entry more is an exact zero). Reads Z, Linv, grad, con_h, unit_h, gen_h. Writes H, Hinv,
+// the whole pack (an entry more is an exact zero). Reads Z, Linv, grad, con_h, single_h, dense_h. Writes H, Hinv,
 // dw, coefficient. Cost: O(contacts nv^2 + fill).
 #pragma once
 
@@ -76,7 +76,7 @@ DS_STAGE void symbolic(E& env, const typename E::Mask& live) {
           return;
         }
     };
-    for (int g = t.n.nball; g < t.n.ngen; g++) add_to_deepest(general_support(env, g), nword - 1);
+    for (int g = t.n.nball; g < t.n.ndense; g++) add_to_deepest(dense_support(env, g), nword - 1);
     for (int slot = 0; slot < env.ncon_max; slot++) {
       const auto set = live_support(env, slot);
       find_support(env, slot, live, set, [](int, const auto&) {});
@@ -127,29 +127,29 @@ DS_HD void accumulate_row(const E& env, int n, int begin, int end, From from, To
 }
 
 // row i of H before any other row or contact has a part in it: one on the diagonal, zeros outside the pattern
-// too, since rows above read them, and the unit rows of this dof and of those below it, on its ancestors
+// too, since rows above read them, and the single-dof rows of this dof and of those below it, on its ancestors
 template <class E>
 DS_HD void begin_row(E& env, const typename E::Mask& live, int i) {
   using Real = typename E::Real;
   const auto& t = env.t;
-  const auto H = env.H(), Linv = env.Linv(), coefficient = env.coefficient(), unit_h = env.unit_h();
+  const auto H = env.H(), Linv = env.Linv(), coefficient = env.coefficient(), single_h = env.single_h();
   const auto source = source_list(env);
   const int chain = t.M_rowadr[i], depth = t.M_rowadr[i + 1] - chain, row = triangle(i);
-  int nunit = 0;
-  each_unit(env, [&](int u) {
-    const int dof = t.unit_dof[u], at = t.M_rowadr[dof + 1] - depth;
-    if (at < t.M_rowadr[dof] || t.M_col[at] != i || !any(mask_and(live, unit_h[u] > Real(0)))) return;
-    if (env.lanes.rank() == nunit % env.lanes.width()) {
-      source[nunit] = at;
-      coefficient[nunit] = unit_h[u] * Linv[at];
+  int nsingle = 0;
+  each_single(env, [&](int u) {
+    const int dof = t.single_dof[u], at = t.M_rowadr[dof + 1] - depth;
+    if (at < t.M_rowadr[dof] || t.M_col[at] != i || !any(mask_and(live, single_h[u] > Real(0)))) return;
+    if (env.lanes.rank() == nsingle % env.lanes.width()) {
+      source[nsingle] = at;
+      coefficient[nsingle] = single_h[u] * Linv[at];
     }
-    nunit++;
+    nsingle++;
   });
   env.each(i + 1, [&](int j) { H[row + j] = Real(j == i ? 1 : 0); });
   env.sync();
-  if (nunit == 0) return;
+  if (nsingle == 0) return;
   accumulate_row(
-      env, depth, 0, nunit, [&](int at, int a) -> Real { return Linv[at + a]; },
+      env, depth, 0, nsingle, [&](int at, int a) -> Real { return Linv[at + a]; },
       [&](int a) -> Real& { return H[row + t.M_col[chain + a]]; });
   env.sync();
 }
@@ -164,7 +164,7 @@ template <int kDim, bool kElliptic, class E>
 DS_HD typename E::Real curved(E& env, int slot, int rows, int r, int i) {
   using Real = typename E::Real;
   const auto con_h = env.con_h(), Z = env.Z();
-  const int nv = env.t.n.nv, first = env.t.n.ngen + kDim * slot;
+  const int nv = env.t.n.nv, first = env.t.n.ndense + kDim * slot;
   Real x(0);
   for (int c = 0; c < rows; c++) {
     // a pyramid's curvature is an arrow
@@ -194,11 +194,11 @@ DS_HD void direction_row(E& env, const typename E::Mask& live, int nslot, int i)
   begin_row(env, live, i);
   // dense constraint rows, then the rows of H that are done
   int nz = 0;
-  for (int g = 0; g < t.n.ngen; g++) {
-    if (!in_set(general_support(env, g), i)) continue;
+  for (int g = 0; g < t.n.ndense; g++) {
+    if (!in_set(dense_support(env, g), i)) continue;
     if (rank == nz % width) {
       source[nz] = g * nv;
-      coefficient[nz] = env.gen_h()[g] * Z[g * nv + i];
+      coefficient[nz] = env.dense_h()[g] * Z[g * nv + i];
     }
     nz++;
   }
@@ -208,7 +208,7 @@ DS_HD void direction_row(E& env, const typename E::Mask& live, int nslot, int i)
     const int rows = live_rows<kDim>(env, live, slot);
     if (rank == nz % width)
       for (int r = 0; r < rows; r++) {
-        source[nz + r] = (t.n.ngen + kDim * slot + r) * nv;
+        source[nz + r] = (t.n.ndense + kDim * slot + r) * nv;
         coefficient[nz + r] = curved<kDim, kElliptic>(env, slot, rows, r, i);
       }
     nz += rows;
@@ -283,10 +283,10 @@ DS_HD void direction_rows_of_four(E& env, const typename E::Mask& live, int nslo
     for (int c = r; c < kRows; c++) own[r][c] = fma(x[r], from[c], own[r][c]);
     nsource++;
   };
-  for (int g = 0; g < t.n.ngen; g++) {
-    if (!reaches(general_support(env, g))) continue;
+  for (int g = 0; g < t.n.ndense; g++) {
+    if (!reaches(dense_support(env, g))) continue;
     DS_UNROLL
-    for (int r = 0; r < kRows; r++) x[r] = env.gen_h()[g] * Z[g * nv + top - r];
+    for (int r = 0; r < kRows; r++) x[r] = env.dense_h()[g] * Z[g * nv + top - r];
     add(g * nv, Z);
   }
   for (int k = 0; k < nslot; k++) {
@@ -296,7 +296,7 @@ DS_HD void direction_rows_of_four(E& env, const typename E::Mask& live, int nslo
     for (int row = 0; row < rows; row++) {
       DS_UNROLL
       for (int r = 0; r < kRows; r++) x[r] = curved<kDim, kElliptic>(env, slot, rows, row, top - r);
-      add((t.n.ngen + kDim * slot + row) * nv, Z);
+      add((t.n.ndense + kDim * slot + row) * nv, Z);
     }
   }
   const int nz = nsource;
@@ -376,7 +376,7 @@ DS_HD void direction_rows_of_four(E& env, const typename E::Mask& live, int nslo
 
 // dw = -H^-1 grad for the environments in `live`
 template <int kDim, bool kElliptic, class E>
-DS_STAGE void newton_direction(E& env, const typename E::Mask& live) {
+DS_STAGE void dof_space_direction(E& env, const typename E::Mask& live) {
   using Real = typename E::Real;
   const auto H = env.H(), dw = env.dw(), inv = env.Hinv(), con_h = env.con_h();
   const int nv = env.t.n.nv, rank = env.lanes.rank();

@@ -5,10 +5,10 @@
 // Source: Woodbury 1950; contact-space Newton after Todorov 2014. C is block diagonal (cone.h), G its root,
 // upper triangular by blocks. A does not change within a step: it is formed once, for the rows that can push;
 // S is formed from the rows that do, and factored densely as L D L'. An environment is small where it has at
-// most ncone contacts and nsingle unit rows in use (build_dual_sizes says how many those are); which rule is
-// the environment's own, so neither the rest of its pack nor its lanes change a bit. Unit rows that are in
+// most ncone contacts and nlocal single-dof rows in use (build_dual_sizes says how many those are); which rule is
+// the environment's own, so neither the rest of its pack nor its lanes change a bit. Single-dof rows that are in
 // use are copied, each environment's to its own places, so that packs hold no rows that none of their
-// environments use. Reads Z, Linv, grad, con_h, unit_h, gen_h. Writes dual_A, dual_root, dual_b, H, dw. Cost:
+// environments use. Reads Z, Linv, grad, con_h, single_h, dense_h. Writes dual_A, dual_root, dual_b, H, dw. Cost:
 // O(rows^2 nv) once, O(rows^3) a direction.
 #pragma once
 
@@ -17,11 +17,11 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-// Rows by their place in A: general rows, contacts, unit rows. A block is one row, or a contact's kDim.
-// where unit rows begin
+// Rows by their place in A: dense scalar rows, contacts, single-dof rows. A block is one row, or a contact's kDim.
+// where single-dof rows begin
 template <int kDim, class E>
 DS_HD int first_single(const E& env) {
-  return env.t.n.ngen + kDim * env.t.n.ncone;
+  return env.t.n.ndense + kDim * env.t.n.ncone;
 }
 // the row of Z at a place
 template <int kDim, class E>
@@ -29,21 +29,21 @@ DS_HD int row_at(const E& env, int place) {
   const int singles = first_single<kDim>(env);
   return place < singles ? place : env.t.n.nrow + (place - singles);
 }
-// the dofs that a unit row's copy reaches, in any environment
+// the dofs that a single-dof row's copy reaches, in any environment
 template <class E>
 DS_HD typename E::Words single_support(const E& env, int p) {
   return env.words(env.t.n.dual_begin + p * env.t.n.nword);
 }
-// which environments use a unit row, as bits
+// which environments use a single-dof row, as bits
 template <class E>
 DS_HD typename E::Words single_users(const E& env) {
-  return env.words(env.t.n.dual_begin + env.t.n.nsingle * env.t.n.nword);
+  return env.words(env.t.n.dual_begin + env.t.n.nlocal * env.t.n.nword);
 }
-// calls f(p, environments) for the places at which environments of a set, all of them small, have a unit row
+// calls f(p, environments) for the places at which environments of a set, all of them small, have a single-dof row
 template <class E, class F>
 DS_HD void each_place(const E& env, int u, const typename E::Mask& set, F f) {
   using Real = typename E::Real;
-  const Real place = env.unit_place()[u];
+  const Real place = env.single_place()[u];
   for (unsigned bits = static_cast<unsigned>(single_users(env)[u]) & mask_word(set); bits != 0;) {
     const ScalarOf<Real> first = lane_of(place, bit_count_trailing(bits));
     const auto there = mask_and(set, place == Real(first));
@@ -54,7 +54,7 @@ DS_HD void each_place(const E& env, int u, const typename E::Mask& set, F f) {
 // blocks in use: place, and first row of S
 template <class E>
 DS_HD typename E::Words block_list(const E& env) {
-  return single_users(env).from(env.t.n.nunit);
+  return single_users(env).from(env.t.n.nsingle);
 }
 
 // the dofs that the rows at a place reach; those that two places share
@@ -63,9 +63,9 @@ struct Reach {
   const E& env;
   int place;
   DS_HD unsigned operator[](int k) const {
-    const int ngen = env.t.n.ngen, singles = first_single<kDim>(env);
-    if (place < ngen) return static_cast<unsigned>(general_support(env, place)[k]);
-    if (place < singles) return static_cast<unsigned>(slot_support(env, (place - ngen) / kDim)[k]);
+    const int ndense = env.t.n.ndense, singles = first_single<kDim>(env);
+    if (place < ndense) return static_cast<unsigned>(dense_support(env, place)[k]);
+    if (place < singles) return static_cast<unsigned>(slot_support(env, (place - ndense) / kDim)[k]);
     return static_cast<unsigned>(single_support(env, place - singles)[k]);
   }
 };
@@ -106,60 +106,60 @@ DS_HD void gram_block(const E& env, int place, int other) {
   }
 }
 
-// which environments are small, their unit rows' copies, and A
+// which environments are small, their single-dof rows' copies, and A
 template <int kDim, class E>
 DS_STAGE void dual_space(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto& n = t.n;
-  const Real nil(0), one(1);
+  const Real zero(0), one(1);
   const int nv = n.nv, rank = env.lanes.rank();
-  const auto Z = env.Z(), Linv = env.Linv(), place = env.unit_place();
+  const auto Z = env.Z(), Linv = env.Linv(), place = env.single_place();
   const auto users = single_users(env);
-  env.small = nil != nil;
+  env.row_space = all_false<Real>();
   if (n.ncone == 0) return;
   // a limit or loss that is in use takes the next place
-  Real taken = nil;
-  each_unit(env, [&](int u) {
-    const auto used = unit_users(env, u);
+  Real taken = zero;
+  each_single(env, [&](int u) {
+    const auto used = single_users(env, u);
     if (rank == 0) {
       place[u] = select(used, taken, Real(-1));
       users[u] = static_cast<int>(mask_word(used));
     }
-    taken = taken + select(used, one, nil);
+    taken = taken + select(used, one, zero);
   });
-  env.small = taken <= Real(n.nsingle);
-  if (env.ncon_max > n.ncone) env.small = mask_and(env.small, env.con_dim()[n.ncone] == nil);
-  if (!any(env.small)) return;
+  env.row_space = taken <= Real(n.nlocal);
+  if (env.ncon_max > n.ncone) env.row_space = mask_and(env.row_space, env.con_dim()[n.ncone] == zero);
+  if (!any(env.row_space)) return;
   int singles = 0;
   for (int l = 0; l < E::kPack; l++) {
-    const int count = mask_bit(env.small, l) ? static_cast<int>(lane_of(taken, l)) : 0;
+    const int count = mask_bit(env.row_space, l) ? static_cast<int>(lane_of(taken, l)) : 0;
     if (count > singles) singles = count;
   }
-  env.nsingle_max = singles;
-  env.each(singles * nv, [&](int i) { Z[n.nrow * nv + i] = nil; });
+  env.nlocal_max = singles;
+  env.each(singles * nv, [&](int i) { Z[n.nrow * nv + i] = zero; });
   if (rank == 0)
     for (int i = 0; i < singles * n.nword; i++) single_support(env, 0)[i] = 0;
   env.sync();
-  env.each(n.nunit, [&](int u) {
-    if (!in_set(units_in_use(env), u)) return;
-    const int row = t.M_rowadr[t.unit_dof[u]], depth = t.M_rowadr[t.unit_dof[u] + 1] - row;
-    each_place(env, u, env.small, [&](int p, const auto& there) {
+  env.each(n.nsingle, [&](int u) {
+    if (!in_set(single_rows_in_use(env), u)) return;
+    const int row = t.M_rowadr[t.single_dof[u]], depth = t.M_rowadr[t.single_dof[u] + 1] - row;
+    each_place(env, u, env.row_space, [&](int p, const auto& there) {
       const auto z = Z.from((n.nrow + p) * nv);
       const auto support = single_support(env, p);
       for (int a = 0; a < depth; a++) {
         const Index d = t.M_col[row + a];
         z[d] = select(there, Linv[row + a], z[d]);
       }
-      for (int k = 0; k < n.nword; k++) support[k] |= t.unit_support[u * n.nword + k];
+      for (int k = 0; k < n.nword; k++) support[k] |= t.single_support[u * n.nword + k];
     });
   });
   env.sync();
   // blocks of A, those of one shape together: of contacts, and of the single rows on both sides of them
-  const int contacts = env.ncon_max < n.ncone ? env.ncon_max : n.ncone, narrow = n.ngen + singles;
+  const int contacts = env.ncon_max < n.ncone ? env.ncon_max : n.ncone, narrow = n.ndense + singles;
   const int behind = first_single<kDim>(env);
-  const auto contact_at = [&](int slot) { return n.ngen + kDim * slot; };
-  const auto narrow_at = [&](int i) { return i < n.ngen ? i : behind + (i - n.ngen); };
+  const auto contact_at = [&](int slot) { return n.ndense + kDim * slot; };
+  const auto narrow_at = [&](int i) { return i < n.ndense ? i : behind + (i - n.ndense); };
   const auto each_pair = [&](int count, auto f) {
     int i = 0;  // a lane's pairs are in order
     env.each(triangle(count), [&](int pair) {
@@ -169,8 +169,8 @@ DS_STAGE void dual_space(E& env) {
   };
   each_pair(contacts, [&](int i, int j) { gram_block<kDim, kDim, kDim>(env, contact_at(i), contact_at(j)); });
   each_pair(narrow, [&](int i, int j) { gram_block<kDim, 1, 1>(env, narrow_at(i), narrow_at(j)); });
-  env.each(n.ngen * contacts,
-           [&](int i) { gram_block<kDim, kDim, 1>(env, contact_at(i / n.ngen), i % n.ngen); });
+  env.each(n.ndense * contacts,
+           [&](int i) { gram_block<kDim, kDim, 1>(env, contact_at(i / n.ndense), i % n.ndense); });
   env.each(singles * contacts,
            [&](int i) { gram_block<kDim, 1, kDim>(env, behind + i % singles, contact_at(i / singles)); });
   env.done();
@@ -180,7 +180,7 @@ DS_STAGE void dual_space(E& env) {
 // Where a pivot is rounding, its column is nothing
 template <bool kArrow, int kDim, class Real, class F>
 DS_HD void block_root(const F& C, Real* G) {
-  const Real nil(0), one(1), least(sizeof(ScalarOf<Real>) == 4 ? 1e-6 : 1e-14);
+  const Real zero(0), one(1), least(sizeof(ScalarOf<Real>) == 4 ? 1e-6 : 1e-14);
   DS_UNROLL
   for (int j = kDim - 1; j >= 0; j--) {
     const Real whole = C(j, j);
@@ -192,11 +192,11 @@ DS_HD void block_root(const F& C, Real* G) {
     }
     const auto sound = pivot > least * whole;
     const Real root = sqrt(select(sound, pivot, one));
-    G[triangle(j) + j] = select(sound, root, nil);
+    G[triangle(j) + j] = select(sound, root, zero);
     DS_UNROLL
     for (int i = 0; i < j; i++) {
       if (kArrow && i != 0) {
-        G[triangle(j) + i] = nil;
+        G[triangle(j) + i] = zero;
         continue;
       }
       Real x = C(j, i);
@@ -205,7 +205,7 @@ DS_HD void block_root(const F& C, Real* G) {
         if (kArrow) continue;
         x = fma(-G[triangle(k) + i], G[triangle(k) + j], x);
       }
-      G[triangle(j) + i] = select(sound, x / root, nil);
+      G[triangle(j) + i] = select(sound, x / root, zero);
     }
   }
 }
@@ -337,33 +337,33 @@ DS_STAGE void solve_dense(E& env, int n) {
 
 // dw = -H^-1 grad for the environments in `live`, all of them small
 template <int kDim, bool kElliptic, class E>
-DS_STAGE void dual_direction(E& env, const typename E::Mask& live) {
+DS_STAGE void row_space_direction(E& env, const typename E::Mask& live) {
   using Real = typename E::Real;
   constexpr int kRoot = kTriangle<kDim>;
   const auto& t = env.t;
   const auto& n = t.n;
-  const Real nil(0), one(1);
+  const Real zero(0), one(1);
   const int nv = n.nv, rank = env.lanes.rank();
-  const int behind = first_single<kDim>(env), singles = env.nsingle_max;
+  const int behind = first_single<kDim>(env), singles = env.nlocal_max;
   const auto Z = env.Z(), A = env.dual_A(), S = env.H(), b = env.dual_b(), grad = env.grad(), dw = env.dw();
-  const auto con_h = env.con_h(), unit_h = env.unit_h(), gen_h = env.gen_h();
-  // roots: of general rows, of contacts, of unit rows
-  const auto root = env.dual_root(), contact_root = root.from(n.ngen),
-             single_root = root.from(n.ngen + kRoot * n.ncone);
+  const auto con_h = env.con_h(), single_h = env.single_h(), dense_h = env.dense_h();
+  // roots: of dense scalar rows, of contacts, of single-dof rows
+  const auto root = env.dual_root(), contact_root = root.from(n.ndense),
+             single_root = root.from(n.ndense + kRoot * n.ncone);
   const int contacts = env.ncon_max < n.ncone ? env.ncon_max : n.ncone;
-  env.each(n.ngen, [&](int g) { root[g] = select(live, sqrt(gen_h[g]), nil); });
+  env.each(n.ndense, [&](int g) { root[g] = select(live, sqrt(dense_h[g]), zero); });
   env.each(contacts, [&](int slot) {
     Real G[kRoot];
-    const auto C = [&](int i, int j) { return select(live, con_h[kRoot * slot + triangle(i) + j], nil); };
+    const auto C = [&](int i, int j) { return select(live, con_h[kRoot * slot + triangle(i) + j], zero); };
     block_root<!kElliptic, kDim>(C, G);
     DS_UNROLL
     for (int k = 0; k < kRoot; k++) contact_root[kRoot * slot + k] = G[k];
   });
-  env.each(singles, [&](int p) { single_root[p] = nil; });
+  env.each(singles, [&](int p) { single_root[p] = zero; });
   env.sync();
-  env.each(n.nunit, [&](int u) {
-    if (!in_set(units_in_use(env), u)) return;
-    const Real weight = sqrt(unit_h[u]);
+  env.each(n.nsingle, [&](int u) {
+    if (!in_set(single_rows_in_use(env), u)) return;
+    const Real weight = sqrt(single_h[u]);
     each_place(env, u, live,
                [&](int p, const auto& there) { single_root[p] = select(there, weight, single_root[p]); });
   });
@@ -380,25 +380,26 @@ DS_STAGE void dual_direction(E& env, const typename E::Mask& live) {
     blocks++;
     rows += size;
   };
-  for (int g = 0; g < n.ngen; g++) add(any(root[g] > nil), g, 1);
+  for (int g = 0; g < n.ndense; g++) add(any(root[g] > zero), g, 1);
   for (int slot = 0; slot < contacts; slot++) {
     bool pushes = false;
-    for (int k = 0; k < kDim; k++) pushes = pushes || any(contact_root[kRoot * slot + triangle(k) + k] > nil);
-    add(pushes, n.ngen + kDim * slot, kDim);
+    for (int k = 0; k < kDim; k++)
+      pushes = pushes || any(contact_root[kRoot * slot + triangle(k) + k] > zero);
+    add(pushes, n.ndense + kDim * slot, kDim);
   }
-  for (int p = 0; p < singles; p++) add(any(single_root[p] > nil), behind + p, 1);
+  for (int p = 0; p < singles; p++) add(any(single_root[p] > zero), behind + p, 1);
   env.sync();
-  const auto wide = [&](int place) { return place >= n.ngen && place < behind; };
-  const auto scale = [&](int place) { return place < n.ngen ? root[place] : single_root[place - behind]; };
+  const auto wide = [&](int place) { return place >= n.ndense && place < behind; };
+  const auto scale = [&](int place) { return place < n.ndense ? root[place] : single_root[place - behind]; };
   const auto roots_of = [&](int place, Real* G) {
     DS_UNROLL
-    for (int k = 0; k < kRoot; k++) G[k] = contact_root[kRoot * ((place - n.ngen) / kDim) + k];
+    for (int k = 0; k < kRoot; k++) G[k] = contact_root[kRoot * ((place - n.ndense) / kDim) + k];
   };
   // x <- G'x of a contact
   const auto apply_transposed = [&](const Real* G, Real* x) {
     DS_UNROLL
     for (int j = kDim - 1; j >= 0; j--) {
-      Real s = nil;
+      Real s = zero;
       DS_UNROLL
       for (int k = 0; k <= j; k++)
         if (kElliptic || k == 0 || k == j) s = fma(G[triangle(j) + k], x[k], s);
@@ -412,7 +413,7 @@ DS_STAGE void dual_direction(E& env, const typename E::Mask& live) {
       Real G[kRoot], v[kDim];
       roots_of(place, G);
       DS_UNROLL
-      for (int r = 0; r < kDim; r++) v[r] = nil;
+      for (int r = 0; r < kDim; r++) v[r] = zero;
       const auto z = rows_of<kDim>(Z, place, nv);
       each_member(Reach<kDim, E>{env, place}, n.nword, [&](Index d) {
         const Real g = grad[d];
@@ -442,14 +443,14 @@ DS_STAGE void dual_direction(E& env, const typename E::Mask& live) {
           continue;
         }
         // a column of A times the other's root, then this one's
-        const auto P = contact_root.from(kRoot * ((other - n.ngen) / kDim));
+        const auto P = contact_root.from(kRoot * ((other - n.ndense) / kDim));
         const auto columns = [&](const auto& entry, const auto& put) {
           DS_UNROLL_PACKS
           for (int c = 0; c < kDim; c++) {
             Real x[kDim];
             DS_UNROLL
             for (int r = 0; r < kDim; r++) {
-              Real sum = nil;
+              Real sum = zero;
               for (int q = 0; q <= c; q++)
                 if (kElliptic || q == 0 || q == c) sum = fma(P[triangle(c) + q], entry(r, q), sum);
               x[r] = sum;
@@ -477,7 +478,7 @@ DS_STAGE void dual_direction(E& env, const typename E::Mask& live) {
       const Real s = scale(place);
       const auto z = Z.from(row_at<kDim>(env, place) * nv), a = A.from(triangle(place)),
                  out = S.from(triangle(row));
-      Real v = nil;
+      Real v = zero;
       each_member(Reach<kDim, E>{env, place}, n.nword, [&](Index d) { v = fma(z[d], grad[d], v); });
       b[row] = s * v;
       for (int k = 0; k <= i; k++) {
@@ -510,7 +511,7 @@ DS_STAGE void dual_direction(E& env, const typename E::Mask& live) {
     roots_of(place, G);
     DS_UNROLL
     for (int r = 0; r < kDim; r++) {
-      Real s = nil;
+      Real s = zero;
       DS_UNROLL
       for (int c = r; c < kDim; c++)
         if (kElliptic || r == 0 || c == r) s = fma(G[triangle(c) + r], b[row + c], s);
@@ -518,7 +519,7 @@ DS_STAGE void dual_direction(E& env, const typename E::Mask& live) {
     }
   });
   env.sync();
-  env.each(nv, [&](int d) { dw[d] = select(live, nil - grad[d], dw[d]); });
+  env.each(nv, [&](int d) { dw[d] = select(live, zero - grad[d], dw[d]); });
   for (int i = 0; i < blocks; i++) {
     const int place = list[2 * i], row = list[2 * i + 1];
     const Reach<kDim, E> support{env, place};

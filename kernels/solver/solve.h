@@ -68,62 +68,62 @@ DS_STAGE typename E::Real natural_residual(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto dw = env.dw(), grad = env.grad();
-  const Real nil(0), one(1);
+  const Real zero(0), one(1);
   // Z l = w - grad; y of the dual differs from y of the primal by Z'(Z l - w) = -Z' grad
   env.each(t.n.nv, [&](int i) { dw[i] = -grad[i]; });
   env.sync();
   direction_rows<kDim>(env);
   const auto dy = env.dy();
-  Real diag = nil, count = nil, err = nil, size = nil;
+  Real diag = zero, count = zero, err = zero, size = zero;
   for (int pass = 0; pass < 2; pass++) {
     const Real abar = diag / max(count, one);
-    err = nil;
-    size = nil;
+    err = zero;
+    size = zero;
     const auto scalar_row = [&](const Real& y, const Real& change, const Real& R, const Real& l,
                                 const Real& a, const auto& used, const auto& project) {
       if (pass == 0) {
-        diag = diag + select(used, a + R, nil);
-        count = count + select(used, one, nil);
+        diag = diag + select(used, a + R, zero);
+        count = count + select(used, one, zero);
         return;
       }
       const Real yd = (y + change) + R * l;
-      const Real e = select(used, l - project(l - yd / abar), nil);
+      const Real e = select(used, l - project(l - yd / abar), zero);
       err = fma(e, e, err);
       size = fma(l, l, size);
     };
-    const auto positive = [&](const Real& x) { return max(x, nil); };
+    const auto positive = [&](const Real& x) { return max(x, zero); };
     each_limit(env, [&](int s, int dof) {
       const Real D = env.lim_D()[s];
-      const auto used = D > nil;
+      const auto used = D > zero;
       if (!any(used)) return;
-      const Real y = select(used, env.lim_y()[s], nil);
-      scalar_row(y, dy[s], one / select(used, D, one), -(D * min(y, nil)),
-                 pass == 0 ? unit_diag(env, dof) : nil, used, positive);
+      const Real y = select(used, env.lim_y()[s], zero);
+      scalar_row(y, dy[s], one / select(used, D, one), -(D * min(y, zero)),
+                 pass == 0 ? single_diag(env, dof) : zero, used, positive);
     });
     for (int k = 0; k < t.n.nloss; k++) {
       const Real f = env.loss_param(3 * k), R = env.loss_param(3 * k + 1), y = env.loss_y()[k];
       scalar_row(y, dy[2 * t.n.nlim + k], R, loss_force(y, f, R),
-                 pass == 0 ? unit_diag(env, t.loss_dof[k]) : nil, f == f,
+                 pass == 0 ? single_diag(env, t.loss_dof[k]) : zero, f == f,
                  [&](const Real& x) { return clamp(x, -f, f); });
     }
-    for (int g = 0; g < t.n.ngen; g++) {
-      const Real D = env.gen_D()[g], y = env.gen_y()[g];
+    for (int g = 0; g < t.n.ndense; g++) {
+      const Real D = env.dense_D()[g], y = env.dense_y()[g];
       const auto Z = env.Z();
       const int nv = t.n.nv;
       const Real a =
           pass == 0
               ? env.accumulate(nv, [&](int d, const Real& s) { return fma(Z[g * nv + d], Z[g * nv + d], s); })
-              : nil;
-      const Real change = dy[2 * t.n.nlim + t.n.nloss + g], R = one / select(D > nil, D, one);
+              : zero;
+      const Real change = dy[2 * t.n.nlim + t.n.nloss + g], R = one / select(D > zero, D, one);
       if (two_sided(env, g))
-        scalar_row(y, change, R, -(D * y), a, D > nil, [](const Real& x) { return x; });
+        scalar_row(y, change, R, -(D * y), a, D > zero, [](const Real& x) { return x; });
       else
-        scalar_row(y, change, R, -(D * min(y, nil)), a, D > nil, positive);
+        scalar_row(y, change, R, -(D * min(y, zero)), a, D > zero, positive);
     }
     for (int slot = 0; slot < env.ncon_max; slot++) {
       const auto p = cone_params<kDim>(env, slot);
       const auto A = env.con_A();
-      const Real R = one / select(p.D > nil, p.D, one);
+      const Real R = one / select(p.D > zero, p.D, one);
       Real y[kDim], d[kDim];
       DS_UNROLL
       for (int r = 0; r < kDim; r++) {
@@ -138,32 +138,32 @@ DS_STAGE typename E::Real natural_residual(E& env) {
             const Real ye = fma(mu, y[i + 1], y[0]), de = fma(mu, d[i + 1], d[0]);
             const int row = kTriangle<kDim> * slot + triangle(i + 1);
             const Real a = A[kTriangle<kDim> * slot] + Real(2) * mu * A[row] + mu * mu * A[row + i + 1];
-            scalar_row(ye, de, R, -(D * min(ye, nil)), a, D > nil, positive);
+            scalar_row(ye, de, R, -(D * min(ye, zero)), a, D > zero, positive);
           }
       } else {
-        const auto used = p.D > nil;
-        const Real safe_mu = select(p.cone_mu > nil, p.cone_mu, one);
-        Real l[kDim], x[kDim], t2 = nil;
+        const auto used = p.D > zero;
+        const Real safe_mu = select(p.cone_mu > zero, p.cone_mu, one);
+        Real l[kDim], x[kDim], t2 = zero;
         DS_UNROLL
         for (int r = 0; r < kDim; r++) {
           const Real mu = r == 0 ? one : p.mu[r - 1];
           const auto row_used = mask_and(used, p.dim > Real(r));
           const Real Rs = r == 0 ? R : R * safe_mu * safe_mu;
           if (pass == 0) {
-            diag = diag + select(row_used, mu * mu * A[kTriangle<kDim> * slot + triangle(r) + r] + Rs, nil);
-            count = count + select(row_used, one, nil);
+            diag = diag + select(row_used, mu * mu * A[kTriangle<kDim> * slot + triangle(r) + r] + Rs, zero);
+            count = count + select(row_used, one, zero);
             continue;
           }
-          l[r] = select(row_used, env.con_f()[kDim * slot + r] / select(mu > nil, mu, one), nil);
-          x[r] = select(row_used, l[r] - (mu * (y[r] + d[r]) + Rs * l[r]) / abar, nil);
+          l[r] = select(row_used, env.con_f()[kDim * slot + r] / select(mu > zero, mu, one), zero);
+          x[r] = select(row_used, l[r] - (mu * (y[r] + d[r]) + Rs * l[r]) / abar, zero);
           if (r > 0) t2 = fma(x[r], x[r], t2);
         }
         if (pass == 0) continue;
-        if (p.square) {  // projection onto |t|_1 <= n
+        if (p.l1_cone) {  // projection onto |t|_1 <= n
           Real near[kDim];
           DS_UNROLL
           for (int r = 0; r < kDim; r++) near[r] = x[r];
-          near[0] = max(x[0] + shrink_tangents<kDim>(p.dim, x[0], one, near), nil);
+          near[0] = max(x[0] + shrink_tangents<kDim>(p.dim, x[0], one, near), zero);
           DS_UNROLL
           for (int r = 0; r < kDim; r++) {
             const Real e = l[r] - near[r];
@@ -177,8 +177,8 @@ DS_STAGE typename E::Real natural_residual(E& env) {
         const auto flat = p.dim < Real(2);
         const auto inside = tn <= x[0], polar = tn <= -x[0];
         const Real mid = Real(0.5) * (x[0] + tn);
-        const Real n = select(flat, max(x[0], nil), select(inside, x[0], select(polar, nil, mid)));
-        const Real s = select(inside, one, select(polar, nil, mid / select(tn > nil, tn, one)));
+        const Real n = select(flat, max(x[0], zero), select(inside, x[0], select(polar, zero, mid)));
+        const Real s = select(inside, one, select(polar, zero, mid / select(tn > zero, tn, one)));
         DS_UNROLL
         for (int r = 0; r < kDim; r++) {
           const Real e = l[r] - (r == 0 ? n : x[r] * s);
@@ -188,7 +188,7 @@ DS_STAGE typename E::Real natural_residual(E& env) {
       }
     }
   }
-  return sqrt(err) / select(size > nil, sqrt(size), one);
+  return sqrt(err) / select(size > zero, sqrt(size), one);
 }
 
 // qacc = qacc_smooth + L^-1 D^-1/2 w;  qfrc_constraint = L' D^1/2 w = M (qacc - qacc_smooth), so that the
@@ -253,7 +253,7 @@ DS_STAGE void coulomb(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto y0 = env.con_y0(), y = env.con_y(), kept = env.con_kb();
-  const Real nil(0), one(1);
+  const Real zero(0), one(1);
   // hard rows are solved to their weight, not to rounding
   constexpr bool kSingle = sizeof(ScalarOf<Real>) == 4;
   const Real tolerance(kShifted                      ? (kSingle ? 1e-5 : 1e-12)
@@ -262,29 +262,29 @@ DS_STAGE void coulomb(E& env) {
                                                      : 1e-10);
   env.each(env.ncon_max, [&](int slot) {
     kept[3 * slot] = kShifted ? y0[kDim * slot] - kept[3 * slot + 2] : Real(y0[kDim * slot]);
-    kept[3 * slot + 1] = nil;
+    kept[3 * slot + 1] = zero;
   });
   env.done();
-  auto live = kShifted ? impact_sought(env) : nil == nil;
+  auto live = kShifted ? impact_sought(env) : all_true<Real>();
   Real share = one;
   for (int round = 0; round < 80; round++) {
     const auto change_of = [&](int slot) {
       const auto p = cone_params<kDim>(env, slot);
-      const Real R = one / select(p.D > nil, p.D, one), cone = select(p.cone_mu > nil, p.cone_mu, one);
-      Real square_of = nil, most = nil;
+      const Real R = one / select(p.D > zero, p.D, one), cone = select(p.cone_mu > zero, p.cone_mu, one);
+      Real square_of = zero, most = zero;
       DS_UNROLL
       for (int r = 1; r < kDim; r++) {
-        const auto rubs = mask_and(p.dim > Real(r), p.mu[r - 1] > nil);
+        const auto rubs = mask_and(p.dim > Real(r), p.mu[r - 1] > zero);
         const Real mu = select(rubs, p.mu[r - 1], one);
         const Real slip =
             kShifted ? y[kDim * slot + r] + env.impact_s()[kDim * slot + r]
                      : fma(R * (cone / mu) * (cone / mu), env.con_f()[kDim * slot + r], y[kDim * slot + r]);
-        const Real s = select(rubs, mu * slip, nil);
+        const Real s = select(rubs, mu * slip, zero);
         square_of = fma(s, s, square_of);
         most = max(most, abs(s));
       }
-      const Real raise = kElliptic && !env.square ? sqrt(square_of) : most;
-      return select(p.D > nil, (kept[3 * slot] + raise) - y0[kDim * slot], nil);
+      const Real raise = kElliptic && !env.l1_cone ? sqrt(square_of) : most;
+      return select(p.D > zero, (kept[3 * slot] + raise) - y0[kDim * slot], zero);
     };
     const auto sum = [&](const auto& f) {
       return env.accumulate(env.ncon_max, [&](int slot, const Real& s) { return s + f(slot); });
@@ -297,12 +297,12 @@ DS_STAGE void coulomb(E& env) {
       const auto turn_of = [&](int slot) { return change_of(slot) - kept[3 * slot + 1]; };
       const Real turn = sum([&](int slot) { return square(turn_of(slot)); });
       const Real along = sum([&](int slot) { return kept[3 * slot + 1] * turn_of(slot); });
-      const Real next = -share * along / select(turn > nil, turn, one);
-      share = select(mask_and(live, turn > nil), clamp(next, Real(0.02), Real(1.5)), share);
+      const Real next = -share * along / select(turn > zero, turn, one);
+      share = select(mask_and(live, turn > zero), clamp(next, Real(0.02), Real(1.5)), share);
     }
     // what follows overwrites only what every lane has read by now: it went into the sums
     env.each(env.ncon_max, [&](int slot) {
-      const Real d = change_of(slot), up = select(live, share * d, nil);
+      const Real d = change_of(slot), up = select(live, share * d, zero);
       kept[3 * slot + 1] = d;
       y[kDim * slot] = y[kDim * slot] + up;
       y0[kDim * slot] = y0[kDim * slot] + up;
@@ -326,26 +326,25 @@ DS_STAGE void begin_law(E& env) {
     if (o.anchored) match_anchors<kDim>(env);
     explicit_contacts<kDim>(env);
   }
-  if (o.contact_law == kLawSeed || o.contact_law == kLawHard || o.seed_rows)
-    law_weights(env, o.contact_law == kLawSeed ? Real(o.epsilon) : Real(kFirstShare));
+  if (o.contact_law == kLawSpringDamper || o.contact_law == kLawHard || o.spring_damper_rows)
+    law_weights(env, o.contact_law == kLawSpringDamper ? Real(o.epsilon) : Real(kFirstShare));
 }
 template <int kDim, bool kElliptic, class E>
 DS_STAGE void finish_law(E& env) {
   using Real = typename E::Real;
   const auto& o = env.t.o;
-  const Real nil(0);
   // hard rows: from the softer problem to the harder one
   if (o.contact_law == kLawHard)
     for (double share = 1e-6; share >= 0.99 * hard_share<Real>(); share *= 1e-2) {
       law_weights(env, Real(share));
-      env.unsolved = newton<kDim, kElliptic>(env, o.newton, law_tolerance(env, share), nil == nil);
+      env.unsolved = newton<kDim, kElliptic>(env, o.newton, law_tolerance(env, share), all_true<Real>());
     }
   if (o.coulomb) coulomb<kDim, kElliptic, false>(env);
 }
 template <int kDim, class E>
-DS_STAGE void add_push(E& env) {
+DS_STAGE void add_explicit(E& env) {
   env.sync();  // the forces were read for the residual
-  env.each(env.t.n.nv, [&](int i) { env.w()[i] = env.w()[i] + env.push()[i]; });
+  env.each(env.t.n.nv, [&](int i) { env.w()[i] = env.w()[i] + env.w_explicit()[i]; });
   env.each(kDim * env.ncon_max, [&](int i) { env.con_f()[i] = env.con_y0()[i]; });
   env.done();
 }
@@ -354,41 +353,42 @@ template <int kDim, bool kElliptic, class E>
 DS_FN void solve(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
-  const Real nil(0);
-  env.residual = nil;
-  env.iterations = nil;
-  env.unsolved = nil != nil;
-  if (t.n.nunit + t.n.ngen == 0 && env.ncon_max == 0) {
+  const Real zero(0);
+  env.residual = zero;
+  env.iterations = zero;
+  env.unsolved = all_false<Real>();
+  if (t.n.nsingle + t.n.ndense == 0 && env.ncon_max == 0) {
     env.each(t.n.nv, [&](int i) {
       // adding zero turns -0 into 0, as the full path does
-      env.qacc()[i] = env.qacc_smooth()[i] + nil;
-      env.qfrc_constraint()[i] = nil;
+      env.qacc()[i] = env.qacc_smooth()[i] + zero;
+      env.qfrc_constraint()[i] = zero;
     });
-    env.each(7 * t.n.nanchor, [&](int i) { env.next_anchors()[i] = nil; });
+    env.each(7 * t.n.nanchor, [&](int i) { env.next_anchors()[i] = zero; });
     env.done();
     return;
   }
   diagonal_blocks<kDim>(env);
   if (t.o.contact_law != kLawMujoco) begin_law<kDim>(env);
   pgs<kDim, kElliptic>(env, t.o.sweeps);
-  env.lap(kStage_sweeps);
+  env.time_stage(kStage_sweeps);
   if (t.o.pgs_only) {
     env.iterations = Real(t.o.sweeps);
     finish_pgs<kDim, kElliptic>(env);
   } else {
     choose_start<kDim, kElliptic>(env);
     dual_space<kDim>(env);
-    env.unsolved = newton<kDim, kElliptic>(env, t.o.newton, law_tolerance(env, kFirstShare), nil == nil);
+    env.unsolved =
+        newton<kDim, kElliptic>(env, t.o.newton, law_tolerance(env, kFirstShare), all_true<Real>());
     if (t.o.contact_law == kLawHard || t.o.coulomb) finish_law<kDim, kElliptic>(env);
-    env.lap(kStage_newton);
+    env.time_stage(kStage_newton);
   }
   if (env.ends_call) {
-    gradient<kDim>(env, nil == nil);
+    gradient<kDim>(env, all_true<Real>());
     env.residual = natural_residual<kDim, kElliptic>(env);
   }
-  if (t.o.contact_law == kLawExplicit) add_push<kDim>(env);
+  if (t.o.contact_law == kLawExplicit) add_explicit<kDim>(env);
   unwhiten(env);
-  env.lap(kStage_finish);
+  env.time_stage(kStage_finish);
 }
 
 }  // namespace DUALSTEP_ISA

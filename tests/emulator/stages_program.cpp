@@ -94,7 +94,7 @@ bool run_scene(int lanes, Order order, int steps, Rollout<float>* rollout, bool 
           });
           return;
         }
-        Moment m;
+        EvalIndex m;
         do {
           for (int part = 0; part < kParts; part++)
             launch([&](const WatchedLanes& own) {

@@ -26,7 +26,7 @@ import dualstep as ds  # noqa: E402
 FILE = HERE / "hashes.json"
 STEPS, ENVIRONMENTS = 1000, 4
 MODELS = [*GYM, *BENCH]
-# what must agree with the file; lanes and a GPU in software are slow, so fewer environments of them
+# what must agree with the file; lanes and the PTX interpreter are slow, so fewer environments of them
 DEVICES = {
     "cpu": ({"device": "cpu"}, ENVIRONMENTS),
     "emulated": ({"device": "emulated", "lanes": 8, "seed": 7}, 1),

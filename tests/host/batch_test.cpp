@@ -12,8 +12,8 @@
 #include <set>
 
 #include "allocations.h"
-#include "host/batch/checkpoint.h"
 #include "host/backends/cpu/cpu_backend.h"
+#include "host/batch/checkpoint.h"
 #include "tiny_model.h"
 
 namespace dualstep {

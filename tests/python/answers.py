@@ -39,9 +39,9 @@ def present(device):
 
 
 def in_software():
-    """Whether device "cuda" is the GPU in software of tests/software_gpu."""
+    """Whether device "cuda" is the PTX interpreter of tests/ptx_interpreter."""
     with ds.Batch(ds.Model.from_mjcf(_TINY), 1, device="cuda") as sim:
-        return "GPU in software" in sim.description
+        return "PTX interpreter" in sim.description
 
 
 def snapshot(sim, names):

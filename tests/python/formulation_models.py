@@ -4,8 +4,8 @@ import math
 
 import dualstep as ds
 
-# the seeds' softness: time constant, regularization
-SEED = dict(contact_parameters="seed", contact_time_constant=0.05, contact_regularization=0.01)
+# the spring-damper's softness: time constant, regularization
+SEED = dict(contact_parameters="spring_damper", contact_time_constant=0.05, contact_regularization=0.01)
 
 
 def build(xml, **options):

@@ -17,7 +17,7 @@ def contact_frame(ref):
     return force[[2, 0, 1]]
 
 
-# todorov with the seeds' parameters: section 27
+# todorov with a spring-damper's parameters
 @pytest.mark.parametrize(
     "push, speed, wanted",
     [((0, 0, 0), 0, (19.62 / 1.01, 0, 0)), ((3, 0, 0), 0, (19.425742574, -2.970297030, 0)),

@@ -2,7 +2,7 @@
 device memory, through the kernels for all models and those made for one.
 
 Where there is no GPU the tests run on emulated lanes, so that they are known to work when there is one.
-DUALSTEP_CUDA_SCRATCH and DUALSTEP_SPECIALIZE are then without effect. tests/software_gpu/run.py runs them on a GPU in
+DUALSTEP_CUDA_SCRATCH and DUALSTEP_SPECIALIZE are then without effect. tests/ptx_interpreter/run.py runs them on a GPU in
 software: what the CUDA compilers made of the kernels, and all of the backend around it."""
 
 import numpy as np
@@ -14,7 +14,7 @@ import dualstep as ds
 
 CUDA = present("cuda")
 DEVICE = "cuda" if CUDA else "emulated"
-# a GPU in software and emulated lanes are slow: the same tests, with fewer steps and environments
+# the PTX interpreter and emulated lanes are slow: the same tests, with fewer steps and environments
 FAST = CUDA and not in_software()
 LANES = [1, 8, 32]
 STEPS = 200 if FAST else 12

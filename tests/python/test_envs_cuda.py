@@ -1,6 +1,6 @@
 """Environments whose batch lives on a GPU are those on the CPU.
 
-On a GPU in software (tests/software_gpu) torch's tensors are the CPU's, on device memory that is open to it: which tensor
+On the PTX interpreter (tests/ptx_interpreter) torch's tensors are the CPU's, on device memory that is open to it: which tensor
 operations a GPU has is not tested then, but what environments ask of the batch is."""
 
 import ctypes

@@ -47,7 +47,7 @@ def in_order(anchors):
                   key=lambda row: row[:3])  # fmt: skip
 
 
-@pytest.mark.parametrize("options", [{}, {"tangent_stiffness": 0.0}, {"contact_parameters": "seed", "contact_margin": 0.01}])
+@pytest.mark.parametrize("options", [{}, {"tangent_stiffness": 0.0}, {"contact_parameters": "spring_damper", "contact_margin": 0.01}])
 def test_rollouts_follow_the_reference(rng, options):
     """Both start every step from the reference's positions and velocities; anchors are each one's own."""
     model = scene(**options)

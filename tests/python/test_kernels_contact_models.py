@@ -27,21 +27,21 @@ LAWS = {
          "friction_law": "piecewise", "dynamic_friction_ratio": 0.8}, 4, 1e-9),
     "soft_anchor": ({"contact_model": "soft_anchor", "stiffness": 2e4, "damping": 100.0}, 6, 1e-9),
     "soft_anchor, seed limits": (
-        {"contact_model": "soft_anchor", "stiffness": 2e4, "damping": 100.0, "contact_parameters": "seed"}, 3, 1e-9),
+        {"contact_model": "soft_anchor", "stiffness": 2e4, "damping": 100.0, "contact_parameters": "spring_damper"}, 3, 1e-9),
     "compliant, seed limits": (
-        {"contact_model": "compliant", "stiffness": 2e4, "damping": 100.0, "contact_parameters": "seed"}, 3, 1e-9),
+        {"contact_model": "compliant", "stiffness": 2e4, "damping": 100.0, "contact_parameters": "spring_damper"}, 3, 1e-9),
     "impulsive": ({"contact_model": "impulsive", "restitution": 0.5}, 3, 1e-7),
-    "seed": ({"contact_parameters": "seed", "contact_time_constant": 0.02}, 3, 1e-9),
-    "seed, Coulomb": ({"contact_parameters": "seed", "contact_time_constant": 0.02, "desaxce": True}, 3, 1e-7),
+    "spring_damper": ({"contact_parameters": "spring_damper", "contact_time_constant": 0.02}, 3, 1e-9),
+    "spring_damper, Coulomb": ({"contact_parameters": "spring_damper", "contact_time_constant": 0.02, "desaxce": True}, 3, 1e-7),
     "todorov, Coulomb": ({"desaxce": True}, 3, 1e-7),
     "impulsive, pyramids": ({"contact_model": "impulsive", "restitution": 0.5, "cone": "pyramidal"}, 3, 1e-7),
     "impulsive, round impacts on pyramids": (
         {"contact_model": "impulsive", "restitution": 0.5, "cone": "pyramidal", "friction_directions": 0}, 3, 1e-7),
-    "seed, pyramids": ({"contact_parameters": "seed", "contact_time_constant": 0.02, "cone": "pyramidal"}, 3, 1e-9),
-    "seed, pyramids, impratio": (
-        {"contact_parameters": "seed", "contact_time_constant": 0.02, "cone": "pyramidal", "impratio": 4.0}, 3, 1e-9),
-    "seed, Coulomb, pyramids": (
-        {"contact_parameters": "seed", "contact_time_constant": 0.02, "desaxce": True, "cone": "pyramidal"}, 3, 1e-7),
+    "spring_damper, pyramids": ({"contact_parameters": "spring_damper", "contact_time_constant": 0.02, "cone": "pyramidal"}, 3, 1e-9),
+    "spring_damper, pyramids, impratio": (
+        {"contact_parameters": "spring_damper", "contact_time_constant": 0.02, "cone": "pyramidal", "impratio": 4.0}, 3, 1e-9),
+    "spring_damper, Coulomb, pyramids": (
+        {"contact_parameters": "spring_damper", "contact_time_constant": 0.02, "desaxce": True, "cone": "pyramidal"}, 3, 1e-7),
     "todorov, Coulomb, pyramids": ({"desaxce": True, "cone": "pyramidal"}, 4, 1e-7),
     "todorov, Coulomb, pyramids, condim 6": ({"desaxce": True, "cone": "pyramidal", "impratio": 3.0}, 6, 1e-7),
 }  # fmt: skip
@@ -192,7 +192,7 @@ def test_what_a_batch_does_not_have_is_refused_by_name():
     refused("implicitfast", contact_model="anitescu", integrator="implicitfast")
     refused("rk4", contact_model="anitescu", integrator="rk4")
     refused("friction_directions", contact_model="stewart_trinkle", friction_directions=8)
-    refused("friction_directions", contact_parameters="seed", cone="pyramidal", friction_directions=8)
+    refused("friction_directions", contact_parameters="spring_damper", cone="pyramidal", friction_directions=8)
     refused("variational", integrator="variational")
     refused("event_driven", scheme="event_driven")
     refused("pgs", contact_model="anitescu", solver="pgs")
@@ -202,9 +202,9 @@ def test_what_a_batch_does_not_have_is_refused_by_name():
         model = ds.Model.from_mjcf(f"""<mujoco><worldbody><geom name="floor" type="plane" size="1 1 1"/><body><freejoint/>
 <geom name="ball" size=".1"/></body></worldbody><contact><pair name="both" geom1="floor" geom2="ball" {written}/></contact>
 </mujoco>""")
-        model.opt.contact_parameters = "seed"
+        model.opt.contact_parameters = "spring_damper"
         with pytest.raises(ds.UnsupportedModelError, match=match):
             ds.Batch(model, 1)
 
-    pair_refused("condim above 3 with contact_parameters = seed.*both", condim=4)
+    pair_refused("condim above 3 with contact_parameters = spring_damper.*both", condim=4)
     pair_refused("friction that differs between directions.*both", friction="1 .5 0 0 0", condim=3)

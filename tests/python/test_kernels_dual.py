@@ -130,11 +130,11 @@ def square_force(x, R):
 
 @pytest.mark.parametrize("steps", [1, 2, 60])
 def test_residual_on_pyramids_that_weigh_rows(steps):
-    """Under the seeds' parameters: rows n, t1, t2 with weights of their own, and a section that is a square."""
+    """Under a spring-damper's parameters: rows n, t1, t2 with weights of their own, and a section that is a square."""
     mj, ref = oracle.load(heap("pyramidal", 3, np.random.default_rng(2), 6))
     mj.opt.timestep = 0.004
     model, checked, pushing = ds.Model.from_mujoco(mj), 0, 0
-    model.opt.contact_parameters, model.opt.contact_time_constant, model.opt.impratio = "seed", 0.03, 2.0
+    model.opt.contact_parameters, model.opt.contact_time_constant, model.opt.impratio = "spring_damper", 0.03, 2.0
     ref = ds.Reference(model)
     states = list(oracle.run(mj, np.random.default_rng(5), 40))
     with batch_at(model, states, tolerance=1e-13, iterations=steps, contact_capacity=60) as batch:

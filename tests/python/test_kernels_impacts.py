@@ -66,7 +66,7 @@ def side_by_side(model, rng, steps, speed, *, envs=4, tolerance=1e-12):
 
 @pytest.mark.parametrize("options", [
     {}, {"friction_directions": 0}, {"restitution": 0.0}, {"restitution": 1.0}, {"desaxce": True},
-    {"contact_parameters": "seed", "contact_time_constant": 0.02}, {"condim": 6}, {"condim": 4, "friction_directions": 0},
+    {"contact_parameters": "spring_damper", "contact_time_constant": 0.02}, {"condim": 6}, {"condim": 4, "friction_directions": 0},
     {"condim": 1}, {"cone": "pyramidal"}, {"cone": "pyramidal", "friction_directions": 0, "condim": 6},
     {"cone": "pyramidal", "desaxce": True, "condim": 4},
 ])  # fmt: skip

@@ -410,12 +410,19 @@ def test_options_from_the_file():
     assert (opt.integrator, opt.equality_alpha, opt.gravity.tolist()) == ("variational", None, [0, 0, 1])
 
 
+def test_the_old_word_of_an_option_warns_and_works():
+    opt = ds.Model.from_mjcf(arm()).opt
+    with pytest.warns(DeprecationWarning, match="contact_parameters = 'seed' is deprecated: use 'spring_damper'"):
+        opt.contact_parameters = "seed"
+    assert opt.contact_parameters == "spring_damper"
+
+
 def test_every_option_can_stand_in_the_file():
     plain = ds.Model.from_mjcf(arm()).opt
     names = [name for name in dir(plain) if not name.startswith("_") and not callable(getattr(plain, name))]
     assert {"contact_model", "scheme", "stiffness", "contact_margin", "equality_alpha"} <= set(names)
     fields, words = [], dict(contact_model="compliant", scheme="event_driven", integrator="implicitfast", cone="elliptic",
-                             solver="pgs", contact_parameters="seed", compliant_law="hunt_crossley",
+                             solver="pgs", contact_parameters="spring_damper", compliant_law="hunt_crossley",
                              friction_law="piecewise", desaxce="true")  # fmt: skip
     wanted = {name: True if word == "true" else word for name, word in words.items()}
     for name in names:

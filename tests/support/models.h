@@ -153,7 +153,7 @@ inline std::vector<Scene> all_scenes() {
   add("box", with_options(box(), {{"cone", {1}}}));
   add("heap", with_options(heap(), {{"integrator", {3}}}));
   add("box_seed", with_options(box(), {{"cone", {1}}},
-                               [](Options& o) { o.contact_parameters = ContactParameters::kSeed; }));
+                               [](Options& o) { o.contact_parameters = ContactParameters::kSpringDamper; }));
   add("box_coulomb", with_options(box(), {}, [](Options& o) {
         o.contact_model = ContactModel::kStewartTrinkle;
         o.friction_directions = 0;

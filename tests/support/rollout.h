@@ -66,7 +66,7 @@ class Rollout {
   struct Widths : Sizes {
     void make_arrays(Rollout* r) const {
       const long envs = r->n_;
-#define STATE(name, width, role, meaning)                     \
+#define STATE(name, width, role, meaning)               \
   r->batch.name = make(r->reals_, #name, envs * width); \
   r->batch.last_##name = make(r->reals_, "last_" #name, envs * width);
 #define OUTPUT(name, width, shape, meaning) \

@@ -49,17 +49,17 @@ const CpuKernels<Scalar>* choose_kernels(const std::string& given) {
 }
 
 // packs of a group whose environments change places (kernels/launch/cpu/regroup.h): fewer are too few to find others
-// alike; more find hardly any more of them, and records of so many bytes no longer fit into a cache
+// alike; more find hardly any more of them, and snapshots of so many bytes no longer fit into a cache
 constexpr int kFewestPacks = 8, kMostPacks = 128;
 constexpr size_t kMostBytes = size_t{8} << 20;
 
-// A counting sort, stable: the rows that row(i) gives for i < count, by kind(row) < kEffortKinds
+// A counting sort, stable: the rows that row(i) gives for i < count, by kind(row) < kWorkloadBuckets
 template <class Row, class Kind>
-void sort_by(int count, Row row, Kind kind, SortRoom* room, int* to) {
-  room->fill(0);
-  int* at = room->data();
+void sort_by(int count, Row row, Kind kind, SortCounts* counts, int* to) {
+  counts->fill(0);
+  int* at = counts->data();
   for (int i = 0; i < count; ++i) ++at[kind(row(i)) + 1];
-  for (int k = 0; k < kEffortKinds; ++k) at[k + 1] += at[k];
+  for (int k = 0; k < kWorkloadBuckets; ++k) at[k + 1] += at[k];
   for (int i = 0; i < count; ++i) to[at[kind(row(i))]++] = row(i);
 }
 
@@ -130,16 +130,16 @@ void CpuBackend<Scalar>::set_tables(const Tables<Scalar>& tables) {
       std::memset(scratch_.back().get(), 0xff, bytes);
     }
   }
-  record_.resize(kernels_->record(tables, scratch_[0].get(), nullptr));
-  if (!record_.empty()) kernels_->record(tables, scratch_[0].get(), record_.data());
+  snapshot_places_.resize(kernels_->snapshot(tables, scratch_[0].get(), nullptr));
+  if (!snapshot_places_.empty()) kernels_->snapshot(tables, scratch_[0].get(), snapshot_places_.data());
 }
 
-// a thread's workspace, ready for the next block, and the arguments with the thread's own laps
+// a thread's workspace, ready for the next block, and the arguments with the thread's own stage_ticks
 template <class Scalar>
 void* CpuBackend<Scalar>::prepare(int thread, StepArgs* args) {
   void* scratch = scratch_[thread].get();
   if (poison_) std::memset(scratch, 0xff, scratch_bytes_);
-  if (!laps_.empty()) args->laps = laps_[thread].ticks;
+  if (!stage_ticks_.empty()) args->stage_ticks = stage_ticks_[thread].ticks;
   return scratch;
 }
 
@@ -157,12 +157,12 @@ void CpuBackend<Scalar>::run_piece(void* context, int piece, int thread) {
 
 // The order of kernels/data/workload_key.h for these packs; the hardest first also lets the threads end together
 template <class Scalar>
-void CpuBackend<Scalar>::sort_by_effort(int first_pack, int last_pack, SortRoom* room) {
+void CpuBackend<Scalar>::sort_by_workload(int first_pack, int last_pack, SortCounts* counts) {
   const int begin = first_pack * kernels_->pack;
-  const int end = std::min(last_pack * kernels_->pack, static_cast<int>(effort_.size()));
+  const int end = std::min(last_pack * kernels_->pack, static_cast<int>(workload_.size()));
   sort_by(
-      end - begin, [&](int i) { return begin + i; }, [&](int e) { return effort_kind(effort_[e]); }, room,
-      order_.data() + begin);
+      end - begin, [&](int i) { return begin + i; }, [&](int e) { return workload_bucket(workload_[e]); },
+      counts, order_.data() + begin);
 }
 
 template <class Scalar>
@@ -178,7 +178,7 @@ void CpuBackend<Scalar>::run_part(void* context, int piece, int thread) {
   const Run& run = *static_cast<const Run*>(context);
   CpuBackend& self = *run.self;
   Part part = self.part_of(run, piece);
-  self.sort_by_effort(part.first_pack, part.last_pack, &self.groups_[thread].room);
+  self.sort_by_workload(part.first_pack, part.last_pack, &self.groups_[thread].counts);
   self.pool_.share(
       thread, part.last_pack - part.first_pack,
       [](void* inner, int i, int helper) {
@@ -188,12 +188,12 @@ void CpuBackend<Scalar>::run_part(void* context, int piece, int thread) {
       &part);
 }
 
-// Groups of packs that are made anew among themselves (kernels/launch/cpu/regroup.h); 0 where that does not pay
+// Groups of packs that are regrouped among themselves (kernels/launch/cpu/regroup.h); 0 where that does not pay
 template <class Scalar>
 int CpuBackend<Scalar>::choose_groups(int num_envs) const {
   const int share = count_packs(num_envs) / pool_.size();
-  if (record_.empty() || share < kFewestPacks) return 0;
-  const size_t fit = kMostBytes / (kernels_->pack * record_.size() * sizeof(Scalar));
+  if (snapshot_places_.empty() || share < kFewestPacks) return 0;
+  const size_t fit = kMostBytes / (kernels_->pack * snapshot_places_.size() * sizeof(Scalar));
   const int most = std::clamp(static_cast<int>(std::min<size_t>(fit, kMostPacks)), kFewestPacks, kMostPacks);
   return pool_.size() * ((share - 1) / most + 1);
 }
@@ -207,15 +207,15 @@ void CpuBackend<Scalar>::make_groups(int num_envs, int groups) {
   }
   const size_t most = static_cast<size_t>((count_packs(num_envs) - 1) / groups + 1) * kernels_->pack;
   for (Group& group : groups_) {
-    if (group.size == most * record_.size()) continue;
-    group.size = most * record_.size();
+    if (group.size == most * snapshot_places_.size()) continue;
+    group.size = most * snapshot_places_.size();
     group.numbers = allocate_aligned(group.size * sizeof(Scalar));
     group.keys.resize(most);
     group.rows.resize(most);
   }
 }
 
-// all legs of the environments of a group, the packs of each shared out among threads that have no group left
+// all segments of the environments of a group, the packs of each shared out among threads that have no group left
 template <class Scalar>
 void CpuBackend<Scalar>::run_group(void* context, int piece, int thread) {
   const Run& run = *static_cast<const Run*>(context);
@@ -224,37 +224,39 @@ void CpuBackend<Scalar>::run_group(void* context, int piece, int thread) {
   const Part part = self.part_of(run, piece);
   const int pack = self.kernels_->pack, begin = part.first_pack * pack;
   const int end = std::min(part.last_pack * pack, run.batch->num_envs);
-  const Records<Scalar> records{self.record_.data(), static_cast<Scalar*>(group.numbers.get()),
-                                static_cast<long>(self.record_.size()), group.keys.data(), begin};
+  const Snapshots<Scalar> snapshots{self.snapshot_places_.data(), static_cast<Scalar*>(group.numbers.get()),
+                                    static_cast<long>(self.snapshot_places_.size()), group.keys.data(),
+                                    begin};
   int* const rows = self.standing_.data() + begin;
   const auto half_of_key = [&](int shift) {
-    return [&, shift](int row) { return (group.keys[row - begin] >> shift) % kEffortKinds; };
+    return [&, shift](int row) { return (group.keys[row - begin] >> shift) % kWorkloadBuckets; };
   };
-  Leg leg{part, &records, true, {}, {}, false};
-  for (bool more = true; more; leg.is_first = false) {
-    if (!leg.is_first) {
+  Segment segment{part, &snapshots, true, {}, {}, false};
+  for (bool more = true; more; segment.is_first = false) {
+    if (!segment.is_first) {
       sort_by(
-          end - begin, [&](int i) { return rows[i]; }, half_of_key(0), &group.room, group.rows.data());
+          end - begin, [&](int i) { return rows[i]; }, half_of_key(0), &group.counts, group.rows.data());
       sort_by(
-          end - begin, [&](int i) { return group.rows[i]; }, half_of_key(kEffortBits), &group.room, rows);
+          end - begin, [&](int i) { return group.rows[i]; }, half_of_key(kWorkloadBits), &group.counts, rows);
     }
-    self.pool_.share(thread, part.last_pack - part.first_pack, &run_leg, &leg);
-    more = leg.more;
-    leg.start = leg.end;
+    self.pool_.share(thread, part.last_pack - part.first_pack, &run_segment, &segment);
+    more = segment.more;
+    segment.start = segment.end;
   }
 }
 
 template <class Scalar>
-void CpuBackend<Scalar>::run_leg(void* context, int piece, int thread) {
-  Leg& leg = *static_cast<Leg*>(context);
-  CpuBackend& self = *leg.run->self;
-  StepArgs args = *leg.run->args;
+void CpuBackend<Scalar>::run_segment(void* context, int piece, int thread) {
+  Segment& segment = *static_cast<Segment*>(context);
+  CpuBackend& self = *segment.run->self;
+  StepArgs args = *segment.run->args;
   void* scratch = self.prepare(thread, &args);
-  Moment moment = leg.start;
-  const bool more = self.kernels_->run_leg(*self.tables_, *leg.run->batch, args, leg.first_pack + piece,
-                                           scratch, *leg.records, leg.is_first, &moment);
+  EvalIndex index = segment.start;
+  const bool more =
+      self.kernels_->run_segment(*self.tables_, *segment.run->batch, args, segment.first_pack + piece,
+                                 scratch, *segment.snapshots, segment.is_first, &index);
   // the others end it at the same moment
-  if (piece == 0) leg.end = moment, leg.more = more;
+  if (piece == 0) segment.end = index, segment.more = more;
 }
 
 template <class Scalar>
@@ -271,12 +273,12 @@ void CpuBackend<Scalar>::run(const BatchView<Scalar>& batch, const StepArgs& arg
     sorted.order = standing_.data();
     return pool_.run(groups, &run_group, &run);
   }
-  if (static_cast<int>(effort_.size()) != num_envs) {
-    effort_.assign(num_envs, 0);
+  if (static_cast<int>(workload_.size()) != num_envs) {
+    workload_.assign(num_envs, 0);
     order_.resize(num_envs);
   }
   sorted.order = order_.data();
-  sorted.effort = effort_.data();
+  sorted.workload = workload_.data();
   // each thread sorts its environments among themselves, so that they stay in its cache from call to call,
   // where they are enough for packs of equals
   constexpr int kPacksOfEquals = 16;
@@ -284,20 +286,20 @@ void CpuBackend<Scalar>::run(const BatchView<Scalar>& batch, const StepArgs& arg
     run.pieces = pool_.size();
     return pool_.run(run.pieces, &run_part, &run);
   }
-  sort_by_effort(0, packs, &groups_[0].room);
+  sort_by_workload(0, packs, &groups_[0].counts);
   pool_.run(packs, &run_piece, &run);
 }
 
 template <class Scalar>
 void CpuBackend<Scalar>::time_stages(bool on) {
-  laps_.assign(on ? pool_.size() : 0, Laps{});
+  stage_ticks_.assign(on ? pool_.size() : 0, StageTicks{});
 }
 
 template <class Scalar>
 std::vector<uint64_t> CpuBackend<Scalar>::stage_ticks() const {
-  std::vector<uint64_t> sum(laps_.empty() ? 0 : kStages);
-  for (const Laps& laps : laps_)
-    for (int s = 0; s < kStages; ++s) sum[s] += laps.ticks[s];
+  std::vector<uint64_t> sum(stage_ticks_.empty() ? 0 : kStages);
+  for (const StageTicks& stage_ticks : stage_ticks_)
+    for (int s = 0; s < kStages; ++s) sum[s] += stage_ticks.ticks[s];
   return sum;
 }
 

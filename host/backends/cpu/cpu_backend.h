@@ -13,8 +13,8 @@
 
 #include "host/backends/backend.h"
 #include "host/backends/cpu/thread_pool.h"
-#include "kernels/launch/cpu/cpu_kernels.h"
 #include "kernels/data/workload_key.h"
+#include "kernels/launch/cpu/cpu_kernels.h"
 
 namespace dualstep {
 
@@ -22,8 +22,8 @@ namespace dualstep {
 template <class Scalar>
 std::vector<const CpuKernels<Scalar>*> available_kernels();
 
-// where environments of each kind of effort begin
-using SortRoom = std::array<int, kEffortKinds + 1>;
+// where environments of each kind of workload begin
+using SortCounts = std::array<int, kWorkloadBuckets + 1>;
 
 template <class Scalar>
 class CpuBackend final : public Backend<Scalar> {
@@ -42,7 +42,7 @@ class CpuBackend final : public Backend<Scalar> {
 
  private:
   // of one thread; on lines of the cache of its own
-  struct alignas(128) Laps {
+  struct alignas(128) StageTicks {
     uint64_t ticks[kStages] = {};
   };
   struct Run {
@@ -57,19 +57,19 @@ class CpuBackend final : public Backend<Scalar> {
     const Run* run;
     int first_pack, last_pack;  // up to before the last
   };
-  // of one thread: the records and keys of a group, for calls in legs, and room to sort environments
+  // of one thread: the snapshots and keys of a group, for calls in segments, and counts to sort environments
   struct Group {
     std::shared_ptr<void> numbers;
     size_t size = 0;  // of them
     std::vector<unsigned> keys;
     std::vector<int> rows;
-    SortRoom room;
+    SortCounts counts;
   };
-  struct Leg : Part {
-    const Records<Scalar>* records;
+  struct Segment : Part {
+    const Snapshots<Scalar>* snapshots;
     bool is_first;
-    Moment start, end;
-    bool more;  // legs behind it
+    EvalIndex start, end;
+    bool more;  // segments behind it
   };
   int count_packs(int num_envs) const { return (num_envs - 1) / kernels_->pack + 1; }
   Part part_of(const Run& run, int piece) const;
@@ -77,9 +77,9 @@ class CpuBackend final : public Backend<Scalar> {
   static void run_piece(void* context, int piece, int thread);
   static void run_part(void* context, int part, int thread);
   static void run_group(void* context, int group, int thread);
-  static void run_leg(void* context, int pack, int thread);
+  static void run_segment(void* context, int pack, int thread);
   void* prepare(int thread, StepArgs* args);
-  void sort_by_effort(int first_pack, int last_pack, SortRoom* room);
+  void sort_by_workload(int first_pack, int last_pack, SortCounts* counts);
   int choose_groups(int num_envs) const;
   void make_groups(int num_envs, int groups);
 
@@ -90,9 +90,9 @@ class CpuBackend final : public Backend<Scalar> {
   size_t scratch_bytes_ = 0;                    // of one thread
   std::vector<std::shared_ptr<void>> scratch_;  // one a thread
   bool shared_ = false;                         // all environments have the same parameters
-  std::vector<Laps> laps_;                      // one a thread, where stages are timed
-  std::vector<int> effort_, order_;             // by environment, by place
-  std::vector<int> record_;                     // where the numbers of a record lie in a workspace
+  std::vector<StageTicks> stage_ticks_;         // one a thread, where stages are timed
+  std::vector<int> workload_, order_;           // by environment, by place
+  std::vector<int> snapshot_places_;            // where the numbers of a snapshot lie in a workspace
   std::vector<Group> groups_;                   // one a thread
   std::vector<int> standing_;                   // by place, where environments change places in groups
   int num_groups_ = 0;                          // that those were made for

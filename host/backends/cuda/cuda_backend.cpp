@@ -176,7 +176,7 @@ CudaBackend<Scalar>::~CudaBackend() {
   try {
     const OnDevice here(device_);
     forget_graphs();
-    special_.give_up("the batch is closed");
+    special_.disable("the batch is closed");
     if (recorder_) (void)cudaStreamDestroy(recorder_);
   } catch (const std::exception&) {
     // the device is lost, and all that it held
@@ -217,13 +217,13 @@ std::shared_ptr<void> CudaBackend<Scalar>::allocate(size_t bytes) {
 }
 
 template <class Scalar>
-void* CudaBackend<Scalar>::room(Room* room, size_t bytes) {
-  if (room->bytes < bytes) {
-    room->data = allocate(bytes);
-    room->bytes = bytes;
+void* CudaBackend<Scalar>::grow(Buffer* buffer, size_t bytes) {
+  if (buffer->bytes < bytes) {
+    buffer->data = allocate(bytes);
+    buffer->bytes = bytes;
     forget_graphs();
   }
-  return room->data.get();
+  return buffer->data.get();
 }
 
 template <class Scalar>
@@ -267,7 +267,7 @@ void CudaBackend<Scalar>::upload(const Tables<Scalar>& tables) {
 #define TABLE_R(name, meaning) \
   if (tables.name.env_stride == 0) at.name = pack(tables.name.p, counts_.name * sizeof(Scalar));
 #include "kernels/data/fields.inl"
-  char* const base = static_cast<char*>(room(&arena_, packed.size()));
+  char* const base = static_cast<char*>(grow(&arena_, packed.size()));
   if (packed != packed_) {
     write(base, packed.data(), packed.size());
     packed_ = std::move(packed);
@@ -285,7 +285,8 @@ void CudaBackend<Scalar>::set_sizes(const TableCounts& counts, int num_envs) {
   const OnDevice here(device_);
   counts_ = counts;
   num_envs_ = num_envs;
-  check(around::room_bytes(num_envs, &around_.room_bytes), "asking CUB for the room it wants");
+  check(batch_ops::temp_storage_bytes(num_envs, &batch_ops_.temp_storage_bytes),
+        "asking CUB for its temporary storage");
   // one piece of memory, in parts of 256 bytes
   size_t bytes = 0;
   const auto part = [&bytes](size_t size) {
@@ -294,22 +295,22 @@ void CudaBackend<Scalar>::set_sizes(const TableCounts& counts, int num_envs) {
     return at;
   };
   const size_t words = static_cast<size_t>(num_envs) * sizeof(int);
-  const size_t effort = part(words), list = part(words), order = part(words), numbers = part(words),
-               kinds = part(words), sorted = part(words), marks = part(static_cast<size_t>(num_envs)),
+  const size_t workload = part(words), list = part(words), order = part(words), numbers = part(words),
+               kinds = part(words), sorted = part(words), flags = part(static_cast<size_t>(num_envs)),
                count = part(sizeof(int)), summary = part(sizeof(BatchSummary)),
-               room = part(around_.room_bytes);
-  around_.data = allocate(bytes);
-  char* const base = static_cast<char*>(around_.data.get());
+               temp_storage = part(batch_ops_.temp_storage_bytes);
+  batch_ops_.data = allocate(bytes);
+  char* const base = static_cast<char*>(batch_ops_.data.get());
   const auto ints = [base](size_t at) { return reinterpret_cast<int*>(base + at); };
   const auto unsigneds = [base](size_t at) { return reinterpret_cast<uint32_t*>(base + at); };
-  around_.effort = ints(effort);
-  around_.list = ints(list);
-  around_.count = ints(count);
-  around_.sort = {unsigneds(kinds), unsigneds(sorted), ints(numbers), ints(order)};
-  around_.marks = reinterpret_cast<uint8_t*>(base + marks);
-  around_.summary = reinterpret_cast<BatchSummary*>(base + summary);
-  around_.room = base + room;
-  check(cudaMemsetAsync(around_.effort, 0, words, stream_), "clearing an array");
+  batch_ops_.workload = ints(workload);
+  batch_ops_.list = ints(list);
+  batch_ops_.count = ints(count);
+  batch_ops_.sort = {unsigneds(kinds), unsigneds(sorted), ints(numbers), ints(order)};
+  batch_ops_.flags = reinterpret_cast<uint8_t*>(base + flags);
+  batch_ops_.summary = reinterpret_cast<BatchSummary*>(base + summary);
+  batch_ops_.temp_storage = base + temp_storage;
+  check(cudaMemsetAsync(batch_ops_.workload, 0, words, stream_), "clearing an array");
 }
 
 template <class Scalar>
@@ -330,14 +331,14 @@ void CudaBackend<Scalar>::set_tables(const Tables<Scalar>& tables) {
   cudaError_t error = plan();
   if (error != cudaSuccess && error != cudaErrorInvalidConfiguration && !special_.kernels().empty()) {
     (void)cudaGetLastError();
-    special_.give_up("the runtime does not take it: " + describe(error));
+    special_.disable("the runtime does not take it: " + describe(error));
     error = plan();
   }
   check(error, error == cudaErrorInvalidConfiguration
                    ? "the workspace of a model of " + std::to_string(4L * tables.l.total) +
                          " bytes an environment does not fit into shared memory"
                    : "preparing the kernels for " + name_);
-  room(&scratch_, staged_.planned() ? staged_.scratch_bytes(tables_, num_envs_) : plan_.scratch_bytes);
+  grow(&scratch_, staged_.planned() ? staged_.scratch_bytes(tables_, num_envs_) : plan_.scratch_bytes);
 }
 
 // running --------------------------------------------------------------------------------------------------
@@ -389,11 +390,11 @@ void CudaBackend<Scalar>::launch(const std::string& key, Enqueue enqueue) {
 }
 
 template <class Scalar>
-CudaList CudaBackend<Scalar>::collect(const uint8_t* marks, int num_envs, cudaStream_t stream) {
-  check(
-      around::collect(marks, num_envs, around_.list, around_.count, around_.room, around_.room_bytes, stream),
-      "collecting the environments that are marked");
-  return {around_.list, around_.count};
+CudaList CudaBackend<Scalar>::collect(const uint8_t* flags, int num_envs, cudaStream_t stream) {
+  check(batch_ops::compact(flags, num_envs, batch_ops_.list, batch_ops_.count, batch_ops_.temp_storage,
+                           batch_ops_.temp_storage_bytes, stream),
+        "collecting the environments that are marked");
+  return {batch_ops_.list, batch_ops_.count};
 }
 
 template <class Scalar>
@@ -404,11 +405,11 @@ void CudaBackend<Scalar>::step(const BatchView<Scalar>& batch, const StepArgs& a
   own.count = envs.count;
   // a warp that has one environment has nobody to wait for
   if (sorted_ && !envs.list && args.action == Action::kStep && pack() > 1 && batch.num_envs > pack()) {
-    check(
-        around::sort(around_.effort, batch.num_envs, around_.sort, around_.room, around_.room_bytes, stream),
-        "sorting the environments");
-    own.order = around_.sort.order;
-    own.effort = around_.effort;
+    check(batch_ops::sort(batch_ops_.workload, batch.num_envs, batch_ops_.sort, batch_ops_.temp_storage,
+                          batch_ops_.temp_storage_bytes, stream),
+          "sorting the environments");
+    own.order = batch_ops_.sort.order;
+    own.workload = batch_ops_.workload;
   }
   check(staged_.planned() ? staged_.run(tables_, batch, own, scratch_.data.get(), stream,
                                         seconds_.empty() ? nullptr : seconds_.data())
@@ -427,9 +428,9 @@ void CudaBackend<Scalar>::run(const BatchView<Scalar>& batch, const StepArgs& ar
       for (int e = first; e < last; ++e) list.push_back(e);
     }
     const int count = static_cast<int>(list.size());
-    write(around_.list, list.data(), list.size() * sizeof list[0]);
-    write(around_.count, &count, sizeof count);
-    step(batch, args, {around_.list, around_.count}, stream_);
+    write(batch_ops_.list, list.data(), list.size() * sizeof list[0]);
+    write(batch_ops_.count, &count, sizeof count);
+    step(batch, args, {batch_ops_.list, batch_ops_.count}, stream_);
     return;
   }
   std::string key = "run";
@@ -441,11 +442,12 @@ void CudaBackend<Scalar>::run(const BatchView<Scalar>& batch, const StepArgs& ar
 template <class Scalar>
 BatchSummary CudaBackend<Scalar>::summarize(const BatchView<Scalar>& batch) {
   const OnDevice here(device_);
-  check(around::summarize<Scalar>({batch.status, batch.iterations, batch.residual, batch.num_envs},
-                                  around_.summary, around_.room, around_.room_bytes, stream_),
+  check(batch_ops::summarize<Scalar>({batch.status, batch.iterations, batch.residual, batch.num_envs},
+                                     batch_ops_.summary, batch_ops_.temp_storage,
+                                     batch_ops_.temp_storage_bytes, stream_),
         "summing up the batch");
   BatchSummary summary;
-  read(&summary, around_.summary, sizeof summary);
+  read(&summary, batch_ops_.summary, sizeof summary);
   return summary;
 }
 
@@ -476,7 +478,7 @@ CudaRows CudaBackend<Scalar>::place_words(const std::vector<PlacedRow>& rows, in
     words.resize(at + row.bytes / sizeof(uint32_t));
     std::memcpy(words.data() + at, row.row, row.bytes);
   }
-  const auto* on_device = static_cast<const uint32_t*>(room(&words_, words.size() * sizeof words[0]));
+  const auto* on_device = static_cast<const uint32_t*>(grow(&words_, words.size() * sizeof words[0]));
   CudaRows list{};
   list.num_envs = num_envs;
   size_t at = 0;
@@ -518,16 +520,16 @@ void CudaBackend<Scalar>::replay_some(const Replay<Scalar>& replay, const CudaLi
 template <class Scalar>
 void CudaBackend<Scalar>::copy_rows(const std::vector<CopiedRow>& rows, int num_envs, const uint8_t* mask) {
   const OnDevice here(device_);
-  write(around_.marks, mask, static_cast<size_t>(num_envs));
-  (void)copy_marked(rows, around_.marks, nullptr, num_envs);
+  write(batch_ops_.flags, mask, static_cast<size_t>(num_envs));
+  (void)copy_marked(rows, batch_ops_.flags, nullptr, num_envs);
 }
 
 template <class Scalar>
-bool CudaBackend<Scalar>::copy_marked(const std::vector<CopiedRow>& rows, const uint8_t* marks,
+bool CudaBackend<Scalar>::copy_marked(const std::vector<CopiedRow>& rows, const uint8_t* flags,
                                       const Replay<Scalar>* replay, int num_envs) {
   const OnDevice here(device_);
-  const CudaList envs = collect(marks, num_envs, stream_);
-  check(around::place(copied_words(rows, num_envs), envs, stream_), "copying rows of environments");
+  const CudaList envs = collect(flags, num_envs, stream_);
+  check(batch_ops::scatter(copied_words(rows, num_envs), envs, stream_), "copying rows of environments");
   if (replay) replay_some(*replay, envs, stream_);
   return true;
 }
@@ -538,19 +540,19 @@ void CudaBackend<Scalar>::place(const std::vector<PlacedRow>& rows, int num_envs
   const CudaRows list = place_words(rows, num_envs);
   CudaList envs;
   if (mask) {
-    write(around_.marks, mask, static_cast<size_t>(num_envs));
-    envs = collect(around_.marks, num_envs, stream_);
+    write(batch_ops_.flags, mask, static_cast<size_t>(num_envs));
+    envs = collect(batch_ops_.flags, num_envs, stream_);
   }
-  check(around::place(list, envs, stream_), "placing environments");
+  check(batch_ops::scatter(list, envs, stream_), "placing environments");
 }
 
 template <class Scalar>
-bool CudaBackend<Scalar>::place_marked(const std::vector<PlacedRow>& rows, const uint8_t* marks,
+bool CudaBackend<Scalar>::place_marked(const std::vector<PlacedRow>& rows, const uint8_t* flags,
                                        const Replay<Scalar>* replay, int num_envs) {
   const OnDevice here(device_);
   const CudaRows list = place_words(rows, num_envs);
-  const CudaList envs = collect(marks, num_envs, stream_);
-  check(around::place(list, envs, stream_), "placing environments");
+  const CudaList envs = collect(flags, num_envs, stream_);
+  check(batch_ops::scatter(list, envs, stream_), "placing environments");
   if (replay) replay_some(*replay, envs, stream_);
   return true;
 }
@@ -569,11 +571,12 @@ bool CudaBackend<Scalar>::step_and_restart(const BatchView<Scalar>& batch, const
   launch(key, [&](cudaStream_t stream) {
     const int n = batch.num_envs;
     // the bit has told its story: those environments were placed anew after the last step
-    check(around::clear_bits(batch.status, kDiverged, n, stream), "launching a step");
+    check(batch_ops::clear_bits(batch.status, kDiverged, n, stream), "launching a step");
     step(batch, args, {}, stream);
-    check(around::mark(batch.status, kDiverged, n, around_.marks, counts, stream), "marking environments");
-    const CudaList envs = collect(around_.marks, n, stream);
-    check(around::place(list, envs, stream), "placing environments");
+    check(batch_ops::flag(batch.status, kDiverged, n, batch_ops_.flags, counts, stream),
+          "marking environments");
+    const CudaList envs = collect(batch_ops_.flags, n, stream);
+    check(batch_ops::scatter(list, envs, stream), "placing environments");
     if (replay) replay_some(*replay, envs, stream);
   });
   return true;

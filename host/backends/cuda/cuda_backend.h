@@ -1,7 +1,7 @@
 // Batches on an NVIDIA GPU: groups of environments, W threads on each, taken by as many warps as the device
 // holds (kernels/launch/cuda/launch.cuh). All work goes into one queue, a CUDA stream: by default the legacy one, which
 // other libraries wait for by default too. Nothing here waits for the device but write, read and place with
-// marks of the host, so that steps can be captured into a graph; a call that repeats is a graph already.
+// flags of the host, so that steps can be captured into a graph; a call that repeats is a graph already.
 //
 // The runtime library is linked statically and loads the driver when it is first asked for something: a
 // process without a driver can hold this code, and is told so when it asks for a device.
@@ -22,8 +22,8 @@
 #include <vector>
 
 #include "host/backends/backend.h"
-#include "host/backends/cuda/specialized_kernels.h"
 #include "host/backends/cuda/cuda_staged.h"
+#include "host/backends/cuda/specialized_kernels.h"
 #include "kernels/launch/cuda/batch_ops.cuh"
 #include "kernels/launch/cuda/launch.cuh"
 
@@ -52,9 +52,9 @@ class CudaBackend final : public Backend<Scalar> {
   void copy(void* to, const void* from, size_t bytes) override;
   void place(const std::vector<PlacedRow>& rows, int num_envs, const uint8_t* mask) override;
   void copy_rows(const std::vector<CopiedRow>& rows, int num_envs, const uint8_t* mask) override;
-  bool place_marked(const std::vector<PlacedRow>& rows, const uint8_t* marks, const Replay<Scalar>* replay,
+  bool place_marked(const std::vector<PlacedRow>& rows, const uint8_t* flags, const Replay<Scalar>* replay,
                     int num_envs) override;
-  bool copy_marked(const std::vector<CopiedRow>& rows, const uint8_t* marks, const Replay<Scalar>* replay,
+  bool copy_marked(const std::vector<CopiedRow>& rows, const uint8_t* flags, const Replay<Scalar>* replay,
                    int num_envs) override;
   void set_sizes(const TableCounts& counts, int num_envs) override;
   void set_tables(const Tables<Scalar>& tables) override;
@@ -74,34 +74,34 @@ class CudaBackend final : public Backend<Scalar> {
     cudaGraphExec_t exec = nullptr;  // null until it is asked for again
   };
   // memory that grows and never shrinks
-  struct Room {
+  struct Buffer {
     std::shared_ptr<void> data;
     size_t bytes = 0;
   };
 
   void upload(const Tables<Scalar>& tables);
-  void* room(Room* room, size_t bytes);
+  void* grow(Buffer* buffer, size_t bytes);
   // words of the rows in device memory, and where each goes
   CudaRows place_words(const std::vector<PlacedRow>& rows, int num_envs);
   void replay_some(const Replay<Scalar>& replay, const CudaList& envs, cudaStream_t stream);
   // the action on the environments of a list, or on all
   void step(const BatchView<Scalar>& batch, const StepArgs& args, const CudaList& envs, cudaStream_t stream);
-  // the list of those that are marked, by marks of the device
-  CudaList collect(const uint8_t* marks, int num_envs, cudaStream_t stream);
+  // the list of those that are marked, by flags of the device
+  CudaList collect(const uint8_t* flags, int num_envs, cudaStream_t stream);
   // launches what `enqueue(stream)` launches, by a graph where the key was given before
   template <class Enqueue>
   void launch(const std::string& key, Enqueue enqueue);
   void forget_graphs();
 
   // words an environment for lists and orders, and what CUB wants
-  struct Around {
+  struct BatchOpsBuffers {
     std::shared_ptr<void> data;
-    int *list = nullptr, *count = nullptr, *effort = nullptr;
-    uint8_t* marks = nullptr;
+    int *list = nullptr, *count = nullptr, *workload = nullptr;
+    uint8_t* flags = nullptr;
     SortWords sort{};
     BatchSummary* summary = nullptr;
-    void* room = nullptr;
-    size_t room_bytes = 0;
+    void* temp_storage = nullptr;
+    size_t temp_storage_bytes = 0;
   };
 
   int device_ = 0, num_envs_ = 0;
@@ -115,8 +115,8 @@ class CudaBackend final : public Backend<Scalar> {
   TableCounts counts_{};
   Tables<Scalar> tables_{};   // those of the device
   std::vector<char> packed_;  // all shared tables, as they lie there
-  Room arena_, scratch_, words_;
-  Around around_;
+  Buffer arena_, scratch_, words_;
+  BatchOpsBuffers batch_ops_;
   CudaStaged<Scalar> staged_;
   std::vector<double> seconds_;   // of parts, where somebody times them
   std::vector<uint32_t> placed_;  // what words_ holds

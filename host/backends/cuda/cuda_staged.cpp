@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "host/backends/cuda/specialize/program.h"
+#include "kernels/data/eval_index.h"
 #include "kernels/launch/cuda/cuda_try.cuh"
 #include "kernels/launch/cuda/launch.cuh"
-#include "kernels/data/eval_index.h"
 
 namespace dualstep {
 namespace {
@@ -52,7 +52,7 @@ cudaError_t CudaStaged<Scalar>::run(const Tables<Scalar>& tables, const BatchVie
   size_t stride = group_bytes(tables, kStagedInterleaved);
   char* reals = static_cast<char*>(scratch);
   char* carried = reals + groups_of(batch.num_envs) * stride;
-  Moment moment;
+  EvalIndex moment;
   // the parameters of the kernels of program_text; a launch copies what these point to
   void* parameters[] = {const_cast<Tables<Scalar>*>(&tables),
                         const_cast<BatchView<Scalar>*>(&batch),

@@ -6,7 +6,7 @@ namespace dualstep {
 
 CudaSpecial::~CudaSpecial() { unload(); }
 
-void CudaSpecial::give_up(const std::string& why) {
+void CudaSpecial::disable(const std::string& why) {
   unload();
   why_ = why;
 }

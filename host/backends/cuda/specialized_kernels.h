@@ -30,7 +30,7 @@ class CudaSpecial {
   const std::vector<const void*>& kernels() const { return kernels_; }
   const std::string& why() const { return why_; }
   // there is none from now on, until the program changes
-  void give_up(const std::string& why);
+  void disable(const std::string& why);
 
  private:
   void unload();

@@ -24,7 +24,7 @@ void run_emulated<DUALSTEP_SCALAR>(const Tables<DUALSTEP_SCALAR>& t, const Batch
     on(choice.lanes[0], [&](const auto& lanes) { run_lane(lanes, t, batch, args, env, scratch); });
     return;
   }
-  Moment m;
+  EvalIndex m;
   do {
     for (int part = 0; part < kParts; part++)
       on(choice.lanes[part], [&](const auto& lanes) {

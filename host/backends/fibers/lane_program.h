@@ -48,7 +48,7 @@ void run_lane(const Lanes& lanes, const Tables<Scalar>& t, const BatchView<Scala
 
 template <class Lanes, class Scalar>
 void run_lane_part(const Lanes& lanes, const Tables<Scalar>& t, const BatchView<Scalar>& batch,
-                   const StepArgs& args, Part part, const Moment& m, int block, void* scratch) {
+                   const StepArgs& args, Part part, const EvalIndex& m, int block, void* scratch) {
   auto env = lane_environment(lanes, t, block, scratch);
   auto* const carried =
       reinterpret_cast<Carried<Env<Scalar, Lanes>>*>(static_cast<char*>(scratch) + lane_workspace_bytes(t));

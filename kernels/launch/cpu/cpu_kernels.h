@@ -6,14 +6,14 @@
 
 namespace dualstep {
 
-// What environments take along from one leg of a call to the next (kernels/launch/cpu/regroup.h): a record each, and what
-// they are sorted by, smallest first: two numbers of kEffortBits bits. Those of the rows of the batch from
+// What environments take along from one segment of a call to the next (kernels/launch/cpu/regroup.h): a snapshot each, and what
+// they are sorted by, smallest first: two numbers of kWorkloadBits bits. Those of the rows of the batch from
 // first_row on
 template <class Scalar>
-struct Records {
-  const int* places;  // where the numbers of a record lie in the workspace of a pack
+struct Snapshots {
+  const int* places;  // where the numbers of a snapshot lie in the workspace of a pack
   Scalar* numbers;
-  long width;  // of one record
+  long width;  // of one snapshot
   unsigned* keys;
   int first_row;
 };
@@ -27,12 +27,13 @@ struct CpuKernels {
   // the action on every environment of a block
   void (*run)(const Tables<Scalar>& tables, const BatchView<Scalar>& batch, const StepArgs& args, int block,
               void* scratch);
-  // numbers of a record, 0 where steps of this model have no legs; and their places in `scratch`
-  int (*record)(const Tables<Scalar>& tables, void* scratch, int* places);
-  // a leg of a call, for every environment of a block; they stand where args.order says and share their
+  // numbers of a snapshot, 0 where steps of this model have no segments; and their places in `scratch`
+  int (*snapshot)(const Tables<Scalar>& tables, void* scratch, int* places);
+  // a segment of a call, for every environment of a block; they stand where args.order says and share their
   // parameters. Returns whether there is another one (kernels/launch/cpu/regroup.h)
-  bool (*run_leg)(const Tables<Scalar>& tables, const BatchView<Scalar>& batch, const StepArgs& args,
-                  int block, void* scratch, const Records<Scalar>& records, bool first, Moment* moment);
+  bool (*run_segment)(const Tables<Scalar>& tables, const BatchView<Scalar>& batch, const StepArgs& args,
+                      int block, void* scratch, const Snapshots<Scalar>& snapshots, bool first,
+                      EvalIndex* index);
 };
 
 // those built into this library; null where the compiler could not build them. A caller checks the processor.

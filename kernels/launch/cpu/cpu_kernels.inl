@@ -47,24 +47,24 @@ void run_block(const Tables<ScalarOf<Real>>& t, const BatchView<ScalarOf<Real>>&
 }
 
 template <class Real>
-int record(const Tables<ScalarOf<Real>>& t, void* scratch, int* places) {
-  return record_numbers(pack_env<Real>(t, 0, scratch), places);
+int snapshot(const Tables<ScalarOf<Real>>& t, void* scratch, int* places) {
+  return snapshot_size(pack_env<Real>(t, 0, scratch), places);
 }
 template <class Real>
-bool run_leg_of_block(const Tables<ScalarOf<Real>>& t, const BatchView<ScalarOf<Real>>& batch,
-                      const StepArgs& args, int block, void* scratch, const Records<ScalarOf<Real>>& records,
-                      bool first, Moment* moment) {
+bool run_segment_of_block(const Tables<ScalarOf<Real>>& t, const BatchView<ScalarOf<Real>>& batch,
+                          const StepArgs& args, int block, void* scratch,
+                          const Snapshots<ScalarOf<Real>>& snapshots, bool first, EvalIndex* index) {
   auto env = pack_env<Real>(t, block, scratch);
   bool more = false;
   with_cone(t, [&](auto kdim, auto elliptic) {
-    more = run_leg<kdim, elliptic>(env, batch, args, records, first, moment);
+    more = run_segment<kdim, elliptic>(env, batch, args, snapshots, first, index);
   });
   return more;
 }
 
 template <class Real>
 constexpr CpuKernels<ScalarOf<Real>> kKernels{DUALSTEP_ISA_NAME, kPackSize<Real>, scratch_bytes<Real>,
-                                              run_block<Real>,   record<Real>,    run_leg_of_block<Real>};
+                                              run_block<Real>,   snapshot<Real>,  run_segment_of_block<Real>};
 constexpr auto kKernelsF = kKernels<Pack<float, DUALSTEP_PACK_F>>;
 constexpr auto kKernelsD = kKernels<Pack<double, DUALSTEP_PACK_D>>;
 

@@ -12,11 +12,11 @@
 #include <cub/device/device_reduce.cuh>
 #include <cub/device/device_select.cuh>
 
+#include "kernels/data/workload_key.h"
 #include "kernels/launch/cuda/batch_ops.cuh"
 #include "kernels/launch/cuda/cuda_try.cuh"
-#include "kernels/data/workload_key.h"
 
-namespace dualstep::around {
+namespace dualstep::batch_ops {
 namespace {
 
 constexpr int kThreads = 128;
@@ -38,31 +38,31 @@ __global__ void clear_status_bits(uint32_t* status, uint32_t bits, int num_envs)
   const int e = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (e < num_envs) status[e] &= ~bits;
 }
-__global__ void mark_status_bits(const uint32_t* status, uint32_t bits, int num_envs, uint8_t* marks,
+__global__ void mark_status_bits(const uint32_t* status, uint32_t bits, int num_envs, uint8_t* flags,
                                  uint32_t* counts) {
   const int e = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (e >= num_envs) return;
   const bool marked = (status[e] & bits) != 0;
-  marks[e] = marked;
+  flags[e] = marked;
   if (marked) counts[e]++;
 }
-__global__ void number_kinds(const int* effort, int num_envs, uint32_t* kinds, int* numbers) {
+__global__ void number_kinds(const int* workload, int num_envs, uint32_t* kinds, int* numbers) {
   const int e = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
   if (e >= num_envs) return;
-  kinds[e] = static_cast<uint32_t>(effort_kind(effort[e]));
+  kinds[e] = static_cast<uint32_t>(workload_bucket(workload[e]));
   numbers[e] = e;
 }
 
-// CUB, asked twice: first with no room, for how much it wants
-cudaError_t select(void* room, size_t* bytes, const uint8_t* marks, int n, int* list, int* count,
+// CUB, asked twice: first with no temp_storage, for how much it wants
+cudaError_t select(void* temp_storage, size_t* bytes, const uint8_t* flags, int n, int* list, int* count,
                    cudaStream_t stream) {
-  return cub::DeviceSelect::Flagged(room, *bytes, thrust::counting_iterator<int>(0), marks, list, count, n,
-                                    stream);
+  return cub::DeviceSelect::Flagged(temp_storage, *bytes, thrust::counting_iterator<int>(0), flags, list,
+                                    count, n, stream);
 }
-cudaError_t sort_pairs(void* room, size_t* bytes, const uint32_t* kinds, uint32_t* sorted, const int* numbers,
-                       int* order, int n, cudaStream_t stream) {
-  return cub::DeviceRadixSort::SortPairs(room, *bytes, kinds, sorted, numbers, order, n, 0, kEffortBits,
-                                         stream);
+cudaError_t sort_pairs(void* temp_storage, size_t* bytes, const uint32_t* kinds, uint32_t* sorted,
+                       const int* numbers, int* order, int n, cudaStream_t stream) {
+  return cub::DeviceRadixSort::SortPairs(temp_storage, *bytes, kinds, sorted, numbers, order, n, 0,
+                                         kWorkloadBits, stream);
 }
 template <class Scalar>
 struct SummaryAt {
@@ -75,17 +75,17 @@ struct Both {
   }
 };
 template <class Scalar>
-cudaError_t reduce(void* room, size_t* bytes, const SummaryView<Scalar>& batch, BatchSummary* out,
+cudaError_t reduce(void* temp_storage, size_t* bytes, const SummaryView<Scalar>& batch, BatchSummary* out,
                    cudaStream_t stream) {
   const auto each =
       thrust::make_transform_iterator(thrust::counting_iterator<int>(0), SummaryAt<Scalar>{batch});
   const BatchSummary none = empty_summary(batch.num_envs);
-  return cub::DeviceReduce::Reduce(room, *bytes, each, out, batch.num_envs, Both{}, none, stream);
+  return cub::DeviceReduce::Reduce(temp_storage, *bytes, each, out, batch.num_envs, Both{}, none, stream);
 }
 
 }  // namespace
 
-cudaError_t room_bytes(int num_envs, size_t* bytes) {
+cudaError_t temp_storage_bytes(int num_envs, size_t* bytes) {
   size_t list = 0, order = 0, sum = 0, sum_of_doubles = 0;
   DS_TRY(select(nullptr, &list, nullptr, num_envs, nullptr, nullptr, nullptr));
   DS_TRY(sort_pairs(nullptr, &order, nullptr, nullptr, nullptr, nullptr, num_envs, nullptr));
@@ -95,7 +95,7 @@ cudaError_t room_bytes(int num_envs, size_t* bytes) {
   return cudaSuccess;
 }
 
-cudaError_t place(const CudaRows& rows, const CudaList& envs, cudaStream_t stream) {
+cudaError_t scatter(const CudaRows& rows, const CudaList& envs, cudaStream_t stream) {
   place_rows<<<std::min(rows.num_envs, 65536), kThreads, 0, stream>>>(rows, envs);
   return cudaGetLastError();
 }
@@ -103,28 +103,29 @@ cudaError_t clear_bits(uint32_t* status, uint32_t bits, int num_envs, cudaStream
   clear_status_bits<<<blocks_for(num_envs), kThreads, 0, stream>>>(status, bits, num_envs);
   return cudaGetLastError();
 }
-cudaError_t mark(const uint32_t* status, uint32_t bits, int num_envs, uint8_t* marks, uint32_t* counts,
+cudaError_t flag(const uint32_t* status, uint32_t bits, int num_envs, uint8_t* flags, uint32_t* counts,
                  cudaStream_t stream) {
-  mark_status_bits<<<blocks_for(num_envs), kThreads, 0, stream>>>(status, bits, num_envs, marks, counts);
+  mark_status_bits<<<blocks_for(num_envs), kThreads, 0, stream>>>(status, bits, num_envs, flags, counts);
   return cudaGetLastError();
 }
-cudaError_t collect(const uint8_t* marks, int num_envs, int* list, int* count, void* room, size_t bytes,
-                    cudaStream_t stream) {
-  return select(room, &bytes, marks, num_envs, list, count, stream);
+cudaError_t compact(const uint8_t* flags, int num_envs, int* list, int* count, void* temp_storage,
+                    size_t bytes, cudaStream_t stream) {
+  return select(temp_storage, &bytes, flags, num_envs, list, count, stream);
 }
-cudaError_t sort(const int* effort, int num_envs, const SortWords& words, void* room, size_t bytes,
+cudaError_t sort(const int* workload, int num_envs, const SortWords& words, void* temp_storage, size_t bytes,
                  cudaStream_t stream) {
-  number_kinds<<<blocks_for(num_envs), kThreads, 0, stream>>>(effort, num_envs, words.kinds, words.numbers);
+  number_kinds<<<blocks_for(num_envs), kThreads, 0, stream>>>(workload, num_envs, words.kinds, words.numbers);
   DS_TRY(cudaGetLastError());
-  return sort_pairs(room, &bytes, words.kinds, words.sorted, words.numbers, words.order, num_envs, stream);
+  return sort_pairs(temp_storage, &bytes, words.kinds, words.sorted, words.numbers, words.order, num_envs,
+                    stream);
 }
 template <class Scalar>
-cudaError_t summarize(const SummaryView<Scalar>& batch, BatchSummary* out, void* room, size_t bytes,
+cudaError_t summarize(const SummaryView<Scalar>& batch, BatchSummary* out, void* temp_storage, size_t bytes,
                       cudaStream_t stream) {
-  return reduce(room, &bytes, batch, out, stream);
+  return reduce(temp_storage, &bytes, batch, out, stream);
 }
 template cudaError_t summarize<float>(const SummaryView<float>&, BatchSummary*, void*, size_t, cudaStream_t);
 template cudaError_t summarize<double>(const SummaryView<double>&, BatchSummary*, void*, size_t,
                                        cudaStream_t);
 
-}  // namespace dualstep::around
+}  // namespace dualstep::batch_ops

@@ -35,29 +35,29 @@ struct SortWords {
   int* order;  // what comes of it
 };
 
-namespace around {
+namespace batch_ops {
 
 // device memory that the functions below want for themselves: the most that any of them takes
-cudaError_t room_bytes(int num_envs, size_t* bytes);
+cudaError_t temp_storage_bytes(int num_envs, size_t* bytes);
 
 // rows of words to the environments of a list
-cudaError_t place(const CudaRows& rows, const CudaList& envs, cudaStream_t stream);
+cudaError_t scatter(const CudaRows& rows, const CudaList& envs, cudaStream_t stream);
 // status without the bits
 cudaError_t clear_bits(uint32_t* status, uint32_t bits, int num_envs, cudaStream_t stream);
-// marks = whether the status has any of the bits; counts goes up by one where it has
-cudaError_t mark(const uint32_t* status, uint32_t bits, int num_envs, uint8_t* marks, uint32_t* counts,
+// flags = whether the status has any of the bits; counts goes up by one where it has
+cudaError_t flag(const uint32_t* status, uint32_t bits, int num_envs, uint8_t* flags, uint32_t* counts,
                  cudaStream_t stream);
-// the environments where marks is not 0, in their order, and how many they are
-cudaError_t collect(const uint8_t* marks, int num_envs, int* list, int* count, void* room, size_t room_bytes,
-                    cudaStream_t stream);
-// the environments by their effort, the hardest first, equals in their order: warps are then full of
+// the environments where flags is not 0, in their order, and how many they are
+cudaError_t compact(const uint8_t* flags, int num_envs, int* list, int* count, void* temp_storage,
+                    size_t temp_storage_bytes, cudaStream_t stream);
+// the environments by their workload, the hardest first, equals in their order: warps are then full of
 // environments that take about as long
-cudaError_t sort(const int* effort, int num_envs, const SortWords& words, void* room, size_t room_bytes,
-                 cudaStream_t stream);
+cudaError_t sort(const int* workload, int num_envs, const SortWords& words, void* temp_storage,
+                 size_t temp_storage_bytes, cudaStream_t stream);
 // numbers about the batch (kernels/data/summary.h), to a place in device memory
 template <class Scalar>
-cudaError_t summarize(const SummaryView<Scalar>& batch, BatchSummary* out, void* room, size_t room_bytes,
-                      cudaStream_t stream);
+cudaError_t summarize(const SummaryView<Scalar>& batch, BatchSummary* out, void* temp_storage,
+                      size_t temp_storage_bytes, cudaStream_t stream);
 
-}  // namespace around
+}  // namespace batch_ops
 }  // namespace dualstep

@@ -21,7 +21,7 @@ using CarriedOnDevice = Carried<Env<Scalar, TileLanes<1>, kStagedGroup>>;
 // one environment, by W threads. Returns its slot, so that nobody else has to remember it
 template <class Scalar, int W, int kDim, Part kPart>
 DS_STAGE int run_slot(const StepTables<Scalar>& tables, const BatchView<Scalar>& batch, const StepArgs& args,
-                      const Moment& m, int slot, char* scratch, size_t group_bytes,
+                      const EvalIndex& m, int slot, char* scratch, size_t group_bytes,
                       CarriedOnDevice<Scalar>* carried) {
   using E = Env<Scalar, TileLanes<W>, kStagedGroup>;
   char* const workspace = scratch + static_cast<size_t>(slot / kStagedGroup) * group_bytes;
@@ -42,7 +42,7 @@ DS_STAGE int run_slot(const StepTables<Scalar>& tables, const BatchView<Scalar>&
 // what the kernel of a part does, apart from its name
 template <class Scalar, int W, int kDim, Part kPart>
 DS_HD void staged_body(const StepTables<Scalar>& tables, const BatchView<Scalar>& batch, const StepArgs& args,
-                       const Moment& m, char* scratch, size_t group_bytes, char* carried) {
+                       const EvalIndex& m, char* scratch, size_t group_bytes, char* carried) {
   static_assert(sizeof(Carried<Env<Scalar, TileLanes<W>, kStagedGroup>>) == sizeof(CarriedOnDevice<Scalar>));
   int slot = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x) / W;
   while (slot < slots_of(batch, args)) {

@@ -33,21 +33,21 @@ std::string options(const StepOptions<Scalar>& o) {
   std::string out;
   const auto list = [&out](const auto&... values) { (put(&out, values), ...); };
   // a binding has as many names as the struct has members, or does not compile
-  const auto& [exact, timestep, wind, density, viscosity, impratio, cone, square_rows, integrator,
-               disableflags, sweeps, newton, pgs_only, accelerated, tolerance, contact_law, coulomb,
-               seed_rows, hunt_crossley, stribeck, anchored, impulsive, round_impacts, kappa, epsilon,
-               contact_margin, stiffness, contact_damping, exponent, stiction_speed, dynamic_friction,
-               tangent_stiffness, tangent_damping, restitution, has_fluid, has_gravcomp, has_actgravcomp,
-               has_damping, has_spring] = o;
+  const auto& [exact, timestep, wind, density, viscosity, impratio, cone, l1_rows, integrator, disableflags,
+               sweeps, newton, pgs_only, accelerated, tolerance, contact_law, coulomb, spring_damper_rows,
+               hunt_crossley, stribeck, anchored, impulsive, round_impacts, kappa, epsilon, contact_margin,
+               stiffness, contact_damping, exponent, stiction_speed, dynamic_friction, tangent_stiffness,
+               tangent_damping, restitution, has_fluid, has_gravcomp, has_actgravcomp, has_damping,
+               has_spring] = o;
   list(exact, timestep);
   out += "{";
   list(wind[0], wind[1], wind[2]);
   out += "}, ";
-  list(density, viscosity, impratio, cone, square_rows, integrator, disableflags, sweeps, newton, pgs_only,
-       accelerated, tolerance, contact_law, coulomb, seed_rows, hunt_crossley, stribeck, anchored, impulsive,
-       round_impacts, kappa, epsilon, contact_margin, stiffness, contact_damping, exponent, stiction_speed,
-       dynamic_friction, tangent_stiffness, tangent_damping, restitution, has_fluid, has_gravcomp,
-       has_actgravcomp, has_damping, has_spring);
+  list(density, viscosity, impratio, cone, l1_rows, integrator, disableflags, sweeps, newton, pgs_only,
+       accelerated, tolerance, contact_law, coulomb, spring_damper_rows, hunt_crossley, stribeck, anchored,
+       impulsive, round_impacts, kappa, epsilon, contact_margin, stiffness, contact_damping, exponent,
+       stiction_speed, dynamic_friction, tangent_stiffness, tangent_damping, restitution, has_fluid,
+       has_gravcomp, has_actgravcomp, has_damping, has_spring);
   return out;
 }
 
@@ -67,7 +67,7 @@ std::string same_sizes(const std::string& number) {
   };
   return same("StepTables<" + number + ">", sizeof(Tables<Scalar>)) +
          same("BatchView<" + number + ">", sizeof(BatchView<Scalar>)) + same("StepArgs", sizeof(StepArgs)) +
-         same("Moment", sizeof(Moment));
+         same("EvalIndex", sizeof(EvalIndex));
 }
 
 }  // namespace
@@ -116,8 +116,8 @@ std::string program_text(const Tables<Scalar>& t, const LaneChoice& choice) {
                                   "> tables, const __grid_constant__ BatchView<" + number +
                                   "> batch,\n    const __grid_constant__ StepArgs args, ";
   const std::string file = choice.staged ? "staged" : "fused";
-  std::string text = "#define DUALSTEP_ISA cuda\n" + fixed_tables(t) + "#include \"kernels/launch/cuda/" + file +
-                     ".cuh\"\nusing namespace dualstep;\n" + same_sizes<Scalar>(number);
+  std::string text = "#define DUALSTEP_ISA cuda\n" + fixed_tables(t) + "#include \"kernels/launch/cuda/" +
+                     file + ".cuh\"\nusing namespace dualstep;\n" + same_sizes<Scalar>(number);
   if (choice.staged)
     text += "static_assert(kWarp * kWarpsOfBlock == " + std::to_string(kStagedThreads) +
             " && kStagedGroup == " + std::to_string(kStagedInterleaved) + " && sizeof(CarriedOnDevice<" +
@@ -129,7 +129,8 @@ std::string program_text(const Tables<Scalar>& t, const LaneChoice& choice) {
             (kBlocksMacro + entries[i]) + ")\n    " + entries[i] + "(" + same_tables;
     if (choice.staged)
       text +=
-          "const __grid_constant__ Moment moment, char* scratch,\n    size_t group_bytes, char* carried) {\n"
+          "const __grid_constant__ EvalIndex moment, char* scratch,\n    size_t group_bytes, char* carried) "
+          "{\n"
           "  staged_body<" +
           number + ", " + lanes + ", " + kdim + ", static_cast<Part>(" + part +
           ")>(tables, batch, args, moment, scratch, group_bytes, carried);\n}\n";

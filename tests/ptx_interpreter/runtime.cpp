@@ -23,7 +23,7 @@
 #include "machine.h"
 #include "ptx.h"
 
-namespace software_gpu {
+namespace ptx_interpreter {
 namespace {
 
 // what there is to run on: a small Turing, with as much shared memory as a Hopper has
@@ -150,7 +150,7 @@ Device& device() {
 // what all threads together executed
 void print_counts() {
   for (const auto& [name, e] : device().executed)
-    std::fprintf(stderr, "software GPU: %12llu instructions in %6llu launches of %s\n",
+    std::fprintf(stderr, "PTX interpreter: %12llu instructions in %6llu launches of %s\n",
                  static_cast<unsigned long long>(e.instructions), static_cast<unsigned long long>(e.launches),
                  name.c_str());
 }
@@ -158,7 +158,7 @@ void print_counts() {
 // what Machine::Issued says of every function
 void print_profile() {
   for (const auto& [name, sum] : device().machine.profile) {
-    std::fprintf(stderr, "software GPU: in %s", name.c_str());
+    std::fprintf(stderr, "PTX interpreter: in %s", name.c_str());
     for (const auto& [what, number] : {std::pair{"instructions of warps", sum.by_warps},
                                        {"barriers", sum.barriers},
                                        {"shuffles", sum.shuffles},
@@ -178,7 +178,7 @@ cudaError_t answer(cudaError_t error) {
   if (error != cudaSuccess) d.last = error;
   return error;
 }
-void say(const std::string& what) { std::fprintf(stderr, "software GPU: %s\n", what.c_str()); }
+void say(const std::string& what) { std::fprintf(stderr, "PTX interpreter: %s\n", what.c_str()); }
 
 StreamState* state_of(cudaStream_t stream) {
   // legacy, and the handles by which it and the per-thread one go
@@ -301,9 +301,9 @@ bool copyable(const void* p, size_t bytes) {
 }
 
 }  // namespace
-}  // namespace software_gpu
+}  // namespace ptx_interpreter
 
-using namespace software_gpu;
+using namespace ptx_interpreter;
 
 extern "C" {
 
@@ -384,7 +384,7 @@ const char* CUDARTAPI cudaGetErrorName(cudaError_t error) {
     case cudaErrorNoDevice:
       return "cudaErrorNoDevice";
     default:
-      return "an error of the software GPU";
+      return "an error of the PTX interpreter";
   }
 }
 const char* CUDARTAPI cudaGetErrorString(cudaError_t error) { return cudaGetErrorName(error); }
@@ -405,7 +405,7 @@ cudaError_t CUDARTAPI cudaSetDevice(int number) {
 cudaError_t CUDARTAPI cudaGetDeviceProperties(cudaDeviceProp* properties, int number) {
   if (number != 0) return answer(cudaErrorInvalidDevice);
   *properties = cudaDeviceProp{};
-  std::snprintf(properties->name, sizeof properties->name, "a GPU in software");
+  std::snprintf(properties->name, sizeof properties->name, "the PTX interpreter");
   properties->major = kMajor, properties->minor = kMinor;
   properties->multiProcessorCount = kProcessors;
   properties->warpSize = 32;

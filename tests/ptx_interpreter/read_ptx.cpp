@@ -7,7 +7,7 @@
 
 #include "ptx.h"
 
-namespace software_gpu {
+namespace ptx_interpreter {
 
 namespace {
 
@@ -591,4 +591,4 @@ class Reader {
 
 std::unique_ptr<Module> read_ptx(const std::string& text) { return Reader(text).read(); }
 
-}  // namespace software_gpu
+}  // namespace ptx_interpreter

@@ -1,4 +1,4 @@
-// NVRTC as the software GPU wants it: what is asked for machine code of sm_75 makes PTX for compute_75. The
+// NVRTC as the PTX interpreter wants it: what is asked for machine code of sm_75 makes PTX for compute_75. The
 // real library, which SOFTWARE_GPU_NVRTC names, does the work.
 #include <dlfcn.h>
 

@@ -1,4 +1,4 @@
-// A GPU in software: runs a grid of threads of a PTX function, one thread at a time, each until it has to
+// A PTX interpreter: runs a grid of threads of a PTX function, one thread at a time, each until it has to
 // wait for others. What a GPU leaves undefined is an error here: an address outside what was allocated or not
 // aligned, a warp barrier or shuffle whose threads do not all come, or have left, a branch that never ends.
 #pragma once
@@ -12,7 +12,7 @@
 
 #include "ptx.h"
 
-namespace software_gpu {
+namespace ptx_interpreter {
 
 struct Dim3 {
   unsigned x = 1, y = 1, z = 1;
@@ -142,4 +142,4 @@ class Machine {
   std::vector<char*> stacks_;
 };
 
-}  // namespace software_gpu
+}  // namespace ptx_interpreter

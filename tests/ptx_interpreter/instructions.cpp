@@ -14,7 +14,7 @@
 #include "machine.h"
 #include "ptx.h"
 
-namespace software_gpu {
+namespace ptx_interpreter {
 namespace {
 
 using u8 = uint8_t;
@@ -989,4 +989,4 @@ Decoded decode(const std::string& whole, bool in_frame) {
   unknown(whole);
 }
 
-}  // namespace software_gpu
+}  // namespace ptx_interpreter

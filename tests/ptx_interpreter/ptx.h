@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace software_gpu {
+namespace ptx_interpreter {
 
 struct Thread;
 struct Op;
@@ -115,4 +115,4 @@ Decoded decode(const std::string& name, bool in_frame);
 // mov of %tid.x and the like
 Execute special_register(const std::string& name);
 
-}  // namespace software_gpu
+}  // namespace ptx_interpreter

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <random>
 
-namespace software_gpu {
+namespace ptx_interpreter {
 namespace {
 
 constexpr size_t kStack = 4 << 20;            // bytes of a thread, touched where it is used
@@ -330,4 +330,4 @@ void Machine::run_block(const Launch& launch, Block* block) {
   }
 }
 
-}  // namespace software_gpu
+}  // namespace ptx_interpreter

@@ -3,9 +3,9 @@
 
 #include <string>
 
-namespace software_gpu {
+namespace ptx_interpreter {
 
 // of a "fat binary", the first PTX. Throws PtxError where there is none that can be read
 std::string ptx_of_fat_binary(const void* fat_binary);
 
-}  // namespace software_gpu
+}  // namespace ptx_interpreter

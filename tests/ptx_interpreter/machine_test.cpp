@@ -8,7 +8,7 @@
 #include <cmath>
 #include <cstring>
 
-using namespace software_gpu;
+using namespace ptx_interpreter;
 
 namespace {
 

@@ -7,7 +7,7 @@
 
 #include "ptx.h"
 
-namespace software_gpu {
+namespace ptx_interpreter {
 namespace {
 
 // The format is not documented. Read from what nvcc 12 and 13 write: a header, then entries, each with a
@@ -67,4 +67,4 @@ std::string ptx_of_fat_binary(const void* fat_binary) {
   throw PtxError("no PTX in a fat binary");
 }
 
-}  // namespace software_gpu
+}  // namespace ptx_interpreter

@@ -1,7 +1,7 @@
-"""The CUDA backend on a GPU in software: a Python with it, for pytest or whatever is given.
+"""The CUDA backend on the PTX interpreter: a Python with it, for pytest or whatever is given.
 
-    python tests/software_gpu/run.py build/test                    # the tests that a GPU must pass
-    python tests/software_gpu/run.py build/test -m pytest -k sort  # other arguments of python
+    python tests/ptx_interpreter/run.py build/test                    # the tests that a GPU must pass
+    python tests/ptx_interpreter/run.py build/test -m pytest -k sort  # other arguments of python
 
 The build folder is one with DUALSTEP_TESTS and the CUDA backend. SOFTWARE_GPU_SEED=7 gives threads their turns in
 another order.
@@ -31,7 +31,7 @@ def main():
     parser.add_argument("build", type=pathlib.Path, help="build folder")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="of python; by default the tests")
     given = parser.parse_args()
-    package = given.build.resolve() / "software_gpu"
+    package = given.build.resolve() / "ptx_interpreter"
     if not list(package.glob("dualstep/_core*")):
         parser.error(f"{package} has no module: build with -DDUALSTEP_TESTS=ON where nvcc is")
     environment = os.environ | {"PYTHONPATH": str(package), "DUALSTEP_NVRTC": str(package / "libnvrtc.so")}

@@ -89,7 +89,7 @@ def rollout(name, rows, watched, **options):
         for substeps in (5, 1, 2):
             sim.ctrl[...] = rng.uniform(-1, 1, start["ctrl"].shape)[rows]
             sim.step(substeps)
-        return numbers(sim), sim._core.stage_ticks()["repack"]
+        return numbers(sim), sim._core.stage_ticks()["regroup"]
 
 
 @functools.lru_cache
@@ -153,7 +153,7 @@ def test_calls_that_stay_in_their_packs():
             prepare(sim)
             sim._core.time_stages(True)
             sim.step(substeps)
-            return sim._core.stage_ticks()["repack"]
+            return sim._core.stage_ticks()["regroup"]
 
     assert ticks(small()) > 0 and ticks(small(), 1) > 0
     assert ticks(small(), 1, lambda sim: sim.qacc) > 0
