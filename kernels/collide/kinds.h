@@ -24,7 +24,20 @@ enum : int { kGeomPlane = 0, kGeomSphere = 2, kGeomCapsule = 3, kGeomEllipsoid =
   X(kGeomCapsule, kGeomBox, capsule_box, 2)             \
   X(kGeomCylinder, kGeomCylinder, cylinder_cylinder, 5) \
   X(kGeomCylinder, kGeomBox, cylinder_box, 8)           \
-  X(kGeomBox, kGeomBox, box_box, 8)
+  X(kGeomBox, kGeomBox, box_box, 8)                     \
+  X(kGeomPlane, kGeomEllipsoid, plane_ellipsoid, 1)     \
+  X(kGeomSphere, kGeomEllipsoid, sphere_ellipsoid, 1)   \
+  X(kGeomCapsule, kGeomEllipsoid, capsule_ellipsoid, 1) \
+  X(kGeomEllipsoid, kGeomEllipsoid, ellipsoid_ellipsoid, 1) \
+  X(kGeomEllipsoid, kGeomCylinder, ellipsoid_cylinder, 1) \
+  X(kGeomEllipsoid, kGeomBox, ellipsoid_box, 1)         \
+  X(kGeomPlane, kGeomMesh, plane_mesh, 4)               \
+  X(kGeomSphere, kGeomMesh, sphere_mesh, 1)             \
+  X(kGeomCapsule, kGeomMesh, capsule_mesh, 2)           \
+  X(kGeomEllipsoid, kGeomMesh, ellipsoid_mesh, 1)       \
+  X(kGeomCylinder, kGeomMesh, cylinder_mesh, 4)         \
+  X(kGeomBox, kGeomMesh, box_mesh, 4)                   \
+  X(kGeomMesh, kGeomMesh, mesh_mesh, 4)
 
 enum PairKind : int {
 #define DS_KIND(type1, type2, function, capacity) kKind_##function,

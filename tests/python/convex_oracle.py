@@ -4,11 +4,10 @@ import ctypes
 
 import coal
 import numpy as np
-from scipy.optimize import minimize
 from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
-TYPES = {"sphere": 2, "capsule": 3, "ellipsoid": 4, "cylinder": 5, "box": 6, "mesh": 7}
+TYPES = {"plane": 0, "sphere": 2, "capsule": 3, "ellipsoid": 4, "cylinder": 5, "box": 6, "mesh": 7}
 
 
 class Solid:
@@ -28,9 +27,9 @@ class Solid:
             self.bound = np.linalg.norm(self.points, axis=1).max()
         else:
             s = self.size
-            self.bound = {"sphere": s[0], "capsule": s[0] + s[1], "ellipsoid": s.max(), "cylinder": np.hypot(s[0], s[1]),
+            self.bound = {"plane": 0, "sphere": s[0], "capsule": s[0] + s[1], "ellipsoid": s.max(), "cylinder": np.hypot(s[0], s[1]),
                           "box": np.linalg.norm(s)}[kind]
-        self.collision = self.for_coal()
+        self.collision = None if kind == "plane" else self.for_coal()
 
     def merge_faces(self):
         """Polygons of coplanar triangles, corners counterclockwise seen from outside."""
@@ -101,12 +100,8 @@ class Solid:
         return None
 
 
-class CStruct(ctypes.Structure):
-    pass
-
-
 def c_shape(solid, dtype):
-    """The struct of tests/kernels/convex_probe.cpp, and the arrays that it points to."""
+    """The struct of tests/kernels/convex/probe.cpp, and the arrays that it points to."""
     number = ctypes.c_float if dtype == np.float32 else ctypes.c_double
 
     class Struct(ctypes.Structure):
@@ -141,6 +136,26 @@ def random_solid(kind, rng, size=None):
     return Solid(kind, size * rng.uniform(0.2, 1, 3))
 
 
+def touching_poses(a, b, rng, count):
+    """Random poses of two solids: near each other, touching, overlapping by 1e-6 to 1e-2 of the smaller, or deeply."""
+    small, poses = min(a.bound, b.bound), []
+    for i in range(count):
+        pose_a, pose_b = (np.concatenate([np.zeros(3), (q := rng.normal(size=4)) / np.linalg.norm(q)]) for _ in range(2))
+        pose_a[:3] = pose_b[:3] = rng.uniform(-1, 1, 3)
+        d = rng.normal(size=3)
+        d /= np.linalg.norm(d)
+        reach = -gap(a, b, pose_a, pose_b, d[None])[0]
+        move = [rng.uniform(-0.02, 0.02) * small, 0, -(10 ** rng.uniform(-6, -2)) * small,
+                -rng.uniform(0, 1) * min(reach, 2 * small)][i % 4]
+        pose_b[:3] += d * (reach + move)
+        for _ in range(3 if i % 4 < 3 else 0):  # along the direction in which they are closest
+            dist, n = coal_separation(a, b, pose_a, pose_b)
+            if np.isfinite(n).all() and np.linalg.norm(n) > 0.5:
+                pose_b[:3] += n / np.linalg.norm(n) * (move - dist)
+        poses.append((pose_a, pose_b))
+    return np.array([p[0] for p in poses]), np.array([p[1] for p in poses])
+
+
 def gap(a, b, pose_a, pose_b, n):
     """How far b is beyond a along rows of n."""
     ra, rb = rotation(pose_a), rotation(pose_b)
@@ -166,7 +181,7 @@ def sharpened(a, b, pose_a, pose_b, n):
     n = n / np.linalg.norm(n)
     best = gap(a, b, pose_a, pose_b, n[None])[0]
     step, angles = 1e-2, np.arange(16) * np.pi / 8
-    while step > 1e-11:
+    while step > 1e-9:
         u = np.cross(n, np.eye(3)[np.argmin(np.abs(n))])
         u /= np.linalg.norm(u)
         v = np.cross(n, u)

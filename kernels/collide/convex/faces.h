@@ -26,8 +26,7 @@ struct ShownFace {
   Vec3<Real> normal;
   IntOf<Real> count;
   int count_max;
-  bool line;
-  MaskOf<Real> there;
+  MaskOf<Real> line, there;
 };
 
 template <class Real>
@@ -45,6 +44,7 @@ DS_FN void hull_face(const Hull<ScalarOf<Real>>& h, const Vec3<Real>& n, ShownFa
   }
   out->there = most >= Real(kAlignedCosine);
   out->count_max = 0;
+  if (h.nface == 0) return;
   for (int l = 0; l < kWide; l++) {
     const int f = lane_of(face, l), first = h.corner_adr[f], all = h.corner_adr[f + 1] - first;
     const int count = all < kFaceCorners ? all : kFaceCorners;
@@ -80,6 +80,34 @@ DS_FN void box_face(const Vec3<Real>& size, const Vec3<Real>& n, ShownFace<Real>
   out->count_max = 4;
 }
 
+template <class Real>
+DS_HD bool has_faces(const ConvexCore<Real>& c) {
+  return c.type == kGeomMesh || c.type == kGeomBox;
+}
+
+// the normal of the face that looks most along n; of equal ones the first
+template <class Real>
+DS_FN Vec3<Real> nearest_normal(const ConvexCore<Real>& c, const Vec3<Real>& n) {
+  const Real zero(0);
+  if (c.type == kGeomBox) {
+    const Real x = abs(n.x), y = abs(n.y), z = abs(n.z);
+    const auto is_x = mask_and(x >= y, x >= z), is_y = mask_and(mask_not(is_x), y >= z);
+    return {select(is_x, sign_nonzero(n.x), zero), select(is_y, sign_nonzero(n.y), zero),
+            select(mask_or(is_x, is_y), zero, sign_nonzero(n.z))};
+  }
+  Vec3<Real> best{zero, zero, zero};
+  Real most(-2);
+  for (int f = 0; f < c.hull.nface; f++) {
+    const ScalarOf<Real>* p = c.hull.normal + 3 * f;
+    const Vec3<Real> m{Real(p[0]), Real(p[1]), Real(p[2])};
+    const Real along = dot(m, n);
+    const auto better = along > most;
+    most = select(better, along, most);
+    best = select3(better, m, best);
+  }
+  return best;
+}
+
 // the side of a capsule, or of a cylinder
 template <class Real>
 DS_FN void side_line(const Vec3<Real>& size, bool round, const Vec3<Real>& n, ShownFace<Real>* out) {
@@ -91,7 +119,7 @@ DS_FN void side_line(const Vec3<Real>& size, bool round, const Vec3<Real>& n, Sh
     out->corner[k] = {n.x * scale, n.y * scale, rise + (k == 0 ? size.y : -size.y)};
   out->count = IntOf<Real>(2);
   out->count_max = 2;
-  out->line = true;
+  out->line = Real(0) <= Real(0);
 }
 
 template <class Real>
@@ -108,22 +136,37 @@ DS_FN void cylinder_cap(const Vec3<Real>& size, const Vec3<Real>& n, ShownFace<R
   out->count_max = 8;
 }
 
-// what a core shows along n, in its frame. Of a cylinder the line, unless all elements want the cap
+// the cap of a cylinder, or the line of its side
 template <class Real>
-DS_STAGE void shown_face(const ConvexCore<Real>& c, const Vec3<Real>& n, bool cap, ShownFace<Real>* out) {
+DS_FN void cylinder_face(const Vec3<Real>& size, const Vec3<Real>& n, ShownFace<Real>* out) {
+  const auto cap = abs(n.z) > Real(0.5);
+  if (any(cap)) cylinder_cap(size, n, out);
+  if (all(cap)) return;
+  ShownFace<Real> side;
+  side_line(size, false, n, &side);
+  for (int k = 0; k < 2; k++) out->corner[k] = select3(cap, out->corner[k], side.corner[k]);
+  out->normal = select3(cap, out->normal, side.normal);
+  out->count = select(cap, out->count, side.count);
+  out->count_max = out->count_max > 2 ? out->count_max : 2;
+  out->line = mask_not(cap);
+  out->there = select_mask(cap, out->there, side.there);
+}
+
+// what a core shows along n, in its frame
+template <class Real>
+DS_STAGE void shown_face(const ConvexCore<Real>& c, const Vec3<Real>& n, ShownFace<Real>* out) {
   const Real zero(0);
   const Vec3<Real> none{zero, zero, zero};
   for (auto& p : out->corner) p = none;
   out->normal = none;
-  out->line = false;
+  out->line = zero < zero;
   out->count = IntOf<Real>(0);
   out->count_max = 0;
   out->there = zero < zero;
   if (c.type == kGeomMesh) return hull_face(c.hull, n, out);
   if (c.type == kGeomBox) return box_face(c.size, n, out);
-  if (c.type == kGeomCylinder && cap) return cylinder_cap(c.size, n, out);
-  if (c.type == kGeomCylinder || c.type == kGeomCapsule) 
-    return side_line(c.size, c.type == kGeomCapsule, n, out);
+  if (c.type == kGeomCylinder) return cylinder_face(c.size, n, out);
+  if (c.type == kGeomCapsule) return side_line(c.size, true, n, out);
 }
 
 // a place in the contact frame: across the normal, and the heights of both surfaces along it
@@ -218,8 +261,10 @@ DS_STAGE void cut_edges(const ShownFace<Real>& from, const FlatFace<Real>& f, co
                         Place<Real>* places) {
   const Real zero(0), one(1), half(0.5);
   constexpr unsigned kAll = (2u << (kPackSize<Real> - 1)) - 1u;
-  const int edges = from.line ? 1 : from.count_max;
-  for (int k = 0; k < edges; k++) {
+  const auto wanted = mask_not(by.line);
+  if (!any(wanted)) return;
+  for (int k = 0; k < from.count_max; k++) {
+    if (k > 0 && all(from.line)) break;
     const auto wrap = mask_of_word<Real>(~word_where_above(from.count, k + 1) & kAll);
     const int next = k + 1 == from.count_max ? 0 : k + 1;
     const Real u = f.u[k], v = f.v[k], h = f.height[k];
@@ -234,7 +279,10 @@ DS_STAGE void cut_edges(const ShownFace<Real>& from, const FlatFace<Real>& f, co
       enter = select(out_first, max(enter, select(out_last, Real(2), t)), enter);
       leave = select(out_last, min(leave, t), leave);
     }
-    const auto there = mask_and(enter <= leave, mask_of_word<Real>(word_where_above(from.count, k)));
+    auto there = mask_and(enter <= leave, mask_of_word<Real>(word_where_above(from.count, k)));
+    there = mask_and(there, wanted);
+    // a line has one edge
+    if (k > 0) there = mask_and(there, mask_not(from.line));
     for (int side = 0; side < 2; side++) {
       const Real t = side == 0 ? enter : leave;
       Place<Real>& p = places[(*count)++];

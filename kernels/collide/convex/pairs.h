@@ -59,14 +59,11 @@ DS_STAGE void face_contacts(const ConvexPair<Real>& pair, const Separation<Real>
   const Real one(1);
   const Vec3<Real> back = -rotate_transposed(pair.rot, s.n);
   ShownFace<Real> fa, fb;
-  const auto cap = [&](const ConvexCore<Real>& c, const Vec3<Real>& n) {
-    return c.type == kGeomCylinder && any(mask_and(near, abs(n.z) > Real(0.5)));
-  };
-  shown_face(pair.a, s.n, cap(pair.a, s.n), &fa);
-  shown_face(pair.b, back, cap(pair.b, back), &fb);
+  shown_face(pair.a, s.n, &fa);
+  shown_face(pair.b, back, &fb);
   const auto facing = mask_and(near, mask_and(fa.there, fb.there));
   for (auto& c : chosen) c.there = one < one;
-  if (!any(facing) || (fa.line && fb.line)) return;
+  if (!any(facing)) return;
   fb.normal = rotate(pair.rot, fb.normal);
   for (int k = 0; k < fb.count_max; k++) fb.corner[k] = pair.shift + rotate(pair.rot, fb.corner[k]);
 
@@ -76,8 +73,8 @@ DS_STAGE void face_contacts(const ConvexPair<Real>& pair, const Separation<Real>
   flatten(fb, t1, t2, s.n, -one, slack, &flat_b);
   Place<Real> places[4 * kFaceCorners];
   int count = 0;
-  if (!fb.line) cut_edges(fa, flat_a, fb, flat_b, one, margin, &count, places);
-  if (!fa.line) cut_edges(fb, flat_b, fa, flat_a, -one, margin, &count, places);
+  cut_edges(fa, flat_a, fb, flat_b, one, margin, &count, places);
+  cut_edges(fb, flat_b, fa, flat_a, -one, margin, &count, places);
   for (int i = 0; i < count; i++) places[i].there = mask_and(places[i].there, facing);
   // the nearest points stand for the deepest where no corner is as deep
   Real deepest(1e30);

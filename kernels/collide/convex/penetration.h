@@ -113,7 +113,7 @@ DS_STAGE void first_patch(const ConvexPair<Real>& pair, const Vec3<Real>& outwar
   }
   for (auto& h : x->height) h = no_height<Real>();
   for (auto& h : x->rank) h = no_height<Real>();
-  x->patch = true;
+  x->penalty = no_height<Real>();  // what does not lie below the origin is left alone
   x->nface_max = 1;
   for (int l = 0; l < kPackSize<Real>; l++) {
     x->nface[l] = x->nfresh[l] = 1;
@@ -127,30 +127,46 @@ DS_STAGE void first_patch(const ConvexPair<Real>& pair, const Vec3<Real>& outwar
 template <class Real>
 DS_STAGE void sharpen(const ConvexPair<Real>& pair, const Real& tolerance, const MaskOf<Real>& open,
                       Polytope<Real>* x, DepthBounds<Real>* bounds) {
-  newton_on_sphere(pair, open, bounds);
+  if (has_ellipsoid(pair)) newton_on_sphere(pair, open, bounds);
   const auto edged = [](const ConvexCore<Real>& c) { return c.type >= kGeomCylinder; };
   if (!edged(pair.a) && !edged(pair.b)) return;
   for (const double tilt : {0.2, 0.02}) {
     first_patch(pair, bounds->outwards, tilt, x);
     grow(pair, tolerance, 3, open, x, bounds);
+    take_witness(*x, bounds);
   }
 }
 
+// the touching points of a pair with an ellipsoid, from n
 template <class Real>
-DS_FN void ellipsoid_witness(const ConvexPair<Real>& pair, const DepthBounds<Real>& bounds,
-                             const MaskOf<Real>& wanted, Separation<Real>* out) {
-  const Vec3<Real>& m = bounds.outwards;
-  Vec3<Real> on_a, on_b;
-  // inside each other: n = -m, and b lies back along n from a
+DS_FN void ellipsoid_witness(const ConvexPair<Real>& pair, Separation<Real>* s) {
   if (pair.a.type == kGeomEllipsoid) {
-    on_a = core_support(pair.a, -m);
-    on_b = axpy(m, bounds.upper, on_a);
+    s->on_a = core_support(pair.a, s->n);
+    s->on_b = axpy(s->n, s->dist, s->on_a);
   } else {
-    on_b = pair.shift + rotate(pair.rot, core_support(pair.b, rotate_transposed(pair.rot, m)));
-    on_a = axpy(m, -bounds.upper, on_b);
+    s->on_b = pair.shift + rotate(pair.rot, core_support(pair.b, -rotate_transposed(pair.rot, s->n)));
+    s->on_a = axpy(s->n, -s->dist, s->on_b);
   }
-  out->on_a = select3(wanted, on_a, out->on_a);
-  out->on_b = select3(wanted, on_b, out->on_b);
+}
+
+// what GJK leaves of the gap between two cores that are apart, one of them an ellipsoid
+template <class Real>
+DS_STAGE void sharpen_distance(const ConvexPair<Real>& pair, const MaskOf<Real>& open, Separation<Real>* s) {
+  Polytope<Real> x;
+  const Vec3<Real> none{Real(0), Real(0), Real(0)};
+  for (auto& n : x.normal) n = none;
+  DepthBounds<Real> bounds;
+  bounds.upper = -s->dist;
+  bounds.lower = Real(0);
+  bounds.outwards = -s->n;
+  bounds.lowered = Real(1) < Real(0);
+  bounds.on_a = bounds.on_b = none;
+  for (auto& t : bounds.triangle) t[0] = t[1] = t[2] = 0;
+  sharpen(pair, enough(pair), open, &x, &bounds);
+  const Real raised = -bounds.upper - s->dist;
+  s->n = select3(open, -bounds.outwards, s->n);
+  s->gap = select(open, s->gap - raised, s->gap);
+  s->dist = select(open, -bounds.upper, s->dist);
 }
 
 // separation of the elements of `wanted`, whose cores meet
@@ -162,7 +178,7 @@ DS_STAGE void core_penetration(const ConvexPair<Real>& pair, const Simplex<Real>
   const Vec3<Real> none{Real(0), Real(0), Real(0)};
   for (auto& h : x.height) h = no_height<Real>();
   for (auto& h : x.rank) h = no_height<Real>();
-  x.patch = false;
+  x.penalty = tolerance * Real(0.5);
   for (auto& n : x.normal) n = none;
   first_points(pair, found, &x);
   first_faces(&x);
@@ -171,17 +187,15 @@ DS_STAGE void core_penetration(const ConvexPair<Real>& pair, const Simplex<Real>
   bounds.lower = Real(0);
   bounds.outwards = none;
   for (auto& t : bounds.triangle) t[0] = t[1] = t[2] = 0;
+  bounds.lowered = Real(1) < Real(0);
+  bounds.on_a = bounds.on_b = none;
   grow(pair, tolerance, 4, wanted, &x, &bounds);
-  Vec3<Real> on_a, on_b;
-  triangle_witness(x, bounds.triangle, bounds.outwards, &on_a, &on_b);
-  out->on_a = select3(wanted, on_a, out->on_a);
-  out->on_b = select3(wanted, on_b, out->on_b);
+  take_witness(x, &bounds);
   const Real lower = bounds.lower;
-  if (has_ellipsoid(pair)) {
-    const auto open = mask_and(wanted, bounds.upper - lower > tolerance);
-    if (any(open)) sharpen(pair, tolerance, open, &x, &bounds);
-    ellipsoid_witness(pair, bounds, wanted, out);
-  }
+  const auto open = mask_and(wanted, bounds.upper - lower > tolerance);
+  if (any(open)) sharpen(pair, tolerance, open, &x, &bounds);
+  out->on_a = select3(wanted, bounds.on_a, out->on_a);
+  out->on_b = select3(wanted, bounds.on_b, out->on_b);
   out->n = select3(wanted, -bounds.outwards, out->n);
   out->dist = select(wanted, -bounds.upper, out->dist);
   out->gap = select(wanted, bounds.upper - lower, out->gap);

@@ -39,14 +39,14 @@ struct Polytope {
   DifferencePoint<Real> point[kPolytopePoints];
   Vec3<Real> normal[kPolytopeFaces];
   Real height[kPolytopeFaces];
-  Real rank[kPolytopeFaces];  // the least is next: the height, or far beyond where the face is left alone
+  Real rank[kPolytopeFaces];  // the least is next: the height, and a penalty where the face is beside the origin
+  Real penalty;
   unsigned char corner[kWide][kPolytopeFaces][3];
   unsigned char nface[kWide];
   // what one point brings to each element: corners of an edge, and the face's number
   unsigned char fresh[kWide][kNewFaces][3];
   unsigned char nfresh[kWide];
   int nface_max;
-  bool patch;  // a part of the surface: faces that do not lie below the origin are left alone
 };
 
 // far beyond any plane that counts
@@ -79,11 +79,9 @@ DS_FN void fill_planes(Polytope<Real>* x, int newest) {
     const Real inv = Real(1) / sqrt(select(sliver, Real(1), square));
     const Vec3<Real> n = N * inv;
     const Real height = select(sliver, no_height<Real>(), dot(n, w));
-    Real rank = height;
-    if (x->patch) {
-      const Real least_weight = min(dot(n, cross(q, w)), min(dot(n, cross(w, p)), dot(n, cross(p, q))));
-      rank = select(least_weight < Real(0), no_height<Real>(), height);
-    }
+    const Vec3<Real> foot = n * dot(n, w), p1 = p - foot, q1 = q - foot, w1 = w - foot;
+    const Real least_weight = min(dot(n, cross(q1, w1)), min(dot(n, cross(w1, p1)), dot(n, cross(p1, q1))));
+    const Real rank = select(least_weight < Real(0), height + x->penalty, height);
     for (int l = 0; l < kWide; l++) {
       if (k >= x->nfresh[l]) continue;
       const int face = x->fresh[l][k][2];
@@ -222,8 +220,9 @@ DS_FN void triangle_witness(const Polytope<Real>& x, const unsigned char (&corne
   }
   const Real zero(0), one(1);
   Real weight[3], sum(0);
+  const Vec3<Real> foot = n * dot(n, p[0].y);
   for (int c = 0; c < 3; c++) {
-    const Vec3<Real>&q = p[(c + 1) % 3].y, &r = p[(c + 2) % 3].y;
+    const Vec3<Real> q = p[(c + 1) % 3].y - foot, r = p[(c + 2) % 3].y - foot;
     weight[c] = max(dot(n, cross(q, r)), zero);
     sum = sum + weight[c];
   }
@@ -261,6 +260,8 @@ struct DepthBounds {
   Real upper, lower;
   Vec3<Real> outwards;
   unsigned char triangle[kPackSize<Real>][3];
+  MaskOf<Real> lowered;  // the upper one, since the witness was taken
+  Vec3<Real> on_a, on_b;
 };
 
 // the polytope grows, from point `newest` on, until the bounds of the active elements agree or it is full
@@ -282,11 +283,15 @@ DS_STAGE void grow(const ConvexPair<Real>& pair, const Real& tolerance, int newe
     active = mask_and(active, height < no_height<Real>());
     const DifferencePoint<Real> w = support(pair, -m);
     const Real beyond = dot(m, w.y);
+    // of coplanar triangles the witness is in the one below the origin, which comes last
+    const auto closing = mask_and(beyond <= bounds->upper + tolerance, bounds->upper - height <= tolerance);
     const auto better = mask_and(active, beyond < bounds->upper);
     bounds->upper = select(better, beyond, bounds->upper);
     bounds->outwards = select3(better, m, bounds->outwards);
     bounds->lower = select(active, height, bounds->lower);
-    const unsigned improved = mask_word(better);
+    const auto witness = mask_or(better, mask_and(active, closing));
+    bounds->lowered = mask_or(bounds->lowered, witness);
+    const unsigned improved = mask_word(witness);
     for (int l = 0; l < kWide; l++) {
       const auto* c = x->corner[l][lane_of(face, l)];
       for (int k = 0; k < 3 && ((improved >> l) & 1u); k++) bounds->triangle[l][k] = c[k];
@@ -309,6 +314,16 @@ DS_STAGE void grow(const ConvexPair<Real>& pair, const Real& tolerance, int newe
     active = mask_and(active, mask_not(mask_of_word<Real>(stuck)));
     fill_planes(x, newest);
   }
+}
+
+// the witness of the upper bound, before the points of the polytope are others
+template <class Real>
+DS_FN void take_witness(const Polytope<Real>& x, DepthBounds<Real>* bounds) {
+  Vec3<Real> on_a, on_b;
+  triangle_witness(x, bounds->triangle, bounds->outwards, &on_a, &on_b);
+  bounds->on_a = select3(bounds->lowered, on_a, bounds->on_a);
+  bounds->on_b = select3(bounds->lowered, on_b, bounds->on_b);
+  bounds->lowered = Real(1) < Real(0);
 }
 
 }  // namespace DUALSTEP_ISA

@@ -86,6 +86,7 @@ void manifolds(const ProbeShape<ScalarOf<Real>>& a, const ProbeShape<ScalarOf<Re
         contact[1] = lane_of(m.pos[k].x, l), contact[2] = lane_of(m.pos[k].y, l), contact[3] = lane_of(m.pos[k].z, l);
       }
       row[0] = ScalarOf<Real>(count);
+      if (count == 0) continue;
       row[1] = lane_of(m.normal[0].x, l), row[2] = lane_of(m.normal[0].y, l), row[3] = lane_of(m.normal[0].z, l);
     }
   }
@@ -99,8 +100,13 @@ void manifolds(const ProbeShape<ScalarOf<Real>>& a, const ProbeShape<ScalarOf<Re
                                ScalarOf<Real> margin, ScalarOf<Real>* out) {                                    \
     job<Real>(*a, *b, n, poses_a, poses_b, margin, out);                                                        \
   }
+#if defined(__AVX512F__)
 using WideFloat = Pack<float, 16>;
 using WideDouble = Pack<double, 8>;
+#else
+using WideFloat = Pack<float, 8>;
+using WideDouble = Pack<double, 4>;
+#endif
 #define DS_PROBES(job)              \
   DS_PROBE(job, float, float)       \
   DS_PROBE(job, double, double)     \
