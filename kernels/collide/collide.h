@@ -32,17 +32,16 @@ struct ShapeOf<kGeomMesh, Real> {
 // the pair functions by kind
 template <int kKind>
 struct PairKindTraits;
-#define DS_TRAITS(first, second, function, capacity)                                          \
-  template <>                                                                                 \
-  struct PairKindTraits<pair_kind(first, second)> {                                           \
-    static constexpr int kCapacity = capacity;                                                \
-    static constexpr bool kPlane = first == kGeomPlane;                                       \
-    static constexpr int kFirst = first, kSecond = second;                                    \
-    template <class A, class B, class Real>                                                   \
-    DS_HD static void collide(const A& a, const B& b, const Real& margin,                     \
-                              Manifold<Real, capacity>* out) {                                \
-      function(a, b, margin, out);                                                            \
-    }                                                                                         \
+#define DS_TRAITS(first, second, function, capacity)                                                       \
+  template <>                                                                                              \
+  struct PairKindTraits<pair_kind(first, second)> {                                                        \
+    static constexpr int kCapacity = capacity;                                                             \
+    static constexpr bool kPlane = first == kGeomPlane;                                                    \
+    static constexpr int kFirst = first, kSecond = second;                                                 \
+    template <class A, class B, class Real>                                                                \
+    DS_HD static void collide(const A& a, const B& b, const Real& margin, Manifold<Real, capacity>* out) { \
+      function(a, b, margin, out);                                                                         \
+    }                                                                                                      \
   };
 DS_PAIRS(DS_TRAITS)
 #undef DS_TRAITS

@@ -5,38 +5,46 @@
 namespace dualstep {
 
 // MuJoCo's mjtGeom
-enum : int { kGeomPlane = 0, kGeomSphere = 2, kGeomCapsule = 3, kGeomEllipsoid = 4, kGeomCylinder = 5, kGeomBox = 6, kGeomMesh = 7 };
+enum : int {
+  kGeomPlane = 0,
+  kGeomSphere = 2,
+  kGeomCapsule = 3,
+  kGeomEllipsoid = 4,
+  kGeomCylinder = 5,
+  kGeomBox = 6,
+  kGeomMesh = 7
+};
 
 // X(first type, second type, pair function, capacity): first <= second; a pair given the other way round is
 // swapped by the caller, since the normal points from the first shape to the second. The capacity is the most
 // contacts that the function returns
-#define DS_PAIRS(X)                                     \
-  X(kGeomPlane, kGeomSphere, plane_sphere, 1)           \
-  X(kGeomPlane, kGeomCapsule, plane_capsule, 2)         \
-  X(kGeomPlane, kGeomCylinder, plane_cylinder, 4)       \
-  X(kGeomPlane, kGeomBox, plane_box, 4)                 \
-  X(kGeomSphere, kGeomSphere, sphere_sphere, 1)         \
-  X(kGeomSphere, kGeomCapsule, sphere_capsule, 1)       \
-  X(kGeomSphere, kGeomCylinder, sphere_cylinder, 1)     \
-  X(kGeomSphere, kGeomBox, sphere_box, 1)               \
-  X(kGeomCapsule, kGeomCapsule, capsule_capsule, 2)     \
-  X(kGeomCapsule, kGeomCylinder, capsule_cylinder, 3)   \
-  X(kGeomCapsule, kGeomBox, capsule_box, 2)             \
-  X(kGeomCylinder, kGeomCylinder, cylinder_cylinder, 5) \
-  X(kGeomCylinder, kGeomBox, cylinder_box, 8)           \
-  X(kGeomBox, kGeomBox, box_box, 8)                     \
-  X(kGeomPlane, kGeomEllipsoid, plane_ellipsoid, 1)     \
-  X(kGeomSphere, kGeomEllipsoid, sphere_ellipsoid, 1)   \
-  X(kGeomCapsule, kGeomEllipsoid, capsule_ellipsoid, 1) \
+#define DS_PAIRS(X)                                         \
+  X(kGeomPlane, kGeomSphere, plane_sphere, 1)               \
+  X(kGeomPlane, kGeomCapsule, plane_capsule, 2)             \
+  X(kGeomPlane, kGeomCylinder, plane_cylinder, 4)           \
+  X(kGeomPlane, kGeomBox, plane_box, 4)                     \
+  X(kGeomSphere, kGeomSphere, sphere_sphere, 1)             \
+  X(kGeomSphere, kGeomCapsule, sphere_capsule, 1)           \
+  X(kGeomSphere, kGeomCylinder, sphere_cylinder, 1)         \
+  X(kGeomSphere, kGeomBox, sphere_box, 1)                   \
+  X(kGeomCapsule, kGeomCapsule, capsule_capsule, 2)         \
+  X(kGeomCapsule, kGeomCylinder, capsule_cylinder, 3)       \
+  X(kGeomCapsule, kGeomBox, capsule_box, 2)                 \
+  X(kGeomCylinder, kGeomCylinder, cylinder_cylinder, 5)     \
+  X(kGeomCylinder, kGeomBox, cylinder_box, 8)               \
+  X(kGeomBox, kGeomBox, box_box, 8)                         \
+  X(kGeomPlane, kGeomEllipsoid, plane_ellipsoid, 1)         \
+  X(kGeomSphere, kGeomEllipsoid, sphere_ellipsoid, 1)       \
+  X(kGeomCapsule, kGeomEllipsoid, capsule_ellipsoid, 1)     \
   X(kGeomEllipsoid, kGeomEllipsoid, ellipsoid_ellipsoid, 1) \
-  X(kGeomEllipsoid, kGeomCylinder, ellipsoid_cylinder, 1) \
-  X(kGeomEllipsoid, kGeomBox, ellipsoid_box, 1)         \
-  X(kGeomPlane, kGeomMesh, plane_mesh, 4)               \
-  X(kGeomSphere, kGeomMesh, sphere_mesh, 1)             \
-  X(kGeomCapsule, kGeomMesh, capsule_mesh, 2)           \
-  X(kGeomEllipsoid, kGeomMesh, ellipsoid_mesh, 1)       \
-  X(kGeomCylinder, kGeomMesh, cylinder_mesh, 4)         \
-  X(kGeomBox, kGeomMesh, box_mesh, 4)                   \
+  X(kGeomEllipsoid, kGeomCylinder, ellipsoid_cylinder, 1)   \
+  X(kGeomEllipsoid, kGeomBox, ellipsoid_box, 1)             \
+  X(kGeomPlane, kGeomMesh, plane_mesh, 4)                   \
+  X(kGeomSphere, kGeomMesh, sphere_mesh, 1)                 \
+  X(kGeomCapsule, kGeomMesh, capsule_mesh, 2)               \
+  X(kGeomEllipsoid, kGeomMesh, ellipsoid_mesh, 1)           \
+  X(kGeomCylinder, kGeomMesh, cylinder_mesh, 4)             \
+  X(kGeomBox, kGeomMesh, box_mesh, 4)                       \
   X(kGeomMesh, kGeomMesh, mesh_mesh, 4)
 
 enum PairKind : int {

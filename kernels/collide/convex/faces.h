@@ -64,10 +64,11 @@ DS_FN void box_face(const Vec3<Real>& size, const Vec3<Real>& n, ShownFace<Real>
   const Real zero(0);
   const Real x = abs(n.x), y = abs(n.y), z = abs(n.z);
   const auto is_x = mask_and(x >= y, x >= z), is_y = mask_and(mask_not(is_x), y >= z);
-  const auto pick = [&](const Real& a, const Real& b, const Real& c) { return select(is_x, a, select(is_y, b, c)); };
+  const auto pick = [&](const Real& a, const Real& b, const Real& c) {
+    return select(is_x, a, select(is_y, b, c));
+  };
   const Real along = pick(n.x, n.y, n.z), side = sign_nonzero(along);
-  out->normal = {select(is_x, side, zero), select(is_y, side, zero),
-                 select(mask_or(is_x, is_y), zero, side)};
+  out->normal = {select(is_x, side, zero), select(is_y, side, zero), select(mask_or(is_x, is_y), zero, side)};
   out->there = abs(along) >= Real(kAlignedCosine);
   // the next two axes in turn; the other way round where the side is the negative one
   const Real first = pick(size.y, size.z, size.x), second = pick(size.z, size.x, size.y) * side;
@@ -115,8 +116,7 @@ DS_FN void side_line(const Vec3<Real>& size, bool round, const Vec3<Real>& n, Sh
   const Real rise = round ? n.z * scale : Real(0);
   out->there = abs(n.z) <= Real(kAlignedSine);
   out->normal = n;
-  for (int k = 0; k < 2; k++)
-    out->corner[k] = {n.x * scale, n.y * scale, rise + (k == 0 ? size.y : -size.y)};
+  for (int k = 0; k < 2; k++) out->corner[k] = {n.x * scale, n.y * scale, rise + (k == 0 ? size.y : -size.y)};
   out->count = IntOf<Real>(2);
   out->count_max = 2;
   out->line = Real(0) <= Real(0);
@@ -235,13 +235,14 @@ DS_FN void flatten(const ShownFace<Real>& f, const Vec3<Real>& t1, const Vec3<Re
   for (int k = 0; k < f.count_max; k++) {
     // beyond the last corner of an element comes its first
     const int next = k + 1;
-    const auto wrap = mask_of_word<Real>(~word_where_above(f.count, next) & ((2u << (kPackSize<Real> - 1)) - 1u));
+    const auto wrap =
+        mask_of_word<Real>(~word_where_above(f.count, next) & ((2u << (kPackSize<Real> - 1)) - 1u));
     const bool end = next == f.count_max;
     const Real un = select(wrap, out->u[0], out->u[end ? 0 : next]);
     const Real vn = select(wrap, out->v[0], out->v[end ? 0 : next]);
     const Real du = un - out->u[k], dv = vn - out->v[k], square = fma(du, du, dv * dv);
     const auto none = mask_or(square <= zero, mask_of_word<Real>(~word_where_above(f.count, k) &
-                                                                  ((2u << (kPackSize<Real> - 1)) - 1u)));
+                                                                 ((2u << (kPackSize<Real> - 1)) - 1u)));
     const Real inv = outwards / sqrt(select(none, one, square));
     out->edge_u[k] = select(none, zero, -(dv * inv));
     out->edge_v[k] = select(none, zero, du * inv);

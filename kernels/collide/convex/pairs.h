@@ -83,7 +83,8 @@ DS_STAGE void face_contacts(const ConvexPair<Real>& pair, const Separation<Real>
   const Vec3<Real> middle = (s.on_a + s.on_b) * Real(0.5);
   Place<Real>& nearest = places[count++];
   nearest = {dot(t1, middle), dot(t2, middle), dot(s.n, middle), s.dist, mask_and(facing, missed)};
-  choose_four(count, [&](int i) { return places[i]; }, pair.small, chosen);
+  choose_four(
+      count, [&](int i) { return places[i]; }, pair.small, chosen);
   chosen[0].dist = s.dist;
 }
 
@@ -132,17 +133,17 @@ DS_FN void convex_convex(const A& a, int type_a, const B& b, int type_b, const R
 }
 
 // X(function, first shape, its type, second shape, its type, capacity)
-#define DS_CONVEX_PAIRS(X)                                                             \
-  X(sphere_ellipsoid, Shape, kGeomSphere, Shape, kGeomEllipsoid, 1)                    \
-  X(capsule_ellipsoid, Shape, kGeomCapsule, Shape, kGeomEllipsoid, 1)                  \
-  X(ellipsoid_ellipsoid, Shape, kGeomEllipsoid, Shape, kGeomEllipsoid, 1)              \
-  X(ellipsoid_cylinder, Shape, kGeomEllipsoid, Shape, kGeomCylinder, 1)                \
-  X(ellipsoid_box, Shape, kGeomEllipsoid, Shape, kGeomBox, 1)                          \
-  X(ellipsoid_mesh, Shape, kGeomEllipsoid, HullShape, kGeomMesh, 1)                    \
-  X(sphere_mesh, Shape, kGeomSphere, HullShape, kGeomMesh, 1)                          \
-  X(capsule_mesh, Shape, kGeomCapsule, HullShape, kGeomMesh, 2)                        \
-  X(cylinder_mesh, Shape, kGeomCylinder, HullShape, kGeomMesh, 4)                      \
-  X(box_mesh, Shape, kGeomBox, HullShape, kGeomMesh, 4)                                \
+#define DS_CONVEX_PAIRS(X)                                                \
+  X(sphere_ellipsoid, Shape, kGeomSphere, Shape, kGeomEllipsoid, 1)       \
+  X(capsule_ellipsoid, Shape, kGeomCapsule, Shape, kGeomEllipsoid, 1)     \
+  X(ellipsoid_ellipsoid, Shape, kGeomEllipsoid, Shape, kGeomEllipsoid, 1) \
+  X(ellipsoid_cylinder, Shape, kGeomEllipsoid, Shape, kGeomCylinder, 1)   \
+  X(ellipsoid_box, Shape, kGeomEllipsoid, Shape, kGeomBox, 1)             \
+  X(ellipsoid_mesh, Shape, kGeomEllipsoid, HullShape, kGeomMesh, 1)       \
+  X(sphere_mesh, Shape, kGeomSphere, HullShape, kGeomMesh, 1)             \
+  X(capsule_mesh, Shape, kGeomCapsule, HullShape, kGeomMesh, 2)           \
+  X(cylinder_mesh, Shape, kGeomCylinder, HullShape, kGeomMesh, 4)         \
+  X(box_mesh, Shape, kGeomBox, HullShape, kGeomMesh, 4)                   \
   X(mesh_mesh, HullShape, kGeomMesh, HullShape, kGeomMesh, 4)
 #define DS_CONVEX_PAIR(function, First, type1, Second, type2, capacity)                \
   template <class Real>                                                                \

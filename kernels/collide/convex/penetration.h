@@ -57,7 +57,8 @@ DS_FN void across(const Vec3<Real>& m, Vec3<Real>* t1, Vec3<Real>* t2) {
 }
 
 template <class Real>
-DS_STAGE void newton_on_sphere(const ConvexPair<Real>& pair, const MaskOf<Real>& open, DepthBounds<Real>* bounds) {
+DS_STAGE void newton_on_sphere(const ConvexPair<Real>& pair, const MaskOf<Real>& open,
+                               DepthBounds<Real>* bounds) {
   const Real zero(0), one(1), half(0.5);
   Vec3<Real> m = bounds->outwards, w = support(pair, -m).y, step{zero, zero, zero};
   Real fraction(1);
@@ -127,7 +128,7 @@ DS_STAGE void first_patch(const ConvexPair<Real>& pair, const Vec3<Real>& outwar
 template <class Real>
 DS_STAGE void sharpen(const ConvexPair<Real>& pair, const Real& tolerance, const MaskOf<Real>& open,
                       Polytope<Real>* x, DepthBounds<Real>* bounds) {
-  if (has_ellipsoid(pair)) newton_on_sphere(pair, open, bounds);
+  newton_on_sphere(pair, open, bounds);
   const auto edged = [](const ConvexCore<Real>& c) { return c.type >= kGeomCylinder; };
   if (!edged(pair.a) && !edged(pair.b)) return;
   for (const double tilt : {0.2, 0.02}) {
@@ -193,7 +194,7 @@ DS_STAGE void core_penetration(const ConvexPair<Real>& pair, const Simplex<Real>
   take_witness(x, &bounds);
   const Real lower = bounds.lower;
   const auto open = mask_and(wanted, bounds.upper - lower > tolerance);
-  if (any(open)) sharpen(pair, tolerance, open, &x, &bounds);
+  if (has_ellipsoid(pair) && any(open)) sharpen(pair, tolerance, open, &x, &bounds);
   out->on_a = select3(wanted, bounds.on_a, out->on_a);
   out->on_b = select3(wanted, bounds.on_b, out->on_b);
   out->n = select3(wanted, -bounds.outwards, out->n);

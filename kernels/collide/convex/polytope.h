@@ -39,7 +39,8 @@ struct Polytope {
   DifferencePoint<Real> point[kPolytopePoints];
   Vec3<Real> normal[kPolytopeFaces];
   Real height[kPolytopeFaces];
-  Real rank[kPolytopeFaces];  // the least is next: the height, and a penalty where the face is beside the origin
+  Real rank
+      [kPolytopeFaces];  // the least is next: the height, and a penalty where the face is beside the origin
   Real penalty;
   unsigned char corner[kWide][kPolytopeFaces][3];
   unsigned char nface[kWide];

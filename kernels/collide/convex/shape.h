@@ -7,8 +7,8 @@
 // hull, 10 to 20 for the others.
 #pragma once
 
-#include "kernels/collide/kinds.h"
 #include "kernels/collide/ball_contact.h"
+#include "kernels/collide/kinds.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
@@ -17,8 +17,8 @@ inline namespace DUALSTEP_ISA {
 // seen from outside
 template <class Scalar>
 struct Hull {
-  const Scalar* point = nullptr;   // (npoint, 3)
-  const Scalar* normal = nullptr;  // (nface, 3), outwards
+  const Scalar* point = nullptr;    // (npoint, 3)
+  const Scalar* normal = nullptr;   // (nface, 3), outwards
   const int* corner_adr = nullptr;  // (nface + 1): where a face's corners begin
   const int* corner = nullptr;      // points
   int npoint = 0, nface = 0;
@@ -116,9 +116,9 @@ DS_FN Vec3<Real> core_support(const ConvexCore<Real>& c, const Vec3<Real>& n) {
 template <class Real>
 struct ConvexPair {
   ConvexCore<Real> a, b;
-  Mat3<Real> rot;    // axes of the second
-  Vec3<Real> shift;  // its centre
-  Real radius;       // of both around their cores
+  Mat3<Real> rot;     // axes of the second
+  Vec3<Real> shift;   // its centre
+  Real radius;        // of both around their cores
   Real small, large;  // lengths: of the smaller shape, and of the difference
 };
 

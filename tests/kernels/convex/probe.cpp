@@ -41,7 +41,8 @@ void separations(const ProbeShape<ScalarOf<Real>>& a, const ProbeShape<ScalarOf<
                  const ScalarOf<Real>* poses_a, const ScalarOf<Real>* poses_b, ScalarOf<Real> margin,
                  ScalarOf<Real>* out) {
   for (int first = 0; first < n; first += kPackSize<Real>) {
-    const HullShape<Real> sa = shape_at<Real>(a, poses_a, first, n), sb = shape_at<Real>(b, poses_b, first, n);
+    const HullShape<Real> sa = shape_at<Real>(a, poses_a, first, n),
+                          sb = shape_at<Real>(b, poses_b, first, n);
     const auto pair = make_convex_pair(sa, core_of(sa, a.type), sb, core_of(sb, b.type));
     Separation<Real> s;
     convex_separation(pair, Real(margin), &s);
@@ -62,7 +63,8 @@ void manifolds(const ProbeShape<ScalarOf<Real>>& a, const ProbeShape<ScalarOf<Re
                ScalarOf<Real>* out) {
   const auto most = [](int type) { return type == kGeomSphere || type == kGeomEllipsoid ? 1 : 4; };
   for (int first = 0; first < n; first += kPackSize<Real>) {
-    const HullShape<Real> sa = shape_at<Real>(a, poses_a, first, n), sb = shape_at<Real>(b, poses_b, first, n);
+    const HullShape<Real> sa = shape_at<Real>(a, poses_a, first, n),
+                          sb = shape_at<Real>(b, poses_b, first, n);
     Manifold<Real, 4> m;
     if (a.type == kGeomPlane && b.type == kGeomMesh) {
       plane_mesh(sa, sb, Real(margin), &m);
@@ -83,22 +85,24 @@ void manifolds(const ProbeShape<ScalarOf<Real>>& a, const ProbeShape<ScalarOf<Re
         if (!mask_bit(m.hit[k], l)) continue;
         ScalarOf<Real>* contact = row + 4 + 4 * count++;
         contact[0] = lane_of(m.dist[k], l);
-        contact[1] = lane_of(m.pos[k].x, l), contact[2] = lane_of(m.pos[k].y, l), contact[3] = lane_of(m.pos[k].z, l);
+        contact[1] = lane_of(m.pos[k].x, l), contact[2] = lane_of(m.pos[k].y, l),
+        contact[3] = lane_of(m.pos[k].z, l);
       }
       row[0] = ScalarOf<Real>(count);
       if (count == 0) continue;
-      row[1] = lane_of(m.normal[0].x, l), row[2] = lane_of(m.normal[0].y, l), row[3] = lane_of(m.normal[0].z, l);
+      row[1] = lane_of(m.normal[0].x, l), row[2] = lane_of(m.normal[0].y, l),
+      row[3] = lane_of(m.normal[0].z, l);
     }
   }
 }
 
 }  // namespace
 
-#define DS_PROBE(job, name, Real)                                                                               \
-  extern "C" void job##_##name(const ProbeShape<ScalarOf<Real>>* a, const ProbeShape<ScalarOf<Real>>* b, int n, \
-                               const ScalarOf<Real>* poses_a, const ScalarOf<Real>* poses_b,                    \
-                               ScalarOf<Real> margin, ScalarOf<Real>* out) {                                    \
-    job<Real>(*a, *b, n, poses_a, poses_b, margin, out);                                                        \
+#define DS_PROBE(job, name, Real)                                                                        \
+  extern "C" void job##_##name(const ProbeShape<ScalarOf<Real>>* a, const ProbeShape<ScalarOf<Real>>* b, \
+                               int n, const ScalarOf<Real>* poses_a, const ScalarOf<Real>* poses_b,      \
+                               ScalarOf<Real> margin, ScalarOf<Real>* out) {                             \
+    job<Real>(*a, *b, n, poses_a, poses_b, margin, out);                                                 \
   }
 #if defined(__AVX512F__)
 using WideFloat = Pack<float, 16>;
@@ -107,9 +111,9 @@ using WideDouble = Pack<double, 8>;
 using WideFloat = Pack<float, 8>;
 using WideDouble = Pack<double, 4>;
 #endif
-#define DS_PROBES(job)              \
-  DS_PROBE(job, float, float)       \
-  DS_PROBE(job, double, double)     \
+#define DS_PROBES(job)                 \
+  DS_PROBE(job, float, float)          \
+  DS_PROBE(job, double, double)        \
   DS_PROBE(job, wide_float, WideFloat) \
   DS_PROBE(job, wide_double, WideDouble)
 DS_PROBES(separations)
