@@ -278,6 +278,7 @@ TableStore build_tables(const Model& model) {
   build_limits(model, &store);
   build_equalities(model, &store);
   build_pairs(model, &store);
+  build_hulls(model, &store);
   build_sizes(model, &store);
   return store;
 }

@@ -26,6 +26,7 @@ void build_actuation(const Model& model, TableStore* store);
 void build_limits(const Model& model, TableStore* store);
 void build_equalities(const Model& model, TableStore* store);
 void build_pairs(const Model& model, TableStore* store);
+void build_hulls(const Model& model, TableStore* store);  // of the meshes among the geoms of pairs
 void build_sizes(const Model& model, TableStore* store);
 
 // all of them; the model must have passed check_model

@@ -26,19 +26,29 @@ inline namespace DUALSTEP_ISA {
 template <int... k>
 struct IntList {};
 
+// meshes have a hull, others are their size
+template <int kType, class Real>
+struct ShapeOf {
+  using Type = Shape<Real>;
+};
+template <class Real>
+struct ShapeOf<kMesh, Real> {
+  using Type = HullShape<Real>;
+};
+
 // the pair functions by kind
 template <int kKind>
 struct PairKindTraits;
-#define DS_TRAITS(first, second, function, capacity)                                          \
-  template <>                                                                                 \
-  struct PairKindTraits<pair_kind(first, second)> {                                           \
-    static constexpr int kCapacity = capacity;                                                \
-    static constexpr bool kFirstIsPlane = first == kPlane;                                    \
-    template <class Real>                                                                     \
-    DS_HD static void collide(const Shape<Real>& a, const Shape<Real>& b, const Real& margin, \
-                              Manifold<Real, capacity>* out) {                                \
-      function(a, b, margin, out);                                                            \
-    }                                                                                         \
+#define DS_TRAITS(first, second, function, capacity)                                                       \
+  template <>                                                                                              \
+  struct PairKindTraits<pair_kind(first, second)> {                                                        \
+    static constexpr int kCapacity = capacity;                                                             \
+    static constexpr bool kFirstIsPlane = first == kPlane;                                                 \
+    static constexpr int kFirst = first, kSecond = second;                                                 \
+    template <class A, class B, class Real>                                                                \
+    DS_HD static void collide(const A& a, const B& b, const Real& margin, Manifold<Real, capacity>* out) { \
+      function(a, b, margin, out);                                                                         \
+    }                                                                                                      \
   };
 DS_PAIRS(DS_TRAITS)
 #undef DS_TRAITS
@@ -60,6 +70,22 @@ DS_STAGE void geom_poses(E& env) {
     gmat.set(g, to_matrix(mul(q, env.quat(t.geom_quat, g))));
   });
   env.sync();
+}
+
+template <int kType, class E>
+DS_HD typename ShapeOf<kType, typename E::Real>::Type geom_shape(const E& env, int g) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const Shape<Real> shape{env.geom_xpos().vec(g), env.geom_xmat().mat(g), env.vec(t.geom_size, g)};
+  if constexpr (kType == kMesh) {
+    const int h = t.geom_hull[g], point = t.hull_adr[h], face = t.hull_faceadr[h];
+    return {shape,
+            {t.hull_point.p + 3 * point, t.hull_normal.p + 3 * face, t.hull_corneradr + face, t.hull_corner,
+             t.hull_adr[h + 1] - point, t.hull_faceadr[h + 1] - face},
+            env.geom_rbound(g)};
+  } else {
+    return shape;
+  }
 }
 
 // all numbers of one contact, for the environments of a pack
@@ -209,8 +235,7 @@ DS_STAGE void collide_kind(E& env) {
         near = dot(d, d) < sum * sum;
       }
       if (any(near)) {
-        const Shape<Real> sa{pa, gmat.mat(a), env.vec(t.geom_size, a)};
-        const Shape<Real> sb{pb, gmat.mat(b), env.vec(t.geom_size, b)};
+        const auto sa = geom_shape<Kind::kFirst>(env, a), sb = geom_shape<Kind::kSecond>(env, b);
         Kind::collide(sa, sb, margin, &m);
         for (int k = 0; k < K; k++) {
           m.hit[k] = mask_and(near, m.hit[k]);

@@ -9,21 +9,34 @@ namespace dualstep {
 // X(first type, second type, pair function, capacity): first <= second; a pair given the other way round is
 // swapped by the caller, since the normal points from the first shape to the second. The capacity is the most
 // contacts that the function returns
-#define DS_PAIRS(X)                             \
-  X(kPlane, kSphere, plane_sphere, 1)           \
-  X(kPlane, kCapsule, plane_capsule, 2)         \
-  X(kPlane, kCylinder, plane_cylinder, 4)       \
-  X(kPlane, kBox, plane_box, 4)                 \
-  X(kSphere, kSphere, sphere_sphere, 1)         \
-  X(kSphere, kCapsule, sphere_capsule, 1)       \
-  X(kSphere, kCylinder, sphere_cylinder, 1)     \
-  X(kSphere, kBox, sphere_box, 1)               \
-  X(kCapsule, kCapsule, capsule_capsule, 2)     \
-  X(kCapsule, kCylinder, capsule_cylinder, 3)   \
-  X(kCapsule, kBox, capsule_box, 2)             \
-  X(kCylinder, kCylinder, cylinder_cylinder, 5) \
-  X(kCylinder, kBox, cylinder_box, 8)           \
-  X(kBox, kBox, box_box, 8)
+#define DS_PAIRS(X)                                 \
+  X(kPlane, kSphere, plane_sphere, 1)               \
+  X(kPlane, kCapsule, plane_capsule, 2)             \
+  X(kPlane, kCylinder, plane_cylinder, 4)           \
+  X(kPlane, kBox, plane_box, 4)                     \
+  X(kSphere, kSphere, sphere_sphere, 1)             \
+  X(kSphere, kCapsule, sphere_capsule, 1)           \
+  X(kSphere, kCylinder, sphere_cylinder, 1)         \
+  X(kSphere, kBox, sphere_box, 1)                   \
+  X(kCapsule, kCapsule, capsule_capsule, 2)         \
+  X(kCapsule, kCylinder, capsule_cylinder, 3)       \
+  X(kCapsule, kBox, capsule_box, 2)                 \
+  X(kCylinder, kCylinder, cylinder_cylinder, 5)     \
+  X(kCylinder, kBox, cylinder_box, 8)               \
+  X(kBox, kBox, box_box, 8)                         \
+  X(kPlane, kEllipsoid, plane_ellipsoid, 1)         \
+  X(kSphere, kEllipsoid, sphere_ellipsoid, 1)       \
+  X(kCapsule, kEllipsoid, capsule_ellipsoid, 1)     \
+  X(kEllipsoid, kEllipsoid, ellipsoid_ellipsoid, 1) \
+  X(kEllipsoid, kCylinder, ellipsoid_cylinder, 1)   \
+  X(kEllipsoid, kBox, ellipsoid_box, 1)             \
+  X(kPlane, kMesh, plane_mesh, 4)                   \
+  X(kSphere, kMesh, sphere_mesh, 1)                 \
+  X(kCapsule, kMesh, capsule_mesh, 2)               \
+  X(kEllipsoid, kMesh, ellipsoid_mesh, 1)           \
+  X(kCylinder, kMesh, cylinder_mesh, 4)             \
+  X(kBox, kMesh, box_mesh, 4)                       \
+  X(kMesh, kMesh, mesh_mesh, 4)
 
 enum PairKind : int {
 #define DS_KIND(type1, type2, function, capacity) kKind_##function,

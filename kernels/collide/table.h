@@ -6,6 +6,7 @@
 #include "kernels/collide/capsule.h"
 #include "kernels/collide/capsule_box.h"
 #include "kernels/collide/capsule_cylinder.h"
+#include "kernels/collide/convex/pairs.h"
 #include "kernels/collide/cylinder_box.h"
 #include "kernels/collide/cylinder_cylinder.h"
 #include "kernels/collide/kinds.h"

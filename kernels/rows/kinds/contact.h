@@ -6,7 +6,7 @@
 // beyond a contact's dimension, and slots that an environment does not use, are zeros. Pyramid edges n +- mu_i t_i
 // are formed on the fly. kElliptic: the cone is round, or |.|_1 by rows (cone.h); else a pyramid by edges.
 // Source: MuJoCo's documentation, "Contact" and "Solver parameters"; cone.h for cost, force and curvature,
-// contact_block.h for the sweeps. Deviations: none; other laws of contact set con_kb and con_D (contact_law.h).
+// contact_block.h for the sweeps. Deviations: none; other laws of contact set con_kb and con_D (kernels/contact).
 // Reads con_*, cdof, tree_com, qvel, qacc_smooth, LD, Dscale. Writes its rows of Z, con_y0, con_frame (t1), and as the
 // solver asks con_A, con_y, con_dy, con_f, con_h, con_lambda. Cost: O(contacts (nv + nM)); of a product with J
 // O(contacts x the dofs they reach).

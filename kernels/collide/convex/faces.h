@@ -1,0 +1,301 @@
+// What a core shows in a direction, and several contacts from two of them.
+//
+// A hull shows the face, a box the side, a cylinder its cap or the line of its side, a capsule its line, that
+// looks most along the direction; it counts where it does so to within two degrees. Seen along the normal the
+// corners of the region in which two faces overlap are ends of edges of one, cut by the other (Cyrus & Beck
+// 1978). Each has its own distance, between the two planes along the normal. Four of them stay: the deepest,
+// the one farthest from it, and the farthest on both sides of the line through these.
+//
+// Of a face with more than 16 corners every so manieth is taken. Cost: 12 operations and a division for each
+// pair of edges, 40 for each corner.
+#pragma once
+
+#include "kernels/collide/convex/shape.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+constexpr int kFaceCorners = 16;
+constexpr double kAlignedCosine = 0.99939082701909573;  // two degrees
+constexpr double kAlignedSine = 0.03489949670250097;
+
+// corners turn counterclockwise seen from outside; a line has two
+template <class Real>
+struct ShownFace {
+  Vec3<Real> corner[kFaceCorners];
+  Vec3<Real> normal;
+  IntOf<Real> count;
+  int count_max;
+  MaskOf<Real> line, there;
+};
+
+template <class Real>
+DS_FN void hull_face(const Hull<ScalarOf<Real>>& h, const Vec3<Real>& n, ShownFace<Real>* out) {
+  constexpr int kWide = kPackSize<Real>;
+  IntOf<Real> face(0);
+  Real most(-2);
+  for (int f = 0; f < h.nface; f++) {
+    const Vec3<Real> m{Real(h.normal[3 * f]), Real(h.normal[3 * f + 1]), Real(h.normal[3 * f + 2])};
+    const Real along = dot(m, n);
+    const auto better = along > most;
+    most = select(better, along, most);
+    face = select(better, IntOf<Real>(f), face);
+    out->normal = select3(better, m, out->normal);
+  }
+  out->there = most >= Real(kAlignedCosine);
+  out->count_max = 0;
+  if (h.nface == 0) return;
+  for (int l = 0; l < kWide; l++) {
+    const int f = lane_of(face, l), first = h.corner_adr[f], all = h.corner_adr[f + 1] - first;
+    const int count = all < kFaceCorners ? all : kFaceCorners;
+    set_lane(out->count, l, count);
+    out->count_max = count > out->count_max ? count : out->count_max;
+    for (int k = 0; k < count; k++) {
+      const ScalarOf<Real>* p = h.point + 3 * h.corner[first + k * all / count];
+      set_lane(out->corner[k].x, l, p[0]);
+      set_lane(out->corner[k].y, l, p[1]);
+      set_lane(out->corner[k].z, l, p[2]);
+    }
+  }
+}
+
+template <class Real>
+DS_FN void box_face(const Vec3<Real>& size, const Vec3<Real>& n, ShownFace<Real>* out) {
+  const Real zero(0);
+  const Real x = abs(n.x), y = abs(n.y), z = abs(n.z);
+  const auto is_x = mask_and(x >= y, x >= z), is_y = mask_and(mask_not(is_x), y >= z);
+  const auto pick = [&](const Real& a, const Real& b, const Real& c) {
+    return select(is_x, a, select(is_y, b, c));
+  };
+  const Real along = pick(n.x, n.y, n.z), side = sign_nonzero(along);
+  out->normal = {select(is_x, side, zero), select(is_y, side, zero), select(mask_or(is_x, is_y), zero, side)};
+  out->there = abs(along) >= Real(kAlignedCosine);
+  // the next two axes in turn; the other way round where the side is the negative one
+  const Real first = pick(size.y, size.z, size.x), second = pick(size.z, size.x, size.y) * side;
+  const Real depth = pick(size.x, size.y, size.z) * side;
+  for (int k = 0; k < 4; k++) {
+    const Real p = first * Real(k == 0 || k == 3 ? 1 : -1), q = second * Real(k < 2 ? 1 : -1);
+    out->corner[k] = {pick(depth, q, p), pick(p, depth, q), pick(q, p, depth)};
+  }
+  out->count = IntOf<Real>(4);
+  out->count_max = 4;
+}
+
+template <class Real>
+DS_HD bool has_faces(const ConvexCore<Real>& c) {
+  return c.type == kMesh || c.type == kBox;
+}
+
+// the normal of the face that looks most along n; of equal ones the first
+template <class Real>
+DS_FN Vec3<Real> nearest_normal(const ConvexCore<Real>& c, const Vec3<Real>& n) {
+  const Real zero(0);
+  if (c.type == kBox) {
+    const Real x = abs(n.x), y = abs(n.y), z = abs(n.z);
+    const auto is_x = mask_and(x >= y, x >= z), is_y = mask_and(mask_not(is_x), y >= z);
+    return {select(is_x, sign_nonzero(n.x), zero), select(is_y, sign_nonzero(n.y), zero),
+            select(mask_or(is_x, is_y), zero, sign_nonzero(n.z))};
+  }
+  Vec3<Real> best{zero, zero, zero};
+  Real most(-2);
+  for (int f = 0; f < c.hull.nface; f++) {
+    const ScalarOf<Real>* p = c.hull.normal + 3 * f;
+    const Vec3<Real> m{Real(p[0]), Real(p[1]), Real(p[2])};
+    const Real along = dot(m, n);
+    const auto better = along > most;
+    most = select(better, along, most);
+    best = select3(better, m, best);
+  }
+  return best;
+}
+
+// the side of a capsule, or of a cylinder
+template <class Real>
+DS_FN void side_line(const Vec3<Real>& size, bool round, const Vec3<Real>& n, ShownFace<Real>* out) {
+  const Real scale = round ? size.x : size.x / sqrt(max(fma(n.x, n.x, n.y * n.y), Real(1e-12)));
+  const Real rise = round ? n.z * scale : Real(0);
+  out->there = abs(n.z) <= Real(kAlignedSine);
+  out->normal = n;
+  for (int k = 0; k < 2; k++) out->corner[k] = {n.x * scale, n.y * scale, rise + (k == 0 ? size.y : -size.y)};
+  out->count = IntOf<Real>(2);
+  out->count_max = 2;
+  out->line = Real(0) <= Real(0);
+}
+
+template <class Real>
+DS_FN void cylinder_cap(const Vec3<Real>& size, const Vec3<Real>& n, ShownFace<Real>* out) {
+  const Real zero(0), side = sign_nonzero(n.z);
+  const double c = 0.70710678118654752440, cosine[8] = {1, c, 0, -c, -1, -c, 0, c};
+  out->there = abs(n.z) >= Real(kAlignedCosine);
+  out->normal = {zero, zero, side};
+  for (int k = 0; k < 8; k++) {
+    const Real y = size.x * Real(cosine[(k + 6) % 8]);
+    out->corner[k] = {size.x * Real(cosine[k]), y * side, size.y * side};
+  }
+  out->count = IntOf<Real>(8);
+  out->count_max = 8;
+}
+
+// the cap of a cylinder, or the line of its side
+template <class Real>
+DS_FN void cylinder_face(const Vec3<Real>& size, const Vec3<Real>& n, ShownFace<Real>* out) {
+  const auto cap = abs(n.z) > Real(0.5);
+  if (any(cap)) cylinder_cap(size, n, out);
+  if (all(cap)) return;
+  ShownFace<Real> side;
+  side_line(size, false, n, &side);
+  for (int k = 0; k < 2; k++) out->corner[k] = select3(cap, out->corner[k], side.corner[k]);
+  out->normal = select3(cap, out->normal, side.normal);
+  out->count = select(cap, out->count, side.count);
+  out->count_max = out->count_max > 2 ? out->count_max : 2;
+  out->line = mask_not(cap);
+  out->there = select_mask(cap, out->there, side.there);
+}
+
+// what a core shows along n, in its frame
+template <class Real>
+DS_STAGE void shown_face(const ConvexCore<Real>& c, const Vec3<Real>& n, ShownFace<Real>* out) {
+  const Real zero(0);
+  const Vec3<Real> none{zero, zero, zero};
+  for (auto& p : out->corner) p = none;
+  out->normal = none;
+  out->line = zero < zero;
+  out->count = IntOf<Real>(0);
+  out->count_max = 0;
+  out->there = zero < zero;
+  if (c.type == kMesh) return hull_face(c.hull, n, out);
+  if (c.type == kBox) return box_face(c.size, n, out);
+  if (c.type == kCylinder) return cylinder_face(c.size, n, out);
+  if (c.type == kCapsule) return side_line(c.size, true, n, out);
+}
+
+// a place in the contact frame: across the normal, and the heights of both surfaces along it
+template <class Real>
+struct Place {
+  Real u, v, height, dist;
+  MaskOf<Real> there;
+};
+
+// The deepest of `count` places, the farthest from it, and the farthest on both sides of their line. Places in
+// one depth are told apart by u, by less than it matters. Places closer than a hundredth of `size` are one.
+template <class Real, class At>
+DS_FN void choose_four(int count, const At& at, const Real& size, Place<Real> (&chosen)[4]) {
+  const Real zero(0), tie(kSingle<Real> ? 1e-5 : 1e-9), least(1e-2);
+  const auto take = [](Place<Real>* to, Real* most, const Real& score, const Place<Real>& p) {
+    const auto better = mask_and(p.there, score > *most);
+    *most = select(better, score, *most);
+    to->u = select(better, p.u, to->u);
+    to->v = select(better, p.v, to->v);
+    to->height = select(better, p.height, to->height);
+    to->dist = select(better, p.dist, to->dist);
+    to->there = mask_or(to->there, better);
+  };
+  for (auto& c : chosen) c = {zero, zero, zero, zero, zero < zero};
+  Real most(-1e30);
+  for (int i = 0; i < count; i++) {
+    const Place<Real> p = at(i);
+    take(&chosen[0], &most, fma(p.u, tie, -p.dist), p);
+  }
+  most = square(size * least);
+  for (int i = 0; i < count; i++) {
+    const Place<Real> p = at(i);
+    const Real du = p.u - chosen[0].u, dv = p.v - chosen[0].v;
+    take(&chosen[1], &most, fma(du, du, dv * dv), p);
+  }
+  const Real eu = chosen[1].u - chosen[0].u, ev = chosen[1].v - chosen[0].v;
+  Real left = size * least * sqrt(fma(eu, eu, ev * ev)), right = left;
+  if (!any(chosen[1].there)) return;
+  for (int i = 0; i < count; i++) {
+    Place<Real> p = at(i);
+    p.there = mask_and(p.there, chosen[1].there);
+    const Real side = fma(eu, p.v - chosen[0].v, -(ev * (p.u - chosen[0].u)));
+    take(&chosen[2], &left, side, p);
+    take(&chosen[3], &right, -side, p);
+  }
+}
+
+// a face seen along the normal: corners, lines across which its edges look inwards, and its plane
+template <class Real>
+struct FlatFace {
+  Real u[kFaceCorners + 1], v[kFaceCorners + 1], height[kFaceCorners + 1];
+  Real edge_u[kFaceCorners], edge_v[kFaceCorners], edge_at[kFaceCorners];
+  Real slope_u, slope_v, level;
+};
+
+// `outwards` is 1 where the face looks along the normal, -1 where it looks against it
+template <class Real>
+DS_FN void flatten(const ShownFace<Real>& f, const Vec3<Real>& t1, const Vec3<Real>& t2, const Vec3<Real>& n,
+                   const Real& outwards, const Real& slack, FlatFace<Real>* out) {
+  const Real one(1), zero(0);
+  for (int k = 0; k < f.count_max; k++) {
+    out->u[k] = dot(t1, f.corner[k]);
+    out->v[k] = dot(t2, f.corner[k]);
+    out->height[k] = dot(n, f.corner[k]);
+  }
+  for (int k = 0; k < f.count_max; k++) {
+    // beyond the last corner of an element comes its first
+    const int next = k + 1;
+    const auto wrap =
+        mask_of_word<Real>(~word_where_above(f.count, next) & ((2u << (kPackSize<Real> - 1)) - 1u));
+    const bool end = next == f.count_max;
+    const Real un = select(wrap, out->u[0], out->u[end ? 0 : next]);
+    const Real vn = select(wrap, out->v[0], out->v[end ? 0 : next]);
+    const Real du = un - out->u[k], dv = vn - out->v[k], square = fma(du, du, dv * dv);
+    const auto none = mask_or(square <= zero, mask_of_word<Real>(~word_where_above(f.count, k) &
+                                                                 ((2u << (kPackSize<Real> - 1)) - 1u)));
+    const Real inv = outwards / sqrt(select(none, one, square));
+    out->edge_u[k] = select(none, zero, -(dv * inv));
+    out->edge_v[k] = select(none, zero, du * inv);
+    out->edge_at[k] = select(none, one, slack - fma(out->edge_u[k], out->u[k], out->edge_v[k] * out->v[k]));
+  }
+  const Real lift = dot(n, f.normal), inv = one / select(abs(lift) < Real(0.5), one, lift);
+  out->slope_u = -(dot(t1, f.normal) * inv);
+  out->slope_v = -(dot(t2, f.normal) * inv);
+  out->level = out->height[0] - fma(out->slope_u, out->u[0], out->slope_v * out->v[0]);
+}
+
+// The ends of what is left of the edges of `from` inside `by`, appended to the places; `sign` is 1 where `from`
+// is the first shape's
+template <class Real>
+DS_STAGE void cut_edges(const ShownFace<Real>& from, const FlatFace<Real>& f, const ShownFace<Real>& by,
+                        const FlatFace<Real>& g, const Real& sign, const Real& margin, int* count,
+                        Place<Real>* places) {
+  const Real zero(0), one(1), half(0.5);
+  constexpr unsigned kAll = (2u << (kPackSize<Real> - 1)) - 1u;
+  const auto wanted = mask_not(by.line);
+  if (!any(wanted)) return;
+  for (int k = 0; k < from.count_max; k++) {
+    if (k > 0 && all(from.line)) break;
+    const auto wrap = mask_of_word<Real>(~word_where_above(from.count, k + 1) & kAll);
+    const int next = k + 1 == from.count_max ? 0 : k + 1;
+    const Real u = f.u[k], v = f.v[k], h = f.height[k];
+    const Real du = select(wrap, f.u[0], f.u[next]) - u, dv = select(wrap, f.v[0], f.v[next]) - v;
+    const Real dh = select(wrap, f.height[0], f.height[next]) - h;
+    Real enter(0), leave(1);
+    for (int e = 0; e < by.count_max; e++) {
+      const Real at = fma(g.edge_u[e], u, fma(g.edge_v[e], v, g.edge_at[e]));
+      const Real climb = fma(g.edge_u[e], du, g.edge_v[e] * dv), end = at + climb;
+      const auto out_first = at < zero, out_last = end < zero;
+      const Real t = -at / select(mask_or(out_first, out_last), select(climb == zero, one, climb), one);
+      enter = select(out_first, max(enter, select(out_last, Real(2), t)), enter);
+      leave = select(out_last, min(leave, t), leave);
+    }
+    auto there = mask_and(enter <= leave, mask_of_word<Real>(word_where_above(from.count, k)));
+    there = mask_and(there, wanted);
+    // a line has one edge
+    if (k > 0) there = mask_and(there, mask_not(from.line));
+    for (int side = 0; side < 2; side++) {
+      const Real t = side == 0 ? enter : leave;
+      Place<Real>& p = places[(*count)++];
+      p.u = fma(t, du, u);
+      p.v = fma(t, dv, v);
+      const Real own = fma(t, dh, h), other = fma(g.slope_u, p.u, fma(g.slope_v, p.v, g.level));
+      p.dist = (other - own) * sign;
+      p.height = (other + own) * half;
+      p.there = mask_and(there, p.dist < margin);
+    }
+  }
+}
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep

@@ -1,0 +1,158 @@
+// Pairs of convex shapes that have no function of their own: hulls and ellipsoids against everything.
+//
+// Plane: the ellipsoid's lowest point, -S^2 n / |S n|; of a hull up to four of the points within the margin,
+// the lowest and those that stand apart. Others: the separation of the two shapes, then one contact at the
+// nearest points, or up to four where faces (or a face and a line) look at each other.
+#pragma once
+
+#include "kernels/collide/convex/faces.h"
+#include "kernels/collide/convex/separation.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+template <class Real>
+DS_FN void plane_ellipsoid(const Shape<Real>& a, const Shape<Real>& b, const Real& margin,
+                           Manifold<Real, 1>* out) {
+  const Vec3<Real> n = z_axis(a);
+  const Vec3<Real> lowest = core_support(make_core(b, kEllipsoid), -rotate_transposed(b.rot, n));
+  const Vec3<Real> x = b.pos + rotate(b.rot, lowest);
+  const Real dist = dot(x - a.pos, n);
+  out->dist[0] = dist;
+  out->normal[0] = n;
+  out->pos[0] = axpy(n, dist * Real(-0.5), x);
+  out->hit[0] = dist < margin;
+  out->tangent = {Real(0), Real(0), Real(0)};
+}
+
+template <class Real>
+DS_FN void plane_mesh(const Shape<Real>& a, const HullShape<Real>& b, const Real& margin,
+                      Manifold<Real, 4>* out) {
+  const Vec3<Real> n = z_axis(a), local = rotate_transposed(b.rot, n);
+  const Real centre = dot(b.pos - a.pos, n);
+  Vec3<Real> t1, t2;
+  across(local, &t1, &t2);
+  const auto at = [&](int i) {
+    const ScalarOf<Real>* p = b.hull.point + 3 * i;
+    const Vec3<Real> x{Real(p[0]), Real(p[1]), Real(p[2])};
+    const Real height = dot(local, x), dist = centre + height;
+    return Place<Real>{dot(t1, x), dot(t2, x), height, dist, dist < margin};
+  };
+  Place<Real> chosen[4];
+  choose_four(b.hull.npoint, at, b.bound, chosen);
+  for (int k = 0; k < 4; k++) {
+    const Place<Real>& c = chosen[k];
+    const Vec3<Real> x = axpy(t1, c.u, axpy(t2, c.v, local * fma(c.dist, Real(-0.5), c.height)));
+    out->dist[k] = c.dist;
+    out->normal[k] = n;
+    out->pos[k] = b.pos + rotate(b.rot, x);
+    out->hit[k] = c.there;
+  }
+  out->tangent = {Real(0), Real(0), Real(0)};
+}
+
+// places where faces overlap, the deepest first; `several`: the elements that have them
+template <class Real>
+DS_STAGE void face_contacts(const ConvexPair<Real>& pair, const Separation<Real>& s, const Real& margin,
+                            const MaskOf<Real>& near, const Vec3<Real>& t1, const Vec3<Real>& t2,
+                            Place<Real> (&chosen)[4]) {
+  const Real one(1);
+  const Vec3<Real> back = -rotate_transposed(pair.rot, s.n);
+  ShownFace<Real> fa, fb;
+  shown_face(pair.a, s.n, &fa);
+  shown_face(pair.b, back, &fb);
+  const auto facing = mask_and(near, mask_and(fa.there, fb.there));
+  for (auto& c : chosen) c.there = one < one;
+  if (!any(facing)) return;
+  fb.normal = rotate(pair.rot, fb.normal);
+  for (int k = 0; k < fb.count_max; k++) fb.corner[k] = pair.shift + rotate(pair.rot, fb.corner[k]);
+
+  FlatFace<Real> flat_a, flat_b;
+  const Real slack = pair.small * Real(1e-6);
+  flatten(fa, t1, t2, s.n, one, slack, &flat_a);
+  flatten(fb, t1, t2, s.n, -one, slack, &flat_b);
+  Place<Real> places[4 * kFaceCorners];
+  int count = 0;
+  cut_edges(fa, flat_a, fb, flat_b, one, margin, &count, places);
+  cut_edges(fb, flat_b, fa, flat_a, -one, margin, &count, places);
+  for (int i = 0; i < count; i++) places[i].there = mask_and(places[i].there, facing);
+  // the nearest points stand for the deepest where no corner is as deep
+  Real deepest(1e30);
+  for (int i = 0; i < count; i++) deepest = select(places[i].there, min(deepest, places[i].dist), deepest);
+  const auto missed = deepest > s.dist + pair.small * Real(kSingle<Real> ? 1e-4 : 1e-6);
+  const Vec3<Real> middle = (s.on_a + s.on_b) * Real(0.5);
+  Place<Real>& nearest = places[count++];
+  nearest = {dot(t1, middle), dot(t2, middle), dot(s.n, middle), s.dist, mask_and(facing, missed)};
+  choose_four(
+      count, [&](int i) { return places[i]; }, pair.small, chosen);
+  chosen[0].dist = s.dist;
+}
+
+// up to `most` contacts; the first one is as deep as the shapes are
+template <class Real>
+DS_STAGE void convex_manifold(const ConvexPair<Real>& pair, const Vec3<Real>& origin, const Mat3<Real>& rot,
+                              const Real& margin, int most, Manifold<Real, 4>* out) {
+  Separation<Real> s;
+  convex_separation(pair, margin, &s);
+  clear(out);
+  const auto near = s.dist < margin;
+  if (!any(near)) return;
+  const Vec3<Real> normal = rotate(rot, s.n);
+  const Vec3<Real> middle = (s.on_a + s.on_b) * Real(0.5);
+  out->dist[0] = s.dist;
+  out->pos[0] = origin + rotate(rot, middle);
+  out->hit[0] = near;
+  for (int k = 0; k < 4; k++) out->normal[k] = normal;
+  if (most == 1) return;
+  Vec3<Real> t1, t2;
+  across(s.n, &t1, &t2);
+  Place<Real> chosen[4];
+  face_contacts(pair, s, margin, near, t1, t2, chosen);
+  for (int k = 0; k < most; k++) {
+    const Place<Real>& c = chosen[k];
+    const Vec3<Real> x = axpy(t1, c.u, axpy(t2, c.v, s.n * c.height));
+    out->dist[k] = select(c.there, c.dist, out->dist[k]);
+    out->pos[k] = select3(c.there, origin + rotate(rot, x), out->pos[k]);
+    out->hit[k] = mask_or(out->hit[k], c.there);
+  }
+}
+
+template <int K, class Real, class A, class B>
+DS_FN void convex_convex(const A& a, int type_a, const B& b, int type_b, const Real& margin,
+                         Manifold<Real, K>* out) {
+  const auto pair = make_convex_pair(a, make_core(a, type_a), b, make_core(b, type_b));
+  Manifold<Real, 4> m;
+  convex_manifold(pair, a.pos, a.rot, margin, K, &m);
+  for (int k = 0; k < K; k++) {
+    out->dist[k] = m.dist[k];
+    out->pos[k] = m.pos[k];
+    out->normal[k] = m.normal[k];
+    out->hit[k] = m.hit[k];
+  }
+  out->tangent = m.tangent;
+}
+
+// X(function, first shape, its type, second shape, its type, capacity)
+#define DS_CONVEX_PAIRS(X)                                                \
+  X(sphere_ellipsoid, Shape, kSphere, Shape, kEllipsoid, 1)       \
+  X(capsule_ellipsoid, Shape, kCapsule, Shape, kEllipsoid, 1)     \
+  X(ellipsoid_ellipsoid, Shape, kEllipsoid, Shape, kEllipsoid, 1) \
+  X(ellipsoid_cylinder, Shape, kEllipsoid, Shape, kCylinder, 1)   \
+  X(ellipsoid_box, Shape, kEllipsoid, Shape, kBox, 1)             \
+  X(ellipsoid_mesh, Shape, kEllipsoid, HullShape, kMesh, 1)       \
+  X(sphere_mesh, Shape, kSphere, HullShape, kMesh, 1)             \
+  X(capsule_mesh, Shape, kCapsule, HullShape, kMesh, 2)           \
+  X(cylinder_mesh, Shape, kCylinder, HullShape, kMesh, 4)         \
+  X(box_mesh, Shape, kBox, HullShape, kMesh, 4)                   \
+  X(mesh_mesh, HullShape, kMesh, HullShape, kMesh, 4)
+#define DS_CONVEX_PAIR(function, First, type1, Second, type2, capacity)                \
+  template <class Real>                                                                \
+  DS_FN void function(const First<Real>& a, const Second<Real>& b, const Real& margin, \
+                      Manifold<Real, capacity>* out) {                                 \
+    convex_convex(a, type1, b, type2, margin, out);                                    \
+  }
+DS_CONVEX_PAIRS(DS_CONVEX_PAIR)
+#undef DS_CONVEX_PAIR
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep

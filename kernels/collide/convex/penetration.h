@@ -1,0 +1,206 @@
+// Depth of two convex cores that meet: the polytope, and what makes the result exact for ellipsoids.
+//
+// An ellipsoid is curved everywhere, and a polytope of 32 points comes to within a thousandth of a deep
+// penetration only. From its best direction m Newton's method goes on,
+//   h(m) = max m.w over M,   on the sphere:  (P H P - h) x = -P w,   H the curvature of the supports,
+// each step taken only where it lowers h. Where the other shape has edges, patches of the surface around m, a
+// polytope of one triangle each, finish it. Radii are left out, since they move no direction. Of such pairs the
+// touching points follow from n, as the ellipsoid has one point only for each direction.
+#pragma once
+
+#include "kernels/collide/convex/polytope.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+constexpr int kSharpenSteps = 12;
+
+template <class Real>
+DS_HD bool has_ellipsoid(const ConvexPair<Real>& pair) {
+  return pair.a.type == kEllipsoid || pair.b.type == kEllipsoid;
+}
+
+// u'H v of the support function of a core at the unit vector m, for u and v across m; xx, xy and yy of two
+// such directions are added up. Edges count as none
+template <class Real>
+DS_FN void add_curvature(const ConvexCore<Real>& c, const Vec3<Real>& m, const Vec3<Real>& u,
+                         const Vec3<Real>& v, Real* xx, Real* xy, Real* yy) {
+  const auto scaled = [&](const Vec3<Real>& x) {
+    return Vec3<Real>{c.size.x * x.x, c.size.y * x.y, c.size.z * x.z};
+  };
+  if (c.type == kEllipsoid) {
+    const Vec3<Real> sm = scaled(m), su = scaled(u), sv = scaled(v);
+    const Real inv = Real(1) / sqrt(max(dot(sm, sm), Real(1e-30)));
+    const Real mu = dot(sm, su) * inv, mv = dot(sm, sv) * inv;
+    *xx = fma(fma(-mu, mu, dot(su, su)), inv, *xx);
+    *xy = fma(fma(-mu, mv, dot(su, sv)), inv, *xy);
+    *yy = fma(fma(-mv, mv, dot(sv, sv)), inv, *yy);
+  } else if (c.type == kCylinder) {
+    const Real square = max(fma(m.x, m.x, m.y * m.y), Real(1e-6)), inv = Real(1) / sqrt(square);
+    const Real tu = fma(m.x, u.y, -(m.y * u.x)) * inv, tv = fma(m.x, v.y, -(m.y * v.x)) * inv;
+    const Real k = c.size.x * inv;
+    *xx = fma(k * tu, tu, *xx);
+    *xy = fma(k * tu, tv, *xy);
+    *yy = fma(k * tv, tv, *yy);
+  }
+}
+
+// two unit vectors across m
+template <class Real>
+DS_FN void across(const Vec3<Real>& m, Vec3<Real>* t1, Vec3<Real>* t2) {
+  const Real zero(0), one(1);
+  Real length;
+  const auto steep = abs(m.z) > Real(0.7);
+  const Vec3<Real> side = select3(steep, Vec3<Real>{one, zero, zero}, Vec3<Real>{zero, zero, one});
+  *t1 = normalize(cross(m, side), {one, zero, zero}, &length);
+  *t2 = cross(m, *t1);
+}
+
+template <class Real>
+DS_STAGE void newton_on_sphere(const ConvexPair<Real>& pair, const MaskOf<Real>& open,
+                               DepthBounds<Real>* bounds) {
+  const Real zero(0), one(1), half(0.5);
+  Vec3<Real> m = bounds->outwards, w = support(pair, -m).y, step{zero, zero, zero};
+  Real fraction(1);
+  auto fresh = zero <= zero;
+  for (int k = 0; k < kSharpenSteps; k++) {
+    if (any(fresh)) {
+      Vec3<Real> t1, t2;
+      across(m, &t1, &t2);
+      Real xx(0), xy(0), yy(0);
+      add_curvature(pair.a, m, t1, t2, &xx, &xy, &yy);
+      add_curvature(pair.b, rotate_transposed(pair.rot, m), rotate_transposed(pair.rot, t1),
+                    rotate_transposed(pair.rot, t2), &xx, &xy, &yy);
+      const Real h = dot(m, w), gx = dot(t1, w), gy = dot(t2, w);
+      xx = xx - h;
+      yy = yy - h;
+      // made positive where the depth bends more than the surface
+      const Real middle = half * (xx + yy), d = half * (xx - yy);
+      const Real lowest = middle - sqrt(fma(d, d, xy * xy));
+      const Real lift = max(zero, pair.small * Real(0.02) - lowest);
+      xx = xx + lift;
+      yy = yy + lift;
+      const Real inv = one / fma(xx, yy, -(xy * xy));
+      const Real x = fma(xy, gy, -(yy * gx)) * inv, y = fma(xy, gx, -(xx * gy)) * inv;
+      const Real size = sqrt(fma(x, x, y * y)), cut = select(size > half, half / max(size, half), one);
+      step = select3(fresh, axpy(t1, x * cut, t2 * (y * cut)), step);
+      fraction = select(fresh, one, fraction);
+    }
+    Real length;
+    const Vec3<Real> trial = normalize(axpy(step, fraction, m), m, &length);
+    const Vec3<Real> far = support(pair, -trial).y;
+    const Real h = dot(trial, far);
+    fresh = mask_and(open, h < bounds->upper);
+    bounds->upper = select(fresh, h, bounds->upper);
+    m = select3(fresh, trial, m);
+    w = select3(fresh, far, w);
+    fraction = fraction * Real(0.25);
+  }
+  bounds->outwards = m;
+}
+
+// One triangle of extreme points around `outwards`, `tilt` away from it. Growing, it stays a patch of M around
+// the direction: curved shapes come to their depth that way where a whole polytope has too few points
+template <class Real>
+DS_STAGE void first_patch(const ConvexPair<Real>& pair, const Vec3<Real>& outwards, double tilt,
+                          Polytope<Real>* x) {
+  Real length;
+  Vec3<Real> t1, t2;
+  across(outwards, &t1, &t2);
+  const double corner[3][2] = {{1, 0}, {-0.5, 0.86602540378443864676}, {-0.5, -0.86602540378443864676}};
+  for (int k = 0; k < 3; k++) {
+    const Vec3<Real> m = axpy(t1, Real(tilt * corner[k][0]), axpy(t2, Real(tilt * corner[k][1]), outwards));
+    x->point[k] = support(pair, -normalize(m, outwards, &length));
+  }
+  for (auto& h : x->height) h = no_height<Real>();
+  for (auto& h : x->rank) h = no_height<Real>();
+  x->penalty = no_height<Real>();  // what does not lie below the origin is left alone
+  x->nface_max = 1;
+  for (int l = 0; l < kPackSize<Real>; l++) {
+    x->nface[l] = x->nfresh[l] = 1;
+    for (int e = 0; e < 3; e++) x->corner[l][0][e] = static_cast<unsigned char>(e);
+    x->fresh[l][0][0] = 0, x->fresh[l][0][1] = 1, x->fresh[l][0][2] = 0;
+  }
+  fill_planes(x, 2);
+}
+
+// the upper bound and its direction, at least as good as before
+template <class Real>
+DS_STAGE void sharpen(const ConvexPair<Real>& pair, const Real& tolerance, const MaskOf<Real>& open,
+                      Polytope<Real>* x, DepthBounds<Real>* bounds) {
+  newton_on_sphere(pair, open, bounds);
+  const auto edged = [](const ConvexCore<Real>& c) { return c.type >= kCylinder; };
+  if (!edged(pair.a) && !edged(pair.b)) return;
+  for (const double tilt : {0.2, 0.02}) {
+    first_patch(pair, bounds->outwards, tilt, x);
+    grow(pair, tolerance, 3, open, x, bounds);
+    take_witness(*x, bounds);
+  }
+}
+
+// the touching points of a pair with an ellipsoid, from n
+template <class Real>
+DS_FN void ellipsoid_witness(const ConvexPair<Real>& pair, Separation<Real>* s) {
+  if (pair.a.type == kEllipsoid) {
+    s->on_a = core_support(pair.a, s->n);
+    s->on_b = axpy(s->n, s->dist, s->on_a);
+  } else {
+    s->on_b = pair.shift + rotate(pair.rot, core_support(pair.b, -rotate_transposed(pair.rot, s->n)));
+    s->on_a = axpy(s->n, -s->dist, s->on_b);
+  }
+}
+
+// what GJK leaves of the gap between two cores that are apart, one of them an ellipsoid
+template <class Real>
+DS_STAGE void sharpen_distance(const ConvexPair<Real>& pair, const MaskOf<Real>& open, Separation<Real>* s) {
+  Polytope<Real> x;
+  const Vec3<Real> none{Real(0), Real(0), Real(0)};
+  for (auto& n : x.normal) n = none;
+  DepthBounds<Real> bounds;
+  bounds.upper = -s->dist;
+  bounds.lower = Real(0);
+  bounds.outwards = -s->n;
+  bounds.lowered = Real(1) < Real(0);
+  bounds.on_a = bounds.on_b = none;
+  for (auto& t : bounds.triangle) t[0] = t[1] = t[2] = 0;
+  sharpen(pair, enough(pair), open, &x, &bounds);
+  const Real raised = -bounds.upper - s->dist;
+  s->n = select3(open, -bounds.outwards, s->n);
+  s->gap = select(open, s->gap - raised, s->gap);
+  s->dist = select(open, -bounds.upper, s->dist);
+}
+
+// separation of the elements of `wanted`, whose cores meet
+template <class Real>
+DS_STAGE void core_penetration(const ConvexPair<Real>& pair, const Simplex<Real>& found,
+                               const MaskOf<Real>& wanted, Separation<Real>* out) {
+  const Real tolerance = enough(pair);
+  Polytope<Real> x;
+  const Vec3<Real> none{Real(0), Real(0), Real(0)};
+  for (auto& h : x.height) h = no_height<Real>();
+  for (auto& h : x.rank) h = no_height<Real>();
+  x.penalty = tolerance * Real(0.5);
+  for (auto& n : x.normal) n = none;
+  first_points(pair, found, &x);
+  first_faces(&x);
+  DepthBounds<Real> bounds;
+  bounds.upper = no_height<Real>();
+  bounds.lower = Real(0);
+  bounds.outwards = none;
+  for (auto& t : bounds.triangle) t[0] = t[1] = t[2] = 0;
+  bounds.lowered = Real(1) < Real(0);
+  bounds.on_a = bounds.on_b = none;
+  grow(pair, tolerance, 4, wanted, &x, &bounds);
+  take_witness(x, &bounds);
+  const Real lower = bounds.lower;
+  const auto open = mask_and(wanted, bounds.upper - lower > tolerance);
+  if (has_ellipsoid(pair) && any(open)) sharpen(pair, tolerance, open, &x, &bounds);
+  out->on_a = select3(wanted, bounds.on_a, out->on_a);
+  out->on_b = select3(wanted, bounds.on_b, out->on_b);
+  out->n = select3(wanted, -bounds.outwards, out->n);
+  out->dist = select(wanted, -bounds.upper, out->dist);
+  out->gap = select(wanted, bounds.upper - lower, out->gap);
+}
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep

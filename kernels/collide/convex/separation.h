@@ -1,0 +1,67 @@
+// Separation of two convex shapes: GJK for all elements, then an expanding polytope for those whose cores meet.
+#pragma once
+
+#include "kernels/collide/convex/faces.h"
+#include "kernels/collide/convex/penetration.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+template <class Real>
+DS_FN ConvexPair<Real> make_convex_pair(const Shape<Real>& a, const ConvexCore<Real>& core_a,
+                                        const Shape<Real>& b, const ConvexCore<Real>& core_b) {
+  ConvexPair<Real> p;
+  p.a = core_a;
+  p.b = core_b;
+  for (int j = 0; j < 3; j++) {
+    const Vec3<Real> axis = rotate_transposed(a.rot, column(b.rot, j));
+    p.rot.m[j] = axis.x;
+    p.rot.m[3 + j] = axis.y;
+    p.rot.m[6 + j] = axis.z;
+  }
+  p.shift = rotate_transposed(a.rot, b.pos - a.pos);
+  p.radius = core_radius(core_a) + core_radius(core_b);
+  p.small = min(core_a.bound, core_b.bound);
+  p.large = core_a.bound + core_b.bound;
+  return p;
+}
+
+// The normal of the face that looks most along n, where it looks so within two degrees and separates as well: what
+// was found from a few points near each other is less exact than a face of the model
+template <class Real>
+DS_FN void prefer_face(const ConvexPair<Real>& pair, const Vec3<Real>& m, const MaskOf<Real>& near,
+                       Separation<Real>* s) {
+  const auto close = mask_and(near, dot(m, s->n) >= Real(kAlignedCosine));
+  if (!any(close)) return;
+  const Real along = dot(m, support(pair, m).y);
+  const auto better = mask_and(close, along >= s->dist - pair.large * Real(kSingle<Real> ? 2e-7 : 1e-15));
+  s->n = select3(better, m, s->n);
+  s->dist = select(better, along, s->dist);
+}
+
+// dist and n of the shapes, radii included; on_a and on_b on their surfaces
+template <class Real>
+DS_STAGE void convex_separation(const ConvexPair<Real>& pair, const Real& margin, Separation<Real>* out) {
+  Simplex<Real> simplex;
+  MaskOf<Real> meets;
+  const Real reach = margin + pair.radius;
+  core_distance(pair, reach, Real(0) <= Real(0), &simplex, out, &meets);
+  if (any(meets)) core_penetration(pair, simplex, meets, out);
+  const auto near = out->dist <= reach;
+  if (has_ellipsoid(pair)) {
+    const auto open = mask_and(mask_and(near, mask_not(meets)), out->gap > enough(pair));
+    if (any(open)) sharpen_distance(pair, open, out);
+    ellipsoid_witness(pair, out);
+  }
+  if (has_faces(pair.a) && any(near)) prefer_face(pair, nearest_normal(pair.a, out->n), near, out);
+  if (has_faces(pair.b) && any(near)) {
+    const Vec3<Real> back = -rotate_transposed(pair.rot, out->n);
+    prefer_face(pair, -rotate(pair.rot, nearest_normal(pair.b, back)), near, out);
+  }
+  out->dist = out->dist - pair.radius;
+  out->on_a = axpy(out->n, core_radius(pair.a), out->on_a);
+  out->on_b = axpy(out->n, -core_radius(pair.b), out->on_b);
+}
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep
