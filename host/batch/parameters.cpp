@@ -17,13 +17,18 @@ const std::map<std::string, std::string>& refused() {
   static const std::string visual = "it has no part in the physics";
   static const std::string derived = "it is derived from other parameters: set those";
   static const std::string file = "it belongs to the model file";
+  static const std::string mesh = "the shape of meshes is shared by all environments";
+  static const std::string hfield = "the shape of height fields is shared by all environments";
   static const std::string absent = "models that use it are not simulated";
   static const std::map<std::string, std::string> list = {
       {"geom_aabb", visual},
       {"geom_rgba", visual},
       {"site_size", visual},
       {"numeric_data", file},
-      {"mesh_vert", "the shape of meshes is shared by all environments"},
+      {"mesh_vert", mesh},
+      {"mesh_polynormal", mesh},
+      {"hfield_size", hfield},
+      {"hfield_data", hfield},
       {"body_subtreemass", derived},
       {"body_invweight0", derived},
       {"dof_invweight0", derived},

@@ -140,6 +140,68 @@ void check_sensors(const Model& m, Addresses* a) {
   a->spans("sensor_adr", m.sensor_adr, m.sensor_dim, m.nsensordata);
 }
 
+// the hull graph of a mesh: lengths, and vertices that exist
+void check_graph(const Model& m, int mesh, Addresses* a) {
+  const int start = m.mesh_graphadr[mesh];
+  if (start < 0) return;
+  if (start > m.nmeshgraph - 2) return a->range("mesh_graphadr", mesh, start, -1, m.nmeshgraph - 1);
+  const long vertices = m.mesh_graph[start], faces = m.mesh_graph[start + 1];
+  const long room = m.nmeshgraph - start - 2;
+  const bool fits =
+      vertices >= 0 && faces >= 0 && vertices <= room && faces <= room && 3 * vertices + 6 * faces <= room;
+  if (!fits) {
+    a->problems.push_back({"mesh_graph", "mesh " + std::to_string(mesh),
+                           "has " + std::to_string(vertices) + " vertices and " + std::to_string(faces) +
+                               " faces in " + std::to_string(room) + " entries"});
+    return;
+  }
+  const int edges = start + 2 + 2 * static_cast<int>(vertices);
+  const int corners = edges + static_cast<int>(vertices + 3 * faces);
+  for (int i = 0; i < vertices; ++i) {
+    a->range("mesh_graph", start + 2 + i, m.mesh_graph[start + 2 + i], 0,
+             static_cast<int>(vertices + 3 * faces));
+    a->range("mesh_graph", edges - vertices + i, m.mesh_graph[edges - vertices + i], 0, m.mesh_vertnum[mesh]);
+  }
+  // a list of neighbours ends with -1
+  for (int i = edges; i < corners; ++i)
+    a->range("mesh_graph", i, m.mesh_graph[i], -1, static_cast<int>(vertices));
+  if (corners > edges && m.mesh_graph[corners - 1] != -1)
+    a->range("mesh_graph", corners - 1, m.mesh_graph[corners - 1], -1, 0);
+  for (int i = corners; i < corners + 3 * faces; ++i)
+    a->range("mesh_graph", i, m.mesh_graph[i], 0, m.mesh_vertnum[mesh]);
+}
+
+// meshes, height fields, and the geoms that are made of them
+void check_surfaces(const Model& m, Addresses* a) {
+  a->spans("mesh_vertadr", m.mesh_vertadr, m.mesh_vertnum, m.nmeshvert);
+  a->ids("mesh_graphadr", m.mesh_graphadr, -1, m.nmeshgraph);
+  a->spans("mesh_polyadr", m.mesh_polyadr, m.mesh_polynum, m.nmeshpoly);
+  a->spans("mesh_polyvertadr", m.mesh_polyvertadr, m.mesh_polyvertnum, m.nmeshpolyvert);
+  a->spans("mesh_polymapadr", m.mesh_polymapadr, m.mesh_polymapnum, m.nmeshpolymap);
+  for (int g = 0; g < m.ngeom; ++g) {
+    if (m.geom_type[g] == kMesh) a->range("geom_dataid", g, m.geom_dataid[g], 0, m.nmesh);
+    if (m.geom_type[g] == kHfield) a->range("geom_dataid", g, m.geom_dataid[g], 0, m.nhfield);
+  }
+  if (!a->problems.empty()) return;
+  for (int mesh = 0; mesh < m.nmesh; ++mesh) {
+    check_graph(m, mesh, a);
+    for (int p = m.mesh_polyadr[mesh]; p < m.mesh_polyadr[mesh] + m.mesh_polynum[mesh]; ++p)
+      for (int i = m.mesh_polyvertadr[p]; i < m.mesh_polyvertadr[p] + m.mesh_polyvertnum[p]; ++i)
+        a->range("mesh_polyvert", i, m.mesh_polyvert[i], 0, m.mesh_vertnum[mesh]);
+    for (int v = m.mesh_vertadr[mesh]; v < m.mesh_vertadr[mesh] + m.mesh_vertnum[mesh]; ++v)
+      for (int i = m.mesh_polymapadr[v]; i < m.mesh_polymapadr[v] + m.mesh_polymapnum[v]; ++i)
+        a->range("mesh_polymap", i, m.mesh_polymap[i], 0, m.mesh_polynum[mesh]);
+  }
+  std::vector<int> points(m.nhfield);
+  for (int h = 0; h < m.nhfield; ++h) {
+    a->range("hfield_nrow", h, m.hfield_nrow[h], 2, m.nhfielddata + 1);
+    a->range("hfield_ncol", h, m.hfield_ncol[h], 2, m.nhfielddata + 1);
+    const long count = 1L * m.hfield_nrow[h] * m.hfield_ncol[h];
+    points[h] = count > m.nhfielddata ? m.nhfielddata + 1 : static_cast<int>(count);
+  }
+  a->spans("hfield_adr", m.hfield_adr, points, m.nhfielddata);
+}
+
 void check_others(const Model& m, Addresses* a) {
   for (int e = 0; e < m.neq; ++e) {
     const int type = m.eq_type[e];
@@ -160,8 +222,7 @@ void check_others(const Model& m, Addresses* a) {
   }
   a->spans("actuator_actadr", m.actuator_actadr, m.actuator_actnum, m.na);
   check_sensors(m, a);
-  a->spans("mesh_vertadr", m.mesh_vertadr, m.mesh_vertnum, m.nmeshvert);
-  a->ids("mesh_graphadr", m.mesh_graphadr, -1, m.nmeshgraph);
+  check_surfaces(m, a);
   a->spans("numeric_adr", m.numeric_adr, m.numeric_size, m.nnumericdata);
   a->spans("text_adr", m.text_adr, m.text_size, static_cast<int>(m.text.size()));
 }
@@ -307,6 +368,7 @@ const std::vector<int>* name_addresses(const Model& m, const std::string& kind) 
   if (kind == "geom") return &m.name_geomadr;
   if (kind == "site") return &m.name_siteadr;
   if (kind == "mesh") return &m.name_meshadr;
+  if (kind == "hfield") return &m.name_hfieldadr;
   if (kind == "pair") return &m.name_pairadr;
   if (kind == "eq" || kind == "equality") return &m.name_eqadr;
   if (kind == "tendon") return &m.name_tendonadr;

@@ -24,8 +24,9 @@ void for_each_size(AnyModel& m, Visit&& visit) {
   SIZE(nq)
   SIZE(nv) SIZE(nu) SIZE(na) SIZE(nbody) SIZE(njnt) SIZE(ngeom) SIZE(nsite) SIZE(npair) SIZE(nexclude)
       SIZE(neq) SIZE(ntendon) SIZE(nwrap) SIZE(nactuator) SIZE(nsensor) SIZE(nsensordata) SIZE(nkey)
-          SIZE(nmocap) SIZE(nmesh) SIZE(nmeshvert) SIZE(nmeshgraph) SIZE(nnumeric) SIZE(nnumericdata)
-              SIZE(ntext)
+          SIZE(nmocap) SIZE(nmesh) SIZE(nmeshvert) SIZE(nmeshgraph) SIZE(nmeshpoly) SIZE(nmeshpolyvert)
+              SIZE(nmeshpolymap) SIZE(nhfield) SIZE(nhfielddata) SIZE(nnumeric) SIZE(nnumericdata)
+                  SIZE(ntext)
 #undef SIZE
 }
 

@@ -18,12 +18,12 @@ constexpr double kMaxLength = 1e10, kMaxValue = 1e18;
 const std::set<std::string> kLengths = {"body_pos", "body_ipos",   "body_mass",    "body_inertia",
                                         "jnt_pos",  "geom_size",   "geom_pos",     "site_pos",
                                         "qpos0",    "qpos_spring", "dof_armature", "key_qpos",
-                                        "key_qvel", "key_mpos",    "mesh_vert"};
+                                        "key_qvel", "key_mpos",    "mesh_vert",    "hfield_size"};
 const std::set<std::string> kNotNegative = {
     "body_mass",       "body_inertia",        "dof_frictionloss", "dof_armature", "dof_damping",
     "geom_friction",   "geom_solmix",         "geom_size",        "geom_gap",     "pair_friction",
     "pair_gap",        "tendon_frictionloss", "tendon_damping",   "geom_rbound",  "tendon_armature",
-    "body_invweight0", "dof_invweight0",      "sensor_cutoff"};
+    "body_invweight0", "dof_invweight0",      "sensor_cutoff",    "hfield_size",  "hfield_data"};
 const std::set<std::string> kUnitQuaternions = {"body_quat", "body_iquat", "geom_quat", "site_quat"};
 // no part of the physics
 const std::set<std::string> kNotPhysics = {"numeric_data", "geom_rgba", "geom_aabb", "geom_rbound",
@@ -45,7 +45,7 @@ std::string owner(const Model& m, const std::string& field, int row) {
     }
   }
   for (const char* kind :
-       {"body", "jnt", "geom", "site", "pair", "eq", "tendon", "actuator", "sensor", "key"}) {
+       {"body", "jnt", "geom", "site", "pair", "eq", "tendon", "actuator", "sensor", "key", "hfield"}) {
     if (prefix == kind) return element_name(m, kind, row);
   }
   return prefix + " " + std::to_string(row);
@@ -122,7 +122,10 @@ void check_geoms(const Model& m, std::vector<Problem>* problems) {
   for (int g = 0; g < m.ngeom; ++g) {
     condim("geom", g, m.geom_condim[g]);
     const int type = m.geom_type[g];
-    const int sizes = type == kSphere ? 1 : type == kCapsule || type == kCylinder ? 2 : type == kBox ? 3 : 0;
+    const int sizes = type == kSphere                         ? 1
+                      : type == kCapsule || type == kCylinder ? 2
+                      : type == kBox || type == kEllipsoid    ? 3
+                                                              : 0;
     for (int k = 0; k < sizes; ++k) {
       if (m.geom_size[3 * g + k] == 0) {
         problems->push_back({"geom_size", element_name(m, "geom", g),

@@ -42,6 +42,9 @@ def model_hash(model):
         if name.startswith(("geom_rgba", "geom_aabb", "numeric_", "key_", "site_size")):
             continue
         values = getattr(model, name)
+        # an empty array of meshes or height fields says nothing: models without them keep their hash
+        if name.startswith(("mesh_poly", "hfield_")) and not np.size(values):
+            continue
         if values is not None:
             digest.update(name.encode() + np.asarray(values, np.float32).tobytes())
     return digest.hexdigest()[:16]

@@ -90,6 +90,33 @@ def test_an_older_mujoco_gets_fallbacks():
     assert model.geom_plugin.tolist() == [-1] * 3
 
 
+HULL = """<mujoco><asset><mesh name="m" vertex="0 0 0 1 0 0 0 1 0 0 0 1 1 1 1"/>
+<hfield name="h" nrow="2" ncol="3" size="1 1 .5 .1" elevation="0 0 1 0 0 1"/></asset>
+<worldbody><geom type="hfield" hfield="h" contype="0" conaffinity="0"/>
+<geom type="mesh" mesh="m" contype="0" conaffinity="0"/></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize(
+    "name, entry, value",
+    [("geom_dataid", 1, 1), ("geom_dataid", 0, -1), ("mesh_vertadr", 0, 1), ("mesh_graphadr", 0, 1000), ("mesh_graph", 0, 50),
+     ("mesh_graph", 3, 900), ("mesh_graph", 8, 5), ("mesh_graph", -1, -1), ("mesh_polynum", 0, 99), ("mesh_polyvertnum", 2, 99),
+     ("mesh_polyvert", 1, 5), ("mesh_polymapadr", 4, 99), ("mesh_polymap", 0, 7), ("hfield_nrow", 0, 1), ("hfield_ncol", 0, 4),
+     ("hfield_adr", 0, 1)],
+)  # fmt: skip
+def test_addresses_of_meshes_and_height_fields_are_checked(name, entry, value):
+    class Changed:
+        def __getattr__(self, field):
+            return array if field == name else getattr(source, field)
+
+    source = mujoco.MjModel.from_xml_string(HULL)
+    array = getattr(source, name).copy()
+    ds.Model.from_mujoco(Changed())
+    array[entry] = value
+    # a span is named by its address
+    with pytest.raises(ds.InvalidModelError, match=re.sub("num$|ncol$", "adr", name)):
+        ds.Model.from_mujoco(Changed())
+
+
 def test_names_and_sources():
     model = ds.Model.from_mjcf(arm())
     assert model.id_of("geom", "palm") == 2
