@@ -64,7 +64,7 @@ void refuse_impacts(const Model& m, std::vector<Problem>* problems) {
   // friction that holds without bound is another problem: free rows
   constexpr double kBound = 1e6;
   for (int g = 0; g < m.ngeom; ++g)
-    if (m.geom_friction[3 * g] > kBound && collider_of(m, g) >= 0)
+    if (m.geom_friction[3 * g] > kBound && !touched_by(m, g).empty())
       problems->push_back({"friction above 1e6 with " + with, element_name(m, "geom", g), kReason});
   for (int i = 0; i < m.npair; ++i)
     if (m.pair_friction[5 * i] > kBound)
