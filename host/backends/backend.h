@@ -122,6 +122,9 @@ class Backend {
   // the device does not count them
   virtual void time_stages(bool) {}
   virtual std::vector<uint64_t> stage_ticks() const { return {}; }
+  // the workspace as the last environment of a run left it, number after number (Layout); null where it is shared
+  // by environments, or not memory of the host
+  virtual const Scalar* workspace() const { return nullptr; }
   // numbers about the whole batch
   virtual BatchSummary summarize(const BatchView<Scalar>& batch) {
     BatchSummary sum = empty_summary(batch.num_envs);
