@@ -95,6 +95,13 @@ std::vector<FieldEntry> fields() {
   return list;
 }
 
+py::list workspace_fields() {
+  py::list list;
+  for (const ScratchField& f : scratch_fields())
+    list.append(py::make_tuple(f.name, f.size, f.stage, f.meaning));
+  return list;
+}
+
 // what reads marks of the batch's own device, which `stream` still writes; whoever writes them next through that
 // stream comes after it
 template <class F>
@@ -110,6 +117,8 @@ using Mask = std::optional<py::array_t<bool>>;
 
 void bind_names(py::module_& module) {
   module.def("batch_fields", &fields, "(name, role, axes, meaning) of every array of a batch");
+  module.def("scratch_fields", &workspace_fields,
+             "(name, size, stage, meaning) of every array of the workspace of a step");
   module.def("parameter_names", &Parameters::names, "what Batch.set_parameter takes");
   module.attr("STATUS_BITS") = py::dict(py::arg("DIVERGED") = static_cast<int>(kDiverged),
                                         py::arg("CONTACT_OVERFLOW") = static_cast<int>(kContactOverflow),
@@ -217,7 +226,16 @@ void bind_measures(BatchClass& batch) {
                                    known ? s.largest_residual : std::numeric_limits<double>::quiet_NaN(),
                                    known ? s.largest_residual_at : -1);
           },
-          "counts and maxima over the batch, taken together where it lives");
+          "counts and maxima over the batch, taken together where it lives")
+      .def(
+          "inspect",
+          [](Batch& self, const std::string& name, int env) {
+            check_envs(self, {env});
+            const Engine::Inspected found = self.inspect(name, env);
+            return py::array_t<double>(std::vector<py::ssize_t>(found.shape.begin(), found.shape.end()),
+                                       found.values.data());
+          },
+          py::arg("name"), py::arg("env"), "an array of the workspace, on the emulator");
 }
 
 void bind_stepping(BatchClass& batch) {

@@ -25,7 +25,7 @@ DS_STAGE void smooth_dynamics(E& env, const EnvIO<E>& in) {
   env.time_stage(kStage_factorize);
   passive(env);    // springs, dampers, fluid, gravity compensation
   actuation(env);  // actuators
-  smooth_acceleration(env, in.any_xfrc, [&](int b) { return in.xfrc(b); });
+  smooth_acceleration(env, env.any_xfrc, [&](int b) { return in.xfrc(b); });
   env.time_stage(kStage_forces);
 }
 template <int kDim, bool kElliptic, class E>
@@ -41,14 +41,6 @@ template <int kDim, bool kElliptic, class E>
 DS_FN void solve_and_jump(E& env) {
   solve<kDim, kElliptic>(env);  // the contact dual: sweeps, then Newton
   if (kElliptic && env.t.o.impulsive) add_impacts<kDim>(env);
-}
-template <int kDim, bool kElliptic, class E>
-DS_STAGE void evaluate(E& env, const EnvIO<E>& in) {
-  smooth_dynamics(env, in);
-  collide(env);  // contacts
-  env.time_stage(kStage_collide);
-  impacts_and_rows<kDim, kElliptic>(env);
-  solve_and_jump<kDim, kElliptic>(env);
 }
 
 // before the evaluation at index m: what a replay of it needs
@@ -86,6 +78,46 @@ DS_FN void integrate(E& env, const EnvIO<E>& in, const EvalIndex& m) {
   env.time_stage(kStage_store);
 }
 
+// a part of the evaluation at index m, or what follows it: whoever launches stages calls this, part by part in
+// the order of DS_PARTS, at all indices in theirs
+template <Part kPart, int kDim, bool kElliptic, class E>
+DS_FN void evaluate_part(E& env, const EnvIO<E>& in, const EvalIndex& m) {
+  if constexpr (kPart == kPart_smooth) {
+    keep_start(env, in, m);
+    smooth_dynamics(env, in);
+  } else if constexpr (kPart == kPart_collide) {
+    collide(env);  // contacts
+    env.time_stage(kStage_collide);
+  } else if constexpr (kPart == kPart_rows) {
+    impacts_and_rows<kDim, kElliptic>(env);
+  } else if constexpr (kPart == kPart_solve) {
+    env.ends_call = ends_call(in.args, num_stages(env.t.o.integrator), m);
+    solve_and_jump<kDim, kElliptic>(env);
+  } else {
+    integrate(env, in, m);
+  }
+}
+template <Part kValue>
+struct PartConstant {
+  static constexpr Part kPart = kValue;
+};
+// f(part) for every part in order, each a PartConstant
+template <class F>
+DS_HD void each_part(F f) {
+#define DS_PART_CALL(name) f(PartConstant<kPart_##name>{});
+  DS_PARTS(DS_PART_CALL)
+#undef DS_PART_CALL
+}
+
+// all parts but the last: accelerations and everything they need
+template <int kDim, bool kElliptic, class E>
+DS_STAGE void evaluate(E& env, const EnvIO<E>& in, const EvalIndex& m) {
+  each_part([&](auto part) {
+    if constexpr (decltype(part)::kPart != kPart_integrate)
+      evaluate_part<decltype(part)::kPart, kDim, kElliptic>(env, in, m);
+  });
+}
+
 // everything that a call asks of one environment (or pack)
 template <int kDim, bool kElliptic, class E>
 DS_FN void run_environment(E& env, const BatchView<typename E::Scalar>& batch, const StepArgs& args) {
@@ -95,10 +127,8 @@ DS_FN void run_environment(E& env, const BatchView<typename E::Scalar>& batch, c
   in.load();
   EvalIndex m;
   do {
-    env.ends_call = ends_call(args, num_stages(env.t.o.integrator), m);
-    keep_start(env, in, m);
-    evaluate<kDim, kElliptic>(env, in);
-    integrate(env, in, m);
+    evaluate<kDim, kElliptic>(env, in, m);
+    evaluate_part<kPart_integrate, kDim, kElliptic>(env, in, m);
   } while (advance(args, num_stages(env.t.o.integrator), &m));
 }
 

@@ -129,6 +129,9 @@ class Backend : public Device {
   virtual void set_sizes(const TableCounts&, int /*num_envs*/) {}
   // the model; called before the first run and whenever a table changed. The tables stay where they are.
   virtual void set_tables(const Tables<Scalar>& tables) = 0;
+  // the workspace as the last environment of a run left it, number after number (Layout); null where it is shared
+  // by environments, or not memory of the host
+  virtual const Scalar* workspace() const { return nullptr; }
   // numbers about the whole batch
   virtual BatchSummary summarize(const BatchView<Scalar>& batch) {
     BatchSummary sum = empty_summary(batch.num_envs);

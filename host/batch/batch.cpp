@@ -223,6 +223,11 @@ void Batch::want(const std::vector<std::string>& names) {
   request(names);
 }
 
+Engine::Inspected Batch::inspect(const std::string& name, int env) {
+  const std::lock_guard lock(mutex_);
+  return engine_->inspect(name, env);
+}
+
 void Batch::read_status() {
   engine_->device().read(status_.data(), record("status").data.get(), status_.size() * sizeof status_[0]);
 }

@@ -53,6 +53,9 @@ class Batch {
   std::vector<uint64_t> stage_ticks() const { return engine_->device().stage_ticks(); }
   // counts and maxima over all environments, taken together where the batch lives
   BatchSummary summarize();
+  // an array of the workspace (scratch_fields) as the last evaluation of an environment leaves it, on a device that
+  // has one (the emulator). Throws std::invalid_argument
+  Engine::Inspected inspect(const std::string& name, int env);
   // of a device that the host only queues work for: its number (else -1), and the queue
   int device_index() const { return engine_->device().device_index(); }
   const std::shared_ptr<std::atomic<uintptr_t>>& stream() const { return stream_; }

@@ -27,15 +27,10 @@ struct RecordWidths : Sizes {
 };
 
 int axis_length(const Sizes& n, const std::string& axis) {
-  if (axis == "ngeom") return n.nallgeom;  // the user's geoms: all of them, not those that can collide
-#define AXIS(name) \
+#define SIZE(name, meaning) \
   if (axis == #name) return n.name;
-  AXIS(nq)
-  AXIS(nv)
-  AXIS(nu)
-  AXIS(na) AXIS(nbody) AXIS(nmocap) AXIS(nsite) AXIS(nsensordata) AXIS(nM) AXIS(ncon) AXIS(nanchor)
-#undef AXIS
-      size_t used = 0;
+#include "kernels/data/sizes.inl"
+  size_t used = 0;
   const int length = std::stoi(axis, &used);
   if (used != axis.size()) throw std::logic_error("no size '" + axis + "' in the field table");
   return length;
@@ -71,10 +66,46 @@ int field_width(const BatchField& field, const Sizes& sizes) {
   return RecordWidths{sizes}.width(field.name);
 }
 
+const std::vector<ScratchField>& scratch_fields() {
+  static const std::vector<ScratchField> fields = {
+#define SCRATCH(name, size, stage, meaning) {#name, #size, #stage, meaning},
+#include "kernels/data/fields.inl"
+  };
+  return fields;
+}
+
+const ScratchField& scratch_field(const std::string& name) {
+  for (const ScratchField& field : scratch_fields()) {
+    if (field.name == name) return field;
+  }
+  throw std::invalid_argument("no array of the workspace is called '" + name + "'");
+}
+
+ScratchExtent scratch_extent(const ScratchField& field, const Sizes& sizes) {
+  const Layout layout = make_layout(sizes);
+  const std::vector<int> begins = {
+#define SCRATCH(name, size, stage, meaning) layout.name,
+#include "kernels/data/fields.inl"
+      layout.total};
+  const size_t at = static_cast<size_t>(&field - scratch_fields().data());
+  const int size = begins[at + 1] - begins[at];
+  ScratchExtent extent{begins[at], size, {size}};
+  // "3 * nbody": a row of three for each body
+  std::istringstream words(field.size);
+  std::string width, star, count, rest;
+  if (words >> width >> star >> count && star == "*" && !(words >> rest) && width[0] != '(')
+    extent.shape = {axis_length(sizes, count)};
+  if (extent.shape[0] != size) extent.shape.push_back(axis_length(sizes, width));
+  return extent;
+}
+
 std::vector<int> field_shape(const BatchField& field, const Sizes& sizes) {
   std::vector<int> shape;
   std::istringstream axes(field.axes);
-  for (std::string axis; axes >> axis;) shape.push_back(axis_length(sizes, axis));
+  for (std::string axis; axes >> axis;) {
+    // the user's geoms: all of them, not those that can collide
+    shape.push_back(axis_length(sizes, axis == "ngeom" ? "nallgeom" : axis));
+  }
   return shape;
 }
 

@@ -31,6 +31,22 @@ int field_width(const BatchField& field, const Sizes& sizes);
 // the shape of one environment, from the axes; its product is the width
 std::vector<int> field_shape(const BatchField& field, const Sizes& sizes);
 
+// an array of the workspace of a step: a SCRATCH row of the field table, or what STATE and SLOT rows have there
+struct ScratchField {
+  std::string name, size, stage, meaning;  // size: an expression in the sizes of the model
+};
+const std::vector<ScratchField>& scratch_fields();
+// throws std::invalid_argument that says what there is
+const ScratchField& scratch_field(const std::string& name);
+
+// where it lies in the workspace of an environment, in numbers; the shape is that of its size where that is a
+// product of two sizes, else one axis
+struct ScratchExtent {
+  int begin, size;
+  std::vector<int> shape;
+};
+ScratchExtent scratch_extent(const ScratchField& field, const Sizes& sizes);
+
 }  // namespace dualstep
 
 // what a batch keeps of each environment beside its state, and outputs that are not of its precision

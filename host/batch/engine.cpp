@@ -77,6 +77,17 @@ class EngineOf final : public Engine {
     }
   }
 
+  Inspected inspect(const std::string& array, int env) override {
+    if (backend_->workspace() == nullptr)
+      throw std::invalid_argument("a batch on device '" + backend_->device() +
+                                  "' keeps no workspace to look at: make one on device 'emulated'");
+    const ScratchField& field = scratch_field(array);
+    run(StepArgs{Action::kReplay, 1, /*freeze_diverged=*/1}, &env, 1);
+    const ScratchExtent extent = scratch_extent(field, tables_.n);
+    const Scalar* const begin = backend_->workspace() + extent.begin;
+    return {{begin, begin + extent.size}, extent.shape};
+  }
+
   std::shared_ptr<const Difference> compare(const Model& model) override {
     TableSet<Scalar> theirs(model);
     if (std::memcmp(&theirs.sizes(), &shared_.sizes(), sizeof(Sizes)) != 0) refuse("the number of rows");

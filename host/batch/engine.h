@@ -19,6 +19,11 @@ class Engine {
     virtual ~Difference() = default;
   };
 
+  struct Inspected {
+    std::vector<double> values;
+    std::vector<int> shape;
+  };
+
   virtual ~Engine() = default;
   virtual const Sizes& sizes() const = 0;
   // memory and queues
@@ -35,6 +40,10 @@ class Engine {
   // an action on the listed blocks, or on all where blocks is null. A replay writes outputs and contacts
   // only.
   virtual void run(const StepArgs& args, const int* blocks, int num_blocks) = 0;
+
+  // an array of the workspace as the last evaluation of an environment leaves it. Throws std::invalid_argument
+  // where the device keeps none, or where there is none of that name
+  virtual Inspected inspect(const std::string& array, int env) = 0;
 
   // the tables of a model against the shared ones. Throws std::invalid_argument where they differ in more
   // than real numbers: all environments have the same rows, pairs and sizes.

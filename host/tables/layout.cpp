@@ -26,8 +26,14 @@ int choose_capacity(const Model& m, const TableStore& t) {
   return static_cast<int>(std::min(all, std::max(16L, touching)));
 }
 
-bool any_nonzero(const std::vector<double>& values) {
-  return std::any_of(values.begin(), values.end(), [](double v) { return v != 0; });
+template <class T>
+bool any_nonzero(const std::vector<T>& values) {
+  return std::any_of(values.begin(), values.end(), [](T v) { return v != 0; });
+}
+
+// whether the compensation of gravity at some joint is an actuator's; without actuation nobody hands it on
+bool hands_gravity_on(const Model& m) {
+  return m.nu > 0 && !m.opt.disabled(kDisableActuation) && any_nonzero(m.jnt_actgravcomp);
 }
 
 // the names of fields.inl's sizes are those of Sizes
@@ -131,52 +137,13 @@ Widths make_widths(const Sizes& sizes) { return Plan{sizes}.widths(); }
 template <class Scalar>
 StepOptions<Scalar> make_step_options(const Model& m) {
   const Options& opt = m.opt;
-  const auto real = [](double v) { return static_cast<Scalar>(v); };
   StepOptions<Scalar> o{};
-  o.timestep = real(opt.timestep);
-  o.timestep_exact = opt.timestep;
-  for (int i = 0; i < 3; ++i) o.wind[i] = real(opt.wind[i]);
-  o.density = real(opt.density);
-  o.viscosity = real(opt.viscosity);
-  o.impratio = real(opt.impratio);
-  o.cone = weighs_rows(opt);
-  o.l1_rows = l1_rows(opt);
-  o.integrator = static_cast<int>(opt.integrator);
-  o.disableflags = opt.disableflags;
-  // sweeps alone, or a few of them and then Newton steps to the end
-  o.pgs_only = !ends_with_newton(opt.solver);
-  o.accelerated = opt.solver == Solver::kPgsAnderson;
-  const bool given = opt.iterations > 0;
-  o.sweeps = o.pgs_only ? (given ? opt.iterations : 50) : 2;
-  o.newton = o.pgs_only ? 0 : given ? opt.iterations : 16;
-  o.tolerance = real(opt.tolerance > 0 ? opt.tolerance : 1e-2);
-  o.contact_law = contact_law(opt);
-  o.coulomb = has_coulomb(opt);
-  o.impulsive = model_has(opt, kModelImpacts);
-  o.round_impacts = opt.friction_directions == 0;
-  o.restitution = real(opt.restitution);
-  o.spring_damper_rows = opt.contact_parameters == ContactParameters::kSpringDamper;
-  o.anchored = model_has(opt, kModelAnchors);
-  o.hunt_crossley = !o.anchored && opt.compliant_law == CompliantLaw::kHuntCrossley;
-  o.stribeck = opt.friction_law == FrictionLaw::kStribeck;
-  o.kappa = real(std::max(opt.contact_time_constant, 2 * opt.timestep));
-  o.epsilon = real(opt.contact_regularization);
-  o.contact_margin = real(opt.contact_margin);
-  o.stiffness = real(opt.stiffness);
-  o.contact_damping = real(opt.damping);
-  o.exponent = real(opt.exponent);
-  o.stiction_speed = real(opt.stiction_speed);
-  o.dynamic_friction = real(opt.dynamic_friction_ratio);
-  o.tangent_stiffness = real(opt.tangent_stiffness);
-  o.tangent_damping = real(opt.tangent_damping);
-  o.has_fluid = opt.density > 0 || opt.viscosity > 0;
-  o.has_gravcomp = any_nonzero(m.body_gravcomp);
-  // without actuation nobody hands it on
-  o.has_actgravcomp =
-      o.has_gravcomp && m.nu > 0 && !opt.disabled(kDisableActuation) &&
-      std::any_of(m.jnt_actgravcomp.begin(), m.jnt_actgravcomp.end(), [](int v) { return v; });
-  o.has_damping = any_nonzero(m.dof_damping);
-  o.has_spring = any_nonzero(m.jnt_stiffness);
+#define OPTION_I(name, source, meaning) o.name = source;
+#define OPTION_R(name, source, meaning) o.name = static_cast<Scalar>(source);
+#define OPTION_R3(name, source, meaning) \
+  for (int i = 0; i < 3; ++i) o.name[i] = static_cast<Scalar>((source)[i]);
+#define OPTION_D(name, source, meaning) o.name = source;
+#include "kernels/data/options.inl"
   return o;
 }
 

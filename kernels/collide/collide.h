@@ -105,13 +105,9 @@ struct ContactWriter {
   // nothing
   DS_STAGE void open(int slot) const {
     const Real zero(0);
-    env.con_dist()[slot] = zero;
-    env.con_D()[slot] = zero;
-    env.con_dim()[slot] = zero;
-    env.con_pair()[slot] = zero;
-    for (int k = 0; k < 3; k++) env.con_pos()[3 * slot + k] = env.con_kb()[3 * slot + k] = zero;
-    for (int k = 0; k < 6; k++) env.con_frame()[6 * slot + k] = zero;
-    for (int k = 0; k < 5; k++) env.con_mu()[5 * slot + k] = zero;
+    each_of_slot(env, slot, [&](const auto& run, int width) {
+      for (int k = 0; k < width; k++) run[k] = zero;
+    });
   }
 
   // for the environments of a mask; a single environment writes for itself alone
@@ -139,12 +135,9 @@ struct ContactWriter {
 
   // moves the contact of slot + 1 to slot, for one environment
   DS_FN void shift(int slot, int lane) const {
-    const auto copy = [&](const auto& f, int width) {
-      for (int k = 0; k < width; k++)
-        set_lane(f[width * slot + k], lane, lane_of(f[width * (slot + 1) + k], lane));
-    };
-    copy(env.con_dist(), 1), copy(env.con_D(), 1), copy(env.con_dim(), 1), copy(env.con_pair(), 1);
-    copy(env.con_pos(), 3), copy(env.con_frame(), 6), copy(env.con_kb(), 3), copy(env.con_mu(), 5);
+    each_of_slot(env, slot, [&](const auto& run, int width) {
+      for (int k = 0; k < width; k++) set_lane(run[k], lane, lane_of(run[width + k], lane));
+    });
   }
 
   // with every slot taken: the shallowest contact goes (the later of equals), be it the new one

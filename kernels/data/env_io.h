@@ -20,8 +20,7 @@ struct EnvIO {
   E& env;
   const BatchView<Scalar>& batch;
   const StepArgs& args;
-  int first, count;               // rows of this pack, and how many of them are real
-  mutable bool any_xfrc = false;  // whether the user pushes a body of theirs
+  int first, count;  // rows of this pack, and how many of them are real
 
   DS_HD EnvIO(E& e, const BatchView<Scalar>& b, const StepArgs& a)
       : env(e),
@@ -169,7 +168,7 @@ struct EnvIO {
     env.sync();
     // an environment that was given numbers no simulation can use is not advanced
     auto good = state_in_bounds();
-    if (any_xfrc) good = mask_and(good, rows_well_behaved(xfrc_applied(), 6 * n.nbody));
+    if (env.any_xfrc) good = mask_and(good, rows_well_behaved(xfrc_applied(), 6 * n.nbody));
     if (n.nmocap > 0)
       good = mask_and(good, mask_and(rows_well_behaved(mocap_pos(), 3 * n.nmocap),
                                      rows_well_behaved(mocap_quat(), 4 * n.nmocap)));
@@ -181,7 +180,7 @@ struct EnvIO {
   // what the user gives for the whole of a call
   DS_STAGE void load_given() const {
     load_drives();
-    any_xfrc = rows_nonzero(xfrc_applied(), 6 * env.t.n.nbody);
+    env.any_xfrc = rows_nonzero(xfrc_applied(), 6 * env.t.n.nbody);
   }
   // what the lanes agree on, before anything is found
   DS_HD void begin() const {

@@ -7,11 +7,16 @@
 //   COLUMN(table, name, width, meaning)   name, one after the other, and
 //   END_ROW(table)                    ends
 //   SCRATCH(name, size, stage, meaning)   workspace of one environment during a step
+//   ALIAS(name, array, stage, meaning)    what a SCRATCH array is from this stage on
+//   SLOT(name, width, stage, meaning)     likewise, `width` numbers of every contact slot
 //   STATE(name, width, role, meaning)     kept between steps, (num_envs, width), written by the user too
-//   OUTPUT(name, width, shape, meaning)   derived, (num_envs, width), written when wanted
+//   OUTPUT(name, width, shape, meaning)   derived, (num_envs, width), written when wanted by a function that
+//   OUTPUT_STAGE(function)                names (kernels/output/outputs.h); or
+//   COPIED(name, array, width, shape, meaning)   what stands in this array of the workspace
 //
 // Sizes are written in the fields of Sizes (views.h). The name of a scratch array is that of the quantity in
-// MuJoCo's or Featherstone's vocabulary; the stage is the file that writes it.
+// MuJoCo's or Featherstone's vocabulary; the stage is the first that
+// writes it; accesses.inl has all that do, and all that read it.
 
 #ifndef TABLE_I
 #define TABLE_I(name, meaning)
@@ -27,6 +32,14 @@
 #endif
 #ifndef END_ROW
 #define END_ROW(table)
+#endif
+// what a contact is between stages, in its slot: narrow phase, snapshots and whoever drops a contact go through
+// these; width is that of one slot
+#ifndef SLOT
+#define SLOT(name, width, stage, meaning) SCRATCH(name, width * ncon, stage, meaning)
+#endif
+#ifndef ALIAS
+#define ALIAS(name, array, stage, meaning)
 #endif
 #ifndef SCRATCH
 #define SCRATCH(name, size, stage, meaning)
@@ -54,6 +67,12 @@
 #endif
 #ifndef OUTPUT
 #define OUTPUT(name, width, shape, meaning)
+#endif
+#ifndef COPIED
+#define COPIED(name, array, width, shape, meaning) OUTPUT(name, width, shape, meaning)
+#endif
+#ifndef OUTPUT_STAGE
+#define OUTPUT_STAGE(function)
 #endif
 
 // tree -----------------------------------------------------------------------------------------------------
@@ -255,6 +274,10 @@ STATE(qacc_warmstart, nv, HINT, "accelerations of the last solve: where the next
 STATE(anchors, 7 * nanchor, CARRIED,
       "soft_anchor, each contact of the last step: pair + 1 in touch, -1 apart, 0 none; place on the second body, "
       "stretch in the world [m]")
+// fields of somebody else's: a file of rows like these
+#if defined(DUALSTEP_EXTRA_FIELDS)
+#include DUALSTEP_EXTRA_FIELDS
+#endif
 
 // workspace --------------------------------------------------------------------------------------------------
 SCRATCH(xpos, 3 * nbody, kinematics, "body frames: position")
@@ -264,7 +287,8 @@ SCRATCH(tree_com, 3 * ntree, kinematics, "centre of mass of each tree")
 SCRATCH(xanchor, 3 * njnt, kinematics, "joint anchors")
 SCRATCH(xaxis, 3 * njnt, kinematics, "joint axes")
 SCRATCH(cdof, 6 * nv, kinematics, "joint motions S, world axes, about the tree's centre of mass")
-SCRATCH(cinert, 10 * nbody, inertia, "body inertia about the tree's centre of mass; later composite")
+SCRATCH(cinert, 10 * nbody, bias, "body inertia about the tree's centre of mass")
+ALIAS(crb, cinert, inertia, "composite inertia: of the body's subtree; outputs find cinert once more")
 SCRATCH(cvel, 6 * nbody, bias, "body velocities about the tree's centre of mass")
 SCRATCH(cacc, 6 * nbody, bias, "body accelerations at zero joint acceleration, gravity included")
 SCRATCH(cfrc, 6 * nbody, bias, "body forces, summed over subtrees")
@@ -283,14 +307,14 @@ SCRATCH(act_dot, na, forces, "rate of the activations")
 SCRATCH(actuator_vel_gain, nu, forces, "d force / d velocity of each actuator")
 SCRATCH(geom_xpos, 3 * ngeom, collide, "collidable geoms: position")
 SCRATCH(geom_xmat, 9 * ngeom, collide, "collidable geoms: orientation")
-SCRATCH(con_dist, ncon, collide, "signed distance of each contact slot")
-SCRATCH(con_pos, 3 * ncon, collide, "position")
-SCRATCH(con_frame, 6 * ncon, collide, "n, then t1 (first a hint for its direction)")
-SCRATCH(con_mu, 5 * ncon, collide, "friction coefficients; 0 beyond the contact's dimension")
-SCRATCH(con_dim, ncon, collide, "1, 3, 4 or 6; 0 where the slot is empty")
-SCRATCH(con_D, ncon, collide, "1 / R of the normal row or of a pyramid edge; 0 where the slot is empty")
-SCRATCH(con_kb, 3 * ncon, collide, "K imp (dist - margin), B on the normal row, B on tangent rows")
-SCRATCH(con_pair, ncon, collide, "pair that the contact comes from, and its place in the manifold: 8 pair + k")
+SLOT(con_dist, 1, collide, "signed distance of each contact slot")
+SLOT(con_pos, 3, collide, "position")
+SLOT(con_frame, 6, collide, "n, then t1 (first a hint for its direction)")
+SLOT(con_mu, 5, collide, "friction coefficients; 0 beyond the contact's dimension")
+SLOT(con_dim, 1, collide, "1, 3, 4 or 6; 0 where the slot is empty")
+SLOT(con_D, 1, collide, "1 / R of the normal row or of a pyramid edge; 0 where the slot is empty")
+SLOT(con_kb, 3, collide, "K imp (dist - margin), B on the normal row, B on tangent rows")
+SLOT(con_pair, 1, collide, "pair that the contact comes from, and its place in the manifold: 8 pair + k")
 SCRATCH(Linv, nM, rows, "single-dof rows in use, whitened: D^-1/2 L^-T e_i on the ancestors of i")
 SCRATCH(lim_y0, 2 * nlim, rows, "lower and upper limits: J qacc_smooth - aref")
 SCRATCH(lim_D, 2 * nlim, rows, "1 / R; 0 where inactive")
@@ -302,7 +326,7 @@ SCRATCH(dense_D, ndense, rows, "1 / R; 0 where inactive")
 SCRATCH(dense_y, ndense, solve, "J qacc - aref")
 SCRATCH(Z, (nrow + nlocal) * nv, rows, "dense rows, whitened: D^-1/2 L^-T J^T; dense scalar rows, kdim a contact, copied single-dof rows")
 SCRATCH(con_y0, kdim * ncon, rows, "contact rows: J qacc_smooth - aref")
-SCRATCH(w_explicit, nexplicit, rows, "explicit contact forces as a whitened acceleration")
+SCRATCH(w_explicit, nexplicit, solve, "explicit contact forces as a whitened acceleration")
 SCRATCH(next_anchors, 7 * nanchor, solve, "anchors of this step's contacts")
 SCRATCH(impact_e, nimpact, impact, "restitution of closed contacts, -1 of others")
 SCRATCH(impact_kept, 7 * nimpact, impact, "of each contact what an impact overwrites: hint for t1, con_kb, con_D")
@@ -341,18 +365,18 @@ SCRATCH(qfrc_constraint, nv, solve, "J^T lambda")
 SCRATCH(rk, nrk, integrate, "Runge-Kutta: start state and weighted sums")
 
 // derived: written by an evaluation when wanted ---------------------------------------------------------------
-OUTPUT(qacc, nv, "nv", "joint accelerations [m/s^2, rad/s^2]")
-OUTPUT(qacc_smooth, nv, "nv", "joint accelerations without constraint forces")
-OUTPUT(qfrc_bias, nv, "nv", "Coriolis, centrifugal and gravity forces (on the left) [N, N m]")
-OUTPUT(qfrc_passive, nv, "nv", "springs, dampers, fluid, gravity compensation [N, N m]")
-OUTPUT(qfrc_actuator, nv, "nv", "actuator forces on the joints [N, N m]")
-OUTPUT(qfrc_smooth, nv, "nv", "all forces but those of constraints [N, N m]")
-OUTPUT(qfrc_constraint, nv, "nv", "constraint forces on the joints [N, N m]")
-OUTPUT(actuator_force, nu, "nu", "scalar force of each actuator [N, N m]")
-OUTPUT(xpos, 3 * nbody, "nbody 3", "positions of body frames [m]")
-OUTPUT(xquat, 4 * nbody, "nbody 4", "orientations of body frames")
-OUTPUT(xipos, 3 * nbody, "nbody 3", "centres of mass of bodies [m]")
-OUTPUT(cvel, 6 * nbody, "nbody 6", "body velocities (angular, linear) about the tree's centre of mass")
+COPIED(qacc, qacc, nv, "nv", "joint accelerations [m/s^2, rad/s^2]")
+COPIED(qacc_smooth, qacc_smooth, nv, "nv", "joint accelerations without constraint forces")
+COPIED(qfrc_bias, qfrc_bias, nv, "nv", "Coriolis, centrifugal and gravity forces (on the left) [N, N m]")
+COPIED(qfrc_passive, qfrc_passive, nv, "nv", "springs, dampers, fluid, gravity compensation [N, N m]")
+COPIED(qfrc_actuator, qfrc_actuator, nv, "nv", "actuator forces on the joints [N, N m]")
+COPIED(qfrc_smooth, qfrc_smooth, nv, "nv", "all forces but those of constraints [N, N m]")
+COPIED(qfrc_constraint, qfrc_constraint, nv, "nv", "constraint forces on the joints [N, N m]")
+COPIED(actuator_force, actuator_force, nu, "nu", "scalar force of each actuator [N, N m]")
+COPIED(xpos, xpos, 3 * nbody, "nbody 3", "positions of body frames [m]")
+COPIED(xquat, xquat, 4 * nbody, "nbody 4", "orientations of body frames")
+COPIED(xipos, xipos, 3 * nbody, "nbody 3", "centres of mass of bodies [m]")
+COPIED(cvel, cvel, 6 * nbody, "nbody 6", "body velocities (angular, linear) about the tree's centre of mass")
 OUTPUT(cinert, 10 * nbody, "nbody 10", "body inertias about the tree's centre of mass: xx yy zz xy xz yz, m c, m")
 OUTPUT(subtree_com, 3 * nbody, "nbody 3", "centres of mass of subtrees [m]")
 OUTPUT(geom_xpos, 3 * nallgeom, "ngeom 3", "positions of geoms [m]")
@@ -360,11 +384,18 @@ OUTPUT(geom_xmat, 9 * nallgeom, "ngeom 9", "orientations of geoms, row-major")
 OUTPUT(site_xpos, 3 * nsite, "nsite 3", "positions of sites [m]")
 OUTPUT(site_xmat, 9 * nsite, "nsite 9", "orientations of sites, row-major")
 OUTPUT(energy, 2, "2", "potential and kinetic energy [J]")
-OUTPUT(qM, nM, "nM", "mass matrix on the tree's sparsity: each dof, then its ancestors")
+COPIED(qM, M, nM, "nM", "mass matrix on the tree's sparsity: each dof, then its ancestors")
 OUTPUT(contact_dist, ncon, "ncon", "signed distance of each contact [m]")
 OUTPUT(contact_pos, 3 * ncon, "ncon 3", "position of each contact [m]")
 OUTPUT(contact_frame, 9 * ncon, "ncon 3 3", "rows n, t1, t2 of each contact")
 OUTPUT(contact_force, 6 * ncon, "ncon 6", "force and moment in the contact frame [N, N m]")
+// in this order, once the copies are made
+OUTPUT_STAGE(sense_geoms)
+OUTPUT_STAGE(sense_sites)
+OUTPUT_STAGE(sense_contacts)
+OUTPUT_STAGE(sense_subtree_com)
+OUTPUT_STAGE(sense_energy)
+OUTPUT_STAGE(sense_inertias)
 
 #undef TABLE_I
 #undef TABLE_R
@@ -372,9 +403,13 @@ OUTPUT(contact_force, 6 * ncon, "ncon 6", "force and moment in the contact frame
 #undef COLUMN
 #undef END_ROW
 #undef SCRATCH
+#undef SLOT
+#undef ALIAS
 #undef STATE
 #undef CARRIED
 #undef HINT
 #undef DRIVE
 #undef GIVEN
 #undef OUTPUT
+#undef COPIED
+#undef OUTPUT_STAGE

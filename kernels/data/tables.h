@@ -21,45 +21,18 @@ enum ActuatorFlag : int {
 
 // sizes of a model as the kernels see it, and of its workspace
 struct Sizes {
-  int nq, nv, nu, na, nbody, njnt, ntree, nlevel, ndepth, nmocap, ntendon;
-  int ngeom, npair;  // collidable geoms, candidate pairs
-  int nallgeom, nsite, nsensor, nsensordata;
-  int ncon, kdim, nedge;  // contact slots; rows a slot (3 or 6); pyramid edges or cone rows a slot
-  int nlim, nloss, nsingle, nball,
-      nfree;  // limited slide and hinge joints, friction losses, single-dof rows, limited balls
-  int neq, neqrow;  // equality constraints, and their rows
-  int ndense, nrow,
-      nrow1;  // dense scalar rows (ball limits, equalities), dense rows, scalar rows (limits, losses, general)
-  int nexplicit;  // nv where contact forces are explicit, else 0
-  int nanchor;    // ncon where contacts have anchors, else 0
-  int nimpact;    // ncon where contacts strike, else 0
-  int njump;      // nv where contacts strike, else 0
-  int ncone, nlocal, ndual,
-      nA;  // contacts and single-dof rows of a small environment, its rows, entries of A (kernels/solver/newton_rows.h)
-  int dual_begin;      // where its words begin in the pool
-  int single_begin;    // likewise those of the single-dof rows in use (kernels/rows/rows.h)
-  int nhistory;        // forces and w where sweeps have a memory, else 0
-  int nM, nH, npivot;  // entries of M, of H, of H's diagonal
-  int nrk, nword;      // Runge-Kutta storage; words of a set of dofs
-  int nsingleword;     // of a set of single-dof rows
+#define SIZE(name, meaning) int name;
+#include "kernels/data/sizes.inl"
 };
 
 // options in the form the stages use
 template <class Scalar>
 struct StepOptions {
-  double timestep_exact;  // for the clock
-  Scalar timestep, wind[3], density, viscosity, impratio;
-  int cone, l1_rows;  // whether contacts weigh rows of the frame (1) or edges (0); rows, on pyramids
-  int integrator, disableflags;
-  int sweeps, newton, pgs_only, accelerated;
-  Scalar tolerance;
-  // the contact law (kernels/contact/laws.h), and its numbers
-  int contact_law, coulomb, spring_damper_rows, hunt_crossley, stribeck, anchored;
-  int impulsive, round_impacts;  // impacts before the step, on round cones or on pyramids
-  Scalar kappa, epsilon, contact_margin, stiffness, contact_damping, exponent, stiction_speed,
-      dynamic_friction;
-  Scalar tangent_stiffness, tangent_damping, restitution;
-  int has_fluid, has_gravcomp, has_actgravcomp, has_damping, has_spring;
+#define OPTION_I(name, source, meaning) int name;
+#define OPTION_R(name, source, meaning) Scalar name;
+#define OPTION_R3(name, source, meaning) Scalar name[3];
+#define OPTION_D(name, source, meaning) double name;
+#include "kernels/data/options.inl"
 };
 
 // an array of real model parameters: shared (env_stride 0), or per environment: block b holds its entries

@@ -80,6 +80,13 @@ DS_HD bool disabled(const StepOptions<Scalar>& o, int flags) {
 // one position, one dof: no quaternion
 DS_HD bool is_scalar_joint(int type) { return type >= kSlide; }
 
+// f(run, its numbers) for what a slot holds of a contact
+template <class E, class F>
+DS_HD void each_of_slot(const E& env, int slot, F f) {
+#define SLOT(name, width, stage, meaning) f(env.name().from((width)*slot), width);
+#include "kernels/data/fields.inl"
+}
+
 // kStride environments share a run of workspace, element by element: 1 on the CPU, where a pack takes the
 // place of interleaving; the environments of a warp on a GPU, so that its threads touch neighbouring words
 template <class Real_, class Lanes_, int kStride_ = 1>
@@ -100,22 +107,14 @@ struct Env {
   int block;      // which pack (or environment): where per-environment parameters lie
 
   // what the lanes agree on while a step runs
-  Int ncon;                // contacts of each environment
-  int ncon_max;            // the most of any environment of the pack
-  unsigned overflow_bits;  // bit l: environment l of the pack lost a contact
-  Mask diverged;           // not finite, or too fast
-  Mask unsolved;           // the dual did not reach its tolerance
-  Real residual;           // relative natural residual of the dual
-  Real iterations;
+#define ENV_STATE(type, name, meaning) type name{};
+#include "kernels/data/env_state.inl"
   uint64_t* stage_ticks = nullptr;  // ticks of each stage, where somebody times them
   uint64_t stage_start = 0;
   bool ends_call = true;  // nobody sees the residual of an evaluation before the last of its call
-  bool subset =
-      false;  // the single-dof rows in use are those of environments that still search (active_subset.h)
-  bool l1_cone = false;  // the cones of the rows that are solved now: pyramids with weights by rows (cone.h)
-  Mask row_space{};      // has few rows: Newton's direction is found among them (newton_rows.h)
-  int nlocal_max = 0;    // the most single-dof rows in use of any small environment of the pack
-  int slot = 0;          // on a GPU: where the environment stands among those of the launch
+  // the single-dof rows in use are those of environments that still search (active_subset.h)
+  bool subset = false;
+  int slot = 0;  // on a GPU: where the environment stands among those of the launch
 
   // the time since the last call belongs to this stage
   DS_HD void time_stage([[maybe_unused]] Stage stage) {
@@ -129,6 +128,10 @@ struct Env {
 
 #define SCRATCH(name, size, stage, meaning) \
   DS_HD Field<Real, kStride> name() const { return {scratch + t.l.name * kStride}; }
+#include "kernels/data/fields.inl"
+
+#define ALIAS(name, array, stage, meaning) \
+  DS_HD Field<Real, kStride> name() const { return array(); }
 #include "kernels/data/fields.inl"
 
 #define TABLE_R(name, meaning) \

@@ -12,29 +12,22 @@ inline namespace DUALSTEP_ISA {
 // what the lanes of an environment agree on, between two parts
 template <class E>
 struct Carried {
-  typename E::Int ncon;
-  int ncon_max;
-  unsigned overflow_bits;
-  typename E::Mask diverged, unsolved;
-  typename E::Real residual, iterations;
-  bool l1_cone;
-  typename E::Mask row_space;
-  int nlocal_max;
-  bool any_xfrc;
+  using Int = typename E::Int;
+  using Mask = typename E::Mask;
+  using Real = typename E::Real;
+#define ENV_STATE(type, name, meaning) type name;
+#include "kernels/data/env_state.inl"
 };
 
 template <class E>
-DS_HD void carry_on(const Carried<E>& c, E& env, const EnvIO<E>& in) {
-  env.ncon = c.ncon, env.ncon_max = c.ncon_max, env.overflow_bits = c.overflow_bits;
-  env.diverged = c.diverged, env.unsolved = c.unsolved;
-  env.residual = c.residual, env.iterations = c.iterations;
-  env.l1_cone = c.l1_cone, env.row_space = c.row_space, env.nlocal_max = c.nlocal_max;
-  in.any_xfrc = c.any_xfrc;
+DS_HD void carry_on(const Carried<E>& c, E& env) {
+#define ENV_STATE(type, name, meaning) env.name = c.name;
+#include "kernels/data/env_state.inl"
 }
 template <class E>
-DS_HD void carry_over(const E& env, const EnvIO<E>& in, Carried<E>* c) {
-  *c = {env.ncon,       env.ncon_max, env.overflow_bits, env.diverged,   env.unsolved, env.residual,
-        env.iterations, env.l1_cone,  env.row_space,     env.nlocal_max, in.any_xfrc};
+DS_HD void carry_over(const E& env, Carried<E>* c) {
+#define ENV_STATE(type, name, meaning) c->name = env.name;
+#include "kernels/data/env_state.inl"
 }
 
 // a part of the evaluation at index m; all of them in their order, at all moments in theirs, are a call
@@ -43,28 +36,13 @@ DS_FN void run_part(E& env, const BatchView<typename E::Scalar>& batch, const St
                     const EvalIndex& m, Carried<E>* carried) {
   const EnvIO<E> in(env, batch, args);
   const bool first = part == kPart_smooth && m.substep == 0 && m.stage == 0;
-  if (!first) carry_on(*carried, env, in);
+  if (!first) carry_on(*carried, env);
   env.done();  // nobody overwrites it before all have read it
-  switch (part) {
-    case kPart_smooth:
-      if (first) in.load();
-      keep_start(env, in, m);
-      smooth_dynamics(env, in);
-      break;
-    case kPart_collide:
-      collide(env);
-      break;
-    case kPart_rows:
-      impacts_and_rows<kDim, kElliptic>(env);
-      break;
-    case kPart_solve:
-      env.ends_call = ends_call(args, num_stages(env.t.o.integrator), m);
-      solve_and_jump<kDim, kElliptic>(env);
-      break;
-    default:
-      integrate(env, in, m);
-  }
-  if (env.lanes.rank() == 0) carry_over(env, in, carried);
+  if (first) in.load();
+  each_part([&](auto which) {
+    if (part == decltype(which)::kPart) evaluate_part<decltype(which)::kPart, kDim, kElliptic>(env, in, m);
+  });
+  if (env.lanes.rank() == 0) carry_over(env, carried);
 }
 
 }  // namespace DUALSTEP_ISA

@@ -169,33 +169,33 @@ DS_STAGE void sense_contacts(E& env, const EnvIO<E>& in) {
 }
 
 template <class E>
-DS_STAGE void sense(E& env, const EnvIO<E>& in) {
-  const auto& b = in.batch;
-  const auto& n = env.t.n;
-  sense_field(in, b.qacc, env.qacc(), n.nv);
-  sense_field(in, b.qacc_smooth, env.qacc_smooth(), n.nv);
-  sense_field(in, b.qfrc_bias, env.qfrc_bias(), n.nv);
-  sense_field(in, b.qfrc_passive, env.qfrc_passive(), n.nv);
-  sense_field(in, b.qfrc_actuator, env.qfrc_actuator(), n.nv);
-  sense_field(in, b.qfrc_smooth, env.qfrc_smooth(), n.nv);
-  sense_field(in, b.qfrc_constraint, env.qfrc_constraint(), n.nv);
-  sense_field(in, b.actuator_force, env.actuator_force(), n.nu);
-  sense_field(in, b.xpos, env.xpos(), 3 * n.nbody);
-  sense_field(in, b.xquat, env.xquat(), 4 * n.nbody);
-  sense_field(in, b.xipos, env.xipos(), 3 * n.nbody);
-  sense_field(in, b.cvel, env.cvel(), 6 * n.nbody);
-  sense_field(in, b.qM, env.M(), n.nM);
-  sense_poses(env, in, n.nallgeom, env.t.allgeom_body, env.t.allgeom_pos, env.t.allgeom_quat, b.geom_xpos,
-              b.geom_xmat);
-  sense_poses(env, in, n.nsite, env.t.site_body, env.t.site_pos, env.t.site_quat, b.site_xpos, b.site_xmat);
-  sense_contacts(env, in);
-  sense_subtree_com(env, in);
-  sense_energy(env, in);
+DS_HD void sense_geoms(E& env, const EnvIO<E>& in) {
+  const auto& t = env.t;
+  sense_poses(env, in, t.n.nallgeom, t.allgeom_body, t.allgeom_pos, t.allgeom_quat, in.batch.geom_xpos,
+              in.batch.geom_xmat);
+}
+template <class E>
+DS_HD void sense_sites(E& env, const EnvIO<E>& in) {
+  const auto& t = env.t;
+  sense_poses(env, in, t.n.nsite, t.site_body, t.site_pos, t.site_quat, in.batch.site_xpos,
+              in.batch.site_xmat);
+}
+// the composite inertias have replaced the bodies' own, so those are found once more
+template <class E>
+DS_HD void sense_inertias(E& env, const EnvIO<E>& in) {
   env.done();  // the scratch of the energy is the next one's
-  if (b.cinert != nullptr) {
-    body_inertias(env);
-    sense_field(in, b.cinert, env.cinert(), 10 * n.nbody);
-  }
+  if (in.batch.cinert == nullptr) return;
+  body_inertias(env);
+  sense_field(in, in.batch.cinert, env.cinert(), env.t.w.cinert);
+}
+
+// the outputs of the field table: copies of the workspace, then what functions find
+template <class E>
+DS_STAGE void sense(E& env, const EnvIO<E>& in) {
+#define COPIED(name, array, width, shape, meaning) sense_field(in, in.batch.name, env.array(), env.t.w.name);
+#include "kernels/data/fields.inl"
+#define OUTPUT_STAGE(function) function(env, in);
+#include "kernels/data/fields.inl"
 }
 
 }  // namespace DUALSTEP_ISA

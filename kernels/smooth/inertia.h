@@ -10,7 +10,7 @@
 // deviation none. Row i of M holds the dof itself, then its ancestors up to the root: the row of an ancestor
 //           is a tail of it, so no list of indices is needed to combine rows
 // reads     cinert, cdof
-// writes    cinert (composite from here on), M
+// writes    crb (in the place of cinert), M
 // cost      O(sum of the dofs' depths)
 #pragma once
 
@@ -23,17 +23,17 @@ template <class E>
 DS_STAGE void inertia(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
-  const auto cinert = env.cinert(), cdof = env.cdof(), M = env.M();
+  const auto crb = env.crb(), cdof = env.cdof(), M = env.M();
   for (int level = t.n.nlevel - 1; level >= 0; level--) {
     for (int k = t.level_adr[level] + env.lanes.rank(); k < t.level_adr[level + 1]; k += env.lanes.width()) {
       const int b = t.level_body[k];
       for (int c = t.child_adr[b]; c < t.child_adr[b + 1]; c++)
-        for (int e = 0; e < 10; e++) cinert[10 * b + e] += cinert[10 * t.child_body[c] + e];
+        for (int e = 0; e < 10; e++) crb[10 * b + e] += crb[10 * t.child_body[c] + e];
     }
     env.sync();
   }
   env.each(t.n.nv, [&](int i) {
-    const Spatial<Real> f = multiply(cinert.inertia(t.dof_body[i]), cdof.spatial(i));
+    const Spatial<Real> f = multiply(crb.inertia(t.dof_body[i]), cdof.spatial(i));
     const int begin = t.M_rowadr[i], end = t.M_rowadr[i + 1];
     M[begin] = dot(cdof.spatial(i), f) + env.dof_armature(i);
     for (int e = begin + 1; e < end; e++) M[e] = dot(cdof.spatial(t.M_col[e]), f);

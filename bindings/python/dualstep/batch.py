@@ -243,6 +243,24 @@ class Batch(BatchFields):
         """Counts and maxima over all environments, taken together where the batch lives: one small answer."""
         return Summary(*self._core.summary())
 
+    def inspect(self, name: str, env: int = 0) -> np.ndarray:
+        """An array of one environment's workspace, as its last evaluation leaves it: a copy, for whoever debugs a stage.
+
+        On device "emulated" alone. Names, sizes and meanings are the SCRATCH rows of kernels/data/fields.inl ("cdof",
+        "LD", "con_f", ...). The evaluation is run once more for it and changes nothing. NaN stands where no stage wrote.
+        """
+        names = [row[0] for row in _core.scratch_fields()]
+        if name not in names:
+            near = difflib.get_close_matches(str(name), names, n=3)
+            raise ValueError(
+                f"inspect: {name!r} is given, and no array of the workspace is called so"
+                + (f"; near are {', '.join(near)}" if near else "")
+            )
+        env = _integer("env", env)
+        if not 0 <= env < self.num_envs:
+            raise ValueError(f"env {env} is given, and the batch has {self.num_envs}")
+        return self._core.inspect(name, env).astype(self._dtype)
+
     def clear_status(self, mask: Any = None) -> None:
         """Clears the status bits of all environments, or of those where mask is true."""
         self._core.clear_status(None if mask is None else self._mask(mask))

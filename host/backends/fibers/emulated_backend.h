@@ -26,6 +26,7 @@ class EmulatedBackend final : public Backend<Scalar> {
   int pack() const override { return 1; }
   std::shared_ptr<void> allocate(size_t bytes) override;
   void set_tables(const Tables<Scalar>& tables) override;
+  const Scalar* workspace() const override { return static_cast<const Scalar*>(scratch_.get()); }
   // throws emulator::LaneError where the lanes of an environment part
   void run(const BatchView<Scalar>& batch, const StepArgs& args, const int* blocks, int num_blocks) override;
 

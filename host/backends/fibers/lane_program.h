@@ -32,7 +32,7 @@ long lane_scratch_bytes(const Tables<Scalar>& t) {
 template <class Lanes, class Scalar>
 Env<Scalar, Lanes> lane_environment(const Lanes& lanes, const Tables<Scalar>& t, int block, void* scratch) {
   Scalar* reals = static_cast<Scalar*>(scratch);
-  return {t, lanes, reals, reinterpret_cast<int*>(reals + t.l.total), block, {}, 0, 0, {}, {}, {}, {}};
+  return {t, lanes, reals, reinterpret_cast<int*>(reals + t.l.total), block};
 }
 
 template <class Lanes, class Scalar>

@@ -21,9 +21,7 @@ template <class Real>
 Env<Real, SerialLanes> pack_env(const Tables<ScalarOf<Real>>& t, int block, void* scratch) {
   static const SerialLanes lanes;
   Real* reals = static_cast<Real*>(scratch);
-  return Env<Real, SerialLanes>{
-      t,  lanes,   reals, reinterpret_cast<int*>(reals + t.l.total), block, {}, 0, 0, {}, {}, {},
-      {}, nullptr, 0};
+  return Env<Real, SerialLanes>{t, lanes, reals, reinterpret_cast<int*>(reals + t.l.total), block};
 }
 
 // calls f with the cone and the rows of a contact as types

@@ -16,19 +16,12 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-// calls f(run, its numbers) for what a snapshot holds: of the environment, then of each slot of a contact
+// calls f(run, its numbers) for what a snapshot holds of the environment; each_of_slot (views.h) has the contacts
 template <class E, class F>
 void each_of_environment(const E& env, F f) {
 #define CARRIED(name, width) f(env.name(), env.t.w.name);
 #define HINT(name, width) CARRIED(name, width)
 #include "kernels/data/fields.inl"
-}
-template <class E, class F>
-void each_of_slot(const E& env, int slot, F f) {
-  f(env.con_dist().from(slot), 1), f(env.con_D().from(slot), 1);
-  f(env.con_dim().from(slot), 1), f(env.con_pair().from(slot), 1);
-  f(env.con_pos().from(3 * slot), 3), f(env.con_frame().from(6 * slot), 6);
-  f(env.con_kb().from(3 * slot), 3), f(env.con_mu().from(5 * slot), 5);
 }
 // behind them: whether it diverged, whether it lost a contact, how many contacts it has, whether somebody in
 // its pack is pushed
@@ -103,7 +96,7 @@ DS_STAGE void scatter_snapshots(E& env, const EnvIO<E>& in, const Snapshots<type
     tail[0] = Scalar(mask_bit(env.diverged, l));
     tail[1] = Scalar((env.overflow_bits >> l) & 1u);
     tail[2] = Scalar(lane_of(env.ncon, l));
-    tail[3] = Scalar(in.any_xfrc);
+    tail[3] = Scalar(env.any_xfrc);
   }
   in.write_rows(snapshot, SnapshotPlaces<Real>{env.scratch, snapshots.places},
                 count_numbers(env, env.ncon_max));
@@ -119,7 +112,7 @@ DS_STAGE void gather_snapshots(E& env, const EnvIO<E>& in, const Snapshots<typen
   Real diverged(0), contacts(0);
   env.overflow_bits = 0;
   env.ncon_max = 0;
-  in.any_xfrc = false;
+  env.any_xfrc = false;
   for (int l = 0; l < E::kPack; l++) {
     const Scalar* tail = snapshot[l] + snapshots.width - kNumbersOfTail;
     set_lane(diverged, l, tail[0]);
@@ -128,7 +121,7 @@ DS_STAGE void gather_snapshots(E& env, const EnvIO<E>& in, const Snapshots<typen
     set_lane(contacts, l, tail[2]);
     set_lane(env.ncon, l, ncon);
     if (ncon > env.ncon_max) env.ncon_max = ncon;
-    in.any_xfrc |= tail[3] != 0;
+    env.any_xfrc |= tail[3] != 0;
   }
   env.diverged = diverged != Real(0);
   in.read_rows(SnapshotPlaces<Real>{env.scratch, snapshots.places}, snapshot,
@@ -172,14 +165,10 @@ bool run_segment(E& env, const BatchView<typename E::Scalar>& batch, const StepA
       env.time_stage(kStage_regroup);
       return true;
     }
-    env.ends_call = ends_call(args, stages, *m);
-    keep_start(env, in, *m);
-    smooth_dynamics(env, in);
-    if (!known) collide(env);
-    env.time_stage(kStage_collide);
-    impacts_and_rows<kDim, kElliptic>(env);
-    solve_and_jump<kDim, kElliptic>(env);
-    integrate(env, in, *m);
+    each_part([&](auto part) {
+      if (decltype(part)::kPart == kPart_collide && known) return;
+      evaluate_part<decltype(part)::kPart, kDim, kElliptic>(env, in, *m);
+    });
     if (!advance(args, stages, m)) return false;
   }
 }

@@ -41,20 +41,8 @@ DS_HD Env<Scalar, Lanes, kStride> environment_of(const StepTables<Scalar>& table
   const int in_group = slot % kStride;
   Scalar* const reals = reinterpret_cast<Scalar*>(workspace);
   int* const words = reinterpret_cast<int*>(reals + static_cast<size_t>(kStride) * tables.l.total);
-  Env<Scalar, Lanes, kStride> env{tables,
-                                  lanes,
-                                  reals + in_group,
-                                  words + in_group,
-                                  environment_at(args, slot),
-                                  {},
-                                  0,
-                                  0,
-                                  {},
-                                  {},
-                                  {},
-                                  {},
-                                  nullptr,
-                                  0};
+  Env<Scalar, Lanes, kStride> env{tables, lanes, reals + in_group, words + in_group,
+                                  environment_at(args, slot)};
   env.slot = slot;
   return env;
 }

@@ -31,23 +31,14 @@ std::string integers(const Struct& values) {
 template <class Scalar>
 std::string options(const StepOptions<Scalar>& o) {
   std::string out;
-  const auto list = [&out](const auto&... values) { (put(&out, values), ...); };
-  // a binding has as many names as the struct has members, or does not compile
-  const auto& [exact, timestep, wind, density, viscosity, impratio, cone, l1_rows, integrator, disableflags,
-               sweeps, newton, pgs_only, accelerated, tolerance, contact_law, coulomb, spring_damper_rows,
-               hunt_crossley, stribeck, anchored, impulsive, round_impacts, kappa, epsilon, contact_margin,
-               stiffness, contact_damping, exponent, stiction_speed, dynamic_friction, tangent_stiffness,
-               tangent_damping, restitution, has_fluid, has_gravcomp, has_actgravcomp, has_damping,
-               has_spring] = o;
-  list(exact, timestep);
-  out += "{";
-  list(wind[0], wind[1], wind[2]);
+#define OPTION_I(name, source, meaning) put(&out, o.name);
+#define OPTION_R(name, source, meaning) put(&out, o.name);
+#define OPTION_R3(name, source, meaning)      \
+  out += "{";                                 \
+  for (const Scalar x : o.name) put(&out, x); \
   out += "}, ";
-  list(density, viscosity, impratio, cone, l1_rows, integrator, disableflags, sweeps, newton, pgs_only,
-       accelerated, tolerance, contact_law, coulomb, spring_damper_rows, hunt_crossley, stribeck, anchored,
-       impulsive, round_impacts, kappa, epsilon, contact_margin, stiffness, contact_damping, exponent,
-       stiction_speed, dynamic_friction, tangent_stiffness, tangent_damping, restitution, has_fluid,
-       has_gravcomp, has_actgravcomp, has_damping, has_spring);
+#define OPTION_D(name, source, meaning) put(&out, o.name);
+#include "kernels/data/options.inl"
   return out;
 }
 
