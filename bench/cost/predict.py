@@ -276,6 +276,9 @@ def predict(work: Sequence[Work], registers: int, workspace: int, device: H200, 
 # the part of a step that each file belongs to (kernels/launch/staged.h); the rest is smooth dynamics
 PART_OF = {"collide": "collide", "rows": "rows", "equality": "rows", "impact": "rows", "contact_law": "solve",
            "anchor": "solve", "newton_rows": "solve", "newton_dofs": "solve", "newton": "solve",
+           "row_space": "solve", "dense_solve": "solve", "scalar_law": "solve", "limit": "solve",
+           "friction_loss": "solve", "single_dof": "solve", "dense_scalar": "solve", "contact": "solve",
+           "contact_block": "solve", "contact_rows": "rows", "ball_limit": "rows", "support": "rows",
            "pgs": "solve", "solve": "solve", "cone": "solve", "whitened_rows": "solve", "anderson": "solve",
            "integrate": "integrate", "outputs": "integrate"}  # fmt: skip
 
