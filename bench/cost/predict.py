@@ -278,6 +278,9 @@ PART_OF = {"collide": "collide", "rows": "rows", "equality": "rows", "impact": "
            "compliant": "solve", "hard": "solve", "spring_damper": "solve", "coulomb": "solve", "with_law": "solve",
            "mujoco": "collide", "soft": "collide", "anchor": "solve", "newton_rows": "solve", "newton_dofs": "solve",
            "newton": "solve",
+           "row_space": "solve", "dense_solve": "solve", "scalar_law": "solve", "limit": "solve",
+           "friction_loss": "solve", "single_dof": "solve", "dense_scalar": "solve", "contact": "solve",
+           "contact_block": "solve", "contact_rows": "rows", "ball_limit": "rows", "support": "rows",
            "pgs": "solve", "solve": "solve", "cone": "solve", "whitened_rows": "solve", "anderson": "solve",
            "integrate": "integrate", "outputs": "integrate"}  # fmt: skip
 

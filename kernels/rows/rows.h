@@ -5,12 +5,14 @@
 //
 // Each row of J is replaced by
 //
-//   Z = D^-1/2 L^-T J',   so that   A = Z'Z,   w = D^1/2 L (qacc - qacc_smooth),   |w| = |qacc - qacc_smooth|_M
+//   Z = D^-1/2 L^-T J',   so that   A = Z'Z
+//   w = D^1/2 L (qacc - qacc_smooth),   |w| = |qacc - qacc_smooth|_M
 //
-// Single precision then sees a well-scaled problem, and M is not needed again. Z has entries only on the ancestors of
-// the bodies in touch. A row of a limit or of friction loss is one dof's: Linv holds it on the dof's ancestors alone.
-// Source: Todorov 2014 ("Convex and analytically-invertible dynamics with contacts and constraints"); MuJoCo's
-// documentation, "Solver parameters", for the impedance. Deviations: see each kind (kinds/kinds.h).
+// Single precision then sees a well-scaled problem, and M is not needed again. Z has entries only on the
+// ancestors of the bodies in touch. A row of a limit or of friction loss is one dof's: Linv holds it on the
+// dof's ancestors alone.
+// Source: Todorov 2014 ("Convex and analytically-invertible dynamics with contacts and constraints");
+// MuJoCo's documentation, "Solver parameters", for the impedance. Deviations: see each kind (kinds/kinds.h).
 // Reads LD, Dscale, cdof, con_*, qpos, qvel, qacc_smooth. Writes Linv, Z, lim_*, loss_*, dense_*, con_y0.
 // Cost: O(contacts (nv + nM)).
 #pragma once

@@ -12,8 +12,8 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-// the single-dof rows in use, as a set: those with a friction loss, and with a limit that pushes on some environment
-// or may. No others are made, and nobody reads them
+// the single-dof rows in use, as a set: those with a friction loss, and with a limit that pushes on some
+// environment or may. No others are made, and nobody reads them
 template <class E>
 DS_HD typename E::Words single_rows_in_use(const E& env) {
   return env.words(env.t.n.single_begin + (E::kPack > 1 && env.subset ? env.t.n.nsingleword : 0));

@@ -1,6 +1,6 @@
 // While few environments of a pack still search, what none of them has is passed over: slots of contacts, and
-// single-dof rows. That is an exact zero for them, so no bit changes. An environment alone has nothing to pass
-// over.
+// single-dof rows. That is an exact zero for them, so no bit changes. An environment alone has nothing to
+// pass over.
 #pragma once
 
 #include "kernels/rows/rows.h"

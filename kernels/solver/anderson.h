@@ -10,8 +10,8 @@
 // of both; moved on with the rest it would look like a way to lower the dual, and be followed (seen: by
 // sweep 30 all was lost).
 // Source: Anderson 1965 in the norm of the energy, with two differences. Deviations: none.
-// Reads *_lambda, w, Z, Linv, *_y0, *_D, con_mu. Writes *_lambda, w, anderson_history. Cost: a little more than a
-// sweep's.
+// Reads *_lambda, w, Z, Linv, *_y0, *_D, con_mu. Writes *_lambda, w, anderson_history. Cost: a little more
+// than a sweep's.
 #pragma once
 
 #include "kernels/rows/kinds/kinds.h"

@@ -2,13 +2,16 @@
 //
 //   H = 1 + Z curvature(y) Z' = L'DL
 //
-// Source: factorize.h for the factor, leaves first. Rows Z reach only the ancestors of the bodies in touch,
-// so H has the tree's sparsity, plus fill where a contact joins two branches; the set of entries is that of
-// the whole pack (an entry more is an exact zero). Reads Z, Linv, grad, con_h, single_h, dense_h. Writes H, Hinv,
-// dw, coefficient. Cost: O(contacts nv^2 + fill).
+// Rows Z reach only the ancestors of the bodies in touch, so H has the tree's sparsity, plus fill where a
+// contact joins two branches; the set of entries is that of the whole pack (an entry more is an exact zero).
+// A row of H is summed from its sources in registers, each entry written once: single-dof rows, dense scalar
+// rows, contacts, then the rows of H that are done.
+// Source: factorize.h for the factor, leaves first. Deviations: none.
+// Reads Z, Linv, grad, con_h, single_h, dense_h. Writes H, Hinv, dw, coefficient. Cost: O(contacts nv^2 +
+// fill).
 #pragma once
 
-#include "kernels/solver/newton_rows.h"
+#include "kernels/solver/row_space.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
@@ -127,7 +130,8 @@ DS_HD void accumulate_row(const E& env, int n, int begin, int end, From from, To
 }
 
 // row i of H before any other row or contact has a part in it: one on the diagonal, zeros outside the pattern
-// too, since rows above read them, and the single-dof rows of this dof and of those below it, on its ancestors
+// too, since rows above read them, and the single-dof rows of this dof and of those below it, on its
+// ancestors
 template <class E>
 DS_HD void begin_row(E& env, const typename E::Mask& live, int i) {
   using Real = typename E::Real;
@@ -251,28 +255,45 @@ struct AnyOfFour {
 // Entries are reduced in the order of direction_row: sources that reach only some of the rows add exact zeros
 // to the others
 template <int kDim, bool kElliptic, class E>
-DS_HD void direction_rows_of_four(E& env, const typename E::Mask& live, int nslot, int top) {
+struct FourRows {
   using Real = typename E::Real;
-  constexpr int kRows = 4, kTile = 4;
-  const auto& t = env.t;
-  const auto H = env.H(), dw = env.dw(), Z = env.Z(), inv = env.Hinv(), coefficient = env.coefficient();
-  const int nv = t.n.nv, nword = t.n.nword, last = top - kRows + 1;
-  const auto columns = column_list(env), source = source_list(env), slots = slot_list(env);
-  const auto reaches = [&](const auto& set) {
+  static constexpr int kRows = 4, kTile = 4;
+  E& env;
+  const int top, last;
+  int nz = 0, nsource = 0;  // sources among the constraint rows, and all of them
+  // entry (r, c), c >= r, among the columns of these rows; below the diagonal what a row is weighted with in
+  // one after it
+  Real own[kRows][kRows];
+  Real y[kRows];  // the right side
+  Real x[kRows];  // what a source is weighted with
+
+  DS_HD FourRows(E& e, int first) : env(e), top(first), last(first - kRows + 1) {}
+
+  template <class Set>
+  DS_HD bool reaches(const Set& set) const {
     return in_set(set, top) || in_set(set, top - 1) || in_set(set, top - 2) || in_set(set, last);
-  };
-  for (int r = 0; r < kRows; r++) begin_row(env, live, top - r);
-  // entry (r, c), c >= r, among the columns of these rows, and the right side
-  Real own[kRows][kRows], y[kRows], x[kRows], from[kRows];
-  DS_UNROLL
-  for (int r = 0; r < kRows; r++) {
-    y[r] = -env.grad()[top - r];
-    DS_UNROLL
-    for (int c = r; c < kRows; c++) own[r][c] = H[triangle(top - r) + top - c];
   }
-  int nsource = 0;
-  const auto add = [&](int at, const auto& rows) {
-    source[nsource] = at;
+  template <class Row>
+  DS_HD AnyOfFour<typename E::Words> any_of(Row row) const {
+    return {{row(env, top), row(env, top - 1), row(env, top - 2), row(env, last)}};
+  }
+
+  DS_HD void begin(const typename E::Mask& live) {
+    for (int r = 0; r < kRows; r++) begin_row(env, live, top - r);
+    const auto H = env.H();
+    DS_UNROLL
+    for (int r = 0; r < kRows; r++) {
+      y[r] = -env.grad()[top - r];
+      DS_UNROLL
+      for (int c = r; c < kRows; c++) own[r][c] = H[triangle(top - r) + top - c];
+    }
+  }
+  // a source, row `at` of Z or of H, weighted with x
+  template <class F>
+  DS_HD void add(int at, const F& rows) {
+    const auto coefficient = env.coefficient();
+    Real from[kRows];
+    source_list(env)[nsource] = at;
     DS_UNROLL
     for (int r = 0; r < kRows; r++) {
       from[r] = rows[at + top - r];
@@ -282,64 +303,67 @@ DS_HD void direction_rows_of_four(E& env, const typename E::Mask& live, int nslo
     for (int r = 0; r < kRows; r++) DS_UNROLL
     for (int c = r; c < kRows; c++) own[r][c] = fma(x[r], from[c], own[r][c]);
     nsource++;
-  };
-  for (int g = 0; g < t.n.ndense; g++) {
-    if (!reaches(dense_support(env, g))) continue;
-    DS_UNROLL
-    for (int r = 0; r < kRows; r++) x[r] = env.dense_h()[g] * Z[g * nv + top - r];
-    add(g * nv, Z);
   }
-  for (int k = 0; k < nslot; k++) {
-    const int slot = slots[k];
-    if (!reaches(live_support(env, slot))) continue;
-    const int rows = live_rows<kDim>(env, live, slot);
-    for (int row = 0; row < rows; row++) {
+  // dense scalar rows, then contacts
+  DS_HD void add_constraint_rows(const typename E::Mask& live, int nslot) {
+    const auto Z = env.Z(), dense_h = env.dense_h();
+    const int ndense = env.t.n.ndense, nv = env.t.n.nv;
+    const auto slots = slot_list(env);
+    for (int g = 0; g < ndense; g++) {
+      if (!reaches(dense_support(env, g))) continue;
       DS_UNROLL
-      for (int r = 0; r < kRows; r++) x[r] = curved<kDim, kElliptic>(env, slot, rows, row, top - r);
-      add((t.n.ndense + kDim * slot + row) * nv, Z);
+      for (int r = 0; r < kRows; r++) x[r] = dense_h[g] * Z[g * nv + top - r];
+      add(g * nv, Z);
     }
+    for (int k = 0; k < nslot; k++) {
+      const int slot = slots[k];
+      if (!reaches(live_support(env, slot))) continue;
+      const int rows = live_rows<kDim>(env, live, slot);
+      for (int row = 0; row < rows; row++) {
+        DS_UNROLL
+        for (int r = 0; r < kRows; r++) x[r] = curved<kDim, kElliptic>(env, slot, rows, row, top - r);
+        add((ndense + kDim * slot + row) * nv, Z);
+      }
+    }
+    nz = nsource;
   }
-  const int nz = nsource;
-  const AnyOfFour<typename E::Words> below{{pattern_column(env, top), pattern_column(env, top - 1),
-                                            pattern_column(env, top - 2), pattern_column(env, last)}};
-  each_member_down(below, nword, [&](int k) {
-    if (k <= top) return;
-    DS_UNROLL
-    for (int r = 0; r < kRows; r++) {
-      x[r] = -(H[triangle(k) + top - r] * inv[k]);
-      y[r] = fma(x[r], dw[k], y[r]);
-    }
-    add(triangle(k), H);
-  });
-  // these rows among themselves; below the diagonal `own` keeps what a row is weighted with in one after it
-  DS_UNROLL
-  for (int k = 0; k < kRows; k++) {
-    const Real inverse = Real(1) / own[k][k];
-    inv[top - k] = inverse;
-    dw[top - k] = y[k];
-    DS_UNROLL
-    for (int r = k + 1; r < kRows; r++) {
-      const Real m = own[r][k] = -(own[k][r] * inverse);
-      y[r] = fma(m, y[k], y[r]);
+  // the rows of H that are done
+  DS_HD void add_rows_below() {
+    const auto H = env.H(), dw = env.dw(), inv = env.Hinv();
+    const auto below = any_of([](const E& e, int i) { return pattern_column(e, i); });
+    each_member_down(below, env.t.n.nword, [&](int k) {
+      if (k <= top) return;
       DS_UNROLL
-      for (int c = r; c < kRows; c++) own[r][c] = fma(m, own[k][c], own[r][c]);
-    }
-    DS_UNROLL
-    for (int c = k; c < kRows; c++) H[triangle(top - k) + top - c] = own[k][c];
+      for (int r = 0; r < kRows; r++) {
+        x[r] = -(H[triangle(k) + top - r] * inv[k]);
+        y[r] = fma(x[r], dw[k], y[r]);
+      }
+      add(triangle(k), H);
+    });
   }
-  // the other columns of their patterns, a few at a time
-  int n = 0;
-  const AnyOfFour<typename E::Words> before{
-      {pattern_row(env, top), pattern_row(env, top - 1), pattern_row(env, top - 2), pattern_row(env, last)}};
-  each_member_down(before, (last >> 5) + 1, [&](int j) {
-    if (j < last) columns[n++] = j;
-  });
-  // a column less than a tile has is done twice
-  if (n == 0) return;
-  for (; n % kTile != 0; n++) columns[n] = columns[n - 1];
-  for (int begin = 0; begin < n; begin += kTile) {
-    const Index c0 = columns[begin], c1 = columns[begin + 1], c2 = columns[begin + 2],
-                c3 = columns[begin + 3];
+  // these rows among themselves
+  DS_HD void reduce_own() {
+    const auto H = env.H(), dw = env.dw(), inv = env.Hinv();
+    DS_UNROLL
+    for (int k = 0; k < kRows; k++) {
+      const Real inverse = Real(1) / own[k][k];
+      inv[top - k] = inverse;
+      dw[top - k] = y[k];
+      DS_UNROLL
+      for (int r = k + 1; r < kRows; r++) {
+        const Real m = own[r][k] = -(own[k][r] * inverse);
+        y[r] = fma(m, y[k], y[r]);
+        DS_UNROLL
+        for (int c = r; c < kRows; c++) own[r][c] = fma(m, own[k][c], own[r][c]);
+      }
+      DS_UNROLL
+      for (int c = k; c < kRows; c++) H[triangle(top - k) + top - c] = own[k][c];
+    }
+  }
+  // four of the other columns
+  DS_HD void reduce_columns(Index c0, Index c1, Index c2, Index c3) const {
+    const auto H = env.H(), Z = env.Z(), coefficient = env.coefficient();
+    const auto source = source_list(env);
     Real sum[kRows][kTile];
     DS_UNROLL
     for (int r = 0; r < kRows; r++) {
@@ -372,6 +396,29 @@ DS_HD void direction_rows_of_four(E& env, const typename E::Mask& live, int nslo
       row[c0] = sum[r][0], row[c1] = sum[r][1], row[c2] = sum[r][2], row[c3] = sum[r][3];
     }
   }
+  // the other columns of their patterns, a few at a time
+  DS_HD void reduce_other_columns() const {
+    const auto columns = column_list(env);
+    int n = 0;
+    const auto before = any_of([](const E& e, int i) { return pattern_row(e, i); });
+    each_member_down(before, (last >> 5) + 1, [&](int j) {
+      if (j < last) columns[n++] = j;
+    });
+    // a column less than a tile has is done twice
+    if (n == 0) return;
+    for (; n % kTile != 0; n++) columns[n] = columns[n - 1];
+    for (int begin = 0; begin < n; begin += kTile)
+      reduce_columns(columns[begin], columns[begin + 1], columns[begin + 2], columns[begin + 3]);
+  }
+};
+template <int kDim, bool kElliptic, class E>
+DS_HD void direction_rows_of_four(E& env, const typename E::Mask& live, int nslot, int top) {
+  FourRows<kDim, kElliptic, E> four(env, top);
+  four.begin(live);
+  four.add_constraint_rows(live, nslot);
+  four.add_rows_below();
+  four.reduce_own();
+  four.reduce_other_columns();
 }
 
 // dw = -H^-1 grad for the environments in `live`

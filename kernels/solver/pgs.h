@@ -4,8 +4,9 @@
 //   y_c = y0_c + Z_c'w + R_c l_c
 //   each block is minimized over its own cone, then w += Z_c dl_c
 //
-// Limits, friction losses and dense scalar rows are scalar blocks: l <- project(l - y / a). A contact is one block
-// (kinds/contact_block.h). Blocks go in the order of kinds.h, which is that of their sources in the model.
+// Limits, friction losses and dense scalar rows are scalar blocks: l <- project(l - y / a). A contact is one
+// block (kinds/contact_block.h). Blocks go in the order of kinds.h, which is that of their sources in the
+// model.
 // Source: the dual of Todorov 2014; block updates after Jourdan, Alart and Jean 1998. Deviations: none.
 // Reads Linv, Z, *_y0, *_D, con_A. Writes *_lambda, w. Cost of a sweep: O(rows nv).
 #pragma once

@@ -1,16 +1,18 @@
 // The contact dual of one step: two block sweeps, then Newton on the active set they found.
 //
-// See kernels/solver/README.md for the mathematics, what was tried and what it costs. The sweeps start from zero
-// forces; their result competes with the acceleration of the last step, and Newton starts from the cheaper of
-// the two, so a quiet scene needs one step and a reset leaves nothing behind but a bad guess. The residual
-// reported, after the last evaluation of a call, is that of the dual at the forces returned: | l - P_K(l - y
-// / a) | / |l|, y = (A + R) l + b, a the mean diagonal of A + R over the rows in use; elliptic cones are
-// measured in coordinates scaled by 1/mu_i, where they are circular. Reads rows.h's output, qacc_warmstart.
+// See kernels/solver/README.md for the mathematics, what was tried and what it costs. The sweeps start from
+// zero forces; their result competes with the acceleration of the last step, and Newton starts from the
+// cheaper of the two, so a quiet scene needs one step and a reset leaves nothing behind but a bad guess. The
+// residual reported, after the last evaluation of a call, is that of the dual at the forces returned: | l -
+// P_K(l - y / a) | / |l|, y = (A + R) l + b, a the mean diagonal of A + R over the rows in use; elliptic
+// cones are measured in coordinates scaled by 1/mu_i, where they are circular. Reads rows.h's output,
+// qacc_warmstart.
 // Writes qacc, qfrc_constraint, con_f, forces, residual, iterations.
 #pragma once
 
 #include "kernels/contact/with_law.h"
 #include "kernels/solver/newton.h"
+#include "kernels/solver/pgs.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {

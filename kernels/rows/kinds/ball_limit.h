@@ -1,6 +1,7 @@
 // Limits of ball joints: one dense scalar row each, on the axis of the rotation from the reference.
 //
-//   r = bound - |turn| - margin,   J = -axis on the joint's three dofs,   aref = -B J v - K imp(r) r,   l >= 0
+//   r = bound - |turn| - margin,   J = -axis on the joint's three dofs
+//   aref = -B J v - K imp(r) r,    l >= 0
 //
 // with turn = |turn| axis the rotation vector of the joint.
 // Source: MuJoCo's documentation, "Constraint model". Deviations: none.

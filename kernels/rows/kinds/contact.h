@@ -1,129 +1,23 @@
-// Contacts: kDim rows a slot (n, t1, t2, spin, roll1, roll2) with a cone of forces.
+// Contacts: a cone of forces over kDim rows a slot (contact_rows.h).
 //
-//   J_r = the axis' motion of the second body less the first's,   aref = -B J v - K imp(r) r (r on n alone),   l in K
+//   y = J qacc - aref,   cost s(y), force -s'(y), curvature s''(y) of the cone (cone.h),   l in K
 //
-// Whitened, a slot's rows stand in kDim rows of Z behind the dense scalar rows, on the dofs of slot_support; rows
-// beyond a contact's dimension, and slots that an environment does not use, are zeros. Pyramid edges n +- mu_i t_i
-// are formed on the fly. kElliptic: the cone is round, or |.|_1 by rows (cone.h); else a pyramid by edges.
-// Source: MuJoCo's documentation, "Contact" and "Solver parameters"; cone.h for cost, force and curvature,
-// contact_block.h for the sweeps. Deviations: none; other laws of contact set con_kb and con_D (kernels/contact).
-// Reads con_*, cdof, tree_com, qvel, qacc_smooth, LD, Dscale. Writes its rows of Z, con_y0, con_frame (t1), and as the
-// solver asks con_A, con_y, con_dy, con_f, con_h, con_lambda. Cost: O(contacts (nv + nM)); of a product with J
-// O(contacts x the dofs they reach).
+// kElliptic: the cone is round, or |.|_1 by rows; else a pyramid, whose edges n +- mu_i t_i are formed on the
+// fly. In the natural residual a round cone is measured in coordinates scaled by 1 / mu_i, where it is
+// circular.
+// Source: cone.h; contact_block.h for the sweeps. Deviations: none.
+// Reads Z, con_y0, con_D, con_mu, con_dim. Writes as the solver asks con_A, con_y, con_dy, con_f, con_h,
+// con_lambda.
+// Cost: O(contacts); of a product with J O(contacts x the dofs they reach).
 #pragma once
 
-#include "kernels/contact/law_has.h"
 #include "kernels/rows/kinds/contact_block.h"
+#include "kernels/rows/kinds/contact_rows.h"
 #include "kernels/rows/kinds/scalar_law.h"
 #include "kernels/rows/whitened_rows.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
-
-// the dofs that slots reach; of packs, whose environments have other pairs, their signs too, in row 0 of each
-// slot. A barrier has to follow
-template <class E>
-DS_HD void find_dofs(E& env, int kdim) {
-  using Real = typename E::Real;
-  const Real zero(0);
-  const auto all = all_true<Real>();
-  const int nv = env.t.n.nv;
-  env.each(env.ncon_max, [&](int slot) {
-    const auto row = env.Z().from((env.t.n.ndense + kdim * slot) * nv);
-    bool first = true;
-    find_support(env, slot, all, slot_support(env, slot), [&](int pair, const auto& here) {
-      if constexpr (E::kPack > 1) {
-        const int* sign = signs_of(env, pair);
-        if (first)
-          for (Index d = 0; d < nv; d++) row[d] = select(here, Real(sign[d]), zero);
-        else
-          for (Index d = 0; d < nv; d++) row[d] = select(here, Real(sign[d]), row[d]);
-        first = false;
-      }
-    });
-  });
-}
-
-// unit normal given, a hint for t1 (or zero): t1 orthogonal to n, t2 = n x t1
-template <class Real>
-DS_HD void contact_frame(const Vec3<Real>& n, const Vec3<Real>& hint, Vec3<Real>* t1, Vec3<Real>* t2) {
-  const Real zero(0), one(1);
-  const auto lying = abs(n.y) < Real(0.5);
-  const Vec3<Real> rule{zero, select(lying, one, zero), select(lying, zero, one)};
-  const Vec3<Real> start = select3(dot(hint, hint) < Real(0.25), rule, hint);
-  Real length;
-  *t1 = normalize(start - n * dot(n, start), rule, &length);
-  *t2 = cross(n, *t1);
-}
-
-// rows of contact slots: J on the support, b, then whitened
-template <int kDim, class E>
-DS_STAGE void contact_rows(E& env) {
-  using Real = typename E::Real;
-  const auto& t = env.t;
-  const auto Z = env.Z(), pos = env.con_pos(), frame = env.con_frame(), kb = env.con_kb(), y0 = env.con_y0();
-  const auto cdof = env.cdof(), com = env.tree_com(), qvel = env.qvel(), qacc = env.qacc_smooth();
-  const int nv = t.n.nv;
-  const bool velocities = law_has<kLawVelocities>(t.o);  // what such a law starts from, in place of y
-  const Real zero(0);
-  find_dofs(env, kDim);
-  for (int slot = 0; slot < env.ncon_max; slot++) {
-    const int first = t.n.ndense + kDim * slot;
-    const auto z = rows_of<kDim>(Z, first, nv);
-    const auto support = slot_support(env, slot);
-    const Vec3<Real> p = pos.vec(slot), n = frame.vec(2 * slot);
-    Vec3<Real> axis[3] = {n, {zero, zero, zero}, {zero, zero, zero}};
-    contact_frame(n, frame.vec(2 * slot + 1), &axis[1], &axis[2]);
-    env.sync();
-    if (env.lanes.rank() == 0) frame.set(2 * slot + 1, axis[1]);
-    const Real dim = env.con_dim()[slot];
-    env.each(nv, [&](int d) {
-      if (!in_set(support, d)) {
-        DS_UNROLL
-        for (int r = 0; r < kDim; r++) z[r][d] = zero;
-        return;
-      }
-      Real sign;
-      if constexpr (E::kPack > 1)
-        sign = z[0][d];
-      else
-        sign = Real(signs_of(env, pair_of(env, slot))[d]);
-      const Spatial<Real> s = cdof.spatial(d);
-      const Vec3<Real> v = s.lin + cross(s.ang, p - com.vec(t.body_tree[t.dof_body[d]]));
-      DS_UNROLL
-      for (int r = 0; r < kDim; r++) {
-        const Real j = fma(sign, dot(axis[r % 3], r < 3 ? v : s.ang), zero);
-        z[r][d] = r == 0 ? j : select(dim > Real(r), j, zero);
-      }
-    });
-    env.sync();
-    const Real Bn = kb[3 * slot + 1], Bt = kb[3 * slot + 2];
-    DS_UNROLL
-    for (int three = 0; three < kDim; three += 3) {
-      using Sum = Sums<Real, 3>;
-      const Sum s = env.template accumulate_in<Sum>(support, nv, [&](Index d, Sum sum) {
-        DS_UNROLL
-        for (int k = 0; k < 3; k++) {
-          const int r = three + k;
-          sum.of[k] = fma(z[r][d], velocities ? qvel[d] : fma(r == 0 ? Bn : Bt, qvel[d], qacc[d]), sum.of[k]);
-        }
-        return sum;
-      });
-      if (env.lanes.rank() != 0) continue;
-      DS_UNROLL
-      for (int k = 0; k < 3; k++)
-        y0[kDim * slot + three + k] = three + k == 0 ? s.of[k] + kb[3 * slot] : s.of[k];
-    }
-  }
-  env.sync();
-  // lanes take a row each, one lane three of them
-  static_assert(kDim % 3 == 0);
-  constexpr int kRows = E::Lanes::kWidth == 1 ? 3 : 1;
-  env.each(kDim / kRows * env.ncon_max, [&](int i) {
-    whiten<kRows>(env, Z, t.n.ndense + kRows * i, slot_support(env, kRows * i / kDim));
-  });
-  env.done();
-}
 
 // diagonal blocks of A, lower triangles
 template <int kDim, class E>

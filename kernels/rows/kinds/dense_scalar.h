@@ -6,11 +6,12 @@
 //
 //   count(env)        how many rows it has
 //   law(env, g)       the law (scalar_law.h) of dense scalar row g
-//   make(env, first)  writes row g of Z, whitened, dense_y0[g] = J qacc_smooth - aref and dense_D[g] = 1 / R (0 where
-//                     the row is not in use), for g from `first` on; lanes share its rows as they like
+//   make(env, first)  writes for its rows g, from `first` on: row g of Z, whitened;
+//                     dense_y0[g] = J qacc_smooth - aref;
+//                     dense_D[g] = 1 / R, 0 where the row is not in use
 //
-// and a name in the list of kinds.h; what the solver asks of a row follows from its law here. The host counts its
-// rows in Sizes::ndense and says in dense_support which dofs each reaches (host/tables).
+// and a name in the list of kinds.h; what the solver asks of a row follows from its law here. The host counts
+// its rows in Sizes::ndense and says in dense_support which dofs each reaches (host/tables).
 // Reads Z, dense_support, dense_y0, dense_D. Writes as the solver asks dense_y, dy, dense_lambda, dense_h.
 // Cost: of a product with J O(nv).
 #pragma once

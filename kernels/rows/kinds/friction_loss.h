@@ -2,8 +2,8 @@
 //
 //   J = e_dof,   aref = -B v,   |l| <= f,   R fixed at load
 //
-// Source: MuJoCo's documentation, "Constraint model", friction loss. Deviations: none. Its J stands in the row of
-// Linv that all rows of the dof share (single_dof.h); always in use.
+// Source: MuJoCo's documentation, "Constraint model", friction loss. Deviations: none. Its J stands in the
+// row of Linv that all rows of the dof share (single_dof.h); always in use.
 // Reads qvel, qacc_smooth, loss_param. Writes loss_y0, and as the solver asks loss_y, dy, loss_lambda.
 // Cost: O(friction losses); of a product with J O(ancestors of the dof).
 #pragma once

@@ -8,8 +8,8 @@
 //     Equalities           one, three or six           two-sided                equality.h
 //   Contacts               kDim a slot                 a cone                   contact.h
 //
-// The solver's sums, sweeps and searches visit this list and name no kind. Each kind has these members, where l are its
-// forces and i a force's place among those of all kinds:
+// The solver's sums, sweeps and searches visit this list and name no kind. Each kind has these members, where
+// l are its forces and i a force's place among those of all kinds:
 //
 //   count(), first(), lambda()       its forces in the sweeps: how many, where among all, their array
 //   each_residual(f)                 f(y, its change along dw) of every row in use
@@ -20,10 +20,10 @@
 //   dual_sum(at, f), add_forces(l, w)   sum of f(i, R, y0); w <- w + Z l
 //   lift(w)                          y0 <- y0 + Z'w (scalar kinds)
 //
-// and each place where whitened rows stand (single-dof rows for the first two kinds, dense scalar rows, contacts)
+// and each place where whitened rows stand (SingleDofRows for the first two kinds, the others themselves)
 //
 //   put_residuals(w), put_changes(dw)    y = y0 + Z'w, dy = Z'dw
-//   put_laws<kCurvature>()               l = -s'(y) and s''(y); a number that changes when the active set does
+//   put_laws<kCurvature>()               l = -s'(y), s''(y); a number that changes when the active set does
 //   subtract_forces(live, x)             x <- x - Z l
 //
 // A further kind of scalar rows is one file like ball_limit.h and its name in DenseKinds.

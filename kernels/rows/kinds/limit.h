@@ -6,9 +6,10 @@
 //
 //   aref = -2 J v / k - r / k^2,   R = epsilon A
 //
-// Source: MuJoCo's documentation, "Constraint model" and "Solver parameters"; Todorov 2014 for the spring-damper.
-// Deviations: outside MuJoCo's own law of contact, a margin of all contacts makes a row appear early, and has no other
-// effect. Its J stands in the row of Linv that all rows of the dof share (single_dof.h).
+// Source: MuJoCo's documentation, "Constraint model" and "Solver parameters"; Todorov 2014 for the
+// spring-damper.
+// Deviations: outside MuJoCo's own law of contact, a margin of all contacts makes a row appear early, and has
+// no other effect. Its J stands in the row of Linv that all rows of the dof share (single_dof.h).
 // Reads qpos, qvel, qacc_smooth, lim_*. Writes lim_y0, lim_D, and as the solver asks lim_y, dy, lim_lambda.
 // Cost: O(limits); of a product with J O(ancestors of the dof).
 #pragma once
@@ -91,7 +92,7 @@ struct Limits {
   DS_HD void put_change(int u, const Real& x) const {
     each_limit_of(env, u, [&](int s, int) { change()[s] = s & 1 ? -x : x; });
   }
-  // the forces push on y0 from elsewhere: w becomes a part of what the rows start from
+  // y0 <- y0 + Z'w, w the whitened acceleration that forces from elsewhere give
   template <class F>
   DS_HD void lift(const F& w) const {
     each_limit(env, [&](int s, int dof) {

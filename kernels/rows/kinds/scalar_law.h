@@ -1,4 +1,4 @@
-// The laws of one scalar row: its cost s(y), its force l = -s'(y), its curvature s''(y), and the set of its l.
+// The laws of one scalar row: its cost s(y), its force l = -s'(y), its curvature s''(y), and the set of l.
 //
 //   one-sided   s = D/2 min(y, 0)^2                                   l >= 0          limits
 //   two-sided   s = D/2 y^2                                           any l           equality constraints
@@ -6,11 +6,11 @@
 //
 //   y = J qacc - aref,  D = 1 / R
 //
-// Source: Todorov 2014 ("Convex and analytically-invertible dynamics with contacts and constraints"); MuJoCo's
-// documentation, "Primal problem". Deviations: none.
-// A kind of rows names the law of each of its rows; a law of a new shape is a struct more, with the members of
-// these. add_conditions adds the weights (cone.h) of what holds at y, kConditions numbers a row from kConditions i on:
-// the sum changes when the active set does.
+// Source: Todorov 2014 ("Convex and analytically-invertible dynamics with contacts and constraints");
+// MuJoCo's documentation, "Primal problem". Deviations: none.
+// A kind of rows names the law of each of its rows; a law of a new shape is a struct more, with the members
+// of these. add_conditions adds the weights (cone.h) of what holds at y, kConditions numbers a row from
+// kConditions i on: the sum changes when the active set does.
 #pragma once
 
 #include "kernels/rows/cone.h"
@@ -141,7 +141,8 @@ struct MeanDiagonal {
   DS_HD Real mean() const { return sum / max(count, Real(1)); }
 };
 
-// The natural residual of the dual, |l - P_K(l - y / a)|^2, and |l|^2; y = (A + R) l + b, a the mean diagonal.
+// The natural residual of the dual, |l - P_K(l - y / a)|^2, and |l|^2; y = (A + R) l + b, a the mean
+// diagonal.
 template <class Real>
 struct NaturalResidual {
   Real diagonal;  // a

@@ -2,10 +2,10 @@
 //
 //   x = D^-1/2 L^-T e_dof   (a row of Linv, on the dof's ancestors),   y = y0 +- x'w,   grad <- grad - l x
 //
-// Source: factorize.h for L'DL; rows.h for the whitening. Deviations: none. A row is made where it is in use: where
-// the dof has a friction loss, or a limit with a weight in some environment of the pack.
-// Reads Linv, single_*, lim_*, loss_*. Writes the set of rows in use, Linv, and as the solver asks lim_y, loss_y, dy,
-// single_f, single_h. Cost: O(rows in use x ancestors of a dof).
+// Source: factorize.h for L'DL; rows.h for the whitening. Deviations: none. A row is made where it is in use:
+// where the dof has a friction loss, or a limit with a weight in some environment of the pack.
+// Reads Linv, single_*, lim_*, loss_*. Writes the set of rows in use, Linv, and as the solver asks lim_y,
+// loss_y, dy, single_f, single_h. Cost: O(rows in use x ancestors of a dof).
 #pragma once
 
 #include "kernels/rows/kinds/friction_loss.h"
@@ -96,8 +96,8 @@ struct SingleDofRows {
       each_single_kind(env, [&](const auto& kind) { kind.put_change(u, x); });
     });
   }
-  // force and curvature of each row in use, of all kinds together; returns a number that changes when the active
-  // set does
+  // force and curvature of each row in use, of all kinds together; returns a number that changes when the
+  // active set does
   template <bool kCurvature>
   DS_HD Real put_laws() const {
     const Real zero(0);
