@@ -168,7 +168,7 @@ DS_STAGE void add_explicit(E& env) {
 }
 
 // a contact has no softness: `record` of ContactLaw leaves J v alone in y0
-struct CompliantLaw : ContactLaw {
+struct ExplicitLaw : ContactLaw {
   template <int kDim, class E>
   DS_HD static void before(E& env) {
     if (env.t.o.anchored) match_anchors<kDim>(env);
