@@ -1,4 +1,4 @@
-// Explicit forces: a contact in touch has a force, a function of its depth and its velocity, in place of rows.
+// Explicit forces: a contact in touch has a force in place of rows, a function of its depth and its velocity.
 //
 // solved       nothing; forces f of contacts, and the acceleration that they give the other rows
 // equation     f_n = max(0, k x + c x')  or  k x^p max(0, 1 + d x'),   x = max(0, -phi)
