@@ -1,4 +1,4 @@
-// Explicit forces: what touches pushes by a function of its depth and of its velocity, and has no rows.
+// Explicit forces: a contact in touch has a force in place of rows, a function of its depth and its velocity.
 //
 // solved       nothing; forces f of contacts, and the acceleration that they give the other rows
 // equation     f_n = max(0, k x + c x')  or  k x^p max(0, 1 + d x'),   x = max(0, -phi)
@@ -127,7 +127,7 @@ DS_STAGE void explicit_forces(E& env) {
 
 // the acceleration that forces in con_y0 give, whitened, and what the other rows see of it
 template <int kDim, class E>
-DS_STAGE void push_rows(E& env) {
+DS_STAGE void shift_rows(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto y0 = env.con_y0(), Z = env.Z(), w_explicit = env.w_explicit();
@@ -154,12 +154,12 @@ DS_STAGE void add_explicit(E& env) {
 }
 
 // a contact has no softness: `record` of ContactLaw leaves J v alone in y0
-struct CompliantLaw : ContactLaw {
+struct ExplicitLaw : ContactLaw {
   template <int kDim, class E>
   DS_HD static void before(E& env) {
     if (env.t.o.anchored) match_anchors<kDim>(env);
     explicit_forces<kDim>(env);
-    push_rows<kDim>(env);
+    shift_rows<kDim>(env);
   }
   template <int kDim, class E>
   DS_HD static void finish(E& env) {

@@ -17,8 +17,8 @@ namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
 struct HardLaw : ContactLaw {
-  // R as a share of A's diagonal, at first and at last
-  static constexpr double kFirstShare = 1e-4;
+  // R as a share of A's diagonal: at first, next, and at last
+  static constexpr double kFirstShare = 1e-4, kNextShare = 1e-6;
   template <class Real>
   static constexpr double kLastShare = sizeof(ScalarOf<Real>) == 4 ? 1e-4 : 1e-8;
 
@@ -44,12 +44,13 @@ struct HardLaw : ContactLaw {
   }
   template <class E>
   DS_HD static typename E::Real tolerance(const E& env, bool last) {
-    return tolerance_at(env, last ? kLastShare<typename E::Real> : kFirstShare);
+    if (last) return tolerance_at(env, kLastShare<typename E::Real>);
+    return tolerance_at(env, kFirstShare);
   }
   template <class E, class Solve>
   DS_STAGE static void after(E& env, Solve solve) {
     using Real = typename E::Real;
-    for (double share = 1e-2 * kFirstShare; share >= 0.99 * kLastShare<Real>; share *= 1e-2) {
+    for (double share = kNextShare; share >= 0.99 * kLastShare<Real>; share *= 1e-2) {
       weigh_contacts(env, Real(share));
       env.unsolved = solve(env, tolerance_at(env, share), all_true<Real>());
     }

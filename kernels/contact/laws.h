@@ -47,7 +47,7 @@ enum ModelTrait : unsigned {
   X(kLawMujoco, MujocoLaw, kLawMujocoMargins | kLawSoftRows)            \
   X(kLawSpringDamper, SpringDamperLaw, kLawStepInertia | kLawFrameRows) \
   X(kLawHard, HardLaw, kLawStepInertia | kLawDirections)                \
-  X(kLawExplicit, CompliantLaw, kLawStepInertia | kLawVelocities)       \
+  X(kLawExplicit, ExplicitLaw, kLawStepInertia | kLawVelocities)        \
   X(kLawSoft, SoftLaw, kLawStepInertia | kLawSoftRows | kLawFrameRows)  \
   DS_EXTRA_LAWS(X)
 
