@@ -6,7 +6,7 @@
 Needs NVRTC and no GPU: the steps of models() are compiled for each of ARCHS, fused and in parts, and
 1. nothing spills; registers, stack and shared memory are at most those of kernels/launch/cuda/budgets_specialized.json, and the
    instructions of every stage (a device function that is not inlined) at most its count there, which has a twentieth
-   of room. Budgets hold for one version of NVRTC: with another one, only spills fail;
+   of margin. Budgets hold for one version of NVRTC: with another one, only spills fail;
 2. a second load comes from the cache, in less than 100 ms;
 3. the PTX of the first model has only correctly rounded operations (tests/cuda/check_sass.py says which).
 """
@@ -136,7 +136,7 @@ def compile_all() -> tuple[dict, list[str]]:
     return usage, complaints
 
 
-def with_room(instructions: int) -> int:
+def with_margin(instructions: int) -> int:
     return (instructions * 21 // 20 // 16 + 1) * 16
 
 
@@ -157,11 +157,11 @@ def compare(usage: dict, budgets: dict, version: str) -> list[str]:
             complaints += [f"{where}: {kind} {used[kind]}, above its budget of {budget[kind]}"
                            for kind in NUMBERS if used[kind] > budget[kind]]  # fmt: skip
             for stage, count in used["stages"].items():
-                room = budget["stages"].get(stage)
-                if room is None:
+                most = budget["stages"].get(stage)
+                if most is None:
                     complaints.append(f"{where}: stage {stage} has no budget")
-                elif count > room:
-                    complaints.append(f"{where}: stage {stage} has {count} instructions, above its budget of {room}")
+                elif count > most:
+                    complaints.append(f"{where}: stage {stage} has {count} instructions, above its budget of {most}")
     return complaints
 
 
@@ -182,7 +182,7 @@ def main() -> int:
         steps = {
             arch: {
                 name: {**{kind: used[kind] for kind in NUMBERS},
-                       "stages": {stage: with_room(count) for stage, count in used["stages"].items()}}
+                       "stages": {stage: with_margin(count) for stage, count in used["stages"].items()}}
                 for name, used in by_model.items()
             }
             for arch, by_model in usage.items()

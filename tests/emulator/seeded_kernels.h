@@ -1,7 +1,7 @@
 // Small kernels, each right and with one planted bug: what the emulator must pass and what it must catch.
 //
 // They are the shapes that the stages have (a recursion down a tree, a sweep over rows, a compaction, a
-// scratch used again in a loop), cut down to one room each. `planted` drops exactly one sync() or replaces
+// scratch used again in a loop), cut down to one loop each. `planted` drops exactly one sync() or replaces
 // exactly one reduction. A kernel reads `in` and writes `out`; `shared` is the scratch that the lanes share.
 #pragma once
 

@@ -22,14 +22,14 @@ std::shared_ptr<void> cuda_allocate(int device, size_t bytes) {
 void cuda_read(int device, uintptr_t stream, void* to, const void* from, size_t bytes) {
   if (bytes == 0) return;
   const OnDevice here(device);
-  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, as_stream(stream)), "reading an array");
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, as_stream(stream)), "reading an array");
   check(cudaStreamSynchronize(as_stream(stream)), "reading an array");
 }
 
 void cuda_write(int device, uintptr_t stream, void* to, const void* from, size_t bytes) {
   if (bytes == 0) return;
   const OnDevice here(device);
-  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, as_stream(stream)), "writing to an array");
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, as_stream(stream)), "writing to an array");
   check(cudaStreamSynchronize(as_stream(stream)), "writing to an array");
 }
 

@@ -11,23 +11,24 @@ void jump_by_number(Thread& t, const Op& o) {
   t.next = t.function->ops.data() + (*o.targets)[which];
 }
 // behind the frame of the present call
-char* room_of_frame(Thread& t) {
+char* next_frame(Thread& t) {
   char* const end = t.memory + t.function->frame_bytes;
   return reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(end) + 15) / 16 * 16);
 }
 void call(Thread& t, const Op& o) {
   if (!o.call->callee) fault(t, "a call of " + o.call->name + ", which the module does not have");
   const Function& callee = *o.call->callee;
-  char* const room = room_of_frame(t);
+  char* const frame = next_frame(t);
   const size_t registers = (sizeof(u64) * static_cast<size_t>(callee.registers) + 15) / 16 * 16;
-  if (room + registers + callee.frame_bytes + 4096 > t.stack_top) fault(t, "no room for another call");
+  if (frame + registers + callee.frame_bytes + 4096 > t.stack_top)
+    fault(t, "the stack has no memory for another call");
   t.callers.push_back({t.function, t.registers, t.memory, static_cast<int>(t.next - t.function->ops.data())});
-  char* const memory = room + registers;
+  char* const memory = frame + registers;
   // what nobody has written is no number
   std::memset(memory, 0xff, static_cast<size_t>(callee.frame_bytes));
   for (const Passed& p : o.call->arguments)
     std::memcpy(memory + p.to, t.memory + p.from, static_cast<size_t>(p.bytes));
-  t.registers = reinterpret_cast<u64*>(room);
+  t.registers = reinterpret_cast<u64*>(frame);
   t.memory = memory;
   t.function = &callee;
   t.next = callee.ops.data();
