@@ -88,8 +88,7 @@ bool any_nonzero(const std::vector<double>& values, int row, int rows) {
 }
 
 bool shape_supported(int type) {
-  return type == kPlane || type == kSphere || type == kCapsule || type == kEllipsoid || type == kCylinder ||
-         type == kBox || type == kMesh;
+  return type == kPlane || type == kSphere || type == kCapsule || type == kCylinder || type == kBox;
 }
 
 // MuJoCo has no collider for surfaces without thickness against each other
@@ -135,7 +134,7 @@ void refuse_geoms(const Model& m, const Report& refuse) {
       const std::string touches = other < 0 ? "" : "it can touch " + element_name(m, "geom", other);
       if (other >= 0 && !shape_supported(type)) {
         refuse(word(kGeomWords, type) + " collision", "geom", g,
-               touches + ", and only planes, spheres, capsules, ellipsoids, cylinders, boxes and meshes collide here");
+               touches + ", and only planes, spheres, capsules, cylinders and boxes collide here");
       }
       if (other >= 0 && surface_moves)
         refuse("surface velocity", "geom", g, touches + ", and surfaces do not move here");
