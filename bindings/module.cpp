@@ -12,7 +12,10 @@ void raise(const char* name, const char* message, const std::vector<Problem>& pr
   const py::object type = py::module_::import("dualstep.errors").attr(name);
   const py::object error = type(message);
   py::list entries;
-  for (const Problem& p : problems) entries.append(py::make_tuple(p.feature, p.element, p.reason));
+  for (const Problem& p : problems) {
+    const std::string reason = p.detail.empty() ? p.reason : p.detail + "; " + p.reason;
+    entries.append(py::make_tuple(p.feature, p.element, reason));
+  }
   error.attr("problems") = entries;
   PyErr_SetObject(type.ptr(), error.ptr());
 }

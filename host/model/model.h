@@ -12,9 +12,10 @@
 
 namespace dualstep {
 
-// one thing that is wrong with a model: "mesh collision", "geom 'foot'", "it can touch geom 'floor', ..."
+// one thing that is wrong with a model: "mesh collision", "geom 'foot'", what all such elements have in common, and
+// what is particular to this one: "it can touch geom 'floor' and geom 'wall'"
 struct Problem {
-  std::string feature, element, reason;
+  std::string feature, element, reason, detail = "";
 };
 // a model holds something that changes the physics and is not simulated: every such element is named at once
 struct UnsupportedModelError : std::runtime_error {

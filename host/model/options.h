@@ -33,6 +33,7 @@ enum DisableBit : int {
   kDisableRefSafe = 1 << 12,
   kDisableSensor = 1 << 13,
   kDisableEulerDamp = 1 << 15,
+  kDisableMultiCcd = 1 << 19,
 };
 enum EnableBit : int { kEnableOverride = 1 << 0, kEnableEnergy = 1 << 1 };
 

@@ -14,8 +14,6 @@ std::string word(const std::vector<const char*>& words, int value) {
   if (value >= 0 && value < static_cast<int>(words.size())) return words[value];
   return "number " + std::to_string(value);
 }
-const std::vector<const char*> kGeomWords = {"plane",    "height field", "sphere", "capsule", "ellipsoid",
-                                             "cylinder", "box",          "mesh",   "sdf"};
 const std::vector<const char*> kTrnWords = {"joint", "jointinparent", "slidercrank", "tendon",
                                             "site",  "body",          "so3"};
 const std::vector<const char*> kDynWords = {"none",   "integrator", "filter", "filterexact",
@@ -87,10 +85,6 @@ bool any_nonzero(const std::vector<double>& values, int row, int rows) {
                      [](double v) { return v != 0; });
 }
 
-bool shape_supported(int type) {
-  return type == kPlane || type == kSphere || type == kCapsule || type == kCylinder || type == kBox;
-}
-
 // MuJoCo has no collider for surfaces without thickness against each other
 bool shapes_collide(int type1, int type2) {
   const bool surface1 = type1 == kPlane || type1 == kHfield, surface2 = type2 == kPlane || type2 == kHfield;
@@ -107,20 +101,12 @@ bool in_pair(const Model& m, int geom1, int geom2) {
   return false;
 }
 
-// some geom that this one can touch, or -1
-int collider_of(const Model& m, int geom) {
-  for (int other = 0; other < m.ngeom; ++other) {
-    if (other != geom && may_collide(m, geom, other)) return other;
-  }
-  return -1;
-}
-
 struct Report {
   const Model& m;
   std::vector<Problem>* problems;
-  void operator()(const std::string& feature, const std::string& kind, int id,
-                  const std::string& reason) const {
-    problems->push_back({feature, element_name(m, kind, id), reason});
+  void operator()(const std::string& feature, const std::string& kind, int id, const std::string& reason,
+                  const std::string& detail = "") const {
+    problems->push_back({feature, element_name(m, kind, id), reason, detail});
   }
 };
 
@@ -129,16 +115,17 @@ void refuse_geoms(const Model& m, const Report& refuse) {
   for (int g = 0; g < m.ngeom; ++g) {
     const int type = m.geom_type[g];
     const bool surface_moves = any_nonzero(m.geom_surfacevel, g, m.ngeom), sticks = m.geom_adhesion[g] != 0;
-    if (!shape_supported(type) || surface_moves || sticks) {
-      const int other = collider_of(m, g);
-      const std::string touches = other < 0 ? "" : "it can touch " + element_name(m, "geom", other);
-      if (other >= 0 && !shape_supported(type)) {
-        refuse(word(kGeomWords, type) + " collision", "geom", g,
-               touches + ", and only planes, spheres, capsules, cylinders and boxes collide here");
+    if (!reference_collides(type) || surface_moves || sticks) {
+      const std::string touches = touched_by(m, g);
+      const bool collides = !touches.empty();
+      if (collides && !reference_collides(type)) {
+        refuse(geom_word(type) + " collision", "geom", g,
+               "only planes, spheres, capsules, ellipsoids, cylinders, boxes and convex meshes collide here",
+               touches);
       }
-      if (other >= 0 && surface_moves)
-        refuse("surface velocity", "geom", g, touches + ", and surfaces do not move here");
-      if (other >= 0 && sticks) refuse("adhesion", "geom", g, touches + ", and contacts only push here");
+      if (collides && surface_moves)
+        refuse("surface velocity", "geom", g, "surfaces do not move here", touches);
+      if (collides && sticks) refuse("adhesion", "geom", g, "contacts only push here", touches);
     }
     if (medium && m.geom_fluid[12 * g] > 0) {
       refuse("ellipsoid fluid model", "geom", g, "only the inertia-box model of fluid forces is simulated");
@@ -147,21 +134,6 @@ void refuse_geoms(const Model& m, const Report& refuse) {
   }
   for (int i = 0; i < m.npair; ++i) {
     if (m.pair_adhesion[i] != 0) refuse("adhesion", "pair", i, "contacts only push here");
-  }
-  // MuJoCo finds one point instead of several for these pairs when multiccd is off
-  constexpr int kDisableMultiCcd = 1 << 19;
-  if (!m.opt.disabled(kDisableMultiCcd)) return;
-  for (int g = 0; g < m.ngeom; ++g) {
-    if (m.geom_type[g] != kCylinder) continue;
-    for (int other = 0; other < m.ngeom; ++other) {
-      const int type = m.geom_type[other];
-      if (other != g && (type == kCylinder || type == kBox || type == kCapsule) && may_collide(m, g, other)) {
-        refuse("flag multiccd=disable", "geom", g,
-               "it can touch " + element_name(m, "geom", other) +
-                   ", where several contact points are always found");
-        break;
-      }
-    }
   }
 }
 
@@ -299,12 +271,6 @@ void refuse_options(const Model& m, const Report& refuse) {
   }
 }
 
-std::string list(const std::vector<Problem>& problems) {
-  std::string text;
-  for (const Problem& p : problems) text += "\n  - " + p.feature + ": " + p.element + ": " + p.reason;
-  return text;
-}
-
 std::string count(size_t n, const char* what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); }
 
 }  // namespace
@@ -388,20 +354,9 @@ void find_unsupported_raw(const RawModel& raw, std::vector<Problem>* problems) {
   }
 }
 
-void throw_problems(const std::vector<Problem>& unsupported, const std::vector<Problem>& invalid) {
-  const std::string bad_values =
-      "the model holds " + count(invalid.size(), "value") + " that cannot be simulated:";
-  if (!unsupported.empty()) {
-    std::string message = "the model holds " + count(unsupported.size(), "thing") +
-                          " that dualstep does not simulate:" + list(unsupported);
-    if (!invalid.empty()) message += "\nand " + bad_values + list(invalid);
-    throw UnsupportedModelError(message, unsupported);
-  }
-  if (!invalid.empty()) throw InvalidModelError(bad_values + list(invalid), invalid);
-}
-
 void check_kernels(const Model& m) {
   std::vector<Problem> problems;
+  refuse_batch_shapes(m, &problems);
   const std::string reason = "a Batch does not simulate it; a Reference does";
 
   for (const Model::Prescribed& p : m.prescribed)
@@ -457,7 +412,7 @@ void check_kernels(const Model& m) {
     // friction that holds without bound is another problem: free rows
     constexpr double kBound = 1e6;
     for (int g = 0; g < m.ngeom; ++g)
-      if (m.geom_friction[3 * g] > kBound && collider_of(m, g) >= 0)
+      if (m.geom_friction[3 * g] > kBound && !touched_by(m, g).empty())
         problems.push_back(
             {"friction above 1e6 with contact_model = impulsive", element_name(m, "geom", g), reason});
     for (int i = 0; i < m.npair; ++i)

@@ -22,6 +22,14 @@ void throw_problems(const std::vector<Problem>& unsupported, const std::vector<P
 
 // "geom 'foot'", or "geom 3 of body 'segment'" where it has no name
 std::string element_name(const Model& model, const std::string& kind, int id);
+// shapes that collide in a Reference, and those that collide in a Batch: geoms of other types must not touch
+bool reference_collides(int geom_type);
+bool batch_collides(int geom_type);
+// geoms whose contacts a Batch leaves to a Reference
+void refuse_batch_shapes(const Model& model, std::vector<Problem>* problems);
+std::string geom_word(int geom_type);
+// "it can touch geom 'floor' and geom 'wall'", every geom named; "" where it can touch none
+std::string touched_by(const Model& model, int geom);
 // whether MuJoCo's filters and the shapes let two geoms touch under the present options
 bool may_collide(const Model& model, int geom1, int geom2);
 

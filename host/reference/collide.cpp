@@ -169,9 +169,17 @@ Contact parameters(const Model& m, const Candidate& c) {
   return contact;
 }
 
+// pairs without a closed form
+bool iterated(int type1, int type2) {
+  const auto curved = [](int type) { return type == kMesh || type == kEllipsoid; };
+  return type1 != kPlane && (curved(type1) || curved(type2) || (type1 != kSphere && type2 == kCylinder) ||
+                             (type1 == kCylinder && type2 == kBox));
+}
+
 Shape shape_of(const Model& m, const Data& d, int geom) {
   return Shape{m.geom_type[geom], d.geom_xpos[geom], d.geom_xmat[geom],
-               Vector3d(m.geom_size[3 * geom], m.geom_size[3 * geom + 1], m.geom_size[3 * geom + 2])};
+               Vector3d(m.geom_size[3 * geom], m.geom_size[3 * geom + 1], m.geom_size[3 * geom + 2]),
+               Hull{&m, m.geom_dataid[geom]}};
 }
 
 }  // namespace
@@ -188,11 +196,15 @@ Touches collide_shapes(const Shape& first, const Shape& second, double margin) {
                                                                        {kSphere, kBox, sphere_box},
                                                                        {kCapsule, kCapsule, capsule_capsule},
                                                                        {kCapsule, kBox, capsule_box},
-                                                                       {kBox, kBox, box_box}};
+                                                                       {kBox, kBox, box_box},
+                                                                       {kPlane, kMesh, plane_hull},
+                                                                       {kPlane, kEllipsoid, plane_ellipsoid}};
   for (const auto& [type1, type2, pair] : closed_forms) {
     if (first.type == type1 && second.type == type2) return pair(first, second, margin);
   }
   if (first.type == kPlane) return {};
+  for (const Shape* shape : {&first, &second})
+    if (shape->type == kMesh || shape->type == kEllipsoid) return general_convex(first, second, margin);
   const Separation sep = separation(first, second);
   return sep.dist > margin ? Touches{} : convex_manifold(first, second, sep, margin);
 }
@@ -209,7 +221,12 @@ void collide(const Model& m, Data* d) {
                                               : m.geom_gap[c.geom1] + m.geom_gap[c.geom2];
     const double margin = contact.includemargin + gap;
     if (out_of_reach(m, *d, c, margin)) continue;
-    for (const Touch& touch : collide_shapes(shape_of(m, *d, c.geom1), shape_of(m, *d, c.geom2), margin)) {
+    Touches touches = collide_shapes(shape_of(m, *d, c.geom1), shape_of(m, *d, c.geom2), margin);
+    // without this flag what MuJoCo finds by iteration has one contact
+    if (m.opt.disabled(kDisableMultiCcd) && touches.size() > 1 &&
+        iterated(m.geom_type[c.geom1], m.geom_type[c.geom2]))
+      touches.resize(1);
+    for (const Touch& touch : touches) {
       contact.dist = touch.dist;
       contact.pos = touch.pos;
       contact.frame = contact_frame(touch);

@@ -8,11 +8,25 @@
 
 namespace dualstep::reference {
 
+// the convex hull of a mesh as MuJoCo's compiler made it: points, and faces with coplanar triangles merged, in
+// the geom's frame
+struct Hull {
+  const Model* model = nullptr;
+  int mesh = -1;
+
+  int points() const;
+  Vector3d point(int i) const;
+  int faces() const;
+  Vector3d face_normal(int f) const;
+  std::vector<Vector3d> face_corners(int f) const;  // counterclockwise seen from outside
+};
+
 struct Shape {
   int type = kSphere;
   Vector3d pos = Vector3d::Zero();
   Matrix3d mat = Matrix3d::Identity();
-  Vector3d size = Vector3d::Zero();  // MuJoCo's: radius; radius, half length along z; half sides
+  Vector3d size = Vector3d::Zero();  // MuJoCo's: radius; radius, half length along z; half sides, half axes
+  Hull hull = {};                    // of a mesh
 
   Vector3d axis() const { return mat.col(2); }
 };
@@ -53,6 +67,35 @@ struct Separation {
 };
 Separation separation(const Shape& first, const Shape& second);
 Touches convex_manifold(const Shape& first, const Shape& second, const Separation& sep, double margin);
+
+// hulls and ellipsoids, against planes, each other and every primitive
+Touches plane_hull(const Shape& plane, const Shape& hull, double margin);
+Touches plane_ellipsoid(const Shape& plane, const Shape& ellipsoid, double margin);
+Touches general_convex(const Shape& first, const Shape& second, double margin);
+
+// a convex shape is a core with a ball around it: a point for a sphere, a segment for a capsule
+double ball_radius(const Shape& shape);
+// the core's point farthest along n; relative to the shape's position, in world axes
+Vector3d core_support(const Shape& shape, const Vector3d& n);
+// the radius of a ball around the shape's position that holds all of it
+double extent(const Shape& shape);
+// the distance between two shapes (negative: minus the penetration depth), its direction from the first to the
+// second, and a pair of points that attain it, relative to the first shape's position
+struct ClosestPair {
+  double dist = 0;
+  Vector3d normal = Vector3d::UnitX();
+  Vector3d on_first = Vector3d::Zero(), on_second = Vector3d::Zero();
+};
+// exact to rounding where dist <= beyond; a lower bound of the distance otherwise
+ClosestPair closest(const Shape& first, const Shape& second, double beyond);
+// the local maximum near n of g(n) = min over the difference of the cores of n.x, exactly: `on_first` and
+// `on_second` hold points of the cores that attain g at n but for little
+Vector3d polished_direction(const Shape& first, const Shape& second, const Vector3d& n,
+                            const std::vector<Vector3d>& on_first, const std::vector<Vector3d>& on_second);
+// contacts at a closest pair: where flat features meet the corners of their overlap, at most four; else the pair
+Touches hull_manifold(const Shape& first, const Shape& second, const ClosestPair& pair, double margin);
+// at most four of them, the deepest first, none closer to another than `apart`
+Touches four_apart(Touches all, double apart);
 
 // a vector of length one and its former length; (1, 0, 0) where that is below 1e-15, as in MuJoCo
 Vector3d unit_or_x(const Vector3d& v, double* length = nullptr);

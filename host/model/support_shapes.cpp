@@ -1,0 +1,53 @@
+// Which shapes collide where, and what a geom can touch.
+#include "host/model/support.h"
+
+namespace dualstep {
+
+bool reference_collides(int type) {
+  return type != kHfield && type != kSdf && type >= kPlane && type <= kMesh;
+}
+
+bool batch_collides(int type) { return reference_collides(type); }
+
+std::string geom_word(int type) {
+  static const std::vector<const char*> words = {"plane",    "height field", "sphere", "capsule", "ellipsoid",
+                                                 "cylinder", "box",          "mesh",   "sdf"};
+  return type >= 0 && type < static_cast<int>(words.size()) ? words[type] : "number " + std::to_string(type);
+}
+
+std::string touched_by(const Model& m, int geom) {
+  std::vector<std::string> names;
+  for (int other = 0; other < m.ngeom; ++other)
+    if (other != geom && may_collide(m, geom, other)) names.push_back(element_name(m, "geom", other));
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i)
+    text += (i == 0 ? "it can touch " : i + 1 == names.size() ? " and " : ", ") + names[i];
+  return text;
+}
+
+void refuse_batch_shapes(const Model& m, std::vector<Problem>* problems) {
+  const auto refuse = [&](const std::string& feature, int geom, const std::string& detail) {
+    problems->push_back(
+        {feature, element_name(m, "geom", geom), "a Batch does not simulate it; a Reference does", detail});
+  };
+  for (int g = 0; g < m.ngeom; ++g) {
+    if (batch_collides(m.geom_type[g])) continue;
+    const std::string touches = touched_by(m, g);
+    if (!touches.empty()) refuse(geom_word(m.geom_type[g]) + " collision", g, touches);
+  }
+  // MuJoCo finds one point instead of several for these pairs when multiccd is off
+  if (!m.opt.disabled(kDisableMultiCcd)) return;
+  for (int g = 0; g < m.ngeom; ++g) {
+    if (m.geom_type[g] != kCylinder) continue;
+    for (int other = 0; other < m.ngeom; ++other) {
+      const int type = m.geom_type[other];
+      if (other == g || !(type == kCylinder || type == kBox || type == kCapsule) || !may_collide(m, g, other))
+        continue;
+      refuse("flag multiccd=disable", g,
+             "it can touch " + element_name(m, "geom", other) + " in several points at once");
+      break;
+    }
+  }
+}
+
+}  // namespace dualstep
