@@ -7,7 +7,7 @@ bool reference_collides(int type) {
   return type != kHfield && type != kSdf && type >= kPlane && type <= kMesh;
 }
 
-bool batch_collides(int type) { return type != kHfield && type != kSdf && type >= kPlane && type <= kMesh; }
+bool batch_collides(int type) { return reference_collides(type); }
 
 std::string geom_word(int type) {
   static const std::vector<const char*> words = {"plane",    "height field", "sphere", "capsule", "ellipsoid",

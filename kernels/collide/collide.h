@@ -228,7 +228,8 @@ DS_STAGE void collide_kind(E& env) {
         near = dot(d, d) < sum * sum;
       }
       if (any(near)) {
-        const auto sa = geom_shape<Kind::kFirst>(env, a), sb = geom_shape<Kind::kSecond>(env, b);
+        const auto sa = geom_shape<Kind::kFirst>(env, a);
+        const auto sb = geom_shape<Kind::kSecond>(env, b);
         Kind::collide(sa, sb, margin, &m);
         for (int k = 0; k < K; k++) {
           m.hit[k] = mask_and(near, m.hit[k]);

@@ -83,13 +83,14 @@ DS_FN void box_face(const Vec3<Real>& size, const Vec3<Real>& n, ShownFace<Real>
 
 template <class Real>
 DS_HD bool has_faces(const ConvexCore<Real>& c) {
-  return c.type == kMesh || c.type == kBox;
+  return c.type == kMesh || c.type == kBox || c.type == kCylinder;
 }
 
 // the normal of the face that looks most along n; of equal ones the first
 template <class Real>
 DS_FN Vec3<Real> nearest_normal(const ConvexCore<Real>& c, const Vec3<Real>& n) {
   const Real zero(0);
+  if (c.type == kCylinder) return {zero, zero, sign_nonzero(n.z)};
   if (c.type == kBox) {
     const Real x = abs(n.x), y = abs(n.y), z = abs(n.z);
     const auto is_x = mask_and(x >= y, x >= z), is_y = mask_and(mask_not(is_x), y >= z);
