@@ -176,21 +176,19 @@ def actuator(text):
 
 
 REFUSED = {
-    "mesh": (dict(head=MESH, palm='type="mesh" mesh="m"'), "mesh collision", "geom 'palm'"),
-    "ellipsoid": (dict(palm='type="ellipsoid" size=".1 .2 .3"'), "ellipsoid collision", "geom 'palm'"),
     "hfield": (
         dict(head=HFIELD, tail='<worldbody><geom name="hill" type="hfield" hfield="h"/></worldbody>'),
         "height field collision",
         "geom 'hill'",
     ),
-    "mesh in an explicit pair": (
+    "hfield in an explicit pair": (
         dict(
-            head=MESH,
-            palm='type="mesh" mesh="m" contype="0" conaffinity="0"',
-            tail='<contact><pair geom1="palm" geom2="floor"/></contact>',
+            head=HFIELD,
+            tail='''<worldbody><geom name="hill" type="hfield" hfield="h" contype="0" conaffinity="0"/></worldbody>
+                    <contact><pair geom1="palm" geom2="hill"/></contact>''',
         ),
-        "mesh collision",
-        "geom 'palm'",
+        "height field collision",
+        "geom 'hill'",
     ),
     "integrator implicit": (dict(head='<option integrator="implicit"/>'), "integrator implicit", "option"),
     "noslip": (dict(head='<option noslip_iterations="3"/>'), "noslip_iterations", "option"),
@@ -246,12 +244,6 @@ REFUSED = {
     ),
     "polynomial damping": (dict(joint='damping="1 2 3"'), "polynomial damping", "joint 'knee'"),
     "polynomial stiffness": (dict(joint='stiffness="1 2 3"'), "polynomial stiffness", "joint 'knee'"),
-    "multiccd": (
-        dict(head='<option><flag multiccd="disable"/></option>', palm='type="cylinder" size=".1 .1"')
-        | dict(body='<body name="far" pos="2 0 0"><joint name="j"/><geom name="crate" type="box" size="1 1 1"/></body>'),
-        "flag multiccd=disable",
-        "geom 'palm'",
-    ),
 }
 
 
@@ -265,19 +257,39 @@ def test_refused_by_name(case):
 
 def test_all_refusals_at_once():
     xml = arm(
-        head='<option integrator="implicit" noslip_iterations="2"/>' + MESH,
-        palm='type="mesh" mesh="m"',
-        tail='<actuator><motor name="a" site="tip"/><motor name="b" joint="knee" damping="1"/></actuator>',
+        head='<option integrator="implicit" noslip_iterations="2"/>' + HFIELD,
+        tail='<worldbody><geom type="hfield" hfield="h"/></worldbody><actuator><motor name="a" site="tip"/><motor name="b" joint="knee" damping="1"/></actuator>',
     )
     found = problems(xml)
     assert [p[0] for p in found] == [
-        "integrator implicit", "noslip_iterations", "mesh collision", "transmission site", "actuator damping",
+        "integrator implicit", "noslip_iterations", "height field collision", "transmission site", "actuator damping",
     ]  # fmt: skip
     with pytest.raises(ds.UnsupportedModelError, match="(?s)5 things.*geom 'palm'.*actuator 'b'"):
         ds.Model.from_mjcf(xml)
 
 
+def test_many_refusals_are_told_on_a_page():
+    """Grouped by what they have in common, three examples each; the error holds all of them."""
+    hills = "".join(f'<geom name="hill{i}" type="hfield" hfield="h"/>' for i in range(50))
+    motors = "".join(f'<motor name="m{i}" site="tip"/>' for i in range(30))
+    sensors = "".join(f'<{kind} site="tip"/>' * 4 for kind in ("rangefinder",))
+    xml = arm(head=HFIELD, tail=f"<worldbody>{hills}</worldbody><actuator>{motors}</actuator><sensor>{sensors}</sensor>")
+    found = problems(xml)
+    assert len(found) == 84
+    with pytest.raises(ds.UnsupportedModelError) as caught:
+        ds.Model.from_mjcf(xml)
+    text = str(caught.value)
+    assert len(text.splitlines()) < 40
+    assert "84 things" in text and "height field collision, 50 times: only planes" in text and "and 27 more" in text
+    assert text.count("hill") == 3 and "transmission site, 30 times" in text and "sensor rangefinder, 4 times" in text
+    # all partners of a collision
+    assert "it can touch geom 'link' and geom 'palm'" in text
+    assert all("geom 'link' and geom 'palm'" in p[2] for p in found if p[0] == "height field collision")
+
+
 ACCEPTED = {
+    "mesh": dict(head=MESH, palm='type="mesh" mesh="m"'),
+    "ellipsoid": dict(palm='type="ellipsoid" size=".1 .2 .3"'),
     "visual mesh": dict(head=MESH, palm='type="mesh" mesh="m" contype="0" conaffinity="0"'),
     "excluded mesh": dict(
         head=MESH,
@@ -490,11 +502,12 @@ def test_bad_custom_fields_are_refused_by_name(element, told):
 
 def test_check_sees_changed_options():
     model = ds.Model.from_mjcf(
-        arm(head='<option><flag contact="disable"/></option>' + MESH, palm='type="mesh" mesh="m"')
-    )
+        arm(head='<option><flag contact="disable"/></option>' + HFIELD,
+            tail='<worldbody><geom type="hfield" hfield="h"/></worldbody>')
+    )  # fmt: skip
     model.check()
     model.opt.disableflags = 0
-    with pytest.raises(ds.UnsupportedModelError, match="mesh collision"):
+    with pytest.raises(ds.UnsupportedModelError, match="height field collision"):
         model.check()
     model.opt.disableflags = 1 << 4
     model.opt.gravity[0] = np.nan
@@ -519,6 +532,25 @@ def test_a_batch_refuses_what_only_the_reference_simulates():
         setattr(other.opt, field, value)
         with pytest.raises(ds.UnsupportedModelError, match=field):
             ds.Batch(other, 1)
+
+
+@pytest.mark.parametrize(
+    "parts, feature",
+    [
+        (dict(head=MESH, palm='type="mesh" mesh="m"'), "mesh collision"),
+        (dict(palm='type="ellipsoid" size=".1 .2 .3"'), "ellipsoid collision"),
+        (dict(head='<option><flag multiccd="disable"/></option>', palm='type="cylinder" size=".1 .1"')
+         | dict(body='<body name="far" pos="2 0 0"><joint name="j"/><geom name="crate" type="box" size="1 1 1"/></body>'),
+         "flag multiccd=disable"),
+    ],
+)  # fmt: skip
+def test_a_batch_refuses_shapes_that_only_the_reference_collides(parts, feature):
+    model = ds.Model.from_mjcf(arm(**parts))
+    ds.Reference(model)
+    with pytest.raises(ds.UnsupportedModelError, match=feature) as caught:
+        ds.Batch(model, 1)
+    ((found, element, reason),) = caught.value.problems
+    assert (found, element) == (feature, "geom 'palm'") and "it can touch" in reason and "a Reference does" in reason
 
 
 def test_names_that_cannot_be_set():
