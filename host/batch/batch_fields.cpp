@@ -33,9 +33,16 @@ int axis_length(const Sizes& n, const std::string& axis) {
   AXIS(nq)
   AXIS(nv)
   AXIS(nu)
-  AXIS(na) AXIS(nbody) AXIS(nmocap) AXIS(nsite) AXIS(nsensordata) AXIS(nM) AXIS(ncon) AXIS(nanchor)
+  AXIS(na)
+  AXIS(nbody)
+  AXIS(nmocap)
+  AXIS(nsite)
+  AXIS(nsensordata)
+  AXIS(nM)
+  AXIS(ncon)
+  AXIS(nanchor)
 #undef AXIS
-      size_t used = 0;
+  size_t used = 0;
   const int length = std::stoi(axis, &used);
   if (used != axis.size()) throw std::logic_error("no size '" + axis + "' in the field table");
   return length;
