@@ -417,7 +417,7 @@ class BatchEnv(VectorEnv):
         limit = self.max_episode_steps
         truncated = self._arrays.zeros((self.num_envs,), bool) if limit is None else self._elapsed >= limit
         everyone = ~self._arrays.zeros((self.num_envs,), bool)
-        marks = {name: everyone for name in info}
+        marks = dict.fromkeys(info, everyone)
 
         if self.autoreset_mode == AutoresetMode.NEXT_STEP:
             idle = self._arrays.copy(self._pending)

@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_common(parser, num_envs=1)
 
 
-def _set_options(model, texts: list[str]) -> None:  # noqa: ANN001
+def _set_options(model, texts: list[str]) -> None:
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals:

@@ -52,12 +52,12 @@ def main(args: argparse.Namespace) -> int:
         env = plain_env(load_model(find_model(args.model)), args.num_envs or 1, args.device, args.seed)
     if args.random:
         env.action_space.seed(args.seed)
-        act: Callable[[Any], Any] = lambda _: env.action_space.sample().clip(-1, 1)  # noqa: E731
+        act: Callable[[Any], Any] = lambda _: env.action_space.sample().clip(-1, 1)
     else:
         import numpy as np
 
         zero = np.clip(0, *(bound.astype(np.float32) for bound in (env.action_space.low, env.action_space.high)))
-        act = lambda _: zero  # noqa: E731
+        act = lambda _: zero
     return show(env, act, args, args.model)
 
 

@@ -274,7 +274,7 @@ class _Meter:
         self._trees = [] if self._at_instants or model.neq else _free_trees(model)
         self._work = np.zeros(len(qpos))
         self._start = self._energy(qpos, qvel)
-        self.worst = {name: 0.0 for name in FIGURES}
+        self.worst = dict.fromkeys(FIGURES, 0.0)
         self._sums = dict.fromkeys(("force", "gap", "power", "lost"), 0.0)
         self.curves: dict[str, list[float]] = {"penetration": [], "energy": [], "force": []}
 
@@ -380,7 +380,7 @@ class _Plan:
         if self._report is not None:
             self._report(min(done / self._total, 1.0), note)
 
-    def run(self, model: Model, note: str, divide: int = 1, each: Callable[..., None] | None = None):  # noqa: ANN201
+    def run(self, model: Model, note: str, divide: int = 1, each: Callable[..., None] | None = None):
         """Steps of h/divide to the end; returns the simulator, and the time a step took. `each` sees every step."""
         model, h = model.copy(), self.h / divide
         model.opt.timestep = h
