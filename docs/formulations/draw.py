@@ -34,7 +34,9 @@ def panels(count: int = 2):
     return figure, axes[0]
 
 
-def particle(*, h: float = 0.005, mu: float = 0.5, mass: float = 1.0, slope: float = 0.0, **options: object) -> ds.Reference:
+def particle(
+    *, h: float = 0.005, mu: float = 0.5, mass: float = 1.0, slope: float = 0.0, **options: object
+) -> ds.Reference:
     """A ball on three slides that touches a plane; qpos is its displacement."""
     model = ds.Model.from_mjcf(f"""<mujoco>
       <option timestep="{h}" cone="elliptic" gravity="{G * np.sin(slope)} 0 {-G * np.cos(slope)}"/><worldbody>
@@ -69,7 +71,9 @@ def todorov():
     left.set(xlabel="gap [mm]", ylabel="normal force / weight", title="force at a distance")
     left.legend(fontsize=7)
     for epsilon in (0.01, 0.05, 0.2):
-        ref = particle(slope=0.2, contact_time_constant=0.05, contact_parameters="spring_damper", contact_regularization=epsilon)
+        ref = particle(
+            slope=0.2, contact_time_constant=0.05, contact_parameters="spring_damper", contact_regularization=epsilon
+        )
         t, x = roll(ref, 400, lambda r: r.qpos[0])
         right.plot(t, 1e3 * x, label=f"$\\epsilon$ = {epsilon}")
     right.set(xlabel="time [s]", ylabel="slip down the slope [mm]", title="creep: slope 0.2 rad, friction 0.5")
@@ -300,7 +304,7 @@ def constraints():
         left.semilogy(0.005 * np.arange(1, 801), np.maximum(rows, 1e-16), label=label, linewidth=0.9)
     left.set(xlabel="time [s]", ylabel="how far the loop is open [m]", title="four-bar linkage, h = 5 ms")
     left.legend(fontsize=6)
-    for label, options in (("MuJoCo's solref", {}), ("seed, 50 ms", SOFT), ("impulsive, e = 0.6", {"contact_model": "impulsive",
+    for label, options in (("MuJoCo's solref", {}), ("spring_damper, 50 ms", SOFT), ("impulsive, e = 0.6", {"contact_model": "impulsive",
                            "restitution": 0.6}), ("event_driven, e = 0.6", {"scheme": "event_driven", "restitution": 0.6})):  # fmt: skip
         model = ds.Model.from_mjcf(STOP)
         for name, value in options.items():
@@ -379,7 +383,9 @@ def end_of_a_fall(axes) -> None:
             v = float(ds.formulations.frictionless_step([[1.0]], [[1.0]], [z], [v - G * h], h).v_next[0])
             z += h * v
             heights.append(z)
-        axes.plot(1e3 * h * np.arange(6), 1e3 * np.array(heights), marker="o", markersize=3, label=f"from {1e3 * start:g} mm")
+        axes.plot(
+            1e3 * h * np.arange(6), 1e3 * np.array(heights), marker="o", markersize=3, label=f"from {1e3 * start:g} mm"
+        )
     axes.set(xlabel="time [ms]", ylabel="gap [mm]", title="frictionless_step")
 
 

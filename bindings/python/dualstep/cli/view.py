@@ -12,7 +12,9 @@ from dualstep.cli.common import CommandError, add_common, find_model, load_model
 
 def add_viewer(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=port, default=8080, metavar="P", help="of the web page (default: %(default)s)")
-    parser.add_argument("--host", default="127.0.0.1", metavar="H", help="0.0.0.0 shows it to others (default: %(default)s)")
+    parser.add_argument(
+        "--host", default="127.0.0.1", metavar="H", help="0.0.0.0 shows it to others (default: %(default)s)"
+    )
     parser.add_argument("--native", action="store_true", help="open MuJoCo's viewer instead of a web page")
     parser.add_argument("--for", type=positive_number, dest="duration", metavar="S", help="end after so many seconds")
 

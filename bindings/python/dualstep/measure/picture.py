@@ -46,7 +46,9 @@ def draw(model: Path, episode: Episode, picture: Path) -> str:
                 continue
             said = run.stderr.decode(errors="replace")
             if run.returncode == 0 and picture.is_file():
-                return "sticks, for there is no OpenGL here" if context == "sticks" else f"rendered by MuJoCo, {context}"
+                return (
+                    "sticks, for there is no OpenGL here" if context == "sticks" else f"rendered by MuJoCo, {context}"
+                )
     raise RuntimeError("no picture could be drawn:\n" + said)
 
 
