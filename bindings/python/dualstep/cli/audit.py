@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--keyframe", type=not_negative, default=None, metavar="K", help="start from this keyframe")
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="an option of the model, "
-                        "as restitution=0.5 or contact_parameters=spring_damper; may be given several times")  # fmt: skip
+                        "as restitution=0.5 or contact_parameters=spring_damper; may be repeated")  # fmt: skip
     parser.add_argument("--no-convergence", action="store_true", help="leave out the runs with smaller timesteps")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="write the curves to a picture")
     add_common(parser, num_envs=1)
