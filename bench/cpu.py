@@ -79,7 +79,9 @@ def row(figures: dict[str, Any]) -> list[str]:
     """A line of the table of models."""
     peer, accuracy, status = figures["peer"], figures["accuracy"], figures["status"]
     ratio = peer["ratio"]
-    flawed = ", ".join(f"{status[bit]} {bit.lower()}" for bit in ("DIVERGED", "CONTACT_OVERFLOW", "NOT_CONVERGED") if status[bit])
+    flawed = ", ".join(
+        f"{status[bit]} {bit.lower()}" for bit in ("DIVERGED", "CONTACT_OVERFLOW", "NOT_CONVERGED") if status[bit]
+    )
     return [
         figures["title"], str(figures["model"]["nv"]), f"{figures['contacts']:.1f}",
         f"{figures['steps_per_second']['median']:,.0f}", f"{peer['steps_per_second']['median']:,.0f}",
@@ -148,7 +150,8 @@ def measure_scaling(seconds: float, robots: bool) -> list[dict[str, Any]]:
 
 
 def together(batches: list[ds.Batch], states: States, actions: np.ndarray, substeps: int) -> float:
-    """Seconds that batches take at once for rows of their own of these states and actions; the first action is not timed."""
+    """Seconds that batches take at once for rows of their own of these states and actions; the first action is not
+    timed."""
     parts = []
     for k, batch in enumerate(batches):
         rows = np.arange(k * batch.num_envs, (k + 1) * batch.num_envs)
@@ -268,7 +271,9 @@ def name_points(axes: Any, points: list[tuple[str, float, float]]) -> None:
     for name, *at in points:
         best: tuple[float, Any, Any] | None = None
         for lift, (side, align) in itertools.product((0, 7, -7, 14, -14, 21, -21), ((6, "left"), (-6, "right"))):
-            text = axes.annotate(name, at, fontsize=7, xytext=(side, lift), textcoords="offset points", ha=align, va="center")
+            text = axes.annotate(
+                name, at, fontsize=7, xytext=(side, lift), textcoords="offset points", ha=align, va="center"
+            )
             box = text.get_window_extent()
             within = Bbox.intersection(box, frame)
             missing = box.width * box.height - (within.width * within.height if within else 0)
@@ -303,7 +308,9 @@ def draw(figures: dict[str, Any], path: pathlib.Path) -> None:
     dofs.minorticks_off()
     dofs.set_xlim(1.5, 250)
     contacts.plot(*zip(*sorted(figures["by_contacts"].items()), strict=True), "o-", color="#1f6f8b")
-    contacts.set(xlabel="contacts of the humanoid", ylabel="us of one core a step", ylim=(0, None), title="cost by contacts")
+    contacts.set(
+        xlabel="contacts of the humanoid", ylabel="us of one core a step", ylim=(0, None), title="cost by contacts"
+    )
     sizes.plot(*zip(*sorted(figures["by_batch_size"].items()), strict=True), "o-", color="#1f6f8b")
     sizes.set(xscale="log", xlabel="humanoids in the batch", ylabel="us of one core a step", ylim=(0, None),
               title="cost by batch size")  # fmt: skip
@@ -315,13 +322,19 @@ def draw(figures: dict[str, Any], path: pathlib.Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=pathlib.Path, required=True, help="folder for cpu-PROCESSOR-INSTRUCTIONS.md, .json and .png")
+    parser.add_argument(
+        "--out", type=pathlib.Path, required=True, help="folder for cpu-PROCESSOR-INSTRUCTIONS.md, .json and .png"
+    )
     parser.add_argument("--quick", action="store_true", help="a tenth of the time: figures are rough")
     parser.add_argument("--no-robots", action="store_true", help="leave out Unitree's robots")
     args = parser.parse_args()
     seconds = 1.0 if args.quick else 10.0
     args.out.mkdir(parents=True, exist_ok=True)
-    figures: dict[str, Any] = {"processor": processor(), "commit": receipt.commit(HERE), **measure_models(seconds, not args.no_robots)}
+    figures: dict[str, Any] = {
+        "processor": processor(),
+        "commit": receipt.commit(HERE),
+        **measure_models(seconds, not args.no_robots),
+    }
     figures["scaling"] = measure_scaling(seconds, not args.no_robots)
     figures["by_batch_size"] = by_batch_size([1, 4, 16, 64, 256, 1024] + ([] if args.quick else [4096, 16384]))
     figures["by_contacts"] = by_contacts(12)
@@ -334,7 +347,8 @@ def main() -> None:
 
 
 def stages(measured: list[dict[str, Any]]) -> str:
-    """Share of the ticks of a step that each stage takes; stages by their part in the first model, the largest first."""
+    """Share of the ticks of a step that each stage takes; stages by their part in the first model, the largest
+    first."""
     names = list(dict.fromkeys(name for one in measured for name in one["stages"]))
     rows = [[name, *(f"{100 * one['stages'].get(name, 0):.0f}%" for one in measured)] for name in names]
     return table(["stage", *(one["title"] for one in measured)], rows)
@@ -358,7 +372,10 @@ def write_tables(figures: dict[str, Any], path: pathlib.Path) -> None:
         f"{table(['model', '1,024 environments', 'apart', '4,096', 'apart'], scaling)}\n"
         f"## Where the time goes, one thread\n\n{stages(figures['one_thread'])}\n"
         "## Solvers\n\n"
-        + table(["case", "solver", "us a step", "iterations", "contacts", "error: median", "p95", "p99", "in target"], figures["solvers"])
+        + table(
+            ["case", "solver", "us a step", "iterations", "contacts", "error: median", "p95", "p99", "in target"],
+            figures["solvers"],
+        )
     )
 
 

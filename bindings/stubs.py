@@ -1,9 +1,9 @@
 """Writes the type stubs of the Python package, from the compiled modules and the tables behind them.
 
-    PYTHONPATH=bindings/python python bindings/stubs.py     # after a change of a binding, of the field table, of options
+    PYTHONPATH=bindings/python python bindings/stubs.py     # after a change of a binding, the field table, an option
 
-`_core.pyi` and `_formulations.pyi` are pybind11-stubgen's, in the types that Python's callers write; `_fields.pyi` has a
-property for each array of a batch, a reference and a model, with its shape, meaning and unit.
+`_core.pyi` and `_formulations.pyi` are pybind11-stubgen's, in the types that Python's callers write; `_fields.pyi` has
+a property for each array of a batch, a reference and a model, with its shape, meaning and unit.
 """
 
 from __future__ import annotations

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from dualstep.envs.vector import BatchEnv
 
 __all__ = [
-    "BatchEnv", "Draws", "SingleEnv", "Task", "Vary", "View", "cpp_task", "make", "make_single", "names", "register_task",
+    "BatchEnv", "Draws", "SingleEnv", "Task", "Vary", "View", "cpp_task", "make", "make_single", "names",
+    "register_task",
 ]  # fmt: skip
 
 _HOMES = {
@@ -43,8 +44,8 @@ def make(name: str, num_envs: int = 1, **options: Any) -> BatchEnv:
     """A vector environment of a task: "Ant", "Ant-v0" and "dualstep/Ant-v0" are the same.
 
     `options` are those of the task (for Gymnasium's tasks, the keyword arguments of their v5 classes) and those of
-    `BatchEnv`: device, dtype, num_threads, lanes, seed, output, autoreset_mode, max_episode_steps, nonfinite, randomize,
-    render_mode.
+    `BatchEnv`: device, dtype, num_threads, lanes, seed, output, autoreset_mode, max_episode_steps, nonfinite,
+    randomize, render_mode.
     """
     from dualstep.envs.arrays import require
 

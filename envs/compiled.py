@@ -1,8 +1,8 @@
 """Tasks in C++: a file with four functions, compiled for where the batch is, called on its arrays.
 
 The header is cpp/task.h, the example examples/balance.cpp. The host's compiler makes a library of it (`CXX`, else c++),
-nvcc one for a batch on a GPU (`NVCC`, else nvcc); libraries are kept in the cache (DUALSTEP_CACHE_DIR) under the hash of
-all that they are made of. Arrays are passed by their addresses, and nothing is copied.
+nvcc one for a batch on a GPU (`NVCC`, else nvcc); libraries are kept in the cache (DUALSTEP_CACHE_DIR) under the hash
+of all that they are made of. Arrays are passed by their addresses, and nothing is copied.
 """
 
 from __future__ import annotations
@@ -64,7 +64,9 @@ def _compiler(arch: str) -> list[str]:
     variable, usual = ("NVCC", "nvcc") if arch else ("CXX", "c++")
     words = shlex.split(os.environ.get(variable, usual))
     if not words or shutil.which(words[0]) is None:
-        raise ImportError(f"a task in C++ wants a compiler, and '{' '.join(words)}' is not there: {variable} names another")
+        raise ImportError(
+            f"a task in C++ wants a compiler, and '{' '.join(words)}' is not there: {variable} names another"
+        )
     # no contraction on either, and none by a vectorizer (CMakeLists.txt): the same bits
     on_gpu = ["-x", "cu", f"-arch={arch}", "-fmad=false", "-Xcompiler", "-fPIC"]
     flags = on_gpu if arch else ["-fPIC", "-ffp-contract=off", "-fno-tree-slp-vectorize"]

@@ -17,7 +17,9 @@ class SingleEnv(Env):
     def __init__(self, name: str, **options: Any) -> None:
         for fixed in ("output", "autoreset_mode", "num_envs"):
             if fixed in options:
-                raise TypeError(f"{fixed} is an option of vector environments: gymnasium.make_vec, or dualstep.envs.make")
+                raise TypeError(
+                    f"{fixed} is an option of vector environments: gymnasium.make_vec, or dualstep.envs.make"
+                )
         options = {"max_episode_steps": None, "num_threads": 1, **options}
         self._batch = make_batch_env(name, 1, {**options, "output": "numpy", "autoreset_mode": AutoresetMode.DISABLED})
         self.metadata = {key: value for key, value in self._batch.metadata.items() if key != "autoreset_mode"}

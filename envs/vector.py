@@ -57,13 +57,13 @@ def _seed(given: Any) -> int | None:
 class BatchEnv(VectorEnv):
     """`num_envs` environments of one task, stepped together; `unwrapped.sim` is the Batch.
 
-    `device`, `dtype`, `num_threads`, `lanes`: of the Batch. `output`: what observations, rewards, flags and infos are made
-    of, "numpy", "torch", "jax" or "dlpack" (anything that has `__dlpack__`); fresh arrays at every step, on the
+    `device`, `dtype`, `num_threads`, `lanes`: of the Batch. `output`: what observations, rewards, flags and infos are
+    made of, "numpy", "torch", "jax" or "dlpack" (anything that has `__dlpack__`); fresh arrays at every step, on the
     device of the batch where the library can hold them there. `autoreset_mode`: SAME_STEP, NEXT_STEP or DISABLED.
-    `max_episode_steps`: where episodes are truncated; None never. `nonfinite`: actions that are not finite are
-    refused with ValueError ("refuse") or replaced, NaN by 0 and infinities by the bounds of the action, or by 0 where
-    it has none ("clamp"), and marked in `info["action_nonfinite"]`. `randomize`: what `Vary` says of the model's
-    parameters, instead of what the task says itself. `seed`: that of the first reset, unless that brings one.
+    `max_episode_steps`: where episodes are truncated; None never. `nonfinite`: actions that are not finite are refused
+    with ValueError ("refuse") or replaced, NaN by 0 and infinities by the bounds of the action, or by 0 where it has
+    none ("clamp"), and marked in `info["action_nonfinite"]`. `randomize`: what `Vary` says of the model's parameters,
+    instead of what the task says itself. `seed`: that of the first reset, unless that brings one.
 
     Environment i is seeded with seed + i, and what it draws depends on that and on the number of its episode alone.
     An environment whose simulation diverged ends its episode there (`terminated`), with `info["diverged"]`;
@@ -96,7 +96,9 @@ class BatchEnv(VectorEnv):
             raise ValueError(f"nonfinite {nonfinite!r} is given, and it must be 'refuse' or 'clamp'")
         whole = isinstance(max_episode_steps, (int, np.integer)) and not isinstance(max_episode_steps, bool)
         if max_episode_steps is not None and not (whole and max_episode_steps > 0):
-            raise ValueError(f"max_episode_steps {max_episode_steps!r} is given, and it must be a positive integer or None")
+            raise ValueError(
+                f"max_episode_steps {max_episode_steps!r} is given, and it must be a positive integer or None"
+            )
         self.autoreset_mode = _mode(autoreset_mode)
         self.task = task
         self.sim = Batch(task.model, num_envs, device, dtype, num_threads, lanes=lanes, rk4_outputs="last")
@@ -417,7 +419,7 @@ class BatchEnv(VectorEnv):
         limit = self.max_episode_steps
         truncated = self._arrays.zeros((self.num_envs,), bool) if limit is None else self._elapsed >= limit
         everyone = ~self._arrays.zeros((self.num_envs,), bool)
-        marks = {name: everyone for name in info}
+        marks = dict.fromkeys(info, everyone)
 
         if self.autoreset_mode == AutoresetMode.NEXT_STEP:
             idle = self._arrays.copy(self._pending)

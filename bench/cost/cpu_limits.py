@@ -4,10 +4,10 @@
     python bench/cost/cpu_limits.py build/test MODEL.xml ...      others
 
 Needs valgrind and g++, and a build folder, whose library has the symbols that an installed one is stripped of; a minute
-a model. Counted by callgrind, which executes AVX2 and no AVX-512: instructions, reads and writes of the kernels, and those
-that miss a first- and a second-level cache of this processor's sizes. Measured: the time of the same steps, and of loops
-that do nothing but add, multiply or load (core_limits.cpp). What is counted for packs of 8 holds for packs of 16 nearly:
-the kernels are the same, with registers twice as wide.
+a model. Counted by callgrind, which executes AVX2 and no AVX-512: instructions, reads and writes of the kernels, and
+those that miss a first- and a second-level cache of this processor's sizes. Measured: the time of the same steps, and
+of loops that do nothing but add, multiply or load (core_limits.cpp). What is counted for packs of 8 holds for packs of
+16 nearly: the kernels are the same, with registers twice as wide.
 """
 
 from __future__ import annotations
@@ -127,7 +127,9 @@ def count(model: str, file: str) -> dict[str, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("build", type=pathlib.Path, nargs="?", default=pathlib.Path("build/test"), help="a build folder")
+    parser.add_argument(
+        "build", type=pathlib.Path, nargs="?", default=pathlib.Path("build/test"), help="a build folder"
+    )
     parser.add_argument("model", nargs="*", default=[str(HERE.parent / "models" / "humanoid.xml")], help="MJCF files")
     parser.add_argument("--steps", nargs=3, metavar=("MODEL", "FILE", "REPEAT"), help=argparse.SUPPRESS)
     args = parser.parse_args()

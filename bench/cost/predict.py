@@ -148,9 +148,16 @@ def executed(build: Path) -> tuple[dict[str, dict[str, int]], float]:
 
 
 def run(build: Path, steps: int) -> tuple[dict[str, dict[str, int]], float]:
-    """What Machine::Issued of the PTX interpreter counts, by mangled function, of STATES environments; and their mean number
-    of contacts."""
-    given: list[str | Path] = [sys.executable, ROOT / "tests" / "ptx_interpreter" / "run.py", build, __file__, "--steps", str(steps)]
+    """What Machine::Issued of the PTX interpreter counts, by mangled function, of STATES environments; and their mean
+    number of contacts."""
+    given: list[str | Path] = [
+        sys.executable,
+        ROOT / "tests" / "ptx_interpreter" / "run.py",
+        build,
+        __file__,
+        "--steps",
+        str(steps),
+    ]
     done = subprocess.run(given, capture_output=True, text=True, check=False,
                           env=os.environ | {"PTX_INTERPRETER_PROFILE": "1"})  # fmt: skip
     line = re.compile(r"^PTX interpreter: in (\w+), (.*)$", re.M)
@@ -340,8 +347,11 @@ def table(build: Path) -> str:
                                   cache_latency=f * assumed.cache_latency, cache_rate=assumed.cache_rate / f)
                           for f in (1.5, 0.5))]  # fmt: skip
     lines = [
-        fill(f"Humanoid, {STATES} states under random actions with {contacts:.1f} contacts on average, {LANES} threads an "
-             "environment; of an environment and step, and where threads wait, of a warp with all its environments:"),
+        fill(
+            f"Humanoid, {STATES} states under random actions with {contacts:.1f} contacts on average, {LANES} threads "
+            f"an "
+            "environment; of an environment and step, and where threads wait, of a warp with all its environments:"
+        ),
         "",
         "| file | instructions of a warp | threads busy | bytes | barriers | shuffles |",
         "|---|---|---|---|---|---|",
@@ -350,31 +360,41 @@ def table(build: Path) -> str:
     total = Work(*(sum(getattr(w, field) for w in work.values())
                    for field in ("instructions", "busy", "barriers", "shuffles", "bytes")))  # fmt: skip
     for name, w, busy in [*rows, ("all", total, "")]:
-        lines.append(f"| {name} | {w.instructions:,.0f} | {busy} | {w.bytes:,.0f} | {w.barriers:.0f} | {w.shuffles:.0f} |")
+        lines.append(
+            f"| {name} | {w.instructions:,.0f} | {busy} | {w.bytes:,.0f} | {w.barriers:.0f} | {w.shuffles:.0f} |"
+        )
     chain = {place: cycles_of([replace(total, instructions=0)], latency, assumed)
              for place, latency in (("shared", assumed.shared_latency), ("cache", assumed.cache_latency))}  # fmt: skip
     lines += [
         "",
-        fill(f"A warp issues {GROUP * total.instructions:,.0f} instructions, and waits {chain['cache']:,.0f} cycles at "
-             f"barriers and sums for what lies in the cache, or {chain['shared']:,.0f} for what lies in shared memory. The "
-             f"workspace of an environment has {size:,} bytes. Million steps per second at {NUM_ENVS:,} environments, as each "
-             "limit alone would have it; the least is the prediction (with every assumed time half as long again, and half "
-             "as long):"),
+        fill(
+            f"A warp issues {GROUP * total.instructions:,.0f} instructions, and waits {chain['cache']:,.0f} cycles at "
+            f"barriers and sums for what lies in the cache, or {chain['shared']:,.0f} for what lies in shared memory. "
+            f"The "
+            f"workspace of an environment has {size:,} bytes. Million steps per second at {NUM_ENVS:,} environments, "
+            f"as each "
+            "limit alone would have it; the least is the prediction (with every assumed time half as long again, and "
+            "half "
+            "as long):"
+        ),
         "",
         "| workspace | registers | warps an SM | issue | latency | bytes | predicted |",
         "|---|---|---|---|---|---|---|",
     ]
     columns = (predict(list(work.values()), registers[ENTRY], size, device, guess) for guess in guesses)
     for p, slow, fast in zip(*columns, strict=True):
-        lines.append(f"| {p.place} memory | {registers[ENTRY]} | {p.warps} | {p.issue / 1e6:.1f} | {p.latency / 1e6:.1f} | "
-                     f"{p.bytes / 1e6:.1f} | **{p.rate / 1e6:.1f}** ({slow.rate / 1e6:.1f} to {fast.rate / 1e6:.1f}) |")
+        lines.append(
+            f"| {p.place} memory | {registers[ENTRY]} | {p.warps} | {p.issue / 1e6:.1f} | {p.latency / 1e6:.1f} | "
+            f"{p.bytes / 1e6:.1f} | **{p.rate / 1e6:.1f}** ({slow.rate / 1e6:.1f} to {fast.rate / 1e6:.1f}) |"
+        )
     used = compiled([LANES] * len(PARTS))[1]
     times, slow, fast = (predict_parts(work, used, size, device, guess) for guess in guesses)
     rates = [NUM_ENVS / sum(t.values()) / 1e6 for t in (times, slow, fast)]
     lines += ["", fill("In parts, each a launch of its own with as many warps as its registers allow, microseconds a step of "
                        f"{NUM_ENVS:,} environments (warps an SM):"), "",
               "| " + " | ".join(PARTS) + " | million steps per second |", "|" + "---|" * (len(PARTS) + 1),
-              "| " + " | ".join(f"{1e6 * times[p]:.0f} ({warps_of(used[f'dualstep_staged_{p}'], device)})" for p in PARTS)
+              "| " + " | ".join(f"{1e6 * times[p]:.0f} "
+              f"({warps_of(used[f'dualstep_staged_{p}'], device)})" for p in PARTS)
               + f" | **{rates[0]:.1f}** ({rates[1]:.1f} to {rates[2]:.1f}) |"]  # fmt: skip
     return "\n".join(lines)
 

@@ -26,7 +26,7 @@ G = 9.81
 SOFT = {"contact_parameters": "spring_damper", "contact_time_constant": 0.05, "contact_regularization": 0.01}
 
 
-def panels(count: int = 2):  # noqa: ANN201
+def panels(count: int = 2):
     figure, axes = pyplot.subplots(1, count, figsize=(7.2, 2.7), layout="constrained", squeeze=False)
     for one in axes[0]:
         one.grid(alpha=0.25)
@@ -34,7 +34,9 @@ def panels(count: int = 2):  # noqa: ANN201
     return figure, axes[0]
 
 
-def particle(*, h: float = 0.005, mu: float = 0.5, mass: float = 1.0, slope: float = 0.0, **options: object) -> ds.Reference:
+def particle(
+    *, h: float = 0.005, mu: float = 0.5, mass: float = 1.0, slope: float = 0.0, **options: object
+) -> ds.Reference:
     """A ball on three slides that touches a plane; qpos is its displacement."""
     model = ds.Model.from_mjcf(f"""<mujoco>
       <option timestep="{h}" cone="elliptic" gravity="{G * np.sin(slope)} 0 {-G * np.cos(slope)}"/><worldbody>
@@ -47,7 +49,7 @@ def particle(*, h: float = 0.005, mu: float = 0.5, mass: float = 1.0, slope: flo
     return ds.Reference(model)
 
 
-def roll(ref: ds.Reference, steps: int, read):  # noqa: ANN001, ANN201
+def roll(ref: ds.Reference, steps: int, read):
     """Times, and what `read` says after every step."""
     out = []
     for _ in range(steps):
@@ -56,7 +58,7 @@ def roll(ref: ds.Reference, steps: int, read):  # noqa: ANN001, ANN201
     return ref.model.opt.timestep * np.arange(1, steps + 1), np.array(out)
 
 
-def todorov():  # noqa: ANN201
+def todorov():
     figure, (left, right) = panels()
     gaps = np.linspace(0, 0.03, 200)
     for speed in (0.5, 1.0, 1.5):
@@ -69,7 +71,9 @@ def todorov():  # noqa: ANN201
     left.set(xlabel="gap [mm]", ylabel="normal force / weight", title="force at a distance")
     left.legend(fontsize=7)
     for epsilon in (0.01, 0.05, 0.2):
-        ref = particle(slope=0.2, contact_time_constant=0.05, contact_parameters="spring_damper", contact_regularization=epsilon)
+        ref = particle(
+            slope=0.2, contact_time_constant=0.05, contact_parameters="spring_damper", contact_regularization=epsilon
+        )
         t, x = roll(ref, 400, lambda r: r.qpos[0])
         right.plot(t, 1e3 * x, label=f"$\\epsilon$ = {epsilon}")
     right.set(xlabel="time [s]", ylabel="slip down the slope [mm]", title="creep: slope 0.2 rad, friction 0.5")
@@ -77,7 +81,7 @@ def todorov():  # noqa: ANN201
     return figure
 
 
-def desaxce():  # noqa: ANN201
+def desaxce():
     figure, (left, right) = panels()
     for name, desaxce in (("todorov", False), ("desaxce", True)):
         ref = particle(contact_margin=0.02, desaxce=desaxce, **SOFT)
@@ -93,7 +97,7 @@ def desaxce():  # noqa: ANN201
     return figure
 
 
-def anitescu():  # noqa: ANN201
+def anitescu():
     figure, (left, right) = panels()
     for h in (0.01, 0.005, 0.0025):
         for axes, start in ((left, h * 0.5 * 2), (right, 0.0)):
@@ -108,7 +112,7 @@ def anitescu():  # noqa: ANN201
     return figure
 
 
-def stewart_trinkle():  # noqa: ANN201
+def stewart_trinkle():
     figure, (left, right) = panels()
     for edges in (4, 8, 0):
         ref = particle(contact_model="stewart_trinkle", friction_directions=edges)
@@ -124,7 +128,7 @@ def stewart_trinkle():  # noqa: ANN201
     return figure
 
 
-def compliant():  # noqa: ANN201
+def compliant():
     figure, (left, right) = panels()
     for law, damping in (("linear", 40.0), ("hunt_crossley", 0.3)):
         ref = particle(h=1e-5, contact_model="compliant", compliant_law=law, damping=damping)
@@ -156,7 +160,7 @@ def compliant():  # noqa: ANN201
     return figure
 
 
-def soft_anchor():  # noqa: ANN201
+def soft_anchor():
     figure, (left, right) = panels()
     h, mass = 5e-4, 1.0
     ref = particle(h=h, contact_model="soft_anchor")
@@ -187,7 +191,7 @@ def soft_anchor():  # noqa: ANN201
     return figure
 
 
-def impulsive():  # noqa: ANN201
+def impulsive():
     figure, (left, right) = panels()
     for e in (0.8, 0.5, 0.0):
         ref = particle(h=1e-3, contact_model="impulsive", restitution=e, **SOFT)
@@ -208,7 +212,7 @@ def impulsive():  # noqa: ANN201
     return figure
 
 
-def variational():  # noqa: ANN201
+def variational():
     figure, (left, right) = panels()
     for integrator, style in (("euler", "-"), ("rk4", "--"), ("variational", "-")):
         model = ds.Model.from_mjcf("""<mujoco><option timestep="0.1"/><worldbody><body><joint axis="0 1 0"/>
@@ -234,7 +238,7 @@ def variational():  # noqa: ANN201
     return figure
 
 
-def event_driven():  # noqa: ANN201
+def event_driven():
     figure, (left, right) = panels()
     ref = particle(h=0.01, scheme="event_driven", restitution=0.7)
     ref.qpos[2] = 0.5
@@ -284,7 +288,7 @@ STOP = """<mujoco><option timestep="0.005"/><worldbody><body>
   <joint axis="0 1 0" limited="true" range="-10 170"/><geom pos="0 0 -1" size=".1" mass="1"/></body></worldbody></mujoco>"""
 
 
-def constraints():  # noqa: ANN201
+def constraints():
     figure, (left, right) = panels()
     for label, options in (("equality_alpha = None (soft)", {}), ("equality_alpha = 0", {"equality_alpha": 0.0}),
                            ("equality_alpha = 20", {"equality_alpha": 20.0}), ("variational", {"integrator": "variational"})):  # fmt: skip
@@ -300,7 +304,7 @@ def constraints():  # noqa: ANN201
         left.semilogy(0.005 * np.arange(1, 801), np.maximum(rows, 1e-16), label=label, linewidth=0.9)
     left.set(xlabel="time [s]", ylabel="how far the loop is open [m]", title="four-bar linkage, h = 5 ms")
     left.legend(fontsize=6)
-    for label, options in (("MuJoCo's solref", {}), ("seed, 50 ms", SOFT), ("impulsive, e = 0.6", {"contact_model": "impulsive",
+    for label, options in (("MuJoCo's solref", {}), ("spring_damper, 50 ms", SOFT), ("impulsive, e = 0.6", {"contact_model": "impulsive",
                            "restitution": 0.6}), ("event_driven, e = 0.6", {"scheme": "event_driven", "restitution": 0.6})):  # fmt: skip
         model = ds.Model.from_mjcf(STOP)
         for name, value in options.items():
@@ -333,7 +337,7 @@ def scene(name: str) -> tuple[ds.Model, dict[str, np.ndarray]]:
     return model, {"qpos": model.key_qpos[0], "qvel": model.key_qvel[0]}
 
 
-def audit():  # noqa: ANN201
+def audit():
     figure, (left, right) = panels()
     model, start = scene("sliding_brick")
     names = ["todorov", "desaxce", "anitescu", "stewart_trinkle", "compliant", "variational"]
@@ -347,7 +351,7 @@ def audit():  # noqa: ANN201
     return figure
 
 
-def quaternion_norm(axes) -> None:  # noqa: ANN001
+def quaternion_norm(axes) -> None:
     omega, h = np.array([0, 0, 10.0]), 1e-3
     plain = exact = np.array([1.0, 0, 0, 0])
     drift = []
@@ -361,7 +365,7 @@ def quaternion_norm(axes) -> None:  # noqa: ANN001
     axes.set(xlabel="time [s]", ylabel="|q| - 1 [%]", title="quaternion, 10 rad/s")
 
 
-def pushed_block(axes) -> None:  # noqa: ANN001
+def pushed_block(axes) -> None:
     for push in (0.0, 3.0, 4.9, 6.0):
         v, speeds = 1.0, [1.0]
         for _ in range(60):
@@ -371,7 +375,7 @@ def pushed_block(axes) -> None:  # noqa: ANN001
     axes.set(xlabel="time [s]", ylabel="speed [m/s]", title="coulomb_1d, friction 4.9 N")
 
 
-def end_of_a_fall(axes) -> None:  # noqa: ANN001
+def end_of_a_fall(axes) -> None:
     h = 0.01
     for start in (0.006, 0.002):
         z, v, heights = start, -0.5, [start]
@@ -379,11 +383,13 @@ def end_of_a_fall(axes) -> None:  # noqa: ANN001
             v = float(ds.formulations.frictionless_step([[1.0]], [[1.0]], [z], [v - G * h], h).v_next[0])
             z += h * v
             heights.append(z)
-        axes.plot(1e3 * h * np.arange(6), 1e3 * np.array(heights), marker="o", markersize=3, label=f"from {1e3 * start:g} mm")
+        axes.plot(
+            1e3 * h * np.arange(6), 1e3 * np.array(heights), marker="o", markersize=3, label=f"from {1e3 * start:g} mm"
+        )
     axes.set(xlabel="time [ms]", ylabel="gap [mm]", title="frictionless_step")
 
 
-def cart_at_a_wall(axes) -> None:  # noqa: ANN001
+def cart_at_a_wall(axes) -> None:
     for kappa in (0.02, 0.05, 0.1):
         q, v, places = 0.1, -0.5, [0.1]
         for _ in range(150):
@@ -394,7 +400,7 @@ def cart_at_a_wall(axes) -> None:  # noqa: ANN001
     axes.set(xlabel="time [s]", ylabel="distance [mm]", title="todorov_scalar, pushed by 1 N")
 
 
-def friction_on_an_ellipse(axes) -> None:  # noqa: ANN001
+def friction_on_an_ellipse(axes) -> None:
     u, A = np.array([1.0, 1.0]), np.diag([1.0, 4.0])
     bounds = np.linspace(0.01, 1.3, 100)
     found = [ds.formulations.maximum_dissipation_step(A, u, bound) for bound in bounds]
@@ -405,7 +411,7 @@ def friction_on_an_ellipse(axes) -> None:  # noqa: ANN001
     axes.set(xlabel=r"$\mu\Lambda_n$ [N s]", ylabel="direction [degrees]", title="maximum_dissipation_step")
 
 
-def two_pressure_fields(axes) -> None:  # noqa: ANN001
+def two_pressure_fields(axes) -> None:
     tilt = np.linspace(-0.1, 0.1, 200)
     for depth in (0.0005, 0.001, 0.002):
         moment = [ds.formulations.pressure_field_box(1e6, 0.02, 0.05, 0.03, depth, a)[1] for a in tilt]
@@ -413,7 +419,7 @@ def two_pressure_fields(axes) -> None:  # noqa: ANN001
     axes.set(xlabel="tilt [mrad]", ylabel="moment [N m]", title="pressure_field_box")
 
 
-def matrices():  # noqa: ANN201
+def matrices():
     figure, axes = pyplot.subplots(2, 3, figsize=(6.6, 3.9), layout="constrained")
     draws = (quaternion_norm, pushed_block, end_of_a_fall, cart_at_a_wall, friction_on_an_ellipse, two_pressure_fields)
     for one, draw in zip(axes.flat, draws, strict=True):

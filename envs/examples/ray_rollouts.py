@@ -56,7 +56,9 @@ class Worker:
     def rollout(self, weights: dict[str, torch.Tensor], steps: int, spread: float = 0.3) -> dict[str, np.ndarray]:
         """(steps, num_envs, ...) observations, actions, rewards, ends, and the true next observations."""
         self.policy.load_state_dict(weights)
-        block: dict[str, list[np.ndarray]] = {name: [] for name in ("obs", "action", "reward", "terminated", "truncated", "next")}
+        block: dict[str, list[np.ndarray]] = {
+            name: [] for name in ("obs", "action", "reward", "terminated", "truncated", "next")
+        }
         for _ in range(steps):
             with torch.inference_mode():
                 mean = self.policy(torch.as_tensor(self.observation, dtype=torch.float32)).numpy()
@@ -99,7 +101,10 @@ def main(argv: list[str] | None = None) -> int:
     for number in range(args.rounds):
         block = collect(workers, policy.state_dict(), args.steps)
         ends = int((block["terminated"] | block["truncated"]).sum())
-        print(f"round {number}: {block['reward'].size:,} transitions, {ends} episodes ended, reward {block['reward'].mean():.3f}")
+        print(
+            f"round {number}: {block['reward'].size:,} transitions, {ends} episodes ended, reward "
+            f"{block['reward'].mean():.3f}"
+        )
     print(f"on {len(set(ray.get([worker.where.remote() for worker in workers])))} nodes")
     ray.shutdown()
     return 0

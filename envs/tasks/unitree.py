@@ -273,7 +273,9 @@ class Joystick(Task):
         self.stance = np.array([match(robot.stance, name, 0.0) for name in self.joints])
         motor_of = {name: next(m for m in robot.motors if re.fullmatch(m.joints, name)) for name in self.joints}
         self.scale = np.array([0.25 * motor_of[name].torque / motor_of[name].stiffness for name in self.joints])
-        self.spreads = [np.array([match(t, n) for n in self.joints]) for t in (robot.standing, robot.walking, robot.running)]
+        self.spreads = [
+            np.array([match(t, n) for n in self.joints]) for t in (robot.standing, robot.walking, robot.running)
+        ]
         limits = np.asarray(m.jnt_range)[1:]
         middle, half = limits.mean(axis=1), 0.45 * np.diff(limits, axis=1)[:, 0]
         self.soft = middle - half, middle + half

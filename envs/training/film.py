@@ -85,7 +85,7 @@ def draw(mj_model: Any, film: dict[str, np.ndarray], path: Path, camera: dict[st
     raise RuntimeError(f"no film could be drawn ({said}): an off-screen OpenGL, EGL or OSMesa, is wanted")
 
 
-def pictures(mj_model: Any, stored: dict[str, Any]):  # noqa: ANN201
+def pictures(mj_model: Any, stored: dict[str, Any]):
     """(height, width, 3) pixels of each frame: environments beside each other, the camera going along."""
     import mujoco
 
@@ -141,7 +141,7 @@ def main(film: str, path: str) -> None:
     model = mujoco.MjModel.from_binary_path(str(stored["model"]))
     seen = 0
 
-    def checked():  # noqa: ANN202
+    def checked():
         nonlocal seen
         for frame in pictures(model, stored):
             seen = max(seen, len(np.unique(frame[::4, ::4].reshape(-1, 3), axis=0)))

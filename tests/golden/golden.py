@@ -18,11 +18,11 @@ HERE = pathlib.Path(__file__).parent
 # in pytest they are on the path already
 sys.path[:0] = [str(HERE.parent / "python"), str(HERE.parent / "python" / "support")]
 
-import numpy as np  # noqa: E402
-from answers import final_hashes, in_software, present, rollout  # noqa: E402
-from scenes import ALL, BENCH, GYM  # noqa: E402
+import numpy as np
+from answers import final_hashes, in_software, present, rollout
+from scenes import ALL, BENCH, GYM
 
-import dualstep as ds  # noqa: E402
+import dualstep as ds
 
 FILE = HERE / "hashes.json"
 STEPS, ENVIRONMENTS = 1000, 4

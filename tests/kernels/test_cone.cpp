@@ -30,7 +30,7 @@ ConeParams<double, kDim> draw_params(std::mt19937& rng, Shape shape, int dim) {
   p.dim = dim;
   for (int i = 0; i < kDim - 1; i++) p.mu[i] = i + 1 < dim ? 0.1 + unit(rng) : 0;
   p.cone_mu = dim > 1 ? p.mu[0] / (0.5 + unit(rng)) : 0;
-  p.square = shape == Shape::kSquare;
+  p.l1_cone = shape == Shape::kSquare;
   return p;
 }
 
@@ -66,7 +66,7 @@ double section(const ConeParams<double, kDim>& p, const Vector<kDim>& f) {
     one += std::abs(f[i] / p.mu[i - 1]);
     two = std::hypot(two, f[i] / p.mu[i - 1]);
   }
-  return p.square ? one : two;
+  return p.l1_cone ? one : two;
 }
 template <int kDim>
 double dual_section(const ConeParams<double, kDim>& p, const Vector<kDim>& z) {
@@ -75,7 +75,7 @@ double dual_section(const ConeParams<double, kDim>& p, const Vector<kDim>& z) {
     most = std::max(most, std::abs(z[i] * p.mu[i - 1]));
     two = std::hypot(two, z[i] * p.mu[i - 1]);
   }
-  return p.square ? most : two;
+  return p.l1_cone ? most : two;
 }
 
 template <int kDim>
@@ -213,7 +213,7 @@ TEST(SquareCone, SticksAsARoundOneDoes) {
     for (int r = 1; r < 6; r++) y[r] *= 1e-3;
     y[0] = -1;
     const auto square = law_at<6>(Shape::kSquare, p, y);
-    p.square = false;
+    p.l1_cone = false;
     const auto round = law_at<6>(Shape::kRound, p, y);
     for (int r = 0; r < 6; r++) ASSERT_NEAR(square.force[r], round.force[r], 1e-12 * p.D * 10) << trial;
   }

@@ -1,4 +1,5 @@
-"""What a user gives, as the arrays and numbers that the compiled part takes: conversion, and errors that say what is wanted."""
+"""What a user gives, as the arrays and numbers that the compiled part takes: conversion, and errors that say what is
+wanted."""
 
 from __future__ import annotations
 
@@ -50,7 +51,9 @@ def on_host(name: str, value: Any) -> Any:
     try:
         return np.asarray(value)
     except (TypeError, RuntimeError, BufferError) as error:
-        raise ValueError(f"{name}: a {type(value).__name__} is given that cannot be read as an array: {error}") from None
+        raise ValueError(
+            f"{name}: a {type(value).__name__} is given that cannot be read as an array: {error}"
+        ) from None
 
 
 class OnDevice(NamedTuple):

@@ -37,15 +37,16 @@ class Batch(BatchFields):
     devices "cuda" and "emulated"; five numbers launch the step in parts (smooth, collide, rows, solve, integrate), each
     with threads of its own; "tuned" tries what is fastest here and remembers it (`tune_lanes`); None takes what was
     remembered, else 8. `order` ("ordered", "reversed" or "shuffled", by `seed`) is in which order emulated ones run
-    between barriers. None of these changes a bit of the results. `diverged`: what happens to an environment whose state is no longer
-    finite: "freeze" leaves it at its last good state until it is reset, "reset" resets it after the step and
-    counts it in `reset_count`. `rk4_outputs`: which evaluation of a step with RK4 the outputs are of: "first", at
-    its start, or "last", its last stage, which is what MuJoCo leaves in its data. The model's options are read now; later changes to them are not seen.
+    between barriers. None of these changes a bit of the results. `diverged`: what happens to an environment whose state
+    is no longer finite: "freeze" leaves it at its last good state until it is reset, "reset" resets it after the step
+    and counts it in `reset_count`. `rk4_outputs`: which evaluation of a step with RK4 the outputs are of: "first", at
+    its start, or "last", its last stage, which is what MuJoCo leaves in its data. The model's options are read now;
+    later changes to them are not seen.
 
     Arrays have shape (num_envs, ...): write to the state to set it. On the CPU they are numpy views, on CUDA
     objects that torch.from_dlpack, jax.dlpack.from_dlpack and cupy.asarray take without a copy, that are assigned
-    as a whole (`sim.ctrl = actions`, of the host or of the device), and that give a copy by `.numpy()`. `seed` is for those who draw
-    random numbers for the batch; the simulation itself draws none.
+    as a whole (`sim.ctrl = actions`, of the host or of the device), and that give a copy by `.numpy()`. `seed` is for
+    those who draw random numbers for the batch; the simulation itself draws none.
     """
 
     def __init__(
@@ -103,7 +104,9 @@ class Batch(BatchFields):
                 return _core.Batch(model, options)
             except MemoryError as error:
                 why = str(error).replace("std::bad_alloc", "no more is to be had")
-                raise MemoryError(f"{num_envs} environments of {model!r} want more memory than there is: {why}") from None
+                raise MemoryError(
+                    f"{num_envs} environments of {model!r} want more memory than there is: {why}"
+                ) from None
 
         if lanes == "tuned":
             chosen = lanes_of(lane_choice.tuned_lanes(Batch, model, num_envs, device))

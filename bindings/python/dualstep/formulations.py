@@ -1,11 +1,12 @@
 """Every formulation of multibody dynamics with contact that this project knows, as functions on matrices.
 
-float64 numpy in and out, any leading batch dimensions, broadcast as numpy does; results are named tuples, or the array itself
-where there is one. M is the mass matrix, tau every force but those of constraints, ``v_free = v + h M^-1 tau``. Contact rows
-stand in the order n, t1, t2, spin, roll1, roll2; n points from the first body to the second and J v is the second's velocity less
-the first's. Forces are in N, impulses in N s.
+float64 numpy in and out, any leading batch dimensions, broadcast as numpy does; results are named tuples, or the array
+itself where there is one. M is the mass matrix, tau every force but those of constraints, ``v_free = v + h M^-1 tau``.
+Contact rows stand in the order n, t1, t2, spin, roll1, roll2; n points from the first body to the second and J v is the
+second's velocity less the first's. Forces are in N, impulses in N s.
 
-Wrong input raises ValueError that names the argument; a problem without solution raises InfeasibleError, a ValueError too.
+Wrong input raises ValueError that names the argument; a problem without solution raises InfeasibleError, a ValueError
+too.
 """
 
 from ._algebra.contacts import (ContactDual, ImpulseStep, LcpSolution, StewartTrinkleStep, anitescu, contact_dual,

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, Union
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from dualstep import _core
 from dualstep.model import Model
 
 CHOICES = (1, 8, 32)
-Lanes = Union[int, tuple[int, ...]]
+Lanes = int | tuple[int, ...]
 # makes a batch of (model, num_envs, device): the class dualstep.Batch, which stands above this module
 MakeBatch = Callable[..., Any]
 

@@ -84,7 +84,8 @@ class Model(_core.Model, ModelFields):
             if self.field(name) is None:
                 raise AttributeError(f"a model has no '{name}' to set")
             raise AttributeError(
-                f"'{name}' is read-only: Batch.set_parameter changes it for environments, and a changed mujoco.MjModel, "
+                f"'{name}' is read-only: Batch.set_parameter changes it for environments, and a changed "
+                f"mujoco.MjModel, "
                 "through Model.from_mujoco, for all"
             )
         super().__setattr__(name, value)

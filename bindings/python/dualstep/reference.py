@@ -9,7 +9,6 @@ import numpy as np
 from dualstep import _core
 from dualstep._arrays import integer
 from dualstep._fields import ReferenceFields
-from dualstep.model import Model
 from dualstep.results import Contacts, Status
 
 # the class has an attribute _core

@@ -29,8 +29,8 @@ def tune_lanes(
     timer: Callable[[Model, int, str, Lanes], float] = seconds_of_step,
     parts: Callable[[Model, int, str, int], list[int]] = ticks_of_parts,
 ) -> Lanes:
-    """The fastest way to launch a step on this device, for `Batch(..., lanes=...)`: 1, 8 or 32 threads an environment, or
-    as many for each of its parts.
+    """The fastest way to launch a step on this device, for `Batch(..., lanes=...)`: 1, 8 or 32 threads an environment,
+    or as many for each of its parts.
 
     The first time it steps a batch of each; the choice is kept beside the machine code of steps (DUALSTEP_CACHE_DIR),
     and taken from there afterwards. On "cpu" there are no such threads: ValueError.

@@ -1,5 +1,6 @@
-// CPU kernels for the avx2 instruction set, in the precision DUALSTEP_SCALAR: compiled once for each. Left out of builds with sanitizers, where the portable ones stand
-// for all: the source is the same, and compiling it so takes minutes.
+// CPU kernels for the avx2 instruction set, in the precision DUALSTEP_SCALAR: compiled once for each. Left out of
+// builds with sanitizers, where the portable ones stand for all: the source is the same, and compiling it takes
+// minutes.
 #if !defined(DUALSTEP_PORTABLE_ONLY)
 #define DUALSTEP_ISA avx2
 #define DUALSTEP_ISA_NAME "avx2"

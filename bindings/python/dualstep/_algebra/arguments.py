@@ -105,7 +105,9 @@ class Problems:
         skew = np.abs(array - np.swapaxes(array, -1, -2))
         if np.any(skew > _SYMMETRY * size):
             where = tuple(int(i) for i in np.unravel_index(np.argmax(skew - _SYMMETRY * size), skew.shape))
-            raise ValueError(f"{name} must be symmetric, but it differs from its transpose by {skew[where]:.3g} at {where}")
+            raise ValueError(
+                f"{name} must be symmetric, but it differs from its transpose by {skew[where]:.3g} at {where}"
+            )
 
     def solve(self, function, *arguments):
         """Run a function of the extension; its failures come back as errors that name the problem."""
@@ -132,7 +134,8 @@ class Problems:
 
 
 def per_contact(name, value, contacts, batch, *, infinite=False):
-    """One number per contact, (..., contacts): a lone number serves all, and one number a problem serves its contacts."""
+    """One number per contact, (..., contacts): a lone number serves all, and one number a problem serves its
+    contacts."""
     if infinite:
         array = as_array(name, np.where(np.isposinf(_real(name, value)), 0.0, value))
         array = np.where(np.isposinf(_real(name, value)), np.inf, array)

@@ -38,9 +38,10 @@ class ContactDual(NamedTuple):
 def lcp(M, q):
     """A linear complementarity problem: w = q + M z, 0 <= w _|_ z >= 0.
 
-    Parameters: ``M`` (..., k, k), symmetric or not, ``q`` (..., k). Returns ``z`` and ``w`` (..., k); where several solutions
-    exist, any of them.
-    Raises InfeasibleError where there is no solution; in a batch it names which problems, and returns no numbers at all.
+    Parameters: ``M`` (..., k, k), symmetric or not, ``q`` (..., k). Returns ``z`` and ``w`` (..., k); where several
+    solutions exist, any of them.
+    Raises InfeasibleError where there is no solution; in a batch it names which problems, and returns no numbers at
+    all.
     Source: Lemke 1965; Cottle, Pang & Stone, The Linear Complementarity Problem.
     """
     p = Problems(("M", M, "k k"), ("q", q, "k"))
@@ -50,7 +51,8 @@ def lcp(M, q):
 def frictionless_step(M, n, phi, v_free, h):
     """A frictionless time step: v' = v_free + M^-1 n'L, 0 <= phi/h + n v' _|_ L >= 0.
 
-    Parameters: ``M`` (..., nv, nv), ``n`` (..., k, nv) normal rows, ``phi`` (..., k) gaps [m], ``v_free`` (..., nv), ``h`` [s].
+    Parameters: ``M`` (..., nv, nv), ``n`` (..., k, nv) normal rows, ``phi`` (..., k) gaps [m], ``v_free`` (..., nv),
+    ``h`` [s].
     Returns ``v_next`` (..., nv), ``impulse`` (..., k) [N s]. phi/h is not capped.
     Raises ValueError for a singular or non-symmetric M, InfeasibleError where the gaps contradict each other.
     Source: Moreau 1988; Tedrake, Underactuated Robotics, multi-body appendix.
@@ -90,12 +92,14 @@ def _contact_problems(M, J, v, per_contact_arguments, h=None):
 def stewart_trinkle(M, J, phi, mu, v_free, h, *, directions=4):
     """A time step with Coulomb friction on a polygon, as one linear complementarity problem.
 
-    0 <= phi/h + n v' _|_ c >= 0, 0 <= s e + D v' _|_ beta >= 0, 0 <= mu c - e'beta _|_ s >= 0, v' = v_free + M^-1 (n'c + D'beta).
+    0 <= phi/h + n v' _|_ c >= 0, 0 <= s e + D v' _|_ beta >= 0, 0 <= mu c - e'beta _|_ s >= 0, v' = v_free + M^-1 (n'c
+    + D'beta).
 
-    Parameters: ``M`` (..., nv, nv), ``J`` (..., 3 contacts, nv) with rows n, t1, t2 for each contact, ``phi`` (..., contacts) [m],
-    ``mu`` a number or (..., contacts), ``v_free`` (..., nv), ``h`` [s], ``directions`` even, spaced 2 pi/directions from t1.
-    Returns ``v_next`` (..., nv), ``normal_impulse`` (..., contacts), ``tangent_impulse`` (..., contacts, 2) along t1, t2 [N s], and
-    the LCP's ``residual`` max(-z, -w, |z w|). phi/h is not capped.
+    Parameters: ``M`` (..., nv, nv), ``J`` (..., 3 contacts, nv) with rows n, t1, t2 for each contact, ``phi`` (...,
+    contacts) [m], ``mu`` a number or (..., contacts), ``v_free`` (..., nv), ``h`` [s], ``directions`` even, spaced 2
+    pi/directions from t1.
+    Returns ``v_next`` (..., nv), ``normal_impulse`` (..., contacts), ``tangent_impulse`` (..., contacts, 2) along t1,
+    t2 [N s], and the LCP's ``residual`` max(-z, -w, |z w|). phi/h is not capped.
     Raises ValueError for a singular M or a negative mu, InfeasibleError where there is no solution.
     Source: Stewart & Trinkle 1996; Anitescu & Potra 1997.
     """
@@ -126,15 +130,17 @@ def anitescu(M, J, phi, mu, v_free, h, *, directions=4):
 def impact(M, J, v, mu, *, restitution=0.0, law="lcp", directions=4, limit_energy=False):
     """Impacts with Newton's restitution and friction, all contacts together.
 
-    mu all 0: 0 <= n v+ + e n v _|_ L >= 0. mu all inf: L = -A^+ diag(1+e, 1, 1) J v, nothing when no contact approaches.
+    mu all 0: 0 <= n v+ + e n v _|_ L >= 0. mu all inf: L = -A^+ diag(1+e, 1, 1) J v, nothing when no contact
+    approaches.
     Otherwise "lcp": the complementarity problem of stewart_trinkle with (1+e) n v in place of the gap; "convex": min
     1/2 L'A L + L'diag(1+e, 1, 1) J v over the circular friction cones.
 
-    Parameters: ``M`` (..., nv, nv), ``J`` (..., 3 contacts, nv) with rows n, t1, t2, ``v`` (..., nv), ``mu`` and ``restitution`` numbers
-    or (..., contacts), ``directions`` of the polygon of "lcp". ``limit_energy`` scales the restitution down until no energy is
-    gained, and logs it (restitution with friction can gain energy).
+    Parameters: ``M`` (..., nv, nv), ``J`` (..., 3 contacts, nv) with rows n, t1, t2, ``v`` (..., nv), ``mu`` and
+    ``restitution`` numbers or (..., contacts), ``directions`` of the polygon of "lcp". ``limit_energy`` scales the
+    restitution down until no energy is gained, and logs it (restitution with friction can gain energy).
     Returns ``v_next`` (..., nv), ``impulse`` (..., 3 contacts) [N s].
-    Raises ValueError for a singular M, a negative mu, infinite and finite mu mixed, a restitution outside [0, 1]; InfeasibleError.
+    Raises ValueError for a singular M, a negative mu, infinite and finite mu mixed, a restitution outside [0, 1];
+    InfeasibleError.
     Source: Moreau 1988; Mirtich 1996; Tedrake, Underactuated Robotics, multi-body appendix.
     """
     check_choice("law", law, ("lcp", "convex"))
@@ -162,19 +168,22 @@ def contact_dual(A, b, mu, R=None, *, cone="elliptic", directions=4, dims=None, 
                  desaxce=False):
     """The convex contact dual: min 1/2 f'(A + R) f + f'b over a product of cones.
 
-    Rows in order: ``equality`` free ones, ``limits`` with f >= 0, one per ``friction_loss`` with |f| <= it, then contacts with
-    ``dims[c]`` rows each, n, t1, t2, spin, roll1, roll2. "elliptic": sum (f_i/mu_i)^2 <= f_n^2. "pyramidal": f = E beta, beta >= 0,
-    with columns (1, mu cos, mu sin) every 2 pi/directions for three rows, (1, +-mu_i e_i) for four and six.
+    Rows in order: ``equality`` free ones, ``limits`` with f >= 0, one per ``friction_loss`` with |f| <= it, then
+    contacts with ``dims[c]`` rows each, n, t1, t2, spin, roll1, roll2. "elliptic": sum (f_i/mu_i)^2 <= f_n^2.
+    "pyramidal": f = E beta, beta >= 0, with columns (1, mu cos, mu sin) every 2 pi/directions for three rows, (1,
+    +-mu_i e_i) for four and six.
 
-    Parameters: ``A`` (..., r, r) symmetric positive semidefinite [1/kg], ``b`` (..., r), ``R`` a number or (..., r), zero or positive, None
-    for zero; ``mu`` a number or (..., contacts) where every contact has one or three rows, or a list of the dims[c] - 1
-    coefficients of each contact; ``dims`` a list of 1, 3, 4 or 6, all 3 where left out; ``friction_loss`` (..., rows).
-    ``desaxce`` adds the sliding speed to each normal row until it no longer changes: exact Coulomb friction, no lift.
-    Returns ``force`` (..., r); ``objective`` (...) with R inside; ``residual`` (...), |f - P(f - y/a)| with y = (A + R) f + b and a the
-    mean diagonal of A + R, both with the final b where ``desaxce``; ``iterations`` (...), sweeps and Newton steps together.
+    Parameters: ``A`` (..., r, r) symmetric positive semidefinite [1/kg], ``b`` (..., r), ``R`` a number or (..., r),
+    zero or positive, None for zero; ``mu`` a number or (..., contacts) where every contact has one or three rows, or a
+    list of the dims[c] - 1 coefficients of each contact; ``dims`` a list of 1, 3, 4 or 6, all 3 where left out;
+    ``friction_loss`` (..., rows). ``desaxce`` adds the sliding speed to each normal row until it no longer changes:
+    exact Coulomb friction, no lift.
+    Returns ``force`` (..., r); ``objective`` (...) with R inside; ``residual`` (...), |f - P(f - y/a)| with y = (A + R)
+    f + b and a the mean diagonal of A + R, both with the final b where ``desaxce``; ``iterations`` (...), sweeps and
+    Newton steps together.
     Rows without inertia (A + R zero on the diagonal) get no force.
-    Raises ValueError for an A that is not symmetric positive semidefinite, a negative mu, R or friction_loss, rows that do not add
-    up; InfeasibleError where the objective has no lower bound, which R > 0 excludes.
+    Raises ValueError for an A that is not symmetric positive semidefinite, a negative mu, R or friction_loss, rows that
+    do not add up; InfeasibleError where the objective has no lower bound, which R > 0 excludes.
     Source: Todorov 2014; de Saxce & Feng 1998; Acary et al. 2011.
     """
     check_choice("cone", cone, ("elliptic", "pyramidal"))
@@ -190,8 +199,13 @@ def contact_dual(A, b, mu, R=None, *, cone="elliptic", directions=4, dims=None, 
         regularizer = np.full(rows, regularizer)
     elif regularizer.shape[-1] != rows and regularizer.shape == first.shape:
         regularizer = np.repeat(regularizer[..., None], rows, axis=-1)
-    p = Problems(("A", A, "r r"), ("b", b, "r"), ("R", regularizer, "r"), ("mu", _coefficients(mu, dims, first.shape), "mu"),
-                 ("friction_loss", loss, "loss"))
+    p = Problems(
+        ("A", A, "r r"),
+        ("b", b, "r"),
+        ("R", regularizer, "r"),
+        ("mu", _coefficients(mu, dims, first.shape), "mu"),
+        ("friction_loss", loss, "loss"),
+    )
     p.require_symmetric("A")
     p.require_not_negative("R", "mu", "friction_loss")
     force, objective, residual, iterations = p.solve(

@@ -1,4 +1,5 @@
-"""Force laws and steps on numbers: compliance, regularized and anchored friction, scalar carts, dissipation, pressure."""
+"""Force laws and steps on numbers: compliance, regularized and anchored friction, scalar carts, dissipation,
+pressure."""
 
 from typing import NamedTuple
 
@@ -41,8 +42,8 @@ def compliant_normal(depth, depth_rate, *, stiffness, damping, exponent=1.0, law
 
     "linear": max(0, k x + c x'); "hunt_crossley": k x^p max(0, 1 + d x'); both zero for x <= 0.
 
-    Parameters: ``depth`` [m], ``depth_rate`` [m/s], ``stiffness`` [N/m or N/m^p], ``damping`` [N s/m for linear, s/m for
-    hunt_crossley], ``exponent`` p (ignored by linear). All broadcast. Returns the force [N].
+    Parameters: ``depth`` [m], ``depth_rate`` [m/s], ``stiffness`` [N/m or N/m^p], ``damping`` [N s/m for linear, s/m
+    for hunt_crossley], ``exponent`` p (ignored by linear). All broadcast. Returns the force [N].
     Raises ValueError for a negative stiffness or damping, an exponent that is not positive, an unknown law.
     Source: Hunt & Crossley 1975; Tedrake, Underactuated Robotics, multi-body appendix.
     """
@@ -76,18 +77,29 @@ def regularized_friction(speed_ratio, mu_s, mu_d, *, law="stribeck"):
 def soft_anchor(z, z_rate, x, x_rate, anchor, *, kz, dz, kx, dx, mu, mode="slide"):
     """Soft ground whose tangential spring is anchored where contact began.
 
-    f_z = max(0, -kz z - dz z') for z < 0; f_x = -kx (x - anchor) - dx x', cut at mu f_z. "slide" then moves the anchor so that
-    the spring reproduces the cut force; "clamp" leaves it, and the spring snaps back once unloaded.
+    f_z = max(0, -kz z - dz z') for z < 0; f_x = -kx (x - anchor) - dx x', cut at mu f_z. "slide" then moves the anchor
+    so that the spring reproduces the cut force; "clamp" leaves it, and the spring snaps back once unloaded.
 
-    Parameters: ``z`` the gap, negative in contact, and ``x`` [m], their rates [m/s], ``anchor`` [m] (NaN: none, set at x),
-    stiffnesses ``kz, kx`` [N/m], dampings ``dz, dx`` [N s/m], ``mu``. All broadcast.
+    Parameters: ``z`` the gap, negative in contact, and ``x`` [m], their rates [m/s], ``anchor`` [m] (NaN: none, set at
+    x), stiffnesses ``kz, kx`` [N/m], dampings ``dz, dx`` [N s/m], ``mu``. All broadcast.
     Returns ``f_z``, ``f_x`` [N], ``anchor`` for the next step (NaN for z >= 0).
     Raises ValueError for a negative material constant or an unknown mode.
     Source: lecture notes on modelling contacts in excess coordinates (friction adjust and slide).
     """
     check_choice("mode", mode, ("slide", "clamp"))
-    p = Problems(("z", z, ""), ("z_rate", z_rate, ""), ("x", x, ""), ("x_rate", x_rate, ""), ("anchor", anchor, ""),
-                 ("kz", kz, ""), ("dz", dz, ""), ("kx", kx, ""), ("dx", dx, ""), ("mu", mu, ""), nan_allowed=("anchor",))
+    p = Problems(
+        ("z", z, ""),
+        ("z_rate", z_rate, ""),
+        ("x", x, ""),
+        ("x_rate", x_rate, ""),
+        ("anchor", anchor, ""),
+        ("kz", kz, ""),
+        ("dz", dz, ""),
+        ("kx", kx, ""),
+        ("dx", dx, ""),
+        ("mu", mu, ""),
+        nan_allowed=("anchor",),
+    )
     p.require_not_negative("kz", "dz", "kx", "dx", "mu")
     arguments = p.columns("z", "z_rate", "x", "x_rate", "anchor", "kz", "dz", "kx", "dx", "mu")
     return AnchoredForce(*map(p.result, p.solve(_formulations.soft_anchor, arguments, mode == "slide")))
@@ -113,10 +125,12 @@ def todorov_scalar(m, q, v, u, h, *, damping=0.0, epsilon=0.01, kappa=0.05):
     force = argmin over f >= 0 of 1/2 f^2 (1 + epsilon)/(m + h b) + f (v_free - v*)/h, with
     v* = v - 2 h (1 + epsilon) v/kappa - h (1 + epsilon) q/kappa^2.
 
-    Parameters: ``m`` [kg], ``q`` [m], ``v`` [m/s], ``u`` [N], ``h`` [s], ``damping`` b [N s/m], ``epsilon``, ``kappa`` [s].
+    Parameters: ``m`` [kg], ``q`` [m], ``v`` [m/s], ``u`` [N], ``h`` [s], ``damping`` b [N s/m], ``epsilon``, ``kappa``
+    [s].
     All broadcast. Returns ``force`` [N], ``v_next`` [m/s].
     Raises ValueError for a mass, step or kappa that is not positive, or a negative damping or epsilon.
-    Source: Todorov 2014; Tedrake, Underactuated Robotics, multi-body appendix, with its units mended (m + h b, and 1/h).
+    Source: Todorov 2014; Tedrake, Underactuated Robotics, multi-body appendix, with its units mended (m + h b, and
+    1/h).
     """
     p = Problems(("m", m, ""), ("q", q, ""), ("v", v, ""), ("u", u, ""), ("h", h, ""), ("damping", damping, ""),
                  ("epsilon", epsilon, ""), ("kappa", kappa, ""))
@@ -142,7 +156,8 @@ def maximum_dissipation_step(A, u, mu_impulse):
 
     The same as min 1/2 b'A b + b'u on the disc.
 
-    Parameters: ``A`` (..., d, d) symmetric positive semidefinite [1/kg], ``u`` (..., d) [m/s], ``mu_impulse`` (...) [N s].
+    Parameters: ``A`` (..., d, d) symmetric positive semidefinite [1/kg], ``u`` (..., d) [m/s], ``mu_impulse`` (...) [N
+    s].
     Returns ``impulse`` (..., d), ``v_next`` (..., d), ``speed`` (...): |v'| of a slide, 0 of a stick.
     Raises ValueError for an A that is not symmetric positive semidefinite or a negative mu_impulse.
     Source: lecture notes on the maximum dissipation principle; Nocedal & Wright, section 4.3.
@@ -173,7 +188,8 @@ def pressure_field_sphere(modulus, radius, depth):
 def pressure_field_box(modulus, thickness, half_x, half_y, depth, tilt):
     """A box face under an elastic layer against a rigid plane: p = E max(0, depth + x tan(tilt)) / thickness.
 
-    Parameters: ``modulus`` E [Pa], ``thickness``, ``half_x``, ``half_y``, ``depth`` at x = 0 [m], ``tilt`` [rad]. All broadcast.
+    Parameters: ``modulus`` E [Pa], ``thickness``, ``half_x``, ``half_y``, ``depth`` at x = 0 [m], ``tilt`` [rad]. All
+    broadcast.
     Returns ``force`` [N] and ``moment`` [N m], the integrals of p dA and p x dA over the face.
     Raises ValueError for a modulus, thickness or half side that is not positive, or a tilt of 90 degrees and more.
     Source: Masterjohn et al. 2022 (hydroelastic contact), in its simplest case.

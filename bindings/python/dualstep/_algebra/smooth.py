@@ -61,7 +61,8 @@ def double_pendulum(m1, m2, l1, l2, q, v, g=9.81):
 
     q1 is measured from the downward vertical, q2 relative to the first rod.
 
-    Parameters: masses ``m1, m2`` [kg], lengths ``l1, l2`` [m], ``q`` (..., 2) [rad], ``v`` (..., 2) [rad/s], ``g`` [m/s^2].
+    Parameters: masses ``m1, m2`` [kg], lengths ``l1, l2`` [m], ``q`` (..., 2) [rad], ``v`` (..., 2) [rad/s], ``g``
+    [m/s^2].
     Returns ``M`` (..., 2, 2), ``Cv`` (..., 2), ``tau_g`` (..., 2), ``kinetic`` (...), ``potential`` (...) [J].
     Raises ValueError for a mass or length that is negative. ``m2 = 0`` or ``l2 = 0`` makes M singular.
     Source: Tedrake, Underactuated Robotics, multi-body appendix.
@@ -116,10 +117,10 @@ def equality_dynamics(M, tau, J, Jdot_v, *, c=None, c_dot=None, alpha=0.0):
 
     force = -(J M^-1 J')^+ (J M^-1 tau + Jdot_v + 2 alpha c_dot + alpha^2 c), acting as J' force.
 
-    Parameters: ``M`` (..., nv, nv), ``tau`` (..., nv), ``J`` (..., k, nv), ``Jdot_v`` (..., k); ``c`` and ``c_dot`` (..., k),
-    zero where left out; ``alpha`` [1/s], the inverse of the notes' epsilon.
-    Returns ``qacc`` (..., nv), ``force`` (..., k). Redundant rows share the force with least norm; rows that contradict each other
-    are met in the least squares sense, with a RuntimeWarning.
+    Parameters: ``M`` (..., nv, nv), ``tau`` (..., nv), ``J`` (..., k, nv), ``Jdot_v`` (..., k); ``c`` and ``c_dot``
+    (..., k), zero where left out; ``alpha`` [1/s], the inverse of the notes' epsilon.
+    Returns ``qacc`` (..., nv), ``force`` (..., k). Redundant rows share the force with least norm; rows that contradict
+    each other are met in the least squares sense, with a RuntimeWarning.
     Raises ValueError for a singular or non-symmetric M, a negative alpha, shapes that do not fit.
     Source: Tedrake's 2012 notes on constraints, section 1; Baumgarte 1972.
     """
@@ -146,8 +147,8 @@ def velocity_equality_dynamics(M, tau, G, drift, *, psi=None, alpha=0.0):
 
     force = -(G M^-1 G')^+ (G M^-1 tau + drift + alpha psi), G = d psi/dv, drift = psi_q q' + psi_t.
 
-    Parameters: ``M`` (..., nv, nv), ``tau`` (..., nv), ``G`` (..., k, nv), ``drift`` (..., k), ``psi`` (..., k) or None for zero,
-    ``alpha`` [1/s]. Returns ``qacc`` (..., nv), ``force`` (..., k); errors and warnings as equality_dynamics.
+    Parameters: ``M`` (..., nv, nv), ``tau`` (..., nv), ``G`` (..., k, nv), ``drift`` (..., k), ``psi`` (..., k) or None
+    for zero, ``alpha`` [1/s]. Returns ``qacc`` (..., nv), ``force`` (..., k); errors and warnings as equality_dynamics.
     Source: Tedrake's 2012 notes on constraints, section 2, with the transpose and psi_t that are missing there.
     """
     p = Problems(("M", M, "nv nv"), ("tau", tau, "nv"), ("G", G, "rows nv"), ("drift", drift, "rows"),
@@ -188,7 +189,8 @@ def projected_dynamics(M, tau, J, Jdot_v):
     Lambda = (J M^-1 J')^+, N' = I - J' Lambda J M^-1, M a = N' tau - J' Lambda Jdot_v.
 
     Parameters: ``M`` (..., nv, nv), ``tau`` (..., nv), ``J`` (..., k, nv), ``Jdot_v`` (..., k).
-    Returns ``qacc`` (..., nv), ``force`` (..., k), ``contact_inertia`` (..., k, k) [kg], ``projector`` (..., nv, nv), which is N'.
+    Returns ``qacc`` (..., nv), ``force`` (..., k), ``contact_inertia`` (..., k, k) [kg], ``projector`` (..., nv, nv),
+    which is N'.
     Raises ValueError for a singular or non-symmetric M or shapes that do not fit.
     Source: Khatib 1987.
     """
@@ -216,10 +218,11 @@ def limit_dynamics(M, tau, J, Jdot_v, v, phi, *, epsilon=None):
     A row is closed unless phi > 0 or phi' > -phi/epsilon; closed rows solve
     0 <= J a + Jdot_v + (2/epsilon) phi' + phi/epsilon^2 _|_ force >= 0.
 
-    Parameters: ``M`` (..., nv, nv), ``tau`` (..., nv), ``J`` (..., k, nv), ``Jdot_v`` (..., k), ``v`` (..., nv), ``phi`` (..., k),
-    ``epsilon`` [s]; None counts every row as closed and at rest.
+    Parameters: ``M`` (..., nv, nv), ``tau`` (..., nv), ``J`` (..., k, nv), ``Jdot_v`` (..., k), ``v`` (..., nv),
+    ``phi`` (..., k), ``epsilon`` [s]; None counts every row as closed and at rest.
     Returns ``qacc`` (..., nv), ``force`` (..., k), ``active`` (..., k) bool: the rows that passed the gate.
-    Raises ValueError for a singular M or an epsilon that is not positive, InfeasibleError where no motion meets every closed row.
+    Raises ValueError for a singular M or an epsilon that is not positive, InfeasibleError where no motion meets every
+    closed row.
     Source: Tedrake's 2012 notes on constraints, section 3.1, with plus signs on the stabilising terms.
     """
     stabilised = epsilon is not None
@@ -237,7 +240,8 @@ def implicit_joint_step(M, D, K, rest, q, v, tau, h):
 
     (M + h D + h^2 K)(v' - v) = h (tau - D v - K (q + h v - rest)), q' = q + h v'.
 
-    Parameters: ``M, D, K`` (..., nv, nv) [kg, N s/m, N/m or their angular kind], ``rest, q, v, tau`` (..., nv), ``h`` [s].
+    Parameters: ``M, D, K`` (..., nv, nv) [kg, N s/m, N/m or their angular kind], ``rest, q, v, tau`` (..., nv), ``h``
+    [s].
     Returns ``q_next`` (..., nv), ``v_next`` (..., nv).
     Raises ValueError for a singular or non-symmetric M, or damping and stiffness that make the left side singular.
     Source: Tedrake, Underactuated Robotics, multi-body appendix; Baraff & Witkin 1998 (implicit springs).

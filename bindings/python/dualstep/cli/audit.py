@@ -40,17 +40,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--formulations", nargs="+", choices=list(FORMULATIONS), metavar="NAME",
                         help=f"some of {', '.join(FORMULATIONS)} (default: all)")  # fmt: skip
     parser.add_argument("--duration", type=_number, default=1.0, metavar="T", help="seconds (default: %(default)s)")
-    parser.add_argument("--actions", type=_number, default=0.0, metavar="S", help="random controls, in their range times S")
-    parser.add_argument("--noise", type=_number, default=0.0, metavar="V", help="size of a random velocity at the start")
+    parser.add_argument(
+        "--actions", type=_number, default=0.0, metavar="S", help="random controls, in their range times S"
+    )
+    parser.add_argument(
+        "--noise", type=_number, default=0.0, metavar="V", help="size of a random velocity at the start"
+    )
     parser.add_argument("--keyframe", type=not_negative, default=None, metavar="K", help="start from this keyframe")
-    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="an option of the model, as "
-                        "restitution=0.5 or contact_parameters=spring_damper; may be given several times")  # fmt: skip
+    parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="an option of the model, "
+                        "as restitution=0.5 or contact_parameters=spring_damper; may be repeated")  # fmt: skip
     parser.add_argument("--no-convergence", action="store_true", help="leave out the runs with smaller timesteps")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="write the curves to a picture")
     add_common(parser, num_envs=1)
 
 
-def _set_options(model, texts: list[str]) -> None:  # noqa: ANN001
+def _set_options(model, texts: list[str]) -> None:
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals:

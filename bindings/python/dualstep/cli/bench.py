@@ -39,7 +39,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dtype", default="float32", choices=("float32", "float64"))
     parser.add_argument("--num-threads", type=int, default=0, metavar="T", help="of both sides (default: all)")
     parser.add_argument(
-        "--substeps", type=positive, metavar="K", help="timesteps that an action is held for (default: the task's, or 5)"
+        "--substeps",
+        type=positive,
+        metavar="K",
+        help="timesteps that an action is held for (default: the task's, or 5)",
     )
     parser.add_argument(
         "--seconds", type=float, default=20.0, metavar="S", help="of timing for each model (default: %(default)s)"
@@ -163,7 +166,8 @@ def report(figures: dict[str, Any]) -> str:
         f"{model['name']}: {settings['num_envs']:,} environments, {figures['runs_on']}, {settings['dtype']}",
         f"  model      nv {model['nv']}, nu {model['nu']}, timestep {model['timestep']:g} s, {model['integrator']}, "
         f"{model['cone']} cones; random actions, each held {settings['substeps']} steps",
-        f"  speed      {speed['median']:,.0f} environment-steps/s (quartiles {speed['low']:,.0f} to {speed['high']:,.0f}; "
+        f"  speed      {speed['median']:,.0f} environment-steps/s (quartiles {speed['low']:,.0f} to "
+        f"{speed['high']:,.0f}; "
         f"a step is one timestep of one environment)",
     ]
     core = figures["steps_per_core_second"]
@@ -173,7 +177,8 @@ def report(figures: dict[str, Any]) -> str:
     if accuracy["constrained"]:
         lines.append(f"  accuracy   error {_quantiles(accuracy)}")
         lines.append(
-            f"             {met} the target (median {accuracy['target']['median']:g}, p95 {accuracy['target']['p95']:g}); "
+            f"             {met} the target (median {accuracy['target']['median']:g}, p95 "
+            f"{accuracy['target']['p95']:g}); "
             f"{accuracy['constrained']:,} constrained of {accuracy['samples']:,} sampled steps"
         )
     else:
@@ -205,7 +210,8 @@ def report(figures: dict[str, Any]) -> str:
             + (f"; by processor time {peer['core_ratio']['median']:.2f} x" if peer["core_ratio"] else "")
         )
         lines.append(
-            f"             mujoco.batch: {other['median']:,.0f} steps/s, {peer['num_envs']:,} environments, Newton at its "
+            f"             mujoco.batch: {other['median']:,.0f} steps/s, {peer['num_envs']:,} environments, Newton at "
+            f"its "
             f"default tolerance; its error {_quantiles(peer['accuracy'])}"
         )
     return "\n".join(lines)

@@ -123,7 +123,7 @@ def find_model(text: str) -> Path:
     raise CommandError(f"there is no model file '{text}', and none of Gymnasium's has that name: {', '.join(near)}")
 
 
-def load_model(path: Path):  # noqa: ANN201  (the type would import the simulator for every --help)
+def load_model(path: Path):
     """The compiled model; a refusal ends the command with the loader's own words."""
     import dualstep as ds
 

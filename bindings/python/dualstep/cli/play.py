@@ -29,7 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--video", type=_film, metavar="FILE", help="write a film, and show nothing (.mp4, or .gif without ffmpeg)"
     )
-    parser.add_argument("--seconds", type=not_negative, default=10, metavar="S", help="of the film (default: %(default)s)")
+    parser.add_argument(
+        "--seconds", type=not_negative, default=10, metavar="S", help="of the film (default: %(default)s)"
+    )
     add_viewer(parser)
 
 
@@ -65,4 +67,6 @@ def main(args: argparse.Namespace) -> int:
                 print(f"  {found['video']}")
         return 0
     env = make_env(task, settings, args.num_envs or 4, device=args.device)
-    return show(env, lambda observation: policy(observation.float().cpu()).to(observation.device), args, f"{task}, {path}")
+    return show(
+        env, lambda observation: policy(observation.float().cpu()).to(observation.device), args, f"{task}, {path}"
+    )

@@ -46,7 +46,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--set", action="append", default=[], metavar="NAME=VALUE",
         help="a setting of the learner (learning_rate=3e-4), or an option of the task (task.ctrl_cost_weight=0.2)",
     )  # fmt: skip
-    parser.add_argument("--out", type=Path, metavar="DIR", help="for checkpoints and curves (default: out/train/TASK-SEED)")
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="for checkpoints and curves (default: out/train/TASK-SEED)"
+    )
     parser.add_argument("--resume", action="store_true", help="go on from the checkpoint in the folder")
     parser.add_argument("--checkpoint", type=Path, metavar="FILE", help="go on from this checkpoint")
     parser.add_argument(
@@ -163,7 +165,9 @@ def main(args: argparse.Namespace) -> int:
         if limit is not None:
             done = max(done, (time.monotonic() - began) / limit)
         speed = (point.steps - first) / (time.monotonic() - began)
-        progress.update(min(done, 0.999), f"return {point.episode_return:.1f}  {_short(point.steps)}  {_short(speed)}/s")
+        progress.update(
+            min(done, 0.999), f"return {point.episode_return:.1f}  {_short(point.steps)}  {_short(speed)}/s"
+        )
         if learner.agree(time.monotonic() - saved > 60 * args.save_minutes):
             keep()
             saved = time.monotonic()

@@ -12,7 +12,9 @@ from dualstep.cli.common import CommandError, add_common, find_model, load_model
 
 def add_viewer(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=port, default=8080, metavar="P", help="of the web page (default: %(default)s)")
-    parser.add_argument("--host", default="127.0.0.1", metavar="H", help="0.0.0.0 shows it to others (default: %(default)s)")
+    parser.add_argument(
+        "--host", default="127.0.0.1", metavar="H", help="0.0.0.0 shows it to others (default: %(default)s)"
+    )
     parser.add_argument("--native", action="store_true", help="open MuJoCo's viewer instead of a web page")
     parser.add_argument("--for", type=positive_number, dest="duration", metavar="S", help="end after so many seconds")
 
@@ -52,12 +54,12 @@ def main(args: argparse.Namespace) -> int:
         env = plain_env(load_model(find_model(args.model)), args.num_envs or 1, args.device, args.seed)
     if args.random:
         env.action_space.seed(args.seed)
-        act: Callable[[Any], Any] = lambda _: env.action_space.sample().clip(-1, 1)  # noqa: E731
+        act: Callable[[Any], Any] = lambda _: env.action_space.sample().clip(-1, 1)
     else:
         import numpy as np
 
         zero = np.clip(0, *(bound.astype(np.float32) for bound in (env.action_space.low, env.action_space.high)))
-        act = lambda _: zero  # noqa: E731
+        act = lambda _: zero
     return show(env, act, args, args.model)
 
 

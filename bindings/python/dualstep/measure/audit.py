@@ -13,11 +13,11 @@ Figures, over all environments and steps (smaller is better, zero is right):
     cost           wall time of a step of one environment                                 [s]
 
 Contact forces stand at a step's start, where phi is measured, too; v_t is the step's end, where a time-stepping law
-holds, and counts where it is above 1 mm/s. The law of variational holds for the step's displacement over h. event_driven
-has forces of an instant: v_t is the start's, and there is no mean force of a step to hold against the change of momentum. Energy is kinetic, of gravity and of joint springs;
-what a compliant contact stores counts as lost. The work of the actuators takes their force of the step's start and
-the mean of its velocities, which is exact to the first order in h. A figure is None where there is nothing to
-measure, and all are where the run diverged.
+holds, and counts where it is above 1 mm/s. The law of variational holds for the step's displacement over h.
+event_driven has forces of an instant: v_t is the start's, and there is no mean force of a step to hold against the
+change of momentum. Energy is kinetic, of gravity and of joint springs; what a compliant contact stores counts as lost.
+The work of the actuators takes their force of the step's start and the mean of its velocities, which is exact to the
+first order in h. A figure is None where there is nothing to measure, and all are where the run diverged.
 """
 
 from __future__ import annotations
@@ -104,7 +104,9 @@ class Audit:
         whole = [line for line in lines if len(line) == len(head)]
         widths = [max(len(line[i]) for line in whole) for i in range(len(head))]
         widths[0] = max(len(line[0]) for line in lines)
-        return "\n".join("  ".join(text.ljust(w) for text, w in zip(line, widths, strict=False)).rstrip() for line in lines)
+        return "\n".join(
+            "  ".join(text.ljust(w) for text, w in zip(line, widths, strict=False)).rstrip() for line in lines
+        )
 
     def to_json(self) -> str:
         """Everything, curves included."""
@@ -274,7 +276,7 @@ class _Meter:
         self._trees = [] if self._at_instants or model.neq else _free_trees(model)
         self._work = np.zeros(len(qpos))
         self._start = self._energy(qpos, qvel)
-        self.worst = {name: 0.0 for name in FIGURES}
+        self.worst = dict.fromkeys(FIGURES, 0.0)
         self._sums = dict.fromkeys(("force", "gap", "power", "lost"), 0.0)
         self.curves: dict[str, list[float]] = {"penetration": [], "energy": [], "force": []}
 
@@ -380,7 +382,7 @@ class _Plan:
         if self._report is not None:
             self._report(min(done / self._total, 1.0), note)
 
-    def run(self, model: Model, note: str, divide: int = 1, each: Callable[..., None] | None = None):  # noqa: ANN201
+    def run(self, model: Model, note: str, divide: int = 1, each: Callable[..., None] | None = None):
         """Steps of h/divide to the end; returns the simulator, and the time a step took. `each` sees every step."""
         model, h = model.copy(), self.h / divide
         model.opt.timestep = h
@@ -448,7 +450,9 @@ def _states(name: str, given: Any, default: np.ndarray, num_envs: int) -> np.nda
     """(num_envs, size) of one state for all, or of one each."""
     value = np.asarray(default if given is None else given, dtype=float)
     if value.shape not in ((default.size,), (num_envs, default.size)):
-        raise ValueError(f"{name} is given with shape {value.shape}, and wants {(default.size,)} or {(num_envs, default.size)}")
+        raise ValueError(
+            f"{name} is given with shape {value.shape}, and wants {(default.size,)} or {(num_envs, default.size)}"
+        )
     if not np.isfinite(value).all():
         raise ValueError(f"{name} is given with values that are not finite")
     return np.broadcast_to(value, (num_envs, default.size)).copy()

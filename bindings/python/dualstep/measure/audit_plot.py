@@ -33,7 +33,11 @@ def draw(shown: Sequence[Row], path: str | Path) -> None:
 
     figure, panels = pyplot.subplots(2, 2, figsize=(10, 6.4), layout="constrained")
     rows = [(row, COLORS[i % len(COLORS)]) for i, row in enumerate(shown) if not row.refused]
-    titles = {"penetration": "penetration [m]", "energy": "energy beyond the work done [J]", "force": "normal force [N]"}
+    titles = {
+        "penetration": "penetration [m]",
+        "energy": "energy beyond the work done [J]",
+        "force": "normal force [N]",
+    }
     for axes, (name, title) in zip(panels.flat, titles.items(), strict=False):
         for row, color in rows:
             values = np.array(row.curves[name])

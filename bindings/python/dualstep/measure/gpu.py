@@ -50,7 +50,9 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=3.0, metavar="S", help="of timed calls, each point")
     parser.add_argument("--substeps", type=positive, default=5, metavar="K", help="timesteps of a random action")
     parser.add_argument("--lanes", type=positive, metavar="W", help="threads an environment (default: the fastest)")
-    parser.add_argument("--samples", type=positive, default=64, metavar="N", help="environments whose error is measured")
+    parser.add_argument(
+        "--samples", type=positive, default=64, metavar="N", help="environments whose error is measured"
+    )
     parser.add_argument("--bench", type=Path, default=Path("bench"), metavar="DIR", help="the folder with models/")
     parser.add_argument("--tests", type=Path, metavar="XML", action="append", default=[],
                         help="what pytest wrote of tests that were run")  # fmt: skip
@@ -75,7 +77,9 @@ def _makers(args: argparse.Namespace, note: Callable[[str], None]) -> dict[str, 
         return sides.Ours(model, n, args.device, min(args.samples, n), args.lanes or "tuned")
 
     def warp(model: Model, n: int, name: str, pool: Any) -> sides.Side:
-        contacts, rows = (max(pair) for pair in zip(NIGHTLY.get(name, (0, 0)), sweep.capacities(model, pool), strict=True))
+        contacts, rows = (
+            max(pair) for pair in zip(NIGHTLY.get(name, (0, 0)), sweep.capacities(model, pool), strict=True)
+        )
         return sides.Warp(model, n, args.device, contacts, rows)
 
     def mjx(model: Model, n: int, name: str, pool: Any) -> sides.Side:

@@ -46,11 +46,13 @@ def draw(model: Path, episode: Episode, picture: Path) -> str:
                 continue
             said = run.stderr.decode(errors="replace")
             if run.returncode == 0 and picture.is_file():
-                return "sticks, for there is no OpenGL here" if context == "sticks" else f"rendered by MuJoCo, {context}"
+                return (
+                    "sticks, for there is no OpenGL here" if context == "sticks" else f"rendered by MuJoCo, {context}"
+                )
     raise RuntimeError("no picture could be drawn:\n" + said)
 
 
-def camera_of(model, data):  # noqa: ANN001, ANN201
+def camera_of(model, data):
     """A view of the whole model from the side and above."""
     import mujoco
 
@@ -64,7 +66,7 @@ def camera_of(model, data):  # noqa: ANN001, ANN201
     return camera
 
 
-def rendered(model, film: np.ndarray) -> np.ndarray:  # noqa: ANN001
+def rendered(model, film: np.ndarray) -> np.ndarray:
     """(frames, environments, height, width, 3) pixels."""
     import mujoco
 
@@ -111,7 +113,7 @@ def save_tiles(tiles: np.ndarray, times: np.ndarray, picture: Path) -> None:
     figure.savefig(picture, dpi=130)
 
 
-def save_sticks(model, film: np.ndarray, times: np.ndarray, picture: Path) -> None:  # noqa: ANN001
+def save_sticks(model, film: np.ndarray, times: np.ndarray, picture: Path) -> None:
     """A line from every body to its parent, and a dot at its centre of mass."""
     import mujoco
 

@@ -39,7 +39,7 @@ def draw(found: Measurement, path: Path) -> None:
     pyplot.close(figure)
 
 
-def _speed(axes, found: Measurement) -> None:  # noqa: ANN001
+def _speed(axes, found: Measurement) -> None:
     blocks = np.arange(1, len(found.blocks.wall) + 1)
     axes.plot(blocks, found.blocks.wall, "o-", color=OURS, label="dualstep")
     title = "Environment-steps per second"
@@ -52,7 +52,7 @@ def _speed(axes, found: Measurement) -> None:  # noqa: ANN001
     axes.legend(fontsize=8)
 
 
-def _distribution(axes, values: np.ndarray, color: str, label: str, floor: float = 1e-17) -> None:  # noqa: ANN001
+def _distribution(axes, values: np.ndarray, color: str, label: str, floor: float = 1e-17) -> None:
     """The share of values below each; exact zeros stand at the floor."""
     if not values.size:
         return

@@ -115,7 +115,8 @@ def page(result: dict[str, Any]) -> str:
     lines += [f"- {note}" for note in result["notes"]]
     lines += [
         "",
-        "Steps per second: median of blocks (quartiles). Error: median, 95th percentile, against the converged solution.",
+        "Steps per second: median of blocks (quartiles). Error: median, 95th percentile, against the converged "
+        "solution.",
         "",
         "| model | workload | environments | simulator | steps/s | error | diverged / overflowed / unconverged |",
         "|---|---|---|---|---|---|---|",

@@ -157,7 +157,13 @@ class _Bench:
         self.rng = np.random.default_rng(settings.seed)
         self.controls = Controls(model, self.rng, settings.effort)
         self.batch = Batch(
-            model, settings.num_envs, settings.device, settings.dtype, settings.num_threads, settings.seed, lanes="tuned"
+            model,
+            settings.num_envs,
+            settings.device,
+            settings.dtype,
+            settings.num_threads,
+            settings.seed,
+            lanes="tuned",
         )
         self.peer = Peer(model, min(settings.num_envs, 1024), settings.num_threads) if settings.peer else None
         self.samples = min(settings.samples, settings.num_envs)

@@ -23,7 +23,9 @@ class Part(NamedTuple):
 def _lathe(radius: np.ndarray, height: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """A profile (radius by height, from the top) turned about z."""
     turn = np.linspace(0, 2 * np.pi, ROUND, endpoint=False)
-    rings = np.stack([np.outer(radius, np.cos(turn)), np.outer(radius, np.sin(turn)), np.outer(height, 0 * turn + 1)], -1)
+    rings = np.stack(
+        [np.outer(radius, np.cos(turn)), np.outer(radius, np.sin(turn)), np.outer(height, 0 * turn + 1)], -1
+    )
     here = np.arange(len(radius) * ROUND).reshape(len(radius), ROUND)
     right = np.roll(here, -1, axis=1)
     a, b, c, d = here[:-1], right[:-1], here[1:], right[1:]

@@ -165,7 +165,9 @@ class Viewer:
                 self._forces.visible = False
             return
         contacts = self.env.sim.contacts()
-        count, pos, frame, force = (host(x)[self.shown] for x in (contacts.count, contacts.pos, contacts.frame, contacts.force))
+        count, pos, frame, force = (
+            host(x)[self.shown] for x in (contacts.count, contacts.pos, contacts.frame, contacts.force)
+        )
         lines = np.zeros((*pos.shape[:2], 2, 3), np.float32)
         # as long as half the figure where it carries the weight of all bodies
         weight = float(self._model.body_mass.sum()) * 9.81
@@ -244,7 +246,9 @@ class Viewer:
             self._draw()
 
     def _tell(self) -> None:
-        recent = f"{np.mean(self._ended):.1f} (of {len(self._ended)} episodes)" if self._ended else "no episode ended yet"
+        recent = (
+            f"{np.mean(self._ended):.1f} (of {len(self._ended)} episodes)" if self._ended else "no episode ended yet"
+        )
         diverged = self.env.diverged_count
         self._told.content = (
             f"time {self.steps * self.env.task.dt:.1f} s, return {recent}"

@@ -105,7 +105,7 @@ def option(draw):
         fields.update(density=draw(number(0, 100)), viscosity=draw(number(0, 1)), wind=text(draw(numbers(3, -3, 3))))
     if draw(st.booleans()):
         fields["actuatorgroupdisable"] = draw(st.integers(0, 3))
-    flags = {flag: "disable" for flag in draw(st.lists(st.sampled_from(FLAGS), max_size=2, unique=True))}
+    flags = dict.fromkeys(draw(st.lists(st.sampled_from(FLAGS), max_size=2, unique=True)), "disable")
     return f"<option{attributes(**fields)}><flag{attributes(**flags)}/></option>"
 
 

@@ -151,7 +151,7 @@ def test_damaged_bytes_are_refused():
     draw = random.Random(4)
     for cut in [0, 1, 7, 8, 63, 64, 71, 72, len(state) - 1, *(draw.randrange(len(state)) for _ in range(60))]:
         refused(sim, state[:cut], ["no state"])
-    for place in [*range(0, 80), *(draw.randrange(len(state)) for _ in range(300))]:
+    for place in [*range(80), *(draw.randrange(len(state)) for _ in range(300))]:
         flipped = bytearray(state)
         flipped[place] ^= 1 << draw.randrange(8)
         with pytest.raises(ValueError):

@@ -174,7 +174,7 @@ def test_alternating_calls_keep_every_row_in_its_place():
             mask = np.arange(COUNT)[rows] % 3 == 0
             for k in range(4):
                 sim.step(3)
-                sim.qacc  # noqa: B018  an output that is wanted from here on
+                sim.qacc
                 sim.step(1)
                 if k == 2:
                     sim.reset(mask)

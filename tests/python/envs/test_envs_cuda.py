@@ -21,7 +21,7 @@ if SOFTWARE and "PTX_INTERPRETER_OPEN" not in os.environ:
 if not SOFTWARE and not torch.cuda.is_available():
     pytest.skip("torch has no GPU", allow_module_level=True)
 
-from dualstep.envs import arrays, vector  # noqa: E402
+from dualstep.envs import arrays, vector
 
 
 class Near(arrays.TorchArrays):
