@@ -100,6 +100,20 @@ void with_marks(Batch& batch, uintptr_t stream, F f) {
   cuda_wait(batch.device_index(), stream, batch.stream()->load());
 }
 
+// a step that Ctrl-C ends, between substeps
+void step(Batch& batch, int nsubsteps) {
+  bool whole;
+  {
+    const py::gil_scoped_release released;
+    // whoever waits for the batch meanwhile has let go of the GIL: the calls above and below see to it
+    whole = batch.step(nsubsteps, [] {
+      const py::gil_scoped_acquire held;
+      return PyErr_CheckSignals() != 0;
+    });
+  }
+  if (!whole) throw py::error_already_set();
+}
+
 }  // namespace
 
 void bind_batch(py::module_& module) {
@@ -186,7 +200,7 @@ void bind_batch(py::module_& module) {
           },
           "counts and maxima over the batch, taken together where it lives")
       .def("want", &Batch::want, py::arg("names"), Released())
-      .def("step", &Batch::step, py::arg("nsubsteps"), Released())
+      .def("step", &step, py::arg("nsubsteps"))
       .def(
           "forward",
           [](Batch& batch, const std::optional<py::array_t<bool>>& mask) {
@@ -253,7 +267,11 @@ void bind_batch(py::module_& module) {
             check_envs(batch, envs);
             std::vector<py::ssize_t> shape = {static_cast<py::ssize_t>(envs.size())};
             for (const int axis : batch.parameter_shape(name)) shape.push_back(axis);
-            const std::vector<double> values = batch.get_parameter(name, envs);
+            std::vector<double> values;
+            {
+              const py::gil_scoped_release released;
+              values = batch.get_parameter(name, envs);
+            }
             return py::array_t<double>(shape, values.data());
           },
           py::arg("name"), py::arg("envs"))
@@ -271,6 +289,7 @@ void bind_batch(py::module_& module) {
           "environment_model",
           [](const Batch& batch, int env) {
             check_envs(batch, {env});
+            const py::gil_scoped_release released;
             return batch.environment_model(env);
           },
           py::arg("env"), "the model as one environment has it")

@@ -45,6 +45,14 @@ class SingleEnv(Env):
     def close(self) -> None:
         self._batch.close()
 
+    def __getstate__(self) -> dict[str, Any]:
+        # both are the batch's
+        return {name: value for name, value in self.__dict__.items() if name not in ("task", "sim")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.task, self.sim = self._batch.task, self._batch.sim
+
 
 def _first(info: dict[str, Any]) -> dict[str, Any]:
     return {name: values[0] for name, values in info.items() if not name.startswith("_")}

@@ -67,7 +67,10 @@ class BatchEnv(VectorEnv):
 
     Environment i is seeded with seed + i, and what it draws depends on that and on the number of its episode alone.
     An environment whose simulation diverged ends its episode there (`terminated`), with `info["diverged"]`;
-    `diverged_count` counts them.
+    `diverged_count` counts them. What a task's own functions give must be finite elsewhere: else ValueError names the
+    function and the environments ("refuse"), or it counts as 0, and `nonfinite_counts` counts it by function ("clamp").
+
+    Environments can be pickled and copied, where their task can: the copy goes on with the same bits.
     """
 
     def __init__(
@@ -100,6 +103,13 @@ class BatchEnv(VectorEnv):
         self.max_episode_steps = max_episode_steps
         self.nonfinite = nonfinite
         self.diverged_count = 0
+        self.nonfinite_counts: dict[str, int] = {}
+        # what it is made again from, elsewhere
+        self._made = {
+            "device": device, "dtype": self.sim.dtype.name, "num_threads": num_threads, "lanes": lanes, "seed": seed,
+            "output": output, "autoreset_mode": self.autoreset_mode, "max_episode_steps": max_episode_steps,
+            "nonfinite": nonfinite, "randomize": randomize, "render_mode": render_mode, "render_options": render_options,
+        }  # fmt: skip
         self._arrays = arrays_of(self.sim.device)
         self._arrays.follow(self.sim)
         self._output = Output(output, self._arrays.on_host)
@@ -347,6 +357,12 @@ class BatchEnv(VectorEnv):
             # outputs were those of the last step's inside, which are not evaluated again
             self._tracked[...] = self._arrays.from_host(found["tracked"])
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.closed:
+            raise TypeError("this environment is closed: it cannot be pickled or copied")
+        state = self.state() if self._has_reset else None
+        return _restored, (type(self), self.task, self.num_envs, self._made, state)
+
     # Gymnasium's interface ---------------------------------------------------------------------------------
 
     def reset(
@@ -362,7 +378,7 @@ class BatchEnv(VectorEnv):
         self._has_reset = True
         self._begin(mask)
         view = self._view(fresh=self._fresh)
-        observation = self._observe(view, self.num_envs)
+        observation = self._finite("observe()", self._observe(view, self.num_envs))
         info = self._masked(self._told(view, {}), mask)
         self._remember()
         return self._output(observation), self._output.tree(info)
@@ -410,6 +426,8 @@ class BatchEnv(VectorEnv):
         if any_diverged:
             observation, reward = self._without_nonsense(observation, reward, diverged)
             terminated = terminated | diverged
+        reward = self._finite("reward()", reward)
+        observation = self._finite("observe()", observation)
         limit = self.max_episode_steps
         truncated = self._arrays.zeros((self.num_envs,), bool) if limit is None else self._elapsed >= limit
         everyone = ~self._arrays.zeros((self.num_envs,), bool)
@@ -420,7 +438,7 @@ class BatchEnv(VectorEnv):
             if bool(idle.any()):
                 # these environments were done before: this step only starts their next episode
                 rows, begun = self._begin(idle)
-                observation[rows] = self._observe(begun, len(rows))
+                observation[rows] = self._finite("observe()", self._observe(begun, len(rows)))
                 reward = xp.where(idle, xp.zeros_like(reward), reward)
                 terminated, truncated, diverged = terminated & ~idle, truncated & ~idle, diverged & ~idle
                 any_diverged = any_diverged and bool(diverged.any())
@@ -433,7 +451,7 @@ class BatchEnv(VectorEnv):
             final = {"final_obs": observation, "final_info": self._masked(info, done)}
             observation, info = self._arrays.copy(observation), dict(info)
             rows, begun = self._begin(done)
-            observation[rows] = self._observe(begun, len(rows))
+            observation[rows] = self._finite("observe()", self._observe(begun, len(rows)))
             self._restart_info(info, marks, begun, rows, done)
             info.update(final)
             marks.update({"final_obs": done, "final_info": done})
@@ -498,6 +516,23 @@ class BatchEnv(VectorEnv):
         fine = xp.isfinite(observation) | ~rows[:, None]
         return xp.where(fine, observation, xp.zeros_like(observation)), xp.where(rows, xp.zeros_like(reward), reward)
 
+    def _finite(self, function: str, given: Any) -> Any:
+        """What a function of the task gave, where that is finite; else refused, or 0 and counted."""
+        xp = self._arrays.xp
+        finite = xp.isfinite(given)
+        if bool(finite.all()):
+            return given
+        rows = ~(finite if len(given.shape) == 1 else finite.all(axis=1))
+        count = int(rows.sum())
+        if self.nonfinite == "refuse":
+            first = self._arrays.rows(rows).tolist()[:10]
+            raise ValueError(
+                f"{type(self.task).__name__}.{function} is not finite in {count} of {len(rows)} environments: {first}"
+                f"{', ...' if count > 10 else ''}"
+            )
+        self.nonfinite_counts[function] = self.nonfinite_counts.get(function, 0) + count
+        return xp.where(finite, given, xp.zeros_like(given))
+
     def _told(self, view: View, terms: dict[str, Any]) -> dict[str, Any]:
         parts = {"info()": self._dict("info()", self.task.info(view)), "reward()[1]": terms}
         return {
@@ -542,6 +577,16 @@ class BatchEnv(VectorEnv):
     def __repr__(self) -> str:
         where = "closed" if self.closed else self.sim.description
         return f"BatchEnv({type(self.task).__name__}, num_envs={self.num_envs}, {where})"
+
+
+def _restored(
+    cls: type[BatchEnv], task: Task, num_envs: int, options: dict[str, Any], state: dict[str, Any] | None
+) -> BatchEnv:
+    """Environments as they were pickled."""
+    env = cls(task, num_envs, **options)
+    if state is not None:
+        env.load_state(state)
+    return env
 
 
 _ENV_OPTIONS = (

@@ -57,7 +57,16 @@ class IsaacLike:
         self.env.close()
 
 
-def skrl_env(name: str, num_envs: int = 1024, **options: Any) -> Any:
-    """A skrl environment of a task, same-step; options are those of `dualstep.envs.make`."""
-    env = make(name, num_envs, **{**options, "output": "torch", "autoreset_mode": "SameStep"})
+def skrl_env(env: BatchEnv | str, num_envs: int = 1024, **options: Any) -> Any:
+    """A skrl environment, same-step. `env`: a task's name, with options of `dualstep.envs.make`, or a BatchEnv with
+    output="torch"."""
+    if isinstance(env, str):
+        env = make(env, num_envs, **{**options, "output": "torch", "autoreset_mode": "SameStep"})
+    elif options:
+        raise TypeError(f"options {', '.join(options)} are of an environment that is already made")
+    if env.output != "torch" or env.autoreset_mode.name != "SAME_STEP":
+        raise ValueError(
+            f"an environment with output {env.output!r} and autoreset_mode {env.autoreset_mode.name} is given, "
+            f"and skrl wants 'torch' and SAME_STEP"
+        )
     return wrap_env(IsaacLike(env), wrapper="isaaclab-single-agent", verbose=False)

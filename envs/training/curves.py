@@ -16,11 +16,13 @@ from typing import Any
 
 def write_table(path: Path, curve: Sequence[Any]) -> None:
     """A line for each update."""
-    with open(path, "w", newline="", encoding="utf-8") as file:
+    beside = path.with_name(path.name + ".part")
+    with open(beside, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         if curve:
             writer.writerow(curve[0]._fields)
         writer.writerows(curve)
+    beside.replace(path)
 
 
 def draw(path: Path, title: str, curve: Sequence[Any]) -> None:

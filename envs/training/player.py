@@ -22,6 +22,16 @@ def load_policy(path: Path, task: str | None = None) -> tuple[str, Settings, Pol
 
     `task`: refused where the checkpoint is of another one.
     """
+    learner, settings = _load(path, task)
+    return learner.task, settings, learner.policy()
+
+
+def load_learner(path: Path, task: str | None = None) -> Learner:
+    """The policy of a checkpoint with one environment, on the CPU."""
+    return _load(path, task)[0]
+
+
+def _load(path: Path, task: str | None) -> tuple[Learner, Settings]:
     whole = read_checkpoint(path, task)
     settings = settings_from(whole)
     # networks need one environment to know their sizes
@@ -31,7 +41,7 @@ def load_policy(path: Path, task: str | None = None) -> tuple[str, Settings, Pol
         learner.algorithm.load(whole["algorithm"], {"actor": True}, True)
     except (RuntimeError, KeyError) as error:
         raise CheckpointError(f"'{path}' holds another network than its settings make: {error}") from None
-    return whole["task"], settings, learner.policy()
+    return learner, settings
 
 
 def make_env(task: str, settings: Settings, num_envs: int, **options: Any) -> Any:

@@ -7,13 +7,14 @@ import enum
 import operator
 import os
 import sys
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dualstep import _core
+from dualstep import _core, _memory
 from dualstep import tune as _tune
+from dualstep._names import missing
 from dualstep.model import Model
 
 # the run-time compiler of CUDA, which makes steps for single models, may come as a package
@@ -241,6 +242,10 @@ class Batch:
         chosen = _lanes(lanes)
         if order is not None:
             _word("order", order, ("ordered", "reversed", "shuffled"))
+        _memory.check(model, num_envs, device, self._dtype)
+        # what it is made again from, elsewhere
+        self._made = {"device": device, "dtype": self._dtype.name, "num_threads": num_threads, "isa": isa, "lanes": lanes,
+                      "order": order, "diverged": diverged, "rk4_outputs": rk4_outputs}  # fmt: skip
         self._model = model
         self._seed = _integer("seed", seed)
         self._diverged = diverged
@@ -344,6 +349,16 @@ class Batch:
             raise AttributeError(f"a Batch has no '{name}' to set" + (f"; '{near[0]}' is near" if near else ""))
         object.__setattr__(self, name, value)
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            raise missing(self, "a Batch", name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._core_batch is None:
+            raise TypeError("this batch is closed: it cannot be pickled or copied")
+        return _restored, (self._model, self.num_envs, {**self._made, "seed": self._seed}, self.save())
+
     def close(self) -> None:
         """Ends the threads of the batch. Arrays that were taken from it stay valid."""
         self._core_batch = None
@@ -366,11 +381,25 @@ class Batch:
     # running ----------------------------------------------------------------------------------------------
 
     def step(self, nsubsteps: int = 1) -> None:
-        """Advances every environment by `nsubsteps` timesteps; outputs are those of the last one's start."""
+        """Advances every environment by `nsubsteps` timesteps; outputs are those of the last one's start.
+
+        Ctrl-C ends it between substeps, on the host within a tenth of a second.
+        """
         nsubsteps = _integer("nsubsteps", nsubsteps)
         if not 1 <= nsubsteps < 2**31:
             raise ValueError(f"nsubsteps {nsubsteps} is given, and it must be positive")
         self._core.step(nsubsteps)
+
+    def rollout(
+        self, ctrl: Any, nsubsteps: int = 1, outputs: Sequence[str] = ("qpos", "qvel")
+    ) -> Mapping[str, np.ndarray]:
+        """Steps through controls (T, N, nu), each held for `nsubsteps`: {name: (T, N, ...)}, on the host.
+
+        Row t is what the array holds after step t; the state is then that of its end. Ctrl-C stops it between steps.
+        """
+        from dualstep._rollout import rollout_of
+
+        return rollout_of(self, ctrl, nsubsteps, outputs)
 
     def wait(self) -> None:
         """Returns when a device has done all that the batch was told: for those who time it."""
@@ -478,6 +507,12 @@ class Batch:
             out[env] = reference.sensordata
         return out
 
+    def sensor(self, name: str) -> np.ndarray:
+        """(N, dim) the readings of one sensor, by its name: a view of `sensordata`."""
+        from dualstep._rollout import sensor_columns
+
+        return self.sensordata[:, sensor_columns(self._model, name)]
+
     def contacts(self) -> Contacts:
         """The contacts of the last evaluation: after step(), those of its (last) substep's start."""
         names = [f"contact_{field}" for field in Contacts._fields]
@@ -557,6 +592,13 @@ class Batch:
         if not isinstance(state, (bytes, bytearray, memoryview)):
             raise ValueError(f"state: {type(state).__name__} is given, and the bytes of save() are wanted")
         self._core.load(bytes(state), self._envs(envs))
+
+
+def _restored(model: Model, num_envs: int, options: dict[str, Any], state: bytes) -> Batch:
+    """A batch as it was pickled."""
+    batch = Batch(model, num_envs, **options)
+    batch.load(state)
+    return batch
 
 
 def _property(name: str, axes: str, meaning: str, writable: bool) -> property:

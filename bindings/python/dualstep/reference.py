@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dualstep import _core
+from dualstep._names import hint, missing
 from dualstep.batch import Contacts, Status, _integer
 from dualstep.model import Model
 
@@ -54,15 +55,16 @@ class Reference:
         arrays = self.__dict__.get("_arrays", {})
         if name in arrays:
             return arrays[name]
-        raise AttributeError(f"a Reference has no '{name}'")
+        raise missing(self, "a Reference", name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "time":
             self._core.time = float(self._vector(name, value, ()))
             return
-        if name not in self._arrays:
-            raise AttributeError(f"a Reference has no '{name}' to set")
-        array = self._arrays[name]
+        arrays = self.__dict__["_arrays"]
+        if name not in arrays:
+            raise AttributeError(f"a Reference has no '{name}' to set{hint(name, arrays)}")
+        array = arrays[name]
         if not array.flags.writeable:
             raise AttributeError(f"'{name}' is computed and cannot be set")
         array[...] = self._vector(name, value, array.shape)

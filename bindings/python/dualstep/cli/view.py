@@ -28,11 +28,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
+    # all that a page needs is one extra
+    need("gymnasium", "view")
+    if not args.native:
+        need("viser", "view")
     from dualstep.envs import registry
 
     task = None
     if not args.model.endswith((".xml", ".urdf")):
-        need("gymnasium", "envs")
         try:
             task = registry.find(args.model)[0]
         except (TypeError, ValueError) as error:
@@ -46,7 +49,6 @@ def main(args: argparse.Namespace) -> int:
         except (ImportError, TypeError, ValueError) as error:
             raise CommandError(str(error)) from None
     else:
-        need("gymnasium", "envs")
         from dualstep.viewer.plain import plain_env
 
         env = plain_env(load_model(find_model(args.model)), args.num_envs or 1, args.device, args.seed)
@@ -59,6 +61,21 @@ def main(args: argparse.Namespace) -> int:
         zero = np.clip(0, *(bound.astype(np.float32) for bound in (env.action_space.low, env.action_space.high)))
         act = lambda _: zero  # noqa: E731
     return show(env, act, args, args.model)
+
+
+def why_taken(host: str, port: int) -> str | None:
+    """Why no page can be served there; viser would take the next port without a word."""
+    import socket
+
+    if port == 0:
+        return None
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            return (error.strerror or str(error)).lower()
+    return None
 
 
 def show(env: Any, act: Callable[[Any], Any], args: argparse.Namespace, title: str) -> int:
@@ -74,6 +91,10 @@ def show(env: Any, act: Callable[[Any], Any], args: argparse.Namespace, title: s
     need("viser", "view")
     from dualstep.viewer.web import Viewer
 
+    taken = why_taken(args.host, args.port)
+    if taken:
+        raise CommandError(f"the web page cannot be served on {args.host}:{args.port}: {taken}; --port 0 takes any that is free",
+                           status=1)  # fmt: skip
     try:
         viewer = Viewer(env, act, title=title, host=args.host, port=args.port, seed=args.seed)
     except OSError as error:
