@@ -52,6 +52,7 @@ def main(args: argparse.Namespace) -> int:
         from dualstep.viewer.plain import plain_env
 
         env = plain_env(load_model(find_model(args.model)), args.num_envs or 1, args.device, args.seed)
+    controls = None
     if args.random:
         env.action_space.seed(args.seed)
         act: Callable[[Any], Any] = lambda _: env.action_space.sample().clip(-1, 1)  # noqa: E731
@@ -59,8 +60,9 @@ def main(args: argparse.Namespace) -> int:
         import numpy as np
 
         zero = np.clip(0, *(bound.astype(np.float32) for bound in (env.action_space.low, env.action_space.high)))
-        act = lambda _: zero  # noqa: E731
-    return show(env, act, args, args.model)
+        controls = np.array(zero)
+        act = lambda _: controls  # noqa: E731
+    return show(env, act, args, args.model, controls)
 
 
 def why_taken(host: str, port: int) -> str | None:
@@ -78,7 +80,7 @@ def why_taken(host: str, port: int) -> str | None:
     return None
 
 
-def show(env: Any, act: Callable[[Any], Any], args: argparse.Namespace, title: str) -> int:
+def show(env: Any, act: Callable[[Any], Any], args: argparse.Namespace, title: str, controls: Any = None) -> int:
     """Runs the viewer until it is closed, or `--for` is over."""
     if args.native:
         from dualstep.viewer import native
@@ -96,7 +98,8 @@ def show(env: Any, act: Callable[[Any], Any], args: argparse.Namespace, title: s
         raise CommandError(f"the web page cannot be served on {args.host}:{args.port}: {taken}; --port 0 takes any that is free",
                            status=1)  # fmt: skip
     try:
-        viewer = Viewer(env, act, title=title, host=args.host, port=args.port, seed=args.seed)
+        viewer = Viewer(env, act, title=title, host=args.host, port=args.port, seed=args.seed,
+                        controls=controls)  # fmt: skip
     except OSError as error:
         raise CommandError(f"the web page cannot be served on {args.host}:{args.port}: {error}", status=1) from None
     print(f"{title}: http://{args.host}:{viewer.port}  (Ctrl-C ends it)", file=sys.stderr, flush=True)

@@ -1,12 +1,15 @@
 """A live web page of some environments of a batch: play, pause, step, reset, contact forces, the reward.
 
 Bodies are placed by MuJoCo's kinematics from `qpos`, so that what is seen is the present state wherever the batch
-lives; environments stand beside each other along y, and with "Follow" stay there. Only those that are shown cost
-anything but their simulation.
+lives; environments stand in a square, and with "Follow" stay there. Only those that are shown cost anything but their
+simulation. Joints have sliders, and actuators where nobody else controls them.
 """
 
 from __future__ import annotations
 
+import html
+import json
+import math
 import threading
 import time
 from collections import deque
@@ -24,6 +27,9 @@ PLOTTED = 400
 MOST = 64
 SECTION = 2.5
 FORCE_COLOUR = (220, 60, 30)
+FIELD_OF_VIEW = math.radians(60)
+MOST_SLIDERS = 48
+HINGE, SLIDE = 3, 2
 
 
 def host(array: Any) -> np.ndarray:
@@ -48,6 +54,11 @@ def chosen(text: str, count: int) -> list[int]:
     return found[:MOST]
 
 
+def spoken(count: int, thing: str) -> str:
+    """1 environment, 1,024 environments"""
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
 class Viewer:
     """Serves the page; `run` steps the environments in real time until it is told to end."""
 
@@ -60,8 +71,10 @@ class Viewer:
         host: str = "127.0.0.1",
         port: int = 8080,
         seed: int = 0,
+        controls: np.ndarray | None = None,
     ) -> None:
         self.env, self.act, self.seed = env, act, seed
+        self.controls = controls  # (num_envs, k) what `act` gives, to be moved by sliders; None: a policy's
         self._model = env.task.drawn
         self._data = mujoco.MjData(self._model)
         self._lock = threading.Lock()
@@ -102,11 +115,9 @@ class Viewer:
         scene = self.server.scene
         scene.set_up_direction("+z")
         scene.configure_environment_map(environment_intensity=0.4)
-        # the first look: from ahead and above, at the row of all that is shown
-        away = self._spread * (1.0 + 0.35 * len(self.shown))
         start = self.server.initial_camera
-        start.look_at = (0, 0, 0.8 * self._height)
-        start.position = (0.9 * away, -0.25 * away, self._height + 0.35 * away)
+        start.fov = FIELD_OF_VIEW
+        start.position, start.look_at = self.camera()
         floor = floor_of(self._model)
         self._floor = None
         if floor is not None:
@@ -136,9 +147,24 @@ class Viewer:
             for i, part in enumerate(self._parts)
         ]  # fmt: skip
 
+    def _square(self) -> tuple[int, int]:
+        """Rows and columns that hold all that is shown."""
+        columns = math.ceil(math.sqrt(len(self.shown)))
+        return math.ceil(len(self.shown) / columns), columns
+
+    def camera(self) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
+        """The first look, from ahead and above: where from and where to, so that a square picture has all of them."""
+        rows, columns = self._square()
+        # of the nearest row, which is the widest in the picture
+        away = 0.5 * (columns + 0.6) * self._spread / math.tan(FIELD_OF_VIEW / 2) + 0.5 * rows * self._spread
+        height = self._height + (0.35 if rows == 1 else 0.6) * away
+        return (away, -0.15 * away, height), (0.0, 0.0, 0.8 * self._height)
+
     def _shift(self, place: int) -> np.ndarray:
         """From where an environment is to where it is shown."""
-        return np.array([0, (place - (len(self.shown) - 1) / 2) * self._spread, 0]) - self._away[place]
+        rows, columns = self._square()
+        row, column = divmod(place, columns)
+        return self._spread * np.array([(rows - 1) / 2 - row, column - (columns - 1) / 2, 0]) - self._away[place]
 
     def _draw(self) -> None:
         count, bodies = len(self.shown), self._model.nbody
@@ -188,21 +214,95 @@ class Viewer:
         gui = self.server.gui
         gui.set_panel_label("dualstep")
         self.server.gui.configure_theme(control_layout="fixed", control_width="medium", show_logo=False)
-        gui.add_markdown(f"**{title}**  \n{self.env.num_envs} environments, {self.env.sim.description}")
+        gui.add_markdown(f"**{title}**  \n{spoken(self.env.num_envs, 'environment')}, {self.env.sim.description}")
+        # the page has no other way to name its tab
+        name = html.escape(f"document.title={json.dumps(f'{title} - dualstep' if title else 'dualstep')}")
+        gui.add_html(f'<img src="data:," alt="" style="display:none" onerror="{name}">')
         self._told = gui.add_markdown("")
         self._play = gui.add_button("Pause")
         self._step = gui.add_button("Step")
         self._restart = gui.add_button("Reset")
         self._speed = gui.add_slider("Speed", min=0.1, max=4.0, step=0.1, initial_value=1.0)
-        self._choice = gui.add_text("Environments", initial_value=f"0-{len(self.shown) - 1}")
+        several = f"0-{len(self.shown) - 1}" if len(self.shown) > 1 else "0"
+        self._choice = gui.add_text("Environments", initial_value=several, visible=self.env.num_envs > 1)
         self._show_forces = gui.add_checkbox("Contact forces", initial_value=False)
         self._follows = gui.add_checkbox("Follow", initial_value=True)
+        self._build_joints()
+        self._build_controls()
+        self._plot = None
+        if getattr(self.env.task, "rewarded", True):
+            self._build_plot()
+        self._react()
+
+    def _build_plot(self) -> None:
         empty = np.zeros(2)
-        self._plot = gui.add_uplot(
+        self._plot = self.server.gui.add_uplot(
             (np.array([0.0, 1.0]), empty),
             (viser.uplot.Series(label="time [s]"), viser.uplot.Series(label="reward", stroke="#1f6f8b", width=2)),
             title="Reward of a step, mean of those shown", scales={"x": {"time": False}}, aspect=1.6,
         )  # fmt: skip
+
+    def _build_joints(self) -> None:
+        """A slider for each hinge and slide: it moves the joint in all environments that are shown, and stops time."""
+        m = self._model
+        chosen_ = [j for j in range(m.njnt) if m.jnt_type[j] in (HINGE, SLIDE)][:MOST_SLIDERS]
+        self._joints: list[tuple[int, Any]] = []
+        if not chosen_:
+            return
+        qpos = host(self.env.sim.qpos)[self.shown[0]]
+        with self.server.gui.add_folder("Joints", expand_by_default=False):
+            for j in chosen_:
+                address = int(m.jnt_qposadr[j])
+                reach = math.pi if m.jnt_type[j] == HINGE else 1.0
+                low, high = m.jnt_range[j] if m.jnt_limited[j] else (-reach, reach)
+                slider = self._slider(m.joint(j).name or f"joint {j}", float(low), float(high), float(qpos[address]))
+                self._joints.append((address, slider))
+                slider.on_update(self._mover(address, int(m.jnt_dofadr[j])))
+
+    def _slider(self, name: str, low: float, high: float, value: float) -> Any:
+        step = max((high - low) / 200, 1e-6)
+        value = min(max(value, low), high)
+        return self.server.gui.add_slider(name, min=low, max=high, step=step, initial_value=value)
+
+    def _mover(self, address: int, dof: int) -> Callable[[Any], None]:
+        def moved(event: Any) -> None:
+            # those that the page itself moved follow the simulation
+            if event.client is not None:
+                self.move(address, dof, float(event.target.value))
+
+        return moved
+
+    def move(self, address: int, dof: int, value: float) -> None:
+        """Puts a joint of all environments that are shown somewhere, at rest, and stops time."""
+        with self._lock:
+            self.pause(True)
+            sim = self.env.sim
+            qpos, qvel = np.array(host(sim.qpos)), np.array(host(sim.qvel))
+            qpos[self.shown, address], qvel[self.shown, dof] = value, 0
+            sim.qpos, sim.qvel = qpos, qvel
+
+    def _build_controls(self) -> None:
+        """A slider for each control, where no policy has them."""
+        if self.controls is None or self.controls.shape[1] == 0:
+            return
+        space, m = self.env.single_action_space, self._model
+        with self.server.gui.add_folder("Actuators", expand_by_default=not self._joints):
+            for k in range(min(self.controls.shape[1], MOST_SLIDERS)):
+                low, high = float(space.low[k]), float(space.high[k])
+                low, high = (low, high) if math.isfinite(low) and math.isfinite(high) else (-1.0, 1.0)
+                name = m.actuator(k).name if k < m.nu and m.nu == self.controls.shape[1] else ""
+                slider = self._slider(name or f"actuator {k}", low, high, float(self.controls[0, k]))
+                slider.on_update(self._driver(k))
+
+    def _driver(self, k: int) -> Callable[[Any], None]:
+        def driven(event: Any) -> None:
+            assert self.controls is not None
+            self.controls[:, k] = event.target.value
+
+        return driven
+
+    def _react(self) -> None:
+        """What buttons and fields do."""
 
         @self._play.on_click
         def _(_: Any) -> None:
@@ -243,13 +343,19 @@ class Viewer:
             self._draw()
 
     def _tell(self) -> None:
-        recent = f"{np.mean(self._ended):.1f} (of {len(self._ended)} episodes)" if self._ended else "no episode ended yet"
-        diverged = self.env.diverged_count
-        self._told.content = (
-            f"time {self.steps * self.env.task.dt:.1f} s, return {recent}"
-            + (f", {diverged} diverged" if diverged else "")
-        )  # fmt: skip
-        if len(self._rewards) > 1:
+        told = [f"time {self.steps * self.env.task.dt:.1f} s"]
+        if self._plot is not None:
+            recent = f"{np.mean(self._ended):.1f} (of {spoken(len(self._ended), 'episode')})" if self._ended else "none yet"
+            told.append(f"return {recent}")
+        if self.env.diverged_count:
+            told.append(f"{self.env.diverged_count} diverged")
+        self._told.content = ", ".join(told)
+        qpos = host(self.env.sim.qpos)[self.shown[0]]
+        for address, slider in self._joints:
+            value = min(max(float(qpos[address]), slider.min), slider.max)
+            if self.playing and abs(slider.value - value) > slider.step:
+                slider.value = value
+        if self._plot is not None and len(self._rewards) > 1:
             x, y = np.array(self._rewards).T
             self._plot.data = (x, y)
 
