@@ -84,4 +84,6 @@ def _decode(stored: bytes) -> Any:
     try:
         return mujoco.MjModel.from_binary_path("model.mjb", {"model.mjb": stored})
     except (ValueError, mujoco.FatalError) as error:
-        raise ValueError(f"the model in the checkpoint cannot be read by MuJoCo {mujoco.__version__}: {error}") from None
+        raise ValueError(
+            f"the model in the checkpoint cannot be read by MuJoCo {mujoco.__version__}: {error}"
+        ) from None

@@ -6,8 +6,11 @@ compared with the policy, on observations of an episode, before it is told to be
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import io
+import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -47,11 +50,16 @@ class ExportedPolicy(torch.nn.Module):
         return self.offset + self.scale * torch.maximum(torch.minimum(given, self.limit), -self.limit)
 
 
-def export(checkpoint: Path, out: Path, kind: str, task: str | None = None) -> dict[str, Any]:
-    """Writes the policy of a checkpoint, `kind` "onnx" or "torchscript"; facts about what was written."""
-    learner = load_learner(checkpoint, task)
+def export(
+    checkpoint: Path, out: Path, kind: str, task: str | None = None, *, num_envs: int = 4, seed: int = 0
+) -> dict[str, Any]:
+    """Writes the policy of a checkpoint, `kind` "onnx" or "torchscript"; facts about what was written.
+
+    `num_envs`, `seed`: of the environments whose observations it is compared on.
+    """
+    learner = load_learner(checkpoint, task, num_envs=num_envs, seed=seed)
     policy = ExportedPolicy(learner)
-    observations = _observations(learner)
+    observations = _observations(learner, seed)
     wanted = learner.policy()(observations)
     written = to_onnx(policy, observations[:1]) if kind == "onnx" else to_torchscript(policy, observations[:1])
     found = run_onnx(written, observations) if kind == "onnx" else run_torchscript(written, observations)
@@ -71,33 +79,42 @@ def export(checkpoint: Path, out: Path, kind: str, task: str | None = None) -> d
     }
 
 
-def _observations(learner: Any, steps: int = 32) -> torch.Tensor:
-    """What the policy sees in the beginning of an episode."""
+def _observations(learner: Any, seed: int, steps: int = 32) -> torch.Tensor:
+    """What the policy sees in the beginning of episodes."""
     policy, env = learner.policy(), learner.env.env
-    seen = [env.reset(seed=0)[0].float()]
+    seen = [env.reset(seed=seed)[0].float()]
     for _ in range(steps):
         seen.append(env.step(policy(seen[-1]))[0].float())
     return torch.cat(seen)
 
 
+@contextlib.contextmanager
+def _as_it_is() -> Iterator[None]:
+    """torch calls TorchScript old; programs in C++ load it, and the exporter that goes through it needs nothing else."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        yield
+
+
 def to_torchscript(policy: ExportedPolicy, example: torch.Tensor) -> bytes:
     buffer = io.BytesIO()
-    with torch.no_grad():
+    with torch.no_grad(), _as_it_is():
         torch.jit.save(torch.jit.trace(policy, (example,)), buffer)
     return buffer.getvalue()
 
 
 def run_torchscript(written: bytes, observations: torch.Tensor) -> torch.Tensor:
-    with torch.no_grad():
+    with torch.no_grad(), _as_it_is():
         return torch.jit.load(io.BytesIO(written))(observations)
 
 
 def to_onnx(policy: ExportedPolicy, example: torch.Tensor) -> bytes:
     buffer = io.BytesIO()
-    torch.onnx.export(
-        policy, (example,), buffer, input_names=["observation"], output_names=["action"], opset_version=OPSET, dynamo=False,
-        dynamic_axes={"observation": {0: "batch"}, "action": {0: "batch"}},
-    )  # fmt: skip
+    with _as_it_is():
+        torch.onnx.export(
+            policy, (example,), buffer, input_names=["observation"], output_names=["action"], opset_version=OPSET,
+            dynamic_axes={"observation": {0: "batch"}, "action": {0: "batch"}}, dynamo=False,
+        )  # fmt: skip
     return buffer.getvalue()
 
 

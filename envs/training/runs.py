@@ -1,9 +1,9 @@
 """Folders of runs: each training has its own, `latest` is a link to the last one, and checkpoints are kept.
 
-    out/train/Hopper-0/20261124-210512/latest.pt         the whole training, to go on with
-                                      /checkpoints/      what it was, at equal distances
-                                      /curve.csv, curve.png, video.mp4
-    out/train/Hopper-0/latest                            a link to the run that was begun last
+out/train/Hopper-0/20261124-210512/latest.pt         the whole training, to go on with
+                                  /checkpoints/      what it was, at equal distances
+                                  /curve.csv, curve.png, video.mp4
+out/train/Hopper-0/latest                            a link to the run that was begun last
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ def own_folder(folder: Path) -> Path:
     _make(folder)
     for name in (LATEST, "curve.csv"):
         if (folder / name).exists():
-            raise FolderError(f"'{folder}' holds a run: --resume goes on with it, and another --out begins one beside it")
+            raise FolderError(
+                f"'{folder}' holds a run: --resume goes on with it, and another --out begins one beside it"
+            )
     return folder
 
 

@@ -16,8 +16,10 @@ SMALL = 64 << 20
 
 
 def environment_bytes(model: _core.Model, dtype: Any = np.float32) -> dict[str, int]:
-    """Bytes of one environment: "state" (what every batch keeps, the state twice), "outputs" (all of them), "largest" (of
-    the state's arrays)."""
+    """Bytes of one environment.
+
+    "state": what every batch keeps, the state twice; "outputs": all of them; "largest": of the state's arrays.
+    """
     batch = _core.Batch(model, 1, "cpu", np.dtype(dtype) == np.float64, 1, "", False, [], "", 0, False)
     kept = {"state": 0, "outputs": 0, "largest": 0}
     for name, role, *_ in _core.batch_fields():

@@ -18,7 +18,7 @@ def near(name: str, known: Iterable[str], count: int = 1) -> list[str]:
 
 
 def hint(name: str, known: Iterable[str]) -> str:
-    """"; did you mean 'qpos'?", or nothing where no name is near."""
+    """What a message ends with: '; did you mean ...?', or nothing where no name is near."""
     found = near(name, known)
     return f"; did you mean '{found[0]}'?" if found else ""
 

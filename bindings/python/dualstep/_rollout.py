@@ -31,7 +31,11 @@ def _checked(sim: Batch, outputs: Sequence[str]) -> list[str]:
         raise TypeError(f"outputs {outputs!r} is given, and a sequence of names is wanted: ({outputs!r},)")
     for name in outputs:
         # an attribute of the class, so that nothing is computed only to be looked at
-        if not isinstance(name, str) or name.startswith("_") or not isinstance(getattr(type(sim), name, None), property):
+        if (
+            not isinstance(name, str)
+            or name.startswith("_")
+            or not isinstance(getattr(type(sim), name, None), property)
+        ):
             raise ValueError(f"outputs name '{name}', and a batch has no such array{hint(str(name), public(sim))}")
     return list(outputs)
 

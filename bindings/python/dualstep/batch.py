@@ -244,8 +244,10 @@ class Batch:
             _word("order", order, ("ordered", "reversed", "shuffled"))
         _memory.check(model, num_envs, device, self._dtype)
         # what it is made again from, elsewhere
-        self._made = {"device": device, "dtype": self._dtype.name, "num_threads": num_threads, "isa": isa, "lanes": lanes,
-                      "order": order, "diverged": diverged, "rk4_outputs": rk4_outputs}  # fmt: skip
+        self._made = {
+            "device": device, "dtype": self._dtype.name, "num_threads": num_threads, "isa": isa, "lanes": lanes,
+            "order": order, "diverged": diverged, "rk4_outputs": rk4_outputs,
+        }  # fmt: skip
         self._model = model
         self._seed = _integer("seed", seed)
         self._diverged = diverged

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from dualstep.cli.common import CommandError, need, print_json, quiet_threads
+from dualstep.cli.common import CommandError, add_common, need, print_json, quiet_threads
 
 KINDS = {".onnx": "onnx", ".pt": "torchscript", ".ts": "torchscript", ".pth": "torchscript"}
 
@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="its ending says what it is: .onnx, or .pt for TorchScript (default: policy.onnx beside the checkpoint)",
     )  # fmt: skip
     parser.add_argument("--task", metavar="TASK", help="refuse a checkpoint of another task")
-    parser.add_argument("--json", action="store_true", help="print JSON on stdout, and nothing else there")
+    add_common(parser, num_envs=4)
 
 
 def main(args: argparse.Namespace) -> int:
@@ -42,7 +42,7 @@ def main(args: argparse.Namespace) -> int:
         raise CommandError(f"--out is given '{out}', and there is no folder '{out.parent}'")
     try:
         task = None if args.task is None else registry.find(args.task)[0]
-        found = export(checkpoint, out, kind, task)
+        found = export(checkpoint, out, kind, task, num_envs=args.num_envs, seed=args.seed)
     except (CheckpointError, TypeError, ValueError, ImportError) as error:
         raise CommandError(str(error)) from None
     if args.json:

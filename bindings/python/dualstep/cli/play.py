@@ -19,7 +19,10 @@ def _film(text: str) -> Path:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("checkpoint", type=Path, metavar="CHECKPOINT", help="of a training: its file or folder, or the folder of several, whose last one it is then")
+    parser.add_argument(
+        "checkpoint", type=Path, metavar="CHECKPOINT",
+        help="of a training: a file, its folder, or the folder of several, of which it is the last one then",
+    )  # fmt: skip
     add_common(parser, num_envs=None)
     parser.add_argument("--task", metavar="TASK", help="refuse a checkpoint of another task")
     parser.add_argument(

@@ -6,12 +6,12 @@ import argparse
 import sys
 from typing import Any
 
-from dualstep.cli.common import CommandError, need, print_json
+from dualstep.cli.common import CommandError, add_common, need, print_json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", metavar="NAME", help="one task, or file.py:Class: its sizes and options too")
-    parser.add_argument("--json", action="store_true", help="print JSON on stdout, and nothing else there")
+    add_common(parser, num_envs=1)
 
 
 def main(args: argparse.Namespace) -> int:
@@ -20,7 +20,7 @@ def main(args: argparse.Namespace) -> int:
 
     if args.name:
         try:
-            facts = details(*registry.find(args.name))
+            facts = details(*registry.find(args.name), args)
         except (ImportError, OSError, TypeError, ValueError) as error:
             raise CommandError(str(error)) from None
         if args.json:
@@ -49,20 +49,24 @@ def summary(name: str, entry: Any) -> dict[str, Any]:
     try:
         cls = registry.task_class(entry)
         # a file of one task says what it is above all
-        about = (vars(cls).get("__doc__") or getattr(sys.modules.get(cls.__module__), "__doc__", "") or "").strip().splitlines()
+        about = (
+            (vars(cls).get("__doc__") or getattr(sys.modules.get(cls.__module__), "__doc__", "") or "")
+            .strip()
+            .splitlines()
+        )
         facts["about"] = about[0] if about else ""
     except ImportError as error:
         facts["about"] = f"cannot be imported: {error}"
     return facts
 
 
-def details(name: str, entry: Any) -> dict[str, Any]:
+def details(name: str, entry: Any, args: argparse.Namespace) -> dict[str, Any]:
     import inspect
 
     from dualstep.envs import make, registry
 
     cls = registry.task_class(entry)
-    env = make(name, 1, device="cpu", num_threads=1)
+    env = make(name, args.num_envs, device=args.device, num_threads=1)
     task, spaces = env.task, (env.single_observation_space, env.single_action_space)
     env.close()
     signature = inspect.signature(cls.__init__).parameters

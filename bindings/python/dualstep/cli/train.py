@@ -125,6 +125,8 @@ def _settings(args: argparse.Namespace, task: str, base: Any, checkpoint: Path |
 
 
 def _short(steps: float) -> str:
+    if steps < 1000:
+        return f"{steps:.0f}"
     return f"{steps / 1e6:.2f}M" if steps >= 1e5 else f"{steps / 1e3:.0f}k"
 
 
