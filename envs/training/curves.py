@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from dualstep.envs.training.runs import find_checkpoint
+
 
 def write_table(path: Path, curve: Sequence[Any]) -> None:
     """A line for each update."""
@@ -66,7 +68,8 @@ def draw_runs(path: Path, folders: Sequence[Path]) -> None:
         for folder in folders:
             name, _, seed = folder.name.rpartition("-")
             if name == task:
-                table = read_table(folder / "curve.csv")
+                # the folder of a run, or of several, of which the last one is meant
+                table = read_table(find_checkpoint(folder).parent / "curve.csv")
                 axis.plot([steps / 1e6 for steps in table["steps"]], table["episode_return"], label=f"seed {seed}")
         axis.set(title=task, xlabel="environment steps [million]", ylabel="return while learning")
         axis.grid(alpha=0.3)

@@ -105,6 +105,30 @@ def test_a_model_without_rewards_has_no_plot_of_them(shown_by):
     assert env.single_action_space.shape == (3,)
 
 
+def test_forces_are_arrows_with_a_scale(shown_by):
+    """A box that lies on the ground: its arrows end where they carry its weight."""
+    from dualstep.viewer.plain import plain_env
+
+    box = """<mujoco><worldbody><geom type='plane' size='5 5 1'/><body pos='0 0 .1'><freejoint/>
+        <geom type='box' size='.1 .1 .1' mass='2'/></body></worldbody></mujoco>"""
+    env = plain_env(ds.Model.from_mjcf(box), 2, "cpu", 0)
+    viewer = shown_by(env, np.zeros((2, 0), np.float32))
+    for _ in range(60):
+        viewer.advance()
+    arrows = viewer.forces()
+    assert arrows.shape == (8, 2, 3)
+    lengths = arrows[:, 1] - arrows[:, 0]
+    assert lengths.sum(axis=0)[2] * viewer._newtons() == pytest.approx(2 * 2 * 9.81, rel=1e-2)
+    viewer._show_forces.value = True
+    viewer.run(0.2)
+    assert viewer._forces.visible and viewer._forces.points.shape == (8, 2, 3)
+    assert f"1 m of an arrow is {viewer._newtons():.3g} N" in viewer._told.content
+    # in the air there are none
+    env.sim.qpos[:, 2] = 3
+    viewer.advance(), viewer._draw()
+    assert not viewer._forces.visible
+
+
 def test_joints_and_actuators_have_sliders(shown_by):
     from dualstep.viewer.plain import plain_env
     from dualstep.viewer.web import spoken

@@ -184,36 +184,49 @@ class Viewer:
                 mesh.batched_positions, mesh.batched_wxyzs = position[body], turn[body]
             self._draw_forces()
 
+    def _newtons(self) -> float:
+        """What a metre of an arrow is: the weight of all bodies is 0.3 of the way between two figures."""
+        return float(self._model.body_mass.sum()) * 9.81 / (0.3 * self._spread)
+
     def _draw_forces(self) -> None:
-        if not self._show_forces.value:
+        arrows = self.forces() if self._show_forces.value else np.zeros((0, 2, 3), np.float32)
+        if len(arrows) == 0:
             if self._forces is not None:
                 self._forces.visible = False
             return
+        if self._forces is None:
+            width = 0.01 * self._spread
+            self._forces = self.server.scene.add_arrows(
+                "/forces", arrows, FORCE_COLOUR, shaft_radius=width, head_radius=2.5 * width, head_length=5 * width
+            )
+        self._forces.points, self._forces.visible = arrows, True
+
+    def forces(self) -> np.ndarray:
+        """(k, 2, 3) an arrow for each contact force of those that are shown, from where it acts to where it points."""
         contacts = self.env.sim.contacts()
         count, pos, frame, force = (host(x)[self.shown] for x in (contacts.count, contacts.pos, contacts.frame, contacts.force))
-        lines = np.zeros((*pos.shape[:2], 2, 3), np.float32)
-        # as long as half the figure where it carries the weight of all bodies
-        weight = float(self._model.body_mass.sum()) * 9.81
+        arrows = []
+        newtons = self._newtons()
         for place in range(len(self.shown)):
             some = slice(0, int(count[place]))
             start = pos[place, some] + self._shift(place)
-            along = np.einsum("kij,ki->kj", frame[place, some], force[place, some, :3])
+            along = np.einsum("kij,ki->kj", frame[place, some], force[place, some, :3]) / newtons
             # from the ground up: the force is that on the second geom, which may be the ground
             along *= np.where(along[:, 2:] < 0, -1, 1)
-            lines[place, some, 0], lines[place, some, 1] = start, start + along * (0.3 * self._spread / weight)
-        lines = lines.reshape(-1, 2, 3)
-        if self._forces is None or self._forces.points.shape != lines.shape:
-            self._forces = self.server.scene.add_line_segments(
-                "/forces", lines, FORCE_COLOUR, thickness=0.02 * self._spread
-            )
-        self._forces.points, self._forces.visible = lines, True
+            seen = np.linalg.norm(along, axis=1) > 1e-3 * self._spread
+            arrows.append(np.stack([start[seen], (start + along)[seen]], axis=1))
+        return np.concatenate(arrows).astype(np.float32)
 
     # the panel ---------------------------------------------------------------------------------------------
 
     def _build_panel(self, title: str) -> None:
         gui = self.server.gui
         gui.set_panel_label("dualstep")
-        self.server.gui.configure_theme(control_layout="fixed", control_width="medium", show_logo=False)
+        if hasattr(gui, "main_panel"):
+            gui.configure_theme(control_width="medium", show_logo=False)
+            gui.main_panel.dock_right()
+        else:
+            gui.configure_theme(control_layout="fixed", control_width="medium", show_logo=False)
         gui.add_markdown(f"**{title}**  \n{spoken(self.env.num_envs, 'environment')}, {self.env.sim.description}")
         # the page has no other way to name its tab
         name = html.escape(f"document.title={json.dumps(f'{title} - dualstep' if title else 'dualstep')}")
@@ -347,6 +360,8 @@ class Viewer:
         if self._plot is not None:
             recent = f"{np.mean(self._ended):.1f} (of {spoken(len(self._ended), 'episode')})" if self._ended else "none yet"
             told.append(f"return {recent}")
+        if self._show_forces.value:
+            told.append(f"1 m of an arrow is {self._newtons():.3g} N")
         if self.env.diverged_count:
             told.append(f"{self.env.diverged_count} diverged")
         self._told.content = ", ".join(told)
