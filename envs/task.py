@@ -1,7 +1,7 @@
 """A task: a model, and four small functions over the arrays of all environments at once.
 
     reset(s, draw)    the state that an episode begins with, for the environments of s
-    observe(s)        what the policy sees: (rows, n)
+    observe(s)        what the policy sees: (rows, n); or a dict of such by group, of which "policy" is one
     reward(s)         (rows,), and the terms it is made of
     terminated(s)     (rows,) booleans, or None where episodes only end by their time limit
 

@@ -10,9 +10,8 @@ state was written from outside since then, it is evaluated anew first.
 
 from __future__ import annotations
 
-import difflib
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,9 +21,9 @@ from gymnasium.vector.utils import batch_space
 
 from dualstep import _core
 from dualstep.batch import Batch, Status
-from dualstep.envs import registry
 from dualstep.envs.arrays import Output, arrays_of
 from dualstep.envs.draws import Draws
+from dualstep.envs.groups import Groups
 from dualstep.envs.randomize import Randomizer, Vary
 from dualstep.envs.task import Task, View, whole_dtype
 
@@ -144,8 +143,9 @@ class BatchEnv(VectorEnv):
         self.single_action_space = spaces.Box(*task.action_bounds(), dtype=np.float32)
         self._checked: set[str] = set()
         self._width: int | None = None
+        self._groups = Groups()
         self._width = width = self._observe(self._view(fresh=True), num_envs).shape[1]
-        self.single_observation_space = spaces.Box(-np.inf, np.inf, (width,), dtype=self.sim.dtype.type)
+        self.single_observation_space = self._groups.space(width, self.sim.dtype.type)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
 
@@ -153,6 +153,16 @@ class BatchEnv(VectorEnv):
     def output(self) -> str:
         """What arrays are given as: "numpy", "torch", "jax" or "dlpack"."""
         return self._output.kind
+
+    @property
+    def groups(self) -> dict[str, int]:
+        """The groups of observations, and how many numbers each has; empty where observations are one array."""
+        return self._groups.widths
+
+    def _seen_as(self, observation: Any) -> Any:
+        """What users get of it."""
+        apart = self._groups.split(observation, self._arrays)
+        return self._output.tree(apart) if isinstance(apart, dict) else self._output(apart)
 
     @property
     def on_host(self) -> bool:
@@ -273,7 +283,8 @@ class BatchEnv(VectorEnv):
         return given
 
     def _observe(self, view: View, count: int) -> Any:
-        return self._real(self._given("observe()", self.task.observe(view), (count, self._width or "n")))
+        given = self._groups.join(f"{type(self.task).__name__}.observe()", self.task.observe(view), self._arrays, self.sim.dtype)
+        return self._real(self._given("observe()", given, (count, self._width or "n")))
 
     def _reward(self, view: View) -> tuple[Any, dict[str, Any]]:
         given = self.task.reward(view)
@@ -381,7 +392,7 @@ class BatchEnv(VectorEnv):
         observation = self._finite("observe()", self._observe(view, self.num_envs))
         info = self._masked(self._told(view, {}), mask)
         self._remember()
-        return self._output(observation), self._output.tree(info)
+        return self._seen_as(observation), self._output.tree(info)
 
     def forget_ends(self) -> None:
         """Lets environments that are done be stepped on, where the user resets them himself."""
@@ -448,7 +459,7 @@ class BatchEnv(VectorEnv):
             self._pending = terminated | truncated
         elif bool((terminated | truncated).any()):
             done = terminated | truncated
-            final = {"final_obs": observation, "final_info": self._masked(info, done)}
+            final = {"final_obs": self._groups.split(observation, self._arrays), "final_info": self._masked(info, done)}
             observation, info = self._arrays.copy(observation), dict(info)
             rows, begun = self._begin(done)
             observation[rows] = self._finite("observe()", self._observe(begun, len(rows)))
@@ -463,7 +474,7 @@ class BatchEnv(VectorEnv):
         self._remember()
         info.update({"_" + name: mark for name, mark in marks.items()})
         out = self._output
-        return out(observation), out(reward), out(terminated), out(truncated), out.tree(info)
+        return self._seen_as(observation), out(reward), out(terminated), out(truncated), out.tree(info)
 
     # pieces of a step --------------------------------------------------------------------------------------
 
@@ -587,59 +598,3 @@ def _restored(
     if state is not None:
         env.load_state(state)
     return env
-
-
-_ENV_OPTIONS = (
-    "device",
-    "dtype",
-    "num_threads",
-    "lanes",
-    "seed",
-    "output",
-    "autoreset_mode",
-    "max_episode_steps",
-    "nonfinite",
-    "randomize",
-    "render_mode",
-)
-RENDER_OPTIONS = (
-    "width",
-    "height",
-    "camera_id",
-    "camera_name",
-    "default_camera_config",
-    "max_geom",
-    "visual_options",
-    "render_envs",
-)
-
-
-def refuse_unknown(
-    task: str, given: Iterable[str], known: Sequence[str], more: Sequence[str], rare: Sequence[str] = ()
-) -> None:
-    """TypeError in Python's own words, which some callers look for, where a name is none of these; `rare` are only told
-    where they are near."""
-    for name in given:
-        if name not in (*known, *more):
-            near = difflib.get_close_matches(name, [*known, *more, *rare], n=3)
-            hint = f"near it are: {', '.join(near)}" if near else f"there are: {', '.join([*known, *more])}"
-            raise TypeError(f"{task} got an unexpected keyword argument '{name}'; {hint}")
-
-
-def make_task(name: str, options: dict[str, Any]) -> Task:
-    """The task of this name; an option that it does not know is refused, with the near ones."""
-    short, entry = registry.find(name)
-    cls = registry.task_class(entry)
-    known = cls.options()
-    refuse_unknown(short, options, known, _ENV_OPTIONS, RENDER_OPTIONS)
-    return cls(**options)
-
-
-def make_batch_env(name: str, num_envs: int, options: dict[str, Any]) -> BatchEnv:
-    """Options sorted: those of the environment, of the renderer, and the rest, which are the task's."""
-    _, entry = registry.find(name)
-    own = {key: options[key] for key in _ENV_OPTIONS if key in options}
-    render = {key: options[key] for key in RENDER_OPTIONS if key in options}
-    rest = {key: value for key, value in options.items() if key not in own and key not in render}
-    own.setdefault("max_episode_steps", entry.max_episode_steps)
-    return BatchEnv(make_task(name, rest), num_envs, render_options=render, **own)

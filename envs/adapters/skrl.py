@@ -28,8 +28,10 @@ class IsaacLike:
         self.env = env
         self.num_envs = env.num_envs
         self.device = torch.device("cpu" if env.on_host else env.sim.device)
-        self.single_observation_space = spaces.Dict({"policy": env.single_observation_space})
-        self.observation_space = env.single_observation_space
+        # a group "critic" is the state that skrl's asymmetric learners ask for
+        space = env.single_observation_space
+        self.single_observation_space = space if env.groups else spaces.Dict({"policy": space})
+        self.observation_space = self.single_observation_space["policy"]
         self.single_action_space = self.action_space = env.single_action_space
         self.state_space = None
         self.render_mode = env.render_mode
@@ -44,11 +46,11 @@ class IsaacLike:
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         observation, info = self.env.reset(seed=seed, options=options)
-        return {"policy": observation}, info
+        return observation if self.env.groups else {"policy": observation}, info
 
     def step(self, actions: torch.Tensor) -> tuple[Any, torch.Tensor, torch.Tensor, torch.Tensor, dict[str, Any]]:
         observation, reward, terminated, truncated, info = self.env.step(actions)
-        return {"policy": observation}, reward, terminated, truncated, info
+        return observation if self.env.groups else {"policy": observation}, reward, terminated, truncated, info
 
     def render(self) -> Any:
         return self.env.render()

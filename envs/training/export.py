@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from dualstep.envs.groups import policy_group
 from dualstep.envs.training.player import load_learner
 
 import torch
@@ -82,9 +83,9 @@ def export(
 def _observations(learner: Any, seed: int, steps: int = 32) -> torch.Tensor:
     """What the policy sees in the beginning of episodes."""
     policy, env = learner.policy(), learner.env.env
-    seen = [env.reset(seed=seed)[0].float()]
+    seen = [policy_group(env.reset(seed=seed)[0]).float()]
     for _ in range(steps):
-        seen.append(env.step(policy(seen[-1]))[0].float())
+        seen.append(policy_group(env.step(policy(seen[-1]))[0]).float())
     return torch.cat(seen)
 
 

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 from dualstep.envs import assets, registry
 from dualstep.envs.adapters.rsl_rl import RslRlEnv
+from dualstep.envs.groups import each_group
 from dualstep.envs.training.settings import Settings
 from dualstep.envs.training.threads import torch_threads, wanted_threads
 
@@ -118,10 +119,11 @@ class Learner:
         )
         # what rsl_rl prints about its networks is no part of our progress
         with contextlib.redirect_stdout(io.StringIO()):
-            self._runner = _Runner(self.env, settings.rsl_rl(), log_dir=None, device=str(self.env.device))
+            config = {**settings.rsl_rl(), "obs_groups": self.env.obs_groups}
+            self._runner = _Runner(self.env, config, log_dir=None, device=str(self.env.device))
         self.algorithm = self._runner.alg
-        widths = self.env.env.single_observation_space.shape[0], self.env.num_actions
-        self.torch_threads = wanted_threads(settings, *widths)
+        observations = max(part.shape[1] for part in self.env.get_observations().values())
+        self.torch_threads = wanted_threads(settings, observations, self.env.num_actions)
         self.curve: list[Point] = []
         self.iteration = 0
         self.steps = 0
@@ -297,7 +299,7 @@ class Learner:
         place = {
             "random": torch.get_rng_state(),
             "environments": state,
-            "observation": self.env.observation.cpu().clone(),
+            "observation": each_group(self.env.observation, lambda array: array.cpu().clone()),
             "returns": self._return.cpu().clone(),
             "diverged": self.diverged,
             "policy": _fingerprint(self.algorithm.get_policy()),
@@ -342,7 +344,7 @@ class Learner:
         env.load_state({name: tensor.numpy() for name, tensor in place["environments"].items()})
         # what it counted before is in `diverged` already
         env.diverged_count = 0
-        self.env.observation = place["observation"].to(self.env.device)
+        self.env.observation = each_group(place["observation"], lambda array: array.to(self.env.device))
         self._return = place["returns"].to(self.env.device)
         torch.set_rng_state(place["random"])
         if "random_device" in place and self.env.device.type == "cuda":
@@ -360,7 +362,7 @@ class Learner:
         return self._diverged_before + self.env.env.diverged_count
 
     def policy(self) -> Callable[[torch.Tensor], torch.Tensor]:
-        """From observations (N, n) to actions in the task's own units, without exploration."""
+        """From observations (N, n), of the group "policy" where there are groups, to actions in the task's own units, without exploration."""
         self.algorithm.eval_mode()
         network = self.algorithm.get_policy()
         env = self.env

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from dualstep.envs import make
+from dualstep.envs.groups import policy_group
 from dualstep.envs.training import film
 from dualstep.envs.training.learner import CheckpointError, Learner, read_checkpoint, settings_from
 from dualstep.envs.training.runs import find_checkpoint
@@ -58,7 +59,7 @@ def film_of(
     """Records environments with the policy, and has the film drawn; returns the file."""
     env = make_env(task, settings, num_envs, device="cpu")
     try:
-        recorded = film.record(env, lambda observation: policy(observation.float()), seconds, seed=seed)
+        recorded = film.record(env, lambda observation: policy(policy_group(observation).float()), seconds, seed=seed)
         return film.draw(env.task.drawn, recorded, path, env.task.camera)
     finally:
         env.close()

@@ -12,8 +12,8 @@ import pytest
 
 import dualstep as ds
 
-SENSING = """<mujoco><worldbody><geom type='plane' size='5 5 1'/><body pos='0 0 1'><freejoint/><geom size='.1'/><site name='s'/>
-</body></worldbody><sensor><gyro name='gyro' site='s'/><accelerometer name='acc' site='s'/><clock name='clock'/></sensor>
+SENSING = """<mujoco><worldbody><geom type='plane' size='5 5 1'/><body pos='0 0 1'><freejoint/><geom size='.1'/>
+<site name='s'/></body></worldbody><sensor><gyro name='gyro' site='s'/><accelerometer name='acc' site='s'/><clock name='clock'/></sensor>
 </mujoco>"""
 
 

@@ -31,8 +31,11 @@ def train(*words):
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
+    """A folder of its own, in which the test's own task is not known yet."""
     monkeypatch.chdir(tmp_path)
-    return tmp_path
+    ds.envs.registry._entries.pop("Own", None)
+    yield tmp_path
+    ds.envs.registry._entries.pop("Own", None)
 
 
 # folders -------------------------------------------------------------------------------------------------------
@@ -284,7 +287,6 @@ def test_a_model_file_that_is_missing_is_an_error_in_a_line(capsys):
 @pytest.mark.parametrize(("broken", "function"), [(1, "reward()"), (2, "observe()")])
 def test_nan_of_a_task_is_named_and_counted(here, capsys, broken, function):
     own_task(here)
-    ds.envs.registry._entries.pop("Own", None)
     task = f"{here / 'own.py'}:Own"
     name = ds.envs.registry.find(task)[0]
     cls = ds.envs.registry.task_class(ds.envs.registry.find(task)[1])
@@ -299,7 +301,6 @@ def test_nan_of_a_task_is_named_and_counted(here, capsys, broken, function):
     found = json.loads(told.out)["nonfinite"]
     assert list(found) == [function] and found[function] >= 64
     assert f"{name}.{function} gave values that are not finite: they count as 0" in told.err
-    ds.envs.registry._entries.pop("Own", None)
 
 
 # what is written --------------------------------------------------------------------------------------------------

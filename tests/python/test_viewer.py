@@ -174,7 +174,8 @@ def test_a_port_that_is_taken_is_an_error(capsys):
 def test_the_extra_that_the_page_needs(capsys, monkeypatch):
     found = importlib.util.find_spec
     for missing in ("gymnasium", "viser"):
-        monkeypatch.setattr(importlib.util, "find_spec", lambda name, missing=missing: None if name == missing else found(name))
+        without = lambda name, missing=missing: None if name == missing else found(name)  # noqa: E731
+        monkeypatch.setattr(importlib.util, "find_spec", without)
         assert main(["view", "hopper"]) == 2
         assert f"{missing} is missing: pip install 'dualstep[view]' brings it" in capsys.readouterr().err
 

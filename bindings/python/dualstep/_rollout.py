@@ -98,8 +98,8 @@ def rollout(
     positions, velocities = (np.asarray(_on_host(name, x)) for name, x in (("qpos", qpos), ("qvel", qvel)))
     for name, array, width in (("qpos", positions, model.nq), ("qvel", velocities, model.nv)):
         if array.ndim != 2 or array.shape[1] != width or array.dtype.kind not in "iuf":
-            raise ValueError(f"{name}: an array of shape {array.shape} and dtype {array.dtype} is given, and numbers of "
-                             f"shape (N, {width}) are wanted")  # fmt: skip
+            given = f"an array of shape {array.shape} and dtype {array.dtype}"
+            raise ValueError(f"{name}: {given} is given, and numbers of shape (N, {width}) are wanted")
     if len(positions) != len(velocities):
         raise ValueError(f"qpos is of {len(positions)} environments, and qvel of {len(velocities)}")
     with Batch(model, len(positions), device, dtype, num_threads) as sim:

@@ -95,7 +95,7 @@ def print_json(value: Any) -> None:
 
 
 def find_model(text: str) -> Path:
-    """A model file: by its path, or by name: one of Gymnasium's ("humanoid"), or one that the package ships ("stack")."""
+    """A model file: by its path, or by name, of one of Gymnasium's ("humanoid") or of one that is shipped ("stack")."""
     from dualstep._models import named_models
 
     path = Path(text)

@@ -14,8 +14,10 @@ from dualstep.cli.common import CommandError, add_common, find_model, load_model
 PROBE = "<mujoco><worldbody><body><freejoint/><geom size='1'/></body></worldbody></mujoco>"
 SIZES = ("nq", "nv", "nu", "na", "nbody", "njnt", "ngeom", "nsensor", "nkey")
 OPTIONS = ("timestep", "integrator", "cone", "impratio", "solver", "contact_model")
-OPTIONAL = ("gymnasium", "matplotlib", "viser", "torch", "rsl_rl", "stable_baselines3", "skrl", "torchrl", "tensorboard", "onnx",
-            "jax", "cupy", "ray", "mjlab")  # fmt: skip
+OPTIONAL = (
+    "gymnasium", "matplotlib", "viser", "torch", "rsl_rl", "stable_baselines3", "skrl", "torchrl", "tensorboard",
+    "onnx", "jax", "cupy", "ray", "mjlab",
+)  # fmt: skip
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -93,10 +95,12 @@ def model_facts(args: argparse.Namespace) -> dict[str, Any]:
         batch = ds.Batch(model, args.num_envs, args.device, seed=args.seed)
     except ValueError as error:
         raise CommandError(str(error)) from None
+    wanted = environment_bytes(model)
     facts: dict[str, Any] = {}
     if model.nu == 0:
-        urdf = " (URDF has none: they are added in MJCF, or through mujoco.MjSpec)" if args.model.endswith(".urdf") else ""
-        facts["actuators"] = f"none: ctrl is empty, and nothing drives the joints{urdf}"
+        facts["actuators"] = "none: ctrl is empty, and nothing drives the joints"
+        if args.model.endswith(".urdf"):
+            facts["actuators"] += " (URDF has none: they are added in MJCF, or through mujoco.MjSpec)"
     bytes_of = {role: 0 for role in ("state", "record", "output")}
     for name, role, *_ in _core.batch_fields():
         bytes_of[role] += getattr(batch, name).nbytes // args.num_envs
@@ -111,8 +115,8 @@ def model_facts(args: argparse.Namespace) -> dict[str, Any]:
             "outputs, where all are asked for": bytes_of["output"],
         },
         "memory": {
-            f"of {args.num_envs:,} environments": shown(environment_bytes(model)["state"] * args.num_envs),
-            "with all outputs": shown(sum(environment_bytes(model)[key] for key in ("state", "outputs")) * args.num_envs),
+            f"of {args.num_envs:,} environments": shown(wanted["state"] * args.num_envs),
+            "with all outputs": shown((wanted["state"] + wanted["outputs"]) * args.num_envs),
             "free here": shown(available() or 0),
         },
     }

@@ -72,7 +72,7 @@ def details(name: str, entry: Any, args: argparse.Namespace) -> dict[str, Any]:
     signature = inspect.signature(cls.__init__).parameters
     return {
         **summary(name, entry),
-        "observation": spaces[0].shape[0],
+        "observation": env.groups or spaces[0].shape[0],
         "action": spaces[1].shape[0],
         "seconds of a step": task.dt,
         "reward_threshold": entry.reward_threshold,

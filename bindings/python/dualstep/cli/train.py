@@ -86,7 +86,7 @@ def _value(text: str) -> Any:
 def _check_option(task: str, name: str) -> None:
     """Refuses an option of the task that is none, or not the task's."""
     from dualstep.envs import registry
-    from dualstep.envs.vector import refuse_unknown
+    from dualstep.envs.making import refuse_unknown
 
     if name in OWNED:
         instead = f": {OWNED[name]} says it" if OWNED[name] else ", and cannot be changed"
