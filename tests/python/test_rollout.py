@@ -84,21 +84,22 @@ def test_sensors_by_name():
     assert found.shape == (3, 2, 7) and np.allclose(found[-1], sim.sensordata)
 
 
+@pytest.mark.parametrize(("device", "count"), [("cpu", 60), ("emulated", 12)])
 @pytest.mark.parametrize("diverged", ["freeze", "reset"])
-def test_parts_of_a_long_step_change_no_bit(diverged):
+def test_parts_of_a_long_step_change_no_bit(diverged, device, count):
     """However a call is cut: one that is known to be short, one that begins with parts of eight, single substeps."""
     model = ds.Model.named("humanoid")
-    whole, single = (ds.Batch(model, 3, num_threads=1, diverged=diverged) for _ in range(2))
+    whole, single = (ds.Batch(model, 3, device, num_threads=1, diverged=diverged) for _ in range(2))
     for sim in (whole, single):
         sim.qvel[:, :3] = [[0, 0, -1], [1, 0, 0], [0, 1, 0]]
-    whole.step(60)
-    for _ in range(60):
+    whole.step(count)
+    for _ in range(count):
         single.step()
     assert whole.save() == single.save() and np.array_equal(whole.xpos, single.xpos)
     # one that diverges in the middle stands still until the call ends, whatever parts that has
     for sim in (whole, single):
         sim.qvel[1, 0] = 1e30
-        sim.step(100)
+        sim.step(count)
     if diverged == "reset":
         assert whole.reset_count.tolist() == [0, 1, 0] and whole.time[1] == 0
         assert np.allclose(whole.qpos[1], model.qpos0)
