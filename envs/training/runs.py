@@ -65,8 +65,10 @@ def _make(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe = folder / f".probe-{os.getpid()}"
-        probe.write_bytes(b"x" * 4096)
-        probe.unlink()
+        try:
+            probe.write_bytes(b"x" * 4096)
+        finally:
+            probe.unlink(missing_ok=True)
     except FileExistsError:
         raise FolderError(f"'{folder}' is a file, and a folder is wanted") from None
     except NotADirectoryError:
@@ -79,10 +81,11 @@ def find_checkpoint(path: Path) -> Path:
     """A checkpoint: the file, that of a run's folder, or that of the last run in a folder of runs."""
     if not path.is_dir():
         return path
-    if (path / LATEST).is_file():
-        return path / LATEST
+    # a folder of runs may hold one that was written before each had its own
     if (path / LINK / LATEST).is_file():
         return (path / LINK).resolve() / LATEST
+    if (path / LATEST).is_file():
+        return path / LATEST
     runs = sorted(path.glob(f"*/{LATEST}"), key=lambda found: found.stat().st_mtime)
     return runs[-1] if runs else path / LATEST
 

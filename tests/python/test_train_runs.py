@@ -85,9 +85,26 @@ def test_where_a_checkpoint_is_found(tmp_path):
         (run / "latest.pt").write_bytes(b"")
         os.utime(run / "latest.pt", (number, number))
     assert runs.find_checkpoint(tmp_path) == two / "latest.pt"
+    (tmp_path / "latest.pt").write_bytes(b"of a version that had one run a folder")
+    assert runs.find_checkpoint(tmp_path) == two / "latest.pt"
+    (tmp_path / "latest.pt").unlink()
     # without a link, the one that was written last
     (tmp_path / "latest").unlink()
     assert runs.find_checkpoint(tmp_path) == one / "latest.pt"
+
+
+def test_a_folder_that_nothing_can_be_written_to(tmp_path, monkeypatch):
+    """As it is on a disk that is full or mounted to be read."""
+
+    def write(self, data):
+        open(self, "wb").close()
+        raise OSError(30, "Read-only file system", str(self))
+
+    monkeypatch.setattr(pathlib.Path, "write_bytes", write)
+    for make in (runs.new_run, runs.own_folder):
+        with pytest.raises(runs.FolderError, match=r"^no run can be written to '.*': read-only file system: "):
+            make(tmp_path / "out")
+        assert list((tmp_path / "out").iterdir()) == []
 
 
 @pytest.mark.parametrize(
