@@ -85,5 +85,7 @@ class Groups:
 
     def space(self, width: int, dtype: Any) -> spaces.Space:
         """Of one environment."""
-        boxes = {name: spaces.Box(-np.inf, np.inf, (n,), dtype=dtype) for name, n in self.widths.items()}
+        boxes: dict[str, spaces.Space] = {
+            name: spaces.Box(-np.inf, np.inf, (n,), dtype=dtype) for name, n in self.widths.items()
+        }
         return spaces.Dict(boxes) if boxes else spaces.Box(-np.inf, np.inf, (width,), dtype=dtype)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import io
+import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +29,10 @@ TOLERANCE = 1e-4
 
 class ExportedPolicy(torch.nn.Module):
     """`learner`: of a checkpoint. Observations (N, n) to actions (N, k), both float32."""
+
+    limit: torch.Tensor
+    offset: torch.Tensor
+    scale: torch.Tensor
 
     def __init__(self, learner: Any) -> None:
         super().__init__()
@@ -110,13 +115,13 @@ def run_torchscript(written: bytes, observations: torch.Tensor) -> torch.Tensor:
 
 
 def to_onnx(policy: ExportedPolicy, example: torch.Tensor) -> bytes:
-    buffer = io.BytesIO()
-    with _as_it_is():
+    with tempfile.TemporaryDirectory() as folder, _as_it_is():
+        path = Path(folder) / "policy.onnx"
         torch.onnx.export(
-            policy, (example,), buffer, input_names=["observation"], output_names=["action"], opset_version=OPSET,
+            policy, (example,), path, input_names=["observation"], output_names=["action"], opset_version=OPSET,
             dynamic_axes={"observation": {0: "batch"}, "action": {0: "batch"}}, dynamo=False,
         )  # fmt: skip
-    return buffer.getvalue()
+        return path.read_bytes()
 
 
 def run_onnx(written: bytes, observations: torch.Tensor) -> np.ndarray:
@@ -126,4 +131,5 @@ def run_onnx(written: bytes, observations: torch.Tensor) -> np.ndarray:
 
     model = onnx.load_model_from_string(written)
     onnx.checker.check_model(model)
-    return ReferenceEvaluator(model).run(None, {"observation": observations.numpy()})[0]
+    actions, *_ = ReferenceEvaluator(model).run(None, {"observation": observations.numpy()})
+    return np.asarray(actions)

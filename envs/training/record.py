@@ -40,7 +40,7 @@ class Recorder:
 
     def wandb(self, project: str) -> None:
         """Curves for Weights & Biases."""
-        import wandb
+        import wandb  # pyright: ignore[reportMissingImports]
 
         learner = self.learner
         config = {"task": learner.task, "seed": learner.seed, **learner.settings.as_dict()}

@@ -33,13 +33,14 @@ def new_run(parent: Path, now: float | None = None) -> Path:
     """A folder for a run that begins now, and the link to it."""
     stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(now))
     _make(parent)
-    for number in range(1, 1000):
-        folder = parent / (stamp if number == 1 else f"{stamp}-{number}")
+    folder, number = parent / stamp, 1
+    while True:
         try:
             folder.mkdir()
             break
         except FileExistsError:
-            continue
+            number += 1
+            folder = parent / f"{stamp}-{number}"
         except OSError as error:
             raise FolderError(f"no run can be written to '{parent}': {explain(error)}") from None
     link, beside = parent / LINK, parent / f".{LINK}-{os.getpid()}"

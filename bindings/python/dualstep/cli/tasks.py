@@ -72,8 +72,8 @@ def details(name: str, entry: Any, args: argparse.Namespace) -> dict[str, Any]:
     signature = inspect.signature(cls.__init__).parameters
     return {
         **summary(name, entry),
-        "observation": env.groups or spaces[0].shape[0],
-        "action": spaces[1].shape[0],
+        "observation": env.groups or sum(spaces[0].shape or ()),
+        "action": sum(spaces[1].shape or ()),
         "seconds of a step": task.dt,
         "reward_threshold": entry.reward_threshold,
         "options": {option: _plain(signature[option].default) for option in cls.options()},

@@ -184,7 +184,7 @@ def _prepare(args: argparse.Namespace, task: str, leads: bool) -> tuple[Any, Pat
         settings = _settings(args, task, base, checkpoint)
         learner = Learner(task, settings, seed=args.seed, device=args.device, num_threads=args.num_threads)
         exact = checkpoint is not None and learner.load(checkpoint)
-        if goes_on:
+        if goes_on and checkpoint is not None:
             folder = checkpoint.parent
         elif not leads:
             folder = home
