@@ -112,6 +112,20 @@ void with_marks(Batch& batch, uintptr_t stream, F f) {
   cuda_wait(batch.device_index(), stream, batch.stream()->load());
 }
 
+// a step that Ctrl-C ends, between substeps
+void step(Batch& batch, int nsubsteps) {
+  bool whole;
+  {
+    const py::gil_scoped_release released;
+    // whoever waits for the batch meanwhile has let go of the GIL: the calls above and below see to it
+    whole = batch.step(nsubsteps, [] {
+      const py::gil_scoped_acquire held;
+      return PyErr_CheckSignals() != 0;
+    });
+  }
+  if (!whole) throw py::error_already_set();
+}
+
 using BatchClass = py::class_<Batch>;
 using Mask = std::optional<py::array_t<bool>>;
 
@@ -239,7 +253,7 @@ void bind_measures(BatchClass& batch) {
 }
 
 void bind_stepping(BatchClass& batch) {
-  batch.def("step", &Batch::step, py::arg("nsubsteps"), Released())
+  batch.def("step", &step, py::arg("nsubsteps"))
       .def(
           "forward",
           [](Batch& self, const Mask& mask) {
@@ -318,7 +332,11 @@ void bind_parameters(BatchClass& batch) {
             check_envs(self, envs);
             std::vector<py::ssize_t> shape = {static_cast<py::ssize_t>(envs.size())};
             for (const int axis : self.parameter_shape(name)) shape.push_back(axis);
-            const std::vector<double> values = self.get_parameter(name, envs);
+            std::vector<double> values;
+            {
+              const py::gil_scoped_release released;
+              values = self.get_parameter(name, envs);
+            }
             return py::array_t<double>(shape, values.data());
           },
           py::arg("name"), py::arg("envs"))
@@ -336,6 +354,7 @@ void bind_parameters(BatchClass& batch) {
           "environment_model",
           [](const Batch& self, int env) {
             check_envs(self, {env});
+            const py::gil_scoped_release released;
             return self.environment_model(env);
           },
           py::arg("env"), "the model as one environment has it");

@@ -145,6 +145,17 @@ void bind_model(py::module_& module) {
   model.def("_set_restitution", [](Model& m, int geom1, int geom2, double e) {
     m.pair_restitution[{std::min(geom1, geom2), std::max(geom1, geom2)}] = e;
   });
+  model.def("_restitutions", [](const Model& m) {
+    py::list list;
+    for (const auto& [pair, e] : m.pair_restitution) list.append(py::make_tuple(pair.first, pair.second, e));
+    return list;
+  });
+  model.def("_prescribed", [](const Model& m) {
+    py::list list;
+    for (const Model::Prescribed& p : m.prescribed)
+      list.append(py::make_tuple(p.joint, p.offset, p.amplitude, p.frequency, p.phase));
+    return list;
+  });
   model.def("_prescribe_velocity",
             [](Model& m, int joint, double offset, double amplitude, double frequency, double phase) {
               prescribe_velocity(&m, joint, offset, amplitude, frequency, phase);

@@ -50,7 +50,7 @@ def make(name: str, num_envs: int = 1, **options: Any) -> BatchEnv:
     from dualstep.envs.arrays import require
 
     require("gymnasium", "envs")
-    from dualstep.envs.vector import make_batch_env
+    from dualstep.envs.making import make_batch_env
 
     return make_batch_env(name, num_envs, options)
 

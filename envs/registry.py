@@ -63,6 +63,8 @@ def find(name: str) -> tuple[str, Entry]:
     if short in _entries:
         return short, _entries[short]
     lower = {known.lower(): known for known in _entries}
+    if short.lower() in lower:
+        return find(lower[short.lower()])
     near = [lower[word] for word in difflib.get_close_matches(short.lower(), lower, n=3, cutoff=0.5)]
     hint = f"near it are: {', '.join(near)}" if near else f"the tasks are: {', '.join(names())}"
     raise ValueError(f"there is no task '{name}'; {hint}")

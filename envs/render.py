@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,10 +15,19 @@ if TYPE_CHECKING:
     from dualstep.envs.task import Task
 
 
+def choose_context() -> None:
+    """EGL, which needs no display, where there is none and MUJOCO_GL does not say what to take."""
+    headless = not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+    if sys.platform.startswith("linux") and headless and not os.environ.get("MUJOCO_GL"):
+        os.environ["MUJOCO_GL"] = "egl"
+
+
 class Renderer:
     """Copies the state of an environment into a `mujoco.MjData`, and has it drawn."""
 
     def __init__(self, task: Task, mode: str, options: dict[str, Any]) -> None:
+        if mode != "human":
+            choose_context()
         try:
             import mujoco
             from gymnasium.envs.mujoco.mujoco_rendering import MujocoRenderer

@@ -8,7 +8,8 @@ import numpy as np
 from gymnasium import Env
 from gymnasium.vector import AutoresetMode
 
-from dualstep.envs.vector import make_batch_env
+from dualstep.envs.groups import each_group
+from dualstep.envs.making import make_batch_env
 
 
 class SingleEnv(Env):
@@ -32,13 +33,13 @@ class SingleEnv(Env):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
         observation, info = self._batch.reset(seed=seed)
-        return observation[0], _first(info)
+        return each_group(observation, _row), _first(info)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         # as with Gymnasium's own, an episode that ended may be gone on with
         self._batch.forget_ends()
         observation, reward, terminated, truncated, info = self._batch.step(np.asarray(action)[None])
-        return observation[0], float(reward[0]), bool(terminated[0]), bool(truncated[0]), _first(info)
+        return each_group(observation, _row), float(reward[0]), bool(terminated[0]), bool(truncated[0]), _first(info)
 
     def render(self) -> Any:
         frames = self._batch.render()
@@ -46,6 +47,18 @@ class SingleEnv(Env):
 
     def close(self) -> None:
         self._batch.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # both are the batch's
+        return {name: value for name, value in self.__dict__.items() if name not in ("task", "sim")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.task, self.sim = self._batch.task, self._batch.sim
+
+
+def _row(array: Any) -> Any:
+    return array[0]
 
 
 def _first(info: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """A task: a model, and four small functions over the arrays of all environments at once.
 
     reset(s, draw)    the state that an episode begins with, for the environments of s
-    observe(s)        what the policy sees: (rows, n)
+    observe(s)        what the policy sees: (rows, n); or a dict of such by group, of which "policy" is one
     reward(s)         (rows,), and the terms it is made of
     terminated(s)     (rows,) booleans, or None where episodes only end by their time limit
 
@@ -15,15 +15,14 @@ that the same task runs on the host and on a GPU.
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import math
 import numbers
-import os
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dualstep.envs.assets import load
 from dualstep.model import Model
 
 if TYPE_CHECKING:
@@ -175,16 +174,6 @@ def external_wrenches(s: View) -> Any:
     return total
 
 
-def gymnasium_asset(name: str) -> str:
-    """The path of a model file: as given where it says where it is, else among those that Gymnasium installs."""
-    if name.startswith((".", "/", "~")) or os.path.isabs(name):
-        return os.path.expanduser(name)
-    spec = importlib.util.find_spec("gymnasium")
-    if spec is None or spec.origin is None:
-        raise ImportError("gymnasium is not installed: pip install 'dualstep[envs]' brings it")
-    return os.path.join(os.path.dirname(spec.origin), "envs", "mujoco", "assets", name)
-
-
 # of the contact solver, where a task names its model by a file: a few states in a hundred need one more iteration,
 # and with it a step agrees with MuJoCo's to 1e-3 in single precision
 TOLERANCE = 1e-4
@@ -224,11 +213,15 @@ class Task:
     camera: dict[str, Any] = {}
     """where a picture is taken from, in the words of mujoco's camera"""
 
+    model_name: str | None = None
+    """the name by which the task asked for a file of the user's own: a checkpoint brings that model along"""
+
     def __init__(self, model: Model | str, frame_skip: int = 1) -> None:
         if isinstance(model, Model):
             self.model = model
         else:
-            self.model = Model.from_mjcf(gymnasium_asset(model))
+            self.model, own = load(model, type(self))
+            self.model_name = model if own else None
             self.model.opt.tolerance = TOLERANCE
         if int(frame_skip) != frame_skip or frame_skip < 1:
             raise ValueError(f"frame_skip {frame_skip!r} is given, and it must be a positive integer")

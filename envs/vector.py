@@ -10,9 +10,8 @@ state was written from outside since then, it is evaluated anew first.
 
 from __future__ import annotations
 
-import difflib
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -22,9 +21,9 @@ from gymnasium.vector.utils import batch_space
 
 from dualstep import _core
 from dualstep.batch import Batch, Status
-from dualstep.envs import registry
 from dualstep.envs.arrays import Output, arrays_of
 from dualstep.envs.draws import Draws
+from dualstep.envs.groups import Groups
 from dualstep.envs.randomize import Randomizer, Vary
 from dualstep.envs.task import Task, View, whole_dtype
 
@@ -67,7 +66,10 @@ class BatchEnv(VectorEnv):
 
     Environment i is seeded with seed + i, and what it draws depends on that and on the number of its episode alone.
     An environment whose simulation diverged ends its episode there (`terminated`), with `info["diverged"]`;
-    `diverged_count` counts them.
+    `diverged_count` counts them. What a task's own functions give must be finite elsewhere: else ValueError names the
+    function and the environments ("refuse"), or it counts as 0, and `nonfinite_counts` counts it by function ("clamp").
+
+    Environments can be pickled and copied, where their task can: the copy goes on with the same bits.
     """
 
     action_space: spaces.Box
@@ -106,6 +108,14 @@ class BatchEnv(VectorEnv):
         self.max_episode_steps = max_episode_steps
         self.nonfinite = nonfinite
         self.diverged_count = 0
+        self.nonfinite_counts: dict[str, int] = {}
+        # what it is made again from, elsewhere
+        self._made = {
+            "device": device, "dtype": self.sim.dtype.name, "num_threads": num_threads, "lanes": lanes, "seed": seed,
+            "output": output, "autoreset_mode": self.autoreset_mode, "max_episode_steps": max_episode_steps,
+            "nonfinite": nonfinite, "randomize": randomize, "render_mode": render_mode,
+            "render_options": render_options,
+        }  # fmt: skip
         self._arrays: Any = arrays_of(self.sim.device)
         self._arrays.follow(self.sim)
         self._output = Output(output, self._arrays.on_host)
@@ -140,8 +150,9 @@ class BatchEnv(VectorEnv):
         self.single_action_space = spaces.Box(*task.action_bounds(), dtype=np.float32)  # pyright: ignore[reportIncompatibleVariableOverride]
         self._checked: set[str] = set()
         self._width: int | None = None
+        self._groups = Groups()
         self._width = width = self._observe(self._view(fresh=True), num_envs).shape[1]
-        self.single_observation_space = spaces.Box(-np.inf, np.inf, (width,), dtype=self.sim.dtype.type)  # pyright: ignore[reportIncompatibleVariableOverride]
+        self.single_observation_space = self._groups.space(width, self.sim.dtype.type)  # pyright: ignore[reportIncompatibleVariableOverride]
         self.action_space = cast(spaces.Box, batch_space(self.single_action_space, num_envs))  # pyright: ignore[reportIncompatibleVariableOverride]
         self.observation_space = batch_space(self.single_observation_space, num_envs)
 
@@ -149,6 +160,16 @@ class BatchEnv(VectorEnv):
     def output(self) -> str:
         """What arrays are given as: "numpy", "torch", "jax" or "dlpack"."""
         return self._output.kind
+
+    @property
+    def groups(self) -> dict[str, int]:
+        """The groups of observations, and how many numbers each has; empty where observations are one array."""
+        return self._groups.widths
+
+    def _seen_as(self, observation: Any) -> Any:
+        """What users get of it."""
+        apart = self._groups.split(observation, self._arrays)
+        return self._output.tree(apart) if isinstance(apart, dict) else self._output(apart)
 
     @property
     def on_host(self) -> bool:
@@ -269,7 +290,9 @@ class BatchEnv(VectorEnv):
         return given
 
     def _observe(self, view: View, count: int) -> Any:
-        return self._real(self._given("observe()", self.task.observe(view), (count, self._width or "n")))
+        name = f"{type(self.task).__name__}.observe()"
+        given = self._groups.join(name, self.task.observe(view), self._arrays, self.sim.dtype)
+        return self._real(self._given("observe()", given, (count, self._width or "n")))
 
     def _reward(self, view: View) -> tuple[Any, dict[str, Any]]:
         given = self.task.reward(view)
@@ -353,6 +376,12 @@ class BatchEnv(VectorEnv):
             # outputs were those of the last step's inside, which are not evaluated again
             self._tracked[...] = self._arrays.from_host(found["tracked"])
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.closed:
+            raise TypeError("this environment is closed: it cannot be pickled or copied")
+        state = self.state() if self._has_reset else None
+        return _restored, (type(self), self.task, self.num_envs, self._made, state)
+
     # Gymnasium's interface ---------------------------------------------------------------------------------
 
     def reset(
@@ -368,10 +397,10 @@ class BatchEnv(VectorEnv):
         self._has_reset = True
         self._begin(mask)
         view = self._view(fresh=self._fresh)
-        observation = self._observe(view, self.num_envs)
+        observation = self._finite("observe()", self._observe(view, self.num_envs))
         info = self._masked(self._told(view, {}), mask)
         self._remember()
-        return self._output(observation), self._output.tree(info)
+        return self._seen_as(observation), self._output.tree(info)
 
     def forget_ends(self) -> None:
         """Lets environments that are done be stepped on, where the user resets them himself."""
@@ -416,6 +445,9 @@ class BatchEnv(VectorEnv):
         if any_diverged:
             observation, reward = self._without_nonsense(observation, reward, diverged)
             terminated = terminated | diverged
+        # one question, since a device answers each of them late
+        if not bool(xp.isfinite(reward).all() & xp.isfinite(observation).all()):
+            reward, observation = self._finite("reward()", reward), self._finite("observe()", observation)
         limit = self.max_episode_steps
         truncated = self._arrays.zeros((self.num_envs,), bool) if limit is None else self._elapsed >= limit
         everyone = ~self._arrays.zeros((self.num_envs,), bool)
@@ -426,7 +458,7 @@ class BatchEnv(VectorEnv):
             if bool(idle.any()):
                 # these environments were done before: this step only starts their next episode
                 rows, begun = self._begin(idle)
-                observation[rows] = self._observe(begun, len(rows))
+                observation[rows] = self._finite("observe()", self._observe(begun, len(rows)))
                 reward = xp.where(idle, xp.zeros_like(reward), reward)
                 terminated, truncated, diverged = terminated & ~idle, truncated & ~idle, diverged & ~idle
                 any_diverged = any_diverged and bool(diverged.any())
@@ -436,10 +468,10 @@ class BatchEnv(VectorEnv):
             self._pending = terminated | truncated
         elif bool((terminated | truncated).any()):
             done = terminated | truncated
-            final = {"final_obs": observation, "final_info": self._masked(info, done)}
+            final = {"final_obs": self._groups.split(observation, self._arrays), "final_info": self._masked(info, done)}
             observation, info = self._arrays.copy(observation), dict(info)
             rows, begun = self._begin(done)
-            observation[rows] = self._observe(begun, len(rows))
+            observation[rows] = self._finite("observe()", self._observe(begun, len(rows)))
             self._restart_info(info, marks, begun, rows, done)
             info.update(final)
             marks.update({"final_obs": done, "final_info": done})
@@ -451,7 +483,7 @@ class BatchEnv(VectorEnv):
         self._remember()
         info.update({"_" + name: mark for name, mark in marks.items()})
         out = self._output
-        return out(observation), out(reward), out(terminated), out(truncated), out.tree(info)
+        return self._seen_as(observation), out(reward), out(terminated), out(truncated), out.tree(info)
 
     # pieces of a step --------------------------------------------------------------------------------------
 
@@ -504,6 +536,23 @@ class BatchEnv(VectorEnv):
         fine = xp.isfinite(observation) | ~rows[:, None]
         return xp.where(fine, observation, xp.zeros_like(observation)), xp.where(rows, xp.zeros_like(reward), reward)
 
+    def _finite(self, function: str, given: Any) -> Any:
+        """What a function of the task gave, where that is finite; else refused, or 0 and counted."""
+        xp = self._arrays.xp
+        finite = xp.isfinite(given)
+        if bool(finite.all()):
+            return given
+        rows = ~(finite if len(given.shape) == 1 else finite.all(axis=1))
+        count = int(rows.sum())
+        if self.nonfinite == "refuse":
+            first = self._arrays.rows(rows).tolist()[:10]
+            raise ValueError(
+                f"{type(self.task).__name__}.{function} is not finite in {count} of {len(rows)} environments: {first}"
+                f"{', ...' if count > 10 else ''}"
+            )
+        self.nonfinite_counts[function] = self.nonfinite_counts.get(function, 0) + count
+        return xp.where(finite, given, xp.zeros_like(given))
+
     def _told(self, view: View, terms: dict[str, Any]) -> dict[str, Any]:
         parts = {"info()": self._dict("info()", self.task.info(view)), "reward()[1]": terms}
         return {
@@ -550,57 +599,11 @@ class BatchEnv(VectorEnv):
         return f"BatchEnv({type(self.task).__name__}, num_envs={self.num_envs}, {where})"
 
 
-_ENV_OPTIONS = (
-    "device",
-    "dtype",
-    "num_threads",
-    "lanes",
-    "seed",
-    "output",
-    "autoreset_mode",
-    "max_episode_steps",
-    "nonfinite",
-    "randomize",
-    "render_mode",
-)
-RENDER_OPTIONS = (
-    "width",
-    "height",
-    "camera_id",
-    "camera_name",
-    "default_camera_config",
-    "max_geom",
-    "visual_options",
-    "render_envs",
-)
-
-
-def refuse_unknown(
-    task: str, given: Iterable[str], known: Sequence[str], more: Sequence[str], rare: Sequence[str] = ()
-) -> None:
-    """TypeError in Python's own words, which some callers look for, where a name is none of these; `rare` are only told
-    where they are near."""
-    for name in given:
-        if name not in (*known, *more):
-            near = difflib.get_close_matches(name, [*known, *more, *rare], n=3)
-            hint = f"near it are: {', '.join(near)}" if near else f"there are: {', '.join([*known, *more])}"
-            raise TypeError(f"{task} got an unexpected keyword argument '{name}'; {hint}")
-
-
-def make_task(name: str, options: dict[str, Any]) -> Task:
-    """The task of this name; an option that it does not know is refused, with the near ones."""
-    short, entry = registry.find(name)
-    cls = registry.task_class(entry)
-    known = cls.options()
-    refuse_unknown(short, options, known, _ENV_OPTIONS, RENDER_OPTIONS)
-    return cls(**options)
-
-
-def make_batch_env(name: str, num_envs: int, options: dict[str, Any]) -> BatchEnv:
-    """Options sorted: those of the environment, of the renderer, and the rest, which are the task's."""
-    _, entry = registry.find(name)
-    own = {key: options[key] for key in _ENV_OPTIONS if key in options}
-    render = {key: options[key] for key in RENDER_OPTIONS if key in options}
-    rest = {key: value for key, value in options.items() if key not in own and key not in render}
-    own.setdefault("max_episode_steps", entry.max_episode_steps)
-    return BatchEnv(make_task(name, rest), num_envs, render_options=render, **own)
+def _restored(
+    cls: type[BatchEnv], task: Task, num_envs: int, options: dict[str, Any], state: dict[str, Any] | None
+) -> BatchEnv:
+    """Environments as they were pickled."""
+    env = cls(task, num_envs, **options)
+    if state is not None:
+        env.load_state(state)
+    return env

@@ -3,8 +3,9 @@
     from dualstep.envs.adapters.rsl_rl import RslRlEnv
     runner = OnPolicyRunner(RslRlEnv("Ant", num_envs=4096), train_cfg, log_dir)
 
-rsl_rl never calls reset(): the constructor does. It writes `episode_length_buf`, which is the count of steps that
-the time limit is held against. Policies are unbounded: -1 to 1 spans the range of the actuator, and what
+Groups of observations are the task's: "policy" for the actor, "critic", where there is one, for the critic
+(`obs_groups`). rsl_rl never calls reset(): the constructor does. It writes `episode_length_buf`, which is the count of
+steps that the time limit is held against. Policies are unbounded: -1 to 1 spans the range of the actuator, and what
 is beyond is clipped; where the task sets no bounds, an action is what the policy says.
 """
 
@@ -92,8 +93,17 @@ class RslRlEnv(VecEnv):
         """Begins new episodes everywhere."""
         self.observation, _ = self.env.reset(seed=seed)
 
-    def grouped(self, observation: torch.Tensor) -> TensorDict:
-        return TensorDict({self.group: observation}, batch_size=[len(observation)], device=self.device)
+    def grouped(self, observation: torch.Tensor | dict[str, torch.Tensor]) -> TensorDict:
+        """An observation as rsl_rl takes it: the groups of the task, or one that is called `group`."""
+        groups = observation if isinstance(observation, dict) else {self.group: observation}
+        rows = len(next(iter(groups.values())))
+        return TensorDict(dict(groups), batch_size=[rows], device=self.device)
+
+    @property
+    def obs_groups(self) -> dict[str, list[str]]:
+        """What the actor and the critic see, for rsl_rl's settings: "policy", and "critic" where the task has that."""
+        critic = "critic" if "critic" in self.env.groups else self.group
+        return {"actor": [self.group], "critic": [critic]}
 
     def get_observations(self) -> TensorDict:
         return self.grouped(self.observation)

@@ -29,8 +29,10 @@ class IsaacLike:
         self.env = env
         self.num_envs = env.num_envs
         self.device = torch.device("cpu" if env.on_host else env.sim.device)
-        self.single_observation_space = spaces.Dict({"policy": env.single_observation_space})
-        self.observation_space = env.single_observation_space
+        # a group "critic" is the state that skrl's asymmetric learners ask for
+        space = env.single_observation_space
+        self.single_observation_space = space if env.groups else spaces.Dict({"policy": space})
+        self.observation_space = self.single_observation_space["policy"]
         self.single_action_space = self.action_space = env.single_action_space
         self.state_space = None
         self.render_mode = env.render_mode
@@ -45,11 +47,11 @@ class IsaacLike:
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         observation, info = self.env.reset(seed=seed, options=options)
-        return {"policy": observation}, info
+        return observation if self.env.groups else {"policy": observation}, info
 
     def step(self, actions: torch.Tensor) -> tuple[Any, torch.Tensor, torch.Tensor, torch.Tensor, dict[str, Any]]:
         observation, reward, terminated, truncated, info = self.env.step(actions)
-        return {"policy": observation}, reward, terminated, truncated, info
+        return observation if self.env.groups else {"policy": observation}, reward, terminated, truncated, info
 
     def render(self) -> Any:
         return self.env.render()
@@ -58,7 +60,16 @@ class IsaacLike:
         self.env.close()
 
 
-def skrl_env(name: str, num_envs: int = 1024, **options: Any) -> Any:
-    """A skrl environment of a task, same-step; options are those of `dualstep.envs.make`."""
-    env = make(name, num_envs, **{**options, "output": "torch", "autoreset_mode": "SameStep"})
+def skrl_env(env: BatchEnv | str, num_envs: int = 1024, **options: Any) -> Any:
+    """A skrl environment, same-step. `env`: a task's name, with options of `dualstep.envs.make`, or a BatchEnv with
+    output="torch"."""
+    if isinstance(env, str):
+        env = make(env, num_envs, **{**options, "output": "torch", "autoreset_mode": "SameStep"})
+    elif options:
+        raise TypeError(f"options {', '.join(options)} are of an environment that is already made")
+    if env.output != "torch" or env.autoreset_mode.name != "SAME_STEP":
+        raise ValueError(
+            f"an environment with output {env.output!r} and autoreset_mode {env.autoreset_mode.name} is given, "
+            f"and skrl wants 'torch' and SAME_STEP"
+        )
     return wrap_env(IsaacLike(env), wrapper="isaaclab-single-agent", verbose=False)

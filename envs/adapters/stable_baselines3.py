@@ -3,7 +3,8 @@
     from dualstep.envs.adapters.stable_baselines3 import SB3Env
     PPO("MlpPolicy", SB3Env("Hopper", num_envs=64)).learn(1_000_000)
 
-It wants a dict an environment at every step: those that go on share one that is empty.
+It wants a dict an environment at every step: those that go on share one that is empty. Groups of observations are a
+dict of arrays, for "MultiInputPolicy".
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from dualstep.envs.arrays import require
 
 require("gymnasium", "sb3")
 require("stable_baselines3", "sb3")
+from dualstep.envs.groups import each_group  # noqa: E402
 from dualstep.envs.vector import BatchEnv  # noqa: E402
 
 from stable_baselines3.common.vec_env import VecEnv  # noqa: E402
@@ -62,7 +64,7 @@ class SB3Env(VecEnv):
         self._returns += reward
         for i in np.flatnonzero(done):
             infos[i] = {
-                "terminal_observation": info["final_obs"][i],
+                "terminal_observation": each_group(info["final_obs"], lambda array, i=i: array[i]),
                 "TimeLimit.truncated": bool(truncated[i] and not terminated[i]),
                 # what SB3's Monitor would tell
                 "episode": {"r": float(self._returns[i]), "l": int(lengths[i])},

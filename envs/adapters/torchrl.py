@@ -14,12 +14,23 @@ from dualstep.envs.arrays import require
 
 require("gymnasium", "torchrl")
 require("torchrl", "torchrl")
+from dualstep.envs.vector import BatchEnv  # noqa: E402
+
 import torch  # noqa: E402
 from torchrl.envs import GymWrapper  # noqa: E402
 
 
-def torchrl_env(name: str, num_envs: int = 64, *, autoreset_mode: str = "SameStep", **options: Any) -> GymWrapper:
-    """A torchrl environment of batch size [num_envs]; autoreset_mode is "SameStep" or "Disabled"."""
-    env = make(name, num_envs, **{**options, "output": "torch", "autoreset_mode": autoreset_mode})
+def torchrl_env(
+    env: BatchEnv | str, num_envs: int = 64, *, autoreset_mode: str | None = None, **options: Any
+) -> GymWrapper:
+    """A torchrl environment of batch size [num_envs]. `env`: a task's name, with options of `dualstep.envs.make` (and
+    autoreset_mode "SameStep", which is the default, or "Disabled"), or a BatchEnv with output="torch"."""
+    if isinstance(env, str):
+        env = make(env, num_envs, **{**options, "output": "torch", "autoreset_mode": autoreset_mode or "SameStep"})
+    elif options or autoreset_mode is not None:
+        names = [*options, *(["autoreset_mode"] if autoreset_mode is not None else [])]
+        raise TypeError(f"options {', '.join(names)} are of an environment that is already made")
+    if env.output != "torch":
+        raise ValueError(f"an environment with output {env.output!r} is given, and torchrl_env wants 'torch'")
     device = torch.device("cpu" if env.on_host else env.sim.device)
     return GymWrapper(env, device=device)

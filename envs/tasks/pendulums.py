@@ -36,7 +36,10 @@ class InvertedPendulum(Task):
 
 
 class InvertedDoublePendulum(Task):
-    """Its tip and the force that holds the cart on the rail are those of the last evaluation."""
+    """Two poles on a cart, one on the other, paid for staying up.
+
+    Its tip and the force that holds the cart on the rail are those of the last evaluation.
+    """
 
     def __init__(
         self,

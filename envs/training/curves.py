@@ -13,14 +13,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from dualstep.envs.training.runs import find_checkpoint
+
 
 def write_table(path: Path, curve: Sequence[Any]) -> None:
     """A line for each update."""
-    with open(path, "w", newline="", encoding="utf-8") as file:
+    beside = path.with_name(path.name + ".part")
+    with open(beside, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         if curve:
             writer.writerow(curve[0]._fields)
         writer.writerows(curve)
+    beside.replace(path)
 
 
 def draw(path: Path, title: str, curve: Sequence[Any]) -> None:
@@ -64,7 +68,8 @@ def draw_runs(path: Path, folders: Sequence[Path]) -> None:
         for folder in folders:
             name, _, seed = folder.name.rpartition("-")
             if name == task:
-                table = read_table(folder / "curve.csv")
+                # the folder of a run, or of several, of which the last one is meant
+                table = read_table(find_checkpoint(folder).parent / "curve.csv")
                 axis.plot([steps / 1e6 for steps in table["steps"]], table["episode_return"], label=f"seed {seed}")
         axis.set(title=task, xlabel="environment steps [million]", ylabel="return while learning")
         axis.grid(alpha=0.3)

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from dualstep.envs import make
+from dualstep.envs.groups import policy_group
 
 Policy = Callable[[torch.Tensor], torch.Tensor]
 
@@ -19,10 +20,10 @@ def returns_here(
     """(episodes,) returns of as many environments, each for one episode."""
     env = make(task, episodes, device=device, num_threads=num_threads, output="torch", nonfinite="clamp", **options)
     observation, _ = env.reset(seed=seed)
-    total = torch.zeros(episodes, device=observation.device)
+    total = torch.zeros(episodes, device=policy_group(observation).device)
     alive = torch.ones_like(total)
     while bool(alive.any()):
-        observation, reward, terminated, truncated, _ = env.step(policy(observation.float()))
+        observation, reward, terminated, truncated, _ = env.step(policy(policy_group(observation).float()))
         total += alive * reward
         alive *= ~(terminated | truncated)
     env.close()

@@ -20,9 +20,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dualstep.envs import registry
+from dualstep.envs import assets, registry
 from dualstep.envs.adapters.rsl_rl import RslRlEnv
+from dualstep.envs.groups import each_group
 from dualstep.envs.training.settings import Settings
+from dualstep.envs.training.threads import torch_threads, wanted_threads
 
 import torch
 from rsl_rl.runners import OnPolicyRunner
@@ -117,8 +119,11 @@ class Learner:
         )
         # what rsl_rl prints about its networks is no part of our progress
         with contextlib.redirect_stdout(io.StringIO()):
-            self._runner = _Runner(self.env, settings.rsl_rl(), log_dir=None, device=str(self.env.device))
+            config = {**settings.rsl_rl(), "obs_groups": self.env.obs_groups}
+            self._runner = _Runner(self.env, config, log_dir=None, device=str(self.env.device))
         self.algorithm = self._runner.alg
+        observations = max(part.shape[1] for part in self.env.get_observations().values())
+        self.torch_threads = wanted_threads(settings, observations, self.env.num_actions)
         self.curve: list[Point] = []
         self.iteration = 0
         self.steps = 0
@@ -143,6 +148,10 @@ class Learner:
             limit = int(self.env.max_episode_length)
             if limit < 2**31 - 1:
                 self.env.episode_length_buf = torch.randint(limit, (self.env.num_envs,), device=self.env.device)
+        with torch_threads(self.torch_threads):
+            self._learn(total_steps, seconds, report)
+
+    def _learn(self, total_steps: int, seconds: float | None, report: Callable[[Point], bool | None] | None) -> None:
         begun = time.perf_counter()
         while self.steps < total_steps:
             point = self._iterate()
@@ -252,6 +261,8 @@ class Learner:
             "task": self.task,
             # where a task of the user's own is found again
             "source": registry.find(self.task)[1].source,
+            # and its model, where that is a file of the user's own
+            "model": self._model(),
             "settings": self.settings.as_dict(),
             "seed": self.seed,
             "iteration": self.iteration,
@@ -266,9 +277,22 @@ class Learner:
             "places": places,
             "policies_agree": all(place["policy"] == places[0]["policy"] for place in places),
         }
+        buffer = io.BytesIO()
+        torch.save(whole, buffer)
         beside = path.with_name(path.name + ".part")
-        torch.save(whole, beside)
-        beside.replace(path)
+        try:
+            with open(beside, "wb") as file:
+                file.write(buffer.getbuffer())
+            beside.replace(path)
+        except BaseException:
+            # what was cut off is of no use to anyone
+            with contextlib.suppress(OSError):
+                beside.unlink()
+            raise
+
+    def _model(self) -> tuple[str, bytes] | None:
+        task = self.env.env.task
+        return None if task.model_name is None else (task.model_name, assets.encode(task.model.mj_model))
 
     def _place(self) -> dict[str, Any]:
         """Where this process is: its random numbers, its environments, the episodes in them."""
@@ -276,7 +300,7 @@ class Learner:
         place = {
             "random": torch.get_rng_state(),
             "environments": state,
-            "observation": self.env.observation.cpu().clone(),
+            "observation": each_group(self.env.observation, lambda array: array.cpu().clone()),
             "returns": self._return.cpu().clone(),
             "diverged": self.diverged,
             "policy": _fingerprint(self.algorithm.get_policy()),
@@ -321,7 +345,7 @@ class Learner:
         env.load_state({name: tensor.numpy() for name, tensor in place["environments"].items()})
         # what it counted before is in `diverged` already
         env.diverged_count = 0
-        self.env.observation = place["observation"].to(self.env.device)
+        self.env.observation = each_group(place["observation"], lambda array: array.to(self.env.device))
         self._return = place["returns"].to(self.env.device)
         torch.set_rng_state(place["random"])
         if "random_device" in place and self.env.device.type == "cuda":
@@ -329,12 +353,20 @@ class Learner:
         return True
 
     @property
+    def nonfinite(self) -> dict[str, int]:
+        """By function of the task: environments and steps of this process in which it gave what is not finite."""
+        return dict(self.env.env.nonfinite_counts)
+
+    @property
     def diverged(self) -> int:
         """Environments of this process that diverged and began anew, since the training began."""
         return self._diverged_before + self.env.env.diverged_count
 
     def policy(self) -> Callable[[torch.Tensor], torch.Tensor]:
-        """From observations (N, n) to actions in the task's own units, without exploration."""
+        """From observations (N, n), of the group "policy" where there are groups, to actions in the task's own units.
+
+        Without exploration.
+        """
         self.algorithm.eval_mode()
         network = self.algorithm.get_policy()
         env = self.env
@@ -363,6 +395,10 @@ def read_checkpoint(path: Path, task: str | None = None) -> dict[str, Any]:
         raise CheckpointError(f"'{path}' is a checkpoint of {whole['task']}, and {task} is wanted")
     if whole.get("source") and whole["task"] not in registry.names():
         registry.find(whole["source"])
+    if whole.get("model"):
+        # the policy knows this model: from now on the task has it, wherever its file is
+        name, stored = whole["model"]
+        assets.keep(registry.task_class(registry.find(whole["task"])[1]), name, stored)
     return whole
 
 

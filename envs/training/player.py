@@ -10,28 +10,41 @@ from typing import Any
 import torch
 
 from dualstep.envs import make
+from dualstep.envs.groups import policy_group
 from dualstep.envs.training import film
 from dualstep.envs.training.learner import CheckpointError, Learner, read_checkpoint, settings_from
+from dualstep.envs.training.runs import find_checkpoint
 from dualstep.envs.training.settings import Settings
 
 Policy = Callable[[torch.Tensor], torch.Tensor]
 
 
 def load_policy(path: Path, task: str | None = None) -> tuple[str, Settings, Policy]:
-    """The task of a checkpoint, its settings, and its policy, without exploration, on the CPU.
+    """The task of a checkpoint (a file, or a run's folder), its settings, and its policy without exploration.
 
     `task`: refused where the checkpoint is of another one.
     """
+    learner, settings = _load(path, task)
+    return learner.task, settings, learner.policy()
+
+
+def load_learner(path: Path, task: str | None = None, *, num_envs: int = 1, seed: int = 0) -> Learner:
+    """The policy of a checkpoint with a few environments, on the CPU."""
+    return _load(path, task, num_envs, seed)[0]
+
+
+def _load(path: Path, task: str | None, num_envs: int = 1, seed: int = 0) -> tuple[Learner, Settings]:
+    path = find_checkpoint(path)
     whole = read_checkpoint(path, task)
     settings = settings_from(whole)
     # networks need one environment to know their sizes
-    small = dataclasses.replace(settings, num_envs=1)
-    learner = Learner(whole["task"], small, device="cpu", num_threads=1)
+    small = dataclasses.replace(settings, num_envs=num_envs)
+    learner = Learner(whole["task"], small, seed=seed, device="cpu", num_threads=1)
     try:
         learner.algorithm.load(whole["algorithm"], {"actor": True}, True)
     except (RuntimeError, KeyError) as error:
         raise CheckpointError(f"'{path}' holds another network than its settings make: {error}") from None
-    return whole["task"], settings, learner.policy()
+    return learner, settings
 
 
 def make_env(task: str, settings: Settings, num_envs: int, **options: Any) -> Any:
@@ -46,7 +59,7 @@ def film_of(
     """Records environments with the policy, and has the film drawn; returns the file."""
     env = make_env(task, settings, num_envs, device="cpu")
     try:
-        recorded = film.record(env, lambda observation: policy(observation.float()), seconds, seed=seed)
+        recorded = film.record(env, lambda observation: policy(policy_group(observation).float()), seconds, seed=seed)
         return film.draw(env.task.drawn, recorded, path, env.task.camera)
     finally:
         env.close()

@@ -1,6 +1,7 @@
 #include "host/batch/batch.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -241,22 +242,44 @@ BatchSummary Batch::summarize() {
   return engine_->summarize();
 }
 
-void Batch::step(int nsubsteps) {
+bool Batch::step(int nsubsteps, const std::function<bool()>& stop) {
   if (nsubsteps < 1) {
     throw std::invalid_argument("nsubsteps " + std::to_string(nsubsteps) +
                                 " is given, and it must be positive");
   }
   const std::lock_guard lock(mutex_);
-  if (options_.reset_diverged && restart_on_device(nsubsteps)) return;
+  if (options_.reset_diverged && restart_on_device(nsubsteps)) return true;
   if (options_.reset_diverged) {
     // the bit has told its story: those environments were reset after the last step
     read_status();
     for (uint32_t& status : status_) status &= ~static_cast<uint32_t>(kDiverged);
     write_status();
   }
-  engine_->run(call(Action::kStep, nsubsteps, options_.last_stage_outputs), nullptr, 0);
+  const bool whole = run_substeps(nsubsteps, stop);
   contacts_stale_ = false;
   if (options_.reset_diverged) reset_diverged();
+  return whole;
+}
+
+bool Batch::run_substeps(int nsubsteps, const std::function<bool()>& stop) {
+  // a device that the host only queues work for takes no time here
+  if (!stop || engine_->device_index() >= 0) {
+    engine_->run(call(Action::kStep, nsubsteps, options_.last_stage_outputs), nullptr, 0);
+    return true;
+  }
+  constexpr double kPartSeconds = 0.1;
+  constexpr int kUnknown = 8;  // substeps of the first part, where none was measured
+  for (int done = 0; done < nsubsteps;) {
+    if (done > 0 && stop()) return false;
+    const double fitting = substep_seconds_ > 0 ? kPartSeconds / substep_seconds_ : kUnknown;
+    const int part = static_cast<int>(std::clamp(fitting, 1.0, static_cast<double>(nsubsteps - done)));
+    const auto began = std::chrono::steady_clock::now();
+    engine_->run(call(Action::kStep, part, options_.last_stage_outputs), nullptr, 0);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
+    substep_seconds_ = took.count() / part;
+    done += part;
+  }
+  return true;
 }
 
 bool Batch::restart_on_device(int nsubsteps) {

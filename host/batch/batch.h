@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -71,7 +72,9 @@ class Batch {
   // several at once, with a single replay
   void want(const std::vector<std::string>& names);
 
-  void step(int nsubsteps);
+  // `stop` is asked a few times a second, on devices that the host works for; where it says true, the call ends
+  // after the substeps that are done, and returns false. How often it is asked changes no bit
+  bool step(int nsubsteps, const std::function<bool()>& stop = nullptr);
   // of all environments, or of those where mask is not 0
   void forward(const uint8_t* mask = nullptr);
   // the same by marks on the batch's own device
@@ -116,6 +119,8 @@ class Batch {
   void place(int env, const Start& start);
   void restart(const uint8_t* mask, int keyframe);
   void reset_diverged();
+  // substeps in parts that take a tenth of a second each, asked between them whether to stop
+  bool run_substeps(int nsubsteps, const std::function<bool()>& stop);
   // a step and what follows it, where the device does it all; false where the host must
   bool restart_on_device(int nsubsteps);
   void read_status();
@@ -143,6 +148,7 @@ class Batch {
   // the engine's, for those who hold an array longer than the batch
   const std::shared_ptr<std::atomic<uintptr_t>> stream_ = std::make_shared<std::atomic<uintptr_t>>(0);
   mutable std::mutex mutex_;
+  double substep_seconds_ = 0;  // what a substep took lately; 0 where none was measured
   // scratch, so that a step allocates nothing
   std::vector<uint32_t> status_;
   std::vector<PlacedRow> placed_;  // kept, so that a reset asks for no memory

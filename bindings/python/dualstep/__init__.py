@@ -1,6 +1,7 @@
 """dualstep: a batched rigid-body simulator, a step of which is a step on the contact dual."""
 
 from dualstep import envs, formulations
+from dualstep._rollout import rollout
 from dualstep.batch import Batch
 from dualstep.errors import InfeasibleError, InvalidModelError, UnsupportedModelError
 from dualstep.measure.audit import Audit, audit
@@ -26,5 +27,6 @@ __all__ = [
     "audit",
     "envs",
     "formulations",
+    "rollout",
     "tune_lanes",
 ]

@@ -5,14 +5,15 @@ from __future__ import annotations
 import difflib
 import os
 import sys
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dualstep import _core, lane_choice
+from dualstep import _core, _memory, lane_choice
 from dualstep._arrays import OnDevice, array_of, dtype_of, host, integer, lanes_of, on_device, on_host, word
 from dualstep._fields import BatchFields
+from dualstep._names import missing
 from dualstep.model import Model
 from dualstep.reference import Reference
 from dualstep.results import Contacts, Status, Summary
@@ -82,6 +83,12 @@ class Batch(BatchFields):
         chosen = lanes_of(lanes)
         if order is not None:
             word("order", order, ("ordered", "reversed", "shuffled"))
+        _memory.check(model, num_envs, device, self._dtype)
+        # what it is made again from, elsewhere
+        self._made = {
+            "device": device, "dtype": self._dtype.name, "num_threads": num_threads, "isa": isa, "lanes": lanes,
+            "order": order, "diverged": diverged, "rk4_outputs": rk4_outputs,
+        }  # fmt: skip
         self._model = model
         self._seed = integer("seed", seed)
         self._diverged = diverged
@@ -187,6 +194,16 @@ class Batch(BatchFields):
             raise AttributeError(f"a Batch has no '{name}' to set" + (f"; '{near[0]}' is near" if near else ""))
         object.__setattr__(self, name, value)
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            raise missing(self, "a Batch", name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._core_batch is None:
+            raise TypeError("this batch is closed: it cannot be pickled or copied")
+        return _restored, (self._model, self.num_envs, {**self._made, "seed": self._seed}, self.save())
+
     def close(self) -> None:
         """Ends the threads of the batch. Arrays that were taken from it stay valid."""
         self._core_batch = None
@@ -209,11 +226,25 @@ class Batch(BatchFields):
     # running ----------------------------------------------------------------------------------------------
 
     def step(self, nsubsteps: int = 1) -> None:
-        """Advances every environment by `nsubsteps` timesteps; outputs are those of the last one's start."""
+        """Advances every environment by `nsubsteps` timesteps; outputs are those of the last one's start.
+
+        Ctrl-C ends it between substeps, on the host within a tenth of a second.
+        """
         nsubsteps = integer("nsubsteps", nsubsteps)
         if not 1 <= nsubsteps < 2**31:
             raise ValueError(f"nsubsteps {nsubsteps} is given, and it must be positive")
         self._core.step(nsubsteps)
+
+    def rollout(
+        self, ctrl: Any, nsubsteps: int = 1, outputs: Sequence[str] = ("qpos", "qvel")
+    ) -> Mapping[str, np.ndarray]:
+        """Steps through controls (T, N, nu), each held for `nsubsteps`: {name: (T, N, ...)}, on the host.
+
+        Row t is what the array holds after step t; the state is then that of its end. Ctrl-C stops it between steps.
+        """
+        from dualstep._rollout import rollout_of
+
+        return rollout_of(self, ctrl, nsubsteps, outputs)
 
     def wait(self) -> None:
         """Returns when a device has done all that the batch was told: for those who time it."""
@@ -247,10 +278,10 @@ class Batch(BatchFields):
         return Summary(*self._core.summary())
 
     def inspect(self, name: str, env: int = 0) -> np.ndarray:
-        """An array of one environment's workspace, as its last evaluation leaves it: a copy, for whoever debugs a stage.
+        """An array of one environment's workspace, as its last evaluation leaves it: a copy, to debug a stage.
 
         On device "emulated" alone. Names, sizes and meanings are the SCRATCH rows of kernels/data/fields.inl ("cdof",
-        "LD", "con_f", ...). The evaluation is run once more for it and changes nothing. NaN stands where no stage wrote.
+        "LD", "con_f", ...). The evaluation is run once more and changes nothing. NaN stands where no stage wrote.
         """
         names = [row[0] for row in _core.scratch_fields()]
         if name not in names:
@@ -259,7 +290,7 @@ class Batch(BatchFields):
                 f"inspect: {name!r} is given, and no array of the workspace is called so"
                 + (f"; near are {', '.join(near)}" if near else "")
             )
-        env = _integer("env", env)
+        env = integer("env", env)
         if not 0 <= env < self.num_envs:
             raise ValueError(f"env {env} is given, and the batch has {self.num_envs}")
         return self._core.inspect(name, env).astype(self._dtype)
@@ -336,6 +367,12 @@ class Batch(BatchFields):
             reference.forward()
             out[env] = reference.sensordata
         return out
+
+    def sensor(self, name: str) -> np.ndarray:
+        """(N, dim) the readings of one sensor, by its name: a view of `sensordata`."""
+        from dualstep._rollout import sensor_columns
+
+        return self.sensordata[:, sensor_columns(self._model, name)]
 
     def contacts(self) -> Contacts:
         """The contacts of the last evaluation: after step(), those of its (last) substep's start."""
@@ -416,3 +453,10 @@ class Batch(BatchFields):
         if not isinstance(state, (bytes, bytearray, memoryview)):
             raise ValueError(f"state: {type(state).__name__} is given, and the bytes of save() are wanted")
         self._core.load(bytes(state), self._envs(envs))
+
+
+def _restored(model: Model, num_envs: int, options: dict[str, Any], state: bytes) -> Batch:
+    """A batch as it was pickled."""
+    batch = Batch(model, num_envs, **options)
+    batch.load(state)
+    return batch

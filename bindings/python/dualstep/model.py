@@ -9,6 +9,7 @@ import numpy as np
 
 from dualstep import _core
 from dualstep._fields import ModelFields
+from dualstep._names import hint, missing, public
 from dualstep.errors import InvalidModelError
 
 if TYPE_CHECKING:
@@ -18,6 +19,35 @@ if TYPE_CHECKING:
 def _read(source: Any, names: list[str]) -> dict[str, Any]:
     """The attributes that this version of MuJoCo has."""
     return {name: getattr(source, name) for name in names if hasattr(source, name)}
+
+
+def _fields(model: Model, letter: str) -> dict[str, np.ndarray]:
+    """Copies of the arrays of one kind."""
+    found = {name: model.field(name) for name in _core.model_field_names(letter)}
+    return {name: np.array(array) for name, array in found.items() if array is not None}
+
+
+def _restore(
+    cls: type[Model],
+    raw: dict[str, Any],
+    options: dict[str, Any],
+    restitutions: list[tuple[int, int, float]],
+    prescribed: list[tuple[int, float, float, float, float]],
+    mj_model: mujoco.MjModel,
+) -> Model:
+    """A model as it was pickled."""
+    model = cls(raw)
+    model.mj_model = mj_model
+    for name, value in options.items():
+        setattr(model.opt, name, value)
+    for pair in restitutions:
+        model._set_restitution(*pair)
+    for motion in prescribed:
+        model._prescribe_velocity(*motion)
+    return model
+
+
+_OPTIONS = tuple(name for name in vars(_core.Options) if isinstance(vars(_core.Options)[name], property))
 
 
 class Model(_core.Model, ModelFields):
@@ -37,7 +67,8 @@ class Model(_core.Model, ModelFields):
         import mujoco
 
         if not isinstance(source, (str, os.PathLike)):
-            raise TypeError(f"from_mjcf takes a path or a string of XML, and is given {type(source).__name__}")
+            other = ": Model.from_mujoco takes it" if hasattr(source, "body_parentid") else ""
+            raise TypeError(f"from_mjcf takes a path or a string of XML, and is given {type(source).__name__}{other}")
         text = source if isinstance(source, str) and source.lstrip("\ufeff \t\r\n").startswith("<") else None
         if text is None and not os.path.isfile(source):
             raise FileNotFoundError(f"there is no model file '{os.fspath(source)}', and it is no XML either")
@@ -71,18 +102,44 @@ class Model(_core.Model, ModelFields):
         model.mj_model = mj_model
         return model
 
+    @classmethod
+    def named(cls, name: str) -> Model:
+        """A model that the package ships, or one of Gymnasium's where it is installed; `names()` lists them."""
+        from dualstep._models import path_of
+
+        return cls.from_mjcf(path_of(name))
+
+    @staticmethod
+    def names() -> list[str]:
+        """What `named` knows here."""
+        from dualstep._models import named_models
+
+        return list(named_models())
+
     if not TYPE_CHECKING:  # the stub of ModelFields has their names
 
         def __getattr__(self, name: str) -> np.ndarray:
             array = None if name.startswith("__") else self.field(name)
             if array is None:
-                raise AttributeError(f"a model has no '{name}'")
+                raise missing(self, "a model", name)
             return array
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raw = {
+            "sizes": {name: int(getattr(self, name)) for name in _core.model_size_names() if hasattr(self, name)},
+            **{kind: _fields(self, letter) for kind, letter in (("ints", "I"), ("reals", "R"))},
+            "option": _read(self.mj_model.opt, _core.model_option_names()),
+            "names": self.mj_model.names,
+            "text": self.mj_model.text_data,
+        }
+        options = {name: getattr(self.opt, name) for name in _OPTIONS}
+        options = {name: np.array(value) if isinstance(value, np.ndarray) else value for name, value in options.items()}
+        return _restore, (type(self), raw, options, self._restitutions(), self._prescribed(), self.mj_model)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name != "mj_model" and not hasattr(type(self), name):
             if self.field(name) is None:
-                raise AttributeError(f"a model has no '{name}' to set")
+                raise AttributeError(f"a model has no '{name}' to set{hint(name, public(self))}")
             raise AttributeError(
                 f"'{name}' is read-only: Batch.set_parameter changes it for environments, and a changed "
                 f"mujoco.MjModel, "

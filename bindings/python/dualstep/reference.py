@@ -9,6 +9,7 @@ import numpy as np
 from dualstep import _core
 from dualstep._arrays import integer
 from dualstep._fields import ReferenceFields
+from dualstep._names import hint, missing
 from dualstep.results import Contacts, Status
 
 # the class has an attribute _core
@@ -64,15 +65,16 @@ class Reference(ReferenceFields):
             arrays = self.__dict__.get("_arrays", {})
             if name in arrays:
                 return arrays[name]
-            raise AttributeError(f"a Reference has no '{name}'")
+            raise missing(self, "a Reference", name)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "time":
             object.__setattr__(self, name, value)
             return
-        if name not in self._arrays:
-            raise AttributeError(f"a Reference has no '{name}' to set")
-        array = self._arrays[name]
+        arrays = self.__dict__["_arrays"]
+        if name not in arrays:
+            raise AttributeError(f"a Reference has no '{name}' to set{hint(name, arrays)}")
+        array = arrays[name]
         if not array.flags.writeable:
             raise AttributeError(f"'{name}' is computed and cannot be set")
         array[...] = self._vector(name, value, array.shape)

@@ -1,5 +1,6 @@
 """The command line: what it says, what it measures, how it refuses."""
 
+import importlib.util
 import json
 import subprocess
 import sys
@@ -85,6 +86,40 @@ def test_the_error_is_relative_to_the_constraints_in_the_norm_of_the_mass():
     found = accuracy.relative_error(exact + [[0.0, 0.6], [1.0, 1.0]], exact, smooth, mass)
     # the second state has no constraint at work, and no error
     np.testing.assert_allclose(found, [0.6 / 6.0])
+
+
+def test_info_tells_what_is_missing_and_what_there_is(capsys, tmp_path):
+    (tmp_path / "arm.urdf").write_text("""<robot name="arm"><link name="base"/><link name="tip"><inertial><mass value="1"/>
+        <inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1"/></inertial></link>
+        <joint name="turn" type="continuous"><parent link="base"/><child link="tip"/></joint></robot>""")
+    assert cli.main(["info", str(tmp_path / "arm.urdf"), "--device", "cpu"]) == 0
+    told = capsys.readouterr().out
+    assert "nu 0" in told and "nothing drives the joints (URDF has none: " in told
+    assert cli.main(["info", "Ant", "--device", "cpu", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["model"]["sizes"]["nu"] == 8 and "actuators" not in told["model"]
+    assert set(told["model"]["memory"]) == {"of 64 environments", "with all outputs", "free here"}
+    present = told["installation"]["optional packages"].split(", ")
+    known = ("viser", "rsl_rl", "stable_baselines3", "skrl", "torchrl", "gymnasium", "tensorboard", "onnx")
+    assert {name for name in known if importlib.util.find_spec(name)} <= set(present)
+
+
+def test_tasks_are_listed(capsys):
+    assert cli.main(["tasks"]) == 0
+    told = capsys.readouterr().out
+    assert all(f"{name} " in told for name in ds.envs.names()) and "paid for speed" in told
+    assert cli.main(["tasks", "hopper", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["observation"], found["action"], found["max_episode_steps"]) == (11, 3, 1000)
+    assert found["options"]["ctrl_cost_weight"] == 1e-3 and found["seconds of a step"] == pytest.approx(0.008)
+    assert cli.main(["tasks", "Hoper"]) == 2
+    assert "near it are: Hopper" in capsys.readouterr().err
+
+
+def test_more_than_the_memory_is_refused_in_a_line(capsys):
+    assert cli.main(["bench", "hopper", "--num-envs", "2000000000", "--device", "cpu", "--no-peer"]) == 1
+    error = capsys.readouterr().err
+    assert "2,000,000,000 environments take" in error and "is free" in error and "Traceback" not in error
 
 
 def test_a_loose_solver_is_measured_as_loose(humanoid_path):

@@ -1,9 +1,11 @@
 """The viewer: shapes of geoms, what is shown, and the page itself in a headless Chromium."""
 
+import importlib.util
 import io
 import os
 import pathlib
 import shutil
+import socket
 import subprocess
 import sys
 import threading
@@ -48,6 +50,134 @@ def test_which_environments():
     for text in ("8", "-1", "a", "", "2-1"):
         with pytest.raises(ValueError):
             chosen(text, 8)
+
+
+@pytest.fixture
+def shown_by():
+    """Viewers that are closed in the end, on ports that are free."""
+    pytest.importorskip("viser")
+    from dualstep.viewer.web import Viewer
+
+    viewers = []
+
+    def make(env, controls, **options):
+        viewers.append(Viewer(env, lambda _: controls, port=0, controls=controls, **options))
+        return viewers[-1]
+
+    yield make
+    for viewer in viewers:
+        viewer.close()
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 16, 64])
+def test_all_environments_are_in_the_picture(count, shown_by):
+    """However many: bodies are projected as a camera of a square picture sees them, and none stands in another's place."""
+    from dualstep.viewer import web
+
+    env = ds.envs.make("Ant", count, num_threads=1, seed=0)
+    viewer = shown_by(env, np.zeros((count, 8), np.float32))
+    viewer.show(list(range(count)))
+    position, target = map(np.array, viewer.camera())
+    forward = (target - position) / np.linalg.norm(target - position)
+    right = np.cross(forward, [0, 0, 1])
+    right /= np.linalg.norm(right)
+    up, reach = np.cross(right, forward), np.tan(web.FIELD_OF_VIEW / 2)
+    places = np.array([viewer._shift(place) for place in range(count)]) + viewer._away[:count]
+    if count > 1:
+        apart = np.linalg.norm(places[:, None] - places[None], axis=2)
+        assert apart[~np.eye(count, dtype=bool)].min() > 0.99 * viewer._spread
+    for positions in (mesh.batched_positions for _, mesh in viewer._meshes):
+        away = positions - position
+        depth = away @ forward
+        assert (depth > 0).all()
+        assert (abs(away @ right) < reach * depth).all() and (abs(away @ up) < reach * depth).all()
+
+
+def test_a_model_without_rewards_has_no_plot_of_them(shown_by):
+    from dualstep.viewer.plain import plain_env
+
+    env = plain_env(ds.Model.named("hopper"), 1, "cpu", 0)
+    controls = np.zeros((1, 3), np.float32)
+    viewer = shown_by(env, controls, title="hopper")
+    assert viewer._plot is None and not viewer._choice.visible and viewer._choice.value == "0"
+    viewer.run(0.2)
+    assert "return" not in viewer._told.content and "time" in viewer._told.content
+    assert env.single_action_space.shape == (3,)
+
+
+def test_forces_are_arrows_with_a_scale(shown_by):
+    """A box that lies on the ground: its arrows end where they carry its weight."""
+    from dualstep.viewer.plain import plain_env
+
+    box = """<mujoco><worldbody><geom type='plane' size='5 5 1'/><body pos='0 0 .1'><freejoint/>
+        <geom type='box' size='.1 .1 .1' mass='2'/></body></worldbody></mujoco>"""
+    env = plain_env(ds.Model.from_mjcf(box), 2, "cpu", 0)
+    viewer = shown_by(env, np.zeros((2, 0), np.float32))
+    for _ in range(60):
+        viewer.advance()
+    arrows = viewer.forces()
+    assert arrows.shape == (8, 2, 3)
+    lengths = arrows[:, 1] - arrows[:, 0]
+    assert lengths.sum(axis=0)[2] * viewer._newtons() == pytest.approx(2 * 2 * 9.81, rel=1e-2)
+    viewer._show_forces.value = True
+    viewer.run(0.2)
+    assert viewer._forces.visible and viewer._forces.points.shape == (8, 2, 3)
+    assert f"1 m of an arrow is {viewer._newtons():.3g} N" in viewer._told.content
+    # in the air there are none
+    env.sim.qpos[:, 2] = 3
+    viewer.advance(), viewer._draw()
+    assert not viewer._forces.visible
+
+
+def test_joints_and_actuators_have_sliders(shown_by):
+    from dualstep.viewer.plain import plain_env
+    from dualstep.viewer.web import spoken
+
+    assert spoken(1, "environment") == "1 environment" and spoken(1024, "environment") == "1,024 environments"
+    env = plain_env(ds.Model.named("hopper"), 3, "cpu", 0)
+    controls = np.zeros((3, 3), np.float32)
+    viewer = shown_by(env, controls)
+    viewer.show([0, 2])
+    assert len(viewer._joints) == 6 and viewer.playing
+    low, high = env.task.model.jnt_range[3]
+    assert [viewer._joints[3][1].min, viewer._joints[3][1].max] == [low, high]
+    viewer.run(0.2)
+
+    class Event:
+        client = object()
+
+        class target:
+            value = -0.5
+
+    viewer._mover(3, 3)(Event)
+    assert env.sim.qpos[:, 3].tolist()[::2] == [-0.5, -0.5] and env.sim.qpos[1, 3] != -0.5
+    assert not viewer.playing and (env.sim.qvel[[0, 2], 3] == 0).all()
+    # what the page moves by itself says nothing to the simulation
+    Event.client, Event.target.value = None, 0.7
+    viewer._mover(3, 3)(Event)
+    assert env.sim.qpos[0, 3] == -0.5
+    viewer._driver(1)(Event)
+    assert (controls[:, 1] == np.float32(0.7)).all() and controls.sum() == controls[:, 1].sum()
+
+
+def test_a_port_that_is_taken_is_an_error(capsys):
+    pytest.importorskip("viser")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        assert main(["view", "hopper", "--port", port, "--for", "0.2"]) == 1
+    error = capsys.readouterr().err
+    assert f"cannot be served on 127.0.0.1:{port}: address already in use; --port 0 takes any that is free" in error
+
+
+def test_the_extra_that_the_page_needs(capsys, monkeypatch):
+    found = importlib.util.find_spec
+    for missing in ("gymnasium", "viser"):
+        without = lambda name, missing=missing: None if name == missing else found(name)
+        monkeypatch.setattr(importlib.util, "find_spec", without)
+        assert main(["view", "hopper"]) == 2
+        assert f"{missing} is missing: pip install 'dualstep[view]' brings it" in capsys.readouterr().err
 
 
 def test_what_the_commands_refuse(capsys, tmp_path):
@@ -154,6 +284,7 @@ def test_the_page_in_a_browser(tmp_path):
         with chromium.page(tmp_path / "profile") as page:
             page.open(f"http://127.0.0.1:{viewer.port}")
             wait(lambda: "Contact forces" in page.text())
+            wait(lambda: page.evaluate("document.title") == "Ant - dualstep")
             page.click("Pause")
             wait(lambda: not viewer.playing and "Play" in page.text())
             before = viewer.steps

@@ -164,6 +164,29 @@ def test_skrl():
         assert truncated.all() == (step == 3)
 
 
+def test_skrl_takes_environments():
+    pytest.importorskip("skrl")
+    from dualstep.envs.adapters.skrl import skrl_env
+
+    env = skrl_env(ds.envs.make("Hopper", 3, output="torch", num_threads=1))
+    assert env.num_envs == 3 and env.reset()[0].shape == (3, 11)
+    with pytest.raises(ValueError, match="skrl wants 'torch' and SAME_STEP"):
+        skrl_env(ds.envs.make("Hopper", 2, num_threads=1))
+    with pytest.raises(TypeError, match="options frame_skip are of an environment that is already made"):
+        skrl_env(ds.envs.make("Hopper", 2, output="torch", num_threads=1), frame_skip=2)
+
+
+def test_torchrl_takes_environments():
+    pytest.importorskip("torchrl")
+    from dualstep.envs.adapters.torchrl import torchrl_env
+
+    assert torchrl_env(ds.envs.make("Hopper", 3, output="torch", num_threads=1)).batch_size == (3,)
+    with pytest.raises(ValueError, match="torchrl_env wants 'torch'"):
+        torchrl_env(ds.envs.make("Hopper", 2, num_threads=1))
+    with pytest.raises(TypeError, match="autoreset_mode are of an environment that is already made"):
+        torchrl_env(ds.envs.make("Hopper", 2, output="torch", num_threads=1), autoreset_mode="Disabled")
+
+
 def test_skrls_own_wrapper():
     pytest.importorskip("skrl")
     import gymnasium

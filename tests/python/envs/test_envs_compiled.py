@@ -86,7 +86,12 @@ def test_outputs_contacts_actions_and_draws(tmp_path):
 
 def test_draws_are_of_resets_alone(tmp_path):
     task = task_of(tmp_path, {"observe": "out[0] = Real(s.normal[1]);"}, normals=2)
-    assert np.isnan(ds.envs.BatchEnv(task(), 3).reset(seed=0)[0]).all()
+    env = ds.envs.BatchEnv(task(), 3, nonfinite="clamp")
+    assert np.isnan(env.task.observe(env._view())).all()
+    # which is told, instead of learned from
+    assert (env.reset(seed=0)[0] == 0).all() and env.nonfinite_counts == {"observe()": 3}
+    with pytest.raises(ValueError, match=r"Probe.observe\(\) is not finite in 3 of 3 environments"):
+        ds.envs.BatchEnv(task(), 3).reset(seed=0)
 
 
 def test_what_is_refused(tmp_path, monkeypatch):

@@ -6,7 +6,7 @@ import pytest
 
 import dualstep as ds
 from dualstep.envs import Vary
-from dualstep.envs.task import gymnasium_asset
+from dualstep.envs.assets import find_asset
 
 
 def ants(num_envs, *varies, **options):
@@ -33,7 +33,7 @@ def test_a_mass_brings_its_inertia_and_what_is_derived():
     assert (mass[:, others] == model.body_mass[others]).all()
     # each is as if its model had been made so: inverse weights, and with them contacts, follow
     step(env, 20)
-    made = mujoco.MjModel.from_xml_path(gymnasium_asset("ant.xml"))
+    made = mujoco.MjModel.from_xml_path(find_asset("ant.xml"))
     made.body_mass[:], made.body_inertia[:] = mass[2], inertia[2]
     mujoco.mj_setConst(made, mujoco.MjData(made))
     made = ds.Model.from_mujoco(made)

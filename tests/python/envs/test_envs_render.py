@@ -1,5 +1,6 @@
 """Pictures by Gymnasium's renderer: of every task, and what is refused. Contexts are tried in other processes."""
 
+import functools
 import json
 import os
 import subprocess
@@ -37,6 +38,7 @@ print("checked")
 """
 
 
+@functools.cache
 def drawn():
     home = os.path.dirname(os.path.dirname(ds.__file__))
     path = os.pathsep.join(filter(None, [home, os.environ.get("PYTHONPATH")]))
@@ -48,6 +50,41 @@ def drawn():
             assert run.returncode == 0, run.stderr
             return run.stdout.splitlines()
     pytest.skip("no off-screen OpenGL here")
+
+
+def test_without_a_display_it_draws_by_egl():
+    """Nothing says what to draw with: where EGL works at all, it is taken."""
+    drawn()  # skips where there is none
+    home = os.path.dirname(os.path.dirname(ds.__file__))
+    environment = {key: value for key, value in os.environ.items() if key not in (
+        "MUJOCO_GL", "PYOPENGL_PLATFORM", "DISPLAY", "WAYLAND_DISPLAY")}  # fmt: skip
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [home, os.environ.get("PYTHONPATH")]))
+    script = """
+import os, dualstep as ds
+env = ds.envs.make("Hopper", 1, num_threads=1, render_mode="rgb_array", width=64, height=48)
+env.reset(seed=0)
+print(env.render()[0].shape, os.environ["MUJOCO_GL"])
+env.close()
+"""
+    run = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=300)
+    assert run.stdout == "(48, 64, 3) egl\n", run.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "chosen"),
+    [({}, "egl"), ({"DISPLAY": ":0"}, None), ({"WAYLAND_DISPLAY": "w"}, None), ({"MUJOCO_GL": "osmesa"}, "osmesa")],
+)
+def test_what_is_drawn_with(given, chosen, monkeypatch):
+    from dualstep.envs.render import choose_context
+
+    monkeypatch.setattr(sys, "platform", "linux")
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "MUJOCO_GL"):
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    choose_context()
+    assert os.environ.get("MUJOCO_GL") == chosen
 
 
 # those of the package: tests before these may have made more

@@ -15,7 +15,9 @@ from dualstep.cli.common import CommandError
 COMMANDS = {
     "audit": "run a model under every contact model, and report what each gets wrong",
     "bench": "measure steps per second, with their accuracy, beside mujoco.batch",
+    "export": "write a trained policy as ONNX or TorchScript",
     "info": "what this installation can run on, and what a model holds",
+    "tasks": "list what there is to train",
     "train": "train a policy for a task, with PPO",
     "play": "show what a trained policy does, and what it is worth",
     "view": "show a model, or a task, in a web page",
@@ -52,6 +54,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         # the reader of our output has left, as `| head` does; closing it again at exit would complain
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except MemoryError as error:
+        print(f"dualstep {args.command}: {str(error) or 'there is not enough memory'}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        where = f": '{error.filename}'" if error.filename else ""
+        print(f"dualstep {args.command}: {(error.strerror or str(error)).lower()}{where}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print(f"dualstep {args.command}: interrupted", file=sys.stderr)
         return 130

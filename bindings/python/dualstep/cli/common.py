@@ -7,10 +7,13 @@ import difflib
 import importlib.util
 import json
 import math
+import os
 import sys
 import time
 from pathlib import Path
 from typing import Any
+
+from dualstep._models import gymnasium_models, shipped_models
 
 
 class CommandError(Exception):
@@ -91,36 +94,24 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, allow_nan=False))
 
 
-def gymnasium_models() -> dict[str, Path]:
-    """The models of Gymnasium's current MuJoCo tasks, by the task's name; none where it is not installed."""
-    found = importlib.util.find_spec("gymnasium")
-    if found is None or found.origin is None:
-        return {}
-    assets = Path(found.origin).parent / "envs" / "mujoco" / "assets"
-    models = {path.stem: path for path in sorted(assets.glob("*.xml"))}
-    # a task that was revised keeps its old model beside the new one: "walker2d" and "walker2d_v5"
-    current = {name.partition("_v")[0]: path for name, path in models.items() if name.endswith("_v5")}
-    old = {name for name in models if name.endswith("_v5")} | {"point"}
-    return {**{name: path for name, path in models.items() if name not in old}, **current}
-
-
 def find_model(text: str) -> Path:
-    """A model file: by its path, or by the name of one of Gymnasium's ("humanoid")."""
+    """A model file: by its path, or by name, of one of Gymnasium's ("humanoid") or of one that is shipped ("stack")."""
+    from dualstep._models import named_models
+
     path = Path(text)
     if path.is_file():
         return path
-    known = gymnasium_models()
+    # Gymnasium's humanoid is what its tasks have, and what figures are of
+    known = {**shipped_models(), **gymnasium_models(), **{key: at for key, at in named_models().items() if "/" in key}}
     if text in known:
         return known[text]
     if path.suffix or len(path.parts) > 1:
         raise CommandError(f"there is no model file '{text}'")
-    if not known:
-        raise CommandError(
-            f"there is no model file '{text}', and Gymnasium, whose models have such names, is not installed: "
-            "pip install 'dualstep[bench]' brings it"
-        )
-    near = difflib.get_close_matches(text, known, n=3) or sorted(known)
-    raise CommandError(f"there is no model file '{text}', and none of Gymnasium's has that name: {', '.join(near)}")
+    lower = {name.lower(): name for name in known}
+    near = [lower[word] for word in difflib.get_close_matches(text.lower(), lower, n=3)] or sorted(known)
+    more = "" if gymnasium_models() else "; Gymnasium, whose models have such names, is not installed: pip install " \
+        "'dualstep[bench]' brings it"  # fmt: skip
+    raise CommandError(f"there is no model file '{text}', and no model has that name: {', '.join(near)}{more}")
 
 
 def load_model(path: Path):
@@ -133,6 +124,12 @@ def load_model(path: Path):
         raise CommandError(str(error)) from None
 
 
+def quiet_threads() -> None:
+    """OpenMP's threads sleep while they wait, instead of taking a processor each. To be said before torch is loaded."""
+    for name, value in (("OMP_WAIT_POLICY", "passive"), ("KMP_BLOCKTIME", "0")):
+        os.environ.setdefault(name, value)
+
+
 class Progress:
     """A line on stderr that says how far a job is: redrawn on a terminal, a few plain lines elsewhere."""
 
@@ -143,6 +140,14 @@ class Progress:
         self._live = sys.stderr.isatty()
         self._shown = -1.0
         self._began = time.monotonic()
+        self._open = False
+
+    def line(self, text: str) -> None:
+        """A line of its own; what is redrawn goes on below it."""
+        if not self._quiet:
+            sys.stderr.write(("\n" if self._open else "") + text + "\n")
+            sys.stderr.flush()
+        self._open = False
 
     def update(self, done: float, note: str = "") -> None:
         """`done` from 0 to 1."""
@@ -154,6 +159,7 @@ class Progress:
         bar = "#" * round(done * self.WIDTH)
         seconds = time.monotonic() - self._began
         line = f"{self._title:<28} [{bar:<{self.WIDTH}}] {done:4.0%} {seconds:5.1f} s  {note}"
+        self._open = self._live and done < 1.0
         if self._live:
             sys.stderr.write(f"\r\x1b[2K{line[:118]}" + ("\n" if done == 1.0 else ""))
         else:

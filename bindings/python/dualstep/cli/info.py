@@ -14,12 +14,15 @@ from dualstep.cli.common import CommandError, add_common, find_model, load_model
 PROBE = "<mujoco><worldbody><body><freejoint/><geom size='1'/></body></worldbody></mujoco>"
 SIZES = ("nq", "nv", "nu", "na", "nbody", "njnt", "ngeom", "nsensor", "nkey")
 OPTIONS = ("timestep", "integrator", "cone", "impratio", "solver", "contact_model")
-OPTIONAL = ("gymnasium", "matplotlib", "torch", "jax", "cupy")
+OPTIONAL = (
+    "gymnasium", "matplotlib", "viser", "torch", "rsl_rl", "stable_baselines3", "skrl", "torchrl", "tensorboard",
+    "onnx", "jax", "cupy", "ray", "mjlab",
+)  # fmt: skip
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", nargs="?", metavar="MODEL", help="a file of MJCF or URDF, or the name of one of "
-                        "Gymnasium's models; left out, only the installation is described")  # fmt: skip
+    parser.add_argument("model", nargs="?", metavar="MODEL", help="a file of MJCF or URDF, the name of one of "
+                        "Gymnasium's models, or a task; left out, only the installation is described")  # fmt: skip
     add_common(parser, num_envs=64)
 
 
@@ -85,17 +88,25 @@ def installation() -> dict[str, Any]:
 def model_facts(args: argparse.Namespace) -> dict[str, Any]:
     import dualstep as ds
     from dualstep import _core
+    from dualstep._memory import available, environment_bytes, shown
 
-    model = load_model(find_model(args.model))
+    model = model_of(args.model)
     try:
         batch = ds.Batch(model, args.num_envs, args.device, seed=args.seed)
     except ValueError as error:
         raise CommandError(str(error)) from None
+    wanted = environment_bytes(model)
+    facts: dict[str, Any] = {}
+    if model.nu == 0:
+        facts["actuators"] = "none: ctrl is empty, and nothing drives the joints"
+        if args.model.endswith(".urdf"):
+            facts["actuators"] += " (URDF has none: they are added in MJCF, or through mujoco.MjSpec)"
     bytes_of = dict.fromkeys(("state", "record", "output"), 0)
     for name, role, *_ in _core.batch_fields():
         bytes_of[role] += getattr(batch, name).nbytes // args.num_envs
     return {
         "sizes": {name: int(getattr(model, name)) for name in SIZES},
+        **facts,
         "options": {name: getattr(model.opt, name) for name in OPTIONS},
         "contact capacity": int(batch.contacts().dist.shape[1]),
         "runs on": batch.description,
@@ -103,4 +114,21 @@ def model_facts(args: argparse.Namespace) -> dict[str, Any]:
             "state and records": bytes_of["state"] + bytes_of["record"],
             "outputs, where all are asked for": bytes_of["output"],
         },
+        "memory": {
+            f"of {args.num_envs:,} environments": shown(wanted["state"] * args.num_envs),
+            "with all outputs": shown((wanted["state"] + wanted["outputs"]) * args.num_envs),
+            "free here": shown(available() or 0),
+        },
     }
+
+
+def model_of(name: str) -> Any:
+    """A model, or that of a task ("Ant", file.py:Class)."""
+    from dualstep.envs import registry
+
+    if importlib.util.find_spec("gymnasium") and (":" in name or name in registry.names()):
+        try:
+            return registry.task_class(registry.find(name)[1])().model
+        except (ImportError, OSError, TypeError, ValueError) as error:
+            raise CommandError(str(error)) from None
+    return load_model(find_model(name))

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from dualstep.cli.common import CommandError, add_common, need, not_negative, print_json
+from dualstep.cli.common import CommandError, add_common, need, not_negative, print_json, quiet_threads
 from dualstep.cli.view import add_viewer, show
 
 
@@ -19,7 +19,10 @@ def _film(text: str) -> Path:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("checkpoint", type=Path, metavar="CHECKPOINT", help="latest.pt of a training, or its folder")
+    parser.add_argument(
+        "checkpoint", type=Path, metavar="CHECKPOINT",
+        help="of a training: a file, its folder, or the folder of several, of which it is the last one then",
+    )  # fmt: skip
     add_common(parser, num_envs=None)
     parser.add_argument("--task", metavar="TASK", help="refuse a checkpoint of another task")
     parser.add_argument(
@@ -38,17 +41,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(args: argparse.Namespace) -> int:
     for module in ("gymnasium", "torch", "rsl_rl"):
         need(module, "train")
-    from dualstep.cli.train import LATEST, print_worth, worth
+    quiet_threads()
     from dualstep.envs import registry
     from dualstep.envs.training.learner import CheckpointError
-    from dualstep.envs.training.player import film_of, load_policy, make_env
+    from dualstep.envs.training.player import load_policy
+    from dualstep.envs.training.runs import find_checkpoint
+    from dualstep.envs.training.threads import torch_threads
 
-    path = args.checkpoint / LATEST if args.checkpoint.is_dir() else args.checkpoint
+    path = find_checkpoint(args.checkpoint)
     try:
         task = None if args.task is None else registry.find(args.task)[0]
         task, settings, policy = load_policy(path, task)
-    except (CheckpointError, TypeError, ValueError, ImportError) as error:
+    except (CheckpointError, FileNotFoundError, TypeError, ValueError, ImportError) as error:
         raise CommandError(str(error)) from None
+    # a policy for a few environments is no work for several threads
+    with torch_threads(1):
+        return _play(args, path, task, settings, policy)
+
+
+def _play(args: argparse.Namespace, path: Path, task: str, settings: Any, policy: Any) -> int:
+    from dualstep.cli.train import print_worth, worth
+    from dualstep.envs.groups import policy_group
+    from dualstep.envs.training.player import film_of, make_env
+
     if args.episodes or args.video:
         found: dict[str, Any] = {"task": task, "checkpoint": str(path)}
         if args.episodes:
@@ -67,6 +82,9 @@ def main(args: argparse.Namespace) -> int:
                 print(f"  {found['video']}")
         return 0
     env = make_env(task, settings, args.num_envs or 4, device=args.device)
-    return show(
-        env, lambda observation: policy(observation.float().cpu()).to(observation.device), args, f"{task}, {path}"
-    )
+
+    def act(observation: Any) -> Any:
+        seen = policy_group(observation)
+        return policy(seen.float().cpu()).to(seen.device)
+
+    return show(env, act, args, f"{task}, {path}")

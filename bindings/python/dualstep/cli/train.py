@@ -18,9 +18,10 @@ from dualstep.cli.common import (
     not_negative,
     positive_number,
     print_json,
+    quiet_threads,
 )
 
-LATEST = "latest.pt"
+LATEST = "latest.pt"  # as dualstep.envs.training.runs has it, which needs what may not be there
 # options of environments that are the learner's to say, and how it is told
 OWNED = {
     "device": "--device", "num_envs": "--num-envs", "num_threads": "--num-threads", "seed": "--seed", "dtype": None,
@@ -46,15 +47,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--set", action="append", default=[], metavar="NAME=VALUE",
         help="a setting of the learner (learning_rate=3e-4), or an option of the task (task.ctrl_cost_weight=0.2)",
     )  # fmt: skip
-    parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="for checkpoints and curves (default: out/train/TASK-SEED)"
-    )
-    parser.add_argument("--resume", action="store_true", help="go on from the checkpoint in the folder")
-    parser.add_argument("--checkpoint", type=Path, metavar="FILE", help="go on from this checkpoint")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="for checkpoints and curves of this run (default: a "
+                        "new folder in out/train/TASK-SEED, and the link 'latest' to it)")  # fmt: skip
+    parser.add_argument("--resume", action="store_true", help="go on with the run in that folder, or its last one")
+    parser.add_argument("--checkpoint", type=Path, metavar="FILE", help="begin a run with what this checkpoint knows")
     parser.add_argument(
         "--save-minutes", type=positive_number, default=1.0, metavar="M",
         help="between checkpoints (default: %(default)s)",
     )  # fmt: skip
+    parser.add_argument(
+        "--keep", type=not_negative, default=10, metavar="K",
+        help="checkpoints that stay, at equal distances of steps (default: %(default)s; 0: the latest alone)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--tensorboard", action=argparse.BooleanOptionalAction, default=None,
+        help="curves for TensorBoard in the folder (default: where it is installed)",
+    )  # fmt: skip
+    parser.add_argument("--wandb", metavar="PROJECT", help="curves for Weights & Biases")
     parser.add_argument(
         "--episodes", type=not_negative, default=10, metavar="E",
         help="of the trained policy, here and in Gymnasium's own environment (default: %(default)s; 0: none)",
@@ -77,7 +86,7 @@ def _value(text: str) -> Any:
 def _check_option(task: str, name: str) -> None:
     """Refuses an option of the task that is none, or not the task's."""
     from dualstep.envs import registry
-    from dualstep.envs.vector import refuse_unknown
+    from dualstep.envs.making import refuse_unknown
 
     if name in OWNED:
         instead = f": {OWNED[name]} says it" if OWNED[name] else ", and cannot be changed"
@@ -116,80 +125,128 @@ def _settings(args: argparse.Namespace, task: str, base: Any, checkpoint: Path |
 
 
 def _short(steps: float) -> str:
+    if steps < 1000:
+        return f"{steps:.0f}"
     return f"{steps / 1e6:.2f}M" if steps >= 1e5 else f"{steps / 1e3:.0f}k"
 
 
 def main(args: argparse.Namespace) -> int:
     for module in ("gymnasium", "torch", "rsl_rl", "matplotlib"):
         need(module, "train")
+    quiet_threads()
     from dualstep.envs import registry
-    from dualstep.envs.training import curves
-    from dualstep.envs.training.learner import CheckpointError, Learner, read_checkpoint, settings_from
-    from dualstep.envs.training.settings import settings_of
+    from dualstep.envs.training.record import Recorder, tensorboard_is_there
+    from dualstep.envs.training.runs import explain
 
+    if args.wandb:
+        need("wandb", "wandb")
     try:
         task, _ = registry.find(args.task)
     except (TypeError, ValueError) as error:
         raise CommandError(str(error)) from None
-    folder = args.out or Path("out") / "train" / f"{task}-{args.seed}"
-    checkpoint = args.checkpoint or (folder / LATEST if args.resume else None)
     leads = os.environ.get("RANK", "0") == "0"
+    learner, folder = _prepare(args, task, leads)
+    progress = Progress(f"train {task}", quiet=not leads)
+    recorder = Recorder(folder, learner, leads=leads, kept=args.keep, say=progress.line)
+    try:
+        if leads and (tensorboard_is_there() if args.tensorboard is None else args.tensorboard):
+            need("tensorboard", "train")
+            recorder.tensorboard()
+        if leads and args.wandb:
+            recorder.wandb(args.wandb)
+        interrupted = _learn(args, learner, recorder, progress)
+        if learner.world == 1 or not interrupted:
+            recorder.save(last=True)
+            learner.count_everywhere()
+    except OSError as error:
+        told = f"nothing can be written to '{folder}', and what was learned since its last checkpoint is lost"
+        raise CommandError(f"{told}: {explain(error)}", status=1) from None
+    finally:
+        recorder.close()
+    if not leads:
+        return 0
+    return _finish(args, learner, folder, interrupted)
+
+
+def _prepare(args: argparse.Namespace, task: str, leads: bool) -> tuple[Any, Path]:
+    """The learner, and the folder of its run; whatever cannot be done is refused here."""
+    from dualstep.envs.training.learner import CheckpointError, Learner, read_checkpoint, settings_from
+    from dualstep.envs.training.runs import FolderError, find_checkpoint, new_run, own_folder
+    from dualstep.envs.training.settings import settings_of
+
+    home = args.out or Path("out") / "train" / f"{task}-{args.seed}"
+    checkpoint = args.checkpoint and find_checkpoint(args.checkpoint)
+    goes_on = args.resume and not checkpoint
+    if goes_on:
+        checkpoint = find_checkpoint(home)
     try:
         base = settings_from(read_checkpoint(checkpoint, task)) if checkpoint else settings_of(task)
         settings = _settings(args, task, base, checkpoint)
         learner = Learner(task, settings, seed=args.seed, device=args.device, num_threads=args.num_threads)
         exact = checkpoint is not None and learner.load(checkpoint)
-    except (CheckpointError, TypeError, ValueError, ImportError) as error:
+        if goes_on and checkpoint is not None:
+            folder = checkpoint.parent
+        elif not leads:
+            folder = home
+        else:
+            folder = new_run(home) if args.out is None else own_folder(home)
+    except (CheckpointError, FileNotFoundError, FolderError, TypeError, ValueError, ImportError) as error:
         raise CommandError(str(error)) from None
     if leads:
-        folder.mkdir(parents=True, exist_ok=True)
         say(f"{learner.env.env!r}: {_short(settings.total_steps)} steps, batches of {learner.batch_size:,}"
-            f"{f', on {learner.world} processes' if learner.world > 1 else ''}")
+            f"{f', on {learner.world} processes' if learner.world > 1 else ''}, to {folder}")
         if checkpoint:
             say(f"going on from {checkpoint}, {_short(learner.steps)} steps, "
                 f"{'exactly where it was' if exact else 'with episodes that begin anew'}")
+    return learner, folder
 
-    progress = Progress(f"train {task}", quiet=not leads)
-    saved = time.monotonic()
+
+def _learn(args: argparse.Namespace, learner: Any, recorder: Any, progress: Progress) -> bool:
+    """Runs it, tells of it, saves it now and then; whether Ctrl-C ended it."""
+    total, task = learner.settings.total_steps, type(learner.env.env.task).__name__
     limit = None if args.minutes is None else 60 * args.minutes
-    began, first = time.monotonic(), learner.steps
-
-    def keep() -> None:
-        learner.save(folder / LATEST)
-        if leads:
-            curves.write_table(folder / "curve.csv", learner.curve)
+    began, first, saved, told = time.monotonic(), learner.steps, time.monotonic(), set()
 
     def report(point: Any) -> None:
         nonlocal saved
-        done = point.steps / settings.total_steps
+        done = point.steps / total
         if limit is not None:
             done = max(done, (time.monotonic() - began) / limit)
         speed = (point.steps - first) / (time.monotonic() - began)
-        progress.update(
-            min(done, 0.999), f"return {point.episode_return:.1f}  {_short(point.steps)}  {_short(speed)}/s"
-        )
-        if learner.agree(time.monotonic() - saved > 60 * args.save_minutes):
-            keep()
+        for name in set(learner.nonfinite) - told:
+            told.add(name)
+            progress.line(f"{task}.{name} gave values that are not finite: they count as 0, and are counted")
+        told_now = f"return {point.episode_return:.1f}  {_short(point.steps)}  {_short(speed)}/s"
+        progress.update(min(done, 0.999), told_now)
+        recorder.point(point)
+        if learner.agree(time.monotonic() - saved > 60 * args.save_minutes or recorder.due(point.steps)):
+            recorder.save()
             saved = time.monotonic()
 
-    interrupted = False
     try:
-        learner.learn(settings.total_steps, seconds=limit, report=report)
+        learner.learn(total, seconds=limit, report=report)
     except KeyboardInterrupt:
-        interrupted = True
+        progress.line(f"interrupted after {_short(learner.steps)} of {_short(total)} steps")
+        return True
     progress.update(1.0)
-    if learner.world == 1 or not interrupted:
-        keep()
-        learner.count_everywhere()
-    if not leads:
-        return 0
-    curves.draw(folder / "curve.png", f"{task}, seed {args.seed}", learner.curve)
+    return False
+
+
+def _finish(args: argparse.Namespace, learner: Any, folder: Path, interrupted: bool) -> int:
+    """The curve as a picture, and what the policy is worth."""
+    from dualstep.envs.training import curves
+
+    curves.draw(folder / "curve.png", f"{learner.task}, seed {args.seed}", learner.curve)
     found = _summary(args, learner, folder, interrupted)
     if args.json:
         print_json(found)
     else:
         _print(found)
-    return 130 if interrupted else 0
+    if not interrupted:
+        return 0
+    where = f"--out {args.out}" if args.out else f"--seed {args.seed}"
+    say(f"to go on: dualstep train {args.task} {where} --resume")
+    return 130
 
 
 def say(line: str) -> None:
@@ -217,6 +274,7 @@ def _summary(args: argparse.Namespace, learner: Any, folder: Path, interrupted: 
         "share": {name: round(value / whole, 3) for name, value in learner.seconds.items()},
         "training_return": None if last is None else _finite(last.episode_return),
         "diverged": learner.diverged_everywhere,
+        "nonfinite": learner.nonfinite,
         "folder": str(folder),
     }
     if args.video_seconds and not interrupted:
@@ -273,6 +331,8 @@ def _print(found: dict[str, Any]) -> None:
     print(f"{found['task']}: {found['steps']:,} steps in {found['seconds']:.0f} s ({speed}; {share})")
     if found["diverged"]:
         print(f"  {found['diverged']} episodes ended because their simulation diverged")
+    for name, times in found["nonfinite"].items():
+        print(f"  {name} of the task was not finite {times:,} times: that counted as 0")
     print_worth(found)
     if "no_video" in found:
         print(f"  no video: {found['no_video']}")

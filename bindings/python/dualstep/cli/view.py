@@ -30,11 +30,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(args: argparse.Namespace) -> int:
+    # all that a page needs is one extra
+    need("gymnasium", "view")
+    if not args.native:
+        need("viser", "view")
     from dualstep.envs import registry
 
     task = None
     if not args.model.endswith((".xml", ".urdf")):
-        need("gymnasium", "envs")
         try:
             task = registry.find(args.model)[0]
         except (TypeError, ValueError) as error:
@@ -48,10 +51,10 @@ def main(args: argparse.Namespace) -> int:
         except (ImportError, TypeError, ValueError) as error:
             raise CommandError(str(error)) from None
     else:
-        need("gymnasium", "envs")
         from dualstep.viewer.plain import plain_env
 
         env = plain_env(load_model(find_model(args.model)), args.num_envs or 1, args.device, args.seed)
+    controls = None
     if args.random:
         env.action_space.seed(args.seed)
         act: Callable[[Any], Any] = lambda _: env.action_space.sample().clip(-1, 1)
@@ -59,11 +62,27 @@ def main(args: argparse.Namespace) -> int:
         import numpy as np
 
         zero = np.clip(0, *(bound.astype(np.float32) for bound in (env.action_space.low, env.action_space.high)))
-        act = lambda _: zero
-    return show(env, act, args, args.model)
+        controls = np.array(zero)
+        act = lambda _: controls
+    return show(env, act, args, args.model, controls)
 
 
-def show(env: Any, act: Callable[[Any], Any], args: argparse.Namespace, title: str) -> int:
+def why_taken(host: str, port: int) -> str | None:
+    """Why no page can be served there; viser would take the next port without a word."""
+    import socket
+
+    if port == 0:
+        return None
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            return (error.strerror or str(error)).lower()
+    return None
+
+
+def show(env: Any, act: Callable[[Any], Any], args: argparse.Namespace, title: str, controls: Any = None) -> int:
     """Runs the viewer until it is closed, or `--for` is over."""
     if args.native:
         from dualstep.viewer import native
@@ -76,8 +95,13 @@ def show(env: Any, act: Callable[[Any], Any], args: argparse.Namespace, title: s
     need("viser", "view")
     from dualstep.viewer.web import Viewer
 
+    taken = why_taken(args.host, args.port)
+    if taken:
+        raise CommandError(f"the web page cannot be served on {args.host}:{args.port}: {taken}; "
+                           "--port 0 takes any that is free", status=1)  # fmt: skip
     try:
-        viewer = Viewer(env, act, title=title, host=args.host, port=args.port, seed=args.seed)
+        viewer = Viewer(env, act, title=title, host=args.host, port=args.port, seed=args.seed,
+                        controls=controls)  # fmt: skip
     except OSError as error:
         raise CommandError(f"the web page cannot be served on {args.host}:{args.port}: {error}", status=1) from None
     print(f"{title}: http://{args.host}:{viewer.port}  (Ctrl-C ends it)", file=sys.stderr, flush=True)

@@ -11,6 +11,7 @@ from dualstep.model import Model
 
 class Plain(Task):
     derived = False
+    rewarded = False
 
     def __init__(self, model: Model) -> None:
         # as many timesteps as a picture takes

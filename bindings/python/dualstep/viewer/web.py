@@ -1,12 +1,15 @@
 """A live web page of some environments of a batch: play, pause, step, reset, contact forces, the reward.
 
 Bodies are placed by MuJoCo's kinematics from `qpos`, so that what is seen is the present state wherever the batch
-lives; environments stand beside each other along y, and with "Follow" stay there. Only those that are shown cost
-anything but their simulation.
+lives; environments stand in a square, and with "Follow" stay there. Only those that are shown cost anything but their
+simulation. Joints have sliders, and actuators where nobody else controls them.
 """
 
 from __future__ import annotations
 
+import html
+import json
+import math
 import threading
 import time
 from collections import deque
@@ -25,6 +28,9 @@ PLOTTED = 400
 MOST = 64
 SECTION = 2.5
 FORCE_COLOUR = (220, 60, 30)
+FIELD_OF_VIEW = math.radians(60)
+MOST_SLIDERS = 48
+HINGE, SLIDE = 3, 2
 
 
 def host(array: Any) -> np.ndarray:
@@ -49,6 +55,11 @@ def chosen(text: str, count: int) -> list[int]:
     return found[:MOST]
 
 
+def spoken(count: int, thing: str) -> str:
+    """1 environment, 1,024 environments"""
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
+
+
 class Viewer:
     """Serves the page; `run` steps the environments in real time until it is told to end."""
 
@@ -61,8 +72,10 @@ class Viewer:
         host: str = "127.0.0.1",
         port: int = 8080,
         seed: int = 0,
+        controls: np.ndarray | None = None,
     ) -> None:
         self.env, self.act, self.seed = env, act, seed
+        self.controls = controls  # (num_envs, k) what `act` gives, to be moved by sliders; None: a policy's
         self._model = env.task.drawn
         self._data = mujoco.MjData(self._model)
         self._lock = threading.Lock()
@@ -103,11 +116,9 @@ class Viewer:
         scene = self.server.scene
         scene.set_up_direction("+z")
         scene.configure_environment_map(environment_intensity=0.4)
-        # the first look: from ahead and above, at the row of all that is shown
-        away = self._spread * (1.0 + 0.35 * len(self.shown))
         start = self.server.initial_camera
-        start.look_at = (0, 0, 0.8 * self._height)
-        start.position = (0.9 * away, -0.25 * away, self._height + 0.35 * away)
+        start.fov = FIELD_OF_VIEW
+        start.position, start.look_at = self.camera()
         floor = floor_of(self._model)
         self._floor = None
         if floor is not None:
@@ -137,9 +148,24 @@ class Viewer:
             for i, part in enumerate(self._parts)
         ]  # fmt: skip
 
+    def _square(self) -> tuple[int, int]:
+        """Rows and columns that hold all that is shown."""
+        columns = math.ceil(math.sqrt(len(self.shown)))
+        return math.ceil(len(self.shown) / columns), columns
+
+    def camera(self) -> tuple[tuple[float, float, float], tuple[float, float, float]]:
+        """The first look, from ahead and above: where from and where to, so that a square picture has all of them."""
+        rows, columns = self._square()
+        # of the nearest row, which is the widest in the picture
+        away = 0.5 * (columns + 0.6) * self._spread / math.tan(FIELD_OF_VIEW / 2) + 0.5 * rows * self._spread
+        height = self._height + (0.35 if rows == 1 else 0.6) * away
+        return (away, -0.15 * away, height), (0.0, 0.0, 0.8 * self._height)
+
     def _shift(self, place: int) -> np.ndarray:
         """From where an environment is to where it is shown."""
-        return np.array([0, (place - (len(self.shown) - 1) / 2) * self._spread, 0]) - self._away[place]
+        rows, columns = self._square()
+        row, column = divmod(place, columns)
+        return self._spread * np.array([(rows - 1) / 2 - row, column - (columns - 1) / 2, 0]) - self._away[place]
 
     def _draw(self) -> None:
         count, bodies = len(self.shown), self._model.nbody
@@ -159,53 +185,140 @@ class Viewer:
                 mesh.batched_positions, mesh.batched_wxyzs = position[body], turn[body]
             self._draw_forces()
 
+    def _newtons(self) -> float:
+        """What a metre of an arrow is: the weight of all bodies is 0.3 of the way between two figures."""
+        return float(self._model.body_mass.sum()) * 9.81 / (0.3 * self._spread)
+
     def _draw_forces(self) -> None:
-        if not self._show_forces.value:
+        arrows = self.forces() if self._show_forces.value else np.zeros((0, 2, 3), np.float32)
+        if len(arrows) == 0:
             if self._forces is not None:
                 self._forces.visible = False
             return
+        if self._forces is None:
+            width = 0.01 * self._spread
+            self._forces = self.server.scene.add_arrows(
+                "/forces", arrows, FORCE_COLOUR, shaft_radius=width, head_radius=2.5 * width, head_length=5 * width
+            )
+        self._forces.points, self._forces.visible = arrows, True
+
+    def forces(self) -> np.ndarray:
+        """(k, 2, 3) an arrow for each contact force of those that are shown, from where it acts to where it points."""
         contacts = self.env.sim.contacts()
         count, pos, frame, force = (
             host(x)[self.shown] for x in (contacts.count, contacts.pos, contacts.frame, contacts.force)
         )
-        lines = np.zeros((*pos.shape[:2], 2, 3), np.float32)
-        # as long as half the figure where it carries the weight of all bodies
-        weight = float(self._model.body_mass.sum()) * 9.81
+        arrows = []
+        newtons = self._newtons()
         for place in range(len(self.shown)):
             some = slice(0, int(count[place]))
             start = pos[place, some] + self._shift(place)
-            along = np.einsum("kij,ki->kj", frame[place, some], force[place, some, :3])
+            along = np.einsum("kij,ki->kj", frame[place, some], force[place, some, :3]) / newtons
             # from the ground up: the force is that on the second geom, which may be the ground
             along *= np.where(along[:, 2:] < 0, -1, 1)
-            lines[place, some, 0], lines[place, some, 1] = start, start + along * (0.3 * self._spread / weight)
-        lines = lines.reshape(-1, 2, 3)
-        if self._forces is None or self._forces.points.shape != lines.shape:
-            self._forces = self.server.scene.add_line_segments(
-                "/forces", lines, FORCE_COLOUR, thickness=0.02 * self._spread
-            )
-        self._forces.points, self._forces.visible = lines, True
+            seen = np.linalg.norm(along, axis=1) > 1e-3 * self._spread
+            arrows.append(np.stack([start[seen], (start + along)[seen]], axis=1))
+        return np.concatenate(arrows).astype(np.float32)
 
     # the panel ---------------------------------------------------------------------------------------------
 
     def _build_panel(self, title: str) -> None:
         gui = self.server.gui
         gui.set_panel_label("dualstep")
-        self.server.gui.configure_theme(control_layout="fixed", control_width="medium", show_logo=False)
-        gui.add_markdown(f"**{title}**  \n{self.env.num_envs} environments, {self.env.sim.description}")
+        if hasattr(gui, "main_panel"):
+            gui.configure_theme(control_width="medium", show_logo=False)
+            gui.main_panel.dock_right()
+        else:
+            gui.configure_theme(control_layout="fixed", control_width="medium", show_logo=False)
+        gui.add_markdown(f"**{title}**  \n{spoken(self.env.num_envs, 'environment')}, {self.env.sim.description}")
+        # the page has no other way to name its tab
+        name = html.escape(f"document.title={json.dumps(f'{title} - dualstep' if title else 'dualstep')}")
+        gui.add_html(f'<img src="data:," alt="" style="display:none" onerror="{name}">')
         self._told = gui.add_markdown("")
         self._play = gui.add_button("Pause")
         self._step = gui.add_button("Step")
         self._restart = gui.add_button("Reset")
         self._speed = gui.add_slider("Speed", min=0.1, max=4.0, step=0.1, initial_value=1.0)
-        self._choice = gui.add_text("Environments", initial_value=f"0-{len(self.shown) - 1}")
+        several = f"0-{len(self.shown) - 1}" if len(self.shown) > 1 else "0"
+        self._choice = gui.add_text("Environments", initial_value=several, visible=self.env.num_envs > 1)
         self._show_forces = gui.add_checkbox("Contact forces", initial_value=False)
         self._follows = gui.add_checkbox("Follow", initial_value=True)
+        self._build_joints()
+        self._build_controls()
+        self._plot = None
+        if getattr(self.env.task, "rewarded", True):
+            self._build_plot()
+        self._react()
+
+    def _build_plot(self) -> None:
         empty = np.zeros(2)
-        self._plot = gui.add_uplot(
+        self._plot = self.server.gui.add_uplot(
             (np.array([0.0, 1.0]), empty),
             (uplot.Series(label="time [s]"), uplot.Series(label="reward", stroke="#1f6f8b", width=2)),
             title="Reward of a step, mean of those shown", scales={"x": {"time": False}}, aspect=1.6,
         )  # fmt: skip
+
+    def _build_joints(self) -> None:
+        """A slider for each hinge and slide: it moves the joint in all environments that are shown, and stops time."""
+        m = self._model
+        chosen_ = [j for j in range(m.njnt) if m.jnt_type[j] in (HINGE, SLIDE)][:MOST_SLIDERS]
+        self._joints: list[tuple[int, Any]] = []
+        if not chosen_:
+            return
+        qpos = host(self.env.sim.qpos)[self.shown[0]]
+        with self.server.gui.add_folder("Joints", expand_by_default=False):
+            for j in chosen_:
+                address = int(m.jnt_qposadr[j])
+                reach = math.pi if m.jnt_type[j] == HINGE else 1.0
+                low, high = m.jnt_range[j] if m.jnt_limited[j] else (-reach, reach)
+                slider = self._slider(m.joint(j).name or f"joint {j}", float(low), float(high), float(qpos[address]))
+                self._joints.append((address, slider))
+                slider.on_update(self._mover(address, int(m.jnt_dofadr[j])))
+
+    def _slider(self, name: str, low: float, high: float, value: float) -> Any:
+        step = max((high - low) / 200, 1e-6)
+        value = min(max(value, low), high)
+        return self.server.gui.add_slider(name, min=low, max=high, step=step, initial_value=value)
+
+    def _mover(self, address: int, dof: int) -> Callable[[Any], None]:
+        def moved(event: Any) -> None:
+            # those that the page itself moved follow the simulation
+            if event.client is not None:
+                self.move(address, dof, float(event.target.value))
+
+        return moved
+
+    def move(self, address: int, dof: int, value: float) -> None:
+        """Puts a joint of all environments that are shown somewhere, at rest, and stops time."""
+        with self._lock:
+            self.pause(True)
+            sim = self.env.sim
+            qpos, qvel = np.array(host(sim.qpos)), np.array(host(sim.qvel))
+            qpos[self.shown, address], qvel[self.shown, dof] = value, 0
+            sim.qpos, sim.qvel = qpos, qvel
+
+    def _build_controls(self) -> None:
+        """A slider for each control, where no policy has them."""
+        if self.controls is None or self.controls.shape[1] == 0:
+            return
+        space, m = self.env.single_action_space, self._model
+        with self.server.gui.add_folder("Actuators", expand_by_default=not self._joints):
+            for k in range(min(self.controls.shape[1], MOST_SLIDERS)):
+                low, high = float(space.low[k]), float(space.high[k])
+                low, high = (low, high) if math.isfinite(low) and math.isfinite(high) else (-1.0, 1.0)
+                name = m.actuator(k).name if k < m.nu and m.nu == self.controls.shape[1] else ""
+                slider = self._slider(name or f"actuator {k}", low, high, float(self.controls[0, k]))
+                slider.on_update(self._driver(k))
+
+    def _driver(self, k: int) -> Callable[[Any], None]:
+        def driven(event: Any) -> None:
+            assert self.controls is not None
+            self.controls[:, k] = event.target.value
+
+        return driven
+
+    def _react(self) -> None:
+        """What buttons and fields do."""
 
         @self._play.on_click
         def _(_: Any) -> None:
@@ -246,15 +359,22 @@ class Viewer:
             self._draw()
 
     def _tell(self) -> None:
-        recent = (
-            f"{np.mean(self._ended):.1f} (of {len(self._ended)} episodes)" if self._ended else "no episode ended yet"
-        )
-        diverged = self.env.diverged_count
-        self._told.content = (
-            f"time {self.steps * self.env.task.dt:.1f} s, return {recent}"
-            + (f", {diverged} diverged" if diverged else "")
-        )  # fmt: skip
-        if len(self._rewards) > 1:
+        told = [f"time {self.steps * self.env.task.dt:.1f} s"]
+        if self._plot is not None:
+            ended = self._ended
+            recent = f"{np.mean(ended):.1f} (of {spoken(len(ended), 'episode')})" if ended else "none yet"
+            told.append(f"return {recent}")
+        if self._show_forces.value:
+            told.append(f"1 m of an arrow is {self._newtons():.3g} N")
+        if self.env.diverged_count:
+            told.append(f"{self.env.diverged_count} diverged")
+        self._told.content = ", ".join(told)
+        qpos = host(self.env.sim.qpos)[self.shown[0]]
+        for address, slider in self._joints:
+            value = min(max(float(qpos[address]), slider.min), slider.max)
+            if self.playing and abs(slider.value - value) > slider.step:
+                slider.value = value
+        if self._plot is not None and len(self._rewards) > 1:
             x, y = np.array(self._rewards).T
             self._plot.data = (x, y)
 

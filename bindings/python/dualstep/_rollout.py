@@ -1,0 +1,108 @@
+"""Trajectories: controls in, arrays over time out; by a batch that is there, or one that is made for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from dualstep import _arrays
+from dualstep._names import hint, near, public
+
+if TYPE_CHECKING:
+    from dualstep.batch import Batch
+    from dualstep.model import Model
+
+
+def sensor_columns(model: Model, name: str) -> slice:
+    """Where the readings of a sensor stand in `sensordata`."""
+    found = model.id_of("sensor", name)
+    if found < 0:
+        names = [model.name_of("sensor", i) for i in range(model.nsensor)]
+        listed = f"; near it are: {', '.join(near(name, names, 3))}" if near(name, names) else ""
+        listed = listed or f"; its sensors are: {', '.join(names) or 'none'}"
+        raise ValueError(f"the model has no sensor '{name}'{listed}")
+    first = int(model.sensor_adr[found])
+    return slice(first, first + int(model.sensor_dim[found]))
+
+
+def _checked(sim: Batch, outputs: Sequence[str]) -> list[str]:
+    if isinstance(outputs, str):
+        raise TypeError(f"outputs {outputs!r} is given, and a sequence of names is wanted: ({outputs!r},)")
+    for name in outputs:
+        # an attribute of the class, so that nothing is computed only to be looked at
+        if (
+            not isinstance(name, str)
+            or name.startswith("_")
+            or not isinstance(getattr(type(sim), name, None), property)
+        ):
+            raise ValueError(f"outputs name '{name}', and a batch has no such array{hint(str(name), public(sim))}")
+    return list(outputs)
+
+
+def rollout_of(sim: Batch, ctrl: Any, nsubsteps: int, outputs: Sequence[str]) -> dict[str, np.ndarray]:
+    """What `Batch.rollout` gives."""
+    names = _checked(sim, outputs)
+    if _arrays.integer("nsubsteps", nsubsteps) < 1:
+        raise ValueError(f"nsubsteps {nsubsteps} is given, and it must be positive")
+    shape = (sim.num_envs, sim.model.nu)
+    given = np.asarray(_arrays.on_host("ctrl", ctrl))
+    if given.ndim != 3 or given.shape[1:] != shape or given.dtype.kind not in "iuf":
+        raise ValueError(
+            f"ctrl: an array of shape {given.shape} and dtype {given.dtype} is given, and numbers of shape "
+            f"(T, {shape[0]}, {shape[1]}) are wanted"
+        )
+    given = given.astype(sim.dtype, copy=False)
+    now = {name: getattr(sim, name) for name in names}
+    for name, array in now.items():
+        if not (hasattr(array, "shape") and tuple(array.shape[:1]) == shape[:1]):
+            raise ValueError(f"outputs name '{name}', which is no array over environments")
+    found = {name: np.empty((len(given), *array.shape), array.dtype) for name, array in now.items()}
+    # arrays of a batch are live: looked up once, they show every step
+    live = [(found[name], array, name) for name, array in now.items()]
+    on_host, step, controls = isinstance(sim.ctrl, np.ndarray), sim.step, sim.ctrl
+    for t, row in enumerate(given):
+        if on_host:
+            controls[...] = row
+        else:
+            sim.ctrl = row
+        step(nsubsteps)
+        for into, array, name in live:
+            into[t] = getattr(sim, name) if name == "sensordata" else _arrays.host(array)
+    return found
+
+
+def rollout(
+    model: Model,
+    qpos: Any,
+    qvel: Any,
+    ctrl: Any,
+    parameters: Mapping[str, Any] | None = None,
+    device: str = "auto",
+    *,
+    nsubsteps: int = 1,
+    outputs: Sequence[str] = ("qpos", "qvel"),
+    dtype: Any = "float32",
+    num_threads: int = 0,
+) -> dict[str, np.ndarray]:
+    """Trajectories of N environments from initial states (N, nq), (N, nv) under controls (T, N, nu).
+
+    `parameters`: arrays of the model by MuJoCo's name, (N, ...) or one for all, as `Batch.set_parameter` takes them.
+    Returns {name: (T, N, ...)} for each of `outputs`, on the host; row t is of the end of step t, which holds its
+    control for `nsubsteps`.
+    """
+    from dualstep.batch import Batch
+
+    positions, velocities = (np.asarray(_arrays.on_host(name, x)) for name, x in (("qpos", qpos), ("qvel", qvel)))
+    for name, array, width in (("qpos", positions, model.nq), ("qvel", velocities, model.nv)):
+        if array.ndim != 2 or array.shape[1] != width or array.dtype.kind not in "iuf":
+            given = f"an array of shape {array.shape} and dtype {array.dtype}"
+            raise ValueError(f"{name}: {given} is given, and numbers of shape (N, {width}) are wanted")
+    if len(positions) != len(velocities):
+        raise ValueError(f"qpos is of {len(positions)} environments, and qvel of {len(velocities)}")
+    with Batch(model, len(positions), device, dtype, num_threads) as sim:
+        for name, values in (parameters or {}).items():
+            sim.set_parameter(name, values)
+        sim.qpos, sim.qvel = positions.astype(sim.dtype), velocities.astype(sim.dtype)
+        return rollout_of(sim, ctrl, nsubsteps, outputs)
