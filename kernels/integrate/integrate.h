@@ -20,7 +20,7 @@
 #pragma once
 
 #include "kernels/contact/law_has.h"
-#include "kernels/smooth/forces.h"
+#include "kernels/smooth/smooth_acceleration.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {

@@ -1,0 +1,113 @@
+// Actuators: from controls and activations to forces on the joints.
+//
+// solves    actuator_force, act_dot, qfrc_actuator
+// equation  actuator a, of length l and velocity ld, u its control or activation, m its moment:
+//             force = clip(gain(l, ld) u + bias(l, ld)),   qfrc_actuator += m' force
+// source    MuJoCo's documentation, "Actuation model"; the kinds stand in actuators/
+// deviation none
+// reads     qpos, qvel, act, ctrl, qfrc_gravcomp
+// writes    actuator_force, actuator_vel_gain, act_dot, qfrc_actuator
+// cost      O(nu + nv)
+#pragma once
+
+#include "kernels/smooth/actuators/kinds.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+// length and velocity of the transmission of actuator a
+template <class E, class Real = typename E::Real>
+DS_FN void transmission(const E& env, int a, Real* length, Real* velocity) {
+  *length = Real(0);
+  *velocity = Real(0);
+  Transmissions::with(env.t.act_trn[a], [&](auto kind) { kind.motion(env, a, length, velocity); });
+}
+// component c of its moment, as the list `dofact` counts them
+template <class E, class Real = typename E::Real>
+DS_FN Real moment(const E& env, int a, int c) {
+  Real found(0);
+  Transmissions::with(env.t.act_trn[a], [&](auto kind) { found = kind.moment(env, a, c); });
+  return found;
+}
+
+// the activation one step on
+template <class E, class Real = typename E::Real>
+DS_HD Real next_activation(const E& env, int a, const Real& act, const Real& rate) {
+  const auto& t = env.t;
+  Real next(0);
+  Dynamics::with(t.act_dyn[a], [&](auto kind) { next = kind.next(env, a, act, rate); });
+  if (t.act_flags[a] & kActLimited) next = clamp(next, env.act_act_lower(a), env.act_act_upper(a));
+  return next;
+}
+
+// the setpoint of a servo on a ball joint, brought within half a turn of the joint's length
+template <class E, class Real = typename E::Real>
+DS_FN Real nearest_setpoint(const E& env, int a, const Real& u, const Real& length) {
+  const Vec3<Real> gear{env.act_gear(a), env.act_gear(a, 1), env.act_gear(a, 2)};
+  const Real period = Real(6.28318530717958647692) * norm(gear);
+  return u - period * round_nearest((u - length) / period);
+}
+
+// what drives the force of actuator a: its control, or its activation, whose rate is written
+template <class E>
+DS_HD typename E::Real drive(E& env, int a, bool off) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const int flags = t.act_flags[a], adr = t.act_adr[a];
+  Real u = env.ctrl()[a];
+  if ((flags & kCtrlLimited) && !disabled(t.o, kDisableClampCtrl))
+    u = clamp(u, env.act_ctrl_lower(a), env.act_ctrl_upper(a));
+  if (adr < 0) return u;
+  const Real act = env.act()[adr];
+  Real rate(0);
+  if (!off) Dynamics::with(t.act_dyn[a], [&](auto kind) { rate = kind.rate(env, a, u, act); });
+  env.act_dot()[adr] = rate;
+  return flags & kActEarly ? next_activation(env, a, act, rate) : act;
+}
+
+template <class E>
+DS_STAGE void actuation(E& env) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const auto force = env.actuator_force(), vel_gain = env.actuator_vel_gain(), out = env.qfrc_actuator();
+  env.each(t.n.nu, [&](int a) {
+    const int flags = t.act_flags[a];
+    const bool off = disabled(t.o, kDisableActuation) || (flags & kActDisabled) != 0;
+    ActuatorForce<Real> f{drive(env, a, off), Real(0), Real(0), Real(0), Real(0)};
+    if (!off) {
+      transmission(env, a, &f.length, &f.velocity);
+      if (flags & kActCircle) f.u = nearest_setpoint(env, a, f.u, f.length);
+      Gains::with(t.act_gain[a], [&](auto kind) { kind.apply(env, a, &f); });
+      Biases::with(t.act_bias[a], [&](auto kind) { kind.apply(env, a, &f); });
+      if (flags & kForceLimited) {
+        const Real lo = env.act_force_lower(a), hi = env.act_force_upper(a);
+        f.force = clamp(f.force, lo, hi);
+        f.slope = select(mask_or(f.force <= lo, f.force >= hi), Real(0), f.slope);
+      }
+    }
+    force[a] = f.force;
+    vel_gain[a] = f.slope;
+  });
+  env.sync();
+  env.each(t.n.nv, [&](int i) {
+    const int j = t.dof_jnt[i];
+    Real sum = t.o.has_actgravcomp && t.jnt_actgravcomp[j] ? Real(env.qfrc_gravcomp()[i]) : Real(0);
+    for (int k = t.dofact_adr[i]; k < t.dofact_adr[i + 1]; k++)
+      sum = fma(moment(env, t.dofact[2 * k], t.dofact[2 * k + 1]), force[t.dofact[2 * k]], sum);
+    if (t.jnt_actfrclimited[j]) sum = clamp(sum, env.jnt_actfrc_lower(j), env.jnt_actfrc_upper(j));
+    out[i] = sum;
+  });
+  env.sync();
+  // an actuator on a joint at its limit of force gains nothing by speed
+  env.each(t.n.nu, [&](int a) {
+    const int j = t.act_id[a];
+    if (t.act_trn[a] == kTrnTendon || !t.jnt_actfrclimited[j]) return;
+    const Real total = out[t.jnt_dofadr[j]];
+    const auto limited = mask_or(total <= env.jnt_actfrc_lower(j), total >= env.jnt_actfrc_upper(j));
+    vel_gain[a] = select(limited, Real(0), vel_gain[a]);
+  });
+  env.done();
+}
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep

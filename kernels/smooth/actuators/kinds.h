@@ -1,0 +1,29 @@
+// The kinds of actuators, as MuJoCo divides them: how one acts on the joints (transmission), how its activation
+// moves (dynamics), and what force follows (gain, bias). A kind is a struct in a file of this folder and a name
+// in a list here; host code refuses what no kind serves.
+#pragma once
+
+#include "kernels/smooth/actuators/dynamics.h"
+#include "kernels/smooth/actuators/force.h"
+#include "kernels/smooth/actuators/transmission.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+template <class... Kinds>
+struct ActuatorKinds {
+  // calls f(kind) for the kind that serves a code of MuJoCo's
+  template <class F>
+  DS_HD static void with(int code, F f) {
+    (void)((Kinds::serves(code) && (f(Kinds{}), true)) || ...);
+  }
+  static constexpr bool serve(int code) { return (Kinds::serves(code) || ...); }
+};
+
+using Transmissions = ActuatorKinds<FixedTendonTransmission, JointTransmission>;
+using Dynamics = ActuatorKinds<NoDynamics, IntegratorDynamics, FilterDynamics, ExactFilterDynamics>;
+using Gains = ActuatorKinds<FixedGain, AffineGain>;
+using Biases = ActuatorKinds<NoBias, AffineBias>;
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep

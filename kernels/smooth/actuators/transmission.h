@@ -1,0 +1,78 @@
+// Transmissions: the length of an actuator, its velocity, and its moment on each dof.
+//
+// solves    l, ld = m v and m for actuator a with gear g
+// equation  slide, hinge    l = g q,                  m = g
+//           ball            l = g . log(quat),        m = g, or g turned into the child's frame (jointinparent)
+//           free            l = 0,                    m = (g_1..3, g_4..6), the torque likewise
+//           fixed tendon    l = g sum_k c_k q_k,      m_k = g c_k
+// source    MuJoCo's documentation, "Actuation model", "Transmission"
+// deviation none
+// reads     qpos, qvel, act_gear, act_id, ten_adr, ten_dof, ten_coef
+// writes    none
+// cost      O(dofs it acts on)
+#pragma once
+
+#include "kernels/data/views.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+struct FixedTendonTransmission {
+  DS_HD static constexpr bool serves(int code) { return code == kTrnTendon; }
+
+  template <class E, class Real = typename E::Real>
+  DS_FN static void motion(const E& env, int a, Real* length, Real* velocity) {
+    const auto& t = env.t;
+    const auto qpos = env.qpos(), qvel = env.qvel();
+    const int ten = t.act_id[a];
+    for (int k = t.ten_adr[ten]; k < t.ten_adr[ten + 1]; k++) {
+      *length = fma(env.ten_coef(k), qpos[t.ten_dof[2 * k + 1]], *length);
+      *velocity = fma(env.ten_coef(k), qvel[t.ten_dof[2 * k]], *velocity);
+    }
+    *length = *length * env.act_gear(a);
+    *velocity = *velocity * env.act_gear(a);
+  }
+  // component c counts the joints of the tendon
+  template <class E>
+  DS_FN static typename E::Real moment(const E& env, int a, int c) {
+    return env.ten_coef(env.t.ten_adr[env.t.act_id[a]] + c) * env.act_gear(a);
+  }
+};
+
+struct JointTransmission {
+  DS_HD static constexpr bool serves(int code) { return code == kTrnJoint || code == kTrnJointInParent; }
+
+  template <class E, class Real = typename E::Real>
+  DS_FN static void motion(const E& env, int a, Real* length, Real* velocity) {
+    const auto& t = env.t;
+    const auto qpos = env.qpos(), qvel = env.qvel();
+    const int j = t.act_id[a], type = t.jnt_type[j], dof = t.jnt_dofadr[j], adr = t.jnt_qposadr[j];
+    if (is_scalar_joint(type)) {
+      *length = qpos[adr] * env.act_gear(a);
+      *velocity = qvel[dof] * env.act_gear(a);
+      return;
+    }
+    const int rot = type == kFree ? 3 : 0;
+    Vec3<Real> gear{env.act_gear(a, rot), env.act_gear(a, rot + 1), env.act_gear(a, rot + 2)};
+    const Quat<Real> q = normalize(qpos.quat_at(adr + rot));
+    if (type == kBall) *length = dot(rotation_vector(q), gear);
+    if (t.act_trn[a] == kTrnJointInParent) gear = rotate(conjugate(q), gear);
+    *velocity = dot(gear, qvel.vec_at(dof + rot));
+    if (type == kFree)
+      for (int i = 0; i < 3; i++) *velocity = fma(env.act_gear(a, i), qvel[dof + i], *velocity);
+  }
+  // component c counts the dofs of the joint
+  template <class E, class Real = typename E::Real>
+  DS_FN static Real moment(const E& env, int a, int c) {
+    const auto& t = env.t;
+    const int j = t.act_id[a], type = t.jnt_type[j], rot = type == kFree ? 3 : 0;
+    if (is_scalar_joint(type) || c < rot || t.act_trn[a] == kTrnJoint) return env.act_gear(a, c);
+    const Vec3<Real> gear{env.act_gear(a, rot), env.act_gear(a, rot + 1), env.act_gear(a, rot + 2)};
+    const Quat<Real> q = normalize(env.qpos().quat_at(t.jnt_qposadr[j] + rot));
+    const Vec3<Real> g = rotate(conjugate(q), gear);
+    return c - rot == 0 ? g.x : c - rot == 1 ? g.y : g.z;
+  }
+};
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep
