@@ -25,7 +25,7 @@ enum LawTrait : unsigned {
   kLawStepInertia = 1 << 1,
   // contacts have forces in place of rows, functions of J v, which the rows' stage leaves where y0 would be
   kLawVelocities = 1 << 2,
-  // rows are soft, which the option contact_parameters = spring_damper replaces by the spring-damper
+  // rows have MuJoCo's softness, which contact_parameters = spring_damper replaces by the spring-damper
   kLawSoftRows = 1 << 3,
   // pyramids weigh rows of the contact's frame and not their edges
   kLawFrameRows = 1 << 4,

@@ -27,12 +27,8 @@ DS_FN void impedance_record(const E& env, int pair, const typename E::Real& r, R
   c->Bt = env.pair_Bt(pair);
 }
 
-struct MujocoLaw : ContactLaw {
-  template <class E, class Record>
-  DS_HD static void record(const E& env, int pair, Record* c) {
-    impedance_record(env, pair, c->dist - env.pair_margin(pair), c);
-  }
-};
+// record_by_law (with_law.h) gives its softness
+struct MujocoLaw : ContactLaw {};
 
 }  // namespace DUALSTEP_ISA
 }  // namespace dualstep

@@ -15,12 +15,8 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-struct SoftLaw : ContactLaw {
-  template <class E, class Record>
-  DS_HD static void record(const E& env, int pair, Record* c) {
-    impedance_record(env, pair, c->dist, c);
-  }
-};
+// record_by_law (with_law.h) gives its softness
+struct SoftLaw : ContactLaw {};
 
 }  // namespace DUALSTEP_ISA
 }  // namespace dualstep

@@ -32,6 +32,12 @@ DS_HD void with_law(const E& env, const F& f) {
 // softness and weight of a contact that was found
 template <class E, class Record>
 DS_HD void record_by_law(const E& env, int pair, Record* c) {
+  // the laws with MuJoCo's softness share one copy of it: two are 1% of all instructions of a GPU
+  if (law_has<kLawSoftRows>(env.t.o)) {
+    using Real = typename E::Real;
+    const Real r = law_has<kLawMujocoMargins>(env.t.o) ? c->dist - env.pair_margin(pair) : c->dist;
+    return impedance_record(env, pair, r, c);
+  }
   with_law(env, [&](auto law) { law.record(env, pair, c); });
 }
 
