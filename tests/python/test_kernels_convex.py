@@ -8,8 +8,17 @@ import subprocess
 
 import numpy as np
 import pytest
-from convex_oracle import (Solid, c_shape, coal_separation, exact_separation, gap, random_solid, rotation, sharpened,
-                           touching_poses)
+from convex_oracle import (
+    Solid,
+    c_shape,
+    coal_separation,
+    exact_separation,
+    gap,
+    random_solid,
+    rotation,
+    sharpened,
+    touching_poses,
+)
 from scipy.spatial.transform import Rotation
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -28,7 +37,7 @@ def probe(tmp_path_factory):
     if compiler is None:
         pytest.skip("there is no C++ compiler")
     library = tmp_path_factory.mktemp("convex") / "probe.so"
-    flags = "-std=c++20 -O1 -march=native -ffp-contract=off -fno-tree-slp-vectorize -Wno-psabi -shared -fPIC".split()
+    flags = ["-std=c++20", "-O1", "-march=native", "-ffp-contract=off", "-fno-tree-slp-vectorize", "-Wno-psabi", "-shared", "-fPIC"]
     subprocess.run([compiler, *flags, "-I", ROOT, "-o", library, ROOT / "tests/kernels/convex/probe.cpp"], check=True)
     return ctypes.CDLL(str(library))
 
