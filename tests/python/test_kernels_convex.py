@@ -8,8 +8,17 @@ import subprocess
 
 import numpy as np
 import pytest
-from convex_oracle import (Solid, c_shape, coal_separation, exact_separation, gap, random_solid, rotation, sharpened,
-                           touching_poses)
+from convex_oracle import (
+    Solid,
+    c_shape,
+    coal_separation,
+    exact_separation,
+    gap,
+    random_solid,
+    rotation,
+    sharpened,
+    touching_poses,
+)
 from scipy.spatial.transform import Rotation
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -17,7 +26,7 @@ SHAPES = [np.float64, np.float32]
 NAMES = {np.float64: "double", np.float32: "float"}
 PAIRS = [(kind, "mesh") for kind in ("sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh")] + [
     (kind, "ellipsoid") for kind in ("sphere", "capsule", "ellipsoid", "cylinder", "box")]
-TRIALS = int(os.environ.get("DUALSTEP_CONVEX_TRIALS", 3))  # shapes a kind of pair; poses come in 16 a trial
+TRIALS = int(os.environ.get("DUALSTEP_CONVEX_TRIALS", "3"))  # shapes a kind of pair; poses come in 16 a trial
 # of the smaller shape's size: 99 of 100 pairs, all pairs
 ERRORS = {np.float64: (1e-6, 1e-5), np.float32: (1e-4, 1e-3)}
 
@@ -28,7 +37,7 @@ def probe(tmp_path_factory):
     if compiler is None:
         pytest.skip("there is no C++ compiler")
     library = tmp_path_factory.mktemp("convex") / "probe.so"
-    flags = "-std=c++20 -O1 -march=native -ffp-contract=off -fno-tree-slp-vectorize -Wno-psabi -shared -fPIC".split()
+    flags = ["-std=c++20", "-O1", "-march=native", "-ffp-contract=off", "-fno-tree-slp-vectorize", "-Wno-psabi", "-shared", "-fPIC"]
     subprocess.run([compiler, *flags, "-I", ROOT, "-o", library, ROOT / "tests/kernels/convex/probe.cpp"], check=True)
     return ctypes.CDLL(str(library))
 
@@ -79,11 +88,12 @@ def test_separation_is_that_of_coal_sharpened(probe, rng, kinds):
                 if abs(best - margin) > close:
                     assert (dist < margin) == (best < margin), "a contact is missed or invented"
                 if best < margin:
-                    errors[dtype].append(max(0, abs(dist - best) - rounding(dtype, a, b, pa)) / small)
+                    errors[dtype].append((abs(dist - best) / small, rounding(dtype, a, b, pa) / small))
     for dtype, (most, worst) in ERRORS.items():
-        e = np.array(errors[dtype])
+        e, rounded = np.array(errors[dtype]).T
         print(f"{NAMES[dtype]}: {len(e)} pairs, median {np.median(e):.1e}, 99% {np.quantile(e, 0.99):.1e}, max {e.max():.1e}")
-        assert np.quantile(e, 0.99) <= most and e.max() <= worst
+        search = np.maximum(e - rounded, 0)
+        assert np.quantile(search, 0.99) <= most and search.max() <= worst
 
 
 @pytest.mark.parametrize("kinds", PAIRS, ids="-".join)
