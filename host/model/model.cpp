@@ -59,6 +59,16 @@ void load_arrays(const RawModel& raw, Model* m, std::vector<Problem>* problems) 
   });
 }
 
+// an infinite bound of a range becomes one that no state reaches
+void bound_ranges(Model* m) {
+  constexpr double kOutOfReach = 1e10;
+  for (std::vector<double>* range :
+       {&m->jnt_range, &m->jnt_actfrcrange, &m->tendon_range, &m->tendon_actfrcrange, &m->actuator_ctrlrange,
+        &m->actuator_forcerange, &m->actuator_actrange})
+    for (double& bound : *range)
+      if (std::isinf(bound)) bound = std::copysign(kOutOfReach, bound);
+}
+
 // addresses and ids that other code follows without a look
 struct Addresses {
   std::vector<Problem> problems;
@@ -130,6 +140,20 @@ void check_sensors(const Model& m, Addresses* a) {
     if (type >= kBallQuat && type <= kJointLimitFrc) end = m.njnt;
     if (type >= kActuatorPos && type <= kActuatorFrc) end = m.nactuator;
     if (type >= kSubtreeCom && type <= kSubtreeAngMom) end = m.nbody;
+    constexpr int kContactSensor = 42;
+    if (type == kContactSensor) {
+      end = objects(m.sensor_objtype[s]);
+      if (objects(m.sensor_reftype[s]) >= 0)
+        a->range("sensor_refid", s, m.sensor_refid[s], 0, objects(m.sensor_reftype[s]));
+      const int width = m.nsensor > 0 ? static_cast<int>(m.sensor_intprm.size()) / m.nsensor : 0;
+      const int* prm = width >= 3 ? &m.sensor_intprm[static_cast<size_t>(s) * width] : nullptr;
+      // data, reduction, slots; each slot holds what the data bits ask for
+      constexpr int kWidth[9] = {1, 3, 3, 1, 3, 3, 3, 3, 3};
+      int slot = 0;
+      for (int k = 0; prm && k < 9; ++k) slot += (prm[0] >> k) & 1 ? kWidth[k] : 0;
+      if (!prm || prm[2] < 0 || prm[1] < 0 || prm[1] > 3 || 1L * slot * prm[2] != m.sensor_dim[s])
+        a->problems.push_back({"sensor_intprm", "entry " + std::to_string(s), "does not fit sensor_dim"});
+    }
     if (type >= kFramePos && type <= kFrameAngAcc) {
       end = objects(m.sensor_objtype[s]);
       if (m.sensor_refid[s] != -1 && objects(m.sensor_reftype[s]) >= 0)
@@ -413,6 +437,7 @@ Model load_model(const RawModel& raw) {
   m.names = raw.names;
   m.text = raw.text;
   load_arrays(raw, &m, &shapes);
+  bound_ranges(&m);
   find_unsupported_raw(raw, &unsupported);
   // arrays of actuators with several controls or forces have other shapes: that is a refusal, not a mistake
   const bool one_to_one = m.nu == m.nactuator;

@@ -73,10 +73,9 @@ const std::vector<const char*> kSensorWords = {"touch",
                                                "plugin",
                                                "user"};
 const std::vector<const char*> kNoSensor = {
-    "rangefinder",       "camprojection",  "tendonpos",      "tendonvel",
-    "tendonactuatorfrc", "tendonlimitpos", "tendonlimitvel", "tendonlimitfrc",
-    "insidesite",        "distance",       "normal",         "fromto",
-    "contact",           "tactile",        "plugin",         "user"};
+    "rangefinder",    "camprojection",  "tendonpos",      "tendonvel",  "tendonactuatorfrc",
+    "tendonlimitpos", "tendonlimitvel", "tendonlimitfrc", "insidesite", "distance",
+    "normal",         "fromto",         "tactile",        "plugin",     "user"};
 
 bool any_nonzero(const std::vector<double>& values, int row, int rows) {
   const int cols = rows > 0 ? static_cast<int>(values.size()) / rows : 0;
@@ -237,6 +236,8 @@ void refuse_sensors(const Model& m, const Report& refuse) {
     const bool known = m.sensor_type[s] >= 0 && m.sensor_type[s] < static_cast<int>(kSensorWords.size());
     if (!known || std::find(kNoSensor.begin(), kNoSensor.end(), type) != kNoSensor.end()) {
       refuse("sensor " + type, "sensor", s, "sensors of this type are not computed");
+    } else if (type == "contact" && m.sensor_intprm[m.sensor_intprm.size() / m.nsensor * s] >> 7) {
+      refuse("contact sensor of velocities", "sensor", s, "contacts have no velocity here");
     } else if (m.sensor_objtype[s] == kObjCamera || m.sensor_reftype[s] == kObjCamera) {
       refuse("sensor of a camera", "sensor", s, "cameras have no frame here");
     } else if (m.sensor_type[s] >= kFramePos && m.sensor_type[s] <= kFrameAngAcc) {

@@ -6,6 +6,7 @@
 // Reads everything before it. Writes cacc, cfrc_int, cfrc_ext, sensordata. Cost O(nbody + nsensor).
 #include <algorithm>
 
+#include "host/reference/contact_sensor.h"
 #include "host/reference/impedance.h"
 #include "host/reference/spatial.h"
 #include "host/reference/stages.h"
@@ -100,6 +101,8 @@ VectorXd reading(const Model& m, const Data& d, int s) {
   switch (type) {
     case kTouch:
       return scalar(touch(m, d, id));
+    case kContactSensor:
+      return contact_sensor(m, d, s);
     case kMagnetometer:
       return d.site_xmat[id].transpose() * Vector3d(m.opt.magnetic[0], m.opt.magnetic[1], m.opt.magnetic[2]);
     case kJointPos:
@@ -179,7 +182,8 @@ void cut_off(const Model& m, int s, Eigen::Ref<VectorXd> data) {
   const int type = m.sensor_type[s];
   const double cutoff = m.sensor_cutoff[s];
   const bool oriented = type == kBallQuat || (type >= kFrameQuat && type <= kFrameZAxis);
-  if (cutoff <= 0 || oriented) return;
+  // a contact sensor has none
+  if (cutoff <= 0 || oriented || type == kContactSensor) return;
   data = data.cwiseMin(cutoff);
   if (type != kTouch) data = data.cwiseMax(-cutoff);
 }

@@ -1,0 +1,142 @@
+// Contact sensors: which contacts lie between two things, and what they are like.
+//
+// A thing is a geom, a body, a body's subtree, or what is inside a site's volume; none means anything. A contact
+// that matches the other way round is read from the other side: normal and first tangent turn, and the force of the
+// first thing on the second has components (f0, f1, -f2) there. Slots are filled in the order of contacts, by
+// distance or by force; or one slot has the net force at the centroid of the forces, in world axes. Source:
+// MuJoCo's documentation, "contact sensor".
+// Reads contacts and their forces. Cost O(ncon log ncon).
+#include "host/reference/contact_sensor.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "host/reference/spatial.h"
+
+namespace dualstep::reference {
+
+namespace {
+
+enum DataBit {
+  kFound = 1,
+  kForceData = 2,
+  kTorqueData = 4,
+  kDist = 8,
+  kPos = 16,
+  kNormal = 32,
+  kTangent = 64
+};
+enum Reduction { kNone = 0, kMinDist, kMaxForce, kNetForce };
+
+// a contact as the sensor sees it, and the net of several
+struct Reading {
+  Vector3d force, torque, pos, normal, tangent;  // force and torque in the contact's frame
+  double dist;
+};
+
+bool matches(const Model& m, const Data& d, const Contact& c, int geom, int type, int id) {
+  switch (type) {
+    case 0:
+      return true;
+    case kObjGeom:
+      return geom == id;
+    case kObjBody:
+      return m.geom_bodyid[geom] == id;
+    case kObjXBody: {
+      int body = m.geom_bodyid[geom];
+      while (body > id) body = m.body_parentid[body];
+      return body == id;
+    }
+    default:
+      return inside_site(m, d, id, c.pos);
+  }
+}
+
+Reading seen_from(const Contact& c, bool other_side) {
+  const double turn = other_side ? -1 : 1;
+  Reading r;
+  r.force = c.force.head<3>();
+  r.torque = c.force.tail<3>();
+  r.force.z() *= turn;
+  r.torque.z() *= turn;
+  r.normal = turn * c.frame.row(0).transpose();
+  r.tangent = turn * c.frame.row(1).transpose();
+  r.pos = c.pos;
+  r.dist = c.dist;
+  return r;
+}
+
+// the wrench of all of them, at the centroid weighted by their forces
+Reading net(const std::vector<Reading>& all) {
+  Reading sum{Vector3d::Zero(), Vector3d::Zero(), Vector3d::Zero(), Vector3d::UnitX(), Vector3d::UnitY(), 0};
+  double weight = 0;
+  for (const Reading& r : all) {
+    sum.pos += r.force.norm() * r.pos;
+    weight += r.force.norm();
+  }
+  if (weight > kTiny) sum.pos /= weight;
+  for (const Reading& r : all) {
+    Matrix3d axes;
+    axes << r.normal, r.tangent, r.normal.cross(r.tangent);
+    sum.force += axes * r.force;
+    sum.torque += axes * r.torque + (r.pos - sum.pos).cross(axes * r.force);
+  }
+  return sum;
+}
+
+}  // namespace
+
+bool inside_site(const Model& m, const Data& d, int site, const Vector3d& point) {
+  const Vector3d p = d.site_xmat[site].transpose() * (point - d.site_xpos[site]),
+                 size = vec3(m.site_size, site);
+  switch (m.site_type[site]) {
+    case kSphere:
+      return p.norm() <= size[0];
+    case kCapsule:
+      return (p - Vector3d(0, 0, std::clamp(p.z(), -size[1], size[1]))).norm() <= size[0];
+    case kEllipsoid:
+      return p.cwiseQuotient(size).norm() <= 1;
+    case kCylinder:
+      return p.head<2>().norm() <= size[0] && std::abs(p.z()) <= size[1];
+    default:
+      return (p.cwiseAbs().array() <= size.array()).all();
+  }
+}
+
+VectorXd contact_sensor(const Model& m, const Data& d, int s) {
+  const int* prm = &m.sensor_intprm[m.sensor_intprm.size() / m.nsensor * s];
+  const int data = prm[0], reduction = prm[1], slots = prm[2];
+  const int type1 = m.sensor_objtype[s], id1 = m.sensor_objid[s], type2 = m.sensor_reftype[s],
+            id2 = m.sensor_refid[s];
+  std::vector<Reading> found;
+  for (const Contact& c : d.contacts) {
+    const bool direct = matches(m, d, c, c.geom1, type1, id1) && matches(m, d, c, c.geom2, type2, id2);
+    const bool reverse = matches(m, d, c, c.geom2, type1, id1) && matches(m, d, c, c.geom1, type2, id2);
+    if (direct || reverse) found.push_back(seen_from(c, !direct));
+  }
+  const double count = static_cast<double>(found.size());
+  const auto by = [&](const auto& less) { std::stable_sort(found.begin(), found.end(), less); };
+  if (reduction == kMinDist) by([](const Reading& a, const Reading& b) { return a.dist < b.dist; });
+  if (reduction == kMaxForce)
+    by([](const Reading& a, const Reading& b) { return a.force.norm() > b.force.norm(); });
+  if (reduction == kNetForce && !found.empty()) found = {net(found)};
+
+  VectorXd result = VectorXd::Zero(m.sensor_dim[s]);
+  int next = 0;
+  const auto put = [&](int bit, const Vector3d& v) {
+    if (data & bit) result.segment<3>(next) = v, next += 3;
+  };
+  for (int k = 0; k < slots && k < static_cast<int>(found.size()); ++k) {
+    const Reading& r = found[k];
+    if (data & kFound) result[next++] = count;
+    put(kForceData, r.force);
+    put(kTorqueData, r.torque);
+    if (data & kDist) result[next++] = r.dist;
+    put(kPos, r.pos);
+    put(kNormal, r.normal);
+    put(kTangent, r.tangent);
+  }
+  return result;
+}
+
+}  // namespace dualstep::reference
