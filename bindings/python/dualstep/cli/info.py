@@ -91,7 +91,7 @@ def model_facts(args: argparse.Namespace) -> dict[str, Any]:
         batch = ds.Batch(model, args.num_envs, args.device, seed=args.seed)
     except ValueError as error:
         raise CommandError(str(error)) from None
-    bytes_of = dict.fromkeys(("state", "record", "output"), 0)
+    bytes_of: dict[str, int] = dict.fromkeys(("state", "record", "output"), 0)
     for name, role, *_ in _core.batch_fields():
         bytes_of[role] += getattr(batch, name).nbytes // args.num_envs
     return {
