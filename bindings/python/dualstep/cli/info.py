@@ -101,7 +101,7 @@ def model_facts(args: argparse.Namespace) -> dict[str, Any]:
         facts["actuators"] = "none: ctrl is empty, and nothing drives the joints"
         if args.model.endswith(".urdf"):
             facts["actuators"] += " (URDF has none: they are added in MJCF, or through mujoco.MjSpec)"
-    bytes_of = dict.fromkeys(("state", "record", "output"), 0)
+    bytes_of: dict[str, int] = dict.fromkeys(("state", "record", "output"), 0)
     for name, role, *_ in _core.batch_fields():
         bytes_of[role] += getattr(batch, name).nbytes // args.num_envs
     return {

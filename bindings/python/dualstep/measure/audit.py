@@ -276,7 +276,7 @@ class _Meter:
         self._trees = [] if self._at_instants or model.neq else _free_trees(model)
         self._work = np.zeros(len(qpos))
         self._start = self._energy(qpos, qvel)
-        self.worst = dict.fromkeys(FIGURES, 0.0)
+        self.worst: dict[str, float] = dict.fromkeys(FIGURES, 0.0)
         self._sums = dict.fromkeys(("force", "gap", "power", "lost"), 0.0)
         self.curves: dict[str, list[float]] = {"penetration": [], "energy": [], "force": []}
 
