@@ -263,7 +263,7 @@ bool Batch::step(int nsubsteps, const std::function<bool()>& stop) {
 
 bool Batch::run_substeps(int nsubsteps, const std::function<bool()>& stop) {
   // a device that the host only queues work for takes no time here
-  if (!stop || engine_->device_index() >= 0) {
+  if (!stop || engine_->device().device_index() >= 0) {
     engine_->run(call(Action::kStep, nsubsteps, options_.last_stage_outputs), nullptr, 0);
     return true;
   }

@@ -79,19 +79,20 @@ std::vector<std::vector<Contact>> collide(const Pair& pair, const std::vector<Sc
       const Scene& s = scenes[std::min(first + l, scenes.size() - 1)];
       put(a, l, s.a), put(b, l, s.b), put(margin, l, s.margin);
     }
-#define CALL(t1, t2, function, capacity)                                                            \
-  if (pair.name == #function) {                                                                     \
-    Manifold<Real, capacity> m;                                                                     \
-    std::memset(static_cast<void*>(&m), 0xff, sizeof m);                                            \
-    function(a, b, margin, &m);                                                                     \
-    for (int l = 0; l < n && first + l < scenes.size(); l++)                                        \
-      for (int k = 0; k < capacity; k++)                                                            \
-        if (mask_bit(m.hit[k], l))                                                                  \
-          result[first + l].push_back(                                                              \
-              {lane_of(m.dist[k], l),                                                               \
-               {lane_of(m.pos[k].x, l), lane_of(m.pos[k].y, l), lane_of(m.pos[k].z, l)},            \
-               {lane_of(m.normal[k].x, l), lane_of(m.normal[k].y, l), lane_of(m.normal[k].z, l)}}); \
-  }
+#define CALL(t1, t2, function, capacity)                                                              \
+  if constexpr (t1 != kMesh && t2 != kMesh)                                                           \
+    if (pair.name == #function) {                                                                     \
+      Manifold<Real, capacity> m;                                                                     \
+      std::memset(static_cast<void*>(&m), 0xff, sizeof m);                                            \
+      function(a, b, margin, &m);                                                                     \
+      for (int l = 0; l < n && first + l < scenes.size(); l++)                                        \
+        for (int k = 0; k < capacity; k++)                                                            \
+          if (mask_bit(m.hit[k], l))                                                                  \
+            result[first + l].push_back(                                                              \
+                {lane_of(m.dist[k], l),                                                               \
+                 {lane_of(m.pos[k].x, l), lane_of(m.pos[k].y, l), lane_of(m.pos[k].z, l)},            \
+                 {lane_of(m.normal[k].x, l), lane_of(m.normal[k].y, l), lane_of(m.normal[k].z, l)}}); \
+    }
     DS_PAIRS(CALL)
 #undef CALL
   }

@@ -72,8 +72,7 @@ class Arm {
     Vector reals(static_cast<size_t>(t.l.total), NAN);
     std::vector<int> words(static_cast<size_t>(pool_words(t.n)));
     const SerialLanes lanes;
-    Env<double, SerialLanes> env{t, lanes, reals.data(), words.data(), 0,  0,       0,
-                                 0, {},    {},           {},           {}, nullptr, 0};
+    Env<double, SerialLanes> env{t, lanes, reals.data(), words.data(), 0};
     run_environment<3, false>(env, batch(), StepArgs{Action::kForward, 1, 1});
   }
 

@@ -21,7 +21,7 @@ from convex_oracle import (
 )
 from scipy.spatial.transform import Rotation
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from places import ROOT
 SHAPES = [np.float64, np.float32]
 NAMES = {np.float64: "double", np.float32: "float"}
 PAIRS = [(kind, "mesh") for kind in ("sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh")] + [

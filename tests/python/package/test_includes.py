@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+from places import ROOT
 KERNELS = ROOT / "kernels"
 INCLUDE = re.compile(r'^\s*#\s*include "(kernels/[^"]+)"', re.MULTILINE)
 
