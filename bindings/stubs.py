@@ -159,6 +159,8 @@ def compiled(module: str) -> str:
     ):
         text = re.sub(pattern, instead, text, flags=re.MULTILINE)
     text = text.replace("STATUS_BITS: dict\n", "\nSTATUS_BITS: dict[str, int]\n")
+    # what Python gives the class of options for its messages is not part of it
+    text = re.sub(r"    @staticmethod\n    def __[gs]etattr__\(options.*\n", "", text)
     if "class Options" in text:
         text = _typed_options(text)
     imports = [

@@ -83,7 +83,7 @@ class Groups:
             return joined
         return {name: arrays.copy(joined[:, part]) for name, part in self.columns.items()}
 
-    def space(self, width: int, dtype: Any) -> spaces.Space:
+    def space(self, width: int, dtype: Any) -> spaces.Box | spaces.Dict:
         """Of one environment."""
         boxes: dict[str, spaces.Space] = {
             name: spaces.Box(-np.inf, np.inf, (n,), dtype=dtype) for name, n in self.widths.items()

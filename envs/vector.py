@@ -74,7 +74,7 @@ class BatchEnv(VectorEnv):
 
     action_space: spaces.Box
     single_action_space: spaces.Box
-    single_observation_space: spaces.Box
+    single_observation_space: spaces.Box | spaces.Dict
 
     def __init__(
         self,

@@ -30,8 +30,9 @@ class IsaacLike:
         self.num_envs = env.num_envs
         self.device = torch.device("cpu" if env.on_host else env.sim.device)
         # a group "critic" is the state that skrl's asymmetric learners ask for
-        space = env.single_observation_space
-        self.single_observation_space = space if env.groups else spaces.Dict({"policy": space})
+        space: spaces.Space[Any] = env.single_observation_space
+        named = space if isinstance(space, spaces.Dict) else spaces.Dict({"policy": space})
+        self.single_observation_space = named
         self.observation_space = self.single_observation_space["policy"]
         self.single_action_space = self.action_space = env.single_action_space
         self.state_space = None

@@ -41,7 +41,8 @@ class Worker:
         self.env = ds.envs.make(task, num_envs, **{"num_threads": 1, "nonfinite": "clamp", **options})
         self.observation, _ = self.env.reset(seed=seed + rank * num_envs)
         self.random = np.random.default_rng([seed, rank])
-        self._sizes = self.env.single_observation_space.shape[0], self.env.single_action_space.shape[0]
+        observed, acted = self.observation.shape[1], self.env.single_action_space.shape[0]
+        self._sizes = observed, acted
         self.policy = policy_of(*self._sizes)
         high = self.env.single_action_space.high
         self.half = np.where(np.isfinite(high), high, 1).astype(np.float32)

@@ -40,11 +40,16 @@ struct Pair {
   std::string name;
   int capacity;
 };
-const std::vector<Pair> kPairs = {
+// all but meshes, which take a hull: tests/python/kernels/test_kernels_convex.py has those
+const std::vector<Pair> kPairs = [] {
+  std::vector<Pair> pairs = {
 #define ROW(t1, t2, function, capacity) {t1, t2, #function, capacity},
-    DS_PAIRS(ROW)
+      DS_PAIRS(ROW)
 #undef ROW
-};
+  };
+  std::erase_if(pairs, [](const Pair& pair) { return pair.type1 == kMesh || pair.type2 == kMesh; });
+  return pairs;
+}();
 
 template <class Real>
 void put(Real& to, int lane, double value) {
@@ -173,6 +178,7 @@ double support(int type, const Pose& p, const Vec3<double>& n) {
   if (type == kSphere) return at + p.size.x;
   if (type == kCapsule) return at + p.size.x + p.size.y * std::abs(l.z);
   if (type == kCylinder) return at + p.size.y * std::abs(l.z) + p.size.x * std::hypot(l.x, l.y);
+  if (type == kEllipsoid) return at + norm(Vec3<double>{p.size.x * l.x, p.size.y * l.y, p.size.z * l.z});
   return at + p.size.x * std::abs(l.x) + p.size.y * std::abs(l.y) + p.size.z * std::abs(l.z);
 }
 // how far apart along n: positive where a plane across n separates them
@@ -263,6 +269,10 @@ double outside(int type, const Pose& p, const Vec3<double>& x) {
   if (type == kCapsule) return std::hypot(l.x, l.y, positive(std::abs(l.z) - p.size.y)) - p.size.x;
   if (type == kCylinder)
     return std::hypot(positive(std::hypot(l.x, l.y) - p.size.x), positive(std::abs(l.z) - p.size.y));
+  // a bound of it: 0 on the surface, no larger than the distance elsewhere
+  if (type == kEllipsoid)
+    return (norm(Vec3<double>{l.x / p.size.x, l.y / p.size.y, l.z / p.size.z}) - 1) *
+           std::min({p.size.x, p.size.y, p.size.z});
   return norm(Vec3<double>{positive(std::abs(l.x) - p.size.x), positive(std::abs(l.y) - p.size.y),
                            positive(std::abs(l.z) - p.size.z)});
 }
@@ -288,6 +298,9 @@ double farthest_from(const std::vector<Contact>& some, const std::vector<Contact
 class CollidePair : public ::testing::TestWithParam<Pair> {
  protected:
   bool has(int type) const { return GetParam().type1 == type || GetParam().type2 == type; }
+  // of a contact's place and normal: where they are searched for, an error of the depth is the square of theirs
+  double place_error() const { return has(kEllipsoid) ? 1e-4 : 1e-8; }
+  double single_place_error() const { return has(kEllipsoid) && !has(kPlane) ? 5e-3 : 2e-5; }
 };
 INSTANTIATE_TEST_SUITE_P(Table, CollidePair, ::testing::ValuesIn(kPairs),
                          [](const auto& info) { return info.param.name; });
@@ -369,7 +382,7 @@ TEST_P(CollidePair, FloatFollowsDouble) {
   }
   ASSERT_GT(hits, 500u);
   std::sort(errors.begin(), errors.end());
-  EXPECT_LT(errors[errors.size() * 95 / 100], 2e-5);
+  EXPECT_LT(errors[errors.size() * 95 / 100], single_place_error());
 }
 
 TEST_P(CollidePair, MovesWithTheShapes) {
@@ -394,7 +407,9 @@ TEST_P(CollidePair, MovesWithTheShapes) {
       }
       ASSERT_EQ(expected[i].size(), found[i].size()) << "scene " << i;
       for (size_t k = 0; k < found[i].size(); k++)
-        EXPECT_LT(farthest_from({found[i][k]}, {expected[i][k]}), 1e-8) << "scene " << i;
+        EXPECT_LT(farthest_from({found[i][k]}, {expected[i][k]}), place_error()) << "scene " << i;
+      if (found[i].empty()) continue;
+      EXPECT_NEAR(deepest(found[i]), deepest(expected[i]), 1e-8) << "scene " << i;
     }
   }
 }
@@ -415,7 +430,7 @@ TEST_P(CollidePair, TurnsAroundWhenSwapped) {
       continue;
     }
     EXPECT_NEAR(deepest(expected[i]), deepest(found[i]), 1e-9) << "scene " << i;
-    differ += farthest_from(expected[i], found[i]) + farthest_from(found[i], expected[i]) > 1e-8;
+    differ += farthest_from(expected[i], found[i]) + farthest_from(found[i], expected[i]) > place_error();
   }
   // equally good faces and corners may be chosen differently
   EXPECT_LE(differ, scenes.size() / 100);
@@ -433,7 +448,7 @@ TEST_P(CollidePair, ContactsLieInBothBodies) {
       for (const Contact& c : contacts[i]) {
         const bool edges = GetParam().name == "box_box" && contacts[i].size() == 1;
         const Vec3<double> half = c.normal * (edges ? 0 : 0.5 * c.dist);
-        const double near = edges ? std::abs(c.dist) : 1e-9;
+        const double near = edges ? std::abs(c.dist) : has(kEllipsoid) && !has(kPlane) ? 5e-3 : 1e-9;
         EXPECT_LE(outside(GetParam().type1, scenes[i].a, c.pos - half), near) << "scene " << i;
         EXPECT_LE(outside(GetParam().type2, scenes[i].b, c.pos + half), near) << "scene " << i;
       }
@@ -451,6 +466,7 @@ TEST_P(CollidePair, DepthIsTheTrueOne) {
   const auto scenes = poses.many(GetParam(), shallow_only ? 800 : 300, 0.7, false);
   const auto contacts = collide<double>(GetParam(), scenes);
   size_t touching = 0;
+  std::vector<double> errors;
   for (size_t i = 0; i < scenes.size(); i++) {
     const double expected = true_separation(GetParam(), scenes[i]);
     if (expected > scenes[i].margin + 1e-7) {
@@ -464,10 +480,16 @@ TEST_P(CollidePair, DepthIsTheTrueOne) {
     ASSERT_FALSE(contacts[i].empty()) << "scene " << i << " " << expected;
     const double found = deepest(contacts[i]);
     // an edge within 5% of a face gives way to it
-    const double slack = GetParam().name == "box_box" ? 0.05 * std::abs(expected) + 1e-6 : 1e-6;
+    const double slack = GetParam().name == "box_box" ? 0.05 * std::abs(expected) + 1e-6
+                         : has(kEllipsoid)            ? 5e-4
+                                                      : 1e-6;
+    errors.push_back(std::abs(found - expected));
     EXPECT_NEAR(found, expected, slack) << "scene " << i;
   }
   EXPECT_GT(touching, 20u);
+  // the search for the least depth of an ellipsoid may end beside it
+  std::sort(errors.begin(), errors.end());
+  EXPECT_LT(errors[errors.size() * (has(kEllipsoid) ? 95 : 0) / 100], 1e-6);
 }
 
 TEST(CollideTable, KnowsEachPairInEitherOrder) {

@@ -766,6 +766,48 @@ class ModelFields:
     def mesh_graph(self) -> np.ndarray:
         """(nmeshgraph,) MuJoCo's, integers"""
     @property
+    def mesh_polyadr(self) -> np.ndarray:
+        """(nmesh,) MuJoCo's, integers"""
+    @property
+    def mesh_polynum(self) -> np.ndarray:
+        """(nmesh,) MuJoCo's, integers"""
+    @property
+    def mesh_polynormal(self) -> np.ndarray:
+        """(nmeshpoly, 3) MuJoCo's, float64"""
+    @property
+    def mesh_polyvertadr(self) -> np.ndarray:
+        """(nmeshpoly,) MuJoCo's, integers"""
+    @property
+    def mesh_polyvertnum(self) -> np.ndarray:
+        """(nmeshpoly,) MuJoCo's, integers"""
+    @property
+    def mesh_polyvert(self) -> np.ndarray:
+        """(nmeshpolyvert,) MuJoCo's, integers"""
+    @property
+    def mesh_polymapadr(self) -> np.ndarray:
+        """(nmeshvert,) MuJoCo's, integers"""
+    @property
+    def mesh_polymapnum(self) -> np.ndarray:
+        """(nmeshvert,) MuJoCo's, integers"""
+    @property
+    def mesh_polymap(self) -> np.ndarray:
+        """(nmeshpolymap,) MuJoCo's, integers"""
+    @property
+    def hfield_size(self) -> np.ndarray:
+        """(nhfield, 4) MuJoCo's, float64"""
+    @property
+    def hfield_nrow(self) -> np.ndarray:
+        """(nhfield,) MuJoCo's, integers"""
+    @property
+    def hfield_ncol(self) -> np.ndarray:
+        """(nhfield,) MuJoCo's, integers"""
+    @property
+    def hfield_adr(self) -> np.ndarray:
+        """(nhfield,) MuJoCo's, integers"""
+    @property
+    def hfield_data(self) -> np.ndarray:
+        """(nhfielddata,) MuJoCo's, float64"""
+    @property
     def numeric_adr(self) -> np.ndarray:
         """(nnumeric,) MuJoCo's, integers"""
     @property
@@ -795,6 +837,9 @@ class ModelFields:
     @property
     def name_meshadr(self) -> np.ndarray:
         """(nmesh,) MuJoCo's, integers"""
+    @property
+    def name_hfieldadr(self) -> np.ndarray:
+        """(nhfield,) MuJoCo's, integers"""
     @property
     def name_pairadr(self) -> np.ndarray:
         """(npair,) MuJoCo's, integers"""

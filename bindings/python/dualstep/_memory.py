@@ -20,7 +20,10 @@ def environment_bytes(model: _core.Model, dtype: Any = np.float32) -> dict[str, 
 
     "state": what every batch keeps, the state twice; "outputs": all of them; "largest": of the state's arrays.
     """
-    batch = _core.Batch(model, 1, "cpu", np.dtype(dtype) == np.float64, 1, "", False, [], "", 0, False)
+    options = _core.BatchOptions()
+    options.num_envs, options.device, options.num_threads = 1, "cpu", 1
+    options.float64 = np.dtype(dtype) == np.float64
+    batch = _core.Batch(model, options)
     kept = {"state": 0, "outputs": 0, "largest": 0}
     for name, role, *_ in _core.batch_fields():
         size = batch.view(name).nbytes

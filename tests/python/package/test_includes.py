@@ -1,7 +1,6 @@
 """Who includes whom in the kernels, and who knows the contact laws by name."""
 
 import re
-from pathlib import Path
 
 import pytest
 
