@@ -21,6 +21,7 @@ from gymnasium.vector.utils import batch_space
 
 from dualstep import _core
 from dualstep.batch import Batch, Status
+from dualstep.envs.arguments import mode_of, seed_of
 from dualstep.envs.arrays import Output, arrays_of
 from dualstep.envs.draws import Draws
 from dualstep.envs.groups import Groups
@@ -30,27 +31,6 @@ from dualstep.envs.task import Task, View, whole_dtype
 NONFINITE = ("refuse", "clamp")
 # what a task may write
 STATE = tuple(name for name, role, *_ in _core.batch_fields() if role == "state")
-
-
-def _mode(given: AutoresetMode | str) -> AutoresetMode:
-    if isinstance(given, AutoresetMode):
-        return given
-    for mode in AutoresetMode:
-        if given in (mode.value, mode.name):
-            return mode
-    allowed = ", ".join(f"'{mode.value}'" for mode in AutoresetMode)
-    raise ValueError(f"autoreset_mode {given!r} is given, and it must be a gymnasium.vector.AutoresetMode or {allowed}")
-
-
-def _seed(given: Any) -> int | None:
-    """As Gymnasium's own environments take seeds, and refuse them."""
-    if given is None:
-        return None
-    if isinstance(given, (bool, np.bool_)) or not isinstance(given, (int, np.integer)):
-        raise error.Error(f"Seed must be a python integer, actual type: {type(given)}")
-    if given < 0:
-        raise error.Error(f"Seed must be greater or equal to zero, actual value: {given}")
-    return int(given)
 
 
 class BatchEnv(VectorEnv):
@@ -101,7 +81,7 @@ class BatchEnv(VectorEnv):
             raise ValueError(
                 f"max_episode_steps {max_episode_steps!r} is given, and it must be a positive integer or None"
             )
-        self.autoreset_mode = _mode(autoreset_mode)
+        self.autoreset_mode = mode_of(autoreset_mode)
         self.task = task
         self.sim = Batch(task.model, num_envs, device, dtype, num_threads, lanes=lanes, rk4_outputs="last")
         self.num_envs = num_envs
@@ -201,9 +181,9 @@ class BatchEnv(VectorEnv):
     def _seeds_of(self, given: Any) -> list[int | None]:
         """One for each environment."""
         if np.ndim(given) == 0:
-            first = _seed(given)
+            first = seed_of(given)
             return [None if first is None else first + i for i in range(self.num_envs)]
-        values = [_seed(value) for value in (given.tolist() if hasattr(given, "tolist") else given)]
+        values = [seed_of(value) for value in (given.tolist() if hasattr(given, "tolist") else given)]
         if len(values) != self.num_envs:
             raise ValueError(f"{len(values)} seeds are given, and there are {self.num_envs} environments")
         return values

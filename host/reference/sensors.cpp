@@ -95,9 +95,10 @@ Vector3d frame_velocity_sensor(const Model& m, const Data& d, int type, const Fr
 }
 
 // the reading of one sensor, before its cutoff
+VectorXd scalar(double x) { return VectorXd::Constant(1, x); }
+
 VectorXd reading(const Model& m, const Data& d, int s) {
   const int type = m.sensor_type[s], id = m.sensor_objid[s], refid = m.sensor_refid[s];
-  const auto scalar = [](double x) { return VectorXd::Constant(1, x); };
   switch (type) {
     case kTouch:
       return scalar(touch(m, d, id));

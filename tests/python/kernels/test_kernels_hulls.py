@@ -49,7 +49,7 @@ def test_depths_are_mujocos_along_a_fall(dtype, close):
             theirs = deepest(d.contact.geom, d.contact.dist)
             for pair in mine.keys() | theirs.keys():
                 a, b = mine.get(pair, (0.0, 0))[0], theirs.get(pair, (0.0, 0))[0]
-                # MuJoCo finds the contacts of a cylinder with copies turned by little, which touch less deeply
+                # MuJoCo's depth of a cylinder on a mesh differs by some percent from the least over all directions (coal)
                 slack = 0.05 * abs(b) if pair == (7, 8) else 0
                 assert abs(a - b) < close + slack, (pair, a, b)
             seen |= mine.keys()

@@ -1,0 +1,46 @@
+"""Trajectories in one call: initial states and controls in, arrays over time out, by a batch that is made for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from dualstep import _arrays
+from dualstep._rollout import rollout_of
+from dualstep.batch import Batch
+from dualstep.model import Model
+
+
+def rollout(
+    model: Model,
+    qpos: Any,
+    qvel: Any,
+    ctrl: Any,
+    parameters: Mapping[str, Any] | None = None,
+    device: str = "auto",
+    *,
+    nsubsteps: int = 1,
+    outputs: Sequence[str] = ("qpos", "qvel"),
+    dtype: Any = "float32",
+    num_threads: int = 0,
+) -> dict[str, np.ndarray]:
+    """Trajectories of N environments from initial states (N, nq), (N, nv) under controls (T, N, nu).
+
+    `parameters`: arrays of the model by MuJoCo's name, (N, ...) or one for all, as `Batch.set_parameter` takes them.
+    Returns {name: (T, N, ...)} for each of `outputs`, on the host; row t is of the end of step t, which holds its
+    control for `nsubsteps`.
+    """
+    positions, velocities = (np.asarray(_arrays.on_host(name, x)) for name, x in (("qpos", qpos), ("qvel", qvel)))
+    for name, array, width in (("qpos", positions, model.nq), ("qvel", velocities, model.nv)):
+        if array.ndim != 2 or array.shape[1] != width or array.dtype.kind not in "iuf":
+            given = f"an array of shape {array.shape} and dtype {array.dtype}"
+            raise ValueError(f"{name}: {given} is given, and numbers of shape (N, {width}) are wanted")
+    if len(positions) != len(velocities):
+        raise ValueError(f"qpos is of {len(positions)} environments, and qvel of {len(velocities)}")
+    with Batch(model, len(positions), device, dtype, num_threads) as sim:
+        for name, values in (parameters or {}).items():
+            sim.set_parameter(name, values)
+        sim.qpos, sim.qvel = positions.astype(sim.dtype), velocities.astype(sim.dtype)
+        return rollout_of(sim, ctrl, nsubsteps, outputs)
