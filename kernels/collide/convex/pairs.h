@@ -133,7 +133,7 @@ DS_FN void convex_convex(const A& a, int type_a, const B& b, int type_b, const R
 }
 
 // X(function, first shape, its type, second shape, its type, capacity)
-#define DS_CONVEX_PAIRS(X)                                                \
+#define DS_CONVEX_PAIRS(X)                                        \
   X(sphere_ellipsoid, Shape, kSphere, Shape, kEllipsoid, 1)       \
   X(capsule_ellipsoid, Shape, kCapsule, Shape, kEllipsoid, 1)     \
   X(ellipsoid_ellipsoid, Shape, kEllipsoid, Shape, kEllipsoid, 1) \

@@ -25,7 +25,7 @@ constexpr int kPolytopePoints = 32;  // a set of points is a word
 constexpr int kPolytopeFaces = 2 * kPolytopePoints - 4;
 constexpr int kNewFaces = 24;  // that one point may bring
 
-DS_HD int lowest_bit(uint64_t x) {
+DS_HD int lowest_bit(unsigned long long x) {
 #if DS_DEVICE
   return __ffsll(static_cast<long long>(x)) - 1;
 #else
@@ -96,16 +96,16 @@ DS_FN void fill_planes(Polytope<Real>* x, int newest) {
 // the seen faces of one element go, and those from their edge to the newest point come; false where there is
 // no room for them
 template <class Real>
-DS_FN bool replace_seen(Polytope<Real>* x, int lane, uint64_t seen, int newest) {
-  uint32_t leads[kPolytopePoints] = {};
+DS_FN bool replace_seen(Polytope<Real>* x, int lane, unsigned long long seen, int newest) {
+  unsigned leads[kPolytopePoints] = {};
   auto* corner = x->corner[lane];
-  for (uint64_t rest = seen; rest != 0; rest &= rest - 1) {
+  for (unsigned long long rest = seen; rest != 0; rest &= rest - 1) {
     const auto* c = corner[lowest_bit(rest)];
     for (int e = 0; e < 3; e++) leads[c[e]] |= 1u << c[e == 2 ? 0 : e + 1];
   }
   int count = 0;
   auto* fresh = x->fresh[lane];
-  for (uint64_t rest = seen; rest != 0; rest &= rest - 1) {
+  for (unsigned long long rest = seen; rest != 0; rest &= rest - 1) {
     const auto* c = corner[lowest_bit(rest)];
     for (int e = 0; e < 3; e++) {
       const int from = c[e], to = c[e == 2 ? 0 : e + 1];
@@ -117,7 +117,7 @@ DS_FN bool replace_seen(Polytope<Real>* x, int lane, uint64_t seen, int newest) 
     }
   }
   int nface = x->nface[lane];
-  uint64_t free = seen;
+  unsigned long long free = seen;
   for (int k = 0; k < count; k++) {
     int face = nface;
     if (free != 0) {
@@ -239,7 +239,7 @@ DS_FN void triangle_witness(const Polytope<Real>& x, const unsigned char (&corne
 // faces that w is beyond, as bits of each element. Sums of powers of two are exact up to 24 of them
 template <class Real>
 DS_FN void seen_faces(const Polytope<Real>& x, const Vec3<Real>& w, const Real& slack,
-                      uint64_t (&seen)[kPackSize<Real>]) {
+                      unsigned long long (&seen)[kPackSize<Real>]) {
   constexpr int kPart = 24, kWide = kPackSize<Real>;
   for (int l = 0; l < kWide; l++) seen[l] = 0;
   for (int base = 0; base < x.nface_max; base += kPart) {
@@ -251,7 +251,7 @@ DS_FN void seen_faces(const Polytope<Real>& x, const Vec3<Real>& w, const Real& 
       power = power + power;
     }
     for (int l = 0; l < kWide; l++)
-      seen[l] |= static_cast<uint64_t>(static_cast<uint32_t>(lane_of(bits, l))) << base;
+      seen[l] |= static_cast<unsigned long long>(static_cast<unsigned>(lane_of(bits, l))) << base;
   }
 }
 
@@ -301,7 +301,7 @@ DS_STAGE void grow(const ConvexPair<Real>& pair, const Real& tolerance, int newe
     if (!any(active)) return;
 
     x->point[newest] = w;
-    uint64_t seen[kWide];
+    unsigned long long seen[kWide];
     seen_faces(*x, w.y, slack, seen);
     unsigned stuck = 0;
     const unsigned busy = mask_word(active);
