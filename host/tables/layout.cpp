@@ -21,7 +21,13 @@ int choose_capacity(const Model& m, const TableStore& t) {
     all += static_cast<long>(kPairKindRows[kind].capacity) * (t.pair_adr[kind + 1] - t.pair_adr[kind]);
   for (int g : t.geom_id) {
     const int type = m.geom_type[g];
-    touching += type == kSphere ? 1 : type == kCapsule ? 2 : type == kCylinder ? 4 : type == kBox ? 8 : type == kMesh ? 4 : type == kEllipsoid ? 1 : 0;
+    touching += type == kSphere      ? 1
+                : type == kCapsule   ? 2
+                : type == kCylinder  ? 4
+                : type == kBox       ? 8
+                : type == kMesh      ? 4
+                : type == kEllipsoid ? 1
+                                     : 0;
   }
   return static_cast<int>(std::min(all, std::max(16L, touching)));
 }
