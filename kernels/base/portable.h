@@ -14,11 +14,13 @@
 // CPU the compiler decides. DS_ROLLED stands before a loop that lanes share: each of them has few turns of
 // it, and copies of its body would only crowd the instruction cache.
 #if defined(__CUDACC__)
+#define DS_FOR_GPU 1
 #define DS_HD __device__ __forceinline__
 #define DS_FN __device__
 #define DS_STAGE __device__ __noinline__
 #define DS_ROLLED _Pragma("unroll 1")
 #else
+#define DS_FOR_GPU 0
 #define DS_HD inline __attribute__((always_inline))
 #define DS_FN inline
 #define DS_STAGE inline

@@ -260,9 +260,17 @@ DS_STAGE void collide_kind(E& env) {
   }
 }
 
+// whether these kernels have a kind. Generic kernels of a GPU leave out what is searched for, whose polytopes take a
+// stack of 3 KB and a third more registers from every model; a specialised kernel has what its model has
+template <class AnyTables, int kKind>
+constexpr bool kKindCompiled = kKindPossible<AnyTables, kKind> && !(DS_FOR_GPU && is_convex_kind(kKind));
+template <class AnyTables, int kKind>
+requires requires { AnyTables::kKindPresent; }
+constexpr bool kKindCompiled<AnyTables, kKind> = kKindPossible<AnyTables, kKind>;
+
 template <int kKind, class E>
 DS_HD void try_kind(E& env) {
-  if constexpr (kKindPossible<StepTables<typename E::Scalar>, kKind>) collide_kind<kKind>(env);
+  if constexpr (kKindCompiled<StepTables<typename E::Scalar>, kKind>) collide_kind<kKind>(env);
 }
 
 template <class E>

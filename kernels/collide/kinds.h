@@ -62,6 +62,13 @@ constexpr int pair_kind(int type1, int type2) {
   return -1;
 }
 
+// whether contacts of a kind are searched for (kernels/collide/convex)
+constexpr bool is_convex_kind(int kind) {
+  const auto curved = [](int type) { return type == kEllipsoid || type == kMesh; };
+  return kPairKindRows[kind].type1 != kPlane &&
+         (curved(kPairKindRows[kind].type1) || curved(kPairKindRows[kind].type2));
+}
+
 // contacts that a pair of types has room for, in either order; 0 where the types do not collide
 constexpr int pair_capacity(int type1, int type2) {
   const int kind = type1 < type2 ? pair_kind(type1, type2) : pair_kind(type2, type1);

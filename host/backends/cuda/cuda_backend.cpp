@@ -7,6 +7,7 @@
 #include "host/backends/cuda/cuda_choices.h"
 #include "host/backends/cuda/cuda_errors.h"
 #include "host/backends/cuda/cuda_memory.h"
+#include "kernels/collide/kinds.h"
 
 namespace dualstep {
 namespace {
@@ -140,6 +141,15 @@ void CudaBackend<Scalar>::set_sizes(const TableCounts& counts, int num_envs) {
   batch_ops_.open(device_, num_envs, stream_);
 }
 
+// whether the model has pairs that generic kernels leave out (kernels/collide/collide.h)
+template <class Scalar>
+bool searches_contacts(const Tables<Scalar>& tables) {
+  for (int kind = 0; tables.n.npair > 0 && kind < kPairKinds; ++kind) {
+    if (is_convex_kind(kind) && tables.pair_adr[kind] < tables.pair_adr[kind + 1]) return true;
+  }
+  return false;
+}
+
 template <class Scalar>
 void CudaBackend<Scalar>::set_tables(const Tables<Scalar>& tables) {
   const OnDevice here(device_);
@@ -165,6 +175,11 @@ void CudaBackend<Scalar>::set_tables(const Tables<Scalar>& tables) {
                    ? "the workspace of a model of " + std::to_string(4L * tables.l.total) +
                          " bytes an environment does not fit into shared memory"
                    : "preparing the kernels for " + name_);
+  if (special_.kernels().empty() && searches_contacts(tables))
+    throw std::runtime_error(
+        "meshes and ellipsoids touch other shapes here, which on a GPU specialised kernels alone can find, "
+        "and there are none: " +
+        special_.why());
   grow(&scratch_, staged_.planned() ? staged_.scratch_bytes(tables_, num_envs_) : plan_.scratch_bytes);
 }
 
