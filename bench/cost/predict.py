@@ -370,12 +370,9 @@ def table(build: Path) -> str:
         fill(
             f"A warp issues {GROUP * total.instructions:,.0f} instructions, and waits {chain['cache']:,.0f} cycles at "
             f"barriers and sums for what lies in the cache, or {chain['shared']:,.0f} for what lies in shared memory. "
-            f"The "
-            f"workspace of an environment has {size:,} bytes. Million steps per second at {NUM_ENVS:,} environments, "
-            f"as each "
-            "limit alone would have it; the least is the prediction (with every assumed time half as long again, and "
-            "half "
-            "as long):"
+            f"The workspace of an environment has {size:,} bytes. Million steps per second at {NUM_ENVS:,} "
+            "environments, as each limit alone would have it; the least is the prediction (with every assumed time half "
+            "as long again, and half as long):"
         ),
         "",
         "| workspace | registers | warps an SM | issue | latency | bytes | predicted |",

@@ -487,9 +487,11 @@ TEST_P(CollidePair, DepthIsTheTrueOne) {
     EXPECT_NEAR(found, expected, slack) << "scene " << i;
   }
   EXPECT_GT(touching, 20u);
-  // the search for the least depth of an ellipsoid may end beside it
-  std::sort(errors.begin(), errors.end());
-  EXPECT_LT(errors[errors.size() * (has(kEllipsoid) ? 95 : 0) / 100], 1e-6);
+  // the search for the least depth of an ellipsoid may end beside it, but not often
+  if (has(kEllipsoid)) {
+    std::sort(errors.begin(), errors.end());
+    EXPECT_LT(errors[errors.size() * 95 / 100], 1e-6);
+  }
 }
 
 TEST(CollideTable, KnowsEachPairInEitherOrder) {
