@@ -140,7 +140,6 @@ void check_sensors(const Model& m, Addresses* a) {
     if (type >= kBallQuat && type <= kJointLimitFrc) end = m.njnt;
     if (type >= kActuatorPos && type <= kActuatorFrc) end = m.nactuator;
     if (type >= kSubtreeCom && type <= kSubtreeAngMom) end = m.nbody;
-    constexpr int kContactSensor = 42;
     if (type == kContactSensor) {
       end = objects(m.sensor_objtype[s]);
       if (objects(m.sensor_reftype[s]) >= 0)

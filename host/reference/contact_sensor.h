@@ -5,9 +5,6 @@
 
 namespace dualstep::reference {
 
-// MuJoCo's sensor type, by value
-constexpr int kContactSensor = 42;
-
 // what a contact sensor reads: its slots one after another
 VectorXd contact_sensor(const Model& m, const Data& d, int sensor);
 // whether a point is inside the volume of a site

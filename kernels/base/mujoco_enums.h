@@ -98,7 +98,8 @@ enum SensorType : int {
   kSubtreeCom,
   kSubtreeLinVel,
   kSubtreeAngMom,
-  kPotential = 43,
+  kContactSensor = 42,
+  kPotential,
   kKinetic,
   kClock
 };

@@ -77,6 +77,7 @@ SAME(kJointLimitFrc, mjSENS_JOINTLIMITFRC);
 SAME(kFramePos, mjSENS_FRAMEPOS);
 SAME(kSubtreeAngMom, mjSENS_SUBTREEANGMOM);
 SAME(kPotential, mjSENS_E_POTENTIAL);
+SAME(kContactSensor, mjSENS_CONTACT);
 SAME(kClock, mjSENS_CLOCK);
 #undef SAME
 
