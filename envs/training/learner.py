@@ -122,7 +122,8 @@ class Learner:
             config = {**settings.rsl_rl(), "obs_groups": self.env.obs_groups}
             self._runner = _Runner(self.env, config, log_dir=None, device=str(self.env.device))
         self.algorithm = self._runner.alg
-        observations = max(part.shape[1] for part in self.env.get_observations().values())
+        groups = self.env.get_observations()
+        observations = max(groups.get(name).shape[1] for name in groups.keys())  # a TensorDict: no plain dict
         self.torch_threads = wanted_threads(settings, observations, self.env.num_actions)
         self.curve: list[Point] = []
         self.iteration = 0
