@@ -103,5 +103,17 @@ enum SensorType : int {
   kKinetic,
   kClock
 };
+// mjtConDataField, as bits: what a contact sensor tells of each contact
+enum ContactData : int {
+  kContactFound = 1 << 0,
+  kContactForce = 1 << 1,
+  kContactTorque = 1 << 2,
+  kContactDist = 1 << 3,
+  kContactPos = 1 << 4,
+  kContactNormal = 1 << 5,
+  kContactTangent = 1 << 6
+};
+// attribute `reduce` of a contact sensor, in its integer parameters
+enum ContactReduction : int { kReduceNone = 0, kReduceMinDist = 1, kReduceMaxForce = 2, kReduceNetForce = 3 };
 
 }  // namespace dualstep

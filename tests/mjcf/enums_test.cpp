@@ -79,6 +79,13 @@ SAME(kSubtreeAngMom, mjSENS_SUBTREEANGMOM);
 SAME(kPotential, mjSENS_E_POTENTIAL);
 SAME(kContactSensor, mjSENS_CONTACT);
 SAME(kClock, mjSENS_CLOCK);
+SAME(kContactFound, 1 << mjCONDATA_FOUND);
+SAME(kContactForce, 1 << mjCONDATA_FORCE);
+SAME(kContactTorque, 1 << mjCONDATA_TORQUE);
+SAME(kContactDist, 1 << mjCONDATA_DIST);
+SAME(kContactPos, 1 << mjCONDATA_POS);
+SAME(kContactNormal, 1 << mjCONDATA_NORMAL);
+SAME(kContactTangent, 1 << mjCONDATA_TANGENT);
 #undef SAME
 
 }  // namespace dualstep
