@@ -17,17 +17,6 @@ namespace dualstep::reference {
 
 namespace {
 
-enum DataBit {
-  kFound = 1,
-  kForceData = 2,
-  kTorqueData = 4,
-  kDist = 8,
-  kPos = 16,
-  kNormal = 32,
-  kTangent = 64
-};
-enum Reduction { kNone = 0, kMinDist, kMaxForce, kNetForce };
-
 // a contact as the sensor sees it, and the net of several
 struct Reading {
   Vector3d force, torque, pos, normal, tangent;  // force and torque in the contact's frame
@@ -116,10 +105,10 @@ VectorXd contact_sensor(const Model& m, const Data& d, int s) {
   }
   const double count = static_cast<double>(found.size());
   const auto by = [&](const auto& less) { std::stable_sort(found.begin(), found.end(), less); };
-  if (reduction == kMinDist) by([](const Reading& a, const Reading& b) { return a.dist < b.dist; });
-  if (reduction == kMaxForce)
+  if (reduction == kReduceMinDist) by([](const Reading& a, const Reading& b) { return a.dist < b.dist; });
+  if (reduction == kReduceMaxForce)
     by([](const Reading& a, const Reading& b) { return a.force.norm() > b.force.norm(); });
-  if (reduction == kNetForce && !found.empty()) found = {net(found)};
+  if (reduction == kReduceNetForce && !found.empty()) found = {net(found)};
 
   VectorXd result = VectorXd::Zero(m.sensor_dim[s]);
   int next = 0;
@@ -128,13 +117,13 @@ VectorXd contact_sensor(const Model& m, const Data& d, int s) {
   };
   for (int k = 0; k < slots && k < static_cast<int>(found.size()); ++k) {
     const Reading& r = found[k];
-    if (data & kFound) result[next++] = count;
-    put(kForceData, r.force);
-    put(kTorqueData, r.torque);
-    if (data & kDist) result[next++] = r.dist;
-    put(kPos, r.pos);
-    put(kNormal, r.normal);
-    put(kTangent, r.tangent);
+    if (data & kContactFound) result[next++] = count;
+    put(kContactForce, r.force);
+    put(kContactTorque, r.torque);
+    if (data & kContactDist) result[next++] = r.dist;
+    put(kContactPos, r.pos);
+    put(kContactNormal, r.normal);
+    put(kContactTangent, r.tangent);
   }
   return result;
 }

@@ -75,6 +75,7 @@ enum SensorType : int {
   kForce,
   kTorque,
   kMagnetometer,
+  kRangefinder,
   kJointPos = 9,
   kJointVel,
   kActuatorPos = 13,
@@ -98,10 +99,32 @@ enum SensorType : int {
   kSubtreeCom,
   kSubtreeLinVel,
   kSubtreeAngMom,
+  kInsideSite,
   kContactSensor = 42,
   kPotential,
   kKinetic,
   kClock
 };
+// mjtConDataField as bits: what a contact sensor reports
+enum ContactData : int {
+  kContactFound = 1 << 0,
+  kContactForce = 1 << 1,
+  kContactTorque = 1 << 2,
+  kContactDist = 1 << 3,
+  kContactPos = 1 << 4,
+  kContactNormal = 1 << 5,
+  kContactTangent = 1 << 6
+};
+// mjtRayDataField, likewise of a rangefinder
+enum RayData : int {
+  kRayDist = 1 << 0,
+  kRayDir = 1 << 1,
+  kRayOrigin = 1 << 2,
+  kRayPoint = 1 << 3,
+  kRayNormal = 1 << 4,
+  kRayDepth = 1 << 5
+};
+// of which contacts: in their order, nearest first, strongest first, all of them together
+enum ContactReduction : int { kReduceNone = 0, kReduceMinDist, kReduceMaxForce, kReduceNetForce };
 
 }  // namespace dualstep
