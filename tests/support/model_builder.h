@@ -171,23 +171,23 @@ class ModelBuilder {
     reals("sensor_cutoff", {type == kGyro ? 0.5 : 0});
     count("nsensordata") += dim;
   }
-  // a sensor of every type, on a site on each body, on the bodies and on what they have
+  // a sensor of every type, on sites, bodies and what they have
   void every_sensor() {
     const int bodies = static_cast<int>(count("nbody"));
-    for (int b = 1; b < bodies; b++) {
+    for (int b = 1; b < bodies; b += 2) {
       const int site = static_cast<int>(count("nsite")++);
       ints("site_bodyid", {b});
-      ints("site_type", {b % 2 ? kBox : kCapsule});
+      ints("site_type", {b % 4 == 1 ? kBox : kCapsule});
       reals("site_size", Three{0.2, 0.1, 0.15});
       reals("site_pos", Three{0.01, 0, 0.02});
       reals("site_quat", kUnit);
       sensor(kTouch, kObjSite, site, 1);
       for (int type = kAccelerometer; type <= kMagnetometer; type++) sensor(type, kObjSite, site, 3);
     }
-    for (int b = 1; b < bodies; b += 2) {
+    for (int b = 1; b < bodies; b += 3) {
       for (int type = kFramePos; type <= kFrameAngAcc; type++) {
         const int dim = type == kFrameQuat ? 4 : 3;
-        sensor(type, b % 4 == 1 ? kObjBody : kObjXBody, b, dim, {0, 0, 0}, type < kFrameLinAcc ? b - 1 : -1);
+        sensor(type, b % 2 ? kObjBody : kObjXBody, b, dim, {0, 0, 0}, type < kFrameLinAcc ? b - 1 : -1);
       }
       for (int type = kSubtreeCom; type <= kSubtreeAngMom; type++) sensor(type, kObjBody, b, 3);
       for (int reduction = kReduceNone; reduction <= kReduceNetForce; reduction++)
