@@ -45,10 +45,9 @@ def main() -> None:
     rng = np.random.default_rng(0)
     key = "home" if "home" in [model.name_of("key", i) for i in range(model.nkey)] else None
     batches = [ds.Batch(model, given.num_envs, device=given.device, isa=given.isa, num_threads=1) for _ in range(2)]
-    start = None
     for batch in batches:
         batch.reset(keyframe=key)
-        start = np.array(batch.ctrl) if start is None else start
+    start = np.array(batches[0].ctrl)
     assert batches[1].sensordata.shape == (given.num_envs, model.nsensordata)
     shares, plain = [], []
     for k in range(given.rounds + 1):
@@ -66,9 +65,17 @@ def main() -> None:
         shares.append(took[1] / took[0] - 1)
         plain.append(took[0] / given.steps / given.num_envs)
     assert np.array_equal(batches[0].qpos, batches[1].qpos)
+    # the clock of stages has no noise of two batches
+    batches[1]._core.time_stages(True)
+    for _ in range(given.steps):
+        batches[1].step()
+    ticks = batches[1]._core.stage_ticks()
     contacts = float(np.mean(batches[0].contact_count))
     print(f"{batches[0].description}; {model.nsensor} sensors, {model.nsensordata} numbers; {contacts:.1f} contacts")
     print(f"step {np.median(plain) * 1e6:.3f} us an environment, sensors {100 * np.median(shares):.1f}% of it")
+    if ticks:
+        rest = sum(ticks.values()) - ticks["sense"]
+        print(f"by the clock of stages {100 * ticks['sense'] / rest:.1f}%")
 
 
 if __name__ == "__main__":
