@@ -13,6 +13,7 @@
 #include "bindings/bindings.h"
 #include "bindings/tensor.h"
 #include "host/backends/cuda/cuda_memory.h"
+#include "host/tables/tables.h"
 
 namespace py = pybind11;
 
@@ -168,6 +169,9 @@ void bind_description(BatchClass& batch) {
       .def_property_readonly("description", &Batch::description)
       .def_property_readonly("device_index", &Batch::device_index)
       .def("own_tables", &Batch::own_tables, "the kernels' tables that are kept per environment")
+      .def_property_readonly(
+          "sensors_in_step", [](const Batch& self) { return sensors_in_step(self.model()); },
+          "whether the step computes all sensors of the model")
       .def(
           "integers",
           [](const Batch& self, const std::string& table) {
@@ -250,6 +254,27 @@ void bind_measures(BatchClass& batch) {
                                        found.values.data());
           },
           py::arg("name"), py::arg("env"), "an array of the workspace, on the emulator");
+}
+
+void bind_rays(BatchClass& batch) {
+  batch.def(
+      "ray",
+      [](Batch& self, const py::array& origin, const py::array& direction, int groups, int exclude_body,
+         bool fixed) {
+        const py::ssize_t envs = self.num_envs(), rays = origin.shape(1);
+        py::array distance(origin.dtype(), std::vector<py::ssize_t>{envs, rays});
+        py::array_t<int> geom({envs, rays});
+        const void *from = origin.data(), *to = direction.data();
+        void* const found = distance.mutable_data();
+        int* const met = geom.mutable_data();
+        {
+          const py::gil_scoped_release released;
+          self.ray({groups, exclude_body, fixed}, from, to, static_cast<int>(rays), found, met);
+        }
+        return std::make_tuple(distance, geom);
+      },
+      py::arg("origin"), py::arg("direction"), py::arg("groups"), py::arg("exclude_body"), py::arg("fixed"),
+      "distances and geoms of (num_envs, rays, 3) rays, contiguous and of the batch's precision");
 }
 
 void bind_stepping(BatchClass& batch) {
@@ -371,6 +396,7 @@ void bind_batch(py::module_& module) {
   bind_arrays(batch);
   bind_stream(batch);
   bind_measures(batch);
+  bind_rays(batch);
   bind_stepping(batch);
   bind_stepping_on_device(batch);
   bind_saving(batch);

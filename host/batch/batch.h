@@ -19,6 +19,7 @@
 #include "host/batch/batch_fields.h"
 #include "host/batch/engine.h"
 #include "host/batch/parameters.h"
+#include "host/batch/rays.h"
 
 namespace dualstep {
 
@@ -92,6 +93,11 @@ class Batch {
   void set_parameter(const std::string& name, const std::vector<double>& values,
                      const std::vector<int>& envs);
 
+  // num_envs rows of `count` rays (rays.h), in the precision of the batch and memory of the host.
+  // Throws std::invalid_argument
+  void ray(const RayFilter& filter, const void* origin, const void* direction, int count, void* distance,
+           int* geom);
+
   // the model as one environment has it
   Model environment_model(int env) const;
 
@@ -112,6 +118,9 @@ class Batch {
   BatchArray make_array(const BatchField& field) const;
   void allocate(BatchArray* array);
   BatchArray& record(const char* name);
+  template <class Scalar>
+  void cast_in_all(const RayFilter& filter, const Scalar* origin, const Scalar* direction, int count,
+                   Scalar* distance, int* geom);
   Start make_start(const Model& model, int keyframe) const;
   std::string to_real(const std::vector<double>& values) const;
   // what a start puts into every array; it stands until the next call

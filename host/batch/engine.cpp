@@ -21,7 +21,10 @@ template <class Scalar>
 class EngineOf final : public Engine {
  public:
   EngineOf(const Model& model, int num_envs, const DeviceOptions& options)
-      : backend_(make_backend<Scalar>(options)), shared_(model), tables_(shared_.view()) {
+      : backend_(make_backend<Scalar>(options)),
+        shared_(model),
+        sensor_kinds_(sensors_in_step(model) ? sensor_kinds(model) : 0),
+        tables_(shared_.view()) {
     view_.num_envs = num_envs;
     TableCounts counts;
 #define TABLE_I(name, meaning) counts.name = shared_.ints().at(#name).size();
@@ -53,6 +56,7 @@ class EngineOf final : public Engine {
   if (name == #field) (last ? view_.last_##field : view_.field) = static_cast<Scalar*>(data);
 #include "kernels/data/fields.inl"
     if (last) return;
+    if (name == "sensordata") sense();
 #define OUTPUT(field, width, shape, meaning) \
   if (name == #field) view_.field = static_cast<Scalar*>(data);
 #include "kernels/data/fields.inl"
@@ -186,8 +190,16 @@ class EngineOf final : public Engine {
     return replay_;
   }
 
+  // from now on steps compute the sensors: kernels compiled for the model are compiled anew, with them
+  void sense() {
+    shared_.options().sensors = sensor_kinds_;
+    tables_ = shared_.view();
+    backend_->set_tables(tables_);
+  }
+
   std::unique_ptr<Backend<Scalar>> backend_;
   TableSet<Scalar> shared_;
+  const int sensor_kinds_;
   Tables<Scalar> tables_;
   BatchView<Scalar> view_{};
   Replay<Scalar> replay_{};

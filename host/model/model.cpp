@@ -124,6 +124,39 @@ void check_bodies(const Model& m, Addresses* a) {
   a->ids("pair_geom2", m.pair_geom2, 0, m.ngeom);
 }
 
+// numbers that a sensor reports; -1 where its type is refused elsewhere, or where it says so itself: prm[0] has the
+// fields, prm[2] of a contact sensor how many slots there are
+long sensor_width(int type, const int* prm) {
+  // of each field: found, force, torque, dist, pos, normal, tangent, linvel, angvel; dist, dir, origin, ...
+  constexpr int kContact[] = {1, 3, 3, 1, 3, 3, 3, 3, 3}, kRay[] = {1, 3, 3, 3, 3, 1};
+  const auto fields = [prm](const auto& widths) {
+    long sum = 0, bit = 0;
+    for (const int width : widths) sum += (prm[0] >> bit++) & 1 ? width : 0;
+    return sum;
+  };
+  switch (type) {
+    case kContactSensor:
+      return !prm || prm[2] < 0 || prm[1] < 0 || prm[1] > kReduceNetForce ? -2 : fields(kContact) * prm[2];
+    case kRangefinder:
+      return prm ? fields(kRay) : -2;
+    case kTouch:
+    case kInsideSite:
+      return 1;
+    case kBallQuat:
+    case kFrameQuat:
+      return 4;
+    case kBallAngVel:
+      return 3;
+    default:
+      break;
+  }
+  const auto in = [type](int first, int last) { return type >= first && type <= last; };
+  if (in(kAccelerometer, kMagnetometer) || in(kFramePos, kSubtreeAngMom)) return 3;
+  if (in(kJointPos, kJointVel) || in(kActuatorPos, kJointActFrc) || in(kJointLimitPos, kJointLimitFrc))
+    return 1;
+  return in(kPotential, kClock) ? 1 : -1;
+}
+
 // what sensors are attached to; a type that is not simulated is refused elsewhere
 void check_sensors(const Model& m, Addresses* a) {
   const auto objects = [&m](int type) {
@@ -144,14 +177,11 @@ void check_sensors(const Model& m, Addresses* a) {
       end = objects(m.sensor_objtype[s]);
       if (objects(m.sensor_reftype[s]) >= 0)
         a->range("sensor_refid", s, m.sensor_refid[s], 0, objects(m.sensor_reftype[s]));
-      const int width = m.nsensor > 0 ? static_cast<int>(m.sensor_intprm.size()) / m.nsensor : 0;
-      const int* prm = width >= 3 ? &m.sensor_intprm[static_cast<size_t>(s) * width] : nullptr;
-      // data, reduction, slots; each slot holds what the data bits ask for
-      constexpr int kWidth[9] = {1, 3, 3, 1, 3, 3, 3, 3, 3};
-      int slot = 0;
-      for (int k = 0; prm && k < 9; ++k) slot += (prm[0] >> k) & 1 ? kWidth[k] : 0;
-      if (!prm || prm[2] < 0 || prm[1] < 0 || prm[1] > 3 || 1L * slot * prm[2] != m.sensor_dim[s])
-        a->problems.push_back({"sensor_intprm", "entry " + std::to_string(s), "does not fit sensor_dim"});
+    }
+    if (type == kRangefinder) end = objects(m.sensor_objtype[s]);
+    if (type == kInsideSite) {
+      end = objects(m.sensor_objtype[s]);
+      a->range("sensor_refid", s, m.sensor_refid[s], 0, m.nsite);
     }
     if (type >= kFramePos && type <= kFrameAngAcc) {
       end = objects(m.sensor_objtype[s]);
@@ -159,6 +189,11 @@ void check_sensors(const Model& m, Addresses* a) {
         a->range("sensor_refid", s, m.sensor_refid[s], 0, objects(m.sensor_reftype[s]));
     }
     if (end >= 0) a->range("sensor_objid", s, m.sensor_objid[s], 0, end);
+    const int columns = static_cast<int>(m.sensor_intprm.size()) / m.nsensor;
+    const long width =
+        sensor_width(type, columns >= 3 ? &m.sensor_intprm[static_cast<size_t>(s) * columns] : nullptr);
+    if (width != -1 && width != m.sensor_dim[s])
+      a->problems.push_back({"sensor_intprm", "entry " + std::to_string(s), "does not fit sensor_dim"});
   }
   a->spans("sensor_adr", m.sensor_adr, m.sensor_dim, m.nsensordata);
 }
@@ -198,6 +233,7 @@ void check_graph(const Model& m, int mesh, Addresses* a) {
 void check_surfaces(const Model& m, Addresses* a) {
   a->spans("mesh_vertadr", m.mesh_vertadr, m.mesh_vertnum, m.nmeshvert);
   a->ids("mesh_graphadr", m.mesh_graphadr, -1, m.nmeshgraph);
+  a->spans("mesh_faceadr", m.mesh_faceadr, m.mesh_facenum, m.nmeshface);
   a->spans("mesh_polyadr", m.mesh_polyadr, m.mesh_polynum, m.nmeshpoly);
   a->spans("mesh_polyvertadr", m.mesh_polyvertadr, m.mesh_polyvertnum, m.nmeshpolyvert);
   a->spans("mesh_polymapadr", m.mesh_polymapadr, m.mesh_polymapnum, m.nmeshpolymap);
@@ -208,6 +244,8 @@ void check_surfaces(const Model& m, Addresses* a) {
   if (!a->problems.empty()) return;
   for (int mesh = 0; mesh < m.nmesh; ++mesh) {
     check_graph(m, mesh, a);
+    for (int i = 3 * m.mesh_faceadr[mesh]; i < 3 * (m.mesh_faceadr[mesh] + m.mesh_facenum[mesh]); ++i)
+      a->range("mesh_face", i, m.mesh_face[i], 0, m.mesh_vertnum[mesh]);
     for (int p = m.mesh_polyadr[mesh]; p < m.mesh_polyadr[mesh] + m.mesh_polynum[mesh]; ++p)
       for (int i = m.mesh_polyvertadr[p]; i < m.mesh_polyvertadr[p] + m.mesh_polyvertnum[p]; ++i)
         a->range("mesh_polyvert", i, m.mesh_polyvert[i], 0, m.mesh_vertnum[mesh]);

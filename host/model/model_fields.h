@@ -41,6 +41,7 @@ void for_each_size(AnyModel& m, Visit&& visit) {
   SIZE(nmocap)
   SIZE(nmesh)
   SIZE(nmeshvert)
+  SIZE(nmeshface)
   SIZE(nmeshgraph)
   SIZE(nmeshpoly)
   SIZE(nmeshpolyvert)

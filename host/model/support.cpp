@@ -72,10 +72,19 @@ const std::vector<const char*> kSensorWords = {"touch",
                                                "tactile",
                                                "plugin",
                                                "user"};
-const std::vector<const char*> kNoSensor = {
-    "rangefinder",    "camprojection",  "tendonpos",      "tendonvel",  "tendonactuatorfrc",
-    "tendonlimitpos", "tendonlimitvel", "tendonlimitfrc", "insidesite", "distance",
-    "normal",         "fromto",         "tactile",        "plugin",     "user"};
+const std::vector<const char*> kNoSensor = {"camprojection",
+                                            "tendonpos",
+                                            "tendonvel",
+                                            "tendonactuatorfrc",
+                                            "tendonlimitpos",
+                                            "tendonlimitvel",
+                                            "tendonlimitfrc",
+                                            "distance",
+                                            "normal",
+                                            "fromto",
+                                            "tactile",
+                                            "plugin",
+                                            "user"};
 
 bool any_nonzero(const std::vector<double>& values, int row, int rows) {
   const int cols = rows > 0 ? static_cast<int>(values.size()) / rows : 0;
@@ -229,6 +238,15 @@ void refuse_equalities(const Model& m, const Report& refuse) {
   }
 }
 
+// whether a ray may meet a geom that it cannot be cast at
+bool surfaces_are_visible(const Model& m) {
+  for (int g = 0; g < m.ngeom; ++g) {
+    const int type = m.geom_type[g];
+    if ((type == kHfield || type == kSdf) && m.geom_rgba[4 * g + 3] > 0) return true;
+  }
+  return false;
+}
+
 void refuse_sensors(const Model& m, const Report& refuse) {
   if (m.opt.disabled(kDisableSensor)) return;
   for (int s = 0; s < m.nsensor; ++s) {
@@ -238,9 +256,16 @@ void refuse_sensors(const Model& m, const Report& refuse) {
       refuse("sensor " + type, "sensor", s, "sensors of this type are not computed");
     } else if (type == "contact" && m.sensor_intprm[m.sensor_intprm.size() / m.nsensor * s] >> 7) {
       refuse("contact sensor of velocities", "sensor", s, "contacts have no velocity here");
+    } else if (type == "rangefinder" &&
+               m.sensor_intprm[m.sensor_intprm.size() / m.nsensor * s] & kRayNormal) {
+      refuse("rangefinder of normals", "sensor", s, "rays find distances alone");
+    } else if (type == "rangefinder" && surfaces_are_visible(m)) {
+      refuse("rangefinder before height fields", "sensor", s,
+             "rays do not meet height fields and signed distance fields");
     } else if (m.sensor_objtype[s] == kObjCamera || m.sensor_reftype[s] == kObjCamera) {
       refuse("sensor of a camera", "sensor", s, "cameras have no frame here");
-    } else if (m.sensor_type[s] >= kFramePos && m.sensor_type[s] <= kFrameAngAcc) {
+    } else if ((m.sensor_type[s] >= kFramePos && m.sensor_type[s] <= kFrameAngAcc) ||
+               m.sensor_type[s] == kInsideSite) {
       for (const int of :
            {m.sensor_objtype[s], m.sensor_refid[s] == -1 ? int{kObjBody} : m.sensor_reftype[s]})
         if (of != kObjBody && of != kObjXBody && of != kObjGeom && of != kObjSite)

@@ -1,5 +1,6 @@
 // Where a ray p + t v, t >= 0, first meets the surface of a primitive shape at the origin.
-// A ray from inside hits the far wall, so the answer is -1 only for a miss. Used by touch sensors.
+// A ray from inside hits the far wall, so the answer is -1 only for a miss; planes are met from above alone, within
+// their size where it is not zero. Used by touch sensors and rangefinders.
 #include <algorithm>
 
 #include "host/reference/spatial.h"
@@ -78,6 +79,14 @@ double ray_shape(int geom_type, const Vector3d& size, const Vector3d& p, const V
         if ((p + x * v).head<2>().norm() <= size[0]) best.offer(x);
       }
       break;
+    case kPlane: {
+      if (v.z() > -kTiny) break;
+      const double x = -p.z() / v.z();
+      const Vector3d hit = p + x * v;
+      if ((size[0] <= 0 || std::abs(hit.x()) <= size[0]) && (size[1] <= 0 || std::abs(hit.y()) <= size[1]))
+        best.offer(x);
+      break;
+    }
     case kBox:
       for (int k = 0; k < 3; ++k) {
         for (int side = -1; side <= 1 && std::abs(v[k]) > kTiny; side += 2) {

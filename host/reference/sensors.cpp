@@ -94,9 +94,89 @@ Vector3d frame_velocity_sensor(const Model& m, const Data& d, int type, const Fr
   return type == kFrameLinVel ? linear(v) : angular(v);
 }
 
-// the reading of one sensor, before its cutoff
 VectorXd scalar(double x) { return VectorXd::Constant(1, x); }
 
+// to a geom along a ray of the world
+double ray_geom(const Model& m, const Data& d, int g, const Vector3d& origin, const Vector3d& direction) {
+  const Vector3d p = d.geom_xmat[g].transpose() * (origin - d.geom_xpos[g]),
+                 v = d.geom_xmat[g].transpose() * direction;
+  if (m.geom_type[g] != kMesh) return ray_shape(m.geom_type[g], vec3(m.geom_size, g), p, v);
+  double nearest = -1;
+  const int mesh = m.geom_dataid[g], begin = m.mesh_faceadr[mesh];
+  for (int f = begin; f < begin + m.mesh_facenum[mesh]; ++f) {
+    // p + t v = a + x (b - a) + y (c - a)
+    const auto corner = [&](int k) {
+      return vec3(m.mesh_vert, m.mesh_vertadr[mesh] + m.mesh_face[3 * f + k]);
+    };
+    Matrix3d edges;
+    edges << corner(1) - corner(0), corner(2) - corner(0), -v;
+    if (std::abs(edges.determinant()) < 1e-20) continue;
+    const Vector3d x = edges.inverse() * (p - corner(0));
+    if (x[0] >= 0 && x[1] >= 0 && x[0] + x[1] <= 1 && x[2] >= 0 && (nearest < 0 || x[2] < nearest))
+      nearest = x[2];
+  }
+  return nearest;
+}
+
+// along the z axis of a site to the nearest visible geom of another body
+VectorXd rangefinder(const Model& m, const Data& d, int s) {
+  const int site = m.sensor_objid[s], data = m.sensor_intprm[m.sensor_intprm.size() / m.nsensor * s];
+  const Vector3d axis = d.site_xmat[site].col(2), origin = d.site_xpos[site];
+  double distance = -1;
+  for (int g = 0; g < m.ngeom; ++g) {
+    if (m.geom_rgba[4 * g + 3] == 0 || m.geom_bodyid[g] == m.site_bodyid[site]) continue;
+    const double hit = ray_geom(m, d, g, origin, axis);
+    if (hit >= 0 && (distance < 0 || hit < distance)) distance = hit;
+  }
+  const bool met = distance >= 0;
+  VectorXd out = VectorXd::Zero(m.sensor_dim[s]);
+  int next = 0;
+  const auto put = [&](const Vector3d& v) { out.segment<3>(next) = v, next += 3; };
+  if (data & kRayDist) out[next++] = distance;
+  if (data & kRayDir) put(met ? axis : Vector3d(Vector3d::Zero()));
+  if (data & kRayOrigin) put(origin);
+  if (data & kRayPoint) put(met ? Vector3d(origin + distance * axis) : Vector3d(Vector3d::Zero()));
+  if (data & kRayDepth) out[next++] = distance;
+  return out;
+}
+
+// of a sensor that measures in a frame
+VectorXd reading_of_frame(const Model& m, const Data& d, int s) {
+  const int type = m.sensor_type[s], id = m.sensor_objid[s], refid = m.sensor_refid[s];
+  const bool inertial = type <= kTorque;
+  const Frame f = frame_of(m, d, inertial ? kObjSite : m.sensor_objtype[s], id);
+  const Frame reference = refid >= 0 ? frame_of(m, d, m.sensor_reftype[s], refid) : f;
+  const Frame* ref = refid >= 0 ? &reference : nullptr;
+  switch (type) {
+    case kGyro:
+      return f.rot.transpose() * angular(frame_velocity(m, d, f));
+    case kVelocimeter:
+      return f.rot.transpose() * linear(frame_velocity(m, d, f));
+    case kAccelerometer:
+      return f.rot.transpose() * linear(frame_acceleration(m, d, f));
+    case kForce:
+    case kTorque: {
+      const Vector6d wrench =
+          rotate_into(f.rot, shift_force(d.cfrc_int[f.body], spatial_origin(m, d, f.body), f.pos));
+      return type == kForce ? linear(wrench) : angular(wrench);
+    }
+    case kFrameQuat: {
+      const Quaterniond q = ref ? ref->quat.conjugate() * f.quat : f.quat;
+      return Eigen::Vector4d(q.w(), q.x(), q.y(), q.z());
+    }
+    case kFrameLinVel:
+    case kFrameAngVel:
+      return frame_velocity_sensor(m, d, type, f, ref);
+    case kFrameLinAcc:
+      return linear(frame_acceleration(m, d, f));
+    case kFrameAngAcc:
+      return angular(frame_acceleration(m, d, f));
+    default:
+      return frame_position_sensor(type, f, ref);
+  }
+}
+
+// the reading of one sensor, before its cutoff
 VectorXd reading(const Model& m, const Data& d, int s) {
   const int type = m.sensor_type[s], id = m.sensor_objid[s], refid = m.sensor_refid[s];
   switch (type) {
@@ -104,6 +184,10 @@ VectorXd reading(const Model& m, const Data& d, int s) {
       return scalar(touch(m, d, id));
     case kContactSensor:
       return contact_sensor(m, d, s);
+    case kRangefinder:
+      return rangefinder(m, d, s);
+    case kInsideSite:
+      return scalar(inside_site(m, d, refid, frame_of(m, d, m.sensor_objtype[s], id).pos));
     case kMagnetometer:
       return d.site_xmat[id].transpose() * Vector3d(m.opt.magnetic[0], m.opt.magnetic[1], m.opt.magnetic[2]);
     case kJointPos:
@@ -141,40 +225,7 @@ VectorXd reading(const Model& m, const Data& d, int s) {
     case kClock:
       return scalar(d.time);
     default:
-      break;
-  }
-
-  // what is left is measured in a frame
-  const bool inertial = type <= kTorque;
-  const Frame f = frame_of(m, d, inertial ? kObjSite : m.sensor_objtype[s], id);
-  const Frame reference = refid >= 0 ? frame_of(m, d, m.sensor_reftype[s], refid) : f;
-  const Frame* ref = refid >= 0 ? &reference : nullptr;
-  switch (type) {
-    case kGyro:
-      return f.rot.transpose() * angular(frame_velocity(m, d, f));
-    case kVelocimeter:
-      return f.rot.transpose() * linear(frame_velocity(m, d, f));
-    case kAccelerometer:
-      return f.rot.transpose() * linear(frame_acceleration(m, d, f));
-    case kForce:
-    case kTorque: {
-      const Vector6d wrench =
-          rotate_into(f.rot, shift_force(d.cfrc_int[f.body], spatial_origin(m, d, f.body), f.pos));
-      return type == kForce ? linear(wrench) : angular(wrench);
-    }
-    case kFrameQuat: {
-      const Quaterniond q = ref ? ref->quat.conjugate() * f.quat : f.quat;
-      return Eigen::Vector4d(q.w(), q.x(), q.y(), q.z());
-    }
-    case kFrameLinVel:
-    case kFrameAngVel:
-      return frame_velocity_sensor(m, d, type, f, ref);
-    case kFrameLinAcc:
-      return linear(frame_acceleration(m, d, f));
-    case kFrameAngAcc:
-      return angular(frame_acceleration(m, d, f));
-    default:
-      return frame_position_sensor(type, f, ref);
+      return reading_of_frame(m, d, s);
   }
 }
 
@@ -186,7 +237,7 @@ void cut_off(const Model& m, int s, Eigen::Ref<VectorXd> data) {
   // a contact sensor has none
   if (cutoff <= 0 || oriented || type == kContactSensor) return;
   data = data.cwiseMin(cutoff);
-  if (type != kTouch) data = data.cwiseMax(-cutoff);
+  if (type != kTouch && type != kInsideSite) data = data.cwiseMax(-cutoff);
 }
 
 // the wrench of connect and weld constraints on their two bodies

@@ -7,6 +7,7 @@
 // own; the override flag beats all. With contact_parameters = spring_damper, friction has no floor and the margin is
 // the option's. Cost: O(ngeom^2 + npair nv), once.
 #include <cmath>
+#include <numeric>
 #include <set>
 #include <tuple>
 
@@ -24,6 +25,7 @@ struct Candidate {
   long bodies;        // both body ids, the smaller one first
   int explicit_pair;  // in the model's list; npair where the geoms' own parameters hold
   int geom1, geom2;   // in the order of the pair function
+  auto place() const { return std::tie(bodies, explicit_pair, geom1, geom2); }
   auto key() const { return std::tie(kind, bodies, explicit_pair, geom1, geom2); }
 };
 
@@ -206,6 +208,13 @@ void build_pairs(const Model& m, TableStore* t) {
     for (int kind = c.kind; kind < kPairKinds; ++kind) ++t->pair_adr[kind + 1];
   }
   add_geoms(m, pairs, t);
+  // as MuJoCo lists its contacts: whatever the kind
+  std::vector<int> order(pairs.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return pairs[a].place() < pairs[b].place(); });
+  t->pair_order.resize(pairs.size());
+  for (size_t i = 0; i < order.size(); ++i) t->pair_order[order[i]] = static_cast<int>(i);
 }
 
 }  // namespace dualstep

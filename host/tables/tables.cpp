@@ -161,6 +161,9 @@ void build_tree(const Model& m, TableStore* t) {
   flatten(depths, &t->depth_adr, &t->depth_dof);
   t->n.ndepth = static_cast<int>(depths.size());
   t->allgeom_body = m.geom_bodyid;
+  t->allgeom_type = m.geom_type;
+  t->allgeom_size = m.geom_size;
+  for (int g = 0; g < m.ngeom; ++g) t->allgeom_visible.push_back(m.geom_rgba[4 * g + 3] > 0);
   t->allgeom_pos = m.geom_pos;
   t->allgeom_quat = m.geom_quat;
   t->site_body = m.site_bodyid;
@@ -279,6 +282,7 @@ TableStore build_tables(const Model& model) {
   build_equalities(model, &store);
   build_pairs(model, &store);
   build_hulls(model, &store);
+  build_sensors(model, &store);
   build_sizes(model, &store);
   return store;
 }

@@ -3,6 +3,7 @@
 // compared and a table can be given storage per environment.
 #pragma once
 
+#include <array>
 #include <map>
 #include <string>
 #include <vector>
@@ -26,8 +27,19 @@ void build_actuation(const Model& model, TableStore* store);
 void build_limits(const Model& model, TableStore* store);
 void build_equalities(const Model& model, TableStore* store);
 void build_pairs(const Model& model, TableStore* store);
-void build_hulls(const Model& model, TableStore* store);  // of the meshes among the geoms of pairs
+void build_hulls(const Model& model, TableStore* store);    // of the meshes among the geoms of pairs
+void build_sensors(const Model& model, TableStore* store);  // after pairs and limits
 void build_sizes(const Model& model, TableStore* store);
+
+// corners of a triangle, and the triangles of a mesh in the frame of its geoms
+using Triangle = std::array<double, 9>;
+std::vector<Triangle> mesh_triangles(const Model& model, int mesh);
+
+// the kinds of sensors that the model has, as the option `sensors` has them once sensordata is wanted
+int sensor_kinds(const Model& model);
+// whether the step computes all of them. Left out are contact sensors where contacts have a gap, within which the
+// kernels find none, and torques on the world
+bool sensors_in_step(const Model& model);
 
 // all of them; the model must have passed check_model
 TableStore build_tables(const Model& model);

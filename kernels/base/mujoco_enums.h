@@ -75,6 +75,7 @@ enum SensorType : int {
   kForce,
   kTorque,
   kMagnetometer,
+  kRangefinder,
   kJointPos = 9,
   kJointVel,
   kActuatorPos = 13,
@@ -98,6 +99,7 @@ enum SensorType : int {
   kSubtreeCom,
   kSubtreeLinVel,
   kSubtreeAngMom,
+  kInsideSite,
   kContactSensor = 42,
   kPotential,
   kKinetic,
@@ -112,6 +114,15 @@ enum ContactData : int {
   kContactPos = 1 << 4,
   kContactNormal = 1 << 5,
   kContactTangent = 1 << 6
+};
+// mjtRayDataField, likewise of a rangefinder
+enum RayData : int {
+  kRayDist = 1 << 0,
+  kRayDir = 1 << 1,
+  kRayOrigin = 1 << 2,
+  kRayPoint = 1 << 3,
+  kRayNormal = 1 << 4,
+  kRayDepth = 1 << 5
 };
 // attribute `reduce` of a contact sensor, in its integer parameters
 enum ContactReduction : int { kReduceNone = 0, kReduceMinDist = 1, kReduceMaxForce = 2, kReduceNetForce = 3 };

@@ -28,6 +28,7 @@
 OPTION_D(timestep_exact, opt.timestep, "for the clock [s]")
 OPTION_R(timestep, opt.timestep, "[s]")
 OPTION_R3(wind, opt.wind, "velocity of the medium [m/s]")
+OPTION_R3(magnetic, opt.magnetic, "magnetic flux of the world")
 OPTION_R(density, opt.density, "of the medium [kg/m^3]")
 OPTION_R(viscosity, opt.viscosity, "of the medium [Pa s]")
 OPTION_R(impratio, opt.impratio, "R of the normal row over R of the tangent rows")
@@ -61,6 +62,7 @@ OPTION_R(dynamic_friction, opt.dynamic_friction_ratio, "friction at speed over t
 OPTION_R(tangent_stiffness, opt.tangent_stiffness, "of anchors [N/m]")
 OPTION_R(tangent_damping, opt.tangent_damping, "of anchors [N s/m]")
 OPTION_R(restitution, opt.restitution, "of limits")
+OPTION_I(sensors, 0, "kinds of sensors that the step computes, as bits; set once sensordata is wanted")
 // what no element has is passed over
 FEATURE(has_fluid, opt.density > 0 || opt.viscosity > 0, "a medium")
 FEATURE(has_gravcomp, any_nonzero(m.body_gravcomp), "gravity compensation")

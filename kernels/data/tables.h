@@ -19,6 +19,9 @@ enum ActuatorFlag : int {
   kActCircle = 32  // a position servo on a ball joint: its setpoint is an angle
 };
 
+// how a cutoff bounds the reading of a sensor
+enum SensorCut : int { kCutNever = 0, kCutAbove = 1, kCutBothSides = 2 };
+
 // sizes of a model as the kernels see it, and of its workspace
 struct Sizes {
 #define SIZE(name, meaning) int name;

@@ -2,7 +2,6 @@
 //
 // solves    the batch's output arrays
 // equation  subtree_com = (sum of m x over the subtree) / (sum of m)
-//           energy      = (-sum of m g'x + 1/2 sum of k |q - q_spring|^2,  1/2 v' M v)
 //           everything else is copied, or a pose of something that is fixed to a body
 // source    MuJoCo's documentation of mjData
 // deviation none
@@ -13,7 +12,9 @@
 #pragma once
 
 #include "kernels/data/env_io.h"
+#include "kernels/output/energy.h"
 #include "kernels/rows/rows.h"
+#include "kernels/sensors/sensors.h"
 #include "kernels/smooth/bias.h"
 
 namespace dualstep {
@@ -79,43 +80,11 @@ DS_STAGE void sense_subtree_com(E& env, const EnvIO<E>& in) {
 // potential energy of gravity and joint springs; kinetic energy 1/2 v' M v
 template <class E>
 DS_STAGE void sense_energy(E& env, const EnvIO<E>& in) {
-  using Real = typename E::Real;
-  const auto& t = env.t;
   if (in.batch.energy == nullptr) return;
-  const Vec3<Real> g = gravity_of(env);
-  Real potential = env.accumulate(t.n.nbody, [&](int b, const Real& s) {
-    return b == 0 ? s : s - env.body_mass(b) * dot(g, env.xipos().vec(b));
-  });
-  if (!disabled(t.o, kDisableSpring))
-    potential = potential + env.accumulate(t.n.njnt, [&](int j, const Real& s) {
-      const Real k = env.jnt_stiffness(j);
-      int adr = t.jnt_qposadr[j];
-      Real d2(0);
-      if (is_scalar_joint(t.jnt_type[j])) {
-        const Real d = env.qpos()[adr] - env.qpos_spring(adr);
-        d2 = d * d;
-      } else {
-        if (t.jnt_type[j] == kFree) {
-          for (int i = 0; i < 3; i++) {
-            const Real d = env.qpos()[adr + i] - env.qpos_spring(adr + i);
-            d2 = fma(d, d, d2);
-          }
-          adr += 3;
-        }
-        const Quat<Real> rest{env.qpos_spring(adr), env.qpos_spring(adr + 1), env.qpos_spring(adr + 2),
-                              env.qpos_spring(adr + 3)};
-        const Vec3<Real> d = rotation_vector(mul(conjugate(rest), normalize(env.qpos().quat_at(adr))));
-        d2 = d2 + dot(d, d);
-      }
-      return fma(Real(0.5) * k, d2, s);
-    });
-  multiply_M(env, env.qvel(), env.dw());
-  const Real kinetic = Real(0.5) * env.accumulate(t.n.nv, [&](int i, const Real& s) {
-    return fma(env.dw()[i], env.qvel()[i], s);
-  });
+  const auto energy = energy_of(env);
   if (env.lanes.rank() == 0) {
-    in.put(in.batch.energy, 2, 0, potential);
-    in.put(in.batch.energy, 2, 1, kinetic);
+    in.put(in.batch.energy, 2, 0, energy.potential);
+    in.put(in.batch.energy, 2, 1, energy.kinetic);
   }
 }
 

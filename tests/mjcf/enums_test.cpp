@@ -68,6 +68,7 @@ SAME(kEnableOverride, mjENBL_OVERRIDE);
 SAME(kEnableEnergy, mjENBL_ENERGY);
 SAME(kTouch, mjSENS_TOUCH);
 SAME(kMagnetometer, mjSENS_MAGNETOMETER);
+SAME(kRangefinder, mjSENS_RANGEFINDER);
 SAME(kJointPos, mjSENS_JOINTPOS);
 SAME(kJointVel, mjSENS_JOINTVEL);
 SAME(kActuatorPos, mjSENS_ACTUATORPOS);
@@ -76,6 +77,7 @@ SAME(kBallQuat, mjSENS_BALLQUAT);
 SAME(kJointLimitFrc, mjSENS_JOINTLIMITFRC);
 SAME(kFramePos, mjSENS_FRAMEPOS);
 SAME(kSubtreeAngMom, mjSENS_SUBTREEANGMOM);
+SAME(kInsideSite, mjSENS_INSIDESITE);
 SAME(kPotential, mjSENS_E_POTENTIAL);
 SAME(kContactSensor, mjSENS_CONTACT);
 SAME(kClock, mjSENS_CLOCK);
@@ -86,6 +88,12 @@ SAME(kContactDist, 1 << mjCONDATA_DIST);
 SAME(kContactPos, 1 << mjCONDATA_POS);
 SAME(kContactNormal, 1 << mjCONDATA_NORMAL);
 SAME(kContactTangent, 1 << mjCONDATA_TANGENT);
+SAME(kRayDist, 1 << mjRAYDATA_DIST);
+SAME(kRayDir, 1 << mjRAYDATA_DIR);
+SAME(kRayOrigin, 1 << mjRAYDATA_ORIGIN);
+SAME(kRayPoint, 1 << mjRAYDATA_POINT);
+SAME(kRayNormal, 1 << mjRAYDATA_NORMAL);
+SAME(kRayDepth, 1 << mjRAYDATA_DEPTH);
 #undef SAME
 
 }  // namespace dualstep

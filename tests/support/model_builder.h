@@ -158,6 +158,55 @@ class ModelBuilder {
     reals("actuator_gear", {s.gear, 0, 0, 0, 0, 0});
   }
 
+  void sensor(int type, int object, int id, int dim, const std::vector<int>& prm = {0, 0, 0}, int from = -1) {
+    count("nsensor")++;
+    ints("sensor_type", {type});
+    ints("sensor_objtype", {object});
+    ints("sensor_objid", {id});
+    ints("sensor_reftype", {from < 0 ? 0 : object});
+    ints("sensor_refid", {from});
+    ints("sensor_intprm", prm);
+    ints("sensor_dim", {dim});
+    ints("sensor_adr", {static_cast<int>(count("nsensordata"))});
+    reals("sensor_cutoff", {type == kGyro ? 0.5 : 0});
+    count("nsensordata") += dim;
+  }
+  // a sensor of every type, on sites, bodies and what they have
+  void every_sensor() {
+    const int bodies = static_cast<int>(count("nbody"));
+    for (int b = 1; b < bodies; b += 2) {
+      const int site = static_cast<int>(count("nsite")++);
+      ints("site_bodyid", {b});
+      ints("site_type", {b % 4 == 1 ? kBox : kCapsule});
+      reals("site_size", Three{0.2, 0.1, 0.15});
+      reals("site_pos", Three{0.01, 0, 0.02});
+      reals("site_quat", kUnit);
+      sensor(kTouch, kObjSite, site, 1);
+      for (int type = kAccelerometer; type <= kMagnetometer; type++) sensor(type, kObjSite, site, 3);
+    }
+    for (int b = 1; b < bodies; b += 3) {
+      for (int type = kFramePos; type <= kFrameAngAcc; type++) {
+        const int dim = type == kFrameQuat ? 4 : 3;
+        sensor(type, b % 2 ? kObjBody : kObjXBody, b, dim, {0, 0, 0}, type < kFrameLinAcc ? b - 1 : -1);
+      }
+      for (int type = kSubtreeCom; type <= kSubtreeAngMom; type++) sensor(type, kObjBody, b, 3);
+      for (int reduction = kReduceNone; reduction <= kReduceNetForce; reduction++)
+        sensor(kContactSensor, kObjXBody, b, reduction == kReduceNetForce ? 17 : 34,
+               {127, reduction, reduction == kReduceNetForce ? 1 : 2});
+    }
+    for (int j = 0; j < count("njnt"); j++) {
+      const int type = raw_.ints["jnt_type"][j];
+      if (type == kBall) sensor(kBallQuat, 0, j, 4), sensor(kBallAngVel, 0, j, 3);
+      for (const int reading : {kJointPos, kJointVel, kJointActFrc})
+        if (type > kBall) sensor(reading, 0, j, 1);
+      for (int limit = kJointLimitPos; limit <= kJointLimitFrc; limit++)
+        if (raw_.ints["jnt_limited"][j]) sensor(limit, 0, j, 1);
+    }
+    for (int a = 0; a < count("nu"); a++)
+      for (int type = kActuatorPos; type <= kActuatorFrc; type++) sensor(type, 0, a, 1);
+    for (int type = kPotential; type <= kClock; type++) sensor(type, 0, -1, 1);
+  }
+
   Model build() {
     for (const std::string& name : model_size_names()) raw_.sizes.try_emplace(name, 0);
     const long n = raw_.sizes["nbody"];

@@ -51,6 +51,7 @@ inline ModelBuilder chain() {
   b.actuator({.joint = 1, .dyn = kDynFilter});
   b.actuator({.joint = 2, .kp = 4, .kv = 0.3});
   b.actuator({.joint = 4, .dyn = kDynIntegrator});
+  b.every_sensor();
   return b;
 }
 
@@ -91,6 +92,7 @@ inline ModelBuilder garden(int condim, double damping = 0.02) {
     if (k == 1) b.actuator({.joint = id, .kp = 3, .kv = 0.2});
     b.geom(bob, {.type = kCapsule, .size = {0.06, 0.12, 0}, .condim = condim == 6 ? 4 : 1});
   }
+  b.every_sensor();
   return b;
 }
 

@@ -14,7 +14,7 @@ class Rollout {
  public:
   // every environment starts at the reference configuration with velocities of its own
   Rollout(const Scene& scene, int num_envs)
-      : n_(num_envs), outputs_(scene.outputs), set_(scene.model), tables(set_.view()) {
+      : n_(num_envs), outputs_(scene.outputs), set_(scene.model), tables(tables_of(scene)) {
     const Sizes& n = tables.n;
     batch.num_envs = num_envs;
     Widths{n}.make_arrays(this);
@@ -103,6 +103,11 @@ class Rollout {
     std::fill_n(batch.anchors, n_ * 7 * n.nanchor, Scalar(0));
   }
 
+  // sensors are computed with the other outputs
+  Tables<Scalar> tables_of(const Scene& scene) {
+    if (scene.outputs) set_.options().sensors = sensor_kinds(scene.model);
+    return set_.view();
+  }
   // between -size and size
   Scalar random(double size) {
     state_ = state_ * 6364136223846793005u + 1442695040888963407u;

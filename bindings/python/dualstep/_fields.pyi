@@ -153,6 +153,9 @@ class BatchFields:
     @property
     def contact_force(self) -> np.ndarray:
         """(N, ncon, 6) force and moment in the contact frame [N, N m]"""
+    @property
+    def sensordata(self) -> np.ndarray:
+        """(N, nsensordata) readings of the sensors, in MuJoCo's units and order"""
 
 class ReferenceFields:
     """Arrays of a reference, in float64."""
@@ -765,6 +768,15 @@ class ModelFields:
     @property
     def mesh_graph(self) -> np.ndarray:
         """(nmeshgraph,) MuJoCo's, integers"""
+    @property
+    def mesh_faceadr(self) -> np.ndarray:
+        """(nmesh,) MuJoCo's, integers"""
+    @property
+    def mesh_facenum(self) -> np.ndarray:
+        """(nmesh,) MuJoCo's, integers"""
+    @property
+    def mesh_face(self) -> np.ndarray:
+        """(nmeshface, 3) MuJoCo's, integers"""
     @property
     def mesh_polyadr(self) -> np.ndarray:
         """(nmesh,) MuJoCo's, integers"""

@@ -15,7 +15,6 @@ from dualstep._arrays import OnDevice, array_of, dtype_of, host, integer, lanes_
 from dualstep._fields import BatchFields
 from dualstep._names import missing
 from dualstep.model import Model
-from dualstep.reference import Reference
 from dualstep.results import Contacts, Status, Summary
 
 __all__ = ["Batch", "Contacts", "Status", "Summary"]
@@ -46,7 +45,10 @@ class Batch(BatchFields):
 
     Arrays have shape (num_envs, ...): write to the state to set it. On the CPU they are numpy views, on CUDA
     objects that torch.from_dlpack, jax.dlpack.from_dlpack and cupy.asarray take without a copy, that are assigned
-    as a whole (`sim.ctrl = actions`, of the host or of the device), and that give a copy by `.numpy()`. `seed` is for
+    as a whole (`sim.ctrl = actions`, of the host or of the device), and that give a copy by `.numpy()`. `sensordata` is
+    computed by every step once it was asked for; its clock shows the time of the state, after a step that of its end.
+    Contact sensors of contacts with a gap and torques on the world are left to the reference: all sensors of such a
+    model are then read one environment after another, into a new array each time. `seed` is for
     those who draw random numbers for the batch; the simulation itself draws none.
     """
 
@@ -217,6 +219,10 @@ class Batch(BatchFields):
 
     def _view(self, name: str) -> Any:
         array = self._views.get(name)
+        if name == "sensordata" and not self._core.sensors_in_step:
+            from dualstep._reference_sensors import readings
+
+            return readings(self)
         if array is None:
             array = self._views[name] = self._core.view(name)
         elif name.startswith("contact_"):
@@ -340,39 +346,44 @@ class Batch(BatchFields):
         dense[:, columns, rows] = packed
         return dense
 
-    @property
-    def sensordata(self) -> np.ndarray:
-        """(N, nsensordata) readings of the model's sensors at the last evaluation, in MuJoCo's units and order.
-
-        The reference computes them when asked, one environment after the other: a new array each time, as exact as
-        the state is, and slow. A clock shows the present time.
-        """
-        out = np.zeros((self.num_envs, self.model.nsensordata), self.dtype)
-        if out.size == 0:
-            return out
-        state = {name: host(self._core.last(name)) for name, role, *_ in _core.batch_fields() if role == "state"}
-        state.pop("qacc_warmstart", None)
-        anchors = state.pop("anchors")
-        geoms = np.reshape(self._core.integers("geom_id"), -1)[np.reshape(self._core.integers("pair_geom"), (-1, 2))]
-        own = bool(self._core.own_tables())
-        reference, time = None, host(self.time)
-        for env in range(self.num_envs):
-            if reference is None or own:
-                reference = Reference(self._core.environment_model(env))
-            for name, array in state.items():
-                getattr(reference, name)[...] = array[env].reshape(getattr(reference, name).shape)
-            reference.time = float(time[env])
-            kept = [(*map(int, geoms[int(a[0]) - 1]), a[1:4], a[4:7]) for a in anchors[env] if a[0] > 0]
-            reference._core.set_anchors(kept)
-            reference.forward()
-            out[env] = reference.sensordata
-        return out
-
     def sensor(self, name: str) -> np.ndarray:
-        """(N, dim) the readings of one sensor, by its name: a view of `sensordata`."""
+        """(N, dim) the readings of one sensor, by its name: a view of `sensordata`, on CUDA a copy on the host."""
         from dualstep._rollout import sensor_columns
 
-        return self.sensordata[:, sensor_columns(self._model, name)]
+        return host(self.sensordata)[:, sensor_columns(self._model, name)]
+
+    def ray(
+        self,
+        origin: Any,
+        direction: Any,
+        groups: Sequence[int] | None = None,
+        exclude_body: int = -1,
+        fixed: bool = True,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Where rays first meet a geom, at the poses of the last evaluation: distances and geoms, (N, M) each.
+
+        `origin`, `direction`: (N, M, 3) in world axes, or what broadcasts to that. A ray that meets nothing has -1 and
+        -1; distances are in units of the length of the direction, as in MuJoCo's mj_ray. `groups` are the groups of
+        geoms that are met, of 0 to 5 (None: all); geoms of `exclude_body` are not, nor, where not `fixed`, those of
+        bodies that are fixed to the world, nor ever those whose colour has no opacity. The host casts them, whatever
+        the device.
+        """
+        rays = [np.asarray(on_host(name, x), self._dtype) for name, x in (("origin", origin), ("direction", direction))]
+        try:
+            shape = np.broadcast_shapes(*(x.shape for x in rays), (self.num_envs, 1, 3))
+        except ValueError:
+            shape = ()
+        if len(shape) != 3 or shape[::2] != (self.num_envs, 3):
+            raise ValueError(
+                f"rays of shapes {rays[0].shape} and {rays[1].shape} are given, and ({self.num_envs}, M, 3) is wanted"
+            )
+        exclude_body = integer("exclude_body", exclude_body)
+        wanted = range(6) if groups is None else [integer("groups", group) for group in groups]
+        if any(not 0 <= group < 6 for group in wanted):
+            raise ValueError(f"groups {list(wanted)} are given, and there are groups 0 to 5")
+        bits = sum(1 << group for group in set(wanted))
+        first, second = (np.ascontiguousarray(np.broadcast_to(x, shape)) for x in rays)
+        return self._core.ray(first, second, bits, exclude_body, bool(fixed))
 
     def contacts(self) -> Contacts:
         """The contacts of the last evaluation: after step(), those of its (last) substep's start."""

@@ -238,8 +238,8 @@ REFUSED = {
         "actuator 'a'",
     ),
     "rangefinder": (
-        dict(tail='<sensor><rangefinder name="s" site="tip"/></sensor>'),
-        "sensor rangefinder",
+        dict(tail='<sensor><rangefinder name="s" site="tip" data="dist normal"/></sensor>'),
+        "rangefinder of normals",
         "sensor 's'",
     ),
     "polynomial damping": (dict(joint='damping="1 2 3"'), "polynomial damping", "joint 'knee'"),
@@ -281,7 +281,7 @@ def test_many_refusals_are_told_on_a_page():
     text = str(caught.value)
     assert len(text.splitlines()) < 40
     assert "84 things" in text and "height field collision, 50 times: only planes" in text and "and 27 more" in text
-    assert text.count("hill") == 3 and "transmission site, 30 times" in text and "sensor rangefinder, 4 times" in text
+    assert text.count("hill") == 3 and "transmission site, 30 times" in text and "rangefinder before height fields, 4 times" in text
     # all partners of a collision
     assert "it can touch geom 'link' and geom 'palm'" in text
     assert all("geom 'link' and geom 'palm'" in p[2] for p in found if p[0] == "height field collision")

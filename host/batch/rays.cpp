@@ -1,0 +1,163 @@
+#include "host/batch/rays.h"
+
+#include <algorithm>
+#include <future>
+#include <stdexcept>
+#include <thread>
+
+#include "host/batch/batch.h"
+#include "host/model/support.h"
+#include "kernels/sensors/ray.h"
+
+namespace dualstep {
+namespace {
+
+// rays side by side
+constexpr int kRays = 8;
+
+bool seen(const Model& m, const RayFilter& filter, int geom) {
+  const int body = m.geom_bodyid[geom], group = std::clamp(m.geom_group[geom], 0, 5);
+  return m.geom_rgba[4 * geom + 3] > 0 && body != filter.exclude_body && (filter.groups >> group & 1) != 0 &&
+         (filter.fixed || m.body_weldid[body] != 0);
+}
+
+template <class Real, class Number>
+Vec3<Real> same_for_all(const Number* x) {
+  using Scalar = ScalarOf<Real>;
+  return {Real(Scalar(x[0])), Real(Scalar(x[1])), Real(Scalar(x[2]))};
+}
+
+// rows from `first` on, the last of them again where there are no more
+template <class Real, class Scalar = ScalarOf<Real>>
+Vec3<Real> load(const Scalar* rows, int first, int count) {
+  Vec3<Real> v;
+  for (int l = 0; l < kRays; ++l) {
+    const Scalar* row = rows + 3L * std::min(first + l, count - 1);
+    set_lane(v.x, l, row[0]);
+    set_lane(v.y, l, row[1]);
+    set_lane(v.z, l, row[2]);
+  }
+  return v;
+}
+
+// a geom's distance along rays of the world
+template <class Real, class Target, class Scalar = ScalarOf<Real>>
+Real distance_to(const Target& target, const GeomPoses<Scalar>& poses, const Vec3<Real>& origin,
+                 const Vec3<Real>& direction) {
+  Mat3<Real> rot;
+  for (int k = 0; k < 9; ++k) rot.m[k] = Real(poses.xmat[9 * target.id + k]);
+  const Vec3<Real> away = origin - same_for_all<Real>(poses.xpos + 3 * target.id);
+  const Vec3<Real> p = rotate_transposed(rot, away), v = rotate_transposed(rot, direction);
+  if (target.type != kPlane) {
+    const Real b = dot(v, p), c = dot(p, p) - Real(target.radius * target.radius);
+    if (!any(b * b >= dot(v, v) * c)) return Real(-1);
+  }
+  if (target.type != kMesh) return ray_shape(target.type, same_for_all<Real>(target.size), p, v);
+  NearestHit<Real> hit;
+  for (const Triangle& t : target.triangles)
+    offer_triangle(same_for_all<Real>(&t[0]), same_for_all<Real>(&t[3]), same_for_all<Real>(&t[6]), p, v,
+                   &hit);
+  return hit.t;
+}
+
+}  // namespace
+
+template <class Scalar>
+RayTargets<Scalar>::RayTargets(const Model& m, const RayFilter& filter) {
+  for (int g = 0; g < m.ngeom; ++g) {
+    if (!seen(m, filter, g)) continue;
+    const int type = m.geom_type[g];
+    if (type == kHfield || type == kSdf)
+      throw std::invalid_argument("rays do not meet height fields and signed distance fields, and " +
+                                  element_name(m, "geom", g) + " is one: leave its group out");
+    Target target{g, type, {}, static_cast<Scalar>(m.geom_rbound[g] * (1 + 1e-5)), {}};
+    for (int k = 0; k < 3; ++k) target.size[k] = static_cast<Scalar>(m.geom_size[3 * g + k]);
+    if (type == kMesh) target.triangles = mesh_triangles(m, m.geom_dataid[g]);
+    targets_.push_back(std::move(target));
+  }
+}
+
+template <class Scalar>
+void RayTargets<Scalar>::cast(const GeomPoses<Scalar>& poses, const Scalar* origin, const Scalar* direction,
+                              int count, Scalar* distance, int* geom) const {
+  using Real = Pack<Scalar, kRays>;
+  for (int first = 0; first < count; first += kRays) {
+    const Vec3<Real> p = load<Real>(origin, first, count), v = load<Real>(direction, first, count);
+    Real nearest(-1);
+    int met[kRays];
+    std::fill_n(met, kRays, -1);
+    for (const Target& target : targets_) {
+      const Real hit = distance_to(target, poses, p, v);
+      const auto nearer = mask_and(hit >= Real(0), mask_or(nearest < Real(0), hit < nearest));
+      if (!any(nearer)) continue;
+      nearest = select(nearer, hit, nearest);
+      for (int l = 0; l < kRays; ++l)
+        if (mask_bit(nearer, l)) met[l] = target.id;
+    }
+    for (int l = 0; l < kRays && first + l < count; ++l) {
+      distance[first + l] = lane_of(nearest, l);
+      geom[first + l] = met[l];
+    }
+  }
+}
+
+template <class Scalar>
+void Batch::cast_in_all(const RayFilter& filter, const Scalar* origin, const Scalar* direction, int count,
+                        Scalar* distance, int* geom) {
+  request({"geom_xpos", "geom_xmat"});
+  const auto fetch = [this](const char* name) {
+    const BatchArray& array = record(name);
+    std::vector<Scalar> values(array.row_bytes / sizeof(Scalar) * static_cast<size_t>(options_.num_envs));
+    engine_->device().read(values.data(), array.data.get(), values.size() * sizeof(Scalar));
+    return values;
+  };
+  const std::vector<Scalar> xpos = fetch("geom_xpos"), xmat = fetch("geom_xmat");
+  const std::vector<std::string> own = engine_->own_tables();
+  const bool sizes_differ = std::find(own.begin(), own.end(), "allgeom_size") != own.end();
+  const RayTargets<Scalar> shared(model_, filter);
+  const auto cast_in = [&](int begin, int end) {
+    for (int e = begin; e < end; ++e) {
+      const long first = 1L * e * count, geoms = 1L * e * model_.ngeom;
+      const GeomPoses<Scalar> poses{xpos.data() + 3 * geoms, xmat.data() + 9 * geoms};
+      const auto cast = [&](const RayTargets<Scalar>& targets) {
+        targets.cast(poses, origin + 3 * first, direction + 3 * first, count, distance + first, geom + first);
+      };
+      if (!sizes_differ) {
+        cast(shared);
+        continue;
+      }
+      Model own_model;
+      parameters_.apply(e, &own_model);
+      cast(RayTargets<Scalar>(own_model, filter));
+    }
+  };
+  // few rays are not worth a thread
+  constexpr long kRaysOfThread = 4096;
+  const int most = options_.device.num_threads > 0
+                       ? options_.device.num_threads
+                       : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const int n = options_.num_envs;
+  const int parts = static_cast<int>(std::clamp(1L * n * count / kRaysOfThread, 1L, 1L * std::min(most, n)));
+  std::vector<std::future<void>> others;
+  const auto bound = [&](int part) { return static_cast<int>(1L * n * part / parts); };
+  for (int part = 1; part < parts; ++part)
+    others.push_back(std::async(std::launch::async, cast_in, bound(part), bound(part + 1)));
+  cast_in(0, bound(1));
+  for (std::future<void>& other : others) other.get();
+}
+
+void Batch::ray(const RayFilter& filter, const void* origin, const void* direction, int count, void* distance,
+                int* geom) {
+  const std::lock_guard lock(mutex_);
+  if (options_.float64)
+    cast_in_all(filter, static_cast<const double*>(origin), static_cast<const double*>(direction), count,
+                static_cast<double*>(distance), geom);
+  else
+    cast_in_all(filter, static_cast<const float*>(origin), static_cast<const float*>(direction), count,
+                static_cast<float*>(distance), geom);
+}
+
+template class RayTargets<float>;
+template class RayTargets<double>;
+
+}  // namespace dualstep

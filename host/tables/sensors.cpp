@@ -1,0 +1,160 @@
+// Tables of sensors: what each reads, and which contacts count for those that look at contacts.
+#include <algorithm>
+
+#include "host/model/contact_law.h"
+#include "host/tables/tables.h"
+#include "kernels/sensors/kinds.h"
+
+namespace dualstep {
+namespace {
+
+// a body, or one that it carries
+bool carries(const Model& m, int root, int body) {
+  while (body > root) body = m.body_parentid[body];
+  return body == root;
+}
+
+// whether a geom is, or belongs to, what a contact sensor names; no object is anything, and where a contact is says
+// whether it counts for a site
+bool belongs(const Model& m, int geom, int type, int id) {
+  const int body = m.geom_bodyid[geom];
+  if (type == kObjGeom) return geom == id;
+  if (type == kObjBody) return body == id;
+  return type != kObjXBody || carries(m, id, body);
+}
+
+// bits of sensor_pairs: from which of its geoms the sensor sees a pair's contacts
+int seen_from(const Model& m, int s, int geom1, int geom2) {
+  const int type = m.sensor_type[s], id = m.sensor_objid[s];
+  if (type == kContactSensor) {
+    const auto is = [&](int first, int second) {
+      return belongs(m, first, m.sensor_objtype[s], id) &&
+             belongs(m, second, m.sensor_reftype[s], m.sensor_refid[s]);
+    };
+    return (is(geom1, geom2) ? 1 : 0) + (is(geom2, geom1) ? 2 : 0);
+  }
+  const int body = m.site_bodyid[id], body1 = m.geom_bodyid[geom1], body2 = m.geom_bodyid[geom2];
+  if (type == kTouch) return (body == body1 ? 1 : 0) + (body == body2 ? 2 : 0);
+  // force and torque: contacts between the subtree and the rest
+  const bool has1 = body1 > 0 && carries(m, body, body1), has2 = body2 > 0 && carries(m, body, body2);
+  return has1 == has2 ? 0 : has1 ? 1 : 2;
+}
+
+bool sees_contacts(int type) {
+  return type == kTouch || type == kForce || type == kTorque || type == kContactSensor;
+}
+
+void add_pairs(const Model& m, int s, TableStore* t) {
+  const size_t pairs = t->pair_dim.size();
+  t->sensor_pairadr.push_back(pairs > 0 ? static_cast<int>(t->sensor_pairs.size() / pairs) : 0);
+  for (size_t p = 0; p < pairs; ++p)
+    t->sensor_pairs.push_back(
+        seen_from(m, s, t->geom_id[t->pair_geom[2 * p]], t->geom_id[t->pair_geom[2 * p + 1]]));
+}
+
+// triangles of the meshes, where rangefinders ask for them; geoms of one mesh share its
+void add_triangles(const Model& m, TableStore* t) {
+  const bool wanted =
+      std::find(m.sensor_type.begin(), m.sensor_type.end(), int{kRangefinder}) != m.sensor_type.end();
+  std::vector<int> first(m.nmesh, -1);
+  for (int g = 0; g < m.ngeom; ++g) {
+    const int mesh = wanted && m.geom_type[g] == kMesh ? m.geom_dataid[g] : -1;
+    if (mesh < 0) {
+      t->allgeom_triangle.insert(t->allgeom_triangle.end(), {0, 0});
+      continue;
+    }
+    if (first[mesh] < 0) {
+      first[mesh] = static_cast<int>(t->ray_triangle.size() / 9);
+      for (const Triangle& triangle : mesh_triangles(m, mesh))
+        t->ray_triangle.insert(t->ray_triangle.end(), triangle.begin(), triangle.end());
+    }
+    t->allgeom_triangle.insert(t->allgeom_triangle.end(), {first[mesh], first[mesh] + m.mesh_facenum[mesh]});
+  }
+}
+
+int cut_of(int type) {
+  const bool oriented = type == kBallQuat || (type >= kFrameQuat && type <= kFrameZAxis);
+  if (oriented || type == kContactSensor) return kCutNever;
+  return type == kTouch || type == kInsideSite ? kCutAbove : kCutBothSides;
+}
+
+// the limit of a joint among those of its kind, -1 where it has none
+int limit_of(const Model& m, const TableStore& t, int joint) {
+  const std::vector<int>& all = m.jnt_type[joint] == kBall ? t.ball_jnt : t.lim_jnt;
+  const auto found = std::find(all.begin(), all.end(), joint);
+  return found == all.end() ? -1 : static_cast<int>(found - all.begin());
+}
+
+}  // namespace
+
+std::vector<Triangle> mesh_triangles(const Model& m, int mesh) {
+  std::vector<Triangle> triangles(m.mesh_facenum[mesh]);
+  for (int f = 0; f < m.mesh_facenum[mesh]; ++f)
+    for (int k = 0; k < 3; ++k) {
+      const int vertex = m.mesh_vertadr[mesh] + m.mesh_face[3 * (m.mesh_faceadr[mesh] + f) + k];
+      std::copy_n(&m.mesh_vert[3 * vertex], 3, &triangles[f][3 * k]);
+    }
+  return triangles;
+}
+
+void build_sensors(const Model& m, TableStore* t) {
+  add_triangles(m, t);
+  for (int b = 0; b < m.nbody; ++b) {
+    int up = b, end = b + 1;
+    while (up > 0 && m.body_dofnum[up] == 0) up = m.body_parentid[up];
+    t->body_lastdof.push_back(up > 0 ? m.body_dofadr[up] + m.body_dofnum[up] - 1 : -1);
+    while (end < m.nbody && m.body_parentid[end] >= b) ++end;
+    t->body_end.push_back(end);
+  }
+  t->site_type = m.site_type;
+  t->site_size = m.site_size;
+  const int width = m.nsensor > 0 ? static_cast<int>(m.sensor_intprm.size()) / m.nsensor : 0;
+  for (int s = 0; s < m.nsensor; ++s) {
+    const int type = m.sensor_type[s], id = m.sensor_objid[s];
+    // of inertial sensors MuJoCo does not say that they are on sites
+    const bool on_site = type <= kMagnetometer || type == kRangefinder;
+    t->sensor_type.push_back(type);
+    t->sensor_obj.insert(t->sensor_obj.end(), {on_site ? int{kObjSite} : m.sensor_objtype[s], id});
+    t->sensor_ref.insert(t->sensor_ref.end(), {m.sensor_reftype[s], m.sensor_refid[s]});
+    t->sensor_adr.push_back(m.sensor_adr[s]);
+    t->sensor_cut.push_back(cut_of(type));
+    const bool limit = type >= kJointLimitPos && type <= kJointLimitFrc;
+    for (int k = 0; k < 3; ++k)
+      t->sensor_prm.push_back(limit       ? (k == 0 ? limit_of(m, *t, id) : 0)
+                              : k < width ? m.sensor_intprm[static_cast<size_t>(width) * s + k]
+                                          : 0);
+    if (sees_contacts(type))
+      add_pairs(m, s, t);
+    else
+      t->sensor_pairadr.push_back(-1);
+  }
+  t->sensor_adr.push_back(m.nsensordata);
+  t->sensor_cutoff = m.sensor_cutoff;
+}
+
+int sensor_kinds(const Model& m) {
+  if (m.nsensordata == 0) return 0;
+  constexpr int kWanted = 1 << 30;  // of no kind: what is switched off reads zero
+  int bits = kWanted;
+  if (!m.opt.disabled(kDisableSensor)) {
+    for (const int type : m.sensor_type) bits |= AllSensors::bits(type);
+  }
+  return bits;
+}
+
+bool sensors_in_step(const Model& m) {
+  if (m.opt.disabled(kDisableSensor)) return true;
+  const auto nonzero = [](double x) { return x != 0; };
+  const bool gaps =
+      law_has(m.opt, kLawMujocoMargins) && (std::any_of(m.geom_gap.begin(), m.geom_gap.end(), nonzero) ||
+                                            std::any_of(m.pair_gap.begin(), m.pair_gap.end(), nonzero));
+  for (int s = 0; s < m.nsensor; ++s) {
+    const int type = m.sensor_type[s];
+    if (type == kContactSensor && gaps) return false;
+    if (type == kTorque && m.site_bodyid[m.sensor_objid[s]] == 0) return false;
+    if (AllSensors::bits(type) == 0) return false;
+  }
+  return true;
+}
+
+}  // namespace dualstep

@@ -1,0 +1,114 @@
+// Force and torque sensors: what a body's parent does to it, at a site, in the site's axes.
+//
+// solves    force, torque
+// equation  of the body and all that it carries, with x from the site to a centre of mass:
+//             f = sum of m (a - g) - external forces
+//             n = sum of I alpha + w x I w + x x m (a - g) - external moments
+//           external are the user's forces, contacts with the rest of the world, and connects and welds
+// source    Featherstone 2008, section 5.3, summed over the subtree; MuJoCo's documentation, "Sensors"
+// deviation summed about the site, body by body, instead of about the tree's centre of mass on the way to the root.
+//           Contacts within the subtree cancel and are left out
+// reads     xfrc_applied, con_*, dense_y, dense_D, and as motion.h and subtree.h
+// writes    sensordata
+// cost      O(bodies of the subtree x dofs that move them + contacts + equalities)
+#pragma once
+
+#include "kernels/rows/kinds/equality.h"
+#include "kernels/sensors/contacts_seen.h"
+#include "kernels/sensors/subtree.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+// a force and its moment about a point
+template <class Real>
+struct WrenchSum {
+  Vec3<Real> point;
+  Spatial<Real> sum;
+  DS_HD void add(const Vec3<Real>& force, const Vec3<Real>& torque, const Vec3<Real>& at) {
+    sum.lin = sum.lin + force;
+    sum.ang = sum.ang + torque + cross(at - point, force);
+  }
+};
+
+// what moves the bodies, less what the user does to them
+template <class E, class Real = typename E::Real>
+DS_STAGE void add_inertial_wrench(const SensorView<E>& at, int root, WrenchSum<Real>* wrench) {
+  const E& env = at.env;
+  const auto& t = env.t;
+  for (int b = root > 0 ? root : 1; b < t.body_end[root]; b++) {
+    const Vec3<Real> x = env.xipos().vec(b);
+    const Spatial<Real> v = point_velocity(env, b, x), a = point_acceleration(env, b, x);
+    Vec3<Real> force = a.lin * env.body_mass(b);
+    Vec3<Real> torque = inertia_times(env, b, a.ang) + cross(v.ang, inertia_times(env, b, v.ang));
+    if (env.any_xfrc) {
+      const Spatial<Real> user = at.in.xfrc(b);
+      force = force - user.lin;
+      torque = torque - user.ang;
+    }
+    wrench->add(force, torque, x);
+  }
+}
+
+template <class E, class Real = typename E::Real>
+DS_STAGE void subtract_contacts(const E& env, int s, WrenchSum<Real>* wrench) {
+  for (int slot = 0; slot < env.ncon_max; slot++) {
+    const auto seen = seen_contact(env, s, slot);
+    if (!any(mask_or(seen.first, seen.second))) continue;
+    Vec3<Real> axis[3];
+    contact_axes(env, slot, axis);
+    // on the second geom's body it acts as it is, on the first's the other way
+    const Real sign = select(seen.first, Real(1), select(seen.second, Real(-1), Real(0)));
+    const Spatial<Real> f = contact_wrench(env, slot);
+    const auto here = mask_or(seen.first, seen.second);
+    const Vec3<Real> zero{Real(0), Real(0), Real(0)};
+    const auto held = [&](const Vec3<Real>& v) { return select3(here, from_axes(axis, v) * sign, zero); };
+    wrench->add(held(f.lin), held(f.ang), env.con_pos().vec(slot));
+  }
+}
+
+template <class E, class Real = typename E::Real>
+DS_STAGE void subtract_equalities(const E& env, int root, WrenchSum<Real>* wrench) {
+  const auto& t = env.t;
+  const auto within = [&](int b) { return b > 0 && b >= root && b < t.body_end[root]; };
+  for (int e = 0; e < t.n.neq; e++) {
+    if (t.eq_type[e] != kEqConnect && t.eq_type[e] != kEqWeld) continue;
+    if (!within(t.eq_obj[2 * e]) && !within(t.eq_obj[2 * e + 1])) continue;
+    const auto one = equality_side(env, e, 0), two = equality_side(env, e, 1);
+    const int row = t.eq_row[e];
+    const auto force_of = [&](int k) {
+      return TwoSided::force(Real(env.dense_y()[row + k]), Real(env.dense_D()[row + k]));
+    };
+    const Vec3<Real> force{force_of(0), force_of(1), force_of(2)};
+    const Real zero(0), unit(1);
+    Vec3<Real> torque{zero, zero, zero};
+    if (t.eq_type[e] == kEqWeld) {
+      // its rows measure the vector part of q2* q1, whose rate is 1/2 q2* w q1: the torque is the transpose
+      const Vec3<Real> f{force_of(3), force_of(4), force_of(5)};
+      const Real scale = Real(0.5) * env.eq_poly(e);
+      torque = {scale * dot(between(two.quat, Quat<Real>{zero, unit, zero, zero}, one.quat), f),
+                scale * dot(between(two.quat, Quat<Real>{zero, zero, unit, zero}, one.quat), f),
+                scale * dot(between(two.quat, Quat<Real>{zero, zero, zero, unit}, one.quat), f)};
+    }
+    if (within(t.eq_obj[2 * e])) wrench->add(-force, -torque, one.point);
+    if (within(t.eq_obj[2 * e + 1])) wrench->add(force, torque, two.point);
+  }
+}
+
+struct WrenchSensors {
+  DS_HD static constexpr bool serves(int type) { return type == kForce || type == kTorque; }
+  template <class E, class F, class Real = typename E::Real>
+  DS_STAGE static void read(const SensorView<E>& at, int s, const F& out) {
+    const E& env = at.env;
+    const auto site = sensor_frame(env, s);
+    const Vec3<Real> zero{Real(0), Real(0), Real(0)};
+    WrenchSum<Real> wrench{site.pos, {zero, zero}};
+    add_inertial_wrench(at, site.body, &wrench);
+    subtract_contacts(env, s, &wrench);
+    subtract_equalities(env, site.body, &wrench);
+    put_reading(out, 0, into(site, env.t.sensor_type[s] == kForce ? wrench.sum.lin : wrench.sum.ang));
+  }
+};
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep
