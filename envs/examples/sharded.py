@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -38,7 +39,8 @@ def main(argv: list[str] | None = None) -> int:
     )  # fmt: skip
     seen = [env.reset()[0]]
     rewards = []
-    low, high = env.unwrapped.single_action_space.low, env.unwrapped.single_action_space.high
+    space: Any = env.unwrapped.single_action_space
+    low, high = space.low, space.high
     for step in range(args.steps):
         # those of environment i depend on i alone
         whole = np.random.default_rng([args.seed, step]).uniform(low, high, (here.total, len(low)))
