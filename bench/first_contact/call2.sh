@@ -24,14 +24,14 @@ TAIL=12 part interop 90 "$python" "$here/interop.py" ${fast:+array_interface}
 # the receipt has the commit, and what pytest wrote in the first call where that is still here
 tests=()
 for file in "$OUT"/golden_*.xml "$OUT"/tests.xml; do [ ! -f "$file" ] || tests+=(--tests "$file"); done
-receipt() {  # a name, a model, environments, seconds
-  part "$1" 90 "$python" -m dualstep.measure.gpu --device "${DEVICE:-cuda}" --bench bench --out "$OUT" --lanes 8 \
-    --peers none --models "$2" --sizes "$3" --seconds "$4" --points "$OUT/points.jsonl" "${tests[@]}"
+receipt() {  # a name, a model, environments, seconds, other arguments
+  part "$1" 90 "$python" -m dualstep.measure.gpu --bench bench --out "$OUT" --peers none --models "$2" --sizes "$3" \
+    --seconds "$4" --points "$OUT/points.jsonl" "${tests[@]}" "${@:5}"
 }
 if [ -n "$fast" ]; then
-  DEVICE=cpu receipt receipt humanoid 8 0.1
+  receipt receipt humanoid 8 0.1 --device cpu
 else
-  receipt receipt humanoid 8192 1
+  receipt receipt humanoid 8192 1 --device cuda --lanes 8
   figures ant DUALSTEP_CUDA_SORT=1 ant 8
   figures g1 DUALSTEP_CUDA_SORT=1 g1 8
   figures three DUALSTEP_CUDA_SORT=1 three_humanoids 8

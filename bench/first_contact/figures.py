@@ -64,8 +64,9 @@ def same_bits(sim: ds.Batch, model: ds.Model, states: States, ctrl: np.ndarray, 
 def main() -> int:
     name, lanes, sizes, once = sys.argv[1], json.loads(sys.argv[2]), json.loads(sys.argv[3]), len(sys.argv) > 4
     model, plan = load(name), Plan()
-    pool = episode(model, plan, seconds=0.5 if once else 2.0)
-    blocks, calls = (2, 1) if once or os.environ.get("FAST") else (7, 4)
+    fast = once or bool(os.environ.get("FAST"))
+    pool = episode(model, plan, seconds=0.2 if fast else 2.0)
+    blocks, calls = (2, 1) if fast else (7, 4)
     different = 0
     for n in sizes:
         work = Workload(model, "random", plan, pool)

@@ -116,6 +116,14 @@ TEST(Instructions, OfNumbersRoundOnce) {
   EXPECT_EQ(one("sub.rn.f32 %f9, 0f7F800000, 0f7F800000; st.global.f32 [%rd1], %f9;"), 0x7fffffffu);
 }
 
+// the source's x < 0 ? x : 0 is +0 for -0, and so is PTX's min where +0 is added (kernels/base/real.h, negative_part)
+TEST(Instructions, MinimaAndZeros) {
+  const std::string minimum = "mov.f32 %f1, 0f80000000;\nmin.f32 %f2, %f1, 0f00000000;\n";
+  EXPECT_EQ(word(minimum + "mov.b32 %r9, %f2;"), 0x80000000u);
+  EXPECT_EQ(word(minimum + "add.rn.f32 %f3, %f2, 0f00000000;\nmov.b32 %r9, %f3;"), 0u);
+  EXPECT_EQ(word("mov.f32 %f1, 0f80000000;\nmax.f32 %f2, %f1, 0f00000000;\nmov.b32 %r9, %f2;"), 0u);
+}
+
 TEST(Instructions, ThatAreNotExactAreRefused) {
   for (const char* name : {"add.f32", "mul.f32", "sub.f32", "fma.f32"})
     EXPECT_TRUE(says(kernel(std::string(name) + " %f9, %f1, %f2, %f3;"), "does not say .rn")) << name;
