@@ -11,6 +11,7 @@ figures() {  # a name, VARIABLE=value, a model, lanes
 figures lanes8 DUALSTEP_CUDA_SORT=1 humanoid 8
 figures unsorted DUALSTEP_CUDA_SORT=0 humanoid 8
 figures carve_out DUALSTEP_CUDA_CARVEOUT=default humanoid 8
+figures addresses DUALSTEP_CUDA_ADDRESSES=1 humanoid 8
 if [ -z "$fast" ]; then
   figures lanes16 DUALSTEP_CUDA_SORT=1 humanoid 16
   figures lanes4 DUALSTEP_CUDA_SORT=1 humanoid 4

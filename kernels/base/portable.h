@@ -62,10 +62,9 @@
 #define DS_DEVICE 0
 #endif
 
-// says that a pointer is one to device memory, so that accesses need not find out which memory they go to. In a
-// specialised program alone, which knows where the workspace lies (DUALSTEP_WORKSPACE_IN_DEVICE_MEMORY); tables always
-// lie there
-#if DS_DEVICE && defined(DUALSTEP_FIXED_TABLES)
+// says that a pointer is one to device memory, so that accesses need not find out which memory they go to. A
+// specialised program says of which it knows that (host/backends/cuda/specialize/program.cpp)
+#if DS_DEVICE && defined(DUALSTEP_TABLES_IN_DEVICE_MEMORY)
 #define DS_TABLE_ADDRESS(p) __builtin_assume(__isGlobal(p))
 #else
 #define DS_TABLE_ADDRESS(p) static_cast<void>(0)

@@ -15,7 +15,7 @@
 // Environment variables: DUALSTEP_CUDA_LANES=W chooses the threads of an environment where the caller left it
 // open; DUALSTEP_CUDA_SCRATCH=shared|global where the workspace lies; DUALSTEP_CUDA_CARVEOUT=default|shared how much
 // of an SM's memory is cache, which is by default what the workspace leaves; DUALSTEP_CUDA_SORT=0 leaves environments
-// in their order.
+// in their order; DUALSTEP_CUDA_ADDRESSES=1 specialises kernels whose accesses know which memory they go to.
 //
 // A graph that a user captures owns what it points to: rows that environments are placed with are sent once and
 // never overwritten, and buffers and kernels that a later call replaces stay until the batch is closed.

@@ -195,6 +195,15 @@ def test_no_choice_changes_a_bit(name, specialize, place, environment):
 
 
 @pytest.mark.skipif(not CUDA, reason="no GPU: specialised kernels run on none of the other devices")
+def test_accesses_that_know_their_memory(environment):
+    environment("DUALSTEP_SPECIALIZE", "1")
+    environment("DUALSTEP_CUDA_ADDRESSES", "1")
+    model = load("bench_humanoid")
+    expected = rollout(model, ROWS, STEPS, device="cpu")
+    assert first_difference(on_device(model, ROWS, STEPS, lanes=8), expected) is None
+
+
+@pytest.mark.skipif(not CUDA, reason="no GPU: specialised kernels run on none of the other devices")
 def test_a_step_made_for_the_model_is_used_where_it_can_be(environment):
     environment("DUALSTEP_SPECIALIZE", "1")
     if not ds._core.describe_specialization().startswith("NVRTC"):
