@@ -74,6 +74,8 @@ Batch::Batch(const Model& model, const BatchOptions& options)
   block_marks_.resize((n - 1) / pack + 1);
   blocks_.reserve(block_marks_.size());
   engine_->device().place(placed(start_), options_.num_envs, nullptr);
+  // a first step or reset may be one that a graph captures
+  if (options_.reset_diverged) engine_->device().prepare(placed_after_divergence());
   const std::vector<uint32_t> none(n, 0);
   engine_->device().write(record("reset_count").data.get(), none.data(), none.size() * sizeof none[0]);
 }
@@ -282,17 +284,21 @@ bool Batch::run_substeps(int nsubsteps, const std::function<bool()>& stop) {
   return true;
 }
 
-bool Batch::restart_on_device(int nsubsteps) {
-  if (engine_->device().device_index() < 0 || parameters_.moves_any_start()) return false;
-  std::vector<PlacedRow> rows = placed(start_);
+const std::vector<PlacedRow>& Batch::placed_after_divergence() {
+  (void)placed(start_);
   static constexpr uint32_t kWhy = kDiverged;
   const void* status = record("status").data.get();
-  for (PlacedRow& row : rows) {
+  for (PlacedRow& row : placed_) {
     if (row.array == status) row.row = &kWhy;
   }
+  return placed_;
+}
+
+bool Batch::restart_on_device(int nsubsteps) {
+  if (engine_->device().device_index() < 0 || parameters_.moves_any_start()) return false;
   auto* counts = static_cast<uint32_t*>(record("reset_count").data.get());
   const StepArgs args = call(Action::kStep, nsubsteps, options_.last_stage_outputs);
-  if (!engine_->step_and_restart(args, rows, counts, any_output_)) return false;
+  if (!engine_->step_and_restart(args, placed_after_divergence(), counts, any_output_)) return false;
   contacts_stale_ = !any_output_;
   return true;
 }

@@ -125,6 +125,8 @@ class Batch {
   std::string to_real(const std::vector<double>& values) const;
   // what a start puts into every array; it stands until the next call
   const std::vector<PlacedRow>& placed(const Start& start);
+  // the start, with a status that says why
+  const std::vector<PlacedRow>& placed_after_divergence();
   void place(int env, const Start& start);
   void restart(const uint8_t* mask, int keyframe);
   void reset_diverged();

@@ -15,7 +15,9 @@ namespace fs = std::filesystem;
 
 const char kMagic[] = "dualstep machine code, format 1";
 
-fs::path path_of(const std::string& key) { return fs::path(cache_folder()) / (key + ".cubin"); }
+fs::path path_of(const std::string& key, Kept kind) {
+  return fs::path(cache_folder()) / (key + (kind == Kept::kCode ? ".cubin" : ".latest"));
+}
 
 }  // namespace
 
@@ -41,9 +43,9 @@ std::string cache_folder() {
   return "";
 }
 
-std::optional<std::string> cache_read(const std::string& key) {
+std::optional<std::string> cache_read(const std::string& key, Kept kind) {
   if (cache_folder().empty()) return std::nullopt;
-  std::ifstream file(path_of(key), std::ios::binary);
+  std::ifstream file(path_of(key, kind), std::ios::binary);
   std::string magic, name, hash;
   if (!std::getline(file, magic) || !std::getline(file, name) || !std::getline(file, hash))
     return std::nullopt;
@@ -52,12 +54,12 @@ std::optional<std::string> cache_read(const std::string& key) {
   return bytes;
 }
 
-bool cache_write(const std::string& key, const std::string& bytes) {
+bool cache_write(const std::string& key, const std::string& bytes, Kept kind) {
   if (cache_folder().empty()) return false;
   std::error_code error;
   fs::create_directories(cache_folder(), error);
   static std::atomic<int> count{0};
-  fs::path part = path_of(key);
+  fs::path part = path_of(key, kind);
   part += "." + std::to_string(getpid()) + "." + std::to_string(count++) + ".part";
   {
     std::ofstream file(part, std::ios::binary | std::ios::trunc);
@@ -68,7 +70,7 @@ bool cache_write(const std::string& key, const std::string& bytes) {
       return false;
     }
   }
-  fs::rename(part, path_of(key), error);
+  fs::rename(part, path_of(key, kind), error);
   if (!error) return true;
   fs::remove(part, error);
   return false;

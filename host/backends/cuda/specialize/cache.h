@@ -14,9 +14,11 @@ std::string digest(const std::string& bytes);
 
 // the folder; "" where the environment names none
 std::string cache_folder();
+// what a file holds: machine code, or the key of the machine code that was made last
+enum class Kept { kCode, kKey };
 // a file's bytes; none where it is missing or damaged
-std::optional<std::string> cache_read(const std::string& key);
+std::optional<std::string> cache_read(const std::string& key, Kept kind = Kept::kCode);
 // false where it could not be written
-bool cache_write(const std::string& key, const std::string& bytes);
+bool cache_write(const std::string& key, const std::string& bytes, Kept kind = Kept::kCode);
 
 }  // namespace dualstep
