@@ -50,6 +50,9 @@ def _load(path: Path, task: str | None, num_envs: int = 1, seed: int = 0) -> tup
 def make_env(task: str, settings: Settings, num_envs: int, **options: Any) -> Any:
     """Environments of the task as it was trained, that a policy can act in."""
     given = {"num_threads": 1, "nonfinite": "clamp", "output": "torch", **settings.task_options, **options}
+    # of several contact models, the first: one batch can be shown
+    if isinstance(given.get("contact"), (list, tuple)):
+        given["contact"] = given["contact"][0]
     return make(task, num_envs, **given)
 
 
