@@ -1,6 +1,6 @@
 """Builds the documentation site into build/site; any warning is an error.
 
-    pip install 'mkdocs-material>=9.6' 'mkdocstrings[python]>=0.29'        # or .[docs]
+    pip install '.[docs]'
     python docs/build.py            # ... --serve shows it while it is written
 """
 

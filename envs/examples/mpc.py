@@ -110,8 +110,8 @@ def main() -> None:
     args = parser.parse_args()
     found = run(args.samples, args.horizon, args.seconds, args.seed)
     print(f"largest angle in the last second: {found['largest_angle']:.3f} rad")
-    print(f"{found['plans_per_second']:.0f} plans a second, where {found['needed_per_second']:.0f} are needed to keep up: "
-          f"{found['steps_per_second']:,.0f} steps a second")  # fmt: skip
+    plans, needed, steps = (found[name] for name in ("plans_per_second", "needed_per_second", "steps_per_second"))
+    print(f"{plans:.0f} plans a second, where {needed:.0f} are needed to keep up: {steps:,.0f} steps a second")
 
 
 if __name__ == "__main__":
