@@ -67,9 +67,11 @@ def store(checkpoint: Path, out: Path) -> None:
     space = load_learner(checkpoint).env.env.single_action_space
     layers = sorted((name for name in actor if name.startswith("mlp.") and name.endswith("weight")),
                     key=lambda name: int(name.split(".")[1]))  # fmt: skip
-    arrays = {"task": np.array(whole["task"]), "activation": np.array(settings["activation"]),
-              "clip": np.float32(settings["clip_observation"]), "low": space.low, "high": space.high,
-              "mean": actor["obs_normalizer._mean"][0].numpy(), "std": actor["obs_normalizer._std"][0].numpy()}  # fmt: skip
+    arrays = {
+        "task": np.array(whole["task"]), "activation": np.array(settings["activation"]),
+        "clip": np.float32(settings["clip_observation"]), "low": space.low, "high": space.high,
+        "mean": actor["obs_normalizer._mean"][0].numpy(), "std": actor["obs_normalizer._std"][0].numpy(),
+    }  # fmt: skip
     for i, name in enumerate(layers):
         arrays[f"weight_{i}"] = actor[name].numpy()
         arrays[f"bias_{i}"] = actor[name.replace("weight", "bias")].numpy()

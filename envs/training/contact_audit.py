@@ -100,7 +100,8 @@ class PolicyAudit:
         """Writes a picture: return, energy, penetration and slip by law."""
         from dualstep.envs.training import contact_audit_plot
 
-        contact_audit_plot.draw(self, path)
+        title = f"{self.task}: one policy, {self.episodes} episodes from the same starts"
+        contact_audit_plot.draw(title, self.rows, path)
 
 
 def variants(
