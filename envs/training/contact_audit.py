@@ -128,8 +128,9 @@ def variants(
     found["impulsive"] = "impulsive"
     found["impulsive, e 0.3"] = {"contact_model": "impulsive", "restitution": 0.3}
     found["impulsive, h/2"] = {"contact_model": "impulsive", "substeps": 2}
-    if trained in (None, "todorov"):
-        del found["todorov"]
+    # that law is the first row
+    if trained is None or isinstance(trained, str):
+        del found[trained or "todorov"]
     kept = {name: law for name, law in found.items() if not chosen or name.partition(",")[0] in chosen}
     return {TRAINED: trained, **kept}
 
