@@ -263,7 +263,7 @@ class Learner:
             # where a task of the user's own is found again
             "source": registry.find(self.task)[1].source,
             # and its model, where that is a file of the user's own
-            "model": self._model(),
+            "model": own_model(env.task),
             "settings": self.settings.as_dict(),
             "seed": self.seed,
             "iteration": self.iteration,
@@ -278,22 +278,7 @@ class Learner:
             "places": places,
             "policies_agree": all(place["policy"] == places[0]["policy"] for place in places),
         }
-        buffer = io.BytesIO()
-        torch.save(whole, buffer)
-        beside = path.with_name(path.name + ".part")
-        try:
-            with open(beside, "wb") as file:
-                file.write(buffer.getbuffer())
-            beside.replace(path)
-        except BaseException:
-            # what was cut off is of no use to anyone
-            with contextlib.suppress(OSError):
-                beside.unlink()
-            raise
-
-    def _model(self) -> tuple[str, bytes] | None:
-        task = self.env.env.task
-        return None if task.model_name is None else (task.model_name, assets.encode(task.model.mj_model))
+        write_checkpoint(path, whole)
 
     def _place(self) -> dict[str, Any]:
         """Where this process is: its random numbers, its environments, the episodes in them."""
@@ -380,6 +365,27 @@ class Learner:
 
     def close(self) -> None:
         self.env.close()
+
+
+def own_model(task: Any) -> tuple[str, bytes] | None:
+    """The model of a task by its name, where that is a file of the user's own."""
+    return None if task.model_name is None else (task.model_name, assets.encode(task.model.mj_model))
+
+
+def write_checkpoint(path: Path, whole: dict[str, Any]) -> None:
+    """All of it or nothing: what was there stays where the writing is cut off."""
+    buffer = io.BytesIO()
+    torch.save(whole, buffer)
+    beside = path.with_name(path.name + ".part")
+    try:
+        with open(beside, "wb") as file:
+            file.write(buffer.getbuffer())
+        beside.replace(path)
+    except BaseException:
+        # what was cut off is of no use to anyone
+        with contextlib.suppress(OSError):
+            beside.unlink()
+        raise
 
 
 def read_checkpoint(path: Path, task: str | None = None) -> dict[str, Any]:

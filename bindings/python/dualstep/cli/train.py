@@ -1,4 +1,4 @@
-"""`dualstep train TASK`: PPO, with a line of progress, checkpoints, a curve, and what the policy is worth."""
+"""`dualstep train TASK`: PPO or SAC, with a line of progress, checkpoints, a curve, and what the policy is worth."""
 
 from __future__ import annotations
 
@@ -47,6 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--set", action="append", default=[], metavar="NAME=VALUE",
         help="a setting of the learner (learning_rate=3e-4), or an option of the task (task.ctrl_cost_weight=0.2)",
     )  # fmt: skip
+    parser.add_argument("--algorithm", choices=("ppo", "sac"), help="ppo of rsl_rl, or sac of Stable-Baselines3, which "
+                        "learns from fewer steps and longer from each (default: ppo, or the checkpoint's)")  # fmt: skip
     parser.add_argument("--contact-model", metavar="LAW", help="train under this law of contact: todorov, anitescu, "
                         "stewart_trinkle, compliant, soft_anchor, impulsive (default: the task's)")  # fmt: skip
     parser.add_argument("--randomize-contact", action="store_true", help="train under all of them at once, a share of "
@@ -192,9 +194,20 @@ def _prepare(args: argparse.Namespace, task: str, leads: bool) -> tuple[Any, Pat
     if goes_on:
         checkpoint = find_checkpoint(home)
     try:
-        base = settings_from(read_checkpoint(checkpoint, task)) if checkpoint else settings_of(task)
+        whole = read_checkpoint(checkpoint, task) if checkpoint else None
+        algorithm = whole.get("library", "ppo") if whole else args.algorithm or "ppo"
+        if args.algorithm not in (None, algorithm):
+            raise CommandError(f"--algorithm {args.algorithm} is given, and {checkpoint} is of {algorithm}")
+        kind: Any = Learner
+        base = settings_of(task)
+        if algorithm == "sac":
+            need("stable_baselines3", "sb3")
+            from dualstep.envs.training.off_policy import SETTINGS as base
+            from dualstep.envs.training.off_policy import SacLearner as kind
+        if whole:
+            base = settings_from(whole)
         settings = _settings(args, task, base, checkpoint)
-        learner = Learner(task, settings, seed=args.seed, device=args.device, num_threads=args.num_threads)
+        learner = kind(task, settings, seed=args.seed, device=args.device, num_threads=args.num_threads)
         exact = checkpoint is not None and learner.load(checkpoint)
         if goes_on and checkpoint is not None:
             folder = checkpoint.parent
