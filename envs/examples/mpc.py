@@ -1,6 +1,6 @@
 """Predictive sampling: swings Gymnasium's pole up and balances it, by rollouts of a batch.
 
-    python -m dualstep.envs.examples.mpc --samples 256 --horizon 0.6
+    python -m dualstep.envs.examples.mpc --samples 256 --horizon 0.8
 
 A plan is a control at each of a few knots, with straight lines between them. At every step the plan of the step before,
 moved on in time, and `samples` - 1 noisy copies of it are rolled out from the present state; the cheapest is kept. See
@@ -23,13 +23,16 @@ Cost = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 class Planner:
     """`cost(qpos, qvel, ctrl)` of arrays (T, N, ...) is (T, N), to be small; its sum over a plan is what counts."""
 
-    def __init__(self, model: ds.Model, cost: Cost, *, samples: int = 256, horizon: float = 0.6, period: float = 0.02,
+    def __init__(self, model: ds.Model, cost: Cost, *, samples: int = 256, horizon: float = 0.8, period: float = 0.02,
                  knots: int = 6, noise: float = 0.3, num_threads: int = 0, seed: int = 0) -> None:  # fmt: skip
         self.nsubsteps = max(1, round(period / model.opt.timestep))
         self._steps = max(1, round(horizon / (self.nsubsteps * model.opt.timestep)))
         self._sim = ds.Batch(model, samples, num_threads=num_threads)
-        self._cost, self._noise, self._rng = cost, noise, np.random.default_rng(seed)
+        self._cost, self._rng = cost, np.random.default_rng(seed)
         self._low, self._high = np.asarray(model.actuator_ctrlrange).reshape(-1, 2).T
+        # some samples stay near the plan, to hold still, and some go far, to find another
+        scale = noise * np.geomspace(0.1, 2.0, samples)
+        self._size = scale[:, None, None] * (self._high - self._low) / 2
         self._plan = np.zeros((knots, model.nu))
         # what a knot counts for at each step
         at = np.linspace(0, knots - 1, self._steps)
@@ -44,8 +47,7 @@ class Planner:
         """The control for now, (nu,), from the state that is there."""
         knots = np.arange(len(self._plan))
         moved = np.stack([np.interp(self._shift, knots, column) for column in self._plan.T], axis=1)
-        size = self._noise * (self._high - self._low) / 2
-        drawn = moved + size * self._rng.standard_normal((self._sim.num_envs, *moved.shape))
+        drawn = moved + self._size * self._rng.standard_normal((self._sim.num_envs, *moved.shape))
         drawn[0] = moved
         plans = np.clip(drawn, self._low, self._high)
         ctrl = np.einsum("tk,nku->tnu", self._weights, plans)
@@ -104,7 +106,7 @@ def run(samples: int, horizon: float, seconds: float, seed: int, num_threads: in
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--samples", type=int, default=256)
-    parser.add_argument("--horizon", type=float, default=0.6, help="seconds that a plan looks ahead")
+    parser.add_argument("--horizon", type=float, default=0.8, help="seconds that a plan looks ahead")
     parser.add_argument("--seconds", type=float, default=6.0)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
