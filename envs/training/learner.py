@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 from dualstep.envs import assets, registry
 from dualstep.envs.adapters.rsl_rl import RslRlEnv
 from dualstep.envs.groups import each_group
+from dualstep.envs.training.files import own_model, write_checkpoint
 from dualstep.envs.training.settings import Settings
 from dualstep.envs.training.threads import torch_threads, wanted_threads
 
@@ -365,27 +366,6 @@ class Learner:
 
     def close(self) -> None:
         self.env.close()
-
-
-def own_model(task: Any) -> tuple[str, bytes] | None:
-    """The model of a task by its name, where that is a file of the user's own."""
-    return None if task.model_name is None else (task.model_name, assets.encode(task.model.mj_model))
-
-
-def write_checkpoint(path: Path, whole: dict[str, Any]) -> None:
-    """All of it or nothing: what was there stays where the writing is cut off."""
-    buffer = io.BytesIO()
-    torch.save(whole, buffer)
-    beside = path.with_name(path.name + ".part")
-    try:
-        with open(beside, "wb") as file:
-            file.write(buffer.getbuffer())
-        beside.replace(path)
-    except BaseException:
-        # what was cut off is of no use to anyone
-        with contextlib.suppress(OSError):
-            beside.unlink()
-        raise
 
 
 def read_checkpoint(path: Path, task: str | None = None) -> dict[str, Any]:

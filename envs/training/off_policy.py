@@ -15,7 +15,8 @@ from typing import Any
 from dualstep.envs import registry
 from dualstep.envs.adapters.stable_baselines3 import SB3Env
 from dualstep.envs.training.actors import ACTIVATIONS, policy_of
-from dualstep.envs.training.learner import FORMAT, CheckpointError, Point, own_model, read_checkpoint, write_checkpoint
+from dualstep.envs.training.files import own_model, write_checkpoint
+from dualstep.envs.training.learner import FORMAT, CheckpointError, Point, read_checkpoint
 from dualstep.envs.training.settings import Settings
 from dualstep.envs.training.threads import torch_threads
 
@@ -157,6 +158,7 @@ class SacLearner:
             "iteration": self.iteration, "steps": self.steps, "seconds": dict(self.seconds), "episodes": self.episodes,
             "finished": list(self.finished), "curve": [tuple(point) for point in self.curve], "actor": self._actor(),
             "algorithm": self.algorithm.get_parameters(), "entropy": self.algorithm.log_ent_coef.detach().clone(),
+            "dtype": self.env.env.sim.dtype.name, "places": [],
         })  # fmt: skip
 
     def load(self, path: Path) -> bool:
