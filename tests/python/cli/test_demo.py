@@ -1,5 +1,10 @@
 """The demo: the policy that the package ships acts as the one it is made from, and runs; the page is served."""
 
+import subprocess
+import sys
+import time
+
+import chromium
 import numpy as np
 import pytest
 
@@ -45,3 +50,20 @@ def test_the_page_is_served_for_a_while(capfd):
     pytest.importorskip("viser")
     assert main(["demo", "--port", "8196", "--for", "0.5", "--num-envs", "4", "--no-browser"]) == 0
     assert "4 half-cheetahs: http://127.0.0.1:8196" in capfd.readouterr().err
+
+
+@pytest.mark.skipif(chromium.BINARY is None, reason="no Chromium here")
+def test_robots_run_in_a_browser(tmp_path):
+    pytest.importorskip("viser")
+    command = [sys.executable, "-m", "dualstep", "demo", "--port", "8197", "--no-browser", "--for", "60", "--num-envs", "4"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as served:
+        try:
+            assert served.stderr is not None and any("8197" in served.stderr.readline() for _ in range(20))
+            with chromium.page(tmp_path / "profile") as page:
+                page.open("http://127.0.0.1:8197")
+                limit = time.monotonic() + 50
+                while not ("4 half-cheetahs" in page.text() and "return none yet" in page.text()):
+                    assert time.monotonic() < limit, page.text()
+                    time.sleep(0.2)
+        finally:
+            served.terminate()
