@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 from dualstep.envs import assets, registry
 from dualstep.envs.adapters.rsl_rl import RslRlEnv
 from dualstep.envs.groups import each_group
+from dualstep.envs.training.files import own_model, write_checkpoint
 from dualstep.envs.training.settings import Settings
 from dualstep.envs.training.threads import torch_threads, wanted_threads
 
@@ -263,7 +264,7 @@ class Learner:
             # where a task of the user's own is found again
             "source": registry.find(self.task)[1].source,
             # and its model, where that is a file of the user's own
-            "model": self._model(),
+            "model": own_model(env.task),
             "settings": self.settings.as_dict(),
             "seed": self.seed,
             "iteration": self.iteration,
@@ -278,22 +279,7 @@ class Learner:
             "places": places,
             "policies_agree": all(place["policy"] == places[0]["policy"] for place in places),
         }
-        buffer = io.BytesIO()
-        torch.save(whole, buffer)
-        beside = path.with_name(path.name + ".part")
-        try:
-            with open(beside, "wb") as file:
-                file.write(buffer.getbuffer())
-            beside.replace(path)
-        except BaseException:
-            # what was cut off is of no use to anyone
-            with contextlib.suppress(OSError):
-                beside.unlink()
-            raise
-
-    def _model(self) -> tuple[str, bytes] | None:
-        task = self.env.env.task
-        return None if task.model_name is None else (task.model_name, assets.encode(task.model.mj_model))
+        write_checkpoint(path, whole)
 
     def _place(self) -> dict[str, Any]:
         """Where this process is: its random numbers, its environments, the episodes in them."""

@@ -24,6 +24,12 @@ def load_policy(path: Path, task: str | None = None) -> tuple[str, Settings, Pol
 
     `task`: refused where the checkpoint is of another one.
     """
+    path = find_checkpoint(path)
+    whole = read_checkpoint(path, task)
+    if whole.get("library") == "sac":
+        from dualstep.envs.training.actors import policy_of
+
+        return whole["task"], settings_from(whole), policy_of(whole["actor"])
     learner, settings = _load(path, task)
     return learner.task, settings, learner.policy()
 
@@ -36,6 +42,8 @@ def load_learner(path: Path, task: str | None = None, *, num_envs: int = 1, seed
 def _load(path: Path, task: str | None, num_envs: int = 1, seed: int = 0) -> tuple[Learner, Settings]:
     path = find_checkpoint(path)
     whole = read_checkpoint(path, task)
+    if whole.get("library") == "sac":
+        raise CheckpointError(f"'{path}' is of SAC: its policy is played and audited, and those of PPO are exported")
     settings = settings_from(whole)
     # networks need one environment to know their sizes
     small = dataclasses.replace(settings, num_envs=num_envs)
@@ -50,6 +58,9 @@ def _load(path: Path, task: str | None, num_envs: int = 1, seed: int = 0) -> tup
 def make_env(task: str, settings: Settings, num_envs: int, **options: Any) -> Any:
     """Environments of the task as it was trained, that a policy can act in."""
     given = {"num_threads": 1, "nonfinite": "clamp", "output": "torch", **settings.task_options, **options}
+    # of several contact models, the first: one batch can be shown
+    if isinstance(given.get("contact"), (list, tuple)):
+        given["contact"] = given["contact"][0]
     return make(task, num_envs, **given)
 
 
