@@ -8,8 +8,5 @@ namespace dualstep::test {
 long allocations();
 // false where they cannot be counted
 bool counts_allocations();
-// the request of this thread after so many others is denied, and those behind it are not; -1: none. False where the
-// one that was to be denied has not come yet
-bool deny_allocation_after(long requests);
 
 }  // namespace dualstep::test
