@@ -196,11 +196,20 @@ void Batch::request(const std::vector<std::string>& names) {
   }
   if (made.empty() && !(contacts && contacts_stale_)) return;
   for (auto& [array, filled] : made) {
-    *array = filled;
+    array->data = filled.data;
     engine_->connect(array->field->name, false, array->data.get());
-    any_output_ = true;
   }
-  engine_->run(call(Action::kReplay, 1), nullptr, 0);
+  try {
+    engine_->run(call(Action::kReplay, 1), nullptr, 0);
+  } catch (...) {
+    // an array that nothing was written to is none
+    for (auto& [array, filled] : made) {
+      engine_->connect(array->field->name, false, nullptr);
+      array->data = nullptr;
+    }
+    throw;
+  }
+  any_output_ = any_output_ || !made.empty();
   contacts_stale_ = false;
 }
 
@@ -270,7 +279,7 @@ bool Batch::run_substeps(int nsubsteps, const std::function<bool()>& stop) {
     return true;
   }
   constexpr double kPartSeconds = 0.1;
-  constexpr int kUnknown = 8;  // substeps of the first part, where none was measured
+  constexpr int kUnknown = 1;  // substeps of the first part, where none was measured
   for (int done = 0; done < nsubsteps;) {
     if (done > 0 && stop()) return false;
     const double fitting = substep_seconds_ > 0 ? kPartSeconds / substep_seconds_ : kUnknown;
@@ -427,7 +436,8 @@ Model Batch::environment_model(int env) const {
   return model;
 }
 
-Batch::Differences Batch::compare(const Parameters& next, const std::vector<int>& envs) const {
+Batch::Differences Batch::compare(const Parameters& next, const std::vector<int>& envs,
+                                  const std::function<bool()>& stop) const {
   Differences differences;
   Model model;
   for (size_t i = 0; i < envs.size(); ++i) {
@@ -437,6 +447,7 @@ Batch::Differences Batch::compare(const Parameters& next, const std::vector<int>
       differences.emplace_back(env, differences.back().second);
       continue;
     }
+    if (stop && stop()) throw Interrupted();
     next.apply(env, &model);
     try {
       check_model(model);
@@ -453,14 +464,14 @@ Batch::Differences Batch::compare(const Parameters& next, const std::vector<int>
 }
 
 void Batch::set_parameter(const std::string& name, const std::vector<double>& values,
-                          const std::vector<int>& envs) {
+                          const std::vector<int>& envs, const std::function<bool()>& stop) {
   const std::lock_guard lock(mutex_);
   Parameters next = parameters_;
   next.set(name, values, envs);
-  engine_->adopt(compare(next, envs));
-  parameters_ = std::move(next);
   std::vector<uint8_t> mask(options_.num_envs, 0);
   for (const int env : envs) mask[env] = 1;
+  engine_->adopt(compare(next, envs, stop));
+  parameters_ = std::move(next);
   refresh(mask.data());
 }
 
@@ -545,10 +556,10 @@ void Batch::load(const std::string& bytes, const std::vector<int>& envs) {
   for (const int env : envs) {
     if (!next.equal(env, parameters_, env)) changed.push_back(env);
   }
-  if (!changed.empty()) engine_->adopt(compare(next, changed));
+  std::vector<uint8_t> mask(options_.num_envs, 0);
+  if (!changed.empty()) engine_->adopt(compare(next, changed, nullptr));
   parameters_ = std::move(next);
 
-  std::vector<uint8_t> mask(options_.num_envs, 0);
   for (size_t i = 0; i < envs.size(); ++i) {
     mask[envs[i]] = 1;
     for (size_t k = 0; k < arrays.size(); ++k) {
