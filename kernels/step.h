@@ -60,30 +60,34 @@ DS_FN void integrate(E& env, const EnvIO<E>& in, const EvalIndex& m) {
     in.write_status();
     return;
   }
-  const bool ends_substep = m.stage + 1 == stages;
-  const auto live = mask_not(env.diverged);
+  // asked anew after each stage, which costs less than to remember it across one
+  const auto ends_substep = [&] { return m.stage + 1 == stages; };
   if (stages == 1) {
-    integrate_euler(env, live);
+    integrate_euler(env, mask_not(env.diverged));
   } else {
     const RungeKutta<E> rk{env};
     rk.stage(m.stage);
-    if (ends_substep) rk.finish(live);
+    if (ends_substep()) rk.finish(mask_not(env.diverged));
   }
   keep_warmstart(env);
   env.time_stage(kStage_integrate);
-  if (!ends_substep) return;
+  if (!ends_substep()) return;
   in.write_status();
   if (!in_last_substep(in.args, m)) return;
   in.store();
   env.time_stage(kStage_store);
 }
 
-// a part of the evaluation at index m, or what follows it: whoever launches stages calls this, part by part in
-// the order of DS_PARTS, at all indices in theirs
+// what a part of the evaluation asks of its index m
+template <Part kPart, class E>
+DS_FN void begin_part(E& env, const EnvIO<E>& in, const EvalIndex& m) {
+  if constexpr (kPart == kPart_smooth) keep_start(env, in, m);
+  if constexpr (kPart == kPart_solve) env.ends_call = ends_call(in.args, num_stages(env.t.o.integrator), m);
+}
+// and the stages of the part, which know nothing of it
 template <Part kPart, int kDim, bool kElliptic, class E>
-DS_FN void evaluate_part(E& env, const EnvIO<E>& in, const EvalIndex& m) {
+DS_FN void stages_of_part(E& env, const EnvIO<E>& in) {
   if constexpr (kPart == kPart_smooth) {
-    keep_start(env, in, m);
     smooth_dynamics(env, in);
   } else if constexpr (kPart == kPart_collide) {
     collide(env);  // contacts
@@ -91,11 +95,16 @@ DS_FN void evaluate_part(E& env, const EnvIO<E>& in, const EvalIndex& m) {
   } else if constexpr (kPart == kPart_rows) {
     impacts_and_rows<kDim, kElliptic>(env);
   } else if constexpr (kPart == kPart_solve) {
-    env.ends_call = ends_call(in.args, num_stages(env.t.o.integrator), m);
     solve_and_jump<kDim, kElliptic>(env);
-  } else {
-    integrate(env, in, m);
   }
+}
+// a part of the evaluation at index m, or what follows it: whoever launches stages calls this, part by part in
+// the order of DS_PARTS, at all indices in theirs
+template <Part kPart, int kDim, bool kElliptic, class E>
+DS_FN void evaluate_part(E& env, const EnvIO<E>& in, const EvalIndex& m) {
+  begin_part<kPart>(env, in, m);
+  stages_of_part<kPart, kDim, kElliptic>(env, in);
+  if constexpr (kPart == kPart_integrate) integrate(env, in, m);
 }
 template <Part kValue>
 struct PartConstant {
@@ -111,25 +120,28 @@ DS_HD void each_part(F f) {
 
 // all parts but the last: accelerations and everything they need
 template <int kDim, bool kElliptic, class E>
-DS_STAGE void evaluate(E& env, const EnvIO<E>& in, const EvalIndex& m) {
-  each_part([&](auto part) {
-    if constexpr (decltype(part)::kPart != kPart_integrate)
-      evaluate_part<decltype(part)::kPart, kDim, kElliptic>(env, in, m);
-  });
+DS_STAGE void evaluate(E& env, const EnvIO<E>& in) {
+  each_part([&](auto part) { stages_of_part<decltype(part)::kPart, kDim, kElliptic>(env, in); });
 }
 
 // everything that a call asks of one environment (or pack)
 template <int kDim, bool kElliptic, class E>
 DS_FN void run_environment(E& env, const BatchView<typename E::Scalar>& batch, const StepArgs& args) {
-  const EnvIO<E> in(env, batch, args);
+  // in memory, both: what lives on in registers across the stages costs every stage of a GPU as many
+  struct {
+    EnvIO<E> in;
+    EvalIndex m;
+  } call{EnvIO<E>(env, batch, args), {}};
+  const EnvIO<E>& in = call.in;
+  EvalIndex& m = call.m;
   env.stage_ticks = args.stage_ticks;
   env.time_stage(kStage_load);
   in.load();
-  EvalIndex m;
   do {
-    evaluate<kDim, kElliptic>(env, in, m);
-    evaluate_part<kPart_integrate, kDim, kElliptic>(env, in, m);
-  } while (advance(args, num_stages(env.t.o.integrator), &m));
+    each_part([&](auto part) { begin_part<decltype(part)::kPart>(in.env, in, m); });
+    evaluate<kDim, kElliptic>(in.env, in);
+    evaluate_part<kPart_integrate, kDim, kElliptic>(in.env, in, m);
+  } while (advance(in.args, num_stages(in.env.t.o.integrator), &m));
 }
 
 }  // namespace DUALSTEP_ISA

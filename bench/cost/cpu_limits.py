@@ -28,9 +28,9 @@ import numpy as np
 HERE = pathlib.Path(__file__).parent
 CACHES = pathlib.Path("/sys/devices/system/cpu/cpu0/cache")
 ENVS, SUBSTEPS, CALLS = 256, 5, 2
-# a call as a whole, or a leg of one
+# a call as a whole, or a segment of one
 KERNELS = [f"{name}<dualstep::avx2::Pack<float, 8> >*"
-           for name in ("void dualstep::avx2::run_block", "bool dualstep::avx2::run_leg_of_block")]  # fmt: skip
+           for name in ("void dualstep::avx2::run_block", "bool dualstep::avx2::run_segment_of_block")]  # fmt: skip
 
 
 def steps(model: str, file: str, repeat: int) -> None:

@@ -349,8 +349,7 @@ def table(build: Path) -> str:
     lines = [
         fill(
             f"Humanoid, {STATES} states under random actions with {contacts:.1f} contacts on average, {LANES} threads "
-            f"an "
-            "environment; of an environment and step, and where threads wait, of a warp with all its environments:"
+            "an environment; of an environment and step, and where threads wait, of a warp with all its environments:"
         ),
         "",
         "| file | instructions of a warp | threads busy | bytes | barriers | shuffles |",

@@ -11,12 +11,6 @@
 namespace dualstep {
 namespace {
 
-// the flags that say whether any element has a property: they may be on where one environment needs it
-template <class Scalar>
-std::vector<int*> feature_flags(StepOptions<Scalar>* o) {
-  return {&o->has_fluid, &o->has_gravcomp, &o->has_actgravcomp, &o->has_damping, &o->has_spring};
-}
-
 template <class Scalar>
 struct OwnTables final : Engine::Difference {
   std::map<std::string, std::vector<double>> tables;
@@ -120,9 +114,9 @@ class EngineOf final : public Engine {
         const auto found = difference.tables.find(name);
         place(&own, env, found == difference.tables.end() ? shared_.reals().at(name) : found->second);
       }
-      StepOptions<Scalar> theirs = difference.options;
-      const auto flags = feature_flags(&shared_.options()), needed = feature_flags(&theirs);
-      for (size_t i = 0; i < flags.size(); ++i) *flags[i] |= *needed[i];
+      // a feature may be on where one environment needs it
+#define FEATURE(name, source, meaning) shared_.options().name |= difference.options.name;
+#include "kernels/data/options.inl"
     }
     for (const auto& [name, own] : own_) {
       backend_->write(own.data.get(), own.values.data(), own.values.size() * sizeof(Scalar));
@@ -150,10 +144,11 @@ class EngineOf final : public Engine {
   };
 
   [[noreturn]] static void refuse(const std::string& what) {
-    throw std::invalid_argument("these values would change " + what +
-                                ", which all environments share: a property that is off in the model (a "
-                                "friction loss of 0, say) cannot "
-                                "be switched on in some environments, nor one that is on be switched off");
+    throw std::invalid_argument(
+        "these values would change " + what +
+        ", which all environments share: a property that is off in the model (a friction "
+        "loss of 0, say) cannot be switched on in some environments, nor one that is on be "
+        "switched off");
   }
 
   void make_own(const std::string& name) {

@@ -1,4 +1,4 @@
-// The step of the reference, top to bottom, and its workspace.
+// The step of the reference, top to bottom.
 #include "host/reference/constraint.h"
 #include "host/reference/contact_model.h"
 #include "host/reference/spatial.h"
@@ -95,71 +95,6 @@ void step(const Model& m, Data* d) {
     d->qvel = qvel;
     d->act = act;
     d->time = time;
-  }
-}
-
-Data make_data(const Model& m) {
-  Data d;
-  const auto points = [](std::vector<Vector3d>* v, int n) { v->assign(n, Vector3d::Zero()); };
-  const auto turns = [](std::vector<Matrix3d>* v, int n) { v->assign(n, Matrix3d::Identity()); };
-  for (auto* v : {&d.xpos, &d.xipos, &d.subtree_com, &d.subtree_linvel, &d.subtree_angmom})
-    points(v, m.nbody);
-  for (auto* v : {&d.xanchor, &d.xaxis}) points(v, m.njnt);
-  points(&d.geom_xpos, m.ngeom);
-  points(&d.site_xpos, m.nsite);
-  for (auto* v : {&d.xmat, &d.ximat}) turns(v, m.nbody);
-  turns(&d.geom_xmat, m.ngeom);
-  turns(&d.site_xmat, m.nsite);
-  d.xquat.assign(m.nbody, Quaterniond::Identity());
-  d.cinert.assign(m.nbody, Matrix6d::Zero());
-  for (auto* v : {&d.cvel, &d.cacc, &d.cfrc_int, &d.cfrc_ext}) v->assign(m.nbody, Vector6d::Zero());
-  d.cdof = d.cdof_dot = MatrixXd::Zero(6, m.nv);
-  d.M = MatrixXd::Zero(m.nv, m.nv);
-  d.actuator_moment = MatrixXd::Zero(m.nu, m.nv);
-  d.actuator_length = d.actuator_velocity = d.actuator_force = VectorXd::Zero(m.nu);
-  for (VectorXd* v :
-       {&d.qfrc_bias, &d.qfrc_passive, &d.qfrc_spring, &d.qfrc_damper, &d.qfrc_gravcomp, &d.qfrc_fluid,
-        &d.qfrc_actuator, &d.qfrc_smooth, &d.qacc_smooth, &d.qfrc_constraint, &d.qacc}) {
-    *v = VectorXd::Zero(m.nv);
-  }
-  d.act_dot = VectorXd::Zero(m.na);
-  d.sensordata = VectorXd::Zero(m.nsensordata);
-  reset_state(m, -1, &d);
-  return d;
-}
-
-void reset_state(const Model& m, int key, Data* d) {
-  const auto copy = [](const std::vector<double>& from, long offset, long size, auto* to) {
-    *to = Eigen::Map<const VectorXd>(from.data() + offset, size);
-  };
-  d->time = 0;
-  d->status = 0;
-  d->anchors.clear();
-  d->next_anchors.clear();
-  copy(m.qpos0, 0, m.nq, &d->qpos);
-  d->qvel = VectorXd::Zero(m.nv);
-  d->act = VectorXd::Zero(m.na);
-  d->ctrl = VectorXd::Zero(m.nu);
-  d->qfrc_applied = VectorXd::Zero(m.nv);
-  d->xfrc_applied = RowMatrixXd::Zero(m.nbody, 6);
-  d->mocap_pos = RowMatrixXd::Zero(m.nmocap, 3);
-  d->mocap_quat = RowMatrixXd::Zero(m.nmocap, 4);
-  for (int i = 0; i < m.nbody; ++i) {
-    const int mocap = m.body_mocapid[i];
-    if (mocap < 0) continue;
-    d->mocap_pos.row(mocap) = vec3(m.body_pos, i).transpose();
-    d->mocap_quat.row(mocap) = Eigen::Map<const Eigen::RowVector4d>(&m.body_quat[4 * i]);
-  }
-  if (key < 0) return;
-
-  d->time = m.key_time[key];
-  copy(m.key_qpos, long(key) * m.nq, m.nq, &d->qpos);
-  copy(m.key_qvel, long(key) * m.nv, m.nv, &d->qvel);
-  copy(m.key_act, long(key) * m.na, m.na, &d->act);
-  copy(m.key_ctrl, long(key) * m.nu, m.nu, &d->ctrl);
-  for (int i = 0; i < m.nmocap; ++i) {
-    for (int c = 0; c < 3; ++c) d->mocap_pos(i, c) = m.key_mpos[(long(key) * m.nmocap + i) * 3 + c];
-    for (int c = 0; c < 4; ++c) d->mocap_quat(i, c) = m.key_mquat[(long(key) * m.nmocap + i) * 4 + c];
   }
 }
 

@@ -105,7 +105,7 @@ enum SensorType : int {
   kKinetic,
   kClock
 };
-// mjtConDataField as bits: what a contact sensor reports
+// mjtConDataField, as bits: what a contact sensor tells of each contact
 enum ContactData : int {
   kContactFound = 1 << 0,
   kContactForce = 1 << 1,
@@ -124,7 +124,7 @@ enum RayData : int {
   kRayNormal = 1 << 4,
   kRayDepth = 1 << 5
 };
-// of which contacts: in their order, nearest first, strongest first, all of them together
-enum ContactReduction : int { kReduceNone = 0, kReduceMinDist, kReduceMaxForce, kReduceNetForce };
+// attribute `reduce` of a contact sensor, in its integer parameters
+enum ContactReduction : int { kReduceNone = 0, kReduceMinDist = 1, kReduceMaxForce = 2, kReduceNetForce = 3 };
 
 }  // namespace dualstep

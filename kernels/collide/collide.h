@@ -123,13 +123,13 @@ struct ContactWriter {
     put(env.con_D()[slot], c.D);
     put(env.con_dim()[slot], c.dim);
     put(env.con_pair()[slot], c.id);
-    const auto pos = env.con_pos(), frame = env.con_frame(), kb = env.con_kb(), mu = env.con_mu();
+    const auto pos = env.con_pos(), frame = env.con_frame(), mu = env.con_mu();
     put(pos[3 * slot], c.pos.x), put(pos[3 * slot + 1], c.pos.y), put(pos[3 * slot + 2], c.pos.z);
     put(frame[6 * slot], c.normal.x), put(frame[6 * slot + 1], c.normal.y),
         put(frame[6 * slot + 2], c.normal.z);
     put(frame[6 * slot + 3], c.tangent.x), put(frame[6 * slot + 4], c.tangent.y);
     put(frame[6 * slot + 5], c.tangent.z);
-    put(kb[3 * slot], c.kterm), put(kb[3 * slot + 1], c.Bn), put(kb[3 * slot + 2], c.Bt);
+    put(env.con_kterm()[slot], c.kterm), put(env.con_Bn()[slot], c.Bn), put(env.con_Bt()[slot], c.Bt);
     for (int k = 0; k < 5; k++) put(mu[5 * slot + k], c.mu[k]);
   }
 

@@ -7,8 +7,7 @@
 // source       de Saxce & Feng 1998; the length of a round's step is Irons & Tuck's, 1969
 // deviations   none
 // reads        con_y, con_f, con_D, con_mu, con_dim; of impacts (kShifted) impact_s
-// writes       con_y0, con_y, con_kb (y0 without a raise, the last round's change, of impacts the raise);
-//              what the solver writes
+// writes       con_y0, con_y, coulomb_y0, coulomb_change, of impacts coulomb_raise; what the solver writes
 // cost         O(contacts) and a solve each round, of 80 at most
 #pragma once
 
@@ -23,7 +22,7 @@ template <int kDim, bool kElliptic, bool kShifted, class E>
 DS_HD typename E::Real raise_change(const E& env, int slot) {
   using Real = typename E::Real;
   const Real zero(0), one(1);
-  const auto y0 = env.con_y0(), y = env.con_y(), kept = env.con_kb();
+  const auto y0 = env.con_y0(), y = env.con_y();
   const auto p = cone_params<kDim>(env, slot);
   const Real R = one / select(p.D > zero, p.D, one), cone = select(p.cone_mu > zero, p.cone_mu, one);
   Real square_of = zero, most = zero;
@@ -39,7 +38,7 @@ DS_HD typename E::Real raise_change(const E& env, int slot) {
     most = max(most, abs(s));
   }
   const Real raise = kElliptic && !env.l1_cone ? sqrt(square_of) : most;
-  return select(p.D > zero, (kept[3 * slot] + raise) - y0[kDim * slot], zero);
+  return select(p.D > zero, (env.coulomb_y0()[slot] + raise) - y0[kDim * slot], zero);
 }
 
 // for the environments `live`, which are left alone once they are done; solve(env, live) solves the rows
@@ -47,11 +46,12 @@ DS_HD typename E::Real raise_change(const E& env, int slot) {
 template <int kDim, bool kElliptic, bool kShifted, class E, class Solve>
 DS_STAGE void coulomb(E& env, typename E::Mask live, const typename E::Real& tolerance, Solve solve) {
   using Real = typename E::Real;
-  const auto y0 = env.con_y0(), y = env.con_y(), kept = env.con_kb();
+  const auto y0 = env.con_y0(), y = env.con_y();
+  const auto flat = env.coulomb_y0(), before = env.coulomb_change(), raise = env.coulomb_raise();
   const Real zero(0), one(1);
   env.each(env.ncon_max, [&](int slot) {
-    kept[3 * slot] = kShifted ? y0[kDim * slot] - kept[3 * slot + 2] : Real(y0[kDim * slot]);
-    kept[3 * slot + 1] = zero;
+    flat[slot] = kShifted ? y0[kDim * slot] - raise[slot] : Real(y0[kDim * slot]);
+    before[slot] = zero;
   });
   env.done();
   const auto change_of = [&](int slot) { return raise_change<kDim, kElliptic, kShifted>(env, slot); };
@@ -65,19 +65,19 @@ DS_STAGE void coulomb(E& env, typename E::Mask live, const typename E::Real& tol
     live = mask_and(live, change > tolerance * tolerance * size);
     if (!any(live)) break;
     if (round > 0) {
-      const auto turn_of = [&](int slot) { return change_of(slot) - kept[3 * slot + 1]; };
+      const auto turn_of = [&](int slot) { return change_of(slot) - before[slot]; };
       const Real turn = sum([&](int slot) { return square(turn_of(slot)); });
-      const Real along = sum([&](int slot) { return kept[3 * slot + 1] * turn_of(slot); });
+      const Real along = sum([&](int slot) { return before[slot] * turn_of(slot); });
       const Real next = -share * along / select(turn > zero, turn, one);
       share = select(mask_and(live, turn > zero), clamp(next, Real(0.02), Real(1.5)), share);
     }
     // what follows overwrites only what every lane has read by now: it went into the sums
     env.each(env.ncon_max, [&](int slot) {
       const Real d = change_of(slot), up = select(live, share * d, zero);
-      kept[3 * slot + 1] = d;
+      before[slot] = d;
       y[kDim * slot] = y[kDim * slot] + up;
       y0[kDim * slot] = y0[kDim * slot] + up;
-      if (kShifted) kept[3 * slot + 2] = kept[3 * slot + 2] + up;
+      if (kShifted) raise[slot] = raise[slot] + up;
     });
     env.done();
     (void)solve(env, live);

@@ -43,12 +43,12 @@ constexpr double kImpactShare = kSingleImpact<Real> ? 1e-3 : 1e-6;
 // what an impact knows of itself: 0 none, 1 some, 2 not solved
 template <class E>
 DS_HD typename E::Real& impact_flag(const E& env) {
-  return env.impact_state()[0];
+  return env.impact_found()[0];
 }
 // whether an environment's impact is sought at the present scale of restitution
 template <class E>
 DS_HD typename E::Mask impact_sought(const E& env) {
-  return env.impact_state()[1] > typename E::Real(0);
+  return env.impact_open()[0] > typename E::Real(0);
 }
 // Newton, to where only rounding is left
 template <int kDim, bool kElliptic>
@@ -128,15 +128,14 @@ DS_STAGE void impact_rows(E& env) {
   const auto& t = env.t;
   const Real zero(0), one(1), unit(kImpactUnit<Real>);
   const auto struck = impact_flag(env) > zero;
-  const auto frame = env.con_frame(), kb = env.con_kb(), D = env.con_D();
+  const auto frame = env.con_frame(), D = env.con_D();
   env.each(env.ncon_max, [&](int slot) {
     const auto kept = kept_of(env, slot);
-    for (int k = 0; k < 3; k++) {
-      kept[k] = frame[6 * slot + 3 + k];
-      kept[3 + k] = kb[3 * slot + k];
-      kb[3 * slot + k] = k == 0 ? zero : unit;
-    }
+    for (int k = 0; k < 3; k++) kept[k] = frame[6 * slot + 3 + k];
+    kept[3] = env.con_kterm()[slot], kept[4] = env.con_Bn()[slot], kept[5] = env.con_Bt()[slot];
     kept[6] = D[slot];
+    env.con_kterm()[slot] = zero;
+    env.con_Bn()[slot] = env.con_Bt()[slot] = unit;
     D[slot] = select(mask_and(struck, env.impact_e()[slot] >= zero), one, zero);
   });
   // rows take qacc_smooth for zero
@@ -211,7 +210,7 @@ template <int kDim, class E>
 DS_STAGE void aim_impact(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
-  const Real zero(0), scale = env.impact_state()[2];
+  const Real zero(0), scale = env.impact_scale()[0];
   const auto live = impact_sought(env);
   env.each(env.ncon_max, [&](int slot) {
     DS_UNROLL
@@ -220,7 +219,7 @@ DS_STAGE void aim_impact(E& env) {
       y0 = select(live, impact_target<kDim>(env, slot, r, scale), select(env.con_D()[slot] > zero, y0, zero));
       env.impact_s()[kDim * slot + r] = zero;
     }
-    env.con_kb()[3 * slot + 2] = zero;  // the raise
+    env.coulomb_raise()[slot] = zero;
   });
   env.each(2 * t.n.nlim, [&](int s) {
     env.lim_y0()[s] =
@@ -265,7 +264,7 @@ DS_STAGE void unweigh_impact(E& env) {
     y0 = next;
   };
   env.each(2 * t.n.nlim, [&](int s) {
-    scalar_row(env.lim_D()[s], limit_target(env, s, env.impact_state()[2]), false, env.lim_y0()[s],
+    scalar_row(env.lim_D()[s], limit_target(env, s, env.impact_scale()[0]), false, env.lim_y0()[s],
                env.lim_y()[s]);
   });
   env.each(t.n.ndense,
@@ -278,14 +277,14 @@ template <int kDim, class E>
 DS_STAGE void start_impact(E& env) {
   using Real = typename E::Real;
   const Real zero(0), one(1);
-  const auto w = env.w(), found = env.qfrc_constraint(), f = env.impact_f(), state = env.impact_state();
+  const auto w = env.w(), found = env.qfrc_constraint(), f = env.impact_f();
   whiten_acceleration(env, env.qvel(), env.jump());
   env.each(env.t.n.nv, [&](int i) { w[i] = found[i] = zero; });
   env.each(kDim * env.ncon_max, [&](int i) { f[i] = zero; });
   if (env.lanes.rank() == 0) {
-    state[1] = state[0];
-    state[2] = state[4] = one;
-    state[3] = zero;
+    env.impact_open()[0] = env.impact_found()[0];
+    env.impact_scale()[0] = env.impact_scale_high()[0] = one;
+    env.impact_scale_low()[0] = zero;
   }
   env.done();
 }
@@ -297,9 +296,9 @@ DS_STAGE bool judge_impact(E& env, int trial) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto w = env.w(), found = env.qfrc_constraint(), velocity = env.jump(), f = env.impact_f();
-  const auto state = env.impact_state();
-  const Real zero(0), one(1), half(0.5), unit(kImpactUnit<Real>), scale = state[2], low = state[3],
-                                                                  high = state[4];
+  const Real zero(0), one(1), half(0.5), unit(kImpactUnit<Real>);
+  const Real scale = env.impact_scale()[0], low = env.impact_scale_low()[0],
+             high = env.impact_scale_high()[0];
   const auto live = impact_sought(env);
   env.sync();
   // 1/2 v+'M v+ - 1/2 v'M v
@@ -317,20 +316,20 @@ DS_STAGE bool judge_impact(E& env, int trial) {
   env.each(t.n.nv, [&](int i) { found[i] = select(taken, w[i], found[i]); });
   env.each(kDim * env.ncon_max, [&](int i) { f[i] = select(taken, Real(env.con_f()[i]) / unit, f[i]); });
   if (env.lanes.rank() == 0) {
-    state[0] = select(taken, select(env.unsolved, Real(2), one), state[0]);
-    state[1] = select(sought, one, zero);
+    impact_flag(env) = select(taken, select(env.unsolved, Real(2), one), impact_flag(env));
+    env.impact_open()[0] = select(sought, one, zero);
     const Real next_low = trial > 1 ? select(gains, low, scale) : low;
     const Real next_high = trial > 1 ? select(gains, scale, high) : high;
-    state[2] = trial == 0 ? zero : half * (next_low + next_high);
-    state[3] = next_low;
-    state[4] = next_high;
+    env.impact_scale()[0] = trial == 0 ? zero : half * (next_low + next_high);
+    env.impact_scale_low()[0] = next_low;
+    env.impact_scale_high()[0] = next_high;
   }
   env.done();
   return any(sought);
 }
 
 // the whitened change of velocity, in qfrc_constraint, and the impulses, in impact_f. What it knows stands in
-// impact_state: values that lived on here across Newton would cost registers
+// the workspace: values that lived on here across Newton would cost registers
 template <int kDim, bool kElliptic, class E>
 DS_STAGE void solve_impact(E& env) {
   using Real = typename E::Real;
@@ -373,10 +372,8 @@ DS_STAGE void after_impacts(E& env) {
   });
   env.each(env.ncon_max, [&](int slot) {
     const auto kept = kept_of(env, slot);
-    for (int k = 0; k < 3; k++) {
-      env.con_frame()[6 * slot + 3 + k] = kept[k];
-      env.con_kb()[3 * slot + k] = kept[3 + k];
-    }
+    for (int k = 0; k < 3; k++) env.con_frame()[6 * slot + 3 + k] = kept[k];
+    env.con_kterm()[slot] = kept[3], env.con_Bn()[slot] = kept[4], env.con_Bt()[slot] = kept[5];
     env.con_D()[slot] = kept[6];
   });
   env.done();

@@ -24,7 +24,7 @@
 //              DS_EXTRA_CONTACT_MODELS(X), rows as those of laws.h, and, where DS_CONTACT_LAW_HOOKS is
 //              defined, the type of its hooks
 // reads        what a law's file says
-// writes       con_D, con_kb, and what a law's file says
+// writes       con_D, con_kterm, con_Bn, con_Bt, and what a law's file says
 // cost         of hooks left out none
 #pragma once
 

@@ -2,6 +2,7 @@
 // One row feeds the struct, what host code derives it from, and the constants of a program made for one model.
 //
 //   OPTION_I(name, source, meaning)   an integer, or whether something is so
+//   FEATURE(name, source, meaning)    likewise, whether any element has a property: on where one environment has it
 //   OPTION_R(name, source, meaning)   a number of the step's precision
 //   OPTION_R3(name, source, meaning)  three of them
 //   OPTION_D(name, source, meaning)   a number in double precision
@@ -10,6 +11,9 @@
 // `o` holds the rows above. Kernels do not read it.
 #ifndef OPTION_I
 #define OPTION_I(name, source, meaning)
+#endif
+#ifndef FEATURE
+#define FEATURE(name, source, meaning) OPTION_I(name, source, meaning)
 #endif
 #ifndef OPTION_R
 #define OPTION_R(name, source, meaning)
@@ -59,14 +63,15 @@ OPTION_R(tangent_stiffness, opt.tangent_stiffness, "of anchors [N/m]")
 OPTION_R(tangent_damping, opt.tangent_damping, "of anchors [N s/m]")
 OPTION_R(restitution, opt.restitution, "of limits")
 OPTION_I(sensors, 0, "kinds of sensors that the step computes, as bits; set once sensordata is wanted")
-// whether any element has a property: what none has is passed over
-OPTION_I(has_fluid, opt.density > 0 || opt.viscosity > 0, "a medium")
-OPTION_I(has_gravcomp, any_nonzero(m.body_gravcomp), "gravity compensation")
-OPTION_I(has_actgravcomp, o.has_gravcomp && hands_gravity_on(m), "through actuators")
-OPTION_I(has_damping, any_nonzero(m.dof_damping), "damped joints")
-OPTION_I(has_spring, any_nonzero(m.jnt_stiffness), "springs")
+// what no element has is passed over
+FEATURE(has_fluid, opt.density > 0 || opt.viscosity > 0, "a medium")
+FEATURE(has_gravcomp, any_nonzero(m.body_gravcomp), "gravity compensation")
+FEATURE(has_actgravcomp, o.has_gravcomp && hands_gravity_on(m), "through actuators")
+FEATURE(has_damping, any_nonzero(m.dof_damping), "damped joints")
+FEATURE(has_spring, any_nonzero(m.jnt_stiffness), "springs")
 
 #undef OPTION_I
+#undef FEATURE
 #undef OPTION_R
 #undef OPTION_R3
 #undef OPTION_D

@@ -142,8 +142,7 @@ class Model(_core.Model, ModelFields):
                 raise AttributeError(f"a model has no '{name}' to set{hint(name, public(self))}")
             raise AttributeError(
                 f"'{name}' is read-only: Batch.set_parameter changes it for environments, and a changed "
-                f"mujoco.MjModel, "
-                "through Model.from_mujoco, for all"
+                "mujoco.MjModel, through Model.from_mujoco, for all"
             )
         super().__setattr__(name, value)
 

@@ -15,10 +15,11 @@ void run_emulated<DUALSTEP_SCALAR>(const Tables<DUALSTEP_SCALAR>& t, const Batch
                                    const StepArgs& args, int env, void* scratch, const LaneChoice& choice,
                                    const emulator::Schedule& schedule) {
   const auto on = [&](int lanes, auto&& program) {
-    if (lanes == 1)
-      program(SerialLanes{});
-    else
-      run_lanes(lanes, schedule, [&](const FiberLanes<kAnyWidth>& own) { program(own); });
+#if !defined(DUALSTEP_ALL_LANES_FIBERS)
+    // as a GPU does it: no exchange, and half of this translation unit
+    if (lanes == 1) return program(SerialLanes{});
+#endif
+    run_lanes(lanes, schedule, [&](const FiberLanes<kAnyWidth>& own) { program(own); });
   };
   if (!choice.staged) {
     on(choice.lanes[0], [&](const auto& lanes) { run_lane(lanes, t, batch, args, env, scratch); });

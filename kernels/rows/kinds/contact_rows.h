@@ -5,7 +5,7 @@
 // A slot's rows stand in kDim rows of Z behind the dense scalar rows, on the dofs of slot_support; rows
 // beyond a contact's dimension, and slots that an environment does not use, are zeros.
 // Source: MuJoCo's documentation, "Contact" and "Solver parameters". Deviations: none; other laws of contact
-// set con_kb and con_D (kernels/contact), and explicit ones are given J v in place of y.
+// set con_kterm, con_Bn, con_Bt and con_D (kernels/contact), and explicit ones are given J v in place of y.
 // Reads con_*, cdof, tree_com, qvel, qacc_smooth, LD, Dscale. Writes its rows of Z, con_y0, con_frame (t1),
 // slot_support.
 // Cost: O(contacts (nv + nM)).
@@ -58,7 +58,7 @@ template <int kDim, class E>
 DS_STAGE void contact_rows(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
-  const auto Z = env.Z(), pos = env.con_pos(), frame = env.con_frame(), kb = env.con_kb(), y0 = env.con_y0();
+  const auto Z = env.Z(), pos = env.con_pos(), frame = env.con_frame(), y0 = env.con_y0();
   const auto cdof = env.cdof(), com = env.tree_com(), qvel = env.qvel(), qacc = env.qacc_smooth();
   const int nv = t.n.nv;
   const bool velocities = law_has<kLawVelocities>(t.o);  // what such a law starts from, in place of y
@@ -94,7 +94,7 @@ DS_STAGE void contact_rows(E& env) {
       }
     });
     env.sync();
-    const Real Bn = kb[3 * slot + 1], Bt = kb[3 * slot + 2];
+    const Real Bn = env.con_Bn()[slot], Bt = env.con_Bt()[slot];
     DS_UNROLL
     for (int three = 0; three < kDim; three += 3) {
       using Sum = Sums<Real, 3>;
@@ -109,7 +109,7 @@ DS_STAGE void contact_rows(E& env) {
       if (env.lanes.rank() != 0) continue;
       DS_UNROLL
       for (int k = 0; k < 3; k++)
-        y0[kDim * slot + three + k] = three + k == 0 ? s.of[k] + kb[3 * slot] : s.of[k];
+        y0[kDim * slot + three + k] = three + k == 0 ? s.of[k] + env.con_kterm()[slot] : s.of[k];
     }
   }
   env.sync();

@@ -21,11 +21,6 @@ DS_HD typename E::Real time_constant(const E& env, int a) {
   using Real = typename E::Real;
   return max(env.act_dynprm(a), Real(1e-15));
 }
-template <class E>
-DS_HD typename E::Real euler_activation(const E& env, const typename E::Real& act,
-                                        const typename E::Real& rate) {
-  return fma(rate, typename E::Real(env.t.o.timestep), act);
-}
 
 // an actuator without activation is asked for neither
 struct NoDynamics {
@@ -39,34 +34,32 @@ struct NoDynamics {
     return act;
   }
 };
-struct IntegratorDynamics {
+// act' = act + h rate
+struct EulerStep {
+  template <class E, class Real = typename E::Real>
+  DS_HD static Real next(const E& env, int, const Real& act, const Real& rate) {
+    return fma(rate, Real(env.t.o.timestep), act);
+  }
+};
+// rate = (u - act) / tau
+struct FilterRate {
+  template <class E, class Real = typename E::Real>
+  DS_HD static Real rate(const E& env, int a, const Real& u, const Real& act) {
+    return (u - act) / time_constant(env, a);
+  }
+};
+struct IntegratorDynamics : EulerStep {
   DS_HD static constexpr bool serves(int code) { return code == kDynIntegrator; }
   template <class E, class Real = typename E::Real>
   DS_HD static Real rate(const E&, int, const Real& u, const Real&) {
     return u;
   }
-  template <class E, class Real = typename E::Real>
-  DS_HD static Real next(const E& env, int, const Real& act, const Real& rate) {
-    return euler_activation(env, act, rate);
-  }
 };
-struct FilterDynamics {
+struct FilterDynamics : FilterRate, EulerStep {
   DS_HD static constexpr bool serves(int code) { return code == kDynFilter; }
-  template <class E, class Real = typename E::Real>
-  DS_HD static Real rate(const E& env, int a, const Real& u, const Real& act) {
-    return (u - act) / time_constant(env, a);
-  }
-  template <class E, class Real = typename E::Real>
-  DS_HD static Real next(const E& env, int, const Real& act, const Real& rate) {
-    return euler_activation(env, act, rate);
-  }
 };
-struct ExactFilterDynamics {
+struct ExactFilterDynamics : FilterRate {
   DS_HD static constexpr bool serves(int code) { return code == kDynFilterExact; }
-  template <class E, class Real = typename E::Real>
-  DS_HD static Real rate(const E& env, int a, const Real& u, const Real& act) {
-    return (u - act) / time_constant(env, a);
-  }
   template <class E, class Real = typename E::Real>
   DS_HD static Real next(const E& env, int a, const Real& act, const Real& rate) {
     const Real tau = time_constant(env, a);

@@ -167,8 +167,7 @@ def report(figures: dict[str, Any]) -> str:
         f"  model      nv {model['nv']}, nu {model['nu']}, timestep {model['timestep']:g} s, {model['integrator']}, "
         f"{model['cone']} cones; random actions, each held {settings['substeps']} steps",
         f"  speed      {speed['median']:,.0f} environment-steps/s (quartiles {speed['low']:,.0f} to "
-        f"{speed['high']:,.0f}; "
-        f"a step is one timestep of one environment)",
+        f"{speed['high']:,.0f}; a step is one timestep of one environment)",
     ]
     core = figures["steps_per_core_second"]
     if core:
@@ -178,8 +177,8 @@ def report(figures: dict[str, Any]) -> str:
         lines.append(f"  accuracy   error {_quantiles(accuracy)}")
         lines.append(
             f"             {met} the target (median {accuracy['target']['median']:g}, p95 "
-            f"{accuracy['target']['p95']:g}); "
-            f"{accuracy['constrained']:,} constrained of {accuracy['samples']:,} sampled steps"
+            f"{accuracy['target']['p95']:g}); {accuracy['constrained']:,} constrained of "
+            f"{accuracy['samples']:,} sampled steps"
         )
     else:
         lines.append(f"  accuracy   none of {accuracy['samples']:,} sampled steps had an active constraint")
@@ -211,7 +210,6 @@ def report(figures: dict[str, Any]) -> str:
         )
         lines.append(
             f"             mujoco.batch: {other['median']:,.0f} steps/s, {peer['num_envs']:,} environments, Newton at "
-            f"its "
-            f"default tolerance; its error {_quantiles(peer['accuracy'])}"
+            f"its default tolerance; its error {_quantiles(peer['accuracy'])}"
         )
     return "\n".join(lines)
