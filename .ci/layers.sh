@@ -38,7 +38,7 @@ import sys
 from pip._vendor import tomli
 project = tomli.loads(open("pyproject.toml").read())["project"]
 extras = sys.argv[1:]
-print(*([] if extras == ["lint"] else project["dependencies"]), sep="\n")
+print(*([] if extras in (["lint"], ["docs"]) else project["dependencies"]), sep="\n")
 print(*(line for extra in extras for line in project["optional-dependencies"][extra]), sep="\n")
 EOF
 }

@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "bindings/bindings.h"
+#include "bindings/gil.h"
 #include "bindings/tensor.h"
 #include "host/backends/cuda/cuda_memory.h"
 #include "host/tables/tables.h"
@@ -20,7 +21,7 @@ namespace py = pybind11;
 namespace dualstep {
 namespace {
 
-using Released = py::call_guard<py::gil_scoped_release>;
+using Released = py::call_guard<ReleasedGil>;
 
 py::dtype dtype_of(const BatchArray& array, bool float64) {
   switch (array.field->element) {
@@ -64,7 +65,7 @@ py::object view_of(const Batch& batch, const BatchArray* array) {
 py::object view(Batch& batch, const std::string& name) {
   const BatchArray* array;
   {
-    const py::gil_scoped_release released;
+    const ReleasedGil released;
     array = batch.array(name);
   }
   return view_of(batch, array);
@@ -117,12 +118,9 @@ void with_marks(Batch& batch, uintptr_t stream, F f) {
 void step(Batch& batch, int nsubsteps) {
   bool whole;
   {
-    const py::gil_scoped_release released;
+    const ReleasedGil released;
     // whoever waits for the batch meanwhile has let go of the GIL: the calls above and below see to it
-    whole = batch.step(nsubsteps, [] {
-      const py::gil_scoped_acquire held;
-      return PyErr_CheckSignals() != 0;
-    });
+    whole = batch.step(nsubsteps, &signal_waits);
   }
   if (!whole) throw py::error_already_set();
 }
@@ -188,7 +186,7 @@ void bind_arrays(BatchClass& batch) {
           [](Batch& self, const std::string& name) -> std::optional<Tensor> {
             const BatchArray* array;
             {
-              const py::gil_scoped_release released;
+              const ReleasedGil released;
               array = self.array(name);
             }
             return array ? std::optional(tensor_of(self, *array)) : std::nullopt;
@@ -236,7 +234,7 @@ void bind_measures(BatchClass& batch) {
           [](Batch& self) {
             BatchSummary s;
             {
-              const py::gil_scoped_release released;
+              const ReleasedGil released;
               s = self.summarize();
             }
             const bool known = s.largest_residual >= 0;
@@ -283,7 +281,7 @@ void bind_stepping(BatchClass& batch) {
           "forward",
           [](Batch& self, const Mask& mask) {
             const uint8_t* marks = mask_data(self, mask);
-            const py::gil_scoped_release released;
+            const ReleasedGil released;
             self.forward(marks);
           },
           py::arg("mask"))
@@ -291,7 +289,7 @@ void bind_stepping(BatchClass& batch) {
           "reset",
           [](Batch& self, const Mask& mask, int keyframe) {
             const uint8_t* marks = mask_data(self, mask);
-            const py::gil_scoped_release released;
+            const ReleasedGil released;
             self.reset(marks, keyframe);
           },
           py::arg("mask"), py::arg("keyframe"))
@@ -299,7 +297,7 @@ void bind_stepping(BatchClass& batch) {
           "clear_status",
           [](Batch& self, const Mask& mask) {
             const uint8_t* marks = mask_data(self, mask);
-            const py::gil_scoped_release released;
+            const ReleasedGil released;
             self.clear_status(marks);
           },
           py::arg("mask"));
@@ -332,7 +330,7 @@ void bind_saving(BatchClass& batch) {
             check_envs(self, envs);
             std::string bytes;
             {
-              const py::gil_scoped_release released;
+              const ReleasedGil released;
               bytes = self.save(envs);
             }
             return py::bytes(bytes);
@@ -343,7 +341,7 @@ void bind_saving(BatchClass& batch) {
           [](Batch& self, const py::bytes& state, const std::vector<int>& envs) {
             check_envs(self, envs);
             const std::string bytes(state);
-            const py::gil_scoped_release released;
+            const ReleasedGil released;
             self.load(bytes, envs);
           },
           py::arg("state"), py::arg("envs"));
@@ -359,7 +357,7 @@ void bind_parameters(BatchClass& batch) {
             for (const int axis : self.parameter_shape(name)) shape.push_back(axis);
             std::vector<double> values;
             {
-              const py::gil_scoped_release released;
+              const ReleasedGil released;
               values = self.get_parameter(name, envs);
             }
             return py::array_t<double>(shape, values.data());
@@ -371,15 +369,19 @@ void bind_parameters(BatchClass& batch) {
              const std::vector<int>& envs) {
             check_envs(self, envs);
             const std::vector<double> rows(values.data(), values.data() + values.size());
-            const py::gil_scoped_release released;
-            self.set_parameter(name, rows, envs);
+            try {
+              const ReleasedGil released;
+              self.set_parameter(name, rows, envs, SignalsNowAndThen());
+            } catch (const Interrupted&) {
+              throw py::error_already_set();
+            }
           },
           py::arg("name"), py::arg("values"), py::arg("envs"))
       .def(
           "environment_model",
           [](const Batch& self, int env) {
             check_envs(self, {env});
-            const py::gil_scoped_release released;
+            const ReleasedGil released;
             return self.environment_model(env);
           },
           py::arg("env"), "the model as one environment has it");

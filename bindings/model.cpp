@@ -6,6 +6,7 @@
 #include "bindings/bindings.h"
 #include "host/model/model_fields.h"
 #include "host/model/options_table.h"
+#include "host/model/relations.h"
 
 namespace py = pybind11;
 
@@ -173,6 +174,16 @@ void bind_model(py::module_& module) {
     model.attr(name.c_str()) = py::module_::import("builtins").attr("property")(get);
   }
   module.def("model_field_names", [](const std::string& kind) { return model_field_names(kind.at(0)); });
+  module.def(
+      "model_relations",
+      [] {
+        constexpr const char* kKinds[] = {"exact", "range", "free"};
+        py::list list;
+        for (const Relation& r : model_relations())
+          list.append(py::make_tuple(r.field, kKinds[static_cast<int>(r.kind)], r.meaning));
+        return list;
+      },
+      "(array, kind, meaning) of what each integer array must hold; kind: exact, range or free");
   module.def("model_size_names", &model_size_names);
   module.def("model_option_names", &model_option_names);
 }

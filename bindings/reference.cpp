@@ -6,6 +6,7 @@
 #include <pybind11/stl.h>
 
 #include "bindings/bindings.h"
+#include "bindings/gil.h"
 #include "host/reference/constraint.h"
 #include "host/reference/contact_model.h"
 #include "host/reference/stages.h"
@@ -148,12 +149,25 @@ void bind_reference(py::module_& module) {
              py::arg("type"), py::arg("id"), py::arg("frictionloss"), py::arg("friction"));
   py::class_<Reference>(module, "Reference", "one environment of a model in double precision")
       .def(py::init<const Model&>(), py::arg("model"))
-      .def("step", &Reference::step, py::arg("nsubsteps"))
+      .def(
+          "step",
+          [](Reference& self, int nsubsteps) {
+            SignalsNowAndThen signals;
+            bool raised = false;
+            self.step(nsubsteps, [&] { return raised = signals(); });
+            if (raised) throw py::error_already_set();
+          },
+          py::arg("nsubsteps"))
       .def(
           "advance",
           [](Reference& self, double duration) {
             py::list out;
-            for (const reference::Event& e : self.advance(duration)) {
+            SignalsNowAndThen signals;
+            bool raised = false;
+            const std::vector<reference::Event> events =
+                self.advance(duration, [&] { return raised = signals(); });
+            if (raised) throw py::error_already_set();
+            for (const reference::Event& e : events) {
               out.append(py::make_tuple(e.time, e.kind, e.geom1, e.geom2, e.joint, e.qvel_before,
                                         e.qvel_after, Eigen::VectorXd(e.impulse)));
             }

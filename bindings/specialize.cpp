@@ -4,6 +4,7 @@
 #include <pybind11/stl.h>
 
 #include "bindings/bindings.h"
+#include "bindings/gil.h"
 #include "host/backends/cuda/specialize/cache.h"
 #include "host/backends/cuda/specialize/nvrtc.h"
 #include "host/tables/tables.h"
@@ -37,7 +38,7 @@ void bind_specialize(py::module_& module) {
       [](const std::string& program, const std::string& arch) {
         Special special;
         {
-          const py::gil_scoped_release released;
+          const ReleasedGil released;
           special = specialize(program, arch);
         }
         return py::dict(py::arg("code") = py::bytes(special.code), py::arg("why") = special.why,
@@ -45,6 +46,8 @@ void bind_specialize(py::module_& module) {
                         py::arg("seconds") = special.seconds);
       },
       py::arg("program"), py::arg("arch"), "its machine code: from the cache, or compiled and put there");
+  module.def("distrust", &distrust, py::arg("path"),
+             "'', or why code is not loaded from there: others can write it");
   module.def(
       "kernel_sources",
       [] {

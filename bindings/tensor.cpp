@@ -14,6 +14,7 @@
 
 #include "bindings/bindings.h"
 #include "bindings/dlpack.h"
+#include "bindings/gil.h"
 #include "host/backends/cuda/cuda_memory.h"
 
 namespace py = pybind11;
@@ -155,7 +156,7 @@ py::array to_numpy(const Tensor& t) {
     std::memcpy(out.mutable_data(), t.data.get(), t.bytes());
   } else {
     void* to = out.mutable_data();
-    const py::gil_scoped_release released;
+    const ReleasedGil released;
     cuda_read(t.device, stream_of(t), to, t.data.get(), t.bytes());
   }
   return out;
@@ -166,7 +167,7 @@ void assign(const Tensor& t, const py::array& values) {
   const py::array packed = py::array::ensure(values, py::array::c_style);
   if (!packed || static_cast<size_t>(packed.nbytes()) != t.bytes()) throw py::value_error("wrong size");
   const void* from = packed.data();
-  const py::gil_scoped_release released;
+  const ReleasedGil released;
   if (t.device < 0)
     std::memcpy(t.data.get(), from, t.bytes());
   else

@@ -45,7 +45,7 @@ def make(name: str, num_envs: int = 1, **options: Any) -> BatchEnv:
 
     `options` are those of the task (for Gymnasium's tasks, the keyword arguments of their v5 classes) and those of
     `BatchEnv`: device, dtype, num_threads, lanes, seed, output, autoreset_mode, max_episode_steps, nonfinite,
-    randomize, render_mode.
+    randomize, render_mode, contact (a law of contact, options of the model, or several: `envs/contact.py`).
     """
     from dualstep.envs.arrays import require
 

@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from dualstep import _loading
 from dualstep.model import Model
 
 # by task and the name that it gives: the compiled model, as a checkpoint kept it
@@ -82,7 +83,8 @@ def _decode(stored: bytes) -> Any:
     import mujoco
 
     try:
-        return mujoco.MjModel.from_binary_path("model.mjb", {"model.mjb": stored})
+        # MuJoCo's reader trusts its files, and a checkpoint may be anybody's: a child tries it first
+        return _loading.in_child("binary", stored)
     except (ValueError, mujoco.FatalError) as error:
         raise ValueError(
             f"the model in the checkpoint cannot be read by MuJoCo {mujoco.__version__}: {error}"

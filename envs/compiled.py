@@ -2,11 +2,14 @@
 
 The header is cpp/task.h, the example examples/balance.cpp. The host's compiler makes a library of it (`CXX`, else c++),
 nvcc one for a batch on a GPU (`NVCC`, else nvcc); libraries are kept in the cache (DUALSTEP_CACHE_DIR) under the hash
-of all that they are made of. Arrays are passed by their addresses, and nothing is copied.
+of all that they are made of. A library is loaded only where this user, or root, alone can write it and its folder, and
+where it is the one that was made: its own hash stands beside it. Arrays are passed by their addresses, and nothing is
+copied.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import hashlib
@@ -17,6 +20,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,18 +82,58 @@ def compile_task(source: Path, dtype: str, arch: str = "") -> Path:
     compiler complains of is in the error."""
     command = [*_compiler(arch), f"-DDUALSTEP_REAL={'double' if dtype == 'float64' else 'float'}", f"-I{HEADERS}"]
     whole = source.read_bytes() + (HEADERS / "task.h").read_bytes() + "\0".join(command).encode()
-    cache = Path(_core.specialization_cache() or tempfile.mkdtemp(prefix="dualstep-")) / "tasks"
-    cache.mkdir(parents=True, exist_ok=True)
+    cache = _cache()
     made = cache / f"{source.stem}-{hashlib.sha256(whole).hexdigest()[:20]}.so"
-    if not made.exists():
+    if not _is_ours(made):
         # under another name first: others may look for it meanwhile
         part = made.with_suffix(f".{os.getpid()}")
+        part.unlink(missing_ok=True)
         run = subprocess.run([*command, str(source), "-o", str(part)], capture_output=True, text=True)
         if run.returncode:
             part.unlink(missing_ok=True)
             raise ValueError(f"{source} does not compile:\n{run.stderr.strip()}")
+        part.chmod(0o700)
+        _seal(made).write_text(_hash(part))
+        _seal(made).chmod(0o600)
         part.replace(made)
     return made
+
+
+def _cache() -> Path:
+    """The folder of libraries, which this user alone can write; a new one where the cache is not so."""
+    folder = _core.specialization_cache()
+    if folder:
+        cache = Path(folder) / "tasks"
+        with contextlib.suppress(OSError):
+            Path(folder).mkdir(parents=True, exist_ok=True, mode=0o700)
+            cache.mkdir(exist_ok=True, mode=0o700)
+        why = _core.distrust(folder) or _core.distrust(str(cache))
+        if not why and os.access(cache, os.W_OK):
+            return cache
+        if why:
+            warnings.warn(f"tasks in C++ are compiled anew: {why}", stacklevel=2)
+    return _own_folder()
+
+
+@functools.cache
+def _own_folder() -> Path:
+    return Path(tempfile.mkdtemp(prefix="dualstep-"))
+
+
+def _seal(library: Path) -> Path:
+    return library.with_suffix(".sha256")
+
+
+def _hash(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _is_ours(library: Path) -> bool:
+    """Whether the library is there, and what was made by this user's compiler."""
+    seal = _seal(library)
+    if not library.is_file() or not seal.is_file() or _core.distrust(str(library)) or _core.distrust(str(seal)):
+        return False
+    return seal.read_text() == _hash(library)
 
 
 @functools.cache

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
-from dualstep.envs import registry
+from dualstep.envs import contact, registry
 from dualstep.envs.task import Task
 from dualstep.envs.vector import BatchEnv
 
@@ -22,6 +22,7 @@ _ENV_OPTIONS = (
     "nonfinite",
     "randomize",
     "render_mode",
+    "contact",
 )
 RENDER_OPTIONS = (
     "width",
@@ -63,4 +64,22 @@ def make_batch_env(name: str, num_envs: int, options: dict[str, Any]) -> BatchEn
     render = {key: options[key] for key in RENDER_OPTIONS if key in options}
     rest = {key: value for key, value in options.items() if key not in own and key not in render}
     own.setdefault("max_episode_steps", entry.max_episode_steps)
-    return BatchEnv(make_task(name, rest), num_envs, render_options=render, **own)
+    law = own.pop("contact", None)
+
+    def made(law: contact.Contact | None, count: int) -> BatchEnv:
+        task = make_task(name, rest)
+        if law is not None:
+            contact.apply(task, law)
+        return BatchEnv(task, count, render_options=render, **own)
+
+    laws = contact.several(law)
+    if laws is None:
+        return made(law, num_envs)
+    # as many laws as there are environments for them
+    laws = laws[: max(num_envs, 1)]
+    if len(laws) == 1:
+        return made(laws[0], num_envs)
+    from dualstep.envs.mixed import MixedEnv
+
+    # it has what learners use of a BatchEnv
+    return cast(BatchEnv, MixedEnv(made, laws, num_envs))

@@ -407,7 +407,7 @@ class BatchEnv(VectorEnv):
         action, bad = self._actions(actions)
         before = self._track()
         self._write("control", {"ctrl": self.task.control(self._view(), action)}, ..., self.num_envs)
-        self.sim.step(self.task.frame_skip)
+        self._advance()
 
         xp = self._arrays.xp
         self._fresh[...] = False
@@ -466,6 +466,9 @@ class BatchEnv(VectorEnv):
         return self._seen_as(observation), out(reward), out(terminated), out(truncated), out.tree(info)
 
     # pieces of a step --------------------------------------------------------------------------------------
+
+    def _advance(self) -> None:
+        self.sim.step(self.task.frame_skip)
 
     def _happen(self, view: View) -> View:
         """Time goes on: the task's events, and parameters that change during episodes."""

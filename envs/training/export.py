@@ -57,13 +57,21 @@ class ExportedPolicy(torch.nn.Module):
 
 
 def export(
-    checkpoint: Path, out: Path, kind: str, task: str | None = None, *, num_envs: int = 4, seed: int = 0
+    checkpoint: Path,
+    out: Path,
+    kind: str,
+    task: str | None = None,
+    *,
+    num_envs: int = 4,
+    seed: int = 0,
+    trust: bool = False,
 ) -> dict[str, Any]:
     """Writes the policy of a checkpoint, `kind` "onnx" or "torchscript"; facts about what was written.
 
-    `num_envs`, `seed`: of the environments whose observations it is compared on.
+    `num_envs`, `seed`: of the environments whose observations it is compared on. `trust`: import the task that the
+    checkpoint names.
     """
-    learner = load_learner(checkpoint, task, num_envs=num_envs, seed=seed)
+    learner = load_learner(checkpoint, task, num_envs=num_envs, seed=seed, trust=trust)
     policy = ExportedPolicy(learner)
     observations = _observations(learner, seed)
     wanted = learner.policy()(observations)

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 from dualstep.envs import assets, registry
 from dualstep.envs.adapters.rsl_rl import RslRlEnv
 from dualstep.envs.groups import each_group
+from dualstep.envs.training.files import own_model, write_checkpoint
 from dualstep.envs.training.settings import Settings
 from dualstep.envs.training.threads import torch_threads, wanted_threads
 
@@ -263,7 +264,7 @@ class Learner:
             # where a task of the user's own is found again
             "source": registry.find(self.task)[1].source,
             # and its model, where that is a file of the user's own
-            "model": self._model(),
+            "model": own_model(env.task),
             "settings": self.settings.as_dict(),
             "seed": self.seed,
             "iteration": self.iteration,
@@ -278,22 +279,7 @@ class Learner:
             "places": places,
             "policies_agree": all(place["policy"] == places[0]["policy"] for place in places),
         }
-        buffer = io.BytesIO()
-        torch.save(whole, buffer)
-        beside = path.with_name(path.name + ".part")
-        try:
-            with open(beside, "wb") as file:
-                file.write(buffer.getbuffer())
-            beside.replace(path)
-        except BaseException:
-            # what was cut off is of no use to anyone
-            with contextlib.suppress(OSError):
-                beside.unlink()
-            raise
-
-    def _model(self) -> tuple[str, bytes] | None:
-        task = self.env.env.task
-        return None if task.model_name is None else (task.model_name, assets.encode(task.model.mj_model))
+        write_checkpoint(path, whole)
 
     def _place(self) -> dict[str, Any]:
         """Where this process is: its random numbers, its environments, the episodes in them."""
@@ -327,8 +313,8 @@ class Learner:
         whole = read_checkpoint(path, self.task)
         try:
             self.algorithm.load(whole["algorithm"], None, True)
-        except (RuntimeError, ValueError, KeyError) as error:
-            raise CheckpointError(f"{path} holds another network than these settings make: {error}") from None
+        except (RuntimeError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise CheckpointError(f"{path} holds another network than these settings make: {_line(error)}") from None
         self.iteration, self.steps = whole["iteration"], whole["steps"]
         self.seconds, self.episodes = dict(whole["seconds"]), whole["episodes"]
         self.curve = [Point(*values) for values in whole["curve"]]
@@ -382,8 +368,22 @@ class Learner:
         self.env.close()
 
 
-def read_checkpoint(path: Path, task: str | None = None) -> dict[str, Any]:
-    """The contents of a checkpoint; refused where it is none, or of another task."""
+# networks beyond are no policies, and take all memory there is
+_DEEPEST, _WIDEST = 32, 16_384
+# what a checkpoint holds, by type
+_CONTENTS: dict[str, type | tuple[type, ...]] = {
+    "task": str, "source": (str, type(None)), "model": (tuple, list, type(None)), "settings": dict, "iteration": int,
+    "steps": int, "seconds": dict, "episodes": int, "finished": list, "curve": list, "algorithm": dict, "dtype": str,
+    "places": list,
+}  # fmt: skip
+
+
+def read_checkpoint(path: Path, task: str | None = None, *, trust: bool = False) -> dict[str, Any]:
+    """The contents of a checkpoint; refused where it is none, or of another task.
+
+    Nothing in it is run. A task of the user's own is known by `registry.find` before, or with `trust` is imported from
+    the file or module that the checkpoint names.
+    """
     try:
         whole = torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError:
@@ -392,15 +392,34 @@ def read_checkpoint(path: Path, task: str | None = None) -> dict[str, Any]:
         raise CheckpointError(f"'{path}' is no checkpoint of dualstep ({type(error).__name__})") from None
     if not isinstance(whole, dict) or whole.get("dualstep") != FORMAT:
         raise CheckpointError(f"'{path}' is no checkpoint of this version of dualstep")
+    wrong = [name for name, kind in _CONTENTS.items() if name not in whole or not isinstance(whole[name], kind)]
+    if wrong:
+        raise CheckpointError(f"'{path}' is a damaged checkpoint: it has no {', no '.join(wrong)} of the right type")
     if task is not None and whole["task"] != task:
         raise CheckpointError(f"'{path}' is a checkpoint of {whole['task']}, and {task} is wanted")
-    if whole.get("source") and whole["task"] not in registry.names():
-        registry.find(whole["source"])
-    if whole.get("model"):
+    if whole["task"] not in registry.names():
+        source = whole["source"]
+        if source is None or not trust:
+            of = f", which is to be imported from '{source}'" if source else ""
+            raise CheckpointError(
+                f"'{path}' is a checkpoint of the task {whole['task']}{of}: no code is run that a checkpoint names; "
+                "--task FILE.py:CLASS says where yours is, and --trust imports what the checkpoint names"
+            )
+        if registry.find(source)[0] != whole["task"]:
+            raise CheckpointError(f"'{path}' is a checkpoint of the task {whole['task']}, and '{source}' is another")
+    model = whole["model"]
+    if model and not (len(model) == 2 and isinstance(model[0], str) and isinstance(model[1], bytes)):
+        raise CheckpointError(f"'{path}' is a damaged checkpoint: its model is no name and bytes")
+    if model:
         # the policy knows this model: from now on the task has it, wherever its file is
-        name, stored = whole["model"]
+        name, stored = model
         assets.keep(registry.task_class(registry.find(whole["task"])[1]), name, stored)
     return whole
+
+
+def _line(error: Exception) -> str:
+    """What an error says, in a line."""
+    return " ".join(str(error).split())[:300]
 
 
 def _fingerprint(network: torch.nn.Module) -> str:
@@ -418,5 +437,10 @@ def _plain(value: Any) -> Any:
 
 def settings_from(whole: dict[str, Any]) -> Settings:
     values = dict(whole["settings"])
-    values["hidden"] = tuple(values["hidden"])
-    return Settings(**values)
+    try:
+        hidden = values["hidden"] = tuple(values["hidden"])
+        if len(hidden) > _DEEPEST or any(isinstance(width, int) and width > _WIDEST for width in hidden):
+            raise ValueError(f"hidden is {hidden}, of at most {_DEEPEST} layers of {_WIDEST}")
+        return Settings(**values)
+    except (KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"the settings in the checkpoint are none of the learner's: {error}") from None

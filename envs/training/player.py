@@ -19,37 +19,51 @@ from dualstep.envs.training.settings import Settings
 Policy = Callable[[torch.Tensor], torch.Tensor]
 
 
-def load_policy(path: Path, task: str | None = None) -> tuple[str, Settings, Policy]:
+def load_policy(path: Path, task: str | None = None, *, trust: bool = False) -> tuple[str, Settings, Policy]:
     """The task of a checkpoint (a file, or a run's folder), its settings, and its policy without exploration.
 
-    `task`: refused where the checkpoint is of another one.
+    `task`: refused where the checkpoint is of another one. `trust`: import the task that the checkpoint names.
     """
-    learner, settings = _load(path, task)
+    path = find_checkpoint(path)
+    whole = read_checkpoint(path, task, trust=trust)
+    if whole.get("library") == "sac":
+        from dualstep.envs.training.actors import policy_of
+
+        return whole["task"], settings_from(whole), policy_of(whole["actor"])
+    learner, settings = _load(path, task, trust)
     return learner.task, settings, learner.policy()
 
 
-def load_learner(path: Path, task: str | None = None, *, num_envs: int = 1, seed: int = 0) -> Learner:
+def load_learner(
+    path: Path, task: str | None = None, *, num_envs: int = 1, seed: int = 0, trust: bool = False
+) -> Learner:
     """The policy of a checkpoint with a few environments, on the CPU."""
-    return _load(path, task, num_envs, seed)[0]
+    return _load(path, task, trust, num_envs, seed)[0]
 
 
-def _load(path: Path, task: str | None, num_envs: int = 1, seed: int = 0) -> tuple[Learner, Settings]:
+def _load(path: Path, task: str | None, trust: bool, num_envs: int = 1, seed: int = 0) -> tuple[Learner, Settings]:
     path = find_checkpoint(path)
-    whole = read_checkpoint(path, task)
+    whole = read_checkpoint(path, task, trust=trust)
+    if whole.get("library") == "sac":
+        raise CheckpointError(f"'{path}' is of SAC: its policy is played and audited, and those of PPO are exported")
     settings = settings_from(whole)
     # networks need one environment to know their sizes
     small = dataclasses.replace(settings, num_envs=num_envs)
     learner = Learner(whole["task"], small, seed=seed, device="cpu", num_threads=1)
     try:
         learner.algorithm.load(whole["algorithm"], {"actor": True}, True)
-    except (RuntimeError, KeyError) as error:
-        raise CheckpointError(f"'{path}' holds another network than its settings make: {error}") from None
+    except (RuntimeError, KeyError, TypeError, ValueError, AttributeError) as error:
+        told = " ".join(str(error).split())[:300]
+        raise CheckpointError(f"'{path}' holds another network than its settings make: {told}") from None
     return learner, settings
 
 
 def make_env(task: str, settings: Settings, num_envs: int, **options: Any) -> Any:
     """Environments of the task as it was trained, that a policy can act in."""
     given = {"num_threads": 1, "nonfinite": "clamp", "output": "torch", **settings.task_options, **options}
+    # of several contact models, the first: one batch can be shown
+    if isinstance(given.get("contact"), (list, tuple)):
+        given["contact"] = given["contact"][0]
     return make(task, num_envs, **given)
 
 

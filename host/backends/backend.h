@@ -79,6 +79,9 @@ class Device {
     }
   }
 
+  // says that these rows will be placed: a device that keeps them has them from now on
+  virtual void prepare(const std::vector<PlacedRow>&) {}
+
   // the same from one array to another
   virtual void copy_rows(const std::vector<CopiedRow>& rows, int num_envs, const uint8_t* mask) {
     for (const CopiedRow& row : rows) {

@@ -74,6 +74,8 @@ Batch::Batch(const Model& model, const BatchOptions& options)
   block_marks_.resize((n - 1) / pack + 1);
   blocks_.reserve(block_marks_.size());
   engine_->device().place(placed(start_), options_.num_envs, nullptr);
+  // a first step or reset may be one that a graph captures
+  if (options_.reset_diverged) engine_->device().prepare(placed_after_divergence());
   const std::vector<uint32_t> none(n, 0);
   engine_->device().write(record("reset_count").data.get(), none.data(), none.size() * sizeof none[0]);
 }
@@ -194,11 +196,20 @@ void Batch::request(const std::vector<std::string>& names) {
   }
   if (made.empty() && !(contacts && contacts_stale_)) return;
   for (auto& [array, filled] : made) {
-    *array = filled;
+    array->data = filled.data;
     engine_->connect(array->field->name, false, array->data.get());
-    any_output_ = true;
   }
-  engine_->run(call(Action::kReplay, 1), nullptr, 0);
+  try {
+    engine_->run(call(Action::kReplay, 1), nullptr, 0);
+  } catch (...) {
+    // an array that nothing was written to is none
+    for (auto& [array, filled] : made) {
+      engine_->connect(array->field->name, false, nullptr);
+      array->data = nullptr;
+    }
+    throw;
+  }
+  any_output_ = any_output_ || !made.empty();
   contacts_stale_ = false;
 }
 
@@ -268,7 +279,7 @@ bool Batch::run_substeps(int nsubsteps, const std::function<bool()>& stop) {
     return true;
   }
   constexpr double kPartSeconds = 0.1;
-  constexpr int kUnknown = 8;  // substeps of the first part, where none was measured
+  constexpr int kUnknown = 1;  // substeps of the first part, where none was measured
   for (int done = 0; done < nsubsteps;) {
     if (done > 0 && stop()) return false;
     const double fitting = substep_seconds_ > 0 ? kPartSeconds / substep_seconds_ : kUnknown;
@@ -282,17 +293,21 @@ bool Batch::run_substeps(int nsubsteps, const std::function<bool()>& stop) {
   return true;
 }
 
-bool Batch::restart_on_device(int nsubsteps) {
-  if (engine_->device().device_index() < 0 || parameters_.moves_any_start()) return false;
-  std::vector<PlacedRow> rows = placed(start_);
+const std::vector<PlacedRow>& Batch::placed_after_divergence() {
+  (void)placed(start_);
   static constexpr uint32_t kWhy = kDiverged;
   const void* status = record("status").data.get();
-  for (PlacedRow& row : rows) {
+  for (PlacedRow& row : placed_) {
     if (row.array == status) row.row = &kWhy;
   }
+  return placed_;
+}
+
+bool Batch::restart_on_device(int nsubsteps) {
+  if (engine_->device().device_index() < 0 || parameters_.moves_any_start()) return false;
   auto* counts = static_cast<uint32_t*>(record("reset_count").data.get());
   const StepArgs args = call(Action::kStep, nsubsteps, options_.last_stage_outputs);
-  if (!engine_->step_and_restart(args, rows, counts, any_output_)) return false;
+  if (!engine_->step_and_restart(args, placed_after_divergence(), counts, any_output_)) return false;
   contacts_stale_ = !any_output_;
   return true;
 }
@@ -421,7 +436,8 @@ Model Batch::environment_model(int env) const {
   return model;
 }
 
-Batch::Differences Batch::compare(const Parameters& next, const std::vector<int>& envs) const {
+Batch::Differences Batch::compare(const Parameters& next, const std::vector<int>& envs,
+                                  const std::function<bool()>& stop) const {
   Differences differences;
   Model model;
   for (size_t i = 0; i < envs.size(); ++i) {
@@ -431,6 +447,7 @@ Batch::Differences Batch::compare(const Parameters& next, const std::vector<int>
       differences.emplace_back(env, differences.back().second);
       continue;
     }
+    if (stop && stop()) throw Interrupted();
     next.apply(env, &model);
     try {
       check_model(model);
@@ -447,14 +464,14 @@ Batch::Differences Batch::compare(const Parameters& next, const std::vector<int>
 }
 
 void Batch::set_parameter(const std::string& name, const std::vector<double>& values,
-                          const std::vector<int>& envs) {
+                          const std::vector<int>& envs, const std::function<bool()>& stop) {
   const std::lock_guard lock(mutex_);
   Parameters next = parameters_;
   next.set(name, values, envs);
-  engine_->adopt(compare(next, envs));
-  parameters_ = std::move(next);
   std::vector<uint8_t> mask(options_.num_envs, 0);
   for (const int env : envs) mask[env] = 1;
+  engine_->adopt(compare(next, envs, stop));
+  parameters_ = std::move(next);
   refresh(mask.data());
 }
 
@@ -539,10 +556,10 @@ void Batch::load(const std::string& bytes, const std::vector<int>& envs) {
   for (const int env : envs) {
     if (!next.equal(env, parameters_, env)) changed.push_back(env);
   }
-  if (!changed.empty()) engine_->adopt(compare(next, changed));
+  std::vector<uint8_t> mask(options_.num_envs, 0);
+  if (!changed.empty()) engine_->adopt(compare(next, changed, nullptr));
   parameters_ = std::move(next);
 
-  std::vector<uint8_t> mask(options_.num_envs, 0);
   for (size_t i = 0; i < envs.size(); ++i) {
     mask[envs[i]] = 1;
     for (size_t k = 0; k < arrays.size(); ++k) {

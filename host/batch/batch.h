@@ -5,7 +5,7 @@
 // the last evaluation: of a step's start (the last substep's), of forward(), or of a reset. An output that
 // nobody asked for does not exist; on the first request it is allocated and the last evaluation is replayed
 // into it, which gives the same bits as if it had been there all along. A batch may be used by one thread at
-// a time; others wait.
+// a time; others wait. In a child that was forked amid a call of another thread every call throws.
 #pragma once
 
 #include <atomic>
@@ -19,6 +19,8 @@
 #include "host/batch/batch_fields.h"
 #include "host/batch/engine.h"
 #include "host/batch/parameters.h"
+
+#include "host/batch/process_mutex.h"
 #include "host/batch/rays.h"
 
 namespace dualstep {
@@ -38,6 +40,9 @@ struct BatchArray {
   size_t item_bytes = 0, row_bytes = 0;
   std::shared_ptr<void> data;  // null while it is not wanted
 };
+
+// a call that was told to stop before it changed anything
+struct Interrupted : std::exception {};
 
 class Batch {
  public:
@@ -86,12 +91,12 @@ class Batch {
   void reset_marked(const uint8_t* marks, int keyframe);
   void clear_status(const uint8_t* mask);
   // values are those of one environment after the other, row-major, in the order of envs; a change takes
-  // effect at once, also in the outputs. Throws std::invalid_argument, InvalidModelError; nothing has changed
-  // then.
+  // effect at once, also in the outputs. Throws std::invalid_argument, InvalidModelError, and Interrupted where
+  // `stop`, asked before each environment, says true; nothing has changed then.
   std::vector<int> parameter_shape(const std::string& name) const { return parameters_.shape(name); }
   std::vector<double> get_parameter(const std::string& name, const std::vector<int>& envs) const;
-  void set_parameter(const std::string& name, const std::vector<double>& values,
-                     const std::vector<int>& envs);
+  void set_parameter(const std::string& name, const std::vector<double>& values, const std::vector<int>& envs,
+                     const std::function<bool()>& stop = nullptr);
 
   // num_envs rows of `count` rays (rays.h), in the precision of the batch and memory of the host.
   // Throws std::invalid_argument
@@ -125,6 +130,8 @@ class Batch {
   std::string to_real(const std::vector<double>& values) const;
   // what a start puts into every array; it stands until the next call
   const std::vector<PlacedRow>& placed(const Start& start);
+  // the start, with a status that says why
+  const std::vector<PlacedRow>& placed_after_divergence();
   void place(int env, const Start& start);
   void restart(const uint8_t* mask, int keyframe);
   void reset_diverged();
@@ -139,7 +146,8 @@ class Batch {
   void refresh(const uint8_t* mask);
   // from the state to what the last evaluation saw of it
   std::vector<CopiedRow> remembered() const;
-  Differences compare(const Parameters& next, const std::vector<int>& envs) const;
+  Differences compare(const Parameters& next, const std::vector<int>& envs,
+                      const std::function<bool()>& stop) const;
   // every array that save keeps, with its name there
   std::vector<std::pair<std::string, BatchArray*>> saved();
 
@@ -156,7 +164,7 @@ class Batch {
   bool contacts_stale_ = true;      // contact_count is not of the last evaluation
   // the engine's, for those who hold an array longer than the batch
   const std::shared_ptr<std::atomic<uintptr_t>> stream_ = std::make_shared<std::atomic<uintptr_t>>(0);
-  mutable std::mutex mutex_;
+  mutable ProcessMutex mutex_;
   double substep_seconds_ = 0;  // what a substep took lately; 0 where none was measured
   // scratch, so that a step allocates nothing
   std::vector<uint32_t> status_;

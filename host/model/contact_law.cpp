@@ -1,6 +1,8 @@
 // see contact_law.h
 #include "host/model/contact_law.h"
 
+#include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "host/model/support.h"
@@ -98,6 +100,29 @@ bool l1_rows(const Options& opt) {
 bool weighs_rows(const Options& opt) {
   if (law_has(opt, kLawDirections)) return opt.friction_directions == 0;
   return opt.cone == Cone::kElliptic || l1_rows(opt);
+}
+
+void refuse_long_steps(const Model& m, std::vector<Problem>* problems) {
+  const Options& o = m.opt;
+  // an explicit spring much stiffer than the step allows gains energy
+  const bool anchored = model_has(o, kModelAnchors);
+  const bool springs =
+      law_has(o, kLawVelocities) && (anchored || o.compliant_law == CompliantLaw::kLinear || o.exponent == 1);
+  if (!springs || o.scheme != Scheme::kTimeStepping || o.integrator == Integrator::kVariational) return;
+  double lightest = 0;
+  int which = -1;
+  for (int g = 0; g < m.ngeom; ++g) {
+    if (m.geom_contype[g] == 0 && m.geom_conaffinity[g] == 0) continue;
+    const double weight = m.body_invweight0[2 * m.geom_bodyid[g]];
+    if (weight > lightest) lightest = weight, which = g;
+  }
+  const double limit = 1.8 / std::sqrt(std::max(1e-300, o.stiffness * lightest));
+  if (which < 0 || o.timestep <= limit) return;
+  problems->push_back({"timestep", "option",
+                       "with stiffness " + std::to_string(o.stiffness) + " N/m, " +
+                           element_name(m, "geom", which) + " of effective mass " +
+                           std::to_string(1 / lightest) + " kg needs steps below " + std::to_string(limit) +
+                           " s: an explicit contact spring gains energy above"});
 }
 
 void refuse_contact_law(const Model& m, std::vector<Problem>* problems) {

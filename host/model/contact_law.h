@@ -26,5 +26,7 @@ bool l1_rows(const Options& opt);
 
 // what the contact model leaves to the reference, as problems of a Batch
 void refuse_contact_law(const Model& model, std::vector<Problem>* problems);
+// a step too long for an explicit contact spring: a problem of a Batch and of a Reference alike
+void refuse_long_steps(const Model& model, std::vector<Problem>* problems);
 
 }  // namespace dualstep

@@ -6,8 +6,10 @@
 #include <cmath>
 #include <sstream>
 
+#include "host/model/contact_law.h"
 #include "host/model/model_fields.h"
 #include "host/model/options_table.h"
+#include "host/model/relations.h"
 #include "host/model/support.h"
 
 namespace dualstep {
@@ -67,225 +69,6 @@ void bound_ranges(Model* m) {
         &m->actuator_forcerange, &m->actuator_actrange})
     for (double& bound : *range)
       if (std::isinf(bound)) bound = std::copysign(kOutOfReach, bound);
-}
-
-// addresses and ids that other code follows without a look
-struct Addresses {
-  std::vector<Problem> problems;
-  void ids(const char* name, const std::vector<int>& values, int low, int end) {
-    for (size_t i = 0; i < values.size(); ++i) range(name, i, values[i], low, end);
-  }
-  void spans(const char* name, const std::vector<int>& start, const std::vector<int>& count, int end) {
-    for (size_t i = 0; i < start.size(); ++i) {
-      if (count[i] < 0 || (count[i] > 0 && (start[i] < 0 || start[i] > end - count[i]))) {
-        problems.push_back({name, "entry " + std::to_string(i),
-                            "spans " + std::to_string(start[i]) + " + " + std::to_string(count[i]) + " of " +
-                                std::to_string(end)});
-      }
-    }
-  }
-  void range(const char* name, size_t i, int value, int low, int end) {
-    if (value < low || value >= end) {
-      problems.push_back({name, "entry " + std::to_string(i),
-                          "is " + std::to_string(value) + ", must be from " + std::to_string(low) + " to " +
-                              std::to_string(end - 1)});
-    }
-  }
-};
-
-void check_bodies(const Model& m, Addresses* a) {
-  a->ids("body_parentid", m.body_parentid, 0, m.nbody);
-  for (int b = 1; b < m.nbody; ++b) a->range("body_parentid", b, m.body_parentid[b], 0, b);
-  a->ids("body_rootid", m.body_rootid, 0, m.nbody);
-  a->ids("body_weldid", m.body_weldid, 0, m.nbody);
-  a->ids("body_mocapid", m.body_mocapid, -1, m.nmocap);
-  a->spans("body_jntadr", m.body_jntadr, m.body_jntnum, m.njnt);
-  a->spans("body_dofadr", m.body_dofadr, m.body_dofnum, m.nv);
-  a->spans("body_geomadr", m.body_geomadr, m.body_geomnum, m.ngeom);
-  a->ids("jnt_bodyid", m.jnt_bodyid, 0, m.nbody);
-  a->ids("jnt_type", m.jnt_type, kFree, kHinge + 1);
-  for (int j = 0; j < m.njnt; ++j) {
-    const int type = m.jnt_type[j];
-    const int positions = type == kFree   ? 7
-                          : type == kBall ? 4
-                                          : 1,
-              dofs = type == kFree   ? 6
-                     : type == kBall ? 3
-                                     : 1;
-    a->range("jnt_qposadr", j, m.jnt_qposadr[j], 0, m.nq - positions + 1);
-    a->range("jnt_dofadr", j, m.jnt_dofadr[j], 0, m.nv - dofs + 1);
-  }
-  a->ids("dof_bodyid", m.dof_bodyid, 0, m.nbody);
-  a->ids("dof_jntid", m.dof_jntid, 0, m.njnt);
-  for (int d = 0; d < m.nv; ++d) a->range("dof_parentid", d, m.dof_parentid[d], -1, d);
-  a->ids("geom_bodyid", m.geom_bodyid, 0, m.nbody);
-  a->ids("site_bodyid", m.site_bodyid, 0, m.nbody);
-  a->ids("pair_geom1", m.pair_geom1, 0, m.ngeom);
-  a->ids("pair_geom2", m.pair_geom2, 0, m.ngeom);
-}
-
-// numbers that a sensor reports; -1 where its type is refused elsewhere, or where it says so itself: prm[0] has the
-// fields, prm[2] of a contact sensor how many slots there are
-long sensor_width(int type, const int* prm) {
-  // of each field: found, force, torque, dist, pos, normal, tangent, linvel, angvel; dist, dir, origin, ...
-  constexpr int kContact[] = {1, 3, 3, 1, 3, 3, 3, 3, 3}, kRay[] = {1, 3, 3, 3, 3, 1};
-  const auto fields = [prm](const auto& widths) {
-    long sum = 0, bit = 0;
-    for (const int width : widths) sum += (prm[0] >> bit++) & 1 ? width : 0;
-    return sum;
-  };
-  switch (type) {
-    case kContactSensor:
-      return !prm || prm[2] < 0 || prm[1] < 0 || prm[1] > kReduceNetForce ? -2 : fields(kContact) * prm[2];
-    case kRangefinder:
-      return prm ? fields(kRay) : -2;
-    case kTouch:
-    case kInsideSite:
-      return 1;
-    case kBallQuat:
-    case kFrameQuat:
-      return 4;
-    case kBallAngVel:
-      return 3;
-    default:
-      break;
-  }
-  const auto in = [type](int first, int last) { return type >= first && type <= last; };
-  if (in(kAccelerometer, kMagnetometer) || in(kFramePos, kSubtreeAngMom)) return 3;
-  if (in(kJointPos, kJointVel) || in(kActuatorPos, kJointActFrc) || in(kJointLimitPos, kJointLimitFrc))
-    return 1;
-  return in(kPotential, kClock) ? 1 : -1;
-}
-
-// what sensors are attached to; a type that is not simulated is refused elsewhere
-void check_sensors(const Model& m, Addresses* a) {
-  const auto objects = [&m](int type) {
-    return type == kObjBody || type == kObjXBody ? m.nbody
-           : type == kObjGeom                    ? m.ngeom
-           : type == kObjSite                    ? m.nsite
-                                                 : -1;
-  };
-  for (int s = 0; s < m.nsensor; ++s) {
-    const int type = m.sensor_type[s];
-    int end = -1;  // of something else, or of nothing
-    if (type >= kTouch && type <= kMagnetometer) end = m.nsite;
-    if (type == kJointPos || type == kJointVel || type == kJointActFrc) end = m.njnt;
-    if (type >= kBallQuat && type <= kJointLimitFrc) end = m.njnt;
-    if (type >= kActuatorPos && type <= kActuatorFrc) end = m.nactuator;
-    if (type >= kSubtreeCom && type <= kSubtreeAngMom) end = m.nbody;
-    if (type == kContactSensor) {
-      end = objects(m.sensor_objtype[s]);
-      if (objects(m.sensor_reftype[s]) >= 0)
-        a->range("sensor_refid", s, m.sensor_refid[s], 0, objects(m.sensor_reftype[s]));
-    }
-    if (type == kRangefinder) end = objects(m.sensor_objtype[s]);
-    if (type == kInsideSite) {
-      end = objects(m.sensor_objtype[s]);
-      a->range("sensor_refid", s, m.sensor_refid[s], 0, m.nsite);
-    }
-    if (type >= kFramePos && type <= kFrameAngAcc) {
-      end = objects(m.sensor_objtype[s]);
-      if (m.sensor_refid[s] != -1 && objects(m.sensor_reftype[s]) >= 0)
-        a->range("sensor_refid", s, m.sensor_refid[s], 0, objects(m.sensor_reftype[s]));
-    }
-    if (end >= 0) a->range("sensor_objid", s, m.sensor_objid[s], 0, end);
-    const int columns = static_cast<int>(m.sensor_intprm.size()) / m.nsensor;
-    const long width =
-        sensor_width(type, columns >= 3 ? &m.sensor_intprm[static_cast<size_t>(s) * columns] : nullptr);
-    if (width != -1 && width != m.sensor_dim[s])
-      a->problems.push_back({"sensor_intprm", "entry " + std::to_string(s), "does not fit sensor_dim"});
-  }
-  a->spans("sensor_adr", m.sensor_adr, m.sensor_dim, m.nsensordata);
-}
-
-// the hull graph of a mesh: lengths, and vertices that exist
-void check_graph(const Model& m, int mesh, Addresses* a) {
-  const int start = m.mesh_graphadr[mesh];
-  if (start < 0) return;
-  if (start > m.nmeshgraph - 2) return a->range("mesh_graphadr", mesh, start, -1, m.nmeshgraph - 1);
-  const long vertices = m.mesh_graph[start], faces = m.mesh_graph[start + 1];
-  const long room = m.nmeshgraph - start - 2;
-  const bool fits =
-      vertices >= 0 && faces >= 0 && vertices <= room && faces <= room && 3 * vertices + 6 * faces <= room;
-  if (!fits) {
-    a->problems.push_back({"mesh_graph", "mesh " + std::to_string(mesh),
-                           "has " + std::to_string(vertices) + " vertices and " + std::to_string(faces) +
-                               " faces in " + std::to_string(room) + " entries"});
-    return;
-  }
-  const int edges = start + 2 + 2 * static_cast<int>(vertices);
-  const int corners = edges + static_cast<int>(vertices + 3 * faces);
-  for (int i = 0; i < vertices; ++i) {
-    a->range("mesh_graph", start + 2 + i, m.mesh_graph[start + 2 + i], 0,
-             static_cast<int>(vertices + 3 * faces));
-    a->range("mesh_graph", edges - vertices + i, m.mesh_graph[edges - vertices + i], 0, m.mesh_vertnum[mesh]);
-  }
-  // a list of neighbours ends with -1
-  for (int i = edges; i < corners; ++i)
-    a->range("mesh_graph", i, m.mesh_graph[i], -1, static_cast<int>(vertices));
-  if (corners > edges && m.mesh_graph[corners - 1] != -1)
-    a->range("mesh_graph", corners - 1, m.mesh_graph[corners - 1], -1, 0);
-  for (int i = corners; i < corners + 3 * faces; ++i)
-    a->range("mesh_graph", i, m.mesh_graph[i], 0, m.mesh_vertnum[mesh]);
-}
-
-// meshes, height fields, and the geoms that are made of them
-void check_surfaces(const Model& m, Addresses* a) {
-  a->spans("mesh_vertadr", m.mesh_vertadr, m.mesh_vertnum, m.nmeshvert);
-  a->ids("mesh_graphadr", m.mesh_graphadr, -1, m.nmeshgraph);
-  a->spans("mesh_faceadr", m.mesh_faceadr, m.mesh_facenum, m.nmeshface);
-  a->spans("mesh_polyadr", m.mesh_polyadr, m.mesh_polynum, m.nmeshpoly);
-  a->spans("mesh_polyvertadr", m.mesh_polyvertadr, m.mesh_polyvertnum, m.nmeshpolyvert);
-  a->spans("mesh_polymapadr", m.mesh_polymapadr, m.mesh_polymapnum, m.nmeshpolymap);
-  for (int g = 0; g < m.ngeom; ++g) {
-    if (m.geom_type[g] == kMesh) a->range("geom_dataid", g, m.geom_dataid[g], 0, m.nmesh);
-    if (m.geom_type[g] == kHfield) a->range("geom_dataid", g, m.geom_dataid[g], 0, m.nhfield);
-  }
-  if (!a->problems.empty()) return;
-  for (int mesh = 0; mesh < m.nmesh; ++mesh) {
-    check_graph(m, mesh, a);
-    for (int i = 3 * m.mesh_faceadr[mesh]; i < 3 * (m.mesh_faceadr[mesh] + m.mesh_facenum[mesh]); ++i)
-      a->range("mesh_face", i, m.mesh_face[i], 0, m.mesh_vertnum[mesh]);
-    for (int p = m.mesh_polyadr[mesh]; p < m.mesh_polyadr[mesh] + m.mesh_polynum[mesh]; ++p)
-      for (int i = m.mesh_polyvertadr[p]; i < m.mesh_polyvertadr[p] + m.mesh_polyvertnum[p]; ++i)
-        a->range("mesh_polyvert", i, m.mesh_polyvert[i], 0, m.mesh_vertnum[mesh]);
-    for (int v = m.mesh_vertadr[mesh]; v < m.mesh_vertadr[mesh] + m.mesh_vertnum[mesh]; ++v)
-      for (int i = m.mesh_polymapadr[v]; i < m.mesh_polymapadr[v] + m.mesh_polymapnum[v]; ++i)
-        a->range("mesh_polymap", i, m.mesh_polymap[i], 0, m.mesh_polynum[mesh]);
-  }
-  std::vector<int> points(m.nhfield);
-  for (int h = 0; h < m.nhfield; ++h) {
-    a->range("hfield_nrow", h, m.hfield_nrow[h], 2, m.nhfielddata + 1);
-    a->range("hfield_ncol", h, m.hfield_ncol[h], 2, m.nhfielddata + 1);
-    const long count = 1L * m.hfield_nrow[h] * m.hfield_ncol[h];
-    points[h] = count > m.nhfielddata ? m.nhfielddata + 1 : static_cast<int>(count);
-  }
-  a->spans("hfield_adr", m.hfield_adr, points, m.nhfielddata);
-}
-
-void check_others(const Model& m, Addresses* a) {
-  for (int e = 0; e < m.neq; ++e) {
-    const int type = m.eq_type[e];
-    if (type == kEqJoint) {
-      a->range("eq_obj1id", e, m.eq_obj1id[e], 0, m.njnt);
-      a->range("eq_obj2id", e, m.eq_obj2id[e], -1, m.njnt);
-    } else if (type == kEqConnect || type == kEqWeld) {
-      const int end = m.eq_objtype[e] == kObjSite ? m.nsite : m.nbody;
-      a->range("eq_obj1id", e, m.eq_obj1id[e], 0, end);
-      a->range("eq_obj2id", e, m.eq_obj2id[e], 0, end);
-    }
-  }
-  a->spans("tendon_adr", m.tendon_adr, m.tendon_num, m.nwrap);
-  for (int i = 0; i < m.nactuator; ++i) {
-    const int type = m.actuator_trntype[i];
-    if (type == kTrnJoint || type == kTrnJointInParent)
-      a->range("actuator_trnid", i, m.actuator_trnid[2 * i], 0, m.njnt);
-  }
-  a->spans("actuator_actadr", m.actuator_actadr, m.actuator_actnum, m.na);
-  check_sensors(m, a);
-  check_surfaces(m, a);
-  a->spans("numeric_adr", m.numeric_adr, m.numeric_size, m.nnumericdata);
-  a->spans("text_adr", m.text_adr, m.text_size, static_cast<int>(m.text.size()));
 }
 
 void load_options(const RawModel& raw, Options* opt, std::vector<Problem>* problems) {
@@ -479,10 +262,9 @@ Model load_model(const RawModel& raw) {
   // arrays of actuators with several controls or forces have other shapes: that is a refusal, not a mistake
   const bool one_to_one = m.nu == m.nactuator;
   if (!shapes.empty() && one_to_one && unsupported.empty()) throw_problems({}, shapes);
-  Addresses addresses;
-  check_bodies(m, &addresses);
-  check_others(m, &addresses);
-  throw_problems({}, addresses.problems);
+  std::vector<Problem> contradictions;
+  find_contradictions(m, &contradictions);
+  throw_problems({}, contradictions);
   load_options(raw, &m.opt, &invalid);
   load_custom_options(&m, &invalid);
   find_unsupported(m, &unsupported);
@@ -507,6 +289,7 @@ void prescribe_velocity(Model* m, int joint, double offset, double amplitude, do
 void check_model(const Model& model) {
   std::vector<Problem> unsupported, invalid;
   find_unsupported(model, &unsupported);
+  refuse_long_steps(model, &unsupported);
   find_invalid(model, &invalid);
   throw_problems(unsupported, invalid);
 }

@@ -70,7 +70,7 @@ Entry contact_model_entry() {
 
 const std::vector<Entry>& table() {
   static const std::vector<Entry> entries = {
-      NUMBER(timestep, 0, 1e3, true),
+      NUMBER(timestep, 1e-9, 1e3, false),
       ARRAY(gravity, -kInf),
       ARRAY(wind, -kInf),
       ARRAY(magnetic, -kInf),

@@ -308,14 +308,19 @@ std::string element_name(const Model& m, const std::string& kind, int id) {
   const std::string name = m.name_of(kind, id), unnamed = kind + " " + std::to_string(id);
   if (name != unnamed) return label + " '" + name + "'";
   std::string text = label + " " + std::to_string(id);
+  // an id, or a body, that contradicts another array has no owner to name
+  const auto at = [id](const std::vector<int>& values) {
+    return id >= 0 && id < static_cast<int>(values.size()) ? values[id] : -1;
+  };
   int body = -1;
-  if (kind == "geom") body = m.geom_bodyid[id];
-  if (kind == "jnt") body = m.jnt_bodyid[id];
-  if (kind == "site") body = m.site_bodyid[id];
+  if (kind == "geom") body = at(m.geom_bodyid);
+  if (kind == "jnt") body = at(m.jnt_bodyid);
+  if (kind == "site") body = at(m.site_bodyid);
   if (body >= 0) text += " of " + element_name(m, "body", body);
-  if (kind == "eq" &&
-      (m.eq_type[id] == kEqConnect || m.eq_type[id] == kEqWeld || m.eq_type[id] == kEqJoint)) {
-    text += " of " + element_name(m, m.eq_type[id] == kEqJoint ? "jnt" : "body", m.eq_obj1id[id]);
+  const int eq = kind == "eq" ? at(m.eq_type) : -1;
+  if (eq == kEqConnect || eq == kEqWeld || eq == kEqJoint) {
+    const bool sites = eq != kEqJoint && m.eq_objtype[id] == kObjSite;
+    text += " of " + element_name(m, eq == kEqJoint ? "jnt" : sites ? "site" : "body", m.eq_obj1id[id]);
   }
   return text;
 }

@@ -85,26 +85,6 @@ std::vector<std::pair<std::string, std::string>> unsupported_formulation(const M
                            "': dry joint friction is not simulated by event_driven and variational");
     }
   }
-  // an explicit spring much stiffer than the step allows gains energy
-  const bool springs =
-      form.forces && (form.anchored || o.compliant_law == CompliantLaw::kLinear || o.exponent == 1);
-  if (springs && o.scheme == Scheme::kTimeStepping && o.integrator != Integrator::kVariational) {
-    double lightest = 0;
-    int which = -1;
-    for (int g = 0; g < m.ngeom; ++g) {
-      if (m.geom_contype[g] == 0 && m.geom_conaffinity[g] == 0) continue;
-      const double weight = m.body_invweight0[2 * m.geom_bodyid[g]];
-      if (weight > lightest) lightest = weight, which = g;
-    }
-    const double limit = 1.8 / std::sqrt(std::max(1e-300, o.stiffness * lightest));
-    if (which >= 0 && o.timestep > limit) {
-      out.emplace_back("timestep", "with stiffness " + std::to_string(o.stiffness) + " N/m, geom '" +
-                                       m.name_of("geom", which) + "' of effective mass " +
-                                       std::to_string(1 / lightest) + " kg needs steps below " +
-                                       std::to_string(limit) +
-                                       " s: an explicit contact spring gains energy above");
-    }
-  }
   return out;
 }
 

@@ -140,17 +140,19 @@ void Reference::publish() {
   time = data_.time;
 }
 
-void Reference::step(int n) {
+void Reference::step(int n, const std::function<bool()>& stop) {
+  const auto stopped = [&](int done) { return done < n && stop && stop(); };
   if (model_.opt.scheme == Scheme::kEventDriven) {
     take_state(&data_);
-    for (int i = 0; i < n && !(data_.status & kStatusDiverged); ++i)
+    for (int i = 0; i < n && !(data_.status & kStatusDiverged) && !stopped(i); ++i)
       hybrid_step(model_.opt.timestep, nullptr);
     keep_or_restore_state();
     publish();
     return;
   }
   take_state(&data_);
-  for (int i = 0; i < n && !(data_.status & kStatusDiverged); ++i) reference::step(model_, &data_);
+  for (int i = 0; i < n && !(data_.status & kStatusDiverged) && !stopped(i); ++i)
+    reference::step(model_, &data_);
   keep_or_restore_state();
   publish();
 }
@@ -176,13 +178,13 @@ void Reference::hybrid_step(double duration, std::vector<Event>* events) {
   if (events) events->insert(events->end(), found.begin(), found.end());
 }
 
-std::vector<Event> Reference::advance(double duration) {
+std::vector<Event> Reference::advance(double duration, const std::function<bool()>& stop) {
   if (model_.opt.scheme != Scheme::kEventDriven)
     throw std::invalid_argument("advance is for scheme = 'event_driven'; step() advances by time steps");
   std::vector<Event> events;
   take_state(&data_);
   const double end = data_.time + duration;
-  while (end - data_.time > 1e-13 && !(data_.status & kStatusDiverged))
+  while (end - data_.time > 1e-13 && !(data_.status & kStatusDiverged) && !(stop && stop()))
     hybrid_step(std::min(model_.opt.timestep, end - data_.time), &events);
   keep_or_restore_state();
   publish();

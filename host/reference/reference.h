@@ -3,6 +3,7 @@
 // rest. Quantities derived from the state stay those of the last step's start until forward() is called.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -26,9 +27,10 @@ class Reference {
   explicit Reference(const Model& model);
 
   // n time steps; stops at a divergence, with the state the last good one
-  void step(int n = 1);
+  // `stop` is asked after each step; where it says true, the steps that are done stand
+  void step(int n = 1, const std::function<bool()>& stop = nullptr);
   // event_driven: a length of time, with every event on the way
-  std::vector<Event> advance(double duration);
+  std::vector<Event> advance(double duration, const std::function<bool()>& stop = nullptr);
   // derived quantities at the current state
   void forward();
   // the state of a keyframe, or of qpos0 where key is -1, and its derived quantities

@@ -62,6 +62,19 @@
 #define DS_DEVICE 0
 #endif
 
+// says that a pointer is one to device memory, so that accesses need not find out which memory they go to. A
+// specialised program says of which it knows that (host/backends/cuda/specialize/program.cpp)
+#if DS_DEVICE && defined(DUALSTEP_TABLES_IN_DEVICE_MEMORY)
+#define DS_TABLE_ADDRESS(p) __builtin_assume(__isGlobal(p))
+#else
+#define DS_TABLE_ADDRESS(p) static_cast<void>(0)
+#endif
+#if DS_DEVICE && defined(DUALSTEP_WORKSPACE_IN_DEVICE_MEMORY)
+#define DS_WORKSPACE_ADDRESS(p) __builtin_assume(__isGlobal(p))
+#else
+#define DS_WORKSPACE_ADDRESS(p) static_cast<void>(0)
+#endif
+
 #if DS_HOST_PACKS
 #include <stdint.h>
 namespace dualstep {

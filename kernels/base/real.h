@@ -127,6 +127,16 @@ template <class Real>
 DS_HD Real max(const Real& a, const Real& b) {
   return select(a > b, a, b);
 }
+// min(x, 0), with +0 where x is -0. A CUDA compiler makes PTX's min of it, for which -0 is the smaller zero: the sum
+// takes the sign away. max(x, 0) is the same either way
+template <class Real>
+DS_HD Real negative_part(const Real& x) {
+#if DS_DEVICE
+  return min(x, Real(0)) + Real(0);
+#else
+  return min(x, Real(0));
+#endif
+}
 template <class Real>
 DS_HD Real clamp(const Real& x, const Real& lo, const Real& hi) {
   return min(max(x, lo), hi);

@@ -259,7 +259,7 @@ DS_STAGE void unweigh_impact(E& env) {
   });
   const auto scalar_row = [&](const Real& D, const Real& target, bool both_sides, Real& y0, Real& y) {
     const auto on = mask_and(live, D > zero);
-    const Real next = select(on, target + (both_sides ? y : min(y, zero)), y0);
+    const Real next = select(on, target + (both_sides ? y : negative_part(y)), y0);
     y = y + (next - y0);
     y0 = next;
   };

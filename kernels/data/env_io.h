@@ -173,7 +173,10 @@ struct EnvIO {
       good = mask_and(good, mask_and(rows_well_behaved(mocap_pos(), 3 * n.nmocap),
                                      rows_well_behaved(mocap_quat(), 4 * n.nmocap)));
     Real frozen(0);
-    for (int l = 0; l < E::kPack; l++) set_lane(frozen, l, Scalar(batch.status[row(l)] & kDiverged ? 1 : 0));
+    for (int l = 0; l < E::kPack; l++) {
+      const bool timeless = !(batch.time[row(l)] - batch.time[row(l)] == 0);  // infinite, or no number
+      set_lane(frozen, l, Scalar(timeless || (batch.status[row(l)] & kDiverged) ? 1 : 0));
+    }
     env.diverged = mask_or(mask_not(good), frozen != Real(0));
     begin();
   }
@@ -229,6 +232,8 @@ struct EnvIO {
       batch.status[row(l)] = bits;
       batch.residual[row(l)] = lane_of(env.residual, l);
       batch.iterations[row(l)] = static_cast<int>(lane_of(env.iterations, l));
+      // one that stands still has solved nothing, whoever is beside it
+      if (bad) batch.residual[row(l)] = 0, batch.iterations[row(l)] = 0;
       if (args.workload != nullptr)
         args.workload[row(l)] =
             workload_key(static_cast<int>(lane_of(env.ncon, l)), batch.iterations[row(l)]);

@@ -13,7 +13,10 @@ inline namespace DUALSTEP_ISA {
 template <class Real, int kStride>
 struct Field {
   Real* DS_RESTRICT p;
-  DS_HD Real& operator[](Index i) const { return p[i * kStride]; }
+  DS_HD Real& operator[](Index i) const {
+    DS_WORKSPACE_ADDRESS(p);
+    return p[i * kStride];
+  }
   // the run from element i on
   DS_HD Field from(Index i) const { return {p + i * kStride}; }
   DS_HD Vec3<Real> vec(int i) const { return {(*this)[3 * i], (*this)[3 * i + 1], (*this)[3 * i + 2]}; }
@@ -145,6 +148,7 @@ struct Env {
 #include "kernels/data/fields.inl"
 
   DS_HD Real param(const Param<Scalar>& a, int i) const {
+    DS_TABLE_ADDRESS(a.p);
     if (kKnownShared<StepTables<Scalar>> || a.env_stride == 0) return Real(a.p[i]);
     if constexpr (kStride > 1)
       return Real(a.p[static_cast<long>(block / kStride) * a.env_stride + i * kStride + block % kStride]);

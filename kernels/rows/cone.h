@@ -92,7 +92,7 @@ DS_FN void pyramid_law(const ConeParams<Real, kDim>& p, const Real* y, ConeLaw<R
   DS_UNROLL
   for (int i = 0; i < kDim - 1; i++) {
     const Real mu = p.mu[i], Dp = edge_D(p, i, false), Dm = edge_D(p, i, true);
-    const Real yp = min(fma(mu, y[i + 1], y[0]), zero), ym = min(fma(-mu, y[i + 1], y[0]), zero);
+    const Real yp = negative_part(fma(mu, y[i + 1], y[0])), ym = negative_part(fma(-mu, y[i + 1], y[0]));
     const Real fp = -(Dp * yp), fm = -(Dm * ym);
     out->cost = out->cost - Real(0.5) * (fp * yp + fm * ym);
     out->force[0] = out->force[0] + (fp + fm);

@@ -144,7 +144,10 @@ DS_FN void solve(E& env) {
   pgs<kDim, kElliptic>(env, t.o.sweeps);
   env.time_stage(kStage_sweeps);
   if (t.o.pgs_only) {
-    env.iterations = Real(t.o.sweeps);
+    // of those that have rows: others may be in the pack for its sake alone
+    const bool all = t.n.nsingle + t.n.ndense > 0;
+    for (int l = 0; l < E::kPack; l++)
+      set_lane(env.iterations, l, typename E::Scalar(all || lane_of(env.ncon, l) > 0 ? t.o.sweeps : 0));
     finish_pgs<kDim, kElliptic>(env);
   } else {
     choose_start<kDim, kElliptic>(env);

@@ -13,7 +13,10 @@ What is to be shown: no multiplication and addition are contracted, nothing is a
 3. In the machine code, the special-function unit is used for reciprocals and reciprocal square roots only
    (MUFU.RCP, MUFU.RSQ, MUFU.RCP64H, MUFU.RSQ64H), the seeds of the correctly rounded division and square root of 1.
    No floating-point instruction flushes (.FTZ) but in those sequences' range checks, which compare exponents.
-4. With -DDS_NO_FMA and division and square root made approximate, so that no correctly rounded sequence is left, the
+4. No min of the PTX has a zero for an operand, but where +0 is added to what comes of it: PTX's min(-0, +0) is -0, and
+   the source's comparison says +0. max(x, 0) is the same either way, and the assembler makes no min of a comparison
+   that says otherwise.
+5. With -DDS_NO_FMA and division and square root made approximate, so that no correctly rounded sequence is left, the
    machine code has no fused multiply-add of floats: the assembler adds none on its own. (--deep: it compiles a
    kernel, for a minute or more.)
 """
@@ -65,6 +68,26 @@ def check_ptx(operations: Counter[str]) -> list[str]:
     return complaints
 
 
+def zero_minima(ptx: str) -> list[str]:
+    """Minima of a number and zero whose sign nobody takes away, as lines of the PTX."""
+    complaints = []
+    zero = r"0[fF][08]0{7}|0[dD][08]0{15}"
+    for body in re.split(r"(?m)^\}", ptx):
+        lines = body.splitlines()
+        for line in lines:
+            match = re.match(r"\s*(?:@!?%\w+\s+)?(min|max)\.f(?:32|64)\s+(%\w+), (%?\w+), (%?\w+);", line)
+            if not match or not any(re.fullmatch(zero, operand) for operand in match.groups()[2:]):
+                continue
+            kind, result = match[1], match[2]
+            if kind == "max" and not re.search(r"0[fFdD]8", line):
+                continue
+            uses = [use for use in lines if use is not line and re.search(rf"{result}\b", use)]
+            mends = re.compile(rf"\s*add\.rn\.f\d\d\s+%\w+, {result}, 0[fFdD]0+;")
+            if not uses or not all(mends.match(use) for use in uses):
+                complaints.append(line.strip())
+    return complaints
+
+
 def machine_operations(sass: str) -> dict[str, Counter[str]]:
     """Opcodes with their modifiers, by function."""
     functions: dict[str, Counter[str]] = {}
@@ -108,13 +131,15 @@ def main() -> int:
     complaints: list[str] = []
     cuobjdump = tool("cuobjdump")
     for path in objects(args.build):
-        operations = float_operations(output(cuobjdump, "-ptx", path))
+        ptx, sass = output(cuobjdump, "-ptx", path), output(cuobjdump, "-sass", path)
+        operations = float_operations(ptx)
         if sum(n for o, n in operations.items() if o.startswith("fma")) == 0:
             complaints.append(f"{path.name}: no fma in its PTX, so it is not what is to be checked")
         complaints += [f"{path.name}, PTX: {c}" for c in check_ptx(operations)]
+        complaints += [f"{path.name}, PTX: {c}" for c in zero_minima(ptx)]
         rounded = sum(n for o, n in operations.items() if o.split(".")[0] in ROUNDED)
         print(f"{path.name}: {rounded} rounded float operations in its PTX")
-        for function, machine in machine_operations(output(cuobjdump, "-sass", path)).items():
+        for function, machine in machine_operations(sass).items():
             complaints += [f"{path.name}, {function}: {c}" for c in check_machine(machine)]
             if "fused_step" in function:
                 seeds = {o: n for o, n in sorted(machine.items()) if o in SEEDS}

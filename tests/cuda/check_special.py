@@ -6,7 +6,8 @@
 Needs NVRTC and no GPU: the steps of models() are compiled for each of ARCHS, fused and in parts, and
 1. nothing spills; registers, stack and shared memory are at most those of kernels/launch/cuda/budgets_specialized.json, and the
    instructions of every stage (a device function that is not inlined) at most its count there, which has a twentieth
-   of margin. Budgets hold for one version of NVRTC: with another one, only spills fail;
+   of margin. Budgets hold for one version of NVRTC: with another one, only spills fail. Of COUNTED the instructions
+   of each class (tests/cuda/mix.py) have budgets too;
 2. a second load comes from the cache, in less than 100 ms;
 3. the PTX of the first model has only correctly rounded operations (tests/cuda/check_sass.py says which).
 """
@@ -24,12 +25,15 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from check_budgets import NUMBERS, read_log
-from check_sass import check_ptx, float_operations
-from tools import ROOT, demangle, short
+from check_sass import check_ptx, float_operations, zero_minima
+from mix import mix
+from tools import ROOT, MissingTool, demangle, short
 
 BUDGETS = ROOT / "kernels" / "launch" / "cuda" / "budgets_specialized.json"
 ARCHS = ("sm_80", "sm_90", "sm_120")
 ENTRY = "dualstep_fused_step"
+# whose instructions are counted by class too
+COUNTED = ("sm_90", "humanoid")
 # threads an environment of the parts of a step, where it is launched in parts
 BY_PART = [1, 8, 8, 8, 1]
 BYTES_OF_INSTRUCTION = 16
@@ -100,7 +104,7 @@ def compile_all() -> tuple[dict, list[str]]:
 
     programs = {name: _core.specialized_program(ds.Model.from_mjcf(path), lanes)
                 for name, (path, lanes) in models().items()}  # fmt: skip
-    usage: dict = {arch: {} for arch in ARCHS}
+    usage: dict = {"mix": {}, **{arch: {} for arch in ARCHS}}
     complaints = []
 
     def one(job: tuple[str, str]) -> tuple[str, str, dict, dict]:
@@ -120,6 +124,11 @@ def compile_all() -> tuple[dict, list[str]]:
             if not second["cached"] or second["seconds"] > 0.1 or second["code"] != first["code"]:
                 complaints.append(f"{where}: the second load took {second['seconds']:.3f} s, and was "
                                   + ("" if second["cached"] else "not ") + "from the cache")  # fmt: skip
+            if (arch, name) == COUNTED:
+                try:
+                    usage["mix"] = mix(first["code"])
+                except MissingTool as error:
+                    print(f"classes of instructions are not counted: {error}")
             for entry, numbers in sorted(read_log(first["log"])[arch].items()):
                 step = name if entry == ENTRY else f"{name}: {entry.rpartition('_')[2]}"
                 by_stage = stages(first["code"], entry)
@@ -129,7 +138,9 @@ def compile_all() -> tuple[dict, list[str]]:
                       f"instructions {usage[arch][step]['instructions']:6}  compiled in {first['seconds']:5.1f} s, "
                       f"from the cache in {1000 * second['seconds']:.1f} ms")  # fmt: skip
     ptx = _core.specialize(programs["humanoid"], "compute_90")
-    operations = float_operations(ptx["code"].decode(errors="replace"))
+    text = ptx["code"].decode(errors="replace")
+    operations = float_operations(text)
+    complaints += [f"PTX: {complaint}" for complaint in zero_minima(text)]
     if sum(n for o, n in operations.items() if o.startswith("fma")) == 0:
         complaints.append(f"PTX: no fma, so it is not what is to be checked {ptx['why']}")
     complaints += [f"PTX: {complaint}" for complaint in check_ptx(operations)]
@@ -143,8 +154,12 @@ def with_margin(instructions: int) -> int:
 def compare(usage: dict, budgets: dict, version: str) -> list[str]:
     complaints = []
     exact = budgets["nvrtc"] == version
-    for arch, by_model in usage.items():
-        for name, used in by_model.items():
+    for what, count in usage["mix"].items():
+        most = budgets.get("mix", {}).get(what)
+        if exact and (most is None or count > most):
+            complaints.append(f"{' '.join(COUNTED)}: {count} {what}, above its budget of {most}")
+    for arch in ARCHS:
+        for name, used in usage[arch].items():
             where = f"{arch} {name}"
             complaints += [f"{where}: {used[kind]} bytes of {kind.replace('_', ' ')}"
                            for kind in ("spill_stores", "spill_loads") if used[kind]]  # fmt: skip
@@ -183,11 +198,13 @@ def main() -> int:
             arch: {
                 name: {**{kind: used[kind] for kind in NUMBERS},
                        "stages": {stage: with_margin(count) for stage, count in used["stages"].items()}}
-                for name, used in by_model.items()
+                for name, used in usage[arch].items()
             }
-            for arch, by_model in usage.items()
+            for arch in ARCHS
         }  # fmt: skip
-        BUDGETS.write_text(json.dumps({"nvrtc": match[1], "steps": steps}, indent=1, sort_keys=True) + "\n")
+        # what there is none of stays away
+        with_margins = {what: count * 21 // 20 for what, count in usage["mix"].items()}
+        BUDGETS.write_text(json.dumps({"nvrtc": match[1], "mix": with_margins, "steps": steps}, indent=1, sort_keys=True) + "\n")
     budgets = json.loads(BUDGETS.read_text())
     if budgets["nvrtc"] != match[1]:
         print(f"budgets are of NVRTC {budgets['nvrtc']}, this is {match[1]}: only spills were checked")

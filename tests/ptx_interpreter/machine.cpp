@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <numeric>
 #include <random>
 
@@ -13,6 +14,8 @@ namespace {
 constexpr size_t kStack = 4 << 20;            // bytes of a thread, touched where it is used
 constexpr uint64_t kTooMany = 4'000'000'000;  // instructions without an end
 constexpr unsigned kWarp = 32;
+constexpr size_t kResident = 4;   // blocks that take turns
+constexpr uint64_t kTurn = 4096;  // most instructions of a thread before another one has its turn
 
 std::string location(const Thread& t) {
   const Op* op = t.waits_at && t.state == State::kWaits ? t.waits_at : t.next ? t.next - 1 : nullptr;
@@ -27,20 +30,20 @@ std::string location(const Thread& t) {
   return text;
 }
 
-// runs a thread until it has to wait, or is done. count(t, o) sees every instruction
+// runs a thread until it has to wait, or is done, or its turn is over. count(t, o) sees every instruction
 template <class Count>
-void go(Thread& t, Count count) {
+void go(Thread& t, uint64_t turn, Count count) {
   t.stopped = false;
   uint64_t n = 0;
-  while (!t.stopped) {
+  while (!t.stopped && n < turn) {
     const Op& o = *t.next++;
     ++n;
     count(t, o);
     if (o.guard != kNone && (t.registers[o.guard] != 0) == o.guard_negated) continue;
     o.run(t, o);
-    if (n > kTooMany) fault(t, "a thread that never stops");
   }
   t.executed += n;
+  if (t.executed > kTooMany) fault(t, "a thread that never stops");
 }
 
 // the threads of a warp: those that left, or never were, are null
@@ -192,7 +195,8 @@ bool pass_barrier(Block* block) {
 class Scheduler {
  public:
   Scheduler(Block* block, uint64_t seed, bool profiled)
-      : warps_((block->threads.size() + kWarp - 1) / kWarp),
+      : block_(block),
+        warps_((block->threads.size() + kWarp - 1) / kWarp),
         caches_(profiled ? warps_.size() : 0),
         warp_order_(warps_.size()),
         lane_order_(kWarp),
@@ -203,30 +207,37 @@ class Scheduler {
     std::iota(lane_order_.begin(), lane_order_.end(), 0u);
   }
 
-  // each warp until its threads wait for each other, and then the next, until no thread can go on
-  void run_to_barrier() {
-    for (bool any = true; any;) {
-      any = false;
-      std::shuffle(warp_order_.begin(), warp_order_.end(), random_);
-      for (const unsigned w : warp_order_) any = run_warp(w) || any;
+  // some warps go on, and the others fall behind; false where all threads have left
+  bool turn() {
+    bool any = false;
+    std::shuffle(warp_order_.begin(), warp_order_.end(), random_);
+    for (const unsigned w : warp_order_) {
+      if (random_() % 2 == 0) any = run_warp(w) || any;
     }
+    if (any) return true;
+    // where none of those could, one of the others can, or all wait
+    for (const unsigned w : warp_order_) any = run_warp(w) || any;
+    return any || pass_barrier(block_);
   }
   const std::unordered_map<const Function*, Counted>& counts() const { return counts_; }
 
  private:
   bool run_warp(unsigned w) {
+    bool any = false;
     std::shuffle(lane_order_.begin(), lane_order_.end(), random_);
     for (const unsigned l : lane_order_) {
       Thread* const t = warps_[w].lane[l];
       if (!t || t->state != State::kReady) continue;
+      const uint64_t turn = 1 + random_() % kTurn;
       if (caches_.empty()) {
-        go(*t, [](Thread&, const Op&) {});
+        go(*t, turn, [](Thread&, const Op&) {});
       } else {
         t->cache = &caches_[w];
-        go(*t, [this](Thread& thread, const Op& op) { count(thread, op); });
+        go(*t, turn, [this](Thread& thread, const Op& op) { count(thread, op); });
       }
+      any = any || t->state == State::kReady;
     }
-    return together(warps_[w]);
+    return together(warps_[w]) || any;
   }
   void count(Thread& thread, const Op& op) {
     const std::vector<Op>& ops = thread.function->ops;
@@ -237,6 +248,7 @@ class Scheduler {
     thread.cache->traffic = &counted.traffic;
   }
 
+  Block* block_;
   std::vector<Warp> warps_;
   std::vector<WarpCache> caches_;  // by warp, where a launch is profiled
   std::vector<unsigned> warp_order_, lane_order_;
@@ -275,33 +287,70 @@ Machine::~Machine() {
   for (char* stack : stacks_) munmap(stack, kStack);
 }
 
-void Machine::run(const Launch& launch) {
+// a block that takes turns with others
+struct Machine::Resident {
   Block block;
+  std::unique_ptr<Scheduler> scheduler;
+};
+
+void Machine::run(const Launch& launch) {
+  const unsigned threads = launch.block.count();
+  // blocks start in any order
+  std::vector<unsigned> waiting(launch.grid.count());
+  std::iota(waiting.begin(), waiting.end(), 0u);
+  std::mt19937_64 random(seed);
+  std::shuffle(waiting.begin(), waiting.end(), random);
+  std::vector<Resident> residents(std::min(kResident, waiting.size()));
+  while (stacks_.size() < residents.size() * threads) {
+    void* const stack =
+        mmap(nullptr, kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (stack == MAP_FAILED) throw Fault("no memory for the threads of a block");
+    stacks_.push_back(static_cast<char*>(stack));
+  }
+  const auto start = [&](size_t place) {
+    start_block(launch, waiting.back(), &stacks_[place * threads], &residents[place]);
+    waiting.pop_back();
+  };
+  for (size_t place = 0; place < residents.size(); ++place) start(place);
+  std::vector<size_t> running(residents.size());
+  std::iota(running.begin(), running.end(), size_t{0});
+  while (!running.empty()) {
+    const size_t which = random() % running.size(), place = running[which];
+    if (residents[place].scheduler->turn()) continue;
+    end_block(residents[place]);
+    if (!waiting.empty()) {
+      start(place);
+      continue;
+    }
+    running[which] = running.back();
+    running.pop_back();
+  }
+}
+
+void Machine::start_block(const Launch& launch, unsigned number, char* const* stacks, Resident* resident) {
+  Block& block = resident->block;
   block.module = launch.module;
   block.memory = &memory;
   block.grid = launch.grid, block.size = launch.block;
+  block.at = {number % launch.grid.x, number / launch.grid.x % launch.grid.y,
+              number / launch.grid.x / launch.grid.y};
   block.dynamic_bytes = launch.dynamic_shared;
   block.shared_bytes = static_cast<size_t>(launch.function->shared_bytes) + launch.dynamic_shared;
   block.shared_buffer.resize(block.shared_bytes + 1024);
   block.shared =
       reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(block.shared_buffer.data()) + 1023) / 1024 * 1024);
   block.threads.resize(launch.block.count());
-  while (stacks_.size() < block.threads.size()) {
-    void* const stack =
-        mmap(nullptr, kStack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (stack == MAP_FAILED) throw Fault("no memory for the threads of a block");
-    stacks_.push_back(static_cast<char*>(stack));
-  }
-  for (unsigned z = 0; z < launch.grid.z; ++z)
-    for (unsigned y = 0; y < launch.grid.y; ++y)
-      for (unsigned x = 0; x < launch.grid.x; ++x) {
-        block.at = {x, y, z};
-        run_block(launch, &block);
-      }
+  start_threads(launch, stacks, &block);
+  resident->scheduler = std::make_unique<Scheduler>(&block, seed + 1000003 * number, profiled);
+}
+
+void Machine::end_block(const Resident& resident) {
+  for (const Thread& t : resident.block.threads) executed += t.executed;
+  for (const auto& [function, counted] : resident.scheduler->counts()) add_to_profile(*function, counted);
 }
 
 // the threads of a block at the first instruction, with their parameters
-void Machine::start_threads(const Launch& launch, Block* block) {
+void Machine::start_threads(const Launch& launch, char* const* stacks, Block* block) {
   const Function& f = *launch.function;
   // poison: NaN, and no index of anything
   std::memset(block->shared, 0xff, block->shared_bytes);
@@ -311,7 +360,7 @@ void Machine::start_threads(const Launch& launch, Block* block) {
     t.block = block;
     t.number = i;
     t.at = {i % block->size.x, i / block->size.x % block->size.y, i / block->size.x / block->size.y};
-    t.stack = stacks_[i];
+    t.stack = stacks[i];
     t.stack_top = t.stack + kStack;
     t.registers = reinterpret_cast<uint64_t*>(t.stack);
     t.memory = t.stack + (sizeof(uint64_t) * static_cast<size_t>(f.registers) + 255) / 256 * 256;
@@ -339,15 +388,6 @@ void Machine::add_to_profile(const Function& function, const Counted& counted) {
       sum.shuffles += issued;
     sum.by_threads += std::accumulate(lanes, lanes + kWarp, uint64_t{0});
   }
-}
-
-void Machine::run_block(const Launch& launch, Block* block) {
-  start_threads(launch, block);
-  Scheduler scheduler(block, seed + 1000003 * block->at.x, profiled);
-  do scheduler.run_to_barrier();
-  while (pass_barrier(block));
-  for (const Thread& t : block->threads) executed += t.executed;
-  for (const auto& [function, counted] : scheduler.counts()) add_to_profile(*function, counted);
 }
 
 }  // namespace ptx_interpreter

@@ -1,5 +1,5 @@
 // A PTX interpreter: runs a grid of threads of a PTX function, one thread at a time, each until it has to
-// wait for others. What a GPU leaves undefined is an error here: an address outside what was allocated or not
+// wait for others or its turn is over. Blocks start in any order, and several take turns; warps of a block drift apart. What a GPU leaves undefined is an error here: an address outside what was allocated or not
 // aligned, a warp barrier or shuffle whose threads do not all come, or have left, a branch that never ends.
 #pragma once
 
@@ -128,7 +128,7 @@ class Machine {
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
   Memory memory;
-  // the order in which warps, and threads of a warp, run
+  // the order in which blocks, warps, and threads of a warp run, and how long their turns are
   uint64_t seed = 1;
   uint64_t executed = 0;  // instructions, of all threads so far
   // of each function, where `profiled`: instructions as warps issue them, if threads that part come together
@@ -144,8 +144,10 @@ class Machine {
   void run(const Launch& launch);
 
  private:
-  void start_threads(const Launch& launch, Block* block);
-  void run_block(const Launch& launch, Block* block);
+  struct Resident;
+  void start_block(const Launch& launch, unsigned number, char* const* stacks, Resident* resident);
+  void start_threads(const Launch& launch, char* const* stacks, Block* block);
+  void end_block(const Resident& resident);
   void add_to_profile(const Function& function, const Counted& counted);
   std::vector<char*> stacks_;
 };

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <set>
 
 using namespace ptx_interpreter;
 
@@ -113,6 +114,14 @@ TEST(Instructions, OfNumbersRoundOnce) {
   EXPECT_FALSE(std::signbit(number("max.f32 %f9, 0f80000000, 0f00000000;")));
   EXPECT_EQ(number("copysign.f32 %f9, 0fBF800000, 0f40000000;"), -2.0f);
   EXPECT_EQ(one("sub.rn.f32 %f9, 0f7F800000, 0f7F800000; st.global.f32 [%rd1], %f9;"), 0x7fffffffu);
+}
+
+// the source's x < 0 ? x : 0 is +0 for -0, and so is PTX's min where +0 is added (kernels/base/real.h, negative_part)
+TEST(Instructions, MinimaAndZeros) {
+  const std::string minimum = "mov.f32 %f1, 0f80000000;\nmin.f32 %f2, %f1, 0f00000000;\n";
+  EXPECT_EQ(word(minimum + "mov.b32 %r9, %f2;"), 0x80000000u);
+  EXPECT_EQ(word(minimum + "add.rn.f32 %f3, %f2, 0f00000000;\nmov.b32 %r9, %f3;"), 0u);
+  EXPECT_EQ(word("mov.f32 %f1, 0f80000000;\nmax.f32 %f2, %f1, 0f00000000;\nmov.b32 %r9, %f2;"), 0u);
 }
 
 TEST(Instructions, ThatAreNotExactAreRefused) {
@@ -257,6 +266,30 @@ TEST(Together, ShufflesVotesAndMatches) {
     EXPECT_EQ(match[i], 0x11111111u << (i & 3));
     EXPECT_EQ(alike[i], 1u);
   }
+}
+
+// two blocks, each of which waits for a word of the other: both are there at once, whichever comes first
+TEST(Together, BlocksTakeTurns) {
+  const std::string text = kernel(
+      "mov.u32 %r2, %ctaid.x;\nmul.wide.u32 %rd2, %r2, 4;\nadd.s64 %rd2, %rd1, %rd2;\n"
+      "mov.u32 %r3, 1;\nst.volatile.global.u32 [%rd2], %r3;\n"
+      "xor.b32 %r4, %r2, 1;\nmul.wide.u32 %rd3, %r4, 4;\nadd.s64 %rd3, %rd1, %rd3;\n"
+      "$again:\nld.volatile.global.u32 %r5, [%rd3];\nsetp.eq.u32 %p1, %r5, 0;\n@%p1 bra $again;");
+  for (const uint64_t seed : {1, 2, 3}) {
+    const std::vector<uint32_t> out = run(text, 1, seed, 2);
+    EXPECT_EQ(out[0] + out[1], 2u);
+  }
+}
+
+// without a barrier, a warp reads what the other one has written in one order of turns, and not in another
+TEST(Together, WarpsOfABlockDriftApart) {
+  const std::string text = kernel(
+      "setp.ne.u32 %p1, %r1, 0;\n@%p1 bra $second;\nmov.u32 %r2, 5;\nst.global.u32 [%rd1], %r2;\nret;\n"
+      "$second:\nsetp.ne.u32 %p2, %r1, 32;\n@%p2 ret;\nld.global.u32 %r3, [%rd1];\n"
+      "st.global.u32 [%rd1+4], %r3;");
+  std::set<uint32_t> seen;
+  for (uint64_t seed = 1; seed < 20; ++seed) seen.insert(run(text, 64, seed)[1]);
+  EXPECT_EQ(seen, (std::set<uint32_t>{0, 5}));
 }
 
 TEST(Profile, CountsWhatWarpsIssue) {

@@ -75,7 +75,6 @@ TEST_F(Runtime, GraphsRunWhatWasRecordedAndNothingBefore) {
   ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
   ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed), cudaSuccess);
   ASSERT_EQ(put(9, stream_), cudaSuccess);
-  EXPECT_EQ(cudaStreamSynchronize(stream_), cudaErrorStreamCaptureUnsupported);
   ASSERT_EQ(cudaStreamEndCapture(stream_, &graph), cudaSuccess);
   ASSERT_EQ(cudaGraphInstantiate(&exec, graph, 0), cudaSuccess);
   ASSERT_EQ(cudaGraphDestroy(graph), cudaSuccess);
@@ -87,6 +86,44 @@ TEST_F(Runtime, GraphsRunWhatWasRecordedAndNothingBefore) {
     ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
     EXPECT_EQ(seen, wanted);
   }
+}
+
+TEST_F(Runtime, ACaptureIsInvalidAfterWhatItForbids) {
+  const auto ends = [this](cudaStreamCaptureMode mode, auto call) {
+    EXPECT_EQ(cudaStreamBeginCapture(stream_, mode), cudaSuccess);
+    call();
+    cudaGraph_t graph = nullptr;
+    return cudaStreamEndCapture(stream_, &graph);
+  };
+  const auto wait = [this] { (void)cudaStreamSynchronize(stream_); };
+  const auto allocate = [] {
+    void* memory = nullptr;
+    (void)cudaMalloc(&memory, 4);
+  };
+  const auto allocate_outside = [&] {
+    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+    (void)cudaThreadExchangeStreamCaptureMode(&mode);
+    allocate();
+    (void)cudaThreadExchangeStreamCaptureMode(&mode);
+  };
+  EXPECT_EQ(ends(cudaStreamCaptureModeRelaxed, wait), cudaErrorStreamCaptureInvalidated);
+  EXPECT_EQ(ends(cudaStreamCaptureModeGlobal, allocate), cudaErrorStreamCaptureInvalidated);
+  EXPECT_EQ(ends(cudaStreamCaptureModeRelaxed, allocate), cudaSuccess);
+  EXPECT_EQ(ends(cudaStreamCaptureModeGlobal, allocate_outside), cudaSuccess);
+  (void)cudaGetLastError();
+}
+
+TEST_F(Runtime, DevicesShareNothing) {
+  int count = 0;
+  ASSERT_EQ(cudaGetDeviceCount(&count), cudaSuccess);
+  ASSERT_EQ(count, 2);
+  ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
+  EXPECT_EQ(put(1, stream_), cudaErrorInvalidResourceHandle);
+  EXPECT_EQ(cudaMemsetAsync(word_, 0, 4, nullptr), cudaErrorInvalidValue);
+  ASSERT_EQ(cudaSetDevice(2), cudaErrorInvalidDevice);
+  ASSERT_EQ(cudaSetDevice(0), cudaSuccess);
+  (void)cudaGetLastError();
+  EXPECT_EQ(put(1, stream_), cudaSuccess);
 }
 
 TEST_F(Runtime, RefusesWhatAGpuRefuses) {

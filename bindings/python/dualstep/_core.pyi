@@ -296,6 +296,9 @@ def batch_fields() -> list[tuple[str, str, str, str]]:
 
 def describe_specialization() -> str: ...
 
+def distrust(path: str) -> str:
+    """'', or why code is not loaded from there: others can write it"""
+
 def kernel_sources() -> dict:
     """the sources that programs include, as the library holds them"""
 
@@ -304,6 +307,9 @@ def kkt_residual(A: ArrayLike, R: ArrayLike, b: ArrayLike, force: ArrayLike, typ
 def model_field_names(arg0: str) -> list[str]: ...
 
 def model_option_names() -> list[str]: ...
+
+def model_relations() -> list:
+    """(array, kind, meaning) of what each integer array must hold; kind: exact, range or free"""
 
 def model_size_names() -> list[str]: ...
 

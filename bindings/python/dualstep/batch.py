@@ -33,10 +33,11 @@ class Batch(BatchFields):
 
     `device`: "cpu", "cuda", "cuda:1", "emulated", or "auto" (cuda where there is one, else cpu).
     `num_threads`: of the CPU; 0 takes all. `isa`: "portable", "avx2" or "avx512"; None takes the best here.
-    `lanes` (1, 2, 4, 8, 16 or 32; on CUDA those built in: 1, 8, 32) is how many threads share an environment on the
-    devices "cuda" and "emulated"; five numbers launch the step in parts (smooth, collide, rows, solve, integrate), each
-    with threads of its own; "tuned" tries what is fastest here and remembers it (`tune_lanes`); None takes what was
-    remembered, else 8. `order` ("ordered", "reversed" or "shuffled", by `seed`) is in which order emulated ones run
+    `lanes` (1, 2, 4, 8, 16 or 32; on CUDA any where kernels are specialised, else those built in) is how many threads
+    share an environment on the devices "cuda" and "emulated"; five numbers launch the step in parts (smooth, collide,
+    rows, solve, integrate), each with threads of its own; "tuned" tries what is fastest here and remembers it
+    (`tune_lanes`); None takes what was remembered, else 8. `order` ("ordered", "reversed" or "shuffled", by `seed`) is
+    in which order emulated ones run
     between barriers. None of these changes a bit of the results. `diverged`: what happens to an environment whose state
     is no longer finite: "freeze" leaves it at its last good state until it is reset, "reset" resets it after the step
     and counts it in `reset_count`. `rk4_outputs`: which evaluation of a step with RK4 the outputs are of: "first", at

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dualstep import _core
+from dualstep import _core, _loading
 from dualstep._fields import ModelFields
 from dualstep._names import hint, missing, public
 from dualstep.errors import InvalidModelError
@@ -59,10 +60,19 @@ class Model(_core.Model, ModelFields):
     mj_model: mujoco.MjModel
 
     @classmethod
-    def from_mjcf(cls, source: str | os.PathLike[str], assets: dict[str, bytes] | None = None) -> Model:
+    def from_mjcf(
+        cls,
+        source: str | os.PathLike[str],
+        assets: dict[str, bytes] | None = None,
+        *,
+        root: str | os.PathLike[str] | None = None,
+    ) -> Model:
         """Compiles a file, or a string, of MJCF or URDF; `assets` holds files that it names.
 
-        Raises FileNotFoundError, InvalidModelError (with MuJoCo's message and line), UnsupportedModelError.
+        `root`: the folder below which all files that it names must lie; of a string, where none is given, the current
+        folder. DUALSTEP_LOAD_BODIES, _GEOMS and _KEYS limit how large a model may be, and where DUALSTEP_LOAD_SECONDS
+        or DUALSTEP_LOAD_MEGABYTES is set, a child compiles it within that. Raises FileNotFoundError, InvalidModelError
+        (with MuJoCo's message and line), UnsupportedModelError.
         """
         import mujoco
 
@@ -74,9 +84,15 @@ class Model(_core.Model, ModelFields):
             raise FileNotFoundError(f"there is no model file '{os.fspath(source)}', and it is no XML either")
         if text is None and os.fspath(source).endswith(".mjb"):
             raise ValueError("binary models are not read: load it with MuJoCo, then Model.from_mujoco")
+        text = None if text is None else text.lstrip("\ufeff \t\r\n")
+        below = Path(os.getcwd() if root is None and text is not None else root or "/").resolve()
         try:
-            if text is not None:
-                compiled = mujoco.MjModel.from_xml_string(text.lstrip("\ufeff \t\r\n"), assets)
+            _loading.look(text, None if text is not None else Path(source), assets, below)
+            if _loading.limited():
+                kind = "path" if text is None else "text"
+                compiled = _loading.in_child(kind, os.fspath(source) if text is None else text, assets)
+            elif text is not None:
+                compiled = mujoco.MjModel.from_xml_string(text, assets)
             else:
                 compiled = mujoco.MjModel.from_xml_path(os.fspath(source), assets)
         except (ValueError, mujoco.FatalError) as error:
@@ -89,6 +105,7 @@ class Model(_core.Model, ModelFields):
         """Takes over a compiled `mujoco.MjModel`; later changes to it are not seen."""
         if not (hasattr(mj_model, "opt") and hasattr(mj_model, "body_parentid")):
             raise TypeError(f"from_mujoco takes a mujoco.MjModel, and is given {type(mj_model).__name__}")
+        _loading.check_sizes({"bodies": mj_model.nbody, "geoms": mj_model.ngeom, "keys": mj_model.nkey})
         model = cls(
             {
                 "sizes": _read(mj_model, _core.model_size_names()),

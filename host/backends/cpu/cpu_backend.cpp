@@ -122,13 +122,15 @@ void CpuBackend<Scalar>::set_tables(const Tables<Scalar>& tables) {
 #include "kernels/data/fields.inl"
   const size_t bytes = static_cast<size_t>(kernels_->scratch_bytes(tables));
   if (bytes != scratch_bytes_ || scratch_.empty()) {
-    scratch_bytes_ = bytes;
-    scratch_.clear();
+    // all of it, or what was there: memory may end at any of them
+    std::vector<std::shared_ptr<void>> scratch;
     for (int i = 0; i < pool_.size(); ++i) {
-      scratch_.push_back(allocate_aligned(bytes));
+      scratch.push_back(allocate_aligned(bytes));
       // all bits set: a NaN, and the integer -1. Zeros would look like an answer.
-      std::memset(scratch_.back().get(), 0xff, bytes);
+      std::memset(scratch.back().get(), 0xff, bytes);
     }
+    scratch_ = std::move(scratch);
+    scratch_bytes_ = bytes;
   }
   snapshot_places_.resize(kernels_->snapshot(tables, scratch_[0].get(), nullptr));
   if (!snapshot_places_.empty()) kernels_->snapshot(tables, scratch_[0].get(), snapshot_places_.data());
@@ -206,12 +208,15 @@ void CpuBackend<Scalar>::make_groups(int num_envs, int groups) {
     num_groups_ = groups;
   }
   const size_t most = static_cast<size_t>((count_packs(num_envs) - 1) / groups + 1) * kernels_->pack;
+  const size_t size = most * snapshot_places_.size();
   for (Group& group : groups_) {
-    if (group.size == most * snapshot_places_.size()) continue;
-    group.size = most * snapshot_places_.size();
-    group.numbers = allocate_aligned(group.size * sizeof(Scalar));
+    if (group.size == size) continue;
+    // a group has its size when it has all of its memory
+    group.size = 0;
+    group.numbers = allocate_aligned(size * sizeof(Scalar));
     group.keys.resize(most);
     group.rows.resize(most);
+    group.size = size;
   }
 }
 
@@ -274,8 +279,8 @@ void CpuBackend<Scalar>::run(const BatchView<Scalar>& batch, const StepArgs& arg
     return pool_.run(groups, &run_group, &run);
   }
   if (static_cast<int>(workload_.size()) != num_envs) {
-    workload_.assign(num_envs, 0);
     order_.resize(num_envs);
+    workload_.assign(num_envs, 0);
   }
   sorted.order = order_.data();
   sorted.workload = workload_.data();

@@ -25,15 +25,17 @@ CudaBackend<Scalar>::CudaBackend(const DeviceOptions& options)
     : device_(choose_device(options.device)),
       choice_(choose_lanes(options.lanes)),
       sorted_(choose_sorted()),
-      place_(choose_scratch_place()),
-      kernels_(choose_kernels<Scalar>(options.lanes)) {
-  if (!choice_.staged) choice_.lanes[0] = kernels_->lanes;
+      fused_choice_(choose_fused()) {
+  lanes_ = choose_lane_count<Scalar>(options.lanes);
+  generic_ = find_generic_kernels<Scalar>(lanes_);
+  if (!choice_.staged) choice_.lanes[0] = lanes_;
   const OnDevice here(device_);
   cudaDeviceProp properties;
   check(cudaGetDeviceProperties(&properties, device_), "asking what " + device() + " is");
   name_ = properties.name;
   arch_ = "sm_" + std::to_string(properties.major) + std::to_string(properties.minor);
   graphs_.open();
+  placed_rows_.open(device_);
 }
 
 template <class Scalar>
@@ -50,9 +52,9 @@ CudaBackend<Scalar>::~CudaBackend() {
 
 template <class Scalar>
 std::string CudaBackend<Scalar>::description() const {
-  const std::string place = plan_.shared_bytes && !staged_.planned() ? "shared" : "device";
+  const std::string place = fused_.shared() && !staged_.planned() ? "shared" : "device";
   LaneChoice used = choice_;
-  if (choice_.staged && !staged_.planned()) used = choose_lanes({kernels_->lanes});
+  if (choice_.staged && !staged_.planned()) used = choose_lanes({lanes_});
   const bool special = !special_.kernels().empty();
   return device() + ", " + name_ + ", " + describe_lanes(used, "thread") + " an environment, workspace in " +
          place + " memory, " +
@@ -65,8 +67,8 @@ void CudaBackend<Scalar>::set_stream(uintptr_t stream) {
   const cudaStream_t next = reinterpret_cast<cudaStream_t>(stream);
   if (next == stream_) return;
   const OnDevice here(device_);
-  // what was queued before comes first; a stream that captures may not wait for what lies outside
-  if (!captures(next)) cuda_wait(device_, stream, reinterpret_cast<uintptr_t>(stream_));
+  // what was queued before comes first
+  cuda_wait(device_, stream, reinterpret_cast<uintptr_t>(stream_));
   stream_ = next;
 }
 
@@ -80,11 +82,19 @@ std::shared_ptr<void> CudaBackend<Scalar>::allocate(size_t bytes) {
 template <class Scalar>
 void* CudaBackend<Scalar>::grow(Buffer* buffer, size_t bytes) {
   if (buffer->bytes < bytes) {
+    if (captured_ && buffer->data) retired_.push_back(buffer->data);
     buffer->data = allocate(bytes);
     buffer->bytes = bytes;
     graphs_.forget();
   }
   return buffer->data.get();
+}
+
+template <class Scalar>
+bool CudaBackend<Scalar>::capturing() {
+  const bool now = captures(stream_);
+  captured_ = captured_ || now;
+  return now;
 }
 
 template <class Scalar>
@@ -120,6 +130,11 @@ void CudaBackend<Scalar>::upload(const Tables<Scalar>& tables) {
 #define TABLE_R(name, meaning) \
   if (tables.name.env_stride == 0) at.name = pack(tables.name.p, counts_.name * sizeof(Scalar));
 #include "kernels/data/fields.inl"
+  // a captured graph goes on with the tables that it was captured with
+  if (captured_ && packed != packed_) {
+    retired_.push_back(arena_.data);
+    arena_ = {};
+  }
   char* const base = static_cast<char*>(grow(&arena_, packed.size()));
   if (packed != packed_) {
     write(base, packed.data(), packed.size());
@@ -151,19 +166,17 @@ bool searches_contacts(const Tables<Scalar>& tables) {
 }
 
 template <class Scalar>
-void CudaBackend<Scalar>::set_tables(const Tables<Scalar>& tables) {
-  const OnDevice here(device_);
-  upload(tables);
-  // sizes do not change, but what a specialised kernel takes as constant may
-  const bool same_kernels = !special_.update(tables, choice_, arch_, [this] { graphs_.forget(); });
-  if (plan_.max_blocks > 0 && same_kernels) return;
-  graphs_.forget();
-  const auto plan = [this] {
+void CudaBackend<Scalar>::plan_step(const Tables<Scalar>& tables) {
+  const auto plan = [&] {
     const auto& special = special_.kernels();
     const cudaError_t error = staged_.plan(special, choice_.lanes, device_);
-    if (error != cudaSuccess) return error;
-    return kernels_->plan(special.size() == 1 ? special[0] : nullptr, tables_, num_envs_, device_, place_,
-                          &plan_);
+    if (error != cudaSuccess || staged_.planned()) return error;
+    if (special.empty() && !generic_)
+      throw std::invalid_argument("lanes " + std::to_string(lanes_) + " is given, and " +
+                                  describe_generic_kernels<Scalar>() +
+                                  "; none is specialised for this model: " + special_.why());
+    return fused_.plan(special.size() == 1 ? special[0] : generic_->of(tables.n.kdim), lanes_, tables_,
+                       num_envs_, device_, fused_choice_);
   };
   cudaError_t error = plan();
   if (error != cudaSuccess && error != cudaErrorInvalidConfiguration && !special_.kernels().empty()) {
@@ -180,7 +193,18 @@ void CudaBackend<Scalar>::set_tables(const Tables<Scalar>& tables) {
         "meshes and ellipsoids touch other shapes here, which on a GPU specialised kernels alone can find, "
         "and there are none: " +
         special_.why());
-  grow(&scratch_, staged_.planned() ? staged_.scratch_bytes(tables_, num_envs_) : plan_.scratch_bytes);
+}
+
+template <class Scalar>
+void CudaBackend<Scalar>::set_tables(const Tables<Scalar>& tables) {
+  const OnDevice here(device_);
+  upload(tables);
+  // sizes do not change, but what a specialised kernel takes as constant may
+  const bool same_kernels = !special_.update(tables, choice_, arch_, captured_, [this] { graphs_.forget(); });
+  if ((fused_.planned() || staged_.planned()) && same_kernels) return;
+  graphs_.forget();
+  plan_step(tables);
+  grow(&scratch_, staged_.planned() ? staged_.scratch_bytes(tables_, num_envs_) : fused_.scratch_bytes());
 }
 
 // running --------------------------------------------------------------------------------------------------
@@ -188,7 +212,7 @@ void CudaBackend<Scalar>::set_tables(const Tables<Scalar>& tables) {
 template <class Scalar>
 void CudaBackend<Scalar>::launch(const std::string& key, const CudaGraphs::Enqueue& enqueue) {
   // a step whose parts are timed waits for the device: no graph can hold it
-  if (captures(stream_) || !seconds_.empty())
+  if (capturing() || !seconds_.empty())
     enqueue(stream_);
   else
     graphs_.launch(key, stream_, enqueue);
@@ -207,7 +231,7 @@ void CudaBackend<Scalar>::step(const BatchView<Scalar>& batch, const StepArgs& a
   }
   check(staged_.planned() ? staged_.run(tables_, batch, own, scratch_.data.get(), stream,
                                         seconds_.empty() ? nullptr : seconds_.data())
-                          : kernels_->run(plan_, tables_, batch, own, scratch_.data.get(), stream),
+                          : fused_.run(tables_, batch, own, scratch_.data.get(), stream),
         "launching a step");
 }
 
@@ -255,29 +279,8 @@ std::vector<uint64_t> CudaBackend<Scalar>::stage_ticks() const {
 // starting again -------------------------------------------------------------------------------------------
 
 template <class Scalar>
-CudaRows CudaBackend<Scalar>::place_words(const std::vector<PlacedRow>& rows, int num_envs) {
-  if (rows.size() > kCudaRows) throw std::logic_error("more rows to place than a launch can take");
-  std::vector<uint32_t> words;
-  for (const PlacedRow& row : rows) {
-    const size_t at = words.size();
-    words.resize(at + row.bytes / sizeof(uint32_t));
-    std::memcpy(words.data() + at, row.row, row.bytes);
-  }
-  const auto* on_device = static_cast<const uint32_t*>(grow(&words_, words.size() * sizeof words[0]));
-  CudaRows list{};
-  list.num_envs = num_envs;
-  size_t at = 0;
-  for (const PlacedRow& row : rows) {
-    const size_t n = row.bytes / sizeof(uint32_t);
-    list.row[list.count++] = {static_cast<uint32_t*>(row.array), on_device + at, static_cast<int>(n), 0};
-    at += n;
-  }
-  // the same start as last time, as a rule: then a step has nothing to send
-  if (words != placed_) {
-    write(words_.data.get(), words.data(), words.size() * sizeof words[0]);
-    placed_ = std::move(words);
-  }
-  return list;
+void CudaBackend<Scalar>::prepare(const std::vector<PlacedRow>& rows) {
+  (void)rows_to_place(rows, num_envs_);
 }
 
 template <class Scalar>
@@ -299,6 +302,7 @@ template <class Scalar>
 bool CudaBackend<Scalar>::copy_marked(const std::vector<CopiedRow>& rows, const uint8_t* flags,
                                       const Replay<Scalar>* replay, int num_envs) {
   const OnDevice here(device_);
+  (void)capturing();
   const CudaList envs = batch_ops_.compact(flags, num_envs, stream_);
   check(batch_ops::scatter(rows_to_copy(rows, num_envs), envs, stream_), "copying rows of environments");
   if (replay) replay_some(*replay, envs, stream_);
@@ -308,7 +312,7 @@ bool CudaBackend<Scalar>::copy_marked(const std::vector<CopiedRow>& rows, const 
 template <class Scalar>
 void CudaBackend<Scalar>::place(const std::vector<PlacedRow>& rows, int num_envs, const uint8_t* mask) {
   const OnDevice here(device_);
-  const CudaRows list = place_words(rows, num_envs);
+  const CudaRows list = rows_to_place(rows, num_envs);
   CudaList envs;
   if (mask) envs = batch_ops_.compact(batch_ops_.send_flags(mask, num_envs, stream_), num_envs, stream_);
   check(batch_ops::scatter(list, envs, stream_), "placing environments");
@@ -318,7 +322,7 @@ template <class Scalar>
 bool CudaBackend<Scalar>::place_marked(const std::vector<PlacedRow>& rows, const uint8_t* flags,
                                        const Replay<Scalar>* replay, int num_envs) {
   const OnDevice here(device_);
-  const CudaRows list = place_words(rows, num_envs);
+  const CudaRows list = rows_to_place(rows, num_envs);
   const CudaList envs = batch_ops_.compact(flags, num_envs, stream_);
   check(batch_ops::scatter(list, envs, stream_), "placing environments");
   if (replay) replay_some(*replay, envs, stream_);
@@ -330,7 +334,7 @@ bool CudaBackend<Scalar>::step_and_restart(const BatchView<Scalar>& batch, const
                                            const std::vector<PlacedRow>& rows, uint32_t* counts,
                                            const Replay<Scalar>* replay) {
   const OnDevice here(device_);
-  const CudaRows list = place_words(rows, batch.num_envs);
+  const CudaRows list = rows_to_place(rows, batch.num_envs);
   std::string key = replay ? "step, restart, replay" : "step, restart";
   append_key(&key, batch);
   if (replay) append_key(&key, replay->view);

@@ -13,8 +13,12 @@
 // share one. None of this changes a bit.
 //
 // Environment variables: DUALSTEP_CUDA_LANES=W chooses the threads of an environment where the caller left it
-// open; DUALSTEP_CUDA_SCRATCH=shared|global where the workspace lies; DUALSTEP_CUDA_SORT=0 leaves
-// environments in their order.
+// open; DUALSTEP_CUDA_SCRATCH=shared|global where the workspace lies; DUALSTEP_CUDA_CARVEOUT=default|shared how much
+// of an SM's memory is cache, which is by default what the workspace leaves; DUALSTEP_CUDA_SORT=0 leaves environments
+// in their order; DUALSTEP_CUDA_ADDRESSES=1 specialises kernels whose accesses know which memory they go to.
+//
+// A graph that a user captures owns what it points to: rows that environments are placed with are sent once and
+// never overwritten, and buffers and kernels that a later call replaces stay until the batch is closed.
 #pragma once
 
 #include <memory>
@@ -23,14 +27,17 @@
 
 #include "host/backends/backend.h"
 #include "host/backends/cuda/cuda_batch_ops.h"
+#include "host/backends/cuda/cuda_fused.h"
 #include "host/backends/cuda/cuda_graphs.h"
+#include "host/backends/cuda/cuda_rows.h"
 #include "host/backends/cuda/cuda_staged.h"
 #include "host/backends/cuda/specialized_kernels.h"
 #include "kernels/launch/cuda/launch.cuh"
 
 namespace dualstep {
 
-// whether there is a device and a driver that serves it
+// whether there is a device, a driver that serves it, and kernels for it. Where no driver is installed, nothing of
+// CUDA is initialized
 bool cuda_device_present();
 
 template <class Scalar>
@@ -42,7 +49,7 @@ class CudaBackend final : public Backend<Scalar> {
 
   std::string device() const override { return "cuda:" + std::to_string(device_); }
   std::string description() const override;
-  int pack() const override { return kernels_->group; }
+  int pack() const override { return kWarpThreads / lanes_; }
   int device_index() const override { return device_; }
   uintptr_t stream() const override { return reinterpret_cast<uintptr_t>(stream_); }
   void set_stream(uintptr_t stream) override;
@@ -51,6 +58,7 @@ class CudaBackend final : public Backend<Scalar> {
   void write(void* to, const void* from, size_t bytes) override;
   void read(void* to, const void* from, size_t bytes) override;
   void copy(void* to, const void* from, size_t bytes) override;
+  void prepare(const std::vector<PlacedRow>& rows) override;
   void place(const std::vector<PlacedRow>& rows, int num_envs, const uint8_t* mask) override;
   void copy_rows(const std::vector<CopiedRow>& rows, int num_envs, const uint8_t* mask) override;
   bool place_marked(const std::vector<PlacedRow>& rows, const uint8_t* flags, const Replay<Scalar>* replay,
@@ -77,8 +85,13 @@ class CudaBackend final : public Backend<Scalar> {
 
   void upload(const Tables<Scalar>& tables);
   void* grow(Buffer* buffer, size_t bytes);
-  // words of the rows in device memory, and where each goes
-  CudaRows place_words(const std::vector<PlacedRow>& rows, int num_envs);
+  // whether the user captures what is launched now; from then on nothing that is launched may go away
+  bool capturing();
+  // the kernels of the step, and how they are launched; throws where there are none
+  void plan_step(const Tables<Scalar>& tables);
+  CudaRows rows_to_place(const std::vector<PlacedRow>& rows, int num_envs) {
+    return placed_rows_.find(rows, num_envs, capturing());
+  }
   void replay_some(const Replay<Scalar>& replay, const CudaList& envs, cudaStream_t stream);
   // the action on the environments of a list, or on all
   void step(const BatchView<Scalar>& batch, const StepArgs& args, const CudaList& envs, cudaStream_t stream);
@@ -86,22 +99,25 @@ class CudaBackend final : public Backend<Scalar> {
   void launch(const std::string& key, const CudaGraphs::Enqueue& enqueue);
 
   int device_ = 0, num_envs_ = 0;
+  int lanes_ = 0;  // of the fused step
+  bool captured_ = false;
   LaneChoice choice_;
   bool sorted_ = true;
   std::string name_, arch_;
   SpecializedKernels special_;
-  ScratchPlace place_ = ScratchPlace::kBest;
-  const CudaKernels<Scalar>* kernels_ = nullptr;
+  FusedChoice fused_choice_;
+  const GenericKernels<Scalar>* generic_ = nullptr;  // null where this build has none for these lanes
   cudaStream_t stream_ = nullptr;
   TableCounts counts_{};
   Tables<Scalar> tables_{};   // those of the device
   std::vector<char> packed_;  // all shared tables, as they lie there
-  Buffer arena_, scratch_, words_;
+  Buffer arena_, scratch_;
+  std::vector<std::shared_ptr<void>> retired_;  // of buffers, where a captured graph may point there
   CudaBatchOps batch_ops_;
+  CudaPlacedRows placed_rows_;
+  CudaFused<Scalar> fused_;
   CudaStaged<Scalar> staged_;
-  std::vector<double> seconds_;   // of parts, where somebody times them
-  std::vector<uint32_t> placed_;  // what words_ holds
-  CudaPlan plan_;
+  std::vector<double> seconds_;  // of parts, where somebody times them
   CudaGraphs graphs_;
 };
 

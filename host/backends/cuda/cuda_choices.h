@@ -6,17 +6,24 @@
 #include <string>
 #include <vector>
 
+#include "host/backends/cuda/cuda_fused.h"
 #include "kernels/launch/cuda/launch.cuh"
 
 namespace dualstep {
 
-// the number of a device that is here
+// the number of a device that is here, and that there are kernels for
 int choose_device(const std::string& given);
-// of all models, by threads that share an environment
+// threads that share an environment
 template <class Scalar>
-const CudaKernels<Scalar>* choose_kernels(const std::vector<int>& given);
+int choose_lane_count(const std::vector<int>& given);
+// kernels of all models for so many lanes; null where this build has none
+template <class Scalar>
+const GenericKernels<Scalar>* find_generic_kernels(int lanes);
+// what it has instead, in words
+template <class Scalar>
+std::string describe_generic_kernels();
 // whether environments that were equally hard in the last step share a warp
 bool choose_sorted();
-ScratchPlace choose_scratch_place();
+FusedChoice choose_fused();
 
 }  // namespace dualstep

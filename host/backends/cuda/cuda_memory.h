@@ -10,10 +10,13 @@ namespace dualstep {
 
 // on a device; throws std::bad_alloc whose text names the bytes
 std::shared_ptr<void> cuda_allocate(int device, size_t bytes);
-// these two return when it is done
+// to memory that nothing uses yet, by a stream of its own; returns when it is done. Whoever captures goes on
+void cuda_send(int device, void* to, const void* from, size_t bytes);
+// these two return when it is done, and throw std::runtime_error where the stream captures
 void cuda_read(int device, uintptr_t stream, void* to, const void* from, size_t bytes);
 void cuda_write(int device, uintptr_t stream, void* to, const void* from, size_t bytes);
-// these two queue it: a copy between arrays; what `stream` does from now on comes after what `other` was told
+// these two queue it: a copy between arrays; what `stream` does from now on comes after what `other` was
+// told, unless one of them captures
 void cuda_copy(int device, uintptr_t stream, void* to, const void* from, size_t bytes);
 void cuda_wait(int device, uintptr_t stream, uintptr_t other);
 

@@ -14,19 +14,19 @@ void SpecializedKernels::disable(const std::string& why) {
 // kernels of a library, as the runtime has them since CUDA 12.8
 #if CUDART_VERSION >= 12080
 void SpecializedKernels::unload() {
-  if (library_) {
-    // launches that wait in a queue still need it
-    (void)cudaDeviceSynchronize();
-    (void)cudaLibraryUnload(static_cast<cudaLibrary_t>(library_));
-  }
-  library_ = nullptr;
+  // launches that wait in a queue still need them
+  if (!libraries_.empty()) (void)cudaDeviceSynchronize();
+  for (void* library : libraries_) (void)cudaLibraryUnload(static_cast<cudaLibrary_t>(library));
+  libraries_.clear();
+  code_.clear();
   kernels_.clear();
 }
 void SpecializedKernels::load(const std::string& code, const std::vector<std::string>& entries) {
-  code_ = code;
+  code_.push_back(code);
   cudaLibrary_t library = nullptr;
-  cudaError_t error = cudaLibraryLoadData(&library, code_.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
-  if (error == cudaSuccess) library_ = library;
+  cudaError_t error =
+      cudaLibraryLoadData(&library, code_.back().data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
+  if (error == cudaSuccess) libraries_.push_back(library);
   for (size_t i = 0; i < entries.size() && error == cudaSuccess; ++i) {
     cudaKernel_t kernel = nullptr;
     error = cudaLibraryGetKernel(&kernel, library, entries[i].c_str());
@@ -34,7 +34,7 @@ void SpecializedKernels::load(const std::string& code, const std::vector<std::st
   }
   if (error == cudaSuccess) return;
   (void)cudaGetLastError();
-  unload();
+  kernels_.clear();
   why_ = std::string("the driver does not take its machine code: ") + cudaGetErrorString(error);
 }
 #else
@@ -46,13 +46,15 @@ void SpecializedKernels::load(const std::string&, const std::vector<std::string>
 
 template <class Scalar>
 bool SpecializedKernels::update(const Tables<Scalar>& tables, const LaneChoice& choice,
-                                const std::string& arch, const std::function<void()>& before_unloading) {
+                                const std::string& arch, bool captured,
+                                const std::function<void()>& before_replacing) {
   const bool before = !kernels_.empty();
   const std::string text = program_text(tables, choice);
   if (!text_.empty() && text == text_) return false;
   text_ = text;
-  if (before) before_unloading();
-  unload();
+  if (before) before_replacing();
+  kernels_.clear();
+  if (!captured) unload();
   if (!specialization_wanted()) {
     why_ = "DUALSTEP_SPECIALIZE=0";
     return before;
@@ -67,8 +69,8 @@ bool SpecializedKernels::update(const Tables<Scalar>& tables, const LaneChoice& 
 }
 
 template bool SpecializedKernels::update<float>(const Tables<float>&, const LaneChoice&, const std::string&,
-                                                const std::function<void()>&);
+                                                bool, const std::function<void()>&);
 template bool SpecializedKernels::update<double>(const Tables<double>&, const LaneChoice&, const std::string&,
-                                                 const std::function<void()>&);
+                                                 bool, const std::function<void()>&);
 
 }  // namespace dualstep

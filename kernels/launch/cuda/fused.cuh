@@ -55,13 +55,17 @@ DS_HD int group_after(int group) { return group + static_cast<int>(gridDim.x) * 
 template <class Scalar, int W, int kDim, bool kElliptic>
 DS_STAGE int run_group(const StepTables<Scalar>& tables, const BatchView<Scalar>& batch, const StepArgs& args,
                        int group, char* scratch, size_t warp_bytes) {
-  extern __shared__ double2 shared[];
   const int in_group = static_cast<int>(threadIdx.x) % kWarp / W, slot = group * kGroup<W> + in_group;
   if (slot >= slots_of(batch, args)) return group_after(group);
   // in device memory a warp has a workspace of its own, in shared memory one of its block's
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
+#if defined(DUALSTEP_WORKSPACE_IN_DEVICE_MEMORY)
+  char* const workspace = scratch + (blockIdx.x * kWarpsOfBlock + warp) * warp_bytes;
+#else
+  extern __shared__ double2 shared[];
   char* const workspace = scratch ? scratch + (blockIdx.x * kWarpsOfBlock + warp) * warp_bytes
                                   : reinterpret_cast<char*>(shared) + warp * warp_bytes;
+#endif
   const TileLanes<W> lanes;
   auto env = environment_of<kGroup<W>>(tables, lanes, args, slot, workspace);
   run_environment<kDim, kElliptic>(env, batch, args);

@@ -22,7 +22,7 @@ struct OneSided {
   static constexpr int kConditions = 1;
   template <class Real>
   DS_HD static Real add_cost(const Real& sum, const Real& y, const Real& D) {
-    const Real below = min(y, Real(0));
+    const Real below = negative_part(y);
     return fma(Real(0.5) * D * below, below, sum);
   }
   template <class Real>
@@ -31,7 +31,7 @@ struct OneSided {
   }
   template <class Real>
   DS_HD static Real force(const Real& y, const Real& D) {
-    return -(D * min(y, Real(0)));
+    return -(D * negative_part(y));
   }
   // the force of a row whose curvature is known
   template <class Real>

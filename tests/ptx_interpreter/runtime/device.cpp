@@ -1,14 +1,18 @@
 // The device: what it says of itself, its errors, and what is counted while it runs.
 #include <cstdio>
+#include <utility>
 
 #include "runtime/state.h"
 
 namespace ptx_interpreter {
 namespace {
 
+thread_local int current = 0;
+thread_local cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
+
 // what all threads together executed
 void print_counts() {
-  for (const auto& [name, e] : device().executed)
+  for (const auto& [name, e] : process().executed)
     std::fprintf(stderr, "PTX interpreter: %12llu instructions in %6llu launches of %s\n",
                  static_cast<unsigned long long>(e.instructions), static_cast<unsigned long long>(e.launches),
                  name.c_str());
@@ -16,33 +20,69 @@ void print_counts() {
 
 // what Machine::Issued says of every function
 void print_profile() {
-  for (const auto& [name, sum] : device().machine.profile) {
-    std::fprintf(stderr, "PTX interpreter: in %s", name.c_str());
-    for (const auto& [what, number] : {std::pair{"instructions of warps", sum.by_warps},
-                                       {"barriers", sum.barriers},
-                                       {"shuffles", sum.shuffles},
-                                       {"instructions of threads", sum.by_threads},
-                                       {"bytes fetched", sum.traffic.fetched},
-                                       {"bytes written", sum.traffic.written}})
-      std::fprintf(stderr, ", %llu %s", static_cast<unsigned long long>(number), what);
-    std::fprintf(stderr, "\n");
-  }
+  for (const Device& device : process().devices)
+    for (const auto& [name, sum] : device.machine.profile) {
+      std::fprintf(stderr, "PTX interpreter: in %s", name.c_str());
+      for (const auto& [what, number] : {std::pair{"instructions of warps", sum.by_warps},
+                                         {"barriers", sum.barriers},
+                                         {"shuffles", sum.shuffles},
+                                         {"instructions of threads", sum.by_threads},
+                                         {"bytes fetched", sum.traffic.fetched},
+                                         {"bytes written", sum.traffic.written}})
+        std::fprintf(stderr, ", %llu %s", static_cast<unsigned long long>(number), what);
+      std::fprintf(stderr, "\n");
+    }
 }
 
 }  // namespace
 
-Device& device() {
-  static Device* const one = [] {
-    auto* made = new Device;  // lives as long as the process, whatever ends first
-    const char* seed = std::getenv("PTX_INTERPRETER_SEED");
-    made->machine.seed = seed ? std::strtoull(seed, nullptr, 10) : 1;
-    made->legacy.blocking = false;
+Process& process() {
+  static Process* const one = [] {
+    auto* made = new Process;  // lives as long as the process, whatever ends first
+    const auto given = [](const char* name) {
+      const char* value = std::getenv(name);
+      return std::string(value ? value : "");
+    };
+    const std::string seed = given("PTX_INTERPRETER_SEED"), fault = given("PTX_INTERPRETER_FAULT");
+    made->faults.no_driver = fault == "no driver";
+    made->faults.old_driver = fault == "old driver";
+    made->faults.old_device = fault == "old device";
+    if (fault.rfind("lost ", 0) == 0)
+      made->faults.launches_until_lost = std::strtoull(fault.c_str() + 5, nullptr, 10);
+    made->devices.resize(kDevices);
+    for (int number = 0; number < kDevices; ++number) {
+      Device& device = made->devices[static_cast<size_t>(number)];
+      device.number = number;
+      device.machine.seed = seed.empty() ? 1 : std::strtoull(seed.c_str(), nullptr, 10);
+      device.machine.profiled = !given("PTX_INTERPRETER_PROFILE").empty();
+      device.legacy.device = &device;
+      device.legacy.blocking = false;
+    }
     if (std::getenv("PTX_INTERPRETER_COUNT")) std::atexit(print_counts);
-    made->machine.profiled = std::getenv("PTX_INTERPRETER_PROFILE") != nullptr;
-    if (made->machine.profiled) std::atexit(print_profile);
+    if (made->devices[0].machine.profiled) std::atexit(print_profile);
     return made;
   }();
   return *one;
+}
+
+Device& device() { return process().devices[static_cast<size_t>(current)]; }
+OnDevice::OnDevice(const Device* device) : before_(current) { current = device->number; }
+OnDevice::~OnDevice() { current = before_; }
+
+bool forbidden_by_capture() {
+  bool found = false;
+  for (Device& device : process().devices)
+    for (StreamState* stream : device.streams) {
+      const bool own = stream->capturer == std::this_thread::get_id();
+      const bool forbids =
+          mode != cudaStreamCaptureModeRelaxed &&
+          ((own && stream->mode != cudaStreamCaptureModeRelaxed) ||
+           (stream->mode == cudaStreamCaptureModeGlobal && mode == cudaStreamCaptureModeGlobal));
+      if (!stream->capturing || !forbids) continue;
+      stream->invalidated = true;
+      found = true;
+    }
+  return found;
 }
 
 cudaError_t answer(cudaError_t error) {
@@ -62,13 +102,13 @@ extern "C" {
 // errors --------------------------------------------------------------------------------------------------
 
 cudaError_t CUDARTAPI cudaGetLastError() {
-  const Hold hold(device().mutex);
+  const Hold hold;
   const cudaError_t error = device().stuck != cudaSuccess ? device().stuck : device().last;
   device().last = cudaSuccess;
   return error;
 }
 cudaError_t CUDARTAPI cudaPeekAtLastError() {
-  const Hold hold(device().mutex);
+  const Hold hold;
   return device().stuck != cudaSuccess ? device().stuck : device().last;
 }
 const char* CUDARTAPI cudaGetErrorName(cudaError_t error) {
@@ -87,6 +127,18 @@ const char* CUDARTAPI cudaGetErrorName(cudaError_t error) {
       return "cudaErrorInvalidDeviceFunction";
     case cudaErrorNoDevice:
       return "cudaErrorNoDevice";
+    case cudaErrorInsufficientDriver:
+      return "cudaErrorInsufficientDriver";
+    case cudaErrorECCUncorrectable:
+      return "cudaErrorECCUncorrectable";
+    case cudaErrorInvalidDevice:
+      return "cudaErrorInvalidDevice";
+    case cudaErrorInvalidResourceHandle:
+      return "cudaErrorInvalidResourceHandle";
+    case cudaErrorStreamCaptureUnsupported:
+      return "cudaErrorStreamCaptureUnsupported";
+    case cudaErrorStreamCaptureInvalidated:
+      return "cudaErrorStreamCaptureInvalidated";
     default:
       return "an error of the PTX interpreter";
   }
@@ -96,18 +148,35 @@ const char* CUDARTAPI cudaGetErrorString(cudaError_t error) { return cudaGetErro
 // devices -------------------------------------------------------------------------------------------------
 
 cudaError_t CUDARTAPI cudaGetDeviceCount(int* count) {
-  *count = 1;
+  const Hold hold;
+  const Faults& faults = process().faults;
+  *count = kDevices;
+  return answer(faults.no_driver || faults.old_driver ? cudaErrorInsufficientDriver : cudaSuccess);
+}
+cudaError_t CUDARTAPI cudaDriverGetVersion(int* version) {
+  const Hold hold;
+  *version = process().faults.no_driver ? 0 : process().faults.old_driver ? 11040 : CUDART_VERSION;
   return cudaSuccess;
 }
 cudaError_t CUDARTAPI cudaGetDevice(int* number) {
-  *number = 0;
+  const Hold hold;
+  *number = current;
   return cudaSuccess;
 }
 cudaError_t CUDARTAPI cudaSetDevice(int number) {
-  return answer(number == 0 ? cudaSuccess : cudaErrorInvalidDevice);
+  const Hold hold;
+  if (number < 0 || number >= kDevices) return answer(cudaErrorInvalidDevice);
+  current = number;
+  return answer(cudaSuccess);
+}
+cudaError_t CUDARTAPI cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* given) {
+  const Hold hold;
+  std::swap(*given, mode);
+  return cudaSuccess;
 }
 cudaError_t CUDARTAPI cudaGetDeviceProperties(cudaDeviceProp* properties, int number) {
-  if (number != 0) return answer(cudaErrorInvalidDevice);
+  const Hold hold;
+  if (number < 0 || number >= kDevices) return answer(cudaErrorInvalidDevice);
   *properties = cudaDeviceProp{};
   std::snprintf(properties->name, sizeof properties->name, "the PTX interpreter");
   properties->major = kMajor, properties->minor = kMinor;
@@ -120,7 +189,8 @@ cudaError_t CUDARTAPI cudaGetDeviceProperties(cudaDeviceProp* properties, int nu
   return cudaSuccess;
 }
 cudaError_t CUDARTAPI cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int number) {
-  if (number != 0) return answer(cudaErrorInvalidDevice);
+  const Hold hold;
+  if (number < 0 || number >= kDevices) return answer(cudaErrorInvalidDevice);
   switch (attribute) {
     case cudaDevAttrMultiProcessorCount:
       *value = kMultiprocessors;
@@ -132,10 +202,10 @@ cudaError_t CUDARTAPI cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribut
       *value = kSharedByDefault;
       return cudaSuccess;
     case cudaDevAttrComputeCapabilityMajor:
-      *value = kMajor;
+      *value = process().faults.old_device ? 6 : kMajor;
       return cudaSuccess;
     case cudaDevAttrComputeCapabilityMinor:
-      *value = kMinor;
+      *value = process().faults.old_device ? 1 : kMinor;
       return cudaSuccess;
     case cudaDevAttrMaxGridDimX:
       *value = 0x7fffffff;
@@ -154,5 +224,17 @@ cudaError_t CUDARTAPI cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribut
       say("asked for attribute " + std::to_string(attribute) + ", which it does not have");
       return answer(cudaErrorInvalidValue);
   }
+}
+
+// for tests: what was counted, and what kernels whose name has `part` in it were asked to be
+__attribute__((visibility("default"))) uint64_t ptx_interpreter_calls() { return process().calls; }
+__attribute__((visibility("default"))) uint64_t ptx_interpreter_waits() { return process().waits; }
+__attribute__((visibility("default"))) int ptx_interpreter_carve_out(const char* part) {
+  const Hold hold;
+  int found = -2;
+  for (const auto& [handle, kernel] : process().kernels)
+    if (kernel.name.find(part) != std::string::npos && kernel.carve_out != cudaSharedmemCarveoutDefault)
+      found = kernel.carve_out;
+  return found;
 }
 }  // extern "C"

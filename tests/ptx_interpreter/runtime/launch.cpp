@@ -14,13 +14,14 @@ const Module& loaded(LoadedModule* m) {
     m->module = read_ptx(m->text);
     m->text.clear();
     for (const auto& variable : m->module->variables)
-      device().machine.memory.add(variable->at, variable->bytes.size());
+      for (Device& device : process().devices)
+        device.machine.memory.add(variable->at, variable->bytes.size());
   }
   return *m->module;
 }
 const Function* function_of(const void* kernel) {
-  const auto found = device().kernels.find(kernel);
-  if (found == device().kernels.end()) return nullptr;
+  const auto found = process().kernels.find(kernel);
+  if (found == process().kernels.end()) return nullptr;
   try {
     const auto& functions = loaded(found->second.module).functions;
     const auto entry = functions.find(found->second.name);
@@ -35,7 +36,7 @@ cudaError_t launch(const void* kernel, dim3 grid, dim3 block, void** arguments, 
                    cudaStream_t stream) {
   const Function* const f = function_of(kernel);
   if (!f) return cudaErrorInvalidDeviceFunction;
-  const Kernel& k = device().kernels.at(kernel);
+  const Kernel& k = process().kernels.at(kernel);
   Launch made;
   made.module = k.module->module.get();
   made.function = f;
@@ -59,9 +60,14 @@ cudaError_t launch(const void* kernel, dim3 grid, dim3 block, void** arguments, 
   }
   return enqueue(stream, [made] {
     Device& d = device();
+    Faults& faults = process().faults;
+    if (faults.launches_until_lost-- == 0) {
+      d.stuck = cudaErrorECCUncorrectable;
+      return;
+    }
     const uint64_t before = d.machine.executed;
     d.machine.run(made);
-    Device::Executed& count = d.executed[made.function->name];
+    Process::Executed& count = process().executed[made.function->name];
     ++count.launches;
     count.instructions += d.machine.executed - before;
   });
@@ -83,8 +89,8 @@ void** CUDARTAPI __cudaRegisterFatBinary(void* given) {
     const void* data;
     void* name;
   };
-  Device& d = device();
-  const Hold hold(d.mutex);
+  const Hold hold;
+  Process& d = process();
   d.modules.emplace_back();
   d.modules.back().fat_binary = static_cast<const Wrapper*>(given)->data;
   return reinterpret_cast<void**>(&d.modules.back());
@@ -93,22 +99,22 @@ void CUDARTAPI __cudaRegisterFatBinaryEnd(void**) {}
 void CUDARTAPI __cudaUnregisterFatBinary(void**) {}
 void CUDARTAPI __cudaRegisterFunction(void** module, const char* host, char*, const char* name, int, uint3*,
                                       uint3*, dim3*, dim3*, int*) {
-  Device& d = device();
-  const Hold hold(d.mutex);
+  const Hold hold;
+  Process& d = process();
   d.kernels[host] = {reinterpret_cast<LoadedModule*>(module), name, kSharedByDefault};
 }
 void CUDARTAPI __cudaRegisterVar(void**, char*, char*, const char*, int, size_t, int, int) {}
 unsigned CUDARTAPI __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared,
                                                struct CUstream_st* stream) {
-  const Hold hold(device().mutex);
-  device().configurations.push_back({grid, block, shared, stream});
+  const Hold hold;
+  process().configurations.push_back({grid, block, shared, stream});
   return 0;
 }
 cudaError_t CUDARTAPI __cudaPopCallConfiguration(dim3* grid, dim3* block, size_t* shared, void* stream) {
-  const Hold hold(device().mutex);
-  if (device().configurations.empty()) return cudaErrorMissingConfiguration;
-  const auto c = device().configurations.back();
-  device().configurations.pop_back();
+  const Hold hold;
+  if (process().configurations.empty()) return cudaErrorMissingConfiguration;
+  const auto c = process().configurations.back();
+  process().configurations.pop_back();
   *grid = c.grid, *block = c.block, *shared = c.shared;
   *static_cast<cudaStream_t*>(stream) = c.stream;
   return cudaSuccess;
@@ -126,20 +132,22 @@ cudaError_t CUDARTAPI __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 bl
 
 cudaError_t CUDARTAPI cudaLaunchKernel(const void* kernel, dim3 grid, dim3 block, void** arguments,
                                        size_t shared, cudaStream_t stream) {
-  const Hold hold(device().mutex);
+  const Hold hold;
   return answer(launch(kernel, grid, block, arguments, shared, stream));
 }
 cudaError_t CUDARTAPI cudaFuncSetAttribute(const void* kernel, cudaFuncAttribute attribute, int value) {
-  const Hold hold(device().mutex);
+  const Hold hold;
   const Function* const f = function_of(kernel);
   if (!f) return answer(cudaErrorInvalidDeviceFunction);
+  if (attribute == cudaFuncAttributePreferredSharedMemoryCarveout)
+    process().kernels.at(kernel).carve_out = value;
   if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize) return answer(cudaSuccess);
   if (value < 0 || static_cast<size_t>(value) > kSharedMost) return answer(cudaErrorInvalidValue);
-  device().kernels.at(kernel).dynamic_most = static_cast<size_t>(value);
+  process().kernels.at(kernel).dynamic_most = static_cast<size_t>(value);
   return answer(cudaSuccess);
 }
 cudaError_t CUDARTAPI cudaFuncGetAttributes(cudaFuncAttributes* attributes, const void* kernel) {
-  const Hold hold(device().mutex);
+  const Hold hold;
   const Function* const f = function_of(kernel);
   if (!f) return answer(cudaErrorInvalidDeviceFunction);
   *attributes = cudaFuncAttributes{};
@@ -151,7 +159,7 @@ cudaError_t CUDARTAPI cudaFuncGetAttributes(cudaFuncAttributes* attributes, cons
 cudaError_t CUDARTAPI cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int* blocks, const void* kernel,
                                                                              int threads, size_t shared,
                                                                              unsigned) {
-  const Hold hold(device().mutex);
+  const Hold hold;
   const Function* const f = function_of(kernel);
   if (!f) return answer(cudaErrorInvalidDeviceFunction);
   *blocks = threads > f->most_threads || shared > kSharedMost
@@ -168,8 +176,8 @@ cudaError_t CUDARTAPI cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks,
 // libraries: PTX, which the NVRTC of nvrtc.cpp makes where machine code is asked for
 cudaError_t CUDARTAPI cudaLibraryLoadData(cudaLibrary_t* library, const void* code, cudaJitOption*, void**,
                                           unsigned, cudaLibraryOption*, void**, unsigned) {
-  Device& d = device();
-  const Hold hold(d.mutex);
+  const Hold hold;
+  Process& d = process();
   d.modules.emplace_back();
   LoadedModule& made = d.modules.back();
   made.text = static_cast<const char*>(code);
@@ -184,8 +192,8 @@ cudaError_t CUDARTAPI cudaLibraryLoadData(cudaLibrary_t* library, const void* co
   return answer(cudaSuccess);
 }
 cudaError_t CUDARTAPI cudaLibraryGetKernel(cudaKernel_t* kernel, cudaLibrary_t library, const char* name) {
-  Device& d = device();
-  const Hold hold(d.mutex);
+  const Hold hold;
+  Process& d = process();
   auto* const module = reinterpret_cast<LoadedModule*>(library);
   if (!d.libraries.count(module) || !module->module->functions.count(name))
     return answer(cudaErrorSymbolNotFound);
@@ -196,10 +204,11 @@ cudaError_t CUDARTAPI cudaLibraryGetKernel(cudaKernel_t* kernel, cudaLibrary_t l
   return answer(cudaSuccess);
 }
 cudaError_t CUDARTAPI cudaLibraryUnload(cudaLibrary_t library) {
-  Device& d = device();
-  const Hold hold(d.mutex);
+  const Hold hold;
+  Process& d = process();
   const auto found = d.libraries.find(library);
   if (found == d.libraries.end()) return answer(cudaErrorInvalidResourceHandle);
+  if (forbidden_by_capture()) return answer(cudaErrorStreamCaptureUnsupported);
   // who launches one of its kernels now is told that there is no such function; what waits in a queue would
   // have run on a GPU, or not: nobody may rely on it
   for (const void* handle : found->second) d.kernels.erase(handle);

@@ -1,4 +1,5 @@
 // Device memory: an arena that only the machine may touch, and copies, which wait in a stream as launches do.
+#include <algorithm>
 #include <cstring>
 
 #include "runtime/state.h"
@@ -9,10 +10,12 @@ Arena::Arena() {
   void* const at = mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (at == MAP_FAILED) std::abort();
   base_ = static_cast<char*>(at);
+  if (const char* const mebibytes = std::getenv("PTX_INTERPRETER_MEMORY"))
+    most_ = std::min<size_t>(kBytes, std::strtoull(mebibytes, nullptr, 10) << 20);
 }
 void* Arena::allocate(size_t bytes) {
   const size_t padded = (bytes + 255) / 256 * 256 + 256;  // a gap behind, so that overruns are seen
-  if (used_ + padded > kBytes) return nullptr;
+  if (padded < bytes || padded > room()) return nullptr;
   char* const at = base_ + used_;
   used_ += padded;
   const Open open(this);
@@ -30,6 +33,8 @@ namespace {
 
 // whether bytes at p may be copied from or to: memory of the host, or all of it allocated on the device
 bool copyable(const void* p, size_t bytes) {
+  for (const Device& other : process().devices)
+    if (&other != &device() && other.arena.has(p)) return false;
   if (!device().arena.has(p)) return p != nullptr;
   const auto at = reinterpret_cast<uintptr_t>(p);
   const Memory::Piece piece = device().machine.memory.find(at);
@@ -44,8 +49,9 @@ using namespace ptx_interpreter;
 extern "C" {
 
 cudaError_t CUDARTAPI cudaMalloc(void** memory, size_t bytes) {
+  const Hold hold;
   Device& d = device();
-  const Hold hold(d.mutex);
+  if (forbidden_by_capture()) return answer(cudaErrorStreamCaptureUnsupported);
   void* const at = d.arena.allocate(bytes);
   if (!at) return answer(cudaErrorMemoryAllocation);
   d.machine.memory.add(at, bytes);
@@ -54,21 +60,32 @@ cudaError_t CUDARTAPI cudaMalloc(void** memory, size_t bytes) {
   return answer(cudaSuccess);
 }
 cudaError_t CUDARTAPI cudaFree(void* memory) {
-  Device& d = device();
-  const Hold hold(d.mutex);
+  const Hold hold;
   if (!memory) return answer(cudaSuccess);
-  drain_all();
-  const auto found = d.allocations.find(memory);
-  if (found == d.allocations.end()) return answer(cudaErrorInvalidValue);
-  d.arena.release(memory, found->second);
-  d.allocations.erase(found);
-  d.machine.memory.remove(memory);
+  if (forbidden_by_capture()) return answer(cudaErrorStreamCaptureUnsupported);
+  // memory knows its device
+  for (Device& d : process().devices) {
+    const auto found = d.allocations.find(memory);
+    if (found == d.allocations.end()) continue;
+    const OnDevice there(&d);
+    ++process().waits;
+    drain_all();
+    d.arena.release(memory, found->second);
+    d.allocations.erase(found);
+    d.machine.memory.remove(memory);
+    return answer(cudaSuccess);
+  }
+  return answer(cudaErrorInvalidValue);
+}
+cudaError_t CUDARTAPI cudaMemGetInfo(size_t* left, size_t* all) {
+  const Hold hold;
+  *left = device().arena.room(), *all = Arena::kBytes;
   return answer(cudaSuccess);
 }
 cudaError_t CUDARTAPI cudaMemcpyAsync(void* to, const void* from, size_t bytes, cudaMemcpyKind kind,
                                       cudaStream_t stream) {
+  const Hold hold;
   Device& d = device();
-  const Hold hold(d.mutex);
   const bool to_device = d.arena.has(to), from_device = d.arena.has(from);
   const bool meant = kind == cudaMemcpyDefault ||
                      (kind == cudaMemcpyHostToDevice && to_device && !from_device) ||
@@ -81,7 +98,7 @@ cudaError_t CUDARTAPI cudaMemcpyAsync(void* to, const void* from, size_t bytes, 
   return answer(enqueue(stream, [=] { std::memmove(to, from, bytes); }));
 }
 cudaError_t CUDARTAPI cudaMemsetAsync(void* to, int value, size_t bytes, cudaStream_t stream) {
-  const Hold hold(device().mutex);
+  const Hold hold;
   if (!device().arena.has(to) || !copyable(to, bytes)) return answer(cudaErrorInvalidValue);
   return answer(enqueue(stream, [=] { std::memset(to, value, bytes); }));
 }

@@ -2,6 +2,8 @@
 // real one, its names are found first; what it lacks would be taken from there, and the linker would say that
 // names are defined twice.
 //
+// It has two devices, which share nothing: memory and streams of one are strangers to the other.
+//
 // It is as unfriendly as a GPU may be. Work that is queued on a stream runs as late as it may: when something
 // that must wait for it does. Device memory is poisoned where it is allocated, and the host cannot touch it.
 // An error stays: every later call answers with it.
@@ -20,6 +22,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "machine.h"
@@ -28,16 +31,20 @@
 namespace ptx_interpreter {
 
 // what there is to run on: a small Turing, with as much shared memory as a Hopper has
-constexpr int kMajor = 7, kMinor = 5, kMultiprocessors = 2, kBlocksOfMultiprocessor = 2;
+constexpr int kDevices = 2, kMajor = 7, kMinor = 5, kMultiprocessors = 2, kBlocksOfMultiprocessor = 2;
 constexpr size_t kSharedMost = 227 << 10, kSharedByDefault = 48 << 10;
 
 using Task = std::function<void()>;
 
+struct Device;
 struct StreamState {
+  Device* device = nullptr;
   bool blocking = true;  // waits for the legacy stream, and that for it
   std::deque<Task> tasks;
   uint64_t queued = 0, done = 0;
-  bool capturing = false;
+  bool capturing = false, invalidated = false;
+  cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
+  std::thread::id capturer;
   std::vector<Task> captured;
 };
 struct EventState {
@@ -57,6 +64,7 @@ struct Kernel {
   LoadedModule* module = nullptr;
   std::string name;
   size_t dynamic_most = kSharedByDefault;
+  int carve_out = cudaSharedmemCarveoutDefault;
 };
 
 // device memory: a piece of address space that nobody but the machine may touch
@@ -65,6 +73,7 @@ class Arena {
   static constexpr size_t kBytes = size_t{64} << 30, kPage = 4096;
   Arena();
   bool has(const void* p) const { return p >= base_ && p < base_ + kBytes; }
+  size_t room() const { return most_ - used_; }
   // null where no memory is left
   void* allocate(size_t bytes);
   // the pages go back to the system; their addresses are given to nobody else, so that late uses are seen
@@ -87,24 +96,38 @@ class Arena {
  private:
   void protect(int how);
   char* base_ = nullptr;
-  size_t used_ = 0;
+  size_t used_ = 0, most_ = kBytes;
   int open_ = 0;
   // a library of the CPU may stand for one of the GPU, and compute on device memory
   bool for_all_ = std::getenv("PTX_INTERPRETER_OPEN") != nullptr;
 };
 
+// what may be wrong with the machine, as PTX_INTERPRETER_FAULT says: "no driver", "old driver", "old device", or
+// "lost N" after so many launches
+struct Faults {
+  bool no_driver = false, old_driver = false, old_device = false;
+  uint64_t launches_until_lost = ~uint64_t{0};
+};
+
 struct Device {
-  std::recursive_mutex mutex;
+  int number = 0;
   Machine machine;
   Arena arena;
   StreamState legacy;
   std::set<StreamState*> streams;
-  std::deque<LoadedModule> modules;
-  std::map<const void*, Kernel> kernels;  // by the host's function, or the handle of a library's
-  std::map<void*, std::vector<const void*>> libraries;
   std::map<const void*, size_t> allocations;
   cudaError_t last = cudaSuccess;   // until it is asked for
   cudaError_t stuck = cudaSuccess;  // for good
+};
+
+// what devices share
+struct Process {
+  std::recursive_mutex mutex;
+  Faults faults;
+  std::deque<Device> devices;
+  std::deque<LoadedModule> modules;
+  std::map<const void*, Kernel> kernels;  // by the host's function, or the handle of a library's
+  std::map<void*, std::vector<const void*>> libraries;
   struct Configuration {
     dim3 grid, block;
     size_t shared;
@@ -115,9 +138,31 @@ struct Device {
     uint64_t launches = 0, instructions = 0;
   };
   std::map<std::string, Executed> executed;  // by kernel
+  uint64_t calls = 0;                        // of the runtime, since the process began
+  uint64_t waits = 0;                        // of the host for a device
 };
+Process& process();
+// a call of the runtime: one at a time
+class Hold {
+ public:
+  Hold() : lock_(process().mutex) { ++process().calls; }
+
+ private:
+  std::lock_guard<std::recursive_mutex> lock_;
+};
+
+// the calling thread's
 Device& device();
-using Hold = std::lock_guard<std::recursive_mutex>;
+class OnDevice {
+ public:
+  explicit OnDevice(const Device* device);
+  ~OnDevice();
+
+ private:
+  int before_;
+};
+// whether a capture, of this thread or another, forbids what is not queued: it is invalid then
+bool forbidden_by_capture();
 
 // the error that a call returns: the sticky one where there is one
 cudaError_t answer(cudaError_t error);

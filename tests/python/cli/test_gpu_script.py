@@ -13,7 +13,7 @@ from places import ROOT
 from scenes import BENCH
 
 import dualstep as ds
-from dualstep.measure import receipt, sweep
+from dualstep.measure import gpu, receipt, sweep
 
 
 def script(*arguments, **environment):
@@ -40,6 +40,39 @@ def test_help_and_wrong_options():
     assert done.returncode == 2 and "--fast is given" in done.stderr
     done = script("--python")
     assert done.returncode == 2 and "--python wants a value" in done.stderr
+    done = script("--budget", "soon")
+    assert done.returncode == 2 and "--budget soon is given, and wants seconds" in done.stderr
+
+
+def test_parts_without_time_are_named():
+    done = script("--cpu", "--quick", "--python", sys.executable, "--budget", "1")
+    assert done.returncode == 1
+    assert [line for line in done.stderr.splitlines() if "no time is left" in line] == [
+        f"bench/gpu.sh: {name}: no time is left" for name in ("golden", "cuda", "humanoid", "ant")
+    ]
+
+
+def test_the_commit_is_told_where_there_is_no_checkout(tmp_path):
+    (tmp_path / "src" / "bench").mkdir(parents=True)
+    assert receipt.commit(tmp_path / "src" / "bench") == "unknown"
+    (tmp_path / "src" / "COMMIT").write_text("0123456789ab\n")
+    assert receipt.commit(tmp_path / "src" / "bench") == "0123456789ab"
+
+
+def test_processes_write_one_receipt_point_by_point(tmp_path, monkeypatch):
+    """A process that ends in the middle leaves what it found."""
+    monkeypatch.setattr(receipt, "machine", lambda *_: {"device": "x", "date": "d", "commit": "c"})
+    monkeypatch.setattr(receipt, "page", lambda result: "")
+    words = ["--device", "cpu", "--points", str(tmp_path / "points"), "--out", str(tmp_path)]
+    speed = {"steps_per_second": {"median": 1.0}, "workload": "random", "num_envs": 8, "side": "dualstep"}
+    for name in ("ant", "humanoid"):
+        found = gpu.Found(gpu._arguments(words), sweep.Plan())
+        found.note(f"of {name}")
+        found.point(name, speed)
+    (figures,) = tmp_path.glob("*.json")
+    result = json.loads(figures.read_text())
+    assert [point["model"] for point in result["points"]] == ["ant", "humanoid"]
+    assert result["notes"] == ["of ant", "of humanoid"]
 
 
 def test_the_rehearsal_goes_all_the_way(tmp_path):

@@ -171,7 +171,7 @@ def test_a_task_out_of_a_file_is_trained_and_found_again(tmp_path):
     learn += ["--episodes", "0", "--video-seconds", "0", "--out", "out"]
     assert run([*learn, "--steps", "64"])["steps"] == 64
     assert run([*learn, "--steps", "128", "--resume"])["steps"] == 128
-    found = run(["play", "../out", "--episodes", "2", "--json"], tmp_path / "elsewhere")
+    found = run(["play", "../out", "--trust", "--episodes", "2", "--json"], tmp_path / "elsewhere")
     assert found["task"] == "Upright" and 0 < found["return"]["mean"] <= 30
 
 

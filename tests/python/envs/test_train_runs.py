@@ -251,7 +251,7 @@ def mass_of(checkpoint):
     script = (
         "import sys, pathlib\n"
         "from dualstep.envs.training.player import load_learner\n"
-        "print(load_learner(pathlib.Path(sys.argv[1])).env.env.task.model.body_mass[1])"
+        "print(load_learner(pathlib.Path(sys.argv[1]), trust=True).env.env.task.model.body_mass[1])"
     )
     home = os.path.dirname(os.path.dirname(ds.__file__))
     path = os.pathsep.join(filter(None, [home, os.environ.get("PYTHONPATH")]))

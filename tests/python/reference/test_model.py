@@ -366,8 +366,8 @@ def test_invalid_values_by_name(case):
         ("geom_condim", 2, 2, "geom 'palm'"),
         ("jnt_axis", 0, 0.0, "joint 'knee'"),
         ("body_quat", 1, 0.0, "body 'arm'"),
-        ("jnt_bodyid", 0, 77, "entry 0"),
-        ("body_parentid", 1, 2, "entry 1"),
+        ("jnt_bodyid", 0, 77, "joint 'knee'"),
+        ("body_parentid", 1, 2, "body 'arm'"),
         ("qpos0", 1, np.inf, "joint 'wrist'"),
     ],
 )
@@ -411,7 +411,7 @@ def test_options():
 @pytest.mark.parametrize(
     "name, value, message",
     [
-        ("timestep", 0, "'timestep' is given 0; it takes a finite number above 0"),
+        ("timestep", 0, "'timestep' is given 0; it takes a finite number from 1e-09 to 1000"),
         ("timestep", float("nan"), "finite"),
         ("timestep", "fast", "'fast'"),
         ("contact_model", "soft", "'soft'; it takes one of 'todorov', 'anitescu'"),

@@ -13,8 +13,9 @@ from dualstep.cli.common import CommandError
 # name: what it does. The module dualstep.cli.<name> has add_arguments(parser) and main(args) -> exit status;
 # it is imported only when its command is asked for, so that what it needs may be an extra
 COMMANDS = {
-    "audit": "run a model under every contact model, and report what each gets wrong",
+    "audit": "run a model, or a trained policy, under every contact model, and report what differs",
     "bench": "measure steps per second, with their accuracy, beside mujoco.batch",
+    "demo": "show robots that run, in a web page",
     "export": "write a trained policy as ONNX or TorchScript",
     "info": "what this installation can run on, and what a model holds",
     "tasks": "list what there is to train",

@@ -90,6 +90,16 @@ def add_common(parser: argparse.ArgumentParser, *, num_envs: int | None = 4096, 
         parser.add_argument("--json", action="store_true", help="print JSON on stdout, and nothing else there")
 
 
+def add_task(parser: argparse.ArgumentParser) -> None:
+    """--task and --trust: whose code a checkpoint of a task of one's own is played with."""
+    parser.add_argument(
+        "--task", metavar="TASK", help="the checkpoint's task, where it is yours: FILE.py:CLASS; others are refused"
+    )
+    parser.add_argument(
+        "--trust", action="store_true", help="import the task from the file or module that the checkpoint names"
+    )
+
+
 def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, allow_nan=False))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from dualstep.cli.common import CommandError, add_common, need, print_json, quiet_threads
+from dualstep.cli.common import CommandError, add_common, add_task, need, print_json, quiet_threads
 
 KINDS = {".onnx": "onnx", ".pt": "torchscript", ".ts": "torchscript", ".pth": "torchscript"}
 
@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--out", type=Path, metavar="FILE",
         help="its ending says what it is: .onnx, or .pt for TorchScript (default: policy.onnx beside the checkpoint)",
     )  # fmt: skip
-    parser.add_argument("--task", metavar="TASK", help="refuse a checkpoint of another task")
+    add_task(parser)
     add_common(parser, num_envs=4)
 
 
@@ -42,7 +42,7 @@ def main(args: argparse.Namespace) -> int:
         raise CommandError(f"--out is given '{out}', and there is no folder '{out.parent}'")
     try:
         task = None if args.task is None else registry.find(args.task)[0]
-        found = export(checkpoint, out, kind, task, num_envs=args.num_envs, seed=args.seed)
+        found = export(checkpoint, out, kind, task, num_envs=args.num_envs, seed=args.seed, trust=args.trust)
     except (CheckpointError, TypeError, ValueError, ImportError) as error:
         raise CommandError(str(error)) from None
     if args.json:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from dualstep.cli.common import CommandError, add_common, need, not_negative, print_json, quiet_threads
+from dualstep.cli.common import CommandError, add_common, add_task, need, not_negative, print_json, quiet_threads
 from dualstep.cli.view import add_viewer, show
 
 
@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of a training: a file, its folder, or the folder of several, of which it is the last one then",
     )  # fmt: skip
     add_common(parser, num_envs=None)
-    parser.add_argument("--task", metavar="TASK", help="refuse a checkpoint of another task")
+    add_task(parser)
     parser.add_argument(
         "--episodes", type=not_negative, default=0, metavar="E",
         help="print what it is worth in so many episodes, here and in Gymnasium's environment, and show nothing",
@@ -51,7 +51,7 @@ def main(args: argparse.Namespace) -> int:
     path = find_checkpoint(args.checkpoint)
     try:
         task = None if args.task is None else registry.find(args.task)[0]
-        task, settings, policy = load_policy(path, task)
+        task, settings, policy = load_policy(path, task, trust=args.trust)
     except (CheckpointError, FileNotFoundError, TypeError, ValueError, ImportError) as error:
         raise CommandError(str(error)) from None
     # a policy for a few environments is no work for several threads

@@ -1,4 +1,4 @@
-"""`dualstep train TASK`: PPO, with a line of progress, checkpoints, a curve, and what the policy is worth."""
+"""`dualstep train TASK`: PPO or SAC, with a line of progress, checkpoints, a curve, and what the policy is worth."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OWNED = {
     "lanes": None, "output": None, "autoreset_mode": None, "nonfinite": None, "render_mode": None,
 }  # fmt: skip
 # of an environment, and yet the task's
-SHARED = ("max_episode_steps", "randomize")
+SHARED = ("max_episode_steps", "randomize", "contact")
 # what a network is made of: none of it can change once it has learned
 NETWORK = ("hidden", "activation")
 
@@ -47,6 +47,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--set", action="append", default=[], metavar="NAME=VALUE",
         help="a setting of the learner (learning_rate=3e-4), or an option of the task (task.ctrl_cost_weight=0.2)",
     )  # fmt: skip
+    parser.add_argument("--algorithm", choices=("ppo", "sac"), help="ppo of rsl_rl, or sac of Stable-Baselines3, which "
+                        "learns from fewer steps and longer from each (default: ppo, or the checkpoint's)")  # fmt: skip
+    parser.add_argument("--contact-model", metavar="LAW", help="train under this law of contact: todorov, anitescu, "
+                        "stewart_trinkle, compliant, soft_anchor, impulsive (default: the task's)")  # fmt: skip
+    parser.add_argument("--randomize-contact", action="store_true", help="train under all of them at once, a share of "
+                        "the environments each")  # fmt: skip
     parser.add_argument("--out", type=Path, metavar="DIR", help="for checkpoints and curves of this run (default: a "
                         "new folder in out/train/TASK-SEED, and the link 'latest' to it)")  # fmt: skip
     parser.add_argument("--resume", action="store_true", help="go on with the run in that folder, or its last one")
@@ -109,6 +115,14 @@ def _settings(args: argparse.Namespace, task: str, base: Any, checkpoint: Path |
             options[name.removeprefix("task.")] = _value(text)
         else:
             changes[name] = _value(text)
+    if args.contact_model and args.randomize_contact:
+        raise CommandError("--contact-model and --randomize-contact are given, and one of them says the law of contact")
+    if args.contact_model:
+        options["contact"] = args.contact_model
+    if args.randomize_contact:
+        from dualstep.envs.contact import LAWS
+
+        options["contact"] = list(LAWS)
     if args.num_envs is not None:
         changes["num_envs"] = args.num_envs
     if args.steps is not None:
@@ -180,9 +194,20 @@ def _prepare(args: argparse.Namespace, task: str, leads: bool) -> tuple[Any, Pat
     if goes_on:
         checkpoint = find_checkpoint(home)
     try:
-        base = settings_from(read_checkpoint(checkpoint, task)) if checkpoint else settings_of(task)
+        whole = read_checkpoint(checkpoint, task) if checkpoint else None
+        algorithm = whole.get("library", "ppo") if whole else args.algorithm or "ppo"
+        if args.algorithm not in (None, algorithm):
+            raise CommandError(f"--algorithm {args.algorithm} is given, and {checkpoint} is of {algorithm}")
+        kind: Any = Learner
+        base = settings_of(task)
+        if algorithm == "sac":
+            need("stable_baselines3", "sb3")
+            from dualstep.envs.training.off_policy import SETTINGS as base
+            from dualstep.envs.training.off_policy import SacLearner as kind
+        if whole:
+            base = settings_from(whole)
         settings = _settings(args, task, base, checkpoint)
-        learner = Learner(task, settings, seed=args.seed, device=args.device, num_threads=args.num_threads)
+        learner = kind(task, settings, seed=args.seed, device=args.device, num_threads=args.num_threads)
         exact = checkpoint is not None and learner.load(checkpoint)
         if goes_on and checkpoint is not None:
             folder = checkpoint.parent
@@ -303,7 +328,7 @@ def worth(task: str, settings: Any, policy: Any, episodes: int, device: str, see
     seed += 10_000
     found = {"return": figures(returns_here(task, policy, episodes, seed=seed, device=device, **options))}
     # that one has nothing of ours
-    options = {name: value for name, value in options.items() if name not in ("randomize", "max_episode_steps")}
+    options = {name: value for name, value in options.items() if name not in SHARED}
     if f"{task}-v5" not in gymnasium.registry:
         return {**found, "gymnasium": {"unavailable": "it has no such task"}}
     try:

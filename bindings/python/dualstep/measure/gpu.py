@@ -1,12 +1,14 @@
 """`python -m dualstep.measure.gpu`: what bench/gpu.sh runs once everything is built and tested.
 
 Sweeps each model over batch sizes on one device, beside MuJoCo Warp and MJX where they are installed, and writes
-figures and a receipt. A point that cannot be measured or checked is named with its reason, and the others still run.
+figures and a receipt, again after each point. A point that cannot be measured or checked is named with its reason, and
+the others still run. With --points several processes write one receipt, so that an error of the device ends one alone.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Callable
@@ -56,6 +58,8 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--bench", type=Path, default=Path("bench"), metavar="DIR", help="the folder with models/")
     parser.add_argument("--tests", type=Path, metavar="XML", action="append", default=[],
                         help="what pytest wrote of tests that were run")  # fmt: skip
+    parser.add_argument("--points", type=Path, metavar="FILE",
+                        help="what this process and those before it found, all of which is in the receipt")  # fmt: skip
     parser.add_argument("--out", type=Path, default=Path("bench/results"), metavar="DIR")
     args = parser.parse_args(argv)
     args.models = args.models.split(",")
@@ -104,23 +108,72 @@ def _makers(args: argparse.Namespace, note: Callable[[str], None]) -> dict[str, 
     return found
 
 
+class Found:
+    """Points and notes, on disk as soon as they are there."""
+
+    def __init__(self, args: argparse.Namespace, plan: sweep.Plan) -> None:
+        self.notes: list[str] = []
+        self.points: list[dict[str, Any]] = []
+        self.written: list[Path] = []
+        self._args, self._plan = args, plan
+        self._machine: dict[str, Any] = {}
+        self.tests = receipt.tests(args.tests)
+        if args.points and args.points.exists():
+            for line in args.points.read_text().splitlines():
+                self._take(json.loads(line))
+
+    def _take(self, line: dict[str, Any]) -> None:
+        if "note" in line:
+            self.notes.append(line["note"])
+        else:
+            self.points.append(line)
+
+    def _add(self, line: dict[str, Any]) -> None:
+        self._take(line)
+        if self._args.points:
+            with self._args.points.open("a") as file:
+                file.write(json.dumps(line) + "\n")
+
+    def note(self, text: str) -> None:
+        self._add({"note": text})
+        print(text, file=sys.stderr, flush=True)
+
+    def point(self, model: str, found: dict[str, Any]) -> None:
+        self._add({"model": model, **found})
+        speed = found["steps_per_second"]["median"]
+        print(f"{model:16} {found['workload']:9} {found['num_envs']:7,} {found['side']:12} {speed:14,.0f} steps/s",
+              file=sys.stderr, flush=True)  # fmt: skip
+        self.write()
+
+    def write(self) -> None:
+        args, plan = self._args, self._plan
+        self._machine = self._machine or receipt.machine(args.device, args.bench)
+        result = {
+            "device": args.device,
+            "machine": self._machine,
+            "tests": self.tests,
+            "settings": {"seconds": plan.seconds, "substeps": plan.substeps, "samples": plan.samples,
+                         "lanes": args.lanes, "calls": plan.calls,
+                         "specialize": os.environ.get("DUALSTEP_SPECIALIZE", "1")},
+            "notes": self.notes,
+            "points": self.points,
+        }  # fmt: skip
+        self.written = receipt.write(args.out, result)
+
+
 def main(argv: list[str] | None = None) -> int:
     args = _arguments(argv)
-    notes: list[str] = []
-
-    def note(text: str) -> None:
-        notes.append(text)
-        print(text, file=sys.stderr, flush=True)
 
     plan = sweep.Plan(seconds=args.seconds, substeps=args.substeps, samples=args.samples)
     if args.device == "cpu":
         plan.calls, plan.blocks = 4, 2
-    makers, points, failed = _makers(args, note), [], 0
+    found = Found(args, plan)
+    makers, failed = _makers(args, found.note), 0
     for name in args.models:
         try:
             model = loaders(args.bench)[name]()
         except (ImportError, ValueError, FileNotFoundError, CommandError) as error:
-            note(f"{name} is left out: {' '.join(str(error).split())}")
+            found.note(f"{name} is left out: {' '.join(str(error).split())}")
             continue
         pool = sweep.episode(model, plan)
         for num_envs in args.sizes:
@@ -128,33 +181,22 @@ def main(argv: list[str] | None = None) -> int:
                 try:
                     side = make(model, num_envs, name, pool)
                     for workload in sweep.WORKLOADS:
-                        found = sweep.measure(side, sweep.Workload(model, workload, plan, pool), num_envs)
-                        points.append({"model": name, **found})
-                        speed = found["steps_per_second"]["median"]
-                        print(f"{name:16} {workload:9} {num_envs:7,} {found['side']:12} {speed:14,.0f} steps/s",
-                              file=sys.stderr, flush=True)  # fmt: skip
+                        work = sweep.Workload(model, workload, plan, pool)
+                        found.point(name, sweep.measure(side, work, num_envs))
                 except Unchecked as error:
-                    note(f"no figure of {side_name} for {name} x {num_envs:,}, for it could not be checked: {error}")
+                    found.note(f"no figure of {side_name} for {name} x {num_envs:,}, "
+                               f"for it could not be checked: {error}")  # fmt: skip
                     failed = 1
                 except Exception as error:
                     # whatever a peer raises, the others are measured; our own failure fails the run
-                    note(f"no figure of {side_name} for {name} x {num_envs:,}: {type(error).__name__}: "
-                         f"{' '.join(str(error).split())[:300]}")  # fmt: skip
+                    found.note(f"no figure of {side_name} for {name} x {num_envs:,}: {type(error).__name__}: "
+                               f"{' '.join(str(error).split())[:300]}")  # fmt: skip
                     failed = failed or int(side_name == "dualstep")
                 side = None
-    checks = receipt.tests(args.tests)
-    result = {
-        "device": args.device,
-        "machine": receipt.machine(args.device, args.bench),
-        "tests": checks,
-        "settings": {"seconds": plan.seconds, "substeps": plan.substeps, "samples": plan.samples, "lanes": args.lanes,
-                     "calls": plan.calls, "specialize": os.environ.get("DUALSTEP_SPECIALIZE", "1")},
-        "notes": notes,
-        "points": points,
-    }  # fmt: skip
-    for path in receipt.write(args.out, result):
+    found.write()
+    for path in found.written:
         print(f"written: {path}", file=sys.stderr)
-    return 1 if failed or not points or (checks and checks["failed"]) else 0
+    return 1 if failed or not found.points or (found.tests and found.tests["failed"]) else 0
 
 
 if __name__ == "__main__":

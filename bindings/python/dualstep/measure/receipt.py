@@ -20,10 +20,13 @@ def _said(*command: str) -> str | None:
 
 
 def commit(folder: Path) -> str:
-    """The commit of the sources; "+" where files differ from it, "unknown" where they are no checkout."""
+    """The commit of the sources; "+" where files differ from it. Where they are no checkout, what a file COMMIT says in
+    a folder above them, and "unknown" where there is none."""
     found = _said("git", "-C", str(folder), "rev-parse", "--short=12", "HEAD")
     if found is None:
-        return "unknown"
+        above = folder.resolve()
+        files = [place / "COMMIT" for place in (above, *above.parents)]
+        return next((file.read_text().strip() for file in files if file.is_file()), "unknown")
     return found + ("+" if _said("git", "-C", str(folder), "status", "--porcelain", "--untracked-files=no") else "")
 
 

@@ -21,6 +21,7 @@ import numpy as np
 import viser
 from viser import uplot
 
+from dualstep.viewer.guard import same_origin
 from dualstep.viewer.shapes import floor_of, parts_of
 
 FRAMES_PER_SECOND = 30
@@ -89,7 +90,8 @@ class Viewer:
         self._away = np.zeros((MOST, 3))
         self._drawn = self._told_at = 0.0
         self._spread, self._height = self._size()
-        self.server = viser.ViserServer(host=host, port=port, verbose=False)
+        with same_origin(host):
+            self.server = viser.ViserServer(host=host, port=port, verbose=False)
         self.port = self.server.get_port()
         self._build_scene()
         self._build_panel(title)

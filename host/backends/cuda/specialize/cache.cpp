@@ -1,5 +1,6 @@
 #include "host/backends/cuda/specialize/cache.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -15,7 +16,9 @@ namespace fs = std::filesystem;
 
 const char kMagic[] = "dualstep machine code, format 1";
 
-fs::path path_of(const std::string& key) { return fs::path(cache_folder()) / (key + ".cubin"); }
+fs::path path_of(const std::string& key, Kept kind) {
+  return fs::path(cache_folder()) / (key + (kind == Kept::kCode ? ".cubin" : ".latest"));
+}
 
 }  // namespace
 
@@ -41,9 +44,20 @@ std::string cache_folder() {
   return "";
 }
 
-std::optional<std::string> cache_read(const std::string& key) {
+std::string distrust(const std::string& path) {
+  struct stat found;
+  if (lstat(path.c_str(), &found) != 0) return "'" + path + "' is not there";
+  if (S_ISLNK(found.st_mode) && stat(path.c_str(), &found) != 0) return "'" + path + "' leads nowhere";
+  if (found.st_uid != geteuid() && found.st_uid != 0)
+    return "'" + path + "' belongs to another user (" + std::to_string(found.st_uid) + ")";
+  if (found.st_mode & (S_IWGRP | S_IWOTH)) return "'" + path + "' can be written by others";
+  return "";
+}
+
+std::optional<std::string> cache_read(const std::string& key, Kept kind) {
   if (cache_folder().empty()) return std::nullopt;
-  std::ifstream file(path_of(key), std::ios::binary);
+  if (!distrust(cache_folder()).empty() || !distrust(path_of(key, kind)).empty()) return std::nullopt;
+  std::ifstream file(path_of(key, kind), std::ios::binary);
   std::string magic, name, hash;
   if (!std::getline(file, magic) || !std::getline(file, name) || !std::getline(file, hash))
     return std::nullopt;
@@ -52,12 +66,15 @@ std::optional<std::string> cache_read(const std::string& key) {
   return bytes;
 }
 
-bool cache_write(const std::string& key, const std::string& bytes) {
+bool cache_write(const std::string& key, const std::string& bytes, Kept kind) {
   if (cache_folder().empty()) return false;
   std::error_code error;
-  fs::create_directories(cache_folder(), error);
+  // for this user alone
+  if (fs::create_directories(cache_folder(), error))
+    fs::permissions(cache_folder(), fs::perms::owner_all, error);
+  if (!distrust(cache_folder()).empty()) return false;
   static std::atomic<int> count{0};
-  fs::path part = path_of(key);
+  fs::path part = path_of(key, kind);
   part += "." + std::to_string(getpid()) + "." + std::to_string(count++) + ".part";
   {
     std::ofstream file(part, std::ios::binary | std::ios::trunc);
@@ -68,7 +85,8 @@ bool cache_write(const std::string& key, const std::string& bytes) {
       return false;
     }
   }
-  fs::rename(part, path_of(key), error);
+  fs::permissions(part, fs::perms::owner_read | fs::perms::owner_write, error);
+  fs::rename(part, path_of(key, kind), error);
   if (!error) return true;
   fs::remove(part, error);
   return false;

@@ -1,9 +1,12 @@
 #include "host/backends/cuda/specialize/program.h"
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <stdexcept>
 
 #include "kernels/collide/kinds.h"
+#include "kernels/launch/cuda/launch.cuh"
 
 namespace dualstep {
 namespace {
@@ -100,6 +103,28 @@ std::vector<std::string> program_entries(const LaneChoice& choice) {
   };
 }
 
+namespace {
+
+// whether the workspaces of a block are more than the shared memory of any device, or those of a step in parts, which
+// all lie in device memory
+template <class Scalar>
+bool workspace_in_device_memory(const Tables<Scalar>& t, const LaneChoice& choice) {
+  constexpr size_t kMostShared = 227 << 10;  // of a block, up to compute capability 12
+  return choice.staged || kFusedWarps * group_bytes(t, kWarpThreads / choice.lanes[0]) > kMostShared;
+}
+
+// whether accesses of a specialised program know their memory: a variant that a device is to compare
+bool addresses_wanted() {
+  const char* value = std::getenv("DUALSTEP_CUDA_ADDRESSES");
+  const std::string said = value ? value : "";
+  if (said.empty() || said == "0") return false;
+  if (said == "1") return true;
+  throw std::invalid_argument("environment variable DUALSTEP_CUDA_ADDRESSES=" + said +
+                              " is given, and it must be 0 or 1");
+}
+
+}  // namespace
+
 template <class Scalar>
 std::string program_text(const Tables<Scalar>& t, const LaneChoice& choice) {
   const std::string number = sizeof(Scalar) == 4 ? "float" : "double", kdim = std::to_string(t.n.kdim);
@@ -107,8 +132,13 @@ std::string program_text(const Tables<Scalar>& t, const LaneChoice& choice) {
                                   "> tables, const __grid_constant__ BatchView<" + number +
                                   "> batch,\n    const __grid_constant__ StepArgs args, ";
   const std::string file = choice.staged ? "staged" : "fused";
-  std::string text = "#define DUALSTEP_ISA cuda\n" + fixed_tables(t) + "#include \"kernels/launch/cuda/" +
-                     file + ".cuh\"\nusing namespace dualstep;\n" + same_sizes<Scalar>(number);
+  std::string text = "#define DUALSTEP_ISA cuda\n";
+  if (addresses_wanted()) {
+    text += "#define DUALSTEP_TABLES_IN_DEVICE_MEMORY\n";
+    if (workspace_in_device_memory(t, choice)) text += "#define DUALSTEP_WORKSPACE_IN_DEVICE_MEMORY\n";
+  }
+  text += fixed_tables(t) + "#include \"kernels/launch/cuda/" + file + ".cuh\"\nusing namespace dualstep;\n" +
+          same_sizes<Scalar>(number);
   if (choice.staged)
     text += "static_assert(kWarp * kWarpsOfBlock == " + std::to_string(kStagedThreads) +
             " && kStagedGroup == " + std::to_string(kStagedInterleaved) + " && sizeof(CarriedOnDevice<" +

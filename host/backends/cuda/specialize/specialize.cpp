@@ -29,8 +29,8 @@ const std::string& sources_digest() {
 // thread. A step waits for memory more than it computes, so what counts is how many warps take turns
 constexpr int kBlocks[] = {12, 10, 8, 6, 4};
 
-std::string key_of(const std::string& program, const std::string& arch, const Nvrtc& compiler) {
-  std::string all = program + '\0' + sources_digest() + arch + " NVRTC " + compiler.version();
+std::string key_of(const std::string& program, const std::string& arch, const std::string& version) {
+  std::string all = program + '\0' + sources_digest() + arch + " NVRTC " + version;
   for (const std::string& option : nvrtc_options()) all += ' ' + option;
   for (const int blocks : kBlocks) all += ' ' + std::to_string(blocks);
   all += " choice 1";  // of compile() below
@@ -109,8 +109,9 @@ std::string describe_specialization() {
   if (!specialization_wanted()) return "off (DUALSTEP_SPECIALIZE=0)";
   std::string why;
   const Nvrtc* compiler = Nvrtc::find(&why);
-  if (!compiler) return "no, kernels for all models are used: " + why;
   const std::string folder = cache_folder();
+  if (!compiler)
+    return "only what is kept in " + (folder.empty() ? "no folder" : folder) + " already: " + why;
   return "NVRTC " + compiler->version() + ", kept in " + (folder.empty() ? "no folder" : folder);
 }
 
@@ -118,15 +119,18 @@ Special specialize(const std::string& program, const std::string& arch) {
   const auto began = std::chrono::steady_clock::now();
   Special found;
   const Nvrtc* compiler = Nvrtc::find(&found.why);
-  if (!compiler) return found;
-  const std::string key = key_of(program, arch, *compiler);
-  if (auto kept = cache_read(key)) {
+  // a file that names the key of what a compiler, whichever, made last: for machines without one
+  const std::string latest = key_of(program, arch, "latest");
+  const std::string key =
+      compiler ? key_of(program, arch, compiler->version()) : cache_read(latest, Kept::kKey).value_or("");
+  if (auto kept = key.empty() ? std::nullopt : cache_read(key)) {
     found.code = std::move(*kept);
     found.cached = true;
-  } else {
+    found.why.clear();
+  } else if (compiler) {
     try {
       found.code = compile(*compiler, program, arch, &found.log);
-      (void)cache_write(key, found.code);
+      if (cache_write(key, found.code)) (void)cache_write(latest, key, Kept::kKey);
     } catch (const std::runtime_error& error) {
       found.why = error.what();
     }

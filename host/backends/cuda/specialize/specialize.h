@@ -1,8 +1,8 @@
 // Machine code of specialised kernels: from the cache, or compiled and put there. Needs no GPU.
 //
 // The key of the cache is a hash of everything that the machine code follows from: the program, the sources
-// it includes, the options, the architecture and the version of the compiler. DUALSTEP_SPECIALIZE=0 turns it
-// off.
+// it includes, the options, the architecture and the version of the compiler. Where there is no compiler, what
+// any version made is taken, so that a cache can be filled elsewhere. DUALSTEP_SPECIALIZE=0 turns it off.
 #pragma once
 
 #include <string>

@@ -1,0 +1,396 @@
+"""Measures what dualstep promises of its reliability, and writes docs/reliability.md.
+
+    python bench/reliability.py                 # all figures, some minutes; fails where one is worse than its limit
+    python bench/reliability.py isolation kkt   # some of them, to the terminal alone
+
+Every figure is measured by code of its own, which asks a batch and nothing else, and has a limit that is committed here.
+Peers' values are of November 2026, on two CPU cores: MuJoCo 4.0.0, MuJoCo Warp 4.0.0; "-" where none was measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import pathlib
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import dualstep as ds
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "reliability.md"
+STATE = ("qpos", "qvel", "act", "ctrl", "qacc_warmstart")
+RECORDS = ("time", "status", "iterations", "residual")
+NAMES = ("humanoid", "ant", "hopper", "walker2d_v5", "half_cheetah", "swimmer", "reacher", "pusher_v5",
+         "inverted_pendulum", "inverted_double_pendulum", "humanoidstandup")  # fmt: skip
+
+
+class Figure(NamedTuple):
+    title: str
+    measure: Callable[[], tuple[float, str]]
+    """the number that is compared with the limit, and the sentence of it"""
+    limit: float
+    peers: str
+
+
+def models() -> dict[str, ds.Model]:
+    import gymnasium
+
+    folder = pathlib.Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
+    found = {name: ds.Model.from_mjcf(folder / f"{name}.xml") for name in NAMES}
+    found["benchmark humanoid"] = ds.Model.from_mjcf(ROOT / "bench" / "models" / "humanoid.xml")
+    return found
+
+
+def shaken(model: ds.Model, count: int, seed: int = 0, **options: Any) -> ds.Batch:
+    """A batch amid motion, other in each environment."""
+    batch, rng = ds.Batch(model, count, device="cpu", **options), np.random.default_rng(seed)
+    batch.qvel[...] = rng.normal(0, 0.5, batch.qvel.shape)
+    act(batch, rng, 30)
+    return batch
+
+
+def act(batch: ds.Batch, rng: np.random.Generator, steps: int) -> None:
+    for _ in range(steps):
+        batch.ctrl[...] = rng.uniform(-1, 1, batch.ctrl.shape)
+        batch.step()
+
+
+def all_of(batch: ds.Batch) -> dict[str, np.ndarray]:
+    return {name: np.array(getattr(batch, name)) for name in (*STATE, *RECORDS, "qacc", "xpos", "qfrc_constraint")}
+
+
+def differing(a: dict[str, np.ndarray], b: dict[str, np.ndarray], rows: Any = slice(None), of: Any = slice(None)) -> int:
+    """Environments with a bit that differs; a NaN is a NaN."""
+    wrong = None
+    for name in a:
+        one, other = a[name][rows], b[name][of]
+        same = (one == other) | ((one != one) & (other != other))
+        bad = ~same.reshape(len(one), -1).all(axis=1)
+        wrong = bad if wrong is None else wrong | bad
+    return 0 if wrong is None else int(wrong.sum())
+
+
+# the figures ---------------------------------------------------------------------------------------------------
+
+
+def batch_size() -> tuple[float, str]:
+    """1, 2: the same 64 environments in batches of 1 to 1,024, in other places, under overflow too."""
+    wrong = looked = 0
+    for name, model in models().items():
+        if name not in ("humanoid", "ant", "hopper", "pusher_v5"):
+            continue
+        for capacity in (0, 3):
+            model.opt.contact_capacity = capacity
+            start = shaken(model, 64)
+            arrays = {field: np.array(getattr(start, field)) for field in STATE}
+            start.close()
+
+            def run(rows: np.ndarray, model: ds.Model = model, arrays: dict[str, np.ndarray] = arrays) -> dict[str, np.ndarray]:
+                with ds.Batch(model, len(rows), device="cpu") as batch:
+                    for field, array in arrays.items():
+                        getattr(batch, field)[...] = array[rows % 64]
+                    batch.step(40)
+                    return all_of(batch)
+
+            whole = run(np.arange(64))
+            rng = np.random.default_rng(1)
+            for rows in (np.array([5]), np.arange(7), np.arange(32), np.arange(1024), rng.permutation(64)):
+                wrong += differing(run(rows), whole, slice(None), rows % 64)
+                looked += len(rows)
+    return wrong, f"{wrong} of {looked:,} environments differ in a bit from the same ones in another batch"
+
+
+def isolation() -> tuple[float, str]:
+    """7: numbers no simulation can use, in one of 128 environments."""
+    kinds, wrong, cases = (np.nan, np.inf, -np.inf, 1e12, 1e30), 0, 0
+    for model in models().values():
+        clean = shaken(model, 128)
+        start = clean.save()
+        clean.step(10)
+        wanted = all_of(clean)
+        for value in kinds:
+            for field in ("qpos", "qvel", "ctrl", "xfrc_applied", "qfrc_applied"):
+                array = getattr(clean, field)
+                if array[0].size == 0:
+                    continue
+                clean.load(start)
+                array[70] = value
+                clean.step(10)
+                found, others = all_of(clean), np.arange(128) != 70
+                wrong += differing(found, wanted, others, others)
+                cases += 1
+                array[70] = 0
+        clean.close()
+    return wrong, f"{wrong} of 127 neighbours changed in a bit, in {cases} cases on {len(models())} models"
+
+
+def unflagged() -> tuple[float, str]:
+    """8: states that are not finite, or accelerations, under adversarial controls and speeds, without a bit of status."""
+    lost = steps = flagged = 0
+    for number, model in enumerate(models().values()):
+        rng = np.random.default_rng(number)
+        with ds.Batch(model, 256, device="cpu", diverged="reset") as batch:
+            for _ in range(60):
+                batch.ctrl[...] = rng.choice((-1, 1, 1e3, -1e6, np.nan), batch.ctrl.shape, p=(0.45, 0.45, 0.06, 0.03, 0.01))
+                hit = rng.integers(0, 256, 8)
+                batch.qvel[hit] = rng.normal(0, 10.0 ** rng.integers(0, 9), (8, model.nv))
+                batch.step()
+                wild = ~np.isfinite(batch.qacc).all(axis=1) | ~np.isfinite(batch.qpos).all(axis=1)
+                wild |= ~np.isfinite(batch.qvel).all(axis=1) | ~np.isfinite(batch.residual)
+                lost += int((wild & (batch.status == 0)).sum())
+                flagged += int((batch.status & 1).sum())
+                steps += 256
+    return lost, f"{lost} of {steps:,} environment-steps were not finite and not flagged; {flagged:,} were flagged as diverged"
+
+
+def overflow() -> tuple[float, str]:
+    """10: the bit of an overflow is set where contacts are lost, and nowhere else."""
+    wrong = looked = 0
+    for name in ("humanoid", "ant", "humanoidstandup"):
+        model = models()[name]
+        with shaken(model, 256) as batch:
+            act(batch, np.random.default_rng(2), 120)
+            state, need = batch.save(), np.array(batch.contacts().count)
+            arrays = {field: np.array(getattr(batch, field)) for field in STATE}
+        del state
+        for capacity in range(1, int(need.max()) + 1):
+            model.opt.contact_capacity = capacity
+            with ds.Batch(model, 256, device="cpu") as batch, ds.Batch(models()[name], 256, device="cpu") as roomy:
+                for other in (batch, roomy):
+                    for field, array in arrays.items():
+                        getattr(other, field)[...] = array
+                    other.forward()
+                loses = np.array(roomy.contacts().count) > capacity
+                wrong += int((((batch.status & 2) > 0) != loses).sum())
+                looked += 256
+    return wrong, f"{wrong} of {looked:,} environments have the bit of a contact overflow wrong"
+
+
+def restore() -> tuple[float, str]:
+    """12: a state goes on with the same bits in another batch, at another place, with other threads."""
+    wrong = looked = 0
+    for model in models().values():
+        batch = shaken(model, 64)
+        state, rng = batch.save(), np.random.default_rng(3)
+        place = rng.permutation(64)
+        with ds.Batch(model, 100, device="cpu", num_threads=1) as other:
+            other.load(state, place + 20)
+            controls = rng.uniform(-1, 1, batch.ctrl.shape)
+            batch.ctrl[...], other.ctrl[place + 20] = controls, controls
+            batch.step(50)
+            other.step(50)
+            wrong += differing(all_of(other), all_of(batch), place + 20)
+            looked += 64
+        batch.close()
+    return wrong, f"{wrong} of {looked} restored environments differ in a bit"
+
+
+def resets() -> tuple[float, str]:
+    """13: those that are reset are as new, and the others as they were, in every array."""
+    wrong = looked = 0
+    for number, model in enumerate(models().values()):
+        rng, batch = np.random.default_rng(number), shaken(model, 64, number)
+        new = ds.Batch(model, 64, device="cpu")
+        new.forward()
+        names = [name for name, *_ in ds._core.batch_fields() if name != "reset_count"]
+
+        def arrays(of: ds.Batch, names: list[str] = names) -> dict[str, np.ndarray]:
+            return {name: np.array(getattr(of, name)) for name in names if not name.startswith("contact_")}
+
+        for _ in range(8):
+            mask, before = rng.random(64) < 0.4, arrays(batch)
+            batch.reset(mask)
+            after = arrays(batch)
+            wrong += differing(after, before, ~mask, ~mask)
+            fresh = arrays(new)
+            for name in ("iterations", "residual"):  # of an evaluation, which a reset is none of
+                after.pop(name), fresh.pop(name)
+            wrong += differing(after, fresh, mask, mask)
+            looked += 64
+            act(batch, rng, 3)
+        batch.close()
+        new.close()
+    return wrong, f"{wrong} of {looked:,} environments are wrong after a masked reset"
+
+
+def kkt() -> tuple[float, str]:
+    """14: the relative residual of the contact problem at the defaults, in float32."""
+    found, lines = [], []
+    for number, (name, model) in enumerate(models().items()):
+        batch, rng, own = shaken(model, 256, number), np.random.default_rng(number), []
+        for _ in range(30):
+            act(batch, rng, 1)
+            own.append(np.array(batch.residual)[batch.status == 0])
+        own = np.concatenate(own)
+        found.append(float(np.quantile(own, 0.95)))
+        lines.append(f"{name} {found[-1]:.0e}")
+        batch.close()
+    return max(found), f"p95 of the residual: {', '.join(lines)}"
+
+
+def one_step() -> tuple[float, str]:
+    """16: accelerations beside MuJoCo's, converged, in double precision, on the scenes of the tests."""
+    import mujoco
+
+    worst, worst_of, count, left_out = 0.0, "", 0, 0
+    for path in sorted((ROOT / "tests" / "scenes").glob("*.xml")):
+        source = mujoco.MjModel.from_xml_path(str(path))
+        source.opt.solver, source.opt.iterations, source.opt.tolerance = mujoco.mjtSolver.mjSOL_NEWTON, 300, 0
+        try:
+            reference = ds.Reference(ds.Model.from_mujoco(source))
+        except ValueError:
+            left_out += 1
+            continue
+        data, rng = mujoco.MjData(source), np.random.default_rng(count)
+        for _ in range(4):
+            mujoco.mj_resetData(source, data)
+            data.qvel[:], data.ctrl[:] = rng.normal(0, 1, source.nv), rng.uniform(-1, 1, source.nu)
+            for _ in range(int(rng.integers(0, 20))):
+                mujoco.mj_step(source, data)
+            mujoco.mj_forward(source, data)
+            for name in ("qpos", "qvel", "act", "ctrl"):
+                getattr(reference, name)[...] = getattr(data, name)
+            reference.forward()
+            size = max(1.0, float(np.abs(data.qacc).max(initial=0)))
+            error = float(np.abs(reference.qacc - data.qacc).max(initial=0)) / size
+            if error > worst:
+                worst, worst_of = error, path.stem
+        count += 1
+    return worst, f"largest relative difference of qacc {worst:.0e} ({worst_of}), on {count} scenes; {left_out} not simulated"
+
+
+def conservation() -> tuple[float, str]:
+    """17: energy of a double pendulum without losses, RK4: the order of its drift."""
+    xml = """<mujoco><option timestep="{h}" integrator="RK4"/><worldbody><body pos="0 0 2"><joint axis="0 1 0"/>
+    <geom type="capsule" size=".03" fromto="0 0 0 .5 0 0" contype="0" conaffinity="0"/><body pos=".5 0 0"><joint axis="0 1 0"/>
+    <geom type="capsule" size=".03" fromto="0 0 0 .5 0 0" contype="0" conaffinity="0"/></body></body></worldbody></mujoco>"""
+    drifts = []
+    for h in (0.008, 0.004):
+        reference = ds.Reference(ds.Model.from_mjcf(xml.format(h=h)))
+        reference.forward()
+        before, drift = float(sum(reference.energy)), 0.0
+        for _ in range(int(4 / h)):
+            reference.step()
+            drift = max(drift, abs(float(sum(reference.energy)) - before))
+        drifts.append(drift)
+    order = float(np.log2(drifts[0] / drifts[1]))
+    return -order, f"halving the step divides the drift of the energy by 2^{order:.1f} ({drifts[1]:.0e} J of a swing at h = 0.004)"
+
+
+def translation() -> tuple[float, str]:
+    """20: a stack of boxes that is moved by a kilometre, in double precision."""
+    world = '<geom type="plane" size="0 0 1" pos="{x} {x} 0"/>' + "".join(
+        f'<body pos="{{x}} {{x}} {0.101 + 0.2 * k}"><freejoint/><geom type="box" size=".1 .1 .1"/></body>' for k in range(4)
+    )
+    ends = []
+    for x in (0, 1000):
+        model = ds.Model.from_mjcf(f"<mujoco><worldbody>{world.format(x=x)}</worldbody></mujoco>")
+        with ds.Batch(model, 1, device="cpu", dtype="float64") as batch:
+            batch.step(300)
+            ends.append(batch.qpos[0].reshape(4, 7)[:, :3] - [x, x, 0])
+    moved = float(np.abs(ends[0] - ends[1]).max())
+    return moved, f"positions after 300 steps differ by {moved:.0e} m"
+
+
+def checkpoints() -> tuple[float, str]:
+    """22: states whose bytes were changed are refused, or load; the batch goes on."""
+    model, rng = models()["hopper"], np.random.default_rng(5)
+    batch = shaken(model, 8)
+    state = batch.save()
+    wanted, refused, taken, count = state, 0, 0, 3000
+    for _ in range(count):
+        changed = bytearray(state)
+        for at in rng.integers(0, len(changed), rng.integers(1, 6)):
+            changed[at] = rng.integers(256)
+        if rng.random() < 0.2:
+            del changed[rng.integers(len(changed)) :]
+        if bytes(changed) == state:
+            continue
+        try:
+            batch.load(bytes(changed))
+            taken += 1
+        except ValueError:
+            refused += 1
+    unchanged = batch.save() == wanted
+    return taken + (not unchanged), f"{refused:,} of {refused + taken:,} changed states refused, and the batch unchanged by them"
+
+
+def golden() -> tuple[float, str]:
+    """5: hashes of rollouts of all models, committed."""
+    ran = subprocess.run([sys.executable, str(ROOT / "tests" / "golden" / "golden.py"), "check"], capture_output=True, text=True)
+    return float(ran.returncode != 0), "the bits of 11 models' rollouts are those that are committed" if not ran.returncode else ran.stdout[-300:]
+
+
+def searched() -> tuple[float, str]:
+    """1, 2 again, as a search: laws, models, precisions, neighbours, parameters and resets by chance."""
+    ran = subprocess.run([sys.executable, str(ROOT / "tests" / "search" / "same_bits.py"), "--seconds", "60"], capture_output=True, text=True)
+    told = ran.stdout.strip().splitlines()[-1]
+    return float(ran.returncode != 0), f"a minute of `tests/search/same_bits.py`: {told}"
+
+
+FIGURES = {
+    "batch-size": Figure("Bits do not depend on batch size or place", batch_size, 0,
+                         "MuJoCo Warp: 2 of 7 healthy worlds changed where a pool of contacts is full"),
+    "search": Figure("Nor on anything else that was searched for", searched, 0, "-"),
+    "golden": Figure("Committed hashes", golden, 0, "Box2D, Jolt: yes; MuJoCo: within a version and an architecture"),
+    "isolation": Figure("Neighbours of a poisoned environment", isolation, 0, "MuJoCo Warp: 2 of 7 changed at a full pool"),
+    "unflagged": Figure("Non-finite without a flag", unflagged, 0, "MuJoCo Warp: no flag for NaN or infinity; MuJoCo: resets"),
+    "overflow": Figure("Flags of contact overflow", overflow, 0, "MuJoCo Warp: bits on all worlds, so the victim is unknown"),
+    "restore": Figure("Restored states", restore, 0, "MuJoCo: exact with qacc_warmstart; Bullet: not for composites"),
+    "resets": Figure("Masked resets", resets, 0, "MuJoCo Warp: resetting a world hides contacts of others (mujoco#3572)"),
+    "kkt": Figure("Residual of the contact problem, float32, p95", kkt, 1e-4,
+                  "MuJoCo, humanoid: Newton 4e-14 (float64), PGS of 20 iterations 0.12"),
+    "one-step": Figure("One step beside MuJoCo", one_step, 1e-6, "MuJoCo Warp, float32: p95 4.9e-3, largest 0.13"),
+    "conservation": Figure("Order of energy drift", conservation, -3.8, "MuJoCo's RK4: the same order"),
+    "translation": Figure("A scene moved by 1 km, float64", translation, 1e-3, "-"),
+    "checkpoints": Figure("Damaged states", checkpoints, 0, "MuJoCo's MJB: 5 of 1,500 changed files crash"),
+}  # fmt: skip
+
+
+def page(rows: list[tuple[str, Figure, float, str, float]]) -> str:
+    lines = ["# Reliability", "",
+             "Written by `python bench/reliability.py`, which measures each figure by code of its own and fails where one is",
+             "worse than its limit. `python bench/reliability.py NAME` repeats one. Peers are MuJoCo 4.0.0 and MuJoCo Warp",
+             "4.0.0, measured on two CPU cores in November 2026 unless a source is named.", ""]  # fmt: skip
+    for name, figure, value, told, seconds in rows:
+        verdict = "holds" if value <= figure.limit else "**does not hold**"
+        about = " ".join((figure.measure.__doc__ or "").split())
+        about = about.split(": ", 1)[-1]
+        lines += [f"## {figure.title}", "", f"`{name}`: {about}", "", f"- measured: {told} ({verdict}; limit {figure.limit:g})",
+                  f"- peers: {figure.peers}", f"- takes {seconds:.0f} s", ""]  # fmt: skip
+    lines += [
+        "## What has no figure here", "",
+        "Mutation testing (`tests/mutation/mutate.py`), fuzzing of models and checkpoints under sanitizers (`tests/fuzz`),",
+        "races between lanes (`tests/emulator`) and budgets of machine code (`tests/cuda`) have commands of their own. FCLIB's",
+        "problems, self-consistency in the step size and soaks of 100 million steps are not measured.", "",
+    ]  # fmt: skip
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("figures", nargs="*", choices=[[], *FIGURES], metavar="NAME", help=", ".join(FIGURES))
+    args = parser.parse_args()
+    rows, worse = [], []
+    for name in args.figures or FIGURES:
+        began = time.monotonic()
+        figure = FIGURES[name]
+        value, told = figure.measure()
+        rows.append((name, figure, value, told, time.monotonic() - began))
+        print(f"{name}: {told} [{rows[-1][-1]:.0f} s]", flush=True)
+        if not value <= figure.limit:
+            worse.append(name)
+    if not args.figures:
+        PAGE.write_text(page(rows))
+    if worse:
+        print(f"worse than their limits: {', '.join(worse)}", file=sys.stderr)
+    return 1 if worse else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

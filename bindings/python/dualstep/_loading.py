@@ -1,0 +1,234 @@
+"""Before MuJoCo compiles a model: how large it says it is, which files it names, how long it may take.
+
+MuJoCo's compiler opens every path that a model names, multiplies what `<replicate>` asks for, and cannot be
+interrupted. So sizes and paths are looked at in the text first, and a limit on time or memory is kept by a child.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from xml.parsers import expat
+
+from dualstep.errors import InvalidModelError
+
+if TYPE_CHECKING:
+    import mujoco
+
+# by what is counted: the variable that sets the limit, and the limit where it is not set
+LIMITS = {
+    "bodies": ("DUALSTEP_LOAD_BODIES", 20_000),
+    "geoms": ("DUALSTEP_LOAD_GEOMS", 100_000),
+    "keys": ("DUALSTEP_LOAD_KEYS", 10_000),
+    "numbers": ("DUALSTEP_LOAD_NUMBERS", 100_000_000),
+}
+SECONDS, MEGABYTES = "DUALSTEP_LOAD_SECONDS", "DUALSTEP_LOAD_MEGABYTES"
+_COUNTED = {"body": "bodies", "geom": "geoms", "key": "keys", "link": "bodies", "collision": "geoms", "visual": "geoms"}
+_FOLDERS = ("meshdir", "texturedir", "assetdir")
+_MOST_FILES = 1000
+
+
+def _limit(variable: str, otherwise: float) -> float:
+    text = os.environ.get(variable, "")
+    if not text:
+        return otherwise
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not value > 0:
+        raise ValueError(f"environment variable {variable} is '{text}', and a positive number, or inf, is wanted")
+    return value
+
+
+def check_sizes(counts: dict[str, float], where: str = "") -> None:
+    """Raises InvalidModelError where a count is beyond its limit."""
+    for what, (variable, otherwise) in LIMITS.items():
+        most = _limit(variable, otherwise)
+        if counts.get(what, 0) > most:
+            raise InvalidModelError(
+                f"{where}the model has {counts[what]:.10g} {what}, and at most {most:.10g} are loaded: "
+                f"{variable} sets that limit"
+            )
+
+
+def _number(text: str | None, otherwise: float = 1) -> float:
+    """Of an attribute; what is no number is the compiler's to complain of."""
+    try:
+        value = float(text) if text is not None else otherwise
+    except ValueError:
+        return otherwise
+    return max(value, 0) if math.isfinite(value) else math.inf
+
+
+class _Scan:
+    """Counts and paths of a model and of what it includes."""
+
+    def __init__(self, main: Path, assets: dict[str, Any]) -> None:
+        self.folder = main
+        self.assets = assets
+        self.counts = dict.fromkeys(LIMITS, 0.0)
+        self.files: list[tuple[str, Path]] = []  # as they are named, and the folder of the file that names them
+        self.folders: set[str] = {""}
+        self._read = 0
+        self._open: list[Path] = []
+
+    def text(self, text: str | bytes, folder: Path, times: float = 1) -> None:
+        self._read += 1
+        if self._read > _MOST_FILES:
+            raise InvalidModelError(f"the model includes more than {_MOST_FILES} files")
+        factors = [times]
+
+        def begin(tag: str, attributes: dict[str, str]) -> None:
+            factors.append(factors[-1] * self._element(tag, attributes, factors[-1], folder))
+
+        parser = expat.ParserCreate()
+        parser.StartElementHandler = begin
+        parser.EndElementHandler = lambda _: factors.pop()
+        try:
+            parser.Parse(text, True)
+        except expat.ExpatError:
+            # the compiler says what is wrong, or is less strict: then every path counts
+            whole = text if isinstance(text, str) else text.decode("utf-8", "replace")
+            self.files += [(path, folder) for path in re.findall(r"""\bfile\w*\s*=\s*["']([^"']*)["']""", whole)]
+            folders = re.findall(r"""\b(?:mesh|texture|asset)dir\s*=\s*["']([^"']*)["']""", whole)
+            self.folders.update(folders)
+
+    def _element(self, tag: str, attributes: dict[str, str], times: float, folder: Path) -> float:
+        """What an element counts for; by how much its children are multiplied."""
+        if tag in _COUNTED:
+            self.counts[_COUNTED[tag]] += times
+        for name, value in attributes.items():
+            if name.startswith("file"):
+                self.files.append((re.sub(r"^\w+://", "", value), folder))
+            elif name in _FOLDERS and tag == "compiler":
+                self.folders.add(value)
+        if tag == "include" or (tag == "model" and "file" in attributes):
+            self._include(attributes.get("file", ""), folder, times)
+        elif tag == "size":
+            self.counts["keys"] = max(self.counts["keys"], _number(attributes.get("nkey"), 0))
+            widths = [_number(value, 0) for name, value in attributes.items() if name.startswith("nuser")]
+            self.counts["numbers"] += sum(widths)
+        elif tag in ("hfield", "texture"):
+            sides = ("nrow", "ncol") if tag == "hfield" else ("width", "height")
+            self.counts["numbers"] += math.prod(_number(attributes.get(side), 0) for side in sides)
+        elif tag in ("composite", "flexcomp"):
+            many = math.prod(_number(word) for word in attributes.get("count", "1").split())
+            self.counts["bodies"] += times * many
+            self.counts["geoms"] += times * many
+        check_sizes(self.counts)
+        return _number(attributes.get("count")) if tag == "replicate" else 1
+
+    def _include(self, name: str, folder: Path, times: float) -> None:
+        if name in self.assets:
+            self.text(bytes(self.assets[name]), folder, times)
+            return
+        for base in (self.folder, folder):
+            path = (base / name).resolve()
+            if path in self._open or not path.is_file():
+                continue
+            self._open.append(path)
+            try:
+                self.text(path.read_bytes(), path.parent, times)
+            except OSError:
+                pass
+            self._open.pop()
+            return
+
+    def outside(self, root: Path) -> tuple[str, Path] | None:
+        """A file that is named, that is there, and not below `root`; None where there is none."""
+        for name, folder in self.files:
+            for sub in self.folders:
+                if name in self.assets or os.path.join(sub, name) in self.assets:
+                    continue
+                for base in (self.folder, folder):
+                    path = Path(os.path.join(base, sub, name))
+                    if path.exists() and not path.resolve().is_relative_to(root):
+                        return name, path
+        return None
+
+
+def look(text: str | None, path: Path | None, assets: dict[str, Any] | None, root: Path | None) -> None:
+    """Raises InvalidModelError for a model that is too large, or that names a file outside `root`."""
+    folder = Path.cwd() if path is None else path.resolve().parent
+    scan = _Scan(folder, assets or {})
+    if root is not None and path is not None and not path.resolve().is_relative_to(root):
+        raise InvalidModelError(f"the model file '{path}' lies outside of the folder '{root}'")
+    scan.text(text if text is not None else (path.read_bytes() if path else ""), folder)
+    found = scan.outside(root) if root is not None else None
+    if found is not None:
+        raise InvalidModelError(
+            f"the model names the file '{found[0]}', which is '{found[1]}', outside of the folder '{root}': "
+            f"from_mjcf(..., root=...) says below which folder files may lie"
+        )
+
+
+# what a child does: compile, or read, and hand on the compiled model
+_CHILD = """
+import resource, sys, mujoco, numpy
+kind, place, to, megabytes = sys.argv[1:]
+if float(megabytes) > 0:
+    most = int(float(megabytes) * 2**20)
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+try:
+    if kind == "binary":
+        model = mujoco.MjModel.from_binary_path(place)
+    else:
+        import pickle  # of a file that the parent wrote for this child alone
+        assets = pickle.load(open(to + ".assets", "rb"))
+        read = mujoco.MjModel.from_xml_string if kind == "text" else mujoco.MjModel.from_xml_path
+        model = read(open(place, encoding="utf-8").read() if kind == "text" else place, assets)
+except MemoryError:
+    sys.exit(3)
+except (ValueError, mujoco.FatalError) as error:
+    sys.stdout.write(str(error))
+    sys.exit(3 if "alloc" in str(error).lower() else 2)
+buffer = numpy.empty(mujoco.mj_sizeModel(model), numpy.uint8)
+mujoco.mj_saveModel(model, None, buffer)
+buffer.tofile(to)
+"""
+
+
+def limited() -> bool:
+    """Whether a limit on time or memory is set."""
+    return bool(os.environ.get(SECONDS) or os.environ.get(MEGABYTES))
+
+
+def in_child(kind: str, source: str | bytes, assets: dict[str, Any] | None = None) -> mujoco.MjModel:
+    """Compiles or reads a model in a child: text, the path of a file, or MuJoCo's binary. Raises InvalidModelError."""
+    import pickle
+
+    import mujoco
+
+    seconds, megabytes = _limit(SECONDS, math.inf), _limit(MEGABYTES, math.inf)
+    with tempfile.TemporaryDirectory(prefix="dualstep-") as folder:
+        to = os.path.join(folder, "model.mjb")
+        place = os.path.join(folder, "source")
+        if kind == "path":
+            place = str(source)
+        else:
+            Path(place).write_bytes(source.encode() if isinstance(source, str) else source)
+        Path(to + ".assets").write_bytes(pickle.dumps({k: bytes(v) for k, v in (assets or {}).items()}))
+        command = [sys.executable, "-c", _CHILD, kind, place, to,
+                   str(megabytes if math.isfinite(megabytes) else 0)]  # fmt: skip
+        # the packages that are at hand here
+        given = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
+        try:
+            ran = subprocess.run(command, env=given, capture_output=True, text=True,
+                                 timeout=seconds if math.isfinite(seconds) else None)  # fmt: skip
+        except subprocess.TimeoutExpired:
+            raise InvalidModelError(f"the model takes longer to compile than {SECONDS} = {seconds:g} allows") from None
+        if ran.returncode == 2:
+            raise InvalidModelError(ran.stdout)
+        if ran.returncode == 3 or (ran.returncode != 0 and "bad_alloc" in ran.stderr):
+            raise InvalidModelError(f"the model takes more memory to compile than {MEGABYTES} = {megabytes:g} allows")
+        if ran.returncode != 0:
+            how = f"signal {-ran.returncode}" if ran.returncode < 0 else f"status {ran.returncode}"
+            raise InvalidModelError(f"MuJoCo does not survive this model: it ends with {how}")
+        return mujoco.MjModel.from_binary_path("model.mjb", {"model.mjb": Path(to).read_bytes()})

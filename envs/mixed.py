@@ -1,0 +1,139 @@
+"""Several batches of one task as one vector environment, each under a contact model of its own.
+
+`make(task, num_envs, contact=[...])` gives it: rows 0 to n/k - 1 are under the first, and so on. Environment i is
+seeded as in a single batch. It has what the learners' adapters use of a BatchEnv; `parts` are the batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from gymnasium.vector import VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from dualstep.envs.contact import Contact, describe
+
+if TYPE_CHECKING:
+    from dualstep.envs.vector import BatchEnv
+
+# what is the same for all parts, or is asked of any: the first one's
+SHARED = (
+    "nonfinite", "max_episode_steps", "autoreset_mode", "output", "on_host", "groups", "randomization", "task", "sim",
+)  # fmt: skip
+
+
+class MixedEnv(VectorEnv):
+    """`make_part(contact, count)` makes the batch of one contact model. numpy's arrays and torch's are joined."""
+
+    def __init__(
+        self, make_part: Callable[[Contact, int], BatchEnv], contacts: Sequence[Contact], num_envs: int
+    ) -> None:
+        bounds = [num_envs * k // len(contacts) for k in range(len(contacts) + 1)]
+        self._sizes = [after - before for before, after in zip(bounds[:-1], bounds[1:], strict=True)]
+        self._starts = bounds[:-1]
+        self.contacts = list(contacts)
+        self.parts = [make_part(contact, size) for contact, size in zip(contacts, self._sizes, strict=True)]
+        first = self.parts[0]
+        if first.output not in ("numpy", "torch"):
+            raise ValueError(f"output {first.output!r} is given, and several contact models want 'numpy' or 'torch'")
+        self.num_envs = num_envs
+        self.metadata, self.render_mode = first.metadata, None
+        self.single_action_space = first.single_action_space
+        self.action_space = batch_space(first.single_action_space, num_envs)
+        self.single_observation_space = first.single_observation_space
+        self.observation_space = batch_space(first.single_observation_space, num_envs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in SHARED:
+            return getattr(self.__dict__["parts"][0], name)
+        raise AttributeError(f"a MixedEnv has no '{name}'; each of its `parts` may have it")
+
+    # counts and clocks of all
+
+    @property
+    def elapsed(self) -> Any:
+        return _join([part.elapsed for part in self.parts], self._sizes)
+
+    @elapsed.setter
+    def elapsed(self, steps: Any) -> None:
+        for part, rows in zip(self.parts, self._rows(steps), strict=True):
+            part.elapsed = rows
+
+    @property
+    def diverged_count(self) -> int:
+        return sum(part.diverged_count for part in self.parts)
+
+    @diverged_count.setter
+    def diverged_count(self, count: int) -> None:
+        for i, part in enumerate(self.parts):
+            part.diverged_count = count if i == 0 else 0
+
+    @property
+    def nonfinite_counts(self) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for part in self.parts:
+            for name, count in part.nonfinite_counts.items():
+                found[name] = found.get(name, 0) + count
+        return found
+
+    # Gymnasium's interface
+
+    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        if options:
+            raise ValueError("options are given to reset, and several contact models take none: reset their `parts`")
+        if seed is not None and np.ndim(seed) == 0:
+            seeds: list[Any] = [int(seed) + start for start in self._starts]
+        else:
+            seeds = [None] * len(self.parts) if seed is None else self._rows(list(seed))
+        given = [part.reset(seed=one) for part, one in zip(self.parts, seeds, strict=True)]
+        return tuple(_join([one[i] for one in given], self._sizes) for i in range(2))  # pyright: ignore[reportReturnType]
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        given = [part.step(rows) for part, rows in zip(self.parts, self._rows(actions), strict=True)]
+        return tuple(_join([one[i] for one in given], self._sizes) for i in range(5))  # pyright: ignore[reportReturnType]
+
+    def close_extras(self, **_: Any) -> None:
+        for part in self.parts:
+            part.close()
+
+    # the state as a whole
+
+    def state(self) -> dict[str, Any]:
+        """As BatchEnv.state, of all parts."""
+        return {f"{i}/{name}": array for i, part in enumerate(self.parts) for name, array in part.state().items()}
+
+    def load_state(self, found: dict[str, Any]) -> None:
+        for i, part in enumerate(self.parts):
+            part.load_state({n.partition("/")[2]: a for n, a in found.items() if n.partition("/")[0] == str(i)})
+
+    def _rows(self, given: Any) -> list[Any]:
+        """Arrays over all environments, apart."""
+        if len(given) != self.num_envs:
+            raise ValueError(f"{len(given)} rows are given, and there are {self.num_envs} environments")
+        return [given[start : start + size] for start, size in zip(self._starts, self._sizes, strict=True)]
+
+    def __repr__(self) -> str:
+        laws = ", ".join(f"{size} {describe(law)}" for size, law in zip(self._sizes, self.contacts, strict=True))
+        where = "closed" if self.closed else self.parts[0].sim.description
+        return f"MixedEnv({type(self.parts[0].task).__name__}: {laws}; {where})"
+
+
+def _join(given: Sequence[Any], sizes: Sequence[int]) -> Any:
+    """Arrays, or dicts of them, one below the other; rows of a part that has none are zero, and so not marked."""
+    some = next(one for one in given if one is not None)
+    if isinstance(some, dict):
+        names = dict.fromkeys(name for one in given if one is not None for name in one)
+        return {name: _join([None if one is None else one.get(name) for one in given], sizes) for name in names}
+    on_host = isinstance(some, np.ndarray)
+    rows = []
+    for array, size in zip(given, sizes, strict=True):
+        shape = (size, *some.shape[1:])
+        nothing = np.zeros(shape, some.dtype) if on_host else some.new_zeros(shape)
+        rows.append(nothing if array is None else array)
+    if on_host:
+        return np.concatenate(rows)
+    import torch
+
+    return torch.cat(rows)

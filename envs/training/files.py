@@ -1,0 +1,33 @@
+"""Checkpoints as files: written whole or not at all, with the model of a task that has its own."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from dualstep.envs import assets
+
+
+def own_model(task: Any) -> tuple[str, bytes] | None:
+    """The model of a task by its name, where that is a file of the user's own."""
+    return None if task.model_name is None else (task.model_name, assets.encode(task.model.mj_model))
+
+
+def write_checkpoint(path: Path, whole: dict[str, Any]) -> None:
+    """All of it or nothing: what was there stays where the writing is cut off."""
+    buffer = io.BytesIO()
+    torch.save(whole, buffer)
+    beside = path.with_name(path.name + ".part")
+    try:
+        with open(beside, "wb") as file:
+            file.write(buffer.getbuffer())
+        beside.replace(path)
+    except BaseException:
+        # what was cut off is of no use to anyone
+        with contextlib.suppress(OSError):
+            beside.unlink()
+        raise

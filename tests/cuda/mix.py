@@ -1,0 +1,55 @@
+"""Instructions of machine code by class: where a step's accesses go, and what they cost in addresses.
+
+    python tests/cuda/mix.py FILE.cubin
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+from tools import output, tool
+
+# by the first part of an opcode
+CLASSES = {
+    "LD": "generic loads",  # whichever memory the address is of: found out while it runs
+    "ST": "generic stores",
+    "LDG": "device loads",
+    "STG": "device stores",
+    "LDS": "shared loads",
+    "STS": "shared stores",
+    "LDL": "stack loads",
+    "STL": "stack stores",
+    "LDC": "constant loads",
+    "ULDC": "constant loads",
+    "LDCU": "constant loads",
+    "R2UR": "R2UR",  # a descriptor made uniform, before an access
+    "SHFL": "shuffles",
+    "WARPSYNC": "barriers",
+    "CALL": "calls",
+}
+
+
+def mix_of(sass: str) -> dict[str, int]:
+    found: Counter[str] = Counter(dict.fromkeys(CLASSES.values(), 0))
+    for match in re.finditer(r"(?m)^\s*/\*[0-9a-f]+\*/\s+(?:\{\s*)?(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9]*)", sass):
+        found["instructions"] += 1
+        if match[1] in CLASSES:
+            found[CLASSES[match[1]]] += 1
+    return dict(found)
+
+
+def mix(code: bytes) -> dict[str, int]:
+    """Of a file of machine code."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "code.cubin"
+        path.write_bytes(code)
+        return mix_of(output(tool("cuobjdump"), "-sass", path))
+
+
+if __name__ == "__main__":
+    for what, count in mix(Path(sys.argv[1]).read_bytes()).items():
+        print(f"{count:8,} {what}")

@@ -1,0 +1,53 @@
+// A lock that was held at a fork is known in the child to be held by nobody.
+#include "host/batch/process_mutex.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <mutex>
+#include <thread>
+
+namespace dualstep {
+namespace {
+
+// what a child finds: 0 the lock, 1 that it cannot be had
+int child_finds(ProcessMutex* mutex) {
+  const pid_t child = fork();
+  if (child == 0) {
+    try {
+      const std::lock_guard lock(*mutex);
+      _exit(0);
+    } catch (const std::runtime_error&) {
+      _exit(1);
+    }
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST(ProcessMutex, IsHeldByOneThreadAtATime) {
+  ProcessMutex mutex;
+  long count = 0;
+  const auto add = [&] {
+    for (int i = 0; i < 20000; ++i) {
+      const std::lock_guard lock(mutex);
+      ++count;
+    }
+  };
+  std::thread one(add), other(add);
+  one.join(), other.join();
+  EXPECT_EQ(count, 40000);
+}
+
+TEST(ProcessMutex, AChildIsToldThatNobodyWillLetGo) {
+  ProcessMutex mutex;
+  EXPECT_EQ(child_finds(&mutex), 0);
+  mutex.lock();
+  EXPECT_EQ(child_finds(&mutex), 1);
+  mutex.unlock();
+  EXPECT_EQ(child_finds(&mutex), 0);
+}
+
+}  // namespace
+}  // namespace dualstep

@@ -1,0 +1,69 @@
+"""The demo: the policy that the package ships acts as the one it is made from, and runs; the page is served."""
+
+import subprocess
+import sys
+import time
+
+import chromium
+import numpy as np
+import pytest
+
+pytest.importorskip("gymnasium")
+
+import dualstep as ds
+from dualstep.cli import main
+from dualstep.envs import stored
+
+
+def test_the_policy_that_is_shipped_runs():
+    assert stored.names() == ["HalfCheetah"]
+    policy = stored.named("HalfCheetah")
+    env = ds.envs.make(policy.task, 8, num_threads=1)
+    observation, _ = env.reset(seed=0)
+    speeds = []
+    for _ in range(200):
+        observation, _, _, _, info = env.step(policy(observation))
+        speeds.append(np.median(info["x_velocity"]))
+    # metres a second; half a second to get going
+    assert np.mean(speeds[50:]) > 4
+    with pytest.raises(ValueError, match="there are: HalfCheetah"):
+        stored.named("Ant")
+
+
+def test_a_stored_policy_acts_as_its_checkpoint(tmp_path):
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("rsl_rl")
+    from dualstep.envs.training.learner import Learner
+    from dualstep.envs.training.settings import Settings
+
+    settings = Settings(num_envs=4, num_steps=4, mini_batches=1, hidden=(8, 6), activation="elu", clip_observation=2.0)
+    learner = Learner("Hopper", settings, device="cpu", num_threads=1)
+    learner.learn(64)
+    learner.save(tmp_path / "latest.pt")
+    stored.store(tmp_path / "latest.pt", tmp_path / "hopper.npz")
+    policy = stored.StoredPolicy(tmp_path / "hopper.npz")
+    observation = 3 * np.random.default_rng(0).standard_normal((50, 11)).astype(np.float32)
+    assert policy(observation) == pytest.approx(learner.policy()(torch.from_numpy(observation)).numpy(), abs=2e-6)
+
+
+def test_the_page_is_served_for_a_while(capfd):
+    pytest.importorskip("viser")
+    assert main(["demo", "--port", "8196", "--for", "0.5", "--num-envs", "4", "--no-browser"]) == 0
+    assert "4 half-cheetahs: http://127.0.0.1:8196" in capfd.readouterr().err
+
+
+@pytest.mark.skipif(chromium.BINARY is None, reason="no Chromium here")
+def test_robots_run_in_a_browser(tmp_path):
+    pytest.importorskip("viser")
+    command = [sys.executable, "-m", "dualstep", "demo", "--port", "8197", "--no-browser", "--for", "60", "--num-envs", "4"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as served:
+        try:
+            assert served.stderr is not None and any("8197" in served.stderr.readline() for _ in range(20))
+            with chromium.page(tmp_path / "profile") as page:
+                page.open("http://127.0.0.1:8197")
+                limit = time.monotonic() + 50
+                while not ("4 half-cheetahs" in page.text() and "return none yet" in page.text()):
+                    assert time.monotonic() < limit, page.text()
+                    time.sleep(0.2)
+        finally:
+            served.terminate()

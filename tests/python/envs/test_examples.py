@@ -1,0 +1,44 @@
+"""The examples of envs/examples: predictive sampling balances a pole, a sweep finds its best trial."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("gymnasium")
+
+from dualstep.envs.examples import mpc
+
+
+def test_predictive_sampling_holds_a_pole_up():
+    model, cost = mpc.pendulum()
+    planner = mpc.Planner(model, cost, samples=128, horizon=0.6, seed=0, num_threads=1)
+    import dualstep as ds
+
+    plants = {name: ds.Batch(model, 1, num_threads=1, dtype="float64") for name in ("planned", "left alone")}
+    for plant in plants.values():
+        plant.qpos[:, 1] = 0.15
+    for _ in range(60):
+        plant = plants["planned"]
+        plant.ctrl[:] = planner.plan(plant.qpos[0], plant.qvel[0])
+        for plant in plants.values():
+            plant.step(planner.nsubsteps)
+    assert abs(plants["left alone"].qpos[0, 1]) > 1
+    assert abs(plants["planned"].qpos[0, 1]) < 0.1 and abs(plants["planned"].qpos[0, 0]) < 0.5
+
+
+def test_a_plan_moves_on_in_time():
+    model, cost = mpc.pendulum()
+    planner = mpc.Planner(model, cost, samples=2, noise=0.0, horizon=0.2, knots=3)
+    planner._plan[:] = np.array([[0.0], [1.0], [2.0]])
+    # ten steps on two intervals: a step is two ninths of one
+    assert planner.plan(np.zeros(2), np.zeros(2)) == pytest.approx(2 / 9)
+
+
+def test_a_sweep_tells_its_best(capsys):
+    optuna = pytest.importorskip("optuna")
+    pytest.importorskip("rsl_rl")
+    from dualstep.envs.examples import sweep
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    study = sweep.main(["InvertedPendulum", "--trials", "2", "--steps", "6000"])
+    assert len(study.trials) == 2 and study.best_value > 0
+    assert "best return" in capsys.readouterr().out

@@ -1,0 +1,135 @@
+"""Models of strangers: how large they may be, how long they may compile, and which files they may name."""
+
+import os
+import time
+
+import mujoco
+import pytest
+
+import dualstep as ds
+
+BALL = "<body><freejoint/><geom size='.1'/></body>"
+
+
+def model(world=BALL, rest=""):
+    return f"<mujoco>{rest}<worldbody>{world}</worldbody></mujoco>"
+
+
+@pytest.fixture
+def folders(tmp_path, monkeypatch):
+    (tmp_path / "inside").mkdir()
+    (tmp_path / "outside").mkdir()
+    for folder in ("inside", "outside"):
+        (tmp_path / folder / "part.xml").write_text(f"<mujoco><worldbody>{BALL}</worldbody></mujoco>")
+        (tmp_path / folder / "mesh.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 1 4 3\n")
+    monkeypatch.chdir(tmp_path / "inside")
+    return tmp_path
+
+
+MESH = "<asset><mesh name='m' file='{}'/></asset><worldbody><body><freejoint/><geom type='mesh' mesh='m'/></body></worldbody>"
+ESCAPES = {
+    "include": '<include file="{outside}/part.xml"/>',
+    "include above": '<include file="../outside/part.xml"/>',
+    "mesh": MESH.format("{outside}/mesh.obj"),
+    "mesh above": MESH.format("../outside/mesh.obj"),
+    "meshdir": '<compiler meshdir="{outside}"/>' + MESH.format("mesh.obj"),
+    "assetdir later": MESH.format("mesh.obj") + '<compiler assetdir="../outside"/>',
+    "a link": '<include file="link.xml"/>',
+    "included by an include": '<include file="first.xml"/>',
+    "attached": '<asset><model name="a" file="{outside}/part.xml"/></asset><worldbody><attach model="a" prefix="b"/></worldbody>',
+    "what expat does not read": '<include file="{outside}/part.xml"/><worldbody>',
+}
+
+
+@pytest.mark.parametrize("how", ESCAPES)
+def test_a_text_names_files_below_a_folder_alone(folders, how):
+    (folders / "inside" / "link.xml").symlink_to(folders / "outside" / "part.xml")
+    (folders / "inside" / "first.xml").write_text('<mujoco><include file="../outside/part.xml"/></mujoco>')
+    text = f"<mujoco>{ESCAPES[how].format(outside=folders / 'outside')}</mujoco>"
+    with pytest.raises(ds.InvalidModelError, match="outside of the folder '.*inside'.*root="):
+        ds.Model.from_mjcf(text)
+    if how not in ("a link", "what expat does not read", "assetdir later"):
+        assert ds.Model.from_mjcf(text, root=folders).nbody >= 1
+        assert ds.Model.from_mjcf(text, root="/").nbody >= 1
+
+
+def test_files_below_the_folder_and_assets_are_taken(folders):
+    for file in ("part.xml", "./part.xml", str(folders / "inside" / "part.xml")):
+        assert ds.Model.from_mjcf(f'<mujoco><include file="{file}"/></mujoco>').nbody == 2
+    brought = {"../outside/part.xml": model().encode()}
+    assert ds.Model.from_mjcf('<mujoco><include file="../outside/part.xml"/></mujoco>', brought).nbody == 2
+    # a file is its user's, unless a folder is given
+    path = folders / "inside" / "whole.xml"
+    path.write_text('<mujoco><include file="../outside/part.xml"/></mujoco>')
+    assert ds.Model.from_mjcf(path).nbody == 2
+    with pytest.raises(ds.InvalidModelError, match=r"'\.\./outside/part.xml'.*outside of the folder"):
+        ds.Model.from_mjcf(path, root=folders / "inside")
+    with pytest.raises(ds.InvalidModelError, match="lies outside of the folder"):
+        ds.Model.from_mjcf(path, root=folders / "outside")
+
+
+BOMBS = {
+    "replicate": (model("<replicate count='100000'><replicate count='100000'><geom size='.1'/></replicate></replicate>"), "geoms"),
+    "replicated bodies": (model(f"<replicate count='1000000'>{BALL}</replicate>"), "bodies"),
+    "keys": (model(rest='<size nkey="2000000000"/>'), "keys"),
+    "user numbers": (model(rest='<size nuser_geom="2000000000"/>'), "numbers"),
+    "texture": (model(rest='<asset><texture name="t" type="2d" builtin="flat" width="1000000" height="1000000"/></asset>'), "numbers"),
+    "height field": (model(rest='<asset><hfield name="h" nrow="100000" ncol="100000" size="1 1 1 1"/></asset>'), "numbers"),
+    "composite": (model("<composite prefix='c' type='cable' count='10000000 1 1'><geom size='.1'/></composite>"), "bodies"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_a_model_that_grows_without_bound_is_refused_at_once(bomb):
+    text, what = BOMBS[bomb]
+    began = time.monotonic()
+    with pytest.raises(ds.InvalidModelError, match=rf"the model has .* {what}, and at most .* are loaded: DUALSTEP_LOAD_") as caught:
+        ds.Model.from_mjcf(text)
+    assert time.monotonic() - began < 1 and "\n" not in str(caught.value)
+
+
+def test_included_bombs(folders):
+    (folders / "inside" / "many.xml").write_text("<mujoco><replicate count='1000'><include file='part.xml'/></replicate></mujoco>")
+    (folders / "inside" / "self.xml").write_text("<mujoco><include file='self.xml'/></mujoco>")
+    (folders / "inside" / "balls.xml").write_text("<mujoco>" + BALL * 50 + "</mujoco>")
+    with pytest.raises(ds.InvalidModelError, match="bodies, and at most"):
+        ds.Model.from_mjcf(model("<replicate count='1000'><include file='balls.xml'/></replicate>"))
+    with pytest.raises(ds.InvalidModelError):
+        ds.Model.from_mjcf(folders / "inside" / "self.xml")
+
+
+def test_limits_are_variables(monkeypatch):
+    three = model(BALL * 3)
+    monkeypatch.setenv("DUALSTEP_LOAD_BODIES", "3")
+    with pytest.raises(ds.InvalidModelError, match="has 4 bodies, and at most 3 are loaded: DUALSTEP_LOAD_BODIES"):
+        ds.Model.from_mujoco(mujoco.MjModel.from_xml_string(three))
+    assert ds.Model.from_mjcf(model(BALL * 2)).nbody == 3
+    monkeypatch.setenv("DUALSTEP_LOAD_BODIES", "inf")
+    assert ds.Model.from_mjcf(three).nbody == 4
+    for word in ("many", "-1", "0", "nan"):
+        monkeypatch.setenv("DUALSTEP_LOAD_BODIES", word)
+        with pytest.raises(ValueError, match=f"DUALSTEP_LOAD_BODIES is '{word}', and a positive number"):
+            ds.Model.from_mjcf(three)
+
+
+def test_a_limit_on_time_is_kept_by_a_child(monkeypatch):
+    monkeypatch.setenv("DUALSTEP_LOAD_SECONDS", "20")
+    same = ds.Model.from_mjcf(model(rest='<keyframe><key name="k"/></keyframe>'))
+    assert (same.nbody, same.nkey, same.name_of("key", 0)) == (2, 1, "k")
+    with pytest.raises(ds.InvalidModelError, match="(?s)unrecognized attribute.*line"):
+        ds.Model.from_mjcf(model("<geom sise='1'/>"))
+    monkeypatch.setenv("DUALSTEP_LOAD_SECONDS", "0.05")
+    began = time.monotonic()
+    with pytest.raises(ds.InvalidModelError, match="longer to compile than DUALSTEP_LOAD_SECONDS = 0.05 allows"):
+        ds.Model.from_mjcf(model())
+    assert time.monotonic() - began < 5
+    monkeypatch.delenv("DUALSTEP_LOAD_SECONDS")
+    monkeypatch.setenv("DUALSTEP_LOAD_MEGABYTES", "40")
+    with pytest.raises(ds.InvalidModelError):
+        ds.Model.from_mjcf(model())
+
+
+def test_assets_and_paths_reach_the_child(monkeypatch, folders):
+    monkeypatch.setenv("DUALSTEP_LOAD_SECONDS", "20")
+    assert ds.Model.from_mjcf('<mujoco><include file="b.xml"/></mujoco>', {"b.xml": model().encode()}).nbody == 2
+    assert ds.Model.from_mjcf(os.path.join("part.xml")).nbody == 2
