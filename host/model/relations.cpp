@@ -129,8 +129,10 @@ Wanted sensor_object(const Model& m, int s) {
   if (type >= kJointLimitPos && type <= kJointLimitFrc) return below(m.njnt);
   if (type >= kActuatorPos && type <= kActuatorFrc) return below(m.nactuator);
   if (type >= kSubtreeCom && type <= kSubtreeAngMom) return below(m.nbody);
-  if (type == kContactSensor || type == kRangefinder || type == kInsideSite ||
-      (type >= kFramePos && type <= kFrameAngAcc)) {
+  // one of a camera is refused
+  if (type == kRangefinder && m.sensor_objtype[s] != kObjCamera)
+    return m.sensor_objtype[s] == kObjSite ? below(m.nsite) : nothing();
+  if (type == kContactSensor || type == kInsideSite || (type >= kFramePos && type <= kFrameAngAcc)) {
     const int end = objects(m, m.sensor_objtype[s]);
     return end < 0 ? anything() : below(end);
   }
