@@ -129,7 +129,10 @@ Wanted sensor_object(const Model& m, int s) {
   if (type >= kJointLimitPos && type <= kJointLimitFrc) return below(m.njnt);
   if (type >= kActuatorPos && type <= kActuatorFrc) return below(m.nactuator);
   if (type >= kSubtreeCom && type <= kSubtreeAngMom) return below(m.nbody);
-  if (type == kContactSensor || (type >= kFramePos && type <= kFrameAngAcc)) {
+  // one of a camera is refused
+  if (type == kRangefinder && m.sensor_objtype[s] != kObjCamera)
+    return m.sensor_objtype[s] == kObjSite ? below(m.nsite) : nothing();
+  if (type == kContactSensor || type == kInsideSite || (type >= kFramePos && type <= kFrameAngAcc)) {
     const int end = objects(m, m.sensor_objtype[s]);
     return end < 0 ? anything() : below(end);
   }
@@ -140,17 +143,18 @@ Wanted sensor_reference(const Model& m, int s) {
   const int type = m.sensor_type[s];
   const bool contact = type == kContactSensor, frame = type >= kFramePos && type <= kFrameAngAcc;
   const int end = objects(m, m.sensor_reftype[s]);
+  if (type == kInsideSite) return below(m.nsite);
   if (contact) return end < 0 ? anything() : below(end);
   if (frame) return end < 0 ? anything() : from(-1, end);
   const bool refers_to_nothing =
-      (type >= kTouch && type <= kMagnetometer) || (type >= kJointPos && type <= kJointLimitFrc) ||
+      (type >= kTouch && type <= kRangefinder) || (type >= kJointPos && type <= kJointLimitFrc) ||
       (type >= kSubtreeCom && type <= kSubtreeAngMom) || (type >= kPotential && type <= kClock);
   return refers_to_nothing ? exactly(-1) : anything();
 }
 
 Wanted sensor_width(const Model& m, int s) {
   const int type = m.sensor_type[s];
-  if (type == kTouch) return exactly(1);
+  if (type == kTouch || type == kInsideSite) return exactly(1);
   if (type > kTouch && type <= kMagnetometer) return exactly(3);
   if (type == kBallQuat || type == kFrameQuat) return exactly(4);
   if (type == kBallAngVel) return exactly(3);
@@ -160,15 +164,17 @@ Wanted sensor_width(const Model& m, int s) {
   return below(m.nsensordata + 1L);
 }
 
-bool contact_parameters_fit(const Model& m, int entry) {
+bool sensor_parameters_fit(const Model& m, int entry) {
   const int width = static_cast<int>(m.sensor_intprm.size()) / m.nsensor, s = entry / width;
-  if (m.sensor_type[s] != kContactSensor) return true;
+  const bool ray = m.sensor_type[s] == kRangefinder;
+  if (m.sensor_type[s] != kContactSensor && !ray) return true;
   if (width < 3) return false;
-  // data, reduction, slots; each slot holds what the data bits ask for
+  // data, reduction, slots; each slot holds what the data bits ask for, and so does a rangefinder
   const int* prm = &m.sensor_intprm[static_cast<size_t>(s) * width];
-  constexpr int kWidth[9] = {1, 3, 3, 1, 3, 3, 3, 3, 3};
+  constexpr int kContact[9] = {1, 3, 3, 1, 3, 3, 3, 3, 3}, kRay[9] = {1, 3, 3, 3, 3, 1};
   long slot = 0;
-  for (int k = 0; k < 9; ++k) slot += (prm[0] >> k) & 1 ? kWidth[k] : 0;
+  for (int k = 0; k < 9; ++k) slot += (prm[0] >> k) & 1 ? (ray ? kRay : kContact)[k] : 0;
+  if (ray) return slot == m.sensor_dim[s];
   return prm[2] >= 0 && prm[1] >= 0 && prm[1] <= 3 && slot * prm[2] == m.sensor_dim[s];
 }
 

@@ -51,6 +51,8 @@ void find_surface_contradictions(const Model& m, std::vector<Problem>* problems)
   Entries entries{problems};
   for (int mesh = 0; mesh < m.nmesh; ++mesh) {
     check_graph(m, mesh, &entries);
+    for (int i = 3 * m.mesh_faceadr[mesh]; i < 3 * (m.mesh_faceadr[mesh] + m.mesh_facenum[mesh]); ++i)
+      entries.range("mesh_face", i, m.mesh_face[i], 0, m.mesh_vertnum[mesh]);
     for (int p = m.mesh_polyadr[mesh]; p < m.mesh_polyadr[mesh] + m.mesh_polynum[mesh]; ++p)
       for (int i = m.mesh_polyvertadr[p]; i < m.mesh_polyvertadr[p] + m.mesh_polyvertnum[p]; ++i)
         entries.range("mesh_polyvert", i, m.mesh_polyvert[i], 0, m.mesh_vertnum[mesh]);

@@ -115,7 +115,8 @@ void build_sensors(const Model& m, TableStore* t) {
     const bool on_site = type <= kMagnetometer || type == kRangefinder;
     t->sensor_type.push_back(type);
     t->sensor_obj.insert(t->sensor_obj.end(), {on_site ? int{kObjSite} : m.sensor_objtype[s], id});
-    t->sensor_ref.insert(t->sensor_ref.end(), {m.sensor_reftype[s], m.sensor_refid[s]});
+    t->sensor_ref.insert(t->sensor_ref.end(),
+                         {type == kInsideSite ? int{kObjSite} : m.sensor_reftype[s], m.sensor_refid[s]});
     t->sensor_adr.push_back(m.sensor_adr[s]);
     t->sensor_cut.push_back(cut_of(type));
     const bool limit = type >= kJointLimitPos && type <= kJointLimitFrc;
