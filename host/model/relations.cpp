@@ -129,7 +129,8 @@ Wanted sensor_object(const Model& m, int s) {
   if (type >= kJointLimitPos && type <= kJointLimitFrc) return below(m.njnt);
   if (type >= kActuatorPos && type <= kActuatorFrc) return below(m.nactuator);
   if (type >= kSubtreeCom && type <= kSubtreeAngMom) return below(m.nbody);
-  if (type == kContactSensor || (type >= kFramePos && type <= kFrameAngAcc)) {
+  if (type == kRangefinder) return m.sensor_objtype[s] == kObjSite ? below(m.nsite) : anything();
+  if (type == kContactSensor || type == kInsideSite || (type >= kFramePos && type <= kFrameAngAcc)) {
     const int end = objects(m, m.sensor_objtype[s]);
     return end < 0 ? anything() : below(end);
   }
@@ -140,6 +141,7 @@ Wanted sensor_reference(const Model& m, int s) {
   const int type = m.sensor_type[s];
   const bool contact = type == kContactSensor, frame = type >= kFramePos && type <= kFrameAngAcc;
   const int end = objects(m, m.sensor_reftype[s]);
+  if (type == kInsideSite) return below(m.nsite);
   if (contact) return end < 0 ? anything() : below(end);
   if (frame) return end < 0 ? anything() : from(-1, end);
   const bool refers_to_nothing =
@@ -150,7 +152,7 @@ Wanted sensor_reference(const Model& m, int s) {
 
 Wanted sensor_width(const Model& m, int s) {
   const int type = m.sensor_type[s];
-  if (type == kTouch) return exactly(1);
+  if (type == kTouch || type == kInsideSite) return exactly(1);
   if (type > kTouch && type <= kMagnetometer) return exactly(3);
   if (type == kBallQuat || type == kFrameQuat) return exactly(4);
   if (type == kBallAngVel) return exactly(3);
@@ -160,8 +162,17 @@ Wanted sensor_width(const Model& m, int s) {
   return below(m.nsensordata + 1L);
 }
 
-bool contact_parameters_fit(const Model& m, int entry) {
+// what a sensor tells by its parameters is as wide as it says
+bool parameters_fit(const Model& m, int entry) {
   const int width = static_cast<int>(m.sensor_intprm.size()) / m.nsensor, s = entry / width;
+  if (m.sensor_type[s] == kRangefinder) {
+    // data; a camera's has many rays, and is refused
+    constexpr int kRayWidth[6] = {1, 3, 3, 3, 3, 1};
+    const int data = m.sensor_intprm[static_cast<size_t>(s) * width];
+    int told = 0;
+    for (int k = 0; k < 6; ++k) told += (data >> k) & 1 ? kRayWidth[k] : 0;
+    return m.sensor_objtype[s] != kObjSite || (data >> 6 == 0 && told == m.sensor_dim[s]);
+  }
   if (m.sensor_type[s] != kContactSensor) return true;
   if (width < 3) return false;
   // data, reduction, slots; each slot holds what the data bits ask for
@@ -312,7 +323,7 @@ std::string element_of(const Model& m, const std::string& field, int i) {
   if (kind == "name") kind = field.substr(5, field.size() - 8);
   if (field == "actuator_trnid") i /= 2;
   if (field == "sensor_intprm") i /= std::max<int>(1, static_cast<int>(m.sensor_intprm.size()) / m.nsensor);
-  const bool of_rows = field == "mesh_graph" || field.rfind("mesh_poly", 0) == 0;
+  const bool of_rows = field == "mesh_graph" || field == "mesh_face" || field.rfind("mesh_poly", 0) == 0;
   for (const char* known : {"body", "jnt", "geom", "site", "pair", "eq", "tendon", "actuator", "sensor",
                             "mesh", "hfield", "key", "numeric", "text"})
     if (kind == known && !of_rows) return element_name(m, kind, i);
@@ -362,6 +373,9 @@ void look_at_widths(const Model& m, std::vector<Problem>* problems) {
                                (exactly ? "" : "at least ") + std::to_string(least)});
   };
   look("eq_data", m.eq_data.size(), m.neq, 11, false);
+  const auto tells = [](int type) { return type == kContactSensor || type == kRangefinder; };
+  if (std::any_of(m.sensor_type.begin(), m.sensor_type.end(), tells))
+    look("sensor_intprm", m.sensor_intprm.size(), m.nsensor, 3, false);
   look("key_mpos", m.key_mpos.size(), m.nkey, 3L * m.nmocap, true);
   look("key_mquat", m.key_mquat.size(), m.nkey, 4L * m.nmocap, true);
 }

@@ -102,8 +102,8 @@ RELATION(2, kRange, sensor_objid, "of its type", sensor_object(m, i))
 RELATION(2, kFree, sensor_reftype, "a code", anything())
 RELATION(2, kRange, sensor_refid, "of its type, or -1; -1 for sensors that refer to nothing",
          sensor_reference(m, i))
-RELATION(2, kRange, sensor_intprm, "what a contact sensor keeps, how and of how many: as wide as sensor_dim",
-         contact_parameters_fit(m, i) ? anything() : nothing())
+RELATION(2, kRange, sensor_intprm, "what contact sensors and rangefinders tell: as wide as sensor_dim",
+         parameters_fit(m, i) ? anything() : nothing())
 RELATION(0, kRange, sensor_dim, "the width of its type", sensor_width(m, i))
 RELATION(0, kExact, sensor_adr, "behind the sensor before", exactly(f.first_reading[i]))
 // meshes: what a mesh's vertices and faces refer to is looked at in surfaces.cpp
@@ -111,6 +111,9 @@ RELATION(2, kRange, mesh_vertadr, "its vertices lie within mesh_vert", span(m.me
 RELATION(2, kRange, mesh_vertnum, "a count", below(m.nmeshvert + 1L))
 RELATION(2, kRange, mesh_graphadr, "its hull lies within mesh_graph; -1 without one", from(-1, m.nmeshgraph))
 RELATION(2, kRange, mesh_graph, "of vertices, edges and faces of its mesh", anything())
+RELATION(2, kRange, mesh_faceadr, "its triangles lie within mesh_face", span(m.mesh_facenum[i], m.nmeshface))
+RELATION(2, kRange, mesh_facenum, "a count", below(m.nmeshface + 1L))
+RELATION(2, kRange, mesh_face, "a vertex of its mesh", anything())
 RELATION(2, kRange, mesh_polyadr, "its faces lie within mesh_polynormal",
          span(m.mesh_polynum[i], m.nmeshpoly))
 RELATION(2, kRange, mesh_polynum, "a count", below(m.nmeshpoly + 1L))
