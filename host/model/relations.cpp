@@ -129,7 +129,9 @@ Wanted sensor_object(const Model& m, int s) {
   if (type >= kJointLimitPos && type <= kJointLimitFrc) return below(m.njnt);
   if (type >= kActuatorPos && type <= kActuatorFrc) return below(m.nactuator);
   if (type >= kSubtreeCom && type <= kSubtreeAngMom) return below(m.nbody);
-  if (type == kRangefinder) return m.sensor_objtype[s] == kObjSite ? below(m.nsite) : anything();
+  // one of a camera is refused
+  if (type == kRangefinder && m.sensor_objtype[s] != kObjCamera)
+    return m.sensor_objtype[s] == kObjSite ? below(m.nsite) : nothing();
   if (type == kContactSensor || type == kInsideSite || (type >= kFramePos && type <= kFrameAngAcc)) {
     const int end = objects(m, m.sensor_objtype[s]);
     return end < 0 ? anything() : below(end);
@@ -145,7 +147,7 @@ Wanted sensor_reference(const Model& m, int s) {
   if (contact) return end < 0 ? anything() : below(end);
   if (frame) return end < 0 ? anything() : from(-1, end);
   const bool refers_to_nothing =
-      (type >= kTouch && type <= kMagnetometer) || (type >= kJointPos && type <= kJointLimitFrc) ||
+      (type >= kTouch && type <= kRangefinder) || (type >= kJointPos && type <= kJointLimitFrc) ||
       (type >= kSubtreeCom && type <= kSubtreeAngMom) || (type >= kPotential && type <= kClock);
   return refers_to_nothing ? exactly(-1) : anything();
 }
@@ -162,24 +164,17 @@ Wanted sensor_width(const Model& m, int s) {
   return below(m.nsensordata + 1L);
 }
 
-// what a sensor tells by its parameters is as wide as it says
-bool parameters_fit(const Model& m, int entry) {
+bool sensor_parameters_fit(const Model& m, int entry) {
   const int width = static_cast<int>(m.sensor_intprm.size()) / m.nsensor, s = entry / width;
-  if (m.sensor_type[s] == kRangefinder) {
-    // data; a camera's has many rays, and is refused
-    constexpr int kRayWidth[6] = {1, 3, 3, 3, 3, 1};
-    const int data = m.sensor_intprm[static_cast<size_t>(s) * width];
-    int told = 0;
-    for (int k = 0; k < 6; ++k) told += (data >> k) & 1 ? kRayWidth[k] : 0;
-    return m.sensor_objtype[s] != kObjSite || (data >> 6 == 0 && told == m.sensor_dim[s]);
-  }
-  if (m.sensor_type[s] != kContactSensor) return true;
+  const bool ray = m.sensor_type[s] == kRangefinder;
+  if (m.sensor_type[s] != kContactSensor && !ray) return true;
   if (width < 3) return false;
-  // data, reduction, slots; each slot holds what the data bits ask for
+  // data, reduction, slots; each slot holds what the data bits ask for, and so does a rangefinder
   const int* prm = &m.sensor_intprm[static_cast<size_t>(s) * width];
-  constexpr int kWidth[9] = {1, 3, 3, 1, 3, 3, 3, 3, 3};
+  constexpr int kContact[9] = {1, 3, 3, 1, 3, 3, 3, 3, 3}, kRay[9] = {1, 3, 3, 3, 3, 1};
   long slot = 0;
-  for (int k = 0; k < 9; ++k) slot += (prm[0] >> k) & 1 ? kWidth[k] : 0;
+  for (int k = 0; k < 9; ++k) slot += (prm[0] >> k) & 1 ? (ray ? kRay : kContact)[k] : 0;
+  if (ray) return slot == m.sensor_dim[s];
   return prm[2] >= 0 && prm[1] >= 0 && prm[1] <= 3 && slot * prm[2] == m.sensor_dim[s];
 }
 
@@ -323,7 +318,7 @@ std::string element_of(const Model& m, const std::string& field, int i) {
   if (kind == "name") kind = field.substr(5, field.size() - 8);
   if (field == "actuator_trnid") i /= 2;
   if (field == "sensor_intprm") i /= std::max<int>(1, static_cast<int>(m.sensor_intprm.size()) / m.nsensor);
-  const bool of_rows = field == "mesh_graph" || field == "mesh_face" || field.rfind("mesh_poly", 0) == 0;
+  const bool of_rows = field == "mesh_graph" || field.rfind("mesh_poly", 0) == 0;
   for (const char* known : {"body", "jnt", "geom", "site", "pair", "eq", "tendon", "actuator", "sensor",
                             "mesh", "hfield", "key", "numeric", "text"})
     if (kind == known && !of_rows) return element_name(m, kind, i);

@@ -102,8 +102,8 @@ RELATION(2, kRange, sensor_objid, "of its type", sensor_object(m, i))
 RELATION(2, kFree, sensor_reftype, "a code", anything())
 RELATION(2, kRange, sensor_refid, "of its type, or -1; -1 for sensors that refer to nothing",
          sensor_reference(m, i))
-RELATION(2, kRange, sensor_intprm, "what contact sensors and rangefinders tell: as wide as sensor_dim",
-         parameters_fit(m, i) ? anything() : nothing())
+RELATION(2, kRange, sensor_intprm, "what contact sensors and rangefinders report: as wide as sensor_dim",
+         sensor_parameters_fit(m, i) ? anything() : nothing())
 RELATION(0, kRange, sensor_dim, "the width of its type", sensor_width(m, i))
 RELATION(0, kExact, sensor_adr, "behind the sensor before", exactly(f.first_reading[i]))
 // meshes: what a mesh's vertices and faces refer to is looked at in surfaces.cpp

@@ -51,12 +51,11 @@ void find_surface_contradictions(const Model& m, std::vector<Problem>* problems)
   Entries entries{problems};
   for (int mesh = 0; mesh < m.nmesh; ++mesh) {
     check_graph(m, mesh, &entries);
+    for (int i = 3 * m.mesh_faceadr[mesh]; i < 3 * (m.mesh_faceadr[mesh] + m.mesh_facenum[mesh]); ++i)
+      entries.range("mesh_face", i, m.mesh_face[i], 0, m.mesh_vertnum[mesh]);
     for (int p = m.mesh_polyadr[mesh]; p < m.mesh_polyadr[mesh] + m.mesh_polynum[mesh]; ++p)
       for (int i = m.mesh_polyvertadr[p]; i < m.mesh_polyvertadr[p] + m.mesh_polyvertnum[p]; ++i)
         entries.range("mesh_polyvert", i, m.mesh_polyvert[i], 0, m.mesh_vertnum[mesh]);
-    for (int f = m.mesh_faceadr[mesh]; f < m.mesh_faceadr[mesh] + m.mesh_facenum[mesh]; ++f)
-      for (int i = 3 * f; i < 3 * f + 3; ++i)
-        entries.range("mesh_face", i, m.mesh_face[i], 0, m.mesh_vertnum[mesh]);
     for (int v = m.mesh_vertadr[mesh]; v < m.mesh_vertadr[mesh] + m.mesh_vertnum[mesh]; ++v)
       for (int i = m.mesh_polymapadr[v]; i < m.mesh_polymapadr[v] + m.mesh_polymapnum[v]; ++i)
         entries.range("mesh_polymap", i, m.mesh_polymap[i], 0, m.mesh_polynum[mesh]);
