@@ -328,9 +328,9 @@ def golden() -> tuple[float, str]:
 
 def searched() -> tuple[float, str]:
     """1, 2 again, as a search: laws, models, precisions, neighbours, parameters and resets by chance."""
-    ran = subprocess.run([sys.executable, str(ROOT / "tests" / "search" / "same_bits.py"), "--seconds", "60"], capture_output=True, text=True)
+    ran = subprocess.run([sys.executable, str(ROOT / "tests" / "search" / "same_bits.py"), "--seconds", "30"], capture_output=True, text=True)
     told = ran.stdout.strip().splitlines()[-1]
-    return float(ran.returncode != 0), f"a minute of `tests/search/same_bits.py`: {told}"
+    return float(ran.returncode != 0), f"half a minute of `tests/search/same_bits.py`: {told}"
 
 
 FIGURES = {

@@ -19,7 +19,6 @@
 #include "host/batch/batch_fields.h"
 #include "host/batch/engine.h"
 #include "host/batch/parameters.h"
-
 #include "host/batch/process_mutex.h"
 #include "host/batch/rays.h"
 

@@ -46,8 +46,8 @@ struct Model {
   // sizes, as in mjModel
   int nq = 0, nv = 0, nu = 0, na = 0, nbody = 0, njnt = 0, ngeom = 0, nsite = 0, npair = 0, nexclude = 0,
       neq = 0, ntendon = 0, nwrap = 0, nactuator = 0, nsensor = 0, nsensordata = 0, nkey = 0, nmocap = 0,
-      nmesh = 0, nmeshvert = 0, nmeshface = 0, nmeshgraph = 0, nmeshpoly = 0, nmeshpolyvert = 0, nmeshpolymap = 0,
-      nhfield = 0, nhfielddata = 0, nnumeric = 0, nnumericdata = 0, ntext = 0;
+      nmesh = 0, nmeshvert = 0, nmeshface = 0, nmeshgraph = 0, nmeshpoly = 0, nmeshpolyvert = 0,
+      nmeshpolymap = 0, nhfield = 0, nhfielddata = 0, nnumeric = 0, nnumericdata = 0, ntext = 0;
 
   using I = int;
   using R = double;

@@ -368,6 +368,9 @@ void look_at_widths(const Model& m, std::vector<Problem>* problems) {
                                (exactly ? "" : "at least ") + std::to_string(least)});
   };
   look("eq_data", m.eq_data.size(), m.neq, 11, false);
+  const auto tells = [](int type) { return type == kContactSensor || type == kRangefinder; };
+  if (std::any_of(m.sensor_type.begin(), m.sensor_type.end(), tells))
+    look("sensor_intprm", m.sensor_intprm.size(), m.nsensor, 3, false);
   look("key_mpos", m.key_mpos.size(), m.nkey, 3L * m.nmocap, true);
   look("key_mquat", m.key_mquat.size(), m.nkey, 4L * m.nmocap, true);
 }

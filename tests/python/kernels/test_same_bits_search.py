@@ -26,7 +26,7 @@ def test_what_depends_on_a_neighbour_is_found_and_kept(tmp_path, monkeypatch):
         return arrays
 
     monkeypatch.setattr(same_bits, "arrays_of", tainted)
-    assert same_bits.main(["--seconds", "30", "--env-steps", "400", "--first", "7000", "--out", str(tmp_path)]) == 1
+    assert same_bits.main(["--seconds", "30", "--env-steps", "100", "--first", "7000", "--out", str(tmp_path)]) == 1
     kept = sorted(tmp_path.glob("*.json"))
     assert kept
     assert same_bits.main(["--replay", str(kept[0]), "--out", str(tmp_path / "again")]) == 1
