@@ -59,8 +59,24 @@ def with_links_of_the_site(text: str, source: str) -> str:
     return LINK.sub(replaced, text)
 
 
+def named(nav: Any) -> set[str]:
+    """The pages of a navigation."""
+    if isinstance(nav, str):
+        return {nav}
+    entries = nav.values() if isinstance(nav, dict) else nav
+    return {page for entry in entries for page in named(entry)}
+
+
+def on_config(config: Any) -> Any:
+    """Pages that mkdocs.yml does not name yet come last, under "More"."""
+    more = sorted({path.name for path in (ROOT / "docs").glob("*.md")} - named(config.nav))
+    if more:
+        config.nav = [*config.nav, {"More": more}]
+    return config
+
+
 def on_files(files: Any, config: Any) -> Any:
-    """Adds these pages and pictures; a page of docs/ that is not there yet leaves the navigation."""
+    """Adds these pages and pictures."""
     for page, source in PAGES.items():
         text = (ROOT / source).read_text()
         files.append(File.generated(config, page, content=with_links_of_the_site(text, source)))

@@ -13,6 +13,7 @@ from dualstep.cli.common import (
     CommandError,
     Progress,
     add_common,
+    add_task,
     find_model,
     load_model,
     need,
@@ -72,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="an option of the model, "
                         "as restitution=0.5 or contact_parameters=spring_damper; may be repeated")  # fmt: skip
     parser.add_argument("--no-convergence", action="store_true", help="leave out the runs with smaller timesteps")
-    parser.add_argument("--task", metavar="TASK", help="of a policy: its task, where that is yours (FILE.py:CLASS)")
+    add_task(parser)
     parser.add_argument("--plot", type=Path, metavar="FILE", help="write the curves to a picture")
     add_common(parser, num_envs=None)
 
@@ -94,7 +95,7 @@ def _policy(args: argparse.Namespace) -> int:
 
     try:
         known = None if args.task is None else registry.find(args.task)[0]
-        task, settings, policy = load_policy(Path(args.model), known)
+        task, settings, policy = load_policy(Path(args.model), known, trust=args.trust)
     except (CheckpointError, TypeError, ValueError, ImportError) as error:
         raise CommandError(str(error)) from None
     progress = Progress(f"audit {task}")
@@ -149,8 +150,8 @@ def main(args: argparse.Namespace) -> int:
         raise CommandError("--duration is 0, and it must be positive")
     if Path(args.model).is_dir() or Path(args.model).suffix == ".pt":
         return _policy(args)
-    if args.task is not None:
-        raise CommandError("--task is given, and it is for the checkpoint of a policy, not for a model")
+    if args.task is not None or args.trust:
+        raise CommandError("--task and --trust are for the checkpoint of a policy, and a model is given")
     model = load_model(find_model(args.model))
     _set_options(model, args.option)
     qpos = qvel = None
