@@ -92,7 +92,10 @@ DS_FN void evaluate_part(E& env, const EnvIO<E>& in, const EvalIndex& m) {
     impacts_and_rows<kDim, kElliptic>(env);
   } else if constexpr (kPart == kPart_solve) {
     env.ends_call = ends_call(in.args, num_stages(env.t.o.integrator), m);
+    // what one stage of a step did not solve, the step did not
+    const auto before = m.stage == 0 ? all_false<typename E::Real>() : env.unsolved;
     solve_and_jump<kDim, kElliptic>(env);
+    env.unsolved = mask_or(env.unsolved, before);
   } else {
     integrate(env, in, m);
   }
