@@ -82,7 +82,10 @@ DS_FN void integrate(E& env, const EnvIO<E>& in, const EvalIndex& m) {
 template <Part kPart, class E>
 DS_FN void begin_part(E& env, const EnvIO<E>& in, const EvalIndex& m) {
   if constexpr (kPart == kPart_smooth) keep_start(env, in, m);
-  if constexpr (kPart == kPart_solve) env.ends_call = ends_call(in.args, num_stages(env.t.o.integrator), m);
+  if constexpr (kPart == kPart_solve) {
+    env.ends_call = ends_call(in.args, num_stages(env.t.o.integrator), m);
+    if (m.stage == 0) env.unsolved = all_false<typename E::Real>();
+  }
 }
 // and the stages of the part, which know nothing of it
 template <Part kPart, int kDim, bool kElliptic, class E>
@@ -95,7 +98,10 @@ DS_FN void stages_of_part(E& env, const EnvIO<E>& in) {
   } else if constexpr (kPart == kPart_rows) {
     impacts_and_rows<kDim, kElliptic>(env);
   } else if constexpr (kPart == kPart_solve) {
+    // what one stage of a step did not solve, the step did not
+    const auto before = env.unsolved;
     solve_and_jump<kDim, kElliptic>(env);
+    env.unsolved = mask_or(env.unsolved, before);
   }
 }
 // a part of the evaluation at index m, or what follows it: whoever launches stages calls this, part by part in

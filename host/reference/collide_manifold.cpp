@@ -25,9 +25,12 @@ namespace {
 constexpr size_t kMaxPoints = 8;
 constexpr int kRimPoints = 8;
 constexpr double kTouching = 1e-7;  // of the shapes' size: on a feature's boundary counts as on the feature
-constexpr double kSame = 1e-6;      // of the shapes' size: points to merge
+constexpr double kSame = 1e-6;      // of the shapes' size: the same point
+constexpr double kApart = 0.01;     // of the shapes' longest size: distance of contacts at least
 constexpr double kExact = 1e-8;     // of the shapes' size: by which the deepest contact may miss the depth
-constexpr double kAcross = 1e-3;    // cosine up to which a normal is across an axis
+constexpr double kAcross = 1e-3;    // cosine up to which a normal is across the axis of a capsule
+constexpr double kParallel = 0.01;  // sine of the angle up to which axes are parallel
+constexpr double kSideways = 0.9;   // cosine up to which the normal of an end is that of the shapes
 
 using Vector2d = Eigen::Vector2d;
 
@@ -37,6 +40,7 @@ struct Feature {
   Vector3d centre, axis;   // of a disk; of the shape's axis for a line
   double radius = 0;       // of a disk; of the ball that the line's axis carries
   double half_length = 0;  // of the axis of a line
+  bool capsule = false;
 
   bool line() const { return points.size() == 2; }
 };
@@ -70,6 +74,7 @@ Feature shown(const Shape& shape, const Vector3d& n) {
     f.axis = axis;
     f.radius = radius;
     f.half_length = half;
+    f.capsule = shape.type == kCapsule;
     return f;
   }
   f.disk = true;
@@ -234,11 +239,13 @@ std::vector<Vector2d> overlap(const Feature& f1, const Feature& f2, const View& 
 }
 
 // both ends of the stretch over which two curved sides run along each other
-Touches along_sides(const Feature& f1, const Feature& f2, double least, double margin) {
+Touches along_sides(const Feature& f1, const Feature& f2, const Separation& sep, double margin) {
   Touches touches;
   const double centre = f1.axis.dot(f2.centre - f1.centre);
   // across one axis is not quite across the other: so far from the ends both places stay on the sides
   const double lean = f1.axis.cross(f2.axis).norm();
+  const bool capsule = f1.capsule || f2.capsule;
+  if (!capsule && lean >= kParallel) return touches;
   const double half1 = f1.half_length - lean * f1.radius, half2 = f2.half_length - lean * f2.radius;
   const double reach = half2 * std::abs(f1.axis.dot(f2.axis));
   const double low = std::max(-half1, centre - reach), high = std::min(half1, centre + reach);
@@ -247,14 +254,19 @@ Touches along_sides(const Feature& f1, const Feature& f2, double least, double m
     const Vector3d p1 = f1.centre + s * f1.axis;
     const double t = std::clamp(f2.axis.dot(p1 - f2.centre), std::min(-half2, 0.0), std::max(half2, 0.0));
     const Vector3d between = f2.centre + t * f2.axis - p1;
-    const double dist = std::max(least, between.norm() - f1.radius - f2.radius);
+    const double dist = std::max(sep.dist, between.norm() - f1.radius - f2.radius);
     if (dist > margin || between.norm() < 1e-12) continue;
     const Vector3d n = between.normalized();
-    // balls around the axes are inside only while the normal is across both of them
-    if (std::abs(n.dot(f1.axis)) > kAcross || std::abs(n.dot(f2.axis)) > kAcross) continue;
+    // balls around the axes are inside only while the normal is across both of them, or so far from the ends
+    const double along = std::max(std::abs(n.dot(f1.axis)), std::abs(n.dot(f2.axis)));
+    if (capsule ? along > kAcross : n.dot(sep.normal) <= kSideways) continue;
     touches.push_back(Touch{dist, p1 + n * (f1.radius + dist / 2), n, Vector3d::Zero()});
   }
   return touches;
+}
+
+double longest(const Shape& shape) {
+  return shape.type == kCapsule ? shape.size[0] + shape.size[1] : shape.size.maxCoeff();
 }
 
 // the deepest, then again and again the one farthest from those taken
@@ -299,7 +311,10 @@ Touches convex_manifold(const Shape& first, const Shape& second, const Separatio
     found.push_back(Touch{height2 - height1, pos, sep.normal, Vector3d::Zero()});
   }
   if (f1.line() && f2.line()) {
-    for (const Touch& t : along_sides(f1, f2, sep.dist, margin)) found.push_back(t);
+    // lines that seem to cover each other along the normal are those of parallel sides, whose ends count
+    if (!f1.capsule && !f2.capsule)
+      std::erase_if(found, [&](const Touch& t) { return t.dist > sep.dist + kExact * scale; });
+    for (const Touch& t : along_sides(f1, f2, sep, margin)) found.push_back(t);
   }
 
   const bool complete = std::any_of(found.begin(), found.end(),
@@ -325,12 +340,16 @@ Touches convex_manifold(const Shape& first, const Shape& second, const Separatio
     deepest->normal = sep.normal;
   }
   std::rotate(found.begin(), deepest, deepest + 1);
+  // of those that are all but in one place the deepest
+  const double apart = kApart * std::min(longest(first), longest(second));
   Touches distinct;
   for (const Touch& t : found) {
-    const bool seen = std::any_of(distinct.begin(), distinct.end(), [&](const Touch& other) {
-      return (other.pos - t.pos).norm() < kSame * scale;
-    });
-    if (!seen) distinct.push_back(t);
+    const auto same = std::find_if(distinct.begin(), distinct.end(),
+                                   [&](const Touch& other) { return (other.pos - t.pos).norm() <= apart; });
+    if (same == distinct.end())
+      distinct.push_back(t);
+    else if (t.dist < same->dist)
+      *same = t;
   }
   Touches result = spread(distinct, kMaxPoints);
   for (Touch& t : result) t.pos += first.pos;

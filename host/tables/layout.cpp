@@ -12,8 +12,8 @@ namespace {
 
 int count(const std::vector<int>& list) { return static_cast<int>(list.size()); }
 
-// contacts kept: what the user asked for; else all that the pairs can have at once, but no more than a pile
-// of the geoms would have where each touches on all its corners
+// contacts kept: what the user asked for; else all that the pairs can have at once, but no more than half as many again
+// as a pile of the geoms would have where each touches on all its corners: in a tangle some touch several others
 int choose_capacity(const Model& m, const TableStore& t) {
   if (m.opt.contact_capacity > 0) return m.opt.contact_capacity;
   long all = 0, touching = 0;
@@ -29,7 +29,7 @@ int choose_capacity(const Model& m, const TableStore& t) {
                 : type == kEllipsoid ? 1
                                      : 0;
   }
-  return static_cast<int>(std::min(all, std::max(16L, touching)));
+  return static_cast<int>(std::min(all, std::max(16L, touching + touching / 2)));
 }
 
 template <class T>

@@ -88,11 +88,12 @@ DS_FN void capsule_cylinder(const Shape<Real>& a, const Shape<Real>& b, const Re
                         select3(use_second, more[1].pos, axpy(n, -fma(deepest.dist, Real(0.5), r), p)));
   deepest.hit = deepest.dist < margin;
 
+  const Real apart = least_apart(max(half, radius), l + r);
+  for (int k = 0; k < 2; k++) keep_if_new(&more[k], deepest, margin, tie, apart);
+  keep_apart<2>(more, apart);
+  deepest.hit = mask_and(deepest.hit, mask_not(rests_on_ends(more, deepest, tie)));
   put_touch(deepest, b.pos, b.rot, -one, near, 0, out);
-  for (int k = 0; k < 2; k++) {
-    keep_if_new(&more[k], deepest, margin, tie, Real(1e-3) * radius);
-    put_touch(more[k], b.pos, b.rot, -one, near, 1 + k, out);
-  }
+  for (int k = 0; k < 2; k++) put_touch(more[k], b.pos, b.rot, -one, near, 1 + k, out);
   out->tangent = {zero, zero, zero};
 }
 

@@ -358,7 +358,7 @@ DS_FN void cylinder_box(const Shape<Real>& a, const Shape<Real>& b, const Real& 
   if (any(mask_and(near, along))) edge_contacts(t, n, along, touch);
 
   Touch<Real> deepest = deepest_contact(t, best, corner);
-  const Real apart = Real(1e-3) * min(t.radius, min(t.size[0], min(t.size[1], t.size[2])));
+  const Real apart = least_apart(max(t.half, t.radius), max(t.size[0], max(t.size[1], t.size[2])));
   auto complete = zero < zero;
   const Real exact = best.separation + Real(kSingle<Real> ? 1e-5 : 1e-9) * scale;
   for (int k = 0; k < 8; k++) {
@@ -366,6 +366,7 @@ DS_FN void cylinder_box(const Shape<Real>& a, const Shape<Real>& b, const Real& 
     keep_if_new(&touch[k], deepest, margin, tie, apart);
     complete = mask_or(complete, mask_and(touch[k].hit, touch[k].dist < exact));
   }
+  keep_apart<8>(touch, apart);
   deepest.hit = mask_or(deepest.hit, mask_not(complete));
   // the deepest takes the first free slot, or that of its neighbour
   Real slot(-1), nearest(0);

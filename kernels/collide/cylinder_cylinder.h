@@ -257,13 +257,16 @@ DS_HD void further_contacts(const FacingCap<Real>& f, const RimPoints<Real>& r, 
   const auto over = f.n.z * f.n.z > Real(0.5);
   const auto parallel = mask_and(mask_not(over), across < Real(0.01)),
              lying = mask_and(over, tilt < Real(0.5));
-  const Real spare = select(parallel, f.other_radius * across, zero);  // so that both ends stay on both sides
+  // so that both ends stay on both sides
+  const Real spare = select(parallel, f.other_radius * across, zero),
+             own_spare = select(parallel, f.radius * across, zero);
   Line<Real> line;
   line.q = select3(over, r.lowest, f.c);
   line.u = f.u;
   line.reach = select(over, f.other_half, max(f.other_half - spare, zero));
   line.ball = select(over, zero, f.other_radius);
-  line_contacts(line, f.n, select(over, f.half, max(f.half - spare, zero)), f.radius, over, more, stretch);
+  line_contacts(line, f.n, select(over, f.half, max(f.half - own_spare, zero)), f.radius, over, more,
+                stretch);
   for (int k = 0; k < 2; k++) {
     more[k].hit = mask_and(more[k].hit, mask_or(parallel, lying));
     more[2 + k] = more[k];
@@ -324,12 +327,14 @@ DS_STAGE void cylinder_cylinder(const Shape<Real>& a, const Shape<Real>& b, cons
   further_contacts(f, rims, tilt, across, near, more, stretch);
   Touch<Real> deepest = deepest_point(f, rims, best, across, stretch);
 
+  const Real apart = least_apart(max(f.half, f.radius), max(f.other_half, f.other_radius));
   auto others = zero < zero;
   for (int k = 0; k < 4; k++) {
-    keep_if_new(&more[k], deepest, margin, tie, Real(1e-3) * min(f.radius, f.other_radius));
+    keep_if_new(&more[k], deepest, margin, tie, apart);
     others = mask_or(others, more[k].hit);
   }
-  deepest.hit = mask_or(deepest.hit, mask_not(others));
+  keep_apart<4>(more, apart);
+  deepest.hit = mask_and(mask_or(deepest.hit, mask_not(others)), mask_not(rests_on_ends(more, deepest, tie)));
 
   const Real sign = select(f.swapped, -one, one);
   const Vec3<Real> centre = select3(f.swapped, b.pos, a.pos);

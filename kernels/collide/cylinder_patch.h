@@ -96,6 +96,29 @@ DS_HD void keep_if_new(Touch<Real>* t, const Touch<Real>& deepest, const Real& m
   t->hit = mask_and(mask_and(t->hit, elsewhere), mask_and(t->dist < margin, t->dist >= deepest.dist - tie));
 }
 
+// of contacts that are all but in one place the deepest stays: two would weigh a load twice
+template <int K, class Real>
+DS_HD void keep_apart(Touch<Real>* touch, const Real& apart) {
+  for (int k = 1; k < K; k++)
+    for (int j = 0; j < k; j++) {
+      const Vec3<Real> d = touch[k].pos - touch[j].pos;
+      const auto same = mask_and(mask_and(touch[j].hit, touch[k].hit), dot(d, d) <= apart * apart);
+      const auto deeper = touch[k].dist < touch[j].dist;
+      touch[j].hit = mask_and(touch[j].hit, mask_not(mask_and(same, deeper)));
+      touch[k].hit = mask_and(touch[k].hit, mask_or(mask_not(same), deeper));
+    }
+}
+// whether two contacts are both as deep as the deepest: what is level along a stretch rests on its ends
+template <class Real>
+DS_HD MaskOf<Real> rests_on_ends(const Touch<Real>* ends, const Touch<Real>& deepest, const Real& tie) {
+  return mask_and(mask_and(ends[0].hit, ends[1].hit), max(ends[0].dist, ends[1].dist) <= deepest.dist + tie);
+}
+// how far apart contacts of two shapes are at least, each told by its longest size
+template <class Real>
+DS_HD Real least_apart(const Real& longest, const Real& other) {
+  return Real(0.01) * min(longest, other);
+}
+
 // into the world, as slot k; `sign` is 1 where the cylinder is the first shape, -1 where it is the second
 template <class Real, int K>
 DS_HD void put_touch(const Touch<Real>& t, const Vec3<Real>& centre, const Mat3<Real>& rot, const Real& sign,

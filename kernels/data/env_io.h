@@ -41,9 +41,19 @@ struct EnvIO {
     for (int l = 0; l < E::kPack; l++) set_lane(x, l, p[row(l) * width + i]);
     return x;
   }
-  DS_HD void put(Scalar* p, int width, int i, const Real& x) const {
+  DS_HD void put(Scalar* p, int width, int i, const Real& value) const {
+    const Real x = one_nan(value);
     for (int l = 0; l < count; l++) p[row(l) * width + i] = lane_of(x, l);
   }
+  // the sign and payload of a NaN depend on how a compiler ordered operands: users see one NaN
+  DS_HD static Real one_nan(const Real& x) {
+    return select(x == x, x, Real(static_cast<Scalar>(__builtin_nanf(""))));
+  }
+  template <class F>
+  struct OneNan {
+    const F& field;
+    DS_HD Real operator[](int i) const { return one_nan(field[i]); }
+  };
 
   // a replay sees what the evaluation saw
   DS_HD const Scalar* xfrc_applied() const { return replay() ? batch.last_xfrc_applied : batch.xfrc_applied; }
@@ -125,7 +135,7 @@ struct EnvIO {
   DS_STAGE void store_rows(Scalar* p, const F& field, int width) const {
     Scalar* rows[E::kPack];
     for (int l = 0; l < E::kPack; l++) rows[l] = p + row(l) * width;
-    write_rows(rows, field, width);
+    write_rows(rows, OneNan<F>{field}, width);
   }
 
   template <class F>
@@ -230,7 +240,7 @@ struct EnvIO {
       if ((env.overflow_bits >> l) & 1u) bits |= kContactOverflow;
       if (!bad && mask_bit(env.unsolved, l)) bits |= kNotConverged;
       batch.status[row(l)] = bits;
-      batch.residual[row(l)] = lane_of(env.residual, l);
+      batch.residual[row(l)] = lane_of(one_nan(env.residual), l);
       batch.iterations[row(l)] = static_cast<int>(lane_of(env.iterations, l));
       // one that stands still has solved nothing, whoever is beside it
       if (bad) batch.residual[row(l)] = 0, batch.iterations[row(l)] = 0;

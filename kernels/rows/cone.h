@@ -263,11 +263,13 @@ DS_HD L1Zone<Real, kDim> l1_zone(const ConeParams<Real, kDim>& p, const Real* y)
     v[i] = select(dim > Real(i + 1), abs(p.mu[i] * y[i + 1]), zero);
     largest = max(largest, v[i]);
   }
-  const auto open = y[0] >= largest;
+  const auto apart = y[0] >= largest;
   const Real theta = max(shrinkage<kDim>(v, dim, -(z.mu2 * y[0]), z.mu2), zero);
+  z.depth = select(apart, zero, max(theta - y[0], zero));
+  // a depth that rounds to nothing leaves no room for tangents either
+  const auto open = mask_not(z.depth > zero);
   z.stuck = mask_and(mask_not(open), theta <= zero);
   z.slide = mask_and(mask_not(open), mask_not(z.stuck));
-  z.depth = select(open, zero, max(theta - y[0], zero));
   z.count = zero;
   DS_UNROLL
   for (int i = 1; i < kDim; i++) {

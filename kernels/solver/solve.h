@@ -11,7 +11,8 @@
 #pragma once
 
 #include "kernels/contact/with_law.h"
-#include "kernels/solver/newton.h"
+#include "kernels/rows/conditioning.h"
+#include "kernels/solver/judge.h"
 #include "kernels/solver/pgs.h"
 
 namespace dualstep {
@@ -141,6 +142,7 @@ DS_FN void solve(E& env) {
   }
   diagonal_blocks<kDim>(env);
   begin_law<kDim>(env);
+  condition_rows<kDim, kElliptic>(env);
   pgs<kDim, kElliptic>(env, t.o.sweeps);
   env.time_stage(kStage_sweeps);
   if (t.o.pgs_only) {
@@ -154,11 +156,14 @@ DS_FN void solve(E& env) {
     dual_space<kDim>(env);
     env.unsolved = newton<kDim, kElliptic>(env, t.o.newton, law_tolerance(env, false), all_true<Real>());
     finish_law<kDim, kElliptic>(env, NewtonAgain<kDim, kElliptic>());
+    judge<kDim, kElliptic>(env);
     env.time_stage(kStage_newton);
   }
   if (env.ends_call) {
-    gradient<kDim>(env, all_true<Real>());
+    if (t.o.pgs_only) gradient<kDim>(env, all_true<Real>());
     env.residual = natural_residual<kDim, kElliptic>(env);
+    // a residual that is no number tells nothing right
+    env.unsolved = mask_or(env.unsolved, mask_not(env.residual < Real(1e30)));
   }
   add_law<kDim>(env);
   unwhiten(env);

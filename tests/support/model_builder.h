@@ -68,6 +68,9 @@ class ModelBuilder {
     return id;
   }
 
+  // a body whose centre of mass no joint moves
+  void without_weight(int body) { raw_.reals["body_invweight0"][2 * body] = 0; }
+
   // a body that the user moves
   int mocap_body(const Three& pos) {
     const int id = body(0, pos, 0);

@@ -119,6 +119,20 @@ inline ModelBuilder heap() {
   return b;
 }
 
+// a ball that turns about its centre, pressed against a fixed one: its normal row is rounding
+inline ModelBuilder roller() {
+  ModelBuilder b;
+  b.geom(0, {.size = {0.13, 0, 0}, .pos = {0.01, 0.02, 0}});
+  const int ball = b.body(0, {0.19, 0.19, 0.003}, 0.5);
+  b.joint(ball, {.axis = {0, 0, 1}, .damping = 0.01});
+  b.geom(ball, {.size = {0.15, 0, 0}});
+  b.without_weight(ball);
+  const int bob = b.body(0, {1, 0, 0.3}, 0.5);
+  b.joint(bob, {.axis = {0, 1, 0}});
+  b.geom(bob, {.size = {0.05, 0, 0}, .pos = {0.2, 0, 0}});
+  return b;
+}
+
 inline Model with_options(ModelBuilder b, std::map<std::string, std::vector<double>> option,
                           void (*change)(Options&) = nullptr) {
   for (auto& [name, value] : option) b.option[name] = value;
@@ -154,6 +168,8 @@ inline std::vector<Scene> all_scenes() {
   add("chain_rk4", with_options(chain(), {{"integrator", {1}}, {"density", {1.2}}}));
   add("box", with_options(box(), {{"cone", {1}}}));
   add("heap", with_options(heap(), {{"integrator", {3}}}));
+  add("roller", with_options(roller(), {}));
+  add("roller_elliptic", with_options(roller(), {{"cone", {1}}}));
   add("box_seed", with_options(box(), {{"cone", {1}}},
                                [](Options& o) { o.contact_parameters = ContactParameters::kSpringDamper; }));
   add("box_coulomb", with_options(box(), {}, [](Options& o) {

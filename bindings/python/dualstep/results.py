@@ -14,7 +14,8 @@ class Status(enum.IntFlag):
     """Bits of `Batch.status`.
 
     DIVERGED: the state was not finite, or too fast. CONTACT_OVERFLOW: there were more contacts than
-    `model.opt.contact_capacity`; the deepest were kept. NOT_CONVERGED: the solver stopped above its tolerance.
+    `model.opt.contact_capacity`; the deepest were kept. NOT_CONVERGED: the acceleration's
+    error is, by its estimate, above what is promised.
     """
 
     DIVERGED = _core.STATUS_BITS["DIVERGED"]

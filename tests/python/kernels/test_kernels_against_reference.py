@@ -64,10 +64,12 @@ def draw(name, rng, count):
     return mj, states
 
 
-def evaluate(name, dtype, rng, count=STATES):
+def evaluate(name, dtype, rng, count=STATES, integrator=None):
     """Relative errors of every quantity, per state: {name: (count,)}."""
     mj, states = draw(name, rng, count)
     model = ds.Model.from_mujoco(mj)
+    if integrator is not None:
+        model.opt.integrator = integrator
     model.opt.tolerance = 1e-12
     model.opt.iterations = 60
     # a body thrown into itself touches itself everywhere
@@ -146,3 +148,48 @@ def test_runge_kutta_stages_may_turn_by_more_than_half_a_revolution(speed, rng):
         for name in ("qpos", "qvel"):
             assert scenes.error(getattr(reference, name), getattr(data, name)) < 1e-11
             assert scenes.error(getattr(batch, name)[0], getattr(data, name)) < 1e-11
+
+
+# the scenes' own integrators are compared above
+@pytest.mark.parametrize("integrator", ["euler", "implicitfast", "rk4"])
+@pytest.mark.parametrize("name", scenes.SCENES)
+def test_every_integrator_to_1e_9(name, integrator, rng):
+    if (name, integrator) == ("damper_stiff", "rk4"):
+        pytest.skip("no explicit step of this length is stable here")
+    errors = evaluate(name, "float64", rng, 12, integrator)
+    worst = {field: float(errors[field].max()) for field in STATE if errors[field].max() > 1e-9}
+    assert not worst, worst
+
+
+# each has a velocity derivative that implicitfast alone knows, and large
+DERIVATIVES = {
+    "gyroscopic": """<worldbody><body pos="0 0 1"><freejoint/><geom type="box" size=".3 .2 .05" pos=".1 0 .05"/></body></worldbody>""",
+    "fluid": """<option density="1000" viscosity=".5" wind="1 2 0"/><worldbody><body pos="0 0 1"><joint axis="0 1 0"/>
+<geom type="box" size=".3 .2 .05"/><body pos=".4 0 0"><joint axis="1 0 1"/><geom type="box" size=".2 .1 .02"/></body></body></worldbody>""",
+    "force limits": """<worldbody><body><joint name="a" axis="0 1 0"/><geom size=".1" pos=".3 0 0"/><body pos=".4 0 0">
+<joint name="b" axis="0 1 0" actuatorfrclimited="true" actuatorfrcrange="-3 3"/><geom size=".05" pos=".2 0 0"/></body></body></worldbody>
+<actuator><velocity joint="a" kv="20" forcelimited="true" forcerange="-15 15"/><velocity joint="b" kv="5"/></actuator>""",
+}
+
+
+@pytest.mark.parametrize("name", DERIVATIVES)
+def test_velocity_derivatives_of_implicitfast(name, rng):
+    model = ds.Model.from_mjcf(f'<mujoco><option timestep=".01" integrator="implicitfast"/>{DERIVATIVES[name]}</mujoco>')
+    reference = ds.Reference(model)
+    reached = {"implicitfast": [], "euler": []}
+    speeds = rng.normal(0, 4, (24, model.nv)) * np.geomspace(0.1, 3, 24)[:, None]
+    ctrl = rng.uniform(-3, 3, (24, model.nu))
+    for integrator, rows in reached.items():
+        model.opt.integrator = integrator
+        with ds.Batch(model, 24, dtype="float64", num_threads=1) as batch:
+            batch.qvel[:], batch.ctrl[:] = speeds, ctrl
+            batch.step()
+            rows.append(np.array(batch.qvel))
+    model.opt.integrator = "implicitfast"
+    reference = ds.Reference(model)
+    for k in range(24):
+        reference.qpos[:], reference.qvel[:], reference.ctrl[:] = model.qpos0, speeds[k], ctrl[k]
+        reference.step()
+        assert scenes.error(reached["implicitfast"][0][k], reference.qvel) < 1e-9
+    # the derivative matters
+    assert np.max(np.abs(reached["implicitfast"][0] - reached["euler"][0])) > 1e-3

@@ -1,0 +1,182 @@
+// Rows that the precision cannot carry: those that no dof can move, and those that are all but rigid.
+//
+//   lost    (J M^-1 J')_rr <= (16 u)^2 s_r,   s_r = sum over dofs of (|lin|^2 + |ang|^2 (|p - com|^2 + |p|^2)) / D_d
+//   weight  D <= c / max over rows of what D weighs,   c = 1e6 in single precision, 1e12 in double
+//                                                        (1e4, 1e8 where MuJoCo gives no weight)
+//
+// MuJoCo takes R from the inverse weights of bodies. A body that turns about its own centre has none, so its rows have
+// R = 1e-15. Then a normal that runs through the axis is a row of rounding with an all but infinite weight: it throws
+// the body about, and the factors of Newton's system lose every direction that it does not push on. Such a row is
+// zero, and a contact or constraint all of whose rows are lost carries no force. What is left of it keeps a weight
+// whose product with A the factors can hold; the acceleration changes by 1 / c of what the row asks for. Models whose
+// rows have impedances below 1 - 1/c and bodies with an inverse weight keep every bit.
+// Source: own derivation; u is the unit roundoff, D_d the pivots of M = L'DL.
+// Deviations from MuJoCo: as said.
+// Reads con_A, con_D, con_mu, dense_D, Z; of the rows that are looked at closely con_pos, con_dist, con_pair, cdof, tree_com,
+// Dscale, xpos, xquat. Writes con_D, dense_D, and lost rows in Z and con_A.
+// Cost: O(contacts) and O(dense scalar rows x nv); of the few that are looked at O(nv) a row.
+#pragma once
+
+#include "kernels/rows/kinds/kinds.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+// the largest D A
+template <class Real>
+DS_HD Real stiffest() {
+  return Real(sizeof(ScalarOf<Real>) == 4 ? 1e6 : 1e12);
+}
+// and that of a row whose weight says nothing but that there is no inverse weight: as rigid as the factors take without a
+// loss that anybody sees
+template <class Real>
+DS_HD Real stiffest_without_weight() {
+  return Real(sizeof(ScalarOf<Real>) == 4 ? 1e4 : 1e8);
+}
+// a weight that only a body without inverse weight gives
+template <class Real>
+DS_HD Real weight_of_nothing() {
+  return Real(1e13);
+}
+
+// what rows along an axis and about it could be at most, were nothing to cancel: squares in the norm of M^-1
+template <class Real>
+struct RowScale {
+  Real along = Real(0), about = Real(0);
+  Real arm2 = Real(0);  // of the longest arm, squared
+
+  // of a distance at p
+  DS_HD Real rounding(const Vec3<Real>& p) const { return unit() * (sqrt(arm2) + norm(p)); }
+
+  template <class E>
+  DS_HD void add(const E& env, Index d, const Vec3<Real>& p) {
+    const Spatial<Real> s = env.cdof().spatial(d);
+    const Vec3<Real> arm = p - env.tree_com().vec(env.t.body_tree[env.t.dof_body[d]]);
+    const Real scale = env.Dscale()[d], spin = dot(s.ang, s.ang) * scale * scale;
+    along = along + fma(dot(s.lin, s.lin), scale * scale, spin * (dot(arm, arm) + dot(p, p)));
+    about = about + spin;
+    arm2 = max(arm2, dot(arm, arm));
+  }
+  // what is rounding of them
+  DS_HD Real lost(bool rotation) const { return unit() * unit() * (rotation ? about : along); }
+
+ private:
+  // 16 units of roundoff
+  DS_HD static Real unit() { return Real(sizeof(ScalarOf<Real>) == 4 ? 1e-6 : 2e-15); }
+};
+
+// the largest diagonal entry of A that the weight of a contact weighs
+template <bool kElliptic, int kDim, class Real, class F>
+DS_HD Real weighed_diagonal(const ConeParams<Real, kDim>& p, const F& A) {
+  Real most = A[0];
+  DS_UNROLL
+  for (int r = 1; r < kDim; r++) {
+    const Real ratio =
+        kElliptic ? p.mu[r - 1] / select(p.cone_mu > Real(0), p.cone_mu, Real(1)) : p.mu[r - 1];
+    most = max(most, ratio * ratio * A[triangle(r) + r]);
+  }
+  return most;
+}
+
+// a contact that is all but rigid in the environments of a set
+template <int kDim, bool kElliptic, class E>
+DS_FN void condition_contact(E& env, int slot, const typename E::Mask& stiff) {
+  using Real = typename E::Real;
+  const Real zero(0);
+  const auto A = env.con_A().from(kTriangle<kDim> * slot);
+  const auto z = rows_of<kDim>(env.Z(), env.t.n.ndense + kDim * slot, env.t.n.nv);
+  const Vec3<Real> p = env.con_pos().vec(slot);
+  RowScale<Real> scale;
+  each_pair_of(env, slot, stiff, [&](int pair, const auto& here) {
+    const int* const sign = signs_of(env, pair);
+    RowScale<Real> of_pair;
+    for (Index d = 0; d < env.t.n.nv; d++)
+      if (sign[d] != 0) of_pair.add(env, d, p);
+    scale.along = select(here, of_pair.along, scale.along);
+    scale.about = select(here, of_pair.about, scale.about);
+    scale.arm2 = select(here, of_pair.arm2, scale.arm2);
+  });
+  const Real D = env.con_D()[slot];
+  const auto doubtful = mask_and(stiff, D > weight_of_nothing<Real>());
+  DS_UNROLL
+  for (int r = 0; r < kDim; r++) {
+    const auto lost = mask_and(doubtful, A[triangle(r) + r] <= scale.lost(r >= 3));
+    if (!any(lost)) continue;
+    for (Index d = 0; d < env.t.n.nv; d++) z[r][d] = select(lost, zero, z[r][d]);
+    for (int c = 0; c < kDim; c++) {
+      const int entry = c > r ? triangle(c) + r : triangle(r) + c;
+      A[entry] = select(lost, zero, A[entry]);
+    }
+  }
+  const Real most = weighed_diagonal<kElliptic>(cone_params<kDim>(env, slot), A);
+  // where nothing moves the normal, faces that only touch, to rounding, would hold each other by friction
+  const auto touches = mask_and(mask_and(doubtful, A[0] <= zero), env.con_dist()[slot] >= -scale.rounding(p));
+  const auto moves = mask_and(most > zero, mask_not(touches));
+  const Real most_rigid = select(doubtful, stiffest_without_weight<Real>(), stiffest<Real>());
+  const Real bound = select(moves, most_rigid / select(moves, most, Real(1)), zero);
+  env.con_D()[slot] = select(stiff, min(D, bound), D);
+}
+
+template <int kDim, bool kElliptic, class E>
+DS_STAGE void condition_contacts(E& env) {
+  using Real = typename E::Real;
+  env.each(env.ncon_max, [&](int slot) {
+    const Real D = env.con_D()[slot];
+    const Real most =
+        weighed_diagonal<kElliptic>(cone_params<kDim>(env, slot), env.con_A().from(kTriangle<kDim> * slot));
+    const auto stiff = mask_or(D > weight_of_nothing<Real>(), D * most > stiffest<Real>());
+    if (any(stiff)) condition_contact<kDim, kElliptic>(env, slot, stiff);
+  });
+  env.done();
+}
+
+// what the row of an equality constraint could be; of coupled joints nothing cancels
+template <class E>
+DS_FN typename E::Real lost_equality(const E& env, int row) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  int e = 0;
+  while (e + 1 < t.n.neq && t.eq_row[e + 1] <= row) e++;
+  if (t.eq_type[e] == kEqJoint) return Real(0);
+  RowScale<Real> scale;
+  for (int side = 0; side < 2; side++) {
+    const int b = t.eq_obj[2 * e + side];
+    const Vec3<Real> p = env.xpos().vec(b) + rotate(env.xquat().quat(b), env.vec(t.eq_point, 2 * e + side));
+    for (Index d = 0; d < t.n.nv; d++)
+      if (t.eq_moves[static_cast<long>(e) * t.n.nv + d] >> side & 1) scale.add(env, d, p);
+  }
+  const bool rotation = row >= t.eq_row[e] + 3;
+  const Real length = rotation ? Real(0.5) * env.eq_poly(e) : Real(1);
+  return length * length * scale.lost(rotation);
+}
+
+template <class E>
+DS_STAGE void condition_dense_rows(E& env) {
+  using Real = typename E::Real;
+  const auto& n = env.t.n;
+  const Real zero(0);
+  const auto Z = env.Z(), weight = env.dense_D();
+  env.each(n.ndense, [&](int g) {
+    const Real D = weight[g];
+    Real a = zero;
+    each_member(dense_support(env, g), n.nword,
+                [&](Index d) { a = fma(Z[g * n.nv + d], Z[g * n.nv + d], a); });
+    const auto doubtful = D > weight_of_nothing<Real>();
+    if (!any(mask_or(doubtful, D * a > stiffest<Real>()))) return;
+    const bool equality = g >= n.nball && g < n.nball + n.neqrow;
+    const auto lost = mask_and(doubtful, a <= (equality ? lost_equality(env, g) : zero));
+    const Real most_rigid = select(doubtful, stiffest_without_weight<Real>(), stiffest<Real>());
+    weight[g] = select(lost, zero, min(D, most_rigid / select(a > zero, a, Real(1))));
+  });
+  env.done();
+}
+
+// after the rows have their weights, before they are solved
+template <int kDim, bool kElliptic, class E>
+DS_HD void condition_rows(E& env) {
+  if (env.t.n.ndense > 0) condition_dense_rows(env);
+  if (env.ncon_max > 0 && law_has<kLawSoftRows>(env.t.o)) condition_contacts<kDim, kElliptic>(env);
+}
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep

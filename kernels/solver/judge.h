@@ -1,0 +1,127 @@
+// Which environments' accelerations are right, whatever ended the search for them.
+//
+//   f(w) = 1/2 |w|^2 + s(y0 + Z'w) is convex with H >= 1, so that
+//   |w - w*| <= |grad f(w)|                       always, and
+//   |w - w*| about |H^-1 grad f(w)|               near w*, where forces of stiff rows make the first bound a loose one
+//
+// |w - w*| / |w*| is the error of the acceleration in the norm in which it is promised (README.md, "Measured"). A
+// search may end without it: an active set that a step kept is the right one only if the step was exact, and a
+// decrement made of rounding says nothing. And one that reached its cap may have arrived: what is left of a stiff row
+// is rounding. So neither is believed. Where the first bound does not hold, rows are evaluated anew from w, since
+// their y carry the rounding of all steps, and the step that is left is computed; where it is not small the search
+// goes on from there. Numbers that are not finite pass no comparison.
+// Source: Boyd & Vandenberghe 2004, section 9.1.2 (strong convexity), 9.5.1 (Newton decrement). Deviations: none.
+// Reads what newton.h leaves. Writes what newton.h writes. Cost: a gradient; a Newton step for those in doubt.
+#pragma once
+
+#include "kernels/contact/with_law.h"
+#include "kernels/solver/newton.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+// the square of the error that is still right, of |w*|: by the bound, and by the estimate, which may be short by a fifth
+template <class Real>
+DS_HD Real right_by_bound(const Real& ww) {
+  return Real(1e-4) * ww;
+}
+template <class Real>
+DS_HD Real right_by_estimate(const Real& ww) {
+  return Real(6.4e-5) * ww;
+}
+
+// a square that overflows is not small, whatever it is compared with
+template <class Real>
+DS_HD MaskOf<Real> is_small(const Real& square_of, const Real& bound) {
+  return mask_and(square_of <= bound, square_of < Real(1e30));
+}
+
+// the square of what rounding does to w: of the acceleration without constraints, and of what rows ask for. Where
+// these are y0 in error, w is by at most 1/2 |sqrt(D) y0|
+template <int kDim, bool kElliptic, class E>
+DS_STAGE typename E::Real rounding_squared(E& env) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const auto LD = env.LD(), Dscale = env.Dscale(), smooth = env.qacc_smooth();
+  const Real size = env.accumulate(t.n.nv, [&](int k, const Real& sum) {
+    const int row = t.M_rowadr[k], n = t.M_rowadr[k + 1] - row;
+    Real s = smooth[k];
+    for (int e = 1; e < n; e++) s = fma(LD[row + e], smooth[t.M_col[row + e]], s);
+    s = s / Dscale[k];
+    return fma(s, s, sum);
+  });
+  Real asked(0);
+  each_kind<kDim, kElliptic>(env, [&](const auto& kind) {
+    asked = asked + kind.dual_sum(0, [](int, const Real& R, const Real& y0) { return y0 * y0 / R; });
+  });
+  const bool single = sizeof(ScalarOf<Real>) == 4;
+  const Real u(single ? 2e-6 : 4e-15), v(single ? 2.4e-7 : 4.8e-16);
+  return fma(u * u, size, v * v * asked);
+}
+
+// the direction of Newton's step, of environments of either space
+template <int kDim, bool kElliptic, class E>
+DS_HD void newton_direction(E& env, const typename E::Mask& live) {
+  const auto many_rows = mask_and(live, mask_not(env.row_space)), few_rows = mask_and(live, env.row_space);
+  if (any(many_rows)) dof_space_direction<kDim, kElliptic>(env, many_rows);
+  if (any(few_rows)) row_space_direction<kDim, kElliptic>(env, few_rows);
+}
+
+// those of `doubtful` whose acceleration is not right, after going on with them
+template <int kDim, bool kElliptic, class E>
+DS_STAGE typename E::Mask pursue(E& env, const typename E::Real& tolerance, typename E::Mask doubtful) {
+  using Real = typename E::Real;
+  const auto w = env.w(), dw = env.dw();
+  const Real least = rounding_squared<kDim, kElliptic>(env);
+  for (int round = 0;; round++) {
+    // those that are right keep their y, whoever shares their pack
+    each_residual<kDim>(env, [](const Real& y, Real& kept) { kept = y; });
+    env.sync();
+    residuals<kDim>(env);
+    each_residual<kDim>(env, [&](Real& y, const Real& kept) { y = select(doubtful, y, kept); });
+    env.sync();
+    (void)row_laws<kDim, kElliptic, true>(env);
+    gradient<kDim>(env, doubtful);
+    newton_direction<kDim, kElliptic>(env, doubtful);
+    using Sum = Sums<Real, 2>;
+    const Sum sum = env.template accumulate<Sum>(env.t.n.nv, [&](int i, Sum s) {
+      s.of[0] = fma(w[i], w[i], s.of[0]);
+      s.of[1] = fma(dw[i], dw[i], s.of[1]);
+      return s;
+    });
+    env.sync();
+    doubtful = mask_and(doubtful, mask_not(is_small(sum.of[1], max(right_by_estimate(sum.of[0]), least))));
+    if (round == 2 || !any(doubtful)) return doubtful;
+    (void)newton<kDim, kElliptic>(env, env.t.o.newton, tolerance, doubtful);
+  }
+}
+
+// the environments whose acceleration is not right. Leaves the gradient current
+template <int kDim, bool kElliptic, class E>
+DS_STAGE typename E::Mask not_right(E& env, const typename E::Real& tolerance) {
+  using Real = typename E::Real;
+  const auto w = env.w(), grad = env.grad();
+  gradient<kDim>(env, all_true<Real>());
+  using Sum = Sums<Real, 2>;
+  const Sum sum = env.template accumulate<Sum>(env.t.n.nv, [&](int i, Sum s) {
+    s.of[0] = fma(w[i], w[i], s.of[0]);
+    s.of[1] = fma(grad[i], grad[i], s.of[1]);
+    return s;
+  });
+  auto doubtful = mask_not(is_small(sum.of[1], right_by_bound(sum.of[0])));
+  if (!any(doubtful)) return doubtful;
+  env.sync();
+  doubtful = pursue<kDim, kElliptic>(env, tolerance, doubtful);
+  gradient<kDim>(env, all_true<Real>());
+  return doubtful;
+}
+
+template <int kDim, bool kElliptic, class E>
+DS_HD void judge(E& env) {
+  const auto wrong = not_right<kDim, kElliptic>(env, law_tolerance(env, true));
+  // Coulomb's law has an iteration of its own around the search
+  env.unsolved = env.t.o.coulomb ? mask_or(env.unsolved, wrong) : wrong;
+}
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep

@@ -1,0 +1,187 @@
+"""Status says what is so: single precision stands where rows are singular, nothing wrong or not finite goes unflagged, and
+nothing right is flagged."""
+
+import hard_scenes
+import honesty
+import mujoco
+import numpy as np
+import pytest
+
+import dualstep as ds
+
+NOT_CONVERGED = int(ds.Status.NOT_CONVERGED)
+BALL = '<body pos="0 0 .5"><freejoint/><geom size=".1"/></body>'
+SINGULAR = {
+    "post on its own hinge": '<body pos="-.8 0 .29"><joint axis="0 1 0"/><geom type="cylinder" size=".05 .3"/></body>',
+    "base that turns in the floor": """<body pos="1 0 .049"><joint axis="0 0 1"/><geom type="cylinder" size=".1 .05"/>
+<body pos="0 0 .1"><joint axis="0 1 0" damping="1"/><geom type="capsule" size=".04" fromto="0 0 0 .4 0 .3"/></body></body>""",
+    "base that slides in the floor": """<body pos="1 0 .049"><joint type="slide" axis="1 0 0" damping="1"/>
+<geom type="box" size=".1 .1 .05"/></body>""",
+    "box on a hinge": '<body pos="-.8 0 .29"><joint axis="0 1 0"/><geom type="box" size=".05 .05 .3"/></body>',
+}
+
+
+@pytest.mark.parametrize("name", SINGULAR)
+def test_single_precision_stands_on_contacts_that_nothing_can_relieve(name):
+    model = ds.Model.from_mjcf(
+        '<mujoco><option timestep="0.002"/><worldbody><geom type="plane" size="0 0 1"/>' + SINGULAR[name] + BALL
+        + "</worldbody></mujoco>"
+    )  # fmt: skip
+    with ds.Batch(model, 4, num_threads=1) as single, ds.Batch(model, 1, dtype="float64", num_threads=1) as double:
+        single.step(400)
+        double.step(400)
+        assert not np.any(single.status) and not np.any(double.status)
+        np.testing.assert_allclose(single.qpos[0], double.qpos[0], atol=2e-4)
+
+
+ROLLER = """<mujoco><worldbody><geom type="box" size=".1 .1 .5"/>
+<body pos=".19 .19 0"><joint name="roller" axis="0 0 1"/><geom type="{}" size=".15 .2"/></body>
+<body pos="3 0 0"><joint axis="0 1 0"/><geom size=".1" pos=".5 0 0"/></body></worldbody>
+<actuator><motor joint="roller"/></actuator></mujoco>"""
+
+
+@pytest.mark.parametrize("kind", ["sphere", "capsule", "cylinder"])
+def test_a_row_of_rounding_touches_nothing_else(kind):
+    peer = mujoco.MjModel.from_xml_string(ROLLER.format(kind))
+    data = mujoco.MjData(peer)
+    with ds.Batch(ds.Model.from_mujoco(peer), 2, num_threads=1) as batch:
+        for k in range(200):
+            batch.ctrl[:] = data.ctrl[:] = 0.3 * np.sin(0.05 * k)
+            batch.step()
+            mujoco.mj_step(peer, data)
+        assert not np.any(batch.status)
+        assert batch.qpos[0, 1] == pytest.approx(data.qpos[1], abs=1e-3)
+        assert abs(batch.qvel[0, 0]) < 0.01
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("solver", ["pgs_newton", "pgs_newton_primal", "pgs_newton_dual"])
+def test_a_ball_at_the_edge_of_a_box_leaves_a_pendulum_alone(solver, dtype):
+    model = ds.Model.from_mjcf("""<mujoco><worldbody><geom type="box" size="1 1 1"/>
+<body pos="1.2 1.2 0"><joint/><geom size="1"/></body><body pos="-.9 -.9 0"><joint/><geom size=".1"/></body>
+<body pos="9 0 0"><joint axis="0 1 0"/><geom size=".1" pos=".5 0 0"/></body></worldbody></mujoco>""")
+    model.opt.solver = solver
+    for speed in (0, 0.3):
+        with ds.Batch(model, 1, dtype=dtype, num_threads=1) as batch:
+            batch.qvel[:] = speed
+            batch.forward()
+            assert batch.status[0] == 0
+            assert batch.qacc[0, 2] == pytest.approx(19.31102362, rel=1e-3 if dtype == "float32" else 1e-6)
+            assert batch.qacc[0, 0] == pytest.approx(-speed * 105.2632, abs=2e-3)
+
+
+def test_two_limits_against_each_other_are_right_and_not_flagged():
+    peer = mujoco.MjModel.from_xml_string("""<mujoco><worldbody><body>
+<joint axis="1 0 0" range="0 0.1" limited="true" margin="0.2"/><geom size="1"/></body></worldbody></mujoco>""")
+    peer.opt.tolerance = 0
+    data = mujoco.MjData(peer)
+    with ds.Batch(ds.Model.from_mujoco(peer), 1, num_threads=1) as batch:
+        for _ in range(200):
+            data.qpos[:], data.qvel[:] = batch.qpos[0], batch.qvel[0]
+            batch.step()
+            mujoco.mj_forward(peer, data)
+            assert batch.qacc[0, 0] == pytest.approx(data.qacc[0], abs=1e-3)
+        assert batch.status[0] == 0
+
+
+def test_boxes_inside_a_box_that_turns_give_finite_numbers():
+    model = ds.Model.from_mjcf("""<mujoco><default><geom type="box" size=".1 .2 .3"/></default><worldbody>
+<geom pos=".5 0 0" euler="0 0 50"/><geom quat="0 -1 0 0"/><body pos="0 .5 0"><geom quat="0 1 0 0"/></body><geom euler="0 0 50"/>
+<body><geom pos="0 2 0"/></body><body><geom/><joint axis="0 -1 0"/></body></worldbody></mujoco>""")
+    for solver in ("pgs_newton", "pgs_newton_primal", "pgs_newton_dual"):
+        model.opt.solver = solver
+        with ds.Batch(model, 2, num_threads=1) as batch:
+            batch.forward()
+            assert np.all(np.isfinite(batch.qacc)) and not np.any(batch.status), solver
+            batch.step(100)
+            assert np.all(np.isfinite(batch.qvel)) and not np.any(batch.status), solver
+
+
+@pytest.mark.parametrize("family", hard_scenes.FAMILIES, ids=lambda f: f.__name__)
+def test_what_is_not_flagged_is_right(family):
+    total = honesty.Counts()
+    for k in range(3):
+        xml = family(np.random.default_rng([7, k]))
+        total += honesty.count(ds.Model.from_mjcf(xml), 8, 30, seed=k)
+    assert total.silent_wrong == 0 and total.not_finite == 0, total
+    # a scene that diverges gives few steps to judge
+    assert total.steps > 100 and total.false_flags <= max(3, 0.1 * total.flagged), total
+
+
+STORM = """<mujoco><option timestep=".002" integrator="RK4"/><worldbody><body name="m" mocap="true" pos="0 0 1.5"/>
+<body name="a" pos="0 0 1.2"><freejoint/><geom type="capsule" size=".04" fromto="0 0 0 0 0 -.3"/>
+<body name="b" pos="0 0 -.3"><joint type="ball"/><geom type="capsule" size=".04" fromto="0 0 0 0 0 -.3"/></body></body>
+<body name="g" pos="-.8 0 .3"><joint name="g" axis="0 1 0" frictionloss=".3"/><geom type="cylinder" size=".05 .3"/></body>
+<body name="e" pos=".8 0 .3"><joint name="e" axis="0 1 0"/><geom type="box" size=".2 .1 .05"/></body>
+<geom type="plane" size="3 3 1"/></worldbody>
+<equality><connect body1="m" body2="a" anchor="0 0 0"/><joint joint1="e" joint2="g" polycoef="0 .5 .1 0 0"/></equality></mujoco>"""
+
+
+@pytest.mark.parametrize("policy", ["reset", "freeze"])
+def test_a_residual_that_is_no_number_is_flagged(policy, rng):
+    with ds.Batch(ds.Model.from_mjcf(STORM), 32, num_threads=1, diverged=policy) as batch:
+        batch.qvel[:] = rng.normal(0, 30, batch.qvel.shape) * 10.0 ** rng.uniform(0, 8, (32, 1))
+        for _ in range(20):
+            batch.step()
+            flagged = np.asarray(batch.status) != 0
+            for name in ("residual", "qacc", "qfrc_constraint", "qpos"):
+                finite = np.isfinite(np.reshape(getattr(batch, name), (32, -1))).all(axis=1)
+                assert np.all(finite | flagged), name
+
+
+def test_a_time_that_is_no_number_is_flagged():
+    with ds.Batch(ds.Model.from_mjcf(STORM), 3, num_threads=1) as batch:
+        batch.time[1] = np.nan
+        batch.step()
+        assert [int(s) & int(ds.Status.DIVERGED) for s in batch.status] == [0, 1, 0]
+
+
+def test_nan_has_the_same_bits_everywhere(rng):
+    model = ds.Model.from_mjcf(STORM)
+    with ds.Batch(model, 32, num_threads=1) as among, ds.Batch(model, 1, num_threads=1) as alone:
+        among.qvel[:] = rng.normal(0, 30, among.qvel.shape) * 10.0 ** rng.uniform(0, 9, (32, 1))
+        rows = [among.save([e]) for e in range(32)]
+        among.step(3)
+        seen = 0
+        for e, row in enumerate(rows):
+            alone.load(row)
+            alone.step(3)
+            for name in ("residual", "qacc", "qfrc_constraint", "qacc_smooth"):
+                one, other = np.asarray(getattr(alone, name)[0]), np.asarray(getattr(among, name)[e])
+                seen += int(np.isnan(one).sum())
+                assert one.tobytes() == other.tobytes(), (name, e)
+        assert seen > 0
+
+
+# a contact whose depth rounds to nothing beside one that pushes
+HOPPER = dict(
+    qpos=[[-0.66727644, 0.25171894, -3.1071146, -1.3069613, -1.6117558, -0.19421647],
+          [0.9621821, 0.19785383, -0.92349887, -2.4361706, -0.6280621, 0.6143159]],
+    qvel=[[-0.09056993, -0.2841215, -1.1403807, -0.71761245, 0.34180516, -0.45272684],
+          [0.14723423, 0.086165406, 1.8419516, 1.1084522, 1.3010405, 1.2988106]],
+    ctrl=[[0.5969508, -0.37398615, 0.54219186], [0.3890585, -0.92726463, 0.48846516]],
+    qacc_warmstart=[[-38.643692, 10.343553, 61.052723, 14.8107395, 97.52508, -87.97413],
+                    [-2.7988086, -29.21524, 4.9208183, -112.78684, 150.3945, -154.1207]],
+    qfrc_applied=[[0.16486315, 0.05050513, 0.3150681, -0.081846245, -0.046325292, -0.11245749], [0, 0, 0, 0, 0, 0]],
+)  # fmt: skip
+PUSHED = [
+    [-0.0048814383, 0.71176493, -0.15047035, -0.14588955, -0.41454285, 0.51973855], [-0.8628422, -0.34389424, 0.5924868, 0.8983894,
+    -0.089785784, 0.6203902], [-1.1489938, 0.49429885, 0.214367, -0.69557273, -1.0300562, -0.2661109], [0.1920982, 0.2571321,
+    0.10219731, 0.49801764, 0.45551684, -0.79509264], [-0.19540422, -0.27280912, 0.64954, -0.26208484, 0.63647777, 0.08812827],
+]  # fmt: skip
+
+
+def test_the_impulsive_law_takes_no_bits_from_neighbours():
+    import scenes
+
+    model = ds.Model.from_mjcf(scenes.GYM["hopper"])
+    model.opt.contact_model, model.opt.integrator = "impulsive", "euler"
+    found = []
+    for count in (1, 2):
+        with ds.Batch(model, count, num_threads=1) as batch:
+            for name, rows in HOPPER.items():
+                getattr(batch, name)[:] = rows[:count]
+            batch.xfrc_applied[0] = np.reshape(PUSHED, batch.xfrc_applied[0].shape)
+            batch.step()
+            found.append(batch.qvel[0].tobytes())
+    assert found[0] == found[1]
