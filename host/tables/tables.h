@@ -28,6 +28,8 @@ void build_equalities(const Model& model, TableStore* store);
 void build_pairs(const Model& model, TableStore* store);
 void build_hulls(const Model& model, TableStore* store);  // of the meshes among the geoms of pairs
 void build_sizes(const Model& model, TableStore* store);
+// whether contacts are solved island by island (kernels/solver/islands/), once the trees are there
+bool solves_islands(const Model& model, const TableStore& store);
 
 // all of them; the model must have passed check_model
 TableStore build_tables(const Model& model);

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "kernels/contact/with_law.h"
+#include "kernels/solver/islands/solve_islands.h"
 #include "kernels/solver/newton.h"
 #include "kernels/solver/pgs.h"
 
@@ -139,6 +140,15 @@ DS_FN void solve(E& env) {
     env.done();
     return;
   }
+  if constexpr (kIslandsCompiled<StepTables<typename E::Scalar>>)
+    if (t.n.nisland > 0) {
+      whiten_acceleration(env, env.qacc_warmstart(), env.dw());
+      solve_islands<kDim, kElliptic>(env);
+      env.time_stage(kStage_newton);
+      unwhiten(env);
+      env.time_stage(kStage_finish);
+      return;
+    }
   diagonal_blocks<kDim>(env);
   begin_law<kDim>(env);
   pgs<kDim, kElliptic>(env, t.o.sweeps);
