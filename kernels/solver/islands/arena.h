@@ -8,6 +8,7 @@ namespace dualstep {
 
 // packs of a CPU may read and write so far past the last contact or scalar row
 constexpr int kIslandRoom = 16;
+constexpr int kIslandEight = 8;  // numbers that stand for the six of a spatial vector
 constexpr int with_island_room(int n) { return (n + kIslandRoom - 1) / kIslandRoom * kIslandRoom; }
 
 struct IslandLayout {

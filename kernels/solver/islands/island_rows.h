@@ -1,7 +1,9 @@
 // The rows of one environment by islands: what kinds/ has made, and the contacts' rows, on the trees that they reach.
 //
-//   J_r = the axis' motion of the second body less the first's,   aref as in rows/kinds/contact_rows.h,
-//   Z = D^-1/2 L^-T J', a block for each tree: kDim rows of the tree's dofs, padded to eights
+//   J_r = f_r' (S_2 - S_1),   aref as in rows/kinds/contact_rows.h,   f_r the wrench of a unit force (or moment) along
+//   axis r,   Z = D^-1/2 L^-T J',   a block for each tree: kDim rows of the tree's dofs, padded to eights
+//
+// The whitened motion of a body, D^-1/2 L^-T S', serves all its contacts.
 //
 // Source and deviations: rows/rows.h, rows/kinds/contact_rows.h. A scalar row's sign stands in its block.
 // Reads con_*, cdof, tree_com, qvel, qacc_smooth, LD, Dscale, Linv, Z, *_y0, *_D. Writes con_frame (t1) and of the
@@ -49,105 +51,111 @@ struct IslandRows : IslandEnv<E> {
     if (tree_of_contact(i, 1) >= 0) f(1, tree_of_contact(i, 1));
   }
 
-  // calls f(dof, sign) for the dofs that move one of two bodies against the other, from the leaves to the roots:
-  // ancestors of both do not
-  template <class F>
-  DS_HD void each_dof_between(int a, int b, F f) const {
+  // The motion of a body that is touched, whitened: a wrench f on it is the whitened row (D^-1/2 L^-T S') f, S the
+  // motions of the dofs that move it. Its velocity S qvel, and S qacc_smooth
+  DS_HD void make_body(int body) const {
     const auto& t = env.t;
-    const auto parent = [&](int d) {
-      const int row = t.M_rowadr[d];
-      return t.M_rowadr[d + 1] - row > 1 ? t.M_col[row + 1] : -1;
-    };
-    while (a != b) {
-      if (a > b) {
-        f(a, Scalar(-1));
-        a = parent(a);
-      } else {
-        f(b, Scalar(1));
-        b = parent(b);
+    const int last = t.body_dof[body], tree = this->tree_of_dof(last), first = t.tree_dof[tree];
+    const int n = dofs(tree), width = t.n.ntreepad;
+    const auto LD = env.LD();
+    // dof by dof, its six numbers side by side; bodies of a tree take turns
+    const auto T = this->whitening().from(static_cast<Index>(kEight * width) * tree);
+    for (int k = 0; k < n; k++) Numbers(Scalar(0)).store(T, kEight * k);
+    Numbers rate(Scalar(0));
+    for (int e = t.M_rowadr[last]; e < t.M_rowadr[last + 1]; e++) {
+      const int d = t.M_col[e], k = d - first;
+      for (int c = 0; c < 6; c++) T[kEight * k + c] = at(env.cdof(), 6 * d + c);
+      rate.add(at(env.qacc_smooth(), d), Numbers(T, kEight * k));
+    }
+    const auto speed = this->body_rate().from(16 * body);
+    for (int c = 0; c < kEight; c++) speed[c] = c < 6 ? at(env.cvel(), 6 * body + c) : Scalar(0);
+    rate.store(speed, kEight);
+    // along the chain of the last dof, which all of them stand on
+    for (int e = t.M_rowadr[last]; e < t.M_rowadr[last + 1]; e++) {
+      const int d = t.M_col[e], k = d - first;
+      const Numbers x(T, kEight * k);
+      for (int a = t.M_rowadr[d] + 1; a < t.M_rowadr[d + 1]; a++) {
+        const int above = kEight * (t.M_col[a] - first);
+        Numbers y(T, above);
+        y.add(-at(LD, a), x);
+        y.store(T, above);
       }
+      Numbers scaled(Scalar(0));
+      scaled.add(at(env.Dscale(), d), x);
+      scaled.store(T, kEight * k);
+    }
+    const auto out = this->body_motion().from(static_cast<Index>(6 * width) * body);
+    for (int c = 0; c < 6; c++) {
+      for (int k = n; k < padded(tree); k++) out[c * width + k] = Scalar(0);
+      for (int k = 0; k < n; k++) out[c * width + k] = T[kEight * k + c];
     }
   }
 
-  // z <- D^-1/2 L^-T z on the dofs of a tree, for the rows of a block
-  DS_HD void whiten_block(int i, int side, int tree) const {
+  // Rows of a contact on one of its bodies, added where the other body stands on the same tree, and their part of J
+  // times the rates of the reference
+  DS_HD void add_body(int i, int body, Scalar sign, bool again, const Vec3<Scalar>& p, const Vec3<Scalar>* axis,
+                      Scalar dim, Scalar Bn, Scalar Bt, Scalar* sum) const {
     const auto& t = env.t;
-    const int first = t.tree_dof[tree], n = dofs(tree);
-    const auto LD = env.LD(), Dscale = env.Dscale();
-    Reals z[kDim];
+    const int tree = this->tree_of_dof(t.body_dof[body]), side = tree == tree_of_contact(i, 0) ? 0 : 1;
+    const int width = t.n.ntreepad;
+    const Vec3<Scalar> arm = p - vec(env.tree_com(), tree);
+    // the wrench of each row about the tree's centre of mass
+    Scalar f[kDim][6];
     DS_UNROLL
-    for (int r = 0; r < kDim; r++) z[r] = contact_row(i, side, r);
-    for (int k = n - 1; k >= 0; k--) {
-      Scalar x[kDim];
-      bool some = false;
+    for (int r = 0; r < kDim; r++) {
+      const Vec3<Scalar> force = axis[r % 3] * (dim > Scalar(r) ? sign : Scalar(0)), moment = cross(arm, force);
+      const Vec3<Scalar> none{Scalar(0), Scalar(0), Scalar(0)};
+      const Vec3<Scalar> ang = r < 3 ? moment : force, lin = r < 3 ? force : none;
+      f[r][0] = ang.x, f[r][1] = ang.y, f[r][2] = ang.z;
+      f[r][3] = lin.x, f[r][4] = lin.y, f[r][5] = lin.z;
+    }
+    const auto motion = this->body_motion().from(static_cast<Index>(6 * width) * body);
+    for (int c = 0; c < padded(tree); c += kEight) {
+      Numbers z[kDim];
       DS_UNROLL
-      for (int r = 0; r < kDim; r++) {
-        x[r] = z[r][k];
-        some |= x[r] != Scalar(0);
-      }
-      if (!some) continue;
-      const int row = t.M_rowadr[first + k], length = t.M_rowadr[first + k + 1] - row;
-      const Scalar scale = at(Dscale, first + k);
+      for (int r = 0; r < kDim; r++) z[r] = again ? Numbers(contact_row(i, side, r), c) : Numbers(Scalar(0));
       DS_UNROLL
-      for (int r = 0; r < kDim; r++) z[r][k] = x[r] * scale;
-      for (int a = 1; a < length; a++) {
-        const int above = t.M_col[row + a] - first;
-        const Scalar l = at(LD, row + a);
+      for (int k = 0; k < 6; k++) {
+        const Numbers x(motion, k * width + c);
         DS_UNROLL
-        for (int r = 0; r < kDim; r++) z[r][above] = fma(-l, x[r], z[r][above]);
+        for (int r = 0; r < kDim; r++) z[r].add(f[r][k], x);
       }
-    }
-  }
-
-  // J of a contact, and J qacc_smooth - aref
-  DS_HD void put_jacobian(int i, const Vec3<Scalar>* axis) const {
-    const auto& t = env.t;
-    const int slot = this->con_slot()[i], pair = pair_of(env, slot, element);
-    const Vec3<Scalar> p = vec(env.con_pos(), slot);
-    const Scalar dim = at(env.con_dim(), slot);
-    const auto kb = env.con_kb(), qvel = env.qvel(), qacc = env.qacc_smooth(), cdof = env.cdof();
-    const Scalar Bn = at(kb, 3 * slot + 1), Bt = at(kb, 3 * slot + 2);
-    const int first = tree_of_contact(i, 0);
-    Scalar sum[kDim];
-    DS_UNROLL
-    for (int r = 0; r < kDim; r++) sum[r] = Scalar(0);
-    const auto last = [&](int geom) { return t.body_dof[t.geom_body[geom]]; };
-    each_dof_between(last(t.pair_geom[2 * pair]), last(t.pair_geom[2 * pair + 1]), [&](int d, Scalar sign) {
-      const int tree = this->tree_of_dof(d), side = tree == first ? 0 : 1, k = d - t.tree_dof[tree];
-      const Vec3<Scalar> ang = vec(cdof, 2 * d), lin = vec(cdof, 2 * d + 1);
-      const Vec3<Scalar> v = lin + cross(ang, p - vec(env.tree_com(), tree));
-      const Scalar speed = at(qvel, d), rate = at(qacc, d);
       DS_UNROLL
-      for (int r = 0; r < kDim; r++) {
-        const Scalar j = dim > Scalar(r) ? fma(sign, dot(axis[r % 3], r < 3 ? v : ang), Scalar(0)) : Scalar(0);
-        contact_row(i, side, r)[k] = j;
-        sum[r] = fma(j, fma(r == 0 ? Bn : Bt, speed, rate), sum[r]);
-      }
-    });
-    const int slots = this->slots();
+      for (int r = 0; r < kDim; r++) z[r].store(contact_row(i, side, r), c);
+    }
+    const auto rate = this->body_rate().from(16 * body);
     DS_UNROLL
-    for (int r = 0; r < kDim; r++)
-      this->con_y0()[r * slots + i] = r == 0 ? sum[r] + at(kb, 3 * slot) : sum[r];
+    for (int k = 0; k < 6; k++) {
+      const Scalar speed = rate[k], acceleration = rate[kEight + k];
+      const Scalar normal = fma(Bn, speed, acceleration), tangent = fma(Bt, speed, acceleration);
+      DS_UNROLL
+      for (int r = 0; r < kDim; r++) sum[r] = fma(f[r][k], r == 0 ? normal : tangent, sum[r]);
+    }
   }
 
   DS_HD void make_contact(int i) const {
-    const int slot = this->con_slot()[i], slots = this->slots();
-    const auto frame = env.con_frame();
-    const Vec3<Scalar> n = vec(frame, 2 * slot);
+    const auto& t = env.t;
+    const int slot = this->con_slot()[i], slots = this->slots(), pair = pair_of(env, slot, element);
+    const auto frame = env.con_frame(), kb = env.con_kb();
+    const Vec3<Scalar> n = vec(frame, 2 * slot), p = vec(env.con_pos(), slot);
     Vec3<Scalar> axis[3] = {n, {0, 0, 0}, {0, 0, 0}};
     contact_frame(n, vec(frame, 2 * slot + 1), &axis[1], &axis[2]);
     put(frame, 6 * slot + 3, axis[1].x);
     put(frame, 6 * slot + 4, axis[1].y);
     put(frame, 6 * slot + 5, axis[1].z);
-    each_side(i, [&](int side, int tree) {
-      DS_UNROLL
-      for (int r = 0; r < kDim; r++)
-        for (int c = 0; c < padded(tree); c += kEight) Numbers(Scalar(0)).store(contact_row(i, side, r), c);
-    });
-    put_jacobian(i, axis);
-    each_side(i, [&](int side, int tree) { whiten_block(i, side, tree); });
+    const Scalar dim = at(env.con_dim(), slot), Bn = at(kb, 3 * slot + 1), Bt = at(kb, 3 * slot + 2);
+    Scalar sum[kDim];
+    DS_UNROLL
+    for (int r = 0; r < kDim; r++) sum[r] = Scalar(0);
+    const int a = t.geom_body[t.pair_geom[2 * pair]], b = t.geom_body[t.pair_geom[2 * pair + 1]];
+    const bool moves_a = t.body_dof[a] >= 0, moves_b = t.body_dof[b] >= 0;
+    if (moves_a) add_body(i, a, Scalar(-1), false, p, axis, dim, Bn, Bt, sum);
+    if (moves_b) add_body(i, b, Scalar(1), moves_a && tree_of_contact(i, 1) < 0, p, axis, dim, Bn, Bt, sum);
+    DS_UNROLL
+    for (int r = 0; r < kDim; r++)
+      this->con_y0()[r * slots + i] = r == 0 ? sum[r] + at(kb, 3 * slot) : sum[r];
     this->con_D()[i] = at(env.con_D(), slot);
-    this->con_dim()[i] = at(env.con_dim(), slot);
+    this->con_dim()[i] = dim;
     for (int k = 0; k < 5; k++) this->con_mu()[k * slots + i] = at(env.con_mu(), 5 * slot + k);
   }
   // what stands behind the last contact, for packs: no contact
@@ -214,6 +222,12 @@ struct IslandRows : IslandEnv<E> {
 
   DS_HD void run() const {
     const int contacts = this->contacts(), rows = this->rows();
+    // bodies of one tree share the room in which they are whitened: a lane has whole trees
+    env.each(env.t.n.ntree, [&](int tree) {
+      for (int k = env.t.tree_adr[tree]; k < env.t.tree_adr[tree + 1]; k++)
+        if (this->body_touched()[env.t.tree_body[k]] != 0) make_body(env.t.tree_body[k]);
+    });
+    env.sync();
     env.each(Base::kPack > 1 ? this->slots() : contacts, [&](int i) {
       if (i < contacts)
         make_contact(i);

@@ -21,9 +21,13 @@ struct Partition : IslandEnv<E> {
   using Ints = typename Base::Ints;
   DS_HD explicit Partition(const Base& base) : Base(base) {}
 
-  // the last dof that moves a geom's body, and its tree; -1
-  DS_HD int last_dof(int geom) const { return env.t.body_dof[env.t.geom_body[geom]]; }
-  DS_HD int tree_of(int dof) const { return dof < 0 ? -1 : this->tree_of_dof(dof); }
+  // marks a geom's body; the tree that moves it, or -1
+  DS_HD int touch(int geom) const {
+    const int body = env.t.geom_body[geom], dof = env.t.body_dof[body];
+    if (dof < 0) return -1;
+    this->body_touched()[body] = 1;
+    return this->tree_of_dof(dof);
+  }
 
   DS_HD int root(int tree) const {
     const auto parent = this->tree_island();
@@ -72,11 +76,11 @@ struct Partition : IslandEnv<E> {
     const auto island = this->tree_island(), used = this->tree_place(), first = this->tree_adr();
     const auto tree = this->con_tree();
     for (int k = 0; k < n.ntree; k++) island[k] = k, used[k] = 0;
+    for (int b = 0; b < n.nbody; b++) this->body_touched()[b] = 0;
     const int contacts = lane_of(env.ncon, this->element);
     for (int i = 0; i < contacts; i++) {
       const int pair = pair_of(env, i, this->element);
-      int a = tree_of(last_dof(env.t.pair_geom[2 * pair]));
-      int b = tree_of(last_dof(env.t.pair_geom[2 * pair + 1]));
+      int a = touch(env.t.pair_geom[2 * pair]), b = touch(env.t.pair_geom[2 * pair + 1]);
       if (a < 0) a = b;
       if (b == a) b = -1;
       tree[2 * i] = a;
