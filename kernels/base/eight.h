@@ -66,20 +66,36 @@ struct Eight {
     DS_UNROLL
     for (int k = 0; k < kParts; k++) part[k] = fma(Part(a), x.part[k], part[k]);
   }
+  DS_HD Eight scaled(Scalar a) const {
+    Eight x;
+    DS_UNROLL
+    for (int k = 0; k < kParts; k++) x.part[k] = part[k] * Part(a);
+    return x;
+  }
   DS_HD void add_product(const Eight& x, const Eight& y) {
     DS_UNROLL
     for (int k = 0; k < kParts; k++) part[k] = fma(x.part[k], y.part[k], part[k]);
   }
-  // the sum of all eight, as a tree
+  // the sum of all eight, as a tree: (s + 4), (s + 2), (s + 1)
   DS_HD Scalar fold() const {
-    Scalar s[kEight];
-    if constexpr (kWide > 1) {
-      __builtin_memcpy(s, part, sizeof s);
-    } else {
-      DS_UNROLL
-      for (int k = 0; k < kEight; k++) s[k] = part[k];
+    Part s[kParts];
+    DS_UNROLL
+    for (int k = 0; k < kParts; k++) s[k] = part[k];
+    DS_UNROLL
+    for (int half = kParts / 2; half > 0; half /= 2) DS_UNROLL
+    for (int k = 0; k < half; k++) s[k] = s[k] + s[k + half];
+#if DS_HOST_PACKS
+    if constexpr (kWide == 8) {
+      const auto four = __builtin_shufflevector(s[0].v, s[0].v, 0, 1, 2, 3) +
+                        __builtin_shufflevector(s[0].v, s[0].v, 4, 5, 6, 7);
+      return (four[0] + four[2]) + (four[1] + four[3]);
+    } else if constexpr (kWide == 4) {
+      return (s[0].v[0] + s[0].v[2]) + (s[0].v[1] + s[0].v[3]);
+    } else if constexpr (kWide == 2) {
+      return s[0].v[0] + s[0].v[1];
     }
-    return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+#endif
+    if constexpr (kWide == 1) return s[0];
   }
 };
 

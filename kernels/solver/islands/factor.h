@@ -116,93 +116,187 @@ struct IslandFactor : IslandRows<kDim, E> {
     for (int i = this->con_adr()[island]; i < this->con_adr()[island + 1]; i++) add_contact(i);
   }
 
-  // rows a of `to` <- rows a - sum over pivots r of left[r][a] / pivot_r right[r]
-  DS_HD static void update(const Reals& to, const Reals& left, int n, int left_width, const Reals& right,
-                           int width, const Reals& diag, int pivots, int diag_width) {
-    for (int a = 0; a < n; a++) {
-      for (int c = 0; c < width; c += kEight) {
-        Numbers s(to, a * width + c);
-        for (int r = 0; r < pivots; r++) {
-          // the diagonal holds one over the pivots once it is factored
-          const Scalar m = left[r * left_width + a] * diag[r * diag_width + r];
-          s.add(-m, Numbers(right, r * width + c));
-        }
-        s.store(to, a * width + c);
-      }
-    }
-  }
+  // The elimination of one tree. kDofs: its dofs, where they are known to be six or fewer than a block can hold in
+  // registers, else 0: the same operations on each number either way
+  template <int kDofs>
+  struct Pivots {
+    const IslandFactor& of;
+    int place, tree, n, width;
+    Reals S, b;
+    Scalar known[kDofs > 0 ? kDofs * kDofs : 1];  // multipliers, once the tree is factored
+    DS_HD Pivots(const IslandFactor& factor, int p, const Reals& x)
+        : of(factor),
+          place(p),
+          tree(factor.tree_list()[p]),
+          n(kDofs > 0 ? kDofs : factor.dofs(tree)),
+          width(kDofs > 0 ? kEight : factor.padded(tree)),
+          S(factor.diagonal(tree)),
+          b(x.from(factor.begin(tree))) {}
 
-  // the pivots of a tree: its own block, the blocks beside it, the right side; one over a pivot takes its place
-  DS_HD void eliminate_tree(int place, const Reals& x) const {
-    const int tree = this->tree_list()[place], n = dofs(tree), width = padded(tree);
-    const auto S = diagonal(tree), b = x.from(begin(tree));
-    for (int r = 0; r < n; r++) {
-      const Scalar inverse = Scalar(1) / S[r * width + r];
-      S[r * width + r] = inverse;
-      for (int a = r + 1; a < n; a++) {
-        const Scalar m = S[r * width + a] * inverse;
-        if (m == Scalar(0)) continue;
-        for (int c = a / kEight * kEight; c < width; c += kEight) {
-          // of the row's own columns those before a are read no more
-          Numbers s(S, a * width + c);
-          s.add(-m, Numbers(S, r * width + c));
-          s.store(S, a * width + c);
+    // S_ra over pivot r, which the diagonal holds inverted
+    DS_HD Scalar multiplier(int r, int a) const {
+      if constexpr (kDofs > 0)
+        return known[r * kDofs + a];
+      else
+        return S[r * width + a] * S[r * width + r];
+    }
+
+    // rows a of a block of n rows, 8 columns of it, lose their part of the rows before
+    DS_HD void reduce_rows(const Reals& block, int columns, int c) const {
+      if constexpr (kDofs > 0) {
+        Numbers row[kDofs];
+        DS_UNROLL
+        for (int a = 0; a < kDofs; a++) {
+          row[a] = Numbers(block, a * columns + c);
+          DS_UNROLL
+          for (int r = 0; r < a; r++) row[a].add(-multiplier(r, a), row[r]);
+          row[a].store(block, a * columns + c);
         }
-        b[a] = fma(-m, b[r], b[a]);
-        each_column(place, [&](int other, const Reals& block) {
-          const int columns = padded(other);
-          for (int c = 0; c < columns; c += kEight) {
-            Numbers s(block, a * columns + c);
-            s.add(-m, Numbers(block, r * columns + c));
-            s.store(block, a * columns + c);
-          }
-        });
+      } else {
+        for (int a = 1; a < n; a++) {
+          Numbers row(block, a * columns + c);
+          for (int r = 0; r < a; r++) row.add(-multiplier(r, a), Numbers(block, r * columns + c));
+          row.store(block, a * columns + c);
+        }
       }
     }
-  }
-  // what they take from the trees that follow
-  DS_HD void update_neighbours(int place, const Reals& x) const {
-    const int tree = this->tree_list()[place], n = dofs(tree), width = padded(tree);
-    const auto S = diagonal(tree), b = x.from(begin(tree));
-    const auto column = this->column_tree(), block = this->column_block();
-    const int first = this->column_adr()[place], end = this->column_adr()[place + 1];
-    for (int i = first; i < end; i++) {
-      const int one = column[i], rows = dofs(one), one_width = padded(one);
-      const auto left = this->H().from(block[i]);
-      update(diagonal(one), left, rows, one_width, left, one_width, S, n, width);
-      for (int r = 0; r < n; r++) {
-        const Scalar m = b[r] * S[r * width + r];
-        const auto y = x.from(begin(one));
+    // the tree's own block: one over a pivot takes the pivot's place once its row is done
+    DS_HD void factor_diagonal() {
+      if constexpr (kDofs > 0) {
+        Scalar s[kDofs][kDofs];
+        DS_UNROLL
+        for (int a = 0; a < kDofs; a++) DS_UNROLL
+        for (int c = a; c < kDofs; c++) s[a][c] = S[a * kEight + c];
+        DS_UNROLL
+        for (int r = 0; r < kDofs; r++) {
+          const Scalar inverse = Scalar(1) / s[r][r];
+          S[r * kEight + r] = inverse;
+          DS_UNROLL
+          for (int a = r + 1; a < kDofs; a++) {
+            S[r * kEight + a] = s[r][a];
+            const Scalar m = known[r * kDofs + a] = s[r][a] * inverse;
+            DS_UNROLL
+            for (int c = a; c < kDofs; c++) s[a][c] = fma(-m, s[r][c], s[a][c]);
+          }
+        }
+      } else {
+        for (int a = 0; a < n; a++) {
+          // columns before a are read no more; that of a pivot must be left alone
+          for (int c = a / kEight * kEight; c < width; c += kEight) {
+            Numbers row(S, a * width + c);
+            for (int r = 0; r < a; r++) row.add(-multiplier(r, a), Numbers(S, r * width + c));
+            row.store(S, a * width + c);
+          }
+          S[a * width + a] = Scalar(1) / S[a * width + a];
+        }
+      }
+    }
+    DS_HD void run() {
+      factor_diagonal();
+      of.each_column(place, [&](int other, const Reals& block) {
+        const int columns = of.padded(other);
+        for (int c = 0; c < columns; c += kEight) reduce_rows(block, columns, c);
+      });
+      for (int a = 1; a < n; a++) {
+        Scalar rest = b[a];
+        for (int r = 0; r < a; r++) rest = fma(-multiplier(r, a), b[r], rest);
+        b[a] = rest;
+      }
+    }
+
+    // `to`, 8 columns from c on, loses left' (1 / pivots) right
+    DS_HD void update(const Reals& to, const Reals& left, int rows, int left_width, const Reals& right,
+                      int right_width, int c) const {
+      if constexpr (kDofs > 0) {
+        Numbers scaled[kDofs];
+        DS_UNROLL
+        for (int r = 0; r < kDofs; r++) scaled[r] = Numbers(right, r * right_width + c).scaled(S[r * width + r]);
+        for (int a = 0; a < rows; a++) {
+          Numbers s(to, a * right_width + c);
+          DS_UNROLL
+          for (int r = 0; r < kDofs; r++) s.add(-left[r * left_width + a], scaled[r]);
+          s.store(to, a * right_width + c);
+        }
+      } else {
+        for (int a = 0; a < rows; a++) {
+          Numbers s(to, a * right_width + c);
+          for (int r = 0; r < n; r++)
+            s.add(-left[r * left_width + a], Numbers(right, r * right_width + c).scaled(S[r * width + r]));
+          s.store(to, a * right_width + c);
+        }
+      }
+    }
+    // what the tree takes from those that follow
+    DS_HD void update_neighbours(const Reals& x) const {
+      const auto column = of.column_tree(), block = of.column_block();
+      const int first = of.column_adr()[place], end = of.column_adr()[place + 1];
+      for (int i = first; i < end; i++) {
+        const int one = column[i], rows = of.dofs(one), one_width = of.padded(one);
+        const auto left = of.H().from(block[i]);
+        const auto y = x.from(of.begin(one));
         for (int c = 0; c < one_width; c += kEight) {
+          update(of.diagonal(one), left, rows, one_width, left, one_width, c);
           Numbers s(y, c);
-          s.add(-m, Numbers(left, r * one_width + c));
+          for (int r = 0; r < n; r++) s.add(-(b[r] * S[r * width + r]), Numbers(left, r * one_width + c));
           s.store(y, c);
         }
-      }
-      // those of the neighbour's own columns that this tree has too, both by place
-      int at = this->column_adr()[this->tree_place()[one]];
-      for (int j = i + 1; j < end; j++) {
-        while (column[at] != column[j]) at++;
-        update(this->H().from(block[at]), left, rows, one_width, this->H().from(block[j]), padded(column[j]), S, n,
-               width);
+        // those of the neighbour's own columns that this tree has too, both by place
+        int at = of.column_adr()[of.tree_place()[one]];
+        for (int j = i + 1; j < end; j++) {
+          while (column[at] != column[j]) at++;
+          const int columns = of.padded(column[j]);
+          for (int c = 0; c < columns; c += kEight)
+            update(of.H().from(block[at]), left, rows, one_width, of.H().from(block[j]), columns, c);
+        }
       }
     }
-  }
-
-  // x <- what solves for it, from the last pivot of a tree to its first
-  DS_HD void substitute(int place, const Reals& x) const {
-    const int tree = this->tree_list()[place], n = dofs(tree), width = padded(tree);
-    const auto S = diagonal(tree), b = x.from(begin(tree));
-    for (int r = n - 1; r >= 0; r--) {
-      Numbers s(Scalar(0));
-      each_column(place, [&](int other, const Reals& block) {
-        const int columns = padded(other);
-        for (int c = 0; c < columns; c += kEight)
-          s.add_product(Numbers(block, r * columns + c), Numbers(x, begin(other) + c));
-      });
-      Scalar rest = b[r] - s.fold();
-      for (int c = r + 1; c < n; c++) rest = fma(-S[r * width + c], b[c], rest);
-      b[r] = rest * S[r * width + r];
+    // x <- what solves for it, from the last pivot of the tree to its first
+    DS_HD void substitute(const Reals& x) const {
+      if constexpr (kDofs > 0) {
+        Numbers s[kDofs];
+        DS_UNROLL
+        for (int r = 0; r < kDofs; r++) s[r] = Numbers(Scalar(0));
+        of.each_column(place, [&](int other, const Reals& block) {
+          const int columns = of.padded(other);
+          for (int c = 0; c < columns; c += kEight) {
+            const Numbers y(x, of.begin(other) + c);
+            DS_UNROLL
+            for (int r = 0; r < kDofs; r++) s[r].add_product(Numbers(block, r * columns + c), y);
+          }
+        });
+        Scalar found[kDofs];
+        DS_UNROLL
+        for (int r = 0; r < kDofs; r++) found[r] = b[r] - s[r].fold();
+        DS_UNROLL
+        for (int r = kDofs - 1; r >= 0; r--) {
+          DS_UNROLL
+          for (int c = r + 1; c < kDofs; c++) found[r] = fma(-S[r * kEight + c], found[c], found[r]);
+          b[r] = found[r] = found[r] * S[r * kEight + r];
+        }
+      } else {
+        for (int r = n - 1; r >= 0; r--) {
+          Numbers s(Scalar(0));
+          of.each_column(place, [&](int other, const Reals& block) {
+            const int columns = of.padded(other);
+            for (int c = 0; c < columns; c += kEight)
+              s.add_product(Numbers(block, r * columns + c), Numbers(x, of.begin(other) + c));
+          });
+          Scalar rest = b[r] - s.fold();
+          for (int c = r + 1; c < n; c++) rest = fma(-S[r * width + c], b[c], rest);
+          b[r] = rest * S[r * width + r];
+        }
+      }
+    }
+  };
+  // f(pivots of a place): those of a free body have code of their own
+  template <class F>
+  DS_HD void with_pivots(int place, const Reals& x, F f) const {
+    if (dofs(this->tree_list()[place]) == 6) {
+      Pivots<6> pivots(*this, place, x);
+      f(pivots);
+    } else {
+      Pivots<0> pivots(*this, place, x);
+      f(pivots);
     }
   }
 
@@ -218,11 +312,13 @@ struct IslandFactor : IslandRows<kDim, E> {
     });
     assemble(island);
     const int first = this->tree_adr()[island], end = this->tree_adr()[island + 1];
-    for (int k = first; k < end; k++) {
-      eliminate_tree(k, dw);
-      update_neighbours(k, dw);
-    }
-    for (int k = end - 1; k >= first; k--) substitute(k, dw);
+    for (int k = first; k < end; k++)
+      with_pivots(k, dw, [&](auto& pivots) {
+        pivots.run();
+        pivots.update_neighbours(dw);
+      });
+    for (int k = end - 1; k >= first; k--)
+      with_pivots(k, dw, [&](const auto& pivots) { pivots.substitute(dw); });
   }
 };
 
