@@ -95,7 +95,50 @@ void build_dual_sizes(const Options& opt, Sizes* n) {
   n->nH = n->npivot * (n->npivot + 1) / 2;
 }
 
+// how large the arena of the islands may have to be
+void build_island_sizes(const Model& m, const TableStore& t, Sizes* n) {
+  n->nslot = n->ncon;
+  if (!solves_islands(m, t)) return;
+  n->nisland = n->ntree;
+  n->nslot = 0;
+  n->npad = t.tree_pad.back();
+  for (int k = 0; k < n->ntree; ++k) n->ntreepad = std::max(n->ntreepad, t.tree_pad[k + 1] - t.tree_pad[k]);
+  const auto add_entry = [&](int tree) {
+    ++n->nentry;
+    n->nrow_z += t.tree_pad[tree + 1] - t.tree_pad[tree];
+  };
+  const auto tree_of = [&](int dof) { return t.body_tree[m.dof_bodyid[dof]]; };
+  for (const int j : t.lim_jnt)
+    for (int side = 0; side < 2; ++side) add_entry(tree_of(m.jnt_dofadr[j]));
+  for (const int d : t.loss_dof) add_entry(tree_of(d));
+  const int words = (m.nv + 31) / 32;
+  for (int row = 0; row < n->ndense; ++row) {
+    int last = -1;
+    for (int d = 0; d < m.nv; ++d) {
+      if (!(static_cast<unsigned>(t.dense_support[row * words + d / 32]) >> (d % 32) & 1u)) continue;
+      if (tree_of(d) != last) add_entry(tree_of(d));
+      last = tree_of(d);
+    }
+  }
+  // fill is linear in trees where each touches few others: heaps and walls have two to five blocks a tree
+  constexpr int kFillOfTree = 16;
+  n->nfill = std::min(n->ntree * (n->ntree - 1) / 2, kFillOfTree * n->ntree);
+  n->nH_diagonal = t.tree_H.back();
+  int most = 0;
+  for (int k = 0; k < n->ntree; ++k) most = std::max(most, t.tree_H[k + 1] - t.tree_H[k]);
+  n->nH_blocks = n->nH_diagonal + n->nfill * most;
+}
+
 }  // namespace
+
+// Whether contacts are solved island by island: MuJoCo's own law by Newton, and more than one tree. One tree, or a few
+// small ones, are one small problem, which packs of environments solve together
+bool solves_islands(const Model& m, const TableStore& t) {
+  constexpr int kFewDofs = 36;
+  return t.n.ntree > 1 && m.nv > kFewDofs && m.opt.solver == Solver::kPgsNewton &&
+         contact_law(m.opt) == kLawMujoco && !has_coulomb(m.opt) &&
+         m.opt.contact_parameters != ContactParameters::kSpringDamper;
+}
 
 void build_sizes(const Model& m, TableStore* t) {
   Sizes& n = t->n;
@@ -121,10 +164,11 @@ void build_sizes(const Model& m, TableStore* t) {
   n.nsingle = count(t->single_dof);
   n.nball = count(t->ball_jnt);
   n.nfree = count(t->free_jnt);
-  n.nrow = n.ndense + n.kdim * n.ncon;
+  build_island_sizes(m, *t, &n);
+  n.nrow = n.ndense + n.kdim * n.nslot;
   n.nrow1 = 2 * n.nlim + n.nloss + n.ndense;
   n.nM = count(t->M_col);
-  build_dual_sizes(m.opt, &n);
+  if (n.nisland == 0) build_dual_sizes(m.opt, &n);
   n.nexplicit = law_has(m.opt, kLawVelocities) ? n.nv : 0;
   n.nanchor = model_has(m.opt, kModelAnchors) ? n.ncon : 0;
   n.nimpact = model_has(m.opt, kModelImpacts) ? n.ncon : 0;
@@ -135,6 +179,7 @@ void build_sizes(const Model& m, TableStore* t) {
   n.nsingleword = (n.nsingle + 31) / 32;
   n.dual_begin = newton_words(n);
   n.single_begin = n.dual_begin + dual_words(n);
+  n.arena_begin = with_island_room(set_words(n));
 }
 
 Layout make_layout(const Sizes& sizes) { return Plan{sizes}.layout(); }

@@ -196,6 +196,10 @@ void build_pairs(const Model& m, TableStore* t) {
   for (const Candidate& c : find_candidates(m)) {
     const std::vector<int> sign = signs_of(m, m.geom_bodyid[c.geom1], m.geom_bodyid[c.geom2]);
     if (std::all_of(sign.begin(), sign.end(), [](int s) { return s == 0; })) continue;
+    pairs.push_back(c);
+    add_parameters(m, c, t);
+    for (int kind = c.kind; kind < kPairKinds; ++kind) ++t->pair_adr[kind + 1];
+    if (solves_islands(m, *t)) continue;  // which follow the tree from the bodies in touch
     t->pair_sign.insert(t->pair_sign.end(), sign.begin(), sign.end());
     // the whitened rows of a contact reach the ancestors of every dof that it moves
     std::vector<int> support((m.nv + 31) / 32, 0);
@@ -203,9 +207,6 @@ void build_pairs(const Model& m, TableStore* t) {
       for (int d = sign[i] != 0 ? i : -1; d >= 0; d = m.dof_parentid[d])
         support[d / 32] |= static_cast<int>(1u << (d % 32));
     t->pair_support.insert(t->pair_support.end(), support.begin(), support.end());
-    pairs.push_back(c);
-    add_parameters(m, c, t);
-    for (int kind = c.kind; kind < kPairKinds; ++kind) ++t->pair_adr[kind + 1];
   }
   add_geoms(m, pairs, t);
   // as MuJoCo lists its contacts: whatever the kind

@@ -92,11 +92,29 @@ std::vector<double> fluid_of(const Model& m, int body) {
   return out;
 }
 
+// the dofs of each tree, which are consecutive, and where its blocks begin (kernels/solver/islands/)
+void build_tree_dofs(const Model& m, TableStore* t) {
+  t->body_dof.assign(m.nbody, -1);
+  for (int b = 1; b < m.nbody; ++b)
+    t->body_dof[b] =
+        m.body_dofnum[b] > 0 ? m.body_dofadr[b] + m.body_dofnum[b] - 1 : t->body_dof[m.body_parentid[b]];
+  std::vector<int> dofs(t->n.ntree, 0);
+  for (int d = 0; d < m.nv; ++d) ++dofs[t->body_tree[m.dof_bodyid[d]]];
+  t->tree_dof = t->tree_pad = t->tree_H = {0};
+  for (const int n : dofs) {
+    const int padded = (n + 7) / 8 * 8;
+    t->tree_dof.push_back(t->tree_dof.back() + n);
+    t->tree_pad.push_back(t->tree_pad.back() + padded);
+    t->tree_H.push_back(t->tree_H.back() + n * padded);
+  }
+}
+
 }  // namespace
 
 void build_tree(const Model& m, TableStore* t) {
   build_levels(m, t);
   build_trees(m, t);
+  build_tree_dofs(m, t);
   t->body_parent = m.body_parentid;
   t->body_jntadr = m.body_jntadr;
   t->body_jntnum = m.body_jntnum;

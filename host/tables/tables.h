@@ -30,6 +30,8 @@ void build_pairs(const Model& model, TableStore* store);
 void build_hulls(const Model& model, TableStore* store);    // of the meshes among the geoms of pairs
 void build_sensors(const Model& model, TableStore* store);  // after pairs and limits
 void build_sizes(const Model& model, TableStore* store);
+// whether contacts are solved island by island (kernels/solver/islands/), once the trees are there
+bool solves_islands(const Model& model, const TableStore& store);
 
 // corners of a triangle, and the triangles of a mesh in the frame of its geoms
 using Triangle = std::array<double, 9>;

@@ -6,6 +6,7 @@
 
 #include "kernels/base/mujoco_enums.h"
 #include "kernels/contact/laws.h"
+#include "kernels/solver/islands/arena.h"
 
 namespace dualstep {
 
@@ -49,12 +50,18 @@ struct Param {
 // words of the pool of one block: sets of dofs, and lists; first those of newton_dofs.h, then those of
 // newton_rows.h, then the single-dof rows in use: all of them, and those of active_subset.h
 constexpr int newton_words(const Sizes& n) {
+  if (n.nisland > 0) return 0;
   return (2 * n.ncon + 2 * n.nv) * n.nword + n.nv + (n.nrow + n.nv + n.nsingle) + n.ncon;
 }
 constexpr int dual_words(const Sizes& n) {
   return n.nlocal * n.nword + n.nsingle + 2 * (n.ndense + n.ncone + n.nlocal);
 }
-constexpr long pool_words(const Sizes& n) { return n.single_begin + 2 * n.nsingleword; }
+constexpr int set_words(const Sizes& n) { return n.single_begin + 2 * n.nsingleword; }
+// with the arena of kernels/solver/islands/
+template <class Scalar>
+constexpr long pool_words(const Sizes& n) {
+  return n.arena_begin + static_cast<long>(island_words<Scalar>(n));
+}
 
 // where the columns of a table of rows stand in a row, and how long the row is: kColumn_lim_K, kWidth_lim_param
 // clang-format off

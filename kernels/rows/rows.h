@@ -36,7 +36,7 @@ DS_FN void rows(E& env) {
   single_rows(env);
   DenseKinds::each(env, [&](const auto& kind, int first) { kind.make(env, first); });
   env.done();
-  contact_rows<kDim>(env);
+  if (env.t.n.nisland == 0) contact_rows<kDim>(env);  // else by solver/islands
 }
 
 }  // namespace DUALSTEP_ISA

@@ -12,6 +12,7 @@
 
 #include "kernels/contact/with_law.h"
 #include "kernels/rows/conditioning.h"
+#include "kernels/solver/islands/solve_islands.h"
 #include "kernels/solver/judge.h"
 #include "kernels/solver/pgs.h"
 
@@ -140,6 +141,15 @@ DS_FN void solve(E& env) {
     env.done();
     return;
   }
+  if constexpr (kIslandsCompiled<StepTables<typename E::Scalar>>)
+    if (t.n.nisland > 0) {
+      whiten_acceleration(env, env.qacc_warmstart(), env.dw());
+      solve_islands<kDim, kElliptic>(env);
+      env.time_stage(kStage_newton);
+      unwhiten(env);
+      env.time_stage(kStage_finish);
+      return;
+    }
   diagonal_blocks<kDim>(env);
   begin_law<kDim>(env);
   condition_rows<kDim, kElliptic>(env);

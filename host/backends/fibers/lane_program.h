@@ -21,7 +21,7 @@ inline namespace DUALSTEP_ISA {
 template <class Scalar>
 long lane_workspace_bytes(const Tables<Scalar>& t) {
   const long bytes = static_cast<long>(t.l.total) * static_cast<long>(sizeof(Scalar)) +
-                     static_cast<long>(sizeof(int)) * pool_words(t.n);
+                     static_cast<long>(sizeof(int)) * pool_words<Scalar>(t.n);
   return (bytes + 63) / 64 * 64;
 }
 template <class Scalar>

@@ -13,7 +13,7 @@ inline namespace DUALSTEP_ISA {
 template <class Real>
 long scratch_bytes(const Tables<ScalarOf<Real>>& t) {
   const long reals = static_cast<long>(t.l.total) * static_cast<long>(sizeof(Real));
-  const long words = 4L * pool_words(t.n);
+  const long words = 4L * pool_words<ScalarOf<Real>>(t.n);
   return (reals + words + 127) / 64 * 64;
 }
 

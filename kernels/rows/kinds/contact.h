@@ -177,27 +177,29 @@ struct Contacts : ContactRows<kDim, E> {
     const Real R = regularization(p), safe_mu = select(p.cone_mu > Real(0), p.cone_mu, Real(1));
     return r == 0 ? R : R * safe_mu * safe_mu;
   }
-  DS_HD void add_diagonal(MeanDiagonal<Real>* diagonal) const {
-    for (int slot = 0; slot < env.ncon_max; slot++) {
-      const auto p = cone_params<kDim>(env, slot);
-      const auto A = env.con_A().from(kTriangle<kDim> * slot);
-      if constexpr (kElliptic) {
-        const auto used = p.D > Real(0);
-        DS_UNROLL
-        for (int r = 0; r < kDim; r++) {
-          const Real mu = r == 0 ? Real(1) : p.mu[r - 1];
-          diagonal->add(mask_and(used, p.dim > Real(r)), mu * mu * A[triangle(r) + r],
-                        scaled_regularization(p, r));
-        }
-      } else {
-        const Real R = regularization(p);
-        each_edge(p, [&](const Real& mu, const Real& D, int i, int) {
-          const int row = triangle(i + 1);
-          const Real a = A[0] + Real(2) * mu * A[row] + mu * mu * A[row + i + 1];
-          diagonal->add(D > Real(0), a, R);
-        });
+  // A: the lower triangle of the contact's block
+  template <class F>
+  DS_HD static void add_diagonal_of(const ConeParams<Real, kDim>& p, const F& A, MeanDiagonal<Real>* diagonal) {
+    if constexpr (kElliptic) {
+      const auto used = p.D > Real(0);
+      DS_UNROLL
+      for (int r = 0; r < kDim; r++) {
+        const Real mu = r == 0 ? Real(1) : p.mu[r - 1];
+        diagonal->add(mask_and(used, p.dim > Real(r)), mu * mu * A[triangle(r) + r],
+                      scaled_regularization(p, r));
       }
+    } else {
+      const Real R = regularization(p);
+      each_edge(p, [&](const Real& mu, const Real& D, int i, int) {
+        const int row = triangle(i + 1);
+        const Real a = A[0] + Real(2) * mu * A[row] + mu * mu * A[row + i + 1];
+        diagonal->add(D > Real(0), a, R);
+      });
     }
+  }
+  DS_HD void add_diagonal(MeanDiagonal<Real>* diagonal) const {
+    for (int slot = 0; slot < env.ncon_max; slot++)
+      add_diagonal_of(cone_params<kDim>(env, slot), env.con_A().from(kTriangle<kDim> * slot), diagonal);
   }
   // x, s_0 = x_n and s_i = x_i / mu_i, goes to the point of the cone nearest to it; t2 = |x_t|^2
   DS_HD static void project(const ConeParams<Real, kDim>& p, const Real& t2, Real* x) {
@@ -218,34 +220,39 @@ struct Contacts : ContactRows<kDim, E> {
     DS_UNROLL
     for (int r = 1; r < kDim; r++) x[r] = x[r] * s;
   }
-  DS_HD void add_natural(NaturalResidual<Real>* residual) const {
+  // y of the primal, what the dual's differs from it but for R l, and the force
+  template <class F>
+  DS_HD static void add_natural_of(const ConeParams<Real, kDim>& p, const Real* y, const Real* d, const F& f,
+                                   NaturalResidual<Real>* residual) {
     const Real zero(0), one(1);
+    if constexpr (kElliptic) {
+      const auto used = p.D > zero;
+      Real l[kDim], x[kDim], t2 = zero;
+      DS_UNROLL
+      for (int r = 0; r < kDim; r++) {
+        const Real mu = r == 0 ? one : p.mu[r - 1], R = scaled_regularization(p, r);
+        const auto row_used = mask_and(used, p.dim > Real(r));
+        l[r] = select(row_used, f[r] / select(mu > zero, mu, one), zero);
+        x[r] = select(row_used, l[r] - (mu * (y[r] + d[r]) + R * l[r]) / residual->diagonal, zero);
+        if (r > 0) t2 = fma(x[r], x[r], t2);
+      }
+      project(p, t2, x);
+      DS_UNROLL
+      for (int r = 0; r < kDim; r++) residual->add(l[r], l[r] - x[r]);
+    } else {
+      const Real R = regularization(p);
+      each_edge(p, [&](const Real& mu, const Real& D, int i, int) {
+        const Real ye = fma(mu, y[i + 1], y[0]), de = fma(mu, d[i + 1], d[0]);
+        residual->add_scalar(OneSided{}, D > zero, ye, de, R, OneSided::force(ye, D));
+      });
+    }
+  }
+  DS_HD void add_natural(NaturalResidual<Real>* residual) const {
     for (int slot = 0; slot < env.ncon_max; slot++) {
-      const auto p = cone_params<kDim>(env, slot);
       Real y[kDim], d[kDim];
       load(env.con_y(), slot, y);
       load(env.con_dy(), slot, d);
-      if constexpr (kElliptic) {
-        const auto used = p.D > zero;
-        Real l[kDim], x[kDim], t2 = zero;
-        DS_UNROLL
-        for (int r = 0; r < kDim; r++) {
-          const Real mu = r == 0 ? one : p.mu[r - 1], R = scaled_regularization(p, r);
-          const auto row_used = mask_and(used, p.dim > Real(r));
-          l[r] = select(row_used, env.con_f()[kDim * slot + r] / select(mu > zero, mu, one), zero);
-          x[r] = select(row_used, l[r] - (mu * (y[r] + d[r]) + R * l[r]) / residual->diagonal, zero);
-          if (r > 0) t2 = fma(x[r], x[r], t2);
-        }
-        project(p, t2, x);
-        DS_UNROLL
-        for (int r = 0; r < kDim; r++) residual->add(l[r], l[r] - x[r]);
-      } else {
-        const Real R = regularization(p);
-        each_edge(p, [&](const Real& mu, const Real& D, int i, int) {
-          const Real ye = fma(mu, y[i + 1], y[0]), de = fma(mu, d[i + 1], d[0]);
-          residual->add_scalar(OneSided{}, D > zero, ye, de, R, OneSided::force(ye, D));
-        });
-      }
+      add_natural_of(cone_params<kDim>(env, slot), y, d, env.con_f().from(kDim * slot), residual);
     }
   }
 

@@ -1,0 +1,146 @@
+// What the islands of one environment see: its element of a pack, and the arena.
+#pragma once
+
+#include "kernels/base/eight.h"
+#include "kernels/rows/kinds/kinds.h"
+#include "kernels/solver/islands/arena.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+template <class E>
+struct IslandEnv {
+  using Scalar = typename E::Scalar;
+  // contacts and scalar rows side by side, where environments stand side by side elsewhere
+  using Real = typename E::Real;
+  using Mask = typename E::Mask;
+  static constexpr int kPack = E::kPack;
+  static constexpr int kStride = kPack > 1 ? 1 : E::kStride;
+  using Reals = Field<Scalar, kStride>;
+  using Ints = Field<int, kStride>;
+  using Numbers = Eight<Scalar, (kPack < kEight ? kPack : kEight)>;
+
+  E& env;
+  int element;  // of the pack
+  IslandLayout layout;
+  Ints ints;
+  Reals reals;
+
+  DS_HD IslandEnv(E& e, int l) : env(e), element(l), layout(island_layout(e.t.n)) {
+    int* const begin = e.pool + static_cast<long>(e.t.n.arena_begin) * kPoolStride;
+    ints = {begin};
+    reals = {reinterpret_cast<Scalar*>(begin + static_cast<long>(layout.ints) * kStride)};
+  }
+
+#define ISLAND_I(name, size, meaning) \
+  DS_HD Ints name() const { return ints.from(layout.name); }
+#define ISLAND_R(name, size, meaning) \
+  DS_HD Reals name() const { return reals.from(layout.name); }
+#include "kernels/solver/islands/arena.inl"
+
+  // a number of this environment's workspace
+  template <class F>
+  DS_HD Scalar at(const F& field, Index i) const {
+    return lane_of(field[i], element);
+  }
+  template <class F>
+  DS_HD Vec3<Scalar> vec(const F& field, int i) const {
+    return {at(field, 3 * i), at(field, 3 * i + 1), at(field, 3 * i + 2)};
+  }
+  template <class F>
+  DS_HD void put(const F& field, Index i, Scalar x) const {
+    set_lane(field[i], element, x);
+  }
+
+  DS_HD int islands() const { return head()[0]; }
+  DS_HD int contacts() const { return head()[1]; }
+  DS_HD int rows() const { return head()[2]; }
+  DS_HD int slots() const { return with_island_room(env.t.n.ncon); }
+  DS_HD int scalars() const { return with_island_room(env.t.n.nrow1); }
+
+  // dofs of a tree, those with their padding, where they begin
+  DS_HD int dofs(int tree) const { return env.t.tree_dof[tree + 1] - env.t.tree_dof[tree]; }
+  DS_HD int padded(int tree) const { return env.t.tree_pad[tree + 1] - env.t.tree_pad[tree]; }
+  DS_HD int begin(int tree) const { return env.t.tree_pad[tree]; }
+  DS_HD int tree_of_dof(int d) const { return env.t.body_tree[env.t.dof_body[d]]; }
+
+  // calls f(tree) for the trees of an island
+  template <class F>
+  DS_HD void each_tree(int island, F f) const {
+    for (int k = tree_adr()[island]; k < tree_adr()[island + 1]; k++) f(tree_list()[k]);
+  }
+  // f(island) for the live ones: a lane has whole islands
+  template <class F>
+  DS_HD void each_live(F f) const {
+    env.each(islands(), [&](int island) {
+      if (live()[island] != 0) f(island);
+    });
+  }
+
+  // f(i, kPack or fewer of them) for contacts (or scalar rows) of islands in a set, packs where there are packs: a
+  // pack may hold neighbours of other islands, whose numbers are made again
+  template <class F>
+  DS_HD void each_pack(const Ints& adr, const Ints& set, F f) const {
+    if constexpr (kPack > 1) {
+      int next = 0;
+      for (int island = 0; island < islands(); island++) {
+        const int first = adr[island], end = adr[island + 1];
+        if (set[island] == 0 || first == end) continue;
+        int i = first / kPack * kPack;
+        for (i = i > next ? i : next; i < end; i += kPack) f(i);
+        next = i;
+      }
+    } else {
+      const int all = adr[islands()];
+      env.each(all, [&](int i) {
+        if (set[island_at(adr, i)] != 0) f(i);
+      });
+    }
+  }
+  DS_HD int island_at(const Ints& adr, int i) const {
+    return adr.p == con_adr().p ? con_island()[i] : row_island()[i];
+  }
+  DS_HD Real load(const Reals& run, int i) const {
+    if constexpr (kPack > 1)
+      return load_pack<Real>(run.p + i);
+    else
+      return run[i];
+  }
+  DS_HD void store(const Reals& run, int i, const Real& x) const {
+    if constexpr (kPack > 1)
+      store_pack(run.p + i, x);
+    else
+      run[i] = x;
+  }
+  // of each of them its island's number
+  DS_HD Real of_island(const Reals& run, const Ints& island, int i) const {
+    Real x(0);
+    for (int k = 0; k < kPack; k++) set_lane(x, k, run[island[i + k]]);
+    return x;
+  }
+  // the sum over the contacts or scalar rows of an island, in stripes
+  DS_HD Scalar sum(const Reals& run, int first, int end) const {
+    const auto part = run.from(first);
+    return SerialLanes::accumulate<Scalar>(end - first,
+                                           [&](Index i, const Scalar& s) { return s + part[i]; });
+  }
+  // |x|^2 and alike over an island's dofs
+  template <class F>
+  DS_HD Scalar sum_dofs(int island, F f) const {
+    Numbers s(Scalar(0));
+    each_tree(island, [&](int tree) {
+      const int first = begin(tree), n = padded(tree);
+      for (int c = 0; c < n; c += kEight) f(&s, first + c);
+    });
+    return s.fold();
+  }
+  DS_HD Scalar dot(int island, const Reals& a, const Reals& b) const {
+    return sum_dofs(island, [&](Numbers* s, int i) { s->add_product(Numbers(a, i), Numbers(b, i)); });
+  }
+
+ private:
+  static constexpr int kPoolStride = E::kStride;
+};
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep

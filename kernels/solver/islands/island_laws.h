@@ -1,0 +1,232 @@
+// Laws of the rows of many islands at once: cost, force and curvature of packs of contacts and of scalar rows.
+//
+// The elements of a pack are neighbours in the list, of one island or several. Each leaves its part of a sum in
+// con_part or row_part; whoever has an island adds up its parts in order (IslandEnv::sum).
+// Source: rows/cone.h, rows/kinds/scalar_law.h. Deviations: none. Cost: O(contacts + rows) a call.
+#pragma once
+
+#include "kernels/solver/islands/island_rows.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+// a scalar row by the number of its law
+template <class Real>
+struct AnyScalarLaw {
+  MaskOf<Real> two_sided, huber;
+  Real D, bound, R;
+
+  DS_HD AnyScalarLaw(const Real& law, const Real& weight, const Real& f)
+      : two_sided(law == Real(kTwoSided)),
+        huber(law == Real(kHuber)),
+        D(weight),
+        bound(f),
+        R(Real(1) / select(weight > Real(0), weight, Real(1))) {}
+  DS_HD Huber<Real> as_huber() const { return {bound, R}; }
+  DS_HD Real cost(const Real& y) const {
+    const Real zero(0);
+    return select(huber, as_huber().add_cost(zero, y, D),
+                  select(two_sided, TwoSided::add_cost(zero, y, D), OneSided::add_cost(zero, y, D)));
+  }
+  DS_HD Real curvature(const Real& y) const {
+    return select(huber, as_huber().curvature(y, D), select(two_sided, D, OneSided::curvature(y, D)));
+  }
+  DS_HD Real force(const Real& y, const Real& h) const {
+    return select(huber, as_huber().force(y, D), OneSided::force(y, D, h));
+  }
+  // tells the pieces of the law apart, on each of which the force is linear
+  DS_HD Real piece(const Real& y, const Real& h) const {
+    return select(h > Real(0), Real(1), select(mask_and(huber, y > Real(0)), Real(2), Real(0)));
+  }
+  DS_HD void add_along(const Real& y, const Real& d, const Real& alpha, Real* slope, Real* bend) const {
+    const Real at = fma(alpha, d, y), h = curvature(at);
+    *slope = fma(-force(at, h), d, *slope);
+    *bend = fma(h * d, d, *bend);
+  }
+  DS_HD Real project(const Real& l) const {
+    return select(huber, clamp(l, -bound, bound), select(two_sided, l, max(l, Real(0))));
+  }
+};
+
+template <int kDim, bool kElliptic, class E>
+struct IslandLaws : IslandRows<kDim, E> {
+  using Base = IslandRows<kDim, E>;
+  using Base::env, Base::load, Base::store;
+  using Scalar = typename Base::Scalar;
+  using Real = typename Base::Real;
+  using Reals = typename Base::Reals;
+  using Ints = typename Base::Ints;
+  using Cones = Contacts<kDim, kElliptic, E>;
+  DS_HD explicit IslandLaws(const Base& base) : Base(base) {}
+
+  DS_HD ConeParams<Real, kDim> cone(int i) const {
+    const int slots = this->slots();
+    ConeParams<Real, kDim> p;
+    p.slot = 0;
+    p.l1_cone = false;
+    p.D = load(this->con_D(), i);
+    p.dim = load(this->con_dim(), i);
+    DS_UNROLL
+    for (int k = 0; k < kDim - 1; k++) p.mu[k] = load(this->con_mu(), k * slots + i);
+    p.cone_mu = p.mu[0] / Real(sqrt(env.t.o.impratio));
+    return p;
+  }
+  DS_HD void load_rows(const Reals& run, int i, Real* x) const {
+    const int slots = this->slots();
+    DS_UNROLL
+    for (int r = 0; r < kDim; r++) x[r] = load(run, r * slots + i);
+  }
+  DS_HD AnyScalarLaw<Real> law_of_row(int i) const {
+    return {load(this->row_law(), i), load(this->row_D(), i), load(this->row_bound(), i)};
+  }
+
+  // the cost of the rows of each island in a set: parts in con_part, row_part
+  DS_HD void put_costs(const Ints& set, const Reals& con_y, const Reals& row_y) const {
+    this->each_pack(this->con_adr(), set, [&](int i) {
+      Real y[kDim];
+      load_rows(con_y, i, y);
+      ConeLaw<Real, kDim> law;
+      cone_law<kElliptic, false>(cone(i), y, &law);
+      store(this->con_part(), i, law.cost);
+    });
+    this->each_pack(this->row_adr(), set,
+                    [&](int i) { store(this->row_part(), i, law_of_row(i).cost(load(row_y, i))); });
+  }
+
+  // forces and curvatures at the present y; parts: how much of the active set is another than before
+  DS_HD void put_laws(const Ints& set) const {
+    const int slots = this->slots();
+    this->each_pack(this->con_adr(), set, [&](int i) {
+      Real y[kDim];
+      load_rows(this->con_y(), i, y);
+      ConeLaw<Real, kDim> law;
+      cone_law<kElliptic, true>(cone(i), y, &law);
+      DS_UNROLL
+      for (int r = 0; r < kDim; r++) store(this->con_f(), r * slots + i, law.force[r]);
+      auto same = all_true<Real>();
+      for (int k = 0; k < kTriangle<kDim>; k++) {
+        const auto h = this->con_h().from(k * slots);
+        same = mask_and(same, load(h, i) == law.curvature[k]);
+        store(h, i, law.curvature[k]);
+      }
+      store(this->con_part(), i, select(same, Real(0), Real(1)));
+    });
+    this->each_pack(this->row_adr(), set, [&](int i) {
+      const auto law = law_of_row(i);
+      const Real y = load(this->row_y(), i), h = law.curvature(y), piece = law.piece(y, h);
+      store(this->row_f(), i, law.force(y, h));
+      store(this->row_h(), i, h);
+      store(this->row_part(), i, select(load(this->row_piece(), i) == piece, Real(0), Real(1)));
+      store(this->row_piece(), i, piece);
+    });
+  }
+
+  // slope and curvature of the rows' cost along the direction, each island at its own step length
+  DS_HD void put_along(const Ints& set) const {
+    const int slots = this->slots(), scalars = this->scalars();
+    this->each_pack(this->con_adr(), set, [&](int i) {
+      const auto p = cone(i);
+      const Real alpha = this->of_island(this->alpha(), this->con_island(), i);
+      Real y[kDim], d[kDim], slope(0), bend(0);
+      load_rows(this->con_y(), i, y);
+      load_rows(this->con_dy(), i, d);
+      DS_UNROLL
+      for (int r = 0; r < kDim; r++) y[r] = fma(alpha, d[r], y[r]);
+      if constexpr (kElliptic) {
+        elliptic_along(p, y, d, &slope, &bend);
+      } else {
+        Cones::each_edge(p, [&](const Real& mu, const Real& D, int k, int) {
+          const Real ye = fma(mu, y[k + 1], y[0]), de = fma(mu, d[k + 1], d[0]);
+          const Real h = select(ye < Real(0), D * de, Real(0));
+          slope = fma(h, ye, slope);
+          bend = fma(h, de, bend);
+        });
+      }
+      store(this->con_part(), i, slope);
+      store(this->con_part(), slots + i, bend);
+    });
+    this->each_pack(this->row_adr(), set, [&](int i) {
+      Real slope(0), bend(0);
+      law_of_row(i).add_along(load(this->row_y(), i), load(this->row_dy(), i),
+                           this->of_island(this->alpha(), this->row_island(), i), &slope, &bend);
+      store(this->row_part(), i, slope);
+      store(this->row_part(), scalars + i, bend);
+    });
+  }
+  // an island's sum of the parts of its rows, the first or the second of them
+  DS_HD Scalar parts(int island, int which) const {
+    const auto con = this->con_part().from(which * this->slots()),
+               row = this->row_part().from(which * this->scalars());
+    return this->sum(row, this->row_adr()[island], this->row_adr()[island + 1]) +
+           this->sum(con, this->con_adr()[island], this->con_adr()[island + 1]);
+  }
+
+  // the diagonal of A + R over the rows in use, summed, and how many there are: parts; diagonal blocks of A in con_h,
+  // the diagonal in row_h
+  DS_HD void put_diagonals(const Ints& set) const {
+    const int slots = this->slots(), scalars = this->scalars();
+    env.each(this->contacts(), [&](int i) {
+      for (int r = 0; r < kDim; r++)
+        for (int k = 0; k <= r; k++) {
+          typename Base::Numbers s(Scalar(0));
+          this->each_side(i, [&](int side, int tree) {
+            for (int c = 0; c < this->padded(tree); c += kEight)
+              s.add_product(typename Base::Numbers(this->contact_row(i, side, r), c),
+                            typename Base::Numbers(this->contact_row(i, side, k), c));
+          });
+          this->con_h()[(triangle(r) + k) * slots + i] = s.fold();
+        }
+    });
+    env.each(this->rows(), [&](int i) {
+      typename Base::Numbers s(Scalar(0));
+      for (int e = this->row_entry()[i]; e < this->row_entry()[i + 1]; e++) {
+        const auto z = this->row_z().from(this->entry_z()[e]);
+        for (int c = 0; c < this->padded(this->entry_tree()[e]); c += kEight)
+          s.add_product(typename Base::Numbers(z, c), typename Base::Numbers(z, c));
+      }
+      this->row_h()[i] = s.fold();
+    });
+    env.sync();
+    this->each_pack(this->con_adr(), set, [&](int i) {
+      Real A[kTriangle<kDim>];
+      DS_UNROLL
+      for (int k = 0; k < kTriangle<kDim>; k++) A[k] = load(this->con_h(), k * slots + i);
+      MeanDiagonal<Real> diagonal;
+      Cones::add_diagonal_of(cone(i), A, &diagonal);
+      store(this->con_part(), i, diagonal.sum);
+      store(this->con_part(), slots + i, diagonal.count);
+    });
+    this->each_pack(this->row_adr(), set, [&](int i) {
+      const auto law = law_of_row(i);
+      MeanDiagonal<Real> diagonal;
+      diagonal.add(law.D > Real(0), load(this->row_h(), i), law.R);
+      store(this->row_part(), i, diagonal.sum);
+      store(this->row_part(), scalars + i, diagonal.count);
+    });
+  }
+  // the natural residual's parts: |l - P_K(l - y / a)|^2 and |l|^2, a by island in alpha
+  DS_HD void put_natural(const Ints& set) const {
+    const int slots = this->slots(), scalars = this->scalars();
+    this->each_pack(this->con_adr(), set, [&](int i) {
+      Real y[kDim], d[kDim], f[kDim];
+      load_rows(this->con_y(), i, y);
+      load_rows(this->con_dy(), i, d);
+      load_rows(this->con_f(), i, f);
+      NaturalResidual<Real> residual{this->of_island(this->alpha(), this->con_island(), i)};
+      Cones::add_natural_of(cone(i), y, d, f, &residual);
+      store(this->con_part(), i, residual.error);
+      store(this->con_part(), slots + i, residual.size);
+    });
+    this->each_pack(this->row_adr(), set, [&](int i) {
+      const auto law = law_of_row(i);
+      NaturalResidual<Real> residual{this->of_island(this->alpha(), this->row_island(), i)};
+      residual.add_scalar(law, law.D > Real(0), load(this->row_y(), i), load(this->row_dy(), i), law.R,
+                          load(this->row_f(), i));
+      store(this->row_part(), i, residual.error);
+      store(this->row_part(), scalars + i, residual.size);
+    });
+  }
+};
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep

@@ -1,0 +1,323 @@
+// Islands: connected components of trees over the rows in use, and the order in which each is eliminated.
+//
+// Islands are numbered by their first tree; contacts and scalar rows stand by island, and within it in the order
+// of their slots and sources. Trees are eliminated by least degree, the first of equals, in the graph whose
+// edges are the rows that two trees share; what an elimination joins is noted as blocks of H.
+// Source: Tarjan 1975 (union by linking to the smaller root, with path halving); Tinney & Walker 1967 for the
+// order. Deviations: degrees are those of trees, not of dofs.
+// Reads con_pair, lim_D, dense_D, dense_support, the tables. Writes the integers of the arena. Cost: O(rows +
+// trees^2 / 32).
+#pragma once
+
+#include "kernels/solver/islands/island_env.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+template <class E>
+struct Partition : IslandEnv<E> {
+  using Base = IslandEnv<E>;
+  using Base::env, Base::at, Base::dofs, Base::padded;
+  using Ints = typename Base::Ints;
+  DS_HD explicit Partition(const Base& base) : Base(base) {}
+
+  // marks a geom's body; the tree that moves it, or -1
+  DS_HD int touch(int geom) const {
+    const int body = env.t.geom_body[geom], dof = env.t.body_dof[body];
+    if (dof < 0) return -1;
+    this->body_touched()[body] = 1;
+    return this->tree_of_dof(dof);
+  }
+
+  DS_HD int root(int tree) const {
+    const auto parent = this->tree_island();
+    while (parent[tree] != tree) {
+      parent[tree] = parent[parent[tree]];
+      tree = parent[tree];
+    }
+    return tree;
+  }
+  DS_HD void join(int a, int b) const {
+    a = root(a);
+    b = root(b);
+    this->tree_island()[a > b ? a : b] = a > b ? b : a;
+  }
+
+  // calls f(place among all scalar rows) for those in use, in the order of their kinds
+  template <class F>
+  DS_HD void each_row(F f) const {
+    const auto& n = env.t.n;
+    const auto lim_D = env.lim_D(), dense_D = env.dense_D();
+    for (int s = 0; s < 2 * n.nlim; s++)
+      if (at(lim_D, s) > 0) f(s);
+    for (int k = 0; k < n.nloss; k++) f(2 * n.nlim + k);
+    for (int g = 0; g < n.ndense; g++)
+      if (at(dense_D, g) > 0) f(2 * n.nlim + n.nloss + g);
+  }
+  // f(tree) for the trees that a row reaches, in order
+  template <class F>
+  DS_HD void each_tree_of_row(int source, F f) const {
+    const auto& t = env.t;
+    const int losses = 2 * t.n.nlim, dense = losses + t.n.nloss;
+    if (source < losses) return f(this->tree_of_dof(t.jnt_dofadr[t.lim_jnt[source / 2]]));
+    if (source < dense) return f(this->tree_of_dof(t.loss_dof[source - losses]));
+    const auto support = dense_support(env, source - dense);
+    int last = -1;
+    each_member(support, t.n.nword, [&](int d) {
+      const int tree = this->tree_of_dof(d);
+      if (tree != last) f(tree);
+      last = tree;
+    });
+  }
+
+  // roots, then numbers of islands in place of roots; trees that no row reaches have none
+  DS_HD void find_islands() const {
+    const auto& n = env.t.n;
+    const auto island = this->tree_island(), used = this->tree_place(), first = this->tree_adr();
+    const auto tree = this->con_tree();
+    for (int k = 0; k < n.ntree; k++) island[k] = k, used[k] = 0;
+    for (int b = 0; b < n.nbody; b++) this->body_touched()[b] = 0;
+    const int contacts = lane_of(env.ncon, this->element);
+    for (int i = 0; i < contacts; i++) {
+      const int pair = pair_of(env, i, this->element);
+      int a = touch(env.t.pair_geom[2 * pair]), b = touch(env.t.pair_geom[2 * pair + 1]);
+      if (a < 0) a = b;
+      if (b == a) b = -1;
+      tree[2 * i] = a;
+      tree[2 * i + 1] = b;
+      used[a] = 1;
+      if (b >= 0) used[b] = 1, join(a, b);
+    }
+    each_row([&](int source) {
+      int before = -1;
+      each_tree_of_row(source, [&](int a) {
+        used[a] = 1;
+        if (before >= 0) join(before, a);
+        before = a;
+      });
+    });
+    int islands = 0;
+    for (int k = 0; k < n.ntree; k++) {
+      // a root stands before its members
+      const int r = used[k] == 0 ? -1 : root(k);
+      first[k] = r == k ? islands++ : r < 0 ? -1 : first[r];
+    }
+    for (int k = 0; k < n.ntree; k++) island[k] = first[k];
+    this->head()[0] = islands;
+    this->head()[1] = contacts;
+  }
+
+  // things of `count` by their islands, in their order: adr, and list of them
+  template <class Of>
+  DS_HD void sort_by_island(int count, Of island_of, const Ints& adr, const Ints& list) const {
+    const int islands = this->islands();
+    for (int k = 0; k <= islands; k++) adr[k] = 0;
+    for (int i = 0; i < count; i++)
+      if (island_of(i) >= 0) adr[island_of(i) + 1]++;
+    for (int k = 0; k < islands; k++) adr[k + 1] += adr[k];
+    for (int i = 0; i < count; i++) {
+      const int k = island_of(i);
+      if (k >= 0) list[adr[k]++] = i;
+    }
+    for (int k = islands; k > 0; k--) adr[k] = adr[k - 1];
+    adr[0] = 0;
+  }
+
+  DS_HD void list_trees() const {
+    const auto island = this->tree_island();
+    sort_by_island(
+        env.t.n.ntree, [&](int k) { return island[k]; }, this->tree_adr(), this->tree_list());
+    for (int island_of = 0; island_of < this->islands(); island_of++) place_trees(island_of);
+  }
+  DS_HD void place_trees(int island) const {
+    const auto list = this->tree_list();
+    for (int k = this->tree_adr()[island]; k < this->tree_adr()[island + 1]; k++)
+      this->tree_place()[list[k]] = k;
+  }
+
+  DS_HD void list_contacts() const {
+    const auto island = this->tree_island(), of = this->con_island(), slot = this->con_slot();
+    const auto tree = this->con_tree();
+    sort_by_island(
+        this->contacts(), [&](int i) { return island[tree[2 * i]]; }, this->con_adr(), slot);
+    for (int k = 0; k < this->islands(); k++)
+      for (int i = this->con_adr()[k]; i < this->con_adr()[k + 1]; i++) of[i] = k;
+    for (int i = this->contacts(); i < this->slots(); i++) of[i] = 0;
+  }
+
+  DS_HD void list_rows() const {
+    const auto island = this->tree_island(), source = this->row_source(), of = this->row_island();
+    int count = 0;
+    each_row([&](int) { count++; });
+    this->head()[2] = count;
+    // sorted in two passes: how many each island has, then where they go
+    const auto adr = this->row_adr();
+    const int islands = this->islands();
+    const auto island_of = [&](int s) {
+      int found = -1;
+      each_tree_of_row(s, [&](int tree) { found = island[tree]; });
+      return found;
+    };
+    for (int k = 0; k <= islands; k++) adr[k] = 0;
+    each_row([&](int s) { adr[island_of(s) + 1]++; });
+    for (int k = 0; k < islands; k++) adr[k + 1] += adr[k];
+    each_row([&](int s) {
+      const int k = island_of(s), i = adr[k]++;
+      source[i] = s;
+      of[i] = k;
+    });
+    for (int k = islands; k > 0; k--) adr[k] = adr[k - 1];
+    adr[0] = 0;
+    int entries = 0, next = 0;
+    for (int i = 0; i < count; i++) {
+      this->row_entry()[i] = entries;
+      each_tree_of_row(source[i], [&](int tree) {
+        this->entry_tree()[entries] = tree;
+        this->entry_z()[entries++] = next;
+        next += padded(tree);
+      });
+    }
+    this->row_entry()[count] = entries;
+    for (int i = count; i < this->scalars(); i++) of[i] = 0;
+  }
+
+  // the graph of an island, as sets of places counted from its first
+  DS_HD Ints neighbours(int place) const {
+    return this->graph().from(place * ((env.t.n.ntree + 31) / 32));
+  }
+  DS_HD void connect(int first, int a, int b) const {
+    neighbours(a)[(b - first) >> 5] |= static_cast<int>(1u << ((b - first) & 31));
+    neighbours(b)[(a - first) >> 5] |= static_cast<int>(1u << ((a - first) & 31));
+  }
+  DS_HD void build_graph(int island) const {
+    const int first = this->tree_adr()[island], end = this->tree_adr()[island + 1];
+    const int words = (end - first + 31) / 32;
+    for (int k = first; k < end; k++)
+      for (int w = 0; w < words; w++) neighbours(k)[w] = 0;
+    const auto place = this->tree_place();
+    for (int i = this->con_adr()[island]; i < this->con_adr()[island + 1]; i++) {
+      const int slot = this->con_slot()[i];
+      const int a = this->con_tree()[2 * slot], b = this->con_tree()[2 * slot + 1];
+      if (b >= 0) connect(first, place[a], place[b]);
+    }
+    for (int i = this->row_adr()[island]; i < this->row_adr()[island + 1]; i++)
+      for (int e = this->row_entry()[i]; e < this->row_entry()[i + 1]; e++)
+        for (int f = this->row_entry()[i]; f < e; f++)
+          connect(first, place[this->entry_tree()[f]], place[this->entry_tree()[e]]);
+  }
+
+  // the order of elimination of an island, and its blocks of H from number `H` on. Returns where they end; less than
+  // 0 where they do not fit
+  DS_HD int eliminate_trees(int island, int H, int* columns) const {
+    const int first = this->tree_adr()[island], n = this->tree_adr()[island + 1] - first;
+    const int words = (n + 31) / 32;
+    const auto list = this->tree_list(), place = this->tree_place(), degree = this->changed();
+    // degrees, and -1 once eliminated, stand where nothing else does yet: searching and changed hold islands, of which
+    // there are no more than trees
+    const auto order = this->searching();
+    build_graph(island);
+    const auto degree_of = [&](int k) {
+      int sum = 0;
+      for (int w = 0; w < words; w++) sum += bit_count(static_cast<unsigned>(neighbours(first + k)[w]));
+      return sum;
+    };
+    for (int k = 0; k < n; k++) degree[k] = degree_of(k);
+    for (int step = 0; step < n; step++) {
+      int best = -1;
+      for (int k = 0; k < n; k++)
+        if (degree[k] >= 0 && (best < 0 || degree[k] < degree[best])) best = k;
+      order[step] = best;
+      degree[best] = -1;
+      const auto row = neighbours(first + best);
+      const int tree = list[first + best];
+      this->column_adr()[first + step] = *columns;
+      each_member(row, words, [&](int k) {
+        const int other = list[first + k];
+        if (*columns < env.t.n.nfill) {
+          this->column_tree()[*columns] = other;
+          this->column_block()[*columns] = H;
+        }
+        (*columns)++;
+        H += dofs(tree) * padded(other);
+        const auto theirs = neighbours(first + k);
+        for (int w = 0; w < words; w++) theirs[w] |= row[w];
+        theirs[k >> 5] &= ~static_cast<int>(1u << (k & 31));
+        theirs[best >> 5] &= ~static_cast<int>(1u << (best & 31));
+        degree[k] = degree_of(k);
+      });
+      if (*columns > env.t.n.nfill || H > env.t.n.nH_blocks) return -1;
+    }
+    // trees in that order; `graph` is free again
+    const auto copy = neighbours(first);
+    for (int k = 0; k < n; k++) copy[k] = list[first + k];
+    for (int k = 0; k < n; k++) list[first + k] = copy[order[k]];
+    for (int k = 0; k < n; k++) place[list[first + k]] = first + k;
+    return H;
+  }
+
+  // columns of a place by the places of their trees
+  DS_HD void sort_columns(int from, int to) const {
+    const auto tree = this->column_tree(), block = this->column_block(), place = this->tree_place();
+    for (int i = from + 1; i < to; i++) {
+      const int t = tree[i], b = block[i];
+      int j = i;
+      for (; j > from && place[tree[j - 1]] > place[t]; j--) {
+        tree[j] = tree[j - 1];
+        block[j] = block[j - 1];
+      }
+      tree[j] = t;
+      block[j] = b;
+    }
+  }
+
+  // where the block of H of two trees begins, the earlier one's rows
+  DS_HD int block_of(int a, int b) const {
+    const auto place = this->tree_place();
+    const int early = place[a] < place[b] ? a : b, late = early == a ? b : a;
+    for (int c = this->column_adr()[place[early]]; c < this->column_adr()[place[early] + 1]; c++)
+      if (this->column_tree()[c] == late) return this->column_block()[c];
+    return -1;
+  }
+
+  // an island whose factor does not fit takes no step: its live is 0 from the start, and that is reported
+  DS_HD bool order_islands() const {
+    int H = env.t.n.nH_diagonal, columns = 0;
+    bool all = true;
+    for (int island = 0; island < this->islands(); island++) {
+      const int before = columns, end = eliminate_trees(island, H, &columns);
+      if (end < 0) {
+        columns = before;
+        for (int k = this->tree_adr()[island]; k < this->tree_adr()[island + 1]; k++)
+          this->column_adr()[k] = columns;
+        all = false;
+        this->live()[island] = -1;
+        continue;
+      }
+      H = end;
+      this->live()[island] = 1;
+      for (int k = this->tree_adr()[island]; k < this->tree_adr()[island + 1]; k++)
+        sort_columns(this->column_adr()[k],
+                     k + 1 < this->tree_adr()[island + 1] ? this->column_adr()[k + 1] : columns);
+    }
+    this->column_adr()[this->tree_adr()[this->islands()]] = columns;
+    this->head()[3] = H;
+    for (int i = 0; i < this->contacts(); i++) {
+      const int slot = this->con_slot()[i];
+      const int b = this->con_tree()[2 * slot + 1];
+      const bool one = b < 0 || this->live()[this->con_island()[i]] < 0;
+      this->con_block()[i] = one ? -1 : block_of(this->con_tree()[2 * slot], b);
+    }
+    return all;
+  }
+
+  DS_HD bool run() const {
+    find_islands();
+    list_trees();
+    list_contacts();
+    list_rows();
+    return order_islands();
+  }
+};
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep

@@ -1,0 +1,391 @@
+// The contact dual of models with several trees, island by island: Newton on the primal, as newton.h does it for an
+// environment that is one problem.
+//
+// An island starts from the acceleration of the last step or from that without constraints, whichever costs less, and
+// takes its own steps, step lengths and tests; no row of another reaches it. All islands of an environment go side by
+// side: their rows' laws in packs (island_laws.h), their factors one after the other, or a lane each. A tree that no
+// row reaches keeps its w of zero, and so moves as if it were alone, to the bit.
+// Source: Todorov 2014 for the primal. Deviations: none.
+// Reads what rows.h leaves, qacc_warmstart. Writes w, con_f, the arena, residual, iterations, unsolved.
+// Cost: linear in trees where each touches few; see README.md.
+#pragma once
+
+#include "kernels/contact/with_law.h"
+#include "kernels/solver/islands/factor.h"
+#include "kernels/solver/islands/island_laws.h"
+#include "kernels/solver/judge.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+template <int kDim, bool kElliptic, class E>
+struct IslandSolver : IslandLaws<kDim, kElliptic, E> {
+  using Base = IslandLaws<kDim, kElliptic, E>;
+  using Base::env, Base::at, Base::dofs, Base::padded, Base::begin;
+  using Scalar = typename Base::Scalar;
+  using Reals = typename Base::Reals;
+  using Numbers = typename Base::Numbers;
+  using Real = typename Base::Real;
+  DS_HD explicit IslandSolver(const Base& base) : Base(base) {}
+
+  DS_HD IslandFactor<kDim, E> factor() const { return IslandFactor<kDim, E>(*this); }
+
+  // of each live island: the better of w = 0 and of the last acceleration, whitened, which stands in the pack's dw
+  DS_HD void choose_start() const {
+    const auto w = this->w(), live = this->live();
+    this->put_costs(live, this->con_y0(), this->row_y0());
+    env.sync();
+    this->each_live([&](int island) {
+      this->lo()[island] = this->parts(island, 0);
+      this->each_tree(island, [&](int tree) {
+        const int first = env.t.tree_dof[tree];
+        for (int k = 0; k < padded(tree); k++)
+          w[begin(tree) + k] = k < dofs(tree) ? at(env.dw(), first + k) : Scalar(0);
+      });
+    });
+    env.sync();
+    this->put_products(live, w, true, this->con_y(), this->row_y());
+    env.sync();
+    this->put_costs(live, this->con_y(), this->row_y());
+    env.sync();
+    this->each_live([&](int island) {
+      const Scalar warm = Scalar(0.5) * this->dot(island, w, w) + this->parts(island, 0);
+      if (warm < this->lo()[island]) return;
+      this->each_tree(island, [&](int tree) {
+        for (int c = begin(tree); c < begin(tree) + padded(tree); c += kEight) Numbers(Scalar(0)).store(w, c);
+      });
+      const int slots = this->slots();
+      for (int i = this->con_adr()[island]; i < this->con_adr()[island + 1]; i++)
+        for (int r = 0; r < kDim; r++) this->con_y()[r * slots + i] = this->con_y0()[r * slots + i];
+      for (int i = this->row_adr()[island]; i < this->row_adr()[island + 1]; i++)
+        this->row_y()[i] = this->row_y0()[i];
+    });
+    // no curvature is what stands there: the first active set is another
+    env.each(this->slots(), [&](int i) { this->con_h()[i] = Scalar(-1); });
+    env.each(this->scalars(), [&](int i) { this->row_piece()[i] = Scalar(-1); });
+    env.sync();
+  }
+
+  DS_HD void put_gradient(int island) const {
+    const auto w = this->w(), grad = this->grad();
+    this->each_tree(island, [&](int tree) {
+      for (int c = begin(tree); c < begin(tree) + padded(tree); c += kEight) Numbers(w, c).store(grad, c);
+    });
+    this->subtract_forces(island, grad);
+  }
+
+  // direction, slope and the search's first numbers of an island; false where it has no direction
+  DS_HD bool begin_step(int island) const {
+    put_gradient(island);
+    // NaN has no direction: such an island is left as it is
+    if (!(this->dot(island, this->grad(), this->grad()) > Scalar(0))) return false;
+    factor().direction(island);
+    this->slope()[island] = this->dot(island, this->grad(), this->dw());
+    this->wd()[island] = this->dot(island, this->w(), this->dw());
+    this->dd()[island] = this->dot(island, this->dw(), this->dw());
+    this->alpha()[island] = Scalar(1);
+    this->lo()[island] = Scalar(0);
+    this->hi()[island] = kHuge;
+    return true;
+  }
+
+  // one turn of an island's line search: Newton on the slope, inside a bracket that shrinks (newton.h). False once
+  // the slope is small
+  DS_HD bool search_on(int island) const {
+    const Scalar alpha = this->alpha()[island];
+    const Scalar slope = fma(alpha, this->dd()[island], this->wd()[island]) + this->parts(island, 0);
+    const Scalar bend = this->dd()[island] + this->parts(island, 1);
+    const Scalar enough = abs(this->slope()[island]) * Scalar(sizeof(Scalar) == 4 ? 1e-3 : 1e-9);
+    if (!(abs(slope) > enough)) return false;
+    Scalar& lo = this->lo()[island];
+    Scalar& hi = this->hi()[island];
+    (slope > Scalar(0) ? hi : lo) = alpha;
+    const Scalar next = alpha - slope / bend;
+    const Scalar middle = hi < kHuge ? Scalar(0.5) * (lo + hi) : Scalar(2) * alpha;
+    this->alpha()[island] = next > lo && next < hi ? next : middle;
+    return true;
+  }
+  DS_HD void line_search() const {
+    const auto searching = this->searching(), live = this->live();
+    env.each(this->islands(), [&](int island) { searching[island] = live[island] > 0; });
+    env.sync();
+    for (int turn = 0; turn < 12; turn++) {
+      this->put_along(searching);
+      env.sync();
+      bool some = false;
+      env.each(this->islands(), [&](int island) {
+        if (searching[island] == 0) return;
+        searching[island] = search_on(island);
+        some |= searching[island] != 0;
+      });
+      env.sync();
+      if (!env.lanes.any_lane(some)) return;
+    }
+  }
+
+  // along the direction, as far as the search has found
+  DS_HD void move() const {
+    const auto live = this->live();
+    const int slots = this->slots();
+    env.each(this->contacts(), [&](int i) {
+      const int island = this->con_island()[i];
+      if (live[island] <= 0) return;
+      const Scalar alpha = this->alpha()[island];
+      for (int r = 0; r < kDim; r++) {
+        Scalar& y = this->con_y()[r * slots + i];
+        y = fma(alpha, this->con_dy()[r * slots + i], y);
+      }
+    });
+    env.each(this->rows(), [&](int i) {
+      const int island = this->row_island()[i];
+      if (live[island] > 0) this->row_y()[i] = fma(this->alpha()[island], this->row_dy()[i], this->row_y()[i]);
+    });
+    this->each_live([&](int island) {
+      const auto w = this->w();
+      this->each_tree(island, [&](int tree) {
+        for (int c = begin(tree); c < begin(tree) + padded(tree); c += kEight) {
+          Numbers s(w, c);
+          s.add(this->alpha()[island], Numbers(this->dw(), c));
+          s.store(w, c);
+        }
+      });
+    });
+  }
+
+  // steps until every active set is stable, or every step negligible, or the cap is reached. Whether an island may
+  // stop at an unchanged set stands in changed: 0 where its last step was whole
+  DS_HD int newton(int cap, Scalar tolerance) const {
+    const auto live = this->live(), whole = this->changed();
+    env.each(this->islands(), [&](int island) { whole[island] = 0; });
+    env.sync();
+    int steps = 0;
+    for (;; steps++) {
+      this->put_laws(live);
+      env.sync();
+      bool some = false;
+      env.each(this->islands(), [&](int island) {
+        if (live[island] <= 0) return;
+        // a whole step onto the set it was computed for has landed on the minimum
+        if (!kElliptic && whole[island] != 0 && this->parts(island, 0) == Scalar(0)) live[island] = 0;
+        some |= live[island] != 0;
+      });
+      if (steps == cap || !env.lanes.any_lane(some)) break;
+      some = false;
+      this->each_live([&](int island) {
+        if (live[island] < 0) return;
+        if (begin_step(island))
+          some = true;
+        else
+          live[island] = 0;
+      });
+      env.sync();
+      if (!env.lanes.any_lane(some)) break;
+      this->put_products(live, this->dw(), false, this->con_dy(), this->row_dy());
+      env.sync();
+      line_search();
+      move();
+      env.sync();
+      this->each_live([&](int island) {
+        if (live[island] < 0) return;
+        // the decrement is the squared M-norm of the step left over
+        const Scalar ww = this->dot(island, this->w(), this->w());
+        whole[island] = abs(this->alpha()[island] - Scalar(1)) < Scalar(1e-3);
+        if (!(-this->slope()[island] > tolerance * tolerance * ww)) live[island] = 0;
+      });
+      env.sync();
+    }
+    env.sync();
+    return steps;
+  }
+
+  // what rounding does to an island's w, squared (judge.h)
+  DS_HD Scalar rounding_squared(int island) const {
+    const auto& t = env.t;
+    Scalar size(0), asked(0);
+    this->each_tree(island, [&](int tree) {
+      for (int k = t.tree_dof[tree]; k < t.tree_dof[tree + 1]; k++) {
+        Scalar s = at(env.qacc_smooth(), k);
+        for (int e = t.M_rowadr[k] + 1; e < t.M_rowadr[k + 1]; e++)
+          s = fma(at(env.LD(), e), at(env.qacc_smooth(), t.M_col[e]), s);
+        s = s / at(env.Dscale(), k);
+        size = fma(s, s, size);
+      }
+    });
+    const int slots = this->slots();
+    for (int i = this->row_adr()[island]; i < this->row_adr()[island + 1]; i++)
+      asked = fma(this->row_D()[i] * this->row_y0()[i], this->row_y0()[i], asked);
+    for (int i = this->con_adr()[island]; i < this->con_adr()[island + 1]; i++)
+      for (int r = 0; r < kDim; r++) {
+        const Scalar y = this->con_y0()[r * slots + i];
+        asked = fma(this->con_D()[i] * y, y, asked);
+      }
+    const bool single = sizeof(Scalar) == 4;
+    const Scalar u(single ? 2e-6 : 4e-15), v(single ? 2.4e-7 : 4.8e-16);
+    return fma(u * u, size, v * v * asked);
+  }
+  // whether an island's acceleration is right by the bound of judge.h; once a direction is there, by the estimate
+  DS_HD bool right(int island, bool estimate) const {
+    const Scalar ww = this->dot(island, this->w(), this->w());
+    if (!estimate) {
+      put_gradient(island);
+      return is_small(this->dot(island, this->grad(), this->grad()), right_by_bound(ww));
+    }
+    const Scalar least = rounding_squared(island), most = right_by_estimate(ww);
+    return is_small(this->dot(island, this->dw(), this->dw()), most > least ? most : least);
+  }
+
+  // Judges every island (judge.h), after going on with those in doubt. Returns whether all are right
+  DS_HD bool judge(int cap, Scalar tolerance) const {
+    const auto live = this->live(), doubtful = this->doubtful();
+    bool some = false;
+    env.each(this->islands(), [&](int island) {
+      doubtful[island] = live[island] < 0 || !right(island, false);
+      some |= doubtful[island] != 0;
+    });
+    env.sync();
+    for (int round = 0; env.lanes.any_lane(some); round++) {
+      env.each(this->islands(), [&](int island) {
+        if (live[island] >= 0) live[island] = doubtful[island];
+      });
+      env.sync();
+      // rows anew from w: their y carry the rounding of all steps
+      this->put_products(live, this->w(), true, this->con_y(), this->row_y());
+      env.sync();
+      this->put_laws(live);
+      env.sync();
+      some = false;
+      env.each(this->islands(), [&](int island) {
+        if (live[island] <= 0) return;
+        if (!right(island, false)) {
+          factor().direction(island);
+          doubtful[island] = !right(island, true);
+        } else {
+          doubtful[island] = 0;
+        }
+        live[island] = doubtful[island];
+        some |= doubtful[island] != 0;
+      });
+      env.sync();
+      if (round == 2 || !env.lanes.any_lane(some)) break;
+      newton(cap, tolerance);
+    }
+    some = false;
+    env.each(this->islands(), [&](int island) { some |= doubtful[island] != 0; });
+    return !env.lanes.any_lane(some);
+  }
+
+  // the largest natural residual of any island at the forces that are returned
+  DS_HD Scalar natural_residual() const {
+    const auto all = this->live();
+    env.each(this->islands(), [&](int island) { all[island] = 1; });
+    env.sync();
+    this->each_live([&](int island) {
+      put_gradient(island);
+      this->each_tree(island, [&](int tree) {
+        for (int c = begin(tree); c < begin(tree) + padded(tree); c += kEight) {
+          Numbers s(Scalar(0));
+          s.add(Scalar(-1), Numbers(this->grad(), c));
+          s.store(this->dw(), c);
+        }
+      });
+    });
+    env.sync();
+    this->put_products(all, this->dw(), false, this->con_dy(), this->row_dy());
+    this->put_diagonals(all);
+    env.sync();
+    this->each_live([&](int island) {
+      const Scalar count = this->parts(island, 1);
+      this->alpha()[island] = this->parts(island, 0) / (count > Scalar(1) ? count : Scalar(1));
+    });
+    env.sync();
+    this->put_natural(all);
+    env.sync();
+    this->each_live([&](int island) {
+      const Scalar size = this->parts(island, 1), error = sqrt(this->parts(island, 0));
+      this->slope()[island] = error / (size > Scalar(0) ? sqrt(size) : Scalar(1));
+    });
+    env.sync();
+    Scalar worst(0);
+    for (int island = 0; island < this->islands(); island++) {
+      const Scalar r = this->slope()[island];
+      worst = r <= worst ? worst : r;  // NaN stays
+    }
+    return worst;
+  }
+
+  // w and contact forces back into the workspace; slots and trees that have none are zeros already
+  DS_HD void put_back() const {
+    const int slots = this->slots();
+    env.each(this->islands(), [&](int island) {
+      this->each_tree(island, [&](int tree) {
+        for (int k = 0; k < dofs(tree); k++)
+          this->put(env.w(), env.t.tree_dof[tree] + k, this->w()[begin(tree) + k]);
+      });
+    });
+    env.each(this->contacts(), [&](int i) {
+      const int slot = this->con_slot()[i];
+      for (int r = 0; r < kDim; r++) this->put(env.con_f(), kDim * slot + r, this->con_f()[r * slots + i]);
+    });
+    // what sensors read of scalar rows
+    const int losses = 2 * env.t.n.nlim, dense = losses + env.t.n.nloss;
+    env.each(this->rows(), [&](int i) {
+      const int source = this->row_source()[i];
+      if (source < losses)
+        this->put(env.lim_y(), source, this->row_y()[i]);
+      else if (source >= dense)
+        this->put(env.dense_y(), source - dense, this->row_y()[i]);
+    });
+  }
+
+ private:
+  static constexpr Scalar kHuge = Scalar(1e10);
+};
+
+// whether these kernels solve islands apart. Generic kernels of a GPU leave it out; a specialised one has what its model
+// has
+template <class AnyTables>
+constexpr bool kIslandsCompiled = !DS_FOR_GPU;
+template <class AnyTables>
+requires requires { AnyTables::kKindPresent; }
+constexpr bool kIslandsCompiled<AnyTables> = (AnyTables::n.nisland > 0);
+
+// one environment
+template <int kDim, bool kElliptic, class E>
+DS_STAGE void solve_element(E& env, int element) {
+  const IslandEnv<E> base(env, element);
+  bool fits = true;
+  if (env.lanes.rank() == 0) fits = Partition<E>(base).run();
+  fits = !env.lanes.any_lane(!fits);
+  env.sync();
+  const IslandRows<kDim, E> rows(base);
+  rows.run();
+  env.sync();
+  const IslandSolver<kDim, kElliptic, E> solver{IslandLaws<kDim, kElliptic, E>(rows)};
+  solver.choose_start();
+  const auto tolerance = lane_of(law_tolerance(env, false), element);
+  const int steps = solver.newton(env.t.o.newton, tolerance);
+  set_lane(env.iterations, element, typename E::Scalar(steps));
+  bool solved = solver.judge(env.t.o.newton, tolerance) && fits;
+  env.sync();
+  if (env.ends_call) {
+    set_lane(env.residual, element, solver.natural_residual());
+    // a residual that is no number tells nothing right
+    solved = solved && lane_of(env.residual, element) < typename E::Scalar(1e30);
+  }
+  if (!solved) env.unsolved = mask_or(env.unsolved, mask_of_word<typename E::Real>(1u << element));
+  solver.put_back();
+  env.sync();
+}
+
+// all environments of a pack; dw: the last acceleration, whitened
+template <int kDim, bool kElliptic, class E>
+DS_FN void solve_islands(E& env) {
+  using Real = typename E::Real;
+  env.each(env.t.n.nv, [&](int i) { env.w()[i] = Real(0); });
+  env.each(kDim * env.ncon_max, [&](int i) { env.con_f()[i] = Real(0); });
+  env.sync();
+  for (int element = 0; element < E::kPack; element++) solve_element<kDim, kElliptic>(env, element);
+}
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep
