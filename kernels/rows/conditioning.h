@@ -45,6 +45,8 @@ struct RowScale {
   Real along = Real(0), about = Real(0);
   Real arm2 = Real(0);  // of the longest arm, squared
 
+  // 16 units of roundoff
+  DS_HD static Real unit() { return Real(sizeof(ScalarOf<Real>) == 4 ? 1e-6 : 2e-15); }
   // of a distance at p
   DS_HD Real rounding(const Vec3<Real>& p) const { return unit() * (sqrt(arm2) + norm(p)); }
 
@@ -59,10 +61,6 @@ struct RowScale {
   }
   // what is rounding of them
   DS_HD Real lost(bool rotation) const { return unit() * unit() * (rotation ? about : along); }
-
- private:
-  // 16 units of roundoff
-  DS_HD static Real unit() { return Real(sizeof(ScalarOf<Real>) == 4 ? 1e-6 : 2e-15); }
 };
 
 // the largest diagonal entry of A that the weight of a contact weighs

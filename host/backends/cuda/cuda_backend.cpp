@@ -193,6 +193,11 @@ void CudaBackend<Scalar>::plan_step(const Tables<Scalar>& tables) {
         "meshes and ellipsoids touch other shapes here, which on a GPU specialised kernels alone can find, "
         "and there are none: " +
         special_.why());
+  if (special_.kernels().empty() && tables.n.nisland > 0)
+    throw std::runtime_error("the contacts of " + std::to_string(tables.n.nisland) +
+                             " trees are solved by islands here, which on a GPU specialised kernels alone "
+                             "do, and there are none: " +
+                             special_.why());
 }
 
 template <class Scalar>

@@ -179,7 +179,8 @@ struct Contacts : ContactRows<kDim, E> {
   }
   // A: the lower triangle of the contact's block
   template <class F>
-  DS_HD static void add_diagonal_of(const ConeParams<Real, kDim>& p, const F& A, MeanDiagonal<Real>* diagonal) {
+  DS_HD static void add_diagonal_of(const ConeParams<Real, kDim>& p, const F& A,
+                                    MeanDiagonal<Real>* diagonal) {
     if constexpr (kElliptic) {
       const auto used = p.D > Real(0);
       DS_UNROLL

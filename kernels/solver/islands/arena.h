@@ -26,7 +26,7 @@ constexpr IslandLayout island_layout(const Sizes& n) {
 #define ISLAND_I(name, size, meaning) \
   l.name = l.ints;                    \
   l.ints += size;
-#define ISLAND_R(name, size, meaning)  \
+#define ISLAND_R(name, size, meaning) \
   l.name = static_cast<int>(l.reals); \
   l.reals += (static_cast<int64_t>(size) + kIslandRoom - 1) / kIslandRoom * kIslandRoom;
 #include "kernels/solver/islands/arena.inl"

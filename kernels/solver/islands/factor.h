@@ -123,7 +123,7 @@ struct IslandFactor : IslandRows<kDim, E> {
     const IslandFactor& of;
     int place, tree, n, width;
     Reals S, b;
-    Scalar known[kDofs > 0 ? kDofs * kDofs : 1];  // multipliers, once the tree is factored
+    Scalar known[kDofs > 0 ? kDofs* kDofs : 1];  // multipliers, once the tree is factored
     DS_HD Pivots(const IslandFactor& factor, int p, const Reals& x)
         : of(factor),
           place(p),
@@ -210,7 +210,8 @@ struct IslandFactor : IslandRows<kDim, E> {
       if constexpr (kDofs > 0) {
         Numbers scaled[kDofs];
         DS_UNROLL
-        for (int r = 0; r < kDofs; r++) scaled[r] = Numbers(right, r * right_width + c).scaled(S[r * width + r]);
+        for (int r = 0; r < kDofs; r++)
+          scaled[r] = Numbers(right, r * right_width + c).scaled(S[r * width + r]);
         for (int a = 0; a < rows; a++) {
           Numbers s(to, a * right_width + c);
           DS_UNROLL

@@ -148,7 +148,7 @@ struct IslandLaws : IslandRows<kDim, E> {
     this->each_pack(this->row_adr(), set, [&](int i) {
       Real slope(0), bend(0);
       law_of_row(i).add_along(load(this->row_y(), i), load(this->row_dy(), i),
-                           this->of_island(this->alpha(), this->row_island(), i), &slope, &bend);
+                              this->of_island(this->alpha(), this->row_island(), i), &slope, &bend);
       store(this->row_part(), i, slope);
       store(this->row_part(), scalars + i, bend);
     });

@@ -44,7 +44,9 @@ struct IslandRows : IslandEnv<E> {
     const int width = env.t.n.ntreepad;
     return this->con_z().from(static_cast<Index>((i * 2 + side) * kDim + r) * width);
   }
-  DS_HD int tree_of_contact(int i, int side) const { return this->con_tree()[2 * this->con_slot()[i] + side]; }
+  DS_HD int tree_of_contact(int i, int side) const {
+    return this->con_tree()[2 * this->con_slot()[i] + side];
+  }
   // calls f(side, tree) for the trees of a contact
   template <class F>
   DS_HD void each_side(int i, F f) const {
@@ -103,8 +105,8 @@ struct IslandRows : IslandEnv<E> {
     Scalar most[kDim];  // squares of what the rows could be, were nothing to cancel
   };
   // Rows of a contact on one of its bodies, added where the other body stands on the same tree
-  DS_HD void add_body(int i, int body, Scalar sign, bool again, const Vec3<Scalar>& p, const Vec3<Scalar>* axis,
-                      RowSums* sums) const {
+  DS_HD void add_body(int i, int body, Scalar sign, bool again, const Vec3<Scalar>& p,
+                      const Vec3<Scalar>* axis, RowSums* sums) const {
     const auto& t = env.t;
     const Scalar dim = sums->dim, Bn = sums->Bn, Bt = sums->Bt;
     Scalar* const sum = sums->rate;
@@ -115,7 +117,8 @@ struct IslandRows : IslandEnv<E> {
     Scalar f[kDim][6];
     DS_UNROLL
     for (int r = 0; r < kDim; r++) {
-      const Vec3<Scalar> force = axis[r % 3] * (dim > Scalar(r) ? sign : Scalar(0)), moment = cross(arm, force);
+      const Vec3<Scalar> force = axis[r % 3] * (dim > Scalar(r) ? sign : Scalar(0)),
+                         moment = cross(arm, force);
       const Vec3<Scalar> none{Scalar(0), Scalar(0), Scalar(0)};
       const Vec3<Scalar> ang = r < 3 ? moment : force, lin = r < 3 ? force : none;
       f[r][0] = ang.x, f[r][1] = ang.y, f[r][2] = ang.z;
@@ -168,7 +171,7 @@ struct IslandRows : IslandEnv<E> {
         }
       }
     });
-    const Scalar rounding = Scalar(16) * RowScale<Scalar>::unit();
+    const Scalar rounding = RowScale<Scalar>::unit();
     Scalar largest(0);
     DS_UNROLL
     for (int r = 0; r < kDim; r++) {
@@ -185,7 +188,8 @@ struct IslandRows : IslandEnv<E> {
     return capped(D, largest);
   }
   DS_HD static Scalar capped(Scalar D, Scalar A) {
-    const Scalar most = (D < weight_of_nothing<Scalar>() ? stiffest<Scalar>() : stiffest_without_weight<Scalar>()) / A;
+    const Scalar most =
+        (D < weight_of_nothing<Scalar>() ? stiffest<Scalar>() : stiffest_without_weight<Scalar>()) / A;
     return D < most ? D : most;
   }
 
@@ -217,7 +221,8 @@ struct IslandRows : IslandEnv<E> {
     this->con_D()[i] = this->con_dim()[i] = Scalar(0);
     for (int k = 0; k < 5; k++) this->con_mu()[k * slots + i] = Scalar(0);
     for (int r = 0; r < kDim; r++)
-      this->con_y0()[r * slots + i] = this->con_y()[r * slots + i] = this->con_dy()[r * slots + i] = Scalar(0);
+      this->con_y0()[r * slots + i] = this->con_y()[r * slots + i] = this->con_dy()[r * slots + i] =
+          Scalar(0);
   }
 
   // what a scalar row is made of: D, y0, its law

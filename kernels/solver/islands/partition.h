@@ -182,9 +182,7 @@ struct Partition : IslandEnv<E> {
   }
 
   // the graph of an island, as sets of places counted from its first
-  DS_HD Ints neighbours(int place) const {
-    return this->graph().from(place * ((env.t.n.ntree + 31) / 32));
-  }
+  DS_HD Ints neighbours(int place) const { return this->graph().from(place * ((env.t.n.ntree + 31) / 32)); }
   DS_HD void connect(int first, int a, int b) const {
     neighbours(a)[(b - first) >> 5] |= static_cast<int>(1u << ((b - first) & 31));
     neighbours(b)[(a - first) >> 5] |= static_cast<int>(1u << ((a - first) & 31));

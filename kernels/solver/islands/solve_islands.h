@@ -138,7 +138,8 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, E> {
     });
     env.each(this->rows(), [&](int i) {
       const int island = this->row_island()[i];
-      if (live[island] > 0) this->row_y()[i] = fma(this->alpha()[island], this->row_dy()[i], this->row_y()[i]);
+      if (live[island] > 0)
+        this->row_y()[i] = fma(this->alpha()[island], this->row_dy()[i], this->row_y()[i]);
     });
     this->each_live([&](int island) {
       const auto w = this->w();
