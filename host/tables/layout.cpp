@@ -131,13 +131,12 @@ void build_island_sizes(const Model& m, const TableStore& t, Sizes* n) {
 
 }  // namespace
 
-// Whether contacts are solved island by island: MuJoCo's own law by Newton, and more than one tree. One tree, or a few
-// small ones, are one small problem, which packs of environments solve together
+// Whether contacts are solved island by island: MuJoCo's own law by Newton, and enough trees. A few of them are one small
+// problem, which packs of environments solve together in less time (bench/README.md)
 bool solves_islands(const Model& m, const TableStore& t) {
-  constexpr int kFewDofs = 36;
-  return t.n.ntree > 1 && m.nv > kFewDofs && m.opt.solver == Solver::kPgsNewton &&
-         contact_law(m.opt) == kLawMujoco && !has_coulomb(m.opt) &&
-         m.opt.contact_parameters != ContactParameters::kSpringDamper;
+  constexpr int kManyTrees = 8;
+  return t.n.ntree >= kManyTrees && m.opt.solver == Solver::kPgsNewton && contact_law(m.opt) == kLawMujoco &&
+         !has_coulomb(m.opt) && m.opt.contact_parameters != ContactParameters::kSpringDamper;
 }
 
 void build_sizes(const Model& m, TableStore* t) {

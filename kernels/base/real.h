@@ -95,6 +95,15 @@ DS_HD float abs(float a) { return __builtin_fabsf(a); }
 DS_HD double abs(double a) { return __builtin_fabs(a); }
 #endif
 
+// the NaN with these bits, of the argument's type: positive, quiet, without a payload
+#if DS_DEVICE
+DS_HD float quiet_nan(float) { return __int_as_float(0x7fc00000); }
+DS_HD double quiet_nan(double) { return __longlong_as_double(0x7ff8000000000000ll); }
+#else
+DS_HD float quiet_nan(float) { return __builtin_nanf(""); }
+DS_HD double quiet_nan(double) { return __builtin_nan(""); }
+#endif
+
 // element `lane` of a pack: reads and writes one environment
 DS_HD float lane_of(float x, int) { return x; }
 DS_HD double lane_of(double x, int) { return x; }

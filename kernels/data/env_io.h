@@ -47,7 +47,7 @@ struct EnvIO {
   }
   // the sign and payload of a NaN depend on how a compiler ordered operands: users see one NaN
   DS_HD static Real one_nan(const Real& x) {
-    return select(x == x, x, Real(static_cast<Scalar>(__builtin_nanf(""))));
+    return select(x == x, x, Real(quiet_nan(Scalar())));
   }
   template <class F>
   struct OneNan {

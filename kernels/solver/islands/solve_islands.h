@@ -32,7 +32,8 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, E> {
 
   // of each live island: the better of w = 0 and of the last acceleration, whitened, which stands in the pack's dw
   DS_HD void choose_start() const {
-    const auto w = this->w(), live = this->live();
+    const auto w = this->w();
+    const auto live = this->live();
     this->put_costs(live, this->con_y0(), this->row_y0());
     env.sync();
     this->each_live([&](int island) {
