@@ -1,0 +1,135 @@
+"""Scenes of many trees, which kernels/solver/islands/ solves island by island: against the solver that takes an
+environment as one problem, against MuJoCo, and for what islands promise: no row reaches what it does not touch."""
+
+import numpy as np
+import pytest
+
+import dualstep as ds
+
+SHAPES = {
+    "sphere": "size='.06'",
+    "capsule": "size='.04 .05'",
+    "box": "size='.06 .05 .04'",
+    "cylinder": "size='.05 .05'",
+}
+
+
+def heap(count, shapes=("box", "sphere", "capsule", "cylinder"), *, cone="elliptic", condim=3, extra=""):
+    """Free bodies above a plane between four walls, and what else is in the world."""
+    rng = np.random.default_rng(count)
+    bodies = []
+    for i in range(count):
+        layer, place = divmod(i, 4)
+        x, y, z = 0.13 * (place % 2) - 0.065, 0.13 * (place // 2) - 0.065, 0.1 + 0.15 * layer
+        quat = " ".join(f"{q:.3f}" for q in rng.normal(size=4))
+        shape = shapes[i % len(shapes)]
+        bodies.append(
+            f"<body pos='{x} {y} {z}' quat='{quat}'><freejoint/>"
+            f"<geom type='{shape}' {SHAPES[shape]} condim='{condim}' density='500'/></body>"
+        )
+    walls = "".join(
+        f"<geom type='box' pos='{x} {y} .5' size='{sx} {sy} .5'/>"
+        for x, y, sx, sy in ((0.2, 0, 0.05, 0.3), (-0.2, 0, 0.05, 0.3), (0, 0.2, 0.3, 0.05), (0, -0.2, 0.3, 0.05))
+    )
+    return (
+        f"<mujoco><option cone='{cone}'/><worldbody><geom type='plane' size='5 5 .1'/>"
+        f"{walls}{''.join(bodies)}{extra}</worldbody></mujoco>"
+    )
+
+
+# joints with limits, friction loss, damping and a ball limit, in trees of their own
+ARMS = "".join(
+    f"<body pos='{x} 1 .6'><joint type='hinge' axis='0 1 0' limited='true' range='-20 20' frictionloss='.1'/>"
+    "<geom type='capsule' size='.03' fromto='0 0 0 .3 0 0'/>"
+    "<body pos='.3 0 0'><joint type='ball' limited='true' range='0 30'/>"
+    "<geom type='capsule' size='.03' fromto='0 0 0 .2 0 0'/></body></body>"
+    for x in (0, 1, 2)
+)
+
+
+def states(sim, calls, steps):
+    """Positions, velocities and accelerations along a rollout."""
+    for _ in range(calls):
+        sim.step(steps)
+        yield np.array(sim.qpos), np.array(sim.qvel)
+
+
+@pytest.mark.parametrize("cone", ["elliptic", "pyramidal"])
+@pytest.mark.parametrize("condim", [1, 3, 6])
+def test_as_one_problem(cone, condim):
+    """Accelerations are those of the solver that knows no islands."""
+    xml = heap(10, cone=cone, condim=condim, extra=ARMS)
+    model, whole = ds.Model.from_mjcf(xml), ds.Model.from_mjcf(xml)
+    model.opt.tolerance = whole.opt.tolerance = 1e-9
+    model.opt.iterations = whole.opt.iterations = 60
+    whole.opt.solver = "pgs_newton_primal"
+    one, other = ds.Batch(model, 2, dtype="float64"), ds.Batch(whole, 2, dtype="float64")
+    for qpos, qvel in states(ds.Batch(whole, 2, dtype="float64"), 6, 40):
+        for sim in (one, other):
+            sim.qpos[:], sim.qvel[:] = qpos, qvel
+            sim.forward()
+        a, b = np.array(one.qacc), np.array(other.qacc)
+        assert np.abs(a - b).max() < 1e-6 * np.abs(b).max()
+        assert not np.array(one.status).any()
+
+
+def test_lanes_have_the_bits_of_packs():
+    model = ds.Model.from_mjcf(heap(9, extra=ARMS))
+    wanted = ds.Batch(model, 3)
+    wanted.step(60)
+    for lanes in (1, 8):
+        sim = ds.Batch(model, 1, device="emulated", lanes=lanes)
+        sim.step(60)
+        assert np.array_equal(np.array(sim.qpos)[0], np.array(wanted.qpos)[0])
+
+
+def test_neighbours_change_no_bit():
+    """Environments whose islands differ share a pack."""
+    model = ds.Model.from_mjcf(heap(12))
+    many = ds.Batch(model, 17)
+    rng = np.random.default_rng(0)
+    many.qvel[:] = rng.normal(size=np.shape(many.qvel))
+    qvel = np.array(many.qvel)
+    many.step(80)
+    for env in (0, 5, 16):
+        alone = ds.Batch(model, 1)
+        alone.qvel[:] = qvel[env]
+        alone.step(80)
+        assert np.array_equal(np.array(alone.qpos)[0], np.array(many.qpos)[env])
+
+
+def test_what_nothing_touches_moves_as_if_alone():
+    """A pendulum without constraints beside a heap: to the bit, in single precision too."""
+    pendulum = (
+        "<body pos='3 0 2'><joint type='hinge' axis='0 1 0'/><geom type='capsule' size='.03' fromto='0 0 0 .5 0 0'/>"
+        "<body pos='.5 0 0'><joint type='hinge' axis='0 1 0'/><geom type='capsule' size='.03' fromto='0 0 0 .4 0 0'/>"
+        "</body></body>"
+    )
+    beside = ds.Batch(ds.Model.from_mjcf(heap(9, extra=pendulum)), 1)
+    alone = ds.Batch(ds.Model.from_mjcf(f"<mujoco><worldbody>{pendulum}</worldbody></mujoco>"), 1)
+    for _ in range(10):
+        beside.step(30)
+        alone.step(30)
+        assert np.array_equal(np.array(beside.qpos)[0, -2:], np.array(alone.qpos)[0])
+
+
+def test_a_heap_against_mujoco():
+    """Spheres and capsules, whose contacts are the same points in MuJoCo."""
+    import mujoco
+
+    xml = heap(12, ("sphere", "capsule"))
+    mj = mujoco.MjModel.from_xml_string(xml)
+    mj.opt.tolerance, mj.opt.iterations, mj.opt.ls_iterations = 0, 200, 100
+    data = mujoco.MjData(mj)
+    model = ds.Model.from_mjcf(xml)
+    model.opt.tolerance, model.opt.iterations = 1e-9, 60
+    sim = ds.Batch(model, 1, dtype="float64")
+    errors = []
+    for _ in range(8):
+        for _ in range(40):
+            mujoco.mj_step(mj, data)
+        mujoco.mj_forward(mj, data)
+        sim.qpos[:], sim.qvel[:] = data.qpos, data.qvel
+        sim.forward()
+        errors.append(np.abs(np.array(sim.qacc)[0] - data.qacc).max() / np.abs(data.qacc).max())
+    assert np.median(errors) < 1e-6
