@@ -8,7 +8,7 @@
 // bodies
 RELATION(0, kRange, body_parentid, "a body before it; 0 for the first", i == 0 ? exactly(0) : below(i))
 RELATION(1, kExact, body_rootid, "the child of the world that carries it", exactly(f.root[i]))
-RELATION(1, kExact, body_weldid, "the nearest body with joints that it is fixed to, or the world",
+RELATION(1, kRange, body_weldid, "the nearest body with joints that it is fixed to, or the world; a mocap body itself, or its parent's",
          m.body_mocapid[i] >= 0 ? either(f.weld[i], f.weld[m.body_parentid[i]]) : exactly(f.weld[i]))
 RELATION(0, kExact, body_mocapid, "the next number, for a child of the world without joints; else -1",
          i > 0 && m.body_parentid[i] == 0 && m.body_jntnum[i] == 0 ? or_none(exactly(f.mocaps_before[i]))

@@ -135,7 +135,7 @@ void build_island_sizes(const Model& m, const TableStore& t, Sizes* n) {
 // problem, which packs of environments solve together in less time (bench/README.md)
 bool solves_islands(const Model& m, const TableStore& t) {
   constexpr int kManyTrees = 8;
-  return t.n.ntree >= kManyTrees && m.opt.solver == Solver::kPgsNewton && contact_law(m.opt) == kLawMujoco &&
+  return t.n.ntree >= kManyTrees && m.opt.solver == Solver::kPgsNewton && law_has(m.opt, kLawMujocoMargins) &&
          !has_coulomb(m.opt) && m.opt.contact_parameters != ContactParameters::kSpringDamper;
 }
 

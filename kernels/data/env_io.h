@@ -46,9 +46,7 @@ struct EnvIO {
     for (int l = 0; l < count; l++) p[row(l) * width + i] = lane_of(x, l);
   }
   // the sign and payload of a NaN depend on how a compiler ordered operands: users see one NaN
-  DS_HD static Real one_nan(const Real& x) {
-    return select(x == x, x, Real(quiet_nan(Scalar())));
-  }
+  DS_HD static Real one_nan(const Real& x) { return select(x == x, x, Real(quiet_nan(Scalar()))); }
   template <class F>
   struct OneNan {
     const F& field;

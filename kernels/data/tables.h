@@ -6,7 +6,7 @@
 
 #include "kernels/base/mujoco_enums.h"
 #include "kernels/contact/laws.h"
-#include "kernels/solver/islands/arena.h"
+#include "kernels/data/island_arena.h"
 
 namespace dualstep {
 

@@ -17,8 +17,9 @@ constexpr int kWarpThreads = 32, kFusedWarps = 2;
 // bytes of the interleaved workspaces of a group of environments: numbers, then words
 template <class Scalar>
 size_t group_bytes(const Tables<Scalar>& t, int group) {
-  const size_t bytes = static_cast<size_t>(group) * (static_cast<size_t>(t.l.total) * sizeof(Scalar) +
-                                                     static_cast<size_t>(pool_words<Scalar>(t.n)) * sizeof(int));
+  const size_t bytes =
+      static_cast<size_t>(group) * (static_cast<size_t>(t.l.total) * sizeof(Scalar) +
+                                    static_cast<size_t>(pool_words<Scalar>(t.n)) * sizeof(int));
   return (bytes + 127) / 128 * 128;
 }
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "kernels/base/eight.h"
+#include "kernels/data/island_arena.h"
 #include "kernels/rows/kinds/kinds.h"
-#include "kernels/solver/islands/arena.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
@@ -36,7 +36,7 @@ struct IslandEnv {
   DS_HD Ints name() const { return ints.from(layout.name); }
 #define ISLAND_R(name, size, meaning) \
   DS_HD Reals name() const { return reals.from(layout.name); }
-#include "kernels/solver/islands/arena.inl"
+#include "kernels/data/island_arena.inl"
 
   // a number of this environment's workspace
   template <class F>

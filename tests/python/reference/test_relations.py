@@ -120,7 +120,7 @@ def test_a_changed_entry_is_refused_by_element_or_simulated(name, source):
 
 
 # what an entry means depends on what it belongs to, and for some it means nothing
-UNREAD = {"actuator_trnid", "mesh_graph", "mesh_polyvert", "mesh_polymap", "eq_objtype", "geom_dataid", "sensor_intprm", "mesh_polymapadr", "wrap_objid"}
+UNREAD = {"actuator_trnid", "sensor_objid", "mesh_graph", "mesh_polyvert", "mesh_polymap", "eq_objtype", "geom_dataid", "sensor_intprm", "mesh_polymapadr", "wrap_objid"}
 
 
 def none_crashes(raw, taken):

@@ -1,7 +1,6 @@
 # The sources of the kernels as text inside the library: cmake -DROOT=... -DOUT=... -P embed.cmake
 # What host compilers alone can read stays out.
-file(GLOB_RECURSE files RELATIVE ${ROOT} ${ROOT}/kernels/*.h ${ROOT}/kernels/data/*.inl
-     ${ROOT}/kernels/solver/*.inl)
+file(GLOB_RECURSE files RELATIVE ${ROOT} ${ROOT}/kernels/*.h ${ROOT}/kernels/data/*.inl)
 list(REMOVE_ITEM files kernels/base/pack.h kernels/launch/cpu/cpu_kernels.h kernels/launch/cpu/regroup.h)
 list(APPEND files kernels/launch/cuda/fused.cuh kernels/launch/cuda/staged.cuh)
 list(SORT files)

@@ -1,4 +1,4 @@
-// Where the arrays of arena.inl lie: a part of the pool of an environment (of a pack, on a CPU), behind the sets
+// Where the arrays of island_arena.inl lie: a part of the pool of an environment (of a pack, on a CPU), behind the sets
 // and lists of the other solver.
 #pragma once
 
@@ -14,7 +14,7 @@ constexpr int with_island_room(int n) { return (n + kIslandRoom - 1) / kIslandRo
 struct IslandLayout {
 #define ISLAND_I(name, size, meaning) int name = 0;
 #define ISLAND_R(name, size, meaning) int name = 0;
-#include "kernels/solver/islands/arena.inl"
+#include "kernels/data/island_arena.inl"
   int ints = 0;
   int64_t reals = 0;
 };
@@ -29,7 +29,7 @@ constexpr IslandLayout island_layout(const Sizes& n) {
 #define ISLAND_R(name, size, meaning) \
   l.name = static_cast<int>(l.reals); \
   l.reals += (static_cast<int64_t>(size) + kIslandRoom - 1) / kIslandRoom * kIslandRoom;
-#include "kernels/solver/islands/arena.inl"
+#include "kernels/data/island_arena.inl"
   l.ints = with_island_room(l.ints);
   return l;
 }
