@@ -75,7 +75,7 @@ void run_scene(const Scene& scene) {
   Rollout<float> rollout(scene, 1);
   const auto& t = rollout.tables;
   std::vector<Recorded> reals(static_cast<size_t>(t.l.total));
-  std::vector<int> words(static_cast<size_t>(pool_words(t.n)));
+  std::vector<int> words(static_cast<size_t>(pool_words<float>(t.n)));
   recorder.watch(reals.data(), owners_of(t.l), static_cast<int>(rows_of_table().size()));
   const SerialLanes lanes;
   for (int step = 0; step < 12; step++)

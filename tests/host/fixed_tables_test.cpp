@@ -34,7 +34,7 @@ void for_all_models(Rollout<float>* rollout) {
 void for_this_model(const StepTables<float>& tables, Rollout<float>* rollout) {
   using Fixed = StepTables<float>;
   std::vector<float> reals(static_cast<size_t>(Fixed::l.total));
-  std::vector<int> words(static_cast<size_t>(pool_words(Fixed::n)));
+  std::vector<int> words(static_cast<size_t>(pool_words<float>(Fixed::n)));
   const SerialLanes lanes;
   for (int k = 0; k < kSteps; k++)
     rollout->step([&](const StepArgs& args) {

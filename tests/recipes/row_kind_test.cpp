@@ -70,7 +70,7 @@ class Arm {
   void run(const Tables<double>& t) {
     // what nobody writes is a NaN
     Vector reals(static_cast<size_t>(t.l.total), NAN);
-    std::vector<int> words(static_cast<size_t>(pool_words(t.n)));
+    std::vector<int> words(static_cast<size_t>(pool_words<double>(t.n)));
     const SerialLanes lanes;
     Env<double, SerialLanes> env{t, lanes, reals.data(), words.data(), 0};
     run_environment<3, false>(env, batch(), StepArgs{Action::kForward, 1, 1});

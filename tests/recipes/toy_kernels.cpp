@@ -8,8 +8,9 @@ inline namespace DUALSTEP_ISA {
 
 template <class Real>
 long scratch_bytes(const Tables<ScalarOf<Real>>& t) {
-  return (static_cast<long>(t.l.total) * static_cast<long>(sizeof(Real)) + 4L * pool_words(t.n) + 127) / 64 *
-         64;
+  return (static_cast<long>(t.l.total) * static_cast<long>(sizeof(Real)) +
+          4L * pool_words<ScalarOf<Real>>(t.n) + 127) /
+         64 * 64;
 }
 
 template <class Real>

@@ -110,7 +110,7 @@ struct IslandEnv {
     if constexpr (kPack > 1)
       store_pack(run.p + i, x);
     else
-      run[i] = x;
+      run[i] = lane_of(x, 0);
   }
   // of each of them its island's number
   DS_HD Real of_island(const Reals& run, const Ints& island, int i) const {
