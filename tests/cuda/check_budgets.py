@@ -86,7 +86,7 @@ def shared_names(build: Path) -> list[str]:
     for path in sorted(build.glob("cuda/launch_*.o")):
         for line in output(tool("nm"), "--extern-only", "--defined-only", "--demangle", path).splitlines():
             kind, name = line.split(maxsplit=2)[1:]
-            if kind in "TDBR" and "cuda_variant<" not in name:
+            if kind in "TDBR" and "generic_kernels<" not in name:
                 complaints.append(f"{path.name}: {name} is defined for all the program; make it static")
     return complaints
 
