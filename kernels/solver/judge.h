@@ -89,7 +89,7 @@ DS_STAGE typename E::Mask pursue(E& env, const typename E::Real& tolerance, type
       s.of[1] = fma(dw[i], dw[i], s.of[1]);
       return s;
     });
-    env.sync();
+    env.done();
     doubtful = mask_and(doubtful, mask_not(is_small(sum.of[1], max(right_by_estimate(sum.of[0]), least))));
     if (round == 2 || !any(doubtful)) return doubtful;
     (void)newton<kDim, kElliptic>(env, env.t.o.newton, tolerance, doubtful);
@@ -108,9 +108,9 @@ DS_STAGE typename E::Mask not_right(E& env, const typename E::Real& tolerance) {
     s.of[1] = fma(grad[i], grad[i], s.of[1]);
     return s;
   });
+  env.done();
   auto doubtful = mask_not(is_small(sum.of[1], right_by_bound(sum.of[0])));
   if (!any(doubtful)) return doubtful;
-  env.sync();
   doubtful = pursue<kDim, kElliptic>(env, tolerance, doubtful);
   gradient<kDim>(env, all_true<Real>());
   return doubtful;
