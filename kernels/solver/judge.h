@@ -118,9 +118,8 @@ DS_STAGE typename E::Mask not_right(E& env, const typename E::Real& tolerance) {
 
 template <int kDim, bool kElliptic, class E>
 DS_HD void judge(E& env) {
-  const auto wrong = not_right<kDim, kElliptic>(env, law_tolerance(env, true));
-  // Coulomb's law has an iteration of its own around the search
-  env.unsolved = env.t.o.coulomb ? mask_or(env.unsolved, wrong) : wrong;
+  // Coulomb's law has an iteration of its own around the search, which raises rows and judges itself
+  if (!env.t.o.coulomb) env.unsolved = not_right<kDim, kElliptic>(env, law_tolerance(env, true));
 }
 
 }  // namespace DUALSTEP_ISA

@@ -143,15 +143,14 @@ def test_nan_has_the_same_bits_everywhere(rng):
         among.qvel[:] = rng.normal(0, 30, among.qvel.shape) * 10.0 ** rng.uniform(0, 9, (32, 1))
         rows = [among.save([e]) for e in range(32)]
         among.step(3)
-        seen = 0
+        diverged = np.array(among.status) & 1
         for e, row in enumerate(rows):
             alone.load(row)
             alone.step(3)
             for name in ("residual", "qacc", "qfrc_constraint", "qacc_smooth"):
                 one, other = np.asarray(getattr(alone, name)[0]), np.asarray(getattr(among, name)[e])
-                seen += int(np.isnan(one).sum())
                 assert one.tobytes() == other.tobytes(), (name, e)
-        assert seen > 0
+        assert 0 < diverged.sum() < 32
 
 
 # a contact whose depth rounds to nothing beside one that pushes
