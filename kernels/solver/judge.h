@@ -36,8 +36,14 @@ DS_HD MaskOf<Real> is_small(const Real& square_of, const Real& bound) {
   return mask_and(square_of <= bound, square_of < Real(1e30));
 }
 
-// the square of what rounding does to w: of the acceleration without constraints, and of what rows ask for. Where
-// these are y0 in error, w is by at most 1/2 |sqrt(D) y0|
+// the square of what rounding does to w: of the acceleration without constraints, and of what rows ask for, given the
+// squares of their sizes. Where the rows' are y0 in error, w is by at most 1/2 |sqrt(D) y0|
+template <class Real>
+DS_HD Real rounding_of(const Real& size, const Real& asked) {
+  const bool single = sizeof(ScalarOf<Real>) == 4;
+  const Real u(single ? 2e-6 : 4e-15), v(single ? 2.4e-7 : 4.8e-16);
+  return fma(u * u, size, v * v * asked);
+}
 template <int kDim, bool kElliptic, class E>
 DS_STAGE typename E::Real rounding_squared(E& env) {
   using Real = typename E::Real;
@@ -54,9 +60,7 @@ DS_STAGE typename E::Real rounding_squared(E& env) {
   each_kind<kDim, kElliptic>(env, [&](const auto& kind) {
     asked = asked + kind.dual_sum(0, [](int, const Real& R, const Real& y0) { return y0 * y0 / R; });
   });
-  const bool single = sizeof(ScalarOf<Real>) == 4;
-  const Real u(single ? 2e-6 : 4e-15), v(single ? 2.4e-7 : 4.8e-16);
-  return fma(u * u, size, v * v * asked);
+  return rounding_of(size, asked);
 }
 
 // the direction of Newton's step, of environments of either space

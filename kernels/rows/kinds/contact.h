@@ -146,25 +146,29 @@ struct Contacts : ContactRows<kDim, E> {
       return sum + law.key;
     });
   }
+  // slope and curvature of one contact's cost along d, at y
+  DS_HD static void add_along_of(const ConeParams<Real, kDim>& p, const Real* y, const Real* d, Real* slope,
+                                 Real* bend) {
+    if constexpr (kElliptic) {
+      cone_along(p, y, d, slope, bend);
+    } else {
+      each_edge(p, [&](const Real& mu, const Real& D, int i, int) {
+        const Real ye = fma(mu, y[i + 1], y[0]), de = fma(mu, d[i + 1], d[0]);
+        const Real h = select(ye < Real(0), D * de, Real(0));
+        *slope = fma(h, ye, *slope);
+        *bend = fma(h, de, *bend);
+      });
+    }
+  }
   DS_HD void add_along(const Real& alpha, Real* slope, Real* bend) const {
     for (int slot = 0; slot < env.ncon_max; slot++) {
-      const auto p = cone_params<kDim>(env, slot);
       Real y[kDim], d[kDim];
       DS_UNROLL
       for (int r = 0; r < kDim; r++) {
         d[r] = env.con_dy()[kDim * slot + r];
         y[r] = fma(alpha, d[r], env.con_y()[kDim * slot + r]);
       }
-      if constexpr (kElliptic) {
-        cone_along(p, y, d, slope, bend);
-      } else {
-        each_edge(p, [&](const Real& mu, const Real& D, int i, int) {
-          const Real ye = fma(mu, y[i + 1], y[0]), de = fma(mu, d[i + 1], d[0]);
-          const Real h = select(ye < Real(0), D * de, Real(0));
-          *slope = fma(h, ye, *slope);
-          *bend = fma(h, de, *bend);
-        });
-      }
+      add_along_of(cone_params<kDim>(env, slot), y, d, slope, bend);
     }
   }
 

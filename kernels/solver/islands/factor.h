@@ -304,13 +304,7 @@ struct IslandFactor : IslandRows<kDim, E> {
   // dw <- -H^-1 grad
   DS_HD void direction(int island) const {
     const auto dw = this->dw(), grad = this->grad();
-    this->each_tree(island, [&](int tree) {
-      for (int c = begin(tree); c < begin(tree) + padded(tree); c += kEight) {
-        Numbers s(Scalar(0));
-        s.add(Scalar(-1), Numbers(grad, c));
-        s.store(dw, c);
-      }
-    });
+    this->negate(island, grad, dw);
     assemble(island);
     const int first = this->tree_adr()[island], end = this->tree_adr()[island + 1];
     for (int k = first; k < end; k++)

@@ -13,7 +13,6 @@ struct IslandEnv {
   using Scalar = typename E::Scalar;
   // contacts and scalar rows side by side, where environments stand side by side elsewhere
   using Real = typename E::Real;
-  using Mask = typename E::Mask;
   static constexpr int kPack = E::kPack;
   static constexpr int kStride = kPack > 1 ? 1 : E::kStride;
   using Reals = Field<Scalar, kStride>;
@@ -27,7 +26,7 @@ struct IslandEnv {
   Reals reals;
 
   DS_HD IslandEnv(E& e, int l) : env(e), element(l), layout(island_layout(e.t.n)) {
-    int* const begin = e.pool + static_cast<long>(e.t.n.arena_begin) * kPoolStride;
+    int* const begin = e.pool + static_cast<long>(e.t.n.arena_begin) * E::kStride;
     ints = {begin};
     reals = {reinterpret_cast<Scalar*>(begin + static_cast<long>(layout.ints) * kStride)};
   }
@@ -124,22 +123,26 @@ struct IslandEnv {
     return SerialLanes::accumulate<Scalar>(end - first,
                                            [&](Index i, const Scalar& s) { return s + part[i]; });
   }
-  // |x|^2 and alike over an island's dofs
+  // calls f(i) for every eight of an island's dofs, from number i of w and its like on
   template <class F>
-  DS_HD Scalar sum_dofs(int island, F f) const {
-    Numbers s(Scalar(0));
+  DS_HD void each_eight(int island, F f) const {
     each_tree(island, [&](int tree) {
-      const int first = begin(tree), n = padded(tree);
-      for (int c = 0; c < n; c += kEight) f(&s, first + c);
+      for (int c = begin(tree); c < begin(tree) + padded(tree); c += kEight) f(c);
     });
-    return s.fold();
   }
   DS_HD Scalar dot(int island, const Reals& a, const Reals& b) const {
-    return sum_dofs(island, [&](Numbers* s, int i) { s->add_product(Numbers(a, i), Numbers(b, i)); });
+    Numbers s(Scalar(0));
+    each_eight(island, [&](int c) { s.add_product(Numbers(a, c), Numbers(b, c)); });
+    return s.fold();
   }
-
- private:
-  static constexpr int kPoolStride = E::kStride;
+  // to <- -from
+  DS_HD void negate(int island, const Reals& from, const Reals& to) const {
+    each_eight(island, [&](int c) {
+      Numbers s(Scalar(0));
+      s.add(Scalar(-1), Numbers(from, c));
+      s.store(to, c);
+    });
+  }
 };
 
 }  // namespace DUALSTEP_ISA

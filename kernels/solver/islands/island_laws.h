@@ -125,23 +125,13 @@ struct IslandLaws : IslandRows<kDim, E> {
   DS_HD void put_along(const Ints& set) const {
     const int slots = this->slots(), scalars = this->scalars();
     this->each_pack(this->con_adr(), set, [&](int i) {
-      const auto p = cone(i);
       const Real alpha = this->of_island(this->alpha(), this->con_island(), i);
       Real y[kDim], d[kDim], slope(0), bend(0);
       load_rows(this->con_y(), i, y);
       load_rows(this->con_dy(), i, d);
       DS_UNROLL
       for (int r = 0; r < kDim; r++) y[r] = fma(alpha, d[r], y[r]);
-      if constexpr (kElliptic) {
-        elliptic_along(p, y, d, &slope, &bend);
-      } else {
-        Cones::each_edge(p, [&](const Real& mu, const Real& D, int k, int) {
-          const Real ye = fma(mu, y[k + 1], y[0]), de = fma(mu, d[k + 1], d[0]);
-          const Real h = select(ye < Real(0), D * de, Real(0));
-          slope = fma(h, ye, slope);
-          bend = fma(h, de, bend);
-        });
-      }
+      Cones::add_along_of(cone(i), y, d, &slope, &bend);
       store(this->con_part(), i, slope);
       store(this->con_part(), slots + i, bend);
     });
@@ -167,25 +157,9 @@ struct IslandLaws : IslandRows<kDim, E> {
     const int slots = this->slots(), scalars = this->scalars();
     env.each(this->contacts(), [&](int i) {
       for (int r = 0; r < kDim; r++)
-        for (int k = 0; k <= r; k++) {
-          typename Base::Numbers s(Scalar(0));
-          this->each_side(i, [&](int side, int tree) {
-            for (int c = 0; c < this->padded(tree); c += kEight)
-              s.add_product(typename Base::Numbers(this->contact_row(i, side, r), c),
-                            typename Base::Numbers(this->contact_row(i, side, k), c));
-          });
-          this->con_h()[(triangle(r) + k) * slots + i] = s.fold();
-        }
+        for (int k = 0; k <= r; k++) this->con_h()[(triangle(r) + k) * slots + i] = this->contact_A(i, r, k);
     });
-    env.each(this->rows(), [&](int i) {
-      typename Base::Numbers s(Scalar(0));
-      for (int e = this->row_entry()[i]; e < this->row_entry()[i + 1]; e++) {
-        const auto z = this->row_z().from(this->entry_z()[e]);
-        for (int c = 0; c < this->padded(this->entry_tree()[e]); c += kEight)
-          s.add_product(typename Base::Numbers(z, c), typename Base::Numbers(z, c));
-      }
-      this->row_h()[i] = s.fold();
-    });
+    env.each(this->rows(), [&](int i) { this->row_h()[i] = this->row_A(i); });
     env.sync();
     this->each_pack(this->con_adr(), set, [&](int i) {
       Real A[kTriangle<kDim>];

@@ -54,6 +54,29 @@ struct IslandRows : IslandEnv<E> {
     if (tree_of_contact(i, 1) >= 0) f(1, tree_of_contact(i, 1));
   }
 
+  // calls f(tree, its part of the row) for the entries of a scalar row
+  template <class F>
+  DS_HD void each_entry(int i, F f) const {
+    for (int e = this->row_entry()[i]; e < this->row_entry()[i + 1]; e++)
+      f(this->entry_tree()[e], this->row_z().from(this->entry_z()[e]));
+  }
+  // entries of A = Z'Z: of two rows of a contact, and of a scalar row with itself
+  DS_HD Scalar contact_A(int i, int r, int k) const {
+    Numbers s(Scalar(0));
+    each_side(i, [&](int side, int tree) {
+      for (int c = 0; c < padded(tree); c += kEight)
+        s.add_product(Numbers(contact_row(i, side, r), c), Numbers(contact_row(i, side, k), c));
+    });
+    return s.fold();
+  }
+  DS_HD Scalar row_A(int i) const {
+    Numbers s(Scalar(0));
+    each_entry(i, [&](int tree, const Reals& z) {
+      for (int c = 0; c < padded(tree); c += kEight) s.add_product(Numbers(z, c), Numbers(z, c));
+    });
+    return s.fold();
+  }
+
   // The motion of a body that is touched, whitened: a wrench f on it is the whitened row (D^-1/2 L^-T S') f, S the
   // motions of the dofs that move it. Its velocity S qvel, and S qacc_smooth
   DS_HD void make_body(int body) const {
@@ -159,23 +182,11 @@ struct IslandRows : IslandEnv<E> {
   // Rows that are rounding are zeros, and what is left has a weight that the factors can hold (rows/conditioning.h).
   // Returns that weight
   DS_HD Scalar condition(int i, Scalar D, const RowSums& sums) const {
-    Numbers square[kDim];
-    DS_UNROLL
-    for (int r = 0; r < kDim; r++) square[r] = Numbers(Scalar(0));
-    each_side(i, [&](int side, int tree) {
-      for (int c = 0; c < padded(tree); c += kEight) {
-        DS_UNROLL
-        for (int r = 0; r < kDim; r++) {
-          const Numbers z(contact_row(i, side, r), c);
-          square[r].add_product(z, z);
-        }
-      }
-    });
     const Scalar rounding = RowScale<Scalar>::unit();
     Scalar largest(0);
     DS_UNROLL
     for (int r = 0; r < kDim; r++) {
-      const Scalar A = square[r].fold();
+      const Scalar A = contact_A(i, r, r);
       if (A > rounding * rounding * sums.most[r]) {
         largest = largest > A ? largest : A;
         continue;
@@ -247,16 +258,14 @@ struct IslandRows : IslandEnv<E> {
       const int g = source - dense;
       D = at(env.dense_D(), g);
       y0 = at(env.dense_y0(), g);
-      law = DenseRows<E>{env}.with_law(g, [&](const auto& kind) { return plain_law(kind).law; });
+      law = DenseRows<E>{env}.with_law(g, [&](const auto& kind) {
+        const auto plain = plain_law(kind);
+        bound = Scalar(lane_of(plain.bound, element));
+        return plain.law;
+      });
       put_dense(i, g);
     }
-    Numbers square(Scalar(0));
-    for (int e = this->row_entry()[i]; e < this->row_entry()[i + 1]; e++)
-      for (int c = 0; c < padded(this->entry_tree()[e]); c += kEight) {
-        const Numbers z(this->row_z().from(this->entry_z()[e]), c);
-        square.add_product(z, z);
-      }
-    const Scalar A = square.fold();
+    const Scalar A = row_A(i);
     this->row_D()[i] = law == kHuber || !(A > Scalar(0)) ? D : capped(D, A);
     this->row_y0()[i] = y0;
     this->row_bound()[i] = bound;
@@ -307,7 +316,7 @@ struct IslandRows : IslandEnv<E> {
     });
   }
 
-  // out_r <- (add to it, where kAdd) the product of a contact's rows with x
+  // calls put_product(r, the product of row r of a contact with x)
   template <class F>
   DS_HD void contact_products(int i, const Reals& x, F put_product) const {
     Numbers s[kDim];
@@ -326,11 +335,10 @@ struct IslandRows : IslandEnv<E> {
   }
   DS_HD Scalar row_product(int i, const Reals& x) const {
     Numbers s(Scalar(0));
-    for (int e = this->row_entry()[i]; e < this->row_entry()[i + 1]; e++) {
-      const int tree = this->entry_tree()[e], begin = this->begin(tree);
-      const auto z = this->row_z().from(this->entry_z()[e]);
-      for (int c = 0; c < padded(tree); c += kEight) s.add_product(Numbers(z, c), Numbers(x, begin + c));
-    }
+    each_entry(i, [&](int tree, const Reals& z) {
+      for (int c = 0; c < padded(tree); c += kEight)
+        s.add_product(Numbers(z, c), Numbers(x, this->begin(tree) + c));
+    });
     return s.fold();
   }
   // of the rows of islands in a set: out <- base + Z'x, or Z'x
@@ -355,15 +363,14 @@ struct IslandRows : IslandEnv<E> {
     for (int i = this->row_adr()[island]; i < this->row_adr()[island + 1]; i++) {
       const Scalar f = this->row_f()[i];
       if (f == Scalar(0)) continue;
-      for (int e = this->row_entry()[i]; e < this->row_entry()[i + 1]; e++) {
-        const int tree = this->entry_tree()[e], begin = this->begin(tree);
-        const auto z = this->row_z().from(this->entry_z()[e]);
+      each_entry(i, [&](int tree, const Reals& z) {
+        const int begin = this->begin(tree);
         for (int c = 0; c < padded(tree); c += kEight) {
           Numbers s(x, begin + c);
           s.add(-f, Numbers(z, c));
           s.store(x, begin + c);
         }
-      }
+      });
     }
     for (int i = this->con_adr()[island]; i < this->con_adr()[island + 1]; i++) {
       Scalar f[kDim];

@@ -107,67 +107,61 @@ struct Partition : IslandEnv<E> {
     this->head()[1] = contacts;
   }
 
-  // things of `count` by their islands, in their order: adr, and list of them
-  template <class Of>
-  DS_HD void sort_by_island(int count, Of island_of, const Ints& adr, const Ints& list) const {
+  // things by their islands, in the order in which each(f) calls f(thing, its island or less than 0): adr, and
+  // put(place, thing, island) for each of them
+  template <class Each, class Put>
+  DS_HD void sort_by_island(Each each, const Ints& adr, Put put) const {
     const int islands = this->islands();
     for (int k = 0; k <= islands; k++) adr[k] = 0;
-    for (int i = 0; i < count; i++)
-      if (island_of(i) >= 0) adr[island_of(i) + 1]++;
+    each([&](int, int k) {
+      if (k >= 0) adr[k + 1]++;
+    });
     for (int k = 0; k < islands; k++) adr[k + 1] += adr[k];
-    for (int i = 0; i < count; i++) {
-      const int k = island_of(i);
-      if (k >= 0) list[adr[k]++] = i;
-    }
+    each([&](int thing, int k) {
+      if (k >= 0) put(adr[k]++, thing, k);
+    });
     for (int k = islands; k > 0; k--) adr[k] = adr[k - 1];
     adr[0] = 0;
   }
 
   DS_HD void list_trees() const {
-    const auto island = this->tree_island();
-    sort_by_island(
-        env.t.n.ntree, [&](int k) { return island[k]; }, this->tree_adr(), this->tree_list());
-    for (int island_of = 0; island_of < this->islands(); island_of++) place_trees(island_of);
-  }
-  DS_HD void place_trees(int island) const {
-    const auto list = this->tree_list();
-    for (int k = this->tree_adr()[island]; k < this->tree_adr()[island + 1]; k++)
-      this->tree_place()[list[k]] = k;
+    const auto island = this->tree_island(), list = this->tree_list(), place = this->tree_place();
+    const auto each = [&](auto f) {
+      for (int k = 0; k < env.t.n.ntree; k++) f(k, island[k]);
+    };
+    sort_by_island(each, this->tree_adr(), [&](int i, int tree, int) {
+      list[i] = tree;
+      place[tree] = i;
+    });
   }
 
   DS_HD void list_contacts() const {
     const auto island = this->tree_island(), of = this->con_island(), slot = this->con_slot();
     const auto tree = this->con_tree();
-    sort_by_island(
-        this->contacts(), [&](int i) { return island[tree[2 * i]]; }, this->con_adr(), slot);
-    for (int k = 0; k < this->islands(); k++)
-      for (int i = this->con_adr()[k]; i < this->con_adr()[k + 1]; i++) of[i] = k;
+    const auto each = [&](auto f) {
+      for (int s = 0; s < this->contacts(); s++) f(s, island[tree[2 * s]]);
+    };
+    sort_by_island(each, this->con_adr(), [&](int i, int s, int k) {
+      slot[i] = s;
+      of[i] = k;
+    });
     for (int i = this->contacts(); i < this->slots(); i++) of[i] = 0;
   }
 
   DS_HD void list_rows() const {
     const auto island = this->tree_island(), source = this->row_source(), of = this->row_island();
-    int count = 0;
-    each_row([&](int) { count++; });
-    this->head()[2] = count;
-    // sorted in two passes: how many each island has, then where they go
-    const auto adr = this->row_adr();
-    const int islands = this->islands();
-    const auto island_of = [&](int s) {
-      int found = -1;
-      each_tree_of_row(s, [&](int tree) { found = island[tree]; });
-      return found;
+    const auto each = [&](auto f) {
+      each_row([&](int s) {
+        int k = -1;  // that of any of its trees
+        each_tree_of_row(s, [&](int tree) { k = island[tree]; });
+        f(s, k);
+      });
     };
-    for (int k = 0; k <= islands; k++) adr[k] = 0;
-    each_row([&](int s) { adr[island_of(s) + 1]++; });
-    for (int k = 0; k < islands; k++) adr[k + 1] += adr[k];
-    each_row([&](int s) {
-      const int k = island_of(s), i = adr[k]++;
+    sort_by_island(each, this->row_adr(), [&](int i, int s, int k) {
       source[i] = s;
       of[i] = k;
     });
-    for (int k = islands; k > 0; k--) adr[k] = adr[k - 1];
-    adr[0] = 0;
+    const int count = this->head()[2] = this->row_adr()[this->islands()];
     int entries = 0, next = 0;
     for (int i = 0; i < count; i++) {
       this->row_entry()[i] = entries;
@@ -277,17 +271,15 @@ struct Partition : IslandEnv<E> {
     return -1;
   }
 
-  // an island whose factor does not fit takes no step: its live is 0 from the start, and that is reported
-  DS_HD bool order_islands() const {
+  // an island whose factor does not fit takes no step: its live is -1, and that is judged as not right
+  DS_HD void order_islands() const {
     int H = env.t.n.nH_diagonal, columns = 0;
-    bool all = true;
     for (int island = 0; island < this->islands(); island++) {
       const int before = columns, end = eliminate_trees(island, H, &columns);
       if (end < 0) {
         columns = before;
         for (int k = this->tree_adr()[island]; k < this->tree_adr()[island + 1]; k++)
           this->column_adr()[k] = columns;
-        all = false;
         this->live()[island] = -1;
         continue;
       }
@@ -305,15 +297,14 @@ struct Partition : IslandEnv<E> {
       const bool one = b < 0 || this->live()[this->con_island()[i]] < 0;
       this->con_block()[i] = one ? -1 : block_of(this->con_tree()[2 * slot], b);
     }
-    return all;
   }
 
-  DS_HD bool run() const {
+  DS_HD void run() const {
     find_islands();
     list_trees();
     list_contacts();
     list_rows();
-    return order_islands();
+    order_islands();
   }
 };
 

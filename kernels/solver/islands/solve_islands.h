@@ -52,9 +52,7 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, E> {
     this->each_live([&](int island) {
       const Scalar warm = Scalar(0.5) * this->dot(island, w, w) + this->parts(island, 0);
       if (warm < this->lo()[island]) return;
-      this->each_tree(island, [&](int tree) {
-        for (int c = begin(tree); c < begin(tree) + padded(tree); c += kEight) Numbers(Scalar(0)).store(w, c);
-      });
+      this->each_eight(island, [&](int c) { Numbers(Scalar(0)).store(w, c); });
       const int slots = this->slots();
       for (int i = this->con_adr()[island]; i < this->con_adr()[island + 1]; i++)
         for (int r = 0; r < kDim; r++) this->con_y()[r * slots + i] = this->con_y0()[r * slots + i];
@@ -69,9 +67,7 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, E> {
 
   DS_HD void put_gradient(int island) const {
     const auto w = this->w(), grad = this->grad();
-    this->each_tree(island, [&](int tree) {
-      for (int c = begin(tree); c < begin(tree) + padded(tree); c += kEight) Numbers(w, c).store(grad, c);
-    });
+    this->each_eight(island, [&](int c) { Numbers(w, c).store(grad, c); });
     this->subtract_forces(island, grad);
   }
 
@@ -143,13 +139,10 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, E> {
         this->row_y()[i] = fma(this->alpha()[island], this->row_dy()[i], this->row_y()[i]);
     });
     this->each_live([&](int island) {
-      const auto w = this->w();
-      this->each_tree(island, [&](int tree) {
-        for (int c = begin(tree); c < begin(tree) + padded(tree); c += kEight) {
-          Numbers s(w, c);
-          s.add(this->alpha()[island], Numbers(this->dw(), c));
-          s.store(w, c);
-        }
+      this->each_eight(island, [&](int c) {
+        Numbers s(this->w(), c);
+        s.add(this->alpha()[island], Numbers(this->dw(), c));
+        s.store(this->w(), c);
       });
     });
   }
@@ -221,9 +214,7 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, E> {
         const Scalar y = this->con_y0()[r * slots + i];
         asked = fma(this->con_D()[i] * y, y, asked);
       }
-    const bool single = sizeof(Scalar) == 4;
-    const Scalar u(single ? 2e-6 : 4e-15), v(single ? 2.4e-7 : 4.8e-16);
-    return fma(u * u, size, v * v * asked);
+    return rounding_of(size, asked);
   }
   // whether an island's acceleration is right by the bound of judge.h; once a direction is there, by the estimate
   DS_HD bool right(int island, bool estimate) const {
@@ -283,13 +274,7 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, E> {
     env.sync();
     this->each_live([&](int island) {
       put_gradient(island);
-      this->each_tree(island, [&](int tree) {
-        for (int c = begin(tree); c < begin(tree) + padded(tree); c += kEight) {
-          Numbers s(Scalar(0));
-          s.add(Scalar(-1), Numbers(this->grad(), c));
-          s.store(this->dw(), c);
-        }
-      });
+      this->negate(island, this->grad(), this->dw());
     });
     env.sync();
     this->put_products(all, this->dw(), false, this->con_dy(), this->row_dy());
@@ -355,9 +340,7 @@ constexpr bool kIslandsCompiled<AnyTables> = (AnyTables::n.nisland > 0);
 template <int kDim, bool kElliptic, class E>
 DS_STAGE void solve_element(E& env, int element) {
   const IslandEnv<E> base(env, element);
-  bool fits = true;
-  if (env.lanes.rank() == 0) fits = Partition<E>(base).run();
-  fits = !env.lanes.any_lane(!fits);
+  if (env.lanes.rank() == 0) Partition<E>(base).run();
   env.sync();
   const IslandRows<kDim, E> rows(base);
   rows.run();
@@ -367,7 +350,7 @@ DS_STAGE void solve_element(E& env, int element) {
   const auto tolerance = lane_of(law_tolerance(env, false), element);
   const int steps = solver.newton(env.t.o.newton, tolerance);
   set_lane(env.iterations, element, typename E::Scalar(steps));
-  bool solved = solver.judge(env.t.o.newton, tolerance) && fits;
+  bool solved = solver.judge(env.t.o.newton, tolerance);
   env.sync();
   if (env.ends_call) {
     set_lane(env.residual, element, solver.natural_residual());
