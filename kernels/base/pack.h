@@ -387,6 +387,24 @@ DS_HD void store_pack(T* p, const Pack<T, N>& x) {
   __builtin_memcpy(p, &x.v, sizeof(x.v));
 }
 
+// gather: element l of the result is p[i_l]
+template <class P>
+DS_HD P gather(const ScalarOf<P>* p, const IntOf<P>& i) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(ScalarOf<P>) == 4 && kPackSize<P> == 16)
+    return P::from(
+        (typename P::V)_mm512_mask_i32gather_ps(_mm512_setzero_ps(), __mmask16(0xffff), (__m512i)i.v, p, 4));
+#endif
+#if defined(__AVX2__)
+  if constexpr (sizeof(ScalarOf<P>) == 4 && kPackSize<P> == 8)
+    return P::from((typename P::V)_mm256_mask_i32gather_ps(_mm256_setzero_ps(), p, (__m256i)i.v,
+                                                           _mm256_castsi256_ps(_mm256_set1_epi32(-1)), 4));
+#endif
+  P x;
+  for (int l = 0; l < kPackSize<P>; l++) x.v[l] = p[i.v[l]];
+  return x;
+}
+
 // element l of x[i] changes places with element i of x[l]: rows of memory become packs, and packs rows. Pairs
 // of rows that are N / 2 apart are interleaved, log2 N times
 template <int kFirst, class V, size_t... k>

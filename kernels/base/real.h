@@ -172,15 +172,6 @@ template <class Real>
 DS_HD MaskOf<Real> all_false() {
   return Real(0) != Real(0);
 }
-// gather: element l of the result is table[index_l] (index_l * stride + l where the table is per environment)
-template <class Real>
-DS_HD Real gather(const ScalarOf<Real>* table, const IntOf<Real>& index, int scale = 1, int lane_stride = 0) {
-  Real r(0);
-  for (int l = 0; l < kPackSize<Real>; l++)
-    set_lane(r, l, table[lane_of(index, l) * scale + l * lane_stride]);
-  return r;
-}
-
 }  // namespace DUALSTEP_ISA
 }  // namespace dualstep
 

@@ -15,6 +15,7 @@
 // cost      O(npair), and the pair functions of those that are close
 #pragma once
 
+#include "kernels/base/records.h"
 #include "kernels/collide/kinds.h"
 #include "kernels/collide/table.h"
 #include "kernels/contact/with_law.h"
@@ -140,16 +141,30 @@ struct ContactWriter {
     });
   }
 
-  // with every slot taken: the shallowest contact goes (the later of equals), be it the new one
-  DS_STAGE void replace_shallowest(int lane, const ContactRecord<Real>& c) const {
+  // the contact of element `from` of a record, for one environment
+  DS_FN void write_one(int slot, int lane, const ContactRecord<Real>& c, int from) const {
+    const auto put = [&](const auto& run, int width, const Real* x) {
+      for (int k = 0; k < width; k++) set_lane(run[width * slot + k], lane, lane_of(x[k], from));
+    };
+    const Vec3<Real>&p = c.pos, &n = c.normal, &t = c.tangent;
+    const Real pos[3] = {p.x, p.y, p.z}, frame[6] = {n.x, n.y, n.z, t.x, t.y, t.z};
+    put(env.con_dist(), 1, &c.dist), put(env.con_D(), 1, &c.D), put(env.con_dim(), 1, &c.dim);
+    put(env.con_pair(), 1, &c.id), put(env.con_pos(), 3, pos), put(env.con_frame(), 6, frame);
+    put(env.con_kterm(), 1, &c.kterm), put(env.con_Bn(), 1, &c.Bn), put(env.con_Bt(), 1, &c.Bt);
+    put(env.con_mu(), 5, c.mu);
+  }
+
+  // with every slot taken: the shallowest contact goes (the later of equals), be it the new one, of element `from` of a
+  // record
+  DS_STAGE void replace_shallowest(int lane, const ContactRecord<Real>& c, int from) const {
     const int capacity = env.t.n.ncon;
     const auto dist = env.con_dist();
     int worst = 0;
     for (int slot = 1; slot < capacity; slot++)
       if (lane_of(dist[slot], lane) >= lane_of(dist[worst], lane)) worst = slot;
-    if (!(lane_of(c.dist, lane) < lane_of(dist[worst], lane))) return;
+    if (!(lane_of(c.dist, from) < lane_of(dist[worst], lane))) return;
     for (int slot = worst; slot + 1 < capacity; slot++) shift(slot, lane);
-    write(capacity - 1, mask_of_word<Real>(1u << lane), c);
+    write_one(capacity - 1, lane, c, from);
   }
 };
 
@@ -190,11 +205,27 @@ DS_STAGE void place_contacts(E& env, int pair, const Manifold<typename E::Real, 
         writer.write(slot, mask_of_word<Real>(here), c);
         waiting &= ~here;
       } else {
-        writer.replace_shallowest(lane, c);
+        writer.replace_shallowest(lane, c, lane);
         waiting &= waiting - 1;
       }
     }
     place = place + select(m.hit[k], typename E::Int(1), typename E::Int(0));
+  }
+}
+
+// the environments in which the bounding spheres of a pair touch
+template <int kKind, class E>
+DS_HD typename E::Mask are_near(const E& env, int pair, const typename E::Real& margin) {
+  using Real = typename E::Real;
+  const int a = env.t.pair_geom[2 * pair], b = env.t.pair_geom[2 * pair + 1];
+  const Real reach = env.geom_rbound(b) + margin;
+  const auto gpos = env.geom_xpos(), gmat = env.geom_xmat();
+  const Vec3<Real> d = gpos.vec(b) - gpos.vec(a);
+  if constexpr (PairKindTraits<kKind>::kFirstIsPlane) {
+    return dot(Vec3<Real>{gmat[9 * a + 2], gmat[9 * a + 5], gmat[9 * a + 8]}, d) < reach;
+  } else {
+    const Real sum = reach + env.geom_rbound(a);
+    return dot(d, d) < sum * sum;
   }
 }
 
@@ -206,7 +237,6 @@ DS_STAGE void collide_kind(E& env) {
   using Kind = PairKindTraits<kKind>;
   constexpr int K = Kind::kCapacity;
   const auto& t = env.t;
-  const auto gpos = env.geom_xpos(), gmat = env.geom_xmat();
   const int begin = t.pair_adr[kKind], end = t.pair_adr[kKind + 1], width = env.lanes.width();
   for (int base = begin; base < end; base += width) {
     const int pair = base + env.lanes.rank();
@@ -217,16 +247,8 @@ DS_STAGE void collide_kind(E& env) {
     typename E::Int count(0);
     if (pair < end) {
       const int a = t.pair_geom[2 * pair], b = t.pair_geom[2 * pair + 1];
-      const Real margin = env.pair_margin(pair), reach = env.geom_rbound(b) + margin;
-      const Vec3<Real> pa = gpos.vec(a), pb = gpos.vec(b);
-      Mask near;
-      if constexpr (Kind::kFirstIsPlane) {
-        near = dot(Vec3<Real>{gmat[9 * a + 2], gmat[9 * a + 5], gmat[9 * a + 8]}, pb - pa) < reach;
-      } else {
-        const Vec3<Real> d = pb - pa;
-        const Real sum = reach + env.geom_rbound(a);
-        near = dot(d, d) < sum * sum;
-      }
+      const Real margin = env.pair_margin(pair);
+      const Mask near = are_near<kKind>(env, pair, margin);
       if (any(near)) {
         const auto sa = geom_shape<Kind::kFirst>(env, a);
         const auto sb = geom_shape<Kind::kSecond>(env, b);
@@ -260,6 +282,196 @@ DS_STAGE void collide_kind(E& env) {
   }
 }
 
+// --- scenes of many bodies, on a CPU --------------------------------------------------------------------------------
+//
+// Where a scene has many bodies, each environment of a pack is near at other pairs. So pairs that are near, each of one
+// environment, go side by side through the function of their kind. They keep their order, and so do the contacts.
+
+// record of a collidable geom for each environment: position, orientation, size
+template <class E>
+DS_HD auto geom_record(const E& env, int geom, int element) {
+  return record_of<E>(env.geom_record(), geom, kRecordRun, element);
+}
+template <class E>
+DS_FN void put_geom_records(E& env) {
+  using Real = typename E::Real;
+  const auto gpos = env.geom_xpos(), gmat = env.geom_xmat();
+  for (int g = 0; g < env.t.n.ngeom; g++) {
+    Real x[kRecordRun];
+    for (int k = 0; k < 3; k++) x[k] = gpos[3 * g + k], x[12 + k] = env.param(env.t.geom_size, 3 * g + k);
+    for (int k = 0; k < 9; k++) x[3 + k] = gmat[9 * g + k];
+    x[15] = Real(0);
+    store_records([&](int l) { return geom_record(env, g, l); }, 0, x);
+  }
+}
+
+// whether a kind reads no more of either geom than such a record has
+template <int kKind>
+constexpr bool kOfShapes = PairKindTraits<kKind>::kFirst != kMesh&& PairKindTraits<kKind>::kSecond != kMesh;
+
+// as many near pairs as a pack has elements: which, and in which environment
+template <class E>
+struct NearPairs {
+  using Real = typename E::Real;
+  static constexpr int kPack = E::kPack;
+  int pair[kPack], element[kPack];
+  int count = 0;
+
+  DS_HD Shape<Real> shape(const E& env, int of) const {
+    Real x[kRecordRun];
+    load_records([&](int l) { return geom_record(env, env.t.pair_geom[2 * pair[l] + of], element[l]); }, 0,
+                 x);
+    return {{x[0], x[1], x[2]},
+            {{x[3], x[4], x[5], x[6], x[7], x[8], x[9], x[10], x[11]}},
+            {x[12], x[13], x[14]}};
+  }
+  // numbers of each pair: rows of `width` of a table
+  struct Row {
+    const typename E::Scalar* p;
+    typename E::Int first;
+    int step;
+    DS_HD Real operator()(int k) const { return gather<Real>(p + k * step, first); }
+  };
+  DS_HD Row row(const E& env, const Param<typename E::Scalar>& a, int width) const {
+    if (kKnownShared<StepTables<typename E::Scalar>> || a.env_stride == 0) {
+      const auto first = [&](int l) { return width * pair[l]; };
+      return {a.p, ints(first), 1};
+    }
+    const auto first = [&](int l) { return kPack * width * pair[l] + element[l]; };
+    return {a.p + static_cast<long>(env.block) * a.env_stride, ints(first), kPack};
+  }
+  template <class F>
+  DS_HD static typename E::Int ints(F f) {
+    typename E::Int x(0);
+    for (int l = 0; l < kPack; l++) set_lane(x, l, f(l));
+    return x;
+  }
+};
+// what record_by_law asks of the pairs, in the words of an environment
+template <class E>
+struct NearParameters {
+  using Real = typename E::Real;
+  const StepTables<typename E::Scalar>& t;
+  Real margin, solimp[7], K, Bn, Bt, approx_A, R_scale;
+  DS_HD NearParameters(const E& env, const NearPairs<E>& near) : t(env.t) {
+    const auto diag = near.row(env, t.pair_diag, kWidth_pair_diag);
+    const auto kbb = near.row(env, t.pair_kbb, kWidth_pair_kbb);
+    const auto imp = near.row(env, t.pair_solimp, kWidth_pair_solimp);
+    margin = near.row(env, t.pair_margin, 1)(0);
+    for (int k = 0; k < 7; k++) solimp[k] = imp(k);
+    K = kbb(kColumn_pair_K), Bn = kbb(kColumn_pair_Bn), Bt = kbb(kColumn_pair_Bt);
+    approx_A = diag(kColumn_pair_approx_A), R_scale = diag(kColumn_pair_R_scale);
+  }
+  DS_HD const Real& pair_margin(int) const { return margin; }
+  DS_HD const Real& pair_solimp(int, int k) const { return solimp[k]; }
+  DS_HD const Real& pair_K(int) const { return K; }
+  DS_HD const Real& pair_Bn(int) const { return Bn; }
+  DS_HD const Real& pair_Bt(int) const { return Bt; }
+  DS_HD const Real& pair_approx_A(int) const { return approx_A; }
+  DS_HD const Real& pair_R_scale(int) const { return R_scale; }
+};
+
+// the contacts of near pairs, pair by pair in the next slots of its environment
+template <int K, class E>
+DS_FN void place_side_by_side(E& env, const NearPairs<E>& near, const Manifold<typename E::Real, K>& m) {
+  using Real = typename E::Real;
+  const ContactWriter<E> writer{env};
+  const NearParameters<E> parameters(env, near);
+  const auto& t = env.t;
+  Real dim(0), mu[5], pair(0);
+  for (int l = 0; l < E::kPack; l++) {
+    set_lane(dim, l, static_cast<typename E::Scalar>(t.pair_dim[near.pair[l]]));
+    set_lane(pair, l, static_cast<typename E::Scalar>(8 * near.pair[l]));
+  }
+  const auto friction = near.row(env, t.pair_friction, kWidth_pair_friction);
+  for (int k = 0; k < 5; k++) mu[k] = select(dim > Real(k + 1), friction(k), Real(0));
+  ContactRecord<Real> contacts[K];
+  unsigned hits[K];
+  for (int k = 0; k < K; k++) {
+    hits[k] = mask_word(m.hit[k]);
+    if (hits[k] == 0) continue;
+    ContactRecord<Real>& c = contacts[k];
+    c.dist = m.dist[k], c.pos = m.pos[k], c.normal = m.normal[k], c.tangent = m.tangent;
+    c.id = pair + Real(k), c.dim = dim;
+    for (int r = 0; r < 5; r++) c.mu[r] = mu[r];
+    record_by_law(parameters, 0, &c);
+  }
+  for (int l = 0; l < near.count; l++) {
+    const int element = near.element[l];
+    int slot = lane_of(env.ncon, element);
+    for (int k = 0; k < K; k++) {
+      if (!(hits[k] >> l & 1u)) continue;
+      if (slot == t.n.ncon) {
+        env.overflow_bits |= 1u << element;
+        writer.replace_shallowest(element, contacts[k], l);
+        continue;
+      }
+      if (slot >= env.ncon_max) {
+        writer.open(slot);
+        env.ncon_max = slot + 1;
+      }
+      writer.write_one(slot++, element, contacts[k], l);
+    }
+    set_lane(env.ncon, element, slot);
+  }
+}
+
+template <int kKind, class E>
+DS_FN void collide_near(E& env, NearPairs<E>* near) {
+  using Real = typename E::Real;
+  using Kind = PairKindTraits<kKind>;
+  if (near->count == 0) return;
+  // elements that nobody needs do as the first does
+  for (int l = near->count; l < E::kPack; l++)
+    near->pair[l] = near->pair[0], near->element[l] = near->element[0];
+  Manifold<Real, Kind::kCapacity> m;
+  Kind::collide(near->shape(env, 0), near->shape(env, 1), near->row(env, env.t.pair_margin, 1)(0), &m);
+  unsigned hits = 0;
+  const auto there = mask_of_word<Real>((near->count < 32 ? 1u << near->count : 0u) - 1u);
+  for (int k = 0; k < Kind::kCapacity; k++) {
+    m.hit[k] = mask_and(there, m.hit[k]);
+    hits |= mask_word(m.hit[k]);
+  }
+  if (hits != 0) place_side_by_side(env, *near, m);
+  near->count = 0;
+}
+
+// the environments in which the bounding sphere of a geom may reach a box
+template <class E>
+DS_HD typename E::Mask may_reach_box(const E& env, int box, int other, const typename E::Real& margin) {
+  using Real = typename E::Real;
+  const auto gpos = env.geom_xpos();
+  const Vec3<Real> d = rotate_transposed(env.geom_xmat().mat(box), gpos.vec(other) - gpos.vec(box));
+  const Vec3<Real> size = env.vec(env.t.geom_size, box);
+  const auto beyond = [](const Real& x, const Real& half) { return max(abs(x) - half, Real(0)); };
+  const Vec3<Real> gap{beyond(d.x, size.x), beyond(d.y, size.y), beyond(d.z, size.z)};
+  // what rounding could hide is a thousandth of the sphere
+  const Real reach = env.geom_rbound(other) * Real(1.001) + margin;
+  return dot(gap, gap) < reach * reach;
+}
+
+template <int kKind, class E>
+DS_STAGE void collide_side_by_side(E& env) {
+  using Kind = PairKindTraits<kKind>;
+  const int begin = env.t.pair_adr[kKind], end = env.t.pair_adr[kKind + 1];
+  NearPairs<E> near;
+  for (int pair = begin; pair < end; pair++) {
+    const auto margin = env.pair_margin(pair);
+    auto touch = are_near<kKind>(env, pair, margin);
+    if (!any(touch)) continue;
+    const int a = env.t.pair_geom[2 * pair], b = env.t.pair_geom[2 * pair + 1];
+    if constexpr (Kind::kSecond == kBox && Kind::kFirst != kPlane)
+      touch = mask_and(touch, may_reach_box(env, b, a, margin));
+    if constexpr (Kind::kFirst == kBox) touch = mask_and(touch, may_reach_box(env, a, b, margin));
+    for (unsigned word = mask_word(touch); word != 0; word &= word - 1) {
+      near.pair[near.count] = pair;
+      near.element[near.count++] = bit_count_trailing(word);
+      if (near.count == E::kPack) collide_near<kKind>(env, &near);
+    }
+  }
+  collide_near<kKind>(env, &near);
+}
+
 // whether these kernels have a kind. Generic kernels of a GPU leave out what is searched for, whose polytopes take a
 // stack of 3 KB and a third more registers from every model; a specialised kernel has what its model has
 template <class AnyTables, int kKind>
@@ -270,7 +482,11 @@ constexpr bool kKindCompiled<AnyTables, kKind> = kKindPossible<AnyTables, kKind>
 
 template <int kKind, class E>
 DS_HD void try_kind(E& env) {
-  if constexpr (kKindCompiled<StepTables<typename E::Scalar>, kKind>) collide_kind<kKind>(env);
+  if constexpr (kKindCompiled<StepTables<typename E::Scalar>, kKind>) {
+    if constexpr (E::kPack > 1 && kOfShapes<kKind>)
+      if (env.t.n.nisland > 0) return collide_side_by_side<kKind>(env);
+    collide_kind<kKind>(env);
+  }
 }
 
 template <class E>
@@ -279,6 +495,8 @@ DS_FN void collide(E& env) {
   env.ncon_max = 0;
   if (env.t.n.npair > 0) {
     geom_poses(env);
+    if constexpr (E::kPack > 1)
+      if (env.t.n.nisland > 0) put_geom_records(env);
     // the kinds one after the other, in the order of the pair table
     [&]<int... kKind>(IntList<kKind...>) { (try_kind<kKind>(env), ...); }
     (PairKinds{});

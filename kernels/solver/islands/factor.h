@@ -14,9 +14,9 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-template <int kDim, class E>
-struct IslandFactor : IslandRows<kDim, E> {
-  using Base = IslandRows<kDim, E>;
+template <int kDim, class E, bool kOneEight>
+struct IslandFactor : IslandRows<kDim, E, kOneEight> {
+  using Base = IslandRows<kDim, E, kOneEight>;
   using Base::env, Base::dofs, Base::padded, Base::begin, Base::contact_row, Base::tree_of_contact;
   using Scalar = typename Base::Scalar;
   using Reals = typename Base::Reals;
@@ -43,11 +43,12 @@ struct IslandFactor : IslandRows<kDim, E> {
     }
   }
 
-  // block <- block + za' g: za rows of one tree (kRows of them, n dofs), g of another
+  // block <- block + za' h zb: za rows of one tree (kRows of them, n dofs), zb of another; the rest of either row is zeros
   template <int kRows>
-  DS_HD static void add_outer(const Reals& block, int n, int width, const Reals* za, const Reals* zb,
-                              const Scalar (*h)[kRows]) {
+  DS_HD static void add_outer(const Reals& block, int n, int width, Eights rows, Eights columns,
+                              const Reals* za, const Reals* zb, const Scalar (*h)[kRows]) {
     for (int c = 0; c < width; c += kEight) {
+      if (!kOneEight && !columns.has(c)) continue;
       Numbers g[kRows];
       DS_UNROLL
       for (int r = 0; r < kRows; r++) {
@@ -55,11 +56,16 @@ struct IslandFactor : IslandRows<kDim, E> {
         DS_UNROLL
         for (int k = 0; k < kRows; k++) g[r].add(h[r][k], Numbers(zb[k], c));
       }
-      for (int a = 0; a < n; a++) {
-        Numbers s(block, a * width + c);
-        DS_UNROLL
-        for (int r = 0; r < kRows; r++) s.add(za[r][a], g[r]);
-        s.store(block, a * width + c);
+      for (int first = 0; first < n; first += kEight) {
+        if (!kOneEight && !rows.has(first)) continue;
+        for (int a = first; a < n && a < first + kEight; a++) {
+          // most dofs of a large tree do not move a scalar row
+          if (kRows == 1 && za[0][a] == Scalar(0)) continue;
+          Numbers s(block, a * width + c);
+          DS_UNROLL
+          for (int r = 0; r < kRows; r++) s.add(za[r][a], g[r]);
+          s.store(block, a * width + c);
+        }
       }
     }
   }
@@ -79,8 +85,12 @@ struct IslandFactor : IslandRows<kDim, E> {
     DS_UNROLL
     for (int side = 0; side < 2; side++) DS_UNROLL
     for (int r = 0; r < kDim; r++) z[side][r] = contact_row(i, side, r);
+    const auto eights = [&](int side) {
+      return Eights{static_cast<unsigned>(this->con_eights()[2 * i + side])};
+    };
     this->each_side(i, [&](int side, int tree) {
-      add_outer<kDim>(diagonal(tree), dofs(tree), padded(tree), z[side], z[side], h);
+      add_outer<kDim>(diagonal(tree), dofs(tree), padded(tree), eights(side), eights(side), z[side], z[side],
+                      h);
     });
     const int block = this->con_block()[i];
     if (block < 0) return;
@@ -88,23 +98,25 @@ struct IslandFactor : IslandRows<kDim, E> {
     const auto place = this->tree_place();
     const bool forwards = place[a] < place[b];
     const int early = forwards ? a : b, late = forwards ? b : a;
-    add_outer<kDim>(this->H().from(block), dofs(early), padded(late), z[forwards ? 0 : 1],
-                    z[forwards ? 1 : 0], h);
+    const int first = forwards ? 0 : 1, second = 1 - first;
+    add_outer<kDim>(this->H().from(block), dofs(early), padded(late), eights(first), eights(second), z[first],
+                    z[second], h);
   }
 
   DS_HD void add_row(int i) const {
     const Scalar h[1][1] = {{this->row_h()[i]}};
     if (h[0][0] == Scalar(0)) return;
     const auto place = this->tree_place();
+    const auto eights = [&](int e) { return Eights{static_cast<unsigned>(this->entry_eights()[e])}; };
     for (int e = this->row_entry()[i]; e < this->row_entry()[i + 1]; e++) {
       const int tree = this->entry_tree()[e];
       const Reals z = this->row_z().from(this->entry_z()[e]);
-      add_outer<1>(diagonal(tree), dofs(tree), padded(tree), &z, &z, h);
+      add_outer<1>(diagonal(tree), dofs(tree), padded(tree), eights(e), eights(e), &z, &z, h);
       each_column(place[tree], [&](int other, const Reals& block) {
         for (int f = this->row_entry()[i]; f < this->row_entry()[i + 1]; f++) {
           if (this->entry_tree()[f] != other) continue;
           const Reals w = this->row_z().from(this->entry_z()[f]);
-          add_outer<1>(block, dofs(tree), padded(other), &z, &w, h);
+          add_outer<1>(block, dofs(tree), padded(other), eights(e), eights(f), &z, &w, h);
         }
       });
     }
@@ -141,6 +153,16 @@ struct IslandFactor : IslandRows<kDim, E> {
         return S[r * width + a] * S[r * width + r];
     }
 
+    // row a of a block, 8 columns of it, loses its part of rows `from` to a - 1. A tree's parts that do not push on each
+    // other have zeros between them
+    DS_HD void reduce_row(const Reals& block, int columns, int from, int a, int c) const {
+      Numbers row(block, a * columns + c);
+      for (int r = from; r < a; r++) {
+        const Scalar m = -multiplier(r, a);
+        if (m != Scalar(0)) row.add(m, Numbers(block, r * columns + c));
+      }
+      row.store(block, a * columns + c);
+    }
     // rows a of a block of n rows, 8 columns of it, lose their part of the rows before
     DS_HD void reduce_rows(const Reals& block, int columns, int c) const {
       if constexpr (kDofs > 0) {
@@ -153,11 +175,7 @@ struct IslandFactor : IslandRows<kDim, E> {
           row[a].store(block, a * columns + c);
         }
       } else {
-        for (int a = 1; a < n; a++) {
-          Numbers row(block, a * columns + c);
-          for (int r = 0; r < a; r++) row.add(-multiplier(r, a), Numbers(block, r * columns + c));
-          row.store(block, a * columns + c);
-        }
+        for (int a = 1; a < n; a++) reduce_row(block, columns, 0, a, c);
       }
     }
     // the tree's own block: one over a pivot takes the pivot's place once its row is done
@@ -180,16 +198,52 @@ struct IslandFactor : IslandRows<kDim, E> {
           }
         }
       } else {
-        for (int a = 0; a < n; a++) {
-          // columns before a are read no more; that of a pivot must be left alone
-          for (int c = a / kEight * kEight; c < width; c += kEight) {
-            Numbers row(S, a * width + c);
-            for (int r = 0; r < a; r++) row.add(-multiplier(r, a), Numbers(S, r * width + c));
-            row.store(S, a * width + c);
-          }
-          S[a * width + a] = Scalar(1) / S[a * width + a];
+        for (int a = 0; a < n; a += kBlock) factor_rows(a, a + kBlock < n ? a + kBlock : n);
+      }
+    }
+    // rows a to end - 1: first what the rows before take from all of them, then what they take from each other. Columns
+    // before a row's own are read no more; that of a pivot must be left alone
+    static constexpr int kBlock = 4;
+    DS_HD void factor_rows(int begin, int end) const {
+      const int first = begin / kEight * kEight;
+      if (end - begin == kBlock && begin > 0) {
+        for (int c = first; c < width; c += 2 * kEight)
+          if (width - c > kEight)
+            reduce_block<2>(begin, c);
+          else
+            reduce_block<1>(begin, c);
+      }
+      const int from = end - begin == kBlock ? begin : 0;
+      for (int a = begin; a < end; a++) {
+        for (int c = first; c < width; c += kEight) reduce_row(S, width, from, a, c);
+        S[a * width + a] = Scalar(1) / S[a * width + a];
+      }
+    }
+    template <int kParts>
+    DS_HD void reduce_block(int a, int c) const {
+      Numbers row[kBlock][kParts];
+      DS_UNROLL
+      for (int i = 0; i < kBlock; i++) DS_UNROLL
+      for (int k = 0; k < kParts; k++) row[i][k] = Numbers(S, (a + i) * width + c + kEight * k);
+      for (int r = 0; r < a; r++) {
+        Scalar m[kBlock];
+        bool some = false;
+        DS_UNROLL
+        for (int i = 0; i < kBlock; i++) {
+          m[i] = -multiplier(r, a + i);
+          some |= m[i] != Scalar(0);
+        }
+        if (!some) continue;
+        DS_UNROLL
+        for (int k = 0; k < kParts; k++) {
+          const Numbers x(S, r * width + c + kEight * k);
+          DS_UNROLL
+          for (int i = 0; i < kBlock; i++) row[i][k].add(m[i], x);
         }
       }
+      DS_UNROLL
+      for (int i = 0; i < kBlock; i++) DS_UNROLL
+      for (int k = 0; k < kParts; k++) row[i][k].store(S, (a + i) * width + c + kEight * k);
     }
     DS_HD void run() {
       factor_diagonal();
@@ -197,10 +251,24 @@ struct IslandFactor : IslandRows<kDim, E> {
         const int columns = of.padded(other);
         for (int c = 0; c < columns; c += kEight) reduce_rows(block, columns, c);
       });
-      for (int a = 1; a < n; a++) {
-        Scalar rest = b[a];
-        for (int r = 0; r < a; r++) rest = fma(-multiplier(r, a), b[r], rest);
-        b[a] = rest;
+      if constexpr (kDofs > 0) {
+        for (int a = 1; a < n; a++) {
+          Scalar rest = b[a];
+          for (int r = 0; r < a; r++) rest = fma(-multiplier(r, a), b[r], rest);
+          b[a] = rest;
+        }
+      } else {
+        // those of the pivot's own eight one by one: the row holds what is read no more before them
+        for (int r = 0; r < n; r++) {
+          const Scalar part = -(b[r] * S[r * width + r]);
+          const int next = (r / kEight + 1) * kEight;
+          for (int a = r + 1; a < n && a < next; a++) b[a] = fma(part, S[r * width + a], b[a]);
+          for (int c = next; c < width; c += kEight) {
+            Numbers y(b, c);
+            y.add(part, Numbers(S, r * width + c));
+            y.store(b, c);
+          }
+        }
       }
     }
 
@@ -282,8 +350,10 @@ struct IslandFactor : IslandRows<kDim, E> {
             for (int c = 0; c < columns; c += kEight)
               s.add_product(Numbers(block, r * columns + c), Numbers(x, of.begin(other) + c));
           });
+          const int next = (r / kEight + 1) * kEight;
+          for (int c = next; c < width; c += kEight) s.add_product(Numbers(S, r * width + c), Numbers(b, c));
           Scalar rest = b[r] - s.fold();
-          for (int c = r + 1; c < n; c++) rest = fma(-S[r * width + c], b[c], rest);
+          for (int c = r + 1; c < n && c < next; c++) rest = fma(-S[r * width + c], b[c], rest);
           b[r] = rest * S[r * width + r];
         }
       }

@@ -8,7 +8,8 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-template <class E>
+// kOneEight: no tree has more dofs than an eight holds
+template <class E, bool kOneEight>
 struct IslandEnv {
   using Scalar = typename E::Scalar;
   // contacts and scalar rows side by side, where environments stand side by side elsewhere
@@ -59,8 +60,12 @@ struct IslandEnv {
 
   // dofs of a tree, those with their padding, where they begin
   DS_HD int dofs(int tree) const { return env.t.tree_dof[tree + 1] - env.t.tree_dof[tree]; }
-  DS_HD int padded(int tree) const { return env.t.tree_pad[tree + 1] - env.t.tree_pad[tree]; }
-  DS_HD int begin(int tree) const { return env.t.tree_pad[tree]; }
+  DS_HD int padded(int tree) const {
+    return kOneEight ? kEight : env.t.tree_pad[tree + 1] - env.t.tree_pad[tree];
+  }
+  DS_HD int begin(int tree) const { return kOneEight ? kEight * tree : env.t.tree_pad[tree]; }
+  // of a contact's row on any tree
+  DS_HD int width() const { return kOneEight ? kEight : env.t.n.ntreepad; }
   DS_HD int tree_of_dof(int d) const { return env.t.body_tree[env.t.dof_body[d]]; }
 
   // calls f(tree) for the trees of an island

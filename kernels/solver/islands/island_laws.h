@@ -48,9 +48,9 @@ struct AnyScalarLaw {
   }
 };
 
-template <int kDim, bool kElliptic, class E>
-struct IslandLaws : IslandRows<kDim, E> {
-  using Base = IslandRows<kDim, E>;
+template <int kDim, bool kElliptic, class E, bool kOneEight>
+struct IslandLaws : IslandRows<kDim, E, kOneEight> {
+  using Base = IslandRows<kDim, E, kOneEight>;
   using Base::env, Base::load, Base::store;
   using Scalar = typename Base::Scalar;
   using Real = typename Base::Real;

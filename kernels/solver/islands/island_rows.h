@@ -1,16 +1,12 @@
-// The rows of one environment by islands: what kinds/ has made, and the contacts' rows, on the trees that they reach.
+// The rows of one environment by islands, on the trees that they reach: the scalar rows that kinds/ has made, and
+// products of all rows, the contacts' (island_contacts.h) among them.
 //
-//   J_r = f_r' (S_2 - S_1),   aref as in rows/kinds/contact_rows.h,   f_r the wrench of a unit force (or moment) along
-//   axis r,   Z = D^-1/2 L^-T J',   a block for each tree: kDim rows of the tree's dofs, padded to eights
-//
-// The whitened motion of a body, D^-1/2 L^-T S', serves all its contacts.
-//
-// Source and deviations: rows/rows.h, rows/kinds/contact_rows.h. A scalar row's sign stands in its block.
-// Reads con_*, cdof, tree_com, qvel, qacc_smooth, LD, Dscale, Linv, Z, *_y0, *_D. Writes con_frame (t1) and of the
-// arena con_z, con_y0, con_D, con_dim, con_mu, row_*. Cost: O(contacts x a tree's depth^2).
+// Source and deviations: rows/rows.h. A scalar row's sign stands in its block.
+// Reads Linv, Z, *_y0, *_D. Writes row_* of the arena. Cost: O(rows x dofs of a tree).
 #pragma once
 
 #include "kernels/rows/conditioning.h"
+#include "kernels/solver/islands/island_bodies.h"
 #include "kernels/solver/islands/partition.h"
 
 namespace dualstep {
@@ -30,9 +26,9 @@ DS_HD ScalarLawOf<Real> plain_law(const Huber<Real>& law) {
   return {kHuber, law.f};
 }
 
-template <int kDim, class E>
-struct IslandRows : IslandEnv<E> {
-  using Base = IslandEnv<E>;
+template <int kDim, class E, bool kOneEight>
+struct IslandRows : IslandEnv<E, kOneEight> {
+  using Base = IslandEnv<E, kOneEight>;
   using Base::env, Base::at, Base::vec, Base::put, Base::dofs, Base::padded, Base::element;
   using Scalar = typename Base::Scalar;
   using Reals = typename Base::Reals;
@@ -41,7 +37,7 @@ struct IslandRows : IslandEnv<E> {
 
   // row r of contact i on its first or second tree
   DS_HD Reals contact_row(int i, int side, int r) const {
-    const int width = env.t.n.ntreepad;
+    const int width = this->width();
     return this->con_z().from(static_cast<Index>((i * 2 + side) * kDim + r) * width);
   }
   DS_HD int tree_of_contact(int i, int side) const {
@@ -50,8 +46,21 @@ struct IslandRows : IslandEnv<E> {
   // calls f(side, tree) for the trees of a contact
   template <class F>
   DS_HD void each_side(int i, F f) const {
-    f(0, tree_of_contact(i, 0));
-    if (tree_of_contact(i, 1) >= 0) f(1, tree_of_contact(i, 1));
+    const int sides = tree_of_contact(i, 1) < 0 ? 1 : 2;
+    DS_ROLLED
+    for (int side = 0; side < sides; side++) f(side, tree_of_contact(i, side));
+  }
+
+  // calls f(side, c, begin) for the eights that the rows of a contact reach, from dof c of a tree on; the tree's dofs begin
+  // with number `begin` of w and its like
+  template <class F>
+  DS_HD void each_contact_eight(int i, F f) const {
+    each_side(i, [&](int side, int tree) {
+      const Eights eights{static_cast<unsigned>(this->con_eights()[2 * i + side])};
+      const int begin = this->begin(tree);
+      for (int c = 0; c < padded(tree); c += kEight)
+        if (kOneEight || eights.has(c)) f(side, c, begin);
+    });
   }
 
   // calls f(tree, its part of the row) for the entries of a scalar row
@@ -63,9 +72,8 @@ struct IslandRows : IslandEnv<E> {
   // entries of A = Z'Z: of two rows of a contact, and of a scalar row with itself
   DS_HD Scalar contact_A(int i, int r, int k) const {
     Numbers s(Scalar(0));
-    each_side(i, [&](int side, int tree) {
-      for (int c = 0; c < padded(tree); c += kEight)
-        s.add_product(Numbers(contact_row(i, side, r), c), Numbers(contact_row(i, side, k), c));
+    each_contact_eight(i, [&](int side, int c, int) {
+      s.add_product(Numbers(contact_row(i, side, r), c), Numbers(contact_row(i, side, k), c));
     });
     return s.fold();
   }
@@ -77,163 +85,12 @@ struct IslandRows : IslandEnv<E> {
     return s.fold();
   }
 
-  // The motion of a body that is touched, whitened: a wrench f on it is the whitened row (D^-1/2 L^-T S') f, S the
-  // motions of the dofs that move it. Its velocity S qvel, and S qacc_smooth
-  DS_HD void make_body(int body) const {
-    const auto& t = env.t;
-    const int last = t.body_dof[body], tree = this->tree_of_dof(last), first = t.tree_dof[tree];
-    const int n = dofs(tree), width = t.n.ntreepad;
-    const auto LD = env.LD();
-    // dof by dof, its six numbers side by side; bodies of a tree take turns
-    const auto T = this->whitening().from(static_cast<Index>(kEight * width) * tree);
-    for (int k = 0; k < n; k++) Numbers(Scalar(0)).store(T, kEight * k);
-    Numbers rate(Scalar(0));
-    for (int e = t.M_rowadr[last]; e < t.M_rowadr[last + 1]; e++) {
-      const int d = t.M_col[e], k = d - first;
-      for (int c = 0; c < 6; c++) T[kEight * k + c] = at(env.cdof(), 6 * d + c);
-      rate.add(at(env.qacc_smooth(), d), Numbers(T, kEight * k));
-    }
-    const auto speed = this->body_rate().from(16 * body);
-    for (int c = 0; c < kEight; c++) speed[c] = c < 6 ? at(env.cvel(), 6 * body + c) : Scalar(0);
-    rate.store(speed, kEight);
-    // along the chain of the last dof, which all of them stand on
-    for (int e = t.M_rowadr[last]; e < t.M_rowadr[last + 1]; e++) {
-      const int d = t.M_col[e], k = d - first;
-      const Numbers x(T, kEight * k);
-      for (int a = t.M_rowadr[d] + 1; a < t.M_rowadr[d + 1]; a++) {
-        const int above = kEight * (t.M_col[a] - first);
-        Numbers y(T, above);
-        y.add(-at(LD, a), x);
-        y.store(T, above);
-      }
-      Numbers scaled(Scalar(0));
-      scaled.add(at(env.Dscale(), d), x);
-      scaled.store(T, kEight * k);
-    }
-    const auto out = this->body_motion().from(static_cast<Index>(6 * width) * body);
-    for (int c = 0; c < 6; c++) {
-      for (int k = n; k < padded(tree); k++) out[c * width + k] = Scalar(0);
-      for (int k = 0; k < n; k++) out[c * width + k] = T[kEight * k + c];
-      Numbers square(Scalar(0));
-      for (int k = 0; k < padded(tree); k += kEight)
-        square.add_product(Numbers(out, c * width + k), Numbers(out, c * width + k));
-      this->body_scale()[6 * body + c] = square.fold();
-    }
-  }
-
-  // what a contact's rows are made of, and what comes out beside them
-  struct RowSums {
-    Scalar dim, Bn, Bt;
-    Scalar rate[kDim];  // J (B qvel + qacc_smooth)
-    Scalar most[kDim];  // squares of what the rows could be, were nothing to cancel
-  };
-  // Rows of a contact on one of its bodies, added where the other body stands on the same tree
-  DS_HD void add_body(int i, int body, Scalar sign, bool again, const Vec3<Scalar>& p,
-                      const Vec3<Scalar>* axis, RowSums* sums) const {
-    const auto& t = env.t;
-    const Scalar dim = sums->dim, Bn = sums->Bn, Bt = sums->Bt;
-    Scalar* const sum = sums->rate;
-    const int tree = this->tree_of_dof(t.body_dof[body]), side = tree == tree_of_contact(i, 0) ? 0 : 1;
-    const int width = t.n.ntreepad;
-    const Vec3<Scalar> arm = p - vec(env.tree_com(), tree);
-    // the wrench of each row about the tree's centre of mass
-    Scalar f[kDim][6];
-    DS_UNROLL
-    for (int r = 0; r < kDim; r++) {
-      const Vec3<Scalar> force = axis[r % 3] * (dim > Scalar(r) ? sign : Scalar(0)),
-                         moment = cross(arm, force);
-      const Vec3<Scalar> none{Scalar(0), Scalar(0), Scalar(0)};
-      const Vec3<Scalar> ang = r < 3 ? moment : force, lin = r < 3 ? force : none;
-      f[r][0] = ang.x, f[r][1] = ang.y, f[r][2] = ang.z;
-      f[r][3] = lin.x, f[r][4] = lin.y, f[r][5] = lin.z;
-    }
-    const auto motion = this->body_motion().from(static_cast<Index>(6 * width) * body);
-    for (int c = 0; c < padded(tree); c += kEight) {
-      Numbers z[kDim];
-      DS_UNROLL
-      for (int r = 0; r < kDim; r++) z[r] = again ? Numbers(contact_row(i, side, r), c) : Numbers(Scalar(0));
-      DS_UNROLL
-      for (int k = 0; k < 6; k++) {
-        const Numbers x(motion, k * width + c);
-        DS_UNROLL
-        for (int r = 0; r < kDim; r++) z[r].add(f[r][k], x);
-      }
-      DS_UNROLL
-      for (int r = 0; r < kDim; r++) z[r].store(contact_row(i, side, r), c);
-    }
-    const auto rate = this->body_rate().from(16 * body);
-    DS_UNROLL
-    for (int k = 0; k < 6; k++) {
-      const Scalar speed = rate[k], acceleration = rate[kEight + k];
-      const Scalar normal = fma(Bn, speed, acceleration), tangent = fma(Bt, speed, acceleration);
-      DS_UNROLL
-      for (int r = 0; r < kDim; r++) sum[r] = fma(f[r][k], r == 0 ? normal : tangent, sum[r]);
-    }
-    // an arm is as wrong as the places that it is between
-    const Scalar reach = dot(arm, arm) + dot(p, p);
-    DS_UNROLL
-    for (int r = 0; r < kDim; r++)
-      for (int k = 0; k < 6; k++) {
-        const Scalar square = r < 3 && k < 3 ? reach : f[r][k] * f[r][k];
-        sums->most[r] = fma(square, this->body_scale()[6 * body + k], sums->most[r]);
-      }
-  }
-
-  // Rows that are rounding are zeros, and what is left has a weight that the factors can hold (rows/conditioning.h).
-  // Returns that weight
-  DS_HD Scalar condition(int i, Scalar D, const RowSums& sums) const {
-    const Scalar rounding = RowScale<Scalar>::unit();
-    Scalar largest(0);
-    DS_UNROLL
-    for (int r = 0; r < kDim; r++) {
-      const Scalar A = contact_A(i, r, r);
-      if (A > rounding * rounding * sums.most[r]) {
-        largest = largest > A ? largest : A;
-        continue;
-      }
-      each_side(i, [&](int side, int tree) {
-        for (int c = 0; c < padded(tree); c += kEight) Numbers(Scalar(0)).store(contact_row(i, side, r), c);
-      });
-    }
-    if (!(largest > Scalar(0))) return Scalar(0);
-    return capped(D, largest);
-  }
-  DS_HD static Scalar capped(Scalar D, Scalar A) {
-    const Scalar most =
-        (D < weight_of_nothing<Scalar>() ? stiffest<Scalar>() : stiffest_without_weight<Scalar>()) / A;
-    return D < most ? D : most;
-  }
-
-  DS_HD void make_contact(int i) const {
-    const auto& t = env.t;
-    const int slot = this->con_slot()[i], slots = this->slots(), pair = pair_of(env, slot, element);
-    const auto frame = env.con_frame();
-    const Vec3<Scalar> n = vec(frame, 2 * slot), p = vec(env.con_pos(), slot);
-    Vec3<Scalar> axis[3] = {n, {0, 0, 0}, {0, 0, 0}};
-    contact_frame(n, vec(frame, 2 * slot + 1), &axis[1], &axis[2]);
-    put(frame, 6 * slot + 3, axis[1].x);
-    put(frame, 6 * slot + 4, axis[1].y);
-    put(frame, 6 * slot + 5, axis[1].z);
-    RowSums sums{at(env.con_dim(), slot), at(env.con_Bn(), slot), at(env.con_Bt(), slot), {}, {}};
-    const int a = t.geom_body[t.pair_geom[2 * pair]], b = t.geom_body[t.pair_geom[2 * pair + 1]];
-    const bool moves_a = t.body_dof[a] >= 0, moves_b = t.body_dof[b] >= 0;
-    if (moves_a) add_body(i, a, Scalar(-1), false, p, axis, &sums);
-    if (moves_b) add_body(i, b, Scalar(1), moves_a && tree_of_contact(i, 1) < 0, p, axis, &sums);
-    DS_UNROLL
-    for (int r = 0; r < kDim; r++)
-      this->con_y0()[r * slots + i] = r == 0 ? sums.rate[r] + at(env.con_kterm(), slot) : sums.rate[r];
-    this->con_D()[i] = condition(i, at(env.con_D(), slot), sums);
-    this->con_dim()[i] = sums.dim;
-    for (int k = 0; k < 5; k++) this->con_mu()[k * slots + i] = at(env.con_mu(), 5 * slot + k);
-  }
-  // what stands behind the last contact, for packs: no contact
-  DS_HD void make_room(int i) const {
-    const int slots = this->slots();
-    this->con_D()[i] = this->con_dim()[i] = Scalar(0);
-    for (int k = 0; k < 5; k++) this->con_mu()[k * slots + i] = Scalar(0);
-    for (int r = 0; r < kDim; r++)
-      this->con_y0()[r * slots + i] = this->con_y()[r * slots + i] = this->con_dy()[r * slots + i] =
-          Scalar(0);
+  // the weight of a row of which A is the largest square, as the factors can hold it (rows/conditioning.h)
+  template <class Number>
+  DS_HD static Number capped(const Number& D, const Number& A) {
+    const Number most =
+        select(D < weight_of_nothing<Number>(), stiffest<Number>(), stiffest_without_weight<Number>()) / A;
+    return min(D, most);
   }
 
   // what a scalar row is made of: D, y0, its law
@@ -280,12 +137,18 @@ struct IslandRows : IslandEnv<E> {
     const auto& t = env.t;
     const int e = this->row_entry()[i], first = t.tree_dof[this->entry_tree()[e]], row = t.M_rowadr[dof];
     const auto z = clear_entry(e);
-    for (int k = row; k < t.M_rowadr[dof + 1]; k++) z[t.M_col[k] - first] = sign * at(env.Linv(), k);
+    unsigned eights = 0;
+    for (int k = row; k < t.M_rowadr[dof + 1]; k++) {
+      z[t.M_col[k] - first] = sign * at(env.Linv(), k);
+      eights |= Eights::of_dof(t.M_col[k] - first).set;
+    }
+    this->entry_eights()[e] = static_cast<int>(eights);
   }
   DS_HD void put_dense(int i, int g) const {
     for (int e = this->row_entry()[i]; e < this->row_entry()[i + 1]; e++) {
       const int tree = this->entry_tree()[e], first = env.t.tree_dof[tree];
       const auto z = clear_entry(e);
+      this->entry_eights()[e] = ~0;
       for (int k = 0; k < dofs(tree); k++) z[k] = at(env.Z(), static_cast<Index>(g) * env.t.n.nv + first + k);
     }
   }
@@ -295,19 +158,7 @@ struct IslandRows : IslandEnv<E> {
   }
 
   DS_HD void run() const {
-    const int contacts = this->contacts(), rows = this->rows();
-    // bodies of one tree share the room in which they are whitened: a lane has whole trees
-    env.each(env.t.n.ntree, [&](int tree) {
-      for (int k = env.t.tree_adr[tree]; k < env.t.tree_adr[tree + 1]; k++)
-        if (this->body_touched()[env.t.tree_body[k]] != 0) make_body(env.t.tree_body[k]);
-    });
-    env.sync();
-    env.each(Base::kPack > 1 ? this->slots() : contacts, [&](int i) {
-      if (i < contacts)
-        make_contact(i);
-      else if (i < with_island_room(contacts))
-        make_room(i);
-    });
+    const int rows = this->rows();
     env.each(Base::kPack > 1 ? this->scalars() : rows, [&](int i) {
       if (i < rows)
         make_row(i);
@@ -322,13 +173,10 @@ struct IslandRows : IslandEnv<E> {
     Numbers s[kDim];
     DS_UNROLL
     for (int r = 0; r < kDim; r++) s[r] = Numbers(Scalar(0));
-    each_side(i, [&](int side, int tree) {
-      const int begin = this->begin(tree);
-      for (int c = 0; c < padded(tree); c += kEight) {
-        const Numbers v(x, begin + c);
-        DS_UNROLL
-        for (int r = 0; r < kDim; r++) s[r].add_product(Numbers(contact_row(i, side, r), c), v);
-      }
+    each_contact_eight(i, [&](int side, int c, int begin) {
+      const Numbers v(x, begin + c);
+      DS_UNROLL
+      for (int r = 0; r < kDim; r++) s[r].add_product(Numbers(contact_row(i, side, r), c), v);
     });
     DS_UNROLL
     for (int r = 0; r < kDim; r++) put_product(r, s[r].fold());
@@ -381,14 +229,11 @@ struct IslandRows : IslandEnv<E> {
         some |= f[r] != Scalar(0);
       }
       if (!some) continue;
-      each_side(i, [&](int side, int tree) {
-        const int begin = this->begin(tree);
-        for (int c = 0; c < padded(tree); c += kEight) {
-          Numbers s(x, begin + c);
-          DS_UNROLL
-          for (int r = 0; r < kDim; r++) s.add(f[r], Numbers(contact_row(i, side, r), c));
-          s.store(x, begin + c);
-        }
+      each_contact_eight(i, [&](int side, int c, int begin) {
+        Numbers s(x, begin + c);
+        DS_UNROLL
+        for (int r = 0; r < kDim; r++) s.add(f[r], Numbers(contact_row(i, side, r), c));
+        s.store(x, begin + c);
       });
     }
   }

@@ -14,19 +14,17 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-template <class E>
-struct Partition : IslandEnv<E> {
-  using Base = IslandEnv<E>;
+template <class E, bool kOneEight>
+struct Partition : IslandEnv<E, kOneEight> {
+  using Base = IslandEnv<E, kOneEight>;
   using Base::env, Base::at, Base::dofs, Base::padded;
   using Ints = typename Base::Ints;
   DS_HD explicit Partition(const Base& base) : Base(base) {}
 
-  // marks a geom's body; the tree that moves it, or -1
-  DS_HD int touch(int geom) const {
-    const int body = env.t.geom_body[geom], dof = env.t.body_dof[body];
-    if (dof < 0) return -1;
-    this->body_touched()[body] = 1;
-    return this->tree_of_dof(dof);
+  // the tree that moves a geom, or -1
+  DS_HD int tree_of_geom(int geom) const {
+    const int dof = env.t.body_dof[env.t.geom_body[geom]];
+    return dof < 0 ? -1 : this->tree_of_dof(dof);
   }
 
   DS_HD int root(int tree) const {
@@ -76,11 +74,10 @@ struct Partition : IslandEnv<E> {
     const auto island = this->tree_island(), used = this->tree_place(), first = this->tree_adr();
     const auto tree = this->con_tree();
     for (int k = 0; k < n.ntree; k++) island[k] = k, used[k] = 0;
-    for (int b = 0; b < n.nbody; b++) this->body_touched()[b] = 0;
     const int contacts = lane_of(env.ncon, this->element);
     for (int i = 0; i < contacts; i++) {
       const int pair = pair_of(env, i, this->element);
-      int a = touch(env.t.pair_geom[2 * pair]), b = touch(env.t.pair_geom[2 * pair + 1]);
+      int a = tree_of_geom(env.t.pair_geom[2 * pair]), b = tree_of_geom(env.t.pair_geom[2 * pair + 1]);
       if (a < 0) a = b;
       if (b == a) b = -1;
       tree[2 * i] = a;

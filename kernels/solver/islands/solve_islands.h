@@ -12,15 +12,16 @@
 
 #include "kernels/contact/with_law.h"
 #include "kernels/solver/islands/factor.h"
+#include "kernels/solver/islands/island_contacts.h"
 #include "kernels/solver/islands/island_laws.h"
 #include "kernels/solver/judge.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-template <int kDim, bool kElliptic, class E>
-struct IslandSolver : IslandLaws<kDim, kElliptic, E> {
-  using Base = IslandLaws<kDim, kElliptic, E>;
+template <int kDim, bool kElliptic, class E, bool kOneEight>
+struct IslandSolver : IslandLaws<kDim, kElliptic, E, kOneEight> {
+  using Base = IslandLaws<kDim, kElliptic, E, kOneEight>;
   using Base::env, Base::at, Base::dofs, Base::padded, Base::begin;
   using Scalar = typename Base::Scalar;
   using Reals = typename Base::Reals;
@@ -28,7 +29,7 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, E> {
   using Real = typename Base::Real;
   DS_HD explicit IslandSolver(const Base& base) : Base(base) {}
 
-  DS_HD IslandFactor<kDim, E> factor() const { return IslandFactor<kDim, E>(*this); }
+  DS_HD IslandFactor<kDim, E, kOneEight> factor() const { return IslandFactor<kDim, E, kOneEight>(*this); }
 
   // of each live island: the better of w = 0 and of the last acceleration, whitened, which stands in the pack's dw
   DS_HD void choose_start() const {
@@ -71,11 +72,13 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, E> {
     this->subtract_forces(island, grad);
   }
 
-  // direction, slope and the search's first numbers of an island; false where it has no direction
-  DS_HD bool begin_step(int island) const {
+  // direction, slope and the search's first numbers of an island; false where it has no direction, or no step that
+  // would count is left: H >= 1, so that a step is at most the gradient
+  DS_HD bool begin_step(int island, Scalar tolerance) const {
     put_gradient(island);
     // NaN has no direction: such an island is left as it is
-    if (!(this->dot(island, this->grad(), this->grad()) > Scalar(0))) return false;
+    const Scalar gg = this->dot(island, this->grad(), this->grad());
+    if (!(gg > tolerance * tolerance * this->dot(island, this->w(), this->w()))) return false;
     factor().direction(island);
     this->slope()[island] = this->dot(island, this->grad(), this->dw());
     this->wd()[island] = this->dot(island, this->w(), this->dw());
@@ -161,14 +164,14 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, E> {
       env.each(this->islands(), [&](int island) {
         if (live[island] <= 0) return;
         // a whole step onto the set it was computed for has landed on the minimum
-        if (!kElliptic && whole[island] != 0 && this->parts(island, 0) == Scalar(0)) live[island] = 0;
+        if (whole[island] != 0 && this->parts(island, 0) == Scalar(0)) live[island] = 0;
         some |= live[island] != 0;
       });
       if (steps == cap || !env.lanes.any_lane(some)) break;
       some = false;
       this->each_live([&](int island) {
         if (live[island] < 0) return;
-        if (begin_step(island))
+        if (begin_step(island, tolerance))
           some = true;
         else
           live[island] = 0;
@@ -337,15 +340,16 @@ requires requires { AnyTables::kKindPresent; }
 constexpr bool kIslandsCompiled<AnyTables> = (AnyTables::n.nisland > 0);
 
 // one environment
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kElliptic, bool kOneEight, class E>
 DS_STAGE void solve_element(E& env, int element) {
-  const IslandEnv<E> base(env, element);
-  if (env.lanes.rank() == 0) Partition<E>(base).run();
+  const IslandEnv<E, kOneEight> base(env, element);
+  if (env.lanes.rank() == 0) Partition<E, kOneEight>(base).run();
   env.sync();
-  const IslandRows<kDim, E> rows(base);
+  const IslandRows<kDim, E, kOneEight> rows(base);
   rows.run();
+  IslandContacts<kDim, E, kOneEight>(rows).run();
   env.sync();
-  const IslandSolver<kDim, kElliptic, E> solver{IslandLaws<kDim, kElliptic, E>(rows)};
+  const IslandSolver<kDim, kElliptic, E, kOneEight> solver{IslandLaws<kDim, kElliptic, E, kOneEight>(rows)};
   solver.choose_start();
   const auto tolerance = lane_of(law_tolerance(env, false), element);
   const int steps = solver.newton(env.t.o.newton, tolerance);
@@ -368,8 +372,15 @@ DS_FN void solve_islands(E& env) {
   using Real = typename E::Real;
   env.each(env.t.n.nv, [&](int i) { env.w()[i] = Real(0); });
   env.each(kDim * env.ncon_max, [&](int i) { env.con_f()[i] = Real(0); });
+  IslandBodies<E>{env}.run(IslandEnv<E, false>(env, 0).body_eights());
+  put_contact_records(env);
   env.sync();
-  for (int element = 0; element < E::kPack; element++) solve_element<kDim, kElliptic>(env, element);
+  const bool one_eight = env.t.n.ntreepad == kEight;
+  for (int element = 0; element < E::kPack; element++)
+    if (one_eight)
+      solve_element<kDim, kElliptic, true>(env, element);
+    else
+      solve_element<kDim, kElliptic, false>(env, element);
 }
 
 }  // namespace DUALSTEP_ISA

@@ -1,0 +1,168 @@
+// The motion of every body that contacts can move, whitened: a wrench f on it is the row (D^-1/2 L^-T S') f, S the
+// motions of the dofs that move it. It serves all contacts of the body.
+//
+// A record is
+//   16             S qvel, and from 8 on S qacc_smooth
+//   16             squares of the rows, and from 8 on the tree's centre of mass
+//   6 x ntreepad   D^-1/2 L^-T S': for each eight of the tree's dofs its six rows. Eights that hold no dof of the body's
+//                  chain are not written (chain_eights)
+// Source: rows/kinds/contact_rows.h. Deviations: none.
+// Reads cdof, cvel, qacc_smooth, tree_com, LD, Dscale. Writes body_record, body_whitening.
+// Cost: O(bodies x a tree's depth^2), environments side by side.
+#pragma once
+
+#include "kernels/base/eight.h"
+#include "kernels/base/records.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+template <class Sizes>
+DS_HD int body_record_size(const Sizes& n) {
+  return 2 * kRecordRun + 6 * n.ntreepad;
+}
+template <class E>
+DS_HD auto body_record(const E& env, int body, int element) {
+  return record_of<E>(env.body_record(), body, body_record_size(env.t.n), element);
+}
+// where the six rows of the eight that begins with dof c of a tree begin
+DS_HD constexpr int motion_of_eight(int c) { return 2 * kRecordRun + 6 * c; }
+
+// a set of eights of the dofs of a tree; trees of more than 32 eights have all of them in the last
+struct Eights {
+  unsigned set;
+  DS_HD static Eights of_dof(int k) { return {1u << (k / kEight < 31 ? k / kEight : 31)}; }
+  DS_HD bool has(int c) const { return (set >> (c / kEight < 31 ? c / kEight : 31)) & 1u; }
+};
+template <class E>
+struct IslandBodies {
+  using Real = typename E::Real;
+  using Numbers = Eight<Real, 1>;  // eight packs
+  E& env;
+
+  DS_HD int tree_of(int dof) const { return env.t.body_tree[env.t.dof_body[dof]]; }
+  // those that hold a dof of the chain from `last` to the root of its tree
+  DS_HD Eights chain_eights(int last) const {
+    const int first = env.t.tree_dof[tree_of(last)];
+    Eights e{0};
+    for (int k = env.t.M_rowadr[last]; k < env.t.M_rowadr[last + 1]; k++)
+      e.set |= Eights::of_dof(env.t.M_col[k] - first).set;
+    return e;
+  }
+  // dof by dof of a tree, six numbers and two zeros; bodies of a tree take turns
+  DS_HD Field<Real, E::kStride> whitening(int tree) const {
+    const int room = E::Lanes::kWidth > 1 ? tree : 0;
+    return env.body_whitening().from(static_cast<Index>(kEight * env.t.n.ntreepad) * room);
+  }
+
+  // S of the dofs that move the body; S qacc_smooth
+  DS_HD Numbers put_motion(int last, int first, const Field<Real, E::kStride>& T) const {
+    const auto& t = env.t;
+    Numbers rate(Real(0));
+    for (int e = t.M_rowadr[last]; e < t.M_rowadr[last + 1]; e++) {
+      const int d = t.M_col[e], at = kEight * (d - first);
+      for (int c = 0; c < kEight; c++) T[at + c] = c < 6 ? env.cdof()[6 * d + c] : Real(0);
+      rate.add(env.qacc_smooth()[d], Numbers(T, at));
+    }
+    return rate;
+  }
+  // T <- D^-1/2 L^-T T along the chain of the last dof, which all of them stand on
+  DS_HD void whiten(int last, int first, const Field<Real, E::kStride>& T) const {
+    const auto& t = env.t;
+    for (int e = t.M_rowadr[last]; e < t.M_rowadr[last + 1]; e++) {
+      const int d = t.M_col[e];
+      const Numbers x(T, kEight * (d - first));
+      for (int a = t.M_rowadr[d] + 1; a < t.M_rowadr[d + 1]; a++) {
+        const int above = kEight * (t.M_col[a] - first);
+        Numbers y(T, above);
+        y.add(-env.LD()[a], x);
+        y.store(T, above);
+      }
+      x.scaled(env.Dscale()[d]).store(T, kEight * (d - first));
+    }
+  }
+  // the rows of T as a record holds them, and their squares
+  DS_HD void put_rows(int body, int dofs, Eights chain, const Field<Real, E::kStride>& T,
+                      Numbers* squares) const {
+    const auto record = [&](int l) { return body_record(env, body, l); };
+    Numbers square[6];
+    DS_UNROLL
+    for (int c = 0; c < 6; c++) square[c] = Numbers(Real(0));
+    for (int k = 0; k < dofs; k += kEight) {
+      if (!chain.has(k)) continue;
+      for (int c = 0; c < 6; c += 2) {
+        Real run[kRecordRun];
+        DS_UNROLL
+        for (int i = 0; i < kRecordRun; i++)
+          run[i] = k + i % kEight < dofs ? T[kEight * (k + i % kEight) + (c + i / kEight)] : Real(0);
+        for (int i = 0; i < kRecordRun; i++) {
+          Real& s = square[c + i / kEight].part[i % kEight];
+          s = fma(run[i], run[i], s);
+        }
+        store_records(record, motion_of_eight(k) + kEight * c, run);
+      }
+    }
+    DS_UNROLL
+    for (int c = 0; c < 6; c++) squares->part[c] = square[c].fold();
+  }
+
+  DS_HD void put_body(int body, Eights chain) const {
+    const auto& t = env.t;
+    const int last = t.body_dof[body];
+    const auto record = [&](int l) { return body_record(env, body, l); };
+    Real rates[kRecordRun], rest[kRecordRun];
+    DS_UNROLL
+    for (int k = 0; k < kRecordRun; k++) rates[k] = rest[k] = Real(0);
+    if (last >= 0) {
+      const int tree = tree_of(last), first = t.tree_dof[tree], dofs = t.tree_dof[tree + 1] - first;
+      const auto T = whitening(tree);
+      for (int k = 0; k < dofs; k++) Numbers(Real(0)).store(T, kEight * k);
+      const Numbers acceleration = put_motion(last, first, T);
+      whiten(last, first, T);
+      Numbers squares(Real(0));
+      put_rows(body, dofs, chain, T, &squares);
+      for (int c = 0; c < 6; c++) {
+        rates[c] = env.cvel()[6 * body + c];
+        rates[kEight + c] = acceleration.part[c];
+        rest[c] = squares.part[c];
+      }
+      for (int c = 0; c < 3; c++) rest[kEight + c] = env.tree_com()[3 * tree + c];
+    }
+    store_records(record, 0, rates);
+    store_records(record, kRecordRun, rest);
+  }
+
+  // `reached`: of each body that a contact of any environment moves the eights of its chain, else 0
+  template <class Ints>
+  DS_HD void find_reached(const Ints& reached) const {
+    const auto& t = env.t;
+    for (int b = 0; b < t.n.nbody; b++) reached[b] = 0;
+    for (int slot = 0; slot < env.ncon_max; slot++)
+      for (int l = 0; l < E::kPack; l++) {
+        if (slot >= lane_of(env.ncon, l)) continue;
+        const int pair = pair_of(env, slot, l);
+        for (int of = 0; of < 2; of++) {
+          const int body = t.geom_body[t.pair_geom[2 * pair + of]], last = t.body_dof[body];
+          if (last >= 0 && reached[body] == 0) reached[body] = static_cast<int>(chain_eights(last).set);
+        }
+      }
+  }
+  // the world has a record too: whatever does not move
+  template <class Ints>
+  DS_HD void run(const Ints& reached) const {
+    if (env.lanes.rank() == 0) {
+      find_reached(reached);
+      put_body(0, {0});
+    }
+    env.sync();
+    env.each(env.t.n.ntree, [&](int tree) {
+      for (int k = env.t.tree_adr[tree]; k < env.t.tree_adr[tree + 1]; k++) {
+        const int body = env.t.tree_body[k];
+        if (reached[body] != 0) put_body(body, {static_cast<unsigned>(reached[body])});
+      }
+    });
+  }
+};
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep

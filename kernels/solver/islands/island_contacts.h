@@ -1,0 +1,263 @@
+// The rows of contacts on the trees that they reach, packs of contacts side by side.
+//
+//   J_r = f_r' (S_2 - S_1),   aref as in rows/kinds/contact_rows.h,   f_r the wrench of a unit force (or moment) along
+//   axis r,   Z = D^-1/2 L^-T J',   a block for each tree: kDim rows of the tree's dofs, padded to eights
+//
+// A slot's record is, in runs of sixteen: n, t1, t2, the place, kterm, Bn, Bt, D; dim, mu.
+// Source and deviations: rows/rows.h, rows/kinds/contact_rows.h.
+// Reads con_*, body_record. Writes con_frame (t1), con_record, and of the arena con_z, con_y0, con_D, con_dim, con_mu.
+// Cost: O(contacts x dofs of a tree).
+#pragma once
+
+#include "kernels/solver/islands/island_bodies.h"
+#include "kernels/solver/islands/island_rows.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+constexpr int kContactRecord = 2 * kRecordRun;
+
+template <class E>
+DS_HD auto contact_record(const E& env, int slot, int element) {
+  return record_of<E>(env.con_record(), slot, kContactRecord, element);
+}
+
+// what each environment of a pack has in a slot
+template <class E>
+DS_HD void put_contact_record(E& env, int slot) {
+  using Real = typename E::Real;
+  const auto frame = env.con_frame();
+  const Vec3<Real> n = frame.vec(2 * slot), p = env.con_pos().vec(slot);
+  Vec3<Real> t1, t2;
+  contact_frame(n, frame.vec(2 * slot + 1), &t1, &t2);
+  frame.set(2 * slot + 1, t1);
+  const Real zero(0);
+  const Real where[kRecordRun] = {n.x,
+                                  n.y,
+                                  n.z,
+                                  t1.x,
+                                  t1.y,
+                                  t1.z,
+                                  t2.x,
+                                  t2.y,
+                                  t2.z,
+                                  p.x,
+                                  p.y,
+                                  p.z,
+                                  env.con_kterm()[slot],
+                                  env.con_Bn()[slot],
+                                  env.con_Bt()[slot],
+                                  env.con_D()[slot]};
+  const auto mu = env.con_mu().from(5 * slot);
+  const Real law[kRecordRun] = {env.con_dim()[slot],
+                                mu[0],
+                                mu[1],
+                                mu[2],
+                                mu[3],
+                                mu[4],
+                                zero,
+                                zero,
+                                zero,
+                                zero,
+                                zero,
+                                zero,
+                                zero,
+                                zero,
+                                zero,
+                                zero};
+  const auto record = [&](int l) { return contact_record(env, slot, l); };
+  store_records(record, 0, where);
+  store_records(record, kRecordRun, law);
+}
+template <class E>
+DS_HD void put_contact_records(E& env) {
+  env.each(env.ncon_max, [&](int slot) { put_contact_record(env, slot); });
+}
+
+template <int kDim, class E, bool kOneEight>
+struct IslandContacts : IslandRows<kDim, E, kOneEight> {
+  using Base = IslandRows<kDim, E, kOneEight>;
+  using Base::env, Base::padded, Base::element, Base::contact_row, Base::store, Base::kPack;
+  using Scalar = typename Base::Scalar;
+  using Real = typename Base::Real;
+  using Reals = typename Base::Reals;
+  using Numbers = typename Base::Numbers;
+  DS_HD explicit IslandContacts(const Base& base) : Base(base) {}
+
+  // kPack contacts from number `first` on
+  struct Group {
+    int first;
+    int body[2][kPack];  // the geoms' bodies; 0 where one does not move
+    int side[2][kPack];  // the side that a body's rows stand on
+    Vec3<Real> axis[3], p;
+    Real kterm, Bn, Bt, D, dim;
+    Real wrench[2][kDim][6];
+    Real rate[kDim];  // J (B qvel + qacc_smooth)
+    Real most[kDim];  // squares of what the rows could be, were nothing to cancel
+    Real A[kDim];     // squares of the rows
+  };
+
+  DS_HD int contact_of(const Group& g, int l) const {
+    return g.first + l < this->contacts() ? g.first + l : g.first;
+  }
+  DS_HD void find_bodies(Group* g) const {
+    const auto& t = env.t;
+    for (int l = 0; l < kPack; l++) {
+      const int i = contact_of(*g, l), slot = this->con_slot()[i], pair = pair_of(env, slot, element);
+      for (int of = 0; of < 2; of++) {
+        const int body = t.geom_body[t.pair_geom[2 * pair + of]];
+        const bool moves = t.body_dof[body] >= 0;
+        g->body[of][l] = moves ? body : 0;
+        g->side[of][l] = !moves || this->tree_of_dof(t.body_dof[body]) == this->con_tree()[2 * slot] ? 0 : 1;
+      }
+    }
+  }
+  DS_HD void read_contacts(Group* g) const {
+    Real where[kRecordRun], law[kRecordRun];
+    const auto record = [&](int l) {
+      return contact_record(env, this->con_slot()[contact_of(*g, l)], element);
+    };
+    load_records(record, 0, where);
+    load_records(record, kRecordRun, law);
+    for (int k = 0; k < 3; k++) g->axis[k] = {where[3 * k], where[3 * k + 1], where[3 * k + 2]};
+    g->p = {where[9], where[10], where[11]};
+    g->kterm = where[12], g->Bn = where[13], g->Bt = where[14];
+    // elements behind the last contact hold none
+    auto there = all_true<Real>();
+    if (g->first + kPack > this->contacts())
+      there = mask_of_word<Real>((1u << (this->contacts() - g->first)) - 1u);
+    const Real zero(0);
+    g->D = select(there, where[15], zero);
+    g->dim = select(there, law[0], zero);
+    store(this->con_dim(), g->first, g->dim);
+    for (int k = 0; k < 5; k++)
+      store(this->con_mu(), k * this->slots() + g->first, select(there, law[1 + k], zero));
+  }
+
+  // wrenches of the rows on one of the bodies, and what they add
+  DS_HD void add_body(Group* g, int of) const {
+    const auto record = [&](int l) { return body_record(env, g->body[of][l], element); };
+    Real rates[kRecordRun], rest[kRecordRun];
+    load_records(record, 0, rates);
+    load_records(record, kRecordRun, rest);
+    const Vec3<Real> arm = g->p - Vec3<Real>{rest[kEight], rest[kEight + 1], rest[kEight + 2]};
+    const Vec3<Real> none{Real(0), Real(0), Real(0)};
+    const Real sign(of == 0 ? -1 : 1);
+    DS_UNROLL
+    for (int r = 0; r < kDim; r++) {
+      const Vec3<Real> force = g->axis[r % 3] * select(g->dim > Real(r), sign, Real(0)),
+                       moment = cross(arm, force);
+      const Vec3<Real> ang = r < 3 ? moment : force, lin = r < 3 ? force : none;
+      Real* const f = g->wrench[of][r];
+      f[0] = ang.x, f[1] = ang.y, f[2] = ang.z, f[3] = lin.x, f[4] = lin.y, f[5] = lin.z;
+    }
+    DS_UNROLL
+    for (int k = 0; k < 6; k++) {
+      const Real speed = rates[k], acceleration = rates[kEight + k];
+      const Real normal = fma(g->Bn, speed, acceleration), tangent = fma(g->Bt, speed, acceleration);
+      DS_UNROLL
+      for (int r = 0; r < kDim; r++)
+        g->rate[r] = fma(g->wrench[of][r][k], r == 0 ? normal : tangent, g->rate[r]);
+    }
+    // an arm is as wrong as the places that it is between
+    const Real reach = dot(arm, arm) + dot(g->p, g->p);
+    DS_UNROLL
+    for (int r = 0; r < kDim; r++) DS_UNROLL
+    for (int k = 0; k < 6; k++) {
+      const Real f = g->wrench[of][r][k], square = r < 3 && k < 3 ? reach : f * f;
+      g->most[r] = fma(square, rest[k], g->most[r]);
+    }
+  }
+
+  // the whitened rows of one contact of the group
+  DS_HD void put_rows(Group* g, int l) const {
+    const int i = g->first + l;
+    Numbers square[kDim];
+    DS_UNROLL
+    for (int r = 0; r < kDim; r++) square[r] = Numbers(Scalar(0));
+    this->each_side(i, [&](int side, int tree) {
+      Eights chain[2];
+      DS_UNROLL
+      for (int of = 0; of < 2; of++) {
+        const int body = g->body[of][l];
+        const bool here = body != 0 && g->side[of][l] == side;
+        chain[of] = {here ? static_cast<unsigned>(this->body_eights()[body]) : 0u};
+      }
+      const Eights eights{chain[0].set | chain[1].set};
+      this->con_eights()[2 * i + side] = static_cast<int>(eights.set);
+      for (int c = 0; c < padded(tree); c += kEight) {
+        if (!kOneEight && !eights.has(c)) continue;
+        Numbers z[kDim];
+        DS_UNROLL
+        for (int r = 0; r < kDim; r++) z[r] = Numbers(Scalar(0));
+        DS_UNROLL
+        for (int of = 0; of < 2; of++) {
+          if (kOneEight ? chain[of].set == 0 : !chain[of].has(c)) continue;
+          const auto motion = body_record(env, g->body[of][l], element);
+          DS_UNROLL
+          for (int k = 0; k < 6; k++) {
+            const Numbers x(motion, motion_of_eight(c) + kEight * k);
+            DS_UNROLL
+            for (int r = 0; r < kDim; r++) z[r].add(lane_of(g->wrench[of][r][k], l), x);
+          }
+        }
+        DS_UNROLL
+        for (int r = 0; r < kDim; r++) {
+          z[r].store(contact_row(i, side, r), c);
+          square[r].add_product(z[r], z[r]);
+        }
+      }
+    });
+    DS_UNROLL
+    for (int r = 0; r < kDim; r++) set_lane(g->A[r], l, square[r].fold());
+  }
+
+  // Rows that are rounding are zeros, and what is left has a weight that the factors can hold (rows/conditioning.h)
+  DS_HD void condition(Group* g) const {
+    const Real rounding = RowScale<Real>::unit(), zero(0);
+    Real largest = zero;
+    DS_UNROLL
+    for (int r = 0; r < kDim; r++) {
+      const auto kept = g->A[r] > rounding * rounding * g->most[r];
+      largest = max(largest, select(kept, g->A[r], zero));
+      for (unsigned lost = mask_word(mask_not(kept)); lost != 0; lost &= lost - 1) {
+        const int l = kPack == 1 ? 0 : bit_count_trailing(lost), i = g->first + l;
+        if (i >= this->contacts()) break;
+        this->each_contact_eight(
+            i, [&](int side, int c, int) { Numbers(Scalar(0)).store(contact_row(i, side, r), c); });
+      }
+    }
+    const auto some = largest > zero;
+    store(this->con_D(), g->first, select(some, this->capped(g->D, select(some, largest, Real(1))), zero));
+  }
+
+  DS_HD void make_group(int first) const {
+    const int slots = this->slots();
+    Group g;
+    g.first = first;
+    const Real zero(0);
+    DS_UNROLL
+    for (int r = 0; r < kDim; r++) g.rate[r] = g.most[r] = g.A[r] = zero;
+    find_bodies(&g);
+    read_contacts(&g);
+    add_body(&g, 0);
+    add_body(&g, 1);
+    DS_UNROLL
+    for (int r = 0; r < kDim; r++) {
+      const Real y0 = r == 0 ? g.rate[r] + g.kterm : g.rate[r];
+      store(this->con_y0(), r * slots + first, y0);
+    }
+    for (int l = 0; l < kPack && first + l < this->contacts(); l++) put_rows(&g, l);
+    condition(&g);
+    // no contact stands behind the last one
+    for (int i = this->contacts(); i < first + kPack; i++)
+      for (int r = 0; r < kDim; r++) this->con_y()[r * slots + i] = this->con_dy()[r * slots + i] = Scalar(0);
+  }
+  DS_HD void run() const {
+    const int groups = (this->contacts() + kPack - 1) / kPack;
+    env.each(groups, [&](int g) { make_group(kPack * g); });
+  }
+};
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep
