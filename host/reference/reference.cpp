@@ -44,6 +44,10 @@ void for_each_output(D& d, F f) {
   f("qfrc_smooth", d.qfrc_smooth);
   f("qfrc_constraint", d.qfrc_constraint);
   f("act_dot", d.act_dot);
+  f("ten_length", d.ten_length);
+  f("ten_velocity", d.ten_velocity);
+  f("ten_J", d.ten_J);
+  f("actuator_moment", d.actuator_moment);
   f("actuator_length", d.actuator_length);
   f("actuator_velocity", d.actuator_velocity);
   f("actuator_force", d.actuator_force);
@@ -78,6 +82,7 @@ std::vector<int> shape_of(const std::vector<V>& x) {
   return {static_cast<int>(x.size()), V::SizeAtCompileTime};
 }
 
+void write(const RowMatrixXd& x, double* to) { std::copy(x.data(), x.data() + x.size(), to); }
 void write(const VectorXd& x, double* to) { std::copy(x.data(), x.data() + x.size(), to); }
 void write(const std::vector<Quaterniond>& x, double* to) {
   for (const Quaterniond& q : x) {

@@ -56,10 +56,15 @@ void smooth_acceleration(const Model& m, Data* d) {
 void state_stages(const Model& m, Data* d) {
   kinematics(m, d);
   center_of_mass(m, d);
+  tendons(m, d);
   transmission(m, d);
   mass_matrix(m, d);
   velocities(m, d);
   d->qfrc_bias = rnea(m, *d, nullptr);
+  for (int t = 0; t < m.ntendon; ++t) {
+    if (m.tendon_armature[t] == 0) continue;
+    d->qfrc_bias += m.tendon_armature[t] * tendon_bias_acceleration(m, *d, t) * d->ten_J.row(t).transpose();
+  }
   d->energy[0] = potential_energy(m, *d);
   d->energy[1] = kinetic_energy(*d);
 }
