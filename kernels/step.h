@@ -17,7 +17,7 @@ inline namespace DUALSTEP_ISA {
 template <class E>
 DS_STAGE void smooth_dynamics(E& env, const EnvIO<E>& in) {
   kinematics(env, [&](int i) { return in.mocap(i); });  // poses, joint motions
-  tendons(env);                                            // their lengths and moments
+  tendons(env);                                         // their lengths and moments
   env.time_stage(kStage_kinematics);
   bias(env);  // velocities, Coriolis and gravity forces
   add_tendon_bias(env);

@@ -44,7 +44,7 @@ void bounding_radius(Model* m) {
 // what M and the Jacobians at qpos0 depend on
 const std::set<std::string> kInertial = {"body_pos",     "body_quat",    "body_ipos", "body_iquat",
                                          "body_mass",    "body_inertia", "jnt_pos",   "jnt_axis",
-                                         "dof_armature", "qpos0",        "wrap_prm", "tendon_armature"};
+                                         "dof_armature", "qpos0",        "wrap_prm",  "tendon_armature"};
 // and what paths of tendons do beside
 const std::set<std::string> kPaths = {"site_pos", "geom_pos", "geom_quat", "geom_size"};
 constexpr double kTinyMass = 1e-15;

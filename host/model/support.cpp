@@ -72,13 +72,8 @@ const std::vector<const char*> kSensorWords = {"touch",
                                                "tactile",
                                                "plugin",
                                                "user"};
-const std::vector<const char*> kNoSensor = {"camprojection",
-                                            "distance",
-                                            "normal",
-                                            "fromto",
-                                            "tactile",
-                                            "plugin",
-                                            "user"};
+const std::vector<const char*> kNoSensor = {"camprojection", "distance", "normal", "fromto",
+                                            "tactile",       "plugin",   "user"};
 
 bool any_nonzero(const std::vector<double>& values, int row, int rows) {
   const int cols = rows > 0 ? static_cast<int>(values.size()) / rows : 0;

@@ -94,9 +94,9 @@ struct Data {
   // constraints: rows in MuJoCo's order (equality, friction loss, limits, contacts)
   std::vector<Contact> contacts;  // every contact with dist < margin, those inside the gap included
   std::vector<RowType> efc_type;
-  std::vector<int> efc_id;  // equality, dof, joint, tendon or contact that the row comes from
+  std::vector<int> efc_id;          // equality, dof, joint, tendon or contact that the row comes from
   std::vector<char> efc_of_tendon;  // of friction losses and limits, whether they are a tendon's
-  MatrixXd efc_J;           // (nefc, nv)
+  MatrixXd efc_J;                   // (nefc, nv)
   VectorXd efc_pos, efc_margin, efc_frictionloss, efc_diagApprox, efc_R, efc_D, efc_vel, efc_aref, efc_force;
   VectorXd qfrc_constraint, qacc;
   VectorXd midpoint_velocity;  // variational: what qpos moves along

@@ -20,10 +20,7 @@ void mass_matrix(const Model& m, Data* d) {
     for (int j = i; j >= 0; j = m.dof_parentid[j]) d->M(i, j) = d->M(j, i) = d->cdof.col(j).dot(force);
     d->M(i, i) += m.dof_armature[i];
   }
-  for (int t = 0; t < m.ntendon; ++t) {
-    const VectorXd J = d->ten_J.row(t);
-    if (m.tendon_armature[t] != 0) d->M += m.tendon_armature[t] * on_branches(m, J * J.transpose());
-  }
+  if (tendons_have_inertia(m)) d->M += tendon_inertia(m, *d);
   d->M_llt.compute(d->M);
 }
 

@@ -235,8 +235,17 @@ Data Reference::at_state() const {
 
 MatrixXd Reference::mass_matrix() const { return at_state().M; }
 VectorXd Reference::bias() const { return at_state().qfrc_bias; }
-VectorXd Reference::inverse_dynamics(const VectorXd& qacc) const { return rnea(model_, at_state(), &qacc); }
-VectorXd Reference::forward_dynamics(const VectorXd& tau) const { return aba(model_, at_state(), tau); }
+VectorXd Reference::inverse_dynamics(const VectorXd& qacc) const {
+  const Data d = at_state();
+  VectorXd tau = rnea(model_, d, &qacc);
+  // recursions over bodies know nothing of tendons
+  if (tendons_have_inertia(model_)) tau += tendon_inertia(model_, d) * qacc + tendon_bias(model_, d);
+  return tau;
+}
+VectorXd Reference::forward_dynamics(const VectorXd& tau) const {
+  const Data d = at_state();
+  return tendons_have_inertia(model_) ? VectorXd(d.M_llt.solve(tau - d.qfrc_bias)) : aba(model_, d, tau);
+}
 MatrixXd Reference::coriolis_matrix() const { return reference::coriolis_matrix(model_, at_state()); }
 VectorXd Reference::momentum() const {
   const Data d = at_state();

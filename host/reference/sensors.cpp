@@ -295,6 +295,7 @@ void body_accelerations(const Model& m, Data* d) {
     if (body2 > 0) d->cfrc_ext[body2] += shift_force(wrench, c.pos, spatial_origin(m, *d, body2));
   }
   add_equality_forces(m, d);
+  add_tendon_wrenches(m, d);
 
   // outward accelerations, inward reactions
   d->cacc[0] = spatial(Vector3d::Zero(), -gravity(m));

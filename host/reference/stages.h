@@ -14,7 +14,14 @@ void transmission(const Model& m, Data* d);
 void tendons(const Model& m, Data* d);
 // dJ/dt v of a tendon, and how far it is beyond the range in which its spring is relaxed
 double tendon_bias_acceleration(const Model& m, const Data& d, int ten);
+// the force of a tendon on its length, after constraints are solved; and what spatial tendons do to bodies
+double tendon_force(const Model& m, const Data& d, int ten);
+void add_tendon_wrenches(const Model& m, Data* d);
 double tendon_stretch(const Model& m, const Data& d, int ten);
+// what armature of tendons adds to the mass matrix and to the bias
+bool tendons_have_inertia(const Model& m);
+MatrixXd tendon_inertia(const Model& m, const Data& d);
+VectorXd tendon_bias(const Model& m, const Data& d);
 // a matrix without its entries between dofs of different branches
 MatrixXd on_branches(const Model& m, MatrixXd x);
 // M, M_llt by composite rigid bodies

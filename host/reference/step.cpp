@@ -61,10 +61,7 @@ void state_stages(const Model& m, Data* d) {
   mass_matrix(m, d);
   velocities(m, d);
   d->qfrc_bias = rnea(m, *d, nullptr);
-  for (int t = 0; t < m.ntendon; ++t) {
-    if (m.tendon_armature[t] == 0) continue;
-    d->qfrc_bias += m.tendon_armature[t] * tendon_bias_acceleration(m, *d, t) * d->ten_J.row(t).transpose();
-  }
+  d->qfrc_bias += tendon_bias(m, *d);
   d->energy[0] = potential_energy(m, *d);
   d->energy[1] = kinetic_energy(*d);
 }

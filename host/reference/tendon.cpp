@@ -3,8 +3,8 @@
 //   spatial  from site to site, around a geom where the way through it is barred, divided by the pulley's divisor;
 //            moment of a straight piece from x to y of unit direction u: u' (J_y - J_x)
 //   wrapping in the plane that holds the centre (sphere) or stands on the axis (cylinder), in polar angles: the tangent
-//            point of an end at distance R lies acos(r / R) from it; of the two ways the one nearest to the side site,
-//            else the shorter. With the side site inside, the string bounces off the inner wall with equal angles
+//            point of an end at distance R lies acos(r / R) from it. The shorter of the two ways; but where the line through
+//            centre and side site parts the ends, the way around the side site. With the side site inside, the string bounces off the inner wall with equal angles
 // Source: MuJoCo's documentation, "Tendons", "Spatial tendons"; the search inside stops as MuJoCo's does.
 // Reads poses, qpos. Writes ten_length, ten_J. Cost O(path nv).
 #include <algorithm>
@@ -48,19 +48,23 @@ Arc outside(const Vector2d& p, const Vector2d& q, const Vector2d* side, double r
   Arc arc;
   if (p.norm() < r || q.norm() < r || r < kTiny || (q - p).squaredNorm() < kTiny) return arc;
   const Vector2d near = nearest(p, q);
-  if (near.norm() > r && (!side || side->dot(near) >= 0)) return arc;
+  const bool barred = near.norm() <= r;
+  // whether the line through the centre and the side site parts the ends
+  const bool parted = side && turn(*side, p) * turn(*side, q) < 0;
+  if (!barred && (!parted || side->dot(near) >= 0)) return arc;
   double best = 0;
   for (const int sense : {-1, 1}) {
-    const double from = polar(p) + sense * std::acos(r / p.norm()), to = polar(q) - sense * std::acos(r / q.norm());
+    const double from = polar(p) + sense * std::acos(r / p.norm()),
+                 to = polar(q) - sense * std::acos(r / q.norm());
     const Vector2d a = on_circle(r, from), b = on_circle(r, to);
-    double good = side ? (a + b).normalized().dot(side->normalized()) : -(a - b).norm();
-    if (segments_cross(p, a, q, b)) good = -1e4;
-    if (sense == 1 && good < best) continue;
-    best = good;
     // the angle from a to b in the sense of this way, within one turn
     double angle = std::fmod(sense * (to - from), 2 * kPi);
     if (angle < 0) angle += 2 * kPi;
-    arc = {good > -1e4, a, b, r * angle};
+    const bool crossed = !side && segments_cross(p, a, q, b);
+    const double cost = parted ? turn(*side, p) * sense : side ? angle : crossed ? 1e4 : (a - b).norm();
+    if (sense == 1 && cost > best) continue;
+    best = cost;
+    arc = {!crossed, a, b, r * angle};
   }
   return arc;
 }
@@ -70,7 +74,8 @@ Arc inside(const Vector2d& p, const Vector2d& q, double r) {
   if (p.norm() <= r || q.norm() <= r || r < kTiny) return arc;
   const Vector2d d = q - p;
   const double along = -p.dot(d);
-  if (d.squaredNorm() > kTiny && along > 0 && along < d.squaredNorm() && nearest(p, q).norm() <= r) return arc;
+  if (d.squaredNorm() > kTiny && along > 0 && along < d.squaredNorm() && nearest(p, q).norm() <= r)
+    return arc;
   const double angle = std::abs(std::atan2(turn(p, q), p.dot(q)));
   if (std::cos(angle) < -1 + kTiny) return arc;
   arc.touches = true;
@@ -139,7 +144,9 @@ Wrapped wrap(const Model& m, const Data& d, int g, int side_site, const Vector3d
     last.z() = p.z() + climb * (before + length);
     length = std::hypot(length, climb * length);
   }
-  const auto world = [&](const Vector3d& point) -> Vector3d { return d.geom_xpos[g] + d.geom_xmat[g] * point; };
+  const auto world = [&](const Vector3d& point) -> Vector3d {
+    return d.geom_xpos[g] + d.geom_xmat[g] * point;
+  };
   return {true, world(first), world(last), length};
 }
 
@@ -242,10 +249,75 @@ MatrixXd on_branches(const Model& m, MatrixXd x) {
   return x;
 }
 
+bool tendons_have_inertia(const Model& m) {
+  return std::any_of(m.tendon_armature.begin(), m.tendon_armature.end(), [](double a) { return a != 0; });
+}
+MatrixXd tendon_inertia(const Model& m, const Data& d) {
+  MatrixXd M = MatrixXd::Zero(m.nv, m.nv);
+  for (int t = 0; t < m.ntendon; ++t) M += m.tendon_armature[t] * d.ten_J.row(t).transpose() * d.ten_J.row(t);
+  return on_branches(m, M);
+}
+VectorXd tendon_bias(const Model& m, const Data& d) {
+  VectorXd bias = VectorXd::Zero(m.nv);
+  for (int t = 0; t < m.ntendon; ++t) {
+    if (m.tendon_armature[t] == 0) continue;
+    bias += m.tendon_armature[t] * tendon_bias_acceleration(m, d, t) * d.ten_J.row(t).transpose();
+  }
+  return bias;
+}
+
 // how far a tendon is beyond the range in which its spring is relaxed
 double tendon_stretch(const Model& m, const Data& d, int ten) {
   const double length = d.ten_length[ten];
   return length - std::clamp(length, m.tendon_lengthspring[2 * ten], m.tendon_lengthspring[2 * ten + 1]);
+}
+
+double tendon_force(const Model& m, const Data& d, int ten) {
+  const VectorXd J = d.ten_J.row(ten);
+  double f = 0;
+  if (m.tendon_armature[ten] != 0)
+    f -= m.tendon_armature[ten] * (J.dot(d.qacc) + tendon_bias_acceleration(m, d, ten));
+  if (!m.opt.disabled(kDisableSpring)) f -= m.tendon_stiffness[ten] * tendon_stretch(m, d, ten);
+  if (!m.opt.disabled(kDisableDamper)) f -= m.tendon_damping[ten] * d.ten_velocity[ten];
+  for (int i = 0; i < m.nu; ++i)
+    if (m.actuator_trntype[i] == kTrnTendon && m.actuator_trnid[2 * i] == ten)
+      f += m.actuator_gear[6 * i] * d.actuator_force[i];
+  for (int r = 0; r < d.nefc(); ++r) {
+    const int id = d.efc_id[r];
+    if (d.of_tendon(r) && id == ten) {
+      // the row is J of the tendon, or less that at an upper limit
+      const bool upper = d.efc_type[r] == RowType::kLimit && d.efc_J.row(r).dot(J) < 0;
+      f += upper ? -d.efc_force[r] : d.efc_force[r];
+    }
+    if (d.efc_type[r] != RowType::kEquality || m.eq_type[id] != kEqTendon) continue;
+    if (m.eq_obj1id[id] == ten) f += d.efc_force[r];
+    if (m.eq_obj2id[id] == ten) {
+      const double* c = &m.eq_data[id * (m.eq_data.size() / m.neq)];
+      const double x = d.ten_length[ten] - m.tendon_length0[ten];
+      f -= d.efc_force[r] * (c[1] + 2 * c[2] * x + 3 * c[3] * x * x + 4 * c[4] * x * x * x);
+    }
+  }
+  return f;
+}
+
+void add_tendon_wrenches(const Model& m, Data* d) {
+  for (int t = 0; t < m.ntendon; ++t) {
+    if (m.wrap_type[m.tendon_adr[t]] == kWrapJoint) continue;
+    const double f = tendon_force(m, *d, t);
+    walk(
+        m, *d, t,
+        [&](int body, const Vector3d& x, int next, const Vector3d& y, double divisor) {
+          const Vector3d pull = f / divisor * (y - x).normalized();
+          const auto add = [&](int b, const Vector3d& force, const Vector3d& at) {
+            if (b > 0)
+              d->cfrc_ext[b] += shift_force(spatial(Vector3d::Zero(), force), at, spatial_origin(m, *d, b));
+          };
+          if (body == next) return;
+          add(body, -pull, x);
+          add(next, pull, y);
+        },
+        [](double, double) {});
+  }
 }
 
 }  // namespace dualstep::reference

@@ -126,7 +126,7 @@ void build_sensors(const Model& m, TableStore* t) {
     const bool limit = type >= kJointLimitPos && type <= kJointLimitFrc,
                of_tendon = type >= kTendonLimitPos && type <= kTendonLimitFrc;
     for (int k = 0; k < 3; ++k)
-      t->sensor_prm.push_back(limit      ? (k == 0 ? limit_of(m, *t, id) : 0)
+      t->sensor_prm.push_back(limit       ? (k == 0 ? limit_of(m, *t, id) : 0)
                               : of_tendon ? (k == 0 ? place_of(t->tenlim_ten, id) : 0)
                               : k < width ? m.sensor_intprm[static_cast<size_t>(width) * s + k]
                                           : 0);

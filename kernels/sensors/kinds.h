@@ -36,11 +36,10 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-using AllSensors =
-    SensorKinds<JointSensors, JointLimitSensors, ActuatorSensors, FramePoses, FrameVelocities,
-                FrameAccelerations, InertialSensors, SubtreeSensors, WrenchSensors, TouchSensors,
-                ContactSensors, RangefinderSensors, InsideSensors, GlobalSensors, TendonSensors,
-                TendonLimitSensors>;
+using AllSensors = SensorKinds<JointSensors, JointLimitSensors, ActuatorSensors, FramePoses, FrameVelocities,
+                               FrameAccelerations, InertialSensors, SubtreeSensors, WrenchSensors,
+                               TouchSensors, ContactSensors, RangefinderSensors, InsideSensors, GlobalSensors,
+                               TendonSensors, TendonLimitSensors>;
 
 }  // namespace DUALSTEP_ISA
 }  // namespace dualstep

@@ -2,8 +2,10 @@
 //
 // solves    the points where the string touches the shape, and its length between them
 // equation  in the plane of a great circle (sphere), or across the axis (cylinder), radius r, ends p and q:
-//             outside   tangent points s with s . s = s . p = r^2; of the two ways the one towards the side
-//                       site, else the shorter
+//             outside   tangent points s with s . s = s . p = r^2. Without a side site the shorter of the two
+//                       ways, where the straight one is barred. With a side site at s, and ends on opposite
+//                       sides of the line through it and the centre, the way around s; with ends on one side of
+//                       that line the shorter arc, where the straight one is barred
 //             inside    one point s on the circle, where the string has equal angles with the radius: with
 //                       A = r / |p|, B = r / |q|, G the angle between p and q, z the sine of that angle,
 //                       asin(A z) + asin(B z) - 2 asin(z) + G = 0
@@ -96,7 +98,9 @@ DS_FN Arc<Real> around_circle(const Point2<Real>& p, const Point2<Real>& q, bool
   const Real a = clamp(nearest_on_segment(p, q), zero, one);
   const Point2<Real> near{fma(a, d.x, p.x), fma(a, d.y, p.y)};
   auto free = dot(near, near) > r2;
-  if (has_side) free = mask_and(free, dot(side, near) >= zero);
+  const Real beside_p = cross(side, p), beside_q = cross(side, q);
+  const auto opposite = beside_p * beside_q < zero;
+  if (has_side) free = mask_and(free, mask_or(dot(side, near) >= zero, mask_not(opposite)));
   arc.touches = mask_and(arc.touches, mask_not(free));
   arc.first = arc.last = {zero, zero};
   arc.length = zero;
@@ -104,28 +108,29 @@ DS_FN Arc<Real> around_circle(const Point2<Real>& p, const Point2<Real>& q, bool
   const Real root_p = r * sqrt(max(pp - r2, zero)), root_q = r * sqrt(max(qq - r2, zero));
   const Real inv_p = one / select(arc.touches, pp, one), inv_q = one / select(arc.touches, qq, one);
   Point2<Real> first[2], last[2];
-  Real good[2];
+  Real good[2], angle[2];
   for (int i = 0; i < 2; i++) {
     const Real sign(i == 0 ? 1 : -1);
     first[i] = {fma(p.x, r2, sign * (p.y * root_p)) * inv_p, fma(p.y, r2, -(sign * (p.x * root_p))) * inv_p};
     last[i] = {fma(q.x, r2, -(sign * (q.y * root_q))) * inv_q, fma(q.y, r2, sign * (q.x * root_q)) * inv_q};
-    if (has_side) {
-      good[i] = dot(normalize(Point2<Real>{first[i].x + last[i].x, first[i].y + last[i].y}), side);
-    } else {
-      const Point2<Real> chord = first[i] - last[i];
-      good[i] = -dot(chord, chord);
-    }
-    good[i] = select(segments_meet(p, first[i], q, last[i]), Real(-10000), good[i]);
+    const Point2<Real> chord = first[i] - last[i];
+    const auto crossed = segments_meet(p, first[i], q, last[i]);
+    good[i] = select(crossed, Real(-10000), -dot(chord, chord));
+    // from 0 to 2 pi, turning as this way does
+    const Real turn = cross(last[i], first[i]);
+    angle[i] = atan2(i == 0 ? turn : -turn, dot(first[i], last[i]));
+    angle[i] = select(angle[i] < zero, angle[i] + Real(6.28318530717958647692), angle[i]);
   }
-  const auto zeroth = good[0] > good[1];
+  auto zeroth = good[0] > good[1];
+  if (has_side) {
+    const auto around = mask_and(opposite, beside_p > zero);
+    zeroth = mask_or(around, mask_and(mask_not(opposite), angle[0] <= angle[1]));
+  } else {
+    arc.touches = mask_and(arc.touches, select(zeroth, good[0], good[1]) > Real(-10000));
+  }
   arc.first = select2(zeroth, first[0], first[1]);
   arc.last = select2(zeroth, last[0], last[1]);
-  arc.touches = mask_and(arc.touches, mask_not(segments_meet(p, arc.first, q, arc.last)));
-  // from 0 to 2 pi, turning as this way does
-  const Real turn = cross(arc.last, arc.first), along = select(zeroth, turn, -turn);
-  Real angle = atan2(along, dot(arc.first, arc.last));
-  angle = select(angle < zero, angle + Real(6.28318530717958647692), angle);
-  arc.length = r * angle;
+  arc.length = r * select(zeroth, angle[0], angle[1]);
   return arc;
 }
 
@@ -145,8 +150,7 @@ DS_FN Arc<Real> inside_circle(const Point2<Real>& p, const Point2<Real>& q, cons
   const Real cosine = dot(p, q) / select(arc.touches, size, one);
   arc.touches = mask_and(arc.touches, cosine >= Real(-1) + tiny);
   // where the search fails, the middle
-  const Point2<Real> middle =
-      normalize(Point2<Real>{half * (p.x + q.x), half * (p.y + q.y)}) * r;
+  const Point2<Real> middle = normalize(Point2<Real>{half * (p.x + q.x), half * (p.y + q.y)}) * r;
   arc.length = zero;
   arc.first = arc.last = middle;
   auto found = mask_and(arc.touches, cosine <= one - tiny);

@@ -46,6 +46,29 @@ DS_FN Wrap<Real> wrap_geom(const E& env, int stretch, const Vec3<Real>& x, const
   return w;
 }
 
+template <class Real>
+DS_HD Vec3<Real> direction(const Vec3<Real>& x, const Vec3<Real>& y) {
+  Real length;
+  return normalize(y - x, Vec3<Real>{Real(1), Real(0), Real(0)}, &length);
+}
+
+// calls f(body, point, body, point, where) for the straight pieces of a stretch
+template <class E, class F>
+DS_FN void each_piece(const E& env, int stretch, F f) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const int a = t.path_obj[4 * stretch], b = t.path_obj[4 * stretch + 1], geom = t.path_obj[4 * stretch + 2];
+  const Vec3<Real> x = site_place(env, a), y = site_place(env, b);
+  auto free = all_true<Real>();
+  if (geom >= 0) {
+    const Wrap<Real> w = wrap_geom(env, stretch, x, y);
+    free = mask_not(w.touches);
+    f(t.site_body[a], x, t.allgeom_body[geom], w.first, w.touches);
+    f(t.allgeom_body[geom], w.last, t.site_body[b], y, w.touches);
+  }
+  f(t.site_body[a], x, t.site_body[b], y, free);
+}
+
 // adds piece k of a stretch, from x to y, to the moment where `here` holds
 template <class E, class Mask, class Real = typename E::Real>
 DS_FN void add_piece(E& env, int stretch, int k, const Vec3<Real>& x, const Vec3<Real>& y, const Mask& here) {
@@ -53,8 +76,7 @@ DS_FN void add_piece(E& env, int stretch, int k, const Vec3<Real>& x, const Vec3
   const auto J = env.ten_J(), com = env.tree_com(), cdof = env.cdof();
   const int begin = t.path_move_adr[3 * stretch + k], end = t.path_move_adr[3 * stretch + k + 1];
   if (begin == end) return;
-  Real length;
-  const Vec3<Real> u = normalize(y - x, Vec3<Real>{Real(1), Real(0), Real(0)}, &length);
+  const Vec3<Real> u = direction(x, y);
   for (int m = begin; m < end; m++) {
     const int entry = t.path_move[2 * m], dof = t.ten_dof[entry];
     const bool far = t.path_move[2 * m + 1] > 0;
@@ -126,7 +148,8 @@ DS_HD void each_tendon_of(const E& env, int i, F f) {
 template <class E, class F>
 DS_HD void add_tendon_forces(E& env, const F& out) {
   env.each(env.t.n.nv, [&](int i) {
-    each_tendon_of(env, i, [&](int ten, int e) { out[i] = fma(env.ten_J()[e], env.ten_force()[ten], out[i]); });
+    each_tendon_of(env, i,
+                   [&](int ten, int e) { out[i] = fma(env.ten_J()[e], env.ten_force()[ten], out[i]); });
   });
 }
 
@@ -158,53 +181,59 @@ DS_FN void site_motion(const E& env, int site, const Vec3<Real>& x, Vec3<Real>* 
   *a = (c.lin - env.cacc().spatial(0).lin) + cross(c.ang, arm) + cross(s.ang, *v);
 }
 
-// qfrc_bias += armature J' (dJ/dt v); a tendon with armature goes through sites alone
+// dJ/dt v of a tendon through sites alone, as all with armature are
+template <class E, class Real = typename E::Real>
+DS_FN Real tendon_acceleration(const E& env, int ten) {
+  const auto& t = env.t;
+  Real sum(0);
+  if (!t.o.has_ten_armature) return sum;
+  for (int k = t.path_adr[ten]; k < t.path_adr[ten + 1]; k++) {
+    const int a = t.path_obj[4 * k], b = t.path_obj[4 * k + 1];
+    if (t.site_body[a] == t.site_body[b]) continue;
+    const Vec3<Real> x = site_place(env, a), y = site_place(env, b);
+    Vec3<Real> vx, ax, vy, ay;
+    site_motion(env, a, x, &vx, &ax);
+    site_motion(env, b, y, &vy, &ay);
+    Real length;
+    const Vec3<Real> u = normalize(y - x, Vec3<Real>{Real(1), Real(0), Real(0)}, &length);
+    const Vec3<Real> v = vy - vx;
+    const Real along = dot(u, v), across = max(dot(v, v) - along * along, Real(0));
+    const auto some = length > Real(1e-15);
+    const Real turning = select(some, across / select(some, length, Real(1)), Real(0));
+    sum = fma(dot(u, ay - ax) + turning, env.path_scale(k), sum);
+  }
+  return sum;
+}
+
+// qfrc_bias += armature J' (dJ/dt v)
 template <class E>
 DS_FN void add_tendon_bias(E& env) {
-  using Real = typename E::Real;
   const auto& t = env.t;
   if (!t.o.has_ten_armature) return;
   const auto force = env.ten_force();
-  env.each(t.n.ntendon, [&](int ten) {
-    Real sum(0);
-    for (int k = t.path_adr[ten]; k < t.path_adr[ten + 1]; k++) {
-      const int a = t.path_obj[4 * k], b = t.path_obj[4 * k + 1];
-      if (t.site_body[a] == t.site_body[b]) continue;
-      const Vec3<Real> x = site_place(env, a), y = site_place(env, b);
-      Vec3<Real> vx, ax, vy, ay;
-      site_motion(env, a, x, &vx, &ax);
-      site_motion(env, b, y, &vy, &ay);
-      Real length;
-      const Vec3<Real> u = normalize(y - x, Vec3<Real>{Real(1), Real(0), Real(0)}, &length);
-      const Vec3<Real> v = vy - vx;
-      const Real along = dot(u, v), across = max(dot(v, v) - along * along, Real(0));
-      const auto some = length > Real(1e-15);
-      const Real turning = select(some, across / select(some, length, Real(1)), Real(0));
-      sum = fma(dot(u, ay - ax) + turning, env.path_scale(k), sum);
-    }
-    force[ten] = env.ten_armature(ten) * sum;
-  });
+  env.each(t.n.ntendon, [&](int ten) { force[ten] = env.ten_armature(ten) * tendon_acceleration(env, ten); });
   env.sync();
   add_tendon_forces(env, env.qfrc_bias());
   env.sync();
 }
 
-// springs with their dead band, and dampers
+// force of the spring, with its dead band, and of the damper
+template <class E, class Real = typename E::Real>
+DS_FN Real passive_tendon_force(const E& env, int ten) {
+  const auto& o = env.t.o;
+  const Real L = env.ten_length()[ten], lower = env.ten_spring_lower(ten), upper = env.ten_spring_upper(ten);
+  const Real stretch = select(L > upper, upper - L, select(L < lower, lower - L, Real(0)));
+  Real f(0);
+  if (!disabled(o, kDisableSpring)) f = env.ten_stiffness(ten) * stretch;
+  if (!disabled(o, kDisableDamper)) f = fma(-env.ten_damping(ten), env.ten_velocity()[ten], f);
+  return f;
+}
 template <class E>
 DS_FN void add_tendon_passive(E& env) {
-  using Real = typename E::Real;
   const auto& t = env.t;
-  const bool springs = !disabled(t.o, kDisableSpring), dampers = !disabled(t.o, kDisableDamper);
-  if (!t.o.has_ten_passive || (!springs && !dampers)) return;
-  const auto length = env.ten_length(), velocity = env.ten_velocity(), force = env.ten_force();
-  env.each(t.n.ntendon, [&](int ten) {
-    const Real L = length[ten], lower = env.ten_spring_lower(ten), upper = env.ten_spring_upper(ten);
-    const Real stretch = select(L > upper, upper - L, select(L < lower, lower - L, Real(0)));
-    Real f(0);
-    if (springs) f = env.ten_stiffness(ten) * stretch;
-    if (dampers) f = fma(-env.ten_damping(ten), velocity[ten], f);
-    force[ten] = f;
-  });
+  if (!t.o.has_ten_passive || (disabled(t.o, kDisableSpring) && disabled(t.o, kDisableDamper))) return;
+  const auto force = env.ten_force();
+  env.each(t.n.ntendon, [&](int ten) { force[ten] = passive_tendon_force(env, ten); });
   env.sync();
   add_tendon_forces(env, env.qfrc_passive());
   env.sync();

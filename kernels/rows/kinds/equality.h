@@ -149,6 +149,16 @@ DS_FN void couple_joints(E& env, int e) {
   whiten<1>(env, Z, row, support);
 }
 
+// slope of the polynomial of a coupling of two tendons, where the second stands
+template <class E>
+DS_HD typename E::Real coupling_slope(const E& env, int e) {
+  using Real = typename E::Real;
+  const int ten = env.t.eq_obj[2 * e + 1];
+  const Real x = env.ten_length()[ten] - env.ten_length0(ten);
+  const auto c = [&](int k) { return env.eq_poly(e, k); };
+  return fma(x, fma(x, fma(x, Real(4) * c(4), Real(3) * c(3)), Real(2) * c(2)), c(1));
+}
+
 template <class E>
 DS_FN void couple_tendons(E& env, int e) {
   using Real = typename E::Real;
@@ -162,8 +172,7 @@ DS_FN void couple_tendons(E& env, int e) {
   if (ten2 >= 0) {
     const Real x = moved(ten2);
     r = r - x * fma(x, fma(x, fma(x, c(4), c(3)), c(2)), c(1));
-    const Real slope = fma(x, fma(x, fma(x, Real(4) * c(4), Real(3) * c(3)), Real(2) * c(2)), c(1));
-    add_tendon_row(env, row, ten2, -slope);
+    add_tendon_row(env, row, ten2, -coupling_slope(env, e));
   }
   equality_target(env, e, row, false, r, abs(r), Real(0));
   whiten<1>(env, env.Z(), row, dense_support(env, row));

@@ -47,7 +47,8 @@ inline namespace DUALSTEP_ISA {
 #if !defined(DUALSTEP_EXTRA_ROW_KINDS)
 using ExtraRowKinds = KindList<>;
 #endif
-using DenseKinds = decltype(KindList<BallLimits, Equalities, TendonLimits, TendonLosses>::joined(ExtraRowKinds{}));
+using DenseKinds =
+    decltype(KindList<BallLimits, Equalities, TendonLimits, TendonLosses>::joined(ExtraRowKinds{}));
 template <class E>
 using DenseRows = DenseScalarRows<DenseKinds, E>;
 

@@ -27,6 +27,14 @@ DS_HD void clear_row(E& env, int g) {
   using Real = typename E::Real;
   for (int d = 0; d < env.t.n.nv; d++) env.Z()[g * env.t.n.nv + d] = Real(0);
 }
+// J x of a tendon
+template <class E, class F, class Real = typename E::Real>
+DS_HD Real tendon_product(const E& env, int ten, const F& x) {
+  const auto& t = env.t;
+  Real sum(0);
+  for (int e = t.ten_adr[ten]; e < t.ten_adr[ten + 1]; e++) sum = fma(env.ten_J()[e], x[t.ten_dof[e]], sum);
+  return sum;
+}
 // J (B v + qacc_smooth) of a tendon
 template <class E, class Real = typename E::Real>
 DS_HD Real tendon_rate(const E& env, int ten, const Real& B) {
