@@ -153,13 +153,20 @@ void actuation(const Model& m, Data* d) {
     if (!m.tendon_actfrclimited[t]) continue;
     const double total = tendon_actuator_force(m, *d, t), limited = clip(total, m.tendon_actfrcrange, t);
     if (limited == total) continue;
-    d->ten_saturated[t] = 1;
     for (int i = 0; i < m.nu; ++i)
       if (acts_on_tendon(m, i, t)) d->actuator_force[i] *= limited / total;
   }
   for (int i = 0; i < m.nu; ++i) {
     if (m.actuator_forcelimited[i])
       d->actuator_force[i] = clip(d->actuator_force[i], m.actuator_forcerange, i);
+  }
+
+  for (int t = 0; t < m.ntendon; ++t) {
+    const double total = tendon_actuator_force(m, *d, t), *range = &m.tendon_actfrcrange[2 * t];
+    // what was scaled is at the limit but for rounding
+    const double slack = 1e-12 * std::abs(total);
+    d->ten_saturated[t] =
+        m.tendon_actfrclimited[t] && (total - slack <= range[0] || total + slack >= range[1]);
   }
 
   // into joint space, with the gravity compensation that counts as actuation, and the joints' own limits

@@ -4,8 +4,10 @@
 //            moment of a straight piece from x to y of unit direction u: u' (J_y - J_x)
 //   wrapping in the plane that holds the centre (sphere) or stands on the axis (cylinder), in polar angles: the tangent
 //            point of an end at distance R lies acos(r / R) from it. The shorter of the two ways; but where the line through
-//            centre and side site parts the ends, the way around the side site. With the side site inside, the string bounces off the inner wall with equal angles
-// Source: MuJoCo's documentation, "Tendons", "Spatial tendons"; the search inside stops as MuJoCo's does.
+//            centre and side site parts the ends, the way around the side site. With the side site inside, the string
+//            bounces off the inner wall with equal angles
+// Source: MuJoCo's documentation, "Tendons", "Spatial tendons". Deviation: the search inside goes on to
+// 1e-11, where MuJoCo's ends at 1e-6 or so.
 // Reads poses, qpos. Writes ten_length, ten_J. Cost O(path nv).
 #include <algorithm>
 #include <cmath>
@@ -86,15 +88,14 @@ Arc inside(const Vector2d& p, const Vector2d& q, double r) {
   const auto slope = [](double k, double z) { return k / std::sqrt(1 - k * k * z * z); };
   double z = 1 - 1e-7;
   if (std::cos(angle) > 1 - kTiny || miss(z) > 0) return arc;
-  for (int i = 0; i <= 20; ++i) {
-    if (std::abs(miss(z)) <= 1e-6) {
-      const bool left = turn(p, q) > 0;
-      const double bend = std::asin(z) - std::asin((left ? A : B) * z);
-      arc.first = arc.last = on_circle(r, polar(left ? p : q) + bend);
-      return arc;
-    }
-    z -= miss(z) / (slope(A, z) + slope(B, z) - 2 * slope(1, z));
+  for (int i = 0; i < 20 && std::abs(miss(z)) > 1e-11; ++i) {
+    const double next = z - miss(z) / (slope(A, z) + slope(B, z) - 2 * slope(1, z));
+    if (!(next < z)) break;
+    z = next;
   }
+  const bool left = turn(p, q) > 0;
+  const double bend = std::asin(z) - std::asin((left ? A : B) * z);
+  arc.first = arc.last = on_circle(r, polar(left ? p : q) + bend);
   return arc;
 }
 

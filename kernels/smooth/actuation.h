@@ -79,16 +79,19 @@ DS_STAGE void limit_tendon_forces(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto force = env.actuator_force(), vel_gain = env.actuator_vel_gain(), total = env.ten_force();
+  const auto put_totals = [&] {
+    env.each(t.n.ntendon, [&](int ten) {
+      Real sum(0);
+      for (int a = 0; a < t.n.nu; a++)
+        if (t.act_trn[a] == kTrnTendon && t.act_id[a] == ten) sum = sum + force[a];
+      total[ten] = sum;
+    });
+    env.sync();
+  };
   const auto on_limited = [&](int a) {
     return t.act_trn[a] == kTrnTendon && t.ten_actfrclimited[t.act_id[a]] != 0;
   };
-  env.each(t.n.ntendon, [&](int ten) {
-    Real sum(0);
-    for (int a = 0; a < t.n.nu; a++)
-      if (on_limited(a) && t.act_id[a] == ten) sum = sum + force[a];
-    total[ten] = sum;
-  });
-  env.sync();
+  put_totals();
   env.each(t.n.nu, [&](int a) {
     Real f = force[a], slope = vel_gain[a];
     if (on_limited(a)) {
@@ -96,11 +99,21 @@ DS_STAGE void limit_tendon_forces(E& env) {
       const Real sum = total[ten], bound = clamp(sum, env.ten_actfrc_lower(ten), env.ten_actfrc_upper(ten));
       const auto within = bound == sum;
       f = select(within, f, f * (bound / select(within, Real(1), sum)));
-      slope = select(within, slope, Real(0));
     }
     if ((t.act_flags[a] & kForceLimited) && !(t.act_flags[a] & kActDisabled)) limit_force(env, a, &f, &slope);
     force[a] = f;
     vel_gain[a] = slope;
+  });
+  env.sync();
+  // at the limit of the sum they gain nothing by speed; a sum that was scaled is there but for rounding
+  put_totals();
+  const Real rounding(sizeof(typename E::Scalar) == 4 ? 1e-6 : 1e-12);
+  env.each(t.n.nu, [&](int a) {
+    if (!on_limited(a)) return;
+    const int ten = t.act_id[a];
+    const Real sum = total[ten], lo = env.ten_actfrc_lower(ten), hi = env.ten_actfrc_upper(ten);
+    const auto at = mask_or(sum <= fma(rounding, abs(lo), lo), sum >= fma(-rounding, abs(hi), hi));
+    vel_gain[a] = select(at, Real(0), vel_gain[a]);
   });
   env.sync();
 }

@@ -10,7 +10,7 @@
 //                       A = r / |p|, B = r / |q|, G the angle between p and q, z the sine of that angle,
 //                       asin(A z) + asin(B z) - 2 asin(z) + G = 0
 //           on a cylinder the string climbs in proportion to its way across
-// source    MuJoCo's documentation, "Spatial tendon"; Newton's method from the right as there
+// source    MuJoCo's documentation, "Spatial tendon"; Newton's method from the right as there, to a smaller tolerance
 // deviation none; arcs by the arctangent of sine and cosine
 // reads     its arguments
 // writes    none
@@ -136,7 +136,8 @@ DS_FN Arc<Real> around_circle(const Point2<Real>& p, const Point2<Real>& q, bool
 
 template <class Real>
 DS_FN Arc<Real> inside_circle(const Point2<Real>& p, const Point2<Real>& q, const Real& r) {
-  const Real zero(0), one(1), half(0.5), tiny(1e-15), tolerance(1e-6);
+  const Real zero(0), one(1), half(0.5), tiny(1e-15);
+  const Real tolerance(sizeof(ScalarOf<Real>) == 4 ? 1e-6 : 1e-11);
   const Real np = sqrt(dot(p, p)), nq = sqrt(dot(q, q));
   const Point2<Real> d = q - p;
   const Real dd = dot(d, d), a = nearest_on_segment(p, q);
@@ -163,21 +164,18 @@ DS_FN Arc<Real> inside_circle(const Point2<Real>& p, const Point2<Real>& q, cons
     const Real kz = k * z;
     return k / max(sqrt(max((one - kz) * (one + kz), zero)), tiny);
   };
+  // f rises to the left and Newton's method comes from the right; it ends where rounding stops it
   Real z(1 - 1e-7), f = value(z);
   found = mask_and(found, f <= zero);
   auto open = mask_and(found, abs(f) > tolerance);
   for (int i = 0; i < 20 && any(open); i++) {
     const Real df = fma(Real(-2), slope(z, one), slope(z, A) + slope(z, B));
     const Real next = z - f / select(df < -tiny, df, one);
-    const auto falls = mask_and(df <= -tiny, next <= z);
-    found = mask_and(found, mask_or(mask_not(open), falls));
-    open = mask_and(open, found);
+    open = mask_and(open, mask_and(df <= -tiny, next < z));
     z = select(open, next, z);
     f = select(open, value(z), f);
-    found = mask_and(found, f <= tolerance);
-    open = mask_and(open, mask_and(found, abs(f) > tolerance));
+    open = mask_and(open, abs(f) > tolerance);
   }
-  found = mask_and(found, mask_not(open));
   // turned from one end towards the other
   const auto left = cross(p, q) > zero;
   const Point2<Real> from = normalize(select2(left, p, q));
