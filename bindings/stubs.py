@@ -28,6 +28,7 @@ REFERENCE = {
     "qfrc_gravcomp": ("nv", "gravity compensation [N, N m]"),
     "qfrc_fluid": ("nv", "drag of the fluid [N, N m]"),
     "act_dot": ("na", "rates of the activations [1/s]"),
+    "actuator_moment": ("nu nv", "moments of the actuators: d length / d q"),
     "actuator_length": ("nu", "lengths of the actuators [m, rad]"),
     "actuator_velocity": ("nu", "velocities of the actuators [m/s, rad/s]"),
     "sensordata": ("nsensordata", "readings of the sensors, in MuJoCo's units and order"),

@@ -7,6 +7,7 @@
 #include "kernels/integrate/integrate.h"
 #include "kernels/output/outputs.h"
 #include "kernels/smooth/inertia.h"
+#include "kernels/smooth/tendons.h"
 #include "kernels/solver/solve.h"
 
 namespace dualstep {
@@ -16,8 +17,10 @@ inline namespace DUALSTEP_ISA {
 template <class E>
 DS_STAGE void smooth_dynamics(E& env, const EnvIO<E>& in) {
   kinematics(env, [&](int i) { return in.mocap(i); });  // poses, joint motions
+  tendons(env);                                         // their lengths and moments
   env.time_stage(kStage_kinematics);
   bias(env);  // velocities, Coriolis and gravity forces
+  add_tendon_bias(env);
   env.time_stage(kStage_bias);
   inertia(env);  // mass matrix, by composite bodies
   env.time_stage(kStage_inertia);

@@ -44,7 +44,9 @@ void bounding_radius(Model* m) {
 // what M and the Jacobians at qpos0 depend on
 const std::set<std::string> kInertial = {"body_pos",     "body_quat",    "body_ipos", "body_iquat",
                                          "body_mass",    "body_inertia", "jnt_pos",   "jnt_axis",
-                                         "dof_armature", "qpos0",        "wrap_prm"};
+                                         "dof_armature", "qpos0",        "wrap_prm",  "tendon_armature"};
+// and what paths of tendons do beside
+const std::set<std::string> kPaths = {"site_pos", "geom_pos", "geom_quat", "geom_size"};
 constexpr double kTinyMass = 1e-15;
 
 bool only_slides(const Model& m, int body) { return m.body_simple[body] == 2; }
@@ -90,27 +92,23 @@ void dof_weights(Model* m, const reference::Data& d) {
 
 void tendon_weights(Model* m, const reference::Data& d) {
   for (int t = 0; t < m->ntendon; ++t) {
-    reference::VectorXd moment = reference::VectorXd::Zero(m->nv);
-    double length = 0;
-    for (int w = m->tendon_adr[t]; w < m->tendon_adr[t] + m->tendon_num[t]; ++w) {
-      if (m->wrap_type[w] != kWrapJoint) return;
-      const int joint = m->wrap_objid[w];
-      moment[m->jnt_dofadr[joint]] += m->wrap_prm[w];
-      length += m->wrap_prm[w] * m->qpos0[m->jnt_qposadr[joint]];
-    }
-    m->tendon_length0[t] = length;
+    const reference::VectorXd moment = d.ten_J.row(t);
+    m->tendon_length0[t] = d.ten_length[t];
     m->tendon_invweight0[t] = moment.dot(d.M_llt.solve(moment));
   }
 }
 
-void inverse_weights(Model* m) {
+void inverse_weights(Model* m, bool tendons_alone) {
   reference::Data d = reference::make_data(*m);
   d.qpos = Eigen::Map<const reference::VectorXd>(m->qpos0.data(), m->nq);
   reference::kinematics(*m, &d);
   reference::center_of_mass(*m, &d);
+  reference::tendons(*m, &d);
   reference::mass_matrix(*m, &d);
-  body_weights(m, d);
-  dof_weights(m, d);
+  if (!tendons_alone) {
+    body_weights(m, d);
+    dof_weights(m, d);
+  }
   tendon_weights(m, d);
 }
 
@@ -119,9 +117,12 @@ void inverse_weights(Model* m) {
 void derive_constants(Model* model, const std::set<std::string>& changed) {
   if (changed.count("body_mass")) subtree_mass(model);
   if (changed.count("geom_size")) bounding_radius(model);
-  const bool inertial = std::any_of(changed.begin(), changed.end(),
-                                    [](const std::string& n) { return kInertial.count(n) > 0; });
-  if (inertial && model->nv > 0) inverse_weights(model);
+  const auto touches = [&](const std::set<std::string>& names) {
+    return std::any_of(changed.begin(), changed.end(),
+                       [&](const std::string& n) { return names.count(n) > 0; });
+  };
+  const bool inertial = touches(kInertial), paths = model->ntendon > 0 && touches(kPaths);
+  if ((inertial || paths) && model->nv > 0) inverse_weights(model, !inertial);
 }
 
 }  // namespace dualstep

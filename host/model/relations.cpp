@@ -11,7 +11,6 @@ namespace dualstep {
 namespace {
 
 // mjtWrap beyond joints
-constexpr int kPathPulley = 2, kPathSite = 3, kPathSphere = 4, kPathCylinder = 5;
 // entries that no element owns, or two do: no index is so
 constexpr long kNobody = -2;
 
@@ -79,15 +78,26 @@ Wanted equality_object(const Model& m, int eq, int id, bool second) {
   }
 }
 
+// what may stand at a place of a path that begins at `begin`: joints, or sites with a geom or pulleys between them
+Wanted path_type(const Model& m, int begin, int wrap) {
+  if (m.wrap_type[begin] == kWrapJoint) return exactly(kWrapJoint);
+  const auto is_site = [&](int at) { return at >= begin && at < m.nwrap && m.wrap_type[at] == kWrapSite; };
+  const bool between_sites = is_site(wrap - 1) && is_site(wrap + 1);
+  return from(kWrapPulley, between_sites ? kWrapCylinder + 1 : kWrapSite + 1);
+}
+
 Wanted path_object(const Model& m, int wrap) {
   switch (m.wrap_type[wrap]) {
     case kWrapJoint:
       return scalar_joint(m, m.wrap_objid[wrap]);
-    case kPathSite:
+    case kWrapSite:
       return below(m.nsite);
-    case kPathSphere:
-    case kPathCylinder:
-      return below(m.ngeom);
+    case kWrapSphere:
+    case kWrapCylinder: {
+      // a side site is stored as a number, -1 where there is none
+      const double side = m.wrap_prm[wrap];
+      return side > -2 && side < m.nsite - 0.5 ? below(m.ngeom) : nothing();
+    }
     default:
       return anything();
   }
@@ -127,6 +137,9 @@ Wanted sensor_object(const Model& m, int s) {
   if (type == kBallQuat || type == kBallAngVel)
     return id >= 0 && id < m.njnt && m.jnt_type[id] == kBall ? below(m.njnt) : nothing();
   if (type >= kJointLimitPos && type <= kJointLimitFrc) return below(m.njnt);
+  if (type == kTendonPos || type == kTendonVel || type == kTendonActFrc ||
+      (type >= kTendonLimitPos && type <= kTendonLimitFrc))
+    return below(m.ntendon);
   if (type >= kActuatorPos && type <= kActuatorFrc) return below(m.nactuator);
   if (type >= kSubtreeCom && type <= kSubtreeAngMom) return below(m.nbody);
   // one of a camera is refused
@@ -147,7 +160,7 @@ Wanted sensor_reference(const Model& m, int s) {
   if (contact) return end < 0 ? anything() : below(end);
   if (frame) return end < 0 ? anything() : from(-1, end);
   const bool refers_to_nothing =
-      (type >= kTouch && type <= kRangefinder) || (type >= kJointPos && type <= kJointLimitFrc) ||
+      (type >= kTouch && type <= kRangefinder) || (type >= kJointPos && type <= kTendonLimitFrc) ||
       (type >= kSubtreeCom && type <= kSubtreeAngMom) || (type >= kPotential && type <= kClock);
   return refers_to_nothing ? exactly(-1) : anything();
 }
@@ -158,7 +171,7 @@ Wanted sensor_width(const Model& m, int s) {
   if (type > kTouch && type <= kMagnetometer) return exactly(3);
   if (type == kBallQuat || type == kFrameQuat) return exactly(4);
   if (type == kBallAngVel) return exactly(3);
-  if (type >= kJointPos && type <= kJointLimitFrc) return exactly(1);
+  if (type >= kJointPos && type <= kTendonLimitFrc) return exactly(1);
   if (type >= kFramePos && type <= kSubtreeAngMom) return exactly(3);
   if (type >= kPotential && type <= kClock) return exactly(1);
   return below(m.nsensordata + 1L);

@@ -72,10 +72,9 @@ RELATION(0, kExact, tendon_adr, "behind the path of the tendon before", exactly(
 RELATION(0, kRange, tendon_num, "at least 1", from(1, m.nwrap + 1L))
 RELATION(2, kRange, tendon_limited, "0 or 1", below(2))
 RELATION(2, kRange, tendon_actfrclimited, "0 or 1", below(2))
-RELATION(1, kRange, wrap_type, "joints alone, or sites, pulleys, spheres and cylinders alone",
-         m.wrap_type[f.begin_of_path[i]] == kWrapJoint ? exactly(kWrapJoint)
-                                                       : from(kPathPulley, kPathCylinder + 1))
-RELATION(2, kRange, wrap_objid, "of its type: a joint that is a hinge or slide, a site, a geom",
+RELATION(1, kRange, wrap_type, "joints alone, or sites, pulleys, and between two sites a sphere or cylinder",
+         path_type(m, f.begin_of_path[i], i))
+RELATION(2, kRange, wrap_objid, "of its type: a joint that is a hinge or slide, a site, a geom (with a side site that there is)",
          path_object(m, i))
 // actuators
 RELATION(2, kFree, actuator_trntype, "a code", anything())

@@ -72,19 +72,8 @@ const std::vector<const char*> kSensorWords = {"touch",
                                                "tactile",
                                                "plugin",
                                                "user"};
-const std::vector<const char*> kNoSensor = {"camprojection",
-                                            "tendonpos",
-                                            "tendonvel",
-                                            "tendonactuatorfrc",
-                                            "tendonlimitpos",
-                                            "tendonlimitvel",
-                                            "tendonlimitfrc",
-                                            "distance",
-                                            "normal",
-                                            "fromto",
-                                            "tactile",
-                                            "plugin",
-                                            "user"};
+const std::vector<const char*> kNoSensor = {"camprojection", "distance", "normal", "fromto",
+                                            "tactile",       "plugin",   "user"};
 
 bool any_nonzero(const std::vector<double>& values, int row, int rows) {
   const int cols = rows > 0 ? static_cast<int>(values.size()) / rows : 0;
@@ -169,9 +158,9 @@ void refuse_actuators(const Model& m, const Report& refuse) {
       refuse("plugin", "actuator", a, "plugins are not run");
       continue;
     }
-    if (trn != kTrnJoint && trn != kTrnJointInParent) {
+    if (trn != kTrnJoint && trn != kTrnJointInParent && trn != kTrnTendon) {
       refuse("transmission " + word(kTrnWords, trn), "actuator", a,
-             "only joint and jointinparent are simulated");
+             "only joint, jointinparent and tendon are simulated");
     }
     if (dyn < kDynNone || dyn > kDynFilterExact) {
       refuse("activation dynamics " + word(kDynWords, dyn), "actuator", a,
@@ -204,26 +193,13 @@ void refuse_actuators(const Model& m, const Report& refuse) {
   }
 }
 
-// a tendon that exerts no force is passed over
 void refuse_tendons(const Model& m, const Report& refuse) {
-  const bool constraints = !m.opt.disabled(kDisableConstraint);
   for (int t = 0; t < m.ntendon; ++t) {
-    std::string why;
-    auto add = [&](bool yes, const char* what) {
-      if (yes) why += (why.empty() ? "it has " : ", ") + std::string(what);
-    };
-    add(!m.opt.disabled(kDisableSpring) &&
-            (m.tendon_stiffness[t] != 0 || any_nonzero(m.tendon_stiffnesspoly, t, m.ntendon)),
-        "stiffness");
-    add(!m.opt.disabled(kDisableDamper) &&
-            (m.tendon_damping[t] != 0 || any_nonzero(m.tendon_dampingpoly, t, m.ntendon)),
-        "damping");
-    add(constraints && !m.opt.disabled(kDisableLimit) && m.tendon_limited[t] != 0, "a length limit");
-    add(constraints && !m.opt.disabled(kDisableFrictionLoss) && m.tendon_frictionloss[t] != 0,
-        "friction loss");
-    add(m.tendon_armature[t] != 0, "armature");
-    add(m.tendon_springyield[t] != 0, "a spring that yields");
-    if (!why.empty()) refuse("tendon", "tendon", t, why + ", and only tendons without force are passed over");
+    if (!m.opt.disabled(kDisableSpring) && any_nonzero(m.tendon_stiffnesspoly, t, m.ntendon))
+      refuse("polynomial stiffness", "tendon", t, "only linear springs are simulated");
+    if (!m.opt.disabled(kDisableDamper) && any_nonzero(m.tendon_dampingpoly, t, m.ntendon))
+      refuse("polynomial damping", "tendon", t, "only linear damping is simulated");
+    if (m.tendon_springyield[t] != 0) refuse("spring yield", "tendon", t, "springs do not yield here");
   }
 }
 
@@ -232,9 +208,9 @@ void refuse_equalities(const Model& m, const Report& refuse) {
   for (int e = 0; e < m.neq; ++e) {
     const int type = m.eq_type[e];
     // one that starts inactive stays so: nothing here switches it on
-    if (!m.eq_active0[e] || type == kEqConnect || type == kEqWeld || type == kEqJoint) continue;
+    if (!m.eq_active0[e] || (type >= kEqConnect && type <= kEqTendon)) continue;
     refuse("equality " + word(kEqWords, type), "eq", e,
-           "only connect, weld and joint equalities are simulated");
+           "only connect, weld, joint and tendon equalities are simulated");
   }
 }
 

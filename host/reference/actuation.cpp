@@ -53,7 +53,16 @@ void joint_transmission(const Model& m, int i, Data* d) {
 void transmission(const Model& m, Data* d) {
   d->actuator_length.setZero();
   d->actuator_moment.setZero();
-  for (int i = 0; i < m.nu; ++i) joint_transmission(m, i, d);
+  for (int i = 0; i < m.nu; ++i) {
+    if (m.actuator_trntype[i] == kTrnTendon) {
+      const int tendon = m.actuator_trnid[2 * i];
+      const double gear = m.actuator_gear[6 * i];
+      d->actuator_length[i] = gear * d->ten_length[tendon];
+      d->actuator_moment.row(i) = gear * d->ten_J.row(tendon);
+    } else {
+      joint_transmission(m, i, d);
+    }
+  }
 }
 
 bool actuator_disabled(const Model& m, int actuator) {
@@ -65,7 +74,7 @@ double setpoint_period(const Model& m, int i) {
   const bool servo = m.actuator_gaintype[i] == kGainFixed && m.actuator_biastype[i] == kBiasAffine &&
                      m.actuator_gainprm[10 * i] == -m.actuator_biasprm[10 * i + 1] &&
                      (m.actuator_dyntype[i] == kDynNone || m.actuator_dyntype[i] == kDynIntegrator);
-  if (!servo || m.jnt_type[m.actuator_trnid[2 * i]] != kBall) return 0;
+  if (!servo || m.actuator_trntype[i] == kTrnTendon || m.jnt_type[m.actuator_trnid[2 * i]] != kBall) return 0;
   return 2 * kPi * vec3(m.actuator_gear, 2 * i).norm();
 }
 
@@ -95,10 +104,22 @@ VectorXd clamped_controls(const Model& m, const Data& d) {
   return ctrl;
 }
 
+bool acts_on_tendon(const Model& m, int actuator, int tendon) {
+  return m.actuator_trntype[actuator] == kTrnTendon && m.actuator_trnid[2 * actuator] == tendon;
+}
+
+double tendon_actuator_force(const Model& m, const Data& d, int tendon) {
+  double sum = 0;
+  for (int i = 0; i < m.nu; ++i)
+    if (acts_on_tendon(m, i, tendon)) sum += d.actuator_force[i];
+  return sum;
+}
+
 void actuation(const Model& m, Data* d) {
   d->actuator_force.setZero();
   d->act_dot.setZero();
   d->qfrc_actuator.setZero();
+  d->ten_saturated.assign(m.ntendon, 0);
   if (m.nu == 0 || m.opt.disabled(kDisableActuation)) return;
   const VectorXd ctrl = clamped_controls(m, *d);
 
@@ -127,9 +148,25 @@ void actuation(const Model& m, Data* d) {
     const double bias = m.actuator_biastype[i] == kBiasAffine ? b[0] + b[1] * length + b[2] * velocity : 0;
     d->actuator_force[i] = gain * input + bias;
   }
+  // actuators of a tendon whose total force is limited are scaled together
+  for (int t = 0; t < m.ntendon; ++t) {
+    if (!m.tendon_actfrclimited[t]) continue;
+    const double total = tendon_actuator_force(m, *d, t), limited = clip(total, m.tendon_actfrcrange, t);
+    if (limited == total) continue;
+    for (int i = 0; i < m.nu; ++i)
+      if (acts_on_tendon(m, i, t)) d->actuator_force[i] *= limited / total;
+  }
   for (int i = 0; i < m.nu; ++i) {
     if (m.actuator_forcelimited[i])
       d->actuator_force[i] = clip(d->actuator_force[i], m.actuator_forcerange, i);
+  }
+
+  for (int t = 0; t < m.ntendon; ++t) {
+    const double total = tendon_actuator_force(m, *d, t), *range = &m.tendon_actfrcrange[2 * t];
+    // what was scaled is at the limit but for rounding
+    const double slack = 1e-12 * std::abs(total);
+    d->ten_saturated[t] =
+        m.tendon_actfrclimited[t] && (total - slack <= range[0] || total + slack >= range[1]);
   }
 
   // into joint space, with the gravity compensation that counts as actuation, and the joints' own limits

@@ -68,8 +68,10 @@ struct Data {
   // spatial quantities of a body refer to subtree_com of its root, in world axes
   std::vector<Matrix6d> cinert;  // inertia of the body alone
   MatrixXd cdof;                 // (6, nv): motion per unit of each velocity coordinate
+  VectorXd ten_length, ten_velocity;
+  RowMatrixXd ten_J;  // (ntendon, nv): d ten_length / d q
   VectorXd actuator_length;
-  MatrixXd actuator_moment;  // (nu, nv): d actuator_length / d q, or the wrench of the gear
+  RowMatrixXd actuator_moment;  // (nu, nv): d actuator_length / d q, or the wrench of the gear
 
   // inertia
   MatrixXd M;  // (nv, nv), armature included
@@ -86,13 +88,15 @@ struct Data {
   VectorXd qfrc_bias, qfrc_passive, qfrc_spring, qfrc_damper, qfrc_gravcomp, qfrc_fluid;
 
   // actuation, smooth acceleration
+  std::vector<char> ten_saturated;  // whether the total actuator force is at its limit
   VectorXd actuator_force, act_dot, qfrc_actuator, qfrc_smooth, qacc_smooth;
 
   // constraints: rows in MuJoCo's order (equality, friction loss, limits, contacts)
   std::vector<Contact> contacts;  // every contact with dist < margin, those inside the gap included
   std::vector<RowType> efc_type;
-  std::vector<int> efc_id;  // equality, dof, joint or contact that the row comes from
-  MatrixXd efc_J;           // (nefc, nv)
+  std::vector<int> efc_id;          // equality, dof, joint, tendon or contact that the row comes from
+  std::vector<char> efc_of_tendon;  // of friction losses and limits, whether they are a tendon's
+  MatrixXd efc_J;                   // (nefc, nv)
   VectorXd efc_pos, efc_margin, efc_frictionloss, efc_diagApprox, efc_R, efc_D, efc_vel, efc_aref, efc_force;
   VectorXd qfrc_constraint, qacc;
   VectorXd midpoint_velocity;  // variational: what qpos moves along
@@ -107,6 +111,9 @@ struct Data {
   VectorXd sensordata;
   double energy[2] = {0, 0};  // potential, kinetic
 
+  bool of_tendon(int row) const {
+    return row < static_cast<int>(efc_of_tendon.size()) && efc_of_tendon[row] != 0;
+  }
   int nefc() const { return static_cast<int>(efc_type.size()); }
 };
 

@@ -1,8 +1,8 @@
 // Derivatives of the smooth forces with respect to qvel, as implicit integration needs them:
 //   D = d (qfrc_actuator + qfrc_passive) / d qvel = sum over sources of J' (d force / d velocity) J.
 // Source: MuJoCo's documentation, "Implicit-in-velocity"; Todorov, Erez & Tassa 2012.
-// Deviation from the exact derivative, as in MuJoCo: actuators at their force limit, or at their joint's,
-// contribute nothing.
+// Deviation from the exact derivative, as in MuJoCo: actuators at their force limit, or at their joint's or tendon's,
+// contribute nothing, nor do entries between dofs of different branches.
 // Cost O(nu nv^2).
 #include "host/reference/spatial.h"
 #include "host/reference/stages.h"
@@ -19,10 +19,13 @@ void add_actuators(const Model& m, const Data& d, MatrixXd* D) {
     const double force = d.actuator_force[i];
     const double* range = &m.actuator_forcerange[2 * i];
     if (m.actuator_forcelimited[i] && (force <= range[0] || force >= range[1])) continue;
-    const int joint = m.actuator_trnid[2 * i];
-    const double total = d.qfrc_actuator[m.jnt_dofadr[joint]];
-    const double* total_range = &m.jnt_actfrcrange[2 * joint];
-    if (m.jnt_actfrclimited[joint] && (total <= total_range[0] || total >= total_range[1])) continue;
+    const bool tendon = m.actuator_trntype[i] == kTrnTendon;
+    const int object = m.actuator_trnid[2 * i];
+    if (tendon && d.ten_saturated[object]) continue;
+    if (!tendon && m.jnt_actfrclimited[object]) {
+      const double total = d.qfrc_actuator[m.jnt_dofadr[object]], *range = &m.jnt_actfrcrange[2 * object];
+      if (total <= range[0] || total >= range[1]) continue;
+    }
 
     double slope = m.actuator_biastype[i] == kBiasAffine ? m.actuator_biasprm[10 * i + 2] : 0;
     if (m.actuator_gaintype[i] == kGainAffine) {
@@ -31,7 +34,8 @@ void add_actuators(const Model& m, const Data& d, MatrixXd* D) {
       if (a >= 0) input = m.actuator_actearly[i] ? next_activation(m, d, i, a, d.act_dot[a]) : d.act[a];
       slope += m.actuator_gainprm[10 * i + 2] * input;
     }
-    *D += slope * d.actuator_moment.row(i).transpose() * d.actuator_moment.row(i);
+    const MatrixXd outer = d.actuator_moment.row(i).transpose() * d.actuator_moment.row(i);
+    *D += slope * on_branches(m, outer);
   }
 }
 
@@ -65,6 +69,10 @@ MatrixXd velocity_derivative(const Model& m, const Data& d) {
   }
   if (dampers) {
     for (int i = 0; i < m.nv; ++i) D(i, i) -= m.dof_damping[i];
+    for (int t = 0; t < m.ntendon; ++t) {
+      const MatrixXd outer = d.ten_J.row(t).transpose() * d.ten_J.row(t);
+      D -= m.tendon_damping[t] * on_branches(m, outer);
+    }
   }
   return D;
 }

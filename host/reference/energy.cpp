@@ -1,5 +1,5 @@
 // Energy, and the momenta of subtrees.
-//   potential  -sum m_i g.x_i + 1/2 k |q (-) q_spring|^2 over joint springs
+//   potential  -sum m_i g.x_i + 1/2 k |q (-) q_spring|^2 over springs of joints and tendons
 //   kinetic    1/2 qvel' M qvel (armature included)
 // Reads qpos, qvel, M, cvel and the kinematics. Cost O(nv^2 + nbody).
 #include <algorithm>
@@ -29,6 +29,8 @@ double potential_energy(const Model& m, const Data& d) {
     }
     energy += 0.5 * m.jnt_stiffness[j] * stretch2;
   }
+  for (int t = 0; t < m.ntendon; ++t)
+    energy += 0.5 * m.tendon_stiffness[t] * std::pow(tendon_stretch(m, d, t), 2);
   return energy;
 }
 

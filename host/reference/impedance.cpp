@@ -82,9 +82,9 @@ const double* solimp_of(const Model& m, const Data& d, int row) {
     case RowType::kEquality:
       return &m.eq_solimp[5 * id];
     case RowType::kFrictionLoss:
-      return &m.dof_solimp[5 * id];
+      return d.of_tendon(row) ? &m.tendon_solimp_fri[5 * id] : &m.dof_solimp[5 * id];
     case RowType::kLimit:
-      return &m.jnt_solimp[5 * id];
+      return d.of_tendon(row) ? &m.tendon_solimp_lim[5 * id] : &m.jnt_solimp[5 * id];
     default:
       return d.contacts[id].solimp;
   }
@@ -96,9 +96,9 @@ const double* solref_of(const Model& m, const Data& d, int row) {
     case RowType::kEquality:
       return &m.eq_solref[2 * id];
     case RowType::kFrictionLoss:
-      return &m.dof_solref[2 * id];
+      return d.of_tendon(row) ? &m.tendon_solref_fri[2 * id] : &m.dof_solref[2 * id];
     case RowType::kLimit:
-      return &m.jnt_solref[2 * id];
+      return d.of_tendon(row) ? &m.tendon_solref_lim[2 * id] : &m.jnt_solref[2 * id];
     default:
       return d.contacts[id].solref;
   }
@@ -116,13 +116,17 @@ double inverse_weight(const Model& m, const Data& d, int row, int k) {
       if (m.eq_type[id] == kEqJoint) {
         return joint(m.eq_obj1id[id]) + (m.eq_obj2id[id] >= 0 ? joint(m.eq_obj2id[id]) : 0);
       }
+      if (m.eq_type[id] == kEqTendon) {
+        const int second = m.eq_obj2id[id];
+        return m.tendon_invweight0[m.eq_obj1id[id]] + (second >= 0 ? m.tendon_invweight0[second] : 0);
+      }
       const EqualityFrames e = equality_frames(m, d, id);
       return bodies(e.body1, e.body2, k > 2);
     }
     case RowType::kFrictionLoss:
-      return m.dof_invweight0[id];
+      return d.of_tendon(row) ? m.tendon_invweight0[id] : m.dof_invweight0[id];
     case RowType::kLimit:
-      return joint(id);
+      return d.of_tendon(row) ? m.tendon_invweight0[id] : joint(id);
     default:
       break;
   }

@@ -1,6 +1,6 @@
 // The mass matrix by composite rigid bodies:
 //   I^c_i = I_i + sum of children's I^c,   M_ij = S_i' I^c_body(i) S_j for j an ancestor of i or i itself,
-// with armature on the diagonal. Source: Featherstone 2008, section 6.2.
+// with armature on the diagonal, and of tendons armature J'J between dofs of one branch, as in MuJoCo. Source: Featherstone 2008, section 6.2.
 // Reads cinert, cdof. Writes M, M_llt. Cost O(nv depth), then a dense Cholesky factorization.
 #include "host/reference/spatial.h"
 #include "host/reference/stages.h"
@@ -20,6 +20,7 @@ void mass_matrix(const Model& m, Data* d) {
     for (int j = i; j >= 0; j = m.dof_parentid[j]) d->M(i, j) = d->M(j, i) = d->cdof.col(j).dot(force);
     d->M(i, i) += m.dof_armature[i];
   }
+  if (tendons_have_inertia(m)) d->M += tendon_inertia(m, *d);
   d->M_llt.compute(d->M);
 }
 

@@ -151,6 +151,7 @@ void velocities(const Model& m, Data* d) {
     }
     d->cvel[i] = v;
   }
+  d->ten_velocity = d->ten_J * d->qvel;
   if (m.opt.disabled(kDisableActuation)) {
     d->actuator_velocity.setZero();
   } else {

@@ -1,6 +1,7 @@
 // Passive forces: springs and dampers of joints, gravity compensation, fluid.
 //   spring  -k (q (-) q_spring), with the rotation vector as difference for quaternions
 //   damper  -d qvel
+//   tendons likewise, the spring relaxed within a range
 //   gravity compensation  -gravcomp m g at each center of mass
 //   fluid   drag on the box of equal inertia: viscous as on a sphere of the mean edge (Stokes), quadratic
 //           per axis with the box's faces
@@ -95,6 +96,11 @@ void passive_forces(const Model& m, Data* d) {
   if (springs) joint_springs(m, d);
   if (dampers) {
     for (int i = 0; i < m.nv; ++i) d->qfrc_damper[i] -= m.dof_damping[i] * d->qvel[i];
+  }
+  for (int t = 0; t < m.ntendon; ++t) {
+    const VectorXd J = d->ten_J.row(t);
+    if (springs) d->qfrc_spring -= m.tendon_stiffness[t] * tendon_stretch(m, *d, t) * J;
+    if (dampers) d->qfrc_damper -= m.tendon_damping[t] * d->ten_velocity[t] * J;
   }
   gravity_compensation(m, d);
   fluid(m, d);

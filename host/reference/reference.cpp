@@ -44,6 +44,10 @@ void for_each_output(D& d, F f) {
   f("qfrc_smooth", d.qfrc_smooth);
   f("qfrc_constraint", d.qfrc_constraint);
   f("act_dot", d.act_dot);
+  f("ten_length", d.ten_length);
+  f("ten_velocity", d.ten_velocity);
+  f("ten_J", d.ten_J);
+  f("actuator_moment", d.actuator_moment);
   f("actuator_length", d.actuator_length);
   f("actuator_velocity", d.actuator_velocity);
   f("actuator_force", d.actuator_force);
@@ -78,6 +82,7 @@ std::vector<int> shape_of(const std::vector<V>& x) {
   return {static_cast<int>(x.size()), V::SizeAtCompileTime};
 }
 
+void write(const RowMatrixXd& x, double* to) { std::copy(x.data(), x.data() + x.size(), to); }
 void write(const VectorXd& x, double* to) { std::copy(x.data(), x.data() + x.size(), to); }
 void write(const std::vector<Quaterniond>& x, double* to) {
   for (const Quaterniond& q : x) {
@@ -230,8 +235,17 @@ Data Reference::at_state() const {
 
 MatrixXd Reference::mass_matrix() const { return at_state().M; }
 VectorXd Reference::bias() const { return at_state().qfrc_bias; }
-VectorXd Reference::inverse_dynamics(const VectorXd& qacc) const { return rnea(model_, at_state(), &qacc); }
-VectorXd Reference::forward_dynamics(const VectorXd& tau) const { return aba(model_, at_state(), tau); }
+VectorXd Reference::inverse_dynamics(const VectorXd& qacc) const {
+  const Data d = at_state();
+  VectorXd tau = rnea(model_, d, &qacc);
+  // recursions over bodies know nothing of tendons
+  if (tendons_have_inertia(model_)) tau += tendon_inertia(model_, d) * qacc + tendon_bias(model_, d);
+  return tau;
+}
+VectorXd Reference::forward_dynamics(const VectorXd& tau) const {
+  const Data d = at_state();
+  return tendons_have_inertia(model_) ? VectorXd(d.M_llt.solve(tau - d.qfrc_bias)) : aba(model_, d, tau);
+}
 MatrixXd Reference::coriolis_matrix() const { return reference::coriolis_matrix(model_, at_state()); }
 VectorXd Reference::momentum() const {
   const Data d = at_state();

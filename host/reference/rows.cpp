@@ -24,6 +24,7 @@ struct Rows {
   std::vector<VectorXd> jacobian;
   std::vector<RowType> type;
   std::vector<int> id;
+  std::vector<char> of_tendon;
   std::vector<double> pos, margin, frictionloss;
 
   void add(const VectorXd& j, RowType row_type, int row_id, double row_pos, double row_margin,
@@ -34,6 +35,7 @@ struct Rows {
     pos.push_back(row_pos);
     margin.push_back(row_margin);
     frictionloss.push_back(loss);
+    of_tendon.push_back(0);
   }
 };
 
@@ -90,6 +92,36 @@ void add_joint_coupling(const Model& m, const Data& d, int i, Rows* rows) {
     row[m.jnt_dofadr[j2]] -= c[1] + x * (2 * c[2] + x * (3 * c[3] + x * 4 * c[4]));
   }
   rows->add(row, RowType::kEquality, i, pos, 0);
+}
+
+// L1 - L1_0 = polynomial of (L2 - L2_0), likewise
+void add_tendon_coupling(const Model& m, const Data& d, int i, Rows* rows) {
+  const double* c = &m.eq_data[i * (m.eq_data.size() / m.neq)];
+  const int t1 = m.eq_obj1id[i], t2 = m.eq_obj2id[i];
+  double pos = d.ten_length[t1] - m.tendon_length0[t1] - c[0];
+  VectorXd row = d.ten_J.row(t1);
+  if (t2 >= 0) {
+    const double x = d.ten_length[t2] - m.tendon_length0[t2];
+    double power = 1;
+    for (int k = 1; k < 5; k++) {
+      row -= k * c[k] * power * d.ten_J.row(t2).transpose();
+      power *= x;
+      pos -= c[k] * power;
+    }
+  }
+  rows->add(row, RowType::kEquality, i, pos, 0);
+}
+
+void add_tendon_limits(const Model& m, const Data& d, Rows* rows) {
+  for (int t = 0; t < m.ntendon; t++) {
+    if (!m.tendon_limited[t]) continue;
+    for (const int side : {1, -1}) {
+      const double distance = side * (d.ten_length[t] - m.tendon_range[2 * t + (side < 0)]);
+      if (distance >= m.tendon_margin[t]) continue;
+      rows->add(side * d.ten_J.row(t), RowType::kLimit, t, distance, m.tendon_margin[t]);
+      rows->of_tendon.back() = 1;
+    }
+  }
 }
 
 void add_limits(const Model& m, const Data& d, Rows* rows) {
@@ -214,6 +246,7 @@ void make_rows(const Model& m, Data* d) {
         if (!m.eq_active0[i]) continue;
         if (m.eq_type[i] == kEqConnect || m.eq_type[i] == kEqWeld) add_connect_or_weld(m, *d, i, &rows);
         if (m.eq_type[i] == kEqJoint) add_joint_coupling(m, *d, i, &rows);
+        if (m.eq_type[i] == kEqTendon) add_tendon_coupling(m, *d, i, &rows);
       }
       for (size_t i = 0; i < m.prescribed.size(); i++) {
         const int dof = m.jnt_dofadr[m.prescribed[i].joint];
@@ -225,8 +258,16 @@ void make_rows(const Model& m, Data* d) {
         if (m.dof_frictionloss[dof] == 0) continue;
         rows.add(single_row(m.nv, dof, 1), RowType::kFrictionLoss, dof, 0, 0, m.dof_frictionloss[dof]);
       }
+      for (int t = 0; t < m.ntendon; t++) {
+        if (m.tendon_frictionloss[t] == 0) continue;
+        rows.add(d->ten_J.row(t), RowType::kFrictionLoss, t, 0, 0, m.tendon_frictionloss[t]);
+        rows.of_tendon.back() = 1;
+      }
     }
-    if (!m.opt.disabled(kDisableLimit)) add_limits(m, *d, &rows);
+    if (!m.opt.disabled(kDisableLimit)) {
+      add_limits(m, *d, &rows);
+      add_tendon_limits(m, *d, &rows);
+    }
     // explicit laws of contact have no rows
     const bool explicit_law = contact_form(m.opt).forces;
     for (size_t c = 0; c < d->contacts.size(); c++) {
@@ -238,6 +279,7 @@ void make_rows(const Model& m, Data* d) {
 
   const int n = static_cast<int>(rows.type.size());
   d->efc_type = rows.type;
+  d->efc_of_tendon = rows.of_tendon;
   d->efc_id = rows.id;
   d->efc_J.resize(n, m.nv);
   for (int i = 0; i < n; i++) d->efc_J.row(i) = rows.jacobian[i];

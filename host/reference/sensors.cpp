@@ -69,12 +69,12 @@ double touch(const Model& m, const Data& d, int site) {
   return sum;
 }
 
-// the first limit row of a joint
-double limit_row(const Data& d, int type, int jnt) {
+// the first limit row of a joint or tendon; type counts from its position
+double limit_row(const Data& d, bool tendon, int type, int id) {
   for (int r = 0; r < d.nefc(); ++r) {
-    if (d.efc_type[r] != RowType::kLimit || d.efc_id[r] != jnt) continue;
-    if (type == kJointLimitPos) return d.efc_pos[r] - d.efc_margin[r];
-    return type == kJointLimitVel ? d.efc_vel[r] : d.efc_force[r];
+    if (d.efc_type[r] != RowType::kLimit || d.efc_id[r] != id || d.of_tendon(r) != tendon) continue;
+    if (type == 0) return d.efc_pos[r] - d.efc_margin[r];
+    return type == 1 ? d.efc_vel[r] : d.efc_force[r];
   }
   return 0;
 }
@@ -211,7 +211,17 @@ VectorXd reading(const Model& m, const Data& d, int s) {
     case kJointLimitPos:
     case kJointLimitVel:
     case kJointLimitFrc:
-      return scalar(limit_row(d, type, id));
+      return scalar(limit_row(d, false, type - kJointLimitPos, id));
+    case kTendonLimitPos:
+    case kTendonLimitVel:
+    case kTendonLimitFrc:
+      return scalar(limit_row(d, true, type - kTendonLimitPos, id));
+    case kTendonPos:
+      return scalar(d.ten_length[id]);
+    case kTendonVel:
+      return scalar(d.ten_velocity[id]);
+    case kTendonActFrc:
+      return scalar(tendon_actuator_force(m, d, id));
     case kSubtreeCom:
       return d.subtree_com[id];
     case kSubtreeLinVel:
@@ -285,6 +295,7 @@ void body_accelerations(const Model& m, Data* d) {
     if (body2 > 0) d->cfrc_ext[body2] += shift_force(wrench, c.pos, spatial_origin(m, *d, body2));
   }
   add_equality_forces(m, d);
+  add_tendon_wrenches(m, d);
 
   // outward accelerations, inward reactions
   d->cacc[0] = spatial(Vector3d::Zero(), -gravity(m));

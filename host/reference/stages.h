@@ -10,6 +10,20 @@ namespace dualstep::reference {
 void kinematics(const Model& m, Data* d);
 void center_of_mass(const Model& m, Data* d);
 void transmission(const Model& m, Data* d);
+// ten_length, ten_J; before transmission and mass_matrix
+void tendons(const Model& m, Data* d);
+// dJ/dt v of a tendon, and how far it is beyond the range in which its spring is relaxed
+double tendon_bias_acceleration(const Model& m, const Data& d, int ten);
+// the force of a tendon on its length, after constraints are solved; and what spatial tendons do to bodies
+double tendon_force(const Model& m, const Data& d, int ten);
+void add_tendon_wrenches(const Model& m, Data* d);
+double tendon_stretch(const Model& m, const Data& d, int ten);
+// what armature of tendons adds to the mass matrix and to the bias
+bool tendons_have_inertia(const Model& m);
+MatrixXd tendon_inertia(const Model& m, const Data& d);
+VectorXd tendon_bias(const Model& m, const Data& d);
+// a matrix without its entries between dofs of different branches
+MatrixXd on_branches(const Model& m, MatrixXd x);
 // M, M_llt by composite rigid bodies
 void mass_matrix(const Model& m, Data* d);
 
@@ -40,6 +54,9 @@ Vector6d flow_velocity(const Model& m, const Data& d, int body);
 bool fluid_acts(const Model& m, int body);
 // ctrl within its ranges
 VectorXd clamped_controls(const Model& m, const Data& d);
+bool acts_on_tendon(const Model& m, int actuator, int tendon);
+// the sum over the actuators of a tendon
+double tendon_actuator_force(const Model& m, const Data& d, int tendon);
 bool actuator_disabled(const Model& m, int actuator);
 double next_activation(const Model& m, const Data& d, int actuator, int address, double act_dot);
 // setpoints on a circle: the period of the actuator's length, 0 where it has none; and the equivalent of u

@@ -56,10 +56,12 @@ void smooth_acceleration(const Model& m, Data* d) {
 void state_stages(const Model& m, Data* d) {
   kinematics(m, d);
   center_of_mass(m, d);
+  tendons(m, d);
   transmission(m, d);
   mass_matrix(m, d);
   velocities(m, d);
   d->qfrc_bias = rnea(m, *d, nullptr);
+  d->qfrc_bias += tendon_bias(m, *d);
   d->energy[0] = potential_energy(m, *d);
   d->energy[1] = kinetic_energy(*d);
 }

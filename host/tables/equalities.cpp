@@ -1,6 +1,7 @@
 // Tables of equality constraints: what they tie together, which dofs they reach, how soft they are.
 //
-// Every active connect, weld and joint coupling becomes 3, 6 or 1 dense scalar rows, after those of limited balls.
+// Every active connect, weld and coupling of joints or tendons becomes 3, 6 or 1 dense scalar rows, after those of limited
+// balls; then those of tendons follow: two for each limit, one for each friction loss.
 // Points and orientations are stored in the frames of the bodies, whether the model names bodies or sites. A
 // connect or weld between two bodies that nothing can move is left out. Parameters: MuJoCo's documentation,
 // "Solver parameters".
@@ -49,6 +50,44 @@ void add_support(const Model& m, const std::vector<int>& reached, int rows, Tabl
     t->dense_support.insert(t->dense_support.end(), support.begin(), support.end());
 }
 
+void mark_tendon(const TableStore& t, int ten, std::vector<int>* moves) {
+  for (int e = t.ten_adr[ten]; e < t.ten_adr[ten + 1]; ++e) (*moves)[t.ten_dof[e]] = 1;
+}
+
+// rows of limits and friction losses of tendons
+int add_tendon_rows(const Model& m, TableStore* t) {
+  const bool none = m.opt.disabled(kDisableConstraint);
+  const auto add = [&](int ten, int rows) {
+    std::vector<int> moves(m.nv, 0);
+    mark_tendon(*t, ten, &moves);
+    add_support(m, moves, rows, t);
+  };
+  for (int ten = 0; ten < m.ntendon && !none && !m.opt.disabled(kDisableLimit); ++ten) {
+    if (!m.tendon_limited[ten]) continue;
+    const Impedance imp = make_impedance(&m.tendon_solimp_lim[5 * ten]);
+    const Softness soft = make_softness(&m.tendon_solref_lim[2 * ten], imp.dmax, m.opt);
+    t->tenlim_ten.push_back(ten);
+    t->tenlim_param.insert(t->tenlim_param.end(),
+                           {m.tendon_range[2 * ten], m.tendon_range[2 * ten + 1], m.tendon_margin[ten],
+                            soft.K, soft.B, m.tendon_invweight0[ten]});
+    t->tenlim_param.insert(t->tenlim_param.end(), imp.table.begin(), imp.table.end());
+    add(ten, 2);
+  }
+  // as of dofs: no position, the impedance that of distance zero
+  for (int ten = 0; ten < m.ntendon && !none && !m.opt.disabled(kDisableFrictionLoss); ++ten) {
+    if (!(m.tendon_frictionloss[ten] > 0)) continue;
+    const Impedance imp = make_impedance(&m.tendon_solimp_fri[5 * ten]);
+    const Softness soft = make_softness(&m.tendon_solref_fri[2 * ten], imp.dmax, m.opt);
+    const double R = std::max(kTiny, (1 - imp.at_zero) * m.tendon_invweight0[ten] / imp.at_zero);
+    t->tenloss_ten.push_back(ten);
+    t->tenloss_param.insert(t->tenloss_param.end(), {m.tendon_frictionloss[ten], R, soft.B});
+    add(ten, 1);
+  }
+  t->n.ntenlim = static_cast<int>(t->tenlim_ten.size());
+  t->n.ntenloss = static_cast<int>(t->tenloss_ten.size());
+  return 2 * t->n.ntenlim + t->n.ntenloss;
+}
+
 }  // namespace
 
 void build_equalities(const Model& m, TableStore* t) {
@@ -67,16 +106,26 @@ void build_equalities(const Model& m, TableStore* t) {
     std::vector<double> poly(data, data + 5), points, quats;
     std::vector<int> objects = {m.eq_obj1id[e], m.eq_obj2id[e]};
     double translation = 0, rotation = 0;
+    const auto add_nothing = [&] {
+      for (int side = 0; side < 2; ++side) {
+        points.insert(points.end(), kOrigin, kOrigin + 3);
+        quats.insert(quats.end(), kUpright, kUpright + 4);
+      }
+    };
     if (type == kEqJoint) {
       for (const int j : objects) {
         if (j < 0) continue;
         moves[m.jnt_dofadr[j]] = 1;
         translation += m.dof_invweight0[m.jnt_dofadr[j]];
       }
-      for (int side = 0; side < 2; ++side) {
-        points.insert(points.end(), kOrigin, kOrigin + 3);
-        quats.insert(quats.end(), kUpright, kUpright + 4);
+      add_nothing();
+    } else if (type == kEqTendon) {
+      for (const int ten : objects) {
+        if (ten < 0) continue;
+        mark_tendon(*t, ten, &moves);
+        translation += m.tendon_invweight0[ten];
       }
+      add_nothing();
     } else {
       for (int side = 0; side < 2; ++side) {
         const Side s = side_of(m, e, side);
@@ -107,7 +156,7 @@ void build_equalities(const Model& m, TableStore* t) {
   }
   t->n.neq = static_cast<int>(t->eq_type.size());
   t->n.neqrow = row - static_cast<int>(t->ball_jnt.size());
-  t->n.ndense = row;
+  t->n.ndense = row + add_tendon_rows(m, t);
 }
 
 }  // namespace dualstep

@@ -149,6 +149,7 @@ void build_sizes(const Model& m, TableStore* t) {
   n.njnt = m.njnt;
   n.nmocap = m.nmocap;
   n.ntendon = m.ntendon;
+  n.nten_J = count(t->ten_dof);
   n.ngeom = count(t->geom_id);
   n.npair = count(t->pair_dim);
   n.nallgeom = m.ngeom;

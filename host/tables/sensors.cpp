@@ -79,10 +79,14 @@ int cut_of(int type) {
 }
 
 // the limit of a joint among those of its kind, -1 where it has none
+int place_of(const std::vector<int>& all, int id) {
+  const auto found = std::find(all.begin(), all.end(), id);
+  return found == all.end() ? -1 : static_cast<int>(found - all.begin());
+}
+
 int limit_of(const Model& m, const TableStore& t, int joint) {
   const std::vector<int>& all = m.jnt_type[joint] == kBall ? t.ball_jnt : t.lim_jnt;
-  const auto found = std::find(all.begin(), all.end(), joint);
-  return found == all.end() ? -1 : static_cast<int>(found - all.begin());
+  return place_of(all, joint);
 }
 
 }  // namespace
@@ -119,9 +123,11 @@ void build_sensors(const Model& m, TableStore* t) {
                          {type == kInsideSite ? int{kObjSite} : m.sensor_reftype[s], m.sensor_refid[s]});
     t->sensor_adr.push_back(m.sensor_adr[s]);
     t->sensor_cut.push_back(cut_of(type));
-    const bool limit = type >= kJointLimitPos && type <= kJointLimitFrc;
+    const bool limit = type >= kJointLimitPos && type <= kJointLimitFrc,
+               of_tendon = type >= kTendonLimitPos && type <= kTendonLimitFrc;
     for (int k = 0; k < 3; ++k)
       t->sensor_prm.push_back(limit       ? (k == 0 ? limit_of(m, *t, id) : 0)
+                              : of_tendon ? (k == 0 ? place_of(t->tenlim_ten, id) : 0)
                               : k < width ? m.sensor_intprm[static_cast<size_t>(width) * s + k]
                                           : 0);
     if (sees_contacts(type))

@@ -190,18 +190,7 @@ void build_tree(const Model& m, TableStore* t) {
 }
 
 void build_actuation(const Model& m, TableStore* t) {
-  // joints of fixed tendons; a spatial tendon has an empty list, and no actuator pulls one here
-  std::vector<std::vector<int>> tendons(m.ntendon), dofs(m.nv);
-  for (int i = 0; i < m.ntendon; ++i) {
-    for (int w = m.tendon_adr[i]; w < m.tendon_adr[i] + m.tendon_num[i]; ++w) {
-      if (m.wrap_type[w] != kWrapJoint) continue;
-      const int joint = m.wrap_objid[w];
-      tendons[i].insert(tendons[i].end(), {m.jnt_dofadr[joint], m.jnt_qposadr[joint]});
-      t->ten_coef.push_back(m.wrap_prm[w]);
-    }
-  }
-  flatten(tendons, &t->ten_adr, &t->ten_dof, 2);
-
+  std::vector<std::vector<int>> dofs(m.nv);
   for (int a = 0; a < m.nactuator; ++a) {
     const int trn = m.actuator_trntype[a], id = m.actuator_trnid[2 * a], group = m.actuator_group[a];
     const bool tendon = trn == kTrnTendon;
@@ -219,8 +208,8 @@ void build_actuation(const Model& m, TableStore* t) {
         (m.actuator_actlimited[a] ? kActLimited : 0) | (m.actuator_actearly[a] ? kActEarly : 0) |
         (off ? kActDisabled : 0) | (circle ? kActCircle : 0));
     if (tendon) {
-      for (size_t k = 0; k < tendons[id].size() / 2; ++k)
-        dofs[tendons[id][2 * k]].insert(dofs[tendons[id][2 * k]].end(), {a, static_cast<int>(k)});
+      for (int e = t->ten_adr[id]; e < t->ten_adr[id + 1]; ++e)
+        dofs[t->ten_dof[e]].insert(dofs[t->ten_dof[e]].end(), {a, e - t->ten_adr[id]});
     } else {
       const int type = m.jnt_type[id], width = type == kFree ? 6 : type == kBall ? 3 : 1;
       for (int k = 0; k < width; ++k) {
@@ -295,6 +284,7 @@ void build_limits(const Model& m, TableStore* t) {
 TableStore build_tables(const Model& model) {
   TableStore store;
   build_tree(model, &store);
+  build_tendons(model, &store);
   build_actuation(model, &store);
   build_limits(model, &store);
   build_equalities(model, &store);

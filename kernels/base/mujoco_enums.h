@@ -39,7 +39,14 @@ enum EqType : int { kEqConnect = 0, kEqWeld = 1, kEqJoint = 2, kEqTendon = 3 };
 // mjtObj, as far as anything refers to it
 enum ObjectType : int { kObjBody = 1, kObjXBody = 2, kObjGeom = 5, kObjSite = 6, kObjCamera = 7 };
 // mjtWrap
-enum WrapType : int { kWrapNone = 0, kWrapJoint = 1 };
+enum WrapType : int {
+  kWrapNone = 0,
+  kWrapJoint = 1,
+  kWrapPulley = 2,
+  kWrapSite = 3,
+  kWrapSphere = 4,
+  kWrapCylinder = 5
+};
 
 // mjtIntegrator; the last one is this library's own
 enum Integrator : int { kEuler = 0, kRk4 = 1, kImplicitFast = 3, kVariational = 100 };
@@ -78,15 +85,21 @@ enum SensorType : int {
   kRangefinder,
   kJointPos = 9,
   kJointVel,
+  kTendonPos,
+  kTendonVel,
   kActuatorPos = 13,
   kActuatorVel,
   kActuatorFrc,
   kJointActFrc,
+  kTendonActFrc,
   kBallQuat = 18,
   kBallAngVel,
   kJointLimitPos,
   kJointLimitVel,
   kJointLimitFrc,
+  kTendonLimitPos,
+  kTendonLimitVel,
+  kTendonLimitFrc,
   kFramePos = 26,
   kFrameQuat,
   kFrameXAxis,

@@ -69,6 +69,10 @@ FEATURE(has_gravcomp, any_nonzero(m.body_gravcomp), "gravity compensation")
 FEATURE(has_actgravcomp, o.has_gravcomp && hands_gravity_on(m), "through actuators")
 FEATURE(has_damping, any_nonzero(m.dof_damping), "damped joints")
 FEATURE(has_spring, any_nonzero(m.jnt_stiffness), "springs")
+FEATURE(has_ten_passive, any_nonzero(m.tendon_stiffness) || any_nonzero(m.tendon_damping), "springs and dampers of tendons")
+FEATURE(has_ten_actfrc, std::any_of(m.tendon_actfrclimited.begin(), m.tendon_actfrclimited.end(), [](int x) { return x != 0; }),
+        "tendons whose total actuator force is limited")
+FEATURE(has_ten_armature, any_nonzero(m.tendon_armature), "tendons with armature")
 
 #undef OPTION_I
 #undef FEATURE

@@ -3,7 +3,7 @@
 // solves    q', v', act' at the end of a step of length h
 // equation  euler:         v' = v + h (M + h D)^-1 (qfrc_smooth + qfrc_constraint)
 //                          D = diag(joint damping)
-//           implicitfast:  the same with D = diag(joint damping) - d(actuators + fluid)/dv, and for a free
+//           implicitfast:  the same with D = diag(joint damping) - d(actuators + tendons + fluid)/dv, and for a free
 //           body
 //                          that is a tree of its own also + d(bias)/dv
 //           both:          q' = q (+) h v'
@@ -112,14 +112,26 @@ DS_STAGE void add_velocity_derivatives(E& env) {
   const Real h(t.o.timestep), two(2);
   env.each(t.n.nv, [&](int i) {
     const int row = t.M_rowadr[i];
-    // an actuator on a ball or free joint couples the joint's dofs, which follow each other in the row
+    // an actuator on a ball or free joint couples the joint's dofs, which follow each other in the row, one on a
+    // tendon those of a branch
     for (int k = t.dofact_adr[i]; k < t.dofact_adr[i + 1]; k++) {
       const int a = t.dofact[2 * k], c = t.dofact[2 * k + 1];
-      if (t.act_trn[a] == kTrnTendon) continue;
+      const Real gain = -(h * env.actuator_vel_gain()[a]);
+      if (t.act_trn[a] == kTrnTendon) {
+        const int ten = t.act_id[a], first = t.ten_adr[ten];
+        each_in_row(env, i, ten, first + c, [&](int m, int e) {
+          if (m > row) LD[m] = fma(gain, moment(env, a, c) * moment(env, a, e - first), LD[m]);
+        });
+        continue;
+      }
       for (int e = 1; e <= c; e++)
-        LD[row + e] =
-            fma(-(h * env.actuator_vel_gain()[a]), moment(env, a, c) * moment(env, a, c - e), LD[row + e]);
+        LD[row + e] = fma(gain, moment(env, a, c) * moment(env, a, c - e), LD[row + e]);
     }
+    if (t.o.has_ten_passive && !disabled(t.o, kDisableDamper))
+      each_tendon_of(env, i, [&](int ten, int e) {
+        const Real damping = h * env.ten_damping(ten) * env.ten_J()[e];
+        each_in_row(env, i, ten, e, [&](int m, int k) { LD[m] = fma(damping, env.ten_J()[k], LD[m]); });
+      });
     if (!t.o.has_fluid || (disabled(t.o, kDisableSpring) && disabled(t.o, kDisableDamper))) return;
     for (int b = 1; b < t.n.nbody; b++) {
       int up = b;

@@ -1,7 +1,7 @@
 // Energies of an environment; all lanes find them together.
 //
 // solves    potential and kinetic energy
-// equation  -sum of m g'x + 1/2 sum of k |q - q_spring|^2,   1/2 v' M v
+// equation  -sum of m g'x + 1/2 sum of k |q - q_spring|^2 (of tendons the stretch),   1/2 v' M v
 // source    MuJoCo's documentation of mjData
 // deviation none
 // reads     qpos, qvel, xipos, M
@@ -50,6 +50,12 @@ DS_STAGE EnergyOf<typename E::Real> energy_of(E& env) {
         d2 = d2 + dot(d, d);
       }
       return fma(Real(0.5) * k, d2, s);
+    });
+  if (!disabled(t.o, kDisableSpring) && t.o.has_ten_passive)
+    potential = potential + env.accumulate(t.n.ntendon, [&](int ten, const Real& s) {
+      const Real L = env.ten_length()[ten];
+      const Real d = L - clamp(L, env.ten_spring_lower(ten), env.ten_spring_upper(ten));
+      return fma(Real(0.5) * env.ten_stiffness(ten), d * d, s);
     });
   multiply_M(env, env.qvel(), env.dw());
   const Real kinetic = Real(0.5) * env.accumulate(t.n.nv, [&](int i, const Real& s) {

@@ -77,6 +77,23 @@ DS_STAGE void sense_subtree_com(E& env, const EnvIO<E>& in) {
   env.done();
 }
 
+// moments of tendons, on all dofs
+template <class E>
+DS_STAGE void sense_tendons(E& env, const EnvIO<E>& in) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  if (in.batch.ten_J == nullptr) return;
+  const int nv = t.n.nv, size = t.n.ntendon * nv;
+  env.each(t.n.ntendon, [&](int ten) {
+    int e = t.ten_adr[ten];
+    for (int d = 0; d < nv; d++) {
+      const bool moves = e < t.ten_adr[ten + 1] && t.ten_dof[e] == d;
+      in.put(in.batch.ten_J, size, ten * nv + d, moves ? Real(env.ten_J()[e]) : Real(0));
+      if (moves) e++;
+    }
+  });
+}
+
 // potential energy of gravity and joint springs; kinetic energy 1/2 v' M v
 template <class E>
 DS_STAGE void sense_energy(E& env, const EnvIO<E>& in) {

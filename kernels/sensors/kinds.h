@@ -4,6 +4,8 @@
 //   JointSensors         jointpos, -vel, -actuatorfrc, ballquat, ballangvel         joint.h
 //   JointLimitSensors    jointlimitpos, -vel, -frc                                  joint.h
 //   ActuatorSensors      actuatorpos, -vel, -frc                                    actuator.h
+//   TendonSensors        tendonpos, -vel, -actuatorfrc                                tendon.h
+//   TendonLimitSensors   tendonlimitpos, -vel, -frc                                 tendon.h
 //   FramePoses           framepos, -quat, -xaxis, -yaxis, -zaxis                    frame.h
 //   FrameVelocities      framelinvel, -angvel                                       frame.h
 //   FrameAccelerations   framelinacc, -angacc                                       frame.h
@@ -27,16 +29,17 @@
 #include "kernels/sensors/inside.h"
 #include "kernels/sensors/joint.h"
 #include "kernels/sensors/range.h"
+#include "kernels/sensors/tendon.h"
 #include "kernels/sensors/touch.h"
 #include "kernels/sensors/wrench.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-using AllSensors =
-    SensorKinds<JointSensors, JointLimitSensors, ActuatorSensors, FramePoses, FrameVelocities,
-                FrameAccelerations, InertialSensors, SubtreeSensors, WrenchSensors, TouchSensors,
-                ContactSensors, RangefinderSensors, InsideSensors, GlobalSensors>;
+using AllSensors = SensorKinds<JointSensors, JointLimitSensors, ActuatorSensors, FramePoses, FrameVelocities,
+                               FrameAccelerations, InertialSensors, SubtreeSensors, WrenchSensors,
+                               TouchSensors, ContactSensors, RangefinderSensors, InsideSensors, GlobalSensors,
+                               TendonSensors, TendonLimitSensors>;
 
 }  // namespace DUALSTEP_ISA
 }  // namespace dualstep

@@ -4,16 +4,17 @@
 // equation  of the body and all that it carries, with x from the site to a centre of mass:
 //             f = sum of m (a - g) - external forces
 //             n = sum of I alpha + w x I w + x x m (a - g) - external moments
-//           external are the user's forces, contacts with the rest of the world, and connects and welds
+//           external are the user's forces, contacts with the rest of the world, connects and welds, and the pull of
+//           spatial tendons: a tendon of force f on its length pulls at the ends of each of its pieces
 // source    Featherstone 2008, section 5.3, summed over the subtree; MuJoCo's documentation, "Sensors"
 // deviation summed about the site, body by body, instead of about the tree's centre of mass on the way to the root.
 //           Contacts within the subtree cancel and are left out
-// reads     xfrc_applied, con_*, dense_y, dense_D, and as motion.h and subtree.h
+// reads     xfrc_applied, con_*, dense_y, dense_D, actuator_force, qacc, ten_*, and as motion.h and subtree.h
 // writes    sensordata
 // cost      O(bodies of the subtree x dofs that move them + contacts + equalities)
 #pragma once
 
-#include "kernels/rows/kinds/equality.h"
+#include "kernels/rows/kinds/kinds.h"
 #include "kernels/sensors/contacts_seen.h"
 #include "kernels/sensors/subtree.h"
 
@@ -95,6 +96,52 @@ DS_STAGE void subtract_equalities(const E& env, int root, WrenchSum<Real>* wrenc
   }
 }
 
+// the force of a tendon on its length: passive, of actuators, of constraints, of armature
+template <class E, class Real = typename E::Real>
+DS_STAGE Real tendon_force(const E& env, int ten) {
+  const auto& t = env.t;
+  Real f = -(env.ten_armature(ten) * (tendon_acceleration(env, ten) + tendon_product(env, ten, env.qacc())));
+  if (t.o.has_ten_passive) f = f + passive_tendon_force(env, ten);
+  for (int a = 0; a < t.n.nu; a++)
+    if (t.act_trn[a] == kTrnTendon && t.act_id[a] == ten)
+      f = fma(env.act_gear(a), env.actuator_force()[a], f);
+  const auto push = [&](int row) {
+    const Real y = env.dense_y()[row], D = env.dense_D()[row];
+    return DenseRows<E>{env}.with_law(row, [&](const auto& law) { return law.force(y, D); });
+  };
+  for (int e = 0; e < t.n.neq; e++) {
+    if (t.eq_type[e] != kEqTendon) continue;
+    if (t.eq_obj[2 * e] == ten) f = f + push(t.eq_row[e]);
+    if (t.eq_obj[2 * e + 1] == ten) f = fma(-coupling_slope(env, e), push(t.eq_row[e]), f);
+  }
+  const int limits = t.n.ndense - t.n.ntenloss - 2 * t.n.ntenlim, losses = t.n.ndense - t.n.ntenloss;
+  for (int k = 0; k < t.n.ntenlim; k++)
+    if (t.tenlim_ten[k] == ten) f = f + (push(limits + 2 * k) - push(limits + 2 * k + 1));
+  for (int k = 0; k < t.n.ntenloss; k++)
+    if (t.tenloss_ten[k] == ten) f = f + push(losses + k);
+  return f;
+}
+
+template <class E, class Real = typename E::Real>
+DS_STAGE void subtract_tendons(const E& env, int root, WrenchSum<Real>* wrench) {
+  const auto& t = env.t;
+  const auto within = [&](int b) { return b > 0 && b >= root && b < t.body_end[root]; };
+  const Vec3<Real> zero{Real(0), Real(0), Real(0)};
+  for (int ten = 0; ten < t.n.ntendon; ten++) {
+    if (t.path_adr[ten] == t.path_adr[ten + 1]) continue;
+    const Real tension = tendon_force(env, ten);
+    for (int k = t.path_adr[ten]; k < t.path_adr[ten + 1]; k++) {
+      const Real f = tension * env.path_scale(k);
+      each_piece(env, k, [&](int a, const Vec3<Real>& x, int b, const Vec3<Real>& y, const auto& here) {
+        if (within(a) == within(b)) return;
+        const Vec3<Real> pull = select3(here, direction(x, y) * f, zero);
+        if (within(a)) wrench->add(pull, zero, select3(here, x, zero));
+        if (within(b)) wrench->add(-pull, zero, select3(here, y, zero));
+      });
+    }
+  }
+}
+
 struct WrenchSensors {
   DS_HD static constexpr bool serves(int type) { return type == kForce || type == kTorque; }
   template <class E, class F, class Real = typename E::Real>
@@ -106,6 +153,7 @@ struct WrenchSensors {
     add_inertial_wrench(at, site.body, &wrench);
     subtract_contacts(env, s, &wrench);
     subtract_equalities(env, site.body, &wrench);
+    if (env.t.n.ntendon > 0) subtract_tendons(env, site.body, &wrench);
     put_reading(out, 0, into(site, env.t.sensor_type[s] == kForce ? wrench.sum.lin : wrench.sum.ang));
   }
 };

@@ -5,7 +5,7 @@
 //             force = clip(gain(l, ld) u + bias(l, ld)),   qfrc_actuator += m' force
 // source    MuJoCo's documentation, "Actuation model"; the kinds stand in actuators/
 // deviation none
-// reads     qpos, qvel, act, ctrl, qfrc_gravcomp
+// reads     qpos, qvel, act, ctrl, qfrc_gravcomp, ten_length, ten_velocity, ten_J
 // writes    actuator_force, actuator_vel_gain, act_dot, qfrc_actuator
 // cost      O(nu + nv)
 #pragma once
@@ -65,6 +65,59 @@ DS_HD typename E::Real drive(E& env, int a, bool off) {
   return flags & kActEarly ? next_activation(env, a, act, rate) : act;
 }
 
+// the force of actuator a within its range; at its ends it gains nothing by speed
+template <class E, class Real = typename E::Real>
+DS_HD void limit_force(const E& env, int a, Real* force, Real* slope) {
+  const Real lo = env.act_force_lower(a), hi = env.act_force_upper(a);
+  *force = clamp(*force, lo, hi);
+  *slope = select(mask_or(*force <= lo, *force >= hi), Real(0), *slope);
+}
+
+// actuators of a tendon whose total force is limited are scaled together, before their own ranges
+template <class E>
+DS_STAGE void limit_tendon_forces(E& env) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const auto force = env.actuator_force(), vel_gain = env.actuator_vel_gain(), total = env.ten_force();
+  const auto put_totals = [&] {
+    env.each(t.n.ntendon, [&](int ten) {
+      Real sum(0);
+      for (int a = 0; a < t.n.nu; a++)
+        if (t.act_trn[a] == kTrnTendon && t.act_id[a] == ten) sum = sum + force[a];
+      total[ten] = sum;
+    });
+    env.sync();
+  };
+  const auto on_limited = [&](int a) {
+    return t.act_trn[a] == kTrnTendon && t.ten_actfrclimited[t.act_id[a]] != 0;
+  };
+  put_totals();
+  env.each(t.n.nu, [&](int a) {
+    Real f = force[a], slope = vel_gain[a];
+    if (on_limited(a)) {
+      const int ten = t.act_id[a];
+      const Real sum = total[ten], bound = clamp(sum, env.ten_actfrc_lower(ten), env.ten_actfrc_upper(ten));
+      const auto within = bound == sum;
+      f = select(within, f, f * (bound / select(within, Real(1), sum)));
+    }
+    if ((t.act_flags[a] & kForceLimited) && !(t.act_flags[a] & kActDisabled)) limit_force(env, a, &f, &slope);
+    force[a] = f;
+    vel_gain[a] = slope;
+  });
+  env.sync();
+  // at the limit of the sum they gain nothing by speed; a sum that was scaled is there but for rounding
+  put_totals();
+  const Real rounding(sizeof(typename E::Scalar) == 4 ? 1e-6 : 1e-12);
+  env.each(t.n.nu, [&](int a) {
+    if (!on_limited(a)) return;
+    const int ten = t.act_id[a];
+    const Real sum = total[ten], lo = env.ten_actfrc_lower(ten), hi = env.ten_actfrc_upper(ten);
+    const auto at = mask_or(sum <= fma(rounding, abs(lo), lo), sum >= fma(-rounding, abs(hi), hi));
+    vel_gain[a] = select(at, Real(0), vel_gain[a]);
+  });
+  env.sync();
+}
+
 template <class E>
 DS_STAGE void actuation(E& env) {
   using Real = typename E::Real;
@@ -79,16 +132,13 @@ DS_STAGE void actuation(E& env) {
       if (flags & kActCircle) f.u = nearest_setpoint(env, a, f.u, f.length);
       Gains::with(t.act_gain[a], [&](auto kind) { kind.apply(env, a, &f); });
       Biases::with(t.act_bias[a], [&](auto kind) { kind.apply(env, a, &f); });
-      if (flags & kForceLimited) {
-        const Real lo = env.act_force_lower(a), hi = env.act_force_upper(a);
-        f.force = clamp(f.force, lo, hi);
-        f.slope = select(mask_or(f.force <= lo, f.force >= hi), Real(0), f.slope);
-      }
+      if ((flags & kForceLimited) && !t.o.has_ten_actfrc) limit_force(env, a, &f.force, &f.slope);
     }
     force[a] = f.force;
     vel_gain[a] = f.slope;
   });
   env.sync();
+  if (t.o.has_ten_actfrc) limit_tendon_forces(env);
   env.each(t.n.nv, [&](int i) {
     const int j = t.dof_jnt[i];
     Real sum = t.o.has_actgravcomp && t.jnt_actgravcomp[j] ? Real(env.qfrc_gravcomp()[i]) : Real(0);

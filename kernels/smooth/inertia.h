@@ -6,15 +6,16 @@
 //           then for each dof i, and each j that is i or an ancestor dof of i:
 //             M_ij = S_j' Ic_body(i) S_i
 //             M_ii += armature_i
+//           and armature J'J of tendons (tendons.h)
 // source    Featherstone 2008, table 6.2
 // deviation none. Row i of M holds the dof itself, then its ancestors up to the root: the row of an ancestor
 //           is a tail of it, so no list of indices is needed to combine rows
-// reads     cinert, cdof
+// reads     cinert, cdof, ten_J
 // writes    crb (in the place of cinert), M
 // cost      O(sum of the dofs' depths)
 #pragma once
 
-#include "kernels/data/views.h"
+#include "kernels/smooth/tendons.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
@@ -38,6 +39,7 @@ DS_STAGE void inertia(E& env) {
     M[begin] = dot(cdof.spatial(i), f) + env.dof_armature(i);
     for (int e = begin + 1; e < end; e++) M[e] = dot(cdof.spatial(t.M_col[e]), f);
   });
+  add_tendon_inertia(env);
   env.done();
 }
 

@@ -2,6 +2,7 @@
 //
 // solves    qfrc_passive, and qfrc_gravcomp for what acts through actuators
 // equation  spring of a joint: -stiffness (q - q_spring); damper: -damping v
+//           of a tendon likewise, with a dead band (tendons.h)
 //           gravity compensation of a body: -gravcomp m g at its centre of mass
 //           fluid, a box with the body's inertia, w and u its velocities in its own frame:
 //             torque_k = -(viscous + quadratic_k |w_k|) w_k,   force_k = -(viscous + quadratic_k |u_k|) u_k
@@ -14,6 +15,7 @@
 #pragma once
 
 #include "kernels/smooth/bias.h"
+#include "kernels/smooth/tendons.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
@@ -100,6 +102,7 @@ DS_STAGE void passive(E& env) {
   if (springs && t.o.has_spring) {
     env.each(t.n.njnt, [&](int j) { joint_spring(env, j); });
   }
+  add_tendon_passive(env);
   const Vec3<Real> g = gravity_of(env), zero{Real(0), Real(0), Real(0)};
   const auto everywhere = [](int) { return true; };
   if (t.o.has_fluid && (springs || dampers)) {

@@ -26,7 +26,7 @@ import dualstep as ds
 
 FILE = HERE / "hashes.json"
 STEPS, ENVIRONMENTS = 1000, 4
-MODELS = [*GYM, *BENCH]
+MODELS = [*GYM, *BENCH, "tendon_wrap"]
 # what must agree with the file; lanes and the PTX interpreter are slow, so fewer environments of them
 DEVICES = {
     "cpu": ({"device": "cpu"}, ENVIRONMENTS),

@@ -69,11 +69,11 @@ TEST(Reader, NamesWhatItRefuses) {
   const std::string path = write("wrapped.xml", R"(<mujoco>
     <worldbody><body name="arm"><joint name="j" axis="0 1 0"/><geom size=".1"/><site name="s"/></body>
       <site name="anchor" pos="1 0 0"/></worldbody>
-    <tendon><spatial name="rope" stiffness="3"><site site="s"/><site site="anchor"/></spatial></tendon>
+    <tendon><spatial name="rope" stiffness="3 1"><site site="s"/><site site="anchor"/></spatial></tendon>
     </mujoco>)");
   try {
     load_mjcf(path);
-    FAIL() << "a spatial tendon was taken";
+    FAIL() << "a spring of a polynomial was taken";
   } catch (const UnsupportedModelError& error) {
     EXPECT_NE(std::string(error.what()).find("rope"), std::string::npos) << error.what();
   }

@@ -35,11 +35,16 @@ struct GeomSpec {
   int condim = 3, group = 1;  // contype and conaffinity
   Three friction{1, 0.005, 0.0001};
 };
+struct TendonSpec {
+  std::array<double, 2> range{0, 0}, force{0, 0};  // limits where they differ
+  double stiffness = 0, damping = 0, armature = 0, friction_loss = 0;
+};
 struct ActuatorSpec {
   int joint = 0;
   double gear = 1;
   int dyn = kDynNone;
   double kp = 0, kv = 0;  // of a position servo; a motor where both are 0
+  int trn = kTrnJoint;    // or of a tendon, whose id is `joint`
 };
 
 class ModelBuilder {
@@ -141,10 +146,62 @@ class ModelBuilder {
     return id;
   }
 
+  int site(int body, const Three& pos) {
+    ints("site_bodyid", {body});
+    ints("site_type", {kSphere});
+    reals("site_size", Three{0.01, 0.01, 0.01});
+    reals("site_pos", pos);
+    reals("site_quat", kUnit);
+    return static_cast<int>(count("nsite")++);
+  }
+
+  // pairs (WrapType, id), and a number for each: a coefficient, a divisor, a side site
+  int tendon(const std::vector<std::array<int, 2>>& path, const std::vector<double>& prm,
+             const TendonSpec& s) {
+    ints("tendon_adr", {static_cast<int>(count("nwrap"))});
+    ints("tendon_num", {static_cast<int>(path.size())});
+    count("nwrap") += static_cast<long>(path.size());
+    for (const auto& [type, id] : path) {
+      ints("wrap_type", {type});
+      ints("wrap_objid", {id});
+    }
+    reals("wrap_prm", prm);
+    ints("tendon_limited", {s.range[0] != s.range[1]});
+    ints("tendon_actfrclimited", {s.force[0] != s.force[1]});
+    reals("tendon_range", s.range);
+    reals("tendon_actfrcrange", s.force);
+    reals("tendon_margin", {0.01});
+    reals("tendon_stiffness", {s.stiffness});
+    reals("tendon_damping", {s.damping});
+    reals("tendon_armature", {s.armature});
+    reals("tendon_frictionloss", {s.friction_loss});
+    reals("tendon_lengthspring", std::array<double, 2>{0.1, 0.2});
+    reals("tendon_length0", {0.3});
+    reals("tendon_invweight0", {2});
+    for (const char* what : {"lim", "fri"}) {
+      reals(std::string("tendon_solref_") + what, kSolref);
+      reals(std::string("tendon_solimp_") + what, kSolimp);
+    }
+    return static_cast<int>(count("ntendon")++);
+  }
+
+  void couple_tendons(int one, int two) {
+    count("neq")++;
+    ints("eq_type", {kEqTendon});
+    ints("eq_obj1id", {one});
+    ints("eq_obj2id", {two});
+    ints("eq_objtype", {kObjBody});
+    ints("eq_active0", {1});
+    reals("eq_solref", kSolref);
+    reals("eq_solimp", kSolimp);
+    reals("eq_data", {0, 0.5, 0.1, 0, 0, 0, 0, 0, 0, 0, 0});
+  }
+
   void actuator(const ActuatorSpec& s) {
     count("nu")++;
     const int id = count("nactuator")++;
     const bool servo = s.kp != 0 || s.kv != 0;
+    ints("actuator_trntype", {s.trn});
     ints("actuator_trnid", {s.joint, -1});
     ints("actuator_dyntype", {s.dyn});
     ints("actuator_biastype", {servo ? kBiasAffine : kBiasNone});
@@ -207,6 +264,10 @@ class ModelBuilder {
     }
     for (int a = 0; a < count("nu"); a++)
       for (int type = kActuatorPos; type <= kActuatorFrc; type++) sensor(type, 0, a, 1);
+    for (int t = 0; t < count("ntendon"); t++) {
+      for (const int type : {kTendonPos, kTendonVel, kTendonActFrc}) sensor(type, 0, t, 1);
+      for (int type = kTendonLimitPos; type <= kTendonLimitFrc; type++) sensor(type, 0, t, 1);
+    }
     for (int type = kPotential; type <= kClock; type++) sensor(type, 0, -1, 1);
   }
 

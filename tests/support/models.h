@@ -119,6 +119,47 @@ inline ModelBuilder heap() {
   return b;
 }
 
+// two arms and a free ball on strings: through joints, through sites, around a ball and inside and beside a drum
+inline ModelBuilder strings() {
+  ModelBuilder b;
+  const int upper = b.body(0, {0, 0, 1}, 0.8);
+  const int shoulder = b.joint(upper, {.type = kBall, .damping = 0.1});
+  b.geom(upper, {.type = kCapsule, .size = {0.03, 0.1, 0}});
+  const int lower = b.body(upper, {0.3, 0, 0}, 0.5);
+  const int elbow =
+      b.joint(lower, {.type = kHinge, .axis = {0, 1, 0}, .damping = 0.1, .friction_loss = 0.05});
+  const int drum = b.geom(lower, {.type = kCylinder, .size = {0.05, 0.2, 0}});
+  const int other = b.body(0, {-0.4, 0.1, 1}, 0.7);
+  const int slide = b.joint(other, {.type = kSlide, .axis = {0, 0, 1}});
+  const int ball = b.geom(other, {.size = {0.08, 0, 0}});
+  const int loose = b.body(0, {0.4, 0.3, 1.2}, 0.4);
+  b.joint(loose, {.type = kFree});
+  b.geom(loose, {.size = {0.06, 0, 0}});
+  const int above = b.site(0, {0, 0.02, 1.3}), on_upper = b.site(upper, {0.2, -0.1, 0.02}),
+            on_lower = b.site(lower, {0.15, 0.12, 0.02}), beside = b.site(lower, {0, 0.12, 0}),
+            within = b.site(lower, {0.01, 0.02, 0}), on_loose = b.site(loose, {0.05, 0, 0});
+  (void)shoulder;
+  b.tendon({{kWrapJoint, elbow}, {kWrapJoint, slide}}, {1, -2},
+           {.range = {-0.05, 0.05}, .force = {-1, 1}, .stiffness = 3, .damping = 0.2, .armature = 0.02});
+  b.tendon({{kWrapSite, above},
+            {kWrapSite, on_upper},
+            {kWrapPulley, -1},
+            {kWrapSite, on_lower},
+            {kWrapSite, on_loose}},
+           {0, 0, 2, 0, 0}, {.range = {0, 0.35}, .stiffness = 20, .damping = 1, .armature = 0.05});
+  b.tendon({{kWrapSite, on_upper}, {kWrapCylinder, drum}, {kWrapSite, on_lower}},
+           {0, static_cast<double>(beside), 0}, {.stiffness = 30, .friction_loss = 0.2});
+  b.tendon({{kWrapSite, on_upper}, {kWrapCylinder, drum}, {kWrapSite, on_lower}},
+           {0, static_cast<double>(within), 0}, {.damping = 0.4});
+  b.tendon({{kWrapSite, above}, {kWrapSphere, ball}, {kWrapSite, on_loose}}, {0, -1, 0}, {.stiffness = 10});
+  b.couple_tendons(0, 4);
+  b.actuator({.joint = 0, .gear = 2, .trn = kTrnTendon});
+  b.actuator({.joint = 0, .kp = 2, .kv = 0.1, .trn = kTrnTendon});
+  b.actuator({.joint = 2, .dyn = kDynFilter, .kp = 20, .kv = 0.5, .trn = kTrnTendon});
+  b.every_sensor();
+  return b;
+}
+
 // a ball that turns about its centre, pressed against a fixed one: its normal row is rounding
 inline ModelBuilder roller() {
   ModelBuilder b;
@@ -166,6 +207,7 @@ inline std::vector<Scene> all_scenes() {
   add("garden_dual",
       with_options(garden(6), {{"cone", {1}}}, [](Options& o) { o.solver = Solver::kPgsNewtonDual; }));
   add("chain_rk4", with_options(chain(), {{"integrator", {1}}, {"density", {1.2}}}));
+  add("strings", with_options(strings(), {{"integrator", {3}}}));
   add("box", with_options(box(), {{"cone", {1}}}));
   add("heap", with_options(heap(), {{"integrator", {3}}}));
   add("roller", with_options(roller(), {}));

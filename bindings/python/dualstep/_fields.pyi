@@ -154,6 +154,15 @@ class BatchFields:
     def contact_force(self) -> np.ndarray:
         """(N, ncon, 6) force and moment in the contact frame [N, N m]"""
     @property
+    def ten_length(self) -> np.ndarray:
+        """(N, ntendon) lengths of tendons [m, rad]"""
+    @property
+    def ten_velocity(self) -> np.ndarray:
+        """(N, ntendon) rates of the lengths of tendons [m/s, rad/s]"""
+    @property
+    def ten_J(self) -> np.ndarray:
+        """(N, ntendon, nv) moments of tendons: d length / d q"""
+    @property
     def sensordata(self) -> np.ndarray:
         """(N, nsensordata) readings of the sensors, in MuJoCo's units and order"""
 
@@ -174,6 +183,9 @@ class ReferenceFields:
     @property
     def actuator_length(self) -> np.ndarray:
         """(nu,) lengths of the actuators [m, rad]"""
+    @property
+    def actuator_moment(self) -> np.ndarray:
+        """(nu, nv) moments of the actuators: d length / d q"""
     @property
     def actuator_velocity(self) -> np.ndarray:
         """(nu,) velocities of the actuators [m/s, rad/s]"""
@@ -279,6 +291,15 @@ class ReferenceFields:
     @property
     def subtree_linvel(self) -> np.ndarray:
         """(nbody, 3) velocities of the centres of mass of subtrees [m/s]"""
+    @property
+    def ten_J(self) -> np.ndarray:
+        """(ntendon, nv) moments of tendons: d length / d q"""
+    @property
+    def ten_length(self) -> np.ndarray:
+        """(ntendon,) lengths of tendons [m, rad]"""
+    @property
+    def ten_velocity(self) -> np.ndarray:
+        """(ntendon,) rates of the lengths of tendons [m/s, rad/s]"""
     @property
     def xanchor(self) -> np.ndarray:
         """(njnt, 3) joint anchors [m]"""

@@ -1,20 +1,20 @@
-// Rows of equality constraints, dense scalar rows: connect (3), weld (6), joint coupling (1).
+// Rows of equality constraints, dense scalar rows: connect (3), weld (6), coupling of joints or tendons (1).
 //
 //   connect   r = p1 - p2                               J = J1(p1) - J2(p2)
 //   weld      and r = torquescale vec(q2* q1)           J = torquescale/2 vec(q2* (w1 - w2) q1), per dof
 //   joint     r = dq1 - poly(dq2)                       J = e_1 - poly'(dq2) e_2
+//   tendon    r = dL1 - poly(dL2)                       J = J_1 - poly'(dL2) J_2
 //   aref = -B J v - K imp(|r|) r - (dJ/dt) v,           any l
 //
 // Source: MuJoCo's documentation, "Constraint model" (its version 4 subtracts (dJ/dt) v of connect and weld).
 // The accelerations at zero joint acceleration are those of bias.h (Featherstone 2008), told at the points:
 // a_p = a + alpha x r + w x v_p. A weld's second derivative follows from q' = 1/2 w q twice. The three or six
 // rows of one constraint share one impedance, that of the length of r. Deviations: none.
-// Reads xpos, xquat, cdof, cvel, cacc, qpos, qvel, qacc_smooth. Writes its rows of Z, dense_y0, dense_D.
+// Reads xpos, xquat, cdof, cvel, cacc, qpos, qvel, qacc_smooth, ten_length, ten_J. Writes its rows of Z, dense_y0, dense_D.
 // Cost: O(neq (nv + nM)).
 #pragma once
 
-#include "kernels/rows/kinds/scalar_law.h"
-#include "kernels/rows/support.h"
+#include "kernels/rows/kinds/tendon.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
@@ -149,11 +149,42 @@ DS_FN void couple_joints(E& env, int e) {
   whiten<1>(env, Z, row, support);
 }
 
+// slope of the polynomial of a coupling of two tendons, where the second stands
+template <class E>
+DS_HD typename E::Real coupling_slope(const E& env, int e) {
+  using Real = typename E::Real;
+  const int ten = env.t.eq_obj[2 * e + 1];
+  const Real x = env.ten_length()[ten] - env.ten_length0(ten);
+  const auto c = [&](int k) { return env.eq_poly(e, k); };
+  return fma(x, fma(x, fma(x, Real(4) * c(4), Real(3) * c(3)), Real(2) * c(2)), c(1));
+}
+
+template <class E>
+DS_FN void couple_tendons(E& env, int e) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const int row = t.eq_row[e], ten1 = t.eq_obj[2 * e], ten2 = t.eq_obj[2 * e + 1];
+  const auto moved = [&](int ten) { return env.ten_length()[ten] - env.ten_length0(ten); };
+  const auto c = [&](int k) { return env.eq_poly(e, k); };
+  clear_row(env, row);
+  add_tendon_row(env, row, ten1, Real(1));
+  Real r = moved(ten1) - c(0);
+  if (ten2 >= 0) {
+    const Real x = moved(ten2);
+    r = r - x * fma(x, fma(x, fma(x, c(4), c(3)), c(2)), c(1));
+    add_tendon_row(env, row, ten2, -coupling_slope(env, e));
+  }
+  equality_target(env, e, row, false, r, abs(r), Real(0));
+  whiten<1>(env, env.Z(), row, dense_support(env, row));
+}
+
 template <class E>
 DS_STAGE void equality_rows(E& env) {
   env.each(env.t.n.neq, [&](int e) {
     if (env.t.eq_type[e] == kEqJoint)
       couple_joints(env, e);
+    else if (env.t.eq_type[e] == kEqTendon)
+      couple_tendons(env, e);
     else
       tie_bodies(env, e);
   });

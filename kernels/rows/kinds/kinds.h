@@ -6,6 +6,8 @@
 //   DenseScalarRows        those of DenseKinds:                                 dense_scalar.h
 //     BallLimits           one a limited ball joint    one-sided                ball_limit.h
 //     Equalities           one, three or six           two-sided                equality.h
+//     TendonLimits         two a limited tendon        one-sided                tendon.h
+//     TendonLosses         one a tendon with friction  Huber                    tendon.h
 //   Contacts               kDim a slot                 a cone                   contact.h
 //
 // The solver's sums, sweeps and searches visit this list and name no kind. Each kind has these members, where
@@ -45,7 +47,8 @@ inline namespace DUALSTEP_ISA {
 #if !defined(DUALSTEP_EXTRA_ROW_KINDS)
 using ExtraRowKinds = KindList<>;
 #endif
-using DenseKinds = decltype(KindList<BallLimits, Equalities>::joined(ExtraRowKinds{}));
+using DenseKinds =
+    decltype(KindList<BallLimits, Equalities, TendonLimits, TendonLosses>::joined(ExtraRowKinds{}));
 template <class E>
 using DenseRows = DenseScalarRows<DenseKinds, E>;
 

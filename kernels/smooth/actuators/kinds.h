@@ -20,7 +20,7 @@ struct ActuatorKinds {
   static constexpr bool serve(int code) { return (Kinds::serves(code) || ...); }
 };
 
-using Transmissions = ActuatorKinds<FixedTendonTransmission, JointTransmission>;
+using Transmissions = ActuatorKinds<TendonTransmission, JointTransmission>;
 using Dynamics = ActuatorKinds<NoDynamics, IntegratorDynamics, FilterDynamics, ExactFilterDynamics>;
 using Gains = ActuatorKinds<FixedGain, AffineGain>;
 using Biases = ActuatorKinds<NoBias, AffineBias>;

@@ -4,10 +4,10 @@
 // equation  slide, hinge    l = g q,                  m = g
 //           ball            l = g . log(quat),        m = g, or g turned into the child's frame (jointinparent)
 //           free            l = 0,                    m = (g_1..3, g_4..6), the torque likewise
-//           fixed tendon    l = g sum_k c_k q_k,      m_k = g c_k
+//           tendon          l = g L,                  m = g dL/dq (tendons.h)
 // source    MuJoCo's documentation, "Actuation model", "Transmission"
 // deviation none
-// reads     qpos, qvel, act_gear, act_id, ten_adr, ten_dof, ten_coef
+// reads     qpos, qvel, act_gear, act_id, ten_adr, ten_length, ten_velocity, ten_J
 // writes    none
 // cost      O(dofs it acts on)
 #pragma once
@@ -17,25 +17,19 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-struct FixedTendonTransmission {
+struct TendonTransmission {
   DS_HD static constexpr bool serves(int code) { return code == kTrnTendon; }
 
   template <class E, class Real = typename E::Real>
-  DS_FN static void motion(const E& env, int a, Real* length, Real* velocity) {
-    const auto& t = env.t;
-    const auto qpos = env.qpos(), qvel = env.qvel();
-    const int ten = t.act_id[a];
-    for (int k = t.ten_adr[ten]; k < t.ten_adr[ten + 1]; k++) {
-      *length = fma(env.ten_coef(k), qpos[t.ten_dof[2 * k + 1]], *length);
-      *velocity = fma(env.ten_coef(k), qvel[t.ten_dof[2 * k]], *velocity);
-    }
-    *length = *length * env.act_gear(a);
-    *velocity = *velocity * env.act_gear(a);
+  DS_HD static void motion(const E& env, int a, Real* length, Real* velocity) {
+    const int ten = env.t.act_id[a];
+    *length = env.ten_length()[ten] * env.act_gear(a);
+    *velocity = env.ten_velocity()[ten] * env.act_gear(a);
   }
-  // component c counts the joints of the tendon
+  // component c counts the dofs that move the tendon
   template <class E>
-  DS_FN static typename E::Real moment(const E& env, int a, int c) {
-    return env.ten_coef(env.t.ten_adr[env.t.act_id[a]] + c) * env.act_gear(a);
+  DS_HD static typename E::Real moment(const E& env, int a, int c) {
+    return env.ten_J()[env.t.ten_adr[env.t.act_id[a]] + c] * env.act_gear(a);
   }
 };
 

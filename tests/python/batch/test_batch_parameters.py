@@ -256,12 +256,12 @@ def test_what_is_refused(name, value, envs, words):
 
 def test_what_is_not_simulated_cannot_be_switched_on():
     model = ds.Model.from_mjcf(
-        "<mujoco><worldbody><body><joint name='j' axis='0 1 0'/><geom size='.1' pos='.2 0 0'/></body></worldbody>"
-        "<tendon><fixed name='t'><joint joint='j' coef='1'/></fixed></tendon></mujoco>"
+        "<mujoco><option density='1'/><worldbody><body><joint axis='0 1 0'/><geom name='g' size='.1' pos='.2 0 0'/></body>"
+        "</worldbody></mujoco>"
     )
     with ds.Batch(model, 2, device="cpu") as sim:
-        for name in ("tendon_stiffness", "tendon_damping", "tendon_frictionloss"):
+        for name in ("geom_fluid",):
             before = sim.get_parameter(name)
-            with pytest.raises(ds.UnsupportedModelError, match="(?s)environment 1.*tendon"):
+            with pytest.raises(ds.UnsupportedModelError, match="(?s)environment 1.*geom 'g'"):
                 sim.set_parameter(name, np.full_like(before[:1], 5), 1)
             assert same_bits(sim.get_parameter(name), before)

@@ -200,26 +200,9 @@ REFUSED = {
         "ellipsoid fluid model",
         "geom 'link'",
     ),
-    "tendon limit": (tendon('limited="true" range="0 1"'), "tendon", "tendon 'cord'"),
-    "tendon stiffness": (tendon('stiffness="3"'), "tendon", "tendon 'cord'"),
-    "tendon damping": (tendon('damping="3"'), "tendon", "tendon 'cord'"),
-    "tendon friction": (tendon('frictionloss="3"'), "tendon", "tendon 'cord'"),
-    "tendon armature": (tendon('armature="3"'), "tendon", "tendon 'cord'"),
-    "tendon actuator": (
-        tendon(after='<actuator><motor name="pull" tendon="cord"/></actuator>'),
-        "transmission tendon",
-        "actuator 'pull'",
-    ),
-    "tendon sensor": (
-        tendon(after='<sensor><tendonpos name="len" tendon="cord"/></sensor>'),
-        "sensor tendonpos",
-        "sensor 'len'",
-    ),
-    "tendon equality": (
-        tendon(after='<equality><tendon name="tie" tendon1="cord"/></equality>'),
-        "equality tendon",
-        "equality 'tie'",
-    ),
+    "tendon stiffness": (tendon('stiffness="3 1"'), "polynomial stiffness", "tendon 'cord'"),
+    "tendon damping": (tendon('damping="3 1"'), "polynomial damping", "tendon 'cord'"),
+    "tendon that yields": (tendon('stiffness="3" springyield="1"'), "spring yield", "tendon 'cord'"),
     "muscle": (
         actuator('<muscle name="a" joint="knee" lengthrange="0 1"/>'),
         "activation dynamics muscle",
@@ -299,6 +282,11 @@ ACCEPTED = {
     ),
     "contacts off": dict(head='<option><flag contact="disable"/></option>' + MESH, palm='type="mesh" mesh="m"'),
     "inert tendon": tendon(),
+    "tendon": tendon(
+        'limited="true" range="0 1" stiffness="3" damping="2" frictionloss="3" armature="1"',
+        """<actuator><motor tendon="cord"/></actuator><sensor><tendonpos tendon="cord"/></sensor>
+        <equality><tendon tendon1="cord"/></equality>""",
+    ),
     "ellipsoid fluid without a medium": dict(geom='fluidshape="ellipsoid"'),
     "equalities": dict(
         tail="""<equality><joint joint1="knee" joint2="wrist"/><weld body1="hand"/>

@@ -1,0 +1,111 @@
+// Limits and friction losses of tendons: dense scalar rows, two a limited tendon and one with friction loss.
+//
+//   limit          r = +-(L - bound) - margin,   J = +-dL/dq,   aref = -B J v - K imp(r) r,   l >= 0
+//   friction loss  J = dL/dq,   aref = -B J v,   |l| <= f,   R fixed at load
+//
+// Source: MuJoCo's documentation, "Constraint model". Deviations: none.
+// Reads ten_length, ten_J, qvel, qacc_smooth, LD, Dscale, tenlim_param, tenloss_param. Writes their rows of Z,
+// dense_y0, dense_D. Cost: O(rows (nv + the M entries of the dofs that move the tendon)).
+#pragma once
+
+#include "kernels/rows/kinds/scalar_law.h"
+#include "kernels/rows/support.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+// adds scale J of a tendon to row g of Z
+template <class E, class Real = typename E::Real>
+DS_HD void add_tendon_row(E& env, int g, int ten, const Real& scale) {
+  const auto& t = env.t;
+  const auto z = env.Z().from(g * t.n.nv);
+  for (int e = t.ten_adr[ten]; e < t.ten_adr[ten + 1]; e++)
+    z[t.ten_dof[e]] = fma(scale, env.ten_J()[e], z[t.ten_dof[e]]);
+}
+template <class E>
+DS_HD void clear_row(E& env, int g) {
+  using Real = typename E::Real;
+  for (int d = 0; d < env.t.n.nv; d++) env.Z()[g * env.t.n.nv + d] = Real(0);
+}
+// J x of a tendon
+template <class E, class F, class Real = typename E::Real>
+DS_HD Real tendon_product(const E& env, int ten, const F& x) {
+  const auto& t = env.t;
+  Real sum(0);
+  for (int e = t.ten_adr[ten]; e < t.ten_adr[ten + 1]; e++) sum = fma(env.ten_J()[e], x[t.ten_dof[e]], sum);
+  return sum;
+}
+// J (B v + qacc_smooth) of a tendon
+template <class E, class Real = typename E::Real>
+DS_HD Real tendon_rate(const E& env, int ten, const Real& B) {
+  const auto& t = env.t;
+  Real sum(0);
+  for (int e = t.ten_adr[ten]; e < t.ten_adr[ten + 1]; e++) {
+    const int d = t.ten_dof[e];
+    sum = fma(env.ten_J()[e], fma(B, env.qvel()[d], env.qacc_smooth()[d]), sum);
+  }
+  return sum;
+}
+
+// kinds of dense scalar rows (dense_scalar.h)
+struct TendonLimits {
+  template <class E>
+  DS_HD static int count(const E& env) {
+    return 2 * env.t.n.ntenlim;
+  }
+  template <class E>
+  DS_HD static OneSided law(const E&, int) {
+    return {};
+  }
+  template <class E>
+  DS_STAGE static void make(E& env, int first) {
+    using Real = typename E::Real;
+    const auto& t = env.t;
+    const auto y0 = env.dense_y0(), D = env.dense_D();
+    env.each(count(env), [&](int s) {
+      const int k = s / 2, ten = t.tenlim_ten[k], g = first + s;
+      const bool upper = s & 1;
+      const Real side(upper ? -1 : 1), bound = upper ? env.tenlim_upper(k) : env.tenlim_lower(k);
+      const Real r = side * (env.ten_length()[ten] - bound) - env.tenlim_margin(k);
+      const auto active = r < Real(0);
+      clear_row(env, g);
+      y0[g] = Real(0);
+      D[g] = Real(0);
+      if (!any(active)) return;
+      const Real imp = impedance(r, [&](int c) { return env.tenlim_solimp(k, c); });
+      const Real rate = tendon_rate(env, ten, env.tenlim_B(k));
+      y0[g] = select(active, fma(side, rate, env.tenlim_K(k) * imp * r), Real(0));
+      D[g] = select(active, Real(1) / regularizer(imp, env.tenlim_approx_A(k)), Real(0));
+      add_tendon_row(env, g, ten, select(active, side, Real(0)));
+      whiten<1>(env, env.Z(), g, dense_support(env, g));
+    });
+  }
+};
+
+struct TendonLosses {
+  template <class E>
+  DS_HD static int count(const E& env) {
+    return env.t.n.ntenloss;
+  }
+  template <class E>
+  DS_HD static Huber<typename E::Real> law(const E& env, int g) {
+    const int k = g - (env.t.n.ndense - count(env));
+    return {env.tenloss_friction(k), env.tenloss_R(k)};
+  }
+  template <class E>
+  DS_STAGE static void make(E& env, int first) {
+    using Real = typename E::Real;
+    const auto& t = env.t;
+    env.each(count(env), [&](int k) {
+      const int ten = t.tenloss_ten[k], g = first + k;
+      env.dense_y0()[g] = tendon_rate(env, ten, env.tenloss_B(k));
+      env.dense_D()[g] = Real(1) / env.tenloss_R(k);
+      clear_row(env, g);
+      add_tendon_row(env, g, ten, Real(1));
+      whiten<1>(env, env.Z(), g, dense_support(env, g));
+    });
+  }
+};
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep

@@ -1,0 +1,110 @@
+"""Tendons that wrap inside their geoms, against MuJoCo, and reference against kernels; lengths and moments as outputs.
+
+tests/scenes/tendon_*.xml has every other feature. MuJoCo ends its search for the point inside a circle at about 1e-8 of
+the radius, so what follows agrees to 1e-6.
+"""
+
+import mujoco
+import numpy as np
+import pytest
+import scenes
+
+import dualstep as ds
+
+INSIDE = """
+<mujoco model="inside"><default><geom contype="0" conaffinity="0"/></default><worldbody>
+  <site name="w" pos="-.1 .03 1.1"/>
+  <body pos="0 0 .9"><joint axis="0 1 0" damping=".1"/><joint axis="0 0 1"/>
+    <geom type="capsule" size=".03" fromto="0 0 0 .3 0 0"/><site name="u" pos=".15 0 .07"/>
+    <body pos=".3 0 0"><joint axis="0 1 0"/>
+      <geom name="drum" type="cylinder" size=".05 .1" zaxis="0 1 .1"/><geom type="capsule" size=".025" fromto="0 0 0 .25 0 0"/>
+      <site name="within" pos=".01 .03 .012"/><site name="f" pos=".14 .03 -.05"/>
+      <body pos=".25 0 0"><joint type="ball"/><geom name="ball" type="sphere" size=".04"/>
+        <geom type="capsule" size=".02" fromto="0 0 0 .12 0 0"/><site name="core" pos=".01 0 .01"/>
+        <site name="h" pos=".09 .01 .05"/></body></body></body></worldbody>
+  <tendon>
+    <spatial name="drum" stiffness="30" damping=".3" limited="true" range="0 .3">
+      <site site="w"/><site site="u"/><geom geom="drum" sidesite="within"/><site site="f"/></spatial>
+    <spatial name="ball" frictionloss=".1">
+      <site site="f"/><geom geom="ball" sidesite="core"/><site site="h"/></spatial>
+  </tendon>
+  <actuator><motor tendon="drum" gear="3"/><position tendon="ball" kp="20" kv="1"/></actuator>
+</mujoco>"""
+
+
+def converged(source):
+    mj = scenes.compile_mj(source, constraints=True)
+    mj.opt.solver, mj.opt.iterations, mj.opt.tolerance = mujoco.mjtSolver.mjSOL_NEWTON, 200, 1e-14
+    return mj
+
+
+def prepared(mj):
+    model = ds.Model.from_mujoco(mj)
+    model.opt.tolerance, model.opt.iterations = 1e-12, 60
+    return model
+
+
+def moments(mj, data):
+    J = np.zeros((mj.ntendon, mj.nv))
+    mujoco.mju_sparse2dense(J, data.ten_J, mj.ten_J_rownnz, mj.ten_J_rowadr, mj.ten_J_colind)
+    return J
+
+
+SOURCES = {"inside": INSIDE, **{name: path for name, path in scenes.SCENES.items() if name.startswith("tendon_")}}
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_lengths_moments_and_accelerations_are_mujocos(name, rng):
+    mj = converged(SOURCES[name])
+    reference = ds.Reference(prepared(mj))
+    for _ in range(100):
+        data = scenes.draw_state(mj, rng)
+        mujoco.mj_forward(mj, data)
+        scenes.copy_state(data, reference)
+        reference.forward()
+        np.testing.assert_allclose(reference.ten_length, data.ten_length, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(reference.ten_J, moments(mj, data), rtol=0, atol=1e-6)
+        np.testing.assert_allclose(
+            reference.ten_velocity, data.ten_velocity, rtol=0, atol=1e-6 * (1 + np.abs(data.qvel).max())
+        )
+        assert scenes.error(reference.qacc, data.qacc) < 1e-6
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_kernels_agree_with_the_reference(name, rng):
+    mj = converged(SOURCES[name])
+    model, count = prepared(mj), 40
+    reference = ds.Reference(model)
+    states = [scenes.draw_state(mj, rng) for _ in range(count)]
+    fields = "ten_length ten_velocity ten_J qacc qfrc_passive qfrc_actuator sensordata"
+    with ds.Batch(model, count, device="cpu", dtype="float64") as batch:
+        for k, data in enumerate(states):
+            for field in ("qpos", "qvel", "act", "ctrl", "qfrc_applied", "xfrc_applied"):
+                getattr(batch, field)[k] = getattr(data, field)
+        batch.forward()
+        for k, data in enumerate(states):
+            scenes.copy_state(data, reference)
+            reference.forward()
+            for field in fields.split():
+                found = np.asarray(getattr(batch, field))[k]
+                assert scenes.error(found, getattr(reference, field)) < 1e-9, field
+
+
+def test_a_moment_is_the_slope_of_its_length(rng):
+    mj = converged(INSIDE)
+    reference = ds.Reference(prepared(mj))
+    for _ in range(10):
+        data = scenes.draw_state(mj, rng)
+        scenes.copy_state(data, reference)
+        reference.forward()
+        along, step, length = rng.normal(size=mj.nv), 1e-6, []
+        for side in (1, -1):
+            moved = data.qpos.copy()
+            mujoco.mj_integratePos(mj, moved, along, side * step)
+            reference.qpos[:] = moved
+            reference.forward()
+            length.append(reference.ten_length.copy())
+        scenes.copy_state(data, reference)
+        reference.forward()
+        slope = (length[0] - length[1]) / (2 * step)
+        np.testing.assert_allclose(slope, reference.ten_J @ along, rtol=0, atol=1e-6)
