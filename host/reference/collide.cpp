@@ -203,6 +203,7 @@ Touches collide_shapes(const Shape& first, const Shape& second, double margin) {
     if (first.type == type1 && second.type == type2) return pair(first, second, margin);
   }
   if (first.type == kPlane) return {};
+  if (first.type == kHfield) return hfield_convex(first, second, margin);
   for (const Shape* shape : {&first, &second})
     if (shape->type == kMesh || shape->type == kEllipsoid) return general_convex(first, second, margin);
   const Separation sep = separation(first, second);
