@@ -142,8 +142,10 @@ void find_faces(Scene* s) {
         const bool inside = below && over(s->field, t, s->shape.pos, slack);
         for (Touch touch : collide_shapes(plane, s->shape, s->margin)) {
           const Vector3d half = touch.normal * (touch.dist / 2);
+          // from above the point of the plane; or the point of the shape
+          const bool above = s->shape.type == kCapsule ? touch.dist >= -s->shape.size[0] : !below;
           touch.tangent = Vector3d::Zero();
-          if (inside || over(s->field, t, touch.pos - half, slack) ||
+          if (inside || (above && over(s->field, t, touch.pos - half, slack)) ||
               over(s->field, t, touch.pos + half, slack))
             s->found.push_back(touch);
         }
@@ -152,12 +154,6 @@ void find_faces(Scene* s) {
   }
 }
 
-// whether a normal leads away from the surface towards a corner beside; beyond the border the surface falls
-bool leads_away(const Field& f, const Vector3d& n, int i, int j, const Vector3d& from) {
-  if (!f.has(i, j)) return n.z() >= 0;
-  const Vector3d w = f.at(i, j) - from;
-  return n.dot(w) <= kCone * w.norm();
-}
 // how far two corners lie over the line between two others
 bool convex(const Field& f, const std::array<int, 2>& a, const std::array<int, 2>& b,
             const std::array<int, 2>& far1, const std::array<int, 2>& far2) {
@@ -167,40 +163,130 @@ bool convex(const Field& f, const std::array<int, 2>& a, const std::array<int, 2
   return rise > kFlat * std::min(f.dx, f.dy);
 }
 
-void find_edge(Scene* s, const std::array<int, 2>& a, const std::array<int, 2>& b,
-               const std::array<int, 2>& far1, const std::array<int, 2>& far2) {
+// an edge between two triangles, and what directions are allowed to contacts with it
+struct Edge {
+  Vector3d from, to, along;
+  std::vector<Vector3d> across;  // unit, into the triangles beside; at the border there is one
+
+  bool allows(const Vector3d& n) const {
+    return n.z() >= 0 &&
+           std::all_of(across.begin(), across.end(), [&](const Vector3d& w) { return n.dot(w) <= kCone; });
+  }
+  double place(const Vector3d& p) const { return along.dot(p - from) / (to - from).norm(); }
+  bool within(const Vector3d& p) const { return place(p) >= 1e-5 && place(p) <= 1 - 1e-5; }
+};
+
+Touch at_surface(const Vector3d& p, double dist, const Vector3d& n) {
+  return Touch{dist, p + n * (dist / 2), n, Vector3d::Zero()};
+}
+
+// a box, by the axes across both edges that are allowed: the one of least overlap
+void find_edge_of_box(Scene* s, const Edge& edge) {
+  const Shape& box = s->shape;
+  const Vector3d from = edge.from - box.pos;
+  int axis = -1;
+  double best = -1e300;
+  Vector3d n = Vector3d::Zero();
+  for (int j = 0; j < 3; j++) {
+    Vector3d u = edge.along.cross(box.mat.col(j));
+    if (u.norm() < 1e-4) continue;
+    u = u.normalized() * (u.z() < 0 ? -1 : 1);
+    double reach = 0;
+    for (int i = 0; i < 3; i++)
+      if (i != j) reach += std::abs(u.dot(box.mat.col(i))) * box.size[i];
+    const double apart = -u.dot(from) - reach;
+    if (apart <= best || !edge.allows(u)) continue;
+    best = apart;
+    axis = j;
+    n = u;
+  }
+  if (axis < 0 || best > s->margin) return;
+  const Vector3d local = box.mat.transpose() * n;
+  int face;
+  if (local.cwiseAbs().maxCoeff(&face) >= std::cos(M_PI / 90)) {
+    const double side = local[face] < 0 ? -1 : 1;
+    const Vector3d m = side * box.mat.col(face);
+    if (edge.allows(m)) {
+      // the stretch over the face
+      const Vector3d p = box.mat.transpose() * from, v = box.mat.transpose() * (edge.to - edge.from);
+      double enter = 0, leave = 1;
+      for (int i = 0; i < 3; i++) {
+        if (i == face) continue;
+        if (std::abs(v[i]) < 1e-12 * v.norm()) {
+          if (std::abs(p[i]) > box.size[i]) return;
+          continue;
+        }
+        const double t1 = (-box.size[i] - p[i]) / v[i], t2 = (box.size[i] - p[i]) / v[i];
+        enter = std::max(enter, std::min(t1, t2));
+        leave = std::min(leave, std::max(t1, t2));
+      }
+      if (enter > leave) return;
+      for (double t : {enter, leave}) {
+        const Vector3d x = from + t * (edge.to - edge.from);
+        const double dist = -box.size[face] - m.dot(x);
+        if (dist <= s->margin && edge.within(x + box.pos))
+          s->found.push_back(at_surface(x + box.pos, dist, m));
+      }
+      return;
+    }
+  }
+  // the edge of the box that looks down, and where it crosses
+  Vector3d corner = Vector3d::Zero();
+  for (int i = 0; i < 3; i++)
+    if (i != axis) corner += box.mat.col(i) * (local[i] > 0 ? -box.size[i] : box.size[i]);
+  Eigen::Matrix<double, 3, 2> lines;
+  lines << edge.along, -box.mat.col(axis);
+  const Vector3d between = corner - from;
+  const Eigen::Vector2d t = lines.colPivHouseholderQr().solve(between - n * n.dot(between));
+  const Vector3d x = edge.from + t[0] * edge.along;
+  if (std::abs(t[1]) <= box.size[axis] && edge.within(x)) s->found.push_back(at_surface(x, best, n));
+}
+
+using Vertex = std::array<int, 2>;
+
+void find_edge(Scene* s, const Vertex& a, const Vertex& b, const Vertex& far1, const Vertex& far2) {
   const Field& f = s->field;
   if (!f.has(b[0], b[1]) || !convex(f, a, b, far1, far2)) return;
-  const Vector3d from = f.at(a[0], a[1]), to = f.at(b[0], b[1]);
-  const double length = (to - from).norm();
-  Shape edge;
-  edge.type = kCapsule;
-  edge.pos = (from + to) / 2;
-  edge.size = Vector3d(0, length / 2, 0);
-  const Vector3d along = (to - from) / length;
-  edge.mat.col(2) = along;
-  edge.mat.col(0) = along.unitOrthogonal();
-  edge.mat.col(1) = along.cross(edge.mat.col(0));
+  Edge edge{f.at(a[0], a[1]), f.at(b[0], b[1]), {}, {}};
+  edge.along = (edge.to - edge.from).normalized();
+  for (const Vertex& far : {far1, far2}) {
+    if (!f.has(far[0], far[1])) continue;
+    const Vector3d w = f.at(far[0], far[1]) - edge.from;
+    edge.across.push_back((w - edge.along * edge.along.dot(w)).normalized());
+  }
+  if (s->shape.type == kBox) return find_edge_of_box(s, edge);
+  Shape line;
+  line.type = kCapsule;
+  line.pos = (edge.from + edge.to) / 2;
+  line.size = Vector3d(0, (edge.to - edge.from).norm() / 2, 0);
+  line.mat.col(2) = edge.along;
+  line.mat.col(0) = edge.along.unitOrthogonal();
+  line.mat.col(1) = edge.along.cross(line.mat.col(0));
   Touches touches;
   if (s->shape.type == kSphere) {
-    touches = collide_shapes(s->shape, edge, s->margin);
+    touches = collide_shapes(s->shape, line, s->margin);
     for (Touch& t : touches) t.normal = -t.normal;
   } else {
-    touches = collide_shapes(edge, s->shape, s->margin);
+    touches = collide_shapes(line, s->shape, s->margin);
   }
-  for (Touch touch : touches) {
-    const double place = along.dot(touch.pos - touch.normal * (touch.dist / 2) - from) / length;
-    if (place < 1e-5 || place > 1 - 1e-5 || touch.normal.z() < 0) continue;
-    const Vector3d n = touch.normal;
-    const auto away = [&](const std::array<int, 2>& far) {
-      if (!f.has(far[0], far[1])) return true;
-      const Vector3d w = f.at(far[0], far[1]) - from, across = w - along * along.dot(w);
-      return n.dot(across) <= kCone * across.norm();
-    };
-    if (!away(far1) || !away(far2)) continue;
-    touch.tangent = Vector3d::Zero();
-    s->found.push_back(touch);
+  for (const Touch& t : touches) {
+    const Vector3d x = t.pos - t.normal * (t.dist / 2);
+    if (edge.within(x) && edge.allows(t.normal)) s->found.push_back(at_surface(x, t.dist, t.normal));
   }
+}
+
+// the faces of a polytope, as outward normals and a point of each, from its centre
+std::vector<std::array<Vector3d, 2>> faces_of(const Shape& shape) {
+  std::vector<std::array<Vector3d, 2>> faces;
+  if (shape.type == kBox) {
+    for (int k = 0; k < 3; k++)
+      for (double side : {1.0, -1.0})
+        faces.push_back({side * shape.mat.col(k), side * shape.size[k] * shape.mat.col(k)});
+  } else {
+    for (int k = 0; k < shape.hull.faces(); k++)
+      faces.push_back({shape.mat * shape.hull.face_normal(k), shape.mat * shape.hull.face_corners(k)[0]});
+  }
+  return faces;
 }
 
 void find_vertex(Scene* s, int i, int j) {
@@ -209,16 +295,33 @@ void find_vertex(Scene* s, int i, int j) {
       !convex(f, {i, j}, {i, j}, {i, j + 1}, {i, j - 1}) &&
       !convex(f, {i, j}, {i, j}, {i + 1, j + 1}, {i - 1, j - 1}))
     return;
+  const Vector3d at = f.at(i, j);
+  const auto allows = [&](const Vector3d& n) {
+    for (const auto& [di, dj] : {std::pair(1, 0), {1, 1}, {0, 1}, {-1, 0}, {-1, -1}, {0, -1}}) {
+      if (!f.has(i + di, j + dj)) continue;
+      const Vector3d u = f.at(i + di, j + dj) - at;
+      if (n.dot(u) > kCone * u.norm()) return false;
+    }
+    return n.z() >= 0;
+  };
+  if (s->shape.type == kBox || s->shape.type == kMesh) {
+    // inside but for one face that is allowed: the least deep of those
+    const auto faces = faces_of(s->shape);
+    const auto height = [&](size_t k) { return faces[k][0].dot(at - s->shape.pos - faces[k][1]); };
+    int best = -1;
+    for (size_t k = 0; k < faces.size(); k++)
+      if ((best < 0 || height(k) > height(best)) && allows(-faces[k][0])) best = static_cast<int>(k);
+    if (best < 0 || height(best) > s->margin) return;
+    for (size_t k = 0; k < faces.size(); k++)
+      if (static_cast<int>(k) != best && height(k) > 0) return;
+    s->found.push_back(at_surface(at, height(best), -faces[best][0]));
+    return;
+  }
   Shape point;
   point.type = kSphere;
-  point.pos = f.at(i, j);
-  for (Touch touch : collide_shapes(point, s->shape, s->margin)) {
-    bool away = touch.normal.z() >= 0;
-    for (const auto& [di, dj] : {std::pair(1, 0), {1, 1}, {0, 1}, {-1, 0}, {-1, -1}, {0, -1}})
-      away = away && leads_away(f, touch.normal, i + di, j + dj, point.pos);
-    touch.tangent = Vector3d::Zero();
-    if (away) s->found.push_back(touch);
-  }
+  point.pos = at;
+  for (const Touch& t : collide_shapes(point, s->shape, s->margin))
+    if (allows(t.normal)) s->found.push_back(at_surface(at, t.dist, t.normal));
 }
 
 // of those in one place and direction the deepest, at most `most`, the deepest first

@@ -160,13 +160,15 @@ DS_STAGE void face_contacts(Scene* s, const FieldFace<Real>& t, const MaskOf<Rea
   if (!any(mask_and(some, wanted))) return;
   const Real slack = (s->size + s->margin) * Real(kFaceSlack);
   const Vec3<Real> centre{zero, zero, zero};
-  const auto inside = mask_and(dot(n, t.corner) > zero, over_face(s->view, t, centre, slack));
+  const auto below = dot(n, t.corner) > zero;
+  const auto inside = mask_and(below, over_face(s->view, t, centre, slack));
   for (int k = 0; k < kMost; k++) {
     auto valid = mask_and(wanted, m.hit[k]);
     if (!any(valid)) continue;
-    // the point of the plane, or the point of the shape
     const Real reach = m.dist[k] * half;
-    const auto over = mask_or(over_face(s->view, t, axpy(n, -reach, m.pos[k]), slack),
+    // the point of the plane, seen from above; or the point of the shape
+    const auto above = kType == kCapsule ? m.dist[k] >= -s->body.size.x : mask_not(below);
+    const auto over = mask_or(mask_and(above, over_face(s->view, t, axpy(n, -reach, m.pos[k]), slack)),
                               over_face(s->view, t, axpy(n, reach, m.pos[k]), slack));
     valid = mask_and(valid, mask_or(inside, over));
     if (any(valid)) keep_contact(s, valid, m.dist[k], m.pos[k], n);
@@ -182,6 +184,88 @@ struct Beside {
   MaskOf<Real> there;
 };
 
+// an edge of the grid
+template <class Real>
+struct FieldEdge {
+  Vec3<Real> from, along;  // unit
+  Real length;
+  Beside<Real> far1, far2;
+
+  // whether a normal leads away from both triangles beside it
+  DS_FN MaskOf<Real> allows(const Vec3<Real>& n) const {
+    const auto away = [&](const Beside<Real>& far) {
+      const Vec3<Real> w = far.at - from, side = axpy(along, -dot(along, w), w);
+      return mask_or(mask_not(far.there), dot(n, side) <= norm(side) * Real(kFieldCone));
+    };
+    return mask_and(n.z >= Real(0), mask_and(away(far1), away(far2)));
+  }
+  // ends are vertices
+  DS_FN MaskOf<Real> within(const Real& place) const {
+    return mask_and(place >= length * Real(1e-5), place <= length * Real(1 - 1e-5));
+  }
+};
+
+// Of the directions across the edge and across an edge of the box, the one of those allowed along which the two are
+// farthest apart. Where it is that of a face, the ends of the stretch over that face; else where the edges cross.
+// A capsule against a box would leave by the nearest face
+template <class Scene, class Real>
+DS_STAGE void edge_box(Scene* s, const FieldEdge<Real>& e, const MaskOf<Real>& wanted) {
+  const Real zero(0), one(1), size[3] = {s->body.size.x, s->body.size.y, s->body.size.z};
+  const Vec3<Real> axis[3] = {column(s->body.rot, 0), column(s->body.rot, 1), column(s->body.rot, 2)};
+  Real best(-1e30), half = zero;
+  Vec3<Real> n{zero, zero, zero}, other = n;
+  auto some = all_false<Real>();
+  for (int j = 0; j < 3; j++) {
+    const Vec3<Real> x = cross(e.along, axis[j]);
+    const Real sine = norm(x);
+    const auto parallel = sine < Real(1e-4);
+    const Vec3<Real> u = x * (select(x.z < zero, -one, one) / select(parallel, one, sine));
+    Real apart = -dot(u, e.from);
+    for (int i = 0; i < 3; i++) apart = apart - (i == j ? zero : abs(dot(u, axis[i])) * size[i]);
+    const auto better = mask_and(mask_and(mask_not(parallel), apart > best), e.allows(u));
+    best = select(better, apart, best);
+    n = select3(better, u, n);
+    other = select3(better, axis[j], other);
+    half = select(better, size[j], half);
+    some = mask_or(some, better);
+  }
+  some = mask_and(mask_and(some, wanted), best < s->margin);
+  if (!any(some)) return;
+  // the box's edge, and the face that looks down
+  Vec3<Real> low{zero, zero, zero}, face = low;
+  Real depth = zero, enter = zero, leave = e.length;
+  for (int i = 0; i < 3; i++) {
+    const Real along_n = dot(n, axis[i]);
+    const auto looks = abs(along_n) >= Real(kAlignedCosine);
+    face = select3(looks, axis[i] * select(along_n < zero, -one, one), face);
+    depth = select(looks, size[i], depth);
+    const auto free = dot(axis[i], other) > Real(0.5);
+    low = axpy(axis[i], select(free, zero, select(along_n > zero, -size[i], size[i])), low);
+    const Real at = dot(axis[i], e.from), rate = dot(axis[i], e.along);
+    const auto level = mask_or(looks, abs(rate) < Real(1e-12));
+    const Real inv = one / select(level, one, rate), t1 = (-size[i] - at) * inv, t2 = (size[i] - at) * inv;
+    enter = select(level, enter, max(enter, min(t1, t2)));
+    leave = select(level, leave, min(leave, max(t1, t2)));
+    leave = select(mask_and(mask_not(looks), mask_and(level, abs(at) > size[i])), -one, leave);
+  }
+  const auto flush = mask_and(mask_and(some, depth > zero), e.allows(face));
+  if (any(flush)) {
+    for (const Real& place : {enter, leave}) {
+      const Vec3<Real> x = axpy(e.along, place, e.from);
+      const Real dist = -depth - dot(face, x);
+      const auto valid =
+          mask_and(mask_and(flush, enter <= leave), mask_and(e.within(place), dist < s->margin));
+      if (any(valid)) keep_contact(s, valid, dist, axpy(face, dist * Real(0.5), x), face);
+    }
+  }
+  const Vec3<Real> d = low - e.from;
+  const Real cosine = dot(e.along, other), a = dot(e.along, d), b = dot(other, d);
+  const Real place = fma(-cosine, b, a) / max(fma(-cosine, cosine, one), Real(1e-9));
+  const Real beside = fma(place, cosine, -b);
+  auto valid = mask_and(mask_and(some, mask_not(flush)), mask_and(e.within(place), abs(beside) <= half));
+  if (any(valid)) keep_contact(s, valid, best, axpy(n, best * Real(0.5), axpy(e.along, place, e.from)), n);
+}
+
 template <int kType, class Scene, class Real>
 DS_STAGE void edge_contacts(Scene* s, const Vec3<Real>& from, const Vec3<Real>& to, const Beside<Real>& far1,
                             const Beside<Real>& far2, MaskOf<Real> wanted) {
@@ -195,6 +279,8 @@ DS_STAGE void edge_contacts(Scene* s, const Vec3<Real>& from, const Vec3<Real>& 
   const Vec3<Real> span = to - from;
   const Real length = norm(span);
   const Vec3<Real> along = span * (one / length);
+  const FieldEdge<Real> e{from, along, length, far1, far2};
+  if constexpr (kType == kBox) return edge_box(s, e, wanted);
   Shape<Real> edge;
   Vec3<Real> t1, t2;
   across(along, &t1, &t2);
@@ -210,47 +296,101 @@ DS_STAGE void edge_contacts(Scene* s, const Vec3<Real>& from, const Vec3<Real>& 
   if constexpr (kType == kCapsule) capsule_capsule(edge, s->body, s->margin, &m);
   if constexpr (kType == kCylinder) capsule_cylinder(edge, s->body, s->margin, &m);
   if constexpr (kType == kEllipsoid) capsule_ellipsoid(edge, s->body, s->margin, &m);
-  if constexpr (kType == kBox) capsule_box(edge, s->body, s->margin, &m);
   if constexpr (kType == kMesh) capsule_mesh(edge, s->body, s->margin, &m);
-  const auto away = [&](const Vec3<Real>& n, const Beside<Real>& far) {
-    const Vec3<Real> w = far.at - from, side = axpy(along, -dot(along, w), w);
-    return mask_or(mask_not(far.there), dot(n, side) <= norm(side) * Real(kFieldCone));
-  };
-  for (int k = 0; k < kMost; k++) {
-    auto valid = mask_and(wanted, m.hit[k]);
-    if (!any(valid)) continue;
-    const Vec3<Real>& n = m.normal[k];
-    // ends are vertices
-    const Real place = dot(along, axpy(n, m.dist[k] * Real(-0.5), m.pos[k]) - from) / length;
-    valid = mask_and(valid, mask_and(place >= Real(1e-5), place <= Real(1 - 1e-5)));
-    valid = mask_and(valid, mask_and(n.z >= zero, mask_and(away(n, far1), away(n, far2))));
-    if (any(valid)) keep_contact(s, valid, m.dist[k], m.pos[k], n);
+  if constexpr (kType != kBox) {
+    for (int k = 0; k < kMost; k++) {
+      auto valid = mask_and(wanted, m.hit[k]);
+      if (!any(valid)) continue;
+      const Vec3<Real>& n = m.normal[k];
+      const Real place = dot(along, axpy(n, m.dist[k] * Real(-0.5), m.pos[k]) - from);
+      valid = mask_and(valid, mask_and(e.within(place), e.allows(n)));
+      if (any(valid)) keep_contact(s, valid, m.dist[k], m.pos[k], n);
+    }
   }
 }
 
+// a vertex of the grid
+template <class Real>
+struct FieldVertex {
+  Vec3<Real> at;
+  Beside<Real> around[6];
+
+  DS_FN MaskOf<Real> allows(const Vec3<Real>& n) const {
+    auto allowed = n.z >= Real(0);
+    for (const Beside<Real>& c : around) {
+      const Vec3<Real> u = c.at - at;
+      allowed = mask_and(allowed, mask_or(mask_not(c.there), dot(n, u) <= norm(u) * Real(kFieldCone)));
+    }
+    return allowed;
+  }
+};
+
+// of the faces that look down on a vertex that is in front of them, the one that is least deep
+template <class Scene, class Real>
+DS_STAGE void vertex_box(Scene* s, const FieldVertex<Real>& v, const MaskOf<Real>& wanted) {
+  const Real zero(0), size[3] = {s->body.size.x, s->body.size.y, s->body.size.z};
+  Real best(-1e30);
+  Vec3<Real> n{zero, zero, zero};
+  for (int k = 0; k < 3; k++) {
+    const Vec3<Real> axis = column(s->body.rot, k), m = axis * sign_nonzero(axis.z);
+    const Real apart = -dot(m, v.at) - size[k];
+    auto valid = mask_and(mask_and(apart > best, apart < s->margin), apart >= size[k] * Real(-2));
+    for (int i = 0; i < 3; i++)
+      if (i != k) valid = mask_and(valid, abs(dot(column(s->body.rot, i), v.at)) <= size[i]);
+    valid = mask_and(valid, wanted);
+    if (!any(valid)) continue;
+    valid = mask_and(valid, v.allows(m));
+    best = select(valid, apart, best);
+    n = select3(valid, m, n);
+  }
+  const auto found = best > Real(-1e29);
+  if (any(found)) keep_contact(s, found, best, axpy(n, best * Real(0.5), v.at), n);
+}
+
+template <class Scene, class Real>
+DS_STAGE void vertex_hull(Scene* s, const FieldVertex<Real>& v, const MaskOf<Real>& wanted) {
+  const Real zero(0);
+  const auto& h = s->body.hull;
+  const Vec3<Real> local = rotate_transposed(s->body.rot, v.at);
+  Real best(-1e30), beyond(-1e30);
+  Vec3<Real> n{zero, zero, zero};
+  const auto triple = [](const ScalarOf<Real>* p) { return Vec3<Real>{Real(p[0]), Real(p[1]), Real(p[2])}; };
+  for (int f = 0; f < h.nface; f++) {
+    const Vec3<Real> out = triple(h.normal + 3 * f);
+    const Real height = dot(out, local - triple(h.point + 3 * h.corner[h.corner_adr[f]]));
+    const Vec3<Real> m = -rotate(s->body.rot, out);
+    auto allowed = mask_and(height > best, m.z >= zero);
+    if (any(mask_and(allowed, wanted))) allowed = mask_and(allowed, v.allows(m));
+    const auto taken = mask_and(allowed, wanted);
+    beyond = max(beyond, select(taken, best, height));
+    best = select(taken, height, best);
+    n = select3(taken, m, n);
+  }
+  const auto found = mask_and(mask_and(best > Real(-1e29), best < s->margin), beyond <= zero);
+  if (any(found)) keep_contact(s, found, best, axpy(n, best * Real(0.5), v.at), n);
+}
+
 template <int kType, class Scene, class Real>
-DS_STAGE void vertex_contact(Scene* s, const Vec3<Real>& at, const Beside<Real> (&around)[6],
-                             MaskOf<Real> wanted) {
+DS_STAGE void vertex_contact(Scene* s, const FieldVertex<Real>& v, MaskOf<Real> wanted) {
   const Real zero(0), one(1);
+  const Vec3<Real>& at = v.at;
   wanted = mask_and(wanted, mask_and(abs(at.x) <= s->reach.x, abs(at.y) <= s->reach.y));
   wanted = mask_and(wanted, abs(at.z) <= s->reach.z);
   if (!any(wanted)) return;
-  const Shape<Real> point{at, {{one, zero, zero, zero, one, zero, zero, zero, one}}, {zero, zero, zero}};
-  Manifold<Real, 1> m;
-  if constexpr (kType == kSphere) sphere_sphere(point, s->body, s->margin, &m);
-  if constexpr (kType == kCapsule) sphere_capsule(point, s->body, s->margin, &m);
-  if constexpr (kType == kCylinder) sphere_cylinder(point, s->body, s->margin, &m);
-  if constexpr (kType == kEllipsoid) sphere_ellipsoid(point, s->body, s->margin, &m);
-  if constexpr (kType == kBox) sphere_box(point, s->body, s->margin, &m);
-  if constexpr (kType == kMesh) sphere_mesh(point, s->body, s->margin, &m);
-  const Vec3<Real>& n = m.normal[0];
-  auto valid = mask_and(mask_and(wanted, m.hit[0]), n.z >= zero);
-  if (!any(valid)) return;
-  for (const Beside<Real>& c : around) {
-    const Vec3<Real> u = c.at - at;
-    valid = mask_and(valid, mask_or(mask_not(c.there), dot(n, u) <= norm(u) * Real(kFieldCone)));
+  if constexpr (kType == kBox) return vertex_box(s, v, wanted);
+  if constexpr (kType == kMesh) return vertex_hull(s, v, wanted);
+  if constexpr (kType != kBox && kType != kMesh) {
+    const Shape<Real> point{at, {{one, zero, zero, zero, one, zero, zero, zero, one}}, {zero, zero, zero}};
+    Manifold<Real, 1> m;
+    if constexpr (kType == kSphere) sphere_sphere(point, s->body, s->margin, &m);
+    if constexpr (kType == kCapsule) sphere_capsule(point, s->body, s->margin, &m);
+    if constexpr (kType == kCylinder) sphere_cylinder(point, s->body, s->margin, &m);
+    if constexpr (kType == kEllipsoid) sphere_ellipsoid(point, s->body, s->margin, &m);
+    auto valid = mask_and(wanted, m.hit[0]);
+    if (!any(valid)) return;
+    valid = mask_and(valid, v.allows(m.normal[0]));
+    if (any(valid)) keep_contact(s, valid, m.dist[0], m.pos[0], m.normal[0]);
   }
-  if (any(valid)) keep_contact(s, valid, m.dist[0], m.pos[0], n);
 }
 
 // what belongs to vertex (i, j): the triangles of its cell, the edges to the east, north and north-east, and itself
@@ -300,8 +440,8 @@ DS_STAGE void around_vertex(Scene* s, const Real& i, const Real& j, MaskOf<Real>
   try_edge(n, ne, w);
   try_edge(ne, e, n);
   const auto peak = mask_or(convex(o, o, e, w), mask_or(convex(o, o, n, so), convex(o, o, ne, sw)));
-  const Beside<Real> around[6] = {e, ne, n, w, sw, so};
-  if (any(mask_and(wanted, peak))) vertex_contact<kType>(s, o, around, mask_and(wanted, peak));
+  const FieldVertex<Real> vertex{o, {e, ne, n, w, sw, so}};
+  if (any(mask_and(wanted, peak))) vertex_contact<kType>(s, vertex, mask_and(wanted, peak));
 }
 
 // the largest of the elements, as a count of turns
