@@ -195,7 +195,9 @@ void find_edge_of_box(Scene* s, const Edge& edge) {
     for (int i = 0; i < 3; i++)
       if (i != j) reach += std::abs(u.dot(box.mat.col(i))) * box.size[i];
     const double apart = -u.dot(from) - reach;
-    if (apart <= best || !edge.allows(u)) continue;
+    const bool allowed = edge.allows(u);
+    if (apart < -2 * reach || (apart > 0 && !allowed)) return;
+    if (apart <= best || !allowed) continue;
     best = apart;
     axis = j;
     n = u;

@@ -214,22 +214,25 @@ DS_STAGE void edge_box(Scene* s, const FieldEdge<Real>& e, const MaskOf<Real>& w
   const Vec3<Real> axis[3] = {column(s->body.rot, 0), column(s->body.rot, 1), column(s->body.rot, 2)};
   Real best(-1e30), half = zero;
   Vec3<Real> n{zero, zero, zero}, other = n;
-  auto some = all_false<Real>();
+  auto some = all_false<Real>(), separate = some;
   for (int j = 0; j < 3; j++) {
     const Vec3<Real> x = cross(e.along, axis[j]);
     const Real sine = norm(x);
     const auto parallel = sine < Real(1e-4);
     const Vec3<Real> u = x * (select(x.z < zero, -one, one) / select(parallel, one, sine));
-    Real apart = -dot(u, e.from);
-    for (int i = 0; i < 3; i++) apart = apart - (i == j ? zero : abs(dot(u, axis[i])) * size[i]);
-    const auto better = mask_and(mask_and(mask_not(parallel), apart > best), e.allows(u));
+    Real reach = zero;
+    for (int i = 0; i < 3; i++) reach = reach + (i == j ? zero : abs(dot(u, axis[i])) * size[i]);
+    const Real apart = -dot(u, e.from) - reach;
+    const auto allowed = mask_and(mask_not(parallel), e.allows(u)), better = mask_and(apart > best, allowed);
+    const auto beyond = mask_or(mask_and(mask_not(allowed), apart > zero), apart < reach * Real(-2));
+    separate = mask_or(separate, mask_and(mask_not(parallel), beyond));
     best = select(better, apart, best);
     n = select3(better, u, n);
     other = select3(better, axis[j], other);
     half = select(better, size[j], half);
     some = mask_or(some, better);
   }
-  some = mask_and(mask_and(some, wanted), best < s->margin);
+  some = mask_and(mask_and(some, wanted), mask_and(best < s->margin, mask_not(separate)));
   if (!any(some)) return;
   // the box's edge, and the face that looks down
   Vec3<Real> low{zero, zero, zero}, face = low;
