@@ -172,8 +172,9 @@ Contact parameters(const Model& m, const Candidate& c) {
 // pairs without a closed form
 bool iterated(int type1, int type2) {
   const auto curved = [](int type) { return type == kMesh || type == kEllipsoid; };
-  return type1 != kPlane && (curved(type1) || curved(type2) || (type1 != kSphere && type2 == kCylinder) ||
-                             (type1 == kCylinder && type2 == kBox));
+  return type1 != kPlane && type1 != kHfield &&
+         (curved(type1) || curved(type2) || (type1 != kSphere && type2 == kCylinder) ||
+          (type1 == kCylinder && type2 == kBox));
 }
 
 Shape shape_of(const Model& m, const Data& d, int geom) {

@@ -79,7 +79,7 @@ DS_STAGE void keep_contact(Scene* s, const MaskOf<Real>& valid, const Real& dist
 
 template <int kType, class Scene>
 DS_STAGE void box_corners(Scene* s) {
-  using Real = std::remove_reference_t<decltype(s->margin)>;
+  using Real = decltype(s->margin);
   const auto& b = s->body;
   for (int k = 0; k < 8; k++) {
     const Vec3<Real> size{k & 1 ? b.size.x : -b.size.x, k & 2 ? b.size.y : -b.size.y,
@@ -95,7 +95,7 @@ DS_STAGE void box_corners(Scene* s) {
 
 template <class Scene>
 DS_STAGE void hull_corners(Scene* s) {
-  using Real = std::remove_reference_t<decltype(s->margin)>;
+  using Real = decltype(s->margin);
   const auto& h = s->body.hull;
   const Real ceiling = s->view.to_first.z + Real(s->view.grid.top) + s->margin;
   const auto at = [&](int i) {
