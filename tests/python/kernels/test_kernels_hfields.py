@@ -13,7 +13,9 @@ SHAPES = {
     "ellipsoid": 'type="ellipsoid" size=".1 .15 .08"', "cylinder": 'type="cylinder" size=".1 .08"',
     "mesh": 'type="mesh" mesh="wedge"',
 }  # fmt: skip
-WEDGE = """<mesh name="wedge" vertex="-.1 -.1 -.05 .1 -.1 -.05 -.1 .1 -.05 .1 .1 -.05 0 0 .12 .05 .05 .1 -.1 -.1 .05"/>"""
+WEDGE = (
+    """<mesh name="wedge" vertex="-.1 -.1 -.05 .1 -.1 -.05 -.1 .1 -.05 .1 .1 -.05 0 0 .12 .05 .05 .1 -.1 -.1 .05"/>"""
+)
 
 
 def field(heights, size, geom=""):
@@ -175,7 +177,9 @@ def test_a_planar_field_is_a_plane(kind, flat):
 
 @pytest.mark.parametrize("kind", ["sphere", "box", "capsule", "cylinder", "mesh"])
 def test_what_slides_over_flat_ground_keeps_the_speed_that_it_has_on_a_plane(kind):
-    option = '<option timestep=".002" cone="elliptic" tolerance="1e-12"/><default><geom friction=".3 .005 .0001"/></default>'
+    option = (
+        '<option timestep=".002" cone="elliptic" tolerance="1e-12"/><default><geom friction=".3 .005 .0001"/></default>'
+    )
     ground = field(np.ones((31, 31)), "3 3 .1 .2")
     body = ("-2 .013 .15", SHAPES[kind])
     plane = ("", '<geom type="plane" size="5 5 1"/>')
@@ -263,5 +267,3 @@ def test_margin_and_gap():
         with ds.Batch(model, 1, dtype="float64") as batch:
             batch.forward()
             assert int(np.array(batch.contact_count)[0]) == found
-
-

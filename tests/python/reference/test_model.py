@@ -260,7 +260,9 @@ def test_many_refusals_are_told_on_a_page():
     motors = "".join(f'<motor name="m{i}" site="tip"/>' for i in range(30))
     sensors = "".join(f'<{kind} site="tip"/>' * 4 for kind in ("rangefinder",))
     seen = '<worldbody><geom type="hfield" hfield="h" contype="0" conaffinity="0"/></worldbody>'
-    xml = arm(head=HFIELD, tail=f"{seen}<worldbody>{hills}</worldbody><actuator>{motors}</actuator><sensor>{sensors}</sensor>")
+    xml = arm(
+        head=HFIELD, tail=f"{seen}<worldbody>{hills}</worldbody><actuator>{motors}</actuator><sensor>{sensors}</sensor>"
+    )
     found = problems(xml)
     assert len(found) == 84
     with pytest.raises(ds.UnsupportedModelError) as caught:
@@ -268,7 +270,11 @@ def test_many_refusals_are_told_on_a_page():
     text = str(caught.value)
     assert len(text.splitlines()) < 40
     assert "84 things" in text and "adhesion, 50 times: contacts only push here" in text and "and 27 more" in text
-    assert text.count("hill") == 3 and "transmission site, 30 times" in text and "rangefinder before height fields, 4 times" in text
+    assert (
+        text.count("hill") == 3
+        and "transmission site, 30 times" in text
+        and "rangefinder before height fields, 4 times" in text
+    )
     # all partners of a collision
     assert "it can touch geom 'link' and geom 'palm'" in text
     assert all("geom 'link' and geom 'palm'" in p[2] for p in found if p[0] == "adhesion")
@@ -300,7 +306,9 @@ ACCEPTED = {
     ),
     "other solvers": dict(head='<option solver="PGS" iterations="50" tolerance="1e-4"/>'),
     "ball": dict(wrist="ball"),
-    "sensors": dict(tail='<sensor><gyro site="tip"/><jointpos joint="knee"/><framepos objtype="body" objname="hand"/></sensor>'),
+    "sensors": dict(
+        tail='<sensor><gyro site="tip"/><jointpos joint="knee"/><framepos objtype="body" objname="hand"/></sensor>'
+    ),
     "keyframes, mocap": dict(
         body="", tail='<keyframe><key qpos="0 1"/></keyframe><worldbody><body mocap="true"/></worldbody>'
     ),
@@ -368,7 +376,9 @@ def test_invalid_arrays_by_name(field, row, value, element):
 
 
 def test_all_invalid_values_at_once():
-    found = problems(arm(head='<option timestep="0"/>', geom='friction="-1"', joint='damping="-2"'), ds.InvalidModelError)
+    found = problems(
+        arm(head='<option timestep="0"/>', geom='friction="-1"', joint='damping="-2"'), ds.InvalidModelError
+    )
     assert sorted(p[0] for p in found) == ["dof_damping", "geom_friction", "timestep"]
 
 
@@ -561,5 +571,7 @@ def test_sensors_of_nothing_are_refused():
     for field, sensor, value in [("sensor_objid", 0, 10**7), ("sensor_objid", 1, -5), ("sensor_objtype", 1, 77)]:
         source = mujoco.MjModel.from_xml_string(text)
         getattr(source, field)[sensor] = value
-        with pytest.raises(ds.InvalidModelError if field == "sensor_objid" else ds.UnsupportedModelError, match="sensor"):
+        with pytest.raises(
+            ds.InvalidModelError if field == "sensor_objid" else ds.UnsupportedModelError, match="sensor"
+        ):
             ds.Model.from_mujoco(source)
