@@ -116,7 +116,9 @@ void refuse_geoms(const Model& m, const Report& refuse) {
       const bool collides = !touches.empty();
       if (collides && !reference_collides(type)) {
         refuse(geom_word(type) + " collision", "geom", g,
-               "only planes, spheres, capsules, ellipsoids, cylinders, boxes and convex meshes collide here",
+               "only planes, height fields, spheres, capsules, ellipsoids, cylinders, boxes and convex "
+               "meshes collide "
+               "here",
                touches);
       }
       if (collides && surface_moves)

@@ -3,9 +3,7 @@
 
 namespace dualstep {
 
-bool reference_collides(int type) {
-  return type != kHfield && type != kSdf && type >= kPlane && type <= kMesh;
-}
+bool reference_collides(int type) { return type != kSdf && type >= kPlane && type <= kMesh; }
 
 bool batch_collides(int type) { return reference_collides(type); }
 

@@ -172,8 +172,9 @@ Contact parameters(const Model& m, const Candidate& c) {
 // pairs without a closed form
 bool iterated(int type1, int type2) {
   const auto curved = [](int type) { return type == kMesh || type == kEllipsoid; };
-  return type1 != kPlane && (curved(type1) || curved(type2) || (type1 != kSphere && type2 == kCylinder) ||
-                             (type1 == kCylinder && type2 == kBox));
+  return type1 != kPlane && type1 != kHfield &&
+         (curved(type1) || curved(type2) || (type1 != kSphere && type2 == kCylinder) ||
+          (type1 == kCylinder && type2 == kBox));
 }
 
 Shape shape_of(const Model& m, const Data& d, int geom) {
@@ -203,6 +204,7 @@ Touches collide_shapes(const Shape& first, const Shape& second, double margin) {
     if (first.type == type1 && second.type == type2) return pair(first, second, margin);
   }
   if (first.type == kPlane) return {};
+  if (first.type == kHfield) return hfield_convex(first, second, margin);
   for (const Shape* shape : {&first, &second})
     if (shape->type == kMesh || shape->type == kEllipsoid) return general_convex(first, second, margin);
   const Separation sep = separation(first, second);

@@ -26,7 +26,7 @@ struct Shape {
   Vector3d pos = Vector3d::Zero();
   Matrix3d mat = Matrix3d::Identity();
   Vector3d size = Vector3d::Zero();  // MuJoCo's: radius; radius, half length along z; half sides, half axes
-  Hull hull = {};                    // of a mesh
+  Hull hull = {};                    // of a mesh; of a height field its model and number
 
   Vector3d axis() const { return mat.col(2); }
 };
@@ -72,6 +72,9 @@ Touches convex_manifold(const Shape& first, const Shape& second, const Separatio
 Touches plane_hull(const Shape& plane, const Shape& hull, double margin);
 Touches plane_ellipsoid(const Shape& plane, const Shape& ellipsoid, double margin);
 Touches general_convex(const Shape& first, const Shape& second, double margin);
+
+// height fields, against every convex shape
+Touches hfield_convex(const Shape& field, const Shape& shape, double margin);
 
 // a convex shape is a core with a ball around it: a point for a sphere, a segment for a capsule
 double ball_radius(const Shape& shape);

@@ -1,7 +1,9 @@
-// Convex hulls of the meshes that collide: the points of MuJoCo's hull, and its merged faces.
+// What collides and has more than a size: convex hulls of meshes (the points of MuJoCo's hull, and its merged faces),
+// and height fields.
 //
 // Points keep the order of the hull, since ties go to the first one; a mesh without a hull gives all its vertices.
 // Geoms of one mesh share its hull. Corners of faces are renumbered from the mesh's vertices to the hull's points.
+#include <algorithm>
 #include <numeric>
 
 #include "host/tables/tables.h"
@@ -47,13 +49,36 @@ void add_hull(const Model& m, int mesh, TableStore* t) {
   t->hull_faceadr.push_back(t->hull_faceadr.back() + faces);
 }
 
+void add_hfield(const Model& m, int id, TableStore* t) {
+  const double* size = &m.hfield_size[4 * id];
+  const int first = m.hfield_adr[id], count = m.hfield_nrow[id] * m.hfield_ncol[id];
+  double top = 0;
+  t->hfield_nrow.push_back(m.hfield_nrow[id]);
+  t->hfield_ncol.push_back(m.hfield_ncol[id]);
+  t->hfield_adr.push_back(static_cast<int>(t->hfield_height.size()));
+  for (int i = first; i < first + count; ++i) {
+    t->hfield_height.push_back(size[2] * m.hfield_data[i]);
+    top = std::max(top, t->hfield_height.back());
+  }
+  t->hfield_size.insert(t->hfield_size.end(), {size[0], size[1], top, size[3]});
+}
+
 }  // namespace
 
 void build_hulls(const Model& m, TableStore* t) {
-  std::vector<int> hull_of_mesh(m.nmesh, -1);
+  std::vector<int> hull_of_mesh(m.nmesh, -1), place_of_hfield(m.nhfield, -1);
   t->hull_adr = t->hull_faceadr = t->hull_corneradr = {0};
   int count = 0;
   for (const int g : t->geom_id) {
+    if (m.geom_type[g] == kHfield) {
+      int& place = place_of_hfield[m.geom_dataid[g]];
+      if (place < 0) {
+        place = static_cast<int>(t->hfield_nrow.size());
+        add_hfield(m, m.geom_dataid[g], t);
+      }
+      t->geom_hull.push_back(place);
+      continue;
+    }
     const int mesh = m.geom_type[g] == kMesh ? m.geom_dataid[g] : -1;
     if (mesh >= 0 && hull_of_mesh[mesh] < 0) {
       hull_of_mesh[mesh] = count++;

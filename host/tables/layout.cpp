@@ -19,6 +19,11 @@ int choose_capacity(const Model& m, const TableStore& t) {
   long all = 0, touching = 0;
   for (int kind = 0; kind < kPairKinds; ++kind)
     all += static_cast<long>(kPairKindRows[kind].capacity) * (t.pair_adr[kind + 1] - t.pair_adr[kind]);
+  // on rough ground a shape touches several faces and edges
+  for (int kind = 0; kind < kPairKinds; ++kind)
+    if (kPairKindRows[kind].type1 == kHfield)
+      touching +=
+          static_cast<long>(kPairKindRows[kind].capacity) / 4 * (t.pair_adr[kind + 1] - t.pair_adr[kind]);
   for (int g : t.geom_id) {
     const int type = m.geom_type[g];
     touching += type == kSphere      ? 1

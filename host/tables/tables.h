@@ -28,7 +28,8 @@ void build_actuation(const Model& model, TableStore* store);  // after tendons
 void build_limits(const Model& model, TableStore* store);
 void build_equalities(const Model& model, TableStore* store);
 void build_pairs(const Model& model, TableStore* store);
-void build_hulls(const Model& model, TableStore* store);    // of the meshes among the geoms of pairs
+void build_hulls(const Model& model,
+                 TableStore* store);  // of the meshes and height fields among the geoms of pairs
 void build_sensors(const Model& model, TableStore* store);  // after pairs and limits
 void build_sizes(const Model& model, TableStore* store);
 // whether contacts are solved island by island (kernels/solver/islands/), once the trees are there

@@ -27,7 +27,7 @@ inline namespace DUALSTEP_ISA {
 template <int... k>
 struct IntList {};
 
-// meshes have a hull, others are their size
+// meshes have a hull, height fields a grid, others are their size
 template <int kType, class Real>
 struct ShapeOf {
   using Type = Shape<Real>;
@@ -35,6 +35,10 @@ struct ShapeOf {
 template <class Real>
 struct ShapeOf<kMesh, Real> {
   using Type = HullShape<Real>;
+};
+template <class Real>
+struct ShapeOf<kHfield, Real> {
+  using Type = FieldShape<Real>;
 };
 
 // the pair functions by kind
@@ -84,6 +88,12 @@ DS_HD typename ShapeOf<kType, typename E::Real>::Type geom_shape(const E& env, i
             {t.hull_point.p + 3 * point, t.hull_normal.p + 3 * face, t.hull_corneradr + face, t.hull_corner,
              t.hull_adr[h + 1] - point, t.hull_faceadr[h + 1] - face},
             env.geom_rbound(g)};
+  } else if constexpr (kType == kHfield) {
+    const int f = t.geom_hull[g];
+    const auto* size = t.hfield_size.p + 4 * f;
+    return {shape,
+            {t.hfield_height.p + t.hfield_adr[f], t.hfield_nrow[f], t.hfield_ncol[f], size[0], size[1],
+             size[3], size[2]}};
   } else {
     return shape;
   }
@@ -475,7 +485,7 @@ DS_STAGE void collide_side_by_side(E& env) {
 // whether these kernels have a kind. Generic kernels of a GPU leave out what is searched for, whose polytopes take a
 // stack of 3 KB and a third more registers from every model; a specialised kernel has what its model has
 template <class AnyTables, int kKind>
-constexpr bool kKindCompiled = kKindPossible<AnyTables, kKind> && !(DS_FOR_GPU && is_convex_kind(kKind));
+constexpr bool kKindCompiled = kKindPossible<AnyTables, kKind> && !(DS_FOR_GPU && is_searched_kind(kKind));
 template <class AnyTables, int kKind>
 requires requires { AnyTables::kKindPresent; }
 constexpr bool kKindCompiled<AnyTables, kKind> = kKindPossible<AnyTables, kKind>;

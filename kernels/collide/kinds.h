@@ -36,7 +36,13 @@ namespace dualstep {
   X(kEllipsoid, kMesh, ellipsoid_mesh, 1)           \
   X(kCylinder, kMesh, cylinder_mesh, 4)             \
   X(kBox, kMesh, box_mesh, 4)                       \
-  X(kMesh, kMesh, mesh_mesh, 4)
+  X(kMesh, kMesh, mesh_mesh, 4)                     \
+  X(kHfield, kSphere, hfield_sphere, 4)             \
+  X(kHfield, kCapsule, hfield_capsule, 8)           \
+  X(kHfield, kEllipsoid, hfield_ellipsoid, 4)       \
+  X(kHfield, kCylinder, hfield_cylinder, 8)         \
+  X(kHfield, kBox, hfield_box, 8)                   \
+  X(kHfield, kMesh, hfield_mesh, 8)
 
 enum PairKind : int {
 #define DS_KIND(type1, type2, function, capacity) kKind_##function,
@@ -62,11 +68,11 @@ constexpr int pair_kind(int type1, int type2) {
   return -1;
 }
 
-// whether contacts of a kind are searched for (kernels/collide/convex)
-constexpr bool is_convex_kind(int kind) {
+// whether contacts of a kind are searched for (kernels/collide/convex, hfield.h)
+constexpr bool is_searched_kind(int kind) {
   const auto curved = [](int type) { return type == kEllipsoid || type == kMesh; };
-  return kPairKindRows[kind].type1 != kPlane &&
-         (curved(kPairKindRows[kind].type1) || curved(kPairKindRows[kind].type2));
+  const PairKindRow& row = kPairKindRows[kind];
+  return row.type1 == kHfield || (row.type1 != kPlane && (curved(row.type1) || curved(row.type2)));
 }
 
 // contacts that a pair of types has room for, in either order; 0 where the types do not collide

@@ -26,7 +26,8 @@ import dualstep as ds
 
 FILE = HERE / "hashes.json"
 STEPS, ENVIRONMENTS = 1000, 4
-MODELS = [*GYM, *BENCH, "tendon_wrap"]
+SOURCES = {**ALL, "terrain": HERE / "terrain.xml"}
+MODELS = [*GYM, *BENCH, "tendon_wrap", "terrain"]
 # what must agree with the file; lanes and the PTX interpreter are slow, so fewer environments of them
 DEVICES = {
     "cpu": ({"device": "cpu"}, ENVIRONMENTS),
@@ -53,7 +54,7 @@ def model_hash(model):
 
 def hashes(name, device):
     options, count = DEVICES[device]
-    model = ds.Model.from_mjcf(ALL[name])
+    model = ds.Model.from_mjcf(SOURCES[name])
     return {"model": model_hash(model), "environments": final_hashes(rollout(model, range(count), STEPS, **options))}
 
 

@@ -40,14 +40,17 @@ struct Pair {
   std::string name;
   int capacity;
 };
-// all but meshes, which take a hull: tests/python/kernels/test_kernels_convex.py has those
+// all but meshes, which take a hull, and height fields: tests/python/kernels/test_kernels_convex.py and
+// test_kernels_hfields.py have those
 const std::vector<Pair> kPairs = [] {
   std::vector<Pair> pairs = {
 #define ROW(t1, t2, function, capacity) {t1, t2, #function, capacity},
       DS_PAIRS(ROW)
 #undef ROW
   };
-  std::erase_if(pairs, [](const Pair& pair) { return pair.type1 == kMesh || pair.type2 == kMesh; });
+  std::erase_if(pairs, [](const Pair& pair) {
+    return pair.type1 == kHfield || pair.type1 == kMesh || pair.type2 == kMesh;
+  });
   return pairs;
 }();
 
@@ -85,7 +88,7 @@ std::vector<std::vector<Contact>> collide(const Pair& pair, const std::vector<Sc
       put(a, l, s.a), put(b, l, s.b), put(margin, l, s.margin);
     }
 #define CALL(t1, t2, function, capacity)                                                              \
-  if constexpr (t1 != kMesh && t2 != kMesh)                                                           \
+  if constexpr (t1 != kHfield && t1 != kMesh && t2 != kMesh)                                          \
     if (pair.name == #function) {                                                                     \
       Manifold<Real, capacity> m;                                                                     \
       std::memset(static_cast<void*>(&m), 0xff, sizeof m);                                            \

@@ -160,7 +160,7 @@ void CudaBackend<Scalar>::set_sizes(const TableCounts& counts, int num_envs) {
 template <class Scalar>
 bool searches_contacts(const Tables<Scalar>& tables) {
   for (int kind = 0; tables.n.npair > 0 && kind < kPairKinds; ++kind) {
-    if (is_convex_kind(kind) && tables.pair_adr[kind] < tables.pair_adr[kind + 1]) return true;
+    if (is_searched_kind(kind) && tables.pair_adr[kind] < tables.pair_adr[kind + 1]) return true;
   }
   return false;
 }
@@ -190,7 +190,7 @@ void CudaBackend<Scalar>::plan_step(const Tables<Scalar>& tables) {
                    : "preparing the kernels for " + name_);
   if (special_.kernels().empty() && searches_contacts(tables))
     throw std::runtime_error(
-        "meshes and ellipsoids touch other shapes here, which on a GPU specialised kernels alone can find, "
+        "meshes, ellipsoids or height fields touch other shapes here, which on a GPU specialised kernels alone can find, "
         "and there are none: " +
         special_.why());
   if (special_.kernels().empty() && tables.n.nisland > 0)

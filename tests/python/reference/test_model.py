@@ -176,20 +176,6 @@ def actuator(text):
 
 
 REFUSED = {
-    "hfield": (
-        dict(head=HFIELD, tail='<worldbody><geom name="hill" type="hfield" hfield="h"/></worldbody>'),
-        "height field collision",
-        "geom 'hill'",
-    ),
-    "hfield in an explicit pair": (
-        dict(
-            head=HFIELD,
-            tail='''<worldbody><geom name="hill" type="hfield" hfield="h" contype="0" conaffinity="0"/></worldbody>
-                    <contact><pair geom1="palm" geom2="hill"/></contact>''',
-        ),
-        "height field collision",
-        "geom 'hill'",
-    ),
     "integrator implicit": (dict(head='<option integrator="implicit"/>'), "integrator implicit", "option"),
     "noslip": (dict(head='<option noslip_iterations="3"/>'), "noslip_iterations", "option"),
     "sleep": (dict(head='<option><flag sleep="enable"/></option>'), "flag sleep", "option"),
@@ -240,12 +226,12 @@ def test_refused_by_name(case):
 
 def test_all_refusals_at_once():
     xml = arm(
-        head='<option integrator="implicit" noslip_iterations="2"/>' + HFIELD,
-        tail='<worldbody><geom type="hfield" hfield="h"/></worldbody><actuator><motor name="a" site="tip"/><motor name="b" joint="knee" damping="1"/></actuator>',
+        head='<option integrator="implicit" noslip_iterations="2"/>',
+        tail='<worldbody><geom size="1" adhesion="1"/></worldbody><actuator><motor name="a" site="tip"/><motor name="b" joint="knee" damping="1"/></actuator>',
     )
     found = problems(xml)
     assert [p[0] for p in found] == [
-        "integrator implicit", "noslip_iterations", "height field collision", "transmission site", "actuator damping",
+        "integrator implicit", "noslip_iterations", "adhesion", "transmission site", "actuator damping",
     ]  # fmt: skip
     with pytest.raises(ds.UnsupportedModelError, match="(?s)5 things.*geom 'palm'.*actuator 'b'"):
         ds.Model.from_mjcf(xml)
@@ -253,24 +239,32 @@ def test_all_refusals_at_once():
 
 def test_many_refusals_are_told_on_a_page():
     """Grouped by what they have in common, three examples each; the error holds all of them."""
-    hills = "".join(f'<geom name="hill{i}" type="hfield" hfield="h"/>' for i in range(50))
+    hills = "".join(f'<geom name="hill{i}" size="1" adhesion="1"/>' for i in range(50))
     motors = "".join(f'<motor name="m{i}" site="tip"/>' for i in range(30))
     sensors = "".join(f'<{kind} site="tip"/>' * 4 for kind in ("rangefinder",))
-    xml = arm(head=HFIELD, tail=f"<worldbody>{hills}</worldbody><actuator>{motors}</actuator><sensor>{sensors}</sensor>")
+    seen = '<worldbody><geom type="hfield" hfield="h" contype="0" conaffinity="0"/></worldbody>'
+    xml = arm(
+        head=HFIELD, tail=f"{seen}<worldbody>{hills}</worldbody><actuator>{motors}</actuator><sensor>{sensors}</sensor>"
+    )
     found = problems(xml)
     assert len(found) == 84
     with pytest.raises(ds.UnsupportedModelError) as caught:
         ds.Model.from_mjcf(xml)
     text = str(caught.value)
     assert len(text.splitlines()) < 40
-    assert "84 things" in text and "height field collision, 50 times: only planes" in text and "and 27 more" in text
-    assert text.count("hill") == 3 and "transmission site, 30 times" in text and "rangefinder before height fields, 4 times" in text
+    assert "84 things" in text and "adhesion, 50 times: contacts only push here" in text and "and 27 more" in text
+    assert (
+        text.count("hill") == 3
+        and "transmission site, 30 times" in text
+        and "rangefinder before height fields, 4 times" in text
+    )
     # all partners of a collision
     assert "it can touch geom 'link' and geom 'palm'" in text
-    assert all("geom 'link' and geom 'palm'" in p[2] for p in found if p[0] == "height field collision")
+    assert all("geom 'link' and geom 'palm'" in p[2] for p in found if p[0] == "adhesion")
 
 
 ACCEPTED = {
+    "height field": dict(head=HFIELD, tail='<worldbody><geom type="hfield" hfield="h"/></worldbody>'),
     "mesh": dict(head=MESH, palm='type="mesh" mesh="m"'),
     "ellipsoid": dict(palm='type="ellipsoid" size=".1 .2 .3"'),
     "visual mesh": dict(head=MESH, palm='type="mesh" mesh="m" contype="0" conaffinity="0"'),
@@ -300,7 +294,9 @@ ACCEPTED = {
     ),
     "other solvers": dict(head='<option solver="PGS" iterations="50" tolerance="1e-4"/>'),
     "ball": dict(wrist="ball"),
-    "sensors": dict(tail='<sensor><gyro site="tip"/><jointpos joint="knee"/><framepos objtype="body" objname="hand"/></sensor>'),
+    "sensors": dict(
+        tail='<sensor><gyro site="tip"/><jointpos joint="knee"/><framepos objtype="body" objname="hand"/></sensor>'
+    ),
     "keyframes, mocap": dict(
         body="", tail='<keyframe><key qpos="0 1"/></keyframe><worldbody><body mocap="true"/></worldbody>'
     ),
@@ -368,7 +364,9 @@ def test_invalid_arrays_by_name(field, row, value, element):
 
 
 def test_all_invalid_values_at_once():
-    found = problems(arm(head='<option timestep="0"/>', geom='friction="-1"', joint='damping="-2"'), ds.InvalidModelError)
+    found = problems(
+        arm(head='<option timestep="0"/>', geom='friction="-1"', joint='damping="-2"'), ds.InvalidModelError
+    )
     assert sorted(p[0] for p in found) == ["dof_damping", "geom_friction", "timestep"]
 
 
@@ -490,12 +488,12 @@ def test_bad_custom_fields_are_refused_by_name(element, told):
 
 def test_check_sees_changed_options():
     model = ds.Model.from_mjcf(
-        arm(head='<option><flag contact="disable"/></option>' + HFIELD,
-            tail='<worldbody><geom type="hfield" hfield="h"/></worldbody>')
+        arm(head='<option><flag contact="disable"/></option>',
+            tail='<worldbody><geom size="1" adhesion="1"/></worldbody>')
     )  # fmt: skip
     model.check()
     model.opt.disableflags = 0
-    with pytest.raises(ds.UnsupportedModelError, match="height field collision"):
+    with pytest.raises(ds.UnsupportedModelError, match="adhesion"):
         model.check()
     model.opt.disableflags = 1 << 4
     model.opt.gravity[0] = np.nan
@@ -561,5 +559,7 @@ def test_sensors_of_nothing_are_refused():
     for field, sensor, value in [("sensor_objid", 0, 10**7), ("sensor_objid", 1, -5), ("sensor_objtype", 1, 77)]:
         source = mujoco.MjModel.from_xml_string(text)
         getattr(source, field)[sensor] = value
-        with pytest.raises(ds.InvalidModelError if field == "sensor_objid" else ds.UnsupportedModelError, match="sensor"):
+        with pytest.raises(
+            ds.InvalidModelError if field == "sensor_objid" else ds.UnsupportedModelError, match="sensor"
+        ):
             ds.Model.from_mujoco(source)

@@ -1,0 +1,535 @@
+// Height fields against everything: contacts with faces, with convex edges and with convex vertices.
+//
+// solves    the local minima of the distance between the surface of a height field and a shape
+// equation  face    the plane of a triangle against the shape, where the contact of the plane lies over the triangle;
+//                   of corners of boxes and hulls the triangle that they are over or under
+//           edge    a capsule without a radius against the shape, n.w <= 0 for w from the edge to the far corner of
+//                   both triangles beside it
+//           vertex  a sphere without a radius, n.u <= 0 for all six edges u
+//           n from the surface to the shape. Edges that do not rise over the line between the far corners are no
+//           edges, so a shape that slides over flat ground has the contacts that it has on a plane
+// source    Ericson 2005, section 5.1, for the regions of a triangle
+// deviation MuJoCo tests each prism under the shape, and has contacts with edges between coplanar triangles too.
+//           The surface is open at its border: below it is a wall that nothing touches. Contacts closer than a
+//           hundredth of the shape's size with normals within a degree are one, the deepest; of more than there are
+//           slots the deepest stay, the earlier ones of equals
+// cost      of each cell under the bounding box of the shape whose highest corner reaches it 300 operations and 7
+//           gathers, and where an edge is convex and near, a capsule against the shape
+#pragma once
+
+#include "kernels/collide/capsule.h"
+#include "kernels/collide/capsule_box.h"
+#include "kernels/collide/capsule_cylinder.h"
+#include "kernels/collide/convex/pairs.h"
+#include "kernels/collide/hfield_grid.h"
+#include "kernels/collide/plane.h"
+#include "kernels/collide/sphere.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+constexpr double kFlatEdge = 1e-4;     // of a cell: by how much an edge must rise over the line beside it
+constexpr double kFieldCone = 1e-4;    // sine by which a normal may lean into the surface
+constexpr double kFaceSlack = 1e-3;    // of the shape's size: by which a face is larger than its triangle
+constexpr double kFieldApart = 0.01;   // of the shape's size: contacts closer than this with
+constexpr double kFieldSame = 0.9999;  // a cosine of their normals above this are one
+
+// a shape over a grid, seen from its centre along the axes of the grid
+template <class Real, class Body, int K>
+struct FieldScene {
+  GridView<Real> view;
+  Body body;         // at the origin
+  Vec3<Real> reach;  // half lengths of its bounding box, the margin included
+  Real margin, size;
+  Manifold<Real, K> found;
+};
+
+// one contact more. A contact in the same place and direction gives way if it is shallower; if all slots are taken,
+// the shallowest does
+template <class Scene, class Real>
+DS_STAGE void keep_contact(Scene* s, const MaskOf<Real>& valid, const Real& dist, const Vec3<Real>& pos,
+                           const Vec3<Real>& normal) {
+  constexpr int K = decltype(s->found)::kCapacity;
+  auto& m = s->found;
+  const Real none(-1), zero(0), near = square(s->size * Real(kFieldApart));
+  Real same = none, free = none, worst = none, same_dist(0), worst_dist(-1e30);
+  for (int k = 0; k < K; k++) {
+    const Vec3<Real> d = m.pos[k] - pos;
+    const auto one = mask_and(mask_and(dot(d, d) <= near, dot(m.normal[k], normal) >= Real(kFieldSame)),
+                              mask_and(m.hit[k], same < zero));
+    same = select(one, Real(k), same);
+    same_dist = select(one, m.dist[k], same_dist);
+    free = select(mask_and(mask_not(m.hit[k]), free < zero), Real(k), free);
+    const auto shallower = mask_and(m.hit[k], m.dist[k] >= worst_dist);
+    worst = select(shallower, Real(k), worst);
+    worst_dist = select(shallower, m.dist[k], worst_dist);
+  }
+  const Real else_place = select(free >= zero, free, select(dist < worst_dist, worst, none));
+  const Real place = select(same >= zero, select(dist < same_dist, same, none), else_place);
+  for (int k = 0; k < K; k++) {
+    const auto here = mask_and(valid, place == Real(k));
+    m.dist[k] = select(here, dist, m.dist[k]);
+    m.pos[k] = select3(here, pos, m.pos[k]);
+    m.normal[k] = select3(here, normal, m.normal[k]);
+    m.hit[k] = mask_or(m.hit[k], here);
+  }
+}
+
+// corners of boxes and hulls ---------------------------------------------------------------------------------
+
+template <int kType, class Scene>
+DS_STAGE void box_corners(Scene* s) {
+  using Real = decltype(s->margin);
+  const auto& b = s->body;
+  for (int k = 0; k < 8; k++) {
+    const Vec3<Real> size{k & 1 ? b.size.x : -b.size.x, k & 2 ? b.size.y : -b.size.y,
+                          k & 4 ? b.size.z : -b.size.z};
+    const Vec3<Real> p = rotate(b.rot, size);
+    if (!any(p.z - s->margin < s->view.to_first.z + Real(s->view.grid.top))) continue;
+    const FaceUnder<Real> f = face_under(s->view, p);
+    // four of them, as on a plane
+    const auto valid = mask_and(mask_and(f.there, f.dist < s->margin), dot(f.normal, p) <= Real(0));
+    if (any(valid)) keep_contact(s, valid, f.dist, axpy(f.normal, f.dist * Real(-0.5), p), f.normal);
+  }
+}
+
+template <class Scene>
+DS_STAGE void hull_corners(Scene* s) {
+  using Real = decltype(s->margin);
+  const auto& h = s->body.hull;
+  const Real ceiling = s->view.to_first.z + Real(s->view.grid.top) + s->margin;
+  const auto at = [&](int i) {
+    const Vec3<Real> p = rotate(
+        s->body.rot, Vec3<Real>{Real(h.point[3 * i]), Real(h.point[3 * i + 1]), Real(h.point[3 * i + 2])});
+    Place<Real> place{p.x, p.y, p.z, Real(0), p.z < ceiling};
+    if (any(place.there)) {
+      const FaceUnder<Real> f = face_under(s->view, p);
+      place.dist = f.dist;
+      place.there = mask_and(place.there, mask_and(f.there, f.dist < s->margin));
+    }
+    return place;
+  };
+  Place<Real> chosen[4];
+  choose_four(h.npoint, at, s->size, chosen);
+  for (const Place<Real>& c : chosen) {
+    if (!any(c.there)) continue;
+    const Vec3<Real> p{c.u, c.v, c.height};
+    const FaceUnder<Real> f = face_under(s->view, p);
+    keep_contact(s, c.there, f.dist, axpy(f.normal, f.dist * Real(-0.5), p), f.normal);
+  }
+}
+
+// faces ------------------------------------------------------------------------------------------------------
+
+// a triangle of a cell: its corner (i, j), its slopes, and on which side of the diagonal it is
+template <class Real>
+struct FieldFace {
+  Vec3<Real> corner;
+  Real slope_x, slope_y;
+  bool upper;
+};
+
+// whether a point is over the triangle or under it, or beside it by less than the slack
+template <class Real>
+DS_FN MaskOf<Real> over_face(const GridView<Real>& view, const FieldFace<Real>& t, const Vec3<Real>& p,
+                             const Real& slack) {
+  const Real u = (p.x - t.corner.x) / view.dx, w = (p.y - t.corner.y) / view.dy, one(1);
+  const Real su = slack / view.dx, sw = slack / view.dy;
+  const auto in_x = mask_and(u >= -su, u <= one + su), in_y = mask_and(w >= -sw, w <= one + sw);
+  const Real side = t.upper ? w - u : u - w;
+  return mask_and(mask_and(in_x, in_y), side >= -(su + sw));
+}
+
+template <int kType, class Scene, class Real>
+DS_STAGE void face_contacts(Scene* s, const FieldFace<Real>& t, const MaskOf<Real>& wanted) {
+  const Real zero(0), half(0.5);
+  const Vec3<Real> n = slope_normal(t.slope_x, t.slope_y);
+  Shape<Real> plane;
+  plane.pos = t.corner;
+  plane.size = {zero, zero, zero};
+  for (auto& x : plane.rot.m) x = zero;
+  plane.rot.m[2] = n.x, plane.rot.m[5] = n.y, plane.rot.m[8] = n.z;
+  constexpr int kMost = pair_capacity(kPlane, kType);
+  Manifold<Real, kMost> m;
+  if constexpr (kType == kSphere) plane_sphere(plane, s->body, s->margin, &m);
+  if constexpr (kType == kCapsule) plane_capsule(plane, s->body, s->margin, &m);
+  if constexpr (kType == kCylinder) plane_cylinder(plane, s->body, s->margin, &m);
+  if constexpr (kType == kEllipsoid) plane_ellipsoid(plane, s->body, s->margin, &m);
+  auto some = m.hit[0];
+  for (int k = 1; k < kMost; k++) some = mask_or(some, m.hit[k]);
+  if (!any(mask_and(some, wanted))) return;
+  const Real slack = (s->size + s->margin) * Real(kFaceSlack);
+  const Vec3<Real> centre{zero, zero, zero};
+  const auto below = dot(n, t.corner) > zero;
+  const auto inside = mask_and(below, over_face(s->view, t, centre, slack));
+  for (int k = 0; k < kMost; k++) {
+    auto valid = mask_and(wanted, m.hit[k]);
+    if (!any(valid)) continue;
+    const Real reach = m.dist[k] * half;
+    // the point of the plane, seen from above; or the point of the shape
+    const auto above = kType == kCapsule ? m.dist[k] >= -s->body.size.x : mask_not(below);
+    const auto over = mask_or(mask_and(above, over_face(s->view, t, axpy(n, -reach, m.pos[k]), slack)),
+                              over_face(s->view, t, axpy(n, reach, m.pos[k]), slack));
+    valid = mask_and(valid, mask_or(inside, over));
+    if (any(valid)) keep_contact(s, valid, m.dist[k], m.pos[k], n);
+  }
+}
+
+// edges and vertices -----------------------------------------------------------------------------------------
+
+// a corner of the grid beside an edge or a vertex; beyond the border the surface falls
+template <class Real>
+struct Beside {
+  Vec3<Real> at;
+  MaskOf<Real> there;
+};
+
+// an edge of the grid
+template <class Real>
+struct FieldEdge {
+  Vec3<Real> from, along;  // unit
+  Real length;
+  Beside<Real> far1, far2;
+
+  // whether a normal leads away from both triangles beside it
+  DS_FN MaskOf<Real> allows(const Vec3<Real>& n) const {
+    const auto away = [&](const Beside<Real>& far) {
+      const Vec3<Real> w = far.at - from, side = axpy(along, -dot(along, w), w);
+      return mask_or(mask_not(far.there), dot(n, side) <= norm(side) * Real(kFieldCone));
+    };
+    return mask_and(n.z >= Real(0), mask_and(away(far1), away(far2)));
+  }
+  // ends are vertices
+  DS_FN MaskOf<Real> within(const Real& place) const {
+    return mask_and(place >= length * Real(1e-5), place <= length * Real(1 - 1e-5));
+  }
+};
+
+// Of the directions across the edge and across an edge of the box, the one of those allowed along which the two are
+// farthest apart. Where it is that of a face, the ends of the stretch over that face; else where the edges cross.
+// A capsule against a box would leave by the nearest face
+template <class Scene, class Real>
+DS_STAGE void edge_box(Scene* s, const FieldEdge<Real>& e, const MaskOf<Real>& wanted) {
+  const Real zero(0), one(1), size[3] = {s->body.size.x, s->body.size.y, s->body.size.z};
+  const Vec3<Real> axis[3] = {column(s->body.rot, 0), column(s->body.rot, 1), column(s->body.rot, 2)};
+  Real best(-1e30), half = zero;
+  Vec3<Real> n{zero, zero, zero}, other = n;
+  auto some = all_false<Real>(), separate = some;
+  for (int j = 0; j < 3; j++) {
+    const Vec3<Real> x = cross(e.along, axis[j]);
+    const Real sine = norm(x);
+    const auto parallel = sine < Real(1e-4);
+    const Vec3<Real> u = x * (select(x.z < zero, -one, one) / select(parallel, one, sine));
+    Real reach = zero;
+    for (int i = 0; i < 3; i++) reach = reach + (i == j ? zero : abs(dot(u, axis[i])) * size[i]);
+    const Real apart = -dot(u, e.from) - reach;
+    const auto allowed = mask_and(mask_not(parallel), e.allows(u)), better = mask_and(apart > best, allowed);
+    const auto beyond = mask_or(mask_and(mask_not(allowed), apart > zero), apart < reach * Real(-2));
+    separate = mask_or(separate, mask_and(mask_not(parallel), beyond));
+    best = select(better, apart, best);
+    n = select3(better, u, n);
+    other = select3(better, axis[j], other);
+    half = select(better, size[j], half);
+    some = mask_or(some, better);
+  }
+  some = mask_and(mask_and(some, wanted), mask_and(best < s->margin, mask_not(separate)));
+  if (!any(some)) return;
+  // the box's edge, and the face that looks down
+  Vec3<Real> low{zero, zero, zero}, face = low;
+  Real depth = zero, enter = zero, leave = e.length;
+  for (int i = 0; i < 3; i++) {
+    const Real along_n = dot(n, axis[i]);
+    const auto looks = abs(along_n) >= Real(kAlignedCosine);
+    face = select3(looks, axis[i] * select(along_n < zero, -one, one), face);
+    depth = select(looks, size[i], depth);
+    const auto free = dot(axis[i], other) > Real(0.5);
+    low = axpy(axis[i], select(free, zero, select(along_n > zero, -size[i], size[i])), low);
+    const Real at = dot(axis[i], e.from), rate = dot(axis[i], e.along);
+    const auto level = mask_or(looks, abs(rate) < Real(1e-12));
+    const Real inv = one / select(level, one, rate), t1 = (-size[i] - at) * inv, t2 = (size[i] - at) * inv;
+    enter = select(level, enter, max(enter, min(t1, t2)));
+    leave = select(level, leave, min(leave, max(t1, t2)));
+    leave = select(mask_and(mask_not(looks), mask_and(level, abs(at) > size[i])), -one, leave);
+  }
+  const auto flush = mask_and(mask_and(some, depth > zero), e.allows(face));
+  if (any(flush)) {
+    for (const Real& place : {enter, leave}) {
+      const Vec3<Real> x = axpy(e.along, place, e.from);
+      const Real dist = -depth - dot(face, x);
+      const auto valid =
+          mask_and(mask_and(flush, enter <= leave), mask_and(e.within(place), dist < s->margin));
+      if (any(valid)) keep_contact(s, valid, dist, axpy(face, dist * Real(0.5), x), face);
+    }
+  }
+  const Vec3<Real> d = low - e.from;
+  const Real cosine = dot(e.along, other), a = dot(e.along, d), b = dot(other, d);
+  const Real place = fma(-cosine, b, a) / max(fma(-cosine, cosine, one), Real(1e-9));
+  const Real beside = fma(place, cosine, -b);
+  auto valid = mask_and(mask_and(some, mask_not(flush)), mask_and(e.within(place), abs(beside) <= half));
+  if (any(valid)) keep_contact(s, valid, best, axpy(n, best * Real(0.5), axpy(e.along, place, e.from)), n);
+}
+
+template <int kType, class Scene, class Real>
+DS_STAGE void edge_contacts(Scene* s, const Vec3<Real>& from, const Vec3<Real>& to, const Beside<Real>& far1,
+                            const Beside<Real>& far2, MaskOf<Real> wanted) {
+  const Real half(0.5), zero(0), one(1);
+  const auto overlaps = [&](const Real& a, const Real& b, const Real& reach) {
+    return mask_and(min(a, b) <= reach, max(a, b) >= -reach);
+  };
+  wanted = mask_and(wanted, mask_and(overlaps(from.x, to.x, s->reach.x), overlaps(from.y, to.y, s->reach.y)));
+  wanted = mask_and(wanted, overlaps(from.z, to.z, s->reach.z));
+  if (!any(wanted)) return;
+  const Vec3<Real> span = to - from;
+  const Real length = norm(span);
+  const Vec3<Real> along = span * (one / length);
+  const FieldEdge<Real> e{from, along, length, far1, far2};
+  if constexpr (kType == kBox) return edge_box(s, e, wanted);
+  Shape<Real> edge;
+  Vec3<Real> t1, t2;
+  across(along, &t1, &t2);
+  edge.pos = (from + to) * half;
+  edge.size = {zero, length * half, zero};
+  edge.rot = {{t1.x, t2.x, along.x, t1.y, t2.y, along.y, t1.z, t2.z, along.z}};
+  constexpr int kMost = kType == kSphere ? 1 : pair_capacity(kCapsule, kType);
+  Manifold<Real, kMost> m;
+  if constexpr (kType == kSphere) {
+    sphere_capsule(s->body, edge, s->margin, &m);
+    m.normal[0] = -m.normal[0];
+  }
+  if constexpr (kType == kCapsule) capsule_capsule(edge, s->body, s->margin, &m);
+  if constexpr (kType == kCylinder) capsule_cylinder(edge, s->body, s->margin, &m);
+  if constexpr (kType == kEllipsoid) capsule_ellipsoid(edge, s->body, s->margin, &m);
+  if constexpr (kType == kMesh) capsule_mesh(edge, s->body, s->margin, &m);
+  if constexpr (kType != kBox) {
+    for (int k = 0; k < kMost; k++) {
+      auto valid = mask_and(wanted, m.hit[k]);
+      if (!any(valid)) continue;
+      const Vec3<Real>& n = m.normal[k];
+      const Real place = dot(along, axpy(n, m.dist[k] * Real(-0.5), m.pos[k]) - from);
+      valid = mask_and(valid, mask_and(e.within(place), e.allows(n)));
+      if (any(valid)) keep_contact(s, valid, m.dist[k], m.pos[k], n);
+    }
+  }
+}
+
+// a vertex of the grid
+template <class Real>
+struct FieldVertex {
+  Vec3<Real> at;
+  Beside<Real> around[6];
+
+  DS_FN MaskOf<Real> allows(const Vec3<Real>& n) const {
+    auto allowed = n.z >= Real(0);
+    for (const Beside<Real>& c : around) {
+      const Vec3<Real> u = c.at - at;
+      allowed = mask_and(allowed, mask_or(mask_not(c.there), dot(n, u) <= norm(u) * Real(kFieldCone)));
+    }
+    return allowed;
+  }
+};
+
+// of the faces that look down on a vertex that is in front of them, the one that is least deep
+template <class Scene, class Real>
+DS_STAGE void vertex_box(Scene* s, const FieldVertex<Real>& v, const MaskOf<Real>& wanted) {
+  const Real zero(0), size[3] = {s->body.size.x, s->body.size.y, s->body.size.z};
+  Real best(-1e30);
+  Vec3<Real> n{zero, zero, zero};
+  for (int k = 0; k < 3; k++) {
+    const Vec3<Real> axis = column(s->body.rot, k), m = axis * sign_nonzero(axis.z);
+    const Real apart = -dot(m, v.at) - size[k];
+    auto valid = mask_and(mask_and(apart > best, apart < s->margin), apart >= size[k] * Real(-2));
+    for (int i = 0; i < 3; i++)
+      if (i != k) valid = mask_and(valid, abs(dot(column(s->body.rot, i), v.at)) <= size[i]);
+    valid = mask_and(valid, wanted);
+    if (!any(valid)) continue;
+    valid = mask_and(valid, v.allows(m));
+    best = select(valid, apart, best);
+    n = select3(valid, m, n);
+  }
+  const auto found = best > Real(-1e29);
+  if (any(found)) keep_contact(s, found, best, axpy(n, best * Real(0.5), v.at), n);
+}
+
+template <class Scene, class Real>
+DS_STAGE void vertex_hull(Scene* s, const FieldVertex<Real>& v, const MaskOf<Real>& wanted) {
+  const Real zero(0);
+  const auto& h = s->body.hull;
+  const Vec3<Real> local = rotate_transposed(s->body.rot, v.at);
+  Real best(-1e30), beyond(-1e30);
+  Vec3<Real> n{zero, zero, zero};
+  const auto triple = [](const ScalarOf<Real>* p) { return Vec3<Real>{Real(p[0]), Real(p[1]), Real(p[2])}; };
+  for (int f = 0; f < h.nface; f++) {
+    const Vec3<Real> out = triple(h.normal + 3 * f);
+    const Real height = dot(out, local - triple(h.point + 3 * h.corner[h.corner_adr[f]]));
+    const Vec3<Real> m = -rotate(s->body.rot, out);
+    auto allowed = mask_and(height > best, m.z >= zero);
+    if (any(mask_and(allowed, wanted))) allowed = mask_and(allowed, v.allows(m));
+    const auto taken = mask_and(allowed, wanted);
+    beyond = max(beyond, select(taken, best, height));
+    best = select(taken, height, best);
+    n = select3(taken, m, n);
+  }
+  const auto found = mask_and(mask_and(best > Real(-1e29), best < s->margin), beyond <= zero);
+  if (any(found)) keep_contact(s, found, best, axpy(n, best * Real(0.5), v.at), n);
+}
+
+template <int kType, class Scene, class Real>
+DS_STAGE void vertex_contact(Scene* s, const FieldVertex<Real>& v, MaskOf<Real> wanted) {
+  const Real zero(0), one(1);
+  const Vec3<Real>& at = v.at;
+  wanted = mask_and(wanted, mask_and(abs(at.x) <= s->reach.x, abs(at.y) <= s->reach.y));
+  wanted = mask_and(wanted, abs(at.z) <= s->reach.z);
+  if (!any(wanted)) return;
+  if constexpr (kType == kBox) return vertex_box(s, v, wanted);
+  if constexpr (kType == kMesh) return vertex_hull(s, v, wanted);
+  if constexpr (kType != kBox && kType != kMesh) {
+    const Shape<Real> point{at, {{one, zero, zero, zero, one, zero, zero, zero, one}}, {zero, zero, zero}};
+    Manifold<Real, 1> m;
+    if constexpr (kType == kSphere) sphere_sphere(point, s->body, s->margin, &m);
+    if constexpr (kType == kCapsule) sphere_capsule(point, s->body, s->margin, &m);
+    if constexpr (kType == kCylinder) sphere_cylinder(point, s->body, s->margin, &m);
+    if constexpr (kType == kEllipsoid) sphere_ellipsoid(point, s->body, s->margin, &m);
+    auto valid = mask_and(wanted, m.hit[0]);
+    if (!any(valid)) return;
+    valid = mask_and(valid, v.allows(m.normal[0]));
+    if (any(valid)) keep_contact(s, valid, m.dist[0], m.pos[0], m.normal[0]);
+  }
+}
+
+// what belongs to vertex (i, j): the triangles of its cell, the edges to the east, north and north-east, and itself
+template <int kType, class Scene, class Real>
+DS_STAGE void around_vertex(Scene* s, const Real& i, const Real& j, MaskOf<Real> wanted) {
+  using Int = IntOf<Real>;
+  const auto& view = s->view;
+  const auto& g = view.grid;
+  const Real zero(0), one(1);
+  const auto has_east = i < Real(g.ncol - 1), has_north = j < Real(g.nrow - 1);
+  const Int none(0), at = vertex_address(g, i, j);
+  const Int east = select(has_east, Int(1), none), north = select(has_north, Int(g.ncol), none);
+  const auto corner = [&](const Int& step, int di, int dj, const MaskOf<Real>& there) {
+    return Beside<Real>{view.vertex(i + Real(di), j + Real(dj), gather<Real>(g.height, at + step)), there};
+  };
+  const Vec3<Real> o = corner(none, 0, 0, wanted).at;
+  const Beside<Real> e = corner(east, 1, 0, has_east), n = corner(north, 0, 1, has_north),
+                     ne = corner(east + north, 1, 1, mask_and(has_east, has_north));
+  wanted = mask_and(wanted, max(max(o.z, e.at.z), max(n.at.z, ne.at.z)) > -s->reach.z);
+  if (!any(wanted)) return;
+  if constexpr (kType != kBox && kType != kMesh) {
+    const auto cell = mask_and(wanted, ne.there);
+    const Real inv_x = one / view.dx, inv_y = one / view.dy;
+    const FieldFace<Real> lower{o, (e.at.z - o.z) * inv_x, (ne.at.z - e.at.z) * inv_y, false};
+    const FieldFace<Real> upper{o, (ne.at.z - n.at.z) * inv_x, (n.at.z - o.z) * inv_y, true};
+    if (any(cell)) {
+      face_contacts<kType>(s, lower, cell);
+      face_contacts<kType>(s, upper, cell);
+    }
+  }
+  const auto has_west = i > zero, has_south = j > zero;
+  const Int west = select(has_west, Int(-1), none), south = select(has_south, Int(-g.ncol), none);
+  const Beside<Real> w = corner(west, -1, 0, has_west), so = corner(south, 0, -1, has_south),
+                     sw = corner(west + south, -1, -1, mask_and(has_west, has_south));
+  // how far two corners rise over the line between two others
+  const Real flat = min(view.dx, view.dy) * Real(kFlatEdge);
+  const auto convex = [&](const Vec3<Real>& a, const Vec3<Real>& b, const Beside<Real>& far1,
+                          const Beside<Real>& far2) {
+    const auto rises = (a.z + b.z) - (far1.at.z + far2.at.z) > flat;
+    return mask_or(rises, mask_not(mask_and(far1.there, far2.there)));
+  };
+  const auto try_edge = [&](const Beside<Real>& to, const Beside<Real>& far1, const Beside<Real>& far2) {
+    const auto sharp = mask_and(mask_and(wanted, to.there), convex(o, to.at, far1, far2));
+    if (any(sharp)) edge_contacts<kType>(s, o, to.at, far1, far2, sharp);
+  };
+  try_edge(e, ne, so);
+  try_edge(n, ne, w);
+  try_edge(ne, e, n);
+  const auto peak = mask_or(convex(o, o, e, w), mask_or(convex(o, o, n, so), convex(o, o, ne, sw)));
+  const FieldVertex<Real> vertex{o, {e, ne, n, w, sw, so}};
+  if (any(mask_and(wanted, peak))) vertex_contact<kType>(s, vertex, mask_and(wanted, peak));
+}
+
+// the largest of the elements, as a count of turns
+template <class Real>
+DS_HD int most_of(const Real& x) {
+  int most = 0;
+  for (int l = 0; l < kPackSize<Real>; l++) {
+    const int turns = static_cast<int>(lane_of(x, l));
+    most = turns > most ? turns : most;
+  }
+  return most;
+}
+
+// half lengths of the bounding box of a shape
+template <int kType, class Body, class Real = decltype(Body::size.x)>
+DS_FN Vec3<Real> bounding_box(const Body& b) {
+  const auto core = make_core(b, kType);
+  if constexpr (kType == kMesh) return {core.bound, core.bound, core.bound};
+  const auto along = [&](int row) {
+    const Vec3<Real> axis{b.rot.m[3 * row], b.rot.m[3 * row + 1], b.rot.m[3 * row + 2]};
+    return dot(axis, core_support(core, axis)) + core_radius(core);
+  };
+  return {along(0), along(1), along(2)};
+}
+
+template <int kType, int K, class Body, class Real>
+DS_FN void hfield_contacts(const FieldShape<Real>& a, const Body& b, const Real& margin,
+                           Manifold<Real, K>* out) {
+  const auto& g = a.grid;
+  const Real zero(0);
+  const Vec3<Real> centre = rotate_transposed(a.rot, b.pos - a.pos);
+  const auto above = centre.z >= -Real(g.base);
+  FieldScene<Real, Body, K> s{view_grid(g, centre), b, {}, margin, {}, {}};
+  s.body.pos = {zero, zero, zero};
+  for (int c = 0; c < 3; c++) {
+    const Vec3<Real> axis = rotate_transposed(a.rot, column(b.rot, c));
+    s.body.rot.m[c] = axis.x, s.body.rot.m[3 + c] = axis.y, s.body.rot.m[6 + c] = axis.z;
+  }
+  s.size = make_core(b, kType).bound;
+  const Vec3<Real> box = bounding_box<kType>(s.body);
+  s.reach = {box.x + margin, box.y + margin, box.z + margin};
+  clear(&s.found);
+  clear(out);
+  const auto low = mask_and(above, -s.reach.z < s.view.to_first.z + Real(g.top));
+  if (!any(low)) return;
+
+  if constexpr (kType == kBox) box_corners<kType>(&s);
+  if constexpr (kType == kMesh) hull_corners(&s);
+  const auto& first = s.view.to_first;
+  const Real i0 = whole_between((-s.reach.x - first.x) / s.view.dx, g.ncol - 1);
+  const Real j0 = whole_between((-s.reach.y - first.y) / s.view.dy, g.nrow - 1);
+  const Real i1 = whole_between((s.reach.x - first.x) / s.view.dx + Real(1), g.ncol - 1);
+  const Real j1 = whole_between((s.reach.y - first.y) / s.view.dy + Real(1), g.nrow - 1);
+  const int columns = most_of(i1 - i0), rows = most_of(j1 - j0);
+  for (int dj = 0; dj <= rows; dj++) {
+    for (int di = 0; di <= columns; di++) {
+      const Real i = i0 + Real(di), j = j0 + Real(dj);
+      const auto wanted = mask_and(low, mask_and(i <= i1, j <= j1));
+      if (any(wanted)) around_vertex<kType>(&s, min(i, i1), min(j, j1), wanted);
+    }
+  }
+  for (int k = 0; k < K; k++) {
+    out->dist[k] = s.found.dist[k];
+    out->pos[k] = b.pos + rotate(a.rot, s.found.pos[k]);
+    out->normal[k] = rotate(a.rot, s.found.normal[k]);
+    out->hit[k] = mask_and(above, s.found.hit[k]);
+  }
+}
+
+// X(function, shape, its type, capacity)
+#define DS_FIELD_PAIRS(X)                   \
+  X(hfield_sphere, Shape, kSphere, 4)       \
+  X(hfield_capsule, Shape, kCapsule, 8)     \
+  X(hfield_ellipsoid, Shape, kEllipsoid, 4) \
+  X(hfield_cylinder, Shape, kCylinder, 8)   \
+  X(hfield_box, Shape, kBox, 8)             \
+  X(hfield_mesh, HullShape, kMesh, 8)
+#define DS_FIELD_PAIR(function, Body, type, capacity)                                     \
+  template <class Real>                                                                   \
+  DS_FN void function(const FieldShape<Real>& a, const Body<Real>& b, const Real& margin, \
+                      Manifold<Real, capacity>* out) {                                    \
+    hfield_contacts<type>(a, b, margin, out);                                             \
+  }
+DS_FIELD_PAIRS(DS_FIELD_PAIR)
+#undef DS_FIELD_PAIR
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep
