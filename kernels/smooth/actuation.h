@@ -5,7 +5,7 @@
 //             force = clip(gain(l, ld) u + bias(l, ld)),   qfrc_actuator += m' force
 // source    MuJoCo's documentation, "Actuation model"; the kinds stand in actuators/
 // deviation none
-// reads     qpos, qvel, act, ctrl, qfrc_gravcomp, ten_length, ten_velocity, ten_J
+// reads     qpos, qvel, act, ctrl, qfrc_gravcomp, ten_length, ten_velocity, ten_J, trn_length, trn_J
 // writes    actuator_force, actuator_vel_gain, act_dot, qfrc_actuator
 // cost      O(nu + nv)
 #pragma once
@@ -151,7 +151,7 @@ DS_STAGE void actuation(E& env) {
   // an actuator on a joint at its limit of force gains nothing by speed
   env.each(t.n.nu, [&](int a) {
     const int j = t.act_id[a];
-    if (t.act_trn[a] == kTrnTendon || !t.jnt_actfrclimited[j]) return;
+    if (!acts_on_joint(t.act_trn[a]) || !t.jnt_actfrclimited[j]) return;
     const Real total = out[t.jnt_dofadr[j]];
     const auto limited = mask_or(total <= env.jnt_actfrc_lower(j), total >= env.jnt_actfrc_upper(j));
     vel_gain[a] = select(limited, Real(0), vel_gain[a]);
