@@ -40,15 +40,17 @@ struct Eight {
     DS_UNROLL
     for (int k = 0; k < kParts; k++) part[k] = Part(x);
   }
-  // from element i of a run on
-  template <int kStride>
-  DS_HD Eight(const Field<Scalar, kStride>& run, Index i) {
+  // from element i of a run on; one of workspace may hold numbers that note who reads them
+  template <class Number, int kStride>
+  DS_HD Eight(const Field<Number, kStride>& run, Index i) {
     DS_UNROLL
     for (int k = 0; k < kParts; k++) {
       if constexpr (kWide > 1)
         part[k] = load_pack<Part>(run.p + (i + kWide * k));
-      else
+      else if constexpr (requires(Part a, Number b) { a = b; })
         part[k] = run[i + k];
+      else
+        part[k] = lane_of(run[i + k], 0);
     }
   }
   template <int kStride>

@@ -387,9 +387,8 @@ DS_HD void store_pack(T* p, const Pack<T, N>& x) {
   __builtin_memcpy(p, &x.v, sizeof(x.v));
 }
 
-// gather: element l of the result is p[i_l]
 template <class P>
-DS_HD P gather(const ScalarOf<P>* p, const IntOf<P>& i) {
+requires(kPackSize<P> > 1) DS_HD P gather(const ScalarOf<P>* p, const IntOf<P>& i) {
 #if defined(__AVX512F__)
   if constexpr (sizeof(ScalarOf<P>) == 4 && kPackSize<P> == 16)
     return P::from(
@@ -401,7 +400,7 @@ DS_HD P gather(const ScalarOf<P>* p, const IntOf<P>& i) {
                                                            _mm256_castsi256_ps(_mm256_set1_epi32(-1)), 4));
 #endif
   P x;
-  for (int l = 0; l < kPackSize<P>; l++) x.v[l] = p[i.v[l]];
+  for (int l = 0; l < kPackSize<P>; l++) set_lane(x, l, p[lane_of(i, l)]);
   return x;
 }
 

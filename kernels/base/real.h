@@ -172,6 +172,12 @@ template <class Real>
 DS_HD MaskOf<Real> all_false() {
   return Real(0) != Real(0);
 }
+// gather: element l of the result is p[i_l]
+template <class Real>
+requires(kPackSize<Real> == 1) DS_HD Real gather(const ScalarOf<Real>* p, const IntOf<Real>& i) {
+  return p[i];
+}
+
 }  // namespace DUALSTEP_ISA
 }  // namespace dualstep
 

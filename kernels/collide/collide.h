@@ -316,8 +316,10 @@ DS_FN void put_geom_records(E& env) {
 }
 
 // whether a kind reads no more of either geom than such a record has
+constexpr bool is_of_shape(int type) { return type != kMesh && type != kHfield; }
 template <int kKind>
-constexpr bool kOfShapes = PairKindTraits<kKind>::kFirst != kMesh&& PairKindTraits<kKind>::kSecond != kMesh;
+constexpr bool kOfShapes = is_of_shape(PairKindTraits<kKind>::kFirst) &&
+                           is_of_shape(PairKindTraits<kKind>::kSecond);
 
 // as many near pairs as a pack has elements: which, and in which environment
 template <class E>

@@ -92,6 +92,18 @@ void run_scene(const Scene& scene) {
     });
 }
 
+// enough trees that islands are solved apart: balls that lie on a plane and push each other
+Scene many_balls() {
+  ModelBuilder b;
+  b.geom(0, {.type = kPlane});
+  for (int i = 0; i < 10; i++) {
+    const int ball = b.body(0, {0.09 * i, 0.01 * (i % 2), 0.05}, 0.3);
+    b.joint(ball, {.type = kFree});
+    b.geom(ball, {.size = {0.05, 0, 0}});
+  }
+  return {"many_balls", scenes::with_options(b, {{"cone", {1}}})};
+}
+
 struct Found {
   std::vector<AccessRecorder::Access> without_impacts, all;
 };
@@ -99,6 +111,7 @@ const Found& accesses() {
   static const Found found = [] {
     Found f;
     for (const bool impacts : {false, true}) {
+      if (!impacts) run_scene(many_balls());
       for (const Scene& scene : all_scenes())
         if ((scene.model.opt.contact_model == ContactModel::kImpulsive) == impacts) run_scene(scene);
       (impacts ? f.all : f.without_impacts) = recorder.access();
@@ -147,6 +160,7 @@ TEST(Accesses, AreThoseOfTheTable) {
 TEST(Accesses, TheStageColumnNamesTheFirstWriter) {
   for (size_t a = 0; a < rows_of_table().size(); a++) {
     const Row& row = rows_of_table()[a];
+    if (row.name == "geom_record") continue;  // of packs alone, which nobody records
     const bool impact = row.stage == "impact";
     const auto& found = impact ? accesses().all : accesses().without_impacts;
     const std::string writers = words_of(found[a].writes), first = writers.substr(0, writers.find(' '));
