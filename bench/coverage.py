@@ -5,8 +5,8 @@
     python bench/coverage.py --only mujoco_menagerie gymnasium # some of them
     python bench/coverage.py --out bench/results/coverage      # where the table goes, .md and .json
 
-A model is a file of MJCF that MuJoCo compiles and that has a joint, and no file that another includes or attaches; files
-that compile to the same model count once a source. It loads where `Model.from_mjcf` and `Batch` take it, and agrees
+A model is a file of MJCF that MuJoCo compiles and that has a joint. Files that another one includes or attaches are parts
+of that model, and are looked at alone where it does not compile; files that compile to the same model count once a source. It loads where `Model.from_mjcf` and `Batch` take it, and agrees
 where the accelerations of a batch (float64) and of the reference are within 1e-6 of converged MuJoCo's, relative to the
 largest, at the median over 20 energetic states. Each model is looked at in a child of its own, within a time limit.
 """
@@ -72,11 +72,24 @@ def named_by(path: pathlib.Path) -> set[pathlib.Path]:
     return {(path.parent / name).resolve() for name in names if name}
 
 
-def models_of(folder: pathlib.Path) -> list[pathlib.Path]:
-    """Files of MJCF that no other file of the source includes."""
+def models_of(folder: pathlib.Path) -> dict[pathlib.Path, list[pathlib.Path]]:
+    """Files of MJCF that no other file of the source includes, and the files that each includes."""
     files = [p for p in sorted(folder.rglob("*.xml")) if root_of(p) == "mujoco"]
-    named = set().union(*(named_by(p) for p in files)) if files else set()
-    return [p for p in files if p.resolve() not in named]
+    there = {p.resolve(): p for p in files}
+    names = {p: [there[n] for n in sorted(named_by(p)) if n in there and there[n] != p] for p in files}
+    parts = {part for named in names.values() for part in named}
+    return {p: below(p, names) for p in files if p not in parts}
+
+
+def below(path: pathlib.Path, names: dict[pathlib.Path, list[pathlib.Path]]) -> list[pathlib.Path]:
+    """What a file includes, and what that includes."""
+    found, todo = [], list(names[path])
+    while todo:
+        part = todo.pop(0)
+        if part not in found:
+            found.append(part)
+            todo += names[part]
+    return found
 
 
 def version_of(source: str, folder: pathlib.Path) -> str:
@@ -212,17 +225,31 @@ LOADED = ("agrees", "differs", "out of time")
 NO_MODEL = ("not compiled", "nothing moves", "same as another")
 
 
-def survey(found: dict[str, list[pathlib.Path]], seconds: float, jobs: int, quiet: bool) -> list[dict[str, Any]]:
+Work = list[tuple[str, pathlib.Path]]
+
+
+def look_at_all(work: Work, seconds: float, jobs: int, title: str, quiet: bool) -> list[dict[str, Any]]:
     from dualstep.cli.common import Progress
 
-    work = [(source, path) for source, paths in found.items() for path in paths]
-    progress, done, facts = Progress("models", quiet=quiet), 0, []
+    progress, facts = Progress(title, quiet=quiet), []
     with ThreadPoolExecutor(jobs) as pool:
         futures = [pool.submit(in_child, path, seconds) for _, path in work]
         for (source, path), future in zip(work, futures):
             facts.append({"source": source, "file": str(path), **future.result()})
-            done += 1
-            progress.update(done / len(work), f"{source}/{path.name}"[:60])
+            progress.update(len(facts) / len(work), f"{source}/{path.name}"[:60])
+    return facts
+
+
+def survey(
+    found: dict[str, dict[pathlib.Path, list[pathlib.Path]]], seconds: float, jobs: int, quiet: bool
+) -> list[dict[str, Any]]:
+    """Facts about all models; of what does not compile about its parts, those alone that do."""
+    work = [(source, path) for source, paths in found.items() for path in paths]
+    facts = look_at_all(work, seconds, jobs, "models", quiet)
+    broken = [(f["source"], pathlib.Path(f["file"])) for f in facts if f["outcome"] == "not compiled"]
+    used = {part for source, path in work if (source, path) not in broken for part in found[source][path]}
+    parts = dict.fromkeys((s, part) for s, path in broken for part in found[s][path] if part not in used)
+    facts += look_at_all(list(parts), seconds, jobs, "parts of what does not compile", quiet) if parts else []
     seen: set[tuple[str, str]] = set()
     for fact in facts:
         key = (fact["source"], fact.get("digest", ""))
@@ -317,7 +344,7 @@ def main() -> None:
     there = sources([p.resolve() for p in args.path])
     for name in args.only or ():
         if name not in there:
-            raise SystemExit(f"there is no package or folder '{name}' with models: {', '.join(sorted(there))}"[:2000])
+            raise SystemExit(f"there is no package or folder '{name}'")
     found = {name: models_of(folder) for name, folder in there.items() if not args.only or name in args.only}
     found = {name: paths for name, paths in found.items() if paths}
     if not found:

@@ -2,8 +2,8 @@
 //   force = gain(length, velocity) * (ctrl or act) + bias(length, velocity), clipped; qfrc = moment' force
 //   gain: g0, or g0 + g1 length + g2 velocity; bias: 0, or b0 + b1 length + b2 velocity; muscles: muscle.cpp
 //   d act/dt: ctrl (integrator) or (ctrl - act) / tau (filters; the exact one integrates in closed form)
-// Source: MuJoCo's documentation, "Actuation model". Setpoints of position servos on a ball joint live on
-// a circle: the representative nearest the length counts.
+// Source: MuJoCo's documentation, "Actuation model". Setpoints of position servos on a ball joint, or on
+// the turn of a site seen from another, live on a circle: the representative nearest the length counts.
 // Reads ctrl, act, qpos, qvel, qfrc_gravcomp. Cost O(nu nv).
 #include <algorithm>
 
@@ -27,11 +27,12 @@ bool actuator_disabled(const Model& m, int actuator) {
 
 double setpoint_period(const Model& m, int i) {
   const bool servo = m.actuator_gaintype[i] == kGainFixed && m.actuator_biastype[i] == kBiasAffine &&
-                     m.actuator_gainprm[10 * i] == -m.actuator_biasprm[10 * i + 1] &&
-                     (m.actuator_dyntype[i] == kDynNone || m.actuator_dyntype[i] == kDynIntegrator);
-  if (!servo || !acts_on_joint(m.actuator_trntype[i]) || m.jnt_type[m.actuator_trnid[2 * i]] != kBall)
-    return 0;
-  return 2 * kPi * vec3(m.actuator_gear, 2 * i).norm();
+                     m.actuator_gainprm[10 * i] == -m.actuator_biasprm[10 * i + 1];
+  const int trn = m.actuator_trntype[i], object = m.actuator_trnid[2 * i];
+  const bool ball = acts_on_joint(trn) && m.jnt_type[object] == kBall;
+  const bool turn =
+      trn == kTrnSite && m.actuator_trnid[2 * i + 1] >= 0 && vec3(m.actuator_gear, 2 * i).isZero(0);
+  return servo && (ball || turn) ? 2 * kPi * vec3(m.actuator_gear, 2 * i + turn).norm() : 0;
 }
 
 double nearest_setpoint(double u, double x, double period) {

@@ -40,12 +40,15 @@ std::map<int, int> movers(const Model& m, int a) {
 int act_flags(const Model& m, int a) {
   const int group = m.actuator_group[a];
   const bool off = group >= 0 && group <= 30 && (m.opt.disableactuator & (1 << group)) != 0;
-  // MuJoCo takes the setpoint of a position servo on a ball joint as an angle
+  // MuJoCo takes the setpoint of a position servo on a ball joint, or on the turn of a site, as an angle
   const bool servo = m.actuator_gaintype[a] == kGainFixed && m.actuator_biastype[a] == kBiasAffine &&
-                     m.actuator_gainprm[10 * a] == -m.actuator_biasprm[10 * a + 1] &&
-                     (m.actuator_dyntype[a] == kDynNone || m.actuator_dyntype[a] == kDynIntegrator);
-  const bool circle =
-      servo && acts_on_joint(m.actuator_trntype[a]) && m.jnt_type[m.actuator_trnid[2 * a]] == kBall;
+                     m.actuator_gainprm[10 * a] == -m.actuator_biasprm[10 * a + 1];
+  const double* gear = &m.actuator_gear[6 * a];
+  const int trn = m.actuator_trntype[a];
+  const bool ball = acts_on_joint(trn) && m.jnt_type[m.actuator_trnid[2 * a]] == kBall,
+             turn = trn == kTrnSite && second_site(m, a) >= 0 && gear[0] == 0 && gear[1] == 0 && gear[2] == 0;
+  // a turn without gear has no period
+  const bool circle = servo && (ball || (turn && (gear[3] != 0 || gear[4] != 0 || gear[5] != 0)));
   return (m.actuator_ctrllimited[a] ? kCtrlLimited : 0) | (m.actuator_forcelimited[a] ? kForceLimited : 0) |
          (m.actuator_actlimited[a] ? kActLimited : 0) | (m.actuator_actearly[a] ? kActEarly : 0) |
          (off ? kActDisabled : 0) | (circle ? kActCircle : 0);

@@ -40,10 +40,11 @@ DS_HD Real next_activation(const E& env, int a, const Real& act, const Real& rat
   return next;
 }
 
-// the setpoint of a servo on a ball joint, brought within half a turn of the joint's length
+// the setpoint of a servo on a ball joint, or on the turn of a site, brought within half a turn of the length
 template <class E, class Real = typename E::Real>
 DS_FN Real nearest_setpoint(const E& env, int a, const Real& u, const Real& length) {
-  const Vec3<Real> gear{env.act_gear(a), env.act_gear(a, 1), env.act_gear(a, 2)};
+  const int rot = env.t.act_trn[a] == kTrnSite ? 3 : 0;
+  const Vec3<Real> gear{env.act_gear(a, rot), env.act_gear(a, rot + 1), env.act_gear(a, rot + 2)};
   const Real period = Real(6.28318530717958647692) * norm(gear);
   return u - period * round_nearest((u - length) / period);
 }

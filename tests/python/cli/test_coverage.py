@@ -23,6 +23,8 @@ FILES = {
     "good/broken.xml": "<mujoco><worldbody><geom size='-1'/></worldbody></mujoco>",
     "good/still.xml": "<mujoco><worldbody><geom size='1'/></worldbody></mujoco>",
     "good/urdf.xml": "<robot name='r'/>",
+    "good/lost.xml": '<mujoco><include file="alone.xml"/><include file="part.xml"/><asset><mesh file="no.stl"/></asset></mujoco>',
+    "good/alone.xml": arm(0.7),
     "hard/noslip.xml": arm(option=' noslip_iterations="3" integrator="implicit"'),
     "hard/glue.xml": arm(2.0, rest='<actuator><adhesion body="b" ctrlrange="0 1"/></actuator>'),
     "hard/both.xml": arm(3.0, ' noslip_iterations="1"'),
@@ -46,17 +48,18 @@ def test_models_are_counted_by_source(tmp_path):
     assert ran.returncode == 0, ran.stderr
     told = json.loads(out.with_suffix(".json").read_text())
     assert told["table"] == {
-        "good": {"models": 2, "load": 2, "agree": 2, "no model": 3},
+        "good": {"models": 3, "load": 3, "agree": 3, "no model": 4},
         "hard": {"models": 3, "load": 0, "agree": 0, "no model": 0},
     }
     assert told["reasons"] == {"noslip_iterations": 2, "integrator implicit": 1, "transmission body": 1}
     outcomes = {fact["file"]: fact["outcome"] for fact in told["models"]}
     assert outcomes == {
         "arm.xml": "agrees", "copy.xml": "same as another", "scene.xml": "agrees", "broken.xml": "not compiled",
+        "lost.xml": "not compiled", "alone.xml": "agrees",
         "still.xml": "nothing moves", "noslip.xml": "refused", "glue.xml": "refused", "both.xml": "refused",
     }  # fmt: skip
     text = out.with_suffix(".md").read_text()
-    assert text in ran.stdout and "| **all** | | **5** | **2** | **2** |" in text and "| noslip_iterations | 2 |" in text
+    assert text in ran.stdout and "| **all** | | **6** | **3** | **3** |" in text and "| noslip_iterations | 2 |" in text
     assert "100%" in ran.stderr
 
 

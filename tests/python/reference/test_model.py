@@ -190,7 +190,7 @@ REFUSED = {
     "tendon damping": (tendon('damping="3 1"'), "polynomial damping", "tendon 'cord'"),
     "tendon that yields": (tendon('stiffness="3" springyield="1"'), "spring yield", "tendon 'cord'"),
     "direct current motor": (
-        actuator('<general name="a" joint="knee" dyntype="dcmotor" gaintype="dcmotor" biastype="dcmotor"/>'),
+        actuator('<dcmotor name="a" joint="knee" motorconst=".05" resistance="1"/>'),
         "activation dynamics dcmotor",
         "actuator 'a'",
     ),
