@@ -27,7 +27,8 @@ bool actuator_disabled(const Model& m, int actuator) {
 
 double setpoint_period(const Model& m, int i) {
   const bool servo = m.actuator_gaintype[i] == kGainFixed && m.actuator_biastype[i] == kBiasAffine &&
-                     m.actuator_gainprm[10 * i] == -m.actuator_biasprm[10 * i + 1];
+                     m.actuator_gainprm[10 * i] == -m.actuator_biasprm[10 * i + 1] &&
+                     m.actuator_dyntype[i] <= kDynFilterExact;
   const int trn = m.actuator_trntype[i], object = m.actuator_trnid[2 * i];
   const bool ball = acts_on_joint(trn) && m.jnt_type[object] == kBall;
   const bool turn =
@@ -89,7 +90,9 @@ void actuation(const Model& m, Data* d) {
     } else if (m.actuator_dyntype[i] == kDynMuscle) {
       d->act_dot[a] = muscle_activation_rate(&m.actuator_dynprm[10 * i], ctrl[i], d->act[a]);
     } else {
-      d->act_dot[a] = (ctrl[i] - d->act[a]) / std::max(kTiny, m.actuator_dynprm[10 * i]);
+      // a setpoint on a circle is approached the shorter way round
+      const double goal = nearest_setpoint(ctrl[i], d->act[a], setpoint_period(m, i));
+      d->act_dot[a] = (goal - d->act[a]) / std::max(kTiny, m.actuator_dynprm[10 * i]);
     }
   }
 
