@@ -44,7 +44,9 @@ struct ActuatorSpec {
   double gear = 1;
   int dyn = kDynNone;
   double kp = 0, kv = 0;  // of a position servo; a motor where both are 0
-  int trn = kTrnJoint;    // or of a tendon, whose id is `joint`
+  int trn = kTrnJoint;    // or of a tendon or a site, whose id is `joint`
+  int other = -1;         // the second site
+  bool muscle = false;
 };
 
 class ModelBuilder {
@@ -202,20 +204,26 @@ class ModelBuilder {
     const int id = count("nactuator")++;
     const bool servo = s.kp != 0 || s.kv != 0;
     ints("actuator_trntype", {s.trn});
-    ints("actuator_trnid", {s.joint, -1});
+    ints("actuator_trnid", {s.joint, s.other});
+    ints("actuator_gaintype", {s.muscle ? kGainMuscle : kGainFixed});
     ints("actuator_dyntype", {s.dyn});
-    ints("actuator_biastype", {servo ? kBiasAffine : kBiasNone});
+    ints("actuator_biastype", {s.muscle ? kBiasMuscle : servo ? kBiasAffine : kBiasNone});
     ints("actuator_actadr", {s.dyn == kDynNone ? -1 : static_cast<int>(count("na"))});
     ints("actuator_actnum", {s.dyn != kDynNone});
     ints("actuator_ctrllimited", {id % 2});
     ints("actuator_forcelimited", {servo});
     if (s.dyn != kDynNone) count("na")++;
-    reals("actuator_dynprm", ten(0.05, 0, 0));
-    reals("actuator_gainprm", ten(servo ? s.kp : 1, 0, 0));
-    reals("actuator_biasprm", ten(0, -s.kp, -s.kv));
+    const std::vector<double> muscle{0.75, 1.05, 20, 1, 0.5, 1.6, 1.5, 1.3, 1.2, 0};
+    reals("actuator_dynprm", s.muscle ? ten(0.01, 0.04, 0.2) : ten(0.05, 0, 0));
+    reals("actuator_gainprm", s.muscle ? muscle : ten(servo ? s.kp : 1, 0, 0));
+    reals("actuator_biasprm", s.muscle ? muscle : ten(0, -s.kp, -s.kv));
+    reals("actuator_lengthrange", {-0.3, 0.4});
+    reals("actuator_cranklength", {0.3});
+    reals("actuator_acc0", {1});
     reals("actuator_ctrlrange", {-0.8, 0.8});
     reals("actuator_forcerange", {-5, 5});
-    reals("actuator_gear", {s.gear, 0, 0, 0, 0, 0});
+    const double turn = s.trn == kTrnSite ? 0.1 : 0;
+    reals("actuator_gear", {s.gear, 0, 0, turn, -turn, 0});
   }
 
   void sensor(int type, int object, int id, int dim, const std::vector<int>& prm = {0, 0, 0}, int from = -1) {

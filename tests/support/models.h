@@ -156,6 +156,11 @@ inline ModelBuilder strings() {
   b.actuator({.joint = 0, .gear = 2, .trn = kTrnTendon});
   b.actuator({.joint = 0, .kp = 2, .kv = 0.1, .trn = kTrnTendon});
   b.actuator({.joint = 2, .dyn = kDynFilter, .kp = 20, .kv = 0.5, .trn = kTrnTendon});
+  b.actuator({.joint = 2, .gear = 3, .dyn = kDynMuscle, .trn = kTrnTendon, .muscle = true});
+  b.actuator({.joint = elbow, .gear = 0.2, .dyn = kDynMuscle, .muscle = true});
+  b.actuator({.joint = on_loose, .gear = 0.5, .trn = kTrnSite});
+  b.actuator({.joint = on_lower, .kp = 3, .kv = 0.2, .trn = kTrnSite, .other = on_upper});
+  b.actuator({.joint = on_lower, .gear = 0.4, .trn = kTrnSliderCrank, .other = above});
   b.every_sensor();
   return b;
 }

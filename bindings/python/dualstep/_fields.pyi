@@ -721,6 +721,12 @@ class ModelFields:
     def actuator_acc0(self) -> np.ndarray:
         """(nactuator,) MuJoCo's, float64"""
     @property
+    def actuator_lengthrange(self) -> np.ndarray:
+        """(nactuator, 2) MuJoCo's, float64"""
+    @property
+    def actuator_cranklength(self) -> np.ndarray:
+        """(nactuator,) MuJoCo's, float64"""
+    @property
     def sensor_type(self) -> np.ndarray:
         """(nsensor,) MuJoCo's, integers"""
     @property
