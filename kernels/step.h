@@ -6,6 +6,7 @@
 #include "kernels/data/eval_index.h"
 #include "kernels/integrate/integrate.h"
 #include "kernels/output/outputs.h"
+#include "kernels/smooth/actuators/sites.h"
 #include "kernels/smooth/inertia.h"
 #include "kernels/smooth/tendons.h"
 #include "kernels/solver/solve.h"
@@ -18,6 +19,7 @@ template <class E>
 DS_STAGE void smooth_dynamics(E& env, const EnvIO<E>& in) {
   kinematics(env, [&](int i) { return in.mocap(i); });  // poses, joint motions
   tendons(env);                                         // their lengths and moments
+  site_transmissions(env);                              // likewise, of actuators on sites
   env.time_stage(kStage_kinematics);
   bias(env);  // velocities, Coriolis and gravity forces
   add_tendon_bias(env);

@@ -47,6 +47,8 @@ const std::set<std::string> kInertial = {"body_pos",     "body_quat",    "body_i
                                          "dof_armature", "qpos0",        "wrap_prm",  "tendon_armature"};
 // and what paths of tendons do beside
 const std::set<std::string> kPaths = {"site_pos", "geom_pos", "geom_quat", "geom_size"};
+// and what muscles do
+const std::set<std::string> kMoments = {"actuator_gear", "actuator_cranklength", "site_pos", "site_quat"};
 constexpr double kTinyMass = 1e-15;
 
 bool only_slides(const Model& m, int body) { return m.body_simple[body] == 2; }
@@ -98,18 +100,35 @@ void tendon_weights(Model* m, const reference::Data& d) {
   }
 }
 
-void inverse_weights(Model* m, bool tendons_alone) {
+bool has_muscles(const Model& m) {
+  for (int a = 0; a < m.nactuator; ++a)
+    if (m.actuator_gaintype[a] == kGainMuscle || m.actuator_biastype[a] == kBiasMuscle) return true;
+  return false;
+}
+
+// what an actuator's unit of force accelerates
+void actuator_weights(Model* m, reference::Data* d) {
+  reference::transmission(*m, d);
+  for (int a = 0; a < m->nactuator; ++a) {
+    const reference::VectorXd moment = d->actuator_moment.row(a);
+    m->actuator_length0[a] = d->actuator_length[a];
+    m->actuator_acc0[a] = d->M_llt.solve(moment).norm();
+  }
+}
+
+void inverse_weights(Model* m, bool moments_alone) {
   reference::Data d = reference::make_data(*m);
   d.qpos = Eigen::Map<const reference::VectorXd>(m->qpos0.data(), m->nq);
   reference::kinematics(*m, &d);
   reference::center_of_mass(*m, &d);
   reference::tendons(*m, &d);
   reference::mass_matrix(*m, &d);
-  if (!tendons_alone) {
+  if (!moments_alone) {
     body_weights(m, d);
     dof_weights(m, d);
   }
   tendon_weights(m, d);
+  if (has_muscles(*m)) actuator_weights(m, &d);
 }
 
 }  // namespace
@@ -121,8 +140,9 @@ void derive_constants(Model* model, const std::set<std::string>& changed) {
     return std::any_of(changed.begin(), changed.end(),
                        [&](const std::string& n) { return names.count(n) > 0; });
   };
-  const bool inertial = touches(kInertial), paths = model->ntendon > 0 && touches(kPaths);
-  if ((inertial || paths) && model->nv > 0) inverse_weights(model, !inertial);
+  const bool inertial = touches(kInertial), paths = model->ntendon > 0 && touches(kPaths),
+             moments = has_muscles(*model) && touches(kMoments);
+  if ((inertial || paths || moments) && model->nv > 0) inverse_weights(model, !inertial);
 }
 
 }  // namespace dualstep

@@ -9,6 +9,7 @@
 //   dof_invweight0     at qpos0, the diagonal of M^-1, averaged over the three axes of a ball joint, and over
 //                      each half of a free joint
 //   tendon_length0, tendon_invweight0   at qpos0, the length L, and J M^-1 J' with J = dL/dq
+//   actuator_length0, actuator_acc0   of models with muscles, at qpos0, the length, and |M^-1 m| with m its moment
 //
 // The definitions are MuJoCo's (documentation of mjModel), so that a model compiled with the same values has
 // the same constants. Bodies that only slide (body_simple 2) have 1 / mass and 0 there, and so have they

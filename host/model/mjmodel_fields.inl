@@ -143,6 +143,8 @@ FIELD(R, actuator_actrange, nactuator, 2, 0)
 FIELD(R, actuator_gear, nactuator, 6, 0)
 FIELD(R, actuator_length0, nactuator, 1, 0)
 FIELD(R, actuator_acc0, nactuator, 1, 0)
+FIELD(R, actuator_lengthrange, nactuator, 2, 0)
+FIELD(R, actuator_cranklength, nactuator, 1, 0)
 // sensors
 FIELD(I, sensor_type, nsensor, 1, 0)
 FIELD(I, sensor_objtype, nsensor, 1, 0)

@@ -160,19 +160,21 @@ void refuse_actuators(const Model& m, const Report& refuse) {
       refuse("plugin", "actuator", a, "plugins are not run");
       continue;
     }
-    if (trn != kTrnJoint && trn != kTrnJointInParent && trn != kTrnTendon) {
+    if (trn < kTrnJoint || trn > kTrnSite) {
       refuse("transmission " + word(kTrnWords, trn), "actuator", a,
-             "only joint, jointinparent and tendon are simulated");
+             "only joint, jointinparent, tendon, site and slidercrank are simulated");
     }
-    if (dyn < kDynNone || dyn > kDynFilterExact) {
+    if (dyn < kDynNone || dyn > kDynMuscle) {
       refuse("activation dynamics " + word(kDynWords, dyn), "actuator", a,
-             "only none, integrator, filter and filterexact are simulated");
+             "only none, integrator, filter, filterexact and muscle are simulated");
     }
-    if (gain != kGainFixed && gain != kGainAffine) {
-      refuse("gain " + word(kGainWords, gain), "actuator", a, "only fixed and affine gains are simulated");
+    if (gain < kGainFixed || gain > kGainMuscle) {
+      refuse("gain " + word(kGainWords, gain), "actuator", a,
+             "only fixed, affine and muscle gains are simulated");
     }
-    if (bias != kBiasNone && bias != kBiasAffine) {
-      refuse("bias " + word(kBiasWords, bias), "actuator", a, "only no bias and affine biases are simulated");
+    if (bias < kBiasNone || bias > kBiasMuscle) {
+      refuse("bias " + word(kBiasWords, bias), "actuator", a,
+             "only none, affine and muscle biases are simulated");
     }
     if (m.actuator_delay[a] != 0) refuse("actuator delay", "actuator", a, "controls act at once here");
     if (m.actuator_ctrlnum[a] != 1) {

@@ -1,9 +1,9 @@
-// Actuators: transmission, activation dynamics, force.
+// Actuators: activation dynamics, force.
 //   force = gain(length, velocity) * (ctrl or act) + bias(length, velocity), clipped; qfrc = moment' force
-//   gain: g0, or g0 + g1 length + g2 velocity; bias: 0, or b0 + b1 length + b2 velocity
+//   gain: g0, or g0 + g1 length + g2 velocity; bias: 0, or b0 + b1 length + b2 velocity; muscles: muscle.cpp
 //   d act/dt: ctrl (integrator) or (ctrl - act) / tau (filters; the exact one integrates in closed form)
-// Source: MuJoCo's documentation, "Actuation model". Setpoints of position servos on a ball joint live on
-// a circle: the representative nearest the length counts.
+// Source: MuJoCo's documentation, "Actuation model". Setpoints of position servos on a ball joint, or on
+// the turn of a site seen from another, live on a circle: the representative nearest the length counts.
 // Reads ctrl, act, qpos, qvel, qfrc_gravcomp. Cost O(nu nv).
 #include <algorithm>
 
@@ -18,52 +18,7 @@ double clip(double x, const std::vector<double>& range, int i) {
   return std::min(std::max(x, range[2 * i]), range[2 * i + 1]);
 }
 
-// row i of the moment and the length, for an actuator on a joint
-void joint_transmission(const Model& m, int i, Data* d) {
-  const int jnt = m.actuator_trnid[2 * i], dof = m.jnt_dofadr[jnt];
-  const double* q = &d->qpos[m.jnt_qposadr[jnt]];
-  const double* gear = &m.actuator_gear[6 * i];
-  const bool in_parent = m.actuator_trntype[i] == kTrnJointInParent;
-  auto moment = d->actuator_moment.row(i);
-  switch (m.jnt_type[jnt]) {
-    case kBall: {
-      const Quaterniond rot = unit_quat(q);
-      Vector3d axis(gear[0], gear[1], gear[2]);
-      if (in_parent) axis = rot.conjugate() * axis;
-      d->actuator_length[i] = quat_log(rot).dot(axis);
-      moment.segment<3>(dof) = axis.transpose();
-      break;
-    }
-    case kFree: {
-      // a wrench: force along world axes, torque along body axes (or the parent's)
-      Vector3d torque(gear[3], gear[4], gear[5]);
-      if (in_parent) torque = unit_quat(q + 3).conjugate() * torque;
-      moment.segment<3>(dof) = Vector3d(gear[0], gear[1], gear[2]).transpose();
-      moment.segment<3>(dof + 3) = torque.transpose();
-      break;
-    }
-    default:
-      d->actuator_length[i] = gear[0] * q[0];
-      moment[dof] = gear[0];
-  }
-}
-
 }  // namespace
-
-void transmission(const Model& m, Data* d) {
-  d->actuator_length.setZero();
-  d->actuator_moment.setZero();
-  for (int i = 0; i < m.nu; ++i) {
-    if (m.actuator_trntype[i] == kTrnTendon) {
-      const int tendon = m.actuator_trnid[2 * i];
-      const double gear = m.actuator_gear[6 * i];
-      d->actuator_length[i] = gear * d->ten_length[tendon];
-      d->actuator_moment.row(i) = gear * d->ten_J.row(tendon);
-    } else {
-      joint_transmission(m, i, d);
-    }
-  }
-}
 
 bool actuator_disabled(const Model& m, int actuator) {
   const int group = m.actuator_group[actuator];
@@ -72,10 +27,12 @@ bool actuator_disabled(const Model& m, int actuator) {
 
 double setpoint_period(const Model& m, int i) {
   const bool servo = m.actuator_gaintype[i] == kGainFixed && m.actuator_biastype[i] == kBiasAffine &&
-                     m.actuator_gainprm[10 * i] == -m.actuator_biasprm[10 * i + 1] &&
-                     (m.actuator_dyntype[i] == kDynNone || m.actuator_dyntype[i] == kDynIntegrator);
-  if (!servo || m.actuator_trntype[i] == kTrnTendon || m.jnt_type[m.actuator_trnid[2 * i]] != kBall) return 0;
-  return 2 * kPi * vec3(m.actuator_gear, 2 * i).norm();
+                     m.actuator_gainprm[10 * i] == -m.actuator_biasprm[10 * i + 1];
+  const int trn = m.actuator_trntype[i], object = m.actuator_trnid[2 * i];
+  const bool ball = acts_on_joint(trn) && m.jnt_type[object] == kBall;
+  const bool turn =
+      trn == kTrnSite && m.actuator_trnid[2 * i + 1] >= 0 && vec3(m.actuator_gear, 2 * i).isZero(0);
+  return servo && (ball || turn) ? 2 * kPi * vec3(m.actuator_gear, 2 * i + turn).norm() : 0;
 }
 
 double nearest_setpoint(double u, double x, double period) {
@@ -129,6 +86,8 @@ void actuation(const Model& m, Data* d) {
     if (a < 0) continue;
     if (m.actuator_dyntype[i] == kDynIntegrator) {
       d->act_dot[a] = ctrl[i];
+    } else if (m.actuator_dyntype[i] == kDynMuscle) {
+      d->act_dot[a] = muscle_activation_rate(&m.actuator_dynprm[10 * i], ctrl[i], d->act[a]);
     } else {
       d->act_dot[a] = (ctrl[i] - d->act[a]) / std::max(kTiny, m.actuator_dynprm[10 * i]);
     }
@@ -144,8 +103,11 @@ void actuation(const Model& m, Data* d) {
     if (a >= 0) input = m.actuator_actearly[i] ? next_activation(m, *d, i, a, d->act_dot[a]) : d->act[a];
     input = nearest_setpoint(input, length, setpoint_period(m, i));
 
-    const double gain = m.actuator_gaintype[i] == kGainAffine ? g[0] + g[1] * length + g[2] * velocity : g[0];
-    const double bias = m.actuator_biastype[i] == kBiasAffine ? b[0] + b[1] * length + b[2] * velocity : 0;
+    double gain = g[0], bias = 0;
+    if (m.actuator_gaintype[i] == kGainAffine) gain = g[0] + g[1] * length + g[2] * velocity;
+    if (m.actuator_gaintype[i] == kGainMuscle) gain = muscle_gain(m, i, length, velocity);
+    if (m.actuator_biastype[i] == kBiasAffine) bias = b[0] + b[1] * length + b[2] * velocity;
+    if (m.actuator_biastype[i] == kBiasMuscle) bias = muscle_bias(m, i, length);
     d->actuator_force[i] = gain * input + bias;
   }
   // actuators of a tendon whose total force is limited are scaled together

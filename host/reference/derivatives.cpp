@@ -19,20 +19,24 @@ void add_actuators(const Model& m, const Data& d, MatrixXd* D) {
     const double force = d.actuator_force[i];
     const double* range = &m.actuator_forcerange[2 * i];
     if (m.actuator_forcelimited[i] && (force <= range[0] || force >= range[1])) continue;
-    const bool tendon = m.actuator_trntype[i] == kTrnTendon;
+    const int trn = m.actuator_trntype[i];
+    const bool tendon = trn == kTrnTendon, joint = trn == kTrnJoint || trn == kTrnJointInParent;
     const int object = m.actuator_trnid[2 * i];
     if (tendon && d.ten_saturated[object]) continue;
-    if (!tendon && m.jnt_actfrclimited[object]) {
+    if (joint && m.jnt_actfrclimited[object]) {
       const double total = d.qfrc_actuator[m.jnt_dofadr[object]], *range = &m.jnt_actfrcrange[2 * object];
       if (total <= range[0] || total >= range[1]) continue;
     }
 
     double slope = m.actuator_biastype[i] == kBiasAffine ? m.actuator_biasprm[10 * i + 2] : 0;
-    if (m.actuator_gaintype[i] == kGainAffine) {
+    const int gain = m.actuator_gaintype[i];
+    if (gain == kGainAffine || gain == kGainMuscle) {
       const int a = m.actuator_actadr[i];
       double input = ctrl[i];
       if (a >= 0) input = m.actuator_actearly[i] ? next_activation(m, d, i, a, d.act_dot[a]) : d.act[a];
-      slope += m.actuator_gainprm[10 * i + 2] * input;
+      slope += input * (gain == kGainAffine
+                            ? m.actuator_gainprm[10 * i + 2]
+                            : muscle_gain_slope(m, i, d.actuator_length[i], d.actuator_velocity[i]));
     }
     const MatrixXd outer = d.actuator_moment.row(i).transpose() * d.actuator_moment.row(i);
     *D += slope * on_branches(m, outer);

@@ -54,6 +54,11 @@ Vector6d flow_velocity(const Model& m, const Data& d, int body);
 bool fluid_acts(const Model& m, int body);
 // ctrl within its ranges
 VectorXd clamped_controls(const Model& m, const Data& d);
+// muscles: d act/dt; gain, its slope by velocity, and bias of an actuator
+double muscle_activation_rate(const double* dynprm, double ctrl, double act);
+double muscle_gain(const Model& m, int actuator, double length, double velocity);
+double muscle_gain_slope(const Model& m, int actuator, double length, double velocity);
+double muscle_bias(const Model& m, int actuator, double length);
 bool acts_on_tendon(const Model& m, int actuator, int tendon);
 // the sum over the actuators of a tendon
 double tendon_actuator_force(const Model& m, const Data& d, int tendon);

@@ -1,4 +1,4 @@
-// Tables of the tree, the joints, the actuators and the scalar constraints, straight from the model's arrays.
+// Tables of the tree, the joints and the scalar constraints, straight from the model's arrays.
 #include "host/tables/tables.h"
 
 #include <algorithm>
@@ -20,14 +20,6 @@ void flatten(const std::vector<std::vector<int>>& lists, std::vector<int>* adr, 
     flat->insert(flat->end(), list.begin(), list.end());
     adr->push_back(static_cast<int>(flat->size()) / width);
   }
-}
-
-// the first `keep` of each row of `width`
-std::vector<double> columns(const std::vector<double>& values, int width, int keep) {
-  std::vector<double> out;
-  for (size_t i = 0; i + width <= values.size(); i += width)
-    out.insert(out.end(), values.begin() + i, values.begin() + i + keep);
-  return out;
 }
 
 void build_levels(const Model& m, TableStore* t) {
@@ -187,48 +179,6 @@ void build_tree(const Model& m, TableStore* t) {
   t->site_body = m.site_bodyid;
   t->site_pos = m.site_pos;
   t->site_quat = m.site_quat;
-}
-
-void build_actuation(const Model& m, TableStore* t) {
-  std::vector<std::vector<int>> dofs(m.nv);
-  for (int a = 0; a < m.nactuator; ++a) {
-    const int trn = m.actuator_trntype[a], id = m.actuator_trnid[2 * a], group = m.actuator_group[a];
-    const bool tendon = trn == kTrnTendon;
-    const bool off = group >= 0 && group <= 30 && (m.opt.disableactuator & (1 << group)) != 0;
-    // MuJoCo takes the setpoint of a position servo on a ball joint as an angle
-    const bool servo = m.actuator_gaintype[a] == kGainFixed && m.actuator_biastype[a] == kBiasAffine &&
-                       m.actuator_gainprm[10 * a] == -m.actuator_biasprm[10 * a + 1] &&
-                       (m.actuator_dyntype[a] == kDynNone || m.actuator_dyntype[a] == kDynIntegrator);
-    const bool circle = servo && !tendon && m.jnt_type[id] == kBall;
-    t->act_trn.push_back(trn);
-    t->act_id.push_back(id);
-    t->act_adr.push_back(m.actuator_actnum[a] > 0 ? m.actuator_actadr[a] : -1);
-    t->act_flags.push_back(
-        (m.actuator_ctrllimited[a] ? kCtrlLimited : 0) | (m.actuator_forcelimited[a] ? kForceLimited : 0) |
-        (m.actuator_actlimited[a] ? kActLimited : 0) | (m.actuator_actearly[a] ? kActEarly : 0) |
-        (off ? kActDisabled : 0) | (circle ? kActCircle : 0));
-    if (tendon) {
-      for (int e = t->ten_adr[id]; e < t->ten_adr[id + 1]; ++e)
-        dofs[t->ten_dof[e]].insert(dofs[t->ten_dof[e]].end(), {a, e - t->ten_adr[id]});
-    } else {
-      const int type = m.jnt_type[id], width = type == kFree ? 6 : type == kBall ? 3 : 1;
-      for (int k = 0; k < width; ++k) {
-        std::vector<int>& list = dofs[m.jnt_dofadr[id] + k];
-        list.insert(list.end(), {a, k});
-      }
-    }
-  }
-  flatten(dofs, &t->dofact_adr, &t->dofact, 2);
-  t->act_dyn = m.actuator_dyntype;
-  t->act_gain = m.actuator_gaintype;
-  t->act_bias = m.actuator_biastype;
-  t->act_gainprm = columns(m.actuator_gainprm, 10, 3);
-  t->act_biasprm = columns(m.actuator_biasprm, 10, 3);
-  t->act_dynprm = columns(m.actuator_dynprm, 10, 1);
-  t->act_ctrlrange = m.actuator_ctrlrange;
-  t->act_forcerange = m.actuator_forcerange;
-  t->act_actrange = m.actuator_actrange;
-  t->act_gear = m.actuator_gear;
 }
 
 void build_limits(const Model& m, TableStore* t) {

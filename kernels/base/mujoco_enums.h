@@ -29,6 +29,7 @@ enum TrnType : int {
   kTrnSite = 4,
   kTrnBody = 5
 };
+inline constexpr bool acts_on_joint(int trn) { return trn == kTrnJoint || trn == kTrnJointInParent; }
 // mjtDyn, mjtGain, mjtBias
 enum DynType : int { kDynNone = 0, kDynIntegrator = 1, kDynFilter = 2, kDynFilterExact = 3, kDynMuscle = 4 };
 enum GainType : int { kGainFixed = 0, kGainAffine = 1, kGainMuscle = 2 };

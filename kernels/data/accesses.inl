@@ -22,6 +22,8 @@ ACCESS(cdof, "kinematics", "kinematics bias inertia forces rows sweeps newton se
 ACCESS(ten_length, "kinematics", "forces rows sense")
 ACCESS(ten_velocity, "kinematics", "forces sense")
 ACCESS(ten_J, "kinematics", "kinematics bias inertia forces rows sense integrate")
+ACCESS(trn_length, "kinematics", "forces sense")
+ACCESS(trn_J, "kinematics", "forces sense integrate")
 ACCESS(ten_force, "bias forces", "bias forces")
 ACCESS(cinert, "bias inertia sense", "bias inertia sense")
 ACCESS(cvel, "bias", "bias forces rows newton sense integrate")

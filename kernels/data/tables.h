@@ -17,7 +17,7 @@ enum ActuatorFlag : int {
   kActLimited = 4,
   kActEarly = 8,
   kActDisabled = 16,
-  kActCircle = 32  // a position servo on a ball joint: its setpoint is an angle
+  kActCircle = 32  // a position servo on a ball joint or the turn of a site: its setpoint is an angle
 };
 
 // how a cutoff bounds the reading of a sensor

@@ -113,13 +113,21 @@ DS_STAGE void add_velocity_derivatives(E& env) {
   env.each(t.n.nv, [&](int i) {
     const int row = t.M_rowadr[i];
     // an actuator on a ball or free joint couples the joint's dofs, which follow each other in the row, one on a
-    // tendon those of a branch
+    // tendon or site those of a branch
     for (int k = t.dofact_adr[i]; k < t.dofact_adr[i + 1]; k++) {
       const int a = t.dofact[2 * k], c = t.dofact[2 * k + 1];
       const Real gain = -(h * env.actuator_vel_gain()[a]);
       if (t.act_trn[a] == kTrnTendon) {
         const int ten = t.act_id[a], first = t.ten_adr[ten];
         each_in_row(env, i, ten, first + c, [&](int m, int e) {
+          if (m > row) LD[m] = fma(gain, moment(env, a, c) * moment(env, a, e - first), LD[m]);
+        });
+        continue;
+      }
+      if (!acts_on_joint(t.act_trn[a])) {
+        const int first = t.trn_adr[a];
+        const auto dof_of = [&](int e) { return t.trn_dof[2 * e]; };
+        each_in_row(env, i, first, first + c, dof_of, [&](int m, int e) {
           if (m > row) LD[m] = fma(gain, moment(env, a, c) * moment(env, a, e - first), LD[m]);
         });
         continue;

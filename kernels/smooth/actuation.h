@@ -5,7 +5,7 @@
 //             force = clip(gain(l, ld) u + bias(l, ld)),   qfrc_actuator += m' force
 // source    MuJoCo's documentation, "Actuation model"; the kinds stand in actuators/
 // deviation none
-// reads     qpos, qvel, act, ctrl, qfrc_gravcomp, ten_length, ten_velocity, ten_J
+// reads     qpos, qvel, act, ctrl, qfrc_gravcomp, ten_length, ten_velocity, ten_J, trn_length, trn_J
 // writes    actuator_force, actuator_vel_gain, act_dot, qfrc_actuator
 // cost      O(nu + nv)
 #pragma once
@@ -40,10 +40,11 @@ DS_HD Real next_activation(const E& env, int a, const Real& act, const Real& rat
   return next;
 }
 
-// the setpoint of a servo on a ball joint, brought within half a turn of the joint's length
+// the setpoint of a servo on a ball joint, or on the turn of a site, brought within half a turn of the length
 template <class E, class Real = typename E::Real>
 DS_FN Real nearest_setpoint(const E& env, int a, const Real& u, const Real& length) {
-  const Vec3<Real> gear{env.act_gear(a), env.act_gear(a, 1), env.act_gear(a, 2)};
+  const int rot = env.t.act_trn[a] == kTrnSite ? 3 : 0;
+  const Vec3<Real> gear{env.act_gear(a, rot), env.act_gear(a, rot + 1), env.act_gear(a, rot + 2)};
   const Real period = Real(6.28318530717958647692) * norm(gear);
   return u - period * round_nearest((u - length) / period);
 }
@@ -151,7 +152,7 @@ DS_STAGE void actuation(E& env) {
   // an actuator on a joint at its limit of force gains nothing by speed
   env.each(t.n.nu, [&](int a) {
     const int j = t.act_id[a];
-    if (t.act_trn[a] == kTrnTendon || !t.jnt_actfrclimited[j]) return;
+    if (!acts_on_joint(t.act_trn[a]) || !t.jnt_actfrclimited[j]) return;
     const Real total = out[t.jnt_dofadr[j]];
     const auto limited = mask_or(total <= env.jnt_actfrc_lower(j), total >= env.jnt_actfrc_upper(j));
     vel_gain[a] = select(limited, Real(0), vel_gain[a]);

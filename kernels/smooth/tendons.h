@@ -126,17 +126,24 @@ DS_STAGE void tendons(E& env) {
   env.done();
 }
 
-// calls f(entry of row i of M, entry of the moment) for the dofs of a tendon that stand in row i of M;
-// e is the entry of dof i itself
-template <class E, class F>
-DS_HD void each_in_row(const E& env, int i, int ten, int e, F f) {
+// calls f(entry of row i of M, entry of the moment) for the dofs of a moment that stand in row i of M: dof_of(k) is
+// that of entry k, and rises from `first`; e is the entry of dof i itself
+template <class E, class D, class F>
+DS_HD void each_in_row(const E& env, int i, int first, int e, D dof_of, F f) {
   const auto& t = env.t;
   const int end = t.M_rowadr[i + 1];
   int m = t.M_rowadr[i];
-  for (int k = e; k >= t.ten_adr[ten] && m < end; k--) {
-    while (m < end && t.M_col[m] > t.ten_dof[k]) m++;
-    if (m < end && t.M_col[m] == t.ten_dof[k]) f(m, k);
+  for (int k = e; k >= first && m < end; k--) {
+    while (m < end && t.M_col[m] > dof_of(k)) m++;
+    if (m < end && t.M_col[m] == dof_of(k)) f(m, k);
   }
+}
+// likewise, of a tendon
+template <class E, class F>
+DS_HD void each_in_row(const E& env, int i, int ten, int e, F f) {
+  const auto& t = env.t;
+  each_in_row(
+      env, i, t.ten_adr[ten], e, [&](int k) { return t.ten_dof[k]; }, f);
 }
 // calls f(tendon, entry of its moment) for the tendons that dof i moves
 template <class E, class F>

@@ -27,7 +27,7 @@ import dualstep as ds
 FILE = HERE / "hashes.json"
 STEPS, ENVIRONMENTS = 1000, 4
 SOURCES = {**ALL, "terrain": HERE / "terrain.xml"}
-MODELS = [*GYM, *BENCH, "tendon_wrap", "terrain"]
+MODELS = [*GYM, *BENCH, "tendon_wrap", "terrain", "actuator_muscle"]
 # what must agree with the file; lanes and the PTX interpreter are slow, so fewer environments of them
 DEVICES = {
     "cpu": ({"device": "cpu"}, ENVIRONMENTS),
@@ -46,6 +46,9 @@ def model_hash(model):
         values = getattr(model, name)
         # an empty array of meshes or height fields says nothing: models without them keep their hash
         if name.startswith(("mesh_poly", "hfield_")) and not np.size(values):
+            continue
+        # nor do those of muscles and slider-cranks
+        if name in ("actuator_lengthrange", "actuator_cranklength") and not np.any(values):
             continue
         if values is not None:
             digest.update(name.encode() + np.asarray(values, np.float32).tobytes())

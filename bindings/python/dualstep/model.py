@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import warnings
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dualstep import _core, _loading
+from dualstep import _core, _drop, _loading
 from dualstep._fields import ModelFields
 from dualstep._names import hint, missing, public
-from dualstep.errors import InvalidModelError
+from dualstep.errors import InvalidModelError, UnsupportedModelError
 
 if TYPE_CHECKING:
     import mujoco
@@ -66,8 +68,13 @@ class Model(_core.Model, ModelFields):
         assets: dict[str, bytes] | None = None,
         *,
         root: str | os.PathLike[str] | None = None,
+        drop: str | Iterable[str] = (),
     ) -> Model:
         """Compiles a file, or a string, of MJCF or URDF; `assets` holds files that it names.
+
+        `drop`: what the model is loaded without, where it is not simulated: features as refusals name them
+        ("transmission body"), or "noslip", "integrator", "sensor", "actuator", "collision", ... for all of a kind. A
+        UserWarning says what was left out, with counts.
 
         `root`: the folder below which all files that it names must lie; of a string, where none is given, the current
         folder. DUALSTEP_LOAD_BODIES, _GEOMS and _KEYS limit how large a model may be, and where DUALSTEP_LOAD_SECONDS
@@ -85,6 +92,7 @@ class Model(_core.Model, ModelFields):
         if text is None and os.fspath(source).endswith(".mjb"):
             raise ValueError("binary models are not read: load it with MuJoCo, then Model.from_mujoco")
         text = None if text is None else text.lstrip("\ufeff \t\r\n")
+        words = _drop.check(drop)
         below = Path(os.getcwd() if root is None and text is not None else root or "/").resolve()
         try:
             _loading.look(text, None if text is not None else Path(source), assets, below)
@@ -98,7 +106,31 @@ class Model(_core.Model, ModelFields):
         except (ValueError, mujoco.FatalError) as error:
             where = "" if text is not None else f"{os.fspath(source)}: "
             raise InvalidModelError(where + str(error)) from None
-        return cls.from_mujoco(compiled)
+        return cls._without(words, compiled, text, os.fspath(source), assets) if words else cls.from_mujoco(compiled)
+
+    @classmethod
+    def _without(
+        cls, words: tuple[str, ...], compiled: mujoco.MjModel, text: str | None, path: str, assets: dict[str, bytes] | None
+    ) -> Model:
+        """The model without what `words` name."""
+        spec = _drop.spec_of(text, path, assets)
+        counts = _drop.options(spec, words)
+        compiled = spec.compile()
+        while True:
+            try:
+                model = cls.from_mujoco(compiled)
+                break
+            except UnsupportedModelError as error:
+                left_out = _drop.elements(spec, compiled, error.problems, words)
+                if not left_out:
+                    raise
+                for feature, of in left_out.items():
+                    counts.setdefault(feature, of)
+                compiled = spec.compile()
+        if counts:
+            where = "the model" if text is not None else path
+            warnings.warn(f"{where} is loaded without: {_drop.told(counts)}", UserWarning, stacklevel=3)
+        return model
 
     @classmethod
     def from_mujoco(cls, mj_model: mujoco.MjModel) -> Model:

@@ -5,6 +5,7 @@
 
 #include "kernels/smooth/actuators/dynamics.h"
 #include "kernels/smooth/actuators/force.h"
+#include "kernels/smooth/actuators/muscle.h"
 #include "kernels/smooth/actuators/transmission.h"
 
 namespace dualstep {
@@ -20,10 +21,11 @@ struct ActuatorKinds {
   static constexpr bool serve(int code) { return (Kinds::serves(code) || ...); }
 };
 
-using Transmissions = ActuatorKinds<TendonTransmission, JointTransmission>;
-using Dynamics = ActuatorKinds<NoDynamics, IntegratorDynamics, FilterDynamics, ExactFilterDynamics>;
-using Gains = ActuatorKinds<FixedGain, AffineGain>;
-using Biases = ActuatorKinds<NoBias, AffineBias>;
+using Transmissions = ActuatorKinds<TendonTransmission, SiteTransmission, JointTransmission>;
+using Dynamics =
+    ActuatorKinds<NoDynamics, IntegratorDynamics, FilterDynamics, ExactFilterDynamics, MuscleDynamics>;
+using Gains = ActuatorKinds<FixedGain, AffineGain, MuscleGain>;
+using Biases = ActuatorKinds<NoBias, AffineBias, MuscleBias>;
 
 }  // namespace DUALSTEP_ISA
 }  // namespace dualstep

@@ -5,9 +5,10 @@
 //           ball            l = g . log(quat),        m = g, or g turned into the child's frame (jointinparent)
 //           free            l = 0,                    m = (g_1..3, g_4..6), the torque likewise
 //           tendon          l = g L,                  m = g dL/dq (tendons.h)
+//           site, slider-crank   sites.h
 // source    MuJoCo's documentation, "Actuation model", "Transmission"
 // deviation none
-// reads     qpos, qvel, act_gear, act_id, ten_adr, ten_length, ten_velocity, ten_J
+// reads     qpos, qvel, act_gear, act_id, ten_adr, ten_length, ten_velocity, ten_J, trn_adr, trn_length, trn_J
 // writes    none
 // cost      O(dofs it acts on)
 #pragma once
@@ -30,6 +31,24 @@ struct TendonTransmission {
   template <class E>
   DS_HD static typename E::Real moment(const E& env, int a, int c) {
     return env.ten_J()[env.t.ten_adr[env.t.act_id[a]] + c] * env.act_gear(a);
+  }
+};
+
+// sites and slider-cranks
+struct SiteTransmission {
+  DS_HD static constexpr bool serves(int code) { return code == kTrnSite || code == kTrnSliderCrank; }
+
+  template <class E, class Real = typename E::Real>
+  DS_HD static void motion(const E& env, int a, Real* length, Real* velocity) {
+    const auto& t = env.t;
+    *length = env.trn_length()[a];
+    for (int e = t.trn_adr[a]; e < t.trn_adr[a + 1]; e++)
+      *velocity = fma(env.trn_J()[e], env.qvel()[t.trn_dof[2 * e]], *velocity);
+  }
+  // component c counts the dofs that move the sites
+  template <class E>
+  DS_HD static typename E::Real moment(const E& env, int a, int c) {
+    return env.trn_J()[env.t.trn_adr[a] + c];
   }
 };
 

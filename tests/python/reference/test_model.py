@@ -189,12 +189,11 @@ REFUSED = {
     "tendon stiffness": (tendon('stiffness="3 1"'), "polynomial stiffness", "tendon 'cord'"),
     "tendon damping": (tendon('damping="3 1"'), "polynomial damping", "tendon 'cord'"),
     "tendon that yields": (tendon('stiffness="3" springyield="1"'), "spring yield", "tendon 'cord'"),
-    "muscle": (
-        actuator('<muscle name="a" joint="knee" lengthrange="0 1"/>'),
-        "activation dynamics muscle",
+    "direct current motor": (
+        actuator('<dcmotor name="a" joint="knee" motorconst=".05" resistance="1"/>'),
+        "activation dynamics dcmotor",
         "actuator 'a'",
     ),
-    "site actuator": (actuator('<general name="a" site="tip"/>'), "transmission site", "actuator 'a'"),
     "adhesion actuator": (
         actuator('<adhesion name="a" body="hand" ctrlrange="0 1"/>'),
         "transmission body",
@@ -227,11 +226,11 @@ def test_refused_by_name(case):
 def test_all_refusals_at_once():
     xml = arm(
         head='<option integrator="implicit" noslip_iterations="2"/>',
-        tail='<worldbody><geom size="1" adhesion="1"/></worldbody><actuator><motor name="a" site="tip"/><motor name="b" joint="knee" damping="1"/></actuator>',
+        tail='<worldbody><geom size="1" adhesion="1"/></worldbody><actuator><adhesion name="a" body="hand" ctrlrange="0 1"/><motor name="b" joint="knee" damping="1"/></actuator>',
     )
     found = problems(xml)
     assert [p[0] for p in found] == [
-        "integrator implicit", "noslip_iterations", "adhesion", "transmission site", "actuator damping",
+        "integrator implicit", "noslip_iterations", "adhesion", "transmission body", "actuator damping",
     ]  # fmt: skip
     with pytest.raises(ds.UnsupportedModelError, match="(?s)5 things.*geom 'palm'.*actuator 'b'"):
         ds.Model.from_mjcf(xml)
@@ -240,7 +239,7 @@ def test_all_refusals_at_once():
 def test_many_refusals_are_told_on_a_page():
     """Grouped by what they have in common, three examples each; the error holds all of them."""
     hills = "".join(f'<geom name="hill{i}" size="1" adhesion="1"/>' for i in range(50))
-    motors = "".join(f'<motor name="m{i}" site="tip"/>' for i in range(30))
+    motors = "".join(f'<adhesion name="m{i}" body="hand" ctrlrange="0 1"/>' for i in range(30))
     sensors = "".join(f'<{kind} site="tip"/>' * 4 for kind in ("rangefinder",))
     seen = '<worldbody><geom type="hfield" hfield="h" contype="0" conaffinity="0"/></worldbody>'
     xml = arm(
@@ -255,7 +254,7 @@ def test_many_refusals_are_told_on_a_page():
     assert "84 things" in text and "adhesion, 50 times: contacts only push here" in text and "and 27 more" in text
     assert (
         text.count("hill") == 3
-        and "transmission site, 30 times" in text
+        and "transmission body, 30 times" in text
         and "rangefinder before height fields, 4 times" in text
     )
     # all partners of a collision
@@ -290,7 +289,9 @@ ACCEPTED = {
     "actuators": actuator(
         """<motor joint="knee"/><position joint="knee" kp="3"/><velocity joint="knee"/><damper joint="knee"
         ctrlrange="0 1"/><intvelocity joint="knee" actrange="-1 1"/><cylinder joint="knee"/>
-        <general jointinparent="knee" dyntype="filterexact" dynprm=".1"/><position joint="knee" timeconst=".1"/>"""
+        <general jointinparent="knee" dyntype="filterexact" dynprm=".1"/><position joint="knee" timeconst=".1"/>
+        <muscle joint="knee" lengthrange="0 1"/><general site="tip"/><motor site="tip" refsite="tip"/>
+        <general cranksite="tip" slidersite="tip" cranklength="1"/>"""
     ),
     "other solvers": dict(head='<option solver="PGS" iterations="50" tolerance="1e-4"/>'),
     "ball": dict(wrist="ball"),

@@ -6,6 +6,7 @@ import argparse
 import importlib.util
 import os
 import platform
+import warnings
 from typing import Any
 
 from dualstep.cli.common import CommandError, add_common, find_model, load_model, print_json
@@ -94,7 +95,7 @@ def model_facts(args: argparse.Namespace) -> dict[str, Any]:
     try:
         batch = ds.Batch(model, args.num_envs, args.device, seed=args.seed)
     except ValueError as error:
-        raise CommandError(str(error)) from None
+        raise CommandError(f"{error}{_drop_flag(str(error))}") from None
     wanted = environment_bytes(model)
     facts: dict[str, Any] = {}
     if model.nu == 0:
@@ -122,6 +123,11 @@ def model_facts(args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+def _drop_flag(refusal: str) -> str:
+    """How a flag is dropped that a Batch does not take."""
+    return "\nModel.from_mjcf(..., drop=('multiccd',)) loads it without that flag" if "flag multiccd" in refusal else ""
+
+
 def model_of(name: str) -> Any:
     """A model, or that of a task ("Ant", file.py:Class)."""
     from dualstep.envs import registry
@@ -131,4 +137,40 @@ def model_of(name: str) -> Any:
             return registry.task_class(registry.find(name)[1])().model
         except (ImportError, OSError, TypeError, ValueError) as error:
             raise CommandError(str(error)) from None
-    return load_model(find_model(name))
+    path = find_model(name)
+    try:
+        return load_model(path)
+    except CommandError as error:
+        raise CommandError(f"{error}{what_to_drop(str(path))}") from None
+
+
+def what_to_drop(path: str) -> str:
+    """What would have to be removed for a model to load, and how; "" where it loads, or is no model at all."""
+    import dualstep as ds
+    from dualstep import _drop
+
+    words: set[str] = set()
+    rest: list[tuple[str, str, str]] = []
+    try:
+        # some refusals show once others are gone
+        while not rest:
+            try:
+                with warnings.catch_warnings(record=True) as told:
+                    warnings.simplefilter("always")
+                    ds.Model.from_mjcf(path, drop=tuple(words))
+                break
+            except ds.UnsupportedModelError as error:
+                more, rest = _drop.words_for(error.problems)
+                if more <= words:
+                    rest = rest or list(error.problems)
+                words |= more
+    except ValueError:
+        return ""
+    if rest:
+        features = ", ".join(dict.fromkeys(feature for feature, *_ in rest))
+        return f"\nIt would still be refused without the rest for: {features}"
+    if not words:
+        return ""
+    given = ", ".join(repr(word) for word in sorted(words))
+    left_out = next((str(w.message).split(" is loaded without: ")[1] for w in told if "loaded without" in str(w.message)), "")
+    return f"\nIt loads without {left_out}:\n  Model.from_mjcf({path!r}, drop=({given},))"

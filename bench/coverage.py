@@ -1,0 +1,366 @@
+"""Which models that people have load, and whether their accelerations are MuJoCo's, by package.
+
+    python bench/coverage.py                                   # all packages that are installed
+    python bench/coverage.py --path DIR                        # and the folders of DIR, each a source
+    python bench/coverage.py --only mujoco_menagerie gymnasium # some of them
+    python bench/coverage.py --out bench/results/coverage      # where the table goes, .md and .json
+
+A model is a file of MJCF that MuJoCo compiles and that has a joint. Files that another one includes or attaches are parts
+of that model, and are looked at alone where it does not compile; files that compile to the same model count once a source. It loads where `Model.from_mjcf` and `Batch` take it, and agrees
+where the accelerations of a batch (float64) and of the reference are within 1e-6 of converged MuJoCo's, relative to the
+largest, at the median over 20 energetic states. Each model is looked at in a child of its own, within a time limit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import hashlib
+import importlib.metadata
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+HERE = pathlib.Path(__file__).resolve().parent
+TOLERANCE, STATES = 1e-6, 20
+# what is no user's model: engines' own tests and samples, and this package
+LEFT_OUT = {"dualstep", "mujoco", "mujoco_warp", "mujoco_mjx", "brax", "newton", "warp"}
+
+
+# --- what there is ---
+
+
+def sources(folders: list[pathlib.Path]) -> dict[str, pathlib.Path]:
+    """{name: folder}: packages on the path, and what lies in the folders that were given."""
+    found: dict[str, pathlib.Path] = {}
+    paths = [pathlib.Path(p) for p in sys.path if p and p.rstrip("/").endswith(("site-packages", "dist-packages"))]
+    for folder in [*paths, *folders]:
+        if not folder.is_dir():
+            raise SystemExit(f"there is no folder '{folder}'")
+        for entry in sorted(folder.iterdir()):
+            if entry.is_dir() and not entry.name.startswith((".", "_")) and not entry.name.endswith("-info"):
+                found.setdefault(entry.name, entry)
+    for folder in folders:
+        if any(folder.glob("*.xml")):
+            found[folder.name] = folder
+    return {name: folder for name, folder in found.items() if name not in LEFT_OUT}
+
+
+def root_of(path: pathlib.Path) -> str | None:
+    """The tag of the first element, without reading the rest."""
+    try:
+        for _, element in ElementTree.iterparse(path, events=("start",)):
+            return element.tag
+    except (ElementTree.ParseError, OSError, UnicodeDecodeError):
+        return None
+    return None
+
+
+def named_by(path: pathlib.Path) -> set[pathlib.Path]:
+    """The files of MJCF that a file includes or attaches: beside it, or beside whatever includes it."""
+    try:
+        tree = ElementTree.parse(path)
+    except (ElementTree.ParseError, OSError):
+        return set()
+    names = [e.get("file") for e in tree.iter() if e.tag in ("include", "model") and e.get("file")]
+    return {(path.parent / name).resolve() for name in names if name}
+
+
+def models_of(folder: pathlib.Path) -> dict[pathlib.Path, list[pathlib.Path]]:
+    """Files of MJCF that no other file of the source includes, and the files that each includes."""
+    files = [p for p in sorted(folder.rglob("*.xml")) if root_of(p) == "mujoco"]
+    there = {p.resolve(): p for p in files}
+    names = {p: [there[n] for n in sorted(named_by(p)) if n in there and there[n] != p] for p in files}
+    parts = {part for named in names.values() for part in named}
+    return {p: below(p, names) for p in files if p not in parts}
+
+
+def below(path: pathlib.Path, names: dict[pathlib.Path, list[pathlib.Path]]) -> list[pathlib.Path]:
+    """What a file includes, and what that includes."""
+    found, todo = [], list(names[path])
+    while todo:
+        part = todo.pop(0)
+        if part not in found:
+            found.append(part)
+            todo += names[part]
+    return found
+
+
+def version_of(source: str, folder: pathlib.Path) -> str:
+    for path in (None, [str(folder.parent)]):
+        found = importlib.metadata.distributions() if path is None else importlib.metadata.distributions(path=path)
+        for distribution in found:
+            tops = (distribution.read_text("top_level.txt") or distribution.metadata["Name"] or "").replace("-", "_")
+            if source.lower() in tops.lower().split():
+                return distribution.version
+    return ""
+
+
+# --- one model, in a child ---
+
+
+def draw(mj, data, rng, index: int) -> bool:
+    """An energetic state near the model's first keyframe or start; every second one after some steps of MuJoCo."""
+    import mujoco
+    import numpy as np
+
+    mujoco.mj_resetData(mj, data)
+    if mj.nkey:
+        mujoco.mj_resetDataKeyframe(mj, data, 0)
+    moved = data.qpos.copy()
+    mujoco.mj_integratePos(mj, moved, rng.normal(size=mj.nv), 0.1)
+    data.qpos[:] = moved
+    data.qvel[:] = rng.normal(size=mj.nv)
+    low, high = np.where(mj.actuator_ctrllimited[:, None], mj.actuator_ctrlrange, [-1.0, 1.0]).T
+    for _ in range(int(rng.integers(5, 40)) if index % 2 else 0):
+        data.ctrl[:] = rng.uniform(low, high)
+        mujoco.mj_step(mj, data)
+    data.ctrl[:] = rng.uniform(low, high)
+    data.act[:] = np.clip(data.act + rng.uniform(0, 0.5, mj.na), -1, 1)
+    mujoco.mj_forward(mj, data)
+    return bool(np.all(np.isfinite(data.qacc)) and np.abs(data.qacc).max(initial=0) < 1e8)
+
+
+def agreement(mj, model) -> dict[str, float]:
+    """Medians of the errors of a batch and of the reference."""
+    import mujoco
+    import numpy as np
+
+    import dualstep as ds
+
+    mj.opt.iterations, mj.opt.tolerance, mj.opt.ls_iterations = 500, 0, 200
+    mj.opt.ls_tolerance, mj.opt.solver = 1e-8, mujoco.mjtSolver.mjSOL_NEWTON
+    rng, data, states = np.random.default_rng(0), mujoco.MjData(mj), []
+    contacts = 0
+    for index in range(4 * STATES):
+        if len(states) < STATES and draw(mj, data, rng, index):
+            states.append(
+                {f: np.array(getattr(data, f)) for f in ("qpos", "qvel", "act", "ctrl", "mocap_pos", "mocap_quat", "qacc")}
+            )
+            states[-1]["time"] = data.time
+            contacts = max(contacts, data.ncon)
+    if not states:
+        return {}
+    model.opt.tolerance, model.opt.iterations = 1e-12, 100
+    model.opt.contact_capacity = max(16, 2 * contacts)
+    reference = ds.Reference(model)
+    errors: dict[str, list[float]] = {"batch": [], "reference": []}
+    with ds.Batch(model, len(states), device="cpu", dtype="float64", num_threads=1) as batch:
+        for side in errors:
+            for k, state in enumerate(states):
+                for name, value in state.items():
+                    if name == "qacc":
+                        continue
+                    if side == "batch":
+                        getattr(batch, name)[k] = value
+                    elif name == "time":
+                        reference.time = value
+                    else:
+                        getattr(reference, name)[...] = value
+                if side == "reference":
+                    reference.forward()
+                    errors[side].append(relative(reference.qacc, state["qacc"]))
+        batch.forward()
+        errors["batch"] = [relative(batch.qacc[k], s["qacc"]) for k, s in enumerate(states)]
+    return {side: float(np.median(values)) for side, values in errors.items()}
+
+
+def relative(got, want) -> float:
+    import numpy as np
+
+    return float(np.max(np.abs(np.asarray(got) - want), initial=0) / max(1e-3, np.max(np.abs(want), initial=0)))
+
+
+def look_at(path: str) -> dict[str, Any]:
+    """What one model is: not a model, refused, or loaded and how far from MuJoCo."""
+    import mujoco
+    import numpy as np
+
+    import dualstep as ds
+
+    try:
+        mj = mujoco.MjModel.from_xml_path(path)
+    except (ValueError, mujoco.FatalError) as error:
+        return {"outcome": "not compiled", "why": str(error).splitlines()[0][:200]}
+    if mj.nv == 0:
+        return {"outcome": "nothing moves"}
+    buffer = np.empty(mujoco.mj_sizeModel(mj), np.uint8)
+    mujoco.mj_saveModel(mj, None, buffer)
+    fact: dict[str, Any] = {"digest": hashlib.sha256(buffer).hexdigest()[:16]}
+    try:
+        model = ds.Model.from_mujoco(mj)
+        ds.Batch(model, 1, device="cpu").close()
+    except (ds.UnsupportedModelError, ds.InvalidModelError) as error:
+        kind = "refused" if isinstance(error, ds.UnsupportedModelError) else "invalid"
+        features = sorted({p[0] for p in error.problems}) or [str(error).splitlines()[0][:100]]
+        return {**fact, "outcome": kind, "features": features}
+    fact["errors"] = agreement(mj, model)
+    worst = max(fact["errors"].values(), default=float("inf"))
+    return {**fact, "outcome": "agrees" if worst <= TOLERANCE else "differs"}
+
+
+def in_child(path: pathlib.Path, seconds: float) -> dict[str, Any]:
+    command = [sys.executable, str(pathlib.Path(__file__).resolve()), "--one", str(path)]
+    given = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "OMP_NUM_THREADS": "1"}
+    try:
+        ran = subprocess.run(command, env=given, capture_output=True, text=True, timeout=seconds, cwd=path.parent)
+    except subprocess.TimeoutExpired:
+        return {"outcome": "out of time", "why": f"more than {seconds:g} s"}
+    for line in reversed(ran.stdout.splitlines()):
+        if line.startswith("{"):
+            return json.loads(line)
+    how = f"signal {-ran.returncode}" if ran.returncode < 0 else f"status {ran.returncode}"
+    return {"outcome": "failed", "why": f"{how}: {(ran.stderr.strip().splitlines() or [''])[-1][:200]}"}
+
+
+# --- all of them, and the table ---
+
+LOADED = ("agrees", "differs", "out of time")
+NO_MODEL = ("not compiled", "nothing moves", "same as another")
+
+
+Work = list[tuple[str, pathlib.Path]]
+
+
+def look_at_all(work: Work, seconds: float, jobs: int, title: str, quiet: bool) -> list[dict[str, Any]]:
+    from dualstep.cli.common import Progress
+
+    progress, facts = Progress(title, quiet=quiet), []
+    with ThreadPoolExecutor(jobs) as pool:
+        futures = [pool.submit(in_child, path, seconds) for _, path in work]
+        for (source, path), future in zip(work, futures):
+            facts.append({"source": source, "file": str(path), **future.result()})
+            progress.update(len(facts) / len(work), f"{source}/{path.name}"[:60])
+    return facts
+
+
+def survey(
+    found: dict[str, dict[pathlib.Path, list[pathlib.Path]]], seconds: float, jobs: int, quiet: bool
+) -> list[dict[str, Any]]:
+    """Facts about all models; of what does not compile about its parts, those alone that do."""
+    work = [(source, path) for source, paths in found.items() for path in paths]
+    facts = look_at_all(work, seconds, jobs, "models", quiet)
+    broken = [(f["source"], pathlib.Path(f["file"])) for f in facts if f["outcome"] == "not compiled"]
+    used = {part for source, path in work if (source, path) not in broken for part in found[source][path]}
+    parts = dict.fromkeys((s, part) for s, path in broken for part in found[s][path] if part not in used)
+    facts += look_at_all(list(parts), seconds, jobs, "parts of what does not compile", quiet) if parts else []
+    seen: set[tuple[str, str]] = set()
+    for fact in facts:
+        key = (fact["source"], fact.get("digest", ""))
+        if key[1] and key in seen:
+            fact["outcome"] = "same as another"
+        seen.add(key)
+    return facts
+
+
+def counted(facts: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
+    """By source: models, those that load, agree, differ, are out of time, and files that are no models."""
+    table: dict[str, dict[str, int]] = {}
+    for fact in facts:
+        row = table.setdefault(fact["source"], dict.fromkeys(("models", "load", "agree", "no model"), 0))
+        if fact["outcome"] in NO_MODEL:
+            row["no model"] += 1
+            continue
+        row["models"] += 1
+        row["load"] += fact["outcome"] in LOADED
+        row["agree"] += fact["outcome"] == "agrees"
+    return {source: row for source, row in table.items() if row["models"]}
+
+
+def reasons(facts: list[dict[str, Any]]) -> dict[str, int]:
+    """How many models each refused feature stops."""
+    counts = collections.Counter(f for fact in facts if fact["outcome"] in ("refused", "invalid") for f in fact["features"])
+    return dict(counts.most_common())
+
+
+def markdown(facts: list[dict[str, Any]], versions: dict[str, str], commit: str) -> str:
+    import mujoco
+
+    table = counted(facts)
+    total = {key: sum(row[key] for row in table.values()) for key in ("models", "load", "agree")}
+    lines = [
+        "# Models that people have: what loads, and what agrees with MuJoCo", "",
+        f"Made by `python bench/coverage.py` on commit {commit}, MuJoCo {mujoco.__version__}. A model agrees where the "
+        f"accelerations of a batch (float64) and of the reference are within {TOLERANCE:g} of converged MuJoCo's, relative to "
+        f"the largest, at the median over {STATES} energetic states.", "",
+        "| package | version | models | load | agree |", "|---|---|---|---|---|",
+    ]  # fmt: skip
+    for source, row in sorted(table.items()):
+        lines.append(f"| {source} | {versions.get(source, '')} | {row['models']} | {row['load']} | {row['agree']} |")
+    lines.append(f"| **all** | | **{total['models']}** | **{total['load']}** | **{total['agree']}** |")
+    if stopped := reasons(facts):
+        lines += ["", "What models are refused for, by how many:", "", "| feature | models |", "|---|---|"]
+        lines += [f"| {feature} | {count} |" for feature, count in stopped.items()]
+    for outcome, title in (
+        ("differs", "Loaded, and not within the tolerance (errors of batch and reference)"),
+        ("out of time", "Not done within the time limit"),
+        ("failed", "Failed"),
+    ):
+        rows = [fact for fact in facts if fact["outcome"] == outcome]
+        if rows:
+            lines += ["", f"{title}:", ""]
+            for fact in rows:
+                errors = fact.get("errors") or {}
+                what = ", ".join(f"{error:.1e}" for error in errors.values()) or fact.get("why", "no sound state")
+                lines.append(f"- {fact['source']}: {short(fact['file'], fact['source'])}: {what}")
+    left_out = collections.Counter(fact["outcome"] for fact in facts if fact["outcome"] in NO_MODEL)
+    if left_out:
+        lines += ["", "Left out: " + ", ".join(f"{count} files {outcome}" for outcome, count in left_out.items()) + "."]
+    return "\n".join(lines) + "\n"
+
+
+def short(path: str, source: str) -> str:
+    """The path below the package."""
+    parts = pathlib.Path(path).parts
+    return "/".join(parts[parts.index(source) + 1 :]) if source in parts else pathlib.Path(path).name
+
+
+def commit_here() -> str:
+    ran = subprocess.run(["git", "-C", str(HERE), "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
+    return ran.stdout.strip() or "unknown"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--path", type=pathlib.Path, action="append", default=[], metavar="DIR",
+                        help="a folder whose folders are sources too, or that holds models; may be repeated")  # fmt: skip
+    parser.add_argument("--only", nargs="+", metavar="SOURCE", help="these packages and folders alone")
+    parser.add_argument("--seconds", type=float, default=120, help="the most that one model may take")
+    parser.add_argument("--jobs", type=int, default=1, help="models at a time")
+    parser.add_argument("--out", type=pathlib.Path, default=HERE / "results" / "coverage", help="files without suffix")
+    parser.add_argument("--quiet", action="store_true")
+    parser.add_argument("--one", metavar="FILE", help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.one:
+        print(json.dumps(look_at(args.one)))
+        return
+    began = time.monotonic()
+    there = sources([p.resolve() for p in args.path])
+    for name in args.only or ():
+        if name not in there:
+            raise SystemExit(f"there is no package or folder '{name}'")
+    found = {name: models_of(folder) for name, folder in there.items() if not args.only or name in args.only}
+    found = {name: paths for name, paths in found.items() if paths}
+    if not found:
+        raise SystemExit("no models of MJCF are found: install packages that hold some, or give --path DIR")
+    facts = survey(found, args.seconds, args.jobs, args.quiet)
+    for fact in facts:
+        fact["file"] = short(fact["file"], fact["source"])
+    versions = {name: version_of(name, there[name]) for name in found}
+    text = markdown(facts, versions, commit_here())
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    args.out.with_suffix(".md").write_text(text)
+    record = {"commit": commit_here(), "versions": versions, "table": counted(facts), "reasons": reasons(facts), "models": facts}
+    args.out.with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n")
+    print(text)
+    print(f"{len(facts)} files in {time.monotonic() - began:.0f} s; written to {args.out}.md and .json", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

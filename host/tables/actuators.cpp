@@ -1,0 +1,149 @@
+// Tables of actuators: which dofs each acts on, its dynamics and forces, and what of a muscle only parameters decide.
+#include <algorithm>
+#include <map>
+
+#include "host/tables/tables.h"
+
+namespace dualstep {
+namespace {
+
+constexpr double kTiny = 1e-15;
+
+// the first `keep` of each row of `width`
+std::vector<double> columns(const std::vector<double>& values, int width, int keep) {
+  std::vector<double> out;
+  for (size_t i = 0; i + width <= values.size(); i += width)
+    out.insert(out.end(), values.begin() + i, values.begin() + i + keep);
+  return out;
+}
+
+bool on_sites(int trn) { return trn == kTrnSite || trn == kTrnSliderCrank; }
+int second_site(const Model& m, int a) {
+  return on_sites(m.actuator_trntype[a]) ? m.actuator_trnid[2 * a + 1] : -1;
+}
+
+// the dofs that move the sites of an actuator: 1 the first, 2 the second, 3 both. To a site that is seen from another
+// those that move both do nothing
+std::map<int, int> movers(const Model& m, int a) {
+  std::map<int, int> side;
+  const auto add = [&](int site, int bit) {
+    for (int b = m.site_bodyid[site]; b > 0; b = m.body_parentid[b])
+      for (int k = 0; k < m.body_dofnum[b]; ++k) side[m.body_dofadr[b] + k] |= bit;
+  };
+  add(m.actuator_trnid[2 * a], 1);
+  if (second_site(m, a) >= 0) add(second_site(m, a), 2);
+  if (m.actuator_trntype[a] == kTrnSite)
+    for (auto it = side.begin(); it != side.end();) it = it->second == 3 ? side.erase(it) : std::next(it);
+  return side;
+}
+
+int act_flags(const Model& m, int a) {
+  const int group = m.actuator_group[a];
+  const bool off = group >= 0 && group <= 30 && (m.opt.disableactuator & (1 << group)) != 0;
+  // MuJoCo takes the setpoint of a position servo on a ball joint, or on the turn of a site, as an angle
+  const bool servo = m.actuator_gaintype[a] == kGainFixed && m.actuator_biastype[a] == kBiasAffine &&
+                     m.actuator_gainprm[10 * a] == -m.actuator_biasprm[10 * a + 1];
+  const double* gear = &m.actuator_gear[6 * a];
+  const int trn = m.actuator_trntype[a];
+  const bool ball = acts_on_joint(trn) && m.jnt_type[m.actuator_trnid[2 * a]] == kBall,
+             turn = trn == kTrnSite && second_site(m, a) >= 0 && gear[0] == 0 && gear[1] == 0 && gear[2] == 0;
+  // a turn without gear has no period
+  const bool circle = servo && (ball || (turn && (gear[3] != 0 || gear[4] != 0 || gear[5] != 0)));
+  return (m.actuator_ctrllimited[a] ? kCtrlLimited : 0) | (m.actuator_forcelimited[a] ? kForceLimited : 0) |
+         (m.actuator_actlimited[a] ? kActLimited : 0) | (m.actuator_actearly[a] ? kActEarly : 0) |
+         (off ? kActDisabled : 0) | (circle ? kActCircle : 0);
+}
+
+// MuJoCo's parameters of a muscle: range (2), force, scale, lmin, lmax, vmax, fpmax, fvmax
+struct Muscle {
+  double force, per_length, offset, lmin, lmax, vmax, fpmax, fvmax;
+
+  Muscle(const Model& m, int a, const std::vector<double>& parameters) {
+    const double *prm = &parameters[10 * a], *range = &m.actuator_lengthrange[2 * a];
+    force = prm[2] < 0 ? prm[3] / std::max(kTiny, m.actuator_acc0[a]) : prm[2];
+    const double L0 = std::max(kTiny, (range[1] - range[0]) / std::max(kTiny, prm[1] - prm[0]));
+    per_length = 1 / L0;
+    offset = prm[0] - range[0] / L0;
+    lmin = prm[4], lmax = prm[5], vmax = prm[6], fpmax = prm[7], fvmax = prm[8];
+  }
+};
+double inverse(double x) { return 1 / std::max(kTiny, x); }
+
+void build_muscles(const Model& m, TableStore* t) {
+  const auto is_muscle = [&](int a) {
+    return m.actuator_gaintype[a] == kGainMuscle || m.actuator_biastype[a] == kBiasMuscle;
+  };
+  bool any = false;
+  for (int a = 0; a < m.nactuator; ++a) any = any || is_muscle(a);
+  for (int a = 0; a < m.nactuator && any; ++a) {
+    std::vector<double> row(15, 0.0);
+    if (is_muscle(a)) {
+      const Muscle g(m, a, m.actuator_gainprm), b(m, a, m.actuator_biasprm);
+      row = {g.force,
+             g.per_length,
+             g.offset,
+             inverse(g.vmax / g.per_length),
+             g.lmin,
+             g.lmax,
+             inverse(0.5 * (1 - g.lmin)),
+             inverse(0.5 * (g.lmax - 1)),
+             g.fvmax,
+             inverse(g.fvmax - 1),
+             b.force * b.fpmax,
+             b.per_length,
+             b.offset,
+             0.5 * (1 + b.lmax),
+             inverse(0.5 * (b.lmax - 1))};
+    }
+    t->act_muscle.insert(t->act_muscle.end(), row.begin(), row.end());
+  }
+}
+
+}  // namespace
+
+void build_actuation(const Model& m, TableStore* t) {
+  std::vector<std::vector<int>> dofs(m.nv);
+  t->trn_adr = {0};
+  for (int a = 0; a < m.nactuator; ++a) {
+    const int trn = m.actuator_trntype[a], id = m.actuator_trnid[2 * a];
+    const auto acts = [&](int dof, int component) { dofs[dof].insert(dofs[dof].end(), {a, component}); };
+    t->act_trn.push_back(trn);
+    t->act_id.push_back(id);
+    t->act_ref.push_back(second_site(m, a));
+    t->act_adr.push_back(m.actuator_actnum[a] > 0 ? m.actuator_actadr[a] : -1);
+    t->act_flags.push_back(act_flags(m, a));
+    if (trn == kTrnTendon) {
+      for (int e = t->ten_adr[id]; e < t->ten_adr[id + 1]; ++e) acts(t->ten_dof[e], e - t->ten_adr[id]);
+    } else if (on_sites(trn)) {
+      t->n.nsitetrn = m.nactuator;
+      int component = 0;
+      for (const auto& [dof, side] : movers(m, a)) {
+        t->trn_dof.insert(t->trn_dof.end(), {dof, side});
+        acts(dof, component++);
+      }
+    } else {
+      const int type = m.jnt_type[id], width = type == kFree ? 6 : type == kBall ? 3 : 1;
+      for (int k = 0; k < width; ++k) acts(m.jnt_dofadr[id] + k, k);
+    }
+    t->trn_adr.push_back(static_cast<int>(t->trn_dof.size()) / 2);
+  }
+  t->dofact_adr = {0};
+  for (const std::vector<int>& list : dofs) {
+    t->dofact.insert(t->dofact.end(), list.begin(), list.end());
+    t->dofact_adr.push_back(static_cast<int>(t->dofact.size()) / 2);
+  }
+  t->act_dyn = m.actuator_dyntype;
+  t->act_gain = m.actuator_gaintype;
+  t->act_bias = m.actuator_biastype;
+  t->act_gainprm = columns(m.actuator_gainprm, 10, 3);
+  t->act_biasprm = columns(m.actuator_biasprm, 10, 3);
+  t->act_dynprm = columns(m.actuator_dynprm, 10, 3);
+  build_muscles(m, t);
+  t->act_ctrlrange = m.actuator_ctrlrange;
+  t->act_forcerange = m.actuator_forcerange;
+  t->act_actrange = m.actuator_actrange;
+  t->act_gear = m.actuator_gear;
+  t->act_rod = m.actuator_cranklength;
+}
+
+}  // namespace dualstep

@@ -1,0 +1,120 @@
+"""Models loaded without what is not simulated: what is left out, what is said, what stays refused."""
+
+import mujoco
+import numpy as np
+import pytest
+
+import dualstep as ds
+
+WORLD = """
+<mujoco><option noslip_iterations="{noslip}" integrator="{integrator}"/>
+  <worldbody><geom name="floor" type="plane" size="5 5 1"/>
+    <body name="b" pos="0 0 1"><joint name="j" stiffness="{stiffness}"/><geom name="g" size=".1"/><site name="s"/>
+      <body pos="0 0 .3"><joint name="k" axis="0 1 0"/><geom name="sticky" size=".1" adhesion="{adhesion}"/></body></body></worldbody>
+  <actuator><motor name="m" joint="j"/>{actuators}</actuator>
+  <sensor><jointpos joint="j"/>{sensors}</sensor>
+  <keyframe>{key}</keyframe></mujoco>"""
+PLAIN = dict(noslip=0, integrator="Euler", stiffness="1", adhesion=0, actuators="", sensors="", key="")
+BODY = '<adhesion name="glue" body="b" ctrlrange="0 1"/>'
+
+
+def world(**parts):
+    return WORLD.format(**{**PLAIN, **parts})
+
+
+CASES = {
+    "noslip": (dict(noslip=3), "noslip", "noslip (option)"),
+    "the feature of its refusal": (dict(noslip=3), "noslip_iterations", "noslip (option)"),
+    "integrator": (dict(integrator="implicit"), "integrator", "integrator (option)"),
+    "sensor": (
+        dict(sensors='<user dim="1" objtype="site" objname="s"/>' * 3),
+        "sensor",
+        "sensor user (3 sensors)",
+    ),
+    "sensor by feature": (
+        dict(sensors='<user dim="1" objtype="site" objname="s"/>'),
+        "sensor user",
+        "sensor user (1 sensor)",
+    ),
+    "actuator and what reads it": (
+        dict(actuators=BODY, sensors='<actuatorfrc actuator="glue"/>', key='<key name="k" ctrl="1 0"/>'),
+        "actuator",
+        "transmission body (1 actuator)",
+    ),
+    "damping of an actuator": (
+        dict(actuators='<motor name="n" joint="j" damping="2"/>'),
+        "actuator",
+        "actuator damping (1 actuator)",
+    ),
+    "adhesion": (dict(adhesion=2, actuators=BODY), "adhesion", "adhesion (1 geom), transmission body (1 actuator)"),
+    "polynomial": (dict(stiffness="1 2 3"), "polynomial", "polynomial stiffness (1 joint)"),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_feature_is_left_out_and_said(case):
+    parts, word, told = CASES[case]
+    text = world(**parts)
+    with pytest.raises(ds.UnsupportedModelError):
+        ds.Model.from_mjcf(text)
+    with pytest.warns(UserWarning) as caught:
+        model = ds.Model.from_mjcf(text, drop=(word,))
+    assert str(caught[0].message) == f"the model is loaded without: {told}"
+    assert caught[0].filename == __file__
+    # what is left is the model without it
+    plain = ds.Model.from_mjcf(world())
+    assert (model.nv, model.ngeom, model.nbody, model.nsensor) == (plain.nv, plain.ngeom, plain.nbody, plain.nsensor)
+    with ds.Batch(model, 1, device="cpu") as batch, ds.Batch(plain, 1, device="cpu") as other:
+        for sim in (batch, other):
+            sim.ctrl[:, 0] = 0.5
+            sim.step(20)
+        if case != "integrator" and model.nu == plain.nu:
+            assert np.array_equal(batch.qpos, other.qpos)
+
+
+def test_several_at_once():
+    text = world(noslip=3, adhesion=1, sensors='<user dim="1" objtype="site" objname="s"/>', actuators=BODY)
+    with pytest.warns(UserWarning, match=r"noslip \(option\).*adhesion \(1 geom\).*body \(1 actuator\).*user \(1 sensor\)"):
+        model = ds.Model.from_mjcf(text, drop=("noslip", "adhesion", "sensor"))
+    assert model.nu == 1 and model.mj_model.opt.noslip_iterations == 0
+
+
+def test_what_is_not_named_stays_refused():
+    text = world(noslip=3, adhesion=1)
+    with pytest.raises(ds.UnsupportedModelError) as caught:
+        ds.Model.from_mjcf(text, drop="noslip")
+    assert [p[0] for p in caught.value.problems] == ["adhesion"]
+
+
+def test_nothing_to_drop_says_nothing(recwarn):
+    model = ds.Model.from_mjcf(world(), drop=("noslip", "sensor", "collision"))
+    assert not recwarn.list and model.nv == 2
+
+
+def test_unknown_words_are_refused():
+    with pytest.raises(ValueError, match="'nosslip'.*'noslip'"):
+        ds.Model.from_mjcf(world(), drop=("nosslip",))
+    with pytest.raises(TypeError, match="names features"):
+        ds.Model.from_mjcf(world(), drop=(3,))
+
+
+def test_files_and_assets(tmp_path):
+    (tmp_path / "part.xml").write_text(world(noslip=2))
+    (tmp_path / "whole.xml").write_text('<mujoco><include file="part.xml"/></mujoco>')
+    with pytest.warns(UserWarning, match="whole.xml is loaded without: noslip"):
+        ds.Model.from_mjcf(tmp_path / "whole.xml", drop="noslip")
+    with pytest.warns(UserWarning, match="the model is loaded without: noslip"):
+        ds.Model.from_mjcf(
+            '<mujoco><include file="part.xml"/></mujoco>', {"part.xml": world(noslip=2).encode()}, drop="noslip"
+        )
+
+
+def test_colliding_surfaces_are_switched_off():
+    """The geom stays where it was and is seen, and touches nothing."""
+    mesh = """<asset><mesh name="m" vertex="0 0 0  1 0 0  0 1 0  0 0 1"/></asset><worldbody>
+      <geom name="floor" type="plane" size="5 5 1"/>
+      <body pos="0 0 1"><freejoint/><geom name="shape" type="sdf" mesh="m"><plugin plugin="mujoco.sdf.torus"/></geom></body></worldbody>"""
+    try:
+        mujoco.MjModel.from_xml_string(f"<mujoco><extension><plugin plugin='mujoco.sdf.torus'/></extension>{mesh}</mujoco>")
+    except ValueError:
+        pytest.skip("this MuJoCo has no plugins of signed distance fields")
