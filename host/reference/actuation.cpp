@@ -89,7 +89,9 @@ void actuation(const Model& m, Data* d) {
     } else if (m.actuator_dyntype[i] == kDynMuscle) {
       d->act_dot[a] = muscle_activation_rate(&m.actuator_dynprm[10 * i], ctrl[i], d->act[a]);
     } else {
-      d->act_dot[a] = (ctrl[i] - d->act[a]) / std::max(kTiny, m.actuator_dynprm[10 * i]);
+      // a setpoint on a circle is approached the shorter way round
+      const double goal = nearest_setpoint(ctrl[i], d->act[a], setpoint_period(m, i));
+      d->act_dot[a] = (goal - d->act[a]) / std::max(kTiny, m.actuator_dynprm[10 * i]);
     }
   }
 

@@ -61,6 +61,10 @@ DS_HD typename E::Real drive(E& env, int a, bool off) {
   if (adr < 0) return u;
   const Real act = env.act()[adr];
   Real rate(0);
+  // a filter takes the shorter way round
+  const int dyn = t.act_dyn[a];
+  if ((flags & kActCircle) && (dyn == kDynFilter || dyn == kDynFilterExact))
+    u = nearest_setpoint(env, a, u, act);
   if (!off) Dynamics::with(t.act_dyn[a], [&](auto kind) { rate = kind.rate(env, a, u, act); });
   env.act_dot()[adr] = rate;
   return flags & kActEarly ? next_activation(env, a, act, rate) : act;
