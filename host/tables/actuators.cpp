@@ -42,7 +42,8 @@ int act_flags(const Model& m, int a) {
   const bool off = group >= 0 && group <= 30 && (m.opt.disableactuator & (1 << group)) != 0;
   // MuJoCo takes the setpoint of a position servo on a ball joint, or on the turn of a site, as an angle
   const bool servo = m.actuator_gaintype[a] == kGainFixed && m.actuator_biastype[a] == kBiasAffine &&
-                     m.actuator_gainprm[10 * a] == -m.actuator_biasprm[10 * a + 1];
+                     m.actuator_gainprm[10 * a] == -m.actuator_biasprm[10 * a + 1] &&
+                     m.actuator_dyntype[a] <= kDynFilterExact;
   const double* gear = &m.actuator_gear[6 * a];
   const int trn = m.actuator_trntype[a];
   const bool ball = acts_on_joint(trn) && m.jnt_type[m.actuator_trnid[2 * a]] == kBall,
