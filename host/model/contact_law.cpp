@@ -45,6 +45,14 @@ void refuse_spring_damper(const Model& m, std::vector<Problem>* problems) {
   for (int i = 0; i < m.nv && !m.opt.disabled(kDisableFrictionLoss); ++i)
     if (m.dof_frictionloss[i] > 0)
       problems->push_back({"joint friction with " + with, element_name(m, "jnt", m.dof_jntid[i]), kReason});
+  for (int i = 0; i < m.ntendon; ++i) {
+    const auto refuse = [&](const char* what) {
+      problems->push_back(
+          {std::string(what) + " of a tendon with " + with, element_name(m, "tendon", i), kReason});
+    };
+    if (m.tendon_limited[i] && !m.opt.disabled(kDisableLimit)) refuse("limit");
+    if (m.tendon_frictionloss[i] > 0 && !m.opt.disabled(kDisableFrictionLoss)) refuse("friction");
+  }
   refuse_ball_limits(m, with, problems);
   for (int g = 0; g < m.ngeom; ++g)
     if (m.geom_condim[g] > 3)

@@ -85,6 +85,17 @@ std::vector<std::pair<std::string, std::string>> unsupported_formulation(const M
                            "': dry joint friction is not simulated by event_driven and variational");
     }
   }
+  if (hybrid && !o.disabled(kDisableConstraint)) {
+    for (int t = 0; t < m.ntendon; ++t) {
+      const bool limited = m.tendon_limited[t] && !o.disabled(kDisableLimit);
+      const bool rubs = m.tendon_frictionloss[t] > 0 && !o.disabled(kDisableFrictionLoss);
+      if (!limited && !rubs) continue;
+      out.emplace_back(
+          limited ? "limit of a tendon" : "frictionloss",
+          "tendon '" + m.name_of("tendon", t) +
+              "': limits and friction of tendons are not simulated by event_driven and variational");
+    }
+  }
   return out;
 }
 

@@ -20,6 +20,7 @@
 #pragma once
 
 #include "kernels/contact/law_has.h"
+#include "kernels/smooth/actuators/transmission.h"
 #include "kernels/smooth/smooth_acceleration.h"
 
 namespace dualstep {
@@ -124,7 +125,7 @@ DS_STAGE void add_velocity_derivatives(E& env) {
         });
         continue;
       }
-      if (!acts_on_joint(t.act_trn[a])) {
+      if (!JointTransmission::serves(t.act_trn[a])) {
         const int first = t.trn_adr[a];
         const auto dof_of = [&](int e) { return t.trn_dof[2 * e]; };
         each_in_row(env, i, first, first + c, dof_of, [&](int m, int e) {

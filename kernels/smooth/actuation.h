@@ -156,7 +156,7 @@ DS_STAGE void actuation(E& env) {
   // an actuator on a joint at its limit of force gains nothing by speed
   env.each(t.n.nu, [&](int a) {
     const int j = t.act_id[a];
-    if (!acts_on_joint(t.act_trn[a]) || !t.jnt_actfrclimited[j]) return;
+    if (!JointTransmission::serves(t.act_trn[a]) || !t.jnt_actfrclimited[j]) return;
     const Real total = out[t.jnt_dofadr[j]];
     const auto limited = mask_or(total <= env.jnt_actfrc_lower(j), total >= env.jnt_actfrc_upper(j));
     vel_gain[a] = select(limited, Real(0), vel_gain[a]);

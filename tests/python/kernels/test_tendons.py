@@ -108,3 +108,24 @@ def test_a_moment_is_the_slope_of_its_length(rng):
         reference.forward()
         slope = (length[0] - length[1]) / (2 * step)
         np.testing.assert_allclose(slope, reference.ten_J @ along, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "option", [{"scheme": "event_driven"}, {"integrator": "variational"}], ids=lambda o: next(iter(o))
+)
+def test_limits_of_tendons_are_refused_where_no_row_stands_for_them(option):
+    model = ds.Model.from_mjcf(INSIDE)
+    for name, value in option.items():
+        setattr(model.opt, name, value)
+    with pytest.raises(ds.UnsupportedModelError, match="tendon 'drum': limits and friction of tendons"):
+        ds.Reference(model)
+
+
+def test_the_spring_damper_has_no_rows_of_tendons():
+    model = ds.Model.from_mjcf(INSIDE)
+    model.opt.contact_parameters = "spring_damper"
+    with pytest.raises(
+        ds.UnsupportedModelError, match="limit of a tendon with contact_parameters = spring_damper"
+    ) as e:
+        ds.Batch(model, 1)
+    assert "friction of a tendon" in str(e.value)
