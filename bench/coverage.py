@@ -141,7 +141,10 @@ def agreement(mj, model) -> dict[str, float]:
     for index in range(4 * STATES):
         if len(states) < STATES and draw(mj, data, rng, index):
             states.append(
-                {f: np.array(getattr(data, f)) for f in ("qpos", "qvel", "act", "ctrl", "mocap_pos", "mocap_quat", "qacc")}
+                {
+                    f: np.array(getattr(data, f))
+                    for f in ("qpos", "qvel", "act", "ctrl", "mocap_pos", "mocap_quat", "qacc")
+                }
             )
             states[-1]["time"] = data.time
             contacts = max(contacts, data.ncon)
@@ -275,7 +278,9 @@ def counted(facts: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
 
 def reasons(facts: list[dict[str, Any]]) -> dict[str, int]:
     """How many models each refused feature stops."""
-    counts = collections.Counter(f for fact in facts if fact["outcome"] in ("refused", "invalid") for f in fact["features"])
+    counts = collections.Counter(
+        f for fact in facts if fact["outcome"] in ("refused", "invalid") for f in fact["features"]
+    )
     return dict(counts.most_common())
 
 
@@ -356,10 +361,18 @@ def main() -> None:
     text = markdown(facts, versions, commit_here())
     args.out.parent.mkdir(parents=True, exist_ok=True)
     args.out.with_suffix(".md").write_text(text)
-    record = {"commit": commit_here(), "versions": versions, "table": counted(facts), "reasons": reasons(facts), "models": facts}
+    record = {
+        "commit": commit_here(),
+        "versions": versions,
+        "table": counted(facts),
+        "reasons": reasons(facts),
+        "models": facts,
+    }
     args.out.with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n")
     print(text)
-    print(f"{len(facts)} files in {time.monotonic() - began:.0f} s; written to {args.out}.md and .json", file=sys.stderr)
+    print(
+        f"{len(facts)} files in {time.monotonic() - began:.0f} s; written to {args.out}.md and .json", file=sys.stderr
+    )
 
 
 if __name__ == "__main__":

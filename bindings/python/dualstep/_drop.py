@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import mujoco
 
+# between a model's name and what it is loaded without
+SAID = " is loaded without: "
 Problems = Iterable[tuple[str, str, str]]
 _LABEL = re.compile(r"^(\w+) (?:'(.*)'|(\d+))")
 # what an element is called in a refusal, and its list in an mjSpec
@@ -23,7 +25,11 @@ _KINDS = {"joint": "JOINT", "actuator": "ACTUATOR", "tendon": "TENDON", "geom": 
 def _without_integrator(option: Any) -> bool:
     import mujoco
 
-    simulated = (mujoco.mjtIntegrator.mjINT_EULER, mujoco.mjtIntegrator.mjINT_RK4, mujoco.mjtIntegrator.mjINT_IMPLICITFAST)
+    simulated = (
+        mujoco.mjtIntegrator.mjINT_EULER,
+        mujoco.mjtIntegrator.mjINT_RK4,
+        mujoco.mjtIntegrator.mjINT_IMPLICITFAST,
+    )
     if option.integrator in [int(kind) for kind in simulated]:
         return False
     option.integrator = int(mujoco.mjtIntegrator.mjINT_IMPLICITFAST)
@@ -117,7 +123,9 @@ WORDS = sorted({*OPTIONS, "flex", *(word for words, *_ in _RULES for word in wor
 
 
 # what a refusal of sensors and actuators begins with, beside the patterns of the rules
-_FEATURES = ("sensor ", "contact sensor ", "rangefinder ", "transmission ", "activation dynamics ", "gain ", "bias ", "several ")  # fmt: skip
+_FEATURES = (
+    "sensor ", "contact sensor ", "rangefinder ", "transmission ", "activation dynamics ", "gain ", "bias ", "several ",
+)  # fmt: skip
 
 
 def check(drop: str | Iterable[str]) -> tuple[str, ...]:
@@ -131,7 +139,9 @@ def check(drop: str | Iterable[str]) -> tuple[str, ...]:
             continue
         if options_word(word) is None:
             known = ", ".join(repr(w) for w in WORDS)
-            raise ValueError(f"drop is given '{word}', and takes {known}, or the feature of a refusal as it stands there")
+            raise ValueError(
+                f"drop is given '{word}', and takes {known}, or the feature of a refusal as it stands there"
+            )
     return words
 
 

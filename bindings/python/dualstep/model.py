@@ -106,13 +106,11 @@ class Model(_core.Model, ModelFields):
         except (ValueError, mujoco.FatalError) as error:
             where = "" if text is not None else f"{os.fspath(source)}: "
             raise InvalidModelError(where + str(error)) from None
-        return cls._without(words, compiled, text, os.fspath(source), assets) if words else cls.from_mujoco(compiled)
+        return cls._without(words, text, os.fspath(source), assets) if words else cls.from_mujoco(compiled)
 
     @classmethod
-    def _without(
-        cls, words: tuple[str, ...], compiled: mujoco.MjModel, text: str | None, path: str, assets: dict[str, bytes] | None
-    ) -> Model:
-        """The model without what `words` name."""
+    def _without(cls, words: tuple[str, ...], text: str | None, path: str, assets: dict[str, bytes] | None) -> Model:
+        """The model without what `words` name; it compiles with it."""
         spec = _drop.spec_of(text, path, assets)
         counts = _drop.options(spec, words)
         compiled = spec.compile()
@@ -129,7 +127,7 @@ class Model(_core.Model, ModelFields):
                 compiled = spec.compile()
         if counts:
             where = "the model" if text is not None else path
-            warnings.warn(f"{where} is loaded without: {_drop.told(counts)}", UserWarning, stacklevel=3)
+            warnings.warn(where + _drop.SAID + _drop.told(counts), UserWarning, stacklevel=3)
         return model
 
     @classmethod

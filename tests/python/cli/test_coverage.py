@@ -59,7 +59,9 @@ def test_models_are_counted_by_source(tmp_path):
         "still.xml": "nothing moves", "noslip.xml": "refused", "glue.xml": "refused", "both.xml": "refused",
     }  # fmt: skip
     text = out.with_suffix(".md").read_text()
-    assert text in ran.stdout and "| **all** | | **6** | **3** | **3** |" in text and "| noslip_iterations | 2 |" in text
+    assert (
+        text in ran.stdout and "| **all** | | **6** | **3** | **3** |" in text and "| noslip_iterations | 2 |" in text
+    )
     assert "100%" in ran.stderr
 
 

@@ -74,7 +74,9 @@ def test_a_feature_is_left_out_and_said(case):
 
 def test_several_at_once():
     text = world(noslip=3, adhesion=1, sensors='<user dim="1" objtype="site" objname="s"/>', actuators=BODY)
-    with pytest.warns(UserWarning, match=r"noslip \(option\).*adhesion \(1 geom\).*body \(1 actuator\).*user \(1 sensor\)"):
+    with pytest.warns(
+        UserWarning, match=r"noslip \(option\).*adhesion \(1 geom\).*body \(1 actuator\).*user \(1 sensor\)"
+    ):
         model = ds.Model.from_mjcf(text, drop=("noslip", "adhesion", "sensor"))
     assert model.nu == 1 and model.mj_model.opt.noslip_iterations == 0
 
@@ -115,6 +117,8 @@ def test_colliding_surfaces_are_switched_off():
       <geom name="floor" type="plane" size="5 5 1"/>
       <body pos="0 0 1"><freejoint/><geom name="shape" type="sdf" mesh="m"><plugin plugin="mujoco.sdf.torus"/></geom></body></worldbody>"""
     try:
-        mujoco.MjModel.from_xml_string(f"<mujoco><extension><plugin plugin='mujoco.sdf.torus'/></extension>{mesh}</mujoco>")
+        mujoco.MjModel.from_xml_string(
+            f"<mujoco><extension><plugin plugin='mujoco.sdf.torus'/></extension>{mesh}</mujoco>"
+        )
     except ValueError:
         pytest.skip("this MuJoCo has no plugins of signed distance fields")

@@ -151,26 +151,26 @@ def what_to_drop(path: str) -> str:
 
     words: set[str] = set()
     rest: list[tuple[str, str, str]] = []
+    said = ""
     try:
         # some refusals show once others are gone
-        while not rest:
+        while not said and not rest:
             try:
                 with warnings.catch_warnings(record=True) as told:
                     warnings.simplefilter("always")
                     ds.Model.from_mjcf(path, drop=tuple(words))
-                break
+                said = next((str(w.message) for w in told if _drop.SAID in str(w.message)), _drop.SAID)
             except ds.UnsupportedModelError as error:
                 more, rest = _drop.words_for(error.problems)
-                if more <= words:
-                    rest = rest or list(error.problems)
+                rest = rest or (list(error.problems) if more <= words else [])
                 words |= more
     except ValueError:
         return ""
     if rest:
         features = ", ".join(dict.fromkeys(feature for feature, *_ in rest))
-        return f"\nIt would still be refused without the rest for: {features}"
+        return f"\nNothing that can be dropped makes it load: {features} would stay refused"
     if not words:
         return ""
     given = ", ".join(repr(word) for word in sorted(words))
-    left_out = next((str(w.message).split(" is loaded without: ")[1] for w in told if "loaded without" in str(w.message)), "")
+    left_out = said.split(_drop.SAID)[1]
     return f"\nIt loads without {left_out}:\n  Model.from_mjcf({path!r}, drop=({given},))"
