@@ -190,7 +190,8 @@ void CudaBackend<Scalar>::plan_step(const Tables<Scalar>& tables) {
                    : "preparing the kernels for " + name_);
   if (special_.kernels().empty() && searches_contacts(tables))
     throw std::runtime_error(
-        "meshes, ellipsoids or height fields touch other shapes here, which on a GPU specialised kernels alone can find, "
+        "meshes, ellipsoids or height fields touch other shapes here, which on a GPU specialised kernels "
+        "alone can find, "
         "and there are none: " +
         special_.why());
   if (special_.kernels().empty() && tables.n.nisland > 0)
