@@ -502,7 +502,9 @@ TEST(CollideTable, KnowsEachPairInEitherOrder) {
   EXPECT_EQ(pair_capacity(kBox, kPlane), 4);
   EXPECT_EQ(pair_capacity(kPlane, kBox), 4);
   EXPECT_EQ(pair_capacity(kPlane, kPlane), 0);
-  EXPECT_EQ(pair_capacity(1, kBox), 0);
+  EXPECT_EQ(pair_capacity(kBox, kHfield), 8);
+  EXPECT_EQ(pair_capacity(kHfield, kPlane), 0);
+  EXPECT_EQ(pair_capacity(kSdf, kBox), 0);
   EXPECT_EQ(max_pair_capacity(), 8);
   for (const Pair& pair : kPairs) EXPECT_LE(pair.type1, pair.type2);
 }
