@@ -69,12 +69,40 @@ def geom(draw, contacts):
 
 
 @st.composite
-def actuator(draw, joints):
-    name, kind = draw(st.sampled_from(joints))
-    gear = draw(numbers({"free": 6, "ball": 3}.get(kind, 1), -3, 3))
-    target = {draw(st.sampled_from(("joint", "jointinparent"))): name}
+def transmission(draw, joints, sites):
+    """What an actuator acts on, and its gear."""
+    kind = draw(st.sampled_from(("joint", "joint", "jointinparent", "site", "refsite", "slidercrank")))
+    one, other = draw(st.sampled_from(sites)), draw(st.sampled_from(sites))
+    if kind == "slidercrank":
+        length = draw(number(0.1, 1))
+        return dict(cranksite=one, slidersite=other, cranklength=length), draw(numbers(1, -3, 3))
+    if "site" in kind:
+        gear = draw(numbers(6, -3, 3))
+        # places alone, turns alone, and both
+        part = draw(st.sampled_from((slice(0, 0), slice(0, 3), slice(3, 6))))
+        gear[part] = [0.0] * len(gear[part])
+        return dict(site=one, **({"refsite": other} if kind == "refsite" else {})), gear
+    name, joint = draw(st.sampled_from(joints))
+    return {kind: name}, draw(numbers({"free": 6, "ball": 3}.get(joint, 1), -3, 3))
+
+
+@st.composite
+def muscle(draw):
+    """Parameters of gain and bias, of activation dynamics, and the lengths that they are for."""
+    low, short = draw(number(0.4, 0.9)), draw(number(-1, 1))
+    prm = [low, low + draw(number(0.1, 0.6)), draw(st.sampled_from((-1, 10))), draw(number(1, 50)),
+           draw(number(0.2, 0.9)), draw(number(1.1, 2)), draw(number(0.5, 5)), draw(number(0.1, 2)), draw(number(1.05, 1.6))]  # fmt: skip
+    dyn = [draw(number(0.01, 0.05)), draw(number(0.02, 0.1)), draw(st.sampled_from((0, 0.1, 1)))]
+    return text(prm), text(dyn), text((short, short + draw(number(0.3, 2))))
+
+
+@st.composite
+def actuator(draw, joints, sites):
+    target, gear = draw(transmission(joints, sites))
     kp, kv = draw(number(0, 20)), draw(number(0, 3))
-    shape = draw(st.sampled_from(("motor", "position", "velocity", "affine", "integrator", "filter", "filterexact")))
+    shape = draw(
+        st.sampled_from(("motor", "position", "velocity", "affine", "integrator", "filter", "filterexact", "muscle"))
+    )
     fields = dict(**target, gear=text(gear), group=draw(st.integers(0, 3)))
     if draw(st.booleans()):
         fields.update(ctrllimited="true", ctrlrange=f"-{draw(number(0.1, 2))} {draw(number(0.1, 2))}")
@@ -90,6 +118,10 @@ def actuator(draw, joints):
         fields.update(biastype="affine", biasprm=f"0 0 {-kv:g}")
     elif shape == "affine":
         fields.update(biastype="affine", biasprm=text(draw(numbers(3, -2, 0))))
+    elif shape == "muscle":
+        prm, dyn, span = draw(muscle())
+        fields.update(dyntype="muscle", dynprm=dyn, gaintype="muscle", gainprm=prm, biastype="muscle", biasprm=prm)
+        fields.update(lengthrange=span, actearly=draw(st.sampled_from(("true", "false"))))
     elif shape != "motor":
         fields.update(dyntype=shape, dynprm=draw(number(0.01, 0.2)), actearly=draw(st.sampled_from(("true", "false"))))
         if draw(st.booleans()):
@@ -114,7 +146,7 @@ def models(draw, contacts=False, most_bodies=6):
     """MJCF text; `contacts` lets geoms touch and adds a floor, limits and friction loss."""
     count = draw(st.integers(1, most_bodies))
     parents = [-1] + [draw(st.integers(-1, i - 1)) for i in range(1, count)]
-    joints, parts = [], []
+    joints, parts, sites = [], [], [f"site{i}" for i in range(count)]
     for i in range(count):
         inside = []
         kinds = ("free", "ball", "hinge", "slide") if parents[i] < 0 else ("ball", "hinge", "slide")
@@ -126,6 +158,7 @@ def models(draw, contacts=False, most_bodies=6):
                 break
             kinds = ("ball", "hinge", "slide") if k == 0 else ("hinge", "slide")
         inside += [draw(geom(contacts)) for _ in range(draw(st.integers(1, 2)))]
+        inside.append(f"<site{attributes(name=sites[i], pos=text(draw(numbers(3, -0.3, 0.3))), quat=draw(unit(4)))}/>")
         place = dict(pos=text(draw(numbers(3, -0.5, 0.5))), quat=draw(unit(4)), gravcomp=draw(maybe(number(0, 2))))
         parts.append((attributes(name=f"body{i}", **place), inside))
 
@@ -135,5 +168,5 @@ def models(draw, contacts=False, most_bodies=6):
 
     floor = '<geom type="plane" size="5 5 1" pos="0 0 -0.3"/>' if contacts else ""
     tree = floor + "".join(body(i) for i in range(count) if parents[i] < 0)
-    acts = "".join(draw(actuator(joints)) for _ in range(draw(st.integers(0, 4))))
+    acts = "".join(draw(actuator(joints, sites)) for _ in range(draw(st.integers(0, 4))))
     return f"<mujoco>{draw(option())}<worldbody>{tree}</worldbody><actuator>{acts}</actuator></mujoco>"
