@@ -48,8 +48,8 @@ def test_models_are_counted_by_source(tmp_path):
     assert ran.returncode == 0, ran.stderr
     told = json.loads(out.with_suffix(".json").read_text())
     assert told["table"] == {
-        "good": {"models": 3, "load": 3, "agree": 3, "no model": 4},
-        "hard": {"models": 3, "load": 0, "agree": 0, "no model": 0},
+        "good": {"models": 3, "load": 3, "agree": 3, "agree but for contacts": 0, "no model": 4},
+        "hard": {"models": 3, "load": 0, "agree": 0, "agree but for contacts": 0, "no model": 0},
     }
     assert told["reasons"] == {"noslip_iterations": 2, "integrator implicit": 1, "transmission body": 1}
     outcomes = {fact["file"]: fact["outcome"] for fact in told["models"]}
@@ -60,7 +60,9 @@ def test_models_are_counted_by_source(tmp_path):
     }  # fmt: skip
     text = out.with_suffix(".md").read_text()
     assert (
-        text in ran.stdout and "| **all** | | **6** | **3** | **3** |" in text and "| noslip_iterations | 2 |" in text
+        text in ran.stdout
+        and "| **all** | | **6** | **3** | **3** | **0** |" in text
+        and "| noslip_iterations | 2 |" in text
     )
     assert "100%" in ran.stderr
 
