@@ -120,7 +120,6 @@ DS_STAGE void limit_tendon_forces(E& env) {
     const auto at = mask_or(sum <= fma(rounding, abs(lo), lo), sum >= fma(-rounding, abs(hi), hi));
     vel_gain[a] = select(at, Real(0), vel_gain[a]);
   });
-  env.sync();
 }
 
 template <class E>

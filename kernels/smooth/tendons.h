@@ -212,7 +212,7 @@ DS_FN Real tendon_acceleration(const E& env, int ten) {
   return sum;
 }
 
-// qfrc_bias += armature J' (dJ/dt v)
+// qfrc_bias += armature J' (dJ/dt v); each lane adds to dofs of its own
 template <class E>
 DS_FN void add_tendon_bias(E& env) {
   const auto& t = env.t;
@@ -221,7 +221,6 @@ DS_FN void add_tendon_bias(E& env) {
   env.each(t.n.ntendon, [&](int ten) { force[ten] = env.ten_armature(ten) * tendon_acceleration(env, ten); });
   env.sync();
   add_tendon_forces(env, env.qfrc_bias());
-  env.sync();
 }
 
 // force of the spring, with its dead band, and of the damper
@@ -243,7 +242,6 @@ DS_FN void add_tendon_passive(E& env) {
   env.each(t.n.ntendon, [&](int ten) { force[ten] = passive_tendon_force(env, ten); });
   env.sync();
   add_tendon_forces(env, env.qfrc_passive());
-  env.sync();
 }
 
 }  // namespace DUALSTEP_ISA

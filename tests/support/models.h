@@ -119,9 +119,11 @@ inline ModelBuilder heap() {
   return b;
 }
 
-// two arms and a free ball on strings: through joints, through sites, around a ball and inside and beside a drum
+// two arms and a ball, which lies on another, on strings: through joints, through sites, around a ball and
+// inside and beside a drum
 inline ModelBuilder strings() {
   ModelBuilder b;
+  b.geom(0, {.size = {0.05, 0, 0}, .pos = {0.42, 0.31, 1.1}});
   const int upper = b.body(0, {0, 0, 1}, 0.8);
   const int shoulder = b.joint(upper, {.type = kBall, .damping = 0.1});
   b.geom(upper, {.type = kCapsule, .size = {0.03, 0.1, 0}});

@@ -26,6 +26,7 @@ def test_shapes_and_types(sim):
         xpos=(m.nbody, 3), xquat=(m.nbody, 4), xipos=(m.nbody, 3), cvel=(m.nbody, 6), cinert=(m.nbody, 10),
         subtree_com=(m.nbody, 3), geom_xpos=(m.ngeom, 3), geom_xmat=(m.ngeom, 9), site_xpos=(m.nsite, 3),
         site_xmat=(m.nsite, 9), energy=(2,), sensordata=(m.nsensordata,),
+        ten_length=(m.ntendon,), ten_velocity=(m.ntendon,), ten_J=(m.ntendon, m.nv),
     )  # fmt: skip
     types = dict(time=np.float64, status=np.uint32, reset_count=np.uint32, iterations=np.int32)
     for name, shape in shapes.items():
