@@ -246,7 +246,7 @@ class Task:
     """arrays of each environment that last, by name, with their shapes: `s.recall(name)`, `s.keep(name, values)`"""
 
     lasting: tuple[str, ...] = ()
-    """of `memory`, what lasts from episode to episode, such as the level of a curriculum: zero at the first of a seed"""
+    """of `memory`, what lasts from episode to episode, such as a curriculum's level: zero at the first of a seed"""
 
     randomization: tuple[Any, ...] = ()
     """what `Vary` says of the model's parameters, unless the environment is made with another `randomize`"""

@@ -204,7 +204,7 @@ def match(table: dict[str, float], name: str, default: float | None = None) -> f
 
 
 def build(robot: Robot, terrain: Terrain | None = None) -> tuple[Model, Any]:
-    """The robot on a floor, or on terrain, with its actuators; and the `mujoco.MjModel` of the same that has its looks too."""
+    """The robot on the ground, with its actuators; and the `mujoco.MjModel` of the same that has its looks too."""
     import mujoco
 
     path = robot_file(robot)

@@ -164,7 +164,7 @@ def test_the_scan_is_of_the_ground_ahead():
 
 def fly(env, speed):
     """An episode over the ground, along the command at a share of its speed; environments of speed None fall over."""
-    task, sim = env.task, env.sim
+    sim = env.sim
     fallen = np.array([share is None for share in speed])
     share = np.array([share or 0.0 for share in speed])
     while True:
