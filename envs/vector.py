@@ -230,7 +230,7 @@ class BatchEnv(VectorEnv):
         seeds, episodes = take(self._seeds[on_host]), take(self._episodes[on_host])
         self._randomizer.begin(on_host, seeds, episodes)
         self.sim.reset(mask)
-        first = rows[take(self._episodes[on_host] == 0)]
+        first = rows[episodes == 0] if self.task.lasting else rows
         for name, kept in self._memory.items():
             kept[first if name in self.task.lasting else rows] = 0
         draw = Draws(self._arrays, seeds, episodes)

@@ -260,8 +260,6 @@ class Joystick(Task):
     `terrain`: "stairs" or another kind of ground, several, "mixed", or a dict of what `Terrain` takes; `curriculum`:
     whether levels rise and fall with success, from one of the first `first_levels`, or stay as they were drawn."""
 
-    lasting = ("level", "column", "asked", "walked", "fell", "places")
-
     robot: Robot
 
     def __init__(
@@ -325,6 +323,7 @@ class Joystick(Task):
             "bias": n, "noise": self.blind,
         }  # fmt: skip
         if self.terrain:
+            self.lasting = ("level", "column", "asked", "walked", "fell", "places")
             self.memory.update(dict.fromkeys(self.lasting, 1))
         self.noise_size = self.noisy * np.concatenate(
             [np.full(3, 0.5), np.full(3, 0.2), np.full(3, 0.05), np.full(n, 0.01), np.full(n, 1.5), np.zeros(n + 3)]
