@@ -12,6 +12,7 @@ precision, relative in the norm of the mass matrix, of each side against its own
 from __future__ import annotations
 
 import argparse
+import copy
 import pathlib
 import time
 
@@ -23,7 +24,7 @@ import dualstep as ds
 from dualstep.measure.accuracy import relative_error
 
 HERE = pathlib.Path(__file__).parent
-SIZES = {"heap": (5, 10, 20, 40, 80, 160), "wall": (8, 16, 32, 64, 128), "humanoids": (1, 3, 10, 20)}
+SIZES = {"heap": (5, 10, 20, 40, 80, 200), "wall": (8, 16, 32, 64, 128), "humanoids": (1, 3, 10, 20, 32)}
 SHAPES = {
     "box": "size='.06 .05 .04'",
     "sphere": "size='.06'",
@@ -107,22 +108,30 @@ def seconds_of(step, steps: int) -> float:
     return time.process_time() - start
 
 
-def error(sim: ds.Batch, xml: str, states: dict[str, np.ndarray], model: mujoco.MjModel) -> float:
-    """The median error of the accelerations at the states."""
-    exact_model = ds.Model.from_mjcf(xml)
+def errors(sim: ds.Batch, xml: str, states: dict[str, np.ndarray], model: mujoco.MjModel) -> tuple[float, float]:
+    """The median error of the accelerations at the states: of the batch, and of MuJoCo with the options of the model."""
+    exact_model, converged = ds.Model.from_mjcf(xml), copy.copy(model)
     exact_model.opt.tolerance, exact_model.opt.iterations = 1e-10, 100
+    converged.opt.tolerance, converged.opt.iterations, converged.opt.ls_iterations = 0, 200, 200
     exact = ds.Batch(exact_model, len(states["qpos"]), dtype="float64")
-    data, masses = mujoco.MjData(model), []
-    for qpos in states["qpos"]:
-        data.qpos[:] = qpos
-        mujoco.mj_forward(model, data)
+    data, masses, theirs = mujoco.MjData(model), [], []
+    for row in range(len(states["qpos"])):
+        found = []
+        for options in (model, converged):
+            for name in FIELDS:
+                getattr(data, name)[:] = states[name][row]
+            mujoco.mj_forward(options, data)
+            found.append(data.qacc.copy())
         masses.append(np.zeros((model.nv, model.nv)))
         mujoco.mj_fullM(model, data, masses[-1])
+        theirs.append((*found, data.qacc_smooth.copy()))
     for batch in (sim, exact):
         put(batch, states)
         batch.forward()
-    found = [np.array(x, float) for x in (sim.qacc, exact.qacc, exact.qacc_smooth)]
-    return float(np.median(relative_error(*found, np.array(masses))))
+    ours = [np.array(x, float) for x in (sim.qacc, exact.qacc, exact.qacc_smooth)]
+    both = (ours, [np.array(x) for x in zip(*theirs, strict=True)])
+    one, other = (float(np.median(relative_error(*found, np.array(masses)))) for found in both)
+    return one, other
 
 
 def measure(kind: str, size: int, envs: int, steps: int, rounds: int) -> str:
@@ -140,9 +149,10 @@ def measure(kind: str, size: int, envs: int, steps: int, rounds: int) -> str:
     scale = 1e6 / envs / steps
     us, us_peer = float(np.median(ours)) * scale, float(np.median(theirs)) * scale
     flagged = int(np.count_nonzero(np.array(sim.status)))
+    error, error_peer = errors(sim, xml, states, model)
     return (
         f"| {kind} of {size} | {model.nv} | {us:.1f} | {us_peer:.1f} | {us_peer / us:.2f} | "
-        f"{error(sim, xml, states, model):.1e} | {flagged} of {envs} |"
+        f"{error:.1e} | {error_peer:.1e} | {flagged} of {envs} |"
     )
 
 
@@ -157,8 +167,13 @@ def main() -> None:
     parser.add_argument("--out", type=pathlib.Path, help="writes the table there")
     parser.add_argument("--plot", type=pathlib.Path, help="draws cost over size there")
     args = parser.parse_args()
-    print(f"MuJoCo {mujoco.__version__}, {ds.Batch(ds.Model.from_mjcf(heap(1)), 1).device}, {args.envs} environments")
-    table = ["| scene | dofs | us | us, mujoco.batch | ratio | median error | flagged |", "|---|---|---|---|---|---|---|"]
+    table = [
+        f"{ds.Batch(ds.Model.from_mjcf(heap(1)), 1, num_threads=1).description} and MuJoCo {mujoco.__version__}, {args.envs} "
+        f"environments, medians of {args.rounds} calls of {args.steps} steps.",
+        "",
+        "| scene | dofs | us | us, mujoco.batch | ratio | median error | of MuJoCo | flagged |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
     points: dict[str, list[tuple[int, float, float]]] = {}
     print(*table, sep="\n", flush=True)
     for kind in args.scenes:
