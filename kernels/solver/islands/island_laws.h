@@ -160,7 +160,6 @@ struct IslandLaws : IslandRows<kDim, E, kOneEight> {
         for (int k = 0; k <= r; k++) this->con_h()[(triangle(r) + k) * slots + i] = this->contact_A(i, r, k);
     });
     env.each(this->rows(), [&](int i) { this->row_h()[i] = this->row_A(i); });
-    env.sync();
     this->each_pack(this->con_adr(), set, [&](int i) {
       Real A[kTriangle<kDim>];
       DS_UNROLL

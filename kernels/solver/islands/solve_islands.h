@@ -47,7 +47,6 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, E, kOneEight> {
     });
     env.sync();
     this->put_products(live, w, true, this->con_y(), this->row_y());
-    env.sync();
     this->put_costs(live, this->con_y(), this->row_y());
     env.sync();
     this->each_live([&](int island) {
@@ -63,7 +62,6 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, E, kOneEight> {
     // no curvature is what stands there: the first active set is another
     env.each(this->slots(), [&](int i) { this->con_h()[i] = Scalar(-1); });
     env.each(this->scalars(), [&](int i) { this->row_piece()[i] = Scalar(-1); });
-    env.sync();
   }
 
   DS_HD void put_gradient(int island) const {
@@ -183,7 +181,6 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, E, kOneEight> {
       env.sync();
       if (!env.lanes.any_lane(some)) break;
       this->put_products(live, this->dw(), false, this->con_dy(), this->row_dy());
-      env.sync();
       line_search();
       move();
       env.sync();
@@ -197,7 +194,6 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, E, kOneEight> {
       });
       env.sync();
     }
-    env.sync();
     return steps;
   }
 
@@ -243,7 +239,6 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, E, kOneEight> {
       doubtful[island] = live[island] < 0 || !right(island, false);
       some |= doubtful[island] != 0;
     });
-    env.sync();
     for (int round = 0; env.lanes.any_lane(some); round++) {
       env.each(this->islands(), [&](int island) {
         if (live[island] >= 0) live[island] = doubtful[island];
@@ -279,7 +274,6 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, E, kOneEight> {
   DS_HD Scalar natural_residual() const {
     const auto all = this->live();
     env.each(this->islands(), [&](int island) { all[island] = 1; });
-    env.sync();
     this->each_live([&](int island) {
       put_gradient(island);
       this->negate(island, this->grad(), this->dw());
@@ -353,14 +347,12 @@ DS_STAGE void solve_element(E& env, int element) {
   const IslandRows<kDim, E, kOneEight> rows(base);
   rows.run();
   IslandContacts<kDim, E, kOneEight>(rows).run();
-  env.sync();
   const IslandSolver<kDim, kElliptic, E, kOneEight> solver{IslandLaws<kDim, kElliptic, E, kOneEight>(rows)};
   solver.choose_start();
   const auto tolerance = lane_of(law_tolerance(env, false), element);
   const int steps = solver.newton(env.t.o.newton, tolerance);
   set_lane(env.iterations, element, typename E::Scalar(steps));
   bool solved = solver.judge(env.t.o.newton, tolerance);
-  env.sync();
   if (env.ends_call) {
     set_lane(env.residual, element, solver.natural_residual());
     // a residual that is no number tells nothing right
@@ -379,7 +371,6 @@ DS_FN void solve_islands(E& env) {
   env.each(kDim * env.ncon_max, [&](int i) { env.con_f()[i] = Real(0); });
   IslandBodies<E>{env}.run(IslandEnv<E, false>(env, 0).body_eights());
   put_contact_records(env);
-  env.sync();
   const bool one_eight = env.t.n.ntreepad == kEight;
   for (int element = 0; element < E::kPack; element++)
     if (one_eight)
