@@ -96,6 +96,19 @@ inline ModelBuilder garden(int condim, double damping = 0.02) {
   return b;
 }
 
+// the garden with more stones: trees enough to be solved island by island. One holds the trunk and stones, one two
+// stones, one a stone alone
+inline ModelBuilder quarry(int condim) {
+  ModelBuilder b = garden(condim);
+  const Three places[] = {{0.12, 0.1, 0.75}, {0.8, 0, 0.08}, {0.86, 0, 0.22}, {-0.9, 0, 0.1}};
+  for (const auto& place : places) {
+    const int stone = b.body(0, place, 0.4);
+    b.joint(stone, {.type = kFree});
+    b.geom(stone, {.size = {0.08, 0, 0}, .condim = condim});
+  }
+  return b;
+}
+
 // arms and a stone that strike the floor, each other and the stops of their joints
 inline ModelBuilder strikers() {
   ModelBuilder b;
@@ -213,6 +226,8 @@ inline std::vector<Scene> all_scenes() {
   add("garden_primal", with_options(garden(3), {}, [](Options& o) { o.solver = Solver::kPgsNewtonPrimal; }));
   add("garden_dual",
       with_options(garden(6), {{"cone", {1}}}, [](Options& o) { o.solver = Solver::kPgsNewtonDual; }));
+  add("quarry", with_options(quarry(3), {{"density", {1.2}}}));
+  add("quarry_elliptic", with_options(quarry(6), {{"cone", {1}}, {"integrator", {3}}}));
   add("chain_rk4", with_options(chain(), {{"integrator", {1}}, {"density", {1.2}}}));
   add("strings", with_options(strings(), {{"integrator", {3}}}));
   add("box", with_options(box(), {{"cone", {1}}}));

@@ -43,8 +43,9 @@ struct IslandFactor : IslandRows<kDim, E, kOneEight> {
     }
   }
 
-  // block <- block + za' h zb: za rows of one tree (kRows of them, n dofs), zb of another; the rest of either row is zeros
-  template <int kRows>
+  // block <- block + za' h zb: za rows of one tree (kRows of them, n dofs), zb of another; the rest of either row is zeros.
+  // kDiagonal: of one tree with itself, of which the factor reads what stands right of the diagonal's eights
+  template <int kRows, bool kDiagonal>
   DS_HD static void add_outer(const Reals& block, int n, int width, Eights rows, Eights columns,
                               const Reals* za, const Reals* zb, const Scalar (*h)[kRows]) {
     for (int c = 0; c < width; c += kEight) {
@@ -56,9 +57,10 @@ struct IslandFactor : IslandRows<kDim, E, kOneEight> {
         DS_UNROLL
         for (int k = 0; k < kRows; k++) g[r].add(h[r][k], Numbers(zb[k], c));
       }
-      for (int first = 0; first < n; first += kEight) {
+      const int end = kDiagonal && c + kEight < n ? c + kEight : n;
+      for (int first = 0; first < end; first += kEight) {
         if (!kOneEight && !rows.has(first)) continue;
-        for (int a = first; a < n && a < first + kEight; a++) {
+        for (int a = first; a < end && a < first + kEight; a++) {
           // most dofs of a large tree do not move a scalar row
           if (kRows == 1 && za[0][a] == Scalar(0)) continue;
           Numbers s(block, a * width + c);
@@ -89,8 +91,8 @@ struct IslandFactor : IslandRows<kDim, E, kOneEight> {
       return Eights{static_cast<unsigned>(this->con_eights()[2 * i + side])};
     };
     this->each_side(i, [&](int side, int tree) {
-      add_outer<kDim>(diagonal(tree), dofs(tree), padded(tree), eights(side), eights(side), z[side], z[side],
-                      h);
+      add_outer<kDim, true>(diagonal(tree), dofs(tree), padded(tree), eights(side), eights(side), z[side],
+                            z[side], h);
     });
     const int block = this->con_block()[i];
     if (block < 0) return;
@@ -99,8 +101,8 @@ struct IslandFactor : IslandRows<kDim, E, kOneEight> {
     const bool forwards = place[a] < place[b];
     const int early = forwards ? a : b, late = forwards ? b : a;
     const int first = forwards ? 0 : 1, second = 1 - first;
-    add_outer<kDim>(this->H().from(block), dofs(early), padded(late), eights(first), eights(second), z[first],
-                    z[second], h);
+    add_outer<kDim, false>(this->H().from(block), dofs(early), padded(late), eights(first), eights(second),
+                           z[first], z[second], h);
   }
 
   DS_HD void add_row(int i) const {
@@ -111,12 +113,12 @@ struct IslandFactor : IslandRows<kDim, E, kOneEight> {
     for (int e = this->row_entry()[i]; e < this->row_entry()[i + 1]; e++) {
       const int tree = this->entry_tree()[e];
       const Reals z = this->row_z().from(this->entry_z()[e]);
-      add_outer<1>(diagonal(tree), dofs(tree), padded(tree), eights(e), eights(e), &z, &z, h);
+      add_outer<1, true>(diagonal(tree), dofs(tree), padded(tree), eights(e), eights(e), &z, &z, h);
       each_column(place[tree], [&](int other, const Reals& block) {
         for (int f = this->row_entry()[i]; f < this->row_entry()[i + 1]; f++) {
           if (this->entry_tree()[f] != other) continue;
           const Reals w = this->row_z().from(this->entry_z()[f]);
-          add_outer<1>(block, dofs(tree), padded(other), eights(e), eights(f), &z, &w, h);
+          add_outer<1, false>(block, dofs(tree), padded(other), eights(e), eights(f), &z, &w, h);
         }
       });
     }

@@ -150,15 +150,19 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, E, kOneEight> {
     });
   }
 
-  // steps until every active set is stable, or every step negligible, or the cap is reached. Whether an island may
-  // stop at an unchanged set stands in changed: 0 where its last step was whole
+  // steps until every active set is stable, or every step negligible, or the cap is reached. Leaves the laws of all rows
+  // at the y that it leaves: searching holds, between steps, the islands whose y is new. Whether an island may stop at
+  // an unchanged set stands in changed: 1 where its last step was whole
   DS_HD int newton(int cap, Scalar tolerance) const {
-    const auto live = this->live(), whole = this->changed();
-    env.each(this->islands(), [&](int island) { whole[island] = 0; });
+    const auto live = this->live(), whole = this->changed(), moved = this->searching();
+    env.each(this->islands(), [&](int island) {
+      whole[island] = 0;
+      moved[island] = live[island] != 0;
+    });
     env.sync();
     int steps = 0;
     for (;; steps++) {
-      this->put_laws(live);
+      this->put_laws(moved);
       env.sync();
       bool some = false;
       env.each(this->islands(), [&](int island) {
@@ -189,6 +193,7 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, E, kOneEight> {
         const Scalar ww = this->dot(island, this->w(), this->w());
         whole[island] = abs(this->alpha()[island] - Scalar(1)) < Scalar(1e-3);
         if (!(-this->slope()[island] > tolerance * tolerance * ww)) live[island] = 0;
+        moved[island] = 1;
       });
       env.sync();
     }
@@ -298,7 +303,7 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, E, kOneEight> {
     Scalar worst(0);
     for (int island = 0; island < this->islands(); island++) {
       const Scalar r = this->slope()[island];
-      worst = r <= worst ? worst : r;  // NaN stays
+      worst = r <= worst || worst != worst ? worst : r;  // NaN stays
     }
     return worst;
   }
