@@ -48,7 +48,7 @@ _core.Options.__getattr__ = _get_option  # type: ignore[attr-defined]
 _core.Options.__setattr__ = _set_option  # type: ignore[method-assign]
 
 
-def sensor_columns(model: _core.Model, name: str) -> slice:
+def sensor_columns(model: Any, name: str) -> slice:
     """Where the readings of a sensor stand in `sensordata`."""
     found = model.id_of("sensor", name)
     if found < 0:
