@@ -1,16 +1,20 @@
 """Pages of the site that are made of files outside docs/: the READMEs, the changelog, and the help of the commands.
 
 A link from one such file to another becomes one between pages; what no page shows (sources, results) is named as text.
+Formulas become MathML, which browsers show by themselves.
 """
 
 from __future__ import annotations
 
 import argparse
+import html
+import logging
 import posixpath
 import re
 from pathlib import Path
 from typing import Any
 
+from latex2mathml.converter import convert
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -26,6 +30,10 @@ PAGES = {
 # folders of pictures that such files show, and where they are on the site
 PICTURES = {"envs/pictures": "pictures/envs", "bench/results": "pictures/bench"}
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#\s]+)(#[^)\s]*)?\)")
+# a formula as pymdownx.arithmatex leaves it; and one in a paragraph of a notebook
+FORMULA = re.compile(r'<(?:span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</(?:span|div)>', re.DOTALL)
+PARAGRAPH, DOLLARS = re.compile(r"<p>.*?</p>", re.DOTALL), re.compile(r"\$([^$]+)\$")
+LOG = logging.getLogger("mkdocs.hooks")
 
 
 def place_of(path: str) -> str | None:
@@ -86,6 +94,26 @@ def on_files(files: Any, config: Any) -> Any:
             files.append(File.generated(config, name, content=picture.read_bytes()))
     files.append(File.generated(config, "api/cli.md", content=command_line()))
     return files
+
+
+def mathml(formula: str, display: str, page: str) -> str:
+    text = html.unescape(formula).replace(r"\arg\min", r"\operatorname{arg\,min}")
+    made = convert(text, display=display)
+    if left := re.search(r"\\[a-zA-Z]+", made):
+        LOG.warning("%s: %s of the formula '%s' has no MathML", page, left[0], text)
+    return made
+
+
+def on_page_content(content: str, page: Any, **_: Any) -> str:
+    """Formulas as MathML."""
+    name = page.file.src_uri
+
+    def inline(found: re.Match[str]) -> str:
+        return DOLLARS.sub(lambda formula: mathml(formula[1], "inline", name), found[0])
+
+    if name.endswith(".ipynb"):
+        return PARAGRAPH.sub(inline, content)
+    return FORMULA.sub(lambda found: mathml(found[2], "inline" if found[1] == "(" else "block", name), content)
 
 
 def command_line() -> str:

@@ -189,7 +189,7 @@ void Batch::request(const std::vector<std::string>& names) {
   bool contacts = false;
   for (const std::string& name : names) {
     BatchArray& array = record(name.c_str());
-    contacts = contacts || name == "contact_count";
+    contacts = contacts || name == "contact_count" || name == "contacts_needed";
     if (array.data) continue;
     made.emplace_back(&array, array);
     allocate(&made.back().second);

@@ -160,7 +160,7 @@ class Batch {
   std::vector<BatchArray> last_;    // the state arrays as the last evaluation found them
   size_t num_states_ = 0;           // arrays_ begins with the state
   bool any_output_ = false;         // some output exists
-  bool contacts_stale_ = true;      // contact_count is not of the last evaluation
+  bool contacts_stale_ = true;      // contact_count and contacts_needed are not of the last evaluation
   // the engine's, for those who hold an array longer than the batch
   const std::shared_ptr<std::atomic<uintptr_t>> stream_ = std::make_shared<std::atomic<uintptr_t>>(0);
   mutable ProcessMutex mutex_;

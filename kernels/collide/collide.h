@@ -11,7 +11,7 @@
 //           stiffness) is evaluated here, where the pair is the same for a whole pack, and stored with the
 //           contact
 // reads     xpos, xquat
-// writes    geom_xpos, geom_xmat, con_*, ncon, ncon_max, overflow_bits
+// writes    geom_xpos, geom_xmat, con_*, ncon, ncon_needed, ncon_max, overflow_bits
 // cost      O(npair), and the pair functions of those that are close
 #pragma once
 
@@ -288,6 +288,7 @@ DS_STAGE void collide_kind(E& env) {
     }
     env.overflow_bits = env.overflow_bits | overflown;
     env.ncon = at_most(wanted, t.n.ncon);
+    env.ncon_needed = env.ncon_needed + total;
     if (E::Lanes::kWidth > 1) env.ncon_max = lane_of(env.ncon, 0);
   }
 }
@@ -410,9 +411,10 @@ DS_FN void place_side_by_side(E& env, const NearPairs<E>& near, const Manifold<t
   }
   for (int l = 0; l < near.count; l++) {
     const int element = near.element[l];
-    int slot = lane_of(env.ncon, element);
+    int slot = lane_of(env.ncon, element), needed = lane_of(env.ncon_needed, element);
     for (int k = 0; k < K; k++) {
       if (!(hits[k] >> l & 1u)) continue;
+      needed++;
       if (slot == t.n.ncon) {
         env.overflow_bits |= 1u << element;
         writer.replace_shallowest(element, contacts[k], l);
@@ -425,6 +427,7 @@ DS_FN void place_side_by_side(E& env, const NearPairs<E>& near, const Manifold<t
       writer.write_one(slot++, element, contacts[k], l);
     }
     set_lane(env.ncon, element, slot);
+    set_lane(env.ncon_needed, element, needed);
   }
 }
 
@@ -503,7 +506,7 @@ DS_HD void try_kind(E& env) {
 
 template <class E>
 DS_FN void collide(E& env) {
-  env.ncon = typename E::Int(0);
+  env.ncon = env.ncon_needed = typename E::Int(0);
   env.ncon_max = 0;
   if (env.t.n.npair > 0) {
     geom_poses(env);

@@ -3,6 +3,7 @@
 //
 //   ENV_STATE(type, name, meaning)   Int, Mask and Real are those of the environment
 ENV_STATE(Int, ncon, "contacts of each environment")
+ENV_STATE(Int, ncon_needed, "and as many as it would have with a slot for each")
 ENV_STATE(int, ncon_max, "the most of any environment of the pack")
 ENV_STATE(unsigned, overflow_bits, "bit l: environment l of the pack lost a contact")
 ENV_STATE(Mask, diverged, "not finite, or too fast")

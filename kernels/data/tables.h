@@ -132,6 +132,7 @@ struct BatchView {
   int* iterations;
   Scalar* residual;
   int* contact_count;
+  int* contacts_needed;
   int* contact_geom;  // (num_envs, ncon, 2)
 #define OUTPUT(name, width, shape, meaning) Scalar* name;
 #include "kernels/data/fields.inl"

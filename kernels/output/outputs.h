@@ -114,6 +114,8 @@ DS_STAGE void sense_contacts(E& env, const EnvIO<E>& in) {
   const int n = t.n.ncon, kdim = t.n.kdim;
   if (b.contact_count != nullptr && env.lanes.rank() == 0)
     for (int l = 0; l < in.count; l++) b.contact_count[in.row(l)] = lane_of(env.ncon, l);
+  if (b.contacts_needed != nullptr && env.lanes.rank() == 0)
+    for (int l = 0; l < in.count; l++) b.contacts_needed[in.row(l)] = lane_of(env.ncon_needed, l);
   if (b.contact_dist == nullptr && b.contact_pos == nullptr && b.contact_frame == nullptr &&
       b.contact_force == nullptr && b.contact_geom == nullptr)
     return;

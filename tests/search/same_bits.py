@@ -30,7 +30,7 @@ LAWS = ("todorov", "todorov", "anitescu", "stewart_trinkle", "compliant", "soft_
 SOLVERS = ("pgs_newton", "pgs_newton", "pgs_newton_primal", "pgs_newton_dual", "pgs", "pgs_anderson")
 STATE = ("qpos", "qvel", "act", "ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat")
 KEPT = (*STATE, "time", "status", "iterations", "residual", "reset_count", "qacc_warmstart", "anchors")
-OUTPUTS = ("qacc", "xpos", "qfrc_constraint", "contact_count")
+OUTPUTS = ("qacc", "xpos", "qfrc_constraint", "contact_count", "contacts_needed")
 PARAMETERS = ("opt_gravity", "geom_friction", "body_mass", "dof_damping", "jnt_stiffness", "actuator_gainprm")
 # what diverges at once, soon, or never
 POISON = (np.nan, np.inf, 1e30, 1e12, 1e4)

@@ -23,6 +23,7 @@ class Rollout {
     batch.status = make(words_, "status", num_envs);
     batch.iterations = make(ints_, "iterations", num_envs);
     batch.contact_count = make(ints_, "contact_count", num_envs);
+    batch.contacts_needed = make(ints_, "contacts_needed", num_envs);
     batch.contact_geom = make(ints_, "contact_geom", 2L * n.ncon * num_envs);
     start(scene.model);
   }

@@ -76,6 +76,9 @@ class BatchFields:
     def contact_count(self) -> np.ndarray:
         """(N,) contacts of the last evaluation"""
     @property
+    def contacts_needed(self) -> np.ndarray:
+        """(N,) contacts that it had before any was dropped"""
+    @property
     def contact_geom(self) -> np.ndarray:
         """(N, ncon, 2) the two geoms of each contact"""
     @property

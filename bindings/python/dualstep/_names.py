@@ -1,4 +1,4 @@
-"""Names that are near the one that was asked for: for messages."""
+"""What a name stands for, and names that are near the one that was asked for: for messages."""
 
 from __future__ import annotations
 
@@ -46,3 +46,15 @@ def _set_option(options: Any, name: str, value: Any) -> None:
 # the class is compiled: these two are called where it has no such option
 _core.Options.__getattr__ = _get_option  # type: ignore[attr-defined]
 _core.Options.__setattr__ = _set_option  # type: ignore[method-assign]
+
+
+def sensor_columns(model: Any, name: str) -> slice:
+    """Where the readings of a sensor stand in `sensordata`."""
+    found = model.id_of("sensor", name)
+    if found < 0:
+        names = [model.name_of("sensor", i) for i in range(model.nsensor)]
+        listed = f"; near it are: {', '.join(near(name, names, 3))}" if near(name, names) else ""
+        listed = listed or f"; its sensors are: {', '.join(names) or 'none'}"
+        raise ValueError(f"the model has no sensor '{name}'{listed}")
+    first = int(model.sensor_adr[found])
+    return slice(first, first + int(model.sensor_dim[found]))

@@ -1,4 +1,4 @@
-"""Trajectories of a batch that is there: controls in, arrays over time out; and the columns of a sensor."""
+"""Trajectories of a batch that is there: controls in, arrays over time out."""
 
 from __future__ import annotations
 
@@ -8,23 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualstep import _arrays
-from dualstep._names import hint, near, public
+from dualstep._names import hint, public
 
 if TYPE_CHECKING:
     from dualstep.batch import Batch
-    from dualstep.model import Model
-
-
-def sensor_columns(model: Model, name: str) -> slice:
-    """Where the readings of a sensor stand in `sensordata`."""
-    found = model.id_of("sensor", name)
-    if found < 0:
-        names = [model.name_of("sensor", i) for i in range(model.nsensor)]
-        listed = f"; near it are: {', '.join(near(name, names, 3))}" if near(name, names) else ""
-        listed = listed or f"; its sensors are: {', '.join(names) or 'none'}"
-        raise ValueError(f"the model has no sensor '{name}'{listed}")
-    first = int(model.sensor_adr[found])
-    return slice(first, first + int(model.sensor_dim[found]))
 
 
 def _checked(sim: Batch, outputs: Sequence[str]) -> list[str]:

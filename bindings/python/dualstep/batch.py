@@ -13,7 +13,7 @@ import numpy as np
 from dualstep import _core, _memory, lane_choice
 from dualstep._arrays import OnDevice, array_of, dtype_of, host, integer, lanes_of, on_device, on_host, word
 from dualstep._fields import BatchFields
-from dualstep._names import missing
+from dualstep._names import missing, sensor_columns
 from dualstep.model import Model
 from dualstep.results import Contacts, Status, Summary
 
@@ -349,8 +349,6 @@ class Batch(BatchFields):
 
     def sensor(self, name: str) -> np.ndarray:
         """(N, dim) the readings of one sensor, by its name: a view of `sensordata`, on CUDA a copy on the host."""
-        from dualstep._rollout import sensor_columns
-
         return host(self.sensordata)[:, sensor_columns(self._model, name)]
 
     def ray(

@@ -9,7 +9,7 @@ import numpy as np
 from dualstep import _core
 from dualstep._arrays import integer
 from dualstep._fields import ReferenceFields
-from dualstep._names import hint, missing
+from dualstep._names import hint, missing, sensor_columns
 from dualstep.results import Contacts, Status
 
 # the class has an attribute _core
@@ -144,6 +144,15 @@ class Reference(ReferenceFields):
     def iterations(self) -> int:
         """Iterations of the last solve."""
         return self._core.iterations
+
+    @property
+    def contacts_needed(self) -> int:
+        """Contacts of the last `forward()`, or of the last step's start: a reference drops none."""
+        return self.contacts().count
+
+    def sensor(self, name: str) -> np.ndarray:
+        """(dim,) the readings of one sensor, by its name: a view of `sensordata`."""
+        return self.sensordata[sensor_columns(self.model, name)]
 
     def contacts(self) -> Contacts:
         """Contacts of the last `forward()`, or of the last step's start: a copy, `count` of them.

@@ -24,8 +24,8 @@ void each_of_environment(const E& env, F f) {
 #include "kernels/data/fields.inl"
 }
 // behind them: whether it diverged, whether it lost a contact, how many contacts it has, whether somebody in
-// its pack is pushed
-constexpr int kNumbersOfTail = 4;
+// its pack is pushed, how many contacts it would have with a slot for each
+constexpr int kNumbersOfTail = 5;
 
 // before the tail, with so many contacts
 template <class E>
@@ -97,6 +97,7 @@ DS_STAGE void scatter_snapshots(E& env, const EnvIO<E>& in, const Snapshots<type
     tail[1] = Scalar((env.overflow_bits >> l) & 1u);
     tail[2] = Scalar(lane_of(env.ncon, l));
     tail[3] = Scalar(env.any_xfrc);
+    tail[4] = Scalar(lane_of(env.ncon_needed, l));
   }
   in.write_rows(snapshot, SnapshotPlaces<Real>{env.scratch, snapshots.places},
                 count_numbers(env, env.ncon_max));
@@ -122,6 +123,7 @@ DS_STAGE void gather_snapshots(E& env, const EnvIO<E>& in, const Snapshots<typen
     set_lane(env.ncon, l, ncon);
     if (ncon > env.ncon_max) env.ncon_max = ncon;
     env.any_xfrc |= tail[3] != 0;
+    set_lane(env.ncon_needed, l, static_cast<int>(tail[4]));
   }
   env.diverged = diverged != Real(0);
   in.read_rows(SnapshotPlaces<Real>{env.scratch, snapshots.places}, snapshot,

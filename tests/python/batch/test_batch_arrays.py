@@ -244,6 +244,41 @@ def test_contact_counts_alone_are_current():
     assert sim.contact_count.tolist() == [1, 1]
 
 
+HEAP = """<mujoco><worldbody><geom type="plane" size="9 9 1"/>{}</worldbody></mujoco>"""
+BALL = "<body pos='{} 0 {}'><freejoint/><geom size='.2'/></body>"
+
+
+# ten trees are solved island by island on the CPU, pairs side by side
+@pytest.mark.parametrize("count", [3, 10])
+@pytest.mark.parametrize("device", ["cpu", "emulated"])
+@pytest.mark.parametrize("asked", ["before", "after"])
+def test_contacts_before_any_is_dropped(count, device, asked):
+    # each environment has one ball more on the floor, the others are high above it
+    model = ds.Model.from_mjcf(HEAP.format("".join(BALL.format(i, 0.19) for i in range(count))))
+    model.opt.contact_capacity = 2
+    with ds.Batch(model, count + 1, device, num_threads=1) as sim:
+        for env in range(count + 1):
+            sim.qpos[env].reshape(count, 7)[env:, 2] = 3
+        if asked == "before":
+            assert sim.contacts_needed.dtype == np.int32 and sim.contacts_needed.shape == (count + 1,)
+        sim.step(3)
+        assert sim.contacts_needed.tolist() == list(range(count + 1))
+        assert sim.contact_count.tolist() == [min(n, 2) for n in range(count + 1)]
+        assert [bool(bits & ds.Status.CONTACT_OVERFLOW) for bits in sim.status] == [n > 2 for n in range(count + 1)]
+        # of the last evaluation alone: whoever leaves the floor needs none, and its status stays
+        sim.qpos.reshape(count + 1, count, 7)[:, :, 2] += 3
+        sim.forward()
+        assert not sim.contacts_needed.any() and sim.status[count] & ds.Status.CONTACT_OVERFLOW
+    # with as many slots nothing is dropped
+    model.opt.contact_capacity = count
+    with ds.Batch(model, 2, device, num_threads=1) as sim:
+        sim.step()
+        assert sim.contacts_needed.tolist() == sim.contact_count.tolist() == [count] * 2 and not sim.status.any()
+    ref = ds.Reference(model)
+    ref.forward()
+    assert ref.contacts_needed == count
+
+
 def test_arrays_outlive_their_batch():
     sim = ds.Batch(small(), N)
     sim.qpos[...] = 3

@@ -15,6 +15,11 @@ from dualstep.cli import main
 from dualstep.envs import stored
 
 
+# of the page: the title of the panel, and how high the panel is
+HEAD = "[...document.querySelectorAll('div')].find(e => !e.children.length && e.innerText.trim() === 'dualstep')"
+PANEL = f"{HEAD}?.closest('.mantine-Paper-root')?.getBoundingClientRect().height"
+
+
 def test_the_policy_that_is_shipped_runs():
     assert stored.names() == ["HalfCheetah"]
     policy = stored.named("HalfCheetah")
@@ -65,5 +70,14 @@ def test_robots_run_in_a_browser(tmp_path):
                 while not ("4 half-cheetahs" in page.text() and "return none yet" in page.text()):
                     assert time.monotonic() < limit, page.text()
                     time.sleep(0.2)
+                # on a phone the panel is a bar that opens when it is touched
+                page.call("Emulation.setDeviceMetricsOverride", width=390, height=844, deviceScaleFactor=1, mobile=True)
+                page.open("http://127.0.0.1:8197")
+                for closed in (True, False):
+                    limit = time.monotonic() + 50
+                    while (0 < (page.evaluate(PANEL) or 0) < 100) != closed:
+                        assert time.monotonic() < limit, page.text()
+                        time.sleep(0.2)
+                    page.evaluate(f"{HEAD}.click()")
         finally:
             served.terminate()

@@ -69,7 +69,7 @@ def shake(sim, rng, scale=0.3):
 
 def everything(sim):
     """Every array of the batch, copied."""
-    names = [*STATE, "time", "status", "iterations", "residual", "reset_count", *OUTPUTS, "contact_count"]
+    names = [*STATE, "time", "status", "iterations", "residual", "reset_count", *OUTPUTS, "contact_count", "contacts_needed"]
     return {name: getattr(sim, name).copy() for name in names}
 
 

@@ -29,7 +29,7 @@ def main(args: argparse.Namespace) -> int:
     act = policy if env.on_host else lambda observation: policy(observation.numpy())
     if not args.no_browser and not args.native:
         _open_soon(f"http://{args.host}:{args.port}")
-    return show(env, act, args, f"{args.num_envs} half-cheetahs", None)
+    return show(env, act, args, f"{args.num_envs} half-cheetah{'' if args.num_envs == 1 else 's'}", None)
 
 
 def _open_soon(address: str) -> None:

@@ -31,6 +31,9 @@ SECTION = 2.5
 FORCE_COLOUR = (220, 60, 30)
 FIELD_OF_VIEW = math.radians(60)
 MOST_SLIDERS = 48
+# touches the title of the panel, once
+CLOSE_IF_NARROW = """if(innerWidth<600&&!window.panelClosed){window.panelClosed=1;
+this.closest('.mantine-Paper-root')?.querySelector('[style*="cursor: pointer"]')?.click()}"""
 HINGE, SLIDE = 3, 2
 
 
@@ -233,9 +236,9 @@ class Viewer:
         else:
             gui.configure_theme(control_layout="fixed", control_width="medium", show_logo=False)
         gui.add_markdown(f"**{title}**  \n{spoken(self.env.num_envs, 'environment')}, {self.env.sim.description}")
-        # the page has no other way to name its tab
-        name = html.escape(f"document.title={json.dumps(f'{title} - dualstep' if title else 'dualstep')}")
-        gui.add_html(f'<img src="data:," alt="" style="display:none" onerror="{name}">')
+        # the page has no other way to name its tab, or to close the panel of a phone, which lies over the figures
+        name = f"document.title={json.dumps(f'{title} - dualstep' if title else 'dualstep')};"
+        gui.add_html(f'<img src="data:," alt="" style="display:none" onerror="{html.escape(name + CLOSE_IF_NARROW)}">')
         self._told = gui.add_markdown("")
         self._play = gui.add_button("Pause")
         self._step = gui.add_button("Step")
