@@ -4,13 +4,17 @@
     python bench/coverage.py --path DIR                        # and the folders of DIR, each a source
     python bench/coverage.py --only mujoco_menagerie gymnasium # some of them
     python bench/coverage.py --out bench/results/coverage      # where the table goes, .md and .json
+    python bench/coverage.py --resume --again refused differs  # takes up what is in .jsonl, and looks at some anew
 
 A model is a file of MJCF that MuJoCo compiles and that has a joint. Files that another one includes or attaches are parts
 of that model, and are looked at alone where it does not compile; files that compile to the same model count once a source. It loads where `Model.from_mjcf` and `Batch` take it, and agrees
 where the accelerations of a batch (float64) and of the reference are within 1e-6 of converged MuJoCo's, relative to the
 largest, at the median over 20 energetic states. What agrees only once contacts are off is counted apart: where convex shapes
 touch with faces, points of contact are not unique, and MuJoCo's depths are bounded, not converged
-(tests/python/kernels/test_kernels_hulls.py looks at those). Each model is looked at in a child, within a time limit.
+(tests/python/kernels/test_kernels_hulls.py looks at those). A run is 200 steps of one environment in float32 under random
+controls; it holds where no status bit is set, and counts where MuJoCo's own run has no warning. Each model is looked at in a
+child, within a time limit, and written to .jsonl at once. `--missing` lists files of meshes that are not there, with something
+else in their place: models whose motion depends on one are left out, those that only show it are counted.
 """
 
 from __future__ import annotations
@@ -28,10 +32,11 @@ import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 HERE = pathlib.Path(__file__).resolve().parent
-TOLERANCE, STATES = 1e-6, 20
+TOLERANCE, STATES, STEPS = 1e-6, 20, 200
 # what is no user's model: engines' own tests and samples, and this package
 LEFT_OUT = {"dualstep", "mujoco", "mujoco_warp", "mujoco_mjx", "brax", "newton", "warp"}
 
@@ -177,13 +182,72 @@ def agreement(mj, model) -> dict[str, float]:
     return {side: float(np.median(values)) for side, values in errors.items()}
 
 
+def run_float32(mj, model) -> str:
+    """What became of some steps under random controls: "holds", status bits, or what MuJoCo warned of."""
+    import mujoco
+    import numpy as np
+
+    import dualstep as ds
+
+    rng, data = np.random.default_rng(0), mujoco.MjData(mj)
+    if mj.nkey:
+        mujoco.mj_resetDataKeyframe(mj, data, 0)
+    low, high = np.where(mj.actuator_ctrllimited[:, None], mj.actuator_ctrlrange, [-1.0, 1.0]).T
+    controls, contacts = rng.uniform(low, high, (STEPS, mj.nu)), 0
+    start = {f: np.array(getattr(data, f)) for f in ("qpos", "qvel", "act", "mocap_pos", "mocap_quat")}
+    for ctrl in controls:
+        data.ctrl[:] = ctrl
+        mujoco.mj_step(mj, data)
+        contacts = max(contacts, data.ncon)
+    if warned := [
+        w.name
+        for w in mujoco.mjtWarning.__members__.values()
+        if int(w) < len(data.warning) and data.warning[int(w)].number
+    ]:
+        return "MuJoCo warns: " + ", ".join(warned)
+    model.opt.contact_capacity = max(16, 2 * contacts)
+    with ds.Batch(model, 1, device="cpu", dtype="float32", num_threads=1) as batch:
+        for name, value in start.items():
+            getattr(batch, name)[0] = value
+        for ctrl in controls:
+            batch.ctrl[0] = ctrl
+            batch.step()
+        bits, finite = int(batch.status[0]), bool(np.all(np.isfinite(batch.qpos)) and np.all(np.isfinite(batch.qvel)))
+    named = [bit.name or "" for bit in ds.Status if bits & int(bit)]
+    return "holds" if finite and not named else ", ".join(named or ["not finite"])
+
+
+def needs_missing(mj, spec, missing: set[str]) -> tuple[list[str], bool]:
+    """Files in whose place something else lies, and whether the model's motion depends on one."""
+    import mujoco
+    import numpy as np
+
+    meshes = pathlib.Path(spec.modelfiledir, spec.compiler.meshdir)
+    named = {m.name or pathlib.Path(m.file).stem: m.file for m in spec.meshes if m.file}
+    there = {name: file for name, file in named.items() if str((meshes / file).resolve()) in missing}
+    needed = False
+    for geom in range(mj.ngeom):
+        if mj.geom_type[geom] != mujoco.mjtGeom.mjGEOM_MESH:
+            continue
+        name = mj.mesh(int(mj.geom_dataid[geom])).name
+        if name not in there:
+            continue
+        paired = geom in (*mj.pair_geom1, *mj.pair_geom2)
+        given = next((b.explicitinertial for b in spec.bodies if b.id == mj.geom_bodyid[geom]), 0)
+        first, last = spec.compiler.inertiagrouprange
+        weighs = not given and first <= mj.geom_group[geom] <= last
+        needed |= bool(mj.geom_contype[geom] or mj.geom_conaffinity[geom] or paired or weighs)
+        needed |= spec.compiler.inertiafromgeom == 1 or bool(np.any(mj.geom_fluid[geom]))
+    return sorted(there.values()), needed
+
+
 def relative(got, want) -> float:
     import numpy as np
 
     return float(np.max(np.abs(np.asarray(got) - want), initial=0) / max(1e-3, np.max(np.abs(want), initial=0)))
 
 
-def look_at(path: str) -> dict[str, Any]:
+def look_at(path: str, missing: set[str]) -> dict[str, Any]:
     """What one model is: not a model, refused, or loaded and how far from MuJoCo."""
     import mujoco
     import numpy as np
@@ -192,13 +256,22 @@ def look_at(path: str) -> dict[str, Any]:
 
     try:
         mj = mujoco.MjModel.from_xml_path(path)
+        spec = mujoco.MjSpec.from_file(path) if missing else None
+        if spec is not None:
+            spec.compile()
     except (ValueError, mujoco.FatalError) as error:
         return {"outcome": "not compiled", "why": str(error).splitlines()[0][:200]}
     if mj.nv == 0:
         return {"outcome": "nothing moves"}
+    fact: dict[str, Any] = {}
+    if spec is not None:
+        there, needed = needs_missing(mj, spec, missing)
+        if needed:
+            return {"outcome": "meshes missing", "why": ", ".join(there)}
+        fact["shows"] = there
     buffer = np.empty(mujoco.mj_sizeModel(mj), np.uint8)
     mujoco.mj_saveModel(mj, None, buffer)
-    fact: dict[str, Any] = {"digest": hashlib.sha256(buffer).hexdigest()[:16]}
+    fact["digest"] = hashlib.sha256(buffer).hexdigest()[:16]
     try:
         model = ds.Model.from_mujoco(mj)
         ds.Batch(model, 1, device="cpu").close()
@@ -206,7 +279,8 @@ def look_at(path: str) -> dict[str, Any]:
         kind = "refused" if isinstance(error, ds.UnsupportedModelError) else "invalid"
         features = sorted({p[0] for p in error.problems}) or [str(error).splitlines()[0][:100]]
         return {**fact, "outcome": kind, "features": features}
-    fact["errors"] = agreement(mj, model)
+    fact["run"] = run_float32(mj, model)
+    fact["errors"] = agreement(mj, ds.Model.from_mujoco(mj))
     if within_tolerance(fact["errors"]):
         return {**fact, "outcome": "agrees"}
     mj.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
@@ -219,8 +293,9 @@ def within_tolerance(errors: dict[str, float]) -> bool:
     return max(errors.values(), default=float("inf")) <= TOLERANCE
 
 
-def in_child(path: pathlib.Path, seconds: float) -> dict[str, Any]:
+def in_child(path: pathlib.Path, seconds: float, missing: pathlib.Path | None) -> dict[str, Any]:
     command = [sys.executable, str(pathlib.Path(__file__).resolve()), "--one", str(path)]
+    command += ["--missing", str(missing.resolve())] if missing else []
     given = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "OMP_NUM_THREADS": "1"}
     try:
         # MuJoCo leaves its log in the current folder
@@ -238,34 +313,57 @@ def in_child(path: pathlib.Path, seconds: float) -> dict[str, Any]:
 # --- all of them, and the table ---
 
 LOADED = ("agrees", "agrees but for contacts", "differs", "out of time")
-NO_MODEL = ("not compiled", "nothing moves", "same as another")
+NO_MODEL = ("not compiled", "nothing moves", "same as another", "meshes missing")
 
 
 Work = list[tuple[str, pathlib.Path]]
+Facts = list[dict[str, Any]]
 
 
-def look_at_all(work: Work, seconds: float, jobs: int, title: str, quiet: bool) -> list[dict[str, Any]]:
-    from dualstep.cli.common import Progress
+@dataclass
+class Look:
+    """How models are looked at, and what is known of them: facts go to a file as they come."""
 
-    progress, facts = Progress(title, quiet=quiet), []
-    with ThreadPoolExecutor(jobs) as pool:
-        futures = [pool.submit(in_child, path, seconds) for _, path in work]
-        for (source, path), future in zip(work, futures):
-            facts.append({"source": source, "file": str(path), **future.result()})
-            progress.update(len(facts) / len(work), f"{source}/{path.name}"[:60])
-    return facts
+    seconds: float
+    jobs: int
+    quiet: bool
+    missing: pathlib.Path | None
+    kept: pathlib.Path
+    known: dict[tuple[str, str], dict[str, Any]]
+
+    def at(self, work: Work, title: str) -> Facts:
+        from dualstep.cli.common import Progress
+
+        progress, facts = Progress(title, quiet=self.quiet), []
+        todo = [path for source, path in work if (source, str(path)) not in self.known]
+        with ThreadPoolExecutor(self.jobs) as pool, self.kept.open("a") as kept:
+            futures = {path: pool.submit(in_child, path, self.seconds, self.missing) for path in todo}
+            for source, path in work:
+                fact = self.known.get((source, str(path)))
+                if fact is None:
+                    fact = {"source": source, "file": str(path), **futures[path].result()}
+                    kept.write(json.dumps(fact) + "\n")
+                    kept.flush()
+                facts.append(dict(fact))
+                progress.update(len(facts) / len(work), f"{source}/{path.name}"[:60])
+        return facts
 
 
-def survey(
-    found: dict[str, dict[pathlib.Path, list[pathlib.Path]]], seconds: float, jobs: int, quiet: bool
-) -> list[dict[str, Any]]:
+def known_facts(path: pathlib.Path, again: set[str]) -> dict[tuple[str, str], dict[str, Any]]:
+    """Facts of an earlier run but for some outcomes; later lines of a file count."""
+    facts = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    latest = {(fact["source"], fact["file"]): fact for fact in facts}
+    return {key: fact for key, fact in latest.items() if fact["outcome"] not in again}
+
+
+def survey(found: dict[str, dict[pathlib.Path, list[pathlib.Path]]], look: Look) -> Facts:
     """Facts about all models; of what does not compile about its parts, those alone that do."""
     work = [(source, path) for source, paths in found.items() for path in paths]
-    facts = look_at_all(work, seconds, jobs, "models", quiet)
+    facts = look.at(work, "models")
     broken = [(f["source"], pathlib.Path(f["file"])) for f in facts if f["outcome"] == "not compiled"]
     used = {part for source, path in work if (source, path) not in broken for part in found[source][path]}
     parts = dict.fromkeys((s, part) for s, path in broken for part in found[s][path] if part not in used)
-    facts += look_at_all(list(parts), seconds, jobs, "parts of what does not compile", quiet) if parts else []
+    facts += look.at(list(parts), "parts of what does not compile") if parts else []
     seen: set[tuple[str, str]] = set()
     for fact in facts:
         key = (fact["source"], fact.get("digest", ""))
@@ -361,11 +459,17 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=120, help="the most that one model may take")
     parser.add_argument("--jobs", type=int, default=1, help="models at a time")
     parser.add_argument("--out", type=pathlib.Path, default=HERE / "results" / "coverage", help="files without suffix")
+    parser.add_argument("--resume", action="store_true", help="keep what an earlier run wrote to .jsonl")
+    parser.add_argument("--again", nargs="+", default=[], metavar="OUTCOME", help="with --resume: but for these")
+    parser.add_argument(
+        "--missing", type=pathlib.Path, metavar="FILE", help="paths of meshes that are not there, as seen from FILE"
+    )
     parser.add_argument("--quiet", action="store_true")
     parser.add_argument("--one", metavar="FILE", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.one:
-        print(json.dumps(look_at(args.one)))
+        names = args.missing.read_text().splitlines() if args.missing else []
+        print(json.dumps(look_at(args.one, {str((args.missing.parent / name).resolve()) for name in names if name})))
         return
     began = time.monotonic()
     there = sources([p.resolve() for p in args.path])
@@ -376,12 +480,16 @@ def main() -> None:
     found = {name: paths for name, paths in found.items() if paths}
     if not found:
         raise SystemExit("no models of MJCF are found: install packages that hold some, or give --path DIR")
-    facts = survey(found, args.seconds, args.jobs, args.quiet)
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    kept = args.out.with_suffix(".jsonl")
+    if not args.resume:
+        kept.unlink(missing_ok=True)
+    known = known_facts(kept, set(args.again))
+    facts = survey(found, Look(args.seconds, args.jobs, args.quiet, args.missing, kept, known))
     for fact in facts:
         fact["file"] = short(fact["file"], fact["source"])
     versions = {name: version_of(name, there[name]) for name in found}
     text = markdown(facts, versions, commit_here())
-    args.out.parent.mkdir(parents=True, exist_ok=True)
     args.out.with_suffix(".md").write_text(text)
     record = {
         "commit": commit_here(),
