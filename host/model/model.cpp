@@ -317,7 +317,7 @@ std::vector<std::string> model_option_names() {
   return {"timestep",        "gravity",    "wind",       "magnetic",         "density",
           "viscosity",       "impratio",   "cone",       "integrator",       "o_margin",
           "o_solref",        "o_solimp",   "o_friction", "disableflags",     "enableflags",
-          "disableactuator", "iterations", "tolerance",  "noslip_iterations"};
+          "disableactuator", "iterations", "tolerance"};
 }
 
 }  // namespace dualstep

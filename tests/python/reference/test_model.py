@@ -177,7 +177,6 @@ def actuator(text):
 
 REFUSED = {
     "integrator implicit": (dict(head='<option integrator="implicit"/>'), "integrator implicit", "option"),
-    "noslip": (dict(head='<option noslip_iterations="3"/>'), "noslip_iterations", "option"),
     "sleep": (dict(head='<option><flag sleep="enable"/></option>'), "flag sleep", "option"),
     "adhesion geom": (dict(geom='adhesion="1"'), "adhesion", "geom 'link'"),
     "surface velocity": (dict(geom='surfacevel="1 0 0 0 0 0"'), "surface velocity", "geom 'link'"),
@@ -225,12 +224,12 @@ def test_refused_by_name(case):
 
 def test_all_refusals_at_once():
     xml = arm(
-        head='<option integrator="implicit" noslip_iterations="2"/>',
+        head='<option integrator="implicit"><flag sleep="enable"/></option>',
         tail='<worldbody><geom size="1" adhesion="1"/></worldbody><actuator><adhesion name="a" body="hand" ctrlrange="0 1"/><motor name="b" joint="knee" damping="1"/></actuator>',
     )
     found = problems(xml)
     assert [p[0] for p in found] == [
-        "integrator implicit", "noslip_iterations", "adhesion", "transmission body", "actuator damping",
+        "integrator implicit", "flag sleep", "adhesion", "transmission body", "actuator damping",
     ]  # fmt: skip
     with pytest.raises(ds.UnsupportedModelError, match="(?s)5 things.*geom 'palm'.*actuator 'b'"):
         ds.Model.from_mjcf(xml)
