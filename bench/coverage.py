@@ -6,15 +6,21 @@
     python bench/coverage.py --out bench/results/coverage      # where the table goes, .md and .json
     python bench/coverage.py --resume --again refused differs  # takes up what is in .jsonl, and looks at some anew
 
-A model is a file of MJCF that MuJoCo compiles and that has a joint. Files that another one includes or attaches are parts
-of that model, and are looked at alone where it does not compile; files that compile to the same model count once a source. It loads where `Model.from_mjcf` and `Batch` take it, and agrees
-where the accelerations of a batch (float64) and of the reference are within 1e-6 of converged MuJoCo's, relative to the
-largest, at the median over 20 energetic states. What agrees only once contacts are off is counted apart: where convex shapes
-touch with faces, points of contact are not unique, and MuJoCo's depths are bounded, not converged
-(tests/python/kernels/test_kernels_hulls.py looks at those). A run is 200 steps of one environment in float32 under random
-controls; it holds where no status bit is set, and counts where MuJoCo's own run has no warning. Each model is looked at in a
-child, within a time limit, and written to .jsonl at once. `--missing` lists files of meshes that are not there, with something
-else in their place: models whose motion depends on one are left out, those that only show it are counted.
+A model is a file of MJCF that MuJoCo compiles and that has a joint. Files that another one includes or attaches are parts of
+that model, and are looked at alone where it does not compile; files that compile to the same model count once a source. It
+loads where `Model.from_mjcf` and `Batch` take it, and agrees where the accelerations of a batch (float64) and of the reference
+are within 1e-6 of converged MuJoCo's, relative to the largest, at the median over 20 energetic states.
+
+Where convex shapes touch with faces or edges, points of contact are not unique. A model that agrees only once contacts are off
+is therefore held against the supports of its shapes: of every pair in touch in these states, the deepest contact must be as
+deep as the shapes are along its normal, and not deeper than along MuJoCo's normal, to 1e-5 of the smaller shape; and no pair
+may be in touch on one side alone. Those "agree to the depth of contacts". Height fields, of which MuJoCo collides the prisms
+one by one, are not looked at, so a model that differs by them agrees but for contacts.
+
+A run is 200 steps of one environment in float32 under random controls; it holds where no status bit is set, and counts where
+MuJoCo's own run has no warning. Noslip iterations are off on both sides. Each model is looked at in a child, within a time
+limit, and written to .jsonl at once. `--missing` lists files of meshes that are not there, with something else in their place:
+models whose motion depends on one are left out, those that only show it are counted.
 """
 
 from __future__ import annotations
@@ -37,6 +43,7 @@ from typing import Any
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOLERANCE, STATES, STEPS, SMALL = 1e-6, 20, 200, 1e-5
+TO_THE_DEPTH = "agrees to the depth of contacts"
 # what is no user's model: engines' own tests and samples, and this package
 LEFT_OUT = {"dualstep", "mujoco", "mujoco_warp", "mujoco_mjx", "brax", "newton", "warp"}
 
@@ -142,6 +149,7 @@ def some_states(mj) -> list[dict[str, Any]]:
 
     mj.opt.iterations, mj.opt.tolerance, mj.opt.ls_iterations = 500, 0, 200
     mj.opt.ls_tolerance, mj.opt.solver = 1e-8, mujoco.mjtSolver.mjSOL_NEWTON
+    mj.opt.ccd_tolerance, mj.opt.ccd_iterations = 1e-10, 300
     rng, data, states = np.random.default_rng(0), mujoco.MjData(mj), []
     for index in range(4 * STATES):
         if len(states) < STATES and draw(mj, data, rng, index):
@@ -376,7 +384,7 @@ def look_at(path: str, missing: set[str]) -> dict[str, Any]:
         return {**fact, "outcome": "differs"}
     return {
         **fact,
-        "outcome": "agrees to the depth" if sound and not contacts["surfaces"] else "agrees but for contacts",
+        "outcome": TO_THE_DEPTH if sound and not contacts["surfaces"] else "agrees but for contacts",
     }
 
 
@@ -403,7 +411,7 @@ def in_child(path: pathlib.Path, seconds: float, missing: pathlib.Path | None) -
 
 # --- all of them, and the table ---
 
-LOADED = ("agrees", "agrees but for contacts", "differs", "out of time")
+LOADED = ("agrees", TO_THE_DEPTH, "agrees but for contacts", "differs", "out of time")
 NO_MODEL = ("not compiled", "nothing moves", "same as another", "meshes missing")
 
 
@@ -464,19 +472,28 @@ def survey(found: dict[str, dict[pathlib.Path, list[pathlib.Path]]], look: Look)
     return facts
 
 
+COLUMNS = (
+    "models", "load", "agree", "to the depth of contacts", "but for contacts", "sound in MuJoCo", "run in float32",
+    "noslip left out",
+)  # fmt: skip
+
+
 def counted(facts: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
     """By source: models, those that load, agree, differ, are out of time, and files that are no models."""
     table: dict[str, dict[str, int]] = {}
     for fact in facts:
-        columns = ("models", "load", "agree", "agree but for contacts", "no model")
-        row = table.setdefault(fact["source"], dict.fromkeys(columns, 0))
+        row = table.setdefault(fact["source"], dict.fromkeys((*COLUMNS, "no model"), 0))
         if fact["outcome"] in NO_MODEL:
             row["no model"] += 1
             continue
         row["models"] += 1
         row["load"] += fact["outcome"] in LOADED
         row["agree"] += fact["outcome"] == "agrees"
-        row["agree but for contacts"] += fact["outcome"] == "agrees but for contacts"
+        row["to the depth of contacts"] += fact["outcome"] == TO_THE_DEPTH
+        row["but for contacts"] += fact["outcome"] == "agrees but for contacts"
+        row["noslip left out"] += "noslip" in fact and fact["outcome"] in LOADED
+        row["sound in MuJoCo"] += fact.get("run", "MuJoCo warns").startswith("MuJoCo warns") is False
+        row["run in float32"] += fact.get("run") == "holds"
     return {source: row for source, row in table.items() if row["models"]}
 
 
@@ -488,18 +505,22 @@ def reasons(facts: list[dict[str, Any]]) -> dict[str, int]:
     return dict(counts.most_common())
 
 
-def markdown(facts: list[dict[str, Any]], versions: dict[str, str], commit: str) -> str:
+def markdown(facts: Facts, versions: dict[str, str], commit: str, note: str = "") -> str:
     import mujoco
 
     table = counted(facts)
-    columns = ("models", "load", "agree", "agree but for contacts")
+    columns = COLUMNS
     total = {key: sum(row[key] for row in table.values()) for key in columns}
     lines = [
         "# Models that people have: what loads, and what agrees with MuJoCo", "",
         f"Made by `python bench/coverage.py` on commit {commit}, MuJoCo {mujoco.__version__}. A model agrees where the "
         f"accelerations of a batch (float64) and of the reference are within {TOLERANCE:g} of converged MuJoCo's, relative to "
-        f"the largest, at the median over {STATES} energetic states. Those that agree but for contacts do so with contacts "
-        "off: points of contact between convex shapes are not unique where faces touch, and MuJoCo's depths not converged.",
+        f"the largest, at the median over {STATES} energetic states. Where they are not, but are so without contacts, points of "
+        "contact are not unique (faces and edges of convex shapes): the columns after that count models of which every pair in "
+        f"touch is as deep as its shapes are, to {SMALL:g} of the smaller one and no deeper than along MuJoCo's normal, with no "
+        "pair missed or invented, and those where that is not so or not looked at (height fields). Sound in MuJoCo: "
+        f"{STEPS} steps under random controls end without a warning of MuJoCo's; run in float32: they set no status bit here. "
+        "Noslip left out: models that ask for noslip iterations, which are off on both sides.",
         "", f"| package | version | {' | '.join(columns)} |", "|---|---|" + "---|" * len(columns),
     ]  # fmt: skip
     for source, row in sorted(table.items()):
@@ -512,7 +533,11 @@ def markdown(facts: list[dict[str, Any]], versions: dict[str, str], commit: str)
     for outcome, title in (
         (
             "agrees but for contacts",
-            "Within the tolerance without contacts alone (errors with them, of batch and reference)",
+            "But for contacts (errors of batch and reference; worst error of a depth, excess over MuJoCo's depth, pairs alone)",
+        ),
+        (
+            TO_THE_DEPTH,
+            "To the depth of contacts (errors of batch and reference; the worst error of a depth, as a share of the shape)",
         ),
         ("differs", "Not within the tolerance (errors of batch and reference)"),
         ("out of time", "Not done within the time limit"),
@@ -524,7 +549,26 @@ def markdown(facts: list[dict[str, Any]], versions: dict[str, str], commit: str)
             for fact in rows:
                 errors = fact.get("errors") or {}
                 what = ", ".join(f"{error:.1e}" for error in errors.values()) or fact.get("why", "no sound state")
+                if contacts := fact.get("contacts"):
+                    what += f"; {contacts['depth']:.0e}"
+                    if outcome != TO_THE_DEPTH:
+                        what += f", {contacts['excess']:.0e}, {contacts['alone']} of {contacts['pairs']}"
+                        what += f", {contacts['surfaces']} on height fields" if contacts["surfaces"] else ""
                 lines.append(f"- {fact['source']}: {short(fact['file'], fact['source'])}: {what}")
+    rows = [fact for fact in facts if fact["outcome"] in LOADED and fact.get("run", "holds") != "holds"]
+    if rows:
+        lines += ["", f"Runs of {STEPS} steps that did not hold:", ""]
+        lines += [f"- {f['source']}: {short(f['file'], f['source'])}: {f['run']}" for f in rows]
+    rows = [fact for fact in facts if fact["outcome"] == "meshes missing"]
+    if rows:
+        lines += ["", "Left out, since meshes that they touch or weigh with were not to be had:", ""]
+        lines += [f"- {f['source']}: {short(f['file'], f['source'])}: {f['why']}" for f in rows]
+    shown = collections.Counter(f["source"] for f in facts if f.get("shows") and f["outcome"] in LOADED)
+    if shown:
+        counts = ", ".join(f"{count} of {source}" for source, count in sorted(shown.items()))
+        lines += ["", f"Counted, though meshes that are only drawn were not to be had: {counts}."]
+    if note:
+        lines += ["", note.strip()]
     left_out = collections.Counter(fact["outcome"] for fact in facts if fact["outcome"] in NO_MODEL)
     if left_out:
         lines += ["", "Left out: " + ", ".join(f"{count} files {outcome}" for outcome, count in left_out.items()) + "."]
@@ -555,6 +599,7 @@ def main() -> None:
     parser.add_argument(
         "--missing", type=pathlib.Path, metavar="FILE", help="paths of meshes that are not there, as seen from FILE"
     )
+    parser.add_argument("--note", default="", help="a sentence for the end of the table: what is absent, and why")
     parser.add_argument("--quiet", action="store_true")
     parser.add_argument("--one", metavar="FILE", help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -580,7 +625,7 @@ def main() -> None:
     for fact in facts:
         fact["file"] = short(fact["file"], fact["source"])
     versions = {name: version_of(name, there[name]) for name in found}
-    text = markdown(facts, versions, commit_here())
+    text = markdown(facts, versions, commit_here(), args.note)
     args.out.with_suffix(".md").write_text(text)
     record = {
         "commit": commit_here(),
