@@ -65,3 +65,36 @@ def test_depths_are_mujocos_along_a_fall(dtype, close):
     # what lies flat has as many contacts as in MuJoCo
     for pair in ((0, 1), (0, 5), (1, 2), (5, 6), (7, 8)):
         assert mine[pair][1] == theirs[pair][1] == 4, pair
+
+
+PRISM = """<mujoco><option timestep="0.002"/><asset>
+<mesh name="prism" vertex="-.1 0 -.1 .1 0 -.1 -.1 .08 .05 .1 .08 .05 -.1 -.08 .05 .1 -.08 .05"/>
+<mesh name="slab" vertex="-1 -1 -.1 1 -1 -.1 -1 1 -.1 1 1 -.1 -1 -1 .1 1 -1 .1 -1 1 .1 1 1 .1"/></asset>
+<worldbody>{under}<body pos=".1 .05 {height}" euler="0 0 30"><freejoint/><geom type="mesh" mesh="prism"/></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("device", ["cpu", "emulated"])
+@pytest.mark.parametrize("gap", [-1e-4, 1e-4])
+@pytest.mark.parametrize("under", ['type="box" size="1 1 .1"', 'type="mesh" mesh="slab"'], ids=["box", "mesh"])
+def test_a_prism_on_its_edge_touches_at_both_ends(under, gap, device):
+    """MuJoCo's contacts and accelerations, and the reference's."""
+    m = mujoco.MjModel.from_xml_string(PRISM.format(under=f'<geom {under} margin=".01"/>', height=0.2 + gap))
+    m.opt.tolerance, m.opt.iterations = 0, 300
+    d = mujoco.MjData(m)
+    mujoco.mj_forward(m, d)
+    assert d.ncon == 2 and np.abs(d.contact.dist - gap).max() < 1e-6
+    model = ds.Model.from_mujoco(m)
+    model.opt.tolerance, model.opt.iterations = 1e-12, 100
+    reference = ds.Reference(model)
+    reference.qpos[...] = d.qpos
+    reference.forward()
+    with ds.Batch(model, 1, device=device, dtype="float64") as batch:
+        batch.qpos[:] = d.qpos
+        batch.forward()
+        assert int(batch.contact_count[0]) == 2
+        places = np.array(batch.contact_pos)[0, :2]
+        order = np.argsort(places[:, 0])
+        for other in (np.array(d.contact.pos), np.array(reference.contacts().pos)):
+            assert np.abs(places[order] - other[np.argsort(other[:, 0])]).max() < 2e-6
+        assert np.abs(np.array(batch.qacc)[0] - d.qacc).max() < 1e-6
+        assert np.abs(np.array(batch.qacc)[0] - np.array(reference.qacc)).max() < 1e-9
