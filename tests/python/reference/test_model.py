@@ -222,6 +222,20 @@ def test_refused_by_name(case):
     assert all(p[2] for p in found)
 
 
+def test_actuators_of_plugins_are_refused_as_such():
+    """Theirs may have activations without dynamics, which is no contradiction."""
+    xml = """<mujoco><extension><plugin plugin="mujoco.pid"><instance name="p"><config key="ki" value="1"/>
+      <config key="slewmax" value="1"/></instance></plugin></extension>
+      <worldbody><body><joint name="j"/><geom size="1"/></body></worldbody>
+      <actuator><plugin name="a" joint="j" plugin="mujoco.pid" instance="p" actdim="2"/></actuator></mujoco>"""
+    try:
+        m = mujoco.MjModel.from_xml_string(xml)
+    except ValueError:
+        pytest.skip("this MuJoCo has no plugin mujoco.pid")
+    assert m.actuator_actnum[0] == 2
+    assert ("plugin", "actuator 'a'") in [p[:2] for p in problems(xml)]
+
+
 def test_all_refusals_at_once():
     xml = arm(
         head='<option integrator="implicit"><flag sleep="enable"/></option>',
