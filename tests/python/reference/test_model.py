@@ -534,23 +534,6 @@ def test_a_batch_refuses_what_only_the_reference_simulates():
             ds.Batch(other, 1)
 
 
-@pytest.mark.parametrize(
-    "parts, feature",
-    [
-        (dict(head='<option><flag multiccd="disable"/></option>', palm='type="cylinder" size=".1 .1"')
-         | dict(body='<body name="far" pos="2 0 0"><joint name="j"/><geom name="crate" type="box" size="1 1 1"/></body>'),
-         "flag multiccd=disable"),
-    ],
-)  # fmt: skip
-def test_a_batch_refuses_collisions_that_only_the_reference_has(parts, feature):
-    model = ds.Model.from_mjcf(arm(**parts))
-    ds.Reference(model)
-    with pytest.raises(ds.UnsupportedModelError, match=feature) as caught:
-        ds.Batch(model, 1)
-    ((found, element, reason),) = caught.value.problems
-    assert (found, element) == (feature, "geom 'palm'") and "it can touch" in reason and "a Reference does" in reason
-
-
 def test_names_that_cannot_be_set():
     model = ds.Model.from_mjcf("<mujoco><worldbody><body><freejoint/><geom size='1'/></body></worldbody></mujoco>")
     with pytest.raises(AttributeError, match="'geom_friction' is read-only: Batch.set_parameter"):
