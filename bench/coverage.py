@@ -238,8 +238,8 @@ def apart_along(mj, state, pair: tuple[int, int], normal) -> float:
 
 
 def contacts_against_supports(mj, states, found) -> dict[str, Any]:
-    """Of all pairs in touch: by how much the deepest contact misses the depth that its normal has, and by how much that
-    depth is more than along MuJoCo's normal, as shares of the smaller shape; pairs that one of both has alone, and are not
+    """Of all pairs in touch: by how much the deepest contact misses the depth that its normal has, or MuJoCo's, and by how
+    much the depth along its normal is more than along MuJoCo's, as shares of the smaller shape; pairs that one of both has alone, and are not
     about to touch. Nothing is said of height fields, whose prisms MuJoCo collides one by one.
     """
     import mujoco
@@ -262,7 +262,9 @@ def contacts_against_supports(mj, states, found) -> dict[str, Any]:
             size = min(float(r) for r in mj.geom_rbound[list(pair)] if r > 0)
             along = [apart_along(mj, state, pair, side[pair][1]) for side in (mine, theirs) if pair in side]
             if pair in mine:
-                depth.append(abs(mine[pair][0] - along[0]) / size)
+                # or as deep as MuJoCo's closed form says: a capsule through a box counts by its end
+                known = [along[0], *([theirs[pair][0]] if pair in theirs else [])]
+                depth.append(min(abs(mine[pair][0] - dist) for dist in known) / size)
             if pair in mine and pair in theirs:
                 excess.append((along[1] - along[0]) / size)
             # the margin is what a contact of one side may have been found by
