@@ -4,13 +4,23 @@
     python bench/coverage.py --path DIR                        # and the folders of DIR, each a source
     python bench/coverage.py --only mujoco_menagerie gymnasium # some of them
     python bench/coverage.py --out bench/results/coverage      # where the table goes, .md and .json
+    python bench/coverage.py --resume --again refused differs  # takes up what is in .jsonl, and looks at some anew
 
-A model is a file of MJCF that MuJoCo compiles and that has a joint. Files that another one includes or attaches are parts
-of that model, and are looked at alone where it does not compile; files that compile to the same model count once a source. It loads where `Model.from_mjcf` and `Batch` take it, and agrees
-where the accelerations of a batch (float64) and of the reference are within 1e-6 of converged MuJoCo's, relative to the
-largest, at the median over 20 energetic states. What agrees only once contacts are off is counted apart: where convex shapes
-touch with faces, points of contact are not unique, and MuJoCo's depths are bounded, not converged
-(tests/python/kernels/test_kernels_hulls.py looks at those). Each model is looked at in a child, within a time limit.
+A model is a file of MJCF that MuJoCo compiles and that has a joint. Files that another one includes or attaches are parts of
+that model, and are looked at alone where it does not compile; files that compile to the same model count once a source. It
+loads where `Model.from_mjcf` and `Batch` take it, and agrees where the accelerations of a batch (float64) and of the reference
+are within 1e-6 of converged MuJoCo's, relative to the largest, at the median over 20 energetic states.
+
+Where convex shapes touch with faces or edges, points of contact are not unique. A model that agrees only once contacts are off
+is therefore held against the supports of its shapes: of every pair in touch in these states, the deepest contact must be as
+deep as the shapes are along its normal, and not deeper than along MuJoCo's normal, to 1e-5 of the smaller shape; and no pair
+may be in touch on one side alone. Those "agree to the depth of contacts". Height fields, of which MuJoCo collides the prisms
+one by one, are not looked at, so a model that differs by them agrees but for contacts.
+
+A run is 200 steps of one environment in float32 under random controls; it holds where no status bit is set, and counts where
+MuJoCo's own run has no warning. Noslip iterations are off on both sides. Each model is looked at in a child, within a time
+limit, and written to .jsonl at once. `--missing` lists files of meshes that are not there, with something else in their place:
+models whose motion depends on one are left out, those that only show it are counted.
 """
 
 from __future__ import annotations
@@ -28,10 +38,12 @@ import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 HERE = pathlib.Path(__file__).resolve().parent
-TOLERANCE, STATES = 1e-6, 20
+TOLERANCE, STATES, STEPS, SMALL = 1e-6, 20, 200, 1e-5
+TO_THE_DEPTH = "agrees to the depth of contacts"
 # what is no user's model: engines' own tests and samples, and this package
 LEFT_OUT = {"dualstep", "mujoco", "mujoco_warp", "mujoco_mjx", "brax", "newton", "warp"}
 
@@ -130,51 +142,135 @@ def draw(mj, data, rng, index: int) -> bool:
     return bool(np.all(np.isfinite(data.qacc)) and np.abs(data.qacc).max(initial=0) < 1e8)
 
 
-def agreement(mj, model) -> dict[str, float]:
-    """Medians of the errors of a batch and of the reference."""
+def some_states(mj) -> list[dict[str, Any]]:
+    """What sets a state, MuJoCo's converged accelerations there, and where its geoms and contacts are."""
     import mujoco
+    import numpy as np
+
+    mj.opt.iterations, mj.opt.tolerance, mj.opt.ls_iterations = 500, 0, 200
+    mj.opt.ls_tolerance, mj.opt.solver = 1e-8, mujoco.mjtSolver.mjSOL_NEWTON
+    mj.opt.ccd_tolerance, mj.opt.ccd_iterations = 1e-10, 300
+    rng, data, states = np.random.default_rng(0), mujoco.MjData(mj), []
+    for index in range(4 * STATES):
+        if len(states) < STATES and draw(mj, data, rng, index):
+            state = {name: np.array(getattr(data, name)) for name in ("qacc", *SET_BY, "geom_xpos", "geom_xmat")}
+            state["contacts"] = [(tuple(map(int, c.geom)), c.dist, np.array(c.frame[:3])) for c in data.contact]
+            states.append(state)
+    return states
+
+
+SET_BY = ("qpos", "qvel", "act", "ctrl", "mocap_pos", "mocap_quat", "time")
+
+
+def agreement(states, model) -> tuple[dict[str, float], list[Any]]:
+    """Medians of the errors of a batch and of the reference; the contacts that the batch found."""
     import numpy as np
 
     import dualstep as ds
 
-    mj.opt.iterations, mj.opt.tolerance, mj.opt.ls_iterations = 500, 0, 200
-    mj.opt.ls_tolerance, mj.opt.solver = 1e-8, mujoco.mjtSolver.mjSOL_NEWTON
-    rng, data, states = np.random.default_rng(0), mujoco.MjData(mj), []
-    contacts = 0
-    for index in range(4 * STATES):
-        if len(states) < STATES and draw(mj, data, rng, index):
-            states.append(
-                {
-                    f: np.array(getattr(data, f))
-                    for f in ("qpos", "qvel", "act", "ctrl", "mocap_pos", "mocap_quat", "qacc")
-                }
-            )
-            states[-1]["time"] = data.time
-            contacts = max(contacts, data.ncon)
     if not states:
-        return {}
+        return {}, []
     model.opt.tolerance, model.opt.iterations = 1e-12, 100
-    model.opt.contact_capacity = max(16, 2 * contacts)
+    model.opt.contact_capacity = max(16, 2 * max(len(state["contacts"]) for state in states))
     reference = ds.Reference(model)
-    errors: dict[str, list[float]] = {"batch": [], "reference": []}
+    errors = []
+    for state in states:
+        for name in SET_BY[:-1]:
+            getattr(reference, name)[...] = state[name]
+        reference.time = float(state["time"])
+        reference.forward()
+        errors.append(relative(reference.qacc, state["qacc"]))
     with ds.Batch(model, len(states), device="cpu", dtype="float64", num_threads=1) as batch:
-        for side in errors:
-            for k, state in enumerate(states):
-                for name, value in state.items():
-                    if name == "qacc":
-                        continue
-                    if side == "batch":
-                        getattr(batch, name)[k] = value
-                    elif name == "time":
-                        reference.time = value
-                    else:
-                        getattr(reference, name)[...] = value
-                if side == "reference":
-                    reference.forward()
-                    errors[side].append(relative(reference.qacc, state["qacc"]))
+        for k, state in enumerate(states):
+            for name in SET_BY:
+                getattr(batch, name)[k] = state[name]
         batch.forward()
-        errors["batch"] = [relative(batch.qacc[k], s["qacc"]) for k, s in enumerate(states)]
-    return {side: float(np.median(values)) for side, values in errors.items()}
+        found = [contacts_of(batch, k) for k in range(len(states))]
+        mine = [relative(batch.qacc[k], state["qacc"]) for k, state in enumerate(states)]
+    return {"batch": float(np.median(mine)), "reference": float(np.median(errors))}, found
+
+
+def contacts_of(batch, k: int) -> list[Any]:
+    import numpy as np
+
+    rows = range(int(batch.contact_count[k]))
+    frames = np.array(batch.contact_frame[k]).reshape(-1, 3, 3)
+    return [(tuple(map(int, batch.contact_geom[k, i])), float(batch.contact_dist[k, i]), frames[i, 0]) for i in rows]
+
+
+# --- contacts of convex shapes, against their supports ---
+
+
+def reach(mj, state, geom: int, direction) -> float:
+    """How far a geom extends along a direction in the world."""
+    import mujoco
+    import numpy as np
+
+    kind, size = mj.geom_type[geom], mj.geom_size[geom]
+    d = state["geom_xmat"][geom].reshape(3, 3).T @ direction
+    shapes = mujoco.mjtGeom
+    if kind == shapes.mjGEOM_SPHERE:
+        far = size[0]
+    elif kind == shapes.mjGEOM_CAPSULE:
+        far = size[0] + size[1] * abs(d[2])
+    elif kind == shapes.mjGEOM_CYLINDER:
+        far = size[0] * np.hypot(d[0], d[1]) + size[1] * abs(d[2])
+    elif kind == shapes.mjGEOM_ELLIPSOID:
+        far = np.linalg.norm(size * d)
+    elif kind == shapes.mjGEOM_BOX:
+        far = np.abs(d) @ size
+    else:
+        mesh = mj.mesh(int(mj.geom_dataid[geom]))
+        first = int(mesh.vertadr[0])
+        far = np.max(mj.mesh_vert[first : first + int(mesh.vertnum[0])] @ d)
+    return float(far + state["geom_xpos"][geom] @ direction)
+
+
+def apart_along(mj, state, pair: tuple[int, int], normal) -> float:
+    """The distance of two geoms along a normal from the first to the second; negative where they overlap."""
+    import mujoco
+
+    first, second = pair
+    if mj.geom_type[first] == mujoco.mjtGeom.mjGEOM_PLANE:
+        up = state["geom_xmat"][first].reshape(3, 3)[:, 2]
+        return -reach(mj, state, second, -up) - float(state["geom_xpos"][first] @ up)
+    return -reach(mj, state, second, -normal) - reach(mj, state, first, normal)
+
+
+def contacts_against_supports(mj, states, found) -> dict[str, Any]:
+    """Of all pairs in touch: by how much the deepest contact misses the depth that its normal has, or MuJoCo's, and by how
+    much the depth along its normal is more than along MuJoCo's, as shares of the smaller shape; pairs that one of both has alone, and are not
+    about to touch. Nothing is said of height fields, whose prisms MuJoCo collides one by one.
+    """
+    import mujoco
+
+    def deepest(contacts) -> dict[tuple[int, int], tuple[float, Any]]:
+        least: dict[tuple[int, int], tuple[float, Any]] = {}
+        for pair, dist, normal in contacts:
+            if pair not in least or dist < least[pair][0]:
+                least[pair] = dist, normal
+        return least
+
+    unknown = {int(mujoco.mjtGeom.mjGEOM_HFIELD), int(mujoco.mjtGeom.mjGEOM_SDF)}
+    depth, excess, alone, left_out = [0.0], [0.0], 0, 0
+    for state, contacts in zip(states, found, strict=True):
+        mine, theirs = deepest(contacts), deepest(state["contacts"])
+        for pair in mine.keys() | theirs.keys():
+            if unknown & {int(mj.geom_type[g]) for g in pair}:
+                left_out += 1
+                continue
+            size = min(float(r) for r in mj.geom_rbound[list(pair)] if r > 0)
+            along = [apart_along(mj, state, pair, side[pair][1]) for side in (mine, theirs) if pair in side]
+            if pair in mine:
+                # or as deep as MuJoCo's closed form says: a capsule through a box counts by its end
+                known = [along[0], *([theirs[pair][0]] if pair in theirs else [])]
+                depth.append(min(abs(mine[pair][0] - dist) for dist in known) / size)
+            if pair in mine and pair in theirs:
+                excess.append((along[1] - along[0]) / size)
+            # the margin is what a contact of one side may have been found by
+            elif abs(along[0] - mj.geom_margin[list(pair)].max()) > SMALL * size:
+                alone += 1
+    return {"pairs": len(depth) - 1, "depth": max(depth), "excess": max(excess), "alone": alone, "surfaces": left_out}
 
 
 def relative(got, want) -> float:
@@ -183,7 +279,66 @@ def relative(got, want) -> float:
     return float(np.max(np.abs(np.asarray(got) - want), initial=0) / max(1e-3, np.max(np.abs(want), initial=0)))
 
 
-def look_at(path: str) -> dict[str, Any]:
+def run_float32(mj, model) -> str:
+    """What became of some steps under random controls: "holds", status bits, or what MuJoCo warned of."""
+    import mujoco
+    import numpy as np
+
+    import dualstep as ds
+
+    rng, data = np.random.default_rng(0), mujoco.MjData(mj)
+    if mj.nkey:
+        mujoco.mj_resetDataKeyframe(mj, data, 0)
+    low, high = np.where(mj.actuator_ctrllimited[:, None], mj.actuator_ctrlrange, [-1.0, 1.0]).T
+    controls, contacts = rng.uniform(low, high, (STEPS, mj.nu)), 0
+    start = {f: np.array(getattr(data, f)) for f in ("qpos", "qvel", "act", "mocap_pos", "mocap_quat")}
+    for ctrl in controls:
+        data.ctrl[:] = ctrl
+        mujoco.mj_step(mj, data)
+        contacts = max(contacts, data.ncon)
+    if warned := [
+        w.name
+        for w in mujoco.mjtWarning.__members__.values()
+        if int(w) < len(data.warning) and data.warning[int(w)].number
+    ]:
+        return "MuJoCo warns: " + ", ".join(warned)
+    model.opt.contact_capacity = max(16, 2 * contacts)
+    with ds.Batch(model, 1, device="cpu", dtype="float32", num_threads=1) as batch:
+        for name, value in start.items():
+            getattr(batch, name)[0] = value
+        for ctrl in controls:
+            batch.ctrl[0] = ctrl
+            batch.step()
+        bits, finite = int(batch.status[0]), bool(np.all(np.isfinite(batch.qpos)) and np.all(np.isfinite(batch.qvel)))
+    named = [bit.name or "" for bit in ds.Status if bits & int(bit)]
+    return "holds" if finite and not named else ", ".join(named or ["not finite"])
+
+
+def needs_missing(mj, spec, missing: set[str]) -> tuple[list[str], bool]:
+    """Files in whose place something else lies, and whether the model's motion depends on one."""
+    import mujoco
+    import numpy as np
+
+    meshes = pathlib.Path(spec.modelfiledir, spec.compiler.meshdir)
+    named = {m.name or pathlib.Path(m.file).stem: m.file for m in spec.meshes if m.file}
+    there = {name: file for name, file in named.items() if str((meshes / file).resolve()) in missing}
+    needed = False
+    for geom in range(mj.ngeom):
+        if mj.geom_type[geom] != mujoco.mjtGeom.mjGEOM_MESH:
+            continue
+        name = mj.mesh(int(mj.geom_dataid[geom])).name
+        if name not in there:
+            continue
+        paired = geom in (*mj.pair_geom1, *mj.pair_geom2)
+        given = next((b.explicitinertial for b in spec.bodies if b.id == mj.geom_bodyid[geom]), 0)
+        first, last = spec.compiler.inertiagrouprange
+        weighs = not given and first <= mj.geom_group[geom] <= last
+        needed |= bool(mj.geom_contype[geom] or mj.geom_conaffinity[geom] or paired or weighs)
+        needed |= spec.compiler.inertiafromgeom == 1 or bool(np.any(mj.geom_fluid[geom]))
+    return sorted(there.values()), needed
+
+
+def look_at(path: str, missing: set[str]) -> dict[str, Any]:
     """What one model is: not a model, refused, or loaded and how far from MuJoCo."""
     import mujoco
     import numpy as np
@@ -192,13 +347,25 @@ def look_at(path: str) -> dict[str, Any]:
 
     try:
         mj = mujoco.MjModel.from_xml_path(path)
+        spec = mujoco.MjSpec.from_file(path) if missing else None
+        if spec is not None:
+            spec.compile()
     except (ValueError, mujoco.FatalError) as error:
         return {"outcome": "not compiled", "why": str(error).splitlines()[0][:200]}
     if mj.nv == 0:
         return {"outcome": "nothing moves"}
+    fact: dict[str, Any] = {}
+    if spec is not None:
+        there, needed = needs_missing(mj, spec, missing)
+        if needed:
+            return {"outcome": "meshes missing", "why": ", ".join(there)}
+        fact["shows"] = there
     buffer = np.empty(mujoco.mj_sizeModel(mj), np.uint8)
     mujoco.mj_saveModel(mj, None, buffer)
-    fact: dict[str, Any] = {"digest": hashlib.sha256(buffer).hexdigest()[:16]}
+    fact["digest"] = hashlib.sha256(buffer).hexdigest()[:16]
+    if noslip := mj.opt.noslip_iterations:
+        # not run here, which a warning says: what is left is compared
+        fact["noslip"], mj.opt.noslip_iterations = noslip, 0
     try:
         model = ds.Model.from_mujoco(mj)
         ds.Batch(model, 1, device="cpu").close()
@@ -206,21 +373,30 @@ def look_at(path: str) -> dict[str, Any]:
         kind = "refused" if isinstance(error, ds.UnsupportedModelError) else "invalid"
         features = sorted({p[0] for p in error.problems}) or [str(error).splitlines()[0][:100]]
         return {**fact, "outcome": kind, "features": features}
-    fact["errors"] = agreement(mj, model)
+    fact["run"] = run_float32(mj, model)
+    states = some_states(mj)
+    fact["errors"], found = agreement(states, ds.Model.from_mujoco(mj))
     if within_tolerance(fact["errors"]):
         return {**fact, "outcome": "agrees"}
+    fact["contacts"] = contacts = contacts_against_supports(mj, states, found)
+    sound = max(contacts["depth"], contacts["excess"]) <= SMALL and not contacts["alone"]
     mj.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONTACT
-    fact["errors_without_contacts"] = agreement(mj, ds.Model.from_mujoco(mj))
-    touches = within_tolerance(fact["errors_without_contacts"])
-    return {**fact, "outcome": "agrees but for contacts" if touches else "differs"}
+    fact["errors_without_contacts"], _ = agreement(some_states(mj), ds.Model.from_mujoco(mj))
+    if not within_tolerance(fact["errors_without_contacts"]):
+        return {**fact, "outcome": "differs"}
+    return {
+        **fact,
+        "outcome": TO_THE_DEPTH if sound and not contacts["surfaces"] else "agrees but for contacts",
+    }
 
 
 def within_tolerance(errors: dict[str, float]) -> bool:
     return max(errors.values(), default=float("inf")) <= TOLERANCE
 
 
-def in_child(path: pathlib.Path, seconds: float) -> dict[str, Any]:
+def in_child(path: pathlib.Path, seconds: float, missing: pathlib.Path | None) -> dict[str, Any]:
     command = [sys.executable, str(pathlib.Path(__file__).resolve()), "--one", str(path)]
+    command += ["--missing", str(missing.resolve())] if missing else []
     given = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "OMP_NUM_THREADS": "1"}
     try:
         # MuJoCo leaves its log in the current folder
@@ -237,35 +413,58 @@ def in_child(path: pathlib.Path, seconds: float) -> dict[str, Any]:
 
 # --- all of them, and the table ---
 
-LOADED = ("agrees", "agrees but for contacts", "differs", "out of time")
-NO_MODEL = ("not compiled", "nothing moves", "same as another")
+LOADED = ("agrees", TO_THE_DEPTH, "agrees but for contacts", "differs", "out of time")
+NO_MODEL = ("not compiled", "nothing moves", "same as another", "meshes missing")
 
 
 Work = list[tuple[str, pathlib.Path]]
+Facts = list[dict[str, Any]]
 
 
-def look_at_all(work: Work, seconds: float, jobs: int, title: str, quiet: bool) -> list[dict[str, Any]]:
-    from dualstep.cli.common import Progress
+@dataclass
+class Look:
+    """How models are looked at, and what is known of them: facts go to a file as they come."""
 
-    progress, facts = Progress(title, quiet=quiet), []
-    with ThreadPoolExecutor(jobs) as pool:
-        futures = [pool.submit(in_child, path, seconds) for _, path in work]
-        for (source, path), future in zip(work, futures):
-            facts.append({"source": source, "file": str(path), **future.result()})
-            progress.update(len(facts) / len(work), f"{source}/{path.name}"[:60])
-    return facts
+    seconds: float
+    jobs: int
+    quiet: bool
+    missing: pathlib.Path | None
+    kept: pathlib.Path
+    known: dict[tuple[str, str], dict[str, Any]]
+
+    def at(self, work: Work, title: str) -> Facts:
+        from dualstep.cli.common import Progress
+
+        progress, facts = Progress(title, quiet=self.quiet), []
+        todo = [path for source, path in work if (source, str(path)) not in self.known]
+        with ThreadPoolExecutor(self.jobs) as pool, self.kept.open("a") as kept:
+            futures = {path: pool.submit(in_child, path, self.seconds, self.missing) for path in todo}
+            for source, path in work:
+                fact = self.known.get((source, str(path)))
+                if fact is None:
+                    fact = {"source": source, "file": str(path), **futures[path].result()}
+                    kept.write(json.dumps(fact) + "\n")
+                    kept.flush()
+                facts.append(dict(fact))
+                progress.update(len(facts) / len(work), f"{source}/{path.name}"[:60])
+        return facts
 
 
-def survey(
-    found: dict[str, dict[pathlib.Path, list[pathlib.Path]]], seconds: float, jobs: int, quiet: bool
-) -> list[dict[str, Any]]:
+def known_facts(path: pathlib.Path, again: set[str]) -> dict[tuple[str, str], dict[str, Any]]:
+    """Facts of an earlier run but for some outcomes; later lines of a file count."""
+    facts = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    latest = {(fact["source"], fact["file"]): fact for fact in facts}
+    return {key: fact for key, fact in latest.items() if fact["outcome"] not in again}
+
+
+def survey(found: dict[str, dict[pathlib.Path, list[pathlib.Path]]], look: Look) -> Facts:
     """Facts about all models; of what does not compile about its parts, those alone that do."""
     work = [(source, path) for source, paths in found.items() for path in paths]
-    facts = look_at_all(work, seconds, jobs, "models", quiet)
+    facts = look.at(work, "models")
     broken = [(f["source"], pathlib.Path(f["file"])) for f in facts if f["outcome"] == "not compiled"]
     used = {part for source, path in work if (source, path) not in broken for part in found[source][path]}
     parts = dict.fromkeys((s, part) for s, path in broken for part in found[s][path] if part not in used)
-    facts += look_at_all(list(parts), seconds, jobs, "parts of what does not compile", quiet) if parts else []
+    facts += look.at(list(parts), "parts of what does not compile") if parts else []
     seen: set[tuple[str, str]] = set()
     for fact in facts:
         key = (fact["source"], fact.get("digest", ""))
@@ -275,19 +474,28 @@ def survey(
     return facts
 
 
+COLUMNS = (
+    "models", "load", "agree", "to the depth of contacts", "but for contacts", "sound in MuJoCo", "run in float32",
+    "noslip left out",
+)  # fmt: skip
+
+
 def counted(facts: list[dict[str, Any]]) -> dict[str, dict[str, int]]:
     """By source: models, those that load, agree, differ, are out of time, and files that are no models."""
     table: dict[str, dict[str, int]] = {}
     for fact in facts:
-        columns = ("models", "load", "agree", "agree but for contacts", "no model")
-        row = table.setdefault(fact["source"], dict.fromkeys(columns, 0))
+        row = table.setdefault(fact["source"], dict.fromkeys((*COLUMNS, "no model"), 0))
         if fact["outcome"] in NO_MODEL:
             row["no model"] += 1
             continue
         row["models"] += 1
         row["load"] += fact["outcome"] in LOADED
         row["agree"] += fact["outcome"] == "agrees"
-        row["agree but for contacts"] += fact["outcome"] == "agrees but for contacts"
+        row["to the depth of contacts"] += fact["outcome"] == TO_THE_DEPTH
+        row["but for contacts"] += fact["outcome"] == "agrees but for contacts"
+        row["noslip left out"] += "noslip" in fact and fact["outcome"] in LOADED
+        row["sound in MuJoCo"] += fact.get("run", "MuJoCo warns").startswith("MuJoCo warns") is False
+        row["run in float32"] += fact.get("run") == "holds"
     return {source: row for source, row in table.items() if row["models"]}
 
 
@@ -299,18 +507,22 @@ def reasons(facts: list[dict[str, Any]]) -> dict[str, int]:
     return dict(counts.most_common())
 
 
-def markdown(facts: list[dict[str, Any]], versions: dict[str, str], commit: str) -> str:
+def markdown(facts: Facts, versions: dict[str, str], commit: str, note: str = "") -> str:
     import mujoco
 
     table = counted(facts)
-    columns = ("models", "load", "agree", "agree but for contacts")
+    columns = COLUMNS
     total = {key: sum(row[key] for row in table.values()) for key in columns}
     lines = [
         "# Models that people have: what loads, and what agrees with MuJoCo", "",
         f"Made by `python bench/coverage.py` on commit {commit}, MuJoCo {mujoco.__version__}. A model agrees where the "
         f"accelerations of a batch (float64) and of the reference are within {TOLERANCE:g} of converged MuJoCo's, relative to "
-        f"the largest, at the median over {STATES} energetic states. Those that agree but for contacts do so with contacts "
-        "off: points of contact between convex shapes are not unique where faces touch, and MuJoCo's depths not converged.",
+        f"the largest, at the median over {STATES} energetic states. Where they are not, but are so without contacts, points of "
+        "contact are not unique (faces and edges of convex shapes): the columns after that count models of which every pair in "
+        f"touch is as deep as its shapes are, to {SMALL:g} of the smaller one and no deeper than along MuJoCo's normal, with no "
+        "pair missed or invented, and those where that is not so or not looked at (height fields). Sound in MuJoCo: "
+        f"{STEPS} steps under random controls end without a warning of MuJoCo's; run in float32: they set no status bit here. "
+        "Noslip left out: models that ask for noslip iterations, which are off on both sides.",
         "", f"| package | version | {' | '.join(columns)} |", "|---|---|" + "---|" * len(columns),
     ]  # fmt: skip
     for source, row in sorted(table.items()):
@@ -323,7 +535,11 @@ def markdown(facts: list[dict[str, Any]], versions: dict[str, str], commit: str)
     for outcome, title in (
         (
             "agrees but for contacts",
-            "Within the tolerance without contacts alone (errors with them, of batch and reference)",
+            "But for contacts (errors of batch and reference; worst error of a depth, excess over MuJoCo's depth, pairs alone)",
+        ),
+        (
+            TO_THE_DEPTH,
+            "To the depth of contacts (errors of batch and reference; the worst error of a depth, as a share of the shape)",
         ),
         ("differs", "Not within the tolerance (errors of batch and reference)"),
         ("out of time", "Not done within the time limit"),
@@ -335,7 +551,26 @@ def markdown(facts: list[dict[str, Any]], versions: dict[str, str], commit: str)
             for fact in rows:
                 errors = fact.get("errors") or {}
                 what = ", ".join(f"{error:.1e}" for error in errors.values()) or fact.get("why", "no sound state")
+                if contacts := fact.get("contacts"):
+                    what += f"; {contacts['depth']:.0e}"
+                    if outcome != TO_THE_DEPTH:
+                        what += f", {contacts['excess']:.0e}, {contacts['alone']} of {contacts['pairs']}"
+                        what += f", {contacts['surfaces']} on height fields" if contacts["surfaces"] else ""
                 lines.append(f"- {fact['source']}: {short(fact['file'], fact['source'])}: {what}")
+    rows = [fact for fact in facts if fact["outcome"] in LOADED and fact.get("run", "holds") != "holds"]
+    if rows:
+        lines += ["", f"Runs of {STEPS} steps that did not hold:", ""]
+        lines += [f"- {f['source']}: {short(f['file'], f['source'])}: {f['run']}" for f in rows]
+    rows = [fact for fact in facts if fact["outcome"] == "meshes missing"]
+    if rows:
+        lines += ["", "Left out, since meshes that they touch or weigh with were not to be had:", ""]
+        lines += [f"- {f['source']}: {short(f['file'], f['source'])}: {f['why']}" for f in rows]
+    shown = collections.Counter(f["source"] for f in facts if f.get("shows") and f["outcome"] in LOADED)
+    if shown:
+        counts = ", ".join(f"{count} of {source}" for source, count in sorted(shown.items()))
+        lines += ["", f"Counted, though meshes that are only drawn were not to be had: {counts}."]
+    if note:
+        lines += ["", note.strip()]
     left_out = collections.Counter(fact["outcome"] for fact in facts if fact["outcome"] in NO_MODEL)
     if left_out:
         lines += ["", "Left out: " + ", ".join(f"{count} files {outcome}" for outcome, count in left_out.items()) + "."]
@@ -361,11 +596,18 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=120, help="the most that one model may take")
     parser.add_argument("--jobs", type=int, default=1, help="models at a time")
     parser.add_argument("--out", type=pathlib.Path, default=HERE / "results" / "coverage", help="files without suffix")
+    parser.add_argument("--resume", action="store_true", help="keep what an earlier run wrote to .jsonl")
+    parser.add_argument("--again", nargs="+", default=[], metavar="OUTCOME", help="with --resume: but for these")
+    parser.add_argument(
+        "--missing", type=pathlib.Path, metavar="FILE", help="paths of meshes that are not there, as seen from FILE"
+    )
+    parser.add_argument("--note", default="", help="a sentence for the end of the table: what is absent, and why")
     parser.add_argument("--quiet", action="store_true")
     parser.add_argument("--one", metavar="FILE", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.one:
-        print(json.dumps(look_at(args.one)))
+        names = args.missing.read_text().splitlines() if args.missing else []
+        print(json.dumps(look_at(args.one, {str((args.missing.parent / name).resolve()) for name in names if name})))
         return
     began = time.monotonic()
     there = sources([p.resolve() for p in args.path])
@@ -376,12 +618,16 @@ def main() -> None:
     found = {name: paths for name, paths in found.items() if paths}
     if not found:
         raise SystemExit("no models of MJCF are found: install packages that hold some, or give --path DIR")
-    facts = survey(found, args.seconds, args.jobs, args.quiet)
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    kept = args.out.with_suffix(".jsonl")
+    if not args.resume:
+        kept.unlink(missing_ok=True)
+    known = known_facts(kept, set(args.again))
+    facts = survey(found, Look(args.seconds, args.jobs, args.quiet, args.missing, kept, known))
     for fact in facts:
         fact["file"] = short(fact["file"], fact["source"])
     versions = {name: version_of(name, there[name]) for name in found}
-    text = markdown(facts, versions, commit_here())
-    args.out.parent.mkdir(parents=True, exist_ok=True)
+    text = markdown(facts, versions, commit_here(), args.note)
     args.out.with_suffix(".md").write_text(text)
     record = {
         "commit": commit_here(),

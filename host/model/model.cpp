@@ -314,10 +314,9 @@ std::vector<std::string> model_size_names() {
 }
 
 std::vector<std::string> model_option_names() {
-  return {"timestep",        "gravity",    "wind",       "magnetic",         "density",
-          "viscosity",       "impratio",   "cone",       "integrator",       "o_margin",
-          "o_solref",        "o_solimp",   "o_friction", "disableflags",     "enableflags",
-          "disableactuator", "iterations", "tolerance",  "noslip_iterations"};
+  return {"timestep",   "gravity",      "wind",        "magnetic",        "density",    "viscosity",
+          "impratio",   "cone",         "integrator",  "o_margin",        "o_solref",   "o_solimp",
+          "o_friction", "disableflags", "enableflags", "disableactuator", "iterations", "tolerance"};
 }
 
 }  // namespace dualstep

@@ -85,8 +85,10 @@ RELATION(2, kRange, actuator_trnid, "of its transmission: a joint, a tendon, a s
          transmission_object(m, i))
 RELATION(0, kExact, actuator_actadr, "behind the activations of the actuators before; -1 without any",
          m.actuator_actnum[i] == 0 ? exactly(-1) : exactly(f.first_activation[i]))
-RELATION(0, kRange, actuator_actnum, "0 without dynamics; else 1, or more where they are the user's",
-         m.actuator_dyntype[i] == kDynNone       ? exactly(0)
+RELATION(0, kRange, actuator_actnum,
+         "0 without dynamics; else 1, or more where they are the user's or a plugin's",
+         m.actuator_plugin[i] >= 0               ? below(m.na + 1L)
+         : m.actuator_dyntype[i] == kDynNone     ? exactly(0)
          : m.actuator_dyntype[i] <= kDynMuscle ? from(1, m.na + 1L)
                                                  : below(m.na + 1L))
 RELATION(2, kFree, actuator_group, "a number", anything())

@@ -354,9 +354,6 @@ void find_unsupported_raw(const RawModel& raw, std::vector<Problem>* problems) {
     problems->push_back({"integrator " + word(kIntegratorWords, integrator), "option",
                          "only Euler, RK4 and implicitfast are simulated"});
   }
-  if (option("noslip_iterations") > 0) {
-    problems->push_back({"noslip_iterations", "option", "there is no second pass over the friction rows"});
-  }
   if (size("nflex") > 0)
     problems->push_back({"flex", count(size("nflex"), "flex object"), "bodies are rigid here"});
   if (size("nplugin") > 0) {

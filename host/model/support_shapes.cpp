@@ -33,19 +33,6 @@ void refuse_batch_shapes(const Model& m, std::vector<Problem>* problems) {
     const std::string touches = touched_by(m, g);
     if (!touches.empty()) refuse(geom_word(m.geom_type[g]) + " collision", g, touches);
   }
-  // MuJoCo finds one point instead of several for these pairs when multiccd is off
-  if (!m.opt.disabled(kDisableMultiCcd)) return;
-  for (int g = 0; g < m.ngeom; ++g) {
-    if (m.geom_type[g] != kCylinder) continue;
-    for (int other = 0; other < m.ngeom; ++other) {
-      const int type = m.geom_type[other];
-      if (other == g || !(type == kCylinder || type == kBox || type == kCapsule) || !may_collide(m, g, other))
-        continue;
-      refuse("flag multiccd=disable", g,
-             "it can touch " + element_name(m, "geom", other) + " in several points at once");
-      break;
-    }
-  }
 }
 
 }  // namespace dualstep

@@ -239,6 +239,28 @@ DS_HD typename E::Mask are_near(const E& env, int pair, const typename E::Real& 
   }
 }
 
+template <int kKind>
+constexpr bool kIteratedKind = is_iterated_kind(kKind);
+
+// of the contacts of a pair the deepest, of equals the first
+template <int K, class Real>
+DS_STAGE void keep_deepest(Manifold<Real, K>* m) {
+  for (int k = 1; k < K; k++) {
+    const auto deeper = mask_and(m->hit[k], mask_or(mask_not(m->hit[0]), m->dist[k] < m->dist[0]));
+    m->dist[0] = select(deeper, m->dist[k], m->dist[0]);
+    m->pos[0] = select3(deeper, m->pos[k], m->pos[0]);
+    m->normal[0] = select3(deeper, m->normal[k], m->normal[0]);
+    m->hit[0] = mask_or(m->hit[0], m->hit[k]);
+    m->hit[k] = all_false<Real>();
+  }
+}
+// without the flag multiccd, where that is so for the kind
+template <int kKind, int K, class E>
+DS_FN void keep_one(const E& env, Manifold<typename E::Real, K>* m) {
+  if constexpr (K > 1 && kIteratedKind<kKind>)
+    if (disabled(env.t.o, kDisableMultiCcd)) keep_deepest(m);
+}
+
 // contacts of one kind of pair. Lanes take consecutive pairs; places follow from a scan of their counts.
 template <int kKind, class E>
 DS_STAGE void collide_kind(E& env) {
@@ -263,6 +285,7 @@ DS_STAGE void collide_kind(E& env) {
         const auto sa = geom_shape<Kind::kFirst>(env, a);
         const auto sb = geom_shape<Kind::kSecond>(env, b);
         Kind::collide(sa, sb, margin, &m);
+        keep_one<kKind>(env, &m);
         for (int k = 0; k < K; k++) {
           m.hit[k] = mask_and(near, m.hit[k]);
           if (!any(m.hit[k])) continue;
@@ -441,6 +464,7 @@ DS_FN void collide_near(E& env, NearPairs<E>* near) {
     near->pair[l] = near->pair[0], near->element[l] = near->element[0];
   Manifold<Real, Kind::kCapacity> m;
   Kind::collide(near->shape(env, 0), near->shape(env, 1), near->row(env, env.t.pair_margin, 1)(0), &m);
+  keep_one<kKind>(env, &m);
   unsigned hits = 0;
   const auto there = mask_of_word<Real>((near->count < 32 ? 1u << near->count : 0u) - 1u);
   for (int k = 0; k < Kind::kCapacity; k++) {

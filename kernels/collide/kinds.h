@@ -75,6 +75,15 @@ constexpr bool is_searched_kind(int kind) {
   return row.type1 == kHfield || (row.type1 != kPlane && (curved(row.type1) || curved(row.type2)));
 }
 
+// whether MuJoCo finds contacts of a kind by iteration: without its flag multiccd there is one of them
+constexpr bool is_iterated_kind(int kind) {
+  const auto curved = [](int type) { return type == kEllipsoid || type == kMesh; };
+  const int first = kPairKindRows[kind].type1, second = kPairKindRows[kind].type2;
+  if (first == kPlane || first == kHfield) return false;
+  return curved(first) || curved(second) || (first != kSphere && second == kCylinder) ||
+         (first == kCylinder && second == kBox);
+}
+
 // contacts that a pair of types has room for, in either order; 0 where the types do not collide
 constexpr int pair_capacity(int type1, int type2) {
   const int kind = type1 < type2 ? pair_kind(type1, type2) : pair_kind(type2, type1);

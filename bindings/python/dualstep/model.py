@@ -106,7 +106,7 @@ class Model(_core.Model, ModelFields):
         except (ValueError, mujoco.FatalError) as error:
             where = "" if text is not None else f"{os.fspath(source)}: "
             raise InvalidModelError(where + str(error)) from None
-        return cls._without(words, text, os.fspath(source), assets) if words else cls.from_mujoco(compiled)
+        return cls._without(words, text, os.fspath(source), assets) if words else cls._taken_over(compiled, 3)
 
     @classmethod
     def _without(cls, words: tuple[str, ...], text: str | None, path: str, assets: dict[str, bytes] | None) -> Model:
@@ -116,7 +116,7 @@ class Model(_core.Model, ModelFields):
         compiled = spec.compile()
         while True:
             try:
-                model = cls.from_mujoco(compiled)
+                model = cls._taken_over(compiled, 4)
                 break
             except UnsupportedModelError as error:
                 left_out = _drop.elements(spec, compiled, error.problems, words)
@@ -133,6 +133,11 @@ class Model(_core.Model, ModelFields):
     @classmethod
     def from_mujoco(cls, mj_model: mujoco.MjModel) -> Model:
         """Takes over a compiled `mujoco.MjModel`; later changes to it are not seen."""
+        return cls._taken_over(mj_model, 3)
+
+    @classmethod
+    def _taken_over(cls, mj_model: mujoco.MjModel, level: int) -> Model:
+        """`from_mujoco`; `level` is the warning's, from here."""
         if not (hasattr(mj_model, "opt") and hasattr(mj_model, "body_parentid")):
             raise TypeError(f"from_mujoco takes a mujoco.MjModel, and is given {type(mj_model).__name__}")
         _loading.check_sizes({"bodies": mj_model.nbody, "geoms": mj_model.ngeom, "keys": mj_model.nkey})
@@ -147,6 +152,8 @@ class Model(_core.Model, ModelFields):
             }
         )
         model.mj_model = mj_model
+        if mj_model.opt.noslip_iterations > 0:
+            warnings.warn(_drop.NOSLIP.format(n=mj_model.opt.noslip_iterations), UserWarning, stacklevel=level)
         return model
 
     @classmethod

@@ -1,33 +1,23 @@
 // What a core shows in a direction, and several contacts from two of them.
 //
 // A hull shows the face, a box the side, a cylinder its cap or the line of its side, a capsule its line, that
-// looks most along the direction; it counts where it does so to within two degrees. Seen along the normal the
+// looks most along the direction; it counts where it does so to within two degrees. Where no face does, hulls
+// and boxes show the edge at their farthest point that is across the direction to within as much (edges.h).
+// Seen along the normal the
 // corners of the region in which two faces overlap are ends of edges of one, cut by the other (Cyrus & Beck
 // 1978). Each has its own distance, between the two planes along the normal. Four of them stay: the deepest,
 // the one farthest from it, and the farthest on both sides of the line through these.
+//
+// Two lines along each other have the ends of the stretch that they share.
 //
 // Of a face with more than 16 corners every so manieth is taken. Cost: 12 operations and a division for each
 // pair of edges, 40 for each corner.
 #pragma once
 
-#include "kernels/collide/convex/shape.h"
+#include "kernels/collide/convex/edges.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
-
-constexpr int kFaceCorners = 16;
-constexpr double kAlignedCosine = 0.99939082701909573;  // two degrees
-constexpr double kAlignedSine = 0.03489949670250097;
-
-// corners turn counterclockwise seen from outside; a line has two
-template <class Real>
-struct ShownFace {
-  Vec3<Real> corner[kFaceCorners];
-  Vec3<Real> normal;
-  IntOf<Real> count;
-  int count_max;
-  MaskOf<Real> line, there;
-};
 
 template <class Real>
 DS_FN void hull_face(const Hull<ScalarOf<Real>>& h, const Vec3<Real>& n, ShownFace<Real>* out) {
@@ -164,8 +154,16 @@ DS_STAGE void shown_face(const ConvexCore<Real>& c, const Vec3<Real>& n, ShownFa
   out->count = IntOf<Real>(0);
   out->count_max = 0;
   out->there = zero < zero;
-  if (c.type == kMesh) return hull_face(c.hull, n, out);
-  if (c.type == kBox) return box_face(c.size, n, out);
+  if (c.type == kMesh) {
+    hull_face(c.hull, n, out);
+    hull_edge(c.hull, n, out);
+    return;
+  }
+  if (c.type == kBox) {
+    box_face(c.size, n, out);
+    box_edge(c.size, n, out);
+    return;
+  }
   if (c.type == kCylinder) return cylinder_face(c.size, n, out);
   if (c.type == kCapsule) return side_line(c.size, true, n, out);
 }
@@ -253,6 +251,36 @@ DS_FN void flatten(const ShownFace<Real>& f, const Vec3<Real>& t1, const Vec3<Re
   out->slope_u = -(dot(t1, f.normal) * inv);
   out->slope_v = -(dot(t2, f.normal) * inv);
   out->level = out->height[0] - fma(out->slope_u, out->u[0], out->slope_v * out->v[0]);
+}
+
+// The ends of the stretch that two lines share, appended to the places
+template <class Real>
+DS_STAGE void shared_stretch(const ShownFace<Real>& first, const FlatFace<Real>& f,
+                             const ShownFace<Real>& second, const FlatFace<Real>& g, const Real& margin,
+                             int* count, Place<Real>* places) {
+  const Real zero(0), one(1), half(0.5);
+  const auto both = mask_and(first.line, second.line);
+  if (!any(both)) return;
+  const Real du = f.u[1] - f.u[0], dv = f.v[1] - f.v[0], dh = f.height[1] - f.height[0];
+  const Real eu = g.u[1] - g.u[0], ev = g.v[1] - g.v[0], eh = g.height[1] - g.height[0];
+  const Real d2 = fma(du, du, dv * dv), e2 = fma(eu, eu, ev * ev), cross = fma(du, ev, -(dv * eu));
+  auto there = mask_and(both, cross * cross <= Real(kAlignedSine * kAlignedSine) * d2 * e2);
+  // where along the first line the ends of the second are
+  const Real inv = one / select(d2 > zero, d2, one), u = g.u[0] - f.u[0], v = g.v[0] - f.v[0];
+  const Real begin = fma(u, du, v * dv) * inv, span = fma(eu, du, ev * dv) * inv, end = begin + span;
+  const Real low = max(zero, min(begin, end)), high = min(one, max(begin, end));
+  there = mask_and(there, mask_and(low <= high, mask_not(span == zero)));
+  const Real per_span = one / select(span == zero, one, span);
+  for (int side = 0; side < 2; side++) {
+    const Real t = side == 0 ? low : high, s = (t - begin) * per_span;
+    const Real own = fma(t, dh, f.height[0]), other = fma(s, eh, g.height[0]);
+    Place<Real>& p = places[(*count)++];
+    p.u = half * (fma(t, du, f.u[0]) + fma(s, eu, g.u[0]));
+    p.v = half * (fma(t, dv, f.v[0]) + fma(s, ev, g.v[0]));
+    p.dist = other - own;
+    p.height = half * (other + own);
+    p.there = mask_and(there, p.dist < margin);
+  }
 }
 
 // The ends of what is left of the edges of `from` inside `by`, appended to the places; `sign` is 1 where `from`

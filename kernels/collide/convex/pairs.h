@@ -2,7 +2,7 @@
 //
 // Plane: the ellipsoid's lowest point, -S^2 n / |S n|; of a hull up to four of the points within the margin,
 // the lowest and those that stand apart. Others: the separation of the two shapes, then one contact at the
-// nearest points, or up to four where faces (or a face and a line) look at each other.
+// nearest points, or up to four where faces, edges and lines look at each other.
 #pragma once
 
 #include "kernels/collide/convex/faces.h"
@@ -71,10 +71,12 @@ DS_STAGE void face_contacts(const ConvexPair<Real>& pair, const Separation<Real>
   const Real slack = pair.small * Real(1e-6);
   flatten(fa, t1, t2, s.n, one, slack, &flat_a);
   flatten(fb, t1, t2, s.n, -one, slack, &flat_b);
-  Place<Real> places[4 * kFaceCorners];
+  // of edges, of the stretch that lines share, and the nearest points
+  Place<Real> places[4 * kFaceCorners + 3];
   int count = 0;
   cut_edges(fa, flat_a, fb, flat_b, one, margin, &count, places);
   cut_edges(fb, flat_b, fa, flat_a, -one, margin, &count, places);
+  shared_stretch(fa, flat_a, fb, flat_b, margin, &count, places);
   for (int i = 0; i < count; i++) places[i].there = mask_and(places[i].there, facing);
   // the nearest points stand for the deepest where no corner is as deep
   Real deepest(1e30);

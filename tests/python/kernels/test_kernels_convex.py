@@ -136,6 +136,46 @@ def box_hull(x, y, z):
     return Solid("mesh", points=[[i, j, k] for i in (-x, x) for j in (-y, y) for k in (-z, z)])
 
 
+# a roof upside down: it stands on an edge along x
+PRISM = Solid("mesh", points=[[x, y, z] for x in (-0.1, 0.1) for y, z in ((0, -0.075), (0.08, 0.075), (-0.08, 0.075))])
+ROOF = Solid("mesh", points=[[x, y, -z] for x in (-0.1, 0.1) for y, z in ((0, -0.075), (0.08, 0.075), (-0.08, 0.075))])
+
+EDGES = {  # what stands on an edge, or has one under it, the height of the second's centre where they touch, and turns
+    "edge-on-box": (Solid("box", [1, 1, 0.1]), PRISM, 0.175, (0, 1, 2)),
+    "edge-on-hull": (box_hull(1, 1, 0.1), PRISM, 0.175, (0, 1, 2)),
+    "hull-on-edge": (ROOF, box_hull(0.5, 0.5, 0.05), 0.125, (0, 1, 2)),
+    "box-of-hull-on-edge": (ROOF, Solid("box", [0.5, 0.5, 0.05]), 0.125, (0, 1, 2)),
+    "edge-along-edge": (ROOF, PRISM, 0.15, (0,)),
+    "edge-along-capsule": (Solid("capsule", [0.05, 0.2]), PRISM, 0.125, (0,)),
+    "edge-along-cylinder": (Solid("cylinder", [0.05, 0.2]), PRISM, 0.125, (0,)),
+}
+
+
+@pytest.mark.parametrize("dtype", SHAPES, ids=NAMES.get)
+@pytest.mark.parametrize("case", EDGES)
+def test_what_stands_on_an_edge_rests_on_its_ends(probe, rng, case, dtype):
+    """On either side of contact and tilted by little: two contacts, as far apart as the edges are one above the other."""
+    a, b, height, turns = EDGES[case]
+    if "box-of-hull" in case:  # the probe takes the box first
+        a, b = b, a
+    lying = Rotation.from_rotvec([0, np.pi / 2, 0]) if a.kind in ("capsule", "cylinder") else Rotation.identity()
+    for turn in turns:
+        for gap_ in (-1e-4, 1e-4):
+            if gap_ < 0 and "along" in case:
+                continue  # the least depth of two edges is across one of them
+            axis = rng.normal(size=2)
+            tilt = Rotation.from_rotvec(np.r_[axis / np.linalg.norm(axis) * rng.choice([0, 1e-5]), 0])
+            upper = np.r_[0.01, 0, height + gap_, (tilt * Rotation.from_rotvec([0, 0, turn])).as_quat()[[3, 0, 1, 2]]]
+            lower = np.r_[0, 0, 0, lying.as_quat()[[3, 0, 1, 2]]]
+            first, second = (upper, lower) if "box-of-hull" in case else (lower, upper)
+            normal, contacts = contacts_of(call(probe, "manifolds", dtype, a, b, first, second, 0.01)[0])
+            assert np.allclose(abs(normal), [0, 0, 1], atol=1e-2)
+            assert len(contacts) == 2
+            assert np.allclose(contacts[:, 0], gap_, atol=1e-5)
+            length = np.linalg.norm(contacts[0, 1:] - contacts[1, 1:])
+            assert length == pytest.approx(0.19 if case == "edge-along-edge" else 0.2, abs=2e-3)
+
+
 RESTING = {  # first shape, second, height of the second's centre where they touch, contacts
     "hull-on-box": (Solid("box", [1, 1, 0.1]), box_hull(0.1, 0.2, 0.05), 0.15, 4),
     "hull-on-plane": (Solid("plane"), box_hull(0.1, 0.2, 0.05), 0.05, 4),

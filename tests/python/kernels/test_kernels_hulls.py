@@ -65,3 +65,116 @@ def test_depths_are_mujocos_along_a_fall(dtype, close):
     # what lies flat has as many contacts as in MuJoCo
     for pair in ((0, 1), (0, 5), (1, 2), (5, 6), (7, 8)):
         assert mine[pair][1] == theirs[pair][1] == 4, pair
+
+
+PRISM = """<mujoco><option timestep="0.002"/><asset>
+<mesh name="prism" vertex="-.1 0 -.1 .1 0 -.1 -.1 .08 .05 .1 .08 .05 -.1 -.08 .05 .1 -.08 .05"/>
+<mesh name="slab" vertex="-1 -1 -.1 1 -1 -.1 -1 1 -.1 1 1 -.1 -1 -1 .1 1 -1 .1 -1 1 .1 1 1 .1"/></asset>
+<worldbody>{under}<body pos=".1 .05 {height}" euler="0 0 30"><freejoint/><geom type="mesh" mesh="prism"/></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("device", ["cpu", "emulated"])
+@pytest.mark.parametrize("gap", [-1e-4, 1e-4])
+@pytest.mark.parametrize("under", ['type="box" size="1 1 .1"', 'type="mesh" mesh="slab"'], ids=["box", "mesh"])
+def test_a_prism_on_its_edge_touches_at_both_ends(under, gap, device):
+    """MuJoCo's contacts and accelerations, and the reference's."""
+    m = mujoco.MjModel.from_xml_string(PRISM.format(under=f'<geom {under} margin=".01"/>', height=0.2 + gap))
+    m.opt.tolerance, m.opt.iterations = 0, 300
+    d = mujoco.MjData(m)
+    mujoco.mj_forward(m, d)
+    assert d.ncon == 2 and np.abs(d.contact.dist - gap).max() < 1e-6
+    model = ds.Model.from_mujoco(m)
+    model.opt.tolerance, model.opt.iterations = 1e-12, 100
+    reference = ds.Reference(model)
+    reference.qpos[...] = d.qpos
+    reference.forward()
+    with ds.Batch(model, 1, device=device, dtype="float64") as batch:
+        batch.qpos[:] = d.qpos
+        batch.forward()
+        assert int(batch.contact_count[0]) == 2
+        places = np.array(batch.contact_pos)[0, :2]
+        order = np.argsort(places[:, 0])
+        for other in (np.array(d.contact.pos), np.array(reference.contacts().pos)):
+            assert np.abs(places[order] - other[np.argsort(other[:, 0])]).max() < 2e-6
+        assert np.abs(np.array(batch.qacc)[0] - d.qacc).max() < 1e-6
+        assert np.abs(np.array(batch.qacc)[0] - np.array(reference.qacc)).max() < 1e-9
+
+
+LONE = {
+    "capsule": 'type="capsule" size=".05 .1"', "cylinder": 'type="cylinder" size=".1 .08"', "box": 'type="box" size=".1 .15 .08"',
+    "mesh": 'type="mesh" mesh="prism"',
+}  # fmt: skip
+ITERATED = [("capsule", "cylinder"), ("cylinder", "cylinder"), ("cylinder", "box"), ("capsule", "mesh"), ("cylinder", "mesh"),
+            ("box", "mesh"), ("mesh", "mesh")]  # fmt: skip
+FALLING = """<mujoco><option timestep="0.002" gravity="0 0 0"><flag multiccd="disable"/></option><asset>
+<mesh name="prism" vertex="-.1 0 -.1 .1 0 -.1 -.1 .08 .05 .1 .08 .05 -.1 -.08 .05 .1 -.08 .05"/></asset><worldbody>
+{bodies}</worldbody></mujoco>"""
+
+
+def one_body(shape, pos="0 0 0"):
+    return f'<body pos="{pos}"><freejoint/><geom {LONE[shape]}/></body>'
+
+
+def touches(m, d, height):
+    d.qpos[9] = height
+    mujoco.mj_forward(m, d)
+    return d.ncon > 0
+
+
+@pytest.mark.parametrize("device", ["cpu", "emulated"])
+@pytest.mark.parametrize("kinds", ITERATED, ids="-".join)
+def test_one_contact_without_multiccd(kinds, device):
+    """What MuJoCo finds by iteration has one contact, as deep as the reference's, and as MuJoCo's where its search ends."""
+    m = mujoco.MjModel.from_xml_string(FALLING.format(bodies="".join(map(one_body, kinds))))
+    m.opt.ccd_tolerance, m.opt.ccd_iterations = 1e-10, 300
+    d, rng, model = mujoco.MjData(m), np.random.default_rng(0), ds.Model.from_mujoco(m)
+    reference, close, touching = ds.Reference(model), 0, 0
+    with ds.Batch(model, 1, device=device, dtype="float64") as batch:
+        for trial in range(60):
+            d.qpos[:7] = 0, 0, 0, 1, 0, 0, 0
+            # every third time upright and less than 5 mm deep, so that faces lie on faces
+            d.qpos[10:14] = rng.normal(size=4) if trial % 3 else (1, 0, 0, 0)
+            d.qpos[7:10] = rng.normal(size=3) * (0.07 if trial % 3 else 0.02)
+            mujoco.mj_normalizeQuat(m, d.qpos)
+            if trial % 3 == 0:
+                d.qpos[9] = next(z for z in np.arange(0.5, 0, -0.005) if touches(m, d, z))
+            mujoco.mj_forward(m, d)
+            batch.qpos[0], reference.qpos[...] = d.qpos, d.qpos
+            batch.forward()
+            reference.forward()
+            count = int(batch.contact_count[0])
+            assert count == reference.contacts().count <= 1 and d.ncon <= 1
+            if count == 0 or d.ncon == 0:
+                continue
+            touching += 1
+            depth = float(np.array(batch.contact_dist)[0, 0])
+            assert abs(depth - reference.contacts().dist[0]) < 1e-7
+            close += abs(depth - d.contact.dist[0]) < 1e-6
+    assert touching > 20 and close > 0.7 * touching, (close, touching)
+
+
+def test_one_contact_without_multiccd_in_scenes_of_many_bodies():
+    """Where pairs of single environments go side by side."""
+    places = [f"{0.143 * (i % 3)} {0.147 * (i // 3 % 3)} {0.123 * (i // 9)}" for i in range(27)]
+    shapes = ("cylinder", "box", "capsule")
+    bodies = "".join(one_body(shapes[(i + i // 9) % 3], pos) for i, pos in enumerate(places))
+    counts = {}
+    for flag in ("disable", "enable"):
+        model = ds.Model.from_mjcf(FALLING.format(bodies=bodies).replace("disable", flag))
+        model.opt.contact_capacity = 400
+        reference = ds.Reference(model)
+        reference.forward()
+        with ds.Batch(model, 2, dtype="float64", device="cpu") as batch:
+            batch.forward()
+            counts[flag] = int(batch.contact_count[1])
+            pairs = np.array(batch.contact_geom)[1, : counts[flag]]
+            dists = np.array(batch.contact_dist)[1, : counts[flag]]
+        iterated = [model.geom_type[list(pair)].max() != 6 or model.geom_type[list(pair)].min() == 5 for pair in pairs]
+        cylinders = [tuple(p) for p, it in zip(pairs.tolist(), iterated, strict=True) if it and 5 in model.geom_type[p]]
+        if flag == "disable":
+            assert len(set(cylinders)) == len(cylinders) > 10
+            mine = deepest(pairs, dists)
+            theirs = deepest(reference.contacts().geom, reference.contacts().dist)
+            assert mine.keys() == theirs.keys()
+            assert all(abs(mine[pair][0] - theirs[pair][0]) < 1e-7 for pair in mine)
+    assert counts["disable"] < counts["enable"]

@@ -95,7 +95,7 @@ def model_facts(args: argparse.Namespace) -> dict[str, Any]:
     try:
         batch = ds.Batch(model, args.num_envs, args.device, seed=args.seed)
     except ValueError as error:
-        raise CommandError(f"{error}{_drop_flag(str(error))}") from None
+        raise CommandError(str(error)) from None
     wanted = environment_bytes(model)
     facts: dict[str, Any] = {}
     if model.nu == 0:
@@ -121,11 +121,6 @@ def model_facts(args: argparse.Namespace) -> dict[str, Any]:
             "free here": shown(available() or 0),
         },
     }
-
-
-def _drop_flag(refusal: str) -> str:
-    """How a flag is dropped that a Batch does not take."""
-    return "\nModel.from_mjcf(..., drop=('multiccd',)) loads it without that flag" if "flag multiccd" in refusal else ""
 
 
 def model_of(name: str) -> Any:

@@ -1,0 +1,79 @@
+// The edge that a polytope shows in a direction where none of its faces does, and what two edges share.
+//
+// Of the edges that leave the farthest point one is the most level, and the edges span the cone in which all
+// other points lie: so the point that is seen most level from there is its other end, and no list of edges is
+// needed. It counts where its slope is at most that of two degrees. Two edges along each other to within two
+// degrees are in touch along a stretch, and its ends are the contacts.
+//
+// Cost: a support point, and 12 operations a point of a hull.
+#pragma once
+
+#include "kernels/collide/convex/shape.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+constexpr int kFaceCorners = 16;
+constexpr double kAlignedCosine = 0.99939082701909573;  // two degrees
+constexpr double kAlignedSine = 0.03489949670250097;
+
+// corners turn counterclockwise seen from outside; a line has two
+template <class Real>
+struct ShownFace {
+  Vec3<Real> corner[kFaceCorners];
+  Vec3<Real> normal;
+  IntOf<Real> count;
+  int count_max;
+  MaskOf<Real> line, there;
+};
+
+// an edge in the elements that show no face
+template <class Real>
+DS_FN void take_edge(const Vec3<Real>& top, const Vec3<Real>& end, const MaskOf<Real>& level,
+                     const Vec3<Real>& n, ShownFace<Real>* out) {
+  const auto edge = mask_and(level, mask_not(out->there));
+  out->corner[0] = select3(edge, top, out->corner[0]);
+  out->corner[1] = select3(edge, end, out->corner[1]);
+  out->normal = select3(edge, n, out->normal);
+  out->count = select(edge, IntOf<Real>(2), out->count);
+  out->count_max = out->count_max > 2 ? out->count_max : 2;
+  out->line = mask_or(out->line, edge);
+  out->there = mask_or(out->there, edge);
+}
+
+template <class Real>
+DS_FN void hull_edge(const Hull<ScalarOf<Real>>& h, const Vec3<Real>& n, ShownFace<Real>* out) {
+  if (all(out->there)) return;
+  const Vec3<Real> top = hull_support(h, n);
+  // squares of a fall and of a length, whose ratio is the least so far
+  Real fall2(kAlignedSine * kAlignedSine), length2(1);
+  Vec3<Real> end = top;
+  auto level = Real(0) > Real(0);
+  for (int i = 0; i < h.npoint; i++) {
+    const ScalarOf<Real>* p = h.point + 3 * i;
+    const Vec3<Real> x{Real(p[0]), Real(p[1]), Real(p[2])}, d = x - top;
+    const Real fall = dot(d, n), f2 = fall * fall, l2 = dot(d, d);
+    const auto better = f2 * length2 < fall2 * l2;
+    fall2 = select(better, f2, fall2);
+    length2 = select(better, l2, length2);
+    end = select3(better, x, end);
+    level = mask_or(level, better);
+  }
+  take_edge(top, end, level, n, out);
+}
+
+template <class Real>
+DS_FN void box_edge(const Vec3<Real>& size, const Vec3<Real>& n, ShownFace<Real>* out) {
+  if (all(out->there)) return;
+  const Real zero(0);
+  const Vec3<Real> top{select(n.x < zero, -size.x, size.x), select(n.y < zero, -size.y, size.y),
+                       select(n.z < zero, -size.z, size.z)};
+  const Real x = abs(n.x), y = abs(n.y), z = abs(n.z);
+  const auto is_x = mask_and(x <= y, x <= z), is_y = mask_and(mask_not(is_x), y <= z);
+  const auto is_z = mask_not(mask_or(is_x, is_y));
+  const Vec3<Real> end{select(is_x, -top.x, top.x), select(is_y, -top.y, top.y), select(is_z, -top.z, top.z)};
+  take_edge(top, end, min(x, min(y, z)) < Real(kAlignedSine), n, out);
+}
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep
