@@ -9,6 +9,7 @@
 #pragma once
 
 #include "kernels/collide/convex/shape.h"
+#include "kernels/collide/hfield_code.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
@@ -16,10 +17,28 @@ inline namespace DUALSTEP_ISA {
 template <class Scalar>
 struct HeightGrid {
   const Scalar* height = nullptr;  // (nrow, ncol), over the origin of the geom
+  const Scalar* code = nullptr;    // GridCode of each
+  const Scalar* block = nullptr;   // the largest heights of blocks
   int nrow = 0, ncol = 0;
   Scalar half_x = 0, half_y = 0, base = 0;  // half lengths; the depth of the solid below the origin
   Scalar top = 0;                           // the largest height
 };
+
+// height field f of the tables
+template <class Scalar, class Tables>
+DS_HD HeightGrid<Scalar> height_grid(const Tables& t, int f) {
+  const auto* size = t.hfield_size.p + 4 * f;
+  const int first = t.hfield_adr[f];
+  return {t.hfield_height.p + first,
+          t.hfield_code.p + first,
+          t.hfield_block.p + t.hfield_blockadr[f],
+          t.hfield_nrow[f],
+          t.hfield_ncol[f],
+          size[0],
+          size[1],
+          size[3],
+          size[2]};
+}
 
 // a height field in the world
 template <class Real>
@@ -49,19 +68,48 @@ DS_FN GridView<Real> view_grid(const HeightGrid<ScalarOf<Real>>& g, const Vec3<R
 // x without its fraction, at least 0 and at most `most`; 0 where x is no number
 template <class Real>
 DS_FN Real whole_between(const Real& x, int most) {
-  const Real zero(0), bounded = select(x > zero, min(x, Real(most)), zero);
-  Real whole(0);
-  for (int l = 0; l < kPackSize<Real>; l++)
-    set_lane(whole, l, static_cast<ScalarOf<Real>>(static_cast<int>(lane_of(bounded, l))));
-  return whole;
+  const Real zero(0), bounded = select(x > zero, min(x, Real(most)), zero), near = round_nearest(bounded);
+  return select(near > bounded, near - Real(1), near);
 }
 
 template <class Real>
 DS_FN IntOf<Real> vertex_address(const HeightGrid<ScalarOf<Real>>& g, const Real& i, const Real& j) {
-  IntOf<Real> at(0);
-  for (int l = 0; l < kPackSize<Real>; l++)
-    set_lane(at, l, static_cast<int>(lane_of(j, l)) * g.ncol + static_cast<int>(lane_of(i, l)));
-  return at;
+  return without_fraction(j) * IntOf<Real>(g.ncol) + without_fraction(i);
+}
+
+// the vertices of the cells under a box around the origin, and those beyond its border that a box beyond it is next to
+template <class Real>
+struct GridWindow {
+  Real i0, j0, i1, j1;
+  MaskOf<Real> within;  // the box is within the border
+};
+template <class Real>
+DS_FN GridWindow<Real> window_under(const GridView<Real>& view, const Vec3<Real>& reach) {
+  const auto& g = view.grid;
+  const Real one(1), inv_x = one / view.dx, inv_y = one / view.dy;
+  const Real west = (-reach.x - view.to_first.x) * inv_x, east = (reach.x - view.to_first.x) * inv_x;
+  const Real south = (-reach.y - view.to_first.y) * inv_y, north = (reach.y - view.to_first.y) * inv_y;
+  GridWindow<Real> w;
+  w.i0 = whole_between(west, g.ncol - 1), w.i1 = whole_between(east + one, g.ncol - 1);
+  w.j0 = whole_between(south, g.nrow - 1), w.j1 = whole_between(north + one, g.nrow - 1);
+  w.within = mask_and(mask_and(west >= Real(0), east <= Real(g.ncol - 1)),
+                      mask_and(south >= Real(0), north <= Real(g.nrow - 1)));
+  return w;
+}
+
+// A height that no vertex of the window exceeds. How far above them it is depends on the other elements of the pack
+template <class Real>
+DS_FN Real height_bound(const HeightGrid<ScalarOf<Real>>& g, const GridWindow<Real>& w) {
+  const Real side = max(w.i1 - w.i0, w.j1 - w.j0);
+  const int last = block_levels(g.nrow, g.ncol) - 1;
+  int level = 0, first = 0;
+  for (; level < last && any(side > Real(ScalarOf<Real>(1 << level))); level++)
+    first += blocks_along(g.nrow, level) * blocks_along(g.ncol, level);
+  const Real scale(ScalarOf<Real>(1) / ScalarOf<Real>(1 << level));
+  const Real i = whole_between(w.i0 * scale, g.ncol), j = whole_between(w.j0 * scale, g.nrow);
+  using Int = IntOf<Real>;
+  return gather<Real>(
+      g.block, without_fraction(j) * Int(blocks_along(g.ncol, level)) + (without_fraction(i) + Int(first)));
 }
 
 // the triangle that a point is over or under: the height over it along its normal, and that normal
