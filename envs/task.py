@@ -82,7 +82,8 @@ class View:
         return self._constants[key][1]
 
     def recall(self, name: str) -> Any:
-        """(rows, ...) what the task keeps by this name in its `memory`; zero where the episode has just begun."""
+        """(rows, ...) what the task keeps by this name in its `memory`; zero where the episode has just begun, but for
+        what is `lasting`."""
         whole = self._memory[name]
         return whole if self.rows is None else whole[self.rows]
 
@@ -243,6 +244,9 @@ class Task:
 
     memory: dict[str, int | tuple[int, ...]] = {}
     """arrays of each environment that last, by name, with their shapes: `s.recall(name)`, `s.keep(name, values)`"""
+
+    lasting: tuple[str, ...] = ()
+    """of `memory`, what lasts from episode to episode, such as a curriculum's level: zero at the first of a seed"""
 
     randomization: tuple[Any, ...] = ()
     """what `Vary` says of the model's parameters, unless the environment is made with another `randomize`"""

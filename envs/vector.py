@@ -230,8 +230,9 @@ class BatchEnv(VectorEnv):
         seeds, episodes = take(self._seeds[on_host]), take(self._episodes[on_host])
         self._randomizer.begin(on_host, seeds, episodes)
         self.sim.reset(mask)
-        for kept in self._memory.values():
-            kept[rows] = 0
+        first = rows[episodes == 0] if self.task.lasting else rows
+        for name, kept in self._memory.items():
+            kept[first if name in self.task.lasting else rows] = 0
         draw = Draws(self._arrays, seeds, episodes)
         view = self._view(rows, fresh=True)
         self._write("reset", self.task.reset(view, draw), rows, len(on_host))

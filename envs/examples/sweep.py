@@ -1,6 +1,6 @@
 """A sweep of a task's settings with Optuna: trials that fall behind the others end early.
 
-    pip install optuna
+    pip install 'dualstep[train,sweep]'
     python -m dualstep.envs.examples.sweep InvertedPendulum --trials 8 --steps 1e5
 
 Each trial trains with PPO on one thread and tells its return as it goes; a trial below the median of the others at the

@@ -7,6 +7,11 @@ paid for and by how much, the noise, the pushes and the randomization are those 
 never headings; velocities are those of the base and not of the place where the IMU sits; the limits of commands do
 not grow during training; the whole body's angular momentum is not penalized.
 
+With `terrain` the ground is a field of tiles (`dualstep.envs.terrain`), and each environment has a level: it begins
+episodes in the middle of a tile of that level. One that walked at least three quarters of the way that its commands
+asked for goes up a level, one that fell or walked less than half goes down; from the hardest it goes to any. The
+policy then also sees the ground around it, and rewards of feet are paid for their height over the ground.
+
 An action is a change of the joints' targets from the stance, in units of a quarter of what the motor's strongest
 torque would turn its spring by.
 """
@@ -26,11 +31,14 @@ from dualstep.envs.draws import Draws
 from dualstep.envs.randomize import Vary
 from dualstep.envs.task import TOLERANCE, Task, View
 from dualstep.envs.tasks.common import length, squares
+from dualstep.envs.terrain import Terrain, terrain_of
 from dualstep.model import Model
 
 # the most that a push changes of the base's velocities, straight and angular [m/s, rad/s]
 PUSH = np.array([0.5, 0.5, 0.4, 0.52, 0.52, 0.78])
 INSTALL = "pip install --no-deps 'mjlab>=1.6,<2'"
+# places around the base where the policy sees the height of the ground, ahead and to the left [m]
+SCAN = np.stack(np.meshgrid(np.arange(-0.6, 0.61, 0.2), np.arange(-0.4, 0.41, 0.2)), axis=-1).reshape(-1, 2)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,6 +87,8 @@ class Robot:
     randomization: tuple[Vary, ...]
     spin_weight: float = 0.0
     self_contact_weight: float = 0.0
+    terrain_scale: float = 1.0
+    """of the heights of terrain"""
 
 
 _FEET = ("FR", "FL", "RR", "RL")
@@ -168,6 +178,7 @@ G1 = Robot(
     ),
     spin_weight=0.05,
     self_contact_weight=1.0,
+    terrain_scale=1.5,
 )  # fmt: skip
 
 
@@ -192,13 +203,16 @@ def match(table: dict[str, float], name: str, default: float | None = None) -> f
     return default
 
 
-def build(robot: Robot) -> tuple[Model, Any]:
-    """The robot on a floor, with its actuators; and the `mujoco.MjModel` of the same that has its looks too."""
+def build(robot: Robot, terrain: Terrain | None = None) -> tuple[Model, Any]:
+    """The robot on the ground, with its actuators; and the `mujoco.MjModel` of the same that has its looks too."""
     import mujoco
 
     path = robot_file(robot)
     spec = mujoco.MjSpec.from_file(str(path))
-    floor = spec.worldbody.add_geom(name="floor", type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 0.01])
+    if terrain is None:
+        floor = spec.worldbody.add_geom(name="floor", type=mujoco.mjtGeom.mjGEOM_PLANE, size=[0, 0, 0.01])
+    else:
+        floor = terrain.add_to(spec)
     floor.rgba = [0.8, 0.84, 0.88, 1]
     light = spec.worldbody.add_light(pos=[0, 0, 4])
     light.dir, light.type = [0.2, 0.2, -1], mujoco.mjtLightType.mjLIGHT_DIRECTIONAL
@@ -242,7 +256,9 @@ def build(robot: Robot) -> tuple[Model, Any]:
 
 
 class Joystick(Task):
-    """`pushes`, `noise`: whether there are any. Commands: forwards, to the left, turning, each within its bounds."""
+    """`pushes`, `noise`: whether there are any. Commands: forwards, to the left, turning, each within its bounds.
+    `terrain`: "stairs" or another kind of ground, several, "mixed", or a dict of what `Terrain` takes; `curriculum`:
+    whether levels rise and fall with success, from one of the first `first_levels`, or stay as they were drawn."""
 
     robot: Robot
 
@@ -257,9 +273,13 @@ class Joystick(Task):
         pushes: bool = True,
         push_seconds: tuple[float, float] = (1.0, 3.0),
         noise: bool = True,
+        terrain: Any = None,
+        curriculum: bool = True,
+        first_levels: int = 2,
     ) -> None:
         robot = self.robot
-        model, self.looks = build(robot)
+        self.terrain = terrain_of(terrain, scale=robot.terrain_scale)
+        model, self.looks = build(robot, self.terrain)
         super().__init__(model, frame_skip)
         m = self.model
         self.forward_range, self.sideways_range, self.turning_range = forward_range, sideways_range, turning_range
@@ -268,6 +288,9 @@ class Joystick(Task):
         self.check_options()
         self.low, self.high = np.array([forward_range, sideways_range, turning_range], float).T
         self.pushes, self.noisy = pushes, noise
+        self.curriculum, self.first_levels = curriculum, min(first_levels, self.terrain.levels if self.terrain else 1)
+        if self.first_levels < 1:
+            raise ValueError(f"first_levels {first_levels!r} is given, and a number of 1 or more is wanted")
         self.joints = [m.name_of("joint", j) for j in range(1, m.njnt)]
         self.count = len(self.joints)
         self.stance = np.array([match(robot.stance, name, 0.0) for name in self.joints])
@@ -292,12 +315,16 @@ class Joystick(Task):
             raise ImportError(f"{Path(robot.file).name} lacks bodies or sites that version 1.6 of mjlab has: {INSTALL}")
         self.randomization = robot.randomization
         n, feet = self.count, len(robot.feet)
-        self.width = 12 + 3 * n
+        self.blind = 12 + 3 * n
+        self.width = self.blind + (len(SCAN) if self.terrain else 0)
         self.camera = {"trackbodyid": self.base, "distance": 2.0 if robot is GO1 else 3.0, "elevation": -15.0}
         self.memory = {
             "command": 3, "command_left": 1, "push_left": 1, "action": n, "rate": n, "air": feet, "peak": feet,
-            "bias": n, "noise": self.width,
+            "bias": n, "noise": self.blind,
         }  # fmt: skip
+        if self.terrain:
+            self.lasting = ("level", "column", "asked", "walked", "fell", "places")
+            self.memory.update(dict.fromkeys(self.lasting, 1))
         self.noise_size = self.noisy * np.concatenate(
             [np.full(3, 0.5), np.full(3, 0.2), np.full(3, 0.05), np.full(n, 0.01), np.full(n, 1.5), np.zeros(n + 3)]
         )
@@ -322,6 +349,9 @@ class Joystick(Task):
     def reset(self, s: View, draw: Draws) -> dict[str, Any]:
         xp = s.xp
         place, height = draw.uniform(-0.5, 0.5, 2), self.robot.height + draw.uniform(0.01, 0.05, 1)
+        if self.terrain:
+            origin = self._origin(s, draw)
+            place, height = place + origin[:, :2], height + origin[:, 2:]
         yaw = draw.uniform(-math.pi, math.pi, 1)
         joints = s.table(self.stance, float)[None] + 0 * yaw
         command, left = self._command(s, draw)
@@ -334,11 +364,51 @@ class Joystick(Task):
         return {"qpos": xp.concatenate(parts, axis=1)}
 
     def _noise(self, s: View, draw: Draws) -> Any:
-        return s.table(self.noise_size, float) * draw.uniform(-1, 1, self.width)
+        return s.table(self.noise_size, float) * draw.uniform(-1, 1, self.blind)
+
+    def _origin(self, s: View, draw: Draws) -> Any:
+        """(rows, 3) where the episode begins, after what the last one has shown."""
+        assert self.terrain is not None
+        xp, levels = s.xp, self.terrain.levels
+        level, asked, walked = (s.recall(name) for name in ("level", "asked", "walked"))
+        if self.curriculum:
+            fell = s.recall("fell") > 0
+            # an episode that asked for less than a metre shows nothing, but a fall
+            up = (asked > 1) & (walked > 0.75 * asked) & ~fell
+            down = ((asked > 1) & (walked < 0.5 * asked)) | fell
+            level = level + 1 * up - 1 * down
+        drawn = draw.uniform(0, 1, 3)
+        anywhere = xp.floor(drawn[:, 1:2] * levels)
+        level = xp.where(level > levels - 1, anywhere, xp.clip(level, 0, None))
+        # nothing is known before the first episode of a seed
+        first = s.recall("places") == 0
+        start = xp.floor(drawn[:, :1] * self.first_levels) if self.curriculum else anywhere
+        level = xp.where(first, start, level)
+        column = xp.floor(drawn[:, 2:] * self.terrain.columns)
+        s.keep("level", level)
+        s.keep("column", column)
+        s.keep("places", s.recall("places") + 1)
+        for name in ("asked", "walked", "fell"):
+            s.keep(name, 0 * level)
+        row, column = (s.arrays.real(a[:, 0], np.int64) for a in (level, column))
+        return s.table(self.terrain.origins, float)[row, column]
+
+    def _remember_way(self, s: View) -> None:
+        """How far the commands of the step asked to go, how far it went that way, and whether it fell."""
+        linear, _, _ = self.motion(s)
+        command = s.recall("command")
+        asked = length(s.xp, command[:, :2])
+        walked = (linear[:, :2] * command[:, :2]).sum(axis=1) / s.xp.clip(asked, 1e-6, None)
+        s.keep("asked", s.recall("asked") + self.dt * asked[:, None])
+        # what is walked faster than was asked for makes up for nothing
+        s.keep("walked", s.recall("walked") + self.dt * s.xp.clip(s.xp.minimum(walked, asked), -1, None)[:, None])
+        s.keep("fell", s.recall("fell") + self.terminated(s)[:, None])
 
     def events(self, s: View, draw: Draws) -> dict[str, Any]:
         xp = s.xp
-        touches, height = self.foot_forces(s)[0] > 0, s.site_xpos[:, self.sites, 2]
+        if self.terrain:
+            self._remember_way(s)
+        touches, height = self.foot_forces(s)[0] > 0, self.foot_heights(s)
         s.keep("air", xp.where(touches, 0 * height, s.recall("air") + self.dt))
         s.keep("peak", xp.where(touches, 0 * height, xp.maximum(s.recall("peak"), height)))
         command, seconds = self._command(s, draw)
@@ -377,7 +447,30 @@ class Joystick(Task):
         linear, angular, gravity = self.motion(s)
         joints = s.qpos[:, 7:] - s.table(self.stance) + s.recall("bias")
         parts = [linear, angular, gravity, joints, s.qvel[:, 6:], s.recall("action"), s.recall("command")]
-        return s.xp.concatenate(parts, axis=1) + s.recall("noise")
+        seen = s.xp.concatenate(parts, axis=1) + s.recall("noise")
+        return s.xp.concatenate([seen, self.scan(s)], axis=1) if self.terrain else seen
+
+    def scan(self, s: View) -> Any:
+        """(rows, places) how far the base is over the ground around it, less what it is over flat ground."""
+        assert self.terrain is not None
+        w, x, y, z = (s.qpos[:, 3 + i] for i in range(4))
+        # the horizontal part of the base's first axis
+        ahead, aside = 1 - 2 * (y * y + z * z), 2 * (x * y + w * z)
+        size = s.xp.sqrt(ahead * ahead + aside * aside) + 1e-9
+        cos, sin = (ahead / size)[:, None], (aside / size)[:, None]
+        near = s.table(SCAN)
+        places = (
+            s.qpos[:, :1] + cos * near[:, 0] - sin * near[:, 1],
+            s.qpos[:, 1:2] + sin * near[:, 0] + cos * near[:, 1],
+        )
+        return s.xp.clip(s.qpos[:, 2:3] - self.terrain.height(s, *places) - self.robot.height, -1, 1)
+
+    def foot_heights(self, s: View) -> Any:
+        """(rows, feet) of the sites of the feet over the ground."""
+        place = s.site_xpos[:, self.sites]
+        if not self.terrain:
+            return place[..., 2]
+        return place[..., 2] - self.terrain.height(s, place[..., 0], place[..., 1])
 
     def foot_forces(self, s: View) -> tuple[Any, Any]:
         """(rows, feet) what each foot presses on anything with, and (rows,) contacts of the robot with itself."""
@@ -423,7 +516,7 @@ class Joystick(Task):
         low, high = (s.table(bound) for bound in self.soft)
         beyond = (xp.clip(low - s.qpos[:, 7:], 0, None) + xp.clip(s.qpos[:, 7:] - high, 0, None)).sum(axis=1)
         force, own = self.foot_forces(s)
-        touches, height, slide = force > 0, s.site_xpos[:, self.sites, 2], self.foot_speeds(s)
+        touches, height, slide = force > 0, self.foot_heights(s), self.foot_speeds(s)
         lands = touches & (s.recall("air") > 0)
         swing = ((s.recall("peak") / 0.1 - 1) ** 2 * lands).sum(axis=1)
         terms = {
@@ -447,15 +540,20 @@ class Joystick(Task):
 
     def terminated(self, s: View) -> Any:
         # it leans by more than 70 degrees
-        return self.axes(s)[:, 2, 2] < math.cos(math.radians(70))
+        leans = self.axes(s)[:, 2, 2] < math.cos(math.radians(70))
+        # or it walked off the field
+        return leans | (s.qpos[:, 2] < self.terrain.low - 1) if self.terrain else leans
 
     def info(self, s: View) -> dict[str, Any]:
         linear, angular, _ = self.motion(s)
         command = s.recall("command")
-        return {
+        told = {
             "velocity_error": length(s.xp, command[:, :2] - linear[:, :2]),
             "turning_error": abs(command[:, 2] - angular[:, 2]),
         }
+        if self.terrain:
+            told["terrain_level"] = s.recall("level")[:, 0]
+        return told
 
 
 class Go1(Joystick):

@@ -4,11 +4,4 @@
 // what fits a register of SSE2 or NEON: twice as much is slower by a quarter, and compiles in twice the time
 #define DUALSTEP_PACK_F 4
 #define DUALSTEP_PACK_D 2
-#include "kernels/launch/cpu/cpu_kernels.inl"
-
-namespace dualstep {
-template <>
-const CpuKernels<DUALSTEP_SCALAR>* cpu_kernels_portable<DUALSTEP_SCALAR>() {
-  return &kTable;
-}
-}  // namespace dualstep
+#include "kernels/launch/cpu/cpu_variant.inl"

@@ -150,7 +150,7 @@ def told(**variables):
     return done.stdout.splitlines(), done.stderr
 
 
-def test_without_the_compiler():
+def test_without_the_compiler(cache):
     (said, why), _ = told(DUALSTEP_NVRTC="none")
     assert said.startswith("only what is kept in ") and "DUALSTEP_NVRTC=none" in said and "DUALSTEP_NVRTC=none" in why
 
@@ -168,7 +168,7 @@ def test_without_the_compiler_the_cache_is_read(cache, monkeypatch):
     assert _core.specialize(tiny(1), "sm_90")["code"] == b""
 
 
-def test_the_switch():
+def test_the_switch(cache):
     (said, _), _ = told(DUALSTEP_SPECIALIZE="0")
     assert said == "off (DUALSTEP_SPECIALIZE=0)"
     assert "it must be 0 or 1" in told(DUALSTEP_SPECIALIZE="yes")[1]
