@@ -230,11 +230,11 @@ DS_HD typename E::Mask are_near(const E& env, int pair, const typename E::Real& 
   if constexpr (PairKindTraits<kKind>::kFirstIsPlane) {
     return dot(Vec3<Real>{gmat[9 * a + 2], gmat[9 * a + 5], gmat[9 * a + 8]}, d) < reach;
   } else if constexpr (PairKindTraits<kKind>::kFirst == kHfield) {
-    // between its highest point and its base, and the border; what rounding could hide is a thousandth of the sphere
+    // the box from its base to its highest point; a thousandth of the sphere is more than what rounding could hide
     const auto* size = env.t.hfield_size.p + 4 * env.t.geom_hull[a];
     const Vec3<Real> p = rotate_transposed(gmat.mat(a), d);
     const Real far = reach * Real(1.001);
-    const auto high = mask_and(p.z - far<Real(size[2]), p.z + far> - Real(size[3]));
+    const auto high = mask_and(p.z - far < Real(size[2]), -p.z - far < Real(size[3]));
     return mask_and(high, mask_and(abs(p.x) - far < Real(size[0]), abs(p.y) - far < Real(size[1])));
   } else {
     const Real sum = reach + env.geom_rbound(a);

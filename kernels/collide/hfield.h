@@ -429,15 +429,13 @@ DS_STAGE void around_vertex(Scene* s, const Real& i, const Real& j, MaskOf<Real>
       face_contacts<kType>(s, upper, cell);
     }
   }
-  // what is convex here; an element that nothing is convex for goes along
-  Real code = gather<Real>(g.code, at);
-  code = fma(whole_between(code * Real(1.0 / int(kPlanarStep)), kPlanarSide), Real(-kPlanarStep), code);
+  Real code = convex_code<Real>(g, at);
+  if (!any(mask_and(wanted, code > zero))) return;
   const auto take_bit = [&](int bit) {
     const auto set = code >= Real(bit);
     code = select(set, code - Real(bit), code);
     return mask_and(wanted, set);
   };
-  if (!any(mask_and(wanted, code > zero))) return;
   const auto vertex_wanted = take_bit(kConvexVertex), far_wanted = take_bit(kConvexFar);
   const auto north_wanted = take_bit(kConvexNorth), east_wanted = take_bit(kConvexEast);
   const auto has_west = i > zero, has_south = j > zero;
@@ -463,28 +461,27 @@ DS_FN Vec3<Real> bounding_box(const Body& b) {
   return {along(0), along(1), along(2)};
 }
 
-// Where the cells under a shape lie in one plane, the contacts of that plane, in the frame of the scene
+// where the cells under a shape lie in one plane: the contacts of that plane, in the frame of the scene
 template <int kType, int K, class Scene, class Real>
 DS_STAGE void planar_contacts(Scene* s, const GridWindow<Real>& w, const MaskOf<Real>& wanted,
                               Manifold<Real, K>* out) {
   using Int = IntOf<Real>;
   const auto& view = s->view;
   const auto& g = view.grid;
-  const Int at = vertex_address(g, w.i0, w.j0), row(g.ncol);
-  const Real columns = w.i1 - w.i0, rows = w.j1 - w.j0, first = gather<Real>(g.height, at);
-  const Real east = gather<Real>(g.height, at + without_fraction(columns));
-  const Real north = gather<Real>(g.height, at + without_fraction(rows) * row);
-  const Vec3<Real> point = view.vertex(w.i0, w.j0, first);
-  const Vec3<Real> n = slope_normal((east - first) / (columns * view.dx), (north - first) / (rows * view.dy));
+  // a window that is not wanted may be a point at the border
+  const Real one(1), columns = max(w.i1 - w.i0, one), rows = max(w.j1 - w.j0, one);
+  const Int none(0), at = vertex_address(g, w.i0, w.j0);
+  const Int east = select(wanted, without_fraction(columns), none);
+  const Int north = select(wanted, without_fraction(rows) * Int(g.ncol), none);
+  const Real height = gather<Real>(g.height, at);
+  const Real rise_x = gather<Real>(g.height, at + east) - height;
+  const Real rise_y = gather<Real>(g.height, at + north) - height;
+  const Vec3<Real> point = view.vertex(w.i0, w.j0, height);
+  const Vec3<Real> n = slope_normal(rise_x / (columns * view.dx), rise_y / (rows * view.dy));
   if constexpr (kType == kMesh) {
-    const auto under = [&](const Vec3<Real>& p) { return FaceUnder<Real>{dot(n, p - point), n, wanted}; };
-    hull_corners(s, under, Real(1e30));
-    for (int k = 0; k < K; k++) {
-      out->dist[k] = s->found.dist[k];
-      out->pos[k] = s->found.pos[k];
-      out->normal[k] = n;
-      out->hit[k] = mask_and(wanted, s->found.hit[k]);
-    }
+    hull_corners(
+        s, [&](const Vec3<Real>& p) { return FaceUnder<Real>{dot(n, p - point), n, wanted}; }, Real(1e30));
+    *out = s->found;
   } else {
     constexpr int kMost = pair_capacity(kPlane, kType);
     Manifold<Real, kMost> m;
@@ -525,8 +522,7 @@ DS_FN void hfield_contacts(const FieldShape<Real>& a, const Body& b, const Real&
                            Manifold<Real, K>* out) {
   const auto& g = a.grid;
   const Real zero(0);
-  const auto none = all_false<Real>();
-  for (int k = 0; k < K; k++) out->hit[k] = none;
+  clear(out);
   const Vec3<Real> centre = rotate_transposed(a.rot, b.pos - a.pos);
   FieldScene<Real, Body, K> s{view_grid(g, centre), b, {}, margin, {}, {}};
   s.body.pos = {zero, zero, zero};
@@ -542,25 +538,22 @@ DS_FN void hfield_contacts(const FieldShape<Real>& a, const Body& b, const Real&
   const auto low = mask_and(centre.z >= -Real(g.base), -s.reach.z < s.view.to_first.z + top);
   if (!any(low)) return;
 
-  // squares of cells in a plane have a side of code / kPlanarStep, and a remainder
   const Real side = max(window.i1 - window.i0, window.j1 - window.j0);
-  const Real code = gather<Real>(g.code, vertex_address(g, window.i0, window.j0));
-  const auto planar = mask_and(mask_and(low, window.within), code >= max(side, Real(1)) * Real(kPlanarStep));
+  const auto planar =
+      mask_and(mask_and(low, window.within), planar_side(g, window) >= max(side, Real(1)));
   const auto rough = mask_and(low, mask_not(planar));
-  const bool both = any(planar) && any(rough);
-  if (kType == kMesh || any(rough)) clear(&s.found);
-  if (any(planar)) planar_contacts<kType>(&s, window, planar, out);
+  if (any(planar)) {
+    if (kType == kMesh) clear(&s.found);
+    planar_contacts<kType>(&s, window, planar, out);
+  }
   if (any(rough)) {
-    if (kType == kMesh && both) clear(&s.found);
+    clear(&s.found);
     rough_contacts<kType>(&s, window, top, rough);
     for (int k = 0; k < K; k++) {
-      const auto there = mask_and(rough, s.found.hit[k]);
-      if (!any(there)) continue;
-      const bool mixed = any(out->hit[k]);
-      out->dist[k] = mixed ? select(there, s.found.dist[k], out->dist[k]) : s.found.dist[k];
-      out->pos[k] = mixed ? select3(there, s.found.pos[k], out->pos[k]) : s.found.pos[k];
-      out->normal[k] = mixed ? select3(there, s.found.normal[k], out->normal[k]) : s.found.normal[k];
-      out->hit[k] = mask_or(out->hit[k], there);
+      out->dist[k] = select(rough, s.found.dist[k], out->dist[k]);
+      out->pos[k] = select3(rough, s.found.pos[k], out->pos[k]);
+      out->normal[k] = select3(rough, s.found.normal[k], out->normal[k]);
+      out->hit[k] = mask_or(mask_and(rough, s.found.hit[k]), mask_and(planar, out->hit[k]));
     }
   }
   for (int k = 0; k < K; k++) {
@@ -568,7 +561,6 @@ DS_FN void hfield_contacts(const FieldShape<Real>& a, const Body& b, const Real&
     out->pos[k] = b.pos + rotate(a.rot, out->pos[k]);
     out->normal[k] = rotate(a.rot, out->normal[k]);
   }
-  out->tangent = {zero, zero, zero};
 }
 
 // X(function, shape, its type, capacity)

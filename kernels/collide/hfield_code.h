@@ -15,10 +15,10 @@ enum GridCode : int {
   kConvexVertex = 8,
   kPlanarStep = 16,
 };
-constexpr int kPlanarSide = 16;     // squares are no larger
+constexpr int kPlanarSide = 32;     // squares are no larger
 constexpr double kFlatEdge = 1e-4;  // of a cell: by how much an edge must rise over the line beside it
-constexpr double kPlanarError =
-    5e-7;  // of the largest height, at most 1e-5 of a cell: how far off a plane is planar
+// of the largest height, and at most 1e-5 of a cell: how far off a plane is planar. Heights are single precision
+constexpr double kPlanarError = 5e-7;
 
 // Block (I, J) of level k spans the vertices from (I 2^k, J 2^k) to ((I + 2) 2^k, (J + 2) 2^k): a window of up to 2^k
 // cells lies within the block in which its first vertex lies. Levels follow each other, from 0 on

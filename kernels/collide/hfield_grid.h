@@ -97,19 +97,38 @@ DS_FN GridWindow<Real> window_under(const GridView<Real>& view, const Vec3<Real>
   return w;
 }
 
-// A height that no vertex of the window exceeds. How far above them it is depends on the other elements of the pack
+// the bits of a vertex that are not the side of its square
+template <class Real>
+DS_FN Real convex_code(const HeightGrid<ScalarOf<Real>>& g, const IntOf<Real>& at) {
+  const Real code = gather<Real>(g.code, at);
+  const Real side = whole_between(code * Real(1.0 / int(kPlanarStep)), kPlanarSide);
+  return fma(side, Real(-int(kPlanarStep)), code);
+}
+// the side of the square of cells in a plane that begins at the first vertex of a window; at most 1 more
+template <class Real>
+DS_FN Real planar_side(const HeightGrid<ScalarOf<Real>>& g, const GridWindow<Real>& w) {
+  return gather<Real>(g.code, vertex_address(g, w.i0, w.j0)) * Real(1.0 / int(kPlanarStep));
+}
+
+// a height that no vertex of the window exceeds
 template <class Real>
 DS_FN Real height_bound(const HeightGrid<ScalarOf<Real>>& g, const GridWindow<Real>& w) {
-  const Real side = max(w.i1 - w.i0, w.j1 - w.j0);
-  const int last = block_levels(g.nrow, g.ncol) - 1;
-  int level = 0, first = 0;
-  for (; level < last && any(side > Real(ScalarOf<Real>(1 << level))); level++)
-    first += blocks_along(g.nrow, level) * blocks_along(g.ncol, level);
-  const Real scale(ScalarOf<Real>(1) / ScalarOf<Real>(1 << level));
-  const Real i = whole_between(w.i0 * scale, g.ncol), j = whole_between(w.j0 * scale, g.nrow);
   using Int = IntOf<Real>;
-  return gather<Real>(
-      g.block, without_fraction(j) * Int(blocks_along(g.ncol, level)) + (without_fraction(i) + Int(first)));
+  using Scalar = ScalarOf<Real>;
+  const Real side = max(w.i1 - w.i0, w.j1 - w.j0);
+  const int levels = block_levels(g.nrow, g.ncol);
+  Real scale(1);
+  Int first(0), columns(blocks_along(g.ncol, 0));
+  for (int level = 1, at = 0; level < levels; level++) {
+    const auto wider = side > Real(Scalar(1 << (level - 1)));
+    if (!any(wider)) break;
+    at += blocks_along(g.nrow, level - 1) * blocks_along(g.ncol, level - 1);
+    scale = select(wider, Real(Scalar(1) / Scalar(1 << level)), scale);
+    first = select(wider, Int(at), first);
+    columns = select(wider, Int(blocks_along(g.ncol, level)), columns);
+  }
+  const Real i = whole_between(w.i0 * scale, g.ncol), j = whole_between(w.j0 * scale, g.nrow);
+  return gather<Real>(g.block, without_fraction(j) * columns + (without_fraction(i) + first));
 }
 
 // the triangle that a point is over or under: the height over it along its normal, and that normal
