@@ -3,11 +3,11 @@
 // solves    the least t >= 0 with p + t v on the boundary of the solid between a surface of triangles and its base; -1
 //           where there is none
 // equation  cell by cell along the ray, G(t) = p_z + t v_z - height(p_xy + t v_xy), linear over each triangle; the
-//           surface is met where G changes its sign. A wall is met at the border where 0 <= z < height, the base as a
-//           box from -base to 0
+//           surface is met where G changes its sign, and a wall where the ray comes over the border or leaves it with
+//           G < 0 and z >= 0. Below, the base is a box from -base to 0
 // source    Amanatides and Woo 1987 for the cells; MuJoCo's documentation, mj_ray
 // deviation none: as in MuJoCo the top of the box at height 0 is met from within it. The sign is carried from triangle
-//           to triangle, so that no ray slips through an edge
+//           to triangle, so that no ray slips through an edge or a vertex, as some do between MuJoCo's triangles
 // cost      40 operations and 4 gathers a cell
 #pragma once
 
@@ -44,10 +44,11 @@ struct Along {
   DS_HD Real operator()(const Real& t) const { return fma(t, rate, at0); }
 };
 
-// the surface alone, over a stretch of the ray
+// the surface over a stretch of the ray; a wall at its begin where the ray enters there, and at its end where it leaves
 template <class Real>
 DS_STAGE void offer_surface(const HeightGrid<ScalarOf<Real>>& g, const Vec3<Real>& p, const Vec3<Real>& v,
-                            const Stretch<Real>& stretch, NearestHit<Real>* hit) {
+                            const Stretch<Real>& stretch, const MaskOf<Real>& enters,
+                            const MaskOf<Real>& leaves, NearestHit<Real>* hit) {
   using Int = IntOf<Real>;
   const Real zero(0), one(1), never(1e30);
   const auto view = view_grid(g, p);
@@ -83,15 +84,18 @@ DS_STAGE void offer_surface(const HeightGrid<ScalarOf<Real>>& g, const Vec3<Real
     const auto pass = [&](const MaskOf<Real>& low, const Real& from, const Real& to,
                           const MaskOf<Real>& wanted) {
       const Along<Real> height{select(low, lower.at0, upper.at0), select(low, lower.rate, upper.rate)};
-      before = select(mask_and(fresh, wanted), height(from), before);
+      const auto starts = mask_and(fresh, wanted);
+      before = select(starts, height(from), before);
       fresh = mask_and(fresh, mask_not(wanted));
+      const auto wall = mask_and(mask_and(starts, enters), before < zero);
+      hit->offer(from, wall);
       const Real after = height(to);
-      const auto meets = mask_and(wanted, differ<Real>(before < zero, after < zero));
+      const auto meets = mask_and(mask_and(wanted, mask_not(wall)), differ<Real>(before < zero, after < zero));
       const auto steep = abs(height.rate) > Real(1e-30);
       const Real root = -height.at0 / select(steep, height.rate, one);
       hit->offer(max(from, min(to, select(steep, root, from))), meets);
       before = select(wanted, after, before);
-      walking = mask_and(walking, mask_not(meets));
+      walking = mask_and(walking, mask_not(mask_or(meets, wall)));
     };
     pass(begins_low, t, select(turns, middle, next), walking);
     pass(ends_low, middle, next, mask_and(walking, turns));
@@ -105,6 +109,7 @@ DS_STAGE void offer_surface(const HeightGrid<ScalarOf<Real>>& g, const Vec3<Real
     i = max(zero, min(i, Real(g.ncol - 2)));
     j = max(zero, min(j, Real(g.nrow - 2)));
   }
+  hit->offer(stretch.end, mask_and(leaves, before < zero));
 }
 
 // p and v in the frame of the height field
@@ -113,22 +118,19 @@ DS_STAGE Real ray_grid(const HeightGrid<ScalarOf<Real>>& g, const Vec3<Real>& p,
   const Real zero(0), x(g.half_x), y(g.half_y), half_base(g.base * ScalarOf<Real>(0.5)), top(g.top);
   NearestHit<Real> hit;
   offer_box({x, y, half_base}, Vec3<Real>{p.x, p.y, p.z + half_base}, v, &hit);
-  Stretch<Real> within{Real(-1e30), Real(1e30)};
-  within.cut(-x, x, p.x, v.x);
-  within.cut(-y, y, p.y, v.y);
+  Stretch<Real> border{Real(-1e30), Real(1e30)};
+  border.cut(-x, x, p.x, v.x);
+  border.cut(-y, y, p.y, v.y);
+  // more than what rounding could hide
+  const Real slack = (top + half_base + x) * Real(1e-3), rounding = slack * Real(kSingle<Real> ? 1e-2 : 1e-9);
+  Stretch<Real> within{max(border.begin, zero), border.end};
+  within.cut(-slack, top + slack, p.z, v.z);
   const auto there = within.begin <= within.end;
   if (!any(there)) return hit.t;
-  for (const Real& t : {within.begin, within.end}) {
-    const Vec3<Real> wall = axpy(v, t, p);
-    const auto bounded = mask_and(there, mask_and(wall.z >= zero, wall.z <= top));
-    if (any(mask_and(bounded, t >= zero)))
-      hit.offer(t, mask_and(bounded, face_under(view_grid(g, Vec3<Real>{zero, zero, zero}), wall).dist < zero));
-  }
-  // more than what rounding could hide
-  const Real slack = (top + half_base + x) * Real(1e-3);
-  within.begin = max(within.begin, zero);
-  within.cut(-slack, top + slack, p.z, v.z);
-  offer_surface(g, p, v, within, &hit);
+  const auto over_base = [&](const Real& t) { return fma(t, v.z, p.z) >= -rounding; };
+  const auto enters = mask_and(within.begin == border.begin, over_base(within.begin));
+  const auto leaves = mask_and(within.end == border.end, over_base(within.end));
+  offer_surface(g, p, v, within, enters, leaves, &hit);
   return hit.t;
 }
 
