@@ -30,9 +30,7 @@ struct HeightField {
   double top, base;  // heights are from 0 to `top`; the solid reaches down to -base
 
   bool has(int i, int j) const { return i >= 0 && j >= 0 && i < columns && j < rows; }
-  Vector3d at(int i, int j) const {
-    return {i * dx - half_x, j * dy - half_y, top * data[j * columns + i]};
-  }
+  Vector3d at(int i, int j) const { return {i * dx - half_x, j * dy - half_y, top * data[j * columns + i]}; }
 
  private:
   const double* data;

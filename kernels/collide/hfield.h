@@ -526,7 +526,11 @@ DS_STAGE void planar_contacts(Scene* s, const GridWindow<Real>& w, const MaskOf<
   const Vec3<Real> n = slope_normal(rise_x / (columns * view.dx), rise_y / (rows * view.dy));
   if constexpr (kType == kMesh) {
     hull_corners(
-        s, [&](const Vec3<Real>& p) { return FaceUnder<Real>{dot(n, p - point), n, wanted}; }, Real(1e30));
+        s,
+        [&](const Vec3<Real>& p) {
+          return FaceUnder<Real>{dot(n, p - point), n, wanted};
+        },
+        Real(1e30));
     *out = s->found;
   } else {
     constexpr int kMost = pair_capacity(kPlane, kType);
@@ -585,8 +589,7 @@ DS_FN void hfield_contacts(const FieldShape<Real>& a, const Body& b, const Real&
   if (!any(low)) return;
 
   const Real side = max(window.i1 - window.i0, window.j1 - window.j0);
-  const auto planar =
-      mask_and(mask_and(low, window.within), planar_side(g, window) >= max(side, Real(1)));
+  const auto planar = mask_and(mask_and(low, window.within), planar_side(g, window) >= max(side, Real(1)));
   const auto rough = mask_and(low, mask_not(planar));
   if (any(planar)) {
     if (kType == kMesh) clear(&s.found);

@@ -78,7 +78,8 @@ DS_STAGE void offer_surface(const HeightGrid<ScalarOf<Real>>& g, const Vec3<Real
     const Along<Real> lower = over(e - o, ne - e), upper = over(ne - n, n - o);
     const Along<Real> side{(x.at0 - i) - (y.at0 - j), x.rate - y.rate};
     const Real side1 = side(t), side2 = side(next);
-    const auto begins_low = side1 + side2 * Real(1e-12) >= zero, ends_low = side2 + side1 * Real(1e-12) >= zero;
+    const auto begins_low = side1 + side2 * Real(1e-12) >= zero,
+               ends_low = side2 + side1 * Real(1e-12) >= zero;
     const auto turns = differ<Real>(begins_low, ends_low);
     const Real middle = t + (next - t) * clamp(side1 / select(turns, side1 - side2, one), zero, one);
     const auto pass = [&](const MaskOf<Real>& low, const Real& from, const Real& to,
@@ -90,7 +91,8 @@ DS_STAGE void offer_surface(const HeightGrid<ScalarOf<Real>>& g, const Vec3<Real
       const auto wall = mask_and(mask_and(starts, enters), before < zero);
       hit->offer(from, wall);
       const Real after = height(to);
-      const auto meets = mask_and(mask_and(wanted, mask_not(wall)), differ<Real>(before < zero, after < zero));
+      const auto meets =
+          mask_and(mask_and(wanted, mask_not(wall)), differ<Real>(before < zero, after < zero));
       const auto steep = abs(height.rate) > Real(1e-30);
       const Real root = -height.at0 / select(steep, height.rate, one);
       hit->offer(max(from, min(to, select(steep, root, from))), meets);
