@@ -304,3 +304,20 @@ def test_margin_and_gap():
         with ds.Batch(model, 1, dtype="float64") as batch:
             batch.forward()
             assert int(np.array(batch.contact_count)[0]) == found
+
+
+def test_the_surface_alone_collides():
+    """Not the walls at the border, nor the base; what is inside is pushed up, however deep."""
+    ground = field(np.r_[np.zeros((1, 5)), np.ones((4, 5))], "1 1 .5 .4")
+    cases = [((0, 0.2, 0.55), -0.07), ((0, 0.2, 0.3), -0.32), ((0, 0.2, -0.35), -0.97)]
+    cases += [((1.1, 0.2, 0.2), None), ((0, 0.2, -0.45), None), ((0, 0.2, 0.63), None)]
+    for pos, depth in cases:
+        model = ds.Model.from_mjcf(scene(ground, (" ".join(map(str, pos)), SHAPES["sphere"])))
+        reference = ds.Reference(model)
+        reference.forward()
+        with ds.Batch(model, 1, dtype="float64") as batch:
+            batch.forward()
+            for found in (contacts(batch), contacts(reference)):
+                assert len(found) == (depth is not None), pos
+                if depth is not None:
+                    assert np.allclose(found[0], [depth, *pos[:2], pos[2] - 0.12 - depth / 2, 0, 0, 1]), pos
