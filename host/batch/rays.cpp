@@ -7,7 +7,7 @@
 
 #include "host/batch/batch.h"
 #include "host/model/support.h"
-#include "kernels/sensors/ray.h"
+#include "kernels/sensors/ray_grid.h"
 
 namespace dualstep {
 namespace {
@@ -52,12 +52,25 @@ Real distance_to(const Target& target, const GeomPoses<Scalar>& poses, const Vec
     const Real b = dot(v, p), c = dot(p, p) - Real(target.radius * target.radius);
     if (!any(b * b >= dot(v, v) * c)) return Real(-1);
   }
+  if (target.type == kHfield) return ray_grid(target.grid, p, v);
   if (target.type != kMesh) return ray_shape(target.type, same_for_all<Real>(target.size), p, v);
   NearestHit<Real> hit;
   for (const Triangle& t : target.triangles)
     offer_triangle(same_for_all<Real>(&t[0]), same_for_all<Real>(&t[3]), same_for_all<Real>(&t[6]), p, v,
                    &hit);
   return hit.t;
+}
+
+template <class Scalar>
+void add_grid(const Model& m, int id, std::vector<Scalar>* heights, HeightGrid<Scalar>* grid) {
+  const double* size = &m.hfield_size[4 * id];
+  grid->nrow = m.hfield_nrow[id], grid->ncol = m.hfield_ncol[id];
+  for (int k = 0; k < grid->nrow * grid->ncol; ++k)
+    heights->push_back(static_cast<Scalar>(size[2] * m.hfield_data[m.hfield_adr[id] + k]));
+  grid->height = heights->data();
+  grid->half_x = static_cast<Scalar>(size[0]), grid->half_y = static_cast<Scalar>(size[1]);
+  grid->base = static_cast<Scalar>(size[3]);
+  grid->top = *std::max_element(heights->begin(), heights->end());
 }
 
 }  // namespace
@@ -67,12 +80,13 @@ RayTargets<Scalar>::RayTargets(const Model& m, const RayFilter& filter) {
   for (int g = 0; g < m.ngeom; ++g) {
     if (!seen(m, filter, g)) continue;
     const int type = m.geom_type[g];
-    if (type == kHfield || type == kSdf)
-      throw std::invalid_argument("rays do not meet height fields and signed distance fields, and " +
+    if (type == kSdf)
+      throw std::invalid_argument("rays do not meet signed distance fields, and " +
                                   element_name(m, "geom", g) + " is one: leave its group out");
-    Target target{g, type, {}, static_cast<Scalar>(m.geom_rbound[g] * (1 + 1e-5)), {}};
+    Target target{g, type, {}, static_cast<Scalar>(m.geom_rbound[g] * (1 + 1e-5)), {}, {}, {}};
     for (int k = 0; k < 3; ++k) target.size[k] = static_cast<Scalar>(m.geom_size[3 * g + k]);
     if (type == kMesh) target.triangles = mesh_triangles(m, m.geom_dataid[g]);
+    if (type == kHfield) add_grid(m, m.geom_dataid[g], &target.heights, &target.grid);
     targets_.push_back(std::move(target));
   }
 }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "host/tables/tables.h"
+#include "kernels/collide/hfield_grid.h"
 
 namespace dualstep {
 
@@ -24,7 +25,7 @@ struct GeomPoses {
 template <class Scalar>
 class RayTargets {
  public:
-  // throws std::invalid_argument where one of them is a height field or a signed distance field
+  // throws std::invalid_argument where one of them is a signed distance field
   RayTargets(const Model& model, const RayFilter& filter);
 
   // for each of `count` rays p + t v, (count, 3) each: the least t >= 0 on a geom, and the geom; -1 where there is
@@ -37,6 +38,8 @@ class RayTargets {
     int id, type;
     Scalar size[3], radius;  // of the sphere around it
     std::vector<Triangle> triangles;
+    std::vector<Scalar> heights;
+    HeightGrid<Scalar> grid;  // of these heights
   };
   std::vector<Target> targets_;
 };

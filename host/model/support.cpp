@@ -219,11 +219,9 @@ void refuse_equalities(const Model& m, const Report& refuse) {
 }
 
 // whether a ray may meet a geom that it cannot be cast at
-bool surfaces_are_visible(const Model& m) {
-  for (int g = 0; g < m.ngeom; ++g) {
-    const int type = m.geom_type[g];
-    if ((type == kHfield || type == kSdf) && m.geom_rgba[4 * g + 3] > 0) return true;
-  }
+bool distance_fields_are_visible(const Model& m) {
+  for (int g = 0; g < m.ngeom; ++g)
+    if (m.geom_type[g] == kSdf && m.geom_rgba[4 * g + 3] > 0) return true;
   return false;
 }
 
@@ -239,9 +237,8 @@ void refuse_sensors(const Model& m, const Report& refuse) {
     } else if (type == "rangefinder" &&
                m.sensor_intprm[m.sensor_intprm.size() / m.nsensor * s] & kRayNormal) {
       refuse("rangefinder of normals", "sensor", s, "rays find distances alone");
-    } else if (type == "rangefinder" && surfaces_are_visible(m)) {
-      refuse("rangefinder before height fields", "sensor", s,
-             "rays do not meet height fields and signed distance fields");
+    } else if (type == "rangefinder" && distance_fields_are_visible(m)) {
+      refuse("rangefinder before signed distance fields", "sensor", s, "rays do not meet them");
     } else if (m.sensor_objtype[s] == kObjCamera || m.sensor_reftype[s] == kObjCamera) {
       refuse("sensor of a camera", "sensor", s, "cameras have no frame here");
     } else if ((m.sensor_type[s] >= kFramePos && m.sensor_type[s] <= kFrameAngAcc) ||

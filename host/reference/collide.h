@@ -21,6 +21,21 @@ struct Hull {
   std::vector<Vector3d> face_corners(int f) const;  // counterclockwise seen from outside
 };
 
+// heights over a grid, in the frame of the geom; cell (i, j) has its corner (i, j) at x = -half_x + i dx,
+// y = -half_y + j dy
+struct HeightField {
+  HeightField(const Model& model, int id);
+  int rows, columns;
+  double half_x, half_y, dx, dy;
+  double top, base;  // heights are from 0 to `top`; the solid reaches down to -base
+
+  bool has(int i, int j) const { return i >= 0 && j >= 0 && i < columns && j < rows; }
+  Vector3d at(int i, int j) const { return {i * dx - half_x, j * dy - half_y, top * data[j * columns + i]}; }
+
+ private:
+  const double* data;
+};
+
 struct Shape {
   int type = kSphere;
   Vector3d pos = Vector3d::Zero();

@@ -31,34 +31,11 @@ constexpr double kSlack = 1e-3;   // of the shape's size: by which a face is lar
 constexpr double kApart = 0.01;   // of the shape's size: contacts closer than this with
 constexpr double kSame = 0.9999;  // a cosine of their normals above this are one
 
-class Field {
- public:
-  explicit Field(const Shape& shape) : m_(*shape.hull.model), id_(shape.hull.mesh) {
-    const double* size = &m_.hfield_size[4 * id_];
-    rows = m_.hfield_nrow[id_];
-    columns = m_.hfield_ncol[id_];
-    half_x = size[0], half_y = size[1], top = size[2], base = size[3];
-    dx = 2 * half_x / (columns - 1);
-    dy = 2 * half_y / (rows - 1);
-  }
-  int rows, columns;
-  double half_x, half_y, top, base, dx, dy;
-
-  bool has(int i, int j) const { return i >= 0 && j >= 0 && i < columns && j < rows; }
-  Vector3d at(int i, int j) const {
-    return {i * dx - half_x, j * dy - half_y, top * m_.hfield_data[m_.hfield_adr[id_] + j * columns + i]};
-  }
-
- private:
-  const Model& m_;
-  int id_;
-};
-
 // a triangle of cell (i, j), on the lower or the upper side of its diagonal from (i, j) to (i + 1, j + 1)
 struct Triangle {
   Vector3d corner[3], normal;
 };
-Triangle triangle(const Field& f, int i, int j, bool upper) {
+Triangle triangle(const HeightField& f, int i, int j, bool upper) {
   Triangle t{
       {f.at(i, j), upper ? f.at(i + 1, j + 1) : f.at(i + 1, j), upper ? f.at(i, j + 1) : f.at(i + 1, j + 1)},
       {}};
@@ -67,7 +44,7 @@ Triangle triangle(const Field& f, int i, int j, bool upper) {
 }
 
 // whether a point is over the triangle or under it, or beside it by less than `slack`
-bool over(const Field& f, const Triangle& t, const Vector3d& p, double slack) {
+bool over(const HeightField& f, const Triangle& t, const Vector3d& p, double slack) {
   const double u = (p.x() - t.corner[0].x()) / f.dx, w = (p.y() - t.corner[0].y()) / f.dy;
   const double su = slack / f.dx, sw = slack / f.dy;
   const bool upper = t.corner[1].x() != t.corner[2].x();
@@ -76,7 +53,7 @@ bool over(const Field& f, const Triangle& t, const Vector3d& p, double slack) {
 }
 
 // the triangle that a point is over or under
-std::optional<Triangle> under(const Field& f, const Vector3d& p) {
+std::optional<Triangle> under(const HeightField& f, const Vector3d& p) {
   const double x = (p.x() + f.half_x) / f.dx, y = (p.y() + f.half_y) / f.dy;
   if (!(x >= 0 && y >= 0 && x <= f.columns - 1 && y <= f.rows - 1)) return {};
   const int i = std::min(static_cast<int>(x), f.columns - 2), j = std::min(static_cast<int>(y), f.rows - 2);
@@ -85,7 +62,7 @@ std::optional<Triangle> under(const Field& f, const Vector3d& p) {
 
 // everything in the frame of the field
 struct Scene {
-  Field field;
+  HeightField field;
   Shape shape;
   double margin, size;
   Touches found;
@@ -155,7 +132,7 @@ void find_faces(Scene* s) {
 }
 
 // how far two corners lie over the line between two others
-bool convex(const Field& f, const std::array<int, 2>& a, const std::array<int, 2>& b,
+bool convex(const HeightField& f, const std::array<int, 2>& a, const std::array<int, 2>& b,
             const std::array<int, 2>& far1, const std::array<int, 2>& far2) {
   if (!f.has(far1[0], far1[1]) || !f.has(far2[0], far2[1])) return true;
   const double rise =
@@ -247,7 +224,7 @@ void find_edge_of_box(Scene* s, const Edge& edge) {
 using Vertex = std::array<int, 2>;
 
 void find_edge(Scene* s, const Vertex& a, const Vertex& b, const Vertex& far1, const Vertex& far2) {
-  const Field& f = s->field;
+  const HeightField& f = s->field;
   if (!f.has(b[0], b[1]) || !convex(f, a, b, far1, far2)) return;
   Edge edge{f.at(a[0], a[1]), f.at(b[0], b[1]), {}, {}};
   edge.along = (edge.to - edge.from).normalized();
@@ -292,7 +269,7 @@ std::vector<std::array<Vector3d, 2>> faces_of(const Shape& shape) {
 }
 
 void find_vertex(Scene* s, int i, int j) {
-  const Field& f = s->field;
+  const HeightField& f = s->field;
   if (!convex(f, {i, j}, {i, j}, {i + 1, j}, {i - 1, j}) &&
       !convex(f, {i, j}, {i, j}, {i, j + 1}, {i, j - 1}) &&
       !convex(f, {i, j}, {i, j}, {i + 1, j + 1}, {i - 1, j - 1}))
@@ -342,12 +319,20 @@ Touches distinct(Touches found, double apart, size_t most) {
 
 }  // namespace
 
+HeightField::HeightField(const Model& m, int id)
+    : rows(m.hfield_nrow[id]), columns(m.hfield_ncol[id]), data(&m.hfield_data[m.hfield_adr[id]]) {
+  const double* size = &m.hfield_size[4 * id];
+  half_x = size[0], half_y = size[1], top = size[2], base = size[3];
+  dx = 2 * half_x / (columns - 1);
+  dy = 2 * half_y / (rows - 1);
+}
+
 Touches hfield_convex(const Shape& field, const Shape& shape, double margin) {
-  Scene s{Field(field), shape, margin, extent(shape), {}, 0, 0, 0, 0};
+  Scene s{HeightField(*field.hull.model, field.hull.mesh), shape, margin, extent(shape), {}, 0, 0, 0, 0};
   const Matrix3d to_field = field.mat.transpose();
   s.shape.pos = to_field * (shape.pos - field.pos);
   s.shape.mat = to_field * shape.mat;
-  const Field& f = s.field;
+  const HeightField& f = s.field;
   if (s.shape.pos.z() < -f.base) return {};
   const double reach = s.size + margin;
   const auto range = [&](double at, double half, double step, int count, int* first, int* last) {

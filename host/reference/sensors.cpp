@@ -100,22 +100,9 @@ VectorXd scalar(double x) { return VectorXd::Constant(1, x); }
 double ray_geom(const Model& m, const Data& d, int g, const Vector3d& origin, const Vector3d& direction) {
   const Vector3d p = d.geom_xmat[g].transpose() * (origin - d.geom_xpos[g]),
                  v = d.geom_xmat[g].transpose() * direction;
-  if (m.geom_type[g] != kMesh) return ray_shape(m.geom_type[g], vec3(m.geom_size, g), p, v);
-  double nearest = -1;
-  const int mesh = m.geom_dataid[g], begin = m.mesh_faceadr[mesh];
-  for (int f = begin; f < begin + m.mesh_facenum[mesh]; ++f) {
-    // p + t v = a + x (b - a) + y (c - a)
-    const auto corner = [&](int k) {
-      return vec3(m.mesh_vert, m.mesh_vertadr[mesh] + m.mesh_face[3 * f + k]);
-    };
-    Matrix3d edges;
-    edges << corner(1) - corner(0), corner(2) - corner(0), -v;
-    if (std::abs(edges.determinant()) < 1e-20) continue;
-    const Vector3d x = edges.inverse() * (p - corner(0));
-    if (x[0] >= 0 && x[1] >= 0 && x[0] + x[1] <= 1 && x[2] >= 0 && (nearest < 0 || x[2] < nearest))
-      nearest = x[2];
-  }
-  return nearest;
+  if (m.geom_type[g] == kMesh) return ray_mesh(m, m.geom_dataid[g], p, v);
+  if (m.geom_type[g] == kHfield) return ray_hfield(m, m.geom_dataid[g], p, v);
+  return ray_shape(m.geom_type[g], vec3(m.geom_size, g), p, v);
 }
 
 // along the z axis of a site to the nearest visible geom of another body

@@ -4,9 +4,11 @@
 // Points keep the order of the hull, since ties go to the first one; a mesh without a hull gives all its vertices.
 // Geoms of one mesh share its hull. Corners of faces are renumbered from the mesh's vertices to the hull's points.
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "host/tables/tables.h"
+#include "kernels/collide/hfield_code.h"
 
 namespace dualstep {
 namespace {
@@ -49,6 +51,83 @@ void add_hull(const Model& m, int mesh, TableStore* t) {
   t->hull_faceadr.push_back(t->hull_faceadr.back() + faces);
 }
 
+// heights of a grid, and what is known about them once for all (kernels/collide/hfield_code.h)
+struct Grid {
+  const double* height;
+  int nrow, ncol;
+  double dx, dy, top;
+
+  double at(int i, int j) const { return height[1L * j * ncol + i]; }
+  bool has(int i, int j) const { return i >= 0 && j >= 0 && i < ncol && j < nrow; }
+
+  // whether a and b lie over the line between two others, of which there is none beyond the border
+  bool convex(int ai, int aj, int bi, int bj, int fi, int fj, int gi, int gj) const {
+    if (!has(fi, fj) || !has(gi, gj)) return true;
+    return at(ai, aj) + at(bi, bj) - (at(fi, fj) + at(gi, gj)) > kFlatEdge * std::min(dx, dy);
+  }
+  int convex_code(int i, int j) const {
+    int code = 0;
+    if (has(i + 1, j) && convex(i, j, i + 1, j, i + 1, j + 1, i, j - 1)) code |= kConvexEast;
+    if (has(i, j + 1) && convex(i, j, i, j + 1, i + 1, j + 1, i - 1, j)) code |= kConvexNorth;
+    if (has(i + 1, j + 1) && convex(i, j, i + 1, j + 1, i + 1, j, i, j + 1)) code |= kConvexFar;
+    if (convex(i, j, i, j, i + 1, j, i - 1, j) || convex(i, j, i, j, i, j + 1, i, j - 1) ||
+        convex(i, j, i, j, i + 1, j + 1, i - 1, j - 1))
+      code |= kConvexVertex;
+    return code;
+  }
+  // whether the rim of a square of cells lies in the plane of three of its corners, where what is within has been seen
+  bool is_planar(int i, int j, int side) const {
+    if (side == 0) return true;
+    const double error = std::min(kPlanarError * top, 1e-5 * std::min(dx, dy));
+    const double x = (at(i + side, j) - at(i, j)) / side, y = (at(i, j + side) - at(i, j)) / side;
+    const auto fits = [&](int k, int l) {
+      return std::abs(at(i, j) + k * x + l * y - at(i + k, j + l)) <= error;
+    };
+    for (int k = 0; k <= side; ++k)
+      if (!fits(k, 0) || !fits(k, side) || !fits(0, k) || !fits(side, k)) return false;
+    return true;
+  }
+};
+
+void add_grid_codes(const Grid& grid, TableStore* t) {
+  std::vector<int> side(1L * grid.nrow * grid.ncol);
+  for (int j = grid.nrow - 2; j >= 0; --j) {
+    for (int i = grid.ncol - 2; i >= 0; --i) {
+      const auto at = side.begin() + 1L * j * grid.ncol + i;
+      const int within = std::min({at[1], at[grid.ncol], at[grid.ncol + 1]});
+      *at = std::min(within + 1, kPlanarSide);
+      while (!grid.is_planar(i, j, *at)) --*at;
+    }
+  }
+  for (int j = 0; j < grid.nrow; ++j)
+    for (int i = 0; i < grid.ncol; ++i)
+      t->hfield_code.push_back(grid.convex_code(i, j) + kPlanarStep * side[1L * j * grid.ncol + i]);
+}
+
+void add_grid_blocks(const Grid& grid, TableStore* t) {
+  t->hfield_blockadr.push_back(static_cast<int>(t->hfield_block.size()));
+  // of the level below, the blocks from (2 I, 2 J) to (2 I + 2, 2 J + 2) at every second
+  std::vector<double> below(grid.height, grid.height + 1L * grid.nrow * grid.ncol);
+  int columns = grid.ncol, rows = grid.nrow;
+  for (int level = 0; level < block_levels(grid.nrow, grid.ncol); ++level) {
+    const int nx = blocks_along(grid.ncol, level), ny = blocks_along(grid.nrow, level),
+              step = level == 0 ? 1 : 2;
+    std::vector<double> blocks;
+    for (int j = 0; j < ny; ++j) {
+      for (int i = 0; i < nx; ++i) {
+        double most = 0;
+        for (int l = step * j; l <= std::min(step * j + 2, rows - 1); ++l)
+          for (int k = step * i; k <= std::min(step * i + 2, columns - 1); ++k)
+            most = std::max(most, below[1L * l * columns + k]);
+        blocks.push_back(most);
+      }
+    }
+    t->hfield_block.insert(t->hfield_block.end(), blocks.begin(), blocks.end());
+    below = std::move(blocks);
+    columns = nx, rows = ny;
+  }
+}
+
 void add_hfield(const Model& m, int id, TableStore* t) {
   const double* size = &m.hfield_size[4 * id];
   const int first = m.hfield_adr[id], count = m.hfield_nrow[id] * m.hfield_ncol[id];
@@ -61,6 +140,15 @@ void add_hfield(const Model& m, int id, TableStore* t) {
     top = std::max(top, t->hfield_height.back());
   }
   t->hfield_size.insert(t->hfield_size.end(), {size[0], size[1], top, size[3]});
+  const int nrow = m.hfield_nrow[id], ncol = m.hfield_ncol[id];
+  const Grid grid{&t->hfield_height[t->hfield_adr.back()],
+                  nrow,
+                  ncol,
+                  2 * size[0] / (ncol - 1),
+                  2 * size[1] / (nrow - 1),
+                  top};
+  add_grid_codes(grid, t);
+  add_grid_blocks(grid, t);
 }
 
 }  // namespace
@@ -69,14 +157,17 @@ void build_hulls(const Model& m, TableStore* t) {
   std::vector<int> hull_of_mesh(m.nmesh, -1), place_of_hfield(m.nhfield, -1);
   t->hull_adr = t->hull_faceadr = t->hull_corneradr = {0};
   int count = 0;
+  const auto place_of = [&](int g) {
+    int& place = place_of_hfield[m.geom_dataid[g]];
+    if (place < 0) {
+      place = static_cast<int>(t->hfield_nrow.size());
+      add_hfield(m, m.geom_dataid[g], t);
+    }
+    return place;
+  };
   for (const int g : t->geom_id) {
     if (m.geom_type[g] == kHfield) {
-      int& place = place_of_hfield[m.geom_dataid[g]];
-      if (place < 0) {
-        place = static_cast<int>(t->hfield_nrow.size());
-        add_hfield(m, m.geom_dataid[g], t);
-      }
-      t->geom_hull.push_back(place);
+      t->geom_hull.push_back(place_of(g));
       continue;
     }
     const int mesh = m.geom_type[g] == kMesh ? m.geom_dataid[g] : -1;
@@ -86,6 +177,9 @@ void build_hulls(const Model& m, TableStore* t) {
     }
     t->geom_hull.push_back(mesh < 0 ? -1 : hull_of_mesh[mesh]);
   }
+  const bool rays = std::count(m.sensor_type.begin(), m.sensor_type.end(), int{kRangefinder}) > 0;
+  for (int g = 0; g < m.ngeom; ++g)
+    t->allgeom_hfield.push_back(rays && m.geom_type[g] == kHfield ? place_of(g) : -1);
 }
 
 }  // namespace dualstep

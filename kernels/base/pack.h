@@ -37,6 +37,11 @@ DS_HD IntPack<N> operator+(IntPack<N> a, const IntPack<N>& b) {
   return a;
 }
 template <int N>
+DS_HD IntPack<N> operator*(IntPack<N> a, const IntPack<N>& b) {
+  a.v *= b.v;
+  return a;
+}
+template <int N>
 DS_HD int lane_of(const IntPack<N>& x, int l) {
   return x.v[l];
 }
@@ -387,6 +392,10 @@ DS_HD void store_pack(T* p, const Pack<T, N>& x) {
   __builtin_memcpy(p, &x.v, sizeof(x.v));
 }
 
+template <class P>
+requires(kPackSize<P> > 1) DS_HD IntOf<P> without_fraction(const P& x) {
+  return __builtin_convertvector(x.v, typename VectorTypes<float, kPackSize<P>>::Index);
+}
 template <class P>
 requires(kPackSize<P> > 1) DS_HD P gather(const ScalarOf<P>* p, const IntOf<P>& i) {
 #if defined(__AVX512F__)

@@ -172,6 +172,11 @@ template <class Real>
 DS_HD MaskOf<Real> all_false() {
   return Real(0) != Real(0);
 }
+// x, whose size an int has room for, as a whole number
+template <class Real>
+requires(kPackSize<Real> == 1) DS_HD IntOf<Real> without_fraction(const Real& x) {
+  return static_cast<int>(x);
+}
 // gather: element l of the result is p[i_l]
 template <class Real>
 requires(kPackSize<Real> == 1) DS_HD Real gather(const ScalarOf<Real>* p, const IntOf<Real>& i) {

@@ -89,11 +89,7 @@ DS_HD typename ShapeOf<kType, typename E::Real>::Type geom_shape(const E& env, i
              t.hull_adr[h + 1] - point, t.hull_faceadr[h + 1] - face},
             env.geom_rbound(g)};
   } else if constexpr (kType == kHfield) {
-    const int f = t.geom_hull[g];
-    const auto* size = t.hfield_size.p + 4 * f;
-    return {shape,
-            {t.hfield_height.p + t.hfield_adr[f], t.hfield_nrow[f], t.hfield_ncol[f], size[0], size[1],
-             size[3], size[2]}};
+    return {shape, height_grid<typename E::Scalar>(t, t.geom_hull[g])};
   } else {
     return shape;
   }
@@ -233,6 +229,13 @@ DS_HD typename E::Mask are_near(const E& env, int pair, const typename E::Real& 
   const Vec3<Real> d = gpos.vec(b) - gpos.vec(a);
   if constexpr (PairKindTraits<kKind>::kFirstIsPlane) {
     return dot(Vec3<Real>{gmat[9 * a + 2], gmat[9 * a + 5], gmat[9 * a + 8]}, d) < reach;
+  } else if constexpr (PairKindTraits<kKind>::kFirst == kHfield) {
+    // the box from its base to its highest point; a thousandth of the sphere is more than what rounding could hide
+    const auto* size = env.t.hfield_size.p + 4 * env.t.geom_hull[a];
+    const Vec3<Real> p = rotate_transposed(gmat.mat(a), d);
+    const Real far = reach * Real(1.001);
+    const auto high = mask_and(p.z - far < Real(size[2]), -p.z - far < Real(size[3]));
+    return mask_and(high, mask_and(abs(p.x) - far < Real(size[0]), abs(p.y) - far < Real(size[1])));
   } else {
     const Real sum = reach + env.geom_rbound(a);
     return dot(d, d) < sum * sum;

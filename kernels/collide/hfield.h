@@ -9,12 +9,17 @@
 //           n from the surface to the shape. Edges that do not rise over the line between the far corners are no
 //           edges, so a shape that slides over flat ground has the contacts that it has on a plane
 // source    Ericson 2005, section 5.1, for the regions of a triangle
+//           Where the cells under the shape's bounding box lie in one plane, the closed form of a plane serves
+//           (hfield_code.h says how planar)
 // deviation MuJoCo tests each prism under the shape, and has contacts with edges between coplanar triangles too.
-//           The surface is open at its border: below it is a wall that nothing touches. Contacts closer than a
+//           The surface is open at its border: below it is a wall that nothing touches, and a shape whose centre is
+//           below the base touches nothing. A shape whose centre is in the solid is pushed up through the surface,
+//           where MuJoCo takes the shortest way out of each prism, sideways or down. Contacts closer than a
 //           hundredth of the shape's size with normals within a degree are one, the deepest; of more than there are
 //           slots the deepest stay, the earlier ones of equals
-// cost      of each cell under the bounding box of the shape whose highest corner reaches it 300 operations and 7
-//           gathers, and where an edge is convex and near, a capsule against the shape
+// cost      200 operations and 6 gathers, and those of a plane or, where the ground is not planar, of each cell under the
+//           bounding box of the shape whose highest corner reaches it 150 operations and 5 gathers, 150 and 3 more
+//           where something is convex, and of a convex edge that is near a capsule against the shape
 #pragma once
 
 #include "kernels/collide/capsule.h"
@@ -28,7 +33,6 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-constexpr double kFlatEdge = 1e-4;     // of a cell: by how much an edge must rise over the line beside it
 constexpr double kFieldCone = 1e-4;    // sine by which a normal may lean into the surface
 constexpr double kFaceSlack = 1e-3;    // of the shape's size: by which a face is larger than its triangle
 constexpr double kFieldApart = 0.01;   // of the shape's size: contacts closer than this with
@@ -77,33 +81,34 @@ DS_STAGE void keep_contact(Scene* s, const MaskOf<Real>& valid, const Real& dist
 
 // corners of boxes and hulls ---------------------------------------------------------------------------------
 
-template <int kType, class Scene>
-DS_STAGE void box_corners(Scene* s) {
-  using Real = decltype(s->margin);
+template <int kType, class Scene, class Real>
+DS_STAGE void box_corners(Scene* s, const Real& ceiling, const MaskOf<Real>& wanted) {
   const auto& b = s->body;
   for (int k = 0; k < 8; k++) {
     const Vec3<Real> size{k & 1 ? b.size.x : -b.size.x, k & 2 ? b.size.y : -b.size.y,
                           k & 4 ? b.size.z : -b.size.z};
     const Vec3<Real> p = rotate(b.rot, size);
-    if (!any(p.z - s->margin < s->view.to_first.z + Real(s->view.grid.top))) continue;
+    const auto low = mask_and(wanted, p.z < ceiling);
+    if (!any(low)) continue;
     const FaceUnder<Real> f = face_under(s->view, p);
     // four of them, as on a plane
-    const auto valid = mask_and(mask_and(f.there, f.dist < s->margin), dot(f.normal, p) <= Real(0));
+    const auto valid =
+        mask_and(mask_and(low, mask_and(f.there, f.dist < s->margin)), dot(f.normal, p) <= Real(0));
     if (any(valid)) keep_contact(s, valid, f.dist, axpy(f.normal, f.dist * Real(-0.5), p), f.normal);
   }
 }
 
-template <class Scene>
-DS_STAGE void hull_corners(Scene* s) {
+// `under`: the face under a point, as a FaceUnder
+template <class Scene, class Under>
+DS_STAGE void hull_corners(Scene* s, const Under& under, const decltype(Scene::margin)& ceiling) {
   using Real = decltype(s->margin);
   const auto& h = s->body.hull;
-  const Real ceiling = s->view.to_first.z + Real(s->view.grid.top) + s->margin;
   const auto at = [&](int i) {
     const Vec3<Real> p = rotate(
         s->body.rot, Vec3<Real>{Real(h.point[3 * i]), Real(h.point[3 * i + 1]), Real(h.point[3 * i + 2])});
     Place<Real> place{p.x, p.y, p.z, Real(0), p.z < ceiling};
     if (any(place.there)) {
-      const FaceUnder<Real> f = face_under(s->view, p);
+      const FaceUnder<Real> f = under(p);
       place.dist = f.dist;
       place.there = mask_and(place.there, mask_and(f.there, f.dist < s->margin));
     }
@@ -114,7 +119,7 @@ DS_STAGE void hull_corners(Scene* s) {
   for (const Place<Real>& c : chosen) {
     if (!any(c.there)) continue;
     const Vec3<Real> p{c.u, c.v, c.height};
-    const FaceUnder<Real> f = face_under(s->view, p);
+    const FaceUnder<Real> f = under(p);
     keep_contact(s, c.there, f.dist, axpy(f.normal, f.dist * Real(-0.5), p), f.normal);
   }
 }
@@ -140,21 +145,26 @@ DS_FN MaskOf<Real> over_face(const GridView<Real>& view, const FieldFace<Real>& 
   return mask_and(mask_and(in_x, in_y), side >= -(su + sw));
 }
 
+// the contacts of a plane through a point
+template <int kType, class Body, class Real, int K>
+DS_FN void plane_contacts(const Vec3<Real>& point, const Vec3<Real>& n, const Body& body, const Real& margin,
+                          Manifold<Real, K>* m) {
+  const Real zero(0);
+  const Shape<Real> plane{point, {{zero, zero, n.x, zero, zero, n.y, zero, zero, n.z}}, {zero, zero, zero}};
+  if constexpr (kType == kSphere) plane_sphere(plane, body, margin, m);
+  if constexpr (kType == kCapsule) plane_capsule(plane, body, margin, m);
+  if constexpr (kType == kCylinder) plane_cylinder(plane, body, margin, m);
+  if constexpr (kType == kEllipsoid) plane_ellipsoid(plane, body, margin, m);
+  if constexpr (kType == kBox) plane_box(plane, body, margin, m);
+}
+
 template <int kType, class Scene, class Real>
 DS_STAGE void face_contacts(Scene* s, const FieldFace<Real>& t, const MaskOf<Real>& wanted) {
   const Real zero(0), half(0.5);
   const Vec3<Real> n = slope_normal(t.slope_x, t.slope_y);
-  Shape<Real> plane;
-  plane.pos = t.corner;
-  plane.size = {zero, zero, zero};
-  for (auto& x : plane.rot.m) x = zero;
-  plane.rot.m[2] = n.x, plane.rot.m[5] = n.y, plane.rot.m[8] = n.z;
   constexpr int kMost = pair_capacity(kPlane, kType);
   Manifold<Real, kMost> m;
-  if constexpr (kType == kSphere) plane_sphere(plane, s->body, s->margin, &m);
-  if constexpr (kType == kCapsule) plane_capsule(plane, s->body, s->margin, &m);
-  if constexpr (kType == kCylinder) plane_cylinder(plane, s->body, s->margin, &m);
-  if constexpr (kType == kEllipsoid) plane_ellipsoid(plane, s->body, s->margin, &m);
+  plane_contacts<kType>(t.corner, n, s->body, s->margin, &m);
   auto some = m.hit[0];
   for (int k = 1; k < kMost; k++) some = mask_or(some, m.hit[k]);
   if (!any(mask_and(some, wanted))) return;
@@ -269,6 +279,39 @@ DS_STAGE void edge_box(Scene* s, const FieldEdge<Real>& e, const MaskOf<Real>& w
   if (any(valid)) keep_contact(s, valid, best, axpy(n, best * Real(0.5), axpy(e.along, place, e.from)), n);
 }
 
+// The normal of an ellipsoid at an edge, to rounding: Newton's method on the circle across the edge, where the search
+// over all directions has a kink. Any direction separates by no more than the shapes are apart, so one counts that
+// separates as well as what was found
+template <class Scene, class Real>
+DS_STAGE void sharpen_across(const Scene& s, const FieldEdge<Real>& e, Real* dist, Vec3<Real>* normal) {
+  const Real zero(0), one(1), rounding = s.size * Real(kSingle<Real> ? 5e-7 : 1e-15);
+  const auto core = make_core(s.body, kEllipsoid);
+  const auto local = [&](const Vec3<Real>& x) { return rotate_transposed(s.body.rot, x); };
+  const auto lowest = [&](const Vec3<Real>& n) {
+    return rotate(s.body.rot, core_support(core, -local(n))) - e.from;
+  };
+  Real length;
+  Vec3<Real> n = normalize(axpy(e.along, -dot(e.along, *normal), *normal), *normal, &length);
+  Vec3<Real> y = lowest(n);
+  Real apart = dot(n, y);
+  for (int k = 0; k < 6; k++) {
+    const Vec3<Real> t = cross(e.along, n), flat = local(t);
+    Real bend = apart, unused(0), same(0);
+    add_curvature(core, local(n), flat, flat, &bend, &unused, &same);
+    const auto peaked = bend > rounding;
+    const Real step = select(peaked, dot(t, y) / select(peaked, bend, one), zero);
+    const Vec3<Real> trial = normalize(axpy(t, clamp(step, Real(-0.5), Real(0.5)), n), n, &length);
+    const Vec3<Real> far = lowest(trial);
+    const auto better = dot(trial, far) > apart - rounding;
+    n = select3(better, trial, n);
+    y = select3(better, far, y);
+    apart = select(better, dot(trial, far), apart);
+  }
+  const auto taken = apart >= *dist - rounding;
+  *dist = select(taken, apart, *dist);
+  *normal = select3(taken, n, *normal);
+}
+
 template <int kType, class Scene, class Real>
 DS_STAGE void edge_contacts(Scene* s, const Vec3<Real>& from, const Vec3<Real>& to, const Beside<Real>& far1,
                             const Beside<Real>& far2, MaskOf<Real> wanted) {
@@ -298,7 +341,15 @@ DS_STAGE void edge_contacts(Scene* s, const Vec3<Real>& from, const Vec3<Real>& 
   }
   if constexpr (kType == kCapsule) capsule_capsule(edge, s->body, s->margin, &m);
   if constexpr (kType == kCylinder) capsule_cylinder(edge, s->body, s->margin, &m);
-  if constexpr (kType == kEllipsoid) capsule_ellipsoid(edge, s->body, s->margin, &m);
+  if constexpr (kType == kEllipsoid) {
+    capsule_ellipsoid(edge, s->body, s->margin, &m);
+    wanted = mask_and(wanted, m.hit[0]);
+    if (!any(wanted)) return;
+    sharpen_across(*s, e, &m.dist[0], &m.normal[0]);
+    const Vec3<Real> down = -rotate_transposed(s->body.rot, m.normal[0]);
+    const Vec3<Real> lowest = rotate(s->body.rot, core_support(make_core(s->body, kEllipsoid), down));
+    m.pos[0] = axpy(m.normal[0], m.dist[0] * Real(-0.5), lowest);
+  }
   if constexpr (kType == kMesh) capsule_mesh(edge, s->body, s->margin, &m);
   if constexpr (kType != kBox) {
     for (int k = 0; k < kMost; k++) {
@@ -424,38 +475,24 @@ DS_STAGE void around_vertex(Scene* s, const Real& i, const Real& j, MaskOf<Real>
       face_contacts<kType>(s, upper, cell);
     }
   }
+  Real code = convex_code<Real>(g, at);
+  if (!any(mask_and(wanted, code > zero))) return;
+  const auto take_bit = [&](int bit) {
+    const auto set = code >= Real(bit);
+    code = select(set, code - Real(bit), code);
+    return mask_and(wanted, set);
+  };
+  const auto vertex_wanted = take_bit(kConvexVertex), far_wanted = take_bit(kConvexFar);
+  const auto north_wanted = take_bit(kConvexNorth), east_wanted = take_bit(kConvexEast);
   const auto has_west = i > zero, has_south = j > zero;
   const Int west = select(has_west, Int(-1), none), south = select(has_south, Int(-g.ncol), none);
   const Beside<Real> w = corner(west, -1, 0, has_west), so = corner(south, 0, -1, has_south),
                      sw = corner(west + south, -1, -1, mask_and(has_west, has_south));
-  // how far two corners rise over the line between two others
-  const Real flat = min(view.dx, view.dy) * Real(kFlatEdge);
-  const auto convex = [&](const Vec3<Real>& a, const Vec3<Real>& b, const Beside<Real>& far1,
-                          const Beside<Real>& far2) {
-    const auto rises = (a.z + b.z) - (far1.at.z + far2.at.z) > flat;
-    return mask_or(rises, mask_not(mask_and(far1.there, far2.there)));
-  };
-  const auto try_edge = [&](const Beside<Real>& to, const Beside<Real>& far1, const Beside<Real>& far2) {
-    const auto sharp = mask_and(mask_and(wanted, to.there), convex(o, to.at, far1, far2));
-    if (any(sharp)) edge_contacts<kType>(s, o, to.at, far1, far2, sharp);
-  };
-  try_edge(e, ne, so);
-  try_edge(n, ne, w);
-  try_edge(ne, e, n);
-  const auto peak = mask_or(convex(o, o, e, w), mask_or(convex(o, o, n, so), convex(o, o, ne, sw)));
+  if (any(east_wanted)) edge_contacts<kType>(s, o, e.at, ne, so, east_wanted);
+  if (any(north_wanted)) edge_contacts<kType>(s, o, n.at, ne, w, north_wanted);
+  if (any(far_wanted)) edge_contacts<kType>(s, o, ne.at, e, n, far_wanted);
   const FieldVertex<Real> vertex{o, {e, ne, n, w, sw, so}};
-  if (any(mask_and(wanted, peak))) vertex_contact<kType>(s, vertex, mask_and(wanted, peak));
-}
-
-// the largest of the elements, as a count of turns
-template <class Real>
-DS_HD int most_of(const Real& x) {
-  int most = 0;
-  for (int l = 0; l < kPackSize<Real>; l++) {
-    const int turns = static_cast<int>(lane_of(x, l));
-    most = turns > most ? turns : most;
-  }
-  return most;
+  if (any(vertex_wanted)) vertex_contact<kType>(s, vertex, vertex_wanted);
 }
 
 // half lengths of the bounding box of a shape
@@ -470,13 +507,73 @@ DS_FN Vec3<Real> bounding_box(const Body& b) {
   return {along(0), along(1), along(2)};
 }
 
+// where the cells under a shape lie in one plane: the contacts of that plane, in the frame of the scene
+template <int kType, int K, class Scene, class Real>
+DS_STAGE void planar_contacts(Scene* s, const GridWindow<Real>& w, const MaskOf<Real>& wanted,
+                              Manifold<Real, K>* out) {
+  using Int = IntOf<Real>;
+  const auto& view = s->view;
+  const auto& g = view.grid;
+  // a window that is not wanted may be a point at the border
+  const Real one(1), columns = max(w.i1 - w.i0, one), rows = max(w.j1 - w.j0, one);
+  const Int none(0), at = vertex_address(g, w.i0, w.j0);
+  const Int east = select(wanted, without_fraction(columns), none);
+  const Int north = select(wanted, without_fraction(rows) * Int(g.ncol), none);
+  const Real height = gather<Real>(g.height, at);
+  const Real rise_x = gather<Real>(g.height, at + east) - height;
+  const Real rise_y = gather<Real>(g.height, at + north) - height;
+  const Vec3<Real> point = view.vertex(w.i0, w.j0, height);
+  const Vec3<Real> n = slope_normal(rise_x / (columns * view.dx), rise_y / (rows * view.dy));
+  if constexpr (kType == kMesh) {
+    hull_corners(
+        s,
+        [&](const Vec3<Real>& p) {
+          return FaceUnder<Real>{dot(n, p - point), n, wanted};
+        },
+        Real(1e30));
+    *out = s->found;
+  } else {
+    constexpr int kMost = pair_capacity(kPlane, kType);
+    Manifold<Real, kMost> m;
+    plane_contacts<kType>(point, n, s->body, s->margin, &m);
+    for (int k = 0; k < kMost; k++) {
+      out->dist[k] = m.dist[k];
+      out->pos[k] = m.pos[k];
+      out->normal[k] = n;
+      out->hit[k] = mask_and(wanted, m.hit[k]);
+    }
+  }
+}
+
+// the contacts with faces, edges and vertices of each cell
+template <int kType, class Scene, class Real>
+DS_STAGE void rough_contacts(Scene* s, const GridWindow<Real>& w, const Real& top,
+                             const MaskOf<Real>& wanted) {
+  const Real ceiling = s->view.to_first.z + top + s->margin;
+  if constexpr (kType == kBox) box_corners<kType>(s, ceiling, wanted);
+  if constexpr (kType == kMesh) {
+    const auto under = [&](const Vec3<Real>& p) {
+      FaceUnder<Real> f = face_under(s->view, p);
+      f.there = mask_and(f.there, wanted);
+      return f;
+    };
+    hull_corners(s, under, ceiling);
+  }
+  for (Real j = w.j0; any(mask_and(wanted, j <= w.j1)); j = j + Real(1)) {
+    for (Real i = w.i0; any(mask_and(wanted, i <= w.i1)); i = i + Real(1)) {
+      const auto here = mask_and(wanted, mask_and(i <= w.i1, j <= w.j1));
+      if (any(here)) around_vertex<kType>(s, min(i, w.i1), min(j, w.j1), here);
+    }
+  }
+}
+
 template <int kType, int K, class Body, class Real>
 DS_FN void hfield_contacts(const FieldShape<Real>& a, const Body& b, const Real& margin,
                            Manifold<Real, K>* out) {
   const auto& g = a.grid;
   const Real zero(0);
+  clear(out);
   const Vec3<Real> centre = rotate_transposed(a.rot, b.pos - a.pos);
-  const auto above = centre.z >= -Real(g.base);
   FieldScene<Real, Body, K> s{view_grid(g, centre), b, {}, margin, {}, {}};
   s.body.pos = {zero, zero, zero};
   for (int c = 0; c < 3; c++) {
@@ -486,31 +583,32 @@ DS_FN void hfield_contacts(const FieldShape<Real>& a, const Body& b, const Real&
   s.size = make_core(b, kType).bound;
   const Vec3<Real> box = bounding_box<kType>(s.body);
   s.reach = {box.x + margin, box.y + margin, box.z + margin};
-  clear(&s.found);
-  clear(out);
-  const auto low = mask_and(above, -s.reach.z < s.view.to_first.z + Real(g.top));
+  const GridWindow<Real> window = window_under(s.view, s.reach);
+  const Real top = height_bound(g, window);
+  const auto low = mask_and(centre.z >= -Real(g.base), -s.reach.z < s.view.to_first.z + top);
   if (!any(low)) return;
 
-  if constexpr (kType == kBox) box_corners<kType>(&s);
-  if constexpr (kType == kMesh) hull_corners(&s);
-  const auto& first = s.view.to_first;
-  const Real i0 = whole_between((-s.reach.x - first.x) / s.view.dx, g.ncol - 1);
-  const Real j0 = whole_between((-s.reach.y - first.y) / s.view.dy, g.nrow - 1);
-  const Real i1 = whole_between((s.reach.x - first.x) / s.view.dx + Real(1), g.ncol - 1);
-  const Real j1 = whole_between((s.reach.y - first.y) / s.view.dy + Real(1), g.nrow - 1);
-  const int columns = most_of(i1 - i0), rows = most_of(j1 - j0);
-  for (int dj = 0; dj <= rows; dj++) {
-    for (int di = 0; di <= columns; di++) {
-      const Real i = i0 + Real(di), j = j0 + Real(dj);
-      const auto wanted = mask_and(low, mask_and(i <= i1, j <= j1));
-      if (any(wanted)) around_vertex<kType>(&s, min(i, i1), min(j, j1), wanted);
+  const Real side = max(window.i1 - window.i0, window.j1 - window.j0);
+  const auto planar = mask_and(mask_and(low, window.within), planar_side(g, window) >= max(side, Real(1)));
+  const auto rough = mask_and(low, mask_not(planar));
+  if (any(planar)) {
+    if (kType == kMesh) clear(&s.found);
+    planar_contacts<kType>(&s, window, planar, out);
+  }
+  if (any(rough)) {
+    clear(&s.found);
+    rough_contacts<kType>(&s, window, top, rough);
+    for (int k = 0; k < K; k++) {
+      out->dist[k] = select(rough, s.found.dist[k], out->dist[k]);
+      out->pos[k] = select3(rough, s.found.pos[k], out->pos[k]);
+      out->normal[k] = select3(rough, s.found.normal[k], out->normal[k]);
+      out->hit[k] = mask_or(mask_and(rough, s.found.hit[k]), mask_and(planar, out->hit[k]));
     }
   }
   for (int k = 0; k < K; k++) {
-    out->dist[k] = s.found.dist[k];
-    out->pos[k] = b.pos + rotate(a.rot, s.found.pos[k]);
-    out->normal[k] = rotate(a.rot, s.found.normal[k]);
-    out->hit[k] = mask_and(above, s.found.hit[k]);
+    if (!any(out->hit[k])) continue;
+    out->pos[k] = b.pos + rotate(a.rot, out->pos[k]);
+    out->normal[k] = rotate(a.rot, out->normal[k]);
   }
 }
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "kernels/collide/convex/shape.h"
+#include "kernels/collide/hfield_code.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
@@ -16,10 +17,28 @@ inline namespace DUALSTEP_ISA {
 template <class Scalar>
 struct HeightGrid {
   const Scalar* height = nullptr;  // (nrow, ncol), over the origin of the geom
+  const Scalar* code = nullptr;    // GridCode of each
+  const Scalar* block = nullptr;   // the largest heights of blocks
   int nrow = 0, ncol = 0;
   Scalar half_x = 0, half_y = 0, base = 0;  // half lengths; the depth of the solid below the origin
   Scalar top = 0;                           // the largest height
 };
+
+// height field f of the tables
+template <class Scalar, class Tables>
+DS_HD HeightGrid<Scalar> height_grid(const Tables& t, int f) {
+  const auto* size = t.hfield_size.p + 4 * f;
+  const int first = t.hfield_adr[f];
+  return {t.hfield_height.p + first,
+          t.hfield_code.p + first,
+          t.hfield_block.p + t.hfield_blockadr[f],
+          t.hfield_nrow[f],
+          t.hfield_ncol[f],
+          size[0],
+          size[1],
+          size[3],
+          size[2]};
+}
 
 // a height field in the world
 template <class Real>
@@ -49,19 +68,67 @@ DS_FN GridView<Real> view_grid(const HeightGrid<ScalarOf<Real>>& g, const Vec3<R
 // x without its fraction, at least 0 and at most `most`; 0 where x is no number
 template <class Real>
 DS_FN Real whole_between(const Real& x, int most) {
-  const Real zero(0), bounded = select(x > zero, min(x, Real(most)), zero);
-  Real whole(0);
-  for (int l = 0; l < kPackSize<Real>; l++)
-    set_lane(whole, l, static_cast<ScalarOf<Real>>(static_cast<int>(lane_of(bounded, l))));
-  return whole;
+  const Real zero(0), bounded = select(x > zero, min(x, Real(most)), zero), near = round_nearest(bounded);
+  return select(near > bounded, near - Real(1), near);
 }
 
 template <class Real>
 DS_FN IntOf<Real> vertex_address(const HeightGrid<ScalarOf<Real>>& g, const Real& i, const Real& j) {
-  IntOf<Real> at(0);
-  for (int l = 0; l < kPackSize<Real>; l++)
-    set_lane(at, l, static_cast<int>(lane_of(j, l)) * g.ncol + static_cast<int>(lane_of(i, l)));
-  return at;
+  return without_fraction(j) * IntOf<Real>(g.ncol) + without_fraction(i);
+}
+
+// the vertices of the cells under a box around the origin, and those beyond its border that a box beyond it is next to
+template <class Real>
+struct GridWindow {
+  Real i0, j0, i1, j1;
+  MaskOf<Real> within;  // the box is within the border
+};
+template <class Real>
+DS_FN GridWindow<Real> window_under(const GridView<Real>& view, const Vec3<Real>& reach) {
+  const auto& g = view.grid;
+  const Real one(1), inv_x = one / view.dx, inv_y = one / view.dy;
+  const Real west = (-reach.x - view.to_first.x) * inv_x, east = (reach.x - view.to_first.x) * inv_x;
+  const Real south = (-reach.y - view.to_first.y) * inv_y, north = (reach.y - view.to_first.y) * inv_y;
+  GridWindow<Real> w;
+  w.i0 = whole_between(west, g.ncol - 1), w.i1 = whole_between(east + one, g.ncol - 1);
+  w.j0 = whole_between(south, g.nrow - 1), w.j1 = whole_between(north + one, g.nrow - 1);
+  w.within = mask_and(mask_and(west >= Real(0), east <= Real(g.ncol - 1)),
+                      mask_and(south >= Real(0), north <= Real(g.nrow - 1)));
+  return w;
+}
+
+// the bits of a vertex that are not the side of its square
+template <class Real>
+DS_FN Real convex_code(const HeightGrid<ScalarOf<Real>>& g, const IntOf<Real>& at) {
+  const Real code = gather<Real>(g.code, at);
+  const Real side = whole_between(code * Real(1.0 / int(kPlanarStep)), kPlanarSide);
+  return fma(side, Real(-int(kPlanarStep)), code);
+}
+// the side of the square of cells in a plane that begins at the first vertex of a window; at most 1 more
+template <class Real>
+DS_FN Real planar_side(const HeightGrid<ScalarOf<Real>>& g, const GridWindow<Real>& w) {
+  return gather<Real>(g.code, vertex_address(g, w.i0, w.j0)) * Real(1.0 / int(kPlanarStep));
+}
+
+// a height that no vertex of the window exceeds
+template <class Real>
+DS_FN Real height_bound(const HeightGrid<ScalarOf<Real>>& g, const GridWindow<Real>& w) {
+  using Int = IntOf<Real>;
+  using Scalar = ScalarOf<Real>;
+  const Real side = max(w.i1 - w.i0, w.j1 - w.j0);
+  const int levels = block_levels(g.nrow, g.ncol);
+  Real scale(1);
+  Int first(0), columns(blocks_along(g.ncol, 0));
+  for (int level = 1, at = 0; level < levels; level++) {
+    const auto wider = side > Real(Scalar(1 << (level - 1)));
+    if (!any(wider)) break;
+    at += blocks_along(g.nrow, level - 1) * blocks_along(g.ncol, level - 1);
+    scale = select(wider, Real(Scalar(1) / Scalar(1 << level)), scale);
+    first = select(wider, Int(at), first);
+    columns = select(wider, Int(blocks_along(g.ncol, level)), columns);
+  }
+  const Real i = whole_between(w.i0 * scale, g.ncol), j = whole_between(w.j0 * scale, g.nrow);
+  return gather<Real>(g.block, without_fraction(j) * columns + (without_fraction(i) + first));
 }
 
 // the triangle that a point is over or under: the height over it along its normal, and that normal

@@ -6,10 +6,10 @@
 // deviation none; MuJoCo's cutoff bounds the -1 of a miss too
 // reads     xpos, xquat
 // writes    sensordata
-// cost      O(geoms, and triangles of meshes)
+// cost      O(geoms, triangles of meshes, and cells of height fields that a ray passes)
 #pragma once
 
-#include "kernels/sensors/ray.h"
+#include "kernels/sensors/ray_grid.h"
 #include "kernels/sensors/sensor.h"
 
 namespace dualstep {
@@ -29,6 +29,9 @@ DS_FN Real ray_geom(const E& env, int g, const Vec3<Real>& point, const Vec3<Rea
     }
     return hit.t;
   }
+  if (t.allgeom_type[g] == kHfield)
+    return ray_grid(height_grid<typename E::Scalar>(t, t.allgeom_hfield[g]), into(frame, point - frame.pos),
+                    into(frame, direction));
   return ray_shape(t.allgeom_type[g], env.vec(t.allgeom_size, g), into(frame, point - frame.pos),
                    into(frame, direction));
 }

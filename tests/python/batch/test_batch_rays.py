@@ -3,6 +3,7 @@
 import mujoco
 import numpy as np
 import pytest
+from answers import present
 
 import dualstep as ds
 
@@ -97,11 +98,85 @@ def test_rangefinders_are_mujocos(device, rng):
     assert 5 < np.count_nonzero(want[:, 0] > 0) and 5 < np.count_nonzero(want[:, 1] > 0) < 30
 
 
-def test_a_height_field_stops_no_ray_and_is_refused(rng):
-    xml = """<mujoco><asset><hfield name="h" nrow="3" ncol="3" size="1 1 1 1"/></asset><worldbody>
+HEIGHTS = " ".join(str(h) for h in np.random.default_rng(3).integers(0, 100, 56))
+GROUND = f"""<mujoco><asset><hfield name="h" nrow="7" ncol="8" size=".9 1.1 .4 .3" elevation="{HEIGHTS}"/></asset><worldbody>
+<geom type="hfield" hfield="h" pos=".1 -.2 .3" euler="20 -10 30" contype="0" conaffinity="0"/>
+<body pos="0 0 1"><freejoint/><geom size=".01"/><site name="a" euler="170 10 0"/><site name="b" euler="0 100 20"/></body>
+</worldbody><sensor><rangefinder site="a"/><rangefinder site="b"/><rangefinder site="b" data="point"/></sensor></mujoco>"""
+
+
+def rays_at_a_field(mj, data, rng):
+    """From all around it, from above and below its surface, along and across its cells, through its vertices."""
+    frame, at = data.geom_xmat[0].reshape(3, 3), data.geom_xpos[0]
+    origin, direction = rng.uniform(-1.6, 1.6, (2000, 3)), rng.normal(size=(2000, 3))
+    origin[1000:, 2] *= 0.2
+    direction[500:700, 2] = 0
+    direction[700:800, 0] = 0
+    direction[800:900, :2] = 0
+    direction[900:1000, 1:] = 0
+    size = mj.hfield_size[0]
+    i, j = rng.integers(0, 8, 300), rng.integers(0, 7, 300)
+    height = mj.hfield_data.reshape(7, 8)[j, i] * size[2]
+    vertex = np.c_[2 * size[0] * i / 7 - size[0], 2 * size[1] * j / 6 - size[1], height]
+    origin[1700:] = vertex + rng.normal(size=(300, 3))
+    direction[1700:] = (vertex - origin[1700:]) * rng.uniform(0.2, 5, (300, 1))
+    return at + origin @ frame.T, direction @ frame.T
+
+
+def test_rays_meet_height_fields_as_mujocos_do(rng):
+    mj = mujoco.MjModel.from_xml_string(GROUND)
+    data = mujoco.MjData(mj)
+    mujoco.mj_forward(mj, data)
+    origin, direction = rays_at_a_field(mj, data, rng)
+    with batch_at(mj, [data]) as sim:
+        distance, geom = sim.ray(origin[None], direction[None], groups=[0])
+    found = np.zeros(1, np.int32)
+
+    def mujocos(k, shift=0.0):
+        return mujoco.mj_ray(mj, data, origin[k] + shift, direction[k], None, 1, -1, found)
+
+    met = 0
+    for k in range(1700):
+        want = mujocos(k)
+        assert geom[0, k] == found[0], k
+        assert abs(distance[0, k] - want) < 1e-9, k
+        met += want >= 0
+    assert met > 400
+    # to a vertex: what a ray beside it meets, and nothing that none of them does
+    for k in range(1700, 2000):
+        beside = [mujocos(k)] + [mujocos(k, 1e-7 * rng.normal(size=3)) for _ in range(20)]
+        assert np.abs(distance[0, k] - beside).min() < 1e-5, (k, distance[0, k], beside)
+
+
+@pytest.mark.parametrize("device", ["cpu", "emulated", "reference"])
+def test_rangefinders_meet_height_fields_as_mujocos_do(device, rng):
+    if device == "emulated" and not present("emulated"):
+        pytest.skip("no emulated device in this build")
+    mj = mujoco.MjModel.from_xml_string(GROUND)
+    data = states(mj, rng, 40 if device != "emulated" else 6)
+    want = np.array([one.sensordata for one in data])
+    if device == "reference":
+        reference, got = ds.Reference(ds.Model.from_mujoco(mj)), []
+        for one in data:
+            reference.qpos = one.qpos
+            reference.forward()
+            got.append(np.array(reference.sensordata))
+    else:
+        with batch_at(mj, data, device=device) as sim:
+            got = np.array(sim.sensordata)
+    np.testing.assert_allclose(got, want, rtol=0, atol=1e-9)
+    assert (want[:, :2] > 0).any()
+
+
+@pytest.mark.parametrize("elevation", [" ".join(["1"] * 9), "0 0 0 0 1 0 0 0 0"])
+def test_rays_at_flat_ground_and_at_a_peak(elevation):
+    xml = f"""<mujoco><asset><hfield name="h" nrow="3" ncol="3" size="1 1 1 1" elevation="{elevation}"/></asset><worldbody>
     <geom type="hfield" hfield="h" group="3" contype="0" conaffinity="0"/>
     <body pos="0 0 3"><freejoint/><geom size=".1"/></body></worldbody></mujoco>"""
-    with ds.Batch(ds.Model.from_mjcf(xml), 1) as sim:
-        with pytest.raises(ValueError, match="rays do not meet height fields"):
-            sim.ray([0, 0, 5], [0, 0, -1])
+    top = 1.0 if "0" in elevation else 0.0
+    with ds.Batch(ds.Model.from_mjcf(xml), 1, dtype="float64") as sim:
+        origin = [[[0, 0, 2], [0.5, 0.5, 2], [0, 0, -3], [3, 0, 2], [1.5, 0, -0.5]]]
+        direction = [[[0, 0, -1], [0, 0, -1], [0, 0, 2], [0, 0, -1], [-1, 0, 0]]]
+        distance, geom = sim.ray(origin, direction, groups=[3])
+        np.testing.assert_allclose(distance[0], [2 - top, 2 - top / 2, 1, -1, 0.5], atol=1e-12)
         assert sim.ray([0, 0, 5], [0, 0, -1], groups=[0])[1][0, 0] == 1

@@ -253,11 +253,8 @@ def test_many_refusals_are_told_on_a_page():
     """Grouped by what they have in common, three examples each; the error holds all of them."""
     hills = "".join(f'<geom name="hill{i}" size="1" adhesion="1"/>' for i in range(50))
     motors = "".join(f'<adhesion name="m{i}" body="hand" ctrlrange="0 1"/>' for i in range(30))
-    sensors = "".join(f'<{kind} site="tip"/>' * 4 for kind in ("rangefinder",))
-    seen = '<worldbody><geom type="hfield" hfield="h" contype="0" conaffinity="0"/></worldbody>'
-    xml = arm(
-        head=HFIELD, tail=f"{seen}<worldbody>{hills}</worldbody><actuator>{motors}</actuator><sensor>{sensors}</sensor>"
-    )
+    sensors = '<rangefinder site="tip" data="normal"/>' * 4
+    xml = arm(tail=f"<worldbody>{hills}</worldbody><actuator>{motors}</actuator><sensor>{sensors}</sensor>")
     found = problems(xml)
     assert len(found) == 84
     with pytest.raises(ds.UnsupportedModelError) as caught:
@@ -268,7 +265,7 @@ def test_many_refusals_are_told_on_a_page():
     assert (
         text.count("hill") == 3
         and "transmission body, 30 times" in text
-        and "rangefinder before height fields, 4 times" in text
+        and "rangefinder of normals, 4 times" in text
     )
     # all partners of a collision
     assert "it can touch geom 'link' and geom 'palm'" in text
