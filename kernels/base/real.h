@@ -175,7 +175,7 @@ DS_HD MaskOf<Real> all_false() {
 // x, whose size an int has room for, as a whole number
 template <class Real>
 requires(kPackSize<Real> == 1) DS_HD IntOf<Real> without_fraction(const Real& x) {
-  return static_cast<int>(x);
+  return static_cast<int>(lane_of(x, 0));
 }
 // gather: element l of the result is p[i_l]
 template <class Real>
