@@ -239,8 +239,8 @@ def apart_along(mj, state, pair: tuple[int, int], normal) -> float:
 
 def contacts_against_supports(mj, states, found) -> dict[str, Any]:
     """Of all pairs in touch: by how much the deepest contact misses the depth that its normal has, or MuJoCo's, and by how
-    much the depth along its normal is more than along MuJoCo's, as shares of the smaller shape; pairs that one of both has alone, and are not
-    about to touch. Nothing is said of height fields, whose prisms MuJoCo collides one by one.
+    much the depth along its normal is more than along MuJoCo's, as shares of the smaller shape; pairs that one of both
+    has alone, and are not about to touch. Nothing is said of height fields, whose prisms MuJoCo collides one by one.
     """
     import mujoco
 
@@ -579,6 +579,8 @@ def markdown(facts: Facts, versions: dict[str, str], commit: str, note: str = ""
 
 def short(path: str, source: str) -> str:
     """The path below the package."""
+    if not pathlib.Path(path).is_absolute():
+        return path
     parts = pathlib.Path(path).parts
     return "/".join(parts[parts.index(source) + 1 :]) if source in parts else pathlib.Path(path).name
 
