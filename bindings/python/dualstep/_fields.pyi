@@ -77,7 +77,7 @@ class BatchFields:
         """(N,) contacts of the last evaluation"""
     @property
     def contacts_needed(self) -> np.ndarray:
-        """(N,) contacts that it had before any was dropped"""
+        """(N,) contacts of the last evaluation before any was dropped"""
     @property
     def contact_geom(self) -> np.ndarray:
         """(N, ncon, 2) the two geoms of each contact"""
