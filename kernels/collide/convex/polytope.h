@@ -270,7 +270,8 @@ template <class Real>
 DS_STAGE void grow(const ConvexPair<Real>& pair, const Real& tolerance, int newest, MaskOf<Real> active,
                    Polytope<Real>* x, DepthBounds<Real>* bounds) {
   constexpr int kWide = kPackSize<Real>;
-  const Real slack = pair.large * Real(kSingle<Real> ? 1e-7 : 1e-15);
+  // more than planes through points of one flat side differ by: seen in part, the side would tear
+  const Real slack = pair.large * Real(kSingle<Real> ? 1e-7 : 1e-13);
   for (; newest < kPolytopePoints; newest++) {
     Real height = x->rank[0];
     Vec3<Real> m = x->normal[0];

@@ -153,6 +153,24 @@ def test_one_contact_without_multiccd(kinds, device):
     assert touching > 20 and close > 0.7 * touching, (close, touching)
 
 
+def test_two_alike_deep_inside_each_other():
+    """Where all faces of a hull are parallel to those of the other, so that the difference has large flat sides."""
+    m = mujoco.MjModel.from_xml_string(FALLING.format(bodies=one_body("mesh") * 2))
+    model, rng = ds.Model.from_mujoco(m), np.random.default_rng(0)
+    reference = ds.Reference(model)
+    states = np.tile([0.0, 0, 0, 1, 0, 0, 0], (200, 2))
+    states[:, 7:10] = rng.normal(size=(200, 3)) * (0.02, 0.02, 0.1)
+    with ds.Batch(model, 200, dtype="float64", device="cpu") as batch:
+        batch.qpos = states
+        batch.forward()
+        count, depth = np.array(batch.contact_count), np.array(batch.contact_dist)
+    assert np.count_nonzero(count) > 100
+    for row in np.flatnonzero(count):
+        reference.qpos[...] = states[row]
+        reference.forward()
+        assert abs(depth[row, : count[row]].min() - reference.contacts().dist.min()) < 1e-7, states[row]
+
+
 def test_one_contact_without_multiccd_in_scenes_of_many_bodies():
     """Where pairs of single environments go side by side."""
     places = [f"{0.143 * (i % 3)} {0.147 * (i // 3 % 3)} {0.123 * (i // 9)}" for i in range(27)]
