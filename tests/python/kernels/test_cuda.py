@@ -24,6 +24,9 @@ STEPS = 200 if FAST else 12
 ROWS = range(IDENTITIES if FAST else 3)
 MODELS = ["humanoid", "ant", "half_cheetah", "reacher", *BENCH] if CUDA else ["ant", "reacher"]
 FEATURES = sorted(SCENES) if CUDA else sorted(SCENES)[::6]
+# islands are solved by specialised kernels alone, for which the run-time compiler needs minutes: too long for the interpreter
+if CUDA and not FAST:
+    FEATURES.remove("islands")
 
 
 def load(name):
@@ -167,7 +170,10 @@ def test_numbers_about_the_whole_batch():
             sim.step()
             status, iterations, residual = (host(getattr(sim, n)) for n in ("status", "iterations", "residual"))
             answers.append(sim.summary())
-        bits = [int(np.count_nonzero(status & bit)) for bit in (ds.Status.DIVERGED, ds.Status.CONTACT_OVERFLOW, ds.Status.NOT_CONVERGED)]
+        bits = [
+            int(np.count_nonzero(status & bit))
+            for bit in (ds.Status.DIVERGED, ds.Status.CONTACT_OVERFLOW, ds.Status.NOT_CONVERGED)
+        ]
         worst = int(np.nanargmax(residual))
         assert answers[-1] == (*bits, iterations.sum(), iterations.max(), residual[worst], worst)
         assert answers[-1].diverged == 1 and answers[-1].contact_overflow > 0
