@@ -22,10 +22,16 @@
 //           where something is convex, and of a convex edge that is near a capsule against the shape
 #pragma once
 
+#include "kernels/collide/capsule.h"
+#include "kernels/collide/capsule_box.h"
+#include "kernels/collide/capsule_cylinder.h"
 #include "kernels/collide/hfield_faces.h"
+#include "kernels/collide/sphere.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
+
+constexpr double kFieldCone = 1e-4;  // sine by which a normal may lean into the surface
 
 // edges and vertices -----------------------------------------------------------------------------------------
 

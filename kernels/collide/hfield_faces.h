@@ -2,18 +2,13 @@
 // What is solved stands in hfield.h.
 #pragma once
 
-#include "kernels/collide/capsule.h"
-#include "kernels/collide/capsule_box.h"
-#include "kernels/collide/capsule_cylinder.h"
 #include "kernels/collide/convex/pairs.h"
 #include "kernels/collide/hfield_grid.h"
 #include "kernels/collide/plane.h"
-#include "kernels/collide/sphere.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-constexpr double kFieldCone = 1e-4;    // sine by which a normal may lean into the surface
 constexpr double kFaceSlack = 1e-3;    // of the shape's size: by which a face is larger than its triangle
 constexpr double kFieldApart = 0.01;   // of the shape's size: contacts closer than this with
 constexpr double kFieldSame = 0.9999;  // a cosine of their normals above this are one
