@@ -347,9 +347,9 @@ void find_unsupported_raw(const RawModel& raw, std::vector<Problem>* problems) {
     return it == raw.sizes.end() ? 0L : it->second;
   };
   const int integrator = static_cast<int>(option("integrator"));
-  if (integrator != 0 && integrator != 1 && integrator != 3) {
+  if (integrator < 0 || integrator > 3) {
     problems->push_back({"integrator " + word(kIntegratorWords, integrator), "option",
-                         "only Euler, RK4 and implicitfast are simulated"});
+                         "only Euler, RK4, implicit and implicitfast are simulated"});
   }
   if (size("nflex") > 0)
     problems->push_back({"flex", count(size("nflex"), "flex object"), "bodies are rigid here"});

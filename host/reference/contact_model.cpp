@@ -102,8 +102,8 @@ std::vector<std::pair<std::string, std::string>> unsupported_formulation(const M
 void implicit_inertia(const Model& m, Data* d) {
   d->M_hat = d->M;
   const double h = m.opt.timestep;
-  if (m.opt.integrator == Integrator::kImplicitFast) {
-    const MatrixXd slope = velocity_derivative(m, *d);
+  if (m.opt.integrator == Integrator::kImplicit || m.opt.integrator == Integrator::kImplicitFast) {
+    const MatrixXd slope = implicit_derivative(m, *d);
     d->M_hat -= 0.5 * h * (slope + slope.transpose());
   } else if (m.opt.integrator == Integrator::kEuler && !m.opt.disabled(kDisableEulerDamp) &&
              !m.opt.disabled(kDisableDamper)) {

@@ -1,6 +1,8 @@
 // Time stepping of state and time after forward().
-//   euler         (M + h D) a = qfrc_smooth + qfrc_constraint with D the joint damping; v' = v + h a, q' = q
-//   (+) h v' implicit_fast (M - h dF/dv) a = the same right-hand side, F without the Coriolis forces
+//   euler         (M + h D) a = qfrc_smooth + qfrc_constraint with D the joint damping; v' = v + h a,
+//                 q' = q (+) h v'
+//   implicit      (M - h dF/dv) a = the same right-hand side, F = actuators + passive forces - bias
+//   implicit_fast the same, F without the bias but of lone free bodies
 //   runge_kutta4  the classical tableau on (q, v, act), rotations in the tangent space of the step's start
 // Source: MuJoCo's documentation, "Numerical integration"; Munthe-Kaas 1998 for rotations. Deviation from
 // Euler as printed there: joint damping implicit unless eulerdamp is disabled. Quantities derived from
@@ -68,7 +70,31 @@ Matrix6d free_body_bias_slope(const Model& m, const Data& d, int jnt) {
   return slope;
 }
 
+// d bias / d qvel. The bias but for gravity is quadratic in qvel, so that its derivative along e follows from
+// values alone, without truncation error: b(v + e) - b(v) - b(e) + b(0)
+MatrixXd bias_slope(const Model& m, const Data& d) {
+  Data at = d;
+  const auto bias = [&](const VectorXd& qvel) {
+    at.qvel = qvel;
+    velocities(m, &at);
+    return rnea(m, at, nullptr);
+  };
+  const VectorXd here = bias(d.qvel), rest = bias(VectorXd::Zero(m.nv));
+  MatrixXd slope(m.nv, m.nv);
+  for (int k = 0; k < m.nv; ++k) {
+    const VectorXd e = VectorXd::Unit(m.nv, k);
+    slope.col(k) = bias(d.qvel + e) - here - bias(e) + rest;
+  }
+  return slope;
+}
+
 }  // namespace
+
+MatrixXd implicit_derivative(const Model& m, const Data& d) {
+  MatrixXd slope = velocity_derivative(m, d);
+  if (m.opt.integrator == Integrator::kImplicit) slope -= bias_slope(m, d);
+  return slope;
+}
 
 // d/dt of the displacement s with q = q0 (+) s, at velocity qvel. For rotations, q = q0 exp(s), that is
 // the inverse of the exponential's derivative: w + s x w / 2 + (1 - |s|/2 cot(|s|/2)) / |s|^2 s x (s x w).
@@ -140,18 +166,17 @@ void variational(const Model& m, Data* d) {
   advance(m, d->act_dot, d->qacc, &velocity, d);
 }
 
-void implicit_fast(const Model& m, Data* d) {
+void implicit(const Model& m, Data* d) {
   if (!mujoco_contacts(m.opt)) {
     advance(m, d->act_dot, d->qacc, nullptr, d);
     return;
   }
   const double h = m.opt.timestep;
   const VectorXd force = d->qfrc_smooth + d->qfrc_constraint;
-  const MatrixXd H = d->M - h * velocity_derivative(m, *d);
-
-  // bodies alone in their tree afford their gyroscopic derivative, too: a block of its own, not symmetric
-  MatrixXd sum = H;
-  for (int j = 0; j < m.njnt; ++j) {
+  MatrixXd sum = d->M - h * implicit_derivative(m, *d);
+  // bodies alone in their tree afford their gyroscopic derivative also in implicitfast: a block of its own, not
+  // symmetric
+  for (int j = 0; j < m.njnt && m.opt.integrator == Integrator::kImplicitFast; ++j) {
     if (!lone_free_body(m, j)) continue;
     sum.block<6, 6>(m.jnt_dofadr[j], m.jnt_dofadr[j]) += h * free_body_bias_slope(m, *d, j);
   }

@@ -47,6 +47,8 @@ VectorXd project_wrench(const Model& m, const Data& d, int body, const Vector3d&
                         const Vector3d& torque);
 // d (qfrc_actuator + qfrc_passive) / d qvel
 MatrixXd velocity_derivative(const Model& m, const Data& d);
+// dF / d qvel of the integrators implicit and implicitfast; of the former F has also the bias
+MatrixXd implicit_derivative(const Model& m, const Data& d);
 // the box of the same mass and inertia as a body: its edges
 Vector3d inertia_box(const Model& m, int body);
 // velocity of a body's inertial frame against the wind, in its own axes: (angular; linear)
@@ -87,7 +89,7 @@ VectorXd integrate_position(const Model& m, const VectorXd& qpos, const VectorXd
 VectorXd displacement_rate(const Model& m, const VectorXd& displacement, const VectorXd& qvel);
 // state and time advanced by one of the integrators; forward() has been called
 void euler(const Model& m, Data* d);
-void implicit_fast(const Model& m, Data* d);
+void implicit(const Model& m, Data* d);
 void variational(const Model& m, Data* d);
 void runge_kutta4(const Model& m, Data* d);
 

@@ -21,8 +21,9 @@ void integrate(const Model& m, Data* d) {
     case Integrator::kRk4:
       runge_kutta4(m, d);
       break;
+    case Integrator::kImplicit:
     case Integrator::kImplicitFast:
-      implicit_fast(m, d);
+      implicit(m, d);
       break;
     case Integrator::kVariational:
       variational(m, d);

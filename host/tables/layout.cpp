@@ -181,6 +181,7 @@ void build_sizes(const Model& m, TableStore* t) {
   n.njump = model_has(m.opt, kModelImpacts) ? n.nv : 0;
   n.nhistory = m.opt.solver == Solver::kPgsAnderson ? n.nrow1 + n.nedge * n.ncon + n.nv : 0;
   n.nrk = m.opt.integrator == Integrator::kRk4 ? n.nq + 4 * n.nv + 2 * n.na : 0;
+  n.nimplicit = m.opt.integrator == Integrator::kImplicit;
   n.nword = (n.nv + 31) / 32;
   n.nsingleword = (n.nsingle + 31) / 32;
   n.dual_begin = newton_words(n);

@@ -480,6 +480,9 @@ SCRATCH(dual_b, ndual, solve, "right side and solution in the space of the rows"
 SCRATCH(qacc, nv, solve, "accelerations")
 SCRATCH(qfrc_constraint, nv, solve, "J^T lambda")
 SCRATCH(rk, nrk, integrate, "Runge-Kutta: start state and weighted sums")
+SCRATCH(LD_upper, nM * nimplicit, integrate, "implicit: the upper half of M - h dF/dv by columns, of which LD is the lower one, and its factor")
+SCRATCH(bias_motion, 6 * nv * nimplicit, integrate, "implicit: A of each dof (kernels/integrate/implicit.h)")
+SCRATCH(bias_slope, 12 * nbody * nimplicit, integrate, "implicit: B of each body, summed over subtrees: T by columns, momentum")
 SCRATCH(sensordata, nsensordata, sense, "readings of the sensors")
 
 // derived: written by an evaluation when wanted ---------------------------------------------------------------

@@ -6,7 +6,8 @@
 //           implicitfast:  the same with D = diag(joint damping) - d(actuators + tendons + fluid)/dv, and for a free
 //           body
 //                          that is a tree of its own also + d(bias)/dv
-//           both:          q' = q (+) h v'
+//           implicit:      the same with D = - d(actuators + tendons + fluid - bias)/dv of all bodies (implicit.h)
+//           all three:     q' = q (+) h v'
 //           rk4:           the classical tableau on (q, v, act), q advanced on the manifold
 //           (+) on quaternions is the exponential of h omega / 2, normalized afterwards
 // source    MuJoCo's documentation, "Numerical integration"; Tedrake, Underactuated Robotics, "Multi-body
@@ -20,6 +21,7 @@
 #pragma once
 
 #include "kernels/contact/law_has.h"
+#include "kernels/integrate/implicit.h"
 #include "kernels/smooth/actuators/transmission.h"
 #include "kernels/smooth/smooth_acceleration.h"
 
@@ -79,13 +81,19 @@ DS_FN typename E::Mask well_behaved(const E& env, const F& x, int n) {
   return bad == Real(0);
 }
 
+// whether all forces that the velocity changes are taken at the end of the step, not those of joint dampers alone
+template <class Options>
+DS_HD bool has_velocity_derivatives(const Options& o) {
+  return o.integrator == kImplicitFast || o.integrator == kImplicit;
+}
+
 // minus the velocity derivative of the forces of joint dampers and actuators: diagonal entry of dof i
 template <class E>
 DS_FN typename E::Real damping_of_dof(const E& env, int i) {
   using Real = typename E::Real;
   const auto& t = env.t;
   Real d = disabled(t.o, kDisableDamper) ? Real(0) : env.dof_damping(i);
-  if (t.o.integrator == kImplicitFast)
+  if (has_velocity_derivatives(t.o))
     for (int k = t.dofact_adr[i]; k < t.dofact_adr[i + 1]; k++) {
       const Real m = moment(env, t.dofact[2 * k], t.dofact[2 * k + 1]);
       d = fma(-(m * m), env.actuator_vel_gain()[t.dofact[2 * k]], d);
@@ -104,7 +112,7 @@ DS_HD Spatial<typename E::Real> body_frame_motion(const E& env, int b, const Mat
   return {rotate_transposed(r, s.ang), rotate_transposed(r, s.lin + cross(s.ang, arm))};
 }
 
-// the rest of implicitfast's symmetric matrix: LD - h d(force)/d(velocity), beyond the diagonal of joints
+// the rest of the symmetric matrix of implicit and implicitfast: LD - h d(force)/d(velocity), beyond the diagonal of joints
 template <class E>
 DS_STAGE void add_velocity_derivatives(E& env) {
   using Real = typename E::Real;
@@ -223,7 +231,7 @@ template <class Options>
 DS_HD bool is_implicit(const Options& o) {
   const bool eulerdamp =
       o.integrator != kRk4 && o.has_damping && !disabled(o, kDisableEulerDamp | kDisableDamper);
-  return (o.integrator == kImplicitFast || eulerdamp) && !law_has<kLawStepInertia>(o);
+  return (has_velocity_derivatives(o) || eulerdamp) && !law_has<kLawStepInertia>(o);
 }
 
 template <class E>
@@ -239,8 +247,8 @@ DS_STAGE void integrate_euler(E& env, const typename E::Mask& live) {
     const auto LD = env.LD();
     env.each(t.n.nv, [&](int i) { LD[t.M_rowadr[i]] = fma(h, damping_of_dof(env, i), LD[t.M_rowadr[i]]); });
     env.sync();
+    if (has_velocity_derivatives(t.o)) add_velocity_derivatives(env);
     if (t.o.integrator == kImplicitFast) {
-      add_velocity_derivatives(env);
       // bodies of their own are solved apart; their rows of x must survive the solve of the others
       const auto apart = env.grad();
       env.each(t.n.nfree, [&](int k) {
@@ -250,8 +258,12 @@ DS_STAGE void integrate_euler(E& env, const typename E::Mask& live) {
       });
       env.sync();
     }
-    eliminate(env);
-    solve_M(env, x);
+    if (t.o.integrator == kImplicit) {
+      solve_implicit(env, x);
+    } else {
+      eliminate(env);
+      solve_M(env, x);
+    }
     if (t.o.integrator == kImplicitFast) {
       env.each(t.n.nfree, [&](int k) {
         const int dof = t.jnt_dofadr[t.free_jnt[k]];

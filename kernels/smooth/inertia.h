@@ -20,11 +20,11 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
+// crb of the inertias in its place
 template <class E>
-DS_STAGE void inertia(E& env) {
-  using Real = typename E::Real;
+DS_HD void composite_inertias(E& env) {
   const auto& t = env.t;
-  const auto crb = env.crb(), cdof = env.cdof(), M = env.M();
+  const auto crb = env.crb();
   for (int level = t.n.nlevel - 1; level >= 0; level--) {
     for (int k = t.level_adr[level] + env.lanes.rank(); k < t.level_adr[level + 1]; k += env.lanes.width()) {
       const int b = t.level_body[k];
@@ -33,6 +33,14 @@ DS_STAGE void inertia(E& env) {
     }
     env.sync();
   }
+}
+
+template <class E>
+DS_STAGE void inertia(E& env) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const auto crb = env.crb(), cdof = env.cdof(), M = env.M();
+  composite_inertias(env);
   env.each(t.n.nv, [&](int i) {
     const Spatial<Real> f = multiply(crb.inertia(t.dof_body[i]), cdof.spatial(i));
     const int begin = t.M_rowadr[i], end = t.M_rowadr[i + 1];

@@ -48,6 +48,7 @@ SAME(kObjCamera, mjOBJ_CAMERA);
 SAME(kWrapJoint, mjWRAP_JOINT);
 SAME(kEuler, mjINT_EULER);
 SAME(kRk4, mjINT_RK4);
+SAME(kImplicit, mjINT_IMPLICIT);
 SAME(kImplicitFast, mjINT_IMPLICITFAST);
 SAME(kDisableConstraint, mjDSBL_CONSTRAINT);
 SAME(kDisableEquality, mjDSBL_EQUALITY);

@@ -229,6 +229,7 @@ inline std::vector<Scene> all_scenes() {
   add("quarry", with_options(quarry(3), {{"density", {1.2}}}));
   add("quarry_elliptic", with_options(quarry(6), {{"cone", {1}}, {"integrator", {3}}}));
   add("chain_rk4", with_options(chain(), {{"integrator", {1}}, {"density", {1.2}}}));
+  add("chain_implicit", with_options(chain(), {{"integrator", {2}}, {"density", {1.2}}}));
   add("strings", with_options(strings(), {{"integrator", {3}}}));
   add("box", with_options(box(), {{"cone", {1}}}));
   add("heap", with_options(heap(), {{"integrator", {3}}}));

@@ -36,6 +36,7 @@ def _without_integrator(option: Any) -> bool:
     simulated = (
         mujoco.mjtIntegrator.mjINT_EULER,
         mujoco.mjtIntegrator.mjINT_RK4,
+        mujoco.mjtIntegrator.mjINT_IMPLICIT,
         mujoco.mjtIntegrator.mjINT_IMPLICITFAST,
     )
     if option.integrator in [int(kind) for kind in simulated]:

@@ -151,7 +151,7 @@ def test_runge_kutta_stages_may_turn_by_more_than_half_a_revolution(speed, rng):
 
 
 # the scenes' own integrators are compared above
-@pytest.mark.parametrize("integrator", ["euler", "implicitfast", "rk4"])
+@pytest.mark.parametrize("integrator", ["euler", "implicit", "implicitfast", "rk4"])
 @pytest.mark.parametrize("name", scenes.SCENES)
 def test_every_integrator_to_1e_9(name, integrator, rng):
     if (name, integrator) == ("damper_stiff", "rk4"):
@@ -161,7 +161,7 @@ def test_every_integrator_to_1e_9(name, integrator, rng):
     assert not worst, worst
 
 
-# each has a velocity derivative that implicitfast alone knows, and large
+# each has a velocity derivative that the implicit integrators alone know, and large
 DERIVATIVES = {
     "gyroscopic": """<worldbody><body pos="0 0 1"><freejoint/><geom type="box" size=".3 .2 .05" pos=".1 0 .05"/></body></worldbody>""",
     "fluid": """<option density="1000" viscosity=".5" wind="1 2 0"/><worldbody><body pos="0 0 1"><joint axis="0 1 0"/>
@@ -173,10 +173,10 @@ DERIVATIVES = {
 
 
 @pytest.mark.parametrize("name", DERIVATIVES)
-def test_velocity_derivatives_of_implicitfast(name, rng):
-    model = ds.Model.from_mjcf(f'<mujoco><option timestep=".01" integrator="implicitfast"/>{DERIVATIVES[name]}</mujoco>')
-    reference = ds.Reference(model)
-    reached = {"implicitfast": [], "euler": []}
+@pytest.mark.parametrize("kind", ["implicit", "implicitfast"])
+def test_velocity_derivatives(name, kind, rng):
+    model = ds.Model.from_mjcf(f'<mujoco><option timestep=".01" integrator="{kind}"/>{DERIVATIVES[name]}</mujoco>')
+    reached = {kind: [], "euler": []}
     speeds = rng.normal(0, 4, (24, model.nv)) * np.geomspace(0.1, 3, 24)[:, None]
     ctrl = rng.uniform(-3, 3, (24, model.nu))
     for integrator, rows in reached.items():
@@ -185,11 +185,11 @@ def test_velocity_derivatives_of_implicitfast(name, rng):
             batch.qvel[:], batch.ctrl[:] = speeds, ctrl
             batch.step()
             rows.append(np.array(batch.qvel))
-    model.opt.integrator = "implicitfast"
+    model.opt.integrator = kind
     reference = ds.Reference(model)
     for k in range(24):
         reference.qpos[:], reference.qvel[:], reference.ctrl[:] = model.qpos0, speeds[k], ctrl[k]
         reference.step()
-        assert scenes.error(reached["implicitfast"][0][k], reference.qvel) < 1e-9
+        assert scenes.error(reached[kind][0][k], reference.qvel) < 1e-9
     # the derivative matters
-    assert np.max(np.abs(reached["implicitfast"][0] - reached["euler"][0])) > 1e-3
+    assert np.max(np.abs(reached[kind][0] - reached["euler"][0])) > 1e-3

@@ -189,6 +189,7 @@ def test_what_a_batch_does_not_have_is_refused_by_name():
 
     refused("rk4", contact_model="soft_anchor", integrator="rk4")
     refused("implicitfast", contact_model="soft_anchor", integrator="implicitfast")
+    refused("implicit", contact_model="anitescu", integrator="implicit")
     refused("implicitfast", contact_model="anitescu", integrator="implicitfast")
     refused("rk4", contact_model="anitescu", integrator="rk4")
     refused("friction_directions", contact_model="stewart_trinkle", friction_directions=8)

@@ -28,7 +28,7 @@ CASES = {
         "transmission body",
         "transmission body (1 actuator)",
     ),
-    "integrator": (dict(integrator="implicit"), "integrator", "integrator (option)"),
+    "integrator": (dict(integrator="discrete"), "integrator", "integrator (option)"),
     "sensor": (
         dict(sensors='<user dim="1" objtype="site" objname="s"/>' * 3),
         "sensor",
@@ -136,7 +136,7 @@ def test_several_at_once():
 
 
 def test_what_is_not_named_stays_refused():
-    text = world(integrator="implicit", adhesion=1)
+    text = world(integrator="discrete", adhesion=1)
     with pytest.raises(ds.UnsupportedModelError) as caught:
         ds.Model.from_mjcf(text, drop="integrator")
     assert [p[0] for p in caught.value.problems] == ["adhesion"]

@@ -176,7 +176,7 @@ def actuator(text):
 
 
 REFUSED = {
-    "integrator implicit": (dict(head='<option integrator="implicit"/>'), "integrator implicit", "option"),
+    "integrator discrete": (dict(head='<option integrator="discrete"/>'), "integrator discrete", "option"),
     "sleep": (dict(head='<option><flag sleep="enable"/></option>'), "flag sleep", "option"),
     "adhesion geom": (dict(geom='adhesion="1"'), "adhesion", "geom 'link'"),
     "surface velocity": (dict(geom='surfacevel="1 0 0 0 0 0"'), "surface velocity", "geom 'link'"),
@@ -238,12 +238,12 @@ def test_actuators_of_plugins_are_refused_as_such():
 
 def test_all_refusals_at_once():
     xml = arm(
-        head='<option integrator="implicit"><flag sleep="enable"/></option>',
+        head='<option integrator="discrete"><flag sleep="enable"/></option>',
         tail='<worldbody><geom size="1" adhesion="1"/></worldbody><actuator><adhesion name="a" body="hand" ctrlrange="0 1"/><motor name="b" joint="knee" damping="1"/></actuator>',
     )
     found = problems(xml)
     assert [p[0] for p in found] == [
-        "integrator implicit", "flag sleep", "adhesion", "transmission body", "actuator damping",
+        "integrator discrete", "flag sleep", "adhesion", "transmission body", "actuator damping",
     ]  # fmt: skip
     with pytest.raises(ds.UnsupportedModelError, match="(?s)5 things.*geom 'palm'.*actuator 'b'"):
         ds.Model.from_mjcf(xml)

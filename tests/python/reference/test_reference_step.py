@@ -11,9 +11,10 @@ STATES = 30
 TOLERANCE = 1e-9
 # explicit integration of damping this stiff leaves the range of sane states within a step; MuJoCo then resets itself
 EXCLUDED = {("damper_stiff", "rk4")}
-INTEGRATORS = ("euler", "implicitfast", "rk4")
+INTEGRATORS = ("euler", "implicit", "implicitfast", "rk4")
 MJ_INTEGRATOR = {
     "euler": mujoco.mjtIntegrator.mjINT_EULER,
+    "implicit": mujoco.mjtIntegrator.mjINT_IMPLICIT,
     "implicitfast": mujoco.mjtIntegrator.mjINT_IMPLICITFAST,
     "rk4": mujoco.mjtIntegrator.mjINT_RK4,
 }
