@@ -139,8 +139,10 @@ void refuse_contact_law(const Model& m, std::vector<Problem>* problems) {
     problems->push_back({what, "option", why});
   };
   const bool impacts = model_has(o, kModelImpacts);
-  if (law_has(o, kLawStepInertia) && (o.integrator == Integrator::kImplicitFast || o.integrator == Integrator::kImplicit))
-    refuse(o.integrator == Integrator::kImplicit ? "integrator = implicit" : "integrator = implicitfast", "with these contacts a Batch takes euler; a Reference takes both");
+  if (law_has(o, kLawStepInertia) &&
+      (o.integrator == Integrator::kImplicitFast || o.integrator == Integrator::kImplicit))
+    refuse(o.integrator == Integrator::kImplicit ? "integrator = implicit" : "integrator = implicitfast",
+           "with these contacts a Batch takes euler; a Reference takes both");
   if (model_has(o, kModelWholeStep) && o.integrator == Integrator::kRk4)
     refuse("integrator = rk4", "this contact model is a law of a whole time step; take euler");
   if ((law_has(o, kLawDirections) || impacts || l1_rows(o)) && o.friction_directions != 0 &&

@@ -130,6 +130,9 @@ int objects(const Model& m, int type) {
                                                : -1;
 }
 
+bool is_distance(int type) { return type >= kGeomDist && type <= kGeomFromTo; }
+bool is_measured(int object) { return object == kObjGeom || object == kObjBody; }
+
 Wanted sensor_object(const Model& m, int s) {
   const int type = m.sensor_type[s], id = m.sensor_objid[s];
   if (type >= kTouch && type <= kMagnetometer) return below(m.nsite);
@@ -145,6 +148,8 @@ Wanted sensor_object(const Model& m, int s) {
   // one of a camera is refused
   if (type == kRangefinder && m.sensor_objtype[s] != kObjCamera)
     return m.sensor_objtype[s] == kObjSite ? below(m.nsite) : nothing();
+  if (is_distance(type))
+    return is_measured(m.sensor_objtype[s]) ? below(objects(m, m.sensor_objtype[s])) : nothing();
   if (type == kContactSensor || type == kInsideSite || (type >= kFramePos && type <= kFrameAngAcc)) {
     const int end = objects(m, m.sensor_objtype[s]);
     return end < 0 ? anything() : below(end);
@@ -157,6 +162,7 @@ Wanted sensor_reference(const Model& m, int s) {
   const bool contact = type == kContactSensor, frame = type >= kFramePos && type <= kFrameAngAcc;
   const int end = objects(m, m.sensor_reftype[s]);
   if (type == kInsideSite) return below(m.nsite);
+  if (is_distance(type)) return is_measured(m.sensor_reftype[s]) ? below(end) : nothing();
   if (contact) return end < 0 ? anything() : below(end);
   if (frame) return end < 0 ? anything() : from(-1, end);
   const bool refers_to_nothing =
@@ -167,7 +173,8 @@ Wanted sensor_reference(const Model& m, int s) {
 
 Wanted sensor_width(const Model& m, int s) {
   const int type = m.sensor_type[s];
-  if (type == kTouch || type == kInsideSite) return exactly(1);
+  if (type == kTouch || type == kInsideSite || type == kGeomDist) return exactly(1);
+  if (type == kGeomNormal || type == kGeomFromTo) return exactly(type == kGeomNormal ? 3 : 6);
   if (type > kTouch && type <= kMagnetometer) return exactly(3);
   if (type == kBallQuat || type == kFrameQuat) return exactly(4);
   if (type == kBallAngVel) return exactly(3);

@@ -72,8 +72,7 @@ const std::vector<const char*> kSensorWords = {"touch",
                                                "tactile",
                                                "plugin",
                                                "user"};
-const std::vector<const char*> kNoSensor = {"camprojection", "distance", "normal", "fromto",
-                                            "tactile",       "plugin",   "user"};
+const std::vector<const char*> kNoSensor = {"camprojection", "tactile", "plugin", "user"};
 
 bool any_nonzero(const std::vector<double>& values, int row, int rows) {
   const int cols = rows > 0 ? static_cast<int>(values.size()) / rows : 0;
@@ -231,6 +230,14 @@ void refuse_sensors(const Model& m, const Report& refuse) {
     const std::string type = word(kSensorWords, m.sensor_type[s]);
     const bool known = m.sensor_type[s] >= 0 && m.sensor_type[s] < static_cast<int>(kSensorWords.size());
     if (!known || std::find(kNoSensor.begin(), kNoSensor.end(), type) != kNoSensor.end()) {
+// the first geom that a sensor of distances cannot measure to, -1 where there is none
+int unmeasured_geom(const Model& m, int sensor) {
+  for (const MeasuredGeoms& of : measured_geoms(m, sensor))
+    for (int g = of.first; g < of.end; ++g)
+      if (!reference_collides(m.geom_type[g]) || m.geom_type[g] == kHfield) return g;
+  return -1;
+}
+
       refuse("sensor " + type, "sensor", s, "sensors of this type are not computed");
     } else if (type == "contact" && m.sensor_intprm[m.sensor_intprm.size() / m.nsensor * s] >> 7) {
       refuse("contact sensor of velocities", "sensor", s, "contacts have no velocity here");
@@ -245,6 +252,11 @@ void refuse_sensors(const Model& m, const Report& refuse) {
                m.sensor_type[s] == kInsideSite) {
       for (const int of :
            {m.sensor_objtype[s], m.sensor_refid[s] == -1 ? int{kObjBody} : m.sensor_reftype[s]})
+    } else if (m.sensor_type[s] >= kGeomDist && m.sensor_type[s] <= kGeomFromTo) {
+      const int geom = unmeasured_geom(m, s);
+      if (geom >= 0)
+        refuse("distance to a " + geom_word(m.geom_type[geom]), "sensor", s,
+               "planes and convex shapes are measured", "of " + element_name(m, "geom", geom));
         if (of != kObjBody && of != kObjXBody && of != kObjGeom && of != kObjSite)
           refuse("sensor of object type " + std::to_string(of), "sensor", s,
                  "only bodies, geoms and sites have a frame here");
@@ -310,6 +322,16 @@ bool may_collide(const Model& m, int geom1, int geom2) {
   if (!(m.geom_contype[geom1] & m.geom_conaffinity[geom2]) &&
       !(m.geom_contype[geom2] & m.geom_conaffinity[geom1])) {
     return false;
+std::vector<MeasuredGeoms> measured_geoms(const Model& m, int s) {
+  const int type = m.sensor_type[s];
+  if (type < kGeomDist || type > kGeomFromTo) return {};
+  const auto geoms = [&](int object, int id) {
+    const int first = object == kObjBody ? m.body_geomadr[id] : id;
+    return MeasuredGeoms{first, first + (object == kObjBody ? m.body_geomnum[id] : 1)};
+  };
+  return {geoms(m.sensor_objtype[s], m.sensor_objid[s]), geoms(m.sensor_reftype[s], m.sensor_refid[s])};
+}
+
   }
   const int body1 = m.geom_bodyid[geom1], body2 = m.geom_bodyid[geom2];
   const int signature = (std::min(body1, body2) << 16) + std::max(body1, body2);

@@ -33,4 +33,11 @@ std::string touched_by(const Model& model, int geom);
 // whether MuJoCo's filters and the shapes let two geoms touch under the present options
 bool may_collide(const Model& model, int geom1, int geom2);
 
+// the geoms of one thing between which a sensor of distances measures: a geom, or those of a body
+struct MeasuredGeoms {
+  int first = 0, end = 0;
+};
+// of both things; empty for other sensors
+std::vector<MeasuredGeoms> measured_geoms(const Model& model, int sensor);
+
 }  // namespace dualstep

@@ -177,13 +177,13 @@ bool iterated(int type1, int type2) {
           (type1 == kCylinder && type2 == kBox));
 }
 
+}  // namespace
+
 Shape shape_of(const Model& m, const Data& d, int geom) {
   return Shape{m.geom_type[geom], d.geom_xpos[geom], d.geom_xmat[geom],
                Vector3d(m.geom_size[3 * geom], m.geom_size[3 * geom + 1], m.geom_size[3 * geom + 2]),
                Hull{&m, m.geom_dataid[geom]}};
 }
-
-}  // namespace
 
 Touches collide_shapes(const Shape& first, const Shape& second, double margin) {
   using Pair = Touches (*)(const Shape&, const Shape&, double);

@@ -46,6 +46,9 @@ struct Shape {
   Vector3d axis() const { return mat.col(2); }
 };
 
+// a geom of a model, in the world
+Shape shape_of(const Model& m, const Data& d, int geom);
+
 // a contact point before it has parameters; normal from the first shape to the second
 struct Touch {
   double dist = 0;

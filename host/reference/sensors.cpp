@@ -6,6 +6,8 @@
 // Reads everything before it. Writes cacc, cfrc_int, cfrc_ext, sensordata. Cost O(nbody + nsensor).
 #include <algorithm>
 
+#include "host/model/support.h"
+#include "host/reference/collide.h"
 #include "host/reference/contact_sensor.h"
 #include "host/reference/impedance.h"
 #include "host/reference/spatial.h"
@@ -127,6 +129,56 @@ VectorXd rangefinder(const Model& m, const Data& d, int s) {
   return out;
 }
 
+// two geoms in the order of their types; no distance beyond `beyond` is exact. Points are in the world
+ClosestPair closest_points(const Model& m, const Data& d, int geom1, int geom2, double beyond) {
+  const Shape a = shape_of(m, d, geom1), b = shape_of(m, d, geom2);
+  if (a.type == kPlane) {
+    const Vector3d n = a.axis(), lowest = b.pos + core_support(b, -n) - ball_radius(b) * n;
+    const double dist = n.dot(lowest - a.pos);
+    return {dist, n, lowest - dist * n, lowest};
+  }
+  // closed forms, as in MuJoCo
+  const bool closed = (a.type == kSphere && b.type == kCylinder) ||
+                      ((a.type == kSphere || a.type == kCapsule) &&
+                       (b.type == kSphere || b.type == kCapsule || b.type == kBox));
+  if (closed) {
+    ClosestPair least{1e300};
+    for (const Touch& touch : collide_shapes(a, b, beyond)) {
+      const Vector3d half = 0.5 * touch.dist * touch.normal;
+      if (touch.dist < least.dist) least = {touch.dist, touch.normal, touch.pos - half, touch.pos + half};
+    }
+    return least;
+  }
+  ClosestPair pair = closest(a, b, beyond);
+  pair.on_first += a.pos;
+  pair.on_second += a.pos;
+  return pair;
+}
+
+// over the pairs of geoms of two things the least distance below the cutoff, the first of equals
+VectorXd distance_sensor(const Model& m, const Data& d, int s) {
+  double dist = m.sensor_cutoff[s];
+  Vector3d from = Vector3d::Zero(), to = Vector3d::Zero();
+  const std::vector<MeasuredGeoms> of = measured_geoms(m, s);
+  for (int g1 = of[0].first; g1 < of[0].end; ++g1) {
+    for (int g2 = of[1].first; g2 < of[1].end; ++g2) {
+      const bool turned = m.geom_type[g1] > m.geom_type[g2];
+      const int first = turned ? g2 : g1, second = turned ? g1 : g2;
+      if (m.geom_type[second] == kPlane) continue;
+      const ClosestPair pair = closest_points(m, d, first, second, dist);
+      if (pair.dist >= dist) continue;
+      dist = pair.dist;
+      from = turned ? pair.on_second : pair.on_first;
+      to = turned ? pair.on_first : pair.on_second;
+    }
+  }
+  if (m.sensor_type[s] == kGeomDist) return VectorXd::Constant(1, dist);
+  if (m.sensor_type[s] == kGeomNormal) return Vector3d((to - from).normalized());
+  VectorXd out(6);
+  out << from, to;
+  return out;
+}
+
 // of a sensor that measures in a frame
 VectorXd reading_of_frame(const Model& m, const Data& d, int s) {
   const int type = m.sensor_type[s], id = m.sensor_objid[s], refid = m.sensor_refid[s];
@@ -175,6 +227,10 @@ VectorXd reading(const Model& m, const Data& d, int s) {
       return rangefinder(m, d, s);
     case kInsideSite:
       return scalar(inside_site(m, d, refid, frame_of(m, d, m.sensor_objtype[s], id).pos));
+    case kGeomDist:
+    case kGeomNormal:
+    case kGeomFromTo:
+      return distance_sensor(m, d, s);
     case kMagnetometer:
       return d.site_xmat[id].transpose() * Vector3d(m.opt.magnetic[0], m.opt.magnetic[1], m.opt.magnetic[2]);
     case kJointPos:
@@ -232,7 +288,7 @@ void cut_off(const Model& m, int s, Eigen::Ref<VectorXd> data) {
   const double cutoff = m.sensor_cutoff[s];
   const bool oriented = type == kBallQuat || (type >= kFrameQuat && type <= kFrameZAxis);
   // a contact sensor has none
-  if (cutoff <= 0 || oriented || type == kContactSensor) return;
+  if (cutoff <= 0 || oriented || type == kContactSensor || type == kGeomNormal || type == kGeomFromTo) return;
   data = data.cwiseMin(cutoff);
   if (type != kTouch && type != kInsideSite) data = data.cwiseMax(-cutoff);
 }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "host/model/support.h"
 #include "host/tables/tables.h"
 #include "kernels/collide/hfield_code.h"
 
@@ -165,21 +166,28 @@ void build_hulls(const Model& m, TableStore* t) {
     }
     return place;
   };
-  for (const int g : t->geom_id) {
-    if (m.geom_type[g] == kHfield) {
-      t->geom_hull.push_back(place_of(g));
-      continue;
-    }
+  const auto hull_of = [&](int g) {
     const int mesh = m.geom_type[g] == kMesh ? m.geom_dataid[g] : -1;
     if (mesh >= 0 && hull_of_mesh[mesh] < 0) {
       hull_of_mesh[mesh] = count++;
       add_hull(m, mesh, t);
     }
-    t->geom_hull.push_back(mesh < 0 ? -1 : hull_of_mesh[mesh]);
+    return mesh < 0 ? -1 : hull_of_mesh[mesh];
+  };
+  for (const int g : t->geom_id) {
+    if (m.geom_type[g] == kHfield) {
+      t->geom_hull.push_back(place_of(g));
+      continue;
+    }
+    t->geom_hull.push_back(hull_of(g));
   }
   const bool rays = std::count(m.sensor_type.begin(), m.sensor_type.end(), int{kRangefinder}) > 0;
   for (int g = 0; g < m.ngeom; ++g)
     t->allgeom_hfield.push_back(rays && m.geom_type[g] == kHfield ? place_of(g) : -1);
+  t->allgeom_hull.assign(m.ngeom, -1);
+  for (int s = 0; s < m.nsensor; ++s)
+    for (const MeasuredGeoms& of : measured_geoms(m, s))
+      for (int g = of.first; g < of.end; ++g) t->allgeom_hull[g] = hull_of(g);
 }
 
 }  // namespace dualstep

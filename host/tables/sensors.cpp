@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "host/model/contact_law.h"
+#include "host/model/support.h"
 #include "host/tables/tables.h"
 #include "kernels/sensors/kinds.h"
 
@@ -75,6 +76,7 @@ void add_triangles(const Model& m, TableStore* t) {
 int cut_of(int type) {
   const bool oriented = type == kBallQuat || (type >= kFrameQuat && type <= kFrameZAxis);
   if (oriented || type == kContactSensor) return kCutNever;
+  if (type == kGeomNormal || type == kGeomFromTo) return kCutNever;
   return type == kTouch || type == kInsideSite ? kCutAbove : kCutBothSides;
 }
 
@@ -130,6 +132,10 @@ void build_sensors(const Model& m, TableStore* t) {
                               : of_tendon ? (k == 0 ? place_of(t->tenlim_ten, id) : 0)
                               : k < width ? m.sensor_intprm[static_cast<size_t>(width) * s + k]
                                           : 0);
+    std::vector<MeasuredGeoms> of = measured_geoms(m, s);
+    of.resize(2);
+    for (const MeasuredGeoms& geoms : of)
+      t->sensor_geoms.insert(t->sensor_geoms.end(), {geoms.first, geoms.end});
     if (sees_contacts(type))
       add_pairs(m, s, t);
     else

@@ -114,7 +114,10 @@ enum SensorType : int {
   kSubtreeLinVel,
   kSubtreeAngMom,
   kInsideSite,
-  kContactSensor = 42,
+  kGeomDist,
+  kGeomNormal,
+  kGeomFromTo,
+  kContactSensor,
   kPotential,
   kKinetic,
   kClock

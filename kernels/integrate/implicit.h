@@ -99,7 +99,8 @@ DS_STAGE void add_bias_derivatives(E& env) {
                      p = slope.vec(4 * b + 3);
     // i farther from the root: the force on it by velocities of its ancestors
     const Spatial<Real> momentum = multiply(Ic, s);
-    const Vec3<Real> turning = Vec3<Real>{dot(Tx, s.ang), dot(Ty, s.ang), dot(Tz, s.ang)} + cross(p, s.lin) * two;
+    const Vec3<Real> turning =
+        Vec3<Real>{dot(Tx, s.ang), dot(Ty, s.ang), dot(Tz, s.ang)} + cross(p, s.lin) * two;
     // and the forces on them by its own
     Spatial<Real> force = multiply(Ic, motion.spatial(i));
     force.ang = force.ang + axpy(Tx, s.ang.x, axpy(Ty, s.ang.y, Tz * s.ang.z));

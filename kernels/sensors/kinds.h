@@ -16,6 +16,7 @@
 //   ContactSensors       contact                                                    contact.h
 //   RangefinderSensors   rangefinder                                                range.h
 //   InsideSensors        insidesite                                                 inside.h
+//   DistanceSensors      distance, normal, fromto                                   distance.h
 //   GlobalSensors        e_potential, e_kinetic, clock                              global.h
 //
 // A further kind is a file here with a struct as sensor.h says, and its name in this list.
@@ -23,6 +24,7 @@
 
 #include "kernels/sensors/actuator.h"
 #include "kernels/sensors/contact.h"
+#include "kernels/sensors/distance.h"
 #include "kernels/sensors/frame.h"
 #include "kernels/sensors/global.h"
 #include "kernels/sensors/inertial.h"
@@ -39,7 +41,7 @@ inline namespace DUALSTEP_ISA {
 using AllSensors = SensorKinds<JointSensors, JointLimitSensors, ActuatorSensors, FramePoses, FrameVelocities,
                                FrameAccelerations, InertialSensors, SubtreeSensors, WrenchSensors,
                                TouchSensors, ContactSensors, RangefinderSensors, InsideSensors, GlobalSensors,
-                               TendonSensors, TendonLimitSensors>;
+                               TendonSensors, TendonLimitSensors, DistanceSensors>;
 
 }  // namespace DUALSTEP_ISA
 }  // namespace dualstep
