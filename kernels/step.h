@@ -6,6 +6,7 @@
 #include "kernels/data/eval_index.h"
 #include "kernels/integrate/integrate.h"
 #include "kernels/output/outputs.h"
+#include "kernels/smooth/actuators/bodies.h"
 #include "kernels/smooth/actuators/sites.h"
 #include "kernels/smooth/inertia.h"
 #include "kernels/smooth/tendons.h"
@@ -30,7 +31,8 @@ DS_STAGE void smooth_dynamics(E& env, const EnvIO<E>& in) {
   env.time_stage(kStage_factorize);
   passive(env);    // springs, dampers, fluid, gravity compensation
   actuation(env);  // actuators
-  smooth_acceleration(env, env.any_xfrc, [&](int b) { return in.xfrc(b); });
+  // of adhesion contacts decide
+  if (!env.t.o.has_adhesion) smooth_acceleration(env, env.any_xfrc, [&](int b) { return in.xfrc(b); });
   env.time_stage(kStage_forces);
 }
 template <int kDim, bool kElliptic, class E>
@@ -101,6 +103,7 @@ DS_FN void stages_of_part(E& env, const EnvIO<E>& in) {
     collide(env);  // contacts
     env.time_stage(kStage_collide);
   } else if constexpr (kPart == kPart_rows) {
+    if (env.t.o.has_adhesion) adhesion(env, [&](int b) { return in.xfrc(b); });
     impacts_and_rows<kDim, kElliptic>(env);
   } else if constexpr (kPart == kPart_solve) {
     // what one stage of a step did not solve, the step did not

@@ -159,9 +159,15 @@ void refuse_actuators(const Model& m, const Report& refuse) {
       refuse("plugin", "actuator", a, "plugins are not run");
       continue;
     }
-    if (trn < kTrnJoint || trn > kTrnSite) {
+    if (trn < kTrnJoint || trn > kTrnBody) {
       refuse("transmission " + word(kTrnWords, trn), "actuator", a,
-             "only joint, jointinparent, tendon, site and slidercrank are simulated");
+             "only joint, jointinparent, tendon, site, slidercrank and body are simulated");
+    }
+    const bool muscle = gain == kGainMuscle || bias == kBiasMuscle;
+    if (trn == kTrnBody && (muscle || (gain == kGainAffine && m.actuator_gainprm[10 * a + 2] != 0) ||
+                            (bias == kBiasAffine && m.actuator_biasprm[10 * a + 2] != 0))) {
+      refuse("adhesion by velocity", "actuator", a,
+             "the force on a body does not depend on its velocity here");
     }
     if (dyn < kDynNone || dyn > kDynMuscle) {
       refuse("activation dynamics " + word(kDynWords, dyn), "actuator", a,
@@ -224,12 +230,6 @@ bool distance_fields_are_visible(const Model& m) {
   return false;
 }
 
-void refuse_sensors(const Model& m, const Report& refuse) {
-  if (m.opt.disabled(kDisableSensor)) return;
-  for (int s = 0; s < m.nsensor; ++s) {
-    const std::string type = word(kSensorWords, m.sensor_type[s]);
-    const bool known = m.sensor_type[s] >= 0 && m.sensor_type[s] < static_cast<int>(kSensorWords.size());
-    if (!known || std::find(kNoSensor.begin(), kNoSensor.end(), type) != kNoSensor.end()) {
 // the first geom that a sensor of distances cannot measure to, -1 where there is none
 int unmeasured_geom(const Model& m, int sensor) {
   for (const MeasuredGeoms& of : measured_geoms(m, sensor))
@@ -238,6 +238,12 @@ int unmeasured_geom(const Model& m, int sensor) {
   return -1;
 }
 
+void refuse_sensors(const Model& m, const Report& refuse) {
+  if (m.opt.disabled(kDisableSensor)) return;
+  for (int s = 0; s < m.nsensor; ++s) {
+    const std::string type = word(kSensorWords, m.sensor_type[s]);
+    const bool known = m.sensor_type[s] >= 0 && m.sensor_type[s] < static_cast<int>(kSensorWords.size());
+    if (!known || std::find(kNoSensor.begin(), kNoSensor.end(), type) != kNoSensor.end()) {
       refuse("sensor " + type, "sensor", s, "sensors of this type are not computed");
     } else if (type == "contact" && m.sensor_intprm[m.sensor_intprm.size() / m.nsensor * s] >> 7) {
       refuse("contact sensor of velocities", "sensor", s, "contacts have no velocity here");
@@ -246,17 +252,19 @@ int unmeasured_geom(const Model& m, int sensor) {
       refuse("rangefinder of normals", "sensor", s, "rays find distances alone");
     } else if (type == "rangefinder" && distance_fields_are_visible(m)) {
       refuse("rangefinder before signed distance fields", "sensor", s, "rays do not meet them");
+    } else if (m.sensor_type[s] >= kGeomDist && m.sensor_type[s] <= kGeomFromTo) {
+      const int geom = unmeasured_geom(m, s);
+      if (geom >= 0)
+        refuse("distance to a " + geom_word(m.geom_type[geom]), "sensor", s,
+               "planes and convex shapes are measured", "of " + element_name(m, "geom", geom));
+    } else if (m.sensor_type[s] == kActuatorVel && m.actuator_trntype[m.sensor_objid[s]] == kTrnBody) {
+      refuse("sensor actuatorvel of adhesion", "sensor", s, "an actuator on a body has no velocity here");
     } else if (m.sensor_objtype[s] == kObjCamera || m.sensor_reftype[s] == kObjCamera) {
       refuse("sensor of a camera", "sensor", s, "cameras have no frame here");
     } else if ((m.sensor_type[s] >= kFramePos && m.sensor_type[s] <= kFrameAngAcc) ||
                m.sensor_type[s] == kInsideSite) {
       for (const int of :
            {m.sensor_objtype[s], m.sensor_refid[s] == -1 ? int{kObjBody} : m.sensor_reftype[s]})
-    } else if (m.sensor_type[s] >= kGeomDist && m.sensor_type[s] <= kGeomFromTo) {
-      const int geom = unmeasured_geom(m, s);
-      if (geom >= 0)
-        refuse("distance to a " + geom_word(m.geom_type[geom]), "sensor", s,
-               "planes and convex shapes are measured", "of " + element_name(m, "geom", geom));
         if (of != kObjBody && of != kObjXBody && of != kObjGeom && of != kObjSite)
           refuse("sensor of object type " + std::to_string(of), "sensor", s,
                  "only bodies, geoms and sites have a frame here");
@@ -314,14 +322,6 @@ std::string element_name(const Model& m, const std::string& kind, int id) {
   return text;
 }
 
-bool may_collide(const Model& m, int geom1, int geom2) {
-  if (m.opt.disabled(kDisableContact) || m.opt.disabled(kDisableConstraint)) return false;
-  if (!shapes_collide(m.geom_type[geom1], m.geom_type[geom2])) return false;
-  // explicit pairs override every filter
-  if (in_pair(m, geom1, geom2)) return true;
-  if (!(m.geom_contype[geom1] & m.geom_conaffinity[geom2]) &&
-      !(m.geom_contype[geom2] & m.geom_conaffinity[geom1])) {
-    return false;
 std::vector<MeasuredGeoms> measured_geoms(const Model& m, int s) {
   const int type = m.sensor_type[s];
   if (type < kGeomDist || type > kGeomFromTo) return {};
@@ -332,6 +332,14 @@ std::vector<MeasuredGeoms> measured_geoms(const Model& m, int s) {
   return {geoms(m.sensor_objtype[s], m.sensor_objid[s]), geoms(m.sensor_reftype[s], m.sensor_refid[s])};
 }
 
+bool may_collide(const Model& m, int geom1, int geom2) {
+  if (m.opt.disabled(kDisableContact) || m.opt.disabled(kDisableConstraint)) return false;
+  if (!shapes_collide(m.geom_type[geom1], m.geom_type[geom2])) return false;
+  // explicit pairs override every filter
+  if (in_pair(m, geom1, geom2)) return true;
+  if (!(m.geom_contype[geom1] & m.geom_conaffinity[geom2]) &&
+      !(m.geom_contype[geom2] & m.geom_conaffinity[geom1])) {
+    return false;
   }
   const int body1 = m.geom_bodyid[geom1], body2 = m.geom_bodyid[geom2];
   const int signature = (std::min(body1, body2) << 16) + std::max(body1, body2);
@@ -384,6 +392,11 @@ void check_kernels(const Model& m) {
   std::vector<Problem> problems;
   refuse_batch_shapes(m, &problems);
   const std::string reason = "a Batch does not simulate it; a Reference does";
+  const bool gaps = std::any_of(m.geom_gap.begin(), m.geom_gap.end(), [](double x) { return x != 0; }) ||
+                    std::any_of(m.pair_gap.begin(), m.pair_gap.end(), [](double x) { return x != 0; });
+  for (int a = 0; a < m.nactuator; ++a)
+    if (gaps && m.actuator_trntype[a] == kTrnBody)
+      problems.push_back({"adhesion across a gap", element_name(m, "actuator", a), reason});
 
   for (const Model::Prescribed& p : m.prescribed)
     problems.push_back({"prescribed velocity", element_name(m, "jnt", p.joint), reason});

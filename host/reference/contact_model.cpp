@@ -85,6 +85,11 @@ std::vector<std::pair<std::string, std::string>> unsupported_formulation(const M
                            "': dry joint friction is not simulated by event_driven and variational");
     }
   }
+  for (int a = 0; hybrid && a < m.nactuator; ++a)
+    if (m.actuator_trntype[a] == kTrnBody)
+      out.emplace_back("adhesion",
+                       "actuator '" + m.name_of("actuator", a) +
+                           "': actuators on bodies are not simulated by event_driven and variational");
   if (hybrid && !o.disabled(kDisableConstraint)) {
     for (int t = 0; t < m.ntendon; ++t) {
       const bool limited = m.tendon_limited[t] && !o.disabled(kDisableLimit);

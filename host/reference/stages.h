@@ -10,6 +10,8 @@ namespace dualstep::reference {
 void kinematics(const Model& m, Data* d);
 void center_of_mass(const Model& m, Data* d);
 void transmission(const Model& m, Data* d);
+// actuator_moment of actuators on bodies, once contacts are known; false where there is none
+bool body_transmission(const Model& m, Data* d);
 // ten_length, ten_J; before transmission and mass_matrix
 void tendons(const Model& m, Data* d);
 // dJ/dt v of a tendon, and how far it is beyond the range in which its spring is relaxed

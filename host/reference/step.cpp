@@ -73,6 +73,11 @@ void forward(const Model& m, Data* d) {
   actuation(m, d);
   smooth_acceleration(m, d);
   collide(m, d);
+  if (body_transmission(m, d)) {
+    // forces that contacts decide on
+    actuation(m, d);
+    smooth_acceleration(m, d);
+  }
   constrained_acceleration(m, d);
   const double tolerance = m.opt.tolerance > 0 ? m.opt.tolerance : kResidualTolerance;
   if (!(d->residual <= tolerance)) d->status |= kStatusNotConverged;

@@ -3,6 +3,7 @@
 //   tendon          gear times its length and moment
 //   site            the wrench `gear` in the site's axes, without a length; seen from another site: place and rotation
 //                   vector in the axes of that one, moved by what moves one of them alone
+//   body            no length; minus the mean of its contacts' normal Jacobians, contacts within their gaps included
 //   slider-crank    a.v - sqrt((a.v)^2 + rod^2 - v.v), a the slider's axis and v from its site to the crank's; a.v
 //                   where the rod is too short
 // Source: MuJoCo's documentation, "Actuation model", "Transmission". Reads qpos, site_xpos, site_xmat, cdof, ten_length,
@@ -113,10 +114,33 @@ void transmission(const Model& m, Data* d) {
       site_transmission(m, i, d);
     } else if (m.actuator_trntype[i] == kTrnSliderCrank) {
       slider_crank(m, i, d);
-    } else {
+    } else if (m.actuator_trntype[i] != kTrnBody) {
       joint_transmission(m, i, d);
     }
   }
+}
+
+bool body_transmission(const Model& m, Data* d) {
+  bool any = false;
+  for (int i = 0; i < m.nu; ++i) {
+    if (m.actuator_trntype[i] != kTrnBody) continue;
+    any = true;
+    VectorXd sum = VectorXd::Zero(m.nv);
+    int count = 0;
+    for (const Contact& c : d->contacts) {
+      const int body1 = m.geom_bodyid[c.geom1], body2 = m.geom_bodyid[c.geom2],
+                body = m.actuator_trnid[2 * i];
+      if (body1 != body && body2 != body) continue;
+      ++count;
+      MatrixXd first, second, turning;
+      point_jacobian(m, *d, body1, c.pos, &first, &turning);
+      point_jacobian(m, *d, body2, c.pos, &second, &turning);
+      sum += (second - first).transpose() * c.frame.row(0).transpose();
+    }
+    d->actuator_moment.row(i).setZero();
+    if (count > 0) d->actuator_moment.row(i) = -sum.transpose() / count;
+  }
+  return any;
 }
 
 }  // namespace dualstep::reference

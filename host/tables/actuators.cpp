@@ -122,7 +122,7 @@ void build_actuation(const Model& m, TableStore* t) {
         t->trn_dof.insert(t->trn_dof.end(), {dof, side});
         acts(dof, component++);
       }
-    } else {
+    } else if (trn != kTrnBody) {  // of those contacts decide
       const int type = m.jnt_type[id], width = type == kFree ? 6 : type == kBall ? 3 : 1;
       for (int k = 0; k < width; ++k) acts(m.jnt_dofadr[id] + k, k);
     }

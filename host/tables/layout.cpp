@@ -155,6 +155,8 @@ void build_sizes(const Model& m, TableStore* t) {
   n.nmocap = m.nmocap;
   n.ntendon = m.ntendon;
   n.nten_J = count(t->ten_dof);
+  n.nadhesion =
+      std::count(m.actuator_trntype.begin(), m.actuator_trntype.end(), int{kTrnBody}) > 0 ? m.nu : 0;
   n.ntrn_J = count(t->trn_dof) / 2;
   n.ngeom = count(t->geom_id);
   n.npair = count(t->pair_dim);

@@ -122,6 +122,33 @@ DS_STAGE void limit_tendon_forces(E& env) {
   });
 }
 
+// an actuator on a joint at its limit of force gains nothing by speed
+template <class E>
+DS_HD void limit_joint_gains(E& env) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const auto vel_gain = env.actuator_vel_gain(), out = env.qfrc_actuator();
+  env.each(t.n.nu, [&](int a) {
+    const int j = t.act_id[a];
+    if (!JointTransmission::serves(t.act_trn[a]) || !t.jnt_actfrclimited[j]) return;
+    const Real total = out[t.jnt_dofadr[j]];
+    const auto limited = mask_or(total <= env.jnt_actfrc_lower(j), total >= env.jnt_actfrc_upper(j));
+    vel_gain[a] = select(limited, Real(0), vel_gain[a]);
+  });
+}
+// the total forces of the joints within their limits, where they are found after `actuation`
+template <class E>
+DS_STAGE void limit_joint_forces(E& env) {
+  const auto& t = env.t;
+  const auto out = env.qfrc_actuator();
+  env.each(t.n.nv, [&](int i) {
+    const int j = t.dof_jnt[i];
+    if (t.jnt_actfrclimited[j]) out[i] = clamp(out[i], env.jnt_actfrc_lower(j), env.jnt_actfrc_upper(j));
+  });
+  env.sync();
+  limit_joint_gains(env);
+}
+
 template <class E>
 DS_STAGE void actuation(E& env) {
   using Real = typename E::Real;
@@ -148,18 +175,12 @@ DS_STAGE void actuation(E& env) {
     Real sum = t.o.has_actgravcomp && t.jnt_actgravcomp[j] ? Real(env.qfrc_gravcomp()[i]) : Real(0);
     for (int k = t.dofact_adr[i]; k < t.dofact_adr[i + 1]; k++)
       sum = fma(moment(env, t.dofact[2 * k], t.dofact[2 * k + 1]), force[t.dofact[2 * k]], sum);
-    if (t.jnt_actfrclimited[j]) sum = clamp(sum, env.jnt_actfrc_lower(j), env.jnt_actfrc_upper(j));
+    if (t.jnt_actfrclimited[j] && !t.o.has_adhesion)
+      sum = clamp(sum, env.jnt_actfrc_lower(j), env.jnt_actfrc_upper(j));
     out[i] = sum;
   });
   env.sync();
-  // an actuator on a joint at its limit of force gains nothing by speed
-  env.each(t.n.nu, [&](int a) {
-    const int j = t.act_id[a];
-    if (!JointTransmission::serves(t.act_trn[a]) || !t.jnt_actfrclimited[j]) return;
-    const Real total = out[t.jnt_dofadr[j]];
-    const auto limited = mask_or(total <= env.jnt_actfrc_lower(j), total >= env.jnt_actfrc_upper(j));
-    vel_gain[a] = select(limited, Real(0), vel_gain[a]);
-  });
+  if (!t.o.has_adhesion) limit_joint_gains(env);
   env.done();
 }
 

@@ -194,6 +194,24 @@ inline ModelBuilder roller() {
   return b;
 }
 
+// a box on a floor and a ball on the box, pulled to what they touch, and an arm at the limit of its motor
+inline ModelBuilder sticky() {
+  ModelBuilder b;
+  b.geom(0, floor_plane());
+  const int box = b.body(0, {0, 0, 0.079}, 1.5);
+  b.joint(box, {.type = kFree});
+  b.geom(box, {.type = kBox, .size = {0.1, 0.15, 0.08}});
+  const int arm = b.body(box, {0.3, 0, 0}, 0.2);
+  const int turn = b.joint(arm, {.axis = {0, 1, 0}, .force = {-0.1, 0.1}});
+  const int ball = b.body(0, {0.01, 0.02, 0.247}, 0.4);
+  b.joint(ball, {.type = kFree});
+  b.geom(ball, {.type = kSphere, .size = {0.09, 0, 0}});
+  b.actuator({.joint = box, .gear = 2, .trn = kTrnBody});
+  b.actuator({.joint = ball, .dyn = kDynFilter, .trn = kTrnBody});
+  b.actuator({.joint = turn, .kp = 3, .kv = 0.2});
+  return b;
+}
+
 inline Model with_options(ModelBuilder b, std::map<std::string, std::vector<double>> option,
                           void (*change)(Options&) = nullptr) {
   for (auto& [name, value] : option) b.option[name] = value;
@@ -230,6 +248,7 @@ inline std::vector<Scene> all_scenes() {
   add("quarry_elliptic", with_options(quarry(6), {{"cone", {1}}, {"integrator", {3}}}));
   add("chain_rk4", with_options(chain(), {{"integrator", {1}}, {"density", {1.2}}}));
   add("chain_implicit", with_options(chain(), {{"integrator", {2}}, {"density", {1.2}}}));
+  add("sticky", with_options(sticky(), {{"cone", {1}}}));
   add("strings", with_options(strings(), {{"integrator", {3}}}));
   add("box", with_options(box(), {{"cone", {1}}}));
   add("heap", with_options(heap(), {{"integrator", {3}}}));

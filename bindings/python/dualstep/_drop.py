@@ -113,7 +113,6 @@ def _linear(name: str) -> Callable[[mujoco.MjSpec, Any], None]:
 # (words, pattern of the feature, elements, what is done): words and the feature itself name a drop
 _RULES: list[tuple[tuple[str, ...], str, tuple[str, ...], Callable[[mujoco.MjSpec, Any], None]]] = [
     (("sensor",), r".*", ("sensor",), _remove),
-    (("actuator", "adhesion"), r"transmission body", ("actuator",), _remove),
     (("actuator",), r"actuator damping", ("actuator",), _zero("damping")),
     (("actuator",), r"actuator armature", ("actuator",), _zero("armature")),
     (("actuator", "delay"), r"actuator delay", ("actuator",), _zero("delay")),
@@ -134,7 +133,7 @@ WORDS = sorted({*OPTIONS, "flex", *(word for words, *_ in _RULES for word in wor
 # what a refusal of sensors and actuators begins with, beside the patterns of the rules
 _FEATURES = (
     "sensor ", "contact sensor ", "rangefinder ", "distance ", "transmission ", "activation dynamics ", "gain ",
-    "bias ", "several ",
+    "bias ", "several ", "adhesion by velocity",
 )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from places import ROOT
 
-ARM = """<mujoco><option{option}/><worldbody><geom type="plane" size="5 5 1"/><body name="b" pos="0 0 {height}"><joint axis="0 1 0"/>
+ARM = """<mujoco><option{option}/><worldbody><geom type="plane" size="5 5 1"/><body name="b" pos="0 0 {height}"><joint name="j" axis="0 1 0"/>
   <geom type="capsule" size=".05" fromto="0 0 0 .3 0 0"/></body></worldbody>{rest}</mujoco>"""
 
 
@@ -28,7 +28,7 @@ FILES = {
     "good/lost.xml": '<mujoco><include file="alone.xml"/><include file="part.xml"/><asset><mesh file="no.stl"/></asset></mujoco>',
     "good/alone.xml": arm(0.7),
     "hard/both.xml": arm(option=' noslip_iterations="3" integrator="discrete"'),
-    "hard/glue.xml": arm(2.0, rest='<actuator><adhesion body="b" ctrlrange="0 1"/></actuator>'),
+    "hard/glue.xml": arm(2.0, rest='<actuator><general joint="j" biastype="user"/></actuator>'),
     "hard/slip.xml": arm(3.0, ' noslip_iterations="1"'),
     "empty/readme.xml": "<text/>",
 }
@@ -55,7 +55,7 @@ def test_models_are_counted_by_source(tmp_path):
         "good": {"models": 3, "load": 3, "agree": 3, **none, **runs, "no model": 4},
         "hard": {"models": 3, "load": 1, "agree": 1, **none, **dict.fromkeys(runs, 1), "no model": 0},
     }
-    assert told["reasons"] == {"integrator discrete": 1, "transmission body": 1}
+    assert told["reasons"] == {"integrator discrete": 1, "bias user": 1}
     outcomes = {fact["file"]: fact["outcome"] for fact in told["models"]}
     assert outcomes == {
         "arm.xml": "agrees", "copy.xml": "same as another", "scene.xml": "agrees", "broken.xml": "not compiled",

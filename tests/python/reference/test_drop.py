@@ -15,7 +15,7 @@ WORLD = """
   <sensor><jointpos joint="j"/>{sensors}</sensor>
   <keyframe>{key}</keyframe></mujoco>"""
 PLAIN = dict(noslip=0, integrator="Euler", stiffness="1", adhesion=0, actuators="", sensors="", key="")
-BODY = '<adhesion name="glue" body="b" ctrlrange="0 1"/>'
+USERS = '<general name="glue" joint="j" biastype="user"/>'
 
 
 def world(**parts):
@@ -24,9 +24,9 @@ def world(**parts):
 
 CASES = {
     "the feature of its refusal": (
-        dict(actuators=BODY),
-        "transmission body",
-        "transmission body (1 actuator)",
+        dict(actuators=USERS),
+        "bias user",
+        "bias user (1 actuator)",
     ),
     "integrator": (dict(integrator="discrete"), "integrator", "integrator (option)"),
     "sensor": (
@@ -40,16 +40,16 @@ CASES = {
         "sensor user (1 sensor)",
     ),
     "actuator and what reads it": (
-        dict(actuators=BODY, sensors='<actuatorfrc actuator="glue"/>', key='<key name="k" ctrl="1 0"/>'),
+        dict(actuators=USERS, sensors='<actuatorfrc actuator="glue"/>', key='<key name="k" ctrl="1 0"/>'),
         "actuator",
-        "transmission body (1 actuator)",
+        "bias user (1 actuator)",
     ),
     "damping of an actuator": (
         dict(actuators='<motor name="n" joint="j" damping="2"/>'),
         "actuator",
         "actuator damping (1 actuator)",
     ),
-    "adhesion": (dict(adhesion=2, actuators=BODY), "adhesion", "adhesion (1 geom), transmission body (1 actuator)"),
+    "adhesion": (dict(adhesion=2), "adhesion", "adhesion (1 geom)"),
     "polynomial": (dict(stiffness="1 2 3"), "polynomial", "polynomial stiffness (1 joint)"),
 }
 
@@ -127,11 +127,11 @@ def test_what_the_warning_says_of_noslip_is_so(cone, speed, impratio):
 
 
 def test_several_at_once():
-    text = world(noslip=3, adhesion=1, sensors='<user dim="1" objtype="site" objname="s"/>', actuators=BODY)
+    text = world(noslip=3, adhesion=1, sensors='<user dim="1" objtype="site" objname="s"/>', actuators=USERS)
     with pytest.warns(
-        UserWarning, match=r"noslip \(option\).*adhesion \(1 geom\).*body \(1 actuator\).*user \(1 sensor\)"
+        UserWarning, match=r"noslip \(option\).*adhesion \(1 geom\).*user \(1 actuator\).*user \(1 sensor\)"
     ):
-        model = ds.Model.from_mjcf(text, drop=("noslip", "adhesion", "sensor"))
+        model = ds.Model.from_mjcf(text, drop=("noslip", "adhesion", "actuator", "sensor"))
     assert model.nu == 1 and model.mj_model.opt.noslip_iterations == 0
 
 

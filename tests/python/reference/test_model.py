@@ -193,11 +193,12 @@ REFUSED = {
         "activation dynamics dcmotor",
         "actuator 'a'",
     ),
-    "adhesion actuator": (
-        actuator('<adhesion name="a" body="hand" ctrlrange="0 1"/>'),
-        "transmission body",
+    "adhesion by velocity": (
+        actuator('<general name="a" body="hand" biastype="affine" biasprm="0 0 -1"/>'),
+        "adhesion by velocity",
         "actuator 'a'",
     ),
+    "users' biases": (actuator('<general name="a" joint="knee" biastype="user"/>'), "bias user", "actuator 'a'"),
     "actuator damping": (actuator('<motor name="a" joint="knee" damping="1"/>'), "actuator damping", "actuator 'a'"),
     "actuator armature": (
         actuator('<motor name="a" joint="knee" armature="1"/>'),
@@ -239,11 +240,11 @@ def test_actuators_of_plugins_are_refused_as_such():
 def test_all_refusals_at_once():
     xml = arm(
         head='<option integrator="discrete"><flag sleep="enable"/></option>',
-        tail='<worldbody><geom size="1" adhesion="1"/></worldbody><actuator><adhesion name="a" body="hand" ctrlrange="0 1"/><motor name="b" joint="knee" damping="1"/></actuator>',
+        tail='<worldbody><geom size="1" adhesion="1"/></worldbody><actuator><general name="a" joint="knee" biastype="user"/><motor name="b" joint="knee" damping="1"/></actuator>',
     )
     found = problems(xml)
     assert [p[0] for p in found] == [
-        "integrator discrete", "flag sleep", "adhesion", "transmission body", "actuator damping",
+        "integrator discrete", "flag sleep", "adhesion", "bias user", "actuator damping",
     ]  # fmt: skip
     with pytest.raises(ds.UnsupportedModelError, match="(?s)5 things.*geom 'palm'.*actuator 'b'"):
         ds.Model.from_mjcf(xml)
@@ -252,7 +253,7 @@ def test_all_refusals_at_once():
 def test_many_refusals_are_told_on_a_page():
     """Grouped by what they have in common, three examples each; the error holds all of them."""
     hills = "".join(f'<geom name="hill{i}" size="1" adhesion="1"/>' for i in range(50))
-    motors = "".join(f'<adhesion name="m{i}" body="hand" ctrlrange="0 1"/>' for i in range(30))
+    motors = "".join(f'<general name="m{i}" joint="knee" biastype="user"/>' for i in range(30))
     sensors = '<rangefinder site="tip" data="normal"/>' * 4
     xml = arm(tail=f"<worldbody>{hills}</worldbody><actuator>{motors}</actuator><sensor>{sensors}</sensor>")
     found = problems(xml)
@@ -264,7 +265,7 @@ def test_many_refusals_are_told_on_a_page():
     assert "84 things" in text and "adhesion, 50 times: contacts only push here" in text and "and 27 more" in text
     assert (
         text.count("hill") == 3
-        and "transmission body, 30 times" in text
+        and "bias user, 30 times" in text
         and "rangefinder of normals, 4 times" in text
     )
     # all partners of a collision
