@@ -123,8 +123,10 @@ def test_one_answer(rng):
     states = drawn(mj, rng, 9)
     model = ds.Model.from_mujoco(mj)
     answers = []
-    for options in ({"isa": "portable"}, {}, {"device": "emulated", "lanes": 1}, {"device": "emulated", "lanes": 8}):
-        with ds.Batch(model, 9, **{"device": "cpu", **options}) as batch:
+    batches = [ds.Batch(model, 9, device="cpu", isa="portable"), ds.Batch(model, 9, device="cpu")]
+    batches += [ds.Batch(model, 9, device="emulated", lanes=lanes) for lanes in (1, 8)]
+    for batch in batches:
+        with batch:
             batch.qpos[:] = [data.qpos for data in states]
             batch.forward()
             answers.append(np.array(batch.sensordata))
