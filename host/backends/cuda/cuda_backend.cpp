@@ -165,6 +165,15 @@ bool searches_contacts(const Tables<Scalar>& tables) {
   return false;
 }
 
+// likewise whether a step computes sensors that they leave out (kernels/sensors/distance.h)
+template <class Scalar>
+bool measures_distances(const Tables<Scalar>& tables) {
+  for (int s = 0; tables.o.sensors != 0 && s < tables.n.nsensor; ++s) {
+    if (tables.sensor_type[s] >= kGeomDist && tables.sensor_type[s] <= kGeomFromTo) return true;
+  }
+  return false;
+}
+
 template <class Scalar>
 void CudaBackend<Scalar>::plan_step(const Tables<Scalar>& tables) {
   const auto plan = [&] {
@@ -193,6 +202,12 @@ void CudaBackend<Scalar>::plan_step(const Tables<Scalar>& tables) {
         "meshes, ellipsoids or height fields touch other shapes here, which on a GPU specialised kernels "
         "alone can find, "
         "and there are none: " +
+        special_.why());
+  if (special_.kernels().empty() && measures_distances(tables))
+    throw std::runtime_error(
+        "sensors measure distances between geoms here, which on a GPU specialised kernels alone do, and "
+        "there "
+        "are none: " +
         special_.why());
   if (special_.kernels().empty() && tables.n.nisland > 0)
     throw std::runtime_error("the contacts of " + std::to_string(tables.n.nisland) +
