@@ -111,6 +111,10 @@ In brackets: the packages of Debian and Ubuntu that bring it. As root:
 
 # --- the virtual environment -------------------------------------------------------------------------------------
 
+# pip compiles every module of every package one after the other, if it is not told otherwise: Python compiles those that
+# it imports, when it does
+export PIP_COMPILE=0
+
 # .venv, with the tools of the build
 python_environment() {
   if ! .venv/bin/python -m pip --version >/dev/null 2>&1; then
@@ -128,15 +132,17 @@ python_environment() {
 }
 newer_than_3_23() { [ "$1" -gt 3 ] || { [ "$1" -eq 3 ] && [ "$2" -ge 24 ]; }; }
 
-# builds the package in build/$1 and installs it into .venv with the extras $2; the rest goes to CMake
+# builds the package in build/$1 and installs it into .venv with the extras $2, or without all that it needs where they
+# are "-"; the rest goes to CMake
 install_package() {
-  local folder=build/$1 extras=$2
+  local folder=build/$1 package=".[$2]"
+  [ "$2" != - ] || package="--no-deps ."
   shift 2
   say "building in $folder, installing into .venv (the first time takes minutes)"
   mkdir -p "$folder"
   # pip tells everything or nothing: of everything, the lines that say how far the build is are shown
   SKBUILD_BUILD_DIR=$folder CMAKE_ARGS="$*" CMAKE_BUILD_PARALLEL_LEVEL=${JOBS:-$(nproc)} \
-    .venv/bin/python -m pip install --verbose --disable-pip-version-check --no-build-isolation ".[$extras]" 2>&1 |
+    .venv/bin/python -m pip install --verbose --disable-pip-version-check --no-build-isolation $package 2>&1 |
     tee "$folder.log" | sed -un 's/^ *\(\[[0-9]*\/[0-9]*\] .\{0,90\}\).*/  \1/p' >&2 ||
     { tail -n 60 "$folder.log" >&2; fail "The build failed; all that it said is in $folder.log."; }
 }

@@ -146,7 +146,7 @@ void bind_device_option(py::class_<BatchOptions>& options, const char* name, T D
       [member](BatchOptions& o, const T& value) { o.device.*member = value; });
 }
 
-void bind_options(py::module_& module) {
+void bind_batch_options(py::module_& module) {
   py::class_<BatchOptions> options(module, "BatchOptions", "what a Batch is made with");
   options.def(py::init<>());
   options.def_readwrite("num_envs", &BatchOptions::num_envs);
@@ -391,7 +391,7 @@ void bind_parameters(BatchClass& batch) {
 
 void bind_batch(py::module_& module) {
   bind_names(module);
-  bind_options(module);
+  bind_batch_options(module);
   BatchClass batch(module, "Batch", "a batch: N environments of one model on one device");
   batch.def(py::init<const Model&, const BatchOptions&>(), py::arg("model"), py::arg("options"), Released());
   bind_description(batch);

@@ -5,6 +5,7 @@ pybind11_add_module(_formulations NO_EXTRAS
   "${CMAKE_CURRENT_LIST_DIR}/formulations_laws.cpp"
   "${CMAKE_CURRENT_LIST_DIR}/formulations_contacts.cpp"
 )
+dualstep_unity(_formulations 2)
 target_link_libraries(_formulations PRIVATE dualstep_formulations)
 target_compile_options(_formulations PRIVATE -Wall -Wextra -ffp-contract=off)
 install(TARGETS _formulations DESTINATION dualstep)

@@ -37,7 +37,9 @@ PYBIND11_MODULE(_core, module) {
   module.doc() = "the compiled part of dualstep";
   py::register_exception_translator(dualstep::translate);
   dualstep::bind_model(module);
+#if DUALSTEP_HAS_REFERENCE
   dualstep::bind_reference(module);
+#endif
   dualstep::bind_tensor(module);
   dualstep::bind_batch(module);
   dualstep::bind_specialize(module);

@@ -81,7 +81,8 @@ bool run_scene(int lanes, Order order, int steps, Rollout<float>* rollout, bool 
                                                        std::free);
   uint64_t seed = 0;
   try {
-    for (int k = 0; k < steps; k++)
+    // without a barrier, the first race says all: reports of the same in later steps take most of the time
+    for (int k = 0; k < steps && !(WatchedLanes::left_out && reports != 0); k++)
       rollout->step([&](const StepArgs& args) {
         std::memset(scratch.get(), 0xff, bytes);
         const auto launch = [&](auto&& program) {

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+# of an ImportError, where a part of the package is asked for that a build may go without
+LEFT_OUT = "this build leaves it out (-DDUALSTEP_REFERENCE=OFF): `pip install .` builds all, as ./run does in the end"
+
 
 class UnsupportedModelError(ValueError):
     """The model holds things that change the physics and are not simulated.

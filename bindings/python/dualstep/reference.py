@@ -10,10 +10,12 @@ from dualstep import _core
 from dualstep._arrays import integer
 from dualstep._fields import ReferenceFields
 from dualstep._names import hint, missing, sensor_columns
+from dualstep.errors import LEFT_OUT
 from dualstep.results import Contacts, Status
 
-# the class has an attribute _core
-_CoreReference = _core.Reference
+if TYPE_CHECKING:
+    # the class has an attribute _core
+    _CoreReference = _core.Reference
 
 
 class Event(NamedTuple):
@@ -53,6 +55,8 @@ class Reference(ReferenceFields):
     def __init__(self, model: _core.Model) -> None:
         if not isinstance(model, _core.Model):
             raise TypeError(f"Reference takes a dualstep.Model, and is given {type(model).__name__}")
+        if not hasattr(_core, "Reference"):
+            raise ImportError(f"dualstep.Reference is asked for, and {LEFT_OUT}")
         model.check()
         core = _core.Reference(model)
         object.__setattr__(self, "_core", core)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dualstep as ds
-from dualstep import cli
+from dualstep import _core, cli
 from dualstep.measure import accuracy, picture, throughput, workload
 
 QUICK = ["--num-envs", "16", "--seconds", "0.2"]
@@ -75,6 +75,18 @@ def test_bench_tells_people_the_same(capsys):
     told = capsys.readouterr().out
     for word in ("environment-steps/s", "accuracy", "residual", "status", "x mujoco.batch"):
         assert word in told
+
+
+def test_bench_compares_with_the_reference_alone(monkeypatch, capsys):
+    assert cli.main(["bench", "hopper", "--check"]) == 0
+    assert "hopper: 16 steps in double precision agree with the reference to" in capsys.readouterr().out
+    assert cli.main(["bench", "swimmer", "--check", "--num-envs", "4", "--json"]) == 0
+    (told,) = json.loads(capsys.readouterr().out)
+    assert told["model"]["name"] == "swimmer" and told["checked"] == 4 and 0 <= told["off"] < 1e-9
+    # as in a build without the reference
+    monkeypatch.delattr(_core, "Reference")
+    assert cli.main(["bench", "hopper", "--check"]) == 1
+    assert "hopper: not checked: there is no reference of this model, or none in this build" in capsys.readouterr().err
 
 
 def test_bench_refuses_figures_that_it_cannot_check(monkeypatch, capsys):

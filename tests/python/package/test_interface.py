@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+import subprocess
+import sys
 
 import mujoco
 import numpy as np
@@ -133,6 +135,31 @@ def test_references(model):
     assert ref.status == 0 and ref.residual >= 0 and ref.iterations >= 0
     ref.reset()
     assert ref.time == 0 and ref.qvel[3] == 0
+
+
+def test_a_build_without_the_reference():
+    """`./run` makes one first: the package is imported and simulates, and says what it lacks when that is asked for."""
+    without = """
+import importlib.util, sys
+sys.modules["dualstep._formulations"] = None
+found = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *rest: None if name == "dualstep._formulations" else found(name, *rest)
+import dualstep as ds
+del ds.batch._core.Reference
+model = ds.Model.named("humanoid")
+ds.Batch(model, 2).step()
+assert "formulations" in dir(ds)
+for ask in (lambda: ds.formulations, lambda: ds.Reference(model)):
+    try:
+        ask()
+    except ImportError as error:
+        print(error)
+"""
+    told = subprocess.run([sys.executable, "-c", without], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert [line.partition(" is asked for")[0] for line in told] == ["dualstep.formulations", "dualstep.Reference"]
+    assert all("DUALSTEP_REFERENCE=OFF" in line and "pip install" in line for line in told)
+    with pytest.raises(AttributeError, match="formulation"):
+        ds.formulation
 
 
 def test_environments():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--seconds", type=float, default=20.0, metavar="S", help="of timing for each model (default: %(default)s)"
     )
     parser.add_argument("--no-peer", action="store_true", help="leave mujoco.batch out")
+    parser.add_argument("--check", action="store_true", help="time nothing: compare steps in double precision with the "
+                        "reference, which shares no code with them")  # fmt: skip
     parser.add_argument("--out", type=Path, metavar="DIR", help="write the figures, a plot and a picture there")
 
 
@@ -113,6 +115,19 @@ def main(args: argparse.Namespace) -> int:
             substeps=args.substeps or subject.substeps, seed=args.seed, seconds=args.seconds,
             peer=not args.no_peer and lacking is None,
         )  # fmt: skip
+        if args.check:
+            few = replace(settings, num_envs=min(args.num_envs, 64), peer=False)
+            try:
+                checked = throughput.check(subject.load(), few)
+            except Unchecked as error:
+                print(f"dualstep bench: {name}: not checked: {error}", file=sys.stderr)
+                failed = 1
+                continue
+            results.append({"model": {"name": name}, "checked": checked.checked, "off": checked.worst_disagreement})
+            if not args.json:
+                print(f"{name}: {checked.checked} steps in double precision agree with the reference to "
+                      f"{checked.worst_disagreement:.0e}")
+            continue
         progress = Progress(f"{name} x {args.num_envs:,}")
         try:
             found = throughput.measure(subject.load(), settings, name, progress.update)

@@ -75,6 +75,10 @@ class Converged:
         self.worst_disagreement: float | None = None
         self.solved = self.untrusted = self.checked = 0
 
+    @property
+    def has_reference(self) -> bool:
+        return self._reference is not None
+
     def error(self, states: States, ctrl: np.ndarray, qacc: np.ndarray) -> np.ndarray:
         """The errors of accelerations that a batch found for these states."""
         batch = self._batch
@@ -123,6 +127,6 @@ class Converged:
 def _reference(model: Model) -> Reference | None:
     try:
         return Reference(model)
-    except (AttributeError, ValueError):
-        # a formulation or an option that the reference does not simulate
+    except (AttributeError, ImportError, ValueError):
+        # a formulation or an option that the reference does not simulate, or a build without the reference
         return None

@@ -274,6 +274,22 @@ def measure(model: Model, settings: Settings, name: str = "model",
     )
 
 
+def check(model: Model, settings: Settings) -> Converged:
+    """Solves steps of an episode to convergence, and compares them with the reference; nothing is timed.
+
+    Raises Unchecked where they disagree, or where there is no reference of this model to compare with.
+    """
+    bench = _Bench(model, settings)
+    if not bench.converged.has_reference:
+        raise Unchecked("there is no reference of this model, or none in this build")
+    states = bench.episode().states
+    states.take(bench.rng.integers(len(states), size=settings.num_envs)).put(bench.batch)
+    bench.step(bench.draw(1, settings.num_envs))
+    _sample(bench)
+    bench.converged.demand()
+    return bench.converged
+
+
 def _stages(bench: _Bench, times: int) -> dict[str, float]:
     """Where the time of one more block goes. Apart from the timed ones: reading the clock costs a little."""
     core = bench.batch._core
