@@ -19,7 +19,7 @@ HERE = pathlib.Path(__file__).parent
 sys.path[:0] = [str(HERE.parent / "python"), str(HERE.parent / "python" / "support")]
 
 import numpy as np
-from answers import final_hashes, in_software, present, rollout
+from answers import final_hashes, in_software, left_out, present, rollout
 from scenes import ALL, BENCH, GYM
 
 import dualstep as ds
@@ -38,8 +38,8 @@ if present("cuda"):
 
 
 def models(device):
-    """Those that are run there: not islands on the interpreter, since the run-time compiler needs minutes for their kernels."""
-    return [name for name in MODELS if not (name == "islands" and device == "cuda" and in_software())]
+    """Those that are run there."""
+    return [name for name in MODELS if not left_out(name, device)]
 
 
 def model_hash(model):

@@ -78,20 +78,24 @@ def test_rays_of_all_environments_from_one_place(rng):
             sim.ray([0, 0, 3], [0, 0, -1], groups=[6])
 
 
+def readings(mj, data, device):
+    """(N, nsensordata) of a batch on a device, or of "reference", at the states of MuJoCo."""
+    if device != "reference":
+        with batch_at(mj, data, device=device) as sim:
+            return np.array(sim.sensordata)
+    reference, found = ds.Reference(ds.Model.from_mujoco(mj)), []
+    for one in data:
+        reference.qpos = one.qpos
+        reference.forward()
+        found.append(np.array(reference.sensordata))
+    return np.array(found)
+
+
 @pytest.mark.parametrize("device", ["cpu", "reference"])
 def test_rangefinders_are_mujocos(device, rng):
     mj = mujoco.MjModel.from_xml_string(SCENE)
     data = states(mj, rng, 30)
-    if device == "reference":
-        ref = ds.Reference(ds.Model.from_mujoco(mj))
-        got = []
-        for one in data:
-            ref.qpos = one.qpos
-            ref.forward()
-            got.append(np.array(ref.sensordata))
-    else:
-        with batch_at(mj, data, device=device) as sim:
-            got = np.array(sim.sensordata)
+    got = readings(mj, data, device)
     want = np.array([one.sensordata for one in data])
     np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9)
     # hits and misses
@@ -155,15 +159,7 @@ def test_rangefinders_meet_height_fields_as_mujocos_do(device, rng):
     mj = mujoco.MjModel.from_xml_string(GROUND)
     data = states(mj, rng, 40 if device != "emulated" else 6)
     want = np.array([one.sensordata for one in data])
-    if device == "reference":
-        reference, got = ds.Reference(ds.Model.from_mujoco(mj)), []
-        for one in data:
-            reference.qpos = one.qpos
-            reference.forward()
-            got.append(np.array(reference.sensordata))
-    else:
-        with batch_at(mj, data, device=device) as sim:
-            got = np.array(sim.sensordata)
+    got = readings(mj, data, device)
     np.testing.assert_allclose(got, want, rtol=0, atol=1e-9)
     assert (want[:, :2] > 0).any()
 

@@ -105,7 +105,7 @@ def test_models_whose_meshes_are_missing_are_left_out(tmp_path):
 def test_contacts_are_held_against_supports():
     """Depths of shapes at known places; what misses one, or has it alone, is told."""
     sys.path.insert(0, str(ROOT / "bench"))
-    import coverage
+    import coverage_contacts
 
     m = mujoco.MjModel.from_xml_string(
         """<mujoco><worldbody><geom type="plane" size="5 5 1"/><body pos="0 0 .09"><freejoint/><geom size=".1"/></body>
@@ -122,16 +122,16 @@ def test_contacts_are_held_against_supports():
         ((0, 1), up, -0.01), ((0, 2), up, -0.01), ((0, 3), up, -0.01), ((0, 4), up, -0.01), ((0, 5), up, -0.01),
         ((1, 2), x, 0.1), ((2, 3), y, -0.05), ((1, 4), x, -0.05), ((2, 4), -x, 0.05), ((4, 5), x, 0.8),
     ):  # fmt: skip
-        assert coverage.apart_along(m, state, pair, normal) == pytest.approx(wanted, abs=1e-12), pair
+        assert coverage_contacts.apart_along(m, state, pair, normal) == pytest.approx(wanted, abs=1e-12), pair
     contacts = [((1, 4), -0.05, x), ((0, 5), -0.01, up)]
     state["contacts"] = contacts
-    told = coverage.contacts_against_supports(m, [state], [contacts])
+    told = coverage_contacts.contacts_against_supports(m, [state], [contacts])
     assert told["pairs"] == 2 and told["depth"] < 1e-12 and told["excess"] == 0 and told["alone"] == 0
-    off = coverage.contacts_against_supports(m, [state], [[((1, 4), -0.04, x), ((2, 3), -0.05, y)]])
+    off = coverage_contacts.contacts_against_supports(m, [state], [[((1, 4), -0.04, x), ((2, 3), -0.05, y)]])
     # the smaller shape of the first pair is the ball; each side has one pair alone
     assert off["depth"] == pytest.approx(0.01 / 0.1) and off["alone"] == 2
     # a normal along which the shapes overlap by more than along MuJoCo's
-    worse = coverage.contacts_against_supports(m, [state], [[((1, 4), -0.16, y), contacts[1]]])
+    worse = coverage_contacts.contacts_against_supports(m, [state], [[((1, 4), -0.16, y), contacts[1]]])
     assert worse["depth"] < 1e-12 and worse["excess"] == pytest.approx((0.16 - 0.05) / 0.1)
 
 
