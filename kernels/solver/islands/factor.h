@@ -254,9 +254,10 @@ struct IslandFactor : IslandRows<kDim, E, kOneEight> {
         for (int c = 0; c < columns; c += kEight) reduce_rows(block, columns, c);
       });
       if constexpr (kDofs > 0) {
-        for (int r = 0; r < n; r++) {
-          const Scalar part = -(b[r] * S[r * kEight + r]);
-          for (int a = r + 1; a < n; a++) b[a] = fma(part, S[r * kEight + a], b[a]);
+        for (int a = 1; a < n; a++) {
+          Scalar rest = b[a];
+          for (int r = 0; r < a; r++) rest = fma(-multiplier(r, a), b[r], rest);
+          b[a] = rest;
         }
       } else {
         // those of the pivot's own eight one by one: the row holds what is read no more before them

@@ -9,6 +9,8 @@
 // Cost: O(rows x dofs^2 + dofs^3) a step for all of a pack, as many steps as the slowest needs.
 #pragma once
 
+#include <optional>
+
 #include "kernels/contact/with_law.h"
 #include "kernels/data/island_pack.h"
 #include "kernels/solver/islands/island_laws.h"
@@ -40,10 +42,8 @@ struct PackedRows {
   int element[kPack], tree[kPack], own_contacts[kPack], own_rows[kPack];
   int slot[kPackedContacts][kPack], source[kPackedRows][kPack];
 
-  explicit PackedRows(E& e)
-      : env(e), sizes(island_pack_sizes(e.t.n)), layout(island_pack_layout(sizes)) {
-    reals = {reinterpret_cast<Real*>(e.pool + with_island_room(static_cast<int>(pool_words<Scalar>(e.t.n))))};
-  }
+  PackedRows(E& e, int bin, Reals begin)
+      : env(e), sizes(island_pack_sizes(e.t.n, bin)), layout(island_pack_layout(sizes)), reals(begin) {}
 
 #define ISLAND_P(name, size, meaning) \
   Reals name() const { return reals.from(layout.name); }
@@ -165,7 +165,7 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedRows<kDim, E>> {
   using Real = typename Base::Real;
   using Mask = typename Base::Mask;
   using Reals = typename Base::Reals;
-  explicit PackedIslands(E& e) : Base(PackedRows<kDim, E>(e)) {}
+  PackedIslands(E& e, int bin, Reals begin) : Base(PackedRows<kDim, E>(e, bin, begin)) {}
 
   void choose_start() const {
     const auto w = this->w();
@@ -211,20 +211,23 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedRows<kDim, E>> {
     for (int k = 0; k < dofs; k++) this->dw()[k] = fma(Real(-1), this->grad()[k], Real(0));
   }
 
-  // The rows of H, right of the diagonal, kWide columns at a time: 1 + Z curvature Z'
-  static constexpr int kWide = 8;
+  // H, right of the diagonal: 1 + Z curvature Z', in tiles that registers hold. They run over the dofs: nobody reads
+  // what is left of the diagonal and behind them
+  static constexpr int kTall = 4, kWide = 6;
+  static_assert(kTall <= kPackedRoom && kWide <= kPackedRoom);
   void assemble() const {
     const int d = this->sizes.d, slots = this->slots();
-    bool active[kPackedContacts];
+    bool contact_in_use[kPackedContacts], row_in_use[kPackedRows];
+    for (int i = 0; i < this->rows(); i++) row_in_use[i] = any(this->row_h()[i] != Real(0));
     for (int i = 0; i < this->contacts(); i++) {
-      active[i] = false;
+      bool& in_use = contact_in_use[i] = false;
       Real h[kDim][kDim];
       for (int r = 0; r < kDim; r++)
         for (int k = 0; k <= r; k++) {
           h[r][k] = h[k][r] = this->con_h()[(triangle(r) + k) * slots + i];
-          active[i] |= any(h[r][k] != Real(0));
+          in_use |= any(h[r][k] != Real(0));
         }
-      if (!active[i]) continue;
+      if (!in_use) continue;
       const auto g = this->con_g().from(i * kDim * d);
       for (int c = 0; c < dofs; c++)
         for (int r = 0; r < kDim; r++) {
@@ -233,38 +236,43 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedRows<kDim, E>> {
           g[r * d + c] = s;
         }
     }
-    for (int a = 0; a < dofs; a++)
-      for (int c = a; c < dofs; c += kWide)
-        if (c + kWide <= dofs)
-          assemble_part<kWide>(a, c, active);
-        else
-          for (int k = c; k < dofs; k++) assemble_part<1>(a, k, active);
+    for (int a = 0; a < dofs; a += kTall)
+      for (int c = a; c < dofs; c += kWide) assemble_tile(a, c, row_in_use, contact_in_use);
   }
-  template <int kColumns>
-  void assemble_part(int a, int c, const bool* active) const {
+  void assemble_tile(int a, int c, const bool* row_in_use, const bool* contact_in_use) const {
     const int d = this->sizes.d;
-    Real s[kColumns];
+    Real s[kTall][kWide], g[kWide];
     DS_UNROLL
-    for (int k = 0; k < kColumns; k++) s[k] = Real(a == c + k ? 1 : 0);
+    for (int i = 0; i < kTall; i++) DS_UNROLL
+    for (int k = 0; k < kWide; k++) s[i][k] = Real(a + i == c + k ? 1 : 0);
+    const auto add = [&](const Reals& z) {
+      DS_UNROLL
+      for (int i = 0; i < kTall; i++) {
+        const Real x = z[a + i];
+        DS_UNROLL
+        for (int k = 0; k < kWide; k++) s[i][k] = fma(x, g[k], s[i][k]);
+      }
+    };
     for (int i = 0; i < this->rows(); i++) {
+      if (!row_in_use[i]) continue;
       const auto z = this->scalar_row(i);
       const Real h = this->row_h()[i];
-      if (!any(h * z[a] != Real(0))) continue;
       DS_UNROLL
-      for (int k = 0; k < kColumns; k++) s[k] = fma(z[a], fma(h, z[c + k], Real(0)), s[k]);
+      for (int k = 0; k < kWide; k++) g[k] = fma(h, z[c + k], Real(0));
+      add(z);
     }
     for (int i = 0; i < this->contacts(); i++) {
-      if (!active[i]) continue;
-      DS_UNROLL
+      if (!contact_in_use[i]) continue;
       for (int r = 0; r < kDim; r++) {
-        const Real z = this->contact_row(i, r)[a];
-        const auto g = this->con_g().from((i * kDim + r) * d + c);
+        const auto from = this->con_g().from((i * kDim + r) * d + c);
         DS_UNROLL
-        for (int k = 0; k < kColumns; k++) s[k] = fma(z, g[k], s[k]);
+        for (int k = 0; k < kWide; k++) g[k] = from[k];
+        add(this->contact_row(i, r));
       }
     }
     DS_UNROLL
-    for (int k = 0; k < kColumns; k++) this->H()[a * d + c + k] = s[k];
+    for (int i = 0; i < kTall; i++) DS_UNROLL
+    for (int k = 0; k < kWide; k++) this->H()[(a + i) * d + c + k] = s[i][k];
   }
   // row a of the factor: what the rows before take from it; one over a pivot takes the pivot's place
   void factor() const {
@@ -273,14 +281,15 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedRows<kDim, E>> {
     Real multiplier[kPackedDofs];
     for (int a = 0; a < dofs; a++) {
       for (int r = 0; r < a; r++) multiplier[r] = -(H[r * d + a] * H[r * d + r]);
-      for (int c = a; c < dofs; c += kWide)
-        if (c + kWide <= dofs)
-          reduce<kWide>(a, c, multiplier);
+      for (int c = a; c < dofs; c += kRun)
+        if (c + kRun <= dofs)
+          reduce<kRun>(a, c, multiplier);
         else
           for (int k = c; k < dofs; k++) reduce<1>(a, k, multiplier);
       H[a * d + a] = Real(1) / H[a * d + a];
     }
   }
+  static constexpr int kRun = 8;
   template <int kColumns>
   void reduce(int a, int c, const Real* multiplier) const {
     const int d = this->sizes.d;
@@ -465,13 +474,33 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedRows<kDim, E>> {
     count = 0;
   }
 
+};
+
+// the open packs of an environment's pack, by contacts
+template <int kDim, bool kElliptic, class E>
+struct PackBins {
+  using Pack = PackedIslands<kDim, kElliptic, E>;
+  std::optional<Pack> packs[kPackBins];
+  explicit PackBins(E& env) {
+    using Scalar = typename E::Scalar;
+    Field<typename E::Real, 1> begin{reinterpret_cast<typename E::Real*>(
+        env.pool + with_island_room(static_cast<int>(pool_words<Scalar>(env.t.n))))};
+    for (int bin = 0; bin < kPackBins; bin++) {
+      packs[bin].emplace(env, bin, begin);
+      begin = begin.from(packs[bin]->layout.total);
+    }
+  }
   template <class From>
   void add(const From& from, int island) {
-    this->take(from, island);
-    if (count == kPack) solve();
+    const int contacts = from.con_adr()[island + 1] - from.con_adr()[island];
+    int bin = 0;
+    while (contacts > kBinContacts[bin]) bin++;
+    packs[bin]->take(from, island);
+    if (packs[bin]->count == E::kPack) packs[bin]->solve();
   }
   void finish() {
-    if (count > 0) solve();
+    for (auto& pack : packs)
+      if (pack->count > 0) pack->solve();
   }
 };
 

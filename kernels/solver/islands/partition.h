@@ -101,10 +101,8 @@ struct Partition : IslandEnv<E, kOneEight> {
       });
     });
     for (int k = 0; k < n.ntree; k++) members[root(k)]++;
-    const IslandPackSizes room = island_pack_sizes(n);
     const auto packed = [&](int k) {
-      return Base::kPack > 1 && members[k] == 1 && dofs(k) <= room.d && contacts_of[k] <= room.c &&
-             rows_of[k] <= room.r;
+      return Base::kPack > 1 && members[k] == 1 && is_packed(n, dofs(k), contacts_of[k], rows_of[k]);
     };
     int islands = 0;
     for (const bool last : {false, true}) {

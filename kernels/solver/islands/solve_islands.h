@@ -384,7 +384,7 @@ DS_FN void solve_islands(E& env) {
         solve_element<kDim, kElliptic, false>(env, element, packed);
   };
   if constexpr (E::kPack > 1) {
-    PackedIslands<kDim, kElliptic, E> packed(env);
+    PackBins<kDim, kElliptic, E> packed(env);
     solve_all(packed);
     packed.finish();
   } else {
