@@ -23,7 +23,8 @@ template <class Sizes>
 constexpr IslandPackSizes island_pack_sizes(const Sizes& n, int bin) {
   const auto least = [](int a, int b) { return a < b ? a : b; };
   if (n.nisland == 0 || n.ntreepad <= kIslandEight) return {0, 0, 0, 0};
-  return {least(n.ntreepad, kPackedDofs) + kPackedRoom, least(n.ncon, kBinContacts[bin]), least(n.nrow1, kPackedRows), n.kdim};
+  return {least(n.ntreepad, kPackedDofs) + kPackedRoom, least(n.ncon, kBinContacts[bin]),
+          least(n.nrow1, kPackedRows), n.kdim};
 }
 // whether an island of one tree goes into a pack
 template <class Sizes>

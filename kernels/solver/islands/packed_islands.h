@@ -37,7 +37,7 @@ struct PackedRows {
   IslandPackSizes sizes;
   IslandPackLayout layout;
   Reals reals;
-  int count = 0;  // islands
+  int count = 0;                                   // islands
   int dofs = 0, most_contacts = 0, most_rows = 0;  // of any of them
   int element[kPack], tree[kPack], own_contacts[kPack], own_rows[kPack];
   int slot[kPackedContacts][kPack], source[kPackedRows][kPack];
@@ -76,19 +76,20 @@ struct PackedRows {
     return SerialLanes::accumulate<Real>(n, [&](Index i, const Real& s) { return s + run[i]; });
   }
   Real parts(int which) const {
-    return sum(row_part().from(which * scalars()), rows()) + sum(con_part().from(which * slots()), contacts());
+    return sum(row_part().from(which * scalars()), rows()) +
+           sum(con_part().from(which * slots()), contacts());
   }
   Real contact_A(int i, int r, int k) const { return dot(contact_row(i, r), contact_row(i, k)); }
   Real row_A(int i) const { return dot(scalar_row(i), scalar_row(i)); }
 
   // out <- base + Z'x, or Z'x, of the islands of a mask
-  void put_products(const Mask& live, const Reals& x, bool lift, const Reals& con_out, const Reals& row_out) const {
+  void put_products(const Mask& live, const Reals& x, bool lift, const Reals& con_out,
+                    const Reals& row_out) const {
     const auto put = [&](const Real& s, const Reals& base, const Reals& out, int i) {
       out[i] = select(live, lift ? base[i] + s : s, out[i]);
     };
     for (int i = 0; i < contacts(); i++)
-      for (int r = 0; r < kDim; r++)
-        put(dot(contact_row(i, r), x), con_y0(), con_out, r * slots() + i);
+      for (int r = 0; r < kDim; r++) put(dot(contact_row(i, r), x), con_y0(), con_out, r * slots() + i);
     for (int i = 0; i < rows(); i++) put(dot(scalar_row(i), x), row_y0(), row_out, i);
   }
 
@@ -141,7 +142,8 @@ struct PackedRows {
       }
       set_lane(con_D()[i], count, from.con_D()[c]);
       set_lane(con_dim()[i], count, from.con_dim()[c]);
-      for (int k = 0; k < 5; k++) set_lane(con_mu()[k * slots() + i], count, from.con_mu()[k * from.slots() + c]);
+      for (int k = 0; k < 5; k++)
+        set_lane(con_mu()[k * slots() + i], count, from.con_mu()[k * from.slots() + c]);
     }
     for (int i = 0; i < nrow; i++) {
       const int c = row + i, e = from.row_entry()[c];
@@ -384,7 +386,8 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedRows<kDim, E>> {
   Real rounding_squared() const {
     Real size(0), asked(0);
     for (int l = 0; l < count; l++)
-      set_lane(size, l, IslandEnv<E, false>(env, this->element[l]).add_smooth_squares(this->tree[l], Scalar(0)));
+      set_lane(size, l,
+               IslandEnv<E, false>(env, this->element[l]).add_smooth_squares(this->tree[l], Scalar(0)));
     for (int i = 0; i < this->rows(); i++) {
       const Real y = this->row_y0()[i];
       asked = fma(this->row_D()[i] * y, y, asked);
@@ -441,7 +444,8 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedRows<kDim, E>> {
       for (int k = 0; k < nv; k++) set_lane(env.w()[first + k], at, lane_of(this->w()[k], l));
       for (int i = 0; i < this->own_contacts[l]; i++)
         for (int r = 0; r < kDim; r++)
-          set_lane(env.con_f()[kDim * this->slot[i][l] + r], at, lane_of(this->con_f()[r * this->slots() + i], l));
+          set_lane(env.con_f()[kDim * this->slot[i][l] + r], at,
+                   lane_of(this->con_f()[r * this->slots() + i], l));
       for (int i = 0; i < this->own_rows[l]; i++) {
         const int source = this->source[i][l];
         const Scalar y = lane_of(this->row_y()[i], l);
@@ -473,7 +477,6 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedRows<kDim, E>> {
     put_back(steps, wrong, residual);
     count = 0;
   }
-
 };
 
 // the open packs of an environment's pack, by contacts

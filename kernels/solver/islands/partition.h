@@ -77,8 +77,7 @@ struct Partition : IslandEnv<E, kOneEight> {
     const auto tree = this->con_tree();
     // of an island of one tree; nothing else stands there yet
     const auto contacts_of = this->live(), rows_of = this->searching(), members = this->doubtful();
-    for (int k = 0; k < n.ntree; k++)
-      island[k] = k, used[k] = contacts_of[k] = rows_of[k] = members[k] = 0;
+    for (int k = 0; k < n.ntree; k++) island[k] = k, used[k] = contacts_of[k] = rows_of[k] = members[k] = 0;
     const int contacts = lane_of(env.ncon, this->element);
     for (int i = 0; i < contacts; i++) {
       const int pair = pair_of(env, i, this->element);
