@@ -212,6 +212,12 @@ void build_runs(const Model& m, TableStore* t) {
     t->run_adr[kind + 1] = static_cast<int>(t->run_tree.size());
   }
   t->run_pair.push_back(static_cast<int>(t->pair_margin.size()));
+  // trees of few geoms, whose balls save nothing
+  constexpr size_t kPairsOfRun = 4;
+  if (t->run_tree.size() * kPairsOfRun > t->pair_margin.size()) {
+    t->run_pair.clear(), t->run_tree.clear(), t->run_margin.clear();
+    t->run_adr.assign(kPairKinds + 1, 0);
+  }
 }
 
 }  // namespace

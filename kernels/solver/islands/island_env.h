@@ -16,6 +16,8 @@ struct IslandEnv {
   // contacts and scalar rows side by side, where environments stand side by side elsewhere
   using Real = typename E::Real;
   static constexpr int kPack = E::kPack;
+  // whether islands may go into packs (island_pack.h)
+  static constexpr bool kIntoPacks = kPack > 1 && !kOneEight;
   static constexpr int kStride = kPack > 1 ? 1 : E::kStride;
   using Reals = Field<Scalar, kStride>;
   using Ints = Field<int, kStride>;

@@ -76,8 +76,11 @@ struct Partition : IslandEnv<E, kOneEight> {
     const auto island = this->tree_island(), used = this->tree_place(), first = this->tree_adr();
     const auto tree = this->con_tree();
     // of an island of one tree; nothing else stands there yet
-    const auto contacts_of = this->live(), rows_of = this->searching(), members = this->doubtful();
-    for (int k = 0; k < n.ntree; k++) island[k] = k, used[k] = contacts_of[k] = rows_of[k] = members[k] = 0;
+    [[maybe_unused]] const auto contacts_of = this->live(), rows_of = this->searching(),
+                                members = this->doubtful();
+    for (int k = 0; k < n.ntree; k++) island[k] = k, used[k] = 0;
+    if constexpr (Base::kIntoPacks)
+      for (int k = 0; k < n.ntree; k++) contacts_of[k] = rows_of[k] = members[k] = 0;
     const int contacts = lane_of(env.ncon, this->element);
     for (int i = 0; i < contacts; i++) {
       const int pair = pair_of(env, i, this->element);
@@ -87,21 +90,21 @@ struct Partition : IslandEnv<E, kOneEight> {
       tree[2 * i] = a;
       tree[2 * i + 1] = b;
       used[a] = 1;
-      contacts_of[a]++;
+      if constexpr (Base::kIntoPacks) contacts_of[a]++;
       if (b >= 0) used[b] = 1, join(a, b);
     }
     each_row([&](int source) {
       int before = -1;
       each_tree_of_row(source, [&](int a) {
         used[a] = 1;
-        rows_of[a]++;
+        if constexpr (Base::kIntoPacks) rows_of[a]++;
         if (before >= 0) join(before, a);
         before = a;
       });
     });
     for (int k = 0; k < n.ntree; k++) members[root(k)]++;
     const auto packed = [&](int k) {
-      return Base::kPack > 1 && members[k] == 1 && is_packed(n, dofs(k), contacts_of[k], rows_of[k]);
+      return kPacked && members[k] == 1 && is_packed(n, dofs(k), contacts_of[k], rows_of[k]);
     };
     int islands = 0;
     for (const bool last : {false, true}) {

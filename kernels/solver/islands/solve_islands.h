@@ -339,7 +339,7 @@ DS_STAGE void solve_element(E& env, int element, Packed& packed) {
   const IslandRows<kDim, E, kOneEight> rows(base);
   rows.run();
   IslandContacts<kDim, E, kOneEight>(rows).run();
-  if constexpr (E::kPack > 1) {
+  if constexpr (IslandEnv<E, kOneEight>::kIntoPacks) {
     const auto head = base.head();
     const int own = head[4];
     for (int island = own; island < head[0]; island++) packed.add(rows, island);
@@ -375,22 +375,20 @@ DS_FN void solve_islands(E& env) {
   put_contact_records(env);
   env.iterations = Real(0);
   if (env.ends_call) env.residual = Real(0);
-  const auto solve_all = [&](auto& packed) {
-    const bool one_eight = env.t.n.ntreepad == kEight;
+  const auto solve_all = [&]<bool kOneEight>(std::bool_constant<kOneEight>, auto& packed) {
     for (int element = 0; element < E::kPack; element++)
-      if (one_eight)
-        solve_element<kDim, kElliptic, true>(env, element, packed);
-      else
-        solve_element<kDim, kElliptic, false>(env, element, packed);
+      solve_element<kDim, kElliptic, kOneEight>(env, element, packed);
   };
-  if constexpr (E::kPack > 1) {
+  struct {
+  } none;
+  if (env.t.n.ntreepad == kEight) {
+    solve_all(std::true_type(), none);
+  } else if constexpr (E::kPack > 1) {
     PackBins<kDim, kElliptic, E> packed(env);
-    solve_all(packed);
+    solve_all(std::false_type(), packed);
     packed.finish();
   } else {
-    struct {
-    } none;
-    solve_all(none);
+    solve_all(std::false_type(), none);
   }
 }
 
