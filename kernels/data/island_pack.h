@@ -47,10 +47,11 @@ constexpr IslandPackLayout island_pack_layout(const IslandPackSizes& s) {
 #include "kernels/data/island_pack.inl"
   return l;
 }
+// of the bins before one
 template <class Sizes>
-constexpr int island_pack_reals(const Sizes& n) {
+constexpr int island_pack_reals(const Sizes& n, int bins = kPackBins) {
   int total = 0;
-  for (int bin = 0; bin < kPackBins; bin++) total += island_pack_layout(island_pack_sizes(n, bin)).total;
+  for (int bin = 0; bin < bins; bin++) total += island_pack_layout(island_pack_sizes(n, bin)).total;
   return total;
 }
 

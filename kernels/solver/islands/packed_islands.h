@@ -9,8 +9,6 @@
 // Cost: O(rows x dofs^2 + dofs^3) a step for all of a pack, as many steps as the slowest needs.
 #pragma once
 
-#include <optional>
-
 #include "kernels/contact/with_law.h"
 #include "kernels/data/island_pack.h"
 #include "kernels/solver/islands/island_laws.h"
@@ -42,8 +40,11 @@ struct PackedRows {
   int element[kPack], tree[kPack], own_contacts[kPack], own_rows[kPack];
   int slot[kPackedContacts][kPack], source[kPackedRows][kPack];
 
-  PackedRows(E& e, int bin, Reals begin)
-      : env(e), sizes(island_pack_sizes(e.t.n, bin)), layout(island_pack_layout(sizes)), reals(begin) {}
+  PackedRows(E& e, int bin)
+      : env(e), sizes(island_pack_sizes(e.t.n, bin)), layout(island_pack_layout(sizes)) {
+    int* const behind_arena = e.pool + with_island_room(static_cast<int>(pool_words<Scalar>(e.t.n)));
+    reals = Reals{reinterpret_cast<Real*>(behind_arena)}.from(island_pack_reals(e.t.n, bin));
+  }
 
 #define ISLAND_P(name, size, meaning) \
   Reals name() const { return reals.from(layout.name); }
@@ -167,7 +168,7 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedRows<kDim, E>> {
   using Real = typename Base::Real;
   using Mask = typename Base::Mask;
   using Reals = typename Base::Reals;
-  PackedIslands(E& e, int bin, Reals begin) : Base(PackedRows<kDim, E>(e, bin, begin)) {}
+  PackedIslands(E& e, int bin) : Base(PackedRows<kDim, E>(e, bin)) {}
 
   void choose_start() const {
     const auto w = this->w();
@@ -482,28 +483,19 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedRows<kDim, E>> {
 // the open packs of an environment's pack, by contacts
 template <int kDim, bool kElliptic, class E>
 struct PackBins {
-  using Pack = PackedIslands<kDim, kElliptic, E>;
-  std::optional<Pack> packs[kPackBins];
-  explicit PackBins(E& env) {
-    using Scalar = typename E::Scalar;
-    Field<typename E::Real, 1> begin{reinterpret_cast<typename E::Real*>(
-        env.pool + with_island_room(static_cast<int>(pool_words<Scalar>(env.t.n))))};
-    for (int bin = 0; bin < kPackBins; bin++) {
-      packs[bin].emplace(env, bin, begin);
-      begin = begin.from(packs[bin]->layout.total);
-    }
-  }
+  PackedIslands<kDim, kElliptic, E> packs[kPackBins];
+  explicit PackBins(E& env) : packs{{env, 0}, {env, 1}, {env, 2}, {env, 3}, {env, 4}} {}
   template <class From>
   void add(const From& from, int island) {
     const int contacts = from.con_adr()[island + 1] - from.con_adr()[island];
     int bin = 0;
     while (contacts > kBinContacts[bin]) bin++;
-    packs[bin]->take(from, island);
-    if (packs[bin]->count == E::kPack) packs[bin]->solve();
+    packs[bin].take(from, island);
+    if (packs[bin].count == E::kPack) packs[bin].solve();
   }
   void finish() {
     for (auto& pack : packs)
-      if (pack->count > 0) pack->solve();
+      if (pack.count > 0) pack.solve();
   }
 };
 

@@ -365,6 +365,13 @@ DS_STAGE void solve_element(E& env, int element, Packed& packed) {
   env.sync();
 }
 
+template <int kDim, bool kElliptic, bool kOneEight, class E, class Packed>
+DS_HD void solve_elements(E& env, Packed& packed) {
+  for (int element = 0; element < E::kPack; element++)
+    solve_element<kDim, kElliptic, kOneEight>(env, element, packed);
+}
+struct NoPacks {};
+
 // all environments of a pack; dw: the last acceleration, whitened
 template <int kDim, bool kElliptic, class E>
 DS_FN void solve_islands(E& env) {
@@ -375,20 +382,15 @@ DS_FN void solve_islands(E& env) {
   put_contact_records(env);
   env.iterations = Real(0);
   if (env.ends_call) env.residual = Real(0);
-  const auto solve_all = [&]<bool kOneEight>(std::bool_constant<kOneEight>, auto& packed) {
-    for (int element = 0; element < E::kPack; element++)
-      solve_element<kDim, kElliptic, kOneEight>(env, element, packed);
-  };
-  struct {
-  } none;
+  [[maybe_unused]] NoPacks none;
   if (env.t.n.ntreepad == kEight) {
-    solve_all(std::true_type(), none);
+    solve_elements<kDim, kElliptic, true>(env, none);
   } else if constexpr (E::kPack > 1) {
     PackBins<kDim, kElliptic, E> packed(env);
-    solve_all(std::false_type(), packed);
+    solve_elements<kDim, kElliptic, false>(env, packed);
     packed.finish();
   } else {
-    solve_all(std::false_type(), none);
+    solve_elements<kDim, kElliptic, false>(env, none);
   }
 }
 
