@@ -102,15 +102,21 @@ struct Partition : IslandEnv<E, kOneEight> {
         before = a;
       });
     });
-    for (int k = 0; k < n.ntree; k++) members[root(k)]++;
-    const auto packed = [&](int k) {
-      return kPacked && members[k] == 1 && is_packed(n, dofs(k), contacts_of[k], rows_of[k]);
-    };
     int islands = 0;
-    for (const bool last : {false, true}) {
-      if (last) this->head()[4] = islands;
+    const auto number = [&](auto which) {
       for (int k = 0; k < n.ntree; k++)
-        if (used[k] != 0 && root(k) == k && packed(k) == last) first[k] = islands++;
+        if (used[k] != 0 && root(k) == k && which(k)) first[k] = islands++;
+    };
+    if constexpr (Base::kIntoPacks) {
+      for (int k = 0; k < n.ntree; k++) members[root(k)]++;
+      const auto packed = [&](int k) {
+        return members[k] == 1 && is_packed(n, dofs(k), contacts_of[k], rows_of[k]);
+      };
+      number([&](int k) { return !packed(k); });
+      this->head()[4] = islands;
+      number(packed);
+    } else {
+      number([](int) { return true; });
     }
     // a root stands before its members
     for (int k = 0; k < n.ntree; k++) {
