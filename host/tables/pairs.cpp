@@ -188,6 +188,38 @@ void add_geoms(const Model& m, const std::vector<Candidate>& pairs, TableStore* 
   for (const Candidate& c : pairs) t->pair_geom.insert(t->pair_geom.end(), {place[c.geom1], place[c.geom2]});
 }
 
+// Runs of pairs, in packs of which the kernels first ask whether the first geom is near the tree of the others; none
+// where there are few pairs
+void build_runs(const Model& m, TableStore* t) {
+  constexpr size_t kManyPairs = 512;
+  t->run_adr.assign(kPairKinds + 1, 0);
+  if (!solves_islands(m, *t) || t->pair_margin.size() < kManyPairs) return;
+  const auto tree_of = [&](int pair, int of) {
+    return t->body_tree[t->geom_body[t->pair_geom[2 * pair + of]]];
+  };
+  for (int kind = 0; kind < kPairKinds; ++kind) {
+    for (int pair = t->pair_adr[kind]; pair < t->pair_adr[kind + 1]; ++pair) {
+      const int tree = tree_of(pair, 1);
+      const bool same = pair > t->pair_adr[kind] && t->run_tree.back() == tree &&
+                        t->pair_geom[2 * pair] == t->pair_geom[2 * pair - 2];
+      if (!same) {
+        t->run_pair.push_back(pair);
+        t->run_tree.push_back(tree);
+        t->run_margin.push_back(t->pair_margin[pair]);
+      }
+      t->run_margin.back() = std::max(t->run_margin.back(), t->pair_margin[pair]);
+    }
+    t->run_adr[kind + 1] = static_cast<int>(t->run_tree.size());
+  }
+  t->run_pair.push_back(static_cast<int>(t->pair_margin.size()));
+  // trees of few geoms, whose balls save nothing
+  constexpr size_t kPairsOfRun = 4;
+  if (t->run_tree.size() * kPairsOfRun > t->pair_margin.size()) {
+    t->run_pair.clear(), t->run_tree.clear(), t->run_margin.clear();
+    t->run_adr.assign(kPairKinds + 1, 0);
+  }
+}
+
 }  // namespace
 
 void build_pairs(const Model& m, TableStore* t) {
@@ -209,6 +241,7 @@ void build_pairs(const Model& m, TableStore* t) {
     t->pair_support.insert(t->pair_support.end(), support.begin(), support.end());
   }
   add_geoms(m, pairs, t);
+  build_runs(m, t);
   // as MuJoCo lists its contacts: whatever the kind
   std::vector<int> order(pairs.size());
   std::iota(order.begin(), order.end(), 0);

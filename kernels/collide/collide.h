@@ -492,11 +492,59 @@ DS_HD typename E::Mask may_reach_box(const E& env, int box, int other, const typ
   return dot(gap, gap) < reach * reach;
 }
 
-template <int kKind, class E>
-DS_STAGE void collide_side_by_side(E& env) {
+// a ball about the geoms of each tree
+template <class E>
+DS_FN void put_tree_balls(E& env) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const auto gpos = env.geom_xpos();
+  const auto ball = env.tree_ball();
+  // geoms stand in the order of their bodies, and so of their trees
+  for (int g = 0; g < t.n.ngeom;) {
+    const int tree = t.body_tree[t.geom_body[g]], first = g;
+    Vec3<Real> low = gpos.vec(g), high = low;
+    for (; g < t.n.ngeom && t.body_tree[t.geom_body[g]] == tree; g++) {
+      const Vec3<Real> p = gpos.vec(g);
+      low = {min(low.x, p.x), min(low.y, p.y), min(low.z, p.z)};
+      high = {max(high.x, p.x), max(high.y, p.y), max(high.z, p.z)};
+    }
+    if (tree < 0) continue;
+    const Vec3<Real> centre = (low + high) * Real(0.5);
+    Real radius(0);
+    for (int k = first; k < g; k++) radius = max(radius, norm(gpos.vec(k) - centre) + env.geom_rbound(k));
+    ball[4 * tree] = centre.x, ball[4 * tree + 1] = centre.y, ball[4 * tree + 2] = centre.z;
+    ball[4 * tree + 3] = radius;
+  }
+}
+// the environments in which some pair of a run may be near. What is between spheres is so for their kinds alone
+template <class E>
+DS_HD typename E::Mask may_reach_tree(const E& env, int run) {
+  using Real = typename E::Real;
+  const int geom = env.t.pair_geom[2 * env.t.run_pair[run]];
+  const auto ball = env.tree_ball().from(4 * env.t.run_tree[run]);
+  const Vec3<Real> d = env.geom_xpos().vec(geom) - Vec3<Real>{ball[0], ball[1], ball[2]};
+  // what rounding could hide is a thousandth of the spheres
+  const Real reach = (ball[3] + env.geom_rbound(geom)) * Real(1.001) + env.run_margin(run);
+  return mask_not(dot(d, d) > reach * reach);
+}
+
+// calls f(first pair, one past the last) for those of a kind among which some may be near
+template <int kKind, class E, class F>
+DS_HD void each_near_run(E& env, F f) {
   using Kind = PairKindTraits<kKind>;
-  const int begin = env.t.pair_adr[kKind], end = env.t.pair_adr[kKind + 1];
-  NearPairs<E> near;
+  const auto& t = env.t;
+  if constexpr (!Kind::kFirstIsPlane && Kind::kFirst != kHfield)
+    if (t.run_adr[kPairKinds] > 0) {
+      for (int run = t.run_adr[kKind]; run < t.run_adr[kKind + 1]; run++)
+        if (t.run_tree[run] < 0 || any(may_reach_tree(env, run))) f(t.run_pair[run], t.run_pair[run + 1]);
+      return;
+    }
+  f(t.pair_adr[kKind], t.pair_adr[kKind + 1]);
+}
+
+template <int kKind, class E>
+DS_HD void find_near(E& env, int begin, int end, NearPairs<E>* near) {
+  using Kind = PairKindTraits<kKind>;
   for (int pair = begin; pair < end; pair++) {
     const auto margin = env.pair_margin(pair);
     auto touch = are_near<kKind>(env, pair, margin);
@@ -506,11 +554,17 @@ DS_STAGE void collide_side_by_side(E& env) {
       touch = mask_and(touch, may_reach_box(env, b, a, margin));
     if constexpr (Kind::kFirst == kBox) touch = mask_and(touch, may_reach_box(env, a, b, margin));
     for (unsigned word = mask_word(touch); word != 0; word &= word - 1) {
-      near.pair[near.count] = pair;
-      near.element[near.count++] = bit_count_trailing(word);
-      if (near.count == E::kPack) collide_near<kKind>(env, &near);
+      near->pair[near->count] = pair;
+      near->element[near->count++] = bit_count_trailing(word);
+      if (near->count == E::kPack) collide_near<kKind>(env, near);
     }
   }
+}
+
+template <int kKind, class E>
+DS_STAGE void collide_side_by_side(E& env) {
+  NearPairs<E> near;
+  each_near_run<kKind>(env, [&](int begin, int end) { find_near<kKind>(env, begin, end, &near); });
   collide_near<kKind>(env, &near);
 }
 
@@ -538,7 +592,10 @@ DS_FN void collide(E& env) {
   if (env.t.n.npair > 0) {
     geom_poses(env);
     if constexpr (E::kPack > 1)
-      if (env.t.n.nisland > 0) put_geom_records(env);
+      if (env.t.n.nisland > 0) {
+        put_geom_records(env);
+        if (env.t.run_adr[kPairKinds] > 0) put_tree_balls(env);
+      }
     // the kinds one after the other, in the order of the pair table
     [&]<int... kKind>(IntList<kKind...>) { (try_kind<kKind>(env), ...); }
     (PairKinds{});

@@ -14,7 +14,8 @@ template <class Real>
 long scratch_bytes(const Tables<ScalarOf<Real>>& t) {
   const long reals = static_cast<long>(t.l.total) * static_cast<long>(sizeof(Real));
   const long words = 4L * pool_words<ScalarOf<Real>>(t.n);
-  return (reals + words + 127) / 64 * 64;
+  const long packed = static_cast<long>(island_pack_reals(t.n)) * static_cast<long>(sizeof(Real));
+  return (reals + words + packed + 127) / 64 * 64;
 }
 
 template <class Real>

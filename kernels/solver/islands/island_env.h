@@ -11,10 +11,13 @@ inline namespace DUALSTEP_ISA {
 // kOneEight: no tree has more dofs than an eight holds
 template <class E, bool kOneEight>
 struct IslandEnv {
+  using Environment = E;
   using Scalar = typename E::Scalar;
   // contacts and scalar rows side by side, where environments stand side by side elsewhere
   using Real = typename E::Real;
   static constexpr int kPack = E::kPack;
+  // whether islands may go into packs (island_pack.h)
+  static constexpr bool kIntoPacks = kPack > 1 && !kOneEight;
   static constexpr int kStride = kPack > 1 ? 1 : E::kStride;
   using Reals = Field<Scalar, kStride>;
   using Ints = Field<int, kStride>;
@@ -128,6 +131,13 @@ struct IslandEnv {
     return SerialLanes::accumulate<Scalar>(end - first,
                                            [&](Index i, const Scalar& s) { return s + part[i]; });
   }
+  // an island's sum of the parts of its rows, the first or the second of them
+  DS_HD Scalar parts(int island, int which) const {
+    const auto con = this->con_part().from(which * this->slots()),
+               row = this->row_part().from(which * this->scalars());
+    return this->sum(row, this->row_adr()[island], this->row_adr()[island + 1]) +
+           this->sum(con, this->con_adr()[island], this->con_adr()[island + 1]);
+  }
   // calls f(i) for every eight of an island's dofs, from number i of w and its like on
   template <class F>
   DS_HD void each_eight(int island, F f) const {
@@ -140,6 +150,18 @@ struct IslandEnv {
     each_eight(island, [&](int c) { s.add_product(Numbers(a, c), Numbers(b, c)); });
     return s.fold();
   }
+  // the squares of the whitened acceleration without constraints of a tree, added to a sum
+  DS_HD Scalar add_smooth_squares(int tree, Scalar size) const {
+    const auto& t = env.t;
+    for (int k = t.tree_dof[tree]; k < t.tree_dof[tree + 1]; k++) {
+      Scalar s = at(env.qacc_smooth(), k);
+      for (int e = t.M_rowadr[k] + 1; e < t.M_rowadr[k + 1]; e++)
+        s = fma(at(env.LD(), e), at(env.qacc_smooth(), t.M_col[e]), s);
+      s = s / at(env.Dscale(), k);
+      size = fma(s, s, size);
+    }
+    return size;
+  }
   // to <- -from
   DS_HD void negate(int island, const Reals& from, const Reals& to) const {
     each_eight(island, [&](int c) {
@@ -149,6 +171,17 @@ struct IslandEnv {
     });
   }
 };
+
+// the most of the steps, and the largest residual, of the islands of an environment; a residual that is no number stays
+template <class E>
+DS_HD void note_steps(E& env, int element, typename E::Scalar steps) {
+  if (steps > lane_of(env.iterations, element)) set_lane(env.iterations, element, steps);
+}
+template <class E>
+DS_HD void note_residual(E& env, int element, typename E::Scalar residual) {
+  const auto worst = lane_of(env.residual, element);
+  if (!(residual <= worst || worst != worst)) set_lane(env.residual, element, residual);
+}
 
 }  // namespace DUALSTEP_ISA
 }  // namespace dualstep

@@ -48,15 +48,16 @@ struct AnyScalarLaw {
   }
 };
 
-template <int kDim, bool kElliptic, class E, bool kOneEight>
-struct IslandLaws : IslandRows<kDim, E, kOneEight> {
-  using Base = IslandRows<kDim, E, kOneEight>;
+// Rows: IslandRows, or PackedRows of island_pack.h
+template <int kDim, bool kElliptic, class Rows>
+struct IslandLaws : Rows {
+  using Base = Rows;
   using Base::env, Base::load, Base::store;
   using Scalar = typename Base::Scalar;
   using Real = typename Base::Real;
   using Reals = typename Base::Reals;
   using Ints = typename Base::Ints;
-  using Cones = Contacts<kDim, kElliptic, E>;
+  using Cones = Contacts<kDim, kElliptic, typename Base::Environment>;
   DS_HD explicit IslandLaws(const Base& base) : Base(base) {}
 
   DS_HD ConeParams<Real, kDim> cone(int i) const {
@@ -143,14 +144,6 @@ struct IslandLaws : IslandRows<kDim, E, kOneEight> {
       store(this->row_part(), scalars + i, bend);
     });
   }
-  // an island's sum of the parts of its rows, the first or the second of them
-  DS_HD Scalar parts(int island, int which) const {
-    const auto con = this->con_part().from(which * this->slots()),
-               row = this->row_part().from(which * this->scalars());
-    return this->sum(row, this->row_adr()[island], this->row_adr()[island + 1]) +
-           this->sum(con, this->con_adr()[island], this->con_adr()[island + 1]);
-  }
-
   // the diagonal of A + R over the rows in use, summed, and how many there are: parts; diagonal blocks of A in con_h,
   // the diagonal in row_h
   DS_HD void put_diagonals(const Ints& set) const {

@@ -9,6 +9,7 @@
 // trees^2 / 32).
 #pragma once
 
+#include "kernels/data/island_pack.h"
 #include "kernels/solver/islands/island_env.h"
 
 namespace dualstep {
@@ -68,12 +69,18 @@ struct Partition : IslandEnv<E, kOneEight> {
     });
   }
 
-  // roots, then numbers of islands in place of roots; trees that no row reaches have none
+  // Roots, then numbers of islands in place of roots; trees that no row reaches have none. Those that go into packs
+  // (island_pack.h) have the last numbers
   DS_HD void find_islands() const {
     const auto& n = env.t.n;
     const auto island = this->tree_island(), used = this->tree_place(), first = this->tree_adr();
     const auto tree = this->con_tree();
+    // of an island of one tree; nothing else stands there yet
+    [[maybe_unused]] const auto contacts_of = this->live(), rows_of = this->searching(),
+                                members = this->doubtful();
     for (int k = 0; k < n.ntree; k++) island[k] = k, used[k] = 0;
+    if constexpr (Base::kIntoPacks)
+      for (int k = 0; k < n.ntree; k++) contacts_of[k] = rows_of[k] = members[k] = 0;
     const int contacts = lane_of(env.ncon, this->element);
     for (int i = 0; i < contacts; i++) {
       const int pair = pair_of(env, i, this->element);
@@ -83,21 +90,38 @@ struct Partition : IslandEnv<E, kOneEight> {
       tree[2 * i] = a;
       tree[2 * i + 1] = b;
       used[a] = 1;
+      if constexpr (Base::kIntoPacks) contacts_of[a]++;
       if (b >= 0) used[b] = 1, join(a, b);
     }
     each_row([&](int source) {
       int before = -1;
       each_tree_of_row(source, [&](int a) {
         used[a] = 1;
+        if constexpr (Base::kIntoPacks) rows_of[a]++;
         if (before >= 0) join(before, a);
         before = a;
       });
     });
     int islands = 0;
+    const auto number = [&](auto which) {
+      for (int k = 0; k < n.ntree; k++)
+        if (used[k] != 0 && root(k) == k && which(k)) first[k] = islands++;
+    };
+    if constexpr (Base::kIntoPacks) {
+      for (int k = 0; k < n.ntree; k++) members[root(k)]++;
+      const auto packed = [&](int k) {
+        return members[k] == 1 && is_packed(n, dofs(k), contacts_of[k], rows_of[k]);
+      };
+      number([&](int k) { return !packed(k); });
+      this->head()[4] = islands;
+      number(packed);
+    } else {
+      number([](int) { return true; });
+    }
+    // a root stands before its members
     for (int k = 0; k < n.ntree; k++) {
-      // a root stands before its members
       const int r = used[k] == 0 ? -1 : root(k);
-      first[k] = r == k ? islands++ : r < 0 ? -1 : first[r];
+      if (r != k) first[k] = r < 0 ? -1 : first[r];
     }
     for (int k = 0; k < n.ntree; k++) island[k] = first[k];
     this->head()[0] = islands;

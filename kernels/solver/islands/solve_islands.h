@@ -14,14 +14,15 @@
 #include "kernels/solver/islands/factor.h"
 #include "kernels/solver/islands/island_contacts.h"
 #include "kernels/solver/islands/island_laws.h"
+#include "kernels/solver/islands/packed_islands.h"
 #include "kernels/solver/judge.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
 template <int kDim, bool kElliptic, class E, bool kOneEight>
-struct IslandSolver : IslandLaws<kDim, kElliptic, E, kOneEight> {
-  using Base = IslandLaws<kDim, kElliptic, E, kOneEight>;
+struct IslandSolver : IslandLaws<kDim, kElliptic, IslandRows<kDim, E, kOneEight>> {
+  using Base = IslandLaws<kDim, kElliptic, IslandRows<kDim, E, kOneEight>>;
   using Base::env, Base::at, Base::dofs, Base::padded, Base::begin;
   using Scalar = typename Base::Scalar;
   using Reals = typename Base::Reals;
@@ -199,17 +200,8 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, E, kOneEight> {
 
   // what rounding does to an island's w, squared (judge.h)
   DS_HD Scalar rounding_squared(int island) const {
-    const auto& t = env.t;
     Scalar size(0), asked(0);
-    this->each_tree(island, [&](int tree) {
-      for (int k = t.tree_dof[tree]; k < t.tree_dof[tree + 1]; k++) {
-        Scalar s = at(env.qacc_smooth(), k);
-        for (int e = t.M_rowadr[k] + 1; e < t.M_rowadr[k + 1]; e++)
-          s = fma(at(env.LD(), e), at(env.qacc_smooth(), t.M_col[e]), s);
-        s = s / at(env.Dscale(), k);
-        size = fma(s, s, size);
-      }
-    });
+    this->each_tree(island, [&](int tree) { size = this->add_smooth_squares(tree, size); });
     const int slots = this->slots();
     for (int i = this->row_adr()[island]; i < this->row_adr()[island + 1]; i++)
       asked = fma(this->row_D()[i] * this->row_y0()[i], this->row_y0()[i], asked);
@@ -338,30 +330,47 @@ template <class AnyTables>
 requires requires { AnyTables::kKindPresent; }
 constexpr bool kIslandsCompiled<AnyTables> = (AnyTables::n.nisland > 0);
 
-// one environment
-template <int kDim, bool kElliptic, bool kOneEight, class E>
-DS_STAGE void solve_element(E& env, int element) {
+// one environment; `packed` takes those of its islands that go into packs
+template <int kDim, bool kElliptic, bool kOneEight, class E, class Packed>
+DS_STAGE void solve_element(E& env, int element, Packed& packed) {
   const IslandEnv<E, kOneEight> base(env, element);
   if (env.lanes.rank() == 0) Partition<E, kOneEight>(base).run();
   env.sync();
   const IslandRows<kDim, E, kOneEight> rows(base);
   rows.run();
   IslandContacts<kDim, E, kOneEight>(rows).run();
-  const IslandSolver<kDim, kElliptic, E, kOneEight> solver{IslandLaws<kDim, kElliptic, E, kOneEight>(rows)};
+  if constexpr (IslandEnv<E, kOneEight>::kIntoPacks) {
+    const auto head = base.head();
+    const int own = head[4];
+    for (int island = own; island < head[0]; island++) packed.add(rows, island);
+    head[0] = own;
+    head[1] = base.con_adr()[own];
+    head[2] = base.row_adr()[own];
+    if (own == 0) return;
+  }
+  const IslandSolver<kDim, kElliptic, E, kOneEight> solver{
+      IslandLaws<kDim, kElliptic, IslandRows<kDim, E, kOneEight>>(rows)};
   solver.choose_start();
   const auto tolerance = lane_of(law_tolerance(env, false), element);
-  const int steps = solver.newton(env.t.o.newton, tolerance);
-  set_lane(env.iterations, element, typename E::Scalar(steps));
+  note_steps(env, element, typename E::Scalar(solver.newton(env.t.o.newton, tolerance)));
   bool solved = solver.judge(env.t.o.newton, tolerance);
   if (env.ends_call) {
-    set_lane(env.residual, element, solver.natural_residual());
+    const auto residual = solver.natural_residual();
+    note_residual(env, element, residual);
     // a residual that is no number tells nothing right
-    solved = solved && lane_of(env.residual, element) < typename E::Scalar(1e30);
+    solved = solved && residual < typename E::Scalar(1e30);
   }
   if (!solved) env.unsolved = mask_or(env.unsolved, mask_of_word<typename E::Real>(1u << element));
   solver.put_back();
   env.sync();
 }
+
+template <int kDim, bool kElliptic, bool kOneEight, class E, class Packed>
+DS_HD void solve_elements(E& env, Packed& packed) {
+  for (int element = 0; element < E::kPack; element++)
+    solve_element<kDim, kElliptic, kOneEight>(env, element, packed);
+}
+struct NoPacks {};
 
 // all environments of a pack; dw: the last acceleration, whitened
 template <int kDim, bool kElliptic, class E>
@@ -371,12 +380,18 @@ DS_FN void solve_islands(E& env) {
   env.each(kDim * env.ncon_max, [&](int i) { env.con_f()[i] = Real(0); });
   IslandBodies<E>{env}.run(IslandEnv<E, false>(env, 0).body_eights());
   put_contact_records(env);
-  const bool one_eight = env.t.n.ntreepad == kEight;
-  for (int element = 0; element < E::kPack; element++)
-    if (one_eight)
-      solve_element<kDim, kElliptic, true>(env, element);
-    else
-      solve_element<kDim, kElliptic, false>(env, element);
+  env.iterations = Real(0);
+  if (env.ends_call) env.residual = Real(0);
+  [[maybe_unused]] NoPacks none;
+  if (env.t.n.ntreepad == kEight) {
+    solve_elements<kDim, kElliptic, true>(env, none);
+  } else if constexpr (E::kPack > 1) {
+    PackBins<kDim, kElliptic, E> packed(env);
+    solve_elements<kDim, kElliptic, false>(env, packed);
+    packed.finish();
+  } else {
+    solve_elements<kDim, kElliptic, false>(env, none);
+  }
 }
 
 }  // namespace DUALSTEP_ISA

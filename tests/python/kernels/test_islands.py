@@ -83,6 +83,45 @@ def test_lanes_have_the_bits_of_packs():
         assert np.array_equal(np.array(sim.qpos)[0], np.array(wanted.qpos)[0])
 
 
+# trees that are too large for an eight, as robots are: islands of one tree, which packs of islands solve
+LEGS = "".join(
+    f"<body pos='{x} {y} 0' euler='0 20 0'><joint axis='0 1 0' limited='true' range='-60 20' frictionloss='.2'/>"
+    "<geom type='capsule' size='.03' fromto='0 0 0 0 0 -.2'/>"
+    "<body pos='0 0 -.2'><joint axis='0 1 0' limited='true' range='-10 90' armature='.01'/>"
+    "<geom type='capsule' size='.025' fromto='0 0 0 0 0 -.18'/></body></body>"
+    for x, y in ((0.2, 0.1), (0.2, -0.1), (-0.2, 0.1), (-0.2, -0.1))
+)
+HERD = "".join(
+    f"<body pos='{2 + 0.5 * (i % 3)} {0.5 * (i // 3)} {0.5 + 0.1 * i}'><freejoint/>"
+    f"<geom type='box' size='.2 .08 .05' mass='5'/>{LEGS}</body>"
+    for i in range(4)
+)
+
+
+@pytest.mark.parametrize("cone", ["elliptic", "pyramidal"])
+@pytest.mark.parametrize("condim", [3, 6])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_robots_have_the_bits_of_packs_and_lanes(cone, condim, dtype):
+    """Islands of one tree share packs with those of other environments, beside islands of several."""
+    model = ds.Model.from_mjcf(heap(5, cone=cone, condim=condim, extra=HERD))
+    outputs = ("qpos", "qvel", "contact_force", "residual", "iterations", "status")
+    many = ds.Batch(model, 17, dtype=dtype)
+    many.qvel[:] = np.random.default_rng(0).normal(size=np.shape(many.qvel))
+    qvel = np.array(many.qvel)
+    others = [(16, ds.Batch(model, 1, dtype=dtype)), (5, ds.Batch(model, 2, dtype=dtype))]
+    if dtype == "float32":
+        others += [(env, ds.Batch(model, 1, device="emulated", lanes=lanes)) for env, lanes in ((0, 1), (7, 8))]
+    for env, other in others:
+        other.qvel[:] = qvel[env]
+    for _ in range(4):
+        many.step(40)
+        for env, other in others:
+            other.step(40)
+            for name in outputs:
+                assert np.array_equal(np.array(getattr(other, name))[0], np.array(getattr(many, name))[env]), name
+    assert np.count_nonzero(np.array(many.contacts_needed)) == 17
+
+
 def test_neighbours_change_no_bit():
     """Environments whose islands differ share a pack."""
     model = ds.Model.from_mjcf(heap(12))

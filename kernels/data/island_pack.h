@@ -1,0 +1,58 @@
+// What islands of one tree are worked out in where environments stand side by side: a pack of such islands, from any of
+// the environments of a pack. Behind the arena of island_arena.h; sizes in packs of real numbers.
+//
+//   ISLAND_P(name, size, meaning)   its arrays, written with d, c, r (dofs, contacts, scalar rows that have room) and k
+#pragma once
+
+#include "kernels/data/island_arena.h"
+
+namespace dualstep {
+
+// Islands with more of them are solved with the others of their environment, and so are those with few dofs, which an
+// eight holds: beside those a pack saves nothing
+constexpr int kPackedDofs = 48, kPackedRows = 32;
+constexpr int kPackedRoom = 8;  // numbers behind the last dof
+// Islands with about as many contacts share a pack: none of those before it, and no more than here
+constexpr int kPackBins = 5, kPackedContacts = 24;
+constexpr int kBinContacts[kPackBins] = {2, 4, 8, 14, kPackedContacts};
+
+struct IslandPackSizes {
+  int d, c, r, k;
+};
+template <class Sizes>
+constexpr IslandPackSizes island_pack_sizes(const Sizes& n, int bin) {
+  const auto least = [](int a, int b) { return a < b ? a : b; };
+  if (n.nisland == 0 || n.ntreepad <= kIslandEight) return {0, 0, 0, 0};
+  return {least(n.ntreepad, kPackedDofs) + kPackedRoom, least(n.ncon, kBinContacts[bin]),
+          least(n.nrow1, kPackedRows), n.kdim};
+}
+// whether an island of one tree goes into a pack
+template <class Sizes>
+constexpr bool is_packed(const Sizes& n, int dofs, int contacts, int rows) {
+  const IslandPackSizes most = island_pack_sizes(n, kPackBins - 1);
+  return dofs > kIslandEight && dofs + kPackedRoom <= most.d && contacts <= most.c && rows <= most.r;
+}
+
+struct IslandPackLayout {
+#define ISLAND_P(name, size, meaning) int name = 0;
+#include "kernels/data/island_pack.inl"
+  int total = 0;
+};
+constexpr IslandPackLayout island_pack_layout(const IslandPackSizes& s) {
+  IslandPackLayout l;
+  [[maybe_unused]] const int d = s.d, c = s.c, r = s.r, k = s.k;
+#define ISLAND_P(name, size, meaning) \
+  l.name = l.total;                   \
+  l.total += size;
+#include "kernels/data/island_pack.inl"
+  return l;
+}
+// of the bins before one
+template <class Sizes>
+constexpr int island_pack_reals(const Sizes& n, int bins = kPackBins) {
+  int total = 0;
+  for (int bin = 0; bin < bins; bin++) total += island_pack_layout(island_pack_sizes(n, bin)).total;
+  return total;
+}
+
+}  // namespace dualstep
