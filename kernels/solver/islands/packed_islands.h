@@ -40,52 +40,52 @@ struct PackedRows {
   int element[kPack], tree[kPack], own_contacts[kPack], own_rows[kPack];
   int slot[kPackedContacts][kPack], source[kPackedRows][kPack];
 
-  PackedRows(E& e, int bin)
+  DS_HD PackedRows(E& e, int bin)
       : env(e), sizes(island_pack_sizes(e.t.n, bin)), layout(island_pack_layout(sizes)) {
     int* const behind_arena = e.pool + with_island_room(static_cast<int>(pool_words<Scalar>(e.t.n)));
     reals = Reals{reinterpret_cast<Real*>(behind_arena)}.from(island_pack_reals(e.t.n, bin));
   }
 
 #define ISLAND_P(name, size, meaning) \
-  Reals name() const { return reals.from(layout.name); }
+  DS_HD Reals name() const { return reals.from(layout.name); }
 #include "kernels/data/island_pack.inl"
 
-  int slots() const { return sizes.c; }
-  int scalars() const { return sizes.r; }
-  int contacts() const { return most_contacts; }
-  int rows() const { return most_rows; }
-  Ints con_adr() const { return {most_contacts}; }
-  Ints row_adr() const { return {most_rows}; }
-  Ints con_island() const { return {0}; }
-  Ints row_island() const { return {0}; }
+  DS_HD int slots() const { return sizes.c; }
+  DS_HD int scalars() const { return sizes.r; }
+  DS_HD int contacts() const { return most_contacts; }
+  DS_HD int rows() const { return most_rows; }
+  DS_HD Ints con_adr() const { return {most_contacts}; }
+  DS_HD Ints row_adr() const { return {most_rows}; }
+  DS_HD Ints con_island() const { return {0}; }
+  DS_HD Ints row_island() const { return {0}; }
   template <class F>
-  void each_pack(Ints of, Ints, F f) const {
+  DS_HD void each_pack(Ints of, Ints, F f) const {
     for (int i = 0; i < of.count; i++) f(i);
   }
-  Real load(const Reals& run, int i) const { return run[i]; }
-  void store(const Reals& run, int i, const Real& x) const { run[i] = x; }
-  Real of_island(const Reals& run, Ints, int) const { return run[0]; }
+  DS_HD Real load(const Reals& run, int i) const { return run[i]; }
+  DS_HD void store(const Reals& run, int i, const Real& x) const { run[i] = x; }
+  DS_HD Real of_island(const Reals& run, Ints, int) const { return run[0]; }
 
-  Reals contact_row(int i, int r) const { return con_z().from((i * kDim + r) * sizes.d); }
-  Reals scalar_row(int i) const { return row_z().from(i * sizes.d); }
+  DS_HD Reals contact_row(int i, int r) const { return con_z().from((i * kDim + r) * sizes.d); }
+  DS_HD Reals scalar_row(int i) const { return row_z().from(i * sizes.d); }
 
   // sums in the order of Eight and of SerialLanes::accumulate
-  Real dot(const Reals& a, const Reals& b) const {
+  DS_HD Real dot(const Reals& a, const Reals& b) const {
     return SerialLanes::accumulate<Real>(dofs, [&](Index k, const Real& s) { return fma(a[k], b[k], s); });
   }
-  Real sum(const Reals& run, int n) const {
+  DS_HD Real sum(const Reals& run, int n) const {
     return SerialLanes::accumulate<Real>(n, [&](Index i, const Real& s) { return s + run[i]; });
   }
-  Real parts(int which) const {
+  DS_HD Real parts(int which) const {
     return sum(row_part().from(which * scalars()), rows()) +
            sum(con_part().from(which * slots()), contacts());
   }
-  Real contact_A(int i, int r, int k) const { return dot(contact_row(i, r), contact_row(i, k)); }
-  Real row_A(int i) const { return dot(scalar_row(i), scalar_row(i)); }
+  DS_HD Real contact_A(int i, int r, int k) const { return dot(contact_row(i, r), contact_row(i, k)); }
+  DS_HD Real row_A(int i) const { return dot(scalar_row(i), scalar_row(i)); }
 
   // out <- base + Z'x, or Z'x, of the islands of a mask
-  void put_products(const Mask& live, const Reals& x, bool lift, const Reals& con_out,
-                    const Reals& row_out) const {
+  DS_HD void put_products(const Mask& live, const Reals& x, bool lift, const Reals& con_out,
+                          const Reals& row_out) const {
     const auto put = [&](const Real& s, const Reals& base, const Reals& out, int i) {
       out[i] = select(live, lift ? base[i] + s : s, out[i]);
     };
@@ -95,7 +95,7 @@ struct PackedRows {
   }
 
   // room for as many contacts and rows; new ones are none
-  void grow(int n, int ncon, int nrow) {
+  DS_HD void grow(int n, int ncon, int nrow) {
     const Real zero(0);
     if (count == 0) dofs = most_contacts = most_rows = 0;
     for (; dofs < n; dofs++) dw()[dofs] = zero;
@@ -115,7 +115,7 @@ struct PackedRows {
   }
   // from a run of a tree's dofs, of those of its eights that hold some
   template <class From>
-  void copy(const From& from, Eights set, int n, const Reals& to) const {
+  DS_HD void copy(const From& from, Eights set, int n, const Reals& to) const {
     for (int c = 0; c < n; c += kEight) {
       if (!set.has(c)) continue;
       for (int k = c; k < n && k < c + kEight; k++) set_lane(to[k], count, from[k]);
@@ -124,7 +124,7 @@ struct PackedRows {
 
   // an island of an environment, in its arena, becomes the next element of the pack
   template <class From>
-  void take(const From& from, int island) {
+  DS_HD void take(const From& from, int island) {
     const int own = from.tree_list()[from.tree_adr()[island]], n = from.dofs(own);
     const int con = from.con_adr()[island], ncon = from.con_adr()[island + 1] - con;
     const int row = from.row_adr()[island], nrow = from.row_adr()[island + 1] - row;
@@ -168,9 +168,9 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedRows<kDim, E>> {
   using Real = typename Base::Real;
   using Mask = typename Base::Mask;
   using Reals = typename Base::Reals;
-  PackedIslands(E& e, int bin) : Base(PackedRows<kDim, E>(e, bin)) {}
+  DS_HD PackedIslands(E& e, int bin) : Base(PackedRows<kDim, E>(e, bin)) {}
 
-  void choose_start() const {
+  DS_HD void choose_start() const {
     const auto w = this->w();
     const Real zero(0);
     this->put_costs(this->con_adr(), this->con_y0(), this->row_y0());
@@ -189,7 +189,7 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedRows<kDim, E>> {
   }
   // f(y, its change along dw, y0) for all rows
   template <class F>
-  void each_y(F f) const {
+  DS_HD void each_y(F f) const {
     for (int r = 0; r < kDim; r++)
       for (int i = 0; i < this->contacts(); i++) {
         const int k = r * this->slots() + i;
@@ -198,19 +198,19 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedRows<kDim, E>> {
     for (int i = 0; i < this->rows(); i++) f(this->row_y()[i], this->row_dy()[i], this->row_y0()[i]);
   }
 
-  void put_gradient() const {
+  DS_HD void put_gradient() const {
     const auto grad = this->grad();
     for (int k = 0; k < dofs; k++) grad[k] = this->w()[k];
     for (int i = 0; i < this->rows(); i++) subtract(this->row_f()[i], this->scalar_row(i));
     for (int i = 0; i < this->contacts(); i++)
       for (int r = 0; r < kDim; r++) subtract(this->con_f()[r * this->slots() + i], this->contact_row(i, r));
   }
-  void subtract(const Real& f, const Reals& z) const {
+  DS_HD void subtract(const Real& f, const Reals& z) const {
     if (!any(f != Real(0))) return;
     const Real less = -f;
     for (int k = 0; k < dofs; k++) this->grad()[k] = fma(less, z[k], this->grad()[k]);
   }
-  void negate_gradient() const {
+  DS_HD void negate_gradient() const {
     for (int k = 0; k < dofs; k++) this->dw()[k] = fma(Real(-1), this->grad()[k], Real(0));
   }
 
@@ -218,7 +218,7 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedRows<kDim, E>> {
   // what is left of the diagonal and behind them
   static constexpr int kTall = 4, kWide = 6;
   static_assert(kTall <= kPackedRoom && kWide <= kPackedRoom);
-  void assemble() const {
+  DS_HD void assemble() const {
     const int d = this->sizes.d, slots = this->slots();
     bool contact_in_use[kPackedContacts], row_in_use[kPackedRows];
     for (int i = 0; i < this->rows(); i++) row_in_use[i] = any(this->row_h()[i] != Real(0));
@@ -242,7 +242,7 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedRows<kDim, E>> {
     for (int a = 0; a < dofs; a += kTall)
       for (int c = a; c < dofs; c += kWide) assemble_tile(a, c, row_in_use, contact_in_use);
   }
-  void assemble_tile(int a, int c, const bool* row_in_use, const bool* contact_in_use) const {
+  DS_HD void assemble_tile(int a, int c, const bool* row_in_use, const bool* contact_in_use) const {
     const int d = this->sizes.d;
     Real s[kTall][kWide], g[kWide];
     DS_UNROLL
@@ -278,7 +278,7 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedRows<kDim, E>> {
     for (int k = 0; k < kWide; k++) this->H()[(a + i) * d + c + k] = s[i][k];
   }
   // row a of the factor: what the rows before take from it; one over a pivot takes the pivot's place
-  void factor() const {
+  DS_HD void factor() const {
     const int d = this->sizes.d;
     const auto H = this->H();
     Real multiplier[kPackedDofs];
@@ -294,7 +294,7 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedRows<kDim, E>> {
   }
   static constexpr int kRun = 8;
   template <int kColumns>
-  void reduce(int a, int c, const Real* multiplier) const {
+  DS_HD void reduce(int a, int c, const Real* multiplier) const {
     const int d = this->sizes.d;
     const auto H = this->H();
     Real s[kColumns];
@@ -306,7 +306,7 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedRows<kDim, E>> {
     for (int k = 0; k < kColumns; k++) H[a * d + c + k] = s[k];
   }
   // dw <- -H^-1 grad, in the order of IslandFactor's Pivots
-  void direction() const {
+  DS_HD void direction() const {
     const int d = this->sizes.d;
     const auto H = this->H(), b = this->dw();
     negate_gradient();
@@ -330,7 +330,7 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedRows<kDim, E>> {
   }
 
   // the step length of each island of a mask, as IslandSolver finds it turn by turn
-  void line_search(const Mask& live, const Real& slope0, const Real& wd, const Real& dd) const {
+  DS_HD void line_search(const Mask& live, const Real& slope0, const Real& wd, const Real& dd) const {
     const Real zero(0), huge(1e10), enough = abs(slope0) * Real(sizeof(Scalar) == 4 ? 1e-3 : 1e-9);
     Real lo(0), hi = huge, alpha(1);
     auto searching = live;
@@ -351,7 +351,7 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedRows<kDim, E>> {
   }
 
   // adds the steps of each to `steps`
-  void newton(int cap, const Real& tolerance, Mask live, Real* steps) const {
+  DS_HD void newton(int cap, const Real& tolerance, Mask live, Real* steps) const {
     const Real zero(0), one(1);
     const auto w = this->w(), dw = this->dw(), grad = this->grad();
     auto whole = all_false<Real>();
@@ -377,14 +377,14 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedRows<kDim, E>> {
     }
   }
 
-  Mask are_right(bool estimate, const Real& least) const {
+  DS_HD Mask are_right(bool estimate, const Real& least) const {
     const Real ww = this->dot(this->w(), this->w());
     if (!estimate) return is_small(this->dot(this->grad(), this->grad()), right_by_bound(ww));
     const Real most = right_by_estimate(ww);
     return is_small(this->dot(this->dw(), this->dw()), select(most > least, most, least));
   }
   // what rounding does to w, squared (judge.h)
-  Real rounding_squared() const {
+  DS_HD Real rounding_squared() const {
     Real size(0), asked(0);
     for (int l = 0; l < count; l++)
       set_lane(size, l,
@@ -401,7 +401,7 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedRows<kDim, E>> {
     return rounding_of(size, asked);
   }
   // those of `present` whose acceleration is not right, after going on with those in doubt
-  Mask judge(int cap, const Real& tolerance, const Mask& present) const {
+  DS_HD Mask judge(int cap, const Real& tolerance, const Mask& present) const {
     put_gradient();
     auto doubtful = mask_and(present, mask_not(are_right(false, Real(0))));
     if (!any(doubtful)) return doubtful;
@@ -422,7 +422,7 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedRows<kDim, E>> {
     }
   }
 
-  Real natural_residual() const {
+  DS_HD Real natural_residual() const {
     put_gradient();
     negate_gradient();
     this->put_products(all_true<Real>(), this->dw(), false, this->con_dy(), this->row_dy());
@@ -435,7 +435,7 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedRows<kDim, E>> {
   }
 
   // w and forces back into the workspace, and what there is to say of each environment
-  void put_back(const Real& steps, const Mask& wrong, const Real& residual) const {
+  DS_HD void put_back(const Real& steps, const Mask& wrong, const Real& residual) const {
     const auto& n = env.t.n;
     const int losses = 2 * n.nlim, dense = losses + n.nloss;
     unsigned unsolved = 0;
@@ -466,7 +466,7 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedRows<kDim, E>> {
     env.unsolved = mask_or(env.unsolved, mask_of_word<Real>(unsolved));
   }
 
-  void solve() {
+  DS_HD void solve() {
     const auto present = mask_of_word<Real>(count < 32 ? (1u << count) - 1u : ~0u);
     const Real of_laws = law_tolerance(env, false);
     Real tolerance(0), steps(0), residual(0);
@@ -484,16 +484,16 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedRows<kDim, E>> {
 template <int kDim, bool kElliptic, class E>
 struct PackBins {
   PackedIslands<kDim, kElliptic, E> packs[kPackBins];
-  explicit PackBins(E& env) : packs{{env, 0}, {env, 1}, {env, 2}, {env, 3}, {env, 4}} {}
+  DS_HD explicit PackBins(E& env) : packs{{env, 0}, {env, 1}, {env, 2}, {env, 3}, {env, 4}} {}
   template <class From>
-  void add(const From& from, int island) {
+  DS_HD void add(const From& from, int island) {
     const int contacts = from.con_adr()[island + 1] - from.con_adr()[island];
     int bin = 0;
     while (contacts > kBinContacts[bin]) bin++;
     packs[bin].take(from, island);
     if (packs[bin].count == E::kPack) packs[bin].solve();
   }
-  void finish() {
+  DS_HD void finish() {
     for (auto& pack : packs)
       if (pack.count > 0) pack.solve();
   }

@@ -1,0 +1,262 @@
+// Scenes of many bodies, on a CPU. Each environment of a pack is near at other pairs there. So pairs that are near, each of
+// one environment, go side by side through the function of their kind. They keep their order, and so do the contacts.
+//
+// solves    as collide.h
+// deviation of many candidate pairs it is first asked, by runs, whether the first geom may be near the tree of the
+//           others; what is left out is what bounding spheres leave out
+// reads     geom_xpos, geom_xmat
+// writes    geom_record, tree_ball; con_*, ncon, ncon_needed, ncon_max, overflow_bits
+// cost      O(runs + pairs of those that may be near), and the pair functions of those that are
+#pragma once
+
+#include "kernels/collide/pair_contacts.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+// record of a collidable geom for each environment: position, orientation, size
+template <class E>
+DS_HD auto geom_record(const E& env, int geom, int element) {
+  return record_of<E>(env.geom_record(), geom, kRecordRun, element);
+}
+template <class E>
+DS_FN void put_geom_records(E& env) {
+  using Real = typename E::Real;
+  const auto gpos = env.geom_xpos(), gmat = env.geom_xmat();
+  for (int g = 0; g < env.t.n.ngeom; g++) {
+    Real x[kRecordRun];
+    for (int k = 0; k < 3; k++) x[k] = gpos[3 * g + k], x[12 + k] = env.param(env.t.geom_size, 3 * g + k);
+    for (int k = 0; k < 9; k++) x[3 + k] = gmat[9 * g + k];
+    x[15] = Real(0);
+    store_records([&](int l) { return geom_record(env, g, l); }, 0, x);
+  }
+}
+
+// whether a kind reads no more of either geom than such a record has
+constexpr bool is_of_shape(int type) { return type != kMesh && type != kHfield; }
+template <int kKind>
+constexpr bool kOfShapes = is_of_shape(PairKindTraits<kKind>::kFirst) &&
+                           is_of_shape(PairKindTraits<kKind>::kSecond);
+
+// as many near pairs as a pack has elements: which, and in which environment
+template <class E>
+struct NearPairs {
+  using Real = typename E::Real;
+  static constexpr int kPack = E::kPack;
+  int pair[kPack], element[kPack];
+  int count = 0;
+
+  DS_HD Shape<Real> shape(const E& env, int of) const {
+    Real x[kRecordRun];
+    load_records([&](int l) { return geom_record(env, env.t.pair_geom[2 * pair[l] + of], element[l]); }, 0,
+                 x);
+    return {{x[0], x[1], x[2]},
+            {{x[3], x[4], x[5], x[6], x[7], x[8], x[9], x[10], x[11]}},
+            {x[12], x[13], x[14]}};
+  }
+  // numbers of each pair: rows of `width` of a table
+  struct Row {
+    const typename E::Scalar* p;
+    typename E::Int first;
+    int step;
+    DS_HD Real operator()(int k) const { return gather<Real>(p + k * step, first); }
+  };
+  DS_HD Row row(const E& env, const Param<typename E::Scalar>& a, int width) const {
+    if (kKnownShared<StepTables<typename E::Scalar>> || a.env_stride == 0) {
+      const auto first = [&](int l) { return width * pair[l]; };
+      return {a.p, ints(first), 1};
+    }
+    const auto first = [&](int l) { return kPack * width * pair[l] + element[l]; };
+    return {a.p + static_cast<long>(env.block) * a.env_stride, ints(first), kPack};
+  }
+  template <class F>
+  DS_HD static typename E::Int ints(F f) {
+    typename E::Int x(0);
+    for (int l = 0; l < kPack; l++) set_lane(x, l, f(l));
+    return x;
+  }
+};
+// what record_by_law asks of the pairs, in the words of an environment
+template <class E>
+struct NearParameters {
+  using Real = typename E::Real;
+  const StepTables<typename E::Scalar>& t;
+  Real margin, solimp[7], K, Bn, Bt, approx_A, R_scale;
+  DS_HD NearParameters(const E& env, const NearPairs<E>& near) : t(env.t) {
+    const auto diag = near.row(env, t.pair_diag, kWidth_pair_diag);
+    const auto kbb = near.row(env, t.pair_kbb, kWidth_pair_kbb);
+    const auto imp = near.row(env, t.pair_solimp, kWidth_pair_solimp);
+    margin = near.row(env, t.pair_margin, 1)(0);
+    for (int k = 0; k < 7; k++) solimp[k] = imp(k);
+    K = kbb(kColumn_pair_K), Bn = kbb(kColumn_pair_Bn), Bt = kbb(kColumn_pair_Bt);
+    approx_A = diag(kColumn_pair_approx_A), R_scale = diag(kColumn_pair_R_scale);
+  }
+  DS_HD const Real& pair_margin(int) const { return margin; }
+  DS_HD const Real& pair_solimp(int, int k) const { return solimp[k]; }
+  DS_HD const Real& pair_K(int) const { return K; }
+  DS_HD const Real& pair_Bn(int) const { return Bn; }
+  DS_HD const Real& pair_Bt(int) const { return Bt; }
+  DS_HD const Real& pair_approx_A(int) const { return approx_A; }
+  DS_HD const Real& pair_R_scale(int) const { return R_scale; }
+};
+
+// the contacts of near pairs, pair by pair in the next slots of its environment
+template <int K, class E>
+DS_FN void place_side_by_side(E& env, const NearPairs<E>& near, const Manifold<typename E::Real, K>& m) {
+  using Real = typename E::Real;
+  const ContactWriter<E> writer{env};
+  const NearParameters<E> parameters(env, near);
+  const auto& t = env.t;
+  Real dim(0), mu[5], pair(0);
+  for (int l = 0; l < E::kPack; l++) {
+    set_lane(dim, l, static_cast<typename E::Scalar>(t.pair_dim[near.pair[l]]));
+    set_lane(pair, l, static_cast<typename E::Scalar>(8 * near.pair[l]));
+  }
+  const auto friction = near.row(env, t.pair_friction, kWidth_pair_friction);
+  for (int k = 0; k < 5; k++) mu[k] = select(dim > Real(k + 1), friction(k), Real(0));
+  ContactRecord<Real> contacts[K];
+  unsigned hits[K];
+  for (int k = 0; k < K; k++) {
+    hits[k] = mask_word(m.hit[k]);
+    if (hits[k] == 0) continue;
+    ContactRecord<Real>& c = contacts[k];
+    c.dist = m.dist[k], c.pos = m.pos[k], c.normal = m.normal[k], c.tangent = m.tangent;
+    c.id = pair + Real(k), c.dim = dim;
+    for (int r = 0; r < 5; r++) c.mu[r] = mu[r];
+    record_by_law(parameters, 0, &c);
+  }
+  for (int l = 0; l < near.count; l++) {
+    const int element = near.element[l];
+    int slot = lane_of(env.ncon, element), needed = lane_of(env.ncon_needed, element);
+    for (int k = 0; k < K; k++) {
+      if (!(hits[k] >> l & 1u)) continue;
+      needed++;
+      if (slot == t.n.ncon) {
+        env.overflow_bits |= 1u << element;
+        writer.replace_shallowest(element, contacts[k], l);
+        continue;
+      }
+      if (slot >= env.ncon_max) {
+        writer.open(slot);
+        env.ncon_max = slot + 1;
+      }
+      writer.write_one(slot++, element, contacts[k], l);
+    }
+    set_lane(env.ncon, element, slot);
+    set_lane(env.ncon_needed, element, needed);
+  }
+}
+
+template <int kKind, class E>
+DS_FN void collide_near(E& env, NearPairs<E>* near) {
+  using Real = typename E::Real;
+  using Kind = PairKindTraits<kKind>;
+  if (near->count == 0) return;
+  // elements that nobody needs do as the first does
+  for (int l = near->count; l < E::kPack; l++)
+    near->pair[l] = near->pair[0], near->element[l] = near->element[0];
+  Manifold<Real, Kind::kCapacity> m;
+  Kind::collide(near->shape(env, 0), near->shape(env, 1), near->row(env, env.t.pair_margin, 1)(0), &m);
+  keep_one<kKind>(env, &m);
+  unsigned hits = 0;
+  const auto there = mask_of_word<Real>((near->count < 32 ? 1u << near->count : 0u) - 1u);
+  for (int k = 0; k < Kind::kCapacity; k++) {
+    m.hit[k] = mask_and(there, m.hit[k]);
+    hits |= mask_word(m.hit[k]);
+  }
+  if (hits != 0) place_side_by_side(env, *near, m);
+  near->count = 0;
+}
+
+// the environments in which the bounding sphere of a geom may reach a box
+template <class E>
+DS_HD typename E::Mask may_reach_box(const E& env, int box, int other, const typename E::Real& margin) {
+  using Real = typename E::Real;
+  const auto gpos = env.geom_xpos();
+  const Vec3<Real> d = rotate_transposed(env.geom_xmat().mat(box), gpos.vec(other) - gpos.vec(box));
+  const Vec3<Real> size = env.vec(env.t.geom_size, box);
+  const auto beyond = [](const Real& x, const Real& half) { return max(abs(x) - half, Real(0)); };
+  const Vec3<Real> gap{beyond(d.x, size.x), beyond(d.y, size.y), beyond(d.z, size.z)};
+  // what rounding could hide is a thousandth of the sphere
+  const Real reach = env.geom_rbound(other) * Real(1.001) + margin;
+  return dot(gap, gap) < reach * reach;
+}
+
+// a ball about the geoms of each tree
+template <class E>
+DS_FN void put_tree_balls(E& env) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const auto gpos = env.geom_xpos();
+  const auto ball = env.tree_ball();
+  // geoms stand in the order of their bodies, and so of their trees
+  for (int g = 0; g < t.n.ngeom;) {
+    const int tree = t.body_tree[t.geom_body[g]], first = g;
+    Vec3<Real> low = gpos.vec(g), high = low;
+    for (; g < t.n.ngeom && t.body_tree[t.geom_body[g]] == tree; g++) {
+      const Vec3<Real> p = gpos.vec(g);
+      low = {min(low.x, p.x), min(low.y, p.y), min(low.z, p.z)};
+      high = {max(high.x, p.x), max(high.y, p.y), max(high.z, p.z)};
+    }
+    if (tree < 0) continue;
+    const Vec3<Real> centre = (low + high) * Real(0.5);
+    Real radius(0);
+    for (int k = first; k < g; k++) radius = max(radius, norm(gpos.vec(k) - centre) + env.geom_rbound(k));
+    ball[4 * tree] = centre.x, ball[4 * tree + 1] = centre.y, ball[4 * tree + 2] = centre.z;
+    ball[4 * tree + 3] = radius;
+  }
+}
+// the environments in which some pair of a run may be near. What is between spheres is so for their kinds alone
+template <class E>
+DS_HD typename E::Mask may_reach_tree(const E& env, int run) {
+  using Real = typename E::Real;
+  const int geom = env.t.pair_geom[2 * env.t.run_pair[run]];
+  const auto ball = env.tree_ball().from(4 * env.t.run_tree[run]);
+  const Vec3<Real> d = env.geom_xpos().vec(geom) - Vec3<Real>{ball[0], ball[1], ball[2]};
+  // what rounding could hide is a thousandth of the spheres
+  const Real reach = (ball[3] + env.geom_rbound(geom)) * Real(1.001) + env.run_margin(run);
+  return mask_not(dot(d, d) > reach * reach);
+}
+
+// calls f(first pair, one past the last) for those of a kind among which some may be near
+template <int kKind, class E, class F>
+DS_HD void each_near_run(E& env, F f) {
+  using Kind = PairKindTraits<kKind>;
+  const auto& t = env.t;
+  if constexpr (!Kind::kFirstIsPlane && Kind::kFirst != kHfield)
+    if (t.run_adr[kPairKinds] > 0) {
+      for (int run = t.run_adr[kKind]; run < t.run_adr[kKind + 1]; run++)
+        if (t.run_tree[run] < 0 || any(may_reach_tree(env, run))) f(t.run_pair[run], t.run_pair[run + 1]);
+      return;
+    }
+  f(t.pair_adr[kKind], t.pair_adr[kKind + 1]);
+}
+
+template <int kKind, class E>
+DS_HD void find_near(E& env, int begin, int end, NearPairs<E>* near) {
+  using Kind = PairKindTraits<kKind>;
+  for (int pair = begin; pair < end; pair++) {
+    const auto margin = env.pair_margin(pair);
+    auto touch = are_near<kKind>(env, pair, margin);
+    if (!any(touch)) continue;
+    const int a = env.t.pair_geom[2 * pair], b = env.t.pair_geom[2 * pair + 1];
+    if constexpr (Kind::kSecond == kBox && Kind::kFirst != kPlane)
+      touch = mask_and(touch, may_reach_box(env, b, a, margin));
+    if constexpr (Kind::kFirst == kBox) touch = mask_and(touch, may_reach_box(env, a, b, margin));
+    for (unsigned word = mask_word(touch); word != 0; word &= word - 1) {
+      near->pair[near->count] = pair;
+      near->element[near->count++] = bit_count_trailing(word);
+      if (near->count == E::kPack) collide_near<kKind>(env, near);
+    }
+  }
+}
+
+template <int kKind, class E>
+DS_STAGE void collide_side_by_side(E& env) {
+  NearPairs<E> near;
+  each_near_run<kKind>(env, [&](int begin, int end) { find_near<kKind>(env, begin, end, &near); });
+  collide_near<kKind>(env, &near);
+}
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep

@@ -1,0 +1,312 @@
+// The contacts of candidate pairs, kind by kind: collide.h says what is solved.
+//
+// reads     xpos, xquat, geom_xpos, geom_xmat
+// writes    geom_xpos, geom_xmat (geom_poses); con_*, ncon, ncon_needed, ncon_max, overflow_bits
+#pragma once
+
+#include "kernels/base/records.h"
+#include "kernels/collide/kinds.h"
+#include "kernels/collide/table.h"
+#include "kernels/contact/with_law.h"
+#include "kernels/rows/rows.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+template <int... k>
+struct IntList {};
+
+// meshes have a hull, height fields a grid, others are their size
+template <int kType, class Real>
+struct ShapeOf {
+  using Type = Shape<Real>;
+};
+template <class Real>
+struct ShapeOf<kMesh, Real> {
+  using Type = HullShape<Real>;
+};
+template <class Real>
+struct ShapeOf<kHfield, Real> {
+  using Type = FieldShape<Real>;
+};
+
+// the pair functions by kind
+template <int kKind>
+struct PairKindTraits;
+#define DS_TRAITS(first, second, function, capacity)                                                       \
+  template <>                                                                                              \
+  struct PairKindTraits<pair_kind(first, second)> {                                                        \
+    static constexpr int kCapacity = capacity;                                                             \
+    static constexpr bool kFirstIsPlane = first == kPlane;                                                 \
+    static constexpr int kFirst = first, kSecond = second;                                                 \
+    template <class A, class B, class Real>                                                                \
+    DS_HD static void collide(const A& a, const B& b, const Real& margin, Manifold<Real, capacity>* out) { \
+      function(a, b, margin, out);                                                                         \
+    }                                                                                                      \
+  };
+DS_PAIRS(DS_TRAITS)
+#undef DS_TRAITS
+#define DS_KIND(first, second, function, capacity) , pair_kind(first, second)
+template <int kNone, int... k>
+IntList<k...> without_first(IntList<kNone, k...>);
+using PairKinds = decltype(without_first(IntList<-1 DS_PAIRS(DS_KIND)>{}));
+#undef DS_KIND
+
+template <class E>
+DS_STAGE void geom_poses(E& env) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const auto xpos = env.xpos(), xquat = env.xquat(), gpos = env.geom_xpos(), gmat = env.geom_xmat();
+  env.each(t.n.ngeom, [&](int g) {
+    const int b = t.geom_body[g];
+    const Quat<Real> q = xquat.quat(b);
+    gpos.set(g, xpos.vec(b) + rotate(q, env.vec(t.geom_pos, g)));
+    gmat.set(g, to_matrix(mul(q, env.quat(t.geom_quat, g))));
+  });
+  env.sync();
+}
+
+template <int kType, class E>
+DS_HD typename ShapeOf<kType, typename E::Real>::Type geom_shape(const E& env, int g) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const Shape<Real> shape{env.geom_xpos().vec(g), env.geom_xmat().mat(g), env.vec(t.geom_size, g)};
+  if constexpr (kType == kMesh) {
+    const int h = t.geom_hull[g], point = t.hull_adr[h], face = t.hull_faceadr[h];
+    return {shape,
+            {t.hull_point.p + 3 * point, t.hull_normal.p + 3 * face, t.hull_corneradr + face, t.hull_corner,
+             t.hull_adr[h + 1] - point, t.hull_faceadr[h + 1] - face},
+            env.geom_rbound(g)};
+  } else if constexpr (kType == kHfield) {
+    return {shape, height_grid<typename E::Scalar>(t, t.geom_hull[g])};
+  } else {
+    return shape;
+  }
+}
+
+// all numbers of one contact, for the environments of a pack
+template <class Real>
+struct ContactRecord {
+  Real dist, D, kterm, Bn, Bt, dim, id;
+  Vec3<Real> pos, normal, tangent;
+  Real mu[5];
+};
+
+template <class E>
+struct ContactWriter {
+  using Real = typename E::Real;
+  E& env;
+
+  // a slot that no environment of the pack has used in this step yet: zeros, so that idle elements add
+  // nothing
+  DS_STAGE void open(int slot) const {
+    const Real zero(0);
+    each_of_slot(env, slot, [&](const auto& run, int width) {
+      for (int k = 0; k < width; k++) run[k] = zero;
+    });
+  }
+
+  // for the environments of a mask; a single environment writes for itself alone
+  DS_STAGE void write(int slot, [[maybe_unused]] const typename E::Mask& here,
+                      const ContactRecord<Real>& c) const {
+    const auto put = [&](Real& x, const Real& v) {
+      if constexpr (E::kPack == 1)
+        x = v;
+      else
+        x = select(here, v, x);
+    };
+    put(env.con_dist()[slot], c.dist);
+    put(env.con_D()[slot], c.D);
+    put(env.con_dim()[slot], c.dim);
+    put(env.con_pair()[slot], c.id);
+    const auto pos = env.con_pos(), frame = env.con_frame(), mu = env.con_mu();
+    put(pos[3 * slot], c.pos.x), put(pos[3 * slot + 1], c.pos.y), put(pos[3 * slot + 2], c.pos.z);
+    put(frame[6 * slot], c.normal.x), put(frame[6 * slot + 1], c.normal.y),
+        put(frame[6 * slot + 2], c.normal.z);
+    put(frame[6 * slot + 3], c.tangent.x), put(frame[6 * slot + 4], c.tangent.y);
+    put(frame[6 * slot + 5], c.tangent.z);
+    put(env.con_kterm()[slot], c.kterm), put(env.con_Bn()[slot], c.Bn), put(env.con_Bt()[slot], c.Bt);
+    for (int k = 0; k < 5; k++) put(mu[5 * slot + k], c.mu[k]);
+  }
+
+  // moves the contact of slot + 1 to slot, for one environment
+  DS_FN void shift(int slot, int lane) const {
+    each_of_slot(env, slot, [&](const auto& run, int width) {
+      for (int k = 0; k < width; k++) set_lane(run[k], lane, lane_of(run[width + k], lane));
+    });
+  }
+
+  // the contact of element `from` of a record, for one environment
+  DS_FN void write_one(int slot, int lane, const ContactRecord<Real>& c, int from) const {
+    const auto put = [&](const auto& run, int width, const Real* x) {
+      for (int k = 0; k < width; k++) set_lane(run[width * slot + k], lane, lane_of(x[k], from));
+    };
+    const Vec3<Real>&p = c.pos, &n = c.normal, &t = c.tangent;
+    const Real pos[3] = {p.x, p.y, p.z}, frame[6] = {n.x, n.y, n.z, t.x, t.y, t.z};
+    put(env.con_dist(), 1, &c.dist), put(env.con_D(), 1, &c.D), put(env.con_dim(), 1, &c.dim);
+    put(env.con_pair(), 1, &c.id), put(env.con_pos(), 3, pos), put(env.con_frame(), 6, frame);
+    put(env.con_kterm(), 1, &c.kterm), put(env.con_Bn(), 1, &c.Bn), put(env.con_Bt(), 1, &c.Bt);
+    put(env.con_mu(), 5, c.mu);
+  }
+
+  // with every slot taken: the shallowest contact goes (the later of equals), be it the new one, of element `from` of a
+  // record
+  DS_STAGE void replace_shallowest(int lane, const ContactRecord<Real>& c, int from) const {
+    const int capacity = env.t.n.ncon;
+    const auto dist = env.con_dist();
+    int worst = 0;
+    for (int slot = 1; slot < capacity; slot++)
+      if (lane_of(dist[slot], lane) >= lane_of(dist[worst], lane)) worst = slot;
+    if (!(lane_of(c.dist, from) < lane_of(dist[worst], lane))) return;
+    for (int slot = worst; slot + 1 < capacity; slot++) shift(slot, lane);
+    write_one(capacity - 1, lane, c, from);
+  }
+};
+
+template <class E>
+DS_STAGE void fill_record(const E& env, int pair, ContactRecord<typename E::Real>* c) {
+  using Real = typename E::Real;
+  const int dim = env.t.pair_dim[pair];
+  c->dim = Real(dim);
+  for (int k = 0; k < 5; k++) c->mu[k] = k < dim - 1 ? env.pair_friction(pair, k) : Real(0);
+  record_by_law(env, pair, c);
+}
+
+// the contacts of one pair, each in the next slot of its environment
+template <int K, class E>
+DS_STAGE void place_contacts(E& env, int pair, const Manifold<typename E::Real, K>& m,
+                             typename E::Int place) {
+  using Real = typename E::Real;
+  const ContactWriter<E> writer{env};
+  DS_ROLLED
+  for (int k = 0; k < K; k++) {
+    if (!any(m.hit[k])) continue;
+    ContactRecord<Real> c;
+    c.dist = m.dist[k];
+    c.pos = m.pos[k];
+    c.normal = m.normal[k];
+    c.tangent = m.tangent;
+    c.id = Real(8 * pair + k);
+    fill_record(env, pair, &c);
+    // environments of one slot at a time
+    for (unsigned waiting = mask_word(m.hit[k]); waiting != 0;) {
+      const int lane = E::kPack == 1 ? 0 : bit_count_trailing(waiting), slot = lane_of(place, lane);
+      if (slot < env.t.n.ncon) {
+        if (E::Lanes::kWidth > 1 || slot >= env.ncon_max) {
+          writer.open(slot);
+          if (E::Lanes::kWidth == 1) env.ncon_max = slot + 1;
+        }
+        const unsigned here = waiting & word_where_equal(place, slot);
+        writer.write(slot, mask_of_word<Real>(here), c);
+        waiting &= ~here;
+      } else {
+        writer.replace_shallowest(lane, c, lane);
+        waiting &= waiting - 1;
+      }
+    }
+    place = place + select(m.hit[k], typename E::Int(1), typename E::Int(0));
+  }
+}
+
+// the environments in which the bounding spheres of a pair touch
+template <int kKind, class E>
+DS_HD typename E::Mask are_near(const E& env, int pair, const typename E::Real& margin) {
+  using Real = typename E::Real;
+  const int a = env.t.pair_geom[2 * pair], b = env.t.pair_geom[2 * pair + 1];
+  const Real reach = env.geom_rbound(b) + margin;
+  const auto gpos = env.geom_xpos(), gmat = env.geom_xmat();
+  const Vec3<Real> d = gpos.vec(b) - gpos.vec(a);
+  if constexpr (PairKindTraits<kKind>::kFirstIsPlane) {
+    return dot(Vec3<Real>{gmat[9 * a + 2], gmat[9 * a + 5], gmat[9 * a + 8]}, d) < reach;
+  } else if constexpr (PairKindTraits<kKind>::kFirst == kHfield) {
+    // the box from its base to its highest point; a thousandth of the sphere is more than what rounding could hide
+    const auto* size = env.t.hfield_size.p + 4 * env.t.geom_hull[a];
+    const Vec3<Real> p = rotate_transposed(gmat.mat(a), d);
+    const Real far = reach * Real(1.001);
+    const auto high = mask_and(p.z - far < Real(size[2]), -p.z - far < Real(size[3]));
+    return mask_and(high, mask_and(abs(p.x) - far < Real(size[0]), abs(p.y) - far < Real(size[1])));
+  } else {
+    const Real sum = reach + env.geom_rbound(a);
+    return dot(d, d) < sum * sum;
+  }
+}
+
+template <int kKind>
+constexpr bool kIteratedKind = is_iterated_kind(kKind);
+
+// of the contacts of a pair the deepest, of equals the first
+template <int K, class Real>
+DS_STAGE void keep_deepest(Manifold<Real, K>* m) {
+  for (int k = 1; k < K; k++) {
+    const auto deeper = mask_and(m->hit[k], mask_or(mask_not(m->hit[0]), m->dist[k] < m->dist[0]));
+    m->dist[0] = select(deeper, m->dist[k], m->dist[0]);
+    m->pos[0] = select3(deeper, m->pos[k], m->pos[0]);
+    m->normal[0] = select3(deeper, m->normal[k], m->normal[0]);
+    m->hit[0] = mask_or(m->hit[0], m->hit[k]);
+    m->hit[k] = all_false<Real>();
+  }
+}
+// without the flag multiccd, where that is so for the kind
+template <int kKind, int K, class E>
+DS_FN void keep_one(const E& env, Manifold<typename E::Real, K>* m) {
+  if constexpr (K > 1 && kIteratedKind<kKind>)
+    if (disabled(env.t.o, kDisableMultiCcd)) keep_deepest(m);
+}
+
+// contacts of one kind of pair. Lanes take consecutive pairs; places follow from a scan of their counts.
+template <int kKind, class E>
+DS_STAGE void collide_kind(E& env) {
+  using Real = typename E::Real;
+  using Mask = typename E::Mask;
+  using Kind = PairKindTraits<kKind>;
+  constexpr int K = Kind::kCapacity;
+  const auto& t = env.t;
+  const int begin = t.pair_adr[kKind], end = t.pair_adr[kKind + 1], width = env.lanes.width();
+  for (int base = begin; base < end; base += width) {
+    const int pair = base + env.lanes.rank();
+    Manifold<Real, K> m;
+    // a lane that has no pair, or a far one, goes along with those that have
+    if constexpr (E::Lanes::kWidth > 1) m = {};
+    bool some = false;
+    typename E::Int count(0);
+    if (pair < end) {
+      const int a = t.pair_geom[2 * pair], b = t.pair_geom[2 * pair + 1];
+      const Real margin = env.pair_margin(pair);
+      const Mask near = are_near<kKind>(env, pair, margin);
+      if (any(near)) {
+        const auto sa = geom_shape<Kind::kFirst>(env, a);
+        const auto sb = geom_shape<Kind::kSecond>(env, b);
+        Kind::collide(sa, sb, margin, &m);
+        keep_one<kKind>(env, &m);
+        for (int k = 0; k < K; k++) {
+          m.hit[k] = mask_and(near, m.hit[k]);
+          if (!any(m.hit[k])) continue;
+          some = true;
+          count = count + select(m.hit[k], typename E::Int(1), typename E::Int(0));
+        }
+      }
+    }
+    if (!env.lanes.any_lane(some)) continue;
+    typename E::Int total(0);
+    const typename E::Int before = env.lanes.exclusive_scan(count, &total);
+    const typename E::Int wanted = env.ncon + total;
+    const unsigned overflown = word_where_above(wanted, t.n.ncon);
+    const bool full = overflown != 0;
+    // turn by turn where an environment overflows, since a contact may then displace another lane's, or one
+    // of an earlier round
+    if (full) env.sync();
+    for (int turn = 0; turn < (full ? width : 1); turn++) {
+      if (some && (!full || turn == env.lanes.rank())) {
+        place_contacts(env, pair, m, env.ncon + before);
+      }
+      if (full) env.sync();
+    }
+    env.overflow_bits = env.overflow_bits | overflown;
+    env.ncon = at_most(wanted, t.n.ncon);
+    env.ncon_needed = env.ncon_needed + total;
+    if (E::Lanes::kWidth > 1) env.ncon_max = lane_of(env.ncon, 0);
+  }
+}
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep
