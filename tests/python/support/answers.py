@@ -44,12 +44,6 @@ def in_software():
         return "PTX interpreter" in sim.description
 
 
-def left_out(name, device):
-    """Whether a model is not run there: islands are solved by specialised kernels alone, for which the run-time compiler
-    needs minutes, too long for the PTX interpreter."""
-    return name == "islands" and device == "cuda" and in_software()
-
-
 def snapshot(sim, names):
     """Copies on the host, wherever the batch lives."""
     arrays = {name: host(getattr(sim, name)) for name in names}
