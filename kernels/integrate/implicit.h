@@ -68,7 +68,7 @@ DS_STAGE void bias_slopes(E& env) {
     }
     slope.set(4 * b + 3, v.lin * I.mass - cross(I.h, v.ang));
   });
-  env.sync();
+  // which first sums into bodies above the last level, behind a barrier of its own
   composite_inertias(env);
   for (int level = t.n.nlevel - 1; level >= 0; level--) {
     for (int k = t.level_adr[level] + env.lanes.rank(); k < t.level_adr[level + 1]; k += env.lanes.width()) {
@@ -139,7 +139,6 @@ DS_STAGE void eliminate_halves(E& env) {
     }
     if (env.lanes.rank() == 0) Dinv[k] = inv;
   }
-  env.sync();
 }
 
 // x <- (M - h dF/dv)^-1 x, in place; LD holds the symmetric part
