@@ -104,7 +104,8 @@ TEST(Scenes, DoWhatTheyAreFor) {
       for (int i = 0; scene.outputs && i < n.nv; i++)
         constrained = constrained || rollout.batch.qfrc_constraint[e * n.nv + i] != 0;
     }
-    const bool apart = scene.name == "chain_rk4" || scene.name == "chain_implicit";  // the links of that chain
+    const bool apart =
+        scene.name == "chain_rk4" || scene.name == "chain_implicit";  // the links of that chain
     EXPECT_EQ(contact, !apart) << scene.name;
     EXPECT_EQ(overflow, scene.name == "garden_overflow") << scene.name;
     EXPECT_EQ(constrained, scene.outputs) << scene.name;
