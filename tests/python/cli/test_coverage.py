@@ -66,7 +66,7 @@ def test_models_are_counted_by_source(tmp_path):
     assert (
         text in ran.stdout
         and "| **all** | | **6** | **4** | **4** | **0** | **0** | **4** | **4** | **1** |" in text
-        and "| transmission body | 1 |" in text
+        and "| bias user | 1 |" in text
     )
     assert "100%" in ran.stderr
 
