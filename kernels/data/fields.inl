@@ -293,7 +293,7 @@ TABLE_R(site_size, "its size")
 // candidate pairs, sorted by kind
 TABLE_I(pair_adr, "first pair of each kind of collision; kPairKinds + 1 entries")
 TABLE_I(pair_geom, "the two collidable geoms, in the order of the pair function")
-TABLE_I(run_adr, "first run of each kind, where many pairs are sought out of in runs: those that follow each other and have the first geom, and the tree of the second, in common; kPairKinds + 1 entries")
+TABLE_I(run_adr, "first run of each kind, of pairs that follow each other and share the first geom and the tree of the second; kPairKinds + 1 entries, zeros where pairs are not in runs")
 TABLE_I(run_pair, "first pair of each run; one entry more than runs")
 TABLE_I(run_tree, "tree of its second geoms")
 TABLE_R(run_margin, "largest margin of its pairs")
