@@ -70,14 +70,7 @@ DS_STAGE void bias_slopes(E& env) {
   });
   // which first sums into bodies above the last level, behind a barrier of its own
   composite_inertias(env);
-  for (int level = t.n.nlevel - 1; level >= 0; level--) {
-    for (int k = t.level_adr[level] + env.lanes.rank(); k < t.level_adr[level + 1]; k += env.lanes.width()) {
-      const int b = t.level_body[k];
-      for (int c = t.child_adr[b]; c < t.child_adr[b + 1]; c++)
-        for (int e = 0; e < 12; e++) slope[12 * b + e] += slope[12 * t.child_body[c] + e];
-    }
-    env.sync();
-  }
+  sum_subtrees<12>(env, slope);
 }
 
 // both halves of the system, of which LD holds the symmetric part

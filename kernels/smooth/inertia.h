@@ -20,19 +20,24 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-// crb of the inertias in its place
-template <class E>
-DS_HD void composite_inertias(E& env) {
+// what bodies have, kWidth numbers each, becomes sums over their subtrees
+template <int kWidth, class E, class F>
+DS_HD void sum_subtrees(E& env, const F& x) {
   const auto& t = env.t;
-  const auto crb = env.crb();
   for (int level = t.n.nlevel - 1; level >= 0; level--) {
     for (int k = t.level_adr[level] + env.lanes.rank(); k < t.level_adr[level + 1]; k += env.lanes.width()) {
       const int b = t.level_body[k];
       for (int c = t.child_adr[b]; c < t.child_adr[b + 1]; c++)
-        for (int e = 0; e < 10; e++) crb[10 * b + e] += crb[10 * t.child_body[c] + e];
+        for (int e = 0; e < kWidth; e++) x[kWidth * b + e] += x[kWidth * t.child_body[c] + e];
     }
     env.sync();
   }
+}
+
+// crb of the inertias in its place
+template <class E>
+DS_HD void composite_inertias(E& env) {
+  sum_subtrees<10>(env, env.crb());
 }
 
 template <class E>
