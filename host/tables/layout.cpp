@@ -136,8 +136,8 @@ void build_island_sizes(const Model& m, const TableStore& t, Sizes* n) {
 
 }  // namespace
 
-// Whether contacts are solved island by island: MuJoCo's own law by Newton, and many trees or a few large ones. What is
-// smaller is one problem, which packs of environments solve together in less time (bench/README.md)
+// Whether contacts are solved island by island: MuJoCo's own law by Newton, and many trees or a few large ones. Fewer
+// are one problem, which packs of environments solve together: in less time where they touch little (bench/README.md)
 bool solves_islands(const Model& m, const TableStore& t) {
   constexpr int kManyTrees = 8, kFewTrees = 4, kManyDofs = 48, kLargeTree = 8;
   const int trees = t.n.ntree;

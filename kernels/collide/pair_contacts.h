@@ -72,11 +72,7 @@ DS_HD typename ShapeOf<kType, typename E::Real>::Type geom_shape(const E& env, i
   const auto& t = env.t;
   const Shape<Real> shape{env.geom_xpos().vec(g), env.geom_xmat().mat(g), env.vec(t.geom_size, g)};
   if constexpr (kType == kMesh) {
-    const int h = t.geom_hull[g], point = t.hull_adr[h], face = t.hull_faceadr[h];
-    return {shape,
-            {t.hull_point.p + 3 * point, t.hull_normal.p + 3 * face, t.hull_corneradr + face, t.hull_corner,
-             t.hull_adr[h + 1] - point, t.hull_faceadr[h + 1] - face},
-            env.geom_rbound(g)};
+    return {shape, hull_of_table<typename E::Scalar>(t, t.geom_hull[g]), env.geom_rbound(g)};
   } else if constexpr (kType == kHfield) {
     return {shape, height_grid<typename E::Scalar>(t, t.geom_hull[g])};
   } else {

@@ -23,6 +23,12 @@ struct Hull {
   const int* corner = nullptr;      // points
   int npoint = 0, nface = 0;
 };
+template <class Scalar, class Tables>
+DS_HD Hull<Scalar> hull_of_table(const Tables& t, int h) {
+  const int point = t.hull_adr[h], face = t.hull_faceadr[h];
+  return {t.hull_point.p + 3 * point, t.hull_normal.p + 3 * face,  t.hull_corneradr + face, t.hull_corner,
+          t.hull_adr[h + 1] - point,  t.hull_faceadr[h + 1] - face};
+}
 
 // a shape with a hull; other shapes carry none of this
 template <class Real>

@@ -23,14 +23,17 @@ DS_HD int sides_of_body(const Tables& t, int pair, int body) {
   const int first = t.geom_body[t.pair_geom[2 * pair]], second = t.geom_body[t.pair_geom[2 * pair + 1]];
   return (first == body ? 1 : 0) + (second == body ? 2 : 0);
 }
+// calls f(pair, environments) for the contacts in a slot
+template <class E, class F>
+DS_HD void each_pair_in(const E& env, int slot, F f) {
+  const auto used = env.con_dim()[slot] > typename E::Real(0);
+  if (any(used)) each_pair_of(env, slot, used, f);
+}
 // calls f(slot, pair, environments) for the contacts in order
 template <class E, class F>
 DS_HD void each_contact(const E& env, F f) {
-  using Real = typename E::Real;
-  for (int slot = 0; slot < env.ncon_max; slot++) {
-    const auto used = env.con_dim()[slot] > Real(0);
-    if (any(used)) each_pair_of(env, slot, used, [&](int pair, const auto& here) { f(slot, pair, here); });
-  }
+  for (int slot = 0; slot < env.ncon_max; slot++)
+    each_pair_in(env, slot, [&](int pair, const auto& here) { f(slot, pair, here); });
 }
 
 template <class E>
@@ -51,12 +54,10 @@ DS_STAGE void add_adhesion(E& env) {
   env.sync();
   env.each(env.ncon_max, [&](int slot) {
     Real sum = zero;
-    const auto used = env.con_dim()[slot] > zero;
-    if (any(used))
-      each_pair_of(env, slot, used, [&](int pair, const auto& here) {
-        for (int a = 0; a < t.n.nu; a++)
-          if (on_body(a) && sides_of_body(t, pair, t.act_id[a])) sum = select(here, sum + share[a], sum);
-      });
+    each_pair_in(env, slot, [&](int pair, const auto& here) {
+      for (int a = 0; a < t.n.nu; a++)
+        if (on_body(a) && sides_of_body(t, pair, t.act_id[a])) sum = select(here, sum + share[a], sum);
+    });
     pull[slot] = sum;
   });
   env.sync();

@@ -48,7 +48,7 @@ struct AnyScalarLaw {
   }
 };
 
-// Rows: IslandRows, or PackedRows of island_pack.h
+// Rows: IslandRows, or PackedRows of packed_islands.h
 template <int kDim, bool kElliptic, class Rows>
 struct IslandLaws : Rows {
   using Base = Rows;
