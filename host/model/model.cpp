@@ -71,6 +71,11 @@ void bound_ranges(Model* m) {
       if (std::isinf(bound)) bound = std::copysign(kOutOfReach, bound);
 }
 
+// before MuJoCo 4 every actuator had one control
+void number_controls(Model* m) {
+  for (int a = 0; a < m->nactuator; ++a) m->actuator_ctrladr[a] = a;
+}
+
 void load_options(const RawModel& raw, Options* opt, std::vector<Problem>* problems) {
   auto number = [&](const char* name, double fallback) {
     const auto it = raw.option.find(name);
@@ -258,9 +263,11 @@ Model load_model(const RawModel& raw) {
   m.text = raw.text;
   load_arrays(raw, &m, &shapes);
   bound_ranges(&m);
+  if (!lookup<int>(raw, "actuator_ctrladr")) number_controls(&m);
   find_unsupported_raw(raw, &unsupported);
-  // arrays of actuators with several controls or forces have other shapes: that is a refusal, not a mistake
-  const bool one_to_one = m.nu == m.nactuator;
+  // arrays of actuators with several forces have other shapes: that is a refusal, not a mistake
+  const bool one_to_one = std::all_of(m.actuator_outnum.begin(), m.actuator_outnum.end(),
+                                      [](int forces) { return forces == 1; });
   if (!shapes.empty() && one_to_one && unsupported.empty()) throw_problems({}, shapes);
   std::vector<Problem> contradictions;
   find_contradictions(m, &contradictions);

@@ -200,14 +200,27 @@ bool sensor_parameters_fit(const Model& m, int entry) {
 
 // what follows from arrays that hold ---------------------------------------------------------------------------
 
+// controls of a motor
+long motor_inputs(const Model& m, int a) {
+  const int spec = m.actuator_ctrlspec[a];
+  long count = 0;
+  for (const int bit : {kInputPos, kInputVel, kInputForce, kInputVoltage}) count += (spec & bit) != 0;
+  return count;
+}
+// activations that its parameters give it
+long motor_activations(const Model& m, int a) {
+  const double *dyn = &m.actuator_dynprm[10 * a], *gain = &m.actuator_gainprm[10 * a];
+  return (dyn[7] > 0) + (gain[5] > 0) + (dyn[2] > 0) + (dyn[5] > 0) + (dyn[0] > 0);
+}
+
 struct Facts {
   // stage 0: of arrays that may hold anything
   std::vector<int> joints, geoms;             // by body, those that say they are its
   std::vector<long> first_joint, first_geom;  // by body, behind those of the bodies before
   std::vector<long> owner_of_joint, owner_of_geom;
   std::vector<int> mocaps_before;  // by body
-  std::vector<long> first_wrap, first_activation, first_reading;
-  long mocaps = 0, wraps = 0, activations = 0, readings = 0, names = 1;
+  std::vector<long> first_wrap, first_activation, first_control, first_reading;
+  long mocaps = 0, wraps = 0, activations = 0, controls = 0, readings = 0, names = 1;
   // stage 1
   std::vector<int> root, weld, dofs;
   std::vector<long> first_dof;
@@ -264,6 +277,7 @@ Facts look_at_counts(const Model& m) {
   }
   f.first_wrap = sums(m.tendon_num, &f.wraps);
   f.first_activation = sums(m.actuator_actnum, &f.activations);
+  f.first_control = sums(m.actuator_ctrlnum, &f.controls);
   f.first_reading = sums(m.sensor_dim, &f.readings);
   f.names = std::max<long>(1, static_cast<long>(m.names.size()));
   return f;
@@ -337,6 +351,7 @@ std::string element_of(const Model& m, const std::string& field, int i) {
   std::string kind = field.substr(0, field.find('_'));
   if (kind == "name") kind = field.substr(5, field.size() - 8);
   if (field == "actuator_trnid") i /= 2;
+  if (field == "actuator_ctrllimited") i = actuator_of_control(m, i);
   if (field == "sensor_intprm") i /= std::max<int>(1, static_cast<int>(m.sensor_intprm.size()) / m.nsensor);
   const bool of_rows = field == "mesh_graph" || field.rfind("mesh_poly", 0) == 0;
   for (const char* known : {"body", "jnt", "geom", "site", "pair", "eq", "tendon", "actuator", "sensor",
@@ -409,6 +424,7 @@ void find_contradictions(const Model& m, std::vector<Problem>* problems) {
   look_at_widths(m, problems);
   look_at_totals({{"nmocap", m.nmocap, facts.mocaps, "bodies with a mocapid"},
                   {"nwrap", m.nwrap, facts.wraps, "the sum of tendon_num"},
+                  {"nu", m.nu, facts.controls, "the sum of actuator_ctrlnum"},
                   {"na", m.na, facts.activations, "the sum of actuator_actnum"},
                   {"nsensordata", m.nsensordata, facts.readings, "the sum of sensor_dim"}},
                  problems);

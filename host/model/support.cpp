@@ -151,6 +151,21 @@ void refuse_joints(const Model& m, const Report& refuse) {
   }
 }
 
+// a motor is dynamics, gain and bias in one
+void refuse_motor(const Model& m, int a, const Report& refuse) {
+  constexpr int kInputs = kInputPos | kInputVel | kInputForce | kInputVoltage;
+  const int spec = m.actuator_ctrlspec[a];
+  if (m.actuator_dyntype[a] != kDynDCMotor || m.actuator_biastype[a] != kBiasDCMotor)
+    refuse("dcmotor in part", "actuator", a, "dyntype, gaintype and biastype are all dcmotor, or none is");
+  if (spec != kInputNone && ((spec & kInputs) == 0 || (spec & ~kInputs) != 0))
+    refuse("dcmotor input " + std::to_string(spec), "actuator", a,
+           "inputs are pos, vel, ff and voltage, or none, as of MuJoCo 4");
+  if (m.actuator_actnum[a] > 0 && !m.actuator_actearly[a])
+    refuse("dcmotor without actearly", "actuator", a, "its force follows the current one step on");
+  if (m.actuator_trntype[a] == kTrnBody)
+    refuse("dcmotor on a body", "actuator", a, "the force on a body does not depend on its velocity here");
+}
+
 void refuse_actuators(const Model& m, const Report& refuse) {
   for (int a = 0; a < m.nactuator; ++a) {
     const int trn = m.actuator_trntype[a], dyn = m.actuator_dyntype[a], gain = m.actuator_gaintype[a],
@@ -169,30 +184,32 @@ void refuse_actuators(const Model& m, const Report& refuse) {
       refuse("adhesion by velocity", "actuator", a,
              "the force on a body does not depend on its velocity here");
     }
-    if (dyn < kDynNone || dyn > kDynMuscle) {
+    const bool motor = gain == kGainDCMotor;
+    if (motor) refuse_motor(m, a, refuse);
+    if (!motor && (dyn < kDynNone || dyn > kDynMuscle)) {
       refuse("activation dynamics " + word(kDynWords, dyn), "actuator", a,
-             "only none, integrator, filter, filterexact and muscle are simulated");
+             "only none, integrator, filter, filterexact, muscle and those of a dcmotor are simulated");
     }
-    if (gain < kGainFixed || gain > kGainMuscle) {
+    if (!motor && (gain < kGainFixed || gain > kGainMuscle)) {
       refuse("gain " + word(kGainWords, gain), "actuator", a,
-             "only fixed, affine and muscle gains are simulated");
+             "only fixed, affine, muscle and dcmotor gains are simulated");
     }
-    if (bias < kBiasNone || bias > kBiasMuscle) {
+    if (!motor && (bias < kBiasNone || bias > kBiasMuscle)) {
       refuse("bias " + word(kBiasWords, bias), "actuator", a,
-             "only none, affine and muscle biases are simulated");
+             "only none, affine and muscle biases are simulated, and that of a dcmotor");
     }
     if (m.actuator_delay[a] != 0) refuse("actuator delay", "actuator", a, "controls act at once here");
-    if (m.actuator_ctrlnum[a] != 1) {
+    if (m.actuator_ctrlnum[a] != 1 && !motor) {
       refuse("several inputs", "actuator", a,
-             "it has " + std::to_string(m.actuator_ctrlnum[a]) + " controls, and one is simulated");
+             "it has " + std::to_string(m.actuator_ctrlnum[a]) + " controls; only those of a dcmotor are simulated");
     }
     if (m.actuator_outnum[a] != 1) {
       refuse("several outputs", "actuator", a,
              "it has " + std::to_string(m.actuator_outnum[a]) + " forces, and one is simulated");
     }
-    if (m.actuator_actnum[a] > 1) {
+    if (m.actuator_actnum[a] > 1 && !motor) {
       refuse("several activations", "actuator", a,
-             "it has " + std::to_string(m.actuator_actnum[a]) + ", and one is simulated");
+             "it has " + std::to_string(m.actuator_actnum[a]) + "; only those of a dcmotor are simulated");
     }
     if (m.actuator_damping[a] != 0 || any_nonzero(m.actuator_dampingpoly, a, m.nactuator)) {
       refuse("actuator damping", "actuator", a, "only joints are damped here");
@@ -296,6 +313,12 @@ void refuse_options(const Model& m, const Report& refuse) {
 std::string count(size_t n, const char* what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); }
 
 }  // namespace
+
+int actuator_of_control(const Model& m, int control) {
+  for (int a = 0; a < m.nactuator; ++a)
+    if (control >= m.actuator_ctrladr[a] && control - m.actuator_ctrladr[a] < m.actuator_ctrlnum[a]) return a;
+  return -1;
+}
 
 std::string element_name(const Model& m, const std::string& kind, int id) {
   std::string label = kind;

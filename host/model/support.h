@@ -22,6 +22,8 @@ void throw_problems(const std::vector<Problem>& unsupported, const std::vector<P
 
 // "geom 'foot'", or "geom 3 of body 'leg'" where it has no name
 std::string element_name(const Model& model, const std::string& kind, int id);
+// the actuator that a control drives, -1 where there is none
+int actuator_of_control(const Model& model, int control);
 // shapes that collide in a Reference, and those that collide in a Batch: geoms of other types must not touch
 bool reference_collides(int geom_type);
 bool batch_collides(int geom_type);

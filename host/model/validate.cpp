@@ -44,6 +44,7 @@ std::string owner(const Model& m, const std::string& field, int row) {
       if (m.jnt_qposadr[j] <= row) return element_name(m, "jnt", j);
     }
   }
+  if (field == "actuator_ctrlrange") row = actuator_of_control(m, row);
   for (const char* kind :
        {"body", "jnt", "geom", "site", "pair", "eq", "tendon", "actuator", "sensor", "key", "hfield"}) {
     if (prefix == kind) return element_name(m, kind, row);
@@ -136,6 +137,23 @@ void check_geoms(const Model& m, std::vector<Problem>* problems) {
   for (int i = 0; i < m.npair; ++i) condim("pair", i, m.pair_dim[i]);
 }
 
+// what a motor divides by; a voltage alone drives one of any constant
+void check_motors(const Model& m, std::vector<Problem>* problems) {
+  const auto positive = [&](int a, const char* field, const std::vector<double>& prm, int k, const char* what) {
+    if (prm[10 * a + k] > 0) return;
+    problems->push_back({field, element_name(m, "actuator", a),
+                         "entry " + std::to_string(k) + " is " + show(prm[10 * a + k]) + ", must be positive: " + what});
+  };
+  for (int a = 0; a < m.nactuator; ++a) {
+    if (m.actuator_gaintype[a] != kGainDCMotor) continue;
+    positive(a, "actuator_gainprm", m.actuator_gainprm, 0, "the resistance");
+    if (m.actuator_ctrlspec[a] & (kInputPos | kInputVel | kInputForce))
+      positive(a, "actuator_gainprm", m.actuator_gainprm, 1, "the constant of a motor with a controller");
+    if (m.actuator_dynprm[10 * a + 2] > 0)
+      positive(a, "actuator_dynprm", m.actuator_dynprm, 3, "the heat capacity");
+  }
+}
+
 }  // namespace
 
 void find_invalid(const Model& m, std::vector<Problem>* problems) {
@@ -143,6 +161,7 @@ void find_invalid(const Model& m, std::vector<Problem>* problems) {
   check_arrays(m, problems);
   check_joints(m, problems);
   check_geoms(m, problems);
+  check_motors(m, problems);
 }
 
 }  // namespace dualstep

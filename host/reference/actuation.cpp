@@ -1,12 +1,13 @@
 // Actuators: activation dynamics, force.
 //   force = gain(length, velocity) * (ctrl or act) + bias(length, velocity), clipped; qfrc = moment' force
-//   gain: g0, or g0 + g1 length + g2 velocity; bias: 0, or b0 + b1 length + b2 velocity; muscles: muscle.cpp
+//   gain: g0, or g0 + g1 length + g2 velocity; bias: 0, or b0 + b1 length + b2 velocity; muscles: muscle.cpp; DC motors: dcmotor.cpp
 //   d act/dt: ctrl (integrator) or (ctrl - act) / tau (filters; the exact one integrates in closed form)
 // Source: MuJoCo's documentation, "Actuation model". Setpoints of position servos on a ball joint, or on
 // the turn of a site seen from another, live on a circle: the representative nearest the length counts.
-// Reads ctrl, act, qpos, qvel, qfrc_gravcomp. Cost O(nu nv).
+// Reads ctrl, act, qpos, qvel, qfrc_gravcomp. Cost O(nactuator nv).
 #include <algorithm>
 
+#include "host/reference/dcmotor.h"
 #include "host/reference/spatial.h"
 #include "host/reference/stages.h"
 
@@ -41,6 +42,7 @@ double nearest_setpoint(double u, double x, double period) {
 }
 
 double next_activation(const Model& m, const Data& d, int i, int address, double act_dot) {
+  if (is_motor(m, i)) return motor_next_activation(m, i, address, act_dot, d);
   const double h = m.opt.timestep;
   double act = d.act[address];
   if (m.actuator_dyntype[i] == kDynFilterExact) {
@@ -68,7 +70,7 @@ bool acts_on_tendon(const Model& m, int actuator, int tendon) {
 
 double tendon_actuator_force(const Model& m, const Data& d, int tendon) {
   double sum = 0;
-  for (int i = 0; i < m.nu; ++i)
+  for (int i = 0; i < m.nactuator; ++i)
     if (acts_on_tendon(m, i, tendon)) sum += d.actuator_force[i];
   return sum;
 }
@@ -78,31 +80,40 @@ void actuation(const Model& m, Data* d) {
   d->act_dot.setZero();
   d->qfrc_actuator.setZero();
   d->ten_saturated.assign(m.ntendon, 0);
-  if (m.nu == 0 || m.opt.disabled(kDisableActuation)) return;
+  if (m.nactuator == 0 || m.opt.disabled(kDisableActuation)) return;
   const VectorXd ctrl = clamped_controls(m, *d);
 
   // activation dynamics
-  for (int i = 0; i < m.nu; ++i) {
+  for (int i = 0; i < m.nactuator; ++i) {
     const int a = m.actuator_actadr[i];
     if (a < 0) continue;
+    if (is_motor(m, i)) {
+      motor_rates(m, i, ctrl, d);
+      continue;
+    }
+    const double u = ctrl[m.actuator_ctrladr[i]];
     if (m.actuator_dyntype[i] == kDynIntegrator) {
-      d->act_dot[a] = ctrl[i];
+      d->act_dot[a] = u;
     } else if (m.actuator_dyntype[i] == kDynMuscle) {
-      d->act_dot[a] = muscle_activation_rate(&m.actuator_dynprm[10 * i], ctrl[i], d->act[a]);
+      d->act_dot[a] = muscle_activation_rate(&m.actuator_dynprm[10 * i], u, d->act[a]);
     } else {
       // a setpoint on a circle is approached the shorter way round
-      const double goal = nearest_setpoint(ctrl[i], d->act[a], setpoint_period(m, i));
+      const double goal = nearest_setpoint(u, d->act[a], setpoint_period(m, i));
       d->act_dot[a] = (goal - d->act[a]) / std::max(kTiny, m.actuator_dynprm[10 * i]);
     }
   }
 
   // force of each actuator
-  for (int i = 0; i < m.nu; ++i) {
+  for (int i = 0; i < m.nactuator; ++i) {
     if (actuator_disabled(m, i)) continue;
+    if (is_motor(m, i)) {
+      d->actuator_force[i] = motor_force(m, i, ctrl, *d);
+      continue;
+    }
     const double length = d->actuator_length[i], velocity = d->actuator_velocity[i];
     const double *g = &m.actuator_gainprm[10 * i], *b = &m.actuator_biasprm[10 * i];
     const int a = m.actuator_actadr[i];
-    double input = ctrl[i];
+    double input = ctrl[m.actuator_ctrladr[i]];
     if (a >= 0) input = m.actuator_actearly[i] ? next_activation(m, *d, i, a, d->act_dot[a]) : d->act[a];
     input = nearest_setpoint(input, length, setpoint_period(m, i));
 
@@ -118,12 +129,13 @@ void actuation(const Model& m, Data* d) {
     if (!m.tendon_actfrclimited[t]) continue;
     const double total = tendon_actuator_force(m, *d, t), limited = clip(total, m.tendon_actfrcrange, t);
     if (limited == total) continue;
-    for (int i = 0; i < m.nu; ++i)
+    for (int i = 0; i < m.nactuator; ++i)
       if (acts_on_tendon(m, i, t)) d->actuator_force[i] *= limited / total;
   }
-  for (int i = 0; i < m.nu; ++i) {
+  for (int i = 0; i < m.nactuator; ++i) {
     if (m.actuator_forcelimited[i])
       d->actuator_force[i] = clip(d->actuator_force[i], m.actuator_forcerange, i);
+    if (is_motor(m, i) && !actuator_disabled(m, i)) d->actuator_force[i] += motor_drag(m, i, *d);
   }
 
   for (int t = 0; t < m.ntendon; ++t) {

@@ -86,6 +86,11 @@ std::vector<std::pair<std::string, std::string>> unsupported_formulation(const M
     }
   }
   for (int a = 0; hybrid && a < m.nactuator; ++a)
+    if (m.actuator_gaintype[a] == kGainDCMotor && m.actuator_actnum[a] > 0)
+      out.emplace_back("dcmotor with activations",
+                       "actuator '" + m.name_of("actuator", a) +
+                           "': its activations advance by whole steps, unlike event_driven and variational");
+  for (int a = 0; hybrid && a < m.nactuator; ++a)
     if (m.actuator_trntype[a] == kTrnBody)
       out.emplace_back("adhesion",
                        "actuator '" + m.name_of("actuator", a) +

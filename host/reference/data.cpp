@@ -22,10 +22,10 @@ Data make_data(const Model& m) {
   for (auto* v : {&d.cvel, &d.cacc, &d.cfrc_int, &d.cfrc_ext}) v->assign(m.nbody, Vector6d::Zero());
   d.cdof = d.cdof_dot = MatrixXd::Zero(6, m.nv);
   d.M = MatrixXd::Zero(m.nv, m.nv);
-  d.actuator_moment = RowMatrixXd::Zero(m.nu, m.nv);
+  d.actuator_moment = RowMatrixXd::Zero(m.nactuator, m.nv);
   d.ten_J = RowMatrixXd::Zero(m.ntendon, m.nv);
   d.ten_length = d.ten_velocity = VectorXd::Zero(m.ntendon);
-  d.actuator_length = d.actuator_velocity = d.actuator_force = VectorXd::Zero(m.nu);
+  d.actuator_length = d.actuator_velocity = d.actuator_force = VectorXd::Zero(m.nactuator);
   for (VectorXd* v :
        {&d.qfrc_bias, &d.qfrc_passive, &d.qfrc_spring, &d.qfrc_damper, &d.qfrc_gravcomp, &d.qfrc_fluid,
         &d.qfrc_actuator, &d.qfrc_smooth, &d.qacc_smooth, &d.qfrc_constraint, &d.qacc}) {

@@ -71,7 +71,7 @@ struct Data {
   VectorXd ten_length, ten_velocity;
   RowMatrixXd ten_J;  // (ntendon, nv): d ten_length / d q
   VectorXd actuator_length;
-  RowMatrixXd actuator_moment;  // (nu, nv): d actuator_length / d q, or the wrench of the gear
+  RowMatrixXd actuator_moment;  // (nactuator, nv): d actuator_length / d q, or the wrench of the gear
 
   // inertia
   MatrixXd M;  // (nv, nv), armature included

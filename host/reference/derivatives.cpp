@@ -3,7 +3,8 @@
 // Source: MuJoCo's documentation, "Implicit-in-velocity"; Todorov, Erez & Tassa 2012.
 // Deviation from the exact derivative, as in MuJoCo: actuators at their force limit, or at their joint's or tendon's,
 // contribute nothing, nor do entries between dofs of different branches.
-// Cost O(nu nv^2).
+// Cost O(nactuator nv^2).
+#include "host/reference/dcmotor.h"
 #include "host/reference/spatial.h"
 #include "host/reference/stages.h"
 
@@ -14,7 +15,7 @@ namespace {
 void add_actuators(const Model& m, const Data& d, MatrixXd* D) {
   if (m.opt.disabled(kDisableActuation)) return;
   const VectorXd ctrl = clamped_controls(m, d);
-  for (int i = 0; i < m.nu; ++i) {
+  for (int i = 0; i < m.nactuator; ++i) {
     if (actuator_disabled(m, i)) continue;
     const double force = d.actuator_force[i];
     const double* range = &m.actuator_forcerange[2 * i];
@@ -29,10 +30,11 @@ void add_actuators(const Model& m, const Data& d, MatrixXd* D) {
     }
 
     double slope = m.actuator_biastype[i] == kBiasAffine ? m.actuator_biasprm[10 * i + 2] : 0;
+    if (is_motor(m, i)) slope = motor_slope(m, i);
     const int gain = m.actuator_gaintype[i];
     if (gain == kGainAffine || gain == kGainMuscle) {
       const int a = m.actuator_actadr[i];
-      double input = ctrl[i];
+      double input = ctrl[m.actuator_ctrladr[i]];
       if (a >= 0) input = m.actuator_actearly[i] ? next_activation(m, d, i, a, d.act_dot[a]) : d.act[a];
       slope += input * (gain == kGainAffine
                             ? m.actuator_gainprm[10 * i + 2]

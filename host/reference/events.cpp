@@ -69,7 +69,7 @@ EventRun::Trial EventRun::trial(const Data& from, double s) const {
   const double size = std::max(1.0, from.qvel.norm());
   out.error = gap.cwiseAbs().maxCoeff() / (kAbsolute + kRelative * size);
   if (!gap.allFinite()) out.error = 1e300;
-  for (int i = 0; i < model_.nu && !model_.opt.disabled(kDisableActuation); ++i) {
+  for (int i = 0; i < model_.nactuator && !model_.opt.disabled(kDisableActuation); ++i) {
     const int a = model_.actuator_actadr[i];
     if (a >= 0) out.end.act[a] = next_activation(model_, out.end, i, a, 0);
   }

@@ -21,12 +21,13 @@ namespace {
 void advance(const Model& m, const VectorXd& act_dot, const VectorXd& qacc, const VectorXd* velocity,
              Data* d) {
   if (!m.opt.disabled(kDisableActuation)) {
-    for (int i = 0; i < m.nu; ++i) {
-      const int a = m.actuator_actadr[i];
-      if (a < 0) continue;
-      d->act[a] = next_activation(m, *d, i, a, actuator_disabled(m, i) ? 0 : act_dot[a]);
+    for (int i = 0; i < m.nactuator; ++i) {
+      const int first = m.actuator_actadr[i], end = first + m.actuator_actnum[i];
+      for (int a = first; a < end; ++a)
+        d->act[a] = next_activation(m, *d, i, a, actuator_disabled(m, i) ? 0 : act_dot[a]);
+      if (setpoint_period(m, i) == 0 || first < 0) continue;
       // a setpoint on a circle is kept in one turn around the length
-      d->act[a] = nearest_setpoint(d->act[a], d->actuator_length[i], setpoint_period(m, i));
+      d->act[first] = nearest_setpoint(d->act[first], d->actuator_length[i], setpoint_period(m, i));
     }
   }
   d->qvel += m.opt.timestep * qacc;

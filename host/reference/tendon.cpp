@@ -280,7 +280,7 @@ double tendon_force(const Model& m, const Data& d, int ten) {
     f -= m.tendon_armature[ten] * (J.dot(d.qacc) + tendon_bias_acceleration(m, d, ten));
   if (!m.opt.disabled(kDisableSpring)) f -= m.tendon_stiffness[ten] * tendon_stretch(m, d, ten);
   if (!m.opt.disabled(kDisableDamper)) f -= m.tendon_damping[ten] * d.ten_velocity[ten];
-  for (int i = 0; i < m.nu; ++i)
+  for (int i = 0; i < m.nactuator; ++i)
     if (m.actuator_trntype[i] == kTrnTendon && m.actuator_trnid[2 * i] == ten)
       f += m.actuator_gear[6 * i] * d.actuator_force[i];
   for (int r = 0; r < d.nefc(); ++r) {

@@ -7,7 +7,7 @@
 //   slider-crank    a.v - sqrt((a.v)^2 + rod^2 - v.v), a the slider's axis and v from its site to the crank's; a.v
 //                   where the rod is too short
 // Source: MuJoCo's documentation, "Actuation model", "Transmission". Reads qpos, site_xpos, site_xmat, cdof, ten_length,
-// ten_J. Cost O(nu nv).
+// ten_J. Cost O(nactuator nv).
 #include <cmath>
 
 #include "host/reference/spatial.h"
@@ -104,7 +104,7 @@ void slider_crank(const Model& m, int i, Data* d) {
 void transmission(const Model& m, Data* d) {
   d->actuator_length.setZero();
   d->actuator_moment.setZero();
-  for (int i = 0; i < m.nu; ++i) {
+  for (int i = 0; i < m.nactuator; ++i) {
     if (m.actuator_trntype[i] == kTrnTendon) {
       const int tendon = m.actuator_trnid[2 * i];
       const double gear = m.actuator_gear[6 * i];
@@ -122,7 +122,7 @@ void transmission(const Model& m, Data* d) {
 
 bool body_transmission(const Model& m, Data* d) {
   bool any = false;
-  for (int i = 0; i < m.nu; ++i) {
+  for (int i = 0; i < m.nactuator; ++i) {
     if (m.actuator_trntype[i] != kTrnBody) continue;
     any = true;
     VectorXd sum = VectorXd::Zero(m.nv);

@@ -50,8 +50,7 @@ int act_flags(const Model& m, int a) {
              turn = trn == kTrnSite && second_site(m, a) >= 0 && gear[0] == 0 && gear[1] == 0 && gear[2] == 0;
   // a turn without gear has no period
   const bool circle = servo && (ball || (turn && (gear[3] != 0 || gear[4] != 0 || gear[5] != 0)));
-  return (m.actuator_ctrllimited[a] ? kCtrlLimited : 0) | (m.actuator_forcelimited[a] ? kForceLimited : 0) |
-         (m.actuator_actlimited[a] ? kActLimited : 0) | (m.actuator_actearly[a] ? kActEarly : 0) |
+  return (m.actuator_forcelimited[a] ? kForceLimited : 0) | (m.actuator_actlimited[a] ? kActLimited : 0) | (m.actuator_actearly[a] ? kActEarly : 0) |
          (off ? kActDisabled : 0) | (circle ? kActCircle : 0);
 }
 
@@ -100,6 +99,31 @@ void build_muscles(const Model& m, TableStore* t) {
   }
 }
 
+bool is_motor(const Model& m, int a) { return m.actuator_gaintype[a] == kGainDCMotor; }
+
+// inputs of a motor, and the activations that its parameters give it
+int motor_bits(const Model& m, int a) {
+  if (!is_motor(m, a)) return 0;
+  const double *dyn = &m.actuator_dynprm[10 * a], *gain = &m.actuator_gainprm[10 * a];
+  return m.actuator_ctrlspec[a] | (dyn[7] > 0 ? kMotorSlew : 0) | (gain[5] > 0 ? kMotorIntegral : 0) |
+         (dyn[2] > 0 ? kMotorTemperature : 0) | (dyn[5] > 0 ? kMotorBristle : 0) |
+         (dyn[0] > 0 ? kMotorCurrent : 0);
+}
+
+// MuJoCo's parameters side by side: 8 of the gain, 9 of the dynamics, 6 of the bias
+void build_motors(const Model& m, TableStore* t) {
+  for (int a = 0; a < m.nactuator; ++a)
+    if (is_motor(m, a)) t->n.nmotor = m.nactuator;
+  for (int a = 0; a < t->n.nmotor; ++a) {
+    const auto put = [&](const std::vector<double>& values, int count) {
+      for (int k = 0; k < count; ++k) t->act_dcmotor.push_back(is_motor(m, a) ? values[10 * a + k] : 0);
+    };
+    put(m.actuator_gainprm, 8);
+    put(m.actuator_dynprm, 9);
+    put(m.actuator_biasprm, 6);
+  }
+}
+
 }  // namespace
 
 void build_actuation(const Model& m, TableStore* t) {
@@ -112,7 +136,10 @@ void build_actuation(const Model& m, TableStore* t) {
     t->act_id.push_back(id);
     t->act_ref.push_back(second_site(m, a));
     t->act_adr.push_back(m.actuator_actnum[a] > 0 ? m.actuator_actadr[a] : -1);
+    t->act_num.push_back(m.actuator_actnum[a]);
+    t->act_ctrl.push_back(m.actuator_ctrladr[a]);
     t->act_flags.push_back(act_flags(m, a));
+    t->act_motor.push_back(motor_bits(m, a));
     if (trn == kTrnTendon) {
       for (int e = t->ten_adr[id]; e < t->ten_adr[id + 1]; ++e) acts(t->ten_dof[e], e - t->ten_adr[id]);
     } else if (on_sites(trn)) {
@@ -140,6 +167,8 @@ void build_actuation(const Model& m, TableStore* t) {
   t->act_biasprm = columns(m.actuator_biasprm, 10, 3);
   t->act_dynprm = columns(m.actuator_dynprm, 10, 3);
   build_muscles(m, t);
+  build_motors(m, t);
+  t->ctrl_limited = m.actuator_ctrllimited;
   t->act_ctrlrange = m.actuator_ctrlrange;
   t->act_forcerange = m.actuator_forcerange;
   t->act_actrange = m.actuator_actrange;

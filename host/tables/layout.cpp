@@ -44,7 +44,7 @@ bool any_nonzero(const std::vector<T>& values) {
 
 // whether the compensation of gravity at some joint is an actuator's; without actuation nobody hands it on
 bool hands_gravity_on(const Model& m) {
-  return m.nu > 0 && !m.opt.disabled(kDisableActuation) && any_nonzero(m.jnt_actgravcomp);
+  return m.nactuator > 0 && !m.opt.disabled(kDisableActuation) && any_nonzero(m.jnt_actgravcomp);
 }
 
 // the names of fields.inl's sizes are those of Sizes
@@ -152,6 +152,7 @@ void build_sizes(const Model& m, TableStore* t) {
   n.nq = m.nq;
   n.nv = m.nv;
   n.nu = m.nu;
+  n.nactuator = m.nactuator;
   n.na = m.na;
   n.nbody = m.nbody;
   n.njnt = m.njnt;
@@ -159,7 +160,7 @@ void build_sizes(const Model& m, TableStore* t) {
   n.ntendon = m.ntendon;
   n.nten_J = count(t->ten_dof);
   n.nadhesion =
-      std::count(m.actuator_trntype.begin(), m.actuator_trntype.end(), int{kTrnBody}) > 0 ? m.nu : 0;
+      std::count(m.actuator_trntype.begin(), m.actuator_trntype.end(), int{kTrnBody}) > 0 ? m.nactuator : 0;
   n.ntrn_J = count(t->trn_dof) / 2;
   n.ngeom = count(t->geom_id);
   n.npair = count(t->pair_dim);

@@ -31,9 +31,18 @@ enum TrnType : int {
 };
 inline constexpr bool acts_on_joint(int trn) { return trn == kTrnJoint || trn == kTrnJointInParent; }
 // mjtDyn, mjtGain, mjtBias
-enum DynType : int { kDynNone = 0, kDynIntegrator = 1, kDynFilter = 2, kDynFilterExact = 3, kDynMuscle = 4 };
-enum GainType : int { kGainFixed = 0, kGainAffine = 1, kGainMuscle = 2 };
-enum BiasType : int { kBiasNone = 0, kBiasAffine = 1, kBiasMuscle = 2 };
+enum DynType : int {
+  kDynNone = 0,
+  kDynIntegrator = 1,
+  kDynFilter = 2,
+  kDynFilterExact = 3,
+  kDynMuscle = 4,
+  kDynDCMotor = 5
+};
+enum GainType : int { kGainFixed = 0, kGainAffine = 1, kGainMuscle = 2, kGainDCMotor = 3 };
+enum BiasType : int { kBiasNone = 0, kBiasAffine = 1, kBiasMuscle = 2, kBiasDCMotor = 3 };
+// mjtCtrlInput: which set points the controls of an actuator are, in this order
+enum ControlInput : int { kInputPos = 1, kInputVel = 2, kInputForce = 4, kInputVoltage = 8, kInputNone = 16 };
 
 // mjtEq
 enum EqType : int { kEqConnect = 0, kEqWeld = 1, kEqJoint = 2, kEqTendon = 3 };

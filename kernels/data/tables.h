@@ -12,12 +12,20 @@ namespace dualstep {
 
 // bits of act_flags
 enum ActuatorFlag : int {
-  kCtrlLimited = 1,
   kForceLimited = 2,
   kActLimited = 4,
   kActEarly = 8,
   kActDisabled = 16,
   kActCircle = 32  // a position servo on a ball joint or the turn of a site: its setpoint is an angle
+};
+
+// bits of act_motor beside those of ControlInput: which activations a motor has, in this order
+enum MotorActivation : int {
+  kMotorSlew = 32,
+  kMotorIntegral = 64,
+  kMotorTemperature = 128,
+  kMotorBristle = 256,
+  kMotorCurrent = 512
 };
 
 // how a cutoff bounds the reading of a sensor

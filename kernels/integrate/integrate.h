@@ -14,7 +14,7 @@
 //           dynamics"; Munthe-Kaas 1998 (stages of rk4 on rotations)
 // deviation without damping, or under contact laws of a whole step, v' = v + h qacc; an environment that
 //           diverges keeps its old state
-// reads     qacc, qfrc_smooth, qfrc_constraint, act_dot, actuator_vel_gain, M, cdof, cvel, xquat, xipos,
+// reads     motor_speed, qacc, qfrc_smooth, qfrc_constraint, act_dot, actuator_vel_gain, M, cdof, cvel, xquat, xipos,
 //           tree_com
 // writes    qpos, qvel, act, diverged; rk between the stages of rk4; dw, grad, LD, Dinv are scratch
 // cost      O(nv); a factorization and a solve more where damping is implicit
@@ -58,10 +58,13 @@ DS_STAGE void advance_activations(E& env, const Mask& move) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto act = env.act(), rate = env.act_dot();
-  env.each(t.n.nu, [&](int a) {
+  env.each(t.n.nactuator, [&](int a) {
     const int adr = t.act_adr[a];
     if (adr < 0 || disabled(t.o, kDisableActuation)) return;
-    Real next = next_activation(env, a, Real(act[adr]), Real(rate[adr]));
+    for (int k = adr; is_motor(t, a) && k < adr + t.act_num[a]; k++)
+      act[k] = select(move, next_activation(env, a, k, Real(act[k]), Real(rate[k])), act[k]);
+    if (is_motor(t, a)) return;
+    Real next = next_activation(env, a, adr, Real(act[adr]), Real(rate[adr]));
     if (t.act_flags[a] & kActCircle) {
       Real length, velocity;
       transmission(env, a, &length, &velocity);

@@ -7,7 +7,7 @@
 // deviation none
 // reads     ten_length, ten_velocity, actuator_force, dense_y, dense_D
 // writes    sensordata
-// cost      O(1); of forces O(nu)
+// cost      O(1); of forces O(nactuator)
 #pragma once
 
 #include "kernels/rows/kinds/tendon.h"
@@ -30,7 +30,7 @@ struct TendonSensors {
       return;
     }
     Real sum(0);
-    for (int a = 0; a < t.n.nu; a++)
+    for (int a = 0; a < t.n.nactuator; a++)
       if (t.act_trn[a] == kTrnTendon && t.act_id[a] == ten) sum = sum + env.actuator_force()[a];
     out[0] = sum;
   }

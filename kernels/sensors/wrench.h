@@ -102,7 +102,7 @@ DS_STAGE Real tendon_force(const E& env, int ten) {
   const auto& t = env.t;
   Real f = -(env.ten_armature(ten) * (tendon_acceleration(env, ten) + tendon_product(env, ten, env.qacc())));
   if (t.o.has_ten_passive) f = f + passive_tendon_force(env, ten);
-  for (int a = 0; a < t.n.nu; a++)
+  for (int a = 0; a < t.n.nactuator; a++)
     if (t.act_trn[a] == kTrnTendon && t.act_id[a] == ten)
       f = fma(env.act_gear(a), env.actuator_force()[a], f);
   const auto push = [&](int row) {

@@ -6,8 +6,8 @@
 // source    MuJoCo's documentation, "Actuation model"; the kinds stand in actuators/
 // deviation none
 // reads     qpos, qvel, act, ctrl, qfrc_gravcomp, ten_length, ten_velocity, ten_J, trn_length, trn_J
-// writes    actuator_force, actuator_vel_gain, act_dot, qfrc_actuator
-// cost      O(nu + nv)
+// writes    actuator_force, actuator_vel_gain, act_dot, qfrc_actuator; motor_speed, motor_drag (dcmotor.h)
+// cost      O(nactuator + nv)
 #pragma once
 
 #include "kernels/smooth/actuators/kinds.h"
@@ -30,11 +30,15 @@ DS_FN Real moment(const E& env, int a, int c) {
   return found;
 }
 
-// the activation one step on
+// the activation at adr one step on
 template <class E, class Real = typename E::Real>
-DS_HD Real next_activation(const E& env, int a, const Real& act, const Real& rate) {
+DS_HD Real next_activation(const E& env, int a, int adr, const Real& act, const Real& rate) {
   const auto& t = env.t;
   Real next(0);
+  if (is_motor(t, a)) {
+    Motors::with(t.act_gain[a], [&](auto kind) { next = kind.next(env, a, adr, act, rate); });
+    return next;
+  }
   Dynamics::with(t.act_dyn[a], [&](auto kind) { next = kind.next(env, a, act, rate); });
   if (t.act_flags[a] & kActLimited) next = clamp(next, env.act_act_lower(a), env.act_act_upper(a));
   return next;
@@ -55,9 +59,7 @@ DS_HD typename E::Real drive(E& env, int a, bool off) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const int flags = t.act_flags[a], adr = t.act_adr[a];
-  Real u = env.ctrl()[a];
-  if ((flags & kCtrlLimited) && !disabled(t.o, kDisableClampCtrl))
-    u = clamp(u, env.act_ctrl_lower(a), env.act_ctrl_upper(a));
+  Real u = clamped_control(env, t.act_ctrl[a]);
   if (adr < 0) return u;
   const Real act = env.act()[adr];
   Real rate(0);
@@ -67,15 +69,17 @@ DS_HD typename E::Real drive(E& env, int a, bool off) {
     u = nearest_setpoint(env, a, u, act);
   if (!off) Dynamics::with(t.act_dyn[a], [&](auto kind) { rate = kind.rate(env, a, u, act); });
   env.act_dot()[adr] = rate;
-  return flags & kActEarly ? next_activation(env, a, act, rate) : act;
+  return flags & kActEarly ? next_activation(env, a, adr, act, rate) : act;
 }
 
-// the force of actuator a within its range; at its ends it gains nothing by speed
+// the force of actuator a within its range, and the drag of a motor; at the ends of the range it gains nothing by speed
 template <class E, class Real = typename E::Real>
 DS_HD void limit_force(const E& env, int a, Real* force, Real* slope) {
   const Real lo = env.act_force_lower(a), hi = env.act_force_upper(a);
-  *force = clamp(*force, lo, hi);
-  *slope = select(mask_or(*force <= lo, *force >= hi), Real(0), *slope);
+  const bool limited = (env.t.act_flags[a] & kForceLimited) != 0;
+  if (limited) *force = clamp(*force, lo, hi);
+  if (is_motor(env.t, a)) *force = *force + env.motor_drag()[a];
+  if (limited) *slope = select(mask_or(*force <= lo, *force >= hi), Real(0), *slope);
 }
 
 // actuators of a tendon whose total force is limited are scaled together, before their own ranges
@@ -87,7 +91,7 @@ DS_STAGE void limit_tendon_forces(E& env) {
   const auto put_totals = [&] {
     env.each(t.n.ntendon, [&](int ten) {
       Real sum(0);
-      for (int a = 0; a < t.n.nu; a++)
+      for (int a = 0; a < t.n.nactuator; a++)
         if (t.act_trn[a] == kTrnTendon && t.act_id[a] == ten) sum = sum + force[a];
       total[ten] = sum;
     });
@@ -97,7 +101,7 @@ DS_STAGE void limit_tendon_forces(E& env) {
     return t.act_trn[a] == kTrnTendon && t.ten_actfrclimited[t.act_id[a]] != 0;
   };
   put_totals();
-  env.each(t.n.nu, [&](int a) {
+  env.each(t.n.nactuator, [&](int a) {
     Real f = force[a], slope = vel_gain[a];
     if (on_limited(a)) {
       const int ten = t.act_id[a];
@@ -105,7 +109,7 @@ DS_STAGE void limit_tendon_forces(E& env) {
       const auto within = bound == sum;
       f = select(within, f, f * (bound / select(within, Real(1), sum)));
     }
-    if ((t.act_flags[a] & kForceLimited) && !(t.act_flags[a] & kActDisabled)) limit_force(env, a, &f, &slope);
+    if (!(t.act_flags[a] & kActDisabled)) limit_force(env, a, &f, &slope);
     force[a] = f;
     vel_gain[a] = slope;
   });
@@ -113,7 +117,7 @@ DS_STAGE void limit_tendon_forces(E& env) {
   // at the limit of the sum they gain nothing by speed; a sum that was scaled is there but for rounding
   put_totals();
   const Real rounding(sizeof(typename E::Scalar) == 4 ? 1e-6 : 1e-12);
-  env.each(t.n.nu, [&](int a) {
+  env.each(t.n.nactuator, [&](int a) {
     if (!on_limited(a)) return;
     const int ten = t.act_id[a];
     const Real sum = total[ten], lo = env.ten_actfrc_lower(ten), hi = env.ten_actfrc_upper(ten);
@@ -128,7 +132,7 @@ DS_HD void limit_joint_gains(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto vel_gain = env.actuator_vel_gain(), out = env.qfrc_actuator();
-  env.each(t.n.nu, [&](int a) {
+  env.each(t.n.nactuator, [&](int a) {
     const int j = t.act_id[a];
     if (!JointTransmission::serves(t.act_trn[a]) || !t.jnt_actfrclimited[j]) return;
     const Real total = out[t.jnt_dofadr[j]];
@@ -154,16 +158,26 @@ DS_STAGE void actuation(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto force = env.actuator_force(), vel_gain = env.actuator_vel_gain(), out = env.qfrc_actuator();
-  env.each(t.n.nu, [&](int a) {
+  env.each(t.n.nactuator, [&](int a) {
     const int flags = t.act_flags[a];
     const bool off = disabled(t.o, kDisableActuation) || (flags & kActDisabled) != 0;
-    ActuatorForce<Real> f{drive(env, a, off), Real(0), Real(0), Real(0), Real(0)};
+    const Real zero(0);
+    ActuatorForce<Real> f{zero, zero, zero, zero, zero};
+    if (is_motor(t, a)) {
+      transmission(env, a, &f.length, &f.velocity);
+      Motors::with(t.act_gain[a], [&](auto kind) { kind.apply(env, a, off, &f); });
+      if (!off && !t.o.has_ten_actfrc) limit_force(env, a, &f.force, &f.slope);
+      force[a] = f.force;
+      vel_gain[a] = f.slope;
+      return;
+    }
+    f.u = drive(env, a, off);
     if (!off) {
       transmission(env, a, &f.length, &f.velocity);
       if (flags & kActCircle) f.u = nearest_setpoint(env, a, f.u, f.length);
       Gains::with(t.act_gain[a], [&](auto kind) { kind.apply(env, a, &f); });
       Biases::with(t.act_bias[a], [&](auto kind) { kind.apply(env, a, &f); });
-      if ((flags & kForceLimited) && !t.o.has_ten_actfrc) limit_force(env, a, &f.force, &f.slope);
+      if (!t.o.has_ten_actfrc) limit_force(env, a, &f.force, &f.slope);
     }
     force[a] = f.force;
     vel_gain[a] = f.slope;

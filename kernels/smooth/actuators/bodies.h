@@ -8,7 +8,7 @@
 // deviation a length is 0, as in MuJoCo; no force depends on the velocity, which is not known before contacts are
 // reads     con_dim, con_pair, con_pos, con_frame, actuator_force, tree_com, cdof, and as smooth_acceleration.h
 // writes    adhesion_share, con_pull, qfrc_actuator, actuator_vel_gain, qfrc_smooth, qacc_smooth; cfrc is scratch
-// cost      O(contacts (nu + nbody)); nothing in models without actuators on bodies
+// cost      O(contacts (nactuator + nbody)); nothing in models without actuators on bodies
 #pragma once
 
 #include "kernels/rows/support.h"
@@ -43,7 +43,7 @@ DS_STAGE void add_adhesion(E& env) {
   const Real zero(0), one(1);
   const auto share = env.adhesion_share(), pull = env.con_pull(), force = env.actuator_force();
   const auto on_body = [&](int a) { return t.act_trn[a] == kTrnBody; };
-  env.each(t.n.nu, [&](int a) {
+  env.each(t.n.nactuator, [&](int a) {
     Real count = zero;
     if (on_body(a))
       each_contact(env, [&](int, int pair, const auto& here) {
@@ -55,7 +55,7 @@ DS_STAGE void add_adhesion(E& env) {
   env.each(env.ncon_max, [&](int slot) {
     Real sum = zero;
     each_pair_in(env, slot, [&](int pair, const auto& here) {
-      for (int a = 0; a < t.n.nu; a++)
+      for (int a = 0; a < t.n.nactuator; a++)
         if (on_body(a) && sides_of_body(t, pair, t.act_id[a])) sum = select(here, sum + share[a], sum);
     });
     pull[slot] = sum;

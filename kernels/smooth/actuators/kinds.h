@@ -1,8 +1,9 @@
 // The kinds of actuators, as MuJoCo divides them: how one acts on the joints (transmission), how its activation
-// moves (dynamics), and what force follows (gain, bias). A kind is a struct in a file of this folder and a name
-// in a list here; host code refuses what no kind serves.
+// moves (dynamics), and what force follows (gain, bias). A motor is dynamics, gain and bias in one. A kind is a struct in
+// a file of this folder and a name in a list here; host code refuses what no kind serves.
 #pragma once
 
+#include "kernels/smooth/actuators/dcmotor.h"
 #include "kernels/smooth/actuators/dynamics.h"
 #include "kernels/smooth/actuators/force.h"
 #include "kernels/smooth/actuators/muscle.h"
@@ -25,6 +26,7 @@ using Transmissions = ActuatorKinds<TendonTransmission, SiteTransmission, JointT
 using Dynamics =
     ActuatorKinds<NoDynamics, IntegratorDynamics, FilterDynamics, ExactFilterDynamics, MuscleDynamics>;
 using Gains = ActuatorKinds<FixedGain, AffineGain, MuscleGain>;
+using Motors = ActuatorKinds<DCMotor>;
 using Biases = ActuatorKinds<NoBias, AffineBias, MuscleBias>;
 
 }  // namespace DUALSTEP_ISA

@@ -1,0 +1,20 @@
+// DC motors of MuJoCo: the equations stand in dcmotor.cpp.
+#pragma once
+
+#include "host/reference/data.h"
+
+namespace dualstep::reference {
+
+inline bool is_motor(const Model& m, int actuator) { return m.actuator_gaintype[actuator] == kGainDCMotor; }
+// the rates of a motor's activations, from the clamped controls; writes act_dot
+void motor_rates(const Model& m, int actuator, const VectorXd& ctrl, Data* d);
+// what the winding pulls with; reads act_dot
+double motor_force(const Model& m, int actuator, const VectorXd& ctrl, const Data& d);
+// cogging and friction, which no range of the force bounds; reads act_dot
+double motor_drag(const Model& m, int actuator, const Data& d);
+// MuJoCo's derivative of the force by velocity
+double motor_slope(const Model& m, int actuator);
+// the activation at an address one step on
+double motor_next_activation(const Model& m, int actuator, int address, double act_dot, const Data& d);
+
+}  // namespace dualstep::reference

@@ -1,0 +1,189 @@
+// DC motors: an on-board controller, a winding, heat, and what rubs on the shaft.
+//
+// solves    the rates of a motor's activations, each of them one step on, its force, df/dld
+// equation  with l and ld of the actuator, set points u_l, u_ld, u_f and u_V (those that are no control are 0):
+//             torque tau = kp (u_l - l) + kd (u_ld - ld) + ki x + u_f
+//             voltage  V = clip(R tau / K + K ld, Vmax) + u_V;   without any of the first three, u_V alone
+//           activations, in this order, those that the motor has:
+//             slew         u', the first set point as it was applied: it moves at most at the rate s
+//             integral     x' = u_l - l, at the bound Imax inwards alone
+//             temperature  T' = (Rh i^2 - T / RT) / C above ambient; the winding has Rh = R (1 + alpha (T + Ta - T0))
+//             bristle      z' = ld - sigma0 |ld| z / g,  g = Fc + (Fs - Fc) exp(-(ld / vs)^2)
+//             current      i' = clip(((V - K ld) / Rh - i) / te, dimax)
+//           force K i, of the current one step on; without a current K (V - K ld) / Rh. Its range bounds that alone, not
+//             A sin(N l + phi) - sigma0 z - sigma1 z', cogging and friction, which are added after it
+//           one step on: z and i in closed form at constant speed and voltage, the others act + h rate
+// source    MuJoCo's technical note on its dcmotor; Canudas de Wit, Olsson, Astrom & Lischinsky 1995 (LuGre)
+// deviation none from MuJoCo, whose df/dld leaves out heat, Vmax, the slope of g and the range of the current's rate
+// reads     act, ctrl, act_dcmotor, act_ctrlrange, motor_speed
+// writes    act_dot, motor_speed, motor_drag
+// cost      O(1); nothing in models without motors
+#pragma once
+
+#include "kernels/smooth/actuators/dynamics.h"
+#include "kernels/smooth/actuators/force.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+// control k within its range
+template <class E>
+DS_HD typename E::Real clamped_control(const E& env, int k) {
+  const auto& t = env.t;
+  const typename E::Real u = env.ctrl()[k];
+  if (!t.ctrl_limited[k] || disabled(t.o, kDisableClampCtrl)) return u;
+  return clamp(u, env.ctrl_lower(k), env.ctrl_upper(k));
+}
+
+template <class Tables>
+DS_HD bool is_motor(const Tables& t, int a) {
+  return t.n.nmotor > 0 && t.act_motor[a] != 0;
+}
+
+// where the activations of a motor stand, -1 those that it has not
+struct MotorActivations {
+  int slew, integral, temperature, bristle, current;
+
+  template <class Tables>
+  DS_HD static MotorActivations of(const Tables& t, int a) {
+    const int bits = t.act_motor[a];
+    int next = t.act_adr[a];
+    const auto take = [&](int bit) { return bits & bit ? next++ : -1; };
+    MotorActivations s;
+    s.slew = take(kMotorSlew);
+    s.integral = take(kMotorIntegral);
+    s.temperature = take(kMotorTemperature);
+    s.bristle = take(kMotorBristle);
+    s.current = take(kMotorCurrent);
+    return s;
+  }
+};
+
+struct DCMotor {
+  DS_HD static constexpr bool serves(int code) { return code == kGainDCMotor; }
+  DS_HD static constexpr int controller() { return kInputPos | kInputVel | kInputForce; }
+
+  // controls that are set points: of the length, its velocity, the torque, and the voltage
+  template <class Real>
+  struct SetPoints {
+    Real length, velocity, torque, voltage;
+    DS_HD Real& first(int bits) { return bits & kInputPos ? length : bits & kInputVel ? velocity : torque; }
+  };
+  template <class E, class Real = typename E::Real>
+  DS_FN static SetPoints<Real> set_points(const E& env, int a) {
+    const int bits = env.t.act_motor[a];
+    int next = env.t.act_ctrl[a];
+    const auto take = [&](int bit) { return bits & bit ? clamped_control(env, next++) : Real(0); };
+    SetPoints<Real> u;
+    u.length = take(kInputPos);
+    u.velocity = take(kInputVel);
+    u.torque = take(kInputForce);
+    u.voltage = take(kInputVoltage);
+    return u;
+  }
+  template <class E, class Real = typename E::Real>
+  DS_FN static Real voltage(const E& env, int a, const SetPoints<Real>& u, const Real& integral,
+                            const Real& length, const Real& velocity) {
+    if (!(env.t.act_motor[a] & controller())) return u.voltage;
+    const Real zero(0), K = env.motor_constant(a), most = env.motor_voltage(a);
+    Real torque = fma(env.motor_kd(a), u.velocity - velocity, env.motor_kp(a) * (u.length - length));
+    torque = fma(env.motor_ki(a), integral, torque) + u.torque;
+    const Real v = fma(env.motor_resistance(a) / K, torque, K * velocity);
+    return select(most > zero, clamp(v, -most, most), v) + u.voltage;
+  }
+  // how fast a bristle yields: z' = ld - yield z
+  template <class E, class Real = typename E::Real>
+  DS_FN static Real yield(const E& env, int a, const Real& velocity) {
+    const Real coulomb = env.motor_coulomb(a), ratio = velocity / max(env.motor_stribeck(a), Real(1e-15));
+    const Real g = fma(env.motor_static(a) - coulomb, exp(-min(ratio * ratio, Real(1e4))), coulomb);
+    return env.motor_bristle(a) * abs(velocity) / max(g, Real(1e-15));
+  }
+  // share of the way to its goal that a current goes in a step
+  template <class E, class Real = typename E::Real>
+  DS_HD static Real charge(const E& env, int a) {
+    return Real(1) - exp(-Real(env.t.o.timestep) / env.motor_time_constant(a));
+  }
+
+  // the activation at adr one step on
+  template <class E, class Real = typename E::Real>
+  DS_FN static Real next(const E& env, int a, int adr, const Real& act, const Real& rate) {
+    const MotorActivations s = MotorActivations::of(env.t, a);
+    const Real zero(0), one(1), h(env.t.o.timestep);
+    if (adr == s.current) return fma(rate * env.motor_time_constant(a), charge(env, a), act);
+    if (adr == s.bristle) {
+      const Real velocity = env.motor_speed()[a], lost = yield(env, a, velocity), kept = exp(-(lost * h));
+      const auto yields = lost > Real(1e-15);
+      const Real time = select(yields, (one - kept) / select(yields, lost, one), h);
+      return fma(kept, act, time * velocity);
+    }
+    const Real euler = fma(rate, h, act), most = env.motor_integral_bound(a);
+    if (adr != s.integral) return euler;
+    return select(most > zero, clamp(euler, -most, most), euler);
+  }
+
+  // the rates of its activations; its force and slope before their limits, and the drag beyond those
+  template <class E, class Real>
+  DS_STAGE static void apply(E& env, int a, bool off, ActuatorForce<Real>* f) {
+    const MotorActivations s = MotorActivations::of(env.t, a);
+    const auto act = env.act(), act_dot = env.act_dot();
+    const Real zero(0), one(1), h(env.t.o.timestep), velocity = f->velocity;
+    env.motor_speed()[a] = velocity;
+    env.motor_drag()[a] = zero;
+    if (off) {
+      for (int k = 0; k < env.t.act_num[a]; k++) act_dot[env.t.act_adr[a] + k] = zero;
+      return;
+    }
+    const int bits = env.t.act_motor[a];
+    SetPoints<Real> u = set_points(env, a);
+    if (s.slew >= 0) {
+      const Real last = act[s.slew], way = env.motor_slew(a) * h;
+      Real& first = u.first(bits);
+      first = clamp(first, last - way, last + way);
+      act_dot[s.slew] = (first - last) / h;
+    }
+    Real integral = zero;
+    if (s.integral >= 0) {
+      integral = act[s.integral];
+      const Real error = u.length - f->length, most = env.motor_integral_bound(a);
+      const Real inwards = select(integral >= most, min(error, zero),
+                                  select(integral <= -most, max(error, zero), error));
+      act_dot[s.integral] = select(most > zero, inwards, error);
+    }
+    const Real V = voltage(env, a, u, integral, f->length, velocity);
+    const Real K = env.motor_constant(a), R = env.motor_resistance(a);
+    Real hot = R;
+    if (s.temperature >= 0) {
+      const Real T = act[s.temperature];
+      const Real rise = T + env.motor_ambient(a) - env.motor_reference(a);
+      hot = R * fma(env.motor_temperature_slope(a), rise, one);
+      const Real current = s.current >= 0 ? Real(act[s.current]) : fma(-K, velocity, V) / hot;
+      act_dot[s.temperature] =
+          (hot * current * current - T / env.motor_heat_resistance(a)) / env.motor_heat_capacity(a);
+    }
+    const Real slope = bits & controller() ? fma(-env.motor_kd(a), R / K, K) : zero;
+    if (s.current >= 0) {
+      const Real i = act[s.current], most = env.motor_current_rate(a);
+      const Real free = (fma(-K, velocity, V) / hot - i) / env.motor_time_constant(a);
+      const Real rate = select(most > zero, clamp(free, -most, most), free);
+      act_dot[s.current] = rate;
+      f->force = K * next(env, a, s.current, i, rate);
+      f->slope = K * (slope - K) * charge(env, a) / R;
+    } else {
+      f->force = K / max(hot, Real(1e-15)) * fma(-K, velocity, V);
+      f->slope = K * (slope - K) / max(R, Real(1e-15));
+    }
+    Real sine, cosine;
+    sincos(fma(env.motor_cogging_poles(a), f->length, env.motor_cogging_phase(a)), &sine, &cosine);
+    Real drag = env.motor_cogging(a) * sine;
+    if (s.bristle >= 0) {
+      const Real z = act[s.bristle], rate = fma(-yield(env, a, velocity), z, velocity);
+      act_dot[s.bristle] = rate;
+      drag = fma(-env.motor_bristle(a), z, fma(-env.motor_bristle_damping(a), rate, drag));
+    }
+    f->slope = f->slope - max(env.motor_bristle_damping(a), zero);
+    env.motor_drag()[a] = drag;
+  }
+};
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep
