@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "host/model/actuator_loads.h"
 #include "host/reference/stages.h"
 
 namespace dualstep {
@@ -44,7 +45,8 @@ void bounding_radius(Model* m) {
 // what M and the Jacobians at qpos0 depend on
 const std::set<std::string> kInertial = {"body_pos",     "body_quat",    "body_ipos", "body_iquat",
                                          "body_mass",    "body_inertia", "jnt_pos",   "jnt_axis",
-                                         "dof_armature", "qpos0",        "wrap_prm",  "tendon_armature"};
+                                         "dof_armature", "qpos0",        "wrap_prm",  "tendon_armature",
+                                         "actuator_armature"};
 // and what paths of tendons do beside
 const std::set<std::string> kPaths = {"site_pos", "geom_pos", "geom_quat", "geom_size"};
 // and what muscles do
@@ -122,7 +124,7 @@ void inverse_weights(Model* m, bool moments_alone) {
   reference::kinematics(*m, &d);
   reference::center_of_mass(*m, &d);
   reference::tendons(*m, &d);
-  reference::mass_matrix(*m, &d);
+  loaded(*m, [&](const Model& with) { reference::mass_matrix(with, &d); });
   if (!moments_alone) {
     body_weights(m, d);
     dof_weights(m, d);
@@ -140,7 +142,7 @@ void derive_constants(Model* model, const std::set<std::string>& changed) {
     return std::any_of(changed.begin(), changed.end(),
                        [&](const std::string& n) { return names.count(n) > 0; });
   };
-  const bool inertial = touches(kInertial), paths = model->ntendon > 0 && touches(kPaths),
+  const bool inertial = touches(kInertial) || (has_actuator_loads(*model) && changed.count("actuator_gear")), paths = model->ntendon > 0 && touches(kPaths),
              moments = has_muscles(*model) && touches(kMoments);
   if ((inertial || paths || moments) && model->nv > 0) inverse_weights(model, !inertial);
 }

@@ -46,10 +46,7 @@ const std::map<std::string, std::string>& refused() {
       {"geom_adhesion", absent},
       {"geom_surfacevel", absent},
       {"pair_adhesion", absent},
-      {"actuator_delay", absent},
-      {"actuator_damping", absent},
       {"actuator_dampingpoly", absent},
-      {"actuator_armature", absent},
       {"sensor_delay", absent},
       {"sensor_interval", absent},
   };

@@ -73,7 +73,7 @@ void bound_ranges(Model* m) {
 
 // before MuJoCo 4 every actuator had one control
 void number_controls(Model* m) {
-  for (int a = 0; a < m->nactuator; ++a) m->actuator_ctrladr[a] = a;
+  for (int a = 0, next = 0; a < m->nactuator; next += m->actuator_ctrlnum[a++]) m->actuator_ctrladr[a] = next;
 }
 
 void load_options(const RawModel& raw, Options* opt, std::vector<Problem>* problems) {

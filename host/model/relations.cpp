@@ -350,7 +350,7 @@ const std::vector<Row>& rows() {
 std::string element_of(const Model& m, const std::string& field, int i) {
   std::string kind = field.substr(0, field.find('_'));
   if (kind == "name") kind = field.substr(5, field.size() - 8);
-  if (field == "actuator_trnid") i /= 2;
+  if (field == "actuator_trnid" || field == "actuator_history") i /= 2;
   if (field == "actuator_ctrllimited") i = actuator_of_control(m, i);
   if (field == "sensor_intprm") i /= std::max<int>(1, static_cast<int>(m.sensor_intprm.size()) / m.nsensor);
   const bool of_rows = field == "mesh_graph" || field.rfind("mesh_poly", 0) == 0;

@@ -164,3 +164,5 @@ RELATION(0, kRange, actuator_ctrlnum, "1; of a DC motor those that actuator_ctrl
 RELATION(0, kExact, actuator_ctrladr, "behind the controls of the actuators before", exactly(f.first_control[i]))
 RELATION(2, kFree, actuator_outnum, "other than 1 refused", anything())
 RELATION(2, kFree, actuator_ctrlspec, "a bit mask", anything())
+RELATION(2, kRange, actuator_history, "samples that are kept, and an order of 0 to 2 between them",
+         i % 2 == 0 ? below(1L << 16) : below(3))

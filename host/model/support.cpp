@@ -198,7 +198,8 @@ void refuse_actuators(const Model& m, const Report& refuse) {
       refuse("bias " + word(kBiasWords, bias), "actuator", a,
              "only none, affine and muscle biases are simulated, and that of a dcmotor");
     }
-    if (m.actuator_delay[a] != 0) refuse("actuator delay", "actuator", a, "controls act at once here");
+    if (m.actuator_delay[a] != 0 && m.actuator_history[2 * a] < 1)
+      refuse("actuator delay without samples", "actuator", a, "controls are kept sample by sample");
     if (m.actuator_ctrlnum[a] != 1 && !motor) {
       refuse("several inputs", "actuator", a,
              "it has " + std::to_string(m.actuator_ctrlnum[a]) + " controls; only those of a dcmotor are simulated");
@@ -211,11 +212,8 @@ void refuse_actuators(const Model& m, const Report& refuse) {
       refuse("several activations", "actuator", a,
              "it has " + std::to_string(m.actuator_actnum[a]) + "; only those of a dcmotor are simulated");
     }
-    if (m.actuator_damping[a] != 0 || any_nonzero(m.actuator_dampingpoly, a, m.nactuator)) {
-      refuse("actuator damping", "actuator", a, "only joints are damped here");
-    }
-    if (m.actuator_armature[a] != 0)
-      refuse("actuator armature", "actuator", a, "only joints have armature here");
+    if (any_nonzero(m.actuator_dampingpoly, a, m.nactuator))
+      refuse("polynomial damping", "actuator", a, "only linear damping is simulated");
   }
 }
 
@@ -320,6 +318,15 @@ int actuator_of_control(const Model& m, int control) {
   return -1;
 }
 
+std::vector<int> kept_controls(const Model& m) {
+  std::vector<int> first = {0};
+  for (int k = 0; k < m.nu; ++k) {
+    const int a = actuator_of_control(m, k);
+    first.push_back(first.back() + (a >= 0 && m.actuator_delay[a] > 0 ? m.actuator_history[2 * a] : 0));
+  }
+  return first;
+}
+
 std::string element_name(const Model& m, const std::string& kind, int id) {
   std::string label = kind;
   if (kind == "jnt") label = "joint";
@@ -421,6 +428,9 @@ void check_kernels(const Model& m) {
     if (gaps && m.actuator_trntype[a] == kTrnBody)
       problems.push_back({"adhesion across a gap", element_name(m, "actuator", a), reason});
 
+  for (int a = 0; a < m.nactuator && m.opt.integrator == Integrator::kRk4; ++a)
+    if (m.actuator_delay[a] > 0)
+      problems.push_back({"actuator delay under RK4", element_name(m, "actuator", a), reason});
   for (const Model::Prescribed& p : m.prescribed)
     problems.push_back({"prescribed velocity", element_name(m, "jnt", p.joint), reason});
   refuse_contact_law(m, &problems);

@@ -24,6 +24,8 @@ void throw_problems(const std::vector<Problem>& unsupported, const std::vector<P
 std::string element_name(const Model& model, const std::string& kind, int id);
 // the actuator that a control drives, -1 where there is none
 int actuator_of_control(const Model& model, int control);
+// where the kept samples of each control begin, all of one side by side; nu + 1 entries. Only those with a delay have any
+std::vector<int> kept_controls(const Model& model);
 // shapes that collide in a Reference, and those that collide in a Batch: geoms of other types must not touch
 bool reference_collides(int geom_type);
 bool batch_collides(int geom_type);

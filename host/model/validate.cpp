@@ -4,6 +4,7 @@
 #include <set>
 #include <sstream>
 
+#include "host/model/actuator_loads.h"
 #include "host/model/model_fields.h"
 #include "host/model/options_table.h"
 #include "host/model/support.h"
@@ -22,7 +23,7 @@ const std::set<std::string> kLengths = {"body_pos", "body_ipos",   "body_mass", 
 const std::set<std::string> kNotNegative = {
     "body_mass",       "body_inertia",        "dof_frictionloss", "dof_armature", "dof_damping",
     "geom_friction",   "geom_solmix",         "geom_size",        "geom_gap",     "pair_friction",
-    "pair_gap",        "tendon_frictionloss", "tendon_damping",   "geom_rbound",  "tendon_armature",
+    "pair_gap",        "tendon_frictionloss", "tendon_damping",   "geom_rbound",  "tendon_armature", "actuator_delay", "actuator_damping", "actuator_armature",
     "body_invweight0", "dof_invweight0",      "sensor_cutoff",    "hfield_size",  "hfield_data"};
 const std::set<std::string> kUnitQuaternions = {"body_quat", "body_iquat", "geom_quat", "site_quat"};
 // no part of the physics
@@ -103,10 +104,11 @@ void check_joints(const Model& m, std::vector<Problem>* problems) {
   }
   // mass that each body carries: without any, and without armature, the mass matrix is singular
   std::vector<double> carried = m.body_mass;
+  const std::vector<double> armature = loaded(m, [](const Model& with) { return with.dof_armature; });
   for (int b = m.nbody - 1; b > 0; --b) carried[m.body_parentid[b]] += carried[b];
   for (int d = 0; d < m.nv; ++d) {
     const int body = m.dof_bodyid[d];
-    if (carried[body] == 0 && m.dof_armature[d] == 0) {
+    if (carried[body] == 0 && armature[d] == 0) {
       problems->push_back({"body_mass", element_name(m, "body", body),
                            "it moves, but neither it nor what it carries has mass"});
       break;

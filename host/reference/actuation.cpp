@@ -55,7 +55,7 @@ double next_activation(const Model& m, const Data& d, int i, int address, double
 }
 
 VectorXd clamped_controls(const Model& m, const Data& d) {
-  VectorXd ctrl = d.ctrl;
+  VectorXd ctrl = acting_controls(m, d);
   if (!m.opt.disabled(kDisableClampCtrl)) {
     for (int i = 0; i < m.nu; ++i) {
       if (m.actuator_ctrllimited[i]) ctrl[i] = clip(ctrl[i], m.actuator_ctrlrange, i);

@@ -86,6 +86,11 @@ std::vector<std::pair<std::string, std::string>> unsupported_formulation(const M
     }
   }
   for (int a = 0; hybrid && a < m.nactuator; ++a)
+    if (m.actuator_delay[a] > 0)
+      out.emplace_back("actuator delay",
+                       "actuator '" + m.name_of("actuator", a) +
+                           "': controls are kept by whole steps, unlike event_driven and variational");
+  for (int a = 0; hybrid && a < m.nactuator; ++a)
     if (m.actuator_gaintype[a] == kGainDCMotor && m.actuator_actnum[a] > 0)
       out.emplace_back("dcmotor with activations",
                        "actuator '" + m.name_of("actuator", a) +

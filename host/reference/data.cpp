@@ -1,6 +1,7 @@
 // The workspace of the reference: its sizes, and what it begins with.
 #include "host/reference/data.h"
 
+#include "host/model/support.h"
 #include "host/reference/spatial.h"
 
 namespace dualstep::reference {
@@ -49,6 +50,7 @@ void reset_state(const Model& m, int key, Data* d) {
   d->qvel = VectorXd::Zero(m.nv);
   d->act = VectorXd::Zero(m.na);
   d->ctrl = VectorXd::Zero(m.nu);
+  d->ctrl_history = VectorXd::Zero(kept_controls(m).back());
   d->qfrc_applied = VectorXd::Zero(m.nv);
   d->xfrc_applied = RowMatrixXd::Zero(m.nbody, 6);
   d->mocap_pos = RowMatrixXd::Zero(m.nmocap, 3);

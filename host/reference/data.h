@@ -54,9 +54,11 @@ struct Anchor {
 struct Data {
   // state and inputs, set by the user
   VectorXd qpos, qvel, act, ctrl, qfrc_applied;
+  VectorXd ctrl_history;              // last controls of those with a delay, oldest first, control by control
   RowMatrixXd xfrc_applied;           // (nbody, 6): force, torque at the body's com, world axes
   RowMatrixXd mocap_pos, mocap_quat;  // (nmocap, 3), (nmocap, 4)
   double time = 0;
+  double step_share = 0;                      // steps since the last whole one: those of Runge and Kutta
   unsigned status = 0;                        // StatusBit
   std::vector<Anchor> anchors, next_anchors;  // of this step's start, and of the next one's
 

@@ -20,6 +20,7 @@ namespace {
 // act, qvel, qpos, time over one step; qpos moves along `velocity`, or along the new qvel where that is null
 void advance(const Model& m, const VectorXd& act_dot, const VectorXd& qacc, const VectorXd* velocity,
              Data* d) {
+  keep_controls(m, d);
   if (!m.opt.disabled(kDisableActuation)) {
     for (int i = 0; i < m.nactuator; ++i) {
       const int first = m.actuator_actadr[i], end = first + m.actuator_actnum[i];
@@ -207,6 +208,7 @@ void runge_kutta4(const Model& m, Data* d) {
     stage.act = d->act + kNode[i] * h * stage.act_dot;
     stage.qpos = integrate_position(m, d->qpos, displacement, 1);
     stage.time = d->time + kNode[i] * h;
+    stage.step_share = kNode[i];
     forward(m, &stage);
     rate = displacement_rate(m, displacement, stage.qvel);
     velocity += kWeight[i] * rate;

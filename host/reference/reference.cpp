@@ -6,6 +6,7 @@
 #include <array>
 #include <stdexcept>
 
+#include "host/model/actuator_loads.h"
 #include "host/reference/contact_model.h"
 #include "host/reference/spatial.h"
 #include "host/reference/stages.h"
@@ -15,7 +16,7 @@ namespace dualstep::reference {
 namespace {
 
 constexpr std::array kWritable = {"qpos",         "qvel",         "act",       "ctrl",
-                                  "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat"};
+                                  "ctrl_history", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat"};
 
 // one list for both directions: calls f(name, entry of Data) for what users write ...
 template <class D, class F>
@@ -24,6 +25,7 @@ void for_each_input(D& d, F f) {
   f("qvel", d.qvel);
   f("act", d.act);
   f("ctrl", d.ctrl);
+  f("ctrl_history", d.ctrl_history);
   f("qfrc_applied", d.qfrc_applied);
   f("xfrc_applied", d.xfrc_applied);
   f("mocap_pos", d.mocap_pos);
@@ -108,7 +110,8 @@ void refuse_unsupported(const Model& model) {
 
 }  // namespace
 
-Reference::Reference(const Model& model) : model_(model), events_(model_) {
+Reference::Reference(const Model& model)
+    : model_(loaded(model, [](const Model& with) { return with; })), events_(model_) {
   refuse_unsupported(model_);
   data_ = make_data(model_);
   const auto allocate = [&](const char* name, const auto& x) {

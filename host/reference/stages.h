@@ -56,7 +56,10 @@ Vector3d inertia_box(const Model& m, int body);
 // velocity of a body's inertial frame against the wind, in its own axes: (angular; linear)
 Vector6d flow_velocity(const Model& m, const Data& d, int body);
 bool fluid_acts(const Model& m, int body);
-// ctrl within its ranges
+// the controls that act now, those with a delay from what was given before; and ctrl_history one step on
+VectorXd acting_controls(const Model& m, const Data& d);
+void keep_controls(const Model& m, Data* d);
+// those within their ranges
 VectorXd clamped_controls(const Model& m, const Data& d);
 // muscles: d act/dt; gain, its slope by velocity, and bias of an actuator
 double muscle_activation_rate(const double* dynprm, double ctrl, double act);

@@ -1,7 +1,9 @@
 // Tables of actuators: which dofs each acts on, its dynamics and forces, and what of a muscle only parameters decide.
 #include <algorithm>
+#include <cmath>
 #include <map>
 
+#include "host/model/support.h"
 #include "host/tables/tables.h"
 
 namespace dualstep {
@@ -99,6 +101,47 @@ void build_muscles(const Model& m, TableStore* t) {
   }
 }
 
+// shares of n samples, oldest first, in what lies `back` steps before the newest; MuJoCo's orders: hold, line, cubic
+std::vector<double> delay_weights(int n, int order, double back) {
+  std::vector<double> w(n, 0.0);
+  const double at = std::clamp(n - 1 - back, 0.0, n - 1.0), nearest = std::round(at);
+  // within rounding of a sample it is that
+  if (std::abs(at - nearest) < 1e-9) {
+    w[static_cast<int>(nearest)] = 1;
+    return w;
+  }
+  const int lo = static_cast<int>(at);
+  const double s = at - lo;
+  if (order == 0) {
+    w[lo] = 1;
+  } else if (order == 1) {
+    w[lo] = 1 - s;
+    w[lo + 1] = s;
+  } else {
+    const double s2 = s * s, s3 = s2 * s, slope_lo = (s3 - 2 * s2 + s) / 2, slope_hi = (s3 - s2) / 2;
+    w[lo] = 2 * s3 - 3 * s2 + 1;
+    w[lo + 1] = 3 * s2 - 2 * s3;
+    // slopes by the neighbours' difference; none at the ends
+    if (lo > 0) w[lo + 1] += slope_lo, w[lo - 1] -= slope_lo;
+    if (lo + 2 < n) w[lo + 2] += slope_hi, w[lo] -= slope_hi;
+  }
+  return w;
+}
+
+void build_delays(const Model& m, TableStore* t) {
+  t->ctrl_delay_adr = kept_controls(m);
+  t->n.nctrlhist = t->ctrl_delay_adr.back();
+  for (int k = 0; k < m.nu; ++k) {
+    const int n = t->ctrl_delay_adr[k + 1] - t->ctrl_delay_adr[k];
+    if (n == 0) continue;
+    // the newest sample is that of the step before
+    const int a = actuator_of_control(m, k);
+    const std::vector<double> w =
+        delay_weights(n, m.actuator_history[2 * a + 1], m.actuator_delay[a] / m.opt.timestep - 1);
+    t->ctrl_delay_weight.insert(t->ctrl_delay_weight.end(), w.begin(), w.end());
+  }
+}
+
 bool is_motor(const Model& m, int a) { return m.actuator_gaintype[a] == kGainDCMotor; }
 
 // inputs of a motor, and the activations that its parameters give it
@@ -168,6 +211,7 @@ void build_actuation(const Model& m, TableStore* t) {
   t->act_dynprm = columns(m.actuator_dynprm, 10, 3);
   build_muscles(m, t);
   build_motors(m, t);
+  build_delays(m, t);
   t->ctrl_limited = m.actuator_ctrllimited;
   t->act_ctrlrange = m.actuator_ctrlrange;
   t->act_forcerange = m.actuator_forcerange;

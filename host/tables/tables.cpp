@@ -5,6 +5,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "host/model/actuator_loads.h"
 #include "host/model/support.h"
 #include "host/tables/softness.h"
 
@@ -246,8 +247,13 @@ TableStore build_tables(const Model& model) {
 }
 
 template <class Scalar>
-TableSet<Scalar>::TableSet(const Model& model) {
-  check_kernels(model);
+TableSet<Scalar>::TableSet(const Model& given) {
+  check_kernels(given);
+  loaded(given, [&](const Model& model) { fill(model); });
+}
+
+template <class Scalar>
+void TableSet<Scalar>::fill(const Model& model) {
   TableStore store = build_tables(model);
   sizes_ = store.n;
   layout_ = make_layout(sizes_);

@@ -74,6 +74,8 @@ class TableSet {
   void set_shared(const std::string& name);
 
  private:
+  void fill(const Model& model);
+
   Sizes sizes_;
   StepOptions<Scalar> options_;
   Layout layout_;

@@ -58,6 +58,7 @@ DS_STAGE void advance_activations(E& env, const Mask& move) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto act = env.act(), rate = env.act_dot();
+  keep_controls(env, move);
   env.each(t.n.nactuator, [&](int a) {
     const int adr = t.act_adr[a];
     if (adr < 0 || disabled(t.o, kDisableActuation)) return;

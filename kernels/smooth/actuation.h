@@ -5,7 +5,7 @@
 //             force = clip(gain(l, ld) u + bias(l, ld)),   qfrc_actuator += m' force
 // source    MuJoCo's documentation, "Actuation model"; the kinds stand in actuators/
 // deviation none
-// reads     qpos, qvel, act, ctrl, qfrc_gravcomp, ten_length, ten_velocity, ten_J, trn_length, trn_J
+// reads     qpos, qvel, act, ctrl, ctrl_history, qfrc_gravcomp, ten_length, ten_velocity, ten_J, trn_length, trn_J
 // writes    actuator_force, actuator_vel_gain, act_dot, qfrc_actuator; motor_speed, motor_drag (dcmotor.h)
 // cost      O(nactuator + nv)
 #pragma once
@@ -59,7 +59,7 @@ DS_HD typename E::Real drive(E& env, int a, bool off) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const int flags = t.act_flags[a], adr = t.act_adr[a];
-  Real u = clamped_control(env, t.act_ctrl[a]);
+  Real u = acting_control(env, t.act_ctrl[a]);
   if (adr < 0) return u;
   const Real act = env.act()[adr];
   Real rate(0);

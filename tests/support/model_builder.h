@@ -47,6 +47,8 @@ struct ActuatorSpec {
   int trn = kTrnJoint;    // or of a tendon or a site, whose id is `joint`
   int other = -1;         // the second site
   bool muscle = false;
+  double delay = 0;  // of its controls, which have four samples and are lines between them
+  int inputs = 0;    // ControlInput of a DC motor with every activation; no motor where there are none
 };
 
 class ModelBuilder {
@@ -200,9 +202,10 @@ class ModelBuilder {
   }
 
   void actuator(const ActuatorSpec& s) {
-    count("nu")++;
+    if (s.inputs != 0) return motor(s);
     const int id = count("nactuator")++;
     const bool servo = s.kp != 0 || s.kv != 0;
+    controls(s, 1, id % 2);
     ints("actuator_trntype", {s.trn});
     ints("actuator_trnid", {s.joint, s.other});
     ints("actuator_gaintype", {s.muscle ? kGainMuscle : kGainFixed});
@@ -210,20 +213,14 @@ class ModelBuilder {
     ints("actuator_biastype", {s.muscle ? kBiasMuscle : servo ? kBiasAffine : kBiasNone});
     ints("actuator_actadr", {s.dyn == kDynNone ? -1 : static_cast<int>(count("na"))});
     ints("actuator_actnum", {s.dyn != kDynNone});
-    ints("actuator_ctrllimited", {id % 2});
+    ints("actuator_actearly", {0});
     ints("actuator_forcelimited", {servo});
     if (s.dyn != kDynNone) count("na")++;
     const std::vector<double> muscle{0.75, 1.05, 20, 1, 0.5, 1.6, 1.5, 1.3, 1.2, 0};
     reals("actuator_dynprm", s.muscle ? ten(0.01, 0.04, 0.2) : ten(0.05, 0, 0));
     reals("actuator_gainprm", s.muscle ? muscle : ten(servo ? s.kp : 1, 0, 0));
     reals("actuator_biasprm", s.muscle ? muscle : ten(0, -s.kp, -s.kv));
-    reals("actuator_lengthrange", {-0.3, 0.4});
-    reals("actuator_cranklength", {0.3});
-    reals("actuator_acc0", {1});
-    reals("actuator_ctrlrange", {-0.8, 0.8});
-    reals("actuator_forcerange", {-5, 5});
-    const double turn = s.trn == kTrnSite ? 0.1 : 0;
-    reals("actuator_gear", {s.gear, 0, 0, turn, -turn, 0});
+    way(s);
   }
 
   void sensor(int type, int object, int id, int dim, const std::vector<int>& prm = {0, 0, 0}, int from = -1) {
@@ -270,7 +267,7 @@ class ModelBuilder {
       for (int limit = kJointLimitPos; limit <= kJointLimitFrc; limit++)
         if (raw_.ints["jnt_limited"][j]) sensor(limit, 0, j, 1);
     }
-    for (int a = 0; a < count("nu"); a++)
+    for (int a = 0; a < count("nactuator"); a++)
       for (int type = kActuatorPos; type <= kActuatorFrc; type++) sensor(type, 0, a, 1);
     for (int t = 0; t < count("ntendon"); t++) {
       for (const int type : {kTendonPos, kTendonVel, kTendonActFrc}) sensor(type, 0, t, 1);
@@ -298,6 +295,54 @@ class ModelBuilder {
   }
 
  private:
+  // n controls
+  void controls(const ActuatorSpec& s, int n, int limited) {
+    ints("actuator_ctrladr", {static_cast<int>(count("nu"))});
+    ints("actuator_ctrlnum", {n});
+    ints("actuator_ctrlspec", {s.inputs});
+    ints("actuator_history", {s.delay > 0 ? 4 : 0, 1});
+    reals("actuator_delay", {s.delay});
+    count("nu") += n;
+    for (int k = 0; k < n; k++) {
+      ints("actuator_ctrllimited", {limited});
+      reals("actuator_ctrlrange", {-0.8, 0.8});
+    }
+  }
+  void way(const ActuatorSpec& s) {
+    reals("actuator_lengthrange", {-0.3, 0.4});
+    reals("actuator_cranklength", {0.3});
+    reals("actuator_acc0", {1});
+    reals("actuator_forcerange", {-5, 5});
+    const double turn = s.trn == kTrnSite ? 0.1 : 0;
+    reals("actuator_gear", {s.gear, 0, 0, turn, -turn, 0});
+  }
+  void motor(const ActuatorSpec& s) {
+    count("nactuator")++;
+    int n = 0;
+    for (const int bit : {kInputPos, kInputVel, kInputForce, kInputVoltage}) n += (s.inputs & bit) != 0;
+    const bool integral = (s.inputs & kInputPos) != 0, slew = (s.inputs & (kInputVoltage | kInputNone)) != s.inputs;
+    controls(s, n, 1);
+    const int states = 3 + integral + slew;
+    ints("actuator_trntype", {s.trn});
+    ints("actuator_trnid", {s.joint, s.other});
+    ints("actuator_dyntype", {kDynDCMotor});
+    ints("actuator_gaintype", {kGainDCMotor});
+    ints("actuator_biastype", {kBiasDCMotor});
+    ints("actuator_actadr", {static_cast<int>(count("na"))});
+    ints("actuator_actnum", {states});
+    ints("actuator_actearly", {1});
+    ints("actuator_forcelimited", {1});
+    count("na") += states;
+    // time constant and rate of the current, heat, bristles, slew, bound of the integral
+    reals("actuator_dynprm", {0.01, 200, 4, 2, 20, 10, 0.2, slew ? 5.0 : 0, 0.3, 0});
+    // resistance, constant, heat, controller
+    const double kp = slew ? 2 : 0;
+    reals("actuator_gainprm", {2, 0.4, 0.004, 25, kp, integral ? 1.0 : 0, kp / 10, slew ? 6.0 : 0, 0, 0});
+    // cogging, friction
+    reals("actuator_biasprm", {0.1, 6, 0.3, 0.1, 0.2, 0.5, 0, 0, 0, 0});
+    way(s);
+  }
+
   static inline const std::vector<double> kUnit{1, 0, 0, 0}, kSolref{0.02, 1},
       kSolimp{0.9, 0.95, 0.001, 0.5, 2};
 

@@ -133,7 +133,7 @@ inline ModelBuilder heap() {
 }
 
 // two arms and a ball, which lies on another, on strings: through joints, through sites, around a ball and
-// inside and beside a drum
+// inside and beside a drum; motors and controls with a delay
 inline ModelBuilder strings() {
   ModelBuilder b;
   b.geom(0, {.size = {0.05, 0, 0}, .pos = {0.42, 0.31, 1.1}});
@@ -176,6 +176,10 @@ inline ModelBuilder strings() {
   b.actuator({.joint = on_loose, .gear = 0.5, .trn = kTrnSite});
   b.actuator({.joint = on_lower, .kp = 3, .kv = 0.2, .trn = kTrnSite, .other = on_upper});
   b.actuator({.joint = on_lower, .gear = 0.4, .trn = kTrnSliderCrank, .other = above});
+  b.actuator({.joint = elbow, .delay = 0.009, .inputs = kInputPos | kInputVel | kInputForce | kInputVoltage});
+  b.actuator({.joint = 0, .trn = kTrnTendon, .inputs = kInputVoltage});
+  b.actuator({.joint = elbow, .inputs = kInputNone});
+  b.actuator({.joint = elbow, .delay = 0.004});
   b.every_sensor();
   return b;
 }

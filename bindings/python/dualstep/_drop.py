@@ -113,9 +113,8 @@ def _linear(name: str) -> Callable[[mujoco.MjSpec, Any], None]:
 # (words, pattern of the feature, elements, what is done): words and the feature itself name a drop
 _RULES: list[tuple[tuple[str, ...], str, tuple[str, ...], Callable[[mujoco.MjSpec, Any], None]]] = [
     (("sensor",), r".*", ("sensor",), _remove),
-    (("actuator",), r"actuator damping", ("actuator",), _zero("damping")),
-    (("actuator",), r"actuator armature", ("actuator",), _zero("armature")),
-    (("actuator", "delay"), r"actuator delay", ("actuator",), _zero("delay")),
+    (("polynomial",), r"polynomial damping", ("actuator",), _linear("damping")),
+    (("actuator", "delay"), r"actuator delay without samples", ("actuator",), _zero("delay")),
     (("actuator",), r".*", ("actuator",), _remove),
     (("adhesion",), r"adhesion", ("geom", "pair"), _zero("adhesion")),
     (("collision",), r".* collision", ("geom",), _no_contact),
@@ -133,7 +132,7 @@ WORDS = sorted({*OPTIONS, "flex", *(word for words, *_ in _RULES for word in wor
 # what a refusal of sensors and actuators begins with, beside the patterns of the rules
 _FEATURES = (
     "sensor ", "contact sensor ", "rangefinder ", "distance ", "transmission ", "activation dynamics ", "gain ",
-    "bias ", "several ", "adhesion by velocity",
+    "bias ", "several ", "dcmotor ", "adhesion by velocity",
 )  # fmt: skip
 
 

@@ -15,25 +15,17 @@
 //           one step on: z and i in closed form at constant speed and voltage, the others act + h rate
 // source    MuJoCo's technical note on its dcmotor; Canudas de Wit, Olsson, Astrom & Lischinsky 1995 (LuGre)
 // deviation none from MuJoCo, whose df/dld leaves out heat, Vmax, the slope of g and the range of the current's rate
-// reads     act, ctrl, act_dcmotor, act_ctrlrange, motor_speed
+// reads     act, act_dcmotor, motor_speed, and as controls.h
 // writes    act_dot, motor_speed, motor_drag
 // cost      O(1); nothing in models without motors
 #pragma once
 
+#include "kernels/smooth/actuators/controls.h"
 #include "kernels/smooth/actuators/dynamics.h"
 #include "kernels/smooth/actuators/force.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
-
-// control k within its range
-template <class E>
-DS_HD typename E::Real clamped_control(const E& env, int k) {
-  const auto& t = env.t;
-  const typename E::Real u = env.ctrl()[k];
-  if (!t.ctrl_limited[k] || disabled(t.o, kDisableClampCtrl)) return u;
-  return clamp(u, env.ctrl_lower(k), env.ctrl_upper(k));
-}
 
 template <class Tables>
 DS_HD bool is_motor(const Tables& t, int a) {
@@ -73,7 +65,7 @@ struct DCMotor {
   DS_FN static SetPoints<Real> set_points(const E& env, int a) {
     const int bits = env.t.act_motor[a];
     int next = env.t.act_ctrl[a];
-    const auto take = [&](int bit) { return bits & bit ? clamped_control(env, next++) : Real(0); };
+    const auto take = [&](int bit) { return bits & bit ? acting_control(env, next++) : Real(0); };
     SetPoints<Real> u;
     u.length = take(kInputPos);
     u.velocity = take(kInputVel);

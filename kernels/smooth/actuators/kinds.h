@@ -3,6 +3,7 @@
 // a file of this folder and a name in a list here; host code refuses what no kind serves.
 #pragma once
 
+#include "kernels/smooth/actuators/controls.h"
 #include "kernels/smooth/actuators/dcmotor.h"
 #include "kernels/smooth/actuators/dynamics.h"
 #include "kernels/smooth/actuators/force.h"

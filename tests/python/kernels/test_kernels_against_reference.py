@@ -156,6 +156,8 @@ def test_runge_kutta_stages_may_turn_by_more_than_half_a_revolution(speed, rng):
 def test_every_integrator_to_1e_9(name, integrator, rng):
     if (name, integrator) == ("damper_stiff", "rk4"):
         pytest.skip("no explicit step of this length is stable here")
+    if (name, integrator) == ("actuator_delay", "rk4"):
+        pytest.skip("a Batch refuses it: test_delays.py")
     errors = evaluate(name, "float64", rng, 12, integrator)
     worst = {field: float(errors[field].max()) for field in STATE if errors[field].max() > 1e-9}
     assert not worst, worst

@@ -45,9 +45,9 @@ CASES = {
         "bias user (1 actuator)",
     ),
     "damping of an actuator": (
-        dict(actuators='<motor name="n" joint="j" damping="2"/>'),
-        "actuator",
-        "actuator damping (1 actuator)",
+        dict(actuators='<motor name="n" joint="j" damping="2 1"/>'),
+        "polynomial",
+        "polynomial damping (1 actuator)",
     ),
     "adhesion": (dict(adhesion=2), "adhesion", "adhesion (1 geom)"),
     "polynomial": (dict(stiffness="1 2 3"), "polynomial", "polynomial stiffness (1 joint)"),

@@ -188,23 +188,14 @@ REFUSED = {
     "tendon stiffness": (tendon('stiffness="3 1"'), "polynomial stiffness", "tendon 'cord'"),
     "tendon damping": (tendon('damping="3 1"'), "polynomial damping", "tendon 'cord'"),
     "tendon that yields": (tendon('stiffness="3" springyield="1"'), "spring yield", "tendon 'cord'"),
-    "direct current motor": (
-        actuator('<dcmotor name="a" joint="knee" motorconst=".05" resistance="1"/>'),
-        "activation dynamics dcmotor",
-        "actuator 'a'",
-    ),
+    "controller": (actuator('<pid name="a" joint="knee" kp="1"/>'), "gain pid", "actuator 'a'"),
     "adhesion by velocity": (
         actuator('<general name="a" body="hand" biastype="affine" biasprm="0 0 -1"/>'),
         "adhesion by velocity",
         "actuator 'a'",
     ),
     "users' biases": (actuator('<general name="a" joint="knee" biastype="user"/>'), "bias user", "actuator 'a'"),
-    "actuator damping": (actuator('<motor name="a" joint="knee" damping="1"/>'), "actuator damping", "actuator 'a'"),
-    "actuator armature": (
-        actuator('<motor name="a" joint="knee" armature="1"/>'),
-        "actuator armature",
-        "actuator 'a'",
-    ),
+    "actuator damping": (actuator('<motor name="a" joint="knee" damping="1 2"/>'), "polynomial damping", "actuator 'a'"),
     "rangefinder": (
         dict(tail='<sensor><rangefinder name="s" site="tip" data="dist normal"/></sensor>'),
         "rangefinder of normals",
@@ -240,11 +231,11 @@ def test_actuators_of_plugins_are_refused_as_such():
 def test_all_refusals_at_once():
     xml = arm(
         head='<option integrator="discrete"><flag sleep="enable"/></option>',
-        tail='<worldbody><geom size="1" adhesion="1"/></worldbody><actuator><general name="a" joint="knee" biastype="user"/><motor name="b" joint="knee" damping="1"/></actuator>',
+        tail='<worldbody><geom size="1" adhesion="1"/></worldbody><actuator><general name="a" joint="knee" biastype="user"/><motor name="b" joint="knee" damping="1 2"/></actuator>',
     )
     found = problems(xml)
     assert [p[0] for p in found] == [
-        "integrator discrete", "flag sleep", "adhesion", "bias user", "actuator damping",
+        "integrator discrete", "flag sleep", "adhesion", "bias user", "polynomial damping",
     ]  # fmt: skip
     with pytest.raises(ds.UnsupportedModelError, match="(?s)5 things.*geom 'palm'.*actuator 'b'"):
         ds.Model.from_mjcf(xml)

@@ -55,10 +55,25 @@ def draw_state(model, rng, *, speed=4.0, applied=True):
     data.mocap_pos[:] += rng.normal(scale=0.3, size=(model.nmocap, 3))
     data.mocap_quat[:] = rng.normal(size=(model.nmocap, 4))
     data.time = rng.uniform(0, 3)
+    start_histories(model, data)
     if applied and rng.random() < 0.5:
         data.qfrc_applied[:] = rng.normal(size=model.nv)
         data.xfrc_applied[1:] = rng.normal(size=(model.nbody - 1, 6))
     return data
+
+
+def start_histories(model, data, rng=None):
+    """The samples of delayed controls up to one step ago, zero or drawn; as a Reference and a Batch keep them, (n,)."""
+    kept = []
+    for a in range(model.nactuator):
+        count = model.actuator_history[a, 0]
+        if model.actuator_delay[a] == 0 or count == 0:
+            continue
+        values = np.zeros((count, model.actuator_ctrlnum[a])) if rng is None else rng.normal(size=(count, model.actuator_ctrlnum[a]))
+        times = data.time - model.opt.timestep * np.arange(count, 0, -1)
+        mujoco.mj_initCtrlHistory(model, data, a, times, values)
+        kept.append(values.T.reshape(-1))
+    return np.concatenate(kept) if kept else np.zeros(0)
 
 
 def copy_state(data, ref):

@@ -1,0 +1,33 @@
+#include "host/model/actuator_loads.h"
+
+#include <algorithm>
+
+namespace dualstep {
+
+bool has_actuator_loads(const Model& m) {
+  const auto any = [](const std::vector<double>& values) {
+    return std::any_of(values.begin(), values.end(), [](double x) { return x != 0; });
+  };
+  return any(m.actuator_damping) || any(m.actuator_armature);
+}
+
+Model with_actuator_loads(const Model& m) {
+  Model out = m;
+  for (int a = 0; a < m.nactuator; ++a) {
+    const int trn = m.actuator_trntype[a], id = m.actuator_trnid[2 * a];
+    const double gear = m.actuator_gear[6 * a], damping = m.actuator_damping[a] * gear * gear,
+                 armature = m.actuator_armature[a] * gear * gear;
+    if (trn == kTrnTendon) {
+      out.tendon_damping[id] += damping;
+      out.tendon_armature[id] += armature;
+    }
+    for (int i = 0; i < m.nv && acts_on_joint(trn); ++i) {
+      if (m.dof_jntid[i] != id) continue;
+      out.dof_damping[i] += damping;
+      out.dof_armature[i] += armature;
+    }
+  }
+  return out;
+}
+
+}  // namespace dualstep

@@ -1,0 +1,273 @@
+"""DC motors: forces, rates and motions against MuJoCo's, for every input and every set of activations.
+
+tests/scenes/actuator_dcmotor.xml has the features beside each other, for every other test of scenes.
+"""
+
+import itertools
+
+import mujoco
+import numpy as np
+import pytest
+import scenes
+
+import dualstep as ds
+
+SCENE = "actuator_dcmotor"
+INPUTS = [" ".join(words) for n in (1, 2, 3, 4) for words in itertools.combinations(("pos", "vel", "ff", "voltage"), n)]
+HINGE = """
+<mujoco><option timestep="0.003"/><worldbody><body><joint name="j" axis="0 1 0" damping="0.2"/>
+<geom type="capsule" size=".05" fromto="0 0 0 .3 0 0"/></body></worldbody><actuator>{}</actuator></mujoco>"""
+
+
+def drawn(rng, inputs):
+    """A motor with these inputs; each activation, limit and torque with even odds."""
+
+    def maybe(*values):
+        return values if rng.random() < 0.5 else tuple(0 for _ in values)
+
+    def words(*values):
+        return " ".join(f"{v:.17g}" for v in values)
+
+    driven = inputs not in ("none", "voltage")
+    inductance = maybe(0, rng.uniform(1e-3, 3e-2))
+    kp, kd = maybe(rng.uniform(1, 5), rng.uniform(0.1, 1)) if driven else (0, 0)
+    ki = maybe(rng.uniform(0.5, 4))[0] if "pos" in inputs else 0
+    slew, bound, volts = (*maybe(rng.uniform(1, 50)), *maybe(rng.uniform(0.1, 1)), *maybe(rng.uniform(1, 9))) if driven else (0, 0, 0)
+    heat = maybe(rng.uniform(1, 5), rng.uniform(1, 20), 0, rng.uniform(0.001, 0.05), 25, rng.uniform(10, 40))
+    return (
+        f'<dcmotor joint="j" gear="{rng.uniform(0.5, 3)}" resistance="{rng.uniform(0.5, 4)}" '
+        f'motorconst="{words(*rng.uniform(0.2, 1, 2))}" inductance="{words(*inductance)}" input="{inputs}" '
+        f'saturation="{words(maybe(rng.uniform(0.2, 2))[0], 0, maybe(rng.uniform(10, 300))[0] if inductance[1] else 0)}" '
+        f'cogging="{words(*maybe(rng.uniform(0.1, 1), rng.integers(1, 9), rng.uniform(0, 6)))}" '
+        f'lugre="{words(*maybe(rng.uniform(5, 50), rng.uniform(0, 1), rng.uniform(0.1, 0.4), rng.uniform(0.4, 1), rng.uniform(0.1, 2)))}" '
+        f'thermal="{words(*heat)}" controller="{words(kp, ki, kd, slew, bound, volts)}"/>'
+    )
+
+
+def draw(mj, rng, speed):
+    data = scenes.draw_state(mj, rng, speed=speed)
+    if rng.random() < 0.1:
+        data.qvel[:] = 0
+    return data
+
+
+def differences(found, data):
+    return {name: scenes.error(getattr(found, name), getattr(data, name)) for name in ("qacc", "act_dot", "actuator_force")}
+
+
+@pytest.mark.parametrize("inputs", [*INPUTS, "none"])
+def test_forces_and_rates_are_mujocos(inputs, rng):
+    for _ in range(12):
+        mj = scenes.compile_mj(HINGE.format(drawn(rng, inputs)))
+        mj.opt.integrator = rng.integers(4)
+        reference = ds.Reference(ds.Model.from_mujoco(mj))
+        for _ in range(12):
+            data = draw(mj, rng, rng.choice([0.1, 1.0, 10.0]))
+            scenes.copy_state(data, reference)
+            mujoco.mj_forward(mj, data)
+            reference.forward()
+            assert max(differences(reference, data).values()) < 1e-9
+            mujoco.mj_step(mj, data)
+            reference.step()
+            for field in ("qvel", "qpos", "act"):
+                assert scenes.error(getattr(reference, field), getattr(data, field)) < 1e-9, field
+
+
+@pytest.mark.parametrize("integrator", ["euler", "rk4", "implicit", "implicitfast"])
+def test_motions_are_mujocos(integrator, rng):
+    mj = scenes.compile_mj(scenes.SCENES[SCENE])
+    mj.opt.integrator = {"euler": 0, "rk4": 1, "implicit": 2, "implicitfast": 3}[integrator]
+    reference = ds.Reference(ds.Model.from_mujoco(mj))
+    for _ in range(60):
+        data = draw(mj, rng, rng.choice([0.3, 1.0, 5.0]))
+        scenes.copy_state(data, reference)
+        mujoco.mj_forward(mj, data)
+        reference.forward()
+        assert max(differences(reference, data).values()) < 1e-9
+        mujoco.mj_step(mj, data)
+        reference.step()
+        for field in ("qvel", "qpos", "act"):
+            assert scenes.error(getattr(reference, field), getattr(data, field)) < 1e-9, field
+
+
+@pytest.mark.parametrize("device", ["cpu", "emulated"])
+@pytest.mark.parametrize("integrator", ["euler", "rk4", "implicit", "implicitfast"])
+def test_a_batch_moves_as_mujoco(integrator, device, rng):
+    mj = scenes.compile_mj(scenes.SCENES[SCENE])
+    mj.opt.integrator = {"euler": 0, "rk4": 1, "implicit": 2, "implicitfast": 3}[integrator]
+    states = [draw(mj, rng, rng.choice([0.3, 1.0, 5.0])) for _ in range(24)]
+    with ds.Batch(ds.Model.from_mujoco(mj), len(states), device=device, dtype="float64") as batch:
+        for field in ("qpos", "qvel", "act", "ctrl", "qfrc_applied", "xfrc_applied"):
+            getattr(batch, field)[:] = np.reshape([getattr(data, field) for data in states], getattr(batch, field).shape)
+        batch.qacc, batch.actuator_force
+        batch.forward()
+        for e, data in enumerate(states):
+            mujoco.mj_forward(mj, data)
+            assert scenes.error(batch.qacc[e], data.qacc) < 1e-9
+            assert scenes.error(batch.actuator_force[e], data.actuator_force) < 1e-9
+        before = np.array([data.act for data in states])
+        batch.step()
+        for e, data in enumerate(states):
+            rate = data.act_dot.copy()
+            mujoco.mj_step(mj, data)
+            for field in ("qvel", "qpos"):
+                assert scenes.error(getattr(batch, field)[e], getattr(data, field)) < 1e-9, field
+            # an activation is as exact as the way that it went
+            gone = np.abs(data.act - before[e]) + np.abs(mj.opt.timestep * rate)
+            assert np.all(np.abs(batch.act[e] - data.act) <= 1e-9 * gone + 1e-14 * np.abs(data.act) + 1e-15)
+
+
+def slow_scene():
+    """Joints that are damped, so that rounding does not grow."""
+    spec = mujoco.MjSpec.from_file(str(scenes.SCENES[SCENE]))
+    for joint in spec.joints:
+        joint.damping[0] = 0.5
+    mj = spec.compile()
+    mj.opt.disableflags |= mujoco.mjtDisableBit.mjDSBL_CONSTRAINT
+    return mj
+
+
+@pytest.mark.parametrize("device, dtype, bound", [("reference", None, 1e-9), ("cpu", "float64", 1e-9), ("cpu", "float32", 1e-3)])
+def test_trajectories_are_mujocos(device, dtype, bound, rng):
+    mj = slow_scene()
+    model = ds.Model.from_mujoco(mj)
+    data = mujoco.MjData(mj)
+    sim = ds.Reference(model) if device == "reference" else ds.Batch(model, 2, device=device, dtype=dtype)
+    row = (lambda x: x) if device == "reference" else (lambda x: x[1])
+    for step in range(200):
+        if step % 20 == 0:
+            data.ctrl[:] = rng.normal(size=mj.nu)
+            row(sim.ctrl)[:] = data.ctrl
+        mujoco.mj_step(mj, data)
+        sim.step()
+        for field in ("qpos", "qvel", "act"):
+            assert scenes.error(row(getattr(sim, field)), getattr(data, field), floor=1) < bound, (field, step)
+    assert np.abs(data.qvel).max() > 0.1 and np.abs(data.act).max() > 0.1
+
+
+@pytest.mark.parametrize("device", ["cpu", "emulated"])
+def test_a_state_is_taken_back(device, tmp_path, rng):
+    """What is reset, written back or loaded goes on as it went, to the bit."""
+    mj = slow_scene()
+    model = ds.Model.from_mujoco(mj)
+    with ds.Batch(model, 3, device=device) as batch:
+        batch.ctrl[:] = rng.normal(size=(3, mj.nu))
+        batch.step(20)
+        batch.save(tmp_path / "half.npz")
+        kept = {field: np.array(getattr(batch, field)) for field in ("qpos", "qvel", "act", "ctrl", "qacc_warmstart")}
+        batch.step(20)
+        end = np.array(batch.act)
+        assert np.any(end != kept["act"])
+        for field, values in kept.items():
+            getattr(batch, field)[:] = values
+        batch.step(20)
+        np.testing.assert_array_equal(batch.act, end)
+        batch.reset()
+        assert not np.any(batch.act)
+        batch.load(tmp_path / "half.npz")
+        batch.step(20)
+        np.testing.assert_array_equal(batch.act, end)
+
+
+def test_each_environment_has_its_motors(rng):
+    mj = slow_scene()
+    model = ds.Model.from_mujoco(mj)
+    other = slow_scene()
+    for field in ("actuator_gainprm", "actuator_dynprm", "actuator_biasprm"):
+        getattr(other, field)[:] *= rng.uniform(0.7, 1.4, getattr(other, field).shape)
+    # poles of cogging are counted
+    other.actuator_biasprm[:, 1] = mj.actuator_biasprm[:, 1]
+    with ds.Batch(model, 3, dtype="float64") as batch:
+        for field in ("actuator_gainprm", "actuator_dynprm", "actuator_biasprm"):
+            batch.set_parameter(field, getattr(other, field)[None], envs=[1])
+        for _ in range(10):
+            data = draw(other, rng, 1.0)
+            for field in ("qpos", "qvel", "act", "ctrl", "qfrc_applied"):
+                getattr(batch, field)[:] = getattr(data, field)
+            batch.xfrc_applied[:] = data.xfrc_applied
+            batch.forward()
+            mujoco.mj_forward(other, data)
+            assert scenes.error(batch.actuator_force[1], data.actuator_force) < 1e-9
+            assert scenes.error(batch.qacc[1], data.qacc) < 1e-9
+            mujoco.mj_forward(mj, data)
+            assert scenes.error(batch.actuator_force[2], data.actuator_force) < 1e-9
+        # no environment has activations of its own
+        dynamics = mj.actuator_dynprm.copy()
+        dynamics[2, 7] = 0
+        with pytest.raises(ValueError):
+            batch.set_parameter("actuator_dynprm", dynamics[None], envs=[0])
+        gains = mj.actuator_gainprm.copy()
+        gains[0, 0] = 0
+        with pytest.raises(ds.InvalidModelError, match="resistance"):
+            batch.set_parameter("actuator_gainprm", gains[None], envs=[0])
+
+
+def test_a_group_that_is_off_pulls_nothing(rng):
+    mj = scenes.compile_mj(scenes.SCENES[SCENE])
+    mj.opt.disableactuator = 1
+    reference = ds.Reference(ds.Model.from_mujoco(mj))
+    with ds.Batch(ds.Model.from_mujoco(mj), 1, dtype="float64") as batch:
+        for _ in range(10):
+            data = draw(mj, rng, 3.0)
+            scenes.copy_state(data, reference)
+            for field in ("qpos", "qvel", "act", "ctrl", "qfrc_applied", "xfrc_applied"):
+                getattr(batch, field)[:] = getattr(data, field)
+            mujoco.mj_step(mj, data)
+            reference.step()
+            batch.step()
+            for field in ("qvel", "act"):
+                assert scenes.error(getattr(reference, field), getattr(data, field)) < 1e-9, field
+                assert scenes.error(getattr(batch, field)[0], getattr(data, field)) < 1e-9, field
+
+
+@pytest.mark.parametrize(
+    "element, reason",
+    [
+        ('<general joint="j" gaintype="dcmotor" gainprm="1 1"/>', "dcmotor in part"),
+        ('<general joint="j" dyntype="dcmotor" actearly="true"/>', "activation dynamics dcmotor"),
+        ('<general joint="j" biastype="dcmotor"/>', "bias dcmotor"),
+        ('<pid joint="j" kp="1"/>', "gain pid"),
+    ],
+)
+def test_parts_of_a_motor_are_refused(element, reason):
+    with pytest.raises(ds.UnsupportedModelError, match=reason):
+        ds.Model.from_mjcf(HINGE.format(element))
+
+
+LOADED = """
+<mujoco><option timestep="0.004" integrator="{}"/><worldbody>
+ <body><joint name="a" axis="0 1 0"/><geom type="capsule" size=".05" fromto="0 0 0 .3 0 0"/>
+  <body pos=".3 0 0"><joint name="b" type="ball"/><geom type="capsule" size=".04" fromto="0 0 0 .2 0 0"/>
+   <body pos=".2 0 0"><joint name="c" type="slide" axis="1 0 0" damping="0.3" armature="0.02"/><geom size=".06"/></body></body></body></worldbody>
+<tendon><fixed name="t"><joint joint="a" coef="0.5"/><joint joint="c" coef="1"/></fixed></tendon>
+<actuator><dcmotor joint="a" resistance="2" motorconst="0.5" damping="0.4" armature="0.01" gear="3"/>
+ <motor joint="a" damping="0.2" armature="0.02"/><velocity jointinparent="b" kv="0.1" gear="2 0 0" damping="0.3" armature="0.05"/>
+ <position joint="c" kp="2" gear="0.5" damping="2"/><dcmotor tendon="t" resistance="1" motorconst="0.3" gear="2" damping="0.1" armature="0.03"/>
+</actuator></mujoco>"""
+
+
+@pytest.mark.parametrize("integrator", ["Euler", "RK4", "implicit", "implicitfast"])
+def test_damping_and_armature_of_actuators(integrator, rng):
+    mj, other = (scenes.compile_mj(LOADED.format(integrator)) for _ in range(2))
+    other.actuator_gear[:, 0] *= rng.uniform(0.5, 2, other.nactuator)
+    other.actuator_armature[:] *= rng.uniform(0.5, 2, other.nactuator)
+    other.actuator_damping[:] *= rng.uniform(0.5, 2, other.nactuator)
+    reference = ds.Reference(ds.Model.from_mujoco(mj))
+    with ds.Batch(ds.Model.from_mujoco(mj), 2, dtype="float64") as batch:
+        for field in ("actuator_gear", "actuator_armature", "actuator_damping"):
+            batch.set_parameter(field, getattr(other, field)[None], envs=[1])
+        for _ in range(10):
+            states = [draw(model, rng, 3.0) for model in (mj, other)]
+            scenes.copy_state(states[0], reference)
+            for e, data in enumerate(states):
+                for field in ("qpos", "qvel", "ctrl", "qfrc_applied"):
+                    getattr(batch, field)[e] = getattr(data, field)
+                batch.xfrc_applied[e] = data.xfrc_applied.reshape(batch.xfrc_applied[e].shape)
+            reference.step()
+            batch.step()
+            for e, (data, model) in enumerate(zip(states, (mj, other))):
+                mujoco.mj_step(model, data)
+                for field in ("qvel", "qpos"):
+                    assert scenes.error(getattr(batch, field)[e], getattr(data, field)) < 1e-9, (field, e)
+            for field in ("qvel", "qpos"):
+                assert scenes.error(getattr(reference, field), getattr(states[0], field)) < 1e-9, field
