@@ -152,6 +152,10 @@ def _named(vary: Vary, sim: Batch, count: int) -> list[int]:
     model = sim.model
     if kind == "dof":
         joints = [model.name_of("joint", int(joint)) for joint in model.dof_jntid]
+    elif vary.parameter == "actuator_ctrlrange":
+        # a row a control
+        owners = np.repeat(np.arange(model.nactuator), model.actuator_ctrlnum)
+        joints = [model.name_of("actuator", int(a)) for a in owners]
     elif kind in _OBJECTS:
         joints = [model.name_of(_OBJECTS[kind], i) for i in range(count)]
     else:

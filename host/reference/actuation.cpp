@@ -80,6 +80,7 @@ void actuation(const Model& m, Data* d) {
   d->act_dot.setZero();
   d->qfrc_actuator.setZero();
   d->ten_saturated.assign(m.ntendon, 0);
+  d->act_saturated.assign(m.nactuator, 0);
   if (m.nactuator == 0 || m.opt.disabled(kDisableActuation)) return;
   const VectorXd ctrl = clamped_controls(m, *d);
 
@@ -133,9 +134,10 @@ void actuation(const Model& m, Data* d) {
       if (acts_on_tendon(m, i, t)) d->actuator_force[i] *= limited / total;
   }
   for (int i = 0; i < m.nactuator; ++i) {
-    if (m.actuator_forcelimited[i])
-      d->actuator_force[i] = clip(d->actuator_force[i], m.actuator_forcerange, i);
-    if (is_motor(m, i) && !actuator_disabled(m, i)) d->actuator_force[i] += motor_drag(m, i, *d);
+    if (!m.actuator_forcelimited[i]) continue;
+    double& force = d->actuator_force[i];
+    force = clip(force, m.actuator_forcerange, i);
+    d->act_saturated[i] = force <= m.actuator_forcerange[2 * i] || force >= m.actuator_forcerange[2 * i + 1];
   }
 
   for (int t = 0; t < m.ntendon; ++t) {
@@ -145,6 +147,10 @@ void actuation(const Model& m, Data* d) {
     d->ten_saturated[t] =
         m.tendon_actfrclimited[t] && (total - slack <= range[0] || total + slack >= range[1]);
   }
+
+  // neither limit bounds what rubs on the shaft of a motor
+  for (int i = 0; i < m.nactuator; ++i)
+    if (is_motor(m, i) && !actuator_disabled(m, i)) d->actuator_force[i] += motor_drag(m, i, *d);
 
   // into joint space, with the gravity compensation that counts as actuation, and the joints' own limits
   d->qfrc_actuator = d->actuator_moment.transpose() * d->actuator_force;

@@ -131,12 +131,27 @@ double motor_drag(const Model& m, int i, const Data& d) {
   return drag;
 }
 
-double motor_slope(const Model& m, int i) {
+double motor_slope(const Model& m, int i, const VectorXd& ctrl, const Data& d) {
   const Motor motor(m, i);
-  const double R = std::max(kTiny, motor.R);
-  const double of_voltage = motor.controlled() ? motor.K - motor.kd * R / motor.K : 0;
-  const double charge = motor.te > 0 ? 1 - std::exp(-m.opt.timestep / motor.te) : 1;
-  return motor.K * (of_voltage - motor.K) * charge / R - std::max(0.0, motor.sigma1);
+  const double l = d.actuator_length[i], speed = d.actuator_velocity[i], R = motor.resistance(d);
+  const Goals goals(motor, ctrl.data() + m.actuator_ctrladr[i], d, m.opt.timestep);
+  double of_voltage = 0;
+  if (motor.controlled()) {
+    const double driven = voltage(motor, goals, l, speed, d) - goals.voltage;
+    const bool clipped = motor.Vmax > 0 && std::abs(driven) >= motor.Vmax;
+    of_voltage = clipped ? 0 : motor.K - motor.kd * motor.R / motor.K;
+  }
+  double charge = 1;
+  if (motor.current_at >= 0) {
+    const bool clipped = motor.dimax > 0 && std::abs(d.act_dot[motor.current_at]) >= motor.dimax;
+    charge = clipped ? 0 : 1 - std::exp(-m.opt.timestep / motor.te);
+  }
+  return motor.K * (of_voltage - motor.K) * charge / std::max(kTiny, R);
+}
+
+double motor_drag_slope(const Model& m, int i) {
+  const Motor motor(m, i);
+  return motor.bristle_at >= 0 ? -motor.sigma1 : 0;
 }
 
 double motor_next_activation(const Model& m, int i, int address, double act_dot, const Data& d) {

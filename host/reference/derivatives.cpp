@@ -17,20 +17,19 @@ void add_actuators(const Model& m, const Data& d, MatrixXd* D) {
   const VectorXd ctrl = clamped_controls(m, d);
   for (int i = 0; i < m.nactuator; ++i) {
     if (actuator_disabled(m, i)) continue;
-    const double force = d.actuator_force[i];
-    const double* range = &m.actuator_forcerange[2 * i];
-    if (m.actuator_forcelimited[i] && (force <= range[0] || force >= range[1])) continue;
+    const bool motor = is_motor(m, i);
     const int trn = m.actuator_trntype[i];
     const bool tendon = trn == kTrnTendon, joint = trn == kTrnJoint || trn == kTrnJointInParent;
     const int object = m.actuator_trnid[2 * i];
-    if (tendon && d.ten_saturated[object]) continue;
+    const bool saturated = d.act_saturated[i] || (tendon && d.ten_saturated[object]);
+    if (saturated && !motor) continue;
     if (joint && m.jnt_actfrclimited[object]) {
       const double total = d.qfrc_actuator[m.jnt_dofadr[object]], *range = &m.jnt_actfrcrange[2 * object];
       if (total <= range[0] || total >= range[1]) continue;
     }
 
     double slope = m.actuator_biastype[i] == kBiasAffine ? m.actuator_biasprm[10 * i + 2] : 0;
-    if (is_motor(m, i)) slope = motor_slope(m, i);
+    if (motor) slope = motor_drag_slope(m, i) + (saturated ? 0 : motor_slope(m, i, ctrl, d));
     const int gain = m.actuator_gaintype[i];
     if (gain == kGainAffine || gain == kGainMuscle) {
       const int a = m.actuator_actadr[i];

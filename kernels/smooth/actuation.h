@@ -72,14 +72,21 @@ DS_HD typename E::Real drive(E& env, int a, bool off) {
   return flags & kActEarly ? next_activation(env, a, adr, act, rate) : act;
 }
 
-// the force of actuator a within its range, and the drag of a motor; at the ends of the range it gains nothing by speed
+// the force of actuator a within its range; at its ends it gains nothing by speed
 template <class E, class Real = typename E::Real>
 DS_HD void limit_force(const E& env, int a, Real* force, Real* slope) {
   const Real lo = env.act_force_lower(a), hi = env.act_force_upper(a);
-  const bool limited = (env.t.act_flags[a] & kForceLimited) != 0;
-  if (limited) *force = clamp(*force, lo, hi);
-  if (is_motor(env.t, a)) *force = *force + env.motor_drag()[a];
-  if (limited) *slope = select(mask_or(*force <= lo, *force >= hi), Real(0), *slope);
+  *force = clamp(*force, lo, hi);
+  *slope = select(mask_or(*force <= lo, *force >= hi), Real(0), *slope);
+}
+
+// the drag of a motor, which neither its range nor its tendon's bounds
+template <class E>
+DS_HD void add_drag(const E& env, int a) {
+  if (!is_motor(env.t, a) || (env.t.act_flags[a] & kActDisabled)) return;
+  const auto force = env.actuator_force(), slope = env.actuator_vel_gain();
+  force[a] = force[a] + env.motor_drag()[a];
+  if (env.t.act_motor[a] & kMotorBristle) slope[a] = slope[a] - env.motor_bristle_damping(a);
 }
 
 // actuators of a tendon whose total force is limited are scaled together, before their own ranges
@@ -109,7 +116,7 @@ DS_STAGE void limit_tendon_forces(E& env) {
       const auto within = bound == sum;
       f = select(within, f, f * (bound / select(within, Real(1), sum)));
     }
-    if (!(t.act_flags[a] & kActDisabled)) limit_force(env, a, &f, &slope);
+    if ((t.act_flags[a] & kForceLimited) && !(t.act_flags[a] & kActDisabled)) limit_force(env, a, &f, &slope);
     force[a] = f;
     vel_gain[a] = slope;
   });
@@ -124,6 +131,7 @@ DS_STAGE void limit_tendon_forces(E& env) {
     const auto at = mask_or(sum <= fma(rounding, abs(lo), lo), sum >= fma(-rounding, abs(hi), hi));
     vel_gain[a] = select(at, Real(0), vel_gain[a]);
   });
+  env.each(t.n.nmotor, [&](int a) { add_drag(env, a); });
 }
 
 // an actuator on a joint at its limit of force gains nothing by speed
@@ -161,26 +169,26 @@ DS_STAGE void actuation(E& env) {
   env.each(t.n.nactuator, [&](int a) {
     const int flags = t.act_flags[a];
     const bool off = disabled(t.o, kDisableActuation) || (flags & kActDisabled) != 0;
+    const bool motor = is_motor(t, a), limited = (flags & kForceLimited) && !t.o.has_ten_actfrc;
     const Real zero(0);
     ActuatorForce<Real> f{zero, zero, zero, zero, zero};
-    if (is_motor(t, a)) {
+    if (motor) {
       transmission(env, a, &f.length, &f.velocity);
       Motors::with(t.act_gain[a], [&](auto kind) { kind.apply(env, a, off, &f); });
-      if (!off && !t.o.has_ten_actfrc) limit_force(env, a, &f.force, &f.slope);
-      force[a] = f.force;
-      vel_gain[a] = f.slope;
-      return;
+      if (!off && limited) limit_force(env, a, &f.force, &f.slope);
+    } else {
+      f.u = drive(env, a, off);
     }
-    f.u = drive(env, a, off);
-    if (!off) {
+    if (!off && !motor) {
       transmission(env, a, &f.length, &f.velocity);
       if (flags & kActCircle) f.u = nearest_setpoint(env, a, f.u, f.length);
       Gains::with(t.act_gain[a], [&](auto kind) { kind.apply(env, a, &f); });
       Biases::with(t.act_bias[a], [&](auto kind) { kind.apply(env, a, &f); });
-      if (!t.o.has_ten_actfrc) limit_force(env, a, &f.force, &f.slope);
+      if (limited) limit_force(env, a, &f.force, &f.slope);
     }
     force[a] = f.force;
     vel_gain[a] = f.slope;
+    if (!off && !t.o.has_ten_actfrc) add_drag(env, a);
   });
   env.sync();
   if (t.o.has_ten_actfrc) limit_tendon_forces(env);

@@ -14,7 +14,7 @@
 //             A sin(N l + phi) - sigma0 z - sigma1 z', cogging and friction, which are added after it
 //           one step on: z and i in closed form at constant speed and voltage, the others act + h rate
 // source    MuJoCo's technical note on its dcmotor; Canudas de Wit, Olsson, Astrom & Lischinsky 1995 (LuGre)
-// deviation none from MuJoCo, whose df/dld leaves out heat, Vmax, the slope of g and the range of the current's rate
+// deviation none; as in MuJoCo df/dld of the bristles is -sigma1 alone
 // reads     act, act_dcmotor, motor_speed, and as controls.h
 // writes    act_dot, motor_speed, motor_drag
 // cost      O(1); nothing in models without motors
@@ -73,14 +73,18 @@ struct DCMotor {
     u.voltage = take(kInputVoltage);
     return u;
   }
+  // and its slope by velocity
   template <class E, class Real = typename E::Real>
   DS_FN static Real voltage(const E& env, int a, const SetPoints<Real>& u, const Real& integral,
-                            const Real& length, const Real& velocity) {
+                            const Real& length, const Real& velocity, Real* slope) {
+    *slope = Real(0);
     if (!(env.t.act_motor[a] & controller())) return u.voltage;
     const Real zero(0), K = env.motor_constant(a), most = env.motor_voltage(a);
     Real torque = fma(env.motor_kd(a), u.velocity - velocity, env.motor_kp(a) * (u.length - length));
     torque = fma(env.motor_ki(a), integral, torque) + u.torque;
-    const Real v = fma(env.motor_resistance(a) / K, torque, K * velocity);
+    const Real per_torque = env.motor_resistance(a) / K, v = fma(per_torque, torque, K * velocity);
+    const auto clipped = mask_and(most > zero, abs(v) >= most);
+    *slope = select(clipped, zero, fma(-env.motor_kd(a), per_torque, K));
     return select(most > zero, clamp(v, -most, most), v) + u.voltage;
   }
   // how fast a bristle yields: z' = ld - yield z
@@ -113,7 +117,7 @@ struct DCMotor {
     return select(most > zero, clamp(euler, -most, most), euler);
   }
 
-  // the rates of its activations; its force and slope before their limits, and the drag beyond those
+  // the rates of its activations; its force and slope before their limits, and the drag that none of those bounds
   template <class E, class Real>
   DS_STAGE static void apply(E& env, int a, bool off, ActuatorForce<Real>* f) {
     const MotorActivations s = MotorActivations::of(env.t, a);
@@ -141,28 +145,28 @@ struct DCMotor {
                                   select(integral <= -most, max(error, zero), error));
       act_dot[s.integral] = select(most > zero, inwards, error);
     }
-    const Real V = voltage(env, a, u, integral, f->length, velocity);
-    const Real K = env.motor_constant(a), R = env.motor_resistance(a);
-    Real hot = R;
+    Real slope;
+    const Real V = voltage(env, a, u, integral, f->length, velocity, &slope);
+    const Real K = env.motor_constant(a), tiny(1e-15);
+    Real hot = env.motor_resistance(a);
     if (s.temperature >= 0) {
       const Real T = act[s.temperature];
       const Real rise = T + env.motor_ambient(a) - env.motor_reference(a);
-      hot = R * fma(env.motor_temperature_slope(a), rise, one);
+      hot = hot * fma(env.motor_temperature_slope(a), rise, one);
       const Real current = s.current >= 0 ? Real(act[s.current]) : fma(-K, velocity, V) / hot;
       act_dot[s.temperature] =
           (hot * current * current - T / env.motor_heat_resistance(a)) / env.motor_heat_capacity(a);
     }
-    const Real slope = bits & controller() ? fma(-env.motor_kd(a), R / K, K) : zero;
     if (s.current >= 0) {
       const Real i = act[s.current], most = env.motor_current_rate(a);
       const Real free = (fma(-K, velocity, V) / hot - i) / env.motor_time_constant(a);
       const Real rate = select(most > zero, clamp(free, -most, most), free);
       act_dot[s.current] = rate;
       f->force = K * next(env, a, s.current, i, rate);
-      f->slope = K * (slope - K) * charge(env, a) / R;
+      f->slope = select(mask_and(most > zero, abs(free) >= most), zero, K * (slope - K) * charge(env, a) / hot);
     } else {
-      f->force = K / max(hot, Real(1e-15)) * fma(-K, velocity, V);
-      f->slope = K * (slope - K) / max(R, Real(1e-15));
+      f->force = K / max(hot, tiny) * fma(-K, velocity, V);
+      f->slope = K / max(hot, tiny) * (slope - K);
     }
     Real sine, cosine;
     sincos(fma(env.motor_cogging_poles(a), f->length, env.motor_cogging_phase(a)), &sine, &cosine);
@@ -172,7 +176,6 @@ struct DCMotor {
       act_dot[s.bristle] = rate;
       drag = fma(-env.motor_bristle(a), z, fma(-env.motor_bristle_damping(a), rate, drag));
     }
-    f->slope = f->slope - max(env.motor_bristle_damping(a), zero);
     env.motor_drag()[a] = drag;
   }
 };

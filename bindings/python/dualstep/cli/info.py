@@ -98,7 +98,7 @@ def model_facts(args: argparse.Namespace) -> dict[str, Any]:
         raise CommandError(str(error)) from None
     wanted = environment_bytes(model)
     facts: dict[str, Any] = {}
-    if model.nu == 0:
+    if model.nactuator == 0:
         facts["actuators"] = "none: ctrl is empty, and nothing drives the joints"
         if args.model.endswith(".urdf"):
             facts["actuators"] += " (URDF has none: they are added in MJCF, or through mujoco.MjSpec)"

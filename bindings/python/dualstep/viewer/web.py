@@ -307,11 +307,12 @@ class Viewer:
         if self.controls is None or self.controls.shape[1] == 0:
             return
         space, m = self.env.single_action_space, self._model
+        owners = np.repeat(np.arange(m.nactuator), m.actuator_ctrlnum)
         with self.server.gui.add_folder("Actuators", expand_by_default=not self._joints):
             for k in range(min(self.controls.shape[1], MOST_SLIDERS)):
                 low, high = float(space.low[k]), float(space.high[k])
                 low, high = (low, high) if math.isfinite(low) and math.isfinite(high) else (-1.0, 1.0)
-                name = m.actuator(k).name if k < m.nu and m.nu == self.controls.shape[1] else ""
+                name = m.actuator(owners[k]).name if m.nu == self.controls.shape[1] else ""
                 slider = self._slider(name or f"actuator {k}", low, high, float(self.controls[0, k]))
                 slider.on_update(self._driver(k))
 
