@@ -43,10 +43,9 @@ void bounding_radius(Model* m) {
 }
 
 // what M and the Jacobians at qpos0 depend on
-const std::set<std::string> kInertial = {"body_pos",     "body_quat",    "body_ipos", "body_iquat",
-                                         "body_mass",    "body_inertia", "jnt_pos",   "jnt_axis",
-                                         "dof_armature", "qpos0",        "wrap_prm",  "tendon_armature",
-                                         "actuator_armature"};
+const std::set<std::string> kInertial = {
+    "body_pos", "body_quat",    "body_ipos", "body_iquat", "body_mass",       "body_inertia",     "jnt_pos",
+    "jnt_axis", "dof_armature", "qpos0",     "wrap_prm",   "tendon_armature", "actuator_armature"};
 // and what paths of tendons do beside
 const std::set<std::string> kPaths = {"site_pos", "geom_pos", "geom_quat", "geom_size"};
 // and what muscles do
@@ -142,7 +141,8 @@ void derive_constants(Model* model, const std::set<std::string>& changed) {
     return std::any_of(changed.begin(), changed.end(),
                        [&](const std::string& n) { return names.count(n) > 0; });
   };
-  const bool inertial = touches(kInertial) || (has_actuator_loads(*model) && changed.count("actuator_gear")), paths = model->ntendon > 0 && touches(kPaths),
+  const bool inertial = touches(kInertial) || (has_actuator_loads(*model) && changed.count("actuator_gear")),
+             paths = model->ntendon > 0 && touches(kPaths),
              moments = has_muscles(*model) && touches(kMoments);
   if ((inertial || paths || moments) && model->nv > 0) inverse_weights(model, !inertial);
 }

@@ -266,8 +266,8 @@ Model load_model(const RawModel& raw) {
   if (!lookup<int>(raw, "actuator_ctrladr")) number_controls(&m);
   find_unsupported_raw(raw, &unsupported);
   // arrays of actuators with several forces have other shapes: that is a refusal, not a mistake
-  const bool one_to_one = std::all_of(m.actuator_outnum.begin(), m.actuator_outnum.end(),
-                                      [](int forces) { return forces == 1; });
+  const bool one_to_one =
+      std::all_of(m.actuator_outnum.begin(), m.actuator_outnum.end(), [](int forces) { return forces == 1; });
   if (!shapes.empty() && one_to_one && unsupported.empty()) throw_problems({}, shapes);
   std::vector<Problem> contradictions;
   find_contradictions(m, &contradictions);

@@ -202,7 +202,8 @@ void refuse_actuators(const Model& m, const Report& refuse) {
       refuse("actuator delay without samples", "actuator", a, "controls are kept sample by sample");
     if (m.actuator_ctrlnum[a] != 1 && !motor) {
       refuse("several inputs", "actuator", a,
-             "it has " + std::to_string(m.actuator_ctrlnum[a]) + " controls; only those of a dcmotor are simulated");
+             "it has " + std::to_string(m.actuator_ctrlnum[a]) +
+                 " controls; only those of a dcmotor are simulated");
     }
     if (m.actuator_outnum[a] != 1) {
       refuse("several outputs", "actuator", a,

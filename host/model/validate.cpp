@@ -21,10 +21,11 @@ const std::set<std::string> kLengths = {"body_pos", "body_ipos",   "body_mass", 
                                         "qpos0",    "qpos_spring", "dof_armature", "key_qpos",
                                         "key_qvel", "key_mpos",    "mesh_vert",    "hfield_size"};
 const std::set<std::string> kNotNegative = {
-    "body_mass",       "body_inertia",        "dof_frictionloss", "dof_armature", "dof_damping",
-    "geom_friction",   "geom_solmix",         "geom_size",        "geom_gap",     "pair_friction",
-    "pair_gap",        "tendon_frictionloss", "tendon_damping",   "geom_rbound",  "tendon_armature", "actuator_delay", "actuator_damping", "actuator_armature",
-    "body_invweight0", "dof_invweight0",      "sensor_cutoff",    "hfield_size",  "hfield_data"};
+    "body_mass",      "body_inertia",        "dof_frictionloss",  "dof_armature",    "dof_damping",
+    "geom_friction",  "geom_solmix",         "geom_size",         "geom_gap",        "pair_friction",
+    "pair_gap",       "tendon_frictionloss", "tendon_damping",    "geom_rbound",     "tendon_armature",
+    "actuator_delay", "actuator_damping",    "actuator_armature", "body_invweight0", "dof_invweight0",
+    "sensor_cutoff",  "hfield_size",         "hfield_data"};
 const std::set<std::string> kUnitQuaternions = {"body_quat", "body_iquat", "geom_quat", "site_quat"};
 // no part of the physics
 const std::set<std::string> kNotPhysics = {"numeric_data", "geom_rgba", "geom_aabb", "geom_rbound",
@@ -141,10 +142,12 @@ void check_geoms(const Model& m, std::vector<Problem>* problems) {
 
 // what a motor divides by; a voltage alone drives one of any constant
 void check_motors(const Model& m, std::vector<Problem>* problems) {
-  const auto positive = [&](int a, const char* field, const std::vector<double>& prm, int k, const char* what) {
+  const auto positive = [&](int a, const char* field, const std::vector<double>& prm, int k,
+                            const char* what) {
     if (prm[10 * a + k] > 0) return;
-    problems->push_back({field, element_name(m, "actuator", a),
-                         "entry " + std::to_string(k) + " is " + show(prm[10 * a + k]) + ", must be positive: " + what});
+    problems->push_back(
+        {field, element_name(m, "actuator", a),
+         "entry " + std::to_string(k) + " is " + show(prm[10 * a + k]) + ", must be positive: " + what});
   };
   for (int a = 0; a < m.nactuator; ++a) {
     if (m.actuator_gaintype[a] != kGainDCMotor) continue;

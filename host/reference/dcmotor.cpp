@@ -80,8 +80,8 @@ struct Goals {
 double voltage(const Motor& motor, const Goals& goals, double l, double speed, const Data& d) {
   if (!motor.controlled()) return goals.voltage;
   const double x = motor.integral_at >= 0 ? d.act[motor.integral_at] : 0;
-  const double torque = motor.kp * (goals.length - l) + motor.kd * (goals.velocity - speed) + motor.ki * x +
-                        goals.torque;
+  const double torque =
+      motor.kp * (goals.length - l) + motor.kd * (goals.velocity - speed) + motor.ki * x + goals.torque;
   return within(motor.R / motor.K * torque + motor.K * speed, motor.Vmax) + goals.voltage;
 }
 

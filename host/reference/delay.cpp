@@ -25,8 +25,8 @@ double sample(const double* samples, int count, int order, double back) {
   // Hermite's basis
   const double slope_lo = before > 0 ? (*hi - lo[-1]) / 2 : 0;
   const double slope_hi = before + 2 < count ? (hi[1] - *lo) / 2 : 0;
-  return (1 + 2 * s) * (1 - s) * (1 - s) * *lo + s * (1 - s) * (1 - s) * slope_lo + s * s * (3 - 2 * s) * *hi +
-         s * s * (s - 1) * slope_hi;
+  return (1 + 2 * s) * (1 - s) * (1 - s) * *lo + s * (1 - s) * (1 - s) * slope_lo +
+         s * s * (3 - 2 * s) * *hi + s * s * (s - 1) * slope_hi;
 }
 
 }  // namespace
@@ -38,7 +38,8 @@ VectorXd acting_controls(const Model& m, const Data& d) {
     if (m.actuator_delay[i] <= 0) continue;
     const double back = m.actuator_delay[i] / m.opt.timestep - 1 - d.step_share;
     for (int k = m.actuator_ctrladr[i]; k < m.actuator_ctrladr[i] + m.actuator_ctrlnum[i]; ++k)
-      ctrl[k] = sample(d.ctrl_history.data() + kept[k], kept[k + 1] - kept[k], m.actuator_history[2 * i + 1], back);
+      ctrl[k] =
+          sample(d.ctrl_history.data() + kept[k], kept[k + 1] - kept[k], m.actuator_history[2 * i + 1], back);
   }
   return ctrl;
 }

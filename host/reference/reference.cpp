@@ -15,8 +15,8 @@ namespace dualstep::reference {
 
 namespace {
 
-constexpr std::array kWritable = {"qpos",         "qvel",         "act",       "ctrl",
-                                  "ctrl_history", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat"};
+constexpr std::array kWritable = {"qpos",         "qvel",         "act",       "ctrl",      "ctrl_history",
+                                  "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat"};
 
 // one list for both directions: calls f(name, entry of Data) for what users write ...
 template <class D, class F>

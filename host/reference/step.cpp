@@ -36,7 +36,7 @@ void integrate(const Model& m, Data* d) {
 }  // namespace
 
 bool sane_state(const Data& d) {
-  return sane(d.qpos) && sane(d.qvel) && sane(d.act) && std::isfinite(d.time);
+  return sane(d.qpos) && sane(d.qvel) && sane(d.act) && sane(d.ctrl_history) && std::isfinite(d.time);
 }
 
 bool sane_inputs(const Data& d) {
@@ -92,7 +92,7 @@ void step(const Model& m, Data* d) {
     d->status |= kStatusDiverged;
     return;
   }
-  const VectorXd qpos = d->qpos, qvel = d->qvel, act = d->act;
+  const VectorXd qpos = d->qpos, qvel = d->qvel, act = d->act, ctrl_history = d->ctrl_history;
   const double time = d->time;
   forward(m, d);
   d->anchors = d->next_anchors;
@@ -102,6 +102,7 @@ void step(const Model& m, Data* d) {
     d->qpos = qpos;
     d->qvel = qvel;
     d->act = act;
+    d->ctrl_history = ctrl_history;
     d->time = time;
   }
 }

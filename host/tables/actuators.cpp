@@ -52,8 +52,8 @@ int act_flags(const Model& m, int a) {
              turn = trn == kTrnSite && second_site(m, a) >= 0 && gear[0] == 0 && gear[1] == 0 && gear[2] == 0;
   // a turn without gear has no period
   const bool circle = servo && (ball || (turn && (gear[3] != 0 || gear[4] != 0 || gear[5] != 0)));
-  return (m.actuator_forcelimited[a] ? kForceLimited : 0) | (m.actuator_actlimited[a] ? kActLimited : 0) | (m.actuator_actearly[a] ? kActEarly : 0) |
-         (off ? kActDisabled : 0) | (circle ? kActCircle : 0);
+  return (m.actuator_forcelimited[a] ? kForceLimited : 0) | (m.actuator_actlimited[a] ? kActLimited : 0) |
+         (m.actuator_actearly[a] ? kActEarly : 0) | (off ? kActDisabled : 0) | (circle ? kActCircle : 0);
 }
 
 // MuJoCo's parameters of a muscle: range (2), force, scale, lmin, lmax, vmax, fpmax, fvmax

@@ -320,7 +320,8 @@ class ModelBuilder {
     count("nactuator")++;
     int n = 0;
     for (const int bit : {kInputPos, kInputVel, kInputForce, kInputVoltage}) n += (s.inputs & bit) != 0;
-    const bool integral = (s.inputs & kInputPos) != 0, slew = (s.inputs & (kInputVoltage | kInputNone)) != s.inputs;
+    const bool integral = (s.inputs & kInputPos) != 0,
+               slew = (s.inputs & (kInputVoltage | kInputNone)) != s.inputs;
     controls(s, n, 1);
     const int states = 3 + integral + slew;
     ints("actuator_trntype", {s.trn});

@@ -141,8 +141,8 @@ struct DCMotor {
     if (s.integral >= 0) {
       integral = act[s.integral];
       const Real error = u.length - f->length, most = env.motor_integral_bound(a);
-      const Real inwards = select(integral >= most, min(error, zero),
-                                  select(integral <= -most, max(error, zero), error));
+      const Real inwards =
+          select(integral >= most, min(error, zero), select(integral <= -most, max(error, zero), error));
       act_dot[s.integral] = select(most > zero, inwards, error);
     }
     Real slope;
@@ -163,7 +163,8 @@ struct DCMotor {
       const Real rate = select(most > zero, clamp(free, -most, most), free);
       act_dot[s.current] = rate;
       f->force = K * next(env, a, s.current, i, rate);
-      f->slope = select(mask_and(most > zero, abs(free) >= most), zero, K * (slope - K) * charge(env, a) / hot);
+      f->slope =
+          select(mask_and(most > zero, abs(free) >= most), zero, K * (slope - K) * charge(env, a) / hot);
     } else {
       f->force = K / max(hot, tiny) * fma(-K, velocity, V);
       f->slope = K / max(hot, tiny) * (slope - K);
