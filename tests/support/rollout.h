@@ -100,6 +100,7 @@ class Rollout {
       batch.status[e] = 0;
     }
     std::fill_n(batch.act, n_ * n.na, Scalar(0));
+    std::fill_n(batch.ctrl_history, n_ * n.nctrlhist, Scalar(0));
     std::fill_n(batch.qacc_warmstart, n_ * n.nv, Scalar(0));
     std::fill_n(batch.anchors, n_ * 7 * n.nanchor, Scalar(0));
   }
