@@ -29,6 +29,11 @@ class BatchFields:
     @ctrl.setter
     def ctrl(self, value: Any) -> None: ...
     @property
+    def ctrl_history(self) -> np.ndarray:
+        """(N, nctrlhist) last controls of actuators with a delay, oldest first, control by control"""
+    @ctrl_history.setter
+    def ctrl_history(self, value: Any) -> None: ...
+    @property
     def qfrc_applied(self) -> np.ndarray:
         """(N, nv) generalized forces applied by the user [N, N m]"""
     @qfrc_applied.setter
@@ -107,7 +112,7 @@ class BatchFields:
         """(N, nv) constraint forces on the joints [N, N m]"""
     @property
     def actuator_force(self) -> np.ndarray:
-        """(N, nu) scalar force of each actuator [N, N m]"""
+        """(N, nactuator) scalar force of each actuator [N, N m]"""
     @property
     def xpos(self) -> np.ndarray:
         """(N, nbody, 3) positions of body frames [m]"""
@@ -182,16 +187,16 @@ class ReferenceFields:
         """(na,) rates of the activations [1/s]"""
     @property
     def actuator_force(self) -> np.ndarray:
-        """(nu,) scalar force of each actuator [N, N m]"""
+        """(nactuator,) scalar force of each actuator [N, N m]"""
     @property
     def actuator_length(self) -> np.ndarray:
-        """(nu,) lengths of the actuators [m, rad]"""
+        """(nactuator,) lengths of the actuators [m, rad]"""
     @property
     def actuator_moment(self) -> np.ndarray:
-        """(nu, nv) moments of the actuators: d length / d q"""
+        """(nactuator, nv) moments of the actuators: d length / d q"""
     @property
     def actuator_velocity(self) -> np.ndarray:
-        """(nu,) velocities of the actuators [m/s, rad/s]"""
+        """(nactuator,) velocities of the actuators [m/s, rad/s]"""
     @property
     def cacc(self) -> np.ndarray:
         """(nbody, 6) body accelerations (angular, linear) about the tree's centre of mass [rad/s^2, m/s^2]"""
@@ -206,6 +211,11 @@ class ReferenceFields:
         """(nu,) controls"""
     @ctrl.setter
     def ctrl(self, value: ArrayLike) -> None: ...
+    @property
+    def ctrl_history(self) -> np.ndarray:
+        """(nctrlhist,) last controls of actuators with a delay, oldest first, control by control"""
+    @ctrl_history.setter
+    def ctrl_history(self, value: ArrayLike) -> None: ...
     @property
     def cvel(self) -> np.ndarray:
         """(nbody, 6) body velocities (angular, linear) about the tree's centre of mass"""
@@ -686,7 +696,7 @@ class ModelFields:
         """(nactuator,) MuJoCo's, integers"""
     @property
     def actuator_ctrllimited(self) -> np.ndarray:
-        """(nactuator,) MuJoCo's, integers"""
+        """(nu,) MuJoCo's, integers"""
     @property
     def actuator_forcelimited(self) -> np.ndarray:
         """(nactuator,) MuJoCo's, integers"""
@@ -707,7 +717,7 @@ class ModelFields:
         """(nactuator, 10) MuJoCo's, float64"""
     @property
     def actuator_ctrlrange(self) -> np.ndarray:
-        """(nactuator, 2) MuJoCo's, float64"""
+        """(nu, 2) MuJoCo's, float64"""
     @property
     def actuator_forcerange(self) -> np.ndarray:
         """(nactuator, 2) MuJoCo's, float64"""
@@ -960,6 +970,9 @@ class ModelFields:
     @property
     def actuator_delay(self) -> np.ndarray:
         """(nactuator,) MuJoCo's, float64"""
+    @property
+    def actuator_history(self) -> np.ndarray:
+        """(nactuator, 2) MuJoCo's, integers"""
     @property
     def actuator_damping(self) -> np.ndarray:
         """(nactuator,) MuJoCo's, float64"""
