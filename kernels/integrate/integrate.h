@@ -371,6 +371,7 @@ struct RungeKutta {
         a[i] = act[i];
         sact[i] = Real(0);
       });
+      env.each(t.n.nmotor, [&](int i) { env.motor_start_speed()[i] = env.motor_speed()[i]; });
     }
     position_rate(k);
     const auto velocity = rate();
@@ -406,6 +407,7 @@ struct RungeKutta {
       act[i] = a[i];
       rate[i] = sact[i];
     });
+    env.each(t.n.nmotor, [&](int i) { env.motor_speed()[i] = env.motor_start_speed()[i]; });
     env.sync();
     advance_activations(env, move);
     advance_positions(env, q, sv, h, move);
