@@ -105,6 +105,7 @@ void build_island_sizes(const Model& m, const TableStore& t, Sizes* n) {
   n->nslot = n->ncon;
   if (!solves_islands(m, t)) return;
   n->nisland = n->ntree;
+  n->ntreepair = count(t.tree_pair) / 2;
   n->nslot = 0;
   n->npad = t.tree_pad.back();
   for (int k = 0; k < n->ntree; ++k) n->ntreepad = std::max(n->ntreepad, t.tree_pad[k + 1] - t.tree_pad[k]);

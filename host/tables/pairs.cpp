@@ -7,6 +7,7 @@
 // own; the override flag beats all. With contact_parameters = spring_damper, friction has no floor and the margin is
 // the option's. Cost: O(ngeom^2 + npair nv), once.
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <set>
 #include <tuple>
@@ -188,34 +189,50 @@ void add_geoms(const Model& m, const std::vector<Candidate>& pairs, TableStore* 
   for (const Candidate& c : pairs) t->pair_geom.insert(t->pair_geom.end(), {place[c.geom1], place[c.geom2]});
 }
 
-// Runs of pairs, in packs of which the kernels first ask whether the first geom is near the tree of the others; none
-// where there are few pairs
+// Runs of pairs between a body and another tree: packs first ask whether these may be near. None where there are few
+// pairs
 void build_runs(const Model& m, TableStore* t) {
   constexpr size_t kManyPairs = 512;
   t->run_adr.assign(kPairKinds + 1, 0);
   if (!solves_islands(m, *t) || t->pair_margin.size() < kManyPairs) return;
-  const auto tree_of = [&](int pair, int of) {
-    return t->body_tree[t->geom_body[t->pair_geom[2 * pair + of]]];
+  std::map<std::pair<int, int>, int> number;
+  const auto trees_of = [&](int body1, int body2, double margin) {
+    const int tree1 = t->body_tree[body1], tree2 = t->body_tree[body2];
+    if (tree1 < 0 || tree2 < 0 || tree1 == tree2) return -1;
+    const auto [found, added] =
+        number.try_emplace({tree1, tree2}, static_cast<int>(t->tree_pair_margin.size()));
+    if (added) {
+      t->tree_pair.insert(t->tree_pair.end(), {tree1, tree2});
+      t->tree_pair_margin.push_back(margin);
+    }
+    double& most = t->tree_pair_margin[found->second];
+    most = std::max(most, margin);
+    return found->second;
   };
   for (int kind = 0; kind < kPairKinds; ++kind) {
     for (int pair = t->pair_adr[kind]; pair < t->pair_adr[kind + 1]; ++pair) {
-      const int tree = tree_of(pair, 1);
-      const bool same = pair > t->pair_adr[kind] && t->run_tree.back() == tree &&
-                        t->pair_geom[2 * pair] == t->pair_geom[2 * pair - 2];
-      if (!same) {
+      const auto [body1, body2] =
+          std::minmax(t->geom_body[t->pair_geom[2 * pair]], t->geom_body[t->pair_geom[2 * pair + 1]]);
+      const int trees = trees_of(body1, body2, t->pair_margin[pair]);
+      if (pair == t->pair_adr[kind] || t->run_trees.back() != trees || t->run_body.back() != body1) {
         t->run_pair.push_back(pair);
-        t->run_tree.push_back(tree);
-        t->run_margin.push_back(t->pair_margin[pair]);
+        t->run_body.push_back(body1);
+        t->run_trees.push_back(trees);
       }
-      t->run_margin.back() = std::max(t->run_margin.back(), t->pair_margin[pair]);
     }
-    t->run_adr[kind + 1] = static_cast<int>(t->run_tree.size());
+    const int end = t->run_adr[kind + 1] = static_cast<int>(t->run_body.size());
+    t->run_next.resize(end, end);
+    for (int run = end - 2; run >= t->run_adr[kind]; --run) {
+      const bool other = t->run_body[run + 1] != t->run_body[run] || t->run_trees[run + 1] < 0;
+      t->run_next[run] = other ? run + 1 : t->run_next[run + 1];
+    }
   }
   t->run_pair.push_back(static_cast<int>(t->pair_margin.size()));
-  // trees of few geoms, whose balls save nothing
+  // trees of few geoms, whose boxes save nothing
   constexpr size_t kPairsOfRun = 4;
-  if (t->run_tree.size() * kPairsOfRun > t->pair_margin.size()) {
-    t->run_pair.clear(), t->run_tree.clear(), t->run_margin.clear();
+  if (t->run_body.size() * kPairsOfRun > t->pair_margin.size()) {
+    t->run_pair.clear(), t->run_body.clear(), t->run_trees.clear(), t->run_next.clear();
+    t->tree_pair.clear(), t->tree_pair_margin.clear();
     t->run_adr.assign(kPairKinds + 1, 0);
   }
 }

@@ -47,7 +47,7 @@ DS_FN void collide(E& env) {
     if constexpr (E::kPack > 1)
       if (env.t.n.nisland > 0) {
         put_geom_records(env);
-        if (env.t.run_adr[kPairKinds] > 0) put_tree_balls(env);
+        if (env.t.n.ntreepair > 0) find_near_trees(env);
       }
     // the kinds one after the other, in the order of the pair table
     [&]<int... kKind>(IntList<kKind...>) { (try_kind<kKind>(env), ...); }

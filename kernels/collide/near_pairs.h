@@ -2,11 +2,11 @@
 // one environment, go side by side through the function of their kind. They keep their order, and so do the contacts.
 //
 // solves    as collide.h
-// deviation of many candidate pairs it is first asked, by runs, whether the first geom may be near the tree of the
-//           others; what is left out is what bounding spheres leave out
+// deviation of many candidate pairs it is first asked whether boxes about their trees meet, then, by runs of pairs, whether
+//           the one about a body meets the one about the other tree; what is left out is what bounding spheres leave out
 // reads     geom_xpos, geom_xmat
-// writes    geom_record, tree_ball; con_*, ncon, ncon_needed, ncon_max, overflow_bits
-// cost      O(runs + pairs of those that may be near), and the pair functions of those that are
+// writes    geom_record, body_box, tree_box, trees_near, tree_meets; con_*, ncon, ncon_needed, ncon_max, overflow_bits
+// cost      O(pairs of trees + runs + pairs of those that may be near), and the pair functions of those that are
 #pragma once
 
 #include "kernels/collide/pair_contacts.h"
@@ -182,51 +182,96 @@ DS_HD typename E::Mask may_reach_box(const E& env, int box, int other, const typ
   return dot(gap, gap) < reach * reach;
 }
 
-// a ball about the geoms of each tree
+// A box about bounding spheres: its least corner, then its greatest. It is wider by more than what rounding could hide
 template <class E>
-DS_FN void put_tree_balls(E& env) {
+struct SphereBox {
   using Real = typename E::Real;
-  const auto& t = env.t;
-  const auto gpos = env.geom_xpos();
-  const auto ball = env.tree_ball();
-  // geoms stand in the order of their bodies, and so of their trees
-  for (int g = 0; g < t.n.ngeom;) {
-    const int tree = t.body_tree[t.geom_body[g]], first = g;
-    Vec3<Real> low = gpos.vec(g), high = low;
-    for (; g < t.n.ngeom && t.body_tree[t.geom_body[g]] == tree; g++) {
-      const Vec3<Real> p = gpos.vec(g);
-      low = {min(low.x, p.x), min(low.y, p.y), min(low.z, p.z)};
-      high = {max(high.x, p.x), max(high.y, p.y), max(high.z, p.z)};
-    }
-    if (tree < 0) continue;
-    const Vec3<Real> centre = (low + high) * Real(0.5);
-    Real radius(0);
-    for (int k = first; k < g; k++) radius = max(radius, norm(gpos.vec(k) - centre) + env.geom_rbound(k));
-    ball[4 * tree] = centre.x, ball[4 * tree + 1] = centre.y, ball[4 * tree + 2] = centre.z;
-    ball[4 * tree + 3] = radius;
+  Real low[3], high[3];
+
+  DS_HD void clear() {
+    for (int k = 0; k < 3; k++) low[k] = Real(1e30), high[k] = Real(-1e30);
   }
-}
-// the environments in which some pair of a run may be near. What is between spheres is so for their kinds alone
+  DS_HD void add(const E& env, int geom) {
+    const Real radius = env.geom_rbound(geom) * Real(1.001), rounding(kSingle<Real> ? 4e-7 : 8e-16);
+    for (int k = 0; k < 3; k++) {
+      const Real x = env.geom_xpos()[3 * geom + k], reach = fma(abs(x), rounding, radius);
+      low[k] = min(low[k], x - reach);
+      high[k] = max(high[k], x + reach);
+    }
+  }
+  DS_HD void add(const SphereBox& other) {
+    for (int k = 0; k < 3; k++) low[k] = min(low[k], other.low[k]), high[k] = max(high[k], other.high[k]);
+  }
+  DS_HD void store(const Field<Real, E::kStride>& to) const {
+    for (int k = 0; k < 3; k++) to[k] = low[k], to[3 + k] = high[k];
+  }
+};
+// the environments in which two such boxes are no farther apart than a margin
 template <class E>
-DS_HD typename E::Mask may_reach_tree(const E& env, int run) {
+DS_HD typename E::Mask may_meet(const Field<typename E::Real, E::kStride>& a,
+                                const Field<typename E::Real, E::kStride>& b,
+                                const typename E::Real& margin) {
   using Real = typename E::Real;
-  const int geom = env.t.pair_geom[2 * env.t.run_pair[run]];
-  const auto ball = env.tree_ball().from(4 * env.t.run_tree[run]);
-  const Vec3<Real> d = env.geom_xpos().vec(geom) - Vec3<Real>{ball[0], ball[1], ball[2]};
-  // what rounding could hide is a thousandth of the spheres
-  const Real reach = (ball[3] + env.geom_rbound(geom)) * Real(1.001) + env.run_margin(run);
-  return mask_not(dot(d, d) > reach * reach);
+  Real gap = max(a[0] - b[3], b[0] - a[3]);
+  for (int k = 1; k < 3; k++) gap = max(gap, max(a[k] - b[3 + k], b[k] - a[3 + k]));
+  return mask_not(gap > margin);
 }
 
-// calls f(first pair, one past the last) for those of a kind among which some may be near
+// boxes of bodies and trees, and which pairs of trees may be near in some environment of the pack
+template <class E>
+DS_FN void find_near_trees(E& env) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  // geoms stand in the order of their bodies, and so of their trees
+  for (int g = 0; g < t.n.ngeom;) {
+    const int tree = t.body_tree[t.geom_body[g]];
+    SphereBox<E> whole;
+    whole.clear();
+    while (g < t.n.ngeom && t.body_tree[t.geom_body[g]] == tree) {
+      const int body = t.geom_body[g];
+      SphereBox<E> part;
+      part.clear();
+      for (; g < t.n.ngeom && t.geom_body[g] == body; g++) part.add(env, g);
+      part.store(env.body_box().from(6 * body));
+      whole.add(part);
+    }
+    if (tree < 0) continue;
+    whole.store(env.tree_box().from(6 * tree));
+    env.tree_meets()[tree] = Real(0);
+  }
+  for (int k = 0; k < t.n.ntreepair; k++) {
+    const auto box = [&](int of) { return env.tree_box().from(6 * t.tree_pair[2 * k + of]); };
+    const bool near = any(may_meet<E>(box(0), box(1), env.tree_pair_margin(k)));
+    env.trees_near()[k] = Real(near ? 1 : 0);
+    if (near)
+      for (int of = 0; of < 2; of++) env.tree_meets()[t.tree_pair[2 * k + of]] = Real(1);
+  }
+}
+// Whether some pair of a run may be near in some environment of the pack
+template <class E>
+DS_HD bool may_be_near(const E& env, int run) {
+  const int trees = env.t.run_trees[run];
+  if (trees < 0) return true;
+  if (!(lane_of(env.trees_near()[trees], 0) > 0)) return false;
+  const auto body = env.body_box().from(6 * env.t.run_body[run]);
+  const auto tree = env.tree_box().from(6 * env.t.tree_pair[2 * trees + 1]);
+  return any(may_meet<E>(body, tree, env.tree_pair_margin(trees)));
+}
+
+// calls f(first pair, one past the last) for those of a kind among which some may be near. What is between spheres is so for
+// their kinds alone
 template <int kKind, class E, class F>
 DS_HD void each_near_run(E& env, F f) {
   using Kind = PairKindTraits<kKind>;
   const auto& t = env.t;
   if constexpr (!Kind::kFirstIsPlane && Kind::kFirst != kHfield)
     if (t.run_adr[kPairKinds] > 0) {
-      for (int run = t.run_adr[kKind]; run < t.run_adr[kKind + 1]; run++)
-        if (t.run_tree[run] < 0 || any(may_reach_tree(env, run))) f(t.run_pair[run], t.run_pair[run + 1]);
+      for (int run = t.run_adr[kKind]; run < t.run_adr[kKind + 1];) {
+        if (may_be_near(env, run)) f(t.run_pair[run], t.run_pair[run + 1]);
+        // those of a tree that meets no other are passed over
+        const int tree = t.body_tree[t.run_body[run]];
+        run = tree < 0 || lane_of(env.tree_meets()[tree], 0) > 0 ? run + 1 : t.run_next[run];
+      }
       return;
     }
   f(t.pair_adr[kKind], t.pair_adr[kKind + 1]);

@@ -11,7 +11,7 @@ namespace dualstep {
 // Islands with more of them are solved with the others of their environment, and so are those with few dofs, which an
 // eight holds: beside those a pack saves nothing
 constexpr int kPackedDofs = 48, kPackedRows = 32;
-constexpr int kPackedRoom = 8;  // numbers behind the last dof
+constexpr int kPackedRoom = 8;  // numbers behind the last dof, at least; a row has a multiple of sixteen
 // Islands with about as many contacts share a pack: none of those before it, and no more than here
 constexpr int kPackBins = 5, kPackedContacts = 24;
 constexpr int kBinContacts[kPackBins] = {2, 4, 8, 14, kPackedContacts};
@@ -23,14 +23,14 @@ template <class Sizes>
 constexpr IslandPackSizes island_pack_sizes(const Sizes& n, int bin) {
   const auto least = [](int a, int b) { return a < b ? a : b; };
   if (n.nisland == 0 || n.ntreepad <= kIslandEight) return {0, 0, 0, 0};
-  return {least(n.ntreepad, kPackedDofs) + kPackedRoom, least(n.ncon, kBinContacts[bin]),
+  return {with_island_room(least(n.ntreepad, kPackedDofs) + kPackedRoom), least(n.ncon, kBinContacts[bin]),
           least(n.nrow1, kPackedRows), n.kdim};
 }
 // whether an island of one tree goes into a pack
 template <class Sizes>
 constexpr bool is_packed(const Sizes& n, int dofs, int contacts, int rows) {
   const IslandPackSizes most = island_pack_sizes(n, kPackBins - 1);
-  return dofs > kIslandEight && dofs + kPackedRoom <= most.d && contacts <= most.c && rows <= most.r;
+  return dofs > kIslandEight && dofs <= kPackedDofs && contacts <= most.c && rows <= most.r;
 }
 
 struct IslandPackLayout {

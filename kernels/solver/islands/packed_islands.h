@@ -113,13 +113,31 @@ struct PackedRows {
       row_law()[i] = row_D()[i] = row_bound()[i] = row_y0()[i] = row_y()[i] = row_dy()[i] = zero;
     }
   }
-  // from a run of a tree's dofs, of those of its eights that hold some
+  // Rows are copied as they lie, sixteen numbers of an element in a place that so many packs have in a row, and turned into
+  // packs once all elements are there
+  DS_HD Field<Scalar, 1> before_turn(const Reals& row, int c, int l) const {
+    return {reinterpret_cast<Scalar*>(row.p + c) + l * kRecordRun};
+  }
+  // from a run of a tree's dofs, of those of its eights that hold some; zeros stand behind the last
   template <class From>
-  DS_HD void copy(const From& from, Eights set, int n, const Reals& to) const {
-    for (int c = 0; c < n; c += kEight) {
-      if (!set.has(c)) continue;
-      for (int k = c; k < n && k < c + kEight; k++) set_lane(to[k], count, from[k]);
+  DS_HD void copy(const Field<Scalar, 1>& run, Eights set, int n, const Reals& to) const {
+    using Numbers = typename From::Numbers;
+    for (int c = 0; c < n; c += kEight)
+      if (set.has(c))
+        Numbers(run, c).store(before_turn(to, c / kRecordRun * kRecordRun, count), c % kRecordRun);
+  }
+  DS_HD void turn(const Reals& row) const {
+    for (int c = 0; c < dofs; c += kRecordRun) {
+      Real x[kRecordRun];
+      load_records([&](int l) { return before_turn(row, c, l); }, 0, x);
+      DS_UNROLL
+      for (int k = 0; k < kRecordRun; k++) row[c + k] = x[k];
     }
+  }
+  DS_HD void turn_rows() const {
+    for (int i = 0; i < contacts(); i++)
+      for (int r = 0; r < kDim; r++) turn(contact_row(i, r));
+    for (int i = 0; i < rows(); i++) turn(scalar_row(i));
   }
 
   // an island of an environment, in its arena, becomes the next element of the pack
@@ -138,7 +156,7 @@ struct PackedRows {
       slot[i][count] = from.con_slot()[c];
       const Eights eights{from.width() == kEight ? ~0u : static_cast<unsigned>(from.con_eights()[2 * c])};
       for (int r = 0; r < kDim; r++) {
-        copy(from.contact_row(c, 0, r), eights, n, contact_row(i, r));
+        copy<From>(from.contact_row(c, 0, r), eights, n, contact_row(i, r));
         set_lane(con_y0()[r * slots() + i], count, from.con_y0()[r * from.slots() + c]);
       }
       set_lane(con_D()[i], count, from.con_D()[c]);
@@ -149,12 +167,47 @@ struct PackedRows {
     for (int i = 0; i < nrow; i++) {
       const int c = row + i, e = from.row_entry()[c];
       source[i][count] = from.row_source()[c];
-      copy(from.row_z().from(from.entry_z()[e]), Eights{static_cast<unsigned>(from.entry_eights()[e])}, n,
-           scalar_row(i));
+      copy<From>(from.row_z().from(from.entry_z()[e]), Eights{static_cast<unsigned>(from.entry_eights()[e])},
+                 n, scalar_row(i));
       set_lane(row_law()[i], count, from.row_law()[c]);
       set_lane(row_D()[i], count, from.row_D()[c]);
       set_lane(row_bound()[i], count, from.row_bound()[c]);
       set_lane(row_y0()[i], count, from.row_y0()[c]);
+    }
+    count++;
+  }
+
+  // element l of another pack, before its rows are turned, becomes the next of this one
+  DS_HD void take_over(const PackedRows& other, int l) {
+    const int n = other.dofs, ncon = other.own_contacts[l], nrow = other.own_rows[l];
+    grow(n, ncon, nrow);
+    element[count] = other.element[l], tree[count] = other.tree[l];
+    own_contacts[count] = ncon, own_rows[count] = nrow;
+    const auto move = [&](const Reals& from, int i, const Reals& to, int k) {
+      set_lane(to[k], count, lane_of(from[i], l));
+    };
+    const auto move_row = [&](const Reals& from, const Reals& to) {
+      for (int c = 0; c < n; c += kRecordRun)
+        for (int k = 0; k < kRecordRun; k++) before_turn(to, c, count)[k] = other.before_turn(from, c, l)[k];
+    };
+    for (int k = 0; k < n; k++) move(other.dw(), k, dw(), k);
+    for (int i = 0; i < ncon; i++) {
+      slot[i][count] = other.slot[i][l];
+      for (int r = 0; r < kDim; r++) {
+        move_row(other.contact_row(i, r), contact_row(i, r));
+        move(other.con_y0(), r * other.slots() + i, con_y0(), r * slots() + i);
+      }
+      move(other.con_D(), i, con_D(), i);
+      move(other.con_dim(), i, con_dim(), i);
+      for (int k = 0; k < 5; k++) move(other.con_mu(), k * other.slots() + i, con_mu(), k * slots() + i);
+    }
+    for (int i = 0; i < nrow; i++) {
+      source[i][count] = other.source[i][l];
+      move_row(other.scalar_row(i), scalar_row(i));
+      move(other.row_law(), i, row_law(), i);
+      move(other.row_D(), i, row_D(), i);
+      move(other.row_bound(), i, row_bound(), i);
+      move(other.row_y0(), i, row_y0(), i);
     }
     count++;
   }
@@ -214,9 +267,9 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedRows<kDim, E>> {
     for (int k = 0; k < dofs; k++) this->dw()[k] = fma(Real(-1), this->grad()[k], Real(0));
   }
 
-  // H, right of the diagonal: 1 + Z curvature Z', in tiles that registers hold. They run over the dofs: nobody reads
+  // H, right of the diagonal: 1 + Z curvature Z', in tiles that registers hold, of which there are 32 or 16. They run over the dofs: nobody reads
   // what is left of the diagonal and behind them
-  static constexpr int kTall = 4, kWide = 6;
+  static constexpr int kTall = 4, kWide = sizeof(Real) > 32 ? 6 : 3;
   static_assert(kTall <= kPackedRoom && kWide <= kPackedRoom);
   DS_HD void assemble() const {
     const int d = this->sizes.d, slots = this->slots();
@@ -471,6 +524,7 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedRows<kDim, E>> {
     const Real of_laws = law_tolerance(env, false);
     Real tolerance(0), steps(0), residual(0);
     for (int l = 0; l < count; l++) set_lane(tolerance, l, lane_of(of_laws, this->element[l]));
+    this->turn_rows();
     choose_start();
     newton(env.t.o.newton, tolerance, present, &steps);
     const auto wrong = judge(env.t.o.newton, tolerance, present);
@@ -493,9 +547,18 @@ struct PackBins {
     packs[bin].take(from, island);
     if (packs[bin].count == E::kPack) packs[bin].solve();
   }
+  // what is left over shares packs, with those of more contacts
   DS_HD void finish() {
-    for (auto& pack : packs)
+    for (int bin = 0; bin < kPackBins; bin++) {
+      auto& pack = packs[bin];
+      for (int next = bin + 1; next < kPackBins && pack.count > 0; next++) {
+        auto& larger = packs[next];
+        if (larger.count == 0 || larger.count + pack.count > E::kPack) continue;
+        for (int l = 0; l < pack.count; l++) larger.take_over(pack, l);
+        pack.count = 0;
+      }
       if (pack.count > 0) pack.solve();
+    }
   }
 };
 

@@ -122,6 +122,43 @@ def test_robots_have_the_bits_of_packs_and_lanes(cone, condim, dtype):
     assert np.count_nonzero(np.array(many.contacts_needed)) == 17
 
 
+def clump(count):
+    """Robots with two geoms on every body, things that do not move between them in the order of bodies."""
+    leg = "".join(
+        f"<body pos='{x} 0 0'><joint axis='0 1 0'/><geom type='capsule' size='.03' fromto='0 0 0 0 0 -.2'/><geom size='.04'/>"
+        "<body pos='0 0 -.2'><joint axis='1 0 0'/><geom type='capsule' size='.025' fromto='0 0 0 0 0 -.2'/>"
+        "<geom size='.035' pos='0 0 -.2'/></body></body>"
+        for x in (-0.2, 0, 0.2)
+    )
+    robot = f"<freejoint/><geom type='capsule' size='.06' fromto='-.2 0 0 .2 0 0'/><geom size='.09' pos='.2 0 0'/>{leg}"
+    post = "<body pos='{} 0 .2'><geom type='capsule' size='.05 .2'/><geom size='.1' pos='0 0 .2'/></body>"
+    bodies = "".join(f"<body pos='{0.3 * i} 0 .5'>{robot}</body>{post.format(0.3 * i)}" for i in range(count))
+    return f"<mujoco><worldbody><geom type='plane' size='5 5 .1'/>{bodies}</worldbody></mujoco>"
+
+
+@pytest.mark.parametrize("spread", [0.1, 0.5, 3.0])
+def test_no_pair_in_touch_is_left_out(spread):
+    """Packs ask whole trees and bodies first whether they are near; lanes look at every pair."""
+    model = ds.Model.from_mjcf(clump(5))
+    sim, lanes = ds.Batch(model, 12), ds.Batch(model, 1, device="emulated", lanes=8)
+    rng = np.random.default_rng(3)
+    qpos = np.array(sim.qpos)
+    for root in range(0, qpos.shape[1], 13):  # 7 numbers of a free joint, 6 hinges
+        qpos[:, root : root + 3] = spread * rng.normal(size=(12, 3)) + [0, 0, 0.4]
+        qpos[:, root + 3 : root + 7] = rng.normal(size=(12, 4))
+        qpos[:, root + 7 : root + 13] = rng.normal(size=(12, 6))
+    sim.qpos[:] = qpos
+    sim.forward()
+    count = np.array(sim.contacts_needed)
+    assert count.max() > 5
+    for env in range(12):
+        lanes.qpos[:] = qpos[env]
+        lanes.forward()
+        assert np.array(lanes.contacts_needed)[0] == count[env]
+        for name in ("contact_geom", "contact_dist", "qacc"):
+            assert np.array_equal(np.array(getattr(lanes, name))[0], np.array(getattr(sim, name))[env]), name
+
+
 def test_neighbours_change_no_bit():
     """Environments whose islands differ share a pack."""
     model = ds.Model.from_mjcf(heap(12))
