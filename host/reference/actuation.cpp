@@ -75,16 +75,8 @@ double tendon_actuator_force(const Model& m, const Data& d, int tendon) {
   return sum;
 }
 
-void actuation(const Model& m, Data* d) {
-  d->actuator_force.setZero();
-  d->act_dot.setZero();
-  d->qfrc_actuator.setZero();
-  d->ten_saturated.assign(m.ntendon, 0);
-  d->act_saturated.assign(m.nactuator, 0);
-  if (m.nactuator == 0 || m.opt.disabled(kDisableActuation)) return;
-  const VectorXd ctrl = clamped_controls(m, *d);
-
-  // activation dynamics
+// activation dynamics
+void put_activation_rates(const Model& m, const VectorXd& ctrl, Data* d) {
   for (int i = 0; i < m.nactuator; ++i) {
     const int a = m.actuator_actadr[i];
     if (a < 0) continue;
@@ -103,6 +95,18 @@ void actuation(const Model& m, Data* d) {
       d->act_dot[a] = (goal - d->act[a]) / std::max(kTiny, m.actuator_dynprm[10 * i]);
     }
   }
+}
+
+void actuation(const Model& m, Data* d) {
+  d->actuator_force.setZero();
+  d->act_dot.setZero();
+  d->qfrc_actuator.setZero();
+  d->ten_saturated.assign(m.ntendon, 0);
+  d->act_saturated.assign(m.nactuator, 0);
+  if (m.nactuator == 0 || m.opt.disabled(kDisableActuation)) return;
+  const VectorXd ctrl = clamped_controls(m, *d);
+
+  put_activation_rates(m, ctrl, d);
 
   // force of each actuator
   for (int i = 0; i < m.nactuator; ++i) {

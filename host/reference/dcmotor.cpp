@@ -77,12 +77,16 @@ struct Goals {
   }
 };
 
-double voltage(const Motor& motor, const Goals& goals, double l, double speed, const Data& d) {
-  if (!motor.controlled()) return goals.voltage;
+// what the controller asks for, before its limit
+double asked_voltage(const Motor& motor, const Goals& goals, double l, double speed, const Data& d) {
   const double x = motor.integral_at >= 0 ? d.act[motor.integral_at] : 0;
   const double torque =
       motor.kp * (goals.length - l) + motor.kd * (goals.velocity - speed) + motor.ki * x + goals.torque;
-  return within(motor.R / motor.K * torque + motor.K * speed, motor.Vmax) + goals.voltage;
+  return motor.R / motor.K * torque + motor.K * speed;
+}
+double voltage(const Motor& motor, const Goals& goals, double l, double speed, const Data& d) {
+  if (!motor.controlled()) return goals.voltage;
+  return within(asked_voltage(motor, goals, l, speed, d), motor.Vmax) + goals.voltage;
 }
 
 }  // namespace
@@ -137,8 +141,8 @@ double motor_slope(const Model& m, int i, const VectorXd& ctrl, const Data& d) {
   const Goals goals(motor, ctrl.data() + m.actuator_ctrladr[i], d, m.opt.timestep);
   double of_voltage = 0;
   if (motor.controlled()) {
-    const double driven = voltage(motor, goals, l, speed, d) - goals.voltage;
-    const bool clipped = motor.Vmax > 0 && std::abs(driven) >= motor.Vmax;
+    const double asked = asked_voltage(motor, goals, l, speed, d);
+    const bool clipped = motor.Vmax > 0 && std::abs(asked) >= motor.Vmax;
     of_voltage = clipped ? 0 : motor.K - motor.kd * motor.R / motor.K;
   }
   double charge = 1;

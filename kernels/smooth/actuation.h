@@ -131,7 +131,9 @@ DS_STAGE void limit_tendon_forces(E& env) {
     const auto at = mask_or(sum <= fma(rounding, abs(lo), lo), sum >= fma(-rounding, abs(hi), hi));
     vel_gain[a] = select(at, Real(0), vel_gain[a]);
   });
-  env.each(t.n.nmotor, [&](int a) { add_drag(env, a); });
+  if (t.n.nmotor == 0) return;
+  env.each(t.n.nactuator, [&](int a) { add_drag(env, a); });
+  env.sync();
 }
 
 // an actuator on a joint at its limit of force gains nothing by speed
