@@ -79,12 +79,13 @@ def evaluate(name, dtype, rng, count=STATES, integrator=None):
         for k, data in enumerate(states):
             for field in ("qpos", "qvel", "act", "ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat"):
                 getattr(batch, field)[k] = getattr(data, field)
+        batch.ctrl_history[:] = rng.normal(size=np.shape(batch.ctrl_history))
         wanted = {field: getattr(batch, field) for field in FIELDS}
         for array in wanted.values():
             array[...] = np.nan
         # what the kernels are given: float32 rounds the state, and the reference starts from the same numbers
-        given = [{f: getattr(batch, f)[k].astype(float) for f in ("qpos", "qvel", "act", "ctrl", "qfrc_applied",
-                  "xfrc_applied", "mocap_pos", "mocap_quat")} for k in range(count)]
+        given = [{f: getattr(batch, f)[k].astype(float) for f in ("qpos", "qvel", "act", "ctrl", "ctrl_history",
+                  "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat")} for k in range(count)]
         batch.step()
         errors, skipped = {field: np.zeros(count) for field in (*FIELDS, *STATE)}, 0
         for k in range(count):
