@@ -185,6 +185,9 @@ def _in_file(path: str, whole: str) -> list[Mutant]:
     def add(rule: str, start: int, end: int, after: str) -> None:
         text = whole[start:end]
         # comments or strings within, or what cannot be said twice
+        # a declaration of a function, after the end of a list of template arguments
+        if re.match(r"[\w:]+>+ ", text) or ("[" not in text and re.search(r"\bconst\b", text)):
+            return
         if re.search(r"//|/\*|\"|\bstatic\b", text) or "\\\n" in text or text == after:
             return
         line = whole.count("\n", 0, start) + 1

@@ -1,4 +1,4 @@
-// Force-included into every file of a build with switchable mutants (tests/mutation): DS_MUTANT(k) is true where the
+// Included by every mutated file of a build with switchable mutants (tests/mutation): DS_MUTANT(k) is true where the
 // environment variable DUALSTEP_MUTANT is k, and notes in the file that DUALSTEP_MUTANT_HITS names that it was asked.
 #pragma once
 #include <fcntl.h>
@@ -8,6 +8,24 @@
 
 #include <type_traits>
 #include <utility>
+
+// what mutated code is warned of
+#pragma GCC diagnostic ignored "-Wparentheses"
+#pragma GCC diagnostic ignored "-Wunused-value"
+#pragma GCC diagnostic ignored "-Wunused-variable"
+#pragma GCC diagnostic ignored "-Wunused-but-set-variable"
+#pragma GCC diagnostic ignored "-Wsign-compare"
+#pragma GCC diagnostic ignored "-Wtype-limits"
+#pragma GCC diagnostic ignored "-Wtautological-compare"
+#pragma GCC diagnostic ignored "-Wbool-compare"
+#pragma GCC diagnostic ignored "-Wbool-operation"
+#pragma GCC diagnostic ignored "-Wint-in-bool-context"
+#pragma GCC diagnostic ignored "-Wlogical-not-parentheses"
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Warray-bounds"
+#pragma GCC diagnostic ignored "-Waggressive-loop-optimizations"
+#pragma GCC diagnostic ignored "-Wnonnull"
 
 namespace ds_mutation {
 inline constexpr int kMost = 4096;
@@ -34,8 +52,6 @@ __attribute__((always_inline)) inline bool on(int k) {
 }
 }  // namespace ds_mutation
 
-// what CMake tries the compiler with is older C++
-#if __cplusplus >= 202002L
 // the value of an expression: of Eigen's, the matrix; of what stands for a number, a copy
 template <class T>
 __attribute__((always_inline)) inline auto ds_value(T&& x) {
@@ -46,5 +62,4 @@ __attribute__((always_inline)) inline auto ds_value(T&& x) {
     return Plain(std::forward<T>(x));
   }
 }
-#endif
 #define DS_MUTANT(k) ::ds_mutation::on(k)
