@@ -100,7 +100,9 @@ def blanked(text: str) -> str:
         return re.sub(r"[^\n]", " ", found.group())
 
     text = re.sub(r"//[^\n]*|/\*.*?\*/", spaces, text, flags=re.DOTALL)
-    text = re.sub(r'"(?:[^"\\\n]|\\.)*"|(?<!\w)\'(?:[^\'\\\n]|\\.)+\'', lambda s: '"' + " " * (len(s.group()) - 2) + '"', text)
+    text = re.sub(
+        r'"(?:[^"\\\n]|\\.)*"|(?<!\w)\'(?:[^\'\\\n]|\\.)+\'', lambda s: '"' + " " * (len(s.group()) - 2) + '"', text
+    )
     out, skipped, deep, continued = [], 0, 0, False
     for line in text.splitlines(keepends=True):
         directive = line.lstrip().startswith("#") or continued
@@ -108,7 +110,11 @@ def blanked(text: str) -> str:
         words = line.split()
         if directive and words and words[0].startswith("#if"):
             deep += 1
-            if not skipped and re.search(r"(?<!!defined\()(?<!!)\b(__CUDA\w*|DS_DEVICE|DS_FOR_GPU|__AVX\w*|__FMA__)", line) and "ndef" not in line:
+            if (
+                not skipped
+                and re.search(r"(?<!!defined\()(?<!!)\b(__CUDA\w*|DS_DEVICE|DS_FOR_GPU|__AVX\w*|__FMA__)", line)
+                and "ndef" not in line
+            ):
                 skipped = deep
         elif directive and words and words[0] in ("#else", "#elif", "#endif") and skipped == deep:
             skipped = 0
@@ -117,7 +123,11 @@ def blanked(text: str) -> str:
         out.append(re.sub(r"[^\n]", " ", line) if directive or skipped else line)
     text = "".join(out)
     text = re.sub(r"\btemplate <[^\n]*", spaces, text)
-    return re.sub(r"\b(?:static_assert|constexpr|static const|case|enum|using|operator|requires|sizeof|concept)\b[^;{:]*", spaces, text)
+    return re.sub(
+        r"\b(?:static_assert|constexpr|static const|case|enum|using|operator|requires|sizeof|concept)\b[^;{:]*",
+        spaces,
+        text,
+    )
 
 
 PAIRS = {")": "(", "]": "[", "}": "{"}
@@ -142,7 +152,11 @@ def expression(code: str, at: int) -> tuple[int, int] | None:
                 break
             if c == ":" and code[i - 1] != ":" and code[i + 1] != ":":
                 break
-            word = re.search(r"\b(\w+)$", code[max(0, i - 9) : i + 1]) if c.isalnum() and not code[i + 1].isalnum() else None
+            word = (
+                re.search(r"\b(\w+)$", code[max(0, i - 9) : i + 1])
+                if c.isalnum() and not code[i + 1].isalnum()
+                else None
+            )
             if word and word.group(1) in WORDS:
                 break
         i -= 1

@@ -55,11 +55,13 @@ PYTEST = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", 
 GROUPS = (12.0, 60.0, 240.0)
 
 
-def shell(command: list[str], log: pathlib.Path | None = None, seconds: float = 7200, **environment: str) -> tuple[int, str]:
+def shell(
+    command: list[str], log: pathlib.Path | None = None, seconds: float = 7200, **environment: str
+) -> tuple[int, str]:
     """Status and output of a command in the copy; -1 where it took too long. All that it started ends with it."""
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(COPY / "bindings" / "python"), str(HERE)]),
            "XDG_CACHE_HOME": str(WORK / "cache"), "PYTHONHASHSEED": "0", **environment}  # fmt: skip
-    ran = subprocess.Popen(["nice", "-n", "15", *command], cwd=COPY, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    ran = subprocess.Popen(["nice", "-n", str(max(0, 15 - os.nice(0))), *command], cwd=COPY, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                            text=True, errors="replace", start_new_session=True)  # fmt: skip
     try:
         told, _ = ran.communicate(timeout=seconds)
@@ -117,7 +119,11 @@ def refused(told: str, chosen: dict[int, Mutant]) -> set[int]:
 
     def at(text: str) -> set[int]:
         places = re.findall(r"([\w./-]+\.(?:h|cpp|inl)):(\d+)", text)
-        return {number for path, line in places for number in lines.get((path.replace(f"{COPY}/", "").replace("../", ""), int(line)), ())}
+        return {
+            number
+            for path, line in places
+            for number in lines.get((path.replace(f"{COPY}/", "").replace("../", ""), int(line)), ())
+        }
 
     blamed: set[int] = set()
     context: list[str] = []
@@ -152,7 +158,9 @@ def build(count: int, rounds: int = 8) -> dict[int, Mutant]:
         write_copy(chosen)
         if turn == 0:
             configure()
-        CHOSEN.write_text(json.dumps({"dropped": sorted(dropped), "mutants": {k: m.name for k, m in chosen.items()}}, indent=1))
+        CHOSEN.write_text(
+            json.dumps({"dropped": sorted(dropped), "mutants": {k: m.name for k, m in chosen.items()}}, indent=1)
+        )
         status, told = 0, ""
         of_kernels = str(sorted(k for k, m in chosen.items() if m.part == "kernels"))
         if of_kernels != checked and not (COPY / PROGRAMS[0]).exists():
@@ -178,7 +186,11 @@ def build(count: int, rounds: int = 8) -> dict[int, Mutant]:
 def syntax() -> tuple[int, str]:
     """Errors of the kernels, by the compiler without its back end: most of their time is machine code."""
     entries = json.loads((COPY / "build/dev/compile_commands.json").read_text())
-    entry = next(e for e in entries if e["file"].endswith("kernels/launch/cpu/cpu_portable.cpp") and "SCALAR=float" in e["command"])
+    entry = next(
+        e
+        for e in entries
+        if e["file"].endswith("kernels/launch/cpu/cpu_portable.cpp") and "SCALAR=float" in e["command"]
+    )
     command = re.sub(r" -o \S+", " -fsyntax-only", re.sub(r"^\S*ccache ", "", entry["command"]))
     return shell(["sh", "-c", command])
 
@@ -208,7 +220,9 @@ def cover(workers: int, seconds: float) -> None:
     noted = tests_noted()
     files = {entry["file"] for entry in noted if "file" in entry}
     todo = [file for file in test_files() if file not in files]
-    programs = [p for p in (*PROGRAMS, *SLOW_PROGRAMS) if (COPY / p).exists() and not any(e.get("test") == p for e in noted)]
+    programs = [
+        p for p in (*PROGRAMS, *SLOW_PROGRAMS) if (COPY / p).exists() and not any(e.get("test") == p for e in noted)
+    ]
 
     def one(what: str) -> None:
         hits = WORK / f"hits.{threading.get_ident()}"
@@ -223,7 +237,12 @@ def cover(workers: int, seconds: float) -> None:
             found = [i for i, byte in enumerate(hits.read_bytes()) if byte]
             with TOLD.open("a") as out:
                 took = round(time.monotonic() - began, 3)
-                out.write(json.dumps({"test": what, "seconds": took, "reached": found, "failed": status != 0, "skipped": False}) + "\n")
+                out.write(
+                    json.dumps(
+                        {"test": what, "seconds": took, "reached": found, "failed": status != 0, "skipped": False}
+                    )
+                    + "\n"
+                )
         ended = {0: "", 5: "nothing to run", -1: "cut off"}.get(status, "FAILED")
         print(f"{time.monotonic() - began:5.0f} s  {what} {ended}", flush=True)
         if ended == "FAILED":
@@ -291,7 +310,13 @@ class Tests:
 
 def try_mutant(number: int, mutant: Mutant, tests: Tests) -> dict[str, Any]:
     began = time.monotonic()
-    result: dict[str, Any] = {"name": mutant.name, "line": mutant.line, "rule": mutant.rule, "text": mutant.text, "after": mutant.after}
+    result: dict[str, Any] = {
+        "name": mutant.name,
+        "line": mutant.line,
+        "rule": mutant.rule,
+        "text": mutant.text,
+        "after": mutant.after,
+    }
     groups = tests.groups(number)
     result |= {"outcome": "survived" if groups else "not reached", "tests": sum(map(len, groups))}
     for group in groups:
@@ -356,7 +381,10 @@ def run(args: argparse.Namespace) -> int:
             kept[mutant.name] = result
             RESULTS.write_text(json.dumps(kept, indent=1))
             what = f"{mutant.path}:{mutant.line} {mutant.rule}: {' '.join(mutant.text.split())[:60]}"
-            print(f"{number:3d} {result['outcome']:<11} {result['seconds']:4.0f} s  {what}  {result.get('by', '')}  | {share(kept)}", flush=True)
+            print(
+                f"{number:3d} {result['outcome']:<11} {result['seconds']:4.0f} s  {what}  {result.get('by', '')}  | {share(kept)}",
+                flush=True,
+            )
 
     with concurrent.futures.ThreadPoolExecutor(args.workers) as pool:
         list(pool.map(one, todo))
@@ -411,7 +439,9 @@ def report(chosen: dict[int, Mutant]) -> int:
         mutant, reason = names[result["name"]], reasons.get(result["name"])
         after = " ".join(mutant.after.split()) or "nothing"
         why = f"{reason['kind']}: {reason['reason']}" if reason else "no reason is known"
-        lines.append(f"- `{mutant.path}:{mutant.line}`, {mutant.rule}: `{' '.join(mutant.text.split())}` becomes `{after}`. {why}")
+        lines.append(
+            f"- `{mutant.path}:{mutant.line}`, {mutant.rule}: `{' '.join(mutant.text.split())}` becomes `{after}`. {why}"
+        )
     REPORT.write_text("\n".join(lines) + "\n")
     print(share(found))
     return 0 if percent_of_others >= 95 and all(r["name"] in reasons for r in left) else 1
@@ -424,7 +454,9 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--of", default="", help="of files whose path begins so")
     parser.add_argument("--count", type=int, default=260, help="mutants in the sample, chosen once for a build")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="no mutant is begun after that")
-    parser.add_argument("--most", type=float, default=1200, help="seconds that a file of tests may take without a mutant")
+    parser.add_argument(
+        "--most", type=float, default=1200, help="seconds that a file of tests may take without a mutant"
+    )
     parser.add_argument("--again", default="", help="outcomes that are tested again: survived,not reached")
     parser.add_argument("--anyway", action="store_true", help="leave tests out that fail where no mutant is on")
     parser.add_argument("--workers", type=int, default=2)

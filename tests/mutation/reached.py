@@ -12,7 +12,7 @@ MOST = 4096
 
 class Reached:
     def __init__(self, hits, told):
-        self.told = open(told, "a")  # noqa: SIM115  closed with the process
+        self.told = open(told, "a")
         with open(hits, "r+b") as file:
             self.map = mmap.mmap(file.fileno(), MOST)
         self.failed = False
