@@ -51,25 +51,44 @@ MOST = 4096  # mutants in a build, as in switch.h
 LEFT_OUT = ("cuda", "specialize", "tune", "check_sass", "process_life", "formulation_docs")
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=line", "--durations=0",
           "--durations-min=1e9"]  # fmt: skip
+TOO_LONG = -1000
 # tests are asked in groups of so many seconds, as they took without a mutant; a mutant that all of them leave survives
 GROUPS = (12.0, 60.0, 240.0)
 
 
 def shell(
-    command: list[str], log: pathlib.Path | None = None, seconds: float = 7200, **environment: str
+    command: list[str],
+    log: pathlib.Path | None = None,
+    seconds: float = 7200,
+    processor: float | None = None,
+    **environment: str,
 ) -> tuple[int, str]:
-    """Status and output of a command in the copy; -1 where it took too long. All that it started ends with it."""
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(COPY / "bindings" / "python"), str(HERE)]),
-           "XDG_CACHE_HOME": str(WORK / "cache"), "PYTHONHASHSEED": "0", **environment}  # fmt: skip
-    ran = subprocess.Popen(["nice", "-n", str(max(0, 15 - os.nice(0))), *command], cwd=COPY, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                           text=True, errors="replace", start_new_session=True)  # fmt: skip
+    """Status and output of a command in the copy; TOO_LONG where it took too long, by the clock or of a processor.
+
+    All that it started ends with it. Other work on the machine counts by the clock alone.
+    """
+    env = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(COPY / "bindings" / "python"), str(HERE)]),
+        "XDG_CACHE_HOME": str(WORK / "cache"),
+        "PYTHONHASHSEED": "0",
+        **environment,
+    }
+    limit = ["prlimit", f"--cpu={int(processor)}"] if processor else []
+    nice = ["nice", "-n", str(max(0, 15 - os.nice(0)))]
+    ran = subprocess.Popen(
+        [*nice, *limit, *command], cwd=COPY, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        errors="replace", start_new_session=True,
+    )  # fmt: skip
     try:
         told, _ = ran.communicate(timeout=seconds)
         status = ran.returncode
     except subprocess.TimeoutExpired:
         os.killpg(ran.pid, signal.SIGKILL)
         told, _ = ran.communicate()
-        status = -1
+        status = TOO_LONG
+    if status in (-signal.SIGXCPU, -signal.SIGKILL):
+        status = TOO_LONG
     if log:
         log.write_text(told)
     return status, told
@@ -243,7 +262,7 @@ def cover(workers: int, seconds: float) -> None:
                     )
                     + "\n"
                 )
-        ended = {0: "", 5: "nothing to run", -1: "cut off"}.get(status, "FAILED")
+        ended = {0: "", 5: "nothing to run", TOO_LONG: "cut off"}.get(status, "FAILED")
         print(f"{time.monotonic() - began:5.0f} s  {what} {ended}", flush=True)
         if ended == "FAILED":
             print("\n".join(told.splitlines()[-15:]), flush=True)
@@ -323,10 +342,10 @@ def try_mutant(number: int, mutant: Mutant, tests: Tests) -> dict[str, Any]:
         nominal = sum(tests.seconds[test] for test in group)
         environment = {"DUALSTEP_MUTANT": str(number)}
         command = [*PYTEST, *group] if "::" in group[0] else [str(COPY / group[0]), "--gtest_fail_fast"]
-        status, told = shell(command, seconds=90 + 5 * nominal, **environment)
+        status, told = shell(command, seconds=900 + 20 * nominal, processor=40 + 5 * nominal, **environment)
         if status not in (0, 5):
             failed = re.findall(r"^(?:FAILED|ERROR) (\S+)|\[  FAILED  \] (\S+)", told, re.MULTILINE)
-            by = next((a or b for a, b in failed), "time" if status == -1 else "crash")
+            by = next((a or b for a, b in failed), "time" if status == TOO_LONG else "crash")
             if "::" in by:
                 tests.killed_by(by)
             result |= {"outcome": "killed", "by": by}
