@@ -444,7 +444,7 @@ def report(chosen: dict[int, Mutant]) -> int:
         "# Mutation testing", "",
         "Small wrongs in the source, and whether the tests notice: `python tests/mutation/mutate.py run` writes this page.",
         f"`mutate.py` says how it works. Of {len(mutants()):,} mutants that the rules make of {', '.join(f'`{p}`' for p in PARTS)},",
-        f"a sample of {len(chosen)} by folder and by rule is compiled, and {len(found)} were tested.", "",
+        f"a sample of {len(chosen)} is drawn by folder and by rule; {len(found)} of them were tested so far.", "",
         f"**{len(killed)} are killed ({percent:.1f}%);** without the {equivalent} that change no answer, {percent_of_others:.1f}%. "
         f"{len(left)} survive, of which {sum(r['name'] in reasons for r in left)} have a reason below.", "",
     ]  # fmt: skip
