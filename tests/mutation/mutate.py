@@ -440,13 +440,18 @@ def report(chosen: dict[int, Mutant]) -> int:
     percent = 100 * len(killed) / max(1, len(found))
     equivalent = sum(reasons.get(r["name"], {}).get("kind") == "equivalent" for r in left)
     percent_of_others = 100 * len(killed) / max(1, len(found) - equivalent)
+    summary = (
+        f"**{len(killed)} are killed ({percent:.1f}%);** without the {equivalent} that change no answer, {percent_of_others:.1f}%. "
+        f"{len(left)} survive, of which {sum(r['name'] in reasons for r in left)} have a reason below."
+    )
+    if not found:
+        summary, folders = "No mutant was tested yet.", []
     lines = [
         "# Mutation testing", "",
         "Small wrongs in the source, and whether the tests notice: `python tests/mutation/mutate.py run` writes this page.",
         f"`mutate.py` says how it works. Of {len(mutants()):,} mutants that the rules make of {', '.join(f'`{p}`' for p in PARTS)},",
         f"a sample of {len(chosen)} is drawn by folder and by rule; {len(found)} of them were tested so far.", "",
-        f"**{len(killed)} are killed ({percent:.1f}%);** without the {equivalent} that change no answer, {percent_of_others:.1f}%. "
-        f"{len(left)} survive, of which {sum(r['name'] in reasons for r in left)} have a reason below.", "",
+        summary, "",
     ]  # fmt: skip
     of = lambda key: lambda name: [r for n, r in found.items() if key(names[n]) == name]
     lines += table("folder", {f"`{folder}`": of(lambda m: m.folder)(folder) for folder in folders})
