@@ -1,240 +1,512 @@
-"""Mutation testing: one small wrong at a time in a copy of the source, and whether the tests notice.
+"""Mutation testing: small wrongs in the kernels, the reference and the host, and whether the tests notice each.
 
-    python tests/mutation/mutate.py list                        # all mutants, by number
-    python tests/mutation/mutate.py list --of host/model        # those of a folder
-    python tests/mutation/mutate.py run --of host/model --sample 20 --seconds 300
-    python tests/mutation/mutate.py run 17 204                  # single ones
+    python tests/mutation/mutate.py list                    # the sample: place, rule, change
+    python tests/mutation/mutate.py build                   # the copy with its switches
+    python tests/mutation/mutate.py run                     # builds, tests each mutant, writes the report
+    python tests/mutation/mutate.py run --seconds 1800      # no mutant is begun after that; the next run goes on
+    python tests/mutation/mutate.py run --of kernels/rows --again survived
+    python tests/mutation/mutate.py report                  # of the results that are there
 
-A mutant follows from a line of code and a rule: signs, off by one, dropped terms, dropped barriers, thresholds, limits,
-conditions. Its number is its place in the list of this source; its name (file, line, rule) says which it is when lines
-move. `run` copies the source to build/mutation, builds it once by the dev preset, and then for each mutant changes a
-line, builds what depends on it, and runs the tests of that part until one fails. The file results.json beside the copy
-keeps what was killed by what; survivors are to be killed by a new test, or listed in survivors.json with a reason.
+All mutants of the sample are compiled at once, into a copy of the source in build/mutation: each chosen place reads
+`DS_MUTANT(17) ? mutated : original`, and the environment variable DUALSTEP_MUTANT says which is on (mutants.py finds
+the places, switch.h reads the variable). A place that the compiler takes no switch for is dropped and another is drawn.
+With no mutant on, all tests run once, and must pass, golden hashes included; every test notes which places it
+reaches. A mutant is then tested by those that reach its place, the quickest and most telling first, until one fails. A
+test that takes too long has noticed it too. build/mutation/results.json keeps what was killed by what; survivors are
+killed by a new test, or stand in survivors.json with a reason.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
+import concurrent.futures
 import json
 import os
 import pathlib
-import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 import time
-from typing import NamedTuple
+from typing import Any
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-COPY = ROOT / "build" / "mutation"
-SURVIVORS = pathlib.Path(__file__).with_name("survivors.json")
+sys.path[:0] = [str(pathlib.Path(__file__).parent)]
+from mutants import PARTS, ROOT, RULES, Mutant, mutants, sample
 
-
-class Part(NamedTuple):
-    """Source that is mutated, what is built for it, and the tests that are to notice."""
-
-    folder: str
-    targets: tuple[str, ...]
-    commands: tuple[str, ...]
-
-
-PYTEST = "python -m pytest -q -x -p no:cacheprovider -p no:xdist"
-PARTS = (
-    Part("host/model", ("_core",),
-         (f"{PYTEST} tests/python/reference/test_relations.py tests/python/reference/test_model.py "
-          "tests/python/reference/test_contact_models.py",)),
-    Part("host/reference", ("_core",), (f"{PYTEST} tests/python/reference",)),
-    Part("host/tables", ("_core",),
-         ("python tests/golden/golden.py check", f"{PYTEST} tests/python/kernels/test_kernels_against_reference.py")),
-    Part("host/batch", ("_core", "host_test"), ("build/dev/tests/host/host_test", f"{PYTEST} tests/python/batch")),
-    Part("kernels", ("_core", "emulator_stages_test", "emulator_lanes_test"),
-         ("python tests/golden/golden.py check", "build/dev/tests/emulator/emulator_stages_test",
-          "build/dev/tests/emulator/emulator_lanes_test", f"{PYTEST} tests/python/kernels")),
-)  # fmt: skip
-
-# a name, what it finds in a line of code, and what it makes of it
-RULES: tuple[tuple[str, str, str], ...] = (
-    ("plus to minus", r"(?<=[\w\])]) \+ (?=[\w(*&])", " - "),
-    ("minus to plus", r"(?<=[\w\])]) - (?=[\w(*&])", " + "),
-    ("sum of differences", r" \+= ", " -= "),
-    ("less to at most", r"(?<=[\w\])]) < (?=[\w(-])", " <= "),
-    ("more to at least", r"(?<=[\w\])]) > (?=[\w(-])", " >= "),
-    ("at least to more", r" >= ", " > "),
-    ("at most to less", r" <= ", " < "),
-    ("equal to other", r" == ", " != "),
-    ("and to or", r" && ", " || "),
-    ("or to and", r" \|\| ", " && "),
-    ("from one", r"\bint (\w) = 0;", r"int \1 = 1;"),
-    ("one less", r"(?<=; )(\w) < ([\w.]+); ", r"\1 < \2 - 1; "),
-    ("sign of a product", r"\bfma\((\w)", r"fma(-\1"),
-    ("least to most", r"\bmin\(", "max("),
-    ("most to least", r"\bmax\(", "min("),
-    ("threshold", r"\b1e-(\d+)\b", r"1e-0\1 * 1e3"),
-    ("half to one", r"\b0\.5\b", "1.0"),
-    ("two to one", r"\b2 \* ", "1 * "),
-    ("no barrier", r"\benv\.(sync|done)\(\);", ";"),
-    ("mask turned", r"\bmask_not\(", "("),
-    ("and of masks", r"\bmask_and\(", "mask_or("),
-    ("true to false", r"\btrue\b", "false"),
-)
+HERE = pathlib.Path(__file__).parent
+WORK = ROOT / "build" / "mutation"
+COPY = WORK / "source"
+CHOSEN, RESULTS, TOLD = WORK / "chosen.json", WORK / "results.json", WORK / "reached.jsonl"
+SURVIVORS, REPORT = HERE / "survivors.json", HERE / "README.md"
+TARGETS = ("_core", "_formulations", "host_test", "kernels_test")
+PROGRAMS = ("build/dev/tests/host/host_test", "build/dev/tests/kernels/kernels_test")
+# compiled later, for those that the rest leaves
+SLOW_TARGETS = ("emulator_stages_test",)
+SLOW_PROGRAMS = ("build/dev/tests/emulator/emulator_stages_test",)
+TESTS = ("kernels/test_golden.py", "reference", "kernels", "batch", "formulations")
+MOST = 4096  # mutants in a build, as in switch.h
+# they need a GPU or its compiler, or measure time
+LEFT_OUT = ("cuda", "specialize", "tune", "check_sass", "process_life", "formulation_docs")
+PYTEST = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=line", "--durations=0",
+          "--durations-min=1e9"]  # fmt: skip
+TOO_LONG = -1000
+# tests are asked in groups of so many seconds, as they took without a mutant; a mutant that all of them leave survives
+GROUPS = (12.0, 60.0, 240.0)
 
 
-class Mutant(NamedTuple):
-    path: str
-    line: int
-    rule: str
-    before: str
-    after: str
+def shell(
+    command: list[str],
+    log: pathlib.Path | None = None,
+    seconds: float = 7200,
+    processor: float | None = None,
+    **environment: str,
+) -> tuple[int, str]:
+    """Status and output of a command in the copy; TOO_LONG where it took too long, by the clock or of a processor.
 
-    @property
-    def name(self) -> str:
-        """The same where other lines are added or go."""
-        digest = hashlib.sha256(f"{self.path}\0{self.before}\0{self.after}".encode()).hexdigest()[:10]
-        return f"{self.path}:{digest}"
-
-
-def code_lines(path: pathlib.Path) -> list[tuple[int, str]]:
-    """Lines that do something: no comments, directives, declarations of text, or checks that only users' errors reach."""
-    found, inside = [], False
-    for number, line in enumerate(path.read_text().splitlines()):
-        code = line.split("//")[0].rstrip()
-        inside = inside or code.lstrip().startswith("/*")
-        skipped = inside or not code.strip() or code.lstrip().startswith("#") or '"' in code or "template" in code
-        if "*/" in code:
-            inside = False
-        if not skipped and "static_assert" not in code and "#define" not in line:
-            found.append((number, code))
-    return found
-
-
-def mutants(root: pathlib.Path = ROOT) -> list[Mutant]:
-    """Every mutant of this source, at most two a rule and a file, so that no file is most of them."""
-    found: list[Mutant] = []
-    for part in PARTS:
-        for path in sorted((root / part.folder).rglob("*")):
-            if path.suffix not in (".h", ".cpp", ".inl") or "formulations" in path.parts or "cuda" in path.parts:
-                continue
-            lines = code_lines(path)
-            for rule, pattern, replacement in RULES:
-                hits = [(number, code, hit) for number, code in lines if (hit := re.search(pattern, code))]
-                # by their text: the same ones when others come
-                hits.sort(key=lambda h: hashlib.sha256(h[1].encode()).digest())
-                for number, code, hit in hits[:2]:
-                    after = code[: hit.start()] + hit.expand(replacement) + code[hit.end() :]
-                    if after != code:
-                        found.append(Mutant(str(path.relative_to(root)), number, rule, code, after))
-    return found
-
-
-def part_of(mutant: Mutant) -> Part:
-    return next(part for part in PARTS if mutant.path.startswith(part.folder + "/"))
-
-
-def shell(command: str, wrap: str, seconds: float) -> tuple[int, str]:
-    """Status and the last lines; -1 where it took too long, which is noticed too."""
-    environment = {**os.environ, "PYTHONPATH": str(COPY / "bindings" / "python")}
+    All that it started ends with it. Other work on the machine counts by the clock alone.
+    """
+    env = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(COPY / "bindings" / "python"), str(HERE)]),
+        "XDG_CACHE_HOME": str(WORK / "cache"),
+        "PYTHONHASHSEED": "0",
+        **environment,
+    }
+    limit = ["prlimit", f"--cpu={int(processor)}"] if processor else []
+    nice = ["nice", "-n", str(max(0, 15 - os.nice(0)))]
+    ran = subprocess.Popen(
+        [*nice, *limit, *command], cwd=COPY, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        errors="replace", start_new_session=True,
+    )  # fmt: skip
     try:
-        ran = subprocess.run(f"{wrap} {command}", shell=True, cwd=COPY, env=environment, capture_output=True, text=True,
-                             timeout=seconds)  # fmt: skip
+        told, _ = ran.communicate(timeout=seconds)
+        status = ran.returncode
     except subprocess.TimeoutExpired:
-        return -1, "took too long"
-    return ran.returncode, "\n".join((ran.stdout + ran.stderr).splitlines()[-12:])
+        os.killpg(ran.pid, signal.SIGKILL)
+        told, _ = ran.communicate()
+        status = TOO_LONG
+    if status in (-signal.SIGXCPU, -signal.SIGKILL):
+        status = TOO_LONG
+    if log:
+        log.write_text(told)
+    return status, told
 
 
-def copy_source() -> None:
-    """The tracked files as they are now; those that did not change keep their times, so that little is built."""
+def put(to: pathlib.Path, text: bytes) -> None:
+    """Files that did not change keep their times, so that little is built."""
+    to.parent.mkdir(parents=True, exist_ok=True)
+    if not to.exists() or to.read_bytes() != text:
+        to.write_bytes(text)
+
+
+def write_copy(chosen: dict[int, Mutant], only: str = "") -> None:
+    """The tracked files as they are now, with a switch at each chosen place."""
     names = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True,
                            check=True).stdout.splitlines()  # fmt: skip
+    of_file: dict[str, list[tuple[Mutant, int]]] = {}
+    for number, mutant in chosen.items():
+        of_file.setdefault(mutant.path, []).append((mutant, number))
     for name in names:
         source, to = ROOT / name, COPY / name
-        if not source.exists() and not source.is_symlink():
+        if not name.startswith(only) or not source.exists() or source.is_symlink():
             continue
-        to.parent.mkdir(parents=True, exist_ok=True)
-        if source.is_symlink():
-            if not to.is_symlink():
-                to.symlink_to(os.readlink(source))
-        elif not to.exists() or to.read_bytes() != source.read_bytes():
-            shutil.copyfile(source, to)
+        text = source.read_bytes()
+        if name in of_file:
+            whole = text.decode()
+            for mutant, number in sorted(of_file[name], key=lambda pair: -pair[0].start):
+                whole = whole[: mutant.start] + mutant.switched(number) + whole[mutant.end :]
+            # errors are told by the lines of the source
+            text = f'#include "tests/mutation/switch.h"\n#line 1\n{whole}'.encode()
+        if to.name == "CMakeLists.txt":
+            # a loop whose bound is switched is not unrolled, and the kernels are warned of that
+            text = text.replace(b"-Wno-psabi -fno-math-errno", b"-Wno-psabi -fno-math-errno -w")
+        put(to, text)
 
 
-def try_mutant(mutant: Mutant, wrap: str) -> dict[str, object]:
-    """Builds and tests it; the copy is as it was afterwards."""
-    part, path = part_of(mutant), COPY / mutant.path
-    whole = path.read_text()
-    lines = whole.splitlines(keepends=True)
-    line = lines[mutant.line]
-    lines[mutant.line] = line.replace(mutant.before, mutant.after, 1)
-    began, result = time.monotonic(), {"name": mutant.name, "rule": mutant.rule, "line": mutant.line + 1, "after": mutant.after.strip()}
-    try:
-        path.write_text("".join(lines))
-        status, told = shell("cmake --build --preset dev --target " + " ".join(part.targets), wrap, 900)
-        if status:
-            return {**result, "outcome": "does not compile", "by": told[-300:]}
-        for command in part.commands:
-            status, told = shell(command, "", 600)
-            if status:
-                failed = re.findall(r"^FAILED (\S+)|\[  FAILED  \] (\S+)", told, re.MULTILINE)
-                by = next((a or b for a, b in failed), command.split()[-1] if status != -1 else "time")
-                return {**result, "outcome": "killed", "by": by}
-        return {**result, "outcome": "survived"}
-    finally:
-        path.write_text(whole)
-        result["seconds"] = round(time.monotonic() - began, 1)
+def configure() -> None:
+    # options as in a build without mutants, so that a compiler cache knows the files that have none
+    status, told = shell(["cmake", "--preset", "dev", f"-DPython_EXECUTABLE={sys.executable}"])
+    if status:
+        sys.exit(told[-4000:])
 
 
-def run(chosen: list[Mutant], wrap: str, seconds: float) -> int:
-    copy_source()
+def refused(told: str, chosen: dict[int, Mutant]) -> set[int]:
+    """Numbers of the mutants that errors of the compiler are about."""
+    lines: dict[tuple[str, int], list[int]] = {}
+    for number, mutant in chosen.items():
+        for line in range(mutant.line, mutant.line + mutant.text.count("\n") + 1):
+            lines.setdefault((mutant.path, line), []).append(number)
+
+    def at(text: str) -> set[int]:
+        places = re.findall(r"([\w./-]+\.(?:h|cpp|inl)):(\d+)", text)
+        return {
+            number
+            for path, line in places
+            for number in lines.get((path.replace(f"{COPY}/", "").replace("../", ""), int(line)), ())
+        }
+
+    blamed: set[int] = set()
+    context: list[str] = []
+    for line in told.splitlines():
+        context = context[-40:] + [line]
+        if re.search(r"\berror: ", line):
+            blamed |= at(line) or at("\n".join(context))
+            context = []
+        elif re.search(r"\bnote: ", line) and not blamed:
+            blamed |= at(line)
+    return blamed
+
+
+def numbered(drawn: list[Mutant], before: dict[int, Mutant]) -> dict[int, Mutant]:
+    """Numbers from 1; a mutant keeps the one that it has, so that its file stays as it is."""
+    kept = {mutant.name: number for number, mutant in before.items()}
+    free = iter(sorted(set(range(1, MOST)) - {kept[m.name] for m in drawn if m.name in kept}))
+    return {kept[m.name] if m.name in kept else next(free): m for m in drawn}
+
+
+def build(count: int, rounds: int = 8) -> dict[int, Mutant]:
+    """Chooses, writes and builds; places that do not compile are replaced, in the last rounds dropped."""
+    everything = mutants()
+    kept = json.loads(CHOSEN.read_text()) if CHOSEN.exists() else {"dropped": [], "mutants": {}}
+    dropped = set(kept["dropped"])
+    by_name = {mutant.name: mutant for mutant in everything}
+    chosen = {int(k): by_name[name] for k, name in kept["mutants"].items() if name in by_name}
+    if not chosen:
+        chosen = numbered(sample(everything, count, dropped), {})
+    checked = ""
+    for turn in range(rounds):
+        write_copy(chosen)
+        if turn == 0:
+            configure()
+        CHOSEN.write_text(
+            json.dumps({"dropped": sorted(dropped), "mutants": {k: m.name for k, m in chosen.items()}}, indent=1)
+        )
+        status, told = 0, ""
+        of_kernels = str(sorted(k for k, m in chosen.items() if m.part == "kernels"))
+        if of_kernels != checked and not (COPY / PROGRAMS[0]).exists():
+            status, told = syntax()
+            checked = of_kernels if status == 0 else ""
+        if status == 0:
+            status, told = shell(["ninja", "-C", "build/dev", "-j2", "-k0", *TARGETS], WORK / "build.log")
+            if status == 0:
+                return chosen
+        blamed = refused(told, chosen)
+        if not blamed:
+            errors = "\n".join(line for line in told.splitlines() if "error" in line)[:4000]
+            sys.exit("the copy does not compile, and no mutant is to blame:\n" + errors)
+        dropped |= {chosen[number].name for number in blamed}
+        print(f"{len(blamed)} places take no switch", flush=True)
+        if turn < 3:
+            chosen = numbered(sample(everything, count, dropped), chosen)
+        else:
+            chosen = {number: mutant for number, mutant in chosen.items() if number not in blamed}
+    sys.exit("the copy does not compile after so many rounds; build/mutation/build.log says why")
+
+
+def syntax() -> tuple[int, str]:
+    """Errors of the kernels, by the compiler without its back end: most of their time is machine code."""
+    entries = json.loads((COPY / "build/dev/compile_commands.json").read_text())
+    entry = next(
+        e
+        for e in entries
+        if e["file"].endswith("kernels/launch/cpu/cpu_portable.cpp") and "SCALAR=float" in e["command"]
+    )
+    command = re.sub(r" -o \S+", " -fsyntax-only", re.sub(r"^\S*ccache ", "", entry["command"]))
+    return shell(["sh", "-c", command])
+
+
+def test_files() -> list[str]:
+    files: list[str] = []
+    for name in TESTS:
+        path = COPY / "tests" / "python" / name
+        for file in [path] if path.suffix else sorted(path.glob("test_*.py")):
+            relative = str(file.relative_to(COPY))
+            if relative not in files and not any(word in file.name for word in LEFT_OUT):
+                files.append(relative)
+    return files
+
+
+def sync_tests() -> None:
+    write_copy({}, "tests/")
+    write_copy({}, "pyproject.toml")
+    for link, to in (("envs", "envs"), ("models", "bench/models")):
+        at = COPY / "bindings" / "python" / "dualstep" / link
+        if not at.is_symlink():
+            at.symlink_to(COPY / to)
+
+
+def cover(workers: int, seconds: float) -> None:
+    """Runs every test once without a mutant, and notes what each reaches; those that are noted already are not run again."""
+    noted = tests_noted()
+    files = {entry["file"] for entry in noted if "file" in entry}
+    todo = [file for file in test_files() if file not in files]
+    programs = [
+        p for p in (*PROGRAMS, *SLOW_PROGRAMS) if (COPY / p).exists() and not any(e.get("test") == p for e in noted)
+    ]
+
+    def one(what: str) -> None:
+        hits = WORK / f"hits.{threading.get_ident()}"
+        hits.write_bytes(bytes(4096))
+        began = time.monotonic()
+        environment = {"DUALSTEP_MUTANT_HITS": str(hits), "DUALSTEP_MUTANT_TOLD": str(TOLD)}
+        if what.endswith(".py"):
+            command = [word for word in PYTEST if word != "-x"] + ["-p", "reached", what]
+            status, told = shell(command, seconds=seconds, **environment)
+        else:
+            status, told = shell([str(COPY / what)], seconds=seconds, **environment)
+            found = [i for i, byte in enumerate(hits.read_bytes()) if byte]
+            with TOLD.open("a") as out:
+                took = round(time.monotonic() - began, 3)
+                out.write(
+                    json.dumps(
+                        {"test": what, "seconds": took, "reached": found, "failed": status != 0, "skipped": False}
+                    )
+                    + "\n"
+                )
+        ended = {0: "", 5: "nothing to run", TOO_LONG: "cut off"}.get(status, "FAILED")
+        print(f"{time.monotonic() - began:5.0f} s  {what} {ended}", flush=True)
+        if ended == "FAILED":
+            print("\n".join(told.splitlines()[-15:]), flush=True)
+
+    with concurrent.futures.ThreadPoolExecutor(workers) as pool:
+        list(pool.map(one, todo + programs))
+
+
+def tests_noted() -> list[dict[str, Any]]:
+    return [json.loads(line) for line in TOLD.read_text().splitlines()] if TOLD.exists() else []
+
+
+class Tests:
+    """What reaches what, and how telling each test was so far."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.of_mutant: dict[int, list[str]] = {}
+        self.files: dict[int, set[str]] = {}
+        self.seconds: dict[str, float] = {}
+        self.kills: dict[str, int] = {}
+        self.failing: list[str] = []
+        for entry in tests_noted():
+            if "file" in entry:
+                for number in entry["reached"]:
+                    self.files.setdefault(number, set()).add(entry["file"])
+            elif entry["failed"]:
+                self.failing.append(entry["test"])
+            elif not entry["skipped"]:
+                self.seconds[entry["test"]] = entry["seconds"]
+                for number in entry["reached"]:
+                    self.of_mutant.setdefault(number, []).append(entry["test"])
+
+    def groups(self, number: int) -> list[list[str]]:
+        """Its tests, most telling a second first, in groups that end at GROUPS seconds; programs have groups of their own.
+
+        Where a file's tests share what one of them made, only that one is seen to reach the place: the file's others
+        follow."""
+        own = dict.fromkeys(self.of_mutant.get(number, ()))
+        files = {test.split("::")[0] for test in own} | self.files.get(number, set())
+        with self.lock:
+            kills = dict(self.kills)
+        worth = {test: (kills.get(test, 0) + 2 * kills.get(test.split("[")[0], 0) + 0.3 + ("golden" in test)) / (self.seconds[test] + 0.2)
+                 for test in self.seconds if test in own or test.split("::")[0] in files}  # fmt: skip
+        order = sorted(worth, key=lambda test: (test not in own, -worth[test]))
+        found: list[list[str]] = [[] for _ in GROUPS]
+        programs, took = [], 0.0
+        for test in order:
+            if "::" not in test:
+                programs.append([test])
+                continue
+            took += self.seconds[test]
+            for group, most in zip(found, GROUPS):
+                if took <= most:
+                    group.append(test)
+                    break
+        return [group for group in [*found[:-1], *programs, found[-1]] if group]
+
+    def killed_by(self, test: str) -> None:
+        with self.lock:
+            for name in {test, test.split("[")[0]}:
+                self.kills[name] = self.kills.get(name, 0) + 1
+
+
+def try_mutant(number: int, mutant: Mutant, tests: Tests) -> dict[str, Any]:
     began = time.monotonic()
-    targets = sorted({target for mutant in chosen for target in part_of(mutant).targets})
-    for command in ("cmake --preset dev", "cmake --build --preset dev --target " + " ".join(targets)):
-        status, told = shell(command, wrap, 3600)
-        if status:
-            print(told, file=sys.stderr)
-            return 2
-    kept = COPY / "results.json"
-    results = json.loads(kept.read_text()) if kept.exists() else {}
-    excused = json.loads(SURVIVORS.read_text()) if SURVIVORS.exists() else {}
-    counts: dict[str, int] = {}
-    for mutant in chosen:
-        if time.monotonic() - began > seconds:
+    result: dict[str, Any] = {
+        "name": mutant.name,
+        "line": mutant.line,
+        "rule": mutant.rule,
+        "text": mutant.text,
+        "after": mutant.after,
+    }
+    groups = tests.groups(number)
+    result |= {"outcome": "survived" if groups else "not reached", "tests": sum(map(len, groups))}
+    for group in groups:
+        nominal = sum(tests.seconds[test] for test in group)
+        environment = {"DUALSTEP_MUTANT": str(number)}
+        command = [*PYTEST, *group] if "::" in group[0] else [str(COPY / group[0]), "--gtest_fail_fast"]
+        status, told = shell(command, seconds=900 + 20 * nominal, processor=40 + 5 * nominal, **environment)
+        if status not in (0, 5):
+            failed = re.findall(r"^(?:FAILED|ERROR) (\S+)|\[  FAILED  \] (\S+)", told, re.MULTILINE)
+            by = next((a or b for a, b in failed), "time" if status == TOO_LONG else "crash")
+            if "::" in by:
+                tests.killed_by(by)
+            result |= {"outcome": "killed", "by": by}
+            if by == "crash":
+                result["told"] = told[-600:]
             break
-        result = try_mutant(mutant, wrap)
-        outcome = str(result["outcome"])
-        if outcome == "survived" and mutant.name in excused:
-            outcome = result["outcome"] = "excused"
-        results[mutant.name] = result
-        counts[outcome] = counts.get(outcome, 0) + 1
-        print(f"{outcome:<17} {mutant.path}:{mutant.line + 1} {mutant.rule}: {mutant.after.strip()[:70]}  {result.get('by', '')}", flush=True)
-        kept.write_text(json.dumps(results, indent=1))
-    tried = counts.get("killed", 0) + counts.get("survived", 0)
-    share = 100 * counts.get("killed", 0) / tried if tried else 0
-    print(", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items())) + f"; {share:.0f}% of {tried} killed")
-    return 1 if counts.get("survived") else 0
+    return result | {"seconds": round(time.monotonic() - began, 1)}
+
+
+def results() -> dict[str, Any]:
+    return json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+
+
+def excused() -> dict[str, Any]:
+    return json.loads(SURVIVORS.read_text()) if SURVIVORS.exists() else {}
+
+
+def share(found: dict[str, Any]) -> str:
+    """How many are killed of those that no reason excuses, and of all."""
+    reasons = excused()
+    killed = sum(r["outcome"] == "killed" for r in found.values())
+    left = sum(r["outcome"] != "killed" and r["name"] not in reasons for r in found.values())
+    return f"{killed} of {len(found)} killed ({100 * killed / max(1, len(found)):.1f}%), {left} without a reason"
+
+
+def run(args: argparse.Namespace) -> int:
+    began = time.monotonic()
+    WORK.mkdir(parents=True, exist_ok=True)
+    chosen = build(args.count)
+    sync_tests()
+    cover(args.workers, args.most)
+    tests, kept = Tests(), results()
+    if tests.failing:
+        print("These tests fail where no mutant is on:", *tests.failing, sep="\n  ")
+        if not args.anyway:
+            return 2
+    lock, again = threading.Lock(), tuple(filter(None, args.again.split(",")))
+    todo = [(k, m) for k, m in chosen.items() if m.path.startswith(args.of) and (not args.numbers or k in args.numbers)
+            and (args.numbers or m.name not in kept or kept[m.name]["outcome"] in again)]  # fmt: skip
+    # a little of everything first
+    todo.sort(key=lambda pair: pair[1].name.rpartition(":")[2])
+    for result in kept.values():
+        if "::" in result.get("by", ""):
+            tests.killed_by(result["by"])
+
+    def one(pair: tuple[int, Mutant]) -> None:
+        number, mutant = pair
+        if time.monotonic() - began > args.seconds:
+            return
+        result = try_mutant(number, mutant, tests)
+        with lock:
+            kept[mutant.name] = result
+            RESULTS.write_text(json.dumps(kept, indent=1))
+            what = f"{mutant.path}:{mutant.line} {mutant.rule}: {' '.join(mutant.text.split())[:60]}"
+            print(
+                f"{number:3d} {result['outcome']:<11} {result['seconds']:4.0f} s  {what}  {result.get('by', '')}  | {share(kept)}",
+                flush=True,
+            )
+
+    with concurrent.futures.ThreadPoolExecutor(args.workers) as pool:
+        list(pool.map(one, todo))
+    return report(chosen)
+
+
+def group_of(by: str) -> str:
+    """The test group that a killer belongs to."""
+    found = re.match(r"tests/python/(\w+)/(\w+)\.py", by)
+    return f"{found.group(1)}/{found.group(2)}" if found else "C++ programs" if "." in by else by
+
+
+def table(title: str, rows: dict[str, list[dict[str, Any]]]) -> list[str]:
+    reasons = excused()
+    lines = [f"| {title} | mutants | killed | survived, with a reason | survived, without |", "|---|---|---|---|---|"]
+    for name, own in rows.items():
+        killed = sum(r["outcome"] == "killed" for r in own)
+        known = sum(r["outcome"] != "killed" and r["name"] in reasons for r in own)
+        lines.append(f"| {name} | {len(own)} | {killed} | {known} | {len(own) - killed - known} |")
+    return [*lines, ""]
+
+
+def report(chosen: dict[int, Mutant]) -> int:
+    """Writes README.md; 1 where less than 95% are killed, or a survivor has no reason."""
+    kept, reasons = results(), excused()
+    names = {mutant.name: mutant for mutant in chosen.values()}
+    found = {name: result for name, result in kept.items() if name in names}
+    killed = [r for r in found.values() if r["outcome"] == "killed"]
+    left = sorted((r for r in found.values() if r["outcome"] != "killed"), key=lambda r: r["name"])
+    by: dict[str, int] = {}
+    for result in killed:
+        by[group_of(result["by"])] = by.get(group_of(result["by"]), 0) + 1
+    folders = sorted({mutant.folder for mutant in names.values()})
+    percent = 100 * len(killed) / max(1, len(found))
+    equivalent = sum(reasons.get(r["name"], {}).get("kind") == "equivalent" for r in left)
+    percent_of_others = 100 * len(killed) / max(1, len(found) - equivalent)
+    summary = (
+        f"**{len(killed)} are killed ({percent:.1f}%);** without the {equivalent} that change no answer, {percent_of_others:.1f}%. "
+        f"{len(left)} survive, of which {sum(r['name'] in reasons for r in left)} have a reason below."
+    )
+    if not found:
+        summary, folders = "No mutant was tested yet.", []
+    lines = [
+        "# Mutation testing", "",
+        "Small wrongs in the source, and whether the tests notice: `python tests/mutation/mutate.py run` writes this page.",
+        f"`mutate.py` says how it works. Of {len(mutants()):,} mutants that the rules make of {', '.join(f'`{p}`' for p in PARTS)},",
+        f"a sample of {len(chosen)} is drawn by folder and by rule; {len(found)} of them were tested so far.", "",
+        summary, "",
+    ]  # fmt: skip
+    of = lambda key: lambda name: [r for n, r in found.items() if key(names[n]) == name]
+    lines += table("folder", {f"`{folder}`": of(lambda m: m.folder)(folder) for folder in folders})
+    lines += table("rule", {rule: own for rule in RULES if (own := of(lambda m: m.rule)(rule))})
+    lines += ["| killed by | mutants |", "|---|---|"]
+    lines += [f"| {name} | {count} |" for name, count in sorted(by.items(), key=lambda pair: (-pair[1], pair[0]))]
+    lines += ["", "## Survivors", ""]
+    for result in left:
+        mutant, reason = names[result["name"]], reasons.get(result["name"])
+        after = " ".join(mutant.after.split()) or "nothing"
+        why = f"{reason['kind']}: {reason['reason']}" if reason else "no reason is known"
+        lines.append(
+            f"- `{mutant.path}:{mutant.line}`, {mutant.rule}: `{' '.join(mutant.text.split())}` becomes `{after}`. {why}"
+        )
+    REPORT.write_text("\n".join(lines) + "\n")
+    print(share(found))
+    return 0 if percent_of_others >= 95 and all(r["name"] in reasons for r in left) else 1
 
 
 def main(words: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("command", choices=("list", "run"))
-    parser.add_argument("numbers", type=int, nargs="*")
+    parser.add_argument("command", choices=("list", "build", "run", "report", "clean"))
+    parser.add_argument("numbers", type=int, nargs="*", help="of the sample; they are tested again")
     parser.add_argument("--of", default="", help="of files whose path begins so")
-    parser.add_argument("--sample", type=int, help="so many of them, drawn by --seed")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--count", type=int, default=260, help="mutants in the sample, chosen once for a build")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="no mutant is begun after that")
-    parser.add_argument("--wrap", default="", help="a command that builds run under")
+    parser.add_argument(
+        "--most", type=float, default=1200, help="seconds that a file of tests may take without a mutant"
+    )
+    parser.add_argument("--again", default="", help="outcomes that are tested again: survived,not reached")
+    parser.add_argument("--anyway", action="store_true", help="leave tests out that fail where no mutant is on")
+    parser.add_argument("--workers", type=int, default=2)
     args = parser.parse_args(words)
-    everything = mutants()
-    numbers = args.numbers or [i for i, mutant in enumerate(everything) if mutant.path.startswith(args.of)]
-    if args.sample is not None and args.sample < len(numbers):
-        numbers = sorted(random.Random(args.seed).sample(numbers, args.sample))
-    if args.command == "list":
-        for i in numbers:
-            mutant = everything[i]
-            print(f"{i:4d} {mutant.path}:{mutant.line + 1} {mutant.rule}: {mutant.before.strip()}  ->  {mutant.after.strip()}")
-        print(f"{len(numbers)} mutants")
+    if args.command == "clean":
+        shutil.rmtree(WORK, ignore_errors=True)
         return 0
-    return run([everything[i] for i in numbers], args.wrap, args.seconds)
+    if args.command == "build":
+        WORK.mkdir(parents=True, exist_ok=True)
+        build(args.count)
+        return 0
+    if args.command == "run":
+        return run(args)
+    names = json.loads(CHOSEN.read_text())["mutants"] if CHOSEN.exists() else {}
+    by_name = {mutant.name: mutant for mutant in mutants()}
+    chosen = {int(k): by_name[name] for k, name in names.items() if name in by_name}
+    if args.command == "report":
+        return report(chosen)
+    for number, mutant in (chosen or dict(enumerate(sample(list(by_name.values()), args.count), 1))).items():
+        if mutant.path.startswith(args.of):
+            text, after = " ".join(mutant.text.split()), " ".join(mutant.after.split()) or "nothing"
+            print(f"{number:4d} {mutant.path}:{mutant.line} {mutant.rule}: {text}  ->  {after}")
+    return 0
 
 
 if __name__ == "__main__":
