@@ -31,7 +31,7 @@ inline ModelBuilder box() {
 
 // an arm of slide, hinges and ball joints: limits, friction loss, springs, servos, activations, a carried
 // load
-inline ModelBuilder chain() {
+inline ModelBuilder chain(bool motor = false) {
   ModelBuilder b;
   const int cart = b.body(0, {0, 0, 1}, 0.8);
   b.joint(cart,
@@ -51,6 +51,7 @@ inline ModelBuilder chain() {
   b.actuator({.joint = 1, .dyn = kDynFilter});
   b.actuator({.joint = 2, .kp = 4, .kv = 0.3});
   b.actuator({.joint = 4, .dyn = kDynIntegrator});
+  if (motor) b.actuator({.joint = 3, .gear = 2, .inputs = kInputPos | kInputVoltage});
   b.every_sensor();
   return b;
 }
@@ -250,7 +251,7 @@ inline std::vector<Scene> all_scenes() {
       with_options(garden(6), {{"cone", {1}}}, [](Options& o) { o.solver = Solver::kPgsNewtonDual; }));
   add("quarry", with_options(quarry(3), {{"density", {1.2}}}));
   add("quarry_elliptic", with_options(quarry(6), {{"cone", {1}}, {"integrator", {3}}}));
-  add("chain_rk4", with_options(chain(), {{"integrator", {1}}, {"density", {1.2}}}));
+  add("chain_rk4", with_options(chain(true), {{"integrator", {1}}, {"density", {1.2}}}));
   add("chain_implicit", with_options(chain(), {{"integrator", {2}}, {"density", {1.2}}}));
   add("sticky", with_options(sticky(), {{"cone", {1}}}));
   add("strings", with_options(strings(), {{"integrator", {3}}}));
