@@ -2,7 +2,7 @@
 
 Places are found in the text alone: comments, strings, directives, template headers, constants of the compiler and
 branches for GPUs are blanked first, and an operator's expression reaches to the brackets, commas and assignments around
-it. A mutant that the compiler takes no switch for is dropped by schemata.py.
+it. A mutant that the compiler takes no switch for is dropped by mutate.py.
 """
 
 from __future__ import annotations
@@ -198,10 +198,10 @@ def _in_file(path: str, whole: str) -> list[Mutant]:
 
     def add(rule: str, start: int, end: int, after: str) -> None:
         text = whole[start:end]
-        # comments or strings within, or what cannot be said twice
         # a declaration of a function, after the end of a list of template arguments
         if re.match(r"[\w:]+>+ ", text) or ("[" not in text and re.search(r"\bconst\b", text)):
             return
+        # comments or strings within, or what cannot be said twice
         if re.search(r"//|/\*|\"|\bstatic\b", text) or "\\\n" in text or text == after:
             return
         line = whole.count("\n", 0, start) + 1
