@@ -1,6 +1,7 @@
 #include "host/model/relations.h"
 
 #include <algorithm>
+#include <array>
 #include <initializer_list>
 #include <limits>
 
@@ -207,10 +208,8 @@ long motor_inputs(const Model& m, int a) {
   for (const int bit : {kInputPos, kInputVel, kInputForce, kInputVoltage}) count += (spec & bit) != 0;
   return count;
 }
-// activations that its parameters give it
-long motor_activations(const Model& m, int a) {
-  const double *dyn = &m.actuator_dynprm[10 * a], *gain = &m.actuator_gainprm[10 * a];
-  return (dyn[7] > 0) + (gain[5] > 0) + (dyn[2] > 0) + (dyn[5] > 0) + (dyn[0] > 0);
+long count_of(const std::array<bool, 5>& activations) {
+  return std::count(activations.begin(), activations.end(), true);
 }
 
 struct Facts {

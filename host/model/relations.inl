@@ -88,7 +88,7 @@ RELATION(0, kExact, actuator_actadr, "behind the activations of the actuators be
 RELATION(0, kRange, actuator_actnum,
          "0 without dynamics; else 1, or more where they are the user's or a plugin's",
          m.actuator_plugin[i] >= 0               ? below(m.na + 1L)
-         : m.actuator_gaintype[i] == kGainDCMotor ? exactly(motor_activations(m, i))
+         : is_motor(m, i)                          ? exactly(count_of(motor_activations(m, i)))
          : m.actuator_dyntype[i] == kDynNone     ? exactly(0)
          : m.actuator_dyntype[i] <= kDynMuscle ? from(1, m.na + 1L)
                                                  : below(m.na + 1L))
@@ -158,7 +158,7 @@ RELATION(2, kFree, body_plugin, "a plugin, refused", anything())
 RELATION(2, kFree, actuator_plugin, "a plugin, refused", anything())
 RELATION(2, kFree, sensor_plugin, "a plugin, refused", anything())
 RELATION(0, kRange, actuator_ctrlnum, "1; of a DC motor those that actuator_ctrlspec says",
-         m.actuator_gaintype[i] == kGainDCMotor                              ? exactly(motor_inputs(m, i))
+         is_motor(m, i)                                                       ? exactly(motor_inputs(m, i))
          : m.actuator_gaintype[i] >= 0 && m.actuator_gaintype[i] <= kGainMuscle ? exactly(1)
                                                                                 : below(m.nu + 1L))
 RELATION(0, kExact, actuator_ctrladr, "behind the controls of the actuators before", exactly(f.first_control[i]))

@@ -184,7 +184,7 @@ void refuse_actuators(const Model& m, const Report& refuse) {
       refuse("adhesion by velocity", "actuator", a,
              "the force on a body does not depend on its velocity here");
     }
-    const bool motor = gain == kGainDCMotor;
+    const bool motor = is_motor(m, a);
     if (motor) refuse_motor(m, a, refuse);
     if (!motor && (dyn < kDynNone || dyn > kDynMuscle)) {
       refuse("activation dynamics " + word(kDynWords, dyn), "actuator", a,
@@ -313,6 +313,11 @@ std::string count(size_t n, const char* what) { return std::to_string(n) + " " +
 
 }  // namespace
 
+std::array<bool, 5> motor_activations(const Model& m, int a) {
+  const double *dyn = &m.actuator_dynprm[10 * a], *gain = &m.actuator_gainprm[10 * a];
+  return {dyn[7] > 0, gain[5] > 0, dyn[2] > 0, dyn[5] > 0, dyn[0] > 0};
+}
+
 int actuator_of_control(const Model& m, int control) {
   for (int a = 0; a < m.nactuator; ++a)
     if (control >= m.actuator_ctrladr[a] && control - m.actuator_ctrladr[a] < m.actuator_ctrlnum[a]) return a;
@@ -321,10 +326,9 @@ int actuator_of_control(const Model& m, int control) {
 
 std::vector<int> kept_controls(const Model& m) {
   std::vector<int> first = {0};
-  for (int k = 0; k < m.nu; ++k) {
-    const int a = actuator_of_control(m, k);
-    first.push_back(first.back() + (a >= 0 && m.actuator_delay[a] > 0 ? m.actuator_history[2 * a] : 0));
-  }
+  for (int a = 0; a < m.nactuator; ++a)
+    for (int k = 0; k < m.actuator_ctrlnum[a]; ++k)
+      first.push_back(first.back() + (m.actuator_delay[a] > 0 ? m.actuator_history[2 * a] : 0));
   return first;
 }
 

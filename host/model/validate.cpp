@@ -150,7 +150,7 @@ void check_motors(const Model& m, std::vector<Problem>* problems) {
          "entry " + std::to_string(k) + " is " + show(prm[10 * a + k]) + ", must be positive: " + what});
   };
   for (int a = 0; a < m.nactuator; ++a) {
-    if (m.actuator_gaintype[a] != kGainDCMotor) continue;
+    if (!is_motor(m, a)) continue;
     positive(a, "actuator_gainprm", m.actuator_gainprm, 0, "the resistance");
     if (m.actuator_ctrlspec[a] & (kInputPos | kInputVel | kInputForce))
       positive(a, "actuator_gainprm", m.actuator_gainprm, 1, "the constant of a motor with a controller");

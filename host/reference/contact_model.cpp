@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "host/model/support.h"
 #include "host/reference/events.h"
 #include "host/reference/stages.h"
 
@@ -91,7 +92,7 @@ std::vector<std::pair<std::string, std::string>> unsupported_formulation(const M
                        "actuator '" + m.name_of("actuator", a) +
                            "': controls are kept by whole steps, unlike event_driven and variational");
   for (int a = 0; hybrid && a < m.nactuator; ++a)
-    if (m.actuator_gaintype[a] == kGainDCMotor && m.actuator_actnum[a] > 0)
+    if (is_motor(m, a) && m.actuator_actnum[a] > 0)
       out.emplace_back("dcmotor with activations",
                        "actuator '" + m.name_of("actuator", a) +
                            "': its activations advance by whole steps, unlike event_driven and variational");

@@ -91,8 +91,7 @@ struct Data {
 
   // actuation, smooth acceleration
   std::vector<char> ten_saturated;  // whether the total actuator force is at its limit
-  std::vector<char>
-      act_saturated;  // whether an actuator's force is at an end of its range, drag of a motor aside
+  std::vector<char> act_saturated;  // whether each actuator's force is at its limit, drag of a motor aside
   VectorXd actuator_force, act_dot, qfrc_actuator, qfrc_smooth, qacc_smooth;
 
   // constraints: rows in MuJoCo's order (equality, friction loss, limits, contacts)

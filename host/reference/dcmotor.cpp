@@ -36,11 +36,11 @@ struct Motor {
     Imax = d[8];
     cogging = b[0], poles = b[1], phase = b[2], coulomb = b[3], statics = b[4], stribeck = b[5];
     int at = m.actuator_actadr[i];
-    if (slew > 0) slew_at = at++;
-    if (ki > 0) integral_at = at++;
-    if (RT > 0) temperature_at = at++;
-    if (sigma0 > 0) bristle_at = at++;
-    if (te > 0) current_at = at++;
+    int* address[] = {&slew_at, &integral_at, &temperature_at, &bristle_at, &current_at};
+    for (int k = 0; const bool there : motor_activations(m, i)) {
+      if (there) *address[k] = at++;
+      k++;
+    }
     inputs = m.actuator_ctrlspec[i];
   }
   bool controlled() const { return (inputs & (kInputPos | kInputVel | kInputForce)) != 0; }

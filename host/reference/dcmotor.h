@@ -1,11 +1,11 @@
 // DC motors of MuJoCo: the equations stand in dcmotor.cpp.
 #pragma once
 
+#include "host/model/support.h"
 #include "host/reference/data.h"
 
 namespace dualstep::reference {
 
-inline bool is_motor(const Model& m, int actuator) { return m.actuator_gaintype[actuator] == kGainDCMotor; }
 // the rates of a motor's activations, from the clamped controls; writes act_dot
 void motor_rates(const Model& m, int actuator, const VectorXd& ctrl, Data* d);
 // what the winding pulls with; reads act_dot

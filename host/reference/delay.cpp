@@ -33,6 +33,7 @@ double sample(const double* samples, int count, int order, double back) {
 
 VectorXd acting_controls(const Model& m, const Data& d) {
   VectorXd ctrl = d.ctrl;
+  if (d.ctrl_history.size() == 0) return ctrl;
   const std::vector<int> kept = kept_controls(m);
   for (int i = 0; i < m.nactuator; ++i) {
     if (m.actuator_delay[i] <= 0) continue;
@@ -45,6 +46,7 @@ VectorXd acting_controls(const Model& m, const Data& d) {
 }
 
 void keep_controls(const Model& m, Data* d) {
+  if (d->ctrl_history.size() == 0) return;
   const std::vector<int> kept = kept_controls(m);
   for (int k = 0; k < m.nu; ++k) {
     for (int e = kept[k]; e + 1 < kept[k + 1]; ++e) d->ctrl_history[e] = d->ctrl_history[e + 1];

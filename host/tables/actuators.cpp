@@ -142,15 +142,16 @@ void build_delays(const Model& m, TableStore* t) {
   }
 }
 
-bool is_motor(const Model& m, int a) { return m.actuator_gaintype[a] == kGainDCMotor; }
-
 // inputs of a motor, and the activations that its parameters give it
 int motor_bits(const Model& m, int a) {
   if (!is_motor(m, a)) return 0;
-  const double *dyn = &m.actuator_dynprm[10 * a], *gain = &m.actuator_gainprm[10 * a];
-  return m.actuator_ctrlspec[a] | (dyn[7] > 0 ? kMotorSlew : 0) | (gain[5] > 0 ? kMotorIntegral : 0) |
-         (dyn[2] > 0 ? kMotorTemperature : 0) | (dyn[5] > 0 ? kMotorBristle : 0) |
-         (dyn[0] > 0 ? kMotorCurrent : 0);
+  int bits = m.actuator_ctrlspec[a];
+  int bit = kMotorSlew;
+  for (const bool there : motor_activations(m, a)) {
+    if (there) bits |= bit;
+    bit <<= 1;
+  }
+  return bits;
 }
 
 // MuJoCo's parameters side by side: 8 of the gain, 9 of the dynamics, 6 of the bias
