@@ -140,75 +140,78 @@ struct PackedRows {
     for (int i = 0; i < rows(); i++) turn(scalar_row(i));
   }
 
+  // begins the next element: an island of one tree with n dofs
+  DS_HD void begin(int of, int its_tree, int n, int ncon, int nrow) {
+    grow(n, ncon, nrow);
+    element[count] = of, tree[count] = its_tree;
+    own_contacts[count] = ncon, own_rows[count] = nrow;
+  }
+  // the numbers of its rows: of(run, i) is number i of a run of `from`, where its contacts and scalar rows begin with con and
+  // row
+  template <class From, class Of>
+  DS_HD void take_numbers(const From& from, int con, int row, Of of) const {
+    const auto take = [&](const auto& run, int i, const Reals& to, int k) {
+      set_lane(to[k], count, of(run, i));
+    };
+    for (int i = 0; i < own_contacts[count]; i++) {
+      const int c = con + i;
+      for (int r = 0; r < kDim; r++) take(from.con_y0(), r * from.slots() + c, con_y0(), r * slots() + i);
+      take(from.con_D(), c, con_D(), i);
+      take(from.con_dim(), c, con_dim(), i);
+      for (int k = 0; k < 5; k++) take(from.con_mu(), k * from.slots() + c, con_mu(), k * slots() + i);
+    }
+    for (int i = 0; i < own_rows[count]; i++) {
+      const int c = row + i;
+      take(from.row_law(), c, row_law(), i);
+      take(from.row_D(), c, row_D(), i);
+      take(from.row_bound(), c, row_bound(), i);
+      take(from.row_y0(), c, row_y0(), i);
+    }
+  }
+
   // an island of an environment, in its arena, becomes the next element of the pack
   template <class From>
   DS_HD void take(const From& from, int island) {
     const int own = from.tree_list()[from.tree_adr()[island]], n = from.dofs(own);
     const int con = from.con_adr()[island], ncon = from.con_adr()[island + 1] - con;
     const int row = from.row_adr()[island], nrow = from.row_adr()[island + 1] - row;
-    grow(n, ncon, nrow);
-    element[count] = from.element, tree[count] = own;
-    own_contacts[count] = ncon, own_rows[count] = nrow;
+    begin(from.element, own, n, ncon, nrow);
     const int first = env.t.tree_dof[own];
     for (int k = 0; k < n; k++) set_lane(dw()[k], count, from.at(env.dw(), first + k));
     for (int i = 0; i < ncon; i++) {
       const int c = con + i;
       slot[i][count] = from.con_slot()[c];
       const Eights eights{from.width() == kEight ? ~0u : static_cast<unsigned>(from.con_eights()[2 * c])};
-      for (int r = 0; r < kDim; r++) {
-        copy<From>(from.contact_row(c, 0, r), eights, n, contact_row(i, r));
-        set_lane(con_y0()[r * slots() + i], count, from.con_y0()[r * from.slots() + c]);
-      }
-      set_lane(con_D()[i], count, from.con_D()[c]);
-      set_lane(con_dim()[i], count, from.con_dim()[c]);
-      for (int k = 0; k < 5; k++)
-        set_lane(con_mu()[k * slots() + i], count, from.con_mu()[k * from.slots() + c]);
+      for (int r = 0; r < kDim; r++) copy<From>(from.contact_row(c, 0, r), eights, n, contact_row(i, r));
     }
     for (int i = 0; i < nrow; i++) {
       const int c = row + i, e = from.row_entry()[c];
       source[i][count] = from.row_source()[c];
       copy<From>(from.row_z().from(from.entry_z()[e]), Eights{static_cast<unsigned>(from.entry_eights()[e])},
                  n, scalar_row(i));
-      set_lane(row_law()[i], count, from.row_law()[c]);
-      set_lane(row_D()[i], count, from.row_D()[c]);
-      set_lane(row_bound()[i], count, from.row_bound()[c]);
-      set_lane(row_y0()[i], count, from.row_y0()[c]);
     }
+    take_numbers(from, con, row, [](const auto& run, int i) { return run[i]; });
     count++;
   }
 
   // element l of another pack, before its rows are turned, becomes the next of this one
   DS_HD void take_over(const PackedRows& other, int l) {
     const int n = other.dofs, ncon = other.own_contacts[l], nrow = other.own_rows[l];
-    grow(n, ncon, nrow);
-    element[count] = other.element[l], tree[count] = other.tree[l];
-    own_contacts[count] = ncon, own_rows[count] = nrow;
-    const auto move = [&](const Reals& from, int i, const Reals& to, int k) {
-      set_lane(to[k], count, lane_of(from[i], l));
-    };
+    begin(other.element[l], other.tree[l], n, ncon, nrow);
     const auto move_row = [&](const Reals& from, const Reals& to) {
       for (int c = 0; c < n; c += kRecordRun)
         for (int k = 0; k < kRecordRun; k++) before_turn(to, c, count)[k] = other.before_turn(from, c, l)[k];
     };
-    for (int k = 0; k < n; k++) move(other.dw(), k, dw(), k);
+    for (int k = 0; k < n; k++) set_lane(dw()[k], count, lane_of(other.dw()[k], l));
     for (int i = 0; i < ncon; i++) {
       slot[i][count] = other.slot[i][l];
-      for (int r = 0; r < kDim; r++) {
-        move_row(other.contact_row(i, r), contact_row(i, r));
-        move(other.con_y0(), r * other.slots() + i, con_y0(), r * slots() + i);
-      }
-      move(other.con_D(), i, con_D(), i);
-      move(other.con_dim(), i, con_dim(), i);
-      for (int k = 0; k < 5; k++) move(other.con_mu(), k * other.slots() + i, con_mu(), k * slots() + i);
+      for (int r = 0; r < kDim; r++) move_row(other.contact_row(i, r), contact_row(i, r));
     }
     for (int i = 0; i < nrow; i++) {
       source[i][count] = other.source[i][l];
       move_row(other.scalar_row(i), scalar_row(i));
-      move(other.row_law(), i, row_law(), i);
-      move(other.row_D(), i, row_D(), i);
-      move(other.row_bound(), i, row_bound(), i);
-      move(other.row_y0(), i, row_y0(), i);
     }
+    take_numbers(other, 0, 0, [l](const auto& run, int i) { return lane_of(run[i], l); });
     count++;
   }
 };
