@@ -27,6 +27,22 @@
 #define DS_ROLLED
 #endif
 
+// Calls f(self). On the CPU that is a function of its own, compiled once for all its callers, where always inlining would
+// compile a large one at each. It works on a copy of `self`, so that no store can change a member and pointers stay in
+// registers; what f captures it captures by value, for the same reason. On a GPU it is inlined
+#if DS_FOR_GPU
+template <class Self, class F>
+DS_HD auto apart(const Self& self, F f) {
+  return f(self);
+}
+#else
+template <class Self, class F>
+__attribute__((noinline)) auto apart(const Self& self, F f) {
+  const Self own(self);
+  return f(own);
+}
+#endif
+
 // workspace that one lane has to itself. Lanes that share it must not promise that: a promise would let the
 // compiler keep in a register, across sync(), what another lane has written meanwhile
 #if defined(__CUDACC__) || defined(DUALSTEP_LANES_SHARE)

@@ -375,6 +375,9 @@ struct IslandFactor : IslandRows<kDim, E, kOneEight> {
 
   // dw <- -H^-1 grad
   DS_HD void direction(int island) const {
+    apart(*this, [=](const auto& self) { self.direction_here(island); });
+  }
+  DS_HD void direction_here(int island) const {
     const auto dw = this->dw(), grad = this->grad();
     this->negate(island, grad, dw);
     assemble(island);

@@ -254,6 +254,9 @@ struct IslandContacts : IslandRows<kDim, E, kOneEight> {
       for (int r = 0; r < kDim; r++) this->con_y()[r * slots + i] = this->con_dy()[r * slots + i] = Scalar(0);
   }
   DS_HD void run() const {
+    apart(*this, [=](const auto& self) { self.run_here(); });
+  }
+  DS_HD void run_here() const {
     const int groups = (this->contacts() + kPack - 1) / kPack;
     env.each(groups, [&](int g) { make_group(kPack * g); });
   }

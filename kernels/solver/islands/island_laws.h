@@ -83,6 +83,9 @@ struct IslandLaws : Rows {
 
   // the cost of the rows of each island in a set: parts in con_part, row_part
   DS_HD void put_costs(const Ints& set, const Reals& con_y, const Reals& row_y) const {
+    apart(*this, [=](const auto& self) { self.put_costs_here(set, con_y, row_y); });
+  }
+  DS_HD void put_costs_here(const Ints& set, const Reals& con_y, const Reals& row_y) const {
     this->each_pack(this->con_adr(), set, [&](int i) {
       Real y[kDim];
       load_rows(con_y, i, y);
@@ -96,6 +99,9 @@ struct IslandLaws : Rows {
 
   // forces and curvatures at the present y; parts: how much of the active set is another than before
   DS_HD void put_laws(const Ints& set) const {
+    apart(*this, [=](const auto& self) { self.put_laws_here(set); });
+  }
+  DS_HD void put_laws_here(const Ints& set) const {
     const int slots = this->slots();
     this->each_pack(this->con_adr(), set, [&](int i) {
       Real y[kDim];

@@ -158,6 +158,9 @@ struct IslandRows : IslandEnv<E, kOneEight> {
   }
 
   DS_HD void run() const {
+    apart(*this, [=](const auto& self) { self.run_here(); });
+  }
+  DS_HD void run_here() const {
     const int rows = this->rows();
     env.each(Base::kPack > 1 ? this->scalars() : rows, [&](int i) {
       if (i < rows)
@@ -192,6 +195,10 @@ struct IslandRows : IslandEnv<E, kOneEight> {
   // of the rows of islands in a set: out <- base + Z'x, or Z'x
   DS_HD void put_products(const typename Base::Ints& set, const Reals& x, bool lift, const Reals& con_out,
                           const Reals& row_out) const {
+    apart(*this, [=](const auto& self) { self.put_products_here(set, x, lift, con_out, row_out); });
+  }
+  DS_HD void put_products_here(const typename Base::Ints& set, const Reals& x, bool lift,
+                               const Reals& con_out, const Reals& row_out) const {
     const int slots = this->slots();
     env.each(this->contacts(), [&](int i) {
       if (set[this->con_island()[i]] <= 0) return;
@@ -207,6 +214,9 @@ struct IslandRows : IslandEnv<E, kOneEight> {
   }
   // x <- x - Z f of the rows of an island
   DS_HD void subtract_forces(int island, const Reals& x) const {
+    apart(*this, [=](const auto& self) { self.subtract_forces_here(island, x); });
+  }
+  DS_HD void subtract_forces_here(int island, const Reals& x) const {
     const int slots = this->slots();
     for (int i = this->row_adr()[island]; i < this->row_adr()[island + 1]; i++) {
       const Scalar f = this->row_f()[i];

@@ -86,6 +86,10 @@ struct PackedRows {
   // out <- base + Z'x, or Z'x, of the islands of a mask
   DS_HD void put_products(const Mask& live, const Reals& x, bool lift, const Reals& con_out,
                           const Reals& row_out) const {
+    apart(*this, [=](const auto& self) { self.put_products_here(live, x, lift, con_out, row_out); });
+  }
+  DS_HD void put_products_here(const Mask& live, const Reals& x, bool lift, const Reals& con_out,
+                               const Reals& row_out) const {
     const auto put = [&](const Real& s, const Reals& base, const Reals& out, int i) {
       out[i] = select(live, lift ? base[i] + s : s, out[i]);
     };
@@ -227,6 +231,9 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedRows<kDim, E>> {
   DS_HD PackedIslands(E& e, int bin) : Base(PackedRows<kDim, E>(e, bin)) {}
 
   DS_HD void choose_start() const {
+    apart(*this, [=](const auto& self) { self.choose_start_here(); });
+  }
+  DS_HD void choose_start_here() const {
     const auto w = this->w();
     const Real zero(0);
     this->put_costs(this->con_adr(), this->con_y0(), this->row_y0());
@@ -255,6 +262,9 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedRows<kDim, E>> {
   }
 
   DS_HD void put_gradient() const {
+    apart(*this, [=](const auto& self) { self.put_gradient_here(); });
+  }
+  DS_HD void put_gradient_here() const {
     const auto grad = this->grad();
     for (int k = 0; k < dofs; k++) grad[k] = this->w()[k];
     for (int i = 0; i < this->rows(); i++) subtract(this->row_f()[i], this->scalar_row(i));
@@ -363,6 +373,9 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedRows<kDim, E>> {
   }
   // dw <- -H^-1 grad, in the order of IslandFactor's Pivots
   DS_HD void direction() const {
+    apart(*this, [=](const auto& self) { self.direction_here(); });
+  }
+  DS_HD void direction_here() const {
     const int d = this->sizes.d;
     const auto H = this->H(), b = this->dw();
     negate_gradient();
@@ -408,6 +421,9 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedRows<kDim, E>> {
 
   // adds the steps of each to `steps`
   DS_HD void newton(int cap, const Real& tolerance, Mask live, Real* steps) const {
+    apart(*this, [=](const auto& self) { self.newton_here(cap, tolerance, live, steps); });
+  }
+  DS_HD void newton_here(int cap, const Real& tolerance, Mask live, Real* steps) const {
     const Real zero(0), one(1);
     const auto w = this->w(), dw = this->dw(), grad = this->grad();
     auto whole = all_false<Real>();
@@ -458,6 +474,9 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedRows<kDim, E>> {
   }
   // those of `present` whose acceleration is not right, after going on with those in doubt
   DS_HD Mask judge(int cap, const Real& tolerance, const Mask& present) const {
+    return apart(*this, [=](const auto& self) { return self.judge_here(cap, tolerance, present); });
+  }
+  DS_HD Mask judge_here(int cap, const Real& tolerance, const Mask& present) const {
     put_gradient();
     auto doubtful = mask_and(present, mask_not(are_right(false, Real(0))));
     if (!any(doubtful)) return doubtful;
@@ -479,6 +498,9 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedRows<kDim, E>> {
   }
 
   DS_HD Real natural_residual() const {
+    return apart(*this, [=](const auto& self) { return self.natural_residual_here(); });
+  }
+  DS_HD Real natural_residual_here() const {
     put_gradient();
     negate_gradient();
     this->put_products(all_true<Real>(), this->dw(), false, this->con_dy(), this->row_dy());
@@ -492,6 +514,9 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedRows<kDim, E>> {
 
   // w and forces back into the workspace, and what there is to say of each environment
   DS_HD void put_back(const Real& steps, const Mask& wrong, const Real& residual) const {
+    apart(*this, [=](const auto& self) { self.put_back_here(steps, wrong, residual); });
+  }
+  DS_HD void put_back_here(const Real& steps, const Mask& wrong, const Real& residual) const {
     const auto& n = env.t.n;
     const int losses = 2 * n.nlim, dense = losses + n.nloss;
     unsigned unsolved = 0;

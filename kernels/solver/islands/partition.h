@@ -321,6 +321,9 @@ struct Partition : IslandEnv<E, kOneEight> {
   }
 
   DS_HD void run() const {
+    apart(*this, [=](const auto& self) { self.run_here(); });
+  }
+  DS_HD void run_here() const {
     find_islands();
     list_trees();
     list_contacts();

@@ -34,6 +34,9 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, IslandRows<kDim, E, kOneEight>
 
   // of each live island: the better of w = 0 and of the last acceleration, whitened, which stands in the pack's dw
   DS_HD void choose_start() const {
+    apart(*this, [=](const auto& self) { self.choose_start_here(); });
+  }
+  DS_HD void choose_start_here() const {
     const auto w = this->w();
     const auto live = this->live();
     this->put_costs(live, this->con_y0(), this->row_y0());
@@ -153,6 +156,9 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, IslandRows<kDim, E, kOneEight>
   // at the y that it leaves: searching holds, between steps, the islands whose y is new. Whether an island may stop at
   // an unchanged set stands in changed: 1 where its last step was whole
   DS_HD int newton(int cap, Scalar tolerance) const {
+    return apart(*this, [=](const auto& self) { return self.newton_here(cap, tolerance); });
+  }
+  DS_HD int newton_here(int cap, Scalar tolerance) const {
     const auto live = this->live(), whole = this->changed(), moved = this->searching();
     env.each(this->islands(), [&](int island) {
       whole[island] = 0;
@@ -225,6 +231,9 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, IslandRows<kDim, E, kOneEight>
 
   // Judges every island (judge.h), after going on with those in doubt. Returns whether all are right
   DS_HD bool judge(int cap, Scalar tolerance) const {
+    return apart(*this, [=](const auto& self) { return self.judge_here(cap, tolerance); });
+  }
+  DS_HD bool judge_here(int cap, Scalar tolerance) const {
     const auto live = this->live(), doubtful = this->doubtful();
     bool some = false;
     env.each(this->islands(), [&](int island) {
@@ -264,6 +273,9 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, IslandRows<kDim, E, kOneEight>
 
   // the largest natural residual of any island at the forces that are returned
   DS_HD Scalar natural_residual() const {
+    return apart(*this, [=](const auto& self) { return self.natural_residual_here(); });
+  }
+  DS_HD Scalar natural_residual_here() const {
     const auto all = this->live();
     env.each(this->islands(), [&](int island) { all[island] = 1; });
     this->each_live([&](int island) {
@@ -296,6 +308,9 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, IslandRows<kDim, E, kOneEight>
 
   // w and contact forces back into the workspace; slots and trees that have none are zeros already
   DS_HD void put_back() const {
+    apart(*this, [=](const auto& self) { self.put_back_here(); });
+  }
+  DS_HD void put_back_here() const {
     const int slots = this->slots();
     env.each(this->islands(), [&](int island) {
       this->each_tree(island, [&](int tree) {
