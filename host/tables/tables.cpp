@@ -8,6 +8,7 @@
 #include "host/model/actuator_loads.h"
 #include "host/model/support.h"
 #include "host/tables/softness.h"
+#include "kernels/data/island_pack.h"
 
 namespace dualstep {
 namespace {
@@ -98,7 +99,7 @@ void build_tree_dofs(const Model& m, TableStore* t) {
     const int padded = (n + 7) / 8 * 8;
     t->tree_dof.push_back(t->tree_dof.back() + n);
     t->tree_pad.push_back(t->tree_pad.back() + padded);
-    t->tree_H.push_back(t->tree_H.back() + n * padded);
+    t->tree_H.push_back(t->tree_H.back() + std::max(n * padded, row_space_numbers(n)));
   }
 }
 

@@ -12,9 +12,25 @@ namespace dualstep {
 // eight holds: beside those a pack saves nothing
 constexpr int kPackedDofs = 48, kPackedRows = 32;
 constexpr int kPackedRoom = 8;  // numbers behind the last dof, at least; a row has a multiple of sixteen
-// Islands with about as many contacts share a pack: none of those before it, and no more than here
-constexpr int kPackBins = 5, kPackedContacts = 24;
-constexpr int kBinContacts[kPackBins] = {2, 4, 8, 14, kPackedContacts};
+// Whether an island of one tree is solved among its rows (solver/islands/island_row_space.h): where these are few. A tree
+// that an eight holds is soon eliminated
+constexpr bool is_among_rows(int dofs, int rows) { return dofs > kIslandEight && 3 * rows <= 2 * dofs; }
+// numbers of S, Y and b of such an island
+constexpr int row_space_numbers(int dofs) {
+  const int width = dofs > kIslandEight ? (2 * dofs / 3 + kIslandEight - 1) / kIslandEight * kIslandEight : 0;
+  return width * (width + dofs + 1);
+}
+
+// Islands with about as many contacts share a pack, those that are solved in the same space: none of those before it,
+// and no more than here
+struct PackBin {
+  int contacts;
+  bool among_rows;
+};
+constexpr int kPackedContacts = 24;
+constexpr PackBin kPackBins[] = {{2, true},  {4, true},   {kPackedContacts, true}, {4, false},
+                                 {8, false}, {14, false}, {kPackedContacts, false}};
+constexpr int kPackBinCount = sizeof(kPackBins) / sizeof(kPackBins[0]);
 
 struct IslandPackSizes {
   int d, c, r, k;
@@ -23,13 +39,13 @@ template <class Sizes>
 constexpr IslandPackSizes island_pack_sizes(const Sizes& n, int bin) {
   const auto least = [](int a, int b) { return a < b ? a : b; };
   if (n.nisland == 0 || n.ntreepad <= kIslandEight) return {0, 0, 0, 0};
-  return {with_island_room(least(n.ntreepad, kPackedDofs) + kPackedRoom), least(n.ncon, kBinContacts[bin]),
-          least(n.nrow1, kPackedRows), n.kdim};
+  return {with_island_room(least(n.ntreepad, kPackedDofs) + kPackedRoom),
+          least(n.ncon, kPackBins[bin].contacts), least(n.nrow1, kPackedRows), n.kdim};
 }
 // whether an island of one tree goes into a pack
 template <class Sizes>
 constexpr bool is_packed(const Sizes& n, int dofs, int contacts, int rows) {
-  const IslandPackSizes most = island_pack_sizes(n, kPackBins - 1);
+  const IslandPackSizes most = island_pack_sizes(n, kPackBinCount - 1);
   return dofs > kIslandEight && dofs <= kPackedDofs && contacts <= most.c && rows <= most.r;
 }
 
@@ -49,7 +65,7 @@ constexpr IslandPackLayout island_pack_layout(const IslandPackSizes& s) {
 }
 // of the bins before one
 template <class Sizes>
-constexpr int island_pack_reals(const Sizes& n, int bins = kPackBins) {
+constexpr int island_pack_reals(const Sizes& n, int bins = kPackBinCount) {
   int total = 0;
   for (int bin = 0; bin < bins; bin++) total += island_pack_layout(island_pack_sizes(n, bin)).total;
   return total;

@@ -12,45 +12,12 @@
 // Cost: O(rows^3) a direction.
 #pragma once
 
+#include "kernels/solver/block_root.h"
 #include "kernels/solver/dense_solve.h"
 #include "kernels/solver/row_space.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
-
-// G of a positive semidefinite block C = G G', upper triangular: entry (i, j), j >= i, at triangle(j) + i.
-// Where a pivot is rounding, its column is nothing
-template <bool kArrow, int kDim, class Real, class F>
-DS_HD void block_root(const F& C, Real* G) {
-  const Real zero(0), one(1), least(sizeof(ScalarOf<Real>) == 4 ? 1e-6 : 1e-14);
-  DS_UNROLL
-  for (int j = kDim - 1; j >= 0; j--) {
-    const Real whole = C(j, j);
-    Real pivot = whole;
-    DS_UNROLL
-    for (int k = j + 1; k < kDim; k++) {
-      if (kArrow && j != 0) continue;
-      pivot = fma(-G[triangle(k) + j], G[triangle(k) + j], pivot);
-    }
-    const auto sound = pivot > least * whole;
-    const Real root = sqrt(select(sound, pivot, one));
-    G[triangle(j) + j] = select(sound, root, zero);
-    DS_UNROLL
-    for (int i = 0; i < j; i++) {
-      if (kArrow && i != 0) {
-        G[triangle(j) + i] = zero;
-        continue;
-      }
-      Real x = C(j, i);
-      DS_UNROLL
-      for (int k = j + 1; k < kDim; k++) {
-        if (kArrow) continue;
-        x = fma(-G[triangle(k) + i], G[triangle(k) + j], x);
-      }
-      G[triangle(j) + i] = select(sound, x / root, zero);
-    }
-  }
-}
 
 // the rows that push on some environment, as blocks: one scalar row, or a contact's kDim
 template <int kDim, bool kElliptic, class E>
@@ -140,14 +107,7 @@ struct PushingBlocks {
 
   // x <- G'x of a contact
   DS_HD static void apply_transposed(const Real* G, Real* x) {
-    DS_UNROLL
-    for (int j = kDim - 1; j >= 0; j--) {
-      Real s(0);
-      DS_UNROLL
-      for (int k = 0; k <= j; k++)
-        if (couples(k, j)) s = fma(G[triangle(j) + k], x[k], s);
-      x[j] = s;
-    }
+    apply_transposed_root<!kElliptic, kDim>(G, x);
   }
   // b <- G b of block i
   DS_HD void apply_root(int i) const {

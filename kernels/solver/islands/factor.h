@@ -146,6 +146,10 @@ struct IslandFactor : IslandRows<kDim, E, kOneEight> {
           width(kDofs > 0 ? kEight : factor.padded(tree)),
           S(factor.diagonal(tree)),
           b(x.from(factor.begin(tree))) {}
+    // of a matrix and a right side that stand elsewhere
+    DS_HD Pivots(const IslandFactor& factor, int p, int rows, int columns, const Reals& matrix,
+                 const Reals& right)
+        : of(factor), place(p), tree(factor.tree_list()[p]), n(rows), width(columns), S(matrix), b(right) {}
 
     // S_ra over pivot r, which the diagonal holds inverted
     DS_HD Scalar multiplier(int r, int a) const {

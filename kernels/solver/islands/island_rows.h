@@ -35,6 +35,17 @@ struct IslandRows : IslandEnv<E, kOneEight> {
   using Numbers = typename Base::Numbers;
   DS_HD explicit IslandRows(const Base& base) : Base(base) {}
 
+  // how many contacts and rows an island has, and whether it is solved among these (island_row_space.h)
+  DS_HD int contacts_of(int island) const { return this->con_adr()[island + 1] - this->con_adr()[island]; }
+  DS_HD int rows_of(int island) const {
+    return kDim * contacts_of(island) + this->row_adr()[island + 1] - this->row_adr()[island];
+  }
+  DS_HD bool is_among_rows(int island) const {
+    const int first = this->tree_adr()[island];
+    return this->tree_adr()[island + 1] == first + 1 &&
+           dualstep::is_among_rows(dofs(this->tree_list()[first]), rows_of(island));
+  }
+
   // row r of contact i on its first or second tree
   DS_HD Reals contact_row(int i, int side, int r) const {
     const int width = this->width();

@@ -11,9 +11,9 @@
 #pragma once
 
 #include "kernels/contact/with_law.h"
-#include "kernels/solver/islands/factor.h"
 #include "kernels/solver/islands/island_contacts.h"
 #include "kernels/solver/islands/island_laws.h"
+#include "kernels/solver/islands/island_row_space.h"
 #include "kernels/solver/islands/packed_islands.h"
 #include "kernels/solver/judge.h"
 
@@ -30,7 +30,13 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, IslandRows<kDim, E, kOneEight>
   using Real = typename Base::Real;
   DS_HD explicit IslandSolver(const Base& base) : Base(base) {}
 
-  DS_HD IslandFactor<kDim, E, kOneEight> factor() const { return IslandFactor<kDim, E, kOneEight>(*this); }
+  // dw <- -H^-1 grad
+  DS_HD void put_direction(int island) const {
+    const IslandFactor<kDim, E, kOneEight> factor(*this);
+    if constexpr (!kOneEight)
+      if (this->is_among_rows(island)) return put_direction_among_rows(factor, island);
+    factor.direction(island);
+  }
 
   // of each live island: the better of w = 0 and of the last acceleration, whitened, which stands in the pack's dw
   DS_HD void choose_start() const {
@@ -81,7 +87,7 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, IslandRows<kDim, E, kOneEight>
     // NaN has no direction: such an island is left as it is
     const Scalar gg = this->dot(island, this->grad(), this->grad());
     if (!(gg > tolerance * tolerance * this->dot(island, this->w(), this->w()))) return false;
-    factor().direction(island);
+    put_direction(island);
     this->slope()[island] = this->dot(island, this->grad(), this->dw());
     this->wd()[island] = this->dot(island, this->w(), this->dw());
     this->dd()[island] = this->dot(island, this->dw(), this->dw());
@@ -254,7 +260,7 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, IslandRows<kDim, E, kOneEight>
       env.each(this->islands(), [&](int island) {
         if (live[island] <= 0) return;
         if (!right(island, false)) {
-          factor().direction(island);
+          put_direction(island);
           doubtful[island] = !right(island, true);
         } else {
           doubtful[island] = 0;

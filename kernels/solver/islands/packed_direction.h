@@ -1,0 +1,255 @@
+// Newton's direction of a pack of islands of one tree: H dw = -grad.
+//
+//   H = 1 + Z C Z',   C the rows' curvature
+//
+// Where an island has few rows (island_pack.h), among these, with C = G G':
+//   dw = Z G b - grad,   S b = G'Z'grad,   S = 1 + G'Z'Z G
+// Rows that push on no island of the pack are left out; one that pushes on another island of it is a row of the identity.
+// Source: solve_islands.h; Woodbury 1950. Deviations: dense Cholesky in place of blocks, since there is one block.
+// Reads con_z, row_z, *_h, *_f, w. Writes grad, dw. Cost: O(rows x dofs^2 + dofs^3), or O(rows^2 x dofs + rows^3).
+#pragma once
+
+#include "kernels/solver/islands/island_row_space.h"
+#include "kernels/solver/islands/packed_rows.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+template <int kDim, class E>
+struct PackedDirection : PackedRows<kDim, E> {
+  using Base = PackedRows<kDim, E>;
+  using Base::dofs;
+  using Real = typename Base::Real;
+  using Reals = typename Base::Reals;
+  DS_HD PackedDirection(E& e, int bin) : Base(e, bin) {}
+
+  DS_HD void put_gradient() const {
+    apart(*this, [=](const auto& self) { self.put_gradient_here(); });
+  }
+  DS_HD void put_gradient_here() const {
+    const auto grad = this->grad();
+    for (int k = 0; k < dofs; k++) grad[k] = this->w()[k];
+    for (int i = 0; i < this->rows(); i++) subtract(this->row_f()[i], this->scalar_row(i));
+    for (int i = 0; i < this->contacts(); i++)
+      for (int r = 0; r < kDim; r++) subtract(this->con_f()[r * this->slots() + i], this->contact_row(i, r));
+  }
+  DS_HD void subtract(const Real& f, const Reals& z) const {
+    if (!any(f != Real(0))) return;
+    const Real less = -f;
+    for (int k = 0; k < dofs; k++) this->grad()[k] = fma(less, z[k], this->grad()[k]);
+  }
+  DS_HD void negate_gradient() const {
+    for (int k = 0; k < dofs; k++) this->dw()[k] = fma(Real(-1), this->grad()[k], Real(0));
+  }
+
+  // H, right of the diagonal: 1 + Z curvature Z', in tiles that registers hold, of which there are 32 or 16. They run over the dofs: nobody reads
+  // what is left of the diagonal and behind them
+  static constexpr int kTall = 4, kWide = sizeof(Real) > 32 ? 6 : 3;
+  static_assert(kTall <= kPackedRoom && kWide <= kPackedRoom);
+  DS_HD void assemble() const {
+    const int d = this->sizes.d, slots = this->slots();
+    bool contact_in_use[kPackedContacts], row_in_use[kPackedRows];
+    for (int i = 0; i < this->rows(); i++) row_in_use[i] = any(this->row_h()[i] != Real(0));
+    for (int i = 0; i < this->contacts(); i++) {
+      bool& in_use = contact_in_use[i] = false;
+      Real h[kDim][kDim];
+      for (int r = 0; r < kDim; r++)
+        for (int k = 0; k <= r; k++) {
+          h[r][k] = h[k][r] = this->con_h()[(triangle(r) + k) * slots + i];
+          in_use |= any(h[r][k] != Real(0));
+        }
+      if (!in_use) continue;
+      const auto g = this->con_g().from(i * kDim * d);
+      for (int c = 0; c < dofs; c++)
+        for (int r = 0; r < kDim; r++) {
+          Real s(0);
+          for (int k = 0; k < kDim; k++) s = fma(h[r][k], this->contact_row(i, k)[c], s);
+          g[r * d + c] = s;
+        }
+    }
+    for (int a = 0; a < dofs; a += kTall)
+      for (int c = a; c < dofs; c += kWide) assemble_tile(a, c, row_in_use, contact_in_use);
+  }
+  DS_HD void assemble_tile(int a, int c, const bool* row_in_use, const bool* contact_in_use) const {
+    const int d = this->sizes.d;
+    Real s[kTall][kWide], g[kWide];
+    DS_UNROLL
+    for (int i = 0; i < kTall; i++) DS_UNROLL
+    for (int k = 0; k < kWide; k++) s[i][k] = Real(a + i == c + k ? 1 : 0);
+    const auto add = [&](const Reals& z) {
+      DS_UNROLL
+      for (int i = 0; i < kTall; i++) {
+        const Real x = z[a + i];
+        DS_UNROLL
+        for (int k = 0; k < kWide; k++) s[i][k] = fma(x, g[k], s[i][k]);
+      }
+    };
+    for (int i = 0; i < this->rows(); i++) {
+      if (!row_in_use[i]) continue;
+      const auto z = this->scalar_row(i);
+      const Real h = this->row_h()[i];
+      DS_UNROLL
+      for (int k = 0; k < kWide; k++) g[k] = fma(h, z[c + k], Real(0));
+      add(z);
+    }
+    for (int i = 0; i < this->contacts(); i++) {
+      if (!contact_in_use[i]) continue;
+      for (int r = 0; r < kDim; r++) {
+        const auto from = this->con_g().from((i * kDim + r) * d + c);
+        DS_UNROLL
+        for (int k = 0; k < kWide; k++) g[k] = from[k];
+        add(this->contact_row(i, r));
+      }
+    }
+    DS_UNROLL
+    for (int i = 0; i < kTall; i++) DS_UNROLL
+    for (int k = 0; k < kWide; k++) this->H()[(a + i) * d + c + k] = s[i][k];
+  }
+  // row a of the factor: what the rows before take from it; one over a pivot takes the pivot's place
+  DS_HD void factor(int n) const {
+    const int d = this->sizes.d;
+    const auto H = this->H();
+    Real multiplier[kPackedDofs];
+    for (int a = 0; a < n; a++) {
+      for (int r = 0; r < a; r++) multiplier[r] = -(H[r * d + a] * H[r * d + r]);
+      for (int c = a; c < n; c += kRun)
+        if (c + kRun <= n)
+          reduce<kRun>(a, c, multiplier);
+        else
+          for (int k = c; k < n; k++) reduce<1>(a, k, multiplier);
+      H[a * d + a] = Real(1) / H[a * d + a];
+    }
+  }
+  static constexpr int kRun = 8;
+  template <int kColumns>
+  DS_HD void reduce(int a, int c, const Real* multiplier) const {
+    const int d = this->sizes.d;
+    const auto H = this->H();
+    Real s[kColumns];
+    DS_UNROLL
+    for (int k = 0; k < kColumns; k++) s[k] = H[a * d + c + k];
+    for (int r = 0; r < a; r++) DS_UNROLL
+    for (int k = 0; k < kColumns; k++) s[k] = fma(multiplier[r], H[r * d + c + k], s[k]);
+    DS_UNROLL
+    for (int k = 0; k < kColumns; k++) H[a * d + c + k] = s[k];
+  }
+  // b <- L^-1 b
+  DS_HD void substitute_forwards(const Reals& b, int n) const {
+    const int d = this->sizes.d;
+    const auto H = this->H();
+    for (int r = 0; r < n; r++) {
+      const Real part = -(b[r] * H[r * d + r]);
+      for (int a = r + 1; a < n; a++) b[a] = fma(part, H[r * d + a], b[a]);
+    }
+  }
+  // b <- L'^-1 D^-1 b, in the order of IslandFactor's Pivots
+  DS_HD void substitute_backwards(const Reals& b, int n) const {
+    const int d = this->sizes.d;
+    const auto H = this->H();
+    for (int r = n - 1; r >= 0; r--) {
+      const int next = (r / kEight + 1) * kEight;
+      Real rest = b[r];
+      if (next < n) {
+        const auto row = H.from(r * d + next), x = b.from(next);
+        rest = rest - SerialLanes::accumulate<Real>(
+                          n - next, [&](Index k, const Real& s) { return fma(row[k], x[k], s); });
+      }
+      for (int c = r + 1; c < n && c < next; c++) rest = fma(-H[r * d + c], b[c], rest);
+      b[r] = rest * H[r * d + r];
+    }
+  }
+
+  // G'Z', in place of the curvature times rows, of the rows that push on some island: returns how many
+  DS_HD int put_roots() const {
+    const int d = this->sizes.d;
+    int rows = 0;
+    for (int i = 0; i < this->rows(); i++) {
+      if (!any(this->row_h()[i] != Real(0))) continue;
+      const Real root = sqrt(this->row_h()[i]);
+      const auto z = this->scalar_row(i), y = this->con_g().from(rows * d);
+      for (int k = 0; k < dofs; k++) y[k] = root * z[k];
+      rows++;
+    }
+    for (int i = 0; i < this->contacts(); i++) {
+      Real G[kTriangle<kDim>];
+      if (!put_contact_root<kDim>([&](int k) { return this->con_h()[k * this->slots() + i]; }, G)) continue;
+      const auto z = this->contact_row(i, 0), y = this->con_g().from(rows * d);
+      for (int k = 0; k < dofs; k++) {
+        Real x[kDim];
+        DS_UNROLL
+        for (int r = 0; r < kDim; r++) x[r] = z[r * d + k];
+        apply_transposed_root<false, kDim>(G, x);
+        DS_UNROLL
+        for (int r = 0; r < kDim; r++) y[r * d + k] = x[r];
+      }
+      rows += kDim;
+    }
+    return rows;
+  }
+  // S right of its diagonal in place of H, and b = G'Z'grad
+  DS_HD void put_gram(int rows) const {
+    for (int a = 0; a < rows; a += kTall) {
+      for (int c = a; c < rows; c += kWide) put_gram_tile(a, c);
+      put_products_of(a);
+    }
+  }
+  DS_HD void put_gram_tile(int a, int c) const {
+    const int d = this->sizes.d;
+    const auto y = this->con_g();
+    Real s[kTall][kWide];
+    DS_UNROLL
+    for (int i = 0; i < kTall; i++) DS_UNROLL
+    for (int k = 0; k < kWide; k++) s[i][k] = Real(a + i == c + k ? 1 : 0);
+    for (int at = 0; at < dofs; at++) {
+      Real x[kWide];
+      DS_UNROLL
+      for (int k = 0; k < kWide; k++) x[k] = y[(c + k) * d + at];
+      DS_UNROLL
+      for (int i = 0; i < kTall; i++) DS_UNROLL
+      for (int k = 0; k < kWide; k++) s[i][k] = fma(y[(a + i) * d + at], x[k], s[i][k]);
+    }
+    DS_UNROLL
+    for (int i = 0; i < kTall; i++) DS_UNROLL
+    for (int k = 0; k < kWide; k++) this->H()[(a + i) * d + c + k] = s[i][k];
+  }
+  DS_HD void put_products_of(int a) const {
+    const int d = this->sizes.d;
+    const auto y = this->con_g();
+    Real s[kTall];
+    DS_UNROLL
+    for (int i = 0; i < kTall; i++) s[i] = Real(0);
+    for (int at = 0; at < dofs; at++) DS_UNROLL
+    for (int i = 0; i < kTall; i++) s[i] = fma(this->grad()[at], y[(a + i) * d + at], s[i]);
+    DS_UNROLL
+    for (int i = 0; i < kTall; i++) this->b()[a + i] = s[i];
+  }
+  DS_HD void put_direction_among_rows() const {
+    const auto dw = this->dw(), b = this->b();
+    const int rows = put_roots();
+    put_gram(rows);
+    factor(rows);
+    substitute_forwards(b, rows);
+    substitute_among_rows(this->H(), this->sizes.d, b, rows);
+    for (int r = 0; r < rows; r++) {
+      const Real x = b[r];
+      const auto y = this->con_g().from(r * this->sizes.d);
+      for (int k = 0; k < dofs; k++) dw[k] = fma(x, y[k], dw[k]);
+    }
+  }
+
+  // dw <- -H^-1 grad
+  DS_HD void direction() const {
+    apart(*this, [=](const auto& self) { self.direction_here(); });
+  }
+  DS_HD void direction_here() const {
+    negate_gradient();
+    if (this->among_rows) return put_direction_among_rows();
+    assemble();
+    factor(dofs);
+    substitute_forwards(this->dw(), dofs);
+    substitute_backwards(this->dw(), dofs);
+  }
+};
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep
