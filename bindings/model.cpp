@@ -7,6 +7,7 @@
 #include "host/model/model_fields.h"
 #include "host/model/options_table.h"
 #include "host/model/relations.h"
+#include "host/model/support.h"
 
 namespace py = pybind11;
 
@@ -142,6 +143,7 @@ void bind_model(py::module_& module) {
   model.def("field", &field, "a read-only view of one of MuJoCo's model arrays, or None");
   model.def("name_of", &Model::name_of, py::arg("kind"), py::arg("id"));
   model.def("id_of", &Model::id_of, py::arg("kind"), py::arg("name"));
+  model.def_property_readonly("nctrlhist", [](const Model& m) { return kept_controls(m).back(); });
   model.def("check", &check_model, "raises where the model, under its present options, cannot be simulated");
   model.def("_set_restitution", [](Model& m, int geom1, int geom2, double e) {
     m.pair_restitution[{std::min(geom1, geom2), std::max(geom1, geom2)}] = e;

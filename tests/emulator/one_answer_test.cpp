@@ -15,12 +15,14 @@ using emulator::Schedule;
 
 constexpr int kEnvs = 5, kSteps = 40;
 
-// sanitizers look at memory, which the order of lanes does not change: with them one order stands for all, as
-// the bits of all are compared without
+// sanitizers look at memory, which the order of lanes does not change: with them one order stands for all, and few numbers
+// of lanes beside those that the parts have; the bits of all are compared without
 #if defined(__SANITIZE_ADDRESS__)
 constexpr Order kOrders[] = {Order::shuffled};
+constexpr int kLanes[] = {1, 4, 32};
 #else
 constexpr Order kOrders[] = {Order::ordered, Order::reversed, Order::shuffled};
+constexpr int kLanes[] = {1, 2, 4, 8, 16, 32};
 #endif
 
 template <class Scalar>
@@ -70,7 +72,7 @@ void expect_one_answer(const Scene& scene) {
     on_cpu(*kernels, &rollout);
     EXPECT_EQ(rollout.difference(first), "") << kernels->isa;
   }
-  for (int lanes : {1, 2, 4, 8, 16, 32})
+  for (int lanes : kLanes)
     for (Order order : kOrders) {
       Rollout<Scalar> rollout(scene, kEnvs);
       on_lanes(choose_lanes({lanes}), order, &rollout);

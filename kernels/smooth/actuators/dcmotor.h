@@ -142,7 +142,7 @@ struct DCMotor {
       integral = act[s.integral];
       const Real error = u.length - f->length, most = env.motor_integral_bound(a);
       const Real inwards =
-          select(integral >= most, min(error, zero), select(integral <= -most, max(error, zero), error));
+          select(integral >= most, negative_part(error), select(integral <= -most, max(error, zero), error));
       act_dot[s.integral] = select(most > zero, inwards, error);
     }
     Real slope;

@@ -126,7 +126,7 @@ LONG = {
     "reference": "reference.step(10**8)",
     "rollout": "batch.rollout(np.zeros((10**5, 512, model.nu), np.float32), nsubsteps=20, outputs=())",
     "parameters": "batch.set_parameter('opt_gravity', np.arange(3 * 512 * 1.0).reshape(512, 3) * 1e-3 - 9)\n    " * 40,
-    "sensors": "[batch.sensordata for _ in range(10**6)]",
+    "sensors": "any(batch.sensordata is None for _ in range(10**10))",
 }
 
 

@@ -28,7 +28,9 @@ def worst_step(path, integrator, states, seed=1):
     worst = {"qpos": 0.0, "qvel": 0.0, "act": 0.0, "time": 0.0}
     for _ in range(states):
         data = scenes.draw_state(model, rng)
+        kept = scenes.start_histories(model, data, rng)
         scenes.copy_state(data, ref)
+        ref.ctrl_history[:] = kept
         mujoco.mj_step(model, data)
         ref.step()
         for name in worst:
