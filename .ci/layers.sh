@@ -27,7 +27,8 @@ layers: $(layer_names)
   PATTERN chooses tests whose name holds it, in C++ and in Python (pytest -k): ./test kernels bias. What is set up
   already is not set up again.
 
-environment: JOBS=1 builds and tests with one process at a time; PYTHON is the Python that .venv is made with.
+environment: JOBS=1 builds and tests with one process at a time; PYTHON is the Python that .venv is made with;
+TEST_SECONDS=4500 leaves out the suites of what a GPU's compilers make that would end later than that.
 EOF
 }
 

@@ -42,8 +42,8 @@ struct PackedDirection : PackedRows<kDim, E> {
     for (int k = 0; k < dofs; k++) this->dw()[k] = fma(Real(-1), this->grad()[k], Real(0));
   }
 
-  // H, right of the diagonal: 1 + Z curvature Z', in tiles that registers hold, of which there are 32 or 16. They run over the dofs: nobody reads
-  // what is left of the diagonal and behind them
+  // H, right of the diagonal: 1 + Z curvature Z', in tiles that registers hold, of which there are 32 or 16. They run over
+  // the dofs: nobody reads what is left of the diagonal and behind them
   static constexpr int kTall = 4, kWide = sizeof(Real) > 32 ? 6 : 3;
   static_assert(kTall <= kPackedRoom && kWide <= kPackedRoom);
   DS_HD void assemble() const {

@@ -215,9 +215,16 @@ def test_a_step_made_for_the_model_is_used_where_it_can_be(environment):
         assert "kernels specialised for this model" in sim.description
 
 
+# on the PTX interpreter the run-time compiler is what takes the time: there a feature in four, and what generic kernels
+# leave out, has a step made for its model; the others run the generic kernels, which are the same source
+SPECIALIZED = [name for i, name in enumerate(FEATURES) if FAST or i % 4 == 0 or name == "islands"]
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", FEATURES)
-def test_every_output_of_every_feature(name, dtype):
+def test_every_output_of_every_feature(name, dtype, environment):
+    if name not in SPECIALIZED:
+        environment("DUALSTEP_SPECIALIZE", "0")
     names = ["qpos", "qvel", "act", "residual", "status", *OUTPUTS]
     options = {"names": names, "every": 5, "dtype": dtype}
     expected = rollout(load(name), [0, 9, 21], 10, device="cpu", **options)
