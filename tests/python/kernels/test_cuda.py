@@ -217,7 +217,7 @@ def test_a_step_made_for_the_model_is_used_where_it_can_be(environment):
 
 # on the PTX interpreter the run-time compiler is what takes the time: there a feature in four, and what generic kernels
 # leave out, has a step made for its model; the others run the generic kernels, which are the same source
-SPECIALIZED = [name for i, name in enumerate(FEATURES) if FAST or i % 4 == 0 or name == "islands"]
+SPECIALIZED = [name for i, name in enumerate(FEATURES) if FAST or i % 4 == 0 or name in ("islands", "sensor_distance")]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
