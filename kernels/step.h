@@ -27,10 +27,12 @@ DS_STAGE void smooth_dynamics(E& env, const EnvIO<E>& in) {
   env.time_stage(kStage_bias);
   inertia(env);  // mass matrix, by composite bodies
   env.time_stage(kStage_inertia);
-  factorize(env);  // L'DL on the tree's sparsity
+  const bool discrete = env.t.o.integrator == kDiscrete;
+  if (!discrete) factorize(env);  // L'DL on the tree's sparsity
   env.time_stage(kStage_factorize);
   passive(env);    // springs, dampers, fluid, gravity compensation
   actuation(env);  // actuators
+  if (discrete) factorize_step(env);  // of the inertia that holds their slopes
   // of adhesion contacts decide
   if (!env.t.o.has_adhesion) smooth_acceleration(env, env.any_xfrc, [&](int b) { return in.xfrc(b); });
   env.time_stage(kStage_forces);
@@ -48,6 +50,7 @@ template <int kDim, bool kElliptic, class E>
 DS_FN void solve_and_jump(E& env) {
   solve<kDim, kElliptic>(env);  // the contact dual: sweeps, then Newton
   if (kElliptic && env.t.o.impulsive) add_impacts<kDim>(env);
+  if (env.t.o.integrator == kDiscrete && env.t.n.nfree > 0) turn_free_bodies(env);
 }
 
 // before the evaluation at index m: what a replay of it needs

@@ -101,7 +101,7 @@ void load_options(const RawModel& raw, Options* opt, std::vector<Problem>* probl
   opt->cone = static_cast<Cone>(static_cast<int>(number("cone", 0)));
   const int integrator = static_cast<int>(number("integrator", 0));
   // any other is refused by name, elsewhere
-  if (integrator > 0 && integrator <= 3) opt->integrator = static_cast<Integrator>(integrator);
+  if (integrator > 0 && integrator <= kDiscrete) opt->integrator = static_cast<Integrator>(integrator);
   opt->disableflags = static_cast<int>(number("disableflags", 0));
   opt->enableflags = static_cast<int>(number("enableflags", 0));
   opt->disableactuator = static_cast<int>(number("disableactuator", 0));

@@ -79,7 +79,7 @@ const std::vector<Entry>& table() {
       NUMBER(impratio, 0, kInf, true),
       WORD(cone, Cone, {"pyramidal", 0}, {"elliptic", 1}),
       WORD(integrator, Integrator, {"euler", 0}, {"rk4", 1}, {"implicit", 2}, {"implicitfast", 3},
-           {"variational", 100}),
+           {"discrete", 4}, {"variational", 100}),
       INTEGER(disableflags, 0, 2147483647),
       INTEGER(enableflags, 0, 2147483647),
       INTEGER(disableactuator, 0, 2147483647),

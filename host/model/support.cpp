@@ -412,9 +412,9 @@ void find_unsupported_raw(const RawModel& raw, std::vector<Problem>* problems) {
     return it == raw.sizes.end() ? 0L : it->second;
   };
   const int integrator = static_cast<int>(option("integrator"));
-  if (integrator < 0 || integrator > 3) {
+  if (integrator < 0 || integrator > kDiscrete) {
     problems->push_back({"integrator " + word(kIntegratorWords, integrator), "option",
-                         "only Euler, RK4, implicit and implicitfast are simulated"});
+                         "only Euler, RK4, implicit, implicitfast and discrete are simulated"});
   }
   if (size("nflex") > 0)
     problems->push_back({"flex", count(size("nflex"), "flex object"), "bodies are rigid here"});
@@ -442,6 +442,11 @@ void check_kernels(const Model& m) {
   const Options& o = m.opt;
   const std::string element = "option";
   if (o.equality_alpha >= 0 && m.neq > 0) problems.push_back({"equality_alpha", element, reason});
+  const bool own = law_has(o, kLawMujocoMargins) && o.contact_parameters != ContactParameters::kSpringDamper;
+  if (o.integrator == Integrator::kDiscrete && (!own || o.desaxce))
+    problems.push_back({"integrator = discrete", element,
+                        "it is defined with MuJoCo's own rows: contact_model todorov, contact_parameters mujoco, without "
+                        "desaxce; take euler"});
   if (o.integrator == Integrator::kVariational)
     problems.push_back({"integrator = variational", element, reason});
   if (o.scheme != Scheme::kTimeStepping) problems.push_back({"scheme = event_driven", element, reason});

@@ -24,7 +24,7 @@ constexpr double kMaxImpedance = 0.9999;
 // contacts of the current poses, in MuJoCo's order. Reads geom_xpos, geom_xmat; writes contacts
 void collide(const Model& m, Data* d);
 
-// every row of the problem with its parameters. Reads poses, qpos, qvel, contacts; writes efc_* but for
+// every row of the problem with its parameters. Reads poses, qpos, qvel, contacts, M, M_hat; writes efc_* but for
 // efc_force, and Contact::efc_address
 void make_rows(const Model& m, Data* d);
 // every joint stop, near or far: its distance and the Jacobian of that
@@ -37,7 +37,7 @@ std::vector<LimitRow> limit_rows(const Model& m, const Data& d);
 // whether some rows admit no softness: equalities under equality_alpha, prescribed motions
 bool hard_rows(const Model& m);
 
-// qacc by Newton on the primal, to the limit of double precision. Reads M, M_llt, qacc_smooth, efc_*; writes
+// qacc by Newton on the primal, to the limit of double precision. Reads M_hat, M_hat_llt, qacc_smooth, efc_*; writes
 // qacc, efc_force, qfrc_constraint, Contact::force, residual, iterations
 void solve_constraints(const Model& m, Data* d);
 
@@ -59,7 +59,7 @@ VectorXd project_onto_rows(const std::vector<RowBlock>& blocks, const VectorXd& 
 double kkt_residual(const MatrixXd& A, const VectorXd& R, const VectorXd& b, const VectorXd& l,
                     const std::vector<RowBlock>& blocks);
 
-// A = J M^-1 J' and b of the dual, from what make_rows left
+// A = J M_hat^-1 J' and b of the dual, from what make_rows left
 void dual_problem(const Data& d, MatrixXd* A, VectorXd* b);
 
 // second derivative of the motion at zero qacc (the product dJ/dt v): of a world point fixed to a body, and

@@ -73,6 +73,11 @@ std::vector<std::pair<std::string, std::string>> unsupported_formulation(const M
         "anitescu, stewart_trinkle, impulsive and soft_anchor are laws of a whole time step, which "
         "the stages of a Runge-Kutta step are not; take euler or implicitfast");
   }
+  if (o.integrator == Integrator::kDiscrete && (!mujoco_contacts(o) || o.desaxce || hard_rows(m))) {
+    out.emplace_back("integrator = discrete",
+                     "it is defined with MuJoCo's own rows: contact_model todorov, contact_parameters mujoco, without "
+                     "desaxce, equality_alpha and prescribed velocities; take euler");
+  }
   if (o.integrator == Integrator::kVariational && o.scheme == Scheme::kEventDriven) {
     out.emplace_back("integrator = variational",
                      "event_driven integrates its flow itself, to a tolerance; take one or the other");
@@ -130,6 +135,32 @@ void implicit_inertia(const Model& m, Data* d) {
 
 namespace {
 
+// M^ of the integrator discrete, and the acceleration of its smooth forces at the end of the step: those of positions
+// are taken where the velocity of the start leads
+void discrete_inertia(const Model& m, Data* d) {
+  const double h = m.opt.timestep;
+  const StepSlopes slopes = step_slopes(m, *d);
+  d->M_hat += h * slopes.damping + h * h * slopes.stiffness;
+  d->M_hat_llt.compute(d->M_hat);
+  d->qfrc_step = d->qfrc_smooth - h * (slopes.stiffness * d->qvel);
+  d->qacc_smooth = d->M_hat_llt.solve(d->qfrc_step);
+}
+
+// discrete: bodies alone in their tree that no row holds take their gyroscopic torque at the end of the step too
+void turn_free_bodies(const Model& m, Data* d) {
+  for (int j = 0; j < m.njnt; ++j) {
+    if (!lone_free_body(m, j)) continue;
+    const int dof = m.jnt_dofadr[j];
+    if (d->nefc() > 0 && !d->efc_J.middleCols<6>(dof).isZero(0)) continue;
+    // nor a spring that others pull at
+    MatrixXd others = d->M_hat.middleRows<6>(dof);
+    others.middleCols<6>(dof).setZero();
+    if (!others.isZero(0)) continue;
+    const Matrix6d sum = d->M_hat.block<6, 6>(dof, dof) + m.opt.timestep * free_body_bias_slope(m, *d, j);
+    d->qacc.segment<6>(dof) = sum.partialPivLu().solve(d->qfrc_step.segment<6>(dof));
+  }
+}
+
 // the impacts of a state, before its step: the velocity jumps, and the contacts' impulses become mean forces
 VectorXd impacts(const Model& m, Data* d) {
   std::vector<int> closed;
@@ -171,15 +202,19 @@ void constrained_acceleration(const Model& m, Data* d) {
     variational_acceleration(m, d);
     return;
   }
+  if (own) {
+    d->M_hat = d->M;
+    d->M_hat_llt = d->M_llt;
+    if (m.opt.integrator == Integrator::kDiscrete) discrete_inertia(m, d);
+  }
   if (own && !m.opt.desaxce && !hard_rows(m)) {
     make_rows(m, d);
     solve_constraints(m, d);
+    if (m.opt.integrator == Integrator::kDiscrete) turn_free_bodies(m, d);
     return;
   }
   for (Contact& c : d->contacts) c.force.setZero();
   if (own) {
-    d->M_hat = d->M;
-    d->M_hat_llt = d->M_llt;
     make_rows(m, d);
     solve_rows(m, d, d->qacc_smooth);
     return;

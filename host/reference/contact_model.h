@@ -3,6 +3,7 @@
 // solves    the acceleration of a step, qacc = (v' - v)/h, under the chosen law of contact. Everything stands
 // on
 //             M^ = M + h D (euler: D the joint damping; implicit, implicitfast: M - h dF/dv; rk4: M)
+//             MuJoCo's contacts: M^ = M, under the integrator discrete M + h D + h^2 K (step_slopes)
 //             qacc = dv/h + M^-1 (tau + J_f'f + J'l),   tau = qfrc_smooth
 //           with dv a jump of the velocity (impulsive), f explicit contact forces (compliant, soft_anchor),
 //           and l the forces of the rows: velocity and position equalities, friction loss, joint limits,

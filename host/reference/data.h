@@ -79,9 +79,10 @@ struct Data {
   MatrixXd M;  // (nv, nv), armature included
   Eigen::LLT<MatrixXd> M_llt;
 
-  // inertia of the step where contacts are not MuJoCo's: implicit damping included
+  // inertia of the step: M, and what contact_model.h lists beyond it
   MatrixXd M_hat;
   Eigen::LLT<MatrixXd> M_hat_llt;
+  VectorXd qfrc_step;  // discrete: qfrc_smooth less what springs gain at the velocity of the start
 
   // velocity
   std::vector<Vector6d> cvel;

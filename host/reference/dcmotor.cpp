@@ -135,27 +135,30 @@ double motor_drag(const Model& m, int i, const Data& d) {
   return drag;
 }
 
-double motor_slope(const Model& m, int i, const VectorXd& ctrl, const Data& d) {
+MotorSlope motor_slope(const Model& m, int i, const VectorXd& ctrl, const Data& d) {
   const Motor motor(m, i);
   const double l = d.actuator_length[i], speed = d.actuator_velocity[i], R = motor.resistance(d);
   const Goals goals(motor, ctrl.data() + m.actuator_ctrladr[i], d, m.opt.timestep);
-  double of_voltage = 0;
+  MotorSlope of_voltage;
   if (motor.controlled()) {
     const double asked = asked_voltage(motor, goals, l, speed, d);
     const bool clipped = motor.Vmax > 0 && std::abs(asked) >= motor.Vmax;
-    of_voltage = clipped ? 0 : motor.K - motor.kd * motor.R / motor.K;
+    const double per_torque = motor.R / motor.K;
+    if (!clipped) of_voltage = {motor.K - motor.kd * per_torque, -motor.kp * per_torque};
   }
   double charge = 1;
   if (motor.current_at >= 0) {
     const bool clipped = motor.dimax > 0 && std::abs(d.act_dot[motor.current_at]) >= motor.dimax;
     charge = clipped ? 0 : 1 - std::exp(-m.opt.timestep / motor.te);
   }
-  return motor.K * (of_voltage - motor.K) * charge / std::max(kTiny, R);
+  const double per_volt = charge / std::max(kTiny, R);
+  return {motor.K * (of_voltage.velocity - motor.K) * per_volt, motor.K * of_voltage.length * per_volt};
 }
 
-double motor_drag_slope(const Model& m, int i) {
+MotorSlope motor_drag_slope(const Model& m, int i, const Data& d) {
   const Motor motor(m, i);
-  return motor.bristle_at >= 0 ? -motor.sigma1 : 0;
+  const double angle = motor.poles * d.actuator_length[i] + motor.phase;
+  return {motor.bristle_at >= 0 ? -motor.sigma1 : 0, motor.cogging * motor.poles * std::cos(angle)};
 }
 
 double motor_next_activation(const Model& m, int i, int address, double act_dot, const Data& d) {

@@ -12,9 +12,13 @@ void motor_rates(const Model& m, int actuator, const VectorXd& ctrl, Data* d);
 double motor_force(const Model& m, int actuator, const VectorXd& ctrl, const Data& d);
 // cogging and friction, which no range of the force bounds; reads act_dot
 double motor_drag(const Model& m, int actuator, const Data& d);
-// derivative of the force by velocity, and that of the drag, which MuJoCo takes at a bristle's damping alone
-double motor_slope(const Model& m, int actuator, const VectorXd& ctrl, const Data& d);
-double motor_drag_slope(const Model& m, int actuator);
+// derivatives of the force by velocity and by length, and those of the drag, which MuJoCo takes at a bristle's damping and
+// at the cogging alone
+struct MotorSlope {
+  double velocity = 0, length = 0;
+};
+MotorSlope motor_slope(const Model& m, int actuator, const VectorXd& ctrl, const Data& d);
+MotorSlope motor_drag_slope(const Model& m, int actuator, const Data& d);
 // the activation at an address one step on
 double motor_next_activation(const Model& m, int actuator, int address, double act_dot, const Data& d);
 

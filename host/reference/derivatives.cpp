@@ -1,9 +1,13 @@
 // Derivatives of the smooth forces with respect to qvel, as implicit integration needs them:
-//   D = d (qfrc_actuator + qfrc_passive) / d qvel = sum over sources of J' (d force / d velocity) J.
+//   D = d (qfrc_actuator + qfrc_passive) / d qvel = sum over sources of J' (d force / d velocity) J
+//   K likewise by position, J of tendons and transmissions held: for the integrator discrete alone.
 // Source: MuJoCo's documentation, "Implicit-in-velocity"; Todorov, Erez & Tassa 2012.
 // Deviation from the exact derivative, as in MuJoCo: actuators at their force limit, or at their joint's or tendon's,
-// contribute nothing, nor do entries between dofs of different branches.
+// contribute nothing, nor do entries between dofs of different branches. Under discrete these entries count, and an
+// actuator that pushes away from where it is, or in the direction in which it moves, contributes nothing to K or to D.
 // Cost O(nactuator nv^2).
+#include <algorithm>
+
 #include "host/reference/dcmotor.h"
 #include "host/reference/spatial.h"
 #include "host/reference/stages.h"
@@ -12,35 +16,55 @@ namespace dualstep::reference {
 
 namespace {
 
-void add_actuators(const Model& m, const Data& d, MatrixXd* D) {
+// an actuator's force by velocity and by length; none where a limit holds it
+struct ActuatorSlope {
+  double velocity = 0, length = 0;
+};
+
+ActuatorSlope actuator_slope(const Model& m, const Data& d, const VectorXd& ctrl, int i) {
+  ActuatorSlope slope;
+  if (actuator_disabled(m, i)) return slope;
+  const bool motor = is_motor(m, i);
+  const int trn = m.actuator_trntype[i];
+  const bool tendon = trn == kTrnTendon, joint = trn == kTrnJoint || trn == kTrnJointInParent;
+  const int object = m.actuator_trnid[2 * i];
+  const bool saturated = d.act_saturated[i] || (tendon && d.ten_saturated[object]);
+  if (saturated && !motor) return slope;
+  if (joint && m.jnt_actfrclimited[object]) {
+    const double total = d.qfrc_actuator[m.jnt_dofadr[object]], *range = &m.jnt_actfrcrange[2 * object];
+    if (total <= range[0] || total >= range[1]) return slope;
+  }
+  if (motor) {
+    const MotorSlope pull = saturated ? MotorSlope{} : motor_slope(m, i, ctrl, d), drag = motor_drag_slope(m, i, d);
+    return {drag.velocity + pull.velocity, drag.length + pull.length};
+  }
+  const double length = d.actuator_length[i], velocity = d.actuator_velocity[i];
+  if (m.actuator_biastype[i] == kBiasAffine)
+    slope = {m.actuator_biasprm[10 * i + 2], m.actuator_biasprm[10 * i + 1]};
+  if (m.actuator_biastype[i] == kBiasMuscle) slope.length = muscle_bias_stiffness(m, i, length);
+  const int gain = m.actuator_gaintype[i];
+  if (gain == kGainAffine || gain == kGainMuscle) {
+    const int a = m.actuator_actadr[i];
+    double input = ctrl[m.actuator_ctrladr[i]];
+    if (a >= 0) input = m.actuator_actearly[i] ? next_activation(m, d, i, a, d.act_dot[a]) : d.act[a];
+    const bool affine = gain == kGainAffine;
+    slope.velocity +=
+        input * (affine ? m.actuator_gainprm[10 * i + 2] : muscle_gain_slope(m, i, length, velocity));
+    slope.length +=
+        input * (affine ? m.actuator_gainprm[10 * i + 1] : muscle_gain_stiffness(m, i, length, velocity));
+  }
+  return slope;
+}
+
+// f(moment' moment, slope) of each actuator
+template <class F>
+void each_actuator(const Model& m, const Data& d, F f) {
   if (m.opt.disabled(kDisableActuation)) return;
   const VectorXd ctrl = clamped_controls(m, d);
   for (int i = 0; i < m.nactuator; ++i) {
-    if (actuator_disabled(m, i)) continue;
-    const bool motor = is_motor(m, i);
-    const int trn = m.actuator_trntype[i];
-    const bool tendon = trn == kTrnTendon, joint = trn == kTrnJoint || trn == kTrnJointInParent;
-    const int object = m.actuator_trnid[2 * i];
-    const bool saturated = d.act_saturated[i] || (tendon && d.ten_saturated[object]);
-    if (saturated && !motor) continue;
-    if (joint && m.jnt_actfrclimited[object]) {
-      const double total = d.qfrc_actuator[m.jnt_dofadr[object]], *range = &m.jnt_actfrcrange[2 * object];
-      if (total <= range[0] || total >= range[1]) continue;
-    }
-
-    double slope = m.actuator_biastype[i] == kBiasAffine ? m.actuator_biasprm[10 * i + 2] : 0;
-    if (motor) slope = motor_drag_slope(m, i) + (saturated ? 0 : motor_slope(m, i, ctrl, d));
-    const int gain = m.actuator_gaintype[i];
-    if (gain == kGainAffine || gain == kGainMuscle) {
-      const int a = m.actuator_actadr[i];
-      double input = ctrl[m.actuator_ctrladr[i]];
-      if (a >= 0) input = m.actuator_actearly[i] ? next_activation(m, d, i, a, d.act_dot[a]) : d.act[a];
-      slope += input * (gain == kGainAffine
-                            ? m.actuator_gainprm[10 * i + 2]
-                            : muscle_gain_slope(m, i, d.actuator_length[i], d.actuator_velocity[i]));
-    }
+    const ActuatorSlope slope = actuator_slope(m, d, ctrl, i);
     const MatrixXd outer = d.actuator_moment.row(i).transpose() * d.actuator_moment.row(i);
-    *D += slope * on_branches(m, outer);
+    f(outer, slope);
   }
 }
 
@@ -67,7 +91,9 @@ void add_fluid(const Model& m, const Data& d, int body, MatrixXd* D) {
 
 MatrixXd velocity_derivative(const Model& m, const Data& d) {
   MatrixXd D = MatrixXd::Zero(m.nv, m.nv);
-  add_actuators(m, d, &D);
+  each_actuator(m, d, [&](const MatrixXd& outer, const ActuatorSlope& slope) {
+    D += slope.velocity * on_branches(m, outer);
+  });
   const bool springs = !m.opt.disabled(kDisableSpring), dampers = !m.opt.disabled(kDisableDamper);
   for (int i = 1; i < m.nbody && (springs || dampers); ++i) {
     if (fluid_acts(m, i)) add_fluid(m, d, i, &D);
@@ -80,6 +106,30 @@ MatrixXd velocity_derivative(const Model& m, const Data& d) {
     }
   }
   return D;
+}
+
+StepSlopes step_slopes(const Model& m, const Data& d) {
+  StepSlopes s{MatrixXd::Zero(m.nv, m.nv), MatrixXd::Zero(m.nv, m.nv)};
+  each_actuator(m, d, [&](const MatrixXd& outer, const ActuatorSlope& slope) {
+    s.damping -= std::min(0.0, slope.velocity) * outer;
+    s.stiffness -= std::min(0.0, slope.length) * outer;
+  });
+  const bool springs = !m.opt.disabled(kDisableSpring), dampers = !m.opt.disabled(kDisableDamper);
+  MatrixXd fluid = MatrixXd::Zero(m.nv, m.nv);
+  for (int i = 1; i < m.nbody && (springs || dampers); ++i) {
+    if (fluid_acts(m, i)) add_fluid(m, d, i, &fluid);
+  }
+  s.damping -= fluid;
+  for (int i = 0; i < m.nv; ++i) {
+    if (dampers) s.damping(i, i) += m.dof_damping[i];
+    if (springs) s.stiffness(i, i) += std::max(0.0, m.jnt_stiffness[m.dof_jntid[i]]);
+  }
+  for (int t = 0; t < m.ntendon; ++t) {
+    const MatrixXd outer = d.ten_J.row(t).transpose() * d.ten_J.row(t);
+    if (dampers) s.damping += m.tendon_damping[t] * outer;
+    if (springs && tendon_stretch(m, d, t) != 0) s.stiffness += m.tendon_stiffness[t] * outer;
+  }
+  return s;
 }
 
 }  // namespace dualstep::reference

@@ -11,6 +11,14 @@
 // mu^2 R_n of the cone's mu = mu_1 sqrt(R_t1 / R_n). (MuJoCo documentation, "Computation: Constraint model";
 // Todorov 2014.)
 //
+// The integrator discrete takes aref where its step ends: with k = h^2 K d, b = h B and s = 1 + b + k, a row of velocity v is
+//
+//   aref = (-B v - K d (r + h v)) / s,   R = (1 - d) / (d s) A_approx sum_i(J_i^2 / M^_ii) / sum_i(J_i^2 / M_ii)
+//
+// M^ the inertia of the step (contact_model.h); a contact's share of the sums is its first row's, and s of its R as well. In
+// place of the floor of 2 h under timeconst, rows of contacts and limits with k > 1 are softened to k = 1, their damping by the
+// root of the same. (MuJoCo 3.13's notes on discrete; the sums and the root as MuJoCo 4.0.1 has them.)
+//
 // aref of connect and weld rows also holds -(dJ/dt) v, so that these close at the wanted rate while turning
 // fast.
 #include "host/reference/impedance.h"
@@ -50,7 +58,8 @@ double impedance_at(const double* solimp, double r) {
 void reference(const Model& m, const double* solimp, std::array<double, 2> ref,
                const std::array<double, 2>& fallback, double* stiffness, double* damping) {
   if ((ref[0] > 0) != (ref[1] > 0)) ref = fallback;
-  if (!m.opt.disabled(kDisableRefSafe) && ref[0] > 0) ref[0] = std::max(ref[0], 2 * m.opt.timestep);
+  const bool floor = !m.opt.disabled(kDisableRefSafe) && m.opt.integrator != Integrator::kDiscrete;
+  if (floor && ref[0] > 0) ref[0] = std::max(ref[0], 2 * m.opt.timestep);
   const double d1 = std::clamp(solimp[1], kMinImpedance, kMaxImpedance);
   *stiffness = ref[0] > 0 ? 1 / std::max(kMinVal, d1 * d1 * ref[0] * ref[0] * ref[1] * ref[1])
                           : -ref[0] / std::max(kMinVal, d1 * d1);
@@ -58,6 +67,28 @@ void reference(const Model& m, const double* solimp, std::array<double, 2> ref,
 }
 
 constexpr std::array<double, 2> kDefaultReference = {0.02, 1};
+
+// under the integrator discrete: what a row is divided by to hold at the end of the step
+double at_end(double h, double stiffness, double damping) {
+  return 1 + h * damping + h * h * stiffness;
+}
+
+// a contact or limit that is stiffer than the step resolves, by the stiffest that it does
+void soften(const Model& m, RowType type, const double* solref, double impedance, double* stiffness,
+            double* damping) {
+  if (type == RowType::kEquality || type == RowType::kFrictionLoss || m.opt.disabled(kDisableRefSafe)) return;
+  const double h = m.opt.timestep, k = h * h * *stiffness * impedance;
+  if (solref[0] <= 0 || k <= 1) return;
+  *stiffness /= k;
+  *damping /= std::sqrt(k);
+}
+
+// how much less of the inertia of the step a row moves than of M, by the diagonals
+double share_of_step(const Data& d, int row) {
+  const auto J2 = d.efc_J.row(row).transpose().array().square();
+  const double of_M = (J2 / d.M.diagonal().array()).sum();
+  return of_M > 0 ? (J2 / d.M_hat.diagonal().array()).sum() / of_M : 1;
+}
 
 // rows that share one position
 int group_size(const Model& m, const Data& d, int row) {
@@ -190,6 +221,8 @@ void set_impedance(const Model& m, Data* d) {
   d->efc_R.resize(n);
   d->efc_diagApprox.resize(n);
   VectorXd stiffness(n), damping(n), impedance(n);
+  const bool discrete = m.opt.integrator == Integrator::kDiscrete;
+  const double h = m.opt.timestep;
   for (int row = 0, size = 0; row < n; row += size) {
     size = group_size(m, *d, row);
     const RowType type = d->efc_type[row];
@@ -221,7 +254,12 @@ void set_impedance(const Model& m, Data* d) {
       reference(m, solimp, ref, kDefaultReference, &stiffness[row + k], &damping[row + k]);
       if (friction || type == RowType::kFrictionLoss) stiffness[row + k] = 0;
       impedance[row + k] = value;
-      d->efc_R[row + k] = std::max(kMinVal, (1 - value) / value * inverse_weight(m, *d, row, k));
+      double R = (1 - value) / value * inverse_weight(m, *d, row, k);
+      if (discrete) {
+        soften(m, type, ref.data(), value, &stiffness[row + k], &damping[row + k]);
+        R *= share_of_step(*d, row + k) / at_end(h, stiffness[row + k] * value, damping[row + k]);
+      }
+      d->efc_R[row + k] = std::max(kMinVal, R);
     }
     if (type == RowType::kContactElliptic || type == RowType::kContactPyramidal) {
       tie_contact(m, d->contacts[d->efc_id[row]], type, row, &d->efc_R);
@@ -237,6 +275,10 @@ void set_impedance(const Model& m, Data* d) {
     size = group_size(m, *d, row);
     if (d->efc_type[row] != RowType::kEquality || size == 1) continue;
     d->efc_aref.segment(row, size) -= bias_of_equality(m, *d, d->efc_id[row]);
+  }
+  if (discrete) {
+    const auto k = stiffness.array() * impedance.array();
+    d->efc_aref = (d->efc_aref.array() - h * k * d->efc_vel.array()) / (1 + h * damping.array() + h * h * k);
   }
   set_formulation(m, d);
 }

@@ -3,6 +3,7 @@
 //                 q' = q (+) h v'
 //   implicit      (M - h dF/dv) a = the same right-hand side, F = actuators + passive forces - bias
 //   implicit_fast the same, F without the bias but of lone free bodies
+//   discrete      v' = v + h qacc: qacc already is that of the step (contact_model.cpp)
 //   runge_kutta4  the classical tableau on (q, v, act), rotations in the tangent space of the step's start
 // Source: MuJoCo's documentation, "Numerical integration"; Munthe-Kaas 1998 for rotations. Deviation from
 // Euler as printed there: joint damping implicit unless eulerdamp is disabled. Quantities derived from
@@ -36,7 +37,26 @@ void advance(const Model& m, const VectorXd& act_dot, const VectorXd& qacc, cons
   d->time += m.opt.timestep;
 }
 
-// a free joint whose body is alone in its tree
+// d bias / d qvel. The bias but for gravity is quadratic in qvel, so that its derivative along e follows from
+// values alone, without truncation error: b(v + e) - b(v) - b(e) + b(0)
+MatrixXd bias_slope(const Model& m, const Data& d) {
+  Data at = d;
+  const auto bias = [&](const VectorXd& qvel) {
+    at.qvel = qvel;
+    velocities(m, &at);
+    return rnea(m, at, nullptr);
+  };
+  const VectorXd here = bias(d.qvel), rest = bias(VectorXd::Zero(m.nv));
+  MatrixXd slope(m.nv, m.nv);
+  for (int k = 0; k < m.nv; ++k) {
+    const VectorXd e = VectorXd::Unit(m.nv, k);
+    slope.col(k) = bias(d.qvel + e) - here - bias(e) + rest;
+  }
+  return slope;
+}
+
+}  // namespace
+
 bool lone_free_body(const Model& m, int jnt) {
   if (m.jnt_type[jnt] != kFree) return false;
   const int body = m.jnt_bodyid[jnt];
@@ -71,26 +91,6 @@ Matrix6d free_body_bias_slope(const Model& m, const Data& d, int jnt) {
   }
   return slope;
 }
-
-// d bias / d qvel. The bias but for gravity is quadratic in qvel, so that its derivative along e follows from
-// values alone, without truncation error: b(v + e) - b(v) - b(e) + b(0)
-MatrixXd bias_slope(const Model& m, const Data& d) {
-  Data at = d;
-  const auto bias = [&](const VectorXd& qvel) {
-    at.qvel = qvel;
-    velocities(m, &at);
-    return rnea(m, at, nullptr);
-  };
-  const VectorXd here = bias(d.qvel), rest = bias(VectorXd::Zero(m.nv));
-  MatrixXd slope(m.nv, m.nv);
-  for (int k = 0; k < m.nv; ++k) {
-    const VectorXd e = VectorXd::Unit(m.nv, k);
-    slope.col(k) = bias(d.qvel + e) - here - bias(e) + rest;
-  }
-  return slope;
-}
-
-}  // namespace
 
 MatrixXd implicit_derivative(const Model& m, const Data& d) {
   MatrixXd slope = velocity_derivative(m, d);
@@ -135,7 +135,7 @@ VectorXd integrate_position(const Model& m, const VectorXd& qpos, const VectorXd
 }
 
 void euler(const Model& m, Data* d) {
-  if (!mujoco_contacts(m.opt)) {
+  if (!mujoco_contacts(m.opt) || m.opt.integrator == Integrator::kDiscrete) {
     // qacc already is (v' - v)/h
     advance(m, d->act_dot, d->qacc, nullptr, d);
     return;

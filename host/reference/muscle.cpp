@@ -51,6 +51,19 @@ struct Muscle {
     if (V <= -1 || V > std::max(0.0, end)) return 0;
     return V <= 0 ? 2 * (V + 1) : 2 * (end - V) / at_least_tiny(end);
   }
+  double active_slope(double L) const {
+    if (L < lmin || L > lmax) return 0;
+    const double low = (lmin + 1) / 2, high = (1 + lmax) / 2;
+    if (L <= low) return (L - lmin) / square(at_least_tiny(low - lmin));
+    if (L <= 1) return (1 - L) / square(at_least_tiny(1 - low));
+    if (L <= high) return -(L - 1) / square(at_least_tiny(high - 1));
+    return -(lmax - L) / square(at_least_tiny(lmax - high));
+  }
+  double passive_slope(double L) const {
+    const double high = (1 + lmax) / 2, width = at_least_tiny(high - 1);
+    if (L <= 1) return 0;
+    return L <= high ? (L - 1) / square(width) : 1 / width;
+  }
   double passive(double L) const {
     const double high = (1 + lmax) / 2, width = at_least_tiny(high - 1);
     if (L <= 1) return 0;
@@ -82,6 +95,18 @@ double muscle_gain_slope(const Model& m, int i, double length, double velocity) 
   const double unit = muscle.unit_speed();
   return -muscle.force * muscle.active(muscle.normalized(length)) * muscle.slope_at_speed(velocity / unit) /
          unit;
+}
+
+double muscle_gain_stiffness(const Model& m, int i, double length, double velocity) {
+  const Muscle muscle(m, i, m.actuator_gainprm);
+  return -muscle.force * muscle.active_slope(muscle.normalized(length)) / at_least_tiny(muscle.L0) *
+         muscle.at_speed(velocity / muscle.unit_speed());
+}
+
+double muscle_bias_stiffness(const Model& m, int i, double length) {
+  const Muscle muscle(m, i, m.actuator_biasprm);
+  return -muscle.force * muscle.fpmax * muscle.passive_slope(muscle.normalized(length)) /
+         at_least_tiny(muscle.L0);
 }
 
 double muscle_bias(const Model& m, int i, double length) {

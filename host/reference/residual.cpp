@@ -91,7 +91,7 @@ double kkt_residual(const MatrixXd& A, const VectorXd& R, const VectorXd& b, con
 }
 
 void dual_problem(const Data& d, MatrixXd* A, VectorXd* b) {
-  *A = d.efc_J * d.M_llt.solve(d.efc_J.transpose());
+  *A = d.efc_J * d.M_hat_llt.solve(d.efc_J.transpose());
   *A = (0.5 * (*A + A->transpose())).eval();
   *b = d.efc_J * d.qacc_smooth - d.efc_aref;
 }

@@ -2,6 +2,8 @@
 //
 //   minimize over a   1/2 (a - a0)' M (a - a0) + s(J a - aref),   a0 = qacc_smooth
 //
+// Under the integrator discrete M is the inertia of the step, M^ of contact_model.h.
+//
 // s is the sum over blocks of max over l in K of (-l'x - 1/2 l'R l): a parabola for equality rows, a half
 // parabola for l >= 0, a Huber function for friction loss, and for an elliptic contact, with u = (mu x_n,
 // mu_i x_i), N = u_n, T = |u_t| and mu = mu_1 sqrt(R_t1 / R_n),
@@ -86,7 +88,7 @@ class Problem {
 
   // M + J' H J
   MatrixXd hessian(const VectorXd& x) const {
-    MatrixXd result = d_.M;
+    MatrixXd result = d_.M_hat;
     for (const RowBlock& b : blocks_) {
       const auto J = d_.efc_J.middleRows(b.start, b.size);
       result += J.transpose() * at(b, x).hessian * J;
@@ -96,7 +98,7 @@ class Problem {
 
   // the step along p that minimizes the objective: root of its derivative, which never falls
   double line_search(const VectorXd& a, const VectorXd& p) const {
-    const VectorXd x = residual(a), xp = d_.efc_J * p, Mp = d_.M * p;
+    const VectorXd x = residual(a), xp = d_.efc_J * p, Mp = d_.M_hat * p;
     const double curvature = p.dot(Mp), slope = Mp.dot(a - d_.qacc_smooth);
     double low = 0, high = 0, t = 1;
     bool bracketed = false;
@@ -173,7 +175,7 @@ void solve_constraints(const Model& m, Data* d) {
   for (int stalled = 0; d->nefc() > 0 && stalled < 4 && d->iterations < 500; d->iterations++) {
     const VectorXd x = problem.residual(d->qacc);
     const VectorXd change = d->qacc - d->qacc_smooth;
-    const VectorXd inertial = d->M * change;
+    const VectorXd inertial = d->M_hat * change;
     const VectorXd constraint = d->efc_J.transpose() * problem.force(x);
     const VectorXd gradient = inertial - constraint;
     const double size = gradient.norm();

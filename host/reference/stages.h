@@ -49,6 +49,14 @@ VectorXd project_wrench(const Model& m, const Data& d, int body, const Vector3d&
                         const Vector3d& torque);
 // d (qfrc_actuator + qfrc_passive) / d qvel
 MatrixXd velocity_derivative(const Model& m, const Data& d);
+// of the integrator discrete: minus the derivatives of actuators and passive forces by velocity and by position
+struct StepSlopes {
+  MatrixXd damping, stiffness;
+};
+StepSlopes step_slopes(const Model& m, const Data& d);
+// a free joint whose body is alone in its tree, and d bias / d qvel of that body
+bool lone_free_body(const Model& m, int jnt);
+Matrix6d free_body_bias_slope(const Model& m, const Data& d, int jnt);
 // dF / d qvel of the integrators implicit and implicitfast; of the former F has also the bias
 MatrixXd implicit_derivative(const Model& m, const Data& d);
 // the box of the same mass and inertia as a body: its edges
@@ -61,11 +69,13 @@ VectorXd acting_controls(const Model& m, const Data& d);
 void keep_controls(const Model& m, Data* d);
 // those within their ranges
 VectorXd clamped_controls(const Model& m, const Data& d);
-// muscles: d act/dt; gain, its slope by velocity, and bias of an actuator
+// muscles: d act/dt; gain, its slope by velocity, and bias of an actuator; derivatives of gain and bias by length
 double muscle_activation_rate(const double* dynprm, double ctrl, double act);
 double muscle_gain(const Model& m, int actuator, double length, double velocity);
 double muscle_gain_slope(const Model& m, int actuator, double length, double velocity);
 double muscle_bias(const Model& m, int actuator, double length);
+double muscle_gain_stiffness(const Model& m, int actuator, double length, double velocity);
+double muscle_bias_stiffness(const Model& m, int actuator, double length);
 bool acts_on_tendon(const Model& m, int actuator, int tendon);
 // the sum over the actuators of a tendon
 double tendon_actuator_force(const Model& m, const Data& d, int tendon);

@@ -69,7 +69,7 @@ int add_tendon_rows(const Model& m, TableStore* t) {
     t->tenlim_ten.push_back(ten);
     t->tenlim_param.insert(t->tenlim_param.end(),
                            {m.tendon_range[2 * ten], m.tendon_range[2 * ten + 1], m.tendon_margin[ten],
-                            soft.K, soft.B, m.tendon_invweight0[ten]});
+                            soft.K, soft.B, m.tendon_invweight0[ten], soft.stiffest});
     t->tenlim_param.insert(t->tenlim_param.end(), imp.table.begin(), imp.table.end());
     add(ten, 2);
   }

@@ -144,6 +144,8 @@ bool solves_islands(const Model& m, const TableStore& t) {
   const int trees = t.n.ntree;
   const bool large =
       trees >= kManyTrees || (trees >= kFewTrees && m.nv >= std::max(kManyDofs, kLargeTree * trees));
+  // rows of the integrator discrete have weights of their own (kernels/rows/step_end.h)
+  if (m.opt.integrator == Integrator::kDiscrete) return false;
   return large && m.opt.solver == Solver::kPgsNewton && law_has(m.opt, kLawMujocoMargins) &&
          !has_coulomb(m.opt) && m.opt.contact_parameters != ContactParameters::kSpringDamper;
 }
@@ -189,6 +191,7 @@ void build_sizes(const Model& m, TableStore* t) {
   n.nhistory = m.opt.solver == Solver::kPgsAnderson ? n.nrow1 + n.nedge * n.ncon + n.nv : 0;
   n.nrk = m.opt.integrator == Integrator::kRk4 ? n.nq + 4 * n.nv + 2 * n.na : 0;
   n.nimplicit = m.opt.integrator == Integrator::kImplicit;
+  n.ndiscrete = m.opt.integrator == Integrator::kDiscrete;
   n.nword = (n.nv + 31) / 32;
   n.nsingleword = (n.nsingle + 31) / 32;
   n.dual_begin = newton_words(n);

@@ -167,7 +167,7 @@ void add_parameters(const Model& m, const Candidate& c, TableStore* t) {
   t->pair_margin.push_back(p.margin);
   t->pair_friction.insert(t->pair_friction.end(), p.friction.begin(), p.friction.end());
   t->pair_solimp.insert(t->pair_solimp.end(), imp.table.begin(), imp.table.end());
-  t->pair_kbb.insert(t->pair_kbb.end(), {normal.K, normal.B, tangent_B});
+  t->pair_kbb.insert(t->pair_kbb.end(), {normal.K, normal.B, tangent_B, normal.stiffest});
   t->pair_diag.insert(t->pair_diag.end(),
                       {pyramid ? tran + mu1 * mu1 * tran : tran, pyramid ? 2 * mu * mu : 1});
 }

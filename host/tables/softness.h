@@ -41,14 +41,17 @@ inline Impedance make_impedance(const double* solimp) {
 
 struct Softness {
   double K, B;
+  double stiffest = 1e300;  // integrator discrete: the largest K imp that a contact or limit may have
 };
 
-// a reference that mixes both formats is replaced by `fallback`; a time constant below two steps is raised
+// a reference that mixes both formats is replaced by `fallback`; a time constant below two steps is raised, but under
+// the integrator discrete, whose rows bear any
 inline std::array<double, 2> usable_reference(const double* solref, std::array<double, 2> fallback,
                                               const Options& opt) {
   std::array<double, 2> ref{solref[0], solref[1]};
   if ((ref[0] > 0) != (ref[1] > 0)) ref = fallback;
-  if (ref[0] > 0 && !opt.disabled(kDisableRefSafe)) ref[0] = std::max(ref[0], 2 * opt.timestep);
+  const bool safe = !opt.disabled(kDisableRefSafe) && opt.integrator != Integrator::kDiscrete;
+  if (ref[0] > 0 && safe) ref[0] = std::max(ref[0], 2 * opt.timestep);
   return ref;
 }
 
@@ -62,7 +65,10 @@ inline Softness softness_of(const std::array<double, 2>& ref, double dmax) {
 }
 
 inline Softness make_softness(const double* solref, double dmax, const Options& opt) {
-  return softness_of(usable_reference(solref, {0.02, 1}, opt), dmax);
+  const std::array<double, 2> ref = usable_reference(solref, {0.02, 1}, opt);
+  Softness s = softness_of(ref, dmax);
+  if (ref[0] > 0 && !opt.disabled(kDisableRefSafe)) s.stiffest = 1 / (opt.timestep * opt.timestep);
+  return s;
 }
 
 }  // namespace dualstep

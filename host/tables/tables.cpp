@@ -204,7 +204,7 @@ void build_limits(const Model& m, TableStore* t) {
       limited.push_back(dof);
       unit[dof] = true;
     }
-    row.insert(row.end(), {m.jnt_margin[j], soft.K, soft.B, m.dof_invweight0[dof]});
+    row.insert(row.end(), {m.jnt_margin[j], soft.K, soft.B, m.dof_invweight0[dof], soft.stiffest});
     row.insert(row.end(), imp.table.begin(), imp.table.end());
   }
   // friction loss has no position: the impedance is that of distance zero, and K is zero
@@ -238,6 +238,7 @@ TableStore build_tables(const Model& model) {
   build_tree(model, &store);
   build_tendons(model, &store);
   build_actuation(model, &store);
+  refuse_discrete(model, store);
   build_limits(model, &store);
   build_equalities(model, &store);
   build_pairs(model, &store);

@@ -25,6 +25,7 @@ struct TableStore {
 void build_tree(const Model& model, TableStore* store);
 void build_tendons(const Model& model, TableStore* store);
 void build_actuation(const Model& model, TableStore* store);  // after tendons
+void refuse_discrete(const Model& model, const TableStore& store);  // after actuation
 void build_limits(const Model& model, TableStore* store);
 void build_equalities(const Model& model, TableStore* store);
 void build_pairs(const Model& model, TableStore* store);

@@ -96,6 +96,8 @@ struct NearParameters {
   DS_HD const Real& pair_K(int) const { return K; }
   DS_HD const Real& pair_Bn(int) const { return Bn; }
   DS_HD const Real& pair_Bt(int) const { return Bt; }
+  // the integrator discrete has no islands, for which pairs stand side by side
+  DS_HD Real pair_stiffest(int) const { return Real(1e30); }
   DS_HD const Real& pair_approx_A(int) const { return approx_A; }
   DS_HD const Real& pair_R_scale(int) const { return R_scale; }
 };

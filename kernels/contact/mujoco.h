@@ -11,6 +11,7 @@
 #pragma once
 
 #include "kernels/contact/law.h"
+#include "kernels/rows/step_end.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
@@ -21,10 +22,14 @@ DS_FN void impedance_record(const E& env, int pair, const typename E::Real& r, R
   using Real = typename E::Real;
   const Real imp = impedance(r, [&](int k) { return env.pair_solimp(pair, k); });
   const Real R = regularizer(imp, env.pair_approx_A(pair)) * env.pair_R_scale(pair);
-  c->D = Real(1) / max(R, Real(1e-15));
-  c->kterm = env.pair_K(pair) * imp * r;
-  c->Bn = env.pair_Bn(pair);
-  c->Bt = env.pair_Bt(pair);
+  const auto end = row_end(env, Real(env.pair_K(pair) * imp), Real(env.pair_Bn(pair)),
+                           [&] { return Real(env.pair_stiffest(pair)); });
+  c->D = end.weight / max(R, Real(1e-15));
+  c->kterm = end.K * r;
+  c->Bn = end.B;
+  // the edges of a pyramid have the normal's position, the rows of a cone have none
+  const bool edges = env.t.o.integrator == kDiscrete && !env.t.o.cone;
+  c->Bt = edges ? end.B : row_end(env, Real(env.pair_Bt(pair))).B;
 }
 
 // record_by_law (with_law.h) gives its softness

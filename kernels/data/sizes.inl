@@ -70,6 +70,7 @@ SIZE(nH, "entries of H")
 SIZE(npivot, "entries of H's diagonal")
 SIZE(nrk, "Runge-Kutta storage")
 SIZE(nimplicit, "1 where the integrator is implicit, else 0")
+SIZE(ndiscrete, "1 where it is discrete, else 0")
 SIZE(nword, "words of a set of dofs")
 SIZE(nsingleword, "words of a set of single-dof rows")
 #undef SIZE

@@ -8,6 +8,7 @@
 //                          that is a tree of its own also + d(bias)/dv
 //           implicit:      the same with D = - d(actuators + tendons + fluid - bias)/dv of all bodies (implicit.h)
 //           all three:     q' = q (+) h v'
+//           discrete:      v' = v + h qacc, which is that of the step (smooth/step_inertia.h, rows/step_end.h)
 //           rk4:           the classical tableau on (q, v, act), q advanced on the manifold
 //           (+) on quaternions is the exponential of h omega / 2, normalized afterwards
 // source    MuJoCo's documentation, "Numerical integration"; Tedrake, Underactuated Robotics, "Multi-body
@@ -22,6 +23,7 @@
 
 #include "kernels/contact/law_has.h"
 #include "kernels/integrate/implicit.h"
+#include "kernels/rows/support.h"
 #include "kernels/smooth/actuators/transmission.h"
 #include "kernels/smooth/smooth_acceleration.h"
 
@@ -85,106 +87,6 @@ DS_FN typename E::Mask well_behaved(const E& env, const F& x, int n) {
   return bad == Real(0);
 }
 
-// whether all forces that the velocity changes are taken at the end of the step, not those of joint dampers alone
-template <class Options>
-DS_HD bool has_velocity_derivatives(const Options& o) {
-  return o.integrator == kImplicitFast || o.integrator == kImplicit;
-}
-
-// minus the velocity derivative of the forces of joint dampers and actuators: diagonal entry of dof i
-template <class E>
-DS_FN typename E::Real damping_of_dof(const E& env, int i) {
-  using Real = typename E::Real;
-  const auto& t = env.t;
-  Real d = disabled(t.o, kDisableDamper) ? Real(0) : env.dof_damping(i);
-  if (has_velocity_derivatives(t.o))
-    for (int k = t.dofact_adr[i]; k < t.dofact_adr[i + 1]; k++) {
-      const Real m = moment(env, t.dofact[2 * k], t.dofact[2 * k + 1]);
-      d = fma(-(m * m), env.actuator_vel_gain()[t.dofact[2 * k]], d);
-    }
-  return d;
-}
-
-// row k of the Jacobian of body b's velocity in its inertial frame (angular, then linear, at its centre of
-// mass)
-template <class E>
-DS_HD Spatial<typename E::Real> body_frame_motion(const E& env, int b, const Mat3<typename E::Real>& r,
-                                                  int dof) {
-  using Real = typename E::Real;
-  const Vec3<Real> arm = env.xipos().vec(b) - env.tree_com().vec(env.t.body_tree[b]);
-  const Spatial<Real> s = env.cdof().spatial(dof);
-  return {rotate_transposed(r, s.ang), rotate_transposed(r, s.lin + cross(s.ang, arm))};
-}
-
-// the rest of the symmetric matrix of implicit and implicitfast: LD - h d(force)/d(velocity), beyond the diagonal of joints
-template <class E>
-DS_STAGE void add_velocity_derivatives(E& env) {
-  using Real = typename E::Real;
-  const auto& t = env.t;
-  const auto LD = env.LD();
-  const Real h(t.o.timestep), two(2);
-  env.each(t.n.nv, [&](int i) {
-    const int row = t.M_rowadr[i];
-    // an actuator on a ball or free joint couples the joint's dofs, which follow each other in the row, one on a
-    // tendon or site those of a branch
-    for (int k = t.dofact_adr[i]; k < t.dofact_adr[i + 1]; k++) {
-      const int a = t.dofact[2 * k], c = t.dofact[2 * k + 1];
-      const Real gain = -(h * env.actuator_vel_gain()[a]);
-      if (t.act_trn[a] == kTrnTendon) {
-        const int ten = t.act_id[a], first = t.ten_adr[ten];
-        each_in_row(env, i, ten, first + c, [&](int m, int e) {
-          if (m > row) LD[m] = fma(gain, moment(env, a, c) * moment(env, a, e - first), LD[m]);
-        });
-        continue;
-      }
-      if (!JointTransmission::serves(t.act_trn[a])) {
-        const int first = t.trn_adr[a];
-        const auto dof_of = [&](int e) { return t.trn_dof[2 * e]; };
-        each_in_row(env, i, first, first + c, dof_of, [&](int m, int e) {
-          if (m > row) LD[m] = fma(gain, moment(env, a, c) * moment(env, a, e - first), LD[m]);
-        });
-        continue;
-      }
-      for (int e = 1; e <= c; e++)
-        LD[row + e] = fma(gain, moment(env, a, c) * moment(env, a, c - e), LD[row + e]);
-    }
-    if (t.o.has_ten_passive && !disabled(t.o, kDisableDamper))
-      each_tendon_of(env, i, [&](int ten, int e) {
-        const Real damping = h * env.ten_damping(ten) * env.ten_J()[e];
-        each_in_row(env, i, ten, e, [&](int m, int k) { LD[m] = fma(damping, env.ten_J()[k], LD[m]); });
-      });
-    if (!t.o.has_fluid || (disabled(t.o, kDisableSpring) && disabled(t.o, kDisableDamper))) return;
-    for (int b = 1; b < t.n.nbody; b++) {
-      int up = b;
-      while (up > t.dof_body[i]) up = t.body_parent[up];
-      if (up != t.dof_body[i] || t.body_tree[b] < 0) continue;
-      // drag is diagonal in the body's inertial frame: -(viscous + 2 quadratic |v|)
-      const Mat3<Real> r = to_matrix(mul(env.xquat().quat(b), env.quat(t.body_iquat, b)));
-      const Spatial<Real> v = env.cvel().spatial(b);
-      const Vec3<Real> arm = env.xipos().vec(b) - env.tree_com().vec(t.body_tree[b]);
-      const Vec3<Real> wind{Real(t.o.wind[0]), Real(t.o.wind[1]), Real(t.o.wind[2])};
-      const Vec3<Real> w = rotate_transposed(r, v.ang),
-                       u = rotate_transposed(r, v.lin + cross(v.ang, arm) - wind);
-      const auto slope = [&](const Real& x, const Real& quadratic, const Real& viscous) {
-        return h * fma(two * quadratic, abs(x), viscous);
-      };
-      const Real turning = env.fluid_viscous_torque(b), moving = env.fluid_viscous_force(b);
-      const Vec3<Real> cw{slope(w.x, env.fluid_quadratic_torque(b, 0), turning),
-                          slope(w.y, env.fluid_quadratic_torque(b, 1), turning),
-                          slope(w.z, env.fluid_quadratic_torque(b, 2), turning)};
-      const Vec3<Real> cu{slope(u.x, env.fluid_quadratic_force(b, 0), moving),
-                          slope(u.y, env.fluid_quadratic_force(b, 1), moving),
-                          slope(u.z, env.fluid_quadratic_force(b, 2), moving)};
-      const Spatial<Real> si = body_frame_motion(env, b, r, i);
-      const Spatial<Real> weighted{{si.ang.x * cw.x, si.ang.y * cw.y, si.ang.z * cw.z},
-                                   {si.lin.x * cu.x, si.lin.y * cu.y, si.lin.z * cu.z}};
-      for (int e = row; e < t.M_rowadr[i + 1]; e++)
-        LD[e] = LD[e] + dot(weighted, body_frame_motion(env, b, r, t.M_col[e]));
-    }
-  });
-  env.done();
-}
-
 // x of a free body that is alone in its tree, with the velocity derivative of its bias: a 6 x 6 system of its
 // own, not symmetric. b(w) = (F, R'(arm x F + w x I w)), F = m w x (w x arm), is quadratic in w.
 template <class E, class F>
@@ -230,12 +132,41 @@ DS_STAGE void solve_lone_body(E& env, int j, const F& x) {
   }
 }
 
+// discrete: accelerations of free bodies that are alone in their trees and that no row holds, with the velocity derivative
+// of their bias
+template <class E>
+DS_STAGE void turn_free_bodies(E& env) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const auto x = env.dw(), qacc = env.qacc();
+  load_step_inertia(env);
+  env.each(t.n.nfree, [&](int k) {
+    const int j = t.free_jnt[k], dof = t.jnt_dofadr[j];
+    for (int i = dof; i < dof + 6; i++) x[i] = env.qfrc_smooth()[i] - stiffness_on_the_way(env, i);
+    solve_lone_body(env, j, x);
+    auto held = all_false<Real>();
+    for (int i = 0; i < t.n.nloss; i++)
+      if (t.dof_jnt[t.loss_dof[i]] == j) held = all_true<Real>();
+    for (int g = 0; g < t.n.ndense; g++)
+      if (in_set(dense_support(env, g), dof)) held = mask_or(held, env.dense_D()[g] > Real(0));
+    for (int slot = 0; slot < env.ncon_max; slot++) {
+      const auto used = env.con_dim()[slot] > Real(0);
+      each_pair_of(env, slot, used, [&](int pair, const auto& here) {
+        if (signs_of(env, pair)[dof] != 0) held = mask_or(held, mask_and(here, used));
+      });
+    }
+    for (int i = dof; i < dof + 6; i++) qacc[i] = select(held, qacc[i], x[i]);
+  });
+  env.done();
+}
+
 // whether the step of the velocity has the damping of M + h D
 template <class Options>
 DS_HD bool is_implicit(const Options& o) {
   const bool eulerdamp =
-      o.integrator != kRk4 && o.has_damping && !disabled(o, kDisableEulerDamp | kDisableDamper);
-  return (has_velocity_derivatives(o) || eulerdamp) && !law_has<kLawStepInertia>(o);
+      o.integrator != kRk4 && o.integrator != kDiscrete && o.has_damping && !disabled(o, kDisableEulerDamp | kDisableDamper);
+  const bool derivatives = has_velocity_derivatives(o) && o.integrator != kDiscrete;
+  return (derivatives || eulerdamp) && !law_has<kLawStepInertia>(o);
 }
 
 template <class E>
@@ -247,11 +178,7 @@ DS_STAGE void integrate_euler(E& env, const typename E::Mask& live) {
   if (is_implicit(t.o)) {
     const auto smooth = env.qfrc_smooth(), constraint = env.qfrc_constraint();
     env.each(t.n.nv, [&](int i) { x[i] = smooth[i] + constraint[i]; });
-    load_factor(env);
-    const auto LD = env.LD();
-    env.each(t.n.nv, [&](int i) { LD[t.M_rowadr[i]] = fma(h, damping_of_dof(env, i), LD[t.M_rowadr[i]]); });
-    env.sync();
-    if (has_velocity_derivatives(t.o)) add_velocity_derivatives(env);
+    load_step_inertia(env);
     if (t.o.integrator == kImplicitFast) {
       // bodies of their own are solved apart; their rows of x must survive the solve of the others
       const auto apart = env.grad();

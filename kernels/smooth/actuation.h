@@ -6,7 +6,7 @@
 // source    MuJoCo's documentation, "Actuation model"; the kinds stand in actuators/
 // deviation none
 // reads     qpos, qvel, act, ctrl, ctrl_history, qfrc_gravcomp, ten_length, ten_velocity, ten_J, trn_length, trn_J
-// writes    actuator_force, actuator_vel_gain, act_dot, qfrc_actuator; motor_speed, motor_drag (dcmotor.h)
+// writes    actuator_force, actuator_vel_gain, actuator_pos_gain, act_dot, qfrc_actuator; motor_speed, motor_drag (dcmotor.h)
 // cost      O(nactuator + nv)
 #pragma once
 
@@ -72,12 +72,19 @@ DS_HD typename E::Real drive(E& env, int a, bool off) {
   return flags & kActEarly ? next_activation(env, a, adr, act, rate) : act;
 }
 
-// the force of actuator a within its range; at its ends it gains nothing by speed
+// the force of actuator a within its range; returns where it is at its ends, and gains nothing by speed and length
 template <class E, class Real = typename E::Real>
-DS_HD void limit_force(const E& env, int a, Real* force, Real* slope) {
+DS_HD auto limit_force(const E& env, int a, Real* force) {
   const Real lo = env.act_force_lower(a), hi = env.act_force_upper(a);
   *force = clamp(*force, lo, hi);
-  *slope = select(mask_or(*force <= lo, *force >= hi), Real(0), *slope);
+  return mask_or(*force <= lo, *force >= hi);
+}
+template <class E, class Mask>
+DS_HD void gain_nothing(const E& env, int a, const Mask& where) {
+  using Real = typename E::Real;
+  const auto clear = [&](Real& gain) { gain = select(where, Real(0), gain); };
+  clear(env.actuator_vel_gain()[a]);
+  if (env.t.o.integrator == kDiscrete) clear(env.actuator_pos_gain()[a]);
 }
 
 // the drag of a motor, which neither its range nor its tendon's bounds
@@ -87,6 +94,8 @@ DS_HD void add_drag(const E& env, int a) {
   const auto force = env.actuator_force(), slope = env.actuator_vel_gain();
   force[a] = force[a] + env.motor_drag()[a];
   if (env.t.act_motor[a] & kMotorBristle) slope[a] = slope[a] - env.motor_bristle_damping(a);
+  if (env.t.o.integrator == kDiscrete)
+    env.actuator_pos_gain()[a] = env.actuator_pos_gain()[a] + env.motor_drag_slope()[a];
 }
 
 // actuators of a tendon whose total force is limited are scaled together, before their own ranges
@@ -94,7 +103,7 @@ template <class E>
 DS_STAGE void limit_tendon_forces(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
-  const auto force = env.actuator_force(), vel_gain = env.actuator_vel_gain(), total = env.ten_force();
+  const auto force = env.actuator_force(), total = env.ten_force();
   const auto put_totals = [&] {
     env.each(t.n.ntendon, [&](int ten) {
       Real sum(0);
@@ -109,16 +118,16 @@ DS_STAGE void limit_tendon_forces(E& env) {
   };
   put_totals();
   env.each(t.n.nactuator, [&](int a) {
-    Real f = force[a], slope = vel_gain[a];
+    Real f = force[a];
     if (on_limited(a)) {
       const int ten = t.act_id[a];
       const Real sum = total[ten], bound = clamp(sum, env.ten_actfrc_lower(ten), env.ten_actfrc_upper(ten));
       const auto within = bound == sum;
       f = select(within, f, f * (bound / select(within, Real(1), sum)));
     }
-    if ((t.act_flags[a] & kForceLimited) && !(t.act_flags[a] & kActDisabled)) limit_force(env, a, &f, &slope);
+    if ((t.act_flags[a] & kForceLimited) && !(t.act_flags[a] & kActDisabled))
+      gain_nothing(env, a, limit_force(env, a, &f));
     force[a] = f;
-    vel_gain[a] = slope;
   });
   env.sync();
   // at the limit of the sum they gain nothing by speed; a sum that was scaled is there but for rounding
@@ -129,7 +138,7 @@ DS_STAGE void limit_tendon_forces(E& env) {
     const int ten = t.act_id[a];
     const Real sum = total[ten], lo = env.ten_actfrc_lower(ten), hi = env.ten_actfrc_upper(ten);
     const auto at = mask_or(sum <= fma(rounding, abs(lo), lo), sum >= fma(-rounding, abs(hi), hi));
-    vel_gain[a] = select(at, Real(0), vel_gain[a]);
+    gain_nothing(env, a, at);
   });
   if (t.n.nmotor == 0) return;
   env.each(t.n.nactuator, [&](int a) { add_drag(env, a); });
@@ -141,13 +150,13 @@ template <class E>
 DS_HD void limit_joint_gains(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
-  const auto vel_gain = env.actuator_vel_gain(), out = env.qfrc_actuator();
+  const auto out = env.qfrc_actuator();
   env.each(t.n.nactuator, [&](int a) {
     const int j = t.act_id[a];
     if (!JointTransmission::serves(t.act_trn[a]) || !t.jnt_actfrclimited[j]) return;
     const Real total = out[t.jnt_dofadr[j]];
     const auto limited = mask_or(total <= env.jnt_actfrc_lower(j), total >= env.jnt_actfrc_upper(j));
-    vel_gain[a] = select(limited, Real(0), vel_gain[a]);
+    gain_nothing(env, a, limited);
   });
 }
 // the total forces of the joints within their limits, where they are found after `actuation`
@@ -173,11 +182,10 @@ DS_STAGE void actuation(E& env) {
     const bool off = disabled(t.o, kDisableActuation) || (flags & kActDisabled) != 0;
     const bool motor = is_motor(t, a), limited = (flags & kForceLimited) && !t.o.has_ten_actfrc;
     const Real zero(0);
-    ActuatorForce<Real> f{zero, zero, zero, zero, zero};
+    ActuatorForce<Real> f{zero, zero, zero, zero, zero, zero};
     if (motor) {
       transmission(env, a, &f.length, &f.velocity);
       Motors::with(t.act_gain[a], [&](auto kind) { kind.apply(env, a, off, &f); });
-      if (!off && limited) limit_force(env, a, &f.force, &f.slope);
     } else {
       f.u = drive(env, a, off);
     }
@@ -186,10 +194,15 @@ DS_STAGE void actuation(E& env) {
       if (flags & kActCircle) f.u = nearest_setpoint(env, a, f.u, f.length);
       Gains::with(t.act_gain[a], [&](auto kind) { kind.apply(env, a, &f); });
       Biases::with(t.act_bias[a], [&](auto kind) { kind.apply(env, a, &f); });
-      if (limited) limit_force(env, a, &f.force, &f.slope);
+    }
+    if (!off && limited) {
+      const auto at = limit_force(env, a, &f.force);
+      f.slope = select(at, zero, f.slope);
+      f.by_length = select(at, zero, f.by_length);
     }
     force[a] = f.force;
     vel_gain[a] = f.slope;
+    if (t.o.integrator == kDiscrete) env.actuator_pos_gain()[a] = f.by_length;
     if (!off && !t.o.has_ten_actfrc) add_drag(env, a);
   });
   env.sync();

@@ -2,7 +2,7 @@
 //
 // solves    qacc_smooth, the acceleration without constraints
 // equation  qfrc_smooth = qfrc_passive - qfrc_bias + qfrc_applied + J' xfrc_applied + qfrc_actuator
-//           qacc_smooth = M^-1 qfrc_smooth
+//           qacc_smooth = M^-1 qfrc_smooth;   discrete: M^-1 (qfrc_smooth - h K v), M that of step_inertia.h
 // source    Featherstone 2008, section 3.1
 // deviation none
 // reads     qfrc_passive, qfrc_bias, qfrc_actuator, qfrc_applied, xfrc_applied, xipos, tree_com, cdof, LD, Dinv
@@ -13,6 +13,7 @@
 #include "kernels/smooth/actuation.h"
 #include "kernels/smooth/factorize.h"
 #include "kernels/smooth/passive.h"
+#include "kernels/smooth/step_inertia.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
@@ -39,7 +40,8 @@ DS_STAGE void smooth_acceleration(E& env, bool any_xfrc, Xfrc xfrc) {
     });
     add_body_forces(env, out, [&](int) { return true; });
   }
-  env.each(t.n.nv, [&](int i) { qacc[i] = out[i]; });
+  const bool discrete = t.o.integrator == kDiscrete;
+  env.each(t.n.nv, [&](int i) { qacc[i] = discrete ? out[i] - stiffness_on_the_way(env, i) : Real(out[i]); });
   env.sync();
   solve_M(env, qacc);
 }

@@ -50,6 +50,7 @@ SAME(kEuler, mjINT_EULER);
 SAME(kRk4, mjINT_RK4);
 SAME(kImplicit, mjINT_IMPLICIT);
 SAME(kImplicitFast, mjINT_IMPLICITFAST);
+SAME(kDiscrete, mjINT_DISCRETE);
 SAME(kDisableConstraint, mjDSBL_CONSTRAINT);
 SAME(kDisableEquality, mjDSBL_EQUALITY);
 SAME(kDisableFrictionLoss, mjDSBL_FRICTIONLOSS);

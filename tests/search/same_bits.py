@@ -66,7 +66,7 @@ def draw_model(rng: np.random.Generator, files: list[pathlib.Path]) -> tuple[ds.
         "contact_model": str(rng.choice(LAWS)),
         "cone": str(rng.choice(("pyramidal", "elliptic"))),
         "solver": str(rng.choice(SOLVERS)),
-        "integrator": str(rng.choice(("euler", "euler", "implicitfast", "rk4"))),
+        "integrator": str(rng.choice(("euler", "euler", "implicitfast", "discrete", "rk4"))),
     }
     if options["contact_model"] == "todorov":
         options["contact_parameters"] = str(rng.choice(("mujoco", "mujoco", "spring_damper")))

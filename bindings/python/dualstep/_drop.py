@@ -38,6 +38,7 @@ def _without_integrator(option: Any) -> bool:
         mujoco.mjtIntegrator.mjINT_RK4,
         mujoco.mjtIntegrator.mjINT_IMPLICIT,
         mujoco.mjtIntegrator.mjINT_IMPLICITFAST,
+        getattr(mujoco.mjtIntegrator, "mjINT_DISCRETE", mujoco.mjtIntegrator.mjINT_EULER),
     )
     if option.integrator in [int(kind) for kind in simulated]:
         return False

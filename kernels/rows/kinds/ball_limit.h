@@ -10,6 +10,7 @@
 #pragma once
 
 #include "kernels/rows/kinds/scalar_law.h"
+#include "kernels/rows/step_end.h"
 #include "kernels/rows/support.h"
 
 namespace dualstep {
@@ -31,14 +32,17 @@ DS_STAGE void ball_rows(E& env) {
     const Real r = env.ball_range(k) - angle - env.ball_margin(k);
     const auto active = r < Real(0);
     const Real imp = impedance(r, [&](int c) { return env.ball_solimp(k, c); });
-    const Real B = env.ball_B(k);
+    const auto end = row_end(env, Real(env.ball_K(k) * imp), Real(env.ball_B(k)),
+                             [&] { return Real(env.ball_stiffest(k)); });
+    const Real B = end.B;
     const Vec3<Real> rate{fma(B, qvel[dof], qacc[dof]), fma(B, qvel[dof + 1], qacc[dof + 1]),
                           fma(B, qvel[dof + 2], qacc[dof + 2])};
-    y0[k] = select(active, env.ball_K(k) * imp * r - dot(axis, rate), Real(0));
+    y0[k] = select(active, end.K * r - dot(axis, rate), Real(0));
     D[k] = select(active, Real(1) / regularizer(imp, env.ball_approx_A(k)), Real(0));
     Z[k * nv + dof] = select(active, -axis.x, Real(0));
     Z[k * nv + dof + 1] = select(active, -axis.y, Real(0));
     Z[k * nv + dof + 2] = select(active, -axis.z, Real(0));
+    weigh_dense_row(env, k, end.weight);
     whiten<1>(env, Z, k, dense_support(env, k));
   });
 }

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "kernels/contact/law_has.h"
+#include "kernels/rows/step_end.h"
 #include "kernels/rows/support.h"
 
 namespace dualstep {
@@ -51,6 +52,29 @@ DS_HD void contact_frame(const Vec3<Real>& n, const Vec3<Real>& hint, Vec3<Real>
   Real length;
   *t1 = normalize(start - n * dot(n, start), rule, &length);
   *t2 = cross(n, *t1);
+}
+
+// integrator discrete: the weight of a contact whose J stands in its rows
+template <int kDim, class E>
+DS_FN void weigh_contact(E& env, int slot) {
+  using Real = typename E::Real;
+  using Sum = Sums<Real, 2>;
+  const auto& t = env.t;
+  const auto z = rows_of<kDim>(env.Z(), t.n.ndense + kDim * slot, t.n.nv);
+  const bool edges = !t.o.cone;
+  const Real mu = env.con_mu()[5 * slot];
+  const auto rubs = env.con_dim()[slot] > Real(1);
+  const Sum sum = env.template accumulate_in<Sum>(slot_support(env, slot), t.n.nv, [&](Index d, Sum s) {
+    const Real n = z[0][d], j = edges ? select(rubs, fma(mu, z[1][d], n), n) : n;
+    RowShares<Real> shares{s.of[0], s.of[1]};
+    shares.add(env, d, j);
+    s.of[0] = shares.of_step;
+    s.of[1] = shares.of_M;
+    return s;
+  });
+  if (env.lanes.rank() == 0)
+    env.con_D()[slot] = env.con_D()[slot] * RowShares<Real>{sum.of[0], sum.of[1]}.weight();
+  env.sync();
 }
 
 // rows of contact slots: J on the support, b, then whitened
@@ -94,6 +118,7 @@ DS_STAGE void contact_rows(E& env) {
       }
     });
     env.sync();
+    if (t.o.integrator == kDiscrete) weigh_contact<kDim>(env, slot);
     const Real Bn = env.con_Bn()[slot], Bt = env.con_Bt()[slot];
     DS_UNROLL
     for (int three = 0; three < kDim; three += 3) {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "kernels/rows/kinds/scalar_law.h"
+#include "kernels/rows/step_end.h"
 #include "kernels/rows/whitened_rows.h"
 
 namespace dualstep {
@@ -31,14 +32,18 @@ struct FrictionLosses {
   DS_HD int first() const { return 2 * env.t.n.nlim; }
   DS_HD auto lambda() const { return env.loss_lambda(); }
   DS_HD auto change() const { return env.dy().from(first()); }
-  DS_HD Huber<Real> law(int k) const { return {env.loss_friction(k), env.loss_R(k)}; }
+  DS_HD Huber<Real> law(int k) const { return {env.loss_friction(k), R(k)}; }
+  DS_HD Real R(int k) const {
+    if (env.t.o.integrator != kDiscrete) return env.loss_R(k);
+    return env.loss_R(k) / (row_end(env, Real(env.loss_B(k))).weight * weight_of_dof(env, dof(k)));
+  }
   DS_HD int dof(int k) const { return env.t.loss_dof[k]; }
 
   DS_HD void make() const {
     const auto qvel = env.qvel(), qacc = env.qacc_smooth(), y0 = env.loss_y0();
     env.each(count(), [&](int k) {
       const int i = dof(k);
-      y0[k] = fma(env.loss_B(k), qvel[i], qacc[i]);
+      y0[k] = fma(row_end(env, Real(env.loss_B(k))).B, qvel[i], qacc[i]);
     });
   }
   DS_HD void add_users(int u, typename E::Mask* used) const {
@@ -116,7 +121,7 @@ struct FrictionLosses {
   template <class F>
   DS_HD Real dual_sum(int at, F f) const {
     return env.accumulate(count(), [&](int k, const Real& sum) {
-      return sum + f(at + k, env.loss_R(k), Real(env.loss_y0()[k]));
+      return sum + f(at + k, R(k), Real(env.loss_y0()[k]));
     });
   }
   template <class L, class F>

@@ -16,6 +16,7 @@
 
 #include "kernels/contact/law_has.h"
 #include "kernels/rows/kinds/scalar_law.h"
+#include "kernels/rows/step_end.h"
 #include "kernels/rows/whitened_rows.h"
 
 namespace dualstep {
@@ -74,10 +75,13 @@ struct Limits {
       D[s] = Real(0);
       if (!any(active)) return;
       const Real imp = impedance(r, [&](int c) { return env.lim_solimp(k, c); });
-      const Real kterm = env.lim_K(k) * imp * r;
-      const Real v = fma(env.lim_B(k), qvel[dof], qacc[dof]);
+      const auto end = row_end(env, Real(env.lim_K(k) * imp), Real(env.lim_B(k)),
+                               [&] { return Real(env.lim_stiffest(k)); });
+      const Real kterm = end.K * r;
+      const Real v = fma(end.B, qvel[dof], qacc[dof]);
       y0[s] = select(active, fma(side, v, kterm), Real(0));
-      D[s] = select(active, Real(1) / regularizer(imp, env.lim_approx_A(k)), Real(0));
+      D[s] = select(active, end.weight / regularizer(imp, env.lim_approx_A(k)), Real(0));
+      if (t.o.integrator == kDiscrete) D[s] = D[s] * weight_of_dof(env, dof);
     });
   }
   // adds the environments in which a limit of a single-dof row's dof is in use

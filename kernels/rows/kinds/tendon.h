@@ -9,6 +9,7 @@
 #pragma once
 
 #include "kernels/rows/kinds/scalar_law.h"
+#include "kernels/rows/step_end.h"
 #include "kernels/rows/support.h"
 
 namespace dualstep {
@@ -73,10 +74,13 @@ struct TendonLimits {
       D[g] = Real(0);
       if (!any(active)) return;
       const Real imp = impedance(r, [&](int c) { return env.tenlim_solimp(k, c); });
-      const Real rate = tendon_rate(env, ten, env.tenlim_B(k));
-      y0[g] = select(active, fma(side, rate, env.tenlim_K(k) * imp * r), Real(0));
+      const auto end = row_end(env, Real(env.tenlim_K(k) * imp), Real(env.tenlim_B(k)),
+                               [&] { return Real(env.tenlim_stiffest(k)); });
+      const Real rate = tendon_rate(env, ten, end.B);
+      y0[g] = select(active, fma(side, rate, end.K * r), Real(0));
       D[g] = select(active, Real(1) / regularizer(imp, env.tenlim_approx_A(k)), Real(0));
       add_tendon_row(env, g, ten, select(active, side, Real(0)));
+      weigh_dense_row(env, g, end.weight);
       whiten<1>(env, env.Z(), g, dense_support(env, g));
     });
   }
@@ -90,7 +94,8 @@ struct TendonLosses {
   template <class E>
   DS_HD static Huber<typename E::Real> law(const E& env, int g) {
     const int k = g - (env.t.n.ndense - count(env));
-    return {env.tenloss_friction(k), env.tenloss_R(k)};
+    const bool discrete = env.t.o.integrator == kDiscrete;
+    return {env.tenloss_friction(k), discrete ? typename E::Real(1) / env.dense_D()[g] : env.tenloss_R(k)};
   }
   template <class E>
   DS_STAGE static void make(E& env, int first) {
@@ -98,10 +103,12 @@ struct TendonLosses {
     const auto& t = env.t;
     env.each(count(env), [&](int k) {
       const int ten = t.tenloss_ten[k], g = first + k;
-      env.dense_y0()[g] = tendon_rate(env, ten, env.tenloss_B(k));
+      const auto end = row_end(env, Real(env.tenloss_B(k)));
+      env.dense_y0()[g] = tendon_rate(env, ten, end.B);
       env.dense_D()[g] = Real(1) / env.tenloss_R(k);
       clear_row(env, g);
       add_tendon_row(env, g, ten, Real(1));
+      weigh_dense_row(env, g, end.weight);
       whiten<1>(env, env.Z(), g, dense_support(env, g));
     });
   }

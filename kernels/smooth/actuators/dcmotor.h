@@ -73,11 +73,11 @@ struct DCMotor {
     u.voltage = take(kInputVoltage);
     return u;
   }
-  // and its slope by velocity
+  // and its slopes by velocity and by length
   template <class E, class Real = typename E::Real>
   DS_FN static Real voltage(const E& env, int a, const SetPoints<Real>& u, const Real& integral,
-                            const Real& length, const Real& velocity, Real* slope) {
-    *slope = Real(0);
+                            const Real& length, const Real& velocity, Real* slope, Real* by_length) {
+    *slope = *by_length = Real(0);
     if (!(env.t.act_motor[a] & controller())) return u.voltage;
     const Real zero(0), K = env.motor_constant(a), most = env.motor_voltage(a);
     Real torque = fma(env.motor_kd(a), u.velocity - velocity, env.motor_kp(a) * (u.length - length));
@@ -85,6 +85,7 @@ struct DCMotor {
     const Real per_torque = env.motor_resistance(a) / K, v = fma(per_torque, torque, K * velocity);
     const auto clipped = mask_and(most > zero, abs(v) >= most);
     *slope = select(clipped, zero, fma(-env.motor_kd(a), per_torque, K));
+    *by_length = select(clipped, zero, -(env.motor_kp(a) * per_torque));
     return select(most > zero, clamp(v, -most, most), v) + u.voltage;
   }
   // how fast a bristle yields: z' = ld - yield z
@@ -145,8 +146,8 @@ struct DCMotor {
           select(integral >= most, negative_part(error), select(integral <= -most, max(error, zero), error));
       act_dot[s.integral] = select(most > zero, inwards, error);
     }
-    Real slope;
-    const Real V = voltage(env, a, u, integral, f->length, velocity, &slope);
+    Real slope, by_length;
+    const Real V = voltage(env, a, u, integral, f->length, velocity, &slope, &by_length);
     const Real K = env.motor_constant(a), tiny(1e-15);
     Real hot = env.motor_resistance(a);
     if (s.temperature >= 0) {
@@ -163,15 +164,19 @@ struct DCMotor {
       const Real rate = select(most > zero, clamp(free, -most, most), free);
       act_dot[s.current] = rate;
       f->force = K * next(env, a, s.current, i, rate);
-      f->slope =
-          select(mask_and(most > zero, abs(free) >= most), zero, K * (slope - K) * charge(env, a) / hot);
+      const auto clipped = mask_and(most > zero, abs(free) >= most);
+      f->slope = select(clipped, zero, K * (slope - K) * charge(env, a) / hot);
+      f->by_length = select(clipped, zero, K * by_length * charge(env, a) / hot);
     } else {
       f->force = K / max(hot, tiny) * fma(-K, velocity, V);
       f->slope = K / max(hot, tiny) * (slope - K);
+      f->by_length = K / max(hot, tiny) * by_length;
     }
     Real sine, cosine;
     sincos(fma(env.motor_cogging_poles(a), f->length, env.motor_cogging_phase(a)), &sine, &cosine);
     Real drag = env.motor_cogging(a) * sine;
+    if (env.t.o.integrator == kDiscrete)
+      env.motor_drag_slope()[a] = env.motor_cogging(a) * (env.motor_cogging_poles(a) * cosine);
     if (s.bristle >= 0) {
       const Real z = act[s.bristle], rate = fma(-yield(env, a, velocity), z, velocity);
       act_dot[s.bristle] = rate;

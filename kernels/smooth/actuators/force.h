@@ -1,6 +1,6 @@
-// Gains and biases: the force of an actuator, and its slope by velocity.
+// Gains and biases: the force of an actuator, and its slopes by velocity and by length.
 //
-// solves    f = gain(l, ld) u + bias(l, ld), df/dld
+// solves    f = gain(l, ld) u + bias(l, ld), df/dld, df/dl
 // equation  fixed gain g_0;  affine gain g_0 + g_1 l + g_2 ld
 //           no bias 0;       affine bias b_0 + b_1 l + b_2 ld
 // source    MuJoCo's documentation, "Actuation model", "Force generation"
@@ -20,6 +20,7 @@ template <class Real>
 struct ActuatorForce {
   Real u, length, velocity;
   Real force, slope;
+  Real by_length;
 };
 
 struct FixedGain {
@@ -36,6 +37,7 @@ struct AffineGain {
     const Real gain = fma(env.act_gain_velocity(a), f->velocity,
                           fma(env.act_gain_length(a), f->length, env.act_gain_constant(a)));
     f->slope = env.act_gain_velocity(a) * f->u;
+    f->by_length = env.act_gain_length(a) * f->u;
     f->force = gain * f->u;
   }
 };
@@ -52,6 +54,7 @@ struct AffineBias {
                           fma(env.act_bias_length(a), f->length, env.act_bias_constant(a)));
     f->force = f->force + bias;
     f->slope = f->slope + env.act_bias_velocity(a);
+    f->by_length = f->by_length + env.act_bias_length(a);
   }
 };
 

@@ -1,6 +1,6 @@
 // Muscles: activation by excitation, and force over length and velocity.
 //
-// solves    d act/dt; f = gain(l, ld) u + bias(l), df/dld
+// solves    d act/dt; f = gain(l, ld) u + bias(l), df/dld, df/dl
 // equation  with l and ld of the actuator, L = l / L0 shifted and V = ld / (L0 vmax):
 //             gain = -F FL(L) FV(V),  bias = -F fpmax FP(L)
 //             FL   two parabolas about 1 that meet halfway to lmin and to lmax; 0 outside (lmin, lmax)
@@ -40,8 +40,9 @@ struct MuscleDynamics : EulerStep {
 struct MuscleGain {
   DS_HD static constexpr bool serves(int code) { return code == kGainMuscle; }
 
+  // FL, and its slope by L
   template <class E, class Real = typename E::Real>
-  DS_FN static Real over_length(const E& env, int a, const Real& length) {
+  DS_FN static Real over_length(const E& env, int a, const Real& length, Real* by_L) {
     const Real half(0.5), one(1), zero(0);
     const Real lmin = env.muscle_lmin(a), lmax = env.muscle_lmax(a);
     const Real L = fma(length, env.muscle_per_length(a), env.muscle_offset(a));
@@ -50,9 +51,10 @@ struct MuscleGain {
     const Real middle = half * (select(below, lmin, lmax) + one);
     // distances from the end and from the top
     const Real end = select(below, L - lmin, lmax - L) * slope, top = (one - L) * slope;
-    const auto outer = select(below, middle - L, L - middle) >= zero;
+    const auto outer = select(below, middle - L, L - middle) >= zero, within = mask_and(L >= lmin, L <= lmax);
     const Real curve = select(outer, half * end * end, fma(-half, top * top, one));
-    return select(mask_and(L >= lmin, L <= lmax), curve, zero);
+    *by_L = select(within, select(outer, select(below, end, -end), top) * slope, zero);
+    return select(within, curve, zero);
   }
   // FV and its slope
   template <class E, class Real = typename E::Real>
@@ -68,9 +70,11 @@ struct MuscleGain {
   DS_FN static void apply(const E& env, int a, ActuatorForce<Real>* f) {
     Real curve, slope;
     over_velocity(env, a, Real(f->velocity * env.muscle_per_speed(a)), &curve, &slope);
-    const Real strength = -(env.muscle_peak(a) * over_length(env, a, f->length)) * f->u;
+    Real by_L;
+    const Real strength = -(env.muscle_peak(a) * over_length(env, a, f->length, &by_L)) * f->u;
     f->force = strength * curve;
     f->slope = strength * (slope * env.muscle_per_speed(a));
+    f->by_length = -(env.muscle_peak(a) * (by_L * env.muscle_per_length(a))) * f->u * curve;
   }
 };
 
@@ -83,6 +87,8 @@ struct MuscleBias {
     const Real near = (L - one) * per, far = fma(L - env.passive_knee(a), per, half);
     const Real curve = select(L <= one, zero, select(L <= env.passive_knee(a), half * near * near, far));
     f->force = fma(-env.passive_peak(a), curve, f->force);
+    const Real by_L = select(L <= one, zero, select(L <= env.passive_knee(a), near, one)) * per;
+    f->by_length = fma(-env.passive_peak(a), by_L * env.passive_per_length(a), f->by_length);
   }
 };
 

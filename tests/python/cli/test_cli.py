@@ -41,15 +41,15 @@ def test_info_tells_what_a_batch_holds(capsys):
 
 
 def test_info_tells_what_would_have_to_be_removed(capsys, tmp_path):
-    text = """<mujoco><option integrator="discrete"/><worldbody><body name="b"><joint name="j"/><geom size="1"/><site name="s"/></body>
+    text = """<mujoco><option><flag sleep="enable"/></option><worldbody><body name="b"><joint name="j"/><geom size="1"/><site name="s"/></body>
       </worldbody><actuator><general joint="j" biastype="user"/></actuator>
       <sensor><user dim="1" objtype="site" objname="s"/></sensor></mujoco>"""
     (tmp_path / "arm.xml").write_text(text)
     assert cli.main(["info", str(tmp_path / "arm.xml"), "--device", "cpu"]) != 0
     told = capsys.readouterr().err
-    assert "integrator discrete: option" in told and "sensor user" in told
-    assert "It loads without integrator (option), bias user (1 actuator), sensor user (1 sensor)" in told
-    assert "drop=('actuator', 'integrator', 'sensor',)" in told
+    assert "flag sleep: option" in told and "sensor user" in told
+    assert "It loads without sleep (option), bias user (1 actuator), sensor user (1 sensor)" in told
+    assert "drop=('actuator', 'sensor', 'sleep',)" in told
     assert len(told.splitlines()) < 40
 
 

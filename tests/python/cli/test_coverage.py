@@ -27,7 +27,7 @@ FILES = {
     "good/urdf.xml": "<robot name='r'/>",
     "good/lost.xml": '<mujoco><include file="alone.xml"/><include file="part.xml"/><asset><mesh file="no.stl"/></asset></mujoco>',
     "good/alone.xml": arm(0.7),
-    "hard/both.xml": arm(option=' noslip_iterations="3" integrator="discrete"'),
+    "hard/both.xml": arm(option=' noslip_iterations="3"><flag diagexact="enable"/></option><option '),
     "hard/glue.xml": arm(2.0, rest='<actuator><general joint="j" biastype="user"/></actuator>'),
     "hard/slip.xml": arm(3.0, ' noslip_iterations="1"'),
     "empty/readme.xml": "<text/>",
@@ -55,7 +55,7 @@ def test_models_are_counted_by_source(tmp_path):
         "good": {"models": 3, "load": 3, "agree": 3, **none, **runs, "no model": 4},
         "hard": {"models": 3, "load": 1, "agree": 1, **none, **dict.fromkeys(runs, 1), "no model": 0},
     }
-    assert told["reasons"] == {"integrator discrete": 1, "bias user": 1}
+    assert told["reasons"] == {"flag diagexact": 1, "bias user": 1}
     outcomes = {fact["file"]: fact["outcome"] for fact in told["models"]}
     assert outcomes == {
         "arm.xml": "agrees", "copy.xml": "same as another", "scene.xml": "agrees", "broken.xml": "not compiled",

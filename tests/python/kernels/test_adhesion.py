@@ -52,7 +52,7 @@ def test_forces_are_mujocos(cone, dtype, bound, rng):
     assert pulled > 100
 
 
-@pytest.mark.parametrize("integrator", ["euler", "implicit", "implicitfast", "rk4"])
+@pytest.mark.parametrize("integrator", ["euler", "implicit", "implicitfast", "discrete", "rk4"])
 def test_steps_are_the_references(integrator, rng):
     mj, _ = oracle.load(SCENE)
     states = states_of(mj, 40, rng)

@@ -55,19 +55,24 @@ def differences(found, data):
     return {name: scenes.error(getattr(found, name), getattr(data, name)) for name in ("qacc", "act_dot", "actuator_force")}
 
 
+def bound(mj):
+    """How exact MuJoCo is: under discrete it solves iteratively where an actuator has a moment on several dofs."""
+    return 1e-7 if mj.opt.integrator == 4 else 1e-9
+
+
 def compare_a_step(mj, data, reference):
     """Forces, rates and one step of a Reference from a state, against MuJoCo's; False where no step of that length is stable."""
     scenes.copy_state(data, reference)
     mujoco.mj_forward(mj, data)
     reference.forward()
-    assert max(differences(reference, data).values()) < 1e-9
+    assert max(differences(reference, data).values()) < bound(mj)
     mujoco.mj_step(mj, data)
     reference.step()
     if np.abs(data.qvel).max() > 1e4:  # bristles too stiff for the stages of Runge and Kutta
         assert mj.opt.integrator == mujoco.mjtIntegrator.mjINT_RK4
         return False
     for field in ("qvel", "qpos", "act"):
-        assert scenes.error(getattr(reference, field), getattr(data, field)) < 1e-9, field
+        assert scenes.error(getattr(reference, field), getattr(data, field)) < bound(mj), field
     return True
 
 
@@ -83,10 +88,10 @@ def test_forces_and_rates_are_mujocos(inputs, rng):
                 reference = ds.Reference(ds.Model.from_mujoco(mj))
 
 
-@pytest.mark.parametrize("integrator", ["euler", "rk4", "implicit", "implicitfast"])
+@pytest.mark.parametrize("integrator", ["euler", "rk4", "implicit", "implicitfast", "discrete"])
 def test_motions_are_mujocos(integrator, rng):
     mj = scenes.compile_mj(scenes.SCENES[SCENE])
-    mj.opt.integrator = {"euler": 0, "rk4": 1, "implicit": 2, "implicitfast": 3}[integrator]
+    mj.opt.integrator = {"euler": 0, "rk4": 1, "implicit": 2, "implicitfast": 3, "discrete": 4}[integrator]
     reference = ds.Reference(ds.Model.from_mujoco(mj))
     for _ in range(60):
         data = draw(mj, rng, rng.choice([0.3, 1.0, 5.0]))
@@ -94,10 +99,10 @@ def test_motions_are_mujocos(integrator, rng):
 
 
 @pytest.mark.parametrize("device", ["cpu", "emulated"])
-@pytest.mark.parametrize("integrator", ["euler", "rk4", "implicit", "implicitfast"])
+@pytest.mark.parametrize("integrator", ["euler", "rk4", "implicit", "implicitfast", "discrete"])
 def test_a_batch_moves_as_mujoco(integrator, device, rng):
     mj = scenes.compile_mj(scenes.SCENES[SCENE])
-    mj.opt.integrator = {"euler": 0, "rk4": 1, "implicit": 2, "implicitfast": 3}[integrator]
+    mj.opt.integrator = {"euler": 0, "rk4": 1, "implicit": 2, "implicitfast": 3, "discrete": 4}[integrator]
     states = [draw(mj, rng, rng.choice([0.3, 1.0, 5.0])) for _ in range(24)]
     with ds.Batch(ds.Model.from_mujoco(mj), len(states), device=device, dtype="float64") as batch:
         for field in ("qpos", "qvel", "act", "ctrl", "qfrc_applied", "xfrc_applied"):
@@ -106,7 +111,7 @@ def test_a_batch_moves_as_mujoco(integrator, device, rng):
         batch.forward()
         for e, data in enumerate(states):
             mujoco.mj_forward(mj, data)
-            assert scenes.error(batch.qacc[e], data.qacc) < 1e-9
+            assert scenes.error(batch.qacc[e], data.qacc) < bound(mj)
             assert scenes.error(batch.actuator_force[e], data.actuator_force) < 1e-9
         before = np.array([data.act for data in states])
         batch.step()
@@ -114,7 +119,7 @@ def test_a_batch_moves_as_mujoco(integrator, device, rng):
             rate = data.act_dot.copy()
             mujoco.mj_step(mj, data)
             for field in ("qvel", "qpos"):
-                assert scenes.error(getattr(batch, field)[e], getattr(data, field)) < 1e-9, field
+                assert scenes.error(getattr(batch, field)[e], getattr(data, field)) < bound(mj), field
             # an activation is as exact as the way that it went
             gone = np.abs(data.act - before[e]) + np.abs(mj.opt.timestep * rate)
             assert np.all(np.abs(batch.act[e] - data.act) <= 1e-9 * gone + 1e-14 * np.abs(data.act) + 1e-15)

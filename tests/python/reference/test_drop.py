@@ -7,14 +7,14 @@ import pytest
 import dualstep as ds
 
 WORLD = """
-<mujoco><option noslip_iterations="{noslip}" integrator="{integrator}"/>
+<mujoco><option noslip_iterations="{noslip}"><flag sleep="{sleep}"/></option>
   <worldbody><geom name="floor" type="plane" size="5 5 1"/>
     <body name="b" pos="0 0 1"><joint name="j" stiffness="{stiffness}"/><geom name="g" size=".1"/><site name="s"/>
       <body pos="0 0 .3"><joint name="k" axis="0 1 0"/><geom name="sticky" size=".1" adhesion="{adhesion}"/></body></body></worldbody>
   <actuator><motor name="m" joint="j"/>{actuators}</actuator>
   <sensor><jointpos joint="j"/>{sensors}</sensor>
   <keyframe>{key}</keyframe></mujoco>"""
-PLAIN = dict(noslip=0, integrator="Euler", stiffness="1", adhesion=0, actuators="", sensors="", key="")
+PLAIN = dict(noslip=0, sleep="disable", stiffness="1", adhesion=0, actuators="", sensors="", key="")
 USERS = '<general name="glue" joint="j" biastype="user"/>'
 
 
@@ -28,7 +28,7 @@ CASES = {
         "bias user",
         "bias user (1 actuator)",
     ),
-    "integrator": (dict(integrator="discrete"), "integrator", "integrator (option)"),
+    "sleep": (dict(sleep="enable"), "sleep", "sleep (option)"),
     "sensor": (
         dict(sensors='<user dim="1" objtype="site" objname="s"/>' * 3),
         "sensor",
@@ -136,9 +136,9 @@ def test_several_at_once():
 
 
 def test_what_is_not_named_stays_refused():
-    text = world(integrator="discrete", adhesion=1)
+    text = world(sleep="enable", adhesion=1)
     with pytest.raises(ds.UnsupportedModelError) as caught:
-        ds.Model.from_mjcf(text, drop="integrator")
+        ds.Model.from_mjcf(text, drop="sleep")
     assert [p[0] for p in caught.value.problems] == ["adhesion"]
 
 

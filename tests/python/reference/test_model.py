@@ -176,7 +176,7 @@ def actuator(text):
 
 
 REFUSED = {
-    "integrator discrete": (dict(head='<option integrator="discrete"/>'), "integrator discrete", "option"),
+    "flag diagexact": (dict(head='<option><flag diagexact="enable"/></option>'), "flag diagexact", "option"),
     "sleep": (dict(head='<option><flag sleep="enable"/></option>'), "flag sleep", "option"),
     "adhesion geom": (dict(geom='adhesion="1"'), "adhesion", "geom 'link'"),
     "surface velocity": (dict(geom='surfacevel="1 0 0 0 0 0"'), "surface velocity", "geom 'link'"),
@@ -230,12 +230,12 @@ def test_actuators_of_plugins_are_refused_as_such():
 
 def test_all_refusals_at_once():
     xml = arm(
-        head='<option integrator="discrete"><flag sleep="enable"/></option>',
+        head='<option><flag sleep="enable" diagexact="enable"/></option>',
         tail='<worldbody><geom size="1" adhesion="1"/></worldbody><actuator><general name="a" joint="knee" biastype="user"/><motor name="b" joint="knee" damping="1 2"/></actuator>',
     )
     found = problems(xml)
     assert [p[0] for p in found] == [
-        "integrator discrete", "flag sleep", "adhesion", "bias user", "polynomial damping",
+        "flag sleep", "flag diagexact", "adhesion", "bias user", "polynomial damping",
     ]  # fmt: skip
     with pytest.raises(ds.UnsupportedModelError, match="(?s)5 things.*geom 'palm'.*actuator 'b'"):
         ds.Model.from_mjcf(xml)

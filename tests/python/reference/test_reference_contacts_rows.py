@@ -57,6 +57,20 @@ def test_gymnasium_models_agree_with_mujoco(name, cone):
 
 
 @pytest.mark.parametrize("cone", CONES)
+@pytest.mark.parametrize("name", [*FEATURES, "tendon_rows"])
+def test_rows_at_the_end_of_a_step(name, cone):
+    """The integrator discrete: weights, references and forces of every kind of row, MuJoCo's."""
+    model, ref = oracle.load(scenes.SCENES[name], cone=CONES[cone], integrator=mujoco.mjtIntegrator.mjINT_DISCRETE)
+    rows = 0
+    for data in oracle.run(model, np.random.default_rng(2), 40):
+        oracle.forward(model, data, ref)
+        wrong = {k: v for k, v in oracle.differences(model, data, ref).items() if not v <= TOLERANCE}
+        assert not wrong, wrong
+        rows += data.nefc > 0
+    assert rows > 10
+
+
+@pytest.mark.parametrize("cone", CONES)
 @pytest.mark.parametrize("impratio", [0.2, 1.0, 10.0, 300.0])
 @pytest.mark.parametrize("name", ["contact_condim3", "contact_condim6"])
 def test_impratio(name, impratio, cone):

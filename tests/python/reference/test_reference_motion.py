@@ -66,7 +66,7 @@ RK4_STEPS = {
 }
 
 
-@pytest.mark.parametrize("integrator, order", [("euler", 1), ("implicit", 1), ("implicitfast", 1), ("rk4", 4)])
+@pytest.mark.parametrize("integrator, order", [("euler", 1), ("implicit", 1), ("implicitfast", 1), ("discrete", 1), ("rk4", 4)])
 @pytest.mark.parametrize("name", RK4_STEPS)
 def test_order_of_convergence(name, integrator, order):
     m = scenes.compile_mj(scenes.ALL[name])

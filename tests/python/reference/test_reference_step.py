@@ -11,13 +11,18 @@ STATES = 30
 TOLERANCE = 1e-9
 # explicit integration of damping this stiff leaves the range of sane states within a step; MuJoCo then resets itself
 EXCLUDED = {("damper_stiff", "rk4")}
-INTEGRATORS = ("euler", "implicit", "implicitfast", "rk4")
+INTEGRATORS = ("euler", "implicit", "implicitfast", "discrete", "rk4")
 MJ_INTEGRATOR = {
     "euler": mujoco.mjtIntegrator.mjINT_EULER,
     "implicit": mujoco.mjtIntegrator.mjINT_IMPLICIT,
     "implicitfast": mujoco.mjtIntegrator.mjINT_IMPLICITFAST,
+    "discrete": mujoco.mjtIntegrator.mjINT_DISCRETE,
     "rk4": mujoco.mjtIntegrator.mjINT_RK4,
 }
+
+
+# under discrete MuJoCo solves iteratively where tendons or actuators couple dofs that are not of one joint, to about this
+SOLVED_TO = {"discrete": 1e-7}
 
 
 def worst_step(path, integrator, states, seed=1):
@@ -44,7 +49,7 @@ CASES = [(name, integrator) for name in scenes.ALL for integrator in INTEGRATORS
 @pytest.mark.parametrize("name, integrator", [case for case in CASES if case not in EXCLUDED])
 def test_step_agrees_with_mujoco(name, integrator):
     worst = worst_step(scenes.ALL[name], integrator, STATES)
-    wrong = {key: value for key, value in worst.items() if not value <= TOLERANCE}
+    wrong = {key: value for key, value in worst.items() if not value <= SOLVED_TO.get(integrator, TOLERANCE)}
     assert not wrong, wrong
 
 

@@ -1,0 +1,57 @@
+// What a batch cannot do of the integrator discrete. The inertia of its step has an entry for every two dofs of a tendon or
+// actuator with slopes; the kernels' factor has them for dofs of one branch alone (kernels/smooth/factorize.h).
+#include <functional>
+
+#include "host/model/support.h"
+#include "host/tables/tables.h"
+
+namespace dualstep {
+
+namespace {
+
+bool above(const Model& m, int dof, int other) {
+  while (other > dof) other = m.dof_parentid[other];
+  return other == dof;
+}
+
+// whether dofs, rising, are those of one branch
+bool on_one_branch(const Model& m, int n, const std::function<int(int)>& dof) {
+  for (int i = 0; i + 1 < n; ++i)
+    if (!above(m, dof(i), dof(i + 1))) return false;
+  return true;
+}
+
+// whether the force of an actuator depends on where it is, or on how fast
+bool has_slopes(const Model& m, int a) {
+  if (is_motor(m, a) || m.actuator_gaintype[a] != kGainFixed || m.actuator_biastype[a] == kBiasMuscle) return true;
+  const double* bias = &m.actuator_biasprm[10 * a];
+  return m.actuator_biastype[a] == kBiasAffine && (bias[1] != 0 || bias[2] != 0);
+}
+
+}  // namespace
+
+void refuse_discrete(const Model& m, const TableStore& t) {
+  if (m.opt.integrator != Integrator::kDiscrete) return;
+  std::vector<Problem> problems;
+  const std::string reason =
+      "under the integrator discrete a Batch takes springs, dampers and servos along one branch of the tree; a "
+      "Reference takes any";
+  const auto crosses = [&](int ten) {
+    const int first = t.ten_adr[ten];
+    return !on_one_branch(m, t.ten_adr[ten + 1] - first, [&](int i) { return t.ten_dof[first + i]; });
+  };
+  for (int ten = 0; ten < m.ntendon; ++ten)
+    if ((m.tendon_stiffness[ten] != 0 || m.tendon_damping[ten] != 0) && crosses(ten))
+      problems.push_back({"tendon across branches", element_name(m, "tendon", ten), reason});
+  for (int a = 0; a < m.nactuator; ++a) {
+    if (!has_slopes(m, a)) continue;
+    const int first = t.trn_adr[a];
+    const auto dof = [&](int i) { return t.trn_dof[2 * (first + i)]; };
+    const bool apart = m.actuator_trntype[a] == kTrnTendon ? crosses(m.actuator_trnid[2 * a])
+                                                           : !on_one_branch(m, t.trn_adr[a + 1] - first, dof);
+    if (apart) problems.push_back({"actuator across branches", element_name(m, "actuator", a), reason});
+  }
+  throw_problems(problems, {});
+}
+
+}  // namespace dualstep

@@ -1,0 +1,195 @@
+// The inertia of a step whose forces are taken at its end: what they add to M.
+//
+// solves    what implicit, implicitfast and discrete factorize in the place of M
+// equation  M^ = M - h d(forces)/dv, of joint dampers, actuators, tendons and fluid
+//           discrete  M^ = M + h D + h^2 K,   D and K minus the derivatives by velocity and by position, the moments of
+//                     tendons and actuators held; its smooth force is at the velocity of the start, qfrc_smooth - h K v
+// source    MuJoCo's documentation, "Numerical integration", and its notes on discrete (3.13)
+// deviation none. Entries between dofs of different branches are left out, as in MuJoCo; under discrete, which has them
+//           there, host code refuses models that would need any
+// reads     M, actuator_vel_gain, actuator_pos_gain, cdof, cvel, xquat, xipos, tree_com, ten_J, ten_length
+// writes    LD; discrete: Dinv, Dscale, step_diagonal
+// cost      O(nv depth), with fluid O(nbody depth^2)
+#pragma once
+
+#include "kernels/smooth/actuation.h"
+#include "kernels/smooth/factorize.h"
+#include "kernels/smooth/tendons.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+// whether all forces that the velocity changes are taken at the end of the step, not those of joint dampers alone
+template <class Options>
+DS_HD bool has_velocity_derivatives(const Options& o) {
+  return o.integrator == kImplicitFast || o.integrator == kImplicit || o.integrator == kDiscrete;
+}
+
+// the derivative of an actuator's force that the step takes at its end. discrete: of what brakes and holds alone, by
+// velocity, and by length over a time step
+template <class E, class Real = typename E::Real>
+DS_HD Real actuator_slope(const E& env, int a) {
+  const Real by_velocity = env.actuator_vel_gain()[a];
+  if (env.t.o.integrator != kDiscrete) return by_velocity;
+  return fma(Real(env.t.o.timestep), negative_part(env.actuator_pos_gain()[a]), negative_part(by_velocity));
+}
+// discrete: the stiffness of joint springs at dof i
+template <class E, class Real = typename E::Real>
+DS_HD Real spring_of_dof(const E& env, int i) {
+  const auto& t = env.t;
+  return t.o.has_spring && !disabled(t.o, kDisableSpring) ? max(env.jnt_stiffness(t.dof_jnt[i]), Real(0))
+                                                          : Real(0);
+}
+// likewise of a tendon, none within the range in which it is relaxed
+template <class E, class Real = typename E::Real>
+DS_HD Real spring_of_tendon(const E& env, int ten) {
+  if (disabled(env.t.o, kDisableSpring)) return Real(0);
+  const Real length = env.ten_length()[ten];
+  const auto relaxed =
+      mask_and(length >= env.ten_spring_lower(ten), length <= env.ten_spring_upper(ten));
+  return select(relaxed, Real(0), env.ten_stiffness(ten));
+}
+
+// minus the velocity derivative of the forces of joint dampers and actuators: diagonal entry of dof i
+template <class E>
+DS_FN typename E::Real damping_of_dof(const E& env, int i) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  Real d = disabled(t.o, kDisableDamper) ? Real(0) : env.dof_damping(i);
+  if (t.o.integrator == kDiscrete) d = fma(Real(t.o.timestep), spring_of_dof(env, i), d);
+  if (has_velocity_derivatives(t.o))
+    for (int k = t.dofact_adr[i]; k < t.dofact_adr[i + 1]; k++) {
+      const Real m = moment(env, t.dofact[2 * k], t.dofact[2 * k + 1]);
+      d = fma(-(m * m), actuator_slope(env, t.dofact[2 * k]), d);
+    }
+  return d;
+}
+
+// row k of the Jacobian of body b's velocity in its inertial frame (angular, then linear, at its centre of
+// mass)
+template <class E>
+DS_HD Spatial<typename E::Real> body_frame_motion(const E& env, int b, const Mat3<typename E::Real>& r,
+                                                  int dof) {
+  using Real = typename E::Real;
+  const Vec3<Real> arm = env.xipos().vec(b) - env.tree_com().vec(env.t.body_tree[b]);
+  const Spatial<Real> s = env.cdof().spatial(dof);
+  return {rotate_transposed(r, s.ang), rotate_transposed(r, s.lin + cross(s.ang, arm))};
+}
+
+// the rest of the symmetric matrix of implicit, implicitfast and discrete: LD - h d(force)/d(velocity), beyond the diagonal
+// of joints
+template <class E>
+DS_STAGE void add_velocity_derivatives(E& env) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const auto LD = env.LD();
+  const Real h(t.o.timestep), two(2);
+  env.each(t.n.nv, [&](int i) {
+    const int row = t.M_rowadr[i];
+    // an actuator on a ball or free joint couples the joint's dofs, which follow each other in the row, one on a
+    // tendon or site those of a branch
+    for (int k = t.dofact_adr[i]; k < t.dofact_adr[i + 1]; k++) {
+      const int a = t.dofact[2 * k], c = t.dofact[2 * k + 1];
+      const Real gain = -(h * actuator_slope(env, a));
+      if (t.act_trn[a] == kTrnTendon) {
+        const int ten = t.act_id[a], first = t.ten_adr[ten];
+        each_in_row(env, i, ten, first + c, [&](int m, int e) {
+          if (m > row) LD[m] = fma(gain, moment(env, a, c) * moment(env, a, e - first), LD[m]);
+        });
+        continue;
+      }
+      if (!JointTransmission::serves(t.act_trn[a])) {
+        const int first = t.trn_adr[a];
+        const auto dof_of = [&](int e) { return t.trn_dof[2 * e]; };
+        each_in_row(env, i, first, first + c, dof_of, [&](int m, int e) {
+          if (m > row) LD[m] = fma(gain, moment(env, a, c) * moment(env, a, e - first), LD[m]);
+        });
+        continue;
+      }
+      for (int e = 1; e <= c; e++)
+        LD[row + e] = fma(gain, moment(env, a, c) * moment(env, a, c - e), LD[row + e]);
+    }
+    const bool dampers = !disabled(t.o, kDisableDamper), discrete = t.o.integrator == kDiscrete;
+    if (t.o.has_ten_passive && (dampers || discrete))
+      each_tendon_of(env, i, [&](int ten, int e) {
+        Real slope = dampers ? env.ten_damping(ten) : Real(0);
+        if (discrete) slope = fma(h, spring_of_tendon(env, ten), slope);
+        const Real damping = h * slope * env.ten_J()[e];
+        each_in_row(env, i, ten, e, [&](int m, int k) { LD[m] = fma(damping, env.ten_J()[k], LD[m]); });
+      });
+    if (!t.o.has_fluid || (disabled(t.o, kDisableSpring) && disabled(t.o, kDisableDamper))) return;
+    for (int b = 1; b < t.n.nbody; b++) {
+      int up = b;
+      while (up > t.dof_body[i]) up = t.body_parent[up];
+      if (up != t.dof_body[i] || t.body_tree[b] < 0) continue;
+      // drag is diagonal in the body's inertial frame: -(viscous + 2 quadratic |v|)
+      const Mat3<Real> r = to_matrix(mul(env.xquat().quat(b), env.quat(t.body_iquat, b)));
+      const Spatial<Real> v = env.cvel().spatial(b);
+      const Vec3<Real> arm = env.xipos().vec(b) - env.tree_com().vec(t.body_tree[b]);
+      const Vec3<Real> wind{Real(t.o.wind[0]), Real(t.o.wind[1]), Real(t.o.wind[2])};
+      const Vec3<Real> w = rotate_transposed(r, v.ang),
+                       u = rotate_transposed(r, v.lin + cross(v.ang, arm) - wind);
+      const auto slope = [&](const Real& x, const Real& quadratic, const Real& viscous) {
+        return h * fma(two * quadratic, abs(x), viscous);
+      };
+      const Real turning = env.fluid_viscous_torque(b), moving = env.fluid_viscous_force(b);
+      const Vec3<Real> cw{slope(w.x, env.fluid_quadratic_torque(b, 0), turning),
+                          slope(w.y, env.fluid_quadratic_torque(b, 1), turning),
+                          slope(w.z, env.fluid_quadratic_torque(b, 2), turning)};
+      const Vec3<Real> cu{slope(u.x, env.fluid_quadratic_force(b, 0), moving),
+                          slope(u.y, env.fluid_quadratic_force(b, 1), moving),
+                          slope(u.z, env.fluid_quadratic_force(b, 2), moving)};
+      const Spatial<Real> si = body_frame_motion(env, b, r, i);
+      const Spatial<Real> weighted{{si.ang.x * cw.x, si.ang.y * cw.y, si.ang.z * cw.z},
+                                   {si.lin.x * cu.x, si.lin.y * cu.y, si.lin.z * cu.z}};
+      for (int e = row; e < t.M_rowadr[i + 1]; e++)
+        LD[e] = LD[e] + dot(weighted, body_frame_motion(env, b, r, t.M_col[e]));
+    }
+  });
+  env.done();
+}
+
+// LD <- M^
+template <class E>
+DS_FN void load_step_inertia(E& env) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const auto LD = env.LD();
+  const Real h(t.o.timestep);
+  load_factor(env);
+  env.each(t.n.nv, [&](int i) { LD[t.M_rowadr[i]] = fma(h, damping_of_dof(env, i), LD[t.M_rowadr[i]]); });
+  env.sync();
+  if (has_velocity_derivatives(t.o)) add_velocity_derivatives(env);
+}
+
+// discrete: the factor of M^, on which constraints stand too
+template <class E>
+DS_STAGE void factorize_step(E& env) {
+  const auto& t = env.t;
+  load_step_inertia(env);
+  env.each(t.n.nv, [&](int i) { env.step_diagonal()[i] = env.LD()[t.M_rowadr[i]]; });
+  env.sync();
+  eliminate_to_whiten(env);
+}
+
+// discrete: h K v of dof i, which springs gain on the way at the velocity of the start
+template <class E, class Real = typename E::Real>
+DS_FN Real stiffness_on_the_way(const E& env, int i) {
+  const auto& t = env.t;
+  Real sum = spring_of_dof(env, i) * env.qvel()[i];
+  for (int k = t.dofact_adr[i]; k < t.dofact_adr[i + 1]; k++) {
+    const int a = t.dofact[2 * k];
+    Real length, velocity;
+    transmission(env, a, &length, &velocity);
+    const Real holds = negative_part(env.actuator_pos_gain()[a]);
+    sum = fma(-(moment(env, a, t.dofact[2 * k + 1]) * holds), velocity, sum);
+  }
+  if (t.o.has_ten_passive)
+    each_tendon_of(env, i, [&](int ten, int e) {
+      sum = fma(env.ten_J()[e] * spring_of_tendon(env, ten), env.ten_velocity()[ten], sum);
+    });
+  return Real(t.o.timestep) * sum;
+}
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep
