@@ -30,8 +30,8 @@ DS_STAGE void smooth_dynamics(E& env, const EnvIO<E>& in) {
   const bool discrete = env.t.o.integrator == kDiscrete;
   if (!discrete) factorize(env);  // L'DL on the tree's sparsity
   env.time_stage(kStage_factorize);
-  passive(env);    // springs, dampers, fluid, gravity compensation
-  actuation(env);  // actuators
+  passive(env);                       // springs, dampers, fluid, gravity compensation
+  actuation(env);                     // actuators
   if (discrete) factorize_step(env);  // of the inertia that holds their slopes
   // of adhesion contacts decide
   if (!env.t.o.has_adhesion) smooth_acceleration(env, env.any_xfrc, [&](int b) { return in.xfrc(b); });

@@ -35,7 +35,8 @@ ActuatorSlope actuator_slope(const Model& m, const Data& d, const VectorXd& ctrl
     if (total <= range[0] || total >= range[1]) return slope;
   }
   if (motor) {
-    const MotorSlope pull = saturated ? MotorSlope{} : motor_slope(m, i, ctrl, d), drag = motor_drag_slope(m, i, d);
+    const MotorSlope pull = saturated ? MotorSlope{} : motor_slope(m, i, ctrl, d),
+                     drag = motor_drag_slope(m, i, d);
     return {drag.velocity + pull.velocity, drag.length + pull.length};
   }
   const double length = d.actuator_length[i], velocity = d.actuator_velocity[i];

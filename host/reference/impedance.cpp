@@ -69,9 +69,7 @@ void reference(const Model& m, const double* solimp, std::array<double, 2> ref,
 constexpr std::array<double, 2> kDefaultReference = {0.02, 1};
 
 // under the integrator discrete: what a row is divided by to hold at the end of the step
-double at_end(double h, double stiffness, double damping) {
-  return 1 + h * damping + h * h * stiffness;
-}
+double at_end(double h, double stiffness, double damping) { return 1 + h * damping + h * h * stiffness; }
 
 // a contact or limit that is stiffer than the step resolves, by the stiffest that it does
 void soften(const Model& m, RowType type, const double* solref, double impedance, double* stiffness,

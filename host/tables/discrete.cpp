@@ -23,7 +23,8 @@ bool on_one_branch(const Model& m, int n, const std::function<int(int)>& dof) {
 
 // whether the force of an actuator depends on where it is, or on how fast
 bool has_slopes(const Model& m, int a) {
-  if (is_motor(m, a) || m.actuator_gaintype[a] != kGainFixed || m.actuator_biastype[a] == kBiasMuscle) return true;
+  if (is_motor(m, a) || m.actuator_gaintype[a] != kGainFixed || m.actuator_biastype[a] == kBiasMuscle)
+    return true;
   const double* bias = &m.actuator_biasprm[10 * a];
   return m.actuator_biastype[a] == kBiasAffine && (bias[1] != 0 || bias[2] != 0);
 }
@@ -34,7 +35,8 @@ void refuse_discrete(const Model& m, const TableStore& t) {
   if (m.opt.integrator != Integrator::kDiscrete) return;
   std::vector<Problem> problems;
   const std::string reason =
-      "under the integrator discrete a Batch takes springs, dampers and servos along one branch of the tree; a "
+      "under the integrator discrete a Batch takes springs, dampers and servos along one branch of the tree; "
+      "a "
       "Reference takes any";
   const auto crosses = [&](int ten) {
     const int first = t.ten_adr[ten];

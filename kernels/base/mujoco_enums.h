@@ -59,7 +59,14 @@ enum WrapType : int {
 };
 
 // mjtIntegrator; the last one is this library's own
-enum Integrator : int { kEuler = 0, kRk4 = 1, kImplicit = 2, kImplicitFast = 3, kDiscrete = 4, kVariational = 100 };
+enum Integrator : int {
+  kEuler = 0,
+  kRk4 = 1,
+  kImplicit = 2,
+  kImplicitFast = 3,
+  kDiscrete = 4,
+  kVariational = 100
+};
 
 // mjtDisableBit: those that change what is computed here
 enum DisableBit : int {

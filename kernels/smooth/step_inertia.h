@@ -45,8 +45,7 @@ template <class E, class Real = typename E::Real>
 DS_HD Real spring_of_tendon(const E& env, int ten) {
   if (disabled(env.t.o, kDisableSpring)) return Real(0);
   const Real length = env.ten_length()[ten];
-  const auto relaxed =
-      mask_and(length >= env.ten_spring_lower(ten), length <= env.ten_spring_upper(ten));
+  const auto relaxed = mask_and(length >= env.ten_spring_lower(ten), length <= env.ten_spring_upper(ten));
   return select(relaxed, Real(0), env.ten_stiffness(ten));
 }
 

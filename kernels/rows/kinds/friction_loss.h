@@ -120,9 +120,8 @@ struct FrictionLosses {
 
   template <class F>
   DS_HD Real dual_sum(int at, F f) const {
-    return env.accumulate(count(), [&](int k, const Real& sum) {
-      return sum + f(at + k, R(k), Real(env.loss_y0()[k]));
-    });
+    return env.accumulate(
+        count(), [&](int k, const Real& sum) { return sum + f(at + k, R(k), Real(env.loss_y0()[k])); });
   }
   template <class L, class F>
   DS_HD void add_forces(const L& l, const F& w) const {
