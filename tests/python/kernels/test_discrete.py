@@ -5,6 +5,7 @@ tests/python/reference (steps, rows and forces).
 """
 
 import answers
+import contact_oracle as oracle
 import mujoco
 import numpy as np
 import pytest
@@ -82,6 +83,24 @@ def test_contacts_of_any_stiffness_are_mujocos(solref, rng):
             assert scenes.error(batch.qacc[0], data.qacc) < 1e-6
             mujoco.mj_step(mj, data)
     assert touched > 20
+
+
+def test_limits_and_friction_of_tendons_are_mujocos(rng):
+    mj = scenes.compile_mj(scenes.SCENES["tendon_rows"], constraints=True)
+    oracle.converge(mj)
+    mj.opt.integrator = mujoco.mjtIntegrator.mjINT_DISCRETE
+    reference = ds.Reference(ds.Model.from_mujoco(mj))
+    rows = 0
+    for _ in range(40):
+        data = scenes.draw_state(mj, rng, speed=3.0)
+        scenes.copy_state(data, reference)
+        mujoco.mj_forward(mj, data)
+        reference.forward()
+        kinds = set(data.efc_type)
+        rows += int(mujoco.mjtConstraint.mjCNSTR_LIMIT_TENDON) in kinds
+        assert scenes.error(reference.qfrc_constraint, data.qfrc_constraint) < 1e-6
+        assert scenes.error(reference.qacc, data.qacc) < 1e-6
+    assert rows > 10
 
 
 FLYING = """<body pos="{x} 0 {z}"><freejoint/><geom type="box" size=".1 .2 .3"/>

@@ -57,7 +57,7 @@ def test_gymnasium_models_agree_with_mujoco(name, cone):
 
 
 @pytest.mark.parametrize("cone", CONES)
-@pytest.mark.parametrize("name", [*FEATURES, "tendon_rows"])
+@pytest.mark.parametrize("name", FEATURES)
 def test_rows_at_the_end_of_a_step(name, cone):
     """The integrator discrete: weights, references and forces of every kind of row, MuJoCo's."""
     model, ref = oracle.load(scenes.SCENES[name], cone=CONES[cone], integrator=mujoco.mjtIntegrator.mjINT_DISCRETE)
