@@ -112,8 +112,9 @@ In brackets: the packages of Debian and Ubuntu that bring it. As root:
 # --- the virtual environment -------------------------------------------------------------------------------------
 
 # pip compiles every module of every package one after the other, if it is not told otherwise: Python compiles those that
-# it imports, when it does
+# it imports, when it does; and keeps them, or every process of a test would compile all of torch again
 export PIP_COMPILE=0
+unset PYTHONDONTWRITEBYTECODE
 
 # .venv, with the tools of the build
 python_environment() {

@@ -14,11 +14,8 @@ template <>
 void run_emulated<DUALSTEP_SCALAR>(const Tables<DUALSTEP_SCALAR>& t, const BatchView<DUALSTEP_SCALAR>& batch,
                                    const StepArgs& args, int env, void* scratch, const LaneChoice& choice,
                                    const emulator::Schedule& schedule) {
+  // a lane that is alone is a fiber too: with lanes of its own it would be compiled once more
   const auto on = [&](int lanes, auto&& program) {
-#if !defined(DUALSTEP_ALL_LANES_FIBERS)
-    // as a GPU does it: no exchange, and half of this translation unit
-    if (lanes == 1) return program(SerialLanes{});
-#endif
     run_lanes(lanes, schedule, [&](const FiberLanes<kAnyWidth>& own) { program(own); });
   };
   if (!choice.staged) {
