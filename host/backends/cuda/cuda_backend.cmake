@@ -122,6 +122,9 @@ foreach(variant IN LISTS cuda_variants)
                        "kernels: ${scalar}, ${lanes} threads an environment"
                        -DDUALSTEP_SCALAR=${scalar} -DDUALSTEP_LANES=${lanes})
 endforeach()
+# a target of their own waits for no library: the longest commands of a build begin first
+add_custom_target(dualstep_cuda_kernels DEPENDS ${cuda_objects})
+add_dependencies(dualstep_batch dualstep_cuda_kernels)
 file(MAKE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/cuda)
 file(GENERATE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/cuda/cuda_variants.h CONTENT
 "// the variants of kernels/launch/cuda/launch.cu in this build
