@@ -79,6 +79,12 @@ DS_HD auto limit_force(const E& env, int a, Real* force) {
   *force = clamp(*force, lo, hi);
   return mask_or(*force <= lo, *force >= hi);
 }
+template <class E, class Real = typename E::Real>
+DS_HD void limit_force(const E& env, int a, ActuatorForce<Real>* f) {
+  const auto at = limit_force(env, a, &f->force);
+  f->slope = select(at, Real(0), f->slope);
+  f->by_length = select(at, Real(0), f->by_length);
+}
 template <class E, class Mask>
 DS_HD void gain_nothing(const E& env, int a, const Mask& where) {
   using Real = typename E::Real;
@@ -186,6 +192,7 @@ DS_STAGE void actuation(E& env) {
     if (motor) {
       transmission(env, a, &f.length, &f.velocity);
       Motors::with(t.act_gain[a], [&](auto kind) { kind.apply(env, a, off, &f); });
+      if (!off && limited) limit_force(env, a, &f);
     } else {
       f.u = drive(env, a, off);
     }
@@ -194,11 +201,7 @@ DS_STAGE void actuation(E& env) {
       if (flags & kActCircle) f.u = nearest_setpoint(env, a, f.u, f.length);
       Gains::with(t.act_gain[a], [&](auto kind) { kind.apply(env, a, &f); });
       Biases::with(t.act_bias[a], [&](auto kind) { kind.apply(env, a, &f); });
-    }
-    if (!off && limited) {
-      const auto at = limit_force(env, a, &f.force);
-      f.slope = select(at, zero, f.slope);
-      f.by_length = select(at, zero, f.by_length);
+      if (limited) limit_force(env, a, &f);
     }
     force[a] = f.force;
     vel_gain[a] = f.slope;
