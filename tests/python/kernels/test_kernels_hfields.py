@@ -310,7 +310,9 @@ def test_margin_and_gap():
 def test_each_of_several_fields_has_its_own_ground(kind):
     """Of another size and elsewhere: on the later one, contacts are those that it has alone in a model."""
     grounds = [partly_flat(1, 'pos="-3 0 0"'), rough(2, 0.2, 'pos="3 0 0"'), partly_flat(5, "")]
-    numbered = [[part.replace('"h"', f'"h{i}"').replace("ground", f"ground{i}") for part in g] for i, g in enumerate(grounds)]
+    numbered = [
+        [part.replace('"h"', f'"h{i}"').replace("ground", f"ground{i}") for part in g] for i, g in enumerate(grounds)
+    ]
     together = ("".join(asset for asset, _ in numbered), "".join(geom for _, geom in numbered))
     answers = []
     for ground in (together, grounds[2]):
