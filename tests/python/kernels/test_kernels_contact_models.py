@@ -184,6 +184,22 @@ def test_a_slow_slip_is_stopped_by_the_share_of_what_rubs(condim):
             assert qvel[0] - qvel[4] * 0.0975 == pytest.approx(1e-4 * (1 - 1 / n), rel=1e-6, abs=1e-12)
 
 
+@pytest.mark.parametrize("name", ["impulsive", "impulsive, pyramids"])
+def test_impacts_that_are_cut_short_are_flagged_where_they_are_wrong(name, rng):
+    model, _ = load(name)
+    states, answers = states_of(model, 90, rng), []
+    model.opt.tolerance = 1e-12
+    for model.opt.iterations in (100, 1):
+        with ds.Batch(model, len(states), device="cpu", dtype="float64") as batch:
+            for k, (qpos, qvel, ctrl) in enumerate(states):
+                batch.qpos[k], batch.qvel[k], batch.ctrl[k] = qpos, 3 * qvel, ctrl
+            batch.step()
+            answers.append((np.array(batch.qvel), np.array(batch.status) & int(ds.Status.NOT_CONVERGED)))
+    (right, unflagged), (found, flagged) = answers
+    wrong = np.abs(found - right).max(axis=1) > 5e-3
+    assert not unflagged.any() and wrong.any() and flagged[wrong].all()
+
+
 def test_a_brick_under_anitescu_hovers_at_h_mu_v():
     """Sliding on a convex cone lifts to a gap of h mu v in one step (the relaxation's artefact); Coulomb's law does not."""
     heights = {}
