@@ -421,6 +421,16 @@ def test_bad_options_say_what_is_allowed(name, value, message):
     assert repr(opt) == before
 
 
+def test_numbers_that_may_be_zero_and_numbers_that_may_not():
+    opt = ds.Model.from_mjcf(arm()).opt
+    for name in ("restitution", "stiffness", "damping", "dynamic_friction_ratio", "tangent_stiffness", "tangent_damping"):
+        setattr(opt, name, 0.0)
+        assert getattr(opt, name) == 0
+    for name in ("exponent", "stiction_speed"):
+        with pytest.raises(ValueError, match=name):
+            setattr(opt, name, 0.0)
+
+
 def test_unknown_options_are_no_attributes():
     opt = ds.Model.from_mjcf(arm()).opt
     with pytest.raises(AttributeError):
