@@ -40,8 +40,12 @@ WORK = ROOT / "build" / "mutation"
 COPY = WORK / "source"
 CHOSEN, RESULTS, TOLD = WORK / "chosen.json", WORK / "results.json", WORK / "reached.jsonl"
 SURVIVORS, REPORT = HERE / "survivors.json", HERE / "README.md"
-TARGETS = ("_core", "_formulations", "host_test", "kernels_test")
-PROGRAMS = ("build/dev/tests/host/host_test", "build/dev/tests/kernels/kernels_test")
+TARGETS = ("_core", "_formulations", "host_test", "kernels_test", "emulator_lanes_test")
+PROGRAMS = (
+    "build/dev/tests/host/host_test",
+    "build/dev/tests/kernels/kernels_test",
+    "build/dev/tests/emulator/emulator_lanes_test",
+)
 # compiled later, for those that the rest leaves
 SLOW_TARGETS = ("emulator_stages_test",)
 SLOW_PROGRAMS = ("build/dev/tests/emulator/emulator_stages_test",)

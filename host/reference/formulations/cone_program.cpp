@@ -61,11 +61,12 @@ Vector minimize_on_ball(const Matrix& G, const Vector& r, double radius, double*
   const Vector g = eigen.eigenvectors().transpose() * (r / size_r);
   const double floor = 1e-14 * std::max(values.maxCoeff(), 1.0);
 
-  // inside the ball, where the gradient does not push along a flat direction
+  // inside the ball, where the gradient does not push along a flat direction: one that is flat but for little
+  // counts as curved where its curvature stops the pull within the ball
   Vector y = Vector::Zero(r.size());
   bool bounded = true;
   for (Eigen::Index i = 0; i < y.size(); ++i) {
-    if (values(i) > floor) {
+    if (values(i) > floor || std::abs(g(i)) < values(i)) {
       y(i) = -g(i) / values(i);
     } else if (std::abs(g(i)) > 1e-14) {
       bounded = false;

@@ -105,6 +105,35 @@ def test_readings_of_constraint_forces_are_mujocos(name, dtype, bound, rng):
         assert np.count_nonzero(seen) > 0.4 * mj.nsensordata
 
 
+# strings over a joint, around a ball and within the body that is measured
+STRINGS = """<mujoco><worldbody><site name="w" pos=".3 .1 1"/><site name="v" pos="-.2 -.1 .7"/>
+<body pos="0 0 1"><joint axis="0 1 0"/><geom type="capsule" size=".03" fromto="0 0 0 0 0 -.4"/><site name="up" pos=".05 0 -.2"/>
+<geom name="ball" size=".05" pos="0 0 -.4"/>
+<body pos="0 0 -.4"><joint axis="1 0 0"/><geom type="capsule" size=".02" fromto="0 0 0 .2 0 -.2"/><site name="j"/>
+<site name="t" pos=".2 0 -.2"/>
+<body pos=".2 0 -.2"><joint axis="0 0 1"/><geom type="capsule" size=".02" fromto="0 0 0 .1 .1 0"/><site name="e" pos=".1 .1 0"/>
+<site name="k" pos=".01 0 0"/></body></body></body></worldbody>
+<tendon><spatial name="a" stiffness="40" springlength=".1" damping="1" frictionloss=".5"><site site="w"/><site site="t"/></spatial>
+<spatial name="b" stiffness="20" limited="true" range="0 .5"><site site="v"/><geom geom="ball"/><site site="e"/></spatial>
+<spatial name="c" armature=".1" stiffness="30"><site site="up"/><site site="t"/><pulley divisor="2"/><site site="t"/><site site="e"/>
+</spatial></tendon><actuator><motor tendon="a" gear="3"/></actuator>
+<sensor><force site="j"/><torque site="j"/><force site="k"/><torque site="k"/><force site="up"/></sensor></mujoco>"""
+
+
+def test_strings_pull_at_what_force_sensors_measure(rng):
+    mj = mujoco.MjModel.from_xml_string(STRINGS)
+    mj.opt.tolerance, mj.opt.iterations = 0, 200
+    model, data = ds.Model.from_mujoco(mj), mujoco.MjData(mj)
+    model.opt.tolerance = 1e-10
+    with ds.Batch(model, 1, dtype="float64") as batch:
+        for _ in range(20):
+            data.qpos[:], data.qvel[:], data.ctrl[:] = rng.normal(size=3), rng.normal(size=3), rng.normal()
+            put(batch, [data])
+            batch.forward()
+            mujoco.mj_forward(mj, data)
+            assert scenes.error(batch.sensordata[0], data.sensordata) < 1e-6
+
+
 @pytest.mark.parametrize("gap", ["", 'gap=".01"'])
 def test_contact_sensors_are_mujocos(gap, rng):
     mj = contact_scene(gap)

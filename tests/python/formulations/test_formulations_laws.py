@@ -267,6 +267,17 @@ def test_maximum_dissipation_step_figures():
     assert stick.speed == 0
 
 
+def test_maximum_dissipation_step_where_masses_differ_beyond_rounding():
+    A, u = np.array([4e5, 0, 1.6e-9]), np.array([-2e-10, 0, -4e-11])
+    slip = fm.maximum_dissipation_step(np.diag(A), u, 1e4)
+    assert_allclose(slip.impulse, [5e-16, 0, 0.025], rtol=1e-12)
+    assert slip.speed == 0 and np.abs(slip.v_next).max() < 1e-24
+    # nothing stops the pull along what has no inertia but the bound
+    slide = fm.maximum_dissipation_step(np.diag(A), [-2e-10, 3e-10, -4e-11], 1e4)
+    assert_allclose(slide.impulse[1], -1e4, rtol=1e-11)
+    assert_allclose(slide.speed, 3e-10, rtol=1e-11)
+
+
 def test_differentiating_through_the_end_velocity_would_halve_sticking():
     A, u = np.eye(2), np.array([0.3, -0.2])
     wrong = np.linalg.solve(2 * A, -u)

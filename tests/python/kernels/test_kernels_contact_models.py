@@ -162,6 +162,44 @@ def test_contacts_without_friction_carry(name):
         np.testing.assert_allclose(batch.qacc[0], reference.qacc, rtol=0, atol=10 * bound * (1 + np.abs(reference.qacc).max()))
 
 
+@pytest.mark.parametrize("condim", [3, 4, 6])
+def test_a_slow_slip_is_stopped_by_the_share_of_what_rubs(condim):
+    """Explicit friction takes 1 / n of a slip that it could reverse, n the frictional terms of the state. Contacts
+    without friction, and those that are near and apart, rub nowhere: a ball alone ends its slip, n = 1."""
+    model = ds.Model.from_mjcf(f"""<mujoco><option timestep="0.004" cone="elliptic"/><default><geom margin="0.02"/></default>
+<worldbody><geom type="plane" size="9 9 .1" condim="1" margin="0"/>
+<body pos="0 0 .095"><freejoint/><geom size=".1" condim="{condim}" friction=".8 .02 .01"/></body>
+<body pos="1 0 .095"><freejoint/><geom size=".1" condim="1" friction=".8 .02 .01"/></body>
+<body pos="2 0 .11"><freejoint/><geom size=".1" condim="{condim}" friction=".8 .02 .01"/></body></worldbody></mujoco>""")
+    for option, value in {"contact_model": "compliant", "stiffness": 2e4, "damping": 100.0}.items():
+        setattr(model.opt, option, value)
+    n = {3: 1, 4: 2, 6: 3}[condim]
+    reference = ds.Reference(model)
+    with ds.Batch(model, 1, device="cpu", dtype="float64") as batch:
+        reference.qvel[0] = batch.qvel[0, 0] = 1e-4
+        reference.step()
+        batch.step()
+        for qvel in (np.array(batch.qvel[0]), reference.qvel):
+            # at the foot of the ball, halfway into the plane
+            assert qvel[0] - qvel[4] * 0.0975 == pytest.approx(1e-4 * (1 - 1 / n), rel=1e-6, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["impulsive", "impulsive, pyramids"])
+def test_impacts_that_are_cut_short_are_flagged_where_they_are_wrong(name, rng):
+    model, _ = load(name)
+    states, answers = states_of(model, 90, rng), []
+    model.opt.tolerance = 1e-12
+    for model.opt.iterations in (100, 1):
+        with ds.Batch(model, len(states), device="cpu", dtype="float64") as batch:
+            for k, (qpos, qvel, ctrl) in enumerate(states):
+                batch.qpos[k], batch.qvel[k], batch.ctrl[k] = qpos, 3 * qvel, ctrl
+            batch.step()
+            answers.append((np.array(batch.qvel), np.array(batch.status) & int(ds.Status.NOT_CONVERGED)))
+    (right, unflagged), (found, flagged) = answers
+    wrong = np.abs(found - right).max(axis=1) > 5e-3
+    assert not unflagged.any() and wrong.any() and flagged[wrong].all()
+
+
 def test_a_brick_under_anitescu_hovers_at_h_mu_v():
     """Sliding on a convex cone lifts to a gap of h mu v in one step (the relaxation's artefact); Coulomb's law does not."""
     heights = {}

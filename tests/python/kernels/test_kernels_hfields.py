@@ -306,6 +306,53 @@ def test_margin_and_gap():
             assert int(np.array(batch.contact_count)[0]) == found
 
 
+@pytest.mark.parametrize("kind", ["sphere", "box", "mesh"])
+def test_each_of_several_fields_has_its_own_ground(kind):
+    """Of another size and elsewhere: on the later one, contacts are those that it has alone in a model."""
+    grounds = [partly_flat(1, 'pos="-3 0 0"'), rough(2, 0.2, 'pos="3 0 0"'), partly_flat(5, "")]
+    numbered = [
+        [part.replace('"h"', f'"h{i}"').replace("ground", f"ground{i}") for part in g] for i, g in enumerate(grounds)
+    ]
+    together = ("".join(asset for asset, _ in numbered), "".join(geom for _, geom in numbered))
+    answers = []
+    for ground in (together, grounds[2]):
+        model, rng = ds.Model.from_mjcf(scene(ground, ("0 0 1", SHAPES[kind]))), np.random.default_rng(4)
+        reference = ds.Reference(model)
+        with ds.Batch(model, 1, dtype="float64") as batch:
+            for _ in range(8):
+                reference.qpos = batch.qpos[:] = np.r_[rng.uniform(-0.4, -0.1, 2), 0.1, 1, 0.03 * rng.normal(size=3)]
+                batch.forward()
+                reference.forward()
+                answers.append(contacts(batch))
+                assert distance(answers[-1], contacts(reference)) < 1e-9
+    for a, b in zip(answers[:8], answers[8:]):
+        assert len(a) > 0
+        np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("shape", ['type="sphere" size=".04"', 'type="box" size=".05 .03 .04"'], ids=["sphere", "box"])
+def test_peaks_among_flat_cells_are_found_from_all_sides(shape):
+    """The search for cells passes over blocks whose largest height is below the shape."""
+    rng, touched = np.random.default_rng(3), 0
+    for _ in range(4):
+        heights = np.zeros((17, 19))
+        heights[rng.integers(1, 16, 14), rng.integers(1, 18, 14)] = rng.uniform(0.3, 1, 14)
+        heights[8, 9] = 1
+        model = ds.Model.from_mjcf(scene(field(heights, "1.8 1.6 .6 .1"), ("0 0 1", shape)))
+        q = np.c_[rng.uniform(-1.6, 1.6, 300), rng.uniform(-1.4, 1.4, 300), rng.uniform(0.03, 0.5, 300), rng.normal(size=(300, 4))]
+        q[:, 3:] /= np.linalg.norm(q[:, 3:], axis=1, keepdims=True)
+        reference = ds.Reference(model)
+        with ds.Batch(model, len(q), dtype="float64") as batch:
+            batch.qpos[:] = q
+            batch.forward()
+            for pose, found in zip(q, np.array(batch.contact_count)):
+                reference.qpos = pose
+                reference.forward()
+                assert found == reference.contacts().count, pose
+                touched += found > 0
+    assert touched > 80
+
+
 def test_the_surface_alone_collides():
     """Not the walls at the border, nor the base; what is inside is pushed up, however deep."""
     ground = field(np.r_[np.zeros((1, 5)), np.ones((4, 5))], "1 1 .5 .4")

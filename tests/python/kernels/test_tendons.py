@@ -110,6 +110,25 @@ def test_a_moment_is_the_slope_of_its_length(rng):
         np.testing.assert_allclose(slope, reference.ten_J @ along, rtol=0, atol=1e-6)
 
 
+def test_a_string_towards_the_centre_turns_back_inside():
+    """Where a string from a ray to the same ray leaves no point of contact open, it is the middle one, as MuJoCo has it."""
+    mj = converged("""<mujoco><worldbody><geom name="ball" size=".1" contype="0" conaffinity="0"/><site name="core"/>
+      <site name="near" pos=".3 0 0"/><body pos=".5 0 0"><joint type="slide"/><geom size=".01" contype="0"/><site name="far"/></body>
+      </worldbody><tendon><spatial name="string" stiffness="10"><site site="near"/><geom geom="ball" sidesite="core"/>
+      <site site="far"/></spatial></tendon></mujoco>""")
+    data, model = mujoco.MjData(mj), ds.Model.from_mujoco(mj)
+    mujoco.mj_forward(mj, data)
+    reference = ds.Reference(model)
+    reference.forward()
+    assert data.ten_length[0] == pytest.approx(0.6)
+    np.testing.assert_allclose(reference.ten_length, data.ten_length, atol=1e-12)
+    with ds.Batch(model, 1, dtype="float64") as batch:
+        length = batch.ten_length
+        batch.forward()
+        np.testing.assert_allclose(length[0], data.ten_length, atol=1e-12)
+        np.testing.assert_allclose(batch.qacc[0], data.qacc, atol=1e-9)
+
+
 @pytest.mark.parametrize(
     "option", [{"scheme": "event_driven"}, {"integrator": "variational"}], ids=lambda o: next(iter(o))
 )
@@ -128,4 +147,6 @@ def test_the_spring_damper_has_no_rows_of_tendons():
         ds.UnsupportedModelError, match="limit of a tendon with contact_parameters = spring_damper"
     ) as e:
         ds.Batch(model, 1)
-    assert "friction of a tendon" in str(e.value)
+    # of the string that has a limit, and of the other, that has friction
+    found = [(feature.split(" of")[0], name) for feature, name, *_ in e.value.problems]
+    assert found == [("limit", "tendon 'drum'"), ("friction", "tendon 'ball'")]

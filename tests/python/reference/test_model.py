@@ -352,6 +352,7 @@ def test_invalid_values_by_name(case):
         ("geom_size", 2, 0.0, "geom 'palm'"),
         ("geom_condim", 2, 2, "geom 'palm'"),
         ("jnt_axis", 0, 0.0, "joint 'knee'"),
+        ("jnt_axis", 1, 2.0, "joint 'wrist'"),
         ("body_quat", 1, 0.0, "body 'arm'"),
         ("jnt_bodyid", 0, 77, "joint 'knee'"),
         ("body_parentid", 1, 2, "body 'arm'"),
@@ -420,6 +421,16 @@ def test_bad_options_say_what_is_allowed(name, value, message):
     assert repr(opt) == before
 
 
+def test_numbers_that_may_be_zero_and_numbers_that_may_not():
+    opt = ds.Model.from_mjcf(arm()).opt
+    for name in ("restitution", "stiffness", "damping", "dynamic_friction_ratio", "tangent_stiffness", "tangent_damping"):
+        setattr(opt, name, 0.0)
+        assert getattr(opt, name) == 0
+    for name in ("exponent", "stiction_speed"):
+        with pytest.raises(ValueError, match=name):
+            setattr(opt, name, 0.0)
+
+
 def test_unknown_options_are_no_attributes():
     opt = ds.Model.from_mjcf(arm()).opt
     with pytest.raises(AttributeError):
@@ -479,6 +490,7 @@ def test_every_option_can_stand_in_the_file():
      ('numeric name="dualstep_quite_another_thing" data="1"', "is no field of dualstep$"),
      ('numeric name="dualstep_stiffness" data="-1"', "is given -1; it takes a finite number, at least 0"),
      ('numeric name="dualstep_stiffness" data="1 2"', "is given"),
+     ('numeric name="dualstep_prescribe_knee" data="1 2 3 4 5"', "offset, amplitude, frequency and phase"),
      ('text name="dualstep_stiffness" data="1e4"', "numbers stand in <numeric>"),
      ('text name="dualstep_desaxce" data="maybe"', "True or False"),
      ('text name="dualstep_stiffness" data="none"', "is given None"),

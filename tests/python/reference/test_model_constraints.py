@@ -101,6 +101,10 @@ def test_a_prescribed_velocity_is_followed():
         ds.Batch(model, 1)
     with pytest.raises(ValueError, match="nobody"):
         model.prescribe_velocity("nobody", 1.0)
+    # the door of C++ looks for itself
+    for joint in (-1, model.njnt):
+        with pytest.raises(ValueError, match="no such joint"):
+            model._prescribe_velocity(joint, 1.0, 0.0, 0.0, 0.0)
 
 
 def test_the_belt_runs_in_time_steps_and_stands_in_its_file():

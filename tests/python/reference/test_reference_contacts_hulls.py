@@ -310,6 +310,28 @@ def test_a_face_that_rests_has_a_contact_at_each_corner(under):
             assert np.linalg.norm(reached[:, :2] - pos[:2], axis=1).min() < 1e-4
 
 
+@pytest.mark.parametrize("gap", [-1e-3, 1e-3])
+@pytest.mark.parametrize("above", ["capsule", "cylinder", "mesh"])
+def test_edges_side_by_side_touch_at_the_ends_of_what_they_share(above, gap):
+    if above == "mesh" and gap < 0:
+        return  # the least depth of two edges is across one of them
+    roof = np.array([[x, y, z] for x in (-0.1, 0.1) for y, z in ((0, 0.075), (0.08, -0.075), (-0.08, -0.075))])
+    lying = [0.5**0.5, 0, 0.5**0.5, 0]  # along x
+    over, quat, height = {
+        "capsule": (geom("capsule", [0.05, 0.2], 1, extra='margin=".01"'), lying, 0.05),
+        "cylinder": (geom("cylinder", [0.05, 0.2], 1, extra='margin=".01"'), lying, 0.05),
+        "mesh": (geom("mesh", 1, 1, extra='margin=".01"', points=roof * [2, 1, -1]), [1, 0, 0, 0], 0.075),
+    }[above]
+    model, data, ref = compiled([geom("mesh", 1, 0, points=roof), over])
+    for shift, ends in ((0.05, (-0.1, 0.1)), (0.15, (-0.05, 0.1)), (-0.24, (-0.1, -0.04))):
+        data.qpos[:] = [0, 0, 0, 1, 0, 0, 0, shift, 0, 0.075 + height + gap, *quat]
+        got = reference_contacts(ref, data)
+        assert got.count == 2
+        np.testing.assert_allclose(got.dist, gap, atol=1e-7)
+        found = got.pos[np.argsort(got.pos[:, 0])]
+        np.testing.assert_allclose(found, [[x, 0, 0.075 + gap / 2] for x in ends], atol=1e-6)
+
+
 def test_a_sphere_on_the_face_of_a_hull():
     model, data, ref = compiled([geom("sphere", [0.1], 0), geom("mesh", 1, 1, points=CORNERS)])
     data.qpos[:] = [0.05, 0.02, 0.14, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0]

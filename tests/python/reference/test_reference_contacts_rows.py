@@ -91,6 +91,16 @@ def test_disable_flags(flag):
     assert (count["contacts"] == 0) == (flag in ("constraint", "contact")), count
 
 
+def test_override_replaces_what_pairs_say_of_themselves():
+    """Above all the stiffness along the surface, which no pair of geoms has but one that is given."""
+    model, ref = oracle.load(
+        scenes.SCENES["contact_pairs"], cone=CONES["elliptic"], enableflags=int(mujoco.mjtEnableBit.mjENBL_OVERRIDE),
+        o_margin=0.02, o_solref=[0.03, 0.9], o_solimp=[0.6, 0.9, 0.01, 0.4, 3], o_friction=[0.5, 0.4, 0.01, 0.002, 0.003],
+    )  # fmt: skip
+    count = check(model, ref, 60)
+    assert count["contacts"] > 20 and count["unconverged"] <= 2, count
+
+
 def test_there_are_states_of_every_kind():
     """The states that are compared hold every kind of row, and contacts that stick, slide and are open."""
     model, ref = oracle.load(scenes.SCENES["everything"], cone=CONES["elliptic"])
