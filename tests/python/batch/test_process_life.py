@@ -123,6 +123,7 @@ print(failed, batch.save() == twin.save())
 # what takes minutes if nobody asks for signals
 LONG = {
     "step": "batch.step(10**8)",
+    "first step": "ds.Batch(model, 512, num_threads=2).step(10**8)",
     "reference": "reference.step(10**8)",
     "rollout": "batch.rollout(np.zeros((10**5, 512, model.nu), np.float32), nsubsteps=20, outputs=())",
     "parameters": "batch.set_parameter('opt_gravity', np.arange(3 * 512 * 1.0).reshape(512, 3) * 1e-3 - 9)\n    " * 40,
