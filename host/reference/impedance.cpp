@@ -71,12 +71,13 @@ constexpr std::array<double, 2> kDefaultReference = {0.02, 1};
 // under the integrator discrete: what a row is divided by to hold at the end of the step
 double at_end(double h, double stiffness, double damping) { return 1 + h * damping + h * h * stiffness; }
 
-// a contact or limit that is stiffer than the step resolves, by the stiffest that it does
+// a contact or limit that is stiffer than the step resolves, by the stiffest that it does; one that is given by its
+// stiffness stays as it is
 void soften(const Model& m, RowType type, const double* solref, double impedance, double* stiffness,
             double* damping) {
   if (type == RowType::kEquality || type == RowType::kFrictionLoss || m.opt.disabled(kDisableRefSafe)) return;
   const double h = m.opt.timestep, k = h * h * *stiffness * impedance;
-  if (solref[0] <= 0 || k <= 1) return;
+  if ((solref[0] <= 0 && solref[1] <= 0) || k <= 1) return;
   *stiffness /= k;
   *damping /= std::sqrt(k);
 }

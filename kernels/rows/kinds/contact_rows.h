@@ -74,7 +74,6 @@ DS_FN void weigh_contact(E& env, int slot) {
   });
   if (env.lanes.rank() == 0)
     env.con_D()[slot] = env.con_D()[slot] * RowShares<Real>{sum.of[0], sum.of[1]}.weight();
-  env.sync();
 }
 
 // rows of contact slots: J on the support, b, then whitened

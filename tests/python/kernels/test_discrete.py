@@ -62,7 +62,7 @@ def test_a_servo_too_stiff_for_an_explicit_step_is_stable(dtype):
     assert speeds["discrete"] < 0.1 and speeds["implicitfast"] > 1e6
 
 
-@pytest.mark.parametrize("solref", ["0.002 1", "0.002 0.3", "0.02 1", "-1e6 -10"])
+@pytest.mark.parametrize("solref", ["0.002 1", "0.002 0.3", "0.02 1", "-1e6 -10", "-5 0.1"])
 def test_contacts_of_any_stiffness_are_mujocos(solref, rng):
     """Those that a step does not resolve are softened, direct ones are not (flag refsafe)."""
     xml = f"""<mujoco><option timestep="0.01" integrator="discrete" cone="elliptic" tolerance="0" iterations="200"/>
