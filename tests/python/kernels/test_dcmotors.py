@@ -55,24 +55,19 @@ def differences(found, data):
     return {name: scenes.error(getattr(found, name), getattr(data, name)) for name in ("qacc", "act_dot", "actuator_force")}
 
 
-def bound(mj):
-    """How exact MuJoCo is: under discrete it solves iteratively where an actuator has a moment on several dofs."""
-    return 1e-7 if mj.opt.integrator == 4 else 1e-9
-
-
-def compare_a_step(mj, data, reference):
+def compare_a_step(mj, data, reference, bound=1e-9):
     """Forces, rates and one step of a Reference from a state, against MuJoCo's; False where no step of that length is stable."""
     scenes.copy_state(data, reference)
     mujoco.mj_forward(mj, data)
     reference.forward()
-    assert max(differences(reference, data).values()) < bound(mj)
+    assert max(differences(reference, data).values()) < bound
     mujoco.mj_step(mj, data)
     reference.step()
     if np.abs(data.qvel).max() > 1e4:  # bristles too stiff for the stages of Runge and Kutta
         assert mj.opt.integrator == mujoco.mjtIntegrator.mjINT_RK4
         return False
     for field in ("qvel", "qpos", "act"):
-        assert scenes.error(getattr(reference, field), getattr(data, field)) < bound(mj), field
+        assert scenes.error(getattr(reference, field), getattr(data, field)) < bound, field
     return True
 
 
@@ -88,21 +83,21 @@ def test_forces_and_rates_are_mujocos(inputs, rng):
                 reference = ds.Reference(ds.Model.from_mujoco(mj))
 
 
-@pytest.mark.parametrize("integrator", ["euler", "rk4", "implicit", "implicitfast", "discrete"])
+@pytest.mark.parametrize("integrator", scenes.MJ_INTEGRATOR)
 def test_motions_are_mujocos(integrator, rng):
     mj = scenes.compile_mj(scenes.SCENES[SCENE])
-    mj.opt.integrator = {"euler": 0, "rk4": 1, "implicit": 2, "implicitfast": 3, "discrete": 4}[integrator]
+    mj.opt.integrator = scenes.MJ_INTEGRATOR[integrator]
     reference = ds.Reference(ds.Model.from_mujoco(mj))
     for _ in range(60):
         data = draw(mj, rng, rng.choice([0.3, 1.0, 5.0]))
-        assert compare_a_step(mj, data, reference)
+        assert compare_a_step(mj, data, reference, scenes.exactness(integrator))
 
 
 @pytest.mark.parametrize("device", ["cpu", "emulated"])
-@pytest.mark.parametrize("integrator", ["euler", "rk4", "implicit", "implicitfast", "discrete"])
+@pytest.mark.parametrize("integrator", scenes.MJ_INTEGRATOR)
 def test_a_batch_moves_as_mujoco(integrator, device, rng):
     mj = scenes.compile_mj(scenes.SCENES[SCENE])
-    mj.opt.integrator = {"euler": 0, "rk4": 1, "implicit": 2, "implicitfast": 3, "discrete": 4}[integrator]
+    mj.opt.integrator = scenes.MJ_INTEGRATOR[integrator]
     states = [draw(mj, rng, rng.choice([0.3, 1.0, 5.0])) for _ in range(24)]
     with ds.Batch(ds.Model.from_mujoco(mj), len(states), device=device, dtype="float64") as batch:
         for field in ("qpos", "qvel", "act", "ctrl", "qfrc_applied", "xfrc_applied"):
@@ -111,7 +106,7 @@ def test_a_batch_moves_as_mujoco(integrator, device, rng):
         batch.forward()
         for e, data in enumerate(states):
             mujoco.mj_forward(mj, data)
-            assert scenes.error(batch.qacc[e], data.qacc) < bound(mj)
+            assert scenes.error(batch.qacc[e], data.qacc) < scenes.exactness(integrator)
             assert scenes.error(batch.actuator_force[e], data.actuator_force) < 1e-9
         before = np.array([data.act for data in states])
         batch.step()
@@ -119,7 +114,7 @@ def test_a_batch_moves_as_mujoco(integrator, device, rng):
             rate = data.act_dot.copy()
             mujoco.mj_step(mj, data)
             for field in ("qvel", "qpos"):
-                assert scenes.error(getattr(batch, field)[e], getattr(data, field)) < bound(mj), field
+                assert scenes.error(getattr(batch, field)[e], getattr(data, field)) < scenes.exactness(integrator), field
             # an activation is as exact as the way that it went
             gone = np.abs(data.act - before[e]) + np.abs(mj.opt.timestep * rate)
             assert np.all(np.abs(batch.act[e] - data.act) <= 1e-9 * gone + 1e-14 * np.abs(data.act) + 1e-15)

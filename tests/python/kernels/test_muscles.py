@@ -101,15 +101,13 @@ def test_a_muscle_is_as_strong_as_what_it_moves(rng):
         np.testing.assert_allclose(batch.actuator_force[1], data.actuator_force, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("integrator", ["euler", "rk4", "implicit", "implicitfast", "discrete"])
+@pytest.mark.parametrize("integrator", scenes.MJ_INTEGRATOR)
 @pytest.mark.parametrize("name", ["actuator_muscle", "actuator_site", "actuator_slidercrank"])
 def test_motions_are_mujocos(name, integrator, rng):
     """One step from energetic states, muscles in each piece of their curves; the derivative of gains is in implicitfast."""
     mj = scenes.compile_mj(scenes.SCENES[name])
-    mj.opt.integrator = {"euler": 0, "rk4": 1, "implicit": 2, "implicitfast": 3, "discrete": 4}[integrator]
+    mj.opt.integrator = scenes.MJ_INTEGRATOR[integrator]
     reference = ds.Reference(ds.Model.from_mujoco(mj))
-    # MuJoCo solves discrete iteratively where a moment reaches dofs of several joints
-    bound = 1e-7 if integrator == "discrete" else 1e-9
     for _ in range(100):
         data = scenes.draw_state(mj, rng, speed=rng.choice([0.3, 1.0, 5.0]))
         data.act[:] = rng.uniform(-0.1, 1.2, mj.na)
@@ -117,7 +115,7 @@ def test_motions_are_mujocos(name, integrator, rng):
         reference.step()
         mujoco.mj_step(mj, data)
         for field in ("qvel", "qpos", "act"):
-            assert scenes.error(getattr(reference, field), getattr(data, field)) < bound, field
+            assert scenes.error(getattr(reference, field), getattr(data, field)) < scenes.exactness(integrator), field
         # MuJoCo's are those of the last stage
         if integrator != "rk4":
             assert scenes.error(reference.actuator_force, data.actuator_force) < 1e-9

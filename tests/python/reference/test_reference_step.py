@@ -8,26 +8,13 @@ import scenes
 import dualstep as ds
 
 STATES = 30
-TOLERANCE = 1e-9
 # explicit integration of damping this stiff leaves the range of sane states within a step; MuJoCo then resets itself
 EXCLUDED = {("damper_stiff", "rk4")}
-INTEGRATORS = ("euler", "implicit", "implicitfast", "discrete", "rk4")
-MJ_INTEGRATOR = {
-    "euler": mujoco.mjtIntegrator.mjINT_EULER,
-    "implicit": mujoco.mjtIntegrator.mjINT_IMPLICIT,
-    "implicitfast": mujoco.mjtIntegrator.mjINT_IMPLICITFAST,
-    "discrete": mujoco.mjtIntegrator.mjINT_DISCRETE,
-    "rk4": mujoco.mjtIntegrator.mjINT_RK4,
-}
-
-
-# under discrete MuJoCo solves iteratively where tendons or actuators couple dofs that are not of one joint, to about this
-SOLVED_TO = {"discrete": 1e-7}
 
 
 def worst_step(path, integrator, states, seed=1):
     model = scenes.compile_mj(path)
-    model.opt.integrator = MJ_INTEGRATOR[integrator]
+    model.opt.integrator = scenes.MJ_INTEGRATOR[integrator]
     ref = ds.Reference(ds.Model.from_mujoco(model))
     rng = np.random.default_rng(seed)
     worst = {"qpos": 0.0, "qvel": 0.0, "act": 0.0, "time": 0.0}
@@ -43,13 +30,13 @@ def worst_step(path, integrator, states, seed=1):
     return worst
 
 
-CASES = [(name, integrator) for name in scenes.ALL for integrator in INTEGRATORS]
+CASES = [(name, integrator) for name in scenes.ALL for integrator in scenes.MJ_INTEGRATOR]
 
 
 @pytest.mark.parametrize("name, integrator", [case for case in CASES if case not in EXCLUDED])
 def test_step_agrees_with_mujoco(name, integrator):
     worst = worst_step(scenes.ALL[name], integrator, STATES)
-    wrong = {key: value for key, value in worst.items() if not value <= SOLVED_TO.get(integrator, TOLERANCE)}
+    wrong = {key: value for key, value in worst.items() if not value <= scenes.exactness(integrator)}
     assert not wrong, wrong
 
 

@@ -21,6 +21,18 @@ SCENES = {path.stem: path for path in sorted((ROOT / "tests" / "scenes").glob("*
 GYM = {name: _ASSETS / f"{name}.xml" for name in _GYM_NAMES}
 BENCH = {f"bench_{path.stem}": path for path in sorted((ROOT / "bench" / "models").glob("*.xml"))}
 ALL = {**SCENES, **GYM, **BENCH}
+MJ_INTEGRATOR = {
+    "euler": mujoco.mjtIntegrator.mjINT_EULER,
+    "implicit": mujoco.mjtIntegrator.mjINT_IMPLICIT,
+    "implicitfast": mujoco.mjtIntegrator.mjINT_IMPLICITFAST,
+    "discrete": mujoco.mjtIntegrator.mjINT_DISCRETE,
+    "rk4": mujoco.mjtIntegrator.mjINT_RK4,
+}
+
+
+def exactness(integrator):
+    """How exact MuJoCo's steps are. Under discrete it solves iteratively where a tendon or actuator couples several dofs."""
+    return 1e-7 if integrator == "discrete" else 1e-9
 
 
 def compile_mj(source, *, constraints=False):
