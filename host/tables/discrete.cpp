@@ -1,6 +1,6 @@
 // What a batch cannot do of the integrator discrete. The inertia of its step has an entry for every two dofs of a tendon or
 // actuator with slopes; the kernels' factor has them for dofs of one branch alone (kernels/smooth/factorize.h).
-#include <functional>
+#include <algorithm>
 
 #include "host/model/support.h"
 #include "host/tables/tables.h"
@@ -9,15 +9,13 @@ namespace dualstep {
 
 namespace {
 
-bool above(const Model& m, int dof, int other) {
-  while (other > dof) other = m.dof_parentid[other];
-  return other == dof;
-}
-
-// whether dofs, rising, are those of one branch
-bool on_one_branch(const Model& m, int n, const std::function<int(int)>& dof) {
-  for (int i = 0; i + 1 < n; ++i)
-    if (!above(m, dof(i), dof(i + 1))) return false;
+// whether M has an entry for every two of these dofs, rising: those of one branch follow from each other
+bool on_one_branch(const TableStore& t, const std::vector<int>& dofs) {
+  for (size_t i = 0; i + 1 < dofs.size(); ++i) {
+    const auto row = t.M_col.begin() + t.M_rowadr[dofs[i + 1]],
+               end = t.M_col.begin() + t.M_rowadr[dofs[i + 1] + 1];
+    if (std::find(row, end, dofs[i]) == end) return false;
+  }
   return true;
 }
 
@@ -36,21 +34,20 @@ void refuse_discrete(const Model& m, const TableStore& t) {
   std::vector<Problem> problems;
   const std::string reason =
       "under the integrator discrete a Batch takes springs, dampers and servos along one branch of the tree; "
-      "a "
-      "Reference takes any";
+      "a Reference takes any";
   const auto crosses = [&](int ten) {
-    const int first = t.ten_adr[ten];
-    return !on_one_branch(m, t.ten_adr[ten + 1] - first, [&](int i) { return t.ten_dof[first + i]; });
+    const auto dofs = t.ten_dof.begin();
+    return !on_one_branch(t, {dofs + t.ten_adr[ten], dofs + t.ten_adr[ten + 1]});
   };
   for (int ten = 0; ten < m.ntendon; ++ten)
     if ((m.tendon_stiffness[ten] != 0 || m.tendon_damping[ten] != 0) && crosses(ten))
       problems.push_back({"tendon across branches", element_name(m, "tendon", ten), reason});
   for (int a = 0; a < m.nactuator; ++a) {
     if (!has_slopes(m, a)) continue;
-    const int first = t.trn_adr[a];
-    const auto dof = [&](int i) { return t.trn_dof[2 * (first + i)]; };
-    const bool apart = m.actuator_trntype[a] == kTrnTendon ? crosses(m.actuator_trnid[2 * a])
-                                                           : !on_one_branch(m, t.trn_adr[a + 1] - first, dof);
+    std::vector<int> dofs;
+    for (int e = t.trn_adr[a]; e < t.trn_adr[a + 1]; ++e) dofs.push_back(t.trn_dof[2 * e]);
+    const bool apart =
+        m.actuator_trntype[a] == kTrnTendon ? crosses(m.actuator_trnid[2 * a]) : !on_one_branch(t, dofs);
     if (apart) problems.push_back({"actuator across branches", element_name(m, "actuator", a), reason});
   }
   throw_problems(problems, {});
