@@ -38,13 +38,14 @@ def has(isa):
     return True
 
 
+# of one model, since its trail is large: the tests below come model by model
 @functools.lru_cache(maxsize=1)
 def reference(name):
     """All identities, on one thread, in portable code."""
     return rollout(load(name), range(IDENTITIES), long(name), device="cpu", isa="portable", num_threads=1)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", MODELS, scope="class")
 class TestModels:
     def test_the_rollouts_are_worth_comparing(self, name):
         trail = reference(name)
@@ -80,7 +81,6 @@ class TestModels:
         steps = LONG if lanes == 8 and "three" not in name else SHORT
         trail = rollout(load(name), rows, steps, device="emulated", lanes=lanes, order=ORDER[lanes], seed=1)
         assert first_difference(trail, reference(name), slice(None), rows) is None
-
 
     def test_parts_with_lanes_of_their_own(self, name):
         rows, lanes = [3, 17], (1, 8, 4, 32, 2) if MODELS.index(name) % 2 else (16, 2, 8, 1, 8)
