@@ -4,6 +4,10 @@ import os
 import pathlib
 import zlib
 
+# before NumPy is there: threads of its linear algebra wait for each other by turning around, as many of them in every process
+# of the tests as the machine has cores, and matrices here are small
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import gymnasium
 import hypothesis
 import numpy as np
