@@ -7,7 +7,9 @@ Needs NVRTC and no GPU: the steps of models() are compiled for each of ARCHS, fu
 1. nothing spills; registers, stack and shared memory are at most those of kernels/launch/cuda/budgets_specialized.json, and the
    instructions of every stage (a device function that is not inlined) at most its count there, which has a twentieth
    of margin. Budgets hold for one version of NVRTC: with another one, only spills fail. Of COUNTED the instructions
-   of each class (tests/cuda/mix.py) have budgets too;
+   of each class (tests/cuda/mix.py) have budgets too. A device tries one number of blocks after another (BLOCKS), until
+   nothing spills. Where that would be more than two, the number that the budgets' registers allow is compiled at once, and
+   the one before, which must spill: if either is not so, all are tried;
 2. a second load comes from the cache, in less than 100 ms;
 3. the PTX of the first model has only correctly rounded operations (tests/cuda/check_sass.py says which).
 """
@@ -37,6 +39,8 @@ COUNTED = ("sm_90", "humanoid")
 # threads an environment of the parts of a step, where it is launched in parts
 BY_PART = [1, 8, 8, 8, 1]
 BYTES_OF_INSTRUCTION = 16
+# blocks on an SM that a kernel is tried with, in this order, and registers that a thread then has (kBlocks of specialize.cpp)
+BLOCKS = {12: 80, 10: 96, 8: 128, 6: 168, 4: 255}
 
 
 def models() -> dict[str, tuple[Path, list[int]]]:
@@ -97,7 +101,38 @@ def stages(code: bytes, entry: str = ENTRY) -> dict[str, int]:
     return dict(sorted(by_name.items()))
 
 
-def compile_all() -> tuple[dict, list[str]]:
+def step_name(model: str, entry: str) -> str:
+    """What the budgets of a kernel are kept under."""
+    return model if entry == ENTRY else f"{model}: {entry.rpartition('_')[2]}"
+
+
+def compile_with(program: str, blocks: dict[str, int], arch: str) -> dict:
+    """The program with so many blocks for each kernel, and which of them spill."""
+    from dualstep import _core
+
+    given = re.sub(r"DUALSTEP_BLOCKS_(\w+)", lambda macro: str(blocks[macro[1]]), program)
+    made = {"program": given, **_core.specialize(given, arch)}
+    if not made["why"] and not made["cached"]:
+        made["spills"] = {entry: used["spill_stores"] > 0 for entry, used in read_log(made["log"])[arch].items()}
+    return made
+
+
+def compile_as_budgeted(program: str, arch: str, name: str, budgets: dict) -> dict | None:
+    """What a device would end with, where that would take it more than two compilations and the budgets tell it."""
+    tried = list(BLOCKS)
+    at = {}
+    for entry in re.findall(r"DUALSTEP_BLOCKS_(\w+)", program):
+        used = budgets.get(arch, {}).get(step_name(name, entry), {}).get("registers", 256)
+        at[entry] = next((i for i, most in enumerate(BLOCKS.values()) if used <= most), None)
+    if None in at.values() or max(at.values()) < 2:
+        return None
+    before = compile_with(program, {entry: tried[max(i - 1, 0)] for entry, i in at.items()}, arch)
+    made = compile_with(program, {entry: tried[i] for entry, i in at.items()}, arch)
+    proven = all(before.get("spills", {}).get(entry) for entry, i in at.items() if i)
+    return made if proven and "spills" in made and not any(made["spills"].values()) else None
+
+
+def compile_all(budgets: dict) -> tuple[dict, list[str]]:
     """What every step uses, by architecture and model, and complaints."""
     import dualstep as ds
     from dualstep import _core
@@ -109,9 +144,11 @@ def compile_all() -> tuple[dict, list[str]]:
 
     def one(job: tuple[str, str]) -> tuple[str, str, dict, dict]:
         arch, name = job
-        first = _core.specialize(programs[name], arch)
+        first = compile_as_budgeted(programs[name], arch, name, budgets)
+        if first is None:
+            first = {"program": programs[name], **_core.specialize(programs[name], arch)}
         # of a few loads the fastest: a machine that does other things may take its time over one
-        later = [_core.specialize(programs[name], arch) for _ in range(3)]
+        later = [_core.specialize(first["program"], arch) for _ in range(3)]
         return arch, name, first, min(later, key=lambda load: load["seconds"] + (not load["cached"]))
 
     jobs = [(arch, name) for arch in ARCHS for name in programs]
@@ -130,7 +167,7 @@ def compile_all() -> tuple[dict, list[str]]:
                 except MissingTool as error:
                     print(f"classes of instructions are not counted: {error}")
             for entry, numbers in sorted(read_log(first["log"])[arch].items()):
-                step = name if entry == ENTRY else f"{name}: {entry.rpartition('_')[2]}"
+                step = step_name(name, entry)
                 by_stage = stages(first["code"], entry)
                 usage[arch][step] = {**numbers, "instructions": sum(by_stage.values()), "stages": by_stage}
                 print(f"{arch:7} {step:28} registers {numbers['registers']:3}  stack {numbers['stack']:4}  shared "
@@ -192,7 +229,9 @@ def main() -> int:
         return 1
     with tempfile.TemporaryDirectory() as folder:
         os.environ["DUALSTEP_CACHE_DIR"] = folder
-        usage, complaints = compile_all()
+        budgets = json.loads(BUDGETS.read_text())
+        known = budgets["steps"] if budgets["nvrtc"] == match[1] and not args.write else {}
+        usage, complaints = compile_all(known)
     if args.write:
         steps = {
             arch: {

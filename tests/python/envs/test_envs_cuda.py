@@ -48,7 +48,11 @@ def near(monkeypatch):
 
 @pytest.mark.parametrize("mode", ["SAME_STEP", "NEXT_STEP"])
 @pytest.mark.parametrize("task", ["Ant", "Hopper", "Humanoid", "InvertedDoublePendulum", "Reacher"])
-def test_a_gpu_changes_nothing(task, mode):
+def test_a_gpu_changes_nothing(task, mode, monkeypatch):
+    # there the run-time compiler is what takes the time, and kernels are not what is tested: one task stands for those whose
+    # steps are made for their models
+    if SOFTWARE and task != "Hopper":
+        monkeypatch.setenv("DUALSTEP_SPECIALIZE", "0")
     seen = []
     for device in ("cpu", "cuda"):
         env = ds.envs.make(task, 6, device=device, seed=3, autoreset_mode=mode, max_episode_steps=7)
