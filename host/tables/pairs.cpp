@@ -187,6 +187,12 @@ void add_geoms(const Model& m, const std::vector<Candidate>& pairs, TableStore* 
     t->geom_rbound.push_back(m.geom_type[g] == kPlane ? 0 : m.geom_rbound[g]);
   }
   for (const Candidate& c : pairs) t->pair_geom.insert(t->pair_geom.end(), {place[c.geom1], place[c.geom2]});
+  if (!solves_islands(m, *t)) return;
+  for (const Candidate& c : pairs)
+    for (const int geom : {c.geom1, c.geom2}) {
+      const int body = m.geom_bodyid[geom], tree = t->body_tree[body];
+      t->pair_moved.insert(t->pair_moved.end(), {tree < 0 ? 0 : body, tree});
+    }
 }
 
 // Runs of pairs between a body and another tree: packs first ask whether these may be near. None where there are few

@@ -140,10 +140,11 @@ struct IslandBodies {
     for (int slot = 0; slot < env.ncon_max; slot++)
       for (int l = 0; l < E::kPack; l++) {
         if (slot >= lane_of(env.ncon, l)) continue;
-        const int pair = pair_of(env, slot, l);
+        const int moved = 4 * pair_of(env, slot, l);
         for (int of = 0; of < 2; of++) {
-          const int body = t.geom_body[t.pair_geom[2 * pair + of]], last = t.body_dof[body];
-          if (last >= 0 && reached[body] == 0) reached[body] = static_cast<int>(chain_eights(last).set);
+          const int body = t.pair_moved[moved + 2 * of];
+          if (body != 0 && reached[body] == 0)
+            reached[body] = static_cast<int>(chain_eights(t.body_dof[body]).set);
         }
       }
   }

@@ -3,7 +3,8 @@
 //   J_r = f_r' (S_2 - S_1),   aref as in rows/kinds/contact_rows.h,   f_r the wrench of a unit force (or moment) along
 //   axis r,   Z = D^-1/2 L^-T J',   a block for each tree: kDim rows of the tree's dofs, padded to eights
 //
-// A slot's record is, in runs of sixteen: n, t1, t2, the place, kterm, Bn, Bt, D; dim, mu.
+// A slot's record is a run of sixteen: n, t1, the place, kterm, Bn, Bt, D, dim and two mu; where contacts turn and roll,
+// a second one with the other mu.
 // Source and deviations: rows/rows.h, rows/kinds/contact_rows.h.
 // Reads con_*, body_record. Writes con_frame (t1), con_record, and of the arena con_z, con_y0, con_D, con_dim, con_mu.
 // Cost: O(contacts x dofs of a tree).
@@ -15,15 +16,13 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-constexpr int kContactRecord = 2 * kRecordRun;
-
-template <class E>
+template <int kDim, class E>
 DS_HD auto contact_record(const E& env, int slot, int element) {
-  return record_of<E>(env.con_record(), slot, kContactRecord, element);
+  return record_of<E>(env.con_record(), slot, kDim == 3 ? kRecordRun : 2 * kRecordRun, element);
 }
 
 // what each environment of a pack has in a slot
-template <class E>
+template <int kDim, class E>
 DS_HD void put_contact_record(E& env, int slot) {
   using Real = typename E::Real;
   const auto frame = env.con_frame();
@@ -31,47 +30,34 @@ DS_HD void put_contact_record(E& env, int slot) {
   Vec3<Real> t1, t2;
   contact_frame(n, frame.vec(2 * slot + 1), &t1, &t2);
   frame.set(2 * slot + 1, t1);
-  const Real zero(0);
-  const Real where[kRecordRun] = {n.x,
-                                  n.y,
-                                  n.z,
-                                  t1.x,
-                                  t1.y,
-                                  t1.z,
-                                  t2.x,
-                                  t2.y,
-                                  t2.z,
-                                  p.x,
-                                  p.y,
-                                  p.z,
-                                  env.con_kterm()[slot],
-                                  env.con_Bn()[slot],
-                                  env.con_Bt()[slot],
-                                  env.con_D()[slot]};
   const auto mu = env.con_mu().from(5 * slot);
-  const Real law[kRecordRun] = {env.con_dim()[slot],
+  const Real run[kRecordRun] = {n.x,
+                                n.y,
+                                n.z,
+                                t1.x,
+                                t1.y,
+                                t1.z,
+                                p.x,
+                                p.y,
+                                p.z,
+                                env.con_kterm()[slot],
+                                env.con_Bn()[slot],
+                                env.con_Bt()[slot],
+                                env.con_D()[slot],
+                                env.con_dim()[slot],
                                 mu[0],
-                                mu[1],
-                                mu[2],
-                                mu[3],
-                                mu[4],
-                                zero,
-                                zero,
-                                zero,
-                                zero,
-                                zero,
-                                zero,
-                                zero,
-                                zero,
-                                zero,
-                                zero};
-  const auto record = [&](int l) { return contact_record(env, slot, l); };
-  store_records(record, 0, where);
-  store_records(record, kRecordRun, law);
+                                mu[1]};
+  const auto record = [&](int l) { return contact_record<kDim>(env, slot, l); };
+  store_records(record, 0, run);
+  if constexpr (kDim > 3) {
+    Real rest[kRecordRun];
+    for (int k = 0; k < kRecordRun; k++) rest[k] = k < 3 ? mu[2 + k] : Real(0);
+    store_records(record, kRecordRun, rest);
+  }
 }
-template <class E>
+template <int kDim, class E>
 DS_HD void put_contact_records(E& env) {
-  env.each(env.ncon_max, [&](int slot) { put_contact_record(env, slot); });
+  env.each(env.ncon_max, [&](int slot) { put_contact_record<kDim>(env, slot); });
 }
 
 template <int kDim, class E, bool kOneEight>
@@ -101,37 +87,40 @@ struct IslandContacts : IslandRows<kDim, E, kOneEight> {
     return g.first + l < this->contacts() ? g.first + l : g.first;
   }
   DS_HD void find_bodies(Group* g) const {
-    const auto& t = env.t;
     for (int l = 0; l < kPack; l++) {
-      const int i = contact_of(*g, l), slot = this->con_slot()[i], pair = pair_of(env, slot, element);
+      const int slot = this->con_slot()[contact_of(*g, l)], moved = 4 * pair_of(env, slot, element);
+      const int first = this->con_tree()[2 * slot];
       for (int of = 0; of < 2; of++) {
-        const int body = t.geom_body[t.pair_geom[2 * pair + of]];
-        const bool moves = t.body_dof[body] >= 0;
-        g->body[of][l] = moves ? body : 0;
-        g->side[of][l] = !moves || this->tree_of_dof(t.body_dof[body]) == this->con_tree()[2 * slot] ? 0 : 1;
+        const int tree = env.t.pair_moved[moved + 2 * of + 1];
+        g->body[of][l] = env.t.pair_moved[moved + 2 * of];
+        g->side[of][l] = tree >= 0 && tree != first;
       }
     }
   }
   DS_HD void read_contacts(Group* g) const {
-    Real where[kRecordRun], law[kRecordRun];
+    Real run[kRecordRun], rest[kRecordRun];
     const auto record = [&](int l) {
-      return contact_record(env, this->con_slot()[contact_of(*g, l)], element);
+      return contact_record<kDim>(env, this->con_slot()[contact_of(*g, l)], element);
     };
-    load_records(record, 0, where);
-    load_records(record, kRecordRun, law);
-    for (int k = 0; k < 3; k++) g->axis[k] = {where[3 * k], where[3 * k + 1], where[3 * k + 2]};
-    g->p = {where[9], where[10], where[11]};
-    g->kterm = where[12], g->Bn = where[13], g->Bt = where[14];
+    load_records(record, 0, run);
+    if constexpr (kDim > 3) load_records(record, kRecordRun, rest);
+    for (int k = 0; k < 2; k++) g->axis[k] = {run[3 * k], run[3 * k + 1], run[3 * k + 2]};
+    g->axis[2] = cross(g->axis[0], g->axis[1]);
+    g->p = {run[6], run[7], run[8]};
+    g->kterm = run[9], g->Bn = run[10], g->Bt = run[11];
     // elements behind the last contact hold none
     auto there = all_true<Real>();
     if (g->first + kPack > this->contacts())
       there = mask_of_word<Real>((1u << (this->contacts() - g->first)) - 1u);
     const Real zero(0);
-    g->D = select(there, where[15], zero);
-    g->dim = select(there, law[0], zero);
+    g->D = select(there, run[12], zero);
+    g->dim = select(there, run[13], zero);
     store(this->con_dim(), g->first, g->dim);
-    for (int k = 0; k < 5; k++)
-      store(this->con_mu(), k * this->slots() + g->first, select(there, law[1 + k], zero));
+    DS_UNROLL
+    for (int k = 0; k < kFrictions<kDim>; k++) {
+      const Real mu = k < 2 ? run[14 + k] : rest[k < 2 ? 0 : k - 2];
+      store(this->con_mu(), k * this->slots() + g->first, select(there, mu, zero));
+    }
   }
 
   // wrenches of the rows on one of the bodies, and what they add

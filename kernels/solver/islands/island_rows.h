@@ -26,6 +26,10 @@ DS_HD ScalarLawOf<Real> plain_law(const Huber<Real>& law) {
   return {kHuber, law.f};
 }
 
+// the coefficients of friction that rows may have
+template <int kDim>
+constexpr int kFrictions = kDim == 3 ? 2 : 5;
+
 template <int kDim, class E, bool kOneEight>
 struct IslandRows : IslandEnv<E, kOneEight> {
   using Base = IslandEnv<E, kOneEight>;

@@ -105,7 +105,7 @@ struct PackedRows {
       const int i = most_contacts;
       for (int k = 0; k < kDim * sizes.d; k++) con_z()[i * kDim * sizes.d + k] = zero;
       con_D()[i] = con_dim()[i] = zero;
-      for (int k = 0; k < 5; k++) con_mu()[k * slots() + i] = zero;
+      for (int k = 0; k < kFrictions<kDim>; k++) con_mu()[k * slots() + i] = zero;
       for (int r = 0; r < kDim; r++)
         con_y0()[r * slots() + i] = con_y()[r * slots() + i] = con_dy()[r * slots() + i] = zero;
     }
@@ -160,7 +160,7 @@ struct PackedRows {
       for (int r = 0; r < kDim; r++) take(from.con_y0(), r * from.slots() + c, con_y0(), r * slots() + i);
       take(from.con_D(), c, con_D(), i);
       take(from.con_dim(), c, con_dim(), i);
-      for (int k = 0; k < 5; k++) take(from.con_mu(), k * from.slots() + c, con_mu(), k * slots() + i);
+      for (int k = 0; k < kFrictions<kDim>; k++) take(from.con_mu(), k * from.slots() + c, con_mu(), k * slots() + i);
     }
     for (int i = 0; i < own_rows[count]; i++) {
       const int c = row + i;

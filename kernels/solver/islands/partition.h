@@ -22,12 +22,6 @@ struct Partition : IslandEnv<E, kOneEight> {
   using Ints = typename Base::Ints;
   DS_HD explicit Partition(const Base& base) : Base(base) {}
 
-  // the tree that moves a geom, or -1
-  DS_HD int tree_of_geom(int geom) const {
-    const int dof = env.t.body_dof[env.t.geom_body[geom]];
-    return dof < 0 ? -1 : this->tree_of_dof(dof);
-  }
-
   DS_HD int root(int tree) const {
     const auto parent = this->tree_island();
     while (parent[tree] != tree) {
@@ -82,15 +76,19 @@ struct Partition : IslandEnv<E, kOneEight> {
     if constexpr (Base::kIntoPacks)
       for (int k = 0; k < n.ntree; k++) contacts_of[k] = rows_of[k] = members[k] = 0;
     const int contacts = lane_of(env.ncon, this->element);
+    int last = -1;
     for (int i = 0; i < contacts; i++) {
-      const int pair = pair_of(env, i, this->element);
-      int a = tree_of_geom(env.t.pair_geom[2 * pair]), b = tree_of_geom(env.t.pair_geom[2 * pair + 1]);
+      const int pair = pair_of(env, i, this->element), moved = 4 * pair;
+      int a = env.t.pair_moved[moved + 1], b = env.t.pair_moved[moved + 3];
       if (a < 0) a = b;
       if (b == a) b = -1;
       tree[2 * i] = a;
       tree[2 * i + 1] = b;
-      used[a] = 1;
       if constexpr (Base::kIntoPacks) contacts_of[a]++;
+      // contacts of a pair follow each other
+      if (pair == last) continue;
+      last = pair;
+      used[a] = 1;
       if (b >= 0) used[b] = 1, join(a, b);
     }
     each_row([&](int source) {
@@ -159,13 +157,19 @@ struct Partition : IslandEnv<E, kOneEight> {
   DS_HD void list_contacts() const {
     const auto island = this->tree_island(), of = this->con_island(), slot = this->con_slot();
     const auto tree = this->con_tree();
-    const auto each = [&](auto f) {
-      for (int s = 0; s < this->contacts(); s++) f(s, island[tree[2 * s]]);
-    };
-    sort_by_island(each, this->con_adr(), [&](int i, int s, int k) {
-      slot[i] = s;
-      of[i] = k;
-    });
+    if (this->islands() == 1) {
+      for (int i = 0; i < this->contacts(); i++) slot[i] = i, of[i] = 0;
+      this->con_adr()[0] = 0;
+      this->con_adr()[1] = this->contacts();
+    } else {
+      const auto each = [&](auto f) {
+        for (int s = 0; s < this->contacts(); s++) f(s, island[tree[2 * s]]);
+      };
+      sort_by_island(each, this->con_adr(), [&](int i, int s, int k) {
+        slot[i] = s;
+        of[i] = k;
+      });
+    }
     for (int i = this->contacts(); i < this->slots(); i++) of[i] = 0;
   }
 
@@ -208,10 +212,13 @@ struct Partition : IslandEnv<E, kOneEight> {
     for (int k = first; k < end; k++)
       for (int w = 0; w < words; w++) neighbours(k)[w] = 0;
     const auto place = this->tree_place();
+    int before[2] = {-1, -1};
     for (int i = this->con_adr()[island]; i < this->con_adr()[island + 1]; i++) {
       const int slot = this->con_slot()[i];
       const int a = this->con_tree()[2 * slot], b = this->con_tree()[2 * slot + 1];
-      if (b >= 0) connect(first, place[a], place[b]);
+      if (b < 0 || (a == before[0] && b == before[1])) continue;
+      connect(first, place[a], place[b]);
+      before[0] = a, before[1] = b;
     }
     for (int i = this->row_adr()[island]; i < this->row_adr()[island + 1]; i++)
       for (int e = this->row_entry()[i]; e < this->row_entry()[i + 1]; e++)
@@ -312,11 +319,14 @@ struct Partition : IslandEnv<E, kOneEight> {
     }
     this->column_adr()[this->tree_adr()[this->islands()]] = columns;
     this->head()[3] = H;
+    int before[2] = {-1, -1}, block = -1;
     for (int i = 0; i < this->contacts(); i++) {
       const int slot = this->con_slot()[i];
-      const int b = this->con_tree()[2 * slot + 1];
-      const bool one = b < 0 || this->live()[this->con_island()[i]] < 0;
-      this->con_block()[i] = one ? -1 : block_of(this->con_tree()[2 * slot], b);
+      const int a = this->con_tree()[2 * slot], b = this->con_tree()[2 * slot + 1];
+      if (a != before[0] || b != before[1])
+        block = b < 0 || this->live()[this->con_island()[i]] < 0 ? -1 : block_of(a, b);
+      before[0] = a, before[1] = b;
+      this->con_block()[i] = block;
     }
   }
 

@@ -400,7 +400,7 @@ DS_FN void solve_islands(E& env) {
   env.each(env.t.n.nv, [&](int i) { env.w()[i] = Real(0); });
   env.each(kDim * env.ncon_max, [&](int i) { env.con_f()[i] = Real(0); });
   IslandBodies<E>{env}.run(IslandEnv<E, false>(env, 0).body_eights());
-  put_contact_records(env);
+  put_contact_records<kDim>(env);
   env.iterations = Real(0);
   if (env.ends_call) env.residual = Real(0);
   [[maybe_unused]] NoPacks none;
