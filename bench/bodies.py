@@ -24,7 +24,7 @@ import dualstep as ds
 from dualstep.measure.accuracy import relative_error
 
 HERE = pathlib.Path(__file__).parent
-SIZES = {"heap": (5, 10, 20, 40, 80, 200), "wall": (8, 16, 32, 64, 128), "humanoids": (1, 3, 10, 20, 32)}
+SIZES = {"heap": (5, 10, 20, 40, 80, 200), "wall": (8, 16, 32, 64, 128), "table": (3, 5, 10, 20, 40), "humanoids": (1, 3, 10, 20, 32)}
 SHAPES = {
     "box": "size='.06 .05 .04'",
     "sphere": "size='.06'",
@@ -62,6 +62,29 @@ def wall(count: int) -> str:
         f"<body pos='{(i % courses + 0.5 * (i // courses % 2)) * 0.205} 0 {0.05 + 0.1 * (i // courses)}'>{brick}</body>"
         for i in range(count)
     )
+
+
+def table(count: int) -> str:
+    """Loose bodies on a table, and an arm of seven joints whose hand lies among them."""
+    rng = np.random.default_rng(count)
+    across = max(2, int(np.ceil(count**0.5)))
+    parts = ["<geom type='box' pos='.5 0 .2' size='.5 .6 .2'/>"]
+    for i in range(count):
+        x, y = (0.17 * (k - (across - 1) / 2) for k in divmod(i, across))
+        quat = " ".join(f"{q:.3f}" for q in rng.normal(size=4))
+        shape = list(SHAPES)[i % len(SHAPES)]
+        parts.append(
+            f"<body pos='{0.5 + x:.3f} {y:.3f} .52' quat='{quat}'><freejoint/>"
+            f"<geom type='{shape}' {SHAPES[shape]} density='500'/></body>"
+        )
+    links = ""
+    for k in reversed(range(7)):
+        axis = ("0 0 1", "0 1 0")[k % 2]
+        links = (
+            f"<body pos='{'0 0 0' if k == 0 else '.16 0 0'}'><joint axis='{axis}' damping='2' armature='.1'/>"
+            f"<geom type='capsule' fromto='0 0 0 .16 0 0' size='.035' mass='1'/>{links}</body>"
+        )
+    return world([*parts, f"<body pos='-.1 0 .8'>{links}</body>"])
 
 
 def world(parts) -> str:

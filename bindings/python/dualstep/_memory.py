@@ -80,6 +80,7 @@ def check(model: _core.Model, num_envs: int, device: str, dtype: Any) -> None:
         return
     most = int(0.8 * there / each)
     raise MemoryError(
-        f"{num_envs:,} environments take {shown(wanted)} ({shown(each)} each), and {shown(there)} is free: "
+        f"{num_envs:,} environments of {model.nbody - 1:,} bodies take {shown(wanted)} ({shown(each)} each), "
+        f"and {shown(there)} is free: "
         f"at most {most:,} fit with room for outputs"
     )

@@ -144,7 +144,7 @@ def test_tasks_are_listed(capsys):
 def test_more_than_the_memory_is_refused_in_a_line(capsys):
     assert cli.main(["bench", "hopper", "--num-envs", "2000000000", "--device", "cpu", "--no-peer"]) == 1
     error = capsys.readouterr().err
-    assert "2,000,000,000 environments take" in error and "is free" in error and "Traceback" not in error
+    assert "2,000,000,000 environments of 4 bodies take" in error and "is free" in error and "Traceback" not in error
 
 
 def test_a_loose_solver_is_measured_as_loose(humanoid_path):

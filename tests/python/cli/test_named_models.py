@@ -131,7 +131,7 @@ def test_memory_is_compared_before_it_is_taken(monkeypatch):
     state = [name for name, role, *_ in ds._core.batch_fields() if role == "state"]
     assert found["state"] > 2 * sum(getattr(sim, name).nbytes for name in state) // 8
     assert found["outputs"] > found["state"] and found["largest"] < found["state"]
-    with pytest.raises(MemoryError, match=r"2,000,000,000 environments take .* TB \(.* each\), and .*is free: at most"):
+    with pytest.raises(MemoryError, match=r"2,000,000,000 environments of 4 bodies take .* TB \(.* each\), and .*is free: at most"):
         ds.Batch(model, 2_000_000_000, "cpu")
     monkeypatch.setattr(_memory, "available", lambda: 10_000_000)
     with pytest.raises(MemoryError, match="and 10 MB is free"):
