@@ -163,10 +163,11 @@ DS_STAGE void turn_free_bodies(E& env) {
 // whether the step of the velocity has the damping of M + h D
 template <class Options>
 DS_HD bool is_implicit(const Options& o) {
-  const bool eulerdamp = o.integrator != kRk4 && o.integrator != kDiscrete && o.has_damping &&
-                         !disabled(o, kDisableEulerDamp | kDisableDamper);
-  const bool derivatives = has_velocity_derivatives(o) && o.integrator != kDiscrete;
-  return (derivatives || eulerdamp) && !law_has<kLawStepInertia>(o);
+  // constraints stand on it already
+  if (o.integrator == kDiscrete || law_has<kLawStepInertia>(o)) return false;
+  const bool eulerdamp =
+      o.integrator != kRk4 && o.has_damping && !disabled(o, kDisableEulerDamp | kDisableDamper);
+  return has_velocity_derivatives(o) || eulerdamp;
 }
 
 template <class E>

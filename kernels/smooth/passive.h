@@ -27,28 +27,43 @@ DS_HD Spatial<Real> at_tree_centre(const E& env, int b, const Vec3<Real>& force,
   return {torque + cross(arm, force), force};
 }
 
-// quadratic and viscous drag of the inertia box of body b
-template <class E>
-DS_FN Spatial<typename E::Real> fluid_force(const E& env, int b) {
-  using Real = typename E::Real;
+// the velocities of a body's inertia box against the fluid, in the box's own frame
+template <class Real>
+struct Flow {
+  Mat3<Real> frame;
+  Vec3<Real> w, u;
+};
+template <class E, class Real = typename E::Real>
+DS_HD Flow<Real> flow_past(const E& env, int b) {
   const auto& t = env.t;
   const Spatial<Real> v = env.cvel().spatial(b);
   const Vec3<Real> arm = env.xipos().vec(b) - env.tree_com().vec(t.body_tree[b]);
   const Vec3<Real> wind{Real(t.o.wind[0]), Real(t.o.wind[1]), Real(t.o.wind[2])};
   const Mat3<Real> r = to_matrix(mul(env.xquat().quat(b), env.quat(t.body_iquat, b)));
-  const Vec3<Real> w = rotate_transposed(r, v.ang);
-  const Vec3<Real> u = rotate_transposed(r, v.lin + cross(v.ang, arm) - wind);
+  return {r, rotate_transposed(r, v.ang), rotate_transposed(r, v.lin + cross(v.ang, arm) - wind)};
+}
+// f(velocity, quadratic, viscous coefficient) about and along each of the box's axes
+template <class E, class F, class Real = typename E::Real>
+DS_HD Spatial<Real> of_each_axis(const E& env, int b, const Flow<Real>& flow, F f) {
+  const Real turning = env.fluid_viscous_torque(b), moving = env.fluid_viscous_force(b);
+  return {{f(flow.w.x, env.fluid_quadratic_torque(b, 0), turning),
+           f(flow.w.y, env.fluid_quadratic_torque(b, 1), turning),
+           f(flow.w.z, env.fluid_quadratic_torque(b, 2), turning)},
+          {f(flow.u.x, env.fluid_quadratic_force(b, 0), moving),
+           f(flow.u.y, env.fluid_quadratic_force(b, 1), moving),
+           f(flow.u.z, env.fluid_quadratic_force(b, 2), moving)}};
+}
+
+// quadratic and viscous drag of the inertia box of body b
+template <class E>
+DS_FN Spatial<typename E::Real> fluid_force(const E& env, int b) {
+  using Real = typename E::Real;
   const auto drag = [](const Real& x, const Real& quadratic, const Real& viscous) {
     return -(x * fma(quadratic, abs(x), viscous));
   };
-  const Real turning = env.fluid_viscous_torque(b), moving = env.fluid_viscous_force(b);
-  const Vec3<Real> torque{drag(w.x, env.fluid_quadratic_torque(b, 0), turning),
-                          drag(w.y, env.fluid_quadratic_torque(b, 1), turning),
-                          drag(w.z, env.fluid_quadratic_torque(b, 2), turning)};
-  const Vec3<Real> force{drag(u.x, env.fluid_quadratic_force(b, 0), moving),
-                         drag(u.y, env.fluid_quadratic_force(b, 1), moving),
-                         drag(u.z, env.fluid_quadratic_force(b, 2), moving)};
-  return {rotate(r, torque), rotate(r, force)};
+  const Flow<Real> flow = flow_past(env, b);
+  const Spatial<Real> f = of_each_axis(env, b, flow, drag);
+  return {rotate(flow.frame, f.ang), rotate(flow.frame, f.lin)};
 }
 
 // spring force of joint j, added to qfrc_passive

@@ -122,27 +122,16 @@ DS_STAGE void add_velocity_derivatives(E& env) {
       while (up > t.dof_body[i]) up = t.body_parent[up];
       if (up != t.dof_body[i] || t.body_tree[b] < 0) continue;
       // drag is diagonal in the body's inertial frame: -(viscous + 2 quadratic |v|)
-      const Mat3<Real> r = to_matrix(mul(env.xquat().quat(b), env.quat(t.body_iquat, b)));
-      const Spatial<Real> v = env.cvel().spatial(b);
-      const Vec3<Real> arm = env.xipos().vec(b) - env.tree_com().vec(t.body_tree[b]);
-      const Vec3<Real> wind{Real(t.o.wind[0]), Real(t.o.wind[1]), Real(t.o.wind[2])};
-      const Vec3<Real> w = rotate_transposed(r, v.ang),
-                       u = rotate_transposed(r, v.lin + cross(v.ang, arm) - wind);
+      const Flow<Real> flow = flow_past(env, b);
       const auto slope = [&](const Real& x, const Real& quadratic, const Real& viscous) {
         return h * fma(two * quadratic, abs(x), viscous);
       };
-      const Real turning = env.fluid_viscous_torque(b), moving = env.fluid_viscous_force(b);
-      const Vec3<Real> cw{slope(w.x, env.fluid_quadratic_torque(b, 0), turning),
-                          slope(w.y, env.fluid_quadratic_torque(b, 1), turning),
-                          slope(w.z, env.fluid_quadratic_torque(b, 2), turning)};
-      const Vec3<Real> cu{slope(u.x, env.fluid_quadratic_force(b, 0), moving),
-                          slope(u.y, env.fluid_quadratic_force(b, 1), moving),
-                          slope(u.z, env.fluid_quadratic_force(b, 2), moving)};
-      const Spatial<Real> si = body_frame_motion(env, b, r, i);
-      const Spatial<Real> weighted{{si.ang.x * cw.x, si.ang.y * cw.y, si.ang.z * cw.z},
-                                   {si.lin.x * cu.x, si.lin.y * cu.y, si.lin.z * cu.z}};
+      const Spatial<Real> c = of_each_axis(env, b, flow, slope);
+      const Spatial<Real> si = body_frame_motion(env, b, flow.frame, i);
+      const Spatial<Real> weighted{{si.ang.x * c.ang.x, si.ang.y * c.ang.y, si.ang.z * c.ang.z},
+                                   {si.lin.x * c.lin.x, si.lin.y * c.lin.y, si.lin.z * c.lin.z}};
       for (int e = row; e < t.M_rowadr[i + 1]; e++)
-        LD[e] = LD[e] + dot(weighted, body_frame_motion(env, b, r, t.M_col[e]));
+        LD[e] = LD[e] + dot(weighted, body_frame_motion(env, b, flow.frame, t.M_col[e]));
     }
   });
   env.done();

@@ -46,6 +46,17 @@ struct PackedDirection : PackedRows<kDim, E> {
   // the dofs: nobody reads what is left of the diagonal and behind them
   static constexpr int kTall = 4, kWide = sizeof(Real) > 32 ? 6 : 3;
   static_assert(kTall <= kPackedRoom && kWide <= kPackedRoom);
+  // of the unit matrix
+  DS_HD static void begin_tile(int a, int c, Real (&s)[kTall][kWide]) {
+    DS_UNROLL
+    for (int i = 0; i < kTall; i++) DS_UNROLL
+    for (int k = 0; k < kWide; k++) s[i][k] = Real(a + i == c + k ? 1 : 0);
+  }
+  DS_HD void put_tile(int a, int c, const Real (&s)[kTall][kWide]) const {
+    DS_UNROLL
+    for (int i = 0; i < kTall; i++) DS_UNROLL
+    for (int k = 0; k < kWide; k++) this->H()[(a + i) * this->sizes.d + c + k] = s[i][k];
+  }
   DS_HD void assemble() const {
     const int d = this->sizes.d, slots = this->slots();
     bool contact_in_use[kPackedContacts], row_in_use[kPackedRows];
@@ -73,9 +84,7 @@ struct PackedDirection : PackedRows<kDim, E> {
   DS_HD void assemble_tile(int a, int c, const bool* row_in_use, const bool* contact_in_use) const {
     const int d = this->sizes.d;
     Real s[kTall][kWide], g[kWide];
-    DS_UNROLL
-    for (int i = 0; i < kTall; i++) DS_UNROLL
-    for (int k = 0; k < kWide; k++) s[i][k] = Real(a + i == c + k ? 1 : 0);
+    begin_tile(a, c, s);
     const auto add = [&](const Reals& z) {
       DS_UNROLL
       for (int i = 0; i < kTall; i++) {
@@ -101,9 +110,7 @@ struct PackedDirection : PackedRows<kDim, E> {
         add(this->contact_row(i, r));
       }
     }
-    DS_UNROLL
-    for (int i = 0; i < kTall; i++) DS_UNROLL
-    for (int k = 0; k < kWide; k++) this->H()[(a + i) * d + c + k] = s[i][k];
+    put_tile(a, c, s);
   }
   // row a of the factor: what the rows before take from it; one over a pivot takes the pivot's place
   DS_HD void factor(int n) const {
@@ -197,9 +204,7 @@ struct PackedDirection : PackedRows<kDim, E> {
     const int d = this->sizes.d;
     const auto y = this->con_g();
     Real s[kTall][kWide];
-    DS_UNROLL
-    for (int i = 0; i < kTall; i++) DS_UNROLL
-    for (int k = 0; k < kWide; k++) s[i][k] = Real(a + i == c + k ? 1 : 0);
+    begin_tile(a, c, s);
     for (int at = 0; at < dofs; at++) {
       Real x[kWide];
       DS_UNROLL
@@ -208,9 +213,7 @@ struct PackedDirection : PackedRows<kDim, E> {
       for (int i = 0; i < kTall; i++) DS_UNROLL
       for (int k = 0; k < kWide; k++) s[i][k] = fma(y[(a + i) * d + at], x[k], s[i][k]);
     }
-    DS_UNROLL
-    for (int i = 0; i < kTall; i++) DS_UNROLL
-    for (int k = 0; k < kWide; k++) this->H()[(a + i) * d + c + k] = s[i][k];
+    put_tile(a, c, s);
   }
   DS_HD void put_products_of(int a) const {
     const int d = this->sizes.d;

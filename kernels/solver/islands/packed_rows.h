@@ -160,7 +160,8 @@ struct PackedRows {
       for (int r = 0; r < kDim; r++) take(from.con_y0(), r * from.slots() + c, con_y0(), r * slots() + i);
       take(from.con_D(), c, con_D(), i);
       take(from.con_dim(), c, con_dim(), i);
-      for (int k = 0; k < kFrictions<kDim>; k++) take(from.con_mu(), k * from.slots() + c, con_mu(), k * slots() + i);
+      for (int k = 0; k < kFrictions<kDim>; k++)
+        take(from.con_mu(), k * from.slots() + c, con_mu(), k * slots() + i);
     }
     for (int i = 0; i < own_rows[count]; i++) {
       const int c = row + i;
