@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import concurrent.futures
+import hashlib
 import json
 import os
 import pathlib
@@ -241,20 +242,38 @@ def sync_tests() -> None:
             at.symlink_to(COPY / to)
 
 
+def state_of(what: str) -> str:
+    """A hash of a file of tests, or of a program, and of the sample: what was noted in another state says nothing."""
+    return hashlib.sha256((COPY / what).read_bytes() + CHOSEN.read_bytes()).hexdigest()[:16]
+
+
+def still_noted() -> set[str]:
+    """Files of tests and programs that are as they were when they were noted; the others are forgotten."""
+    noted = tests_noted()
+    state = {entry.get("file", entry.get("test")): entry["state"] for entry in noted if "state" in entry}
+    kept = {what for what, then in state.items() if (COPY / what).exists() and state_of(what) == then}
+    lines = [json.dumps(e) + "\n" for e in noted if e.get("file", e.get("test", "")).split("::")[0] in kept]
+    if len(lines) < len(noted):
+        TOLD.write_text("".join(lines))
+    return kept
+
+
 def cover(workers: int, seconds: float) -> None:
     """Runs every test once without a mutant, and notes what each reaches; those that are noted already are not run again."""
-    noted = tests_noted()
-    files = {entry["file"] for entry in noted if "file" in entry}
-    todo = [file for file in test_files() if file not in files]
-    programs = [
-        p for p in (*PROGRAMS, *SLOW_PROGRAMS) if (COPY / p).exists() and not any(e.get("test") == p for e in noted)
-    ]
+    kept = still_noted()
+    todo = [file for file in test_files() if file not in kept]
+    programs = [p for p in (*PROGRAMS, *SLOW_PROGRAMS) if (COPY / p).exists() and p not in kept]
 
     def one(what: str) -> None:
         hits = WORK / f"hits.{threading.get_ident()}"
         hits.write_bytes(bytes(4096))
         began = time.monotonic()
-        environment = {"DUALSTEP_MUTANT_HITS": str(hits), "DUALSTEP_MUTANT_TOLD": str(TOLD)}
+        state = state_of(what)
+        environment = {
+            "DUALSTEP_MUTANT_HITS": str(hits),
+            "DUALSTEP_MUTANT_TOLD": str(TOLD),
+            "DUALSTEP_MUTANT_STATE": state,
+        }
         if what.endswith(".py"):
             command = [word for word in PYTEST if word != "-x"] + ["-p", "reached", what]
             status, told = shell(command, seconds=seconds, **environment)
@@ -265,7 +284,14 @@ def cover(workers: int, seconds: float) -> None:
                 took = round(time.monotonic() - began, 3)
                 out.write(
                     json.dumps(
-                        {"test": what, "seconds": took, "reached": found, "failed": status != 0, "skipped": False}
+                        {
+                            "test": what,
+                            "seconds": took,
+                            "reached": found,
+                            "failed": status != 0,
+                            "skipped": False,
+                            "state": state,
+                        }
                     )
                     + "\n"
                 )

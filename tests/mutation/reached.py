@@ -32,7 +32,7 @@ class Reached:
 
     def pytest_collection_finish(self, session):
         for name in {item.nodeid.split("::")[0] for item in session.items}:
-            self.tell(file=name, reached=self.take())
+            self.tell(file=name, reached=self.take(), state=os.environ["DUALSTEP_MUTANT_STATE"])
 
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_protocol(self, item):
