@@ -37,7 +37,10 @@ def unit_range(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 class RslRlEnv(VecEnv):
-    """`env`: a task's name, with options of `dualstep.envs.make`, or a BatchEnv with output="torch"."""
+    """`env`: a task's name, with options of `dualstep.envs.make`, or a BatchEnv with output="torch".
+
+    `log`: whether `extras["log"]` has the means of what rewards are made of, for rsl_rl's logger.
+    """
 
     device: torch.device
     max_episode_length: int
@@ -50,6 +53,7 @@ class RslRlEnv(VecEnv):
         seed: int | None = None,
         group: str = "policy",
         clip: float | None = 1.0,
+        log: bool = True,
         **options: Any,
     ) -> None:
         if isinstance(env, str):
@@ -70,6 +74,7 @@ class RslRlEnv(VecEnv):
         self.cfg = {"task": type(env.task).__name__, "num_envs": env.num_envs, "device": str(self.device)}
         self.group = group
         self.clip = clip
+        self.log = log
         low, high = env.single_action_space.low, env.single_action_space.high
         middle, half = unit_range(low, high)
         self._bounded = torch.from_numpy(np.isfinite(low) & np.isfinite(high)).to(self.device)
@@ -117,9 +122,11 @@ class RslRlEnv(VecEnv):
     def step(self, actions: torch.Tensor) -> tuple[TensorDict, torch.Tensor, torch.Tensor, dict[str, Any]]:
         lengths = self.episode_length_buf + 1
         self.observation, reward, terminated, truncated, info = self.env.step(self.to_action(actions.detach()))
-        log = {f"/{name}": value.mean() for name, value in info.items() if name.startswith("reward_")}
-        log["/diverged"] = float(self.env.diverged_count)
-        extras = {"time_outs": truncated & ~terminated, "log": log, "lengths": lengths}
+        extras: dict[str, Any] = {"time_outs": truncated & ~terminated, "lengths": lengths}
+        if self.log:
+            log = {f"/{name}": value.mean() for name, value in info.items() if name.startswith("reward_")}
+            log["/diverged"] = float(self.env.diverged_count)
+            extras["log"] = log
         return self.get_observations(), reward, (terminated | truncated).long(), extras
 
     def close(self) -> None:

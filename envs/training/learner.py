@@ -115,6 +115,7 @@ class Learner:
             seed=self._first_seed,
             device=device,
             num_threads=num_threads,
+            log=False,
             lanes="tuned",  # a training is long: its first seconds may go into finding out what is fastest
             **options,
         )
