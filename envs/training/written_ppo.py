@@ -18,7 +18,7 @@ algorithms", arXiv:1707.06347, eq. 7 and 9; Kingma and Ba, "Adam", arXiv:1412.69
 The mathematics, and what stands in the storage, in state_dict() and in the optimizer, are those of rsl_rl's PPO. Apart
 from it are these, none of which changes a result but by rounding and by which random numbers are drawn:
 
-- parameters, gradients and Adam's moments are views of one array each, so that Adam and the norms take a few operations;
+- parameters, gradients and Adam's moments are views of one array each: Adam and the norms take a few operations;
 - observations are normalized, and samples put in the order of the mini-batches, once for all epochs;
 - the critic sees a rollout when it is complete, not step by step, and time-outs are bootstrapped then;
 - an update draws no actions.
@@ -75,6 +75,7 @@ class Network:
         linear = layers[::2]
         self._weights = [layer.weight.data for layer in linear]
         self._biases = [layer.bias.data for layer in linear]
+        self._transposed = [weight.t() for weight in self._weights]
         self._to = [(gradients[id(layer.weight)], gradients[id(layer.bias)]) for layer in linear]
         self._activate, self._derive = ACTIVATIONS[type(layers[1])]
         self._buffers = [weight.new_empty(rows, len(weight)) for weight in self._weights]
@@ -84,21 +85,21 @@ class Network:
         self._fused = _linear_tanh() if is_float and type(layers[1]) is torch.nn.Tanh else None
 
     def forward(self, latent: Tensor, out: Tensor | None = None) -> Tensor:
-        """(n, k) outputs for (n, m) latents, n at most `rows`; in a buffer, that of the next call, unless `out` is given."""
+        """(n, k) outputs for (n, m) latents, n at most `rows`: in `out`, or a buffer that the next call writes to."""
         n, x = latent.shape[0], latent
         self._after = [latent]
-        for weight, bias, buffer in zip(self._weights[:-1], self._biases, self._buffers, strict=False):
+        for i in range(len(self._weights) - 1):
             if self._fused:
-                x = self._fused(x, weight, bias)
+                x = self._fused(x, self._weights[i], self._biases[i])
             else:
-                x = torch.addmm(bias, x, weight.t(), out=buffer[:n])
+                x = torch.addmm(self._biases[i], x, self._transposed[i], out=self._buffers[i][:n])
                 self._activate(x)
             self._after.append(x)
         out = self._buffers[-1][:n] if out is None else out
-        return torch.addmm(self._biases[-1], x, self._weights[-1].t(), out=out)
+        return torch.addmm(self._biases[-1], x, self._transposed[-1], out=out)
 
     def backward(self, slope: Tensor) -> None:
-        """Writes the gradients of parameters, from the loss's (n, k) with respect to the outputs of the last `forward`."""
+        """Writes the gradients of parameters, from the loss's (n, k) with respect to what `forward` gave last."""
         n = slope.shape[0]
         for i in reversed(range(len(self._weights))):
             before, (to_weight, to_bias) = self._after[i], self._to[i]
@@ -198,7 +199,7 @@ class WrittenPPO(PPO):
         self._noise = new(storage.actions.shape)
         self._mean, self._std = new(storage.actions.shape), new(storage.actions.shape)
         self._time_outs = new(steps, envs, 1)
-        self._observations = {name: storage.observations.get(name) for name in storage.observations.keys()}  # noqa: SIM118
+        self._observations = {name: storage.observations.get(name) for name in storage.observations.keys()}
         self._deviation = self._log_deviation = new(0)
 
     def _fits(self) -> bool:
@@ -266,7 +267,7 @@ class WrittenPPO(PPO):
             return torch.addcmul(mean, self._deviation, self._noise[step], out=storage.actions[step]).clone()
 
     def process_env_step(self, obs: Any, rewards: Tensor, dones: Tensor, extras: dict[str, Any]) -> None:
-        """Keeps what a step gave: (N,) rewards and ends of episodes; `extras["time_outs"]`: which of them were cut off."""
+        """Keeps (N,) rewards and ends of episodes; `extras["time_outs"]`: (N,), which of these were cut off."""
         if not self.written:
             super().process_env_step(obs, rewards, dones, extras)
             return
@@ -364,7 +365,7 @@ class WrittenPPO(PPO):
 
         `moved`: whether the policy is another than that of the rollout.
         """
-        count, clip = len(actions), self.clip_param
+        (count, width), clip = actions.shape, self.clip_param
         self._spread_now()
         deviation = self._deviation
         # the actor
@@ -376,7 +377,7 @@ class WrittenPPO(PPO):
         squares = z.square()
         log_volume = float(self._log_deviation.sum())
         ratio = torch.mv(squares, torch.full_like(deviation, -0.5))
-        ratio.sub_(old_log_prob).sub_(log_volume + 0.5 * len(deviation) * _LOG_2PI).exp_()
+        ratio.sub_(old_log_prob).sub_(log_volume + 0.5 * width * _LOG_2PI).exp_()
         free = torch.mul(advantages, ratio).neg_()
         held = ratio.clamp_(1 - clip, 1 + clip).mul_(advantages).neg_()
         surrogate = float(torch.maximum(free, held).mean())
@@ -398,7 +399,7 @@ class WrittenPPO(PPO):
             slope.mul_((value_loss >= clipped) | (moved_by.abs_() <= clip))
             value_loss = torch.maximum(value_loss, clipped)
         self._critic.backward(slope.mul_(2 * self.value_loss_coef / count)[:, None])
-        entropy = log_volume + 0.5 * len(deviation) * (1 + _LOG_2PI)
+        entropy = log_volume + 0.5 * width * (1 + _LOG_2PI)
         return float(value_loss.mean()), surrogate, entropy
 
     def _adapt(self, old_mean: Tensor, old_std: Tensor, mean: Tensor) -> None:
@@ -406,7 +407,7 @@ class WrittenPPO(PPO):
         q_j = (s_o / s)_j^2, its mean over the batch."""
         # the deviations are the same in all samples of a rollout
         q = (old_std[0] / self._deviation).square_()
-        moved = torch.sub(old_mean, mean).square_().sum(0).div_(self._deviation.square()).div_(len(mean))
+        moved = torch.sub(old_mean, mean).square_().sum(0).div_(self._deviation.square()).div_(mean.shape[0])
         kl = 0.5 * (q - 1 - q.log() + moved).sum()
         if self.is_multi_gpu:
             torch.distributed.all_reduce(kl)

@@ -136,7 +136,7 @@ def test_play_prints_what_a_policy_is_worth(tmp_path, capsys):
 
 
 def test_play_has_seeds_of_its_own(tmp_path, capsys):
-    trained(tmp_path)
+    trained(tmp_path, "Hopper")
     found = []
     for seed in ("0", "0", "1"):
         words = ["--episodes", "2", "--device", "cpu", "--json", "--seed", seed]
