@@ -263,7 +263,7 @@ class WrittenPPO(PPO):
                 self._spread_now()
                 self._noise.normal_()
             seen = {name: kept[step].copy_(obs.get(name)) for name, kept in self._observations.items()}
-            mean = self._actor.forward(self.actor.get_latent(seen), self._mean[step])  # pyright: ignore[reportArgumentType]
+            mean = self._actor.forward(_latent(self.actor, seen), self._mean[step])
             return torch.addcmul(mean, self._deviation, self._noise[step], out=storage.actions[step]).clone()
 
     def process_env_step(self, obs: Any, rewards: Tensor, dones: Tensor, extras: dict[str, Any]) -> None:
@@ -289,9 +289,9 @@ class WrittenPPO(PPO):
             values = st.values.view(-1, 1)
             for begin in range(0, len(values), rows):
                 part = slice(begin, begin + rows)
-                latent = self.critic.get_latent({name: kept[part] for name, kept in flat.items()})  # pyright: ignore[reportArgumentType]
+                latent = _latent(self.critic, {name: kept[part] for name, kept in flat.items()})
                 self._critic.forward(latent, values[part])
-            last = self._critic.forward(self.critic.get_latent({name: obs.get(name) for name in flat}))  # pyright: ignore[reportArgumentType]
+            last = self._critic.forward(_latent(self.critic, {name: obs.get(name) for name in flat}))
             st.rewards.addcmul_(st.values, self._time_outs, value=self.gamma)
             self._std.copy_(self._deviation)
             st.distribution_params = (self._mean, self._std)
@@ -347,8 +347,8 @@ class WrittenPPO(PPO):
         assert st.distribution_params is not None
         mean, std = st.distribution_params
         arrays = (
-            self.actor.get_latent(observations),  # pyright: ignore[reportArgumentType]
-            self.critic.get_latent(observations),  # pyright: ignore[reportArgumentType]
+            _latent(self.actor, observations),
+            _latent(self.critic, observations),
             *(array.flatten(0, 1)[order] for array in (st.actions, mean, std)),
             *(a.flatten()[order] for a in (st.actions_log_prob, st.advantages, st.returns, st.values)),
         )
@@ -419,6 +419,11 @@ class WrittenPPO(PPO):
         elif 0 < found < 0.5 * wanted:
             self.learning_rate = min(1e-2, self.learning_rate * 1.5)
         self.optimizer.param_groups[0]["lr"] = self.learning_rate
+
+
+def _latent(model: Any, observations: dict[str, Tensor]) -> Tensor:
+    """(n, m) what the MLP of a model sees: its groups of observations side by side, normalized and cut off."""
+    return model.get_latent(observations)
 
 
 def _normalized(advantages: Tensor) -> Tensor:
