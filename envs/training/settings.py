@@ -118,7 +118,7 @@ class Settings:
             "actor": {**network, "distribution_cfg": spread},
             "critic": dict(network),
             "algorithm": {
-                "class_name": "dualstep.envs.training.written_ppo:WrittenPPO",
+                "class_name": "dualstep.envs.training.explicit_ppo:ExplicitPPO",
                 "num_learning_epochs": self.epochs,
                 "num_mini_batches": self.mini_batches,
                 "clip_param": self.clip,

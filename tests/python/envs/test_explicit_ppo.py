@@ -1,4 +1,4 @@
-"""PPO whose gradients are written out, against rsl_rl's own: rollouts, updates, what stands in checkpoints."""
+"""PPO whose gradients are explicit, against rsl_rl's own: rollouts, updates, what stands in checkpoints."""
 
 import copy
 
@@ -10,7 +10,7 @@ pytest.importorskip("rsl_rl")
 from dualstep.envs.training.learner import Learner
 from dualstep.envs.training.network import ClippedMLP
 from dualstep.envs.training.settings import Settings
-from dualstep.envs.training.written_ppo import WrittenPPO
+from dualstep.envs.training.explicit_ppo import ExplicitPPO
 from rsl_rl.algorithms import PPO
 from rsl_rl.models import MLPModel
 from rsl_rl.storage import RolloutStorage
@@ -96,24 +96,24 @@ def same(found, wanted, tolerance):
 
 def side_by_side(tolerance, rollouts=4, **options):
     own = make(PPO, **options)
-    written = make(WrittenPPO, own.save(), **options)
-    assert written.written
+    explicit = make(ExplicitPPO, own.save(), **options)
+    assert explicit.explicit
     rates = set()
     for seed in range(rollouts):
-        actions = rollout(written, seed)
+        actions = rollout(explicit, seed)
         rollout(own, seed, actions)
-        same(stored(written), stored(own), tolerance)
+        same(stored(explicit), stored(own), tolerance)
         losses = []
-        for algorithm in (written, own):
+        for algorithm in (explicit, own):
             torch.manual_seed(seed)
             losses.append(algorithm.update())
         assert losses[0] == pytest.approx(losses[1], rel=tolerance, abs=tolerance)
-        same(learned(written), learned(own), tolerance)
-        assert written.learning_rate == own.learning_rate
-        assert written.optimizer.param_groups[0]["lr"] == own.optimizer.param_groups[0]["lr"]
+        same(learned(explicit), learned(own), tolerance)
+        assert explicit.learning_rate == own.learning_rate
+        assert explicit.optimizer.param_groups[0]["lr"] == own.optimizer.param_groups[0]["lr"]
         rates.add(own.learning_rate)
-        assert written.storage.step == 0
-    return written, own, rates
+        assert explicit.storage.step == 0
+    return explicit, own, rates
 
 
 @pytest.mark.parametrize("activation", ["tanh", "elu", "relu"])
@@ -153,9 +153,9 @@ def test_updates_in_single_precision(activation):
 
 def test_checkpoints_pass_between_the_two(double):
     torch.manual_seed(4)
-    written, own, _ = side_by_side(1e-10, rollouts=2)
+    explicit, own, _ = side_by_side(1e-10, rollouts=2)
     # each goes on from what the other one saved
-    crossed = make(WrittenPPO, own.save()), make(PPO, written.save())
+    crossed = make(ExplicitPPO, own.save()), make(PPO, explicit.save())
     actions = rollout(crossed[0], 7)
     rollout(crossed[1], 7, actions)
     for algorithm in crossed:
@@ -163,23 +163,23 @@ def test_checkpoints_pass_between_the_two(double):
         algorithm.update()
     same(learned(crossed[0]), learned(crossed[1]), 1e-10)
     # and what was saved stays what it was
-    before = copy.deepcopy(written.save())
-    kept = make(WrittenPPO, written.save())
+    before = copy.deepcopy(explicit.save())
+    kept = make(ExplicitPPO, explicit.save())
     rollout(kept, 8)
     kept.update()
-    after = written.save()
+    after = explicit.save()
     for name, value in before["actor_state_dict"].items():
         assert torch.equal(value, after["actor_state_dict"][name])
 
 
 def test_actions_are_draws_of_the_policy():
     torch.manual_seed(5)
-    written = make(WrittenPPO)
+    explicit = make(ExplicitPPO)
     z = []
     for _ in range(200):
-        written.storage.clear()
-        rollout(written, 0)
-        z.append((written.storage.actions - written.storage.distribution_params[0]) / 0.7)
+        explicit.storage.clear()
+        rollout(explicit, 0)
+        z.append((explicit.storage.actions - explicit.storage.distribution_params[0]) / 0.7)
     z = torch.cat(z)
     assert abs(float(z.mean())) < 0.02 and abs(float(z.std()) - 1) < 0.02
     # those of one step say nothing of the next
@@ -205,13 +205,13 @@ class Shifted(MLPModel):
 def test_what_is_not_plain_is_left_to_rsl_rl(options):
     torch.manual_seed(6)
     own = make(PPO, **options)
-    written = make(WrittenPPO, own.save(), **options)
-    assert not written.written
-    for algorithm in (own, written):
+    explicit = make(ExplicitPPO, own.save(), **options)
+    assert not explicit.explicit
+    for algorithm in (own, explicit):
         torch.manual_seed(6)
         rollout(algorithm, 1)
         algorithm.update()
-    same(learned(written), learned(own), 0)
+    same(learned(explicit), learned(own), 0)
 
 
 def test_a_network_of_another_kind_is_left_to_rsl_rl():
@@ -220,22 +220,22 @@ def test_a_network_of_another_kind_is_left_to_rsl_rl():
     spread = {"class_name": "GaussianDistribution"}
     actor = MLPModel(seen, groups, "actor", ACTIONS, distribution_cfg=spread)
     storage = RolloutStorage("rl", ENVS, STEPS, seen, [ACTIONS])
-    assert WrittenPPO(actor, MLPModel(seen, groups, "critic", 1), storage).written
-    assert not WrittenPPO(actor, Shifted(seen, groups, "critic", 1), storage).written
+    assert ExplicitPPO(actor, MLPModel(seen, groups, "critic", 1), storage).explicit
+    assert not ExplicitPPO(actor, Shifted(seen, groups, "critic", 1), storage).explicit
 
 
 def test_a_rollout_that_is_full_takes_no_more():
-    written = make(WrittenPPO)
-    rollout(written, 0)
+    explicit = make(ExplicitPPO)
+    rollout(explicit, 0)
     with pytest.raises(OverflowError, match="a rollout has 10 steps"):
-        written.act(observations())
+        explicit.act(observations())
 
 
 def test_training_uses_it():
     learner = Learner("Hopper", Settings(num_envs=4, num_steps=8, hidden=(8,)), device="cpu", num_threads=1)
-    assert learner.algorithm.written
+    assert learner.algorithm.explicit
     learner.learn(64)
     spread = learner.algorithm.get_policy().distribution.log_std_param
     assert learner.curve[-1].std == pytest.approx(float(spread.detach().exp().mean()))
     learner = Learner("Hopper", Settings(num_envs=4, num_steps=8, activation="gelu"), device="cpu", num_threads=1)
-    assert not learner.algorithm.written
+    assert not learner.algorithm.explicit

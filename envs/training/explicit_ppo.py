@@ -171,8 +171,8 @@ class Flat:
         self._flat.addcdiv_(self._mean, self._scratch, value=-lr / (1 - first**count))
 
 
-class WrittenPPO(PPO):
-    """rsl_rl's PPO; `written` says whether its updates are those of this file, or its own.
+class ExplicitPPO(PPO):
+    """rsl_rl's PPO; `explicit` says whether its updates are those of this file, or its own.
 
     They are this file's on the host, where actor and critic are plain MLPs of tanh, elu or relu without shared
     parameters, actions Gaussian with a deviation that the state does not change, and the optimizer is Adam: without
@@ -182,8 +182,8 @@ class WrittenPPO(PPO):
 
     def __init__(self, actor: Any, critic: Any, storage: Any, *args: Any, **options: Any) -> None:
         super().__init__(actor, critic, storage, *args, **options)
-        self.written = self._fits()
-        if not self.written:
+        self.explicit = self._fits()
+        if not self.explicit:
             return
         steps, envs = storage.num_transitions_per_env, storage.num_envs
         self._size = steps * envs // self.num_mini_batches
@@ -239,7 +239,7 @@ class WrittenPPO(PPO):
 
     def compile(self, mode: str | None = None) -> None:
         super().compile(mode)
-        self.written = self.written and mode is None
+        self.explicit = self.explicit and mode is None
 
     # a rollout ---------------------------------------------------------------------------------------------
 
@@ -251,7 +251,7 @@ class WrittenPPO(PPO):
 
     def act(self, obs: Any) -> Tensor:
         """(N, k) actions that are drawn for observations."""
-        if not self.written:
+        if not self.explicit:
             return super().act(obs)
         storage = self.storage
         step = storage.step
@@ -268,7 +268,7 @@ class WrittenPPO(PPO):
 
     def process_env_step(self, obs: Any, rewards: Tensor, dones: Tensor, extras: dict[str, Any]) -> None:
         """Keeps (N,) rewards and ends of episodes; `extras["time_outs"]`: (N,), which of these were cut off."""
-        if not self.written:
+        if not self.explicit:
             super().process_env_step(obs, rewards, dones, extras)
             return
         storage = self.storage
@@ -280,7 +280,7 @@ class WrittenPPO(PPO):
 
     def compute_returns(self, obs: Any) -> None:
         """Values, log-probabilities, returns and advantages of the rollout, which ended at these observations."""
-        if not self.written:
+        if not self.explicit:
             super().compute_returns(obs)
             return
         st, rows = self.storage, self._size
@@ -314,7 +314,7 @@ class WrittenPPO(PPO):
 
     def update(self) -> dict[str, float]:
         """Epochs over the rollout in mini-batches; the means of value loss, surrogate loss and entropy."""
-        if not self.written:
+        if not self.explicit:
             return super().update()
         with torch.no_grad():
             return self._update()
