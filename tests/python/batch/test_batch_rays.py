@@ -176,3 +176,21 @@ def test_rays_at_flat_ground_and_at_a_peak(elevation):
         distance, geom = sim.ray(origin, direction, groups=[3])
         np.testing.assert_allclose(distance[0], [2 - top, 2 - top / 2, 1, -1, 0.5], atol=1e-12)
         assert sim.ray([0, 0, 5], [0, 0, -1], groups=[0])[1][0, 0] == 1
+
+
+@pytest.mark.parametrize("y", [0.5, -0.5, 0.2])
+def test_a_ray_along_the_side_of_a_height_field_meets_its_wall(y):
+    mj = mujoco.MjModel.from_xml_string(
+        '<mujoco><asset><hfield name="h" nrow="3" ncol="4" size="1 .5 .4 .1" elevation="1 1 1 1 1 1 0 1 1 1 1 1"/></asset>'
+        f'<worldbody><geom type="hfield" hfield="h"/><body pos="-2 {y} .2" euler="0 90 0"><site name="s"/></body>'
+        '<body pos="0 0 5"><freejoint/><geom size=".01"/></body></worldbody>'
+        '<sensor><rangefinder site="s"/></sensor></mujoco>'
+    )
+    data = mujoco.MjData(mj)
+    mujoco.mj_forward(mj, data)
+    reference = ds.Reference(ds.Model.from_mujoco(mj))
+    reference.forward()
+    with batch_at(mj, [data]) as sim:
+        found = np.array(sim.sensordata)[0]
+    assert data.sensordata == pytest.approx([1.0])
+    assert found == pytest.approx(data.sensordata) and reference.sensordata == pytest.approx(data.sensordata)

@@ -1,6 +1,7 @@
 """Scenes of many trees, which kernels/solver/islands/ solves island by island: against the solver that takes an
 environment as one problem, against MuJoCo, and for what islands promise: no row reaches what it does not touch."""
 
+import mujoco
 import numpy as np
 import pytest
 
@@ -246,3 +247,27 @@ def test_a_heap_against_mujoco(extra):
     if extra:
         # islands are solved among their rows where these are at most two for three dofs, of which there are 14
         assert min(rows) <= 9 < max(rows)
+
+
+def test_rows_between_trees_of_one_dof():
+    """Each dense row has an entry for every tree that it reaches, of which none has another row."""
+    count = 10
+    bodies = "".join(
+        f"<body pos='{k} 0 1'><joint name='j{k}' axis='0 1 0'/><geom type='capsule' size='.03' fromto='0 0 0 .3 0 0'/></body>"
+        for k in range(count)
+    )
+    rows = "".join(f"<joint joint1='j{k}' joint2='j{k + 1}' polycoef='.1 {0.3 * k + 0.5}'/>" for k in range(0, count, 2))
+    xml = f"<mujoco><worldbody>{bodies}</worldbody><equality>{rows}</equality></mujoco>"
+    mj = mujoco.MjModel.from_xml_string(xml)
+    mj.opt.tolerance, mj.opt.iterations = 0, 100
+    data, rng = mujoco.MjData(mj), np.random.default_rng(1)
+    sim = ds.Batch(ds.Model.from_mjcf(xml), 4, dtype="float64")
+    wanted = []
+    for env in range(4):
+        mujoco.mj_resetData(mj, data)
+        data.qpos[:], data.qvel[:] = rng.normal(size=count), rng.normal(size=count)
+        sim.qpos[env], sim.qvel[env] = data.qpos, data.qvel
+        mujoco.mj_forward(mj, data)
+        wanted.append(data.qacc.copy())
+    sim.forward()
+    np.testing.assert_allclose(sim.qacc, wanted, rtol=1e-8, atol=1e-8)
