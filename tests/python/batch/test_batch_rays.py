@@ -194,3 +194,17 @@ def test_a_ray_along_the_side_of_a_height_field_meets_its_wall(y):
         found = np.array(sim.sensordata)[0]
     assert data.sensordata == pytest.approx([1.0])
     assert found == pytest.approx(data.sensordata) and reference.sensordata == pytest.approx(data.sensordata)
+
+
+@pytest.mark.parametrize("shape", ["capsule", "cylinder"])
+def test_a_ray_almost_along_an_axis_meets_the_side(shape):
+    # a ten-millionth of a turn: below it the side is nowhere, for MuJoCo and here
+    mj = mujoco.MjModel.from_xml_string(f'<mujoco><worldbody><geom type="{shape}" size=".1 10"/></worldbody></mujoco>')
+    data = mujoco.MjData(mj)
+    mujoco.mj_forward(mj, data)
+    origin, direction = np.array([0.1 - 5e-7, 0, 0]), np.array([1e-7, 0, 1])
+    wanted = mujoco.mj_ray(mj, data, origin, direction, None, 1, -1, np.zeros(1, np.int32))
+    with ds.Batch(ds.Model.from_mujoco(mj), 1, dtype="float64") as sim:
+        sim.forward()
+        distance, _ = sim.ray(origin[None, None], direction[None, None])
+    assert wanted == pytest.approx(5, rel=1e-6) and distance == pytest.approx(wanted, rel=1e-6)
