@@ -1,5 +1,6 @@
 """Contacts of one pair are distinct points, and kernels and reference choose the same ones where a line touches."""
 
+import mujoco
 import numpy as np
 import pytest
 
@@ -82,3 +83,31 @@ def test_faces_that_only_touch_do_not_brake(dtype):
         batch.qpos[:, 0], batch.qvel[:] = np.linspace(0, 3, 8), 1
         batch.step(500)
         np.testing.assert_allclose(batch.qvel, 1, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "pose",
+    [
+        [0.31048, 0.11292, -0.01765, 0.85023, -0.29276, 0.11446, 0.42227],
+        [0.30554, 0.2047, -0.08393, 0.01523, -0.25424, -0.967, -0.00681],
+        [-0.30615, 0.21051, -0.1452, 0.0202, -0.89077, 0.45386, -0.01114],
+        [0.30483, 0.05602, -0.09739, 0.66739, -0.67998, -0.22057, -0.20873],
+    ],
+)
+def test_a_capsule_across_a_corner_has_mujocos_two_contacts(pose):
+    """The second point is as far along the edge as the shorter of two sides lets it."""
+    mj = mujoco.MjModel.from_xml_string(
+        '<mujoco><worldbody><geom type="box" size=".3 .2 .1"/>'
+        '<body><freejoint/><geom type="capsule" size=".02 .3" mass="1"/></body></worldbody></mujoco>'
+    )
+    data = mujoco.MjData(mj)
+    data.qpos[:] = pose
+    mujoco.mj_forward(mj, data)
+    with ds.Batch(ds.Model.from_mujoco(mj), 1, dtype="float64") as sim:
+        sim.qpos[0] = data.qpos
+        sim.forward()
+        count = int(sim.contact_count[0])
+        found = np.sort(np.array(sim.contact_dist[0, :count]))
+    wanted = np.sort([contact.dist for contact in data.contact])
+    assert count == data.ncon == 2
+    np.testing.assert_allclose(found, wanted, atol=1e-9)
