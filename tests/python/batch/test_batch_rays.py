@@ -208,3 +208,18 @@ def test_a_ray_almost_along_an_axis_meets_the_side(shape):
         sim.forward()
         distance, _ = sim.ray(origin[None, None], direction[None, None])
     assert wanted == pytest.approx(5, rel=1e-6) and distance == pytest.approx(wanted, rel=1e-6)
+
+
+@pytest.mark.parametrize("origin, direction", [([-2, 0.5], [1, -1]), ([2, 0.5], [-1, -1]), ([-2, -1.5], [1, 1])])
+def test_a_ray_that_touches_a_corner_of_a_height_field_meets_it(origin, direction):
+    mj = mujoco.MjModel.from_xml_string(
+        '<mujoco><asset><hfield name="h" nrow="3" ncol="4" size="1 .5 .4 .1" elevation="1 1 1 1 1 1 0 1 1 1 1 1"/></asset>'
+        '<worldbody><geom type="hfield" hfield="h"/></worldbody></mujoco>'
+    )
+    data = mujoco.MjData(mj)
+    mujoco.mj_forward(mj, data)
+    start, way = np.array([*origin, 0.2]), np.array([*direction, 0.0])
+    wanted = mujoco.mj_ray(mj, data, start, way, None, 1, -1, np.zeros(1, np.int32))
+    with batch_at(mj, [data]) as sim:
+        distance, _ = sim.ray(start[None, None], way[None, None])
+    assert wanted == pytest.approx(1) and distance == pytest.approx(wanted)

@@ -256,7 +256,9 @@ def test_rows_between_trees_of_one_dof():
         f"<body pos='{k} 0 1'><joint name='j{k}' axis='0 1 0'/><geom type='capsule' size='.03' fromto='0 0 0 .3 0 0'/></body>"
         for k in range(count)
     )
-    rows = "".join(f"<joint joint1='j{k}' joint2='j{k + 1}' polycoef='.1 {0.3 * k + 0.5}'/>" for k in range(0, count, 2))
+    rows = "".join(
+        f"<joint joint1='j{k}' joint2='j{k + 1}' polycoef='.1 {0.3 * k + 0.5}'/>" for k in range(0, count, 2)
+    )
     xml = f"<mujoco><worldbody>{bodies}</worldbody><equality>{rows}</equality></mujoco>"
     mj = mujoco.MjModel.from_xml_string(xml)
     mj.opt.tolerance, mj.opt.iterations = 0, 100
@@ -271,3 +273,37 @@ def test_rows_between_trees_of_one_dof():
         wanted.append(data.qacc.copy())
     sim.forward()
     np.testing.assert_allclose(sim.qacc, wanted, rtol=1e-8, atol=1e-8)
+
+
+def test_a_large_tree_among_small_ones_has_room_for_its_blocks():
+    """The largest block of the factor is that of a body and a chain of forty hinges, which is the first tree."""
+    links, held = "", ""
+    for k in reversed(range(40)):
+        axis = ("0 1 0", "0 0 1")[k % 2]
+        links = (
+            f"<body name='l{k}' pos='.1 0 0'><joint axis='{axis}' armature='.01'/>"
+            f"<geom type='capsule' size='.02' fromto='0 0 0 .1 0 0' contype='0' conaffinity='0'/>{links}</body>"
+        )
+    for k in range(8):
+        held += (
+            f"<body name='b{k}' pos='{0.5 * k + 0.15} 0 -.1'><freejoint/>"
+            "<geom type='box' size='.05 .04 .03' contype='0' conaffinity='0'/></body>"
+        )
+    rows = "".join(f"<connect body1='b{k}' body2='l{5 * k}' anchor='0 0 .1'/>" for k in range(8))
+    xml = f"<mujoco><worldbody>{links}{held}</worldbody><equality>{rows}</equality></mujoco>"
+    mj = mujoco.MjModel.from_xml_string(xml)
+    mj.opt.tolerance, mj.opt.iterations = 0, 200
+    data, rng = mujoco.MjData(mj), np.random.default_rng(2)
+    model = ds.Model.from_mujoco(mj)
+    model.opt.tolerance = 1e-10
+    with ds.Batch(model, 3, dtype="float64") as sim:
+        wanted = []
+        for env in range(3):
+            mujoco.mj_resetData(mj, data)
+            data.qvel[:] = rng.normal(size=mj.nv)
+            sim.qpos[env], sim.qvel[env] = data.qpos, data.qvel
+            mujoco.mj_forward(mj, data)
+            wanted.append(data.qacc.copy())
+        sim.forward()
+        assert not np.array(sim.status).any()
+        np.testing.assert_allclose(sim.qacc, wanted, rtol=1e-6, atol=1e-6 * np.abs(wanted).max())

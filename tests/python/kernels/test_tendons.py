@@ -150,3 +150,24 @@ def test_the_spring_damper_has_no_rows_of_tendons():
     # of the string that has a limit, and of the other, that has friction
     found = [(feature.split(" of")[0], name) for feature, name, *_ in e.value.problems]
     assert found == [("limit", "tendon 'drum'"), ("friction", "tendon 'ball'")]
+
+
+def test_each_tendon_has_the_limits_of_its_own():
+    joints = "".join(
+        f"<body pos='{k} 0 1'><joint name='j{k}' axis='0 1 0'/><geom size='.05' pos='.3 0 0'/></body>" for k in range(3)
+    )
+    tendons = "".join(
+        f"<fixed limited='true' range='{low} {high}'><joint joint='j{k}' coef='{1 + k}'/></fixed>"
+        for k, (low, high) in enumerate([(-1, 2), (-0.2, 0.1), (0.3, 0.5)])
+    )
+    mj = mujoco.MjModel.from_xml_string(f"<mujoco><worldbody>{joints}</worldbody><tendon>{tendons}</tendon></mujoco>")
+    data = mujoco.MjData(mj)
+    with ds.Batch(ds.Model.from_mujoco(mj), 5, dtype="float64") as sim:
+        wanted = []
+        for env, q in enumerate([-1.5, -0.3, 0.05, 0.4, 2.5]):
+            data.qpos[:] = q
+            sim.qpos[env] = data.qpos
+            mujoco.mj_forward(mj, data)
+            wanted.append(data.qacc.copy())
+        sim.forward()
+        np.testing.assert_allclose(sim.qacc, wanted, rtol=1e-6, atol=1e-6)
