@@ -1,4 +1,4 @@
-"""What a step costs as a scene grows: heaps and walls of free bodies and piles of humanoids, beside mujoco.batch.
+"""What a step costs as a scene grows: heaps, walls and tables of free bodies, and piles of humanoids, beside mujoco.batch.
 
     python bench/bodies.py                                  # all scenes, ten minutes on one core
     python bench/bodies.py --scenes heap --sizes 5 20 80    # some of them
@@ -24,7 +24,12 @@ import dualstep as ds
 from dualstep.measure.accuracy import relative_error
 
 HERE = pathlib.Path(__file__).parent
-SIZES = {"heap": (5, 10, 20, 40, 80, 200), "wall": (8, 16, 32, 64, 128), "table": (3, 5, 10, 20, 40), "humanoids": (1, 3, 10, 20, 32)}
+SIZES = {
+    "heap": (5, 10, 20, 40, 80, 200),
+    "wall": (8, 16, 32, 64, 128),
+    "table": (3, 5, 10, 20, 40),
+    "humanoids": (1, 3, 10, 20, 32),
+}
 SHAPES = {
     "box": "size='.06 .05 .04'",
     "sphere": "size='.06'",

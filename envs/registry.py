@@ -48,7 +48,7 @@ def names() -> list[str]:
 
 
 def short_name(name: str) -> str:
-    """ "dualstep/Ant-v0" and "Ant-v0" are "Ant"."""
+    """"dualstep/Ant-v0" and "Ant-v0" are "Ant"."""
     return name.removeprefix(_NAMESPACE + "/").removesuffix("-" + _VERSION)
 
 

@@ -1,8 +1,8 @@
 """torchrl: its `GymWrapper` takes a vector environment as it is; here it gets torch arrays, without a copy.
 
-from dualstep.envs.adapters.torchrl import torchrl_env
-env = torchrl_env("HalfCheetah", num_envs=64)
-data = env.rollout(100, policy, break_when_any_done=False)
+    from dualstep.envs.adapters.torchrl import torchrl_env
+    env = torchrl_env("HalfCheetah", num_envs=64)
+    data = env.rollout(100, policy, break_when_any_done=False)
 """
 
 from __future__ import annotations

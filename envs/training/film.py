@@ -121,13 +121,8 @@ def write(frames: Any, path: Path, fps: float) -> None:
         for frame in frames:
             if writer is None:
                 size = (frame.shape[1], frame.shape[0])
-                writer = imageio_ffmpeg.write_frames(
-                    str(path),
-                    size,
-                    fps=fps,  # pyright: ignore[reportArgumentType]
-                    macro_block_size=1,
-                    output_params=["-crf", "23"],
-                )
+                writer = imageio_ffmpeg.write_frames(str(path), size, fps=fps,  # pyright: ignore[reportArgumentType]
+                                                     macro_block_size=1, output_params=["-crf", "23"])
                 writer.send(None)
             writer.send(np.ascontiguousarray(frame))
         if writer is not None:
