@@ -223,3 +223,25 @@ def test_a_ray_that_touches_a_corner_of_a_height_field_meets_it(origin, directio
     with batch_at(mj, [data]) as sim:
         distance, _ = sim.ray(start[None, None], way[None, None])
     assert wanted == pytest.approx(1) and distance == pytest.approx(wanted)
+
+
+def test_rays_through_the_edges_of_cells_do_not_slip_through():
+    # where one cell ends and the next begins rounding may put the surface on either side of the ray
+    rng = np.random.default_rng(6)
+    heights = rng.uniform(0, 1, (9, 9))
+    xml = f"""<mujoco><asset><hfield name="h" nrow="9" ncol="9" size="1 1 .1 1" elevation="{" ".join(map(str, heights.ravel()))}"/>
+    </asset><worldbody><geom type="hfield" hfield="h"/></worldbody></mujoco>"""
+    mj = mujoco.MjModel.from_xml_string(xml)
+    vertices = np.dstack([*np.meshgrid(np.linspace(-1, 1, 9), np.linspace(-1, 1, 9)), mj.hfield_data.reshape(9, 9) * 0.1])
+    # a point of a side or of a diagonal, between two vertices that are neighbours; steeper than any slope, from above
+    count = 20000
+    i, j = rng.integers(1, 7, (2, count))
+    step = np.array([[0, 1], [1, 0], [1, 1]])[rng.integers(0, 3, count)]
+    share = rng.uniform(0, 1, (count, 1)) * (rng.random((count, 1)) < 0.8)
+    aim = (1 - share) * vertices[i, j] + share * vertices[i + step[:, 0], j + step[:, 1]]
+    direction = np.column_stack([rng.uniform(-0.3, 0.3, (count, 2)), -np.ones(count)])
+    for dtype, tolerance in (("float32", 1e-5), ("float64", 1e-12)):
+        with ds.Batch(ds.Model.from_mujoco(mj), 1, dtype=dtype) as sim:
+            distance, geom = sim.ray((aim - 0.5 * direction)[None], direction[None])
+        assert (geom == 0).all()
+        np.testing.assert_allclose(distance[0], 0.5, atol=tolerance)

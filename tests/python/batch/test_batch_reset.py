@@ -126,6 +126,20 @@ def test_one_diverged_environment_touches_no_other(name, solver, where, value):
     assert_same(everything(sim), everything(fresh), ~others, ~others)
 
 
+@pytest.mark.parametrize("value", POISON)
+@pytest.mark.parametrize("where", ["mocap_pos", "mocap_quat"])
+def test_a_mocap_body_that_is_nowhere_is_flagged_though_nothing_touches_it(where, value):
+    model = ds.Model.from_mjcf(
+        """<mujoco><worldbody><body mocap="true" pos="0 0 5"><geom size=".1"/></body>
+        <body><freejoint/><geom size=".1"/></body></worldbody></mujoco>"""
+    )
+    with ds.Batch(model, 3) as sim:
+        getattr(sim, where)[1, 0, 2] = value
+        sim.step()
+        assert ((sim.status & ds.Status.DIVERGED) != 0).tolist() == [False, True, False]
+        assert sim.time[0] > 0 and sim.time[1] == 0
+
+
 def test_diverged_environments_are_reset_where_asked():
     sim, fresh = (ds.Batch(small(), N, diverged="reset") for _ in range(2))
     everything(sim)

@@ -2,6 +2,7 @@
 residual that they report against one computed from A, R, b and l; which contacts stay where there are too many."""
 
 import contact_oracle as oracle
+import mujoco
 import numpy as np
 import pytest
 import scenes
@@ -198,3 +199,21 @@ def test_too_many_contacts_keep_the_deepest(capacity, rng):
             np.testing.assert_array_equal(kept, full[deepest])
             if not flags[e]:
                 np.testing.assert_array_equal(cut.qacc[e], whole.qacc[e])
+
+
+@pytest.mark.parametrize("width", [1e-13, 1e-3])
+def test_a_width_of_impedance_is_one_however_small(width):
+    # beyond it the impedance is dmax; only at 1e-15 and below there is none, and the impedance is the middle of d0 and dmax
+    mj = mujoco.MjModel.from_xml_string(f"""<mujoco><compiler angle="radian"/><option gravity="0 0 0"/><worldbody>
+    <body><joint axis="0 1 0" limited="true" range="-1 .1" solimplimit=".2 .9 {width} .5 2"/><geom size=".1" pos=".3 0 0"/>
+    </body></worldbody></mujoco>""")
+    data = mujoco.MjData(mj)
+    data.qpos[:] = 0.1 + 1e-4
+    mujoco.mj_forward(mj, data)
+    reference = ds.Reference(ds.Model.from_mujoco(mj))
+    reference.qpos[:] = data.qpos
+    reference.forward()
+    with ds.Batch(ds.Model.from_mujoco(mj), 1, dtype="float64") as sim:
+        sim.qpos[0] = data.qpos
+        sim.forward()
+        np.testing.assert_allclose([sim.qacc[0], reference.qacc], [data.qacc, data.qacc], rtol=1e-6)

@@ -171,3 +171,20 @@ def test_each_tendon_has_the_limits_of_its_own():
             wanted.append(data.qacc.copy())
         sim.forward()
         np.testing.assert_allclose(sim.qacc, wanted, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype, tolerance", [("float32", 2e-6), ("float64", 1e-12)])
+@pytest.mark.parametrize("short", [2e-4, -2e-4], ids=["within", "beyond"])
+def test_at_its_limit_of_force_a_tendon_gains_nothing_by_speed(short, dtype, tolerance):
+    # a velocity servo whose force is short of the limit or beyond it by a part in 5,000: its slope counts in the first
+    mj = mujoco.MjModel.from_xml_string("""<mujoco><option gravity="0 0 0" integrator="implicitfast" timestep=".01"/>
+    <worldbody><body><joint name="j" axis="0 1 0"/><geom size=".1" mass="1" pos=".3 0 0"/></body></worldbody>
+    <tendon><fixed name="t" actuatorfrcrange="-4 4"><joint joint="j" coef="1"/></fixed></tendon>
+    <actuator><velocity tendon="t" kv="8"/></actuator></mujoco>""")
+    data = mujoco.MjData(mj)
+    data.qvel[:] = 4 * (1 - short) / 8
+    with ds.Batch(ds.Model.from_mujoco(mj), 1, dtype=dtype) as sim:
+        sim.qvel[:] = data.qvel
+        sim.step()
+        mujoco.mj_step(mj, data)
+        np.testing.assert_allclose(sim.qvel[0], data.qvel, rtol=tolerance)
