@@ -10,5 +10,6 @@ void bind_reference(pybind11::module_& module);
 void bind_batch(pybind11::module_& module);
 void bind_tensor(pybind11::module_& module);
 void bind_specialize(pybind11::module_& module);
+void bind_draws(pybind11::module_& module);
 
 }  // namespace dualstep

@@ -43,4 +43,5 @@ PYBIND11_MODULE(_core, module) {
   dualstep::bind_tensor(module);
   dualstep::bind_batch(module);
   dualstep::bind_specialize(module);
+  dualstep::bind_draws(module);
 }

@@ -5,7 +5,8 @@ Philox4x32-10 (Salmon, Moraes, Dror, Shaw 2011, "Parallel random numbers: as eas
 (block, episode, draw, attempt), so that no environment's numbers depend on another's, and nothing is kept. The
 moment inside the episode is in the upper bits of the draw, what the numbers are for in those of the attempt.
 
-Words are held in int64, on which numpy and torch agree: a product of two words wraps, and its halves are masked.
+Words are held in int64, on which numpy and torch agree: a product of two words wraps, and its halves are masked. On
+the host the same numbers come from C++ (`host/random/philox.h`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from dualstep._core import draw_fractions
 
 if TYPE_CHECKING:
     from dualstep.envs.arrays import HostArrays, TorchArrays
@@ -50,6 +53,7 @@ class Draws:
     ) -> None:
         self._arrays = arrays
         self._xp = arrays.xp
+        self._seeds = seeds
         self._key = ((seeds & _WORD)[:, None], ((seeds >> 32) & _WORD)[:, None])
         self._episodes = (episodes & _WORD)[:, None]
         self._moments = 0 if moments is None else moments[:, None]
@@ -59,11 +63,13 @@ class Draws:
     def _fraction(self, size: int, call: int, attempt: int) -> Any:
         """53 random bits a number, in [0, 1)."""
         xp = self._xp
+        attempt += self._purpose * _PER_PURPOSE
+        draw = (self._moments * _PER_MOMENT + call + 0 * self._episodes) & _WORD
+        if self._arrays.on_host:
+            return draw_fractions(self._seeds, self._episodes, draw, attempt, size)
         block = xp.zeros_like(self._episodes) + self._arrays.arange((size + 1) // 2)[None, :]
         zero = xp.zeros_like(block)
-        draw = (zero + self._moments * _PER_MOMENT + call) & _WORD
-        attempt += self._purpose * _PER_PURPOSE
-        w0, w1, w2, w3 = philox((block, zero + self._episodes, draw, zero + attempt), self._key)
+        w0, w1, w2, w3 = philox((block, zero + self._episodes, zero + draw, zero + attempt), self._key)
         pairs = xp.stack([(w0 >> 5) * 2**26 + (w1 >> 6), (w2 >> 5) * 2**26 + (w3 >> 6)], axis=-1)
         return self._arrays.real(pairs.reshape(pairs.shape[0], -1)[:, :size], np.float64) * 2.0**-53
 

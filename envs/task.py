@@ -18,6 +18,7 @@ from __future__ import annotations
 import inspect
 import math
 import numbers
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,6 +70,14 @@ class View:
             self._kept[name] = self._of(getattr(self.sim, name))
         return self._kept[name]
 
+    def once(self, name: str, compute: Callable[[], Any]) -> Any:
+        """What `compute` gives, computed where it is asked for first: several functions of a task see one view, of one
+        state."""
+        key = f"once {name}"
+        if key not in self._kept:
+            self._kept[key] = compute()
+        return self._kept[key]
+
     @property
     def model(self) -> Model:
         return self.sim.model
@@ -104,12 +113,11 @@ class View:
     def cfrc_ext(self) -> Any:
         """(rows, nbody, 6) torque and force of contacts and of the user on each body, about the centre of mass of
         its tree, world axes; zero where no step was taken since the reset, which is when Gymnasium has none yet."""
-        if "cfrc_ext" not in self._kept:
-            wrench = external_wrenches(self)
-            if self.fresh is not None:
-                wrench = wrench * ~self.fresh[:, None, None]
-            self._kept["cfrc_ext"] = wrench
-        return self._kept["cfrc_ext"]
+        return self.once("cfrc_ext", self._wrenches)
+
+    def _wrenches(self) -> Any:
+        wrench = external_wrenches(self)
+        return wrench if self.fresh is None else wrench * ~self.fresh[:, None, None]
 
     @property
     def tendon_length(self) -> Any:

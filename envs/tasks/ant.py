@@ -70,8 +70,8 @@ class Ant(Task):
     def reward(self, s: View) -> tuple[Any, dict[str, Any]]:
         forward = self.forward_reward_weight * s.rate[:, 0]
         survive = self.healthy_reward * self.healthy(s)
-        control = -self.ctrl_cost_weight * squares(s.action)
-        contact = -self.contact_cost_weight * squares(self.contact_forces(s))
+        control = -self.ctrl_cost_weight * squares(s.xp, s.action)
+        contact = -self.contact_cost_weight * squares(s.xp, self.contact_forces(s))
         terms = {
             "x_velocity": s.rate[:, 0],
             "y_velocity": s.rate[:, 1],

@@ -56,7 +56,7 @@ class Reacher(Task):
 
     def reward(self, s: View) -> tuple[Any, dict[str, Any]]:
         distance = -self.reward_dist_weight * length(s.xp, self.to_target(s))
-        control = -self.reward_control_weight * squares(s.action)
+        control = -self.reward_control_weight * squares(s.xp, s.action)
         return distance + control, {"reward_dist": distance, "reward_ctrl": control}
 
 
@@ -97,7 +97,7 @@ class Pusher(Task):
     def reward(self, s: View) -> tuple[Any, dict[str, Any]]:
         near = -self.reward_near_weight * length(s.xp, s.xpos[:, self.puck] - s.xpos[:, self.tip])
         distance = -self.reward_dist_weight * length(s.xp, s.xpos[:, self.puck] - s.xpos[:, self.goal])
-        control = -self.reward_control_weight * squares(s.action)
+        control = -self.reward_control_weight * squares(s.xp, s.action)
         return distance + control + near, {
             "reward_dist": distance,
             "reward_ctrl": control,

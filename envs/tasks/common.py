@@ -20,10 +20,12 @@ def strictly_within(x: Any, bounds: tuple[float, float]) -> Any:
     return (bounds[0] < x) & (x < bounds[1])
 
 
-def squares(x: Any) -> Any:
+def squares(xp: Any, x: Any) -> Any:
     """(rows,) sums of squares."""
-    return (x * x).reshape(x.shape[0], -1).sum(axis=1)
+    flat = x.reshape(x.shape[0], -1)
+    return xp.einsum("ri,ri->r", flat, flat)
 
 
 def length(xp: Any, x: Any) -> Any:
-    return xp.sqrt((x * x).sum(axis=1))
+    """(rows,) of vectors."""
+    return xp.sqrt(squares(xp, x))

@@ -40,7 +40,7 @@ class HalfCheetah(Task):
 
     def reward(self, s: View) -> tuple[Any, dict[str, Any]]:
         forward = self.forward_reward_weight * s.rate[:, 0]
-        control = -self.ctrl_cost_weight * squares(s.action)
+        control = -self.ctrl_cost_weight * squares(s.xp, s.action)
         return forward + control, {"x_velocity": s.rate[:, 0], "reward_forward": forward, "reward_ctrl": control}
 
     def info(self, s: View) -> dict[str, Any]:

@@ -63,7 +63,7 @@ class PlanarWalker(Task):
 
     def reward(self, s: View) -> tuple[Any, dict[str, Any]]:
         forward = self.forward_reward_weight * s.rate[:, 0]
-        control = -self.ctrl_cost_weight * squares(s.action)
+        control = -self.ctrl_cost_weight * squares(s.xp, s.action)
         survive = self.healthy_reward * self.healthy(s)
         terms = {
             "x_velocity": s.rate[:, 0],

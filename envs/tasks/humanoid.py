@@ -51,7 +51,7 @@ class HumanoidBody(Task):
         return s.xp.concatenate(parts, axis=1)
 
     def bounded_contact_cost(self, s: View, weight: float, bounds: Range) -> Any:
-        return s.xp.clip(weight * squares(s.cfrc_ext), *bounds)
+        return s.xp.clip(weight * squares(s.xp, s.cfrc_ext), *bounds)
 
     def info(self, s: View) -> dict[str, Any]:
         return {
@@ -116,7 +116,7 @@ class Humanoid(HumanoidBody):
     def reward(self, s: View) -> tuple[Any, dict[str, Any]]:
         forward = self.forward_reward_weight * s.rate[:, 0]
         survive = self.healthy_reward * self.healthy(s)
-        control = -self.ctrl_cost_weight * squares(s.ctrl)
+        control = -self.ctrl_cost_weight * squares(s.xp, s.ctrl)
         contact = -self.bounded_contact_cost(s, self.contact_cost_weight, self.contact_cost_range)
         terms = {
             "x_velocity": s.rate[:, 0],
@@ -171,7 +171,7 @@ class HumanoidStandup(HumanoidBody):
 
     def reward(self, s: View) -> tuple[Any, dict[str, Any]]:
         up = s.qpos[:, 2] / float(self.model.opt.timestep)
-        control = -self.ctrl_cost_weight * squares(s.ctrl)
+        control = -self.ctrl_cost_weight * squares(s.xp, s.ctrl)
         impact = -self.bounded_contact_cost(s, self.impact_cost_weight, self.impact_cost_range)
         return up + control + impact + 1, {
             "reward_linup": up,

@@ -39,7 +39,7 @@ class Swimmer(Task):
 
     def reward(self, s: View) -> tuple[Any, dict[str, Any]]:
         forward = self.forward_reward_weight * s.rate[:, 0]
-        control = -self.ctrl_cost_weight * squares(s.action)
+        control = -self.ctrl_cost_weight * squares(s.xp, s.action)
         terms = {
             "x_velocity": s.rate[:, 0],
             "y_velocity": s.rate[:, 1],

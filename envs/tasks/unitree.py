@@ -1,11 +1,16 @@
 """Velocity tracking ("joystick") for Unitree's Go1 and G1: walk as commanded, though pushed, whatever the friction.
 
 The robots are those of the package mjlab, which is looked for when the task is made and never imported: its MJCF
-gets a floor, position actuators from the data of the motors, and its collision geoms' parameters here. What is
-paid for and by how much, the noise, the pushes and the randomization are those of mjlab's flat-ground tasks
+gets a floor, position actuators from the data of the motors, and its collision geoms' parameters here. The terms of
+the reward, the noise, the pushes and the randomization are those of mjlab's flat-ground tasks
 (Mjlab-Velocity-Flat-Unitree-Go1 and -G1). Deviations: policy and critic see the same; commands are velocities and
 never headings; velocities are those of the base and not of the place where the IMU sits; the limits of commands do
 not grow during training; the whole body's angular momentum is not penalized.
+
+mjlab's weights are there by `weights="mjlab"`. With them a policy that stands is paid so well that one which learns
+from few steps goes on standing: a bell about the commanded velocity is flat where the robot stands. By default the
+distance from the command costs too, as much for each of its parts however long it is, and what a gait looks like
+counts less (`WEIGHTS`).
 
 With `terrain` the ground is a field of tiles (`dualstep.envs.terrain`), and each environment has a level: it begins
 episodes in the middle of a tile of that level. One that walked at least three quarters of the way that its commands
@@ -19,6 +24,7 @@ torque would turn its spring by.
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import importlib.util
 import math
 import re
@@ -29,7 +35,7 @@ import numpy as np
 
 from dualstep.envs.draws import Draws
 from dualstep.envs.randomize import Vary
-from dualstep.envs.task import TOLERANCE, Task, View
+from dualstep.envs.task import TOLERANCE, Task, View, number
 from dualstep.envs.tasks.common import length, squares
 from dualstep.envs.terrain import Terrain, terrain_of
 from dualstep.model import Model
@@ -39,6 +45,17 @@ PUSH = np.array([0.5, 0.5, 0.4, 0.52, 0.52, 0.78])
 INSTALL = "pip install --no-deps 'mjlab>=1.6,<2'"
 # places around the base where the policy sees the height of the ground, ahead and to the left [m]
 SCAN = np.stack(np.meshgrid(np.arange(-0.6, 0.61, 0.2), np.arange(-0.4, 0.41, 0.2)), axis=-1).reshape(-1, 2)
+
+
+# what the terms of the reward are multiplied with, for each second
+MJLAB = {
+    "velocity": 2.0, "turning": 2.0, "velocity_distance": 0.0, "turning_distance": 0.0, "upright": 1.0, "pose": 1.0,
+    "limits": 1.0, "action_rate": 0.1, "clearance": 2.0, "swing": 0.25, "slip": 0.1, "landing": 1e-5,
+}  # fmt: skip
+WEIGHTS = MJLAB | {
+    "velocity_distance": 1.5, "turning_distance": 0.5, "pose": 0.5, "action_rate": 0.01, "clearance": 0.5,
+    "swing": 0.0625,
+}  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,8 +102,8 @@ class Robot:
     walking: dict[str, float]
     running: dict[str, float]
     randomization: tuple[Vary, ...]
-    spin_weight: float = 0.0
-    self_contact_weight: float = 0.0
+    more_weights: dict[str, float] = dataclasses.field(default_factory=dict)
+    """of terms that this robot alone has"""
     terrain_scale: float = 1.0
     """of the heights of terrain"""
 
@@ -176,8 +193,7 @@ G1 = Robot(
         Vary("body_ipos", -0.025, 0.025, "add", of="torso_link", axes=(0, 1), when="start"),
         Vary("body_ipos", -0.03, 0.03, "add", of="torso_link", axes=(2,), when="start"),
     ),
-    spin_weight=0.05,
-    self_contact_weight=1.0,
+    more_weights={"spin": 0.05, "self_contact": 1.0},
     terrain_scale=1.5,
 )  # fmt: skip
 
@@ -255,8 +271,24 @@ def build(robot: Robot, terrain: Terrain | None = None) -> tuple[Model, Any]:
     return model, looks
 
 
+def weights_of(robot: Robot, given: dict[str, float] | str | None) -> dict[str, float]:
+    """What each term of the reward is multiplied with; ValueError or TypeError where a name or a number is none."""
+    if given == "mjlab":
+        return MJLAB | robot.more_weights
+    known = WEIGHTS | robot.more_weights
+    if given is not None and not isinstance(given, dict):
+        raise TypeError(f"weights {given!r} is given, and a dict of numbers by term or 'mjlab' is wanted")
+    for name, weight in (given or {}).items():
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=3) or known
+            raise ValueError(f"weights has '{name}', and the reward has no such term; there are: {', '.join(near)}")
+        number(f"weights[{name!r}]", weight)
+    return known | (given or {})
+
+
 class Joystick(Task):
-    """`pushes`, `noise`: whether there are any. Commands: forwards, to the left, turning, each within its bounds.
+    """`weights`: of the reward's terms, by name, in place of those of `WEIGHTS`; or "mjlab", all of that package's.
+    `pushes`, `noise`: whether there are any. Commands: forwards, to the left, turning, each within its bounds.
     `terrain`: "stairs" or another kind of ground, several, "mixed", or a dict of what `Terrain` takes; `curriculum`:
     whether levels rise and fall with success, from one of the first `first_levels`, or stay as they were drawn."""
 
@@ -273,6 +305,7 @@ class Joystick(Task):
         pushes: bool = True,
         push_seconds: tuple[float, float] = (1.0, 3.0),
         noise: bool = True,
+        weights: dict[str, float] | str | None = None,
         terrain: Any = None,
         curriculum: bool = True,
         first_levels: int = 2,
@@ -285,6 +318,7 @@ class Joystick(Task):
         self.forward_range, self.sideways_range, self.turning_range = forward_range, sideways_range, turning_range
         self.standing_share = standing_share
         self.command_seconds, self.push_seconds = command_seconds, push_seconds
+        self.weights = weights_of(robot, weights)
         self.check_options()
         self.low, self.high = np.array([forward_range, sideways_range, turning_range], float).T
         self.pushes, self.noisy = pushes, noise
@@ -430,18 +464,28 @@ class Joystick(Task):
 
     def axes(self, s: View) -> Any:
         """(rows, 3, 3): columns are the axes of the base, from the present quaternion."""
+        return s.once("axes", lambda: self._axes(s))
+
+    def _axes(self, s: View) -> Any:
         w, x, y, z = (s.qpos[:, 3 + i] for i in range(4))
-        rows = [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-        ]
-        return s.xp.stack([s.xp.stack(row, axis=-1) for row in rows], axis=-2)
+        entries = [
+            1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y),
+            2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x),
+            2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y),
+        ]  # fmt: skip
+        return s.xp.stack(entries, axis=-1).reshape(-1, 3, 3)
 
     def motion(self, s: View) -> tuple[Any, Any, Any]:
         """Velocity of the base and direction of gravity, in the base's axes, and its angular velocity."""
         axes = self.axes(s)
-        return (axes * s.qvel[:, :3, None]).sum(axis=1), s.qvel[:, 3:6], -axes[:, 2]
+        linear = s.once("linear", lambda: s.xp.einsum("rij,ri->rj", axes, s.qvel[:, :3]))
+        return linear, s.qvel[:, 3:6], -axes[:, 2]
+
+    def errors(self, s: View) -> tuple[Any, Any]:
+        """(rows,) how far the velocity along the ground is from the command [m/s], and the turning [rad/s]."""
+        linear, angular, _ = self.motion(s)
+        command = s.recall("command")
+        return length(s.xp, command[:, :2] - linear[:, :2]), abs(command[:, 2] - angular[:, 2])
 
     def observe(self, s: View) -> Any:
         linear, angular, gravity = self.motion(s)
@@ -467,6 +511,9 @@ class Joystick(Task):
 
     def foot_heights(self, s: View) -> Any:
         """(rows, feet) of the sites of the feet over the ground."""
+        return s.once("foot_heights", lambda: self._foot_heights(s))
+
+    def _foot_heights(self, s: View) -> Any:
         place = s.site_xpos[:, self.sites]
         if not self.terrain:
             return place[..., 2]
@@ -474,9 +521,13 @@ class Joystick(Task):
 
     def foot_forces(self, s: View) -> tuple[Any, Any]:
         """(rows, feet) what each foot presses on anything with, and (rows,) contacts of the robot with itself."""
+        return s.once("foot_forces", lambda: self._foot_forces(s))
+
+    def _foot_forces(self, s: View) -> tuple[Any, Any]:
         xp = s.xp
         contacts = s.sim.contacts()
-        force = length(xp, s._of(contacts.force)[..., :3].reshape(-1, 3)).reshape(s._of(contacts.dist).shape)
+        force = s._of(contacts.force)[..., :3]
+        force = xp.sqrt(xp.einsum("rsi,rsi->rs", force, force))
         slot = s.arrays.arange(force.shape[1])[None, :]
         force = xp.where(slot < s._of(contacts.count)[:, None], force, xp.zeros_like(force))
         geom = s._of(contacts.geom)
@@ -500,15 +551,16 @@ class Joystick(Task):
     # what it is worth --------------------------------------------------------------------------------------
 
     def reward(self, s: View) -> tuple[Any, dict[str, Any]]:
-        xp, robot = s.xp, self.robot
+        xp = s.xp
         linear, angular, _ = self.motion(s)
         command = s.recall("command")
-        straight = squares(command[:, :2] - linear[:, :2]) + linear[:, 2] ** 2
-        turning = (command[:, 2] - angular[:, 2]) ** 2 + squares(angular[:, :2])
+        astray, turned = self.errors(s)
+        straight = astray**2 + linear[:, 2] ** 2
+        turning = turned**2 + squares(xp, angular[:, :2])
         speed = length(xp, command[:, :2]) + abs(command[:, 2])
         moving = speed > 0.05
         # sine, squared, of how far the body leans: R33 = 1 - 2 (x^2 + y^2)
-        lean = 1 - (1 - 2 * squares(s.xquat[:, self.up, 1:3])) ** 2
+        lean = 1 - (1 - 2 * squares(xp, s.xquat[:, self.up, 1:3])) ** 2
         standing, walking, running = (s.table(spread) for spread in self.spreads)
         spread = xp.where((speed < 1.5)[:, None], walking, running)
         spread = xp.where(moving[:, None], spread, standing)
@@ -519,23 +571,24 @@ class Joystick(Task):
         touches, height, slide = force > 0, self.foot_heights(s), self.foot_speeds(s)
         lands = touches & (s.recall("air") > 0)
         swing = ((s.recall("peak") / 0.1 - 1) ** 2 * lands).sum(axis=1)
+        weights = self.weights
         terms = {
-            "reward_velocity": 2 * xp.exp(-straight / 0.25),
-            "reward_turning": 2 * xp.exp(-turning / 0.5),
-            "reward_upright": xp.exp(-lean / 0.2),
-            "reward_pose": xp.exp(-squares(off) / self.count),
-            "reward_limits": -beyond,
-            "reward_action_rate": -0.1 * squares(s.recall("rate")),
-            "reward_clearance": -2 * (abs(height - 0.1) * slide).sum(axis=1) * moving,
-            "reward_swing": -0.25 * swing * moving,
-            "reward_slip": -0.1 * (slide**2 * touches).sum(axis=1) * moving,
-            "reward_landing": -1e-5 * (force * lands).sum(axis=1) * moving,
+            "velocity": xp.exp(-straight / 0.25),
+            "turning": xp.exp(-turning / 0.5),
+            "velocity_distance": -astray,
+            "turning_distance": -turned,
+            "upright": xp.exp(-lean / 0.2),
+            "pose": xp.exp(-squares(xp, off) / self.count),
+            "limits": -beyond,
+            "action_rate": -squares(xp, s.recall("rate")),
+            "clearance": -(abs(height - 0.1) * slide).sum(axis=1) * moving,
+            "swing": -swing * moving,
+            "slip": -(slide**2 * touches).sum(axis=1) * moving,
+            "landing": -(force * lands).sum(axis=1) * moving,
+            "spin": -squares(xp, s.cvel[:, self.up, :2]),
+            "self_contact": -own,
         }
-        if robot.spin_weight:
-            terms["reward_spin"] = -robot.spin_weight * squares(s.cvel[:, self.up, :2])
-        if robot.self_contact_weight:
-            terms["reward_self_contact"] = -robot.self_contact_weight * own
-        terms = {name: self.dt * value for name, value in terms.items()}
+        terms = {f"reward_{name}": self.dt * weight * terms[name] for name, weight in weights.items() if weight}
         return sum(terms.values()), terms
 
     def terminated(self, s: View) -> Any:
@@ -545,12 +598,8 @@ class Joystick(Task):
         return leans | (s.qpos[:, 2] < self.terrain.low - 1) if self.terrain else leans
 
     def info(self, s: View) -> dict[str, Any]:
-        linear, angular, _ = self.motion(s)
-        command = s.recall("command")
-        told = {
-            "velocity_error": length(s.xp, command[:, :2] - linear[:, :2]),
-            "turning_error": abs(command[:, 2] - angular[:, 2]),
-        }
+        straight, turning = self.errors(s)
+        told = {"velocity_error": straight, "turning_error": turning}
         if self.terrain:
             told["terrain_level"] = s.recall("level")[:, 0]
         return told

@@ -1,33 +1,92 @@
-"""What a policy is worth: episodes without exploration, here and in Gymnasium's own environment on MuJoCo."""
+"""What a policy is worth: episodes without exploration, here, on MuJoCo, and in Gymnasium's own environment."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
-from dualstep.envs import make
 from dualstep.envs.groups import policy_group
+from dualstep.envs.making import make_task
+from dualstep.envs import make, registry
+from dualstep.envs.vector import BatchEnv
 
 Policy = Callable[[torch.Tensor], torch.Tensor]
 
 
-def returns_here(
-    task: str, policy: Policy, episodes: int, *, seed: int, device: str = "auto", num_threads: int = 0, **options: Any
-) -> np.ndarray:
-    """(episodes,) returns of as many environments, each for one episode."""
-    env = make(task, episodes, device=device, num_threads=num_threads, output="torch", nonfinite="clamp", **options)
+class Episodes(NamedTuple):
+    """Of as many environments, each for one episode."""
+
+    returns: np.ndarray
+    """(episodes,)"""
+    ended_early: np.ndarray
+    """(episodes,) whether the task ended it, and not its limit of time"""
+    told: dict[str, np.ndarray]
+    """(episodes,) means over the episode of what `info` has one number of: errors of tracking, parts of the reward"""
+
+
+class MujocoStepped(BatchEnv):
+    """A task whose steps MuJoCo takes, environment by environment; the batch evaluates what the task reads of the state
+    that they leave. Outputs are therefore those of the step's end, where MuJoCo's are those of its last timestep's
+    start. The model is the one that all environments share: nothing of it is drawn (`randomize`)."""
+
+    def _advance(self) -> None:
+        import mujoco
+
+        model, sim = self.task.model.mj_model, self.sim
+        if not hasattr(self, "_data"):
+            self._data = [mujoco.MjData(model) for _ in range(self.num_envs)]
+        arrays = [name for name in ("qpos", "qvel", "act", "qacc_warmstart", "time") if getattr(sim, name).size]
+        for env, data in enumerate(self._data):
+            for name in arrays:
+                setattr(data, name, getattr(sim, name)[env])
+            data.ctrl[:] = sim.ctrl[env]
+            for _ in range(self.task.frame_skip):
+                mujoco.mj_step(model, data)
+            for name in arrays:
+                getattr(sim, name)[env] = getattr(data, name)
+        sim.forward()
+
+
+def episodes_of(env: BatchEnv, policy: Policy, seed: int) -> Episodes:
+    """Runs each environment for one episode, and closes them."""
     observation, _ = env.reset(seed=seed)
-    total = torch.zeros(episodes, device=policy_group(observation).device)
-    alive = torch.ones_like(total)
+    total = torch.zeros(env.num_envs, device=policy_group(observation).device)
+    alive, steps, early = torch.ones_like(total), torch.zeros_like(total), torch.zeros_like(total)
+    told: dict[str, torch.Tensor] = {}
     while bool(alive.any()):
-        observation, reward, terminated, truncated, _ = env.step(policy(policy_group(observation).float()))
+        observation, reward, terminated, truncated, info = env.step(policy(policy_group(observation).float()))
+        final = info.get("final_info", info)
+        for name, value in info.items():
+            if not name.startswith("_") and getattr(value, "shape", ()) == total.shape and value.is_floating_point():
+                # of those that end now, what the step told and not the reset
+                value = torch.where(terminated | truncated, final.get(name, value), value)
+                told[name] = told.get(name, 0 * total) + alive * value
         total += alive * reward
+        steps += alive
+        early += alive * terminated
         alive *= ~(terminated | truncated)
     env.close()
-    return total.cpu().numpy()
+    means = {name: (value / steps).cpu().numpy() for name, value in told.items()}
+    return Episodes(total.cpu().numpy(), early.cpu().numpy() > 0, means)
+
+
+def episodes_here(
+    task: str, policy: Policy, episodes: int, *, seed: int, device: str = "auto", num_threads: int = 0, **options: Any
+) -> Episodes:
+    """Of as many environments, each for one episode."""
+    env = make(task, episodes, device=device, num_threads=num_threads, output="torch", nonfinite="clamp", **options)
+    return episodes_of(env, policy, seed)
+
+
+def episodes_on_mujoco(task: str, policy: Policy, episodes: int, *, seed: int, **options: Any) -> Episodes:
+    """The same task, stepped by MuJoCo. The policy is asked on the host."""
+    limit = options.pop("max_episode_steps", registry.find(task)[1].max_episode_steps)
+    how: dict[str, Any] = {"device": "cpu", "dtype": "float64", "output": "torch", "nonfinite": "clamp"}
+    env = MujocoStepped(make_task(task, options), episodes, max_episode_steps=limit, randomize=(), **how)
+    return episodes_of(env, policy, seed)
 
 
 def returns_in_gymnasium(task: str, policy: Policy, episodes: int, *, seed: int, **options: Any) -> np.ndarray:

@@ -422,7 +422,10 @@ class ExplicitPPO(PPO):
 
 
 def _latent(model: Any, observations: dict[str, Tensor]) -> Tensor:
-    """(n, m) what the MLP of a model sees: its groups of observations side by side, normalized and cut off."""
+    """(n, m) what the MLP of a model sees: its groups of observations side by side, normalized and cut off.
+
+    A dict serves, where rsl_rl says that it wants a TensorDict.
+    """
     return model.get_latent(observations)
 
 

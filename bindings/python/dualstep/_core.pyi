@@ -301,6 +301,9 @@ def describe_specialization() -> str: ...
 def distrust(path: str) -> str:
     """'', or why code is not loaded from there: others can write it"""
 
+def draw_fractions(seeds: ArrayLike, episodes: ArrayLike, draws: ArrayLike, attempt: int, size: int) -> NDArray[np.float64]:
+    """(rows, size) numbers in [0, 1) by Philox4x32-10: the key of a row is its seed, the counter its (block, episode, draw, attempt)"""
+
 def kernel_sources() -> dict:
     """the sources that programs include, as the library holds them"""
 

@@ -13,6 +13,7 @@
 
 #include "kernels/base/eight.h"
 #include "kernels/base/records.h"
+#include "kernels/solver/islands/island_env.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
@@ -140,9 +141,9 @@ struct IslandBodies {
     for (int slot = 0; slot < env.ncon_max; slot++)
       for (int l = 0; l < E::kPack; l++) {
         if (slot >= lane_of(env.ncon, l)) continue;
-        const int moved = 4 * pair_of(env, slot, l);
+        const int pair = pair_of(env, slot, l);
         for (int of = 0; of < 2; of++) {
-          const int body = t.pair_moved[moved + 2 * of];
+          const int body = moved_by(t, pair, of).body;
           if (body != 0 && reached[body] == 0)
             reached[body] = static_cast<int>(chain_eights(t.body_dof[body]).set);
         }

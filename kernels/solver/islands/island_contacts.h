@@ -88,12 +88,12 @@ struct IslandContacts : IslandRows<kDim, E, kOneEight> {
   }
   DS_HD void find_bodies(Group* g) const {
     for (int l = 0; l < kPack; l++) {
-      const int slot = this->con_slot()[contact_of(*g, l)], moved = 4 * pair_of(env, slot, element);
+      const int slot = this->con_slot()[contact_of(*g, l)], pair = pair_of(env, slot, element);
       const int first = this->con_tree()[2 * slot];
       for (int of = 0; of < 2; of++) {
-        const int tree = env.t.pair_moved[moved + 2 * of + 1];
-        g->body[of][l] = env.t.pair_moved[moved + 2 * of];
-        g->side[of][l] = tree >= 0 && tree != first;
+        const Moved moved = moved_by(env.t, pair, of);
+        g->body[of][l] = moved.body;
+        g->side[of][l] = moved.tree >= 0 && moved.tree != first;
       }
     }
   }

@@ -8,6 +8,16 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
+// what either geom of a pair moves with: a body (0 where it does not move) and its tree (then -1)
+struct Moved {
+  int body, tree;
+};
+template <class Tables>
+DS_HD Moved moved_by(const Tables& t, int pair, int side) {
+  const int at = 4 * pair + 2 * side;
+  return {t.pair_moved[at], t.pair_moved[at + 1]};
+}
+
 // kOneEight: no tree has more dofs than an eight holds
 template <class E, bool kOneEight>
 struct IslandEnv {

@@ -78,8 +78,8 @@ struct Partition : IslandEnv<E, kOneEight> {
     const int contacts = lane_of(env.ncon, this->element);
     int last = -1;
     for (int i = 0; i < contacts; i++) {
-      const int pair = pair_of(env, i, this->element), moved = 4 * pair;
-      int a = env.t.pair_moved[moved + 1], b = env.t.pair_moved[moved + 3];
+      const int pair = pair_of(env, i, this->element);
+      int a = moved_by(env.t, pair, 0).tree, b = moved_by(env.t, pair, 1).tree;
       if (a < 0) a = b;
       if (b == a) b = -1;
       tree[2 * i] = a;

@@ -95,6 +95,29 @@ def test_ranges_that_make_no_sense():
 
 
 @installed
+def test_weights_of_the_reward():
+    action = np.random.default_rng(0).normal(size=(4, 12))
+
+    def terms(weights):
+        env = quiet("Go1Joystick", 4, weights=weights)
+        *_, info = [env.step(action) for _ in range(10)][-1]
+        return {name.removeprefix("reward_"): value for name, value in info.items() if name.startswith("reward_")}
+
+    usual, mjlab, other = terms(None), terms("mjlab"), terms({"slip": 0.3, "pose": 0})
+    # what weighs nothing is not there
+    assert set(mjlab) == {name for name, weight in unitree.MJLAB.items() if weight} and set(other) == set(usual) - {"pose"}
+    assert np.allclose(other["slip"], 3 * usual["slip"]) and np.any(usual["slip"])
+    assert np.allclose(mjlab["clearance"], 4 * usual["clearance"]) and np.any(usual["clearance"])
+    for given, error, told in (
+        ({"slipp": 1}, ValueError, "no such term; there are: slip"),
+        ({"slip": "a lot"}, TypeError, "a finite number is wanted"),
+        ("isaac", TypeError, "a dict of numbers by term or 'mjlab' is wanted"),
+    ):
+        with pytest.raises(error, match=told):
+            ds.envs.make("Go1Joystick", 1, weights=given)
+
+
+@installed
 def test_commands_pushes_and_noise():
     env = robots("Go1Joystick", 64, command_seconds=(0.2, 0.4), push_seconds=(0.1, 0.2), randomize=())
     zero = np.zeros(env.action_space.shape)

@@ -217,3 +217,30 @@ def test_settings():
     assert settings_of("Ant").num_envs > 0 and settings_of("of a user") == Settings()
     with pytest.raises(ValueError, match="there is no setting"):
         Settings().replace(lerning_rate=1)
+
+
+@pytest.mark.parametrize("task", ["Hopper", "Walker2d"])
+def test_a_policy_is_worth_on_mujoco_what_it_is_here(task):
+    from dualstep.envs.training.evaluate import episodes_here, episodes_on_mujoco
+
+    def policy(observation):
+        # it falls, in its own time in each environment
+        return torch.full((len(observation), width), 0.2) - 0.1 * observation[:, 1:2]
+
+    width = {"Hopper": 3, "Walker2d": 6}[task]
+    here = episodes_here(task, policy, 8, seed=3, device="cpu", dtype="float64")
+    there = episodes_on_mujoco(task, policy, 8, seed=3)
+    assert here.ended_early.all() and there.ended_early.all()
+    np.testing.assert_allclose(here.returns, there.returns, rtol=0.02)
+    assert np.ptp(here.returns) > 0.01 * abs(here.returns.mean())
+    assert here.told.keys() == there.told.keys() and "x_velocity" in here.told
+    np.testing.assert_allclose(here.told["x_velocity"], there.told["x_velocity"], atol=0.02)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("mjlab") is None, reason="the robot comes with mjlab")
+def test_what_a_policy_is_worth_is_told_where_gymnasium_has_no_such_task(tmp_path, capsys):
+    arguments = ["Go1Joystick", "--steps", "256", "--out", str(tmp_path / "run"), "--episodes", "2", *SMALL, "--video-seconds", "0"]
+    assert train(*arguments, "--set", "task.max_episode_steps=20") == 0
+    lines = capsys.readouterr().out.splitlines()
+    here, there = (next(line for line in lines if words in line) for words in ("return ", "the same task on MuJoCo: "))
+    assert all("velocity_error 0." in line and "% ended early" in line for line in (here, there))

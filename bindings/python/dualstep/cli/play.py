@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_task(parser)
     parser.add_argument(
         "--episodes", type=not_negative, default=0, metavar="E",
-        help="print what it is worth in so many episodes, here and in Gymnasium's environment, and show nothing",
+        help="print what it is worth in so many episodes, here and on MuJoCo, and show nothing",
     )  # fmt: skip
     parser.add_argument(
         "--video", type=_film, metavar="FILE", help="write a film, and show nothing (.mp4, or .gif without ffmpeg)"

@@ -316,38 +316,57 @@ def _summary(args: argparse.Namespace, learner: Any, folder: Path, interrupted: 
 
 
 def worth(task: str, settings: Any, policy: Any, episodes: int, device: str, seed: int = 0) -> dict[str, Any]:
-    """Returns without exploration, here and in Gymnasium's own environment, with starts that training did not see."""
+    """Episodes without exploration, with starts that training did not see: here, and in Gymnasium's own environment or,
+    where it has none of the name, in the same task on MuJoCo."""
     import gymnasium
 
-    from dualstep.envs.training.evaluate import returns_here, returns_in_gymnasium
+    from dualstep.envs.training.evaluate import episodes_here, episodes_on_mujoco, returns_in_gymnasium
 
     def figures(returns: Any) -> dict[str, Any]:
         return {"mean": float(returns.mean()), "std": float(returns.std()), "episodes": episodes}
 
+    def whole(found: Any) -> dict[str, Any]:
+        told = {name: float(mean.mean()) for name, mean in found.told.items()}
+        return {**figures(found.returns), "ended_early": float(found.ended_early.mean()), "told": told}
+
     options = dict(settings.task_options)
     seed += 10_000
-    found = {"return": figures(returns_here(task, policy, episodes, seed=seed, device=device, **options))}
+    found = {"return": whole(episodes_here(task, policy, episodes, seed=seed, device=device, **options))}
+    law = options.get("contact")
     # that one has nothing of ours
     options = {name: value for name, value in options.items() if name not in SHARED}
-    if f"{task}-v5" not in gymnasium.registry:
-        return {**found, "gymnasium": {"unavailable": "it has no such task"}}
+    where = "gymnasium" if f"{task}-v5" in gymnasium.registry else "mujoco"
     try:
-        found["gymnasium"] = figures(returns_in_gymnasium(task, policy, episodes, seed=seed, **options))
+        if where == "gymnasium":
+            found[where] = figures(returns_in_gymnasium(task, policy, episodes, seed=seed, **options))
+        elif law is not None:
+            found[where] = {"unavailable": "it has no such law of contact"}
+        else:
+            found[where] = whole(episodes_on_mujoco(task, policy, episodes, seed=seed, **options))
     except Exception as error:  # a task of its own, or Gymnasium without MuJoCo: the rest stands
-        found["gymnasium"] = {"unavailable": f"{type(error).__name__}: {error}"}
+        found[where] = {"unavailable": f"{type(error).__name__}: {error}"}
     return found
 
 
 def print_worth(found: dict[str, Any]) -> None:
     if "return" not in found:
         return
-    here, there = found["return"], found["gymnasium"]
-    print(f"  return {here['mean']:.1f} +- {here['std']:.1f}, of {here['episodes']} episodes")
+    here = found["return"]
+    where = "gymnasium" if "gymnasium" in found else "mujoco"
+    name = {"gymnasium": "in Gymnasium's environment, on MuJoCo", "mujoco": "the same task on MuJoCo"}[where]
+    print(f"  return {here['mean']:.1f} +- {here['std']:.1f}, of {here['episodes']} episodes{_told(here)}")
+    there = found[where]
     if "mean" in there:
         share = there["mean"] / here["mean"] if here["mean"] else float("nan")
-        print(f"  in Gymnasium's environment, on MuJoCo: {there['mean']:.1f} +- {there['std']:.1f} ({share:.0%})")
+        print(f"  {name}: {there['mean']:.1f} +- {there['std']:.1f} ({share:.0%}){_told(there)}")
     else:
-        print(f"  not tried in Gymnasium's environment: {there['unavailable']}")
+        print(f"  not tried {name}: {there['unavailable']}")
+
+
+def _told(found: dict[str, Any]) -> str:
+    """What a task calls an error, and how many of its episodes it ended."""
+    errors = [f"{name} {value:.3f}" for name, value in found.get("told", {}).items() if name.endswith("_error")]
+    return f"; {', '.join(errors)}, {found['ended_early']:.0%} ended early" if errors else ""
 
 
 def _print(found: dict[str, Any]) -> None:
