@@ -65,7 +65,7 @@ class Draws:
         xp = self._xp
         attempt += self._purpose * _PER_PURPOSE
         draw = (self._moments * _PER_MOMENT + call + 0 * self._episodes) & _WORD
-        if self._arrays.on_host:
+        if isinstance(self._seeds, np.ndarray):
             return draw_fractions(self._seeds, self._episodes, draw, attempt, size)
         block = xp.zeros_like(self._episodes) + self._arrays.arange((size + 1) // 2)[None, :]
         zero = xp.zeros_like(block)

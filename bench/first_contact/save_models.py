@@ -5,7 +5,7 @@ import sys
 
 import mujoco
 
-from dualstep.envs.tasks.unitree import G1, GO1, build
+from dualstep.envs.tasks.unitree_robots import G1, GO1, build
 
 folder = pathlib.Path(sys.argv[1])
 for name, robot in (("g1", G1), ("go1", GO1)):

@@ -30,7 +30,7 @@ def test_what_to_install_is_said(monkeypatch, capsys):
     def without(name, *rest):
         return None if name == "mjlab" else known(name, *rest)
 
-    monkeypatch.setattr(unitree.importlib.util, "find_spec", without)
+    monkeypatch.setattr(importlib.util, "find_spec", without)
     with pytest.raises(ImportError, match="pip install --no-deps 'mjlab"):
         ds.envs.make("Go1Joystick", 2)
     pytest.importorskip("rsl_rl")

@@ -239,8 +239,8 @@ def test_a_policy_is_worth_on_mujoco_what_it_is_here(task):
 
 @pytest.mark.skipif(importlib.util.find_spec("mjlab") is None, reason="the robot comes with mjlab")
 def test_what_a_policy_is_worth_is_told_where_gymnasium_has_no_such_task(tmp_path, capsys):
-    arguments = ["Go1Joystick", "--steps", "256", "--out", str(tmp_path / "run"), "--episodes", "2", *SMALL, "--video-seconds", "0"]
-    assert train(*arguments, "--set", "task.max_episode_steps=20") == 0
+    arguments = ["Go1Joystick", "--steps", "256", "--out", str(tmp_path / "run"), "--episodes", "2", *SMALL]
+    assert train(*arguments, "--video-seconds", "0", "--set", "task.max_episode_steps=20") == 0
     lines = capsys.readouterr().out.splitlines()
     here, there = (next(line for line in lines if words in line) for words in ("return ", "the same task on MuJoCo: "))
     assert all("velocity_error 0." in line and "% ended early" in line for line in (here, there))

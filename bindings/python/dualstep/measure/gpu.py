@@ -26,7 +26,7 @@ PEERS = ("warp", "mjx")
 
 
 def _g1() -> Model:
-    from dualstep.envs.tasks.unitree import G1, build
+    from dualstep.envs.tasks.unitree_robots import G1, build
 
     return build(G1)[0]
 
