@@ -11,8 +11,8 @@ namespace {
 
 using Words = py::array_t<int64_t, py::array::c_style | py::array::forcecast>;
 
-py::array_t<double> draw_fractions(const Words& seeds, const Words& episodes, const Words& draws, uint32_t attempt,
-                                   py::ssize_t size) {
+py::array_t<double> draw_fractions(const Words& seeds, const Words& episodes, const Words& draws,
+                                   uint32_t attempt, py::ssize_t size) {
   const py::ssize_t rows = seeds.size();
   if (episodes.size() != rows || draws.size() != rows || size < 0)
     throw py::value_error("seeds, episodes and draws of " + std::to_string(rows) + ", " +
@@ -39,7 +39,8 @@ py::array_t<double> draw_fractions(const Words& seeds, const Words& episodes, co
 void bind_draws(py::module_& module) {
   module.def("draw_fractions", &draw_fractions, py::arg("seeds"), py::arg("episodes"), py::arg("draws"),
              py::arg("attempt"), py::arg("size"),
-             "(rows, size) numbers in [0, 1) by Philox4x32-10: the key of a row is its seed, the counter its (block, "
+             "(rows, size) numbers in [0, 1) by Philox4x32-10: the key of a row is its seed, the counter its "
+             "(block, "
              "episode, draw, attempt)");
 }
 
