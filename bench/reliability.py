@@ -1,7 +1,9 @@
 """Measures what dualstep promises of its reliability, and writes docs/reliability.md.
 
-    python bench/reliability.py                 # all figures, some minutes; fails where one is worse than its limit
+    python bench/reliability.py --fclib FOLDER  # all figures, some minutes; fails where one is worse than its limit
     python bench/reliability.py isolation kkt   # some of them, to the terminal alone
+
+FOLDER has problems of contact with dry friction, .dat and .hdf5: numerics/src/FrictionContact/test/data of Siconos.
 
 Every figure is measured by code of its own, which asks a batch and nothing else, and has a limit that is committed here.
 Peers' values are of November 2026, on two CPU cores: MuJoCo 4.0.0, MuJoCo Warp 4.0.0; "-" where none was measured.
@@ -252,9 +254,19 @@ def one_step() -> tuple[float, str]:
             data.qvel[:], data.ctrl[:] = rng.normal(0, 1, source.nv), rng.uniform(-1, 1, source.nu)
             for _ in range(int(rng.integers(0, 20))):
                 mujoco.mj_step(source, data)
+            # of delayed controls both remember the same, up to one step ago
+            remembered = []
+            for a in np.flatnonzero((source.actuator_delay != 0) & (source.actuator_history[:, 0] != 0)):
+                values = rng.normal(size=(source.actuator_history[a, 0], source.actuator_ctrlnum[a]))
+                times = data.time - source.opt.timestep * np.arange(len(values), 0, -1)
+                mujoco.mj_initCtrlHistory(source, data, a, times, values)
+                remembered.append(values.T.ravel())
+            if remembered:
+                reference.ctrl_history[...] = np.concatenate(remembered)
             mujoco.mj_forward(source, data)
             for name in ("qpos", "qvel", "act", "ctrl"):
                 getattr(reference, name)[...] = getattr(data, name)
+            reference.time = data.time
             reference.forward()
             size = max(1.0, float(np.abs(data.qacc).max(initial=0)))
             error = float(np.abs(reference.qacc - data.qacc).max(initial=0)) / size
@@ -295,6 +307,122 @@ def translation() -> tuple[float, str]:
             ends.append(batch.qpos[0].reshape(4, 7)[:, :3] - [x, x, 0])
     moved = float(np.abs(ends[0] - ends[1]).max())
     return moved, f"positions after 300 steps differ by {moved:.0e} m"
+
+
+PROBLEMS: list[pathlib.Path] = []
+"""files of FCLIB's and Siconos' problems, where a folder of them is given"""
+
+
+def problems() -> tuple[float, str]:
+    """15: Siconos' problems of contact with dry friction through `ds.formulations.contact_dual`, as a convex dual, and up to
+    60 contacts with exact Coulomb friction too. A matrix is its symmetric part without eigenvalues below zero; the residual
+    is |f - P(f - y/a)| over |f|, the largest."""
+    from fclib import read
+
+    worst, moved = 0.0, 0.0
+    coulomb: list[float] = []
+    left_out: list[str] = []
+    contacts: list[int] = []
+    for path in PROBLEMS:
+        try:
+            given = read(path)
+        except (ValueError, ImportError) as error:
+            left_out.append(f"{path.name} ({error})")
+            continue
+        values, vectors = np.linalg.eigh((given.W + given.W.T) / 2)
+        W = vectors * np.maximum(values, 0) @ vectors.T
+        W = (W + W.T) / 2
+        moved = max(moved, float(abs(W - given.W).max() / abs(given.W).max()))
+        contacts.append(len(given.mu))
+        for desaxce in (False, True)[: 1 + (len(given.mu) <= 60)]:
+            found = ds.formulations.contact_dual(W, given.q, given.mu, desaxce=desaxce)
+            # of a contact that opens both are nothing: then the size is what would hold it against b
+            size = max(np.linalg.norm(found.force), 1e-9 * np.linalg.norm(given.q) / max(np.mean(np.diag(W)), 1e-300))
+            residual = float(found.residual / size) if found.residual else 0.0
+            if desaxce:
+                coulomb.append(residual)
+            else:
+                worst = max(worst, residual)
+    for line in left_out:
+        print("not read:", line, file=sys.stderr)
+    fine = sum(residual <= 1e-6 for residual in coulomb)
+    return worst, (
+        f"{len(contacts)} problems of 1 to {max(contacts)} contacts ({len(left_out)} of {len(PROBLEMS)} files are not read): "
+        f"largest residual {worst:.0e}; with exact Coulomb friction {fine} of {len(coulomb)} below 1e-6, largest "
+        f"{max(coulomb):.0e}; the matrices differ from the files' by {moved:.0e} at most"
+    )
+
+
+def in_motion() -> dict[str, str]:
+    """MJCF of five scenes: smooth, articulated with contacts, many bodies, driven, sliding."""
+    links = "".join(
+        f'<body pos="{0.2 if k else 0} 0 0"><joint axis="0 1 0"/><geom type="capsule" size=".02" fromto="0 0 0 .2 0 0"/>'
+        for k in range(8)
+    )
+    chain = f'<mujoco><option><flag contact="disable"/></option><worldbody>{links}{"</body>" * 8}</worldbody></mujoco>'
+    pile = "".join(
+        f'<body pos="{0.15 * (k % 3)} {0.15 * (k // 3 % 3)} {0.2 + 0.2 * (k // 9)}" euler="{40 * k} {25 * k} 0"><freejoint/>'
+        '<geom type="capsule" size=".04 .05"/></body>' for k in range(27)
+    )
+    slope = (
+        '<geom type="plane" size="5 5 1" euler="0 20 0" friction=".2"/>'
+        '<body pos="0 0 .3" euler="0 20 0"><freejoint/><geom type="box" size=".1 .2 .05" friction=".2"/></body>'
+    )
+    import gymnasium
+
+    assets = pathlib.Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
+    return {
+        "chain": chain,
+        "humanoid": (ROOT / "bench" / "models" / "humanoid.xml").read_text(),
+        "27 capsules": f'<mujoco><worldbody><geom type="plane" size="5 5 1"/>{pile}</worldbody></mujoco>',
+        "half_cheetah": (assets / "half_cheetah.xml").read_text(),
+        "box on a slope": f"<mujoco><worldbody>{slope}</worldbody></mujoco>",
+    }
+
+
+def consistency() -> tuple[float, str]:
+    """19: how far steps of 1 to 8 ms end from steps of 1/8 ms, 80 ms later, over the way, on five scenes in motion (Erez,
+    Tassa, Todorov 2015); the largest ratio to MuJoCo's."""
+    import mujoco
+
+    span, finest, sizes, count = 0.08, 0.000125, (0.001, 0.002, 0.004, 0.008), 16
+    worst, told = 0.0, []
+    for name, xml in in_motion().items():
+        m = mujoco.MjModel.from_xml_string(xml)
+        m.opt.timestep = 0.0005
+        data = mujoco.MjData(m)
+        data.qvel[:] = np.random.default_rng(2).normal(0, 0.3, m.nv)
+        starts = []
+        for k in range(count * 200):
+            data.ctrl[:] = np.sin(0.01 * k + np.arange(m.nu))
+            mujoco.mj_step(m, data)
+            if k % 200 == 199:
+                starts.append((data.qpos.copy(), data.qvel.copy(), data.ctrl.copy()))
+        qpos, qvel, ctrl = (np.array(column) for column in zip(*starts, strict=True))
+        ends: dict[tuple[str, float], np.ndarray] = {}
+        for size in (finest, *sizes):
+            m.opt.timestep = size
+            steps = round(span / size)
+            there = np.zeros_like(qpos)
+            for env in range(count):
+                mujoco.mj_resetData(m, data)
+                data.qpos[:], data.qvel[:], data.ctrl[:] = qpos[env], qvel[env], ctrl[env]
+                mujoco.mj_step(m, data, steps)
+                there[env] = data.qpos
+            with ds.Batch(ds.Model.from_mujoco(m), count, device="cpu", dtype="float64") as batch:
+                batch.qpos[...], batch.qvel[...], batch.ctrl[...] = qpos, qvel, ctrl
+                batch.step(steps)
+                ends["here", size], ends["MuJoCo", size] = np.array(batch.qpos), there
+
+        def error(side: str, size: float, qpos: np.ndarray = qpos, ends: dict[tuple[str, float], np.ndarray] = ends) -> float:
+            best = ends[side, finest]
+            way = np.linalg.norm(best - qpos, axis=1)
+            return float(np.median(np.linalg.norm(ends[side, size] - best, axis=1) / way))
+
+        pairs = [(error("here", size), error("MuJoCo", size)) for size in sizes]
+        worst = max(worst, *(here / there for here, there in pairs))
+        told.append(f"{name} {pairs[1][0]:.1e} ({pairs[1][1]:.1e})")
+    return worst, f"at 2 ms, and MuJoCo's: {', '.join(told)}; over all sizes at most {worst:.3f} times MuJoCo's"
 
 
 def checkpoints() -> tuple[float, str]:
@@ -348,13 +476,16 @@ FIGURES = {
     "one-step": Figure("One step beside MuJoCo", one_step, 1e-6, "MuJoCo Warp, float32: p95 4.9e-3, largest 0.13"),
     "conservation": Figure("Order of energy drift", conservation, -3.8, "MuJoCo's RK4: the same order"),
     "translation": Figure("A scene moved by 1 km, float64", translation, 1e-3, "-"),
+    "problems": Figure("Siconos' and FCLIB's problems", problems, 1e-6, "-"),
+    "consistency": Figure("Self-consistency in the step size", consistency, 1.05, "MuJoCo: in the figure"),
     "checkpoints": Figure("Damaged states", checkpoints, 0, "MuJoCo's MJB: 5 of 1,500 changed files crash"),
 }  # fmt: skip
 
 
 def mutation_testing() -> list[str]:
     """What the last run of its own command found: it takes an hour."""
-    told = (ROOT / "tests" / "mutation" / "README.md").read_text().split("\n\n")
+    page = (ROOT / "tests" / "mutation" / "README.md").read_text()
+    told = page.replace("a reason below", "a reason in `tests/mutation/README.md`").split("\n\n")
     return ["## Mutants that the tests notice", "", *told[1].splitlines(), "", *told[2].splitlines(), ""]
 
 
@@ -372,8 +503,8 @@ def page(rows: list[tuple[str, Figure, float, str, float]]) -> str:
     lines += [
         "## What has no figure here", "",
         "Fuzzing of models and checkpoints under sanitizers (`tests/fuzz`), races between lanes (`tests/emulator`) and budgets",
-        "of machine code (`tests/cuda`) have commands of their own. FCLIB's problems, self-consistency in the step size and",
-        "soaks of 100 million steps are not measured.", "", *mutation_testing(),
+        "of machine code (`tests/cuda`) have commands of their own. Soaks of 100 million steps are",
+        "not measured.", "", *mutation_testing(),
     ]  # fmt: skip
     return "\n".join(lines)
 
@@ -381,7 +512,13 @@ def page(rows: list[tuple[str, Figure, float, str, float]]) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("figures", nargs="*", choices=[[], *FIGURES], metavar="NAME", help=", ".join(FIGURES))
+    parser.add_argument("--fclib", type=pathlib.Path, metavar="FOLDER",
+                        help="of .dat and .hdf5: Siconos' numerics/src/FrictionContact/test/data")  # fmt: skip
     args = parser.parse_args()
+    if args.fclib:
+        PROBLEMS[:] = sorted(path for path in args.fclib.iterdir() if path.suffix in (".dat", ".hdf5"))
+    elif "problems" in args.figures or not args.figures:
+        parser.error("--fclib FOLDER is wanted: the page has a figure of the problems in it")
     rows, worse = [], []
     for name in args.figures or FIGURES:
         began = time.monotonic()

@@ -1,0 +1,165 @@
+"""Problems of frictional contact as Siconos and FCLIB write them, for `python bench/reliability.py --fclib FOLDER`.
+
+The files are in Siconos' repository (numerics/src/FrictionContact/test/data, Apache-2.0): local ones, min 1/2 r'Wr + r'q
+over cones of dry friction with the coefficients mu, and global ones, of which W and q are made here:
+W = H' M^-1 H, q = H' M^-1 f + b. Rows of a contact are n, t1 (, t2).
+"""
+
+from __future__ import annotations
+
+import pathlib
+from typing import NamedTuple
+
+import numpy as np
+
+
+MOST = 300
+"""contacts: matrices are dense here"""
+
+
+class Problem(NamedTuple):
+    name: str
+    W: np.ndarray
+    """(3 n, 3 n); a planar contact's third row is of zeros"""
+    q: np.ndarray
+    mu: np.ndarray
+
+
+class _Words:
+    def __init__(self, text: str) -> None:
+        self.words, self.at = text.split(), 0
+
+    def take(self, count: int) -> list[str]:
+        self.at += count
+        if self.at > len(self.words):
+            raise ValueError(f"{self.at} numbers are wanted, and there are {len(self.words)}")
+        return self.words[self.at - count : self.at]
+
+    def whole(self) -> int:
+        return int(self.take(1)[0])
+
+    def wholes(self, count: int) -> list[int]:
+        return [int(word) for word in self.take(count)]
+
+    def reals(self, count: int) -> np.ndarray:
+        return np.array(self.take(count), float)
+
+    def matrix(self) -> np.ndarray:
+        """Dense, of blocks by compressed rows, or sparse by compressed columns or triplets."""
+        storage, rows, columns = self.wholes(3)
+        if storage == 0:
+            if self.wholes(2) != [rows, columns]:
+                raise ValueError("a dense matrix has another size than its header says")
+            return self.reals(rows * columns).reshape(rows, columns)
+        if storage == 1:
+            return self._blocks(rows, columns)
+        if storage == 2:
+            return self._sparse(rows, columns)
+        raise ValueError(f"matrices of storage {storage} are not read")
+
+    def _until(self, part: str) -> str:
+        while part not in self.words[self.at]:
+            self.at += 1
+        return self.take(1)[0]
+
+    def _sparse(self, rows: int, columns: int) -> np.ndarray:
+        """As CSparse prints them: by columns, or as triplets."""
+        by_columns = self.whole() == 2
+        self._until("-by-")
+        self._until("nnz:")
+        entries = int(self.take(1)[0].rstrip(","))
+        whole = np.zeros((rows, columns))
+        if not by_columns:
+            for _ in range(entries):
+                row, column, _, value = self.take(4)
+                whole[int(row), int(column)] += float(value)
+            return whole
+        while entries:
+            self._until("col")
+            column, _, _, first, _, last = self.take(6)
+            for _ in range(int(last) - int(first) + 1):
+                row, _, value = self.take(3)
+                whole[int(row), int(column)] += float(value)
+                entries -= 1
+        return whole
+
+    def _blocks(self, rows: int, columns: int) -> np.ndarray:
+        count, block_rows, block_columns = self.wholes(3)
+        ends = [0, *self.wholes(block_rows)], [0, *self.wholes(block_columns)]
+        filled = self.wholes(2)
+        starts, places = self.wholes(filled[0]), self.wholes(filled[1])
+        whole = np.zeros((rows, columns))
+        blocks = [(row, places[k]) for row in range(filled[0] - 1) for k in range(starts[row], starts[row + 1])]
+        for number, (row, column) in enumerate(blocks[:count]):
+            if self.whole() != number:
+                raise ValueError("blocks do not stand in their order")
+            (top, bottom), (left, right) = ends[0][row : row + 2], ends[1][column : column + 2]
+            values = self.reals((bottom - top) * (right - left))
+            whole[top:bottom, left:right] = values.reshape(right - left, bottom - top).T
+        return whole
+
+
+def read(path: pathlib.Path) -> Problem:
+    """A file; ValueError where it is of a kind that is not read."""
+    if path.suffix == ".hdf5":
+        return _embedded(path.name, *_hdf5(path))
+    words = _Words(path.read_text())
+    dimension, contacts = words.wholes(2)
+    if not 0 < contacts <= MOST:
+        raise ValueError(f"{contacts} contacts, and 1 to {MOST} are read")
+    first = words.matrix()
+    size = dimension * contacts
+    if "gfc" in path.name.lower() and "condensed" not in path.name:
+        H = words.matrix()
+        W, q = _local(first, H, words.reals(len(first)), words.reals(size))
+    else:
+        W, q = first, words.reals(size)
+    return _embedded(path.name, dimension, W, q, words.reals(contacts))
+
+
+def _local(M: np.ndarray, H: np.ndarray, f: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """W and q of a global problem."""
+    inverse = np.linalg.solve(M, np.column_stack([H, f]))
+    return H.T @ inverse[:, :-1], H.T @ inverse[:, -1] + b
+
+
+def _hdf5(path: pathlib.Path) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
+    import h5py
+
+    with h5py.File(path) as file:
+        is_local = "fclib_local" in file
+        held = file["fclib_local" if is_local else "fclib_global"]
+
+        def array(*names: str) -> np.ndarray:
+            return np.ravel(held["/".join(names)][()])
+
+        def matrix(name: str) -> np.ndarray:
+            kind, p, i, x = (array(name, part) for part in ("nz", "p", "i", "x"))
+            whole = np.zeros((int(array(name, "m")[0]), int(array(name, "n")[0])))
+            # triplets (columns, rows), or compressed by columns (-1) or by rows (-2)
+            count = int(kind[0]) if kind[0] >= 0 else int(p[-1])
+            counted = p[:count] if kind[0] >= 0 else np.repeat(np.arange(len(p) - 1), np.diff(p))
+            at = (counted, i[:count]) if kind[0] == -2 else (i[:count], counted)
+            np.add.at(whole, at, x[:count])
+            return whole
+
+        mu = array("vectors", "mu")
+        if is_local:
+            W, q = matrix("W"), array("vectors", "q")
+        else:
+            W, q = _local(matrix("M"), matrix("H"), array("vectors", "f"), array("vectors", "w"))
+        return int(array("spacedim")[0]), W, q, mu
+
+
+def _embedded(name: str, dimension: int, W: np.ndarray, q: np.ndarray, mu: np.ndarray) -> Problem:
+    contacts, size = len(mu), dimension * len(mu)
+    if W.shape != (size, size):
+        raise ValueError(f"W has shape {W.shape}, and {size} rows are wanted")
+    if dimension == 2:
+        rows = (3 * np.arange(contacts)[:, None] + np.arange(2)).ravel()
+        planar, plane = np.zeros((3 * contacts,) * 2), np.zeros(3 * contacts)
+        planar[np.ix_(rows, rows)], plane[rows] = W, q
+        W, q = planar, plane
+    elif dimension != 3:
+        raise ValueError(f"contacts have {dimension} rows")
+    return Problem(name, W, q, mu)
