@@ -12,9 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-
 MOST = 300
-"""contacts: matrices are dense here"""
+"""contacts of a text file: matrices are dense here"""
 
 
 class Problem(NamedTuple):
