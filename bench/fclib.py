@@ -1,6 +1,6 @@
 """Problems of frictional contact as Siconos and FCLIB write them, for `python bench/reliability.py --fclib FOLDER`.
 
-The files are in Siconos' repository (numerics/src/FrictionContact/test/data, Apache-2.0): local ones, min 1/2 r'Wr + r'q
+The files are in Siconos' repository (numerics/src/FrictionContact/test/data, Apache-2.0): local ones, min r'Wr/2 + r'q
 over cones of dry friction with the coefficients mu, and global ones, of which W and q are made here:
 W = H' M^-1 H, q = H' M^-1 f + b. Rows of a contact are n, t1 (, t2).
 """

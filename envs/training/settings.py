@@ -140,7 +140,7 @@ _RUN = Settings(mini_batches=4, activation="tanh", desired_kl=0.02)
 # a hopper's policy that was paid with much exploration falls without it: there is little of it at the end
 _HOP = Settings(final_pace=0.1, final_std=0.1)
 _HUMANOID = _RUN.replace(num_envs=128, total_steps=20_000_000, hidden=(256, 128), init_std=0.4)
-# of Go1, by one or two seeds of each: with gamma of 0.99 it takes longer until it tracks commands, and with 0.97 it falls
+# of Go1, by one or two seeds of each: with gamma of 0.99 it tracks commands later, and with 0.97 it falls
 _ROBOT = Settings(
     num_envs=256,
     num_steps=24,
