@@ -92,8 +92,10 @@ void expect_one_answer(const Scene& scene) {
     EXPECT_EQ(rollout.difference(lanes.steps == kSteps ? first : begun), "")
         << describe_lanes(choice, "lane") << ", order " << static_cast<int>(order);
   };
+  // every number of lanes in one order; the fewest and the most that talk to each other in all
   for (const Lanes& lanes : kWhole)
-    for (Order order : kOrders) compare(lanes, order);
+    for (Order order : kOrders)
+      if (order == Order::shuffled || lanes.given[0] == 2 || lanes.given[0] == 32) compare(lanes, order);
   // the same in parts, each with lanes of its own
   for (const Lanes& lanes : kInParts) compare(lanes, Order::shuffled);
 }
