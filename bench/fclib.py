@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-MOST = 300
-"""contacts of a text file: matrices are dense here"""
+MOST = 400
+"""contacts of a problem: matrices are dense here"""
 
 
 class Problem(NamedTuple):
@@ -104,8 +104,7 @@ def read(path: pathlib.Path) -> Problem:
         return _embedded(path.name, *_hdf5(path))
     words = _Words(path.read_text())
     dimension, contacts = words.wholes(2)
-    if not 0 < contacts <= MOST:
-        raise ValueError(f"{contacts} contacts, and 1 to {MOST} are read")
+    _check(contacts)
     first = words.matrix()
     size = dimension * contacts
     if "gfc" in path.name.lower() and "condensed" not in path.name:
@@ -114,6 +113,11 @@ def read(path: pathlib.Path) -> Problem:
     else:
         W, q = first, words.reals(size)
     return _embedded(path.name, dimension, W, q, words.reals(contacts))
+
+
+def _check(contacts: int) -> None:
+    if not 0 < contacts <= MOST:
+        raise ValueError(f"{contacts} contacts, and 1 to {MOST} are read")
 
 
 def _local(M: np.ndarray, H: np.ndarray, f: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -143,6 +147,7 @@ def _hdf5(path: pathlib.Path) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
             return whole
 
         mu = array("vectors", "mu")
+        _check(len(mu))
         if is_local:
             W, q = matrix("W"), array("vectors", "q")
         else:

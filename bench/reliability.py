@@ -13,6 +13,7 @@ Peers' values are of November 2026, on two CPU cores: MuJoCo 4.0.0, MuJoCo Warp 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import math
 import pathlib
 import resource
@@ -386,7 +387,7 @@ def problems() -> tuple[float, str]:
     for path in PROBLEMS:
         try:
             given = read(path)
-        except (ValueError, ImportError) as error:
+        except ValueError as error:
             left_out.append(f"{path.name} ({error})")
             continue
         values, vectors = np.linalg.eigh((given.W + given.W.T) / 2)
@@ -583,6 +584,8 @@ def main() -> int:
     SOAK = args.soak
     if args.fclib:
         PROBLEMS[:] = sorted(path for path in args.fclib.iterdir() if path.suffix in (".dat", ".hdf5"))
+        if any(path.suffix == ".hdf5" for path in PROBLEMS) and importlib.util.find_spec("h5py") is None:
+            parser.error(f"{args.fclib} has .hdf5 files, which h5py reads: pip install h5py")
     elif "problems" in args.figures or not args.figures:
         parser.error("--fclib FOLDER is wanted: the page has a figure of the problems in it")
     rows, worse = [], []

@@ -24,6 +24,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -222,7 +223,7 @@ class Joystick(Task):
         xp = s.xp
         if self.terrain:
             self._remember_way(s)
-        touches, height = self.foot_forces(s)[0] > 0, self.foot_heights(s)
+        touches, height = self.foot_forces(s) > 0, self.foot_heights(s)
         s.keep("air", xp.where(touches, 0 * height, s.recall("air") + self.dt))
         s.keep("peak", xp.where(touches, 0 * height, xp.maximum(s.recall("peak"), height)))
         command, seconds = self._command(s, draw)
@@ -299,11 +300,11 @@ class Joystick(Task):
             return place[..., 2]
         return place[..., 2] - self.terrain.height(s, place[..., 0], place[..., 1])
 
-    def foot_forces(self, s: View) -> tuple[Any, Any]:
-        """(rows, feet) what each foot presses on anything with, and (rows,) contacts of the robot with itself."""
-        return s.once("foot_forces", lambda: self._foot_forces(s))
+    def pressed(self, s: View) -> tuple[Any, Any, Any]:
+        """(rows, slots) the size of each contact's force, and both geoms of it."""
+        return s.once("pressed", lambda: self._pressed(s))
 
-    def _foot_forces(self, s: View) -> tuple[Any, Any]:
+    def _pressed(self, s: View) -> tuple[Any, Any, Any]:
         xp = s.xp
         contacts = s.sim.contacts()
         force = s._of(contacts.force)[..., :3]
@@ -312,13 +313,24 @@ class Joystick(Task):
         force = xp.where(slot < s._of(contacts.count)[:, None], force, xp.zeros_like(force))
         geom = s._of(contacts.geom)
         # an empty slot names no geom
-        first, second = xp.maximum(geom[..., 0], 0 * geom[..., 0]), xp.maximum(geom[..., 1], 0 * geom[..., 1])
+        return force, xp.maximum(geom[..., 0], 0 * geom[..., 0]), xp.maximum(geom[..., 1], 0 * geom[..., 1])
+
+    def foot_forces(self, s: View) -> Any:
+        """(rows, feet) what each foot presses on anything with."""
+        return s.once("foot_forces", lambda: self._foot_forces(s))
+
+    def _foot_forces(self, s: View) -> Any:
+        force, first, second = self.pressed(s)
         foot_of = s.table(self.foot_of, int)
         a, b = foot_of[first], foot_of[second]
         of_foot = [(force * ((a == foot) | (b == foot))).sum(axis=1) for foot in range(len(self.robot.feet))]
+        return s.xp.stack(of_foot, axis=-1)
+
+    def self_contacts(self, s: View) -> Any:
+        """(rows,) contacts of the robot with itself, of more than 10 N."""
+        force, first, second = self.pressed(s)
         body = s.constant("geom_bodyid")
-        own = (body[first] > 0) & (body[second] > 0) & (force > 10)
-        return xp.stack(of_foot, axis=-1), own.sum(axis=1)
+        return ((body[first] > 0) & (body[second] > 0) & (force > 10)).sum(axis=1)
 
     def foot_speeds(self, s: View) -> Any:
         """(rows, feet) of the sites of the feet, along the ground."""
@@ -335,41 +347,51 @@ class Joystick(Task):
         linear, angular, _ = self.motion(s)
         command = s.recall("command")
         astray, turned = self.errors(s)
-        straight = astray**2 + linear[:, 2] ** 2
-        turning = turned**2 + squares(xp, angular[:, :2])
         speed = length(xp, command[:, :2]) + abs(command[:, 2])
         moving = speed > 0.05
-        # sine, squared, of how far the body leans: R33 = 1 - 2 (x^2 + y^2)
-        lean = 1 - (1 - 2 * squares(xp, s.xquat[:, self.up, 1:3])) ** 2
-        standing, walking, running = (s.table(spread) for spread in self.spreads)
-        spread = xp.where((speed < 1.5)[:, None], walking, running)
-        spread = xp.where(moving[:, None], spread, standing)
-        off = (s.qpos[:, 7:] - s.table(self.stance)) / spread
-        low, high = (s.table(bound) for bound in self.soft)
-        beyond = (xp.clip(low - s.qpos[:, 7:], 0, None) + xp.clip(s.qpos[:, 7:] - high, 0, None)).sum(axis=1)
-        force, own = self.foot_forces(s)
-        touches, height, slide = force > 0, self.foot_heights(s), self.foot_speeds(s)
+        force = self.foot_forces(s)
+        touches = force > 0
         lands = touches & (s.recall("air") > 0)
-        swing = ((s.recall("peak") / 0.1 - 1) ** 2 * lands).sum(axis=1)
-        weights = self.weights
-        terms = {
-            "velocity": xp.exp(-straight / 0.25),
-            "turning": xp.exp(-turning / 0.5),
-            "velocity_distance": -astray,
-            "turning_distance": -turned,
-            "upright": xp.exp(-lean / 0.2),
-            "pose": xp.exp(-squares(xp, off) / self.count),
-            "limits": -beyond,
-            "action_rate": -squares(xp, s.recall("rate")),
-            "clearance": -(abs(height - 0.1) * slide).sum(axis=1) * moving,
-            "swing": -swing * moving,
-            "slip": -(slide**2 * touches).sum(axis=1) * moving,
-            "landing": -(force * lands).sum(axis=1) * moving,
-            "spin": -squares(xp, s.cvel[:, self.up, :2]),
-            "self_contact": -own,
+
+        def slide() -> Any:
+            return s.once("foot_speeds", lambda: self.foot_speeds(s))
+
+        # those that have no weight are not worked out
+        terms: dict[str, Callable[[], Any]] = {
+            "velocity": lambda: xp.exp(-(astray**2 + linear[:, 2] ** 2) / 0.25),
+            "turning": lambda: xp.exp(-(turned**2 + squares(xp, angular[:, :2])) / 0.5),
+            "velocity_distance": lambda: -astray,
+            "turning_distance": lambda: -turned,
+            "upright": lambda: xp.exp(-self.lean(s) / 0.2),
+            "pose": lambda: xp.exp(-self.off_stance(s, speed, moving) / self.count),
+            "limits": lambda: -self.beyond_limits(s),
+            "action_rate": lambda: -squares(xp, s.recall("rate")),
+            "clearance": lambda: -(abs(self.foot_heights(s) - 0.1) * slide()).sum(axis=1) * moving,
+            "swing": lambda: -((s.recall("peak") / 0.1 - 1) ** 2 * lands).sum(axis=1) * moving,
+            "slip": lambda: -(slide() ** 2 * touches).sum(axis=1) * moving,
+            "landing": lambda: -(force * lands).sum(axis=1) * moving,
+            "spin": lambda: -squares(xp, s.cvel[:, self.up, :2]),
+            "self_contact": lambda: -self.self_contacts(s),
         }
-        terms = {f"reward_{name}": self.dt * weight * terms[name] for name, weight in weights.items() if weight}
-        return sum(terms.values()), terms
+        paid = {f"reward_{name}": self.dt * weight * terms[name]() for name, weight in self.weights.items() if weight}
+        return sum(paid.values()), paid
+
+    def lean(self, s: View) -> Any:
+        """(rows,) sine, squared, of how far the body leans: R33 = 1 - 2 (x^2 + y^2)."""
+        return 1 - (1 - 2 * squares(s.xp, s.xquat[:, self.up, 1:3])) ** 2
+
+    def off_stance(self, s: View, speed: Any, moving: Any) -> Any:
+        """(rows,) squares of how far joints are from the stance, in what a robot that stands, walks or runs needs."""
+        standing, walking, running = (s.table(spread) for spread in self.spreads)
+        spread = s.xp.where((speed < 1.5)[:, None], walking, running)
+        spread = s.xp.where(moving[:, None], spread, standing)
+        return squares(s.xp, (s.qpos[:, 7:] - s.table(self.stance)) / spread)
+
+    def beyond_limits(self, s: View) -> Any:
+        """(rows,) how far joints are beyond the inner part of their ranges [rad], together."""
+        low, high = (s.table(bound) for bound in self.soft)
+        joints = s.qpos[:, 7:]
+        return (s.xp.clip(low - joints, 0, None) + s.xp.clip(joints - high, 0, None)).sum(axis=1)
 
     def terminated(self, s: View) -> Any:
         # it leans by more than 70 degrees

@@ -84,7 +84,7 @@ def test_it_moves_as_in_mujoco(name):
         foot = max(env.task.foot_of[geom] for geom in data.contact[contact].geom)
         if foot >= 0:
             forces[foot] += np.linalg.norm(found[:3])
-    assert np.allclose(env.task.foot_forces(view)[0][0], forces, rtol=0.05, atol=3.0)
+    assert np.allclose(env.task.foot_forces(view)[0], forces, rtol=0.05, atol=3.0)
 
 
 @installed
