@@ -15,6 +15,7 @@ that the same task runs on the host and on a GPU.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 import numbers
@@ -145,7 +146,12 @@ class View:
 
 def whole_dtype(array: Any) -> np.dtype:
     """numpy's name of the type of an array of numpy or torch."""
-    return np.dtype(str(array.dtype).removeprefix("torch."))
+    return _numpy_dtype(array.dtype)
+
+
+@functools.cache
+def _numpy_dtype(dtype: Any) -> np.dtype:
+    return np.dtype(str(dtype).removeprefix("torch."))
 
 
 def _cross(xp: Any, a: Any, b: Any) -> Any:
