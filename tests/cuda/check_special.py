@@ -8,8 +8,8 @@ Needs NVRTC and no GPU: the steps of models() are compiled for each of ARCHS, fu
    instructions of every stage (a device function that is not inlined) at most its count there, which has a twentieth
    of margin. Budgets hold for one version of NVRTC: with another one, only spills fail. Of COUNTED the instructions
    of each class (tests/cuda/mix.py) have budgets too. A device tries one number of blocks after another (BLOCKS), until
-   nothing spills. Where that would be more than two, the number that the budgets' registers allow is compiled at once, and
-   the one before, which must spill: if either is not so, all are tried;
+   nothing spills. Where that would be more than two, the number that the budgets' registers allow is compiled at once;
+   on COUNTED's architecture the one before too, which must spill. If either is not so, all are tried;
 2. a second load comes from the cache, in less than 100 ms;
 3. the PTX of the first model has only correctly rounded operations (tests/cuda/check_sass.py says which).
 """
@@ -126,9 +126,11 @@ def compile_as_budgeted(program: str, arch: str, name: str, budgets: dict) -> di
         at[entry] = next((i for i, most in enumerate(BLOCKS.values()) if used <= most), None)
     if None in at.values() or max(at.values()) < 2:
         return None
-    before = compile_with(program, {entry: tried[max(i - 1, 0)] for entry, i in at.items()}, arch)
     made = compile_with(program, {entry: tried[i] for entry, i in at.items()}, arch)
-    proven = all(before.get("spills", {}).get(entry) for entry, i in at.items() if i)
+    proven = True
+    if arch == COUNTED[0]:
+        before = compile_with(program, {entry: tried[max(i - 1, 0)] for entry, i in at.items()}, arch)
+        proven = all(before.get("spills", {}).get(entry) for entry, i in at.items() if i)
     return made if proven and "spills" in made and not any(made["spills"].values()) else None
 
 
