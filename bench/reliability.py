@@ -159,7 +159,8 @@ def memory_in_use() -> float:
     return int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 1e6
 
 
-SOAK = 1e8
+SOAK = [1e8]
+"""environment-steps of the soak, which an option changes"""
 SOAKED, EPISODE = 1024, 1000
 
 
@@ -175,7 +176,7 @@ def soak() -> tuple[float, str]:
     """9: a long run of all models, under random and adversarial actions and blows, episodes of 1,000 steps."""
     lost = steps = 0
     causes = dict.fromkeys(ds.Status, 0)
-    share = math.ceil(SOAK / len(models()) / SOAKED)
+    share = math.ceil(SOAK[0] / len(models()) / SOAKED)
     growth = 0.0
     for number, (name, model) in enumerate(models().items()):
         rng = np.random.default_rng(number)
@@ -205,7 +206,7 @@ def soak() -> tuple[float, str]:
                 if step == share // 10:
                     before = memory_in_use()
             growth = max(growth, memory_in_use() - before)
-        print(f"  soak, {name}: {steps:,} of {SOAK:,.0f}, {lost} lost", file=sys.stderr, flush=True)
+        print(f"  soak, {name}: {steps:,} of {SOAK[0]:,.0f}, {lost} lost", file=sys.stderr, flush=True)
     told = ", ".join(f"{count:,} {bit.name}" for bit, count in causes.items() if count)
     return lost, (f"{lost} of {steps:,} environment-steps of {len(models())} models were not finite and not flagged; flagged "
                   f"were {told}; the memory of the process grew by at most {growth:.0f} MB on any of them")  # fmt: skip
@@ -578,10 +579,9 @@ def main() -> int:
     parser.add_argument("figures", nargs="*", choices=[[], *FIGURES], metavar="NAME", help=", ".join(FIGURES))
     parser.add_argument("--fclib", type=pathlib.Path, metavar="FOLDER",
                         help="of .dat and .hdf5: Siconos' numerics/src/FrictionContact/test/data")  # fmt: skip
-    parser.add_argument("--soak", type=float, default=SOAK, metavar="STEPS", help="environment-steps of the soak (%(default)g)")
+    parser.add_argument("--soak", type=float, default=SOAK[0], metavar="STEPS", help="environment-steps of the soak (%(default)g)")
     args = parser.parse_args()
-    global SOAK
-    SOAK = args.soak
+    SOAK[:] = [args.soak]
     if args.fclib:
         PROBLEMS[:] = sorted(path for path in args.fclib.iterdir() if path.suffix in (".dat", ".hdf5"))
         if any(path.suffix == ".hdf5" for path in PROBLEMS) and importlib.util.find_spec("h5py") is None:

@@ -8,7 +8,7 @@ sits; the limits of commands do not grow during training; the whole body's angul
 mjlab's weights are there by `weights="mjlab"`. With them a policy that stands is paid so well that one which learns
 from few steps goes on standing: a bell about the commanded velocity is flat where the robot stands. By default the
 distance from the command costs too, as much for each of its parts however long it is, and what a gait looks like
-counts less (`WEIGHTS`).
+counts less (`WEIGHTS`, and a robot's `own_weights`).
 
 With `terrain` the ground is a field of tiles (`dualstep.envs.terrain`), and each environment has a level: it begins
 episodes in the middle of a tile of that level. One that walked at least three quarters of the way that its commands
@@ -56,7 +56,7 @@ def weights_of(robot: Robot, given: dict[str, float] | str | None) -> dict[str, 
     """What each term of the reward is multiplied with; ValueError or TypeError where a name or a number is none."""
     if given == "mjlab":
         return MJLAB | robot.more_weights
-    known = WEIGHTS | robot.more_weights
+    known = WEIGHTS | robot.more_weights | robot.own_weights
     if given is not None and not isinstance(given, dict):
         raise TypeError(f"weights {given!r} is given, and a dict of numbers by term or 'mjlab' is wanted")
     for name, weight in (given or {}).items():

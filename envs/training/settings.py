@@ -162,8 +162,11 @@ _tasks: dict[str, Settings] = {
     "Reacher": Settings(total_steps=1_000_000, reward_scale=1.0),
     "Pusher": Settings(total_steps=2_000_000, reward_scale=1.0),
     "Swimmer": Settings(total_steps=2_000_000, gamma=0.999),
-    # with 64 environments seed 0 of three stays below 2,000, whatever its entropy is paid; with 128 it does not
-    "HalfCheetah": _RUN.replace(num_envs=128, total_steps=3_000_000, entropy=0.003),
+    # one that slides on its back goes on sliding, at a return of 2,000: with episodes of 1,000 steps one seed in four does,
+    # with 64 environments more, whatever entropy is paid. Of 250 steps four of four run
+    "HalfCheetah": _RUN.replace(
+        num_envs=256, num_steps=16, epochs=4, episode_steps=250, total_steps=2_400_000, entropy=0.003
+    ),
     "Hopper": _HOP.replace(total_steps=1_200_000),
     "Walker2d": _HOP.replace(total_steps=6_000_000),
     # its forces are within 1 as they come
