@@ -162,8 +162,8 @@ _tasks: dict[str, Settings] = {
     "Reacher": Settings(total_steps=1_000_000, reward_scale=1.0),
     "Pusher": Settings(total_steps=2_000_000, reward_scale=1.0),
     "Swimmer": Settings(total_steps=2_000_000, gamma=0.999),
-    # one that slides on its back goes on sliding, at a return of 2,000: with episodes of 1,000 steps one seed in four does,
-    # with 64 environments more, whatever entropy is paid. Of 250 steps four of four run
+    # one that slides on its back goes on sliding, at a return of 2,000: in episodes of 1,000 steps one seed in four
+    # does, with 64 environments more, whatever entropy is paid. In those of 250 four of four run
     "HalfCheetah": _RUN.replace(
         num_envs=256, num_steps=16, epochs=4, episode_steps=250, total_steps=2_400_000, entropy=0.003
     ),
