@@ -1,4 +1,4 @@
-"""Problems of frictional contact as Siconos and FCLIB write them, for `python bench/reliability.py --fclib FOLDER`.
+"""Problems of frictional contact as Siconos and FCLIB write them, and a figure of `python bench/reliability.py --fclib FOLDER`.
 
 The files are in Siconos' repository (numerics/src/FrictionContact/test/data, Apache-2.0): local ones, min r'Wr/2 + r'q
 over cones of dry friction with the coefficients mu, and global ones, of which W and q are made here:
@@ -8,9 +8,12 @@ W = H' M^-1 H, q = H' M^-1 f + b. Rows of a contact are n, t1 (, t2).
 from __future__ import annotations
 
 import pathlib
+import sys
 from typing import NamedTuple
 
 import numpy as np
+
+import dualstep as ds
 
 MOST = 400
 """contacts of a problem: matrices are dense here"""
@@ -167,3 +170,45 @@ def _embedded(name: str, dimension: int, W: np.ndarray, q: np.ndarray, mu: np.nd
     elif dimension != 3:
         raise ValueError(f"contacts have {dimension} rows")
     return Problem(name, W, q, mu)
+
+
+PROBLEMS: list[pathlib.Path] = []
+"""files of FCLIB's and Siconos' problems, where a folder of them is given"""
+
+
+def problems() -> tuple[float, str]:
+    """15: Siconos' problems of contact with dry friction through `ds.formulations.contact_dual`, as a convex dual, and up to
+    60 contacts with exact Coulomb friction too. A matrix is its symmetric part without eigenvalues below zero; the residual
+    is |f - P(f - y/a)| over |f|, the largest."""
+    worst, moved = 0.0, 0.0
+    coulomb: list[float] = []
+    left_out: list[str] = []
+    contacts: list[int] = []
+    for path in PROBLEMS:
+        try:
+            given = read(path)
+        except ValueError as error:
+            left_out.append(f"{path.name} ({error})")
+            continue
+        values, vectors = np.linalg.eigh((given.W + given.W.T) / 2)
+        W = vectors * np.maximum(values, 0) @ vectors.T
+        W = (W + W.T) / 2
+        moved = max(moved, float(abs(W - given.W).max() / abs(given.W).max()))
+        contacts.append(len(given.mu))
+        for desaxce in (False, True)[: 1 + (len(given.mu) <= 60)]:
+            found = ds.formulations.contact_dual(W, given.q, given.mu, desaxce=desaxce)
+            # of a contact that opens both are nothing: then the size is what would hold it against b
+            size = max(np.linalg.norm(found.force), 1e-9 * np.linalg.norm(given.q) / max(np.mean(np.diag(W)), 1e-300))
+            residual = float(found.residual / size) if found.residual else 0.0
+            if desaxce:
+                coulomb.append(residual)
+            else:
+                worst = max(worst, residual)
+    for line in left_out:
+        print("not read:", line, file=sys.stderr)
+    fine = sum(residual <= 1e-6 for residual in coulomb)
+    return worst, (
+        f"{len(contacts)} problems of 1 to {max(contacts)} contacts ({len(left_out)} of {len(PROBLEMS)} files are not read): "
+        f"largest residual {worst:.0e}; with exact Coulomb friction {fine} of {len(coulomb)} below 1e-6, largest "
+        f"{max(coulomb):.0e}; the matrices differ from the files' by {moved:.0e} at most"
+    )

@@ -24,6 +24,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from consistency import consistency
+from fclib import PROBLEMS, problems
 
 import dualstep as ds
 
@@ -135,6 +137,25 @@ def isolation() -> tuple[float, str]:
     return wrong, f"{wrong} of 127 neighbours changed in a bit, in {cases} cases on {len(models())} models"
 
 
+def wild_controls(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """What no controller should say."""
+    return rng.choice((-1, 1, 1e3, -1e6, np.nan), shape, p=(0.45, 0.45, 0.06, 0.03, 0.01))
+
+
+def strike(batch: ds.Batch, rng: np.random.Generator, first: int) -> None:
+    """Blows of any strength to eight environments from number `first` on."""
+    hit = rng.integers(first, batch.num_envs, 8)
+    batch.qvel[hit] = rng.normal(0, 10.0 ** rng.integers(0, 9), (8, batch.qvel.shape[1]))
+
+
+def lost_now(batch: ds.Batch) -> int:
+    """Environments with a number that is not finite, and no bit of status."""
+    finite = np.isfinite(batch.residual)
+    for array in (batch.qacc, batch.qpos, batch.qvel):
+        finite &= np.isfinite(array).all(axis=1)
+    return int((~finite & (batch.status == 0)).sum())
+
+
 def unflagged() -> tuple[float, str]:
     """8: states that are not finite, or accelerations, under adversarial controls and speeds, without a bit of status."""
     lost = steps = flagged = 0
@@ -142,13 +163,10 @@ def unflagged() -> tuple[float, str]:
         rng = np.random.default_rng(number)
         with ds.Batch(model, 256, device="cpu", diverged="reset") as batch:
             for _ in range(60):
-                batch.ctrl[...] = rng.choice((-1, 1, 1e3, -1e6, np.nan), batch.ctrl.shape, p=(0.45, 0.45, 0.06, 0.03, 0.01))
-                hit = rng.integers(0, 256, 8)
-                batch.qvel[hit] = rng.normal(0, 10.0 ** rng.integers(0, 9), (8, model.nv))
+                batch.ctrl[...] = wild_controls(rng, batch.ctrl.shape)
+                strike(batch, rng, 0)
                 batch.step()
-                wild = ~np.isfinite(batch.qacc).all(axis=1) | ~np.isfinite(batch.qpos).all(axis=1)
-                wild |= ~np.isfinite(batch.qvel).all(axis=1) | ~np.isfinite(batch.residual)
-                lost += int((wild & (batch.status == 0)).sum())
+                lost += lost_now(batch)
                 flagged += int((batch.status & 1).sum())
                 steps += 256
     return lost, f"{lost} of {steps:,} environment-steps were not finite and not flagged; {flagged:,} were flagged as diverged"
@@ -164,21 +182,21 @@ SOAK = [1e8]
 SOAKED, EPISODE = 1024, 1000
 
 
-def soaked_controls(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
-    """Half of the environments within the ranges of most, a quarter at their ends, a quarter what no controller should say."""
+def soaked_controls(rng: np.random.Generator, width: int) -> np.ndarray:
+    """Half of the environments within the ranges of most, a quarter at their ends, a quarter wild."""
     calm, ends = SOAKED // 2, SOAKED // 4
-    parts = (rng.uniform(-1, 1, (calm, shape[1])), rng.choice((-1, 1), (ends, shape[1])),
-             rng.choice((-1, 1, 1e3, -1e6, np.nan), (SOAKED - calm - ends, shape[1]), p=(0.45, 0.45, 0.06, 0.03, 0.01)))  # fmt: skip
-    return np.concatenate(parts)
+    return np.concatenate((rng.uniform(-1, 1, (calm, width)), rng.choice((-1, 1), (ends, width)),
+                           wild_controls(rng, (SOAKED - calm - ends, width))))  # fmt: skip
 
 
 def soak() -> tuple[float, str]:
     """9: a long run of all models, under random and adversarial actions and blows, episodes of 1,000 steps."""
     lost = steps = 0
     causes = dict.fromkeys(ds.Status, 0)
-    share = math.ceil(SOAK[0] / len(models()) / SOAKED)
+    soaked = models()
+    share = math.ceil(SOAK[0] / len(soaked) / SOAKED)
     growth = 0.0
-    for number, (name, model) in enumerate(models().items()):
+    for number, (name, model) in enumerate(soaked.items()):
         rng = np.random.default_rng(number)
         with ds.Batch(model, SOAKED, device="cpu", diverged="reset") as batch:
             # episodes begin one after the other, not together
@@ -186,29 +204,25 @@ def soak() -> tuple[float, str]:
             before = 0.0
             for step in range(share):
                 if step % 5 == 0:
-                    batch.ctrl[...] = soaked_controls(rng, batch.ctrl.shape)
+                    batch.ctrl[...] = soaked_controls(rng, model.nu)
                 if step % 10 == 0:
-                    hit = rng.integers(SOAKED * 3 // 4, SOAKED, 8)
-                    batch.qvel[hit] = rng.normal(0, 10.0 ** rng.integers(0, 9), (8, model.nv))
+                    strike(batch, rng, SOAKED * 3 // 4)
                 batch.step()
-                wild = ~(np.isfinite(batch.qacc.sum(axis=1)) & np.isfinite(batch.qpos.sum(axis=1)))
-                wild |= ~(np.isfinite(batch.qvel.sum(axis=1)) & np.isfinite(batch.residual))
-                status = np.array(batch.status)
-                lost += int((wild & (status == 0)).sum())
-                if status.any():
+                lost += lost_now(batch)
+                if batch.status.any():
                     for bit in causes:
-                        causes[bit] += int(((status & int(bit)) != 0).sum())
+                        causes[bit] += int(((batch.status & int(bit)) != 0).sum())
                 left -= 1
                 if (ended := left == 0).any():
                     batch.reset(ended)
                     left[ended] = EPISODE
-                steps += SOAKED
                 if step == share // 10:
                     before = memory_in_use()
+            steps += share * SOAKED
             growth = max(growth, memory_in_use() - before)
         print(f"  soak, {name}: {steps:,} of {SOAK[0]:,.0f}, {lost} lost", file=sys.stderr, flush=True)
     told = ", ".join(f"{count:,} {bit.name}" for bit, count in causes.items() if count)
-    return lost, (f"{lost} of {steps:,} environment-steps of {len(models())} models were not finite and not flagged; flagged "
+    return lost, (f"{lost} of {steps:,} environment-steps of {len(soaked)} models were not finite and not flagged; flagged "
                   f"were {told}; the memory of the process grew by at most {growth:.0f} MB on any of them")  # fmt: skip
 
 
@@ -369,122 +383,6 @@ def translation() -> tuple[float, str]:
             ends.append(batch.qpos[0].reshape(4, 7)[:, :3] - [x, x, 0])
     moved = float(np.abs(ends[0] - ends[1]).max())
     return moved, f"positions after 300 steps differ by {moved:.0e} m"
-
-
-PROBLEMS: list[pathlib.Path] = []
-"""files of FCLIB's and Siconos' problems, where a folder of them is given"""
-
-
-def problems() -> tuple[float, str]:
-    """15: Siconos' problems of contact with dry friction through `ds.formulations.contact_dual`, as a convex dual, and up to
-    60 contacts with exact Coulomb friction too. A matrix is its symmetric part without eigenvalues below zero; the residual
-    is |f - P(f - y/a)| over |f|, the largest."""
-    from fclib import read
-
-    worst, moved = 0.0, 0.0
-    coulomb: list[float] = []
-    left_out: list[str] = []
-    contacts: list[int] = []
-    for path in PROBLEMS:
-        try:
-            given = read(path)
-        except ValueError as error:
-            left_out.append(f"{path.name} ({error})")
-            continue
-        values, vectors = np.linalg.eigh((given.W + given.W.T) / 2)
-        W = vectors * np.maximum(values, 0) @ vectors.T
-        W = (W + W.T) / 2
-        moved = max(moved, float(abs(W - given.W).max() / abs(given.W).max()))
-        contacts.append(len(given.mu))
-        for desaxce in (False, True)[: 1 + (len(given.mu) <= 60)]:
-            found = ds.formulations.contact_dual(W, given.q, given.mu, desaxce=desaxce)
-            # of a contact that opens both are nothing: then the size is what would hold it against b
-            size = max(np.linalg.norm(found.force), 1e-9 * np.linalg.norm(given.q) / max(np.mean(np.diag(W)), 1e-300))
-            residual = float(found.residual / size) if found.residual else 0.0
-            if desaxce:
-                coulomb.append(residual)
-            else:
-                worst = max(worst, residual)
-    for line in left_out:
-        print("not read:", line, file=sys.stderr)
-    fine = sum(residual <= 1e-6 for residual in coulomb)
-    return worst, (
-        f"{len(contacts)} problems of 1 to {max(contacts)} contacts ({len(left_out)} of {len(PROBLEMS)} files are not read): "
-        f"largest residual {worst:.0e}; with exact Coulomb friction {fine} of {len(coulomb)} below 1e-6, largest "
-        f"{max(coulomb):.0e}; the matrices differ from the files' by {moved:.0e} at most"
-    )
-
-
-def in_motion() -> dict[str, str]:
-    """MJCF of five scenes: smooth, articulated with contacts, many bodies, driven, sliding."""
-    links = "".join(
-        f'<body pos="{0.2 if k else 0} 0 0"><joint axis="0 1 0"/><geom type="capsule" size=".02" fromto="0 0 0 .2 0 0"/>'
-        for k in range(8)
-    )
-    chain = f'<mujoco><option><flag contact="disable"/></option><worldbody>{links}{"</body>" * 8}</worldbody></mujoco>'
-    pile = "".join(
-        f'<body pos="{0.15 * (k % 3)} {0.15 * (k // 3 % 3)} {0.2 + 0.2 * (k // 9)}" euler="{40 * k} {25 * k} 0"><freejoint/>'
-        '<geom type="capsule" size=".04 .05"/></body>' for k in range(27)
-    )
-    slope = (
-        '<geom type="plane" size="5 5 1" euler="0 20 0" friction=".2"/>'
-        '<body pos="0 0 .3" euler="0 20 0"><freejoint/><geom type="box" size=".1 .2 .05" friction=".2"/></body>'
-    )
-    import gymnasium
-
-    assets = pathlib.Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
-    return {
-        "chain": chain,
-        "humanoid": (ROOT / "bench" / "models" / "humanoid.xml").read_text(),
-        "27 capsules": f'<mujoco><worldbody><geom type="plane" size="5 5 1"/>{pile}</worldbody></mujoco>',
-        "half_cheetah": (assets / "half_cheetah.xml").read_text(),
-        "box on a slope": f"<mujoco><worldbody>{slope}</worldbody></mujoco>",
-    }
-
-
-def consistency() -> tuple[float, str]:
-    """19: how far steps of 1 to 8 ms end from steps of 1/8 ms, 80 ms later, over the way, on five scenes in motion (Erez,
-    Tassa, Todorov 2015); the largest ratio to MuJoCo's."""
-    import mujoco
-
-    span, finest, sizes, count = 0.08, 0.000125, (0.001, 0.002, 0.004, 0.008), 16
-    worst, told = 0.0, []
-    for name, xml in in_motion().items():
-        m = mujoco.MjModel.from_xml_string(xml)
-        m.opt.timestep = 0.0005
-        data = mujoco.MjData(m)
-        data.qvel[:] = np.random.default_rng(2).normal(0, 0.3, m.nv)
-        starts = []
-        for k in range(count * 200):
-            data.ctrl[:] = np.sin(0.01 * k + np.arange(m.nu))
-            mujoco.mj_step(m, data)
-            if k % 200 == 199:
-                starts.append((data.qpos.copy(), data.qvel.copy(), data.ctrl.copy()))
-        qpos, qvel, ctrl = (np.array(column) for column in zip(*starts, strict=True))
-        ends: dict[tuple[str, float], np.ndarray] = {}
-        for size in (finest, *sizes):
-            m.opt.timestep = size
-            steps = round(span / size)
-            there = np.zeros_like(qpos)
-            for env in range(count):
-                mujoco.mj_resetData(m, data)
-                data.qpos[:], data.qvel[:], data.ctrl[:] = qpos[env], qvel[env], ctrl[env]
-                mujoco.mj_step(m, data, steps)
-                there[env] = data.qpos
-            with ds.Batch(ds.Model.from_mujoco(m), count, device="cpu", dtype="float64") as batch:
-                batch.qpos[...], batch.qvel[...], batch.ctrl[...] = qpos, qvel, ctrl
-                batch.step(steps)
-                ends["here", size], ends["MuJoCo", size] = np.array(batch.qpos), there
-
-        def error(side: str, size: float, qpos: np.ndarray = qpos, ends: dict[tuple[str, float], np.ndarray] = ends) -> float:
-            best = ends[side, finest]
-            way = np.linalg.norm(best - qpos, axis=1)
-            return float(np.median(np.linalg.norm(ends[side, size] - best, axis=1) / way))
-
-        pairs = [(error("here", size), error("MuJoCo", size)) for size in sizes]
-        worst = max(worst, *(here / there for here, there in pairs))
-        told.append(f"{name} {pairs[1][0]:.1e} ({pairs[1][1]:.1e})")
-    return worst, f"at 2 ms, and MuJoCo's: {', '.join(told)}; over all sizes at most {worst:.3f} times MuJoCo's"
 
 
 def checkpoints() -> tuple[float, str]:
