@@ -29,9 +29,9 @@ DS_HD void load_records(RecordOf record, int first, Real (&x)[kRecordRun]) {
     }
   }
 }
-// and back
+// and back, into the records of those elements that have their bit in `of`
 template <class Real, class RecordOf>
-DS_HD void store_records(RecordOf record, int first, const Real (&x)[kRecordRun]) {
+DS_HD void store_records(RecordOf record, int first, const Real (&x)[kRecordRun], unsigned of = ~0u) {
   constexpr int kPack = kPackSize<Real>;
   if constexpr (kPack == 1) {
     const auto run = record(0);
@@ -45,7 +45,8 @@ DS_HD void store_records(RecordOf record, int first, const Real (&x)[kRecordRun]
       for (int k = 0; k < kPack; k++) y[k] = x[part + k];
       transpose(y);
       DS_UNROLL
-      for (int l = 0; l < kPack; l++) store_pack(record(l).p + first + part, y[l]);
+      for (int l = 0; l < kPack; l++)
+        if ((of >> l) & 1u) store_pack(record(l).p + first + part, y[l]);
     }
   }
 }

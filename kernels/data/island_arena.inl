@@ -5,7 +5,7 @@
 //
 // Sizes are written in the fields of Sizes; `slots` and `scalars` are ncon and nrow1 rounded up to kRoom, so that
 // packs may run over the end. Rows of blocks are padded to eights (kernels/base/eight.h).
-ISLAND_I(head, 5, "islands; contacts; scalar rows; numbers of H in use; islands before those that go into packs")
+ISLAND_I(head, 6, "islands; contacts; scalar rows; numbers of H in use; islands before those that go into packs; sources in use")
 ISLAND_I(tree_island, n.ntree, "island of each tree; -1 where no row reaches it")
 ISLAND_I(tree_adr, n.ntree + 1, "first entry of each island in tree_list")
 ISLAND_I(tree_list, n.ntree, "trees by island, in the order of elimination")
@@ -15,8 +15,11 @@ ISLAND_I(con_slot, slots, "slot of each contact")
 ISLAND_I(con_island, slots, "its island")
 ISLAND_I(con_tree, 2 * slots, "the trees that it moves; the second is -1 where there is one alone")
 ISLAND_I(body_eights, n.nbody, "of each body that a contact of any environment of the pack moves the eights of its chain, else 0")
+ISLAND_I(body_users, n.nbody, "those environments, as bits")
 ISLAND_I(con_eights, 2 * slots, "the eights of its trees' dofs that its rows reach (island_bodies.h)")
 ISLAND_I(con_block, slots, "where the block of H between the two begins")
+ISLAND_I(used_source, n.nrow1, "the scalar rows that some environment of the pack has in use")
+ISLAND_I(used_by, n.nrow1, "its environments that have each of them, as bits")
 ISLAND_I(row_adr, n.ntree + 1, "first scalar row of each island")
 ISLAND_I(row_source, scalars, "place of each scalar row among those of all kinds")
 ISLAND_I(row_island, scalars, "its island")

@@ -35,10 +35,41 @@ struct Eights {
   DS_HD static Eights of_dof(int k) { return {1u << (k / kEight < 31 ? k / kEight : 31)}; }
   DS_HD bool has(int c) const { return (set >> (c / kEight < 31 ? c / kEight : 31)) & 1u; }
 };
+// the six numbers of a dof's motion
+template <class Real>
+struct MotionRow {
+  Real part[6];
+  MotionRow() = default;
+  DS_HD explicit MotionRow(Real x) {
+    DS_UNROLL
+    for (int c = 0; c < 6; c++) part[c] = x;
+  }
+  template <int kStride>
+  DS_HD MotionRow(const Field<Real, kStride>& run, Index i) {
+    DS_UNROLL
+    for (int c = 0; c < 6; c++) part[c] = run[i + c];
+  }
+  template <int kStride>
+  DS_HD void store(const Field<Real, kStride>& run, Index i) const {
+    DS_UNROLL
+    for (int c = 0; c < 6; c++) run[i + c] = part[c];
+  }
+  // this + a x
+  DS_HD void add(Real a, const MotionRow& x) {
+    DS_UNROLL
+    for (int c = 0; c < 6; c++) part[c] = fma(a, x.part[c], part[c]);
+  }
+  DS_HD MotionRow scaled(Real a) const {
+    MotionRow x;
+    DS_UNROLL
+    for (int c = 0; c < 6; c++) x.part[c] = part[c] * a;
+    return x;
+  }
+};
+
 template <class E>
 struct IslandBodies {
   using Real = typename E::Real;
-  using Numbers = Eight<Real, 1>;  // eight packs
   E& env;
 
   DS_HD int tree_of(int dof) const { return env.t.body_tree[env.t.dof_body[dof]]; }
@@ -50,20 +81,22 @@ struct IslandBodies {
       e.set |= Eights::of_dof(env.t.M_col[k] - first).set;
     return e;
   }
-  // dof by dof of a tree, six numbers and two zeros; bodies of a tree take turns
+  using Motion = MotionRow<Real>;
+  // dof by dof of a tree; bodies of a tree take turns
   DS_HD Field<Real, E::kStride> whitening(int tree) const {
     const int room = E::Lanes::kWidth > 1 ? tree : 0;
-    return env.body_whitening().from(static_cast<Index>(kEight * env.t.n.ntreepad) * room);
+    return env.body_whitening().from(static_cast<Index>(6 * env.t.n.ntreepad) * room);
   }
 
   // S of the dofs that move the body; S qacc_smooth
-  DS_HD Numbers put_motion(int last, int first, const Field<Real, E::kStride>& T) const {
+  DS_HD Motion put_motion(int last, int first, const Field<Real, E::kStride>& T) const {
     const auto& t = env.t;
-    Numbers rate(Real(0));
+    Motion rate(Real(0));
     for (int e = t.M_rowadr[last]; e < t.M_rowadr[last + 1]; e++) {
-      const int d = t.M_col[e], at = kEight * (d - first);
-      for (int c = 0; c < kEight; c++) T[at + c] = c < 6 ? env.cdof()[6 * d + c] : Real(0);
-      rate.add(env.qacc_smooth()[d], Numbers(T, at));
+      const int d = t.M_col[e];
+      const Motion x(env.cdof(), 6 * d);
+      x.store(T, 6 * (d - first));
+      rate.add(env.qacc_smooth()[d], x);
     }
     return rate;
   }
@@ -72,42 +105,43 @@ struct IslandBodies {
     const auto& t = env.t;
     for (int e = t.M_rowadr[last]; e < t.M_rowadr[last + 1]; e++) {
       const int d = t.M_col[e];
-      const Numbers x(T, kEight * (d - first));
+      const Motion x(T, 6 * (d - first));
       for (int a = t.M_rowadr[d] + 1; a < t.M_rowadr[d + 1]; a++) {
-        const int above = kEight * (t.M_col[a] - first);
-        Numbers y(T, above);
+        const int above = 6 * (t.M_col[a] - first);
+        Motion y(T, above);
         y.add(-env.LD()[a], x);
         y.store(T, above);
       }
-      x.scaled(env.Dscale()[d]).store(T, kEight * (d - first));
+      x.scaled(env.Dscale()[d]).store(T, 6 * (d - first));
     }
   }
   // the rows of T as a record holds them, and their squares
-  DS_HD void put_rows(int body, int dofs, Eights chain, const Field<Real, E::kStride>& T,
-                      Numbers* squares) const {
+  DS_HD void put_rows(int body, int dofs, Eights chain, unsigned users, const Field<Real, E::kStride>& T,
+                      Motion* squares) const {
     const auto record = [&](int l) { return body_record(env, body, l); };
-    Numbers square[6];
+    Eight<Real, 1> square[6];
     DS_UNROLL
-    for (int c = 0; c < 6; c++) square[c] = Numbers(Real(0));
+    for (int c = 0; c < 6; c++) square[c] = Eight<Real, 1>(Real(0));
     for (int k = 0; k < dofs; k += kEight) {
       if (!chain.has(k)) continue;
       for (int c = 0; c < 6; c += 2) {
         Real run[kRecordRun];
         DS_UNROLL
         for (int i = 0; i < kRecordRun; i++)
-          run[i] = k + i % kEight < dofs ? T[kEight * (k + i % kEight) + (c + i / kEight)] : Real(0);
+          run[i] = k + i % kEight < dofs ? T[6 * (k + i % kEight) + (c + i / kEight)] : Real(0);
         for (int i = 0; i < kRecordRun; i++) {
           Real& s = square[c + i / kEight].part[i % kEight];
           s = fma(run[i], run[i], s);
         }
-        store_records(record, motion_of_eight(k) + kEight * c, run);
+        store_records(record, motion_of_eight(k) + kEight * c, run, users);
       }
     }
     DS_UNROLL
     for (int c = 0; c < 6; c++) squares->part[c] = square[c].fold();
   }
 
-  DS_HD void put_body(int body, Eights chain) const {
+  // the records of those environments that have their bit in `users`
+  DS_HD void put_body(int body, Eights chain, unsigned users) const {
     const auto& t = env.t;
     const int last = t.body_dof[body];
     const auto record = [&](int l) { return body_record(env, body, l); };
@@ -117,11 +151,12 @@ struct IslandBodies {
     if (last >= 0) {
       const int tree = tree_of(last), first = t.tree_dof[tree], dofs = t.tree_dof[tree + 1] - first;
       const auto T = whitening(tree);
-      for (int k = 0; k < dofs; k++) Numbers(Real(0)).store(T, kEight * k);
-      const Numbers acceleration = put_motion(last, first, T);
+      for (int k = 0; k < dofs; k++)
+        if (chain.has(k)) Motion(Real(0)).store(T, 6 * k);
+      const Motion acceleration = put_motion(last, first, T);
       whiten(last, first, T);
-      Numbers squares(Real(0));
-      put_rows(body, dofs, chain, T, &squares);
+      Motion squares;
+      put_rows(body, dofs, chain, users, T, &squares);
       for (int c = 0; c < 6; c++) {
         rates[c] = env.cvel()[6 * body + c];
         rates[kEight + c] = acceleration.part[c];
@@ -129,38 +164,41 @@ struct IslandBodies {
       }
       for (int c = 0; c < 3; c++) rest[kEight + c] = env.tree_com()[3 * tree + c];
     }
-    store_records(record, 0, rates);
-    store_records(record, kRecordRun, rest);
+    store_records(record, 0, rates, users);
+    store_records(record, kRecordRun, rest, users);
   }
 
-  // `reached`: of each body that a contact of any environment moves the eights of its chain, else 0
+  // `reached`: of each body that a contact of any environment moves the eights of its chain, else 0; `users`: those
+  // environments
   template <class Ints>
-  DS_HD void find_reached(const Ints& reached) const {
+  DS_HD void find_reached(const Ints& reached, const Ints& users) const {
     const auto& t = env.t;
-    for (int b = 0; b < t.n.nbody; b++) reached[b] = 0;
+    for (int b = 0; b < t.n.nbody; b++) reached[b] = users[b] = 0;
     for (int slot = 0; slot < env.ncon_max; slot++)
       for (int l = 0; l < E::kPack; l++) {
         if (slot >= lane_of(env.ncon, l)) continue;
         const int pair = pair_of(env, slot, l);
         for (int of = 0; of < 2; of++) {
           const int body = moved_by(t, pair, of).body;
-          if (body != 0 && reached[body] == 0)
-            reached[body] = static_cast<int>(chain_eights(t.body_dof[body]).set);
+          if (body == 0) continue;
+          if (reached[body] == 0) reached[body] = static_cast<int>(chain_eights(t.body_dof[body]).set);
+          users[body] |= static_cast<int>(1u << l);
         }
       }
   }
   // the world has a record too: whatever does not move
   template <class Ints>
-  DS_HD void run(const Ints& reached) const {
+  DS_HD void run(const Ints& reached, const Ints& users) const {
     if (env.lanes.rank() == 0) {
-      find_reached(reached);
-      put_body(0, {0});
+      find_reached(reached, users);
+      put_body(0, {0}, ~0u);
     }
     env.sync();
     env.each(env.t.n.ntree, [&](int tree) {
       for (int k = env.t.tree_adr[tree]; k < env.t.tree_adr[tree + 1]; k++) {
         const int body = env.t.tree_body[k];
-        if (reached[body] != 0) put_body(body, {static_cast<unsigned>(reached[body])});
+        if (reached[body] != 0)
+          put_body(body, {static_cast<unsigned>(reached[body])}, static_cast<unsigned>(users[body]));
       }
     });
   }

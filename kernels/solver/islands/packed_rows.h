@@ -96,14 +96,21 @@ struct PackedRows {
     for (int i = 0; i < rows(); i++) put(dot(scalar_row(i), x), row_y0(), row_out, i);
   }
 
+  // numbers of a row that are read, whatever tree comes
+  DS_HD int width() const {
+    return with_island_room(env.t.n.ntreepad < kPackedDofs ? env.t.n.ntreepad : kPackedDofs);
+  }
   // room for as many contacts and rows; new ones are none
   DS_HD void grow(int n, int ncon, int nrow) {
     const Real zero(0);
+    const auto clear = [&](const Reals& row) {
+      for (int k = 0; k < width(); k++) row[k] = zero;
+    };
     if (count == 0) dofs = most_contacts = most_rows = 0;
     for (; dofs < n; dofs++) dw()[dofs] = zero;
     for (; most_contacts < ncon; most_contacts++) {
       const int i = most_contacts;
-      for (int k = 0; k < kDim * sizes.d; k++) con_z()[i * kDim * sizes.d + k] = zero;
+      for (int r = 0; r < kDim; r++) clear(contact_row(i, r));
       con_D()[i] = con_dim()[i] = zero;
       for (int k = 0; k < kFrictions<kDim>; k++) con_mu()[k * slots() + i] = zero;
       for (int r = 0; r < kDim; r++)
@@ -111,7 +118,7 @@ struct PackedRows {
     }
     for (; most_rows < nrow; most_rows++) {
       const int i = most_rows;
-      for (int k = 0; k < sizes.d; k++) scalar_row(i)[k] = zero;
+      clear(scalar_row(i));
       row_law()[i] = row_D()[i] = row_bound()[i] = row_y0()[i] = row_y()[i] = row_dy()[i] = zero;
     }
   }

@@ -15,10 +15,30 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
+// Which scalar rows are in use, in the order of their kinds, for all environments of a pack at once: a scene has many more
+// that are not
+template <class E>
+DS_HD void find_rows_in_use(const IslandEnv<E, false>& base) {
+  auto& env = base.env;
+  const auto& n = env.t.n;
+  const auto source = base.used_source(), by = base.used_by();
+  int used = 0;
+  const auto note = [&](int s, unsigned environments) {
+    if (environments == 0) return;
+    source[used] = s;
+    by[used++] = static_cast<int>(environments);
+  };
+  const typename E::Real zero(0);
+  for (int s = 0; s < 2 * n.nlim; s++) note(s, mask_word(env.lim_D()[s] > zero));
+  for (int k = 0; k < n.nloss; k++) note(2 * n.nlim + k, ~0u);
+  for (int g = 0; g < n.ndense; g++) note(2 * n.nlim + n.nloss + g, mask_word(env.dense_D()[g] > zero));
+  base.head()[5] = used;
+}
+
 template <class E, bool kOneEight>
 struct Partition : IslandEnv<E, kOneEight> {
   using Base = IslandEnv<E, kOneEight>;
-  using Base::env, Base::at, Base::dofs, Base::padded;
+  using Base::env, Base::dofs, Base::padded;
   using Ints = typename Base::Ints;
   DS_HD explicit Partition(const Base& base) : Base(base) {}
 
@@ -39,13 +59,9 @@ struct Partition : IslandEnv<E, kOneEight> {
   // calls f(place among all scalar rows) for those in use, in the order of their kinds
   template <class F>
   DS_HD void each_row(F f) const {
-    const auto& n = env.t.n;
-    const auto lim_D = env.lim_D(), dense_D = env.dense_D();
-    for (int s = 0; s < 2 * n.nlim; s++)
-      if (at(lim_D, s) > 0) f(s);
-    for (int k = 0; k < n.nloss; k++) f(2 * n.nlim + k);
-    for (int g = 0; g < n.ndense; g++)
-      if (at(dense_D, g) > 0) f(2 * n.nlim + n.nloss + g);
+    const int used = this->head()[5];
+    for (int i = 0; i < used; i++)
+      if ((static_cast<unsigned>(this->used_by()[i]) >> this->element) & 1u) f(this->used_source()[i]);
   }
   // f(tree) for the trees that a row reaches, in order
   template <class F>

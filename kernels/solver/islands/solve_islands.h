@@ -399,7 +399,9 @@ DS_FN void solve_islands(E& env) {
   using Real = typename E::Real;
   env.each(env.t.n.nv, [&](int i) { env.w()[i] = Real(0); });
   env.each(kDim * env.ncon_max, [&](int i) { env.con_f()[i] = Real(0); });
-  IslandBodies<E>{env}.run(IslandEnv<E, false>(env, 0).body_eights());
+  const IslandEnv<E, false> first(env, 0);
+  if (env.lanes.rank() == 0) find_rows_in_use(first);
+  IslandBodies<E>{env}.run(first.body_eights(), first.body_users());
   put_contact_records<kDim>(env);
   env.iterations = Real(0);
   if (env.ends_call) env.residual = Real(0);
