@@ -444,10 +444,7 @@ void check_kernels(const Model& m) {
   if (o.equality_alpha >= 0 && m.neq > 0) problems.push_back({"equality_alpha", element, reason});
   const bool own = law_has(o, kLawMujocoMargins) && o.contact_parameters != ContactParameters::kSpringDamper;
   if (o.integrator == Integrator::kDiscrete && (!own || o.desaxce))
-    problems.push_back(
-        {"integrator = discrete", element,
-         "it is defined with MuJoCo's own rows: contact_model todorov, contact_parameters mujoco, without "
-         "desaxce; take euler"});
+    problems.push_back({"integrator = discrete", element, kDiscreteTakes});
   if (o.integrator == Integrator::kVariational)
     problems.push_back({"integrator = variational", element, reason});
   if (o.scheme != Scheme::kTimeStepping) problems.push_back({"scheme = event_driven", element, reason});

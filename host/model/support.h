@@ -16,6 +16,11 @@ void find_unsupported(const Model& model, std::vector<Problem>* problems);
 void find_unsupported_raw(const RawModel& raw, std::vector<Problem>* problems);
 // what the kernels leave to the reference: throws UnsupportedModelError with every such thing
 void check_kernels(const Model& model);
+// what it takes to integrate by discrete, whoever does it
+inline constexpr const char* kDiscreteTakes =
+    "it is defined with MuJoCo's own rows: contact_model todorov, contact_parameters mujoco, without "
+    "desaxce, "
+    "equality_alpha and prescribed velocities; take euler";
 // values that are not finite, out of range, or of the wrong sign
 void find_invalid(const Model& model, std::vector<Problem>* problems);
 // throws UnsupportedModelError or InvalidModelError where there are problems

@@ -74,10 +74,7 @@ std::vector<std::pair<std::string, std::string>> unsupported_formulation(const M
         "the stages of a Runge-Kutta step are not; take euler or implicitfast");
   }
   if (o.integrator == Integrator::kDiscrete && (!mujoco_contacts(o) || o.desaxce || hard_rows(m))) {
-    out.emplace_back(
-        "integrator = discrete",
-        "it is defined with MuJoCo's own rows: contact_model todorov, contact_parameters mujoco, without "
-        "desaxce, equality_alpha and prescribed velocities; take euler");
+    out.emplace_back("integrator = discrete", kDiscreteTakes);
   }
   if (o.integrator == Integrator::kVariational && o.scheme == Scheme::kEventDriven) {
     out.emplace_back("integrator = variational",

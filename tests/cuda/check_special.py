@@ -39,8 +39,10 @@ COUNTED = ("sm_90", "humanoid")
 # threads an environment of the parts of a step, where it is launched in parts
 BY_PART = [1, 8, 8, 8, 1]
 BYTES_OF_INSTRUCTION = 16
-# blocks on an SM that a kernel is tried with, in this order, and registers that a thread then has (kBlocks of specialize.cpp)
-BLOCKS = {12: 80, 10: 96, 8: 128, 6: 168, 4: 255}
+# blocks on an SM that a kernel is tried with, in this order, and registers that a thread then has: of 65,536 of an SM, in
+# eights, at most 255, for 64 threads a block
+TRIED = re.search(r"kBlocks\[\] = {(.*?)}", (ROOT / "host/backends/cuda/specialize/specialize.cpp").read_text())
+BLOCKS = {blocks: min(65536 // (64 * blocks) // 8 * 8, 255) for blocks in map(int, TRIED[1].split(","))} if TRIED else {}
 
 
 def models() -> dict[str, tuple[Path, list[int]]]:
