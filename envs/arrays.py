@@ -48,6 +48,14 @@ class HostArrays:
     def arange(self, n: int) -> np.ndarray:
         return np.arange(n)
 
+    def eights_in_use(self, counts: np.ndarray, room: int) -> int:
+        """How many of `room` places must be looked at where the first of each row are in use. A sum over them has the
+        bits of one over all, with zeros in the others: numpy adds up to 128 numbers in eight strands, and halves more.
+        """
+        if room > 128:
+            return room
+        return min((int(counts.max(initial=0)) + 7) // 8 * 8, room)
+
     def real(self, array: Any, dtype: Any) -> np.ndarray:
         return np.asarray(array, dtype)
 
@@ -100,6 +108,10 @@ class TorchArrays:
 
     def _dtype(self, dtype: Any) -> Any:
         return getattr(self.xp, np.dtype(dtype).name)
+
+    def eights_in_use(self, counts: Any, room: int) -> int:
+        """All: a device is not waited for."""
+        return room
 
     def zeros(self, shape: tuple[int, ...], dtype: Any) -> Any:
         return self.xp.zeros(shape, dtype=self._dtype(dtype), device=self.device)

@@ -114,6 +114,11 @@ class MixedEnv(VectorEnv):
             raise ValueError(f"{len(given)} rows are given, and there are {self.num_envs} environments")
         return [given[start : start + size] for start, size in zip(self._starts, self._sizes, strict=True)]
 
+    def trained(self, share: float) -> None:
+        """What `BatchEnv.trained` does, for each of them."""
+        for part in self.parts:
+            part.trained(share)
+
     def __repr__(self) -> str:
         laws = ", ".join(f"{size} {describe(law)}" for size, law in zip(self._sizes, self.contacts, strict=True))
         where = "closed" if self.closed else self.parts[0].sim.description

@@ -301,6 +301,10 @@ class Task:
         """Numbers about the state, (rows, ...), that go into `info` at every step and reset."""
         return {}
 
+    def trained(self, share: float) -> None:
+        """A training says before each of its iterations which share of its steps was taken, for what gets harder
+        with it. An environment that no training steps is one whose training has ended: 1."""
+
     def check_options(self) -> None:
         """Refuses options that make no sense, of those that are kept under their own names: a number is wanted where
         the default is one, (least, most) for ..._range and ..._seconds; scales, shares and seconds are not below 0."""

@@ -578,6 +578,10 @@ class BatchEnv(VectorEnv):
             self._renderer = None
         self.sim.close()
 
+    def trained(self, share: float) -> None:
+        """Says to the task which share of a training's steps was taken (`Task.trained`)."""
+        self.task.trained(share)
+
     def __repr__(self) -> str:
         where = "closed" if self.closed else self.sim.description
         return f"BatchEnv({type(self.task).__name__}, num_envs={self.num_envs}, {where})"

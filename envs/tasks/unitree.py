@@ -24,7 +24,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,18 @@ PUSH = np.array([0.5, 0.5, 0.4, 0.52, 0.52, 0.78])
 # places around the base where the policy sees the height of the ground, ahead and to the left [m]
 SCAN = np.stack(np.meshgrid(np.arange(-0.6, 0.61, 0.2), np.arange(-0.4, 0.41, 0.2)), axis=-1).reshape(-1, 2)
 
+# Of the entries of a rotation, row by row: two products of entries of its quaternion (4 i + j: entries i and j), the
+# sign of the second, and the unit matrix: 1 - 2 (q_i^2 + q_j^2) on the diagonal, 2 (q_i q_j +- q_0 q_k) elsewhere
+_W, _X, _Y, _Z = range(4)
+_FIRST = [(_Y, _Y), (_X, _Y), (_X, _Z), (_X, _Y), (_X, _X), (_Y, _Z), (_X, _Z), (_Y, _Z), (_X, _X)]
+_SECOND = [(_Z, _Z), (_W, _Z), (_W, _Y), (_W, _Z), (_Z, _Z), (_W, _X), (_W, _Y), (_W, _X), (_Y, _Y)]
+ROTATION = (
+    (np.array([4 * i + j for i, j in _FIRST]), int),
+    (np.array([4 * i + j for i, j in _SECOND]), int),
+    (np.array([[1], [-1], [1], [1], [1], [-1], [-1], [1], [1]]), None),
+    (np.eye(3).reshape(9, 1), None),
+)
+
 # what the terms of the reward are multiplied with, for each second
 MJLAB = {
     "velocity": 2.0, "turning": 2.0, "velocity_distance": 0.0, "turning_distance": 0.0, "upright": 1.0, "pose": 1.0,
@@ -52,19 +64,30 @@ WEIGHTS = MJLAB | {
 }  # fmt: skip
 
 
-def weights_of(robot: Robot, given: dict[str, float] | str | None) -> dict[str, float]:
+# of a term, or what it is before and after it grows: over these shares of a training
+Weight = float | tuple[float, float]
+GROWS = 0.5, 0.8
+
+
+def both(weight: Any) -> tuple[Any, Any]:
+    """Before and after."""
+    return (weight[0], weight[1]) if isinstance(weight, (tuple, list)) and len(weight) == 2 else (weight, weight)
+
+
+def weights_of(robot: Robot, given: Mapping[str, Weight] | str | None) -> Mapping[str, Weight]:
     """What each term of the reward is multiplied with; ValueError or TypeError where a name or a number is none."""
     if given == "mjlab":
         return MJLAB | robot.more_weights
     known = WEIGHTS | robot.more_weights | robot.own_weights
-    if given is not None and not isinstance(given, dict):
+    if given is not None and not isinstance(given, Mapping):
         raise TypeError(f"weights {given!r} is given, and a dict of numbers by term or 'mjlab' is wanted")
     for name, weight in (given or {}).items():
         if name not in known:
             near = difflib.get_close_matches(name, known, n=3) or known
             raise ValueError(f"weights has '{name}', and the reward has no such term; there are: {', '.join(near)}")
-        number(f"weights[{name!r}]", weight)
-    return known | (given or {})
+        for each in both(weight):
+            number(f"weights[{name!r}]", each)
+    return {**known, **(given or {})}
 
 
 class Joystick(Task):
@@ -86,7 +109,7 @@ class Joystick(Task):
         pushes: bool = True,
         push_seconds: tuple[float, float] = (1.0, 3.0),
         noise: bool = True,
-        weights: dict[str, float] | str | None = None,
+        weights: Mapping[str, Weight] | str | None = None,
         terrain: Any = None,
         curriculum: bool = True,
         first_levels: int = 2,
@@ -99,7 +122,8 @@ class Joystick(Task):
         self.forward_range, self.sideways_range, self.turning_range = forward_range, sideways_range, turning_range
         self.standing_share = standing_share
         self.command_seconds, self.push_seconds = command_seconds, push_seconds
-        self.weights = weights_of(robot, weights)
+        self.given_weights = weights_of(robot, weights)
+        self.trained(1.0)
         self.check_options()
         self.low, self.high = np.array([forward_range, sideways_range, turning_range], float).T
         self.pushes, self.noisy = pushes, noise
@@ -238,7 +262,7 @@ class Joystick(Task):
         due = left <= 0
         push = draw.uniform(-1, 1, 6) * s.table(PUSH, float) * due
         s.keep("push_left", xp.where(due, draw.uniform(*self.push_seconds, 1), left))
-        push = xp.concatenate([push, xp.zeros_like(draw.uniform(0, 1, self.count))], axis=1)
+        push = xp.concatenate([push, 0 * s.recall("bias")], axis=1)
         return {"qvel": s.qvel + s.arrays.real(push, s.sim.dtype)}
 
     # what is seen ------------------------------------------------------------------------------------------
@@ -248,13 +272,12 @@ class Joystick(Task):
         return s.once("axes", lambda: self._axes(s))
 
     def _axes(self, s: View) -> Any:
-        w, x, y, z = (s.qpos[:, 3 + i] for i in range(4))
-        entries = [
-            1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y),
-            2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x),
-            2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y),
-        ]  # fmt: skip
-        return s.xp.stack(entries, axis=-1).reshape(-1, 3, 3)
+        # entries side by side: (9, rows)
+        q = s.arrays.copy(s.qpos[:, 3:7].T)
+        products = (q[:, None] * q).reshape(16, -1)
+        first, second, sign, unit = (s.table(part, kind) for part, kind in ROTATION)
+        half = products[first] + sign * products[second]
+        return s.xp.moveaxis((unit + (2 - 4 * unit) * half).reshape(3, 3, -1), -1, 0)
 
     def motion(self, s: View) -> tuple[Any, Any, Any]:
         """Velocity of the base and direction of gravity, in the base's axes, and its angular velocity."""
@@ -301,17 +324,19 @@ class Joystick(Task):
         return place[..., 2] - self.terrain.height(s, place[..., 0], place[..., 1])
 
     def pressed(self, s: View) -> tuple[Any, Any, Any]:
-        """(rows, slots) the size of each contact's force, and both geoms of it."""
+        """(rows, slots in use) the size of each contact's force, and both geoms of it."""
         return s.once("pressed", lambda: self._pressed(s))
 
     def _pressed(self, s: View) -> tuple[Any, Any, Any]:
         xp = s.xp
         contacts = s.sim.contacts()
-        force = s._of(contacts.force)[..., :3]
+        count = s._of(contacts.count)
+        slots = s.arrays.eights_in_use(count, contacts.force.shape[1])
+        force = s._of(contacts.force)[:, :slots, :3]
         force = xp.sqrt(xp.einsum("rsi,rsi->rs", force, force))
-        slot = s.arrays.arange(force.shape[1])[None, :]
-        force = xp.where(slot < s._of(contacts.count)[:, None], force, xp.zeros_like(force))
-        geom = s._of(contacts.geom)
+        slot = s.arrays.arange(slots)[None, :]
+        force = xp.where(slot < count[:, None], force, xp.zeros_like(force))
+        geom = s._of(contacts.geom)[:, :slots]
         # an empty slot names no geom
         return force, xp.maximum(geom[..., 0], 0 * geom[..., 0]), xp.maximum(geom[..., 1], 0 * geom[..., 1])
 
@@ -375,6 +400,12 @@ class Joystick(Task):
         }
         paid = {f"reward_{name}": self.dt * weight * terms[name]() for name, weight in self.weights.items() if weight}
         return sum(paid.values()), paid
+
+    def trained(self, share: float) -> None:
+        """Weights that are given as two numbers go from the first to the second, in a line over the share GROWS."""
+        grown = min(max((share - GROWS[0]) / (GROWS[1] - GROWS[0]), 0.0), 1.0)
+        weights = {name: both(weight) for name, weight in self.given_weights.items()}
+        self.weights = {name: first + grown * (last - first) for name, (first, last) in weights.items()}
 
     def lean(self, s: View) -> Any:
         """(rows,) sine, squared, of how far the body leans: R33 = 1 - 2 (x^2 + y^2)."""

@@ -176,6 +176,7 @@ class Learner:
         start, processor = time.perf_counter(), time.process_time()
         simulation, learning = 0.0, 0.0
         settings, algorithm = self.settings, self.algorithm
+        self.env.env.trained(self.done)
         observation = self.env.get_observations()
         with torch.inference_mode():
             for _ in range(settings.num_steps):

@@ -118,6 +118,47 @@ def test_weights_of_the_reward():
 
 
 @installed
+@pytest.mark.parametrize("task", TASKS)
+def test_slots_that_nobody_uses_change_no_bit_of_the_forces_of_feet(task):
+    """An environment's forces are those that it has alone, however many contacts others have."""
+    env = quiet(task, 6)
+    rng = np.random.default_rng(0)
+    seen = set()
+    for _ in range(60):
+        env.step(rng.normal(size=env.action_space.shape))
+        view = env._view()
+        contacts, given = env.sim.contacts(), env.task.foot_forces(view)
+        used = np.arange(contacts.force.shape[1]) < contacts.count[:, None]
+        size = np.sqrt(np.einsum("rsi,rsi->rs", contacts.force[..., :3], contacts.force[..., :3]))
+        feet = np.where(used[..., None], env.task.foot_of[contacts.geom], -1)
+        for foot in range(given.shape[1]):
+            mine = np.where((feet == foot).any(axis=2) & used, size, 0)
+            assert np.array_equal(given[:, foot], mine.sum(axis=1))
+        seen.add(int(contacts.count.max() + 7) // 8)
+    assert len(seen) > 1 or task == "Go1Joystick"
+
+
+@installed
+def test_weights_that_grow_with_the_training():
+    env = quiet("Go1Joystick", 2, weights={"velocity_distance": (0.5, 4.0), "pose": [1.0, 0.5]})
+    weights = []
+    for share in (None, 0.0, 0.5, 0.65, 0.8, 1.0):
+        if share is not None:
+            env.trained(share)
+        weights.append((env.task.weights["velocity_distance"], env.task.weights["pose"]))
+    # one that no training steps has what it ends with
+    assert np.allclose(weights, [(4, 0.5), (0.5, 1), (0.5, 1), (2.25, 0.75), (4, 0.5), (4, 0.5)])
+    paid = []
+    for share in (0, 1):
+        env.reset(seed=0)
+        env.trained(share)
+        paid.append(env.step(np.ones((2, 12)))[4]["reward_velocity_distance"])
+    assert np.allclose(8 * paid[0], paid[1]) and np.all(paid[0] < 0)
+    with pytest.raises(TypeError, match=r"weights\['pose'\] .* is given, and a finite number is wanted"):
+        quiet("Go1Joystick", 2, weights={"pose": (1.0, 0.5, 0.2)})
+
+
+@installed
 def test_commands_pushes_and_noise():
     env = robots("Go1Joystick", 64, command_seconds=(0.2, 0.4), push_seconds=(0.1, 0.2), randomize=())
     zero = np.zeros(env.action_space.shape)

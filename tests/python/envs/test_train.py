@@ -100,6 +100,14 @@ def test_it_learns():
     assert set(learner.seconds) == {"simulation", "learning", "glue"} and min(learner.seconds.values()) > 0
 
 
+def test_a_task_is_told_how_far_the_training_is(monkeypatch):
+    told = []
+    monkeypatch.setattr("dualstep.envs.task.Task.trained", lambda task, share: told.append((type(task).__name__, share)))
+    learner = Learner("Hopper", Settings(num_envs=4, num_steps=8, hidden=(8,), total_steps=128), num_threads=1)
+    learner.learn(128)
+    assert told == [("Hopper", share) for share in (0, 0.25, 0.5, 0.75)]
+
+
 def test_seeds_repeat_a_run():
     settings = Settings(num_envs=8, num_steps=8, hidden=(8,))
     curves = []
