@@ -63,7 +63,7 @@ fetch() {  # a folder, then packages
   pip download --no-deps --only-binary=:all: --python-version "$tag" --implementation cp "${platforms[@]}" \
     --platform manylinux2014_x86_64 -d "$into" "$@"
 }
-fetch "$carry/whl" "mujoco-core>=4.0" "gymnasium>=1.1,<2" farama-notifications
+fetch "$carry/whl" "mujoco-core>=4.0" "gymnasium>=1.1,<2" farama-notifications cloudpickle typing-extensions
 
 say "the wheel: kernels of 8 lanes for all models, every other number of lanes is specialised"
 # each commit builds in the same place, so that what did not change is not compiled again

@@ -33,7 +33,7 @@ import numpy as np
 from dualstep.envs.draws import Draws
 from dualstep.envs.task import Task, View, number
 from dualstep.envs.tasks.common import length, squares
-from dualstep.envs.tasks.unitree_robots import G1, GO1, INSTALL, Robot, build, match
+from dualstep.envs.tasks.unitree_robots import G1, GO1, INSTALL, Robot, Weight, build, match
 from dualstep.envs.terrain import terrain_of
 
 # the most that a push changes of the base's velocities, straight and angular [m/s, rad/s]
@@ -64,9 +64,7 @@ WEIGHTS = MJLAB | {
 }  # fmt: skip
 
 
-# of a term, or what it is before and after it grows: over these shares of a training
-Weight = float | tuple[float, float]
-GROWS = 0.5, 0.8
+GROWS = 0.5, 0.8  # over these shares of a training weights grow that are two numbers
 
 
 def both(weight: Any) -> tuple[Any, Any]:

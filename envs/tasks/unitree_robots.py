@@ -18,6 +18,8 @@ from dualstep.envs.task import TOLERANCE
 from dualstep.envs.terrain import Terrain
 from dualstep.model import Model
 
+# of a term of the reward, or what it is before it grows with the training and after that
+Weight = float | tuple[float, float]
 INSTALL = "pip install --no-deps 'mjlab>=1.6,<2'"
 
 
@@ -67,7 +69,7 @@ class Robot:
     randomization: tuple[Vary, ...]
     more_weights: dict[str, float] = dataclasses.field(default_factory=dict)
     """of terms that this robot alone has"""
-    own_weights: dict[str, float] = dataclasses.field(default_factory=dict)
+    own_weights: dict[str, Weight] = dataclasses.field(default_factory=dict)
     """of terms that this robot does not learn from with the weights of all"""
     terrain_scale: float = 1.0
     """of the heights of terrain"""
@@ -159,8 +161,11 @@ G1 = Robot(
         Vary("body_ipos", -0.03, 0.03, "add", of="torso_link", axes=(2,), when="start"),
     ),
     more_weights={"spin": 0.05, "self_contact": 1.0},
-    # a humanoid falls before it walks: where distances from the command cost more than standing pays, it learns to fall
-    own_weights={"velocity_distance": 0.5, "turning_distance": 0.2, "upright": 2.0, "pose": 1.0},
+    # a humanoid falls before it walks: where distances from the command cost more than standing pays, it learns to
+    # fall. They grow once it stands
+    own_weights={
+        "velocity_distance": (0.5, 2.5), "turning_distance": (0.2, 2.0), "upright": (2.0, 3.5), "pose": (1.0, 0.75),
+    },
     terrain_scale=1.5,
 )  # fmt: skip
 

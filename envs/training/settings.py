@@ -174,7 +174,7 @@ _tasks: dict[str, Settings] = {
     "Humanoid": _HUMANOID,
     "HumanoidStandup": _HUMANOID.replace(reward_scale=0.01),
     "Go1Joystick": _ROBOT,
-    "G1Joystick": _ROBOT.replace(total_steps=12_000_000),
+    "G1Joystick": _ROBOT.replace(total_steps=20_000_000),
 }
 
 
