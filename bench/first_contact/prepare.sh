@@ -66,10 +66,9 @@ fetch() {  # a folder, then packages
 fetch "$carry/whl" "mujoco-core>=4.0" "gymnasium>=1.1,<2" farama-notifications cloudpickle typing-extensions
 
 say "the wheel: kernels of 8 lanes for all models, every other number of lanes is specialised"
-# each commit builds in the same place, so that what did not change is not compiled again
-rsync -a --delete --checksum --exclude build "$carry/src/" "$work/src/" 2>/dev/null || {
-  rm -rf "$work/src" && cp -a "$carry/src" "$work/src"
-}
+# each commit builds in the same place, where a checkout writes what differs alone: the rest is not compiled again
+[ -d "$work/src/.git" ] || { rm -rf "$work/src" && git clone -q --no-checkout "$root" "$work/src"; }
+git -C "$work/src" fetch -q "$root" HEAD && git -C "$work/src" checkout -q --force --detach "$commit"
 (cd "$work/src" && PATH=$work/venv/bin:$PATH SKBUILD_BUILD_DIR=$work/wheel \
   CMAKE_ARGS="-DDUALSTEP_CUDA=ON -DDUALSTEP_CUDA_ARCHS=${archs// /;} -DDUALSTEP_CUDA_LANES=8 -DDUALSTEP_CUDA_FLOAT64=OFF" \
   "$own" -m pip wheel -q --disable-pip-version-check . --no-deps --no-build-isolation -w "$carry/whl")

@@ -138,7 +138,7 @@ void CpuBackend<Scalar>::set_tables(const Tables<Scalar>& tables) {
 
 // a thread's workspace, ready for the next block, and the arguments with the thread's own stage_ticks
 template <class Scalar>
-void* CpuBackend<Scalar>::prepare(int thread, StepArgs* args) {
+void* CpuBackend<Scalar>::scratch_of(int thread, StepArgs* args) {
   void* scratch = scratch_[thread].get();
   if (poison_) std::memset(scratch, 0xff, scratch_bytes_);
   if (!stage_ticks_.empty()) args->stage_ticks = stage_ticks_[thread].ticks;
@@ -148,7 +148,7 @@ void* CpuBackend<Scalar>::prepare(int thread, StepArgs* args) {
 template <class Scalar>
 void CpuBackend<Scalar>::run_pack(const Run& run, int pack, int thread) {
   StepArgs args = *run.args;
-  void* scratch = prepare(thread, &args);
+  void* scratch = scratch_of(thread, &args);
   kernels_->run(*tables_, *run.batch, args, pack, scratch);
 }
 template <class Scalar>
@@ -255,7 +255,7 @@ void CpuBackend<Scalar>::run_segment(void* context, int piece, int thread) {
   Segment& segment = *static_cast<Segment*>(context);
   CpuBackend& self = *segment.run->self;
   StepArgs args = *segment.run->args;
-  void* scratch = self.prepare(thread, &args);
+  void* scratch = self.scratch_of(thread, &args);
   EvalIndex index = segment.start;
   const bool more =
       self.kernels_->run_segment(*self.tables_, *segment.run->batch, args, segment.first_pack + piece,

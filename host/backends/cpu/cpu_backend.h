@@ -78,7 +78,7 @@ class CpuBackend final : public Backend<Scalar> {
   static void run_part(void* context, int part, int thread);
   static void run_group(void* context, int group, int thread);
   static void run_segment(void* context, int pack, int thread);
-  void* prepare(int thread, StepArgs* args);
+  void* scratch_of(int thread, StepArgs* args);
   void sort_by_workload(int first_pack, int last_pack, SortCounts* counts);
   int choose_groups(int num_envs) const;
   void make_groups(int num_envs, int groups);
