@@ -48,6 +48,17 @@ def test_it_is_played_and_gone_on_with(trained, capsys):
     assert "is of sac" in capsys.readouterr().err
 
 
+def test_the_task_is_told_how_far_the_training_is(monkeypatch):
+    from dualstep.envs.training.off_policy import SacLearner
+    from dualstep.envs.training.settings import Settings
+
+    told = []
+    monkeypatch.setattr("dualstep.envs.task.Task.trained", lambda task, share: told.append(share))
+    settings = Settings(num_envs=4, num_steps=8, hidden=(8,), total_steps=128)
+    SacLearner("InvertedPendulum", settings, device="cpu", num_threads=1).learn(128)
+    assert told == [0, 0.25, 0.5, 0.75, 1]
+
+
 def test_what_it_does_not_do_is_said(trained, capsys):
     assert cli.main(["export", str(trained), "--out", str(trained / "policy.pt")]) == 2
     assert "is of SAC" in capsys.readouterr().err
