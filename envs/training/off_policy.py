@@ -119,17 +119,18 @@ class SacLearner:
     ) -> None:
         """Goes on until `total_steps` (of the whole training) or `seconds` (of this call); `report` may stop it."""
         self._last, self._processor = time.perf_counter(), time.process_time()
-        self._tell()
+        self.env.env.trained(self.done)
         with torch_threads(1):
             self.algorithm.learn(max(total_steps - self.steps, 0), _Reporter(self, seconds, report),
                                  reset_num_timesteps=False, log_interval=None)  # fmt: skip
 
-    def _tell(self) -> None:
-        """To the task, how far the training is."""
-        self.env.env.trained(min(self.steps / self.settings.total_steps, 1.0))
+    @property
+    def done(self) -> float:
+        """The share of the training's steps that were taken."""
+        return min(self.steps / self.settings.total_steps, 1.0)
 
     def point(self) -> Point:
-        self._tell()
+        self.env.env.trained(self.done)
         now, processor = time.perf_counter(), time.process_time()
         simulated, self.env.seconds = self.env.seconds, 0.0
         self.seconds["simulation"] += simulated

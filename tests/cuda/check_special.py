@@ -41,8 +41,8 @@ BY_PART = [1, 8, 8, 8, 1]
 BYTES_OF_INSTRUCTION = 16
 # blocks on an SM that a kernel is tried with, in this order, and registers that a thread then has: of 65,536 of an SM, in
 # eights, at most 255, for 64 threads a block
-TRIED = re.search(r"kBlocks\[\] = {(.*?)}", (ROOT / "host/backends/cuda/specialize/specialize.cpp").read_text())
-BLOCKS = {blocks: min(65536 // (64 * blocks) // 8 * 8, 255) for blocks in map(int, TRIED[1].split(","))} if TRIED else {}
+[TRIED] = re.findall(r"kBlocks\[\] = {(.*?)}", (ROOT / "host/backends/cuda/specialize/specialize.cpp").read_text())
+BLOCKS = {blocks: min(65536 // (64 * blocks) // 8 * 8, 255) for blocks in map(int, TRIED.split(","))}
 
 
 def models() -> dict[str, tuple[Path, list[int]]]:
