@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <sstream>
 
 #include "host/model/contact_law.h"
@@ -87,6 +88,17 @@ void load_options(const RawModel& raw, Options* opt, std::vector<Problem>* probl
       std::copy(it->second.begin(), it->second.end(), values->begin());
     }
   };
+  // one of a few, or flags
+  auto whole = [&](const char* name, double least, double most) {
+    const double value = number(name, 0);
+    if (value >= least && value <= most && value == std::floor(value)) return static_cast<int>(value);
+    std::ostringstream reason;
+    reason << "is " << value << ", must be a whole number from " << static_cast<int>(least) << " to "
+           << static_cast<int>(most);
+    problems->push_back({name, "option", reason.str()});
+    return 0;
+  };
+  constexpr double kLeast = std::numeric_limits<int>::min(), kMost = std::numeric_limits<int>::max();
   opt->timestep = number("timestep", opt->timestep);
   opt->density = number("density", opt->density);
   opt->viscosity = number("viscosity", opt->viscosity);
@@ -98,13 +110,13 @@ void load_options(const RawModel& raw, Options* opt, std::vector<Problem>* probl
   array("o_solref", &opt->o_solref);
   array("o_solimp", &opt->o_solimp);
   array("o_friction", &opt->o_friction);
-  opt->cone = static_cast<Cone>(static_cast<int>(number("cone", 0)));
-  const int integrator = static_cast<int>(number("integrator", 0));
+  opt->cone = static_cast<Cone>(whole("cone", 0, 1));
+  const int integrator = whole("integrator", kLeast, kMost);
   // any other is refused by name, elsewhere
   if (integrator > 0 && integrator <= kDiscrete) opt->integrator = static_cast<Integrator>(integrator);
-  opt->disableflags = static_cast<int>(number("disableflags", 0));
-  opt->enableflags = static_cast<int>(number("enableflags", 0));
-  opt->disableactuator = static_cast<int>(number("disableactuator", 0));
+  opt->disableflags = whole("disableflags", kLeast, kMost);
+  opt->enableflags = whole("enableflags", kLeast, kMost);
+  opt->disableactuator = whole("disableactuator", kLeast, kMost);
   // MuJoCo's solver settings have no meaning for another solver, but a wrong sign is a mistake in the file
   for (const char* name : {"iterations", "tolerance"}) {
     if (!(number(name, 0) >= 0)) {

@@ -411,7 +411,8 @@ void find_unsupported_raw(const RawModel& raw, std::vector<Problem>* problems) {
     const auto it = raw.sizes.find(name);
     return it == raw.sizes.end() ? 0L : it->second;
   };
-  const int integrator = static_cast<int>(option("integrator"));
+  const double given = option("integrator");
+  const int integrator = std::abs(given) < 1e9 ? static_cast<int>(given) : -1;
   if (integrator < 0 || integrator > kDiscrete) {
     problems->push_back({"integrator " + word(kIntegratorWords, integrator), "option",
                          "only Euler, RK4, implicit, implicitfast and discrete are simulated"});

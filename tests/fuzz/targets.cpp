@@ -1,5 +1,8 @@
 #include "targets.h"
 
+#include <algorithm>
+#include <filesystem>
+
 #include "host/batch/batch.h"
 #include "host/batch/checkpoint.h"
 #include "host/model/support.h"
@@ -10,8 +13,15 @@ namespace dualstep::fuzz {
 namespace {
 
 const std::vector<RawModel>& corpus() {
-  static const std::vector<RawModel> models = {read_raw(CORPUS "/links.raw"),
-                                               read_raw(CORPUS "/everything.raw")};
+  static const std::vector<RawModel> models = [] {
+    std::vector<std::string> files;
+    for (const auto& file : std::filesystem::directory_iterator(CORPUS))
+      files.push_back(file.path().string());
+    std::sort(files.begin(), files.end());
+    std::vector<RawModel> read;
+    for (const std::string& file : files) read.push_back(read_raw(file));
+    return read;
+  }();
   return models;
 }
 
@@ -48,7 +58,7 @@ bool run_model(const uint8_t* data, size_t size) {
 }
 
 bool run_checkpoint(const uint8_t* data, size_t size) {
-  static const Model model = load_model(corpus()[0]);
+  static const Model model = load_model(read_raw(CORPUS "/links.raw"));
   static Batch batch(model, few());
   static const std::string whole = [] {
     batch.set_parameter("opt_gravity", {0, 0, -5}, {1});

@@ -1,7 +1,7 @@
 """Searches for a case in which an environment's bits depend on anything but itself.
 
     python tests/search/same_bits.py --seconds 60              # as many cases as fit; counterexamples/ gets what differs
-    python tests/search/same_bits.py --env-steps 1e7 --first 1000000
+    python tests/search/same_bits.py --seconds 3600 --env-steps 1e7 --watched 64 --substeps 60 --no-emulator  # ten million
     python tests/search/same_bits.py --replay counterexamples/12345.json
 
 A case follows from its number: law, cone, integrator, solver, model, precision, states, parameters, resets; then twice
@@ -98,10 +98,10 @@ def draw_way(rng: np.random.Generator, sets: list[str], emulated: bool) -> dict[
 class Actors:
     """What environments are given, by a number of each: the same wherever that environment is."""
 
-    def __init__(self, model: ds.Model, seed: int, calls: int) -> None:
+    def __init__(self, model: ds.Model, seed: int, calls: int, substeps: int) -> None:
         self.model, self.seed, self.calls = model, seed, calls
         rng = np.random.default_rng([seed, 1])
-        self.substeps = rng.integers(1, 4, calls)
+        self.substeps = rng.integers(1, substeps + 1, calls)
         self.named = [name for name in PARAMETERS if rng.random() < 0.3]
         self.policy = str(rng.choice(("freeze", "reset")))
 
@@ -157,7 +157,8 @@ def as_bits(array: np.ndarray, nan_bits: bool) -> np.ndarray:
 
 
 def run_case(
-    number: int, files: list[pathlib.Path], sets: list[str], emulated: bool, nan_bits: bool, diverged_outputs: bool = False
+    number: int, files: list[pathlib.Path], sets: list[str], emulated: bool, nan_bits: bool, diverged_outputs: bool = False,
+    watched_most: int = 8, substeps: int = 3,
 ) -> tuple[int, Any]:
     """Environment-steps that were compared, and what differed (None: nothing)."""
     rng = np.random.default_rng(number)
@@ -167,8 +168,8 @@ def run_case(
     model, facts = drawn
     dtype = str(rng.choice(("float32", "float64")))
     calls = int(rng.integers(2, 7))
-    cast = Actors(model, number, calls)
-    watched = np.arange(int(rng.integers(1, 9)))
+    cast = Actors(model, number, calls, substeps)
+    watched = np.arange(int(rng.integers(1, watched_most + 1)))
     runs = []
     for _ in range(2):
         others = int(rng.choice((0, 1, 6, 30, 90)))
@@ -197,7 +198,7 @@ def run_case(
             if wrong.any():
                 rows = np.flatnonzero(wrong)
                 return steps, {
-                    "case": number, **facts, "dtype": dtype, "call": call, "array": name, "actors": rows.tolist(), "status": found[0]["status"][places[0]][rows].tolist(),
+                    "case": number, "watched": watched_most, "substeps": substeps, **facts, "dtype": dtype, "call": call, "array": name, "actors": rows.tolist(), "status": found[0]["status"][places[0]][rows].tolist(),
                     "ways": [way for way, *_ in runs], "sizes": [len(actors) for _, actors, _ in runs],
                     "values": [arrays[name][at][rows[0]].ravel()[:8].tolist() for arrays, at in zip(found, places, strict=True)],
                 }  # fmt: skip
@@ -216,14 +217,22 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--no-emulator", action="store_true", help="vector units alone")
     parser.add_argument("--diverged-outputs", action="store_true", help="outputs of diverged environments too")
     parser.add_argument("--nan-bits", action="store_true", help="a NaN is compared with its sign and its payload")
+    parser.add_argument("--watched", type=int, default=8, help="environments that are compared, at most (default: %(default)s)")
+    parser.add_argument("--substeps", type=int, default=3, help="steps of a call, at most (default: %(default)s)")
     args = parser.parse_args(words)
+    if args.replay:
+        replayed = json.loads(args.replay.read_text())
+        args.first = replayed["case"]
+        args.watched, args.substeps = replayed.get("watched", args.watched), replayed.get("substeps", args.substeps)
     files, sets = model_files(), instruction_sets()
-    number = json.loads(args.replay.read_text())["case"] if args.replay else args.first
+    number = args.first
     began, steps, cases, found = time.monotonic(), 0, 0, 0
     while args.replay is None or cases == 0:
         if time.monotonic() - began > args.seconds or steps >= args.env_steps:
             break
-        compared, difference = run_case(number, files, sets, not args.no_emulator, args.nan_bits, args.diverged_outputs)
+        compared, difference = run_case(
+            number, files, sets, not args.no_emulator, args.nan_bits, args.diverged_outputs, args.watched, args.substeps
+        )
         steps, cases = steps + compared, cases + 1
         if difference is not None:
             found += 1

@@ -35,38 +35,6 @@ struct Eights {
   DS_HD static Eights of_dof(int k) { return {1u << (k / kEight < 31 ? k / kEight : 31)}; }
   DS_HD bool has(int c) const { return (set >> (c / kEight < 31 ? c / kEight : 31)) & 1u; }
 };
-// the six numbers of a dof's motion
-template <class Real>
-struct MotionRow {
-  Real part[6];
-  MotionRow() = default;
-  DS_HD explicit MotionRow(Real x) {
-    DS_UNROLL
-    for (int c = 0; c < 6; c++) part[c] = x;
-  }
-  template <int kStride>
-  DS_HD MotionRow(const Field<Real, kStride>& run, Index i) {
-    DS_UNROLL
-    for (int c = 0; c < 6; c++) part[c] = run[i + c];
-  }
-  template <int kStride>
-  DS_HD void store(const Field<Real, kStride>& run, Index i) const {
-    DS_UNROLL
-    for (int c = 0; c < 6; c++) run[i + c] = part[c];
-  }
-  // this + a x
-  DS_HD void add(Real a, const MotionRow& x) {
-    DS_UNROLL
-    for (int c = 0; c < 6; c++) part[c] = fma(a, x.part[c], part[c]);
-  }
-  DS_HD MotionRow scaled(Real a) const {
-    MotionRow x;
-    DS_UNROLL
-    for (int c = 0; c < 6; c++) x.part[c] = part[c] * a;
-    return x;
-  }
-};
-
 template <class E>
 struct IslandBodies {
   using Real = typename E::Real;
@@ -81,22 +49,30 @@ struct IslandBodies {
       e.set |= Eights::of_dof(env.t.M_col[k] - first).set;
     return e;
   }
-  using Motion = MotionRow<Real>;
-  // dof by dof of a tree; bodies of a tree take turns
+  using Motion = Spatial<Real>;
+  // motions dof by dof of a tree; bodies of a tree take turns
   DS_HD Field<Real, E::kStride> whitening(int tree) const {
     const int room = E::Lanes::kWidth > 1 ? tree : 0;
     return env.body_whitening().from(static_cast<Index>(6 * env.t.n.ntreepad) * room);
   }
 
+  DS_HD static Motion none() {
+    const Real zero(0);
+    return {{zero, zero, zero}, {zero, zero, zero}};
+  }
+  DS_HD static void put_motion_in(const Motion& x, Real* run) {
+    run[0] = x.ang.x, run[1] = x.ang.y, run[2] = x.ang.z, run[3] = x.lin.x, run[4] = x.lin.y,
+    run[5] = x.lin.z;
+  }
   // S of the dofs that move the body; S qacc_smooth
   DS_HD Motion put_motion(int last, int first, const Field<Real, E::kStride>& T) const {
     const auto& t = env.t;
-    Motion rate(Real(0));
+    Motion rate = none();
     for (int e = t.M_rowadr[last]; e < t.M_rowadr[last + 1]; e++) {
       const int d = t.M_col[e];
-      const Motion x(env.cdof(), 6 * d);
-      x.store(T, 6 * (d - first));
-      rate.add(env.qacc_smooth()[d], x);
+      const Motion x = env.cdof().spatial(d);
+      T.set(d - first, x);
+      rate = axpy(x, Real(env.qacc_smooth()[d]), rate);
     }
     return rate;
   }
@@ -105,19 +81,17 @@ struct IslandBodies {
     const auto& t = env.t;
     for (int e = t.M_rowadr[last]; e < t.M_rowadr[last + 1]; e++) {
       const int d = t.M_col[e];
-      const Motion x(T, 6 * (d - first));
+      const Motion x = T.spatial(d - first);
       for (int a = t.M_rowadr[d] + 1; a < t.M_rowadr[d + 1]; a++) {
-        const int above = 6 * (t.M_col[a] - first);
-        Motion y(T, above);
-        y.add(-env.LD()[a], x);
-        y.store(T, above);
+        const int above = t.M_col[a] - first;
+        T.set(above, axpy(x, Real(-env.LD()[a]), T.spatial(above)));
       }
-      x.scaled(env.Dscale()[d]).store(T, 6 * (d - first));
+      T.set(d - first, x * Real(env.Dscale()[d]));
     }
   }
   // the rows of T as a record holds them, and their squares
   DS_HD void put_rows(int body, int dofs, Eights chain, unsigned users, const Field<Real, E::kStride>& T,
-                      Motion* squares) const {
+                      Real* squares) const {
     const auto record = [&](int l) { return body_record(env, body, l); };
     Eight<Real, 1> square[6];
     DS_UNROLL
@@ -137,7 +111,7 @@ struct IslandBodies {
       }
     }
     DS_UNROLL
-    for (int c = 0; c < 6; c++) squares->part[c] = square[c].fold();
+    for (int c = 0; c < 6; c++) squares[c] = square[c].fold();
   }
 
   // the records of those environments that have their bit in `users`
@@ -152,16 +126,12 @@ struct IslandBodies {
       const int tree = tree_of(last), first = t.tree_dof[tree], dofs = t.tree_dof[tree + 1] - first;
       const auto T = whitening(tree);
       for (int k = 0; k < dofs; k++)
-        if (chain.has(k)) Motion(Real(0)).store(T, 6 * k);
+        if (chain.has(k)) T.set(k, none());
       const Motion acceleration = put_motion(last, first, T);
       whiten(last, first, T);
-      Motion squares;
-      put_rows(body, dofs, chain, users, T, &squares);
-      for (int c = 0; c < 6; c++) {
-        rates[c] = env.cvel()[6 * body + c];
-        rates[kEight + c] = acceleration.part[c];
-        rest[c] = squares.part[c];
-      }
+      put_rows(body, dofs, chain, users, T, rest);
+      put_motion_in(env.cvel().spatial(body), rates);
+      put_motion_in(acceleration, rates + kEight);
       for (int c = 0; c < 3; c++) rest[kEight + c] = env.tree_com()[3 * tree + c];
     }
     store_records(record, 0, rates, users);

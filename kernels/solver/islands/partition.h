@@ -222,20 +222,27 @@ struct Partition : IslandEnv<E, kOneEight> {
     neighbours(a)[(b - first) >> 5] |= static_cast<int>(1u << ((b - first) & 31));
     neighbours(b)[(a - first) >> 5] |= static_cast<int>(1u << ((a - first) & 31));
   }
+  // f(i, a, b, anew) of contacts and the trees that they reach; anew: others than the contact before it
+  template <class F>
+  DS_HD void each_contact_trees(int begin, int end, F f) const {
+    int before[2] = {-1, -1};
+    for (int i = begin; i < end; i++) {
+      const int slot = this->con_slot()[i];
+      const int a = this->con_tree()[2 * slot], b = this->con_tree()[2 * slot + 1];
+      f(i, a, b, a != before[0] || b != before[1]);
+      before[0] = a, before[1] = b;
+    }
+  }
   DS_HD void build_graph(int island) const {
     const int first = this->tree_adr()[island], end = this->tree_adr()[island + 1];
     const int words = (end - first + 31) / 32;
     for (int k = first; k < end; k++)
       for (int w = 0; w < words; w++) neighbours(k)[w] = 0;
     const auto place = this->tree_place();
-    int before[2] = {-1, -1};
-    for (int i = this->con_adr()[island]; i < this->con_adr()[island + 1]; i++) {
-      const int slot = this->con_slot()[i];
-      const int a = this->con_tree()[2 * slot], b = this->con_tree()[2 * slot + 1];
-      if (b < 0 || (a == before[0] && b == before[1])) continue;
-      connect(first, place[a], place[b]);
-      before[0] = a, before[1] = b;
-    }
+    each_contact_trees(this->con_adr()[island], this->con_adr()[island + 1],
+                       [&](int, int a, int b, bool anew) {
+                         if (anew && b >= 0) connect(first, place[a], place[b]);
+                       });
     for (int i = this->row_adr()[island]; i < this->row_adr()[island + 1]; i++)
       for (int e = this->row_entry()[i]; e < this->row_entry()[i + 1]; e++)
         for (int f = this->row_entry()[i]; f < e; f++)
@@ -335,15 +342,11 @@ struct Partition : IslandEnv<E, kOneEight> {
     }
     this->column_adr()[this->tree_adr()[this->islands()]] = columns;
     this->head()[3] = H;
-    int before[2] = {-1, -1}, block = -1;
-    for (int i = 0; i < this->contacts(); i++) {
-      const int slot = this->con_slot()[i];
-      const int a = this->con_tree()[2 * slot], b = this->con_tree()[2 * slot + 1];
-      if (a != before[0] || b != before[1])
-        block = b < 0 || this->live()[this->con_island()[i]] < 0 ? -1 : block_of(a, b);
-      before[0] = a, before[1] = b;
+    int block = -1;
+    each_contact_trees(0, this->contacts(), [&](int i, int a, int b, bool anew) {
+      if (anew) block = b < 0 || this->live()[this->con_island()[i]] < 0 ? -1 : block_of(a, b);
       this->con_block()[i] = block;
-    }
+    });
   }
 
   DS_HD void run() const {

@@ -123,6 +123,21 @@ def test_a_changed_entry_is_refused_by_element_or_simulated(name, source):
 UNREAD = {"actuator_trnid", "sensor_objid", "mesh_graph", "mesh_polyvert", "mesh_polymap", "eq_objtype", "geom_dataid", "sensor_intprm", "mesh_polymapadr", "wrap_objid"}
 
 
+@pytest.mark.parametrize("name", ["cone", "integrator", "disableflags", "enableflags", "disableactuator"])
+@pytest.mark.parametrize("value", [-1e300, 1e300, np.nan, 0.5, 2.0**31])
+def test_an_option_that_is_no_whole_number_is_refused(name, value):
+    raw = raw_of(mujoco.MjModel.from_xml_string("<mujoco/>"))
+    problems, message = refusal({**raw, "option": {**raw["option"], name: np.array([value])}})
+    assert any(name in feature for feature, _ in problems) and "whole number" in message
+
+
+def test_a_cone_is_one_of_two():
+    raw = raw_of(mujoco.MjModel.from_xml_string("<mujoco/>"))
+    assert refusal(raw) is None
+    problems, message = refusal({**raw, "option": {**raw["option"], "cone": np.array([7])}})
+    assert problems == [("cone", "option")] and "is 7" in message and "from 0 to 1" in message
+
+
 def none_crashes(raw, taken):
     """Models that are taken run, in a child: a crash there fails the test and says by which of them."""
     reading, writing = os.pipe()
