@@ -43,7 +43,7 @@ bool run_model(const uint8_t* data, size_t size) {
     const Model model = load_model(raw);
     check_model(model);
     reference::Reference reference(model);
-    reference.step(2);
+    reference.step(1);
     check_kernels(model);
     Batch batch(model, few());
     batch.step(2);

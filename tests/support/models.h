@@ -2,6 +2,8 @@
 // option.
 #pragma once
 
+#include <ostream>
+
 #include "tests/support/model_builder.h"
 
 namespace dualstep {
@@ -11,6 +13,8 @@ struct Scene {
   Model model;
   bool outputs = true;  // every output is wanted, or none
 };
+// what GoogleTest shows of one
+inline void PrintTo(const Scene& scene, std::ostream* out) { *out << scene.name; }
 
 namespace scenes {
 
