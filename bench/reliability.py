@@ -179,6 +179,8 @@ def memory_in_use() -> float:
 
 SOAK = [1e8]
 """environment-steps of the soak, which an option changes"""
+SEARCH = [30.0]
+"""seconds of the search, likewise"""
 SOAKED, EPISODE = 1024, 1000
 
 
@@ -419,9 +421,24 @@ def golden() -> tuple[float, str]:
 
 def searched() -> tuple[float, str]:
     """1, 2 again, as a search: laws, models, precisions, neighbours, parameters and resets by chance."""
-    ran = subprocess.run([sys.executable, str(ROOT / "tests" / "search" / "same_bits.py"), "--seconds", "30"], capture_output=True, text=True)
+    seconds = SEARCH[0]
+    # a case takes a tenth of a second whatever it compares: a long search has many environments and steps in each
+    large = ["--watched", "64", "--substeps", "60", "--no-emulator"] if seconds > 60 else []
+    command = [sys.executable, str(ROOT / "tests" / "search" / "same_bits.py"), "--seconds", str(seconds), *large]
+    ran = subprocess.run(command, capture_output=True, text=True)
     told = ran.stdout.strip().splitlines()[-1]
-    return float(ran.returncode != 0), f"half a minute of `tests/search/same_bits.py`: {told}"
+    return float(ran.returncode != 0), f"{seconds:.0f} s of `{' '.join(['tests/search/same_bits.py', *large])}`: {told}"
+
+
+def machines() -> tuple[float, str]:
+    """5 again: the committed hashes by another compiler, optimized otherwise, and for another processor under emulation."""
+    sys.path.append(str(ROOT / "tests" / "golden"))
+    import elsewhere
+
+    told = elsewhere.compare()
+    ran = [f"{name} ({what.split(',')[0]})" for name, what, wrong in told if wrong is not None]
+    differing = [f"{name}: {', '.join(wrong)}" for name, _, wrong in told if wrong]
+    return len(differing) + (not ran), f"the same bits by {'; '.join(ran)}" if not differing else "; ".join(differing)
 
 
 FIGURES = {
@@ -429,6 +446,7 @@ FIGURES = {
                          "MuJoCo Warp: 2 of 7 healthy worlds changed where a pool of contacts is full"),
     "search": Figure("Nor on anything else that was searched for", searched, 0, "-"),
     "golden": Figure("Committed hashes", golden, 0, "Box2D, Jolt: yes; MuJoCo: within a version and an architecture"),
+    "machines": Figure("Committed hashes elsewhere", machines, 0, "Box2D, Jolt: yes; MuJoCo: within a version and an architecture"),
     "isolation": Figure("Neighbours of a poisoned environment", isolation, 0, "MuJoCo Warp: 2 of 7 changed at a full pool"),
     "unflagged": Figure("Non-finite without a flag", unflagged, 0, "MuJoCo Warp: no flag for NaN or infinity; MuJoCo: resets"),
     "soak": Figure("Soak", soak, 0, "MuJoCo Warp: no flag for NaN or infinity; MuJoCo: resets"),
@@ -453,17 +471,21 @@ def mutation_testing() -> list[str]:
     return ["## Mutants that the tests notice", "", *told[1].splitlines(), "", *told[2].splitlines(), ""]
 
 
+def section(name: str, figure: Figure, value: float, told: str, seconds: float) -> list[str]:
+    verdict = "holds" if value <= figure.limit else "**does not hold**"
+    about = " ".join((figure.measure.__doc__ or "").split())
+    about = about.split(": ", 1)[-1]
+    return [f"## {figure.title}", "", f"`{name}`: {about}", "", f"- measured: {told} ({verdict}; limit {figure.limit:g})",
+            f"- peers: {figure.peers}", f"- takes {seconds:.0f} s", ""]  # fmt: skip
+
+
 def page(rows: list[tuple[str, Figure, float, str, float]]) -> str:
     lines = ["# Reliability", "",
              "Written by `python bench/reliability.py`, which measures each figure by code of its own and fails where one is",
              "worse than its limit. `python bench/reliability.py NAME` repeats one. Peers are MuJoCo 4.0.0 and MuJoCo Warp",
              "4.0.0, measured on two CPU cores in November 2026 unless a source is named.", ""]  # fmt: skip
-    for name, figure, value, told, seconds in rows:
-        verdict = "holds" if value <= figure.limit else "**does not hold**"
-        about = " ".join((figure.measure.__doc__ or "").split())
-        about = about.split(": ", 1)[-1]
-        lines += [f"## {figure.title}", "", f"`{name}`: {about}", "", f"- measured: {told} ({verdict}; limit {figure.limit:g})",
-                  f"- peers: {figure.peers}", f"- takes {seconds:.0f} s", ""]  # fmt: skip
+    for row in rows:
+        lines += section(*row)
     lines += [
         "## What has no figure here", "",
         "Fuzzing of models and checkpoints under sanitizers (`tests/fuzz`), races between lanes (`tests/emulator`) and budgets",
@@ -472,14 +494,29 @@ def page(rows: list[tuple[str, Figure, float, str, float]]) -> str:
     return "\n".join(lines)
 
 
+def replace_sections(text: str, rows: list[tuple[str, Figure, float, str, float]]) -> str:
+    """The page with the sections of some figures made anew."""
+    head, *parts = text.split("\n## ")
+    sections = {part.splitlines()[0]: part for part in parts}
+    for row in rows:
+        sections[row[1].title] = "\n".join(section(*row)).removeprefix("## ")
+    # in the order of the figures, and then what has none
+    order = [figure.title for figure in FIGURES.values()]
+    order = [title for title in order if title in sections] + [title for title in sections if title not in order]
+    return "\n## ".join([head, *(sections[title] for title in order)])
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("figures", nargs="*", choices=[[], *FIGURES], metavar="NAME", help=", ".join(FIGURES))
     parser.add_argument("--fclib", type=pathlib.Path, metavar="FOLDER",
                         help="of .dat and .hdf5: Siconos' numerics/src/FrictionContact/test/data")  # fmt: skip
     parser.add_argument("--soak", type=float, default=SOAK[0], metavar="STEPS", help="environment-steps of the soak (%(default)g)")
+    parser.add_argument("--search", type=float, default=SEARCH[0], metavar="SECONDS", help="of the search (%(default)g)")
+    parser.add_argument("--write", action="store_true", help="puts the figures that are named into the page")
     args = parser.parse_args()
     SOAK[:] = [args.soak]
+    SEARCH[:] = [args.search]
     if args.fclib:
         PROBLEMS[:] = sorted(path for path in args.fclib.iterdir() if path.suffix in (".dat", ".hdf5"))
         if any(path.suffix == ".hdf5" for path in PROBLEMS) and importlib.util.find_spec("h5py") is None:
@@ -497,6 +534,8 @@ def main() -> int:
             worse.append(name)
     if not args.figures:
         PAGE.write_text(page(rows))
+    elif args.write:
+        PAGE.write_text(replace_sections(PAGE.read_text(), rows))
     if worse:
         print(f"worse than their limits: {', '.join(worse)}", file=sys.stderr)
     return 1 if worse else 0
