@@ -13,7 +13,8 @@
 // source       Newton's law of restitution; Moreau 1988; Stewart & Trinkle 1996; the method of multipliers is
 //              that of Hestenes 1969 and Powell 1969
 // deviations   velocities count in units of 1/S m/s, S a large power of two, in which the friction loss of
-//              joints is nothing; limits of ball joints take no part (host/model/contact_law.cpp)
+//              joints is nothing; limits of ball joints (host/model/contact_law.cpp) and rows of tendons take
+//              no part
 // reads        con_*, qvel, cvel, M
 // writes       jump, impact_*, qvel_before, qvel (which the rows of the step are to see); what rows and
 //              solver write, and it leaves the rest as it was
@@ -121,6 +122,23 @@ DS_HD auto kept_of(const E& env, int slot) {
   return env.impact_kept().from(7 * slot);
 }
 
+// of the dense scalar rows those of equality constraints; what stands in the others is of another evaluation, and maybe of
+// other environments
+template <class E>
+DS_HD void put_impact_kind(E& env, const Equalities& kind, int first) {
+  kind.make(env, first);
+}
+template <class E, class Kind>
+DS_HD void put_impact_kind(E& env, const Kind& kind, int first) {
+  env.each(kind.count(env), [&](int k) {
+    clear_row(env, first + k);
+    env.dense_D()[first + k] = typename E::Real(0);
+  });
+}
+template <class E>
+DS_STAGE void impact_dense_rows(E& env) {
+  DenseKinds::each(env, [&](const auto& kind, int first) { put_impact_kind(env, kind, first); });
+}
 // whitened rows of the impact, on the plain inertia; con_y0 = S J v, which impact_u keeps
 template <int kDim, class E>
 DS_STAGE void impact_rows(E& env) {
@@ -151,7 +169,7 @@ DS_STAGE void impact_rows(E& env) {
   eliminate_to_whiten(env);
   find_single_rows(env);
   single_rows(env);
-  equality_rows(env);
+  impact_dense_rows(env);
   env.done();
   contact_rows<kDim>(env);
   diagonal_blocks<kDim>(env);
