@@ -495,7 +495,7 @@ def page(rows: list[tuple[str, Figure, float, str, float]]) -> str:
 
 
 def replace_sections(text: str, rows: list[tuple[str, Figure, float, str, float]]) -> str:
-    """The page with the sections of some figures made anew."""
+    """The page, with the sections of some figures replaced."""
     head, *parts = text.split("\n## ")
     sections = {part.splitlines()[0]: part for part in parts}
     for row in rows:

@@ -20,7 +20,7 @@ inline std::string from_hex(const std::string& digits) {
 
 inline RawModel read_raw(const std::string& path) {
   std::ifstream file(path);
-  if (!file) throw std::runtime_error("there is no corpus '" + path + "'");
+  if (!file) throw std::runtime_error("there is no file of a model '" + path + "'");
   RawModel raw;
   for (std::string line; std::getline(file, line);) {
     std::istringstream words(line);

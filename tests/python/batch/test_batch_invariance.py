@@ -239,7 +239,7 @@ def test_stepping_lets_other_threads_of_python_run():
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_impacts_leave_rows_of_tendons_to_the_step(dtype):
-    """A stop that a neighbour strikes once made weights of rows that another evaluation had left behind."""
+    """They take no part in an impact, so that what another evaluation has left of them does not matter."""
     model = ds.Model.from_mjcf(ROOT / "tests" / "scenes" / "tendon_rows.xml")
     model.opt.contact_model, model.opt.cone, model.opt.integrator = "impulsive", "elliptic", "euler"
     rng, count = np.random.default_rng(1), 128
