@@ -134,6 +134,13 @@ int objects(const Model& m, int type) {
 bool is_distance(int type) { return type >= kGeomDist && type <= kGeomFromTo; }
 bool is_measured(int object) { return object == kObjGeom || object == kObjBody; }
 
+// a contact sensor takes all that is there for no object
+Wanted sensor_object_type(int sensor_type) {
+  constexpr int kEndOfTypes = 100;  // MuJoCo's, of elements that a model has, are below
+  return sensor_type == kContactSensor ? one_of({kObjUnknown, kObjBody, kObjXBody, kObjGeom, kObjSite})
+                                       : below(kEndOfTypes);
+}
+
 Wanted sensor_object(const Model& m, int s) {
   const int type = m.sensor_type[s], id = m.sensor_objid[s];
   if (type >= kTouch && type <= kMagnetometer) return below(m.nsite);

@@ -99,9 +99,9 @@ RELATION(2, kRange, actuator_actlimited, "0 or 1", below(2))
 RELATION(2, kRange, actuator_actearly, "0 or 1", below(2))
 // sensors
 RELATION(2, kFree, sensor_type, "a code", anything())
-RELATION(2, kFree, sensor_objtype, "a code", anything())
+RELATION(2, kRange, sensor_objtype, "a type of object; of a contact sensor body, geom, site or none", sensor_object_type(m.sensor_type[i]))
 RELATION(2, kRange, sensor_objid, "of its type", sensor_object(m, i))
-RELATION(2, kFree, sensor_reftype, "a code", anything())
+RELATION(2, kRange, sensor_reftype, "likewise", sensor_object_type(m.sensor_type[i]))
 RELATION(2, kRange, sensor_refid, "of its type, or -1; -1 for sensors that refer to nothing",
          sensor_reference(m, i))
 RELATION(2, kRange, sensor_intprm, "what contact sensors and rangefinders report: as wide as sensor_dim",

@@ -25,7 +25,7 @@ struct Reading {
 
 bool matches(const Model& m, const Data& d, const Contact& c, int geom, int type, int id) {
   switch (type) {
-    case 0:
+    case kObjUnknown:
       return true;
     case kObjGeom:
       return geom == id;
