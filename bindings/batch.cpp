@@ -265,9 +265,12 @@ void bind_rays(BatchClass& batch) {
         const void *from = origin.data(), *to = direction.data();
         void* const found = distance.mutable_data();
         int* const met = geom.mutable_data();
-        {
-          const py::gil_scoped_release released;
-          self.ray({groups, exclude_body, fixed}, from, to, static_cast<int>(rays), found, met);
+        try {
+          const ReleasedGil released;
+          self.ray({groups, exclude_body, fixed}, from, to, static_cast<int>(rays), found, met,
+                   SignalsNowAndThen());
+        } catch (const Interrupted&) {
+          throw py::error_already_set();
         }
         return std::make_tuple(distance, geom);
       },
@@ -341,8 +344,12 @@ void bind_saving(BatchClass& batch) {
           [](Batch& self, const py::bytes& state, const std::vector<int>& envs) {
             check_envs(self, envs);
             const std::string bytes(state);
-            const ReleasedGil released;
-            self.load(bytes, envs);
+            try {
+              const ReleasedGil released;
+              self.load(bytes, envs, SignalsNowAndThen());
+            } catch (const Interrupted&) {
+              throw py::error_already_set();
+            }
           },
           py::arg("state"), py::arg("envs"));
 }

@@ -516,7 +516,7 @@ std::string Batch::save(const std::vector<int>& envs) {
   return encode(c);
 }
 
-void Batch::load(const std::string& bytes, const std::vector<int>& envs) {
+void Batch::load(const std::string& bytes, const std::vector<int>& envs, const std::function<bool()>& stop) {
   const Checkpoint c = decode(bytes);
   const std::lock_guard lock(mutex_);
   if (c.model != model_hash_) {
@@ -557,7 +557,7 @@ void Batch::load(const std::string& bytes, const std::vector<int>& envs) {
     if (!next.equal(env, parameters_, env)) changed.push_back(env);
   }
   std::vector<uint8_t> mask(options_.num_envs, 0);
-  if (!changed.empty()) engine_->adopt(compare(next, changed, nullptr));
+  if (!changed.empty()) engine_->adopt(compare(next, changed, stop));
   parameters_ = std::move(next);
 
   for (size_t i = 0; i < envs.size(); ++i) {

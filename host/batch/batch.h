@@ -98,17 +98,19 @@ class Batch {
                      const std::function<bool()>& stop = nullptr);
 
   // num_envs rows of `count` rays (rays.h), in the precision of the batch and memory of the host.
-  // Throws std::invalid_argument
+  // Throws std::invalid_argument, and Interrupted where `stop`, asked now and then, says true
   void ray(const RayFilter& filter, const void* origin, const void* direction, int count, void* distance,
-           int* geom);
+           int* geom, const std::function<bool()>& stop = nullptr);
 
   // the model as one environment has it
   Model environment_model(int env) const;
 
   // everything that the future of the listed environments depends on, their own parameters included
   std::string save(const std::vector<int>& envs);
-  // puts saved environment i in place envs[i]. Throws std::invalid_argument; nothing has changed then.
-  void load(const std::string& bytes, const std::vector<int>& envs);
+  // puts saved environment i in place envs[i]. Throws std::invalid_argument, and Interrupted where `stop`, asked
+  // before each environment whose parameters change, says true; nothing has changed then.
+  void load(const std::string& bytes, const std::vector<int>& envs,
+            const std::function<bool()>& stop = nullptr);
 
  private:
   // where environments start: the bytes of each state array, and the time
@@ -124,7 +126,7 @@ class Batch {
   BatchArray& record(const char* name);
   template <class Scalar>
   void cast_in_all(const RayFilter& filter, const Scalar* origin, const Scalar* direction, int count,
-                   Scalar* distance, int* geom);
+                   Scalar* distance, int* geom, const std::function<bool()>& stop);
   Start make_start(const Model& model, int keyframe) const;
   std::string to_real(const std::vector<double>& values) const;
   // what a start puts into every array; it stands until the next call

@@ -1,6 +1,7 @@
 #include "host/batch/rays.h"
 
 #include <algorithm>
+#include <atomic>
 #include <future>
 #include <stdexcept>
 #include <thread>
@@ -117,7 +118,7 @@ void RayTargets<Scalar>::cast(const GeomPoses<Scalar>& poses, const Scalar* orig
 
 template <class Scalar>
 void Batch::cast_in_all(const RayFilter& filter, const Scalar* origin, const Scalar* direction, int count,
-                        Scalar* distance, int* geom) {
+                        Scalar* distance, int* geom, const std::function<bool()>& stop) {
   request({"geom_xpos", "geom_xmat"});
   const auto fetch = [this](const char* name) {
     const BatchArray& array = record(name);
@@ -129,12 +130,24 @@ void Batch::cast_in_all(const RayFilter& filter, const Scalar* origin, const Sca
   const std::vector<std::string> own = engine_->own_tables();
   const bool sizes_differ = std::find(own.begin(), own.end(), "allgeom_size") != own.end();
   const RayTargets<Scalar> shared(model_, filter);
+  // of the calling thread, which asks
+  const std::thread::id caller = std::this_thread::get_id();
+  std::atomic<bool> stopped = false;
+  const auto goes_on = [&] {
+    if (stop && std::this_thread::get_id() == caller && !stopped) stopped = stop();
+    return !stopped;
+  };
+  constexpr int kRaysAtOnce = 1 << 14;  // between two questions
   const auto cast_in = [&](int begin, int end) {
     for (int e = begin; e < end; ++e) {
       const long first = 1L * e * count, geoms = 1L * e * model_.ngeom;
       const GeomPoses<Scalar> poses{xpos.data() + 3 * geoms, xmat.data() + 9 * geoms};
       const auto cast = [&](const RayTargets<Scalar>& targets) {
-        targets.cast(poses, origin + 3 * first, direction + 3 * first, count, distance + first, geom + first);
+        for (int done = 0; done < count && goes_on(); done += kRaysAtOnce) {
+          const long at = first + done;
+          targets.cast(poses, origin + 3 * at, direction + 3 * at, std::min(kRaysAtOnce, count - done),
+                       distance + at, geom + at);
+        }
       };
       if (!sizes_differ) {
         cast(shared);
@@ -158,17 +171,18 @@ void Batch::cast_in_all(const RayFilter& filter, const Scalar* origin, const Sca
     others.push_back(std::async(std::launch::async, cast_in, bound(part), bound(part + 1)));
   cast_in(0, bound(1));
   for (std::future<void>& other : others) other.get();
+  if (stopped) throw Interrupted();
 }
 
 void Batch::ray(const RayFilter& filter, const void* origin, const void* direction, int count, void* distance,
-                int* geom) {
+                int* geom, const std::function<bool()>& stop) {
   const std::lock_guard lock(mutex_);
   if (options_.float64)
     cast_in_all(filter, static_cast<const double*>(origin), static_cast<const double*>(direction), count,
-                static_cast<double*>(distance), geom);
+                static_cast<double*>(distance), geom, stop);
   else
     cast_in_all(filter, static_cast<const float*>(origin), static_cast<const float*>(direction), count,
-                static_cast<float*>(distance), geom);
+                static_cast<float*>(distance), geom, stop);
 }
 
 template class RayTargets<float>;

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "host/reference/formulations/interruption.h"
+
 namespace dualstep::formulations {
 namespace {
 
@@ -151,6 +153,7 @@ double fixed_point_residual(const ConeProgram& program, const Vector& x) {
 
 void sweep(const ConeProgram& program, int sweeps, Vector& x, int& steps) {
   for (int k = 0; k < sweeps; ++k, ++steps) {
+    stop_if_asked();
     double change = 0;
     for (const ConeBlock& block : program.blocks) {
       const int s = block.start, n = block.size;

@@ -120,23 +120,40 @@ print(failed, batch.save() == twin.save())
     assert ended.stdout == "1 True\n", ended.stdout
 
 
-# what takes minutes if nobody asks for signals
+# what takes longer than anybody waits, if nobody asks for signals: every call that can be long
 LONG = {
     "step": "batch.step(10**8)",
     "first step": "ds.Batch(model, 512, num_threads=2).step(10**8)",
     "reference": "reference.step(10**8)",
     "rollout": "batch.rollout(np.zeros((10**5, 512, model.nu), np.float32), nsubsteps=20, outputs=())",
     "parameters": "batch.set_parameter('opt_gravity', np.arange(3 * 512 * 1.0).reshape(512, 3) * 1e-3 - 9)\n    " * 40,
+    "load": "[batch.load(own) for _ in range(10**4)]",
+    "ray": "batch.ray(np.zeros((512, 40000, 3), np.float32), np.ones((512, 40000, 3), np.float32))",
     "sensors": "any(batch.sensordata is None for _ in range(10**10))",
+    "a law, many times": "F.contact_dual(np.tile(hard[0], (200, 1, 1)), np.tile(hard[1], (200, 1)), np.tile(hard[2], (200, 1)))",
+    "a law, once": "F.contact_dual(*hard)",
 }
 
 
 @pytest.mark.parametrize("what", LONG)
 def test_ctrl_c_ends_any_call_soon(what):
-    ended = run(f"""
+    late = []
+    # the machine that tests run on is shared: the best of three
+    while len(late) < 3 and not (late and late[-1] < 0.2):
+        ended = run(f"""
 import signal, time
+import dualstep.formulations as F
 batch, reference = ds.Batch(model, 512, num_threads=2), ds.Reference(model)
 batch.step()
+own = None
+if {what!r} == "load":
+    batch.set_parameter("opt_gravity", np.arange(3 * 512 * 1.0).reshape(512, 3) * 1e-3 - 9)
+    own = batch.save()
+    batch.reset()
+if "law" in {what!r}:
+    rng, n = np.random.default_rng(0), {40 if "many" in what else 200}
+    J = rng.normal(size=(3 * n, n))
+    hard = J @ J.T, J @ rng.normal(size=n), np.full(n, 0.5)
 # as Ctrl-C does, and no thread of Python has to run for it
 signal.signal(signal.SIGALRM, signal.default_int_handler)
 told = time.monotonic() + 0.4
@@ -154,10 +171,10 @@ batch.step(2)
 other.step(2)
 assert batch.save() == other.save() and np.isfinite(batch.qpos).all() and np.isfinite(reference.qpos).all()
 """)
-    assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.startswith("late by"), ended.stdout
-    # the machine that tests run on is shared: the promise is 0.2 s
-    assert float(ended.stdout.split()[-1]) < 1.0
+        assert ended.returncode == 0, ended.stderr
+        assert ended.stdout.startswith("late by"), ended.stdout
+        late.append(float(ended.stdout.split()[-1]))
+    assert min(late) < 0.2
 
 
 def test_ctrl_c_amid_advance_keeps_a_sound_state():
