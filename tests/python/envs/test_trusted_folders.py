@@ -16,6 +16,15 @@ def test_whom_a_folder_is_trusted_of(tmp_path):
     assert "can be written by others" in _core.distrust(str(tmp_path))
     tmp_path.chmod(0o755)
     assert "is not there" in _core.distrust(str(tmp_path / "none"))
+    below = tmp_path / "below"
+    below.mkdir(mode=0o700)
+    assert _core.distrust(str(below)) == ""
+    for mode, trusted in ((0o777, False), (0o770, False), (0o1777, True)):
+        tmp_path.chmod(mode)
+        assert (_core.distrust(str(below)) == "") == trusted
+    tmp_path.chmod(0o770)
+    assert f"'{tmp_path}' above '{below}' can be written by others" == _core.distrust(str(below))
+    tmp_path.chmod(0o755)
     if os.geteuid() == 0:
         os.chown(tmp_path, 12345, -1)
         assert "belongs to another user" in _core.distrust(str(tmp_path))

@@ -100,6 +100,15 @@ def test_a_damaged_file_is_compiled_again(cache, damage):
 
 
 @compiler
+@pytest.mark.parametrize("what", ["file", "folder", "folder above"])
+def test_machine_code_that_others_could_have_written_is_not_loaded(cache, what):
+    _core.specialize(tiny(1), "sm_90")
+    (path,) = cache.glob("*.cubin")
+    {"file": path, "folder": cache, "folder above": cache.parent}[what].chmod(0o777)
+    assert not _core.specialize(tiny(1), "sm_90")["cached"]
+
+
+@compiler
 @pytest.mark.parametrize("numbers, registers", [(2, range(1, 81)), (100, range(97, 169)), (400, range(255, 256))])
 def test_a_kernel_has_as_many_warps_as_its_registers_allow(cache, numbers, registers):
     # every one of them is needed until the last one is there

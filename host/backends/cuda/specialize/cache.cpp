@@ -51,6 +51,22 @@ std::string distrust(const std::string& path) {
   if (found.st_uid != geteuid() && found.st_uid != 0)
     return "'" + path + "' belongs to another user (" + std::to_string(found.st_uid) + ")";
   if (found.st_mode & (S_IWGRP | S_IWOTH)) return "'" + path + "' can be written by others";
+  // who may write to a folder above may put another in its place, where no sticky bit is set
+  std::error_code error;
+  const fs::path whole = fs::canonical(path, error);
+  if (error) return "'" + path + "' leads nowhere";
+  struct stat root;
+  if (stat("/", &root) != 0) return "'/' is not there";
+  for (fs::path above = whole.parent_path(); !above.empty(); above = above.parent_path()) {
+    if (stat(above.c_str(), &found) != 0) return "'" + above.string() + "' is not there";
+    const bool ours = found.st_uid == geteuid() || found.st_uid == 0 || found.st_uid == root.st_uid;
+    const bool others_write = (found.st_mode & (S_IWGRP | S_IWOTH)) != 0 && !(found.st_mode & S_ISVTX);
+    if (!ours || others_write)
+      return "'" + above.string() + "' above '" + path + "' " +
+             (ours ? "can be written by others"
+                   : "belongs to another user (" + std::to_string(found.st_uid) + ")");
+    if (above == above.root_path()) break;
+  }
   return "";
 }
 

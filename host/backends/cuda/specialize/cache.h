@@ -16,7 +16,8 @@ std::string digest(const std::string& bytes);
 std::string cache_folder();
 // what a file holds: machine code, or the key of the machine code that was made last
 enum class Kept { kCode, kKey };
-// "", or why machine code is not taken from there: another user than this one, or root, owns it or may write to it
+// "", or why machine code is not taken from there: another user than this one, or root, owns it or may write to it,
+// or may put something else in its place
 std::string distrust(const std::string& path);
 // a file's bytes; none where it is missing or damaged
 std::optional<std::string> cache_read(const std::string& key, Kept kind = Kept::kCode);
