@@ -113,6 +113,7 @@ class Problem {
         second += step.dot(at_t.hessian * step);
         size += std::abs(at_t.force.dot(step));
       }
+      if (!std::isfinite(first)) break;
       if (best_value < 0 || std::abs(first) < best_value) {
         best_value = std::abs(first);
         best = t;
@@ -179,6 +180,7 @@ void solve_constraints(const Model& m, Data* d) {
     const VectorXd constraint = d->efc_J.transpose() * problem.force(x);
     const VectorXd gradient = inertial - constraint;
     const double size = gradient.norm();
+    if (!std::isfinite(size)) break;
     const VectorXd step = -problem.hessian(x).ldlt().solve(gradient);
     const bool near = -gradient.dot(step) <= 1e-16 * change.dot(inertial);
     stalled = near && least >= 0 && size > 0.5 * least ? stalled + 1 : 0;
