@@ -1,0 +1,33 @@
+"""Figures of bench/reliability.py that take a second each; the others are measured by hand."""
+
+import json
+import sys
+
+import pytest
+from places import ROOT
+
+sys.path.append(str(ROOT / "bench"))
+reliability = pytest.importorskip("reliability", reason="the figures want gymnasium and MuJoCo")
+
+
+@pytest.mark.parametrize("name", ["translation", "rotation", "conservation", "momentum", "restore", "fail-safe", "checkpoints"])
+def test_a_figure_holds(name):
+    figure = reliability.FIGURES[name]
+    value, told = figure.measure()
+    assert value <= figure.limit, told
+
+
+def test_what_is_worse():
+    worse = reliability.got_worse
+    assert worse(0, 0, None) == worse(1e-5, 1e-3, None) == worse(9e-4, 1e-3, 8e-4) == ""
+    assert "limit of 0" in worse(1, 0, 0) and "limit" in worse(float("nan"), 1, None)
+    assert "before" in worse(9e-4, 1e-3, 1e-5)
+    # orders of magnitude below a limit nothing is said
+    assert worse(3e-9, 1e-6, 1e-9) == ""
+
+
+def test_every_figure_is_on_the_page():
+    page = reliability.PAGE.read_text()
+    assert all(f"`{name}`:" in page and figure.title in page for name, figure in reliability.FIGURES.items())
+    assert set(json.loads(reliability.MEASURED.read_text())) == set(reliability.FIGURES)
+    assert "does not hold" not in page
