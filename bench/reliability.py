@@ -558,7 +558,7 @@ FIGURES = {
     "unflagged": Figure("Non-finite without a flag", unflagged, 0, "MuJoCo Warp: no flag for NaN or infinity; MuJoCo: resets"),
     "soak": Figure("Soak", soak, 0, "MuJoCo Warp: no flag for NaN or infinity; MuJoCo: resets"),
     "overflow": Figure("Flags of contact overflow", overflow, 0, "MuJoCo Warp: bits on all worlds, so the victim is unknown"),
-    "fail-safe": Figure("Half of the contacts that are needed", fail_safe, 10, "MuJoCo Warp: a scene at rest is thrown to z = 5.3e6 m"),
+    "fail-safe": Figure("Half of the contacts that are needed", fail_safe, 15, "MuJoCo Warp: a scene at rest is thrown to z = 5.3e6 m"),
     "restore": Figure("Restored states", restore, 0, "MuJoCo: exact with qacc_warmstart; Bullet: not for composites"),
     "resets": Figure("Masked resets", resets, 0, "MuJoCo Warp: resetting a world hides contacts of others (mujoco#3572)"),
     "kkt": Figure("Residual of the contact problem, float32, p95", kkt, 1e-4,

@@ -6,10 +6,10 @@
 // source    the files of the pairs; MuJoCo's for what a contact is
 // deviation candidate pairs are fixed per model and sorted by kind, so that lanes run the same pair function.
 //           Slots are filled in the order of the pairs (count, then write: no atomics). An environment that
-//           runs out of slots keeps its deepest contacts, still in the order of pairs, and its overflow bit
-//           is set; the others notice nothing. What depends on the pair (mixed friction, impedance,
-//           stiffness) is evaluated here, where the pair is the same for a whole pack, and stored with the
-//           contact
+//           runs out of slots keeps as many contacts of one pair as of another, of each the deepest and those
+//           far from it, still in the order of pairs, and its overflow bit is set; the others notice nothing.
+//           What depends on the pair (mixed friction, impedance, stiffness) is evaluated here, where the pair
+//           is the same for a whole pack, and stored with the contact
 // reads     xpos, xquat
 // writes    geom_xpos, geom_xmat, con_*, ncon, ncon_needed, ncon_max, overflow_bits
 // cost      O(npair), and the pair functions of those that are close

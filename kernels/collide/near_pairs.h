@@ -135,7 +135,7 @@ DS_FN void place_side_by_side(E& env, const NearPairs<E>& near, const Manifold<t
       needed++;
       if (slot == t.n.ncon) {
         env.overflow_bits |= 1u << element;
-        writer.replace_shallowest(element, contacts[k], l);
+        writer.replace_one(element, contacts[k], l);
         continue;
       }
       if (slot >= env.ncon_max) {

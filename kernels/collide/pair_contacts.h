@@ -145,18 +145,71 @@ struct ContactWriter {
     put(env.con_mu(), 5, c.mu);
   }
 
-  // with every slot taken: the shallowest contact goes (the later of equals), be it the new one, of element `from` of a
-  // record
-  DS_STAGE void replace_shallowest(int lane, const ContactRecord<Real>& c, int from) const {
+  // with every slot taken, and one contact more, of element `from` of a record: of the pairs that have the most one
+  // loses a contact, which one is that whose contact is the shallowest (the later of equals)
+  DS_STAGE void replace_one(int lane, const ContactRecord<Real>& c, int from) const {
     const int capacity = env.t.n.ncon;
-    const auto dist = env.con_dist();
-    int worst = 0;
-    for (int slot = 1; slot < capacity; slot++)
-      if (lane_of(dist[slot], lane) >= lane_of(dist[worst], lane)) worst = slot;
-    if (!(lane_of(c.dist, from) < lane_of(dist[worst], lane))) return;
-    for (int slot = worst; slot + 1 < capacity; slot++) shift(slot, lane);
+    const KeptContacts kept{env, lane, c, from};
+    int victim = 0, most = 0;
+    // those of a pair stand together, and the new one belongs to the last
+    for (int first = 0, end = 0; first <= capacity; first = end) {
+      while (end <= capacity && kept.pair(end) == kept.pair(first)) end++;
+      if (end - first < most) continue;
+      const int own = kept.least_missed(first, end);
+      if (end - first > most || kept.dist(own) >= kept.dist(victim)) victim = own;
+      most = end - first;
+    }
+    if (victim == capacity) return;
+    for (int slot = victim; slot + 1 < capacity; slot++) shift(slot, lane);
     write_one(capacity - 1, lane, c, from);
   }
+
+ private:
+  // the contacts of one environment, and behind them one that has no slot
+  struct KeptContacts {
+    const E& env;
+    int lane;
+    const ContactRecord<Real>& more;
+    int from;
+
+    using Scalar = typename E::Scalar;
+    DS_HD bool has_slot(int k) const { return k < env.t.n.ncon; }
+    DS_HD Scalar dist(int k) const {
+      return has_slot(k) ? lane_of(env.con_dist()[k], lane) : lane_of(more.dist, from);
+    }
+    DS_HD int pair(int k) const {
+      return static_cast<int>(has_slot(k) ? lane_of(env.con_pair()[k], lane) : lane_of(more.id, from)) >> 3;
+    }
+    DS_HD Scalar square_between(int i, int j) const {
+      Scalar sum = 0;
+      for (int axis = 0; axis < 3; axis++) {
+        const Scalar d = place(i, axis) - place(j, axis);
+        sum = sum + d * d;
+      }
+      return sum;
+    }
+    DS_HD Scalar place(int k, int axis) const {
+      if (has_slot(k)) return lane_of(env.con_pos()[3 * k + axis], lane);
+      return lane_of(axis == 0 ? more.pos.x : axis == 1 ? more.pos.y : more.pos.z, from);
+    }
+    // of a pair's contacts that which is nearest to the deepest; of equals the shallowest, and the later. What the rest of
+    // them span stays wide, so that a body that stood on many points stands on two
+    DS_FN int least_missed(int first, int end) const {
+      int deepest = first, nearest = first;
+      for (int k = first + 1; k < end; k++)
+        if (dist(k) < dist(deepest)) deepest = k;
+      Scalar least = -1;
+      for (int k = first; k < end; k++) {
+        if (k == deepest) continue;
+        const Scalar square = square_between(k, deepest);
+        if (least < 0 || square < least || (square == least && dist(k) >= dist(nearest))) {
+          least = square;
+          nearest = k;
+        }
+      }
+      return nearest;
+    }
+  };
 };
 
 template <class E>
@@ -196,7 +249,7 @@ DS_STAGE void place_contacts(E& env, int pair, const Manifold<typename E::Real, 
         writer.write(slot, mask_of_word<Real>(here), c);
         waiting &= ~here;
       } else {
-        writer.replace_shallowest(lane, c, lane);
+        writer.replace_one(lane, c, lane);
         waiting &= waiting - 1;
       }
     }

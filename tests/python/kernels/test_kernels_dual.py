@@ -6,6 +6,7 @@ import mujoco
 import numpy as np
 import pytest
 import scenes
+from places import ROOT
 from test_reference_contacts_dual import CONES, heap, project_round, solve_with_clarabel
 
 import dualstep as ds
@@ -199,6 +200,54 @@ def test_too_many_contacts_keep_the_deepest(capacity, rng):
             np.testing.assert_array_equal(kept, full[deepest])
             if not flags[e]:
                 np.testing.assert_array_equal(cut.qacc[e], whole.qacc[e])
+
+
+@pytest.mark.parametrize("capacity, kept", [(4, (2, 2)), (5, (3, 2)), (7, (4, 3)), (2, (1, 1)), (1, (1, 0))])
+@pytest.mark.parametrize("tilt", [0, 0.001])
+def test_too_many_contacts_keep_as_many_of_each_pair(capacity, kept, tilt):
+    box = '<body pos="{} 0 .099"><freejoint/><geom type="box" size=".1 .1 .1" contype="1" conaffinity="0"/></body>'
+    boxes = MARBLES.format(bodies=box.format(0) + box.format(1)).replace('size="3 3 .1"', 'size="9 9 .1"')
+    model = ds.Model.from_mjcf(boxes)
+    quat = np.array([1, 0.3 * tilt, tilt, 0])
+
+    def evaluated(most):
+        model.opt.contact_capacity = most
+        batch = ds.Batch(model, 1, device="cpu")
+        batch.qpos.reshape(2, 7)[:, 3:] = quat / np.linalg.norm(quat)
+        batch.forward()
+        return batch
+
+    with evaluated(8) as whole, evaluated(capacity) as cut:
+        full, found = whole.contacts(), cut.contacts()
+        assert full.count[0] == 8 and found.count[0] == capacity and cut.contacts_needed[0] == 8
+        pairs = [int(max(pair)) for pair in found.geom[0, :capacity]]
+        counts = [pairs.count(geom) for geom in (1, 2)]
+        assert sorted(counts, reverse=True) == list(kept) and pairs == sorted(pairs)
+        for k, geom in enumerate((1, 2)):
+            own, left = np.array(full.dist[0, 4 * k : 4 * k + 4]), np.array(pairs) == geom
+            depths, places = np.array(found.dist[0, :capacity])[left], np.array(found.pos[0, :capacity])[left]
+            # the deepest stays, and the corner across from it: a box that stood on four stands on two
+            assert own.min() in depths or not left.any()
+            if counts[k] > 1:
+                apart = np.linalg.norm(places - places[np.argmin(depths)], axis=1).max()
+                np.testing.assert_allclose(apart, 0.2 * 2**0.5, rtol=1e-3)
+
+
+def test_a_tower_stands_on_half_of_its_contacts():
+    model = ds.Model.from_mjcf(str(ROOT / "bench" / "models" / "solver" / "stack.xml"))
+    with ds.Batch(model, 1, device="cpu") as batch:
+        batch.step(4000)
+        state = {name: np.array(getattr(batch, name)) for name in ("qpos", "qvel", "qacc_warmstart")}
+        assert batch.contacts_needed[0] == 40
+    model.opt.contact_capacity = 20
+    with ds.Batch(model, 1, device="cpu") as batch:
+        for name, array in state.items():
+            getattr(batch, name)[...] = array
+        for _ in range(500):
+            batch.step()
+            assert np.abs(batch.qacc).max() < 20 * 9.81
+        moved = (batch.qpos - state["qpos"]).reshape(10, 7)[:, :3]
+        assert np.abs(moved).max() < 0.02 and batch.status[0] & ds.Status.CONTACT_OVERFLOW
 
 
 @pytest.mark.parametrize("width", [1e-13, 1e-3])
