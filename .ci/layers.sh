@@ -5,6 +5,7 @@
 # layer|targets of the build|its C++ tests in ctest, by how their names begin
 LAYERS='reference|_core mjcf_test|mjcf
 kernels|_core kernels_test|kernels
+recipes|_core row_kind_recipe recipe_contact_law toy_state_test|recipes
 emulator|_core emulator|emulator
 batch|_core host_test fixed_tables_garden fixed_tables_box|host
 envs|_core|
@@ -90,6 +91,8 @@ layer_cpp() {  # prefix, pattern
 layer_python_tests() {  # layer, pattern
   local status=0 options=(-q -p no:cacheprovider --durations=5)
   case $1 in
+    # programs in C++ alone
+    recipes) return 2 ;;
     cuda) options+=(-m cuda tests/python) ;;
     # one answer on emulated lanes, whatever their number and order
     emulator) options+=("$(find tests/python -name test_one_answer.py)") ;;

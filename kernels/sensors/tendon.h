@@ -10,7 +10,7 @@
 // cost      O(1); of forces O(nactuator)
 #pragma once
 
-#include "kernels/rows/kinds/tendon.h"
+#include "kernels/rows/kinds/kinds.h"
 #include "kernels/sensors/sensor.h"
 
 namespace dualstep {
@@ -46,7 +46,7 @@ struct TendonLimitSensors {
     Real found(0);
     auto open = all_true<Real>();
     for (int side = 0; limit >= 0 && side < 2; side++) {
-      const int row = t.n.ndense - t.n.ntenloss - 2 * t.n.ntenlim + 2 * limit + side;
+      const int row = DenseKinds::first_of<TendonLimits>(env) + 2 * limit + side;
       const Real sign(side ? -1 : 1), bound = side ? env.tenlim_upper(limit) : env.tenlim_lower(limit);
       const Real D = env.dense_D()[row];
       const Real x = type == kTendonLimitPos

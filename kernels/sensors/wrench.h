@@ -114,7 +114,8 @@ DS_STAGE Real tendon_force(const E& env, int ten) {
     if (t.eq_obj[2 * e] == ten) f = f + push(t.eq_row[e]);
     if (t.eq_obj[2 * e + 1] == ten) f = fma(-coupling_slope(env, e), push(t.eq_row[e]), f);
   }
-  const int limits = t.n.ndense - t.n.ntenloss - 2 * t.n.ntenlim, losses = t.n.ndense - t.n.ntenloss;
+  const int limits = DenseKinds::first_of<TendonLimits>(env),
+            losses = DenseKinds::first_of<TendonLosses>(env);
   for (int k = 0; k < t.n.ntenlim; k++)
     if (t.tenlim_ten[k] == ten) f = f + (push(limits + 2 * k) - push(limits + 2 * k + 1));
   for (int k = 0; k < t.n.ntenloss; k++)

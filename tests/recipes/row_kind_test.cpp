@@ -74,6 +74,9 @@ class Arm {
     const SerialLanes lanes;
     Env<double, SerialLanes> env{t, lanes, reals.data(), words.data(), 0};
     run_environment<3, false>(env, batch(), StepArgs{Action::kForward, 1, 1});
+    // behind those that are there; whoever asks where these begin is not told otherwise by it
+    EXPECT_EQ(DenseKinds::first_of<GearFriction>(env), t.n.ndense - 1);
+    EXPECT_EQ(DenseKinds::first_of<TendonLosses>(env), t.n.ndense - 1 - t.n.ntenloss);
   }
 
   Model model_;

@@ -22,6 +22,11 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
+template <class A, class B>
+constexpr bool kSameKind = false;
+template <class A>
+constexpr bool kSameKind<A, A> = true;
+
 // kinds of dense scalar rows, in the order of their rows
 template <class... Kinds>
 struct KindList {
@@ -30,6 +35,14 @@ struct KindList {
   DS_HD static void each(const E& env, F f) {
     int first = 0;
     ((f(Kinds{}, first), first += Kinds::count(env)), ...);
+  }
+  // the first row of one of them
+  template <class Kind, class E>
+  DS_HD static int first_of(const E& env) {
+    int first = 0;
+    bool reached = false;
+    ((reached = reached || kSameKind<Kinds, Kind>, first += reached ? 0 : Kinds::count(env)), ...);
+    return first;
   }
   // f(law) of the kind that row g is of
   template <class E, class F>
