@@ -1,6 +1,8 @@
 """Models of strangers: how large they may be, how long they may compile, and which files they may name."""
 
 import os
+import subprocess
+import sys
 import time
 
 import mujoco
@@ -133,3 +135,11 @@ def test_assets_and_paths_reach_the_child(monkeypatch, folders):
     monkeypatch.setenv("DUALSTEP_LOAD_SECONDS", "20")
     assert ds.Model.from_mjcf('<mujoco><include file="b.xml"/></mujoco>', {"b.xml": model().encode()}).nbody == 2
     assert ds.Model.from_mjcf(os.path.join("part.xml")).nbody == 2
+
+
+def test_what_ends_mujocos_compiler_without_a_word_is_refused_too():
+    # an attached model without a file; MuJoCo compiles nothing more in that process
+    text = '<mujoco><asset><model name="m"/></asset><worldbody><attach model="m" body="b" prefix="_"/></worldbody></mujoco>'
+    script = f"import dualstep as ds\ntry:\n    ds.Model.from_mjcf({text!r})\nexcept ds.InvalidModelError as error:\n    print(error)"
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 0 and "says nothing of" in ended.stdout
