@@ -139,6 +139,7 @@ void bind_model(py::module_& module) {
   py::class_<Model> model(module, "Model", "a compiled model");
   model.def(py::init(&model_from_dict), py::arg("raw"));
   model.def(py::init<const Model&>(), py::arg("other"));
+  model.def_readonly("deprecations", &Model::deprecations);
   model.def_readonly("opt", &Model::opt, py::return_value_policy::reference_internal);
   model.def("field", &field, "a read-only view of one of MuJoCo's model arrays, or None");
   model.def("name_of", &Model::name_of, py::arg("kind"), py::arg("id"));

@@ -111,9 +111,8 @@ void load_options(const RawModel& raw, Options* opt, std::vector<Problem>* probl
   array("o_solimp", &opt->o_solimp);
   array("o_friction", &opt->o_friction);
   opt->cone = static_cast<Cone>(whole("cone", 0, 1));
-  const int integrator = whole("integrator", kLeast, kMost);
-  // any other is refused by name, elsewhere
-  if (integrator > 0 && integrator <= kDiscrete) opt->integrator = static_cast<Integrator>(integrator);
+  // any other whole number is refused by name, elsewhere
+  opt->integrator = integrator_of(whole("integrator", kLeast, kMost)).value_or(opt->integrator);
   opt->disableflags = whole("disableflags", kLeast, kMost);
   opt->enableflags = whole("enableflags", kLeast, kMost);
   opt->disableactuator = whole("disableactuator", kLeast, kMost);
@@ -198,6 +197,9 @@ void load_custom_options(Model* model, std::vector<Problem>* problems) {
     try {
       if (!unknown.empty()) throw std::invalid_argument(unknown);
       set_option(*opt, option, value);
+      if (const auto* word = std::get_if<std::string>(&value); word && !replacement_of(option, *word).empty())
+        model->deprecations.push_back("custom text " + name + " = '" + *word + "' is deprecated: use '" +
+                                      replacement_of(option, *word) + "'");
     } catch (const std::invalid_argument& error) {
       std::string reason = error.what();
       // a number that was written as a text

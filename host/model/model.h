@@ -65,6 +65,8 @@ struct Model {
     double offset = 0, amplitude = 0, frequency = 0, phase = 0;
   };
   std::vector<Prescribed> prescribed;
+  // words of its file that have others in their place, each a sentence for whoever loads it
+  std::vector<std::string> deprecations;
 
   // the name of element `id` of a kind ("body", "jnt", "geom", ...), or "kind id" where it has none
   std::string name_of(const std::string& kind, int id) const;

@@ -18,12 +18,13 @@ constexpr long kNobody = -2;
 // what an entry may hold: a range, and a few values beside it
 struct Wanted {
   long low = 0, end = 0;
-  long more[4] = {};
+  std::array<long, 6> more = {};  // and `count` single values
   int count = 0;
   bool free = false;
 
   bool holds(long value) const {
-    return free || (value >= low && value < end) || std::find(more, more + count, value) != more + count;
+    return free || (value >= low && value < end) ||
+           std::find(more.begin(), more.begin() + count, value) != more.begin() + count;
   }
   std::string text() const {
     std::string words;
@@ -41,12 +42,12 @@ Wanted nothing() { return {}; }
 Wanted exactly(long value) { return value == kNobody ? nothing() : from(value, value + 1); }
 Wanted one_of(std::initializer_list<int> values) {
   Wanted wanted;
-  for (const int value : values) wanted.more[wanted.count++] = value;
+  for (const int value : values) wanted.more.at(wanted.count++) = value;
   return wanted;
 }
 Wanted either(int a, int b) { return one_of({a, b}); }
 Wanted or_none(Wanted wanted) {
-  wanted.more[wanted.count++] = -1;
+  wanted.more.at(wanted.count++) = -1;
   return wanted;
 }
 Wanted anything() {

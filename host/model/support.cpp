@@ -22,7 +22,6 @@ const std::vector<const char*> kGainWords = {"fixed", "affine", "muscle", "dcmot
 const std::vector<const char*> kBiasWords = {"none", "affine", "muscle", "dcmotor", "so3", "user"};
 const std::vector<const char*> kEqWords = {"connect", "weld",     "joint",      "tendon",
                                            "flex",    "flexvert", "flexstrain", "distance"};
-const std::vector<const char*> kIntegratorWords = {"Euler", "RK4", "implicit", "implicitfast", "discrete"};
 const std::vector<const char*> kSensorWords = {"touch",
                                                "accelerometer",
                                                "velocimeter",
@@ -402,6 +401,12 @@ void find_unsupported(const Model& m, std::vector<Problem>* problems) {
   refuse_sensors(m, refuse);
 }
 
+std::optional<Integrator> integrator_of(double number) {
+  for (int i = kEuler; i <= kDiscrete; ++i)
+    if (number == i) return static_cast<Integrator>(i);
+  return std::nullopt;
+}
+
 void find_unsupported_raw(const RawModel& raw, std::vector<Problem>* problems) {
   auto option = [&](const char* name) {
     const auto it = raw.option.find(name);
@@ -411,10 +416,10 @@ void find_unsupported_raw(const RawModel& raw, std::vector<Problem>* problems) {
     const auto it = raw.sizes.find(name);
     return it == raw.sizes.end() ? 0L : it->second;
   };
-  const double given = option("integrator");
-  const int integrator = std::abs(given) < 1e9 ? static_cast<int>(given) : -1;
-  if (integrator < 0 || integrator > kDiscrete) {
-    problems->push_back({"integrator " + word(kIntegratorWords, integrator), "option",
+  if (const double given = option("integrator"); !integrator_of(given)) {
+    std::ostringstream number;
+    number << given;
+    problems->push_back({"integrator " + number.str(), "option",
                          "only Euler, RK4, implicit, implicitfast and discrete are simulated"});
   }
   if (size("nflex") > 0)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,8 @@ namespace dualstep {
 
 // things in the model, under its present options, that change the physics and are not simulated
 void find_unsupported(const Model& model, std::vector<Problem>* problems);
+// MuJoCo's number of an integrator; none where it is not simulated
+std::optional<Integrator> integrator_of(double number);
 // the same for what only the raw model knows: integrator, solver passes, element kinds that Model leaves out
 void find_unsupported_raw(const RawModel& raw, std::vector<Problem>* problems);
 // what the kernels leave to the reference: throws UnsupportedModelError with every such thing

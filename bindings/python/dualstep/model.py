@@ -103,8 +103,10 @@ class Model(_core.Model, ModelFields):
                 compiled = mujoco.MjModel.from_xml_string(text, assets)
             else:
                 compiled = mujoco.MjModel.from_xml_path(os.fspath(source), assets)
-        except (ValueError, mujoco.FatalError) as error:
+        except (ValueError, RuntimeError, mujoco.FatalError) as error:
             where = "" if text is not None else f"{os.fspath(source)}: "
+            if isinstance(error, RuntimeError) and "unknown exception" in str(error):
+                where += "MuJoCo's compiler ends with an exception that it says nothing of: "
             raise InvalidModelError(where + str(error)) from None
         return cls._without(words, text, os.fspath(source), assets) if words else cls._taken_over(compiled, 3)
 
@@ -152,6 +154,8 @@ class Model(_core.Model, ModelFields):
             }
         )
         model.mj_model = mj_model
+        for deprecated in model.deprecations:
+            warnings.warn(deprecated, DeprecationWarning, stacklevel=level)
         if mj_model.opt.noslip_iterations > 0:
             warnings.warn(_drop.NOSLIP.format(n=mj_model.opt.noslip_iterations), UserWarning, stacklevel=level)
         return model
