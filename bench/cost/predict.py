@@ -1,15 +1,18 @@
 """A model of what a step costs on an H200, from the compiled code and what it executes; no device has checked it.
 
-    python bench/cost/predict.py build/test             print the table of bench/README.md
-    python bench/cost/predict.py build/test --write     and put it there
+    python bench/cost/predict.py                        print what the machine code says: registers, warps, workspace
+    python bench/cost/predict.py build/test             and what follows from it and from what a step executes
+    python bench/cost/predict.py build/test --write     and put it into bench/README.md, as far as it is made
 
-The build folder is one with DUALSTEP_TESTS and nvcc. What is counted, on the PTX interpreter (tests/ptx_interpreter), where the
-kernel specialised for the humanoid runs for `STATES` states under random actions, once they are sorted by their last step:
+The machine code takes NVRTC alone. The build folder is one with DUALSTEP_TESTS and nvcc. What is counted, on the PTX
+interpreter (tests/ptx_interpreter), where the kernel specialised for the humanoid runs for `STATES` states under random
+actions, once they are sorted by their last step:
     instructions  of PTX, of every device function, as often as a warp issues them
     barriers      where the threads of an environment meet, and shuffles: a chain that nothing shortens
     bytes         written, or read where a warp's share of the first-level cache (12 KB, the oldest make room) has them not
 What is read from the machine code for sm_90 (tests/cuda/check_special.py): how many instructions of it a function has for
-each of PTX, and the registers of a thread, from which follows how many warps an SM holds.
+each of PTX, and the registers of a thread, from which follows how many warps an SM holds. A function belongs to the part of
+the step whose kernel has it where the step is compiled in parts.
 What is assumed stands in `H200` and `Assumed`.
 """
 
@@ -23,19 +26,21 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "cuda"))
 
 from check_budgets import read_log  # noqa: E402
-from check_special import ENTRY, functions, stage_name  # noqa: E402
+from check_special import ENTRY, functions, stage_name, stages  # noqa: E402
 from tools import demangle  # noqa: E402
 
 README = ROOT / "bench" / "README.md"
-BEGIN, END = "<!-- made by bench/cost/predict.py -->", "<!-- end of what bench/cost/predict.py made -->"
+# where the tables begin and end in it: what the machine code says, and the prediction
+MARKS = {"code": ("<!-- of machine code, made by bench/cost/predict.py -->", "<!-- end of machine code -->"),
+         "step": ("<!-- made by bench/cost/predict.py -->", "<!-- end of what bench/cost/predict.py made -->")}  # fmt: skip
 MODEL = ROOT / "bench" / "models" / "humanoid.xml"
 STATES = 256
 NUM_ENVS = 8192
@@ -43,6 +48,8 @@ NUM_ENVS = 8192
 LANES = 8
 GROUP = 32 // LANES
 PARTS = ("smooth", "collide", "rows", "solve", "integrate")
+# what has the kernel of a step in one launch, and its loop over environments
+LAUNCH = "kernels/launch/cuda/fused.cuh"
 
 
 @dataclass(frozen=True)
@@ -88,12 +95,39 @@ class Work:
 
     instructions: float = 0
     """of a warp, divided by its environments"""
-    busy: float = 0
-    """threads of a warp that take part, on average"""
+    threads: float = 0
+    """instructions of its threads, likewise"""
     barriers: float = 0
     """of a warp: its environments meet at the same time"""
     shuffles: float = 0
     bytes: float = 0
+
+    @property
+    def busy(self) -> float:
+        """Threads of a warp that take part, on average."""
+        return self.threads / max(self.instructions, 1e-9)
+
+    @classmethod
+    def total(cls, works: Iterable[Work]) -> Work:
+        return cls(*map(sum, zip(*map(astuple, works))))
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a function of the step is at home."""
+
+    file: str
+    part: str
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A program for sm_90."""
+
+    text: str
+    code: bytes
+    registers: dict[str, int]
+    """by kernel"""
 
 
 def program(lanes: Sequence[int]) -> str:
@@ -103,14 +137,15 @@ def program(lanes: Sequence[int]) -> str:
     return _core.specialized_program(ds.Model.from_mjcf(MODEL), list(lanes))
 
 
-def compiled(lanes: Sequence[int]) -> tuple[bytes, dict[str, int]]:
-    """Machine code, and registers by kernel."""
+def compiled(lanes: Sequence[int]) -> Compiled:
     from dualstep import _core
 
-    made = _core.specialize(program(lanes), "sm_90")
+    text = program(lanes)
+    made = _core.specialize(text, "sm_90")
     if not made["log"]:
-        raise RuntimeError(made["why"])
-    return made["code"], {entry: numbers["registers"] for entry, numbers in read_log(made["log"])["sm_90"].items()}
+        raise RuntimeError(made["why"] or "the machine code is from a cache, which does not say what registers it has")
+    used = read_log(made["log"])["sm_90"]
+    return Compiled(text, made["code"], {entry: numbers["registers"] for entry, numbers in used.items()})
 
 
 def ratios(text: str, code: bytes) -> dict[str, float]:
@@ -193,37 +228,85 @@ def step(steps: int) -> None:
     print(contacts)
 
 
-def file_of() -> dict[str, str]:
-    """The file of kernels/ that each device function is written in."""
-    found = {}
-    for path in sorted((ROOT / "kernels").rglob("*.h")):
-        for match in re.finditer(r"DS_(?:STAGE|FN)\s[^(;{]*?\b(\w+)\(", path.read_text()):
-            found[match[1]] = str(path.relative_to(ROOT))
+def files() -> dict[str, set[str]]:
+    """Where kernels/ has each device function and each class, by its name."""
+    from dualstep import _core
+
+    found: dict[str, set[str]] = {}
+    for file, text in _core.kernel_sources().items():
+        for match in re.finditer(r"DS_(?:STAGE|FN)\s[^(;{]*?\b(\w+)\(|^\s*(?:struct|class) (\w+)[^;]*?\{", text, re.M):
+            found.setdefault(match[1] or match[2], set()).add(file)
     return found
 
 
-def work_by_file(counts: dict[str, dict[str, int]], by_function: dict[str, float]) -> dict[str, Work]:
-    """Of the step's functions, the costliest file first. What is inlined counts where it is called."""
-    files = file_of()
-    found: dict[str, Work] = {}
-    threads: dict[str, float] = {}
+def file_of(stage: str, known: Mapping[str, set[str]]) -> str:
+    """The file that a stage is written in, by its name of check_special.py."""
+    if stage == ENTRY:
+        return LAUNCH
+    # without what is between angles, and what it returns
+    name = stage
+    while name != (name := re.sub(r"<[^<>]*>", "", name)):
+        pass
+    *owner, function = name.split()[-1].split("::")
+    where = known.get(owner[-1] if owner else function, set())
+    if len(where) != 1:
+        written = " and ".join(sorted(where)) or "no file of kernels/"
+        raise LookupError(f"the function {stage} of the step is written in {written}")
+    return next(iter(where))
+
+
+def places(fused: Iterable[str], staged: Mapping[str, Iterable[str]]) -> dict[str, Place]:
+    """Of every stage of the step in one launch, from the stages of the kernel of each part. One that several parts call
+    counts with the first. One that no part has (it calls stages, or has nothing to do where one thread has an environment)
+    counts with its file, if all others of that are of one part."""
+    known = files()
+    file = {stage: file_of(stage, known) for stage in fused}
+    part = {stage: next((part for part in PARTS if stage in staged[part]), "") for stage in file}
+    of_file: dict[str, set[str]] = {LAUNCH: {PARTS[0]}}
+    for stage in file:
+        if part[stage]:
+            of_file.setdefault(file[stage], set()).add(part[stage])
+    for stage in file:
+        if not part[stage]:
+            parts = of_file.get(file[stage], set())
+            if len(parts) != 1:
+                raise LookupError(f"the function {stage} of {file[stage]} is in the step, and belongs to no part of it")
+            part[stage] = next(iter(parts))
+    return {stage: Place(file[stage], part[stage]) for stage in file}
+
+
+def stages_by_part(code: bytes) -> dict[str, dict[str, int]]:
+    """Instructions of every stage of a step in parts."""
+    return {part: stages(code, f"dualstep_staged_{part}") for part in PARTS}
+
+
+def work_by_place(counts: dict[str, dict[str, int]], by_function: dict[str, float],
+                  place_of: Mapping[str, Place]) -> dict[Place, Work]:  # fmt: skip
+    """Of the step's functions. What is inlined counts where it is called."""
+    found: dict[Place, list[Work]] = {}
     readable = demangle(list(counts))
     usual = sum(by_function.values()) / len(by_function)
     for name, numbers in counts.items():
-        whole = readable[name]
-        if not name.startswith("dualstep_") and "dualstep::cuda::" not in whole:
+        stage = stage_name(readable[name])
+        # what sorts and resets environments is none of them
+        if stage not in place_of:
+            if "dualstep::cuda::" in readable[name]:
+                raise LookupError(f"the function {stage} runs, and is not in the step that was compiled")
             continue
-        base = re.match(r"\w*", stage_name(whole).split("::")[-1])
-        file = files.get(base[0] if base else "", "kernels/step.h")
-        work, ratio = found.setdefault(file, Work()), by_function.get(name, usual)
-        work.instructions += numbers["instructions of warps"] * ratio / STATES
-        threads[file] = threads.get(file, 0) + numbers["instructions of threads"] * ratio / STATES
-        warps = STATES / GROUP
-        work.barriers += numbers["barriers"] / warps
-        work.shuffles += numbers["shuffles"] / warps
-        work.bytes += (numbers["bytes fetched"] + numbers["bytes written"]) / STATES
-    for file, work in found.items():
-        work.busy = threads[file] / max(work.instructions, 1e-9)
+        ratio = by_function.get(name, usual)
+        found.setdefault(place_of[stage], []).append(Work(
+            instructions=numbers["instructions of warps"] * ratio / STATES,
+            threads=numbers["instructions of threads"] * ratio / STATES,
+            barriers=numbers["barriers"] * GROUP / STATES,
+            shuffles=numbers["shuffles"] * GROUP / STATES,
+            bytes=(numbers["bytes fetched"] + numbers["bytes written"]) / STATES))  # fmt: skip
+    return {place: Work.total(works) for place, works in found.items()}
+
+
+def work_by_file(work: Mapping[Place, Work]) -> dict[str, Work]:
+    """The costliest file first."""
+    found = {file: Work.total(w for place, w in work.items() if place.file == file)
+             for file in {place.file for place in work}}  # fmt: skip
     return dict(sorted(found.items(), key=lambda item: -item[1].instructions))
 
 
@@ -280,28 +363,12 @@ def predict(work: Sequence[Work], registers: int, workspace: int, device: H200, 
     return out
 
 
-# the part of a step that each file belongs to (kernels/launch/staged.h); the rest is smooth dynamics
-PART_OF = {"collide": "collide", "rows": "rows", "equality": "rows", "impact": "rows", "law": "solve",
-           "compliant": "solve", "hard": "solve", "spring_damper": "solve", "coulomb": "solve", "with_law": "solve",
-           "mujoco": "collide", "soft": "collide", "anchor": "solve", "newton_rows": "solve", "newton_dofs": "solve",
-           "newton": "solve",
-           "row_space": "solve", "dense_solve": "solve", "scalar_law": "solve", "limit": "solve",
-           "friction_loss": "solve", "single_dof": "solve", "dense_scalar": "solve", "contact": "solve",
-           "contact_block": "solve", "contact_rows": "rows", "ball_limit": "rows", "support": "rows",
-           "pgs": "solve", "solve": "solve", "cone": "solve", "whitened_rows": "solve", "anderson": "solve",
-           "integrate": "integrate", "outputs": "integrate"}  # fmt: skip
-
-
-def part_of(file: str) -> str:
-    return "collide" if "/collide/" in file else PART_OF.get(Path(file).stem, "smooth")
-
-
-def predict_parts(work: dict[str, Work], registers: dict[str, int], workspace: int, device: H200,
+def predict_parts(work: Mapping[Place, Work], registers: dict[str, int], workspace: int, device: H200,
                   assumed: Assumed) -> dict[str, float]:
     """Seconds of each part of a step of NUM_ENVS environments, launched on its own; all workspaces in device memory."""
     out, rate = {}, byte_rate(NUM_ENVS, workspace, device, assumed)
     for part in PARTS:
-        mine = [w for file, w in work.items() if part_of(file) == part]
+        mine = [w for place, w in work.items() if place.part == part]
         rounds = rounds_of(warps_of(registers[f"dualstep_staged_{part}"], device), device)
         chain = rounds * cycles_of(mine, assumed.cache_latency, assumed) / device.clock
         issue = NUM_ENVS * sum(w.instructions for w in mine) / (device.sms * device.schedulers * device.clock)
@@ -315,32 +382,63 @@ def warps_of(registers: int, device: H200) -> int:
     return min(64, device.registers // (2 * 32 * (-(-registers // 8) * 8)) * 2)
 
 
-def workspace_bytes() -> int:
-    """Of an environment: numbers and words, as the program of the model has them."""
-    text = program([LANES])
+def sizes(text: str) -> dict[str, int]:
+    """Of the model of a program (kernels/data/sizes.inl)."""
+    from dualstep import _core
 
-    def numbers(name: str) -> list[int]:
-        match = re.search(rf"static constexpr {name} \w = \{{([^}}]*)\}}", text)
-        assert match
-        return [int(word) for word in match[1].split(",") if word.strip()]
+    names = re.findall(r"^SIZE\((\w+),", _core.kernel_sources()["kernels/data/sizes.inl"], re.M)
+    return dict(zip(names, numbers(text, "Sizes"), strict=True))
 
-    header = (ROOT / "kernels" / "data" / "tables.h").read_text()
-    declared = re.search(r"struct Sizes \{(.*?)\n\};", header, re.S)
-    assert declared
-    names = re.findall(r"\w+", re.sub(r"//.*|\bint\b", "", declared[1]))
-    n = dict(zip(names, numbers("Sizes"), strict=True))
-    return 4 * (numbers("Layout")[-1] + n["unit_begin"] + n["nunitword"])
+
+def numbers(text: str, name: str) -> list[int]:
+    """What the struct of that name holds in a program."""
+    match = re.search(rf"static constexpr {name} \w = \{{([^}}]*)\}}", text)
+    if not match:
+        raise LookupError(f"the program of the model has no {name}")
+    return [int(word) for word in match[1].split(",") if word.strip()]
+
+
+def workspace_bytes(text: str) -> int:
+    """Of an environment: numbers and words, as a program in single precision has them (kernels/launch/cuda/launch.cuh)."""
+    n = sizes(text)
+    if n["nisland"]:
+        raise ValueError("the model's islands are solved apart, and the bytes of their arena are not known here")
+    return 4 * (numbers(text, "Layout")[-1] + n["arena_begin"])
 
 
 def fill(text: str) -> str:
     return textwrap.fill(text, 120)
 
 
-def table(build: Path) -> str:
-    device, assumed, size = H200(), Assumed(), workspace_bytes()
-    code, registers = compiled([LANES])
+def code_table(fused: Compiled, staged: Compiled) -> str:
+    """What the machine code says of the step."""
+    from dualstep import _core
+
+    compiler = _core.describe_specialization().split(",")[0]
+    in_parts = stages_by_part(staged.code)
+    kernels = {"all at once": (stages(fused.code), fused.registers[ENTRY]),
+               **{part: (in_parts[part], staged.registers[f"dualstep_staged_{part}"]) for part in PARTS}}  # fmt: skip
+    lines = [
+        fill(
+            f"Humanoid, sm_90, {compiler}, {LANES} threads an environment, whose workspace has "
+            f"{workspace_bytes(fused.text):,} bytes:"
+        ),
+        "",
+        "| kernel | instructions | registers | warps an SM |",
+        "|---|---|---|---|",
+    ]
+    for name, (counts, registers) in kernels.items():
+        lines.append(f"| {name} | {sum(counts.values()):,} | {registers} | {warps_of(registers, H200())} |")
+    return "\n".join(lines)
+
+
+def table(build: Path, fused: Compiled, staged: Compiled) -> str:
+    device, assumed, size = H200(), Assumed(), workspace_bytes(fused.text)
+    registers = fused.registers
+    place_of = places(stages(fused.code), stages_by_part(staged.code))
     counts, contacts = executed(build)
-    work = work_by_file(counts, ratios(program([LANES]), code))
+    by_place = work_by_place(counts, ratios(fused.text, fused.code), place_of)
+    work = work_by_file(by_place)
     # what is assumed, and half and one and a half of its times
     guesses = [assumed, *(replace(assumed, cycles_of_instruction=f * assumed.cycles_of_instruction,
                                   shuffle=f * assumed.shuffle, shared_latency=f * assumed.shared_latency,
@@ -356,8 +454,7 @@ def table(build: Path) -> str:
         "|---|---|---|---|---|---|",
     ]
     rows = [*((f"`{file}`", w, f"{w.busy:.0f}") for file, w in work.items() if w.instructions >= 1)]
-    total = Work(*(sum(getattr(w, field) for w in work.values())
-                   for field in ("instructions", "busy", "barriers", "shuffles", "bytes")))  # fmt: skip
+    total = Work.total(work.values())
     for name, w, busy in [*rows, ("all", total, "")]:
         lines.append(
             f"| {name} | {w.instructions:,.0f} | {busy} | {w.bytes:,.0f} | {w.barriers:.0f} | {w.shuffles:.0f} |"
@@ -383,8 +480,8 @@ def table(build: Path) -> str:
             f"| {p.place} memory | {registers[ENTRY]} | {p.warps} | {p.issue / 1e6:.1f} | {p.latency / 1e6:.1f} | "
             f"{p.bytes / 1e6:.1f} | **{p.rate / 1e6:.1f}** ({slow.rate / 1e6:.1f} to {fast.rate / 1e6:.1f}) |"
         )
-    used = compiled([LANES] * len(PARTS))[1]
-    times, slow, fast = (predict_parts(work, used, size, device, guess) for guess in guesses)
+    used = staged.registers
+    times, slow, fast = (predict_parts(by_place, used, size, device, guess) for guess in guesses)
     rates = [NUM_ENVS / sum(t.values()) / 1e6 for t in (times, slow, fast)]
     lines += ["", fill("In parts, each a launch of its own with as many warps as its registers allow, microseconds a step of "
                        f"{NUM_ENVS:,} environments (warps an SM):"), "",
@@ -398,23 +495,29 @@ def table(build: Path) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("build", type=Path, nargs="?")
-    parser.add_argument("--write", action="store_true", help="put it into bench/README.md")
+    parser.add_argument("--write", action="store_true", help="put what is printed into bench/README.md")
     parser.add_argument("--steps", type=int, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.steps:
         step(args.steps)
         return 0
-    if not args.build:
-        parser.error("a build folder is wanted")
     with tempfile.TemporaryDirectory() as folder:
         # what the assembler says of registers is not kept in a cache
         os.environ["DUALSTEP_CACHE_DIR"] = folder
-        text = table(args.build)
-    print(text)
+        fused, staged = compiled([LANES]), compiled([LANES] * len(PARTS))
+        # fails before anything runs, where a function is new
+        places(stages(fused.code), stages_by_part(staged.code))
+        made = {"code": code_table(fused, staged)}
+        if args.build:
+            made["step"] = table(args.build, fused, staged)
+    print("\n\n".join(made.values()))
     if args.write:
         page = README.read_text()
-        before, rest = page.split(BEGIN)
-        README.write_text(before + BEGIN + "\n\n" + text + "\n\n" + END + rest.split(END)[1])
+        for what, text in made.items():
+            begin, end = MARKS[what]
+            before, rest = page.split(begin)
+            page = before + begin + "\n\n" + text + "\n\n" + end + rest.split(end)[1]
+        README.write_text(page)
     return 0
 
 
