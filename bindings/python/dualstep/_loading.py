@@ -27,6 +27,7 @@ LIMITS = {
     "geoms": ("DUALSTEP_LOAD_GEOMS", 100_000),
     "keys": ("DUALSTEP_LOAD_KEYS", 10_000),
     "numbers": ("DUALSTEP_LOAD_NUMBERS", 100_000_000),
+    "elements": ("DUALSTEP_LOAD_ELEMENTS", 300_000),
 }
 SECONDS, MEGABYTES = "DUALSTEP_LOAD_SECONDS", "DUALSTEP_LOAD_MEGABYTES"
 _COUNTED = {"body": "bodies", "geom": "geoms", "key": "keys", "link": "bodies", "collision": "geoms", "visual": "geoms"}
@@ -67,6 +68,34 @@ def _number(text: str | None, otherwise: float = 1) -> float:
     return max(value, 0) if math.isfinite(value) else math.inf
 
 
+def _elements(text: str | bytes) -> list[tuple[str, dict[str, str] | None]]:
+    """Tags where they begin, with attributes, and where they end. Raises InvalidModelError for what is no XML."""
+    # as MuJoCo reads it: UTF-8, whatever it says of itself
+    whole = text if isinstance(text, str) else text.decode("utf-8", "replace")
+    found: list[tuple[str, dict[str, str] | None]] = []
+
+    def no_entities(*_: object) -> None:
+        raise InvalidModelError("the model declares entities of XML, which MuJoCo does not read")
+
+    def parse(whole: str) -> None:
+        found.clear()
+        parser = expat.ParserCreate()
+        parser.StartElementHandler = lambda tag, attributes: found.append((tag, attributes))
+        parser.EndElementHandler = lambda tag: found.append((tag, None))
+        parser.EntityDeclHandler = no_entities
+        parser.Parse(whole, True)
+
+    try:
+        parse(whole)
+    except expat.ExpatError:
+        # MuJoCo's reader takes "--" in a comment, and people write it; the lines stay where they are
+        try:
+            parse(re.sub(r"<!--.*?-->", lambda comment: re.sub(r"[^\n]", " ", comment[0]), whole, flags=re.DOTALL))
+        except expat.ExpatError as error:
+            raise InvalidModelError(f"XML that cannot be read: {error}") from None
+    return found
+
+
 class _Scan:
     """Counts and paths of a model and of what it includes."""
 
@@ -76,6 +105,7 @@ class _Scan:
         self.counts = dict.fromkeys(LIMITS, 0.0)
         self.files: list[tuple[str, Path]] = []  # as they are named, and the folder of the file that names them
         self.folders: set[str] = {""}
+        self._attached: dict[str, dict[str, float]] = {}  # what models that are attached count for, by their names
         self._read = 0
         self._open: list[Path] = []
 
@@ -88,20 +118,17 @@ class _Scan:
         def begin(tag: str, attributes: dict[str, str]) -> None:
             factors.append(factors[-1] * self._element(tag, attributes, factors[-1], folder))
 
-        parser = expat.ParserCreate()
-        parser.StartElementHandler = begin
-        parser.EndElementHandler = lambda _: factors.pop()
-        try:
-            parser.Parse(text, True)
-        except expat.ExpatError:
-            # the compiler says what is wrong, or is less strict: then every path counts
-            whole = text if isinstance(text, str) else text.decode("utf-8", "replace")
-            self.files += [(path, folder) for path in re.findall(r"""\bfile\w*\s*=\s*["']([^"']*)["']""", whole)]
-            folders = re.findall(r"""\b(?:mesh|texture|asset)dir\s*=\s*["']([^"']*)["']""", whole)
-            self.folders.update(folders)
+        for tag, attributes in _elements(text):
+            if attributes is None:
+                factors.pop()
+            else:
+                begin(tag, attributes)
 
     def _element(self, tag: str, attributes: dict[str, str], times: float, folder: Path) -> float:
         """What an element counts for; by how much its children are multiplied."""
+        copies = _number(attributes.get("count")) if tag == "replicate" else 1
+        # what is repeated is walked through that often, though nothing is in it
+        self.counts["elements"] += times * max(1, copies)
         if tag in _COUNTED:
             self.counts[_COUNTED[tag]] += times
         for name, value in attributes.items():
@@ -109,8 +136,19 @@ class _Scan:
                 self.files.append((re.sub(r"^\w+://", "", value), folder))
             elif name in _FOLDERS and tag == "compiler":
                 self.folders.add(value)
-        if tag == "include" or (tag == "model" and "file" in attributes):
+        if tag == "include":
             self._include(attributes.get("file", ""), folder, times)
+        elif tag == "model" and "file" in attributes:
+            before = dict(self.counts)
+            self._include(attributes["file"], folder, times)
+            own = {what: count - before[what] for what, count in self.counts.items()}
+            self._attached[attributes.get("name", "")] = own
+        elif tag == "attach":
+            # a name that is none of these is one that a file gives itself
+            name = attributes.get("model", "")
+            for own in [self._attached[name]] if name in self._attached else self._attached.values():
+                for what, count in own.items():
+                    self.counts[what] += times * count
         elif tag == "size":
             self.counts["keys"] = max(self.counts["keys"], _number(attributes.get("nkey"), 0))
             widths = [_number(value, 0) for name, value in attributes.items() if name.startswith("nuser")]
@@ -122,8 +160,9 @@ class _Scan:
             many = math.prod(_number(word) for word in attributes.get("count", "1").split())
             self.counts["bodies"] += times * many
             self.counts["geoms"] += times * many
-        check_sizes(self.counts)
-        return _number(attributes.get("count")) if tag == "replicate" else 1
+        # elements of all kinds at the end: what there are too many of has a name mostly
+        check_sizes({**self.counts, "elements": 0})
+        return copies
 
     def _include(self, name: str, folder: Path, times: float) -> None:
         if name in self.assets:
@@ -161,6 +200,7 @@ def look(text: str | None, path: Path | None, assets: dict[str, Any] | None, roo
     if root is not None and path is not None and not path.resolve().is_relative_to(root):
         raise InvalidModelError(f"the model file '{path}' lies outside of the folder '{root}'")
     scan.text(text if text is not None else (path.read_bytes() if path else ""), folder)
+    check_sizes(scan.counts)
     found = scan.outside(root) if root is not None else None
     if found is not None:
         raise InvalidModelError(
@@ -189,6 +229,10 @@ except MemoryError:
 except (ValueError, mujoco.FatalError) as error:
     sys.stdout.write(str(error))
     sys.exit(3 if "alloc" in str(error).lower() else 2)
+except RuntimeError as error:
+    # an exception that MuJoCo does not know: where memory is limited, that it has none
+    sys.stdout.write("MuJoCo's compiler ends with an exception that it says nothing of: " + str(error))
+    sys.exit(3 if float(megabytes) > 0 else 2)
 buffer = numpy.empty(mujoco.mj_sizeModel(model), numpy.uint8)
 mujoco.mj_saveModel(model, None, buffer)
 buffer.tofile(to)

@@ -39,7 +39,9 @@ ESCAPES = {
     "a link": '<include file="link.xml"/>',
     "included by an include": '<include file="first.xml"/>',
     "attached": '<asset><model name="a" file="{outside}/part.xml"/></asset><worldbody><attach model="a" prefix="b"/></worldbody>',
-    "what expat does not read": '<include file="{outside}/part.xml"/><worldbody>',
+    "beside two hyphens in a comment": '<!-- a -- b --><include file="{outside}/part.xml"/>',
+    "in characters by number": '<include file="{outside}&#47;part.xml"/>',
+    "by such an include": '<!-- a -- b --><include file="hyphens.xml"/>',
 }
 
 
@@ -47,10 +49,11 @@ ESCAPES = {
 def test_a_text_names_files_below_a_folder_alone(folders, how):
     (folders / "inside" / "link.xml").symlink_to(folders / "outside" / "part.xml")
     (folders / "inside" / "first.xml").write_text('<mujoco><include file="../outside/part.xml"/></mujoco>')
+    (folders / "inside" / "hyphens.xml").write_text('<mujoco><!-- c -- d --><include file="../outside/part.xml"/></mujoco>')
     text = f"<mujoco>{ESCAPES[how].format(outside=folders / 'outside')}</mujoco>"
     with pytest.raises(ds.InvalidModelError, match="outside of the folder '.*inside'.*root="):
         ds.Model.from_mjcf(text)
-    if how not in ("a link", "what expat does not read", "assetdir later"):
+    if how not in ("a link", "assetdir later"):
         assert ds.Model.from_mjcf(text, root=folders).nbody >= 1
         assert ds.Model.from_mjcf(text, root="/").nbody >= 1
 
@@ -73,6 +76,8 @@ def test_files_below_the_folder_and_assets_are_taken(folders):
 BOMBS = {
     "replicate": (model("<replicate count='100000'><replicate count='100000'><geom size='.1'/></replicate></replicate>"), "geoms"),
     "replicated bodies": (model(f"<replicate count='1000000'>{BALL}</replicate>"), "bodies"),
+    "replicated sites": (model("<replicate count='100000'><replicate count='100000'><site/></replicate></replicate>"), "elements"),
+    "replicated nothing": (model("<replicate count='100000'><replicate count='100000'/></replicate>"), "elements"),
     "keys": (model(rest='<size nkey="2000000000"/>'), "keys"),
     "user numbers": (model(rest='<size nuser_geom="2000000000"/>'), "numbers"),
     "texture": (model(rest='<asset><texture name="t" type="2d" builtin="flat" width="1000000" height="1000000"/></asset>'), "numbers"),
@@ -98,6 +103,25 @@ def test_included_bombs(folders):
         ds.Model.from_mjcf(model("<replicate count='1000'><include file='balls.xml'/></replicate>"))
     with pytest.raises(ds.InvalidModelError):
         ds.Model.from_mjcf(folders / "inside" / "self.xml")
+
+
+def test_attached_bombs(folders):
+    (folders / "inside" / "sites.xml").write_text(f"<mujoco>{model('<site/>' * 400)[8:]}")
+    attach = "<replicate count='1000'><frame><attach model='{}' prefix='p'/></frame></replicate>"
+    for name, named in (("s", 'name="s"'), ("mujoco", "")):
+        asset = f'<asset><model {named} file="sites.xml"/></asset>'
+        with pytest.raises(ds.InvalidModelError, match="the model has .* elements, and at most 300000"):
+            ds.Model.from_mjcf(model(attach.format(name), rest=asset))
+
+
+@pytest.mark.parametrize("text, words", [
+    ("<mujoco><worldbody></mujoco>", "XML that cannot be read: mismatched tag: line 1"),
+    ('<!DOCTYPE m [<!ENTITY f "a.xml">]><mujoco><include file="&f;"/></mujoco>', "declares entities of XML"),
+    ("<mujoco><worldbody><geom size='&'/></worldbody></mujoco>", "XML that cannot be read"),
+])  # fmt: skip
+def test_what_is_no_xml_is_refused(text, words):
+    with pytest.raises(ds.InvalidModelError, match=words):
+        ds.Model.from_mjcf(text)
 
 
 def test_limits_are_variables(monkeypatch):
@@ -127,7 +151,7 @@ def test_a_limit_on_time_is_kept_by_a_child(monkeypatch):
     assert time.monotonic() - began < 5
     monkeypatch.delenv("DUALSTEP_LOAD_SECONDS")
     monkeypatch.setenv("DUALSTEP_LOAD_MEGABYTES", "40")
-    with pytest.raises(ds.InvalidModelError):
+    with pytest.raises(ds.InvalidModelError, match="takes more memory to compile than DUALSTEP_LOAD_MEGABYTES = 40 allows"):
         ds.Model.from_mjcf(model())
 
 
