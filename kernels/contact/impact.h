@@ -5,9 +5,10 @@
 // equation     v+ = v + M^-1 J'L,   0 <= n v+ + e n v  _|_  L_n >= 0,   L_t the most dissipative of mu L_n
 //              rows of equality constraints keep their velocity; M is without damping, since an impact takes
 //              no time
-// method       the problem is that of a step's hard rows, with velocities in place of accelerations: y0_n =
-//              (1 + e) n v, y0_t = t v, solved on the primal with a weight on each row, a share of A's
-//              diagonal, and raised by Coulomb's law (coulomb.h). What the weight moved is then taken back:
+// method       the problem is that of a step's hard rows, with velocities in place of accelerations,
+//                y0_n = (1 + e) n v,  y0_t = t v
+//              solved on the primal with a weight on each row, a share of A's diagonal, and raised by Coulomb's
+//              law (coulomb.h). What the weight moved is then taken back:
 //              y0 is shifted by -R L, at whose fixed point there is no weight. Where friction and restitution
 //              together would raise the kinetic energy, every e is scaled down by bisection until they do not
 // source       Newton's law of restitution; Moreau 1988; Stewart & Trinkle 1996; the method of multipliers is
