@@ -6,7 +6,7 @@
 //           slot of a contact = ncon + those of earlier pairs of the round + those of its own pair before it
 //           con_pair = 8 pair + k for contact k of its manifold; friction, dimension and softness are the pair's
 // source    MuJoCo's documentation, "Contact"; kernels/contact for D, kterm, Bn, Bt by the contact law
-// deviation as collide.h. Where slots are short the shallowest contact goes, of equals the later
+// deviation as collide.h
 // reads     xpos, xquat, geom_xpos, geom_xmat
 // writes    geom_xpos, geom_xmat (geom_poses); con_*, ncon, ncon_needed, ncon_max, overflow_bits
 // cost      O(pairs of the kind), and the pair functions of those that are close; of a contact without a slot O(slots)
