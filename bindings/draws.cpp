@@ -1,4 +1,4 @@
-// Random numbers of environments, as dualstep/envs/draws.py says what they are, for arrays of the host.
+// Random numbers of environments, as envs/draws.py says what they are, for arrays of the host.
 #include <pybind11/numpy.h>
 
 #include "bindings/bindings.h"

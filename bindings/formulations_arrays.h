@@ -1,7 +1,6 @@
 // batches of small problems as contiguous numpy arrays, and the loop over them.
 //
-// solves    nothing: In reads problem i of an array (B, ...), Out holds the results, each() runs a problem
-//           after another
+// solves    nothing: In reads problem i of an array (B, ...), Out holds the results, each() runs a problem after another
 // deviation a failure does not stop the batch: all are collected, then raised as ProblemError([(index, kind,
 //           message), ...])
 #pragma once

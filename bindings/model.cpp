@@ -29,9 +29,8 @@ std::string to_bytes(const py::dict& raw, const char* name) {
   return raw.contains(name) ? std::string(py::cast<py::bytes>(raw[name])) : std::string();
 }
 
-// {"sizes": {name: int}, "ints": {name: array}, "reals": {name: array}, "option": {name: array}, "names":
-// bytes,
-//  "text": bytes}
+// {"sizes": {name: int}, "ints": {name: array}, "reals": {name: array}, "option": {name: array},
+//  "names": bytes, "text": bytes}
 Model model_from_dict(const py::dict& source) {
   RawModel raw;
   for (const auto& [key, value] : py::cast<py::dict>(source["sizes"])) {

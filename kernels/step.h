@@ -1,4 +1,4 @@
-// The step, read top to bottom: one line a stage, each stage one file.
+// The step, read top to bottom: one line a stage.
 #pragma once
 
 #include "kernels/collide/collide.h"

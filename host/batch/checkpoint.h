@@ -1,8 +1,10 @@
 // The bytes of a saved batch: a header, rows of named arrays, per-environment parameters, a checksum.
 //
-//   "dualstep" | version, byte order | size of a real | hash of the model | environments | arrays |
-//   parameters each array:     name (32 bytes), bytes of a row, rows each parameter: name (32 bytes), numbers
-//   of a row, 0 or 1 for each environment, rows of those with 1 checksum of all before it
+//   header          "dualstep" | version | byte order | size of a real | hash of the model |
+//                   environments | arrays | parameters
+//   each array      name (32 bytes) | bytes of a row | rows
+//   each parameter  name (32 bytes) | numbers of a row | 0 or 1 for each environment | rows of those with 1
+//   checksum        of all before it
 //
 // Reading checks everything before anything is used: lengths, names, sizes, checksum.
 #pragma once

@@ -34,8 +34,7 @@ VectorXd rnea(const Model& m, const Data& d, const VectorXd* qacc) {
 
 // C = sum over bodies of J' (I dJ/dt + B J), all in world axes. Since M = sum J' I J and
 // dI/dt = v x* I - I v x, dM/dt - 2 C is skew for every B with B + B' = dI/dt; two are used:
-//   B = v x* I: Kane's method with body Jacobians. For ball and free joints, where qvel is no derivative
-//       of coordinates.
+//   B = v x* I: Kane's method with body Jacobians. For ball and free joints, where qvel is no derivative of coordinates.
 //   B = (v x* I - I v x + (I v) xbar*) / 2 with f xbar* the matrix of u -> u x* f: gives the Christoffel
 //       symbols where qvel = dqpos/dt (Echeandia & Wensing 2021).
 MatrixXd coriolis_matrix(const Model& m, const Data& d) {

@@ -1,16 +1,13 @@
 // The contact models beside MuJoCo's own problem, and what they share.
 //
-// solves    the acceleration of a step, qacc = (v' - v)/h, under the chosen law of contact. Everything stands
-// on
+// solves    the acceleration of a step, qacc = (v' - v)/h, under the chosen law of contact. Everything stands on
 //             M^ = M + h D (euler: D the joint damping; implicit, implicitfast: M - h dF/dv; rk4: M)
 //             MuJoCo's contacts: M^ = M, under the integrator discrete M + h D + h^2 K (step_slopes)
 //             qacc = dv/h + M^-1 (tau + J_f'f + J'l),   tau = qfrc_smooth
 //           with dv a jump of the velocity (impulsive), f explicit contact forces (compliant, soft_anchor),
-//           and l the forces of the rows: velocity and position equalities, friction loss, joint limits,
-//           contacts
+//           and l the forces of the rows: velocity and position equalities, friction loss, joint limits, contacts
 // equation  the rows' dual: y = (A + R) l + b, A = J M^-1 J', b = J M^-1 (tau + J_f'f) - aref,
-//             aref = -B J (v + dv) - K r. Contacts (rows n, t1, t2, spin, roll1, roll2; r = phi on n, else
-//             0):
+//             aref = -B J (v + dv) - K r. Contacts (rows n, t1, t2, spin, roll1, roll2; r = phi on n, else 0):
 //               todorov, spring_damper  B = 2/k, K = 1/k^2, R_n = eps A_nn, R_t = R_n / impratio, k = max(kappa, 2h)
 //               anitescu       B = 1/h, K = 1/h^2, R = 0, r = max(phi, -2 m/s h)
 //               stewart_trinkle  the same rows under Coulomb's law with Signorini's condition
@@ -20,8 +17,7 @@
 //           as of the spring-damper contacts (r = phi on limits, 0 on friction loss)
 // source    Todorov 2014; Anitescu 2006; Stewart & Trinkle 1996; de Saxce & Feng 1998; Tedrake, Underactuated
 //           Robotics, multi-body appendix
-// deviation dJ/dt v is neglected on contacts and limits, as in all of these; a gap deeper than 2 m/s h is
-// corrected
+// deviation dJ/dt v is neglected on contacts and limits, as in all of these; a gap deeper than 2 m/s h is corrected
 //           at that speed; where facing contacts leave the hard convex dual without a solution, R = 1e-6 A_ii
 //           steps in and the status says so
 #pragma once

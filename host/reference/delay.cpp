@@ -1,7 +1,7 @@
 // Delays of controls: what acts at time t is what was given at t - delay, between samples by hold, line or spline.
 // Source: MuJoCo's documentation, "Delays"; its cubic is Catmull and Rom's, without slope at either end of the buffer.
-// Samples lie one step apart and end one step ago. Deviation: a delay of whole steps is so exactly, whatever the clock's
-// rounding.
+// Samples lie one step apart and end one step ago.
+// Deviation: a delay of whole steps is so exactly, whatever the clock's rounding.
 // Reads ctrl, ctrl_history. Cost O(samples).
 #include <cmath>
 

@@ -1,7 +1,6 @@
 // The dual of rows of every kind, hard ones among them: see contact_model.h.
 //
-// solves    y = (A + R) l + b with l in its rows' sets, y in their duals (Todorov 2014), or Coulomb's law
-// with
+// solves    y = (A + R) l + b with l in its rows' sets, y in their duals (Todorov 2014), or Coulomb's law with
 //           Signorini's condition on the contacts (Stewart & Trinkle 1996; de Saxce & Feng 1998)
 // equation  hard rows (R = 0, l free) are eliminated first: l_h = -A_hh^+ (b_h + A_hs l_s), which leaves
 //             A' = W_s'P W_s, P = I - W_h A_hh^+ W_h', b' = b_s - A_sh A_hh^+ b_h

@@ -18,8 +18,7 @@
 //           velocity of the gap is still zero. The step before a guard is taken again and again with another
 //           length until the crossing is known to 1e-13 s, so that no interpolant limits it. dR/dt v by a
 //           five-point difference along the motion, since contact points of curved bodies wander. What is held
-//           is projected back after every step. Approaches below 1e-4 m/s end plastically, which ends the
-//           sequences of Zeno
+//           is projected back after every step. Approaches below 1e-4 m/s end plastically, which ends the sequences of Zeno
 // reads     the state and inputs
 // writes    the state, events
 // cost      about 50 evaluations of the flow an event

@@ -4,21 +4,17 @@
 // equation  compliant    f_n = max(0, k x + c x') or k x^p max(0, 1 + d x');
 //                        f_t = -g u_t, g = min(mu(s) f_n / |u_t|, bound), s = |u_t| / v_s, and likewise for
 //                        spin and rolling with their coefficients, s = mu_i |u_i| / v_s; mu(s) Stribeck's
-//                        quintic from mu_s to mu_d, or mu_d min(1, s); mu_s is the pair's coefficient, mu_d =
-//                        mu_s dynamic_friction_ratio
-//           soft_anchor  f_n = max(0, k x + c x'); trial f_t = -k_t s - d_t u_t with s the stretch; cut to
-//           the
+//                        quintic from mu_s to mu_d, or mu_d min(1, s); mu_s is the pair's coefficient,
+//                        mu_d = mu_s dynamic_friction_ratio
+//           soft_anchor  f_n = max(0, k x + c x'); trial f_t = -k_t s - d_t u_t with s the stretch; cut to the
 //                        circle mu f_n; where cut, s = -(f_t + d_t u_t) / k_t. s is zero at the first touch,
 //                        and from step to step s <- (I - n n')s + h u_t with the new contact's u_t; spin and
 //                        rolling as in compliant
 // source    Hunt & Crossley 1975; Stribeck's curve as in Drake's user guide; lecture notes on soft contact in
-//           excess coordinates (friction adjust and slide); Tedrake, Underactuated Robotics, multi-body
-//           appendix
-// deviation bound = 1 / (h n lambda): n the number of frictional terms of the state, lambda the largest
-// eigenvalue
-//           of the term's block of J M^-1 J'. With it no friction, nor all together, reverses a sliding
-//           velocity within a step. The anchor is kept as a stretch, not as a point, so that rolling does not
-//           load it
+//           excess coordinates (friction adjust and slide); Tedrake, Underactuated Robotics, multi-body appendix
+// deviation bound = 1 / (h n lambda): n the number of frictional terms of the state, lambda the largest eigenvalue
+//           of the term's block of J M^-1 J'. With it no friction, nor all together, reverses a sliding velocity
+//           within a step. The anchor is kept as a stretch, not as a point, so that rolling does not load it
 // reads     contacts, qvel, M_hat_llt, anchors; writes Contact::force, next_anchors; cost O(contacts nv^2)
 #include <algorithm>
 #include <cmath>

@@ -3,13 +3,13 @@
 //   aref = -B (J v) - K d(r) r,   R = (1 - d) / d  A_approx,   r = pos - margin
 //
 // d(r) in (0, 1) is the impedance: solimp = (d0, d1, width, midpoint, power) rises from d0 at r = 0 to d1 at
-// |r| = width along a power sigmoid. solref = (timeconst, dampratio) > 0 gives K = 1 / (d1 timeconst
-// dampratio)^2 and B = 2 / (d1 timeconst); solref = (-stiffness, -damping) < 0 gives K = stiffness / d1^2, B
-// = damping / d1. A_approx is the diagonal of J M^-1 J' at qpos0, from the inverse weights that the model
-// stores. Within a contact R is tied together: R_t1 = R_n / impratio and R_i mu_i^2 the same for all
-// directions of friction, so that the cone stays projectable in closed form; the edges of a pyramid share 2
-// mu^2 R_n of the cone's mu = mu_1 sqrt(R_t1 / R_n). (MuJoCo documentation, "Computation: Constraint model";
-// Todorov 2014.)
+// |r| = width along a power sigmoid.
+//   solref = (timeconst, dampratio) > 0    K = 1 / (d1 timeconst dampratio)^2,  B = 2 / (d1 timeconst)
+//   solref = (-stiffness, -damping) < 0    K = stiffness / d1^2,  B = damping / d1
+// A_approx is the diagonal of J M^-1 J' at qpos0, from the inverse weights that the model stores. Within a
+// contact R is tied together: R_t1 = R_n / impratio and R_i mu_i^2 the same for all directions of friction, so
+// that the cone stays projectable in closed form; the edges of a pyramid share 2 mu^2 R_n of the cone's
+// mu = mu_1 sqrt(R_t1 / R_n). (MuJoCo documentation, "Computation: Constraint model"; Todorov 2014.)
 //
 // The integrator discrete takes aref where its step ends: with k = h^2 K d, b = h B and s = 1 + b + k, a row of velocity v is
 //
@@ -19,8 +19,7 @@
 // place of the floor of 2 h under timeconst, rows of contacts and limits with k > 1 are softened to k = 1, their damping by the
 // root of the same. (MuJoCo 3.13's notes on discrete; the sums and the root as MuJoCo 4.0.1 has them.)
 //
-// aref of connect and weld rows also holds -(dJ/dt) v, so that these close at the wanted rate while turning
-// fast.
+// aref of connect and weld rows also holds -(dJ/dt) v, so that these close at the wanted rate while turning fast.
 #include "host/reference/impedance.h"
 
 #include <algorithm>

@@ -1,11 +1,10 @@
 // Impacts of a state: contacts and joint stops that close together, with restitution and Coulomb friction.
 //
 // solves    v+ = v + M^-1 J'L
-// equation  0 <= n v+ + e n v _|_ L_n >= 0 for every closed contact and stop, friction L_t the most
-// dissipative
+// equation  0 <= n v+ + e n v _|_ L_n >= 0 for every closed contact and stop, friction L_t the most dissipative
 //           point of the section mu L_n (on a polygon of friction_directions edges, or the disc); rows of
-//           equality constraints keep their velocity. As a dual: y = A L + b, b_n = (1 + e) n v, b_t = t v, A
-//           = J M^-1 J'
+//           equality constraints keep their velocity. As a dual:
+//             y = A L + b,  b_n = (1 + e) n v,  b_t = t v,  A = J M^-1 J'
 // source    Newton's law of restitution; Moreau 1988; Stewart & Trinkle 1996; Anitescu & Potra 1997
 // deviation where friction and restitution together would raise the kinetic energy, every e is scaled down by
 //           bisection until they do not. M is the plain inertia: an impact takes no time

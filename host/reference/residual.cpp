@@ -1,7 +1,6 @@
 // The dual's optimality, told by its natural residual, and the projection onto the rows' sets that it needs.
 //
-//   l solves  min over K of 1/2 l'(A + R) l + l' b   exactly where   l = P_K(l - y / abar),   y = (A + R) l +
-//   b
+//   l solves  min over K of 1/2 l'(A + R) l + l' b   exactly where   l = P_K(l - y / abar),   y = (A + R) l + b
 //
 // (any abar > 0 will do; the mean diagonal makes l and y / abar alike in size.) P_K acts block by block. On
 // an elliptic cone |diag(mu)^-1 l_t| <= l_n the nearest point is found from its normal part t: the tangent

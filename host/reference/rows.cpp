@@ -2,10 +2,10 @@
 // friction loss, joint limits, contacts).
 //
 // A row says J v; positive means the constraint opens. Contacts: J v is the velocity of the second body's
-// point less the first's in the frame n, t1, t2, then of the angular velocities; a pyramid has two edges n +-
-// mu_i t_i for every direction of friction. Equality rows are the first object less the second. Reads poses,
-// qpos, contacts; writes efc_type, efc_id, efc_J, efc_pos, efc_margin, efc_frictionloss, efc_address;
-// impedance.cpp then adds the parameters.
+// point less the first's in the frame n, t1, t2, then of the angular velocities; a pyramid has two edges
+// n +- mu_i t_i for every direction of friction. Equality rows are the first object less the second.
+// Reads poses, qpos, contacts. Writes efc_type, efc_id, efc_J, efc_pos, efc_margin, efc_frictionloss,
+// efc_address; impedance.cpp then adds the parameters.
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>

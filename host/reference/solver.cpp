@@ -5,15 +5,15 @@
 // Under the integrator discrete M is the inertia of the step, M^ of contact_model.h.
 //
 // s is the sum over blocks of max over l in K of (-l'x - 1/2 l'R l): a parabola for equality rows, a half
-// parabola for l >= 0, a Huber function for friction loss, and for an elliptic contact, with u = (mu x_n,
-// mu_i x_i), N = u_n, T = |u_t| and mu = mu_1 sqrt(R_t1 / R_n),
+// parabola for l >= 0, a Huber function for friction loss, and for an elliptic contact, with
+// u = (mu x_n, mu_i x_i), N = u_n, T = |u_t| and mu = mu_1 sqrt(R_t1 / R_n),
 //   0                              where N >= mu T                  (open)
 //   1/2 sum D_i x_i^2              where mu N + T <= 0              (sticking)
 //   1/2 D_n (N - mu T)^2 / (mu^2 (1 + mu^2))   else                 (sliding)
 // The force is l = -grad s. s is convex and once differentiable; Newton with an exact line search ends after
 // finitely many steps on parabolas and converges quadratically on cones (Todorov 2014; MuJoCo documentation,
-// "Computation"). Here it goes on until the gradient no longer falls. Cost: one dense factorization of nv^2 a
-// step.
+// "Computation"). Here it goes on until the gradient no longer falls.
+// Cost: one dense factorization of nv^2 a step.
 #include <algorithm>
 #include <cmath>
 

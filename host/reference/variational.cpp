@@ -5,22 +5,18 @@
 //             p_{k+1}     = Jl(hv)^-1 [ M(q_m) v + h/2 Jl(hv/2)  G(q_m, v) ],   q_{k+1} = q_k (+) hv
 //           G = 1/2 d(v'Mv)/dq + forces at the midpoint; Jr, Jl the right and left Jacobians of the
 //           exponential on rotations (1 on all else); qvel = M(q_k)^-1 p_k is what users see
-// equation  equalities c(q_{k+1}) = 0; prescribed v_j = u(t + h/2); contacts 0 <= L_n _|_ phi(q_{k+1}) >= 0
-// with
-//           friction -mu L_n v_t / |v_t|, v_t = J_t(q_k) v, or any force of the disc where v_t = 0; joint
-//           stops likewise, without friction. Newton on v; each step of it is a contact dual with Coulomb's
-//           law
-// source    Marsden & West 2001; lecture notes on discrete mechanics with impacts and friction (the gap is
-// paired
+// equation  equalities c(q_{k+1}) = 0; prescribed v_j = u(t + h/2); contacts 0 <= L_n _|_ phi(q_{k+1}) >= 0 with
+//           friction -mu L_n v_t / |v_t|, v_t = J_t(q_k) v, or any force of the disc where v_t = 0; joint stops
+//           likewise, without friction. Newton on v; each step of it is a contact dual with Coulomb's law
+// source    Marsden & West 2001; lecture notes on discrete mechanics with impacts and friction (the gap is paired
 //           with the next configuration: pairing it with the present one cannot be stepped forward);
 //           Bou-Rabee & Marsden 2009 for the exponential
-// deviation L = f - l'C as printed there would pull: the impulse enters with plus. The slope of the left side
-// is
+// deviation L = f - l'C as printed there would pull: the impulse enters with plus. The slope of the left side is
 //           taken by differences once a step, its symmetric part kept. The gradient of kinetic energy comes
 //           from the momenta of subtrees: e_j . (dS_j/dt)'h, exact for every joint
-// reads     qpos, qvel, M, contacts, inputs; writes qacc = (v_{k+1} - v_k)/h, midpoint_velocity,
-// qfrc_constraint,
-//           Contact::force, residual, iterations; cost O(nv) evaluations and a dual per iteration
+// reads     qpos, qvel, M, contacts, inputs
+// writes    qacc = (v_{k+1} - v_k)/h, midpoint_velocity, qfrc_constraint, Contact::force, residual, iterations
+// cost      O(nv) evaluations and a dual per iteration
 #include <algorithm>
 #include <cmath>
 

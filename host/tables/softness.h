@@ -1,5 +1,4 @@
-// MuJoCo's soft constraints in numbers: stiffness and damping of the reference acceleration, and the
-// impedance.
+// MuJoCo's soft constraints in numbers: stiffness and damping of the reference acceleration, and the impedance.
 //
 //   aref = -B v - K imp(r) r,   R = (1 - imp) / imp * A,   imp = d0 + y(|r| / width) (dmax - d0)
 //

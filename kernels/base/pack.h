@@ -289,8 +289,8 @@ DS_HD IntPack<N> at_most(const IntPack<N>& a, int b) {
 #define DS_FMA_BY_DOUBLES 1
 // a b + c with one rounding, for processors that have no such instruction. The product of two floats is exact
 // in double; its sum with c is rounded to odd there (the neighbour with an odd last bit wherever it is not
-// exact), after which rounding to float gives what one rounding would have (Boldo & Melquiond 2008: 53 >= 24
-// + 2 bits)
+// exact), after which rounding to float gives what one rounding would have (Boldo & Melquiond 2008, since
+// 53 >= 24 + 2 bits)
 DS_HD __m128d sum_to_odd(const __m128d& x, const __m128d& y) {
   const __m128d sum = _mm_add_pd(x, y), part = _mm_sub_pd(sum, x), zero = _mm_setzero_pd();
   const __m128d lost = _mm_add_pd(_mm_sub_pd(x, _mm_sub_pd(sum, part)), _mm_sub_pd(y, part));

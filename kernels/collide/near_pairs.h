@@ -2,6 +2,11 @@
 // one environment, go side by side through the function of their kind. They keep their order, and so do the contacts.
 //
 // solves    as collide.h
+// equation  a box about spheres of centres x_i and radii r_i:  low = min(x_i - r_i),  high = max(x_i + r_i)
+//           two of them may meet where  max over axes of max(low_a - high_b, low_b - high_a) <= margin
+//           a sphere may reach a box geom of half sizes s where  |max(|R'(x_b - x_a)| - s, 0)| < r_b + margin
+//           radii are a thousandth larger than what they bound, and boxes wider by what rounding could hide
+// source    Ericson 2005, chapter 4 (bounding volumes)
 // deviation of many candidate pairs it is first asked whether boxes about their trees meet, then, by runs of pairs, whether
 //           the one about a body meets the one about the other tree; what is left out is what bounding spheres leave out
 // reads     geom_xpos, geom_xmat

@@ -1,7 +1,15 @@
 // The contacts of candidate pairs, kind by kind: collide.h says what is solved.
 //
+// solves    poses of geoms; which pairs of a kind touch; a slot for each contact, and what stands in it
+// equation  x_g = x_b + R_b geom_pos,  q_g = q_b * geom_quat
+//           a pair is close as collide.h says; of a height field where the other's sphere meets the box of its heights
+//           slot of a contact = ncon + those of earlier pairs of the round + those of its own pair before it
+//           con_pair = 8 pair + k for contact k of its manifold; friction, dimension and softness are the pair's
+// source    MuJoCo's documentation, "Contact"; kernels/contact for D, kterm, Bn, Bt by the contact law
+// deviation as collide.h
 // reads     xpos, xquat, geom_xpos, geom_xmat
 // writes    geom_xpos, geom_xmat (geom_poses); con_*, ncon, ncon_needed, ncon_max, overflow_bits
+// cost      O(pairs of the kind), and the pair functions of those that are close; of a contact without a slot O(slots)
 #pragma once
 
 #include "kernels/base/records.h"

@@ -1,21 +1,21 @@
 // Anchors of contacts: the springs along the plane that soft_anchor keeps from step to step.
 //
-// solved       nothing; sliding friction of a contact in touch, and the stretch that it leaves
-// equation     first touch      s = 0
-//              step to step     s <- (I - n n') s + h u_t, with the contact's present frame and velocity
-//              force            f_t = -k_t s - d_t u_t, cut to the circle mu f_n;
-//                               where cut, s = -(f_t + d_t u_t) / k_t
-//              a contact carries on the anchor of the last step that is nearest on the second geom's body, of
-//              the same pair of geoms and within a quarter of the smaller bounding radius, if it is also the
-//              contact nearest to that anchor
-// layout       an anchor is seven numbers: pair + 1 (-1 where the contact is apart, 0 where the slot is
-//              empty), place on the body, stretch in the world
-// source       lecture notes on soft contact with friction adjust and slide; Cundall & Strack 1979 for the
-//              same bristle
-// deviations   the anchor is kept as a stretch s, not as a point, so that rolling does not load it
-// reads        con_*, anchors, xpos, xquat
-// writes       next_anchors
-// cost         O(contacts^2) comparisons
+// solves    nothing; sliding friction of a contact in touch, and the stretch that it leaves
+// equation  first touch      s = 0
+//           step to step     s <- (I - n n') s + h u_t, with the contact's present frame and velocity
+//           force            f_t = -k_t s - d_t u_t, cut to the circle mu f_n;
+//                            where cut, s = -(f_t + d_t u_t) / k_t
+//           a contact carries on the anchor of the last step that is nearest on the second geom's body, of
+//           the same pair of geoms and within a quarter of the smaller bounding radius, if it is also the
+//           contact nearest to that anchor
+// layout    an anchor is seven numbers: pair + 1 (-1 where the contact is apart, 0 where the slot is
+//           empty), place on the body, stretch in the world
+// source    lecture notes on soft contact with friction adjust and slide; Cundall & Strack 1979 for the
+//           same bristle
+// deviation the anchor is kept as a stretch s, not as a point, so that rolling does not load it
+// reads     con_*, anchors, xpos, xquat
+// writes    next_anchors
+// cost      O(contacts^2) comparisons
 #pragma once
 
 #include "kernels/rows/rows.h"

@@ -1,18 +1,18 @@
 // Explicit forces: a contact in touch has a force in place of rows, a function of its depth and its velocity.
 //
-// solved       nothing; forces f of contacts, and the acceleration that they give the other rows
-// equation     f_n = max(0, k x + c x')  or  k x^p max(0, 1 + d x'),   x = max(0, -phi)
-//              f_t = -g u_t,  g = min(mu(s) f_n / |u_t|, bound),  s = |u_t| / v_s
-//              spin and rolling likewise, with their coefficients and s = mu_i |u_i| / v_s
-//              mu(s) Stribeck's quintic from mu_s to mu_d, or mu_d min(1, s)
-//              w_explicit = Z f,  y0 <- y0 + Z_row' w_explicit on all other rows
-// source       Hunt & Crossley 1975; Stribeck's curve as in Drake's user guide
-// deviations   bound = 1 / (h n lambda): n the frictional terms of the state, lambda the largest eigenvalue
-//              of the term's block of A. Each term could stop its sliding alone; together they must not turn
-//              it around
-// reads        con_dist, con_mu, con_A, con_y0 (J v), Z; with anchors (anchor.h) anchors
-// writes       con_y0 (f in place of J v), con_D, w_explicit, lim_y0, loss_y0, dense_y0, next_anchors
-// cost         O(contacts nv)
+// solves    nothing; forces f of contacts, and the acceleration that they give the other rows
+// equation  f_n = max(0, k x + c x')  or  k x^p max(0, 1 + d x'),   x = max(0, -phi)
+//           f_t = -g u_t,  g = min(mu(s) f_n / |u_t|, bound),  s = |u_t| / v_s
+//           spin and rolling likewise, with their coefficients and s = mu_i |u_i| / v_s
+//           mu(s) Stribeck's quintic from mu_s to mu_d, or mu_d min(1, s)
+//           w_explicit = Z f,  y0 <- y0 + Z_row' w_explicit on all other rows
+// source    Hunt & Crossley 1975; Stribeck's curve as in Drake's user guide
+// deviation bound = 1 / (h n lambda): n the frictional terms of the state, lambda the largest eigenvalue
+//           of the term's block of A. Each term could stop its sliding alone; together they must not turn
+//           it around
+// reads     con_dist, con_mu, con_A, con_y0 (J v), Z; with anchors (anchor.h) anchors
+// writes    con_y0 (f in place of J v), con_D, w_explicit, lim_y0, loss_y0, dense_y0, next_anchors
+// cost      O(contacts nv)
 #pragma once
 
 #include "kernels/contact/anchor.h"

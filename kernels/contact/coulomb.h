@@ -1,14 +1,14 @@
 // Coulomb's law with Signorini's condition, on top of the solution over the friction cone.
 //
-// solved       y0_n of each contact, raised until the raise is that of its own solution
-// equation     y0_n <- y0_n + mu |y_t|  (of a pyramid the largest mu_i |y_i|): the cone's complementarity
-//              then says that contacts part or press at zero normal speed, and that friction dissipates the
-//              most
-// source       de Saxce & Feng 1998; the length of a round's step is Irons & Tuck's, 1969
-// deviations   none
-// reads        con_y, con_f, con_D, con_mu, con_dim; of impacts (kShifted) impact_s
-// writes       con_y0, con_y, coulomb_y0, coulomb_change, of impacts coulomb_raise; what the solver writes
-// cost         O(contacts) and a solve each round, of 80 at most
+// solves    y0_n of each contact, raised until the raise is that of its own solution
+// equation  y0_n <- y0_n + mu |y_t|  (of a pyramid the largest mu_i |y_i|): the cone's complementarity
+//           then says that contacts part or press at zero normal speed, and that friction dissipates the
+//           most
+// source    de Saxce & Feng 1998; the length of a round's step is Irons & Tuck's, 1969
+// deviation none
+// reads     con_y, con_f, con_D, con_mu, con_dim; of impacts (kShifted) impact_s
+// writes    con_y0, con_y, coulomb_y0, coulomb_change, of impacts coulomb_raise; what the solver writes
+// cost      O(contacts) and a solve each round, of 80 at most
 #pragma once
 
 #include "kernels/rows/whitened_rows.h"

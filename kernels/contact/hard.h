@@ -1,14 +1,14 @@
 // Hard rows: what touches does not come closer by the end of the step.
 //
-// solved       softness and weight of a contact's rows, from a softer problem to the hard one
-// equation     aref = -(J v + max(phi / h, -2 m/s)) / h,  so that y = J v' / h + phi / h^2
-//              R_n = share A_nn, share from 1e-4 down to 1e-8 (1e-4 in float)
-// source       Anitescu 2006; Stewart & Trinkle 1996
-// deviations   the rows keep a weight, because Newton on the primal needs one; it moves forces by that share,
-//              and is reached in steps of 100. A gap deeper than 2 m/s h is corrected at that speed
-// reads        con_A
-// writes       a contact's record, con_D; what the solver writes
-// cost         O(contacts), and a solve for each step of 100
+// solves    softness and weight of a contact's rows, from a softer problem to the hard one
+// equation  aref = -(J v + max(phi / h, -2 m/s)) / h,  so that y = J v' / h + phi / h^2
+//           R_n = share A_nn, share from 1e-4 down to 1e-8 (1e-4 in float)
+// source    Anitescu 2006; Stewart & Trinkle 1996
+// deviation the rows keep a weight, because Newton on the primal needs one; it moves forces by that share,
+//           and is reached in steps of 100. A gap deeper than 2 m/s h is corrected at that speed
+// reads     con_A
+// writes    a contact's record, con_D; what the solver writes
+// cost      O(contacts), and a solve for each step of 100
 #pragma once
 
 #include "kernels/contact/law.h"

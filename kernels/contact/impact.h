@@ -1,25 +1,26 @@
 // Impacts before a step: contacts and joint stops that are closed and close, with restitution and Coulomb
 // friction.
 //
-// solved       the velocity v+ after the impacts of a state, and their impulses L
-// equation     v+ = v + M^-1 J'L,   0 <= n v+ + e n v  _|_  L_n >= 0,   L_t the most dissipative of mu L_n
-//              rows of equality constraints keep their velocity; M is without damping, since an impact takes
-//              no time
-// method       the problem is that of a step's hard rows, with velocities in place of accelerations: y0_n =
-//              (1 + e) n v, y0_t = t v, solved on the primal with a weight on each row, a share of A's
-//              diagonal, and raised by Coulomb's law (coulomb.h). What the weight moved is then taken back:
-//              y0 is shifted by -R L, at whose fixed point there is no weight. Where friction and restitution
-//              together would raise the kinetic energy, every e is scaled down by bisection until they do not
-// source       Newton's law of restitution; Moreau 1988; Stewart & Trinkle 1996; the method of multipliers is
-//              that of Hestenes 1969 and Powell 1969
-// deviations   velocities count in units of 1/S m/s, S a large power of two, in which the friction loss of
-//              joints is nothing; limits of ball joints (host/model/contact_law.cpp) and rows of tendons take
-//              no part
-// reads        con_*, qvel, cvel, M
-// writes       jump, impact_*, qvel_before, qvel (which the rows of the step are to see); what rows and
-//              solver write, and it leaves the rest as it was
-// cost         where nothing strikes O(contacts); else a factor, the rows and some ten Newton steps, 50 times
-//              that with a bisection
+// solves    the velocity v+ after the impacts of a state, and their impulses L
+// equation  v+ = v + M^-1 J'L,   0 <= n v+ + e n v  _|_  L_n >= 0,   L_t the most dissipative of mu L_n
+//           rows of equality constraints keep their velocity; M is without damping, since an impact takes
+//           no time
+// method    the problem is that of a step's hard rows, with velocities in place of accelerations,
+//             y0_n = (1 + e) n v,  y0_t = t v
+//           solved on the primal with a weight on each row, a share of A's diagonal, and raised by Coulomb's law
+//           (coulomb.h). What the weight moved is then taken back: y0 is shifted by -R L, at whose fixed point
+//           there is no weight. Where friction and restitution together would raise the kinetic energy, every e
+//           is scaled down by bisection until they do not
+// source    Newton's law of restitution; Moreau 1988; Stewart & Trinkle 1996; the method of multipliers is
+//           that of Hestenes 1969 and Powell 1969
+// deviation velocities count in units of 1/S m/s, S a large power of two, in which the friction loss of
+//           joints is nothing; limits of ball joints (host/model/contact_law.cpp) and rows of tendons take
+//           no part
+// reads     con_*, qvel, cvel, M
+// writes    jump, impact_*, qvel_before, qvel (which the rows of the step are to see); what rows and
+//           solver write, and it leaves the rest as it was
+// cost      where nothing strikes O(contacts); else a factor, the rows and some ten Newton steps, 50 times
+//           that with a bisection
 #pragma once
 
 #include "kernels/contact/coulomb.h"

@@ -1,11 +1,11 @@
 // A contact law: what it may do in a step, and what happens where it does not.
 //
-// solved       nothing; the hooks of a law, called at their places of the step (with_law.h)
-// equation     row i of a contact: y_i = J_i a + B_i J_i v + k_i (k on the normal alone), and a weight D; the
-//              rows' stage forms it, and cone.h says which force it gives
+// solves    nothing; the hooks of a law, called at their places of the step (with_law.h)
+// equation  row i of a contact: y_i = J_i a + B_i J_i v + k_i (k on the normal alone), and a weight D; the
+//           rows' stage forms it, and cone.h says which force it gives
 //
 //   hook               called by    when                                     to
-//   record             collide.h    a contact is found                       give its D, kterm, Bn, Bt
+//   record             collide/     a contact is found                       give its D, kterm, Bn, Bt
 //   before             begin_law    rows and diagonal blocks of A are made   take contacts out of the rows
 //   weigh              begin_law    after that                               give rows weights from A
 //   tolerance          solve.h      rows are solved                          ask for more than the option
@@ -16,16 +16,16 @@
 //
 // A law derives from ContactLaw and writes the hooks that it needs. All are static templates over the
 // environment. They read rows and know no solver: what solves is handed to `after`, and collision includes
-// this folder but not the solver (tests/python/test_includes.py).
+// this folder but not the solver (tests/python/package/test_includes.py).
 //
-// recipe       a file here, its row in laws.h, its include in with_law.h; the reference's own law in
-//              host/reference. A law outside this folder is one file, named by the macro DUALSTEP_EXTRA_LAW
-//              when what depends on the list is compiled (tests/recipes). It defines DS_EXTRA_LAWS(X) and
-//              DS_EXTRA_CONTACT_MODELS(X), rows as those of laws.h, and, where DS_CONTACT_LAW_HOOKS is
-//              defined, the type of its hooks
-// reads        what a law's file says
-// writes       con_D, con_kterm, con_Bn, con_Bt, and what a law's file says
-// cost         of hooks left out none
+// recipe    a file here, its row in laws.h, its include in with_law.h; the reference's own law in
+//           host/reference. A law outside this folder is one file, named by the macro DUALSTEP_EXTRA_LAW
+//           when what depends on the list is compiled (tests/recipes). It defines DS_EXTRA_LAWS(X) and
+//           DS_EXTRA_CONTACT_MODELS(X), rows as those of laws.h, and, where DS_CONTACT_LAW_HOOKS is
+//           defined, the type of its hooks
+// reads     what a law's file says
+// writes    con_D, con_kterm, con_Bn, con_Bt, and what a law's file says
+// cost      of hooks left out none
 #pragma once
 
 #include "kernels/contact/law_has.h"

@@ -1,13 +1,13 @@
 // MuJoCo's law: soft rows whose impedance grows with the penetration.
 //
-// solved       softness and weight of a contact's rows
-// equation     aref = -B J v - K imp r,  r = dist - margin on the normal,  else 0
-//              R = (1 - imp) / imp diag,  D = 1 / R
-// source       Todorov 2014; MuJoCo's documentation, "Solver parameters"
-// deviations   none
-// reads        pair_margin, pair_solimp, pair_diag, pair_kbb
-// writes       a contact's record
-// cost         O(1) a contact
+// solves    softness and weight of a contact's rows
+// equation  aref = -B J v - K imp r,  r = dist - margin on the normal,  else 0
+//           R = (1 - imp) / imp diag,  D = 1 / R
+// source    Todorov 2014; MuJoCo's documentation, "Solver parameters"
+// deviation none
+// reads     pair_margin, pair_solimp, pair_diag, pair_kbb
+// writes    a contact's record
+// cost      O(1) a contact
 #pragma once
 
 #include "kernels/contact/law.h"

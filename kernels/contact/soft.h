@@ -1,13 +1,13 @@
 // MuJoCo's softness as a law of a whole step: from phi = 0 whatever the margin, and on the inertia of the
 // step.
 //
-// solved       softness and weight of a contact's rows; impacts go before them (impact.h)
-// equation     that of mujoco.h with r = dist
-// source       Todorov 2014; MuJoCo's documentation, "Solver parameters"
-// deviations   from mujoco.h: a margin only says how early a row appears
-// reads        pair_solimp, pair_diag, pair_kbb
-// writes       a contact's record
-// cost         O(1) a contact
+// solves    softness and weight of a contact's rows; impacts go before them (impact.h)
+// equation  that of mujoco.h with r = dist
+// source    Todorov 2014; MuJoCo's documentation, "Solver parameters"
+// deviation from mujoco.h: a margin only says how early a row appears
+// reads     pair_solimp, pair_diag, pair_kbb
+// writes    a contact's record
+// cost      O(1) a contact
 #pragma once
 
 #include "kernels/contact/mujoco.h"

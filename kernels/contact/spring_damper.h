@@ -1,14 +1,14 @@
 // The spring-damper: contacts and joint limits that close with one time constant.
 //
-// solved       softness and weight of the rows of contacts, and the weight of those of limits (whose softness
-//              stands in rows.h)
-// equation     aref = -2 J v / k - phi / k^2 (phi on n only),  k > 0 the time constant kappa
-//              R_n = eps A_nn,  R_t = R_n / impratio
-// source       Todorov 2014
-// deviations   none
-// reads        con_A, Linv
-// writes       a contact's record, con_D, lim_D
-// cost         O(contacts + limits nv)
+// solves    softness and weight of the rows of contacts, and the weight of those of limits (whose softness
+//           stands in rows.h)
+// equation  aref = -2 J v / k - phi / k^2 (phi on n only),  k > 0 the time constant kappa
+//           R_n = eps A_nn,  R_t = R_n / impratio
+// source    Todorov 2014
+// deviation none
+// reads     con_A, Linv
+// writes    a contact's record, con_D, lim_D
+// cost      O(contacts + limits nv)
 #pragma once
 
 #include "kernels/contact/law.h"

@@ -1,8 +1,8 @@
 // The contact law in use at its places of the step: the one switch over the laws.
 //
-// solved       nothing; calls the hooks of law.h
-// cost         a comparison for each law that has the hook, the same for all environments; none in a program
-//              of one model, where the law is a constant
+// solves    nothing; calls the hooks of law.h
+// cost      a comparison for each law that has the hook, the same for all environments; none in a program
+//           of one model, where the law is a constant
 #pragma once
 
 #include "kernels/contact/compliant.h"

@@ -1,9 +1,19 @@
 // What an environment reads from the batch before a step, and writes to it after.
 //
-// Rows of the batch's arrays are environments; element l of a pack is row `first + l`. A pack at the end of
-// the batch that is not full repeats the last environment in its spare elements and never writes them. Where
-// the caller gives an order, element l is the row that stands there instead: which environments share a pack
-// changes no bit. An environment that is no pack was looked up by whoever made it: its block is its row.
+// Rows of the batch's arrays are environments; element l of a pack is row `first + l`. A pack at the end of the batch that
+// is not full repeats the last environment in its spare elements and never writes them. Where the caller gives an order,
+// element l is the row that stands there instead: which environments share a pack changes no bit. An environment that is no
+// pack was looked up by whoever made it: its block is its row.
+//
+// solves    nothing: copies between the rows of the batch and the workspace, and which environments may be advanced
+// equation  diverged where an entry of the state or of what the user gives is not below 1e10 (infinite, or no number), where
+//           the time is not finite, or where the status says so from before
+// source    none
+// deviation every NaN is written as one NaN
+// reads     the arrays of the state by their roles in fields.inl, time, status; for a replay the copies last_*
+// writes    the workspace of the same names, diverged, any_xfrc; the rows of CARRIED and HINT, the copies last_*; status,
+//           residual, iterations, time, workload; qacc_warmstart and anchors (keep_warmstart)
+// cost      O(the numbers of the state)
 #pragma once
 
 #include "kernels/data/workload_key.h"

@@ -14,9 +14,9 @@
 //   OUTPUT_STAGE(function)                names (kernels/output/outputs.h); or
 //   COPIED(name, array, width, shape, meaning)   what stands in this array of the workspace
 //
-// Sizes are written in the fields of Sizes (views.h). The name of a scratch array is that of the quantity in
-// MuJoCo's or Featherstone's vocabulary; the stage is the first that
-// writes it; accesses.inl has all that do, and all that read it.
+// Sizes are written in the fields of Sizes (sizes.inl). The name of a scratch array is that of the quantity in
+// MuJoCo's or Featherstone's vocabulary; the stage is the first that writes it; accesses.inl has all that do,
+// and all that read it.
 
 #ifndef TABLE_I
 #define TABLE_I(name, meaning)

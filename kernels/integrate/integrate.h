@@ -3,9 +3,8 @@
 // solves    q', v', act' at the end of a step of length h
 // equation  euler:         v' = v + h (M + h D)^-1 (qfrc_smooth + qfrc_constraint)
 //                          D = diag(joint damping)
-//           implicitfast:  the same with D = diag(joint damping) - d(actuators + tendons + fluid)/dv, and for a free
-//           body
-//                          that is a tree of its own also + d(bias)/dv
+//           implicitfast:  the same with D = diag(joint damping) - d(actuators + tendons + fluid)/dv,
+//                          and for a free body that is a tree of its own also + d(bias)/dv
 //           implicit:      the same with D = - d(actuators + tendons + fluid - bias)/dv of all bodies (implicit.h)
 //           all three:     q' = q (+) h v'
 //           discrete:      v' = v + h qacc, which is that of the step (smooth/step_inertia.h, rows/step_end.h)

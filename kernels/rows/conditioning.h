@@ -1,20 +1,23 @@
 // Rows that the precision cannot carry: those that no dof can move, and those that are all but rigid.
 //
-//   lost    (J M^-1 J')_rr <= (16 u)^2 s_r,   s_r = sum over dofs of (|lin|^2 + |ang|^2 (|p - com|^2 + |p|^2)) / D_d
-//   weight  D <= c / max over rows of what D weighs,   c = 1e6 in single precision, 1e12 in double
-//                                                        (1e4, 1e8 where MuJoCo gives no weight)
-//
 // MuJoCo takes R from the inverse weights of bodies. A body that turns about its own centre has none, so its rows have
 // R = 1e-15. Then a normal that runs through the axis is a row of rounding with an all but infinite weight: it throws
 // the body about, and the factors of Newton's system lose every direction that it does not push on. Such a row is
 // zero, and a contact or constraint all of whose rows are lost carries no force. What is left of it keeps a weight
 // whose product with A the factors can hold; the acceleration changes by 1 / c of what the row asks for. Models whose
 // rows have impedances below 1 - 1/c and bodies with an inverse weight keep every bit.
-// Source: own derivation; u is the unit roundoff, D_d the pivots of M = L'DL.
-// Deviations from MuJoCo: as said.
-// Reads con_A, con_D, con_mu, dense_D, Z; of the rows that are looked at closely con_pos, con_dist, con_pair, cdof, tree_com,
-// Dscale, xpos, xquat. Writes con_D, dense_D, and lost rows in Z and con_A.
-// Cost: O(contacts) and O(dense scalar rows x nv); of the few that are looked at O(nv) a row.
+//
+// solves    which rows are zero, and the weights of the others
+// equation  lost    (J M^-1 J')_rr <= (16 u)^2 s_r,   s_r = sum over dofs of (|lin|^2 + |ang|^2 (|p - com|^2 + |p|^2)) / D_d
+//           weight  D <= c / max over rows of what D weighs,   c = 1e6 in single precision, 1e12 in double
+//                                                              (1e4, 1e8 where MuJoCo gives no weight)
+//           u is the unit roundoff, D_d the pivots of M = L'DL
+// source    own derivation
+// deviation from MuJoCo: as said
+// reads     con_A, con_D, con_mu, con_dim, dense_D, Z; of the rows that are looked at closely con_pos, con_dist, con_pair,
+//           cdof, tree_com, Dscale, xpos, xquat
+// writes    con_D, dense_D, and lost rows in Z and con_A
+// cost      O(contacts) and O(dense scalar rows x nv); of the few that are looked at closely O(nv) a row
 #pragma once
 
 #include "kernels/rows/kinds/kinds.h"

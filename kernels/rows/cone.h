@@ -1,16 +1,21 @@
 // The primal cost of one contact, its force and its curvature, as functions of y = J qacc - aref (kDim rows).
 //
-// Pyramidal: edges y_n +- mu_i y_i, each 1/2 D min(0, .)^2. Elliptic (Todorov 2014; MuJoCo's documentation,
-// "Primal problem"): with U = (mu y_n, mu_i y_i), mu = mu_1 / sqrt(impratio), N = U_0, T = |U_t|:
-//   N >= mu T          nothing (y in the dual cone)
-//   mu N + T <= 0      1/2 sum D_j y_j^2, D_t = D_n mu_t^2 / mu^2
-//   else               1/2 D_n / (mu^2 (1 + mu^2)) (N - mu T)^2
-// Square: a pyramid whose rows n, t_i are weighted as an elliptic cone's, and not its edges. Its section is
-// |.|_1; with v_i = mu_i |y_i| and the least theta >= 0 of sum max(v_i - theta, 0) <= mu^2 (theta - y_n),
-//   1/2 D_n ((theta - y_n)^2 + sum max(v_i - theta, 0)^2 / mu^2),   nothing where y_n >= max v_i
-// which is the projection of -D y onto the cone (Moreau 1965).
-// force = -gradient. Curvature is the Hessian, positive semidefinite; for pyramids by edges it is an arrow:
-// only row 0 couples. Deviations: none.
+// solves    cost s(y), force -s'(y), curvature s''(y) of a contact
+// equation  pyramidal  edges y_n +- mu_i y_i, each 1/2 D min(0, .)^2
+//           elliptic   with U = (mu y_n, mu_i y_i), mu = mu_1 / sqrt(impratio), N = U_0, T = |U_t|:
+//             N >= mu T          nothing (y in the dual cone)
+//             mu N + T <= 0      1/2 sum D_j y_j^2, D_t = D_n mu_t^2 / mu^2
+//             else               1/2 D_n / (mu^2 (1 + mu^2)) (N - mu T)^2
+//           L1         a pyramid whose rows n, t_i are weighted as an elliptic cone's, and not its edges. Its section is
+//                      |.|_1; with v_i = mu_i |y_i| and the least theta >= 0 of sum max(v_i - theta, 0) <= mu^2 (theta - y_n)
+//             1/2 D_n ((theta - y_n)^2 + sum max(v_i - theta, 0)^2 / mu^2),   nothing where y_n >= max v_i
+//                      which is the projection of -D y onto the cone
+//           the curvature is positive semidefinite; for pyramids by edges it is an arrow: only row 0 couples
+// source    Todorov 2014; MuJoCo's documentation, "Primal problem"; Moreau 1965 (the projection)
+// deviation none
+// reads     con_D, con_mu, con_dim
+// writes    its arguments
+// cost      O(dim^2)
 #pragma once
 
 #include "kernels/data/views.h"

@@ -1,20 +1,21 @@
 // Constraint rows, whitened: what the solver works on.
 //
-//   minimize over l in K   1/2 l'(A + R) l + l' b,   A = J M^-1 J',   b = J qacc_smooth - aref
-//   aref = -B J v - K imp (dist - margin),           R = (1 - imp)/imp diag   (MuJoCo's solref and solimp)
+// Single precision sees a well-scaled problem in whitened rows, and M is not needed again. Z has entries only on the
+// ancestors of the bodies in touch. A row of a limit or of friction loss is one dof's: Linv holds it on the dof's
+// ancestors alone.
 //
-// Each row of J is replaced by
-//
-//   Z = D^-1/2 L^-T J',   so that   A = Z'Z
-//   w = D^1/2 L (qacc - qacc_smooth),   |w| = |qacc - qacc_smooth|_M
-//
-// Single precision then sees a well-scaled problem, and M is not needed again. Z has entries only on the
-// ancestors of the bodies in touch. A row of a limit or of friction loss is one dof's: Linv holds it on the
-// dof's ancestors alone.
-// Source: Todorov 2014 ("Convex and analytically-invertible dynamics with contacts and constraints");
-// MuJoCo's documentation, "Solver parameters", for the impedance. Deviations: see each kind (kinds/kinds.h).
-// Reads LD, Dscale, cdof, con_*, qpos, qvel, qacc_smooth. Writes Linv, Z, lim_*, loss_*, dense_*, con_y0.
-// Cost: O(contacts (nv + nM)).
+// solves    the rows of a step: Z, and y0 and D of each
+// equation  minimize over l in K   1/2 l'(A + R) l + l' b,   A = J M^-1 J',   b = J qacc_smooth - aref
+//           aref = -B J v - K imp (dist - margin),           R = (1 - imp)/imp diag   (MuJoCo's solref and solimp)
+//           each row of J is replaced by
+//             Z = D^-1/2 L^-T J',   so that   A = Z'Z
+//             w = D^1/2 L (qacc - qacc_smooth),   |w| = |qacc - qacc_smooth|_M
+// source    Todorov 2014 ("Convex and analytically-invertible dynamics with contacts and constraints"); MuJoCo's
+//           documentation, "Solver parameters", for the impedance
+// deviation those of each kind (kinds/kinds.h)
+// reads     LD, Dscale, cdof, con_*, qpos, qvel, qacc_smooth
+// writes    Linv, Z, lim_*, loss_*, dense_*, con_y0
+// cost      O(contacts (nv + nM))
 #pragma once
 
 #include "kernels/rows/kinds/kinds.h"

@@ -1,16 +1,16 @@
 // Rows of the integrator discrete: their references are taken where the step ends.
 //
-// solved       softness and weight of a row
-// equation     with r the position and v the velocity at the start, K imp and B those of rows.h, s = 1 + h B + h^2 K imp:
-//                aref = -(B v + K imp (r + h v)) / s,   R = (1 - imp) / (imp s) diag share
-//                share = sum_i(J_i^2 / M^_ii) / sum_i(J_i^2 / M_ii),   M^ the inertia of the step (step_inertia.h)
-//              rows of contacts and limits have K imp of at most 1 / h^2, and B less by the root of the same
-// source       MuJoCo's notes on discrete (3.13); the share and the root as MuJoCo 4.0.1 has them. Derivation: f = -D (a -
-//              aref(r + h v + h^2 a, v + h a)), solved for a
-// deviations   none. A contact's share is that of its normal row, on pyramids of its first edge
-// reads        M, step_diagonal
-// writes       none
-// cost         O(1), of the share O(dofs of a row)
+// solves    softness and weight of a row
+// equation  with r the position and v the velocity at the start, K imp and B those of rows.h, s = 1 + h B + h^2 K imp:
+//             aref = -(B v + K imp (r + h v)) / s,   R = (1 - imp) / (imp s) diag share
+//             share = sum_i(J_i^2 / M^_ii) / sum_i(J_i^2 / M_ii),   M^ the inertia of the step (step_inertia.h)
+//           rows of contacts and limits have K imp of at most 1 / h^2, and B less by the root of the same
+// source    MuJoCo's notes on discrete (3.13); the share and the root as MuJoCo 4.0.1 has them. Derivation:
+//             f = -D (a - aref(r + h v + h^2 a, v + h a)),   solved for a
+// deviation none. A contact's share is that of its normal row, on pyramids of its first edge
+// reads     M, step_diagonal; of a dense scalar row Z
+// writes    dense_D of the row it is given
+// cost      O(1), of the share O(dofs of a row)
 #pragma once
 
 #include "kernels/rows/whiten.h"

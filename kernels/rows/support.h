@@ -1,10 +1,15 @@
 // Which dofs the whitened rows reach, as sets of 32 dofs a word; and which single-dof rows are in use.
 //
-// Whitening carries an entry of J to the ancestors of its dof. A dense scalar row's set is the model's, a
-// contact's follows from the pairs that the environments of a pack have in its slot. An entry outside its
-// row's set is an exact zero, so what a set has too much changes no bit.
-// Reads dense_support, pair_support, pair_sign, con_pair, con_dim. Writes sets that its callers name.
-// Cost: O(slots nword), and per slot as many steps as its environments have pairs.
+// solves    the support of each row: the dofs at which its row of Z may have an entry
+// equation  whitening carries an entry of J to the ancestors of its dof, so
+//             support = dofs with an entry of J, and all their ancestors
+//           A dense scalar row's is the model's (dense_support); of a contact slot it is the union over the pairs that the
+//           environments of a pack have there (pair_support)
+// source    Featherstone 2008, section 6.5: the ancestors of a dof's ancestor are its own ancestors
+// deviation none. An entry outside its row's set is an exact zero, so what a set has too much changes no bit
+// reads     dense_support, pair_support, pair_sign, con_pair, con_dim
+// writes    the sets that its callers name
+// cost      O(slots nword), and per slot as many steps as its environments have pairs
 #pragma once
 
 #include "kernels/rows/whiten.h"

@@ -1,9 +1,14 @@
 // What all constraint rows share: how soft they are, and how a row of J becomes a whitened row of Z.
 //
-//   imp = d0 + y(|r| / width) (dmax - d0),   R = (1 - imp)/imp A,   Z = D^-1/2 L^-T J'
-//
-// Source: MuJoCo's documentation, "Solver parameters" (Todorov 2014 for the model behind it). Reads LD,
-// Dscale. Cost of a row: O(the M entries of the dofs it reaches).
+// solves    imp and R of a row; its whitened row
+// equation  imp = d0 + y(|r| / width) (dmax - d0),   y the power sigmoid of solimp
+//           R = max((1 - imp)/imp A, 1e-15)
+//           Z = D^-1/2 L^-T J',   from the last dof to the first, for the ancestors i of dof k:  x_i -= L_ki x_k
+// source    MuJoCo's documentation, "Solver parameters" (Todorov 2014 for the model behind it); factorize.h for the solve
+// deviation none. A set says which dofs have entries, in any environment of a pack
+// reads     LD, Dscale
+// writes    the rows it is given
+// cost      O(the M entries of the dofs that a row reaches)
 #pragma once
 
 #include "kernels/smooth/factorize.h"

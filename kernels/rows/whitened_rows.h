@@ -1,5 +1,14 @@
-// Products with whitened rows, over the dofs that each of them reaches: Z_row . x, and x + c Z_row. Rows of
-// limits and friction losses reach one joint, and are rows of Linv themselves ("single-dof rows").
+// Products with whitened rows, over the dofs that each of them reaches.
+//
+// Rows of limits and friction losses reach the ancestors of one dof, and are rows of Linv themselves ("single-dof rows").
+//
+// solves    nothing: products of rows with a vector, and sums of rows
+// equation  Z_row . x;   x <- x + sum of c_r Z_r;   of a single-dof row also its product with itself
+// source    rows.h for the rows
+// deviation none. Sums over dofs run in the stripes of lanes.h
+// reads     Z, Linv, the supports of rows (support.h)
+// writes    its arguments
+// cost      O(dofs that the row reaches)
 #pragma once
 
 #include "kernels/rows/support.h"

@@ -1,6 +1,14 @@
-// While few environments of a pack still search, what none of them has is passed over: slots of contacts, and
-// single-dof rows. That is an exact zero for them, so no bit changes. An environment alone has nothing to
-// pass over.
+// While few environments of a pack still search, what none of them has is passed over: slots of contacts, and single-dof
+// rows.
+//
+// solves    ncon_max and the set of single-dof rows in use, of the environments that still search, each time that these are
+//           half as many as before; those of the whole pack again at the end of the scope
+// equation  what is passed over is an exact zero for those that search, so no bit changes
+// source    own derivation
+// deviation none. An environment alone has nothing to pass over
+// reads     ncon, lim_D
+// writes    ncon_max, subset, the set of single-dof rows in use
+// cost      O(single-dof rows) each time
 #pragma once
 
 #include "kernels/rows/rows.h"

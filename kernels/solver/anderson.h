@@ -1,17 +1,19 @@
-// Sweeps with a memory (solver "pgs_anderson"): after each sweep the forces move on along the last two
-// changes, to where the dual is least on the plane of them.
+// Sweeps with a memory (solver "pgs_anderson"): after each sweep the forces move on along the last two changes, to where
+// the dual is least on the plane of them.
 //
-//   q(l) = l'(A + R) l / 2 + y0'l,   l <- l + a d1 + b d2,   (a, b) = argmin q
+// d1 and d2 are the differences of what the last three sweeps left. Since w = Z l is kept along, A needs no product:
+// d'A e = w_d . w_e. The next sweep brings every block back into its cone. Where that leaves a larger dual than the sweep
+// before did, the environment goes back to what that one left, and forgets the difference. The w of a difference is made
+// from its forces: the difference of two w would have the rounding of both; moved on with the rest it would look like a way
+// to lower the dual, and be followed (seen: by sweep 30 all was lost).
 //
-// d1 and d2 are the differences of what the last three sweeps left. Since w = Z l is kept along, A needs no
-// product: d'A e = w_d . w_e. The next sweep brings every block back into its cone. Where that leaves a
-// larger dual than the sweep before did, the environment goes back to what that one left, and forgets the
-// difference. The w of a difference is made from its forces: the difference of two w would have the rounding
-// of both; moved on with the rest it would look like a way to lower the dual, and be followed (seen: by
-// sweep 30 all was lost).
-// Source: Anderson 1965 in the norm of the energy, with two differences. Deviations: none.
-// Reads *_lambda, w, Z, Linv, *_y0, *_D, con_mu. Writes *_lambda, w, anderson_history. Cost: a little more
-// than a sweep's.
+// solves    forces of a lower dual, from those of the last sweeps
+// equation  q(l) = l'(A + R) l / 2 + y0'l,   l <- l + a d1 + b d2,   (a, b) = argmin q
+// source    Anderson 1965 in the norm of the energy, with two differences
+// deviation none
+// reads     *_lambda, w, Z, Linv, *_y0, *_D, con_mu
+// writes    *_lambda, w, anderson_history
+// cost      a little more than a sweep's
 #pragma once
 
 #include "kernels/rows/kinds/kinds.h"

@@ -1,7 +1,13 @@
-// The root G of a contact's curvature C = G G', upper triangular.
+// The root of a contact's curvature, upper triangular.
 //
-// Source: Golub & Van Loan, section 4.2 (Cholesky, from the last column). Deviations: a pivot that is rounding has no
-// column.
+// solves    G of C = G G', for a positive semidefinite C of kDim rows; x <- G'x
+// equation  from the last column j to the first:
+//             G_jj = sqrt(C_jj - sum over k > j of G_jk^2),   G_ij = (C_ij - sum over k > j of G_ik G_jk) / G_jj for i < j
+// source    Golub & Van Loan, section 4.2 (Cholesky, here from the last column)
+// deviation a pivot that is rounding has no column. Of a pyramid's curvature only row 0 and the diagonal have entries (kArrow)
+// reads     its arguments
+// writes    its arguments
+// cost      O(dim^3), of pyramids O(dim)
 #pragma once
 
 #include "kernels/rows/cone.h"

@@ -1,11 +1,15 @@
-// S x = b for a small dense S, symmetric and positive definite: by S = L D L', in place.
+// A small dense system, symmetric and positive definite, in place.
 //
-//   S_ij <- S_ij - sum over k < j of (L D)_ik L_jk,   then D L'x = L^-1 b by columns, last first
+// Packs factor four rows at a time, so that what is loaded once serves sixteen multiplications. Entries are reduced by
+// columns in their order, whoever does it: one lane by rows, or many lanes by columns.
 //
-// Packs factor four rows at a time, so that what is loaded once serves sixteen multiplications. Entries are
-// reduced by columns in their order, whoever does it: one lane by rows, or many lanes by columns.
-// Source: Golub & Van Loan, section 4.1 (L D L'). Deviations: none.
-// Reads H (S, its lower triangle by rows), dual_b. Writes both, Hinv (1 / D), coefficient. Cost: O(n^3).
+// solves    S x = b
+// equation  S = L D L':   S_ij <- S_ij - sum over k < j of (L D)_ik L_jk,   then D L'x = L^-1 b by columns, last first
+// source    Golub & Van Loan, section 4.1 (L D L')
+// deviation none
+// reads     H (S, its lower triangle by rows), dual_b
+// writes    H, dual_b (x), Hinv (1 / D), coefficient
+// cost      O(n^3)
 #pragma once
 
 #include "kernels/rows/cone.h"

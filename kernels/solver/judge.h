@@ -1,17 +1,21 @@
 // Which environments' accelerations are right, whatever ended the search for them.
 //
-//   f(w) = 1/2 |w|^2 + s(y0 + Z'w) is convex with H >= 1, so that
-//   |w - w*| <= |grad f(w)|                       always, and
-//   |w - w*| about |H^-1 grad f(w)|               near w*, where forces of stiff rows make the first bound a loose one
+// |w - w*| / |w*| is the error of the acceleration in the norm in which it is promised (README.md, "Measured"). A search
+// may end without it: an active set that a step kept is the right one only if the step was exact, and a decrement made of
+// rounding says nothing. And one that reached its cap may have arrived: what is left of a stiff row is rounding. So neither
+// is believed. Where the first bound does not hold, rows are evaluated anew from w, since their y carry the rounding of all
+// steps, and the step that is left is computed; where it is not small the search goes on from there, twice at most. Numbers
+// that are not finite pass no comparison.
 //
-// |w - w*| / |w*| is the error of the acceleration in the norm in which it is promised (README.md, "Measured"). A
-// search may end without it: an active set that a step kept is the right one only if the step was exact, and a
-// decrement made of rounding says nothing. And one that reached its cap may have arrived: what is left of a stiff row
-// is rounding. So neither is believed. Where the first bound does not hold, rows are evaluated anew from w, since
-// their y carry the rounding of all steps, and the step that is left is computed; where it is not small the search
-// goes on from there. Numbers that are not finite pass no comparison.
-// Source: Boyd & Vandenberghe 2004, section 9.1.2 (strong convexity), 9.5.1 (Newton decrement). Deviations: none.
-// Reads what newton.h leaves. Writes what newton.h writes. Cost: a gradient; a Newton step for those in doubt.
+// solves    whether w is as near to w* as promised, environment by environment
+// equation  f(w) = 1/2 |w|^2 + s(y0 + Z'w) is convex with H >= 1, so that
+//             |w - w*| <= |grad f(w)|                       always, and
+//             |w - w*| about |H^-1 grad f(w)|               near w*, where forces of stiff rows make the first bound loose
+// source    Boyd & Vandenberghe 2004, section 9.1.2 (strong convexity), 9.5.1 (Newton decrement)
+// deviation none
+// reads     what newton.h leaves; LD, Dscale, qacc_smooth
+// writes    unsolved, and what newton.h writes
+// cost      a gradient; a Newton step for those in doubt
 #pragma once
 
 #include "kernels/contact/with_law.h"

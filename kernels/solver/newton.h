@@ -1,14 +1,18 @@
 // Newton on the primal, with an exact line search: the finish of the constraint solver.
 //
-//   f(w) = 1/2 |w|^2 + sum s(y0 + Z'w),   grad = w - Z force(y),   H = 1 + Z curvature(y) Z'
+// For pyramids f is piecewise quadratic, and a full step onto an unchanged active set is exact. The direction is found
+// among the rows (newton_rows.h) or among the dofs (newton_dofs.h). A converged environment is frozen by mask, and once
+// half of a pack is, what only those need is passed over (active_subset.h).
 //
-// with force = -s', curvature = s'' of every row, kind by kind (rows/kinds/kinds.h). For pyramids f is
-// piecewise quadratic, and a full step onto an unchanged active set is exact. The direction is found among
-// the rows (newton_rows.h) or among the dofs (newton_dofs.h). A converged environment is frozen by mask, and
-// once half of a pack is, what only those need is passed over (active_subset.h).
-// Source: Todorov 2014 for the primal. Deviations: none.
-// Reads Z, Linv, *_y0, *_D, con_mu, w. Writes w, *_y, *_f, *_h, grad, dw, dy, con_dy.
-// Cost of a step: O(rows nv), and the direction's.
+// solves    minimize over w   f(w) = 1/2 |w|^2 + sum s(y0 + Z'w)
+// equation  grad = w - Z force(y),   H = 1 + Z curvature(y) Z',   dw = -H^-1 grad,   w <- w + alpha dw
+//           with force = -s', curvature = s'' of every row, kind by kind (rows/kinds/kinds.h), and alpha the minimum of f
+//           along dw
+// source    Todorov 2014 for the primal
+// deviation none
+// reads     Z, Linv, *_y0, *_D, con_mu, w, row_space
+// writes    w, *_y, *_f, *_h, grad, dw, dy, con_dy, iterations
+// cost      of a step O(rows nv), and the direction's
 #pragma once
 
 #include "kernels/solver/active_subset.h"

@@ -1,14 +1,17 @@
-// Newton's direction among the dofs, for environments with many rows: H dw = -grad.
+// Newton's direction among the dofs, for environments with many rows.
 //
-//   H = 1 + Z curvature(y) Z' = L'DL
+// Rows Z reach only the ancestors of the bodies in touch, so H has the tree's sparsity, plus fill where a contact joins two
+// branches; the set of entries is that of the whole pack (an entry more is an exact zero). A row of H is summed from its
+// sources in registers, each entry written once: single-dof rows, dense scalar rows, contacts, then the rows of H that are
+// done.
 //
-// Rows Z reach only the ancestors of the bodies in touch, so H has the tree's sparsity, plus fill where a
-// contact joins two branches; the set of entries is that of the whole pack (an entry more is an exact zero).
-// A row of H is summed from its sources in registers, each entry written once: single-dof rows, dense scalar
-// rows, contacts, then the rows of H that are done.
-// Source: factorize.h for the factor, leaves first. Deviations: none.
-// Reads Z, Linv, grad, con_h, single_h, dense_h. Writes H, Hinv, dw, coefficient. Cost: O(contacts nv^2 +
-// fill).
+// solves    H dw = -grad
+// equation  H = 1 + Z curvature(y) Z' = L'DL
+// source    factorize.h for the factor, leaves first
+// deviation none
+// reads     Z, Linv, grad, con_h, single_h, dense_h, con_dim, con_pair
+// writes    H, Hinv, dw, coefficient
+// cost      O(contacts nv^2 + fill)
 #pragma once
 
 #include "kernels/solver/row_space.h"

@@ -1,15 +1,18 @@
 // Newton's direction in the space of the constraint rows, for environments with few of them.
 //
-//   H = 1 + Z C Z',  C = G G'
-//   H^-1 = 1 - Z G S^-1 G'Z',   S = 1 + G'A G,   A = Z'Z
+// C, the rows' curvature, is block diagonal: one number a scalar row, a triangle a contact (cone.h). G is its root, upper
+// triangular by blocks. A is formed once a step (row_space.h); S is formed from the rows that push, a row of blocks at a
+// time, and factored densely (dense_solve.h). A row of S that only another environment of the pack uses is a row of the
+// identity.
 //
-// C, the rows' curvature, is block diagonal: one number a scalar row, a triangle a contact (cone.h). G is its
-// root, upper triangular by blocks. A is formed once a step (row_space.h); S is formed from the rows that
-// push, a row of blocks at a time, and factored densely (dense_solve.h). A row of S that only another
-// environment of the pack uses is a row of the identity.
-// Source: Woodbury 1950; contact-space Newton after Todorov 2014. Deviations: none.
-// Reads Z, dual_A, grad, con_h, single_h, dense_h. Writes dual_root, dual_b, H, Hinv, coefficient, dw.
-// Cost: O(rows^3) a direction.
+// solves    H dw = -grad
+// equation  H = 1 + Z C Z',  C = G G'
+//           H^-1 = 1 - Z G S^-1 G'Z',   S = 1 + G'A G,   A = Z'Z
+// source    Woodbury 1950; contact-space Newton after Todorov 2014
+// deviation none
+// reads     Z, dual_A, grad, con_h, single_h, dense_h
+// writes    dual_root, dual_b, H, Hinv, coefficient, dw
+// cost      O(rows^3) a direction
 #pragma once
 
 #include "kernels/solver/block_root.h"

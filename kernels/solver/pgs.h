@@ -1,14 +1,17 @@
 // Projected Gauss-Seidel on the contact dual, by blocks, on whitened rows.
 //
-//   w = Z l is kept
-//   y_c = y0_c + Z_c'w + R_c l_c
-//   each block is minimized over its own cone, then w += Z_c dl_c
+// Limits, friction losses and dense scalar rows are scalar blocks: l <- project(l - y / a). A contact is one block
+// (kinds/contact_block.h). Blocks go in the order of kinds.h, which is that of their sources in the model.
 //
-// Limits, friction losses and dense scalar rows are scalar blocks: l <- project(l - y / a). A contact is one
-// block (kinds/contact_block.h). Blocks go in the order of kinds.h, which is that of their sources in the
-// model.
-// Source: the dual of Todorov 2014; block updates after Jourdan, Alart and Jean 1998. Deviations: none.
-// Reads Linv, Z, *_y0, *_D, con_A. Writes *_lambda, w. Cost of a sweep: O(rows nv).
+// solves    minimize over l in K   1/2 l'(A + R) l + l'y0,   approximately: so many sweeps
+// equation  w = Z l is kept
+//             y_c = y0_c + Z_c'w + R_c l_c
+//           each block is minimized over its own cone, then w += Z_c dl_c
+// source    the dual of Todorov 2014; block updates after Jourdan, Alart and Jean 1998
+// deviation none
+// reads     Linv, Z, *_y0, *_D, con_A, con_mu
+// writes    *_lambda, w
+// cost      of a sweep O(rows nv)
 #pragma once
 
 #include "kernels/solver/anderson.h"

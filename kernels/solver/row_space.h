@@ -1,14 +1,17 @@
 // The space of the constraint rows: which environments are solved in it, where their rows stand, and A.
 //
-//   A = Z'Z,   rows by place: dense scalar rows, contacts (kDim each), single-dof rows in use
+// An environment has few rows where its contacts stand in the first ncone slots and at most nlocal single-dof rows are in
+// use (build_dual_sizes in host/tables/layout.cpp says how many those are). Which rule is the environment's own, so neither
+// the rest of its pack nor its lanes change a bit. Single-dof rows that are in use are copied, each environment's to its own
+// places, so that packs hold no rows that none of their environments use.
 //
-// An environment is small where it has at most ncone contacts and nlocal single-dof rows in use
-// (build_dual_sizes in host/tables/layout.cpp says how many those are). Which rule is the environment's own,
-// so neither the rest of its pack nor its lanes change a bit. Single-dof rows that are in use are copied,
-// each environment's to its own places, so that packs hold no rows that none of their environments use.
-// Source: the dual of Todorov 2014. Deviations: none.
-// Reads Z, Linv, lim_D, con_dim. Writes row_space, single_place, rows of Z behind the contacts', dual_A.
-// Cost: O(rows^2 nv), once a step.
+// solves    which environments have few rows, and A for these
+// equation  A = Z'Z,   rows by place: dense scalar rows, contacts (kDim each), single-dof rows in use
+// source    the dual of Todorov 2014
+// deviation none
+// reads     Z, Linv, lim_D, con_dim
+// writes    row_space, nlocal_max, single_place, rows of Z behind the contacts', dual_A
+// cost      O(rows^2 nv), once a step
 #pragma once
 
 #include "kernels/rows/kinds/kinds.h"

@@ -1,13 +1,22 @@
 // The contact dual of one step: two block sweeps, then Newton on the active set they found.
 //
-// See kernels/solver/README.md for the mathematics, what was tried and what it costs. The sweeps start from
-// zero forces; their result competes with the acceleration of the last step, and Newton starts from the
-// cheaper of the two, so a quiet scene needs one step and a reset leaves nothing behind but a bad guess. The
-// residual reported, after the last evaluation of a call, is that of the dual at the forces returned: | l -
-// P_K(l - y / a) | / |l|, y = (A + R) l + b, a the mean diagonal of A + R over the rows in use; elliptic
-// cones are measured in coordinates scaled by 1/mu_i, where they are circular. Reads rows.h's output,
-// qacc_warmstart.
-// Writes qacc, qfrc_constraint, con_f, forces, residual, iterations.
+// See kernels/solver/README.md for the mathematics, what was tried and what it costs. The sweeps start from zero forces;
+// their result competes with the acceleration of the last step, and Newton starts from the cheaper of the two, so a quiet
+// scene needs one step and a reset leaves nothing behind but a bad guess. Models whose trees are solved apart go to
+// islands/ instead.
+//
+// solves    minimize over l in K   1/2 l'(A + R) l + l' b   (rows.h), as the primal   min over w   1/2 |w|^2 + s(b + Z'w)
+// equation  qacc = qacc_smooth + L^-1 D^-1/2 w,   qfrc_constraint = L' D^1/2 w = M (qacc - qacc_smooth)
+//           residual, after the last evaluation of a call, at the forces returned:
+//             |l - P_K(l - y / a)| / |l|,   y = (A + R) l + b,   a the mean diagonal of A + R over the rows in use
+// source    Todorov 2014 for the dual and the primal; pgs.h, newton.h, judge.h for the methods
+// deviation qfrc_constraint is J'l up to the gradient that is left over, so that the equation of motion holds to rounding.
+//           In the residual elliptic cones are measured in coordinates scaled by 1 / mu_i, where they are circular. Laws of
+//           contact (kernels/contact) may change rows before they are solved, and go on after
+// reads     what rows.h leaves, qacc_warmstart, qacc_smooth, LD, Dscale
+// writes    qacc, qfrc_constraint, con_f, residual, iterations, unsolved; con_A, and what pgs.h, row_space.h, newton.h and
+//           judge.h write
+// cost      O(rows nv) a sweep and a Newton step, and the direction's of each step; where rows are few A once, O(rows^2 nv)
 #pragma once
 
 #include "kernels/contact/with_law.h"

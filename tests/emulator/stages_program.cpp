@@ -1,14 +1,12 @@
 // The real stages under ThreadSanitizer, and every barrier of theirs tried for its need.
 //
-//   stages_program race_free        runs every scene on several widths and orders; silent where nothing is
-//   wrong stages_program drop_barriers 0 1
-//                                   leaves out one sync() or done() of the kernels after the other,
-//                                   everywhere in the source where one stands, and prints a line for each:
-//                                     kernels/file.h:line  sync | done  races | bits | parted | crash |
-//                                     nothing
-//                                   what ThreadSanitizer reported; else whether a result differed; else
-//                                   whether lanes parted; else nothing was wrong without the barrier. With `i
-//                                   n`, every n-th barrier from the i-th on.
+//   stages_program race_free            runs every scene on several widths and orders; silent where nothing is wrong
+//   stages_program drop_barriers 0 1    leaves out one sync() or done() of the kernels after the other, everywhere in
+//                                       the source where one stands, and prints a line for each:
+//                                         kernels/file.h:line  sync | done  races | bits | parted | crash | nothing
+//                                       what ThreadSanitizer reported; else whether a result differed; else whether
+//                                       lanes parted; else nothing was wrong without the barrier. With `i n` in place
+//                                       of `0 1`, every n-th barrier from the i-th on
 //
 // Built with -fsanitize=thread. In drop_barriers its reports are expected: they are counted and not shown.
 #include "host/backends/fibers/lane_program.h"

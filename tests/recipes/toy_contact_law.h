@@ -1,11 +1,11 @@
 // A contact law from a file outside the kernels: a gap closes by the same share in every step.
 //
-// solved       softness and weight of a contact's rows
-// equation     aref = -(J v + phi / k) / h,  so that y = (n v' + phi / k) / h on the normal;  R = eps A_nn
-//              k the option contact_time_constant, eps contact_regularization
-// reads        con_A
-// writes       a contact's record, con_D
-// cost         O(contacts)
+// solves    softness and weight of a contact's rows
+// equation  aref = -(J v + phi / k) / h,  so that y = (n v' + phi / k) / h on the normal;  R = eps A_nn
+//           k the option contact_time_constant, eps contact_regularization
+// reads     con_A
+// writes    a contact's record, con_D
+// cost      O(contacts)
 //
 // This is the whole of it: the rows for the lists of kernels/contact/laws.h, and the hooks of
 // kernels/contact/law.h. What is compiled with it stands in CMakeLists.txt.

@@ -1,7 +1,6 @@
 // A pool of persistent threads that share out numbered pieces of work. The caller is one of them. Each begins
 // with the same run of pieces in every call of as many, so that it finds in its cache what it left there, and
-// then helps the others: it takes pieces that they have not begun, and then iterations of the loops that they
-// share.
+// then helps the others: it takes pieces that they have not begun, and then iterations of the loops they share.
 // Scope: one run at a time; no allocation in a run.
 #pragma once
 

@@ -4,8 +4,7 @@
 // What is checked that a GPU leaves undefined: every lane reaches every barrier, at the same call in the
 // source, with the same number of terms. A launch in which lanes part throws LaneError, which names the
 // calls. What is shuffled: the order of lanes between two barriers. Built with -fsanitize=thread, scratch
-// that one lane writes and another touches without a sync() between is a reported race (see fibers.h for
-// how).
+// that one lane writes and another touches without a sync() between is a reported race (fibers.h says how).
 //
 //   run_lanes<32>(Order::shuffled, seed, [&](FiberLanes<32>& lanes) {
 //     Env env(view, lanes);   // an environment object of the lane, as a GPU thread has one

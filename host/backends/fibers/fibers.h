@@ -11,8 +11,8 @@
 // sync() always is.
 //
 // Source: fcontext of Boost.Context; the fiber interface of ThreadSanitizer (__tsan_switch_to_fiber without
-// synchronisation) and AddressSanitizer (__sanitizer_start_switch_fiber). Scope: called by fiber_lanes.h
-// alone.
+// synchronisation) and AddressSanitizer (__sanitizer_start_switch_fiber).
+// Scope: called by fiber_lanes.h alone.
 #pragma once
 
 #include <cstddef>

@@ -1,14 +1,11 @@
 // the convex program under every contact dual.
 //
-// solves    min 1/2 x'Qx + c'x,  x in a product of: the real line, the half line, an interval, second-order
-//           cones
-// equation  optimal iff x = P(x - D^-1 (Qx + c)) for the projection P onto the product and any positive
-//           block scaling D
+// solves    min 1/2 x'Qx + c'x,  x in a product of: the real line, the half line, an interval, second-order cones
+// equation  optimal iff x = P(x - D^-1 (Qx + c)) for the projection P onto the product and any positive block scaling D
 // source    Todorov 2014 (the dual); Vandenberghe 2010, The CVXOPT linear and quadratic cone program solvers
 //           (the interior point); Qi & Sun 1993 (semismooth Newton); Nocedal & Wright ch. 4 (the disc)
 // deviation three solvers in a row: block sweeps, semismooth Newton on the fixed point, and a primal-dual
-//           interior point for what the first two leave open; Q may be singular, the Newton steps are then
-//           least-norm
+//           interior point for what the first two leave open; Q may be singular, the Newton steps are then least-norm
 // reads     Q (n,n) symmetric and positive semidefinite, c (n), the blocks in order
 // writes    x, the fixed point residual with D = mean diagonal, how many sweeps and steps; throws Infeasible
 //           where the objective has no lower bound

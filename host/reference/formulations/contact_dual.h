@@ -4,21 +4,18 @@
 // equation  y = (A + R) f + b, f in K, y in K*, f'y = 0. K is a product of: free rows (equality), f >= 0
 //           (limits), |f| <= bound (friction loss), and for contacts with rows n, t1, t2, spin, roll1, roll2
 //           elliptic   sum (f_i / mu_i)^2 <= f_n^2
-//           pyramidal  f = E beta, beta >= 0; E has columns (1, mu_1 cos t_k, mu_2 sin t_k), t_k = 2 pi k /
-//           nd, for three rows and (1, +-mu_i e_i) for four and six
+//           pyramidal  f = E beta, beta >= 0; E has columns (1, mu_1 cos t_k, mu_2 sin t_k), t_k = 2 pi k / nd,
+//                      for three rows and (1, +-mu_i e_i) for four and six
 //           desaxce: b_n <- b_n + max over the cone's section of -(mu u)'y_t, that is |mu y_t| for the
-//           elliptic cone: the fixed point is Coulomb's law with Signorini's condition, no longer a convex
-//           program
+//           elliptic cone: the fixed point is Coulomb's law with Signorini's condition, no convex program
 // source    Todorov 2014, Convex and analytically-invertible dynamics with contacts and constraints;
 //           Tedrake, Underactuated Robotics, multi-body appendix; de Saxce & Feng 1998 (bipotential); Acary
 //           et al. 2011 (the fixed point)
 // deviation R stands on the force, not on the pyramid's edges; the fixed point is speeded up by Anderson's
 //           mixing, and handed to coulomb.h where that does not settle
-// reads     A (r,r) symmetric positive semidefinite [1/kg], R (r) >= 0, b (r) [m/s^2] for forces, [m/s] for
-//           impulses
+// reads     A (r,r) symmetric positive semidefinite [1/kg], R (r) >= 0, b (r) [m/s^2] for forces, [m/s] for impulses
 // writes    force, objective (R and the final b inside), the natural residual |f - P_K(f - y/a)|, a the mean
-//           diagonal of A + R, and the sweeps and steps taken; rows without any inertia (both bodies fixed)
-//           get no force
+//           diagonal of A + R, and the sweeps and steps taken; rows without any inertia (both bodies fixed) get no force
 // cost      O(r^2) a sweep, O(r^3) a Newton step
 #pragma once
 

@@ -1,8 +1,8 @@
 // a block on a line with Coulomb friction.
 //
 // solves    v' = v + (h/m)(u + f), |f| <= mu m g, opposing v'
-// equation  the LCP in (f+, f-, |v'|): 0 <= |v'| + v' _|_ f+ >= 0, 0 <= |v'| - v' _|_ f- >= 0, 0 <= mu m g -
-//           f+ - f- _|_ |v'| >= 0;
+// equation  the LCP in (f+, f-, |v'|):
+//             0 <= |v'| + v' _|_ f+ >= 0,  0 <= |v'| - v' _|_ f- >= 0,  0 <= mu m g - f+ - f- _|_ |v'| >= 0;
 //           its solution f = f+ - f- = clip(-(m v/h + u), +-mu m g)
 // source    Tedrake, Underactuated Robotics, multi-body appendix
 // deviation the closed form stands in for the LCP, of which only f is unique

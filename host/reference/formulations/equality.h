@@ -1,10 +1,8 @@
 // bilateral constraints by position and by velocity, stabilised.
 //
 // solves    M a = tau + J' f for the acceleration and the force that keep c(q) = 0, or psi(q, v, t) = 0
-// equation  position: c'' = -2 alpha c' - alpha^2 c, so f = -A^+ (J M^-1 tau + Jdot v + 2 alpha c' + alpha^2
-//           c)
-//           velocity: psi' = -alpha psi, so f = -A^+ (G M^-1 tau + drift + alpha psi), drift = psi_q q' +
-//           psi_t
+// equation  position: c'' = -2 alpha c' - alpha^2 c, so f = -A^+ (J M^-1 tau + Jdot v + 2 alpha c' + alpha^2 c)
+//           velocity: psi' = -alpha psi, so f = -A^+ (G M^-1 tau + drift + alpha psi), drift = psi_q q' + psi_t
 //           A = J M^-1 J', A^+ its pseudo-inverse
 // source    Tedrake, Underactuated Robotics, multi-body appendix; Tedrake's 2012 notes on constraints,
 //           sections 1 and 2 (alpha = 1/epsilon there); Baumgarte 1972

@@ -2,8 +2,8 @@
 //
 // solves    primal  min_a 1/2 (a - a_uc)' M (a - a_uc)  subject to  J a + Jdot v = 0,  a_uc = M^-1 tau
 //           dual    min_f 1/2 f' A f + f' c,  c = J a_uc + Jdot v,  A = J M^-1 J'
-// equation  with y = L'(a - a_uc), M = L L', W = L^-1 J': the primal is the least-norm y with W'y = -c; the
-//           dual is f = -A^+ c;
+// equation  with y = L'(a - a_uc), M = L L', W = L^-1 J': the primal is the least-norm y with W'y = -c;
+//           the dual is f = -A^+ c;
 //           strong duality: primal value = -dual value
 // source    Gauss 1829; Udwadia & Kalaba 1992; Tedrake, Underactuated Robotics, multi-body appendix
 // deviation the dual's linear term has a plus sign; printed with a minus it returns -f

@@ -5,8 +5,7 @@
 // equation  v_free = v + h (u - b v)/(m + h b), v* = v - 2h(1+e) v/kappa - h(1+e) q/kappa^2,
 //           f = max(0, -(m + h b)(v_free - v*)/(h (1+e))), v' = v_free + h f/(m + h b)
 // source    Tedrake, Underactuated Robotics, multi-body appendix (relaxed complementarity); Todorov 2014
-// deviation the inertia is m + h b, with b in N s/m, and the objective has 1/h, so that f is a force; both
-//           are missing there
+// deviation the inertia is m + h b, with b in N s/m, and the objective has 1/h, so that f is a force; both are missing there
 // reads     scalars, SI; M, D, K (nv,nv), rest, q, v, tau (nv), h [s]
 // cost      a few operations; O(nv^3)
 #pragma once

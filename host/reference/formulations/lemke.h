@@ -2,8 +2,7 @@
 //
 // solves    w = q + M z,  0 <= w,  0 <= z,  z_i w_i = 0
 // equation  Lemke's path: w = q + M z + d z0 is followed from z0 = max(-q/d) to z0 = 0 by complementary
-//           pivots; ties in the ratio test are broken lexicographically, so that a degenerate problem cannot
-//           cycle
+//           pivots; ties in the ratio test are broken lexicographically, so that a degenerate problem cannot cycle
 // source    Lemke 1965; Cottle, Pang & Stone, The Linear Complementarity Problem, sections 4.4 and 4.9
 // deviation rows and columns are equilibrated first (which keeps complementarity); the tableau is rebuilt
 //           from its basis every few pivots, and the answer is solved afresh from the last basis; where the

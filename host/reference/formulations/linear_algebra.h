@@ -1,13 +1,10 @@
 // the linear algebra every formulation stands on.
 //
-// solves    M x = b by Cholesky, and A^+ r for the Delassus matrix A = J M^-1 J' = W'W, W = L^-1 J', M = L
-//           L'
-// equation  A^+ = V S^-2 V' with W = U S V'; singular values of A at or below 1e-10 of the largest count as
-//           zero
+// solves    M x = b by Cholesky, and A^+ r for the Delassus matrix A = J M^-1 J' = W'W, W = L^-1 J', M = L L'
+// equation  A^+ = V S^-2 V' with W = U S V'; singular values of A at or below 1e-10 of the largest count as zero
 // source    Golub & Van Loan, Matrix Computations, ch. 5 (rank deficient least squares)
-// deviation the decomposition is taken of W, not of A: the same rank decision with the square root of its
-//           condition number
-// reads     the matrices given;
+// deviation the decomposition is taken of W, not of A: the same rank decision with the square root of its condition number
+// reads     the matrices given
 // writes    nothing else; throws InvalidArgument, Infeasible
 // cost      O(nv^3 + nv^2 rows + nv rows^2)
 #pragma once

@@ -3,10 +3,9 @@
 // solves    continuous  b = argmin v_t'b, |b| <= mu N;
 //           over a step  v' = u + A b with v' + s b/|b| = 0, 0 <= s _|_ mu N - |b| >= 0
 // equation  continuous  b = -mu N v_t/|v_t|;
-//           over a step  min 1/2 b'Ab + b'u on the disc: stick b = -A^+ u where it fits, else b = -(A + nu
-//           I)^-1 u with |b| = mu N, s = nu mu N
-// source    lecture notes on the maximum dissipation principle (SOCP form); Stewart 2000; Nocedal & Wright,
-//           section 4.3
+//           over a step  min 1/2 b'Ab + b'u on the disc: stick b = -A^+ u where it fits,
+//                        else b = -(A + nu I)^-1 u with |b| = mu N, s = nu mu N
+// source    lecture notes on the maximum dissipation principle (SOCP form); Stewart 2000; Nocedal & Wright, section 4.3
 // deviation the velocity in the conditions is the one at the end of the step but is not differentiated
 //           through: doing so doubles the quadratic term and halves sticking impulses; the norm is the
 //           2-norm and the bound an inequality

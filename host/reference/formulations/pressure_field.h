@@ -5,8 +5,7 @@
 //           force = pi E d^2 (1 - 2d/(3R)), patch radius sqrt(2Rd - d^2), peak E d/R
 //           box on an elastic layer of thickness H, depth(x) = d + x tan(tilt), p = E max(0, depth)/H over
 //           |x| <= half_x, |y| <= half_y: force = integral p dA, moment = integral p x dA
-// source    Elandt et al. 2019 (pressure field model); Masterjohn et al. 2022 (hydroelastic contact), in
-//           their simplest case
+// source    Elandt et al. 2019 (pressure field model); Masterjohn et al. 2022 (hydroelastic contact), in their simplest case
 // deviation the box is integrated in closed form instead of over a grid
 // reads     E [Pa], lengths [m], tilt [rad]
 // writes    force [N], patch radius [m], peak pressure [Pa]; force [N], moment [N m]

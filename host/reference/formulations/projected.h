@@ -4,8 +4,7 @@
 // equation  Lambda = (J M^-1 J')^+ [kg], N' = I - J' Lambda J M^-1 (idempotent, J M^-1 N' = 0);
 //           M a = N' tau - J' Lambda Jdot v, f = -Lambda (Jdot v + J M^-1 tau);
 //           L = -Lambda J v-, v+ = (I - M^-1 J' Lambda J) v-, kinetic energy lost 1/2 (J v-)' Lambda (J v-)
-// source    Khatib 1987 (operational space); lecture notes on modelling contacts in excess coordinates
-//           (legged robots)
+// source    Khatib 1987 (operational space); lecture notes on modelling contacts in excess coordinates (legged robots)
 // deviation the right side is -Jdot v throughout, and the loss is a positive number
 // reads     M (nv,nv), tau or v (nv), J (k,nv), Jdot_v (k)
 // cost      O(nv^3 + k^2 nv)

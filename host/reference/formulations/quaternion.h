@@ -1,10 +1,8 @@
 // positions against velocities: unit quaternions.
 //
 // solves    q' = N(q) w and its exact step for a constant w
-// equation  q = (w, x, y, z) body to world, w in body axes: q' = 1/2 q (0, w); q <- q exp(h w / 2), then
-//           normalised
-// source    Tedrake, Underactuated Robotics, multi-body appendix (q' = N(q) v); Sola 2017, Quaternion
-//           kinematics
+// equation  q = (w, x, y, z) body to world, w in body axes: q' = 1/2 q (0, w); q <- q exp(h w / 2), then normalised
+// source    Tedrake, Underactuated Robotics, multi-body appendix (q' = N(q) v); Sola 2017, Quaternion kinematics
 // deviation a zero quaternion is read as the identity, and the caller is told
 // reads     quat (4), omega (3) [rad/s], h [s]
 // cost      a few dozen operations

@@ -1,17 +1,21 @@
 // What a core shows in a direction, and several contacts from two of them.
 //
-// A hull shows the face, a box the side, a cylinder its cap or the line of its side, a capsule its line, that
-// looks most along the direction; it counts where it does so to within two degrees. Where no face does, hulls
-// and boxes show the edge at their farthest point that is across the direction to within as much (edges.h).
-// Seen along the normal the
-// corners of the region in which two faces overlap are ends of edges of one, cut by the other (Cyrus & Beck
-// 1978). Each has its own distance, between the two planes along the normal. Four of them stay: the deepest,
-// the one farthest from it, and the farthest on both sides of the line through these.
+// A hull shows the face, a box the side, a cylinder its cap or the line of its side, a capsule its line, that looks most
+// along the direction; it counts where it does so to within two degrees. Where no face does, hulls and boxes show the edge
+// at their farthest point that is across the direction to within as much (edges.h).
 //
-// Two lines along each other have the ends of the stretch that they share.
-//
-// Of a face with more than 16 corners every so manieth is taken. Cost: 12 operations and a division for each
-// pair of edges, 40 for each corner.
+// solves    the face or line that a core shows along n; where two of them overlap, up to four places
+// equation  seen along the normal the corners of the region in which two faces overlap are ends of edges of one, cut by the
+//           other: an edge u + t du is inside where  e.(u + t du) + e_0 >= 0  for every edge (e, e_0) of the other
+//           dist of a place = the height of one plane less that of the other there, along the normal
+//           two lines along each other to within two degrees have the ends of the stretch that they share
+// source    Cyrus & Beck 1978
+// deviation a cap has eight corners; of a face with more than 16 corners 16 stand for all, as evenly as they come. Four
+//           places stay: the deepest, the one farthest from it, and the farthest on both sides of the line through these;
+//           places closer than a hundredth of the shape's size are one
+// reads     its arguments
+// writes    its arguments
+// cost      12 operations and a division for each pair of edges, 40 for each corner
 #pragma once
 
 #include "kernels/collide/convex/edges.h"

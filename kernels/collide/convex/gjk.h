@@ -1,13 +1,19 @@
-// Distance of two convex cores (Gilbert, Johnson & Keerthi 1988).
+// Distance of two convex cores.
 //
-// With M = B - A the distance is that of M from the origin. A simplex of points of M has a nearest point v to
-// the origin: |v| is an upper bound. Along n = v / |v| the least n.w over M is a lower one. While they differ
-// the point w joins, and the simplex shrinks to the part that holds the new nearest point; w is always in it.
-// Nearest points of triangles are taken along their normals, v = N (N.w) / |N|^2, which keeps the direction of
-// a short v. An element stops when its bounds agree, when it is beyond reach for certain, when nothing moves
-// any more, or when the origin is inside: then penetration.h goes on with the tetrahedron.
+// With M = B - A the distance is that of M from the origin. A simplex of points of M has a nearest point v to the origin:
+// |v| is an upper bound. Along n = v / |v| the least n.w over M is a lower one. While they differ the point w joins, and the
+// simplex shrinks to the part that holds the new nearest point; w is always in it. An element stops when its bounds agree,
+// when it is beyond reach for certain, when nothing moves any more, or when the origin is inside: then penetration.h goes on
+// with the tetrahedron.
 //
-// Cost of a turn: a support point of each shape, and 300 operations.
+// solves    dist, and the unit normal from A to B, of cores that are apart
+// equation  |v| >= dist >= n.w,   v the point of the simplex nearest to the origin, w the point of M least along n = v / |v|
+// source    Gilbert, Johnson & Keerthi 1988
+// deviation nearest points of triangles are taken along their normals, v = N (N.w) / |N|^2, which keeps the direction of a
+//           short v
+// reads     its arguments
+// writes    its arguments
+// cost      of a turn a support point of each shape, and 300 operations
 #pragma once
 
 #include "kernels/collide/convex/shape.h"

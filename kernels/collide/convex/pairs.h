@@ -1,8 +1,16 @@
 // Pairs of convex shapes that have no function of their own: hulls and ellipsoids against everything.
 //
-// Plane: the ellipsoid's lowest point, -S^2 n / |S n|; of a hull up to four of the points within the margin,
-// the lowest and those that stand apart. Others: the separation of the two shapes, then one contact at the
-// nearest points, or up to four where faces, edges and lines look at each other.
+// solves    contacts of plane-ellipsoid (1), plane-hull (up to 4) and of the pairs of DS_CONVEX_PAIRS (1, 2 or 4)
+// equation  plane    the ellipsoid's lowest point, -S^2 n / |S n|; of a hull up to four of the points within the margin, the
+//                    lowest and those that stand apart
+//           others   the separation of the two shapes (separation.h), then one contact at the nearest points, or several
+//                    where faces, edges and lines look at each other (faces.h)
+// source    separation.h, faces.h
+// deviation all contacts of a pair have the normal of its separation, and the first is as deep as that; the nearest points
+//           are one of them where no corner is as deep
+// reads     its arguments
+// writes    a Manifold
+// cost      of a plane a support point, or O(points of the hull); else that of separation.h, and of faces.h
 #pragma once
 
 #include "kernels/collide/convex/faces.h"

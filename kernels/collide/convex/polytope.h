@@ -1,19 +1,22 @@
-// Penetration depth of two convex cores by an expanding polytope (van den Bergen 2001).
+// Penetration depth of two convex cores by an expanding polytope.
 //
-// A polytope of points of M = B - A grows inside M. The least of its planes' distances from the origin is a
-// lower bound of the depth, the support of M along a plane's normal an upper one. The plane that is nearest
-// gets the support point beyond it, until both bounds agree. Distances are signed, so the polytope may begin
-// beside the origin: where the cores only touch, GJK has no tetrahedron, and the first one is spanned by
-// extreme points.
+// A polytope of points of M = B - A grows inside M. The least of its planes' distances from the origin is a lower bound of
+// the depth, the support of M along a plane's normal an upper one. The plane that is nearest gets the support point beyond
+// it, until both bounds agree. Distances are signed, so the polytope may begin beside the origin: where the cores only
+// touch, GJK has no tetrahedron, and the first one is spanned by extreme points.
 //
-// All of it has a fixed size. Points are appended at the same place in every element of a pack; faces are
-// numbered by each element for itself, in bytes. The edge of what the new point sees is found with sets of
-// directed edges, a word a point: an edge whose opposite is seen as well lies inside. Planes through slivers
-// without a direction are never chosen.
+// All of it has a fixed size. Points are appended at the same place in every element of a pack; faces are numbered by each
+// element for itself, in bytes. The edge of what the new point sees is found with sets of directed edges, a word a point: an
+// edge whose opposite is seen as well lies inside. Planes through slivers without a direction are never chosen.
 //
-// Where the cap is hit the result is the least upper bound: n separates as well as the depth says, and `gap`
-// says by how much it may be too deep. Cost of a turn: a support point of each shape, 8 operations a face,
-// and about 100 an element for the edges.
+// solves    depth and normal of cores that meet
+// equation  min over planes of (m . point of the plane) <= depth <= m.w,   m a plane's outward normal, w the support along m
+// source    van den Bergen 2001
+// deviation where the cap is hit the result is the least upper bound: n separates as well as the depth says, and `gap` says
+//           by how much it may be too deep
+// reads     its arguments
+// writes    its arguments
+// cost      of a turn a support point of each shape, 8 operations a face, and about 100 an element for the edges
 #pragma once
 
 #include "kernels/collide/convex/gjk.h"

@@ -1,4 +1,14 @@
 // Separation of two convex shapes: GJK for all elements, then an expanding polytope for those whose cores meet.
+//
+// solves    dist, the unit normal from A to B, and the nearest points on both surfaces
+// equation  dist = max over |n| = 1 of (min n.b over B - max n.a over A)
+//             = that of the cores less both radii
+// source    gjk.h, polytope.h, penetration.h
+// deviation the normal of a face of hull, box or cylinder takes the place of one within two degrees that separates no better:
+//           what was found from a few points near each other is less exact than a face of the model
+// reads     its arguments
+// writes    a Separation; what is farther apart than the margin has a lower bound of its distance
+// cost      that of gjk.h; where some core meets another, that of polytope.h for all elements
 #pragma once
 
 #include "kernels/collide/convex/faces.h"

@@ -1,10 +1,20 @@
-// Convex shapes by their support: the hull of points, ellipsoid, cylinder, box, and segment and point with a
-// radius around them (capsule, sphere).
+// Convex shapes by their support: the hull of points, ellipsoid, cylinder, box, and segment and point with a radius around
+// them (capsule, sphere).
 //
-// The type of a shape and its points are the same for a whole pack, so one function serves all pairs by a
-// branch that every element takes alike. A hull is scanned: a point is broadcast, all directions are in
-// registers, and of equal points the first one counts. Cost of a support point: 8 operations a point of a
-// hull, 10 to 20 for the others.
+// The type of a shape and its points are the same for a whole pack, so one function serves all pairs by a branch that every
+// element takes alike.
+//
+// solves    the point of a core, or of the difference B - A of two, that is farthest along n
+// equation  hull       the point p with the largest n.p       box      the corner with the signs of n
+//           ellipsoid  S^2 n / |S n|, S = diag(half axes)     capsule  an end of the axis
+//           cylinder   a point of a rim                       sphere   the centre
+//           B - A      support of B along -n less support of A along n
+// source    van den Bergen 2001
+// deviation a hull is scanned: a point is broadcast, all directions are in registers, and of equal points the first one
+//           counts
+// reads     its arguments; hull_adr, hull_point, hull_faceadr, hull_normal, hull_corneradr, hull_corner
+// writes    none
+// cost      8 operations a point of a hull, 10 to 20 for the others
 #pragma once
 
 #include "kernels/collide/ball_contact.h"

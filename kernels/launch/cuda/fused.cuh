@@ -1,9 +1,11 @@
 // The fused step: all stages and several substeps of every environment of a batch, in one launch.
 //
 // A kernel for each size of the cone, so that contacts of three rows do not carry the registers of six; the
-// stages before the rows are one copy for both cones. Device code alone, so that the compiler that runs
-// inside a process (host/backends/cuda/specialize.h) reads it too; there DUALSTEP_FIXED_TABLES is set, and what a model's
-// tables hold in numbers is constant. Reads and writes: the arrays of BatchView. Cost: the step's.
+// stages before the rows are one copy for both cones. Device code alone, so that the compiler that runs inside a
+// process (host/backends/cuda/specialize/nvrtc.h) reads it too; there DUALSTEP_FIXED_TABLES is set, and what a
+// model's tables hold in numbers is constant.
+//
+// Reads and writes: the arrays of BatchView. Cost: the step's.
 #pragma once
 
 #include "kernels/step.h"

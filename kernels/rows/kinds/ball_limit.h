@@ -1,12 +1,14 @@
 // Limits of ball joints: one dense scalar row each, on the axis of the rotation from the reference.
 //
-//   r = bound - |turn| - margin,   J = -axis on the joint's three dofs
-//   aref = -B J v - K imp(r) r,    l >= 0
-//
-// with turn = |turn| axis the rotation vector of the joint.
-// Source: MuJoCo's documentation, "Constraint model". Deviations: none.
-// Reads qpos, qvel, qacc_smooth, LD, Dscale, ball_param. Writes its rows of Z, dense_y0, dense_D.
-// Cost: O(limited balls (nv + the M entries of three dofs)).
+// solves    J, y0 and D of the rows of ball limits
+// equation  r = bound - |turn| - margin,   J = -axis on the joint's three dofs
+//           aref = -B J v - K imp(r) r,    l >= 0
+//           with turn = |turn| axis the rotation vector of the joint
+// source    MuJoCo's documentation, "Constraint model"
+// deviation none
+// reads     qpos, qvel, qacc_smooth, LD, Dscale, ball_param
+// writes    its rows of Z, dense_y0, dense_D
+// cost      O(limited balls (nv + the M entries of three dofs))
 #pragma once
 
 #include "kernels/rows/kinds/scalar_law.h"

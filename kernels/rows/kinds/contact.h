@@ -1,14 +1,15 @@
 // Contacts: a cone of forces over kDim rows a slot (contact_rows.h).
 //
-//   y = J qacc - aref,   cost s(y), force -s'(y), curvature s''(y) of the cone (cone.h),   l in K
+// kElliptic: the cone is round, or |.|_1 by rows; else a pyramid, whose edges n +- mu_i t_i are formed on the fly. In the
+// natural residual a round cone is measured in coordinates scaled by 1 / mu_i, where it is circular.
 //
-// kElliptic: the cone is round, or |.|_1 by rows; else a pyramid, whose edges n +- mu_i t_i are formed on the
-// fly. In the natural residual a round cone is measured in coordinates scaled by 1 / mu_i, where it is
-// circular.
-// Source: cone.h; contact_block.h for the sweeps. Deviations: none.
-// Reads Z, con_y0, con_D, con_mu, con_dim. Writes as the solver asks con_A, con_y, con_dy, con_f, con_h,
-// con_lambda.
-// Cost: O(contacts); of a product with J O(contacts x the dofs they reach).
+// solves    what the solver asks of contacts: y, cost, force, curvature, a sweep, their part of the natural residual
+// equation  y = J qacc - aref,   cost s(y), force -s'(y), curvature s''(y) of the cone (cone.h),   l in K
+// source    cone.h; contact_block.h for the sweeps
+// deviation none
+// reads     Z, con_y0, con_D, con_mu, con_dim
+// writes    as the solver asks con_A, con_y, con_dy, con_f, con_h, con_lambda
+// cost      O(contacts); of a product with J O(contacts x the dofs they reach)
 #pragma once
 
 #include "kernels/rows/kinds/contact_block.h"

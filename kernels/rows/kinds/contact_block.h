@@ -1,14 +1,15 @@
 // One contact's block of the dual, lowered over its own cone: what projected Gauss-Seidel does to a contact.
 //
-//   minimize over l in K   1/2 l'(A + R) l + l'y,   A the diagonal block of Z'Z, y without A l and R l
-//
-// Pyramids by edges: three passes over the edges, each l_e <- max(l_e - y_e / (A_ee + R), 0).
-// Round and L1 cones, in coordinates s_0 = l_n, s_i = l_i / mu_i in which they are round (or |.|_1): the
-// exact step along the ray of the present force, or from zero along the cone's steepest ray; then four
-// projected gradient steps of the tangents on the section of s_0, with step 1 / trace, which cannot raise the
-// dual.
-// Source: block updates after Jourdan, Alart and Jean 1998. Deviations: none.
-// Reads and writes its arguments alone. Cost: O(dim^2) a pass.
+// solves    minimize over l in K   1/2 l'(A + R) l + l'y,   A the diagonal block of Z'Z, y without A l and R l
+// equation  pyramids by edges: three passes over the edges, each l_e <- max(l_e - y_e / (A_ee + R), 0)
+//           round and L1 cones, in coordinates s_0 = l_n, s_i = l_i / mu_i in which they are round (or |.|_1): the exact
+//           step along the ray of the present force, or from zero along the cone's steepest ray; then four projected
+//           gradient steps of the tangents on the section of s_0, with step 1 / trace, which cannot raise the dual
+// source    block updates after Jourdan, Alart and Jean 1998
+// deviation none
+// reads     its arguments
+// writes    its arguments
+// cost      O(dim^2) a pass
 #pragma once
 
 #include "kernels/rows/cone.h"

@@ -1,14 +1,16 @@
 // The rows of contacts, made: kDim a slot (n, t1, t2, spin, roll1, roll2), whitened.
 //
-//   J_r = the axis' motion of the second body less the first's,   aref = -B J v - K imp(r) r (r on n alone)
+// A slot's rows stand in kDim rows of Z behind the dense scalar rows, on the dofs of slot_support; rows beyond a contact's
+// dimension, and slots that an environment does not use, are zeros.
 //
-// A slot's rows stand in kDim rows of Z behind the dense scalar rows, on the dofs of slot_support; rows
-// beyond a contact's dimension, and slots that an environment does not use, are zeros.
-// Source: MuJoCo's documentation, "Contact" and "Solver parameters". Deviations: none; other laws of contact
-// set con_kterm, con_Bn, con_Bt and con_D (kernels/contact), and explicit ones are given J v in place of y.
-// Reads con_*, cdof, tree_com, qvel, qacc_smooth, LD, Dscale. Writes its rows of Z, con_y0, con_frame (t1),
-// slot_support.
-// Cost: O(contacts (nv + nM)).
+// solves    J, whitened, and y0 of every contact
+// equation  J_r = the axis' motion of the second body less the first's,   aref = -B J v - K imp(r) r (r on n alone)
+// source    MuJoCo's documentation, "Contact" and "Solver parameters"
+// deviation none; other laws of contact set con_kterm, con_Bn, con_Bt and con_D (kernels/contact), and explicit ones are
+//           given J v in place of y
+// reads     con_*, cdof, tree_com, qvel, qacc_smooth, LD, Dscale
+// writes    its rows of Z, con_y0, con_frame (t1), slot_support; con_D under the integrator discrete (step_end.h)
+// cost      O(contacts (nv + nM))
 #pragma once
 
 #include "kernels/contact/law_has.h"

@@ -1,8 +1,6 @@
 // Dense scalar rows: any J, one force, a law of their own. Kinds of them stand one behind the other.
 //
-//   z = D^-1/2 L^-T J'   (a row of Z, on the dofs of its support),   y = y0 + z'w,   grad <- grad - l z
-//
-// Source: whiten.h for the rows; scalar_law.h for the laws. Deviations: none. A kind is a struct with
+// A kind is a struct with
 //
 //   count(env)        how many rows it has
 //   law(env, g)       the law (scalar_law.h) of dense scalar row g
@@ -10,10 +8,16 @@
 //                     dense_y0[g] = J qacc_smooth - aref;
 //                     dense_D[g] = 1 / R, 0 where the row is not in use
 //
-// and a name in the list of kinds.h; what the solver asks of a row follows from its law here. The host counts
-// its rows in Sizes::ndense and says in dense_support which dofs each reaches (host/tables).
-// Reads Z, dense_support, dense_y0, dense_D. Writes as the solver asks dense_y, dy, dense_lambda, dense_h.
-// Cost: of a product with J O(nv).
+// and a name in the list of kinds.h; what the solver asks of a row follows from its law here. The host counts its rows in
+// Sizes::ndense and says in dense_support which dofs each reaches (host/tables).
+//
+// solves    what the solver asks of dense scalar rows, whatever their kinds
+// equation  z = D^-1/2 L^-T J'   (a row of Z, on the dofs of its support),   y = y0 + z'w,   grad <- grad - l z
+// source    whiten.h for the rows; scalar_law.h for the laws
+// deviation none
+// reads     Z, dense_support, dense_y0, dense_D
+// writes    as the solver asks dense_y, dy, dense_lambda, dense_h
+// cost      of a product with J O(nv)
 #pragma once
 
 #include "kernels/rows/kinds/scalar_law.h"

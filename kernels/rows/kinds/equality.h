@@ -1,17 +1,21 @@
 // Rows of equality constraints, dense scalar rows: connect (3), weld (6), coupling of joints or tendons (1).
 //
-//   connect   r = p1 - p2                               J = J1(p1) - J2(p2)
-//   weld      and r = torquescale vec(q2* q1)           J = torquescale/2 vec(q2* (w1 - w2) q1), per dof
-//   joint     r = dq1 - poly(dq2)                       J = e_1 - poly'(dq2) e_2
-//   tendon    r = dL1 - poly(dL2)                       J = J_1 - poly'(dL2) J_2
-//   aref = -B J v - K imp(|r|) r - (dJ/dt) v,           any l
+// The accelerations at zero joint acceleration are those of bias.h, told at the points: a_p = a + alpha x r + w x v_p. A
+// weld's second derivative follows from q' = 1/2 w q twice. The three or six rows of one constraint share one impedance,
+// that of the length of r.
 //
-// Source: MuJoCo's documentation, "Constraint model" (its version 4 subtracts (dJ/dt) v of connect and weld).
-// The accelerations at zero joint acceleration are those of bias.h (Featherstone 2008), told at the points:
-// a_p = a + alpha x r + w x v_p. A weld's second derivative follows from q' = 1/2 w q twice. The three or six
-// rows of one constraint share one impedance, that of the length of r. Deviations: none.
-// Reads xpos, xquat, cdof, cvel, cacc, qpos, qvel, qacc_smooth, ten_length, ten_J. Writes its rows of Z, dense_y0, dense_D.
-// Cost: O(neq (nv + nM)).
+// solves    J, y0 and D of the rows of equality constraints
+// equation  connect   r = p1 - p2                               J = J1(p1) - J2(p2)
+//           weld      and r = torquescale vec(q2* q1)           J = torquescale/2 vec(q2* (w1 - w2) q1), per dof
+//           joint     r = dq1 - poly(dq2)                       J = e_1 - poly'(dq2) e_2
+//           tendon    r = dL1 - poly(dL2)                       J = J_1 - poly'(dL2) J_2
+//           aref = -B J v - K imp(|r|) r - (dJ/dt) v,           any l
+// source    MuJoCo's documentation, "Constraint model" (its version 4 subtracts (dJ/dt) v of connect and weld);
+//           Featherstone 2008 for the accelerations
+// deviation none
+// reads     xpos, xquat, cdof, cvel, cacc, tree_com, qpos, qvel, qacc_smooth, ten_length, ten_J, LD, Dscale
+// writes    its rows of Z, dense_y0, dense_D
+// cost      O(neq (nv + nM))
 #pragma once
 
 #include "kernels/rows/kinds/tendon.h"

@@ -1,11 +1,14 @@
 // Friction loss of dofs: one row each, with one entry of J.
 //
-//   J = e_dof,   aref = -B v,   |l| <= f,   R fixed at load
+// Its J stands in the row of Linv that all rows of the dof share (single_dof.h); always in use.
 //
-// Source: MuJoCo's documentation, "Constraint model", friction loss. Deviations: none. Its J stands in the
-// row of Linv that all rows of the dof share (single_dof.h); always in use.
-// Reads qvel, qacc_smooth, loss_param. Writes loss_y0, and as the solver asks loss_y, dy, loss_lambda.
-// Cost: O(friction losses); of a product with J O(ancestors of the dof).
+// solves    y0 of the rows of friction loss, and what the solver asks of them
+// equation  J = e_dof,   aref = -B v,   |l| <= f,   R fixed at load
+// source    MuJoCo's documentation, "Constraint model", friction loss
+// deviation none
+// reads     qvel, qacc_smooth, loss_param; Linv
+// writes    loss_y0, and as the solver asks loss_y, dy, loss_lambda
+// cost      O(friction losses); of a product with J O(ancestors of the dof)
 #pragma once
 
 #include "kernels/rows/kinds/scalar_law.h"

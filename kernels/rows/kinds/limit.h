@@ -1,17 +1,16 @@
 // Limits of slide and hinge joints: one row a side, with one entry of J.
 //
-//   r = +-(q - bound) - margin,   J = +-e_dof,   aref = -B J v - K imp(r) r,   l >= 0
+// Its J stands in the row of Linv that all rows of the dof share (single_dof.h).
 //
-// under the spring-damper's parameters (k its time constant, r without the margin)
-//
-//   aref = -2 J v / k - r / k^2,   R = epsilon A
-//
-// Source: MuJoCo's documentation, "Constraint model" and "Solver parameters"; Todorov 2014 for the
-// spring-damper.
-// Deviations: outside MuJoCo's own law of contact, a margin of all contacts makes a row appear early, and has
-// no other effect. Its J stands in the row of Linv that all rows of the dof share (single_dof.h).
-// Reads qpos, qvel, qacc_smooth, lim_*. Writes lim_y0, lim_D, and as the solver asks lim_y, dy, lim_lambda.
-// Cost: O(limits); of a product with J O(ancestors of the dof).
+// solves    y0 and D of the rows of limits, and what the solver asks of them
+// equation  r = +-(q - bound) - margin,   J = +-e_dof,   aref = -B J v - K imp(r) r,   l >= 0
+//           under the spring-damper's parameters (k its time constant, r without the margin)
+//             aref = -2 J v / k - r / k^2,   R = epsilon A
+// source    MuJoCo's documentation, "Constraint model" and "Solver parameters"; Todorov 2014 for the spring-damper
+// deviation outside MuJoCo's own law of contact, a margin of all contacts makes a row appear early, and has no other effect
+// reads     qpos, qvel, qacc_smooth, the tables lim_*; Linv
+// writes    lim_y0, lim_D, and as the solver asks lim_y, dy, lim_lambda
+// cost      O(limits); of a product with J O(ancestors of the dof)
 #pragma once
 
 #include "kernels/contact/law_has.h"

@@ -1,16 +1,20 @@
 // The laws of one scalar row: its cost s(y), its force l = -s'(y), its curvature s''(y), and the set of l.
 //
-//   one-sided   s = D/2 min(y, 0)^2                                   l >= 0          limits
-//   two-sided   s = D/2 y^2                                           any l           equality constraints
-//   Huber       s = y^2 / (2 R) where |y| < R f, f |y| - R f^2 / 2    |l| <= f        friction loss
+// A kind of rows names the law of each of its rows; a law of a new shape is a struct more, with the members of these.
+// add_conditions adds the weights (cone.h) of what holds at y, kConditions numbers a row from kConditions i on: the sum
+// changes when the active set does.
 //
-//   y = J qacc - aref,  D = 1 / R
-//
-// Source: Todorov 2014 ("Convex and analytically-invertible dynamics with contacts and constraints");
-// MuJoCo's documentation, "Primal problem". Deviations: none.
-// A kind of rows names the law of each of its rows; a law of a new shape is a struct more, with the members
-// of these. add_conditions adds the weights (cone.h) of what holds at y, kConditions numbers a row from
-// kConditions i on: the sum changes when the active set does.
+// solves    nothing: functions of y and of D
+// equation  one-sided   s = D/2 min(y, 0)^2                                   l >= 0          limits
+//           two-sided   s = D/2 y^2                                           any l           equality constraints
+//           Huber       s = y^2 / (2 R) where |y| < R f, f |y| - R f^2 / 2    |l| <= f        friction loss
+//           with y = J qacc - aref,  D = 1 / R
+// source    Todorov 2014 ("Convex and analytically-invertible dynamics with contacts and constraints"); MuJoCo's
+//           documentation, "Primal problem"
+// deviation none
+// reads     its arguments
+// writes    its arguments
+// cost      O(1)
 #pragma once
 
 #include "kernels/rows/cone.h"

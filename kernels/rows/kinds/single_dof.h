@@ -1,11 +1,15 @@
 // Single-dof rows: J has one entry, so limits and friction loss of a dof share one whitened row.
 //
-//   x = D^-1/2 L^-T e_dof   (a row of Linv, on the dof's ancestors),   y = y0 +- x'w,   grad <- grad - l x
+// A row is made where it is in use: where the dof has a friction loss, or a limit with a weight in some environment of the
+// pack.
 //
-// Source: factorize.h for L'DL; rows.h for the whitening. Deviations: none. A row is made where it is in use:
-// where the dof has a friction loss, or a limit with a weight in some environment of the pack.
-// Reads Linv, single_*, lim_*, loss_*. Writes the set of rows in use, Linv, and as the solver asks lim_y,
-// loss_y, dy, single_f, single_h. Cost: O(rows in use x ancestors of a dof).
+// solves    the whitened rows of limits and friction losses, and what the solver asks of them
+// equation  x = D^-1/2 L^-T e_dof   (a row of Linv, on the dof's ancestors),   y = y0 +- x'w,   grad <- grad - l x
+// source    factorize.h for L'DL; rows.h for the whitening
+// deviation none
+// reads     LD, Dscale, Linv, single_*, lim_*, loss_*
+// writes    the set of rows in use, Linv, and as the solver asks lim_y, loss_y, dy, single_f, single_h
+// cost      O(rows in use x ancestors of a dof)
 #pragma once
 
 #include "kernels/rows/kinds/friction_loss.h"

@@ -1,11 +1,13 @@
 // Limits and friction losses of tendons: dense scalar rows, two a limited tendon and one with friction loss.
 //
-//   limit          r = +-(L - bound) - margin,   J = +-dL/dq,   aref = -B J v - K imp(r) r,   l >= 0
-//   friction loss  J = dL/dq,   aref = -B J v,   |l| <= f,   R fixed at load
-//
-// Source: MuJoCo's documentation, "Constraint model". Deviations: none.
-// Reads ten_length, ten_J, qvel, qacc_smooth, LD, Dscale, tenlim_param, tenloss_param. Writes their rows of Z,
-// dense_y0, dense_D. Cost: O(rows (nv + the M entries of the dofs that move the tendon)).
+// solves    J, y0 and D of these rows
+// equation  limit          r = +-(L - bound) - margin,   J = +-dL/dq,   aref = -B J v - K imp(r) r,   l >= 0
+//           friction loss  J = dL/dq,   aref = -B J v,   |l| <= f,   R fixed at load
+// source    MuJoCo's documentation, "Constraint model"
+// deviation none
+// reads     ten_length, ten_J, qvel, qacc_smooth, LD, Dscale, tenlim_param, tenloss_param
+// writes    their rows of Z, dense_y0, dense_D
+// cost      O(rows (nv + the M entries of the dofs that move the tendon))
 #pragma once
 
 #include "kernels/rows/kinds/scalar_law.h"

@@ -1,12 +1,17 @@
-// Newton's direction on an island: H dw = -grad by blocks of trees.
-//
-//   H = 1 + Z curvature(y) Z',   H_ab the rows of tree a, the columns of tree b, for a = b and for a eliminated before b
-//   pivot r of tree a:   S_ij <- S_ij - S_ri S_rj / S_rr   for the unknowns i, j that follow
+// Newton's direction on an island, by blocks of trees.
 //
 // The graph of the trees (partition.h) says which blocks there are; within a block all is dense, six or more wide, in
 // eights. The right side is eliminated along, and the solution found from the last pivot to the first.
-// Source: George & Liu 1981, block elimination on a quotient graph; L D L'. Deviations: none.
-// Reads con_z, row_z, *_h, grad. Writes H, dw. Cost: O(sum over trees of dofs x (dofs of its neighbours)^2).
+//
+// solves    H dw = -grad
+// equation  H = 1 + Z curvature(y) Z',   H_ab the rows of tree a, the columns of tree b, for a = b and for a eliminated
+//           before b
+//             pivot r of tree a:   S_ij <- S_ij - S_ri S_rj / S_rr   for the unknowns i, j that follow
+// source    George & Liu 1981, block elimination on a quotient graph; L D L'
+// deviation none
+// reads     con_z, row_z, *_h, grad
+// writes    H, dw
+// cost      O(sum over trees of dofs x (dofs of its neighbours)^2)
 #pragma once
 
 #include "kernels/solver/islands/island_rows.h"

@@ -1,14 +1,18 @@
-// The motion of every body that contacts can move, whitened: a wrench f on it is the row (D^-1/2 L^-T S') f, S the
-// motions of the dofs that move it. It serves all contacts of the body.
+// The motion of every body that contacts can move, whitened. It serves all contacts of the body.
 //
 // A record is
 //   16             S qvel, and from 8 on S qacc_smooth
 //   16             squares of the rows, and from 8 on the tree's centre of mass
 //   6 x ntreepad   D^-1/2 L^-T S': for each eight of the tree's dofs its six rows. Eights that hold no dof of the body's
 //                  chain are not written (chain_eights)
-// Source: rows/kinds/contact_rows.h. Deviations: none.
-// Reads cdof, cvel, qacc_smooth, tree_com, LD, Dscale. Writes body_record, body_whitening.
-// Cost: O(bodies x a tree's depth^2), environments side by side.
+//
+// solves    a record for each body
+// equation  a wrench f on the body is the row (D^-1/2 L^-T S') f,   S the motions of the dofs that move it
+// source    rows/kinds/contact_rows.h
+// deviation none
+// reads     cdof, cvel, qacc_smooth, tree_com, LD, Dscale, con_pair, ncon
+// writes    body_record, body_whitening; of the arena body_eights, body_users
+// cost      O(bodies x a tree's depth^2), environments side by side
 #pragma once
 
 #include "kernels/base/eight.h"

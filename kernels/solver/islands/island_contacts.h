@@ -1,13 +1,16 @@
 // The rows of contacts on the trees that they reach, packs of contacts side by side.
 //
-//   J_r = f_r' (S_2 - S_1),   aref as in rows/kinds/contact_rows.h,   f_r the wrench of a unit force (or moment) along
-//   axis r,   Z = D^-1/2 L^-T J',   a block for each tree: kDim rows of the tree's dofs, padded to eights
+// A slot's record is a run of sixteen: n, t1, the place, kterm, Bn, Bt, D, dim and two mu; where contacts turn and roll, a
+// second one with the other mu.
 //
-// A slot's record is a run of sixteen: n, t1, the place, kterm, Bn, Bt, D, dim and two mu; where contacts turn and roll,
-// a second one with the other mu.
-// Source and deviations: rows/rows.h, rows/kinds/contact_rows.h.
-// Reads con_*, body_record. Writes con_frame (t1), con_record, and of the arena con_z, con_y0, con_D, con_dim, con_mu.
-// Cost: O(contacts x dofs of a tree).
+// solves    Z, y0 and D of every contact of an environment
+// equation  J_r = f_r' (S_2 - S_1),   aref as in rows/kinds/contact_rows.h,   f_r the wrench of a unit force (or moment)
+//           along axis r,   Z = D^-1/2 L^-T J',   a block for each tree: kDim rows of the tree's dofs, padded to eights
+// source    rows/rows.h, rows/kinds/contact_rows.h; rows/conditioning.h for what rounding leaves
+// deviation as there
+// reads     con_*, body_record
+// writes    con_frame (t1), con_record, and of the arena con_z, con_y0, con_D, con_dim, con_mu, con_eights
+// cost      O(contacts x dofs of a tree)
 #pragma once
 
 #include "kernels/solver/islands/island_bodies.h"

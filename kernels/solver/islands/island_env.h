@@ -1,4 +1,12 @@
 // What the islands of one environment see: its element of a pack, and the arena.
+//
+// solves    nothing: names of the arena's arrays, walks over trees, contacts and rows of an island, and its sums
+// equation  dot(a, b) over the eights of an island's dofs; sums over its contacts and rows in stripes (base/lanes.h)
+// source    data/island_arena.inl for the arrays; partition.h for the lists it walks
+// deviation none
+// reads     the arena; of the workspace what its callers name; LD, Dscale, qacc_smooth (add_smooth_squares)
+// writes    what its callers name; iterations, residual (note_steps, note_residual)
+// cost      O(dofs of the island) a product
 #pragma once
 
 #include "kernels/base/eight.h"

@@ -1,8 +1,15 @@
 // Laws of the rows of many islands at once: cost, force and curvature of packs of contacts and of scalar rows.
 //
-// The elements of a pack are neighbours in the list, of one island or several. Each leaves its part of a sum in
-// con_part or row_part; whoever has an island adds up its parts in order (IslandEnv::sum).
-// Source: rows/cone.h, rows/kinds/scalar_law.h. Deviations: none. Cost: O(contacts + rows) a call.
+// The elements of a pack are neighbours in the list, of one island or several. Each leaves its part of a sum in con_part or
+// row_part; whoever has an island adds up its parts in order (IslandEnv::sum).
+//
+// solves    cost, force, curvature, slope along dw, and parts of the natural residual, of every row
+// equation  those of rows/cone.h for contacts, of rows/kinds/scalar_law.h for scalar rows
+// source    rows/cone.h, rows/kinds/scalar_law.h
+// deviation none
+// reads     con_D, con_dim, con_mu, con_y, con_dy, con_f, row_law, row_D, row_bound, row_y, row_dy, row_f, alpha
+// writes    con_f, con_h, row_f, row_h, row_piece, con_part, row_part
+// cost      O(contacts + rows) a call
 #pragma once
 
 #include "kernels/solver/islands/island_rows.h"

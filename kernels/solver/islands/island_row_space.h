@@ -1,11 +1,15 @@
 // Newton's direction on an island of one tree that has few rows (island_pack.h), in the space of these.
 //
-//   H = 1 + Z C Z',  C = G G'   (newton_rows.h)
-//   dw = Z G b - grad,   S b = G'Z'grad,   S = 1 + G'Z'Z G
-//
 // S stands in place of the tree's block of H, Y = Z G and b behind it; Y by dofs, so that packs run over its rows.
-// Source: Woodbury 1950. Deviations: none. Reads con_z, row_z, *_h, grad. Writes H, dw.
-// Cost: O(rows^2 x dofs + rows^3) a direction.
+//
+// solves    H dw = -grad
+// equation  H = 1 + Z C Z',  C = G G'   (newton_rows.h)
+//           dw = Z G b - grad,   S b = G'Z'grad,   S = 1 + G'Z'Z G
+// source    Woodbury 1950
+// deviation none
+// reads     con_z, row_z, *_h, grad
+// writes    H, dw
+// cost      O(rows^2 x dofs + rows^3) a direction
 #pragma once
 
 #include "kernels/solver/block_root.h"

@@ -1,8 +1,15 @@
-// The rows of one environment by islands, on the trees that they reach: the scalar rows that kinds/ has made, and
-// products of all rows, the contacts' (island_contacts.h) among them.
+// The rows of one environment by islands, on the trees that they reach: the scalar rows that kinds/ has made, and products
+// of all rows, the contacts' (island_contacts.h) among them.
 //
-// Source and deviations: rows/rows.h. A scalar row's sign stands in its block.
-// Reads Linv, Z, *_y0, *_D. Writes row_* of the arena. Cost: O(rows x dofs of a tree).
+// A scalar row's sign stands in its block.
+//
+// solves    the blocks, weights and laws of scalar rows; y = y0 + Z'w, dy = Z'dw, grad <- grad - Z f of all rows
+// equation  those of rows/rows.h, a block of Z for each tree that a row reaches
+// source    rows/rows.h; rows/conditioning.h for the largest weight
+// deviation as there
+// reads     Linv, Z, lim_y0, loss_y0, dense_y0, lim_D, dense_D; of the arena the lists of partition.h, con_z, con_f
+// writes    of the arena row_*, entry_eights, and the arrays that its callers name
+// cost      O(rows x dofs of a tree)
 #pragma once
 
 #include "kernels/rows/conditioning.h"

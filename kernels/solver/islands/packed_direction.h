@@ -1,12 +1,16 @@
-// Newton's direction of a pack of islands of one tree: H dw = -grad.
+// Newton's direction of a pack of islands of one tree.
 //
-//   H = 1 + Z C Z',   C the rows' curvature
-//
-// Where an island has few rows (island_pack.h), among these, with C = G G':
-//   dw = Z G b - grad,   S b = G'Z'grad,   S = 1 + G'Z'Z G
 // Rows that push on no island of the pack are left out; one that pushes on another island of it is a row of the identity.
-// Source: solve_islands.h; Woodbury 1950. Deviations: dense Cholesky in place of blocks, since there is one block.
-// Reads con_z, row_z, *_h, *_f, w. Writes grad, dw. Cost: O(rows x dofs^2 + dofs^3), or O(rows^2 x dofs + rows^3).
+//
+// solves    grad, and H dw = -grad
+// equation  H = 1 + Z C Z',   C the rows' curvature
+//           where an island has few rows (island_pack.h), among these, with C = G G':
+//             dw = Z G b - grad,   S b = G'Z'grad,   S = 1 + G'Z'Z G
+// source    solve_islands.h; Woodbury 1950
+// deviation dense Cholesky in place of blocks, since there is one block
+// reads     con_z, row_z, *_h, *_f, w
+// writes    grad, dw; H, con_g, b
+// cost      O(rows x dofs^2 + dofs^3), or O(rows^2 x dofs + rows^3)
 #pragma once
 
 #include "kernels/solver/islands/island_row_space.h"

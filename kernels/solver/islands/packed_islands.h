@@ -1,11 +1,16 @@
-// Islands of one tree side by side: those of the environments of a pack, in the order in which they come, a pack of them
-// at a time. The same steps as solve_islands.h takes with each, on the same numbers in the same order, so that no bit
-// tells which of the two has solved an island.
+// Islands of one tree side by side: those of the environments of a pack, in the order in which they come, a pack of them at
+// a time. The same steps as solve_islands.h takes with each, on the same numbers in the same order, so that no bit tells
+// which of the two has solved an island.
 //
 // Their rows: packed_rows.h; what they are solved in: packed_direction.h. What a mask leaves out keeps its numbers.
-// Source and deviations: solve_islands.h.
-// Reads what IslandRows and IslandContacts leave. Writes w, con_f, lim_y, dense_y, residual, iterations, unsolved.
-// Cost: that of a direction a step for all of a pack, as many steps as the slowest needs.
+//
+// solves    minimize over w   1/2 |w|^2 + s(y0 + Z'w)   for each island
+// equation  that of newton.h
+// source    solve_islands.h
+// deviation as there
+// reads     what IslandRows and IslandContacts leave
+// writes    w, con_f, lim_y, dense_y, residual, iterations, unsolved
+// cost      that of a direction a step for all of a pack, as many steps as the slowest needs
 #pragma once
 
 #include "kernels/contact/with_law.h"

@@ -2,7 +2,14 @@
 //
 // An island's rows are copied to its element of the pack; those that have fewer contacts, rows or dofs than others there
 // have zeros in place of them.
-// Reads what IslandRows and IslandContacts leave. Writes the arrays of island_pack.inl. Cost: O(rows x dofs) an island.
+//
+// solves    nothing: copies of rows, and y = y0 + Z'w, dy = Z'dw of all islands of the pack
+// equation  those of island_rows.h, an element an island
+// source    island_rows.h
+// deviation none
+// reads     what IslandRows and IslandContacts leave, dw
+// writes    the arrays of island_pack.inl
+// cost      O(rows x dofs) an island
 #pragma once
 
 #include "kernels/data/island_pack.h"

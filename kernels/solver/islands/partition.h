@@ -1,12 +1,16 @@
 // Islands: connected components of trees over the rows in use, and the order in which each is eliminated.
 //
-// Islands are numbered by their first tree; contacts and scalar rows stand by island, and within it in the order
-// of their slots and sources. Trees are eliminated by least degree, the first of equals, in the graph whose
-// edges are the rows that two trees share; what an elimination joins is noted as blocks of H.
-// Source: Tarjan 1975 (union by linking to the smaller root, with path halving); Tinney & Walker 1967 for the
-// order. Deviations: degrees are those of trees, not of dofs.
-// Reads con_pair, lim_D, dense_D, dense_support, the tables. Writes the integers of the arena. Cost: O(rows +
-// trees^2 / 32).
+// Islands are numbered by their first tree; contacts and scalar rows stand by island, and within it in the order of their
+// slots and sources. Trees are eliminated by least degree, the first of equals, in the graph whose edges are the rows that
+// two trees share; what an elimination joins is noted as blocks of H.
+//
+// solves    which trees, contacts and rows an island has, the order of its trees, and the blocks of its H
+// equation  two trees are of one island where a row in use reaches both
+// source    Tarjan 1975 (union by linking to the smaller root, with path halving); Tinney & Walker 1967 for the order
+// deviation degrees are those of trees, not of dofs
+// reads     con_pair, ncon, lim_D, dense_D, dense_support, pair_moved, the tables of trees
+// writes    the integers of the arena
+// cost      O(rows + trees^2 / 32)
 #pragma once
 
 #include "kernels/data/island_pack.h"

@@ -1,13 +1,18 @@
 // The contact dual of models with several trees, island by island: Newton on the primal, as newton.h does it for an
 // environment that is one problem.
 //
-// An island starts from the acceleration of the last step or from that without constraints, whichever costs less, and
-// takes its own steps, step lengths and tests; no row of another reaches it. All islands of an environment go side by
-// side: their rows' laws in packs (island_laws.h), their factors one after the other, or a lane each. A tree that no
-// row reaches keeps its w of zero, and so moves as if it were alone, to the bit.
-// Source: Todorov 2014 for the primal. Deviations: none.
-// Reads what rows.h leaves, qacc_warmstart. Writes w, con_f, the arena, residual, iterations, unsolved.
-// Cost: linear in trees where each touches few; see README.md.
+// An island starts from the acceleration of the last step or from that without constraints, whichever costs less, and takes
+// its own steps, step lengths and tests; no row of another reaches it. All islands of an environment go side by side: their
+// rows' laws in packs (island_laws.h), their factors one after the other, or a lane each. A tree that no row reaches keeps
+// its w of zero, and so moves as if it were alone, to the bit.
+//
+// solves    minimize over w   1/2 |w|^2 + s(y0 + Z'w)   for each island
+// equation  that of newton.h
+// source    Todorov 2014 for the primal
+// deviation none
+// reads     what rows.h leaves; dw, the last acceleration whitened (solve.h)
+// writes    w, con_f, lim_y, dense_y, the arena, residual, iterations, unsolved
+// cost      linear in trees where each touches few; see README.md
 #pragma once
 
 #include "kernels/contact/with_law.h"

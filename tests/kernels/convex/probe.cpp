@@ -1,5 +1,5 @@
-// Convex pairs by themselves, for tests/python/test_kernels_convex.py through ctypes: two shapes in many poses,
-// in packs of one width or as scalars.
+// Convex pairs by themselves, for tests/python/kernels/test_kernels_convex.py through ctypes: two shapes in many
+// poses, in packs of one width or as scalars.
 #include <cstdint>
 
 #include "kernels/collide/convex/pairs.h"
