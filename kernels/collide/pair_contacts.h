@@ -154,19 +154,20 @@ struct ContactWriter {
   }
 
   // with every slot taken, and one contact more, of element `from` of a record: of the pairs that have the most one
-  // loses a contact, which one is that whose contact is the shallowest (the later of equals)
+  // loses a contact, which one is that with the shallowest (the later of equals)
   DS_STAGE void replace_one(int lane, const ContactRecord<Real>& c, int from) const {
     const int capacity = env.t.n.ncon;
     const KeptContacts kept{env, lane, c, from};
-    int victim = 0, most = 0;
+    int begin = 0, most = 0, shallowest = 0;
     // those of a pair stand together, and the new one belongs to the last
     for (int first = 0, end = 0; first <= capacity; first = end) {
-      while (end <= capacity && kept.pair(end) == kept.pair(first)) end++;
-      if (end - first < most) continue;
-      const int own = kept.least_missed(first, end);
-      if (end - first > most || kept.dist(own) >= kept.dist(victim)) victim = own;
-      most = end - first;
+      int own = first;
+      for (; end <= capacity && kept.pair(end) == kept.pair(first); end++)
+        if (kept.dist(end) >= kept.dist(own)) own = end;
+      if (end - first < most || (end - first == most && !(kept.dist(own) >= kept.dist(shallowest)))) continue;
+      begin = first, most = end - first, shallowest = own;
     }
+    const int victim = kept.least_missed(begin, begin + most);
     if (victim == capacity) return;
     for (int slot = victim; slot + 1 < capacity; slot++) shift(slot, lane);
     write_one(capacity - 1, lane, c, from);

@@ -20,7 +20,7 @@ struct GearFriction {
     return 1;
   }
   template <class E>
-  DS_HD static Huber<typename E::Real> law(const E&, int) {
+  DS_HD static Huber<typename E::Real> law(const E&, int, int) {
     using Real = typename E::Real;
     return {Real(kBound), Real(kSoftness)};
   }

@@ -56,7 +56,7 @@ struct BallLimits {
     return env.t.n.nball;
   }
   template <class E>
-  DS_HD static OneSided law(const E&, int) {
+  DS_HD static OneSided law(const E&, int, int) {
     return {};
   }
   template <class E>

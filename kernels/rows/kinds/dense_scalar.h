@@ -2,11 +2,11 @@
 //
 // A kind is a struct with
 //
-//   count(env)        how many rows it has
-//   law(env, g)       the law (scalar_law.h) of dense scalar row g
-//   make(env, first)  writes for its rows g, from `first` on: row g of Z, whitened;
-//                     dense_y0[g] = J qacc_smooth - aref;
-//                     dense_D[g] = 1 / R, 0 where the row is not in use
+//   count(env)           how many rows it has
+//   law(env, g, first)   the law (scalar_law.h) of dense scalar row g, the kind's first being `first`
+//   make(env, first)     writes for its rows g, from `first` on: row g of Z, whitened;
+//                        dense_y0[g] = J qacc_smooth - aref;
+//                        dense_D[g] = 1 / R, 0 where the row is not in use
 //
 // and a name in the list of kinds.h; what the solver asks of a row follows from its law here. The host counts its rows in
 // Sizes::ndense and says in dense_support which dofs each reaches (host/tables).
@@ -64,7 +64,7 @@ struct KindList {
       const int end = first + Kind::count(env);
       if (g >= end) return find<E, F, Rest...>(env, end, g, f);
     }
-    return f(Kind::law(env, g));
+    return f(Kind::law(env, g, first));
   }
 };
 

@@ -202,7 +202,7 @@ struct Equalities {
     return env.t.n.neqrow;
   }
   template <class E>
-  DS_HD static TwoSided law(const E&, int) {
+  DS_HD static TwoSided law(const E&, int, int) {
     return {};
   }
   template <class E>

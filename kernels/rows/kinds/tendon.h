@@ -57,7 +57,7 @@ struct TendonLimits {
     return 2 * env.t.n.ntenlim;
   }
   template <class E>
-  DS_HD static OneSided law(const E&, int) {
+  DS_HD static OneSided law(const E&, int, int) {
     return {};
   }
   template <class E>
@@ -94,8 +94,8 @@ struct TendonLosses {
     return env.t.n.ntenloss;
   }
   template <class E>
-  DS_HD static Huber<typename E::Real> law(const E& env, int g) {
-    const int k = g - (env.t.n.ndense - count(env));
+  DS_HD static Huber<typename E::Real> law(const E& env, int g, int first) {
+    const int k = g - first;
     const bool discrete = env.t.o.integrator == kDiscrete;
     return {env.tenloss_friction(k), discrete ? typename E::Real(1) / env.dense_D()[g] : env.tenloss_R(k)};
   }
