@@ -3,6 +3,7 @@
 import copy
 import pathlib
 import re
+import warnings
 
 import gymnasium
 import mujoco
@@ -455,6 +456,12 @@ def test_the_old_word_of_an_option_warns_and_works():
     with pytest.warns(DeprecationWarning, match="contact_parameters = 'seed' is deprecated: use 'spring_damper'"):
         opt.contact_parameters = "seed"
     assert opt.contact_parameters == "spring_damper"
+    custom = '<custom><text name="dualstep_contact_parameters" data="{}"/></custom>'
+    with pytest.warns(DeprecationWarning, match="dualstep_contact_parameters = 'seed' is deprecated: use 'spring_damper'"):
+        assert ds.Model.from_mjcf(arm(head=custom.format("seed"))).opt.contact_parameters == "spring_damper"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ds.Model.from_mjcf(arm(head=custom.format("spring_damper")))
 
 
 def test_every_option_can_stand_in_the_file():
