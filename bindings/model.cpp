@@ -4,6 +4,7 @@
 #include <pybind11/stl.h>
 
 #include "bindings/bindings.h"
+#include "host/model/contact_law.h"
 #include "host/model/model_fields.h"
 #include "host/model/options_table.h"
 #include "host/model/relations.h"
@@ -133,7 +134,24 @@ void bind_options(py::module_& module) {
 
 }  // namespace
 
+// (word, whether its forces are springs, whether friction_directions is read, words of integrators; none where all)
+py::list contact_model_list() {
+  py::list models;
+  for (const ContactModelTraits& model : contact_models()) {
+    py::list integrators;
+    for (const int integrator : model.integrators) {
+      Options options;
+      options.integrator = static_cast<Integrator>(integrator);
+      integrators.append(std::get<std::string>(get_option(options, "integrator")));
+    }
+    models.append(py::make_tuple(model.word, model.springs, model.directions, py::tuple(integrators)));
+  }
+  return models;
+}
+
 void bind_model(py::module_& module) {
+  module.def("contact_models", &contact_model_list,
+             "(word, springs, directions, integrators) of the contact models that a Batch runs");
   bind_options(module);
   py::class_<Model> model(module, "Model", "a compiled model");
   model.def(py::init(&model_from_dict), py::arg("raw"));

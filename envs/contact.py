@@ -16,20 +16,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dualstep import _core
 from dualstep._names import hint
 
 if TYPE_CHECKING:
     from dualstep.envs.task import Task
     from dualstep.model import Model
 
-LAWS = ("todorov", "anitescu", "stewart_trinkle", "compliant", "soft_anchor", "impulsive")
+_MODELS = _core.contact_models()
+LAWS = tuple(law for law, *_ in _MODELS)
 # laws of springs and dampers, whose forces are explicit; soft_anchor's tangents are springs too
-SPRINGS = ("compliant", "soft_anchor")
+SPRINGS = tuple(law for law, springs, _, _ in _MODELS if springs)
+# whose cone the option friction_directions says
+DIRECTIONS = tuple(law for law, _, directions, _ in _MODELS if directions)
 # integrators that a law runs with, where it does not run with all
-INTEGRATORS = {
-    "anitescu": ("euler",), "stewart_trinkle": ("euler",), "impulsive": ("euler",),
-    "soft_anchor": ("euler",), "compliant": ("euler", "rk4"),
-}  # fmt: skip
+INTEGRATORS = {law: integrators for law, _, _, integrators in _MODELS if integrators}
 DEPTH = 5e-3
 """m: how deep a spring's contact carries the whole weight"""
 STEP_OF_SPRING = 0.6

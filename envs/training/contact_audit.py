@@ -118,7 +118,7 @@ def variants(
         settings = {"contact_time_constant": time_constant, "contact_regularization": regularization}
         found[name] = {**parameters, **settings}
     found["todorov, Coulomb"] = {"contact_model": "todorov", "desaxce": True}
-    for law in ("anitescu", "stewart_trinkle"):
+    for law in laws.DIRECTIONS:
         found[law] = law
         found[f"{law}, round"] = {"contact_model": law, "friction_directions": 0}
         found[f"{law}, h/2"] = {"contact_model": law, "substeps": 2}

@@ -83,10 +83,19 @@ void refuse_impacts(const Model& m, std::vector<Problem>* problems) {
 
 }  // namespace
 
-std::vector<const char*> contact_model_words() {
-  std::vector<const char*> words;
-  for (const ContactModelRow& row : kContactModels) words.push_back(row.word);
-  return words;
+std::vector<ContactModelTraits> contact_models() {
+  std::vector<ContactModelTraits> models;
+  for (const ContactModelRow& row : kContactModels) {
+    const unsigned law = kLawTraits[row.law];
+    ContactModelTraits& model = models.emplace_back(
+        ContactModelTraits{row.word, (law & kLawVelocities) != 0, (law & kLawDirections) != 0, {}});
+    // as refuse_contact_law has it
+    if (law & kLawStepInertia) {
+      model.integrators = {kEuler};
+      if (!(row.traits & kModelWholeStep)) model.integrators.push_back(kRk4);
+    }
+  }
+  return models;
 }
 
 int contact_law(const Options& opt) {

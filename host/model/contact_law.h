@@ -9,8 +9,15 @@
 
 namespace dualstep {
 
-// the words of the option contact_model, in the order of their values
-std::vector<const char*> contact_model_words();
+// a contact model as whoever chooses between them knows it
+struct ContactModelTraits {
+  const char* word;              // of the option contact_model
+  bool springs;                  // its forces are explicit functions of the state
+  bool directions;               // the option friction_directions says which cone it is
+  std::vector<int> integrators;  // that a Batch runs it with, where not with all
+};
+// in the order of the option's values
+std::vector<ContactModelTraits> contact_models();
 
 // which of the kernels' laws the options ask for, and what that law, or the contact model, asks for
 int contact_law(const Options& opt);

@@ -64,7 +64,8 @@ struct Entry {
 
 Entry contact_model_entry() {
   Entry e = WORD(contact_model, ContactModel, );
-  for (const char* word : contact_model_words()) e.words.push_back({word, static_cast<int>(e.words.size())});
+  for (const ContactModelTraits& model : contact_models())
+    e.words.push_back({model.word, static_cast<int>(e.words.size())});
   return e;
 }
 

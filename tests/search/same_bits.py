@@ -26,7 +26,7 @@ import numpy as np
 import dualstep as ds
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-LAWS = ("todorov", "todorov", "anitescu", "stewart_trinkle", "compliant", "soft_anchor", "impulsive")
+LAWS = ("todorov", *(law for law, *_ in ds._core.contact_models()))
 SOLVERS = ("pgs_newton", "pgs_newton", "pgs_newton_primal", "pgs_newton_dual", "pgs", "pgs_anderson")
 STATE = ("qpos", "qvel", "act", "ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat")
 KEPT = (*STATE, "time", "status", "iterations", "residual", "reset_count", "qacc_warmstart", "anchors")

@@ -26,8 +26,9 @@ def test_what_is_worse():
     assert worse(3e-9, 1e-6, 1e-9) == ""
 
 
-def test_every_figure_is_on_the_page():
-    page = reliability.PAGE.read_text()
-    assert all(f"`{name}`:" in page and figure.title in page for name, figure in reliability.FIGURES.items())
-    assert set(json.loads(reliability.MEASURED.read_text())) == set(reliability.FIGURES)
+def test_the_page_has_what_was_measured():
+    page, measured = reliability.PAGE.read_text(), json.loads(reliability.MEASURED.read_text())
+    shown = {name for name, figure in reliability.FIGURES.items() if f"## {figure.title}\n\n`{name}`:" in page}
+    assert shown >= set(measured) and len(shown) >= 17
+    assert all(reliability.got_worse(value, reliability.FIGURES[name].limit, None) == "" for name, value in measured.items())
     assert "does not hold" not in page

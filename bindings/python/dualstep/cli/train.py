@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from dualstep import _core
 from dualstep.cli.common import (
     CommandError,
     Progress,
@@ -49,8 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--algorithm", choices=("ppo", "sac"), help="ppo of rsl_rl, or sac of Stable-Baselines3, which "
                         "learns from fewer steps and longer from each (default: ppo, or the checkpoint's)")  # fmt: skip
-    parser.add_argument("--contact-model", metavar="LAW", help="train under this law of contact: todorov, anitescu, "
-                        "stewart_trinkle, compliant, soft_anchor, impulsive (default: the task's)")  # fmt: skip
+    laws = ", ".join(law for law, *_ in _core.contact_models())
+    parser.add_argument("--contact-model", metavar="LAW", help="train under this law of contact: "
+                        f"{laws} (default: the task's)")  # fmt: skip
     parser.add_argument("--randomize-contact", action="store_true", help="train under all of them at once, a share of "
                         "the environments each")  # fmt: skip
     parser.add_argument("--out", type=Path, metavar="DIR", help="for checkpoints and curves of this run (default: a "

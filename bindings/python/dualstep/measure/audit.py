@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dualstep import _core
 from dualstep.batch import Batch, Contacts, Status
 from dualstep.errors import InfeasibleError, UnsupportedModelError
 from dualstep.measure import audit_plot
@@ -46,11 +47,7 @@ _PLAIN = {"contact_model": "todorov", "desaxce": False, "scheme": "time_stepping
 FORMULATIONS: dict[str, dict[str, Any]] = {
     "todorov": {},
     "desaxce": {"desaxce": True},
-    "anitescu": {"contact_model": "anitescu"},
-    "stewart_trinkle": {"contact_model": "stewart_trinkle"},
-    "compliant": {"contact_model": "compliant"},
-    "soft_anchor": {"contact_model": "soft_anchor"},
-    "impulsive": {"contact_model": "impulsive"},
+    **{law: {"contact_model": law} for law, *_ in _core.contact_models() if law != _PLAIN["contact_model"]},
     "variational": {"integrator": "variational"},
     "event_driven": {"scheme": "event_driven"},
 }
