@@ -47,7 +47,14 @@ enum ControlInput : int { kInputPos = 1, kInputVel = 2, kInputForce = 4, kInputV
 // mjtEq
 enum EqType : int { kEqConnect = 0, kEqWeld = 1, kEqJoint = 2, kEqTendon = 3 };
 // mjtObj, as far as anything refers to it
-enum ObjectType : int { kObjUnknown = 0, kObjBody = 1, kObjXBody = 2, kObjGeom = 5, kObjSite = 6, kObjCamera = 7 };
+enum ObjectType : int {
+  kObjUnknown = 0,
+  kObjBody = 1,
+  kObjXBody = 2,
+  kObjGeom = 5,
+  kObjSite = 6,
+  kObjCamera = 7
+};
 // mjtWrap
 enum WrapType : int {
   kWrapNone = 0,
