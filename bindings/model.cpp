@@ -134,23 +134,24 @@ void bind_options(py::module_& module) {
 
 }  // namespace
 
-// (word, whether its forces are springs, whether friction_directions is read, words of integrators; none where all)
-py::list contact_model_list() {
-  py::list models;
+// word, whether its forces are springs, whether friction_directions is read, words of integrators; none where all
+using ContactModelRow = std::tuple<std::string, bool, bool, std::vector<std::string>>;
+std::vector<ContactModelRow> contact_model_rows() {
+  std::vector<ContactModelRow> rows;
   for (const ContactModelTraits& model : contact_models()) {
-    py::list integrators;
+    std::vector<std::string> integrators;
     for (const int integrator : model.integrators) {
       Options options;
       options.integrator = static_cast<Integrator>(integrator);
-      integrators.append(std::get<std::string>(get_option(options, "integrator")));
+      integrators.push_back(std::get<std::string>(get_option(options, "integrator")));
     }
-    models.append(py::make_tuple(model.word, model.springs, model.directions, py::tuple(integrators)));
+    rows.emplace_back(model.word, model.springs, model.directions, integrators);
   }
-  return models;
+  return rows;
 }
 
 void bind_model(py::module_& module) {
-  module.def("contact_models", &contact_model_list,
+  module.def("contact_models", &contact_model_rows,
              "(word, springs, directions, integrators) of the contact models that a Batch runs");
   bind_options(module);
   py::class_<Model> model(module, "Model", "a compiled model");

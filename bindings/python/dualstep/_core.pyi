@@ -298,6 +298,9 @@ class Batch:
 def batch_fields() -> list[tuple[str, str, str, str]]:
     """(name, role, axes, meaning) of every array of a batch"""
 
+def contact_models() -> list[tuple[str, bool, bool, list[str]]]:
+    """(word, springs, directions, integrators) of the contact models that a Batch runs"""
+
 def describe_specialization() -> str: ...
 
 def distrust(path: str) -> str:
