@@ -667,7 +667,9 @@ def main() -> int:
             worse.append(f"{name} ({why})")
     if not args.figures or args.write:
         PAGE.write_text(replace_sections(PAGE.read_text(), rows) if args.figures else page(rows))
-        MEASURED.write_text(json.dumps({**measured, **{row[0]: row[2] for row in rows}}, indent=1) + "\n")
+        # as they are now: another run may have written some meanwhile
+        now = json.loads(MEASURED.read_text()) if MEASURED.exists() else {}
+        MEASURED.write_text(json.dumps({**now, **{row[0]: row[2] for row in rows}}, indent=1) + "\n")
     if worse:
         print(f"worse: {', '.join(worse)}", file=sys.stderr)
     return 1 if worse else 0
