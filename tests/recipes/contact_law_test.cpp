@@ -55,7 +55,7 @@ class Ball {
 
 TEST(ContactLaw, TheWordGivesTheLaw) {
   const Scene scene = ball_on_floor();
-  EXPECT_STREQ(contact_model_words().back(), "toy");
+  EXPECT_STREQ(contact_models().back().word, "toy");
   EXPECT_EQ(contact_law(scene.model.opt), kLawToy);
   EXPECT_EQ(Ball(scene).tables().o.contact_law, kLawToy);
 }
