@@ -50,9 +50,8 @@ bool run_model(const uint8_t* data, size_t size) {
     for (const BatchField& field : batch_fields()) batch.array(field.name);
     batch.step(1);
     return true;
-  } catch (const std::invalid_argument&) {
+  } catch (const InvalidModelError&) {
   } catch (const UnsupportedModelError&) {
-  } catch (const std::runtime_error&) {
   }
   return false;
 }
