@@ -21,15 +21,15 @@ LINKS = """<mujoco><compiler autolimits="true"/><option timestep="0.002"/>
 <worldbody><geom name="floor" type="plane" size="5 5 .1"/><site name="post" pos="0 0 1"/>
  <geom type="hfield" hfield="h" contype="0" conaffinity="0"/>
  <body name="target" mocap="true"><geom size=".05" contype="0" conaffinity="0"/></body>
- <body name="ball" pos="0 0 1"><freejoint/><geom name="shell" size=".1"/><site name="spot"/></body>
+ <body name="ball" pos="0 0 .09"><freejoint/><geom name="shell" size=".1"/><site name="spot" size=".2"/></body>
  <body name="arm" pos="1 0 1"><joint name="a" axis="0 1 0" range="-1 1"/><geom name="upper" size=".05" fromto="0 0 0 0 0 .3" type="capsule"/>
   <body name="plate" pos="0 0 .3"><geom type="mesh" mesh="m"/>
    <body name="hand" pos="0 0 .1"><joint name="b" type="ball"/><geom name="fist" size=".05"/><site name="tip"/>
     <body name="finger" pos="0 0 .1"><joint name="c" type="slide" axis="0 0 1"/><geom size=".02"/></body></body></body></body>
  <body name="other" pos="2 0 1"><joint name="d" axis="0 1 0"/><geom size=".05"/></body></worldbody>
 <contact><pair geom1="shell" geom2="fist"/><exclude body1="ball" body2="arm"/></contact>
-<equality><connect body1="finger" body2="other" anchor="0 0 0"/><weld site1="spot" site2="tip"/><joint joint1="a" joint2="d"/>
- <joint joint1="c"/></equality>
+<equality><connect body1="finger" body2="other" anchor="0 0 0"/><weld site1="spot" site2="tip" solref=".5 1"/>
+ <joint joint1="a" joint2="d"/><joint joint1="c"/></equality>
 <tendon><fixed name="cord"><joint joint="a" coef="1"/><joint joint="d" coef="-1"/></fixed><fixed name="line"><joint joint="c" coef="1"/></fixed>
  <spatial name="rope"><site site="post"/><geom geom="shell" sidesite="tip"/><site site="spot"/><pulley divisor="2"/><site site="tip"/><site site="post"/></spatial></tendon>
 <actuator><motor joint="a"/><position joint="b" gear="1 0 0"/><general joint="d" dyntype="filter" dynprm=".1"/><motor joint="c"/>
@@ -61,6 +61,10 @@ def sources():
     yield "everything", mujoco.MjModel.from_xml_path(str(ROOT / "tests" / "scenes" / "everything.xml"))
 
 
+def numbers(*kinds):
+    return {int(kind) for kind in kinds}
+
+
 def changed(raw, name, entry, value):
     array = np.array(raw["ints"][name], dtype=np.int64)
     array.reshape(-1)[entry] = value
@@ -76,9 +80,11 @@ def refusal(raw):
     return None
 
 
-def mutations(raw, rng, most=10):
+def mutations(raw, most=10):
     """Every array that the table names, some of its entries, each with a neighbour, another entry and extremes."""
     for name in KINDS:
+        # an array's own numbers: a row more in the table changes no other's
+        rng = np.random.default_rng([3, *name.encode()])
         array = np.asarray(raw["ints"].get(name, ())).astype(np.int64).reshape(-1)
         entries = range(array.size) if array.size <= most else rng.choice(array.size, most, replace=False)
         for entry in map(int, entries):
@@ -92,35 +98,110 @@ def test_every_integer_array_has_a_row():
     assert all(kinds <= {"exact", "range", "free"} for kinds in KINDS.values())
 
 
-@pytest.mark.parametrize("name, source", sources())
+EQ, SENSOR, TRN, WRAP = mujoco.mjtEq, mujoco.mjtSensor, mujoco.mjtTrn, mujoco.mjtWrap
+ALONE = numbers(TRN.mjTRN_JOINT, TRN.mjTRN_JOINTINPARENT, TRN.mjTRN_TENDON, TRN.mjTRN_BODY)
+# what an entry means depends on what it belongs to, and these mean nothing: why, and which entries of an mjModel
+UNREAD = {
+    "actuator_trnid": (
+        "a joint, a tendon and a body have nothing beside them",
+        lambda m, i: i % 2 == 1 and m["actuator_trntype"][i // 2] in ALONE,
+    ),
+    "eq_objtype": (
+        "the type of a joint or tendon is that of the equality",
+        lambda m, i: m["eq_type"][i] in numbers(EQ.mjEQ_JOINT, EQ.mjEQ_TENDON),
+    ),
+    "wrap_objid": ("a pulley is no object", lambda m, i: m["wrap_type"][i] in numbers(WRAP.mjWRAP_PULLEY)),
+    "sensor_objid": ("a clock is of no object", lambda m, i: m["sensor_type"][i] in numbers(SENSOR.mjSENS_CLOCK)),
+    "sensor_intprm": (
+        "contact sensors and rangefinders alone have such parameters",
+        lambda m, i: m["sensor_type"][i // m["sensor_intprm"].shape[1]]
+        not in numbers(SENSOR.mjSENS_CONTACT, SENSOR.mjSENS_RANGEFINDER),
+    ),
+}
+# where a refusal does not name the array that was changed, the array, size or feature that it names
+PARTNERS = {
+    "body_parentid": ("body_rootid", "dof_parentid"),
+    "body_mocapid": ("nmocap",),
+    "jnt_type": ("nq",),
+    "geom_type": ("geom_dataid", "geom_size", "sdf collision"),
+    "eq_type": ("equality number", "eq_obj1id", "eq_obj2id", "eq_objtype"),
+    "eq_objtype": ("eq_obj1id",),
+    "tendon_num": ("nwrap",),
+    "wrap_type": ("wrap_objid",),
+    "actuator_trntype": ("transmission number",),
+    "actuator_dyntype": ("activation dynamics number", "actuator_actnum"),
+    "actuator_gaintype": ("gain number",),
+    "actuator_biastype": ("bias number",),
+    "actuator_actnum": ("na",),
+    "actuator_outnum": ("several outputs",),
+    "sensor_type": ("sensor", "sensor_dim", "sensor_objid", "sensor_intprm"),
+    "sensor_objtype": ("sensor of", "sensor_objid"),
+    "sensor_reftype": ("sensor of",),
+    "sensor_refid": ("sensor of",),
+    "sensor_dim": ("nsensordata",),
+    "mesh_vertnum": ("mesh_face",),
+    "mesh_graphadr": ("mesh_graph",),
+    "mesh_polynum": ("mesh_polymap",),
+    "mesh_polyvertnum": ("mesh_polyvertadr",),
+    "mesh_polymapnum": ("mesh_polymapadr",),
+    "hfield_nrow": ("hfield_adr",),
+    "hfield_ncol": ("hfield_adr",),
+    "geom_plugin": ("plugin",),
+    "body_plugin": ("plugin",),
+    "actuator_plugin": ("plugin",),
+}
+
+
+def partners_named(field, fields):
+    """The partners of an array that are, or begin, what a refusal names."""
+    return {name for name in PARTNERS.get(field, ()) if any(f"{said} ".startswith(f"{name} ") for said in fields)}
+
+
+@pytest.mark.parametrize("name, source", list(sources()))
 def test_a_changed_entry_is_refused_by_element_or_simulated(name, source):
     raw = raw_of(source)
     assert refusal(raw) is None
-    taken, looked = [], 0
-    for field, entry, value in mutations(raw, np.random.default_rng(3)):
-        looked += 1
+    taken, looked, unread, partners = [], set(), set(), set()
+    for field, entry, value in mutations(raw):
+        looked.add(field)
         found = refusal(changed(raw, field, entry, value))
         if found is None:
             taken.append((field, entry, value))
             # where the other arrays leave one value, no other is taken
             assert "exact" not in KINDS[field], (field, entry, value)
-            # nor any that no index is
-            if KINDS[field] == {"range"} and field not in UNREAD:
-                assert value not in EXTREMES, (field, entry, value)
+            # nor any that no index is, but where an entry means nothing
+            if KINDS[field] == {"range"} and value in EXTREMES:
+                _, means_nothing = UNREAD[field]
+                assert means_nothing(raw["ints"], entry), (field, entry, value)
+                unread.add(field)
             continue
         problems, message = found
         fields = {feature for feature, _ in problems}
         assert len(message) < 12_000 and message.count("\n") < 60
-        # an exact one is named itself, or the size that it adds up to
-        if "exact" in KINDS[field]:
-            assert field in fields or fields & {"nmocap", "na", "nwrap", "nsensordata"}, (field, entry, value, problems[:3])
         assert all(element for _, element in problems)
-    assert looked > 1000
+        if field not in fields:
+            named = partners_named(field, fields)
+            assert named, (field, entry, value, problems[:3])
+            partners |= {(field, partner) for partner in named}
+    # every array that has entries, and one model has entries of all
+    assert looked == {field for field in KINDS if np.size(raw["ints"].get(field, ()))}
+    if name == "links":
+        assert looked == set(KINDS)
+        # what nothing needs leaves the tables
+        assert unread == set(UNREAD)
+        assert partners == {(field, partner) for field, all_of in PARTNERS.items() for partner in all_of}
     none_crashes(raw, taken)
 
 
-# what an entry means depends on what it belongs to, and for some it means nothing
-UNREAD = {"actuator_trnid", "sensor_objid", "mesh_graph", "mesh_polyvert", "mesh_polymap", "eq_objtype", "geom_dataid", "sensor_intprm", "mesh_polymapadr", "wrap_objid"}
+def test_the_links_are_in_touch():
+    model = ds.Model.from_mjcf(LINKS)
+    reference, batch = ds.Reference(model), ds.Batch(model, 3, num_threads=1)
+    contact = slice(-8, None)  # two slots of found and force
+    for _ in range(2):
+        reference.step(1)
+        batch.step(1)
+        for readings in (reference.sensordata[None], batch.sensordata):
+            assert (readings[:, contact][:, :2] > [0.5, 1]).all() and (readings[:, -9] > 1).all()
 
 
 @pytest.mark.parametrize("name", ["cone", "integrator", "disableflags", "enableflags", "disableactuator"])
