@@ -63,7 +63,7 @@ deny, left = library.deny_after, library.requests_left
 deny.argtypes, left.restype = [ctypes.c_long] * 2, ctypes.c_long
 model, N, threads = ds.Model.from_mjcf(scene), 70, int(threads)
 model.opt.contact_model = law
-# pybind11 notes an object that is made where nothing translates exceptions: 24 bytes, in a table that has room
+# granted always: pybind11 lists a new object where no exception is translated, which would end the process
 NOTE = 24
 many = [ds._core.BatchOptions() for _ in range(1000)]
 del many

@@ -32,17 +32,37 @@ def run(script, **options):
 
 @pytest.mark.parametrize(
     "work",
-    ["batch.step()", "batch.step(100)", "batch.reset(); batch.forward()", "batch.load(batch.save())", "reference.step(3)"],
-)
+    [
+        "batch.step()", "batch.step(100)", "batch.reset(); batch.forward()", "batch.load(batch.save())",
+        "reference.step(3)", "batch.ray(origins, directions)", "batch.rollout(controls, outputs=('qpos', 'xpos'))",
+        "batch.set_parameter('opt_gravity', gravity)", "environment.step(actions)",
+    ],
+)  # fmt: skip
 def test_a_daemon_thread_may_work_while_the_interpreter_ends(work):
+    of_environments = """
+import dualstep.envs
+environment = dualstep.envs.make("dualstep/Hopper-v0", 64, num_threads=2)
+environment.reset(seed=0)
+actions = environment.action_space.sample()
+"""
+    if "environment" in work:
+        pytest.importorskip("gymnasium")
     ended = run(f"""
 import threading, time
-batch, reference = ds.Batch(model, 64, num_threads=2), ds.Reference(model)
+{of_environments if "environment" in work else ""}
+batch, reference, turns = ds.Batch(model, 64, num_threads=2), ds.Reference(model), []
+origins, directions = np.zeros((64, 100, 3)), np.ones((64, 100, 3))
+controls, gravity = np.zeros((10, 64, model.nu)), np.arange(3 * 64 * 1.0).reshape(64, 3) * 1e-3 - 9
 def work():
     while True:
         {work}
-threading.Thread(target=work, daemon=True).start()
-time.sleep(0.3)
+        turns.append(True)
+thread = threading.Thread(target=work, daemon=True)
+thread.start()
+began = time.monotonic()
+while len(turns) < 2 or time.monotonic() - began < 0.2:
+    assert thread.is_alive()
+    time.sleep(0.003)
 print("ends")
 """)
     assert (ended.returncode, ended.stdout) == (0, "ends\n"), ended.stderr
@@ -198,18 +218,28 @@ def test_ctrl_c_amid_advance_keeps_a_sound_state():
 
 # use after close, and views that outlive what they are of ------------------------------------------------------
 
+TOUCHING = """<mujoco><worldbody><geom type="plane" size="5 5 .1"/>
+<body pos="0 0 .095"><freejoint/><geom size=".1" mass="2"/><site name="s" size=".2"/></body>
+<body pos="1 0 1"><joint name="h" axis="0 1 0"/><geom size=".1"/></body></worldbody>
+<actuator><motor joint="h"/></actuator><sensor><touch name="felt" site="s"/></sensor><keyframe><key/></keyframe></mujoco>"""
+
 
 def test_a_closed_batch_refuses_every_call():
-    batch = ds.Batch(ds.Model.from_mjcf(HUMANOID), 3, num_threads=2)
-    qpos, state = batch.qpos, batch.save()
+    batch = ds.Batch(ds.Model.from_mjcf(TOUCHING), 3, num_threads=2)
+    qpos, state, mask = batch.qpos, batch.save(), np.array([True, False, True])
     batch.close()
     calls = [
         batch.step, batch.forward, batch.reset, batch.summary, batch.clear_status, batch.contacts, batch.save,
-        batch.mass_matrix, lambda: batch.load(state), lambda: batch.qvel, lambda: batch.sensordata, lambda: batch.inspect("M"),
-        lambda: batch.set_parameter("opt_gravity", [0, 0, -1]), lambda: batch.get_parameter("opt_gravity"),
+        batch.mass_matrix, batch.wait, lambda: batch.load(state), lambda: batch.qvel, lambda: batch.sensordata,
+        lambda: batch.inspect("LD"), lambda: batch.set_parameter("opt_gravity", [0, 0, -1]),
+        lambda: batch.get_parameter("opt_gravity"), lambda: batch.clear_status(mask), lambda: batch.reset(mask),
+        lambda: batch.forward(mask), lambda: batch.reset(keyframe=0), lambda: batch.sensor("felt"),
+        lambda: batch.ray(np.zeros((3, 1, 3)), np.ones((3, 1, 3))), lambda: batch.rollout(np.zeros((2, 3, 1))),
+        lambda: batch.rollout(np.zeros((2, 3, 1)), outputs=()), lambda: batch._core.want(["xpos"]), lambda: len(batch),
+        lambda: batch.description, lambda: setattr(batch, "qpos", 0),
     ]  # fmt: skip
     for call in calls:
-        with pytest.raises((RuntimeError, ValueError), match="closed|workspace"):
+        with pytest.raises(RuntimeError, match="this batch is closed"):
             call()
     with pytest.raises(TypeError, match="closed"):
         copy.deepcopy(batch)
@@ -219,18 +249,56 @@ def test_a_closed_batch_refuses_every_call():
     assert (qpos == 1).all()
 
 
+@pytest.mark.parametrize("kind", ["batch", "mixed", "single"])
+def test_a_closed_environment_refuses_every_call(kind):
+    gymnasium = pytest.importorskip("gymnasium")
+    import dualstep.envs
+
+    name, mask = "dualstep/Hopper-v0", {"reset_mask": np.array([True, False])}
+    environment = {
+        "batch": lambda: dualstep.envs.make(name, 2, num_threads=1),
+        "mixed": lambda: dualstep.envs.make(name, 2, num_threads=1, contact=["todorov", "anitescu"]),
+        "single": lambda: gymnasium.make(name),
+    }[kind]()
+    environment.reset(seed=0)
+    actions = environment.action_space.sample()
+    calls = [lambda: environment.step(actions), environment.reset, lambda: environment.reset(seed=1)]
+    if kind != "single":
+        state = environment.state()
+        calls += [environment.state, lambda: environment.load_state(state)]
+    if kind == "batch":
+        calls.append(lambda: environment.reset(options=mask))
+    for call in calls:
+        call()
+    environment.close()
+    for call in calls:
+        with pytest.raises(RuntimeError, match="this batch is closed"):
+            call()
+    environment.close()
+
+
 def test_views_outlive_their_batch_and_their_model():
-    batch = ds.Batch(ds.Model.from_mjcf(HUMANOID), 64, num_threads=2)
+    model = ds.Model.from_mjcf(TOUCHING)
+    model.opt.contact_model, model.opt.timestep = "soft_anchor", 5e-4
+    batch = ds.Batch(model, 64, num_threads=2)
     batch.step()
-    views = {name: getattr(batch, name) for name, *_ in ds._core.batch_fields() if name not in ("qacc_warmstart", "anchors")}
+    fields = [name for name, *_ in ds._core.batch_fields()]
+    views = {name: getattr(batch, name) for name in fields}
+    views |= {f"last {name}": batch._core.last(name) for name in fields if batch._core.last(name) is not None}
+    views |= {f"contacts().{name}": array for name, array in batch.contacts()._asdict().items()}
+    views["sensor()"] = batch.sensor("felt")
+    # there is something in what is looked at
+    assert all(views[name].any() for name in ("anchors", "qacc_warmstart", "contacts().force", "sensor()", "last qpos"))
     kept = {name: view.copy() for name, view in views.items()}
     mass = batch.model.body_mass
-    del batch
-    others = [ds.Batch(ds.Model.from_mjcf(HUMANOID), 64, num_threads=2) for _ in range(4)]
+    del batch, model
+    others = [ds.Batch(ds.Model.from_mjcf(TOUCHING), 64, num_threads=2) for _ in range(4)]
     for other in others:
         other.qpos[:] = -1
+        other.step()
     for name, view in views.items():
         np.testing.assert_array_equal(view, kept[name], err_msg=name)
+    for view in views.values():
         view[...] = 0
     assert mass.sum() > 1
 
