@@ -10,6 +10,7 @@
 #include <optional>
 #include <tuple>
 
+#include "bindings/answers.h"
 #include "bindings/bindings.h"
 #include "bindings/gil.h"
 #include "bindings/tensor.h"
@@ -172,10 +173,7 @@ void bind_description(BatchClass& batch) {
           "whether the step computes all sensors of the model")
       .def(
           "integers",
-          [](const Batch& self, const std::string& table) {
-            const std::vector<int>& values = self.integers(table);
-            return py::array_t<int>(static_cast<py::ssize_t>(values.size()), values.data());
-          },
+          [](const Batch& self, const std::string& table) { return copied(self.integers(table)); },
           py::arg("table"));
 }
 
@@ -248,8 +246,7 @@ void bind_measures(BatchClass& batch) {
           [](Batch& self, const std::string& name, int env) {
             check_envs(self, {env});
             const Engine::Inspected found = self.inspect(name, env);
-            return py::array_t<double>(std::vector<py::ssize_t>(found.shape.begin(), found.shape.end()),
-                                       found.values.data());
+            return copied(found.values, {found.shape.begin(), found.shape.end()});
           },
           py::arg("name"), py::arg("env"), "an array of the workspace, on the emulator");
 }
@@ -336,7 +333,7 @@ void bind_saving(BatchClass& batch) {
               const ReleasedGil released;
               bytes = self.save(envs);
             }
-            return py::bytes(bytes);
+            return copied(bytes);
           },
           py::arg("envs"))
       .def(
@@ -367,7 +364,7 @@ void bind_parameters(BatchClass& batch) {
               const ReleasedGil released;
               values = self.get_parameter(name, envs);
             }
-            return py::array_t<double>(shape, values.data());
+            return copied(values, shape);
           },
           py::arg("name"), py::arg("envs"))
       .def(

@@ -5,6 +5,7 @@
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
+#include "bindings/answers.h"
 #include "bindings/bindings.h"
 #include "bindings/gil.h"
 #include "host/reference/constraint.h"
@@ -73,8 +74,8 @@ py::dict rows(const Reference& ref) {
   std::vector<int> type;
   for (RowType t : d.efc_type) type.push_back(static_cast<int>(t));
   py::dict out;
-  out["type"] = py::array_t<int>(type.size(), type.data());
-  out["id"] = py::array_t<int>(d.efc_id.size(), d.efc_id.data());
+  out["type"] = copied(type);
+  out["id"] = copied(d.efc_id);
   out["J"] = d.efc_J;
   out["pos"] = d.efc_pos;
   out["margin"] = d.efc_margin;

@@ -195,11 +195,11 @@ void Batch::request(const std::vector<std::string>& names) {
     allocate(&made.back().second);
   }
   if (made.empty() && !(contacts && contacts_stale_)) return;
-  for (auto& [array, filled] : made) {
-    array->data = filled.data;
-    engine_->connect(array->field->name, false, array->data.get());
-  }
   try {
+    for (auto& [array, filled] : made) {
+      engine_->connect(array->field->name, false, filled.data.get());
+      array->data = filled.data;
+    }
     engine_->run(call(Action::kReplay, 1), nullptr, 0);
   } catch (...) {
     // an array that nothing was written to is none

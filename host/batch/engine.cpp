@@ -56,7 +56,7 @@ class EngineOf final : public Engine {
   if (name == #field) (last ? view_.last_##field : view_.field) = static_cast<Scalar*>(data);
 #include "kernels/data/fields.inl"
     if (last) return;
-    if (name == "sensordata") sense();
+    if (name == "sensordata" && data) sense();
 #define OUTPUT(field, width, shape, meaning) \
   if (name == #field) view_.field = static_cast<Scalar*>(data);
 #include "kernels/data/fields.inl"

@@ -18,6 +18,8 @@ struct Array {
   std::vector<double> values;
   std::vector<int> shape;
 };
+// by name; found by literals, too, without a string of their own
+using ArrayMap = std::map<std::string, Array, std::less<>>;
 
 class Reference {
  public:
@@ -49,7 +51,7 @@ class Reference {
   const Model& model() const { return model_; }
   // the workspace as the last forward() or step() left it
   const Data& data() const { return data_; }
-  std::map<std::string, Array>& arrays() { return arrays_; }
+  ArrayMap& arrays() { return arrays_; }
   bool writable(const std::string& name) const;
 
   // the springs of soft_anchor, which are part of the state
@@ -75,7 +77,7 @@ class Reference {
     VectorXd qpos, qvel, act;
     double time = 0;
   } good_;  // the last state that was finite
-  std::map<std::string, Array> arrays_;
+  ArrayMap arrays_;
 };
 
 }  // namespace dualstep::reference

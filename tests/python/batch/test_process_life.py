@@ -222,7 +222,7 @@ TOUCHING = """<mujoco><worldbody><geom type="plane" size="5 5 .1"/>
 <body pos="0 0 .095"><freejoint/><geom size=".1" mass="2"/><site name="s" size=".2"/></body>
 <body pos="1 0 1"><joint name="h" axis="0 1 0"/><geom size=".1"/></body></worldbody>
 <actuator><motor joint="h"/></actuator>
-<sensor>
+<sensor><touch name="felt" site="s"/></sensor><keyframe><key/></keyframe></mujoco>"""
 
 
 def test_a_closed_batch_refuses_every_call():
