@@ -25,15 +25,16 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from built_figures import BUILD, RUNS, fuzzed, interpreted, races
 from closed_forms import closed_forms, momentum, rotation
+from command_figures import CORPUS, SEARCH, corpus, golden, machines, searched
 from consistency import consistency
 from fclib import PROBLEMS, problems
 from kkt import residuals
+from reliability_page import Figure, got_worse, page, replace_sections
 
 import dualstep as ds
 
@@ -45,14 +46,6 @@ STATE = ("qpos", "qvel", "act", "ctrl", "qacc_warmstart")
 RECORDS = ("time", "status", "iterations", "residual")
 NAMES = ("humanoid", "ant", "hopper", "walker2d_v5", "half_cheetah", "swimmer", "reacher", "pusher_v5",
          "inverted_pendulum", "inverted_double_pendulum", "humanoidstandup")  # fmt: skip
-
-
-class Figure(NamedTuple):
-    title: str
-    measure: Callable[[], tuple[float, str]]
-    """the number that is compared with the limit, and the sentence of it"""
-    limit: float
-    peers: str
 
 
 def models() -> dict[str, ds.Model]:
@@ -194,8 +187,6 @@ def memory_in_use() -> float:
 
 SOAK = [1e8]
 """environment-steps of the soak, which an option changes"""
-SEARCH = [30.0]
-"""seconds of the search, likewise"""
 SOAKED, EPISODE = 1024, 1000
 
 
@@ -438,28 +429,6 @@ def one_step() -> tuple[float, str]:
     return worst, f"largest relative difference of qacc {worst:.0e} ({worst_of}), on {count} scenes; {left_out} not simulated"
 
 
-CORPUS: list[pathlib.Path] = []
-"""the folder of models"""
-
-
-def corpus() -> tuple[float, str]:
-    """16 again: models of MuJoCo's own repository, by `bench/coverage.py`: those whose accelerations are not MuJoCo's."""
-    folder = CORPUS[0].resolve()
-    with tempfile.TemporaryDirectory() as out:
-        command = [sys.executable, str(ROOT / "bench" / "coverage.py"), "--path", str(folder.parent), "--only", folder.name, "--quiet",
-                   "--jobs", "2", "--out", str(pathlib.Path(out, "corpus"))]  # fmt: skip
-        subprocess.run(command, capture_output=True, check=True)
-        record = json.loads(pathlib.Path(out, "corpus.json").read_text())
-    (row,) = record["table"].values()
-    refused = ", ".join(f"{feature} {count}" for feature, count in record["reasons"].items())
-    wrong = [fact["file"] for fact in record["models"] if fact["outcome"] in ("differs", "failed", "out of time")]
-    told = f"{row['agree']} agree, {row['to the depth of contacts']} to the depth of contacts, {row['but for contacts']} but for contacts"
-    return len(wrong), (
-        f"of {row['models']} models that move, {row['load']} load, {told}; {len(wrong)} do not agree"
-        f"{': ' + ', '.join(wrong) if wrong else ''}; refused are {refused}"
-    )
-
-
 def conservation() -> tuple[float, str]:
     """17: energy of a double pendulum without losses, RK4: the order of its drift."""
     xml = """<mujoco><option timestep="{h}" integrator="RK4"/><worldbody><body pos="0 0 2"><joint axis="0 1 0"/>
@@ -516,37 +485,6 @@ def checkpoints() -> tuple[float, str]:
     return taken + (not unchanged), f"{refused:,} of {refused + taken:,} changed states refused, and the batch unchanged by them"
 
 
-def golden() -> tuple[float, str]:
-    """5: hashes of rollouts of all models, committed."""
-    ran = subprocess.run([sys.executable, str(ROOT / "tests" / "golden" / "golden.py"), "check"], capture_output=True, text=True)
-    if ran.returncode:
-        return 1.0, ran.stdout[-300:]
-    ran_here = [line.split()[0] for line in ran.stdout.splitlines() if line.endswith("on cpu: ok")]
-    return 0.0, f"the bits of {len(ran_here)} models' rollouts are those that are committed"
-
-
-def searched() -> tuple[float, str]:
-    """1, 2 again, as a search: laws, models, precisions, neighbours, parameters and resets by chance."""
-    seconds = SEARCH[0]
-    # a case takes a tenth of a second whatever it compares: a long search has many environments and steps in each
-    large = ["--watched", "64", "--substeps", "60", "--no-emulator"] if seconds > 60 else []
-    command = [sys.executable, str(ROOT / "tests" / "search" / "same_bits.py"), "--seconds", str(seconds), *large]
-    ran = subprocess.run(command, capture_output=True, text=True)
-    told = ran.stdout.strip().splitlines()[-1]
-    return float(ran.returncode != 0), f"{seconds:.0f} s of `{' '.join(['tests/search/same_bits.py', *large])}`: {told}"
-
-
-def machines() -> tuple[float, str]:
-    """5 again: the committed hashes by another compiler, optimized otherwise, and for another processor under emulation."""
-    sys.path.append(str(ROOT / "tests" / "golden"))
-    import elsewhere
-
-    told = elsewhere.compare()
-    ran = [f"{name} ({what.split(',')[0]})" for name, what, wrong in told if wrong is not None]
-    differing = [f"{name}: {', '.join(wrong)}" for name, _, wrong in told if wrong]
-    return len(differing) + (not ran), f"the same bits by {'; '.join(ran)}" if not differing else "; ".join(differing)
-
-
 FIGURES = {
     "batch-size": Figure("Bits do not depend on batch size or place", batch_size, 0,
                          "MuJoCo Warp: 2 of 7 healthy worlds changed where a pool of contacts is full"),
@@ -576,57 +514,6 @@ FIGURES = {
     "fuzz": Figure("Models and checkpoints of random bytes", fuzzed, 0, "MuJoCo's MJB: 5 of 1,500 changed files crash"),
     "races": Figure("Lanes in any order", races, 0, "-"),
 }  # fmt: skip
-
-
-def mutation_testing() -> list[str]:
-    """What the last run of its own command found: it takes an hour."""
-    page = (ROOT / "tests" / "mutation" / "README.md").read_text()
-    told = page.replace("a reason below", "a reason in `tests/mutation/README.md`").split("\n\n")
-    return ["## Mutants that the tests notice", "", *told[1].splitlines(), "", *told[2].splitlines(), ""]
-
-
-def section(name: str, figure: Figure, value: float, told: str, seconds: float) -> list[str]:
-    verdict = "holds" if value <= figure.limit else "**does not hold**"
-    about = " ".join((figure.measure.__doc__ or "").split())
-    about = about.split(": ", 1)[-1]
-    return [f"## {figure.title}", "", f"`{name}`: {about}", "", f"- measured: {told} ({verdict}; limit {figure.limit:g})",
-            f"- peers: {figure.peers}", f"- takes {seconds:.0f} s", ""]  # fmt: skip
-
-
-def page(rows: list[tuple[str, Figure, float, str, float]]) -> str:
-    lines = ["# Reliability", "",
-             "Written by `python bench/reliability.py`, which measures each figure by code of its own and fails where one is",
-             "worse than its limit. `python bench/reliability.py NAME` repeats one. Peers are MuJoCo 4.0.0 and MuJoCo Warp",
-             "4.0.0, measured on two CPU cores in November 2026 unless a source is named.", ""]  # fmt: skip
-    for row in rows:
-        lines += section(*row)
-    lines += [
-        "## What has no figure here", "",
-        "Fuzzing under sanitizers (`tests/fuzz`) and budgets of machine code (`tests/cuda`) have commands of their own.",
-        "", *mutation_testing(),
-    ]  # fmt: skip
-    return "\n".join(lines)
-
-
-def replace_sections(text: str, rows: list[tuple[str, Figure, float, str, float]]) -> str:
-    """The page, with the sections of some figures replaced."""
-    head, *parts = text.split("\n## ")
-    sections = {part.splitlines()[0]: part for part in parts}
-    for row in rows:
-        sections[row[1].title] = "\n".join(section(*row)).removeprefix("## ")
-    # in the order of the figures, and then what has none
-    order = [figure.title for figure in FIGURES.values()]
-    order = [title for title in order if title in sections] + [title for title in sections if title not in order]
-    return "\n## ".join([head, *(sections[title] for title in order)])
-
-
-def got_worse(value: float, limit: float, before: float | None) -> str:
-    """"", or in words: beyond the limit, or by half of the way from what the page has to there and to twice that."""
-    if not value <= limit:
-        return f"{value:.2g} is beyond the limit of {limit:g}"
-    if before is not None and limit > 0 and value > 2 * before and value > before + 0.5 * (limit - before):
-        return f"{value:.2g}, and {before:.2g} before"
-    return ""
 
 
 def main() -> int:
@@ -666,7 +553,8 @@ def main() -> int:
         if why := got_worse(value, figure.limit, measured.get(name)):
             worse.append(f"{name} ({why})")
     if not args.figures or args.write:
-        PAGE.write_text(replace_sections(PAGE.read_text(), rows) if args.figures else page(rows))
+        titles = [figure.title for figure in FIGURES.values()]
+        PAGE.write_text(replace_sections(PAGE.read_text(), rows, titles) if args.figures else page(rows))
         # as they are now: another run may have written some meanwhile
         now = json.loads(MEASURED.read_text()) if MEASURED.exists() else {}
         MEASURED.write_text(json.dumps({**now, **{row[0]: row[2] for row in rows}}, indent=1) + "\n")
