@@ -121,7 +121,7 @@ void step(Batch& batch, int nsubsteps) {
   {
     const ReleasedGil released;
     // whoever waits for the batch meanwhile has let go of the GIL: the calls above and below see to it
-    whole = batch.step(nsubsteps, &signal_waits);
+    whole = batch.step(nsubsteps, SignalsNowAndThen());
   }
   if (!whole) throw py::error_already_set();
 }
@@ -281,8 +281,12 @@ void bind_stepping(BatchClass& batch) {
           "forward",
           [](Batch& self, const Mask& mask) {
             const uint8_t* marks = mask_data(self, mask);
-            const ReleasedGil released;
-            self.forward(marks);
+            try {
+              const ReleasedGil released;
+              self.forward(marks, SignalsNowAndThen());
+            } catch (const Interrupted&) {
+              throw py::error_already_set();
+            }
           },
           py::arg("mask"))
       .def(

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dualstep._names import actuators_of_controls
 from dualstep.envs.draws import Draws
 
 if TYPE_CHECKING:
@@ -154,8 +155,7 @@ def _named(vary: Vary, sim: Batch, count: int) -> list[int]:
         joints = [model.name_of("joint", int(joint)) for joint in model.dof_jntid]
     elif vary.parameter == "actuator_ctrlrange":
         # a row a control
-        owners = np.repeat(np.arange(model.nactuator), model.actuator_ctrlnum)
-        joints = [model.name_of("actuator", int(a)) for a in owners]
+        joints = [model.name_of("actuator", int(a)) for a in actuators_of_controls(model)]
     elif kind in _OBJECTS:
         joints = [model.name_of(_OBJECTS[kind], i) for i in range(count)]
     else:

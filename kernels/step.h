@@ -2,14 +2,15 @@
 #pragma once
 
 #include "kernels/collide/collide.h"
-#include "kernels/contact/impact.h"
 #include "kernels/data/eval_index.h"
 #include "kernels/integrate/integrate.h"
 #include "kernels/output/outputs.h"
-#include "kernels/smooth/actuators/bodies.h"
+#include "kernels/rows/adhesion.h"
 #include "kernels/smooth/actuators/sites.h"
 #include "kernels/smooth/inertia.h"
+#include "kernels/smooth/kinematics.h"
 #include "kernels/smooth/tendons.h"
+#include "kernels/solver/impact.h"
 #include "kernels/solver/solve.h"
 
 namespace dualstep {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -99,6 +100,11 @@ class Device {
   // the queue in which everything is done, as the device's own handle
   virtual uintptr_t stream() const { return 0; }
   virtual void set_stream(uintptr_t) {}
+
+  // On a device that the host works for, a run asks `stop` many times, null: never. Where it says true, the run ends with
+  // some environments as they were before it, and stopped() is true
+  virtual void watch(const std::function<bool()>* /*stop*/) {}
+  virtual bool stopped() const { return false; }
 
   // clock ticks spent in each stage (Stage) since time_stages(true), over all threads; empty where
   // the device does not count them

@@ -1,7 +1,6 @@
 #include "host/batch/batch.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -23,11 +22,6 @@ std::unique_ptr<Engine> engine_for(const Model& model, const BatchOptions& optio
   check_model(model);
   return options.float64 ? make_engine<double>(model, options.num_envs, options.device)
                          : make_engine<float>(model, options.num_envs, options.device);
-}
-
-// a diverged environment always stands still within a call; what becomes of it then is the batch's choice
-StepArgs call(Action action, int nsubsteps, bool last_stage = false) {
-  return {action, nsubsteps, /*freeze_diverged=*/1, /*sense_last_stage=*/last_stage, /*stage_ticks=*/nullptr};
 }
 
 }  // namespace
@@ -253,46 +247,6 @@ BatchSummary Batch::summarize() {
   return engine_->summarize();
 }
 
-bool Batch::step(int nsubsteps, const std::function<bool()>& stop) {
-  if (nsubsteps < 1) {
-    throw std::invalid_argument("nsubsteps " + std::to_string(nsubsteps) +
-                                " is given, and it must be positive");
-  }
-  const std::lock_guard lock(mutex_);
-  if (options_.reset_diverged && restart_on_device(nsubsteps)) return true;
-  if (options_.reset_diverged) {
-    // the bit has told its story: those environments were reset after the last step
-    read_status();
-    for (uint32_t& status : status_) status &= ~static_cast<uint32_t>(kDiverged);
-    write_status();
-  }
-  const bool whole = run_substeps(nsubsteps, stop);
-  contacts_stale_ = false;
-  if (options_.reset_diverged) reset_diverged();
-  return whole;
-}
-
-bool Batch::run_substeps(int nsubsteps, const std::function<bool()>& stop) {
-  // a device that the host only queues work for takes no time here
-  if (!stop || engine_->device().device_index() >= 0) {
-    engine_->run(call(Action::kStep, nsubsteps, options_.last_stage_outputs), nullptr, 0);
-    return true;
-  }
-  constexpr double kPartSeconds = 0.1;
-  constexpr int kUnknown = 1;  // substeps of the first part, where none was measured
-  for (int done = 0; done < nsubsteps;) {
-    if (done > 0 && stop()) return false;
-    const double fitting = substep_seconds_ > 0 ? kPartSeconds / substep_seconds_ : kUnknown;
-    const int part = static_cast<int>(std::clamp(fitting, 1.0, static_cast<double>(nsubsteps - done)));
-    const auto began = std::chrono::steady_clock::now();
-    engine_->run(call(Action::kStep, part, options_.last_stage_outputs), nullptr, 0);
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
-    substep_seconds_ = took.count() / part;
-    done += part;
-  }
-  return true;
-}
-
 const std::vector<PlacedRow>& Batch::placed_after_divergence() {
   (void)placed(start_);
   static constexpr uint32_t kWhy = kDiverged;
@@ -301,50 +255,6 @@ const std::vector<PlacedRow>& Batch::placed_after_divergence() {
     if (row.array == status) row.row = &kWhy;
   }
   return placed_;
-}
-
-bool Batch::restart_on_device(int nsubsteps) {
-  if (engine_->device().device_index() < 0 || parameters_.moves_any_start()) return false;
-  auto* counts = static_cast<uint32_t*>(record("reset_count").data.get());
-  const StepArgs args = call(Action::kStep, nsubsteps, options_.last_stage_outputs);
-  if (!engine_->step_and_restart(args, placed_after_divergence(), counts, any_output_)) return false;
-  contacts_stale_ = !any_output_;
-  return true;
-}
-
-void Batch::reset_diverged() {
-  read_status();
-  bool any = false;
-  for (size_t e = 0; e < status_.size(); ++e) {
-    marks_[e] = (status_[e] & kDiverged) != 0;
-    any = any || marks_[e];
-  }
-  if (!any) return;
-  restart(marks_.data(), -1);
-  // the reset cleared their status: what happened stays visible until the next step
-  BatchArray& counts = record("reset_count");
-  for (size_t e = 0; e < status_.size(); ++e) {
-    if (!marks_[e]) continue;
-    status_[e] = kDiverged;
-    char* count = static_cast<char*>(counts.data.get()) + e * counts.row_bytes;
-    uint32_t number;
-    engine_->device().read(&number, count, sizeof number);
-    ++number;
-    engine_->device().write(count, &number, sizeof number);
-  }
-  write_status();
-}
-
-void Batch::forward(const uint8_t* mask) {
-  const std::lock_guard lock(mutex_);
-  if (!mask) {
-    engine_->run(call(Action::kForward, 1), nullptr, 0);
-    contacts_stale_ = false;
-    return;
-  }
-  // those who share a pack with a marked environment are replayed from what they remember: the same bits
-  engine_->device().copy_rows(remembered(), options_.num_envs, mask);
-  refresh(mask);
 }
 
 void Batch::forward_marked(const uint8_t* marks) {

@@ -78,10 +78,11 @@ class Batch {
   void want(const std::vector<std::string>& names);
 
   // `stop` is asked a few times a second, on devices that the host works for; where it says true, the call ends
-  // after the substeps that are done, and returns false. How often it is asked changes no bit
+  // after the substeps that all environments have done, and returns false. How often it is asked changes no bit
   bool step(int nsubsteps, const std::function<bool()>& stop = nullptr);
   // of all environments, or of those where mask is not 0
-  void forward(const uint8_t* mask = nullptr);
+  // forward throws Interrupted where `stop` says true: the state is what it was, and outputs are of it or older
+  void forward(const uint8_t* mask = nullptr, const std::function<bool()>& stop = nullptr);
   // the same by marks on the batch's own device
   void forward_marked(const uint8_t* marks);
   // environments where mask is not 0, or all where it is null; to a keyframe, or to qpos0 where it is -1
@@ -136,8 +137,12 @@ class Batch {
   void place(int env, const Start& start);
   void restart(const uint8_t* mask, int keyframe);
   void reset_diverged();
+  // a diverged environment always stands still within a call; what becomes of it then is the batch's choice
+  static StepArgs call(Action action, int nsubsteps, bool last_stage = false);
   // substeps in parts that take a tenth of a second each, asked between them whether to stop
   bool run_substeps(int nsubsteps, const std::function<bool()>& stop);
+  // one substep, of which some environments may be stopped: then none has done it, and it returns false
+  bool run_watched(const StepArgs& args, const std::function<bool()>& stop);
   // a step and what follows it, where the device does it all; false where the host must
   bool restart_on_device(int nsubsteps);
   void read_status();
@@ -171,6 +176,7 @@ class Batch {
   std::vector<uint32_t> status_;
   std::vector<PlacedRow> placed_;  // kept, so that a reset asks for no memory
   std::vector<uint8_t> marks_, block_marks_;
+  std::vector<std::vector<char>> before_substep_;  // what a substep that may be stopped changes
   std::vector<int> blocks_;
 };
 

@@ -1,11 +1,11 @@
-// What the options of a model say about its contacts: one place that reads the lists of kernels/contact/laws.h, for
+// What the options of a model say about its contacts: one place that reads the lists of kernels/data/contact_laws.h, for
 // the options' words, the tables that the kernels read, and what a Batch refuses.
 #pragma once
 
 #include <vector>
 
 #include "host/model/model.h"
-#include "kernels/contact/laws.h"
+#include "kernels/data/contact_laws.h"
 
 namespace dualstep {
 

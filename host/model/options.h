@@ -5,7 +5,7 @@
 #include <string>
 
 #include "kernels/base/mujoco_enums.h"
-#include "kernels/contact/laws.h"
+#include "kernels/data/contact_laws.h"
 
 namespace dualstep {
 

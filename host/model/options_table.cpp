@@ -18,7 +18,11 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 struct Word {
   const char* name;
   int value;
-  const char* deprecated = "";  // another word for it, which still works
+  const char* deprecated;  // another word for it, which still works
+
+  template <class E>
+  Word(const char* word, E which, const char* before = "")
+      : name(word), value(static_cast<int>(which)), deprecated(before) {}
 };
 
 // one option, reached through plain functions so that members of all types share one table
@@ -78,9 +82,10 @@ const std::vector<Entry>& table() {
       NUMBER(density, 0, kInf, false),
       NUMBER(viscosity, 0, kInf, false),
       NUMBER(impratio, 0, kInf, true),
-      WORD(cone, Cone, {"pyramidal", 0}, {"elliptic", 1}),
-      WORD(integrator, Integrator, {"euler", 0}, {"rk4", 1}, {"implicit", 2}, {"implicitfast", 3},
-           {"discrete", 4}, {"variational", 100}),
+      WORD(cone, Cone, {"pyramidal", Cone::kPyramidal}, {"elliptic", Cone::kElliptic}),
+      WORD(integrator, Integrator, {"euler", Integrator::kEuler}, {"rk4", Integrator::kRk4},
+           {"implicit", Integrator::kImplicit}, {"implicitfast", Integrator::kImplicitFast},
+           {"discrete", Integrator::kDiscrete}, {"variational", Integrator::kVariational}),
       INTEGER(disableflags, 0, 2147483647),
       INTEGER(enableflags, 0, 2147483647),
       INTEGER(disableactuator, 0, 2147483647),
@@ -88,13 +93,15 @@ const std::vector<Entry>& table() {
       ARRAY(o_solref, -kInf),
       ARRAY(o_solimp, -kInf),
       ARRAY(o_friction, 0),
-      WORD(solver, Solver, {"pgs_newton", 0}, {"pgs", 1}, {"pgs_anderson", 2}, {"pgs_newton_primal", 3},
-           {"pgs_newton_dual", 4}),
+      WORD(solver, Solver, {"pgs_newton", Solver::kPgsNewton}, {"pgs", Solver::kPgs},
+           {"pgs_anderson", Solver::kPgsAnderson}, {"pgs_newton_primal", Solver::kPgsNewtonPrimal},
+           {"pgs_newton_dual", Solver::kPgsNewtonDual}),
       INTEGER(iterations, 0, 1000000),
       NUMBER(tolerance, 0, kInf, false),
       INTEGER(contact_capacity, 0, 65535),
       contact_model_entry(),
-      WORD(contact_parameters, ContactParameters, {"mujoco", 0}, {"spring_damper", 1, "seed"}),
+      WORD(contact_parameters, ContactParameters, {"mujoco", ContactParameters::kMujoco},
+           {"spring_damper", ContactParameters::kSpringDamper, "seed"}),
       NUMBER(contact_time_constant, 0, kInf, true),
       NUMBER(contact_regularization, 0, kInf, false),
       NUMBER(contact_margin, 0, kInf, false),
@@ -112,13 +119,15 @@ const std::vector<Entry>& table() {
       NUMBER(stiffness, 0, kInf, false),
       NUMBER(damping, 0, kInf, false),
       NUMBER(exponent, 0, kInf, true),
-      WORD(compliant_law, CompliantLaw, {"linear", 0}, {"hunt_crossley", 1}),
-      WORD(friction_law, FrictionLaw, {"stribeck", 0}, {"piecewise", 1}),
+      WORD(compliant_law, CompliantLaw, {"linear", CompliantLaw::kLinear},
+           {"hunt_crossley", CompliantLaw::kHuntCrossley}),
+      WORD(friction_law, FrictionLaw, {"stribeck", FrictionLaw::kStribeck},
+           {"piecewise", FrictionLaw::kPiecewise}),
       NUMBER(stiction_speed, 0, kInf, true),
       NUMBER(dynamic_friction_ratio, 0, kInf, false),
       NUMBER(tangent_stiffness, 0, kInf, false),
       NUMBER(tangent_damping, 0, kInf, false),
-      WORD(scheme, Scheme, {"time_stepping", 0}, {"event_driven", 1}),
+      WORD(scheme, Scheme, {"time_stepping", Scheme::kTimeStepping}, {"event_driven", Scheme::kEventDriven}),
       Entry{"equality_alpha",
             Entry::kNumberOrNone,
             0,

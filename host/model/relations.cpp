@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "host/model/model_fields.h"
+#include "host/model/sensor_types.h"
 #include "host/model/support.h"
 
 namespace dualstep {
@@ -132,7 +133,6 @@ int objects(const Model& m, int type) {
                                                : -1;
 }
 
-bool is_distance(int type) { return type >= kGeomDist && type <= kGeomFromTo; }
 bool is_measured(int object) { return object == kObjGeom || object == kObjBody; }
 
 // a contact sensor takes all that is there for no object
@@ -143,54 +143,57 @@ Wanted sensor_object_type(int sensor_type) {
 }
 
 Wanted sensor_object(const Model& m, int s) {
-  const int type = m.sensor_type[s], id = m.sensor_objid[s];
-  if (type >= kTouch && type <= kMagnetometer) return below(m.nsite);
-  if (type == kJointPos || type == kJointVel || type == kJointActFrc) return scalar_joint(m, id);
-  if (type == kBallQuat || type == kBallAngVel)
-    return id >= 0 && id < m.njnt && m.jnt_type[id] == kBall ? below(m.njnt) : nothing();
-  if (type >= kJointLimitPos && type <= kJointLimitFrc) return below(m.njnt);
-  if (type == kTendonPos || type == kTendonVel || type == kTendonActFrc ||
-      (type >= kTendonLimitPos && type <= kTendonLimitFrc))
-    return below(m.ntendon);
-  if (type >= kActuatorPos && type <= kActuatorFrc) return below(m.nactuator);
-  if (type >= kSubtreeCom && type <= kSubtreeAngMom) return below(m.nbody);
-  // one of a camera is refused
-  if (type == kRangefinder && m.sensor_objtype[s] != kObjCamera)
-    return m.sensor_objtype[s] == kObjSite ? below(m.nsite) : nothing();
-  if (is_distance(type))
-    return is_measured(m.sensor_objtype[s]) ? below(objects(m, m.sensor_objtype[s])) : nothing();
-  if (type == kContactSensor || type == kInsideSite || (type >= kFramePos && type <= kFrameAngAcc)) {
-    const int end = objects(m, m.sensor_objtype[s]);
-    return end < 0 ? anything() : below(end);
+  const int id = m.sensor_objid[s], of = m.sensor_objtype[s], end = objects(m, of);
+  switch (sensor_type_row(m.sensor_type[s]).object) {
+    case SensorObject::kSite:
+      return below(m.nsite);
+    case SensorObject::kScalarJoint:
+      return scalar_joint(m, id);
+    case SensorObject::kBall:
+      return id >= 0 && id < m.njnt && m.jnt_type[id] == kBall ? below(m.njnt) : nothing();
+    case SensorObject::kLimitOfJoint:
+      return below(m.njnt);
+    case SensorObject::kTendon:
+    case SensorObject::kLimitOfTendon:
+      return below(m.ntendon);
+    case SensorObject::kActuator:
+      return below(m.nactuator);
+    case SensorObject::kBody:
+      return below(m.nbody);
+    case SensorObject::kRays:
+      return of == kObjSite ? below(m.nsite) : of == kObjCamera ? anything() : nothing();
+    case SensorObject::kMeasured:
+      return is_measured(of) ? below(end) : nothing();
+    case SensorObject::kFramed:
+    case SensorObject::kContacts:
+      return end < 0 ? anything() : below(end);
+    case SensorObject::kNothing:
+      break;
   }
   return anything();
 }
 
 Wanted sensor_reference(const Model& m, int s) {
-  const int type = m.sensor_type[s];
-  const bool contact = type == kContactSensor, frame = type >= kFramePos && type <= kFrameAngAcc;
-  const int end = objects(m, m.sensor_reftype[s]);
-  if (type == kInsideSite) return below(m.nsite);
-  if (is_distance(type)) return is_measured(m.sensor_reftype[s]) ? below(end) : nothing();
-  if (contact) return end < 0 ? anything() : below(end);
-  if (frame) return end < 0 ? anything() : from(-1, end);
-  const bool refers_to_nothing =
-      (type >= kTouch && type <= kRangefinder) || (type >= kJointPos && type <= kTendonLimitFrc) ||
-      (type >= kSubtreeCom && type <= kSubtreeAngMom) || (type >= kPotential && type <= kClock);
-  return refers_to_nothing ? exactly(-1) : anything();
+  const SensorTypeRow& row = sensor_type_row(m.sensor_type[s]);
+  const int from_what = m.sensor_reftype[s], end = objects(m, from_what);
+  switch (row.reference) {
+    case SensorReference::kSite:
+      return below(m.nsite);
+    case SensorReference::kMeasured:
+      return is_measured(from_what) ? below(end) : nothing();
+    case SensorReference::kContacts:
+      return end < 0 ? anything() : below(end);
+    case SensorReference::kFrameOrNothing:
+      return end < 0 ? anything() : from(-1, end);
+    case SensorReference::kNothing:
+      break;
+  }
+  return row.simulated ? exactly(-1) : anything();
 }
 
 Wanted sensor_width(const Model& m, int s) {
-  const int type = m.sensor_type[s];
-  if (type == kTouch || type == kInsideSite || type == kGeomDist) return exactly(1);
-  if (type == kGeomNormal || type == kGeomFromTo) return exactly(type == kGeomNormal ? 3 : 6);
-  if (type > kTouch && type <= kMagnetometer) return exactly(3);
-  if (type == kBallQuat || type == kFrameQuat) return exactly(4);
-  if (type == kBallAngVel) return exactly(3);
-  if (type >= kJointPos && type <= kTendonLimitFrc) return exactly(1);
-  if (type >= kFramePos && type <= kSubtreeAngMom) return exactly(3);
-  if (type >= kPotential && type <= kClock) return exactly(1);
-  return below(m.nsensordata + 1L);
+  const int readings = sensor_type_row(m.sensor_type[s]).readings;
+  return readings > 0 ? exactly(readings) : below(m.nsensordata + 1L);
 }
 
 bool sensor_parameters_fit(const Model& m, int entry) {

@@ -5,6 +5,8 @@
 #include <sstream>
 
 #include "host/model/contact_law.h"
+#include "host/model/sensor_types.h"
+#include "kernels/smooth/actuators/kinds.h"
 
 namespace dualstep {
 namespace {
@@ -14,6 +16,14 @@ std::string word(const std::vector<const char*>& words, int value) {
   if (value >= 0 && value < static_cast<int>(words.size())) return words[value];
   return "number " + std::to_string(value);
 }
+// the words of what kinds of the kernels serve
+template <class Kinds>
+std::string served(const std::vector<const char*>& words) {
+  std::string text;
+  for (int code = 0; code < static_cast<int>(words.size()); ++code)
+    if (Kinds::serve(code)) text += (text.empty() ? "" : ", ") + std::string(words[code]);
+  return text;
+}
 const std::vector<const char*> kTrnWords = {"joint", "jointinparent", "slidercrank", "tendon",
                                             "site",  "body",          "so3"};
 const std::vector<const char*> kDynWords = {"none",   "integrator", "filter", "filterexact",
@@ -22,56 +32,6 @@ const std::vector<const char*> kGainWords = {"fixed", "affine", "muscle", "dcmot
 const std::vector<const char*> kBiasWords = {"none", "affine", "muscle", "dcmotor", "so3", "user"};
 const std::vector<const char*> kEqWords = {"connect", "weld",     "joint",      "tendon",
                                            "flex",    "flexvert", "flexstrain", "distance"};
-const std::vector<const char*> kSensorWords = {"touch",
-                                               "accelerometer",
-                                               "velocimeter",
-                                               "gyro",
-                                               "force",
-                                               "torque",
-                                               "magnetometer",
-                                               "rangefinder",
-                                               "camprojection",
-                                               "jointpos",
-                                               "jointvel",
-                                               "tendonpos",
-                                               "tendonvel",
-                                               "actuatorpos",
-                                               "actuatorvel",
-                                               "actuatorfrc",
-                                               "jointactuatorfrc",
-                                               "tendonactuatorfrc",
-                                               "ballquat",
-                                               "ballangvel",
-                                               "jointlimitpos",
-                                               "jointlimitvel",
-                                               "jointlimitfrc",
-                                               "tendonlimitpos",
-                                               "tendonlimitvel",
-                                               "tendonlimitfrc",
-                                               "framepos",
-                                               "framequat",
-                                               "framexaxis",
-                                               "frameyaxis",
-                                               "framezaxis",
-                                               "framelinvel",
-                                               "frameangvel",
-                                               "framelinacc",
-                                               "frameangacc",
-                                               "subtreecom",
-                                               "subtreelinvel",
-                                               "subtreeangmom",
-                                               "insidesite",
-                                               "distance",
-                                               "normal",
-                                               "fromto",
-                                               "contact",
-                                               "e_potential",
-                                               "e_kinetic",
-                                               "clock",
-                                               "tactile",
-                                               "plugin",
-                                               "user"};
-const std::vector<const char*> kNoSensor = {"camprojection", "tactile", "plugin", "user"};
 
 bool any_nonzero(const std::vector<double>& values, int row, int rows) {
   const int cols = rows > 0 ? static_cast<int>(values.size()) / rows : 0;
@@ -173,9 +133,10 @@ void refuse_actuators(const Model& m, const Report& refuse) {
       refuse("plugin", "actuator", a, "plugins are not run");
       continue;
     }
-    if (trn < kTrnJoint || trn > kTrnBody) {
+    // contacts make the moment of an actuator on a body
+    if (!Transmissions::serve(trn) && trn != kTrnBody) {
       refuse("transmission " + word(kTrnWords, trn), "actuator", a,
-             "only joint, jointinparent, tendon, site, slidercrank and body are simulated");
+             "simulated are " + served<Transmissions>(kTrnWords) + ", body");
     }
     const bool muscle = gain == kGainMuscle || bias == kBiasMuscle;
     if (trn == kTrnBody && (muscle || (gain == kGainAffine && m.actuator_gainprm[10 * a + 2] != 0) ||
@@ -185,17 +146,17 @@ void refuse_actuators(const Model& m, const Report& refuse) {
     }
     const bool motor = is_motor(m, a);
     if (motor) refuse_motor(m, a, refuse);
-    if (!motor && (dyn < kDynNone || dyn > kDynMuscle)) {
+    if (!motor && !Dynamics::serve(dyn)) {
       refuse("activation dynamics " + word(kDynWords, dyn), "actuator", a,
-             "only none, integrator, filter, filterexact, muscle and those of a dcmotor are simulated");
+             "simulated are " + served<Dynamics>(kDynWords) + ", and those of a dcmotor");
     }
-    if (!motor && (gain < kGainFixed || gain > kGainMuscle)) {
+    if (!motor && !Gains::serve(gain)) {
       refuse("gain " + word(kGainWords, gain), "actuator", a,
-             "only fixed, affine, muscle and dcmotor gains are simulated");
+             "simulated are " + served<Gains>(kGainWords) + ", and that of a dcmotor");
     }
-    if (!motor && (bias < kBiasNone || bias > kBiasMuscle)) {
+    if (!motor && !Biases::serve(bias)) {
       refuse("bias " + word(kBiasWords, bias), "actuator", a,
-             "only none, affine and muscle biases are simulated, and that of a dcmotor");
+             "simulated are " + served<Biases>(kBiasWords) + ", and that of a dcmotor");
     }
     if (m.actuator_delay[a] != 0 && m.actuator_history[2 * a] < 1)
       refuse("actuator delay without samples", "actuator", a, "controls are kept sample by sample");
@@ -256,28 +217,27 @@ int unmeasured_geom(const Model& m, int sensor) {
 void refuse_sensors(const Model& m, const Report& refuse) {
   if (m.opt.disabled(kDisableSensor)) return;
   for (int s = 0; s < m.nsensor; ++s) {
-    const std::string type = word(kSensorWords, m.sensor_type[s]);
-    const bool known = m.sensor_type[s] >= 0 && m.sensor_type[s] < static_cast<int>(kSensorWords.size());
-    if (!known || std::find(kNoSensor.begin(), kNoSensor.end(), type) != kNoSensor.end()) {
-      refuse("sensor " + type, "sensor", s, "sensors of this type are not computed");
-    } else if (type == "contact" && m.sensor_intprm[m.sensor_intprm.size() / m.nsensor * s] >> 7) {
+    const int type = m.sensor_type[s];
+    const SensorTypeRow& row = sensor_type_row(type);
+    if (!row.simulated) {
+      refuse("sensor " + (row.word ? row.word : "number " + std::to_string(type)), "sensor", s,
+             "sensors of this type are not computed");
+    } else if (type == kContactSensor && m.sensor_intprm[m.sensor_intprm.size() / m.nsensor * s] >> 7) {
       refuse("contact sensor of velocities", "sensor", s, "contacts have no velocity here");
-    } else if (type == "rangefinder" &&
-               m.sensor_intprm[m.sensor_intprm.size() / m.nsensor * s] & kRayNormal) {
+    } else if (type == kRangefinder && m.sensor_intprm[m.sensor_intprm.size() / m.nsensor * s] & kRayNormal) {
       refuse("rangefinder of normals", "sensor", s, "rays find distances alone");
-    } else if (type == "rangefinder" && distance_fields_are_visible(m)) {
+    } else if (type == kRangefinder && distance_fields_are_visible(m)) {
       refuse("rangefinder before signed distance fields", "sensor", s, "rays do not meet them");
-    } else if (m.sensor_type[s] >= kGeomDist && m.sensor_type[s] <= kGeomFromTo) {
+    } else if (row.object == SensorObject::kMeasured) {
       const int geom = unmeasured_geom(m, s);
       if (geom >= 0)
         refuse("distance to a " + geom_word(m.geom_type[geom]), "sensor", s,
                "planes and convex shapes are measured", "of " + element_name(m, "geom", geom));
-    } else if (m.sensor_type[s] == kActuatorVel && m.actuator_trntype[m.sensor_objid[s]] == kTrnBody) {
+    } else if (type == kActuatorVel && m.actuator_trntype[m.sensor_objid[s]] == kTrnBody) {
       refuse("sensor actuatorvel of adhesion", "sensor", s, "an actuator on a body has no velocity here");
     } else if (m.sensor_objtype[s] == kObjCamera || m.sensor_reftype[s] == kObjCamera) {
       refuse("sensor of a camera", "sensor", s, "cameras have no frame here");
-    } else if ((m.sensor_type[s] >= kFramePos && m.sensor_type[s] <= kFrameAngAcc) ||
-               m.sensor_type[s] == kInsideSite) {
+    } else if (row.object == SensorObject::kFramed) {
       for (const int of :
            {m.sensor_objtype[s], m.sensor_refid[s] == -1 ? int{kObjBody} : m.sensor_reftype[s]})
         if (of != kObjBody && of != kObjXBody && of != kObjGeom && of != kObjSite)
@@ -294,17 +254,15 @@ void refuse_options(const Model& m, const Report& refuse) {
   auto flag = [&](const std::string& name, const std::string& reason) {
     refuse.problems->push_back({"flag " + name, "option", reason});
   };
-  constexpr int kSleep = 1 << 4, kDiagExact = 1 << 5, kSpeculative = 1 << 7, kKnownEnable = (1 << 8) - 1,
-                kKnownDisable = (1 << 20) - 1;
-  if (m.opt.enabled(kSleep)) flag("sleep", "bodies are never put to sleep here");
-  if (m.opt.enabled(kDiagExact))
+  if (m.opt.enabled(kEnableSleep)) flag("sleep", "bodies are never put to sleep here");
+  if (m.opt.enabled(kEnableDiagExact))
     flag("diagexact", "the regularizer uses the diagonal that the model file fixes");
-  if (m.opt.enabled(kSpeculative))
+  if (m.opt.enabled(kEnableSpeculative))
     flag("speculative", "contacts are found where the bodies are, not where they go");
-  if (m.opt.enableflags & ~kKnownEnable)
-    flag("enable " + std::to_string(m.opt.enableflags & ~kKnownEnable), "unknown bits");
-  if (m.opt.disableflags & ~kKnownDisable) {
-    flag("disable " + std::to_string(m.opt.disableflags & ~kKnownDisable), "unknown bits");
+  if (m.opt.enableflags & ~kEnableAll)
+    flag("enable " + std::to_string(m.opt.enableflags & ~kEnableAll), "unknown bits");
+  if (m.opt.disableflags & ~kDisableAll) {
+    flag("disable " + std::to_string(m.opt.disableflags & ~kDisableAll), "unknown bits");
   }
 }
 
@@ -357,8 +315,7 @@ std::string element_name(const Model& m, const std::string& kind, int id) {
 }
 
 std::vector<MeasuredGeoms> measured_geoms(const Model& m, int s) {
-  const int type = m.sensor_type[s];
-  if (type < kGeomDist || type > kGeomFromTo) return {};
+  if (sensor_type_row(m.sensor_type[s]).object != SensorObject::kMeasured) return {};
   const auto geoms = [&](int object, int id) {
     const int first = object == kObjBody ? m.body_geomadr[id] : id;
     return MeasuredGeoms{first, first + (object == kObjBody ? m.body_geomnum[id] : 1)};

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "host/model/support.h"
+#include "host/tables/named_rows.h"
 #include "host/tables/tables.h"
 
 namespace dualstep {
@@ -78,26 +79,26 @@ void build_muscles(const Model& m, TableStore* t) {
   bool any = false;
   for (int a = 0; a < m.nactuator; ++a) any = any || is_muscle(a);
   for (int a = 0; a < m.nactuator && any; ++a) {
-    std::vector<double> row(15, 0.0);
+    act_muscle_row row;
     if (is_muscle(a)) {
       const Muscle g(m, a, m.actuator_gainprm), b(m, a, m.actuator_biasprm);
-      row = {g.force,
-             g.per_length,
-             g.offset,
-             inverse(g.vmax / g.per_length),
-             g.lmin,
-             g.lmax,
-             inverse(0.5 * (1 - g.lmin)),
-             inverse(0.5 * (g.lmax - 1)),
-             g.fvmax,
-             inverse(g.fvmax - 1),
-             b.force * b.fpmax,
-             b.per_length,
-             b.offset,
-             0.5 * (1 + b.lmax),
-             inverse(0.5 * (b.lmax - 1))};
+      row = {.muscle_peak = g.force,
+             .muscle_per_length = g.per_length,
+             .muscle_offset = g.offset,
+             .muscle_per_speed = inverse(g.vmax / g.per_length),
+             .muscle_lmin = g.lmin,
+             .muscle_lmax = g.lmax,
+             .muscle_rise = inverse(0.5 * (1 - g.lmin)),
+             .muscle_fall = inverse(0.5 * (g.lmax - 1)),
+             .muscle_fvmax = g.fvmax,
+             .muscle_stretch = inverse(g.fvmax - 1),
+             .passive_peak = b.force * b.fpmax,
+             .passive_per_length = b.per_length,
+             .passive_offset = b.offset,
+             .passive_knee = 0.5 * (1 + b.lmax),
+             .passive_fall = inverse(0.5 * (b.lmax - 1))};
     }
-    t->act_muscle.insert(t->act_muscle.end(), row.begin(), row.end());
+    append(row, &t->act_muscle);
   }
 }
 
@@ -154,18 +155,39 @@ int motor_bits(const Model& m, int a) {
   return bits;
 }
 
-// MuJoCo's parameters side by side: 8 of the gain, 9 of the dynamics, 6 of the bias
+// MuJoCo's parameters of a motor, by the places that they have in its arrays
+act_dcmotor_row motor_of(const Model& m, int a) {
+  const double *gain = &m.actuator_gainprm[10 * a], *dynamics = &m.actuator_dynprm[10 * a],
+               *bias = &m.actuator_biasprm[10 * a];
+  return {.motor_resistance = gain[0],
+          .motor_constant = gain[1],
+          .motor_temperature_slope = gain[2],
+          .motor_reference = gain[3],
+          .motor_kp = gain[4],
+          .motor_ki = gain[5],
+          .motor_kd = gain[6],
+          .motor_voltage = gain[7],
+          .motor_time_constant = dynamics[0],
+          .motor_current_rate = dynamics[1],
+          .motor_heat_resistance = dynamics[2],
+          .motor_heat_capacity = dynamics[3],
+          .motor_ambient = dynamics[4],
+          .motor_bristle = dynamics[5],
+          .motor_bristle_damping = dynamics[6],
+          .motor_slew = dynamics[7],
+          .motor_integral_bound = dynamics[8],
+          .motor_cogging = bias[0],
+          .motor_cogging_poles = bias[1],
+          .motor_cogging_phase = bias[2],
+          .motor_coulomb = bias[3],
+          .motor_static = bias[4],
+          .motor_stribeck = bias[5]};
+}
 void build_motors(const Model& m, TableStore* t) {
   for (int a = 0; a < m.nactuator; ++a)
     if (is_motor(m, a)) t->n.nmotor = m.nactuator;
-  for (int a = 0; a < t->n.nmotor; ++a) {
-    const auto put = [&](const std::vector<double>& values, int count) {
-      for (int k = 0; k < count; ++k) t->act_dcmotor.push_back(is_motor(m, a) ? values[10 * a + k] : 0);
-    };
-    put(m.actuator_gainprm, 8);
-    put(m.actuator_dynprm, 9);
-    put(m.actuator_biasprm, 6);
-  }
+  for (int a = 0; a < t->n.nmotor; ++a)
+    append(is_motor(m, a) ? motor_of(m, a) : act_dcmotor_row{}, &t->act_dcmotor);
 }
 
 }  // namespace

@@ -1,14 +1,16 @@
-// Tables of equality constraints: what they tie together, which dofs they reach, how soft they are.
+// Tables of dense scalar rows, kind by kind in the order of DenseKinds: what they belong to, which dofs they reach, how
+// soft they are.
 //
-// Every active connect, weld and coupling of joints or tendons becomes 3, 6 or 1 dense scalar rows, after those of limited
-// balls; then those of tendons follow: two for each limit, one for each friction loss.
-// Points and orientations are stored in the frames of the bodies, whether the model names bodies or sites. A
-// connect or weld between two bodies that nothing can move is left out. Parameters: MuJoCo's documentation,
-// "Solver parameters".
+// Every limited ball has a row; every active connect, weld and coupling of joints or tendons 3, 6 or 1; every limit of a
+// tendon two, every friction loss of a tendon one. Points and orientations are stored in the frames of the bodies, whether
+// the model names bodies or sites. A connect or weld between two bodies that nothing can move is left out. Parameters:
+// MuJoCo's documentation, "Solver parameters".
 #include <algorithm>
 
+#include "host/tables/named_rows.h"
 #include "host/tables/softness.h"
 #include "host/tables/tables.h"
+#include "kernels/rows/kinds/kinds.h"
 
 namespace dualstep {
 namespace {
@@ -39,7 +41,7 @@ void mark_body(const Model& m, int body, int bit, std::vector<int>* moves) {
   }
 }
 
-// the whitened rows reach the ancestors of every dof in `reached`
+// some more dense scalar rows: whitened they reach the ancestors of every dof in `reached`
 void add_support(const Model& m, const std::vector<int>& reached, int rows, TableStore* t) {
   std::vector<int> support((m.nv + 31) / 32, 0);
   for (int i = 0; i < m.nv; ++i) {
@@ -48,55 +50,69 @@ void add_support(const Model& m, const std::vector<int>& reached, int rows, Tabl
   }
   for (int k = 0; k < rows; ++k)
     t->dense_support.insert(t->dense_support.end(), support.begin(), support.end());
+  t->n.ndense += rows;
 }
 
 void mark_tendon(const TableStore& t, int ten, std::vector<int>* moves) {
   for (int e = t.ten_adr[ten]; e < t.ten_adr[ten + 1]; ++e) (*moves)[t.ten_dof[e]] = 1;
 }
 
-// rows of limits and friction losses of tendons
-int add_tendon_rows(const Model& m, TableStore* t) {
-  const bool none = m.opt.disabled(kDisableConstraint);
-  const auto add = [&](int ten, int rows) {
-    std::vector<int> moves(m.nv, 0);
-    mark_tendon(*t, ten, &moves);
-    add_support(m, moves, rows, t);
-  };
-  for (int ten = 0; ten < m.ntendon && !none && !m.opt.disabled(kDisableLimit); ++ten) {
-    if (!m.tendon_limited[ten]) continue;
-    const Impedance imp = make_impedance(&m.tendon_solimp_lim[5 * ten]);
-    const Softness soft = make_softness(&m.tendon_solref_lim[2 * ten], imp.dmax, m.opt);
-    t->tenlim_ten.push_back(ten);
-    t->tenlim_param.insert(t->tenlim_param.end(),
-                           {m.tendon_range[2 * ten], m.tendon_range[2 * ten + 1], m.tendon_margin[ten],
-                            soft.K, soft.B, m.tendon_invweight0[ten], soft.stiffest});
-    t->tenlim_param.insert(t->tenlim_param.end(), imp.table.begin(), imp.table.end());
-    add(ten, 2);
-  }
-  // as of dofs: no position, the impedance that of distance zero
-  for (int ten = 0; ten < m.ntendon && !none && !m.opt.disabled(kDisableFrictionLoss); ++ten) {
-    if (!(m.tendon_frictionloss[ten] > 0)) continue;
-    const Impedance imp = make_impedance(&m.tendon_solimp_fri[5 * ten]);
-    const Softness soft = make_softness(&m.tendon_solref_fri[2 * ten], imp.dmax, m.opt);
-    const double R = std::max(kTiny, (1 - imp.at_zero) * m.tendon_invweight0[ten] / imp.at_zero);
-    t->tenloss_ten.push_back(ten);
-    t->tenloss_param.insert(t->tenloss_param.end(), {m.tendon_frictionloss[ten], R, soft.B});
-    add(ten, 1);
-  }
-  t->n.ntenlim = static_cast<int>(t->tenlim_ten.size());
-  t->n.ntenloss = static_cast<int>(t->tenloss_ten.size());
-  return 2 * t->n.ntenlim + t->n.ntenloss;
-}
-
-}  // namespace
-
-void build_equalities(const Model& m, TableStore* t) {
+// one overload for each kind: fills its tables, and add_support for its rows
+void append_rows(const BallLimits&, const Model& m, TableStore* t) {
   for (const int j : t->ball_jnt) {
     std::vector<int> reached(m.nv, 0);
     for (int k = 0; k < 3; ++k) reached[m.jnt_dofadr[j] + k] = 1;
     add_support(m, reached, 1, t);
   }
-  int row = static_cast<int>(t->ball_jnt.size());
+}
+
+void add_tendon_support(const Model& m, int ten, int rows, TableStore* t) {
+  std::vector<int> moves(m.nv, 0);
+  mark_tendon(*t, ten, &moves);
+  add_support(m, moves, rows, t);
+}
+
+void append_rows(const TendonLimits&, const Model& m, TableStore* t) {
+  const bool none = m.opt.disabled(kDisableConstraint) || m.opt.disabled(kDisableLimit);
+  for (int ten = 0; ten < m.ntendon && !none; ++ten) {
+    if (!m.tendon_limited[ten]) continue;
+    const Impedance imp = make_impedance(&m.tendon_solimp_lim[5 * ten]);
+    const Softness soft = make_softness(&m.tendon_solref_lim[2 * ten], imp.dmax, m.opt);
+    t->tenlim_ten.push_back(ten);
+    append(tenlim_param_row{.tenlim_lower = m.tendon_range[2 * ten],
+                            .tenlim_upper = m.tendon_range[2 * ten + 1],
+                            .tenlim_margin = m.tendon_margin[ten],
+                            .tenlim_K = soft.K,
+                            .tenlim_B = soft.B,
+                            .tenlim_approx_A = m.tendon_invweight0[ten],
+                            .tenlim_stiffest = soft.stiffest,
+                            .tenlim_solimp = imp.table},
+           &t->tenlim_param);
+    add_tendon_support(m, ten, 2, t);
+  }
+  t->n.ntenlim = static_cast<int>(t->tenlim_ten.size());
+}
+
+// as of dofs: no position, the impedance that of distance zero
+void append_rows(const TendonLosses&, const Model& m, TableStore* t) {
+  const bool none = m.opt.disabled(kDisableConstraint) || m.opt.disabled(kDisableFrictionLoss);
+  for (int ten = 0; ten < m.ntendon && !none; ++ten) {
+    if (!(m.tendon_frictionloss[ten] > 0)) continue;
+    const Impedance imp = make_impedance(&m.tendon_solimp_fri[5 * ten]);
+    const Softness soft = make_softness(&m.tendon_solref_fri[2 * ten], imp.dmax, m.opt);
+    const double R = std::max(kTiny, (1 - imp.at_zero) * m.tendon_invweight0[ten] / imp.at_zero);
+    t->tenloss_ten.push_back(ten);
+    append(
+        tenloss_param_row{
+            .tenloss_friction = m.tendon_frictionloss[ten], .tenloss_R = R, .tenloss_B = soft.B},
+        &t->tenloss_param);
+    add_tendon_support(m, ten, 1, t);
+  }
+  t->n.ntenloss = static_cast<int>(t->tenloss_ten.size());
+}
+
+void append_rows(const Equalities&, const Model& m, TableStore* t) {
+  const int first = t->n.ndense;
   const bool none = m.opt.disabled(kDisableConstraint) || m.opt.disabled(kDisableEquality);
   for (int e = 0; e < m.neq && !none; ++e) {
     if (!m.eq_active0[e]) continue;
@@ -143,20 +159,27 @@ void build_equalities(const Model& m, TableStore* t) {
     const Softness soft = make_softness(&m.eq_solref[2 * e], imp.dmax, m.opt);
     const int rows = type == kEqWeld ? 6 : type == kEqConnect ? 3 : 1;
     t->eq_type.push_back(type);
-    t->eq_row.push_back(row);
+    t->eq_row.push_back(t->n.ndense);
     t->eq_obj.insert(t->eq_obj.end(), objects.begin(), objects.end());
     t->eq_moves.insert(t->eq_moves.end(), moves.begin(), moves.end());
     t->eq_point.insert(t->eq_point.end(), points.begin(), points.end());
     t->eq_quat.insert(t->eq_quat.end(), quats.begin(), quats.end());
     t->eq_poly.insert(t->eq_poly.end(), poly.begin(), poly.end());
-    t->eq_param.insert(t->eq_param.end(), {soft.K, soft.B, translation, rotation});
-    t->eq_param.insert(t->eq_param.end(), imp.table.begin(), imp.table.end());
+    append(
+        eq_param_row{
+            .eq_K = soft.K, .eq_B = soft.B, .eq_approx_A = {translation, rotation}, .eq_solimp = imp.table},
+        &t->eq_param);
     add_support(m, moves, rows, t);
-    row += rows;
   }
   t->n.neq = static_cast<int>(t->eq_type.size());
-  t->n.neqrow = row - static_cast<int>(t->ball_jnt.size());
-  t->n.ndense = row + add_tendon_rows(m, t);
+  t->n.neqrow = t->n.ndense - first;
+}
+
+}  // namespace
+
+void build_dense_rows(const Model& m, TableStore* t) {
+  t->n.ndense = 0;
+  DenseKinds::each_type([&](const auto& kind) { append_rows(kind, m, t); });
 }
 
 }  // namespace dualstep

@@ -14,9 +14,11 @@
 
 #include "host/model/contact_law.h"
 #include "host/model/support.h"
+#include "host/tables/named_rows.h"
 #include "host/tables/softness.h"
 #include "host/tables/tables.h"
 #include "kernels/collide/kinds.h"
+#include "kernels/data/views.h"
 
 namespace dualstep {
 namespace {
@@ -165,11 +167,15 @@ void add_parameters(const Model& m, const Candidate& c, TableStore* t) {
   t->pair_restitution.push_back(bounce == m.pair_restitution.end() ? m.opt.restitution : bounce->second);
   t->pair_dim.push_back(p.dim);
   t->pair_margin.push_back(p.margin);
-  t->pair_friction.insert(t->pair_friction.end(), p.friction.begin(), p.friction.end());
-  t->pair_solimp.insert(t->pair_solimp.end(), imp.table.begin(), imp.table.end());
-  t->pair_kbb.insert(t->pair_kbb.end(), {normal.K, normal.B, tangent_B, normal.stiffest});
-  t->pair_diag.insert(t->pair_diag.end(),
-                      {pyramid ? tran + mu1 * mu1 * tran : tran, pyramid ? 2 * mu * mu : 1});
+  append(pair_friction_row{.pair_friction = p.friction}, &t->pair_friction);
+  append(pair_solimp_row{.pair_solimp = imp.table}, &t->pair_solimp);
+  append(
+      pair_kbb_row{
+          .pair_K = normal.K, .pair_Bn = normal.B, .pair_Bt = tangent_B, .pair_stiffest = normal.stiffest},
+      &t->pair_kbb);
+  append(pair_diag_row{.pair_approx_A = pyramid ? tran + mu1 * mu1 * tran : tran,
+                       .pair_R_scale = pyramid ? 2 * mu * mu : 1},
+         &t->pair_diag);
 }
 
 // geoms of the pairs, renumbered to those that can collide
@@ -218,7 +224,7 @@ void build_runs(const Model& m, TableStore* t) {
   for (int kind = 0; kind < kPairKinds; ++kind) {
     for (int pair = t->pair_adr[kind]; pair < t->pair_adr[kind + 1]; ++pair) {
       const auto [body1, body2] =
-          std::minmax(t->geom_body[t->pair_geom[2 * pair]], t->geom_body[t->pair_geom[2 * pair + 1]]);
+          std::minmax(t->geom_body[geom_of_pair(*t, pair, 0)], t->geom_body[geom_of_pair(*t, pair, 1)]);
       const int trees = trees_of(body1, body2, t->pair_margin[pair]);
       if (pair == t->pair_adr[kind] || t->run_trees.back() != trees || t->run_body.back() != body1) {
         t->run_pair.push_back(pair);

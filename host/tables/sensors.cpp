@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "host/model/contact_law.h"
+#include "host/model/sensor_types.h"
 #include "host/model/support.h"
 #include "host/tables/tables.h"
 #include "kernels/sensors/kinds.h"
@@ -41,16 +42,12 @@ int seen_from(const Model& m, int s, int geom1, int geom2) {
   return has1 == has2 ? 0 : has1 ? 1 : 2;
 }
 
-bool sees_contacts(int type) {
-  return type == kTouch || type == kForce || type == kTorque || type == kContactSensor;
-}
-
 void add_pairs(const Model& m, int s, TableStore* t) {
   const size_t pairs = t->pair_dim.size();
   t->sensor_pairadr.push_back(pairs > 0 ? static_cast<int>(t->sensor_pairs.size() / pairs) : 0);
   for (size_t p = 0; p < pairs; ++p)
     t->sensor_pairs.push_back(
-        seen_from(m, s, t->geom_id[t->pair_geom[2 * p]], t->geom_id[t->pair_geom[2 * p + 1]]));
+        seen_from(m, s, t->geom_id[geom_of_pair(*t, p, 0)], t->geom_id[geom_of_pair(*t, p, 1)]));
 }
 
 // triangles of the meshes, where rangefinders ask for them; geoms of one mesh share its
@@ -71,13 +68,6 @@ void add_triangles(const Model& m, TableStore* t) {
     }
     t->allgeom_triangle.insert(t->allgeom_triangle.end(), {first[mesh], first[mesh] + m.mesh_facenum[mesh]});
   }
-}
-
-int cut_of(int type) {
-  const bool oriented = type == kBallQuat || (type >= kFrameQuat && type <= kFrameZAxis);
-  if (oriented || type == kContactSensor) return kCutNever;
-  if (type == kGeomNormal || type == kGeomFromTo) return kCutNever;
-  return type == kTouch || type == kInsideSite ? kCutAbove : kCutBothSides;
 }
 
 // the limit of a joint among those of its kind, -1 where it has none
@@ -117,26 +107,30 @@ void build_sensors(const Model& m, TableStore* t) {
   const int width = m.nsensor > 0 ? static_cast<int>(m.sensor_intprm.size()) / m.nsensor : 0;
   for (int s = 0; s < m.nsensor; ++s) {
     const int type = m.sensor_type[s], id = m.sensor_objid[s];
+    const SensorTypeRow& row = sensor_type_row(type);
     // of inertial sensors MuJoCo does not say that they are on sites
-    const bool on_site = type <= kMagnetometer || type == kRangefinder;
+    const bool on_site = row.object == SensorObject::kSite || row.object == SensorObject::kRays,
+               from_site = row.reference == SensorReference::kSite;
     t->sensor_type.push_back(type);
     t->sensor_obj.insert(t->sensor_obj.end(), {on_site ? int{kObjSite} : m.sensor_objtype[s], id});
     t->sensor_ref.insert(t->sensor_ref.end(),
-                         {type == kInsideSite ? int{kObjSite} : m.sensor_reftype[s], m.sensor_refid[s]});
+                         {from_site ? int{kObjSite} : m.sensor_reftype[s], m.sensor_refid[s]});
     t->sensor_adr.push_back(m.sensor_adr[s]);
-    t->sensor_cut.push_back(cut_of(type));
-    const bool limit = type >= kJointLimitPos && type <= kJointLimitFrc,
-               of_tendon = type >= kTendonLimitPos && type <= kTendonLimitFrc;
-    for (int k = 0; k < 3; ++k)
-      t->sensor_prm.push_back(limit       ? (k == 0 ? limit_of(m, *t, id) : 0)
-                              : of_tendon ? (k == 0 ? place_of(t->tenlim_ten, id) : 0)
-                              : k < width ? m.sensor_intprm[static_cast<size_t>(width) * s + k]
-                                          : 0);
+    t->sensor_cut.push_back(row.cut);
+    const auto parameter = [&](int k) {
+      return k < width ? m.sensor_intprm[static_cast<size_t>(width) * s + k] : 0;
+    };
+    t->sensor_data.push_back(parameter(0));
+    t->sensor_reduction.push_back(parameter(1));
+    t->sensor_slots.push_back(parameter(2));
+    t->sensor_limit.push_back(row.object == SensorObject::kLimitOfJoint    ? limit_of(m, *t, id)
+                              : row.object == SensorObject::kLimitOfTendon ? place_of(t->tenlim_ten, id)
+                                                                           : -1);
     std::vector<MeasuredGeoms> of = measured_geoms(m, s);
     of.resize(2);
     for (const MeasuredGeoms& geoms : of)
       t->sensor_geoms.insert(t->sensor_geoms.end(), {geoms.first, geoms.end});
-    if (sees_contacts(type))
+    if (row.sees_contacts)
       add_pairs(m, s, t);
     else
       t->sensor_pairadr.push_back(-1);

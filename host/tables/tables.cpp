@@ -7,6 +7,7 @@
 
 #include "host/model/actuator_loads.h"
 #include "host/model/support.h"
+#include "host/tables/named_rows.h"
 #include "host/tables/softness.h"
 #include "kernels/data/island_pack.h"
 
@@ -63,10 +64,10 @@ void build_trees(const Model& m, TableStore* t) {
 }
 
 // drag of a box with the body's mass and principal moments (MuJoCo's documentation, "Inertia model")
-std::vector<double> fluid_of(const Model& m, int body) {
-  std::vector<double> out(8, 0.0);
+body_fluid_row fluid_of(const Model& m, int body) {
+  body_fluid_row drag;
   const double mass = m.body_mass[body], density = m.opt.density, viscosity = m.opt.viscosity;
-  if (mass < kTiny) return out;
+  if (mass < kTiny) return drag;
   const double* moment = &m.body_inertia[3 * body];
   double side[3];
   for (int i = 0; i < 3; ++i) {
@@ -75,15 +76,15 @@ std::vector<double> fluid_of(const Model& m, int body) {
   }
   const double pi = std::acos(-1.0), diameter = (side[0] + side[1] + side[2]) / 3;
   if (viscosity > 0) {
-    out[0] = pi * diameter * diameter * diameter * viscosity;
-    out[1] = 3 * pi * diameter * viscosity;
+    drag.fluid_viscous_torque = pi * diameter * diameter * diameter * viscosity;
+    drag.fluid_viscous_force = 3 * pi * diameter * viscosity;
   }
   for (int i = 0; density > 0 && i < 3; ++i) {
     const double j = side[(i + 1) % 3], k = side[(i + 2) % 3];
-    out[2 + i] = 0.5 * density * j * k;
-    out[5 + i] = density * side[i] * (std::pow(j, 4) + std::pow(k, 4)) / 64;
+    drag.fluid_quadratic_force[i] = 0.5 * density * j * k;
+    drag.fluid_quadratic_torque[i] = density * side[i] * (std::pow(j, 4) + std::pow(k, 4)) / 64;
   }
-  return out;
+  return drag;
 }
 
 // the dofs of each tree, which are consecutive, and where its blocks begin (kernels/solver/islands/)
@@ -121,10 +122,7 @@ void build_tree(const Model& m, TableStore* t) {
   t->body_inertia = m.body_inertia;
   t->body_gravcomp = m.body_gravcomp;
   t->gravity.assign(m.opt.gravity.begin(), m.opt.gravity.end());
-  for (int b = 0; b < m.nbody; ++b) {
-    const std::vector<double> drag = fluid_of(m, b);
-    t->body_fluid.insert(t->body_fluid.end(), drag.begin(), drag.end());
-  }
+  for (int b = 0; b < m.nbody; ++b) append(fluid_of(m, b), &t->body_fluid);
   t->jnt_type = m.jnt_type;
   t->jnt_body = m.jnt_bodyid;
   t->jnt_qposadr = m.jnt_qposadr;
@@ -193,19 +191,29 @@ void build_limits(const Model& m, TableStore* t) {
     const int dof = m.jnt_dofadr[j];
     const Impedance imp = make_impedance(&m.jnt_solimp[5 * j]);
     const Softness soft = make_softness(&m.jnt_solref[2 * j], imp.dmax, m.opt);
-    const bool ball = m.jnt_type[j] == kBall;
-    std::vector<double>& row = ball ? t->ball_param : t->lim_param;
-    if (ball) {
+    if (m.jnt_type[j] == kBall) {
       t->ball_jnt.push_back(j);
-      row.push_back(std::max(lower, upper));
-    } else {
-      t->lim_jnt.push_back(j);
-      t->lim_range.insert(t->lim_range.end(), {lower, upper});
-      limited.push_back(dof);
-      unit[dof] = true;
+      append(ball_param_row{.ball_range = std::max(lower, upper),
+                            .ball_margin = m.jnt_margin[j],
+                            .ball_K = soft.K,
+                            .ball_B = soft.B,
+                            .ball_approx_A = m.dof_invweight0[dof],
+                            .ball_stiffest = soft.stiffest,
+                            .ball_solimp = imp.table},
+             &t->ball_param);
+      continue;
     }
-    row.insert(row.end(), {m.jnt_margin[j], soft.K, soft.B, m.dof_invweight0[dof], soft.stiffest});
-    row.insert(row.end(), imp.table.begin(), imp.table.end());
+    t->lim_jnt.push_back(j);
+    t->lim_range.insert(t->lim_range.end(), {lower, upper});
+    limited.push_back(dof);
+    unit[dof] = true;
+    append(lim_param_row{.lim_margin = m.jnt_margin[j],
+                         .lim_K = soft.K,
+                         .lim_B = soft.B,
+                         .lim_approx_A = m.dof_invweight0[dof],
+                         .lim_stiffest = soft.stiffest,
+                         .lim_solimp = imp.table},
+           &t->lim_param);
   }
   // friction loss has no position: the impedance is that of distance zero, and K is zero
   for (int d = 0; d < m.nv && !none && !m.opt.disabled(kDisableFrictionLoss); ++d) {
@@ -214,7 +222,8 @@ void build_limits(const Model& m, TableStore* t) {
     const Softness soft = make_softness(&m.dof_solref[2 * d], imp.dmax, m.opt);
     const double R = std::max(kTiny, (1 - imp.at_zero) * m.dof_invweight0[d] / imp.at_zero);
     t->loss_dof.push_back(d);
-    t->loss_param.insert(t->loss_param.end(), {m.dof_frictionloss[d], R, soft.B});
+    append(loss_param_row{.loss_friction = m.dof_frictionloss[d], .loss_R = R, .loss_B = soft.B},
+           &t->loss_param);
     unit[d] = true;
   }
   const auto before = [](const std::vector<int>& dofs, int dof) {
@@ -240,7 +249,7 @@ TableStore build_tables(const Model& model) {
   build_actuation(model, &store);
   refuse_discrete(model, store);
   build_limits(model, &store);
-  build_equalities(model, &store);
+  build_dense_rows(model, &store);
   build_pairs(model, &store);
   build_hulls(model, &store);
   build_sensors(model, &store);

@@ -27,7 +27,7 @@ void build_tendons(const Model& model, TableStore* store);
 void build_actuation(const Model& model, TableStore* store);        // after tendons
 void refuse_discrete(const Model& model, const TableStore& store);  // after actuation
 void build_limits(const Model& model, TableStore* store);
-void build_equalities(const Model& model, TableStore* store);
+void build_dense_rows(const Model& model, TableStore* store);
 void build_pairs(const Model& model, TableStore* store);
 void build_hulls(const Model& model,
                  TableStore* store);  // of the meshes and height fields among the geoms of pairs

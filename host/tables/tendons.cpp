@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "host/tables/named_rows.h"
 #include "host/tables/tables.h"
 
 namespace dualstep {
@@ -97,9 +98,13 @@ void build_tendons(const Model& m, TableStore* t) {
       for (const auto& [dof, sign] : piece) t->path_move.insert(t->path_move.end(), {entry[dof], sign});
       t->path_move_adr.push_back(static_cast<int>(t->path_move.size()) / 2);
     }
-    t->ten_passive.insert(t->ten_passive.end(), {m.tendon_stiffness[ten], m.tendon_lengthspring[2 * ten],
-                                                 m.tendon_lengthspring[2 * ten + 1], m.tendon_damping[ten],
-                                                 m.tendon_armature[ten], m.tendon_length0[ten]});
+    append(ten_passive_row{.ten_stiffness = m.tendon_stiffness[ten],
+                           .ten_spring_lower = m.tendon_lengthspring[2 * ten],
+                           .ten_spring_upper = m.tendon_lengthspring[2 * ten + 1],
+                           .ten_damping = m.tendon_damping[ten],
+                           .ten_armature = m.tendon_armature[ten],
+                           .ten_length0 = m.tendon_length0[ten]},
+           &t->ten_passive);
   }
   t->dof_ten_adr = {0};
   for (const std::vector<int>& list : of_dof) {

@@ -93,9 +93,17 @@ enum DisableBit : int {
   kDisableSensor = 1 << 13,
   kDisableEulerDamp = 1 << 15,
   kDisableMultiCcd = 1 << 19,
+  kDisableAll = (1 << 20) - 1
 };
 // mjtEnableBit
-enum EnableBit : int { kEnableOverride = 1 << 0, kEnableEnergy = 1 << 1 };
+enum EnableBit : int {
+  kEnableOverride = 1 << 0,
+  kEnableEnergy = 1 << 1,
+  kEnableSleep = 1 << 4,
+  kEnableDiagExact = 1 << 5,
+  kEnableSpeculative = 1 << 7,
+  kEnableAll = (1 << 8) - 1
+};
 
 // mjtSensor; the others are refused at load
 enum SensorType : int {

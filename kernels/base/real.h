@@ -48,6 +48,11 @@ using IntOf = typename RealTraits<Real>::Int;
 template <class Real>
 constexpr int kPackSize = RealTraits<Real>::kSize;
 
+template <class A, class B>
+constexpr bool kSameType = false;
+template <class A>
+constexpr bool kSameType<A, A> = true;
+
 template <class Real>
 DS_HD Real broadcast(ScalarOf<Real> x) {
   return Real(x);

@@ -53,8 +53,7 @@ struct NearPairs {
 
   DS_HD Shape<Real> shape(const E& env, int of) const {
     Real x[kRecordRun];
-    load_records([&](int l) { return geom_record(env, env.t.pair_geom[2 * pair[l] + of], element[l]); }, 0,
-                 x);
+    load_records([&](int l) { return geom_record(env, geom_of_pair(env.t, pair[l], of), element[l]); }, 0, x);
     return {{x[0], x[1], x[2]},
             {{x[3], x[4], x[5], x[6], x[7], x[8], x[9], x[10], x[11]}},
             {x[12], x[13], x[14]}};
@@ -291,7 +290,7 @@ DS_HD void find_near(E& env, int begin, int end, NearPairs<E>* near) {
     const auto margin = env.pair_margin(pair);
     auto touch = are_near<kKind>(env, pair, margin);
     if (!any(touch)) continue;
-    const int a = env.t.pair_geom[2 * pair], b = env.t.pair_geom[2 * pair + 1];
+    const int a = geom_of_pair(env.t, pair, 0), b = geom_of_pair(env.t, pair, 1);
     if constexpr (Kind::kSecond == kBox && Kind::kFirst != kPlane)
       touch = mask_and(touch, may_reach_box(env, b, a, margin));
     if constexpr (Kind::kFirst == kBox) touch = mask_and(touch, may_reach_box(env, a, b, margin));

@@ -12,10 +12,10 @@
 // cost      O(pairs of the kind), and the pair functions of those that are close; of a contact without a slot O(slots)
 #pragma once
 
-#include "kernels/base/records.h"
 #include "kernels/collide/kinds.h"
 #include "kernels/collide/table.h"
 #include "kernels/contact/with_law.h"
+#include "kernels/data/records.h"
 #include "kernels/rows/rows.h"
 
 namespace dualstep {
@@ -270,7 +270,7 @@ DS_STAGE void place_contacts(E& env, int pair, const Manifold<typename E::Real, 
 template <int kKind, class E>
 DS_HD typename E::Mask are_near(const E& env, int pair, const typename E::Real& margin) {
   using Real = typename E::Real;
-  const int a = env.t.pair_geom[2 * pair], b = env.t.pair_geom[2 * pair + 1];
+  const int a = geom_of_pair(env.t, pair, 0), b = geom_of_pair(env.t, pair, 1);
   const Real reach = env.geom_rbound(b) + margin;
   const auto gpos = env.geom_xpos(), gmat = env.geom_xmat();
   const Vec3<Real> d = gpos.vec(b) - gpos.vec(a);
@@ -328,7 +328,7 @@ DS_STAGE void collide_kind(E& env) {
     bool some = false;
     typename E::Int count(0);
     if (pair < end) {
-      const int a = t.pair_geom[2 * pair], b = t.pair_geom[2 * pair + 1];
+      const int a = geom_of_pair(t, pair, 0), b = geom_of_pair(t, pair, 1);
       const Real margin = env.pair_margin(pair);
       const Mask near = are_near<kKind>(env, pair, margin);
       if (any(near)) {

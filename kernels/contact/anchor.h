@@ -8,8 +8,8 @@
 //           a contact carries on the anchor of the last step that is nearest on the second geom's body, of
 //           the same pair of geoms and within a quarter of the smaller bounding radius, if it is also the
 //           contact nearest to that anchor
-// layout    an anchor is seven numbers: pair + 1 (-1 where the contact is apart, 0 where the slot is
-//           empty), place on the body, stretch in the world
+// layout    of AnchorNumber: pair + 1 (-1 where the contact is apart, 0 where the slot is empty), place on the body,
+//           stretch in the world
 // source    lecture notes on soft contact with friction adjust and slide; Cundall & Strack 1979 for the
 //           same bristle
 // deviation the anchor is kept as a stretch s, not as a point, so that rolling does not load it
@@ -23,6 +23,12 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
+static_assert(kAnchorNumbers == 7, "as the field table has it");
+template <class Run>
+DS_HD Run anchor_of(const Run& anchors, int k) {
+  return anchors.from(kAnchorNumbers * k);
+}
+
 // key and place of each contact of this step; the square of its reach waits where its stretch will be
 template <class E>
 DS_STAGE void mark_contacts(E& env) {
@@ -31,8 +37,8 @@ DS_STAGE void mark_contacts(E& env) {
   const auto marks = env.next_anchors(), xpos = env.xpos(), xquat = env.xquat();
   const Real zero(0), one(1);
   env.each(t.n.nanchor, [&](int slot) {
-    const auto mark = marks.from(7 * slot);
-    for (int k = 0; k < 7; k++) mark[k] = zero;
+    const auto mark = anchor_of(marks, slot);
+    for (int k = 0; k < kAnchorNumbers; k++) mark[k] = zero;
     if (slot >= env.ncon_max) return;
     const auto used = env.con_dim()[slot] > zero;
     const auto touching = mask_and(used, env.con_dist()[slot] < zero);
@@ -42,7 +48,7 @@ DS_STAGE void mark_contacts(E& env) {
     for (int l = 0; l < E::kPack; l++) {
       if (!mask_bit(touching, l)) continue;
       const int pair = pair_of(env, slot, l);
-      const int geom1 = t.pair_geom[2 * pair], geom2 = t.pair_geom[2 * pair + 1], body = t.geom_body[geom2];
+      const int geom1 = geom_of_pair(t, pair, 0), geom2 = geom_of_pair(t, pair, 1), body = t.geom_body[geom2];
       const auto put = [&](Real& x, const Real& v) { set_lane(x, l, lane_of(v, l)); };
       put(key, Real(pair + 1));
       put(centre.x, xpos[3 * body]), put(centre.y, xpos[3 * body + 1]), put(centre.z, xpos[3 * body + 2]);
@@ -52,11 +58,9 @@ DS_STAGE void mark_contacts(E& env) {
       put(reach, Real(0.25) * select(r1 > zero, select(r2 > zero, min(r1, r2), r1), r2));
     }
     const Vec3<Real> place = rotate(conjugate(turn), env.con_pos().vec(slot) - centre);
-    mark[0] = select(touching, key, select(used, -one, zero));
-    mark[1] = select(touching, place.x, zero);
-    mark[2] = select(touching, place.y, zero);
-    mark[3] = select(touching, place.z, zero);
-    mark[4] = reach * reach;
+    mark[kAnchorPair] = select(touching, key, select(used, -one, zero));
+    mark.set_at(kAnchorPlace, select3(touching, place, {zero, zero, zero}));
+    mark[kAnchorStretch] = reach * reach;
   });
   env.sync();
 }
@@ -70,27 +74,30 @@ DS_STAGE void match_anchors(E& env) {
   const Real zero(0), none(-1), far(1e30);
   mark_contacts(env);
   env.each(env.ncon_max, [&](int slot) {
-    const Real key = now[7 * slot], reach2 = now[7 * slot + 4];
+    const auto own = anchor_of(now, slot);
+    const Real key = own[kAnchorPair], reach2 = own[kAnchorStretch];
     // the first of the nearest to a place, among marks of the same pair
     Real nearest, least;
     const auto look = [&](const auto& marks, int k, const Vec3<Real>& place) {
-      const Vec3<Real> apart = marks.vec_at(7 * k + 1) - place;
+      const auto mark = anchor_of(marks, k);
+      const Vec3<Real> apart = mark.vec_at(kAnchorPlace) - place;
       const Real d2 = dot(apart, apart);
       const auto nearer =
-          mask_and(mask_and(marks[7 * k] == key, key > zero), mask_and(d2 <= reach2, d2 < least));
+          mask_and(mask_and(mark[kAnchorPair] == key, key > zero), mask_and(d2 <= reach2, d2 < least));
       least = select(nearer, d2, least);
       nearest = select(nearer, Real(k), nearest);
       return nearer;
     };
-    const Vec3<Real> here = now.vec_at(7 * slot + 1);
+    const Vec3<Real> here = own.vec_at(kAnchorPlace);
     Vec3<Real> there{zero, zero, zero}, stretch = there;
     nearest = none;
     least = far;
     for (int k = 0; k < t.n.nanchor; k++) {
-      if (!any(before[7 * k] != zero)) break;  // the rest are empty
+      const auto last = anchor_of(before, k);
+      if (!any(last[kAnchorPair] != zero)) break;  // the rest are empty
       const auto nearer = look(before, k, here);
-      there = select3(nearer, before.vec_at(7 * k + 1), there);
-      stretch = select3(nearer, before.vec_at(7 * k + 4), stretch);
+      there = select3(nearer, last.vec_at(kAnchorPlace), there);
+      stretch = select3(nearer, last.vec_at(kAnchorStretch), stretch);
     }
     const auto found = nearest >= zero;
     nearest = none;
@@ -100,10 +107,7 @@ DS_STAGE void match_anchors(E& env) {
     const Vec3<Real> n = env.con_frame().vec(2 * slot), t1 = env.con_frame().vec(2 * slot + 1);
     const Vec3<Real> slid = t1 * y0[kDim * slot + 1] + cross(n, t1) * y0[kDim * slot + 2];
     const Vec3<Real> moved = axpy(slid, Real(t.o.timestep), stretch - n * dot(n, stretch));
-    const Vec3<Real> kept = select3(carried, moved, {zero, zero, zero});
-    now[7 * slot + 4] = kept.x;
-    now[7 * slot + 5] = kept.y;
-    now[7 * slot + 6] = kept.z;
+    own.set_at(kAnchorStretch, select3(carried, moved, {zero, zero, zero}));
   });
   env.done();
 }
@@ -114,11 +118,11 @@ DS_HD void anchored_friction(const E& env, int slot, const Mask& touching, const
                              typename E::Real* f) {
   using Real = typename E::Real;
   const auto& o = env.t.o;
-  const auto anchor = env.next_anchors().from(7 * slot);
+  const auto anchor = anchor_of(env.next_anchors(), slot);
   const Real zero(0), one(1), k(o.tangent_stiffness), d(o.tangent_damping);
   const Vec3<Real> n = env.con_frame().vec(2 * slot), t1 = env.con_frame().vec(2 * slot + 1),
                    t2 = cross(n, t1);
-  const Vec3<Real> stretch = anchor.vec_at(4);
+  const Vec3<Real> stretch = anchor.vec_at(kAnchorStretch);
   f[1] = -fma(d, u[1], k * dot(t1, stretch));
   f[2] = -fma(d, u[2], k * dot(t2, stretch));
   const Real limit = env.con_mu()[5 * slot] * f[0], size = sqrt(fma(f[1], f[1], f[2] * f[2]));
@@ -131,9 +135,7 @@ DS_HD void anchored_friction(const E& env, int slot, const Mask& touching, const
     const Vec3<Real> pulled = t1 * (-fma(d, u[1], f[1]) / k) + t2 * (-fma(d, u[2], f[2]) / k);
     left = select3(slides, pulled, left);
   }
-  anchor[4] = select(touching, left.x, zero);
-  anchor[5] = select(touching, left.y, zero);
-  anchor[6] = select(touching, left.z, zero);
+  anchor.set_at(kAnchorStretch, select3(touching, left, {zero, zero, zero}));
 }
 
 }  // namespace DUALSTEP_ISA

@@ -167,7 +167,7 @@ struct ExplicitLaw : ContactLaw {
   }
   template <class E>
   DS_HD static void idle(E& env) {
-    env.each(7 * env.t.n.nanchor, [&](int i) { env.next_anchors()[i] = typename E::Real(0); });
+    env.each(kAnchorNumbers * env.t.n.nanchor, [&](int i) { env.next_anchors()[i] = typename E::Real(0); });
   }
 };
 

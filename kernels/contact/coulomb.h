@@ -16,7 +16,7 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-// how much the normal row of a contact still wants to rise. kShifted: the rows of impacts (impact.h), whose
+// how much the normal row of a contact still wants to rise. kShifted: the rows of impacts (solver/impact.h), whose
 // y0 is shifted against their weight
 template <int kDim, bool kElliptic, bool kShifted, class E>
 DS_HD typename E::Real raise_change(const E& env, int slot) {

@@ -18,17 +18,17 @@
 // environment. They read rows and know no solver: what solves is handed to `after`, and collision includes
 // this folder but not the solver (tests/python/package/test_includes.py).
 //
-// recipe    a file here, its row in laws.h, its include in with_law.h; the reference's own law in
+// recipe    a file here, its row in data/contact_laws.h, its include in with_law.h; the reference's own law in
 //           host/reference. A law outside this folder is one file, named by the macro DUALSTEP_EXTRA_LAW
 //           when what depends on the list is compiled (tests/recipes). It defines DS_EXTRA_LAWS(X) and
-//           DS_EXTRA_CONTACT_MODELS(X), rows as those of laws.h, and, where DS_CONTACT_LAW_HOOKS is
+//           DS_EXTRA_CONTACT_MODELS(X), rows as those of contact_laws.h, and, where DS_CONTACT_LAW_HOOKS is
 //           defined, the type of its hooks
 // reads     what a law's file says
 // writes    con_D, con_kterm, con_Bn, con_Bt, and what a law's file says
 // cost      of hooks left out none
 #pragma once
 
-#include "kernels/contact/law_has.h"
+#include "kernels/data/law_has.h"
 #include "kernels/rows/whitened_rows.h"
 
 namespace dualstep {

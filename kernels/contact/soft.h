@@ -1,7 +1,7 @@
 // MuJoCo's softness as a law of a whole step: from phi = 0 whatever the margin, and on the inertia of the
 // step.
 //
-// solves    softness and weight of a contact's rows; impacts go before them (impact.h)
+// solves    softness and weight of a contact's rows; impacts go before them (solver/impact.h)
 // equation  that of mujoco.h with r = dist
 // source    Todorov 2014; MuJoCo's documentation, "Solver parameters"
 // deviation from mujoco.h: a margin only says how early a row appears

@@ -1,7 +1,7 @@
 // Which stage writes and which reads each array of the workspace: tests/emulator/access_test.cpp records both as the
 // stages run, on scenes with every contact law, and holds these rows to be the whole truth. Stages are those of the
 // clock (DS_STAGES in tables.h); `store` is also the snapshot of the state that a replay starts from. Impacts
-// (kernels/contact/impact.h) solve a dual of their own before the rows, in the room of the solver: what stands in
+// (kernels/solver/impact.h) solve a dual of their own before the rows, in the room of the solver: what stands in
 // `rows` beside the rows' own arrays is theirs.
 //
 //   ACCESS(array, writers, readers)

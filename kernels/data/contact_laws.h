@@ -37,7 +37,7 @@ enum LawTrait : unsigned {
 enum ModelTrait : unsigned {
   kModelCoulomb = 1 << 0,    // Coulomb's law on top of the cone's solution (coulomb.h)
   kModelAnchors = 1 << 1,    // springs along the plane that last from step to step (anchor.h)
-  kModelImpacts = 1 << 2,    // impacts before the step (impact.h)
+  kModelImpacts = 1 << 2,    // impacts before the step (solver/impact.h)
   kModelWholeStep = 1 << 3,  // no stage of a Runge-Kutta step
   kModelNewton = 1 << 4,     // solved to the end, not by sweeps alone
 };

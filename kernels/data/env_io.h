@@ -16,8 +16,8 @@
 // cost      O(the numbers of the state)
 #pragma once
 
+#include "kernels/data/views.h"
 #include "kernels/data/workload_key.h"
-#include "kernels/smooth/kinematics.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
@@ -274,7 +274,7 @@ DS_STAGE void keep_warmstart(E& env) {
   const auto live = mask_not(env.diverged);
   env.each(env.t.n.nv,
            [&](int i) { env.qacc_warmstart()[i] = select(live, env.qacc()[i], env.qacc_warmstart()[i]); });
-  env.each(7 * env.t.n.nanchor,
+  env.each(kAnchorNumbers * env.t.n.nanchor,
            [&](int i) { env.anchors()[i] = select(live, env.next_anchors()[i], env.anchors()[i]); });
   env.done();
 }

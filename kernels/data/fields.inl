@@ -14,9 +14,8 @@
 //   OUTPUT_STAGE(function)                names (kernels/output/outputs.h); or
 //   COPIED(name, array, width, shape, meaning)   what stands in this array of the workspace
 //
-// Sizes are written in the fields of Sizes (sizes.inl). The name of a scratch array is that of the quantity in
-// MuJoCo's or Featherstone's vocabulary; the stage is the first that writes it; accesses.inl has all that do,
-// and all that read it.
+// Sizes are written in the fields of Sizes (sizes.inl). A scratch array's name is that of the quantity in MuJoCo's or
+// Featherstone's words; its stage is the first that writes it; accesses.inl has all that do, and all that read it.
 
 #ifndef TABLE_I
 #define TABLE_I(name, meaning)
@@ -33,8 +32,7 @@
 #ifndef END_ROW
 #define END_ROW(table)
 #endif
-// what a contact is between stages, in its slot: narrow phase, snapshots and whoever drops a contact go through
-// these; width is that of one slot
+// what a contact is between stages, in its slot, for whoever makes, copies or drops one; width is that of one slot
 #ifndef SLOT
 #define SLOT(name, width, stage, meaning) SCRATCH(name, width * ncon, stage, meaning)
 #endif
@@ -312,8 +310,10 @@ TABLE_I(sensor_obj, "what it is attached to: pairs (ObjectType, id)")
 TABLE_I(sensor_ref, "what it is seen from, likewise; -1 where there is none")
 TABLE_I(sensor_adr, "first number of each sensor in sensordata; nsensor + 1 entries")
 TABLE_I(sensor_cut, "SensorCut")
-TABLE_I(sensor_prm, "three each: of a contact sensor ContactData, ContactReduction, slots; of a joint limit its limit; of a "
-        "rangefinder RayData")
+TABLE_I(sensor_data, "what it tells: ContactData of a contact sensor, RayData of a rangefinder")
+TABLE_I(sensor_reduction, "ContactReduction of a contact sensor")
+TABLE_I(sensor_slots, "how many contacts a contact sensor tells of")
+TABLE_I(sensor_limit, "of a sensor of a limit, its limit among those of its kind; -1 where there is none")
 TABLE_I(sensor_geoms, "of a sensor of distances, the first geom of either thing and one past its last; four each")
 TABLE_I(sensor_pairadr, "of a sensor that looks at contacts, its row of sensor_pairs; else -1")
 TABLE_I(sensor_pairs, "(., npair): 1 where contacts of the pair count seen from the first geom, 2 from the second")

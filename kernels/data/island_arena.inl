@@ -4,7 +4,7 @@
 //   ISLAND_R(name, size, meaning)   real numbers
 //
 // Sizes are written in the fields of Sizes; `slots` and `scalars` are ncon and nrow1 rounded up to kRoom, so that
-// packs may run over the end. Rows of blocks are padded to eights (kernels/base/eight.h).
+// packs may run over the end. Rows of blocks are padded to eights (kernels/data/eight.h).
 ISLAND_I(head, 6, "islands; contacts; scalar rows; numbers of H in use; islands before those that go into packs; sources in use")
 ISLAND_I(tree_island, n.ntree, "island of each tree; -1 where no row reaches it")
 ISLAND_I(tree_adr, n.ntree + 1, "first entry of each island in tree_list")

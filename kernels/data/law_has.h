@@ -1,8 +1,8 @@
-// How a stage asks for the contact law: by a trait (laws.h), and never by its code.
+// How a stage asks for the contact law: by a trait (contact_laws.h), and never by its code.
 #pragma once
 
 #include "kernels/base/portable.h"
-#include "kernels/contact/laws.h"
+#include "kernels/data/contact_laws.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {

@@ -43,7 +43,7 @@ OPTION_I(sweeps, !o.pgs_only ? 2 : opt.iterations > 0 ? opt.iterations : 50, "at
 OPTION_I(newton, o.pgs_only ? 0 : opt.iterations > 0 ? opt.iterations : 16, "steps at most")
 OPTION_R(tolerance, opt.tolerance > 0 ? opt.tolerance : 1e-2, "of the relative residual")
 // the law of contact (kernels/contact/)
-OPTION_I(contact_law, contact_law(opt), "its code in laws.h")
+OPTION_I(contact_law, contact_law(opt), "its code in contact_laws.h")
 OPTION_I(coulomb, has_coulomb(opt), "normal rows are raised")
 OPTION_I(spring_damper_rows, opt.contact_parameters == ContactParameters::kSpringDamper, "limits too")
 OPTION_I(anchored, model_has(opt, kModelAnchors), "contacts have anchors")

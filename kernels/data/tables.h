@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "kernels/base/mujoco_enums.h"
-#include "kernels/contact/laws.h"
+#include "kernels/data/contact_laws.h"
 #include "kernels/data/island_arena.h"
 
 namespace dualstep {
@@ -30,6 +30,8 @@ enum MotorActivation : int {
 
 // how a cutoff bounds the reading of a sensor
 enum SensorCut : int { kCutNever = 0, kCutAbove = 1, kCutBothSides = 2 };
+// the numbers of an anchor (contact/anchor.h): where each begins, and how many they are
+enum AnchorNumber : int { kAnchorPair = 0, kAnchorPlace = 1, kAnchorStretch = 4, kAnchorNumbers = 7 };
 
 // sizes of a model as the kernels see it, and of its workspace
 struct Sizes {

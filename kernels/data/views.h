@@ -9,6 +9,48 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
+// the collidable geoms of a pair
+template <class AnyTables>
+DS_HD int geom_of_pair(const AnyTables& t, int pair, int side) {
+  return t.pair_geom[2 * pair + side];
+}
+// what either geom of a pair moves with: a body (0 where it does not move) and its tree (then -1)
+struct Moved {
+  int body, tree;
+};
+template <class AnyTables>
+DS_HD Moved moved_by(const AnyTables& t, int pair, int side) {
+  const int at = 4 * pair + 2 * side;
+  return {t.pair_moved[at], t.pair_moved[at + 1]};
+}
+
+// What kernels are compiled for: calls f(whether contacts weigh rows of their frame, a constant)
+template <auto kValue>
+struct Constant {
+  DS_HD constexpr operator decltype(kValue)() const { return kValue; }
+};
+template <class Options, class F>
+DS_HD auto with_cone(const Options& o, F f) {
+  return o.cone == 1 ? f(Constant<true>{}) : f(Constant<false>{});
+}
+// f(the rows of a contact, that)
+template <class AnyTables, class F>
+DS_HD void with_contact_rows(const AnyTables& t, F f) {
+  with_cone(t.o, [&](auto elliptic) {
+    if (t.n.kdim == 3)
+      f(Constant<3>{}, elliptic);
+    else
+      f(Constant<6>{}, elliptic);
+  });
+}
+
+// where the user has put mocap bodies
+template <class Real>
+struct MocapPose {
+  Vec3<Real> pos;
+  Quat<Real> quat;
+};
+
 // a run of workspace: element i of this environment, whose neighbours stand interleaved, kStride of them
 template <class Real, int kStride>
 struct Field {
@@ -19,13 +61,14 @@ struct Field {
   }
   // the run from element i on
   DS_HD Field from(Index i) const { return {p + i * kStride}; }
-  DS_HD Vec3<Real> vec(int i) const { return {(*this)[3 * i], (*this)[3 * i + 1], (*this)[3 * i + 2]}; }
-  DS_HD void set(int i, const Vec3<Real>& v) const {
-    (*this)[3 * i] = v.x;
-    (*this)[3 * i + 1] = v.y;
-    (*this)[3 * i + 2] = v.z;
-  }
   DS_HD Vec3<Real> vec_at(int i) const { return {(*this)[i], (*this)[i + 1], (*this)[i + 2]}; }
+  DS_HD Vec3<Real> vec(int i) const { return vec_at(3 * i); }
+  DS_HD void set_at(int i, const Vec3<Real>& v) const {
+    (*this)[i] = v.x;
+    (*this)[i + 1] = v.y;
+    (*this)[i + 2] = v.z;
+  }
+  DS_HD void set(int i, const Vec3<Real>& v) const { set_at(3 * i, v); }
   DS_HD Quat<Real> quat_at(int i) const {
     return {(*this)[i], (*this)[i + 1], (*this)[i + 2], (*this)[i + 3]};
   }

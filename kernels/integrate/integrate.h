@@ -20,7 +20,7 @@
 // cost      O(nv); a factorization and a solve more where damping is implicit
 #pragma once
 
-#include "kernels/contact/law_has.h"
+#include "kernels/data/law_has.h"
 #include "kernels/integrate/implicit.h"
 #include "kernels/rows/support.h"
 #include "kernels/smooth/actuators/transmission.h"

@@ -12,10 +12,10 @@
 #pragma once
 
 #include "kernels/data/env_io.h"
-#include "kernels/output/energy.h"
 #include "kernels/rows/rows.h"
 #include "kernels/sensors/sensors.h"
 #include "kernels/smooth/bias.h"
+#include "kernels/smooth/energy.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
@@ -151,7 +151,7 @@ DS_STAGE void sense_contacts(E& env, const EnvIO<E>& in) {
         const bool on = mask_bit(used, l);
         const int pair = on ? pair_of(env, slot, l) : 0;
         for (int k = 0; k < 2; k++)
-          b.contact_geom[(in.row(l) * n + slot) * 2 + k] = on ? t.geom_id[t.pair_geom[2 * pair + k]] : -1;
+          b.contact_geom[(in.row(l) * n + slot) * 2 + k] = on ? t.geom_id[geom_of_pair(t, pair, k)] : -1;
       }
   });
 }

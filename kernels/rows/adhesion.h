@@ -20,7 +20,7 @@ inline namespace DUALSTEP_ISA {
 // bit 0: the first geom of a pair is the body's; bit 1: the second one
 template <class Tables>
 DS_HD int sides_of_body(const Tables& t, int pair, int body) {
-  const int first = t.geom_body[t.pair_geom[2 * pair]], second = t.geom_body[t.pair_geom[2 * pair + 1]];
+  const int first = t.geom_body[geom_of_pair(t, pair, 0)], second = t.geom_body[geom_of_pair(t, pair, 1)];
   return (first == body ? 1 : 0) + (second == body ? 2 : 0);
 }
 // calls f(pair, environments) for the contacts in a slot

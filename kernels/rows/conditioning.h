@@ -131,9 +131,14 @@ DS_STAGE void condition_contacts(E& env) {
   env.done();
 }
 
-// what the row of an equality constraint could be; of coupled joints nothing cancels
+// the square at which dense scalar row g of a kind is lost: none where nothing cancels
+template <class E, class Kind>
+DS_HD typename E::Real lost_row(const E&, const Kind&, int) {
+  return typename E::Real(0);
+}
+// of coupled joints nothing cancels
 template <class E>
-DS_FN typename E::Real lost_equality(const E& env, int row) {
+DS_FN typename E::Real lost_row(const E& env, const Equalities&, int row) {
   using Real = typename E::Real;
   const auto& t = env.t;
   int e = 0;
@@ -164,8 +169,9 @@ DS_STAGE void condition_dense_rows(E& env) {
                 [&](Index d) { a = fma(Z[g * n.nv + d], Z[g * n.nv + d], a); });
     const auto doubtful = D > weight_of_nothing<Real>();
     if (!any(mask_or(doubtful, D * a > stiffest<Real>()))) return;
-    const bool equality = g >= n.nball && g < n.nball + n.neqrow;
-    const auto lost = mask_and(doubtful, a <= (equality ? lost_equality(env, g) : zero));
+    const Real least =
+        DenseKinds::with_kind(env, g, [&](const auto& kind, int) { return lost_row(env, kind, g); });
+    const auto lost = mask_and(doubtful, a <= least);
     const Real most_rigid = select(doubtful, stiffest_without_weight<Real>(), stiffest<Real>());
     weight[g] = select(lost, zero, min(D, most_rigid / select(a > zero, a, Real(1))));
   });

@@ -147,8 +147,7 @@ struct ContactSensors {
   DS_STAGE static void read(const SensorView<E>& at, int s, const F& out) {
     const auto& t = at.env.t;
     const ContactSensorOf<E> sensor{at.env, s};
-    const int data = t.sensor_prm[3 * s], reduction = t.sensor_prm[3 * s + 1],
-              slots = t.sensor_prm[3 * s + 2];
+    const int data = t.sensor_data[s], reduction = t.sensor_reduction[s], slots = t.sensor_slots[s];
     const Real count = sensor.count(), zero(0);
     Real key(-1e30), place(-1);
     int at_entry = 0;

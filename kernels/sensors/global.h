@@ -1,7 +1,7 @@
 // Sensors of the whole environment.
 //
 // solves    e_potential, e_kinetic, clock
-// equation  the energies (kernels/output/energy.h); the time
+// equation  the energies (kernels/smooth/energy.h); the time
 // source    MuJoCo's documentation, "Sensors"
 // deviation a clock shows the time at which the reading is there: after a step, that of its end
 // reads     time

@@ -43,7 +43,7 @@ struct JointLimitSensors {
     const E& env = at.env;
     const auto& t = env.t;
     const int j = t.sensor_obj[2 * s + 1], adr = t.jnt_qposadr[j], dof = t.jnt_dofadr[j];
-    const int type = t.sensor_type[s], limit = t.sensor_prm[3 * s];
+    const int type = t.sensor_type[s], limit = t.sensor_limit[s];
     Real found(0);
     auto open = all_true<Real>();
     const auto offer = [&](const Real& D, const Real& r, const Real& rate, const Real& y) {

@@ -50,7 +50,7 @@ struct RangefinderSensors {
       hit.offer(ray_geom(env, g, site.pos, axis), all_true<Real>());
     }
     const auto met = hit.t >= Real(0);
-    const int data = t.sensor_prm[3 * s];
+    const int data = t.sensor_data[s];
     int next = 0;
     const auto put = [&](const Vec3<Real>& v) {
       put_reading(out, next, v);

@@ -10,8 +10,8 @@
 //           compiled for one model (`sensors` is then 0 when it is compiled)
 #pragma once
 
-#include "kernels/output/energy.h"
 #include "kernels/sensors/kinds.h"
+#include "kernels/smooth/energy.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {

@@ -15,7 +15,7 @@
 // cost      O(sum of depth^2) for the factor, O(sum of depths) for a solve
 #pragma once
 
-#include "kernels/contact/law_has.h"
+#include "kernels/data/law_has.h"
 #include "kernels/data/views.h"
 
 namespace dualstep {

@@ -22,13 +22,6 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-// where the user has put mocap bodies; set by the launcher
-template <class Real>
-struct MocapPose {
-  Vec3<Real> pos;
-  Quat<Real> quat;
-};
-
 // body frames from the positions of the joints, and where kMotion what else the joints' motions follow from;
 // mocap(i) gives the pose of mocap body i
 template <bool kMotion, class E, class Mocap>

@@ -65,14 +65,13 @@ struct NewtonOfImpact {
 // side s of the limits: n v of its row, whether it is closed, whether it is fast enough to bounce
 template <class E>
 DS_HD typename E::Real limit_speed(const E& env, int s) {
-  const auto v = env.qvel()[env.t.jnt_dofadr[env.t.lim_jnt[s / 2]]];
+  const auto v = env.qvel()[Limits<E>{env}.dof(s)];
   return s & 1 ? -v : v;
 }
 template <class E>
 DS_HD typename E::Mask limit_closed(const E& env, int s) {
   using Real = typename E::Real;
-  const auto& t = env.t;
-  const Real past = env.qpos()[t.jnt_qposadr[t.lim_jnt[s / 2]]] - env.lim_range(s);
+  const Real past = Limits<E>{env}.past(s);
   return (s & 1 ? -past : past) <= Real(0);
 }
 template <class E>
@@ -101,7 +100,7 @@ DS_STAGE bool find_impacts(E& env) {
         const Spatial<Real> v = cvel.spatial(body);
         return dot(n, v.lin + cross(v.ang, p - com.vec(tree)));
       };
-      set_lane(speed, l, lane_of(along(t.pair_geom[2 * pair]) - along(t.pair_geom[2 * pair + 1]), l));
+      set_lane(speed, l, lane_of(along(geom_of_pair(t, pair, 0)) - along(geom_of_pair(t, pair, 1)), l));
       set_lane(restitution, l, lane_of(env.pair_restitution(pair), l));
     }
     const auto strikes = mask_and(closed, speed > fast);

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <set>
 
@@ -126,6 +127,53 @@ TEST(Batch, MemoryIsCounted) {
   // one of operator new, one of malloc, and aligned memory with its counter
   EXPECT_EQ(test::allocations() - before, 4);
   EXPECT_EQ(vector[0], 0);
+}
+
+// what a step changes, array by array
+std::vector<std::string> state(Batch& batch) {
+  std::vector<std::string> arrays;
+  for (const BatchField& field : batch_fields()) {
+    const bool record = field.name == "time" || field.name == "status" || field.name == "iterations" ||
+                        field.name == "residual";
+    if (field.role != FieldRole::kState && !record) continue;
+    const BatchArray& array = *batch.array(field.name);
+    arrays.emplace_back(static_cast<const char*>(array.data.get()),
+                        array.row_bytes * static_cast<size_t>(batch.num_envs()));
+  }
+  return arrays;
+}
+
+// environments that had done a substep when it was stopped have not: with packs that change places, and that do not
+TEST(Batch, ASubstepThatIsStoppedIsNone) {
+  for (const int count : {40, 3000}) {
+    for (const int threads : {1, 2}) {
+      BatchOptions o = options(count);
+      o.device.num_threads = threads;
+      Batch batch(tiny_model(), o), twin(tiny_model(), o);
+      std::vector<int> all(count);
+      std::iota(all.begin(), all.end(), 0);
+      for (Batch* each : {&batch, &twin}) {
+        float* qpos = data<float>(*each, "qpos");
+        for (int e = 0; e < count; ++e) qpos[8 * e + 7] = 1e-3f * static_cast<float>(e);
+        each->step(30);
+      }
+      int stopped = 0;
+      for (const int turns : {1, 2, 7, 40}) {
+        const std::vector<std::string> before = state(batch);
+        int asked = 0;
+        const bool whole = batch.step(1, [&] { return ++asked > turns; });
+        EXPECT_EQ(state(batch) == before, !whole);
+        stopped += whole ? 0 : 1;
+        if (whole) twin.step(1);
+      }
+      EXPECT_GE(stopped, count > 1000 ? 2 : 1) << count << " environments, " << threads << " threads";
+      EXPECT_THROW(batch.forward(nullptr, [] { return true; }), Interrupted);
+      batch.step(3);
+      twin.step(3);
+      EXPECT_EQ(batch.save(all), twin.save(all));
+      EXPECT_EQ(data<float>(batch, "xpos")[3 * 3 * 39 + 5], data<float>(twin, "xpos")[3 * 3 * 39 + 5]);
+    }
+  }
 }
 
 TEST(Batch, ResetReplaysOnlyItsBlocks) {

@@ -7,7 +7,7 @@
 // writes    a contact's record, con_D
 // cost      O(contacts)
 //
-// This is the whole of it: the rows for the lists of kernels/contact/laws.h, and the hooks of
+// This is the whole of it: the rows for the lists of kernels/data/contact_laws.h, and the hooks of
 // kernels/contact/law.h. What is compiled with it stands in CMakeLists.txt.
 #define DS_EXTRA_LAWS(X) X(kLawToy, ToyLaw, kLawStepInertia)
 #define DS_EXTRA_CONTACT_MODELS(X) X(kToy, "toy", kLawToy, kModelWholeStep | kModelNewton)

@@ -6,6 +6,8 @@ import difflib
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from dualstep import _core
 
 
@@ -21,6 +23,11 @@ def hint(name: str, known: Iterable[str]) -> str:
     """What a message ends with: '; did you mean ...?', or nothing where no name is near."""
     found = near(name, known)
     return f"; did you mean '{found[0]}'?" if found else ""
+
+
+def actuators_of_controls(model: Any) -> np.ndarray:
+    """The actuator of each control of a Model or MjModel, (nu,)."""
+    return np.repeat(np.arange(model.nactuator), model.actuator_ctrlnum)
 
 
 def public(owner: object) -> list[str]:

@@ -245,7 +245,7 @@ void CpuBackend<Scalar>::run_group(void* context, int piece, int thread) {
           end - begin, [&](int i) { return group.rows[i]; }, half_of_key(kWorkloadBits), &group.counts, rows);
     }
     self.pool_.share(thread, part.last_pack - part.first_pack, &run_segment, &segment);
-    more = segment.more;
+    more = segment.more && !self.pool_.stopped();
     segment.start = segment.end;
   }
 }

@@ -119,17 +119,23 @@ void ThreadPool::drain(int thread) {
   for (int k = 0; k < num_threads_; ++k) {
     Share& share = shares_[(thread + k) % num_threads_];
     for (int piece; (piece = share.next.fetch_add(1, std::memory_order_relaxed)) < share.end;)
-      work_(context_, piece, thread);
+      if (!ends(thread)) work_(context_, piece, thread);
   }
 }
 
+// whether the run was stopped; the caller asks
+bool ThreadPool::ends(int thread) {
+  if (thread == 0 && watch_ && !stopped() && (*watch_)()) stopped_.store(true, std::memory_order_relaxed);
+  return stopped();
+}
+
 // takes an iteration, if there is one
-bool ThreadPool::Loop::run_one(int thread) {
+bool ThreadPool::Loop::run_one(int thread, bool left_out) {
   int now = left.load(std::memory_order_relaxed);
   do {
     if (now == 0) return false;
   } while (!left.compare_exchange_weak(now, now - 1, std::memory_order_acquire, std::memory_order_relaxed));
-  work(context, count - now, thread);
+  if (!left_out) work(context, count - now, thread);
   return true;
 }
 
@@ -139,7 +145,7 @@ void ThreadPool::share(int thread, int count, Work work, void* context) {
   loop.helped.store(0, std::memory_order_relaxed);
   loop.left.store(count, std::memory_order_release);
   int others = count;
-  while (loop.run_one(thread)) --others;
+  while (loop.run_one(thread, ends(thread))) --others;
   const auto done = [&] { return loop.helped.load(std::memory_order_acquire) == others; };
   stay_awake(awake_, done);
   for (int helped; (helped = loop.helped.load(std::memory_order_acquire)) != others;)
@@ -154,7 +160,7 @@ void ThreadPool::help(int thread, uint32_t present) {
     found = false;
     stay_awake(kHelpful, [&] {
       for (Loop& loop : loops_) {
-        if (!loop.run_one(thread)) continue;
+        if (!loop.run_one(thread, ends(thread))) continue;
         found = true;
         loop.helped.fetch_add(1, std::memory_order_release);
         loop.helped.notify_one();
@@ -190,6 +196,7 @@ void ThreadPool::run(int pieces, Work work, void* context) {
   }
   work_ = work;
   context_ = context;
+  stopped_.store(false, std::memory_order_relaxed);
   for (int thread = 0; thread < num_threads_; ++thread) {
     shares_[thread].next.store(run_begin(thread, num_threads_, pieces), std::memory_order_relaxed);
     shares_[thread].end = run_begin(thread + 1, num_threads_, pieces);

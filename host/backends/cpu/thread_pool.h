@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -32,7 +33,11 @@ class ThreadPool {
   }
   // calls work(context, piece, thread) once for every piece < pieces, thread < size(); returns when all are
   // done. Throws std::runtime_error in a process that was forked off after the pool was made.
+  // A run that is watched asks `stop` between the caller's pieces and iterations. Where it says true, those that nobody
+  // began are left out, and the run was stopped.
   using Work = void (*)(void* context, int piece, int thread);
+  void watch(const std::function<bool()>* stop) { watch_ = stop; }
+  bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
   void run(int pieces, Work work, void* context);
   // a loop within a piece of work, by the thread that has it: calls work(context, i, some thread) once for
   // every i < count, and returns when all are done. Threads that have no piece any more help
@@ -45,6 +50,7 @@ class ThreadPool {
   void drain(int thread);
   void help(int thread, uint32_t present);
   void take_part(int thread, uint32_t present);
+  bool ends(int thread);
 
   // the pieces that a thread begins with
   struct alignas(64) Share {
@@ -58,7 +64,7 @@ class ThreadPool {
     Work work = nullptr;
     void* context = nullptr;
     std::atomic<int> helped{0};  // iterations that others did
-    bool run_one(int thread);
+    bool run_one(int thread, bool left_out);
   };
 
   const int num_threads_;
@@ -69,6 +75,8 @@ class ThreadPool {
   // the present run; written before generation_ moves
   Work work_ = nullptr;
   void* context_ = nullptr;
+  const std::function<bool()>* watch_ = nullptr;
+  std::atomic<bool> stopped_{false};
   std::vector<Share> shares_;                        // one a thread
   std::vector<Loop> loops_;                          // one a thread
   alignas(64) std::atomic<uint32_t> generation_{0};  // number of the present run; workers wait on it

@@ -9,8 +9,6 @@
 #define DUALSTEP_ISA emulated
 #define DUALSTEP_LANES_SHARE
 
-#include <type_traits>
-
 #include "host/backends/fibers/fiber_lanes.h"
 #include "kernels/launch/staged.h"
 
@@ -39,11 +37,7 @@ template <class Lanes, class Scalar>
 void run_lane(const Lanes& lanes, const Tables<Scalar>& t, const BatchView<Scalar>& batch,
               const StepArgs& args, int block, void* scratch) {
   auto env = lane_environment(lanes, t, block, scratch);
-  const bool elliptic = t.o.cone == 1;
-  if (t.n.kdim == 3)
-    elliptic ? run_environment<3, true>(env, batch, args) : run_environment<3, false>(env, batch, args);
-  else
-    elliptic ? run_environment<6, true>(env, batch, args) : run_environment<6, false>(env, batch, args);
+  with_contact_rows(t, [&](auto kdim, auto elliptic) { run_environment<kdim, elliptic>(env, batch, args); });
 }
 
 template <class Lanes, class Scalar>
@@ -52,13 +46,8 @@ void run_lane_part(const Lanes& lanes, const Tables<Scalar>& t, const BatchView<
   auto env = lane_environment(lanes, t, block, scratch);
   auto* const carried =
       reinterpret_cast<Carried<Env<Scalar, Lanes>>*>(static_cast<char*>(scratch) + lane_workspace_bytes(t));
-  const bool elliptic = t.o.cone == 1;
-  const auto run = [&](auto dim, auto cone) { run_part<dim(), cone()>(env, batch, args, part, m, carried); };
-  using std::integral_constant;
-  const auto with = [&](auto dim) {
-    elliptic ? run(dim, integral_constant<bool, true>()) : run(dim, integral_constant<bool, false>());
-  };
-  t.n.kdim == 3 ? with(integral_constant<int, 3>()) : with(integral_constant<int, 6>());
+  with_contact_rows(
+      t, [&](auto kdim, auto elliptic) { run_part<kdim, elliptic>(env, batch, args, part, m, carried); });
 }
 
 }  // namespace DUALSTEP_ISA

@@ -25,24 +25,11 @@ Env<Real, SerialLanes> pack_env(const Tables<ScalarOf<Real>>& t, int block, void
   return Env<Real, SerialLanes>{t, lanes, reals, reinterpret_cast<int*>(reals + t.l.total), block};
 }
 
-// calls f with the cone and the rows of a contact as types
-template <class Scalar, class F>
-void with_cone(const Tables<Scalar>& t, F f) {
-  using std::bool_constant, std::integral_constant;
-  const bool elliptic = t.o.cone == 1;
-  if (t.n.kdim == 3)
-    elliptic ? f(integral_constant<int, 3>(), bool_constant<true>())
-             : f(integral_constant<int, 3>(), bool_constant<false>());
-  else
-    elliptic ? f(integral_constant<int, 6>(), bool_constant<true>())
-             : f(integral_constant<int, 6>(), bool_constant<false>());
-}
-
 template <class Real>
 void run_block(const Tables<ScalarOf<Real>>& t, const BatchView<ScalarOf<Real>>& batch, const StepArgs& args,
                int block, void* scratch) {
   auto env = pack_env<Real>(t, block, scratch);
-  with_cone(t, [&](auto kdim, auto elliptic) { run_environment<kdim, elliptic>(env, batch, args); });
+  with_contact_rows(t, [&](auto kdim, auto elliptic) { run_environment<kdim, elliptic>(env, batch, args); });
 }
 
 template <class Real>
@@ -55,7 +42,7 @@ bool run_segment_of_block(const Tables<ScalarOf<Real>>& t, const BatchView<Scala
                           const Snapshots<ScalarOf<Real>>& snapshots, bool first, EvalIndex* index) {
   auto env = pack_env<Real>(t, block, scratch);
   bool more = false;
-  with_cone(t, [&](auto kdim, auto elliptic) {
+  with_contact_rows(t, [&](auto kdim, auto elliptic) {
     more = run_segment<kdim, elliptic>(env, batch, args, snapshots, first, index);
   });
   return more;

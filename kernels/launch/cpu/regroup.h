@@ -23,9 +23,43 @@ void each_of_environment(const E& env, F f) {
 #define HINT(name, width) CARRIED(name, width)
 #include "kernels/data/fields.inl"
 }
-// behind them: whether it diverged, whether it lost a contact, how many contacts it has, whether somebody in
-// its pack is pushed, how many contacts it would have with a slot for each
-constexpr int kNumbersOfTail = 5;
+// behind them its tail: a number of each COLLIDED of env_state.inl
+constexpr int kNumbersOfTail = 0
+#define COLLIDED(type, name, meaning) +1
+#include "kernels/data/env_state.inl"
+    ;
+// of environment l of a pack: a bit of what is one for each, what its pack knows, an integer, a mask
+inline int tail_number(unsigned x, int l) { return static_cast<int>((x >> l) & 1u); }
+inline int tail_number(bool x, int) { return x ? 1 : 0; }
+template <class X>
+int tail_number(const X& x, int l) {
+  if constexpr (requires { lane_of(x, l); })
+    return lane_of(x, l);
+  else
+    return mask_bit(x, l) ? 1 : 0;
+}
+template <class Real, class X>
+void clear_tail(X& x) {
+  if constexpr (requires { X(0); })
+    x = X(0);
+  else
+    x = mask_of_word<Real>(0u);
+}
+template <class Real>
+void put_tail_number(unsigned& x, int l, int number) {
+  x |= static_cast<unsigned>(number) << l;
+}
+template <class Real>
+void put_tail_number(bool& x, int, int number) {
+  x |= number != 0;
+}
+template <class Real, class X>
+void put_tail_number(X& x, int l, int number) {
+  if constexpr (requires { lane_of(x, l); })
+    set_lane(x, l, number);
+  else if (number != 0)
+    x = mask_or(x, mask_of_word<Real>(1u << l));
+}
 
 // before the tail, with so many contacts
 template <class E>
@@ -52,23 +86,18 @@ int snapshot_size(const E& env, int* places) {
   return kLine * (((count + kNumbersOfTail - 1) / kLine + 1) | 1);
 }
 
-// what makes environments alike: contacts, limits in use, and the pair of the first contact
+// what makes environments alike: contacts, rows that may push, and the pair of the first contact
 template <class E>
 DS_STAGE void note_keys(E& env, const EnvIO<E>& in, const Snapshots<typename E::Scalar>& snapshots) {
   using Real = typename E::Real;
-  const auto& t = env.t;
-  const auto qpos = env.qpos();
-  const Real limits = env.accumulate(2 * t.n.nlim, [&](int s, const Real& sum) {
-    const int k = s / 2, j = t.lim_jnt[k];
-    const Real r = qpos[t.jnt_qposadr[j]] - env.lim_range(s);
-    return sum + select(s & 1 ? r > -env.lim_margin(k) : r < env.lim_margin(k), Real(1), Real(0));
-  });
+  Real likely(0);
+  each_scalar_kind(env, [&](const auto& kind) { likely = likely + kind.likely(); });
   for (int l = 0; l < in.count; l++) {
-    const int contacts = lane_of(env.ncon, l), sides = static_cast<int>(lane_of(limits, l));
+    const int contacts = lane_of(env.ncon, l), rows = static_cast<int>(lane_of(likely, l));
     const int pair = contacts > 0 ? pair_of(env, 0, l) : 0;
     // of the two numbers of a workload key the second comes first
     snapshots.keys[in.row(l) - snapshots.first_row] =
-        workload_bucket(workload_key(sides, contacts)) * kWorkloadBuckets + pair % kWorkloadBuckets;
+        workload_bucket(workload_key(rows, contacts)) * kWorkloadBuckets + pair % kWorkloadBuckets;
   }
 }
 
@@ -93,11 +122,9 @@ DS_STAGE void scatter_snapshots(E& env, const EnvIO<E>& in, const Snapshots<type
   find_snapshots(in, snapshots, snapshot);
   for (int l = 0; l < in.count; l++) {
     Scalar* tail = snapshot[l] + snapshots.width - kNumbersOfTail;
-    tail[0] = Scalar(mask_bit(env.diverged, l));
-    tail[1] = Scalar((env.overflow_bits >> l) & 1u);
-    tail[2] = Scalar(lane_of(env.ncon, l));
-    tail[3] = Scalar(env.any_xfrc);
-    tail[4] = Scalar(lane_of(env.ncon_needed, l));
+    int k = 0;
+#define COLLIDED(type, name, meaning) tail[k++] = Scalar(tail_number(env.name, l));
+#include "kernels/data/env_state.inl"
   }
   in.write_rows(snapshot, SnapshotPlaces<Real>{env.scratch, snapshots.places},
                 count_numbers(env, env.ncon_max));
@@ -110,22 +137,21 @@ DS_STAGE void gather_snapshots(E& env, const EnvIO<E>& in, const Snapshots<typen
   using Scalar = typename E::Scalar;
   const Scalar* snapshot[E::kPack];
   find_snapshots(in, snapshots, snapshot);
-  Real diverged(0), contacts(0);
-  env.overflow_bits = 0;
-  env.ncon_max = 0;
-  env.any_xfrc = false;
+#define COLLIDED(type, name, meaning) clear_tail<Real>(env.name);
+#include "kernels/data/env_state.inl"
   for (int l = 0; l < E::kPack; l++) {
     const Scalar* tail = snapshot[l] + snapshots.width - kNumbersOfTail;
-    set_lane(diverged, l, tail[0]);
-    env.overflow_bits |= static_cast<unsigned>(tail[1] != 0) << l;
-    const int ncon = static_cast<int>(tail[2]);
-    set_lane(contacts, l, tail[2]);
-    set_lane(env.ncon, l, ncon);
-    if (ncon > env.ncon_max) env.ncon_max = ncon;
-    env.any_xfrc |= tail[3] != 0;
-    set_lane(env.ncon_needed, l, static_cast<int>(tail[4]));
+    int k = 0;
+#define COLLIDED(type, name, meaning) put_tail_number<Real>(env.name, l, static_cast<int>(tail[k++]));
+#include "kernels/data/env_state.inl"
   }
-  env.diverged = diverged != Real(0);
+  Real contacts(0);
+  env.ncon_max = 0;
+  for (int l = 0; l < E::kPack; l++) {
+    const int ncon = lane_of(env.ncon, l);
+    set_lane(contacts, l, Scalar(ncon));
+    if (ncon > env.ncon_max) env.ncon_max = ncon;
+  }
   in.read_rows(SnapshotPlaces<Real>{env.scratch, snapshots.places}, snapshot,
                count_numbers(env, env.ncon_max));
   // an environment with fewer contacts has nothing in the other slots, not even in its snapshot

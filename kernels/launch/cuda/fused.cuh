@@ -81,10 +81,9 @@ DS_HD void fused_body(const StepTables<Scalar>& tables, const BatchView<Scalar>&
   int group = static_cast<int>(blockIdx.x) * kWarpsOfBlock + static_cast<int>(threadIdx.x) / kWarp;
   while (group < num_groups) {
     // a compiler that knows the cone drops the other one
-    if (tables.o.cone == 1)
-      group = run_group<Scalar, W, kDim, true>(tables, batch, args, group, scratch, warp_bytes);
-    else
-      group = run_group<Scalar, W, kDim, false>(tables, batch, args, group, scratch, warp_bytes);
+    group = with_cone(tables.o, [&](auto cone) {
+      return run_group<Scalar, W, kDim, cone>(tables, batch, args, group, scratch, warp_bytes);
+    });
     // the next group takes over the workspace of this one
     __syncwarp();
   }

@@ -29,10 +29,7 @@ DS_STAGE int run_slot(const StepTables<Scalar>& tables, const BatchView<Scalar>&
   E env = environment_of<kStagedGroup>(tables, lanes, args, slot, workspace);
   auto* const own = reinterpret_cast<Carried<E>*>(carried + slot);
   if constexpr (kPart == kPart_rows || kPart == kPart_solve) {
-    if (tables.o.cone == 1)
-      run_part<kDim, true>(env, batch, args, kPart, m, own);
-    else
-      run_part<kDim, false>(env, batch, args, kPart, m, own);
+    with_cone(tables.o, [&](auto cone) { run_part<kDim, cone>(env, batch, args, kPart, m, own); });
   } else {
     run_part<kDim, false>(env, batch, args, kPart, m, own);  // knows no cone
   }

@@ -13,7 +13,7 @@
 // cost      O(contacts (nv + nM))
 #pragma once
 
-#include "kernels/contact/law_has.h"
+#include "kernels/data/law_has.h"
 #include "kernels/rows/step_end.h"
 #include "kernels/rows/support.h"
 

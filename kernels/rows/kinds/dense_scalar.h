@@ -8,8 +8,8 @@
 //                        dense_y0[g] = J qacc_smooth - aref;
 //                        dense_D[g] = 1 / R, 0 where the row is not in use
 //
-// and a name in the list of kinds.h; what the solver asks of a row follows from its law here. The host counts its rows in
-// Sizes::ndense and says in dense_support which dofs each reaches (host/tables).
+// and a name in the list of kinds.h; what the solver asks of a row follows from its law here. The host's append_rows of the
+// kind (host/tables/dense_rows.cpp) says how many rows a model has, and in dense_support which dofs each reaches.
 //
 // solves    what the solver asks of dense scalar rows, whatever their kinds
 // equation  z = D^-1/2 L^-T J'   (a row of Z, on the dofs of its support),   y = y0 + z'w,   grad <- grad - l z
@@ -26,14 +26,14 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-template <class A, class B>
-constexpr bool kSameKind = false;
-template <class A>
-constexpr bool kSameKind<A, A> = true;
-
 // kinds of dense scalar rows, in the order of their rows
 template <class... Kinds>
 struct KindList {
+  // calls f(kind) with each, where there are tables and no environment yet
+  template <class F>
+  static void each_type(F f) {
+    (f(Kinds{}), ...);
+  }
   // calls f(kind, its first row)
   template <class E, class F>
   DS_HD static void each(const E& env, F f) {
@@ -45,13 +45,18 @@ struct KindList {
   DS_HD static int first_of(const E& env) {
     int first = 0;
     bool reached = false;
-    ((reached = reached || kSameKind<Kinds, Kind>, first += reached ? 0 : Kinds::count(env)), ...);
+    ((reached = reached || kSameType<Kinds, Kind>, first += reached ? 0 : Kinds::count(env)), ...);
     return first;
   }
-  // f(law) of the kind that row g is of
+  // f(kind, its first row) of the kind that row g is of
+  template <class E, class F>
+  DS_HD static auto with_kind(const E& env, int g, F f) {
+    return find<E, F, Kinds...>(env, 0, g, f);
+  }
+  // f(law) of row g
   template <class E, class F>
   DS_HD static auto with_law(const E& env, int g, F f) {
-    return find<E, F, Kinds...>(env, 0, g, f);
+    return with_kind(env, g, [&](const auto& kind, int first) { return f(kind.law(env, g, first)); });
   }
   // these, and those of another list behind them
   template <class... Others>
@@ -64,7 +69,7 @@ struct KindList {
       const int end = first + Kind::count(env);
       if (g >= end) return find<E, F, Rest...>(env, end, g, f);
     }
-    return f(Kind::law(env, g, first));
+    return f(Kind{}, first);
   }
 };
 
@@ -82,6 +87,14 @@ struct DenseScalarRows {
   DS_HD auto with_law(int g, F f) const {
     return Kinds::with_law(env, g, f);
   }
+  DS_HD auto y0() const { return env.dense_y0(); }
+  DS_HD auto& weight(int g) const { return env.dense_D()[g]; }
+  DS_HD typename E::Mask used(int g) const { return weight(g) > Real(0); }
+  template <class F>
+  DS_HD void each_dof(int g, F f) const {
+    each_member(dense_support(env, g), env.t.n.nword, f);
+  }
+  DS_HD Real likely() const { return Real(0); }
 
   // y = y0 + Z'w
   template <class F>

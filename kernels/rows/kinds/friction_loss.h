@@ -41,6 +41,19 @@ struct FrictionLosses {
     return env.loss_R(k) / (row_end(env, Real(env.loss_B(k))).weight * weight_of_dof(env, dof(k)));
   }
   DS_HD int dof(int k) const { return env.t.loss_dof[k]; }
+  DS_HD static Real sign(int) { return Real(1); }
+  template <class F>
+  DS_HD auto with_law(int k, F f) const {
+    return f(law(k));
+  }
+  DS_HD auto y0() const { return env.loss_y0(); }
+  DS_HD Real weight(int k) const { return Real(1) / R(k); }
+  DS_HD static typename E::Mask used(int) { return all_true<Real>(); }
+  template <class F>
+  DS_HD void each_dof(int k, F f) const {
+    f(dof(k));
+  }
+  DS_HD static Real likely() { return Real(0); }
 
   DS_HD void make() const {
     const auto qvel = env.qvel(), qacc = env.qacc_smooth(), y0 = env.loss_y0();

@@ -14,6 +14,10 @@
 // l are its forces and i a force's place among those of all kinds:
 //
 //   count(), first(), lambda()       its forces in the sweeps: how many, where among all, their array
+//   with_law(i, f), weight(i), y0()  of a row: f(its law), D, the array of y0 (scalar kinds)
+//   used(i), each_dof(i, f)          the environments that use a row; the dofs that it reaches (scalar kinds)
+//   dof(i), sign(i)                  the entry of J (kinds of single_dof.h)
+//   likely()                         how many rows that may push, for putting like environments together
 //   each_residual(f)                 f(y, its change along dw) of every row in use
 //   cost()                           the sum of s(y)
 //   add_along(alpha, slope, bend)    slope and curvature of the cost along dw
@@ -57,6 +61,14 @@ template <class E, class F>
 DS_HD void each_scalar_kind(const E& env, F f) {
   each_single_kind(env, f);
   f(DenseRows<E>{env});
+}
+// f(kind, i) of the kind that a scalar row is of, i its place there; `row` is its place among all
+template <class E, class F>
+DS_HD void with_scalar_row(const E& env, int row, F f) {
+  each_scalar_kind(env, [&](const auto& kind) {
+    const int i = row - kind.first();
+    if (i >= 0 && i < kind.count()) f(kind, i);
+  });
 }
 // with each kind
 template <int kDim, bool kElliptic, class E, class F>

@@ -13,7 +13,7 @@
 // cost      O(limits); of a product with J O(ancestors of the dof)
 #pragma once
 
-#include "kernels/contact/law_has.h"
+#include "kernels/data/law_has.h"
 #include "kernels/rows/kinds/scalar_law.h"
 #include "kernels/rows/step_end.h"
 #include "kernels/rows/whitened_rows.h"
@@ -46,19 +46,38 @@ struct Limits {
   DS_HD auto lambda() const { return env.lim_lambda(); }
   DS_HD auto change() const { return env.dy().from(first()); }
   DS_HD static Real sign(int s) { return Real(s & 1 ? -1 : 1); }
+  DS_HD int joint(int s) const { return env.t.lim_jnt[s / 2]; }
+  DS_HD int dof(int s) const { return env.t.jnt_dofadr[joint(s)]; }
+  template <class F>
+  DS_HD auto with_law(int, F f) const {
+    return f(OneSided{});
+  }
+  DS_HD auto y0() const { return env.lim_y0(); }
+  DS_HD auto& weight(int s) const { return env.lim_D()[s]; }
+  DS_HD typename E::Mask used(int s) const { return weight(s) > Real(0); }
+  template <class F>
+  DS_HD void each_dof(int s, F f) const {
+    f(dof(s));
+  }
+  // past the bound, r = q - bound
+  DS_HD Real past(int s) const { return env.qpos()[env.t.jnt_qposadr[joint(s)]] - env.lim_range(s); }
+  DS_HD Real likely() const {
+    return env.accumulate(count(), [&](int s, const Real& sum) {
+      const Real r = past(s), margin = env.lim_margin(s / 2);
+      return sum + select(s & 1 ? r > -margin : r < margin, Real(1), Real(0));
+    });
+  }
 
   // J qacc_smooth - aref and the weight, of every side
   DS_HD void make() const {
     const auto& t = env.t;
-    const auto qpos = env.qpos(), qvel = env.qvel(), qacc = env.qacc_smooth(), y0 = env.lim_y0(),
-               D = env.lim_D();
+    const auto qvel = env.qvel(), qacc = env.qacc_smooth(), y0 = env.lim_y0(), D = env.lim_D();
     env.each(count(), [&](int s) {
-      const int k = s / 2, j = t.lim_jnt[k], dof = t.jnt_dofadr[j];
-      const bool upper = s & 1;
+      const int k = s / 2, dof = this->dof(s);
       const Real side = sign(s), margin = env.lim_margin(k);
       if (t.o.spring_damper_rows) {
         // the spring-damper of Todorov 2014; its weight follows once the rows are whitened
-        const Real phi = side * (qpos[t.jnt_qposadr[j]] - env.lim_range(2 * k + upper));
+        const Real phi = side * past(s);
         const auto active = phi <= max(margin, Real(t.o.contact_margin));
         const Real rate = Real(1) / Real(t.o.kappa);
         const Real v = fma(Real(2) * rate, qvel[dof], qacc[dof]);
@@ -66,7 +85,7 @@ struct Limits {
         D[s] = select(active, Real(1), Real(0));
         return;
       }
-      const Real r = side * (qpos[t.jnt_qposadr[j]] - env.lim_range(2 * k + upper)) - margin;
+      const Real r = side * past(s) - margin;
       // elsewhere a margin of all contacts only says how early a row appears
       const bool own = law_has<kLawMujocoMargins>(t.o);
       const auto active = r < (own ? Real(0) : max(Real(t.o.contact_margin) - margin, Real(0)));

@@ -1,8 +1,9 @@
 // The laws of one scalar row: its cost s(y), its force l = -s'(y), its curvature s''(y), and the set of l.
 //
-// A kind of rows names the law of each of its rows; a law of a new shape is a struct more, with the members of these.
-// add_conditions adds the weights (cone.h) of what holds at y, kConditions numbers a row from kConditions i on: the sum
-// changes when the active set does.
+// A kind of rows names the law of each of its rows; a law of a new shape is a struct more, with the members of these, and
+// its name in ScalarLaws. add_conditions adds the weights (cone.h) of what holds at y, kConditions numbers a row from
+// kConditions i on: the sum changes when the active set does. piece tells apart where the force is linear. kOwnWeight: R is
+// the law's own, whatever the weight of its row. bound() and of(bound, R) take a law apart and make it anew.
 //
 // solves    nothing: functions of y and of D
 // equation  one-sided   s = D/2 min(y, 0)^2                                   l >= 0          limits
@@ -24,6 +25,12 @@ inline namespace DUALSTEP_ISA {
 
 struct OneSided {
   static constexpr int kConditions = 1;
+  static constexpr bool kOwnWeight = false;
+  DS_HD static float bound() { return 0; }
+  template <class Real>
+  DS_HD static OneSided of(const Real&, const Real&) {
+    return {};
+  }
   template <class Real>
   DS_HD static Real add_cost(const Real& sum, const Real& y, const Real& D) {
     const Real below = negative_part(y);
@@ -47,6 +54,10 @@ struct OneSided {
                                    int i) {
     return sum + select(curvature > Real(0), set_weight<Real>(kind, i), Real(0));
   }
+  template <class Real>
+  DS_HD static Real piece(const Real&, const Real& curvature) {
+    return select(curvature > Real(0), Real(1), Real(0));
+  }
   // slope and curvature of the cost along d, at y0 + alpha d
   template <class Real>
   DS_HD static void add_along(const Real& y0, const Real& d, const Real& alpha, const Real& D, Real* slope,
@@ -66,6 +77,12 @@ struct OneSided {
 
 struct TwoSided {
   static constexpr int kConditions = 1;
+  static constexpr bool kOwnWeight = false;
+  DS_HD static float bound() { return 0; }
+  template <class Real>
+  DS_HD static TwoSided of(const Real&, const Real&) {
+    return {};
+  }
   template <class Real>
   DS_HD static Real add_cost(const Real& sum, const Real& y, const Real& D) {
     return fma(Real(0.5) * D * y, y, sum);
@@ -88,6 +105,10 @@ struct TwoSided {
     return sum;
   }
   template <class Real>
+  DS_HD static Real piece(const Real&, const Real& curvature) {
+    return select(curvature > Real(0), Real(1), Real(0));
+  }
+  template <class Real>
   DS_HD static void add_along(const Real& y0, const Real& d, const Real& alpha, const Real& D, Real* slope,
                               Real* bend) {
     *slope = fma(D * d, fma(alpha, d, y0), *slope);
@@ -102,8 +123,11 @@ struct TwoSided {
 template <class Real>
 struct Huber {
   static constexpr int kConditions = 2;
+  static constexpr bool kOwnWeight = true;
   Real f;  // the bound of the force
   Real R;
+  DS_HD Real bound() const { return f; }
+  DS_HD static Huber of(const Real& bound, const Real& own) { return {bound, own}; }
 
   DS_HD MaskOf<Real> inside(const Real& y) const { return abs(y) < R * f; }
 
@@ -118,6 +142,9 @@ struct Huber {
     return sum + select(inside(y), set_weight<Real>(kind, 2 * i),
                         select(y > Real(0), set_weight<Real>(kind, 2 * i + 1), Real(0)));
   }
+  DS_HD Real piece(const Real& y, const Real& curvature) const {
+    return select(curvature > Real(0), Real(1), select(y > Real(0), Real(2), Real(0)));
+  }
   DS_HD void add_along(const Real& y0, const Real& d, const Real& alpha, const Real& D, Real* slope,
                        Real* bend) const {
     const Real y = fma(alpha, d, y0);
@@ -126,6 +153,35 @@ struct Huber {
   }
   DS_HD Real project(const Real& l) const { return clamp(l, -f, f); }
 };
+
+// THE list of the laws of scalar rows. A law's place in it is its number, so that rows of several kinds stand side by side
+template <class... Laws>
+struct ScalarLawList {
+  template <class Law>
+  DS_HD static constexpr int number_of(const Law&) {
+    int number = 0;
+    bool reached = false;
+    ((reached = reached || kSameType<Laws, Law>, number += reached ? 0 : 1), ...);
+    return number;
+  }
+  // f(law) of each, of which that with the row's number is taken
+  template <class Real, class F>
+  DS_HD static Real pick(const Real& number, const Real& bound, const Real& R, F f) {
+    return pick<Real, F, 0, Laws...>(number, bound, R, f);
+  }
+
+ private:
+  template <class Real, class F, int k, class Law, class... Rest>
+  DS_HD static Real pick(const Real& number, const Real& bound, const Real& R, F f) {
+    const Real own = f(Law::of(bound, R));
+    if constexpr (sizeof...(Rest) == 0)
+      return own;
+    else
+      return select(number == Real(k), own, pick<Real, F, k + 1, Rest...>(number, bound, R, f));
+  }
+};
+template <class Real>
+using ScalarLaws = ScalarLawList<OneSided, TwoSided, Huber<Real>>;
 
 // adds f(i, R, y0) of a row where it is in use
 template <class Real, class F>

@@ -15,8 +15,8 @@
 // cost      O(bodies x a tree's depth^2), environments side by side
 #pragma once
 
-#include "kernels/base/eight.h"
-#include "kernels/base/records.h"
+#include "kernels/data/eight.h"
+#include "kernels/data/records.h"
 #include "kernels/solver/islands/island_env.h"
 
 namespace dualstep {

@@ -9,22 +9,12 @@
 // cost      O(dofs of the island) a product
 #pragma once
 
-#include "kernels/base/eight.h"
+#include "kernels/data/eight.h"
 #include "kernels/data/island_arena.h"
 #include "kernels/rows/kinds/kinds.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
-
-// what either geom of a pair moves with: a body (0 where it does not move) and its tree (then -1)
-struct Moved {
-  int body, tree;
-};
-template <class Tables>
-DS_HD Moved moved_by(const Tables& t, int pair, int side) {
-  const int at = 4 * pair + 2 * side;
-  return {t.pair_moved[at], t.pair_moved[at + 1]};
-}
 
 // kOneEight: no tree has more dofs than an eight holds
 template <class E, bool kOneEight>

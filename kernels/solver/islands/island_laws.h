@@ -20,30 +20,25 @@ inline namespace DUALSTEP_ISA {
 // a scalar row by the number of its law
 template <class Real>
 struct AnyScalarLaw {
-  MaskOf<Real> two_sided, huber;
-  Real D, bound, R;
+  Real number, D, bound, R;
 
   DS_HD AnyScalarLaw(const Real& law, const Real& weight, const Real& f)
-      : two_sided(law == Real(kTwoSided)),
-        huber(law == Real(kHuber)),
-        D(weight),
-        bound(f),
-        R(Real(1) / select(weight > Real(0), weight, Real(1))) {}
-  DS_HD Huber<Real> as_huber() const { return {bound, R}; }
+      : number(law), D(weight), bound(f), R(Real(1) / select(weight > Real(0), weight, Real(1))) {}
+  template <class F>
+  DS_HD Real pick(F f) const {
+    return ScalarLaws<Real>::pick(number, bound, R, f);
+  }
   DS_HD Real cost(const Real& y) const {
-    const Real zero(0);
-    return select(huber, as_huber().add_cost(zero, y, D),
-                  select(two_sided, TwoSided::add_cost(zero, y, D), OneSided::add_cost(zero, y, D)));
+    return pick([&](const auto& law) { return law.add_cost(Real(0), y, D); });
   }
   DS_HD Real curvature(const Real& y) const {
-    return select(huber, as_huber().curvature(y, D), select(two_sided, D, OneSided::curvature(y, D)));
+    return pick([&](const auto& law) { return law.curvature(y, D); });
   }
   DS_HD Real force(const Real& y, const Real& h) const {
-    return select(huber, as_huber().force(y, D), OneSided::force(y, D, h));
+    return pick([&](const auto& law) { return law.force(y, D, h); });
   }
-  // tells the pieces of the law apart, on each of which the force is linear
   DS_HD Real piece(const Real& y, const Real& h) const {
-    return select(h > Real(0), Real(1), select(mask_and(huber, y > Real(0)), Real(2), Real(0)));
+    return pick([&](const auto& law) { return law.piece(y, h); });
   }
   DS_HD void add_along(const Real& y, const Real& d, const Real& alpha, Real* slope, Real* bend) const {
     const Real at = fma(alpha, d, y), h = curvature(at);
@@ -51,7 +46,7 @@ struct AnyScalarLaw {
     *bend = fma(h * d, d, *bend);
   }
   DS_HD Real project(const Real& l) const {
-    return select(huber, clamp(l, -bound, bound), select(two_sided, l, max(l, Real(0))));
+    return pick([&](const auto& law) { return law.project(l); });
   }
 };
 

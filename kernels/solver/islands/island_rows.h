@@ -19,20 +19,6 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-// laws of scalar rows as a number, so that rows of several kinds stand side by side
-enum ScalarLaw : int { kOneSided = 0, kTwoSided = 1, kHuber = 2 };
-template <class Real>
-struct ScalarLawOf {
-  int law;
-  Real bound;
-};
-DS_HD ScalarLawOf<float> plain_law(const OneSided&) { return {kOneSided, 0}; }
-DS_HD ScalarLawOf<float> plain_law(const TwoSided&) { return {kTwoSided, 0}; }
-template <class Real>
-DS_HD ScalarLawOf<Real> plain_law(const Huber<Real>& law) {
-  return {kHuber, law.f};
-}
-
 // the coefficients of friction that rows may have
 template <int kDim>
 constexpr int kFrictions = kDim == 3 ? 2 : 5;
@@ -117,56 +103,45 @@ struct IslandRows : IslandEnv<E, kOneEight> {
 
   // what a scalar row is made of: D, y0, its law
   DS_HD void make_row(int i) const {
-    const auto& n = env.t.n;
-    const int source = this->row_source()[i], losses = 2 * n.nlim, dense = losses + n.nloss;
-    Scalar D, y0, bound(0);
-    int law = kOneSided;
-    if (source < losses) {
-      const Limits<E> kind{env};
-      D = at(env.lim_D(), source);
-      y0 = at(env.lim_y0(), source);
-      put_single(i, env.t.jnt_dofadr[env.t.lim_jnt[source / 2]], lane_of(kind.sign(source), element));
-    } else if (source < dense) {
-      const auto huber = FrictionLosses<E>{env}.law(source - losses);
-      law = kHuber;
-      bound = lane_of(huber.f, element);
-      D = Scalar(1) / lane_of(huber.R, element);
-      y0 = at(env.loss_y0(), source - losses);
-      put_single(i, env.t.loss_dof[source - losses], Scalar(1));
-    } else {
-      const int g = source - dense;
-      D = at(env.dense_D(), g);
-      y0 = at(env.dense_y0(), g);
-      law = DenseRows<E>{env}.with_law(g, [&](const auto& kind) {
-        const auto plain = plain_law(kind);
-        bound = Scalar(lane_of(plain.bound, element));
-        return plain.law;
+    Scalar D(0), y0(0), bound(0);
+    int number = 0;
+    bool own_weight = false;
+    with_scalar_row(env, this->row_source()[i], [&](const auto& kind, int k) {
+      D = lane_of(kind.weight(k), element);
+      y0 = at(kind.y0(), k);
+      kind.with_law(k, [&](const auto& law) {
+        bound = Scalar(lane_of(law.bound(), element));
+        number = ScalarLaws<typename E::Real>::number_of(law);
+        own_weight = law.kOwnWeight;
       });
-      put_dense(i, g);
-    }
+      put_block(i, kind, k);
+    });
     const Scalar A = row_A(i);
-    this->row_D()[i] = law == kHuber || !(A > Scalar(0)) ? D : capped(D, A);
+    this->row_D()[i] = own_weight || !(A > Scalar(0)) ? D : capped(D, A);
     this->row_y0()[i] = y0;
     this->row_bound()[i] = bound;
-    this->row_law()[i] = Scalar(law);
+    this->row_law()[i] = Scalar(number);
   }
   DS_HD Reals clear_entry(int e) const {
     const auto z = this->row_z().from(this->entry_z()[e]);
     for (int c = 0; c < padded(this->entry_tree()[e]); c += kEight) Numbers(Scalar(0)).store(z, c);
     return z;
   }
-  DS_HD void put_single(int i, int dof, Scalar sign) const {
+  template <class Kind>
+  DS_HD void put_block(int i, const Kind& kind, int k) const {
     const auto& t = env.t;
-    const int e = this->row_entry()[i], first = t.tree_dof[this->entry_tree()[e]], row = t.M_rowadr[dof];
+    const Scalar sign = lane_of(kind.sign(k), element);
+    const int e = this->row_entry()[i], first = t.tree_dof[this->entry_tree()[e]], dof = kind.dof(k);
+    const int row = t.M_rowadr[dof];
     const auto z = clear_entry(e);
     unsigned eights = 0;
-    for (int k = row; k < t.M_rowadr[dof + 1]; k++) {
-      z[t.M_col[k] - first] = sign * at(env.Linv(), k);
-      eights |= Eights::of_dof(t.M_col[k] - first).set;
+    for (int a = row; a < t.M_rowadr[dof + 1]; a++) {
+      z[t.M_col[a] - first] = sign * at(env.Linv(), a);
+      eights |= Eights::of_dof(t.M_col[a] - first).set;
     }
     this->entry_eights()[e] = static_cast<int>(eights);
   }
-  DS_HD void put_dense(int i, int g) const {
+  DS_HD void put_block(int i, const DenseRows<E>&, int g) const {
     for (int e = this->row_entry()[i]; e < this->row_entry()[i + 1]; e++) {
       const int tree = this->entry_tree()[e], first = env.t.tree_dof[tree];
       const auto z = clear_entry(e);

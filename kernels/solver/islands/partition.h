@@ -24,7 +24,6 @@ inline namespace DUALSTEP_ISA {
 template <class E>
 DS_HD void find_rows_in_use(const IslandEnv<E, false>& base) {
   auto& env = base.env;
-  const auto& n = env.t.n;
   const auto source = base.used_source(), by = base.used_by();
   int used = 0;
   const auto note = [&](int s, unsigned environments) {
@@ -32,10 +31,9 @@ DS_HD void find_rows_in_use(const IslandEnv<E, false>& base) {
     source[used] = s;
     by[used++] = static_cast<int>(environments);
   };
-  const typename E::Real zero(0);
-  for (int s = 0; s < 2 * n.nlim; s++) note(s, mask_word(env.lim_D()[s] > zero));
-  for (int k = 0; k < n.nloss; k++) note(2 * n.nlim + k, ~0u);
-  for (int g = 0; g < n.ndense; g++) note(2 * n.nlim + n.nloss + g, mask_word(env.dense_D()[g] > zero));
+  each_scalar_kind(env, [&](const auto& kind) {
+    for (int i = 0; i < kind.count(); i++) note(kind.first() + i, mask_word(kind.used(i)));
+  });
   base.head()[5] = used;
 }
 
@@ -70,16 +68,13 @@ struct Partition : IslandEnv<E, kOneEight> {
   // f(tree) for the trees that a row reaches, in order
   template <class F>
   DS_HD void each_tree_of_row(int source, F f) const {
-    const auto& t = env.t;
-    const int losses = 2 * t.n.nlim, dense = losses + t.n.nloss;
-    if (source < losses) return f(this->tree_of_dof(t.jnt_dofadr[t.lim_jnt[source / 2]]));
-    if (source < dense) return f(this->tree_of_dof(t.loss_dof[source - losses]));
-    const auto support = dense_support(env, source - dense);
-    int last = -1;
-    each_member(support, t.n.nword, [&](int d) {
-      const int tree = this->tree_of_dof(d);
-      if (tree != last) f(tree);
-      last = tree;
+    with_scalar_row(env, source, [&](const auto& kind, int i) {
+      int last = -1;
+      kind.each_dof(i, [&](int d) {
+        const int tree = this->tree_of_dof(d);
+        if (tree != last) f(tree);
+        last = tree;
+      });
     });
   }
 

@@ -144,6 +144,8 @@ print(failed, batch.save() == twin.save())
 LONG = {
     "step": "batch.step(10**8)",
     "first step": "ds.Batch(model, 512, num_threads=2).step(10**8)",
+    "substeps of many": "many.step(10**8)",
+    "forward of many": "[many.forward() for _ in range(10**8)]",
     "reference": "reference.step(10**8)",
     "rollout": "batch.rollout(np.zeros((10**5, 512, model.nu), np.float32), nsubsteps=20, outputs=())",
     "parameters": "batch.set_parameter('opt_gravity', np.arange(3 * 512 * 1.0).reshape(512, 3) * 1e-3 - 9)\n    " * 40,
@@ -166,6 +168,8 @@ import dualstep.formulations as F
 batch, reference = ds.Batch(model, 512, num_threads=2), ds.Reference(model)
 batch.step()
 own = None
+# an evaluation takes longer than anybody waits
+many = ds.Batch(model, 40000, num_threads=2) if "of many" in {what!r} else None
 if {what!r} == "load":
     batch.set_parameter("opt_gravity", np.arange(3 * 512 * 1.0).reshape(512, 3) * 1e-3 - 9)
     own = batch.save()

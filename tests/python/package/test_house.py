@@ -5,7 +5,7 @@ import pathlib
 import re
 
 ROOT = next(p for p in pathlib.Path(__file__).resolve().parents if (p / "pyproject.toml").is_file())
-FOLDERS = ("kernels", "host", "bindings", "envs", "tests/ptx_interpreter")
+FOLDERS = ("kernels", "host", "bindings", "envs", "bench", "tests/ptx_interpreter")
 CPP = {".h", ".cpp", ".inl", ".cu", ".cuh"}
 MOST_LINES_OF_FUNCTION = 80
 MOST_LINES_OF_FILE = 600

@@ -38,19 +38,28 @@ def test_collision_and_rows_do_without_the_solver(path):
 
 
 def test_a_law_does_without_the_solver():
-    # impacts are a stage of their own, which solves
-    laws = [path for path in files("contact") if path != "kernels/contact/impact.h"]
+    laws = files("contact")
     assert len(laws) > 8
     for path in laws:
         assert not [name for name in reached(path) if name.startswith("kernels/solver/")], path
 
 
+def test_folders_do_not_include_each_other_in_circles():
+    names = [path.name for path in KERNELS.iterdir() if path.is_dir()]
+    uses = {name: {to.split("/")[1] for path in files(name) for to in includes(path)} & set(names) - {name} for name in names}
+    assert uses["solver"] > {"rows", "contact"} and not uses["base"]
+    while free := [name for name in uses if not uses[name] & set(uses)]:
+        for name in free:
+            del uses[name]
+    assert not uses, f"these include each other: {uses}"
+
+
 def test_nobody_compares_codes_of_laws():
     """A stage, or the host, asks a law by its traits and hooks; the list and the host's table of it hold the codes."""
-    codes = re.findall(r"^  X\((kLaw\w+), ", (KERNELS / "contact" / "laws.h").read_text(), re.MULTILINE)
+    codes = re.findall(r"^  X\((kLaw\w+), ", (KERNELS / "data" / "contact_laws.h").read_text(), re.MULTILINE)
     assert len(codes) == 5
     word = re.compile(r"\b(" + "|".join(codes) + r")\b")
     sources = [path for folder in ("kernels", "host", "bindings") for path in (ROOT / folder).rglob("*")
                if path.suffix in (".h", ".cpp", ".cuh", ".cu", ".inl")]  # fmt: skip
     naming = {str(path.relative_to(ROOT)) for path in sources if word.search(path.read_text())}
-    assert naming == {"kernels/contact/laws.h", "host/model/contact_law.cpp"}
+    assert naming == {"kernels/data/contact_laws.h", "host/model/contact_law.cpp"}

@@ -21,6 +21,7 @@ import numpy as np
 import viser
 from viser import uplot
 
+from dualstep._names import actuators_of_controls
 from dualstep.viewer.guard import same_origin
 from dualstep.viewer.shapes import floor_of, parts_of
 
@@ -307,7 +308,7 @@ class Viewer:
         if self.controls is None or self.controls.shape[1] == 0:
             return
         space, m = self.env.single_action_space, self._model
-        owners = np.repeat(np.arange(m.nactuator), m.actuator_ctrlnum)
+        owners = actuators_of_controls(m)
         with self.server.gui.add_folder("Actuators", expand_by_default=not self._joints):
             for k in range(min(self.controls.shape[1], MOST_SLIDERS)):
                 low, high = float(space.low[k]), float(space.high[k])
