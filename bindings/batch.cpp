@@ -63,12 +63,20 @@ py::object view_of(const Batch& batch, const BatchArray* array) {
   return py::array(dtype_of(*array, batch.float64()), shape, array->data.get(), base);
 }
 
-py::object view(Batch& batch, const std::string& name) {
-  const BatchArray* array;
-  {
+// calls f(stop) without the GIL, `stop` being true once a signal's handler raised (Ctrl-C); what it raised where f stops
+template <class F>
+void until_ctrl_c(F f) {
+  try {
     const ReleasedGil released;
-    array = batch.array(name);
+    f(SignalsNowAndThen());
+  } catch (const Interrupted&) {
+    throw py::error_already_set();
   }
+}
+
+py::object view(Batch& batch, const std::string& name) {
+  const BatchArray* array = nullptr;
+  until_ctrl_c([&](const auto& stop) { array = batch.array(name, stop); });
   return view_of(batch, array);
 }
 
@@ -127,6 +135,7 @@ void step(Batch& batch, int nsubsteps) {
 }
 
 using BatchClass = py::class_<Batch>;
+
 using Mask = std::optional<py::array_t<bool>>;
 
 void bind_names(py::module_& module) {
@@ -182,18 +191,20 @@ void bind_arrays(BatchClass& batch) {
       .def(
           "tensor",
           [](Batch& self, const std::string& name) -> std::optional<Tensor> {
-            const BatchArray* array;
-            {
-              const ReleasedGil released;
-              array = self.array(name);
-            }
+            const BatchArray* array = nullptr;
+            until_ctrl_c([&](const auto& stop) { array = self.array(name, stop); });
             return array ? std::optional(tensor_of(self, *array)) : std::nullopt;
           },
           py::arg("name"), "the same memory as an Array, on every device")
       .def(
           "last", [](const Batch& self, const std::string& name) { return view_of(self, self.last(name)); },
           py::arg("name"), "a state array as the last evaluation found it")
-      .def("want", &Batch::want, py::arg("names"), Released());
+      .def(
+          "want",
+          [](Batch& self, const std::vector<std::string>& names) {
+            until_ctrl_c([&](const auto& stop) { self.want(names, stop); });
+          },
+          py::arg("names"));
 }
 
 void bind_stream(BatchClass& batch) {
@@ -281,20 +292,14 @@ void bind_stepping(BatchClass& batch) {
           "forward",
           [](Batch& self, const Mask& mask) {
             const uint8_t* marks = mask_data(self, mask);
-            try {
-              const ReleasedGil released;
-              self.forward(marks, SignalsNowAndThen());
-            } catch (const Interrupted&) {
-              throw py::error_already_set();
-            }
+            until_ctrl_c([&](const auto& stop) { self.forward(marks, stop); });
           },
           py::arg("mask"))
       .def(
           "reset",
           [](Batch& self, const Mask& mask, int keyframe) {
             const uint8_t* marks = mask_data(self, mask);
-            const ReleasedGil released;
-            self.reset(marks, keyframe);
+            until_ctrl_c([&](const auto& stop) { self.reset(marks, keyframe, stop); });
           },
           py::arg("mask"), py::arg("keyframe"))
       .def(
@@ -345,12 +350,7 @@ void bind_saving(BatchClass& batch) {
           [](Batch& self, const py::bytes& state, const std::vector<int>& envs) {
             check_envs(self, envs);
             const std::string bytes(state);
-            try {
-              const ReleasedGil released;
-              self.load(bytes, envs, SignalsNowAndThen());
-            } catch (const Interrupted&) {
-              throw py::error_already_set();
-            }
+            until_ctrl_c([&](const auto& stop) { self.load(bytes, envs, stop); });
           },
           py::arg("state"), py::arg("envs"));
 }
@@ -377,12 +377,7 @@ void bind_parameters(BatchClass& batch) {
              const std::vector<int>& envs) {
             check_envs(self, envs);
             const std::vector<double> rows(values.data(), values.data() + values.size());
-            try {
-              const ReleasedGil released;
-              self.set_parameter(name, rows, envs, SignalsNowAndThen());
-            } catch (const Interrupted&) {
-              throw py::error_already_set();
-            }
+            until_ctrl_c([&](const auto& stop) { self.set_parameter(name, rows, envs, stop); });
           },
           py::arg("name"), py::arg("values"), py::arg("envs"))
       .def(

@@ -178,7 +178,7 @@ void Batch::set_stream(uintptr_t stream) {
   stream_->store(stream);
 }
 
-void Batch::request(const std::vector<std::string>& names) {
+void Batch::request(const std::vector<std::string>& names, const std::function<bool()>& stop) {
   std::vector<std::pair<BatchArray*, BatchArray>> made;
   bool contacts = false;
   for (const std::string& name : names) {
@@ -188,13 +188,13 @@ void Batch::request(const std::vector<std::string>& names) {
     made.emplace_back(&array, array);
     allocate(&made.back().second);
   }
-  if (made.empty() && !(contacts && contacts_stale_)) return;
+  if (made.empty() && !outputs_stale_ && !(contacts && contacts_stale_)) return;
   try {
     for (auto& [array, filled] : made) {
       engine_->connect(array->field->name, false, filled.data.get());
       array->data = filled.data;
     }
-    engine_->run(call(Action::kReplay, 1), nullptr, 0);
+    run(Action::kReplay, nullptr, stop);
   } catch (...) {
     // an array that nothing was written to is none
     for (auto& [array, filled] : made) {
@@ -204,7 +204,7 @@ void Batch::request(const std::vector<std::string>& names) {
     throw;
   }
   any_output_ = any_output_ || !made.empty();
-  contacts_stale_ = false;
+  renewed();
 }
 
 const BatchArray* Batch::last(const std::string& name) const {
@@ -214,19 +214,19 @@ const BatchArray* Batch::last(const std::string& name) const {
   return nullptr;
 }
 
-const BatchArray* Batch::array(const std::string& name) {
+const BatchArray* Batch::array(const std::string& name, const std::function<bool()>& stop) {
   const std::lock_guard lock(mutex_);
   for (BatchArray& array : arrays_) {
     if (array.field->name != name) continue;
-    request({name});
+    request({name}, stop);
     return &array;
   }
   return nullptr;
 }
 
-void Batch::want(const std::vector<std::string>& names) {
+void Batch::want(const std::vector<std::string>& names, const std::function<bool()>& stop) {
   const std::lock_guard lock(mutex_);
-  request(names);
+  request(names, stop);
 }
 
 Engine::Inspected Batch::inspect(const std::string& name, int env) {
@@ -272,7 +272,7 @@ std::vector<CopiedRow> Batch::remembered() const {
   return rows;
 }
 
-void Batch::restart(const uint8_t* mask, int keyframe) {
+void Batch::restart(const uint8_t* mask, int keyframe, const std::function<bool()>& stop) {
   Start other;
   const Start* start = &start_;
   if (keyframe != -1) {
@@ -286,12 +286,12 @@ void Batch::restart(const uint8_t* mask, int keyframe) {
     parameters_.apply(e, &own);
     place(e, make_start(own, keyframe));
   }
-  refresh(mask);
+  refresh(mask, stop);
 }
 
-void Batch::reset(const uint8_t* mask, int keyframe) {
+void Batch::reset(const uint8_t* mask, int keyframe, const std::function<bool()>& stop) {
   const std::lock_guard lock(mutex_);
-  restart(mask, keyframe);
+  restart(mask, keyframe, stop);
 }
 
 void Batch::reset_marked(const uint8_t* marks, int keyframe) {
@@ -315,7 +315,7 @@ void Batch::clear_status(const uint8_t* mask) {
   write_status();
 }
 
-void Batch::refresh(const uint8_t* mask) {
+void Batch::refresh(const uint8_t* mask, const std::function<bool()>& stop) {
   if (!any_output_) {
     contacts_stale_ = true;
     return;
@@ -329,9 +329,7 @@ void Batch::refresh(const uint8_t* mask) {
   for (size_t b = 0; b < block_marks_.size(); ++b) {
     if (block_marks_[b]) blocks_.push_back(static_cast<int>(b));
   }
-  if (!blocks_.empty()) {
-    engine_->run(call(Action::kReplay, 1), blocks_.data(), static_cast<int>(blocks_.size()));
-  }
+  if (!blocks_.empty()) run(Action::kReplay, &blocks_, stop);
 }
 
 std::vector<double> Batch::get_parameter(const std::string& name, const std::vector<int>& envs) const {
@@ -382,7 +380,7 @@ void Batch::set_parameter(const std::string& name, const std::vector<double>& va
   for (const int env : envs) mask[env] = 1;
   engine_->adopt(compare(next, envs, stop));
   parameters_ = std::move(next);
-  refresh(mask.data());
+  refresh(mask.data(), stop);
 }
 
 std::vector<std::pair<std::string, BatchArray*>> Batch::saved() {
@@ -479,7 +477,7 @@ void Batch::load(const std::string& bytes, const std::vector<int>& envs, const s
           c.arrays[k].rows.data() + i * bytes_of_row, bytes_of_row);
     }
   }
-  refresh(mask.data());
+  refresh(mask.data(), stop);
 }
 
 }  // namespace dualstep

@@ -70,29 +70,31 @@ class Batch {
   const std::vector<int>& integers(const std::string& table) const { return engine_->integers(table); }
   std::vector<std::string> own_tables() const { return engine_->own_tables(); }
 
+  // Calls that take a `stop` ask it now and then, on devices that the host works for. Where it says true they throw
+  // Interrupted: what they were to make is not there, and outputs that they had begun to renew come with the next request
+
   // the array of this name, or null; an output is made, and filled, on the first request
-  const BatchArray* array(const std::string& name);
+  const BatchArray* array(const std::string& name, const std::function<bool()>& stop = nullptr);
   // a state array as the last evaluation found it; null where there is none of that name
   const BatchArray* last(const std::string& name) const;
   // several at once, with a single replay
-  void want(const std::vector<std::string>& names);
+  void want(const std::vector<std::string>& names, const std::function<bool()>& stop = nullptr);
 
   // `stop` is asked a few times a second, on devices that the host works for; where it says true, the call ends
   // after the substeps that all environments have done, and returns false. How often it is asked changes no bit
   bool step(int nsubsteps, const std::function<bool()>& stop = nullptr);
   // of all environments, or of those where mask is not 0
-  // forward throws Interrupted where `stop` says true: the state is what it was, and outputs are of it or older
   void forward(const uint8_t* mask = nullptr, const std::function<bool()>& stop = nullptr);
   // the same by marks on the batch's own device
   void forward_marked(const uint8_t* marks);
   // environments where mask is not 0, or all where it is null; to a keyframe, or to qpos0 where it is -1
-  void reset(const uint8_t* mask, int keyframe);
+  void reset(const uint8_t* mask, int keyframe, const std::function<bool()>& stop = nullptr);
   // the same with marks that lie on the device; nothing waits for it
   void reset_marked(const uint8_t* marks, int keyframe);
   void clear_status(const uint8_t* mask);
   // values are those of one environment after the other, row-major, in the order of envs; a change takes
   // effect at once, also in the outputs. Throws std::invalid_argument, InvalidModelError, and Interrupted where
-  // `stop`, asked before each environment, says true; nothing has changed then.
+  // `stop`, asked before each environment, says true; nothing has changed then, or all but outputs.
   std::vector<int> parameter_shape(const std::string& name) const { return parameters_.shape(name); }
   std::vector<double> get_parameter(const std::string& name, const std::vector<int>& envs) const;
   void set_parameter(const std::string& name, const std::vector<double>& values, const std::vector<int>& envs,
@@ -109,7 +111,7 @@ class Batch {
   // everything that the future of the listed environments depends on, their own parameters included
   std::string save(const std::vector<int>& envs);
   // puts saved environment i in place envs[i]. Throws std::invalid_argument, and Interrupted where `stop`, asked
-  // before each environment whose parameters change, says true; nothing has changed then.
+  // before each environment whose parameters change, says true; nothing has changed then, or all but outputs.
   void load(const std::string& bytes, const std::vector<int>& envs,
             const std::function<bool()>& stop = nullptr);
 
@@ -135,7 +137,7 @@ class Batch {
   // the start, with a status that says why
   const std::vector<PlacedRow>& placed_after_divergence();
   void place(int env, const Start& start);
-  void restart(const uint8_t* mask, int keyframe);
+  void restart(const uint8_t* mask, int keyframe, const std::function<bool()>& stop = nullptr);
   void reset_diverged();
   // a diverged environment always stands still within a call; what becomes of it then is the batch's choice
   static StepArgs call(Action action, int nsubsteps, bool last_stage = false);
@@ -147,9 +149,13 @@ class Batch {
   bool restart_on_device(int nsubsteps);
   void read_status();
   void write_status();
-  void request(const std::vector<std::string>& names);
+  void request(const std::vector<std::string>& names, const std::function<bool()>& stop = nullptr);
   // outputs again for the marked environments (null: all), which changed by other means than an evaluation
-  void refresh(const uint8_t* mask);
+  void refresh(const uint8_t* mask, const std::function<bool()>& stop = nullptr);
+  // an action that `stop` may end early: throws Interrupted then
+  void run(Action action, const std::vector<int>* blocks, const std::function<bool()>& stop);
+  // outputs and contacts are those of the last evaluation
+  void renewed() { outputs_stale_ = contacts_stale_ = false; }
   // from the state to what the last evaluation saw of it
   std::vector<CopiedRow> remembered() const;
   Differences compare(const Parameters& next, const std::vector<int>& envs,
@@ -167,6 +173,7 @@ class Batch {
   std::vector<BatchArray> last_;    // the state arrays as the last evaluation found them
   size_t num_states_ = 0;           // arrays_ begins with the state
   bool any_output_ = false;         // some output exists
+  bool outputs_stale_ = false;      // some are of an evaluation before, since the last one was stopped
   bool contacts_stale_ = true;      // contact_count and contacts_needed are not of the last evaluation
   // the engine's, for those who hold an array longer than the batch
   const std::shared_ptr<std::atomic<uintptr_t>> stream_ = std::make_shared<std::atomic<uintptr_t>>(0);

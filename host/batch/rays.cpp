@@ -119,7 +119,7 @@ void RayTargets<Scalar>::cast(const GeomPoses<Scalar>& poses, const Scalar* orig
 template <class Scalar>
 void Batch::cast_in_all(const RayFilter& filter, const Scalar* origin, const Scalar* direction, int count,
                         Scalar* distance, int* geom, const std::function<bool()>& stop) {
-  request({"geom_xpos", "geom_xmat"});
+  request({"geom_xpos", "geom_xmat"}, stop);
   const auto fetch = [this](const char* name) {
     const BatchArray& array = record(name);
     std::vector<Scalar> values(array.row_bytes / sizeof(Scalar) * static_cast<size_t>(options_.num_envs));

@@ -48,7 +48,7 @@ bool Batch::run_substeps(int nsubsteps, const std::function<bool()>& stop) {
   // a device that the host only queues work for takes no time here
   if (!stop || engine_->device().device_index() >= 0) {
     engine_->run(call(Action::kStep, nsubsteps, options_.last_stage_outputs), nullptr, 0);
-    contacts_stale_ = false;
+    renewed();
     return true;
   }
   constexpr double kPartSeconds = 0.1;
@@ -64,7 +64,7 @@ bool Batch::run_substeps(int nsubsteps, const std::function<bool()>& stop) {
       engine_->run(args, nullptr, 0);
     else if (!run_watched(args, stop))
       return false;
-    contacts_stale_ = false;
+    renewed();
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
     substep_seconds_ = took.count() / part;
     if (takes_long && substep_seconds_ < kPartSeconds / 2) before_substep_ = {};
@@ -77,7 +77,8 @@ bool Batch::run_watched(const StepArgs& args, const std::function<bool()>& stop)
   Device& device = engine_->device();
   // what a step changes, as it is before it: all memory first
   std::vector<BatchArray*> changed;
-  for (size_t i = 0; i < num_states_; ++i) changed.push_back(&arrays_[i]);
+  for (size_t i = 0; i < num_states_; ++i)
+    if (arrays_[i].row_bytes > 0) changed.push_back(&arrays_[i]);
   for (const char* name : {"time", "status", "iterations", "residual"}) changed.push_back(&record(name));
   before_substep_.resize(changed.size());
   for (size_t i = 0; i < changed.size(); ++i)
@@ -128,18 +129,24 @@ void Batch::reset_diverged() {
   write_status();
 }
 
+void Batch::run(Action action, const std::vector<int>* blocks, const std::function<bool()>& stop) {
+  const Watched watched(&engine_->device(), stop ? &stop : nullptr);
+  engine_->run(call(action, 1), blocks ? blocks->data() : nullptr,
+               blocks ? static_cast<int>(blocks->size()) : 0);
+  if (!engine_->device().stopped()) return;
+  outputs_stale_ = contacts_stale_ = true;
+  throw Interrupted();
+}
+
 void Batch::forward(const uint8_t* mask, const std::function<bool()>& stop) {
   const std::lock_guard lock(mutex_);
   if (!mask) {
-    const Watched watched(&engine_->device(), stop ? &stop : nullptr);
-    engine_->run(call(Action::kForward, 1), nullptr, 0);
-    contacts_stale_ = engine_->device().stopped();
-    if (contacts_stale_) throw Interrupted();
-    return;
+    run(Action::kForward, nullptr, stop);
+    return renewed();
   }
   // those who share a pack with a marked environment are replayed from what they remember: the same bits
   engine_->device().copy_rows(remembered(), options_.num_envs, mask);
-  refresh(mask);
+  refresh(mask, stop);
 }
 
 }  // namespace dualstep

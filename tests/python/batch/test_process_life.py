@@ -146,6 +146,8 @@ LONG = {
     "first step": "ds.Batch(model, 512, num_threads=2).step(10**8)",
     "substeps of many": "many.step(10**8)",
     "forward of many": "[many.forward() for _ in range(10**8)]",
+    "reset of many": "[many.reset() for _ in range(10**8)]",
+    "outputs of many": "[(many.want([name]), many.reset()) for name in ('cvel', 'qM') * 10**6]",
     "reference": "reference.step(10**8)",
     "rollout": "batch.rollout(np.zeros((10**5, 512, model.nu), np.float32), nsubsteps=20, outputs=())",
     "parameters": "batch.set_parameter('opt_gravity', np.arange(3 * 512 * 1.0).reshape(512, 3) * 1e-3 - 9)\n    " * 40,
@@ -170,6 +172,8 @@ batch.step()
 own = None
 # an evaluation takes longer than anybody waits
 many = ds.Batch(model, 40000, num_threads=2) if "of many" in {what!r} else None
+if many:
+    many.xpos
 if {what!r} == "load":
     batch.set_parameter("opt_gravity", np.arange(3 * 512 * 1.0).reshape(512, 3) * 1e-3 - 9)
     own = batch.save()
