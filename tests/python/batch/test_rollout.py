@@ -115,9 +115,14 @@ def interrupted_after(work, seconds=0.5):
         os.kill(os.getpid(), signal.SIGINT)
 
     timer = threading.Timer(seconds, send)
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        work()
+    # a shell that starts a process in the background has it ignore the signal
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            work()
+    finally:
+        signal.signal(signal.SIGINT, before)
     return time.monotonic() - sent[0]
 
 
