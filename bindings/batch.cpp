@@ -135,7 +135,6 @@ void step(Batch& batch, int nsubsteps) {
 }
 
 using BatchClass = py::class_<Batch>;
-
 using Mask = std::optional<py::array_t<bool>>;
 
 void bind_names(py::module_& module) {
@@ -273,13 +272,9 @@ void bind_rays(BatchClass& batch) {
         const void *from = origin.data(), *to = direction.data();
         void* const found = distance.mutable_data();
         int* const met = geom.mutable_data();
-        try {
-          const ReleasedGil released;
-          self.ray({groups, exclude_body, fixed}, from, to, static_cast<int>(rays), found, met,
-                   SignalsNowAndThen());
-        } catch (const Interrupted&) {
-          throw py::error_already_set();
-        }
+        until_ctrl_c([&](const auto& stop) {
+          self.ray({groups, exclude_body, fixed}, from, to, static_cast<int>(rays), found, met, stop);
+        });
         return std::make_tuple(distance, geom);
       },
       py::arg("origin"), py::arg("direction"), py::arg("groups"), py::arg("exclude_body"), py::arg("fixed"),

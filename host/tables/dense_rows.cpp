@@ -100,7 +100,7 @@ void append_rows(const TendonLosses&, const Model& m, TableStore* t) {
     if (!(m.tendon_frictionloss[ten] > 0)) continue;
     const Impedance imp = make_impedance(&m.tendon_solimp_fri[5 * ten]);
     const Softness soft = make_softness(&m.tendon_solref_fri[2 * ten], imp.dmax, m.opt);
-    const double R = std::max(kTiny, (1 - imp.at_zero) * m.tendon_invweight0[ten] / imp.at_zero);
+    const double R = friction_loss_R(imp, m.tendon_invweight0[ten]);
     t->tenloss_ten.push_back(ten);
     append(
         tenloss_param_row{

@@ -38,6 +38,11 @@ inline Impedance make_impedance(const double* solimp) {
           d0};
 }
 
+// R of a friction loss, which has no position: the impedance is that of distance zero
+inline double friction_loss_R(const Impedance& imp, double approx_A) {
+  return std::max(kTiny, (1 - imp.at_zero) * approx_A / imp.at_zero);
+}
+
 struct Softness {
   double K, B;
   double stiffest = 1e300;  // integrator discrete: the largest K imp that a contact or limit may have

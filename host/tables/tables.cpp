@@ -220,7 +220,7 @@ void build_limits(const Model& m, TableStore* t) {
     if (!(m.dof_frictionloss[d] > 0)) continue;
     const Impedance imp = make_impedance(&m.dof_solimp[5 * d]);
     const Softness soft = make_softness(&m.dof_solref[2 * d], imp.dmax, m.opt);
-    const double R = std::max(kTiny, (1 - imp.at_zero) * m.dof_invweight0[d] / imp.at_zero);
+    const double R = friction_loss_R(imp, m.dof_invweight0[d]);
     t->loss_dof.push_back(d);
     append(loss_param_row{.loss_friction = m.dof_frictionloss[d], .loss_R = R, .loss_B = soft.B},
            &t->loss_param);
