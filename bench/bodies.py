@@ -1,4 +1,4 @@
-"""What a step costs as a scene grows: heaps, walls and tables of free bodies, and piles of humanoids, beside mujoco.batch.
+"""What a step costs as a scene grows: heaps, walls and tables of free bodies, humanoids at rest and driven, beside mujoco.batch.
 
     python bench/bodies.py                                  # all scenes, ten minutes on one core
     python bench/bodies.py --scenes heap --sizes 5 20 80    # some of them
@@ -29,6 +29,7 @@ SIZES = {
     "wall": (8, 16, 32, 64, 128),
     "table": (3, 5, 10, 20, 40),
     "humanoids": (1, 3, 10, 20, 32),
+    "driven": (1, 3, 10, 20),
 }
 SHAPES = {
     "box": "size='.06 .05 .04'",
@@ -36,7 +37,7 @@ SHAPES = {
     "capsule": "size='.04 .05'",
     "cylinder": "size='.05 .05'",
 }
-FIELDS = ("qpos", "qvel", "qacc_warmstart")
+FIELDS = ("qpos", "qvel", "qacc_warmstart", "ctrl")
 
 
 def heap(count: int) -> str:
@@ -113,12 +114,24 @@ def humanoids(count: int) -> str:
     return parent.to_xml()
 
 
-def middle(model: mujoco.MjModel, count: int) -> dict[str, np.ndarray]:
-    """States along one motion of MuJoCo."""
-    data, rows = mujoco.MjData(model), []
-    mujoco.mj_step(model, data, 250)
-    for _ in range(count):
-        mujoco.mj_step(model, data, 12)
+def driven(count: int) -> str:
+    """Humanoids under random actions, which fall on each other."""
+    return humanoids(count)
+
+
+def middle(model: mujoco.MjModel, count: int, amplitude: float = 0.0) -> dict[str, np.ndarray]:
+    """States along one motion of MuJoCo, and of driven models along one of random actions for each."""
+    data, rows, rng = mujoco.MjData(model), [], np.random.default_rng(0)
+    if amplitude == 0.0:
+        mujoco.mj_step(model, data, 250)
+    for row in range(count):
+        if amplitude == 0.0:
+            mujoco.mj_step(model, data, 12)
+        else:
+            mujoco.mj_resetData(model, data)
+            for _ in range(30 + 2 * row):
+                data.ctrl[:] = rng.uniform(-amplitude, amplitude, model.nu)
+                mujoco.mj_step(model, data, 5)
         rows.append([getattr(data, name).copy() for name in FIELDS])
     return {name: np.array([row[k] for row in rows]) for k, name in enumerate(FIELDS)}
 
@@ -166,7 +179,7 @@ def measure(kind: str, size: int, envs: int, steps: int, rounds: int) -> str:
     """A line of the table."""
     xml = globals()[kind](size)
     model = mujoco.MjModel.from_xml_string(xml)
-    states = middle(model, envs)
+    states = middle(model, envs, amplitude=1.0 if kind == "driven" else 0.0)
     sim, peer = ds.Batch(ds.Model.from_mjcf(xml), envs, num_threads=1), mujoco.batch.Batch(model, envs, nthread=1)
     ours, theirs = [], []
     for _ in range(rounds):

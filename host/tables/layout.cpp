@@ -6,6 +6,7 @@
 #include "host/model/contact_law.h"
 #include "host/tables/tables.h"
 #include "kernels/collide/kinds.h"
+#include "kernels/data/island_pack.h"
 
 namespace dualstep {
 namespace {
@@ -131,8 +132,10 @@ void build_island_sizes(const Model& m, const TableStore& t, Sizes* n) {
   n->nfill = std::min(n->ntree * (n->ntree - 1) / 2, kFillOfTree * n->ntree);
   n->nH_diagonal = t.tree_H.back();
   int most = 0;
-  for (int k = 0; k < n->ntree; ++k) most = std::max(most, t.tree_H[k + 1] - t.tree_H[k]);
-  n->nH_blocks = n->nH_diagonal + n->nfill * most;
+  for (int k = 0; k < n->ntree; ++k) most = std::max(most, t.tree_dof[k + 1] - t.tree_dof[k]);
+  const int fill = n->nfill * most * n->ntreepad;
+  const int among_rows = most > kIslandEight ? row_space_numbers_of_many(m.nv, n->ntree) : 0;
+  n->nH_blocks = n->nH_diagonal + std::max(fill, among_rows);
 }
 
 }  // namespace

@@ -31,6 +31,8 @@ ISLAND_I(graph, n.ntree * ((n.ntree + 31) / 32), "trees that share a row or fill
 ISLAND_I(column_adr, n.ntree + 1, "first block of H beside the diagonal in the rows of each place")
 ISLAND_I(column_tree, n.nfill, "the later tree of each")
 ISLAND_I(column_block, n.nfill, "where it begins in H")
+ISLAND_I(row_space, n.ntree, "where S of an island that is solved among its rows begins in H, else -1")
+ISLAND_I(pushing, slots + scalars, "of such an island its blocks, a contact or a scalar row, that push")
 ISLAND_I(live, n.ntree, "whether an island still takes steps")
 ISLAND_I(searching, n.ntree, "whether its line search goes on")
 ISLAND_I(doubtful, n.ntree, "whether its acceleration may be wrong")

@@ -12,13 +12,26 @@ namespace dualstep {
 // eight holds: beside those a pack saves nothing
 constexpr int kPackedDofs = 48, kPackedRows = 32;
 constexpr int kPackedRoom = 8;  // numbers behind the last dof, at least; a row has a multiple of sixteen
-// Whether an island of one tree is solved among its rows (solver/islands/island_row_space.h): where these are few. A tree
-// that an eight holds is soon eliminated
-constexpr bool is_among_rows(int dofs, int rows) { return dofs > kIslandEight && 3 * rows <= 2 * dofs; }
-// numbers of S, Y and b of such an island
+// Whether an island is solved among its rows (solver/islands/island_row_space.h): where these are few. A tree that an eight
+// holds is soon eliminated, and so are the trees of a large island, each of which touches few others
+constexpr int kMostRowsAmong = 96;
+constexpr bool is_among_rows(int trees, int dofs, int rows) {
+  return dofs > kIslandEight && 3 * rows <= 2 * dofs && (trees == 1 || rows <= kMostRowsAmong);
+}
+// numbers that such an island takes: S, A, Z', b, and G of each row
+constexpr int kRootOfRow = 4;
+constexpr int row_space_numbers(int dofs, int rows) {
+  const int width = (rows + kIslandEight - 1) / kIslandEight * kIslandEight;
+  return width * (2 * width + dofs + 1 + kRootOfRow);
+}
+// and at most, where it has one tree of so many dofs
 constexpr int row_space_numbers(int dofs) {
-  const int width = dofs > kIslandEight ? (2 * dofs / 3 + kIslandEight - 1) / kIslandEight * kIslandEight : 0;
-  return width * (width + dofs + 1);
+  return dofs > kIslandEight ? row_space_numbers(dofs, 2 * dofs / 3) : 0;
+}
+// and at most all islands of several trees of an environment together, of rows that are rounded up to eights
+constexpr int row_space_numbers_of_many(int dofs, int trees) {
+  const int width = kMostRowsAmong, widths = 2 * dofs / 3 + kIslandEight * trees;
+  return width * (2 * widths + dofs + (1 + kRootOfRow) * trees);
 }
 
 // Islands with about as many contacts share a pack, those that are solved in the same space: none of those before it,

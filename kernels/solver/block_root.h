@@ -1,6 +1,6 @@
 // The root of a contact's curvature, upper triangular.
 //
-// solves    G of C = G G', for a positive semidefinite C of kDim rows; x <- G'x
+// solves    G of C = G G', for a positive semidefinite C of kDim rows; x <- G'x; x <- G b; G'A P
 // equation  from the last column j to the first:
 //             G_jj = sqrt(C_jj - sum over k > j of G_jk^2),   G_ij = (C_ij - sum over k > j of G_ik G_jk) / G_jj for i < j
 // source    Golub & Van Loan, section 4.2 (Cholesky, here from the last column)
@@ -59,6 +59,38 @@ DS_HD void apply_transposed_root(const Real* G, Real* x) {
     for (int k = 0; k <= j; k++)
       if (!kArrow || k == 0 || k == j) s = fma(G[triangle(j) + k], x[k], s);
     x[j] = s;
+  }
+}
+
+// x <- G b
+template <bool kArrow, int kDim, class Root, class In, class Real>
+DS_HD void apply_root(const Root& G, const In& b, Real* x) {
+  DS_UNROLL
+  for (int r = 0; r < kDim; r++) {
+    Real s(0);
+    DS_UNROLL
+    for (int c = r; c < kDim; c++)
+      if (!kArrow || r == 0 || r == c) s = fma(G[triangle(c) + r], b[c], s);
+    x[r] = s;
+  }
+}
+
+// G'A P, a column at a time: A entry (r, q), G of kRows rows and P, given by its entries as G is, of kColumns
+template <bool kArrow, int kRows, int kColumns, class Real, class Root, class Entry, class Put>
+DS_HD void put_block_between(const Real* G, const Root& P, const Entry& entry, const Put& put) {
+  DS_UNROLL_PACKS
+  for (int c = 0; c < kColumns; c++) {
+    Real x[kRows];
+    DS_UNROLL
+    for (int r = 0; r < kRows; r++) {
+      Real sum(0);
+      for (int q = 0; q <= c; q++)
+        if (!kArrow || q == 0 || q == c) sum = fma(P[triangle(c) + q], entry(r, q), sum);
+      x[r] = sum;
+    }
+    apply_transposed_root<kArrow, kRows>(G, x);
+    DS_UNROLL
+    for (int r = 0; r < kRows; r++) put(r, c, x[r]);
   }
 }
 

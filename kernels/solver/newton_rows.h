@@ -119,16 +119,11 @@ struct PushingBlocks {
       b[0] = scale(place(i)) * b[0];
       return;
     }
-    Real G[kRoot];
+    Real G[kRoot], x[kDim];
     load_root(place(i), G);
+    dualstep::apply_root<!kElliptic, kDim>(G, b, x);
     DS_UNROLL
-    for (int r = 0; r < kDim; r++) {
-      Real s(0);
-      DS_UNROLL
-      for (int c = r; c < kDim; c++)
-        if (couples(r, c)) s = fma(G[triangle(c) + r], b[c], s);
-      b[r] = s;
-    }
+    for (int r = 0; r < kDim; r++) b[r] = x[r];
   }
 
   // Z'x of a block
@@ -144,24 +139,6 @@ struct PushingBlocks {
     });
   }
 
-  // G'A P, a column at a time: A entry (r, q) of a contact with root G and one with root P
-  template <class Entry, class Put>
-  DS_HD static void contact_block(const Real* G, const F& P, const Entry& entry, const Put& put) {
-    DS_UNROLL_PACKS
-    for (int c = 0; c < kDim; c++) {
-      Real x[kDim];
-      DS_UNROLL
-      for (int r = 0; r < kDim; r++) {
-        Real sum(0);
-        for (int q = 0; q <= c; q++)
-          if (couples(q, c)) sum = fma(P[triangle(c) + q], entry(r, q), sum);
-        x[r] = sum;
-      }
-      apply_transposed(G, x);
-      DS_UNROLL
-      for (int r = 0; r < kDim; r++) put(r, c, x[r]);
-    }
-  }
   // rows of a lower triangle, addressed as the registers allow
   DS_HD static auto block_rows(const F& lower, int first) {
     if constexpr (E::kPack > 1)
@@ -195,13 +172,13 @@ struct PushingBlocks {
       }
       const auto P = root_at(static_cast<int>(other));
       if (E::kPack > 1 && k < i) {
-        contact_block(
+        put_block_between<!kElliptic, kDim, kDim>(
             G, P, [&](int r, int q) -> Real { return a[r][other + q]; },
             [&](int r, int c, const Real& x) { out[r][column + c] = x; });
         continue;
       }
       // of the block with itself the lower triangle
-      contact_block(
+      put_block_between<!kElliptic, kDim, kDim>(
           G, P,
           [&](int r, int q) -> Real {
             const int up = at + r, down = static_cast<int>(other) + q;

@@ -68,45 +68,43 @@ struct IslandBodies {
     run[0] = x.ang.x, run[1] = x.ang.y, run[2] = x.ang.z, run[3] = x.lin.x, run[4] = x.lin.y,
     run[5] = x.lin.z;
   }
-  // S of the dofs that move the body; S qacc_smooth
+  // T <- L^-T S' along the chain of the last dof, from there to the root; S qacc_smooth. Ancestors stand in a row of L one
+  // after the other
   DS_HD Motion put_motion(int last, int first, const Field<Real, E::kStride>& T) const {
     const auto& t = env.t;
+    const int chain = t.M_rowadr[last], length = t.M_rowadr[last + 1] - chain;
+    const auto LD = env.LD();
     Motion rate = none();
-    for (int e = t.M_rowadr[last]; e < t.M_rowadr[last + 1]; e++) {
-      const int d = t.M_col[e];
-      const Motion x = env.cdof().spatial(d);
-      T.set(d - first, x);
-      rate = axpy(x, Real(env.qacc_smooth()[d]), rate);
+    for (int a = 0; a < length; a++) {
+      const int above = t.M_col[chain + a];
+      Motion x = env.cdof().spatial(above);
+      rate = axpy(x, Real(env.qacc_smooth()[above]), rate);
+      for (int i = 0; i < a; i++) {
+        const int d = t.M_col[chain + i];
+        x = axpy(T.spatial(d - first), Real(-LD[t.M_rowadr[d] + (a - i)]), x);
+      }
+      T.set(above - first, x);
     }
     return rate;
   }
-  // T <- D^-1/2 L^-T T along the chain of the last dof, which all of them stand on
-  DS_HD void whiten(int last, int first, const Field<Real, E::kStride>& T) const {
-    const auto& t = env.t;
-    for (int e = t.M_rowadr[last]; e < t.M_rowadr[last + 1]; e++) {
-      const int d = t.M_col[e];
-      const Motion x = T.spatial(d - first);
-      for (int a = t.M_rowadr[d] + 1; a < t.M_rowadr[d + 1]; a++) {
-        const int above = t.M_col[a] - first;
-        T.set(above, axpy(x, Real(-env.LD()[a]), T.spatial(above)));
-      }
-      T.set(d - first, x * Real(env.Dscale()[d]));
-    }
-  }
-  // the rows of T as a record holds them, and their squares
-  DS_HD void put_rows(int body, int dofs, Eights chain, unsigned users, const Field<Real, E::kStride>& T,
-                      Real* squares) const {
+  // D^-1/2 T by rows, as a record holds them, and their squares
+  DS_HD void put_rows(int body, int first, int dofs, Eights chain, unsigned users,
+                      const Field<Real, E::kStride>& T, Real* squares) const {
     const auto record = [&](int l) { return body_record(env, body, l); };
     Eight<Real, 1> square[6];
     DS_UNROLL
     for (int c = 0; c < 6; c++) square[c] = Eight<Real, 1>(Real(0));
     for (int k = 0; k < dofs; k += kEight) {
       if (!chain.has(k)) continue;
+      Real scale[kEight];
+      DS_UNROLL
+      for (int i = 0; i < kEight; i++) scale[i] = k + i < dofs ? Real(env.Dscale()[first + k + i]) : Real(0);
       for (int c = 0; c < 6; c += 2) {
         Real run[kRecordRun];
         DS_UNROLL
         for (int i = 0; i < kRecordRun; i++)
-          run[i] = k + i % kEight < dofs ? T[6 * (k + i % kEight) + (c + i / kEight)] : Real(0);
+          run[i] = k + i % kEight < dofs ? T[6 * (k + i % kEight) + (c + i / kEight)] * scale[i % kEight]
+                                         : Real(0);
         for (int i = 0; i < kRecordRun; i++) {
           Real& s = square[c + i / kEight].part[i % kEight];
           s = fma(run[i], run[i], s);
@@ -132,8 +130,7 @@ struct IslandBodies {
       for (int k = 0; k < dofs; k++)
         if (chain.has(k)) T.set(k, none());
       const Motion acceleration = put_motion(last, first, T);
-      whiten(last, first, T);
-      put_rows(body, dofs, chain, users, T, rest);
+      put_rows(body, first, dofs, chain, users, T, rest);
       put_motion_in(env.cvel().spatial(body), rates);
       put_motion_in(acceleration, rates + kEight);
       for (int c = 0; c < 3; c++) rest[kEight + c] = env.tree_com()[3 * tree + c];

@@ -1,15 +1,15 @@
-// Newton's direction on an island of one tree that has few rows (island_pack.h), in the space of these.
+// Newton's direction on an island that has few rows (island_pack.h), in the space of these.
 //
-// S stands in place of the tree's block of H, Y = Z G and b behind it; Y by dofs, so that packs run over its rows.
+// S stands in H, and behind it A and Z, found once a step, b and G; Z by dofs, so that packs run over its rows.
 //
 // solves    H dw = -grad
 // equation  H = 1 + Z C Z',  C = G G'   (newton_rows.h)
-//           dw = Z G b - grad,   S b = G'Z'grad,   S = 1 + G'Z'Z G
+//           dw = Z G b - grad,   S b = G'Z'grad,   S = 1 + G'A G,   A = Z'Z
 // source    Woodbury 1950
 // deviation none
 // reads     con_z, row_z, *_h, grad
 // writes    H, dw
-// cost      O(rows^2 x dofs + rows^3) a direction
+// cost      O(rows^3) a direction, O(rows^2 x dofs) once
 #pragma once
 
 #include "kernels/solver/block_root.h"
@@ -45,92 +45,217 @@ struct IslandRowSpace : IslandFactor<kDim, E, false> {
   using Base::env, Base::dofs, Base::begin;
   using Scalar = typename Base::Scalar;
   using Reals = typename Base::Reals;
+  using Ints = typename Base::Ints;
   using Numbers = typename Base::Numbers;
 
-  int island, tree, n, width;  // dofs; rows of the island, padded
-  Reals S, Y, b;
-  DS_HD IslandRowSpace(const Base& base, int i)
-      : Base(base), island(i), tree(this->tree_list()[this->tree_adr()[i]]), n(dofs(tree)) {
+  int island, n, width;  // dofs; rows, padded
+  int first_row, first_contact, scalars, blocks;
+  int count = 0;  // of the blocks that push
+  Reals S, A, Z, b, roots;
+  DS_HD IslandRowSpace(const Base& base, int i) : Base(base), island(i), n(0) {
+    this->each_tree(island, [&](int tree) { n += dofs(tree); });
     width = kEight * eights(this->rows_of(island));
-    S = this->diagonal(tree);
-    Y = S.from(width * width);
-    b = Y.from(width * n);
+    first_row = this->row_adr()[island], first_contact = this->con_adr()[island];
+    scalars = this->row_adr()[island + 1] - first_row;
+    blocks = scalars + this->contacts_of(island);
+    S = this->H().from(this->row_space()[island]);
+    A = S.from(width * width);
+    Z = A.from(width * width);
+    b = Z.from(width * n);
+    roots = b.from(width);
   }
 
-  // Y = Z G of the rows that push; zeros behind the last. Returns how many push
-  DS_HD int put_roots() const {
-    int rows = 0;
-    for (int i = this->row_adr()[island]; i < this->row_adr()[island + 1]; i++) {
-      const Scalar h = this->row_h()[i];
-      if (h == Scalar(0)) continue;
-      const int e = this->row_entry()[i];
-      const Scalar root = sqrt(h);
-      put_row(Eights{static_cast<unsigned>(this->entry_eights()[e])}, rows++, 1,
-              [&](int k, Scalar* x) { x[0] = root * this->row_z()[this->entry_z()[e] + k]; });
-    }
-    for (int i = this->con_adr()[island]; i < this->con_adr()[island + 1]; i++) {
-      Scalar G[kTriangle<kDim>];
-      if (!put_contact_root<kDim>([&](int k) { return this->con_h()[k * this->slots() + i]; }, G)) continue;
-      put_row(Eights{static_cast<unsigned>(this->con_eights()[2 * i])}, rows, kDim, [&](int k, Scalar* x) {
-        DS_UNROLL
-        for (int r = 0; r < kDim; r++) x[r] = this->contact_row(i, 0, r)[k];
-        apply_transposed_root<false, kDim>(G, x);
-      });
-      rows += kDim;
-    }
-    for (int k = 0; k < n; k++)
-      for (int r = rows; r < kEight * eights(rows); r++) Y[k * width + r] = Scalar(0);
-    return rows;
+  // where the dofs of a tree begin in Z
+  DS_HD int first_dof(int tree) const {
+    int first = 0;
+    for (int k = this->tree_adr()[island]; this->tree_list()[k] != tree; k++)
+      first += dofs(this->tree_list()[k]);
+    return first;
   }
-  // f(k, x): the numbers of so many rows at dof k, those of eights that they reach
+  // f(tree, c, rows): the eights that a block reaches, from dof c of a tree on, and the first of its rows on that tree
   template <class F>
-  DS_HD void put_row(Eights reached, int first, int rows, F f) const {
-    for (int k = 0; k < n; k++) {
-      Scalar x[kDim];
-      DS_UNROLL
-      for (int r = 0; r < kDim; r++) x[r] = Scalar(0);
-      if (reached.has(k)) f(k, x);
-      for (int r = 0; r < rows; r++) Y[k * width + first + r] = x[r];
+  DS_HD void each_reached(int i, F f) const {
+    const auto eights_of = [&](int tree, unsigned set, const Reals& rows) {
+      for (int c = 0; c < dofs(tree); c += kEight)
+        if (Eights{set}.has(c)) f(tree, c, rows);
+    };
+    if (i < scalars) {
+      for (int e = this->row_entry()[first_row + i]; e < this->row_entry()[first_row + i + 1]; e++)
+        eights_of(this->entry_tree()[e], static_cast<unsigned>(this->entry_eights()[e]),
+                  this->row_z().from(this->entry_z()[e]));
+      return;
     }
+    const int contact = first_contact + i - scalars;
+    this->each_side(contact, [&](int side, int tree) {
+      eights_of(tree, static_cast<unsigned>(this->con_eights()[2 * contact + side]),
+                this->contact_row(contact, side, 0));
+    });
   }
 
-  // S right of its diagonal, and b = G'Z'grad
-  DS_HD void put_gram(int rows, int columns) const {
-    const auto grad = this->grad().from(begin(tree));
-    for (int i = 0; i < rows; i++) {
-      const auto row = S.from(i * columns);
-      for (int c = i / kEight * kEight; c < rows; c += kEight) {
-        Numbers(Scalar(0)).store(row, c);
-        if (c <= i) row[i] = Scalar(1);
-        Numbers s(row, c);
-        for (int k = 0; k < n; k++) s.add(Y[k * width + i], Numbers(Y, k * width + c));
-        s.store(row, c);
+  // Z, and A = Z'Z right of its diagonal
+  DS_HD void put_gram() const {
+    for (int c = 0; c < n * width; c += kEight) Numbers(Scalar(0)).store(Z, c);
+    for (int i = 0; i < blocks; i++)
+      each_reached(i, [&](int tree, int c, const Reals& rows) {
+        const auto to = Z.from((first_dof(tree) + c) * width + place(i));
+        for (int r = 0; r < size(i); r++)
+          for (int k = 0; k < kEight && c + k < dofs(tree); k++)
+            to[k * width + r] = rows[r * env.t.n.ntreepad + c + k];
+      });
+    for (int i = 0; i < blocks; i++)
+      for (int r = place(i); r < place(i) + size(i); r++)
+        for (int column = r / kEight * kEight; column < width; column += kEight) {
+          Numbers s(Scalar(0));
+          each_reached(i, [&](int tree, int c, const Reals&) {
+            const auto from = Z.from((first_dof(tree) + c) * width);
+            for (int k = 0; k < kEight && c + k < dofs(tree); k++)
+              s.add(from[k * width + r], Numbers(from, k * width + column));
+          });
+          s.store(A, r * width + column);
+        }
+  }
+
+  // block i is a scalar row, or a contact: its place in A, how many rows it has, where its root is
+  DS_HD int place(int i) const { return i < scalars ? i : scalars + kDim * (i - scalars); }
+  DS_HD int size(int i) const { return i < scalars ? 1 : kDim; }
+  DS_HD Reals root(int i) const {
+    return roots.from(i < scalars ? i : scalars + kTriangle<kDim> * (i - scalars));
+  }
+  // root of the curvature of a block
+  DS_HD void put_root(int i) const {
+    const auto put = root(i);
+    if (i < scalars) {
+      put[0] = sqrt(Scalar(this->row_h()[first_row + i]));
+      return;
+    }
+    Scalar G[kTriangle<kDim>];
+    const int contact = first_contact + i - scalars;
+    const bool pushes =
+        put_contact_root<kDim>([&](int k) { return this->con_h()[k * this->slots() + contact]; }, G);
+    for (int k = 0; k < kTriangle<kDim>; k++) put[k] = pushes ? G[k] : Scalar(0);
+  }
+  // roots of all blocks, and the list of those that push: a root has a pivot then. Returns how many do
+  DS_HD Ints pushing() const { return Base::pushing().from(first_row + first_contact); }
+  DS_HD int find_pushing() const {
+    const auto list = pushing();
+    int count = 0;
+    for (int i = 0; i < blocks; i++) {
+      put_root(i);
+      bool pushes = false;
+      for (int k = 0; k < size(i); k++) pushes |= root(i)[triangle(k) + k] != Scalar(0);
+      if (pushes) list[count++] = i;
+    }
+    return count;
+  }
+  // f<its rows>(i, its first row of S) of those blocks, from that one on in the list which has row `row`
+  template <class F>
+  DS_HD int each_pushing(int first, int row, F f) const {
+    const auto list = pushing();
+    for (int at = first; at < count; at++) {
+      const int i = list[at];
+      if (i < scalars)
+        f.template operator()<1>(i, row);
+      else
+        f.template operator()<kDim>(i, row);
+      row += size(i);
+    }
+    return row;
+  }
+
+  // S = 1 + G'A G right of its diagonal, of the block at a place of the list with those that do not come before it: first A
+  // G, then packs of columns
+  template <int kRows>
+  DS_HD void put_beside(int at, int i, int row, int columns) const {
+    each_pushing(at, row, [&]<int kColumns>(int j, int column) {
+      const auto P = root(j);
+      DS_UNROLL
+      for (int c = 0; c < kColumns; c++) DS_UNROLL
+      for (int r = 0; r < kRows; r++) {
+        Scalar s(0);
+        DS_UNROLL
+        for (int q = 0; q <= c; q++) {
+          const int up = place(i) + r, down = place(j) + q;
+          s = fma(P[triangle(c) + q], A[i == j && up > down ? down * width + up : up * width + down], s);
+        }
+        S[(row + r) * columns + column + c] = s;
+      }
+    });
+    Scalar G[kTriangle<kRows>];
+    DS_UNROLL
+    for (int k = 0; k < kTriangle<kRows>; k++) G[k] = root(i)[k];
+    for (int c = row / kEight * kEight; c < columns; c += kEight) {
+      Numbers x[kRows];
+      DS_UNROLL
+      for (int r = kRows - 1; r >= 0; r--) {
+        x[r] = Numbers(Scalar(0));
+        DS_UNROLL
+        for (int k = 0; k <= r; k++) x[r].add(G[triangle(r) + k], Numbers(S, (row + k) * columns + c));
+        x[r].store(S, (row + r) * columns + c);
       }
     }
-    for (int c = 0; c < rows; c += kEight) {
-      Numbers s(Scalar(0));
-      for (int k = 0; k < n; k++) s.add(grad[k], Numbers(Y, k * width + c));
-      s.store(b, c);
+    for (int r = 0; r < kRows; r++) {
+      Scalar& pivot = S[(row + r) * columns + row + r];
+      pivot = Scalar(1) + pivot;
     }
   }
-
-  DS_HD void direction() const {
+  // b = G'Z'grad
+  DS_HD void put_right_side(int columns) const {
+    for (int c = 0; c < width; c += kEight) {
+      Numbers s(Scalar(0));
+      auto row = Z.from(c);
+      this->each_tree(island, [&](int tree) {
+        const auto grad = this->grad().from(begin(tree));
+        for (int k = 0; k < dofs(tree); k++, row = row.from(width)) s.add(grad[k], Numbers(row, 0));
+      });
+      s.store(b, c);
+    }
+    const int rows = each_pushing(0, 0, [&]<int kRows>(int i, int row) {
+      Scalar G[kTriangle<kRows>], x[kRows];
+      for (int k = 0; k < kTriangle<kRows>; k++) G[k] = root(i)[k];
+      for (int r = 0; r < kRows; r++) x[r] = b[place(i) + r];
+      apply_transposed_root<false, kRows>(G, x);
+      for (int r = 0; r < kRows; r++) b[row + r] = x[r];
+    });
+    for (int r = rows; r < columns; r++) b[r] = Scalar(0);
+  }
+  // dw <- dw + Z G b
+  DS_HD void add_solution() const {
     const auto dw = this->dw();
-    this->negate(island, this->grad(), dw);
-    const int rows = put_roots();
+    each_pushing(0, 0, [&]<int kRows>(int i, int row) {
+      Scalar x[kRows];
+      apply_root<false, kRows>(root(i), b.from(row), x);
+      each_reached(i, [&](int tree, int c, const Reals& rows) {
+        Numbers s(dw, begin(tree) + c);
+        DS_UNROLL
+        for (int r = 0; r < kRows; r++) s.add(x[r], Numbers(rows, r * env.t.n.ntreepad + c));
+        s.store(dw, begin(tree) + c);
+      });
+    });
+  }
+
+  DS_HD void direction() {
+    this->negate(island, this->grad(), this->dw());
+    count = find_pushing();
+    const int rows = each_pushing(0, 0, []<int kRows>(int, int) {});
     const int columns = kEight * eights(rows);
-    put_gram(rows, columns);
+    for (int i = 0; i < rows; i++)
+      for (int c = i / kEight * kEight; c < columns; c += kEight)
+        Numbers(Scalar(0)).store(S, i * columns + c);
+    int at = 0;
+    each_pushing(0, 0, [&]<int kRows>(int i, int row) { put_beside<kRows>(at++, i, row, columns); });
+    put_right_side(columns);
     typename Base::template Pivots<0> pivots(*this, this->tree_adr()[island], rows, columns, S, b);
     pivots.run();
     substitute_among_rows(S, columns, b, rows);
-    for (int k = 0; k < n; k++) {
-      Scalar s = dw[begin(tree) + k];
-      for (int r = 0; r < rows; r++) s = fma(b[r], Y[k * width + r], s);
-      dw[begin(tree) + k] = s;
-    }
+    add_solution();
   }
 };
 
+// what does not change from one direction to the next
+template <int kDim, class E>
+DS_HD void begin_among_rows(const IslandFactor<kDim, E, false>& factor, int island) {
+  apart(factor, [=](const auto& self) { IslandRowSpace<kDim, E>(self, island).put_gram(); });
+}
 template <int kDim, class E>
 DS_HD void put_direction_among_rows(const IslandFactor<kDim, E, false>& factor, int island) {
   apart(factor, [=](const auto& self) { IslandRowSpace<kDim, E>(self, island).direction(); });

@@ -37,11 +37,7 @@ struct IslandRows : IslandEnv<E, kOneEight> {
   DS_HD int rows_of(int island) const {
     return kDim * contacts_of(island) + this->row_adr()[island + 1] - this->row_adr()[island];
   }
-  DS_HD bool is_among_rows(int island) const {
-    const int first = this->tree_adr()[island];
-    return this->tree_adr()[island + 1] == first + 1 &&
-           dualstep::is_among_rows(dofs(this->tree_list()[first]), rows_of(island));
-  }
+  DS_HD bool is_among_rows(int island) const { return this->row_space()[island] >= 0; }
 
   // row r of contact i on its first or second tree
   DS_HD Reals contact_row(int i, int side, int r) const {

@@ -5,12 +5,12 @@
 // solves    grad, and H dw = -grad
 // equation  H = 1 + Z C Z',   C the rows' curvature
 //           where an island has few rows (island_pack.h), among these, with C = G G':
-//             dw = Z G b - grad,   S b = G'Z'grad,   S = 1 + G'Z'Z G
+//             dw = Z G b - grad,   S b = G'Z'grad,   S = 1 + G'A G,   A = Z'Z
 // source    solve_islands.h; Woodbury 1950
 // deviation dense Cholesky in place of blocks, since there is one block
 // reads     con_z, row_z, *_h, *_f, w
-// writes    grad, dw; H, con_g, b
-// cost      O(rows x dofs^2 + dofs^3), or O(rows^2 x dofs + rows^3)
+// writes    grad, dw; H, con_g, b, con_root, row_root
+// cost      O(rows x dofs^2 + dofs^3), or O(rows^3) and O(rows^2 x dofs) once
 #pragma once
 
 #include "kernels/solver/islands/island_row_space.h"
@@ -170,78 +170,145 @@ struct PackedDirection : PackedRows<kDim, E> {
     }
   }
 
-  // G'Z', in place of the curvature times rows, of the rows that push on some island: returns how many
-  DS_HD int put_roots() const {
+  // whether islands of so many contacts and scalar rows may join these: A and S have room for the rows of all
+  DS_HD bool has_room(int ncon, int nrow) const {
+    if (!this->among_rows || this->count == 0) return true;
+    const int most_con = ncon > this->most_contacts ? ncon : this->most_contacts;
+    const int most_row = nrow > this->most_rows ? nrow : this->most_rows;
+    const int rows = most_row + kDim * most_con;
+    return rows <= kPackedDofs && rows + kTall + kWide <= this->sizes.d;
+  }
+  // row i of Z', scalar rows first; those behind the last are read, and no number that is used depends on them
+  DS_HD Reals any_row(int i) const {
+    return i < this->rows() ? this->scalar_row(i) : this->con_z().from((i - this->rows()) * this->sizes.d);
+  }
+  // A = Z'Z right of its diagonal
+  DS_HD void put_gram() const {
+    apart(*this, [=](const auto& self) { self.put_gram_here(); });
+  }
+  DS_HD void put_gram_here() const {
+    const int rows = this->rows() + kDim * this->contacts();
+    for (int a = 0; a < rows; a += kTall)
+      for (int c = a; c < rows; c += kWide) put_gram_tile(a, c);
+  }
+  DS_HD void put_gram_tile(int a, int c) const {
+    Real s[kTall][kWide];
+    DS_UNROLL
+    for (int i = 0; i < kTall; i++) DS_UNROLL
+    for (int k = 0; k < kWide; k++) s[i][k] = Real(0);
+    Reals tall[kTall], wide[kWide];
+    DS_UNROLL
+    for (int i = 0; i < kTall; i++) tall[i] = any_row(a + i);
+    DS_UNROLL
+    for (int k = 0; k < kWide; k++) wide[k] = any_row(c + k);
+    for (int at = 0; at < dofs; at++) {
+      Real x[kWide];
+      DS_UNROLL
+      for (int k = 0; k < kWide; k++) x[k] = wide[k][at];
+      DS_UNROLL
+      for (int i = 0; i < kTall; i++) {
+        const Real y = tall[i][at];
+        DS_UNROLL
+        for (int k = 0; k < kWide; k++) s[i][k] = fma(y, x[k], s[i][k]);
+      }
+    }
     const int d = this->sizes.d;
-    int rows = 0;
+    DS_UNROLL
+    for (int i = 0; i < kTall; i++) DS_UNROLL
+    for (int k = 0; k < kWide; k++) this->con_g()[(a + i) * d + c + k] = s[i][k];
+  }
+
+  // a scalar row, or a contact's: those that push on some island
+  struct Block {
+    int place, row;  // in A, in S
+    Reals root;      // of its curvature
+  };
+  // roots of the curvatures: returns how many blocks push, and their rows
+  DS_HD int put_roots(Block* blocks, int* rows) const {
+    int count = 0;
+    *rows = 0;
     for (int i = 0; i < this->rows(); i++) {
       if (!any(this->row_h()[i] != Real(0))) continue;
-      const Real root = sqrt(this->row_h()[i]);
-      const auto z = this->scalar_row(i), y = this->con_g().from(rows * d);
-      for (int k = 0; k < dofs; k++) y[k] = root * z[k];
-      rows++;
+      this->row_root()[i] = sqrt(this->row_h()[i]);
+      blocks[count++] = {i, *rows, this->row_root().from(i)};
+      *rows += 1;
     }
     for (int i = 0; i < this->contacts(); i++) {
       Real G[kTriangle<kDim>];
       if (!put_contact_root<kDim>([&](int k) { return this->con_h()[k * this->slots() + i]; }, G)) continue;
-      const auto z = this->contact_row(i, 0), y = this->con_g().from(rows * d);
-      for (int k = 0; k < dofs; k++) {
-        Real x[kDim];
-        DS_UNROLL
-        for (int r = 0; r < kDim; r++) x[r] = z[r * d + k];
-        apply_transposed_root<false, kDim>(G, x);
-        DS_UNROLL
-        for (int r = 0; r < kDim; r++) y[r * d + k] = x[r];
-      }
-      rows += kDim;
-    }
-    return rows;
-  }
-  // S right of its diagonal in place of H, and b = G'Z'grad
-  DS_HD void put_gram(int rows) const {
-    for (int a = 0; a < rows; a += kTall) {
-      for (int c = a; c < rows; c += kWide) put_gram_tile(a, c);
-      put_products_of(a);
-    }
-  }
-  DS_HD void put_gram_tile(int a, int c) const {
-    const int d = this->sizes.d;
-    const auto y = this->con_g();
-    Real s[kTall][kWide];
-    begin_tile(a, c, s);
-    for (int at = 0; at < dofs; at++) {
-      Real x[kWide];
+      const auto root = this->con_root().from(kTriangle<kDim> * i);
       DS_UNROLL
-      for (int k = 0; k < kWide; k++) x[k] = y[(c + k) * d + at];
-      DS_UNROLL
-      for (int i = 0; i < kTall; i++) DS_UNROLL
-      for (int k = 0; k < kWide; k++) s[i][k] = fma(y[(a + i) * d + at], x[k], s[i][k]);
+      for (int k = 0; k < kTriangle<kDim>; k++) root[k] = G[k];
+      blocks[count++] = {this->rows() + kDim * i, *rows, root};
+      *rows += kDim;
     }
-    put_tile(a, c, s);
+    return count;
   }
-  DS_HD void put_products_of(int a) const {
+  // f(its rows, at compile time)
+  template <class F>
+  DS_HD void with_size(const Block& block, F f) const {
+    if (block.place < this->rows())
+      f.template operator()<1>();
+    else
+      f.template operator()<kDim>();
+  }
+  // S = 1 + G'A G right of its diagonal, of one block with another that does not come before it
+  template <int kRows, int kColumns>
+  DS_HD void put_beside(const Block& one, const Real* G, const Block& other, bool same) const {
     const int d = this->sizes.d;
-    const auto y = this->con_g();
-    Real s[kTall];
+    const auto A = this->con_g(), S = this->H();
+    put_block_between<false, kRows, kColumns>(
+        G, other.root,
+        [&](int r, int q) -> Real {
+          const int i = one.place + r, j = other.place + q;
+          return i > j ? A[j * d + i] : A[i * d + j];
+        },
+        [&](int r, int c, const Real& x) {
+          if (!same || r <= c) S[(one.row + r) * d + other.row + c] = same && r == c ? Real(1) + x : x;
+        });
+  }
+  // and b = G'Z'grad, of a block
+  template <int kRows>
+  DS_HD void put_block(const Block* blocks, int at, int count) const {
+    const Block& one = blocks[at];
+    Real G[kTriangle<kRows>], x[kRows];
     DS_UNROLL
-    for (int i = 0; i < kTall; i++) s[i] = Real(0);
-    for (int at = 0; at < dofs; at++) DS_UNROLL
-    for (int i = 0; i < kTall; i++) s[i] = fma(this->grad()[at], y[(a + i) * d + at], s[i]);
+    for (int k = 0; k < kTriangle<kRows>; k++) G[k] = one.root[k];
+    put_beside<kRows, kRows>(one, G, one, true);
+    for (int j = at + 1; j < count; j++)
+      with_size(blocks[j], [&]<int kColumns>() { put_beside<kRows, kColumns>(one, G, blocks[j], false); });
+    const auto z = any_row(one.place);
     DS_UNROLL
-    for (int i = 0; i < kTall; i++) this->b()[a + i] = s[i];
+    for (int r = 0; r < kRows; r++) x[r] = Real(0);
+    for (int k = 0; k < dofs; k++) DS_UNROLL
+    for (int r = 0; r < kRows; r++) x[r] = fma(this->grad()[k], z[r * this->sizes.d + k], x[r]);
+    apply_transposed_root<false, kRows>(G, x);
+    DS_UNROLL
+    for (int r = 0; r < kRows; r++) this->b()[one.row + r] = x[r];
+  }
+  // dw <- dw + Z G b, of a block
+  template <int kRows>
+  DS_HD void add_block(const Block& block) const {
+    Real x[kRows];
+    apply_root<false, kRows>(block.root, this->b().from(block.row), x);
+    const auto z = any_row(block.place), dw = this->dw();
+    for (int k = 0; k < dofs; k++) {
+      Real s = dw[k];
+      DS_UNROLL
+      for (int r = 0; r < kRows; r++) s = fma(x[r], z[r * this->sizes.d + k], s);
+      dw[k] = s;
+    }
   }
   DS_HD void put_direction_among_rows() const {
-    const auto dw = this->dw(), b = this->b();
-    const int rows = put_roots();
-    put_gram(rows);
+    Block blocks[kPackedRows + kPackedContacts];
+    int rows;
+    const int count = put_roots(blocks, &rows);
+    for (int i = 0; i < count; i++)
+      with_size(blocks[i], [&]<int kRows>() { put_block<kRows>(blocks, i, count); });
     factor(rows);
-    substitute_forwards(b, rows);
-    substitute_among_rows(this->H(), this->sizes.d, b, rows);
-    for (int r = 0; r < rows; r++) {
-      const Real x = b[r];
-      const auto y = this->con_g().from(r * this->sizes.d);
-      for (int k = 0; k < dofs; k++) dw[k] = fma(x, y[k], dw[k]);
-    }
+    substitute_forwards(this->b(), rows);
+    substitute_among_rows(this->H(), this->sizes.d, this->b(), rows);
+    for (int i = 0; i < count; i++) with_size(blocks[i], [&]<int kRows>() { add_block<kRows>(blocks[i]); });
   }
 
   // dw <- -H^-1 grad

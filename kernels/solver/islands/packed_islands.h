@@ -217,6 +217,7 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedDirection<kDim, E>> {
     Real tolerance(0), steps(0), residual(0);
     for (int l = 0; l < count; l++) set_lane(tolerance, l, lane_of(of_laws, this->element[l]));
     this->turn_rows();
+    if (this->among_rows) this->put_gram();
     choose_start();
     newton(env.t.o.newton, tolerance, present, &steps);
     const auto wrong = judge(env.t.o.newton, tolerance, present);
@@ -238,8 +239,10 @@ struct PackBins {
     int bin = 0;
     while (contacts > kPackBins[bin].contacts || kPackBins[bin].among_rows != from.is_among_rows(island))
       bin++;
-    packs[bin].take(from, island);
-    if (packs[bin].count == E::kPack) packs[bin].solve();
+    auto& pack = packs[bin];
+    if (!pack.has_room(contacts, from.rows_of(island) - kDim * contacts)) pack.solve();
+    pack.take(from, island);
+    if (pack.count == E::kPack) pack.solve();
   }
   // what is left over shares packs, with those of more contacts
   DS_HD void finish() {
@@ -247,7 +250,8 @@ struct PackBins {
       auto& pack = packs[bin];
       for (int next = bin + 1; next < kPackBinCount && pack.count > 0; next++) {
         auto& larger = packs[next];
-        if (larger.among_rows != pack.among_rows || larger.count == 0 || larger.count + pack.count > E::kPack)
+        if (larger.among_rows != pack.among_rows || larger.count == 0 ||
+            larger.count + pack.count > E::kPack || !larger.has_room(pack.most_contacts, pack.most_rows))
           continue;
         for (int l = 0; l < pack.count; l++) larger.take_over(pack, l);
         pack.count = 0;

@@ -321,10 +321,40 @@ struct Partition : IslandEnv<E, kOneEight> {
     return -1;
   }
 
+  // Where the row space of an island begins: that of one tree in the place of its block of H, that of several from number H
+  // on, where it has room. Returns where the latter ends, H where there is none
+  DS_HD int find_row_space(int island, int H) const {
+    const auto begin = this->row_space();
+    begin[island] = -1;
+    if constexpr (kOneEight) return H;
+    const int first = this->tree_adr()[island], trees = this->tree_adr()[island + 1] - first;
+    const int rows = env.t.n.kdim * (this->con_adr()[island + 1] - this->con_adr()[island]) +
+                     this->row_adr()[island + 1] - this->row_adr()[island];
+    int n = 0;
+    this->each_tree(island, [&](int tree) { n += dofs(tree); });
+    if (!is_among_rows(trees, n, rows)) return H;
+    if (trees == 1) {
+      begin[island] = env.t.tree_H[this->tree_list()[first]];
+      return H;
+    }
+    const int end = H + row_space_numbers(n, rows);
+    if (end > env.t.n.nH_blocks) return H;
+    begin[island] = H;
+    return end;
+  }
+
   // an island whose factor does not fit takes no step: its live is -1, and that is judged as not right
   DS_HD void order_islands() const {
     int H = env.t.n.nH_diagonal, columns = 0;
     for (int island = 0; island < this->islands(); island++) {
+      this->live()[island] = 1;
+      const int rows_end = find_row_space(island, H);
+      if (rows_end > H) {
+        H = rows_end;
+        for (int k = this->tree_adr()[island]; k < this->tree_adr()[island + 1]; k++)
+          this->column_adr()[k] = columns;
+        continue;
+      }
       const int before = columns, end = eliminate_trees(island, H, &columns);
       if (end < 0) {
         columns = before;
@@ -334,7 +364,6 @@ struct Partition : IslandEnv<E, kOneEight> {
         continue;
       }
       H = end;
-      this->live()[island] = 1;
       for (int k = this->tree_adr()[island]; k < this->tree_adr()[island + 1]; k++)
         sort_columns(this->column_adr()[k],
                      k + 1 < this->tree_adr()[island + 1] ? this->column_adr()[k + 1] : columns);

@@ -53,6 +53,8 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, IslandRows<kDim, E, kOneEight>
     this->put_costs(live, this->con_y0(), this->row_y0());
     env.sync();
     this->each_live([&](int island) {
+      if constexpr (!kOneEight)
+        if (this->is_among_rows(island)) begin_among_rows(IslandFactor<kDim, E, kOneEight>(*this), island);
       this->lo()[island] = this->parts(island, 0);
       this->each_tree(island, [&](int tree) {
         const int first = env.t.tree_dof[tree];

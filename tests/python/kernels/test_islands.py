@@ -160,6 +160,72 @@ def test_no_pair_in_touch_is_left_out(spread):
             assert np.array_equal(np.array(getattr(lanes, name))[0], np.array(getattr(sim, name))[env]), name
 
 
+def comb(count, tips, teeth=47):
+    """Trees of a slide and many hinges with limits, some of whose tips can touch the ground."""
+    tooth = (
+        "<body pos='{0} 0 0'><joint axis='0 1 0' limited='true' range='-10 10' armature='.01'/>"
+        "<geom size='.02' pos='0 0 -.1' density='500' contype='{1}' conaffinity='0'/></body>"
+    )
+    row = "".join(tooth.format(0.05 * k, int(k < tips)) for k in range(teeth))
+    bodies = "".join(
+        f"<body pos='0 {0.3 * i} .5'><joint type='slide' axis='0 0 1'/><geom size='.02' contype='0' conaffinity='0'/>{row}</body>"
+        for i in range(count)
+    )
+    return f"<mujoco><worldbody><geom type='plane' size='5 5 .1' contype='0'/>{bodies}</worldbody></mujoco>"
+
+
+@pytest.mark.parametrize(("limits", "contacts"), [(32, 10), (28, 8), (15, 10)])
+def test_a_pack_has_room_for_the_rows_of_all_its_islands(limits, contacts):
+    """One has limits in use, another contacts: together more rows than either may have, and than a pack has dofs."""
+    model = ds.Model.from_mjcf(comb(4, contacts))
+    qpos = np.zeros((2, 4, 48))
+    qpos[0, :, 1 : limits + 1] = 0.18
+    qpos[1, :, 0] = -0.385
+    both = ds.Batch(model, 2)
+    both.qpos[:] = qpos.reshape(2, -1)
+    both.forward()
+    assert list(np.array(both.contacts_needed)) == [0, 4 * contacts] and not np.array(both.status).any()
+    for env in range(2):
+        alone = ds.Batch(model, 1)
+        alone.qpos[:] = qpos[env].ravel()
+        alone.forward()
+        assert np.array_equal(np.array(alone.qacc)[0], np.array(both.qacc)[env])
+
+
+@pytest.mark.parametrize("cone", ["elliptic", "pyramidal"])
+@pytest.mark.parametrize("condim", [1, 3, 6])
+def test_robots_that_touch_each_other_are_solved_among_their_rows(cone, condim, rng):
+    """Few rows reach several trees of twelve dofs: accelerations of the solver of one problem, and its own bits in lanes."""
+    options = f"<option cone='{cone}'/><default><geom condim='{condim}'/></default>"
+    xml = clump(5).replace("<worldbody>", f"{options}<worldbody>")
+    mj, model, whole = mujoco.MjModel.from_xml_string(xml), ds.Model.from_mjcf(xml), ds.Model.from_mjcf(xml)
+    whole.opt.solver = "pgs_newton_primal"
+    model.opt.tolerance = whole.opt.tolerance = 1e-10
+    model.opt.iterations = whole.opt.iterations = 60
+    one, other = ds.Batch(model, 32, dtype="float64"), ds.Batch(whole, 32, dtype="float64")
+    qpos = np.array(one.qpos)
+    for root in range(0, qpos.shape[1], 13):
+        qpos[:, root : root + 3] += 0.2 * rng.normal(size=(32, 3)) + [0, 0, 0.6]
+        qpos[:, root + 3 : root + 7] = rng.normal(size=(32, 4))
+    for sim in (one, other):
+        sim.qpos[:] = qpos
+        sim.forward()
+    data, few = mujoco.MjData(mj), 0
+    for env in range(32):
+        data.qpos[:] = qpos[env]
+        mujoco.mj_forward(mj, data)
+        trees = {tuple(mj.body_treeid[mj.geom_bodyid[list(contact.geom)]]) for contact in data.contact[: data.ncon]}
+        few += any(min(pair) >= 0 and pair[0] != pair[1] for pair in trees) and data.ncon * condim <= 16
+        lanes = ds.Batch(model, 1, dtype="float64", device="emulated", lanes=8)
+        lanes.qpos[:] = qpos[env]
+        lanes.forward()
+        assert np.array_equal(np.array(lanes.qacc)[0], np.array(one.qacc)[env])
+    assert few > 1
+    a, b = np.array(one.qacc), np.array(other.qacc)
+    assert np.abs(a - b).max() < 1e-6 * np.abs(b).max()
+    assert not np.array(one.status).any()
+
+
 def test_neighbours_change_no_bit():
     """Environments whose islands differ share a pack."""
     model = ds.Model.from_mjcf(heap(12))
