@@ -2,7 +2,7 @@
 //
 // Islands are numbered by their first tree; contacts and scalar rows stand by island, and within it in the order of their
 // slots and sources. Trees are eliminated by least degree, the first of equals, in the graph whose edges are the rows that
-// two trees share; what an elimination joins is noted as blocks of H.
+// two trees share; what an elimination joins is noted as blocks of H. Islands of few rows have none (island_row_space.h).
 //
 // solves    which trees, contacts and rows an island has, the order of its trees, and the blocks of its H
 // equation  two trees are of one island where a row in use reaches both
