@@ -15,6 +15,7 @@ import argparse
 import copy
 import pathlib
 import time
+from collections.abc import Callable
 
 import mujoco
 import mujoco.batch
@@ -149,38 +150,48 @@ def seconds_of(step, steps: int) -> float:
     return time.process_time() - start
 
 
-def errors(sim: ds.Batch, xml: str, states: dict[str, np.ndarray], model: mujoco.MjModel) -> tuple[float, float]:
+def exact(model: ds.Model) -> ds.Model:
+    """With the options that a model is solved to the end with."""
+    model.opt.tolerance, model.opt.iterations = 1e-10, 100
+    return model
+
+
+def errors(sim: ds.Batch, model: ds.Model, states: dict[str, np.ndarray], peer: mujoco.MjModel) -> tuple[float, float]:
     """The median error of the accelerations at the states: of the batch, and of MuJoCo with the options of the model."""
-    exact_model, converged = ds.Model.from_mjcf(xml), copy.copy(model)
-    exact_model.opt.tolerance, exact_model.opt.iterations = 1e-10, 100
+    converged = copy.copy(peer)
     converged.opt.tolerance, converged.opt.iterations, converged.opt.ls_iterations = 0, 200, 200
-    exact = ds.Batch(exact_model, len(states["qpos"]), dtype="float64")
-    data, masses, theirs = mujoco.MjData(model), [], []
+    best = ds.Batch(exact(model), len(states["qpos"]), dtype="float64")
+    data, masses, theirs = mujoco.MjData(peer), [], []
     for row in range(len(states["qpos"])):
         found = []
-        for options in (model, converged):
-            for name in FIELDS:
-                getattr(data, name)[:] = states[name][row]
+        for options in (peer, converged):
+            for name, values in states.items():
+                getattr(data, name)[:] = values[row]
             mujoco.mj_forward(options, data)
             found.append(data.qacc.copy())
-        masses.append(np.zeros((model.nv, model.nv)))
-        mujoco.mj_fullM(model, data, masses[-1])
+        masses.append(np.zeros((peer.nv, peer.nv)))
+        mujoco.mj_fullM(peer, data, masses[-1])
         theirs.append((*found, data.qacc_smooth.copy()))
-    for batch in (sim, exact):
+    for batch in (sim, best):
         put(batch, states)
         batch.forward()
-    ours = [np.array(x, float) for x in (sim.qacc, exact.qacc, exact.qacc_smooth)]
+    ours = [np.array(x, float) for x in (sim.qacc, best.qacc, best.qacc_smooth)]
     both = (ours, [np.array(x) for x in zip(*theirs, strict=True)])
     one, other = (float(np.median(relative_error(*found, np.array(masses)))) for found in both)
     return one, other
 
 
-def measure(kind: str, size: int, envs: int, steps: int, rounds: int) -> str:
-    """A line of the table."""
-    xml = globals()[kind](size)
-    model = mujoco.MjModel.from_xml_string(xml)
-    states = middle(model, envs, amplitude=1.0 if kind == "driven" else 0.0)
-    sim, peer = ds.Batch(ds.Model.from_mjcf(xml), envs, num_threads=1), mujoco.batch.Batch(model, envs, nthread=1)
+def compare(
+    name: str,
+    load: Callable[[], ds.Model],
+    model: mujoco.MjModel,
+    states: dict[str, np.ndarray],
+    steps: int,
+    rounds: int,
+) -> str:
+    """A line of the table: `load` makes the model that a batch takes."""
+    envs = len(states["qpos"])
+    sim, peer = ds.Batch(load(), envs, num_threads=1), mujoco.batch.Batch(model, envs, nthread=1)
     ours, theirs = [], []
     for _ in range(rounds):
         put(sim, states)
@@ -190,11 +201,30 @@ def measure(kind: str, size: int, envs: int, steps: int, rounds: int) -> str:
     scale = 1e6 / envs / steps
     us, us_peer = float(np.median(ours)) * scale, float(np.median(theirs)) * scale
     flagged = int(np.count_nonzero(np.array(sim.status)))
-    error, error_peer = errors(sim, xml, states, model)
+    error, error_peer = errors(sim, load(), states, model)
     return (
-        f"| {kind} of {size} | {model.nv} | {us:.1f} | {us_peer:.1f} | {us_peer / us:.2f} | "
+        f"| {name} | {model.nv} | {us:.1f} | {us_peer:.1f} | {us_peer / us:.2f} | "
         f"{error:.1e} | {error_peer:.1e} | {flagged} of {envs} |"
     )
+
+
+def heading(kind: str, envs: int, rounds: int, steps: int) -> list[str]:
+    """What was measured, and the head of the table."""
+    here = ds.Batch(ds.Model.from_mjcf(heap(1)), 1, num_threads=1).description
+    return [
+        f"{here} and MuJoCo {mujoco.__version__}, {envs} environments, medians of {rounds} calls of {steps} steps.",
+        "",
+        f"| {kind} | dofs | us | us, mujoco.batch | ratio | median error | of MuJoCo | flagged |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+
+
+def measure(kind: str, size: int, envs: int, steps: int, rounds: int) -> str:
+    """A scene of so many bodies."""
+    xml = globals()[kind](size)
+    model = mujoco.MjModel.from_xml_string(xml)
+    states = middle(model, envs, amplitude=1.0 if kind == "driven" else 0.0)
+    return compare(f"{kind} of {size}", lambda: ds.Model.from_mjcf(xml), model, states, steps, rounds)
 
 
 def main() -> None:
@@ -208,13 +238,7 @@ def main() -> None:
     parser.add_argument("--out", type=pathlib.Path, help="writes the table there")
     parser.add_argument("--plot", type=pathlib.Path, help="draws cost over size there")
     args = parser.parse_args()
-    table = [
-        f"{ds.Batch(ds.Model.from_mjcf(heap(1)), 1, num_threads=1).description} and MuJoCo {mujoco.__version__}, {args.envs} "
-        f"environments, medians of {args.rounds} calls of {args.steps} steps.",
-        "",
-        "| scene | dofs | us | us, mujoco.batch | ratio | median error | of MuJoCo | flagged |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+    table = heading("scene", args.envs, args.rounds, args.steps)
     points: dict[str, list[tuple[int, float, float]]] = {}
     print(*table, sep="\n", flush=True)
     for kind in args.scenes:

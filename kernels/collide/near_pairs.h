@@ -19,10 +19,10 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-// record of a collidable geom for each environment: position, orientation, size
+// records of a collidable geom, one for each environment: position, orientation, size
 template <class E>
-DS_HD auto geom_record(const E& env, int geom, int element) {
-  return record_of<E>(env.geom_record(), geom, kRecordRun, element);
+DS_HD auto geom_records(const E& env, int geom) {
+  return records_of<E>(env.geom_record(), geom, kRecordRun);
 }
 template <class E>
 DS_FN void put_geom_records(E& env) {
@@ -33,7 +33,7 @@ DS_FN void put_geom_records(E& env) {
     for (int k = 0; k < 3; k++) x[k] = gpos[3 * g + k], x[12 + k] = env.param(env.t.geom_size, 3 * g + k);
     for (int k = 0; k < 9; k++) x[3 + k] = gmat[9 * g + k];
     x[15] = Real(0);
-    store_records([&](int l) { return geom_record(env, g, l); }, 0, x);
+    store_records(geom_records(env, g), 0, x);
   }
 }
 
@@ -53,7 +53,8 @@ struct NearPairs {
 
   DS_HD Shape<Real> shape(const E& env, int of) const {
     Real x[kRecordRun];
-    load_records([&](int l) { return geom_record(env, geom_of_pair(env.t, pair[l], of), element[l]); }, 0, x);
+    load_records([&](int l) { return geom_records(env, geom_of_pair(env.t, pair[l], of))(element[l]); }, 0,
+                 x);
     return {{x[0], x[1], x[2]},
             {{x[3], x[4], x[5], x[6], x[7], x[8], x[9], x[10], x[11]}},
             {x[12], x[13], x[14]}};

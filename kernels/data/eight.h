@@ -53,8 +53,8 @@ struct Eight {
         part[k] = lane_of(run[i + k], 0);
     }
   }
-  template <int kStride>
-  DS_HD void store(const Field<Scalar, kStride>& run, Index i) const {
+  template <class Number, int kStride>
+  DS_HD void store(const Field<Number, kStride>& run, Index i) const {
     DS_UNROLL
     for (int k = 0; k < kParts; k++) {
       if constexpr (kWide > 1)
@@ -63,10 +63,23 @@ struct Eight {
         run[i + k] = part[k];
     }
   }
+  DS_HD void set(int i, Scalar x) {
+    if constexpr (kWide > 1)
+      set_lane(part[i / kWide], i % kWide, x);
+    else
+      part[i] = x;
+  }
   // this + a x
   DS_HD void add(Scalar a, const Eight& x) {
     DS_UNROLL
     for (int k = 0; k < kParts; k++) part[k] = fma(Part(a), x.part[k], part[k]);
+  }
+  // the same of the first kCount numbers; those that share no part with them stay
+  template <int kCount>
+  DS_HD void add_first(Scalar a, const Eight& x) {
+    constexpr int kUsed = (kCount + kWide - 1) / kWide;
+    DS_UNROLL
+    for (int k = 0; k < kUsed; k++) part[k] = fma(Part(a), x.part[k], part[k]);
   }
   DS_HD Eight scaled(Scalar a) const {
     Eight x;
@@ -100,6 +113,26 @@ struct Eight {
     if constexpr (kWide == 1) return s[0];
   }
 };
+
+// number i of eight j becomes number j of eight i
+template <class Scalar, int kWide>
+DS_HD void transpose(Eight<Scalar, kWide> (&x)[kEight]) {
+  using Part = typename Eight<Scalar, kWide>::Part;
+  constexpr int kParts = kEight / kWide;
+  Eight<Scalar, kWide> y[kEight];
+  DS_UNROLL
+  for (int i = 0; i < kParts; i++) DS_UNROLL
+  for (int j = 0; j < kParts; j++) {
+    Part block[kWide];
+    DS_UNROLL
+    for (int k = 0; k < kWide; k++) block[k] = x[kWide * j + k].part[i];
+    if constexpr (kWide > 1) transpose(block);
+    DS_UNROLL
+    for (int k = 0; k < kWide; k++) y[kWide * i + k].part[j] = block[k];
+  }
+  DS_UNROLL
+  for (int k = 0; k < kEight; k++) x[k] = y[k];
+}
 
 }  // namespace DUALSTEP_ISA
 }  // namespace dualstep

@@ -29,14 +29,31 @@ DS_HD void load_records(RecordOf record, int first, Real (&x)[kRecordRun]) {
     }
   }
 }
-// and back, into the records of those elements that have their bit in `of`
-template <class Real, class RecordOf>
-DS_HD void store_records(RecordOf record, int first, const Real (&x)[kRecordRun], unsigned of = ~0u) {
+// the records of the elements of a pack: that of one stands `size` numbers behind that of the one before
+template <class Scalar, int kStride>
+struct Records {
+  Field<Scalar, kStride> first;
+  Index size;
+  DS_HD Field<Scalar, kStride> operator()(int element) const { return first.from(element * size); }
+};
+// record `number` of every element, of records of `size` numbers each in an array of the workspace
+template <class E>
+DS_HD auto records_of(const Field<typename E::Real, E::kStride>& array, Index number, int size) {
+  if constexpr (E::kPack == 1)
+    return Records<typename E::Real, E::kStride>{array.from(number * size), 0};
+  else
+    return Records<typename E::Scalar, 1>{{reinterpret_cast<typename E::Scalar*>(array.p + number * size)},
+                                          size};
+}
+
+// and back, into the records of all elements
+template <class Real, class Scalar, int kStride>
+DS_HD void store_records(const Records<Scalar, kStride>& records, int first, const Real (&x)[kRecordRun]) {
   constexpr int kPack = kPackSize<Real>;
   if constexpr (kPack == 1) {
-    const auto run = record(0);
+    const auto run = records.first.from(first);
     DS_UNROLL
-    for (int k = 0; k < kRecordRun; k++) run[first + k] = x[k];
+    for (int k = 0; k < kRecordRun; k++) run[k] = x[k];
   } else {
     DS_UNROLL
     for (int part = 0; part < kRecordRun; part += kPack) {
@@ -44,23 +61,13 @@ DS_HD void store_records(RecordOf record, int first, const Real (&x)[kRecordRun]
       DS_UNROLL
       for (int k = 0; k < kPack; k++) y[k] = x[part + k];
       transpose(y);
+      auto run = records.first.from(first + part);
       DS_UNROLL
-      for (int l = 0; l < kPack; l++)
-        if ((of >> l) & 1u) store_pack(record(l).p + first + part, y[l]);
+      for (int l = 0; l < kPack; l++) {
+        store_pack(run.p, y[l]);
+        run = run.from(records.size);
+      }
     }
-  }
-}
-
-// record `number` of an element, of records of `size` numbers each in an array of the workspace
-template <class E>
-DS_HD auto record_of(const Field<typename E::Real, E::kStride>& array, Index number, int size, int element) {
-  using Scalar = typename E::Scalar;
-  if constexpr (E::kPack == 1) {
-    (void)element;
-    return array.from(number * size);
-  } else {
-    return Field<Scalar, 1>{reinterpret_cast<Scalar*>(array.p + number * size) +
-                            static_cast<Index>(element) * size};
   }
 }
 

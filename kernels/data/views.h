@@ -61,43 +61,43 @@ struct Field {
   }
   // the run from element i on
   DS_HD Field from(Index i) const { return {p + i * kStride}; }
-  DS_HD Vec3<Real> vec_at(int i) const { return {(*this)[i], (*this)[i + 1], (*this)[i + 2]}; }
-  DS_HD Vec3<Real> vec(int i) const { return vec_at(3 * i); }
-  DS_HD void set_at(int i, const Vec3<Real>& v) const {
+  DS_HD Vec3<Real> vec_at(Index i) const { return {(*this)[i], (*this)[i + 1], (*this)[i + 2]}; }
+  DS_HD Vec3<Real> vec(Index i) const { return vec_at(3 * i); }
+  DS_HD void set_at(Index i, const Vec3<Real>& v) const {
     (*this)[i] = v.x;
     (*this)[i + 1] = v.y;
     (*this)[i + 2] = v.z;
   }
-  DS_HD void set(int i, const Vec3<Real>& v) const { set_at(3 * i, v); }
-  DS_HD Quat<Real> quat_at(int i) const {
+  DS_HD void set(Index i, const Vec3<Real>& v) const { set_at(3 * i, v); }
+  DS_HD Quat<Real> quat_at(Index i) const {
     return {(*this)[i], (*this)[i + 1], (*this)[i + 2], (*this)[i + 3]};
   }
-  DS_HD Quat<Real> quat(int i) const { return quat_at(4 * i); }
-  DS_HD void set_at(int i, const Quat<Real>& q) const {
+  DS_HD Quat<Real> quat(Index i) const { return quat_at(4 * i); }
+  DS_HD void set_at(Index i, const Quat<Real>& q) const {
     (*this)[i] = q.w;
     (*this)[i + 1] = q.x;
     (*this)[i + 2] = q.y;
     (*this)[i + 3] = q.z;
   }
-  DS_HD void set(int i, const Quat<Real>& q) const { set_at(4 * i, q); }
-  DS_HD Mat3<Real> mat(int i) const {
+  DS_HD void set(Index i, const Quat<Real>& q) const { set_at(4 * i, q); }
+  DS_HD Mat3<Real> mat(Index i) const {
     Mat3<Real> m;
     for (int k = 0; k < 9; k++) m.m[k] = (*this)[9 * i + k];
     return m;
   }
-  DS_HD void set(int i, const Mat3<Real>& m) const {
+  DS_HD void set(Index i, const Mat3<Real>& m) const {
     for (int k = 0; k < 9; k++) (*this)[9 * i + k] = m.m[k];
   }
-  DS_HD Spatial<Real> spatial(int i) const { return {vec_at(6 * i), vec_at(6 * i + 3)}; }
-  DS_HD void set(int i, const Spatial<Real>& s) const {
+  DS_HD Spatial<Real> spatial(Index i) const { return {vec_at(6 * i), vec_at(6 * i + 3)}; }
+  DS_HD void set(Index i, const Spatial<Real>& s) const {
     set(2 * i, s.ang);
     set(2 * i + 1, s.lin);
   }
-  DS_HD Inertia10<Real> inertia(int i) const {
+  DS_HD Inertia10<Real> inertia(Index i) const {
     const Field f = from(10 * i);
     return {f[0], f[1], f[2], f[3], f[4], f[5], {f[6], f[7], f[8]}, f[9]};
   }
-  DS_HD void set(int i, const Inertia10<Real>& I) const {
+  DS_HD void set(Index i, const Inertia10<Real>& I) const {
     const Field f = from(10 * i);
     f[0] = I.xx, f[1] = I.yy, f[2] = I.zz, f[3] = I.xy, f[4] = I.xz, f[5] = I.yz;
     f[6] = I.h.x, f[7] = I.h.y, f[8] = I.h.z, f[9] = I.mass;

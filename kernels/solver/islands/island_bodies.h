@@ -12,7 +12,7 @@
 // deviation none
 // reads     cdof, cvel, qacc_smooth, tree_com, LD, Dscale, con_pair, ncon
 // writes    body_record, body_whitening; of the arena body_eights, body_users
-// cost      O(bodies x a tree's depth^2), environments side by side
+// cost      O(bodies that an environment touches x a tree's depth^2)
 #pragma once
 
 #include "kernels/data/eight.h"
@@ -27,8 +27,8 @@ DS_HD int body_record_size(const Sizes& n) {
   return 2 * kRecordRun + 6 * n.ntreepad;
 }
 template <class E>
-DS_HD auto body_record(const E& env, int body, int element) {
-  return record_of<E>(env.body_record(), body, body_record_size(env.t.n), element);
+DS_HD auto body_records(const E& env, int body) {
+  return records_of<E>(env.body_record(), body, body_record_size(env.t.n));
 }
 // where the six rows of the eight that begins with dof c of a tree begin
 DS_HD constexpr int motion_of_eight(int c) { return 2 * kRecordRun + 6 * c; }
@@ -39,9 +39,140 @@ struct Eights {
   DS_HD static Eights of_dof(int k) { return {1u << (k / kEight < 31 ? k / kEight : 31)}; }
   DS_HD bool has(int c) const { return (set >> (c / kEight < 31 ? c / kEight : 31)) & 1u; }
 };
+
+// Whose motions are worked out at once: those of one environment, or of all of a pack
+template <class E>
+struct OneEnvironment {
+  using Number = typename E::Scalar;
+  static constexpr int kWide = E::kPack < kEight ? E::kPack : kEight;
+  int element;
+
+  template <class F>
+  DS_HD Number at(const F& field, Index i) const {
+    return lane_of(field[i], element);
+  }
+  // sixteen numbers of the records of a body
+  template <class R>
+  DS_HD void put(const R& records, int first, const Eight<Number, kWide>& x,
+                 const Eight<Number, kWide>& y) const {
+    x.store(records(element), first);
+    y.store(records(element), first + kEight);
+  }
+};
+template <class E>
+struct AllEnvironments {
+  using Number = typename E::Real;
+  static constexpr int kWide = 1;
+
+  template <class F>
+  DS_HD Number at(const F& field, Index i) const {
+    return field[i];
+  }
+  template <class R>
+  DS_HD void put(const R& records, int first, const Eight<Number, 1>& x, const Eight<Number, 1>& y) const {
+    Number run[kRecordRun];
+    DS_UNROLL
+    for (int k = 0; k < kRecordRun; k++) run[k] = k < kEight ? x.part[k % kEight] : y.part[k % kEight];
+    store_records(records, first, run);
+  }
+};
+
+// the motion of a body that moves
+template <class E, class Whose>
+struct BodyMotion {
+  using Number = typename Whose::Number;
+  using Numbers = Eight<Number, Whose::kWide>;
+  using Motions = Field<typename E::Real, E::kStride>;
+  // from one motion along the chain to the next; an eight has two zeros behind it
+  static constexpr int kMotion = Whose::kWide > 1 ? kEight : 6;
+  const E& env;
+  Whose whose;
+  int body, last, tree;
+  Motions motions;  // room for those along the chain
+
+  DS_HD static Numbers none() { return Numbers(Number(0)); }
+  DS_HD Numbers motion_at(const Motions& field, int i) const {
+    Numbers x = none();
+    const auto run = field.from(6 * i);
+    DS_UNROLL
+    for (int k = 0; k < 6; k++) x.set(k, whose.at(run, k));
+    return x;
+  }
+  DS_HD auto wide() const { return Field<Number, 1>{reinterpret_cast<Number*>(motions.p)}; }
+  DS_HD void put_along(int i, const Numbers& x) const {
+    if constexpr (Whose::kWide > 1)
+      x.store(wide(), kMotion * i);
+    else
+      for (int k = 0; k < 6; k++) motions[6 * i + k] = x.part[k];
+  }
+  DS_HD Numbers along(int i) const {
+    if constexpr (Whose::kWide > 1)
+      return Numbers(wide(), kMotion * i);
+    else
+      return motion_at(motions, i);
+  }
+
+  // T = L^-T S' along the chain of the last dof, from there to the root; S qacc_smooth. Ancestors stand in a row of L one
+  // after the other
+  DS_HD Numbers whiten() const {
+    const auto& t = env.t;
+    const int chain = t.M_rowadr[last], length = t.M_rowadr[last + 1] - chain;
+    const auto LD = env.LD(), smooth = env.qacc_smooth();
+    Numbers acceleration = none();
+    for (int a = 0; a < length; a++) {
+      const int above = t.M_col[chain + a];
+      Numbers x = motion_at(env.cdof(), above);
+      acceleration.template add_first<6>(whose.at(smooth, above), x);
+      for (int i = 0; i < a; i++)
+        x.template add_first<6>(-whose.at(LD, t.M_rowadr[t.M_col[chain + i]] + (a - i)), along(i));
+      put_along(a, x);
+    }
+    return acceleration;
+  }
+  // D^-1/2 T by rows into the records; their squares. `set`: the eights of the chain
+  template <class R>
+  DS_HD Numbers put_rows(const R& records, Eights set) const {
+    const auto& t = env.t;
+    const auto scale = env.Dscale();
+    const int first = t.tree_dof[tree], chain = t.M_rowadr[last];
+    Numbers square[6];
+    DS_UNROLL
+    for (int c = 0; c < 6; c++) square[c] = none();
+    int above = t.M_rowadr[last + 1] - chain - 1;  // of the chain the lowest dof that is not done
+    for (int k = 0; first + k < t.tree_dof[tree + 1]; k += kEight) {
+      if (!set.has(k)) continue;
+      Numbers x[kEight];
+      DS_UNROLL
+      for (int i = 0; i < kEight; i++) {
+        x[i] = none();
+        if (above < 0 || t.M_col[chain + above] != first + k + i) continue;
+        x[i] = along(above).scaled(whose.at(scale, first + k + i));
+        above--;
+      }
+      transpose(x);
+      DS_UNROLL
+      for (int c = 0; c < 6; c += 2) {
+        whose.put(records, motion_of_eight(k) + kEight * c, x[c], x[c + 1]);
+        square[c].add_product(x[c], x[c]);
+        square[c + 1].add_product(x[c + 1], x[c + 1]);
+      }
+    }
+    Numbers squares = none();
+    DS_UNROLL
+    for (int c = 0; c < 6; c++) squares.set(c, square[c].fold());
+    return squares;
+  }
+  DS_HD void run(Eights set) const {
+    const auto records = body_records(env, body);
+    whose.put(records, 0, motion_at(env.cvel(), body), whiten());
+    Numbers com = none();
+    for (int c = 0; c < 3; c++) com.set(c, whose.at(env.tree_com(), 3 * tree + c));
+    whose.put(records, kRecordRun, put_rows(records, set), com);
+  }
+};
+
 template <class E>
 struct IslandBodies {
-  using Real = typename E::Real;
   E& env;
 
   DS_HD int tree_of(int dof) const { return env.t.body_tree[env.t.dof_body[dof]]; }
@@ -53,90 +184,25 @@ struct IslandBodies {
       e.set |= Eights::of_dof(env.t.M_col[k] - first).set;
     return e;
   }
-  using Motion = Spatial<Real>;
-  // motions dof by dof of a tree; bodies of a tree take turns
-  DS_HD Field<Real, E::kStride> whitening(int tree) const {
-    const int room = E::Lanes::kWidth > 1 ? tree : 0;
-    return env.body_whitening().from(static_cast<Index>(6 * env.t.n.ntreepad) * room);
+  // bodies of a tree take turns with the room for motions
+  template <class Whose>
+  DS_HD BodyMotion<E, Whose> motion_of(int body, Whose whose) const {
+    const int last = env.t.body_dof[body], tree = tree_of(last), room = E::Lanes::kWidth > 1 ? tree : 0;
+    return {env,  whose, body,
+            last, tree,  env.body_whitening().from(static_cast<Index>(6 * env.t.n.ntreepad) * room)};
   }
-
-  DS_HD static Motion none() {
-    const Real zero(0);
-    return {{zero, zero, zero}, {zero, zero, zero}};
+  // of the environments in `users`, which are worked out one by one where they are few
+  DS_HD void put_body(int body, Eights set, unsigned users) const {
+    if constexpr (E::kPack > 1)
+      if (3 * bit_count(users) > E::kPack) return motion_of(body, AllEnvironments<E>{}).run(set);
+    for (unsigned word = users; word != 0; word &= word - 1)
+      motion_of(body, OneEnvironment<E>{E::kPack == 1 ? 0 : bit_count_trailing(word)}).run(set);
   }
-  DS_HD static void put_motion_in(const Motion& x, Real* run) {
-    run[0] = x.ang.x, run[1] = x.ang.y, run[2] = x.ang.z, run[3] = x.lin.x, run[4] = x.lin.y,
-    run[5] = x.lin.z;
-  }
-  // T <- L^-T S' along the chain of the last dof, from there to the root; S qacc_smooth. Ancestors stand in a row of L one
-  // after the other
-  DS_HD Motion put_motion(int last, int first, const Field<Real, E::kStride>& T) const {
-    const auto& t = env.t;
-    const int chain = t.M_rowadr[last], length = t.M_rowadr[last + 1] - chain;
-    const auto LD = env.LD();
-    Motion rate = none();
-    for (int a = 0; a < length; a++) {
-      const int above = t.M_col[chain + a];
-      Motion x = env.cdof().spatial(above);
-      rate = axpy(x, Real(env.qacc_smooth()[above]), rate);
-      for (int i = 0; i < a; i++) {
-        const int d = t.M_col[chain + i];
-        x = axpy(T.spatial(d - first), Real(-LD[t.M_rowadr[d] + (a - i)]), x);
-      }
-      T.set(above - first, x);
-    }
-    return rate;
-  }
-  // D^-1/2 T by rows, as a record holds them, and their squares
-  DS_HD void put_rows(int body, int first, int dofs, Eights chain, unsigned users,
-                      const Field<Real, E::kStride>& T, Real* squares) const {
-    const auto record = [&](int l) { return body_record(env, body, l); };
-    Eight<Real, 1> square[6];
-    DS_UNROLL
-    for (int c = 0; c < 6; c++) square[c] = Eight<Real, 1>(Real(0));
-    for (int k = 0; k < dofs; k += kEight) {
-      if (!chain.has(k)) continue;
-      Real scale[kEight];
-      DS_UNROLL
-      for (int i = 0; i < kEight; i++) scale[i] = k + i < dofs ? Real(env.Dscale()[first + k + i]) : Real(0);
-      for (int c = 0; c < 6; c += 2) {
-        Real run[kRecordRun];
-        DS_UNROLL
-        for (int i = 0; i < kRecordRun; i++)
-          run[i] = k + i % kEight < dofs ? T[6 * (k + i % kEight) + (c + i / kEight)] * scale[i % kEight]
-                                         : Real(0);
-        for (int i = 0; i < kRecordRun; i++) {
-          Real& s = square[c + i / kEight].part[i % kEight];
-          s = fma(run[i], run[i], s);
-        }
-        store_records(record, motion_of_eight(k) + kEight * c, run, users);
-      }
-    }
-    DS_UNROLL
-    for (int c = 0; c < 6; c++) squares[c] = square[c].fold();
-  }
-
-  // the records of those environments that have their bit in `users`
-  DS_HD void put_body(int body, Eights chain, unsigned users) const {
-    const auto& t = env.t;
-    const int last = t.body_dof[body];
-    const auto record = [&](int l) { return body_record(env, body, l); };
-    Real rates[kRecordRun], rest[kRecordRun];
-    DS_UNROLL
-    for (int k = 0; k < kRecordRun; k++) rates[k] = rest[k] = Real(0);
-    if (last >= 0) {
-      const int tree = tree_of(last), first = t.tree_dof[tree], dofs = t.tree_dof[tree + 1] - first;
-      const auto T = whitening(tree);
-      for (int k = 0; k < dofs; k++)
-        if (chain.has(k)) T.set(k, none());
-      const Motion acceleration = put_motion(last, first, T);
-      put_rows(body, first, dofs, chain, users, T, rest);
-      put_motion_in(env.cvel().spatial(body), rates);
-      put_motion_in(acceleration, rates + kEight);
-      for (int c = 0; c < 3; c++) rest[kEight + c] = env.tree_com()[3 * tree + c];
-    }
-    store_records(record, 0, rates, users);
-    store_records(record, kRecordRun, rest, users);
+  // the world has records too: whatever does not move
+  DS_HD void put_world() const {
+    const auto none = Eight<typename E::Real, 1>(typename E::Real(0));
+    for (int c = 0; c < 2 * kRecordRun; c += kRecordRun)
+      AllEnvironments<E>{}.put(body_records(env, 0), c, none, none);
   }
 
   // `reached`: of each body that a contact of any environment moves the eights of its chain, else 0; `users`: those
@@ -157,12 +223,11 @@ struct IslandBodies {
         }
       }
   }
-  // the world has a record too: whatever does not move
   template <class Ints>
   DS_HD void run(const Ints& reached, const Ints& users) const {
     if (env.lanes.rank() == 0) {
       find_reached(reached, users);
-      put_body(0, {0}, ~0u);
+      put_world();
     }
     env.sync();
     env.each(env.t.n.ntree, [&](int tree) {

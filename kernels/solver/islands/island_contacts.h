@@ -20,8 +20,8 @@ namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
 template <int kDim, class E>
-DS_HD auto contact_record(const E& env, int slot, int element) {
-  return record_of<E>(env.con_record(), slot, kDim == 3 ? kRecordRun : 2 * kRecordRun, element);
+DS_HD auto contact_records(const E& env, int slot) {
+  return records_of<E>(env.con_record(), slot, kDim == 3 ? kRecordRun : 2 * kRecordRun);
 }
 
 // what each environment of a pack has in a slot
@@ -50,12 +50,12 @@ DS_HD void put_contact_record(E& env, int slot) {
                                 env.con_dim()[slot],
                                 mu[0],
                                 mu[1]};
-  const auto record = [&](int l) { return contact_record<kDim>(env, slot, l); };
-  store_records(record, 0, run);
+  const auto records = contact_records<kDim>(env, slot);
+  store_records(records, 0, run);
   if constexpr (kDim > 3) {
     Real rest[kRecordRun];
     for (int k = 0; k < kRecordRun; k++) rest[k] = k < 3 ? mu[2 + k] : Real(0);
-    store_records(record, kRecordRun, rest);
+    store_records(records, kRecordRun, rest);
   }
 }
 template <int kDim, class E>
@@ -103,7 +103,7 @@ struct IslandContacts : IslandRows<kDim, E, kOneEight> {
   DS_HD void read_contacts(Group* g) const {
     Real run[kRecordRun], rest[kRecordRun];
     const auto record = [&](int l) {
-      return contact_record<kDim>(env, this->con_slot()[contact_of(*g, l)], element);
+      return contact_records<kDim>(env, this->con_slot()[contact_of(*g, l)])(element);
     };
     load_records(record, 0, run);
     if constexpr (kDim > 3) load_records(record, kRecordRun, rest);
@@ -128,7 +128,7 @@ struct IslandContacts : IslandRows<kDim, E, kOneEight> {
 
   // wrenches of the rows on one of the bodies, and what they add
   DS_HD void add_body(Group* g, int of) const {
-    const auto record = [&](int l) { return body_record(env, g->body[of][l], element); };
+    const auto record = [&](int l) { return body_records(env, g->body[of][l])(element); };
     Real rates[kRecordRun], rest[kRecordRun];
     load_records(record, 0, rates);
     load_records(record, kRecordRun, rest);
@@ -185,7 +185,7 @@ struct IslandContacts : IslandRows<kDim, E, kOneEight> {
         DS_UNROLL
         for (int of = 0; of < 2; of++) {
           if (kOneEight ? chain[of].set == 0 : !chain[of].has(c)) continue;
-          const auto motion = body_record(env, g->body[of][l], element);
+          const auto motion = body_records(env, g->body[of][l])(element);
           DS_UNROLL
           for (int k = 0; k < 6; k++) {
             const Numbers x(motion, motion_of_eight(c) + kEight * k);

@@ -50,6 +50,21 @@ struct AnyScalarLaw {
   }
 };
 
+// what the law of a contact depends on besides y, from the numbers of its run: number(run, i)
+template <int kDim, class Rows, class Of>
+DS_HD auto cone_params_of(const Rows& rows, int i, const Of& number) {
+  using Number = decltype(number(rows.con_D(), i));
+  ConeParams<Number, kDim> p;
+  p.slot = 0;
+  p.l1_cone = false;
+  p.D = number(rows.con_D(), i);
+  p.dim = number(rows.con_dim(), i);
+  DS_UNROLL
+  for (int k = 0; k < kDim - 1; k++) p.mu[k] = number(rows.con_mu(), k * rows.slots() + i);
+  p.cone_mu = p.mu[0] / Number(sqrt(rows.env.t.o.impratio));
+  return p;
+}
+
 // Rows: IslandRows, or PackedRows of packed_islands.h
 template <int kDim, bool kElliptic, class Rows>
 struct IslandLaws : Rows {
@@ -63,16 +78,7 @@ struct IslandLaws : Rows {
   DS_HD explicit IslandLaws(const Base& base) : Base(base) {}
 
   DS_HD ConeParams<Real, kDim> cone(int i) const {
-    const int slots = this->slots();
-    ConeParams<Real, kDim> p;
-    p.slot = 0;
-    p.l1_cone = false;
-    p.D = load(this->con_D(), i);
-    p.dim = load(this->con_dim(), i);
-    DS_UNROLL
-    for (int k = 0; k < kDim - 1; k++) p.mu[k] = load(this->con_mu(), k * slots + i);
-    p.cone_mu = p.mu[0] / Real(sqrt(env.t.o.impratio));
-    return p;
+    return cone_params_of<kDim>(*this, i, [this](const Reals& run, int k) -> Real { return load(run, k); });
   }
   DS_HD void load_rows(const Reals& run, int i, Real* x) const {
     const int slots = this->slots();

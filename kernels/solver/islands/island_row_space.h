@@ -92,7 +92,7 @@ struct IslandRowSpace : IslandFactor<kDim, E, false> {
     });
   }
 
-  // Z, and A = Z'Z right of its diagonal
+  // Z, and A = Z'Z, which is found right of its diagonal
   DS_HD void put_gram() const {
     for (int c = 0; c < n * width; c += kEight) Numbers(Scalar(0)).store(Z, c);
     for (int i = 0; i < blocks; i++)
@@ -113,6 +113,9 @@ struct IslandRowSpace : IslandFactor<kDim, E, false> {
           });
           s.store(A, r * width + column);
         }
+    for (int r = kEight; r < this->rows_of(island); r++)
+      for (int column = 0; column < r / kEight * kEight; column++)
+        A[r * width + column] = A[column * width + r];
   }
 
   // block i is a scalar row, or a contact: its place in A, how many rows it has, where its root is
@@ -173,10 +176,7 @@ struct IslandRowSpace : IslandFactor<kDim, E, false> {
       for (int r = 0; r < kRows; r++) {
         Scalar s(0);
         DS_UNROLL
-        for (int q = 0; q <= c; q++) {
-          const int up = place(i) + r, down = place(j) + q;
-          s = fma(P[triangle(c) + q], A[i == j && up > down ? down * width + up : up * width + down], s);
-        }
+        for (int q = 0; q <= c; q++) s = fma(P[triangle(c) + q], A[(place(i) + r) * width + place(j) + q], s);
         S[(row + r) * columns + column + c] = s;
       }
     });
@@ -251,11 +251,6 @@ struct IslandRowSpace : IslandFactor<kDim, E, false> {
   }
 };
 
-// what does not change from one direction to the next
-template <int kDim, class E>
-DS_HD void begin_among_rows(const IslandFactor<kDim, E, false>& factor, int island) {
-  apart(factor, [=](const auto& self) { IslandRowSpace<kDim, E>(self, island).put_gram(); });
-}
 template <int kDim, class E>
 DS_HD void put_direction_among_rows(const IslandFactor<kDim, E, false>& factor, int island) {
   apart(factor, [=](const auto& self) { IslandRowSpace<kDim, E>(self, island).direction(); });

@@ -155,10 +155,10 @@ struct IslandRows : IslandEnv<E, kOneEight> {
   }
   DS_HD void run_here() const {
     const int rows = this->rows();
-    env.each(Base::kPack > 1 ? this->scalars() : rows, [&](int i) {
+    env.each(Base::kPack > 1 ? with_island_room(rows) : rows, [&](int i) {
       if (i < rows)
         make_row(i);
-      else if (i < with_island_room(rows))
+      else
         make_row_room(i);
     });
   }

@@ -42,24 +42,25 @@ struct PackedDirection : PackedRows<kDim, E> {
     const Real less = -f;
     for (int k = 0; k < dofs; k++) this->grad()[k] = fma(less, z[k], this->grad()[k]);
   }
-  DS_HD void negate_gradient() const {
-    for (int k = 0; k < dofs; k++) this->dw()[k] = fma(Real(-1), this->grad()[k], Real(0));
+  // to <- -grad
+  DS_HD void negate_gradient(const Reals& to) const {
+    for (int k = 0; k < dofs; k++) to[k] = fma(Real(-1), this->grad()[k], Real(0));
   }
 
   // H, right of the diagonal: 1 + Z curvature Z', in tiles that registers hold, of which there are 32 or 16. They run over
   // the dofs: nobody reads what is left of the diagonal and behind them
   static constexpr int kTall = 4, kWide = sizeof(Real) > 32 ? 6 : 3;
   static_assert(kTall <= kPackedRoom && kWide <= kPackedRoom);
-  // of the unit matrix
-  DS_HD static void begin_tile(int a, int c, Real (&s)[kTall][kWide]) {
+  // of a multiple of the unit matrix
+  DS_HD static void begin_tile(int a, int c, int diagonal, Real (&s)[kTall][kWide]) {
     DS_UNROLL
     for (int i = 0; i < kTall; i++) DS_UNROLL
-    for (int k = 0; k < kWide; k++) s[i][k] = Real(a + i == c + k ? 1 : 0);
+    for (int k = 0; k < kWide; k++) s[i][k] = Real(a + i == c + k ? diagonal : 0);
   }
-  DS_HD void put_tile(int a, int c, const Real (&s)[kTall][kWide]) const {
+  DS_HD void put_tile(int a, int c, const Real (&s)[kTall][kWide], const Reals& to) const {
     DS_UNROLL
     for (int i = 0; i < kTall; i++) DS_UNROLL
-    for (int k = 0; k < kWide; k++) this->H()[(a + i) * this->sizes.d + c + k] = s[i][k];
+    for (int k = 0; k < kWide; k++) to[(a + i) * this->sizes.d + c + k] = s[i][k];
   }
   DS_HD void assemble() const {
     const int d = this->sizes.d, slots = this->slots();
@@ -88,7 +89,7 @@ struct PackedDirection : PackedRows<kDim, E> {
   DS_HD void assemble_tile(int a, int c, const bool* row_in_use, const bool* contact_in_use) const {
     const int d = this->sizes.d;
     Real s[kTall][kWide], g[kWide];
-    begin_tile(a, c, s);
+    begin_tile(a, c, 1, s);
     const auto add = [&](const Reals& z) {
       DS_UNROLL
       for (int i = 0; i < kTall; i++) {
@@ -114,7 +115,7 @@ struct PackedDirection : PackedRows<kDim, E> {
         add(this->contact_row(i, r));
       }
     }
-    put_tile(a, c, s);
+    put_tile(a, c, s, this->H());
   }
   // row a of the factor: what the rows before take from it; one over a pivot takes the pivot's place
   DS_HD void factor(int n) const {
@@ -193,9 +194,7 @@ struct PackedDirection : PackedRows<kDim, E> {
   }
   DS_HD void put_gram_tile(int a, int c) const {
     Real s[kTall][kWide];
-    DS_UNROLL
-    for (int i = 0; i < kTall; i++) DS_UNROLL
-    for (int k = 0; k < kWide; k++) s[i][k] = Real(0);
+    begin_tile(a, c, 0, s);
     Reals tall[kTall], wide[kWide];
     DS_UNROLL
     for (int i = 0; i < kTall; i++) tall[i] = any_row(a + i);
@@ -212,10 +211,12 @@ struct PackedDirection : PackedRows<kDim, E> {
         for (int k = 0; k < kWide; k++) s[i][k] = fma(y, x[k], s[i][k]);
       }
     }
+    put_tile(a, c, s, this->con_g());
+  }
+  // an entry of A
+  DS_HD Real gram(int i, int j) const {
     const int d = this->sizes.d;
-    DS_UNROLL
-    for (int i = 0; i < kTall; i++) DS_UNROLL
-    for (int k = 0; k < kWide; k++) this->con_g()[(a + i) * d + c + k] = s[i][k];
+    return i > j ? this->con_g()[j * d + i] : this->con_g()[i * d + j];
   }
 
   // a scalar row, or a contact's: those that push on some island
@@ -256,13 +257,9 @@ struct PackedDirection : PackedRows<kDim, E> {
   template <int kRows, int kColumns>
   DS_HD void put_beside(const Block& one, const Real* G, const Block& other, bool same) const {
     const int d = this->sizes.d;
-    const auto A = this->con_g(), S = this->H();
+    const auto S = this->H();
     put_block_between<false, kRows, kColumns>(
-        G, other.root,
-        [&](int r, int q) -> Real {
-          const int i = one.place + r, j = other.place + q;
-          return i > j ? A[j * d + i] : A[i * d + j];
-        },
+        G, other.root, [&](int r, int q) -> Real { return gram(one.place + r, other.place + q); },
         [&](int r, int c, const Real& x) {
           if (!same || r <= c) S[(one.row + r) * d + other.row + c] = same && r == c ? Real(1) + x : x;
         });
@@ -316,7 +313,7 @@ struct PackedDirection : PackedRows<kDim, E> {
     apart(*this, [=](const auto& self) { self.direction_here(); });
   }
   DS_HD void direction_here() const {
-    negate_gradient();
+    negate_gradient(this->dw());
     if (this->among_rows) return put_direction_among_rows();
     assemble();
     factor(dofs);

@@ -15,7 +15,7 @@
 
 #include "kernels/contact/with_law.h"
 #include "kernels/solver/islands/island_laws.h"
-#include "kernels/solver/islands/packed_direction.h"
+#include "kernels/solver/islands/row_space_sweeps.h"
 #include "kernels/solver/judge.h"
 
 namespace dualstep {
@@ -35,21 +35,36 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedDirection<kDim, E>> {
     apart(*this, [=](const auto& self) { self.choose_start_here(); });
   }
   DS_HD void choose_start_here() const {
-    const auto w = this->w();
-    const Real zero(0);
-    this->put_costs(this->con_adr(), this->con_y0(), this->row_y0());
-    const Real cold = this->parts(0);
+    const auto w = this->w(), other = this->grad();
+    put_other_start(other);
+    this->put_costs(this->con_adr(), this->con_dy(), this->row_dy());
+    const Real cost = Real(0.5) * this->dot(other, other) + this->parts(0);
     for (int k = 0; k < dofs; k++) w[k] = this->dw()[k];
     this->put_products(all_true<Real>(), w, true, this->con_y(), this->row_y());
     this->put_costs(this->con_adr(), this->con_y(), this->row_y());
     const Real warm = Real(0.5) * this->dot(w, w) + this->parts(0);
-    const auto keep = warm < cold;
-    for (int k = 0; k < dofs; k++) w[k] = select(keep, w[k], zero);
-    each_y([&](Real& y, const Real&, const Real& y0) { y = select(keep, y, y0); });
+    const auto keep = warm < cost;
+    for (int k = 0; k < dofs; k++) w[k] = select(keep, w[k], other[k]);
+    each_y([&](Real& y, const Real& of_other, const Real&) { y = select(keep, y, of_other); });
     // no curvature is what stands there: the first active set is another
     for (int i = 0; i < this->contacts(); i++)
       for (int k = 0; k < kTriangle<kDim>; k++) this->con_h()[k * this->slots() + i] = Real(-1);
     for (int i = 0; i < this->rows(); i++) this->row_piece()[i] = Real(-1);
+  }
+  // w of the other start, and its y in dy
+  DS_HD void put_other_start(const Reals& to) const {
+    if (!this->among_rows) {
+      for (int k = 0; k < dofs; k++) to[k] = Real(0);
+      each_y([](const Real&, Real& other, const Real& y0) { other = y0; });
+      return;
+    }
+    this->put_gram();
+    const SweptPack<kDim, E> rows{*this};
+    apart(RowSpaceSweeps<kDim, kElliptic, SweptPack<kDim, E>>{rows},
+          [=](const auto& self) { self.run(kRowSpaceSweeps); });
+    for (int k = 0; k < dofs; k++) this->w()[k] = Real(0);
+    this->put_gradient();
+    this->negate_gradient(to);
   }
   // f(y, its change along dw, y0) for all rows
   template <class F>
@@ -166,7 +181,7 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedDirection<kDim, E>> {
   }
   DS_HD Real natural_residual_here() const {
     this->put_gradient();
-    this->negate_gradient();
+    this->negate_gradient(this->dw());
     this->put_products(all_true<Real>(), this->dw(), false, this->con_dy(), this->row_dy());
     this->put_diagonals(this->con_adr());
     const Real one(1), zero(0), number = this->parts(1);
@@ -217,7 +232,6 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedDirection<kDim, E>> {
     Real tolerance(0), steps(0), residual(0);
     for (int l = 0; l < count; l++) set_lane(tolerance, l, lane_of(of_laws, this->element[l]));
     this->turn_rows();
-    if (this->among_rows) this->put_gram();
     choose_start();
     newton(env.t.o.newton, tolerance, present, &steps);
     const auto wrong = judge(env.t.o.newton, tolerance, present);

@@ -24,15 +24,23 @@ inline namespace DUALSTEP_ISA {
 template <class E>
 DS_HD void find_rows_in_use(const IslandEnv<E, false>& base) {
   auto& env = base.env;
-  const auto source = base.used_source(), by = base.used_by();
+  const auto source = base.used_source(), by = base.used_by(), tree = base.used_tree();
   int used = 0;
-  const auto note = [&](int s, unsigned environments) {
-    if (environments == 0) return;
-    source[used] = s;
-    by[used++] = static_cast<int>(environments);
-  };
   each_scalar_kind(env, [&](const auto& kind) {
-    for (int i = 0; i < kind.count(); i++) note(kind.first() + i, mask_word(kind.used(i)));
+    for (int i = 0; i < kind.count(); i++) {
+      const unsigned environments = mask_word(kind.used(i));
+      if (environments == 0) continue;
+      int first = -1;
+      bool one = true;
+      kind.each_dof(i, [&](int d) {
+        const int its = base.tree_of_dof(d);
+        one = one && (first < 0 || first == its);
+        first = its;
+      });
+      source[used] = kind.first() + i;
+      tree[used] = one ? first : -1;
+      by[used++] = static_cast<int>(environments);
+    }
   });
   base.head()[5] = used;
 }
@@ -58,17 +66,31 @@ struct Partition : IslandEnv<E, kOneEight> {
     this->tree_island()[a > b ? a : b] = a > b ? b : a;
   }
 
-  // calls f(place among all scalar rows) for those in use, in the order of their kinds
+  // the scalar rows in use, by their numbers in used_source; nothing else stands there yet
+  DS_HD Ints rows_in_use() const { return this->pushing(); }
+  DS_HD int find_own_rows() const {
+    const int used = this->head()[5];
+    const auto by = this->used_by(), own = rows_in_use();
+    int count = 0;
+    for (int i = 0; i < used; i++) {
+      own[count] = i;
+      count += static_cast<int>((static_cast<unsigned>(by[i]) >> this->element) & 1u);
+    }
+    return count;
+  }
+  // calls f(that number) in the order of their kinds
   template <class F>
   DS_HD void each_row(F f) const {
-    const int used = this->head()[5];
-    for (int i = 0; i < used; i++)
-      if ((static_cast<unsigned>(this->used_by()[i]) >> this->element) & 1u) f(this->used_source()[i]);
+    const int count = this->head()[2];
+    const auto own = rows_in_use();
+    for (int i = 0; i < count; i++) f(own[i]);
   }
-  // f(tree) for the trees that a row reaches, in order
+  // f(tree) for the trees that such a row reaches, in order
   template <class F>
-  DS_HD void each_tree_of_row(int source, F f) const {
-    with_scalar_row(env, source, [&](const auto& kind, int i) {
+  DS_HD void each_tree_of_row(int row, F f) const {
+    const int only = this->used_tree()[row];
+    if (only >= 0) return f(only);
+    with_scalar_row(env, this->used_source()[row], [&](const auto& kind, int i) {
       int last = -1;
       kind.each_dof(i, [&](int d) {
         const int tree = this->tree_of_dof(d);
@@ -91,6 +113,7 @@ struct Partition : IslandEnv<E, kOneEight> {
     if constexpr (Base::kIntoPacks)
       for (int k = 0; k < n.ntree; k++) contacts_of[k] = rows_of[k] = members[k] = 0;
     const int contacts = lane_of(env.ncon, this->element);
+    this->head()[2] = find_own_rows();
     int last = -1;
     for (int i = 0; i < contacts; i++) {
       const int pair = pair_of(env, i, this->element);
@@ -106,9 +129,9 @@ struct Partition : IslandEnv<E, kOneEight> {
       used[a] = 1;
       if (b >= 0) used[b] = 1, join(a, b);
     }
-    each_row([&](int source) {
+    each_row([&](int row) {
       int before = -1;
-      each_tree_of_row(source, [&](int a) {
+      each_tree_of_row(row, [&](int a) {
         used[a] = 1;
         if constexpr (Base::kIntoPacks) rows_of[a]++;
         if (before >= 0) join(before, a);
@@ -185,34 +208,37 @@ struct Partition : IslandEnv<E, kOneEight> {
         of[i] = k;
       });
     }
-    for (int i = this->contacts(); i < this->slots(); i++) of[i] = 0;
+    for (int i = this->contacts(); i < with_island_room(this->contacts()); i++) of[i] = 0;
   }
 
   DS_HD void list_rows() const {
     const auto island = this->tree_island(), source = this->row_source(), of = this->row_island();
+    const auto row_of = this->row_entry();  // nothing else stands there yet
     const auto each = [&](auto f) {
-      each_row([&](int s) {
+      each_row([&](int row) {
         int k = -1;  // that of any of its trees
-        each_tree_of_row(s, [&](int tree) { k = island[tree]; });
-        f(s, k);
+        each_tree_of_row(row, [&](int tree) { k = island[tree]; });
+        f(row, k);
       });
     };
-    sort_by_island(each, this->row_adr(), [&](int i, int s, int k) {
-      source[i] = s;
+    sort_by_island(each, this->row_adr(), [&](int i, int row, int k) {
+      source[i] = this->used_source()[row];
       of[i] = k;
+      row_of[i] = row;
     });
     const int count = this->head()[2] = this->row_adr()[this->islands()];
     int entries = 0, next = 0;
     for (int i = 0; i < count; i++) {
+      const int row = row_of[i];
       this->row_entry()[i] = entries;
-      each_tree_of_row(source[i], [&](int tree) {
+      each_tree_of_row(row, [&](int tree) {
         this->entry_tree()[entries] = tree;
         this->entry_z()[entries++] = next;
         next += padded(tree);
       });
     }
     this->row_entry()[count] = entries;
-    for (int i = count; i < this->scalars(); i++) of[i] = 0;
+    for (int i = count; i < with_island_room(count); i++) of[i] = 0;
   }
 
   // the graph of an island, as sets of places counted from its first

@@ -18,8 +18,8 @@
 #include "kernels/contact/with_law.h"
 #include "kernels/solver/islands/island_contacts.h"
 #include "kernels/solver/islands/island_laws.h"
-#include "kernels/solver/islands/island_row_space.h"
 #include "kernels/solver/islands/packed_islands.h"
+#include "kernels/solver/islands/row_space_sweeps.h"
 #include "kernels/solver/judge.h"
 
 namespace dualstep {
@@ -43,19 +43,23 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, IslandRows<kDim, E, kOneEight>
     factor.direction(island);
   }
 
-  // of each live island: the better of w = 0 and of the last acceleration, whitened, which stands in the pack's dw
+  // Of each live island: the better of two starts, of which the last acceleration, whitened, stands in the pack's dw. The
+  // other is w = 0, or what sweeps find where rows are few
   DS_HD void choose_start() const {
     apart(*this, [=](const auto& self) { self.choose_start_here(); });
   }
   DS_HD void choose_start_here() const {
     const auto w = this->w();
     const auto live = this->live();
-    this->put_costs(live, this->con_y0(), this->row_y0());
+    env.sync();
+    // y of the other start stands in dy, its w in grad
+    this->each_live([&](int island) { put_other_start(island); });
+    env.sync();
+    this->put_costs(live, this->con_dy(), this->row_dy());
     env.sync();
     this->each_live([&](int island) {
-      if constexpr (!kOneEight)
-        if (this->is_among_rows(island)) begin_among_rows(IslandFactor<kDim, E, kOneEight>(*this), island);
-      this->lo()[island] = this->parts(island, 0);
+      this->lo()[island] =
+          Scalar(0.5) * this->dot(island, this->grad(), this->grad()) + this->parts(island, 0);
       this->each_tree(island, [&](int tree) {
         const int first = env.t.tree_dof[tree];
         for (int k = 0; k < padded(tree); k++)
@@ -69,16 +73,36 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, IslandRows<kDim, E, kOneEight>
     this->each_live([&](int island) {
       const Scalar warm = Scalar(0.5) * this->dot(island, w, w) + this->parts(island, 0);
       if (warm < this->lo()[island]) return;
-      this->each_eight(island, [&](int c) { Numbers(Scalar(0)).store(w, c); });
-      const int slots = this->slots();
-      for (int i = this->con_adr()[island]; i < this->con_adr()[island + 1]; i++)
-        for (int r = 0; r < kDim; r++) this->con_y()[r * slots + i] = this->con_y0()[r * slots + i];
-      for (int i = this->row_adr()[island]; i < this->row_adr()[island + 1]; i++)
-        this->row_y()[i] = this->row_y0()[i];
+      this->each_eight(island, [&](int c) { Numbers(this->grad(), c).store(w, c); });
+      each_y(island, [&](Scalar& y, const Scalar& other, const Scalar&) { y = other; });
     });
     // no curvature is what stands there: the first active set is another
-    env.each(this->slots(), [&](int i) { this->con_h()[i] = Scalar(-1); });
-    env.each(this->scalars(), [&](int i) { this->row_piece()[i] = Scalar(-1); });
+    env.each(this->contacts(), [&](int i) { this->con_h()[i] = Scalar(-1); });
+    env.each(this->rows(), [&](int i) { this->row_piece()[i] = Scalar(-1); });
+  }
+  DS_HD void put_other_start(int island) const {
+    const auto w = this->grad();
+    this->each_eight(island, [&](int c) { Numbers(Scalar(0)).store(w, c); });
+    if constexpr (!kOneEight)
+      if (this->is_among_rows(island)) {
+        sweep_among_rows<kDim, kElliptic>(IslandFactor<kDim, E, kOneEight>(*this), island);
+        this->subtract_forces(island, w);
+        this->negate(island, w, w);
+        return;
+      }
+    each_y(island, [](const Scalar&, Scalar& other, const Scalar& y0) { other = y0; });
+  }
+  // f(y, its change along dw, y0) of the rows of an island
+  template <class F>
+  DS_HD void each_y(int island, F f) const {
+    const int slots = this->slots();
+    for (int i = this->con_adr()[island]; i < this->con_adr()[island + 1]; i++)
+      for (int r = 0; r < kDim; r++) {
+        const int k = r * slots + i;
+        f(this->con_y()[k], this->con_dy()[k], this->con_y0()[k]);
+      }
+    for (int i = this->row_adr()[island]; i < this->row_adr()[island + 1]; i++)
+      f(this->row_y()[i], this->row_dy()[i], this->row_y0()[i]);
   }
 
   DS_HD void put_gradient(int island) const {

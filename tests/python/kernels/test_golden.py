@@ -6,7 +6,7 @@ from answers import in_software
 
 # on the PTX interpreter the run-time compiler is what takes the time: there every second model has a step made for it, and
 # what generic kernels leave out; the others run the generic kernels, which are the same source
-SPECIALIZED = {*golden.MODELS[::2], "islands"}
+SPECIALIZED = {*golden.MODELS[::2], "islands", "herd"}
 
 
 @pytest.mark.parametrize(
