@@ -99,7 +99,11 @@ def main() -> None:
     table = heading("robot", args.envs, args.rounds, args.steps)
     print(*table, sep="\n", flush=True)
     for name, path in robots.items():
-        table.append(measure(name, path, args.envs, args.steps, args.rounds))
+        try:
+            table.append(measure(name, path, args.envs, args.steps, args.rounds))
+        except ValueError as error:  # a mesh that its package does not have, or a feature that is refused
+            print(f"{name} is left out: {error}", file=sys.stderr, flush=True)
+            continue
         print(table[-1], flush=True)
     if args.out:
         args.out.write_text("\n".join(table) + "\n")

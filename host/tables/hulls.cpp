@@ -30,11 +30,15 @@ std::vector<int> hull_vertices(const Model& m, int mesh) {
 void add_hull(const Model& m, int mesh, TableStore* t) {
   const std::vector<int> vertices = hull_vertices(m, mesh);
   std::vector<int> point_of(m.mesh_vertnum[mesh], -1);
+  double low[3] = {HUGE_VAL, HUGE_VAL, HUGE_VAL}, high[3] = {-HUGE_VAL, -HUGE_VAL, -HUGE_VAL};
   for (size_t i = 0; i < vertices.size(); ++i) {
     point_of[vertices[i]] = static_cast<int>(i);
     const auto first = m.mesh_vert.begin() + 3 * (m.mesh_vertadr[mesh] + vertices[i]);
     t->hull_point.insert(t->hull_point.end(), first, first + 3);
+    for (int k = 0; k < 3; ++k) low[k] = std::min(low[k], first[k]), high[k] = std::max(high[k], first[k]);
   }
+  for (int k = 0; k < 3; ++k) t->hull_box.push_back(0.5 * (low[k] + high[k]));
+  for (int k = 0; k < 3; ++k) t->hull_box.push_back(0.5 * (high[k] - low[k]));
   int faces = 0;
   for (int p = m.mesh_polyadr[mesh]; p < m.mesh_polyadr[mesh] + m.mesh_polynum[mesh]; ++p) {
     std::vector<int> corners;

@@ -266,7 +266,67 @@ DS_STAGE void place_contacts(E& env, int pair, const Manifold<typename E::Real, 
   }
 }
 
-// the environments in which the bounding spheres of a pair touch
+// the box about a geom along its axes, its centre from the geom's
+template <class Real>
+struct AxesBox {
+  Vec3<Real> centre, half;
+};
+template <int kType, class E>
+DS_HD AxesBox<typename E::Real> box_about(const E& env, int g) {
+  using Real = typename E::Real;
+  const Real zero(0);
+  if constexpr (kType == kMesh) {
+    const auto* b = env.t.hull_box.p + 6 * env.t.geom_hull[g];
+    return {{Real(b[0]), Real(b[1]), Real(b[2])}, {Real(b[3]), Real(b[4]), Real(b[5])}};
+  }
+  const Vec3<Real> s = env.vec(env.t.geom_size, g), none{zero, zero, zero};
+  if constexpr (kType == kSphere) return {none, {s.x, s.x, s.x}};
+  if constexpr (kType == kCapsule) return {none, {s.x, s.x, s.x + s.y}};
+  if constexpr (kType == kCylinder) return {none, {s.x, s.x, s.y}};
+  return {none, s};
+}
+// whether the boxes about two geoms may be no farther apart than the margin: not along any axis of either (the six face
+// axes of Gottschalk, Lin & Manocha 1996). What rounding could hide is a thousandth of a box
+template <int kFirst, int kSecond, class E>
+DS_FN typename E::Mask boxes_may_meet(const E& env, int a, int b, const typename E::Real& margin) {
+  using Real = typename E::Real;
+  const AxesBox<Real> one = box_about<kFirst>(env, a), other = box_about<kSecond>(env, b);
+  const Mat3<Real> A = env.geom_xmat().mat(a), B = env.geom_xmat().mat(b);
+  const Vec3<Real> d =
+      (env.geom_xpos().vec(b) - env.geom_xpos().vec(a)) + (rotate(B, other.centre) - rotate(A, one.centre));
+  const auto widen = [](const Vec3<Real>& half, Real(&out)[3]) {
+    const Real slack = max(half.x, max(half.y, half.z)) * Real(1e-3);
+    out[0] = half.x + slack, out[1] = half.y + slack, out[2] = half.z + slack;
+  };
+  Real half_a[3], half_b[3];
+  widen(one.half, half_a);
+  widen(other.half, half_b);
+  Real gap_b[3], most(-1e30);
+  DS_UNROLL
+  for (int j = 0; j < 3; j++) gap_b[j] = abs(dot(d, column(B, j))) - half_b[j];
+  DS_UNROLL
+  for (int i = 0; i < 3; i++) {
+    const Vec3<Real> axis = column(A, i);
+    Real gap = abs(dot(d, axis)) - half_a[i];
+    DS_UNROLL
+    for (int j = 0; j < 3; j++) {
+      const Real share = abs(dot(axis, column(B, j)));
+      gap = gap - share * half_b[j];
+      gap_b[j] = gap_b[j] - share * half_a[i];
+    }
+    most = max(most, gap);
+  }
+  DS_UNROLL
+  for (int j = 0; j < 3; j++) most = max(most, gap_b[j]);
+  return mask_not(most > margin);
+}
+// kinds of which a search is dearer than that
+template <int kKind>
+constexpr bool kAskBoxes = (PairKindTraits<kKind>::kFirst == kMesh ||
+                            PairKindTraits<kKind>::kSecond == kMesh) &&
+                           !PairKindTraits<kKind>::kFirstIsPlane && PairKindTraits<kKind>::kFirst != kHfield;
+
+// the environments in which the bounding spheres of a pair touch, and the boxes of those with a hull
 template <int kKind, class E>
 DS_HD typename E::Mask are_near(const E& env, int pair, const typename E::Real& margin) {
   using Real = typename E::Real;
@@ -285,7 +345,12 @@ DS_HD typename E::Mask are_near(const E& env, int pair, const typename E::Real& 
     return mask_and(high, mask_and(abs(p.x) - far < Real(size[0]), abs(p.y) - far < Real(size[1])));
   } else {
     const Real sum = reach + env.geom_rbound(a);
-    return dot(d, d) < sum * sum;
+    const auto near = dot(d, d) < sum * sum;
+    if constexpr (kAskBoxes<kKind>)
+      if (any(near))
+        return mask_and(near, boxes_may_meet<PairKindTraits<kKind>::kFirst, PairKindTraits<kKind>::kSecond>(
+                                  env, a, b, margin));
+    return near;
   }
 }
 

@@ -11,6 +11,7 @@
 // cost      O(the M entries of the dofs that a row reaches)
 #pragma once
 
+#include "kernels/base/bits.h"
 #include "kernels/smooth/factorize.h"
 
 namespace dualstep {
@@ -45,20 +46,6 @@ DS_HD bool in_set(const Words& words, Index i) {
   return (static_cast<unsigned>(words[i >> 5]) >> (i & 31)) & 1u;
 }
 
-DS_HD int bit_count(unsigned x) {
-#if DS_DEVICE
-  return __popc(x);
-#else
-  return __builtin_popcount(x);
-#endif
-}
-DS_HD int bit_count_trailing(unsigned x) {
-#if DS_DEVICE
-  return __ffs(static_cast<int>(x)) - 1;
-#else
-  return __builtin_ctz(x);
-#endif
-}
 // calls f(i) for the members of a set, lowest first
 template <class Words, class F>
 DS_HD void each_member(const Words& set, int nword, F f) {
@@ -67,14 +54,6 @@ DS_HD void each_member(const Words& set, int nword, F f) {
     for (unsigned bits = static_cast<unsigned>(set[k]); bits != 0; bits &= bits - 1)
       f(first + bit_count_trailing(bits));
   }
-}
-
-DS_HD int highest_bit(unsigned x) {
-#if DS_DEVICE
-  return 31 - __clz(static_cast<int>(x));
-#else
-  return 31 - __builtin_clz(x);
-#endif
 }
 
 // likewise, highest first

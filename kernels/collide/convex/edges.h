@@ -48,8 +48,9 @@ DS_FN void take_edge(const Vec3<Real>& top, const Vec3<Real>& end, const MaskOf<
 }
 
 template <class Real>
-DS_FN void hull_edge(const Hull<ScalarOf<Real>>& h, const Vec3<Real>& n, ShownFace<Real>* out) {
-  if (all(out->there)) return;
+DS_FN void hull_edge(const Hull<ScalarOf<Real>>& h, const Vec3<Real>& n, const MaskOf<Real>& wanted,
+                     ShownFace<Real>* out) {
+  if (!any(mask_and(wanted, mask_not(out->there)))) return;
   const Vec3<Real> top = hull_support(h, n);
   // squares of a fall and of a length, whose ratio is the least so far
   Real fall2(kAlignedSine * kAlignedSine), length2(1);

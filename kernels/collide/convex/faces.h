@@ -24,8 +24,8 @@ namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
 template <class Real>
-DS_FN void hull_face(const Hull<ScalarOf<Real>>& h, const Vec3<Real>& n, ShownFace<Real>* out) {
-  constexpr int kWide = kPackSize<Real>;
+DS_FN void hull_face(const Hull<ScalarOf<Real>>& h, const Vec3<Real>& n, const MaskOf<Real>& wanted,
+                     ShownFace<Real>* out) {
   IntOf<Real> face(0);
   Real most(-2);
   for (int f = 0; f < h.nface; f++) {
@@ -34,12 +34,12 @@ DS_FN void hull_face(const Hull<ScalarOf<Real>>& h, const Vec3<Real>& n, ShownFa
     const auto better = along > most;
     most = select(better, along, most);
     face = select(better, IntOf<Real>(f), face);
-    out->normal = select3(better, m, out->normal);
   }
   out->there = most >= Real(kAlignedCosine);
   out->count_max = 0;
   if (h.nface == 0) return;
-  for (int l = 0; l < kWide; l++) {
+  out->normal = triple_at<Real>(h.normal, face * IntOf<Real>(3));
+  each_element<Real>(mask_word(mask_and(wanted, out->there)), [&](int l) {
     const int f = lane_of(face, l), first = h.corner_adr[f], all = h.corner_adr[f + 1] - first;
     const int count = all < kFaceCorners ? all : kFaceCorners;
     set_lane(out->count, l, count);
@@ -50,7 +50,7 @@ DS_FN void hull_face(const Hull<ScalarOf<Real>>& h, const Vec3<Real>& n, ShownFa
       set_lane(out->corner[k].y, l, p[1]);
       set_lane(out->corner[k].z, l, p[2]);
     }
-  }
+  });
 }
 
 template <class Real>
@@ -91,17 +91,17 @@ DS_FN Vec3<Real> nearest_normal(const ConvexCore<Real>& c, const Vec3<Real>& n) 
     return {select(is_x, sign_nonzero(n.x), zero), select(is_y, sign_nonzero(n.y), zero),
             select(mask_or(is_x, is_y), zero, sign_nonzero(n.z))};
   }
-  Vec3<Real> best{zero, zero, zero};
+  if (c.hull.nface == 0) return {zero, zero, zero};
+  IntOf<Real> best(0);
   Real most(-2);
   for (int f = 0; f < c.hull.nface; f++) {
     const ScalarOf<Real>* p = c.hull.normal + 3 * f;
-    const Vec3<Real> m{Real(p[0]), Real(p[1]), Real(p[2])};
-    const Real along = dot(m, n);
+    const Real along = dot(Vec3<Real>{Real(p[0]), Real(p[1]), Real(p[2])}, n);
     const auto better = along > most;
     most = select(better, along, most);
-    best = select3(better, m, best);
+    best = select(better, IntOf<Real>(3 * f), best);
   }
-  return best;
+  return triple_at<Real>(c.hull.normal, best);
 }
 
 // the side of a capsule, or of a cylinder
@@ -147,9 +147,10 @@ DS_FN void cylinder_face(const Vec3<Real>& size, const Vec3<Real>& n, ShownFace<
   out->there = select_mask(cap, out->there, side.there);
 }
 
-// what a core shows along n, in its frame
+// what a core shows along n, in its frame, in the elements of a mask
 template <class Real>
-DS_STAGE void shown_face(const ConvexCore<Real>& c, const Vec3<Real>& n, ShownFace<Real>* out) {
+DS_STAGE void shown_face(const ConvexCore<Real>& c, const Vec3<Real>& n, const MaskOf<Real>& wanted,
+                         ShownFace<Real>* out) {
   const Real zero(0);
   const Vec3<Real> none{zero, zero, zero};
   for (auto& p : out->corner) p = none;
@@ -159,8 +160,8 @@ DS_STAGE void shown_face(const ConvexCore<Real>& c, const Vec3<Real>& n, ShownFa
   out->count_max = 0;
   out->there = zero < zero;
   if (c.type == kMesh) {
-    hull_face(c.hull, n, out);
-    hull_edge(c.hull, n, out);
+    hull_face(c.hull, n, wanted, out);
+    hull_edge(c.hull, n, wanted, out);
     return;
   }
   if (c.type == kBox) {

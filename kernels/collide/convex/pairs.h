@@ -67,8 +67,8 @@ DS_STAGE void face_contacts(const ConvexPair<Real>& pair, const Separation<Real>
   const Real one(1);
   const Vec3<Real> back = -rotate_transposed(pair.rot, s.n);
   ShownFace<Real> fa, fb;
-  shown_face(pair.a, s.n, &fa);
-  shown_face(pair.b, back, &fb);
+  shown_face(pair.a, s.n, near, &fa);
+  shown_face(pair.b, back, near, &fb);
   const auto facing = mask_and(near, mask_and(fa.there, fb.there));
   for (auto& c : chosen) c.there = one < one;
   if (!any(facing)) return;

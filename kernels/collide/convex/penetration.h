@@ -118,10 +118,9 @@ DS_STAGE void first_patch(const ConvexPair<Real>& pair, const Vec3<Real>& outwar
     const Vec3<Real> m = axpy(t1, Real(tilt * corner[k][0]), axpy(t2, Real(tilt * corner[k][1]), outwards));
     x->point[k] = support(pair, -normalize(m, outwards, &length));
   }
-  for (auto& h : x->height) h = no_height<Real>();
-  for (auto& h : x->rank) h = no_height<Real>();
   x->penalty = no_height<Real>();  // what does not lie below the origin is left alone
-  x->nface_max = 1;
+  x->nface_max = 0;
+  open_faces(x, 1);
   for (int l = 0; l < kPackSize<Real>; l++) {
     x->nface[l] = x->nfresh[l] = 1;
     for (int e = 0; e < 3; e++) x->corner[l][0][e] = static_cast<unsigned char>(e);
@@ -138,6 +137,7 @@ DS_STAGE void sharpen(const ConvexPair<Real>& pair, const Real& tolerance, const
   const auto edged = [](const ConvexCore<Real>& c) { return c.type >= kCylinder; };
   if (!edged(pair.a) && !edged(pair.b)) return;
   for (const double tilt : {0.2, 0.02}) {
+    x->taking_part = mask_word(open);
     first_patch(pair, bounds->outwards, tilt, x);
     grow(pair, tolerance, 3, open, x, bounds);
     take_witness(*x, bounds);
@@ -161,7 +161,6 @@ template <class Real>
 DS_STAGE void sharpen_distance(const ConvexPair<Real>& pair, const MaskOf<Real>& open, Separation<Real>* s) {
   Polytope<Real> x;
   const Vec3<Real> none{Real(0), Real(0), Real(0)};
-  for (auto& n : x.normal) n = none;
   DepthBounds<Real> bounds;
   bounds.upper = -s->dist;
   bounds.lower = Real(0);
@@ -183,11 +182,10 @@ DS_STAGE void core_penetration(const ConvexPair<Real>& pair, const Simplex<Real>
   const Real tolerance = enough(pair);
   Polytope<Real> x;
   const Vec3<Real> none{Real(0), Real(0), Real(0)};
-  for (auto& h : x.height) h = no_height<Real>();
-  for (auto& h : x.rank) h = no_height<Real>();
   x.penalty = tolerance * Real(0.5);
-  for (auto& n : x.normal) n = none;
-  first_points(pair, found, &x);
+  x.nface_max = 0;
+  x.taking_part = mask_word(wanted);
+  first_points(pair, found, wanted, &x);
   first_faces(&x);
   DepthBounds<Real> bounds;
   bounds.upper = no_height<Real>();

@@ -28,14 +28,6 @@ constexpr int kPolytopePoints = 32;  // a set of points is a word
 constexpr int kPolytopeFaces = 2 * kPolytopePoints - 4;
 constexpr int kNewFaces = 24;  // that one point may bring
 
-DS_HD int lowest_bit(unsigned long long x) {
-#if DS_DEVICE
-  return __ffsll(static_cast<long long>(x)) - 1;
-#else
-  return __builtin_ctzll(x);
-#endif
-}
-
 template <class Real>
 struct Polytope {
   static constexpr int kWide = kPackSize<Real>;
@@ -50,6 +42,7 @@ struct Polytope {
   // what one point brings to each element: corners of an edge, and the face's number
   unsigned char fresh[kWide][kNewFaces][3];
   unsigned char nfresh[kWide];
+  unsigned taking_part;  // the elements whose cores meet, as bits; the others have no faces
   int nface_max;
 };
 
@@ -59,23 +52,36 @@ DS_HD Real no_height() {
   return Real(1e30);
 }
 
+// so many places for faces, in which none stands yet
+template <class Real>
+DS_FN void open_faces(Polytope<Real>* x, int count) {
+  const Real zero(0);
+  for (; x->nface_max < count; x->nface_max++) {
+    x->height[x->nface_max] = x->rank[x->nface_max] = no_height<Real>();
+    x->normal[x->nface_max] = {zero, zero, zero};
+  }
+}
+
 // the planes through edges and the new point of each element
 template <class Real>
 DS_FN void fill_planes(Polytope<Real>* x, int newest) {
   using Scalar = ScalarOf<Real>;
-  constexpr int kWide = kPackSize<Real>;
+  constexpr bool kMany = kPackSize<Real> != 1;
+  unsigned having[kMany ? kNewFaces : 1] = {};  // of each of them the elements
   int most = 0;
-  for (int l = 0; l < kWide; l++) most = x->nfresh[l] > most ? x->nfresh[l] : most;
+  each_element<Real>(x->taking_part, [&](int l) {
+    for (int k = 0; kMany && k < x->nfresh[l]; k++) having[k] |= 1u << l;
+    most = x->nfresh[l] > most ? x->nfresh[l] : most;
+  });
   const Vec3<Real> w = x->point[newest].y;
   for (int k = 0; k < most; k++) {
     Vec3<Real> p = w, q = w;
-    for (int l = 0; l < kWide; l++) {
-      if (k >= x->nfresh[l]) continue;
+    each_element<Real>(kMany ? having[kMany ? k : 0] : 1u, [&](int l) {
       const Vec3<Real>&from = x->point[x->fresh[l][k][0]].y, &to = x->point[x->fresh[l][k][1]].y;
       set_lane(p.x, l, lane_of(from.x, l)), set_lane(p.y, l, lane_of(from.y, l));
       set_lane(p.z, l, lane_of(from.z, l)), set_lane(q.x, l, lane_of(to.x, l));
       set_lane(q.y, l, lane_of(to.y, l)), set_lane(q.z, l, lane_of(to.z, l));
-    }
+    });
     const Vec3<Real> e1 = p - w, e2 = q - w, N = cross(e1, e2);
     const Real square = dot(N, N), longest = max(dot(e1, e1), dot(e2, e2));
     const Real least = longest * Real(sizeof(Scalar) == 4 ? 1e-5 : 1e-12);
@@ -86,13 +92,12 @@ DS_FN void fill_planes(Polytope<Real>* x, int newest) {
     const Vec3<Real> foot = n * dot(n, w), p1 = p - foot, q1 = q - foot, w1 = w - foot;
     const Real least_weight = min(dot(n, cross(q1, w1)), min(dot(n, cross(w1, p1)), dot(n, cross(p1, q1))));
     const Real rank = select(least_weight < Real(0), height + x->penalty, height);
-    for (int l = 0; l < kWide; l++) {
-      if (k >= x->nfresh[l]) continue;
+    each_element<Real>(kMany ? having[kMany ? k : 0] : 1u, [&](int l) {
       const int face = x->fresh[l][k][2];
       set_lane(x->normal[face].x, l, lane_of(n.x, l)), set_lane(x->normal[face].y, l, lane_of(n.y, l));
       set_lane(x->normal[face].z, l, lane_of(n.z, l)), set_lane(x->height[face], l, lane_of(height, l));
       set_lane(x->rank[face], l, lane_of(rank, l));
-    }
+    });
   }
 }
 
@@ -143,7 +148,7 @@ DS_FN bool replace_seen(Polytope<Real>* x, int lane, unsigned long long seen, in
     set_lane(x->rank[lowest_bit(free)], lane, ScalarOf<Real>(1e30));
   }
   x->nface[lane] = static_cast<unsigned char>(nface);
-  x->nface_max = nface > x->nface_max ? nface : x->nface_max;
+  open_faces(x, nface);
   x->nfresh[lane] = static_cast<unsigned char>(count);
   return true;
 }
@@ -158,14 +163,15 @@ DS_FN DifferencePoint<Real> farther(const ConvexPair<Real>& pair, const Vec3<Rea
 
 // the first tetrahedron: GJK's, where it has one that is not flat, else extreme points
 template <class Real>
-DS_STAGE void first_points(const ConvexPair<Real>& pair, const Simplex<Real>& found, Polytope<Real>* x) {
+DS_STAGE void first_points(const ConvexPair<Real>& pair, const Simplex<Real>& found,
+                           const MaskOf<Real>& wanted, Polytope<Real>* x) {
   const Real zero(0), one(1);
   const Vec3<Real>& o = found.p[3].y;
   const Real volume = dot(found.p[0].y - o, cross(found.p[1].y - o, found.p[2].y - o));
   const Real flat = pair.large * pair.large * pair.small * Real(1e-6);
   const auto good = mask_and(found.inside, abs(volume) > flat);
   for (int k = 0; k < 4; k++) x->point[k] = found.p[k];
-  if (!all(good)) {
+  if (any(mask_and(wanted, mask_not(good)))) {
     DifferencePoint<Real> p[4];
     p[0] = support(pair, {one, zero, zero});
     p[1] = support(pair, {-one, zero, zero});
@@ -188,12 +194,11 @@ DS_STAGE void first_points(const ConvexPair<Real>& pair, const Simplex<Real>& fo
 
 template <class Real>
 DS_FN void first_faces(Polytope<Real>* x) {
-  constexpr int kWide = kPackSize<Real>;
   // the base, then the three around point 3; each is made as a new face of its last corner
   constexpr unsigned char kFaces[4][3] = {{0, 1, 2}, {1, 0, 3}, {2, 1, 3}, {0, 2, 3}};
-  x->nface_max = 4;
+  open_faces(x, 4);
   for (int last = 2; last <= 3; last++) {
-    for (int l = 0; l < kWide; l++) {
+    each_element<Real>(x->taking_part, [&](int l) {
       x->nface[l] = 4;
       x->nfresh[l] = 0;
       for (int f = 0; f < 4; f++) {
@@ -202,25 +207,24 @@ DS_FN void first_faces(Polytope<Real>* x) {
         fresh[0] = kFaces[f][0], fresh[1] = kFaces[f][1], fresh[2] = static_cast<unsigned char>(f);
         for (int e = 0; e < 3; e++) x->corner[l][f][e] = kFaces[f][e];
       }
-    }
+    });
     fill_planes(x, last);
   }
 }
 
-// the point of each element's triangle that is below the origin, on both shapes
+// the point of each element's triangle that is below the origin, on both shapes; of the elements of a set
 template <class Real>
 DS_FN void triangle_witness(const Polytope<Real>& x, const unsigned char (&corner)[kPackSize<Real>][3],
-                            const Vec3<Real>& n, Vec3<Real>* on_a, Vec3<Real>* on_b) {
-  constexpr int kWide = kPackSize<Real>;
+                            unsigned set, const Vec3<Real>& n, Vec3<Real>* on_a, Vec3<Real>* on_b) {
   DifferencePoint<Real> p[3];
   for (int c = 0; c < 3; c++) {
     p[c] = x.point[0];
-    for (int l = 0; l < kWide; l++) {
+    each_element<Real>(set, [&](int l) {
       const auto& from = x.point[corner[l][c]];
       set_lane(p[c].y.x, l, lane_of(from.y.x, l)), set_lane(p[c].y.y, l, lane_of(from.y.y, l));
       set_lane(p[c].y.z, l, lane_of(from.y.z, l)), set_lane(p[c].a.x, l, lane_of(from.a.x, l));
       set_lane(p[c].a.y, l, lane_of(from.a.y, l)), set_lane(p[c].a.z, l, lane_of(from.a.z, l));
-    }
+    });
   }
   const Real zero(0), one(1);
   Real weight[3], sum(0);
@@ -239,12 +243,12 @@ DS_FN void triangle_witness(const Polytope<Real>& x, const unsigned char (&corne
   *on_b = *on_a + p[0].y * weight[0] + p[1].y * weight[1] + p[2].y * weight[2];
 }
 
-// faces that w is beyond, as bits of each element. Sums of powers of two are exact up to 24 of them
+// faces that w is beyond, as bits of each element of a set. Sums of powers of two are exact up to 24 of them
 template <class Real>
-DS_FN void seen_faces(const Polytope<Real>& x, const Vec3<Real>& w, const Real& slack,
+DS_FN void seen_faces(const Polytope<Real>& x, const Vec3<Real>& w, const Real& slack, unsigned set,
                       unsigned long long (&seen)[kPackSize<Real>]) {
-  constexpr int kPart = 24, kWide = kPackSize<Real>;
-  for (int l = 0; l < kWide; l++) seen[l] = 0;
+  constexpr int kPart = 24;
+  for (auto& s : seen) s = 0;
   for (int base = 0; base < x.nface_max; base += kPart) {
     Real bits(0);
     ScalarOf<Real> power(1);
@@ -253,8 +257,9 @@ DS_FN void seen_faces(const Polytope<Real>& x, const Vec3<Real>& w, const Real& 
       bits = bits + select(beyond, Real(power), Real(0));
       power = power + power;
     }
-    for (int l = 0; l < kWide; l++)
+    each_element<Real>(set, [&](int l) {
       seen[l] |= static_cast<unsigned long long>(static_cast<unsigned>(lane_of(bits, l))) << base;
+    });
   }
 }
 
@@ -272,7 +277,6 @@ struct DepthBounds {
 template <class Real>
 DS_STAGE void grow(const ConvexPair<Real>& pair, const Real& tolerance, int newest, MaskOf<Real> active,
                    Polytope<Real>* x, DepthBounds<Real>* bounds) {
-  constexpr int kWide = kPackSize<Real>;
   // more than planes through points of one flat side differ by: seen in part, the side would tear
   const Real slack = pair.large * Real(kSingle<Real> ? 1e-7 : 1e-13);
   for (; newest < kPolytopePoints; newest++) {
@@ -296,26 +300,24 @@ DS_STAGE void grow(const ConvexPair<Real>& pair, const Real& tolerance, int newe
     bounds->lower = select(active, height, bounds->lower);
     const auto witness = mask_or(better, mask_and(active, closing));
     bounds->lowered = mask_or(bounds->lowered, witness);
-    const unsigned improved = mask_word(witness);
-    for (int l = 0; l < kWide; l++) {
+    each_element<Real>(mask_word(witness), [&](int l) {
       const auto* c = x->corner[l][lane_of(face, l)];
-      for (int k = 0; k < 3 && ((improved >> l) & 1u); k++) bounds->triangle[l][k] = c[k];
-    }
+      for (int k = 0; k < 3; k++) bounds->triangle[l][k] = c[k];
+    });
     active = mask_and(active, bounds->upper - height > tolerance);
     if (!any(active)) return;
 
     x->point[newest] = w;
-    unsigned long long seen[kWide];
-    seen_faces(*x, w.y, slack, seen);
+    unsigned long long seen[kPackSize<Real>];
     unsigned stuck = 0;
-    const unsigned busy = mask_word(active);
-    for (int l = 0; l < kWide; l++) {
+    const unsigned busy = x->taking_part = mask_word(active);
+    seen_faces(*x, w.y, slack, busy, seen);
+    each_element<Real>(busy, [&](int l) {
       x->nfresh[l] = 0;
-      if (!((busy >> l) & 1u)) continue;
-      if (seen[l] != 0 && replace_seen(x, l, seen[l], newest)) continue;
+      if (seen[l] != 0 && replace_seen(x, l, seen[l], newest)) return;
       x->nfresh[l] = 0;
       stuck |= 1u << l;
-    }
+    });
     active = mask_and(active, mask_not(mask_of_word<Real>(stuck)));
     fill_planes(x, newest);
   }
@@ -325,7 +327,7 @@ DS_STAGE void grow(const ConvexPair<Real>& pair, const Real& tolerance, int newe
 template <class Real>
 DS_FN void take_witness(const Polytope<Real>& x, DepthBounds<Real>* bounds) {
   Vec3<Real> on_a, on_b;
-  triangle_witness(x, bounds->triangle, bounds->outwards, &on_a, &on_b);
+  triangle_witness(x, bounds->triangle, mask_word(bounds->lowered), bounds->outwards, &on_a, &on_b);
   bounds->on_a = select3(bounds->lowered, on_a, bounds->on_a);
   bounds->on_b = select3(bounds->lowered, on_b, bounds->on_b);
   bounds->lowered = Real(1) < Real(0);

@@ -14,9 +14,10 @@
 //           counts
 // reads     its arguments; hull_adr, hull_point, hull_faceadr, hull_normal, hull_corneradr, hull_corner
 // writes    none
-// cost      8 operations a point of a hull, 10 to 20 for the others
+// cost      6 operations a point of a hull, 10 to 20 for the others
 #pragma once
 
+#include "kernels/base/bits.h"
 #include "kernels/collide/ball_contact.h"
 #include "kernels/collide/kinds.h"
 
@@ -76,29 +77,44 @@ DS_FN ConvexCore<Real> make_core(const Shape<Real>& s, int type) {
   return {type, s.size, {}, bound};
 }
 
+// calls f(element) for those of a set
+template <class Real, class F>
+DS_HD void each_element(unsigned set, F f) {
+  if constexpr (kPackSize<Real> == 1) {
+    if (set != 0) f(0);
+  } else {
+    for (; set != 0; set &= set - 1) f(bit_count_trailing(set));
+  }
+}
+
+// the triple from number i of a table on, of each element
+template <class Real>
+DS_HD Vec3<Real> triple_at(const ScalarOf<Real>* table, const IntOf<Real>& i) {
+  return {gather<Real>(table, i), gather<Real>(table + 1, i), gather<Real>(table + 2, i)};
+}
+
 template <class Real>
 DS_FN Vec3<Real> hull_support(const Hull<ScalarOf<Real>>& h, const Vec3<Real>& n) {
-  const auto at = [&](int i) {
-    return Vec3<Real>{Real(h.point[3 * i]), Real(h.point[3 * i + 1]), Real(h.point[3 * i + 2])};
+  using Int = IntOf<Real>;
+  const auto along = [&](int i) {
+    return dot(Vec3<Real>{Real(h.point[3 * i]), Real(h.point[3 * i + 1]), Real(h.point[3 * i + 2])}, n);
   };
   // two halves side by side: a comparison waits for the one before it
-  const int half = (h.npoint + 1) / 2;
-  Vec3<Real> first = at(0), second = at(half < h.npoint ? half : 0);
-  Real most1 = dot(first, n), most2 = dot(second, n);
+  const int half = (h.npoint + 1) / 2, middle = half < h.npoint ? half : 0;
+  Int first(0), second(3 * middle);
+  Real most1 = along(0), most2 = along(middle);
   for (int i = 1; i < half; i++) {
-    const Vec3<Real> p = at(i);
-    const Real d1 = dot(p, n);
+    const Real d1 = along(i);
     const auto above1 = d1 > most1;
     most1 = select(above1, d1, most1);
-    first = select3(above1, p, first);
+    first = select(above1, Int(3 * i), first);
     if (half + i >= h.npoint) break;
-    const Vec3<Real> q = at(half + i);
-    const Real d2 = dot(q, n);
+    const Real d2 = along(half + i);
     const auto above2 = d2 > most2;
     most2 = select(above2, d2, most2);
-    second = select3(above2, q, second);
+    second = select(above2, Int(3 * (half + i)), second);
   }
-  return select3(most2 > most1, second, first);
+  return triple_at<Real>(h.point, select(most2 > most1, second, first));
 }
 
 // a point of the core farthest along n, in the frame of the shape
