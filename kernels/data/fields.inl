@@ -404,7 +404,6 @@ COLUMN(eq_param, eq_B, 1, "damping")
 COLUMN(eq_param, eq_approx_A, 2, "approximate A of translations, of rotations")
 COLUMN(eq_param, eq_solimp, 7, "impedance, as pair_solimp")
 END_ROW(eq_param)
-
 // kept between steps -------------------------------------------------------------------------------------------
 STATE(qpos, nq, CARRIED, "joint positions, MuJoCo's layout [m, rad, unit quaternions w x y z]")
 STATE(qvel, nv, CARRIED, "joint velocities [m/s, rad/s]")
