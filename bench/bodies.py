@@ -177,7 +177,7 @@ def errors(sim: ds.Batch, model: ds.Model, states: dict[str, np.ndarray], peer: 
         batch.forward()
     ours = [np.array(x, float) for x in (sim.qacc, best.qacc, best.qacc_smooth)]
     both = (ours, [np.array(x) for x in zip(*theirs, strict=True)])
-    one, other = (float(np.median(relative_error(*found, np.array(masses)))) for found in both)
+    one, other = (float(np.median(relative_error(a, b, c, np.array(masses)))) for a, b, c in both)
     return one, other
 
 

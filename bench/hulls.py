@@ -137,7 +137,7 @@ def draw(points: dict[tuple[int, int, bool, float], tuple[float, float]], path: 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(8.5, 3.4))
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 3.6))
     kinds = {
         "": (False, DEPTHS[0], "-"),
         ", 10 mm deep": (False, DEPTHS[1], ":"),
@@ -151,7 +151,8 @@ def draw(points: dict[tuple[int, int, bool, float], tuple[float, float]], path: 
         right.loglog(PAIRS, [p * points[64, p, False, DEPTHS[0]][side] for p in PAIRS], "o-", label=label)
     left.set(xlabel="vertices of a hull", ylabel="us a pair")
     right.set(xlabel="pairs of hulls of 64 vertices", ylabel="us an environment")
-    left.legend()
+    left.set_ylim(0.1, 8)  # room for the legend below
+    left.legend(fontsize="x-small", loc="lower right", ncols=2)
     right.legend()
     figure.tight_layout()
     figure.savefig(path, dpi=110)
