@@ -150,17 +150,15 @@ def seconds_of(step, steps: int) -> float:
     return time.process_time() - start
 
 
-def exact(model: ds.Model) -> ds.Model:
-    """With the options that a model is solved to the end with."""
-    model.opt.tolerance, model.opt.iterations = 1e-10, 100
-    return model
-
-
 def errors(sim: ds.Batch, model: ds.Model, states: dict[str, np.ndarray], peer: mujoco.MjModel) -> tuple[float, float]:
-    """The median error of the accelerations at the states: of the batch, and of MuJoCo with the options of the model."""
+    """The median error of the accelerations at the states: of the batch, and of MuJoCo with the options of `peer`.
+
+    `model` is another one of the batch's, which gets the options of a solution to the end.
+    """
+    model.opt.tolerance, model.opt.iterations = 1e-10, 100
     converged = copy.copy(peer)
     converged.opt.tolerance, converged.opt.iterations, converged.opt.ls_iterations = 0, 200, 200
-    best = ds.Batch(exact(model), len(states["qpos"]), dtype="float64")
+    best = ds.Batch(model, len(states["qpos"]), dtype="float64")
     data, masses, theirs = mujoco.MjData(peer), [], []
     for row in range(len(states["qpos"])):
         found = []

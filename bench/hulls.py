@@ -69,6 +69,7 @@ def measure(
     qpos, data = poses(model, envs, depth), mujoco.MjData(model)
     sim = ds.Batch(ds.Model.from_mjcf(xml), envs, num_threads=1)
     ours, theirs, contacts = [], [], 0
+    some = qpos[: max(1, 256 // pairs)]  # a call of mj_collision is one environment's
     for _ in range(rounds):
         sim.reset()
         sim.qpos[:] = qpos
@@ -80,20 +81,20 @@ def measure(
         sim._core.time_stages(False)
         ours.append(seconds * ticks["collide"] / sum(ticks.values()))
         spent, contacts = 0.0, 0
-        for row in qpos[: max(1, 256 // pairs)]:
+        for row in some:
             data.qpos[:] = row
             mujoco.mj_kinematics(model, data)
             start = time.perf_counter()
             mujoco.mj_collision(model, data)
             spent += time.perf_counter() - start
             contacts += data.ncon
-        theirs.append(spent / len(qpos[: max(1, 256 // pairs)]))
+        theirs.append(spent / len(some))
     scale = 1e6 / pairs
     return (
         float(np.median(ours)) * scale / envs,
         float(np.median(theirs)) * scale,
         float(np.mean(sim.contact_count)) / pairs,
-        contacts / len(qpos[: max(1, 256 // pairs)]) / pairs,
+        contacts / len(some) / pairs,
     )
 
 
@@ -117,11 +118,12 @@ def main() -> None:
     cases += [(v, 8, True, DEPTHS[0]) for v in VERTICES] + [(64, p, False, DEPTHS[0]) for p in PAIRS]
     points: dict[tuple[int, int, bool, float], tuple[float, float]] = {}
     for case in cases:
+        vertices, pairs, flag, depth = case
         one, other, here, there = measure(*case, args.envs, args.rounds)
         points[case] = (one, other)
         table.append(
-            f"| {case[0]} | {case[1]} | {1e3 * case[3]:.0f} | {'on' if case[2] else 'off'} | {one:.2f} | {other:.2f} | {other / one:.1f} | "
-            f"{here:.1f} | {there:.1f} |"
+            f"| {vertices} | {pairs} | {1e3 * depth:.0f} | {'on' if flag else 'off'} | {one:.2f} | {other:.2f} | "
+            f"{other / one:.1f} | {here:.1f} | {there:.1f} |"
         )
         print(table[-1], flush=True)
     if args.out:
