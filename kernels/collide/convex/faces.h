@@ -23,18 +23,26 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
+// the face that looks most along n, of equal ones the first, and how much it does
+template <class Real>
+DS_FN IntOf<Real> nearest_face(const Hull<ScalarOf<Real>>& h, const Vec3<Real>& n, Real* most) {
+  IntOf<Real> face(0);
+  *most = Real(-2);
+  for (int f = 0; f < h.nface; f++) {
+    const ScalarOf<Real>* p = h.normal + 3 * f;
+    const Real along = dot(Vec3<Real>{Real(p[0]), Real(p[1]), Real(p[2])}, n);
+    const auto better = along > *most;
+    *most = select(better, along, *most);
+    face = select(better, IntOf<Real>(f), face);
+  }
+  return face;
+}
+
 template <class Real>
 DS_FN void hull_face(const Hull<ScalarOf<Real>>& h, const Vec3<Real>& n, const MaskOf<Real>& wanted,
                      ShownFace<Real>* out) {
-  IntOf<Real> face(0);
-  Real most(-2);
-  for (int f = 0; f < h.nface; f++) {
-    const Vec3<Real> m{Real(h.normal[3 * f]), Real(h.normal[3 * f + 1]), Real(h.normal[3 * f + 2])};
-    const Real along = dot(m, n);
-    const auto better = along > most;
-    most = select(better, along, most);
-    face = select(better, IntOf<Real>(f), face);
-  }
+  Real most;
+  const IntOf<Real> face = nearest_face(h, n, &most);
   out->there = most >= Real(kAlignedCosine);
   out->count_max = 0;
   if (h.nface == 0) return;
@@ -92,16 +100,8 @@ DS_FN Vec3<Real> nearest_normal(const ConvexCore<Real>& c, const Vec3<Real>& n) 
             select(mask_or(is_x, is_y), zero, sign_nonzero(n.z))};
   }
   if (c.hull.nface == 0) return {zero, zero, zero};
-  IntOf<Real> best(0);
-  Real most(-2);
-  for (int f = 0; f < c.hull.nface; f++) {
-    const ScalarOf<Real>* p = c.hull.normal + 3 * f;
-    const Real along = dot(Vec3<Real>{Real(p[0]), Real(p[1]), Real(p[2])}, n);
-    const auto better = along > most;
-    most = select(better, along, most);
-    best = select(better, IntOf<Real>(3 * f), best);
-  }
-  return triple_at<Real>(c.hull.normal, best);
+  Real most;
+  return triple_at<Real>(c.hull.normal, nearest_face(c.hull, n, &most) * IntOf<Real>(3));
 }
 
 // the side of a capsule, or of a cylinder

@@ -73,10 +73,16 @@ DS_FN void fill_planes(Polytope<Real>* x, int newest) {
     for (int k = 0; kMany && k < x->nfresh[l]; k++) having[k] |= 1u << l;
     most = x->nfresh[l] > most ? x->nfresh[l] : most;
   });
+  const auto each_having = [&](int k, auto f) {
+    if constexpr (kMany)
+      each_element<Real>(having[k], f);
+    else
+      f(0);
+  };
   const Vec3<Real> w = x->point[newest].y;
   for (int k = 0; k < most; k++) {
     Vec3<Real> p = w, q = w;
-    each_element<Real>(kMany ? having[kMany ? k : 0] : 1u, [&](int l) {
+    each_having(k, [&](int l) {
       const Vec3<Real>&from = x->point[x->fresh[l][k][0]].y, &to = x->point[x->fresh[l][k][1]].y;
       set_lane(p.x, l, lane_of(from.x, l)), set_lane(p.y, l, lane_of(from.y, l));
       set_lane(p.z, l, lane_of(from.z, l)), set_lane(q.x, l, lane_of(to.x, l));
@@ -92,7 +98,7 @@ DS_FN void fill_planes(Polytope<Real>* x, int newest) {
     const Vec3<Real> foot = n * dot(n, w), p1 = p - foot, q1 = q - foot, w1 = w - foot;
     const Real least_weight = min(dot(n, cross(q1, w1)), min(dot(n, cross(w1, p1)), dot(n, cross(p1, q1))));
     const Real rank = select(least_weight < Real(0), height + x->penalty, height);
-    each_element<Real>(kMany ? having[kMany ? k : 0] : 1u, [&](int l) {
+    each_having(k, [&](int l) {
       const int face = x->fresh[l][k][2];
       set_lane(x->normal[face].x, l, lane_of(n.x, l)), set_lane(x->normal[face].y, l, lane_of(n.y, l));
       set_lane(x->normal[face].z, l, lane_of(n.z, l)), set_lane(x->height[face], l, lane_of(height, l));

@@ -83,12 +83,10 @@ struct BodyMotion {
   using Number = typename Whose::Number;
   using Numbers = Eight<Number, Whose::kWide>;
   using Motions = Field<typename E::Real, E::kStride>;
-  // from one motion along the chain to the next; an eight has two zeros behind it
-  static constexpr int kMotion = Whose::kWide > 1 ? kEight : 6;
   const E& env;
   Whose whose;
   int body, last, tree;
-  Motions motions;  // room for those along the chain
+  Motions motions;  // room for those along the chain: six numbers each, or an eight with two zeros
 
   DS_HD static Numbers none() { return Numbers(Number(0)); }
   DS_HD Numbers motion_at(const Motions& field, int i) const {
@@ -101,13 +99,13 @@ struct BodyMotion {
   DS_HD auto wide() const { return Field<Number, 1>{reinterpret_cast<Number*>(motions.p)}; }
   DS_HD void put_along(int i, const Numbers& x) const {
     if constexpr (Whose::kWide > 1)
-      x.store(wide(), kMotion * i);
+      x.store(wide(), kEight * i);
     else
       for (int k = 0; k < 6; k++) motions[6 * i + k] = x.part[k];
   }
   DS_HD Numbers along(int i) const {
     if constexpr (Whose::kWide > 1)
-      return Numbers(wide(), kMotion * i);
+      return Numbers(wide(), kEight * i);
     else
       return motion_at(motions, i);
   }

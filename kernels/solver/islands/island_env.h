@@ -79,6 +79,11 @@ struct IslandEnv {
   DS_HD int width() const { return kOneEight ? kEight : env.t.n.ntreepad; }
   DS_HD int tree_of_dof(int d) const { return env.t.body_tree[env.t.dof_body[d]]; }
 
+  // how many contacts and rows an island has
+  DS_HD int contacts_of(int island) const { return con_adr()[island + 1] - con_adr()[island]; }
+  DS_HD int rows_of(int island) const {
+    return env.t.n.kdim * contacts_of(island) + row_adr()[island + 1] - row_adr()[island];
+  }
   // calls f(tree) for the trees of an island
   template <class F>
   DS_HD void each_tree(int island, F f) const {

@@ -32,11 +32,7 @@ struct IslandRows : IslandEnv<E, kOneEight> {
   using Numbers = typename Base::Numbers;
   DS_HD explicit IslandRows(const Base& base) : Base(base) {}
 
-  // how many contacts and rows an island has, and whether it is solved among these (island_row_space.h)
-  DS_HD int contacts_of(int island) const { return this->con_adr()[island + 1] - this->con_adr()[island]; }
-  DS_HD int rows_of(int island) const {
-    return kDim * contacts_of(island) + this->row_adr()[island + 1] - this->row_adr()[island];
-  }
+  // whether an island is solved among its rows (island_row_space.h)
   DS_HD bool is_among_rows(int island) const { return this->row_space()[island] >= 0; }
 
   // row r of contact i on its first or second tree

@@ -187,8 +187,9 @@ struct PackedDirection : PackedRows<kDim, E> {
   DS_HD void put_gram() const {
     apart(*this, [=](const auto& self) { self.put_gram_here(); });
   }
+  DS_HD int all_rows() const { return this->rows() + kDim * this->contacts(); }  // of contacts too
   DS_HD void put_gram_here() const {
-    const int rows = this->rows() + kDim * this->contacts();
+    const int rows = all_rows();
     for (int a = 0; a < rows; a += kTall)
       for (int c = a; c < rows; c += kWide) put_gram_tile(a, c);
   }

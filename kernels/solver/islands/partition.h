@@ -354,8 +354,7 @@ struct Partition : IslandEnv<E, kOneEight> {
     begin[island] = -1;
     if constexpr (kOneEight) return H;
     const int first = this->tree_adr()[island], trees = this->tree_adr()[island + 1] - first;
-    const int rows = env.t.n.kdim * (this->con_adr()[island + 1] - this->con_adr()[island]) +
-                     this->row_adr()[island + 1] - this->row_adr()[island];
+    const int rows = this->rows_of(island);
     int n = 0;
     this->each_tree(island, [&](int tree) { n += dofs(tree); });
     if (!is_among_rows(trees, n, rows)) return H;

@@ -22,7 +22,7 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-// the rows of one island; b holds y
+// the rows of one island
 template <int kDim, class E>
 struct SweptIsland {
   const IslandRowSpace<kDim, E>& of;
@@ -34,6 +34,7 @@ struct SweptIsland {
   DS_HD int scalars() const { return of.scalars; }
   DS_HD int contacts() const { return of.blocks - of.scalars; }
   DS_HD int room() const { return of.width; }
+  DS_HD auto y() const { return of.b; }
   DS_HD Number gram(int i, int j) const { return of.A[i * of.width + j]; }
   // y <- y + A dl, of rows `at` and the following
   template <int kRows>
@@ -43,10 +44,10 @@ struct SweptIsland {
     for (int r = 0; r < kRows; r++) some |= dl[r] != Number(0);
     if (!some) return;
     for (int c = 0; c < of.width; c += kEight) {
-      Numbers y(of.b, c);
+      Numbers next(y(), c);
       DS_UNROLL
-      for (int r = 0; r < kRows; r++) y.add(dl[r], Numbers(of.A, (at + r) * of.width + c));
-      y.store(of.b, c);
+      for (int r = 0; r < kRows; r++) next.add(dl[r], Numbers(of.A, (at + r) * of.width + c));
+      next.store(y(), c);
     }
   }
 };
@@ -61,7 +62,8 @@ struct SweptPack {
   DS_HD int first_contact() const { return 0; }
   DS_HD int scalars() const { return of.rows(); }
   DS_HD int contacts() const { return of.contacts(); }
-  DS_HD int room() const { return of.rows() + kDim * of.contacts(); }
+  DS_HD int room() const { return of.all_rows(); }
+  DS_HD auto y() const { return of.b(); }
   DS_HD Number gram(int i, int j) const { return of.gram(i, j); }
   template <int kRows>
   DS_HD void add(int at, const Number* dl) const {
@@ -70,10 +72,10 @@ struct SweptPack {
     for (int r = 0; r < kRows; r++) some = mask_or(some, dl[r] != Number(0));
     if (!any(some)) return;
     for (int i = 0; i < room(); i++) {
-      Number y = of.b()[i];
+      Number next = y()[i];
       DS_UNROLL
-      for (int r = 0; r < kRows; r++) y = fma(dl[r], gram(at + r, i), y);
-      of.b()[i] = select(some, y, of.b()[i]);
+      for (int r = 0; r < kRows; r++) next = fma(dl[r], gram(at + r, i), next);
+      y()[i] = select(some, next, y()[i]);
     }
   }
 };
@@ -88,12 +90,7 @@ struct RowSpaceSweeps {
   static_assert(kForces <= kTriangle<kDim>);
   const Swept& rows;
 
-  DS_HD auto y() const {
-    if constexpr (requires { rows.of.b(); })
-      return rows.of.b();
-    else
-      return rows.of.b;
-  }
+  DS_HD auto y() const { return rows.y(); }
   DS_HD int place_of_contact(int i) const { return rows.scalars() + kDim * i; }
 
   // f(force, y0, dy, y) of every row
