@@ -1,15 +1,18 @@
 // What collides and has more than a size: convex hulls of meshes (the points of MuJoCo's hull, and its merged faces),
 // and height fields.
 //
-// Points keep the order of the hull, since ties go to the first one; a mesh without a hull gives all its vertices.
+// Points keep the order of the hull, since ties go to the first one; a mesh without a hull gives all its vertices. Points and
+// normals stand coordinate by coordinate (kernels/data/hull_table.h).
 // Geoms of one mesh share its hull. Corners of faces are renumbered from the mesh's vertices to the hull's points.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include "host/model/support.h"
+#include "host/tables/direction_cells.h"
 #include "host/tables/tables.h"
 #include "kernels/collide/hfield_code.h"
+#include "kernels/data/hull_table.h"
 
 namespace dualstep {
 namespace {
@@ -27,19 +30,29 @@ std::vector<int> hull_vertices(const Model& m, int mesh) {
   return {first, first + count};
 }
 
+// triples, at their place in a table that has those of all hulls before
+void put_triples(const std::vector<const double*>& triples, int begin, std::vector<double>* table) {
+  const int run = whole_runs(static_cast<int>(triples.size()), kHullRun);
+  table->resize(begin);
+  for (int k = 0; k < 3; ++k)
+    for (int i = 0; i < run; ++i)
+      table->push_back(triples[std::min(i, static_cast<int>(triples.size()) - 1)][k]);
+}
+
 void add_hull(const Model& m, int mesh, TableStore* t) {
+  const int hull = static_cast<int>(t->hull_adr.size()) - 1;
   const std::vector<int> vertices = hull_vertices(m, mesh);
   std::vector<int> point_of(m.mesh_vertnum[mesh], -1);
+  std::vector<const double*> points, normals;
   double low[3] = {HUGE_VAL, HUGE_VAL, HUGE_VAL}, high[3] = {-HUGE_VAL, -HUGE_VAL, -HUGE_VAL};
   for (size_t i = 0; i < vertices.size(); ++i) {
     point_of[vertices[i]] = static_cast<int>(i);
-    const auto first = m.mesh_vert.begin() + 3 * (m.mesh_vertadr[mesh] + vertices[i]);
-    t->hull_point.insert(t->hull_point.end(), first, first + 3);
+    const double* first = &m.mesh_vert[3 * (m.mesh_vertadr[mesh] + vertices[i])];
+    points.push_back(first);
     for (int k = 0; k < 3; ++k) low[k] = std::min(low[k], first[k]), high[k] = std::max(high[k], first[k]);
   }
   for (int k = 0; k < 3; ++k) t->hull_box.push_back(0.5 * (low[k] + high[k]));
   for (int k = 0; k < 3; ++k) t->hull_box.push_back(0.5 * (high[k] - low[k]));
-  int faces = 0;
   for (int p = m.mesh_polyadr[mesh]; p < m.mesh_polyadr[mesh] + m.mesh_polynum[mesh]; ++p) {
     std::vector<int> corners;
     for (int i = m.mesh_polyvertadr[p]; i < m.mesh_polyvertadr[p] + m.mesh_polyvertnum[p]; ++i) {
@@ -49,11 +62,14 @@ void add_hull(const Model& m, int mesh, TableStore* t) {
     if (corners.size() < 3) continue;
     t->hull_corner.insert(t->hull_corner.end(), corners.begin(), corners.end());
     t->hull_corneradr.push_back(static_cast<int>(t->hull_corner.size()));
-    t->hull_normal.insert(t->hull_normal.end(), &m.mesh_polynormal[3 * p], &m.mesh_polynormal[3 * p] + 3);
-    ++faces;
+    normals.push_back(&m.mesh_polynormal[3 * p]);
   }
-  t->hull_adr.push_back(static_cast<int>(t->hull_point.size() / 3));
-  t->hull_faceadr.push_back(t->hull_faceadr.back() + faces);
+  t->hull_grid.push_back(add_direction_cells(points, t));
+  t->hull_grid.push_back(add_direction_cells(normals, t));
+  put_triples(points, hull_begin(t->hull_adr.back(), hull), &t->hull_point);
+  put_triples(normals, hull_begin(t->hull_faceadr.back(), hull), &t->hull_normal);
+  t->hull_adr.push_back(t->hull_adr.back() + static_cast<int>(points.size()));
+  t->hull_faceadr.push_back(t->hull_faceadr.back() + static_cast<int>(normals.size()));
 }
 
 // heights of a grid, and what is known about them once for all (kernels/collide/hfield_code.h)

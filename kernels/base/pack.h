@@ -392,6 +392,24 @@ DS_HD void store_pack(T* p, const Pack<T, N>& x) {
   __builtin_memcpy(p, &x.v, sizeof(x.v));
 }
 
+// the greatest element, in every place: the pack and itself moved by half of its size, by a quarter and so on
+template <int kBy, class V, size_t... k>
+DS_HD V rotated(const V& x, std::index_sequence<k...>) {
+  return __builtin_shufflevector(x, x, (k + kBy)...);
+}
+template <int kBy, class T, int N>
+DS_HD Pack<T, N> greatest_by(const Pack<T, N>& x) {
+  if constexpr (kBy == 0)
+    return x;
+  else
+    return greatest_by<kBy / 2>(
+        max(x, Pack<T, N>::from(rotated<kBy>(x.v, std::make_index_sequence<static_cast<size_t>(N)>{}))));
+}
+template <class T, int N>
+DS_HD Pack<T, N> greatest(const Pack<T, N>& x) {
+  return greatest_by<N / 2>(x);
+}
+
 template <class P>
 requires(kPackSize<P> > 1) DS_HD IntOf<P> without_fraction(const P& x) {
   return __builtin_convertvector(x.v, typename VectorTypes<float, kPackSize<P>>::Index);

@@ -21,7 +21,12 @@
 #define DS_ROLLED _Pragma("unroll 1")
 #else
 #define DS_FOR_GPU 0
+#if defined(__OPTIMIZE__)
 #define DS_HD inline __attribute__((always_inline))
+#else
+// nothing is gained from copies that nobody optimizes, and they take twice as long to compile
+#define DS_HD inline
+#endif
 #define DS_FN inline
 #define DS_STAGE inline
 #define DS_ROLLED

@@ -68,6 +68,9 @@ DS_HD bool mask_or(bool a, bool b) { return a || b; }
 DS_HD bool mask_not(bool a) { return !a; }
 DS_HD bool mask_bit(bool m, int) { return m; }
 DS_HD unsigned mask_word(bool m) { return m ? 1u : 0u; }
+// the elements of a pack as bits: all of them
+template <class Real>
+constexpr unsigned kAllElements = (2u << (RealTraits<Real>::kSize - 1)) - 1u;
 template <class Real>
 requires(RealTraits<Real>::kSize == 1) DS_HD bool mask_of_word(unsigned bits) { return bits != 0; }
 // for integers of a pack: the elements for which it holds, as bits; and the smaller number

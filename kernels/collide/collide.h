@@ -32,8 +32,8 @@ constexpr bool kKindCompiled<AnyTables, kKind> = kKindPossible<AnyTables, kKind>
 template <int kKind, class E>
 DS_HD void try_kind(E& env) {
   if constexpr (kKindCompiled<StepTables<typename E::Scalar>, kKind>) {
-    if constexpr (E::kPack > 1 && kOfShapes<kKind>)
-      if (env.t.n.nisland > 0) return collide_side_by_side<kKind>(env);
+    if constexpr (E::kPack > 1 && kStandSideBySide<kKind>)
+      if (env.t.n.nisland > 0 || is_searched_kind(kKind)) return collide_side_by_side<kKind>(env);
     collide_kind<kKind>(env);
   }
 }

@@ -256,10 +256,9 @@ DS_STAGE void vertex_hull(Scene* s, const FieldVertex<Real>& v, const MaskOf<Rea
   const Vec3<Real> local = rotate_transposed(s->body.rot, v.at);
   Real best(-1e30), beyond(-1e30);
   Vec3<Real> n{zero, zero, zero};
-  const auto triple = [](const ScalarOf<Real>* p) { return Vec3<Real>{Real(p[0]), Real(p[1]), Real(p[2])}; };
   for (int f = 0; f < h.nface; f++) {
-    const Vec3<Real> out = triple(h.normal + 3 * f);
-    const Real height = dot(out, local - triple(h.point + 3 * h.corner[h.corner_adr[f]]));
+    const Vec3<Real> out = broadcast_triple<Real>(h.normals(), f);
+    const Real height = dot(out, local - broadcast_triple<Real>(h.points(), h.corner[h.corner_adr[f]]));
     const Vec3<Real> m = -rotate(s->body.rot, out);
     auto allowed = mask_and(height > best, m.z >= zero);
     if (any(mask_and(allowed, wanted))) allowed = mask_and(allowed, v.allows(m));

@@ -79,8 +79,7 @@ DS_STAGE void hull_corners(Scene* s, const Under& under, const decltype(Scene::m
   using Real = decltype(s->margin);
   const auto& h = s->body.hull;
   const auto at = [&](int i) {
-    const Vec3<Real> p = rotate(
-        s->body.rot, Vec3<Real>{Real(h.point[3 * i]), Real(h.point[3 * i + 1]), Real(h.point[3 * i + 2])});
+    const Vec3<Real> p = rotate(s->body.rot, broadcast_triple<Real>(h.points(), i));
     Place<Real> place{p.x, p.y, p.z, Real(0), p.z < ceiling};
     if (any(place.there)) {
       const FaceUnder<Real> f = under(p);

@@ -1,5 +1,6 @@
-// Scenes of many bodies, on a CPU. Each environment of a pack is near at other pairs there. So pairs that are near, each of
-// one environment, go side by side through the function of their kind. They keep their order, and so do the contacts.
+// Scenes of many bodies and shapes that are searched for, on a CPU. Each environment of a pack is near at other pairs there. So
+// pairs that are near, each of one environment, go side by side through the function of their kind. They keep their order, and
+// so do the contacts.
 //
 // solves    as collide.h
 // equation  a box about spheres of centres x_i and radii r_i:  low = min(x_i - r_i),  high = max(x_i + r_i)
@@ -37,11 +38,10 @@ DS_FN void put_geom_records(E& env) {
   }
 }
 
-// whether a kind reads no more of either geom than such a record has
-constexpr bool is_of_shape(int type) { return type != kMesh && type != kHfield; }
+// whether pairs of a kind may stand side by side: a height field is one for a whole pack, and points over a plane are asked
+// where all elements have the same
 template <int kKind>
-constexpr bool kOfShapes = is_of_shape(PairKindTraits<kKind>::kFirst) &&
-                           is_of_shape(PairKindTraits<kKind>::kSecond);
+constexpr bool kStandSideBySide = !(PairKindTraits<kKind>::kFirst == kHfield) && kKind != kKind_plane_mesh;
 
 // as many near pairs as a pack has elements: which, and in which environment
 template <class E>
@@ -51,28 +51,30 @@ struct NearPairs {
   int pair[kPack], element[kPack];
   int count = 0;
 
-  DS_HD Shape<Real> shape(const E& env, int of) const {
-    Real x[kRecordRun];
-    load_records([&](int l) { return geom_records(env, geom_of_pair(env.t, pair[l], of))(element[l]); }, 0,
-                 x);
-    return {{x[0], x[1], x[2]},
-            {{x[3], x[4], x[5], x[6], x[7], x[8], x[9], x[10], x[11]}},
-            {x[12], x[13], x[14]}};
+  DS_HD int geom(const E& env, int l, int of) const { return geom_of_pair(env.t, pair[l], of); }
+  DS_HD bool of_one_pair() const {
+    for (int l = 1; l < kPack; l++)
+      if (pair[l] != pair[0]) return false;
+    return true;
   }
-  // numbers of each pair: rows of `width` of a table
+  // numbers of each pair, or of something else: rows of `width` of a table
   struct Row {
     const typename E::Scalar* p;
     typename E::Int first;
     int step;
     DS_HD Real operator()(int k) const { return gather<Real>(p + k * step, first); }
   };
-  DS_HD Row row(const E& env, const Param<typename E::Scalar>& a, int width) const {
+  template <class RowOf>
+  DS_HD Row rows(const E& env, const Param<typename E::Scalar>& a, int width, RowOf row_of) const {
     if (kKnownShared<StepTables<typename E::Scalar>> || a.env_stride == 0) {
-      const auto first = [&](int l) { return width * pair[l]; };
+      const auto first = [&](int l) { return width * row_of(l); };
       return {a.p, ints(first), 1};
     }
-    const auto first = [&](int l) { return kPack * width * pair[l] + element[l]; };
+    const auto first = [&](int l) { return kPack * width * row_of(l) + element[l]; };
     return {a.p + static_cast<long>(env.block) * a.env_stride, ints(first), kPack};
+  }
+  DS_HD Row row(const E& env, const Param<typename E::Scalar>& a, int width) const {
+    return rows(env, a, width, [&](int l) { return pair[l]; });
   }
   template <class F>
   DS_HD static typename E::Int ints(F f) {
@@ -81,12 +83,60 @@ struct NearPairs {
     return x;
   }
 };
+
+// one geom of each near pair, as its pair function takes it
+template <int kType, class E>
+struct NearGeom {
+  using Real = typename E::Real;
+  using Scalar = typename E::Scalar;
+  typename ShapeOf<kType, Real>::Type shape;
+  Hull<Scalar> hulls[kType == kMesh ? E::kPack : 1];
+
+  DS_FN NearGeom(const E& env, const NearPairs<E>& near, int of) {
+    if (env.t.n.nisland > 0)
+      read_records(env, near, of);
+    else
+      read_poses(env, near, of);
+    if constexpr (kType == kMesh) {
+      for (int l = 0; l < E::kPack; l++)
+        hulls[l] = hull_of_table<Scalar>(env.t, env.t.geom_hull[near.geom(env, l, of)]);
+      shape.hull = {hulls[0], near.of_one_pair() ? nullptr : hulls};
+      shape.bound = near.rows(env, env.t.geom_rbound, 1, [&](int l) { return near.geom(env, l, of); })(0);
+    }
+  }
+  // `shape` refers to `hulls`
+  NearGeom(const NearGeom&) = delete;
+  NearGeom& operator=(const NearGeom&) = delete;
+
+ private:
+  DS_FN void read_records(const E& env, const NearPairs<E>& near, int of) {
+    Real x[kRecordRun];
+    load_records([&](int l) { return geom_records(env, near.geom(env, l, of))(near.element[l]); }, 0, x);
+    shape.pos = {x[0], x[1], x[2]};
+    shape.rot = {{x[3], x[4], x[5], x[6], x[7], x[8], x[9], x[10], x[11]}};
+    shape.size = {x[12], x[13], x[14]};
+  }
+  DS_FN void read_poses(const E& env, const NearPairs<E>& near, int of) {
+    const auto gpos = env.geom_xpos(), gmat = env.geom_xmat();
+    Scalar x[12][E::kPack];
+    for (int l = 0; l < E::kPack; l++) {
+      const int g = near.geom(env, l, of), element = near.element[l];
+      for (int k = 0; k < 3; k++) x[k][l] = lane_of(gpos[3 * g + k], element);
+      for (int k = 0; k < 9; k++) x[3 + k][l] = lane_of(gmat[9 * g + k], element);
+    }
+    shape.pos = {load_pack<Real>(x[0]), load_pack<Real>(x[1]), load_pack<Real>(x[2])};
+    for (int k = 0; k < 9; k++) shape.rot.m[k] = load_pack<Real>(x[3 + k]);
+    const auto size = near.rows(env, env.t.geom_size, 3, [&](int l) { return near.geom(env, l, of); });
+    shape.size = {size(0), size(1), size(2)};
+  }
+};
+
 // what record_by_law asks of the pairs, in the words of an environment
 template <class E>
 struct NearParameters {
   using Real = typename E::Real;
   const StepTables<typename E::Scalar>& t;
-  Real margin, solimp[7], K, Bn, Bt, approx_A, R_scale;
+  Real margin, solimp[7], K, Bn, Bt, stiffest, approx_A, R_scale;
   DS_HD NearParameters(const E& env, const NearPairs<E>& near) : t(env.t) {
     const auto diag = near.row(env, t.pair_diag, kWidth_pair_diag);
     const auto kbb = near.row(env, t.pair_kbb, kWidth_pair_kbb);
@@ -94,6 +144,7 @@ struct NearParameters {
     margin = near.row(env, t.pair_margin, 1)(0);
     for (int k = 0; k < 7; k++) solimp[k] = imp(k);
     K = kbb(kColumn_pair_K), Bn = kbb(kColumn_pair_Bn), Bt = kbb(kColumn_pair_Bt);
+    stiffest = kbb(kColumn_pair_stiffest);
     approx_A = diag(kColumn_pair_approx_A), R_scale = diag(kColumn_pair_R_scale);
   }
   DS_HD const Real& pair_margin(int) const { return margin; }
@@ -101,8 +152,7 @@ struct NearParameters {
   DS_HD const Real& pair_K(int) const { return K; }
   DS_HD const Real& pair_Bn(int) const { return Bn; }
   DS_HD const Real& pair_Bt(int) const { return Bt; }
-  // the integrator discrete has no islands, for which pairs stand side by side
-  DS_HD Real pair_stiffest(int) const { return Real(1e30); }
+  DS_HD const Real& pair_stiffest(int) const { return stiffest; }
   DS_HD const Real& pair_approx_A(int) const { return approx_A; }
   DS_HD const Real& pair_R_scale(int) const { return R_scale; }
 };
@@ -159,14 +209,17 @@ DS_FN void collide_near(E& env, NearPairs<E>* near) {
   using Real = typename E::Real;
   using Kind = PairKindTraits<kKind>;
   if (near->count == 0) return;
-  // elements that nobody needs do as the first does
+  // elements that nobody needs have the first one's pair, far apart: no search goes on for them
   for (int l = near->count; l < E::kPack; l++)
     near->pair[l] = near->pair[0], near->element[l] = near->element[0];
+  const auto there = mask_of_word<Real>((near->count < 32 ? 1u << near->count : 0u) - 1u);
   Manifold<Real, Kind::kCapacity> m;
-  Kind::collide(near->shape(env, 0), near->shape(env, 1), near->row(env, env.t.pair_margin, 1)(0), &m);
+  const NearGeom<Kind::kFirst, E> first(env, *near, 0);
+  NearGeom<Kind::kSecond, E> second(env, *near, 1);
+  second.shape.pos.x = select(there, second.shape.pos.x, Real(1e9));
+  Kind::collide(first.shape, second.shape, near->row(env, env.t.pair_margin, 1)(0), &m);
   keep_one<kKind>(env, &m);
   unsigned hits = 0;
-  const auto there = mask_of_word<Real>((near->count < 32 ? 1u << near->count : 0u) - 1u);
   for (int k = 0; k < Kind::kCapacity; k++) {
     m.hit[k] = mask_and(there, m.hit[k]);
     hits |= mask_word(m.hit[k]);
@@ -272,7 +325,7 @@ DS_HD void each_near_run(E& env, F f) {
   using Kind = PairKindTraits<kKind>;
   const auto& t = env.t;
   if constexpr (!Kind::kFirstIsPlane && Kind::kFirst != kHfield)
-    if (t.run_adr[kPairKinds] > 0) {
+    if (t.n.nisland > 0 && t.run_adr[kPairKinds] > 0) {
       for (int run = t.run_adr[kKind]; run < t.run_adr[kKind + 1];) {
         if (may_be_near(env, run)) f(t.run_pair[run], t.run_pair[run + 1]);
         // those of a tree that meets no other are passed over
@@ -294,7 +347,8 @@ DS_HD void find_near(E& env, int begin, int end, NearPairs<E>* near) {
     const int a = geom_of_pair(env.t, pair, 0), b = geom_of_pair(env.t, pair, 1);
     if constexpr (Kind::kSecond == kBox && Kind::kFirst != kPlane)
       touch = mask_and(touch, may_reach_box(env, b, a, margin));
-    if constexpr (Kind::kFirst == kBox) touch = mask_and(touch, may_reach_box(env, a, b, margin));
+    if constexpr (Kind::kFirst == kBox && !kAskBoxes<kKind>)
+      touch = mask_and(touch, may_reach_box(env, a, b, margin));
     for (unsigned word = mask_word(touch); word != 0; word &= word - 1) {
       near->pair[near->count] = pair;
       near->element[near->count++] = bit_count_trailing(word);

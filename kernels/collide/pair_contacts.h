@@ -80,7 +80,7 @@ DS_HD typename ShapeOf<kType, typename E::Real>::Type geom_shape(const E& env, i
   const auto& t = env.t;
   const Shape<Real> shape{env.geom_xpos().vec(g), env.geom_xmat().mat(g), env.vec(t.geom_size, g)};
   if constexpr (kType == kMesh) {
-    return {shape, hull_of_table<typename E::Scalar>(t, t.geom_hull[g]), env.geom_rbound(g)};
+    return {shape, {hull_of_table<typename E::Scalar>(t, t.geom_hull[g])}, env.geom_rbound(g)};
   } else if constexpr (kType == kHfield) {
     return {shape, height_grid<typename E::Scalar>(t, t.geom_hull[g])};
   } else {

@@ -36,11 +36,9 @@ template <class E, class Real = typename E::Real>
 DS_FN ConvexCore<Real> core_of_geom(const E& env, int g, const Shape<Real>& shape) {
   const auto& t = env.t;
   if (t.allgeom_type[g] != kMesh) return make_core(shape, t.allgeom_type[g]);
-  HullShape<Real> hull{shape, hull_of_table<typename E::Scalar>(t, t.allgeom_hull[g]), Real(0)};
-  for (int i = 0; i < hull.hull.npoint; i++) {
-    const auto* p = hull.hull.point + 3 * i;
-    hull.bound = max(hull.bound, norm(Vec3<Real>{Real(p[0]), Real(p[1]), Real(p[2])}));
-  }
+  HullShape<Real> hull{shape, {hull_of_table<typename E::Scalar>(t, t.allgeom_hull[g])}, Real(0)};
+  for (int i = 0; i < hull.hull.npoint; i++)
+    hull.bound = max(hull.bound, norm(broadcast_triple<Real>(hull.hull.points(), i)));
   return make_core(hull, kMesh);
 }
 

@@ -47,18 +47,58 @@ DS_FN void take_edge(const Vec3<Real>& top, const Vec3<Real>& end, const MaskOf<
   out->there = mask_or(out->there, edge);
 }
 
+// of element l alone: the same numbers, of few points at most, since an edge is level to within two degrees
 template <class Real>
-DS_FN void hull_edge(const Hull<ScalarOf<Real>>& h, const Vec3<Real>& n, const MaskOf<Real>& wanted,
+DS_HD bool edge_of_one(const Triples<ScalarOf<Real>>& t, const Vec3<Real>& top, const Vec3<Real>& n, int l,
+                       Vec3<Real>* end) {
+  using Scalar = ScalarOf<Real>;
+  const Vec3<Scalar> from{lane_of(top.x, l), lane_of(top.y, l), lane_of(top.z, l)};
+  const Vec3<Scalar> along{lane_of(n.x, l), lane_of(n.y, l), lane_of(n.z, l)};
+  const Vec3<Real> from_all{Real(from.x), Real(from.y), Real(from.z)},
+      along_all{Real(along.x), Real(along.y), Real(along.z)};
+  // what is steeper by more than rounding is never the most level
+  const Real steepest(kAlignedSine * kAlignedSine * 1.001);
+  Scalar fall2 = Scalar(kAlignedSine * kAlignedSine), length2 = 1;
+  bool level = false;
+  for (int base = 0; base < t.count; base += kPackSize<Real>) {
+    const Vec3<Real> d = Vec3<Real>{load_pack<Real>(t.x + base), load_pack<Real>(t.y() + base),
+                                    load_pack<Real>(t.z() + base)} -
+                         from_all;
+    const Real fall = dot(d, along_all);
+    each_element<Real>(mask_word(fall * fall < dot(d, d) * steepest), [&](int k) {
+      const int i = base + k;
+      if (i >= t.count) return;
+      const Vec3<Scalar> x{t.x[i], t.y()[i], t.z()[i]}, e = x - from;
+      const Scalar f = dot(e, along), f2 = f * f, l2 = dot(e, e);
+      if (!(f2 * length2 < fall2 * l2)) return;
+      fall2 = f2, length2 = l2, level = true;
+      set_lane(end->x, l, x.x), set_lane(end->y, l, x.y), set_lane(end->z, l, x.z);
+    });
+  }
+  return level;
+}
+
+template <class Real>
+DS_FN void hull_edge(const Hulls<Real>& h, const Vec3<Real>& n, const MaskOf<Real>& wanted,
                      ShownFace<Real>* out) {
-  if (!any(mask_and(wanted, mask_not(out->there)))) return;
-  const Vec3<Real> top = hull_support(h, n);
+  const unsigned set = mask_word(mask_and(wanted, mask_not(out->there)));
+  if (set == 0) return;
+  const Vec3<Real> top = hull_support(h, n, set);
+  if constexpr (kPackSize<Real> != 1)
+    if (!are_scanned(h, h.npoint)) {
+      unsigned found = 0;
+      Vec3<Real> other = top;
+      each_element<Real>(set, [&](int l) {
+        if (edge_of_one(hull_of(h, l).points(), top, n, l, &other)) found |= 1u << l;
+      });
+      return take_edge(top, other, mask_of_word<Real>(found), n, out);
+    }
   // squares of a fall and of a length, whose ratio is the least so far
   Real fall2(kAlignedSine * kAlignedSine), length2(1);
   Vec3<Real> end = top;
   auto level = Real(0) > Real(0);
   for (int i = 0; i < h.npoint; i++) {
-    const ScalarOf<Real>* p = h.point + 3 * i;
-    const Vec3<Real> x{Real(p[0]), Real(p[1]), Real(p[2])}, d = x - top;
+    const Vec3<Real> x = broadcast_triple<Real>(h.points(), i), d = x - top;
     const Real fall = dot(d, n), f2 = fall * fall, l2 = dot(d, d);
     const auto better = f2 * length2 < fall2 * l2;
     fall2 = select(better, f2, fall2);

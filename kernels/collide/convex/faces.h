@@ -23,40 +23,48 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-// the face that looks most along n, of equal ones the first, and how much it does
+// the face that looks most along n, of equal ones the first, its normal and how much it does, in the elements of a mask at
+// least; a hull without faces has a normal of zeros
 template <class Real>
-DS_FN IntOf<Real> nearest_face(const Hull<ScalarOf<Real>>& h, const Vec3<Real>& n, Real* most) {
+DS_FN IntOf<Real> nearest_face(const Hulls<Real>& h, const Vec3<Real>& n, const MaskOf<Real>& wanted,
+                               Real* most, Vec3<Real>* normal) {
   IntOf<Real> face(0);
+  if (!are_scanned(h, h.nface)) {
+    *normal = farthest_of_each<kNormals>(h, n, mask_word(wanted), &face);
+    *most = dot(*normal, n);
+    return face;
+  }
+  *normal = {Real(0), Real(0), Real(0)};
   *most = Real(-2);
   for (int f = 0; f < h.nface; f++) {
-    const ScalarOf<Real>* p = h.normal + 3 * f;
-    const Real along = dot(Vec3<Real>{Real(p[0]), Real(p[1]), Real(p[2])}, n);
+    const Real along = dot(broadcast_triple<Real>(h.normals(), f), n);
     const auto better = along > *most;
     *most = select(better, along, *most);
     face = select(better, IntOf<Real>(f), face);
   }
+  if (h.nface > 0) *normal = triple_at<Real>(h.normals(), face);
   return face;
 }
 
 template <class Real>
-DS_FN void hull_face(const Hull<ScalarOf<Real>>& h, const Vec3<Real>& n, const MaskOf<Real>& wanted,
+DS_FN void hull_face(const Hulls<Real>& h, const Vec3<Real>& n, const MaskOf<Real>& wanted,
                      ShownFace<Real>* out) {
   Real most;
-  const IntOf<Real> face = nearest_face(h, n, &most);
+  const IntOf<Real> face = nearest_face(h, n, wanted, &most, &out->normal);
   out->there = most >= Real(kAlignedCosine);
   out->count_max = 0;
-  if (h.nface == 0) return;
-  out->normal = triple_at<Real>(h.normal, face * IntOf<Real>(3));
   each_element<Real>(mask_word(mask_and(wanted, out->there)), [&](int l) {
-    const int f = lane_of(face, l), first = h.corner_adr[f], all = h.corner_adr[f + 1] - first;
+    const Hull<ScalarOf<Real>>& own = hull_of(h, l);
+    const int f = lane_of(face, l), first = own.corner_adr[f], all = own.corner_adr[f + 1] - first;
     const int count = all < kFaceCorners ? all : kFaceCorners;
     set_lane(out->count, l, count);
     out->count_max = count > out->count_max ? count : out->count_max;
     for (int k = 0; k < count; k++) {
-      const ScalarOf<Real>* p = h.point + 3 * h.corner[first + k * all / count];
-      set_lane(out->corner[k].x, l, p[0]);
-      set_lane(out->corner[k].y, l, p[1]);
-      set_lane(out->corner[k].z, l, p[2]);
+      const auto p = own.points();
+      const int i = own.corner[first + k * all / count];
+      set_lane(out->corner[k].x, l, p.x[i]);
+      set_lane(out->corner[k].y, l, p.y()[i]);
+      set_lane(out->corner[k].z, l, p.z()[i]);
     }
   });
 }
@@ -88,9 +96,9 @@ DS_HD bool has_faces(const ConvexCore<Real>& c) {
   return c.type == kMesh || c.type == kBox || c.type == kCylinder;
 }
 
-// the normal of the face that looks most along n; of equal ones the first
+// the normal of the face that looks most along n, of equal ones the first, in the elements of a mask at least
 template <class Real>
-DS_FN Vec3<Real> nearest_normal(const ConvexCore<Real>& c, const Vec3<Real>& n) {
+DS_FN Vec3<Real> nearest_normal(const ConvexCore<Real>& c, const Vec3<Real>& n, const MaskOf<Real>& wanted) {
   const Real zero(0);
   if (c.type == kCylinder) return {zero, zero, sign_nonzero(n.z)};
   if (c.type == kBox) {
@@ -99,9 +107,10 @@ DS_FN Vec3<Real> nearest_normal(const ConvexCore<Real>& c, const Vec3<Real>& n) 
     return {select(is_x, sign_nonzero(n.x), zero), select(is_y, sign_nonzero(n.y), zero),
             select(mask_or(is_x, is_y), zero, sign_nonzero(n.z))};
   }
-  if (c.hull.nface == 0) return {zero, zero, zero};
   Real most;
-  return triple_at<Real>(c.hull.normal, nearest_face(c.hull, n, &most) * IntOf<Real>(3));
+  Vec3<Real> normal;
+  nearest_face(c.hull, n, wanted, &most, &normal);
+  return normal;
 }
 
 // the side of a capsule, or of a cylinder
@@ -239,14 +248,13 @@ DS_FN void flatten(const ShownFace<Real>& f, const Vec3<Real>& t1, const Vec3<Re
   for (int k = 0; k < f.count_max; k++) {
     // beyond the last corner of an element comes its first
     const int next = k + 1;
-    const auto wrap =
-        mask_of_word<Real>(~word_where_above(f.count, next) & ((2u << (kPackSize<Real> - 1)) - 1u));
+    const auto wrap = mask_of_word<Real>(~word_where_above(f.count, next) & kAllElements<Real>);
     const bool end = next == f.count_max;
     const Real un = select(wrap, out->u[0], out->u[end ? 0 : next]);
     const Real vn = select(wrap, out->v[0], out->v[end ? 0 : next]);
     const Real du = un - out->u[k], dv = vn - out->v[k], square = fma(du, du, dv * dv);
-    const auto none = mask_or(square <= zero, mask_of_word<Real>(~word_where_above(f.count, k) &
-                                                                 ((2u << (kPackSize<Real> - 1)) - 1u)));
+    const auto none =
+        mask_or(square <= zero, mask_of_word<Real>(~word_where_above(f.count, k) & kAllElements<Real>));
     const Real inv = outwards / sqrt(select(none, one, square));
     out->edge_u[k] = select(none, zero, -(dv * inv));
     out->edge_v[k] = select(none, zero, du * inv);

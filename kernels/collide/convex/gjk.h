@@ -146,7 +146,7 @@ DS_STAGE void core_distance(const ConvexPair<Real>& pair, const Real& reach, con
   auto active = wanted;
   for (int turn = 0; turn < kGjkTurns; turn++) {
     const Vec3<Real> n = v;
-    const DifferencePoint<Real> w = support(pair, n);
+    const DifferencePoint<Real> w = support(pair, n, mask_word(active));
     const Real lower = dot(n, w.y);
     const auto raised = mask_and(active, lower > out->dist);
     out->dist = select(raised, lower, out->dist);

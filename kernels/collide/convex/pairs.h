@@ -41,8 +41,7 @@ DS_FN void plane_mesh(const Shape<Real>& a, const HullShape<Real>& b, const Real
   Vec3<Real> t1, t2;
   across(local, &t1, &t2);
   const auto at = [&](int i) {
-    const ScalarOf<Real>* p = b.hull.point + 3 * i;
-    const Vec3<Real> x{Real(p[0]), Real(p[1]), Real(p[2])};
+    const Vec3<Real> x = broadcast_triple<Real>(b.hull.points(), i);
     const Real height = dot(local, x), dist = centre + height;
     return Place<Real>{dot(t1, x), dot(t2, x), height, dist, dist < margin};
   };

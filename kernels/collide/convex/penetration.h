@@ -66,7 +66,7 @@ template <class Real>
 DS_STAGE void newton_on_sphere(const ConvexPair<Real>& pair, const MaskOf<Real>& open,
                                DepthBounds<Real>* bounds) {
   const Real zero(0), one(1), half(0.5);
-  Vec3<Real> m = bounds->outwards, w = support(pair, -m).y, step{zero, zero, zero};
+  Vec3<Real> m = bounds->outwards, w = support(pair, -m, mask_word(open)).y, step{zero, zero, zero};
   Real fraction(1);
   auto fresh = zero <= zero;
   for (int k = 0; k < kSharpenSteps; k++) {
@@ -94,7 +94,7 @@ DS_STAGE void newton_on_sphere(const ConvexPair<Real>& pair, const MaskOf<Real>&
     }
     Real length;
     const Vec3<Real> trial = normalize(axpy(step, fraction, m), m, &length);
-    const Vec3<Real> far = support(pair, -trial).y;
+    const Vec3<Real> far = support(pair, -trial, mask_word(open)).y;
     const Real h = dot(trial, far);
     fresh = mask_and(open, h < bounds->upper);
     bounds->upper = select(fresh, h, bounds->upper);
@@ -116,7 +116,7 @@ DS_STAGE void first_patch(const ConvexPair<Real>& pair, const Vec3<Real>& outwar
   const double corner[3][2] = {{1, 0}, {-0.5, 0.86602540378443864676}, {-0.5, -0.86602540378443864676}};
   for (int k = 0; k < 3; k++) {
     const Vec3<Real> m = axpy(t1, Real(tilt * corner[k][0]), axpy(t2, Real(tilt * corner[k][1]), outwards));
-    x->point[k] = support(pair, -normalize(m, outwards, &length));
+    x->point[k] = support(pair, -normalize(m, outwards, &length), x->taking_part);
   }
   x->penalty = no_height<Real>();  // what does not lie below the origin is left alone
   x->nface_max = 0;

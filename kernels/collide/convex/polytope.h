@@ -161,9 +161,9 @@ DS_FN bool replace_seen(Polytope<Real>* x, int lane, unsigned long long seen, in
 
 // the extreme point along u or -u that is farther from the plane across u through the origin point
 template <class Real>
-DS_FN DifferencePoint<Real> farther(const ConvexPair<Real>& pair, const Vec3<Real>& u,
-                                    const Vec3<Real>& from) {
-  const DifferencePoint<Real> p = support(pair, u), q = support(pair, -u);
+DS_FN DifferencePoint<Real> farther(const ConvexPair<Real>& pair, const Vec3<Real>& u, const Vec3<Real>& from,
+                                    unsigned set) {
+  const DifferencePoint<Real> p = support(pair, u, set), q = support(pair, -u, set);
   return select_point(abs(dot(u, p.y - from)) >= abs(dot(u, q.y - from)), p, q);
 }
 
@@ -177,16 +177,16 @@ DS_STAGE void first_points(const ConvexPair<Real>& pair, const Simplex<Real>& fo
   const Real flat = pair.large * pair.large * pair.small * Real(1e-6);
   const auto good = mask_and(found.inside, abs(volume) > flat);
   for (int k = 0; k < 4; k++) x->point[k] = found.p[k];
-  if (any(mask_and(wanted, mask_not(good)))) {
+  if (const unsigned set = mask_word(mask_and(wanted, mask_not(good))); set != 0) {
     DifferencePoint<Real> p[4];
-    p[0] = support(pair, {one, zero, zero});
-    p[1] = support(pair, {-one, zero, zero});
+    p[0] = support(pair, {one, zero, zero}, set);
+    p[1] = support(pair, {-one, zero, zero}, set);
     const Vec3<Real> e = p[1].y - p[0].y;
     // across e, and not small: e's least entry is exchanged
     const auto y_less = abs(e.y) < abs(e.z);
     const Vec3<Real> u = select3(y_less, Vec3<Real>{-e.z, zero, e.x}, Vec3<Real>{-e.y, e.x, zero});
-    p[2] = farther(pair, u, p[0].y);
-    p[3] = farther(pair, cross(e, p[2].y - p[0].y), p[0].y);
+    p[2] = farther(pair, u, p[0].y, set);
+    p[3] = farther(pair, cross(e, p[2].y - p[0].y), p[0].y, set);
     for (int k = 0; k < 4; k++) x->point[k] = select_point(good, x->point[k], p[k]);
   }
   // outwards: points 0, 1, 2 counterclockwise seen from the side without point 3
@@ -296,7 +296,7 @@ DS_STAGE void grow(const ConvexPair<Real>& pair, const Real& tolerance, int newe
       face = select(nearer, IntOf<Real>(f), face);
     }
     active = mask_and(active, height < no_height<Real>());
-    const DifferencePoint<Real> w = support(pair, -m);
+    const DifferencePoint<Real> w = support(pair, -m, mask_word(active));
     const Real beyond = dot(m, w.y);
     // of coplanar triangles the witness is in the one below the origin, which comes last
     const auto closing = mask_and(beyond <= bounds->upper + tolerance, bounds->upper - height <= tolerance);

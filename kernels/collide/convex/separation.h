@@ -43,7 +43,7 @@ DS_FN void prefer_face(const ConvexPair<Real>& pair, const Vec3<Real>& m, const 
                        Separation<Real>* s) {
   const auto close = mask_and(near, dot(m, s->n) >= Real(kAlignedCosine));
   if (!any(close)) return;
-  const Real along = dot(m, support(pair, m).y);
+  const Real along = dot(m, support(pair, m, mask_word(close)).y);
   const auto better = mask_and(close, along >= s->dist - pair.large * Real(kSingle<Real> ? 2e-7 : 1e-15));
   s->n = select3(better, m, s->n);
   s->dist = select(better, along, s->dist);
@@ -63,10 +63,10 @@ DS_STAGE void convex_separation(const ConvexPair<Real>& pair, const Real& margin
     if (any(open)) sharpen_distance(pair, open, out);
     ellipsoid_witness(pair, out);
   }
-  if (has_faces(pair.a) && any(near)) prefer_face(pair, nearest_normal(pair.a, out->n), near, out);
+  if (has_faces(pair.a) && any(near)) prefer_face(pair, nearest_normal(pair.a, out->n, near), near, out);
   if (has_faces(pair.b) && any(near)) {
     const Vec3<Real> back = -rotate_transposed(pair.rot, out->n);
-    prefer_face(pair, -rotate(pair.rot, nearest_normal(pair.b, back)), near, out);
+    prefer_face(pair, -rotate(pair.rot, nearest_normal(pair.b, back, near)), near, out);
   }
   out->dist = out->dist - pair.radius;
   out->on_a = axpy(out->n, core_radius(pair.a), out->on_a);

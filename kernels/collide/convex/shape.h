@@ -1,8 +1,8 @@
 // Convex shapes by their support: the hull of points, ellipsoid, cylinder, box, and segment and point with a radius around
 // them (capsule, sphere).
 //
-// The type of a shape and its points are the same for a whole pack, so one function serves all pairs by a branch that every
-// element takes alike.
+// The type of a shape is the same for a whole pack, so one function serves all pairs by a branch that every element takes
+// alike. Its points may differ from element to element.
 //
 // solves    the point of a core, or of the difference B - A of two, that is farthest along n
 // equation  hull       the point p with the largest n.p       box      the corner with the signs of n
@@ -10,41 +10,24 @@
 //           cylinder   a point of a rim                       sphere   the centre
 //           B - A      support of B along -n less support of A along n
 // source    van den Bergen 2001
-// deviation a hull is scanned: a point is broadcast, all directions are in registers, and of equal points the first one
-//           counts
-// reads     its arguments; hull_adr, hull_point, hull_faceadr, hull_normal, hull_corneradr, hull_corner
+// deviation of equal points the first one counts. Of a hull of few points, the same for all elements, each is broadcast and
+//           all directions are in registers; else one element is asked after the other (each_hull.h): the same numbers
+// reads     its arguments; what each_hull.h does
 // writes    none
-// cost      6 operations a point of a hull, 10 to 20 for the others
+// cost      6 operations a point of a small hull, all elements together; else 40 for each. 10 to 20 for the others
 #pragma once
 
-#include "kernels/base/bits.h"
 #include "kernels/collide/ball_contact.h"
+#include "kernels/collide/convex/each_hull.h"
 #include "kernels/collide/kinds.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-// points and flat faces of a convex polytope, in the geom's frame. Corners of a face turn counterclockwise
-// seen from outside
-template <class Scalar>
-struct Hull {
-  const Scalar* point = nullptr;    // (npoint, 3)
-  const Scalar* normal = nullptr;   // (nface, 3), outwards
-  const int* corner_adr = nullptr;  // (nface + 1): where a face's corners begin
-  const int* corner = nullptr;      // points
-  int npoint = 0, nface = 0;
-};
-template <class Scalar, class Tables>
-DS_HD Hull<Scalar> hull_of_table(const Tables& t, int h) {
-  const int point = t.hull_adr[h], face = t.hull_faceadr[h];
-  return {t.hull_point.p + 3 * point, t.hull_normal.p + 3 * face,  t.hull_corneradr + face, t.hull_corner,
-          t.hull_adr[h + 1] - point,  t.hull_faceadr[h + 1] - face};
-}
-
 // a shape with a hull; other shapes carry none of this
 template <class Real>
 struct HullShape : Shape<Real> {
-  Hull<ScalarOf<Real>> hull;
+  Hulls<Real> hull;
   Real bound;  // no point is farther from the centre
 };
 
@@ -53,7 +36,7 @@ template <class Real>
 struct ConvexCore {
   int type;
   Vec3<Real> size;
-  Hull<ScalarOf<Real>> hull;
+  Hulls<Real> hull;
   Real bound;  // no point of the shape is farther from its centre
 };
 
@@ -77,53 +60,37 @@ DS_FN ConvexCore<Real> make_core(const Shape<Real>& s, int type) {
   return {type, s.size, {}, bound};
 }
 
-// calls f(element) for those of a set
-template <class Real, class F>
-DS_HD void each_element(unsigned set, F f) {
-  if constexpr (kPackSize<Real> == 1) {
-    if (set != 0) f(0);
-  } else {
-    for (; set != 0; set &= set - 1) f(bit_count_trailing(set));
-  }
-}
-
-// the triple from number i of a table on, of each element
+// the point of a hull that is farthest along n, in the elements of a set at least
 template <class Real>
-DS_HD Vec3<Real> triple_at(const ScalarOf<Real>* table, const IntOf<Real>& i) {
-  return {gather<Real>(table, i), gather<Real>(table + 1, i), gather<Real>(table + 2, i)};
-}
-
-template <class Real>
-DS_FN Vec3<Real> hull_support(const Hull<ScalarOf<Real>>& h, const Vec3<Real>& n) {
+DS_FN Vec3<Real> hull_support(const Hulls<Real>& h, const Vec3<Real>& n, unsigned wanted) {
   using Int = IntOf<Real>;
-  const auto along = [&](int i) {
-    return dot(Vec3<Real>{Real(h.point[3 * i]), Real(h.point[3 * i + 1]), Real(h.point[3 * i + 2])}, n);
-  };
+  if (!are_scanned(h, h.npoint)) return farthest_of_each<kPoints>(h, n, wanted);
+  const auto along = [&](int i) { return dot(broadcast_triple<Real>(h.points(), i), n); };
   // two halves side by side: a comparison waits for the one before it
   const int half = (h.npoint + 1) / 2, middle = half < h.npoint ? half : 0;
-  Int first(0), second(3 * middle);
+  Int first(0), second(middle);
   Real most1 = along(0), most2 = along(middle);
   for (int i = 1; i < half; i++) {
     const Real d1 = along(i);
     const auto above1 = d1 > most1;
     most1 = select(above1, d1, most1);
-    first = select(above1, Int(3 * i), first);
+    first = select(above1, Int(i), first);
     if (half + i >= h.npoint) break;
     const Real d2 = along(half + i);
     const auto above2 = d2 > most2;
     most2 = select(above2, d2, most2);
-    second = select(above2, Int(3 * (half + i)), second);
+    second = select(above2, Int(half + i), second);
   }
-  return triple_at<Real>(h.point, select(most2 > most1, second, first));
+  return triple_at<Real>(h.points(), select(most2 > most1, second, first));
 }
 
-// a point of the core farthest along n, in the frame of the shape
+// a point of the core farthest along n, in the frame of the shape, in the elements of a set at least
 template <class Real>
-DS_FN Vec3<Real> core_support(const ConvexCore<Real>& c, const Vec3<Real>& n) {
+DS_FN Vec3<Real> core_support(const ConvexCore<Real>& c, const Vec3<Real>& n, unsigned wanted = ~0u) {
   const Real zero(0), tiny(1e-30);
   switch (c.type) {
     case kMesh:
-      return hull_support(c.hull, n);
+      return hull_support(c.hull, n, wanted);
     case kBox:
       return {select(n.x < zero, -c.size.x, c.size.x), select(n.y < zero, -c.size.y, c.size.y),
               select(n.z < zero, -c.size.z, c.size.z)};
@@ -160,11 +127,12 @@ struct DifferencePoint {
   Vec3<Real> a;
 };
 
-// the point of B - A that is least along n
+// the point of B - A that is least along n, in the elements of a set at least
 template <class Real>
-DS_STAGE DifferencePoint<Real> support(const ConvexPair<Real>& p, const Vec3<Real>& n) {
-  const Vec3<Real> a = core_support(p.a, n);
-  const Vec3<Real> b = p.shift + rotate(p.rot, core_support(p.b, -rotate_transposed(p.rot, n)));
+DS_STAGE DifferencePoint<Real> support(const ConvexPair<Real>& p, const Vec3<Real>& n,
+                                       unsigned wanted = ~0u) {
+  const Vec3<Real> a = core_support(p.a, n, wanted);
+  const Vec3<Real> b = p.shift + rotate(p.rot, core_support(p.b, -rotate_transposed(p.rot, n), wanted));
   return {b - a, a};
 }
 

@@ -1,5 +1,5 @@
 // Convex pairs by themselves, for tests/python/kernels/test_kernels_convex.py through ctypes: two shapes in many
-// poses, in packs of one width or as scalars.
+// poses, in packs of one width or as scalars; in packs with one hull for all elements, or as if each had its own.
 #include <cstdint>
 
 #include "kernels/collide/convex/pairs.h"
@@ -14,20 +14,40 @@ struct ProbeShape {
   Scalar bound;
   const Scalar *size, *point, *normal;
   const int *corner_adr, *corner;
+  // cells of the directions of points, then of normals, one for each side of the cube (kernels/data/hull_table.h)
+  const int* cell_row;
+  const Scalar* cell_triple;
+  const int* cell_number;
+};
+
+// the hulls of a pack
+template <class Real>
+struct ProbeHulls {
+  Hull<ScalarOf<Real>> of[kPackSize<Real>];
+  ProbeHulls(const ProbeShape<ScalarOf<Real>>& s) {
+    const auto cells = [&](int first) {
+      return TripleCells<ScalarOf<Real>>{s.cell_row + 2 * first, s.cell_triple, s.cell_number, 1};
+    };
+    for (auto& hull : of)
+      hull = {s.point, s.normal, s.corner_adr, s.corner, s.npoint, s.nface, cells(0), cells(6)};
+  }
 };
 
 // poses: position and quaternion of each pair, (n, 7)
-template <class Real>
-HullShape<Real> shape_at(const ProbeShape<ScalarOf<Real>>& s, const ScalarOf<Real>* poses, int first, int n) {
+template <class Real, bool kEach>
+HullShape<Real> shape_at(const ProbeShape<ScalarOf<Real>>& s, const ProbeHulls<Real>& hulls,
+                         const ScalarOf<Real>* poses, int first, int n) {
   Real x[7];
   for (int k = 0; k < 7; k++)
     for (int l = 0; l < kPackSize<Real>; l++)
       set_lane(x[k], l, poses[7 * (first + l < n ? first + l : n - 1) + k]);
-  return {{{x[0], x[1], x[2]},
-           to_matrix(Quat<Real>{x[3], x[4], x[5], x[6]}),
-           {Real(s.size[0]), Real(s.size[1]), Real(s.size[2])}},
-          {s.point, s.normal, s.corner_adr, s.corner, s.npoint, s.nface},
-          Real(s.bound)};
+  HullShape<Real> shape{{{x[0], x[1], x[2]},
+                         to_matrix(Quat<Real>{x[3], x[4], x[5], x[6]}),
+                         {Real(s.size[0]), Real(s.size[1]), Real(s.size[2])}},
+                        {hulls.of[0]},
+                        Real(s.bound)};
+  if constexpr (kEach) shape.hull.each = hulls.of;
+  return shape;
 }
 
 template <class Real>
@@ -36,13 +56,14 @@ ConvexCore<Real> core_of(const HullShape<Real>& s, int type) {
 }
 
 // out: dist, gap, n, on_a, on_b of each pair, (n, 11)
-template <class Real>
+template <class Real, bool kEach>
 void separations(const ProbeShape<ScalarOf<Real>>& a, const ProbeShape<ScalarOf<Real>>& b, int n,
                  const ScalarOf<Real>* poses_a, const ScalarOf<Real>* poses_b, ScalarOf<Real> margin,
                  ScalarOf<Real>* out) {
+  const ProbeHulls<Real> hulls_a(a), hulls_b(b);
   for (int first = 0; first < n; first += kPackSize<Real>) {
-    const HullShape<Real> sa = shape_at<Real>(a, poses_a, first, n),
-                          sb = shape_at<Real>(b, poses_b, first, n);
+    const HullShape<Real> sa = shape_at<Real, kEach>(a, hulls_a, poses_a, first, n),
+                          sb = shape_at<Real, kEach>(b, hulls_b, poses_b, first, n);
     const auto pair = make_convex_pair(sa, core_of(sa, a.type), sb, core_of(sb, b.type));
     Separation<Real> s;
     convex_separation(pair, Real(margin), &s);
@@ -57,14 +78,15 @@ void separations(const ProbeShape<ScalarOf<Real>>& a, const ProbeShape<ScalarOf<
 
 // out: of each pair the number of contacts, the normal, then dist and pos of each contact, (n, 20). The first
 // type may be a plane
-template <class Real>
+template <class Real, bool kEach>
 void manifolds(const ProbeShape<ScalarOf<Real>>& a, const ProbeShape<ScalarOf<Real>>& b, int n,
                const ScalarOf<Real>* poses_a, const ScalarOf<Real>* poses_b, ScalarOf<Real> margin,
                ScalarOf<Real>* out) {
   const auto most = [](int type) { return type == kSphere || type == kEllipsoid ? 1 : 4; };
+  const ProbeHulls<Real> hulls_a(a), hulls_b(b);
   for (int first = 0; first < n; first += kPackSize<Real>) {
-    const HullShape<Real> sa = shape_at<Real>(a, poses_a, first, n),
-                          sb = shape_at<Real>(b, poses_b, first, n);
+    const HullShape<Real> sa = shape_at<Real, kEach>(a, hulls_a, poses_a, first, n),
+                          sb = shape_at<Real, kEach>(b, hulls_b, poses_b, first, n);
     Manifold<Real, 4> m;
     if (a.type == kPlane && b.type == kMesh) {
       plane_mesh(sa, sb, Real(margin), &m);
@@ -98,11 +120,11 @@ void manifolds(const ProbeShape<ScalarOf<Real>>& a, const ProbeShape<ScalarOf<Re
 
 }  // namespace
 
-#define DS_PROBE(job, name, Real)                                                                        \
+#define DS_PROBE(job, name, Real, kEach)                                                                 \
   extern "C" void job##_##name(const ProbeShape<ScalarOf<Real>>* a, const ProbeShape<ScalarOf<Real>>* b, \
                                int n, const ScalarOf<Real>* poses_a, const ScalarOf<Real>* poses_b,      \
                                ScalarOf<Real> margin, ScalarOf<Real>* out) {                             \
-    job<Real>(*a, *b, n, poses_a, poses_b, margin, out);                                                 \
+    job<Real, kEach>(*a, *b, n, poses_a, poses_b, margin, out);                                          \
   }
 #if defined(__AVX512F__)
 using WideFloat = Pack<float, 16>;
@@ -111,10 +133,12 @@ using WideDouble = Pack<double, 8>;
 using WideFloat = Pack<float, 8>;
 using WideDouble = Pack<double, 4>;
 #endif
-#define DS_PROBES(job)                 \
-  DS_PROBE(job, float, float)          \
-  DS_PROBE(job, double, double)        \
-  DS_PROBE(job, wide_float, WideFloat) \
-  DS_PROBE(job, wide_double, WideDouble)
+#define DS_PROBES(job)                          \
+  DS_PROBE(job, float, float, false)            \
+  DS_PROBE(job, double, double, false)          \
+  DS_PROBE(job, wide_float, WideFloat, false)   \
+  DS_PROBE(job, wide_double, WideDouble, false) \
+  DS_PROBE(job, each_float, WideFloat, true)    \
+  DS_PROBE(job, each_double, WideDouble, true)
 DS_PROBES(separations)
 DS_PROBES(manifolds)

@@ -45,18 +45,19 @@ def probe(tmp_path_factory):
 
 
 def call(probe, job, dtype, a, b, poses_a, poses_b, margin):
-    """What the probe gives: scalars and packs must agree in every bit."""
+    """What the probe gives: scalars, packs with one hull and packs with a hull for each element must agree in every bit."""
     (struct_a, keep_a), (struct_b, keep_b) = c_shape(a, dtype), c_shape(b, dtype)
     poses = [np.ascontiguousarray(np.atleast_2d(p), dtype) for p in (poses_a, poses_b)]
     number = ctypes.c_float if dtype == np.float32 else ctypes.c_double
     results = []
-    for width in ("", "wide_"):
+    for width in ("", "wide_", "each_"):
         out = np.zeros((len(poses[0]), 11 if job == "separations" else 20), dtype)
         getattr(probe, f"{job}_{width}{NAMES[dtype]}")(
             ctypes.byref(struct_a), ctypes.byref(struct_b), len(out), *(ctypes.c_void_p(p.ctypes.data) for p in poses),
             number(margin), ctypes.c_void_p(out.ctypes.data))
         results.append(out)
-    assert np.array_equal(*results), "a pack gives other bits than scalars"
+    assert np.array_equal(results[0], results[1]), "a pack gives other bits than scalars"
+    assert np.array_equal(results[0], results[2]), "hulls of their own give other bits than one for all"
     del keep_a, keep_b
     return results[0].astype(float)
 

@@ -196,3 +196,45 @@ def test_one_contact_without_multiccd_in_scenes_of_many_bodies():
             assert mine.keys() == theirs.keys()
             assert all(abs(mine[pair][0] - theirs[pair][0]) < 1e-7 for pair in mine)
     assert counts["disable"] < counts["enable"]
+
+
+def pile(rng):
+    """Bodies of every kind that is searched for, in one place: hulls of 5 to 400 points, and others, of random conditions."""
+    assets, bodies = [], []
+    for i, kind in enumerate(["mesh", "mesh", *rng.choice(["mesh", "box", "capsule", "cylinder", "ellipsoid", "sphere"], 3)]):
+        size = rng.uniform(0.03, 0.3, 3)
+        shape = f'type="{kind}" size="{size[0]} {size[1]} {size[2]}"'
+        if kind == "mesh":
+            points = rng.normal(size=(int(rng.choice([5, 8, 9, 16, 17, 60, 130, 400])), 3))
+            points = points / np.linalg.norm(points, axis=1, keepdims=True) * size + rng.uniform(-0.1, 0.1, 3)
+            assets.append(f'<mesh name="{i}" inertia="convex" vertex="{" ".join(map(str, points.ravel()))}"/>')
+            shape = f'type="mesh" mesh="{i}"'
+        margin, dim = rng.choice([0, 0.01]), rng.choice([1, 3, 4, 6])
+        bodies.append(f'<body><freejoint/><inertial pos="0 0 0" mass="1" diaginertia=".1 .1 .1"/><geom {shape} condim="{dim}" '
+                      f'margin="{margin}" solref="{rng.uniform(0.01, 0.03)} 1" friction="{rng.uniform(0.2, 1)}"/></body>')
+    flag, integrator = rng.choice(["enable", "disable"]), rng.choice(["Euler", "implicitfast", "discrete"])
+    return (f'<mujoco><option gravity="0 0 0" integrator="{integrator}"><flag multiccd="{flag}"/></option>'
+            f'<asset>{"".join(assets)}</asset><worldbody>{"".join(bodies)}</worldbody></mujoco>')
+
+
+@pytest.mark.parametrize("capacity", [0, 3], ids=["room", "overflow"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_pairs_side_by_side_are_what_each_is_alone(dtype, capacity):
+    """On a CPU pairs of several environments stand in one pack, each with its own hulls; on lanes an environment has its own."""
+    rng, contacts = np.random.default_rng(5), 0
+    for _ in range(4):
+        model = ds.Model.from_mjcf(pile(rng))
+        model.opt.contact_capacity = capacity
+        poses = rng.normal(size=(19, model.nq // 7, 7))
+        poses[..., 3:] /= np.linalg.norm(poses[..., 3:], axis=-1, keepdims=True)
+        poses[..., :3] *= rng.choice([0.1, 0.3])
+        fields = ("contact_count", "contact_geom", "contact_dist", "contact_pos", "contact_frame", "qacc", "status")
+        found = []
+        for where in ({"device": "cpu"}, {"device": "emulated", "lanes": 1}, {"device": "emulated", "lanes": 4}):
+            with ds.Batch(model, len(poses), dtype=dtype, **where) as batch:
+                batch.qpos[:] = poses.reshape(len(poses), -1)
+                batch.forward()
+                found.append({name: np.array(getattr(batch, name)).tobytes() for name in fields})
+                contacts += int(np.array(batch.contact_count).sum())
+        assert found[0] == found[1] == found[2]
+    assert contacts > 300

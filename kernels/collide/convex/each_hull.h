@@ -1,0 +1,211 @@
+// Hulls of points, one for all elements of a pack or one for each, and what is farthest along a direction among the points or
+// the normals of each.
+//
+// solves    argmax over i of  x_i . n  for the x_i of each element's own table, n its own direction
+// equation  of the cell of n (hull_table.h) as many x_i as a pack has elements at once: the greatest product at each place of
+//           the pack, and where it was; then the greatest of the places, of equals the one with the least i.
+//           cell of n: the face f of the cube is that of its largest entry n_f, the square that of the others over |n_f|
+// source    own derivation; cube maps: Greene 1986
+// deviation products are summed as where a whole pack has one hull (shape.h), so that the numbers are the same
+// reads     hull_adr, hull_point, hull_faceadr, hull_normal, hull_corneradr, hull_corner, hull_grid, cell_row, cell_triple,
+//           cell_number
+// writes    none
+// cost      40 operations for each element, of a hull of any size
+#pragma once
+
+#include "kernels/base/bits.h"
+#include "kernels/base/spatial.h"
+#include "kernels/data/hull_table.h"
+
+namespace dualstep {
+inline namespace DUALSTEP_ISA {
+
+// calls f(element) for those of a set
+template <class Real, class F>
+DS_HD void each_element(unsigned set, F f) {
+  if constexpr (kPackSize<Real> == 1) {
+    if (set != 0) f(0);
+  } else {
+    for (; set != 0; set &= set - 1) f(bit_count_trailing(set));
+  }
+}
+
+// `count` triples: x of all of them, then y, then z, each `run` numbers long (hull_table.h)
+template <class Scalar>
+struct Triples {
+  const Scalar* x = nullptr;
+  int count = 0, run = 0;
+  DS_HD const Scalar* y() const { return x + run; }
+  DS_HD const Scalar* z() const { return x + 2 * run; }
+};
+template <class Real>
+DS_HD Vec3<Real> broadcast_triple(const Triples<ScalarOf<Real>>& t, int i) {
+  return {Real(t.x[i]), Real(t.y()[i]), Real(t.z()[i])};
+}
+template <class Real>
+DS_HD Vec3<Real> triple_at(const Triples<ScalarOf<Real>>& t, const IntOf<Real>& i) {
+  return {gather<Real>(t.x, i), gather<Real>(t.y(), i), gather<Real>(t.z(), i)};
+}
+
+// triples by the cells of directions along which they are farthest
+template <class Scalar>
+struct TripleCells {
+  const int* row = nullptr;        // of each cell its first triple and how many it has
+  const Scalar* triple = nullptr;  // of all hulls
+  const int* number = nullptr;     // of each triple
+  int side = 0;                    // cells along each side of the cube
+  DS_HD Triples<Scalar> of(int cell) const {
+    const int count = row[2 * cell + 1];
+    return {triple + 3 * row[2 * cell], count, whole_runs(count, kCellRun)};
+  }
+};
+
+// points and flat faces of a convex polytope, in the geom's frame. Corners of a face turn counterclockwise
+// seen from outside
+template <class Scalar>
+struct Hull {
+  const Scalar* point = nullptr;    // of Triples
+  const Scalar* normal = nullptr;   // of Triples, outwards
+  const int* corner_adr = nullptr;  // (nface + 1): where a face's corners begin
+  const int* corner = nullptr;      // points
+  int npoint = 0, nface = 0;
+  TripleCells<Scalar> point_cells, normal_cells;
+  DS_HD Triples<Scalar> points() const { return {point, npoint, whole_runs(npoint, kHullRun)}; }
+  DS_HD Triples<Scalar> normals() const { return {normal, nface, whole_runs(nface, kHullRun)}; }
+};
+template <class Scalar, class Tables>
+DS_HD Hull<Scalar> hull_of_table(const Tables& t, int h) {
+  const int point = t.hull_adr[h], face = t.hull_faceadr[h];
+  const int* grid = t.hull_grid + 2 * h;
+  const int npoint = t.hull_adr[h + 1] - point, nface = t.hull_faceadr[h + 1] - face;
+  const auto cells = [&](int k, int count) {
+    return TripleCells<Scalar>{t.cell_row + 2 * grid[k], t.cell_triple.p, t.cell_number, cells_a_side(count)};
+  };
+  return {t.hull_point.p + hull_begin(point, h),
+          t.hull_normal.p + hull_begin(face, h),
+          t.hull_corneradr + face,
+          t.hull_corner,
+          npoint,
+          nface,
+          cells(0, npoint),
+          cells(1, nface)};
+}
+
+// of the elements of a pack: the one that all have, or the first one's, and where each has its own, theirs
+template <class Real, int kPack = kPackSize<Real>>
+struct Hulls : Hull<ScalarOf<Real>> {
+  const Hull<ScalarOf<Real>>* each = nullptr;
+};
+template <class Real>
+struct Hulls<Real, 1> : Hull<ScalarOf<Real>> {};
+template <class Real>
+DS_HD const Hull<ScalarOf<Real>>& hull_of(const Hulls<Real>& h, [[maybe_unused]] int l) {
+  if constexpr (kPackSize<Real> != 1)
+    if (h.each != nullptr) return h.each[l];
+  return h;
+}
+
+// whether all elements have the same few triples
+template <class Real>
+DS_HD bool are_scanned(const Hulls<Real>& h, int count) {
+  if constexpr (kPackSize<Real> != 1)
+    if (h.each != nullptr) return false;
+  return count <= kScannedTriples;
+}
+
+// as many triples as are asked at once for one direction
+template <class Real, int kWidth = kPackSize<Real>>
+struct SeveralOf {
+  using Type = Pack<ScalarOf<Real>, (kWidth < kCellRun ? kWidth : kCellRun)>;
+};
+template <class Real>
+struct SeveralOf<Real, 1> {
+  using Type = Real;
+};
+
+// the place of the triple farthest along n, one direction; the first where nothing can be compared
+template <class Several>
+DS_HD int farthest_triple(const Triples<ScalarOf<Several>>& t, const Vec3<Several>& n) {
+  constexpr int kAtOnce = kPackSize<Several>;
+  const ScalarOf<Several>*x = t.x, *y = t.y(), *z = t.z();
+  const auto along = [&](int i) {
+    return dot(Vec3<Several>{load_pack<Several>(x + i), load_pack<Several>(y + i), load_pack<Several>(z + i)},
+               n);
+  };
+  Several most = along(0);
+  IntOf<Several> base(0);
+  for (int i = kAtOnce; i < t.count; i += kAtOnce) {
+    const Several d = along(i);
+    const auto above = d > most;
+    most = select(above, d, most);
+    base = select(above, IntOf<Several>(i), base);
+  }
+  if constexpr (kAtOnce == 1) {
+    return base;
+  } else {
+    unsigned best = mask_word(most == greatest(most));
+    if (best == 0) return 0;
+    const int place = bit_count_trailing(best);
+    if (t.count <= kAtOnce) return place;
+    int first = lane_of(base, place) + place;
+    for (best &= best - 1; best != 0; best &= best - 1) {
+      const int other = bit_count_trailing(best), i = lane_of(base, other) + other;
+      first = i < first ? i : first;
+    }
+    return first;
+  }
+}
+
+// the side of a cube that a direction meets, and where: from 0 to 1 along its other two axes
+template <class Real>
+struct CubePlace {
+  Real face, u, v;
+};
+template <class Real>
+DS_HD CubePlace<Real> place_on_cube(const Vec3<Real>& n) {
+  const Real zero(0), one(1), half(0.5), x = abs(n.x), y = abs(n.y), z = abs(n.z);
+  const auto is_x = mask_and(x >= y, x >= z), is_y = mask_and(mask_not(is_x), y >= z);
+  const auto pick = [&](const Real& a, const Real& b, const Real& c) {
+    return select(is_x, a, select(is_y, b, c));
+  };
+  const Real most = pick(x, y, z), inv = half / select(most > zero, most, one);
+  const auto within = [&](const Real& a) {
+    const Real at = fma(a, inv, half);
+    return select(at > zero, select(at < one, at, one), zero);  // what is no number is 0
+  };
+  const Real face = pick(zero, Real(2), Real(4)) + select(pick(n.x, n.y, n.z) < zero, one, zero);
+  return {face, within(pick(n.y, n.z, n.x)), within(pick(n.z, n.x, n.y))};
+}
+template <class Scalar>
+DS_HD int cell_at(const Scalar& face, const Scalar& u, const Scalar& v, int side) {
+  const auto along = [&](const Scalar& at) {
+    const int i = static_cast<int>(at * static_cast<Scalar>(side));
+    return i < side ? i : side - 1;
+  };
+  return cell_number(static_cast<int>(face), along(u), along(v), side);
+}
+
+enum HullPart { kPoints, kNormals };
+// the triples farthest along n, and their numbers, in the elements of a set; zeros of hulls that have none
+template <HullPart kPart, class Real>
+DS_FN Vec3<Real> farthest_of_each(const Hulls<Real>& h, const Vec3<Real>& n, unsigned wanted,
+                                  IntOf<Real>* number = nullptr) {
+  using Several = typename SeveralOf<Real>::Type;
+  const CubePlace<Real> place = place_on_cube(n);
+  Vec3<Real> out{Real(0), Real(0), Real(0)};
+  each_element<Real>(wanted & kAllElements<Real>, [&](int l) {
+    const Hull<ScalarOf<Real>>& own = hull_of(h, l);
+    if ((kPart == kPoints ? own.npoint : own.nface) == 0) return;
+    const TripleCells<ScalarOf<Real>>& cells = kPart == kPoints ? own.point_cells : own.normal_cells;
+    const int cell = cell_at(lane_of(place.face, l), lane_of(place.u, l), lane_of(place.v, l), cells.side);
+    const auto t = cells.of(cell);
+    const int i = farthest_triple<Several>(
+        t, {Several(lane_of(n.x, l)), Several(lane_of(n.y, l)), Several(lane_of(n.z, l))});
+    set_lane(out.x, l, t.x[i]), set_lane(out.y, l, t.y()[i]), set_lane(out.z, l, t.z()[i]);
+    if (number != nullptr) set_lane(*number, l, cells.number[cells.row[2 * cell] + i]);
+  });
+  return out;
+}
+
+}  // namespace DUALSTEP_ISA
+}  // namespace dualstep

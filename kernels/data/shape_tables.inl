@@ -1,0 +1,22 @@
+// What collides and has more than a size, part of fields.inl: hulls of meshes, whose triples stand as hull_table.h says, and
+// height fields.
+
+TABLE_I(hull_adr, "first point of each hull; nhull + 1 entries")
+TABLE_I(hull_faceadr, "first face of each hull; nhull + 1 entries")
+TABLE_I(hull_corneradr, "first corner of each face; nface + 1 entries")
+TABLE_I(hull_corner, "corners of faces, counterclockwise seen from outside, as points of the hull")
+TABLE_R(hull_point, "points in the geom's frame, as hull_table.h says; shared")
+TABLE_R(hull_box, "centre and half lengths of the box about them, along the geom's axes; shared")
+TABLE_R(hull_normal, "outward normals of faces, in the same way; shared")
+TABLE_I(hull_grid, "first of each hull's cells of directions, of its points and of its normals")
+TABLE_I(cell_row, "of each cell the first of its triples, those farthest along its directions, and how many it has")
+TABLE_R(cell_triple, "the triples of all cells, as hull_table.h says; shared")
+TABLE_I(cell_number, "which point or face of its hull each is")
+TABLE_I(hfield_nrow, "heights along y of each height field that collides or that rays meet")
+TABLE_I(hfield_ncol, "heights along x")
+TABLE_I(hfield_adr, "first height of each height field")
+TABLE_R(hfield_size, "half lengths along x and y, largest height, depth of the solid (4); shared")
+TABLE_R(hfield_height, "heights, row by row along x, in the geom's frame; shared")
+TABLE_R(hfield_code, "of each height: what is convex, and how far the ground is planar (GridCode, kernels/collide/hfield_code.h); shared")
+TABLE_I(hfield_blockadr, "first block of each height field")
+TABLE_R(hfield_block, "the largest heights of blocks of cells, level by level (hfield_code.h); shared")
