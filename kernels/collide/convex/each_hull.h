@@ -114,14 +114,16 @@ DS_HD bool are_scanned(const Hulls<Real>& h, int count) {
 }
 
 // as many triples as are asked at once for one direction
-template <class Real, int kWidth = kPackSize<Real>>
-struct SeveralOf {
-  using Type = Pack<ScalarOf<Real>, (kWidth < kCellRun ? kWidth : kCellRun)>;
-};
 template <class Real>
-struct SeveralOf<Real, 1> {
+struct SeveralOf {
   using Type = Real;
 };
+#if DS_HOST_PACKS
+template <class Scalar, int N>
+struct SeveralOf<Pack<Scalar, N>> {
+  using Type = Pack<Scalar, (N < kCellRun ? N : kCellRun)>;
+};
+#endif
 
 // the place of the triple farthest along n, one direction; the first where nothing can be compared
 template <class Several>
