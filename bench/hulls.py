@@ -19,7 +19,7 @@ import numpy as np
 
 import dualstep as ds
 
-VERTICES = (8, 16, 32, 64, 128, 200)
+VERTICES = (8, 16, 32, 64, 128, 200, 500, 1000)
 PAIRS = (1, 2, 4, 8, 16, 32)
 SEMIAXES, DEPTHS = (0.06, 0.05, 0.04), (0.001, 0.01)
 
