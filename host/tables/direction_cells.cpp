@@ -18,6 +18,8 @@ namespace {
 constexpr double kSlack = 1e-5;
 // of a side of the cube: more than rounding moves a direction by
 constexpr double kBorder = 1e-4;
+// of more than so many in a cell all stay: of a disc's rim hardly any would go, and asking costs the square of their number
+constexpr size_t kMostClipped = 128;
 
 // a square of directions on a side of the cube
 struct Square {
@@ -83,10 +85,11 @@ Polygon clipped(const Polygon& polygon, double f00, double f10, double f01) {
   return left;
 }
 
-// those of `among` that are farthest somewhere in a square
+// those of `among` that are farthest somewhere in a square, and maybe more where they are many
 std::vector<int> farthest(const Triples& triples, const std::vector<int>& among, const Square& q,
                           double slack) {
   const std::vector<int> some = undominated(triples, among, q, slack);
+  if (some.size() > kMostClipped) return some;
   std::vector<std::array<double, 4>> corners;
   for (const int i : some) corners.push_back(q.corners(triples[i]));
   std::vector<int> left;

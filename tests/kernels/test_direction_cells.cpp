@@ -72,6 +72,7 @@ const Form kForms[] = {
      }},
     {"prism", 64, prism},
     {"round prism", 700, prism},
+    {"rim of thousands", 6000, prism},
     {"twice", 120, twice},
 };
 
