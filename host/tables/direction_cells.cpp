@@ -105,15 +105,22 @@ std::vector<int> farthest(const Triples& triples, const std::vector<int>& among,
 }
 
 void add_cell(const Triples& triples, const std::vector<int>& numbers, TableStore* t) {
-  const int count = static_cast<int>(numbers.size()), run = whole_runs(count, kCellRun);
-  t->cell_row.insert(t->cell_row.end(), {static_cast<int>(t->cell_number.size()), count});
-  const auto number = [&](int i) { return numbers[std::min(i, count - 1)]; };
-  for (int i = 0; i < run; ++i) t->cell_number.push_back(number(i));
-  for (int k = 0; k < 3; ++k)
-    for (int i = 0; i < run; ++i) t->cell_triple.push_back(triples[number(i)][k]);
+  const int first = static_cast<int>(t->cell_number.size()), count = static_cast<int>(numbers.size());
+  t->cell_row.insert(t->cell_row.end(), {first, count});
+  t->cell_number.insert(t->cell_number.end(), numbers.begin(), numbers.end());
+  if (count > 0) t->cell_number.resize(first + whole_runs(count, kCellRun), numbers.back());
+  Triples own;
+  for (const int i : numbers) own.push_back(triples[i]);
+  put_triples(own, kCellRun, &t->cell_triple);
 }
 
 }  // namespace
+
+void put_triples(const std::vector<const double*>& triples, int run, std::vector<double>* table) {
+  const int count = static_cast<int>(triples.size());
+  for (int k = 0; k < 3; ++k)
+    for (int i = 0; i < whole_runs(count, run); ++i) table->push_back(triples[std::min(i, count - 1)][k]);
+}
 
 int add_direction_cells(const std::vector<const double*>& triples, TableStore* t) {
   const int first = static_cast<int>(t->cell_row.size()) / 2, count = static_cast<int>(triples.size());

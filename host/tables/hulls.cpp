@@ -30,15 +30,6 @@ std::vector<int> hull_vertices(const Model& m, int mesh) {
   return {first, first + count};
 }
 
-// triples, at their place in a table that has those of all hulls before
-void put_triples(const std::vector<const double*>& triples, int begin, std::vector<double>* table) {
-  const int run = whole_runs(static_cast<int>(triples.size()), kHullRun);
-  table->resize(begin);
-  for (int k = 0; k < 3; ++k)
-    for (int i = 0; i < run; ++i)
-      table->push_back(triples[std::min(i, static_cast<int>(triples.size()) - 1)][k]);
-}
-
 void add_hull(const Model& m, int mesh, TableStore* t) {
   const int hull = static_cast<int>(t->hull_adr.size()) - 1;
   const std::vector<int> vertices = hull_vertices(m, mesh);
@@ -66,8 +57,10 @@ void add_hull(const Model& m, int mesh, TableStore* t) {
   }
   t->hull_grid.push_back(add_direction_cells(points, t));
   t->hull_grid.push_back(add_direction_cells(normals, t));
-  put_triples(points, hull_begin(t->hull_adr.back(), hull), &t->hull_point);
-  put_triples(normals, hull_begin(t->hull_faceadr.back(), hull), &t->hull_normal);
+  t->hull_point.resize(hull_begin(t->hull_adr.back(), hull));
+  put_triples(points, kHullRun, &t->hull_point);
+  t->hull_normal.resize(hull_begin(t->hull_faceadr.back(), hull));
+  put_triples(normals, kHullRun, &t->hull_normal);
   t->hull_adr.push_back(t->hull_adr.back() + static_cast<int>(points.size()));
   t->hull_faceadr.push_back(t->hull_faceadr.back() + static_cast<int>(normals.size()));
 }

@@ -1,7 +1,6 @@
 // The cells of directions: whatever the hull, what a cell has is what all of its triples together would give.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <random>
@@ -87,10 +86,10 @@ struct CellTables {
     for (const auto& x : points) triples.push_back(x.data());
     EXPECT_EQ(add_direction_cells(triples, &store), 0);
     triple.assign(store.cell_triple.begin(), store.cell_triple.end());
+    std::vector<double> table;
+    put_triples(triples, kHullRun, &table);
+    point.assign(table.begin(), table.end());
     const int count = static_cast<int>(points.size());
-    for (int k = 0; k < 3; ++k)
-      for (int i = 0; i < whole_runs(count, kHullRun); ++i)
-        point.push_back(static_cast<Real>(points[std::min(i, count - 1)][k]));
     hull.point = point.data();
     hull.npoint = count;
     hull.point_cells = {store.cell_row.data(), triple.data(), store.cell_number.data(), cells_a_side(count)};
