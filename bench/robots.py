@@ -104,7 +104,7 @@ def main() -> None:
     parser.add_argument("--out", type=pathlib.Path, help="writes the table there")
     args = parser.parse_args()
     sys.path += [str(folder) for folder in args.path]
-    robots: dict[str, pathlib.Path | str] = {path.stem: path for path in args.models}
+    robots: dict[str, pathlib.Path | str] = {f"{path.parent.name}/{path.stem}": path for path in args.models}
     robots = robots or find([pathlib.Path(sysconfig.get_path("purelib")), *args.path])
     if not robots:
         sys.exit("no robot was found: name models, or install one of the packages that ROBOTS names, or give --path")
