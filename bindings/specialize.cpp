@@ -35,17 +35,20 @@ void bind_specialize(py::module_& module) {
       "the text of a model's step");
   module.def(
       "specialize",
-      [](const std::string& program, const std::string& arch) {
+      [](const std::string& program, const std::string& arch, bool lines) {
         Special special;
         {
           const ReleasedGil released;
-          special = specialize(program, arch);
+          special = specialize(program, arch, lines);
         }
         return py::dict(py::arg("code") = py::bytes(special.code), py::arg("why") = special.why,
                         py::arg("log") = special.log, py::arg("cached") = special.cached,
                         py::arg("seconds") = special.seconds);
       },
-      py::arg("program"), py::arg("arch"), "its machine code: from the cache, or compiled and put there");
+      py::arg("program"), py::arg("arch"), py::arg("lines") = false,
+      "its machine code: from the cache, or compiled and put there; with the line of each instruction where "
+      "that is wanted, "
+      "compiled and not kept");
   module.def("distrust", &distrust, py::arg("path"),
              "'', or why code is not loaded from there: others can write it");
   module.def(

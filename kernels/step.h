@@ -20,22 +20,29 @@ inline namespace DUALSTEP_ISA {
 template <class E>
 DS_STAGE void smooth_dynamics(E& env, const EnvIO<E>& in) {
   kinematics(env, [&](int i) { return in.mocap(i); });  // poses, joint motions
-  tendons(env);                                         // their lengths and moments
-  site_transmissions(env);                              // likewise, of actuators on sites
+  env.sync_block();
+  tendons(env);             // their lengths and moments
+  site_transmissions(env);  // likewise, of actuators on sites
   env.time_stage(kStage_kinematics);
   bias(env);  // velocities, Coriolis and gravity forces
+  env.sync_block();
   add_tendon_bias(env);
   env.time_stage(kStage_bias);
   inertia(env);  // mass matrix, by composite bodies
+  env.sync_block();
   env.time_stage(kStage_inertia);
   const bool discrete = env.t.o.integrator == kDiscrete;
   if (!discrete) factorize(env);  // L'DL on the tree's sparsity
+  env.sync_block();
   env.time_stage(kStage_factorize);
-  passive(env);                       // springs, dampers, fluid, gravity compensation
-  actuation(env);                     // actuators
+  passive(env);  // springs, dampers, fluid, gravity compensation
+  env.sync_block();
+  actuation(env);  // actuators
+  env.sync_block();
   if (discrete) factorize_step(env);  // of the inertia that holds their slopes
   // of adhesion contacts decide
   if (!env.t.o.has_adhesion) smooth_acceleration(env, env.any_xfrc, [&](int b) { return in.xfrc(b); });
+  env.sync_block();
   env.time_stage(kStage_forces);
 }
 template <int kDim, bool kElliptic, class E>
@@ -66,6 +73,7 @@ template <class E>
 DS_FN void integrate(E& env, const EnvIO<E>& in, const EvalIndex& m) {
   const int stages = num_stages(env.t.o.integrator);
   if (is_sensed(in.args, stages, m)) sense(env, in);
+  env.sync_block();
   env.time_stage(kStage_sense);
   if (in.args.action != Action::kStep) {
     in.write_status();
@@ -105,6 +113,7 @@ DS_FN void stages_of_part(E& env, const EnvIO<E>& in) {
     smooth_dynamics(env, in);
   } else if constexpr (kPart == kPart_collide) {
     collide(env);  // contacts
+    env.sync_block();
     env.time_stage(kStage_collide);
   } else if constexpr (kPart == kPart_rows) {
     if (env.t.o.has_adhesion) adhesion(env, [&](int b) { return in.xfrc(b); });
@@ -112,7 +121,9 @@ DS_FN void stages_of_part(E& env, const EnvIO<E>& in) {
   } else if constexpr (kPart == kPart_solve) {
     // what one stage of a step did not solve, the step did not
     const auto before = env.unsolved;
+    env.sync_block();
     solve_and_jump<kDim, kElliptic>(env);
+    env.sync_block();
     env.unsolved = mask_or(env.unsolved, before);
   }
 }

@@ -19,12 +19,14 @@ golden() {  # a name, seconds, DUALSTEP_SPECIALIZE
     -n "${JOBS:-8}" "$(find tests/python -name test_golden.py)" -k "test_golden_hash and cuda ${GOLDEN:-}"
 }
 golden golden_generic 120 0
-golden golden_special 100 1
+golden golden_special 120 1
 
 # 3. what the time goes into; memory, on the real thing
-on_device profile 90 ncu --clock-control none --set full --import-source no -k regex:fused_step -s 4 -c 1 -f \
+on_device profile 90 ncu --clock-control none --set full --import-source no -k regex:fused_step -s 1 -c 1 -f \
   -o "$OUT/humanoid8" "$python" "$here/figures.py" humanoid 8 '[8192]' once
 TAIL=40 on_device stalls 20 ncu --import "$OUT/humanoid8.ncu-rep" --page details
+# for bench/cost/stalls.py
+on_device instructions 30 bash -c "ncu --import $OUT/humanoid8.ncu-rep --page source --csv | gzip >$OUT/humanoid8.csv.gz"
 on_device memcheck 80 compute-sanitizer --tool memcheck "$python" "$here/figures.py" humanoid 8 '[8]' once
 
 # 4. all sizes

@@ -10,6 +10,9 @@ figures() {  # a name, VARIABLE=value, a model, lanes
 
 figures lanes8 DUALSTEP_CUDA_SORT=1 humanoid 8
 figures unsorted DUALSTEP_CUDA_SORT=0 humanoid 8
+# how many warps of an SM go through the step together
+figures warps2 DUALSTEP_CUDA_WARPS=2 humanoid 8
+figures warps8 DUALSTEP_CUDA_WARPS=8 humanoid 8
 figures carve_out DUALSTEP_CUDA_CARVEOUT=default humanoid 8
 figures addresses DUALSTEP_CUDA_ADDRESSES=1 humanoid 8
 if [ -z "$fast" ]; then

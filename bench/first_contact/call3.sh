@@ -10,9 +10,9 @@ if [ "$found" -ne "$wanted" ] || [ "$wanted" = 0 ]; then
   echo "call3.sh: $found of $wanted pieces of the peer are in $pieces; piece.sh puts them there" >&2
   exit 1
 fi
-part join 30 bash -c "cat $pieces/piece-* | tar -x -C /tmp"
-part install_peer 90 "$python" -m pip install -q --no-index --no-deps --no-compile --no-cache-dir --upgrade \
-  --target /tmp/site /tmp/peer-wheels/*.whl || ends
+mkdir -p /tmp/peer
+part join 60 bash -c "cat $pieces/piece-* | xz -d | tar -x -C /tmp/peer" || ends
+export PYTHONPATH=/tmp/peer:$PYTHONPATH
 for size in 8192 512 2048 32768; do
   part "humanoid_$size" 120 "$python" -m dualstep.measure.gpu --device cuda --bench bench --out "$OUT" --lanes 8 --peers warp \
     --models humanoid --sizes $size --seconds 2 --points "$OUT/points.jsonl"

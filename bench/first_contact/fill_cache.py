@@ -7,21 +7,19 @@ from __future__ import annotations
 
 import argparse
 import os
-import pathlib
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-import gymnasium
 from figures import ROOT, load
 
 import dualstep as ds
 from dualstep import _core
 
-ASSETS = pathlib.Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
-# those of the golden hashes, and of what is measured
-GOLDEN = ("ant", "half_cheetah", "hopper", "humanoid", "humanoidstandup", "inverted_pendulum", "inverted_double_pendulum",
-          "pusher_v5", "reacher", "swimmer", "walker2d_v5")  # fmt: skip
+# the scenes of the golden hashes
+sys.path[:0] = [str(ROOT / "tests" / folder) for folder in ("golden", "python", "python/support")]
+import golden  # noqa: E402
+
 IN_PARTS = [1, 8, 8, 8, 1]
 
 
@@ -44,9 +42,8 @@ def jobs(only: list[str] | None) -> list[tuple[str, str, list[int]]]:
     os.environ["DUALSTEP_CUDA_ADDRESSES"] = "1"
     found.append(("humanoid", _core.specialized_program(load("humanoid"), [8]), [8]))
     del os.environ["DUALSTEP_CUDA_ADDRESSES"]
-    for name in GOLDEN:
-        model = ds.Model.from_mjcf(ASSETS / f"{name}.xml")
-        found.append((f"{name} of Gymnasium", _core.specialized_program(model, [8]), [8]))
+    for name in golden.MODELS:
+        found.append((f"golden {name}", _core.specialized_program(ds.Model.from_mjcf(golden.SOURCES[name]), [8]), [8]))
     return [job for job in found if not only or job[0] in only]
 
 

@@ -10,15 +10,16 @@ usage: bench/first_contact/prepare.sh [--python PYTHON] [--archs "90"] [--peer] 
 
   --python PYTHON  a Python of the version that the machine there has (default: python3.12)
   --archs "A B"    compute capabilities of the devices there (default: 90)
+  --most MB        of a call (default: 60); a piece of the peer is 15 less, for a checkout that travels beside it
   --peer           MuJoCo Warp besides, in pieces
   --work DIR       environment and build folder, kept between runs (default: build/first_contact)
   FOLDER           FOLDER/carry is made anew, and FOLDER/peer-0, peer-1, ... with --peer
 TEXT
 }
-python=python3.12 archs=90 peer='' work=$root/build/first_contact folder=''
+python=python3.12 archs=90 most=60 peer='' work=$root/build/first_contact folder=''
 while [ $# -gt 0 ]; do
   case $1 in
-    --python | --archs | --work)
+    --python | --archs | --most | --work)
       [ $# -gt 1 ] || { echo "prepare.sh: $1 wants a value" >&2; exit 2; }
       printf -v "${1#--}" %s "$2"
       shift
@@ -32,7 +33,6 @@ while [ $# -gt 0 ]; do
 done
 [ -n "$folder" ] || { usage >&2; exit 2; }
 command -v "$python" >/dev/null || { echo "prepare.sh: $python is not here" >&2; exit 1; }
-most=60 # MB of a call
 carry=$folder/carry
 mkdir -p "$folder" "$work"
 folder=$(cd "$folder" && pwd) carry=$folder/carry work=$(cd "$work" && pwd)
@@ -66,11 +66,12 @@ fetch() {  # a folder, then packages
 fetch "$carry/whl" "mujoco-core>=4.0" "gymnasium>=1.1,<2" farama-notifications cloudpickle typing-extensions
 
 say "the wheel: kernels of 8 lanes for all models, every other number of lanes is specialised"
+# without emulated lanes, which need a library of Boost's that the machine there may not have
 # each commit builds in the same place, where a checkout writes what differs alone: the rest is not compiled again
 [ -d "$work/src/.git" ] || { rm -rf "$work/src" && git clone -q --no-checkout "$root" "$work/src"; }
 git -C "$work/src" fetch -q "$root" HEAD && git -C "$work/src" checkout -q --force --detach "$commit"
 (cd "$work/src" && PATH=$work/venv/bin:$PATH SKBUILD_BUILD_DIR=$work/wheel \
-  CMAKE_ARGS="-DDUALSTEP_CUDA=ON -DDUALSTEP_CUDA_ARCHS=${archs// /;} -DDUALSTEP_CUDA_LANES=8 -DDUALSTEP_CUDA_FLOAT64=OFF" \
+  CMAKE_ARGS="-DDUALSTEP_CUDA=ON -DDUALSTEP_CUDA_ARCHS=${archs// /;} -DDUALSTEP_CUDA_LANES=8 -DDUALSTEP_CUDA_FLOAT64=OFF -DDUALSTEP_EMULATOR=OFF" \
   "$own" -m pip wheel -q --disable-pip-version-check . --no-deps --no-build-isolation -w "$carry/whl")
 pip install --force-reinstall --no-deps "$carry"/whl/*.whl
 
@@ -90,9 +91,13 @@ du -sh "$carry" "$carry"/*
 
 if [ -n "$peer" ]; then
   say "MuJoCo Warp, in pieces"
-  rm -rf "$work/peer-wheels" "$folder"/peer-*
+  rm -rf "$work/peer-wheels" "$work/peer" "$folder"/peer-*
   fetch "$work/peer-wheels" mujoco-warp warp-lang
-  tar -C "$work" -cf - peer-wheels | split -b $((most - 5))M -d - "$work/piece-"
+  pip install --no-deps --no-compile --target "$work/peer" "$work"/peer-wheels/*.whl
+  # what a GPU needs: its compiler for CPUs is a quarter of it
+  rm -rf "$work"/peer/warp/{examples,bin/warp-clang.so} "$work/peer/mujoco_warp/test_data"
+  rm -f "$work"/piece-*
+  tar -C "$work/peer" -c . | xz -T0 -7 | split -b $((most - 15))M -d - "$work/piece-"
   pieces=0
   for piece in "$work"/piece-*; do
     mkdir -p "$folder/peer-$pieces"

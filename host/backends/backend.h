@@ -68,6 +68,7 @@ class Device {
   // between arrays and memory of the host
   virtual void write(void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); }
   virtual void read(void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); }
+  virtual void fill(void* to, unsigned char byte, size_t bytes) { std::memset(to, byte, bytes); }
   // between arrays
   virtual void copy(void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); }
   // each row to its array, in the environments where mask is not 0, or in all where it is null

@@ -89,8 +89,7 @@ void Batch::allocate(BatchArray* array) {
   const size_t bytes = array->row_bytes * static_cast<size_t>(options_.num_envs);
   std::shared_ptr<void> data = engine_->device().allocate(bytes);
   // what nobody writes reads as NaN or -1: zeros would look like an answer
-  const std::string poison(bytes, '\xff');
-  engine_->device().write(data.get(), poison.data(), bytes);
+  engine_->device().fill(data.get(), 0xff, bytes);
   array->data = std::move(data);
 }
 

@@ -192,9 +192,18 @@ class EngineOf final : public Engine {
 
   // from now on steps compute the sensors: kernels compiled for the model are compiled anew, with them
   void sense() {
-    shared_.options().sensors = sensor_kinds_;
-    tables_ = shared_.view();
-    backend_->set_tables(tables_);
+    const auto set = [this](int kinds) {
+      shared_.options().sensors = kinds;
+      tables_ = shared_.view();
+      backend_->set_tables(tables_);
+    };
+    const int before = shared_.options().sensors;
+    try {
+      set(sensor_kinds_);
+    } catch (...) {
+      set(before);
+      throw;
+    }
   }
 
   std::unique_ptr<Backend<Scalar>> backend_;

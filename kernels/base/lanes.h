@@ -102,6 +102,27 @@ struct Sums {
   }
 };
 
+// All threads of a block of a GPU, whose warps thus run the same stage at the same time. An SM's instruction cache has room
+// for a stage and not for a step: warps that drift apart each fetch a step's code anew, which cost 78% of a step's time on
+// an H200 (bench/README.md). Every thread that has not left its kernel comes here, whatever its environment; nothing on a CPU
+#if DS_FOR_GPU
+DS_HD void sync_threads_of_block() { asm volatile("barrier.sync 0;" ::: "memory"); }
+// and tells the others whether anybody said so
+DS_HD bool any_thread_of_block(bool said) {
+  int any;
+  asm volatile(
+      "{\n\t.reg .pred mine, all;\n\tsetp.ne.s32 mine, %1, 0;\n\tbarrier.red.or.pred all, 0, mine;\n\t"
+      "selp.s32 %0, 1, 0, all;\n\t}"
+      : "=r"(any)
+      : "r"(static_cast<int>(said))
+      : "memory");
+  return any != 0;
+}
+#else
+DS_HD void sync_threads_of_block() {}
+DS_HD bool any_thread_of_block(bool said) { return said; }
+#endif
+
 // one lane: packs of environments on the CPU, and a thread an environment on a GPU
 struct SerialLanes {
   using Site = NoSite;

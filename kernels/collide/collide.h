@@ -35,6 +35,7 @@ DS_HD void try_kind(E& env) {
     if constexpr (E::kPack > 1 && kStandSideBySide<kKind>)
       if (env.t.n.nisland > 0 || is_searched_kind(kKind)) return collide_side_by_side<kKind>(env);
     collide_kind<kKind>(env);
+    env.sync_block();
   }
 }
 
@@ -44,6 +45,7 @@ DS_FN void collide(E& env) {
   env.ncon_max = 0;
   if (env.t.n.npair > 0) {
     geom_poses(env);
+    env.sync_block();
     if constexpr (E::kPack > 1)
       if (env.t.n.nisland > 0) {
         put_geom_records(env);

@@ -218,6 +218,11 @@ struct Env {
   // the same at the end of a stage, or of a part of one: what it wrote is there for every lane, whatever
   // comes next. A sync() is needed by what stands around it, and tests/emulator proves that of each
   DS_HD void done(Site where = Site::current()) const { lanes.sync(where); }
+  // where all environments of a block are together: what each of them does from here on is the same code for a while, and
+  // they are to run it at the same time (kernels/base/lanes.h). Never in a branch that some of them do not take
+  DS_HD void sync_block() const { sync_threads_of_block(); }
+  // whether one of these says so; on a CPU what its own pack says
+  DS_HD bool any_in_block(bool said) const { return any_thread_of_block(said); }
   template <class Sum = Real, class F>
   DS_HD Sum accumulate(int n, F f, Site where = Site::current()) const {
     return lanes.template accumulate<Sum>(n, f, where);

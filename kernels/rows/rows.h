@@ -34,7 +34,9 @@ DS_FN void rows(E& env) {
   limit_rows(env);
   env.sync();
   find_single_rows(env);
+  env.sync_block();
   single_rows(env);
+  env.sync_block();
   DenseKinds::each(env, [&](const auto& kind, int first) { kind.make(env, first); });
   env.done();
   if (env.t.n.nisland == 0) contact_rows<kDim>(env);  // else by solver/islands

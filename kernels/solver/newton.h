@@ -112,10 +112,11 @@ DS_STAGE typename E::Real line_search(E& env, const typename E::Real& wd, const 
 
 // steps until the active set is stable, or the step is negligible, or the cap is reached; y must be current.
 // Leaves the laws of all rows at the y that it leaves. Returns the environments of the `wanted` ones that did
-// not converge; counts the steps of each.
+// not converge; counts the steps of each. `together`: all environments are here, so that those of a block begin each
+// step at the same time.
 template <int kDim, bool kElliptic, class E>
 DS_STAGE typename E::Mask newton(E& env, int cap, const typename E::Real& tolerance,
-                                 const typename E::Mask& wanted) {
+                                 const typename E::Mask& wanted, bool together = false) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto w = env.w(), dw = env.dw(), grad = env.grad();
@@ -124,18 +125,24 @@ DS_STAGE typename E::Mask newton(E& env, int cap, const typename E::Real& tolera
   Real key_before(-1);
   auto live = wanted;
   ActiveSubset<E> subset(env);
-  for (int step = 0;; step++) {
+  bool searches = true;
+  for (int step = 0; together ? env.any_in_block(searches) : searches; step++) {
+    if (!searches) continue;
     const Real key = row_laws<kDim, kElliptic, true>(env);
     // a full step onto the set it was computed for has landed on the minimum
     if constexpr (!kElliptic) live = mask_and(live, key != key_before);
-    if (step == cap || !any(live)) break;
+    if (step == cap || !any(live)) {
+      searches = false;
+      continue;
+    }
     subset.to(live);
     gradient<kDim>(env, live);
     const Real gg = env.accumulate(nv, [&](int i, const Real& s) { return fma(grad[i], grad[i], s); });
     live = mask_and(live, gg > zero);  // NaN has no direction: such an environment is left as it is
     if (!any(live)) {
       env.done();
-      break;
+      searches = false;
+      continue;
     }
     const auto many_rows = mask_and(live, mask_not(env.row_space)), few_rows = mask_and(live, env.row_space);
     if (any(many_rows)) dof_space_direction<kDim, kElliptic>(env, many_rows);

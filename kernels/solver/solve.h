@@ -159,10 +159,17 @@ DS_FN void solve(E& env) {
       env.time_stage(kStage_finish);
       return;
     }
+  // without rows of their own, environments without contacts are not here
+  const bool together = t.n.nsingle + t.n.ndense > 0;
+  const auto meet = [&] {
+    if (together) env.sync_block();
+  };
   diagonal_blocks<kDim>(env);
+  meet();
   begin_law<kDim>(env);
   condition_rows<kDim, kElliptic>(env);
   pgs<kDim, kElliptic>(env, t.o.sweeps);
+  meet();
   env.time_stage(kStage_sweeps);
   if (t.o.pgs_only) {
     // of those that have rows: others may be in the pack for its sake alone
@@ -172,10 +179,14 @@ DS_FN void solve(E& env) {
     finish_pgs<kDim, kElliptic>(env);
   } else {
     choose_start<kDim, kElliptic>(env);
+    meet();
     dual_space<kDim>(env);
-    env.unsolved = newton<kDim, kElliptic>(env, t.o.newton, law_tolerance(env, false), all_true<Real>());
+    env.unsolved =
+        newton<kDim, kElliptic>(env, t.o.newton, law_tolerance(env, false), all_true<Real>(), together);
+    meet();
     finish_law<kDim, kElliptic>(env, NewtonAgain<kDim, kElliptic>());
     judge<kDim, kElliptic>(env);
+    meet();
     env.time_stage(kStage_newton);
   }
   if (env.ends_call) {

@@ -7,7 +7,7 @@ Needs NVRTC and no GPU: the steps of models() are compiled for each of ARCHS, fu
 1. nothing spills; registers, stack and shared memory are at most those of kernels/launch/cuda/budgets_specialized.json, and the
    instructions of every stage (a device function that is not inlined) at most its count there, which has a twentieth
    of margin. Budgets hold for one version of NVRTC: with another one, only spills fail. Of COUNTED the instructions
-   of each class (tests/cuda/mix.py) have budgets too. A device tries one number of blocks after another (BLOCKS), until
+   of each class (tests/cuda/mix.py) have budgets too. A device tries one number of warps after another (WARPS), until
    nothing spills. Where that would be more than two, the number that the budgets' registers allow is compiled at once;
    on COUNTED's architecture the one before too, which must spill. If either is not so, all are tried;
 2. a second load comes from the cache, in less than 100 ms;
@@ -39,10 +39,10 @@ COUNTED = ("sm_90", "humanoid")
 # threads an environment of the parts of a step, where it is launched in parts
 BY_PART = [1, 8, 8, 8, 1]
 BYTES_OF_INSTRUCTION = 16
-# blocks on an SM that a kernel is tried with, in this order, and registers that a thread then has: of 65,536 of an SM, in
-# eights, at most 255, for 64 threads a block
-[TRIED] = re.findall(r"kBlocks\[\] = {(.*?)}", (ROOT / "host/backends/cuda/specialize/specialize.cpp").read_text())
-BLOCKS = {blocks: min(65536 // (64 * blocks) // 8 * 8, 255) for blocks in map(int, TRIED.split(","))}
+# warps that a kernel is tried with, in this order, and registers that a thread then has: of 65,536 of an SM, in eights, at
+# most 255
+[TRIED] = re.findall(r"kWarps\[\] = {(.*?)}", (ROOT / "host/backends/cuda/specialize/specialize.cpp").read_text())
+WARPS = {warps: min(65536 // (32 * warps) // 8 * 8, 255) for warps in map(int, TRIED.split(","))}
 
 
 def models() -> dict[str, tuple[Path, list[int]]]:
@@ -108,11 +108,11 @@ def step_name(model: str, entry: str) -> str:
     return model if entry == ENTRY else f"{model}: {entry.rpartition('_')[2]}"
 
 
-def compile_with(program: str, blocks: dict[str, int], arch: str) -> dict:
-    """The program with so many blocks for each kernel, and which of them spill."""
+def compile_with(program: str, warps: dict[str, int], arch: str) -> dict:
+    """The program with so many warps for each kernel, and which of them spill."""
     from dualstep import _core
 
-    given = re.sub(r"DUALSTEP_BLOCKS_(\w+)", lambda macro: str(blocks[macro[1]]), program)
+    given = re.sub(r"DUALSTEP_WARPS_(\w+)", lambda macro: str(warps[macro[1]]), program)
     made = {"program": given, **_core.specialize(given, arch)}
     if not made["why"] and not made["cached"]:
         made["spills"] = {entry: used["spill_stores"] > 0 for entry, used in read_log(made["log"])[arch].items()}
@@ -121,11 +121,11 @@ def compile_with(program: str, blocks: dict[str, int], arch: str) -> dict:
 
 def compile_as_budgeted(program: str, arch: str, name: str, budgets: dict) -> dict | None:
     """What a device would end with, where that would take it more than two compilations and the budgets tell it."""
-    tried = list(BLOCKS)
+    tried = list(WARPS)
     at = {}
-    for entry in re.findall(r"DUALSTEP_BLOCKS_(\w+)", program):
+    for entry in re.findall(r"DUALSTEP_WARPS_(\w+)", program):
         used = budgets.get(arch, {}).get(step_name(name, entry), {}).get("registers", 256)
-        at[entry] = next((i for i, most in enumerate(BLOCKS.values()) if used <= most), None)
+        at[entry] = next((i for i, most in enumerate(WARPS.values()) if used <= most), None)
     if None in at.values() or max(at.values()) < 2:
         return None
     made = compile_with(program, {entry: tried[i] for entry, i in at.items()}, arch)

@@ -228,6 +228,20 @@ TEST(Together, ABarrierIsMissedWhereItIsLeftOut) {
   EXPECT_TRUE(missed);
 }
 
+// a thread that has left its kernel is not waited for, and says nothing; where threads of a warp go their own ways, each comes
+// to a barrier of the block on its own
+TEST(Together, ThreadsThatHaveLeft) {
+  const std::string body =
+      "setp.lt.u32 %p1, %r1, 40;\n@%p1 bra $stays;\nret;\n$stays:\nsetp.eq.u32 %p2, %r1, 3;\n"
+      "@%p2 bra $late;\nbarrier.sync 0;\nbra.uni $tell;\n$late:\nmov.u32 %r5, 1;\nbarrier.sync 0;\n$tell:\n"
+      "barrier.red.or.pred %p3, 0, %p2;\nselp.u32 %r9, 7, 0, %p3;\nmul.wide.u32 %rd2, %r1, 4;\n"
+      "add.s64 %rd3, %rd1, %rd2;\nst.global.u32 [%rd3], %r9;";
+  for (uint64_t seed = 1; seed < 6; ++seed) {
+    const auto out = run(kernel(body), 64, seed);
+    for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(out[i], i < 40 ? 7u : 0u) << i;
+  }
+}
+
 TEST(Together, ThreadsWhoDoNotCome) {
   // half of the warp waits at a barrier, the others want a shuffle with all
   EXPECT_TRUE(says(kernel("setp.lt.u32 %p1, %r1, 16;\n@%p1 bar.warp.sync -1;\n"

@@ -334,8 +334,8 @@ def search_nvrtc_in(folders: collections.abc.Sequence[str]) -> None:
 
 def specialization_cache() -> str: ...
 
-def specialize(program: str, arch: str) -> dict:
-    """its machine code: from the cache, or compiled and put there"""
+def specialize(program: str, arch: str, lines: bool = False) -> dict:
+    """its machine code: from the cache, or compiled and put there; with the line of each instruction where that is wanted, compiled and not kept"""
 
 def specialized_program(model: Model, lanes: collections.abc.Sequence[int] = [8], float64: bool = False) -> str:
     """the text of a model's step"""

@@ -98,6 +98,11 @@ bool CudaBackend<Scalar>::capturing() {
 }
 
 template <class Scalar>
+void CudaBackend<Scalar>::fill(void* to, unsigned char byte, size_t bytes) {
+  cuda_fill(device_, stream(), to, byte, bytes);
+}
+
+template <class Scalar>
 void CudaBackend<Scalar>::write(void* to, const void* from, size_t bytes) {
   cuda_write(device_, stream(), to, from, bytes);
 }
@@ -178,7 +183,7 @@ template <class Scalar>
 void CudaBackend<Scalar>::plan_step(const Tables<Scalar>& tables) {
   const auto plan = [&] {
     const auto& special = special_.kernels();
-    const cudaError_t error = staged_.plan(special, choice_.lanes, device_);
+    const cudaError_t error = staged_.plan(special, choice_.lanes, num_envs_, device_);
     if (error != cudaSuccess || staged_.planned()) return error;
     if (special.empty() && !generic_)
       throw std::invalid_argument("lanes " + std::to_string(lanes_) + " is given, and " +
@@ -197,23 +202,23 @@ void CudaBackend<Scalar>::plan_step(const Tables<Scalar>& tables) {
                    ? "the workspace of a model of " + std::to_string(4L * tables.l.total) +
                          " bytes an environment does not fit into shared memory"
                    : "preparing the kernels for " + name_);
-  if (special_.kernels().empty() && searches_contacts(tables))
-    throw std::runtime_error(
+  if (special_.kernels().empty()) refuse_generic(tables);
+}
+
+// generic kernels leave out what few models need and every model would pay for
+template <class Scalar>
+void CudaBackend<Scalar>::refuse_generic(const Tables<Scalar>& tables) const {
+  std::string what;
+  if (searches_contacts(tables))
+    what =
         "meshes, ellipsoids or height fields touch other shapes here, which on a GPU specialised kernels "
-        "alone can find, "
-        "and there are none: " +
-        special_.why());
-  if (special_.kernels().empty() && measures_distances(tables))
-    throw std::runtime_error(
-        "sensors measure distances between geoms here, which on a GPU specialised kernels alone do, and "
-        "there "
-        "are none: " +
-        special_.why());
-  if (special_.kernels().empty() && tables.n.nisland > 0)
-    throw std::runtime_error("the contacts of " + std::to_string(tables.n.nisland) +
-                             " trees are solved by islands here, which on a GPU specialised kernels alone "
-                             "do, and there are none: " +
-                             special_.why());
+        "alone can find";
+  else if (measures_distances(tables))
+    what = "sensors measure distances between geoms here, which on a GPU specialised kernels alone do";
+  else if (tables.n.nisland > 0)
+    what = "the contacts of " + std::to_string(tables.n.nisland) +
+           " trees are solved by islands here, which on a GPU specialised kernels alone do";
+  if (!what.empty()) throw std::runtime_error(what + ", and there are none: " + special_.why());
 }
 
 template <class Scalar>
@@ -222,6 +227,8 @@ void CudaBackend<Scalar>::set_tables(const Tables<Scalar>& tables) {
   upload(tables);
   // sizes do not change, but what a specialised kernel takes as constant may
   const bool same_kernels = !special_.update(tables, choice_, arch_, captured_, [this] { graphs_.forget(); });
+  // sensors too, which somebody may ask for later
+  if (special_.kernels().empty()) refuse_generic(tables);
   if ((fused_.planned() || staged_.planned()) && same_kernels) return;
   graphs_.forget();
   plan_step(tables);

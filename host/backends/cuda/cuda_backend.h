@@ -56,6 +56,7 @@ class CudaBackend final : public Backend<Scalar> {
 
   std::shared_ptr<void> allocate(size_t bytes) override;
   void write(void* to, const void* from, size_t bytes) override;
+  void fill(void* to, unsigned char byte, size_t bytes) override;
   void read(void* to, const void* from, size_t bytes) override;
   void copy(void* to, const void* from, size_t bytes) override;
   void prepare(const std::vector<PlacedRow>& rows) override;
@@ -89,6 +90,7 @@ class CudaBackend final : public Backend<Scalar> {
   bool capturing();
   // the kernels of the step, and how they are launched; throws where there are none
   void plan_step(const Tables<Scalar>& tables);
+  void refuse_generic(const Tables<Scalar>& tables) const;
   CudaRows rows_to_place(const std::vector<PlacedRow>& rows, int num_envs) {
     return placed_rows_.find(rows, num_envs, capturing());
   }

@@ -181,6 +181,11 @@ FusedChoice choose_fused() {
     choice.carve_out = CarveOut::kShared;
   else if (!carve_out.empty())
     refuse_environment("DUALSTEP_CUDA_CARVEOUT", carve_out, "default or shared");
+  if (const std::string warps = environment("DUALSTEP_CUDA_WARPS"); !warps.empty()) {
+    if (warps.find_first_not_of("0123456789") != std::string::npos || warps.size() > 2 || warps == "0")
+      refuse_environment("DUALSTEP_CUDA_WARPS", warps, "a number of warps, from 1 to 32");
+    choice.warps = std::stoi(warps);
+  }
   return choice;
 }
 

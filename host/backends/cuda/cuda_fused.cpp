@@ -8,14 +8,25 @@
 namespace dualstep {
 namespace {
 
-constexpr int kThreads = kWarpThreads * kFusedWarps;
-
 int preference(CarveOut choice, bool shared) {
   if (choice == CarveOut::kDefault) return cudaSharedmemCarveoutDefault;
   return choice == CarveOut::kShared || shared ? cudaSharedmemCarveoutMaxShared : cudaSharedmemCarveoutMaxL1;
 }
 
 }  // namespace
+
+cudaError_t choose_warps(const void* kernel, long all_warps, int sms, int* warps) {
+  cudaFuncAttributes attributes;
+  DS_TRY(cudaFuncGetAttributes(&attributes, kernel));
+  const long most = attributes.maxThreadsPerBlock / kWarpThreads;
+  *warps = static_cast<int>(std::min(most, (all_warps - 1) / sms + 1));
+  return cudaSuccess;
+}
+
+template <class Scalar>
+int CudaFused<Scalar>::threads() const {
+  return kWarpThreads * warps_;
+}
 
 template <class Scalar>
 int CudaFused<Scalar>::groups_of(int num_envs) const {
@@ -24,7 +35,7 @@ int CudaFused<Scalar>::groups_of(int num_envs) const {
 
 template <class Scalar>
 int CudaFused<Scalar>::blocks_for(int num_envs) const {
-  return std::min((groups_of(num_envs) - 1) / kFusedWarps + 1, max_blocks_);
+  return std::min((groups_of(num_envs) - 1) / warps_ + 1, max_blocks_);
 }
 
 template <class Scalar>
@@ -36,26 +47,30 @@ cudaError_t CudaFused<Scalar>::plan(const void* kernel, int lanes, const Tables<
   DS_TRY(cudaDeviceGetAttribute(&most_shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
   CudaFused made;
   made.group_ = kWarpThreads / lanes;
-  const size_t block = group_bytes(tables, made.group_) * kFusedWarps;
-  if (choice.place != ScratchPlace::kGlobal && block <= static_cast<size_t>(most_shared)) {
+  DS_TRY(choose_warps(kernel, made.groups_of(num_envs), sms, &made.warps_));
+  if (choice.warps > 0) made.warps_ = std::min(made.warps_, choice.warps);
+  const size_t warp = group_bytes(tables, made.group_);
+  const int sharing = static_cast<int>(
+      std::min<size_t>(static_cast<size_t>(made.warps_), static_cast<size_t>(most_shared) / warp));
+  // fewer warps than this cannot hide the latency that shared memory saves
+  const int enough = choice.place == ScratchPlace::kShared ? 1 : std::min(8, made.warps_);
+  if (choice.place != ScratchPlace::kGlobal && sharing >= enough) {
     // the most of all models: a kernel may serve several, and a larger limit costs nothing
     DS_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most_shared));
-    DS_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, kThreads, block));
-    // fewer warps than this cannot hide the latency that shared memory saves
-    if (resident * kFusedWarps >= 8 || (choice.place == ScratchPlace::kShared && resident > 0))
-      made.shared_bytes_ = block;
+    made.warps_ = sharing;
+    made.shared_bytes_ = warp * static_cast<size_t>(sharing);
+  } else if (choice.place == ScratchPlace::kShared) {
+    return cudaErrorInvalidConfiguration;
   }
-  if (!made.shared()) {
-    if (choice.place == ScratchPlace::kShared) return cudaErrorInvalidConfiguration;
-    DS_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, kThreads, 0));
-  }
+  DS_TRY(
+      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, made.threads(), made.shared_bytes_));
   if (resident == 0) return cudaErrorInvalidConfiguration;
   // a kernel that uses no shared memory has all of the cache
   DS_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
                               preference(choice.carve_out, made.shared())));
   made.max_blocks_ = resident * sms;
   made.max_blocks_ = made.blocks_for(num_envs);
-  if (!made.shared()) made.scratch_bytes_ = block * static_cast<size_t>(made.max_blocks_);
+  if (!made.shared()) made.scratch_bytes_ = warp * static_cast<size_t>(made.warps_ * made.max_blocks_);
   made.kernel_ = kernel;
   *this = made;
   return cudaSuccess;
@@ -74,8 +89,8 @@ cudaError_t CudaFused<Scalar>::run(const Tables<Scalar>& tables, const BatchView
                         &num_groups,
                         &workspace,
                         &warp_bytes};
-  return cudaLaunchKernel(kernel_, dim3(static_cast<unsigned>(blocks_for(batch.num_envs))), dim3(kThreads),
-                          parameters, shared_bytes_, stream);
+  return cudaLaunchKernel(kernel_, dim3(static_cast<unsigned>(blocks_for(batch.num_envs))),
+                          dim3(static_cast<unsigned>(threads())), parameters, shared_bytes_, stream);
 }
 
 template class CudaFused<float>;

@@ -17,7 +17,11 @@ enum class CarveOut { kWorkspace, kDefault, kShared };
 struct FusedChoice {
   ScratchPlace place = ScratchPlace::kBest;
   CarveOut carve_out = CarveOut::kWorkspace;
+  int warps = 0;  // of a block at most, where that is said
 };
+
+// warps of a block: as many as a kernel may have, or fewer, so that every SM has some
+cudaError_t choose_warps(const void* kernel, long all_warps, int sms, int* warps);
 
 template <class Scalar>
 class CudaFused {
@@ -37,9 +41,11 @@ class CudaFused {
  private:
   int groups_of(int num_envs) const;
   int blocks_for(int num_envs) const;
+  int threads() const;
 
   const void* kernel_ = nullptr;
   int group_ = 1;             // environments of a warp
+  int warps_ = 1;             // of a block
   int max_blocks_ = 0;        // resident on the device
   size_t shared_bytes_ = 0;   // of a block
   size_t scratch_bytes_ = 0;  // of device memory

@@ -52,6 +52,14 @@ void cuda_send(int device, void* to, const void* from, size_t bytes) {
   check(error, "sending rows to cuda:" + std::to_string(device));
 }
 
+void cuda_fill(int device, uintptr_t stream, void* to, unsigned char byte, size_t bytes) {
+  if (bytes == 0) return;
+  const OnDevice here(device);
+  refuse_capture(stream, "making an array");
+  check(cudaMemsetAsync(to, byte, bytes, as_stream(stream)), "filling an array");
+  check(cudaStreamSynchronize(as_stream(stream)), "filling an array");
+}
+
 void cuda_read(int device, uintptr_t stream, void* to, const void* from, size_t bytes) {
   if (bytes == 0) return;
   const OnDevice here(device);

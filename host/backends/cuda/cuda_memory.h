@@ -12,7 +12,8 @@ namespace dualstep {
 std::shared_ptr<void> cuda_allocate(int device, size_t bytes);
 // to memory that nothing uses yet, by a stream of its own; returns when it is done. Whoever captures goes on
 void cuda_send(int device, void* to, const void* from, size_t bytes);
-// these two return when it is done, and throw std::runtime_error where the stream captures
+// these three return when it is done, and throw std::runtime_error where the stream captures
+void cuda_fill(int device, uintptr_t stream, void* to, unsigned char byte, size_t bytes);
 void cuda_read(int device, uintptr_t stream, void* to, const void* from, size_t bytes);
 void cuda_write(int device, uintptr_t stream, void* to, const void* from, size_t bytes);
 // these two queue it: a copy between arrays; what `stream` does from now on comes after what `other` was

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "host/backends/cuda/cuda_fused.h"
 #include "host/backends/cuda/specialize/program.h"
 #include "kernels/data/eval_index.h"
 #include "kernels/launch/cuda/cuda_try.cuh"
@@ -21,14 +22,18 @@ size_t CudaStaged<Scalar>::scratch_bytes(const Tables<Scalar>& tables, int num_e
 }
 
 template <class Scalar>
-cudaError_t CudaStaged<Scalar>::plan(const std::vector<const void*>& kernels, const int* lanes, int device) {
+cudaError_t CudaStaged<Scalar>::plan(const std::vector<const void*>& kernels, const int* lanes, int num_envs,
+                                     int device) {
   kernels_.fill(nullptr);
   if (kernels.size() != kParts) return cudaSuccess;
   int sms = 0;
   DS_TRY(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device));
   for (int part = 0; part < kParts; ++part) {
     int resident = 0;
-    DS_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernels[part], kStagedThreads, 0));
+    const long threads = static_cast<long>(num_envs) * lanes[part];
+    DS_TRY(choose_warps(kernels[part], (threads - 1) / kWarpThreads + 1, sms, &warps_[part]));
+    DS_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernels[part],
+                                                         kWarpThreads * warps_[part], 0));
     if (resident == 0) return cudaErrorInvalidConfiguration;
     max_blocks_[part] = resident * sms;
     lanes_[part] = lanes[part];
@@ -40,9 +45,10 @@ cudaError_t CudaStaged<Scalar>::plan(const std::vector<const void*>& kernels, co
 template <class Scalar>
 cudaError_t CudaStaged<Scalar>::launch(int part, void** parameters, int num_envs, cudaStream_t stream) const {
   const long threads = static_cast<long>(num_envs) * lanes_[part];
-  const long blocks = std::min<long>((threads - 1) / kStagedThreads + 1, max_blocks_[part]);
-  return cudaLaunchKernel(kernels_[part], dim3(static_cast<unsigned>(blocks)), dim3(kStagedThreads),
-                          parameters, 0, stream);
+  const long block = static_cast<long>(kWarpThreads) * warps_[part];
+  const long blocks = std::min<long>((threads - 1) / block + 1, max_blocks_[part]);
+  return cudaLaunchKernel(kernels_[part], dim3(static_cast<unsigned>(blocks)),
+                          dim3(static_cast<unsigned>(block)), parameters, 0, stream);
 }
 
 template <class Scalar>

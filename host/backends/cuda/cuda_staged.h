@@ -15,7 +15,7 @@ template <class Scalar>
 class CudaStaged {
  public:
   // takes the kernels of the parts, in their order; none: the step is not launched in parts
-  cudaError_t plan(const std::vector<const void*>& kernels, const int* lanes, int device);
+  cudaError_t plan(const std::vector<const void*>& kernels, const int* lanes, int num_envs, int device);
   bool planned() const { return kernels_[0] != nullptr; }
   static size_t scratch_bytes(const Tables<Scalar>& tables, int num_envs);
 
@@ -27,7 +27,7 @@ class CudaStaged {
   cudaError_t launch(int part, void** parameters, int num_envs, cudaStream_t stream) const;
 
   std::array<const void*, kParts> kernels_{};
-  std::array<int, kParts> lanes_{}, max_blocks_{};
+  std::array<int, kParts> lanes_{}, warps_{}, max_blocks_{};
 };
 
 }  // namespace dualstep

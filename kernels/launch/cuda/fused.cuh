@@ -14,18 +14,20 @@ namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
 constexpr int kWarp = 32;
-constexpr int kWarpsOfBlock = 2;
+
+// of a block: as many as the launch says
+DS_HD int warps_of_block() { return static_cast<int>(blockDim.x) / kWarp; }
 
 template <int W>
 constexpr int kGroup = kWarp / W;
 
-// blocks of an SM for the kernels of all models: 12 warps where a contact has 3 rows at most and 8 threads share
+// warps of an SM, all in one block, for the kernels of all models: 12 where a contact has 3 rows at most and 8 threads share
 // an environment, else 8, so that a thread has 168 or 255 registers (an SM has four parts, each with a fourth of
 // its registers; 10 warps leave no more than 12 do). With this in mind the compiler gives every stage what it
 // needs, box against box most of all; left alone it aims for more warps, and spills. A specialised kernel has as
 // many warps as its model lets it (host/backends/cuda/specialize/specialize.cpp)
 template <class Scalar, int W, int kDim>
-constexpr int kBlocksOfSM = sizeof(Scalar) == 8 || kDim == 6 || W != 8 ? 4 : 6;
+constexpr int kWarpsOfSM = sizeof(Scalar) == 8 || kDim == 6 || W != 8 ? 8 : 12;
 
 // environments that a launch is about
 template <class Scalar>
@@ -50,7 +52,7 @@ DS_HD Env<Scalar, Lanes, kStride> environment_of(const StepTables<Scalar>& table
 }
 
 // the group that a warp takes after this one
-DS_HD int group_after(int group) { return group + static_cast<int>(gridDim.x) * kWarpsOfBlock; }
+DS_HD int group_after(int group) { return group + static_cast<int>(gridDim.x) * warps_of_block(); }
 
 // one group of environments, by one warp; apart from the loop over groups, so that the loop costs the stages
 // no registers. Returns the group after it, which is why nobody else has to remember this one
@@ -58,14 +60,13 @@ template <class Scalar, int W, int kDim, bool kElliptic>
 DS_STAGE int run_group(const StepTables<Scalar>& tables, const BatchView<Scalar>& batch, const StepArgs& args,
                        int group, char* scratch, size_t warp_bytes) {
   const int in_group = static_cast<int>(threadIdx.x) % kWarp / W, slot = group * kGroup<W> + in_group;
-  if (slot >= slots_of(batch, args)) return group_after(group);
   // in device memory a warp has a workspace of its own, in shared memory one of its block's
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
 #if defined(DUALSTEP_WORKSPACE_IN_DEVICE_MEMORY)
-  char* const workspace = scratch + (blockIdx.x * kWarpsOfBlock + warp) * warp_bytes;
+  char* const workspace = scratch + (blockIdx.x * warps_of_block() + warp) * warp_bytes;
 #else
   extern __shared__ double2 shared[];
-  char* const workspace = scratch ? scratch + (blockIdx.x * kWarpsOfBlock + warp) * warp_bytes
+  char* const workspace = scratch ? scratch + (blockIdx.x * warps_of_block() + warp) * warp_bytes
                                   : reinterpret_cast<char*>(shared) + warp * warp_bytes;
 #endif
   const TileLanes<W> lanes;
@@ -78,14 +79,16 @@ DS_STAGE int run_group(const StepTables<Scalar>& tables, const BatchView<Scalar>
 template <class Scalar, int W, int kDim>
 DS_HD void fused_body(const StepTables<Scalar>& tables, const BatchView<Scalar>& batch, const StepArgs& args,
                       int num_groups, char* scratch, size_t warp_bytes) {
-  int group = static_cast<int>(blockIdx.x) * kWarpsOfBlock + static_cast<int>(threadIdx.x) / kWarp;
-  while (group < num_groups) {
+  int group = static_cast<int>(blockIdx.x) * warps_of_block() + static_cast<int>(threadIdx.x) / kWarp;
+  const int in_group = static_cast<int>(threadIdx.x) % kWarp / W;
+  // threads without an environment leave: those that stay meet at barriers of the block without them
+  while (group * kGroup<W> + in_group < slots_of(batch, args)) {
     // a compiler that knows the cone drops the other one
     group = with_cone(tables.o, [&](auto cone) {
       return run_group<Scalar, W, kDim, cone>(tables, batch, args, group, scratch, warp_bytes);
     });
-    // the next group takes over the workspace of this one
-    __syncwarp();
+    // the next environment takes over the workspace of this one
+    TileLanes<W>::sync();
   }
 }
 

@@ -11,8 +11,7 @@
 
 namespace dualstep {
 
-// of a warp; and of a block of the fused step (kernels/launch/cuda/fused.cuh)
-constexpr int kWarpThreads = 32, kFusedWarps = 2;
+constexpr int kWarpThreads = 32;
 
 // bytes of the interleaved workspaces of a group of environments: numbers, then words
 template <class Scalar>

@@ -45,7 +45,7 @@ Decoded decode_bar(const Name& name) {
   if (name.parts[0] == "bar" && name.has("warp")) return together(Together::kWarpBarrier, wait_for_warp<0>);
   if (name.has("sync")) return together(Together::kBlockBarrier, wait_for_block);
   // d, barrier, a
-  if (name.parts[0] == "bar" && name.has("red") && name.last() == "pred")
+  if (name.has("red") && name.last() == "pred")
     return together(Together::kBlockBarrier, wait_for_block, name.has("and") ? 1 : 2);
   unknown(name.whole);
 }

@@ -114,7 +114,7 @@ def test_a_kernel_has_as_many_warps_as_its_registers_allow(cache, numbers, regis
     # every one of them is needed until the last one is there
     given = "\n".join(f"  const float v{i} = x[{i}];" for i in range(numbers))
     taken = "\n".join(f"  x[{i}] = v{i} * sum;" for i in range(numbers))
-    program = f"""extern "C" __global__ void __launch_bounds__(64, DUALSTEP_BLOCKS_greedy) greedy(volatile float* x) {{
+    program = f"""extern "C" __global__ void __launch_bounds__(32 * DUALSTEP_WARPS_greedy, 1) greedy(volatile float* x) {{
 {given}
   const float sum = {" + ".join(f"v{i}" for i in range(numbers))};
 {taken}

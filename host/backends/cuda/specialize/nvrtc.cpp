@@ -88,7 +88,7 @@ const Nvrtc* Nvrtc::find(std::string* why) {
 }
 
 std::string Nvrtc::compile(const std::string& program, const std::string& arch,
-                           const std::vector<std::string>& macros, std::string* log) const {
+                           const std::vector<std::string>& macros, bool lines, std::string* log) const {
   log->clear();
   std::vector<const char*> texts, names, options;
   for (const SourceFile& file : kernel_sources()) {
@@ -98,6 +98,7 @@ std::string Nvrtc::compile(const std::string& program, const std::string& arch,
   const std::string target = "--gpu-architecture=" + arch;
   options.push_back(target.c_str());
   for (const std::string& option : nvrtc_options()) options.push_back(option.c_str());
+  if (lines) options.push_back("-lineinfo");
   for (const std::string& macro : macros) {
     options.push_back("-D");
     options.push_back(macro.c_str());

@@ -22,10 +22,10 @@ class Nvrtc {
   const std::string& version() const { return version_; }  // "13.0"
   const std::string& path() const { return path_; }        // of its library, as it was found
   // machine code of an architecture ("sm_90"), or PTX of a virtual one ("compute_90"), and what the assembler
-  // said of registers and spills; macros are "NAME=value". Throws std::runtime_error with the compiler's
-  // words where the program does not compile
+  // said of registers and spills; macros are "NAME=value"; `lines`: with the line of its source for each
+  // instruction. Throws std::runtime_error with the compiler's words where the program does not compile
   std::string compile(const std::string& program, const std::string& arch,
-                      const std::vector<std::string>& macros, std::string* log) const;
+                      const std::vector<std::string>& macros, bool lines, std::string* log) const;
 
  private:
   Nvrtc() = default;

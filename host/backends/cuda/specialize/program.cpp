@@ -105,12 +105,12 @@ std::vector<std::string> program_entries(const LaneChoice& choice) {
 
 namespace {
 
-// whether the workspaces of a block are more than the shared memory of any device, or those of a step in parts, which
+// whether the workspace of a warp is more than the shared memory of any device, or those of a step in parts, which
 // all lie in device memory
 template <class Scalar>
 bool workspace_in_device_memory(const Tables<Scalar>& t, const LaneChoice& choice) {
   constexpr size_t kMostShared = 227 << 10;  // of a block, up to compute capability 12
-  return choice.staged || kFusedWarps * group_bytes(t, kWarpThreads / choice.lanes[0]) > kMostShared;
+  return choice.staged || group_bytes(t, kWarpThreads / choice.lanes[0]) > kMostShared;
 }
 
 // whether accesses of a specialised program know their memory: a variant that a device is to compare
@@ -140,14 +140,13 @@ std::string program_text(const Tables<Scalar>& t, const LaneChoice& choice) {
   text += fixed_tables(t) + "#include \"kernels/launch/cuda/" + file + ".cuh\"\nusing namespace dualstep;\n" +
           same_sizes<Scalar>(number);
   if (choice.staged)
-    text += "static_assert(kWarp * kWarpsOfBlock == " + std::to_string(kStagedThreads) +
-            " && kStagedGroup == " + std::to_string(kStagedInterleaved) + " && sizeof(CarriedOnDevice<" +
-            number + ">) <= " + std::to_string(kStagedCarriedBytes) + ");\n";
+    text += "static_assert(kStagedGroup == " + std::to_string(kStagedInterleaved) +
+            " && sizeof(CarriedOnDevice<" + number + ">) <= " + std::to_string(kStagedCarriedBytes) + ");\n";
   const std::vector<std::string> entries = program_entries(choice);
   for (size_t i = 0; i < entries.size(); ++i) {
     const std::string lanes = std::to_string(choice.lanes[i]), part = std::to_string(i);
-    text += "extern \"C\" __global__ void __launch_bounds__(kWarp * kWarpsOfBlock, " +
-            (kBlocksMacro + entries[i]) + ")\n    " + entries[i] + "(" + same_tables;
+    text += "extern \"C\" __global__ void __launch_bounds__(kWarp * " + (kWarpsMacro + entries[i]) +
+            ", 1)\n    " + entries[i] + "(" + same_tables;
     if (choice.staged)
       text +=
           "const __grid_constant__ EvalIndex moment, char* scratch,\n    size_t group_bytes, char* carried) "

@@ -25,9 +25,8 @@ const std::vector<SourceFile>& kernel_sources();
 template <class Scalar>
 std::string fixed_tables(const Tables<Scalar>& tables);
 
-// how a step in parts is launched: threads of a block, environments interleaved, memory for what parts hand
-// over
-constexpr int kStagedThreads = 64, kStagedInterleaved = 4, kStagedCarriedBytes = 64;
+// how a step in parts is launched: environments interleaved, memory for what parts hand over
+constexpr int kStagedInterleaved = 4, kStagedCarriedBytes = 64;
 
 // the whole program: one kernel, which takes what the one for all models takes; or, where lanes differ by
 // part, one for each part (kernels/launch/cuda/staged.cuh)
@@ -35,8 +34,8 @@ template <class Scalar>
 std::string program_text(const Tables<Scalar>& tables, const LaneChoice& choice);
 // the names of its kernels, in their order
 std::vector<std::string> program_entries(const LaneChoice& choice);
-// a kernel's blocks on an SM, which decide how many registers a thread may have, are a macro of the
-// program: this, and the kernel's name. Whoever compiles it says them
-constexpr const char* kBlocksMacro = "DUALSTEP_BLOCKS_";
+// the most warps of a kernel's block, of which an SM has one, so that they decide how many registers a thread may have,
+// are a macro of the program: this, and the kernel's name. Whoever compiles it says them
+constexpr const char* kWarpsMacro = "DUALSTEP_WARPS_";
 
 }  // namespace dualstep

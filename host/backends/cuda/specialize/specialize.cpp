@@ -25,22 +25,22 @@ const std::string& sources_digest() {
   return once;
 }
 
-// blocks that a kernel may have on an SM, of two warps each: with 80, 96, 128, 168 or 255 registers a
+// warps that a kernel may have on an SM: with 80, 96, 128, 168 or 255 registers a
 // thread. A step waits for memory more than it computes, so what counts is how many warps take turns
-constexpr int kBlocks[] = {12, 10, 8, 6, 4};
+constexpr int kWarps[] = {24, 20, 16, 12, 8};
 
 std::string key_of(const std::string& program, const std::string& arch, const std::string& version) {
   std::string all = program + '\0' + sources_digest() + arch + " NVRTC " + version;
   for (const std::string& option : nvrtc_options()) all += ' ' + option;
-  for (const int blocks : kBlocks) all += ' ' + std::to_string(blocks);
-  all += " choice 1";  // of compile() below
+  for (const int blocks : kWarps) all += ' ' + std::to_string(blocks);
+  all += " choice 2";  // of compile() below
   return digest(all);
 }
 
-// the macros of kBlocksMacro that a program leaves open
+// the macros of kWarpsMacro that a program leaves open
 std::vector<std::string> open_macros(const std::string& program) {
   std::vector<std::string> found;
-  for (size_t at = 0; (at = program.find(kBlocksMacro, at)) != std::string::npos;) {
+  for (size_t at = 0; (at = program.find(kWarpsMacro, at)) != std::string::npos;) {
     const size_t begin = at;
     while (at < program.size() &&
            (std::isalnum(static_cast<unsigned char>(program[at])) || program[at] == '_'))
@@ -68,9 +68,9 @@ std::map<std::string, long> spills_of(const std::string& log) {
   return found;
 }
 
-// each kernel with the most blocks for which nothing spills; with the fewest where the assembler does not
-// say. PTX has no registers yet, and the most blocks: it is read, and never loaded
-std::string compile(const Nvrtc& compiler, const std::string& program, const std::string& arch,
+// each kernel with the most warps for which nothing spills; with the fewest where the assembler does not
+// say. PTX has no registers yet, and the most warps: it is read, and never loaded
+std::string compile(const Nvrtc& compiler, const std::string& program, const std::string& arch, bool lines,
                     std::string* log) {
   const std::vector<std::string> open = open_macros(program);
   const bool ptx = arch.rfind("compute_", 0) == 0;
@@ -78,14 +78,14 @@ std::string compile(const Nvrtc& compiler, const std::string& program, const std
   for (;;) {
     std::vector<std::string> macros;
     for (size_t i = 0; i < open.size(); ++i)
-      macros.push_back(open[i] + "=" + std::to_string(kBlocks[tried[i]]));
-    std::string code = compiler.compile(program, arch, macros, log);
+      macros.push_back(open[i] + "=" + std::to_string(kWarps[tried[i]]));
+    std::string code = compiler.compile(program, arch, macros, lines, log);
     const std::map<std::string, long> spills = spills_of(*log);
     bool again = false;
     for (size_t i = 0; i < open.size(); ++i) {
-      const auto said = spills.find(open[i].substr(std::strlen(kBlocksMacro)));
-      const size_t next = said == spills.end() ? std::size(kBlocks) - 1 : tried[i] + 1;
-      if (ptx || next <= tried[i] || next == std::size(kBlocks)) continue;
+      const auto said = spills.find(open[i].substr(std::strlen(kWarpsMacro)));
+      const size_t next = said == spills.end() ? std::size(kWarps) - 1 : tried[i] + 1;
+      if (ptx || next <= tried[i] || next == std::size(kWarps)) continue;
       if (said != spills.end() && said->second == 0) continue;
       tried[i] = next;
       again = true;
@@ -115,7 +115,7 @@ std::string describe_specialization() {
   return "NVRTC " + compiler->version() + ", kept in " + (folder.empty() ? "no folder" : folder);
 }
 
-Special specialize(const std::string& program, const std::string& arch) {
+Special specialize(const std::string& program, const std::string& arch, bool lines) {
   const auto began = std::chrono::steady_clock::now();
   Special found;
   const Nvrtc* compiler = Nvrtc::find(&found.why);
@@ -123,14 +123,14 @@ Special specialize(const std::string& program, const std::string& arch) {
   const std::string latest = key_of(program, arch, "latest");
   const std::string key =
       compiler ? key_of(program, arch, compiler->version()) : cache_read(latest, Kept::kKey).value_or("");
-  if (auto kept = key.empty() ? std::nullopt : cache_read(key)) {
+  if (auto kept = key.empty() || lines ? std::nullopt : cache_read(key)) {
     found.code = std::move(*kept);
     found.cached = true;
     found.why.clear();
   } else if (compiler) {
     try {
-      found.code = compile(*compiler, program, arch, &found.log);
-      if (cache_write(key, found.code)) (void)cache_write(latest, key, Kept::kKey);
+      found.code = compile(*compiler, program, arch, lines, &found.log);
+      if (!lines && cache_write(key, found.code)) (void)cache_write(latest, key, Kept::kKey);
     } catch (const std::runtime_error& error) {
       found.why = error.what();
     }

@@ -25,7 +25,8 @@ bool specialization_wanted();
 std::string describe_specialization();
 
 // the program for an architecture ("sm_90"). Does not throw for want of a compiler or where the program does
-// not compile: `why` tells
-Special specialize(const std::string& program, const std::string& arch);
+// not compile: `why` tells. `lines`: the same instructions with the line of the source for each, for profiles
+// (bench/cost/stalls.py); compiled anew, and not kept
+Special specialize(const std::string& program, const std::string& arch, bool lines = false);
 
 }  // namespace dualstep
