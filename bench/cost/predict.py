@@ -34,7 +34,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "cuda"))
 
 from check_budgets import read_log  # noqa: E402
-from check_special import ENTRY, functions, stage_name, stages  # noqa: E402
+from check_special import ENTRY, WARPS, functions, stage_name, stages  # noqa: E402
 from tools import demangle  # noqa: E402
 
 README = ROOT / "bench" / "README.md"
@@ -350,7 +350,7 @@ def predict(work: Sequence[Work], registers: int, workspace: int, device: H200, 
     for place in ("shared", "device"):
         warps = warps_of(registers, device)
         if place == "shared":
-            warps = min(warps, device.shared_bytes // (2 * workspace * GROUP) * 2)  # two warps a block
+            warps = min(warps, device.shared_bytes // (workspace * GROUP))
             if warps == 0:
                 continue
         latency = assumed.shared_latency if place == "shared" else assumed.cache_latency
@@ -378,8 +378,8 @@ def predict_parts(work: Mapping[Place, Work], registers: dict[str, int], workspa
 
 
 def warps_of(registers: int, device: H200) -> int:
-    """How many an SM holds: registers go to a warp by 256, and to blocks of two warps."""
-    return min(64, device.registers // (2 * 32 * (-(-registers // 8) * 8)) * 2)
+    """How many an SM holds in one block: the most that a kernel is tried with whose registers fit, which go to a warp by 256."""
+    return next(warps for warps in WARPS if warps * 32 * (-(-registers // 8) * 8) <= device.registers)
 
 
 def sizes(text: str) -> dict[str, int]:

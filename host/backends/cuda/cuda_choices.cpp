@@ -182,9 +182,10 @@ FusedChoice choose_fused() {
   else if (!carve_out.empty())
     refuse_environment("DUALSTEP_CUDA_CARVEOUT", carve_out, "default or shared");
   if (const std::string warps = environment("DUALSTEP_CUDA_WARPS"); !warps.empty()) {
-    if (warps.find_first_not_of("0123456789") != std::string::npos || warps.size() > 2 || warps == "0")
+    const bool number = warps.size() <= 2 && warps.find_first_not_of("0123456789") == std::string::npos;
+    choice.warps = number ? std::stoi(warps) : 0;
+    if (choice.warps < 1 || choice.warps > 32)
       refuse_environment("DUALSTEP_CUDA_WARPS", warps, "a number of warps, from 1 to 32");
-    choice.warps = std::stoi(warps);
   }
   return choice;
 }

@@ -176,3 +176,19 @@ def test_two_devices_give_the_same_bits():
         assert sim.device == "cuda:1"
     with pytest.raises(ValueError, match="this machine has 2 CUDA devices"):
         ds.Batch(model, 2, "cuda:2")
+
+
+@pytest.mark.parametrize("warps", ["1", "2", ""])
+def test_warps_of_a_block_change_no_bit(model, monkeypatch, warps):
+    """21 environments are six warps, in the last of which three quarters of the threads have none and leave before the others
+    meet at the barriers of their block."""
+    monkeypatch.setenv("DUALSTEP_CUDA_WARPS", warps)
+    expected = rollout(model, range(21), 3, device="cpu")
+    assert first_difference(rollout(model, range(21), 3, device="cuda", lanes=8), expected) is None
+
+
+@pytest.mark.parametrize("warps", ["0", "many", "-1", "100"])
+def test_no_number_of_warps(model, monkeypatch, warps):
+    monkeypatch.setenv("DUALSTEP_CUDA_WARPS", warps)
+    with pytest.raises(ValueError, match=f"DUALSTEP_CUDA_WARPS={warps} is given, and it must be a number of warps, from 1"):
+        ds.Batch(model, 4, "cuda", lanes=8)
