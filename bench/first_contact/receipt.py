@@ -1,12 +1,13 @@
 """What the calls of a first contact found, as a receipt: `bench/results/<device>.json`, and a page of it.
 
-    receipt.py NAME FOLDER...      # a name for the device, and the $OUT folders of its calls
+    receipt.py "NVIDIA H200" FOLDER...      # the $OUT folders of its calls
 
 Reads `figures.jsonl`, `parts.txt` and what pytest wrote (`*.xml`) of each call; nothing is measured here.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import pathlib
 import re
@@ -20,7 +21,7 @@ RESULTS = pathlib.Path(__file__).resolve().parents[1] / "results"
 def read(folder: pathlib.Path) -> dict[str, Any]:
     """Figures, parts and tests of one call."""
     figures = (folder / "figures.jsonl").read_text().splitlines() if (folder / "figures.jsonl").exists() else []
-    parts = re.findall(r"(?m)^(\S+) +rc (\d+)", (folder / "parts.txt").read_text())
+    parts = re.findall(r"(?m)^(\S+?):? +(?:rc (\d+)|no time left)", (folder / "parts.txt").read_text())
     tests = {}
     for file in sorted(folder.glob("*.xml")):
         suite = ET.parse(file).getroot().find("testsuite")
@@ -32,7 +33,11 @@ def read(folder: pathlib.Path) -> dict[str, Any]:
             "skipped": int(suite.get("skipped", 0)),
             "failed": failed,
         }
-    return {"figures": [json.loads(line) for line in figures], "parts": {k: int(v) for k, v in parts}, "tests": tests}
+    return {
+        "figures": [json.loads(line) for line in figures],
+        "parts": {k: int(v) if v else None for k, v in parts},
+        "tests": tests,
+    }
 
 
 def page(name: str, calls: list[dict[str, Any]]) -> str:
@@ -58,7 +63,11 @@ def page(name: str, calls: list[dict[str, Any]]) -> str:
         ]
         lines += [f"| {f['cores']} | {f['threads']} | {f['n']:,} | {f['median']:,} |" for f in cores]
     lines += ["", "| part of a call | exit status |", "|---|---|"]
-    lines += [f"| {part} | {status} |" for call in calls for part, status in call["parts"].items()]
+    lines += [
+        f"| {part} | {'no time left' if status is None else status} |"
+        for call in calls
+        for part, status in call["parts"].items()
+    ]
     for call in calls:
         for suite, found in call["tests"].items():
             failed = ", ".join(f"`{test}`" for test in found["failed"]) or "none"
@@ -67,14 +76,18 @@ def page(name: str, calls: list[dict[str, Any]]) -> str:
 
 
 def main() -> int:
-    if len(sys.argv) < 3:
-        print(__doc__, file=sys.stderr)
-        return 2
-    name, calls = sys.argv[1], [read(pathlib.Path(folder)) for folder in sys.argv[2:]]
-    stem = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
-    (RESULTS / f"{stem}.json").write_text(json.dumps({"device": name, "calls": calls}, indent=1) + "\n")
-    (RESULTS / f"{stem}.md").write_text(page(name, calls))
-    print(RESULTS / f"{stem}.md")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("name", help="of the device, for people: NVIDIA H200")
+    parser.add_argument("folders", type=pathlib.Path, nargs="+", metavar="FOLDER", help="$OUT of a call")
+    parser.add_argument("--out", type=pathlib.Path, default=RESULTS, metavar="DIR", help="(default: bench/results)")
+    args = parser.parse_args()
+    if missing := [folder for folder in args.folders if not (folder / "parts.txt").is_file()]:
+        parser.error(f"{', '.join(map(str, missing))}: no parts.txt is there, which every call writes")
+    calls = [read(folder) for folder in args.folders]
+    stem = re.sub(r"[^a-z0-9]+", "-", args.name.lower()).strip("-")
+    (args.out / f"{stem}.json").write_text(json.dumps({"device": args.name, "calls": calls}, indent=1) + "\n")
+    (args.out / f"{stem}.md").write_text(page(args.name, calls))
+    print(args.out / f"{stem}.md")
     return 0
 
 

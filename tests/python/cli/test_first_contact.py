@@ -47,6 +47,32 @@ ends
     assert "why" in log and "found" in log and "never" not in log
 
 
+def test_a_receipt_has_every_figure_part_and_failure(tmp_path):
+    def receipt(*folders):
+        command = [sys.executable, FOLDER / "receipt.py", "A Card", *folders, "--out", tmp_path]
+        return subprocess.run(command, capture_output=True, text=True)
+
+    call = tmp_path / "call"
+    call.mkdir()
+    done = receipt(call)
+    assert done.returncode == 2 and "no parts.txt is there" in done.stderr
+    figure = {"model": "ant", "lanes": [1, 8, 8, 8, 1], "n": 8192, "same_bits": False, "median": 1234567, "rates": [1],
+              "commit": "abc", "choices": {"DUALSTEP_CUDA_WARPS": "2"}}  # fmt: skip
+    cores = {"cores": "heap", "threads": 16, "n": 4096, "median": 7654321}
+    (call / "figures.jsonl").write_text(f"{json.dumps(figure)}\n{json.dumps(cores)}\n")
+    (call / "parts.txt").write_text("smoke                  rc 0     2 s, begun at   2 s\nlate: no time left\n")
+    (call / "tests.xml").write_text(
+        '<testsuites><testsuite tests="3" skipped="1"><testcase name="good"/><testcase name="bad"><failure/></testcase>'
+        "</testsuite></testsuites>"
+    )
+    assert receipt(call).returncode == 0
+    assert json.loads((tmp_path / "a-card.json").read_text())["calls"][0]["figures"] == [figure, cores]
+    page = (tmp_path / "a-card.md").read_text()
+    assert "| ant | 1, 8, 8, 8, 1 | `DUALSTEP_CUDA_WARPS=2` | 8,192 | 1,234,567 (other bits) | abc |" in page
+    assert "| heap | 16 | 4,096 | 7,654,321 |" in page and "| smoke | 0 |" in page and "| late | no time left |" in page
+    assert "tests: 3 tests, 1 skipped, failed: `bad`" in page
+
+
 @pytest.mark.parametrize("script", ["prepare.sh"])
 def test_wrong_options(script):
     done = subprocess.run([FOLDER / script, "--fast", "x"], capture_output=True, text=True)
