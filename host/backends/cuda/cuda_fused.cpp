@@ -79,16 +79,11 @@ cudaError_t CudaFused<Scalar>::plan(const void* kernel, int lanes, const Tables<
 template <class Scalar>
 cudaError_t CudaFused<Scalar>::run(const Tables<Scalar>& tables, const BatchView<Scalar>& batch,
                                    const StepArgs& args, void* scratch, cudaStream_t stream) const {
-  int num_groups = groups_of(batch.num_envs);
   char* workspace = shared() ? nullptr : static_cast<char*>(scratch);
   size_t warp_bytes = group_bytes(tables, group_);
   // the parameters of the fused step; a launch copies what these point to
-  void* parameters[] = {const_cast<Tables<Scalar>*>(&tables),
-                        const_cast<BatchView<Scalar>*>(&batch),
-                        const_cast<StepArgs*>(&args),
-                        &num_groups,
-                        &workspace,
-                        &warp_bytes};
+  void* parameters[] = {const_cast<Tables<Scalar>*>(&tables), const_cast<BatchView<Scalar>*>(&batch),
+                        const_cast<StepArgs*>(&args), &workspace, &warp_bytes};
   return cudaLaunchKernel(kernel_, dim3(static_cast<unsigned>(blocks_for(batch.num_envs))),
                           dim3(static_cast<unsigned>(threads())), parameters, shared_bytes_, stream);
 }

@@ -51,15 +51,11 @@ DS_HD Env<Scalar, Lanes, kStride> environment_of(const StepTables<Scalar>& table
   return env;
 }
 
-// the group that a warp takes after this one
-DS_HD int group_after(int group) { return group + static_cast<int>(gridDim.x) * warps_of_block(); }
-
-// one group of environments, by one warp; apart from the loop over groups, so that the loop costs the stages
-// no registers. Returns the group after it, which is why nobody else has to remember this one
+// one environment; apart from the loop over slots, so that the loop costs the stages no registers. Returns the slot that
+// its threads take next, which is why nobody else has to remember this one
 template <class Scalar, int W, int kDim, bool kElliptic>
-DS_STAGE int run_group(const StepTables<Scalar>& tables, const BatchView<Scalar>& batch, const StepArgs& args,
-                       int group, char* scratch, size_t warp_bytes) {
-  const int in_group = static_cast<int>(threadIdx.x) % kWarp / W, slot = group * kGroup<W> + in_group;
+DS_STAGE int run_environment_at(const StepTables<Scalar>& tables, const BatchView<Scalar>& batch,
+                                const StepArgs& args, int slot, char* scratch, size_t warp_bytes) {
   // in device memory a warp has a workspace of its own, in shared memory one of its block's
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
 #if defined(DUALSTEP_WORKSPACE_IN_DEVICE_MEMORY)
@@ -72,23 +68,22 @@ DS_STAGE int run_group(const StepTables<Scalar>& tables, const BatchView<Scalar>
   const TileLanes<W> lanes;
   auto env = environment_of<kGroup<W>>(tables, lanes, args, slot, workspace);
   run_environment<kDim, kElliptic>(env, batch, args);
-  return group_after(env.slot / kGroup<W>);
+  // the next environment takes over the workspace of this one
+  lanes.sync();
+  return env.slot + static_cast<int>(gridDim.x * blockDim.x) / W;
 }
 
-// what the kernel does, apart from its name
+// what the kernel does, apart from its name. Threads without an environment leave: those that stay meet at the barriers of
+// their block without them
 template <class Scalar, int W, int kDim>
 DS_HD void fused_body(const StepTables<Scalar>& tables, const BatchView<Scalar>& batch, const StepArgs& args,
-                      int num_groups, char* scratch, size_t warp_bytes) {
-  int group = static_cast<int>(blockIdx.x) * warps_of_block() + static_cast<int>(threadIdx.x) / kWarp;
-  const int in_group = static_cast<int>(threadIdx.x) % kWarp / W;
-  // threads without an environment leave: those that stay meet at barriers of the block without them
-  while (group * kGroup<W> + in_group < slots_of(batch, args)) {
+                      char* scratch, size_t warp_bytes) {
+  int slot = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x) / W;
+  while (slot < slots_of(batch, args)) {
     // a compiler that knows the cone drops the other one
-    group = with_cone(tables.o, [&](auto cone) {
-      return run_group<Scalar, W, kDim, cone>(tables, batch, args, group, scratch, warp_bytes);
+    slot = with_cone(tables.o, [&](auto cone) {
+      return run_environment_at<Scalar, W, kDim, cone>(tables, batch, args, slot, scratch, warp_bytes);
     });
-    // the next environment takes over the workspace of this one
-    TileLanes<W>::sync();
   }
 }
 

@@ -15,8 +15,8 @@ static_assert(kWarp == kWarpThreads);
 template <class Scalar, int W, int kDim>
 __global__ void __launch_bounds__(kWarp* kWarpsOfSM<Scalar, W, kDim>, 1)
     fused_step(const __grid_constant__ Tables<Scalar> tables, const __grid_constant__ BatchView<Scalar> batch,
-               const __grid_constant__ StepArgs args, int num_groups, char* scratch, size_t warp_bytes) {
-  fused_body<Scalar, W, kDim>(tables, batch, args, num_groups, scratch, warp_bytes);
+               const __grid_constant__ StepArgs args, char* scratch, size_t warp_bytes) {
+  fused_body<Scalar, W, kDim>(tables, batch, args, scratch, warp_bytes);
 }
 
 template <class Scalar, int W>

@@ -89,7 +89,7 @@ def test_the_calls_go_all_the_way(call, tmp_path):
     found = parts(tmp_path)
     wanted = {
         "call1.sh": ["smoke", "figure", "smoke_generic", "golden_generic", "golden_special", "sizes", "tests"],
-        "call2.sh": ["lanes8", "unsorted", "carve_out", "addresses", "interop", "receipt", "cores"],
+        "call2.sh": ["lanes8", "unsorted", "warps2", "warps8", "carve_out", "addresses", "interop", "receipt", "cores"],
     }[call]
     assert list(found) == wanted and not any(found.values())
     figures = [json.loads(line) for line in (tmp_path / "figures.jsonl").read_text().splitlines()]

@@ -155,8 +155,8 @@ std::string program_text(const Tables<Scalar>& t, const LaneChoice& choice) {
           number + ", " + lanes + ", " + kdim + ", static_cast<Part>(" + part +
           ")>(tables, batch, args, moment, scratch, group_bytes, carried);\n}\n";
     else
-      text += "int num_groups, char* scratch, size_t warp_bytes) {\n  fused_body<" + number + ", " + lanes +
-              ", " + kdim + ">(tables, batch, args, num_groups, scratch, warp_bytes);\n}\n";
+      text += "char* scratch, size_t warp_bytes) {\n  fused_body<" + number + ", " + lanes + ", " + kdim +
+              ">(tables, batch, args, scratch, warp_bytes);\n}\n";
   }
   return text;
 }
