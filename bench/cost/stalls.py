@@ -81,7 +81,7 @@ def main() -> int:
     by = {"stage": defaultdict(Counter), "line": defaultdict(Counter)}
     everything: Counter[str] = Counter()
     for (_, symbol, line), row in zip(own, rows, strict=True):
-        found = Counter({key: float(row.get(key) or 0) for key in (SAMPLES, EXECUTED, *REASONS)})
+        found = Counter({key: float((row.get(key) or "0").replace(",", "")) for key in (SAMPLES, EXECUTED, *REASONS)})
         everything += found
         by["stage"][stage_name(names[symbol.split("$")[-1]])] += found
         by["line"][line] += found
