@@ -202,7 +202,6 @@ void CudaBackend<Scalar>::plan_step(const Tables<Scalar>& tables) {
                    ? "the workspace of a model of " + std::to_string(4L * tables.l.total) +
                          " bytes an environment does not fit into shared memory"
                    : "preparing the kernels for " + name_);
-  if (special_.kernels().empty()) refuse_generic(tables);
 }
 
 // generic kernels leave out what few models need and every model would pay for
@@ -227,12 +226,13 @@ void CudaBackend<Scalar>::set_tables(const Tables<Scalar>& tables) {
   upload(tables);
   // sizes do not change, but what a specialised kernel takes as constant may
   const bool same_kernels = !special_.update(tables, choice_, arch_, captured_, [this] { graphs_.forget(); });
-  // sensors too, which somebody may ask for later
+  if (!(fused_.planned() || staged_.planned()) || !same_kernels) {
+    graphs_.forget();
+    plan_step(tables);
+    grow(&scratch_, staged_.planned() ? staged_.scratch_bytes(tables_, num_envs_) : fused_.scratch_bytes());
+  }
+  // whatever is planned anew: somebody may ask for sensors later
   if (special_.kernels().empty()) refuse_generic(tables);
-  if ((fused_.planned() || staged_.planned()) && same_kernels) return;
-  graphs_.forget();
-  plan_step(tables);
-  grow(&scratch_, staged_.planned() ? staged_.scratch_bytes(tables_, num_envs_) : fused_.scratch_bytes());
 }
 
 // running --------------------------------------------------------------------------------------------------

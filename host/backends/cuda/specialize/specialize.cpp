@@ -32,7 +32,7 @@ constexpr int kWarps[] = {24, 20, 16, 12, 8};
 std::string key_of(const std::string& program, const std::string& arch, const std::string& version) {
   std::string all = program + '\0' + sources_digest() + arch + " NVRTC " + version;
   for (const std::string& option : nvrtc_options()) all += ' ' + option;
-  for (const int blocks : kWarps) all += ' ' + std::to_string(blocks);
+  for (const int warps : kWarps) all += ' ' + std::to_string(warps);
   all += " choice 2";  // of compile() below
   return digest(all);
 }
