@@ -114,13 +114,19 @@ def test_the_page_has_places_for_the_tables():
     assert not [path for path in named if not (ROOT / path).exists()]
 
 
+def test_the_largest_block_whose_registers_fit():
+    # 65,536 registers, which go to the 32 threads of a warp by eights
+    warps = {n: predict.warps_of(n, predict.H200()) for n in (40, 80, 81, 96, 128, 129, 168, 255)}
+    assert warps == {40: 24, 80: 24, 81: 20, 96: 20, 128: 16, 129: 12, 168: 12, 255: 8}
+
+
 @pytest.mark.skipif(not _core.describe_specialization().startswith("NVRTC"), reason="no NVRTC here")
 def test_what_machine_code_says(tmp_path, monkeypatch):
     monkeypatch.setenv("DUALSTEP_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(predict, "program", lambda lanes: TINY)
     made = predict.compiled([8])
     registers = made.registers[predict.ENTRY]
-    assert 0 < registers < 64 and predict.warps_of(registers, predict.H200()) > 24
+    assert 0 < registers < 64 and predict.warps_of(registers, predict.H200()) == max(predict.WARPS)
     assert 0.2 < predict.ratios(made.text, made.code)[predict.ENTRY] < 20
     with pytest.raises(RuntimeError, match="cache"):
         predict.compiled([8])
