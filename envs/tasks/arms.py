@@ -21,6 +21,8 @@ def _body(task: Task, name: str) -> int:
 
 
 class Reacher(Task):
+    """An arm of two links that brings its tip to a target. Episodes end by their time."""
+
     camera = {"trackbodyid": 0}
 
     def __init__(
@@ -61,6 +63,8 @@ class Reacher(Task):
 
 
 class Pusher(Task):
+    """An arm of seven joints that pushes a puck to a goal. Episodes end by their time."""
+
     camera = {"trackbodyid": -1, "distance": 4.0}
 
     def __init__(

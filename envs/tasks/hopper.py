@@ -81,6 +81,8 @@ class PlanarWalker(Task):
 
 
 class Hopper(PlanarWalker):
+    """One leg in a plane, paid for speed and for staying upright."""
+
     camera = {"trackbodyid": 2, "distance": 3.0, "lookat": (0.0, 0.0, 1.15), "elevation": -20.0}
 
     def __init__(

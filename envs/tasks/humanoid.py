@@ -63,6 +63,8 @@ class HumanoidBody(Task):
 
 
 class Humanoid(HumanoidBody):
+    """A body of seventeen joints, paid for speed and for staying up; it feels inertias and forces."""
+
     camera = {"trackbodyid": 1, "distance": 4.0, "lookat": (0.0, 0.0, 2.0), "elevation": -20.0}
 
     def __init__(

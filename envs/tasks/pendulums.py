@@ -10,6 +10,8 @@ from dualstep.envs.tasks.common import around_start
 
 
 class InvertedPendulum(Task):
+    """A pole on a cart, paid for staying up."""
+
     derived = False
     camera = {"trackbodyid": 0, "distance": 2.04}
 

@@ -437,8 +437,12 @@ class Joystick(Task):
 
 
 class Go1(Joystick):
+    """Unitree's Go1, four legs: walks as commanded, though pushed, whatever the friction."""
+
     robot = GO1
 
 
 class G1Robot(Joystick):
+    """Unitree's G1, a humanoid of 29 joints: walks as commanded, though pushed, whatever the friction."""
+
     robot = G1

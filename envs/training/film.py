@@ -2,7 +2,8 @@
 
 Drawing is done by MuJoCo's renderer in a second process (`python -m dualstep.envs.training.film FILM OUT`), as
 `measure/picture.py` does it and for its reasons: the off-screen context that works is found by trying, and needs no
-display. The film is an MP4 where ffmpeg is there (imageio-ffmpeg), and otherwise an animated GIF.
+display. The film is an MP4 where ffmpeg is there (imageio-ffmpeg), and otherwise an animated GIF. Its pictures are of
+720p, whatever the number of environments, each with the time and with what it has earned in this episode.
 """
 
 from __future__ import annotations
@@ -18,28 +19,35 @@ from typing import Any
 import numpy as np
 
 CONTEXTS = ("egl", "osmesa")
-SIZE = (480, 360)
+SIZE = (1280, 720)
 FRAMES_PER_SECOND = 25
 PATIENCE = 300
 
 
 def record(env: Any, act: Callable[[Any], Any], seconds: float, *, seed: int = 0) -> dict[str, np.ndarray]:
-    """Configurations (frames, num_envs, nq) and their times, of a vector environment that a policy acts in."""
+    """Of a vector environment that a policy acts in: configurations (frames, num_envs, nq), their times, and what the
+    rewards of the episode add up to by then (frames, num_envs)."""
     dt = env.task.dt
     every = max(1, round(1 / (FRAMES_PER_SECOND * dt)))
 
-    def now() -> np.ndarray:
-        qpos = env.sim.qpos
-        return np.array(qpos if isinstance(qpos, np.ndarray) else qpos.numpy(), np.float64)
+    def host(array: Any) -> np.ndarray:
+        return np.array(array if isinstance(array, np.ndarray) else array.cpu().numpy(), np.float64)
 
     observation, _ = env.reset(seed=seed)
-    frames, times = [now()], [0.0]
+    total = np.zeros(env.num_envs)
+    frames, times, returns = [host(env.sim.qpos)], [0.0], [total.copy()]
+    over = np.zeros(env.num_envs, bool)
     for step in range(1, round(seconds / dt) + 1):
-        observation = env.step(act(observation))[0]
+        observation, reward, terminated, truncated, _ = env.step(act(observation))
+        # the step after an episode's last one begins the next
+        total = np.where(over, 0.0, total + host(reward))
+        over = (host(terminated) + host(truncated)) > 0
         if step % every == 0:
-            frames.append(now())
+            frames.append(host(env.sim.qpos))
             times.append(step * dt)
-    return {"qpos": np.array(frames), "times": np.array(times), "fps": np.array(1 / (every * dt))}
+            returns.append(total.copy())
+    return {"qpos": np.array(frames), "times": np.array(times), "returns": np.array(returns),
+            "fps": np.array(1 / (every * dt))}  # fmt: skip
 
 
 def can_write_mp4() -> bool:
@@ -85,8 +93,29 @@ def draw(mj_model: Any, film: dict[str, np.ndarray], path: Path, camera: dict[st
     raise RuntimeError(f"no film could be drawn ({said}): an off-screen OpenGL, EGL or OSMesa, is wanted")
 
 
+def grid(count: int) -> tuple[int, int]:
+    """Rows and columns in which so many pictures are largest; each keeps the shape of the whole."""
+    columns = next(n for n in range(1, count + 1) if n * n >= count)
+    return -(-count // columns), columns
+
+
+def caption(tile: np.ndarray, seconds: float, earned: float) -> np.ndarray:
+    """The picture with time and return in its upper left corner."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    image = Image.fromarray(tile)
+    height = max(12, tile.shape[0] // 24)
+    try:
+        font = ImageFont.load_default(height)
+    except TypeError:  # of Pillow before 10.1, of one size
+        font = ImageFont.load_default()
+    told, white, black = f"t = {seconds:.2f} s   return = {earned:,.1f}", (255, 255, 255), (0, 0, 0)
+    ImageDraw.Draw(image).text((height, height / 2), told, white, font, stroke_width=2, stroke_fill=black)
+    return np.asarray(image)
+
+
 def pictures(mj_model: Any, stored: dict[str, Any]):
-    """(height, width, 3) pixels of each frame: environments beside each other, the camera going along."""
+    """(height, width, 3) pixels of each frame: environments in a grid, the camera going along."""
     import mujoco
 
     data = mujoco.MjData(mj_model)
@@ -97,11 +126,14 @@ def pictures(mj_model: Any, stored: dict[str, Any]):
     camera.elevation = float(stored.get("camera_elevation", -15))
     camera.azimuth = float(stored.get("camera_azimuth", 120))
     large = mj_model.vis.global_
-    large.offwidth, large.offheight = max(large.offwidth, SIZE[0]), max(large.offheight, SIZE[1])
-    with mujoco.Renderer(mj_model, SIZE[1], SIZE[0]) as renderer:
-        for configurations in stored["qpos"]:
-            tiles = []
-            for qpos in configurations:
+    rows, columns = grid(stored["qpos"].shape[1])
+    # sides that encoders take are even
+    width, height = SIZE[0] // columns // 2 * 2, SIZE[1] // rows // 2 * 2
+    large.offwidth, large.offheight = max(large.offwidth, width), max(large.offheight, height)
+    with mujoco.Renderer(mj_model, height, width) as renderer:
+        for seconds, configurations, earned in zip(stored["times"], stored["qpos"], stored["returns"], strict=True):
+            whole = np.zeros((SIZE[1], SIZE[0], 3), np.uint8)
+            for env, qpos in enumerate(configurations):
                 data.qpos[:] = qpos
                 mujoco.mj_forward(mj_model, data)
                 camera.lookat[:] = stored.get("camera_lookat", mj_model.stat.center)
@@ -109,8 +141,10 @@ def pictures(mj_model: Any, stored: dict[str, Any]):
                     # along the ground, not up and down
                     camera.lookat[:2] = data.subtree_com[followed][:2]
                 renderer.update_scene(data, camera)
-                tiles.append(renderer.render().copy())
-            yield np.concatenate(tiles, axis=1)
+                row, column = divmod(env, columns)
+                tile = caption(renderer.render(), seconds, earned[env])
+                whole[row * height : (row + 1) * height, column * width : (column + 1) * width] = tile
+            yield whole
 
 
 def write(frames: Any, path: Path, fps: float) -> None:

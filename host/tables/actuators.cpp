@@ -193,11 +193,11 @@ void build_motors(const Model& m, TableStore* t) {
 }  // namespace
 
 void build_actuation(const Model& m, TableStore* t) {
-  std::vector<std::vector<int>> dofs(m.nv);
+  std::vector<std::vector<std::pair<int, int>>> dofs(m.nv);  // actuators, by which component of their moment
   t->trn_adr = {0};
   for (int a = 0; a < m.nactuator; ++a) {
     const int trn = m.actuator_trntype[a], id = m.actuator_trnid[2 * a];
-    const auto acts = [&](int dof, int component) { dofs[dof].insert(dofs[dof].end(), {a, component}); };
+    const auto acts = [&](int dof, int component) { dofs[dof].emplace_back(a, component); };
     t->act_trn.push_back(trn);
     t->act_id.push_back(id);
     t->act_ref.push_back(second_site(m, a));
@@ -212,19 +212,23 @@ void build_actuation(const Model& m, TableStore* t) {
       t->n.nsitetrn = m.nactuator;
       int component = 0;
       for (const auto& [dof, side] : movers(m, a)) {
-        t->trn_dof.insert(t->trn_dof.end(), {dof, side});
+        t->trn_dof.push_back(dof);
+        t->trn_side.push_back(side);
         acts(dof, component++);
       }
     } else if (trn != kTrnBody) {  // of those contacts decide
       const int type = m.jnt_type[id], width = type == kFree ? 6 : type == kBall ? 3 : 1;
       for (int k = 0; k < width; ++k) acts(m.jnt_dofadr[id] + k, k);
     }
-    t->trn_adr.push_back(static_cast<int>(t->trn_dof.size()) / 2);
+    t->trn_adr.push_back(static_cast<int>(t->trn_dof.size()));
   }
-  t->dofact_adr = {0};
-  for (const std::vector<int>& list : dofs) {
-    t->dofact.insert(t->dofact.end(), list.begin(), list.end());
-    t->dofact_adr.push_back(static_cast<int>(t->dofact.size()) / 2);
+  t->dof_act_adr = {0};
+  for (const auto& list : dofs) {
+    for (const auto& [actuator, component] : list) {
+      t->dof_act.push_back(actuator);
+      t->dof_act_component.push_back(component);
+    }
+    t->dof_act_adr.push_back(static_cast<int>(t->dof_act.size()));
   }
   t->act_dyn = m.actuator_dyntype;
   t->act_gain = m.actuator_gaintype;

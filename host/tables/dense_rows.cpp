@@ -160,7 +160,8 @@ void append_rows(const Equalities&, const Model& m, TableStore* t) {
     const int rows = type == kEqWeld ? 6 : type == kEqConnect ? 3 : 1;
     t->eq_type.push_back(type);
     t->eq_row.push_back(t->n.ndense);
-    t->eq_obj.insert(t->eq_obj.end(), objects.begin(), objects.end());
+    t->eq_obj1.push_back(objects[0]);
+    t->eq_obj2.push_back(objects[1]);
     t->eq_moves.insert(t->eq_moves.end(), moves.begin(), moves.end());
     t->eq_point.insert(t->eq_point.end(), points.begin(), points.end());
     t->eq_quat.insert(t->eq_quat.end(), quats.begin(), quats.end());

@@ -106,7 +106,8 @@ std::vector<int> farthest(const Triples& triples, const std::vector<int>& among,
 
 void add_cell(const Triples& triples, const std::vector<int>& numbers, TableStore* t) {
   const int first = static_cast<int>(t->cell_number.size()), count = static_cast<int>(numbers.size());
-  t->cell_row.insert(t->cell_row.end(), {first, count});
+  t->cell_adr.push_back(first);
+  t->cell_num.push_back(count);
   t->cell_number.insert(t->cell_number.end(), numbers.begin(), numbers.end());
   if (count > 0) t->cell_number.resize(first + whole_runs(count, kCellRun), numbers.back());
   Triples own;
@@ -123,14 +124,14 @@ void put_triples(const std::vector<const double*>& triples, int run, std::vector
 }
 
 int add_direction_cells(const std::vector<const double*>& triples, TableStore* t) {
-  const int first = static_cast<int>(t->cell_row.size()) / 2, count = static_cast<int>(triples.size());
+  const int first = static_cast<int>(t->cell_adr.size()), count = static_cast<int>(triples.size());
   const int side = cells_a_side(count);
   std::vector<int> all(count);
   std::iota(all.begin(), all.end(), 0);
   if (side == 1) {  // one run that all sides of the cube share
     add_cell(triples, all, t);
-    for (int face = 1; face < 6; ++face)
-      t->cell_row.insert(t->cell_row.end(), {t->cell_row[2 * first], t->cell_row[2 * first + 1]});
+    t->cell_adr.resize(first + 6, t->cell_adr[first]);
+    t->cell_num.resize(first + 6, t->cell_num[first]);
     return first;
   }
   double largest = 0;

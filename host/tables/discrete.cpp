@@ -45,7 +45,7 @@ void refuse_discrete(const Model& m, const TableStore& t) {
   for (int a = 0; a < m.nactuator; ++a) {
     if (!has_slopes(m, a)) continue;
     std::vector<int> dofs;
-    for (int e = t.trn_adr[a]; e < t.trn_adr[a + 1]; ++e) dofs.push_back(t.trn_dof[2 * e]);
+    for (int e = t.trn_adr[a]; e < t.trn_adr[a + 1]; ++e) dofs.push_back(t.trn_dof[e]);
     const bool apart =
         m.actuator_trntype[a] == kTrnTendon ? crosses(m.actuator_trnid[2 * a]) : !on_one_branch(t, dofs);
     if (apart) problems.push_back({"actuator across branches", element_name(m, "actuator", a), reason});

@@ -55,8 +55,8 @@ void add_hull(const Model& m, int mesh, TableStore* t) {
     t->hull_corneradr.push_back(static_cast<int>(t->hull_corner.size()));
     normals.push_back(&m.mesh_polynormal[3 * p]);
   }
-  t->hull_grid.push_back(add_direction_cells(points, t));
-  t->hull_grid.push_back(add_direction_cells(normals, t));
+  t->hull_pointcell.push_back(add_direction_cells(points, t));
+  t->hull_normalcell.push_back(add_direction_cells(normals, t));
   t->hull_point.resize(hull_begin(t->hull_adr.back(), hull));
   put_triples(points, kHullRun, &t->hull_point);
   t->hull_normal.resize(hull_begin(t->hull_faceadr.back(), hull));

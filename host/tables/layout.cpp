@@ -106,7 +106,7 @@ void build_island_sizes(const Model& m, const TableStore& t, Sizes* n) {
   n->nslot = n->ncon;
   if (!solves_islands(m, t)) return;
   n->nisland = n->ntree;
-  n->ntreepair = count(t.tree_pair) / 2;
+  n->ntreepair = count(t.tree_pair_tree1);
   n->nslot = 0;
   n->npad = t.tree_pad.back();
   for (int k = 0; k < n->ntree; ++k) n->ntreepad = std::max(n->ntreepad, t.tree_pad[k + 1] - t.tree_pad[k]);
@@ -167,7 +167,7 @@ void build_sizes(const Model& m, TableStore* t) {
   n.nten_J = count(t->ten_dof);
   n.nadhesion =
       std::count(m.actuator_trntype.begin(), m.actuator_trntype.end(), int{kTrnBody}) > 0 ? m.nactuator : 0;
-  n.ntrn_J = count(t->trn_dof) / 2;
+  n.ntrn_J = count(t->trn_dof);
   n.ngeom = count(t->geom_id);
   n.npair = count(t->pair_dim);
   n.nallgeom = m.ngeom;

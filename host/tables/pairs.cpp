@@ -192,13 +192,20 @@ void add_geoms(const Model& m, const std::vector<Candidate>& pairs, TableStore* 
     t->geom_size.insert(t->geom_size.end(), &m.geom_size[3 * g], &m.geom_size[3 * g] + 3);
     t->geom_rbound.push_back(m.geom_type[g] == kPlane ? 0 : m.geom_rbound[g]);
   }
-  for (const Candidate& c : pairs) t->pair_geom.insert(t->pair_geom.end(), {place[c.geom1], place[c.geom2]});
+  for (const Candidate& c : pairs) {
+    t->pair_geom1.push_back(place[c.geom1]);
+    t->pair_geom2.push_back(place[c.geom2]);
+  }
   if (!solves_islands(m, *t)) return;
-  for (const Candidate& c : pairs)
-    for (const int geom : {c.geom1, c.geom2}) {
-      const int body = m.geom_bodyid[geom], tree = t->body_tree[body];
-      t->pair_moved.insert(t->pair_moved.end(), {tree < 0 ? 0 : body, tree});
-    }
+  const auto add_moved = [&](int geom, std::vector<int>* bodies, std::vector<int>* trees) {
+    const int body = m.geom_bodyid[geom], tree = t->body_tree[body];
+    bodies->push_back(tree < 0 ? 0 : body);
+    trees->push_back(tree);
+  };
+  for (const Candidate& c : pairs) {
+    add_moved(c.geom1, &t->pair_body1, &t->pair_tree1);
+    add_moved(c.geom2, &t->pair_body2, &t->pair_tree2);
+  }
 }
 
 // Runs of pairs between a body and another tree: packs first ask whether these may be near. None where there are few
@@ -214,7 +221,8 @@ void build_runs(const Model& m, TableStore* t) {
     const auto [found, added] =
         number.try_emplace({tree1, tree2}, static_cast<int>(t->tree_pair_margin.size()));
     if (added) {
-      t->tree_pair.insert(t->tree_pair.end(), {tree1, tree2});
+      t->tree_pair_tree1.push_back(tree1);
+      t->tree_pair_tree2.push_back(tree2);
       t->tree_pair_margin.push_back(margin);
     }
     double& most = t->tree_pair_margin[found->second];
@@ -244,7 +252,7 @@ void build_runs(const Model& m, TableStore* t) {
   constexpr size_t kPairsOfRun = 4;
   if (t->run_body.size() * kPairsOfRun > t->pair_margin.size()) {
     t->run_pair.clear(), t->run_body.clear(), t->run_trees.clear(), t->run_next.clear();
-    t->tree_pair.clear(), t->tree_pair_margin.clear();
+    t->tree_pair_tree1.clear(), t->tree_pair_tree2.clear(), t->tree_pair_margin.clear();
     t->run_adr.assign(kPairKinds + 1, 0);
   }
 }

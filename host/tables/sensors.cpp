@@ -58,7 +58,8 @@ void add_triangles(const Model& m, TableStore* t) {
   for (int g = 0; g < m.ngeom; ++g) {
     const int mesh = wanted && m.geom_type[g] == kMesh ? m.geom_dataid[g] : -1;
     if (mesh < 0) {
-      t->allgeom_triangle.insert(t->allgeom_triangle.end(), {0, 0});
+      t->allgeom_triangleadr.push_back(0);
+      t->allgeom_trianglenum.push_back(0);
       continue;
     }
     if (first[mesh] < 0) {
@@ -66,7 +67,8 @@ void add_triangles(const Model& m, TableStore* t) {
       for (const Triangle& triangle : mesh_triangles(m, mesh))
         t->ray_triangle.insert(t->ray_triangle.end(), triangle.begin(), triangle.end());
     }
-    t->allgeom_triangle.insert(t->allgeom_triangle.end(), {first[mesh], first[mesh] + m.mesh_facenum[mesh]});
+    t->allgeom_triangleadr.push_back(first[mesh]);
+    t->allgeom_trianglenum.push_back(m.mesh_facenum[mesh]);
   }
 }
 
@@ -112,9 +114,10 @@ void build_sensors(const Model& m, TableStore* t) {
     const bool on_site = row.object == SensorObject::kSite || row.object == SensorObject::kRays,
                from_site = row.reference == SensorReference::kSite;
     t->sensor_type.push_back(type);
-    t->sensor_obj.insert(t->sensor_obj.end(), {on_site ? int{kObjSite} : m.sensor_objtype[s], id});
-    t->sensor_ref.insert(t->sensor_ref.end(),
-                         {from_site ? int{kObjSite} : m.sensor_reftype[s], m.sensor_refid[s]});
+    t->sensor_objtype.push_back(on_site ? int{kObjSite} : m.sensor_objtype[s]);
+    t->sensor_objid.push_back(id);
+    t->sensor_reftype.push_back(from_site ? int{kObjSite} : m.sensor_reftype[s]);
+    t->sensor_refid.push_back(m.sensor_refid[s]);
     t->sensor_adr.push_back(m.sensor_adr[s]);
     t->sensor_cut.push_back(row.cut);
     const auto parameter = [&](int k) {
@@ -128,8 +131,10 @@ void build_sensors(const Model& m, TableStore* t) {
                                                                            : -1);
     std::vector<MeasuredGeoms> of = measured_geoms(m, s);
     of.resize(2);
-    for (const MeasuredGeoms& geoms : of)
-      t->sensor_geoms.insert(t->sensor_geoms.end(), {geoms.first, geoms.end});
+    t->sensor_geomadr1.push_back(of[0].first);
+    t->sensor_geomend1.push_back(of[0].end);
+    t->sensor_geomadr2.push_back(of[1].first);
+    t->sensor_geomend2.push_back(of[1].end);
     if (row.sees_contacts)
       add_pairs(m, s, t);
     else

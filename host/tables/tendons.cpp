@@ -57,7 +57,7 @@ std::map<int, int> movers(const Model& m, int body1, int body2) {
 }  // namespace
 
 void build_tendons(const Model& m, TableStore* t) {
-  std::vector<std::vector<int>> of_dof(m.nv);
+  std::vector<std::vector<std::pair<int, int>>> of_dof(m.nv);  // tendons, entries of their moment
   t->ten_adr = t->fixed_adr = t->path_adr = t->path_move_adr = {0};
   for (int ten = 0; ten < m.ntendon; ++ten) {
     const std::vector<Stretch> path = stretches_of(m, ten);
@@ -79,24 +79,31 @@ void build_tendons(const Model& m, TableStore* t) {
     for (auto& [dof, place] : entry) {
       place = static_cast<int>(t->ten_dof.size());
       t->ten_dof.push_back(dof);
-      of_dof[dof].insert(of_dof[dof].end(), {ten, place});
+      of_dof[dof].emplace_back(ten, place);
     }
     t->ten_adr.push_back(static_cast<int>(t->ten_dof.size()));
     for (int w = begin; w < end; ++w) {
       if (m.wrap_type[w] != kWrapJoint) continue;
       const int joint = m.wrap_objid[w];
-      t->fixed_joint.insert(t->fixed_joint.end(), {entry[m.jnt_dofadr[joint]], m.jnt_qposadr[joint]});
+      t->fixed_entry.push_back(entry[m.jnt_dofadr[joint]]);
+      t->fixed_qposadr.push_back(m.jnt_qposadr[joint]);
       t->fixed_coef.push_back(m.wrap_prm[w]);
     }
     t->fixed_adr.push_back(static_cast<int>(t->fixed_coef.size()));
     for (const Stretch& s : path) {
-      t->path_obj.insert(t->path_obj.end(), {s.site[0], s.site[1], s.geom, s.side});
+      t->path_site1.push_back(s.site[0]);
+      t->path_site2.push_back(s.site[1]);
+      t->path_geom.push_back(s.geom);
+      t->path_sidesite.push_back(s.side);
       t->path_scale.push_back(s.scale);
     }
     t->path_adr.push_back(static_cast<int>(t->path_scale.size()));
     for (const auto& piece : pieces) {
-      for (const auto& [dof, sign] : piece) t->path_move.insert(t->path_move.end(), {entry[dof], sign});
-      t->path_move_adr.push_back(static_cast<int>(t->path_move.size()) / 2);
+      for (const auto& [dof, sign] : piece) {
+        t->path_move_entry.push_back(entry[dof]);
+        t->path_move_sign.push_back(sign);
+      }
+      t->path_move_adr.push_back(static_cast<int>(t->path_move_entry.size()));
     }
     append(ten_passive_row{.ten_stiffness = m.tendon_stiffness[ten],
                            .ten_spring_lower = m.tendon_lengthspring[2 * ten],
@@ -107,9 +114,12 @@ void build_tendons(const Model& m, TableStore* t) {
            &t->ten_passive);
   }
   t->dof_ten_adr = {0};
-  for (const std::vector<int>& list : of_dof) {
-    t->dof_ten.insert(t->dof_ten.end(), list.begin(), list.end());
-    t->dof_ten_adr.push_back(static_cast<int>(t->dof_ten.size()) / 2);
+  for (const auto& list : of_dof) {
+    for (const auto& [tendon, place] : list) {
+      t->dof_ten.push_back(tendon);
+      t->dof_ten_entry.push_back(place);
+    }
+    t->dof_ten_adr.push_back(static_cast<int>(t->dof_ten.size()));
   }
   t->ten_actfrclimited = m.tendon_actfrclimited;
   t->ten_actfrcrange = m.tendon_actfrcrange;

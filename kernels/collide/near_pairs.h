@@ -300,11 +300,11 @@ DS_FN void find_near_trees(E& env) {
     env.tree_meets()[tree] = Real(0);
   }
   for (int k = 0; k < t.n.ntreepair; k++) {
-    const auto box = [&](int of) { return env.tree_box().from(6 * t.tree_pair[2 * k + of]); };
-    const bool near = any(may_meet<E>(box(0), box(1), env.tree_pair_margin(k)));
+    const int tree1 = t.tree_pair_tree1[k], tree2 = t.tree_pair_tree2[k];
+    const auto box = [&](int tree) { return env.tree_box().from(6 * tree); };
+    const bool near = any(may_meet<E>(box(tree1), box(tree2), env.tree_pair_margin(k)));
     env.trees_near()[k] = Real(near ? 1 : 0);
-    if (near)
-      for (int of = 0; of < 2; of++) env.tree_meets()[t.tree_pair[2 * k + of]] = Real(1);
+    if (near) env.tree_meets()[tree1] = env.tree_meets()[tree2] = Real(1);
   }
 }
 // Whether some pair of a run may be near in some environment of the pack
@@ -314,7 +314,7 @@ DS_HD bool may_be_near(const E& env, int run) {
   if (trees < 0) return true;
   if (!(lane_of(env.trees_near()[trees], 0) > 0)) return false;
   const auto body = env.body_box().from(6 * env.t.run_body[run]);
-  const auto tree = env.tree_box().from(6 * env.t.tree_pair[2 * trees + 1]);
+  const auto tree = env.tree_box().from(6 * env.t.tree_pair_tree2[trees]);
   return any(may_meet<E>(body, tree, env.tree_pair_margin(trees)));
 }
 

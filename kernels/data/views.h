@@ -12,7 +12,7 @@ inline namespace DUALSTEP_ISA {
 // the collidable geoms of a pair
 template <class AnyTables>
 DS_HD int geom_of_pair(const AnyTables& t, int pair, int side) {
-  return t.pair_geom[2 * pair + side];
+  return side == 0 ? t.pair_geom1[pair] : t.pair_geom2[pair];
 }
 // what either geom of a pair moves with: a body (0 where it does not move) and its tree (then -1)
 struct Moved {
@@ -20,8 +20,14 @@ struct Moved {
 };
 template <class AnyTables>
 DS_HD Moved moved_by(const AnyTables& t, int pair, int side) {
-  const int at = 4 * pair + 2 * side;
-  return {t.pair_moved[at], t.pair_moved[at + 1]};
+  if (side == 0) return {t.pair_body1[pair], t.pair_tree1[pair]};
+  return {t.pair_body2[pair], t.pair_tree2[pair]};
+}
+
+// the first or second body, joint or tendon of an equality
+template <class AnyTables>
+DS_HD int equality_object(const AnyTables& t, int e, int side) {
+  return side == 0 ? t.eq_obj1[e] : t.eq_obj2[e];
 }
 
 // What kernels are compiled for: calls f(whether contacts weigh rows of their frame, a constant)

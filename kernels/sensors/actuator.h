@@ -20,7 +20,7 @@ struct ActuatorSensors {
   template <class E, class F, class Real = typename E::Real>
   DS_STAGE static void read(const SensorView<E>& at, int s, const F& out) {
     const E& env = at.env;
-    const int a = env.t.sensor_obj[2 * s + 1], type = env.t.sensor_type[s];
+    const int a = env.t.sensor_objid[s], type = env.t.sensor_type[s];
     if (type == kActuatorFrc) {
       out[0] = env.actuator_force()[a];
       return;

@@ -37,7 +37,7 @@ struct ContactSensorOf {
   // environments that count the contact of a slot, and those of them that see it from the other side
   DS_FN Mask counts(int slot, Mask* other_side) const {
     auto seen = seen_contact(env, s, slot);
-    const int type = env.t.sensor_obj[2 * s], id = env.t.sensor_obj[2 * s + 1];
+    const int type = env.t.sensor_objtype[s], id = env.t.sensor_objid[s];
     if (type == kObjSite && any(mask_or(seen.first, seen.second))) {
       const auto site = sensor_frame(env, s);
       const Mask inside = inside_shape(env.t.site_type[id], env.vec(env.t.site_size, id),

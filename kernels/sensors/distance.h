@@ -109,11 +109,10 @@ struct DistanceSensors {
   template <class E, class F, class Real = typename E::Real>
   DS_HD static void measure(const SensorView<E>& at, int s, const F& out) {
     const auto& t = at.env.t;
-    const int* of = t.sensor_geoms + 4 * s;
     const Vec3<Real> zero{Real(0), Real(0), Real(0)};
     NearestPoints<Real> best{at.env.sensor_cutoff(s), zero, zero, all_false<Real>()};
-    for (int g1 = of[0]; g1 < of[1]; g1++) {
-      for (int g2 = of[2]; g2 < of[3]; g2++) {
+    for (int g1 = t.sensor_geomadr1[s]; g1 < t.sensor_geomend1[s]; g1++) {
+      for (int g2 = t.sensor_geomadr2[s]; g2 < t.sensor_geomend2[s]; g2++) {
         const int type1 = t.allgeom_type[g1], type2 = t.allgeom_type[g2];
         if (type1 == kPlane && type2 == kPlane) continue;
         const bool turned = type1 > type2;

@@ -21,7 +21,7 @@ struct InsideSensors {
   DS_STAGE static void read(const SensorView<E>& at, int s, const F& out) {
     const E& env = at.env;
     const auto& t = env.t;
-    const int id = t.sensor_ref[2 * s + 1];
+    const int id = t.sensor_refid[s];
     const auto object = sensor_frame(env, s), site = sensor_reference(env, s);
     const auto inside =
         inside_shape(t.site_type[id], env.vec(t.site_size, id), into(site, object.pos - site.pos));

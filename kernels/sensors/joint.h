@@ -24,7 +24,7 @@ struct JointSensors {
   DS_STAGE static void read(const SensorView<E>& at, int s, const F& out) {
     const E& env = at.env;
     const auto& t = env.t;
-    const int j = t.sensor_obj[2 * s + 1], adr = t.jnt_qposadr[j], dof = t.jnt_dofadr[j];
+    const int j = t.sensor_objid[s], adr = t.jnt_qposadr[j], dof = t.jnt_dofadr[j];
     if (t.sensor_type[s] == kBallQuat)
       out.set_at(0, normalize(env.qpos().quat_at(adr)));
     else if (t.sensor_type[s] == kBallAngVel)
@@ -42,7 +42,7 @@ struct JointLimitSensors {
   DS_STAGE static void read(const SensorView<E>& at, int s, const F& out) {
     const E& env = at.env;
     const auto& t = env.t;
-    const int j = t.sensor_obj[2 * s + 1], adr = t.jnt_qposadr[j], dof = t.jnt_dofadr[j];
+    const int j = t.sensor_objid[s], adr = t.jnt_qposadr[j], dof = t.jnt_dofadr[j];
     const int type = t.sensor_type[s], limit = t.sensor_limit[s];
     Real found(0);
     auto open = all_true<Real>();

@@ -40,15 +40,15 @@ DS_FN ObjectFrame<Real> object_frame(const E& env, int type, int id) {
 // the frame of a sensor's object, and of its reference
 template <class E>
 DS_HD auto sensor_frame(const E& env, int s) {
-  return object_frame(env, env.t.sensor_obj[2 * s], env.t.sensor_obj[2 * s + 1]);
+  return object_frame(env, env.t.sensor_objtype[s], env.t.sensor_objid[s]);
 }
 template <class E>
 DS_HD auto sensor_reference(const E& env, int s) {
-  return object_frame(env, env.t.sensor_ref[2 * s], env.t.sensor_ref[2 * s + 1]);
+  return object_frame(env, env.t.sensor_reftype[s], env.t.sensor_refid[s]);
 }
 template <class E>
 DS_HD bool has_reference(const E& env, int s) {
-  return env.t.sensor_ref[2 * s + 1] >= 0;
+  return env.t.sensor_refid[s] >= 0;
 }
 
 // velocity of a point of a body: angular, and linear of the point

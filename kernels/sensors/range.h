@@ -23,7 +23,8 @@ DS_FN Real ray_geom(const E& env, int g, const Vec3<Real>& point, const Vec3<Rea
   if (t.allgeom_type[g] == kMesh) {
     NearestHit<Real> hit;
     const Vec3<Real> p = into(frame, point - frame.pos), v = into(frame, direction);
-    for (int k = t.allgeom_triangle[2 * g]; k < t.allgeom_triangle[2 * g + 1]; k++) {
+    const int first = t.allgeom_triangleadr[g];
+    for (int k = first; k < first + t.allgeom_trianglenum[g]; k++) {
       const auto corner = [&](int i) { return env.vec(t.ray_triangle, 3 * k + i); };
       offer_triangle(corner(0), corner(1), corner(2), p, v, &hit);
     }

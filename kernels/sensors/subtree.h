@@ -29,7 +29,7 @@ struct SubtreeSensors {
   DS_STAGE static void read(const SensorView<E>& at, int s, const F& out) {
     const E& env = at.env;
     const auto& t = env.t;
-    const int type = t.sensor_type[s], root = t.sensor_obj[2 * s + 1], end = t.body_end[root];
+    const int type = t.sensor_type[s], root = t.sensor_objid[s], end = t.body_end[root];
     const Vec3<Real> zero{Real(0), Real(0), Real(0)};
     Real mass(0);
     Vec3<Real> com = zero, momentum = zero;

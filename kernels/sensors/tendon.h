@@ -24,7 +24,7 @@ struct TendonSensors {
   DS_STAGE static void read(const SensorView<E>& at, int s, const F& out) {
     const E& env = at.env;
     const auto& t = env.t;
-    const int ten = t.sensor_obj[2 * s + 1], type = t.sensor_type[s];
+    const int ten = t.sensor_objid[s], type = t.sensor_type[s];
     if (type != kTendonActFrc) {
       out[0] = type == kTendonPos ? env.ten_length()[ten] : env.ten_velocity()[ten];
       return;
@@ -42,7 +42,7 @@ struct TendonLimitSensors {
   DS_STAGE static void read(const SensorView<E>& at, int s, const F& out) {
     const E& env = at.env;
     const auto& t = env.t;
-    const int ten = t.sensor_obj[2 * s + 1], type = t.sensor_type[s], limit = t.sensor_limit[s];
+    const int ten = t.sensor_objid[s], type = t.sensor_type[s], limit = t.sensor_limit[s];
     Real found(0);
     auto open = all_true<Real>();
     for (int side = 0; limit >= 0 && side < 2; side++) {

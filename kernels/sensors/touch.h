@@ -22,7 +22,7 @@ struct TouchSensors {
   DS_STAGE static void read(const SensorView<E>& at, int s, const F& out) {
     const E& env = at.env;
     const auto& t = env.t;
-    const int id = t.sensor_obj[2 * s + 1];
+    const int id = t.sensor_objid[s];
     const auto site = sensor_frame(env, s);
     const Vec3<Real> size = env.vec(t.site_size, id);
     Real sum(0);

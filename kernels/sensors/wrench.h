@@ -74,7 +74,7 @@ DS_STAGE void subtract_equalities(const E& env, int root, WrenchSum<Real>* wrenc
   const auto within = [&](int b) { return b > 0 && b >= root && b < t.body_end[root]; };
   for (int e = 0; e < t.n.neq; e++) {
     if (t.eq_type[e] != kEqConnect && t.eq_type[e] != kEqWeld) continue;
-    if (!within(t.eq_obj[2 * e]) && !within(t.eq_obj[2 * e + 1])) continue;
+    if (!within(t.eq_obj1[e]) && !within(t.eq_obj2[e])) continue;
     const auto one = equality_side(env, e, 0), two = equality_side(env, e, 1);
     const int row = t.eq_row[e];
     const auto force_of = [&](int k) {
@@ -91,8 +91,8 @@ DS_STAGE void subtract_equalities(const E& env, int root, WrenchSum<Real>* wrenc
                 scale * dot(between(two.quat, Quat<Real>{zero, zero, unit, zero}, one.quat), f),
                 scale * dot(between(two.quat, Quat<Real>{zero, zero, zero, unit}, one.quat), f)};
     }
-    if (within(t.eq_obj[2 * e])) wrench->add(-force, -torque, one.point);
-    if (within(t.eq_obj[2 * e + 1])) wrench->add(force, torque, two.point);
+    if (within(t.eq_obj1[e])) wrench->add(-force, -torque, one.point);
+    if (within(t.eq_obj2[e])) wrench->add(force, torque, two.point);
   }
 }
 
@@ -111,8 +111,8 @@ DS_STAGE Real tendon_force(const E& env, int ten) {
   };
   for (int e = 0; e < t.n.neq; e++) {
     if (t.eq_type[e] != kEqTendon) continue;
-    if (t.eq_obj[2 * e] == ten) f = f + push(t.eq_row[e]);
-    if (t.eq_obj[2 * e + 1] == ten) f = fma(-coupling_slope(env, e), push(t.eq_row[e]), f);
+    if (t.eq_obj1[e] == ten) f = f + push(t.eq_row[e]);
+    if (t.eq_obj2[e] == ten) f = fma(-coupling_slope(env, e), push(t.eq_row[e]), f);
   }
   const int limits = DenseKinds::first_of<TendonLimits>(env),
             losses = DenseKinds::first_of<TendonLosses>(env);

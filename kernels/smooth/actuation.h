@@ -22,7 +22,7 @@ DS_FN void transmission(const E& env, int a, Real* length, Real* velocity) {
   *velocity = Real(0);
   Transmissions::with(env.t.act_trn[a], [&](auto kind) { kind.motion(env, a, length, velocity); });
 }
-// component c of its moment, as the list `dofact` counts them
+// component c of its moment, as the list `dof_act` counts them
 template <class E, class Real = typename E::Real>
 DS_FN Real moment(const E& env, int a, int c) {
   Real found(0);
@@ -213,8 +213,8 @@ DS_STAGE void actuation(E& env) {
   env.each(t.n.nv, [&](int i) {
     const int j = t.dof_jnt[i];
     Real sum = t.o.has_actgravcomp && t.jnt_actgravcomp[j] ? Real(env.qfrc_gravcomp()[i]) : Real(0);
-    for (int k = t.dofact_adr[i]; k < t.dofact_adr[i + 1]; k++)
-      sum = fma(moment(env, t.dofact[2 * k], t.dofact[2 * k + 1]), force[t.dofact[2 * k]], sum);
+    for (int k = t.dof_act_adr[i]; k < t.dof_act_adr[i + 1]; k++)
+      sum = fma(moment(env, t.dof_act[k], t.dof_act_component[k]), force[t.dof_act[k]], sum);
     if (t.jnt_actfrclimited[j] && !t.o.has_adhesion)
       sum = clamp(sum, env.jnt_actfrc_lower(j), env.jnt_actfrc_upper(j));
     out[i] = sum;

@@ -57,9 +57,9 @@ DS_FN typename E::Real damping_of_dof(const E& env, int i) {
   Real d = disabled(t.o, kDisableDamper) ? Real(0) : env.dof_damping(i);
   if (t.o.integrator == kDiscrete) d = fma(Real(t.o.timestep), spring_of_dof(env, i), d);
   if (has_velocity_derivatives(t.o))
-    for (int k = t.dofact_adr[i]; k < t.dofact_adr[i + 1]; k++) {
-      const Real m = moment(env, t.dofact[2 * k], t.dofact[2 * k + 1]);
-      d = fma(-(m * m), actuator_slope(env, t.dofact[2 * k]), d);
+    for (int k = t.dof_act_adr[i]; k < t.dof_act_adr[i + 1]; k++) {
+      const Real m = moment(env, t.dof_act[k], t.dof_act_component[k]);
+      d = fma(-(m * m), actuator_slope(env, t.dof_act[k]), d);
     }
   return d;
 }
@@ -87,8 +87,8 @@ DS_STAGE void add_velocity_derivatives(E& env) {
     const int row = t.M_rowadr[i];
     // an actuator on a ball or free joint couples the joint's dofs, which follow each other in the row, one on a
     // tendon or site those of a branch
-    for (int k = t.dofact_adr[i]; k < t.dofact_adr[i + 1]; k++) {
-      const int a = t.dofact[2 * k], c = t.dofact[2 * k + 1];
+    for (int k = t.dof_act_adr[i]; k < t.dof_act_adr[i + 1]; k++) {
+      const int a = t.dof_act[k], c = t.dof_act_component[k];
       const Real gain = -(h * actuator_slope(env, a));
       if (t.act_trn[a] == kTrnTendon) {
         const int ten = t.act_id[a], first = t.ten_adr[ten];
@@ -99,7 +99,7 @@ DS_STAGE void add_velocity_derivatives(E& env) {
       }
       if (!JointTransmission::serves(t.act_trn[a])) {
         const int first = t.trn_adr[a];
-        const auto dof_of = [&](int e) { return t.trn_dof[2 * e]; };
+        const auto dof_of = [&](int e) { return t.trn_dof[e]; };
         each_in_row(env, i, first, first + c, dof_of, [&](int m, int e) {
           if (m > row) LD[m] = fma(gain, moment(env, a, c) * moment(env, a, e - first), LD[m]);
         });
@@ -165,12 +165,12 @@ template <class E, class Real = typename E::Real>
 DS_FN Real stiffness_on_the_way(const E& env, int i) {
   const auto& t = env.t;
   Real sum = spring_of_dof(env, i) * env.qvel()[i];
-  for (int k = t.dofact_adr[i]; k < t.dofact_adr[i + 1]; k++) {
-    const int a = t.dofact[2 * k];
+  for (int k = t.dof_act_adr[i]; k < t.dof_act_adr[i + 1]; k++) {
+    const int a = t.dof_act[k];
     Real length, velocity;
     transmission(env, a, &length, &velocity);
     const Real holds = negative_part(env.actuator_pos_gain()[a]);
-    sum = fma(-(moment(env, a, t.dofact[2 * k + 1]) * holds), velocity, sum);
+    sum = fma(-(moment(env, a, t.dof_act_component[k]) * holds), velocity, sum);
   }
   if (t.o.has_ten_passive)
     each_tendon_of(env, i, [&](int ten, int e) {

@@ -32,7 +32,7 @@ DS_FN Vec3<typename E::Real> site_place(const E& env, int site) {
 template <class E, class Real = typename E::Real>
 DS_FN Wrap<Real> wrap_geom(const E& env, int stretch, const Vec3<Real>& x, const Vec3<Real>& y) {
   const auto& t = env.t;
-  const int geom = t.path_obj[4 * stretch + 2], side = t.path_obj[4 * stretch + 3];
+  const int geom = t.path_geom[stretch], side = t.path_sidesite[stretch];
   const int b = t.allgeom_body[geom];
   const Quat<Real> q = env.xquat().quat(b);
   const Vec3<Real> centre = env.xpos().vec(b) + rotate(q, env.vec(t.allgeom_pos, geom));
@@ -57,7 +57,7 @@ template <class E, class F>
 DS_FN void each_piece(const E& env, int stretch, F f) {
   using Real = typename E::Real;
   const auto& t = env.t;
-  const int a = t.path_obj[4 * stretch], b = t.path_obj[4 * stretch + 1], geom = t.path_obj[4 * stretch + 2];
+  const int a = t.path_site1[stretch], b = t.path_site2[stretch], geom = t.path_geom[stretch];
   const Vec3<Real> x = site_place(env, a), y = site_place(env, b);
   auto free = all_true<Real>();
   if (geom >= 0) {
@@ -78,8 +78,8 @@ DS_FN void add_piece(E& env, int stretch, int k, const Vec3<Real>& x, const Vec3
   if (begin == end) return;
   const Vec3<Real> u = direction(x, y);
   for (int m = begin; m < end; m++) {
-    const int entry = t.path_move[2 * m], dof = t.ten_dof[entry];
-    const bool far = t.path_move[2 * m + 1] > 0;
+    const int entry = t.path_move_entry[m], dof = t.ten_dof[entry];
+    const bool far = t.path_move_sign[m] > 0;
     const Spatial<Real> s = cdof.spatial(dof);
     const Vec3<Real> arm = (far ? y : x) - com.vec(t.body_tree[t.dof_body[dof]]);
     const Real rate = dot(u, s.lin + cross(s.ang, arm)) * env.path_scale(stretch);
@@ -99,15 +99,15 @@ DS_STAGE void tendons(E& env) {
     Real sum(0), rate(0);
     for (int e = begin; e < end; e++) J[e] = Real(0);
     for (int k = t.fixed_adr[ten]; k < t.fixed_adr[ten + 1]; k++) {
-      const int entry = t.fixed_joint[2 * k];
-      sum = fma(env.fixed_coef(k), qpos[t.fixed_joint[2 * k + 1]], sum);
+      const int entry = t.fixed_entry[k];
+      sum = fma(env.fixed_coef(k), qpos[t.fixed_qposadr[k]], sum);
       J[entry] = J[entry] + env.fixed_coef(k);
     }
     for (int k = t.path_adr[ten]; k < t.path_adr[ten + 1]; k++) {
-      const Vec3<Real> x = site_place(env, t.path_obj[4 * k]), y = site_place(env, t.path_obj[4 * k + 1]);
+      const Vec3<Real> x = site_place(env, t.path_site1[k]), y = site_place(env, t.path_site2[k]);
       Real way = norm(y - x);
       auto free = all_true<Real>();
-      if (t.path_obj[4 * k + 2] >= 0) {
+      if (t.path_geom[k] >= 0) {
         const Wrap<Real> w = wrap_geom(env, k, x, y);
         free = mask_not(w.touches);
         if (any(w.touches)) {
@@ -149,7 +149,7 @@ DS_HD void each_in_row(const E& env, int i, int ten, int e, F f) {
 template <class E, class F>
 DS_HD void each_tendon_of(const E& env, int i, F f) {
   const auto& t = env.t;
-  for (int k = t.dof_ten_adr[i]; k < t.dof_ten_adr[i + 1]; k++) f(t.dof_ten[2 * k], t.dof_ten[2 * k + 1]);
+  for (int k = t.dof_ten_adr[i]; k < t.dof_ten_adr[i + 1]; k++) f(t.dof_ten[k], t.dof_ten_entry[k]);
 }
 // out_i += J' ten_force
 template <class E, class F>
@@ -195,7 +195,7 @@ DS_FN Real tendon_acceleration(const E& env, int ten) {
   Real sum(0);
   if (!t.o.has_ten_armature) return sum;
   for (int k = t.path_adr[ten]; k < t.path_adr[ten + 1]; k++) {
-    const int a = t.path_obj[4 * k], b = t.path_obj[4 * k + 1];
+    const int a = t.path_site1[k], b = t.path_site2[k];
     if (t.site_body[a] == t.site_body[b]) continue;
     const Vec3<Real> x = site_place(env, a), y = site_place(env, b);
     Vec3<Real> vx, ax, vy, ay;

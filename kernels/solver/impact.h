@@ -122,22 +122,19 @@ DS_HD auto kept_of(const E& env, int slot) {
   return env.impact_kept().from(7 * slot);
 }
 
-// of the dense scalar rows those of equality constraints; what stands in the others is of another evaluation, and maybe of
-// other environments
-template <class E>
-DS_HD void put_impact_kind(E& env, const Equalities& kind, int first) {
-  kind.make(env, first);
-}
-template <class E, class Kind>
-DS_HD void put_impact_kind(E& env, const Kind& kind, int first) {
-  env.each(kind.count(env), [&](int k) {
-    clear_row(env, first + k);
-    env.dense_D()[first + k] = typename E::Real(0);
-  });
-}
+// dense scalar rows of the kinds that hold in impacts; what stands in the others is of another evaluation, and maybe of other
+// environments
 template <class E>
 DS_STAGE void impact_dense_rows(E& env) {
-  DenseKinds::each(env, [&](const auto& kind, int first) { put_impact_kind(env, kind, first); });
+  DenseKinds::each(env, [&]<class Kind>(const Kind& kind, int first) {
+    if constexpr (holds_in_impacts<Kind>())
+      kind.make(env, first);
+    else
+      env.each(kind.count(env), [&](int k) {
+        clear_row(env, first + k);
+        env.dense_D()[first + k] = typename E::Real(0);
+      });
+  });
 }
 // whitened rows of the impact, on the plain inertia; con_y0 = S J v, which impact_u keeps
 template <int kDim, class E>

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -92,12 +93,12 @@ struct CellTables {
     const int count = static_cast<int>(points.size());
     hull.point = point.data();
     hull.npoint = count;
-    hull.point_cells = {store.cell_row.data(), triple.data(), store.cell_number.data(), cells_a_side(count)};
+    hull.point_cells = {store.cell_adr.data(), store.cell_num.data(), triple.data(), store.cell_number.data(),
+                        cells_a_side(count)};
   }
   double mean_count() const {
-    double sum = 0;
-    for (size_t c = 1; c < store.cell_row.size(); c += 2) sum += store.cell_row[c];
-    return sum / (store.cell_row.size() / 2.0);
+    const std::vector<int>& num = store.cell_num;
+    return std::accumulate(num.begin(), num.end(), 0.0) / static_cast<double>(num.size());
   }
 };
 
@@ -157,7 +158,8 @@ TEST(DirectionCells, HaveFewOfABall) {
 TEST(DirectionCells, AreEmptyWithoutTriples) {
   TableStore store;
   EXPECT_EQ(add_direction_cells({}, &store), 0);
-  EXPECT_EQ(store.cell_row, std::vector<int>(12, 0));
+  EXPECT_EQ(store.cell_adr, std::vector<int>(6, 0));
+  EXPECT_EQ(store.cell_num, std::vector<int>(6, 0));
   EXPECT_TRUE(store.cell_triple.empty());
 }
 

@@ -99,8 +99,9 @@ def _elements(text: str | bytes) -> list[tuple[str, dict[str, str] | None]]:
 class _Scan:
     """Counts and paths of a model and of what it includes."""
 
-    def __init__(self, main: Path, assets: dict[str, Any]) -> None:
+    def __init__(self, main: Path, assets: dict[str, Any], root: Path | None) -> None:
         self.folder = main
+        self.root = root
         self.assets = assets
         self.counts = dict.fromkeys(LIMITS, 0.0)
         self.files: list[tuple[str, Path]] = []  # as they are named, and the folder of the file that names them
@@ -172,6 +173,8 @@ class _Scan:
             path = (base / name).resolve()
             if path in self._open or not path.is_file():
                 continue
+            if self.root is not None and not path.is_relative_to(self.root):
+                raise _outside(name, path, self.root)
             self._open.append(path)
             try:
                 self.text(path.read_bytes(), path.parent, times)
@@ -180,8 +183,8 @@ class _Scan:
             self._open.pop()
             return
 
-    def outside(self, root: Path) -> tuple[str, Path] | None:
-        """A file that is named, that is there, and not below `root`; None where there is none."""
+    def check_files(self, root: Path) -> None:
+        """Raises InvalidModelError where a file that is named is there, and not below `root`."""
         for name, folder in self.files:
             for sub in self.folders:
                 if name in self.assets or os.path.join(sub, name) in self.assets:
@@ -189,24 +192,26 @@ class _Scan:
                 for base in (self.folder, folder):
                     path = Path(os.path.join(base, sub, name))
                     if path.exists() and not path.resolve().is_relative_to(root):
-                        return name, path
-        return None
+                        raise _outside(name, path, root)
+
+
+def _outside(name: str, path: Path, root: Path) -> InvalidModelError:
+    return InvalidModelError(
+        f"the model names the file '{name}', which is '{path}', outside of the folder '{root}': "
+        f"from_mjcf(..., root=...) says below which folder files may lie"
+    )
 
 
 def look(text: str | None, path: Path | None, assets: dict[str, Any] | None, root: Path | None) -> None:
     """Raises InvalidModelError for a model that is too large, or that names a file outside `root`."""
     folder = Path.cwd() if path is None else path.resolve().parent
-    scan = _Scan(folder, assets or {})
+    scan = _Scan(folder, assets or {}, root)
     if root is not None and path is not None and not path.resolve().is_relative_to(root):
         raise InvalidModelError(f"the model file '{path}' lies outside of the folder '{root}'")
     scan.text(text if text is not None else (path.read_bytes() if path else ""), folder)
     check_sizes(scan.counts)
-    found = scan.outside(root) if root is not None else None
-    if found is not None:
-        raise InvalidModelError(
-            f"the model names the file '{found[0]}', which is '{found[1]}', outside of the folder '{root}': "
-            f"from_mjcf(..., root=...) says below which folder files may lie"
-        )
+    if root is not None:
+        scan.check_files(root)
 
 
 # what a child does: compile, or read, and hand on the compiled model

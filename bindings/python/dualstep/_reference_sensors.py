@@ -23,7 +23,8 @@ def readings(sim: Batch) -> np.ndarray:
     state = {name: host(core.last(name)) for name, role, *_ in _core.batch_fields() if role == "state"}
     state.pop("qacc_warmstart", None)
     anchors = state.pop("anchors")
-    geoms = np.reshape(core.integers("geom_id"), -1)[np.reshape(core.integers("pair_geom"), (-1, 2))]
+    pairs = np.stack([np.ravel(core.integers(name)) for name in ("pair_geom1", "pair_geom2")], 1)
+    geoms = np.ravel(core.integers("geom_id"))[pairs]
     own = bool(core.own_tables())
     reference, time = None, host(sim.time)
     for env in range(sim.num_envs):

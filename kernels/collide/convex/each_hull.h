@@ -7,7 +7,7 @@
 //           cell of n: the face f of the cube is that of its largest entry n_f, the square that of the others over |n_f|
 // source    own derivation; cube maps: Greene 1986
 // deviation products are summed as where a whole pack has one hull (shape.h), so that the numbers are the same
-// reads     hull_adr, hull_point, hull_faceadr, hull_normal, hull_corneradr, hull_corner, hull_grid, cell_row, cell_triple,
+// reads     hull_adr, hull_point, hull_faceadr, hull_normal, hull_corneradr, hull_corner, hull_pointcell, hull_normalcell, cell_adr, cell_num, cell_triple,
 //           cell_number
 // writes    none
 // cost      40 operations for each element, of a hull of any size
@@ -50,13 +50,13 @@ DS_HD Vec3<Real> triple_at(const Triples<ScalarOf<Real>>& t, const IntOf<Real>& 
 // triples by the cells of directions along which they are farthest
 template <class Scalar>
 struct TripleCells {
-  const int* row = nullptr;        // of each cell its first triple and how many it has
+  const int* adr = nullptr;        // first triple of each cell
+  const int* num = nullptr;        // how many it has
   const Scalar* triple = nullptr;  // of all hulls
   const int* number = nullptr;     // of each triple
   int side = 0;                    // cells along each side of the cube
   DS_HD Triples<Scalar> of(int cell) const {
-    const int count = row[2 * cell + 1];
-    return {triple + 3 * row[2 * cell], count, whole_runs(count, kCellRun)};
+    return {triple + 3 * adr[cell], num[cell], whole_runs(num[cell], kCellRun)};
   }
 };
 
@@ -76,10 +76,10 @@ struct Hull {
 template <class Scalar, class Tables>
 DS_HD Hull<Scalar> hull_of_table(const Tables& t, int h) {
   const int point = t.hull_adr[h], face = t.hull_faceadr[h];
-  const int* grid = t.hull_grid + 2 * h;
   const int npoint = t.hull_adr[h + 1] - point, nface = t.hull_faceadr[h + 1] - face;
-  const auto cells = [&](int k, int count) {
-    return TripleCells<Scalar>{t.cell_row + 2 * grid[k], t.cell_triple.p, t.cell_number, cells_a_side(count)};
+  const auto cells = [&](int first, int count) {
+    return TripleCells<Scalar>{t.cell_adr + first, t.cell_num + first, t.cell_triple.p, t.cell_number,
+                               cells_a_side(count)};
   };
   return {t.hull_point.p + hull_begin(point, h),
           t.hull_normal.p + hull_begin(face, h),
@@ -87,8 +87,8 @@ DS_HD Hull<Scalar> hull_of_table(const Tables& t, int h) {
           t.hull_corner,
           npoint,
           nface,
-          cells(0, npoint),
-          cells(1, nface)};
+          cells(t.hull_pointcell[h], npoint),
+          cells(t.hull_normalcell[h], nface)};
 }
 
 // of the elements of a pack: the one that all have, or the first one's, and where each has its own, theirs
@@ -204,7 +204,7 @@ DS_FN Vec3<Real> farthest_of_each(const Hulls<Real>& h, const Vec3<Real>& n, uns
     const int i = farthest_triple<Several>(
         t, {Several(lane_of(n.x, l)), Several(lane_of(n.y, l)), Several(lane_of(n.z, l))});
     set_lane(out.x, l, t.x[i]), set_lane(out.y, l, t.y()[i]), set_lane(out.z, l, t.z()[i]);
-    if (number != nullptr) set_lane(*number, l, cells.number[cells.row[2 * cell] + i]);
+    if (number != nullptr) set_lane(*number, l, cells.number[cells.adr[cell] + i]);
   });
   return out;
 }

@@ -7,6 +7,7 @@
 //   make(env, first)     writes for its rows g, from `first` on: row g of Z, whitened;
 //                        dense_y0[g] = J qacc_smooth - aref;
 //                        dense_D[g] = 1 / R, 0 where the row is not in use
+//   kHoldsInImpacts      true where its rows keep their velocity in impacts (solver/impact.h); may be left out
 //
 // and a name in the list of kinds.h; what the solver asks of a row follows from its law here. The host's append_rows of the
 // kind (host/tables/dense_rows.cpp) says how many rows a model has, and in dense_support which dofs each reaches.
@@ -25,6 +26,12 @@
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
+
+template <class Kind>
+constexpr bool holds_in_impacts() {
+  if constexpr (requires { Kind::kHoldsInImpacts; }) return Kind::kHoldsInImpacts;
+  return false;
+}
 
 // kinds of dense scalar rows, in the order of their rows
 template <class... Kinds>

@@ -35,7 +35,7 @@ template <class E>
 DS_FN EqualitySide<typename E::Real> equality_side(const E& env, int e, int side) {
   using Real = typename E::Real;
   const auto& t = env.t;
-  const int b = t.eq_obj[2 * e + side], tree = t.body_tree[b];
+  const int b = equality_object(t, e, side), tree = t.body_tree[b];
   const Real zero(0);
   const Quat<Real> q = env.xquat().quat(b);
   EqualitySide<Real> s;
@@ -135,7 +135,7 @@ DS_FN void couple_joints(E& env, int e) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto Z = env.Z(), qpos = env.qpos();
-  const int row = t.eq_row[e], nv = t.n.nv, j1 = t.eq_obj[2 * e], j2 = t.eq_obj[2 * e + 1];
+  const int row = t.eq_row[e], nv = t.n.nv, j1 = t.eq_obj1[e], j2 = t.eq_obj2[e];
   const Real zero(0);
   const auto moved = [&](int j) { return qpos[t.jnt_qposadr[j]] - env.qpos0(t.jnt_qposadr[j]); };
   const auto c = [&](int k) { return env.eq_poly(e, k); };
@@ -158,7 +158,7 @@ DS_FN void couple_joints(E& env, int e) {
 template <class E>
 DS_HD typename E::Real coupling_slope(const E& env, int e) {
   using Real = typename E::Real;
-  const int ten = env.t.eq_obj[2 * e + 1];
+  const int ten = env.t.eq_obj2[e];
   const Real x = env.ten_length()[ten] - env.ten_length0(ten);
   const auto c = [&](int k) { return env.eq_poly(e, k); };
   return fma(x, fma(x, fma(x, Real(4) * c(4), Real(3) * c(3)), Real(2) * c(2)), c(1));
@@ -168,7 +168,7 @@ template <class E>
 DS_FN void couple_tendons(E& env, int e) {
   using Real = typename E::Real;
   const auto& t = env.t;
-  const int row = t.eq_row[e], ten1 = t.eq_obj[2 * e], ten2 = t.eq_obj[2 * e + 1];
+  const int row = t.eq_row[e], ten1 = t.eq_obj1[e], ten2 = t.eq_obj2[e];
   const auto moved = [&](int ten) { return env.ten_length()[ten] - env.ten_length0(ten); };
   const auto c = [&](int k) { return env.eq_poly(e, k); };
   clear_row(env, row);
@@ -197,6 +197,7 @@ DS_STAGE void equality_rows(E& env) {
 
 // a kind of dense scalar rows (dense_scalar.h)
 struct Equalities {
+  static constexpr bool kHoldsInImpacts = true;
   template <class E>
   DS_HD static int count(const E& env) {
     return env.t.n.neqrow;

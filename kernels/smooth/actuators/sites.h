@@ -77,7 +77,7 @@ DS_STAGE void site_transmissions(E& env) {
     const SiteWrench<Real> w = trn == kTrnSite ? site_wrench(env, a, x - y) : slider_crank(env, a, x - y);
     length[a] = w.length;
     for (int e = t.trn_adr[a]; e < t.trn_adr[a + 1]; e++) {
-      const int dof = t.trn_dof[2 * e], side = t.trn_dof[2 * e + 1];
+      const int dof = t.trn_dof[e], side = t.trn_side[e];
       const Spatial<Real> s = cdof.spatial(dof);
       const Vec3<Real> origin = com.vec(t.body_tree[t.dof_body[dof]]);
       Real sum(0);

@@ -43,7 +43,7 @@ struct SiteTransmission {
     const auto& t = env.t;
     *length = env.trn_length()[a];
     for (int e = t.trn_adr[a]; e < t.trn_adr[a + 1]; e++)
-      *velocity = fma(env.trn_J()[e], env.qvel()[t.trn_dof[2 * e]], *velocity);
+      *velocity = fma(env.trn_J()[e], env.qvel()[t.trn_dof[e]], *velocity);
   }
   // component c counts the dofs that move the sites
   template <class E>

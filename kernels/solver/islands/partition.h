@@ -8,7 +8,7 @@
 // equation  two trees are of one island where a row in use reaches both
 // source    Tarjan 1975 (union by linking to the smaller root, with path halving); Tinney & Walker 1967 for the order
 // deviation degrees are those of trees, not of dofs
-// reads     con_pair, ncon, lim_D, dense_D, dense_support, pair_moved, the tables of trees
+// reads     con_pair, ncon, lim_D, dense_D, dense_support, pair_tree1, pair_tree2, the tables of trees
 // writes    the integers of the arena
 // cost      O(rows + trees^2 / 32)
 #pragma once

@@ -15,7 +15,7 @@ struct ProbeShape {
   const Scalar *size, *point, *normal;
   const int *corner_adr, *corner;
   // cells of the directions of points, then of normals, one for each side of the cube (kernels/data/hull_table.h)
-  const int* cell_row;
+  const int *cell_adr, *cell_num;
   const Scalar* cell_triple;
   const int* cell_number;
 };
@@ -26,7 +26,8 @@ struct ProbeHulls {
   Hull<ScalarOf<Real>> of[kPackSize<Real>];
   ProbeHulls(const ProbeShape<ScalarOf<Real>>& s) {
     const auto cells = [&](int first) {
-      return TripleCells<ScalarOf<Real>>{s.cell_row + 2 * first, s.cell_triple, s.cell_number, 1};
+      return TripleCells<ScalarOf<Real>>{s.cell_adr + first, s.cell_num + first, s.cell_triple, s.cell_number,
+                                         1};
     };
     for (auto& hull : of)
       hull = {s.point, s.normal, s.corner_adr, s.corner, s.npoint, s.nface, cells(0), cells(6)};

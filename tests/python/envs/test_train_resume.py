@@ -111,6 +111,8 @@ def test_a_film(tmp_path):
     env = ds.envs.make("InvertedPendulum", 2, num_threads=1)
     recorded = film.record(env, lambda observation: np.full((2, 1), 1.0), 0.4)
     assert recorded["qpos"].shape == (11, 2, 2) and recorded["fps"] == 25
+    # a reward of one each step
+    assert recorded["returns"].shape == (11, 2) and np.allclose(np.diff(recorded["returns"][:3, 0]), 1)
     # a push to the right moves the cart there
     assert (recorded["qpos"][3, :, 0] > recorded["qpos"][0, :, 0] + 0.005).all()
     try:
@@ -118,6 +120,17 @@ def test_a_film(tmp_path):
     except RuntimeError as error:
         pytest.skip(f"no off-screen OpenGL here: {error}")
     assert path.suffix in (".mp4", ".gif") and path.stat().st_size > 2000
+
+
+def test_its_pictures():
+    assert [film.grid(n) for n in (1, 2, 3, 4, 5, 9, 10)] == [(1, 1), (1, 2), (2, 2), (2, 2), (2, 3), (3, 3), (3, 4)]
+    plain = np.full((360, 640, 3), 100, np.uint8)
+    with_text = film.caption(plain, 1.5, -12.25)
+    changed = (with_text != plain).any(-1)
+    # a line of white letters in the upper left corner, and the rest as it was
+    assert with_text.shape == plain.shape and (with_text[changed] == 255).any()
+    assert changed[:40].sum() > 300 and not changed[40:].any()
+    assert (film.caption(plain, 2.5, -12.25) != with_text).any() and (film.caption(plain, 1.5, -12.0) != with_text).any()
 
 
 def test_play_prints_what_a_policy_is_worth(tmp_path, capsys):

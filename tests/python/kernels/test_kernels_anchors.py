@@ -38,7 +38,8 @@ def slope(angle):
 def anchors_of(batch, env):
     """As the reference lists them, in the order of geoms and places."""
     core = batch._core
-    geoms = np.reshape(core.integers("geom_id"), -1)[np.reshape(core.integers("pair_geom"), (-1, 2))]
+    pairs = np.stack([np.ravel(core.integers(name)) for name in ("pair_geom1", "pair_geom2")], 1)
+    geoms = np.ravel(core.integers("geom_id"))[pairs]
     return [(*map(int, geoms[int(a[0]) - 1]), a[1:4], a[4:]) for a in batch.anchors[env] if a[0] > 0]
 
 

@@ -32,3 +32,13 @@ def test_the_page_has_what_was_measured():
     assert shown >= set(measured) and len(shown) >= 17
     assert all(reliability.got_worse(value, reliability.FIGURES[name].limit, None) == "" for name, value in measured.items())
     assert "does not hold" not in page
+
+
+def test_a_section_is_replaced_and_the_others_stay():
+    page, figures = reliability.PAGE.read_text(), reliability.FIGURES
+    titles = [figure.title for figure in figures.values()]
+    assert reliability.replace_sections(page, [], titles) == page
+    changed = reliability.replace_sections(page, [("soak", figures["soak"], 0, "as said here", 3.0)], titles)
+    lines = set(changed.splitlines()) - set(page.splitlines())
+    assert any("as said here" in line for line in lines) and len(lines) <= 2
+    assert changed.count("\n## ") == page.count("\n## ")

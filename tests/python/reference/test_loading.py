@@ -1,6 +1,7 @@
 """Models of strangers: how large they may be, how long they may compile, and which files they may name."""
 
 import os
+import pathlib
 import subprocess
 import sys
 import time
@@ -46,13 +47,16 @@ ESCAPES = {
 
 
 @pytest.mark.parametrize("how", ESCAPES)
-def test_a_text_names_files_below_a_folder_alone(folders, how):
+def test_a_text_names_files_below_a_folder_alone(folders, how, monkeypatch):
+    read, whole = [], pathlib.Path.read_bytes
+    monkeypatch.setattr(pathlib.Path, "read_bytes", lambda path: read.append(path.resolve()) or whole(path))
     (folders / "inside" / "link.xml").symlink_to(folders / "outside" / "part.xml")
     (folders / "inside" / "first.xml").write_text('<mujoco><include file="../outside/part.xml"/></mujoco>')
     (folders / "inside" / "hyphens.xml").write_text('<mujoco><!-- c -- d --><include file="../outside/part.xml"/></mujoco>')
     text = f"<mujoco>{ESCAPES[how].format(outside=folders / 'outside')}</mujoco>"
     with pytest.raises(ds.InvalidModelError, match="outside of the folder '.*inside'.*root="):
         ds.Model.from_mjcf(text)
+    assert all(path.is_relative_to(folders / "inside") for path in read)
     if how not in ("a link", "assetdir later"):
         assert ds.Model.from_mjcf(text, root=folders).nbody >= 1
         assert ds.Model.from_mjcf(text, root="/").nbody >= 1

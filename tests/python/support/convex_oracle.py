@@ -107,7 +107,7 @@ def c_shape(solid, dtype):
     class Struct(ctypes.Structure):
         _fields_ = [("type", ctypes.c_int), ("npoint", ctypes.c_int), ("nface", ctypes.c_int), ("bound", number),
                     *((name, ctypes.c_void_p) for name in ("size", "point", "normal", "corner_adr", "corner",
-                                                           "cell_row", "cell_triple", "cell_number"))]
+                                                           "cell_adr", "cell_num", "cell_triple", "cell_number"))]
 
     def by_coordinate(triples, run=16):  # kernels/data/hull_table.h
         missing = -len(triples) % run
@@ -115,13 +115,14 @@ def c_shape(solid, dtype):
 
     def cells():  # all of them in each
         tables, first = (solid.points, solid.normals), 0
-        rows, numbers = [], []
+        adr, num, numbers = [], [], []
         for table in tables:
-            rows += 6 * [[first, len(table)]]
+            adr += 6 * [first]
+            num += 6 * [len(table)]
             numbers.append(np.minimum(np.arange(-(-len(table) // 8) * 8), max(len(table) - 1, 0)))
             first += len(numbers[-1])
         triples = np.concatenate([by_coordinate(table, 8).ravel() for table in tables])
-        return np.array(rows, np.int32), triples.astype(dtype), np.concatenate(numbers).astype(np.int32)
+        return np.array(adr, np.int32), np.array(num, np.int32), triples.astype(dtype), np.concatenate(numbers).astype(np.int32)
 
     real = [np.ascontiguousarray(a, dtype) for a in (solid.size, by_coordinate(solid.points), by_coordinate(solid.normals))]
     adr = np.cumsum([0] + [len(f) for f in solid.faces]).astype(np.int32)
