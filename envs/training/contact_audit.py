@@ -35,6 +35,7 @@ from dualstep.envs.contact import Contact, describe
 from dualstep.envs.groups import policy_group
 from dualstep.envs.making import make_task
 from dualstep.envs.task import Task
+from dualstep.envs.training.acting import follow
 from dualstep.envs.vector import BatchEnv
 from dualstep.errors import UnsupportedModelError
 
@@ -235,6 +236,7 @@ def run(
     if law is not None:
         laws.apply(task, law)
     env = _Watched(task, episodes, output="torch", nonfinite="clamp", **options)
+    follow(env, policy)
     meter = env.meter = Meter(env)
     observation, _ = env.reset(seed=seed)
     total, fell, diverged = np.zeros(episodes), np.zeros(episodes, bool), np.zeros(episodes, bool)

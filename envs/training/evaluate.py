@@ -12,6 +12,7 @@ from dualstep.envs.groups import policy_group
 from dualstep.envs.making import make_task
 from dualstep.envs import make, registry
 from dualstep.envs.vector import BatchEnv
+from dualstep.envs.training.acting import follow
 
 Policy = Callable[[torch.Tensor], torch.Tensor]
 
@@ -52,6 +53,7 @@ class MujocoStepped(BatchEnv):
 
 def episodes_of(env: BatchEnv, policy: Policy, seed: int) -> Episodes:
     """Runs each environment for one episode, and closes them."""
+    follow(env, policy)
     observation, _ = env.reset(seed=seed)
     total = torch.zeros(env.num_envs, device=policy_group(observation).device)
     alive, steps, early = torch.ones_like(total), torch.zeros_like(total), torch.zeros_like(total)
@@ -93,10 +95,12 @@ def returns_in_gymnasium(task: str, policy: Policy, episodes: int, *, seed: int,
     """(episodes,) returns of Gymnasium's v5 environment of the same name."""
     import gymnasium
 
-    env = gymnasium.make(f"{task}-v5", **options)
+    env: Any = gymnasium.make(f"{task}-v5", **options)
+    restart = getattr(policy, "restart", lambda: None)
     returns = []
     for episode in range(episodes):
         observation, _ = env.reset(seed=seed + episode)
+        restart()
         total, over = 0.0, False
         while not over:
             action = policy(torch.as_tensor(observation, dtype=torch.float32)[None])[0].cpu().numpy()

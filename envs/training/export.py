@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from dualstep.envs.groups import policy_group
+from dualstep.envs.training.learner import CheckpointError
 from dualstep.envs.training.player import load_learner
 
 import torch
@@ -72,6 +73,8 @@ def export(
     checkpoint names.
     """
     learner = load_learner(checkpoint, task, num_envs=num_envs, seed=seed, trust=trust)
+    if learner.algorithm.get_policy().is_recurrent:
+        raise CheckpointError(f"'{checkpoint}' is of a recurrent network, and those that remember nothing are exported")
     policy = ExportedPolicy(learner)
     observations = _observations(learner, seed)
     wanted = learner.policy()(observations)

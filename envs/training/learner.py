@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 from dualstep.envs import assets, registry
 from dualstep.envs.adapters.rsl_rl import RslRlEnv
 from dualstep.envs.groups import each_group
+from dualstep.envs.training.acting import Acting
 from dualstep.envs.training.files import own_model, write_checkpoint
 from dualstep.envs.training.settings import Settings
 from dualstep.envs.training.threads import torch_threads, wanted_threads
@@ -121,7 +122,8 @@ class Learner:
         )
         # what rsl_rl prints about its networks is no part of our progress
         with contextlib.redirect_stdout(io.StringIO()):
-            config = {**settings.rsl_rl(), "obs_groups": self.env.obs_groups}
+            given = settings.rsl_rl_options.get("obs_groups", {})
+            config = {**settings.rsl_rl(), "obs_groups": {**self.env.obs_groups, **given}}
             self._runner = _Runner(self.env, config, log_dir=None, device=str(self.env.device))
         self.algorithm = self._runner.alg
         groups = self.env.get_observations()
@@ -351,20 +353,10 @@ class Learner:
         """Environments of this process that diverged and began anew, since the training began."""
         return self._diverged_before + self.env.env.diverged_count
 
-    def policy(self) -> Callable[[torch.Tensor], torch.Tensor]:
-        """From observations (N, n), of the group "policy" where there are groups, to actions in the task's own units.
-
-        Without exploration.
-        """
+    def policy(self) -> Acting:
+        """Without exploration."""
         self.algorithm.eval_mode()
-        network = self.algorithm.get_policy()
-        env = self.env
-
-        def act(observation: torch.Tensor) -> torch.Tensor:
-            with torch.inference_mode():
-                return env.to_action(network(env.grouped(observation)))
-
-        return act
+        return Acting(self.algorithm.get_policy(), self.env)
 
     def close(self) -> None:
         self.env.close()
@@ -417,6 +409,15 @@ def read_checkpoint(path: Path, task: str | None = None, *, trust: bool = False)
         name, stored = model
         assets.keep(registry.task_class(registry.find(whole["task"])[1]), name, stored)
     return whole
+
+
+def check_code(settings: Settings, path: Path, trust: bool) -> None:
+    """CheckpointError where the settings of a checkpoint name classes or functions of somebody's own."""
+    if (code := settings.code()) and not trust:
+        raise CheckpointError(
+            f"'{path}' was trained with '{code[0]}', as its rsl_rl_options say: no code is run that a checkpoint "
+            "names; --trust imports it"
+        )
 
 
 def _line(error: Exception) -> str:

@@ -12,7 +12,8 @@ import torch
 from dualstep.envs import make
 from dualstep.envs.groups import policy_group
 from dualstep.envs.training import film
-from dualstep.envs.training.learner import CheckpointError, Learner, read_checkpoint, settings_from
+from dualstep.envs.training.acting import follow
+from dualstep.envs.training.learner import CheckpointError, Learner, check_code, read_checkpoint, settings_from
 from dualstep.envs.training.runs import find_checkpoint
 from dualstep.envs.training.settings import Settings
 
@@ -47,6 +48,7 @@ def _load(path: Path, task: str | None, trust: bool, num_envs: int = 1, seed: in
     if whole.get("library") == "sac":
         raise CheckpointError(f"'{path}' is of SAC: its policy is played and audited, and those of PPO are exported")
     settings = settings_from(whole)
+    check_code(settings, path, trust)
     # networks need one environment to know their sizes
     small = dataclasses.replace(settings, num_envs=num_envs)
     learner = Learner(whole["task"], small, seed=seed, device="cpu", num_threads=1)
@@ -72,6 +74,7 @@ def film_of(
 ) -> Path:
     """Records environments with the policy, and has the film drawn; returns the file."""
     env = make_env(task, settings, num_envs, device="cpu")
+    follow(env, policy)
     try:
         recorded = film.record(env, lambda observation: policy(policy_group(observation).float()), seconds, seed=seed)
         return film.draw(env.task.drawn, recorded, path, env.task.camera)

@@ -14,6 +14,8 @@ from typing import Any
 
 # rsl_rl's
 ACTIVATIONS = "elu selu relu crelu lrelu tanh sigmoid softplus gelu swish mish identity".split()
+# of rsl_rl's configuration, what `rsl_rl_options` may have
+_SECTIONS = ("actor", "critic", "algorithm", "obs_groups")
 _MAY_BE_ZERO = ("desired_kl", "entropy", "value_weight")
 
 
@@ -73,6 +75,9 @@ class Settings:
     episode_steps: int | None = None
     """where episodes end while it learns, so that it sees more beginnings; None: where they end anyway"""
     task_options: dict[str, Any] = dataclasses.field(default_factory=dict)
+    rsl_rl_options: dict[str, Any] = dataclasses.field(default_factory=dict)
+    """what rsl_rl is configured with besides, in its own words: {"algorithm": {"symmetry_cfg": {...}}, "actor":
+    {"class_name": "RNNModel", "rnn_type": "gru"}, ...}; entries replace those made of the settings above"""
 
     def __post_init__(self) -> None:
         if isinstance(self.hidden, list):
@@ -90,6 +95,25 @@ class Settings:
             )
         if self.num_envs * self.num_steps < self.mini_batches:
             raise ValueError(f"{self.mini_batches} mini_batches are given, of {self.num_envs * self.num_steps} samples")
+        options = self.rsl_rl_options
+        if not all(name in _SECTIONS and isinstance(section, dict) for name, section in options.items()):
+            raise ValueError(
+                f"rsl_rl_options {options!r} is given, and it must be a dict of dicts, of {', '.join(_SECTIONS)}"
+            )
+
+    def code(self) -> list[str]:
+        """Names of classes and functions in `rsl_rl_options` that are not rsl_rl's own."""
+        found: list[str] = []
+
+        def look(value: Any) -> None:
+            if isinstance(value, (dict, list, tuple)):
+                for entry in value.values() if isinstance(value, dict) else value:
+                    look(entry)
+            elif value is not None and not isinstance(value, (int, float)) and not str(value).isidentifier():
+                found.append(str(value))
+
+        look(self.rsl_rl_options)
+        return found
 
     def replace(self, **changes: Any) -> Settings:
         known = {field.name for field in dataclasses.fields(self)}
@@ -111,7 +135,7 @@ class Settings:
             "obs_normalization": True,
         }
         spread = {"class_name": "GaussianDistribution", "init_std": self.init_std, "std_type": "log"}
-        return {
+        made = {
             "num_steps_per_env": self.num_steps,
             "save_interval": 0,
             "obs_groups": {"actor": ["policy"], "critic": ["policy"]},
@@ -133,6 +157,11 @@ class Settings:
                 "desired_kl": self.desired_kl or None,
             },
         }
+        for name, section in self.rsl_rl_options.items():
+            made[name] = {**made[name], **section}
+            if name in ("actor", "critic") and "class_name" in section and "clip" not in section:
+                del made[name]["clip"]  # which other networks do not know
+        return made
 
 
 _BALANCE = Settings(num_envs=128, num_steps=16, mini_batches=4, gamma=0.98, episode_steps=150, total_steps=400_000)

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "host/model/model.h"
+#include "host/reference/cholesky.h"
 
 namespace dualstep::reference {
 
@@ -77,11 +78,11 @@ struct Data {
 
   // inertia
   MatrixXd M;  // (nv, nv), armature included
-  Eigen::LLT<MatrixXd> M_llt;
+  BlockCholesky M_llt;
 
   // inertia of the step: M, and what contact_model.h lists beyond it
   MatrixXd M_hat;
-  Eigen::LLT<MatrixXd> M_hat_llt;
+  BlockCholesky M_hat_llt;
   VectorXd qfrc_step;  // discrete: qfrc_smooth less what springs gain at the velocity of the start
 
   // velocity

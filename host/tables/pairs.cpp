@@ -60,13 +60,17 @@ std::vector<Candidate> find_candidates(const Model& m) {
   return found;
 }
 
+// of those that move the body; -1 where none does
+int last_dof(const Model& m, int body) {
+  while (body > 0 && m.body_dofnum[body] == 0) body = m.body_parentid[body];
+  return body > 0 ? m.body_dofadr[body] + m.body_dofnum[body] - 1 : -1;
+}
+
 // for every dof: what it moves of the two bodies
 std::vector<int> signs_of(const Model& m, int body1, int body2) {
   std::vector<int> sign(m.nv, 0);
   const auto add = [&](int body, int amount) {
-    while (body > 0 && m.body_dofnum[body] == 0) body = m.body_parentid[body];
-    int dof = body > 0 ? m.body_dofadr[body] + m.body_dofnum[body] - 1 : -1;
-    for (; dof >= 0; dof = m.dof_parentid[dof]) sign[dof] += amount;
+    for (int dof = last_dof(m, body); dof >= 0; dof = m.dof_parentid[dof]) sign[dof] += amount;
   };
   add(body1, -1);
   add(body2, +1);
@@ -263,12 +267,14 @@ void build_pairs(const Model& m, TableStore* t) {
   std::vector<Candidate> pairs;
   t->pair_adr.assign(kPairKinds + 1, 0);
   for (const Candidate& c : find_candidates(m)) {
-    const std::vector<int> sign = signs_of(m, m.geom_bodyid[c.geom1], m.geom_bodyid[c.geom2]);
-    if (std::all_of(sign.begin(), sign.end(), [](int s) { return s == 0; })) continue;
+    const int body1 = m.geom_bodyid[c.geom1], body2 = m.geom_bodyid[c.geom2];
+    // the same dofs move both
+    if (last_dof(m, body1) == last_dof(m, body2)) continue;
     pairs.push_back(c);
     add_parameters(m, c, t);
     for (int kind = c.kind; kind < kPairKinds; ++kind) ++t->pair_adr[kind + 1];
     if (solves_islands(m, *t)) continue;  // which follow the tree from the bodies in touch
+    const std::vector<int> sign = signs_of(m, body1, body2);
     t->pair_sign.insert(t->pair_sign.end(), sign.begin(), sign.end());
     // the whitened rows of a contact reach the ancestors of every dof that it moves
     std::vector<int> support((m.nv + 31) / 32, 0);

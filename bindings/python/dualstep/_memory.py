@@ -57,6 +57,20 @@ def available() -> int | None:
     return min(found) if found else None
 
 
+def check_reference(model: _core.Model) -> None:
+    """MemoryError where a reference would take more than there is: what it works with is dense."""
+    if os.environ.get("DUALSTEP_NO_MEMORY_CHECK"):
+        return
+    # M and what a step adds to it, the factors of both, and two more while they are made
+    wanted = 6 * 8 * model.nv**2
+    there = available() if wanted > SMALL else None
+    if there is not None and wanted > there:
+        raise MemoryError(
+            f"a Reference of {model.nv:,} degrees of freedom takes {shown(wanted)} for matrices of (nv, nv), "
+            f"and {shown(there)} is free: a Batch takes models of this size"
+        )
+
+
 def shown(size: float) -> str:
     """12.3 GB"""
     units = ("B", "kB", "MB", "GB", "TB", "PB", "EB")

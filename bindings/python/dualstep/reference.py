@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dualstep import _core
+from dualstep import _core, _memory
 from dualstep._arrays import integer
 from dualstep._fields import ReferenceFields
 from dualstep._names import hint, missing, sensor_columns
@@ -45,7 +45,7 @@ class Reference(ReferenceFields):
     The methods from `mass_matrix` on, and the energies, are evaluated at the present state.
 
     The model and its options are read once, here. Raises UnsupportedModelError for options that the
-    reference does not simulate.
+    reference does not simulate, and MemoryError where its dense matrices would not fit.
     """
 
     model: _core.Model
@@ -58,6 +58,7 @@ class Reference(ReferenceFields):
         if not hasattr(_core, "Reference"):
             raise ImportError(f"dualstep.Reference is asked for, and {LEFT_OUT}")
         model.check()
+        _memory.check_reference(model)
         core = _core.Reference(model)
         object.__setattr__(self, "_core", core)
         object.__setattr__(self, "_arrays", {name: core.array(name) for name in core.array_names()})

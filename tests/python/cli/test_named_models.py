@@ -142,6 +142,18 @@ def test_memory_is_compared_before_it_is_taken(monkeypatch):
     assert _memory.shown(1_884) == "1.88 kB" and _memory.shown(0) == "0 B"
 
 
+BALLS = "<mujoco><worldbody>" + "<body><freejoint/><geom size='.1' contype='0' conaffinity='0'/></body>" * 300 + "</worldbody></mujoco>"
+
+
+def test_a_reference_is_dense(monkeypatch):
+    model = ds.Model.from_mjcf(BALLS)
+    monkeypatch.setattr(_memory, "available", lambda: 150_000_000)
+    with pytest.raises(MemoryError, match=r"a Reference of 1,800 degrees of freedom takes 156 MB .*, and 150 MB is free"):
+        ds.Reference(model)
+    monkeypatch.setattr(_memory, "available", lambda: 160_000_000)
+    ds.Reference(model).step()
+
+
 def test_memory_that_is_free():
     there = _memory.available()
     assert there is None or there > 1 << 20

@@ -95,7 +95,7 @@ def test_a_step_in_parts(name, lanes, environment):
 
 
 @pytest.mark.parametrize("sort", ["0", "1"])
-def test_sorting_by_effort_changes_no_bit(sort, environment):
+def test_sorting_by_workload_changes_no_bit(sort, environment):
     environment("DUALSTEP_CUDA_SORT", sort)
     model = load("ant")
     rows = (5 + 11 * np.arange(150 if FAST else 40 if CUDA else 7)) % IDENTITIES
@@ -215,10 +215,10 @@ def test_a_step_made_for_the_model_is_used_where_it_can_be(environment):
         assert "kernels specialised for this model" in sim.description
 
 
-# what generic kernels leave out has a step made for it wherever it runs
+# what generic kernels leave out runs in specialised ones everywhere
 NOT_GENERIC = ("islands", "sensor_distance")
-# on the PTX interpreter the run-time compiler is what takes the time: there a feature in four has a step made for its
-# model besides; the others run the generic kernels, which are the same source
+# on the PTX interpreter the run-time compiler is what takes the time: there a feature in four runs in a
+# specialised kernel too; the others run the generic kernels, which are the same source
 SPECIALIZED = [name for i, name in enumerate(FEATURES) if FAST or i % 4 == 0]
 
 

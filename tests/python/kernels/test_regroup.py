@@ -16,7 +16,7 @@ COUNT = 275
 FEW = 7  # packs of any size this side of being sorted
 
 
-# a record so small that records go number by number: such steps have no legs
+# a state so small that copying it is no gain: such steps are not regrouped
 SLIDER = """<mujoco><worldbody><geom type="plane" size="1 1 1"/><body pos="0 0 .3"><joint type="slide" axis="0 0 1"/>
   <geom size=".1"/></body></worldbody></mujoco>"""
 
@@ -163,7 +163,7 @@ def test_calls_that_stay_in_their_packs():
 
 
 def test_alternating_calls_keep_every_row_in_its_place():
-    """Sorted by effort, in legs, by masks: whose numbers are whose does not get lost from one to the other."""
+    """Regrouped, in substeps, by masks: an environment keeps its numbers from one call to the next."""
     name = "bench_humanoid"
     start, model = start_of(name), model_of(name)
 

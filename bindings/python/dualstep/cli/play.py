@@ -62,6 +62,7 @@ def main(args: argparse.Namespace) -> int:
 def _play(args: argparse.Namespace, path: Path, task: str, settings: Any, policy: Any) -> int:
     from dualstep.cli.train import print_worth, worth
     from dualstep.envs.groups import policy_group
+    from dualstep.envs.training.acting import follow
     from dualstep.envs.training.player import film_of, make_env
 
     if args.episodes or args.video:
@@ -82,6 +83,7 @@ def _play(args: argparse.Namespace, path: Path, task: str, settings: Any, policy
                 print(f"  {found['video']}")
         return 0
     env = make_env(task, settings, args.num_envs or 4, device=args.device)
+    follow(env, policy)
 
     def act(observation: Any) -> Any:
         seen = policy_group(observation)

@@ -186,7 +186,7 @@ def main(args: argparse.Namespace) -> int:
 
 def _prepare(args: argparse.Namespace, task: str, leads: bool) -> tuple[Any, Path]:
     """The learner, and the folder of its run; whatever cannot be done is refused here."""
-    from dualstep.envs.training.learner import CheckpointError, Learner, read_checkpoint, settings_from
+    from dualstep.envs.training.learner import CheckpointError, Learner, check_code, read_checkpoint, settings_from
     from dualstep.envs.training.runs import FolderError, find_checkpoint, new_run, own_folder
     from dualstep.envs.training.settings import settings_of
 
@@ -209,6 +209,8 @@ def _prepare(args: argparse.Namespace, task: str, leads: bool) -> tuple[Any, Pat
         if whole:
             base = settings_from(whole)
         settings = _settings(args, task, base, checkpoint)
+        if checkpoint and not any(words.startswith("rsl_rl_options=") for words in args.set):
+            check_code(settings, checkpoint, False)
         learner = kind(task, settings, seed=args.seed, device=args.device, num_threads=args.num_threads)
         exact = checkpoint is not None and learner.load(checkpoint)
         if goes_on and checkpoint is not None:
