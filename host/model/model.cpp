@@ -99,30 +99,28 @@ void load_options(const RawModel& raw, Options* opt, std::vector<Problem>* probl
     return 0;
   };
   constexpr double kLeast = std::numeric_limits<int>::min(), kMost = std::numeric_limits<int>::max();
-  opt->timestep = number("timestep", opt->timestep);
-  opt->density = number("density", opt->density);
-  opt->viscosity = number("viscosity", opt->viscosity);
-  opt->impratio = number("impratio", opt->impratio);
-  opt->o_margin = number("o_margin", opt->o_margin);
-  array("gravity", &opt->gravity);
-  array("wind", &opt->wind);
-  array("magnetic", &opt->magnetic);
-  array("o_solref", &opt->o_solref);
-  array("o_solimp", &opt->o_solimp);
-  array("o_friction", &opt->o_friction);
-  opt->cone = static_cast<Cone>(whole("cone", 0, 1));
-  // any other whole number is refused by name, elsewhere
-  opt->integrator = integrator_of(whole("integrator", kLeast, kMost)).value_or(opt->integrator);
-  opt->disableflags = whole("disableflags", kLeast, kMost);
-  opt->enableflags = whole("enableflags", kLeast, kMost);
-  opt->disableactuator = whole("disableactuator", kLeast, kMost);
-  // MuJoCo's solver settings have no meaning for another solver, but a wrong sign is a mistake in the file
-  for (const char* name : {"iterations", "tolerance"}) {
-    if (!(number(name, 0) >= 0)) {
-      problems->push_back(
-          {name, "option", "is " + std::to_string(number(name, 0)) + ", must not be negative"});
+  const auto read = [&](const char* name, auto* value) {
+    using T = std::remove_pointer_t<decltype(value)>;
+    if constexpr (std::is_same_v<T, double>) {
+      *value = number(name, *value);
+    } else if constexpr (std::is_same_v<T, Cone>) {
+      *value = static_cast<Cone>(whole(name, 0, 1));
+    } else if constexpr (std::is_same_v<T, Integrator>) {
+      // any other whole number is refused by name, elsewhere
+      *value = integrator_of(whole(name, kLeast, kMost)).value_or(*value);
+    } else {
+      array(name, value);
     }
-  }
+  };
+  const auto check_sign = [&](const char* name) {
+    const double value = number(name, 0);
+    if (!(value >= 0))
+      problems->push_back({name, "option", "is " + std::to_string(value) + ", must not be negative"});
+  };
+#define MUJOCO_OPTION(type, name, ...) read(#name, &opt->name);
+#define MUJOCO_BITS(type, name, ...) opt->name = whole(#name, kLeast, kMost);
+#define MUJOCO_SIGN(type, name, ...) check_sign(#name);
+#include "host/model/options.inl"
 }
 
 // a numeric field dualstep_prescribe_<joint> = offset [amplitude frequency phase]; true where it is one
@@ -334,10 +332,16 @@ std::vector<std::string> model_size_names() {
   return names;
 }
 
+// values, then flags, then what is looked at for its sign
 std::vector<std::string> model_option_names() {
-  return {"timestep",   "gravity",      "wind",        "magnetic",        "density",    "viscosity",
-          "impratio",   "cone",         "integrator",  "o_margin",        "o_solref",   "o_solimp",
-          "o_friction", "disableflags", "enableflags", "disableactuator", "iterations", "tolerance"};
+  return {
+#define MUJOCO_OPTION(type, name, ...) #name,
+#include "host/model/options.inl"
+#define MUJOCO_BITS(type, name, ...) #name,
+#include "host/model/options.inl"
+#define MUJOCO_SIGN(type, name, ...) #name,
+#include "host/model/options.inl"
+  };
 }
 
 }  // namespace dualstep

@@ -1,4 +1,4 @@
-// The table of options: each with its member, its allowed range or words.
+// The table of options: each with its member, its allowed range or words, from the rows of options.inl.
 #include "host/model/options_table.h"
 
 #include <algorithm>
@@ -6,6 +6,7 @@
 #include <limits>
 #include <sstream>
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
 
 #include "host/model/contact_law.h"
@@ -25,126 +26,55 @@ struct Word {
       : name(word), value(static_cast<int>(which)), deprecated(before) {}
 };
 
-// one option, reached through plain functions so that members of all types share one table
-struct Entry {
-  std::string name;
+// what an option takes
+struct Allowed {
   enum Kind { kNumber, kInteger, kFlag, kWord, kArray, kNumberOrNone } kind;
   double low, high;
-  bool open;  // low itself is not allowed
-  std::vector<Word> words;
+  bool open = false;  // low itself is not allowed
+  std::vector<Word> words = {};
+};
+Allowed number(double low = -kInf, double high = kInf) { return {Allowed::kNumber, low, high}; }
+Allowed above(double low) { return {Allowed::kNumber, low, kInf, true}; }
+Allowed integer(double low, double high) { return {Allowed::kInteger, low, high}; }
+Allowed flag() { return {Allowed::kFlag, 0, 1}; }
+Allowed words(std::vector<Word> list) { return {Allowed::kWord, 0, 0, false, std::move(list)}; }
+Allowed array(double low = -kInf) { return {Allowed::kArray, low, kInf}; }
+Allowed number_or_none(double low) { return {Allowed::kNumberOrNone, low, kInf}; }
+std::vector<Word> contact_model_words() {
+  std::vector<Word> list;
+  for (const ContactModelTraits& model : contact_models())
+    list.push_back({model.word, static_cast<int>(list.size())});
+  return list;
+}
+
+// one option, reached through plain functions so that members of all types share one table
+struct Entry : Allowed {
+  std::string name;
   double (*get)(const Options&);
   void (*set)(Options&, double);
   double* (*array)(Options&, int*);
 };
 
-#define NUMBER(field, low, high, open)                                                                    \
-  Entry {                                                                                                 \
-#field, Entry::kNumber, low, high, open,                                                              \
-        {}, [](const Options& o) { return o.field; }, [](Options & o, double v) { o.field = v; }, nullptr \
+template <class T, T Options::*member>
+Entry entry(const char* name, const Allowed& takes) {
+  if constexpr (std::is_class_v<T>) {
+    return {takes, name, nullptr, nullptr, [](Options& o, int* n) {
+              *n = static_cast<int>((o.*member).size());
+              return (o.*member).data();
+            }};
+  } else {
+    return {takes, name, [](const Options& o) { return static_cast<double>(o.*member); },
+            [](Options& o, double v) { o.*member = static_cast<T>(v); }, nullptr};
   }
-#define INTEGER(field, low, high)                                                                            \
-  Entry {                                                                                                    \
-#field, Entry::kInteger, low, high, false,                                                               \
-        {},                                                                                                  \
-         [](const Options&                                                                                   \
-                o) { return static_cast<double>(o.field); },                                                 \
-                                                          [](Options & o,                                    \
-                                                             double                                          \
-                                                                 v) { o.field = static_cast<int>(v); },      \
-                                                                                                     nullptr \
-  }
-#define WORD(field, type, ...)                                                                     \
-  Entry {                                                                                          \
-#field, Entry::kWord, 0, 0, false, {__VA_ARGS__},                                                \
-        [](const Options& o) { return static_cast<double>(static_cast<int>(o.field)); },                 \
-        [](Options& o, double v) { o.field = static_cast<type>(static_cast<int>(v)); }, nullptr \
-  }
-#define ARRAY(field, low)                                                                          \
-  Entry {                                                                                          \
-#field, Entry::kArray, low, kInf, false,                                                       \
-        {}, nullptr, nullptr,                                                                      \
-         [](Options & o, int* n) { return *n = static_cast<int>(o.field.size()), o.field.data(); } \
-  }
-
-Entry contact_model_entry() {
-  Entry e = WORD(contact_model, ContactModel, );
-  for (const ContactModelTraits& model : contact_models())
-    e.words.push_back({model.word, static_cast<int>(e.words.size())});
-  return e;
 }
 
 const std::vector<Entry>& table() {
   static const std::vector<Entry> entries = {
-      NUMBER(timestep, 1e-9, 1e3, false),
-      ARRAY(gravity, -kInf),
-      ARRAY(wind, -kInf),
-      ARRAY(magnetic, -kInf),
-      NUMBER(density, 0, kInf, false),
-      NUMBER(viscosity, 0, kInf, false),
-      NUMBER(impratio, 0, kInf, true),
-      WORD(cone, Cone, {"pyramidal", Cone::kPyramidal}, {"elliptic", Cone::kElliptic}),
-      WORD(integrator, Integrator, {"euler", Integrator::kEuler}, {"rk4", Integrator::kRk4},
-           {"implicit", Integrator::kImplicit}, {"implicitfast", Integrator::kImplicitFast},
-           {"discrete", Integrator::kDiscrete}, {"variational", Integrator::kVariational}),
-      INTEGER(disableflags, 0, 2147483647),
-      INTEGER(enableflags, 0, 2147483647),
-      INTEGER(disableactuator, 0, 2147483647),
-      NUMBER(o_margin, -kInf, kInf, false),
-      ARRAY(o_solref, -kInf),
-      ARRAY(o_solimp, -kInf),
-      ARRAY(o_friction, 0),
-      WORD(solver, Solver, {"pgs_newton", Solver::kPgsNewton}, {"pgs", Solver::kPgs},
-           {"pgs_anderson", Solver::kPgsAnderson}, {"pgs_newton_primal", Solver::kPgsNewtonPrimal},
-           {"pgs_newton_dual", Solver::kPgsNewtonDual}),
-      INTEGER(iterations, 0, 1000000),
-      NUMBER(tolerance, 0, kInf, false),
-      INTEGER(contact_capacity, 0, 65535),
-      contact_model_entry(),
-      WORD(contact_parameters, ContactParameters, {"mujoco", ContactParameters::kMujoco},
-           {"spring_damper", ContactParameters::kSpringDamper, "seed"}),
-      NUMBER(contact_time_constant, 0, kInf, true),
-      NUMBER(contact_regularization, 0, kInf, false),
-      NUMBER(contact_margin, 0, kInf, false),
-      Entry{"desaxce",
-            Entry::kFlag,
-            0,
-            1,
-            false,
-            {},
-            [](const Options& o) { return o.desaxce ? 1.0 : 0.0; },
-            [](Options& o, double v) { o.desaxce = v != 0; },
-            nullptr},
-      INTEGER(friction_directions, 0, 64),
-      NUMBER(restitution, 0, 1, false),
-      NUMBER(stiffness, 0, kInf, false),
-      NUMBER(damping, 0, kInf, false),
-      NUMBER(exponent, 0, kInf, true),
-      WORD(compliant_law, CompliantLaw, {"linear", CompliantLaw::kLinear},
-           {"hunt_crossley", CompliantLaw::kHuntCrossley}),
-      WORD(friction_law, FrictionLaw, {"stribeck", FrictionLaw::kStribeck},
-           {"piecewise", FrictionLaw::kPiecewise}),
-      NUMBER(stiction_speed, 0, kInf, true),
-      NUMBER(dynamic_friction_ratio, 0, kInf, false),
-      NUMBER(tangent_stiffness, 0, kInf, false),
-      NUMBER(tangent_damping, 0, kInf, false),
-      WORD(scheme, Scheme, {"time_stepping", Scheme::kTimeStepping}, {"event_driven", Scheme::kEventDriven}),
-      Entry{"equality_alpha",
-            Entry::kNumberOrNone,
-            0,
-            kInf,
-            false,
-            {},
-            [](const Options& o) { return o.equality_alpha; },
-            [](Options& o, double v) { o.equality_alpha = v; },
-            nullptr},
+#define USER_OPTION(type, name, fallback, ...) entry<type, &Options::name>(#name, __VA_ARGS__),
+#include "host/model/options.inl"
   };
   return entries;
 }
-
-#undef NUMBER
-#undef INTEGER
-#undef WORD
-#undef ARRAY
 
 const Entry& find(const std::string& name) {
   for (const Entry& e : table()) {

@@ -65,7 +65,8 @@ struct ContactSensorOf {
     return n;
   }
 
-  // where the contact of a slot stands among all, in MuJoCo's order: slots are in the order of the pairs' kinds
+  // where the contact of a slot stands among all, in MuJoCo's order: slots are in the order of the pairs' kinds. Of the
+  // k-th contact of a pair con_pair is 8 pair + k
   DS_FN Real place_of(int slot, const Mask& mine) const {
     Real place(0);
     each_pair_of(env, slot, mine, [&](int pair, const auto& here) {

@@ -9,7 +9,7 @@
 // cost      O(1)
 #pragma once
 
-#include "kernels/rows/kinds/scalar_law.h"
+#include "kernels/rows/kinds/kinds.h"
 #include "kernels/sensors/sensor.h"
 
 namespace dualstep {
@@ -63,8 +63,9 @@ struct JointLimitSensors {
       const Vec3<Real> turn = rotation_vector(normalize(env.qpos().quat_at(adr)));
       Real angle;
       const Vec3<Real> axis = normalize(turn, Vec3<Real>{Real(1), Real(0), Real(0)}, &angle);
-      offer(env.dense_D()[limit], env.ball_range(limit) - angle - env.ball_margin(limit),
-            -dot(axis, env.qvel().vec_at(dof)), env.dense_y()[limit]);
+      const int row = DenseKinds::first_of<BallLimits>(env) + limit;
+      offer(env.dense_D()[row], env.ball_range(limit) - angle - env.ball_margin(limit),
+            -dot(axis, env.qvel().vec_at(dof)), env.dense_y()[row]);
     }
     out[0] = found;
   }

@@ -4,6 +4,8 @@
 // equation  roots of quadratics; planes of boxes and caps. A ray from inside meets the far wall
 // source    MuJoCo's documentation, mj_ray; a triangle after Moller and Trumbore 1997
 // deviation none
+// reads     none
+// writes    none
 // cost      O(1)
 #pragma once
 

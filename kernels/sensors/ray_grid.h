@@ -8,6 +8,8 @@
 // source    Amanatides and Woo 1987 for the cells; MuJoCo's documentation, mj_ray
 // deviation none: as in MuJoCo the top of the box at height 0 is met from within it. The sign is carried from triangle
 //           to triangle, so that no ray slips through an edge or a vertex, as some do between MuJoCo's triangles
+// reads     the heights of the grid
+// writes    none
 // cost      40 operations and 4 gathers a cell
 #pragma once
 

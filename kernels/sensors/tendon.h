@@ -12,6 +12,7 @@
 
 #include "kernels/rows/kinds/kinds.h"
 #include "kernels/sensors/sensor.h"
+#include "kernels/smooth/actuators/transmission.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
@@ -31,7 +32,7 @@ struct TendonSensors {
     }
     Real sum(0);
     for (int a = 0; a < t.n.nactuator; a++)
-      if (t.act_trn[a] == kTrnTendon && t.act_id[a] == ten) sum = sum + env.actuator_force()[a];
+      if (tendon_of(t, a) == ten) sum = sum + env.actuator_force()[a];
     out[0] = sum;
   }
 };

@@ -31,7 +31,7 @@ struct TouchSensors {
       const Real force = env.con_f()[t.n.kdim * slot];
       const auto pushes = mask_and(mask_or(seen.first, seen.second), force > Real(0));
       if (!any(pushes)) continue;
-      const Vec3<Real> normal = env.con_frame().vec(2 * slot), ray = select3(seen.second, -normal, normal);
+      const Vec3<Real> normal = contact_normal(env, slot), ray = select3(seen.second, -normal, normal);
       const Real hit =
           ray_shape(t.site_type[id], size, into(site, env.con_pos().vec(slot) - site.pos), into(site, ray));
       sum = sum + select(mask_and(pushes, hit >= Real(0)), force, Real(0));

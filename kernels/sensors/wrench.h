@@ -17,6 +17,7 @@
 #include "kernels/rows/kinds/kinds.h"
 #include "kernels/sensors/contacts_seen.h"
 #include "kernels/sensors/subtree.h"
+#include "kernels/smooth/actuators/transmission.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
@@ -103,8 +104,7 @@ DS_STAGE Real tendon_force(const E& env, int ten) {
   Real f = -(env.ten_armature(ten) * (tendon_acceleration(env, ten) + tendon_product(env, ten, env.qacc())));
   if (t.o.has_ten_passive) f = f + passive_tendon_force(env, ten);
   for (int a = 0; a < t.n.nactuator; a++)
-    if (t.act_trn[a] == kTrnTendon && t.act_id[a] == ten)
-      f = fma(env.act_gear(a), env.actuator_force()[a], f);
+    if (tendon_of(t, a) == ten) f = fma(env.act_gear(a), env.actuator_force()[a], f);
   const auto push = [&](int row) {
     const Real y = env.dense_y()[row], D = env.dense_D()[row];
     return DenseRows<E>{env}.with_law(row, [&](const auto& law) { return law.force(y, D); });

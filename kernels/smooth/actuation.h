@@ -47,8 +47,11 @@ DS_HD Real next_activation(const E& env, int a, int adr, const Real& act, const 
 // the setpoint of a servo on a ball joint, or on the turn of a site, brought within half a turn of the length
 template <class E, class Real = typename E::Real>
 DS_FN Real nearest_setpoint(const E& env, int a, const Real& u, const Real& length) {
-  const int rot = env.t.act_trn[a] == kTrnSite ? 3 : 0;
-  const Vec3<Real> gear{env.act_gear(a, rot), env.act_gear(a, rot + 1), env.act_gear(a, rot + 2)};
+  int turn = 0;
+  Transmissions::with(env.t.act_trn[a], [&](auto kind) {
+    if constexpr (requires { kind.kTurn; }) turn = kind.kTurn;
+  });
+  const Vec3<Real> gear{env.act_gear(a, turn), env.act_gear(a, turn + 1), env.act_gear(a, turn + 2)};
   const Real period = Real(6.28318530717958647692) * norm(gear);
   return u - period * round_nearest((u - length) / period);
 }
@@ -63,10 +66,11 @@ DS_HD typename E::Real drive(E& env, int a, bool off) {
   if (adr < 0) return u;
   const Real act = env.act()[adr];
   Real rate(0);
-  // a filter takes the shorter way round
-  const int dyn = t.act_dyn[a];
-  if ((flags & kActCircle) && (dyn == kDynFilter || dyn == kDynFilterExact))
-    u = nearest_setpoint(env, a, u, act);
+  bool shorter_way = false;
+  Dynamics::with(t.act_dyn[a], [&](auto kind) {
+    shorter_way = requires { kind.kShorterWay; };
+  });
+  if ((flags & kActCircle) && shorter_way) u = nearest_setpoint(env, a, u, act);
   if (!off) Dynamics::with(t.act_dyn[a], [&](auto kind) { rate = kind.rate(env, a, u, act); });
   env.act_dot()[adr] = rate;
   return flags & kActEarly ? next_activation(env, a, adr, act, rate) : act;
@@ -114,13 +118,14 @@ DS_STAGE void limit_tendon_forces(E& env) {
     env.each(t.n.ntendon, [&](int ten) {
       Real sum(0);
       for (int a = 0; a < t.n.nactuator; a++)
-        if (t.act_trn[a] == kTrnTendon && t.act_id[a] == ten) sum = sum + force[a];
+        if (tendon_of(t, a) == ten) sum = sum + force[a];
       total[ten] = sum;
     });
     env.sync();
   };
   const auto on_limited = [&](int a) {
-    return t.act_trn[a] == kTrnTendon && t.ten_actfrclimited[t.act_id[a]] != 0;
+    const int ten = tendon_of(t, a);
+    return ten >= 0 && t.ten_actfrclimited[ten] != 0;
   };
   put_totals();
   env.each(t.n.nactuator, [&](int a) {

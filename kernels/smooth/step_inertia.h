@@ -90,8 +90,8 @@ DS_STAGE void add_velocity_derivatives(E& env) {
     for (int k = t.dof_act_adr[i]; k < t.dof_act_adr[i + 1]; k++) {
       const int a = t.dof_act[k], c = t.dof_act_component[k];
       const Real gain = -(h * actuator_slope(env, a));
-      if (t.act_trn[a] == kTrnTendon) {
-        const int ten = t.act_id[a], first = t.ten_adr[ten];
+      if (const int ten = tendon_of(t, a); ten >= 0) {
+        const int first = t.ten_adr[ten];
         each_in_row(env, i, ten, first + c, [&](int m, int e) {
           if (m > row) LD[m] = fma(gain, moment(env, a, c) * moment(env, a, e - first), LD[m]);
         });

@@ -43,6 +43,7 @@ struct EulerStep {
 };
 // rate = (u - act) / tau
 struct FilterRate {
+  static constexpr bool kShorterWay = true;  // round a circle
   template <class E, class Real = typename E::Real>
   DS_HD static Real rate(const E& env, int a, const Real& u, const Real& act) {
     return (u - act) / time_constant(env, a);

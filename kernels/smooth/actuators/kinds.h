@@ -1,6 +1,12 @@
 // The kinds of actuators, as MuJoCo divides them: how one acts on the joints (transmission), how its activation
 // moves (dynamics), and what force follows (gain, bias). A motor is dynamics, gain and bias in one. A kind is a struct in
-// a file of this folder and a name in a list here; host code refuses what no kind serves.
+// a file of this folder and a name in a list here; host code refuses what no kind serves. Beside serves(code) it has
+//
+//   transmission   motion(env, a, &length, &velocity), moment(env, a, c); kTurn, the first number of its gear that is
+//                  of a turn, where that is not 0
+//   dynamics       rate(env, a, u, act), next(env, a, act, rate); kShorterWay, where u is brought nearest to act on a
+//                  circle
+//   gain, bias     apply(env, a, &force): first the gain, then the bias
 #pragma once
 
 #include "kernels/smooth/actuators/controls.h"

@@ -5,7 +5,7 @@
 //           ball            l = g . log(quat),        m = g, or g turned into the child's frame (jointinparent)
 //           free            l = 0,                    m = (g_1..3, g_4..6), the torque likewise
 //           tendon          l = g L,                  m = g dL/dq (tendons.h)
-//           site, slider-crank   sites.h
+//           site, slider-crank   sites.h;   body, which has no length: rows/adhesion.h
 // source    MuJoCo's documentation, "Actuation model", "Transmission"
 // deviation none
 // reads     qpos, qvel, act_gear, act_id, ten_adr, ten_length, ten_velocity, ten_J, trn_adr, trn_length, trn_J
@@ -33,10 +33,16 @@ struct TendonTransmission {
     return env.ten_J()[env.t.ten_adr[env.t.act_id[a]] + c] * env.act_gear(a);
   }
 };
+// the tendon that actuator a pulls, -1 where it acts on something else
+template <class Tables>
+DS_HD int tendon_of(const Tables& t, int a) {
+  return TendonTransmission::serves(t.act_trn[a]) ? t.act_id[a] : -1;
+}
 
 // sites and slider-cranks
 struct SiteTransmission {
   DS_HD static constexpr bool serves(int code) { return code == kTrnSite || code == kTrnSliderCrank; }
+  static constexpr int kTurn = 3;  // the gear has a push, then a turn
 
   template <class E, class Real = typename E::Real>
   DS_HD static void motion(const E& env, int a, Real* length, Real* velocity) {
@@ -85,6 +91,11 @@ struct JointTransmission {
     const Vec3<Real> g = rotate(conjugate(q), gear);
     return c - rot == 0 ? g.x : c - rot == 1 ? g.y : g.z;
   }
+};
+
+// adhesion. In no list: contacts, which are known after the forces, make its moment (rows/adhesion.h)
+struct BodyTransmission {
+  DS_HD static constexpr bool serves(int code) { return code == kTrnBody; }
 };
 
 }  // namespace DUALSTEP_ISA
