@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 from dualstep.envs import contact, registry
+from dualstep.envs.delays import DELAYS, make_delayed
 from dualstep.envs.task import Task
 from dualstep.envs.vector import BatchEnv
 
@@ -52,9 +53,9 @@ def make_task(name: str, options: dict[str, Any]) -> Task:
     """The task of this name; an option that it does not know is refused, with the near ones."""
     short, entry = registry.find(name)
     cls = registry.task_class(entry)
-    known = cls.options()
-    refuse_unknown(short, options, known, _ENV_OPTIONS, RENDER_OPTIONS)
-    return cls(**options)
+    refuse_unknown(short, options, cls.options(), (*DELAYS, *_ENV_OPTIONS), RENDER_OPTIONS)
+    delays = {name: options[name] for name in DELAYS if name in options and name not in cls.options()}
+    return make_delayed(cls, {name: value for name, value in options.items() if name not in delays}, **delays)
 
 
 def make_batch_env(name: str, num_envs: int, options: dict[str, Any]) -> BatchEnv:

@@ -94,13 +94,14 @@ def _value(text: str) -> Any:
 def _check_option(task: str, name: str) -> None:
     """Refuses an option of the task that is none, or not the task's."""
     from dualstep.envs import registry
+    from dualstep.envs.delays import DELAYS
     from dualstep.envs.making import refuse_unknown
 
     if name in OWNED:
         instead = f": {OWNED[name]} says it" if OWNED[name] else ", and cannot be changed"
         raise CommandError(f"--set task.{name} is given, and it is no option of the task: the learner has it{instead}")
     try:
-        refuse_unknown(task, [name], registry.task_class(registry.find(task)[1]).options(), SHARED)
+        refuse_unknown(task, [name], registry.task_class(registry.find(task)[1]).options(), (*DELAYS, *SHARED))
     except TypeError as error:
         raise CommandError(f"--set task.{name}: {error}") from None
 
@@ -324,6 +325,7 @@ def worth(task: str, settings: Any, policy: Any, episodes: int, device: str, see
     where it has none of the name, in the same task on MuJoCo."""
     import gymnasium
 
+    from dualstep.envs.delays import DELAYS
     from dualstep.envs.training.evaluate import episodes_here, episodes_on_mujoco, returns_in_gymnasium
 
     def figures(returns: Any) -> dict[str, Any]:
@@ -339,7 +341,8 @@ def worth(task: str, settings: Any, policy: Any, episodes: int, device: str, see
     law = options.get("contact")
     # that one has nothing of ours
     options = {name: value for name, value in options.items() if name not in SHARED}
-    where = "gymnasium" if f"{task}-v5" in gymnasium.registry else "mujoco"
+    late = not options.keys().isdisjoint(DELAYS)
+    where = "gymnasium" if f"{task}-v5" in gymnasium.registry and not late else "mujoco"
     try:
         if where == "gymnasium":
             found[where] = figures(returns_in_gymnasium(task, policy, episodes, seed=seed, **options))
