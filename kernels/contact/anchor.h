@@ -125,7 +125,7 @@ DS_HD void anchored_friction(const E& env, int slot, const Mask& touching, const
   const Vec3<Real> stretch = anchor.vec_at(kAnchorStretch);
   f[1] = -fma(d, u[1], k * dot(t1, stretch));
   f[2] = -fma(d, u[2], k * dot(t2, stretch));
-  const Real limit = env.con_mu()[5 * slot] * f[0], size = sqrt(fma(f[1], f[1], f[2] * f[2]));
+  const Real limit = friction_of(env, slot)[kSlide1] * f[0], size = sqrt(fma(f[1], f[1], f[2] * f[2]));
   const auto slides = size > limit;
   const Real cut = select(slides, limit / select(slides, size, one), one);
   f[1] = f[1] * cut;

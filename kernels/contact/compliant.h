@@ -48,14 +48,14 @@ DS_HD typename E::Real friction_at(const E& env, const typename E::Real& ratio, 
 template <int kDim, class E>
 DS_HD typename E::Real friction_terms(E& env) {
   using Real = typename E::Real;
-  const auto mu = env.con_mu();
   const Real zero(0), one(1), slides = env.t.o.anchored ? zero : one;
   return env.accumulate(env.ncon_max, [&](int slot, const Real& s) {
     const auto touching = in_touch(env, slot);
-    Real sum = s + select(mask_and(touching, mu[5 * slot] > zero), slides, zero);
+    const auto mu = friction_of(env, slot);
+    Real sum = s + select(mask_and(touching, mu[kSlide1] > zero), slides, zero);
     if constexpr (kDim > 3) {
-      sum = sum + select(mask_and(touching, mu[5 * slot + 2] > zero), one, zero);
-      sum = sum + select(mask_and(touching, mu[5 * slot + 3] > zero), one, zero);
+      sum = sum + select(mask_and(touching, mu[kSpin] > zero), one, zero);
+      sum = sum + select(mask_and(touching, mu[kRoll1] > zero), one, zero);
     }
     return sum;
   });
@@ -76,12 +76,12 @@ DS_HD typename E::Real normal_force(const E& env, int slot, const typename E::Re
 // friction of rows first .. first + size - 1 of a contact: sliding, spin or rolling
 template <int kDim, class E>
 DS_HD void friction_part(const E& env, int slot, const typename E::Real& terms, int first, int size,
-                         int coefficient, const typename E::Real* u, typename E::Real* f) {
+                         FrictionPlace coefficient, const typename E::Real* u, typename E::Real* f) {
   using Real = typename E::Real;
   const auto A = env.con_A();
   const Real zero(0), one(1), half_of(0.5);
   const auto block = [&](int i, int j) { return A[kTriangle<kDim> * slot + triangle(i) + j]; };
-  const Real m = min(env.con_mu()[5 * slot + coefficient], Real(1e6));
+  const Real m = min(friction_of(env, slot)[coefficient], Real(1e6));
   Real largest = block(first, first), speed = abs(u[first]);
   if (size == 2) {
     const Real a = block(first, first), d = block(first + 1, first + 1), b = block(first + 1, first);
@@ -113,10 +113,10 @@ DS_STAGE void explicit_forces(E& env) {
     if (env.t.o.anchored)
       anchored_friction<kDim>(env, slot, touching, u, f);
     else
-      friction_part<kDim>(env, slot, terms, 1, 2, 0, u, f);
+      friction_part<kDim>(env, slot, terms, 1, 2, kSlide1, u, f);
     if constexpr (kDim > 3) {
-      friction_part<kDim>(env, slot, terms, 3, 1, 2, u, f);
-      friction_part<kDim>(env, slot, terms, 4, 2, 3, u, f);
+      friction_part<kDim>(env, slot, terms, 3, 1, kSpin, u, f);
+      friction_part<kDim>(env, slot, terms, 4, 2, kRoll1, u, f);
     }
     DS_UNROLL
     for (int r = 0; r < kDim; r++) y0[kDim * slot + r] = select(touching, f[r], zero);

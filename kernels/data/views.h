@@ -139,6 +139,13 @@ DS_HD void each_of_slot(const E& env, int slot, F f) {
 #include "kernels/data/fields.inl"
 }
 
+// the coefficients of friction of a slot
+enum FrictionPlace : int { kSlide1, kSlide2, kSpin, kRoll1, kRoll2, kFrictionPlaces };
+template <class E>
+DS_HD auto friction_of(const E& env, int slot) {
+  return env.con_mu().from(kFrictionPlaces * slot);
+}
+
 // kStride environments share a run of workspace, element by element: 1 on the CPU, where a pack takes the
 // place of interleaving; the environments of a warp on a GPU, so that its threads touch neighbouring words
 template <class Real_, class Lanes_, int kStride_ = 1>

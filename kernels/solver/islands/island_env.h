@@ -79,6 +79,8 @@ struct IslandEnv {
   DS_HD int width() const { return kOneEight ? kEight : env.t.n.ntreepad; }
   DS_HD int tree_of_dof(int d) const { return env.t.body_tree[env.t.dof_body[d]]; }
 
+  // the first or second tree that the contact of a slot moves
+  DS_HD int& tree_of_slot(int slot, int side) const { return con_tree()[2 * slot + side]; }
   // how many contacts and rows an island has
   DS_HD int contacts_of(int island) const { return con_adr()[island + 1] - con_adr()[island]; }
   DS_HD int rows_of(int island) const {

@@ -105,7 +105,6 @@ struct Partition : IslandEnv<E, kOneEight> {
   DS_HD void find_islands() const {
     const auto& n = env.t.n;
     const auto island = this->tree_island(), used = this->tree_place(), first = this->tree_adr();
-    const auto tree = this->con_tree();
     // of an island of one tree; nothing else stands there yet
     [[maybe_unused]] const auto contacts_of = this->live(), rows_of = this->searching(),
                                 members = this->doubtful();
@@ -120,8 +119,8 @@ struct Partition : IslandEnv<E, kOneEight> {
       int a = moved_by(env.t, pair, 0).tree, b = moved_by(env.t, pair, 1).tree;
       if (a < 0) a = b;
       if (b == a) b = -1;
-      tree[2 * i] = a;
-      tree[2 * i + 1] = b;
+      this->tree_of_slot(i, 0) = a;
+      this->tree_of_slot(i, 1) = b;
       if constexpr (Base::kIntoPacks) contacts_of[a]++;
       // contacts of a pair follow each other
       if (pair == last) continue;
@@ -194,14 +193,13 @@ struct Partition : IslandEnv<E, kOneEight> {
 
   DS_HD void list_contacts() const {
     const auto island = this->tree_island(), of = this->con_island(), slot = this->con_slot();
-    const auto tree = this->con_tree();
     if (this->islands() == 1) {
       for (int i = 0; i < this->contacts(); i++) slot[i] = i, of[i] = 0;
       this->con_adr()[0] = 0;
       this->con_adr()[1] = this->contacts();
     } else {
       const auto each = [&](auto f) {
-        for (int s = 0; s < this->contacts(); s++) f(s, island[tree[2 * s]]);
+        for (int s = 0; s < this->contacts(); s++) f(s, island[this->tree_of_slot(s, 0)]);
       };
       sort_by_island(each, this->con_adr(), [&](int i, int s, int k) {
         slot[i] = s;
@@ -253,7 +251,7 @@ struct Partition : IslandEnv<E, kOneEight> {
     int before[2] = {-1, -1};
     for (int i = begin; i < end; i++) {
       const int slot = this->con_slot()[i];
-      const int a = this->con_tree()[2 * slot], b = this->con_tree()[2 * slot + 1];
+      const int a = this->tree_of_slot(slot, 0), b = this->tree_of_slot(slot, 1);
       f(i, a, b, a != before[0] || b != before[1]);
       before[0] = a, before[1] = b;
     }
