@@ -146,10 +146,10 @@ DS_FN typename E::Real lost_row(const E& env, const Equalities&, int row) {
   if (t.eq_type[e] == kEqJoint) return Real(0);
   RowScale<Real> scale;
   for (int side = 0; side < 2; side++) {
-    const int b = equality_object(t, e, side);
+    const int b = equality_object(t, e, side), moves = side == 0 ? kMovesFirst : kMovesSecond;
     const Vec3<Real> p = env.xpos().vec(b) + rotate(env.xquat().quat(b), env.vec(t.eq_point, 2 * e + side));
     for (Index d = 0; d < t.n.nv; d++)
-      if (t.eq_moves[static_cast<long>(e) * t.n.nv + d] >> side & 1) scale.add(env, d, p);
+      if (equality_moves(t, e, d) & moves) scale.add(env, d, p);
   }
   const bool rotation = row >= t.eq_row[e] + 3;
   const Real length = rotation ? Real(0.5) * env.eq_poly(e) : Real(1);

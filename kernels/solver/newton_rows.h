@@ -47,8 +47,8 @@ struct PushingBlocks {
         single_root(root.from(ndense + kRoot * e.t.n.ncone)),
         list(block_list(e)) {}
 
-  DS_HD int place(int i) const { return list[2 * i]; }
-  DS_HD int row(int i) const { return list[2 * i + 1]; }
+  DS_HD int& place(int i) const { return list[2 * i]; }
+  DS_HD int& row(int i) const { return list[2 * i + 1]; }
   // whether the block at a place is a contact
   DS_HD bool wide(int place) const { return place >= ndense && place < behind; }
   // the root of a scalar row's curvature
@@ -88,8 +88,8 @@ struct PushingBlocks {
   DS_HD void add(bool pushes, int place, int size) {
     if (!pushes) return;
     if (env.lanes.rank() == 0) {
-      list[2 * blocks] = place;
-      list[2 * blocks + 1] = rows;
+      this->place(blocks) = place;
+      row(blocks) = rows;
     }
     blocks++;
     rows += size;
@@ -159,7 +159,7 @@ struct PushingBlocks {
     for (int r = 0; r < kDim; r++) b[first + r] = v[r];
     const auto a = block_rows(A, at), out = block_rows(env.H(), first);
     for (int k = 0; k <= i; k++) {
-      const Index other = list[2 * k], column = list[2 * k + 1];
+      const Index other = place(k), column = row(k);
       if (!wide(static_cast<int>(other))) {
         Real x[kDim];
         const Real s = scale(static_cast<int>(other));
@@ -198,7 +198,7 @@ struct PushingBlocks {
     product<1>(at, env.grad(), &v);
     env.dual_b()[first] = s * v;
     for (int k = 0; k <= i; k++) {
-      const Index other = list[2 * k], column = list[2 * k + 1];
+      const Index other = place(k), column = row(k);
       if (!wide(static_cast<int>(other))) {
         const Real x = s * scale(static_cast<int>(other)) * a[other];
         out[column] = k == i ? Real(1) + x : x;
