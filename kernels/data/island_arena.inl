@@ -5,7 +5,7 @@
 //
 // Sizes are written in the fields of Sizes; `slots` and `scalars` are ncon and nrow1 rounded up to kRoom, so that
 // packs may run over the end. Rows of blocks are padded to eights (kernels/data/eight.h).
-ISLAND_I(head, 6, "islands; contacts; scalar rows; numbers of H in use; islands before those that go into packs; sources in use")
+ISLAND_I(head, kHeadNumbers, "how many there are: IslandHead")
 ISLAND_I(tree_island, n.ntree, "island of each tree; -1 where no row reaches it")
 ISLAND_I(tree_adr, n.ntree + 1, "first entry of each island in tree_list")
 ISLAND_I(tree_list, n.ntree, "trees by island, in the order of elimination")

@@ -63,9 +63,9 @@ struct IslandEnv {
     set_lane(field[i], element, x);
   }
 
-  DS_HD int islands() const { return head()[0]; }
-  DS_HD int contacts() const { return head()[1]; }
-  DS_HD int rows() const { return head()[2]; }
+  DS_HD int islands() const { return head()[kHeadIslands]; }
+  DS_HD int contacts() const { return head()[kHeadContacts]; }
+  DS_HD int rows() const { return head()[kHeadRows]; }
   DS_HD int slots() const { return with_island_room(env.t.n.ncon); }
   DS_HD int scalars() const { return with_island_room(env.t.n.nrow1); }
 

@@ -42,7 +42,7 @@ DS_HD void find_rows_in_use(const IslandEnv<E, false>& base) {
       by[used++] = static_cast<int>(environments);
     }
   });
-  base.head()[5] = used;
+  base.head()[kHeadSources] = used;
 }
 
 template <class E, bool kOneEight>
@@ -69,7 +69,7 @@ struct Partition : IslandEnv<E, kOneEight> {
   // the scalar rows in use, by their numbers in used_source; nothing else stands there yet
   DS_HD Ints rows_in_use() const { return this->pushing(); }
   DS_HD int find_own_rows() const {
-    const int used = this->head()[5];
+    const int used = this->head()[kHeadSources];
     const auto by = this->used_by(), own = rows_in_use();
     int count = 0;
     for (int i = 0; i < used; i++) {
@@ -81,7 +81,7 @@ struct Partition : IslandEnv<E, kOneEight> {
   // calls f(that number) in the order of their kinds
   template <class F>
   DS_HD void each_row(F f) const {
-    const int count = this->head()[2];
+    const int count = this->head()[kHeadRows];
     const auto own = rows_in_use();
     for (int i = 0; i < count; i++) f(own[i]);
   }
@@ -112,7 +112,7 @@ struct Partition : IslandEnv<E, kOneEight> {
     if constexpr (Base::kIntoPacks)
       for (int k = 0; k < n.ntree; k++) contacts_of[k] = rows_of[k] = members[k] = 0;
     const int contacts = lane_of(env.ncon, this->element);
-    this->head()[2] = find_own_rows();
+    this->head()[kHeadRows] = find_own_rows();
     int last = -1;
     for (int i = 0; i < contacts; i++) {
       const int pair = pair_of(env, i, this->element);
@@ -148,7 +148,7 @@ struct Partition : IslandEnv<E, kOneEight> {
         return members[k] == 1 && is_packed(n, dofs(k), contacts_of[k], rows_of[k]);
       };
       number([&](int k) { return !packed(k); });
-      this->head()[4] = islands;
+      this->head()[kHeadOwn] = islands;
       number(packed);
     } else {
       number([](int) { return true; });
@@ -159,8 +159,8 @@ struct Partition : IslandEnv<E, kOneEight> {
       if (r != k) first[k] = r < 0 ? -1 : first[r];
     }
     for (int k = 0; k < n.ntree; k++) island[k] = first[k];
-    this->head()[0] = islands;
-    this->head()[1] = contacts;
+    this->head()[kHeadIslands] = islands;
+    this->head()[kHeadContacts] = contacts;
   }
 
   // things by their islands, in the order in which each(f) calls f(thing, its island or less than 0): adr, and
@@ -224,7 +224,7 @@ struct Partition : IslandEnv<E, kOneEight> {
       of[i] = k;
       row_of[i] = row;
     });
-    const int count = this->head()[2] = this->row_adr()[this->islands()];
+    const int count = this->head()[kHeadRows] = this->row_adr()[this->islands()];
     int entries = 0, next = 0;
     for (int i = 0; i < count; i++) {
       const int row = row_of[i];
@@ -392,7 +392,7 @@ struct Partition : IslandEnv<E, kOneEight> {
                      k + 1 < this->tree_adr()[island + 1] ? this->column_adr()[k + 1] : columns);
     }
     this->column_adr()[this->tree_adr()[this->islands()]] = columns;
-    this->head()[3] = H;
+    this->head()[kHeadH] = H;
     int block = -1;
     each_contact_trees(0, this->contacts(), [&](int i, int a, int b, bool anew) {
       if (anew) block = b < 0 || this->live()[this->con_island()[i]] < 0 ? -1 : block_of(a, b);

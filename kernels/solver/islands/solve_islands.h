@@ -393,11 +393,11 @@ DS_STAGE void solve_element(E& env, int element, Packed& packed) {
   IslandContacts<kDim, E, kOneEight>(rows).run();
   if constexpr (IslandEnv<E, kOneEight>::kIntoPacks) {
     const auto head = base.head();
-    const int own = head[4];
-    for (int island = own; island < head[0]; island++) packed.add(rows, island);
-    head[0] = own;
-    head[1] = base.con_adr()[own];
-    head[2] = base.row_adr()[own];
+    const int own = head[kHeadOwn];
+    for (int island = own; island < head[kHeadIslands]; island++) packed.add(rows, island);
+    head[kHeadIslands] = own;
+    head[kHeadContacts] = base.con_adr()[own];
+    head[kHeadRows] = base.row_adr()[own];
     if (own == 0) return;
   }
   const IslandSolver<kDim, kElliptic, E, kOneEight> solver{
