@@ -47,6 +47,8 @@ struct IslandEnv {
   DS_HD Ints name() const { return ints.from(layout.name); }
 #define ISLAND_R(name, size, meaning) \
   DS_HD Reals name() const { return reals.from(layout.name); }
+#define ISLAND_ALIAS(name, array, meaning) \
+  DS_HD Ints name() const { return array(); }
 #include "kernels/data/island_arena.inl"
 
   // a number of this environment's workspace

@@ -66,11 +66,9 @@ struct Partition : IslandEnv<E, kOneEight> {
     this->tree_island()[a > b ? a : b] = a > b ? b : a;
   }
 
-  // the scalar rows in use, by their numbers in used_source; nothing else stands there yet
-  DS_HD Ints rows_in_use() const { return this->pushing(); }
   DS_HD int find_own_rows() const {
     const int used = this->head()[kHeadSources];
-    const auto by = this->used_by(), own = rows_in_use();
+    const auto by = this->used_by(), own = this->rows_in_use();
     int count = 0;
     for (int i = 0; i < used; i++) {
       own[count] = i;
@@ -82,7 +80,7 @@ struct Partition : IslandEnv<E, kOneEight> {
   template <class F>
   DS_HD void each_row(F f) const {
     const int count = this->head()[kHeadRows];
-    const auto own = rows_in_use();
+    const auto own = this->rows_in_use();
     for (int i = 0; i < count; i++) f(own[i]);
   }
   // f(tree) for the trees that such a row reaches, in order
@@ -105,9 +103,8 @@ struct Partition : IslandEnv<E, kOneEight> {
   DS_HD void find_islands() const {
     const auto& n = env.t.n;
     const auto island = this->tree_island(), used = this->tree_place(), first = this->tree_adr();
-    // of an island of one tree; nothing else stands there yet
-    [[maybe_unused]] const auto contacts_of = this->live(), rows_of = this->searching(),
-                                members = this->doubtful();
+    [[maybe_unused]] const auto contacts_of = this->tree_contacts(), rows_of = this->tree_rows(),
+                                members = this->tree_members();
     for (int k = 0; k < n.ntree; k++) island[k] = k, used[k] = 0;
     if constexpr (Base::kIntoPacks)
       for (int k = 0; k < n.ntree; k++) contacts_of[k] = rows_of[k] = members[k] = 0;
@@ -211,7 +208,7 @@ struct Partition : IslandEnv<E, kOneEight> {
 
   DS_HD void list_rows() const {
     const auto island = this->tree_island(), source = this->row_source(), of = this->row_island();
-    const auto row_of = this->row_entry();  // nothing else stands there yet
+    const auto row_of = this->row_number();
     const auto each = [&](auto f) {
       each_row([&](int row) {
         int k = -1;  // that of any of its trees
@@ -277,10 +274,8 @@ struct Partition : IslandEnv<E, kOneEight> {
   DS_HD int eliminate_trees(int island, int H, int* columns) const {
     const int first = this->tree_adr()[island], n = this->tree_adr()[island + 1] - first;
     const int words = (n + 31) / 32;
-    const auto list = this->tree_list(), place = this->tree_place(), degree = this->changed();
-    // degrees, and -1 once eliminated, stand where nothing else does yet: searching and changed hold islands, of which
-    // there are no more than trees
-    const auto order = this->searching();
+    const auto list = this->tree_list(), place = this->tree_place(), degree = this->tree_degree();
+    const auto order = this->tree_order();
     build_graph(island);
     const auto degree_of = [&](int k) {
       int sum = 0;

@@ -189,14 +189,13 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, IslandRows<kDim, E, kOneEight>
     });
   }
 
-  // steps until every active set is stable, or every step negligible, or the cap is reached. Leaves the laws of all rows
-  // at the y that it leaves: searching holds, between steps, the islands whose y is new. Whether an island may stop at
-  // an unchanged set stands in changed: 1 where its last step was whole
+  // Steps until every active set is stable, or every step negligible, or the cap is reached. It leaves the laws of all rows
+  // at the y that it leaves. An island may stop at an unchanged set where its last step was whole
   DS_HD int newton(int cap, Scalar tolerance) const {
     return apart(*this, [=](const auto& self) { return self.newton_here(cap, tolerance); });
   }
   DS_HD int newton_here(int cap, Scalar tolerance) const {
-    const auto live = this->live(), whole = this->changed(), moved = this->searching();
+    const auto live = this->live(), whole = this->is_whole(), moved = this->has_moved();
     env.each(this->islands(), [&](int island) {
       whole[island] = 0;
       moved[island] = live[island] != 0;
