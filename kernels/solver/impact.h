@@ -432,12 +432,12 @@ DS_STAGE void add_impacts(E& env) {
   const auto struck = impact_flag(env) > zero;
   if (!any(struck)) return;
   env.unsolved = mask_or(env.unsolved, impact_flag(env) > Real(1));
-  const auto jump = env.jump(), force = env.dw();
-  multiply_M(env, jump, force);
+  const auto jump = env.jump(), momentum = env.momentum();
+  multiply_M(env, jump, momentum);
   env.each(t.n.nv, [&](int i) {
     env.qacc()[i] = select(struck, fma(rate, jump[i], env.qacc()[i]), env.qacc()[i]);
     Real& total = env.qfrc_constraint()[i];
-    total = select(struck, fma(rate, force[i], total), total);
+    total = select(struck, fma(rate, momentum[i], total), total);
   });
   env.each(env.ncon_max, [&](int slot) {
     for (int r = 0; r < 3; r++) {

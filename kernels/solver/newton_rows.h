@@ -11,7 +11,7 @@
 // source    Woodbury 1950; contact-space Newton after Todorov 2014
 // deviation none
 // reads     Z, dual_A, grad, con_h, single_h, dense_h
-// writes    dual_root, dual_b, H, Hinv, coefficient, dw
+// writes    dual_root, dual_b, dual_S, Hinv, coefficient, dw
 // cost      O(rows^3) a direction
 #pragma once
 
@@ -157,7 +157,7 @@ struct PushingBlocks {
     apply_transposed(G, v);
     DS_UNROLL
     for (int r = 0; r < kDim; r++) b[first + r] = v[r];
-    const auto a = block_rows(A, at), out = block_rows(env.H(), first);
+    const auto a = block_rows(A, at), out = block_rows(env.dual_S(), first);
     for (int k = 0; k <= i; k++) {
       const Index other = place(k), column = row(k);
       if (!wide(static_cast<int>(other))) {
@@ -193,7 +193,7 @@ struct PushingBlocks {
   DS_HD void put_scalar(int i) const {
     const int at = place(i), first = row(i);
     const Real s = scale(at);
-    const auto a = env.dual_A().from(triangle(at)), out = env.H().from(triangle(first));
+    const auto a = env.dual_A().from(triangle(at)), out = env.dual_S().from(triangle(first));
     Real v;
     product<1>(at, env.grad(), &v);
     env.dual_b()[first] = s * v;
