@@ -37,7 +37,7 @@ struct Constant {
 };
 template <class Options, class F>
 DS_HD auto with_cone(const Options& o, F f) {
-  return o.cone == 1 ? f(Constant<true>{}) : f(Constant<false>{});
+  return o.cone == kWeighsRows ? f(Constant<true>{}) : f(Constant<false>{});
 }
 // f(the rows of a contact, that)
 template <class AnyTables, class F>

@@ -83,7 +83,7 @@ void run_scene(const Scene& scene) {
     rollout.step([&](const StepArgs& args) {
       for (Recorded& x : reals) x.v = NAN;
       RecordingEnv env{{t, lanes, reals.data(), words.data(), 0}};
-      const bool elliptic = t.o.cone == 1;
+      const bool elliptic = t.o.cone == kWeighsRows;
       if (t.n.kdim == 3)
         elliptic ? run_recorded<3, true>(env, rollout.batch, args)
                  : run_recorded<3, false>(env, rollout.batch, args);

@@ -185,10 +185,7 @@ bool run_segment(E& env, const BatchView<typename E::Scalar>& batch, const StepA
   }
   for (bool known = !first;; known = false) {  // the contacts
     if (!known && m->stage == 0) {
-      body_frames<false>(env, [&](int i) { return in.mocap(i); });
-      env.time_stage(kStage_kinematics);
-      collide(env);
-      env.time_stage(kStage_collide);
+      contacts_alone(env, in);
       scatter_snapshots(env, in, snapshots);
       env.time_stage(kStage_regroup);
       return true;
