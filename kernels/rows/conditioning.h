@@ -131,12 +131,13 @@ DS_STAGE void condition_contacts(E& env) {
   env.done();
 }
 
-// the square at which dense scalar row g of a kind is lost: none where nothing cancels
+// Whitened dense scalar row g counts as rounding where its squared norm is at most this. Zero for kinds whose entries are
+// not differences, so that none is lost
 template <class E, class Kind>
 DS_HD typename E::Real lost_row(const E&, const Kind&, int) {
   return typename E::Real(0);
 }
-// of coupled joints nothing cancels
+// of connects and welds, whose entries are differences of motions; of coupled joints they are not
 template <class E>
 DS_FN typename E::Real lost_row(const E& env, const Equalities&, int row) {
   using Real = typename E::Real;

@@ -1,5 +1,4 @@
-// Impacts before a step: contacts and joint stops that are closed and close, with restitution and Coulomb
-// friction.
+// Impacts before a step: contacts and joint stops that touch and are approaching, with restitution and Coulomb friction.
 //
 // solves    the velocity v+ after the impacts of a state, and their impulses L
 // equation  v+ = v + M^-1 J'L,   0 <= n v+ + e n v  _|_  L_n >= 0,   L_t the most dissipative of mu L_n

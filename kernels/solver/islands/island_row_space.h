@@ -28,8 +28,8 @@ DS_HD bool put_contact_root(const Curvature& h, Real* G) {
   return pushes;
 }
 
-// b <- what solves for it, by columns: which rows of an identity stand between those of an island, and so how many are
-// before it, must not change a bit. One over its pivots stands on the diagonal of S
+// Back substitution: b <- x where R x = b, R the upper triangle of S, with one over its pivots on the diagonal. It goes by
+// columns: rows of the identity between those of an island, which differ from pack to pack, then add exact zeros
 template <class Reals>
 DS_HD void substitute_among_rows(const Reals& S, int stride, const Reals& b, int n) {
   for (int c = n - 1; c >= 0; c--) {

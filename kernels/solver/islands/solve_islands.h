@@ -76,7 +76,7 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, IslandRows<kDim, E, kOneEight>
       this->each_eight(island, [&](int c) { Numbers(this->grad(), c).store(w, c); });
       each_y(island, [&](Scalar& y, const Scalar& other, const Scalar&) { y = other; });
     });
-    // no curvature is what stands there: the first active set is another
+    // values that no law gives, so that the first active set counts as a change
     env.each(this->contacts(), [&](int i) { this->con_h()[i] = Scalar(-1); });
     env.each(this->rows(), [&](int i) { this->row_piece()[i] = Scalar(-1); });
   }
