@@ -141,6 +141,7 @@ DS_HD void each_of_slot(const E& env, int slot, F f) {
 
 // the coefficients of friction of a slot
 enum FrictionPlace : int { kSlide1, kSlide2, kSpin, kRoll1, kRoll2, kFrictionPlaces };
+static_assert(kFrictionPlaces == 5, "as the field table has it");
 template <class E>
 DS_HD auto friction_of(const E& env, int slot) {
   return env.con_mu().from(kFrictionPlaces * slot);
