@@ -1,4 +1,9 @@
-// The step, read top to bottom: one line a stage.
+// The step, read top to bottom: one line a stage. Its order, at each index of a call (eval_index.h):
+//   smooth     kinematics, bias, inertia, factor, passive and actuator forces: accelerations without constraints
+//   collide    contacts
+//   rows       adhesion, impacts, then the constraint rows, whitened
+//   solve      sweeps and Newton on the rows, what contact laws add, the impacts' share: accelerations
+//   integrate  outputs where they are wanted, the next state, and at the end of a call its store
 #pragma once
 
 #include "kernels/collide/collide.h"
@@ -44,6 +49,19 @@ DS_STAGE void smooth_dynamics(E& env, const EnvIO<E>& in) {
   if (!env.t.o.has_adhesion) smooth_acceleration(env, env.any_xfrc, [&](int b) { return in.xfrc(b); });
   env.sync_block();
   env.time_stage(kStage_forces);
+}
+template <class E>
+DS_HD void find_contacts(E& env) {
+  collide(env);
+  env.sync_block();
+  env.time_stage(kStage_collide);
+}
+// contacts before anything else is known: those that packs are regrouped by (launch/cpu/regroup.h)
+template <class E>
+DS_FN void contacts_alone(E& env, const EnvIO<E>& in) {
+  body_frames<false>(env, [&](int i) { return in.mocap(i); });
+  env.time_stage(kStage_kinematics);
+  find_contacts(env);
 }
 template <int kDim, bool kElliptic, class E>
 DS_FN void impacts_and_rows(E& env) {
@@ -112,9 +130,7 @@ DS_FN void stages_of_part(E& env, const EnvIO<E>& in) {
   if constexpr (kPart == kPart_smooth) {
     smooth_dynamics(env, in);
   } else if constexpr (kPart == kPart_collide) {
-    collide(env);  // contacts
-    env.sync_block();
-    env.time_stage(kStage_collide);
+    find_contacts(env);
   } else if constexpr (kPart == kPart_rows) {
     if (env.t.o.has_adhesion) adhesion(env, [&](int b) { return in.xfrc(b); });
     impacts_and_rows<kDim, kElliptic>(env);

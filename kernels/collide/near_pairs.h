@@ -21,6 +21,7 @@ namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
 // records of a collidable geom, one for each environment: position, orientation, size
+enum GeomRecord : int { kGeomPos = 0, kGeomRot = 3, kGeomSize = 12, kGeomEnd = 15 };
 template <class E>
 DS_HD auto geom_records(const E& env, int geom) {
   return records_of<E>(env.geom_record(), geom, kRecordRun);
@@ -31,9 +32,10 @@ DS_FN void put_geom_records(E& env) {
   const auto gpos = env.geom_xpos(), gmat = env.geom_xmat();
   for (int g = 0; g < env.t.n.ngeom; g++) {
     Real x[kRecordRun];
-    for (int k = 0; k < 3; k++) x[k] = gpos[3 * g + k], x[12 + k] = env.param(env.t.geom_size, 3 * g + k);
-    for (int k = 0; k < 9; k++) x[3 + k] = gmat[9 * g + k];
-    x[15] = Real(0);
+    for (int k = 0; k < 3; k++)
+      x[kGeomPos + k] = gpos[3 * g + k], x[kGeomSize + k] = env.param(env.t.geom_size, 3 * g + k);
+    for (int k = 0; k < 9; k++) x[kGeomRot + k] = gmat[9 * g + k];
+    for (int k = kGeomEnd; k < kRecordRun; k++) x[k] = Real(0);
     store_records(geom_records(env, g), 0, x);
   }
 }
@@ -112,20 +114,22 @@ struct NearGeom {
   DS_FN void read_records(const E& env, const NearPairs<E>& near, int of) {
     Real x[kRecordRun];
     load_records([&](int l) { return geom_records(env, near.geom(env, l, of))(near.element[l]); }, 0, x);
-    shape.pos = {x[0], x[1], x[2]};
-    shape.rot = {{x[3], x[4], x[5], x[6], x[7], x[8], x[9], x[10], x[11]}};
-    shape.size = {x[12], x[13], x[14]};
+    const auto vec = [&](int first) { return Vec3<Real>{x[first], x[first + 1], x[first + 2]}; };
+    shape.pos = vec(kGeomPos);
+    DS_UNROLL
+    for (int k = 0; k < 9; k++) shape.rot.m[k] = x[kGeomRot + k];
+    shape.size = vec(kGeomSize);
   }
   DS_FN void read_poses(const E& env, const NearPairs<E>& near, int of) {
     const auto gpos = env.geom_xpos(), gmat = env.geom_xmat();
-    Scalar x[12][E::kPack];
+    Scalar x[kGeomSize][E::kPack];
     for (int l = 0; l < E::kPack; l++) {
       const int g = near.geom(env, l, of), element = near.element[l];
-      for (int k = 0; k < 3; k++) x[k][l] = lane_of(gpos[3 * g + k], element);
-      for (int k = 0; k < 9; k++) x[3 + k][l] = lane_of(gmat[9 * g + k], element);
+      for (int k = 0; k < 3; k++) x[kGeomPos + k][l] = lane_of(gpos[3 * g + k], element);
+      for (int k = 0; k < 9; k++) x[kGeomRot + k][l] = lane_of(gmat[9 * g + k], element);
     }
     shape.pos = {load_pack<Real>(x[0]), load_pack<Real>(x[1]), load_pack<Real>(x[2])};
-    for (int k = 0; k < 9; k++) shape.rot.m[k] = load_pack<Real>(x[3 + k]);
+    for (int k = 0; k < 9; k++) shape.rot.m[k] = load_pack<Real>(x[kGeomRot + k]);
     const auto size = near.rows(env, env.t.geom_size, 3, [&](int l) { return near.geom(env, l, of); });
     shape.size = {size(0), size(1), size(2)};
   }
@@ -242,7 +246,13 @@ DS_HD typename E::Mask may_reach_box(const E& env, int box, int other, const typ
   return dot(gap, gap) < reach * reach;
 }
 
-// A box about bounding spheres: its least corner, then its greatest. It is wider by more than what rounding could hide
+// boxes in the workspace: the least corner of each, then the greatest
+constexpr int kBoxHigh = 3, kBoxNumbers = 6;
+template <class Boxes>
+DS_HD Boxes box_of(const Boxes& boxes, int i) {
+  return boxes.from(kBoxNumbers * i);
+}
+// A box about bounding spheres. It is wider by more than what rounding could hide
 template <class E>
 struct SphereBox {
   using Real = typename E::Real;
@@ -263,7 +273,7 @@ struct SphereBox {
     for (int k = 0; k < 3; k++) low[k] = min(low[k], other.low[k]), high[k] = max(high[k], other.high[k]);
   }
   DS_HD void store(const Field<Real, E::kStride>& to) const {
-    for (int k = 0; k < 3; k++) to[k] = low[k], to[3 + k] = high[k];
+    for (int k = 0; k < 3; k++) to[k] = low[k], to[kBoxHigh + k] = high[k];
   }
 };
 // the environments in which two such boxes are no farther apart than a margin
@@ -272,8 +282,8 @@ DS_HD typename E::Mask may_meet(const Field<typename E::Real, E::kStride>& a,
                                 const Field<typename E::Real, E::kStride>& b,
                                 const typename E::Real& margin) {
   using Real = typename E::Real;
-  Real gap = max(a[0] - b[3], b[0] - a[3]);
-  for (int k = 1; k < 3; k++) gap = max(gap, max(a[k] - b[3 + k], b[k] - a[3 + k]));
+  Real gap = max(a[0] - b[kBoxHigh], b[0] - a[kBoxHigh]);
+  for (int k = 1; k < 3; k++) gap = max(gap, max(a[k] - b[kBoxHigh + k], b[k] - a[kBoxHigh + k]));
   return mask_not(gap > margin);
 }
 
@@ -292,16 +302,16 @@ DS_FN void find_near_trees(E& env) {
       SphereBox<E> part;
       part.clear();
       for (; g < t.n.ngeom && t.geom_body[g] == body; g++) part.add(env, g);
-      part.store(env.body_box().from(6 * body));
+      part.store(box_of(env.body_box(), body));
       whole.add(part);
     }
     if (tree < 0) continue;
-    whole.store(env.tree_box().from(6 * tree));
+    whole.store(box_of(env.tree_box(), tree));
     env.tree_meets()[tree] = Real(0);
   }
   for (int k = 0; k < t.n.ntreepair; k++) {
     const int tree1 = t.tree_pair_tree1[k], tree2 = t.tree_pair_tree2[k];
-    const auto box = [&](int tree) { return env.tree_box().from(6 * tree); };
+    const auto box = [&](int tree) { return box_of(env.tree_box(), tree); };
     const bool near = any(may_meet<E>(box(tree1), box(tree2), env.tree_pair_margin(k)));
     env.trees_near()[k] = Real(near ? 1 : 0);
     if (near) env.tree_meets()[tree1] = env.tree_meets()[tree2] = Real(1);
@@ -313,8 +323,8 @@ DS_HD bool may_be_near(const E& env, int run) {
   const int trees = env.t.run_trees[run];
   if (trees < 0) return true;
   if (!(lane_of(env.trees_near()[trees], 0) > 0)) return false;
-  const auto body = env.body_box().from(6 * env.t.run_body[run]);
-  const auto tree = env.tree_box().from(6 * env.t.tree_pair_tree2[trees]);
+  const auto body = box_of(env.body_box(), env.t.run_body[run]);
+  const auto tree = box_of(env.tree_box(), env.t.tree_pair_tree2[trees]);
   return any(may_meet<E>(body, tree, env.tree_pair_margin(trees)));
 }
 

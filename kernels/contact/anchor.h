@@ -13,7 +13,7 @@
 // source    lecture notes on soft contact with friction adjust and slide; Cundall & Strack 1979 for the
 //           same bristle
 // deviation the anchor is kept as a stretch s, not as a point, so that rolling does not load it
-// reads     con_*, anchors, xpos, xquat
+// reads     con_*, con_velocity, anchors, xpos, xquat
 // writes    next_anchors
 // cost      O(contacts^2) comparisons
 #pragma once
@@ -70,7 +70,7 @@ template <int kDim, class E>
 DS_STAGE void match_anchors(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
-  const auto before = env.anchors(), now = env.next_anchors(), y0 = env.con_y0();
+  const auto before = env.anchors(), now = env.next_anchors(), velocity = env.con_velocity();
   const Real zero(0), none(-1), far(1e30);
   mark_contacts(env);
   env.each(env.ncon_max, [&](int slot) {
@@ -105,7 +105,7 @@ DS_STAGE void match_anchors(E& env) {
     for (int k = 0; k < env.ncon_max; k++) look(now, k, there);
     const auto carried = mask_and(found, nearest == Real(slot));
     const Vec3<Real> n = env.con_frame().vec(2 * slot), t1 = env.con_frame().vec(2 * slot + 1);
-    const Vec3<Real> slid = t1 * y0[kDim * slot + 1] + cross(n, t1) * y0[kDim * slot + 2];
+    const Vec3<Real> slid = t1 * velocity[kDim * slot + 1] + cross(n, t1) * velocity[kDim * slot + 2];
     const Vec3<Real> moved = axpy(slid, Real(t.o.timestep), stretch - n * dot(n, stretch));
     own.set_at(kAnchorStretch, select3(carried, moved, {zero, zero, zero}));
   });
@@ -125,7 +125,7 @@ DS_HD void anchored_friction(const E& env, int slot, const Mask& touching, const
   const Vec3<Real> stretch = anchor.vec_at(kAnchorStretch);
   f[1] = -fma(d, u[1], k * dot(t1, stretch));
   f[2] = -fma(d, u[2], k * dot(t2, stretch));
-  const Real limit = env.con_mu()[5 * slot] * f[0], size = sqrt(fma(f[1], f[1], f[2] * f[2]));
+  const Real limit = friction_of(env, slot)[kSlide1] * f[0], size = sqrt(fma(f[1], f[1], f[2] * f[2]));
   const auto slides = size > limit;
   const Real cut = select(slides, limit / select(slides, size, one), one);
   f[1] = f[1] * cut;

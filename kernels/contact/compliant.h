@@ -10,8 +10,8 @@
 // deviation bound = 1 / (h n lambda): n the frictional terms of the state, lambda the largest eigenvalue
 //           of the term's block of A. Each term could stop its sliding alone; together they must not turn
 //           it around
-// reads     con_dist, con_mu, con_A, con_y0 (J v), Z; with anchors (anchor.h) anchors
-// writes    con_y0 (f in place of J v), con_D, w_explicit, lim_y0, loss_y0, dense_y0, next_anchors
+// reads     con_dist, con_mu, con_A, con_velocity, Z; with anchors (anchor.h) anchors
+// writes    con_explicit (in place of con_velocity), con_D, w_explicit, lim_y0, loss_y0, dense_y0, next_anchors
 // cost      O(contacts nv)
 #pragma once
 
@@ -48,14 +48,14 @@ DS_HD typename E::Real friction_at(const E& env, const typename E::Real& ratio, 
 template <int kDim, class E>
 DS_HD typename E::Real friction_terms(E& env) {
   using Real = typename E::Real;
-  const auto mu = env.con_mu();
   const Real zero(0), one(1), slides = env.t.o.anchored ? zero : one;
   return env.accumulate(env.ncon_max, [&](int slot, const Real& s) {
     const auto touching = in_touch(env, slot);
-    Real sum = s + select(mask_and(touching, mu[5 * slot] > zero), slides, zero);
+    const auto mu = friction_of(env, slot);
+    Real sum = s + select(mask_and(touching, mu[kSlide1] > zero), slides, zero);
     if constexpr (kDim > 3) {
-      sum = sum + select(mask_and(touching, mu[5 * slot + 2] > zero), one, zero);
-      sum = sum + select(mask_and(touching, mu[5 * slot + 3] > zero), one, zero);
+      sum = sum + select(mask_and(touching, mu[kSpin] > zero), one, zero);
+      sum = sum + select(mask_and(touching, mu[kRoll1] > zero), one, zero);
     }
     return sum;
   });
@@ -76,12 +76,12 @@ DS_HD typename E::Real normal_force(const E& env, int slot, const typename E::Re
 // friction of rows first .. first + size - 1 of a contact: sliding, spin or rolling
 template <int kDim, class E>
 DS_HD void friction_part(const E& env, int slot, const typename E::Real& terms, int first, int size,
-                         int coefficient, const typename E::Real* u, typename E::Real* f) {
+                         FrictionPlace coefficient, const typename E::Real* u, typename E::Real* f) {
   using Real = typename E::Real;
   const auto A = env.con_A();
   const Real zero(0), one(1), half_of(0.5);
   const auto block = [&](int i, int j) { return A[kTriangle<kDim> * slot + triangle(i) + j]; };
-  const Real m = min(env.con_mu()[5 * slot + coefficient], Real(1e6));
+  const Real m = min(friction_of(env, slot)[coefficient], Real(1e6));
   Real largest = block(first, first), speed = abs(u[first]);
   if (size == 2) {
     const Real a = block(first, first), d = block(first + 1, first + 1), b = block(first + 1, first);
@@ -98,45 +98,45 @@ DS_HD void friction_part(const E& env, int slot, const typename E::Real& terms, 
   for (int k = first; k < first + size; k++) f[k] = -(drag * u[k]);
 }
 
-// forces from phi and J v (in con_y0), which they replace there
+// forces from phi and J v, in whose place they stand
 template <int kDim, class E>
 DS_STAGE void explicit_forces(E& env) {
   using Real = typename E::Real;
-  const auto y0 = env.con_y0(), D = env.con_D();
+  const auto velocity = env.con_velocity(), force = env.con_explicit(), D = env.con_D();
   const Real zero(0), terms = friction_terms<kDim>(env);
   env.each(env.ncon_max, [&](int slot) {
     const auto touching = in_touch(env, slot);
     Real u[kDim], f[kDim];
     DS_UNROLL
-    for (int r = 0; r < kDim; r++) u[r] = y0[kDim * slot + r];
+    for (int r = 0; r < kDim; r++) u[r] = velocity[kDim * slot + r];
     f[0] = normal_force(env, slot, -u[0]);
     if (env.t.o.anchored)
       anchored_friction<kDim>(env, slot, touching, u, f);
     else
-      friction_part<kDim>(env, slot, terms, 1, 2, 0, u, f);
+      friction_part<kDim>(env, slot, terms, 1, 2, kSlide1, u, f);
     if constexpr (kDim > 3) {
-      friction_part<kDim>(env, slot, terms, 3, 1, 2, u, f);
-      friction_part<kDim>(env, slot, terms, 4, 2, 3, u, f);
+      friction_part<kDim>(env, slot, terms, 3, 1, kSpin, u, f);
+      friction_part<kDim>(env, slot, terms, 4, 2, kRoll1, u, f);
     }
     DS_UNROLL
-    for (int r = 0; r < kDim; r++) y0[kDim * slot + r] = select(touching, f[r], zero);
+    for (int r = 0; r < kDim; r++) force[kDim * slot + r] = select(touching, f[r], zero);
     D[slot] = zero;
   });
   env.sync();
 }
 
-// the acceleration that forces in con_y0 give, whitened, and what the other rows see of it
+// the acceleration that explicit forces give, whitened, and what the other rows see of it
 template <int kDim, class E>
 DS_STAGE void shift_rows(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
-  const auto y0 = env.con_y0(), Z = env.Z(), w_explicit = env.w_explicit();
+  const auto force = env.con_explicit(), Z = env.Z(), w_explicit = env.w_explicit();
   const Real zero(0);
   env.each(t.n.nv, [&](int d) {
     Real s = zero;
     for (int slot = 0; slot < env.ncon_max; slot++)
       for (int r = 0; r < kDim; r++)
-        s = fma(Z[(t.n.ndense + kDim * slot + r) * t.n.nv + d], y0[kDim * slot + r], s);
+        s = fma(Z[(t.n.ndense + kDim * slot + r) * t.n.nv + d], force[kDim * slot + r], s);
     w_explicit[d] = s;
   });
   env.sync();
@@ -144,16 +144,16 @@ DS_STAGE void shift_rows(E& env) {
   env.done();
 }
 
-// forces of con_y0 where those of rows would stand
+// explicit forces where those of rows would stand
 template <int kDim, class E>
 DS_STAGE void add_explicit(E& env) {
   env.sync();  // the forces were read for the residual
   env.each(env.t.n.nv, [&](int i) { env.w()[i] = env.w()[i] + env.w_explicit()[i]; });
-  env.each(kDim * env.ncon_max, [&](int i) { env.con_f()[i] = env.con_y0()[i]; });
+  env.each(kDim * env.ncon_max, [&](int i) { env.con_f()[i] = env.con_explicit()[i]; });
   env.done();
 }
 
-// a contact has no softness: `record` of ContactLaw leaves J v alone in y0
+// a contact has no softness: `record` of ContactLaw leaves J v alone (con_velocity)
 struct ExplicitLaw : ContactLaw {
   template <int kDim, class E>
   DS_HD static void before(E& env) {

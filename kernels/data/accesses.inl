@@ -4,7 +4,17 @@
 // (kernels/solver/impact.h) solve a dual of their own before the rows, in the room of the solver: what stands in
 // `rows` beside the rows' own arrays is theirs.
 //
+// Not recorded: arrays that only packs use, for the recording has one environment; and the words and the arena of islands
+// (island_arena.inl, island_pack.inl) in the pool, which is no workspace. An ALIAS counts as its array.
+//
 //   ACCESS(array, writers, readers)
+//   OF_PACKS(array)   not recorded
+#ifndef OF_PACKS
+#define OF_PACKS(array) ACCESS(array, "", "")
+#endif
+#ifndef ACCESS
+#define ACCESS(array, writers, readers)
+#endif
 ACCESS(qpos, "load integrate", "load kinematics forces rows sense integrate store")
 ACCESS(qvel, "load rows integrate", "load kinematics bias forces rows finish sense integrate store")
 ACCESS(act, "load integrate", "load forces integrate store")
@@ -51,11 +61,11 @@ ACCESS(motor_drag, "forces", "forces")
 ACCESS(motor_drag_slope, "forces", "forces")
 ACCESS(geom_xpos, "collide", "collide")
 ACCESS(geom_xmat, "collide", "collide")
-ACCESS(geom_record, "", "")
-ACCESS(body_box, "", "")
-ACCESS(tree_box, "", "")
-ACCESS(trees_near, "", "")
-ACCESS(tree_meets, "", "")
+OF_PACKS(geom_record)
+OF_PACKS(body_box)
+OF_PACKS(tree_box)
+OF_PACKS(trees_near)
+OF_PACKS(tree_meets)
 ACCESS(con_dist, "collide", "collide rows sweeps sense")
 ACCESS(con_pos, "collide", "collide rows sweeps newton sense")
 ACCESS(con_frame, "collide rows newton", "collide rows sweeps newton sense")
@@ -127,3 +137,5 @@ ACCESS(LD_upper, "integrate", "integrate")
 ACCESS(bias_motion, "integrate", "integrate")
 ACCESS(bias_slope, "integrate", "integrate")
 ACCESS(sensordata, "sense", "sense")
+#undef ACCESS
+#undef OF_PACKS

@@ -11,6 +11,18 @@ constexpr int kIslandRoom = 16;
 constexpr int kIslandEight = 8;  // numbers that stand for the six of a spatial vector
 constexpr int with_island_room(int n) { return (n + kIslandRoom - 1) / kIslandRoom * kIslandRoom; }
 
+// what stands in `head`: islands, contacts and scalar rows; numbers of H in use; islands before those that go into packs;
+// scalar rows that some environment of the pack has in use
+enum IslandHead : int {
+  kHeadIslands,
+  kHeadContacts,
+  kHeadRows,
+  kHeadH,
+  kHeadOwn,
+  kHeadSources,
+  kHeadNumbers
+};
+
 struct IslandLayout {
 #define ISLAND_I(name, size, meaning) int name = 0;
 #define ISLAND_R(name, size, meaning) int name = 0;

@@ -2,10 +2,14 @@
 //
 //   ISLAND_I(name, size, meaning)   integers
 //   ISLAND_R(name, size, meaning)   real numbers
+//   ISLAND_ALIAS(name, array, meaning)   what integers are for a while, when nothing else stands there
 //
 // Sizes are written in the fields of Sizes; `slots` and `scalars` are ncon and nrow1 rounded up to kRoom, so that
 // packs may run over the end. Rows of blocks are padded to eights (kernels/data/eight.h).
-ISLAND_I(head, 6, "islands; contacts; scalar rows; numbers of H in use; islands before those that go into packs; sources in use")
+#ifndef ISLAND_ALIAS
+#define ISLAND_ALIAS(name, array, meaning)
+#endif
+ISLAND_I(head, kHeadNumbers, "how many there are: IslandHead")
 ISLAND_I(tree_island, n.ntree, "island of each tree; -1 where no row reaches it")
 ISLAND_I(tree_adr, n.ntree + 1, "first entry of each island in tree_list")
 ISLAND_I(tree_list, n.ntree, "trees by island, in the order of elimination")
@@ -38,6 +42,15 @@ ISLAND_I(live, n.ntree, "whether an island still takes steps")
 ISLAND_I(searching, n.ntree, "whether its line search goes on")
 ISLAND_I(doubtful, n.ntree, "whether its acceleration may be wrong")
 ISLAND_I(changed, n.ntree, "whether its active set did")
+ISLAND_ALIAS(rows_in_use, pushing, "the scalar rows of an environment, by their numbers in used_source, until they are listed")
+ISLAND_ALIAS(row_number, row_entry, "of each listed row that number, until its entries are found")
+ISLAND_ALIAS(tree_contacts, live, "contacts of a tree that is alone, while islands are found")
+ISLAND_ALIAS(tree_rows, searching, "its scalar rows")
+ISLAND_ALIAS(tree_members, doubtful, "of a root its trees")
+ISLAND_ALIAS(tree_degree, changed, "degree of each tree of an island, -1 once it is eliminated")
+ISLAND_ALIAS(tree_order, searching, "the trees of an island as they are eliminated")
+ISLAND_ALIAS(is_whole, changed, "between steps: 1 where an island's last step was whole")
+ISLAND_ALIAS(has_moved, searching, "between steps: whether its y is new")
 ISLAND_R(w, n.npad, "whitened acceleration")
 ISLAND_R(dw, n.npad, "search direction")
 ISLAND_R(grad, n.npad, "gradient")
@@ -71,3 +84,4 @@ ISLAND_R(wd, n.ntree, "w . dw")
 ISLAND_R(dd, n.ntree, "dw . dw")
 #undef ISLAND_I
 #undef ISLAND_R
+#undef ISLAND_ALIAS

@@ -1,5 +1,5 @@
-// What islands of one tree are worked out in where environments stand side by side: a pack of such islands, from any of
-// the environments of a pack. Behind the arena of island_arena.h; sizes in packs of real numbers.
+// The workspace of a pack of islands: islands of one tree each, from any environments of a pack, are solved side by side,
+// an island in each element. It lies behind the arena of island_arena.h; sizes in packs of real numbers.
 //
 //   ISLAND_P(name, size, meaning)   its arrays, written with d, c, r (dofs, contacts, scalar rows that have room) and k
 #pragma once

@@ -28,6 +28,8 @@ enum MotorActivation : int {
   kMotorCurrent = 512
 };
 
+// o.cone: what the D of a contact weighs, the edges of its pyramid or rows of its frame. Pyramids may have the latter too
+enum ContactWeights : int { kWeighsEdges = 0, kWeighsRows = 1 };
 // how a cutoff bounds the reading of a sensor
 enum SensorCut : int { kCutNever = 0, kCutAbove = 1, kCutBothSides = 2 };
 // the numbers of an anchor (contact/anchor.h): where each begins, and how many they are

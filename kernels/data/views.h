@@ -37,7 +37,7 @@ struct Constant {
 };
 template <class Options, class F>
 DS_HD auto with_cone(const Options& o, F f) {
-  return o.cone == 1 ? f(Constant<true>{}) : f(Constant<false>{});
+  return o.cone == kWeighsRows ? f(Constant<true>{}) : f(Constant<false>{});
 }
 // f(the rows of a contact, that)
 template <class AnyTables, class F>
@@ -137,6 +137,14 @@ template <class E, class F>
 DS_HD void each_of_slot(const E& env, int slot, F f) {
 #define SLOT(name, width, stage, meaning) f(env.name().from((width)*slot), width);
 #include "kernels/data/fields.inl"
+}
+
+// the coefficients of friction of a slot
+enum FrictionPlace : int { kSlide1, kSlide2, kSpin, kRoll1, kRoll2, kFrictionPlaces };
+static_assert(kFrictionPlaces == 5, "as the field table has it");
+template <class E>
+DS_HD auto friction_of(const E& env, int slot) {
+  return env.con_mu().from(kFrictionPlaces * slot);
 }
 
 // kStride environments share a run of workspace, element by element: 1 on the CPU, where a pack takes the

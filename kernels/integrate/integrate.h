@@ -16,7 +16,7 @@
 //           diverges keeps its old state
 // reads     motor_speed, qacc, qfrc_smooth, qfrc_constraint, act_dot, actuator_vel_gain, M, cdof, cvel, xquat, xipos,
 //           tree_com
-// writes    qpos, qvel, act, diverged; rk between the stages of rk4; dw, grad, LD, Dinv are scratch
+// writes    qpos, qvel, act, diverged; rk between the stages of rk4; step_qacc, lone_qacc, next_qvel, LD, Dinv are scratch
 // cost      O(nv); a factorization and a solve more where damping is implicit
 #pragma once
 
@@ -137,7 +137,7 @@ template <class E>
 DS_STAGE void turn_free_bodies(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
-  const auto x = env.dw(), qacc = env.qacc();
+  const auto x = env.step_qacc(), qacc = env.qacc();
   load_step_inertia(env);
   env.each(t.n.nfree, [&](int k) {
     const int j = t.free_jnt[k], dof = t.jnt_dofadr[j];
@@ -174,14 +174,14 @@ DS_STAGE void integrate_euler(E& env, const typename E::Mask& live) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const Real h(t.o.timestep);
-  const auto x = env.dw(), qvel = env.qvel();
+  const auto x = env.step_qacc(), qvel = env.qvel();
   if (is_implicit(t.o)) {
     const auto smooth = env.qfrc_smooth(), constraint = env.qfrc_constraint();
     env.each(t.n.nv, [&](int i) { x[i] = smooth[i] + constraint[i]; });
     load_step_inertia(env);
     if (t.o.integrator == kImplicitFast) {
       // bodies of their own are solved apart; their rows of x must survive the solve of the others
-      const auto apart = env.grad();
+      const auto apart = env.lone_qacc();
       env.each(t.n.nfree, [&](int k) {
         const int dof = t.jnt_dofadr[t.free_jnt[k]];
         for (int i = dof; i < dof + 6; i++) apart[i] = x[i];
@@ -198,7 +198,7 @@ DS_STAGE void integrate_euler(E& env, const typename E::Mask& live) {
     if (t.o.integrator == kImplicitFast) {
       env.each(t.n.nfree, [&](int k) {
         const int dof = t.jnt_dofadr[t.free_jnt[k]];
-        for (int i = dof; i < dof + 6; i++) x[i] = env.grad()[i];
+        for (int i = dof; i < dof + 6; i++) x[i] = env.lone_qacc()[i];
       });
       env.sync();
     }
@@ -206,7 +206,7 @@ DS_STAGE void integrate_euler(E& env, const typename E::Mask& live) {
     env.each(t.n.nv, [&](int i) { x[i] = env.qacc()[i]; });
   }
   // the new velocity, checked before anything is overwritten
-  const auto next = env.grad();
+  const auto next = env.next_qvel();
   env.each(t.n.nv, [&](int i) { next[i] = fma(h, x[i], qvel[i]); });
   env.sync();
   auto good = mask_and(well_behaved(env, next, t.n.nv), well_behaved(env, x, t.n.nv));
@@ -320,7 +320,7 @@ struct RungeKutta {
     const auto qvel = env.qvel(), act = env.act(), rate = env.act_dot();
     const Real h(t.o.timestep);
     const auto q = q0(), v = v0(), a = a0(), sv = sum_v(), sa = sum_a(), sact = sum_act();
-    const auto next = env.grad();
+    const auto next = env.next_qvel();
     env.each(t.n.nv, [&](int i) { next[i] = fma(h, sa[i], v[i]); });
     env.sync();
     auto good = mask_and(well_behaved(env, next, t.n.nv), well_behaved(env, sv, t.n.nv));

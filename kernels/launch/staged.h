@@ -30,7 +30,7 @@ DS_HD void carry_over(const E& env, Carried<E>* c) {
 #include "kernels/data/env_state.inl"
 }
 
-// a part of the evaluation at index m; all of them in their order, at all moments in theirs, are a call
+// a part of the evaluation at index m; all parts in their order, at all indices in theirs, make a call
 template <int kDim, bool kElliptic, class E>
 DS_FN void run_part(E& env, const BatchView<typename E::Scalar>& batch, const StepArgs& args, Part part,
                     const EvalIndex& m, Carried<E>* carried) {

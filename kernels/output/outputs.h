@@ -6,7 +6,7 @@
 // source    MuJoCo's documentation of mjData
 // deviation none
 // reads     everything an evaluation left in the workspace
-// writes    the arrays; in the workspace what nobody reads any more: cfrc, dw, and cinert, which is made
+// writes    the arrays; in the workspace what nobody reads any more: subtree_sum, momentum, and cinert, which is made
 //           again where it is wanted, since the composite inertias have replaced the bodies' own
 // cost      O(size of the arrays that are wanted)
 #pragma once
@@ -52,13 +52,13 @@ DS_STAGE void sense_poses(E& env, const EnvIO<E>& in, int n, const int* body,
   });
 }
 
-// centre of mass of every subtree: mass-weighted sums to the root, in the array of the body forces
+// centre of mass of every subtree: mass-weighted sums to the root
 template <class E>
 DS_STAGE void sense_subtree_com(E& env, const EnvIO<E>& in) {
   using Real = typename E::Real;
   const auto& t = env.t;
   if (in.batch.subtree_com == nullptr) return;
-  const auto sum = env.cfrc();
+  const auto sum = env.subtree_sum();
   const Vec3<Real> zero{Real(0), Real(0), Real(0)};
   env.each(t.n.nbody, [&](int b) {
     const Real m = env.body_mass(b);

@@ -7,7 +7,7 @@
 // source    MuJoCo's documentation, "Actuation model", "Transmission"
 // deviation a length is 0, as in MuJoCo; no force depends on the velocity, which is not known before contacts are
 // reads     con_dim, con_pair, con_pos, con_frame, actuator_force, tree_com, cdof, and as smooth_acceleration.h
-// writes    adhesion_share, con_pull, qfrc_actuator, actuator_vel_gain, qfrc_smooth, qacc_smooth; cfrc is scratch
+// writes    adhesion_share, con_pull, qfrc_actuator, actuator_vel_gain, qfrc_smooth, qacc_smooth; body_force is scratch
 // cost      O(contacts (nactuator + nbody)); nothing in models without actuators on bodies
 #pragma once
 
@@ -76,7 +76,7 @@ DS_STAGE void add_adhesion(E& env) {
         f = f + Spatial<Real>{cross(env.con_pos().vec(slot) - centre, n), n};
       });
     }
-    env.cfrc().set(b, f);
+    env.body_force().set(b, f);
   });
   add_body_forces(env, env.qfrc_actuator(), [](int) { return true; });
 }

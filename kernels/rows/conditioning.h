@@ -131,12 +131,13 @@ DS_STAGE void condition_contacts(E& env) {
   env.done();
 }
 
-// the square at which dense scalar row g of a kind is lost: none where nothing cancels
+// Whitened dense scalar row g counts as rounding where its squared norm is at most this. Zero for kinds whose entries are
+// not differences, so that none is lost
 template <class E, class Kind>
 DS_HD typename E::Real lost_row(const E&, const Kind&, int) {
   return typename E::Real(0);
 }
-// of coupled joints nothing cancels
+// of connects and welds, whose entries are differences of motions; of coupled joints they are not
 template <class E>
 DS_FN typename E::Real lost_row(const E& env, const Equalities&, int row) {
   using Real = typename E::Real;
@@ -146,10 +147,10 @@ DS_FN typename E::Real lost_row(const E& env, const Equalities&, int row) {
   if (t.eq_type[e] == kEqJoint) return Real(0);
   RowScale<Real> scale;
   for (int side = 0; side < 2; side++) {
-    const int b = equality_object(t, e, side);
+    const int b = equality_object(t, e, side), moves = side == 0 ? kMovesFirst : kMovesSecond;
     const Vec3<Real> p = env.xpos().vec(b) + rotate(env.xquat().quat(b), env.vec(t.eq_point, 2 * e + side));
     for (Index d = 0; d < t.n.nv; d++)
-      if (t.eq_moves[static_cast<long>(e) * t.n.nv + d] >> side & 1) scale.add(env, d, p);
+      if (equality_moves(t, e, d) & moves) scale.add(env, d, p);
   }
   const bool rotation = row >= t.eq_row[e] + 3;
   const Real length = rotation ? Real(0.5) * env.eq_poly(e) : Real(1);

@@ -63,8 +63,9 @@ DS_HD ConeParams<typename E::Real, kDim> cone_params(const E& env, int slot) {
   p.l1_cone = env.l1_cone;
   p.D = env.con_D()[slot];
   p.dim = env.con_dim()[slot];
+  const auto mu = friction_of(env, slot);
   DS_UNROLL
-  for (int i = 0; i < kDim - 1; i++) p.mu[i] = env.con_mu()[5 * slot + i];
+  for (int i = 0; i < kDim - 1; i++) p.mu[i] = mu[i];
   p.cone_mu = p.mu[0] / Real(sqrt(env.t.o.impratio));
   return p;
 }

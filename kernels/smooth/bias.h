@@ -82,12 +82,12 @@ DS_FN void velocities(E& env) {
       for (int j = first; j < first + count; j++) {
         int dof = t.jnt_dofadr[j];
         const int type = t.jnt_type[j];
-        if (type == 0) {
+        if (type == kFree) {
           // the translations of a free body are world axes: their S does not turn
           for (int i = 0; i < 3; i++) v = axpy(cdof.spatial(dof + i), qvel[dof + i], v);
           dof += 3;
         }
-        const int n = type < 2 ? 3 : 1;
+        const int n = is_scalar_joint(type) ? 1 : 3;
         const Spatial<Real> before = v;
         for (int i = dof; i < dof + n; i++) {
           const Spatial<Real> s = cdof.spatial(i) * qvel[i];

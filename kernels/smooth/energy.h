@@ -5,7 +5,7 @@
 // source    MuJoCo's documentation of mjData
 // deviation none
 // reads     qpos, qvel, xipos, M
-// writes    dw
+// writes    momentum
 // cost      O(nbody + njnt), and a product with M
 #pragma once
 
@@ -57,9 +57,9 @@ DS_STAGE EnergyOf<typename E::Real> energy_of(E& env) {
       const Real d = L - clamp(L, env.ten_spring_lower(ten), env.ten_spring_upper(ten));
       return fma(Real(0.5) * env.ten_stiffness(ten), d * d, s);
     });
-  multiply_M(env, env.qvel(), env.dw());
+  multiply_M(env, env.qvel(), env.momentum());
   const Real kinetic = Real(0.5) * env.accumulate(t.n.nv, [&](int i, const Real& s) {
-    return fma(env.dw()[i], env.qvel()[i], s);
+    return fma(env.momentum()[i], env.qvel()[i], s);
   });
   return {potential, kinetic};
 }

@@ -10,7 +10,7 @@
 // deviation none. Forces on bodies are summed per body as spatial forces about the tree's centre of mass and
 //           mapped to joints in one sweep to the root
 // reads     qpos, qvel, xquat, xipos, tree_com, cdof, cvel
-// writes    qfrc_passive, qfrc_gravcomp; cfrc is scratch
+// writes    qfrc_passive, qfrc_gravcomp; body_force is scratch
 // cost      O(nbody + nv)
 #pragma once
 
@@ -92,15 +92,15 @@ DS_FN void joint_spring(E& env, int j) {
   }
 }
 
-// maps the body forces in cfrc to joints and adds them: out += S' (sum of cfrc over the subtree) where
+// maps body_force to joints and adds it: out += S' (its sum over the subtree) where
 // keep(dof)
 template <class E, class F, class Keep>
 DS_FN void add_body_forces(E& env, const F& out, Keep keep) {
   const auto& t = env.t;
-  const auto cfrc = env.cfrc(), cdof = env.cdof();
-  sum_to_root(env, cfrc);
+  const auto force = env.body_force(), cdof = env.cdof();
+  sum_to_root(env, force);
   env.each(t.n.nv, [&](int i) {
-    if (keep(i)) out[i] = out[i] + dot(cdof.spatial(i), cfrc.spatial(t.dof_body[i]));
+    if (keep(i)) out[i] = out[i] + dot(cdof.spatial(i), force.spatial(t.dof_body[i]));
   });
   env.sync();
 }
@@ -109,7 +109,7 @@ template <class E>
 DS_STAGE void passive(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
-  const auto qvel = env.qvel(), out = env.qfrc_passive(), cfrc = env.cfrc();
+  const auto qvel = env.qvel(), out = env.qfrc_passive(), force = env.body_force();
   const bool springs = !disabled(t.o, kDisableSpring), dampers = !disabled(t.o, kDisableDamper);
   env.each(t.n.nv,
            [&](int i) { out[i] = dampers && t.o.has_damping ? -(env.dof_damping(i) * qvel[i]) : Real(0); });
@@ -127,7 +127,7 @@ DS_STAGE void passive(E& env) {
         const Spatial<Real> drag = fluid_force(env, b);
         f = at_tree_centre(env, b, drag.lin, drag.ang);
       }
-      cfrc.set(b, f);
+      force.set(b, f);
     });
     add_body_forces(env, out, everywhere);
   }
@@ -140,13 +140,13 @@ DS_STAGE void passive(E& env) {
       Spatial<Real> f{zero, zero};
       if (t.body_tree[b] >= 0)
         f = at_tree_centre(env, b, g * -(env.body_mass(b) * env.body_gravcomp(b)), zero);
-      cfrc.set(b, f);
+      force.set(b, f);
     });
     add_body_forces(env, out, [&](int i) { return t.jnt_actgravcomp[t.dof_jnt[i]] == 0; });
     if (t.o.has_actgravcomp) {
       const auto cdof = env.cdof();
       env.each(t.n.nv, [&](int i) {
-        if (t.jnt_actgravcomp[t.dof_jnt[i]]) through[i] = dot(cdof.spatial(i), cfrc.spatial(t.dof_body[i]));
+        if (t.jnt_actgravcomp[t.dof_jnt[i]]) through[i] = dot(cdof.spatial(i), force.spatial(t.dof_body[i]));
       });
     }
   }

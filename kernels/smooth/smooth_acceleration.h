@@ -6,7 +6,7 @@
 // source    Featherstone 2008, section 3.1
 // deviation none
 // reads     qfrc_passive, qfrc_bias, qfrc_actuator, qfrc_applied, xfrc_applied, xipos, tree_com, cdof, LD, Dinv
-// writes    qfrc_smooth, qacc_smooth; cfrc is scratch
+// writes    qfrc_smooth, qacc_smooth; body_force is scratch
 // cost      O(nbody + nv), and a solve with M
 #pragma once
 
@@ -28,15 +28,15 @@ DS_STAGE void smooth_acceleration(E& env, bool any_xfrc, Xfrc xfrc) {
   const auto actuator = env.qfrc_actuator();
   env.each(t.n.nv, [&](int i) { out[i] = (passive[i] - bias[i]) + (applied[i] + actuator[i]); });
   if (any_xfrc) {
-    const auto cfrc = env.cfrc();
+    const auto force = env.body_force();
     const Vec3<Real> zero{Real(0), Real(0), Real(0)};
     env.each(t.n.nbody, [&](int b) {
       if (t.body_tree[b] < 0) {
-        cfrc.set(b, Spatial<Real>{zero, zero});
+        force.set(b, Spatial<Real>{zero, zero});
         return;
       }
       const Spatial<Real> f = xfrc(b);
-      cfrc.set(b, at_tree_centre(env, b, f.lin, f.ang));
+      force.set(b, at_tree_centre(env, b, f.lin, f.ang));
     });
     add_body_forces(env, out, [&](int) { return true; });
   }

@@ -7,8 +7,8 @@
 // equation  S = L D L':   S_ij <- S_ij - sum over k < j of (L D)_ik L_jk,   then D L'x = L^-1 b by columns, last first
 // source    Golub & Van Loan, section 4.1 (L D L')
 // deviation none
-// reads     H (S, its lower triangle by rows), dual_b
-// writes    H, dual_b (x), Hinv (1 / D), coefficient
+// reads     dual_S, dual_b
+// writes    dual_S, dual_b (x), Hinv (1 / D), coefficient
 // cost      O(n^3)
 #pragma once
 
@@ -36,7 +36,7 @@ struct TriangleRows {
 template <int kRows, class E>
 DS_HD void reduce_columns_before(E& env, int first) {
   using Real = typename E::Real;
-  const auto S = env.H(), Dinv = env.Hinv(), l = env.coefficient();
+  const auto S = env.dual_S(), Dinv = env.Hinv(), l = env.coefficient();
   // in columns before these rows, as many at once
   for (int j = 0; j < first; j += kRows) {
     Real x[kRows][kRows];
@@ -73,7 +73,7 @@ DS_HD void reduce_columns_before(E& env, int first) {
 template <int kRows, class E>
 DS_HD void reduce_own_columns(E& env, int first) {
   using Real = typename E::Real;
-  const auto S = env.H(), Dinv = env.Hinv(), b = env.dual_b(), l = env.coefficient();
+  const auto S = env.dual_S(), Dinv = env.Hinv(), b = env.dual_b(), l = env.coefficient();
   Real x[kRows][kRows], y[kRows];
   DS_UNROLL
   for (int r = 0; r < kRows; r++) {
@@ -124,7 +124,7 @@ DS_HD void dense_rows(E& env, int first) {
 template <class E>
 DS_STAGE void solve_dense(E& env, int n) {
   using Real = typename E::Real;
-  const auto S = env.H(), Dinv = env.Hinv(), b = env.dual_b();
+  const auto S = env.dual_S(), Dinv = env.Hinv(), b = env.dual_b();
   const int rank = env.lanes.rank(), width = env.lanes.width();
   if constexpr (E::Lanes::kWidth == 1) {
     // the sums of a thread of a GPU have less room in registers

@@ -1,5 +1,4 @@
-// Impacts before a step: contacts and joint stops that are closed and close, with restitution and Coulomb
-// friction.
+// Impacts before a step: contacts and joint stops that touch and are approaching, with restitution and Coulomb friction.
 //
 // solves    the velocity v+ after the impacts of a state, and their impulses L
 // equation  v+ = v + M^-1 J'L,   0 <= n v+ + e n v  _|_  L_n >= 0,   L_t the most dissipative of mu L_n
@@ -66,13 +65,13 @@ struct NewtonOfImpact {
 template <class E>
 DS_HD typename E::Real limit_speed(const E& env, int s) {
   const auto v = env.qvel()[Limits<E>{env}.dof(s)];
-  return s & 1 ? -v : v;
+  return is_upper(s) ? -v : v;
 }
 template <class E>
 DS_HD typename E::Mask limit_closed(const E& env, int s) {
   using Real = typename E::Real;
   const Real past = Limits<E>{env}.past(s);
-  return (s & 1 ? -past : past) <= Real(0);
+  return (is_upper(s) ? -past : past) <= Real(0);
 }
 template <class E>
 DS_HD typename E::Mask limit_strikes(const E& env, int s) {
@@ -117,9 +116,11 @@ DS_STAGE bool find_impacts(E& env) {
 }
 
 // what the impact overwrites of a contact: its hint for t1, softness, weight
+enum KeptNumber : int { kKeptHint = 0, kKeptKterm = 3, kKeptBn, kKeptBt, kKeptD, kKeptNumbers };
+static_assert(kKeptNumbers == 7, "as the field table has it");
 template <class E>
 DS_HD auto kept_of(const E& env, int slot) {
-  return env.impact_kept().from(7 * slot);
+  return env.impact_kept().from(kKeptNumbers * slot);
 }
 
 // dense scalar rows of the kinds that hold in impacts; what stands in the others is of another evaluation, and maybe of other
@@ -146,9 +147,10 @@ DS_STAGE void impact_rows(E& env) {
   const auto frame = env.con_frame(), D = env.con_D();
   env.each(env.ncon_max, [&](int slot) {
     const auto kept = kept_of(env, slot);
-    for (int k = 0; k < 3; k++) kept[k] = frame[6 * slot + 3 + k];
-    kept[3] = env.con_kterm()[slot], kept[4] = env.con_Bn()[slot], kept[5] = env.con_Bt()[slot];
-    kept[6] = D[slot];
+    for (int k = 0; k < 3; k++) kept[kKeptHint + k] = frame[6 * slot + 3 + k];
+    kept[kKeptKterm] = env.con_kterm()[slot];
+    kept[kKeptBn] = env.con_Bn()[slot], kept[kKeptBt] = env.con_Bt()[slot];
+    kept[kKeptD] = D[slot];
     env.con_kterm()[slot] = zero;
     env.con_Bn()[slot] = env.con_Bt()[slot] = unit;
     D[slot] = select(mask_and(struck, env.impact_e()[slot] >= zero), one, zero);
@@ -387,9 +389,10 @@ DS_STAGE void after_impacts(E& env) {
   });
   env.each(env.ncon_max, [&](int slot) {
     const auto kept = kept_of(env, slot);
-    for (int k = 0; k < 3; k++) env.con_frame()[6 * slot + 3 + k] = kept[k];
-    env.con_kterm()[slot] = kept[3], env.con_Bn()[slot] = kept[4], env.con_Bt()[slot] = kept[5];
-    env.con_D()[slot] = kept[6];
+    for (int k = 0; k < 3; k++) env.con_frame()[6 * slot + 3 + k] = kept[kKeptHint + k];
+    env.con_kterm()[slot] = kept[kKeptKterm];
+    env.con_Bn()[slot] = kept[kKeptBn], env.con_Bt()[slot] = kept[kKeptBt];
+    env.con_D()[slot] = kept[kKeptD];
   });
   env.done();
   factorize(env);
@@ -428,12 +431,12 @@ DS_STAGE void add_impacts(E& env) {
   const auto struck = impact_flag(env) > zero;
   if (!any(struck)) return;
   env.unsolved = mask_or(env.unsolved, impact_flag(env) > Real(1));
-  const auto jump = env.jump(), force = env.dw();
-  multiply_M(env, jump, force);
+  const auto jump = env.jump(), momentum = env.momentum();
+  multiply_M(env, jump, momentum);
   env.each(t.n.nv, [&](int i) {
     env.qacc()[i] = select(struck, fma(rate, jump[i], env.qacc()[i]), env.qacc()[i]);
     Real& total = env.qfrc_constraint()[i];
-    total = select(struck, fma(rate, force[i], total), total);
+    total = select(struck, fma(rate, momentum[i], total), total);
   });
   env.each(env.ncon_max, [&](int slot) {
     for (int r = 0; r < 3; r++) {

@@ -11,7 +11,7 @@
 // source    Woodbury 1950; contact-space Newton after Todorov 2014
 // deviation none
 // reads     Z, dual_A, grad, con_h, single_h, dense_h
-// writes    dual_root, dual_b, H, Hinv, coefficient, dw
+// writes    dual_root, dual_b, dual_S, Hinv, coefficient, dw
 // cost      O(rows^3) a direction
 #pragma once
 
@@ -47,8 +47,8 @@ struct PushingBlocks {
         single_root(root.from(ndense + kRoot * e.t.n.ncone)),
         list(block_list(e)) {}
 
-  DS_HD int place(int i) const { return list[2 * i]; }
-  DS_HD int row(int i) const { return list[2 * i + 1]; }
+  DS_HD int& place(int i) const { return list[2 * i]; }
+  DS_HD int& row(int i) const { return list[2 * i + 1]; }
   // whether the block at a place is a contact
   DS_HD bool wide(int place) const { return place >= ndense && place < behind; }
   // the root of a scalar row's curvature
@@ -88,8 +88,8 @@ struct PushingBlocks {
   DS_HD void add(bool pushes, int place, int size) {
     if (!pushes) return;
     if (env.lanes.rank() == 0) {
-      list[2 * blocks] = place;
-      list[2 * blocks + 1] = rows;
+      this->place(blocks) = place;
+      row(blocks) = rows;
     }
     blocks++;
     rows += size;
@@ -157,9 +157,9 @@ struct PushingBlocks {
     apply_transposed(G, v);
     DS_UNROLL
     for (int r = 0; r < kDim; r++) b[first + r] = v[r];
-    const auto a = block_rows(A, at), out = block_rows(env.H(), first);
+    const auto a = block_rows(A, at), out = block_rows(env.dual_S(), first);
     for (int k = 0; k <= i; k++) {
-      const Index other = list[2 * k], column = list[2 * k + 1];
+      const Index other = place(k), column = row(k);
       if (!wide(static_cast<int>(other))) {
         Real x[kDim];
         const Real s = scale(static_cast<int>(other));
@@ -193,12 +193,12 @@ struct PushingBlocks {
   DS_HD void put_scalar(int i) const {
     const int at = place(i), first = row(i);
     const Real s = scale(at);
-    const auto a = env.dual_A().from(triangle(at)), out = env.H().from(triangle(first));
+    const auto a = env.dual_A().from(triangle(at)), out = env.dual_S().from(triangle(first));
     Real v;
     product<1>(at, env.grad(), &v);
     env.dual_b()[first] = s * v;
     for (int k = 0; k <= i; k++) {
-      const Index other = list[2 * k], column = list[2 * k + 1];
+      const Index other = place(k), column = row(k);
       if (!wide(static_cast<int>(other))) {
         const Real x = s * scale(static_cast<int>(other)) * a[other];
         out[column] = k == i ? Real(1) + x : x;

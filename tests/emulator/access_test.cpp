@@ -83,7 +83,7 @@ void run_scene(const Scene& scene) {
     rollout.step([&](const StepArgs& args) {
       for (Recorded& x : reals) x.v = NAN;
       RecordingEnv env{{t, lanes, reals.data(), words.data(), 0}};
-      const bool elliptic = t.o.cone == 1;
+      const bool elliptic = t.o.cone == kWeighsRows;
       if (t.n.kdim == 3)
         elliptic ? run_recorded<3, true>(env, rollout.batch, args)
                  : run_recorded<3, false>(env, rollout.batch, args);
@@ -142,7 +142,6 @@ TEST(Accesses, AreThoseOfTheTable) {
   const std::map<std::string, Declared> declared = {
 #define ACCESS(array, writers, readers) {#array, {writers, readers}},
 #include "kernels/data/accesses.inl"
-#undef ACCESS
   };
   const auto& found = accesses().all;
   std::string rows;
@@ -159,10 +158,12 @@ TEST(Accesses, AreThoseOfTheTable) {
 
 // impacts use the room of the solver earlier, and have arrays of their own
 TEST(Accesses, TheStageColumnNamesTheFirstWriter) {
-  const std::set<std::string> of_packs{"geom_record", "body_box", "tree_box", "trees_near", "tree_meets"};
+  const std::set<std::string> of_packs = {
+#define OF_PACKS(array) #array,
+#include "kernels/data/accesses.inl"
+  };
   for (size_t a = 0; a < rows_of_table().size(); a++) {
     const Row& row = rows_of_table()[a];
-    // of packs alone, which nobody records
     if (of_packs.count(row.name) > 0) continue;
     const bool impact = row.stage == "impact";
     const auto& found = impact ? accesses().all : accesses().without_impacts;

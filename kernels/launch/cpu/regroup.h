@@ -1,13 +1,13 @@
 // A call in segments, so that the packs of a CPU are regrouped in every substep, once contacts are known.
 //
-// A pack goes through the rows that any of its environments has, and takes as many Newton steps as its
-// slowest. Which rows an environment has is known once its contacts are. So a substep begins with the frames
-// of the bodies and the contacts alone; then every environment leaves its pack, with a snapshot of its state
-// and its contacts; the host sorts them; and those who are alike meet in packs of their own, where the frames
-// are found again, with the rest of the evaluation. A segment is what lies between two such meetings: a substep
-// but for its contacts, and those of the next. An environment's numbers are the same whoever stands beside
-// it, so no bit differs from run_environment (step.h), which knows no segments. Cost: 6% of a humanoid's step;
-// its snapshot has 85 numbers, and 21 a contact, written along the rows of memory and read back across them.
+// A pack computes the rows that any of its environments has, and takes as many Newton steps as its slowest. The contacts
+// of an environment tell which rows it has. So a substep begins with body frames and contacts alone. Snapshots of the
+// state and the contacts of every environment are then scattered to memory, the host sorts environments by their keys
+// (note_keys), and packs of like ones gather their snapshots and go on: body frames again, then the rest of the evaluation. A
+// segment lies between two regroupings: a substep but for its contacts, and the contacts of the next. The numbers of an
+// environment do not depend on its neighbours, so no bit differs from run_environment (step.h), which has no segments.
+// Cost: 6% of a humanoid's step; its snapshot has 85 numbers, and 21 a contact, written along the rows of memory and read
+// back across them.
 #pragma once
 
 #include "kernels/launch/cpu/cpu_kernels.h"
@@ -185,10 +185,7 @@ bool run_segment(E& env, const BatchView<typename E::Scalar>& batch, const StepA
   }
   for (bool known = !first;; known = false) {  // the contacts
     if (!known && m->stage == 0) {
-      body_frames<false>(env, [&](int i) { return in.mocap(i); });
-      env.time_stage(kStage_kinematics);
-      collide(env);
-      env.time_stage(kStage_collide);
+      contacts_alone(env, in);
       scatter_snapshots(env, in, snapshots);
       env.time_stage(kStage_regroup);
       return true;

@@ -1,6 +1,6 @@
-// What goes on around a step on a GPU, over the whole batch: environments placed anew, lists of those that
-// are meant, an order in which warps stay full, numbers about the batch. Plain C++, so that host code need
-// not be compiled by nvcc. Everything is put into the stream that is given, and nothing waits for the device.
+// Operations on a whole batch around a step on a GPU: scatter rows to environments, flag and compact environments by their
+// status, sort them by workload so that warps stay full, summarize the batch. Plain C++, so that host code need not be
+// compiled by nvcc. Everything is put into the given stream, and nothing waits for the device.
 #pragma once
 
 #include <cuda_runtime_api.h>

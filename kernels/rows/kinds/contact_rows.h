@@ -63,8 +63,8 @@ DS_FN void weigh_contact(E& env, int slot) {
   using Sum = Sums<Real, 2>;
   const auto& t = env.t;
   const auto z = rows_of<kDim>(env.Z(), t.n.ndense + kDim * slot, t.n.nv);
-  const bool edges = !t.o.cone;
-  const Real mu = env.con_mu()[5 * slot];
+  const bool edges = t.o.cone == kWeighsEdges;
+  const Real mu = friction_of(env, slot)[kSlide1];
   const auto rubs = env.con_dim()[slot] > Real(1);
   const Sum sum = env.template accumulate_in<Sum>(slot_support(env, slot), t.n.nv, [&](Index d, Sum s) {
     const Real n = z[0][d], j = edges ? select(rubs, fma(mu, z[1][d], n), n) : n;

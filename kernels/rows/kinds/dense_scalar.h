@@ -28,9 +28,11 @@ namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
 template <class Kind>
-constexpr bool holds_in_impacts() {
-  if constexpr (requires { Kind::kHoldsInImpacts; }) return Kind::kHoldsInImpacts;
-  return false;
+DS_HD constexpr bool holds_in_impacts() {
+  if constexpr (requires { Kind::kHoldsInImpacts; })
+    return Kind::kHoldsInImpacts;
+  else
+    return false;
 }
 
 // kinds of dense scalar rows, in the order of their rows

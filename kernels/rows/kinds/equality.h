@@ -23,6 +23,13 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
+// which bodies of an equality a dof moves, as bits of eq_moves
+enum EqualityMoves : int { kMovesFirst = 1, kMovesSecond = 2 };
+template <class AnyTables>
+DS_HD int equality_moves(const AnyTables& t, int e, Index d) {
+  return t.eq_moves[static_cast<long>(e) * t.n.nv + d];
+}
+
 // one side of a connect or weld: a point of a body, and how it moves
 template <class Real>
 struct EqualitySide {
@@ -99,14 +106,14 @@ DS_FN void tie_bodies(E& env, int e) {
         between(two.quat, Quat<Real>{real_part, mixed.x, mixed.y, mixed.z}, one.quat) * (half * scale);
   }
   for (int d = 0; d < nv; d++) {
-    const int moves = t.eq_moves[static_cast<long>(e) * nv + d];
+    const int moves = equality_moves(t, e, d);
     Vec3<Real> lin{zero, zero, zero}, ang = lin;
     if (moves != 0) {
       const Spatial<Real> s = cdof.spatial(d);
-      if (moves & 1) lin = lin + s.lin + cross(s.ang, one.arm);
-      if (moves & 2) lin = lin - (s.lin + cross(s.ang, two.arm));
-      if (moves == 1) ang = s.ang;
-      if (moves == 2) ang = -s.ang;
+      if (moves & kMovesFirst) lin = lin + s.lin + cross(s.ang, one.arm);
+      if (moves & kMovesSecond) lin = lin - (s.lin + cross(s.ang, two.arm));
+      if (moves == kMovesFirst) ang = s.ang;
+      if (moves == kMovesSecond) ang = -s.ang;
     }
     Z[row * nv + d] = lin.x;
     Z[(row + 1) * nv + d] = lin.y;

@@ -27,7 +27,7 @@ DS_HD void each_limit_of(const E& env, int u, F f) {
   const auto& t = env.t;
   const int dof = t.single_dof[u];
   for (int k = t.single_lim[u]; k < t.single_lim[u + 1]; k++)
-    for (int side = 0; side < 2; side++) f(2 * k + side, dof);
+    for (int side = 0; side < 2; side++) f(side_of_limit(k, side), dof);
 }
 // calls f(s, dof) for those of all single-dof rows in use
 template <class E, class F>
@@ -45,8 +45,8 @@ struct Limits {
   DS_HD int first() const { return 0; }
   DS_HD auto lambda() const { return env.lim_lambda(); }
   DS_HD auto change() const { return env.dy().from(first()); }
-  DS_HD static Real sign(int s) { return Real(s & 1 ? -1 : 1); }
-  DS_HD int joint(int s) const { return env.t.lim_jnt[s / 2]; }
+  DS_HD static Real sign(int s) { return Real(is_upper(s) ? -1 : 1); }
+  DS_HD int joint(int s) const { return env.t.lim_jnt[limit_of(s)]; }
   DS_HD int dof(int s) const { return env.t.jnt_dofadr[joint(s)]; }
   template <class F>
   DS_HD auto with_law(int, F f) const {
@@ -63,8 +63,8 @@ struct Limits {
   DS_HD Real past(int s) const { return env.qpos()[env.t.jnt_qposadr[joint(s)]] - env.lim_range(s); }
   DS_HD Real likely() const {
     return env.accumulate(count(), [&](int s, const Real& sum) {
-      const Real r = past(s), margin = env.lim_margin(s / 2);
-      return sum + select(s & 1 ? r > -margin : r < margin, Real(1), Real(0));
+      const Real r = past(s), margin = env.lim_margin(limit_of(s));
+      return sum + select(is_upper(s) ? r > -margin : r < margin, Real(1), Real(0));
     });
   }
 
@@ -73,7 +73,7 @@ struct Limits {
     const auto& t = env.t;
     const auto qvel = env.qvel(), qacc = env.qacc_smooth(), y0 = env.lim_y0(), D = env.lim_D();
     env.each(count(), [&](int s) {
-      const int k = s / 2, dof = this->dof(s);
+      const int k = limit_of(s), dof = this->dof(s);
       const Real side = sign(s), margin = env.lim_margin(k);
       if (t.o.spring_damper_rows) {
         // the spring-damper of Todorov 2014; its weight follows once the rows are whitened
@@ -109,10 +109,10 @@ struct Limits {
 
   // x: the product of a single-dof row with w, or with dw
   DS_HD void put_residual(int u, const Real& x) const {
-    each_limit_of(env, u, [&](int s, int) { env.lim_y()[s] = env.lim_y0()[s] + (s & 1 ? -x : x); });
+    each_limit_of(env, u, [&](int s, int) { env.lim_y()[s] = env.lim_y0()[s] + (is_upper(s) ? -x : x); });
   }
   DS_HD void put_change(int u, const Real& x) const {
-    each_limit_of(env, u, [&](int s, int) { change()[s] = s & 1 ? -x : x; });
+    each_limit_of(env, u, [&](int s, int) { change()[s] = is_upper(s) ? -x : x; });
   }
   // y0 <- y0 + Z'w, w the whitened acceleration that forces from elsewhere give
   template <class F>
@@ -146,7 +146,7 @@ struct Limits {
   DS_HD void add_law(int u, Real* force, Real* curvature, Real* key) const {
     each_limit_of(env, u, [&](int s, int) {
       const Real y = used_y(s), h = OneSided::curvature(y, env.lim_D()[s]);
-      *force = s & 1 ? fma(h, y, *force) : fma(-h, y, *force);
+      *force = is_upper(s) ? fma(h, y, *force) : fma(-h, y, *force);
       *curvature = *curvature + h;
       *key = OneSided::add_conditions(*key, y, h, Condition::kLimit, s);
     });
@@ -205,7 +205,7 @@ struct Limits {
   template <class L, class F>
   DS_HD void add_forces(const L& l, const F& w) const {
     each_limit(env, [&](int s, int dof) {
-      if (any(l[s] != Real(0))) single_axpy(env, dof, s & 1 ? -l[s] : l[s], w);
+      if (any(l[s] != Real(0))) single_axpy(env, dof, is_upper(s) ? -l[s] : l[s], w);
     });
   }
 };

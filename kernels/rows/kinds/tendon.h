@@ -66,8 +66,8 @@ struct TendonLimits {
     const auto& t = env.t;
     const auto y0 = env.dense_y0(), D = env.dense_D();
     env.each(count(env), [&](int s) {
-      const int k = s / 2, ten = t.tenlim_ten[k], g = first + s;
-      const bool upper = s & 1;
+      const int k = limit_of(s), ten = t.tenlim_ten[k], g = first + s;
+      const bool upper = is_upper(s);
       const Real side(upper ? -1 : 1), bound = upper ? env.tenlim_upper(k) : env.tenlim_lower(k);
       const Real r = side * (env.ten_length()[ten] - bound) - env.tenlim_margin(k);
       const auto active = r < Real(0);

@@ -92,9 +92,7 @@ struct IslandFactor : IslandRows<kDim, E, kOneEight> {
     DS_UNROLL
     for (int side = 0; side < 2; side++) DS_UNROLL
     for (int r = 0; r < kDim; r++) z[side][r] = contact_row(i, side, r);
-    const auto eights = [&](int side) {
-      return Eights{static_cast<unsigned>(this->con_eights()[2 * i + side])};
-    };
+    const auto eights = [&](int side) { return this->eights_of_contact(i, side); };
     this->each_side(i, [&](int side, int tree) {
       add_outer<kDim, true>(diagonal(tree), dofs(tree), padded(tree), eights(side), eights(side), z[side],
                             z[side], h);

@@ -33,7 +33,7 @@ DS_HD void put_contact_record(E& env, int slot) {
   Vec3<Real> t1, t2;
   contact_frame(n, frame.vec(2 * slot + 1), &t1, &t2);
   frame.set(2 * slot + 1, t1);
-  const auto mu = env.con_mu().from(5 * slot);
+  const auto mu = friction_of(env, slot);
   const Real run[kRecordRun] = {n.x,
                                 n.y,
                                 n.z,
@@ -48,13 +48,13 @@ DS_HD void put_contact_record(E& env, int slot) {
                                 env.con_Bt()[slot],
                                 env.con_D()[slot],
                                 env.con_dim()[slot],
-                                mu[0],
-                                mu[1]};
+                                mu[kSlide1],
+                                mu[kSlide2]};
   const auto records = contact_records<kDim>(env, slot);
   store_records(records, 0, run);
   if constexpr (kDim > 3) {
     Real rest[kRecordRun];
-    for (int k = 0; k < kRecordRun; k++) rest[k] = k < 3 ? mu[2 + k] : Real(0);
+    for (int k = 0; k < kRecordRun; k++) rest[k] = k < 3 ? mu[kSpin + k] : Real(0);
     store_records(records, kRecordRun, rest);
   }
 }
@@ -92,7 +92,7 @@ struct IslandContacts : IslandRows<kDim, E, kOneEight> {
   DS_HD void find_bodies(Group* g) const {
     for (int l = 0; l < kPack; l++) {
       const int slot = this->con_slot()[contact_of(*g, l)], pair = pair_of(env, slot, element);
-      const int first = this->con_tree()[2 * slot];
+      const int first = this->tree_of_slot(slot, 0);
       for (int of = 0; of < 2; of++) {
         const Moved moved = moved_by(env.t, pair, of);
         g->body[of][l] = moved.body;
@@ -176,7 +176,7 @@ struct IslandContacts : IslandRows<kDim, E, kOneEight> {
         chain[of] = {here ? static_cast<unsigned>(this->body_eights()[body]) : 0u};
       }
       const Eights eights{chain[0].set | chain[1].set};
-      this->con_eights()[2 * i + side] = static_cast<int>(eights.set);
+      this->set_eights_of_contact(i, side, eights);
       for (int c = 0; c < padded(tree); c += kEight) {
         if (!kOneEight && !eights.has(c)) continue;
         Numbers z[kDim];

@@ -47,6 +47,8 @@ struct IslandEnv {
   DS_HD Ints name() const { return ints.from(layout.name); }
 #define ISLAND_R(name, size, meaning) \
   DS_HD Reals name() const { return reals.from(layout.name); }
+#define ISLAND_ALIAS(name, array, meaning) \
+  DS_HD Ints name() const { return array(); }
 #include "kernels/data/island_arena.inl"
 
   // a number of this environment's workspace
@@ -63,9 +65,9 @@ struct IslandEnv {
     set_lane(field[i], element, x);
   }
 
-  DS_HD int islands() const { return head()[0]; }
-  DS_HD int contacts() const { return head()[1]; }
-  DS_HD int rows() const { return head()[2]; }
+  DS_HD int islands() const { return head()[kHeadIslands]; }
+  DS_HD int contacts() const { return head()[kHeadContacts]; }
+  DS_HD int rows() const { return head()[kHeadRows]; }
   DS_HD int slots() const { return with_island_room(env.t.n.ncon); }
   DS_HD int scalars() const { return with_island_room(env.t.n.nrow1); }
 
@@ -79,6 +81,8 @@ struct IslandEnv {
   DS_HD int width() const { return kOneEight ? kEight : env.t.n.ntreepad; }
   DS_HD int tree_of_dof(int d) const { return env.t.body_tree[env.t.dof_body[d]]; }
 
+  // the first or second tree that the contact of a slot moves
+  DS_HD int& tree_of_slot(int slot, int side) const { return con_tree()[2 * slot + side]; }
   // how many contacts and rows an island has
   DS_HD int contacts_of(int island) const { return con_adr()[island + 1] - con_adr()[island]; }
   DS_HD int rows_of(int island) const {

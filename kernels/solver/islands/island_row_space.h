@@ -28,8 +28,8 @@ DS_HD bool put_contact_root(const Curvature& h, Real* G) {
   return pushes;
 }
 
-// b <- what solves for it, by columns: which rows of an identity stand between those of an island, and so how many are
-// before it, must not change a bit. One over its pivots stands on the diagonal of S
+// Back substitution: b <- x where R x = b, R the upper triangle of S, with one over its pivots on the diagonal. It goes by
+// columns: rows of the identity between those of an island, which differ from pack to pack, then add exact zeros
 template <class Reals>
 DS_HD void substitute_among_rows(const Reals& S, int stride, const Reals& b, int n) {
   for (int c = n - 1; c >= 0; c--) {
@@ -75,20 +75,19 @@ struct IslandRowSpace : IslandFactor<kDim, E, false> {
   // f(tree, c, rows): the eights that a block reaches, from dof c of a tree on, and the first of its rows on that tree
   template <class F>
   DS_HD void each_reached(int i, F f) const {
-    const auto eights_of = [&](int tree, unsigned set, const Reals& rows) {
+    const auto each_of = [&](int tree, Eights eights, const Reals& rows) {
       for (int c = 0; c < dofs(tree); c += kEight)
-        if (Eights{set}.has(c)) f(tree, c, rows);
+        if (eights.has(c)) f(tree, c, rows);
     };
     if (i < scalars) {
       for (int e = this->row_entry()[first_row + i]; e < this->row_entry()[first_row + i + 1]; e++)
-        eights_of(this->entry_tree()[e], static_cast<unsigned>(this->entry_eights()[e]),
-                  this->row_z().from(this->entry_z()[e]));
+        each_of(this->entry_tree()[e], Eights{static_cast<unsigned>(this->entry_eights()[e])},
+                this->row_z().from(this->entry_z()[e]));
       return;
     }
     const int contact = first_contact + i - scalars;
     this->each_side(contact, [&](int side, int tree) {
-      eights_of(tree, static_cast<unsigned>(this->con_eights()[2 * contact + side]),
-                this->contact_row(contact, side, 0));
+      each_of(tree, this->eights_of_contact(contact, side), this->contact_row(contact, side, 0));
     });
   }
 

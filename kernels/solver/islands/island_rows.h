@@ -40,9 +40,7 @@ struct IslandRows : IslandEnv<E, kOneEight> {
     const int width = this->width();
     return this->con_z().from(static_cast<Index>((i * 2 + side) * kDim + r) * width);
   }
-  DS_HD int tree_of_contact(int i, int side) const {
-    return this->con_tree()[2 * this->con_slot()[i] + side];
-  }
+  DS_HD int tree_of_contact(int i, int side) const { return this->tree_of_slot(this->con_slot()[i], side); }
   // calls f(side, tree) for the trees of a contact
   template <class F>
   DS_HD void each_side(int i, F f) const {
@@ -51,12 +49,20 @@ struct IslandRows : IslandEnv<E, kOneEight> {
     for (int side = 0; side < sides; side++) f(side, tree_of_contact(i, side));
   }
 
+  // the eights that its rows reach on one of them
+  DS_HD Eights eights_of_contact(int i, int side) const {
+    return {static_cast<unsigned>(this->con_eights()[2 * i + side])};
+  }
+  DS_HD void set_eights_of_contact(int i, int side, Eights eights) const {
+    this->con_eights()[2 * i + side] = static_cast<int>(eights.set);
+  }
+
   // calls f(side, c, begin) for the eights that the rows of a contact reach, from dof c of a tree on; the tree's dofs begin
   // with number `begin` of w and its like
   template <class F>
   DS_HD void each_contact_eight(int i, F f) const {
     each_side(i, [&](int side, int tree) {
-      const Eights eights{static_cast<unsigned>(this->con_eights()[2 * i + side])};
+      const Eights eights = eights_of_contact(i, side);
       const int begin = this->begin(tree);
       for (int c = 0; c < padded(tree); c += kEight)
         if (kOneEight || eights.has(c)) f(side, c, begin);

@@ -46,7 +46,7 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedDirection<kDim, E>> {
     const auto keep = warm < cost;
     for (int k = 0; k < dofs; k++) w[k] = select(keep, w[k], other[k]);
     each_y([&](Real& y, const Real& of_other, const Real&) { y = select(keep, y, of_other); });
-    // no curvature is what stands there: the first active set is another
+    // values that no law gives, so that the first active set counts as a change
     for (int i = 0; i < this->contacts(); i++)
       for (int k = 0; k < kTriangle<kDim>; k++) this->con_h()[k * this->slots() + i] = Real(-1);
     for (int i = 0; i < this->rows(); i++) this->row_piece()[i] = Real(-1);

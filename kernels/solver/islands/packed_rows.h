@@ -198,7 +198,7 @@ struct PackedRows {
     for (int i = 0; i < ncon; i++) {
       const int c = con + i;
       slot[i][count] = from.con_slot()[c];
-      const Eights eights{from.width() == kEight ? ~0u : static_cast<unsigned>(from.con_eights()[2 * c])};
+      const Eights eights = from.width() == kEight ? Eights{~0u} : from.eights_of_contact(c, 0);
       for (int r = 0; r < kDim; r++) copy<From>(from.contact_row(c, 0, r), eights, n, contact_row(i, r));
     }
     for (int i = 0; i < nrow; i++) {

@@ -42,7 +42,7 @@ DS_HD void find_rows_in_use(const IslandEnv<E, false>& base) {
       by[used++] = static_cast<int>(environments);
     }
   });
-  base.head()[5] = used;
+  base.head()[kHeadSources] = used;
 }
 
 template <class E, bool kOneEight>
@@ -66,11 +66,9 @@ struct Partition : IslandEnv<E, kOneEight> {
     this->tree_island()[a > b ? a : b] = a > b ? b : a;
   }
 
-  // the scalar rows in use, by their numbers in used_source; nothing else stands there yet
-  DS_HD Ints rows_in_use() const { return this->pushing(); }
   DS_HD int find_own_rows() const {
-    const int used = this->head()[5];
-    const auto by = this->used_by(), own = rows_in_use();
+    const int used = this->head()[kHeadSources];
+    const auto by = this->used_by(), own = this->rows_in_use();
     int count = 0;
     for (int i = 0; i < used; i++) {
       own[count] = i;
@@ -81,8 +79,8 @@ struct Partition : IslandEnv<E, kOneEight> {
   // calls f(that number) in the order of their kinds
   template <class F>
   DS_HD void each_row(F f) const {
-    const int count = this->head()[2];
-    const auto own = rows_in_use();
+    const int count = this->head()[kHeadRows];
+    const auto own = this->rows_in_use();
     for (int i = 0; i < count; i++) f(own[i]);
   }
   // f(tree) for the trees that such a row reaches, in order
@@ -105,23 +103,21 @@ struct Partition : IslandEnv<E, kOneEight> {
   DS_HD void find_islands() const {
     const auto& n = env.t.n;
     const auto island = this->tree_island(), used = this->tree_place(), first = this->tree_adr();
-    const auto tree = this->con_tree();
-    // of an island of one tree; nothing else stands there yet
-    [[maybe_unused]] const auto contacts_of = this->live(), rows_of = this->searching(),
-                                members = this->doubtful();
+    [[maybe_unused]] const auto contacts_of = this->tree_contacts(), rows_of = this->tree_rows(),
+                                members = this->tree_members();
     for (int k = 0; k < n.ntree; k++) island[k] = k, used[k] = 0;
     if constexpr (Base::kIntoPacks)
       for (int k = 0; k < n.ntree; k++) contacts_of[k] = rows_of[k] = members[k] = 0;
     const int contacts = lane_of(env.ncon, this->element);
-    this->head()[2] = find_own_rows();
+    this->head()[kHeadRows] = find_own_rows();
     int last = -1;
     for (int i = 0; i < contacts; i++) {
       const int pair = pair_of(env, i, this->element);
       int a = moved_by(env.t, pair, 0).tree, b = moved_by(env.t, pair, 1).tree;
       if (a < 0) a = b;
       if (b == a) b = -1;
-      tree[2 * i] = a;
-      tree[2 * i + 1] = b;
+      this->tree_of_slot(i, 0) = a;
+      this->tree_of_slot(i, 1) = b;
       if constexpr (Base::kIntoPacks) contacts_of[a]++;
       // contacts of a pair follow each other
       if (pair == last) continue;
@@ -149,7 +145,7 @@ struct Partition : IslandEnv<E, kOneEight> {
         return members[k] == 1 && is_packed(n, dofs(k), contacts_of[k], rows_of[k]);
       };
       number([&](int k) { return !packed(k); });
-      this->head()[4] = islands;
+      this->head()[kHeadOwn] = islands;
       number(packed);
     } else {
       number([](int) { return true; });
@@ -160,8 +156,8 @@ struct Partition : IslandEnv<E, kOneEight> {
       if (r != k) first[k] = r < 0 ? -1 : first[r];
     }
     for (int k = 0; k < n.ntree; k++) island[k] = first[k];
-    this->head()[0] = islands;
-    this->head()[1] = contacts;
+    this->head()[kHeadIslands] = islands;
+    this->head()[kHeadContacts] = contacts;
   }
 
   // things by their islands, in the order in which each(f) calls f(thing, its island or less than 0): adr, and
@@ -194,14 +190,13 @@ struct Partition : IslandEnv<E, kOneEight> {
 
   DS_HD void list_contacts() const {
     const auto island = this->tree_island(), of = this->con_island(), slot = this->con_slot();
-    const auto tree = this->con_tree();
     if (this->islands() == 1) {
       for (int i = 0; i < this->contacts(); i++) slot[i] = i, of[i] = 0;
       this->con_adr()[0] = 0;
       this->con_adr()[1] = this->contacts();
     } else {
       const auto each = [&](auto f) {
-        for (int s = 0; s < this->contacts(); s++) f(s, island[tree[2 * s]]);
+        for (int s = 0; s < this->contacts(); s++) f(s, island[this->tree_of_slot(s, 0)]);
       };
       sort_by_island(each, this->con_adr(), [&](int i, int s, int k) {
         slot[i] = s;
@@ -213,7 +208,7 @@ struct Partition : IslandEnv<E, kOneEight> {
 
   DS_HD void list_rows() const {
     const auto island = this->tree_island(), source = this->row_source(), of = this->row_island();
-    const auto row_of = this->row_entry();  // nothing else stands there yet
+    const auto row_of = this->row_number();
     const auto each = [&](auto f) {
       each_row([&](int row) {
         int k = -1;  // that of any of its trees
@@ -226,7 +221,7 @@ struct Partition : IslandEnv<E, kOneEight> {
       of[i] = k;
       row_of[i] = row;
     });
-    const int count = this->head()[2] = this->row_adr()[this->islands()];
+    const int count = this->head()[kHeadRows] = this->row_adr()[this->islands()];
     int entries = 0, next = 0;
     for (int i = 0; i < count; i++) {
       const int row = row_of[i];
@@ -253,7 +248,7 @@ struct Partition : IslandEnv<E, kOneEight> {
     int before[2] = {-1, -1};
     for (int i = begin; i < end; i++) {
       const int slot = this->con_slot()[i];
-      const int a = this->con_tree()[2 * slot], b = this->con_tree()[2 * slot + 1];
+      const int a = this->tree_of_slot(slot, 0), b = this->tree_of_slot(slot, 1);
       f(i, a, b, a != before[0] || b != before[1]);
       before[0] = a, before[1] = b;
     }
@@ -279,10 +274,8 @@ struct Partition : IslandEnv<E, kOneEight> {
   DS_HD int eliminate_trees(int island, int H, int* columns) const {
     const int first = this->tree_adr()[island], n = this->tree_adr()[island + 1] - first;
     const int words = (n + 31) / 32;
-    const auto list = this->tree_list(), place = this->tree_place(), degree = this->changed();
-    // degrees, and -1 once eliminated, stand where nothing else does yet: searching and changed hold islands, of which
-    // there are no more than trees
-    const auto order = this->searching();
+    const auto list = this->tree_list(), place = this->tree_place(), degree = this->tree_degree();
+    const auto order = this->tree_order();
     build_graph(island);
     const auto degree_of = [&](int k) {
       int sum = 0;
@@ -394,7 +387,7 @@ struct Partition : IslandEnv<E, kOneEight> {
                      k + 1 < this->tree_adr()[island + 1] ? this->column_adr()[k + 1] : columns);
     }
     this->column_adr()[this->tree_adr()[this->islands()]] = columns;
-    this->head()[3] = H;
+    this->head()[kHeadH] = H;
     int block = -1;
     each_contact_trees(0, this->contacts(), [&](int i, int a, int b, bool anew) {
       if (anew) block = b < 0 || this->live()[this->con_island()[i]] < 0 ? -1 : block_of(a, b);

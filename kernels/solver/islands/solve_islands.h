@@ -76,7 +76,7 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, IslandRows<kDim, E, kOneEight>
       this->each_eight(island, [&](int c) { Numbers(this->grad(), c).store(w, c); });
       each_y(island, [&](Scalar& y, const Scalar& other, const Scalar&) { y = other; });
     });
-    // no curvature is what stands there: the first active set is another
+    // values that no law gives, so that the first active set counts as a change
     env.each(this->contacts(), [&](int i) { this->con_h()[i] = Scalar(-1); });
     env.each(this->rows(), [&](int i) { this->row_piece()[i] = Scalar(-1); });
   }
@@ -189,14 +189,13 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, IslandRows<kDim, E, kOneEight>
     });
   }
 
-  // steps until every active set is stable, or every step negligible, or the cap is reached. Leaves the laws of all rows
-  // at the y that it leaves: searching holds, between steps, the islands whose y is new. Whether an island may stop at
-  // an unchanged set stands in changed: 1 where its last step was whole
+  // Steps until every active set is stable, or every step negligible, or the cap is reached. It leaves the laws of all rows
+  // at the y that it leaves. An island may stop at an unchanged set where its last step was whole
   DS_HD int newton(int cap, Scalar tolerance) const {
     return apart(*this, [=](const auto& self) { return self.newton_here(cap, tolerance); });
   }
   DS_HD int newton_here(int cap, Scalar tolerance) const {
-    const auto live = this->live(), whole = this->changed(), moved = this->searching();
+    const auto live = this->live(), whole = this->is_whole(), moved = this->has_moved();
     env.each(this->islands(), [&](int island) {
       whole[island] = 0;
       moved[island] = live[island] != 0;
@@ -393,11 +392,11 @@ DS_STAGE void solve_element(E& env, int element, Packed& packed) {
   IslandContacts<kDim, E, kOneEight>(rows).run();
   if constexpr (IslandEnv<E, kOneEight>::kIntoPacks) {
     const auto head = base.head();
-    const int own = head[4];
-    for (int island = own; island < head[0]; island++) packed.add(rows, island);
-    head[0] = own;
-    head[1] = base.con_adr()[own];
-    head[2] = base.row_adr()[own];
+    const int own = head[kHeadOwn];
+    for (int island = own; island < head[kHeadIslands]; island++) packed.add(rows, island);
+    head[kHeadIslands] = own;
+    head[kHeadContacts] = base.con_adr()[own];
+    head[kHeadRows] = base.row_adr()[own];
     if (own == 0) return;
   }
   const IslandSolver<kDim, kElliptic, E, kOneEight> solver{
