@@ -137,14 +137,14 @@ template <class E, class Kind>
 DS_HD typename E::Real lost_row(const E&, const Kind&, int) {
   return typename E::Real(0);
 }
-// of connects and welds, whose entries are differences of motions; of coupled joints they are not
+// of connects and welds, whose entries are differences of motions; of coupled joints and tendons they are not
 template <class E>
 DS_FN typename E::Real lost_row(const E& env, const Equalities&, int row) {
   using Real = typename E::Real;
   const auto& t = env.t;
   int e = 0;
   while (e + 1 < t.n.neq && t.eq_row[e + 1] <= row) e++;
-  if (t.eq_type[e] == kEqJoint) return Real(0);
+  if (t.eq_type[e] != kEqConnect && t.eq_type[e] != kEqWeld) return Real(0);
   RowScale<Real> scale;
   for (int side = 0; side < 2; side++) {
     const int b = equality_object(t, e, side), moves = side == 0 ? kMovesFirst : kMovesSecond;
