@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "host/model/element_rows.h"
 #include "host/reference/spatial.h"
 
 namespace dualstep::reference {
@@ -29,8 +30,8 @@ struct Motor {
   int inputs;
 
   Motor(const Model& m, int i) {
-    const double *g = &m.actuator_gainprm[10 * i], *d = &m.actuator_dynprm[10 * i],
-                 *b = &m.actuator_biasprm[10 * i];
+    const double *g = row::actuator_gainprm(m, i).data(), *d = row::actuator_dynprm(m, i).data(),
+                 *b = row::actuator_biasprm(m, i).data();
     R = g[0], K = g[1], alpha = g[2], reference = g[3], kp = g[4], ki = g[5], kd = g[6], Vmax = g[7];
     te = d[0], dimax = d[1], RT = d[2], C = d[3], ambient = d[4], sigma0 = d[5], sigma1 = d[6], slew = d[7],
     Imax = d[8];

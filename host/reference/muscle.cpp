@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "host/model/element_rows.h"
 #include "host/reference/stages.h"
 
 namespace dualstep::reference {
@@ -26,8 +27,8 @@ struct Muscle {
     lmin = prm[4], lmax = prm[5], vmax = prm[6], fpmax = prm[7], fvmax = prm[8];
     // without a force of its own it is as strong as the inertia that it moves
     if (force < 0) force = scale / at_least_tiny(m.actuator_acc0[i]);
-    shortest = m.actuator_lengthrange[2 * i];
-    L0 = (m.actuator_lengthrange[2 * i + 1] - shortest) / at_least_tiny(range[1] - range[0]);
+    shortest = row::actuator_lengthrange(m, i)[0];
+    L0 = (row::actuator_lengthrange(m, i)[1] - shortest) / at_least_tiny(range[1] - range[0]);
   }
   double normalized(double length) const { return range[0] + (length - shortest) / at_least_tiny(L0); }
   double unit_speed() const { return at_least_tiny(L0 * vmax); }
@@ -73,7 +74,7 @@ struct Muscle {
 
 }  // namespace
 
-double muscle_activation_rate(const double* dynprm, double ctrl, double act) {
+double muscle_activation_rate(std::span<const double> dynprm, double ctrl, double act) {
   const double scale = 0.5 + 1.5 * within_unit(act), difference = within_unit(ctrl) - act, width = dynprm[2];
   const double rising = dynprm[0] * scale, falling = dynprm[1] / scale;
   double tau = difference > 0 ? rising : falling;

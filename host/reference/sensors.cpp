@@ -6,6 +6,7 @@
 // Reads everything before it. Writes cacc, cfrc_int, cfrc_ext, sensordata. Cost O(nbody + nsensor).
 #include <algorithm>
 
+#include "host/model/element_rows.h"
 #include "host/model/support.h"
 #include "host/reference/collide.h"
 #include "host/reference/contact_sensor.h"
@@ -113,7 +114,7 @@ VectorXd rangefinder(const Model& m, const Data& d, int s) {
   const Vector3d axis = d.site_xmat[site].col(2), origin = d.site_xpos[site];
   double distance = -1;
   for (int g = 0; g < m.ngeom; ++g) {
-    if (m.geom_rgba[4 * g + 3] == 0 || m.geom_bodyid[g] == m.site_bodyid[site]) continue;
+    if (!is_visible(m, g) || m.geom_bodyid[g] == m.site_bodyid[site]) continue;
     const double hit = ray_geom(m, d, g, origin, axis);
     if (hit >= 0 && (distance < 0 || hit < distance)) distance = hit;
   }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "host/model/contact_law.h"
+#include "host/model/element_rows.h"
 #include "host/model/sensor_types.h"
 #include "host/model/support.h"
 #include "host/tables/tables.h"
@@ -89,8 +90,8 @@ std::vector<Triangle> mesh_triangles(const Model& m, int mesh) {
   std::vector<Triangle> triangles(m.mesh_facenum[mesh]);
   for (int f = 0; f < m.mesh_facenum[mesh]; ++f)
     for (int k = 0; k < 3; ++k) {
-      const int vertex = m.mesh_vertadr[mesh] + m.mesh_face[3 * (m.mesh_faceadr[mesh] + f) + k];
-      std::copy_n(&m.mesh_vert[3 * vertex], 3, &triangles[f][3 * k]);
+      const int vertex = m.mesh_vertadr[mesh] + row::mesh_face(m, m.mesh_faceadr[mesh] + f)[k];
+      std::ranges::copy(row::mesh_vert(m, vertex), &triangles[f][3 * k]);
     }
   return triangles;
 }
