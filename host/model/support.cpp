@@ -270,8 +270,9 @@ std::string count(size_t n, const char* what) { return std::to_string(n) + " " +
 }  // namespace
 
 std::array<bool, 5> motor_activations(const Model& m, int a) {
-  const double *dyn = row::actuator_dynprm(m, a).data(), *gain = row::actuator_gainprm(m, a).data();
-  return {dyn[7] > 0, gain[5] > 0, dyn[2] > 0, dyn[5] > 0, dyn[0] > 0};
+  const auto dyn = row::actuator_dynprm(m, a), gain = row::actuator_gainprm(m, a);
+  return {dyn[kMotorDynSlew] > 0, gain[kMotorGainKi] > 0, dyn[kMotorDynHeatResistance] > 0,
+          dyn[kMotorDynBristle] > 0, dyn[kMotorDynTimeConstant] > 0};
 }
 
 int actuator_of_control(const Model& m, int control) {

@@ -143,20 +143,20 @@ void check_geoms(const Model& m, std::vector<Problem>* problems) {
 
 // what a motor divides by; a voltage alone drives one of any constant
 void check_motors(const Model& m, std::vector<Problem>* problems) {
-  const auto positive = [&](int a, const char* field, const std::vector<double>& prm, int k,
-                            const char* what) {
-    if (prm[10 * a + k] > 0) return;
+  const auto positive = [&](int a, const char* field, std::span<const double> prm, int k, const char* what) {
+    if (prm[k] > 0) return;
     problems->push_back(
         {field, element_name(m, "actuator", a),
-         "entry " + std::to_string(k) + " is " + show(prm[10 * a + k]) + ", must be positive: " + what});
+         "entry " + std::to_string(k) + " is " + show(prm[k]) + ", must be positive: " + what});
   };
   for (int a = 0; a < m.nactuator; ++a) {
     if (!is_motor(m, a)) continue;
-    positive(a, "actuator_gainprm", m.actuator_gainprm, 0, "the resistance");
+    const auto gain = row::actuator_gainprm(m, a), dyn = row::actuator_dynprm(m, a);
+    positive(a, "actuator_gainprm", gain, kMotorGainResistance, "the resistance");
     if (m.actuator_ctrlspec[a] & (kInputPos | kInputVel | kInputForce))
-      positive(a, "actuator_gainprm", m.actuator_gainprm, 1, "the constant of a motor with a controller");
-    if (row::actuator_dynprm(m, a)[2] > 0)
-      positive(a, "actuator_dynprm", m.actuator_dynprm, 3, "the heat capacity");
+      positive(a, "actuator_gainprm", gain, kMotorGainConstant, "the constant of a motor with a controller");
+    if (dyn[kMotorDynHeatResistance] > 0)
+      positive(a, "actuator_dynprm", dyn, kMotorDynHeatCapacity, "the heat capacity");
   }
 }
 

@@ -60,17 +60,21 @@ int act_flags(const Model& m, int a) {
          (m.actuator_actearly[a] ? kActEarly : 0) | (off ? kActDisabled : 0) | (circle ? kActCircle : 0);
 }
 
-// MuJoCo's parameters of a muscle: range (2), force, scale, lmin, lmax, vmax, fpmax, fvmax
+// a muscle by one row of its parameters
 struct Muscle {
   double force, per_length, offset, lmin, lmax, vmax, fpmax, fvmax;
 
-  Muscle(const Model& m, int a, const std::vector<double>& parameters) {
-    const double *prm = &parameters[10 * a], *range = row::actuator_lengthrange(m, a).data();
-    force = prm[2] < 0 ? prm[3] / std::max(kTiny, m.actuator_acc0[a]) : prm[2];
-    const double L0 = std::max(kTiny, (range[1] - range[0]) / std::max(kTiny, prm[1] - prm[0]));
+  Muscle(const Model& m, int a, std::span<const double> prm) {
+    const Bounds lengths = bounds(row::actuator_lengthrange(m, a)),
+                 range = bounds(prm.subspan(kMuscleRange, 2));
+    force = prm[kMuscleForce];
+    if (force < 0) force = prm[kMuscleScale] / std::max(kTiny, m.actuator_acc0[a]);
+    const double L0 =
+        std::max(kTiny, (lengths.upper - lengths.lower) / std::max(kTiny, range.upper - range.lower));
     per_length = 1 / L0;
-    offset = prm[0] - range[0] / L0;
-    lmin = prm[4], lmax = prm[5], vmax = prm[6], fpmax = prm[7], fvmax = prm[8];
+    offset = range.lower - lengths.lower / L0;
+    lmin = prm[kMuscleLmin], lmax = prm[kMuscleLmax], vmax = prm[kMuscleVmax];
+    fpmax = prm[kMuscleFpmax], fvmax = prm[kMuscleFvmax];
   }
 };
 double inverse(double x) { return 1 / std::max(kTiny, x); }
@@ -84,7 +88,7 @@ void build_muscles(const Model& m, TableStore* t) {
   for (int a = 0; a < m.nactuator && any; ++a) {
     act_muscle_row row;
     if (is_muscle(a)) {
-      const Muscle g(m, a, m.actuator_gainprm), b(m, a, m.actuator_biasprm);
+      const Muscle g(m, a, row::actuator_gainprm(m, a)), b(m, a, row::actuator_biasprm(m, a));
       row = {.muscle_peak = g.force,
              .muscle_per_length = g.per_length,
              .muscle_offset = g.offset,
@@ -158,33 +162,32 @@ int motor_bits(const Model& m, int a) {
   return bits;
 }
 
-// MuJoCo's parameters of a motor, by the places that they have in its arrays
 act_dcmotor_row motor_of(const Model& m, int a) {
-  const double *gain = row::actuator_gainprm(m, a).data(), *dynamics = row::actuator_dynprm(m, a).data(),
-               *bias = row::actuator_biasprm(m, a).data();
-  return {.motor_resistance = gain[0],
-          .motor_constant = gain[1],
-          .motor_temperature_slope = gain[2],
-          .motor_reference = gain[3],
-          .motor_kp = gain[4],
-          .motor_ki = gain[5],
-          .motor_kd = gain[6],
-          .motor_voltage = gain[7],
-          .motor_time_constant = dynamics[0],
-          .motor_current_rate = dynamics[1],
-          .motor_heat_resistance = dynamics[2],
-          .motor_heat_capacity = dynamics[3],
-          .motor_ambient = dynamics[4],
-          .motor_bristle = dynamics[5],
-          .motor_bristle_damping = dynamics[6],
-          .motor_slew = dynamics[7],
-          .motor_integral_bound = dynamics[8],
-          .motor_cogging = bias[0],
-          .motor_cogging_poles = bias[1],
-          .motor_cogging_phase = bias[2],
-          .motor_coulomb = bias[3],
-          .motor_static = bias[4],
-          .motor_stribeck = bias[5]};
+  const auto gain = row::actuator_gainprm(m, a), dynamics = row::actuator_dynprm(m, a),
+             bias = row::actuator_biasprm(m, a);
+  return {.motor_resistance = gain[kMotorGainResistance],
+          .motor_constant = gain[kMotorGainConstant],
+          .motor_temperature_slope = gain[kMotorGainTemperatureSlope],
+          .motor_reference = gain[kMotorGainReference],
+          .motor_kp = gain[kMotorGainKp],
+          .motor_ki = gain[kMotorGainKi],
+          .motor_kd = gain[kMotorGainKd],
+          .motor_voltage = gain[kMotorGainVoltage],
+          .motor_time_constant = dynamics[kMotorDynTimeConstant],
+          .motor_current_rate = dynamics[kMotorDynCurrentRate],
+          .motor_heat_resistance = dynamics[kMotorDynHeatResistance],
+          .motor_heat_capacity = dynamics[kMotorDynHeatCapacity],
+          .motor_ambient = dynamics[kMotorDynAmbient],
+          .motor_bristle = dynamics[kMotorDynBristle],
+          .motor_bristle_damping = dynamics[kMotorDynBristleDamping],
+          .motor_slew = dynamics[kMotorDynSlew],
+          .motor_integral_bound = dynamics[kMotorDynIntegralBound],
+          .motor_cogging = bias[kMotorBiasCogging],
+          .motor_cogging_poles = bias[kMotorBiasCoggingPoles],
+          .motor_cogging_phase = bias[kMotorBiasCoggingPhase],
+          .motor_coulomb = bias[kMotorBiasCoulomb],
+          .motor_static = bias[kMotorBiasStatic],
+          .motor_stribeck = bias[kMotorBiasStribeck]};
 }
 void build_motors(const Model& m, TableStore* t) {
   for (int a = 0; a < m.nactuator; ++a)
