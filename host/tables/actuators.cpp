@@ -28,7 +28,7 @@ int second_site(const Model& m, int a) {
   return on_sites(m.actuator_trntype[a]) ? second_transmission_id(m, a) : -1;
 }
 
-// the dofs that move the sites of an actuator: 1 the first, 2 the second, 3 both. To a site that is seen from another
+// the dofs that move the sites of an actuator, and which of them. To a site that is seen from another
 // those that move both do nothing
 std::map<int, int> movers(const Model& m, int a) {
   std::map<int, int> side;
@@ -36,10 +36,11 @@ std::map<int, int> movers(const Model& m, int a) {
     for (int b = m.site_bodyid[site]; b > 0; b = m.body_parentid[b])
       for (int k = 0; k < m.body_dofnum[b]; ++k) side[m.body_dofadr[b] + k] |= bit;
   };
-  add(transmission_id(m, a), 1);
-  if (second_site(m, a) >= 0) add(second_site(m, a), 2);
+  add(transmission_id(m, a), kFirstSide);
+  if (second_site(m, a) >= 0) add(second_site(m, a), kSecondSide);
   if (m.actuator_trntype[a] == kTrnSite)
-    for (auto it = side.begin(); it != side.end();) it = it->second == 3 ? side.erase(it) : std::next(it);
+    for (auto it = side.begin(); it != side.end();)
+      it = it->second == kBothSides ? side.erase(it) : std::next(it);
   return side;
 }
 

@@ -35,7 +35,7 @@ Side side_of(const Model& m, int e, int side) {
   return {object, &data[first == weld ? 3 : 0], weld && first ? &data[6] : kUpright};
 }
 
-// for every dof: 1 where it moves the first object, plus 2 where it moves the second
+// for every dof which objects it moves
 void mark_body(const Model& m, int body, int bit, std::vector<int>* moves) {
   for (int b = body; b > 0; b = m.body_parentid[b]) {
     for (int k = 0; k < m.body_dofnum[b]; ++k) (*moves)[m.body_dofadr[b] + k] |= bit;
@@ -147,7 +147,7 @@ void append_rows(const Equalities&, const Model& m, TableStore* t) {
     } else {
       for (int side = 0; side < 2; ++side) {
         const Side s = side_of(m, e, side);
-        mark_body(m, s.body, 1 + side, &moves);
+        mark_body(m, s.body, side == 0 ? kFirstSide : kSecondSide, &moves);
         objects[side] = s.body;
         translation += translation_weight(m, s.body);
         rotation += rotation_weight(m, s.body);

@@ -204,7 +204,9 @@ enum ContactData : int {
   kContactDist = 1 << 3,
   kContactPos = 1 << 4,
   kContactNormal = 1 << 5,
-  kContactTangent = 1 << 6
+  kContactTangent = 1 << 6,
+  kContactLinVel = 1 << 7,
+  kContactAngVel = 1 << 8
 };
 // mjtRayDataField, likewise of a rangefinder
 enum RayData : int {
@@ -215,7 +217,22 @@ enum RayData : int {
   kRayNormal = 1 << 4,
   kRayDepth = 1 << 5
 };
-// attribute `reduce` of a contact sensor, in its integer parameters
+// numbers that the bits ask for: of each contact, and of a rangefinder
+inline constexpr int contact_numbers(int data) {
+  int count = 0;
+  for (int bit = kContactFound; bit <= kContactAngVel; bit <<= 1)
+    if (data & bit) count += bit == kContactFound || bit == kContactDist ? 1 : 3;
+  return count;
+}
+inline constexpr int ray_numbers(int data) {
+  int count = 0;
+  for (int bit = kRayDist; bit <= kRayDepth; bit <<= 1)
+    if (data & bit) count += bit == kRayDist || bit == kRayDepth ? 1 : 3;
+  return count;
+}
+// attribute `reduce` of a contact sensor
 enum ContactReduction : int { kReduceNone = 0, kReduceMinDist = 1, kReduceMaxForce = 2, kReduceNetForce = 3 };
+// where the parameters of a contact sensor stand in its row of intprm; a rangefinder has the first
+enum SensorPlace : int { kSensorData = 0, kSensorReduction = 1, kSensorSlots = 2, kSensorPlaces = 3 };
 
 }  // namespace dualstep
