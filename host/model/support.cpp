@@ -214,18 +214,19 @@ int unmeasured_geom(const Model& m, int sensor) {
 }
 
 void refuse_sensors(const Model& m, const Report& refuse) {
+  constexpr int kWithoutVelocities = kContactLinVel - 1;
   if (m.opt.disabled(kDisableSensor)) return;
   for (int s = 0; s < m.nsensor; ++s) {
-    const int type = m.sensor_type[s];
+    const int type = m.sensor_type[s], data = sensor_parameter(m, s, kSensorData);
     const SensorTypeRow& row = sensor_type_row(type);
     if (!row.simulated) {
       refuse("sensor " + (row.word ? row.word : "number " + std::to_string(type)), "sensor", s,
              "sensors of this type are not computed");
-    } else if (type == kContactSensor && m.sensor_intprm[m.sensor_intprm.size() / m.nsensor * s] >> 7) {
+    } else if (row.object == SensorObject::kContacts && data & ~kWithoutVelocities) {
       refuse("contact sensor of velocities", "sensor", s, "contacts have no velocity here");
-    } else if (type == kRangefinder && m.sensor_intprm[m.sensor_intprm.size() / m.nsensor * s] & kRayNormal) {
+    } else if (row.object == SensorObject::kRays && data & kRayNormal) {
       refuse("rangefinder of normals", "sensor", s, "rays find distances alone");
-    } else if (type == kRangefinder && distance_fields_are_visible(m)) {
+    } else if (row.object == SensorObject::kRays && distance_fields_are_visible(m)) {
       refuse("rangefinder before signed distance fields", "sensor", s, "rays do not meet them");
     } else if (row.object == SensorObject::kMeasured) {
       const int geom = unmeasured_geom(m, s);
@@ -312,6 +313,11 @@ std::string element_name(const Model& m, const std::string& kind, int id) {
     text += " of " + element_name(m, eq == kEqJoint ? "jnt" : sites ? "site" : "body", m.eq_obj1id[id]);
   }
   return text;
+}
+
+bool casts_rays(const Model& m) {
+  return std::any_of(m.sensor_type.begin(), m.sensor_type.end(),
+                     [](int type) { return sensor_type_row(type).object == SensorObject::kRays; });
 }
 
 std::vector<MeasuredGeoms> measured_geoms(const Model& m, int s) {

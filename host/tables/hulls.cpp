@@ -195,7 +195,7 @@ void build_hulls(const Model& m, TableStore* t) {
     }
     t->geom_hull.push_back(hull_of(g));
   }
-  const bool rays = std::count(m.sensor_type.begin(), m.sensor_type.end(), int{kRangefinder}) > 0;
+  const bool rays = casts_rays(m);
   for (int g = 0; g < m.ngeom; ++g)
     t->allgeom_hfield.push_back(rays && m.geom_type[g] == kHfield ? place_of(g) : -1);
   t->allgeom_hull.assign(m.ngeom, -1);
