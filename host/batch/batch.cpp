@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "host/batch/checkpoint.h"
+#include "host/model/element_rows.h"
 #include "host/model/model_fields.h"
 #include "host/model/options_table.h"
 #include "host/model/support.h"
@@ -124,20 +125,20 @@ Batch::Start Batch::make_start(const Model& m, int key) const {
     for (int b = 0; b < m.nbody; ++b) {
       const int i = m.body_mocapid[b];
       if (i < 0) continue;
-      std::copy_n(&m.body_pos[3 * b], 3, &pos[3 * i]);
-      std::copy_n(&m.body_quat[4 * b], 4, &quat[4 * i]);
+      std::ranges::copy(row::body_pos(m, b), &pos[3 * i]);
+      std::ranges::copy(row::body_quat(m, b), &quat[4 * i]);
     }
   } else {
-    const auto row = [key](const std::vector<double>& all, int width) {
-      return std::vector<double>(all.begin() + key * width, all.begin() + (key + 1) * width);
+    const auto set = [&](const char* name, std::span<const double> row) {
+      values[name].assign(row.begin(), row.end());
     };
     start.time = m.key_time[key];
-    values["qpos"] = row(m.key_qpos, m.nq);
-    values["qvel"] = row(m.key_qvel, m.nv);
-    values["act"] = row(m.key_act, m.na);
-    values["ctrl"] = row(m.key_ctrl, m.nu);
-    values["mocap_pos"] = row(m.key_mpos, 3 * m.nmocap);
-    values["mocap_quat"] = row(m.key_mquat, 4 * m.nmocap);
+    set("qpos", row::key_qpos(m, key));
+    set("qvel", row::key_qvel(m, key));
+    set("act", row::key_act(m, key));
+    set("ctrl", row::key_ctrl(m, key));
+    set("mocap_pos", row::key_mpos(m, key));
+    set("mocap_quat", row::key_mquat(m, key));
   }
   for (const BatchField& field : batch_fields()) {
     if (field.role != FieldRole::kState) break;

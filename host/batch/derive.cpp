@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "host/model/actuator_loads.h"
+#include "host/model/element_rows.h"
 #include "host/reference/stages.h"
 
 namespace dualstep {
@@ -18,7 +19,7 @@ void subtree_mass(Model* m) {
 // radius of the sphere about a geom's centre that holds it; 0 where there is none (planes)
 void bounding_radius(Model* m) {
   for (int g = 0; g < m->ngeom; ++g) {
-    const double* size = &m->geom_size[3 * g];
+    const auto size = row::geom_size(*m, g);
     double& radius = m->geom_rbound[g];
     switch (m->geom_type[g]) {
       case kSphere:
@@ -59,7 +60,7 @@ void body_weights(Model* m, const reference::Data& d) {
   using namespace reference;
   MatrixXd translation, rotation;
   for (int b = 1; b < m->nbody; ++b) {
-    double* weight = &m->body_invweight0[2 * b];
+    const auto weight = row::body_invweight0(*m, b);
     weight[0] = weight[1] = 0;
     if (m->body_dofnum[m->body_weldid[b]] == 0) continue;
     if (only_slides(*m, b)) {

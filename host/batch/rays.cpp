@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "host/batch/batch.h"
+#include "host/model/element_rows.h"
 #include "host/model/support.h"
 #include "kernels/sensors/ray_grid.h"
 
@@ -18,7 +19,7 @@ constexpr int kRays = 8;
 
 bool seen(const Model& m, const RayFilter& filter, int geom) {
   const int body = m.geom_bodyid[geom], group = std::clamp(m.geom_group[geom], 0, 5);
-  return m.geom_rgba[4 * geom + 3] > 0 && body != filter.exclude_body && (filter.groups >> group & 1) != 0 &&
+  return is_visible(m, geom) && body != filter.exclude_body && (filter.groups >> group & 1) != 0 &&
          (filter.fixed || m.body_weldid[body] != 0);
 }
 
@@ -64,7 +65,7 @@ Real distance_to(const Target& target, const GeomPoses<Scalar>& poses, const Vec
 
 template <class Scalar>
 void add_grid(const Model& m, int id, std::vector<Scalar>* heights, HeightGrid<Scalar>* grid) {
-  const double* size = &m.hfield_size[4 * id];
+  const auto size = row::hfield_size(m, id);
   grid->nrow = m.hfield_nrow[id], grid->ncol = m.hfield_ncol[id];
   for (int k = 0; k < grid->nrow * grid->ncol; ++k)
     heights->push_back(static_cast<Scalar>(size[2] * m.hfield_data[m.hfield_adr[id] + k]));
@@ -85,7 +86,7 @@ RayTargets<Scalar>::RayTargets(const Model& m, const RayFilter& filter) {
       throw std::invalid_argument("rays do not meet signed distance fields, and " +
                                   element_name(m, "geom", g) + " is one: leave its group out");
     Target target{g, type, {}, static_cast<Scalar>(m.geom_rbound[g] * (1 + 1e-5)), {}, {}, {}};
-    for (int k = 0; k < 3; ++k) target.size[k] = static_cast<Scalar>(m.geom_size[3 * g + k]);
+    for (int k = 0; k < 3; ++k) target.size[k] = static_cast<Scalar>(row::geom_size(m, g)[k]);
     if (type == kMesh) target.triangles = mesh_triangles(m, m.geom_dataid[g]);
     if (type == kHfield) add_grid(m, m.geom_dataid[g], &target.heights, &target.grid);
     targets_.push_back(std::move(target));

@@ -34,7 +34,7 @@ bool Batch::step(int nsubsteps, const std::function<bool()>& stop) {
   const std::lock_guard lock(mutex_);
   if (options_.reset_diverged && restart_on_device(nsubsteps)) return true;
   if (options_.reset_diverged) {
-    // the bit has told its story: those environments were reset after the last step
+    // clear the diverged bit: those environments were reset after the last step
     read_status();
     for (uint32_t& status : status_) status &= ~static_cast<uint32_t>(kDiverged);
     write_status();

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "host/model/element_rows.h"
+
 namespace dualstep {
 
 bool has_actuator_loads(const Model& m) {
@@ -14,8 +16,8 @@ bool has_actuator_loads(const Model& m) {
 Model with_actuator_loads(const Model& m) {
   Model out = m;
   for (int a = 0; a < m.nactuator; ++a) {
-    const int trn = m.actuator_trntype[a], id = m.actuator_trnid[2 * a];
-    const double gear = m.actuator_gear[6 * a], damping = m.actuator_damping[a] * gear * gear,
+    const int trn = m.actuator_trntype[a], id = transmission_id(m, a);
+    const double gear = scalar_gear(m, a), damping = m.actuator_damping[a] * gear * gear,
                  armature = m.actuator_armature[a] * gear * gear;
     if (trn == kTrnTendon) {
       out.tendon_damping[id] += damping;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string>
 
+#include "host/model/element_rows.h"
 #include "host/model/support.h"
 
 namespace dualstep {
@@ -59,7 +60,7 @@ void refuse_spring_damper(const Model& m, std::vector<Problem>* problems) {
       problems->push_back({"condim above 3 with " + with, element_name(m, "geom", g), kReason});
   // both tangents weigh the same there, which leaves no closed form where their friction differs
   for (int i = 0; i < m.npair; ++i) {
-    const double* mu = &m.pair_friction[5 * i];
+    const auto mu = row::pair_friction(m, i);
     if (m.pair_dim[i] > 3)
       problems->push_back({"condim above 3 with " + with, element_name(m, "pair", i), kReason});
     else if (m.pair_dim[i] == 3 && mu[0] != mu[1])
@@ -74,10 +75,10 @@ void refuse_impacts(const Model& m, std::vector<Problem>* problems) {
   // friction that holds without bound is another problem: free rows
   constexpr double kBound = 1e6;
   for (int g = 0; g < m.ngeom; ++g)
-    if (m.geom_friction[3 * g] > kBound && !touched_by(m, g).empty())
+    if (row::geom_friction(m, g)[0] > kBound && !touched_by(m, g).empty())
       problems->push_back({"friction above 1e6 with " + with, element_name(m, "geom", g), kReason});
   for (int i = 0; i < m.npair; ++i)
-    if (m.pair_friction[5 * i] > kBound)
+    if (row::pair_friction(m, i)[0] > kBound)
       problems->push_back({"friction above 1e6 with " + with, element_name(m, "pair", i), kReason});
 }
 
@@ -130,7 +131,7 @@ void refuse_long_steps(const Model& m, std::vector<Problem>* problems) {
   int which = -1;
   for (int g = 0; g < m.ngeom; ++g) {
     if (m.geom_contype[g] == 0 && m.geom_conaffinity[g] == 0) continue;
-    const double weight = m.body_invweight0[2 * m.geom_bodyid[g]];
+    const double weight = translation_weight(m, m.geom_bodyid[g]);
     if (weight > lightest) lightest = weight, which = g;
   }
   const double limit = 1.8 / std::sqrt(std::max(1e-300, o.stiffness * lightest));

@@ -37,7 +37,7 @@ std::string example(const Problem& p) {
 }
 
 // a line a group where it has one element, else a line for the group and one an example
-std::string list(const std::vector<Problem>& problems, size_t room) {
+std::string list(const std::vector<Problem>& problems, size_t most) {
   const std::vector<Group> groups = grouped(problems);
   size_t examples = kExamples;
   const auto lines = [&] {
@@ -47,11 +47,11 @@ std::string list(const std::vector<Problem>& problems, size_t room) {
                                    : 1 + std::min(g.members.size(), examples) + (g.members.size() > examples);
     return sum;
   };
-  while (examples > 0 && lines() > room) --examples;
+  while (examples > 0 && lines() > most) --examples;
   std::string text;
   size_t shown = 0, hidden = 0;
   for (const Group& g : groups) {
-    if (++shown > room) {
+    if (++shown > most) {
       hidden += g.members.size();
       continue;
     }

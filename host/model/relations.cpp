@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <limits>
 
+#include "host/model/element_rows.h"
 #include "host/model/model_fields.h"
 #include "host/model/sensor_types.h"
 #include "host/model/support.h"
@@ -12,7 +13,6 @@
 namespace dualstep {
 namespace {
 
-// mjtWrap beyond joints
 // entries that no element owns, or two do: no index is so
 constexpr long kNobody = -2;
 
@@ -138,8 +138,9 @@ bool is_measured(int object) { return object == kObjGeom || object == kObjBody; 
 // a contact sensor takes all that is there for no object
 Wanted sensor_object_type(int sensor_type) {
   constexpr int kEndOfTypes = 100;  // MuJoCo's, of elements that a model has, are below
-  return sensor_type == kContactSensor ? one_of({kObjUnknown, kObjBody, kObjXBody, kObjGeom, kObjSite})
-                                       : below(kEndOfTypes);
+  return sensor_type_row(sensor_type).object == SensorObject::kContacts
+             ? one_of({kObjUnknown, kObjBody, kObjXBody, kObjGeom, kObjSite})
+             : below(kEndOfTypes);
 }
 
 Wanted sensor_object(const Model& m, int s) {
@@ -198,16 +199,14 @@ Wanted sensor_width(const Model& m, int s) {
 
 bool sensor_parameters_fit(const Model& m, int entry) {
   const int width = static_cast<int>(m.sensor_intprm.size()) / m.nsensor, s = entry / width;
-  const bool ray = m.sensor_type[s] == kRangefinder;
-  if (m.sensor_type[s] != kContactSensor && !ray) return true;
-  if (width < 3) return false;
-  // data, reduction, slots; each slot holds what the data bits ask for, and so does a rangefinder
-  const int* prm = &m.sensor_intprm[static_cast<size_t>(s) * width];
-  constexpr int kContact[9] = {1, 3, 3, 1, 3, 3, 3, 3, 3}, kRay[9] = {1, 3, 3, 3, 3, 1};
-  long slot = 0;
-  for (int k = 0; k < 9; ++k) slot += (prm[0] >> k) & 1 ? (ray ? kRay : kContact)[k] : 0;
-  if (ray) return slot == m.sensor_dim[s];
-  return prm[2] >= 0 && prm[1] >= 0 && prm[1] <= 3 && slot * prm[2] == m.sensor_dim[s];
+  const SensorTypeRow& row = sensor_type_row(m.sensor_type[s]);
+  if (!row.has_parameters()) return true;
+  if (width < kSensorPlaces) return false;
+  const int data = sensor_parameter(m, s, kSensorData), reduction = sensor_parameter(m, s, kSensorReduction),
+            slots = sensor_parameter(m, s, kSensorSlots);
+  if (row.object == SensorObject::kRays) return ray_numbers(data) == m.sensor_dim[s];
+  return slots >= 0 && reduction >= 0 && reduction <= kReduceNetForce &&
+         static_cast<long>(contact_numbers(data)) * slots == m.sensor_dim[s];
 }
 
 // what follows from arrays that hold ---------------------------------------------------------------------------
@@ -413,9 +412,9 @@ void look_at_widths(const Model& m, std::vector<Problem>* problems) {
                                (exactly ? "" : "at least ") + std::to_string(least)});
   };
   look("eq_data", m.eq_data.size(), m.neq, 11, false);
-  const auto tells = [](int type) { return type == kContactSensor || type == kRangefinder; };
+  const auto tells = [](int type) { return sensor_type_row(type).has_parameters(); };
   if (std::any_of(m.sensor_type.begin(), m.sensor_type.end(), tells))
-    look("sensor_intprm", m.sensor_intprm.size(), m.nsensor, 3, false);
+    look("sensor_intprm", m.sensor_intprm.size(), m.nsensor, kSensorPlaces, false);
   look("key_mpos", m.key_mpos.size(), m.nkey, 3L * m.nmocap, true);
   look("key_mquat", m.key_mquat.size(), m.nkey, 4L * m.nmocap, true);
 }

@@ -8,13 +8,14 @@ namespace {
 
 using Of = SensorObject;
 using From = SensorReference;
+using See = SensorContacts;
 
 constexpr SensorTypeRow other(int type, const char* word) {
-  return {type, word, false, 0, Of::kNothing, From::kNothing, kCutBothSides, false};
+  return {type, word, false, 0, Of::kNothing, From::kNothing, kCutBothSides, See::kNone};
 }
 constexpr SensorTypeRow plain(int type, const char* word, int readings, Of object,
                               From reference = From::kNothing) {
-  return {type, word, true, readings, object, reference, kCutBothSides, false};
+  return {type, word, true, readings, object, reference, kCutBothSides, See::kNone};
 }
 constexpr SensorTypeRow uncut(SensorTypeRow row) {
   row.cut = kCutNever;
@@ -24,18 +25,18 @@ constexpr SensorTypeRow cut_above(SensorTypeRow row) {
   row.cut = kCutAbove;
   return row;
 }
-constexpr SensorTypeRow of_contacts(SensorTypeRow row) {
-  row.sees_contacts = true;
+constexpr SensorTypeRow sees(See contacts, SensorTypeRow row) {
+  row.contacts = contacts;
   return row;
 }
 
 constexpr std::array kRows = {
-    of_contacts(cut_above(plain(kTouch, "touch", 1, Of::kSite))),
+    sees(See::kOfBody, cut_above(plain(kTouch, "touch", 1, Of::kSite))),
     plain(kAccelerometer, "accelerometer", 3, Of::kSite),
     plain(kVelocimeter, "velocimeter", 3, Of::kSite),
     plain(kGyro, "gyro", 3, Of::kSite),
-    of_contacts(plain(kForce, "force", 3, Of::kSite)),
-    of_contacts(plain(kTorque, "torque", 3, Of::kSite)),
+    sees(See::kOfSubtree, plain(kForce, "force", 3, Of::kSite)),
+    sees(See::kOfSubtree, plain(kTorque, "torque", 3, Of::kSite)),
     plain(kMagnetometer, "magnetometer", 3, Of::kSite),
     plain(kRangefinder, "rangefinder", 0, Of::kRays),
     other(8, "camprojection"),
@@ -72,7 +73,7 @@ constexpr std::array kRows = {
     plain(kGeomDist, "distance", 1, Of::kMeasured, From::kMeasured),
     uncut(plain(kGeomNormal, "normal", 3, Of::kMeasured, From::kMeasured)),
     uncut(plain(kGeomFromTo, "fromto", 6, Of::kMeasured, From::kMeasured)),
-    of_contacts(uncut(plain(kContactSensor, "contact", 0, Of::kContacts, From::kContacts))),
+    sees(See::kOfBoth, uncut(plain(kContactSensor, "contact", 0, Of::kContacts, From::kContacts))),
     plain(kPotential, "e_potential", 1, Of::kNothing),
     plain(kKinetic, "e_kinetic", 1, Of::kNothing),
     plain(kClock, "clock", 1, Of::kNothing),

@@ -24,6 +24,9 @@ enum class SensorObject {
   kRays,      // of a site; a camera's are not simulated
   kContacts   // of a body, geom or site, or any
 };
+// the contacts that it looks at: of its site's body, between the subtree of that body and the rest, between the two
+// things that it names
+enum class SensorContacts { kNone, kOfBody, kOfSubtree, kOfBoth };
 // from what it is seen: what it always is not, may be, or must be
 enum class SensorReference { kNothing, kFrameOrNothing, kSite, kMeasured, kContacts };
 
@@ -35,7 +38,10 @@ struct SensorTypeRow {
   SensorObject object;
   SensorReference reference;
   SensorCut cut;
-  bool sees_contacts;
+  SensorContacts contacts;
+
+  // whether integer parameters say what it reads
+  bool has_parameters() const { return simulated && readings == 0; }
 };
 
 // one without a word, and that is not simulated, where MuJoCo has no such type

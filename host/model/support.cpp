@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "host/model/contact_law.h"
+#include "host/model/element_rows.h"
 #include "host/model/sensor_types.h"
 #include "kernels/smooth/actuators/kinds.h"
 
@@ -33,10 +34,8 @@ const std::vector<const char*> kBiasWords = {"none", "affine", "muscle", "dcmoto
 const std::vector<const char*> kEqWords = {"connect", "weld",     "joint",      "tendon",
                                            "flex",    "flexvert", "flexstrain", "distance"};
 
-bool any_nonzero(const std::vector<double>& values, int row, int rows) {
-  const int cols = rows > 0 ? static_cast<int>(values.size()) / rows : 0;
-  return std::any_of(values.begin() + row * cols, values.begin() + (row + 1) * cols,
-                     [](double v) { return v != 0; });
+bool any_nonzero(std::span<const double> values) {
+  return std::any_of(values.begin(), values.end(), [](double v) { return v != 0; });
 }
 
 // MuJoCo has no collider for surfaces without thickness against each other
@@ -68,7 +67,7 @@ void refuse_geoms(const Model& m, const Report& refuse) {
   const bool medium = m.opt.density > 0 || m.opt.viscosity > 0;
   for (int g = 0; g < m.ngeom; ++g) {
     const int type = m.geom_type[g];
-    const bool surface_moves = any_nonzero(m.geom_surfacevel, g, m.ngeom), sticks = m.geom_adhesion[g] != 0;
+    const bool surface_moves = any_nonzero(row::geom_surfacevel(m, g)), sticks = m.geom_adhesion[g] != 0;
     if (!reference_collides(type) || surface_moves || sticks) {
       const std::string touches = touched_by(m, g);
       const bool collides = !touches.empty();
@@ -83,7 +82,7 @@ void refuse_geoms(const Model& m, const Report& refuse) {
         refuse("surface velocity", "geom", g, "surfaces do not move here", touches);
       if (collides && sticks) refuse("adhesion", "geom", g, "contacts only push here", touches);
     }
-    if (medium && m.geom_fluid[12 * g] > 0) {
+    if (medium && has_fluid_ellipsoid(m, g)) {
       refuse("ellipsoid fluid model", "geom", g, "only the inertia-box model of fluid forces is simulated");
     }
     if (m.geom_plugin[g] >= 0) refuse("plugin", "geom", g, "plugins are not run");
@@ -95,13 +94,13 @@ void refuse_geoms(const Model& m, const Report& refuse) {
 
 void refuse_joints(const Model& m, const Report& refuse) {
   for (int j = 0; j < m.njnt; ++j) {
-    if (any_nonzero(m.jnt_stiffnesspoly, j, m.njnt)) {
+    if (any_nonzero(row::jnt_stiffnesspoly(m, j))) {
       refuse("polynomial stiffness", "jnt", j, "only linear springs are simulated");
     }
     if (m.jnt_springyield[j] != 0) refuse("spring yield", "jnt", j, "springs do not yield here");
   }
   for (int d = 0; d < m.nv; ++d) {
-    if (any_nonzero(m.dof_dampingpoly, d, m.nv) && (d == 0 || m.dof_jntid[d] != m.dof_jntid[d - 1])) {
+    if (any_nonzero(row::dof_dampingpoly(m, d)) && (d == 0 || m.dof_jntid[d] != m.dof_jntid[d - 1])) {
       refuse("polynomial damping", "jnt", m.dof_jntid[d], "only linear damping is simulated");
     }
   }
@@ -139,8 +138,8 @@ void refuse_actuators(const Model& m, const Report& refuse) {
              "simulated are " + served<Transmissions>(kTrnWords) + ", body");
     }
     const bool muscle = gain == kGainMuscle || bias == kBiasMuscle;
-    if (trn == kTrnBody && (muscle || (gain == kGainAffine && m.actuator_gainprm[10 * a + 2] != 0) ||
-                            (bias == kBiasAffine && m.actuator_biasprm[10 * a + 2] != 0))) {
+    if (trn == kTrnBody && (muscle || (gain == kGainAffine && row::actuator_gainprm(m, a)[2] != 0) ||
+                            (bias == kBiasAffine && row::actuator_biasprm(m, a)[2] != 0))) {
       refuse("adhesion by velocity", "actuator", a,
              "the force on a body does not depend on its velocity here");
     }
@@ -158,7 +157,7 @@ void refuse_actuators(const Model& m, const Report& refuse) {
       refuse("bias " + word(kBiasWords, bias), "actuator", a,
              "simulated are " + served<Biases>(kBiasWords) + ", and that of a dcmotor");
     }
-    if (m.actuator_delay[a] != 0 && m.actuator_history[2 * a] < 1)
+    if (m.actuator_delay[a] != 0 && kept_samples(m, a) < 1)
       refuse("actuator delay without samples", "actuator", a, "controls are kept sample by sample");
     if (m.actuator_ctrlnum[a] != 1 && !motor) {
       refuse("several inputs", "actuator", a,
@@ -173,16 +172,16 @@ void refuse_actuators(const Model& m, const Report& refuse) {
       refuse("several activations", "actuator", a,
              "it has " + std::to_string(m.actuator_actnum[a]) + "; only those of a dcmotor are simulated");
     }
-    if (any_nonzero(m.actuator_dampingpoly, a, m.nactuator))
+    if (any_nonzero(row::actuator_dampingpoly(m, a)))
       refuse("polynomial damping", "actuator", a, "only linear damping is simulated");
   }
 }
 
 void refuse_tendons(const Model& m, const Report& refuse) {
   for (int t = 0; t < m.ntendon; ++t) {
-    if (!m.opt.disabled(kDisableSpring) && any_nonzero(m.tendon_stiffnesspoly, t, m.ntendon))
+    if (!m.opt.disabled(kDisableSpring) && any_nonzero(row::tendon_stiffnesspoly(m, t)))
       refuse("polynomial stiffness", "tendon", t, "only linear springs are simulated");
-    if (!m.opt.disabled(kDisableDamper) && any_nonzero(m.tendon_dampingpoly, t, m.ntendon))
+    if (!m.opt.disabled(kDisableDamper) && any_nonzero(row::tendon_dampingpoly(m, t)))
       refuse("polynomial damping", "tendon", t, "only linear damping is simulated");
     if (m.tendon_springyield[t] != 0) refuse("spring yield", "tendon", t, "springs do not yield here");
   }
@@ -202,7 +201,7 @@ void refuse_equalities(const Model& m, const Report& refuse) {
 // whether a ray may meet a geom that it cannot be cast at
 bool distance_fields_are_visible(const Model& m) {
   for (int g = 0; g < m.ngeom; ++g)
-    if (m.geom_type[g] == kSdf && m.geom_rgba[4 * g + 3] > 0) return true;
+    if (m.geom_type[g] == kSdf && is_visible(m, g)) return true;
   return false;
 }
 
@@ -215,18 +214,19 @@ int unmeasured_geom(const Model& m, int sensor) {
 }
 
 void refuse_sensors(const Model& m, const Report& refuse) {
+  constexpr int kWithoutVelocities = kContactLinVel - 1;
   if (m.opt.disabled(kDisableSensor)) return;
   for (int s = 0; s < m.nsensor; ++s) {
-    const int type = m.sensor_type[s];
+    const int type = m.sensor_type[s], data = sensor_parameter(m, s, kSensorData);
     const SensorTypeRow& row = sensor_type_row(type);
     if (!row.simulated) {
       refuse("sensor " + (row.word ? row.word : "number " + std::to_string(type)), "sensor", s,
              "sensors of this type are not computed");
-    } else if (type == kContactSensor && m.sensor_intprm[m.sensor_intprm.size() / m.nsensor * s] >> 7) {
+    } else if (row.object == SensorObject::kContacts && data & ~kWithoutVelocities) {
       refuse("contact sensor of velocities", "sensor", s, "contacts have no velocity here");
-    } else if (type == kRangefinder && m.sensor_intprm[m.sensor_intprm.size() / m.nsensor * s] & kRayNormal) {
+    } else if (row.object == SensorObject::kRays && data & kRayNormal) {
       refuse("rangefinder of normals", "sensor", s, "rays find distances alone");
-    } else if (type == kRangefinder && distance_fields_are_visible(m)) {
+    } else if (row.object == SensorObject::kRays && distance_fields_are_visible(m)) {
       refuse("rangefinder before signed distance fields", "sensor", s, "rays do not meet them");
     } else if (row.object == SensorObject::kMeasured) {
       const int geom = unmeasured_geom(m, s);
@@ -244,7 +244,7 @@ void refuse_sensors(const Model& m, const Report& refuse) {
           refuse("sensor of object type " + std::to_string(of), "sensor", s,
                  "only bodies, geoms and sites have a frame here");
     }
-    if (m.sensor_delay[s] != 0 || any_nonzero(m.sensor_interval, s, m.nsensor)) {
+    if (m.sensor_delay[s] != 0 || any_nonzero(row::sensor_interval(m, s))) {
       refuse("sensor delay", "sensor", s, "sensors report the present here");
     }
   }
@@ -271,8 +271,9 @@ std::string count(size_t n, const char* what) { return std::to_string(n) + " " +
 }  // namespace
 
 std::array<bool, 5> motor_activations(const Model& m, int a) {
-  const double *dyn = &m.actuator_dynprm[10 * a], *gain = &m.actuator_gainprm[10 * a];
-  return {dyn[7] > 0, gain[5] > 0, dyn[2] > 0, dyn[5] > 0, dyn[0] > 0};
+  const auto dyn = row::actuator_dynprm(m, a), gain = row::actuator_gainprm(m, a);
+  return {dyn[kMotorDynSlew] > 0, gain[kMotorGainKi] > 0, dyn[kMotorDynHeatResistance] > 0,
+          dyn[kMotorDynBristle] > 0, dyn[kMotorDynTimeConstant] > 0};
 }
 
 int actuator_of_control(const Model& m, int control) {
@@ -285,7 +286,7 @@ std::vector<int> kept_controls(const Model& m) {
   std::vector<int> first = {0};
   for (int a = 0; a < m.nactuator; ++a)
     for (int k = 0; k < m.actuator_ctrlnum[a]; ++k)
-      first.push_back(first.back() + (m.actuator_delay[a] > 0 ? m.actuator_history[2 * a] : 0));
+      first.push_back(first.back() + (m.actuator_delay[a] > 0 ? kept_samples(m, a) : 0));
   return first;
 }
 
@@ -312,6 +313,11 @@ std::string element_name(const Model& m, const std::string& kind, int id) {
     text += " of " + element_name(m, eq == kEqJoint ? "jnt" : sites ? "site" : "body", m.eq_obj1id[id]);
   }
   return text;
+}
+
+bool casts_rays(const Model& m) {
+  return std::any_of(m.sensor_type.begin(), m.sensor_type.end(),
+                     [](int type) { return sensor_type_row(type).object == SensorObject::kRays; });
 }
 
 std::vector<MeasuredGeoms> measured_geoms(const Model& m, int s) {

@@ -51,6 +51,8 @@ std::string touched_by(const Model& model, int geom);
 // whether MuJoCo's filters and the shapes let two geoms touch under the present options
 bool may_collide(const Model& model, int geom1, int geom2);
 
+// whether a sensor casts rays
+bool casts_rays(const Model& model);
 // the geoms of one thing between which a sensor of distances measures: a geom, or those of a body
 struct MeasuredGeoms {
   int first = 0, end = 0;

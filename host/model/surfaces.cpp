@@ -20,13 +20,13 @@ void check_graph(const Model& m, int mesh, Entries* a) {
   if (start < 0) return;
   if (start > m.nmeshgraph - 2) return a->range("mesh_graphadr", mesh, start, -1, m.nmeshgraph - 1);
   const long vertices = m.mesh_graph[start], faces = m.mesh_graph[start + 1];
-  const long room = m.nmeshgraph - start - 2;
+  const long left = m.nmeshgraph - start - 2;
   const bool fits =
-      vertices >= 0 && faces >= 0 && vertices <= room && faces <= room && 3 * vertices + 6 * faces <= room;
+      vertices >= 0 && faces >= 0 && vertices <= left && faces <= left && 3 * vertices + 6 * faces <= left;
   if (!fits) {
     a->problems->push_back({"mesh_graph", "mesh " + std::to_string(mesh),
                             "has " + std::to_string(vertices) + " vertices and " + std::to_string(faces) +
-                                " faces in " + std::to_string(room) + " entries"});
+                                " faces in " + std::to_string(left) + " entries"});
     return;
   }
   const int edges = start + 2 + 2 * static_cast<int>(vertices);

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "host/model/actuator_loads.h"
+#include "host/model/element_rows.h"
 #include "host/model/model_fields.h"
 #include "host/model/options_table.h"
 #include "host/model/support.h"
@@ -91,13 +92,13 @@ void check_arrays(const Model& m, std::vector<Problem>* problems) {
 
 void check_joints(const Model& m, std::vector<Problem>* problems) {
   for (int j = 0; j < m.njnt; ++j) {
-    const double lo = m.jnt_range[2 * j], hi = m.jnt_range[2 * j + 1];
-    if (m.jnt_limited[j] && lo > hi) {
-      problems->push_back(
-          {"jnt_range", element_name(m, "jnt", j), "is " + show(lo) + " to " + show(hi) + ", must rise"});
+    const auto [lower, upper] = bounds(row::jnt_range(m, j));
+    if (m.jnt_limited[j] && lower > upper) {
+      problems->push_back({"jnt_range", element_name(m, "jnt", j),
+                           "is " + show(lower) + " to " + show(upper) + ", must rise"});
     }
     if (m.jnt_type[j] != kSlide && m.jnt_type[j] != kHinge) continue;
-    const double* a = &m.jnt_axis[3 * j];
+    const auto a = row::jnt_axis(m, j);
     const double norm = std::sqrt(a[0] * a[0] + a[1] * a[1] + a[2] * a[2]);
     if (std::isfinite(norm) && std::abs(norm - 1) > 1e-6) {
       problems->push_back({"jnt_axis", element_name(m, "jnt", j), "has norm " + show(norm) + ", must be 1"});
@@ -131,7 +132,7 @@ void check_geoms(const Model& m, std::vector<Problem>* problems) {
                       : type == kBox || type == kEllipsoid    ? 3
                                                               : 0;
     for (int k = 0; k < sizes; ++k) {
-      if (m.geom_size[3 * g + k] == 0) {
+      if (row::geom_size(m, g)[k] == 0) {
         problems->push_back({"geom_size", element_name(m, "geom", g),
                              "entry " + std::to_string(k) + " is 0, must be positive"});
       }
@@ -142,20 +143,20 @@ void check_geoms(const Model& m, std::vector<Problem>* problems) {
 
 // what a motor divides by; a voltage alone drives one of any constant
 void check_motors(const Model& m, std::vector<Problem>* problems) {
-  const auto positive = [&](int a, const char* field, const std::vector<double>& prm, int k,
-                            const char* what) {
-    if (prm[10 * a + k] > 0) return;
+  const auto positive = [&](int a, const char* field, std::span<const double> prm, int k, const char* what) {
+    if (prm[k] > 0) return;
     problems->push_back(
         {field, element_name(m, "actuator", a),
-         "entry " + std::to_string(k) + " is " + show(prm[10 * a + k]) + ", must be positive: " + what});
+         "entry " + std::to_string(k) + " is " + show(prm[k]) + ", must be positive: " + what});
   };
   for (int a = 0; a < m.nactuator; ++a) {
     if (!is_motor(m, a)) continue;
-    positive(a, "actuator_gainprm", m.actuator_gainprm, 0, "the resistance");
+    const auto gain = row::actuator_gainprm(m, a), dyn = row::actuator_dynprm(m, a);
+    positive(a, "actuator_gainprm", gain, kMotorGainResistance, "the resistance");
     if (m.actuator_ctrlspec[a] & (kInputPos | kInputVel | kInputForce))
-      positive(a, "actuator_gainprm", m.actuator_gainprm, 1, "the constant of a motor with a controller");
-    if (m.actuator_dynprm[10 * a + 2] > 0)
-      positive(a, "actuator_dynprm", m.actuator_dynprm, 3, "the heat capacity");
+      positive(a, "actuator_gainprm", gain, kMotorGainConstant, "the constant of a motor with a controller");
+    if (dyn[kMotorDynHeatResistance] > 0)
+      positive(a, "actuator_dynprm", dyn, kMotorDynHeatCapacity, "the heat capacity");
   }
 }
 

@@ -7,6 +7,7 @@
 // Reads ctrl, act, qpos, qvel, qfrc_gravcomp. Cost O(nactuator nv).
 #include <algorithm>
 
+#include "host/model/element_rows.h"
 #include "host/reference/dcmotor.h"
 #include "host/reference/spatial.h"
 #include "host/reference/stages.h"
@@ -15,8 +16,9 @@ namespace dualstep::reference {
 
 namespace {
 
-double clip(double x, const std::vector<double>& range, int i) {
-  return std::min(std::max(x, range[2 * i]), range[2 * i + 1]);
+double clip(double x, std::span<const double> range) {
+  const auto [lower, upper] = bounds(range);
+  return std::min(std::max(x, lower), upper);
 }
 
 }  // namespace
@@ -28,13 +30,14 @@ bool actuator_disabled(const Model& m, int actuator) {
 
 double setpoint_period(const Model& m, int i) {
   const bool servo = m.actuator_gaintype[i] == kGainFixed && m.actuator_biastype[i] == kBiasAffine &&
-                     m.actuator_gainprm[10 * i] == -m.actuator_biasprm[10 * i + 1] &&
+                     row::actuator_gainprm(m, i)[0] == -row::actuator_biasprm(m, i)[1] &&
                      m.actuator_dyntype[i] <= kDynFilterExact;
-  const int trn = m.actuator_trntype[i], object = m.actuator_trnid[2 * i];
+  const int trn = m.actuator_trntype[i], object = transmission_id(m, i);
   const bool ball = acts_on_joint(trn) && m.jnt_type[object] == kBall;
-  const bool turn =
-      trn == kTrnSite && m.actuator_trnid[2 * i + 1] >= 0 && vec3(m.actuator_gear, 2 * i).isZero(0);
-  return servo && (ball || turn) ? 2 * kPi * vec3(m.actuator_gear, 2 * i + turn).norm() : 0;
+  const auto gear = row::actuator_gear(m, i);
+  const Vector3d along = vec3(gear.first(3)), about = vec3(gear.last(3));
+  const bool turn = trn == kTrnSite && second_transmission_id(m, i) >= 0 && along.isZero(0);
+  return servo && (ball || turn) ? 2 * kPi * (turn ? about : along).norm() : 0;
 }
 
 double nearest_setpoint(double u, double x, double period) {
@@ -46,26 +49,26 @@ double next_activation(const Model& m, const Data& d, int i, int address, double
   const double h = m.opt.timestep;
   double act = d.act[address];
   if (m.actuator_dyntype[i] == kDynFilterExact) {
-    const double tau = std::max(kTiny, m.actuator_dynprm[10 * i]);
+    const double tau = std::max(kTiny, row::actuator_dynprm(m, i)[0]);
     act += act_dot * tau * (1 - std::exp(-h / tau));
   } else {
     act += act_dot * h;
   }
-  return m.actuator_actlimited[i] ? clip(act, m.actuator_actrange, i) : act;
+  return m.actuator_actlimited[i] ? clip(act, row::actuator_actrange(m, i)) : act;
 }
 
 VectorXd clamped_controls(const Model& m, const Data& d) {
   VectorXd ctrl = acting_controls(m, d);
   if (!m.opt.disabled(kDisableClampCtrl)) {
     for (int i = 0; i < m.nu; ++i) {
-      if (m.actuator_ctrllimited[i]) ctrl[i] = clip(ctrl[i], m.actuator_ctrlrange, i);
+      if (m.actuator_ctrllimited[i]) ctrl[i] = clip(ctrl[i], row::actuator_ctrlrange(m, i));
     }
   }
   return ctrl;
 }
 
 bool acts_on_tendon(const Model& m, int actuator, int tendon) {
-  return m.actuator_trntype[actuator] == kTrnTendon && m.actuator_trnid[2 * actuator] == tendon;
+  return m.actuator_trntype[actuator] == kTrnTendon && transmission_id(m, actuator) == tendon;
 }
 
 double tendon_actuator_force(const Model& m, const Data& d, int tendon) {
@@ -88,11 +91,11 @@ void put_activation_rates(const Model& m, const VectorXd& ctrl, Data* d) {
     if (m.actuator_dyntype[i] == kDynIntegrator) {
       d->act_dot[a] = u;
     } else if (m.actuator_dyntype[i] == kDynMuscle) {
-      d->act_dot[a] = muscle_activation_rate(&m.actuator_dynprm[10 * i], u, d->act[a]);
+      d->act_dot[a] = muscle_activation_rate(row::actuator_dynprm(m, i), u, d->act[a]);
     } else {
       // a setpoint on a circle is approached the shorter way round
       const double goal = nearest_setpoint(u, d->act[a], setpoint_period(m, i));
-      d->act_dot[a] = (goal - d->act[a]) / std::max(kTiny, m.actuator_dynprm[10 * i]);
+      d->act_dot[a] = (goal - d->act[a]) / std::max(kTiny, row::actuator_dynprm(m, i)[0]);
     }
   }
 }
@@ -116,7 +119,7 @@ void actuation(const Model& m, Data* d) {
       continue;
     }
     const double length = d->actuator_length[i], velocity = d->actuator_velocity[i];
-    const double *g = &m.actuator_gainprm[10 * i], *b = &m.actuator_biasprm[10 * i];
+    const auto g = row::actuator_gainprm(m, i), b = row::actuator_biasprm(m, i);
     const int a = m.actuator_actadr[i];
     double input = ctrl[m.actuator_ctrladr[i]];
     if (a >= 0) input = m.actuator_actearly[i] ? next_activation(m, *d, i, a, d->act_dot[a]) : d->act[a];
@@ -132,7 +135,8 @@ void actuation(const Model& m, Data* d) {
   // actuators of a tendon whose total force is limited are scaled together
   for (int t = 0; t < m.ntendon; ++t) {
     if (!m.tendon_actfrclimited[t]) continue;
-    const double total = tendon_actuator_force(m, *d, t), limited = clip(total, m.tendon_actfrcrange, t);
+    const double total = tendon_actuator_force(m, *d, t),
+                 limited = clip(total, row::tendon_actfrcrange(m, t));
     if (limited == total) continue;
     for (int i = 0; i < m.nactuator; ++i)
       if (acts_on_tendon(m, i, t)) d->actuator_force[i] *= limited / total;
@@ -140,12 +144,14 @@ void actuation(const Model& m, Data* d) {
   for (int i = 0; i < m.nactuator; ++i) {
     if (!m.actuator_forcelimited[i]) continue;
     double& force = d->actuator_force[i];
-    force = clip(force, m.actuator_forcerange, i);
-    d->act_saturated[i] = force <= m.actuator_forcerange[2 * i] || force >= m.actuator_forcerange[2 * i + 1];
+    const auto range = row::actuator_forcerange(m, i);
+    force = clip(force, range);
+    d->act_saturated[i] = force <= range[0] || force >= range[1];
   }
 
   for (int t = 0; t < m.ntendon; ++t) {
-    const double total = tendon_actuator_force(m, *d, t), *range = &m.tendon_actfrcrange[2 * t];
+    const auto range = row::tendon_actfrcrange(m, t);
+    const double total = tendon_actuator_force(m, *d, t);
     // what was scaled is at the limit but for rounding
     const double slack = 1e-12 * std::abs(total);
     d->ten_saturated[t] =
@@ -164,7 +170,7 @@ void actuation(const Model& m, Data* d) {
   for (int j = 0; j < m.njnt; ++j) {
     if (!m.jnt_actfrclimited[j]) continue;
     double& f = d->qfrc_actuator[m.jnt_dofadr[j]];
-    f = clip(f, m.jnt_actfrcrange, j);
+    f = clip(f, row::jnt_actfrcrange(m, j));
   }
 }
 

@@ -11,8 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include "host/model/element_rows.h"
 #include "host/reference/constraint.h"
 #include "host/reference/contact_model.h"
+#include "host/reference/spatial.h"
 
 namespace dualstep::reference {
 
@@ -109,13 +111,14 @@ Contact parameters(const Model& m, const Candidate& c) {
   contact.geom1 = c.geom1;
   contact.geom2 = c.geom2;
   const int k = c.explicit_pair, g1 = c.geom1, g2 = c.geom2;
+  const auto friction1 = row::geom_friction(m, g1), friction2 = row::geom_friction(m, g2);
   if (k >= 0) {
     contact.dim = m.pair_dim[k];
     contact.includemargin = m.pair_margin[k];
-    for (int i = 0; i < 2; i++) contact.solref[i] = m.pair_solref[2 * k + i];
-    for (int i = 0; i < 2; i++) contact.solreffriction[i] = m.pair_solreffriction[2 * k + i];
-    for (int i = 0; i < 5; i++) contact.solimp[i] = m.pair_solimp[5 * k + i];
-    for (int i = 0; i < 5; i++) contact.friction[i] = m.pair_friction[5 * k + i];
+    std::ranges::copy(row::pair_solref(m, k), contact.solref);
+    std::ranges::copy(row::pair_solreffriction(m, k), contact.solreffriction);
+    std::ranges::copy(row::pair_solimp(m, k), contact.solimp);
+    std::ranges::copy(row::pair_friction(m, k), contact.friction.data());
   } else {
     contact.includemargin = m.geom_margin[g1] + m.geom_margin[g2];
     // weight of the first geom
@@ -129,23 +132,19 @@ Contact parameters(const Model& m, const Candidate& c) {
       if (w1 >= kMinVal && w2 < kMinVal) mix = 1;
       if (w1 < kMinVal && w2 >= kMinVal) mix = 0;
     }
-    auto mixed = [&](const std::vector<double>& values, int width, int i) {
-      return mix * values[width * g1 + i] + (1 - mix) * values[width * g2 + i];
-    };
+    auto mixed = [&](double x1, double x2) { return mix * x1 + (1 - mix) * x2; };
+    const auto solref1 = row::geom_solref(m, g1), solref2 = row::geom_solref(m, g2);
+    const auto solimp1 = row::geom_solimp(m, g1), solimp2 = row::geom_solimp(m, g2);
     contact.dim = equal ? std::max(m.geom_condim[g1], m.geom_condim[g2])
                         : (mix == 1 ? m.geom_condim[g1] : m.geom_condim[g2]);
     // direct references (negative) are not averaged
-    const bool direct = equal && (m.geom_solref[2 * g1] <= 0 || m.geom_solref[2 * g2] <= 0);
-    for (int i = 0; i < 2; i++) {
-      contact.solref[i] = direct ? std::min(m.geom_solref[2 * g1 + i], m.geom_solref[2 * g2 + i])
-                                 : mixed(m.geom_solref, 2, i);
-    }
-    for (int i = 0; i < 5; i++) contact.solimp[i] = mixed(m.geom_solimp, 5, i);
+    const bool direct = equal && (solref1[0] <= 0 || solref2[0] <= 0);
+    for (int i = 0; i < 2; i++)
+      contact.solref[i] = direct ? std::min(solref1[i], solref2[i]) : mixed(solref1[i], solref2[i]);
+    for (int i = 0; i < 5; i++) contact.solimp[i] = mixed(solimp1[i], solimp2[i]);
     double friction[3];
-    for (int i = 0; i < 3; i++) {
-      friction[i] = equal ? std::max(m.geom_friction[3 * g1 + i], m.geom_friction[3 * g2 + i])
-                          : mixed(m.geom_friction, 3, i);
-    }
+    for (int i = 0; i < 3; i++)
+      friction[i] = equal ? std::max(friction1[i], friction2[i]) : mixed(friction1[i], friction2[i]);
     contact.friction << friction[0], friction[0], friction[1], friction[2], friction[2];
   }
   if (m.opt.enabled(kEnableOverride)) {
@@ -161,8 +160,7 @@ Contact parameters(const Model& m, const Candidate& c) {
   // elsewhere the larger coefficient counts as it stands
   if (k < 0 && !m.opt.enabled(kEnableOverride)) {
     double friction[3];
-    for (int i = 0; i < 3; i++)
-      friction[i] = std::max(m.geom_friction[3 * g1 + i], m.geom_friction[3 * g2 + i]);
+    for (int i = 0; i < 3; i++) friction[i] = std::max(friction1[i], friction2[i]);
     contact.friction << friction[0], friction[0], friction[1], friction[2], friction[2];
   }
   contact.includemargin = contact_margin(m.opt, contact.includemargin);
@@ -180,8 +178,7 @@ bool iterated(int type1, int type2) {
 }  // namespace
 
 Shape shape_of(const Model& m, const Data& d, int geom) {
-  return Shape{m.geom_type[geom], d.geom_xpos[geom], d.geom_xmat[geom],
-               Vector3d(m.geom_size[3 * geom], m.geom_size[3 * geom + 1], m.geom_size[3 * geom + 2]),
+  return Shape{m.geom_type[geom], d.geom_xpos[geom], d.geom_xmat[geom], vec3(m.geom_size, geom),
                Hull{&m, m.geom_dataid[geom]}};
 }
 

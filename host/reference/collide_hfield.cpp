@@ -17,6 +17,7 @@
 #include <optional>
 #include <vector>
 
+#include "host/model/element_rows.h"
 #include "host/reference/collide.h"
 #include "host/reference/spatial.h"
 
@@ -321,7 +322,7 @@ Touches distinct(Touches found, double apart, size_t most) {
 
 HeightField::HeightField(const Model& m, int id)
     : rows(m.hfield_nrow[id]), columns(m.hfield_ncol[id]), data(&m.hfield_data[m.hfield_adr[id]]) {
-  const double* size = &m.hfield_size[4 * id];
+  const auto size = row::hfield_size(m, id);
   half_x = size[0], half_y = size[1], top = size[2], base = size[3];
   dx = 2 * half_x / (columns - 1);
   dy = 2 * half_y / (rows - 1);

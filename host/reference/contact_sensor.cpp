@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "host/model/element_rows.h"
 #include "host/reference/spatial.h"
 
 namespace dualstep::reference {
@@ -93,8 +94,8 @@ bool inside_site(const Model& m, const Data& d, int site, const Vector3d& point)
 }
 
 VectorXd contact_sensor(const Model& m, const Data& d, int s) {
-  const int* prm = &m.sensor_intprm[m.sensor_intprm.size() / m.nsensor * s];
-  const int data = prm[0], reduction = prm[1], slots = prm[2];
+  const int data = sensor_parameter(m, s, kSensorData), reduction = sensor_parameter(m, s, kSensorReduction),
+            slots = sensor_parameter(m, s, kSensorSlots);
   const int type1 = m.sensor_objtype[s], id1 = m.sensor_objid[s], type2 = m.sensor_reftype[s],
             id2 = m.sensor_refid[s];
   std::vector<Reading> found;

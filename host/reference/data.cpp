@@ -1,6 +1,7 @@
 // The workspace of the reference: its sizes, and what it begins with.
 #include "host/reference/data.h"
 
+#include "host/model/element_rows.h"
 #include "host/model/support.h"
 #include "host/reference/spatial.h"
 
@@ -39,14 +40,14 @@ Data make_data(const Model& m) {
 }
 
 void reset_state(const Model& m, int key, Data* d) {
-  const auto copy = [](const std::vector<double>& from, long offset, long size, auto* to) {
-    *to = Eigen::Map<const VectorXd>(from.data() + offset, size);
+  const auto vector = [](std::span<const double> from) {
+    return Eigen::Map<const VectorXd>(from.data(), static_cast<long>(from.size()));
   };
   d->time = 0;
   d->status = 0;
   d->anchors.clear();
   d->next_anchors.clear();
-  copy(m.qpos0, 0, m.nq, &d->qpos);
+  d->qpos = vector(m.qpos0);
   d->qvel = VectorXd::Zero(m.nv);
   d->act = VectorXd::Zero(m.na);
   d->ctrl = VectorXd::Zero(m.nu);
@@ -59,18 +60,18 @@ void reset_state(const Model& m, int key, Data* d) {
     const int mocap = m.body_mocapid[i];
     if (mocap < 0) continue;
     d->mocap_pos.row(mocap) = vec3(m.body_pos, i).transpose();
-    d->mocap_quat.row(mocap) = Eigen::Map<const Eigen::RowVector4d>(&m.body_quat[4 * i]);
+    d->mocap_quat.row(mocap) = Eigen::Map<const Eigen::RowVector4d>(row::body_quat(m, i).data());
   }
   if (key < 0) return;
 
   d->time = m.key_time[key];
-  copy(m.key_qpos, long(key) * m.nq, m.nq, &d->qpos);
-  copy(m.key_qvel, long(key) * m.nv, m.nv, &d->qvel);
-  copy(m.key_act, long(key) * m.na, m.na, &d->act);
-  copy(m.key_ctrl, long(key) * m.nu, m.nu, &d->ctrl);
+  d->qpos = vector(row::key_qpos(m, key));
+  d->qvel = vector(row::key_qvel(m, key));
+  d->act = vector(row::key_act(m, key));
+  d->ctrl = vector(row::key_ctrl(m, key));
   for (int i = 0; i < m.nmocap; ++i) {
-    for (int c = 0; c < 3; ++c) d->mocap_pos(i, c) = m.key_mpos[(long(key) * m.nmocap + i) * 3 + c];
-    for (int c = 0; c < 4; ++c) d->mocap_quat(i, c) = m.key_mquat[(long(key) * m.nmocap + i) * 4 + c];
+    for (int c = 0; c < 3; ++c) d->mocap_pos(i, c) = row::key_mpos(m, key)[3 * i + c];
+    for (int c = 0; c < 4; ++c) d->mocap_quat(i, c) = row::key_mquat(m, key)[4 * i + c];
   }
 }
 

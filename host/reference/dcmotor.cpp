@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "host/model/element_rows.h"
 #include "host/reference/spatial.h"
 
 namespace dualstep::reference {
@@ -29,12 +30,18 @@ struct Motor {
   int inputs;
 
   Motor(const Model& m, int i) {
-    const double *g = &m.actuator_gainprm[10 * i], *d = &m.actuator_dynprm[10 * i],
-                 *b = &m.actuator_biasprm[10 * i];
-    R = g[0], K = g[1], alpha = g[2], reference = g[3], kp = g[4], ki = g[5], kd = g[6], Vmax = g[7];
-    te = d[0], dimax = d[1], RT = d[2], C = d[3], ambient = d[4], sigma0 = d[5], sigma1 = d[6], slew = d[7],
-    Imax = d[8];
-    cogging = b[0], poles = b[1], phase = b[2], coulomb = b[3], statics = b[4], stribeck = b[5];
+    const auto gain = row::actuator_gainprm(m, i), dyn = row::actuator_dynprm(m, i),
+               bias = row::actuator_biasprm(m, i);
+    R = gain[kMotorGainResistance], K = gain[kMotorGainConstant];
+    alpha = gain[kMotorGainTemperatureSlope], reference = gain[kMotorGainReference];
+    kp = gain[kMotorGainKp], ki = gain[kMotorGainKi], kd = gain[kMotorGainKd], Vmax = gain[kMotorGainVoltage];
+    te = dyn[kMotorDynTimeConstant], dimax = dyn[kMotorDynCurrentRate];
+    RT = dyn[kMotorDynHeatResistance], C = dyn[kMotorDynHeatCapacity], ambient = dyn[kMotorDynAmbient];
+    sigma0 = dyn[kMotorDynBristle], sigma1 = dyn[kMotorDynBristleDamping];
+    slew = dyn[kMotorDynSlew], Imax = dyn[kMotorDynIntegralBound];
+    cogging = bias[kMotorBiasCogging], poles = bias[kMotorBiasCoggingPoles];
+    phase = bias[kMotorBiasCoggingPhase], coulomb = bias[kMotorBiasCoulomb];
+    statics = bias[kMotorBiasStatic], stribeck = bias[kMotorBiasStribeck];
     int at = m.actuator_actadr[i];
     int* address[] = {&slew_at, &integral_at, &temperature_at, &bristle_at, &current_at};
     for (int k = 0; const bool there : motor_activations(m, i)) {

@@ -5,6 +5,7 @@
 // Reads ctrl, ctrl_history. Cost O(samples).
 #include <cmath>
 
+#include "host/model/element_rows.h"
 #include "host/model/support.h"
 #include "host/reference/stages.h"
 
@@ -39,8 +40,7 @@ VectorXd acting_controls(const Model& m, const Data& d) {
     if (m.actuator_delay[i] <= 0) continue;
     const double back = m.actuator_delay[i] / m.opt.timestep - 1 - d.step_share;
     for (int k = m.actuator_ctrladr[i]; k < m.actuator_ctrladr[i] + m.actuator_ctrlnum[i]; ++k)
-      ctrl[k] =
-          sample(d.ctrl_history.data() + kept[k], kept[k + 1] - kept[k], m.actuator_history[2 * i + 1], back);
+      ctrl[k] = sample(d.ctrl_history.data() + kept[k], kept[k + 1] - kept[k], delay_order(m, i), back);
   }
   return ctrl;
 }

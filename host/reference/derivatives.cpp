@@ -8,6 +8,7 @@
 // Cost O(nactuator nv^2).
 #include <algorithm>
 
+#include "host/model/element_rows.h"
 #include "host/reference/dcmotor.h"
 #include "host/reference/spatial.h"
 #include "host/reference/stages.h"
@@ -27,12 +28,13 @@ ActuatorSlope actuator_slope(const Model& m, const Data& d, const VectorXd& ctrl
   const bool motor = is_motor(m, i);
   const int trn = m.actuator_trntype[i];
   const bool tendon = trn == kTrnTendon, joint = trn == kTrnJoint || trn == kTrnJointInParent;
-  const int object = m.actuator_trnid[2 * i];
+  const int object = transmission_id(m, i);
   const bool saturated = d.act_saturated[i] || (tendon && d.ten_saturated[object]);
   if (saturated && !motor) return slope;
   if (joint && m.jnt_actfrclimited[object]) {
-    const double total = d.qfrc_actuator[m.jnt_dofadr[object]], *range = &m.jnt_actfrcrange[2 * object];
-    if (total <= range[0] || total >= range[1]) return slope;
+    const Bounds range = bounds(row::jnt_actfrcrange(m, object));
+    const double total = d.qfrc_actuator[m.jnt_dofadr[object]];
+    if (total <= range.lower || total >= range.upper) return slope;
   }
   if (motor) {
     const MotorSlope pull = saturated ? MotorSlope{} : motor_slope(m, i, ctrl, d),
@@ -41,7 +43,7 @@ ActuatorSlope actuator_slope(const Model& m, const Data& d, const VectorXd& ctrl
   }
   const double length = d.actuator_length[i], velocity = d.actuator_velocity[i];
   if (m.actuator_biastype[i] == kBiasAffine)
-    slope = {m.actuator_biasprm[10 * i + 2], m.actuator_biasprm[10 * i + 1]};
+    slope = {row::actuator_biasprm(m, i)[2], row::actuator_biasprm(m, i)[1]};
   if (m.actuator_biastype[i] == kBiasMuscle) slope.length = muscle_bias_stiffness(m, i, length);
   const int gain = m.actuator_gaintype[i];
   if (gain == kGainAffine || gain == kGainMuscle) {
@@ -50,9 +52,9 @@ ActuatorSlope actuator_slope(const Model& m, const Data& d, const VectorXd& ctrl
     if (a >= 0) input = m.actuator_actearly[i] ? next_activation(m, d, i, a, d.act_dot[a]) : d.act[a];
     const bool affine = gain == kGainAffine;
     slope.velocity +=
-        input * (affine ? m.actuator_gainprm[10 * i + 2] : muscle_gain_slope(m, i, length, velocity));
+        input * (affine ? row::actuator_gainprm(m, i)[2] : muscle_gain_slope(m, i, length, velocity));
     slope.length +=
-        input * (affine ? m.actuator_gainprm[10 * i + 1] : muscle_gain_stiffness(m, i, length, velocity));
+        input * (affine ? row::actuator_gainprm(m, i)[1] : muscle_gain_stiffness(m, i, length, velocity));
   }
   return slope;
 }

@@ -26,6 +26,7 @@
 #include <array>
 #include <cmath>
 
+#include "host/model/element_rows.h"
 #include "host/reference/constraint.h"
 
 namespace dualstep::reference {
@@ -37,7 +38,7 @@ struct Impedance {
   double value = 0;                   // d(r)
 };
 
-double impedance_at(const double* solimp, double r) {
+double impedance_at(std::span<const double> solimp, double r) {
   auto within = [](double x) { return std::clamp(x, kMinImpedance, kMaxImpedance); };
   const double d0 = within(solimp[0]), d1 = within(solimp[1]), width = std::max(0.0, solimp[2]);
   const double midpoint = within(solimp[3]), power = std::max(1.0, solimp[4]);
@@ -54,7 +55,7 @@ double impedance_at(const double* solimp, double r) {
 }
 
 // stiffness and damping of a reference; `fallback` where its two numbers differ in sign
-void reference(const Model& m, const double* solimp, std::array<double, 2> ref,
+void reference(const Model& m, std::span<const double> solimp, std::array<double, 2> ref,
                const std::array<double, 2>& fallback, double* stiffness, double* damping) {
   if ((ref[0] > 0) != (ref[1] > 0)) ref = fallback;
   const bool floor = !m.opt.disabled(kDisableRefSafe) && m.opt.integrator != Integrator::kDiscrete;
@@ -72,7 +73,7 @@ double at_end(double h, double stiffness, double damping) { return 1 + h * dampi
 
 // a contact or limit that is stiffer than the step resolves, by the stiffest that it does; one that is given by its
 // stiffness stays as it is
-void soften(const Model& m, RowType type, const double* solref, double impedance, double* stiffness,
+void soften(const Model& m, RowType type, std::span<const double> solref, double impedance, double* stiffness,
             double* damping) {
   if (type == RowType::kEquality || type == RowType::kFrictionLoss || m.opt.disabled(kDisableRefSafe)) return;
   const double h = m.opt.timestep, k = h * h * *stiffness * impedance;
@@ -105,29 +106,29 @@ int group_size(const Model& m, const Data& d, int row) {
   }
 }
 
-const double* solimp_of(const Model& m, const Data& d, int row) {
+std::span<const double> solimp_of(const Model& m, const Data& d, int row) {
   const int id = d.efc_id[row];
   switch (d.efc_type[row]) {
     case RowType::kEquality:
-      return &m.eq_solimp[5 * id];
+      return row::eq_solimp(m, id);
     case RowType::kFrictionLoss:
-      return d.of_tendon(row) ? &m.tendon_solimp_fri[5 * id] : &m.dof_solimp[5 * id];
+      return d.of_tendon(row) ? row::tendon_solimp_fri(m, id) : row::dof_solimp(m, id);
     case RowType::kLimit:
-      return d.of_tendon(row) ? &m.tendon_solimp_lim[5 * id] : &m.jnt_solimp[5 * id];
+      return d.of_tendon(row) ? row::tendon_solimp_lim(m, id) : row::jnt_solimp(m, id);
     default:
       return d.contacts[id].solimp;
   }
 }
 
-const double* solref_of(const Model& m, const Data& d, int row) {
+std::span<const double> solref_of(const Model& m, const Data& d, int row) {
   const int id = d.efc_id[row];
   switch (d.efc_type[row]) {
     case RowType::kEquality:
-      return &m.eq_solref[2 * id];
+      return row::eq_solref(m, id);
     case RowType::kFrictionLoss:
-      return d.of_tendon(row) ? &m.tendon_solref_fri[2 * id] : &m.dof_solref[2 * id];
+      return d.of_tendon(row) ? row::tendon_solref_fri(m, id) : row::dof_solref(m, id);
     case RowType::kLimit:
-      return d.of_tendon(row) ? &m.tendon_solref_lim[2 * id] : &m.jnt_solref[2 * id];
+      return d.of_tendon(row) ? row::tendon_solref_lim(m, id) : row::jnt_solref(m, id);
     default:
       return d.contacts[id].solref;
   }
@@ -137,7 +138,7 @@ const double* solref_of(const Model& m, const Data& d, int row) {
 double inverse_weight(const Model& m, const Data& d, int row, int k) {
   const int id = d.efc_id[row];
   auto bodies = [&](int b1, int b2, bool rotation) {
-    return m.body_invweight0[2 * b1 + rotation] + m.body_invweight0[2 * b2 + rotation];
+    return row::body_invweight0(m, b1)[rotation] + row::body_invweight0(m, b2)[rotation];
   };
   auto joint = [&](int j) { return m.dof_invweight0[m.jnt_dofadr[j]]; };
   switch (d.efc_type[row]) {
@@ -192,7 +193,7 @@ VectorXd bias_of_equality(const Model& m, const Data& d, int i) {
   if (m.eq_type[i] == kEqJoint) {
     // of q1 - polynomial(q2): minus its second derivative times the square of the rate
     if (m.eq_obj2id[i] < 0) return VectorXd::Zero(1);
-    const double* c = &m.eq_data[i * (m.eq_data.size() / m.neq)];
+    const auto c = row::eq_data(m, i);
     const int j2 = m.eq_obj2id[i];
     const double x = d.qpos[m.jnt_qposadr[j2]] - m.qpos0[m.jnt_qposadr[j2]], rate = d.qvel[m.jnt_dofadr[j2]];
     return VectorXd::Constant(1, -(2 * c[2] + x * (6 * c[3] + x * 12 * c[4])) * rate * rate);
@@ -231,8 +232,7 @@ void set_impedance(const Model& m, Data* d) {
       d->efc_R[row] = 1;
       continue;
     }
-    const double* solimp = solimp_of(m, *d, row);
-    const double* solref = solref_of(m, *d, row);
+    const auto solimp = solimp_of(m, *d, row), solref = solref_of(m, *d, row);
     // connect and weld rows count as far off as their error is long
     const double pos =
         type == RowType::kEquality && size > 1 ? d->efc_pos.segment(row, size).norm() : d->efc_pos[row];
@@ -254,7 +254,7 @@ void set_impedance(const Model& m, Data* d) {
       impedance[row + k] = value;
       double R = (1 - value) / value * inverse_weight(m, *d, row, k);
       if (discrete) {
-        soften(m, type, ref.data(), value, &stiffness[row + k], &damping[row + k]);
+        soften(m, type, ref, value, &stiffness[row + k], &damping[row + k]);
         R *= share_of_step(*d, row + k) / at_end(h, stiffness[row + k] * value, damping[row + k]);
       }
       d->efc_R[row + k] = std::max(kMinVal, R);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "host/model/element_rows.h"
 #include "host/reference/stages.h"
 
 namespace dualstep::reference {
@@ -16,20 +17,20 @@ double within_unit(double x) { return std::min(std::max(x, 0.0), 1.0); }
 double at_least_tiny(double x) { return std::max(x, 1e-15); }
 
 struct Muscle {
-  double range[2], force, scale, lmin, lmax, vmax, fpmax, fvmax, L0;
-  double shortest;
+  Bounds range;
+  double force, lmin, lmax, vmax, fpmax, fvmax, L0, shortest;
 
-  Muscle(const Model& m, int i, const std::vector<double>& parameters) {
-    const double* prm = &parameters[10 * i];
-    range[0] = prm[0], range[1] = prm[1];
-    force = prm[2], scale = prm[3];
-    lmin = prm[4], lmax = prm[5], vmax = prm[6], fpmax = prm[7], fvmax = prm[8];
+  Muscle(const Model& m, int i, std::span<const double> prm) : range(bounds(prm.subspan(kMuscleRange, 2))) {
+    force = prm[kMuscleForce];
+    lmin = prm[kMuscleLmin], lmax = prm[kMuscleLmax], vmax = prm[kMuscleVmax];
+    fpmax = prm[kMuscleFpmax], fvmax = prm[kMuscleFvmax];
     // without a force of its own it is as strong as the inertia that it moves
-    if (force < 0) force = scale / at_least_tiny(m.actuator_acc0[i]);
-    shortest = m.actuator_lengthrange[2 * i];
-    L0 = (m.actuator_lengthrange[2 * i + 1] - shortest) / at_least_tiny(range[1] - range[0]);
+    if (force < 0) force = prm[kMuscleScale] / at_least_tiny(m.actuator_acc0[i]);
+    const Bounds lengths = bounds(row::actuator_lengthrange(m, i));
+    shortest = lengths.lower;
+    L0 = (lengths.upper - shortest) / at_least_tiny(range.upper - range.lower);
   }
-  double normalized(double length) const { return range[0] + (length - shortest) / at_least_tiny(L0); }
+  double normalized(double length) const { return range.lower + (length - shortest) / at_least_tiny(L0); }
   double unit_speed() const { return at_least_tiny(L0 * vmax); }
 
   double active(double L) const {
@@ -73,9 +74,10 @@ struct Muscle {
 
 }  // namespace
 
-double muscle_activation_rate(const double* dynprm, double ctrl, double act) {
-  const double scale = 0.5 + 1.5 * within_unit(act), difference = within_unit(ctrl) - act, width = dynprm[2];
-  const double rising = dynprm[0] * scale, falling = dynprm[1] / scale;
+double muscle_activation_rate(std::span<const double> dynprm, double ctrl, double act) {
+  const double scale = 0.5 + 1.5 * within_unit(act), difference = within_unit(ctrl) - act,
+               width = dynprm[kMuscleDynSmooth];
+  const double rising = dynprm[kMuscleDynRise] * scale, falling = dynprm[kMuscleDynFall] / scale;
   double tau = difference > 0 ? rising : falling;
   if (width >= 1e-15) {
     const double x = within_unit(difference / width + 0.5);
@@ -85,32 +87,32 @@ double muscle_activation_rate(const double* dynprm, double ctrl, double act) {
 }
 
 double muscle_gain(const Model& m, int i, double length, double velocity) {
-  const Muscle muscle(m, i, m.actuator_gainprm);
+  const Muscle muscle(m, i, row::actuator_gainprm(m, i));
   return -muscle.force * muscle.active(muscle.normalized(length)) *
          muscle.at_speed(velocity / muscle.unit_speed());
 }
 
 double muscle_gain_slope(const Model& m, int i, double length, double velocity) {
-  const Muscle muscle(m, i, m.actuator_gainprm);
+  const Muscle muscle(m, i, row::actuator_gainprm(m, i));
   const double unit = muscle.unit_speed();
   return -muscle.force * muscle.active(muscle.normalized(length)) * muscle.slope_at_speed(velocity / unit) /
          unit;
 }
 
 double muscle_gain_stiffness(const Model& m, int i, double length, double velocity) {
-  const Muscle muscle(m, i, m.actuator_gainprm);
+  const Muscle muscle(m, i, row::actuator_gainprm(m, i));
   return -muscle.force * muscle.active_slope(muscle.normalized(length)) / at_least_tiny(muscle.L0) *
          muscle.at_speed(velocity / muscle.unit_speed());
 }
 
 double muscle_bias_stiffness(const Model& m, int i, double length) {
-  const Muscle muscle(m, i, m.actuator_biasprm);
+  const Muscle muscle(m, i, row::actuator_biasprm(m, i));
   return -muscle.force * muscle.fpmax * muscle.passive_slope(muscle.normalized(length)) /
          at_least_tiny(muscle.L0);
 }
 
 double muscle_bias(const Model& m, int i, double length) {
-  const Muscle muscle(m, i, m.actuator_biasprm);
+  const Muscle muscle(m, i, row::actuator_biasprm(m, i));
   return -muscle.force * muscle.fpmax * muscle.passive(muscle.normalized(length));
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "host/model/element_rows.h"
 #include "host/reference/collide.h"
 #include "host/reference/spatial.h"
 #include "host/reference/stages.h"
@@ -88,7 +89,7 @@ void offer_walls(const HeightField& f, const Vector3d& p, const Vector3d& v, Nea
 double ray_mesh(const Model& m, int mesh, const Vector3d& p, const Vector3d& v) {
   Nearest best;
   const auto corner = [&](int f, int k) {
-    return vec3(m.mesh_vert, m.mesh_vertadr[mesh] + m.mesh_face[3 * f + k]);
+    return vec3(m.mesh_vert, m.mesh_vertadr[mesh] + row::mesh_face(m, f)[k]);
   };
   const int begin = m.mesh_faceadr[mesh];
   for (int f = begin; f < begin + m.mesh_facenum[mesh]; ++f)

@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "host/model/element_rows.h"
 #include "host/reference/constraint.h"
 #include "host/reference/contact_model.h"
 #include "host/reference/impedance.h"
@@ -81,7 +82,7 @@ void add_connect_or_weld(const Model& m, const Data& d, int i, Rows* rows) {
 
 // q1 - q1_0 = polynomial of (q2 - q2_0); without a second joint, a constant
 void add_joint_coupling(const Model& m, const Data& d, int i, Rows* rows) {
-  const double* c = &m.eq_data[i * (m.eq_data.size() / m.neq)];
+  const auto c = row::eq_data(m, i);
   const int j1 = m.eq_obj1id[i], j2 = m.eq_obj2id[i];
   auto displacement = [&](int joint) { return d.qpos[m.jnt_qposadr[joint]] - m.qpos0[m.jnt_qposadr[joint]]; };
   double pos = displacement(j1) - c[0];
@@ -96,7 +97,7 @@ void add_joint_coupling(const Model& m, const Data& d, int i, Rows* rows) {
 
 // L1 - L1_0 = polynomial of (L2 - L2_0), likewise
 void add_tendon_coupling(const Model& m, const Data& d, int i, Rows* rows) {
-  const double* c = &m.eq_data[i * (m.eq_data.size() / m.neq)];
+  const auto c = row::eq_data(m, i);
   const int t1 = m.eq_obj1id[i], t2 = m.eq_obj2id[i];
   double pos = d.ten_length[t1] - m.tendon_length0[t1] - c[0];
   VectorXd row = d.ten_J.row(t1);
@@ -116,7 +117,7 @@ void add_tendon_limits(const Model& m, const Data& d, Rows* rows) {
   for (int t = 0; t < m.ntendon; t++) {
     if (!m.tendon_limited[t]) continue;
     for (const int side : {1, -1}) {
-      const double distance = side * (d.ten_length[t] - m.tendon_range[2 * t + (side < 0)]);
+      const double distance = side * (d.ten_length[t] - row::tendon_range(m, t)[side < 0]);
       if (distance >= m.tendon_margin[t]) continue;
       rows->add(side * d.ten_J.row(t), RowType::kLimit, t, distance, m.tendon_margin[t]);
       rows->of_tendon.back() = 1;
@@ -171,8 +172,9 @@ std::vector<LimitRow> limit_rows(const Model& m, const Data& d) {
     if (!m.jnt_limited[j]) continue;
     const int adr = m.jnt_qposadr[j], dof = m.jnt_dofadr[j];
     if (m.jnt_type[j] == kHinge || m.jnt_type[j] == kSlide) {
-      rows.push_back({j, d.qpos[adr] - m.jnt_range[2 * j], single_row(m.nv, dof, 1)});
-      rows.push_back({j, m.jnt_range[2 * j + 1] - d.qpos[adr], single_row(m.nv, dof, -1)});
+      const Bounds range = bounds(row::jnt_range(m, j));
+      rows.push_back({j, d.qpos[adr] - range.lower, single_row(m.nv, dof, 1)});
+      rows.push_back({j, range.upper - d.qpos[adr], single_row(m.nv, dof, -1)});
     } else if (m.jnt_type[j] == kBall) {
       // the rotation's angle in [0, pi] against the larger bound, along its axis
       Eigen::Vector4d q = d.qpos.segment<4>(adr);
@@ -181,7 +183,8 @@ std::vector<LimitRow> limit_rows(const Model& m, const Data& d) {
       const Vector3d axis = sine < kMinVal ? Vector3d::UnitX() : Vector3d(q.tail<3>() / sine);
       double angle = 2 * std::atan2(sine, q[0]);
       if (angle > M_PI) angle -= 2 * M_PI;
-      const double dist = std::max(m.jnt_range[2 * j], m.jnt_range[2 * j + 1]) - std::abs(angle);
+      const Bounds range = bounds(row::jnt_range(m, j));
+      const double dist = std::max(range.lower, range.upper) - std::abs(angle);
       VectorXd row = VectorXd::Zero(m.nv);
       row.segment<3>(dof) = angle < 0 ? axis : Vector3d(-axis);
       rows.push_back({j, dist, row});
@@ -207,13 +210,13 @@ bool hard_rows(const Model& m) {
 }
 
 EqualityFrames equality_frames(const Model& m, const Data& d, int i) {
-  const double* data = &m.eq_data[i * (m.eq_data.size() / m.neq)];
+  const auto data = row::eq_data(m, i);
   const int obj1 = m.eq_obj1id[i], obj2 = m.eq_obj2id[i];
   const bool weld = m.eq_type[i] == kEqWeld;
   EqualityFrames e;
   if (m.eq_objtype[i] == kObjBody) {
     // anchors in the frame of their body; a weld stores the second's first
-    const Eigen::Map<const Vector3d> a(data), b(data + 3);
+    const Eigen::Map<const Vector3d> a(&data[0]), b(&data[3]);
     e.body1 = obj1;
     e.body2 = obj2;
     e.point1 = d.xpos[obj1] + d.xmat[obj1] * (weld ? b : a);
@@ -224,7 +227,7 @@ EqualityFrames equality_frames(const Model& m, const Data& d, int i) {
     }
   } else {
     auto site_quat = [&](int site) {
-      const double* q = &m.site_quat[4 * site];
+      const auto q = row::site_quat(m, site);
       return d.xquat[m.site_bodyid[site]] * Quaterniond(q[0], q[1], q[2], q[3]);
     };
     e.body1 = m.site_bodyid[obj1];

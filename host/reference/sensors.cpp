@@ -6,6 +6,7 @@
 // Reads everything before it. Writes cacc, cfrc_int, cfrc_ext, sensordata. Cost O(nbody + nsensor).
 #include <algorithm>
 
+#include "host/model/element_rows.h"
 #include "host/model/support.h"
 #include "host/reference/collide.h"
 #include "host/reference/contact_sensor.h"
@@ -71,12 +72,12 @@ double touch(const Model& m, const Data& d, int site) {
   return sum;
 }
 
-// the first limit row of a joint or tendon; type counts from its position
-double limit_row(const Data& d, bool tendon, int type, int id) {
+// of the first limit row of a joint or tendon
+double limit_reading(const Data& d, bool tendon, int type, int id) {
   for (int r = 0; r < d.nefc(); ++r) {
     if (d.efc_type[r] != RowType::kLimit || d.efc_id[r] != id || d.of_tendon(r) != tendon) continue;
-    if (type == 0) return d.efc_pos[r] - d.efc_margin[r];
-    return type == 1 ? d.efc_vel[r] : d.efc_force[r];
+    if (type == kJointLimitPos || type == kTendonLimitPos) return d.efc_pos[r] - d.efc_margin[r];
+    return type == kJointLimitVel || type == kTendonLimitVel ? d.efc_vel[r] : d.efc_force[r];
   }
   return 0;
 }
@@ -109,11 +110,11 @@ double ray_geom(const Model& m, const Data& d, int g, const Vector3d& origin, co
 
 // along the z axis of a site to the nearest visible geom of another body
 VectorXd rangefinder(const Model& m, const Data& d, int s) {
-  const int site = m.sensor_objid[s], data = m.sensor_intprm[m.sensor_intprm.size() / m.nsensor * s];
+  const int site = m.sensor_objid[s], data = sensor_parameter(m, s, kSensorData);
   const Vector3d axis = d.site_xmat[site].col(2), origin = d.site_xpos[site];
   double distance = -1;
   for (int g = 0; g < m.ngeom; ++g) {
-    if (m.geom_rgba[4 * g + 3] == 0 || m.geom_bodyid[g] == m.site_bodyid[site]) continue;
+    if (!is_visible(m, g) || m.geom_bodyid[g] == m.site_bodyid[site]) continue;
     const double hit = ray_geom(m, d, g, origin, axis);
     if (hit >= 0 && (distance < 0 || hit < distance)) distance = hit;
   }
@@ -254,11 +255,11 @@ VectorXd reading(const Model& m, const Data& d, int s) {
     case kJointLimitPos:
     case kJointLimitVel:
     case kJointLimitFrc:
-      return scalar(limit_row(d, false, type - kJointLimitPos, id));
+      return scalar(limit_reading(d, false, type, id));
     case kTendonLimitPos:
     case kTendonLimitVel:
     case kTendonLimitFrc:
-      return scalar(limit_row(d, true, type - kTendonLimitPos, id));
+      return scalar(limit_reading(d, true, type, id));
     case kTendonPos:
       return scalar(d.ten_length[id]);
     case kTendonVel:

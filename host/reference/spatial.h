@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cmath>
+#include <span>
 #include <vector>
 
+#include "host/model/element_rows.h"
 #include "host/reference/data.h"
 
 namespace dualstep::reference {
@@ -14,6 +16,7 @@ constexpr double kTiny = 1e-15;
 constexpr double kHuge = 1e10;
 constexpr double kPi = 3.14159265358979323846;
 
+inline Vector3d vec3(std::span<const double> a) { return Vector3d(a[0], a[1], a[2]); }
 inline Vector3d vec3(const std::vector<double>& a, int i) {
   return Vector3d(a[3 * i], a[3 * i + 1], a[3 * i + 2]);
 }

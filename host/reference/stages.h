@@ -2,6 +2,8 @@
 // wrote into Data; what it writes is listed here.
 #pragma once
 
+#include <span>
+
 #include "host/reference/data.h"
 
 namespace dualstep::reference {
@@ -70,7 +72,7 @@ void keep_controls(const Model& m, Data* d);
 // those within their ranges
 VectorXd clamped_controls(const Model& m, const Data& d);
 // muscles: d act/dt; gain, its slope by velocity, and bias of an actuator; derivatives of gain and bias by length
-double muscle_activation_rate(const double* dynprm, double ctrl, double act);
+double muscle_activation_rate(std::span<const double> dynprm, double ctrl, double act);
 double muscle_gain(const Model& m, int actuator, double length, double velocity);
 double muscle_gain_slope(const Model& m, int actuator, double length, double velocity);
 double muscle_bias(const Model& m, int actuator, double length);

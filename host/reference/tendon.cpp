@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "host/model/element_rows.h"
 #include "host/reference/constraint.h"
 #include "host/reference/spatial.h"
 #include "host/reference/stages.h"
@@ -106,7 +107,7 @@ struct Wrapped {
   double length = 0;
 };
 Wrapped wrap(const Model& m, const Data& d, int g, int side_site, const Vector3d& x, const Vector3d& y) {
-  const double r = m.geom_size[3 * g];
+  const double r = row::geom_size(m, g)[0];
   const bool sphere = m.geom_type[g] == kSphere;
   const auto local = [&](const Vector3d& point) -> Vector3d {
     return d.geom_xmat[g].transpose() * (point - d.geom_xpos[g]);
@@ -270,7 +271,8 @@ VectorXd tendon_bias(const Model& m, const Data& d) {
 // how far a tendon is beyond the range in which its spring is relaxed
 double tendon_stretch(const Model& m, const Data& d, int ten) {
   const double length = d.ten_length[ten];
-  return length - std::clamp(length, m.tendon_lengthspring[2 * ten], m.tendon_lengthspring[2 * ten + 1]);
+  const auto [shortest, longest] = bounds(row::tendon_lengthspring(m, ten));
+  return length - std::clamp(length, shortest, longest);
 }
 
 double tendon_force(const Model& m, const Data& d, int ten) {
@@ -281,8 +283,8 @@ double tendon_force(const Model& m, const Data& d, int ten) {
   if (!m.opt.disabled(kDisableSpring)) f -= m.tendon_stiffness[ten] * tendon_stretch(m, d, ten);
   if (!m.opt.disabled(kDisableDamper)) f -= m.tendon_damping[ten] * d.ten_velocity[ten];
   for (int i = 0; i < m.nactuator; ++i)
-    if (m.actuator_trntype[i] == kTrnTendon && m.actuator_trnid[2 * i] == ten)
-      f += m.actuator_gear[6 * i] * d.actuator_force[i];
+    if (m.actuator_trntype[i] == kTrnTendon && transmission_id(m, i) == ten)
+      f += scalar_gear(m, i) * d.actuator_force[i];
   for (int r = 0; r < d.nefc(); ++r) {
     const int id = d.efc_id[r];
     if (d.of_tendon(r) && id == ten) {
@@ -293,7 +295,7 @@ double tendon_force(const Model& m, const Data& d, int ten) {
     if (d.efc_type[r] != RowType::kEquality || m.eq_type[id] != kEqTendon) continue;
     if (m.eq_obj1id[id] == ten) f += d.efc_force[r];
     if (m.eq_obj2id[id] == ten) {
-      const double* c = &m.eq_data[id * (m.eq_data.size() / m.neq)];
+      const auto c = row::eq_data(m, id);
       const double x = d.ten_length[ten] - m.tendon_length0[ten];
       f -= d.efc_force[r] * (c[1] + 2 * c[2] * x + 3 * c[3] * x * x + 4 * c[4] * x * x * x);
     }

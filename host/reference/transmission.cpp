@@ -10,6 +10,7 @@
 // ten_J. Cost O(nactuator nv).
 #include <cmath>
 
+#include "host/model/element_rows.h"
 #include "host/reference/spatial.h"
 #include "host/reference/stages.h"
 
@@ -19,15 +20,15 @@ namespace {
 
 // row i of the moment and the length, for an actuator on a joint
 void joint_transmission(const Model& m, int i, Data* d) {
-  const int jnt = m.actuator_trnid[2 * i], dof = m.jnt_dofadr[jnt];
+  const int jnt = transmission_id(m, i), dof = m.jnt_dofadr[jnt];
   const double* q = &d->qpos[m.jnt_qposadr[jnt]];
-  const double* gear = &m.actuator_gear[6 * i];
+  const auto gear = row::actuator_gear(m, i);
   const bool in_parent = m.actuator_trntype[i] == kTrnJointInParent;
   auto moment = d->actuator_moment.row(i);
   switch (m.jnt_type[jnt]) {
     case kBall: {
       const Quaterniond rot = unit_quat(q);
-      Vector3d axis(gear[0], gear[1], gear[2]);
+      Vector3d axis = vec3(gear.first(3));
       if (in_parent) axis = rot.conjugate() * axis;
       d->actuator_length[i] = quat_log(rot).dot(axis);
       moment.segment<3>(dof) = axis.transpose();
@@ -35,9 +36,9 @@ void joint_transmission(const Model& m, int i, Data* d) {
     }
     case kFree: {
       // a wrench: force along world axes, torque along body axes (or the parent's)
-      Vector3d torque(gear[3], gear[4], gear[5]);
+      Vector3d torque = vec3(gear.last(3));
       if (in_parent) torque = unit_quat(q + 3).conjugate() * torque;
-      moment.segment<3>(dof) = Vector3d(gear[0], gear[1], gear[2]).transpose();
+      moment.segment<3>(dof) = vec3(gear.first(3)).transpose();
       moment.segment<3>(dof + 3) = torque.transpose();
       break;
     }
@@ -55,8 +56,9 @@ bool moves(const Model& m, int dof, int body) {
 }
 
 void site_transmission(const Model& m, int i, Data* d) {
-  const int site = m.actuator_trnid[2 * i], ref = m.actuator_trnid[2 * i + 1], body = m.site_bodyid[site];
-  const Vector3d push = vec3(m.actuator_gear, 2 * i), turn = vec3(m.actuator_gear, 2 * i + 1);
+  const int site = transmission_id(m, i), ref = second_transmission_id(m, i), body = m.site_bodyid[site];
+  const auto gear = row::actuator_gear(m, i);
+  const Vector3d push = vec3(gear.first(3)), turn = vec3(gear.last(3));
   MatrixXd jacp, jacr;
   point_jacobian(m, *d, body, d->site_xpos[site], &jacp, &jacr);
   if (ref < 0) {
@@ -79,9 +81,9 @@ void site_transmission(const Model& m, int i, Data* d) {
 }
 
 void slider_crank(const Model& m, int i, Data* d) {
-  const int crank = m.actuator_trnid[2 * i], slider = m.actuator_trnid[2 * i + 1];
+  const int crank = transmission_id(m, i), slider = second_transmission_id(m, i);
   const Vector3d axis = d->site_xmat[slider].col(2), v = d->site_xpos[crank] - d->site_xpos[slider];
-  const double gear = m.actuator_gear[6 * i], rod = m.actuator_cranklength[i];
+  const double gear = scalar_gear(m, i), rod = m.actuator_cranklength[i];
   const double along = axis.dot(v), root2 = along * along + rod * rod - v.squaredNorm();
   double length = along;
   Vector3d by_v = axis, by_axis = v;
@@ -106,8 +108,8 @@ void transmission(const Model& m, Data* d) {
   d->actuator_moment.setZero();
   for (int i = 0; i < m.nactuator; ++i) {
     if (m.actuator_trntype[i] == kTrnTendon) {
-      const int tendon = m.actuator_trnid[2 * i];
-      const double gear = m.actuator_gear[6 * i];
+      const int tendon = transmission_id(m, i);
+      const double gear = scalar_gear(m, i);
       d->actuator_length[i] = gear * d->ten_length[tendon];
       d->actuator_moment.row(i) = gear * d->ten_J.row(tendon);
     } else if (m.actuator_trntype[i] == kTrnSite) {
@@ -128,8 +130,7 @@ bool body_transmission(const Model& m, Data* d) {
     VectorXd sum = VectorXd::Zero(m.nv);
     int count = 0;
     for (const Contact& c : d->contacts) {
-      const int body1 = m.geom_bodyid[c.geom1], body2 = m.geom_bodyid[c.geom2],
-                body = m.actuator_trnid[2 * i];
+      const int body1 = m.geom_bodyid[c.geom1], body2 = m.geom_bodyid[c.geom2], body = transmission_id(m, i);
       if (body1 != body && body2 != body) continue;
       ++count;
       MatrixXd first, second, turning;

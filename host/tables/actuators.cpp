@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 
+#include "host/model/element_rows.h"
 #include "host/model/support.h"
 #include "host/tables/named_rows.h"
 #include "host/tables/tables.h"
@@ -12,20 +13,22 @@ namespace {
 
 constexpr double kTiny = 1e-15;
 
-// the first `keep` of each row of `width`
-std::vector<double> columns(const std::vector<double>& values, int width, int keep) {
+// the first `keep` entries of each of `rows` rows
+std::vector<double> columns(const std::vector<double>& values, int rows, int keep) {
   std::vector<double> out;
-  for (size_t i = 0; i + width <= values.size(); i += width)
-    out.insert(out.end(), values.begin() + i, values.begin() + i + keep);
+  for (int i = 0; i < rows; ++i) {
+    const auto first = row::of_array(values, rows, -1, i).first(keep);
+    out.insert(out.end(), first.begin(), first.end());
+  }
   return out;
 }
 
 bool on_sites(int trn) { return trn == kTrnSite || trn == kTrnSliderCrank; }
 int second_site(const Model& m, int a) {
-  return on_sites(m.actuator_trntype[a]) ? m.actuator_trnid[2 * a + 1] : -1;
+  return on_sites(m.actuator_trntype[a]) ? second_transmission_id(m, a) : -1;
 }
 
-// the dofs that move the sites of an actuator: 1 the first, 2 the second, 3 both. To a site that is seen from another
+// the dofs that move the sites of an actuator, and which of them. To a site that is seen from another
 // those that move both do nothing
 std::map<int, int> movers(const Model& m, int a) {
   std::map<int, int> side;
@@ -33,10 +36,11 @@ std::map<int, int> movers(const Model& m, int a) {
     for (int b = m.site_bodyid[site]; b > 0; b = m.body_parentid[b])
       for (int k = 0; k < m.body_dofnum[b]; ++k) side[m.body_dofadr[b] + k] |= bit;
   };
-  add(m.actuator_trnid[2 * a], 1);
-  if (second_site(m, a) >= 0) add(second_site(m, a), 2);
+  add(transmission_id(m, a), kFirstSide);
+  if (second_site(m, a) >= 0) add(second_site(m, a), kSecondSide);
   if (m.actuator_trntype[a] == kTrnSite)
-    for (auto it = side.begin(); it != side.end();) it = it->second == 3 ? side.erase(it) : std::next(it);
+    for (auto it = side.begin(); it != side.end();)
+      it = it->second == kBothSides ? side.erase(it) : std::next(it);
   return side;
 }
 
@@ -45,11 +49,11 @@ int act_flags(const Model& m, int a) {
   const bool off = group >= 0 && group <= 30 && (m.opt.disableactuator & (1 << group)) != 0;
   // MuJoCo takes the setpoint of a position servo on a ball joint, or on the turn of a site, as an angle
   const bool servo = m.actuator_gaintype[a] == kGainFixed && m.actuator_biastype[a] == kBiasAffine &&
-                     m.actuator_gainprm[10 * a] == -m.actuator_biasprm[10 * a + 1] &&
+                     row::actuator_gainprm(m, a)[0] == -row::actuator_biasprm(m, a)[1] &&
                      m.actuator_dyntype[a] <= kDynFilterExact;
-  const double* gear = &m.actuator_gear[6 * a];
+  const auto gear = row::actuator_gear(m, a);
   const int trn = m.actuator_trntype[a];
-  const bool ball = acts_on_joint(trn) && m.jnt_type[m.actuator_trnid[2 * a]] == kBall,
+  const bool ball = acts_on_joint(trn) && m.jnt_type[transmission_id(m, a)] == kBall,
              turn = trn == kTrnSite && second_site(m, a) >= 0 && gear[0] == 0 && gear[1] == 0 && gear[2] == 0;
   // a turn without gear has no period
   const bool circle = servo && (ball || (turn && (gear[3] != 0 || gear[4] != 0 || gear[5] != 0)));
@@ -57,17 +61,21 @@ int act_flags(const Model& m, int a) {
          (m.actuator_actearly[a] ? kActEarly : 0) | (off ? kActDisabled : 0) | (circle ? kActCircle : 0);
 }
 
-// MuJoCo's parameters of a muscle: range (2), force, scale, lmin, lmax, vmax, fpmax, fvmax
+// a muscle by one row of its parameters
 struct Muscle {
   double force, per_length, offset, lmin, lmax, vmax, fpmax, fvmax;
 
-  Muscle(const Model& m, int a, const std::vector<double>& parameters) {
-    const double *prm = &parameters[10 * a], *range = &m.actuator_lengthrange[2 * a];
-    force = prm[2] < 0 ? prm[3] / std::max(kTiny, m.actuator_acc0[a]) : prm[2];
-    const double L0 = std::max(kTiny, (range[1] - range[0]) / std::max(kTiny, prm[1] - prm[0]));
+  Muscle(const Model& m, int a, std::span<const double> prm) {
+    const Bounds lengths = bounds(row::actuator_lengthrange(m, a)),
+                 range = bounds(prm.subspan(kMuscleRange, 2));
+    force = prm[kMuscleForce];
+    if (force < 0) force = prm[kMuscleScale] / std::max(kTiny, m.actuator_acc0[a]);
+    const double L0 =
+        std::max(kTiny, (lengths.upper - lengths.lower) / std::max(kTiny, range.upper - range.lower));
     per_length = 1 / L0;
-    offset = prm[0] - range[0] / L0;
-    lmin = prm[4], lmax = prm[5], vmax = prm[6], fpmax = prm[7], fvmax = prm[8];
+    offset = range.lower - lengths.lower / L0;
+    lmin = prm[kMuscleLmin], lmax = prm[kMuscleLmax], vmax = prm[kMuscleVmax];
+    fpmax = prm[kMuscleFpmax], fvmax = prm[kMuscleFvmax];
   }
 };
 double inverse(double x) { return 1 / std::max(kTiny, x); }
@@ -81,7 +89,7 @@ void build_muscles(const Model& m, TableStore* t) {
   for (int a = 0; a < m.nactuator && any; ++a) {
     act_muscle_row row;
     if (is_muscle(a)) {
-      const Muscle g(m, a, m.actuator_gainprm), b(m, a, m.actuator_biasprm);
+      const Muscle g(m, a, row::actuator_gainprm(m, a)), b(m, a, row::actuator_biasprm(m, a));
       row = {.muscle_peak = g.force,
              .muscle_per_length = g.per_length,
              .muscle_offset = g.offset,
@@ -138,7 +146,7 @@ void build_delays(const Model& m, TableStore* t) {
     // the newest sample is that of the step before
     const int a = actuator_of_control(m, k);
     const std::vector<double> w =
-        delay_weights(n, m.actuator_history[2 * a + 1], m.actuator_delay[a] / m.opt.timestep - 1);
+        delay_weights(n, delay_order(m, a), m.actuator_delay[a] / m.opt.timestep - 1);
     t->ctrl_delay_weight.insert(t->ctrl_delay_weight.end(), w.begin(), w.end());
   }
 }
@@ -155,33 +163,32 @@ int motor_bits(const Model& m, int a) {
   return bits;
 }
 
-// MuJoCo's parameters of a motor, by the places that they have in its arrays
 act_dcmotor_row motor_of(const Model& m, int a) {
-  const double *gain = &m.actuator_gainprm[10 * a], *dynamics = &m.actuator_dynprm[10 * a],
-               *bias = &m.actuator_biasprm[10 * a];
-  return {.motor_resistance = gain[0],
-          .motor_constant = gain[1],
-          .motor_temperature_slope = gain[2],
-          .motor_reference = gain[3],
-          .motor_kp = gain[4],
-          .motor_ki = gain[5],
-          .motor_kd = gain[6],
-          .motor_voltage = gain[7],
-          .motor_time_constant = dynamics[0],
-          .motor_current_rate = dynamics[1],
-          .motor_heat_resistance = dynamics[2],
-          .motor_heat_capacity = dynamics[3],
-          .motor_ambient = dynamics[4],
-          .motor_bristle = dynamics[5],
-          .motor_bristle_damping = dynamics[6],
-          .motor_slew = dynamics[7],
-          .motor_integral_bound = dynamics[8],
-          .motor_cogging = bias[0],
-          .motor_cogging_poles = bias[1],
-          .motor_cogging_phase = bias[2],
-          .motor_coulomb = bias[3],
-          .motor_static = bias[4],
-          .motor_stribeck = bias[5]};
+  const auto gain = row::actuator_gainprm(m, a), dynamics = row::actuator_dynprm(m, a),
+             bias = row::actuator_biasprm(m, a);
+  return {.motor_resistance = gain[kMotorGainResistance],
+          .motor_constant = gain[kMotorGainConstant],
+          .motor_temperature_slope = gain[kMotorGainTemperatureSlope],
+          .motor_reference = gain[kMotorGainReference],
+          .motor_kp = gain[kMotorGainKp],
+          .motor_ki = gain[kMotorGainKi],
+          .motor_kd = gain[kMotorGainKd],
+          .motor_voltage = gain[kMotorGainVoltage],
+          .motor_time_constant = dynamics[kMotorDynTimeConstant],
+          .motor_current_rate = dynamics[kMotorDynCurrentRate],
+          .motor_heat_resistance = dynamics[kMotorDynHeatResistance],
+          .motor_heat_capacity = dynamics[kMotorDynHeatCapacity],
+          .motor_ambient = dynamics[kMotorDynAmbient],
+          .motor_bristle = dynamics[kMotorDynBristle],
+          .motor_bristle_damping = dynamics[kMotorDynBristleDamping],
+          .motor_slew = dynamics[kMotorDynSlew],
+          .motor_integral_bound = dynamics[kMotorDynIntegralBound],
+          .motor_cogging = bias[kMotorBiasCogging],
+          .motor_cogging_poles = bias[kMotorBiasCoggingPoles],
+          .motor_cogging_phase = bias[kMotorBiasCoggingPhase],
+          .motor_coulomb = bias[kMotorBiasCoulomb],
+          .motor_static = bias[kMotorBiasStatic],
+          .motor_stribeck = bias[kMotorBiasStribeck]};
 }
 void build_motors(const Model& m, TableStore* t) {
   for (int a = 0; a < m.nactuator; ++a)
@@ -196,7 +203,7 @@ void build_actuation(const Model& m, TableStore* t) {
   std::vector<std::vector<std::pair<int, int>>> dofs(m.nv);  // actuators, by which component of their moment
   t->trn_adr = {0};
   for (int a = 0; a < m.nactuator; ++a) {
-    const int trn = m.actuator_trntype[a], id = m.actuator_trnid[2 * a];
+    const int trn = m.actuator_trntype[a], id = transmission_id(m, a);
     const auto acts = [&](int dof, int component) { dofs[dof].emplace_back(a, component); };
     t->act_trn.push_back(trn);
     t->act_id.push_back(id);
@@ -233,9 +240,9 @@ void build_actuation(const Model& m, TableStore* t) {
   t->act_dyn = m.actuator_dyntype;
   t->act_gain = m.actuator_gaintype;
   t->act_bias = m.actuator_biastype;
-  t->act_gainprm = columns(m.actuator_gainprm, 10, 3);
-  t->act_biasprm = columns(m.actuator_biasprm, 10, 3);
-  t->act_dynprm = columns(m.actuator_dynprm, 10, 3);
+  t->act_gainprm = columns(m.actuator_gainprm, m.nactuator, 3);
+  t->act_biasprm = columns(m.actuator_biasprm, m.nactuator, 3);
+  t->act_dynprm = columns(m.actuator_dynprm, m.nactuator, 3);
   build_muscles(m, t);
   build_motors(m, t);
   build_delays(m, t);

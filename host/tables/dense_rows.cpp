@@ -7,6 +7,7 @@
 // MuJoCo's documentation, "Solver parameters".
 #include <algorithm>
 
+#include "host/model/element_rows.h"
 #include "host/tables/named_rows.h"
 #include "host/tables/softness.h"
 #include "host/tables/tables.h"
@@ -24,17 +25,17 @@ struct Side {
 constexpr double kOrigin[3] = {0, 0, 0}, kUpright[4] = {1, 0, 0, 0};
 
 Side side_of(const Model& m, int e, int side) {
-  const double* data = &m.eq_data[e * (m.eq_data.size() / m.neq)];
+  const auto data = row::eq_data(m, e);
   const int object = side == 0 ? m.eq_obj1id[e] : m.eq_obj2id[e];
   if (m.eq_objtype[e] == kObjSite) {
-    return {m.site_bodyid[object], &m.site_pos[3 * object], &m.site_quat[4 * object]};
+    return {m.site_bodyid[object], row::site_pos(m, object).data(), row::site_quat(m, object).data()};
   }
   // a weld stores the second body's anchor first, and the second's orientation in the first's frame
   const bool weld = m.eq_type[e] == kEqWeld, first = side == 0;
-  return {object, data + (first == weld ? 3 : 0), weld && first ? data + 6 : kUpright};
+  return {object, &data[first == weld ? 3 : 0], weld && first ? &data[6] : kUpright};
 }
 
-// for every dof: 1 where it moves the first object, plus 2 where it moves the second
+// for every dof which objects it moves
 void mark_body(const Model& m, int body, int bit, std::vector<int>* moves) {
   for (int b = body; b > 0; b = m.body_parentid[b]) {
     for (int k = 0; k < m.body_dofnum[b]; ++k) (*moves)[m.body_dofadr[b] + k] |= bit;
@@ -76,11 +77,12 @@ void append_rows(const TendonLimits&, const Model& m, TableStore* t) {
   const bool none = m.opt.disabled(kDisableConstraint) || m.opt.disabled(kDisableLimit);
   for (int ten = 0; ten < m.ntendon && !none; ++ten) {
     if (!m.tendon_limited[ten]) continue;
-    const Impedance imp = make_impedance(&m.tendon_solimp_lim[5 * ten]);
-    const Softness soft = make_softness(&m.tendon_solref_lim[2 * ten], imp.dmax, m.opt);
+    const Impedance imp = make_impedance(row::tendon_solimp_lim(m, ten));
+    const Softness soft = make_softness(row::tendon_solref_lim(m, ten), imp.dmax, m.opt);
     t->tenlim_ten.push_back(ten);
-    append(tenlim_param_row{.tenlim_lower = m.tendon_range[2 * ten],
-                            .tenlim_upper = m.tendon_range[2 * ten + 1],
+    const Bounds range = bounds(row::tendon_range(m, ten));
+    append(tenlim_param_row{.tenlim_lower = range.lower,
+                            .tenlim_upper = range.upper,
                             .tenlim_margin = m.tendon_margin[ten],
                             .tenlim_K = soft.K,
                             .tenlim_B = soft.B,
@@ -98,8 +100,8 @@ void append_rows(const TendonLosses&, const Model& m, TableStore* t) {
   const bool none = m.opt.disabled(kDisableConstraint) || m.opt.disabled(kDisableFrictionLoss);
   for (int ten = 0; ten < m.ntendon && !none; ++ten) {
     if (!(m.tendon_frictionloss[ten] > 0)) continue;
-    const Impedance imp = make_impedance(&m.tendon_solimp_fri[5 * ten]);
-    const Softness soft = make_softness(&m.tendon_solref_fri[2 * ten], imp.dmax, m.opt);
+    const Impedance imp = make_impedance(row::tendon_solimp_fri(m, ten));
+    const Softness soft = make_softness(row::tendon_solref_fri(m, ten), imp.dmax, m.opt);
     const double R = friction_loss_R(imp, m.tendon_invweight0[ten]);
     t->tenloss_ten.push_back(ten);
     append(
@@ -117,9 +119,9 @@ void append_rows(const Equalities&, const Model& m, TableStore* t) {
   for (int e = 0; e < m.neq && !none; ++e) {
     if (!m.eq_active0[e]) continue;
     const int type = m.eq_type[e];
-    const double* data = &m.eq_data[e * (m.eq_data.size() / m.neq)];
+    const auto data = row::eq_data(m, e);
     std::vector<int> moves(m.nv, 0);
-    std::vector<double> poly(data, data + 5), points, quats;
+    std::vector<double> poly(data.begin(), data.begin() + 5), points, quats;
     std::vector<int> objects = {m.eq_obj1id[e], m.eq_obj2id[e]};
     double translation = 0, rotation = 0;
     const auto add_nothing = [&] {
@@ -145,18 +147,18 @@ void append_rows(const Equalities&, const Model& m, TableStore* t) {
     } else {
       for (int side = 0; side < 2; ++side) {
         const Side s = side_of(m, e, side);
-        mark_body(m, s.body, 1 + side, &moves);
+        mark_body(m, s.body, side == 0 ? kFirstSide : kSecondSide, &moves);
         objects[side] = s.body;
-        translation += m.body_invweight0[2 * s.body];
-        rotation += m.body_invweight0[2 * s.body + 1];
+        translation += translation_weight(m, s.body);
+        rotation += rotation_weight(m, s.body);
         points.insert(points.end(), s.point, s.point + 3);
         quats.insert(quats.end(), s.quat, s.quat + 4);
       }
       poly = {type == kEqWeld ? data[10] : 0, 0, 0, 0, 0};
       if (std::all_of(moves.begin(), moves.end(), [](int x) { return x == 0; })) continue;
     }
-    const Impedance imp = make_impedance(&m.eq_solimp[5 * e]);
-    const Softness soft = make_softness(&m.eq_solref[2 * e], imp.dmax, m.opt);
+    const Impedance imp = make_impedance(row::eq_solimp(m, e));
+    const Softness soft = make_softness(row::eq_solref(m, e), imp.dmax, m.opt);
     const int rows = type == kEqWeld ? 6 : type == kEqConnect ? 3 : 1;
     t->eq_type.push_back(type);
     t->eq_row.push_back(t->n.ndense);

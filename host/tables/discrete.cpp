@@ -2,6 +2,7 @@
 // actuator with slopes; the kernels' factor has them for dofs of one branch alone (kernels/smooth/factorize.h).
 #include <algorithm>
 
+#include "host/model/element_rows.h"
 #include "host/model/support.h"
 #include "host/tables/tables.h"
 
@@ -23,7 +24,7 @@ bool on_one_branch(const TableStore& t, const std::vector<int>& dofs) {
 bool has_slopes(const Model& m, int a) {
   if (is_motor(m, a) || m.actuator_gaintype[a] != kGainFixed || m.actuator_biastype[a] == kBiasMuscle)
     return true;
-  const double* bias = &m.actuator_biasprm[10 * a];
+  const auto bias = row::actuator_biasprm(m, a);
   return m.actuator_biastype[a] == kBiasAffine && (bias[1] != 0 || bias[2] != 0);
 }
 
@@ -47,7 +48,7 @@ void refuse_discrete(const Model& m, const TableStore& t) {
     std::vector<int> dofs;
     for (int e = t.trn_adr[a]; e < t.trn_adr[a + 1]; ++e) dofs.push_back(t.trn_dof[e]);
     const bool apart =
-        m.actuator_trntype[a] == kTrnTendon ? crosses(m.actuator_trnid[2 * a]) : !on_one_branch(t, dofs);
+        m.actuator_trntype[a] == kTrnTendon ? crosses(transmission_id(m, a)) : !on_one_branch(t, dofs);
     if (apart) problems.push_back({"actuator across branches", element_name(m, "actuator", a), reason});
   }
   throw_problems(problems, {});

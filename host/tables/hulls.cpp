@@ -8,6 +8,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "host/model/element_rows.h"
 #include "host/model/support.h"
 #include "host/tables/direction_cells.h"
 #include "host/tables/tables.h"
@@ -38,8 +39,8 @@ void add_hull(const Model& m, int mesh, TableStore* t) {
   double low[3] = {HUGE_VAL, HUGE_VAL, HUGE_VAL}, high[3] = {-HUGE_VAL, -HUGE_VAL, -HUGE_VAL};
   for (size_t i = 0; i < vertices.size(); ++i) {
     point_of[vertices[i]] = static_cast<int>(i);
-    const double* first = &m.mesh_vert[3 * (m.mesh_vertadr[mesh] + vertices[i])];
-    points.push_back(first);
+    const auto first = row::mesh_vert(m, m.mesh_vertadr[mesh] + vertices[i]);
+    points.push_back(first.data());
     for (int k = 0; k < 3; ++k) low[k] = std::min(low[k], first[k]), high[k] = std::max(high[k], first[k]);
   }
   for (int k = 0; k < 3; ++k) t->hull_box.push_back(0.5 * (low[k] + high[k]));
@@ -53,7 +54,7 @@ void add_hull(const Model& m, int mesh, TableStore* t) {
     if (corners.size() < 3) continue;
     t->hull_corner.insert(t->hull_corner.end(), corners.begin(), corners.end());
     t->hull_corneradr.push_back(static_cast<int>(t->hull_corner.size()));
-    normals.push_back(&m.mesh_polynormal[3 * p]);
+    normals.push_back(row::mesh_polynormal(m, p).data());
   }
   t->hull_pointcell.push_back(add_direction_cells(points, t));
   t->hull_normalcell.push_back(add_direction_cells(normals, t));
@@ -143,7 +144,7 @@ void add_grid_blocks(const Grid& grid, TableStore* t) {
 }
 
 void add_hfield(const Model& m, int id, TableStore* t) {
-  const double* size = &m.hfield_size[4 * id];
+  const auto size = row::hfield_size(m, id);
   const int first = m.hfield_adr[id], count = m.hfield_nrow[id] * m.hfield_ncol[id];
   double top = 0;
   t->hfield_nrow.push_back(m.hfield_nrow[id]);
@@ -194,7 +195,7 @@ void build_hulls(const Model& m, TableStore* t) {
     }
     t->geom_hull.push_back(hull_of(g));
   }
-  const bool rays = std::count(m.sensor_type.begin(), m.sensor_type.end(), int{kRangefinder}) > 0;
+  const bool rays = casts_rays(m);
   for (int g = 0; g < m.ngeom; ++g)
     t->allgeom_hfield.push_back(rays && m.geom_type[g] == kHfield ? place_of(g) : -1);
   t->allgeom_hull.assign(m.ngeom, -1);

@@ -13,6 +13,7 @@
 #include <tuple>
 
 #include "host/model/contact_law.h"
+#include "host/model/element_rows.h"
 #include "host/model/support.h"
 #include "host/tables/named_rows.h"
 #include "host/tables/softness.h"
@@ -103,20 +104,21 @@ PairParameters mix_geoms(const Model& m, int geom1, int geom2) {
   const int chosen = priority1 >= priority2 ? geom1 : geom2;
 
   p.dim = equal ? std::max(m.geom_condim[geom1], m.geom_condim[geom2]) : m.geom_condim[chosen];
+  const auto friction1 = row::geom_friction(m, geom1), friction2 = row::geom_friction(m, geom2);
   double friction[3];
   for (int i = 0; i < 3; ++i) {
     // MuJoCo's priority counts in MuJoCo's own contacts alone
-    friction[i] = equal || !law_has(m.opt, kLawMujocoMargins)
-                      ? std::max(m.geom_friction[3 * geom1 + i], m.geom_friction[3 * geom2 + i])
-                      : m.geom_friction[3 * chosen + i];
+    friction[i] = equal || !law_has(m.opt, kLawMujocoMargins) ? std::max(friction1[i], friction2[i])
+                                                              : row::geom_friction(m, chosen)[i];
   }
   p.friction = {friction[0], friction[0], friction[1], friction[2], friction[2]};
   const auto mixed = [&](double a, double b) {
     return mix == 1 ? a : mix == 0 ? b : mix * a + (1 - mix) * b;
   };
-  for (int i = 0; i < 5; ++i) p.solimp[i] = mixed(m.geom_solimp[5 * geom1 + i], m.geom_solimp[5 * geom2 + i]);
+  const auto solimp1 = row::geom_solimp(m, geom1), solimp2 = row::geom_solimp(m, geom2);
+  for (int i = 0; i < 5; ++i) p.solimp[i] = mixed(solimp1[i], solimp2[i]);
   // references in stiffness and damping are not mixed: the stiffer one holds
-  const double *ref1 = &m.geom_solref[2 * geom1], *ref2 = &m.geom_solref[2 * geom2];
+  const auto ref1 = row::geom_solref(m, geom1), ref2 = row::geom_solref(m, geom2);
   const bool direct = equal && !(ref1[0] > 0 && ref2[0] > 0);
   for (int i = 0; i < 2; ++i) p.solref[i] = direct ? std::min(ref1[i], ref2[i]) : mixed(ref1[i], ref2[i]);
   return p;
@@ -128,10 +130,10 @@ PairParameters parameters_of(const Model& m, const Candidate& c) {
   if (i < m.npair) {
     p.dim = m.pair_dim[i];
     p.margin = m.pair_margin[i];
-    std::copy_n(&m.pair_friction[5 * i], 5, p.friction.begin());
-    std::copy_n(&m.pair_solimp[5 * i], 5, p.solimp.begin());
-    std::copy_n(&m.pair_solref[2 * i], 2, p.solref.begin());
-    std::copy_n(&m.pair_solreffriction[2 * i], 2, p.solref_tangent.begin());
+    std::ranges::copy(row::pair_friction(m, i), p.friction.begin());
+    std::ranges::copy(row::pair_solimp(m, i), p.solimp.begin());
+    std::ranges::copy(row::pair_solref(m, i), p.solref.begin());
+    std::ranges::copy(row::pair_solreffriction(m, i), p.solref_tangent.begin());
   } else {
     p = mix_geoms(m, c.geom1, c.geom2);
   }
@@ -153,16 +155,16 @@ PairParameters parameters_of(const Model& m, const Candidate& c) {
 
 void add_parameters(const Model& m, const Candidate& c, TableStore* t) {
   const PairParameters p = parameters_of(m, c);
-  const Impedance imp = make_impedance(p.solimp.data());
-  const Softness normal = make_softness(p.solref.data(), imp.dmax, m.opt);
+  const Impedance imp = make_impedance(p.solimp);
+  const Softness normal = make_softness(p.solref, imp.dmax, m.opt);
   const bool by_rows = weighs_rows(m.opt);
   double tangent_B = normal.B;
   // tangent rows may have a damping of their own; the edges of a pyramid are all alike
-  const std::array<double, 2> ref = usable_reference(p.solref_tangent.data(), {0, 0}, m.opt);
+  const std::array<double, 2> ref = usable_reference(p.solref_tangent, {0, 0}, m.opt);
   if (by_rows && (ref[0] != 0 || ref[1] != 0)) tangent_B = softness_of(ref, imp.dmax).B;
 
   const int body1 = m.geom_bodyid[c.geom1], body2 = m.geom_bodyid[c.geom2];
-  const double tran = m.body_invweight0[2 * body1] + m.body_invweight0[2 * body2];
+  const double tran = translation_weight(m, body1) + translation_weight(m, body2);
   const double mu1 = p.friction[0], mu = mu1 / std::sqrt(std::max(kTiny, m.opt.impratio));
   // the edges of a pyramid share one R, such that its friction is as soft as the elliptic cone's
   const bool pyramid = !by_rows && p.dim > 1;
@@ -186,14 +188,17 @@ void add_parameters(const Model& m, const Candidate& c, TableStore* t) {
 void add_geoms(const Model& m, const std::vector<Candidate>& pairs, TableStore* t) {
   std::vector<int> place(m.ngeom, -1);
   for (const Candidate& c : pairs) place[c.geom1] = place[c.geom2] = 0;
+  const auto add = [](std::span<const double> row, std::vector<double>* to) {
+    to->insert(to->end(), row.begin(), row.end());
+  };
   for (int g = 0; g < m.ngeom; ++g) {
     if (place[g] < 0) continue;
     place[g] = static_cast<int>(t->geom_id.size());
     t->geom_id.push_back(g);
     t->geom_body.push_back(m.geom_bodyid[g]);
-    t->geom_pos.insert(t->geom_pos.end(), &m.geom_pos[3 * g], &m.geom_pos[3 * g] + 3);
-    t->geom_quat.insert(t->geom_quat.end(), &m.geom_quat[4 * g], &m.geom_quat[4 * g] + 4);
-    t->geom_size.insert(t->geom_size.end(), &m.geom_size[3 * g], &m.geom_size[3 * g] + 3);
+    add(row::geom_pos(m, g), &t->geom_pos);
+    add(row::geom_quat(m, g), &t->geom_quat);
+    add(row::geom_size(m, g), &t->geom_size);
     t->geom_rbound.push_back(m.geom_type[g] == kPlane ? 0 : m.geom_rbound[g]);
   }
   for (const Candidate& c : pairs) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "host/model/contact_law.h"
+#include "host/model/element_rows.h"
 #include "host/model/sensor_types.h"
 #include "host/model/support.h"
 #include "host/tables/tables.h"
@@ -27,19 +28,20 @@ bool belongs(const Model& m, int geom, int type, int id) {
 
 // bits of sensor_pairs: from which of its geoms the sensor sees a pair's contacts
 int seen_from(const Model& m, int s, int geom1, int geom2) {
-  const int type = m.sensor_type[s], id = m.sensor_objid[s];
-  if (type == kContactSensor) {
+  const int id = m.sensor_objid[s];
+  const SensorContacts contacts = sensor_type_row(m.sensor_type[s]).contacts;
+  const auto sides = [](bool first, bool second) { return first * kFirstSide | second * kSecondSide; };
+  if (contacts == SensorContacts::kOfBoth) {
     const auto is = [&](int first, int second) {
       return belongs(m, first, m.sensor_objtype[s], id) &&
              belongs(m, second, m.sensor_reftype[s], m.sensor_refid[s]);
     };
-    return (is(geom1, geom2) ? 1 : 0) + (is(geom2, geom1) ? 2 : 0);
+    return sides(is(geom1, geom2), is(geom2, geom1));
   }
   const int body = m.site_bodyid[id], body1 = m.geom_bodyid[geom1], body2 = m.geom_bodyid[geom2];
-  if (type == kTouch) return (body == body1 ? 1 : 0) + (body == body2 ? 2 : 0);
-  // force and torque: contacts between the subtree and the rest
+  if (contacts == SensorContacts::kOfBody) return sides(body == body1, body == body2);
   const bool has1 = body1 > 0 && carries(m, body, body1), has2 = body2 > 0 && carries(m, body, body2);
-  return has1 == has2 ? 0 : has1 ? 1 : 2;
+  return sides(has1 && !has2, has2 && !has1);
 }
 
 void add_pairs(const Model& m, int s, TableStore* t) {
@@ -52,8 +54,7 @@ void add_pairs(const Model& m, int s, TableStore* t) {
 
 // triangles of the meshes, where rangefinders ask for them; geoms of one mesh share its
 void add_triangles(const Model& m, TableStore* t) {
-  const bool wanted =
-      std::find(m.sensor_type.begin(), m.sensor_type.end(), int{kRangefinder}) != m.sensor_type.end();
+  const bool wanted = casts_rays(m);
   std::vector<int> first(m.nmesh, -1);
   for (int g = 0; g < m.ngeom; ++g) {
     const int mesh = wanted && m.geom_type[g] == kMesh ? m.geom_dataid[g] : -1;
@@ -89,8 +90,8 @@ std::vector<Triangle> mesh_triangles(const Model& m, int mesh) {
   std::vector<Triangle> triangles(m.mesh_facenum[mesh]);
   for (int f = 0; f < m.mesh_facenum[mesh]; ++f)
     for (int k = 0; k < 3; ++k) {
-      const int vertex = m.mesh_vertadr[mesh] + m.mesh_face[3 * (m.mesh_faceadr[mesh] + f) + k];
-      std::copy_n(&m.mesh_vert[3 * vertex], 3, &triangles[f][3 * k]);
+      const int vertex = m.mesh_vertadr[mesh] + row::mesh_face(m, m.mesh_faceadr[mesh] + f)[k];
+      std::ranges::copy(row::mesh_vert(m, vertex), &triangles[f][3 * k]);
     }
   return triangles;
 }
@@ -106,7 +107,6 @@ void build_sensors(const Model& m, TableStore* t) {
   }
   t->site_type = m.site_type;
   t->site_size = m.site_size;
-  const int width = m.nsensor > 0 ? static_cast<int>(m.sensor_intprm.size()) / m.nsensor : 0;
   for (int s = 0; s < m.nsensor; ++s) {
     const int type = m.sensor_type[s], id = m.sensor_objid[s];
     const SensorTypeRow& row = sensor_type_row(type);
@@ -120,12 +120,9 @@ void build_sensors(const Model& m, TableStore* t) {
     t->sensor_refid.push_back(m.sensor_refid[s]);
     t->sensor_adr.push_back(m.sensor_adr[s]);
     t->sensor_cut.push_back(row.cut);
-    const auto parameter = [&](int k) {
-      return k < width ? m.sensor_intprm[static_cast<size_t>(width) * s + k] : 0;
-    };
-    t->sensor_data.push_back(parameter(0));
-    t->sensor_reduction.push_back(parameter(1));
-    t->sensor_slots.push_back(parameter(2));
+    t->sensor_data.push_back(sensor_parameter(m, s, kSensorData));
+    t->sensor_reduction.push_back(sensor_parameter(m, s, kSensorReduction));
+    t->sensor_slots.push_back(sensor_parameter(m, s, kSensorSlots));
     t->sensor_limit.push_back(row.object == SensorObject::kLimitOfJoint    ? limit_of(m, *t, id)
                               : row.object == SensorObject::kLimitOfTendon ? place_of(t->tenlim_ten, id)
                                                                            : -1);
@@ -135,7 +132,7 @@ void build_sensors(const Model& m, TableStore* t) {
     t->sensor_geomend1.push_back(of[0].end);
     t->sensor_geomadr2.push_back(of[1].first);
     t->sensor_geomend2.push_back(of[1].end);
-    if (row.sees_contacts)
+    if (row.contacts != SensorContacts::kNone)
       add_pairs(m, s, t);
     else
       t->sensor_pairadr.push_back(-1);
@@ -162,7 +159,7 @@ bool sensors_in_step(const Model& m) {
                                             std::any_of(m.pair_gap.begin(), m.pair_gap.end(), nonzero));
   for (int s = 0; s < m.nsensor; ++s) {
     const int type = m.sensor_type[s];
-    if (type == kContactSensor && gaps) return false;
+    if (sensor_type_row(type).object == SensorObject::kContacts && gaps) return false;
     if (type == kTorque && m.site_bodyid[m.sensor_objid[s]] == 0) return false;
     if (AllSensors::bits(type) == 0) return false;
   }

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
 
 #include "host/model/options.h"
 
@@ -23,7 +24,7 @@ struct Impedance {
   double at_zero;               // imp(0)
 };
 
-inline Impedance make_impedance(const double* solimp) {
+inline Impedance make_impedance(std::span<const double> solimp) {
   const auto unit = [](double d) { return std::clamp(d, 1e-4, 0.9999); };
   double d0 = unit(solimp[0]), dmax = unit(solimp[1]), width = std::max(0.0, solimp[2]);
   double mid = unit(solimp[3]), power = std::max(1.0, solimp[4]);
@@ -50,7 +51,7 @@ struct Softness {
 
 // a reference that mixes both formats is replaced by `fallback`; a time constant below two steps is raised, but under
 // the integrator discrete, whose rows bear any
-inline std::array<double, 2> usable_reference(const double* solref, std::array<double, 2> fallback,
+inline std::array<double, 2> usable_reference(std::span<const double> solref, std::array<double, 2> fallback,
                                               const Options& opt) {
   std::array<double, 2> ref{solref[0], solref[1]};
   if ((ref[0] > 0) != (ref[1] > 0)) ref = fallback;
@@ -68,7 +69,7 @@ inline Softness softness_of(const std::array<double, 2>& ref, double dmax) {
   return s;
 }
 
-inline Softness make_softness(const double* solref, double dmax, const Options& opt) {
+inline Softness make_softness(std::span<const double> solref, double dmax, const Options& opt) {
   const std::array<double, 2> ref = usable_reference(solref, {0.02, 1}, opt);
   Softness s = softness_of(ref, dmax);
   if (ref[0] > 0 && !opt.disabled(kDisableRefSafe)) s.stiffest = 1 / (opt.timestep * opt.timestep);

@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "host/model/actuator_loads.h"
+#include "host/model/element_rows.h"
 #include "host/model/support.h"
 #include "host/tables/named_rows.h"
 #include "host/tables/softness.h"
@@ -68,7 +69,7 @@ body_fluid_row fluid_of(const Model& m, int body) {
   body_fluid_row drag;
   const double mass = m.body_mass[body], density = m.opt.density, viscosity = m.opt.viscosity;
   if (mass < kTiny) return drag;
-  const double* moment = &m.body_inertia[3 * body];
+  const auto moment = row::body_inertia(m, body);
   double side[3];
   for (int i = 0; i < 3; ++i) {
     const double square = moment[(i + 1) % 3] + moment[(i + 2) % 3] - moment[i];
@@ -173,7 +174,7 @@ void build_tree(const Model& m, TableStore* t) {
   t->allgeom_body = m.geom_bodyid;
   t->allgeom_type = m.geom_type;
   t->allgeom_size = m.geom_size;
-  for (int g = 0; g < m.ngeom; ++g) t->allgeom_visible.push_back(m.geom_rgba[4 * g + 3] > 0);
+  for (int g = 0; g < m.ngeom; ++g) t->allgeom_visible.push_back(is_visible(m, g));
   t->allgeom_pos = m.geom_pos;
   t->allgeom_quat = m.geom_quat;
   t->site_body = m.site_bodyid;
@@ -187,10 +188,10 @@ void build_limits(const Model& m, TableStore* t) {
   std::vector<int> limited;
   for (int j = 0; j < m.njnt && !none && !m.opt.disabled(kDisableLimit); ++j) {
     if (!m.jnt_limited[j] || m.jnt_type[j] == kFree) continue;
-    const double lower = m.jnt_range[2 * j], upper = m.jnt_range[2 * j + 1];
+    const auto [lower, upper] = bounds(row::jnt_range(m, j));
     const int dof = m.jnt_dofadr[j];
-    const Impedance imp = make_impedance(&m.jnt_solimp[5 * j]);
-    const Softness soft = make_softness(&m.jnt_solref[2 * j], imp.dmax, m.opt);
+    const Impedance imp = make_impedance(row::jnt_solimp(m, j));
+    const Softness soft = make_softness(row::jnt_solref(m, j), imp.dmax, m.opt);
     if (m.jnt_type[j] == kBall) {
       t->ball_jnt.push_back(j);
       append(ball_param_row{.ball_range = std::max(lower, upper),
@@ -218,8 +219,8 @@ void build_limits(const Model& m, TableStore* t) {
   // friction loss has no position: the impedance is that of distance zero, and K is zero
   for (int d = 0; d < m.nv && !none && !m.opt.disabled(kDisableFrictionLoss); ++d) {
     if (!(m.dof_frictionloss[d] > 0)) continue;
-    const Impedance imp = make_impedance(&m.dof_solimp[5 * d]);
-    const Softness soft = make_softness(&m.dof_solref[2 * d], imp.dmax, m.opt);
+    const Impedance imp = make_impedance(row::dof_solimp(m, d));
+    const Softness soft = make_softness(row::dof_solref(m, d), imp.dmax, m.opt);
     const double R = friction_loss_R(imp, m.dof_invweight0[d]);
     t->loss_dof.push_back(d);
     append(loss_param_row{.loss_friction = m.dof_frictionloss[d], .loss_R = R, .loss_B = soft.B},

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "host/model/element_rows.h"
 #include "host/tables/named_rows.h"
 #include "host/tables/tables.h"
 
@@ -105,9 +106,10 @@ void build_tendons(const Model& m, TableStore* t) {
       }
       t->path_move_adr.push_back(static_cast<int>(t->path_move_entry.size()));
     }
+    const Bounds spring = bounds(row::tendon_lengthspring(m, ten));
     append(ten_passive_row{.ten_stiffness = m.tendon_stiffness[ten],
-                           .ten_spring_lower = m.tendon_lengthspring[2 * ten],
-                           .ten_spring_upper = m.tendon_lengthspring[2 * ten + 1],
+                           .ten_spring_lower = spring.lower,
+                           .ten_spring_upper = spring.upper,
                            .ten_damping = m.tendon_damping[ten],
                            .ten_armature = m.tendon_armature[ten],
                            .ten_length0 = m.tendon_length0[ten]},

@@ -41,6 +41,49 @@ enum DynType : int {
 };
 enum GainType : int { kGainFixed = 0, kGainAffine = 1, kGainMuscle = 2, kGainDCMotor = 3 };
 enum BiasType : int { kBiasNone = 0, kBiasAffine = 1, kBiasMuscle = 2, kBiasDCMotor = 3 };
+// where the parameters of a dcmotor stand in the rows of gainprm, dynprm and biasprm
+enum MotorGainPlace : int {
+  kMotorGainResistance = 0,
+  kMotorGainConstant = 1,
+  kMotorGainTemperatureSlope = 2,
+  kMotorGainReference = 3,
+  kMotorGainKp = 4,
+  kMotorGainKi = 5,
+  kMotorGainKd = 6,
+  kMotorGainVoltage = 7
+};
+enum MotorDynPlace : int {
+  kMotorDynTimeConstant = 0,
+  kMotorDynCurrentRate = 1,
+  kMotorDynHeatResistance = 2,
+  kMotorDynHeatCapacity = 3,
+  kMotorDynAmbient = 4,
+  kMotorDynBristle = 5,
+  kMotorDynBristleDamping = 6,
+  kMotorDynSlew = 7,
+  kMotorDynIntegralBound = 8
+};
+enum MotorBiasPlace : int {
+  kMotorBiasCogging = 0,
+  kMotorBiasCoggingPoles = 1,
+  kMotorBiasCoggingPhase = 2,
+  kMotorBiasCoulomb = 3,
+  kMotorBiasStatic = 4,
+  kMotorBiasStribeck = 5
+};
+// those of a muscle in gainprm, and in biasprm
+enum MusclePlace : int {
+  kMuscleRange = 0,  // lower and upper
+  kMuscleForce = 2,
+  kMuscleScale = 3,
+  kMuscleLmin = 4,
+  kMuscleLmax = 5,
+  kMuscleVmax = 6,
+  kMuscleFpmax = 7,
+  kMuscleFvmax = 8
+};
+// and in dynprm
+enum MuscleDynPlace : int { kMuscleDynRise = 0, kMuscleDynFall = 1, kMuscleDynSmooth = 2 };
 // mjtCtrlInput: which set points the controls of an actuator are, in this order
 enum ControlInput : int { kInputPos = 1, kInputVel = 2, kInputForce = 4, kInputVoltage = 8, kInputNone = 16 };
 
@@ -161,7 +204,9 @@ enum ContactData : int {
   kContactDist = 1 << 3,
   kContactPos = 1 << 4,
   kContactNormal = 1 << 5,
-  kContactTangent = 1 << 6
+  kContactTangent = 1 << 6,
+  kContactLinVel = 1 << 7,
+  kContactAngVel = 1 << 8
 };
 // mjtRayDataField, likewise of a rangefinder
 enum RayData : int {
@@ -172,7 +217,22 @@ enum RayData : int {
   kRayNormal = 1 << 4,
   kRayDepth = 1 << 5
 };
-// attribute `reduce` of a contact sensor, in its integer parameters
+// numbers that the bits ask for: of each contact, and of a rangefinder
+inline constexpr int contact_numbers(int data) {
+  int count = 0;
+  for (int bit = kContactFound; bit <= kContactAngVel; bit <<= 1)
+    if (data & bit) count += bit == kContactFound || bit == kContactDist ? 1 : 3;
+  return count;
+}
+inline constexpr int ray_numbers(int data) {
+  int count = 0;
+  for (int bit = kRayDist; bit <= kRayDepth; bit <<= 1)
+    if (data & bit) count += bit == kRayDist || bit == kRayDepth ? 1 : 3;
+  return count;
+}
+// attribute `reduce` of a contact sensor
 enum ContactReduction : int { kReduceNone = 0, kReduceMinDist = 1, kReduceMaxForce = 2, kReduceNetForce = 3 };
+// where the parameters of a contact sensor stand in its row of intprm; a rangefinder has the first
+enum SensorPlace : int { kSensorData = 0, kSensorReduction = 1, kSensorSlots = 2, kSensorPlaces = 3 };
 
 }  // namespace dualstep

@@ -8,6 +8,7 @@
 #include "host/backends/cuda/cuda_errors.h"
 #include "host/backends/cuda/cuda_memory.h"
 #include "kernels/collide/kinds.h"
+#include "kernels/sensors/distance.h"
 
 namespace dualstep {
 namespace {
@@ -174,7 +175,7 @@ bool searches_contacts(const Tables<Scalar>& tables) {
 template <class Scalar>
 bool measures_distances(const Tables<Scalar>& tables) {
   for (int s = 0; tables.o.sensors != 0 && s < tables.n.nsensor; ++s) {
-    if (tables.sensor_type[s] >= kGeomDist && tables.sensor_type[s] <= kGeomFromTo) return true;
+    if (DistanceSensors::serves(tables.sensor_type[s])) return true;
   }
   return false;
 }
@@ -370,7 +371,7 @@ bool CudaBackend<Scalar>::step_and_restart(const BatchView<Scalar>& batch, const
   append_key(&key, list);
   launch(key, [&](cudaStream_t stream) {
     const int n = batch.num_envs;
-    // the bit has told its story: those environments were placed anew after the last step
+    // clear the diverged bit: those environments were reset after the last step
     check(batch_ops::clear_bits(batch.status, kDiverged, n, stream), "launching a step");
     step(batch, args, {}, stream);
     const CudaList envs = batch_ops_.with_status(batch.status, kDiverged, n, counts, stream);
