@@ -25,16 +25,16 @@ template <int... k>
 struct IntList {};
 
 // meshes have a hull, height fields a grid, others are their size
-template <int kType, class Real>
+template <int kType, class Real, unsigned kHas = (kShapeHull | kShapeGrid) & shape_row(kType).traits>
 struct ShapeOf {
   using Type = Shape<Real>;
 };
-template <class Real>
-struct ShapeOf<kMesh, Real> {
+template <int kType, class Real>
+struct ShapeOf<kType, Real, kShapeHull> {
   using Type = HullShape<Real>;
 };
-template <class Real>
-struct ShapeOf<kHfield, Real> {
+template <int kType, class Real>
+struct ShapeOf<kType, Real, kShapeGrid> {
   using Type = FieldShape<Real>;
 };
 
@@ -79,9 +79,9 @@ DS_HD typename ShapeOf<kType, typename E::Real>::Type geom_shape(const E& env, i
   using Real = typename E::Real;
   const auto& t = env.t;
   const Shape<Real> shape{env.geom_xpos().vec(g), env.geom_xmat().mat(g), env.vec(t.geom_size, g)};
-  if constexpr (kType == kMesh) {
+  if constexpr (kHasHull<kType>) {
     return {shape, {hull_of_table<typename E::Scalar>(t, t.geom_hull[g])}, env.geom_rbound(g)};
-  } else if constexpr (kType == kHfield) {
+  } else if constexpr (shape_is(kType, kShapeGrid)) {
     return {shape, height_grid<typename E::Scalar>(t, t.geom_hull[g])};
   } else {
     return shape;
@@ -275,15 +275,15 @@ template <int kType, class E>
 DS_HD AxesBox<typename E::Real> box_about(const E& env, int g) {
   using Real = typename E::Real;
   const Real zero(0);
-  if constexpr (kType == kMesh) {
+  if constexpr (kHasHull<kType>) {
     const auto* b = env.t.hull_box.p + 6 * env.t.geom_hull[g];
     return {{Real(b[0]), Real(b[1]), Real(b[2])}, {Real(b[3]), Real(b[4]), Real(b[5])}};
   }
-  const Vec3<Real> s = env.vec(env.t.geom_size, g), none{zero, zero, zero};
-  if constexpr (kType == kSphere) return {none, {s.x, s.x, s.x}};
-  if constexpr (kType == kCapsule) return {none, {s.x, s.x, s.x + s.y}};
-  if constexpr (kType == kCylinder) return {none, {s.x, s.x, s.y}};
-  return {none, s};
+  const auto [x, y, z] = env.vec(env.t.geom_size, g);
+#define DS_BOX(type, word, sizes, touches, radius, half_x, half_y, half_z, traits) \
+  if constexpr (kType == type) return {{zero, zero, zero}, {Real(half_x), Real(half_y), Real(half_z)}};
+  DS_SHAPES(DS_BOX)
+#undef DS_BOX
 }
 // whether the boxes about two geoms may be no farther apart than the margin: not along any axis of either (the six face
 // axes of Gottschalk, Lin & Manocha 1996). What rounding could hide is a thousandth of a box
@@ -322,9 +322,9 @@ DS_FN typename E::Mask boxes_may_meet(const E& env, int a, int b, const typename
 }
 // kinds of which a search is dearer than that
 template <int kKind>
-constexpr bool kAskBoxes = (PairKindTraits<kKind>::kFirst == kMesh ||
-                            PairKindTraits<kKind>::kSecond == kMesh) &&
-                           !PairKindTraits<kKind>::kFirstIsPlane && PairKindTraits<kKind>::kFirst != kHfield;
+constexpr bool kAskBoxes =
+    !shape_is(PairKindTraits<kKind>::kFirst, kShapeSurface) &&
+    (kHasHull<PairKindTraits<kKind>::kFirst> || kHasHull<PairKindTraits<kKind>::kSecond>);
 
 // the environments in which the bounding spheres of a pair touch, and the boxes of those with a hull
 template <int kKind, class E>
@@ -336,7 +336,7 @@ DS_HD typename E::Mask are_near(const E& env, int pair, const typename E::Real& 
   const Vec3<Real> d = gpos.vec(b) - gpos.vec(a);
   if constexpr (PairKindTraits<kKind>::kFirstIsPlane) {
     return dot(Vec3<Real>{gmat[9 * a + 2], gmat[9 * a + 5], gmat[9 * a + 8]}, d) < reach;
-  } else if constexpr (PairKindTraits<kKind>::kFirst == kHfield) {
+  } else if constexpr (shape_is(PairKindTraits<kKind>::kFirst, kShapeGrid)) {
     // the box from its base to its highest point; a thousandth of the sphere is more than what rounding could hide
     const auto* size = env.t.hfield_size.p + 4 * env.t.geom_hull[a];
     const Vec3<Real> p = rotate_transposed(gmat.mat(a), d);
