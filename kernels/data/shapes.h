@@ -21,7 +21,7 @@ enum ShapeTrait : unsigned {
   kShapeIterated = 1 << 8,   // MuJoCo finds contacts but those with surfaces by iteration
 };
 
-// X(type, word, sizes, touches, radius, half lengths of the box along its axes (3), traits)
+// X(type, word, sizes, touches, radius, half lengths of the box along its axes (3), traits), in the order of GeomType
 //   sizes    how many numbers of geom_size it has, all of them positive; x, y, z are these numbers
 //   touches  how many contacts it brings to a pile
 //   radius   of the sphere about its centre that holds it; `given` is what MuJoCo says, of shapes that are more than sizes,
@@ -47,11 +47,18 @@ inline constexpr ShapeRow kShapeRows[] = {
 #undef DS_ROW
 };
 
+inline constexpr int kShapeTypes = sizeof kShapeRows / sizeof kShapeRows[0];
+constexpr bool shapes_are_in_order() {
+  for (int type = 0; type < kShapeTypes; type++)
+    if (kShapeRows[type].type != type) return false;
+  return true;
+}
+static_assert(shapes_are_in_order(), "the rows of DS_SHAPES are in the order of GeomType");
+
 // of a code that is none of these: a shape that is nothing
 constexpr ShapeRow shape_row(int type) {
-  for (const ShapeRow& row : kShapeRows)
-    if (row.type == type) return row;
-  return {type, 0, 0, kShapeUntouched | kShapeUnseen};
+  return type >= 0 && type < kShapeTypes ? kShapeRows[type]
+                                         : ShapeRow{type, 0, 0, kShapeUntouched | kShapeUnseen};
 }
 // whether a shape has any of these traits
 constexpr bool shape_is(int type, unsigned traits) { return (shape_row(type).traits & traits) != 0; }
