@@ -6,6 +6,15 @@
 
 namespace dualstep {
 
+// those of a height field, whose functions are all hfield_contacts (hfield.h)
+#define DS_FIELD_PAIRS(X)                     \
+  X(kHfield, kSphere, hfield_sphere, 4)       \
+  X(kHfield, kCapsule, hfield_capsule, 8)     \
+  X(kHfield, kEllipsoid, hfield_ellipsoid, 4) \
+  X(kHfield, kCylinder, hfield_cylinder, 8)   \
+  X(kHfield, kBox, hfield_box, 8)             \
+  X(kHfield, kMesh, hfield_mesh, 8)
+
 // X(first type, second type, pair function, capacity): first <= second; a pair given the other way round is
 // swapped by the caller, since the normal points from the first shape to the second. The capacity is the most
 // contacts that the function returns
@@ -37,12 +46,7 @@ namespace dualstep {
   X(kCylinder, kMesh, cylinder_mesh, 4)             \
   X(kBox, kMesh, box_mesh, 4)                       \
   X(kMesh, kMesh, mesh_mesh, 4)                     \
-  X(kHfield, kSphere, hfield_sphere, 4)             \
-  X(kHfield, kCapsule, hfield_capsule, 8)           \
-  X(kHfield, kEllipsoid, hfield_ellipsoid, 4)       \
-  X(kHfield, kCylinder, hfield_cylinder, 8)         \
-  X(kHfield, kBox, hfield_box, 8)                   \
-  X(kHfield, kMesh, hfield_mesh, 8)
+  DS_FIELD_PAIRS(X)
 
 enum PairKind : int {
 #define DS_KIND(type1, type2, function, capacity) kKind_##function,

@@ -25,16 +25,18 @@ template <int... k>
 struct IntList {};
 
 // meshes have a hull, height fields a grid, others are their size
-template <int kType, class Real, unsigned kHas = (kShapeHull | kShapeGrid) & shape_row(kType).traits>
+template <int kType, class Real>
 struct ShapeOf {
   using Type = Shape<Real>;
 };
 template <int kType, class Real>
-struct ShapeOf<kType, Real, kShapeHull> {
+requires kShapeIs<kType, kShapeHull>
+struct ShapeOf<kType, Real> {
   using Type = HullShape<Real>;
 };
 template <int kType, class Real>
-struct ShapeOf<kType, Real, kShapeGrid> {
+requires kShapeIs<kType, kShapeGrid>
+struct ShapeOf<kType, Real> {
   using Type = FieldShape<Real>;
 };
 
@@ -79,9 +81,9 @@ DS_HD typename ShapeOf<kType, typename E::Real>::Type geom_shape(const E& env, i
   using Real = typename E::Real;
   const auto& t = env.t;
   const Shape<Real> shape{env.geom_xpos().vec(g), env.geom_xmat().mat(g), env.vec(t.geom_size, g)};
-  if constexpr (kHasHull<kType>) {
+  if constexpr (kShapeIs<kType, kShapeHull>) {
     return {shape, {hull_of_table<typename E::Scalar>(t, t.geom_hull[g])}, env.geom_rbound(g)};
-  } else if constexpr (shape_is(kType, kShapeGrid)) {
+  } else if constexpr (kShapeIs<kType, kShapeGrid>) {
     return {shape, height_grid<typename E::Scalar>(t, t.geom_hull[g])};
   } else {
     return shape;
@@ -275,7 +277,7 @@ template <int kType, class E>
 DS_HD AxesBox<typename E::Real> box_about(const E& env, int g) {
   using Real = typename E::Real;
   const Real zero(0);
-  if constexpr (kHasHull<kType>) {
+  if constexpr (kShapeIs<kType, kShapeHull>) {
     const auto* b = env.t.hull_box.p + 6 * env.t.geom_hull[g];
     return {{Real(b[0]), Real(b[1]), Real(b[2])}, {Real(b[3]), Real(b[4]), Real(b[5])}};
   }
@@ -322,9 +324,9 @@ DS_FN typename E::Mask boxes_may_meet(const E& env, int a, int b, const typename
 }
 // kinds of which a search is dearer than that
 template <int kKind>
-constexpr bool kAskBoxes =
-    !shape_is(PairKindTraits<kKind>::kFirst, kShapeSurface) &&
-    (kHasHull<PairKindTraits<kKind>::kFirst> || kHasHull<PairKindTraits<kKind>::kSecond>);
+constexpr bool kAskBoxes = !kShapeIs<PairKindTraits<kKind>::kFirst, kShapeSurface> &&
+                           (kShapeIs<PairKindTraits<kKind>::kFirst, kShapeHull> ||
+                            kShapeIs<PairKindTraits<kKind>::kSecond, kShapeHull>);
 
 // the environments in which the bounding spheres of a pair touch, and the boxes of those with a hull
 template <int kKind, class E>
@@ -336,7 +338,7 @@ DS_HD typename E::Mask are_near(const E& env, int pair, const typename E::Real& 
   const Vec3<Real> d = gpos.vec(b) - gpos.vec(a);
   if constexpr (PairKindTraits<kKind>::kFirstIsPlane) {
     return dot(Vec3<Real>{gmat[9 * a + 2], gmat[9 * a + 5], gmat[9 * a + 8]}, d) < reach;
-  } else if constexpr (shape_is(PairKindTraits<kKind>::kFirst, kShapeGrid)) {
+  } else if constexpr (kShapeIs<PairKindTraits<kKind>::kFirst, kShapeGrid>) {
     // the box from its base to its highest point; a thousandth of the sphere is more than what rounding could hide
     const auto* size = env.t.hfield_size.p + 4 * env.t.geom_hull[a];
     const Vec3<Real> p = rotate_transposed(gmat.mat(a), d);

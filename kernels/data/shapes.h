@@ -62,9 +62,8 @@ constexpr ShapeRow shape_row(int type) {
 }
 // whether a shape has any of these traits
 constexpr bool shape_is(int type, unsigned traits) { return (shape_row(type).traits & traits) != 0; }
-template <int kType>
-constexpr bool kHasHull = shape_is(kType, kShapeHull);
-template <int kType>
-constexpr bool kHasCorners = shape_is(kType, kShapeCorners);
+// the same for kernels, whose compiler lets them call no function of the host, even where nothing is left of the call
+template <int kType, unsigned kTraits>
+constexpr bool kShapeIs = shape_is(kType, kTraits);
 
 }  // namespace dualstep
