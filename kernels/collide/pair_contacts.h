@@ -98,6 +98,16 @@ struct ContactRecord {
   Real mu[5];
 };
 
+// the numbers of one slot, by the names of its arrays
+template <class E>
+struct ContactSlot {
+  const E& env;
+  int slot;
+#define SLOT(name, width, stage, meaning) \
+  DS_HD auto name() const { return env.name().from((width)*slot); }
+#include "kernels/data/fields.inl"
+};
+
 template <class E>
 struct ContactWriter {
   using Real = typename E::Real;
@@ -121,18 +131,18 @@ struct ContactWriter {
       else
         x = select(here, v, x);
     };
+    const auto put_vec = [&](const auto& to, int first, const Vec3<Real>& v) {
+      put(to[first], v.x), put(to[first + 1], v.y), put(to[first + 2], v.z);
+    };
     put(env.con_dist()[slot], c.dist);
     put(env.con_D()[slot], c.D);
     put(env.con_dim()[slot], c.dim);
     put(env.con_pair()[slot], c.id);
-    const auto pos = env.con_pos(), frame = env.con_frame(), mu = env.con_mu();
-    put(pos[3 * slot], c.pos.x), put(pos[3 * slot + 1], c.pos.y), put(pos[3 * slot + 2], c.pos.z);
-    put(frame[6 * slot], c.normal.x), put(frame[6 * slot + 1], c.normal.y),
-        put(frame[6 * slot + 2], c.normal.z);
-    put(frame[6 * slot + 3], c.tangent.x), put(frame[6 * slot + 4], c.tangent.y);
-    put(frame[6 * slot + 5], c.tangent.z);
+    const ContactSlot<E> to{env, slot};
+    const auto pos = to.con_pos(), frame = to.con_frame(), mu = to.con_mu();
+    put_vec(pos, 0, c.pos), put_vec(frame, 0, c.normal), put_vec(frame, 3, c.tangent);
     put(env.con_kterm()[slot], c.kterm), put(env.con_Bn()[slot], c.Bn), put(env.con_Bt()[slot], c.Bt);
-    for (int k = 0; k < 5; k++) put(mu[5 * slot + k], c.mu[k]);
+    for (int k = 0; k < 5; k++) put(mu[k], c.mu[k]);
   }
 
   // moves the contact of slot + 1 to slot, for one environment
@@ -145,14 +155,15 @@ struct ContactWriter {
   // the contact of element `from` of a record, for one environment
   DS_FN void write_one(int slot, int lane, const ContactRecord<Real>& c, int from) const {
     const auto put = [&](const auto& run, int width, const Real* x) {
-      for (int k = 0; k < width; k++) set_lane(run[width * slot + k], lane, lane_of(x[k], from));
+      for (int k = 0; k < width; k++) set_lane(run[k], lane, lane_of(x[k], from));
     };
+    const ContactSlot<E> to{env, slot};
     const Vec3<Real>&p = c.pos, &n = c.normal, &t = c.tangent;
     const Real pos[3] = {p.x, p.y, p.z}, frame[6] = {n.x, n.y, n.z, t.x, t.y, t.z};
-    put(env.con_dist(), 1, &c.dist), put(env.con_D(), 1, &c.D), put(env.con_dim(), 1, &c.dim);
-    put(env.con_pair(), 1, &c.id), put(env.con_pos(), 3, pos), put(env.con_frame(), 6, frame);
-    put(env.con_kterm(), 1, &c.kterm), put(env.con_Bn(), 1, &c.Bn), put(env.con_Bt(), 1, &c.Bt);
-    put(env.con_mu(), 5, c.mu);
+    put(to.con_dist(), 1, &c.dist), put(to.con_D(), 1, &c.D), put(to.con_dim(), 1, &c.dim);
+    put(to.con_pair(), 1, &c.id), put(to.con_pos(), 3, pos), put(to.con_frame(), 6, frame);
+    put(to.con_kterm(), 1, &c.kterm), put(to.con_Bn(), 1, &c.Bn), put(to.con_Bt(), 1, &c.Bt);
+    put(to.con_mu(), 5, c.mu);
   }
 
   // with every slot taken, and one contact more, of element `from` of a record: of the pairs that have the most one
@@ -340,11 +351,12 @@ DS_HD typename E::Mask are_near(const E& env, int pair, const typename E::Real& 
     return dot(Vec3<Real>{gmat[9 * a + 2], gmat[9 * a + 5], gmat[9 * a + 8]}, d) < reach;
   } else if constexpr (kShapeIs<PairKindTraits<kKind>::kFirst, kShapeGrid>) {
     // the box from its base to its highest point; a thousandth of the sphere is more than what rounding could hide
-    const auto* size = env.t.hfield_size.p + 4 * env.t.geom_hull[a];
+    const auto extent = field_extent<typename E::Scalar>(env.t, env.t.geom_hull[a]);
     const Vec3<Real> p = rotate_transposed(gmat.mat(a), d);
     const Real far = reach * Real(1.001);
-    const auto high = mask_and(p.z - far < Real(size[2]), -p.z - far < Real(size[3]));
-    return mask_and(high, mask_and(abs(p.x) - far < Real(size[0]), abs(p.y) - far < Real(size[1])));
+    const auto high = mask_and(p.z - far < Real(extent.top), -p.z - far < Real(extent.base));
+    return mask_and(high,
+                    mask_and(abs(p.x) - far < Real(extent.half_x), abs(p.y) - far < Real(extent.half_y)));
   } else {
     const Real sum = reach + env.geom_rbound(a);
     const auto near = dot(d, d) < sum * sum;
