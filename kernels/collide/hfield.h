@@ -17,11 +17,12 @@
 //           where MuJoCo takes the shortest way out of each prism, sideways or down. Contacts closer than a
 //           hundredth of the shape's size with normals within a degree are one, the deepest; of more than there are
 //           slots the deepest stay, the earlier ones of equals
-// reads     its arguments
+// reads     its arguments; of the height field hfield_height, hfield_code and hfield_block; of a hull what
+//           each_hull.h does
 // writes    a Manifold
 // cost      200 operations and 6 gathers for the window under the shape. On planar ground a plane against the shape.
-//           Elsewhere, for each cell under the bounding box whose highest corner reaches it, 150 operations and 5 gathers;
-//           where something is convex 150 and 3 more; for a convex edge nearby a capsule against the shape
+//           Elsewhere 150 operations and 5 gathers for each cell under the bounding box whose highest corner
+//           reaches it; where something is convex 150 and 3 more; for a convex edge nearby a capsule against the shape
 #pragma once
 
 #include "kernels/collide/capsule.h"

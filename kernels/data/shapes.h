@@ -1,8 +1,8 @@
-// The shapes of geoms: what the pair functions, the tables of a model and the host agree on. No functions of a stage, so
-// host code reads it too.
+// The shapes of geoms: what the pair functions, the tables of a model and the host agree on. No functions of a
+// stage, so host code reads it too.
 //
-// A shape is its code in base/mujoco_enums.h, a row here, and its pairs in collide/kinds.h. Code that does something for
-// some shapes asks for a trait; what is an algorithm of one shape alone names it.
+// A shape is its code in base/mujoco_enums.h, a row here, and its pairs in collide/kinds.h. Code that does something
+// for some shapes asks for a trait; what is an algorithm of one shape alone names it.
 #pragma once
 
 #include "kernels/base/mujoco_enums.h"
@@ -24,8 +24,8 @@ enum ShapeTrait : unsigned {
 // X(type, word, sizes, touches, radius, half lengths of the box along its axes (3), traits), in the order of GeomType
 //   sizes    how many numbers of geom_size it has, all of them positive; x, y, z are these numbers
 //   touches  how many contacts it brings to a pile
-//   radius   of the sphere about its centre that holds it; `given` is what MuJoCo says, of shapes that are more than sizes,
-//            whose half lengths, 0 here, nobody asks for
+//   radius   of the sphere about its centre that holds it; `given`, what MuJoCo says, of shapes that are more than
+//            sizes. Nobody asks for their half lengths, which are 0 here
 #define DS_SHAPES(X)                                                                                   \
   X(kPlane, "plane", 0, 0, given, 0, 0, 0, kShapeSurface | kShapeUnbounded)                            \
   X(kHfield, "height field", 0, 0, given, 0, 0, 0, kShapeSurface | kShapeGrid | kShapeSearched)        \
