@@ -6,6 +6,7 @@
 #include "host/model/actuator_loads.h"
 #include "host/model/element_rows.h"
 #include "host/reference/stages.h"
+#include "kernels/data/shapes.h"
 
 namespace dualstep {
 namespace {
@@ -17,30 +18,15 @@ void subtree_mass(Model* m) {
 }
 
 // radius of the sphere about a geom's centre that holds it; 0 where there is none (planes)
-void bounding_radius(Model* m) {
-  for (int g = 0; g < m->ngeom; ++g) {
-    const auto size = row::geom_size(*m, g);
-    double& radius = m->geom_rbound[g];
-    switch (m->geom_type[g]) {
-      case kSphere:
-        radius = size[0];
-        break;
-      case kCapsule:
-        radius = size[0] + size[1];
-        break;
-      case kCylinder:
-        radius = std::hypot(size[0], size[1]);
-        break;
-      case kEllipsoid:
-        radius = std::max({size[0], size[1], size[2]});
-        break;
-      case kBox:
-        radius = std::hypot(size[0], size[1], size[2]);
-        break;
-      default:
-        break;
-    }
-  }
+double bounding_radius(int type, std::span<const double> size, double given) {
+  using std::hypot;
+  const auto largest = [](double a, double b, double c) { return std::max({a, b, c}); };
+  const double x = size[0], y = size[1], z = size[2];
+#define DS_RADIUS(shape, word, sizes, touches, radius, ...) \
+  if (type == shape) return radius;
+  DS_SHAPES(DS_RADIUS)
+#undef DS_RADIUS
+  return given;
 }
 
 // what M and the Jacobians at qpos0 depend on
@@ -137,7 +123,10 @@ void inverse_weights(Model* m, bool moments_alone) {
 
 void derive_constants(Model* model, const std::set<std::string>& changed) {
   if (changed.count("body_mass")) subtree_mass(model);
-  if (changed.count("geom_size")) bounding_radius(model);
+  if (changed.count("geom_size"))
+    for (int g = 0; g < model->ngeom; ++g)
+      model->geom_rbound[g] =
+          bounding_radius(model->geom_type[g], row::geom_size(*model, g), model->geom_rbound[g]);
   const auto touches = [&](const std::set<std::string>& names) {
     return std::any_of(changed.begin(), changed.end(),
                        [&](const std::string& n) { return names.count(n) > 0; });

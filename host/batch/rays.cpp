@@ -9,6 +9,7 @@
 #include "host/batch/batch.h"
 #include "host/model/element_rows.h"
 #include "host/model/support.h"
+#include "kernels/data/shapes.h"
 #include "kernels/sensors/ray_grid.h"
 
 namespace dualstep {
@@ -50,7 +51,7 @@ Real distance_to(const Target& target, const GeomPoses<Scalar>& poses, const Vec
   for (int k = 0; k < 9; ++k) rot.m[k] = Real(poses.xmat[9 * target.id + k]);
   const Vec3<Real> away = origin - same_for_all<Real>(poses.xpos + 3 * target.id);
   const Vec3<Real> p = rotate_transposed(rot, away), v = rotate_transposed(rot, direction);
-  if (target.type != kPlane) {
+  if (!shape_is(target.type, kShapeUnbounded)) {
     const Real b = dot(v, p), c = dot(p, p) - Real(target.radius * target.radius);
     if (!any(b * b >= dot(v, v) * c)) return Real(-1);
   }
@@ -82,8 +83,8 @@ RayTargets<Scalar>::RayTargets(const Model& m, const RayFilter& filter) {
   for (int g = 0; g < m.ngeom; ++g) {
     if (!seen(m, filter, g)) continue;
     const int type = m.geom_type[g];
-    if (type == kSdf)
-      throw std::invalid_argument("rays do not meet signed distance fields, and " +
+    if (shape_is(type, kShapeUnseen))
+      throw std::invalid_argument("rays do not meet shapes of the type " + geom_word(type) + ", and " +
                                   element_name(m, "geom", g) + " is one: leave its group out");
     Target target{g, type, {}, static_cast<Scalar>(m.geom_rbound[g] * (1 + 1e-5)), {}, {}, {}};
     for (int k = 0; k < 3; ++k) target.size[k] = static_cast<Scalar>(row::geom_size(m, g)[k]);

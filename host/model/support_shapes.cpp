@@ -1,16 +1,19 @@
 // Which shapes collide where, and what a geom can touch.
 #include "host/model/support.h"
+#include "kernels/data/shapes.h"
 
 namespace dualstep {
 
-bool reference_collides(int type) { return type != kSdf && type >= kPlane && type <= kMesh; }
+bool reference_collides(int type) { return !shape_is(type, kShapeUntouched); }
 
 bool batch_collides(int type) { return reference_collides(type); }
 
 std::string geom_word(int type) {
-  static const std::vector<const char*> words = {"plane",    "height field", "sphere", "capsule", "ellipsoid",
-                                                 "cylinder", "box",          "mesh",   "sdf"};
-  return type >= 0 && type < static_cast<int>(words.size()) ? words[type] : "number " + std::to_string(type);
+#define DS_WORD(shape, word, ...) \
+  if (type == shape) return word;
+  DS_SHAPES(DS_WORD)
+#undef DS_WORD
+  return "number " + std::to_string(type);
 }
 
 std::string touched_by(const Model& m, int geom) {

@@ -9,6 +9,7 @@
 #include "host/model/model_fields.h"
 #include "host/model/options_table.h"
 #include "host/model/support.h"
+#include "kernels/data/shapes.h"
 
 namespace dualstep {
 namespace {
@@ -126,12 +127,7 @@ void check_geoms(const Model& m, std::vector<Problem>* problems) {
   };
   for (int g = 0; g < m.ngeom; ++g) {
     condim("geom", g, m.geom_condim[g]);
-    const int type = m.geom_type[g];
-    const int sizes = type == kSphere                         ? 1
-                      : type == kCapsule || type == kCylinder ? 2
-                      : type == kBox || type == kEllipsoid    ? 3
-                                                              : 0;
-    for (int k = 0; k < sizes; ++k) {
+    for (int k = 0; k < shape_row(m.geom_type[g]).sizes; ++k) {
       if (row::geom_size(m, g)[k] == 0) {
         problems->push_back({"geom_size", element_name(m, "geom", g),
                              "entry " + std::to_string(k) + " is 0, must be positive"});

@@ -18,23 +18,14 @@ int count(const std::vector<int>& list) { return static_cast<int>(list.size()); 
 int choose_capacity(const Model& m, const TableStore& t) {
   if (m.opt.contact_capacity > 0) return m.opt.contact_capacity;
   long all = 0, touching = 0;
-  for (int kind = 0; kind < kPairKinds; ++kind)
-    all += static_cast<long>(kPairKindRows[kind].capacity) * (t.pair_adr[kind + 1] - t.pair_adr[kind]);
-  // on rough ground a shape touches several faces and edges
-  for (int kind = 0; kind < kPairKinds; ++kind)
-    if (kPairKindRows[kind].type1 == kHfield)
-      touching +=
-          static_cast<long>(kPairKindRows[kind].capacity) / 4 * (t.pair_adr[kind + 1] - t.pair_adr[kind]);
-  for (int g : t.geom_id) {
-    const int type = m.geom_type[g];
-    touching += type == kSphere      ? 1
-                : type == kCapsule   ? 2
-                : type == kCylinder  ? 4
-                : type == kBox       ? 8
-                : type == kMesh      ? 4
-                : type == kEllipsoid ? 1
-                                     : 0;
+  for (int kind = 0; kind < kPairKinds; ++kind) {
+    const PairKindRow& row = kPairKindRows[kind];
+    const long pairs = t.pair_adr[kind + 1] - t.pair_adr[kind];
+    all += row.capacity * pairs;
+    // on rough ground a shape touches several faces and edges
+    if (shape_is(row.type1, kShapeGrid)) touching += row.capacity / 4 * pairs;
   }
+  for (int g : t.geom_id) touching += shape_row(m.geom_type[g]).touches;
   return static_cast<int>(std::min(all, std::max(16L, touching + touching / 2)));
 }
 

@@ -9,6 +9,8 @@
 // source    MuJoCo's rule where the centres coincide: the normal is the common perpendicular of the two z
 //           axes, and x where these are parallel too
 // deviation none
+// reads     its arguments
+// writes    of a slot of a Manifold distance, normal and position; `hit` is the caller's
 // cost      about 16 operations, a division and a square root
 #pragma once
 

@@ -9,6 +9,8 @@
 // deviation products are compared by their squares, num = x|x| and den = |e_i x R_j|^2, so that no axis needs
 //           a root or a division. A face wins ties, and against an edge axis within 8 degrees that is not 5%
 //           better, since it gives several contacts
+// reads     its arguments
+// writes    a Manifold
 // cost      100 operations while no pack is within reach of its faces, 350 for all axes; then 150 for an edge
 //           contact (600 where a corner is ambiguous), 350 for a face, 300 more a direction in which it is
 //           cut, 200 to merge corners after a cut

@@ -10,6 +10,8 @@
 // deviation parallel axes (w.w < 1e-8, as in MuJoCo) touch along a stretch, whose two ends are the contacts,
 //           in the order in which they lie along a1: the ends of the second segment, and where these are
 //           beside the first one, the ends of the first
+// reads     its arguments
+// writes    a Manifold
 // cost      of a pair (humanoid: hundreds of candidates a step) 46 operations and a division until it is
 //           clear whether anything is within reach; then 21, a division and a square root; twice that where
 //           axes are parallel

@@ -12,6 +12,8 @@
 // source    MuJoCo's: the candidates, their order on ties and the rule for the second point, so that a
 //           capsule on a box behaves alike
 // deviation none
+// reads     its arguments
+// writes    a Manifold
 // cost      60 operations while nothing is within reach, then about 700 and 12 divisions
 #pragma once
 

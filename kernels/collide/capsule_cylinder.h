@@ -8,6 +8,8 @@
 // deviation the list is complete, so depth and normal are exact, also deep inside. Up to two more contacts
 //           lie where the capsule leaves the cap, or the cylinder's side, so that a capsule lying on either
 //           is carried at both ends
+// reads     its arguments
+// writes    a Manifold
 // cost      25 operations while nothing is within reach, then about 330 and 40 a step of the search
 #pragma once
 

@@ -12,6 +12,8 @@
 // source    own derivation
 // deviation every contact lies on both shapes, and none is deeper than what n allows (deeper ones are dropped
 //           by the caller)
+// reads     its arguments
+// writes    Touches in the cylinder's frame; put_touch a slot of a Manifold
 // cost      about 110 operations a line
 #pragma once
 

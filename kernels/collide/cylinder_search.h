@@ -11,6 +11,8 @@
 //           too many does no harm. The candidate that needs a search is a rim against a line u: all n across
 //           u. Seen along u the rim is an ellipse and the line a point, and the answer is the ellipse's
 //           normal through the point
+// reads     its arguments
+// writes    its arguments: a Direction, a normal, a frame
 // cost      40 operations a step of the search
 #pragma once
 

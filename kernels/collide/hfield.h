@@ -17,9 +17,12 @@
 //           where MuJoCo takes the shortest way out of each prism, sideways or down. Contacts closer than a
 //           hundredth of the shape's size with normals within a degree are one, the deepest; of more than there are
 //           slots the deepest stay, the earlier ones of equals
-// cost      200 operations and 6 gathers, and those of a plane or, where the ground is not planar, of each cell under the
-//           bounding box of the shape whose highest corner reaches it 150 operations and 5 gathers, 150 and 3 more
-//           where something is convex, and of a convex edge that is near a capsule against the shape
+// reads     its arguments; of the height field hfield_height, hfield_code and hfield_block; of a hull what
+//           each_hull.h does
+// writes    a Manifold
+// cost      200 operations and 6 gathers for the window under the shape. On planar ground a plane against the shape.
+//           Elsewhere 150 operations and 5 gathers for each cell under the bounding box whose highest corner
+//           reaches it; where something is convex 150 and 3 more; for a convex edge nearby a capsule against the shape
 #pragma once
 
 #include "kernels/collide/capsule.h"
@@ -160,6 +163,20 @@ DS_STAGE void sharpen_across(const Scene& s, const FieldEdge<Real>& e, Real* dis
   *normal = select3(taken, n, *normal);
 }
 
+// the pair function of two types, either way round; the normal points from a to b
+template <int kA, int kB, class A, class B, class Real, int K>
+DS_HD void collide_types(const A& a, const B& b, const Real& margin, Manifold<Real, K>* m) {
+#define DS_CALL(first, second, function, capacity)            \
+  if constexpr (first == kA && second == kB)                  \
+    function(a, b, margin, m);                                \
+  else if constexpr (first == kB && second == kA) {           \
+    function(b, a, margin, m);                                \
+    for (int k = 0; k < K; k++) m->normal[k] = -m->normal[k]; \
+  }
+  DS_PAIRS(DS_CALL)
+#undef DS_CALL
+}
+
 template <int kType, class Scene, class Real>
 DS_STAGE void edge_contacts(Scene* s, const Vec3<Real>& from, const Vec3<Real>& to, const Beside<Real>& far1,
                             const Beside<Real>& far2, MaskOf<Real> wanted) {
@@ -181,16 +198,10 @@ DS_STAGE void edge_contacts(Scene* s, const Vec3<Real>& from, const Vec3<Real>& 
   edge.pos = (from + to) * half;
   edge.size = {zero, length * half, zero};
   edge.rot = {{t1.x, t2.x, along.x, t1.y, t2.y, along.y, t1.z, t2.z, along.z}};
-  constexpr int kMost = kType == kSphere ? 1 : pair_capacity(kCapsule, kType);
+  constexpr int kMost = pair_capacity(kCapsule, kType);
   Manifold<Real, kMost> m;
-  if constexpr (kType == kSphere) {
-    sphere_capsule(s->body, edge, s->margin, &m);
-    m.normal[0] = -m.normal[0];
-  }
-  if constexpr (kType == kCapsule) capsule_capsule(edge, s->body, s->margin, &m);
-  if constexpr (kType == kCylinder) capsule_cylinder(edge, s->body, s->margin, &m);
+  if constexpr (kType != kBox) collide_types<kCapsule, kType>(edge, s->body, s->margin, &m);
   if constexpr (kType == kEllipsoid) {
-    capsule_ellipsoid(edge, s->body, s->margin, &m);
     wanted = mask_and(wanted, m.hit[0]);
     if (!any(wanted)) return;
     sharpen_across(*s, e, &m.dist[0], &m.normal[0]);
@@ -198,7 +209,6 @@ DS_STAGE void edge_contacts(Scene* s, const Vec3<Real>& from, const Vec3<Real>& 
     const Vec3<Real> lowest = rotate(s->body.rot, core_support(make_core(s->body, kEllipsoid), down));
     m.pos[0] = axpy(m.normal[0], m.dist[0] * Real(-0.5), lowest);
   }
-  if constexpr (kType == kMesh) capsule_mesh(edge, s->body, s->margin, &m);
   if constexpr (kType != kBox) {
     for (int k = 0; k < kMost; k++) {
       auto valid = mask_and(wanted, m.hit[k]);
@@ -279,14 +289,11 @@ DS_STAGE void vertex_contact(Scene* s, const FieldVertex<Real>& v, MaskOf<Real> 
   wanted = mask_and(wanted, abs(at.z) <= s->reach.z);
   if (!any(wanted)) return;
   if constexpr (kType == kBox) return vertex_box(s, v, wanted);
-  if constexpr (kType == kMesh) return vertex_hull(s, v, wanted);
-  if constexpr (kType != kBox && kType != kMesh) {
+  if constexpr (kShapeIs<kType, kShapeHull>) return vertex_hull(s, v, wanted);
+  if constexpr (!kShapeIs<kType, kShapeCorners>) {
     const Shape<Real> point{at, {{one, zero, zero, zero, one, zero, zero, zero, one}}, {zero, zero, zero}};
     Manifold<Real, 1> m;
-    if constexpr (kType == kSphere) sphere_sphere(point, s->body, s->margin, &m);
-    if constexpr (kType == kCapsule) sphere_capsule(point, s->body, s->margin, &m);
-    if constexpr (kType == kCylinder) sphere_cylinder(point, s->body, s->margin, &m);
-    if constexpr (kType == kEllipsoid) sphere_ellipsoid(point, s->body, s->margin, &m);
+    collide_types<kSphere, kType>(point, s->body, s->margin, &m);
     auto valid = mask_and(wanted, m.hit[0]);
     if (!any(valid)) return;
     valid = mask_and(valid, v.allows(m.normal[0]));
@@ -312,7 +319,7 @@ DS_STAGE void around_vertex(Scene* s, const Real& i, const Real& j, MaskOf<Real>
                      ne = corner(east + north, 1, 1, mask_and(has_east, has_north));
   wanted = mask_and(wanted, max(max(o.z, e.at.z), max(n.at.z, ne.at.z)) > -s->reach.z);
   if (!any(wanted)) return;
-  if constexpr (kType != kBox && kType != kMesh) {
+  if constexpr (!kShapeIs<kType, kShapeCorners>) {
     const auto cell = mask_and(wanted, ne.there);
     const Real inv_x = one / view.dx, inv_y = one / view.dy;
     const FieldFace<Real> lower{o, (e.at.z - o.z) * inv_x, (ne.at.z - e.at.z) * inv_y, false};
@@ -346,7 +353,7 @@ DS_STAGE void around_vertex(Scene* s, const Real& i, const Real& j, MaskOf<Real>
 template <int kType, class Body, class Real = decltype(Body::size.x)>
 DS_FN Vec3<Real> bounding_box(const Body& b) {
   const auto core = make_core(b, kType);
-  if constexpr (kType == kMesh) return {core.bound, core.bound, core.bound};
+  if constexpr (kShapeIs<kType, kShapeHull>) return {core.bound, core.bound, core.bound};
   const auto along = [&](int row) {
     const Vec3<Real> axis{b.rot.m[3 * row], b.rot.m[3 * row + 1], b.rot.m[3 * row + 2]};
     return dot(axis, core_support(core, axis)) + core_radius(core);
@@ -371,7 +378,7 @@ DS_STAGE void planar_contacts(Scene* s, const GridWindow<Real>& w, const MaskOf<
   const Real rise_y = gather<Real>(g.height, at + north) - height;
   const Vec3<Real> point = view.vertex(w.i0, w.j0, height);
   const Vec3<Real> n = slope_normal(rise_x / (columns * view.dx), rise_y / (rows * view.dy));
-  if constexpr (kType == kMesh) {
+  if constexpr (kShapeIs<kType, kShapeHull>) {
     hull_corners(
         s,
         [&](const Vec3<Real>& p) {
@@ -398,7 +405,7 @@ DS_STAGE void rough_contacts(Scene* s, const GridWindow<Real>& w, const Real& to
                              const MaskOf<Real>& wanted) {
   const Real ceiling = s->view.to_first.z + top + s->margin;
   if constexpr (kType == kBox) box_corners<kType>(s, ceiling, wanted);
-  if constexpr (kType == kMesh) {
+  if constexpr (kShapeIs<kType, kShapeHull>) {
     const auto under = [&](const Vec3<Real>& p) {
       FaceUnder<Real> f = face_under(s->view, p);
       f.there = mask_and(f.there, wanted);
@@ -439,7 +446,7 @@ DS_FN void hfield_contacts(const FieldShape<Real>& a, const Body& b, const Real&
   const auto planar = mask_and(mask_and(low, window.within), planar_side(g, window) >= max(side, Real(1)));
   const auto rough = mask_and(low, mask_not(planar));
   if (any(planar)) {
-    if (kType == kMesh) clear(&s.found);
+    if (kShapeIs<kType, kShapeHull>) clear(&s.found);
     planar_contacts<kType>(&s, window, planar, out);
   }
   if (any(rough)) {
@@ -459,19 +466,11 @@ DS_FN void hfield_contacts(const FieldShape<Real>& a, const Body& b, const Real&
   }
 }
 
-// X(function, shape, its type, capacity)
-#define DS_FIELD_PAIRS(X)                   \
-  X(hfield_sphere, Shape, kSphere, 4)       \
-  X(hfield_capsule, Shape, kCapsule, 8)     \
-  X(hfield_ellipsoid, Shape, kEllipsoid, 4) \
-  X(hfield_cylinder, Shape, kCylinder, 8)   \
-  X(hfield_box, Shape, kBox, 8)             \
-  X(hfield_mesh, HullShape, kMesh, 8)
-#define DS_FIELD_PAIR(function, Body, type, capacity)                                     \
-  template <class Real>                                                                   \
-  DS_FN void function(const FieldShape<Real>& a, const Body<Real>& b, const Real& margin, \
-                      Manifold<Real, capacity>* out) {                                    \
-    hfield_contacts<type>(a, b, margin, out);                                             \
+#define DS_FIELD_PAIR(first, type, function, capacity)                              \
+  template <class Body, class Real>                                                 \
+  DS_FN void function(const FieldShape<Real>& a, const Body& b, const Real& margin, \
+                      Manifold<Real, capacity>* out) {                              \
+    hfield_contacts<type>(a, b, margin, out);                                       \
   }
 DS_FIELD_PAIRS(DS_FIELD_PAIR)
 #undef DS_FIELD_PAIR

@@ -1,5 +1,8 @@
-// A shape over a height field: the contacts that it keeps, those of the corners of boxes and hulls, and those with faces.
-// What is solved stands in hfield.h.
+// A shape over a height field: the contacts that it keeps, those of the corners of boxes and hulls, and those with
+// faces. What is solved stands in hfield.h.
+//
+// reads     its arguments; of the height field hfield_height; of a hull its points
+// writes    `found` of a FieldScene; plane_contacts a Manifold
 #pragma once
 
 #include "kernels/collide/convex/pairs.h"

@@ -32,20 +32,29 @@ struct HeightGrid {
   Scalar top = 0;                           // the largest height
 };
 
-// height field f of the tables
+// half lengths, the largest height, the depth of the solid of height field f of the tables
+template <class Scalar>
+struct FieldExtent {
+  Scalar half_x, half_y, top, base;
+};
+template <class Scalar, class Tables>
+DS_HD FieldExtent<Scalar> field_extent(const Tables& t, int f) {
+  const Scalar* size = t.hfield_size.p + 4 * f;
+  return {size[0], size[1], size[2], size[3]};
+}
 template <class Scalar, class Tables>
 DS_HD HeightGrid<Scalar> height_grid(const Tables& t, int f) {
-  const auto* size = t.hfield_size.p + 4 * f;
+  const FieldExtent<Scalar> extent = field_extent<Scalar>(t, f);
   const int first = t.hfield_adr[f];
   return {t.hfield_height.p + first,
           t.hfield_code.p + first,
           t.hfield_block.p + t.hfield_blockadr[f],
           t.hfield_nrow[f],
           t.hfield_ncol[f],
-          size[0],
-          size[1],
-          size[3],
-          size[2]};
+          extent.half_x,
+          extent.half_y,
+          extent.base,
+          extent.top};
 }
 
 // a height field in the world

@@ -2,9 +2,18 @@
 // candidate pairs and the narrow phase agree on. No functions, so host code can read it too.
 #pragma once
 
-#include "kernels/base/mujoco_enums.h"
+#include "kernels/data/shapes.h"
 
 namespace dualstep {
+
+// those of a height field, whose functions are all hfield_contacts (hfield.h)
+#define DS_FIELD_PAIRS(X)                     \
+  X(kHfield, kSphere, hfield_sphere, 4)       \
+  X(kHfield, kCapsule, hfield_capsule, 8)     \
+  X(kHfield, kEllipsoid, hfield_ellipsoid, 4) \
+  X(kHfield, kCylinder, hfield_cylinder, 8)   \
+  X(kHfield, kBox, hfield_box, 8)             \
+  X(kHfield, kMesh, hfield_mesh, 8)
 
 // X(first type, second type, pair function, capacity): first <= second; a pair given the other way round is
 // swapped by the caller, since the normal points from the first shape to the second. The capacity is the most
@@ -37,12 +46,7 @@ namespace dualstep {
   X(kCylinder, kMesh, cylinder_mesh, 4)             \
   X(kBox, kMesh, box_mesh, 4)                       \
   X(kMesh, kMesh, mesh_mesh, 4)                     \
-  X(kHfield, kSphere, hfield_sphere, 4)             \
-  X(kHfield, kCapsule, hfield_capsule, 8)           \
-  X(kHfield, kEllipsoid, hfield_ellipsoid, 4)       \
-  X(kHfield, kCylinder, hfield_cylinder, 8)         \
-  X(kHfield, kBox, hfield_box, 8)                   \
-  X(kHfield, kMesh, hfield_mesh, 8)
+  DS_FIELD_PAIRS(X)
 
 enum PairKind : int {
 #define DS_KIND(type1, type2, function, capacity) kKind_##function,
@@ -70,18 +74,15 @@ constexpr int pair_kind(int type1, int type2) {
 
 // whether contacts of a kind are searched for (kernels/collide/convex, hfield.h)
 constexpr bool is_searched_kind(int kind) {
-  const auto curved = [](int type) { return type == kEllipsoid || type == kMesh; };
   const PairKindRow& row = kPairKindRows[kind];
-  return row.type1 == kHfield || (row.type1 != kPlane && (curved(row.type1) || curved(row.type2)));
+  return row.type1 != kPlane && (shape_is(row.type1, kShapeSearched) || shape_is(row.type2, kShapeSearched));
 }
 
 // whether MuJoCo finds contacts of a kind by iteration: without its flag multiccd there is one of them
 constexpr bool is_iterated_kind(int kind) {
-  const auto curved = [](int type) { return type == kEllipsoid || type == kMesh; };
-  const int first = kPairKindRows[kind].type1, second = kPairKindRows[kind].type2;
-  if (first == kPlane || first == kHfield) return false;
-  return curved(first) || curved(second) || (first != kSphere && second == kCylinder) ||
-         (first == kCylinder && second == kBox);
+  const PairKindRow& row = kPairKindRows[kind];
+  return !shape_is(row.type1, kShapeSurface) && kind != kKind_sphere_cylinder &&
+         (shape_is(row.type1, kShapeIterated) || shape_is(row.type2, kShapeIterated));
 }
 
 // contacts that a pair of types has room for, in either order; 0 where the types do not collide

@@ -43,7 +43,9 @@ DS_FN void put_geom_records(E& env) {
 // whether pairs of a kind may stand side by side: a height field is one for a whole pack, and points over a plane are asked
 // where all elements have the same
 template <int kKind>
-constexpr bool kStandSideBySide = !(PairKindTraits<kKind>::kFirst == kHfield) && kKind != kKind_plane_mesh;
+constexpr bool kStandSideBySide =
+    !kShapeIs<PairKindTraits<kKind>::kFirst, kShapeGrid> &&
+    !(PairKindTraits<kKind>::kFirstIsPlane && kShapeIs<PairKindTraits<kKind>::kSecond, kShapeHull>);
 
 // as many near pairs as a pack has elements: which, and in which environment
 template <class E>
@@ -92,14 +94,14 @@ struct NearGeom {
   using Real = typename E::Real;
   using Scalar = typename E::Scalar;
   typename ShapeOf<kType, Real>::Type shape;
-  Hull<Scalar> hulls[kType == kMesh ? E::kPack : 1];
+  Hull<Scalar> hulls[kShapeIs<kType, kShapeHull> ? E::kPack : 1];
 
   DS_FN NearGeom(const E& env, const NearPairs<E>& near, int of) {
     if (env.t.n.nisland > 0)
       read_records(env, near, of);
     else
       read_poses(env, near, of);
-    if constexpr (kType == kMesh) {
+    if constexpr (kShapeIs<kType, kShapeHull>) {
       for (int l = 0; l < E::kPack; l++)
         hulls[l] = hull_of_table<Scalar>(env.t, env.t.geom_hull[near.geom(env, l, of)]);
       shape.hull = {hulls[0], near.of_one_pair() ? nullptr : hulls};
@@ -334,7 +336,7 @@ template <int kKind, class E, class F>
 DS_HD void each_near_run(E& env, F f) {
   using Kind = PairKindTraits<kKind>;
   const auto& t = env.t;
-  if constexpr (!Kind::kFirstIsPlane && Kind::kFirst != kHfield)
+  if constexpr (!kShapeIs<Kind::kFirst, kShapeSurface>)
     if (t.n.nisland > 0 && t.run_adr[kPairKinds] > 0) {
       for (int run = t.run_adr[kKind]; run < t.run_adr[kKind + 1];) {
         if (may_be_near(env, run)) f(t.run_pair[run], t.run_pair[run + 1]);

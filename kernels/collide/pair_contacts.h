@@ -29,12 +29,14 @@ template <int kType, class Real>
 struct ShapeOf {
   using Type = Shape<Real>;
 };
-template <class Real>
-struct ShapeOf<kMesh, Real> {
+template <int kType, class Real>
+requires kShapeIs<kType, kShapeHull>
+struct ShapeOf<kType, Real> {
   using Type = HullShape<Real>;
 };
-template <class Real>
-struct ShapeOf<kHfield, Real> {
+template <int kType, class Real>
+requires kShapeIs<kType, kShapeGrid>
+struct ShapeOf<kType, Real> {
   using Type = FieldShape<Real>;
 };
 
@@ -79,9 +81,9 @@ DS_HD typename ShapeOf<kType, typename E::Real>::Type geom_shape(const E& env, i
   using Real = typename E::Real;
   const auto& t = env.t;
   const Shape<Real> shape{env.geom_xpos().vec(g), env.geom_xmat().mat(g), env.vec(t.geom_size, g)};
-  if constexpr (kType == kMesh) {
+  if constexpr (kShapeIs<kType, kShapeHull>) {
     return {shape, {hull_of_table<typename E::Scalar>(t, t.geom_hull[g])}, env.geom_rbound(g)};
-  } else if constexpr (kType == kHfield) {
+  } else if constexpr (kShapeIs<kType, kShapeGrid>) {
     return {shape, height_grid<typename E::Scalar>(t, t.geom_hull[g])};
   } else {
     return shape;
@@ -94,6 +96,16 @@ struct ContactRecord {
   Real dist, D, kterm, Bn, Bt, dim, id;
   Vec3<Real> pos, normal, tangent;
   Real mu[5];
+};
+
+// the numbers of one slot, by the names of its arrays
+template <class E>
+struct ContactSlot {
+  const E& env;
+  int slot;
+#define SLOT(name, width, stage, meaning) \
+  DS_HD auto name() const { return env.name().from((width)*slot); }
+#include "kernels/data/fields.inl"
 };
 
 template <class E>
@@ -119,18 +131,18 @@ struct ContactWriter {
       else
         x = select(here, v, x);
     };
+    const auto put_vec = [&](const auto& to, int first, const Vec3<Real>& v) {
+      put(to[first], v.x), put(to[first + 1], v.y), put(to[first + 2], v.z);
+    };
     put(env.con_dist()[slot], c.dist);
     put(env.con_D()[slot], c.D);
     put(env.con_dim()[slot], c.dim);
     put(env.con_pair()[slot], c.id);
-    const auto pos = env.con_pos(), frame = env.con_frame(), mu = env.con_mu();
-    put(pos[3 * slot], c.pos.x), put(pos[3 * slot + 1], c.pos.y), put(pos[3 * slot + 2], c.pos.z);
-    put(frame[6 * slot], c.normal.x), put(frame[6 * slot + 1], c.normal.y),
-        put(frame[6 * slot + 2], c.normal.z);
-    put(frame[6 * slot + 3], c.tangent.x), put(frame[6 * slot + 4], c.tangent.y);
-    put(frame[6 * slot + 5], c.tangent.z);
+    const ContactSlot<E> to{env, slot};
+    const auto pos = to.con_pos(), frame = to.con_frame(), mu = to.con_mu();
+    put_vec(pos, 0, c.pos), put_vec(frame, 0, c.normal), put_vec(frame, 3, c.tangent);
     put(env.con_kterm()[slot], c.kterm), put(env.con_Bn()[slot], c.Bn), put(env.con_Bt()[slot], c.Bt);
-    for (int k = 0; k < 5; k++) put(mu[5 * slot + k], c.mu[k]);
+    for (int k = 0; k < 5; k++) put(mu[k], c.mu[k]);
   }
 
   // moves the contact of slot + 1 to slot, for one environment
@@ -143,14 +155,15 @@ struct ContactWriter {
   // the contact of element `from` of a record, for one environment
   DS_FN void write_one(int slot, int lane, const ContactRecord<Real>& c, int from) const {
     const auto put = [&](const auto& run, int width, const Real* x) {
-      for (int k = 0; k < width; k++) set_lane(run[width * slot + k], lane, lane_of(x[k], from));
+      for (int k = 0; k < width; k++) set_lane(run[k], lane, lane_of(x[k], from));
     };
+    const ContactSlot<E> to{env, slot};
     const Vec3<Real>&p = c.pos, &n = c.normal, &t = c.tangent;
     const Real pos[3] = {p.x, p.y, p.z}, frame[6] = {n.x, n.y, n.z, t.x, t.y, t.z};
-    put(env.con_dist(), 1, &c.dist), put(env.con_D(), 1, &c.D), put(env.con_dim(), 1, &c.dim);
-    put(env.con_pair(), 1, &c.id), put(env.con_pos(), 3, pos), put(env.con_frame(), 6, frame);
-    put(env.con_kterm(), 1, &c.kterm), put(env.con_Bn(), 1, &c.Bn), put(env.con_Bt(), 1, &c.Bt);
-    put(env.con_mu(), 5, c.mu);
+    put(to.con_dist(), 1, &c.dist), put(to.con_D(), 1, &c.D), put(to.con_dim(), 1, &c.dim);
+    put(to.con_pair(), 1, &c.id), put(to.con_pos(), 3, pos), put(to.con_frame(), 6, frame);
+    put(to.con_kterm(), 1, &c.kterm), put(to.con_Bn(), 1, &c.Bn), put(to.con_Bt(), 1, &c.Bt);
+    put(to.con_mu(), 5, c.mu);
   }
 
   // with every slot taken, and one contact more, of element `from` of a record: of the pairs that have the most one
@@ -275,15 +288,15 @@ template <int kType, class E>
 DS_HD AxesBox<typename E::Real> box_about(const E& env, int g) {
   using Real = typename E::Real;
   const Real zero(0);
-  if constexpr (kType == kMesh) {
+  if constexpr (kShapeIs<kType, kShapeHull>) {
     const auto* b = env.t.hull_box.p + 6 * env.t.geom_hull[g];
     return {{Real(b[0]), Real(b[1]), Real(b[2])}, {Real(b[3]), Real(b[4]), Real(b[5])}};
   }
-  const Vec3<Real> s = env.vec(env.t.geom_size, g), none{zero, zero, zero};
-  if constexpr (kType == kSphere) return {none, {s.x, s.x, s.x}};
-  if constexpr (kType == kCapsule) return {none, {s.x, s.x, s.x + s.y}};
-  if constexpr (kType == kCylinder) return {none, {s.x, s.x, s.y}};
-  return {none, s};
+  const auto [x, y, z] = env.vec(env.t.geom_size, g);
+#define DS_BOX(type, word, sizes, touches, radius, half_x, half_y, half_z, traits) \
+  if constexpr (kType == type) return {{zero, zero, zero}, {Real(half_x), Real(half_y), Real(half_z)}};
+  DS_SHAPES(DS_BOX)
+#undef DS_BOX
 }
 // whether the boxes about two geoms may be no farther apart than the margin: not along any axis of either (the six face
 // axes of Gottschalk, Lin & Manocha 1996). What rounding could hide is a thousandth of a box
@@ -322,9 +335,9 @@ DS_FN typename E::Mask boxes_may_meet(const E& env, int a, int b, const typename
 }
 // kinds of which a search is dearer than that
 template <int kKind>
-constexpr bool kAskBoxes = (PairKindTraits<kKind>::kFirst == kMesh ||
-                            PairKindTraits<kKind>::kSecond == kMesh) &&
-                           !PairKindTraits<kKind>::kFirstIsPlane && PairKindTraits<kKind>::kFirst != kHfield;
+constexpr bool kAskBoxes = !kShapeIs<PairKindTraits<kKind>::kFirst, kShapeSurface> &&
+                           (kShapeIs<PairKindTraits<kKind>::kFirst, kShapeHull> ||
+                            kShapeIs<PairKindTraits<kKind>::kSecond, kShapeHull>);
 
 // the environments in which the bounding spheres of a pair touch, and the boxes of those with a hull
 template <int kKind, class E>
@@ -336,13 +349,14 @@ DS_HD typename E::Mask are_near(const E& env, int pair, const typename E::Real& 
   const Vec3<Real> d = gpos.vec(b) - gpos.vec(a);
   if constexpr (PairKindTraits<kKind>::kFirstIsPlane) {
     return dot(Vec3<Real>{gmat[9 * a + 2], gmat[9 * a + 5], gmat[9 * a + 8]}, d) < reach;
-  } else if constexpr (PairKindTraits<kKind>::kFirst == kHfield) {
+  } else if constexpr (kShapeIs<PairKindTraits<kKind>::kFirst, kShapeGrid>) {
     // the box from its base to its highest point; a thousandth of the sphere is more than what rounding could hide
-    const auto* size = env.t.hfield_size.p + 4 * env.t.geom_hull[a];
+    const auto extent = field_extent<typename E::Scalar>(env.t, env.t.geom_hull[a]);
     const Vec3<Real> p = rotate_transposed(gmat.mat(a), d);
     const Real far = reach * Real(1.001);
-    const auto high = mask_and(p.z - far < Real(size[2]), -p.z - far < Real(size[3]));
-    return mask_and(high, mask_and(abs(p.x) - far < Real(size[0]), abs(p.y) - far < Real(size[1])));
+    const auto high = mask_and(p.z - far < Real(extent.top), -p.z - far < Real(extent.base));
+    return mask_and(high,
+                    mask_and(abs(p.x) - far < Real(extent.half_x), abs(p.y) - far < Real(extent.half_y)));
   } else {
     const Real sum = reach + env.geom_rbound(a);
     const auto near = dot(d, d) < sum * sum;

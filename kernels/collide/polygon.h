@@ -6,6 +6,8 @@
 // deviation two parallel planes at a time (two slabs, along x and along y, cut a face out of another); the
 //           corners come out in the same order, in the first `count` slots. A point is appended by writing it
 //           to the slot that equals the count, for each slot that it can reach
+// reads     its arguments
+// writes    a Polygon, and a mask of what was cut off
 // cost      300 operations a slab
 #pragma once
 

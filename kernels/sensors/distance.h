@@ -60,7 +60,7 @@ DS_HD NearestPoints<Real> least_of(const Manifold<Real, K>& m, const Real& below
 // distance of their corners alone
 constexpr bool has_exact_function(int type1, int type2) {
   const auto plain = [](int type) {
-    return type == kSphere || type == kCapsule || type == kCylinder || type == kBox;
+    return !shape_is(type, kShapeUntouched | kShapeSurface | kShapeSearched);
   };
   return plain(type1) && plain(type2) && !(type1 == kBox && type2 == kBox);
 }

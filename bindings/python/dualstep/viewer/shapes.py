@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(8)
 ROUND = 24
+Triangles = tuple[np.ndarray, np.ndarray]
 
 
 class Part(NamedTuple):
@@ -20,7 +22,7 @@ class Part(NamedTuple):
     opacity: float
 
 
-def _lathe(radius: np.ndarray, height: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _lathe(radius: np.ndarray, height: np.ndarray) -> Triangles:
     """A profile (radius by height, from the top) turned about z."""
     turn = np.linspace(0, 2 * np.pi, ROUND, endpoint=False)
     rings = np.stack(
@@ -33,50 +35,74 @@ def _lathe(radius: np.ndarray, height: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return rings.reshape(-1, 3), faces
 
 
-def _shape(m: Any, geom: int) -> tuple[np.ndarray, np.ndarray] | None:
-    kind, size = int(m.geom_type[geom]), np.asarray(m.geom_size[geom])
+def _ellipsoid(size: np.ndarray) -> Triangles:
     arc = np.linspace(0, np.pi, ROUND // 2 + 1)
-    if kind in (SPHERE, ELLIPSOID):
-        vertices, faces = _lathe(np.sin(arc), np.cos(arc))
-        return vertices * (size[0] if kind == SPHERE else size), faces
-    if kind == CAPSULE:
-        upper = arc <= np.pi / 2 + 1e-9
-        top, low = arc[upper], arc[arc >= np.pi / 2 - 1e-9]
-        radius = size[0] * np.concatenate([np.sin(top), np.sin(low)])
-        height = np.concatenate([size[1] + size[0] * np.cos(top), -size[1] + size[0] * np.cos(low)])
-        return _lathe(radius, height)
-    if kind == CYLINDER:
-        # edges twice, so that they look sharp
-        return _lathe(size[0] * np.array([0, 1, 1, 1, 1, 0]), size[1] * np.array([1, 1, 1, -1, -1, -1]))
-    if kind == BOX:
-        vertices, faces = [], []
-        for axis in range(3):
-            for sign in (-1, 1):
-                square = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]], float)[:: sign]
-                corner = np.insert(square, axis, sign, axis=1)
-                # the second axis of a y face is turned against the others
-                corner = corner[::-1] if axis == 1 else corner
-                first = 4 * len(vertices)
-                vertices.append(corner * size)
-                faces += [[first, first + 1, first + 2], [first, first + 2, first + 3]]
-        return np.concatenate(vertices), np.array(faces)
-    if kind == MESH:
-        mesh = int(m.geom_dataid[geom])
-        first, count = int(m.mesh_vertadr[mesh]), int(m.mesh_vertnum[mesh])
-        start, number = int(m.mesh_faceadr[mesh]), int(m.mesh_facenum[mesh])
-        return np.array(m.mesh_vert[first : first + count]), np.array(m.mesh_face[start : start + number])
-    if kind == HFIELD:
-        field = int(m.geom_dataid[geom])
-        rows, columns = int(m.hfield_nrow[field]), int(m.hfield_ncol[field])
-        x_half, y_half, top, _ = m.hfield_size[field]
-        start = int(m.hfield_adr[field])
-        z = top * np.asarray(m.hfield_data[start : start + rows * columns])
-        y, x = np.meshgrid(np.linspace(-y_half, y_half, rows), np.linspace(-x_half, x_half, columns), indexing="ij")
-        here = np.arange(rows * columns).reshape(rows, columns)
-        a, b, c, d = here[:-1, :-1], here[:-1, 1:], here[1:, :-1], here[1:, 1:]
-        faces = np.concatenate([np.stack([a, b, d], -1).reshape(-1, 3), np.stack([a, d, c], -1).reshape(-1, 3)])
-        return np.stack([x.ravel(), y.ravel(), z], -1), faces
-    return None
+    vertices, faces = _lathe(np.sin(arc), np.cos(arc))
+    return vertices * size, faces
+
+
+def _capsule(size: np.ndarray) -> Triangles:
+    arc = np.linspace(0, np.pi, ROUND // 2 + 1)
+    upper = arc <= np.pi / 2 + 1e-9
+    top, low = arc[upper], arc[arc >= np.pi / 2 - 1e-9]
+    radius = size[0] * np.concatenate([np.sin(top), np.sin(low)])
+    height = np.concatenate([size[1] + size[0] * np.cos(top), -size[1] + size[0] * np.cos(low)])
+    return _lathe(radius, height)
+
+
+def _cylinder(size: np.ndarray) -> Triangles:
+    # edges twice, so that they look sharp
+    return _lathe(size[0] * np.array([0, 1, 1, 1, 1, 0]), size[1] * np.array([1, 1, 1, -1, -1, -1]))
+
+
+def _box(size: np.ndarray) -> Triangles:
+    vertices, faces = [], []
+    for axis in range(3):
+        for sign in (-1, 1):
+            square = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]], float)[::sign]
+            corner = np.insert(square, axis, sign, axis=1)
+            # the second axis of a y face is turned against the others
+            corner = corner[::-1] if axis == 1 else corner
+            first = 4 * len(vertices)
+            vertices.append(corner * size)
+            faces += [[first, first + 1, first + 2], [first, first + 2, first + 3]]
+    return np.concatenate(vertices), np.array(faces)
+
+
+def _mesh(m: Any, mesh: int) -> Triangles:
+    first, count = int(m.mesh_vertadr[mesh]), int(m.mesh_vertnum[mesh])
+    start, number = int(m.mesh_faceadr[mesh]), int(m.mesh_facenum[mesh])
+    return np.array(m.mesh_vert[first : first + count]), np.array(m.mesh_face[start : start + number])
+
+
+def _height_field(m: Any, field: int) -> Triangles:
+    rows, columns = int(m.hfield_nrow[field]), int(m.hfield_ncol[field])
+    x_half, y_half, top, _ = m.hfield_size[field]
+    start = int(m.hfield_adr[field])
+    z = top * np.asarray(m.hfield_data[start : start + rows * columns])
+    y, x = np.meshgrid(np.linspace(-y_half, y_half, rows), np.linspace(-x_half, x_half, columns), indexing="ij")
+    here = np.arange(rows * columns).reshape(rows, columns)
+    a, b, c, d = here[:-1, :-1], here[:-1, 1:], here[1:, :-1], here[1:, 1:]
+    faces = np.concatenate([np.stack([a, b, d], -1).reshape(-1, 3), np.stack([a, d, c], -1).reshape(-1, 3)])
+    return np.stack([x.ravel(), y.ravel(), z], -1), faces
+
+
+# shapes that are their sizes, and those that are data of the model. What is in neither is not drawn
+SIZED: dict[int, Callable[[np.ndarray], Triangles]] = {
+    SPHERE: lambda size: _ellipsoid(np.full(3, size[0])),
+    CAPSULE: _capsule,
+    ELLIPSOID: _ellipsoid,
+    CYLINDER: _cylinder,
+    BOX: _box,
+}
+STORED: dict[int, Callable[[Any, int], Triangles]] = {HFIELD: _height_field, MESH: _mesh}
+
+
+def _shape(m: Any, geom: int) -> Triangles | None:
+    kind = int(m.geom_type[geom])
+    if kind in SIZED:
+        return SIZED[kind](np.asarray(m.geom_size[geom]))
+    return STORED[kind](m, int(m.geom_dataid[geom])) if kind in STORED else None
 
 
 def turned(quat: np.ndarray) -> np.ndarray:
