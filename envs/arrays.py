@@ -75,11 +75,6 @@ class HostArrays:
         """uint32 as an integer type that has arithmetic here."""
         return array
 
-    def add_at(self, index: np.ndarray, values: np.ndarray, size: int) -> np.ndarray:
-        """(size, k) sums of the rows of `values` (m, k) that have the same index, in order."""
-        columns = [np.bincount(index, column, size) for column in values.T]
-        return np.stack(columns, axis=-1) if columns else np.zeros((size, 0))
-
 
 class TorchArrays:
     """torch on a GPU: arrays of the batch are tensors that share its memory."""
@@ -133,12 +128,6 @@ class TorchArrays:
 
     def words(self, array: Any) -> Any:
         return array.view(self.xp.int32)
-
-    def add_at(self, index: Any, values: Any, size: int) -> Any:
-        # index_put_ sorts by index where it accumulates on a GPU: a fixed order, where index_add_ has none; and
-        # what one environment has, a NaN say, reaches no other
-        total = values.new_zeros((size, values.shape[1]), dtype=self.xp.float64)
-        return total.index_put_((index,), values.double(), accumulate=True)
 
 
 def arrays_of(device: str) -> HostArrays | TorchArrays:

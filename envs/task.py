@@ -114,11 +114,8 @@ class View:
     def cfrc_ext(self) -> Any:
         """(rows, nbody, 6) torque and force of contacts and of the user on each body, about the centre of mass of
         its tree, world axes; zero where no step was taken since the reset, which is when Gymnasium has none yet."""
-        return self.once("cfrc_ext", self._wrenches)
-
-    def _wrenches(self) -> Any:
-        wrench = external_wrenches(self)
-        return wrench if self.fresh is None else wrench * ~self.fresh[:, None, None]
+        wrench = self.__getattr__("cfrc_ext")
+        return wrench if self.fresh is None else self.once("cfrc_ext", lambda: wrench * ~self.fresh[:, None, None])
 
     @property
     def tendon_length(self) -> Any:
@@ -152,41 +149,6 @@ def whole_dtype(array: Any) -> np.dtype:
 @functools.cache
 def _numpy_dtype(dtype: Any) -> np.dtype:
     return np.dtype(str(dtype).removeprefix("torch."))
-
-
-def _cross(xp: Any, a: Any, b: Any) -> Any:
-    ax, ay, az, bx, by, bz = (*(a[..., i] for i in range(3)), *(b[..., i] for i in range(3)))
-    return xp.stack([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx], axis=-1)
-
-
-def external_wrenches(s: View) -> Any:
-    """(rows, nbody, 6): forces f at points p, as (tau + (p - c) x f, f) about the centre of mass c of the tree."""
-    xp, nbody = s.xp, s.model.nbody
-    contacts = s.sim.contacts()
-    count = s._of(contacts.count)
-    dist = s._of(contacts.dist)
-    root = s.constant("body_rootid")
-    about = s.subtree_com[:, root]
-    env, slot = xp.where(s.arrays.arange(dist.shape[1])[None, :] < count[:, None])
-    frame = s._of(contacts.frame)[env, slot]
-    force = s._of(contacts.force)[env, slot]
-    point = s._of(contacts.pos)[env, slot]
-    # rows of the frame are its axes in the world
-    f = (frame * force[:, :3, None]).sum(axis=1)
-    tau = (frame * force[:, 3:, None]).sum(axis=1)
-    total = s.arrays.zeros((count.shape[0] * nbody, 6), s.sim.dtype)
-    for side, sign in ((0, -1.0), (1, 1.0)):
-        body = s.constant("geom_bodyid")[s._of(contacts.geom)[env, slot, side]]
-        moment = tau + _cross(xp, point - about[env, body], f)
-        wrench = xp.concatenate([moment, f], axis=1) * (sign * (body > 0))[:, None]
-        total = total + s.arrays.add_at(env * nbody + body, wrench, total.shape[0])
-    total = total.reshape(count.shape[0], nbody, 6)
-    applied = s.xfrc_applied
-    if bool((applied != 0).any()):
-        f = applied[..., :3]
-        moment = applied[..., 3:] + _cross(xp, s.xipos - about, f)
-        total = total + xp.concatenate([moment, f], axis=2)
-    return total
 
 
 # of the contact solver, where a task names its model by a file: a few states in a hundred need one more iteration,

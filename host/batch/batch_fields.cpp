@@ -17,10 +17,9 @@ std::string axes_of_width(const std::string& width) {
 // the width column of the records is an expression in the sizes: a class that has them as members can evaluate it
 struct RecordWidths : Sizes {
   int width(const std::string& name) const {
-#define RECORD(array, role, element, extent, axes, meaning) \
+#define RECORD(array, type, role, element, extent, axes, meaning) \
   if (name == #array) return extent;
-    DUALSTEP_BATCH_RECORDS(RECORD)
-#undef RECORD
+#include "kernels/data/records.inl"
     if (name == "reset_count") return 1;
     throw std::logic_error("no array '" + name + "' in the field table");
   }
@@ -43,10 +42,9 @@ const std::vector<BatchField>& batch_fields() {
 #define STATE(name, width, role, meaning) \
   {#name, meaning, FieldRole::kState, Element::kReal, axes_of_width(#width)},
 #include "kernels/data/fields.inl"
-#define RECORD(name, role, element, width, axes, meaning) \
+#define RECORD(name, type, role, element, width, axes, meaning) \
   {#name, meaning, FieldRole::role, Element::element, axes},
-      DUALSTEP_BATCH_RECORDS(RECORD)
-#undef RECORD
+#include "kernels/data/records.inl"
       // counted by the host; the kernels do not see it
       {"reset_count", "times that each environment was reset because it had diverged", FieldRole::kRecord,
        Element::kWord, ""},

@@ -48,15 +48,3 @@ struct ScratchExtent {
 ScratchExtent scratch_extent(const ScratchField& field, const Sizes& sizes);
 
 }  // namespace dualstep
-
-// what a batch keeps of each environment beside its state, and outputs that are not of its precision
-//   RECORD(name, role, element, width, axes, meaning)
-#define DUALSTEP_BATCH_RECORDS(RECORD)                                                                    \
-  RECORD(time, kRecord, kDouble, 1, "", "time of each environment [s]")                                   \
-  RECORD(status, kRecord, kWord, 1, "",                                                                   \
-         "bits of Status; each stays until the environment is reset or it is cleared")                    \
-  RECORD(iterations, kRecord, kInt, 1, "", "iterations of the last solve of the contact dual")            \
-  RECORD(residual, kRecord, kReal, 1, "", "relative KKT residual of the last solve")                      \
-  RECORD(contact_count, kRecord, kInt, 1, "", "contacts of the last evaluation")                          \
-  RECORD(contacts_needed, kRecord, kInt, 1, "", "contacts of the last evaluation before any was dropped") \
-  RECORD(contact_geom, kOutput, kInt, 2 * ncon, "ncon 2", "the two geoms of each contact")

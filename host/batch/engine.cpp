@@ -60,10 +60,9 @@ class EngineOf final : public Engine {
 #define OUTPUT(field, width, shape, meaning) \
   if (name == #field) view_.field = static_cast<Scalar*>(data);
 #include "kernels/data/fields.inl"
-#define RECORD(field, role, element, width, axes, meaning) \
-  if (name == #field) view_.field = static_cast<decltype(view_.field)>(data);
-    DUALSTEP_BATCH_RECORDS(RECORD)
-#undef RECORD
+#define RECORD(field, type, ...) \
+  if (name == #field) view_.field = static_cast<type*>(data);
+#include "kernels/data/records.inl"
   }
 
   void run(const StepArgs& args, const int* blocks, int num_blocks) override {

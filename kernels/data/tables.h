@@ -139,13 +139,8 @@ struct BatchView {
   // what the last evaluation started from: the state arrays as they were then
 #define STATE(name, width, role, meaning) Scalar* last_##name;
 #include "kernels/data/fields.inl"
-  double* time;
-  uint32_t* status;
-  int* iterations;
-  Scalar* residual;
-  int* contact_count;
-  int* contacts_needed;
-  int* contact_geom;  // (num_envs, ncon, 2)
+#define RECORD(name, type, ...) type* name;
+#include "kernels/data/records.inl"
 #define OUTPUT(name, width, shape, meaning) Scalar* name;
 #include "kernels/data/fields.inl"
 };

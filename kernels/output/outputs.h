@@ -2,9 +2,10 @@
 //
 // solves    the batch's output arrays
 // equation  subtree_com = (sum of m x over the subtree) / (sum of m)
+//           cfrc_ext = (sum of n + (p - c) x f, sum of f) over forces f and torques n at p, c a centre of mass
 //           everything else is copied, or a pose of something that is fixed to a body
 // source    MuJoCo's documentation of mjData
-// deviation none
+// deviation cfrc_ext has no forces of connects and welds
 // reads     everything an evaluation left in the workspace
 // writes    the arrays; in the workspace what nobody reads any more: subtree_sum, momentum, and cinert, which is made
 //           again where it is wanted, since the composite inertias have replaced the bodies' own
@@ -73,6 +74,59 @@ DS_STAGE void sense_subtree_com(E& env, const EnvIO<E>& in) {
     const auto massive = m > Real(1e-15);
     const Vec3<Real> com = s.lin * (Real(1) / select(massive, m, Real(1)));
     put_vec(in, in.batch.subtree_com, 3 * t.n.nbody, 3 * b, select3(massive, com, env.xipos().vec(b)));
+  });
+  env.done();
+}
+
+// where MuJoCo takes moments of a body: the centre of mass of all below the child of the world that carries it
+template <class E>
+DS_FN Vec3<typename E::Real> moment_point(const E& env, int b) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  if (t.body_tree[b] >= 0) return env.tree_com().vec(t.body_tree[b]);
+  int root = b;
+  while (t.body_parent[root] > 0) root = t.body_parent[root];
+  Real mass = env.body_mass(root);
+  Vec3<Real> sum = env.xipos().vec(root) * mass;
+  for (int c = root + 1; c < t.n.nbody && t.body_parent[c] >= root; c++) {
+    mass = mass + env.body_mass(c);
+    sum = axpy(env.xipos().vec(c), env.body_mass(c), sum);
+  }
+  const auto massive = mass > Real(1e-15);
+  return select3(massive, sum * (Real(1) / select(massive, mass, Real(1))), env.xipos().vec(root));
+}
+// forces on each body from outside its joints: of contacts, in the order of their slots, and of the user
+template <class E>
+DS_STAGE void sense_external_forces(E& env, const EnvIO<E>& in) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  if (in.batch.cfrc_ext == nullptr) return;
+  const Vec3<Real> zero{Real(0), Real(0), Real(0)};
+  env.each(t.n.nbody, [&](int b) {
+    WrenchSum<Real> wrench{zero, {zero, zero}};
+    if (b > 0) {
+      wrench.point = moment_point(env, b);
+      if (env.any_xfrc) {
+        const Spatial<Real> user = in.xfrc(b);
+        wrench.add(user.lin, user.ang, env.xipos().vec(b));
+      }
+      for (int slot = 0; slot < env.ncon_max; slot++)
+        each_pair_of(env, slot, env.con_dim()[slot] > Real(0), [&](int pair, const auto& here) {
+          const bool second = t.geom_body[geom_of_pair(t, pair, 1)] == b;
+          if (!second && t.geom_body[geom_of_pair(t, pair, 0)] != b) return;
+          const Spatial<Real> f = contact_wrench(env, slot);
+          Vec3<Real> axis[3];
+          contact_axes(env, slot, axis);
+          // on the second geom's body it acts as it is, on the first's the other way
+          const auto pushed = [&](const Vec3<Real>& v) {
+            const Vec3<Real> along = from_axes(axis, v);
+            return select3(here, second ? along : -along, zero);
+          };
+          wrench.add(pushed(f.lin), pushed(f.ang), env.con_pos().vec(slot));
+        });
+    }
+    put_vec(in, in.batch.cfrc_ext, 6 * t.n.nbody, 6 * b, wrench.sum.ang);
+    put_vec(in, in.batch.cfrc_ext, 6 * t.n.nbody, 6 * b + 3, wrench.sum.lin);
   });
   env.done();
 }

@@ -129,6 +129,9 @@ class BatchFields:
     def cinert(self) -> np.ndarray:
         """(N, nbody, 10) body inertias about the tree's centre of mass: xx yy zz xy xz yz, m c, m"""
     @property
+    def cfrc_ext(self) -> np.ndarray:
+        """(N, nbody, 6) torque and force of contacts and xfrc_applied on each body, about its tree's centre of mass"""
+    @property
     def subtree_com(self) -> np.ndarray:
         """(N, nbody, 3) centres of mass of subtrees [m]"""
     @property

@@ -68,12 +68,3 @@ def test_a_gpu_changes_nothing(task, mode, monkeypatch):
     for one, other in zip(*seen):
         assert np.isfinite(one).all()
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
-
-
-def test_one_diverged_environment_reaches_no_other():
-    """Forces on bodies are summed by environment: a NaN stays with its own."""
-    index = torch.tensor([0, 1, 2, 2, 3])
-    values = torch.tensor([[1.0], [float("nan")], [1.0], [2.0], [4.0]])
-    device = "cpu" if SOFTWARE else "cuda"
-    total = arrays.TorchArrays(device).add_at(index.to(device), values.to(device), 5).cpu().numpy()[:, 0]
-    np.testing.assert_array_equal(total, [1, np.nan, 3, 4, 0])
