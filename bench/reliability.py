@@ -90,7 +90,8 @@ def differing(a: dict[str, np.ndarray], b: dict[str, np.ndarray], rows: Any = sl
 
 
 def batch_size() -> tuple[float, str]:
-    """1, 2: the same 64 environments in batches of 1 to 1,024, in other places, under overflow too."""
+    """1, 2: the same 64 environments in batches of 1 to 65,536, in other places, under overflow too; a thousand steps, of the
+    largest batches a hundred."""
     wrong = looked = 0
     for model in models().values():
         for capacity in (0, 3):
@@ -99,50 +100,58 @@ def batch_size() -> tuple[float, str]:
             arrays = {field: np.array(getattr(start, field)) for field in STATE}
             start.close()
 
-            def run(rows: np.ndarray, model: ds.Model = model, arrays: dict[str, np.ndarray] = arrays) -> dict[str, np.ndarray]:
+            def run(
+                rows: np.ndarray, steps: int, model: ds.Model = model, arrays: dict[str, np.ndarray] = arrays
+            ) -> dict[str, np.ndarray]:
                 with ds.Batch(model, len(rows), device="cpu") as batch:
                     for field, array in arrays.items():
                         getattr(batch, field)[...] = array[rows % 64]
-                    batch.step(40)
+                    batch.step(steps)
                     return all_of(batch)
 
-            whole = run(np.arange(64))
             rng = np.random.default_rng(1)
-            for rows in (np.array([5]), np.arange(7), np.arange(32), np.arange(1024), rng.permutation(64)):
-                wrong += differing(run(rows), whole, slice(None), rows % 64)
-                looked += len(rows)
+            few = (np.array([5]), np.arange(7), np.arange(32), rng.permutation(64))
+            many = (np.arange(4096), np.arange(65536)[::-1]) if capacity == 0 else (np.arange(4096),)
+            for steps, batches in ((1000, few), (100, many)):
+                whole = run(np.arange(64), steps)
+                for rows in batches:
+                    wrong += differing(run(rows, steps), whole, slice(None), rows % 64)
+                    looked += len(rows)
     return wrong, f"{wrong} of {looked:,} environments of {len(models())} models differ in a bit from the same ones in another batch"
 
 
 def isolation() -> tuple[float, str]:
-    """7: numbers no simulation can use, in one of 128 environments, with room for all contacts and for two."""
+    """7: numbers no simulation can use, in one of 4,096 environments, with room for all contacts and for two."""
     kinds, wrong, cases = (np.nan, np.inf, -np.inf, 1e12, 1e30), 0, 0
     for model, capacity in itertools.product(models().values(), (0, 2)):
         model.opt.contact_capacity = capacity
-        clean = shaken(model, 128)
+        clean, victim = shaken(model, 4096), 1234
+        others = np.arange(4096) != victim
         start = clean.save()
         clean.step(10)
         wanted = all_of(clean)
         for value in kinds:
-            for field in ("qpos", "qvel", "ctrl", "xfrc_applied", "qfrc_applied"):
+            for field in ("qpos", "qvel", "act", "ctrl", "xfrc_applied", "qfrc_applied", "mocap_pos", "mocap_quat"):
                 array = getattr(clean, field)
                 if array[0].size == 0:
                     continue
                 clean.load(start)
-                array[70] = value
+                array[victim] = value
                 clean.step(10)
-                found, others = all_of(clean), np.arange(128) != 70
-                wrong += differing(found, wanted, others, others)
+                wrong += differing(all_of(clean), wanted, others, others)
                 cases += 1
-                array[70] = 0
+                array[victim] = 0
         # parameters: what no simulation can use is refused, and what is large is taken
         clean.load(start)
-        clean.set_parameter("opt_gravity", [1e12, -1e12, 1e12], np.array([70]))
-        clean.step(10)
-        wrong += differing(all_of(clean), wanted, np.arange(128) != 70, np.arange(128) != 70)
-        cases += 1
+        for name, value in (("opt_gravity", [1e12, -1e12, 1e12]), ("body_mass", 1e30), ("dof_damping", 1e30)):
+            shape = clean.get_parameter(name, [victim]).shape
+            clean.load(start)
+            clean.set_parameter(name, np.broadcast_to(value, shape), [victim])
+            clean.step(10)
+            wrong += differing(all_of(clean), wanted, others, others)
+            cases += 1
         clean.close()
-    return wrong, f"{wrong} of 127 neighbours changed in a bit, in {cases} cases on {len(models())} models"
+    return wrong, f"{wrong} of 4,095 neighbours changed in a bit, in {cases} cases on {len(models())} models"
 
 
 def wild_controls(rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:

@@ -185,3 +185,28 @@ def test_the_impulsive_law_takes_no_bits_from_neighbours():
             batch.step()
             found.append(batch.qvel[0].tobytes())
     assert found[0] == found[1]
+
+
+COUPLED = """<mujoco><option timestep="0.001"/><worldbody>
+<body><joint name="a" axis="0 1 0"/><geom type="capsule" size=".03" fromto="0 0 0 .4 0 0"/></body>
+<body pos="0 1 0"><joint name="b" axis="0 1 0"/><geom type="capsule" size=".03" fromto="0 0 0 .3 0 0"/></body></worldbody>
+<tendon><fixed name="one"><joint joint="a" coef="1"/></fixed><fixed name="two"><joint joint="b" coef="2"/></fixed></tendon>
+<equality><tendon tendon1="one" {} solref="{} {}" solimp="1 1 .001"/></equality></mujoco>"""
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("second", ["", 'tendon2="two"'], ids=["held", "coupled"])
+@pytest.mark.parametrize("stiffness", [1e4, 1e8, 1e12])
+def test_stiff_tendons_are_mujocos(second, stiffness, dtype):
+    """Rows of coupled tendons are differences of lengths, not of motions of bodies."""
+    peer = mujoco.MjModel.from_xml_string(COUPLED.format(second, -stiffness, -2 * stiffness**0.5))
+    data, rng = mujoco.MjData(peer), np.random.default_rng(2)
+    with ds.Batch(ds.Model.from_mujoco(peer), 3, dtype=dtype, num_threads=1) as batch:
+        batch.qpos[:], batch.qvel[:] = 0.01 * rng.normal(size=(3, 2)), rng.normal(size=(3, 2))
+        batch.forward()
+        assert not np.any(batch.status)
+        for env in range(3):
+            data.qpos[:], data.qvel[:] = batch.qpos[env], batch.qvel[env]
+            mujoco.mj_forward(peer, data)
+            difference = np.abs(batch.qacc[env] - data.qacc).max()
+            assert difference < (1e-4 if dtype == "float32" else 1e-9) * np.abs(data.qacc).max()
