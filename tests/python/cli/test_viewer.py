@@ -160,6 +160,27 @@ def test_joints_and_actuators_have_sliders(shown_by):
     assert (controls[:, 1] == np.float32(0.7)).all() and controls.sum() == controls[:, 1].sum()
 
 
+def test_keyframes_are_gone_to(shown_by):
+    from dualstep.viewer.plain import plain_env
+
+    swing = """<mujoco><worldbody><body><joint name="j" axis="0 1 0"/><geom type="capsule" size=".05" fromto="0 0 0 0 0 -1"/>
+        </body></worldbody><actuator><motor joint="j" ctrlrange="-1 1"/></actuator>
+        <keyframe><key name="up" qpos="3" ctrl=".5"/><key qpos="1" qvel="2"/></keyframe></mujoco>"""
+    env = plain_env(ds.Model.from_mjcf(swing), 3, "cpu", 0)
+    controls = np.zeros((3, 1), np.float32)
+    viewer = shown_by(env, controls)
+    assert viewer._keyframe.options == ("", "up", "key 1")
+    viewer.show([0, 2])
+    before = float(env.sim.qpos[1, 0])
+    viewer.go_to(0)
+    assert env.sim.qpos[:, 0].tolist() == [3, before, 3] and not viewer.playing
+    assert controls[:, 0].tolist() == [0.5, 0, 0.5]
+    viewer.go_to(1)
+    assert env.sim.qpos[[0, 2], 0].tolist() == [1, 1] and env.sim.qvel[[0, 2], 0].tolist() == [2, 2]
+    # a model without any offers none
+    assert not hasattr(shown_by(plain_env(ds.Model.named("hopper"), 1, "cpu", 0), np.zeros((1, 3), np.float32)), "_keyframe")
+
+
 def test_a_port_that_is_taken_is_an_error(capsys):
     pytest.importorskip("viser")
     with socket.socket() as taken:

@@ -249,6 +249,7 @@ class Viewer:
         self._choice = gui.add_text("Environments", initial_value=several, visible=self.env.num_envs > 1)
         self._show_forces = gui.add_checkbox("Contact forces", initial_value=False)
         self._follows = gui.add_checkbox("Follow", initial_value=True)
+        self._build_keyframes()
         self._build_joints()
         self._build_controls()
         self._plot = None
@@ -263,6 +264,31 @@ class Viewer:
             (uplot.Series(label="time [s]"), uplot.Series(label="reward", stroke="#1f6f8b", width=2)),
             title="Reward of a step, mean of those shown", scales={"x": {"time": False}}, aspect=1.6,
         )  # fmt: skip
+
+    def _build_keyframes(self) -> None:
+        """A choice of the model's keyframes, where it has some."""
+        model = self.env.sim.model
+        names = [model.name_of("key", k) for k in range(model.nkey)]
+        if not names:
+            return
+        self._keyframe = self.server.gui.add_dropdown("Keyframe", ("", *names), initial_value="")
+
+        @self._keyframe.on_update
+        def _(_: Any) -> None:
+            if self._keyframe.value in names:
+                self.go_to(names.index(self._keyframe.value))
+
+    def go_to(self, keyframe: int) -> None:
+        """Puts all environments that are shown to a keyframe, and stops time."""
+        with self._lock:
+            self.pause(True)
+            sim = self.env.sim
+            mask = np.zeros(self.env.num_envs, bool)
+            mask[self.shown] = True
+            sim.reset(mask, keyframe)
+            if self.controls is not None and self.controls.shape == tuple(sim.ctrl.shape):
+                self.controls[mask] = host(sim.ctrl)[mask]
+            self._draw()
 
     def _build_joints(self) -> None:
         """A slider for each hinge and slide: it moves the joint in all environments that are shown, and stops time."""
