@@ -24,7 +24,7 @@ def test_shapes_and_types(sim):
         residual=(), reset_count=(), qacc=(m.nv,), qacc_smooth=(m.nv,), qfrc_bias=(m.nv,), qfrc_passive=(m.nv,),
         qfrc_actuator=(m.nv,), qfrc_smooth=(m.nv,), qfrc_constraint=(m.nv,), actuator_force=(m.nu,),
         xpos=(m.nbody, 3), xquat=(m.nbody, 4), xipos=(m.nbody, 3), cvel=(m.nbody, 6), cinert=(m.nbody, 10),
-        subtree_com=(m.nbody, 3), geom_xpos=(m.ngeom, 3), geom_xmat=(m.ngeom, 9), site_xpos=(m.nsite, 3),
+        cfrc_ext=(m.nbody, 6), subtree_com=(m.nbody, 3), geom_xpos=(m.ngeom, 3), geom_xmat=(m.ngeom, 9), site_xpos=(m.nsite, 3),
         site_xmat=(m.nsite, 9), energy=(2,), sensordata=(m.nsensordata,),
         ten_length=(m.ntendon,), ten_velocity=(m.ntendon,), ten_J=(m.ntendon, m.nv),
     )  # fmt: skip
