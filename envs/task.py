@@ -114,8 +114,12 @@ class View:
     def cfrc_ext(self) -> Any:
         """(rows, nbody, 6) torque and force of contacts and of the user on each body, about the centre of mass of
         its tree, world axes; zero where no step was taken since the reset, which is when Gymnasium has none yet."""
-        wrench = self.__getattr__("cfrc_ext")
-        return wrench if self.fresh is None else self.once("cfrc_ext", lambda: wrench * ~self.fresh[:, None, None])
+
+        def found() -> Any:
+            wrench = self._of(self.sim.cfrc_ext)
+            return wrench if self.fresh is None else wrench * ~self.fresh[:, None, None]
+
+        return self.once("cfrc_ext", found)
 
     @property
     def tendon_length(self) -> Any:

@@ -200,7 +200,7 @@ void build_motors(const Model& m, TableStore* t) {
 }  // namespace
 
 void build_actuation(const Model& m, TableStore* t) {
-  std::vector<std::vector<std::pair<int, int>>> dofs(m.nv);  // actuators, by which component of their moment
+  PairLists dofs(m.nv);  // actuators, by which component of their moment
   t->trn_adr = {0};
   for (int a = 0; a < m.nactuator; ++a) {
     const int trn = m.actuator_trntype[a], id = transmission_id(m, a);
@@ -229,14 +229,7 @@ void build_actuation(const Model& m, TableStore* t) {
     }
     t->trn_adr.push_back(static_cast<int>(t->trn_dof.size()));
   }
-  t->dof_act_adr = {0};
-  for (const auto& list : dofs) {
-    for (const auto& [actuator, component] : list) {
-      t->dof_act.push_back(actuator);
-      t->dof_act_component.push_back(component);
-    }
-    t->dof_act_adr.push_back(static_cast<int>(t->dof_act.size()));
-  }
+  put_lists(dofs, &t->dof_act_adr, &t->dof_act, &t->dof_act_component);
   t->act_dyn = m.actuator_dyntype;
   t->act_gain = m.actuator_gaintype;
   t->act_bias = m.actuator_biastype;

@@ -58,7 +58,7 @@ std::map<int, int> movers(const Model& m, int body1, int body2) {
 }  // namespace
 
 void build_tendons(const Model& m, TableStore* t) {
-  std::vector<std::vector<std::pair<int, int>>> of_dof(m.nv);  // tendons, entries of their moment
+  PairLists of_dof(m.nv);  // tendons, entries of their moment
   t->ten_adr = t->fixed_adr = t->path_adr = t->path_move_adr = {0};
   for (int ten = 0; ten < m.ntendon; ++ten) {
     const std::vector<Stretch> path = stretches_of(m, ten);
@@ -115,14 +115,7 @@ void build_tendons(const Model& m, TableStore* t) {
                            .ten_length0 = m.tendon_length0[ten]},
            &t->ten_passive);
   }
-  t->dof_ten_adr = {0};
-  for (const auto& list : of_dof) {
-    for (const auto& [tendon, place] : list) {
-      t->dof_ten.push_back(tendon);
-      t->dof_ten_entry.push_back(place);
-    }
-    t->dof_ten_adr.push_back(static_cast<int>(t->dof_ten.size()));
-  }
+  put_lists(of_dof, &t->dof_ten_adr, &t->dof_ten, &t->dof_ten_entry);
   t->ten_actfrclimited = m.tendon_actfrclimited;
   t->ten_actfrcrange = m.tendon_actfrcrange;
 }
