@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from dualstep._arrays import host
+
 CONTEXTS = ("egl", "osmesa")
 SIZE = (1280, 720)
 FRAMES_PER_SECOND = 25
@@ -30,20 +32,20 @@ def record(env: Any, act: Callable[[Any], Any], seconds: float, *, seed: int = 0
     dt = env.task.dt
     every = max(1, round(1 / (FRAMES_PER_SECOND * dt)))
 
-    def host(array: Any) -> np.ndarray:
-        return np.array(array if isinstance(array, np.ndarray) else array.cpu().numpy(), np.float64)
+    def kept(array: Any) -> np.ndarray:
+        return np.array(host(array), np.float64)
 
     observation, _ = env.reset(seed=seed)
     total = np.zeros(env.num_envs)
-    frames, times, returns = [host(env.sim.qpos)], [0.0], [total.copy()]
+    frames, times, returns = [kept(env.sim.qpos)], [0.0], [total.copy()]
     over = np.zeros(env.num_envs, bool)
     for step in range(1, round(seconds / dt) + 1):
         observation, reward, terminated, truncated, _ = env.step(act(observation))
-        # the step after an episode's last one begins the next
-        total = np.where(over, 0.0, total + host(reward))
-        over = (host(terminated) + host(truncated)) > 0
+        # what comes after an episode's last step is the next one's
+        total = np.where(over, 0.0, total) + host(reward)
+        over = host(terminated) | host(truncated)
         if step % every == 0:
-            frames.append(host(env.sim.qpos))
+            frames.append(kept(env.sim.qpos))
             times.append(step * dt)
             returns.append(total.copy())
     return {"qpos": np.array(frames), "times": np.array(times), "returns": np.array(returns),

@@ -91,8 +91,10 @@ def _present_stream(value: Any, index: int) -> int:
 
 
 def host(array: Any) -> np.ndarray:
-    """An array of a batch as numpy's: itself on the CPU, a copy on a device."""
-    return array if isinstance(array, np.ndarray) else array.numpy()
+    """An array of a batch, or a tensor, as numpy's: itself on the CPU, a copy on a device."""
+    if isinstance(array, np.ndarray):
+        return array
+    return array.cpu().numpy() if hasattr(array, "cpu") else array.numpy()
 
 
 def assign(name: str, array: Any, value: Any) -> None:

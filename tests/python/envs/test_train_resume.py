@@ -122,6 +122,12 @@ def test_a_film(tmp_path):
     assert path.suffix in (".mp4", ".gif") and path.stat().st_size > 2000
 
 
+def test_a_film_tells_what_each_episode_has_earned():
+    env = ds.envs.make("InvertedPendulum", 2, num_threads=1, max_episode_steps=3)
+    returns = film.record(env, lambda observation: np.zeros((2, 1)), 0.28)["returns"]
+    assert returns[:, 0].tolist() == returns[:, 1].tolist() == [0, 1, 2, 3, 1, 2, 3, 1]
+
+
 def test_its_pictures():
     assert [film.grid(n) for n in (1, 2, 3, 4, 5, 9, 10)] == [(1, 1), (1, 2), (2, 2), (2, 2), (2, 3), (3, 3), (3, 4)]
     plain = np.full((360, 640, 3), 100, np.uint8)

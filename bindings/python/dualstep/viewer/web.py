@@ -21,6 +21,7 @@ import numpy as np
 import viser
 from viser import uplot
 
+from dualstep._arrays import host
 from dualstep._names import actuators_of_controls
 from dualstep.viewer.guard import same_origin
 from dualstep.viewer.shapes import floor_of, parts_of
@@ -36,13 +37,6 @@ MOST_SLIDERS = 48
 CLOSE_IF_NARROW = """if(innerWidth<600&&!window.panelClosed){window.panelClosed=1;
 this.closest('.mantine-Paper-root')?.querySelector('[style*="cursor: pointer"]')?.click()}"""
 HINGE, SLIDE = 3, 2
-
-
-def host(array: Any) -> np.ndarray:
-    """A batch's array, or a tensor, on the host."""
-    if isinstance(array, np.ndarray):
-        return array
-    return array.cpu().numpy() if hasattr(array, "cpu") else array.numpy()
 
 
 def chosen(text: str, count: int) -> list[int]:
