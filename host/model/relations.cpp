@@ -9,6 +9,7 @@
 #include "host/model/model_fields.h"
 #include "host/model/sensor_types.h"
 #include "host/model/support.h"
+#include "kernels/data/shapes.h"
 
 namespace dualstep {
 namespace {

@@ -19,6 +19,7 @@
 #include "host/tables/softness.h"
 #include "host/tables/tables.h"
 #include "kernels/collide/kinds.h"
+#include "kernels/data/shapes.h"
 #include "kernels/data/views.h"
 
 namespace dualstep {
@@ -199,7 +200,7 @@ void add_geoms(const Model& m, const std::vector<Candidate>& pairs, TableStore* 
     add(row::geom_pos(m, g), &t->geom_pos);
     add(row::geom_quat(m, g), &t->geom_quat);
     add(row::geom_size(m, g), &t->geom_size);
-    t->geom_rbound.push_back(m.geom_type[g] == kPlane ? 0 : m.geom_rbound[g]);
+    t->geom_rbound.push_back(shape_is(m.geom_type[g], kShapeUnbounded) ? 0 : m.geom_rbound[g]);
   }
   for (const Candidate& c : pairs) {
     t->pair_geom1.push_back(place[c.geom1]);
