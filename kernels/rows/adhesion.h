@@ -18,11 +18,11 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-// bit 0: the first geom of a pair is the body's; bit 1: the second one
+// which geoms of a pair are the body's, as SideBits
 template <class Tables>
 DS_HD int sides_of_body(const Tables& t, int pair, int body) {
   const int first = t.geom_body[geom_of_pair(t, pair, 0)], second = t.geom_body[geom_of_pair(t, pair, 1)];
-  return (first == body ? 1 : 0) + (second == body ? 2 : 0);
+  return (first == body ? kFirstSide : 0) + (second == body ? kSecondSide : 0);
 }
 // calls f(pair, environments) for the contacts in a slot
 template <class E, class F>
@@ -71,7 +71,7 @@ DS_STAGE void add_adhesion(E& env) {
         const int sides = sides_of_body(t, pair, b);
         if (sides == 0) return;
         // towards the other body
-        const Real strength = select(here, sides == 1 ? Real(pull[slot]) : -Real(pull[slot]), zero);
+        const Real strength = select(here, sides == kFirstSide ? Real(pull[slot]) : -Real(pull[slot]), zero);
         const Vec3<Real> n = env.con_frame().vec(2 * slot) * strength;
         f = f + Spatial<Real>{cross(env.con_pos().vec(slot) - centre, n), n};
       });

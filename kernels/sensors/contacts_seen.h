@@ -2,7 +2,7 @@
 //
 // solves    in which environments a sensor sees the contact of a slot, and from which side; its wrench and axes
 // equation  whether it is seen depends on the pair alone: sensor_pairs has, of each sensor that looks at contacts and
-//           each pair of the model, bits of SeenFrom
+//           each pair of the model, SideBits of the geoms from which it is seen
 // source    MuJoCo's documentation, "Sensors"
 // deviation none. The environments of a pack may have contacts of different pairs in one slot
 // reads     con_dim, con_pair, con_frame, con_f
@@ -16,9 +16,6 @@
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
-
-// from which geoms of a pair its contacts are seen
-enum SeenFrom : int { kFromFirstGeom = 1 << 0, kFromSecondGeom = 1 << 1 };
 
 // environments whose contact in a slot the sensor sees from its first geom, from its second
 template <class E>
@@ -34,8 +31,8 @@ DS_FN SeenContact<E> seen_contact(const E& env, int s, int slot) {
   if (!any(used)) return seen;
   const int* const bits = t.sensor_pairs + static_cast<long>(t.sensor_pairadr[s]) * t.n.npair;
   each_pair_of(env, slot, used, [&](int pair, const auto& here) {
-    if (bits[pair] & kFromFirstGeom) seen.first = mask_or(seen.first, here);
-    if (bits[pair] & kFromSecondGeom) seen.second = mask_or(seen.second, here);
+    if (bits[pair] & kFirstSide) seen.first = mask_or(seen.first, here);
+    if (bits[pair] & kSecondSide) seen.second = mask_or(seen.second, here);
   });
   return seen;
 }
