@@ -117,7 +117,8 @@ DS_STAGE Real tendon_force(const E& env, int ten) {
   const int limits = DenseKinds::first_of<TendonLimits>(env),
             losses = DenseKinds::first_of<TendonLosses>(env);
   for (int k = 0; k < t.n.ntenlim; k++)
-    if (t.tenlim_ten[k] == ten) f = f + (push(limits + 2 * k) - push(limits + 2 * k + 1));
+    if (t.tenlim_ten[k] == ten)
+      f = f + (push(limits + side_of_limit(k, kLowerSide)) - push(limits + side_of_limit(k, kUpperSide)));
   for (int k = 0; k < t.n.ntenloss; k++)
     if (t.tenloss_ten[k] == ten) f = f + push(losses + k);
   return f;

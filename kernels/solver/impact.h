@@ -106,7 +106,7 @@ DS_STAGE bool find_impacts(E& env) {
     env.impact_e()[slot] = select(closed, select(strikes, restitution, zero), none);
     return sum + select(strikes, one, zero);
   });
-  hits = hits + env.accumulate(2 * t.n.nlim, [&](int s, const Real& sum) {
+  hits = hits + env.accumulate(kLimitSides * t.n.nlim, [&](int s, const Real& sum) {
     return sum + select(limit_strikes(env, s), one, zero);
   });
   const auto struck = mask_and(hits > zero, mask_not(env.diverged));
@@ -162,7 +162,7 @@ DS_STAGE void impact_rows(E& env) {
     smooth[i] = zero;
   });
   // which single-dof rows are in use follows from the weights
-  env.each(2 * t.n.nlim,
+  env.each(kLimitSides * t.n.nlim,
            [&](int s) { env.lim_D()[s] = select(mask_and(struck, limit_closed(env, s)), one, zero); });
   load_factor(env);
   eliminate_to_whiten(env);
@@ -238,7 +238,7 @@ DS_STAGE void aim_impact(E& env) {
     }
     env.coulomb_raise()[slot] = zero;
   });
-  env.each(2 * t.n.nlim, [&](int s) {
+  env.each(kLimitSides * t.n.nlim, [&](int s) {
     env.lim_y0()[s] =
         select(live, limit_target(env, s, scale), select(env.lim_D()[s] > zero, Real(env.lim_y0()[s]), zero));
   });
@@ -280,7 +280,7 @@ DS_STAGE void unweigh_impact(E& env) {
     y = y + (next - y0);
     y0 = next;
   };
-  env.each(2 * t.n.nlim, [&](int s) {
+  env.each(kLimitSides * t.n.nlim, [&](int s) {
     scalar_row(env.lim_D()[s], limit_target(env, s, env.impact_scale()[0]), false, env.lim_y0()[s],
                env.lim_y()[s]);
   });
