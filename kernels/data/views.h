@@ -147,6 +147,26 @@ DS_HD auto friction_of(const E& env, int slot) {
   return env.con_mu().from(kFrictionPlaces * slot);
 }
 
+// the frame of a slot: its normal, and the first tangent (a hint for its direction until the rows are made)
+enum FrameNumber : int { kFrameNormal = 0, kFrameTangent = 3, kFrameNumbers = 6 };
+template <class E>
+DS_HD auto frame_of(const E& env, int slot) {
+  return env.con_frame().from(kFrameNumbers * slot);
+}
+template <class E>
+DS_HD auto contact_normal(const E& env, int slot) {
+  return frame_of(env, slot).vec_at(kFrameNormal);
+}
+template <class E>
+DS_HD auto contact_tangent(const E& env, int slot) {
+  return frame_of(env, slot).vec_at(kFrameTangent);
+}
+
+// what con_pair says of contact k of the manifold of a pair, as one number; and the pair that a contact is of
+constexpr int kManifoldContacts = 8;  // the most of a pair
+DS_HD constexpr int contact_id(int pair, int k) { return kManifoldContacts * pair + k; }
+DS_HD constexpr int pair_of_id(int id) { return id / kManifoldContacts; }
+
 // kStride environments share a run of workspace, element by element: 1 on the CPU, where a pack takes the
 // place of interleaving; the environments of a warp on a GPU, so that its threads touch neighbouring words
 template <class Real_, class Lanes_, int kStride_ = 1>

@@ -187,8 +187,7 @@ DS_STAGE void sense_contacts(E& env, const EnvIO<E>& in) {
       Vec3<Real> axis[3];
       for (auto& a : axis) a = {zero, zero, zero};
       if (opened) {
-        axis[0] = env.con_frame().vec(2 * slot);
-        contact_frame(axis[0], env.con_frame().vec(2 * slot + 1), &axis[1], &axis[2]);
+        contact_axes(env, slot, axis);
       }
       for (int k = 0; k < 3; k++) {
         in.put(b.contact_frame, 9 * n, 9 * slot + 3 * k, entry(axis[k].x));

@@ -72,7 +72,7 @@ DS_STAGE void add_adhesion(E& env) {
         if (sides == 0) return;
         // towards the other body
         const Real strength = select(here, sides == kFirstSide ? Real(pull[slot]) : -Real(pull[slot]), zero);
-        const Vec3<Real> n = env.con_frame().vec(2 * slot) * strength;
+        const Vec3<Real> n = contact_normal(env, slot) * strength;
         f = f + Spatial<Real>{cross(env.con_pos().vec(slot) - centre, n), n};
       });
     }

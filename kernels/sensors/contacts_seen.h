@@ -46,15 +46,11 @@ DS_HD Spatial<Real> contact_wrench(const E& env, int slot) {
   if (kdim == 3) return {{zero, zero, zero}, {f[0], f[1], f[2]}};
   return {{f[3], f[4], f[5]}, {f[0], f[1], f[2]}};
 }
-// axes n, t1, t2 of a contact: con_frame has n, then t1
-template <class E, class Real = typename E::Real>
-DS_HD Vec3<Real> contact_normal(const E& env, int slot) {
-  return env.con_frame().vec(2 * slot);
-}
+// axes n, t1, t2 of a contact
 template <class E, class Real = typename E::Real>
 DS_HD void contact_axes(const E& env, int slot, Vec3<Real>* axis) {
   axis[0] = contact_normal(env, slot);
-  contact_frame(axis[0], env.con_frame().vec(2 * slot + 1), &axis[1], &axis[2]);
+  contact_frame(axis[0], contact_tangent(env, slot), &axis[1], &axis[2]);
 }
 // a vector of the contact's frame in world axes
 template <class Real>

@@ -85,10 +85,10 @@ DS_STAGE bool find_impacts(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const Real zero(0), one(1), none(-1), fast(kBounceSpeed);
-  const auto cvel = env.cvel(), com = env.tree_com(), pos = env.con_pos(), frame = env.con_frame();
+  const auto cvel = env.cvel(), com = env.tree_com(), pos = env.con_pos();
   Real hits = env.accumulate(env.ncon_max, [&](int slot, const Real& sum) {
     const auto closed = mask_and(env.con_dim()[slot] > zero, env.con_dist()[slot] <= zero);
-    const Vec3<Real> p = pos.vec(slot), n = frame.vec(2 * slot);
+    const Vec3<Real> p = pos.vec(slot), n = contact_normal(env, slot);
     Real speed = zero, restitution = zero;
     for (int l = 0; l < E::kPack; l++) {
       if (!mask_bit(closed, l)) continue;
@@ -144,10 +144,10 @@ DS_STAGE void impact_rows(E& env) {
   const auto& t = env.t;
   const Real zero(0), one(1), unit(kImpactUnit<Real>);
   const auto struck = impact_flag(env) > zero;
-  const auto frame = env.con_frame(), D = env.con_D();
+  const auto D = env.con_D();
   env.each(env.ncon_max, [&](int slot) {
     const auto kept = kept_of(env, slot);
-    for (int k = 0; k < 3; k++) kept[kKeptHint + k] = frame[6 * slot + 3 + k];
+    kept.set_at(kKeptHint, contact_tangent(env, slot));
     kept[kKeptKterm] = env.con_kterm()[slot];
     kept[kKeptBn] = env.con_Bn()[slot], kept[kKeptBt] = env.con_Bt()[slot];
     kept[kKeptD] = D[slot];
@@ -389,7 +389,7 @@ DS_STAGE void after_impacts(E& env) {
   });
   env.each(env.ncon_max, [&](int slot) {
     const auto kept = kept_of(env, slot);
-    for (int k = 0; k < 3; k++) env.con_frame()[6 * slot + 3 + k] = kept[kKeptHint + k];
+    frame_of(env, slot).set_at(kFrameTangent, kept.vec_at(kKeptHint));
     env.con_kterm()[slot] = kept[kKeptKterm];
     env.con_Bn()[slot] = kept[kKeptBn], env.con_Bt()[slot] = kept[kKeptBt];
     env.con_D()[slot] = kept[kKeptD];
