@@ -14,6 +14,12 @@ template <class AnyTables>
 DS_HD int geom_of_pair(const AnyTables& t, int pair, int side) {
   return side == 0 ? t.pair_geom1[pair] : t.pair_geom2[pair];
 }
+// which geoms of a pair are the body's, as SideBits
+template <class Tables>
+DS_HD int sides_of_body(const Tables& t, int pair, int body) {
+  const int first = t.geom_body[geom_of_pair(t, pair, 0)], second = t.geom_body[geom_of_pair(t, pair, 1)];
+  return (first == body ? kFirstSide : 0) + (second == body ? kSecondSide : 0);
+}
 // what either geom of a pair moves with: a body (0 where it does not move) and its tree (then -1)
 struct Moved {
   int body, tree;

@@ -110,20 +110,13 @@ DS_STAGE void sense_external_forces(E& env, const EnvIO<E>& in) {
         const Spatial<Real> user = in.xfrc(b);
         wrench.add(user.lin, user.ang, env.xipos().vec(b));
       }
-      for (int slot = 0; slot < env.ncon_max; slot++)
-        each_pair_of(env, slot, env.con_dim()[slot] > Real(0), [&](int pair, const auto& here) {
-          const bool second = t.geom_body[geom_of_pair(t, pair, 1)] == b;
-          if (!second && t.geom_body[geom_of_pair(t, pair, 0)] != b) return;
-          const Spatial<Real> f = contact_wrench(env, slot);
-          Vec3<Real> axis[3];
-          contact_axes(env, slot, axis);
-          // on the second geom's body it acts as it is, on the first's the other way
-          const auto pushed = [&](const Vec3<Real>& v) {
-            const Vec3<Real> along = from_axes(axis, v);
-            return select3(here, second ? along : -along, zero);
-          };
-          wrench.add(pushed(f.lin), pushed(f.ang), env.con_pos().vec(slot));
-        });
+      each_contact(env, [&](int slot, int pair, const auto& here) {
+        const int sides = sides_of_body(t, pair, b);
+        if (sides == 0) return;
+        // on the second geom's body it acts as it is, on the first's the other way
+        const bool second = (sides & kSecondSide) != 0;
+        add_contact(env, slot, here, &wrench, [&](const Vec3<Real>& v) { return second ? v : -v; });
+      });
     }
     put_vec(in, in.batch.cfrc_ext, 6 * t.n.nbody, 6 * b, wrench.sum.ang);
     put_vec(in, in.batch.cfrc_ext, 6 * t.n.nbody, 6 * b + 3, wrench.sum.lin);

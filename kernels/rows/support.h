@@ -58,6 +58,18 @@ DS_HD void each_pair_of(const E& env, int slot, [[maybe_unused]] typename E::Mas
     }
   }
 }
+// calls f(pair, environments) for the contacts in a slot
+template <class E, class F>
+DS_HD void each_pair_in(const E& env, int slot, F f) {
+  const auto used = env.con_dim()[slot] > typename E::Real(0);
+  if (any(used)) each_pair_of(env, slot, used, f);
+}
+// calls f(slot, pair, environments) for the contacts in order
+template <class E, class F>
+DS_HD void each_contact(const E& env, F f) {
+  for (int slot = 0; slot < env.ncon_max; slot++)
+    each_pair_in(env, slot, [&](int pair, const auto& here) { f(slot, pair, here); });
+}
 // the dofs that the contacts of a set of environments in a slot reach, as a set; calls f as each_pair_of does
 template <class E, class F>
 DS_HD void find_support(const E& env, int slot, const typename E::Mask& set, const typename E::Words& out,

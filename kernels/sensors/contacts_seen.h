@@ -27,10 +27,8 @@ DS_FN SeenContact<E> seen_contact(const E& env, int s, int slot) {
   using Real = typename E::Real;
   const auto& t = env.t;
   SeenContact<E> seen{all_false<Real>(), all_false<Real>()};
-  const auto used = env.con_dim()[slot] > Real(0);
-  if (!any(used)) return seen;
   const int* const bits = t.sensor_pairs + static_cast<long>(t.sensor_pairadr[s]) * t.n.npair;
-  each_pair_of(env, slot, used, [&](int pair, const auto& here) {
+  each_pair_in(env, slot, [&](int pair, const auto& here) {
     if (bits[pair] & kFirstSide) seen.first = mask_or(seen.first, here);
     if (bits[pair] & kSecondSide) seen.second = mask_or(seen.second, here);
   });
