@@ -70,31 +70,12 @@ DS_STAGE void sense_subtree_com(E& env, const EnvIO<E>& in) {
     Spatial<Real> s = sum.spatial(b);
     if (b == 0)
       for (int c = t.child_adr[0]; c < t.child_adr[1]; c++) s = s + sum.spatial(t.child_body[c]);
-    const Real m = s.ang.x;
-    const auto massive = m > Real(1e-15);
-    const Vec3<Real> com = s.lin * (Real(1) / select(massive, m, Real(1)));
-    put_vec(in, in.batch.subtree_com, 3 * t.n.nbody, 3 * b, select3(massive, com, env.xipos().vec(b)));
+    const Real mass = s.ang.x;
+    put_vec(in, in.batch.subtree_com, 3 * t.n.nbody, 3 * b, weighted_mean(s.lin, mass, env.xipos().vec(b)));
   });
   env.done();
 }
 
-// where MuJoCo takes moments of a body: the centre of mass of all below the child of the world that carries it
-template <class E>
-DS_FN Vec3<typename E::Real> moment_point(const E& env, int b) {
-  using Real = typename E::Real;
-  const auto& t = env.t;
-  if (t.body_tree[b] >= 0) return env.tree_com().vec(t.body_tree[b]);
-  int root = b;
-  while (t.body_parent[root] > 0) root = t.body_parent[root];
-  Real mass = env.body_mass(root);
-  Vec3<Real> sum = env.xipos().vec(root) * mass;
-  for (int c = root + 1; c < t.n.nbody && t.body_parent[c] >= root; c++) {
-    mass = mass + env.body_mass(c);
-    sum = axpy(env.xipos().vec(c), env.body_mass(c), sum);
-  }
-  const auto massive = mass > Real(1e-15);
-  return select3(massive, sum * (Real(1) / select(massive, mass, Real(1))), env.xipos().vec(root));
-}
 // forces on each body from outside its joints: of contacts, in the order of their slots, and of the user
 template <class E>
 DS_STAGE void sense_external_forces(E& env, const EnvIO<E>& in) {

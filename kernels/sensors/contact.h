@@ -131,8 +131,7 @@ struct ContactSensorOf {
       sum.pos = select3(mine, axpy(pos, size, sum.pos), sum.pos);
       weight = weight + select(mine, size, zero);
     });
-    const auto heavy = weight > Real(1e-15);
-    sum.pos = select3(heavy, sum.pos * (one / select(heavy, weight, one)), sum.pos);
+    sum.pos = weighted_mean(sum.pos, weight, sum.pos);
     each_in_world([&](const Spatial<Real>& f, const Vec3<Real>& pos, const Real&, const Mask& mine) {
       sum.force = select3(mine, sum.force + f.lin, sum.force);
       sum.torque = select3(mine, sum.torque + f.ang + cross(pos - sum.pos, f.lin), sum.torque);
