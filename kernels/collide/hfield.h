@@ -163,20 +163,6 @@ DS_STAGE void sharpen_across(const Scene& s, const FieldEdge<Real>& e, Real* dis
   *normal = select3(taken, n, *normal);
 }
 
-// the pair function of two types, either way round; the normal points from a to b
-template <int kA, int kB, class A, class B, class Real, int K>
-DS_HD void collide_types(const A& a, const B& b, const Real& margin, Manifold<Real, K>* m) {
-#define DS_CALL(first, second, function, capacity)            \
-  if constexpr (first == kA && second == kB)                  \
-    function(a, b, margin, m);                                \
-  else if constexpr (first == kB && second == kA) {           \
-    function(b, a, margin, m);                                \
-    for (int k = 0; k < K; k++) m->normal[k] = -m->normal[k]; \
-  }
-  DS_PAIRS(DS_CALL)
-#undef DS_CALL
-}
-
 template <int kType, class Scene, class Real>
 DS_STAGE void edge_contacts(Scene* s, const Vec3<Real>& from, const Vec3<Real>& to, const Beside<Real>& far1,
                             const Beside<Real>& far2, MaskOf<Real> wanted) {

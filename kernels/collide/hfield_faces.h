@@ -122,17 +122,27 @@ DS_FN MaskOf<Real> over_face(const GridView<Real>& view, const FieldFace<Real>& 
   return mask_and(mask_and(in_x, in_y), side >= -(su + sw));
 }
 
+// the pair function of two types, either way round; the normal points from a to b
+template <int kA, int kB, class A, class B, class Real, int K>
+DS_HD void collide_types(const A& a, const B& b, const Real& margin, Manifold<Real, K>* m) {
+#define DS_CALL(first, second, function, capacity)            \
+  if constexpr (first == kA && second == kB)                  \
+    function(a, b, margin, m);                                \
+  else if constexpr (first == kB && second == kA) {           \
+    function(b, a, margin, m);                                \
+    for (int k = 0; k < K; k++) m->normal[k] = -m->normal[k]; \
+  }
+  DS_PAIRS(DS_CALL)
+#undef DS_CALL
+}
+
 // the contacts of a plane through a point
 template <int kType, class Body, class Real, int K>
 DS_FN void plane_contacts(const Vec3<Real>& point, const Vec3<Real>& n, const Body& body, const Real& margin,
                           Manifold<Real, K>* m) {
   const Real zero(0);
   const Shape<Real> plane{point, {{zero, zero, n.x, zero, zero, n.y, zero, zero, n.z}}, {zero, zero, zero}};
-  if constexpr (kType == kSphere) plane_sphere(plane, body, margin, m);
-  if constexpr (kType == kCapsule) plane_capsule(plane, body, margin, m);
-  if constexpr (kType == kCylinder) plane_cylinder(plane, body, margin, m);
-  if constexpr (kType == kEllipsoid) plane_ellipsoid(plane, body, margin, m);
-  if constexpr (kType == kBox) plane_box(plane, body, margin, m);
+  collide_types<kPlane, kType>(plane, body, margin, m);
 }
 
 template <int kType, class Scene, class Real>
