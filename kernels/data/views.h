@@ -192,9 +192,10 @@ struct Env {
   int* pool;      // sets of dofs as words, shared by the environments of a pack; likewise
   int block;      // which pack (or environment): where per-environment parameters lie
 
-  // what the lanes agree on while a step runs
+  // what the lanes agree on while a step runs, and a part of it hands on to the next
 #define ENV_STATE(type, name, meaning) type name{};
 #include "kernels/data/env_state.inl"
+  // what no part hands on, so that a row there would be copied for nothing: a launch, an evaluation or the solver sets it anew
   uint64_t* stage_ticks = nullptr;  // ticks of each stage, where somebody times them
   uint64_t stage_start = 0;
   bool ends_call = true;  // nobody sees the residual of an evaluation before the last of its call
