@@ -195,13 +195,13 @@ struct Env {
   // what the lanes agree on while a step runs, and a part of it hands on to the next
 #define ENV_STATE(type, name, meaning) type name{};
 #include "kernels/data/env_state.inl"
-  // what no part hands on, so that a row there would be copied for nothing: a launch, an evaluation or the solver sets it anew
+  // no rows there, which every part would copy: a launch, an evaluation or the solver sets these for itself
   uint64_t* stage_ticks = nullptr;  // ticks of each stage, where somebody times them
   uint64_t stage_start = 0;
   bool ends_call = true;  // nobody sees the residual of an evaluation before the last of its call
   // the single-dof rows in use are those of environments that still search (active_subset.h)
   bool subset = false;
-  int slot = 0;  // on a GPU: where the environment stands among those of the launch
+  int launch_index = 0;  // on a GPU: where the environment stands among those of the launch
 
   // the time since the last call belongs to this stage
   DS_HD void time_stage([[maybe_unused]] Stage stage) {
