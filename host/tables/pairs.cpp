@@ -218,11 +218,11 @@ void add_geoms(const Model& m, const std::vector<Candidate>& pairs, TableStore* 
   }
 }
 
-// Runs of pairs between a body and another tree: packs first ask whether these may be near. None where there are few
+// Ranges of pairs between a body and another tree: packs first ask whether these may be near. None where there are few
 // pairs
-void build_runs(const Model& m, TableStore* t) {
+void build_ranges(const Model& m, TableStore* t) {
   constexpr size_t kManyPairs = 512;
-  t->run_adr.assign(kPairKinds + 1, 0);
+  t->pair_range_adr.assign(kPairKinds + 1, 0);
   if (!solves_islands(m, *t) || t->pair_margin.size() < kManyPairs) return;
   std::map<std::pair<int, int>, int> number;
   const auto trees_of = [&](int body1, int body2, double margin) {
@@ -244,26 +244,29 @@ void build_runs(const Model& m, TableStore* t) {
       const auto [body1, body2] =
           std::minmax(t->geom_body[geom_of_pair(*t, pair, 0)], t->geom_body[geom_of_pair(*t, pair, 1)]);
       const int trees = trees_of(body1, body2, t->pair_margin[pair]);
-      if (pair == t->pair_adr[kind] || t->run_trees.back() != trees || t->run_body.back() != body1) {
-        t->run_pair.push_back(pair);
-        t->run_body.push_back(body1);
-        t->run_trees.push_back(trees);
+      if (pair == t->pair_adr[kind] || t->pair_range_trees.back() != trees ||
+          t->pair_range_body.back() != body1) {
+        t->pair_range_begin.push_back(pair);
+        t->pair_range_body.push_back(body1);
+        t->pair_range_trees.push_back(trees);
       }
     }
-    const int end = t->run_adr[kind + 1] = static_cast<int>(t->run_body.size());
-    t->run_next.resize(end, end);
-    for (int run = end - 2; run >= t->run_adr[kind]; --run) {
-      const bool other = t->run_body[run + 1] != t->run_body[run] || t->run_trees[run + 1] < 0;
-      t->run_next[run] = other ? run + 1 : t->run_next[run + 1];
+    const int end = t->pair_range_adr[kind + 1] = static_cast<int>(t->pair_range_body.size());
+    t->pair_range_next.resize(end, end);
+    for (int range = end - 2; range >= t->pair_range_adr[kind]; --range) {
+      const bool other =
+          t->pair_range_body[range + 1] != t->pair_range_body[range] || t->pair_range_trees[range + 1] < 0;
+      t->pair_range_next[range] = other ? range + 1 : t->pair_range_next[range + 1];
     }
   }
-  t->run_pair.push_back(static_cast<int>(t->pair_margin.size()));
+  t->pair_range_begin.push_back(static_cast<int>(t->pair_margin.size()));
   // trees of few geoms, whose boxes save nothing
-  constexpr size_t kPairsOfRun = 4;
-  if (t->run_body.size() * kPairsOfRun > t->pair_margin.size()) {
-    t->run_pair.clear(), t->run_body.clear(), t->run_trees.clear(), t->run_next.clear();
+  constexpr size_t kPairsOfRange = 4;
+  if (t->pair_range_body.size() * kPairsOfRange > t->pair_margin.size()) {
+    t->pair_range_begin.clear(), t->pair_range_body.clear(), t->pair_range_trees.clear(),
+        t->pair_range_next.clear();
     t->tree_pair_tree1.clear(), t->tree_pair_tree2.clear(), t->tree_pair_margin.clear();
-    t->run_adr.assign(kPairKinds + 1, 0);
+    t->pair_range_adr.assign(kPairKinds + 1, 0);
   }
 }
 
@@ -290,7 +293,7 @@ void build_pairs(const Model& m, TableStore* t) {
     t->pair_support.insert(t->pair_support.end(), support.begin(), support.end());
   }
   add_geoms(m, pairs, t);
-  build_runs(m, t);
+  build_ranges(m, t);
   // as MuJoCo lists its contacts: whatever the kind
   std::vector<int> order(pairs.size());
   std::iota(order.begin(), order.end(), 0);

@@ -13,9 +13,6 @@
 
 namespace dualstep {
 
-// bits of which of two things: sensor_pairs, trn_side, eq_moves
-enum SideBit : int { kFirstSide = 1, kSecondSide = 2, kBothSides = 3 };
-
 // every table, in double precision, as its row of fields.inl says
 struct TableStore {
   Sizes n{};

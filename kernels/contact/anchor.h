@@ -104,7 +104,7 @@ DS_STAGE void match_anchors(E& env) {
     least = far;
     for (int k = 0; k < env.ncon_max; k++) look(now, k, there);
     const auto carried = mask_and(found, nearest == Real(slot));
-    const Vec3<Real> n = env.con_frame().vec(2 * slot), t1 = env.con_frame().vec(2 * slot + 1);
+    const Vec3<Real> n = contact_normal(env, slot), t1 = contact_tangent(env, slot);
     const Vec3<Real> slid = t1 * velocity[kDim * slot + 1] + cross(n, t1) * velocity[kDim * slot + 2];
     const Vec3<Real> moved = axpy(slid, Real(t.o.timestep), stretch - n * dot(n, stretch));
     own.set_at(kAnchorStretch, select3(carried, moved, {zero, zero, zero}));
@@ -120,8 +120,7 @@ DS_HD void anchored_friction(const E& env, int slot, const Mask& touching, const
   const auto& o = env.t.o;
   const auto anchor = anchor_of(env.next_anchors(), slot);
   const Real zero(0), one(1), k(o.tangent_stiffness), d(o.tangent_damping);
-  const Vec3<Real> n = env.con_frame().vec(2 * slot), t1 = env.con_frame().vec(2 * slot + 1),
-                   t2 = cross(n, t1);
+  const Vec3<Real> n = contact_normal(env, slot), t1 = contact_tangent(env, slot), t2 = cross(n, t1);
   const Vec3<Real> stretch = anchor.vec_at(kAnchorStretch);
   f[1] = -fma(d, u[1], k * dot(t1, stretch));
   f[2] = -fma(d, u[2], k * dot(t2, stretch));

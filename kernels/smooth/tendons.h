@@ -69,12 +69,13 @@ DS_FN void each_piece(const E& env, int stretch, F f) {
   f(t.site_body[a], x, t.site_body[b], y, free);
 }
 
-// adds piece k of a stretch, from x to y, to the moment where `here` holds
+// adds a StretchPiece, from x to y, to the moment where `here` holds
 template <class E, class Mask, class Real = typename E::Real>
-DS_FN void add_piece(E& env, int stretch, int k, const Vec3<Real>& x, const Vec3<Real>& y, const Mask& here) {
+DS_FN void add_piece(E& env, int stretch, int piece, const Vec3<Real>& x, const Vec3<Real>& y,
+                     const Mask& here) {
   const auto& t = env.t;
   const auto J = env.ten_J(), com = env.tree_com(), cdof = env.cdof();
-  const int begin = t.path_move_adr[3 * stretch + k], end = t.path_move_adr[3 * stretch + k + 1];
+  const int k = kStretchPieces * stretch + piece, begin = t.path_move_adr[k], end = t.path_move_adr[k + 1];
   if (begin == end) return;
   const Vec3<Real> u = direction(x, y);
   for (int m = begin; m < end; m++) {
@@ -112,11 +113,11 @@ DS_STAGE void tendons(E& env) {
         free = mask_not(w.touches);
         if (any(w.touches)) {
           way = select(free, way, norm(w.first - x) + w.length + norm(y - w.last));
-          add_piece(env, k, 1, x, w.first, w.touches);
-          add_piece(env, k, 2, w.last, y, w.touches);
+          add_piece(env, k, kPieceToGeom, x, w.first, w.touches);
+          add_piece(env, k, kPieceFromGeom, w.last, y, w.touches);
         }
       }
-      if (any(free)) add_piece(env, k, 0, x, y, free);
+      if (any(free)) add_piece(env, k, kPieceFree, x, y, free);
       sum = fma(way, env.path_scale(k), sum);
     }
     for (int e = begin; e < end; e++) rate = fma(J[e], qvel[t.ten_dof[e]], rate);

@@ -170,8 +170,8 @@ void CpuBackend<Scalar>::sort_by_workload(int first_pack, int last_pack, SortCou
 template <class Scalar>
 typename CpuBackend<Scalar>::Part CpuBackend<Scalar>::part_of(const Run& run, int piece) const {
   const int packs = count_packs(run.batch->num_envs);
-  return {&run, ThreadPool::run_begin(piece, run.pieces, packs),
-          ThreadPool::run_begin(piece + 1, run.pieces, packs)};
+  return {&run, ThreadPool::share_begin(piece, run.pieces, packs),
+          ThreadPool::share_begin(piece + 1, run.pieces, packs)};
 }
 
 // a whole call of a share of the environments that keep their packs in it

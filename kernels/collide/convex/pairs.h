@@ -43,12 +43,12 @@ DS_FN void plane_mesh(const Shape<Real>& a, const HullShape<Real>& b, const Real
   const auto at = [&](int i) {
     const Vec3<Real> x = broadcast_triple<Real>(b.hull.points(), i);
     const Real height = dot(local, x), dist = centre + height;
-    return Place<Real>{dot(t1, x), dot(t2, x), height, dist, dist < margin};
+    return FlatPoint<Real>{dot(t1, x), dot(t2, x), height, dist, dist < margin};
   };
-  Place<Real> chosen[4];
+  FlatPoint<Real> chosen[4];
   choose_four(b.hull.npoint, at, b.bound, chosen);
   for (int k = 0; k < 4; k++) {
-    const Place<Real>& c = chosen[k];
+    const FlatPoint<Real>& c = chosen[k];
     const Vec3<Real> x = axpy(t1, c.u, axpy(t2, c.v, local * fma(c.dist, Real(-0.5), c.height)));
     out->dist[k] = c.dist;
     out->normal[k] = n;
@@ -58,11 +58,11 @@ DS_FN void plane_mesh(const Shape<Real>& a, const HullShape<Real>& b, const Real
   out->tangent = {Real(0), Real(0), Real(0)};
 }
 
-// places where faces overlap, the deepest first; `several`: the elements that have them
+// points where faces overlap, the deepest first; `several`: the elements that have them
 template <class Real>
 DS_STAGE void face_contacts(const ConvexPair<Real>& pair, const Separation<Real>& s, const Real& margin,
                             const MaskOf<Real>& near, const Vec3<Real>& t1, const Vec3<Real>& t2,
-                            Place<Real> (&chosen)[4]) {
+                            FlatPoint<Real> (&chosen)[4]) {
   const Real one(1);
   const Vec3<Real> back = -rotate_transposed(pair.rot, s.n);
   ShownFace<Real> fa, fb;
@@ -79,21 +79,21 @@ DS_STAGE void face_contacts(const ConvexPair<Real>& pair, const Separation<Real>
   flatten(fa, t1, t2, s.n, one, slack, &flat_a);
   flatten(fb, t1, t2, s.n, -one, slack, &flat_b);
   // of edges, of the stretch that lines share, and the nearest points
-  Place<Real> places[4 * kFaceCorners + 3];
+  FlatPoint<Real> points[4 * kFaceCorners + 3];
   int count = 0;
-  cut_edges(fa, flat_a, fb, flat_b, one, margin, &count, places);
-  cut_edges(fb, flat_b, fa, flat_a, -one, margin, &count, places);
-  shared_stretch(fa, flat_a, fb, flat_b, margin, &count, places);
-  for (int i = 0; i < count; i++) places[i].there = mask_and(places[i].there, facing);
+  cut_edges(fa, flat_a, fb, flat_b, one, margin, &count, points);
+  cut_edges(fb, flat_b, fa, flat_a, -one, margin, &count, points);
+  shared_stretch(fa, flat_a, fb, flat_b, margin, &count, points);
+  for (int i = 0; i < count; i++) points[i].there = mask_and(points[i].there, facing);
   // the nearest points stand for the deepest where no corner is as deep
   Real deepest(1e30);
-  for (int i = 0; i < count; i++) deepest = select(places[i].there, min(deepest, places[i].dist), deepest);
+  for (int i = 0; i < count; i++) deepest = select(points[i].there, min(deepest, points[i].dist), deepest);
   const auto missed = deepest > s.dist + pair.small * Real(kSingle<Real> ? 1e-4 : 1e-6);
   const Vec3<Real> middle = (s.on_a + s.on_b) * Real(0.5);
-  Place<Real>& nearest = places[count++];
+  FlatPoint<Real>& nearest = points[count++];
   nearest = {dot(t1, middle), dot(t2, middle), dot(s.n, middle), s.dist, mask_and(facing, missed)};
   choose_four(
-      count, [&](int i) { return places[i]; }, pair.small, chosen);
+      count, [&](int i) { return points[i]; }, pair.small, chosen);
   chosen[0].dist = s.dist;
 }
 
@@ -115,10 +115,10 @@ DS_STAGE void convex_manifold(const ConvexPair<Real>& pair, const Vec3<Real>& or
   if (most == 1) return;
   Vec3<Real> t1, t2;
   across(s.n, &t1, &t2);
-  Place<Real> chosen[4];
+  FlatPoint<Real> chosen[4];
   face_contacts(pair, s, margin, near, t1, t2, chosen);
   for (int k = 0; k < most; k++) {
-    const Place<Real>& c = chosen[k];
+    const FlatPoint<Real>& c = chosen[k];
     const Vec3<Real> x = axpy(t1, c.u, axpy(t2, c.v, s.n * c.height));
     out->dist[k] = select(c.there, c.dist, out->dist[k]);
     out->pos[k] = select3(c.there, origin + rotate(rot, x), out->pos[k]);

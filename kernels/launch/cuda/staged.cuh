@@ -18,22 +18,22 @@ constexpr int kStagedGroup = 4;
 template <class Scalar>
 using CarriedOnDevice = Carried<Env<Scalar, TileLanes<1>, kStagedGroup>>;
 
-// one environment, by W threads. Returns its slot, so that nobody else has to remember it
+// one environment, by W threads. Returns its index, so that nobody else has to remember it
 template <class Scalar, int W, int kDim, Part kPart>
-DS_STAGE int run_slot(const StepTables<Scalar>& tables, const BatchView<Scalar>& batch, const StepArgs& args,
-                      const EvalIndex& m, int slot, char* scratch, size_t group_bytes,
-                      CarriedOnDevice<Scalar>* carried) {
+DS_STAGE int run_part_at(const StepTables<Scalar>& tables, const BatchView<Scalar>& batch,
+                         const StepArgs& args, const EvalIndex& m, int index, char* scratch,
+                         size_t group_bytes, CarriedOnDevice<Scalar>* carried) {
   using E = Env<Scalar, TileLanes<W>, kStagedGroup>;
-  char* const workspace = scratch + static_cast<size_t>(slot / kStagedGroup) * group_bytes;
+  char* const workspace = scratch + static_cast<size_t>(index / kStagedGroup) * group_bytes;
   const TileLanes<W> lanes;
-  E env = environment_of<kStagedGroup>(tables, lanes, args, slot, workspace);
-  auto* const own = reinterpret_cast<Carried<E>*>(carried + slot);
+  E env = environment_of<kStagedGroup>(tables, lanes, args, index, workspace);
+  auto* const own = reinterpret_cast<Carried<E>*>(carried + index);
   if constexpr (kPart == kPart_rows || kPart == kPart_solve) {
     with_cone(tables.o, [&](auto cone) { run_part<kDim, cone>(env, batch, args, kPart, m, own); });
   } else {
     run_part<kDim, false>(env, batch, args, kPart, m, own);  // knows no cone
   }
-  return env.slot;
+  return env.launch_index;
 }
 
 // what the kernel of a part does, apart from its name
@@ -41,11 +41,11 @@ template <class Scalar, int W, int kDim, Part kPart>
 DS_HD void staged_body(const StepTables<Scalar>& tables, const BatchView<Scalar>& batch, const StepArgs& args,
                        const EvalIndex& m, char* scratch, size_t group_bytes, char* carried) {
   static_assert(sizeof(Carried<Env<Scalar, TileLanes<W>, kStagedGroup>>) == sizeof(CarriedOnDevice<Scalar>));
-  int slot = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x) / W;
-  while (slot < slots_of(batch, args)) {
-    slot = run_slot<Scalar, W, kDim, kPart>(tables, batch, args, m, slot, scratch, group_bytes,
-                                            reinterpret_cast<CarriedOnDevice<Scalar>*>(carried));
-    slot += static_cast<int>(gridDim.x * blockDim.x) / W;
+  int index = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x) / W;
+  while (index < launch_size(batch, args)) {
+    index = run_part_at<Scalar, W, kDim, kPart>(tables, batch, args, m, index, scratch, group_bytes,
+                                                reinterpret_cast<CarriedOnDevice<Scalar>*>(carried));
+    index += static_cast<int>(gridDim.x * blockDim.x) / W;
   }
 }
 

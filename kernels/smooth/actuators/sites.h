@@ -81,8 +81,9 @@ DS_STAGE void site_transmissions(E& env) {
       const Spatial<Real> s = cdof.spatial(dof);
       const Vec3<Real> origin = com.vec(t.body_tree[t.dof_body[dof]]);
       Real sum(0);
-      if (side & 1) sum = dot(w.force, s.lin + cross(s.ang, x - origin)) + dot(w.torque, s.ang);
-      if (side & 2) sum = sum + (dot(w.torque_ref, s.ang) - dot(w.force, s.lin + cross(s.ang, y - origin)));
+      if (side & kFirstSide) sum = dot(w.force, s.lin + cross(s.ang, x - origin)) + dot(w.torque, s.ang);
+      if (side & kSecondSide)
+        sum = sum + (dot(w.torque_ref, s.ang) - dot(w.force, s.lin + cross(s.ang, y - origin)));
       J[e] = sum;
     }
   });
