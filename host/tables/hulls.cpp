@@ -156,12 +156,12 @@ void add_hfield(const Model& m, int id, TableStore* t) {
   }
   t->hfield_size.insert(t->hfield_size.end(), {size[0], size[1], top, size[3]});
   const int nrow = m.hfield_nrow[id], ncol = m.hfield_ncol[id];
-  const Grid grid{&t->hfield_height[t->hfield_adr.back()],
-                  nrow,
-                  ncol,
-                  2 * size[0] / (ncol - 1),
-                  2 * size[1] / (nrow - 1),
-                  top};
+  const Grid grid{.height = &t->hfield_height[t->hfield_adr.back()],
+                  .nrow = nrow,
+                  .ncol = ncol,
+                  .dx = 2 * size[0] / (ncol - 1),
+                  .dy = 2 * size[1] / (nrow - 1),
+                  .top = top};
   add_grid_codes(grid, t);
   add_grid_blocks(grid, t);
 }

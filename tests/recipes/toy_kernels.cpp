@@ -36,8 +36,12 @@ int snapshot(const Tables<ScalarOf<Real>>&, void*, int*) {
 }
 
 template <class Real>
-constexpr CpuKernels<ScalarOf<Real>> kKernels{"portable", kPackSize<Real>, scratch_bytes<Real>,
-                                              run<Real>,  snapshot<Real>,  nullptr};
+constexpr CpuKernels<ScalarOf<Real>> kKernels{.isa = "portable",
+                                              .pack = kPackSize<Real>,
+                                              .scratch_bytes = scratch_bytes<Real>,
+                                              .run = run<Real>,
+                                              .snapshot = snapshot<Real>,
+                                              .run_segment = nullptr};
 constexpr auto kKernelsF = kKernels<Pack<float, 4>>;
 constexpr auto kKernelsD = kKernels<Pack<double, 2>>;
 

@@ -75,7 +75,7 @@ ImpactResult impact(const Matrix& M, const Matrix& J, const Vector& v, const Vec
                     const Vector& restitution, ImpactLaw law, int directions, bool limit_energy) {
   MassFactor mass(M);
   const Matrix W = mass.whiten(J.transpose());
-  const Contacts contacts{M, J, v, mu, mass, W, J * v};
+  const Contacts contacts{.M = M, .J = J, .v = v, .mu = mu, .mass = mass, .W = W, .u = J * v};
 
   ImpactResult out;
   out.restitution_scale = 1;

@@ -49,8 +49,12 @@ bool run_segment_of_block(const Tables<ScalarOf<Real>>& t, const BatchView<Scala
 }
 
 template <class Real>
-constexpr CpuKernels<ScalarOf<Real>> kKernels{DUALSTEP_ISA_NAME, kPackSize<Real>, scratch_bytes<Real>,
-                                              run_block<Real>,   snapshot<Real>,  run_segment_of_block<Real>};
+constexpr CpuKernels<ScalarOf<Real>> kKernels{.isa = DUALSTEP_ISA_NAME,
+                                              .pack = kPackSize<Real>,
+                                              .scratch_bytes = scratch_bytes<Real>,
+                                              .run = run_block<Real>,
+                                              .snapshot = snapshot<Real>,
+                                              .run_segment = run_segment_of_block<Real>};
 constexpr int kPackOf = std::is_same_v<DUALSTEP_SCALAR, float> ? DUALSTEP_PACK_F : DUALSTEP_PACK_D;
 constexpr auto kTable = kKernels<Pack<DUALSTEP_SCALAR, kPackOf>>;
 

@@ -186,8 +186,12 @@ struct IslandBodies {
   template <class Whose>
   DS_HD BodyMotion<E, Whose> motion_of(int body, Whose whose) const {
     const int last = env.t.body_dof[body], tree = tree_of(last), room = E::Lanes::kWidth > 1 ? tree : 0;
-    return {env,  whose, body,
-            last, tree,  env.body_whitening().from(static_cast<Index>(6 * env.t.n.ntreepad) * room)};
+    return {.env = env,
+            .whose = whose,
+            .body = body,
+            .last = last,
+            .tree = tree,
+            .motions = env.body_whitening().from(static_cast<Index>(6 * env.t.n.ntreepad) * room)};
   }
   // of the environments in `users`, which are worked out one by one where they are few
   DS_HD void put_body(int body, Eights set, unsigned users) const {
