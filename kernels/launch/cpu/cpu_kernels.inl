@@ -21,8 +21,7 @@ long scratch_bytes(const Tables<ScalarOf<Real>>& t) {
 template <class Real>
 Env<Real, SerialLanes> pack_env(const Tables<ScalarOf<Real>>& t, int block, void* scratch) {
   static const SerialLanes lanes;
-  Real* reals = static_cast<Real*>(scratch);
-  return Env<Real, SerialLanes>{t, lanes, reals, reinterpret_cast<int*>(reals + t.l.total), block};
+  return make_env(t, lanes, workspace_in<Real>(scratch, t), block);
 }
 
 template <class Real>
