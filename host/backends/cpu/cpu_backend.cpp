@@ -259,9 +259,9 @@ void CpuBackend<Scalar>::run_segment(void* context, int piece, int thread) {
   StepArgs args = *segment.run->args;
   void* scratch = self.scratch_of(thread, &args);
   EvalIndex index = segment.start;
-  const bool more =
-      self.kernels_->run_segment(*self.tables_, *segment.run->batch, args, segment.first_pack + piece,
-                                 scratch, *segment.snapshots, segment.is_first, &index);
+  const bool more = self.kernels_->run_segment(
+      *self.tables_, *segment.run->batch, args, segment.first_pack + piece, scratch,
+      {.snapshots = *segment.snapshots, .is_first = segment.is_first, .index = &index});
   // the others end it at the same moment
   if (piece == 0) segment.end = index, segment.more = more;
 }

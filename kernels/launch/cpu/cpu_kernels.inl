@@ -38,12 +38,11 @@ int snapshot(const Tables<ScalarOf<Real>>& t, void* scratch, int* places) {
 template <class Real>
 bool run_segment_of_block(const Tables<ScalarOf<Real>>& t, const BatchView<ScalarOf<Real>>& batch,
                           const StepArgs& args, int block, void* scratch,
-                          const Snapshots<ScalarOf<Real>>& snapshots, bool first, EvalIndex* index) {
+                          const SegmentArgs<ScalarOf<Real>>& segment) {
   auto env = pack_env<Real>(t, block, scratch);
   bool more = false;
-  with_contact_rows(t, [&](auto kdim, auto elliptic) {
-    more = run_segment<kdim, elliptic>(env, batch, args, snapshots, first, index);
-  });
+  with_contact_rows(
+      t, [&](auto kdim, auto elliptic) { more = run_segment<kdim, elliptic>(env, batch, args, segment); });
   return more;
 }
 
