@@ -20,16 +20,6 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-// calls f(element) for those of a set
-template <class Real, class F>
-DS_HD void each_element(unsigned set, F f) {
-  if constexpr (kPackSize<Real> == 1) {
-    if (set != 0) f(0);
-  } else {
-    for (; set != 0; set &= set - 1) f(bit_count_trailing(set));
-  }
-}
-
 // `count` triples: x of all of them, then y, then z, each `run` numbers long (hull_table.h)
 template <class Scalar>
 struct Triples {

@@ -197,8 +197,7 @@ struct IslandBodies {
   DS_HD void put_body(int body, Eights set, unsigned users) const {
     if constexpr (E::kPack > 1)
       if (3 * bit_count(users) > E::kPack) return motion_of(body, AllEnvironments<E>{}).run(set);
-    for (unsigned word = users; word != 0; word &= word - 1)
-      motion_of(body, OneEnvironment<E>{E::kPack == 1 ? 0 : bit_count_trailing(word)}).run(set);
+    each_element<typename E::Real>(users, [&](int l) { motion_of(body, OneEnvironment<E>{l}).run(set); });
   }
   // the world has records too: whatever does not move
   DS_HD void put_world() const {
