@@ -63,11 +63,14 @@ py::tuple anitescu(Array M_, Array J_, Array phi_, Array mu_, Array v_free_, Arr
 py::tuple impact(Array M_, Array J_, Array v_, Array mu_, Array restitution_, bool convex, int directions,
                  bool limit_energy) {
   const In M(M_), J(J_), v(v_), mu(mu_), restitution(restitution_);
-  const auto law = convex ? formulations::ImpactLaw::kConvex : formulations::ImpactLaw::kLcp;
+  const formulations::ImpactOptions options{
+      .law = convex ? formulations::ImpactLaw::kConvex : formulations::ImpactLaw::kLcp,
+      .directions = directions,
+      .limit_energy = limit_energy};
   Out v_next(M.batch(), M.rows()), impulse(M.batch(), J.rows()), scale(M.batch());
   each(M.batch(), [&](py::ssize_t i) {
     const auto out = formulations::impact(M.matrix(i), J.matrix(i), v.vector(i), mu.vector(i),
-                                          restitution.vector(i), law, directions, limit_energy);
+                                          restitution.vector(i), options);
     v_next.set(i, out.v_next), impulse.set(i, out.impulse), scale.set(i, out.restitution_scale);
   });
   return py::make_tuple(v_next.take(), impulse.take(), scale.take());

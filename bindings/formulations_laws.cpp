@@ -67,7 +67,9 @@ py::tuple todorov_scalar(Array arguments_) {
   Out force(arguments.batch()), v_next(arguments.batch());
   each(arguments.batch(), [&](py::ssize_t i) {
     const Vector a = arguments.vector(i);
-    const auto out = formulations::todorov_scalar(a(0), a(1), a(2), a(3), a(4), a(5), a(6), a(7));
+    const formulations::RelaxedCart cart{.m = a(0), .damping = a(5), .epsilon = a(6), .kappa = a(7)};
+    const double q = a(1), v = a(2), u = a(3), h = a(4);
+    const auto out = formulations::todorov_scalar(cart, q, v, u, h);
     force.set(i, out.force), v_next.set(i, out.v_next);
   });
   return py::make_tuple(force.take(), v_next.take());

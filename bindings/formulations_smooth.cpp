@@ -134,8 +134,9 @@ py::tuple implicit_joint_step(Array M_, Array D_, Array K_, Array rest_, Array q
   const In M(M_), D(D_), K(K_), rest(rest_), q(q_), v(v_), tau(tau_), h(h_);
   Out q_next(M.batch(), M.rows()), v_next(M.batch(), M.rows());
   each(M.batch(), [&](py::ssize_t i) {
-    const auto out = formulations::implicit_joint_step(M.matrix(i), D.matrix(i), K.matrix(i), rest.vector(i),
-                                                       q.vector(i), v.vector(i), tau.vector(i), h.number(i));
+    const auto out = formulations::implicit_joint_step(
+        {.M = M.matrix(i), .D = D.matrix(i), .K = K.matrix(i), .rest = rest.vector(i)}, q.vector(i),
+        v.vector(i), tau.vector(i), h.number(i));
     q_next.set(i, out.q_next), v_next.set(i, out.v_next);
   });
   return py::make_tuple(q_next.take(), v_next.take());

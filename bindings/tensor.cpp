@@ -80,13 +80,14 @@ Managed* manage(const Tensor& t) {
   for (size_t i = t.shape.size(); i-- > 0; stride *= t.shape[i]) holder->strides[i] = stride;
   holder->data = t.data;
   const uint8_t code = t.kind == 'f' ? kDLFloat : t.kind == 'i' ? kDLInt : kDLUInt;
-  holder->managed.dl_tensor = {t.data.get(),
-                               device_of(t),
-                               static_cast<int32_t>(t.shape.size()),
-                               {code, static_cast<uint8_t>(8 * t.item_bytes), 1},
-                               holder->shape.data(),
-                               holder->strides.data(),
-                               0};
+  const auto bits = static_cast<uint8_t>(8 * t.item_bytes);
+  holder->managed.dl_tensor = {.data = t.data.get(),
+                               .device = device_of(t),
+                               .ndim = static_cast<int32_t>(t.shape.size()),
+                               .dtype = {.code = code, .bits = bits, .lanes = 1},
+                               .shape = holder->shape.data(),
+                               .strides = holder->strides.data(),
+                               .byte_offset = 0};
   holder->managed.manager_ctx = holder;
   holder->managed.deleter = [](Managed* m) { delete static_cast<Holder<Managed>*>(m->manager_ctx); };
   return &holder->managed;

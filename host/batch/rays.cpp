@@ -86,7 +86,9 @@ RayTargets<Scalar>::RayTargets(const Model& m, const RayFilter& filter) {
     if (shape_is(type, kShapeUnseen))
       throw std::invalid_argument("rays do not meet shapes of the type " + geom_word(type) + ", and " +
                                   element_name(m, "geom", g) + " is one: leave its group out");
-    Target target{g, type, {}, static_cast<Scalar>(m.geom_rbound[g] * (1 + 1e-5)), {}, {}, {}};
+    Target target;
+    target.id = g, target.type = type;
+    target.radius = static_cast<Scalar>(m.geom_rbound[g] * (1 + 1e-5));
     for (int k = 0; k < 3; ++k) target.size[k] = static_cast<Scalar>(row::geom_size(m, g)[k]);
     if (type == kMesh) target.triangles = mesh_triangles(m, m.geom_dataid[g]);
     if (type == kHfield) add_grid(m, m.geom_dataid[g], &target.heights, &target.grid);

@@ -10,12 +10,28 @@ using Of = SensorObject;
 using From = SensorReference;
 using See = SensorContacts;
 
+// one that is not simulated
 constexpr SensorTypeRow other(int type, const char* word) {
-  return {type, word, false, 0, Of::kNothing, From::kNothing, kCutBothSides, See::kNone};
+  return {.type = type,
+          .word = word,
+          .simulated = false,
+          .readings = 0,
+          .object = Of::kNothing,
+          .reference = From::kNothing,
+          .cut = kCutBothSides,
+          .contacts = See::kNone};
 }
+// one that looks at no contacts
 constexpr SensorTypeRow plain(int type, const char* word, int readings, Of object,
                               From reference = From::kNothing) {
-  return {type, word, true, readings, object, reference, kCutBothSides, See::kNone};
+  return {.type = type,
+          .word = word,
+          .simulated = true,
+          .readings = readings,
+          .object = object,
+          .reference = reference,
+          .cut = kCutBothSides,
+          .contacts = See::kNone};
 }
 constexpr SensorTypeRow uncut(SensorTypeRow row) {
   row.cut = kCutNever;
@@ -30,6 +46,7 @@ constexpr SensorTypeRow sees(See contacts, SensorTypeRow row) {
   return row;
 }
 
+// type, word, readings, of what, seen from what
 constexpr std::array kRows = {
     sees(See::kOfBody, cut_above(plain(kTouch, "touch", 1, Of::kSite))),
     plain(kAccelerometer, "accelerometer", 3, Of::kSite),

@@ -66,8 +66,8 @@ struct Scene {
   HeightField field;
   Shape shape;
   double margin, size;
-  Touches found;
-  int first_i, last_i, first_j, last_j;  // vertices of the cells that the shape may reach
+  Touches found{};
+  int first_i = 0, last_i = 0, first_j = 0, last_j = 0;  // vertices of the cells that the shape may reach
 };
 
 void find_corners(Scene* s) {
@@ -329,7 +329,10 @@ HeightField::HeightField(const Model& m, int id)
 }
 
 Touches hfield_convex(const Shape& field, const Shape& shape, double margin) {
-  Scene s{HeightField(*field.hull.model, field.hull.mesh), shape, margin, extent(shape), {}, 0, 0, 0, 0};
+  Scene s{.field = HeightField(*field.hull.model, field.hull.mesh),
+          .shape = shape,
+          .margin = margin,
+          .size = extent(shape)};
   const Matrix3d to_field = field.mat.transpose();
   s.shape.pos = to_field * (shape.pos - field.pos);
   s.shape.mat = to_field * shape.mat;

@@ -58,7 +58,13 @@ Reading seen_from(const Contact& c, bool other_side) {
 
 // the wrench of all of them, at the centroid weighted by their forces
 Reading net(const std::vector<Reading>& all) {
-  Reading sum{Vector3d::Zero(), Vector3d::Zero(), Vector3d::Zero(), Vector3d::UnitX(), Vector3d::UnitY(), 0};
+  const Vector3d zero = Vector3d::Zero();
+  Reading sum{.force = zero,
+              .torque = zero,
+              .pos = zero,
+              .normal = Vector3d::UnitX(),
+              .tangent = Vector3d::UnitY(),
+              .dist = 0};
   double weight = 0;
   for (const Reading& r : all) {
     sum.pos += r.force.norm() * r.pos;

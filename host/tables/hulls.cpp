@@ -72,21 +72,26 @@ struct Grid {
   int nrow, ncol;
   double dx, dy, top;
 
+  struct Vertex {
+    int i, j;
+  };
   double at(int i, int j) const { return height[1L * j * ncol + i]; }
-  bool has(int i, int j) const { return i >= 0 && j >= 0 && i < ncol && j < nrow; }
+  double at(const Vertex& v) const { return at(v.i, v.j); }
+  bool has(const Vertex& v) const { return v.i >= 0 && v.j >= 0 && v.i < ncol && v.j < nrow; }
 
-  // whether a and b lie over the line between two others, of which there is none beyond the border
-  bool convex(int ai, int aj, int bi, int bj, int fi, int fj, int gi, int gj) const {
-    if (!has(fi, fj) || !has(gi, gj)) return true;
-    return at(ai, aj) + at(bi, bj) - (at(fi, fj) + at(gi, gj)) > kFlatEdge * std::min(dx, dy);
+  // whether a and b lie over the line between f and g, of which there is none beyond the border
+  bool convex(const Vertex& a, const Vertex& b, const Vertex& f, const Vertex& g) const {
+    if (!has(f) || !has(g)) return true;
+    return at(a) + at(b) - (at(f) + at(g)) > kFlatEdge * std::min(dx, dy);
   }
   int convex_code(int i, int j) const {
+    const Vertex own{i, j}, east{i + 1, j}, north{i, j + 1}, far{i + 1, j + 1};
+    const Vertex west{i - 1, j}, south{i, j - 1}, back{i - 1, j - 1};
     int code = 0;
-    if (has(i + 1, j) && convex(i, j, i + 1, j, i + 1, j + 1, i, j - 1)) code |= kConvexEast;
-    if (has(i, j + 1) && convex(i, j, i, j + 1, i + 1, j + 1, i - 1, j)) code |= kConvexNorth;
-    if (has(i + 1, j + 1) && convex(i, j, i + 1, j + 1, i + 1, j, i, j + 1)) code |= kConvexFar;
-    if (convex(i, j, i, j, i + 1, j, i - 1, j) || convex(i, j, i, j, i, j + 1, i, j - 1) ||
-        convex(i, j, i, j, i + 1, j + 1, i - 1, j - 1))
+    if (has(east) && convex(own, east, far, south)) code |= kConvexEast;
+    if (has(north) && convex(own, north, far, west)) code |= kConvexNorth;
+    if (has(far) && convex(own, far, east, north)) code |= kConvexFar;
+    if (convex(own, own, east, west) || convex(own, own, north, south) || convex(own, own, far, back))
       code |= kConvexVertex;
     return code;
   }
@@ -156,12 +161,12 @@ void add_hfield(const Model& m, int id, TableStore* t) {
   }
   t->hfield_size.insert(t->hfield_size.end(), {size[0], size[1], top, size[3]});
   const int nrow = m.hfield_nrow[id], ncol = m.hfield_ncol[id];
-  const Grid grid{&t->hfield_height[t->hfield_adr.back()],
-                  nrow,
-                  ncol,
-                  2 * size[0] / (ncol - 1),
-                  2 * size[1] / (nrow - 1),
-                  top};
+  const Grid grid{.height = &t->hfield_height[t->hfield_adr.back()],
+                  .nrow = nrow,
+                  .ncol = ncol,
+                  .dx = 2 * size[0] / (ncol - 1),
+                  .dy = 2 * size[1] / (nrow - 1),
+                  .top = top};
   add_grid_codes(grid, t);
   add_grid_blocks(grid, t);
 }

@@ -34,9 +34,8 @@ inline Impedance make_impedance(std::span<const double> solimp) {
     width = power = 1;
     mid = 0.5;
   }
-  return {{d0, dmax, width, mid, power, 1 / std::pow(mid, power - 1), 1 / std::pow(1 - mid, power - 1)},
-          given,
-          d0};
+  const double below = 1 / std::pow(mid, power - 1), above = 1 / std::pow(1 - mid, power - 1);
+  return {.table = {d0, dmax, width, mid, power, below, above}, .dmax = given, .at_zero = d0};
 }
 
 // R of a friction loss, which has no position: the impedance is that of distance zero

@@ -1,7 +1,7 @@
-// Bits of words.
+// Bits of words, and sets of the elements of a pack as bits.
 #pragma once
 
-#include "kernels/base/portable.h"
+#include "kernels/base/real.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
@@ -33,6 +33,21 @@ DS_HD int highest_bit(unsigned x) {
 #else
   return 31 - __builtin_clz(x);
 #endif
+}
+
+// calls f(bit) for the bits of a set, lowest first
+template <class F>
+DS_HD void each_bit(unsigned set, F f) {
+  for (; set != 0; set &= set - 1) f(bit_count_trailing(set));
+}
+// calls f(element) for those of a set, likewise
+template <class Real, class F>
+DS_HD void each_element(unsigned set, F f) {
+  if constexpr (kPackSize<Real> == 1) {
+    if (set != 0) f(0);
+  } else {
+    each_bit(set, f);
+  }
 }
 
 }  // namespace DUALSTEP_ISA

@@ -31,6 +31,11 @@ struct Inertia10 {
   Vec3<Real> h;                 // mass times (com - point)
   Real mass;
 };
+template <class Real>
+DS_HD Inertia10<Real> no_inertia() {
+  const Real o(0);
+  return {.xx = o, .yy = o, .zz = o, .xy = o, .xz = o, .yz = o, .h = {o, o, o}, .mass = o};
+}
 
 template <class Real>
 DS_HD Vec3<Real> operator+(const Vec3<Real>& a, const Vec3<Real>& b) {

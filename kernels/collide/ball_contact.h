@@ -62,17 +62,23 @@ DS_HD Vec3<Real> ball_normal(const Shape<Real>& a, const Shape<Real>& b, const V
   return normal;
 }
 
-// fills slot k from balls at `first` and first + delta; the caller has decided on hit[k]
+// two balls by their centres and radii
+template <class Real>
+struct TwoBalls {
+  Vec3<Real> c1, delta;  // c2 - c1
+  Real length_squared;   // of delta
+  Real r1, r2;
+};
+// fills slot k from balls that stand for the shapes; the caller has decided on hit[k]
 template <class Real, int K>
-DS_HD void ball_contact(const Shape<Real>& a, const Shape<Real>& b, const Vec3<Real>& first, const Real& r1,
-                        const Vec3<Real>& delta, const Real& length_squared, const Real& r2, int k,
+DS_HD void ball_contact(const Shape<Real>& a, const Shape<Real>& b, const TwoBalls<Real>& balls, int k,
                         Manifold<Real, K>* out) {
   Real length;
-  const Vec3<Real> normal = ball_normal(a, b, delta, length_squared, &length);
-  const Real dist = length - r1 - r2;
+  const Vec3<Real> normal = ball_normal(a, b, balls.delta, balls.length_squared, &length);
+  const Real dist = length - balls.r1 - balls.r2;
   out->dist[k] = dist;
   out->normal[k] = normal;
-  out->pos[k] = axpy(normal, fma(dist, Real(0.5), r1), first);
+  out->pos[k] = axpy(normal, fma(dist, Real(0.5), balls.r1), balls.c1);
 }
 
 // are two points this far apart within reach of each other? (reach may be negative: then never)

@@ -54,7 +54,12 @@ DS_FN void capsule_capsule(const Shape<Real>& a, const Shape<Real>& b, const Rea
       const Real between_squared = dot(between, between);
       const auto within = within_reach(between_squared, reach);
       if (k == 1) {
-        ball_contact(a, b, axpy(a1, y1, a.pos), r1, between, between_squared, r2, 1, out);
+        const TwoBalls<Real> balls{.c1 = axpy(a1, y1, a.pos),
+                                   .delta = between,
+                                   .length_squared = between_squared,
+                                   .r1 = r1,
+                                   .r2 = r2};
+        ball_contact(a, b, balls, 1, out);
         out->hit[1] = mask_and(along, within);
       } else {
         near = mask_and(near, mask_or(mask_not(along), within));
@@ -67,7 +72,9 @@ DS_FN void capsule_capsule(const Shape<Real>& a, const Shape<Real>& b, const Rea
     out->dist[1] = Real(0);
     out->pos[1] = out->normal[1] = {Real(0), Real(0), Real(0)};
   }
-  ball_contact(a, b, axpy(a1, x1, a.pos), r1, delta, squared, r2, 0, out);
+  const TwoBalls<Real> balls{
+      .c1 = axpy(a1, x1, a.pos), .delta = delta, .length_squared = squared, .r1 = r1, .r2 = r2};
+  ball_contact(a, b, balls, 0, out);
   out->hit[0] = near;
   out->tangent = {Real(0), Real(0), Real(0)};
 }

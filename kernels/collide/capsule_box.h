@@ -43,7 +43,13 @@ DS_FN SegmentTouch<Real> nearest_to_box(const Real* p, const Real* h, const Real
                                         const Real& length_squared, const Real& bound) {
   const Real zero(0), one(1);
   const auto no = zero < zero;
-  SegmentTouch<Real> t{zero, bound, -one, zero, zero, no, {no, no, no}};
+  SegmentTouch<Real> t{.x = zero,
+                       .squared = bound,
+                       .edge = -one,
+                       .along = zero,
+                       .side = zero,
+                       .found = no,
+                       .face = {no, no, no}};
 
   for (int end = -1; end <= 1; end += 2) {
     MaskOf<Real> outside[3];

@@ -25,9 +25,8 @@ DS_FN void capsule_cylinder(const Shape<Real>& a, const Shape<Real>& b, const Re
   const Real r = a.size.x, l = a.size.y, radius = b.size.x, half = b.size.y;
   const Vec3<Real> c = rotate_transposed(b.rot, a.pos - b.pos), u = rotate_transposed(b.rot, z_axis(a));
   const Real out_squared = fma(c.x, c.x, c.y * c.y);
-  Vec3<Real> e1, e2, level;
-  Real across;
-  rim_frame(u, &e1, &e2, &level, &across);
+  const RimFrame<Real> frame = rim_frame(u);
+  const Real across = frame.across;
   const Real room = margin + r, wide = fma(l, across, radius + room);
   auto near = mask_and(abs(c.z) - fma(l, abs(u.z), half) < room, out_squared < wide * wide);
   if (!any(near)) return clear(out);
@@ -40,8 +39,8 @@ DS_FN void capsule_cylinder(const Shape<Real>& a, const Shape<Real>& b, const Re
   const Real cap_kind(0), side_kind(1), rim_kind(2);
 
   Direction<Real> best{{zero, zero, unit_sign(c.z)}, abs(c.z) - fma(l, abs(u.z), half), cap_kind};
-  const Real beside = dot(c, e2);
-  consider(&best, slanted, e2 * unit_sign(beside), abs(beside) - radius, side_kind, tie);
+  const Real beside = dot(c, frame.e2);
+  consider(&best, slanted, frame.e2 * unit_sign(beside), abs(beside) - radius, side_kind, tie);
   for (int end = -1; end <= 1; end += 2) {
     const Vec3<Real> e = end < 0 ? axpy(u, -l, c) : axpy(u, l, c);
     const Real away = sqrt(fma(e.x, e.x, e.y * e.y));
@@ -57,7 +56,7 @@ DS_FN void capsule_cylinder(const Shape<Real>& a, const Shape<Real>& b, const Re
   }
   if (any(mask_and(near, slanted))) {
     Vec3<Real> n;
-    const auto rim = rim_across(c, e1, e2, u.z, across, half, radius, &n);
+    const auto rim = rim_across(frame, c, half, radius, &n);
     consider(&best, mask_and(rim, slanted), n, separation(n), rim_kind, tie);
   }
   const Vec3<Real> n = best.n;

@@ -110,8 +110,8 @@ struct RimEdges {
 
   DS_HD RimEdges(const BoxBeside<Real>& t, int axis)
       : k(abs(t.axis[axis].z)), inv_radius(Real(1) / t.radius) {
-    Vec3<Real> level;
-    rim_frame(t.axis[axis], &e1, &e2, &level, &across);
+    const RimFrame<Real> frame = rim_frame(t.axis[axis]);
+    e1 = frame.e1, e2 = frame.e2, across = frame.across;
     const int i = (axis + 1) % 3, j = (axis + 2) % 3;
     const Vec3<Real>&a = t.axis[i], &b = t.axis[j];
     const Real zero(0), ac = dot(a, e1), as = dot(a, e2), bc = dot(b, e1), bs = dot(b, e2);

@@ -103,9 +103,9 @@ template <class Real>
 DS_STAGE Direction<Real> least_overlap(const TwoCylinders<Real>& t, const Real& margin, const Real& tie) {
   const Real zero(0), one(1);
   const auto always = zero <= zero;
-  Vec3<Real> e1, e2, level;
-  Real across;
-  rim_frame(t.u, &e1, &e2, &level, &across);
+  const RimFrame<Real> frame = rim_frame(t.u);
+  const Vec3<Real>&e2 = frame.e2, &level = frame.level;
+  const Real across = frame.across;
   const Vec3<Real> z{zero, zero, unit_sign(t.c.z)};
   const Real along = dot(t.u, t.c), beside = dot(e2, t.c), ahead = dot(level, t.c), tilt = abs(t.u.z);
   const Vec3<Real> u = t.u * unit_sign(along);
@@ -114,7 +114,7 @@ DS_STAGE Direction<Real> least_overlap(const TwoCylinders<Real>& t, const Real& 
   consider(&best, always, u, abs(along) - t.half2 - fma(t.half1, tilt, t.radius1 * across), one, tie);
   consider(&best, always, e2 * unit_sign(beside), abs(beside) - t.radius1 - t.radius2, Real(2), tie);
   Vec3<Real> n;
-  auto there = rim_across(t.c, e1, e2, t.u.z, across, t.half1, t.radius1, &n);
+  auto there = rim_across(frame, t.c, t.half1, t.radius1, &n);
   consider(&best, there, n, t.separation(n), Real(3), tie);
   // the same seen along z: the second's rim is the ellipse, with its cap towards -ahead
   const Real inv = one / t.radius2;
@@ -150,39 +150,6 @@ DS_STAGE Direction<Real> least_overlap(const TwoCylinders<Real>& t, const Real& 
     consider(&best, there, n, t.separation(n), Real(5), tie);
   }
   return best;
-}
-
-// corners of the overlap of a cap's disk with another disk that nearly faces it: on the line of the centres,
-// and where it is widest. `face` is a point of the other disk's plane, `u` its axis towards the cap or away
-// from it
-template <class Real>
-DS_STAGE void disk_contacts(const Vec3<Real>& n, const Real& half, const Real& radius, const Vec3<Real>& face,
-                            const Vec3<Real>& u, const Real& other_radius, const MaskOf<Real>& use,
-                            Touch<Real>* touch) {
-  const Real zero(0), one(1);
-  const Real cap = select(n.z < zero, -half, half), inv_nz = one / select(use, n.z, one);
-  const Real facing = dot(n, u), inv_facing = one / select(use, facing, one);
-  // the other disk seen along n shrinks to an ellipse; a circle inside it
-  const Real seen = other_radius * min(abs(facing * inv_nz), one) * abs(u.z);
-  const Real lift = (face.z - cap) * inv_nz;
-  const Real dx = fma(-n.x, lift, face.x), dy = fma(-n.y, lift, face.y), d = sqrt(fma(dx, dx, dy * dy));
-  const auto centred = d < Real(1e-9) * radius;
-  const Real inv_d = one / select(centred, one, d);
-  const Real x = select(centred, one, dx * inv_d), y = select(centred, zero, dy * inv_d);
-  const Real low = max(-radius, d - seen), high = min(radius, d + seen);
-  const Real wide = clamp((fma(d, d, radius * radius) - seen * seen) / max(d + d, Real(1e-30)), zero, d);
-  const Real rest = wide - d;
-  const Real side = sqrt(max(min(radius * radius - wide * wide, seen * seen - rest * rest), zero));
-  for (int k = 0; k < 4; k++) {
-    const Real along = k == 0 ? low : (k == 1 ? high : wide),
-               sideways = k < 2 ? zero : (k == 2 ? side : -side);
-    const Vec3<Real> p{fma(x, along, -(y * sideways)), fma(y, along, x * sideways), cap};
-    Touch<Real>& t = touch[k];
-    t.dist = select(use, dot(face - p, u) * inv_facing, t.dist);
-    t.normal = select3(use, n, t.normal);
-    t.pos = select3(use, axpy(n, t.dist * Real(0.5), p), t.pos);
-    t.hit = mask_or(mask_and(use, low <= high), mask_and(mask_not(use), t.hit));
-  }
 }
 
 // each cylinder against the bounding cylinder of the other. tilt = |u_z|, across = |u_xy|
@@ -226,6 +193,38 @@ DS_HD FacingCap<Real> facing_cap(const Shape<Real>& a, const Shape<Real>& b, con
   f.other_half = select(f.swapped, t.half1, t.half2);
   f.other_radius = select(f.swapped, t.radius1, t.radius2);
   return f;
+}
+
+// corners of the overlap of a cap's disk with that of the other cylinder, which nearly faces it: on the line of the
+// centres, and where it is widest. `face` is a point of the other disk's plane
+template <class Real>
+DS_STAGE void disk_contacts(const FacingCap<Real>& f, const Vec3<Real>& face, const MaskOf<Real>& use,
+                            Touch<Real>* touch) {
+  const Vec3<Real>&n = f.n, &u = f.u;
+  const Real &radius = f.radius, zero(0), one(1);
+  const Real cap = select(n.z < zero, -f.half, f.half), inv_nz = one / select(use, n.z, one);
+  const Real facing = dot(n, u), inv_facing = one / select(use, facing, one);
+  // the other disk seen along n shrinks to an ellipse; a circle inside it
+  const Real seen = f.other_radius * min(abs(facing * inv_nz), one) * abs(u.z);
+  const Real lift = (face.z - cap) * inv_nz;
+  const Real dx = fma(-n.x, lift, face.x), dy = fma(-n.y, lift, face.y), d = sqrt(fma(dx, dx, dy * dy));
+  const auto centred = d < Real(1e-9) * radius;
+  const Real inv_d = one / select(centred, one, d);
+  const Real x = select(centred, one, dx * inv_d), y = select(centred, zero, dy * inv_d);
+  const Real low = max(-radius, d - seen), high = min(radius, d + seen);
+  const Real wide = clamp((fma(d, d, radius * radius) - seen * seen) / max(d + d, Real(1e-30)), zero, d);
+  const Real rest = wide - d;
+  const Real side = sqrt(max(min(radius * radius - wide * wide, seen * seen - rest * rest), zero));
+  for (int k = 0; k < 4; k++) {
+    const Real along = k == 0 ? low : (k == 1 ? high : wide),
+               sideways = k < 2 ? zero : (k == 2 ? side : -side);
+    const Vec3<Real> p{fma(x, along, -(y * sideways)), fma(y, along, x * sideways), cap};
+    Touch<Real>& t = touch[k];
+    t.dist = select(use, dot(face - p, u) * inv_facing, t.dist);
+    t.normal = select3(use, n, t.normal);
+    t.pos = select3(use, axpy(n, t.dist * Real(0.5), p), t.pos);
+    t.hit = mask_or(mask_and(use, low <= high), mask_and(mask_not(use), t.hit));
+  }
 }
 
 // nearest points of the rims: p1 of the cap, p2 of the other, lowest in the middle of the other's lowest line
@@ -276,8 +275,7 @@ DS_HD void further_contacts(const FacingCap<Real>& f, const RimPoints<Real>& r, 
   }
   const auto facing = mask_and(over, tilt > Real(0.9));
   if (any(mask_and(near, facing)))
-    disk_contacts(f.n, f.half, f.radius, axpy(f.u, -f.other_half * unit_sign(r.down), f.c), f.u,
-                  f.other_radius, facing, more);
+    disk_contacts(f, axpy(f.u, -f.other_half * unit_sign(r.down), f.c), facing, more);
 }
 
 // the deepest point: of the kind of the best direction, `stretch` that of further_contacts

@@ -111,31 +111,36 @@ DS_FN MaskOf<Real> ellipse_normal(const Real& p, const Real& q, const Real& k, c
   return there;
 }
 
-// n across the unit vector u for which the rim is farthest from the line through `at` along u: frames
-// e1 = (z - u_z u) / |..|, e2 = z x u / |..|, given with across = |u_xy|. False where there is no such n
+// the directions across a unit vector u: e1 = (z - u_z u) / |..|, e2 = z x u / |..|; where u is along z, any two
 template <class Real>
-DS_FN MaskOf<Real> rim_across(const Vec3<Real>& at, const Vec3<Real>& e1, const Vec3<Real>& e2,
-                              const Real& uz, const Real& across, const Real& half, const Real& radius,
-                              Vec3<Real>* n) {
-  const Real x = dot(at, e1), y = dot(at, e2), inv = Real(1) / radius;
-  Real c, s;
-  const auto there =
-      ellipse_normal(fma(-half, across, abs(x)) * inv, abs(y) * inv, abs(uz), across * across, &c, &s);
-  *n = e1 * (c * unit_sign(x)) + e2 * (s * unit_sign(y));
-  return there;
+struct RimFrame {
+  Vec3<Real> e1, e2;
+  Vec3<Real> level;  // u_xy, normalized
+  Real uz, across;   // |u_xy|
+};
+template <class Real>
+DS_HD RimFrame<Real> rim_frame(const Vec3<Real>& u) {
+  const Real zero(0), one(1), across = sqrt(fma(u.x, u.x, u.y * u.y));
+  const auto upright = across < Real(kSingle<Real> ? 1e-6 : 1e-14);
+  const Real inv = one / select(upright, one, across);
+  const Real x = select(upright, one, u.x * inv), y = select(upright, zero, u.y * inv);
+  return {.e1 = {-(u.z * x), -(u.z * y), across},
+          .e2 = {-y, x, zero},
+          .level = {x, y, zero},
+          .uz = u.z,
+          .across = across};
 }
 
-// the frame of rim_across from u; where u is along z, any frame across it
+// n across u for which the rim is farthest from the line through `at` along u. False where there is none
 template <class Real>
-DS_HD void rim_frame(const Vec3<Real>& u, Vec3<Real>* e1, Vec3<Real>* e2, Vec3<Real>* level, Real* across) {
-  const Real zero(0), one(1);
-  *across = sqrt(fma(u.x, u.x, u.y * u.y));
-  const auto upright = *across < Real(kSingle<Real> ? 1e-6 : 1e-14);
-  const Real inv = one / select(upright, one, *across);
-  const Real x = select(upright, one, u.x * inv), y = select(upright, zero, u.y * inv);
-  *level = {x, y, zero};  // u_xy, normalized
-  *e2 = {-y, x, zero};
-  *e1 = {-(u.z * x), -(u.z * y), *across};
+DS_FN MaskOf<Real> rim_across(const RimFrame<Real>& u, const Vec3<Real>& at, const Real& half,
+                              const Real& radius, Vec3<Real>* n) {
+  const Real x = dot(at, u.e1), y = dot(at, u.e2), inv = Real(1) / radius;
+  Real c, s;
+  const auto there = ellipse_normal(fma(-half, u.across, abs(x)) * inv, abs(y) * inv, abs(u.uz),
+                                    u.across * u.across, &c, &s);
+  *n = u.e1 * (c * unit_sign(x)) + u.e2 * (s * unit_sign(y));
+  return there;
 }
 
 }  // namespace DUALSTEP_ISA

@@ -413,7 +413,8 @@ DS_FN void hfield_contacts(const FieldShape<Real>& a, const Body& b, const Real&
   const Real zero(0);
   clear(out);
   const Vec3<Real> centre = rotate_transposed(a.rot, b.pos - a.pos);
-  FieldScene<Real, Body, K> s{view_grid(g, centre), b, {}, margin, {}, {}};
+  FieldScene<Real, Body, K> s{
+      .view = view_grid(g, centre), .body = b, .reach = {}, .margin = margin, .size = {}, .found = {}};
   s.body.pos = {zero, zero, zero};
   for (int c = 0; c < 3; c++) {
     const Vec3<Real> axis = rotate_transposed(a.rot, column(b.rot, c));

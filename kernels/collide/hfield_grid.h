@@ -40,21 +40,21 @@ struct FieldExtent {
 template <class Scalar, class Tables>
 DS_HD FieldExtent<Scalar> field_extent(const Tables& t, int f) {
   const Scalar* size = t.hfield_size.p + 4 * f;
-  return {size[0], size[1], size[2], size[3]};
+  return {.half_x = size[0], .half_y = size[1], .top = size[2], .base = size[3]};
 }
 template <class Scalar, class Tables>
 DS_HD HeightGrid<Scalar> height_grid(const Tables& t, int f) {
   const FieldExtent<Scalar> extent = field_extent<Scalar>(t, f);
   const int first = t.hfield_adr[f];
-  return {t.hfield_height.p + first,
-          t.hfield_code.p + first,
-          t.hfield_block.p + t.hfield_blockadr[f],
-          t.hfield_nrow[f],
-          t.hfield_ncol[f],
-          extent.half_x,
-          extent.half_y,
-          extent.base,
-          extent.top};
+  return {.height = t.hfield_height.p + first,
+          .code = t.hfield_code.p + first,
+          .block = t.hfield_block.p + t.hfield_blockadr[f],
+          .nrow = t.hfield_nrow[f],
+          .ncol = t.hfield_ncol[f],
+          .half_x = extent.half_x,
+          .half_y = extent.half_y,
+          .base = extent.base,
+          .top = extent.top};
 }
 
 // a height field in the world

@@ -361,11 +361,11 @@ DS_HD void find_near(E& env, int begin, int end, NearPairs<E>* near) {
       touch = mask_and(touch, may_reach_box(env, b, a, margin));
     if constexpr (Kind::kFirst == kBox && !kAskBoxes<kKind>)
       touch = mask_and(touch, may_reach_box(env, a, b, margin));
-    for (unsigned word = mask_word(touch); word != 0; word &= word - 1) {
+    each_element<typename E::Real>(mask_word(touch), [&](int l) {
       near->pair[near->count] = pair;
-      near->element[near->count++] = bit_count_trailing(word);
+      near->element[near->count++] = l;
       if (near->count == E::kPack) collide_near<kKind>(env, near);
-    }
+    });
   }
 }
 

@@ -24,7 +24,9 @@ DS_FN void sphere_sphere(const Shape<Real>& a, const Shape<Real>& b, const Real&
   const Real squared = dot(delta, delta);
   const auto near = within_reach(squared, margin + a.size.x + b.size.x);
   if (!any(near)) return clear(out);
-  ball_contact(a, b, a.pos, a.size.x, delta, squared, b.size.x, 0, out);
+  const TwoBalls<Real> balls{
+      .c1 = a.pos, .delta = delta, .length_squared = squared, .r1 = a.size.x, .r2 = b.size.x};
+  ball_contact(a, b, balls, 0, out);
   out->hit[0] = near;
   out->tangent = {Real(0), Real(0), Real(0)};
 }
@@ -39,7 +41,9 @@ DS_FN void sphere_capsule(const Shape<Real>& a, const Shape<Real>& b, const Real
   const Real squared = dot(delta, delta);
   const auto near = within_reach(squared, margin + a.size.x + b.size.x);
   if (!any(near)) return clear(out);
-  ball_contact(a, b, a.pos, a.size.x, delta, squared, b.size.x, 0, out);
+  const TwoBalls<Real> balls{
+      .c1 = a.pos, .delta = delta, .length_squared = squared, .r1 = a.size.x, .r2 = b.size.x};
+  ball_contact(a, b, balls, 0, out);
   out->hit[0] = near;
   out->tangent = {Real(0), Real(0), Real(0)};
 }

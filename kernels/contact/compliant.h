@@ -73,15 +73,21 @@ DS_HD typename E::Real normal_force(const E& env, int slot, const typename E::Re
   return max(fma(Real(o.stiffness), depth, Real(o.contact_damping) * rate), zero);
 }
 
-// friction of rows first .. first + size - 1 of a contact: sliding, spin or rolling
+// sliding, spin or rolling: rows first .. first + size - 1 of a contact
+struct FrictionTerm {
+  int first, size;
+  FrictionPlace coefficient;
+};
+// the friction of one, of `terms` of the state
 template <int kDim, class E>
-DS_HD void friction_part(const E& env, int slot, const typename E::Real& terms, int first, int size,
-                         FrictionPlace coefficient, const typename E::Real* u, typename E::Real* f) {
+DS_HD void friction_part(const E& env, int slot, FrictionTerm part, const typename E::Real& terms,
+                         const typename E::Real* u, typename E::Real* f) {
   using Real = typename E::Real;
+  const int first = part.first, size = part.size;
   const auto A = env.con_A();
   const Real zero(0), one(1), half_of(0.5);
   const auto block = [&](int i, int j) { return A[kTriangle<kDim> * slot + triangle(i) + j]; };
-  const Real m = min(friction_of(env, slot)[coefficient], Real(1e6));
+  const Real m = min(friction_of(env, slot)[part.coefficient], Real(1e6));
   Real largest = block(first, first), speed = abs(u[first]);
   if (size == 2) {
     const Real a = block(first, first), d = block(first + 1, first + 1), b = block(first + 1, first);
@@ -113,10 +119,10 @@ DS_STAGE void explicit_forces(E& env) {
     if (env.t.o.anchored)
       anchored_friction<kDim>(env, slot, touching, u, f);
     else
-      friction_part<kDim>(env, slot, terms, 1, 2, kSlide1, u, f);
+      friction_part<kDim>(env, slot, {.first = 1, .size = 2, .coefficient = kSlide1}, terms, u, f);
     if constexpr (kDim > 3) {
-      friction_part<kDim>(env, slot, terms, 3, 1, kSpin, u, f);
-      friction_part<kDim>(env, slot, terms, 4, 2, kRoll1, u, f);
+      friction_part<kDim>(env, slot, {.first = 3, .size = 1, .coefficient = kSpin}, terms, u, f);
+      friction_part<kDim>(env, slot, {.first = 4, .size = 2, .coefficient = kRoll1}, terms, u, f);
     }
     DS_UNROLL
     for (int r = 0; r < kDim; r++) force[kDim * slot + r] = select(touching, f[r], zero);

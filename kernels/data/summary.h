@@ -16,7 +16,15 @@ struct BatchSummary {
 };
 
 // of no environment
-inline BatchSummary empty_summary(int num_envs) { return {0, 0, 0, 0, 0, num_envs, -1.0}; }
+inline BatchSummary empty_summary(int num_envs) {
+  return {.diverged = 0,
+          .overflowed = 0,
+          .unconverged = 0,
+          .iterations = 0,
+          .most_iterations = 0,
+          .largest_residual_at = num_envs,
+          .largest_residual = -1.0};
+}
 
 template <class Scalar>
 struct SummaryView {
@@ -33,23 +41,26 @@ DS_HD BatchSummary summary_of(const SummaryView<Scalar>& batch, int e) {
   const uint32_t status = batch.status[e];
   const double residual = static_cast<double>(batch.residual[e]);
   const bool known = residual >= 0;
-  return {(status & kDiverged) != 0,     (status & kContactOverflow) != 0,
-          (status & kNotConverged) != 0, batch.iterations[e],
-          batch.iterations[e],           known ? e : batch.num_envs,
-          known ? residual : -1.0};
+  return {.diverged = (status & kDiverged) != 0,
+          .overflowed = (status & kContactOverflow) != 0,
+          .unconverged = (status & kNotConverged) != 0,
+          .iterations = batch.iterations[e],
+          .most_iterations = batch.iterations[e],
+          .largest_residual_at = known ? e : batch.num_envs,
+          .largest_residual = known ? residual : -1.0};
 }
 DS_HD BatchSummary both(const BatchSummary& a, const BatchSummary& b) {
   const bool second =
       b.largest_residual > a.largest_residual ||
       (b.largest_residual == a.largest_residual && b.largest_residual_at < a.largest_residual_at);
   const BatchSummary& worst = second ? b : a;
-  return {a.diverged + b.diverged,
-          a.overflowed + b.overflowed,
-          a.unconverged + b.unconverged,
-          a.iterations + b.iterations,
-          a.most_iterations > b.most_iterations ? a.most_iterations : b.most_iterations,
-          worst.largest_residual_at,
-          worst.largest_residual};
+  return {.diverged = a.diverged + b.diverged,
+          .overflowed = a.overflowed + b.overflowed,
+          .unconverged = a.unconverged + b.unconverged,
+          .iterations = a.iterations + b.iterations,
+          .most_iterations = a.most_iterations > b.most_iterations ? a.most_iterations : b.most_iterations,
+          .largest_residual_at = worst.largest_residual_at,
+          .largest_residual = worst.largest_residual};
 }
 
 }  // namespace DUALSTEP_ISA

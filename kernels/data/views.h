@@ -279,5 +279,24 @@ struct Env {
   }
 };
 
+// the memory of an environment's workspace: numbers, and sets of dofs as words
+template <class Real>
+struct Workspace {
+  Real* reals;
+  int* words;
+};
+// where numbers lie before words, of kStride environments that share the memory: that of the one at `in_group`
+template <class Real, int kStride = 1>
+DS_HD Workspace<Real> workspace_in(void* memory, const StepTables<ScalarOf<Real>>& t, int in_group = 0) {
+  Real* const reals = static_cast<Real*>(memory);
+  int* const words = reinterpret_cast<int*>(reals + static_cast<size_t>(kStride) * t.l.total);
+  return {.reals = reals + in_group, .words = words + in_group};
+}
+template <int kStride = 1, class Real, class Lanes>
+DS_HD Env<Real, Lanes, kStride> make_env(const StepTables<ScalarOf<Real>>& t, const Lanes& lanes,
+                                         const Workspace<Real>& workspace, int block) {
+  return {.t = t, .lanes = lanes, .scratch = workspace.reals, .pool = workspace.words, .block = block};
+}
+
 }  // namespace DUALSTEP_ISA
 }  // namespace dualstep

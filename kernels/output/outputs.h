@@ -35,20 +35,26 @@ DS_HD void put_vec(const EnvIO<E>& in, typename E::Scalar* to, int width, int at
   in.put(to, width, at + 2, v.z);
 }
 
-// poses of things fixed to bodies: geoms, sites
+// things fixed to bodies: how many, where they are on which body, and where their poses go
+template <class Scalar>
+struct FixedPoses {
+  int count;
+  const int* body;
+  const Param<Scalar>&pos, &quat;
+  Scalar *xpos, *xmat;
+};
 template <class E>
-DS_STAGE void sense_poses(E& env, const EnvIO<E>& in, int n, const int* body,
-                          const Param<typename E::Scalar>& pos, const Param<typename E::Scalar>& quat,
-                          typename E::Scalar* xpos, typename E::Scalar* xmat) {
+DS_STAGE void sense_poses(E& env, const EnvIO<E>& in, const FixedPoses<typename E::Scalar>& to) {
   using Real = typename E::Real;
-  if (xpos == nullptr && xmat == nullptr) return;
-  env.each(n, [&](int g) {
-    const Quat<Real> q = env.xquat().quat(body[g]);
-    if (xpos != nullptr)
-      put_vec(in, xpos, 3 * n, 3 * g, env.xpos().vec(body[g]) + rotate(q, env.vec(pos, g)));
-    if (xmat != nullptr) {
-      const Mat3<Real> r = to_matrix(mul(q, env.quat(quat, g)));
-      for (int k = 0; k < 9; k++) in.put(xmat, 9 * n, 9 * g + k, r.m[k]);
+  if (to.xpos == nullptr && to.xmat == nullptr) return;
+  env.each(to.count, [&](int g) {
+    const int body = to.body[g];
+    const Quat<Real> q = env.xquat().quat(body);
+    if (to.xpos != nullptr)
+      put_vec(in, to.xpos, 3 * to.count, 3 * g, env.xpos().vec(body) + rotate(q, env.vec(to.pos, g)));
+    if (to.xmat != nullptr) {
+      const Mat3<Real> r = to_matrix(mul(q, env.quat(to.quat, g)));
+      for (int k = 0; k < 9; k++) in.put(to.xmat, 9 * to.count, 9 * g + k, r.m[k]);
     }
   });
 }
@@ -186,14 +192,24 @@ DS_STAGE void sense_contacts(E& env, const EnvIO<E>& in) {
 template <class E>
 DS_HD void sense_geoms(E& env, const EnvIO<E>& in) {
   const auto& t = env.t;
-  sense_poses(env, in, t.n.nallgeom, t.allgeom_body, t.allgeom_pos, t.allgeom_quat, in.batch.geom_xpos,
-              in.batch.geom_xmat);
+  sense_poses(env, in,
+              {.count = t.n.nallgeom,
+               .body = t.allgeom_body,
+               .pos = t.allgeom_pos,
+               .quat = t.allgeom_quat,
+               .xpos = in.batch.geom_xpos,
+               .xmat = in.batch.geom_xmat});
 }
 template <class E>
 DS_HD void sense_sites(E& env, const EnvIO<E>& in) {
   const auto& t = env.t;
-  sense_poses(env, in, t.n.nsite, t.site_body, t.site_pos, t.site_quat, in.batch.site_xpos,
-              in.batch.site_xmat);
+  sense_poses(env, in,
+              {.count = t.n.nsite,
+               .body = t.site_body,
+               .pos = t.site_pos,
+               .quat = t.site_quat,
+               .xpos = in.batch.site_xpos,
+               .xmat = in.batch.site_xmat});
 }
 // the composite inertias have replaced the bodies' own, so those are found once more
 template <class E>

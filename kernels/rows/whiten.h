@@ -51,8 +51,7 @@ template <class Words, class F>
 DS_HD void each_member(const Words& set, int nword, F f) {
   for (int k = 0; k < nword; k++) {
     const Index first = 32 * k;
-    for (unsigned bits = static_cast<unsigned>(set[k]); bits != 0; bits &= bits - 1)
-      f(first + bit_count_trailing(bits));
+    each_bit(static_cast<unsigned>(set[k]), [&](int bit) { f(first + bit); });
   }
 }
 

@@ -55,7 +55,12 @@ struct ContactSensorOf {
     f.ang.z = f.ang.z * turn;
     Vec3<Real> axis[3];
     contact_axes(env, slot, axis);
-    return {f.lin, f.ang, env.con_pos().vec(slot), axis[0] * turn, axis[1] * turn, env.con_dist()[slot]};
+    return {.force = f.lin,
+            .torque = f.ang,
+            .pos = env.con_pos().vec(slot),
+            .normal = axis[0] * turn,
+            .tangent = axis[1] * turn,
+            .dist = env.con_dist()[slot]};
   }
 
   DS_FN Real count() const {
@@ -125,7 +130,12 @@ struct ContactSensorOf {
   DS_FN ContactReading<Real> net() const {
     const Real zero(0), one(1);
     const Vec3<Real> none{zero, zero, zero};
-    ContactReading<Real> sum{none, none, none, {one, zero, zero}, {zero, one, zero}, zero};
+    ContactReading<Real> sum{.force = none,
+                             .torque = none,
+                             .pos = none,
+                             .normal = {one, zero, zero},
+                             .tangent = {zero, one, zero},
+                             .dist = zero};
     Real weight = zero;
     each_in_world([&](const Spatial<Real>&, const Vec3<Real>& pos, const Real& size, const Mask& mine) {
       sum.pos = select3(mine, axpy(pos, size, sum.pos), sum.pos);

@@ -193,7 +193,8 @@ DS_STAGE void actuation(E& env) {
     const bool off = disabled(t.o, kDisableActuation) || (flags & kActDisabled) != 0;
     const bool motor = is_motor(t, a), limited = (flags & kForceLimited) && !t.o.has_ten_actfrc;
     const Real zero(0);
-    ActuatorForce<Real> f{zero, zero, zero, zero, zero, zero};
+    ActuatorForce<Real> f{
+        .u = zero, .length = zero, .velocity = zero, .force = zero, .slope = zero, .by_length = zero};
     if (motor) {
       transmission(env, a, &f.length, &f.velocity);
       Motors::with(t.act_gain[a], [&](auto kind) { kind.apply(env, a, off, &f); });

@@ -29,8 +29,7 @@ DS_STAGE void body_inertias(E& env) {
   const auto xquat = env.xquat(), xipos = env.xipos(), com = env.tree_com(), cinert = env.cinert();
   env.each(t.n.nbody, [&](int b) {
     if (t.body_tree[b] < 0) {
-      const Real o(0);
-      cinert.set(b, Inertia10<Real>{o, o, o, o, o, o, {o, o, o}, o});
+      cinert.set(b, no_inertia<Real>());
       return;
     }
     const Mat3<Real> r = to_matrix(mul(xquat.quat(b), env.quat(t.body_iquat, b)));

@@ -75,19 +75,25 @@ DS_HD void apply_root(const Root& G, const In& b, Real* x) {
   }
 }
 
-// G'A P, a column at a time: A entry (r, q), G of kRows rows and P, given by its entries as G is, of kColumns
+// x <- column c of A P: kRows rows of A by their entry (r, q), and P by its entries as G is
+template <bool kArrow, int kRows, class Real, class Root, class Entry>
+DS_HD void column_of_product(const Entry& entry, const Root& P, int c, Real* x) {
+  DS_UNROLL
+  for (int r = 0; r < kRows; r++) {
+    Real sum(0);
+    for (int q = 0; q <= c; q++)
+      if (!kArrow || q == 0 || q == c) sum = fma(P[triangle(c) + q], entry(r, q), sum);
+    x[r] = sum;
+  }
+}
+
+// G'A P, a column at a time: G of kRows rows, P of kColumns
 template <bool kArrow, int kRows, int kColumns, class Real, class Root, class Entry, class Put>
 DS_HD void put_block_between(const Real* G, const Root& P, const Entry& entry, const Put& put) {
   DS_UNROLL_PACKS
   for (int c = 0; c < kColumns; c++) {
     Real x[kRows];
-    DS_UNROLL
-    for (int r = 0; r < kRows; r++) {
-      Real sum(0);
-      for (int q = 0; q <= c; q++)
-        if (!kArrow || q == 0 || q == c) sum = fma(P[triangle(c) + q], entry(r, q), sum);
-      x[r] = sum;
-    }
+    column_of_product<kArrow, kRows>(entry, P, c, x);
     apply_transposed_root<kArrow, kRows>(G, x);
     DS_UNROLL
     for (int r = 0; r < kRows; r++) put(r, c, x[r]);

@@ -82,7 +82,7 @@ void run_scene(const Scene& scene) {
   for (int step = 0; step < 12; step++)
     rollout.step([&](const StepArgs& args) {
       for (Recorded& x : reals) x.v = NAN;
-      RecordingEnv env{{t, lanes, reals.data(), words.data(), 0}};
+      RecordingEnv env{make_env(t, lanes, Workspace<Recorded>{reals.data(), words.data()}, 0)};
       const bool elliptic = t.o.cone == kWeighsRows;
       if (t.n.kdim == 3)
         elliptic ? run_recorded<3, true>(env, rollout.batch, args)

@@ -308,7 +308,7 @@ TEST(Divergence, BarriersOfAnEnvironmentStandInTheStage) {
   const dualstep::Tables<float> tables{};
   const auto in_env = [&](auto stage) {
     return [&tables, stage](FiberLanes<2>& lanes) {
-      Env env{tables, lanes, nullptr, nullptr, 0};
+      Env env = make_env(tables, lanes, dualstep::Workspace<float>{nullptr, nullptr}, 0);
       stage(env);
     };
   };

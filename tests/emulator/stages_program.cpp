@@ -83,23 +83,20 @@ bool run_scene(int lanes, Order order, int steps, Rollout<float>* rollout, bool 
     for (int k = 0; k < steps && !(WatchedLanes::left_out && reports != 0); k++)
       rollout->step([&](const StepArgs& args) {
         std::memset(scratch.get(), 0xff, bytes);
-        const auto launch = [&](auto&& program) {
+        const LaneProgram<float> program{
+            .t = rollout->tables, .batch = rollout->batch, .args = args, .env = 0, .scratch = scratch.get()};
+        const auto launch = [&](auto&& f) {
           run_lanes(lanes, Schedule{order, seed++, Fence::sync_only},
-                    [&](const FiberLanes<kAnyWidth>& own) { program(WatchedLanes(own)); });
+                    [&](const FiberLanes<kAnyWidth>& own) { f(WatchedLanes(own)); });
         };
         if (!in_parts) {
-          launch([&](const WatchedLanes& own) {
-            run_lane(own, rollout->tables, rollout->batch, args, 0, scratch.get());
-          });
+          launch([&](const WatchedLanes& own) { program.run(own); });
           return;
         }
         EvalIndex m;
         do {
           for (int part = 0; part < kParts; part++)
-            launch([&](const WatchedLanes& own) {
-              run_lane_part(own, rollout->tables, rollout->batch, args, static_cast<Part>(part), m, 0,
-                            scratch.get());
-            });
+            launch([&](const WatchedLanes& own) { program.run_one(static_cast<Part>(part), m, own); });
         } while (advance(args, num_stages(rollout->tables.o.integrator), &m));
       });
   } catch (const emulator::LaneError&) {

@@ -39,7 +39,7 @@ void for_this_model(const StepTables<float>& tables, Rollout<float>* rollout) {
   for (int k = 0; k < kSteps; k++)
     rollout->step([&](const StepArgs& args) {
       for (int e = 0; e < kEnvs; e++) {
-        Env<float, SerialLanes> env{tables, lanes, reals.data(), words.data(), e};
+        auto env = make_env(tables, lanes, Workspace<float>{reals.data(), words.data()}, e);
         run_environment<Fixed::n.kdim, Fixed::o.cone == 1>(env, rollout->batch, args);
       }
     });

@@ -42,7 +42,7 @@ class Ball {
     const SerialLanes lanes;
     std::vector<double> reals(static_cast<size_t>(tables().l.total));
     std::vector<int> words(static_cast<size_t>(pool_words<double>(tables().n)));
-    Env<double, SerialLanes> env{tables(), lanes, reals.data(), words.data(), 0};
+    auto env = make_env(tables(), lanes, Workspace<double>{reals.data(), words.data()}, 0);
     run_environment<3, true>(env, rollout_.batch, StepArgs{Action::kStep, 1, 1});
   }
   double gap() const { return kHeight + rollout_.batch.qpos[0] - kRadius; }

@@ -72,7 +72,7 @@ class Arm {
     Vector reals(static_cast<size_t>(t.l.total), NAN);
     std::vector<int> words(static_cast<size_t>(pool_words<double>(t.n)));
     const SerialLanes lanes;
-    Env<double, SerialLanes> env{t, lanes, reals.data(), words.data(), 0};
+    auto env = make_env(t, lanes, Workspace<double>{reals.data(), words.data()}, 0);
     run_environment<3, false>(env, batch(), StepArgs{Action::kForward, 1, 1});
     // behind those that are there; whoever asks where these begin is not told otherwise by it
     EXPECT_EQ(DenseKinds::first_of<GearFriction>(env), t.n.ndense - 1);

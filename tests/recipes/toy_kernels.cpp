@@ -17,8 +17,7 @@ template <class Real>
 void run(const Tables<ScalarOf<Real>>& t, const BatchView<ScalarOf<Real>>& batch, const StepArgs& args,
          int block, void* scratch) {
   const SerialLanes lanes;
-  Real* reals = static_cast<Real*>(scratch);
-  Env<Real, SerialLanes> env{t, lanes, reals, reinterpret_cast<int*>(reals + t.l.total), block};
+  auto env = make_env(t, lanes, workspace_in<Real>(scratch, t), block);
   const EnvIO<Env<Real, SerialLanes>> in(env, batch, args);
   in.load();
   for (int step = 0; args.action == Action::kStep && step < args.nsubsteps; step++)
@@ -36,8 +35,12 @@ int snapshot(const Tables<ScalarOf<Real>>&, void*, int*) {
 }
 
 template <class Real>
-constexpr CpuKernels<ScalarOf<Real>> kKernels{"portable", kPackSize<Real>, scratch_bytes<Real>,
-                                              run<Real>,  snapshot<Real>,  nullptr};
+constexpr CpuKernels<ScalarOf<Real>> kKernels{.isa = "portable",
+                                              .pack = kPackSize<Real>,
+                                              .scratch_bytes = scratch_bytes<Real>,
+                                              .run = run<Real>,
+                                              .snapshot = snapshot<Real>,
+                                              .run_segment = nullptr};
 constexpr auto kKernelsF = kKernels<Pack<float, 4>>;
 constexpr auto kKernelsD = kKernels<Pack<double, 2>>;
 

@@ -198,7 +198,9 @@ class ModelBuilder {
     ints("eq_active0", {1});
     reals("eq_solref", kSolref);
     reals("eq_solimp", kSolimp);
-    reals("eq_data", {0, 0.5, 0.1, 0, 0, 0, 0, 0, 0, 0, 0});
+    const std::vector<double> polynomial{0, 0.5, 0.1, 0, 0}, unused(6, 0);
+    reals("eq_data", polynomial);
+    reals("eq_data", unused);
   }
 
   void actuator(const ActuatorSpec& s) {
@@ -216,10 +218,25 @@ class ModelBuilder {
     ints("actuator_actearly", {0});
     ints("actuator_forcelimited", {servo});
     if (s.dyn != kDynNone) count("na")++;
-    const std::vector<double> muscle{0.75, 1.05, 20, 1, 0.5, 1.6, 1.5, 1.3, 1.2, 0};
-    reals("actuator_dynprm", s.muscle ? ten(0.01, 0.04, 0.2) : ten(0.05, 0, 0));
-    reals("actuator_gainprm", s.muscle ? muscle : ten(servo ? s.kp : 1, 0, 0));
-    reals("actuator_biasprm", s.muscle ? muscle : ten(0, -s.kp, -s.kv));
+    const std::vector<double> muscle = parameters({{kMuscleRange, 0.75},
+                                                   {kMuscleRange + 1, 1.05},
+                                                   {kMuscleForce, 20},
+                                                   {kMuscleScale, 1},
+                                                   {kMuscleLmin, 0.5},
+                                                   {kMuscleLmax, 1.6},
+                                                   {kMuscleVmax, 1.5},
+                                                   {kMuscleFpmax, 1.3},
+                                                   {kMuscleFvmax, 1.2}});
+    // the constant, and factors of the length and of the velocity
+    const auto affine = [](double constant, double length, double velocity) {
+      return parameters({{0, constant}, {1, length}, {2, velocity}});
+    };
+    const double time_constant = 0.05;
+    reals("actuator_dynprm",
+          s.muscle ? parameters({{kMuscleDynRise, 0.01}, {kMuscleDynFall, 0.04}, {kMuscleDynSmooth, 0.2}})
+                   : parameters({{0, time_constant}}));
+    reals("actuator_gainprm", s.muscle ? muscle : affine(servo ? s.kp : 1, 0, 0));
+    reals("actuator_biasprm", s.muscle ? muscle : affine(0, -s.kp, -s.kv));
     way(s);
   }
 
@@ -314,7 +331,9 @@ class ModelBuilder {
     reals("actuator_acc0", {1});
     reals("actuator_forcerange", {-5, 5});
     const double turn = s.trn == kTrnSite ? 0.1 : 0;
-    reals("actuator_gear", {s.gear, 0, 0, turn, -turn, 0});
+    const Three force{s.gear, 0, 0}, torque{turn, -turn, 0};
+    reals("actuator_gear", force);
+    reals("actuator_gear", torque);
   }
   void motor(const ActuatorSpec& s) {
     count("nactuator")++;
@@ -334,13 +353,30 @@ class ModelBuilder {
     ints("actuator_actearly", {1});
     ints("actuator_forcelimited", {1});
     count("na") += states;
-    // time constant and rate of the current, heat, bristles, slew, bound of the integral
-    reals("actuator_dynprm", {0.01, 200, 4, 2, 20, 10, 0.2, slew ? 5.0 : 0, 0.3, 0});
-    // resistance, constant, heat, controller
+    reals("actuator_dynprm", parameters({{kMotorDynTimeConstant, 0.01},
+                                         {kMotorDynCurrentRate, 200},
+                                         {kMotorDynHeatResistance, 4},
+                                         {kMotorDynHeatCapacity, 2},
+                                         {kMotorDynAmbient, 20},
+                                         {kMotorDynBristle, 10},
+                                         {kMotorDynBristleDamping, 0.2},
+                                         {kMotorDynSlew, slew ? 5 : 0},
+                                         {kMotorDynIntegralBound, 0.3}}));
     const double kp = slew ? 2 : 0;
-    reals("actuator_gainprm", {2, 0.4, 0.004, 25, kp, integral ? 1.0 : 0, kp / 10, slew ? 6.0 : 0, 0, 0});
-    // cogging, friction
-    reals("actuator_biasprm", {0.1, 6, 0.3, 0.1, 0.2, 0.5, 0, 0, 0, 0});
+    reals("actuator_gainprm", parameters({{kMotorGainResistance, 2},
+                                          {kMotorGainConstant, 0.4},
+                                          {kMotorGainTemperatureSlope, 0.004},
+                                          {kMotorGainReference, 25},
+                                          {kMotorGainKp, kp},
+                                          {kMotorGainKi, integral ? 1 : 0},
+                                          {kMotorGainKd, kp / 10},
+                                          {kMotorGainVoltage, slew ? 6 : 0}}));
+    reals("actuator_biasprm", parameters({{kMotorBiasCogging, 0.1},
+                                          {kMotorBiasCoggingPoles, 6},
+                                          {kMotorBiasCoggingPhase, 0.3},
+                                          {kMotorBiasCoulomb, 0.1},
+                                          {kMotorBiasStatic, 0.2},
+                                          {kMotorBiasStribeck, 0.5}}));
     way(s);
   }
 
@@ -369,7 +405,12 @@ class ModelBuilder {
         return raw_.ints["body_dofadr"][b] + raw_.ints["body_dofnum"][b] - 1;
     return -1;
   }
-  static std::vector<double> ten(double a, double b, double c) { return {a, b, c, 0, 0, 0, 0, 0, 0, 0}; }
+  // a row of an actuator's parameters: those that are named, and zeros
+  static std::vector<double> parameters(const std::map<int, double>& named) {
+    std::vector<double> row(10, 0);
+    for (const auto& [place, value] : named) row[place] = value;
+    return row;
+  }
 
   RawModel raw_;
 };

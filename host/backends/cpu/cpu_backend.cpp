@@ -229,14 +229,16 @@ void CpuBackend<Scalar>::run_group(void* context, int piece, int thread) {
   const Part part = self.part_of(run, piece);
   const int pack = self.kernels_->pack, begin = part.first_pack * pack;
   const int end = std::min(part.last_pack * pack, run.batch->num_envs);
-  const Snapshots<Scalar> snapshots{self.snapshot_places_.data(), static_cast<Scalar*>(group.numbers.get()),
-                                    static_cast<long>(self.snapshot_places_.size()), group.keys.data(),
-                                    begin};
+  const Snapshots<Scalar> snapshots{.places = self.snapshot_places_.data(),
+                                    .numbers = static_cast<Scalar*>(group.numbers.get()),
+                                    .width = static_cast<long>(self.snapshot_places_.size()),
+                                    .keys = group.keys.data(),
+                                    .first_row = begin};
   int* const rows = self.standing_.data() + begin;
   const auto half_of_key = [&](int shift) {
     return [&, shift](int row) { return (group.keys[row - begin] >> shift) % kWorkloadBuckets; };
   };
-  Segment segment{part, &snapshots, true, {}, {}, false};
+  Segment segment{part, &snapshots};
   for (bool more = true; more; segment.is_first = false) {
     if (!segment.is_first) {
       sort_by(
@@ -257,9 +259,9 @@ void CpuBackend<Scalar>::run_segment(void* context, int piece, int thread) {
   StepArgs args = *segment.run->args;
   void* scratch = self.scratch_of(thread, &args);
   EvalIndex index = segment.start;
-  const bool more =
-      self.kernels_->run_segment(*self.tables_, *segment.run->batch, args, segment.first_pack + piece,
-                                 scratch, *segment.snapshots, segment.is_first, &index);
+  const bool more = self.kernels_->run_segment(
+      *self.tables_, *segment.run->batch, args, segment.first_pack + piece, scratch,
+      {.snapshots = *segment.snapshots, .is_first = segment.is_first, .index = &index});
   // the others end it at the same moment
   if (piece == 0) segment.end = index, segment.more = more;
 }
@@ -269,7 +271,11 @@ void CpuBackend<Scalar>::run(const BatchView<Scalar>& batch, const StepArgs& arg
                              int num_blocks) {
   StepArgs sorted = args;
   const int num_envs = batch.num_envs, packs = count_packs(num_envs);
-  Run run{this, &batch, &sorted, blocks, blocks ? num_blocks : packs};
+  Run run{.self = this,
+          .batch = &batch,
+          .args = &sorted,
+          .blocks = blocks,
+          .pieces = blocks ? num_blocks : packs};
   if (args.action != Action::kStep || blocks || !shared_ || packs == 1)
     return pool_.run(run.pieces, &run_piece, &run);
   if (const int groups = choose_groups(num_envs); groups > 0) {

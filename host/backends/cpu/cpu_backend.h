@@ -69,9 +69,9 @@ class CpuBackend final : public Backend<Scalar> {
   };
   struct Segment : Part {
     const Snapshots<Scalar>* snapshots;
-    bool is_first;
-    EvalIndex start, end;
-    bool more;  // segments behind it
+    bool is_first = true;
+    EvalIndex start{}, end{};
+    bool more = false;  // segments behind it
   };
   int count_packs(int num_envs) const { return (num_envs - 1) / kernels_->pack + 1; }
   Part part_of(const Run& run, int piece) const;

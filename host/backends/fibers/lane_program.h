@@ -27,28 +27,34 @@ long lane_scratch_bytes(const Tables<Scalar>& t) {
   return lane_workspace_bytes(t) + static_cast<long>(sizeof(Carried<Env<Scalar, SerialLanes>>));
 }
 
-template <class Lanes, class Scalar>
-Env<Scalar, Lanes> lane_environment(const Lanes& lanes, const Tables<Scalar>& t, int block, void* scratch) {
-  Scalar* reals = static_cast<Scalar*>(scratch);
-  return {t, lanes, reals, reinterpret_cast<int*>(reals + t.l.total), block};
-}
+// an environment of a call, for each of the lanes that share it
+template <class Scalar>
+struct LaneProgram {
+  const Tables<Scalar>& t;
+  const BatchView<Scalar>& batch;
+  const StepArgs& args;
+  int env;
+  void* scratch;
 
-template <class Lanes, class Scalar>
-void run_lane(const Lanes& lanes, const Tables<Scalar>& t, const BatchView<Scalar>& batch,
-              const StepArgs& args, int block, void* scratch) {
-  auto env = lane_environment(lanes, t, block, scratch);
-  with_contact_rows(t, [&](auto kdim, auto elliptic) { run_environment<kdim, elliptic>(env, batch, args); });
-}
-
-template <class Lanes, class Scalar>
-void run_lane_part(const Lanes& lanes, const Tables<Scalar>& t, const BatchView<Scalar>& batch,
-                   const StepArgs& args, Part part, const EvalIndex& m, int block, void* scratch) {
-  auto env = lane_environment(lanes, t, block, scratch);
-  auto* const carried =
-      reinterpret_cast<Carried<Env<Scalar, Lanes>>*>(static_cast<char*>(scratch) + lane_workspace_bytes(t));
-  with_contact_rows(
-      t, [&](auto kdim, auto elliptic) { run_part<kdim, elliptic>(env, batch, args, part, m, carried); });
-}
+  template <class Lanes>
+  auto own_env(const Lanes& lanes) const {
+    return make_env(t, lanes, workspace_in<Scalar>(scratch, t), env);
+  }
+  template <class Lanes>
+  void run(const Lanes& lanes) const {
+    auto own = own_env(lanes);
+    with_contact_rows(t,
+                      [&](auto kdim, auto elliptic) { run_environment<kdim, elliptic>(own, batch, args); });
+  }
+  template <class Lanes>
+  void run_one(Part part, const EvalIndex& m, const Lanes& lanes) const {
+    auto own = own_env(lanes);
+    auto* const carried =
+        reinterpret_cast<Carried<Env<Scalar, Lanes>>*>(static_cast<char*>(scratch) + lane_workspace_bytes(t));
+    with_contact_rows(
+        t, [&](auto kdim, auto elliptic) { run_part<kdim, elliptic>(own, batch, args, part, m, carried); });
+  }
+};
 
 }  // namespace DUALSTEP_ISA
 }  // namespace dualstep

@@ -42,7 +42,7 @@ Vector restored(const Contacts& c, const Vector& e) {
   return out;
 }
 
-Vector impulses(const Contacts& c, const Vector& e, ImpactLaw law, int directions) {
+Vector impulses(const Contacts& c, const Vector& e, const ImpactOptions& options) {
   if (c.mu.size() == 0 || c.mu.maxCoeff() == 0) return normal_impulses(c, e);
   const Vector wanted = restored(c, e);
   if (std::isinf(c.mu.minCoeff())) {
@@ -50,14 +50,14 @@ Vector impulses(const Contacts& c, const Vector& e, ImpactLaw law, int direction
     for (Eigen::Index i = 0; i < e.size(); ++i) closing = closing || c.u(3 * i) < 0;
     return closing ? Vector(-DelassusInverse(c.W).solve(wanted)) : Vector(Vector::Zero(c.u.size()));
   }
-  if (law == ImpactLaw::kConvex) {
+  if (options.law == ImpactLaw::kConvex) {
     ContactDualRows rows;
     for (Eigen::Index i = 0; i < e.size(); ++i) rows.mu.push_back({c.mu(i), c.mu(i)});
     return contact_dual(c.W.transpose() * c.W, wanted, Vector::Zero(c.u.size()), rows).force;
   }
   Vector gap(e.size());
   for (Eigen::Index i = 0; i < e.size(); ++i) gap(i) = wanted(3 * i);
-  const StewartTrinkleStep step = coulomb_lcp(c.M, c.J, gap, c.mu, c.v, directions);
+  const StewartTrinkleStep step = coulomb_lcp(c.M, c.J, gap, c.mu, c.v, options.directions);
   Vector out(c.u.size());
   for (Eigen::Index i = 0; i < e.size(); ++i)
     out.segment(3 * i, 3) << step.normal(i), step.tangent(i, 0), step.tangent(i, 1);
@@ -72,21 +72,21 @@ double energy_gain(const Contacts& c, const Vector& impulse) {
 }  // namespace
 
 ImpactResult impact(const Matrix& M, const Matrix& J, const Vector& v, const Vector& mu,
-                    const Vector& restitution, ImpactLaw law, int directions, bool limit_energy) {
+                    const Vector& restitution, const ImpactOptions& options) {
   MassFactor mass(M);
   const Matrix W = mass.whiten(J.transpose());
-  const Contacts contacts{M, J, v, mu, mass, W, J * v};
+  const Contacts contacts{.M = M, .J = J, .v = v, .mu = mu, .mass = mass, .W = W, .u = J * v};
 
   ImpactResult out;
   out.restitution_scale = 1;
-  out.impulse = impulses(contacts, restitution, law, directions);
+  out.impulse = impulses(contacts, restitution, options);
   const double allowed = 1e-12 * v.dot(M * v);
-  if (limit_energy && energy_gain(contacts, out.impulse) > allowed) {
+  if (options.limit_energy && energy_gain(contacts, out.impulse) > allowed) {
     double low = 0, high = 1;
-    Vector kept = impulses(contacts, Vector::Zero(restitution.size()), law, directions);
+    Vector kept = impulses(contacts, Vector::Zero(restitution.size()), options);
     for (int i = 0; i < 52; ++i) {
       const double scale = 0.5 * (low + high);
-      const Vector trial = impulses(contacts, scale * restitution, law, directions);
+      const Vector trial = impulses(contacts, scale * restitution, options);
       if (energy_gain(contacts, trial) > 0) {
         high = scale;
       } else {

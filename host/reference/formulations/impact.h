@@ -27,7 +27,12 @@ struct ImpactResult {
   double restitution_scale;
 };
 
+struct ImpactOptions {
+  ImpactLaw law;
+  int directions;  // of the friction pyramid of the LCP
+  bool limit_energy;
+};
 ImpactResult impact(const Matrix& M, const Matrix& J, const Vector& v, const Vector& mu,
-                    const Vector& restitution, ImpactLaw law, int directions, bool limit_energy);
+                    const Vector& restitution, const ImpactOptions& options);
 
 }  // namespace dualstep::formulations

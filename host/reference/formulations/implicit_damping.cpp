@@ -7,8 +7,8 @@
 
 namespace dualstep::formulations {
 
-ScalarStep todorov_scalar(double m, double q, double v, double u, double h, double damping, double epsilon,
-                          double kappa) {
+ScalarStep todorov_scalar(const RelaxedCart& cart, double q, double v, double u, double h) {
+  const auto [m, damping, epsilon, kappa] = cart;
   const double inertia = m + h * damping;
   const double free = v + h * (u - damping * v) / inertia;
   const double target = v - 2 * h * (1 + epsilon) * v / kappa - h * (1 + epsilon) * q / (kappa * kappa);
@@ -16,8 +16,9 @@ ScalarStep todorov_scalar(double m, double q, double v, double u, double h, doub
   return {force, free + h * force / inertia};
 }
 
-JointStep implicit_joint_step(const Matrix& M, const Matrix& D, const Matrix& K, const Vector& rest,
-                              const Vector& q, const Vector& v, const Vector& tau, double h) {
+JointStep implicit_joint_step(const SpringJoints& joints, const Vector& q, const Vector& v, const Vector& tau,
+                              double h) {
+  const auto& [M, D, K, rest] = joints;
   MassFactor mass(M);
   // damping and stiffness need not be symmetric, so the effective inertia is solved as a general matrix
   const Matrix inertia = M + h * D + h * h * K;

@@ -15,14 +15,20 @@
 
 namespace dualstep::formulations {
 
-ScalarStep todorov_scalar(double m, double q, double v, double u, double h, double damping, double epsilon,
-                          double kappa);
+struct RelaxedCart {
+  double m, damping, epsilon, kappa;  // damping: b; epsilon: e
+};
+ScalarStep todorov_scalar(const RelaxedCart& cart, double q, double v, double u, double h);
 
+struct SpringJoints {
+  const Matrix &M, &D, &K;
+  const Vector& rest;
+};
 struct JointStep {
   Vector q_next, v_next;
 };
 
-JointStep implicit_joint_step(const Matrix& M, const Matrix& D, const Matrix& K, const Vector& rest,
-                              const Vector& q, const Vector& v, const Vector& tau, double h);
+JointStep implicit_joint_step(const SpringJoints& joints, const Vector& q, const Vector& v, const Vector& tau,
+                              double h);
 
 }  // namespace dualstep::formulations

@@ -20,16 +20,6 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-// calls f(element) for those of a set
-template <class Real, class F>
-DS_HD void each_element(unsigned set, F f) {
-  if constexpr (kPackSize<Real> == 1) {
-    if (set != 0) f(0);
-  } else {
-    for (; set != 0; set &= set - 1) f(bit_count_trailing(set));
-  }
-}
-
 // `count` triples: x of all of them, then y, then z, each `run` numbers long (hull_table.h)
 template <class Scalar>
 struct Triples {
@@ -78,17 +68,20 @@ DS_HD Hull<Scalar> hull_of_table(const Tables& t, int h) {
   const int point = t.hull_adr[h], face = t.hull_faceadr[h];
   const int npoint = t.hull_adr[h + 1] - point, nface = t.hull_faceadr[h + 1] - face;
   const auto cells = [&](int first, int count) {
-    return TripleCells<Scalar>{t.cell_adr + first, t.cell_num + first, t.cell_triple.p, t.cell_number,
-                               cells_a_side(count)};
+    return TripleCells<Scalar>{.adr = t.cell_adr + first,
+                               .num = t.cell_num + first,
+                               .triple = t.cell_triple.p,
+                               .number = t.cell_number,
+                               .side = cells_a_side(count)};
   };
-  return {t.hull_point.p + hull_begin(point, h),
-          t.hull_normal.p + hull_begin(face, h),
-          t.hull_corneradr + face,
-          t.hull_corner,
-          npoint,
-          nface,
-          cells(t.hull_pointcell[h], npoint),
-          cells(t.hull_normalcell[h], nface)};
+  return {.point = t.hull_point.p + hull_begin(point, h),
+          .normal = t.hull_normal.p + hull_begin(face, h),
+          .corner_adr = t.hull_corneradr + face,
+          .corner = t.hull_corner,
+          .npoint = npoint,
+          .nface = nface,
+          .point_cells = cells(t.hull_pointcell[h], npoint),
+          .normal_cells = cells(t.hull_normalcell[h], nface)};
 }
 
 // of the elements of a pack: the one that all have, or the first one's, and where each has its own, theirs

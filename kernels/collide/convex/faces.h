@@ -234,11 +234,19 @@ struct FlatFace {
   Real edge_u[kFaceCorners], edge_v[kFaceCorners], edge_at[kFaceCorners];
   Real slope_u, slope_v, level;
 };
+// what a core shows, and how it is seen along the normal
+template <class Real>
+struct SeenFace {
+  ShownFace<Real> shown;
+  FlatFace<Real> flat;
+};
 
 // `outwards` is 1 where the face looks along the normal, -1 where it looks against it
 template <class Real>
-DS_FN void flatten(const ShownFace<Real>& f, const Vec3<Real>& t1, const Vec3<Real>& t2, const Vec3<Real>& n,
-                   const Real& outwards, const Real& slack, FlatFace<Real>* out) {
+DS_FN void flatten(const Vec3<Real>& t1, const Vec3<Real>& t2, const Vec3<Real>& n, const Real& outwards,
+                   const Real& slack, SeenFace<Real>* face) {
+  const ShownFace<Real>& f = face->shown;
+  FlatFace<Real>* const out = &face->flat;
   const Real one(1), zero(0);
   for (int k = 0; k < f.count_max; k++) {
     out->u[k] = dot(t1, f.corner[k]);
@@ -266,13 +274,21 @@ DS_FN void flatten(const ShownFace<Real>& f, const Vec3<Real>& t1, const Vec3<Re
   out->level = out->height[0] - fma(out->slope_u, out->u[0], out->slope_v * out->v[0]);
 }
 
+// the ends of the edges of two faces, of the stretch that two lines share, and the nearest points
+template <class Real>
+struct FoundPoints {
+  FlatPoint<Real> point[4 * kFaceCorners + 3];
+  int count = 0;
+  DS_HD FlatPoint<Real>& add() { return point[count++]; }
+};
+
 // The ends of the stretch that two lines share, appended to the points
 template <class Real>
-DS_STAGE void shared_stretch(const ShownFace<Real>& first, const FlatFace<Real>& f,
-                             const ShownFace<Real>& second, const FlatFace<Real>& g, const Real& margin,
-                             int* count, FlatPoint<Real>* points) {
+DS_STAGE void shared_stretch(const SeenFace<Real>& first, const SeenFace<Real>& second, const Real& margin,
+                             FoundPoints<Real>* points) {
+  const FlatFace<Real>&f = first.flat, &g = second.flat;
   const Real zero(0), one(1), half(0.5);
-  const auto both = mask_and(first.line, second.line);
+  const auto both = mask_and(first.shown.line, second.shown.line);
   if (!any(both)) return;
   const Real du = f.u[1] - f.u[0], dv = f.v[1] - f.v[0], dh = f.height[1] - f.height[0];
   const Real eu = g.u[1] - g.u[0], ev = g.v[1] - g.v[0], eh = g.height[1] - g.height[0];
@@ -287,7 +303,7 @@ DS_STAGE void shared_stretch(const ShownFace<Real>& first, const FlatFace<Real>&
   for (int side = 0; side < 2; side++) {
     const Real t = side == 0 ? low : high, s = (t - begin) * per_span;
     const Real own = fma(t, dh, f.height[0]), other = fma(s, eh, g.height[0]);
-    FlatPoint<Real>& p = points[(*count)++];
+    FlatPoint<Real>& p = points->add();
     p.u = half * (fma(t, du, f.u[0]) + fma(s, eu, g.u[0]));
     p.v = half * (fma(t, dv, f.v[0]) + fma(s, ev, g.v[0]));
     p.dist = other - own;
@@ -296,12 +312,13 @@ DS_STAGE void shared_stretch(const ShownFace<Real>& first, const FlatFace<Real>&
   }
 }
 
-// The ends of what is left of the edges of `from` inside `by`, appended to the points; `sign` is 1 where `from`
+// The ends of what is left of the edges of `cut` inside `cutter`, appended to the points; `sign` is 1 where `cut`
 // is the first shape's
 template <class Real>
-DS_STAGE void cut_edges(const ShownFace<Real>& from, const FlatFace<Real>& f, const ShownFace<Real>& by,
-                        const FlatFace<Real>& g, const Real& sign, const Real& margin, int* count,
-                        FlatPoint<Real>* points) {
+DS_STAGE void cut_edges(const SeenFace<Real>& cut, const SeenFace<Real>& cutter, const Real& sign,
+                        const Real& margin, FoundPoints<Real>* points) {
+  const ShownFace<Real>&from = cut.shown, &by = cutter.shown;
+  const FlatFace<Real>&f = cut.flat, &g = cutter.flat;
   const Real zero(0), one(1), half(0.5);
   constexpr unsigned kAll = (2u << (kPackSize<Real> - 1)) - 1u;
   const auto wanted = mask_not(by.line);
@@ -328,7 +345,7 @@ DS_STAGE void cut_edges(const ShownFace<Real>& from, const FlatFace<Real>& f, co
     if (k > 0) there = mask_and(there, mask_not(from.line));
     for (int side = 0; side < 2; side++) {
       const Real t = side == 0 ? enter : leave;
-      FlatPoint<Real>& p = points[(*count)++];
+      FlatPoint<Real>& p = points->add();
       p.u = fma(t, du, u);
       p.v = fma(t, dv, v);
       const Real own = fma(t, dh, h), other = fma(g.slope_u, p.u, fma(g.slope_v, p.v, g.level));

@@ -45,7 +45,7 @@ DS_HD DifferencePoint<Real> select_point(const MaskOf<Real>& m, const Difference
   return {select3(m, a.y, b.y), select3(m, a.a, b.a)};
 }
 
-// the nearest candidate so far: which of the old points stay beside w, and the weights
+// the nearest candidate so far: which of the old points stay beside w (-1: none), and their weights
 template <class Real>
 struct NearestPart {
   Vec3<Real> v;
@@ -70,7 +70,8 @@ template <class Real>
 DS_FN NearestPart<Real> nearest_part(const Simplex<Real>& x, const DifferencePoint<Real>& w,
                                      MaskOf<Real>* inside) {
   const Real zero(0), one(1), none(-1);
-  NearestPart<Real> best{w.y, dot(w.y, w.y), none, none, zero, zero};
+  NearestPart<Real> best{
+      .v = w.y, .square = dot(w.y, w.y), .first = none, .second = none, .s = zero, .t = zero};
   Vec3<Real> edge[3];
   for (int i = 0; i < 3; i++) {
     edge[i] = x.p[i].y - w.y;

@@ -43,7 +43,8 @@ DS_FN void plane_mesh(const Shape<Real>& a, const HullShape<Real>& b, const Real
   const auto at = [&](int i) {
     const Vec3<Real> x = broadcast_triple<Real>(b.hull.points(), i);
     const Real height = dot(local, x), dist = centre + height;
-    return FlatPoint<Real>{dot(t1, x), dot(t2, x), height, dist, dist < margin};
+    return FlatPoint<Real>{
+        .u = dot(t1, x), .v = dot(t2, x), .height = height, .dist = dist, .there = dist < margin};
   };
   FlatPoint<Real> chosen[4];
   choose_four(b.hull.npoint, at, b.bound, chosen);
@@ -65,35 +66,38 @@ DS_STAGE void face_contacts(const ConvexPair<Real>& pair, const Separation<Real>
                             FlatPoint<Real> (&chosen)[4]) {
   const Real one(1);
   const Vec3<Real> back = -rotate_transposed(pair.rot, s.n);
-  ShownFace<Real> fa, fb;
-  shown_face(pair.a, s.n, near, &fa);
-  shown_face(pair.b, back, near, &fb);
-  const auto facing = mask_and(near, mask_and(fa.there, fb.there));
+  SeenFace<Real> a, b;
+  shown_face(pair.a, s.n, near, &a.shown);
+  shown_face(pair.b, back, near, &b.shown);
+  const auto facing = mask_and(near, mask_and(a.shown.there, b.shown.there));
   for (auto& c : chosen) c.there = one < one;
   if (!any(facing)) return;
-  fb.normal = rotate(pair.rot, fb.normal);
-  for (int k = 0; k < fb.count_max; k++) fb.corner[k] = pair.shift + rotate(pair.rot, fb.corner[k]);
+  b.shown.normal = rotate(pair.rot, b.shown.normal);
+  for (int k = 0; k < b.shown.count_max; k++)
+    b.shown.corner[k] = pair.shift + rotate(pair.rot, b.shown.corner[k]);
 
-  FlatFace<Real> flat_a, flat_b;
   const Real slack = pair.small * Real(1e-6);
-  flatten(fa, t1, t2, s.n, one, slack, &flat_a);
-  flatten(fb, t1, t2, s.n, -one, slack, &flat_b);
-  // of edges, of the stretch that lines share, and the nearest points
-  FlatPoint<Real> points[4 * kFaceCorners + 3];
-  int count = 0;
-  cut_edges(fa, flat_a, fb, flat_b, one, margin, &count, points);
-  cut_edges(fb, flat_b, fa, flat_a, -one, margin, &count, points);
-  shared_stretch(fa, flat_a, fb, flat_b, margin, &count, points);
-  for (int i = 0; i < count; i++) points[i].there = mask_and(points[i].there, facing);
+  flatten(t1, t2, s.n, one, slack, &a);
+  flatten(t1, t2, s.n, -one, slack, &b);
+  FoundPoints<Real> found;
+  cut_edges(a, b, one, margin, &found);
+  cut_edges(b, a, -one, margin, &found);
+  shared_stretch(a, b, margin, &found);
+  auto& points = found.point;
+  for (int i = 0; i < found.count; i++) points[i].there = mask_and(points[i].there, facing);
   // the nearest points stand for the deepest where no corner is as deep
   Real deepest(1e30);
-  for (int i = 0; i < count; i++) deepest = select(points[i].there, min(deepest, points[i].dist), deepest);
+  for (int i = 0; i < found.count; i++)
+    deepest = select(points[i].there, min(deepest, points[i].dist), deepest);
   const auto missed = deepest > s.dist + pair.small * Real(kSingle<Real> ? 1e-4 : 1e-6);
   const Vec3<Real> middle = (s.on_a + s.on_b) * Real(0.5);
-  FlatPoint<Real>& nearest = points[count++];
-  nearest = {dot(t1, middle), dot(t2, middle), dot(s.n, middle), s.dist, mask_and(facing, missed)};
+  found.add() = {.u = dot(t1, middle),
+                 .v = dot(t2, middle),
+                 .height = dot(s.n, middle),
+                 .dist = s.dist,
+                 .there = mask_and(facing, missed)};
   choose_four(
-      count, [&](int i) { return points[i]; }, pair.small, chosen);
+      found.count, [&](int i) { return points[i]; }, pair.small, chosen);
   chosen[0].dist = s.dist;
 }
 

@@ -18,6 +18,15 @@ struct Snapshots {
   int first_row;
 };
 
+// A segment of a call of kStep, of environments that all share their parameters. The first begins at the start of the
+// call, the others where the packs were left
+template <class Scalar>
+struct SegmentArgs {
+  const Snapshots<Scalar>& snapshots;
+  bool is_first;
+  EvalIndex* index;  // the evaluation in which it begins; becomes that of the next segment
+};
+
 template <class Scalar>
 struct CpuKernels {
   const char* isa;  // "portable", "avx2", "avx512"
@@ -32,8 +41,7 @@ struct CpuKernels {
   // a segment of a call, for every environment of a block; they stand where args.order says and share their
   // parameters. Returns whether there is another one (kernels/launch/cpu/regroup.h)
   bool (*run_segment)(const Tables<Scalar>& tables, const BatchView<Scalar>& batch, const StepArgs& args,
-                      int block, void* scratch, const Snapshots<Scalar>& snapshots, bool first,
-                      EvalIndex* index);
+                      int block, void* scratch, const SegmentArgs<Scalar>& segment);
 };
 
 // those built into this library; null where the compiler could not build them. A caller checks the processor.

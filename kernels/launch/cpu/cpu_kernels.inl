@@ -21,8 +21,7 @@ long scratch_bytes(const Tables<ScalarOf<Real>>& t) {
 template <class Real>
 Env<Real, SerialLanes> pack_env(const Tables<ScalarOf<Real>>& t, int block, void* scratch) {
   static const SerialLanes lanes;
-  Real* reals = static_cast<Real*>(scratch);
-  return Env<Real, SerialLanes>{t, lanes, reals, reinterpret_cast<int*>(reals + t.l.total), block};
+  return make_env(t, lanes, workspace_in<Real>(scratch, t), block);
 }
 
 template <class Real>
@@ -39,18 +38,21 @@ int snapshot(const Tables<ScalarOf<Real>>& t, void* scratch, int* places) {
 template <class Real>
 bool run_segment_of_block(const Tables<ScalarOf<Real>>& t, const BatchView<ScalarOf<Real>>& batch,
                           const StepArgs& args, int block, void* scratch,
-                          const Snapshots<ScalarOf<Real>>& snapshots, bool first, EvalIndex* index) {
+                          const SegmentArgs<ScalarOf<Real>>& segment) {
   auto env = pack_env<Real>(t, block, scratch);
   bool more = false;
-  with_contact_rows(t, [&](auto kdim, auto elliptic) {
-    more = run_segment<kdim, elliptic>(env, batch, args, snapshots, first, index);
-  });
+  with_contact_rows(
+      t, [&](auto kdim, auto elliptic) { more = run_segment<kdim, elliptic>(env, batch, args, segment); });
   return more;
 }
 
 template <class Real>
-constexpr CpuKernels<ScalarOf<Real>> kKernels{DUALSTEP_ISA_NAME, kPackSize<Real>, scratch_bytes<Real>,
-                                              run_block<Real>,   snapshot<Real>,  run_segment_of_block<Real>};
+constexpr CpuKernels<ScalarOf<Real>> kKernels{.isa = DUALSTEP_ISA_NAME,
+                                              .pack = kPackSize<Real>,
+                                              .scratch_bytes = scratch_bytes<Real>,
+                                              .run = run_block<Real>,
+                                              .snapshot = snapshot<Real>,
+                                              .run_segment = run_segment_of_block<Real>};
 constexpr int kPackOf = std::is_same_v<DUALSTEP_SCALAR, float> ? DUALSTEP_PACK_F : DUALSTEP_PACK_D;
 constexpr auto kTable = kKernels<Pack<DUALSTEP_SCALAR, kPackOf>>;
 

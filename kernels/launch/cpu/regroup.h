@@ -165,28 +165,27 @@ DS_STAGE void gather_snapshots(E& env, const EnvIO<E>& in, const Snapshots<typen
   in.load_drives();
 }
 
-// A segment of a call of kStep, of environments that all share their parameters. The first begins at the start of
-// the call, the others where the packs were left, in the evaluation at index m, which becomes that of the
-// next. False at the end of the call. Packs are left in the first stage of a substep alone: the others have
-// nearly the same contacts
+// A segment of a call. False at the end of the call. Packs are left in the first stage of a substep alone: the others
+// have nearly the same contacts
 template <int kDim, bool kElliptic, class E>
 bool run_segment(E& env, const BatchView<typename E::Scalar>& batch, const StepArgs& args,
-                 const Snapshots<typename E::Scalar>& snapshots, bool first, EvalIndex* m) {
+                 const SegmentArgs<typename E::Scalar>& segment) {
   const EnvIO<E> in(env, batch, args);
+  EvalIndex* const m = segment.index;
   const int stages = num_stages(env.t.o.integrator);
   env.stage_ticks = args.stage_ticks;
   env.time_stage(kStage_load);
-  if (first) {
+  if (segment.is_first) {
     in.load();
   } else {
     in.begin();
-    gather_snapshots(env, in, snapshots);
+    gather_snapshots(env, in, segment.snapshots);
     env.time_stage(kStage_regroup);
   }
-  for (bool known = !first;; known = false) {  // the contacts
+  for (bool known = !segment.is_first;; known = false) {  // the contacts
     if (!known && m->stage == 0) {
       contacts_alone(env, in);
-      scatter_snapshots(env, in, snapshots);
+      scatter_snapshots(env, in, segment.snapshots);
       env.time_stage(kStage_regroup);
       return true;
     }

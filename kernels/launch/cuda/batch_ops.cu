@@ -59,10 +59,11 @@ cudaError_t select(void* temp_storage, size_t* bytes, const uint8_t* flags, int 
   return cub::DeviceSelect::Flagged(temp_storage, *bytes, thrust::counting_iterator<int>(0), flags, list,
                                     count, n, stream);
 }
-cudaError_t sort_pairs(void* temp_storage, size_t* bytes, const uint32_t* kinds, uint32_t* sorted,
-                       const int* numbers, int* order, int n, cudaStream_t stream) {
-  return cub::DeviceRadixSort::SortPairs(temp_storage, *bytes, kinds, sorted, numbers, order, n, 0,
-                                         kWorkloadBits, stream);
+cudaError_t sort_pairs(void* temp_storage, size_t* bytes, const SortWords& words, int n,
+                       cudaStream_t stream) {
+  return cub::DeviceRadixSort::SortPairs(temp_storage, *bytes, static_cast<const uint32_t*>(words.kinds),
+                                         words.sorted, static_cast<const int*>(words.numbers), words.order, n,
+                                         0, kWorkloadBits, stream);
 }
 template <class Scalar>
 struct SummaryAt {
@@ -88,7 +89,7 @@ cudaError_t reduce(void* temp_storage, size_t* bytes, const SummaryView<Scalar>&
 cudaError_t temp_storage_bytes(int num_envs, size_t* bytes) {
   size_t list = 0, order = 0, sum = 0, sum_of_doubles = 0;
   DS_TRY(select(nullptr, &list, nullptr, num_envs, nullptr, nullptr, nullptr));
-  DS_TRY(sort_pairs(nullptr, &order, nullptr, nullptr, nullptr, nullptr, num_envs, nullptr));
+  DS_TRY(sort_pairs(nullptr, &order, SortWords{}, num_envs, nullptr));
   DS_TRY(reduce<float>(nullptr, &sum, {nullptr, nullptr, nullptr, num_envs}, nullptr, nullptr));
   DS_TRY(reduce<double>(nullptr, &sum_of_doubles, {nullptr, nullptr, nullptr, num_envs}, nullptr, nullptr));
   *bytes = std::max({list, order, sum, sum_of_doubles});
@@ -116,8 +117,7 @@ cudaError_t sort(const int* workload, int num_envs, const SortWords& words, void
                  cudaStream_t stream) {
   number_kinds<<<blocks_for(num_envs), kThreads, 0, stream>>>(workload, num_envs, words.kinds, words.numbers);
   DS_TRY(cudaGetLastError());
-  return sort_pairs(temp_storage, &bytes, words.kinds, words.sorted, words.numbers, words.order, num_envs,
-                    stream);
+  return sort_pairs(temp_storage, &bytes, words, num_envs, stream);
 }
 template <class Scalar>
 cudaError_t summarize(const SummaryView<Scalar>& batch, BatchSummary* out, void* temp_storage, size_t bytes,

@@ -42,11 +42,8 @@ DS_HD int environment_at(const StepArgs& args, int index) { return args.order ? 
 template <int kStride, class Lanes, class Scalar>
 DS_HD Env<Scalar, Lanes, kStride> environment_of(const StepTables<Scalar>& tables, const Lanes& lanes,
                                                  const StepArgs& args, int index, char* workspace) {
-  const int in_group = index % kStride;
-  Scalar* const reals = reinterpret_cast<Scalar*>(workspace);
-  int* const words = reinterpret_cast<int*>(reals + static_cast<size_t>(kStride) * tables.l.total);
-  Env<Scalar, Lanes, kStride> env{tables, lanes, reals + in_group, words + in_group,
-                                  environment_at(args, index)};
+  const auto own = workspace_in<Scalar, kStride>(workspace, tables, index % kStride);
+  auto env = make_env<kStride>(tables, lanes, own, environment_at(args, index));
   env.launch_index = index;
   return env;
 }

@@ -73,20 +73,24 @@ struct DCMotor {
     u.voltage = take(kInputVoltage);
     return u;
   }
-  // and its slopes by velocity and by length
+  // V, and its slopes by velocity and by length
+  template <class Real>
+  struct Voltage {
+    Real V, slope, by_length;
+  };
   template <class E, class Real = typename E::Real>
-  DS_FN static Real voltage(const E& env, int a, const SetPoints<Real>& u, const Real& integral,
-                            const Real& length, const Real& velocity, Real* slope, Real* by_length) {
-    *slope = *by_length = Real(0);
-    if (!(env.t.act_motor[a] & controller())) return u.voltage;
-    const Real zero(0), K = env.motor_constant(a), most = env.motor_voltage(a);
+  DS_FN static Voltage<Real> voltage(const E& env, int a, const SetPoints<Real>& u, const Real& integral,
+                                     const Real& length, const Real& velocity) {
+    const Real zero(0);
+    if (!(env.t.act_motor[a] & controller())) return {.V = u.voltage, .slope = zero, .by_length = zero};
+    const Real K = env.motor_constant(a), most = env.motor_voltage(a);
     Real torque = fma(env.motor_kd(a), u.velocity - velocity, env.motor_kp(a) * (u.length - length));
     torque = fma(env.motor_ki(a), integral, torque) + u.torque;
     const Real per_torque = env.motor_resistance(a) / K, v = fma(per_torque, torque, K * velocity);
     const auto clipped = mask_and(most > zero, abs(v) >= most);
-    *slope = select(clipped, zero, fma(-env.motor_kd(a), per_torque, K));
-    *by_length = select(clipped, zero, -(env.motor_kp(a) * per_torque));
-    return select(most > zero, clamp(v, -most, most), v) + u.voltage;
+    return {.V = select(most > zero, clamp(v, -most, most), v) + u.voltage,
+            .slope = select(clipped, zero, fma(-env.motor_kd(a), per_torque, K)),
+            .by_length = select(clipped, zero, -(env.motor_kp(a) * per_torque))};
   }
   // how fast a bristle yields: z' = ld - yield z
   template <class E, class Real = typename E::Real>
@@ -146,8 +150,7 @@ struct DCMotor {
           select(integral >= most, negative_part(error), select(integral <= -most, max(error, zero), error));
       act_dot[s.integral] = select(most > zero, inwards, error);
     }
-    Real slope, by_length;
-    const Real V = voltage(env, a, u, integral, f->length, velocity, &slope, &by_length);
+    const auto [V, slope, by_length] = voltage(env, a, u, integral, f->length, velocity);
     const Real K = env.motor_constant(a), tiny(1e-15);
     Real hot = env.motor_resistance(a);
     if (s.temperature >= 0) {

@@ -48,13 +48,21 @@ struct IslandFactor : IslandRows<kDim, E, kOneEight> {
     }
   }
 
-  // block <- block + za' h zb: za rows of one tree (kRows of them, n dofs), zb of another; the rest of either row is zeros.
-  // kDiagonal: of one tree with itself, of which the factor reads what stands right of the diagonal's eights
+  // rows of Z' on a tree, and the eights of its dofs beyond which they are zeros
+  struct TreeRows {
+    int tree;
+    Eights eights;
+    const Reals* z;
+  };
+  // block <- block + za' h zb of kRows rows on one tree and on another. kDiagonal: of one tree with itself, of which the
+  // factor reads what stands right of the diagonal's eights
   template <int kRows, bool kDiagonal>
-  DS_HD static void add_outer(const Reals& block, int n, int width, Eights rows, Eights columns,
-                              const Reals* za, const Reals* zb, const Scalar (*h)[kRows]) {
+  DS_HD void add_outer(const Reals& block, const TreeRows& a_rows, const TreeRows& b_rows,
+                       const Scalar (*h)[kRows]) const {
+    const int n = dofs(a_rows.tree), width = padded(b_rows.tree);
+    const Reals *const za = a_rows.z, *const zb = b_rows.z;
     for (int c = 0; c < width; c += kEight) {
-      if (!kOneEight && !columns.has(c)) continue;
+      if (!kOneEight && !b_rows.eights.has(c)) continue;
       Numbers g[kRows];
       DS_UNROLL
       for (int r = 0; r < kRows; r++) {
@@ -64,7 +72,7 @@ struct IslandFactor : IslandRows<kDim, E, kOneEight> {
       }
       const int end = kDiagonal && c + kEight < n ? c + kEight : n;
       for (int first = 0; first < end; first += kEight) {
-        if (!kOneEight && !rows.has(first)) continue;
+        if (!kOneEight && !a_rows.eights.has(first)) continue;
         for (int a = first; a < end && a < first + kEight; a++) {
           // most dofs of a large tree do not move a scalar row
           if (kRows == 1 && za[0][a] == Scalar(0)) continue;
@@ -92,10 +100,12 @@ struct IslandFactor : IslandRows<kDim, E, kOneEight> {
     DS_UNROLL
     for (int side = 0; side < 2; side++) DS_UNROLL
     for (int r = 0; r < kDim; r++) z[side][r] = contact_row(i, side, r);
-    const auto eights = [&](int side) { return this->eights_of_contact(i, side); };
+    const auto rows = [&](int side, int tree) {
+      return TreeRows{.tree = tree, .eights = this->eights_of_contact(i, side), .z = z[side]};
+    };
     this->each_side(i, [&](int side, int tree) {
-      add_outer<kDim, true>(diagonal(tree), dofs(tree), padded(tree), eights(side), eights(side), z[side],
-                            z[side], h);
+      const TreeRows own = rows(side, tree);
+      add_outer<kDim, true>(diagonal(tree), own, own, h);
     });
     const int block = this->con_block()[i];
     if (block < 0) return;
@@ -104,24 +114,27 @@ struct IslandFactor : IslandRows<kDim, E, kOneEight> {
     const bool forwards = place[a] < place[b];
     const int early = forwards ? a : b, late = forwards ? b : a;
     const int first = forwards ? 0 : 1, second = 1 - first;
-    add_outer<kDim, false>(this->H().from(block), dofs(early), padded(late), eights(first), eights(second),
-                           z[first], z[second], h);
+    add_outer<kDim, false>(this->H().from(block), rows(first, early), rows(second, late), h);
   }
 
   DS_HD void add_row(int i) const {
     const Scalar h[1][1] = {{this->row_h()[i]}};
     if (h[0][0] == Scalar(0)) return;
     const auto place = this->tree_place();
-    const auto eights = [&](int e) { return Eights{static_cast<unsigned>(this->entry_eights()[e])}; };
+    const auto rows = [&](int e, const Reals& z) {
+      const auto eights = static_cast<unsigned>(this->entry_eights()[e]);
+      return TreeRows{.tree = this->entry_tree()[e], .eights = {eights}, .z = &z};
+    };
     for (int e = this->row_entry()[i]; e < this->row_entry()[i + 1]; e++) {
       const int tree = this->entry_tree()[e];
       const Reals z = this->row_z().from(this->entry_z()[e]);
-      add_outer<1, true>(diagonal(tree), dofs(tree), padded(tree), eights(e), eights(e), &z, &z, h);
+      const TreeRows own = rows(e, z);
+      add_outer<1, true>(diagonal(tree), own, own, h);
       each_column(place[tree], [&](int other, const Reals& block) {
         for (int f = this->row_entry()[i]; f < this->row_entry()[i + 1]; f++) {
           if (this->entry_tree()[f] != other) continue;
           const Reals w = this->row_z().from(this->entry_z()[f]);
-          add_outer<1, false>(block, dofs(tree), padded(other), eights(e), eights(f), &z, &w, h);
+          add_outer<1, false>(block, own, rows(f, w), h);
         }
       });
     }

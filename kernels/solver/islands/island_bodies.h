@@ -195,15 +195,18 @@ struct IslandBodies {
   template <class Whose>
   DS_HD BodyMotion<E, Whose> motion_of(int body, Whose whose) const {
     const int last = env.t.body_dof[body], tree = tree_of(last), room = E::Lanes::kWidth > 1 ? tree : 0;
-    return {env,  whose, body,
-            last, tree,  env.body_whitening().from(static_cast<Index>(6 * env.t.n.ntreepad) * room)};
+    return {.env = env,
+            .whose = whose,
+            .body = body,
+            .last = last,
+            .tree = tree,
+            .motions = env.body_whitening().from(static_cast<Index>(6 * env.t.n.ntreepad) * room)};
   }
   // of the environments in `users`, which are worked out one by one where they are few
   DS_HD void put_body(int body, Eights set, unsigned users) const {
     if constexpr (E::kPack > 1)
       if (3 * bit_count(users) > E::kPack) return motion_of(body, AllEnvironments<E>{}).run(set);
-    for (unsigned word = users; word != 0; word &= word - 1)
-      motion_of(body, OneEnvironment<E>{E::kPack == 1 ? 0 : bit_count_trailing(word)}).run(set);
+    each_element<typename E::Real>(users, [&](int l) { motion_of(body, OneEnvironment<E>{l}).run(set); });
   }
   // the world has records too: whatever does not move
   DS_HD void put_world() const {

@@ -217,12 +217,12 @@ struct IslandContacts : IslandRows<kDim, E, kOneEight> {
     for (int r = 0; r < kDim; r++) {
       const auto kept = g->A[r] > rounding * rounding * g->most[r];
       largest = max(largest, select(kept, g->A[r], zero));
-      for (unsigned lost = mask_word(mask_not(kept)); lost != 0; lost &= lost - 1) {
-        const int l = kPack == 1 ? 0 : bit_count_trailing(lost), i = g->first + l;
-        if (i >= this->contacts()) break;
+      each_element<Real>(mask_word(mask_not(kept)), [&](int l) {
+        const int i = g->first + l;
+        if (i >= this->contacts()) return;
         this->each_contact_eight(
             i, [&](int side, int c, int) { Numbers(Scalar(0)).store(contact_row(i, side, r), c); });
-      }
+      });
     }
     const auto some = largest > zero;
     store(this->con_D(), g->first, select(some, this->capped(g->D, select(some, largest, Real(1))), zero));

@@ -77,6 +77,20 @@ struct IslandLaws : Rows {
   using Cones = Contacts<kDim, kElliptic, typename Base::Environment>;
   DS_HD explicit IslandLaws(const Base& base) : Base(base) {}
 
+  // f(y, its change along dw, y0) for contacts and scalar rows that follow each other
+  struct Neighbours {
+    int begin, end;
+  };
+  template <class F>
+  DS_HD void each_y(Neighbours contacts, Neighbours rows, F f) const {
+    for (int r = 0; r < kDim; r++)
+      for (int i = contacts.begin; i < contacts.end; i++) {
+        const int k = r * this->slots() + i;
+        f(this->con_y()[k], this->con_dy()[k], this->con_y0()[k]);
+      }
+    for (int i = rows.begin; i < rows.end; i++) f(this->row_y()[i], this->row_dy()[i], this->row_y0()[i]);
+  }
+
   DS_HD ConeParams<Real, kDim> cone(int i) const {
     return cone_params_of<kDim>(*this, i, [this](const Reals& run, int k) -> Real { return load(run, k); });
   }

@@ -170,13 +170,13 @@ struct IslandRowSpace : IslandFactor<kDim, E, false> {
   DS_HD void put_beside(int at, int i, int row, int columns) const {
     each_pushing(at, row, [&]<int kColumns>(int j, int column) {
       const auto P = root(j);
+      const auto entry = [&](int r, int q) -> Scalar { return A[(place(i) + r) * width + place(j) + q]; };
       DS_UNROLL
-      for (int c = 0; c < kColumns; c++) DS_UNROLL
-      for (int r = 0; r < kRows; r++) {
-        Scalar s(0);
+      for (int c = 0; c < kColumns; c++) {
+        Scalar x[kRows];
+        column_of_product<false, kRows>(entry, P, c, x);
         DS_UNROLL
-        for (int q = 0; q <= c; q++) s = fma(P[triangle(c) + q], A[(place(i) + r) * width + place(j) + q], s);
-        S[(row + r) * columns + column + c] = s;
+        for (int r = 0; r < kRows; r++) S[(row + r) * columns + column + c] = x[r];
       }
     });
     Scalar G[kTriangle<kRows>];

@@ -66,15 +66,10 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedDirection<kDim, E>> {
     this->put_gradient();
     this->negate_gradient(to);
   }
-  // f(y, its change along dw, y0) for all rows
+  // likewise, for all rows
   template <class F>
   DS_HD void each_y(F f) const {
-    for (int r = 0; r < kDim; r++)
-      for (int i = 0; i < this->contacts(); i++) {
-        const int k = r * this->slots() + i;
-        f(this->con_y()[k], this->con_dy()[k], this->con_y0()[k]);
-      }
-    for (int i = 0; i < this->rows(); i++) f(this->row_y()[i], this->row_dy()[i], this->row_y0()[i]);
+    Base::each_y({0, this->contacts()}, {0, this->rows()}, f);
   }
 
   // the step length of each island of a mask, as IslandSolver finds it turn by turn

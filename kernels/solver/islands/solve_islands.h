@@ -92,17 +92,11 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, IslandRows<kDim, E, kOneEight>
       }
     each_y(island, [](const Scalar&, Scalar& other, const Scalar& y0) { other = y0; });
   }
-  // f(y, its change along dw, y0) of the rows of an island
+  // likewise, for the rows of an island
   template <class F>
   DS_HD void each_y(int island, F f) const {
-    const int slots = this->slots();
-    for (int i = this->con_adr()[island]; i < this->con_adr()[island + 1]; i++)
-      for (int r = 0; r < kDim; r++) {
-        const int k = r * slots + i;
-        f(this->con_y()[k], this->con_dy()[k], this->con_y0()[k]);
-      }
-    for (int i = this->row_adr()[island]; i < this->row_adr()[island + 1]; i++)
-      f(this->row_y()[i], this->row_dy()[i], this->row_y0()[i]);
+    const auto con = this->con_adr(), row = this->row_adr();
+    Base::each_y({con[island], con[island + 1]}, {row[island], row[island + 1]}, f);
   }
 
   DS_HD void put_gradient(int island) const {

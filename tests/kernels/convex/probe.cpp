@@ -26,11 +26,21 @@ struct ProbeHulls {
   Hull<ScalarOf<Real>> of[kPackSize<Real>];
   ProbeHulls(const ProbeShape<ScalarOf<Real>>& s) {
     const auto cells = [&](int first) {
-      return TripleCells<ScalarOf<Real>>{s.cell_adr + first, s.cell_num + first, s.cell_triple, s.cell_number,
-                                         1};
+      return TripleCells<ScalarOf<Real>>{.adr = s.cell_adr + first,
+                                         .num = s.cell_num + first,
+                                         .triple = s.cell_triple,
+                                         .number = s.cell_number,
+                                         .side = 1};
     };
     for (auto& hull : of)
-      hull = {s.point, s.normal, s.corner_adr, s.corner, s.npoint, s.nface, cells(0), cells(6)};
+      hull = {.point = s.point,
+              .normal = s.normal,
+              .corner_adr = s.corner_adr,
+              .corner = s.corner,
+              .npoint = s.npoint,
+              .nface = s.nface,
+              .point_cells = cells(0),
+              .normal_cells = cells(6)};
   }
 };
 
