@@ -76,7 +76,7 @@ DS_HD typename E::Real normal_force(const E& env, int slot, const typename E::Re
 // friction of rows first .. first + size - 1 of a contact: sliding, spin or rolling
 template <int kDim, class E>
 DS_HD void friction_part(const E& env, int slot, const typename E::Real& terms, int first, int size,
-                         FrictionPlace coefficient, const typename E::Real* u, typename E::Real* f) {
+                         FrictionNumber coefficient, const typename E::Real* u, typename E::Real* f) {
   using Real = typename E::Real;
   const auto A = env.con_A();
   const Real zero(0), one(1), half_of(0.5);
