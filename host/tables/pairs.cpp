@@ -30,7 +30,7 @@ struct Candidate {
   long bodies;        // both body ids, the smaller one first
   int explicit_pair;  // in the model's list; npair where the geoms' own parameters hold
   int geom1, geom2;   // in the order of the pair function
-  auto place() const { return std::tie(bodies, explicit_pair, geom1, geom2); }
+  auto mujoco_key() const { return std::tie(bodies, explicit_pair, geom1, geom2); }
   auto key() const { return std::tie(kind, bodies, explicit_pair, geom1, geom2); }
 };
 
@@ -298,7 +298,7 @@ void build_pairs(const Model& m, TableStore* t) {
   std::vector<int> order(pairs.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
-                   [&](int a, int b) { return pairs[a].place() < pairs[b].place(); });
+                   [&](int a, int b) { return pairs[a].mujoco_key() < pairs[b].mujoco_key(); });
   t->pair_order.resize(pairs.size());
   for (size_t i = 0; i < order.size(); ++i) t->pair_order[order[i]] = static_cast<int>(i);
 }

@@ -48,7 +48,7 @@ bool sensors_in_step(const Model& model);
 
 // all of them; the model must have passed check_model
 TableStore build_tables(const Model& model);
-// places of the workspace arrays, in units of Real, one after the other. Throws std::length_error where an
+// offsets of the workspace arrays, in units of Real, one after the other. Throws std::length_error where an
 // environment would need more than an int can count.
 Layout make_layout(const Sizes& sizes);
 Widths make_widths(const Sizes& sizes);

@@ -165,18 +165,18 @@ struct NearParameters {
 
 // the contacts of near pairs, pair by pair in the next slots of its environment
 template <int K, class E>
-DS_FN void place_side_by_side(E& env, const NearPairs<E>& near, const Manifold<typename E::Real, K>& m) {
+DS_FN void put_side_by_side(E& env, const NearPairs<E>& near, const Manifold<typename E::Real, K>& m) {
   using Real = typename E::Real;
   const ContactWriter<E> writer{env};
   const NearParameters<E> parameters(env, near);
   const auto& t = env.t;
-  Real dim(0), mu[kFrictionPlaces], pair(0);
+  Real dim(0), mu[kFrictionNumbers], pair(0);
   for (int l = 0; l < E::kPack; l++) {
     set_lane(dim, l, static_cast<typename E::Scalar>(t.pair_dim[near.pair[l]]));
     set_lane(pair, l, static_cast<typename E::Scalar>(contact_id(near.pair[l], 0)));
   }
   const auto friction = near.row(env, t.pair_friction, kWidth_pair_friction);
-  for (int k = 0; k < kFrictionPlaces; k++) mu[k] = select(dim > Real(k + 1), friction(k), Real(0));
+  for (int k = 0; k < kFrictionNumbers; k++) mu[k] = select(dim > Real(k + 1), friction(k), Real(0));
   ContactRecord<Real> contacts[K];
   unsigned hits[K];
   for (int k = 0; k < K; k++) {
@@ -185,7 +185,7 @@ DS_FN void place_side_by_side(E& env, const NearPairs<E>& near, const Manifold<t
     ContactRecord<Real>& c = contacts[k];
     c.dist = m.dist[k], c.pos = m.pos[k], c.normal = m.normal[k], c.tangent = m.tangent;
     c.id = pair + Real(k), c.dim = dim;
-    for (int r = 0; r < kFrictionPlaces; r++) c.mu[r] = mu[r];
+    for (int r = 0; r < kFrictionNumbers; r++) c.mu[r] = mu[r];
     record_by_law(parameters, 0, &c);
   }
   for (int l = 0; l < near.count; l++) {
@@ -230,7 +230,7 @@ DS_FN void collide_near(E& env, NearPairs<E>* near) {
     m.hit[k] = mask_and(there, m.hit[k]);
     hits |= mask_word(m.hit[k]);
   }
-  if (hits != 0) place_side_by_side(env, *near, m);
+  if (hits != 0) put_side_by_side(env, *near, m);
   near->count = 0;
 }
 

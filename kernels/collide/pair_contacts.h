@@ -96,7 +96,7 @@ template <class Real>
 struct ContactRecord {
   Real dist, D, kterm, Bn, Bt, dim, id;
   Vec3<Real> pos, normal, tangent;
-  Real mu[kFrictionPlaces];
+  Real mu[kFrictionNumbers];
 };
 
 // the numbers of one slot, by the names of its arrays
@@ -143,7 +143,7 @@ struct ContactWriter {
     const auto pos = to.con_pos(), frame = to.con_frame(), mu = to.con_mu();
     put_vec(pos, 0, c.pos), put_vec(frame, kFrameNormal, c.normal), put_vec(frame, kFrameTangent, c.tangent);
     put(env.con_kterm()[slot], c.kterm), put(env.con_Bn()[slot], c.Bn), put(env.con_Bt()[slot], c.Bt);
-    for (int k = 0; k < kFrictionPlaces; k++) put(mu[k], c.mu[k]);
+    for (int k = 0; k < kFrictionNumbers; k++) put(mu[k], c.mu[k]);
   }
 
   // moves the contact of slot + 1 to slot, for one environment
@@ -164,7 +164,7 @@ struct ContactWriter {
     put(to.con_dist(), 1, &c.dist), put(to.con_D(), 1, &c.D), put(to.con_dim(), 1, &c.dim);
     put(to.con_pair(), 1, &c.id), put(to.con_pos(), 3, pos), put(to.con_frame(), kFrameNumbers, frame);
     put(to.con_kterm(), 1, &c.kterm), put(to.con_Bn(), 1, &c.Bn), put(to.con_Bt(), 1, &c.Bt);
-    put(to.con_mu(), kFrictionPlaces, c.mu);
+    put(to.con_mu(), kFrictionNumbers, c.mu);
   }
 
   // with every slot taken, and one contact more, of element `from` of a record: of the pairs that have the most one
@@ -207,12 +207,12 @@ struct ContactWriter {
     DS_HD Scalar square_between(int i, int j) const {
       Scalar sum = 0;
       for (int axis = 0; axis < 3; axis++) {
-        const Scalar d = place(i, axis) - place(j, axis);
+        const Scalar d = position(i, axis) - position(j, axis);
         sum = sum + d * d;
       }
       return sum;
     }
-    DS_HD Scalar place(int k, int axis) const {
+    DS_HD Scalar position(int k, int axis) const {
       if (has_slot(k)) return lane_of(env.con_pos()[3 * k + axis], lane);
       return lane_of(axis == 0 ? more.pos.x : axis == 1 ? more.pos.y : more.pos.z, from);
     }
@@ -241,14 +241,13 @@ DS_STAGE void fill_record(const E& env, int pair, ContactRecord<typename E::Real
   using Real = typename E::Real;
   const int dim = env.t.pair_dim[pair];
   c->dim = Real(dim);
-  for (int k = 0; k < kFrictionPlaces; k++) c->mu[k] = k < dim - 1 ? env.pair_friction(pair, k) : Real(0);
+  for (int k = 0; k < kFrictionNumbers; k++) c->mu[k] = k < dim - 1 ? env.pair_friction(pair, k) : Real(0);
   record_by_law(env, pair, c);
 }
 
 // the contacts of one pair, each in the next slot of its environment
 template <int K, class E>
-DS_STAGE void place_contacts(E& env, int pair, const Manifold<typename E::Real, K>& m,
-                             typename E::Int place) {
+DS_STAGE void put_contacts(E& env, int pair, const Manifold<typename E::Real, K>& m, typename E::Int next) {
   using Real = typename E::Real;
   const ContactWriter<E> writer{env};
   DS_ROLLED
@@ -263,13 +262,13 @@ DS_STAGE void place_contacts(E& env, int pair, const Manifold<typename E::Real, 
     fill_record(env, pair, &c);
     // environments of one slot at a time
     for (unsigned waiting = mask_word(m.hit[k]); waiting != 0;) {
-      const int lane = E::kPack == 1 ? 0 : bit_count_trailing(waiting), slot = lane_of(place, lane);
+      const int lane = E::kPack == 1 ? 0 : bit_count_trailing(waiting), slot = lane_of(next, lane);
       if (slot < env.t.n.ncon) {
         if (E::Lanes::kWidth > 1 || slot >= env.ncon_max) {
           writer.open(slot);
           if (E::Lanes::kWidth == 1) env.ncon_max = slot + 1;
         }
-        const unsigned here = waiting & word_where_equal(place, slot);
+        const unsigned here = waiting & word_where_equal(next, slot);
         writer.write(slot, mask_of_word<Real>(here), c);
         waiting &= ~here;
       } else {
@@ -277,7 +276,7 @@ DS_STAGE void place_contacts(E& env, int pair, const Manifold<typename E::Real, 
         waiting &= waiting - 1;
       }
     }
-    place = place + select(m.hit[k], typename E::Int(1), typename E::Int(0));
+    next = next + select(m.hit[k], typename E::Int(1), typename E::Int(0));
   }
 }
 
@@ -392,7 +391,7 @@ DS_FN void keep_one(const E& env, Manifold<typename E::Real, K>* m) {
     if (disabled(env.t.o, kDisableMultiCcd)) keep_deepest(m);
 }
 
-// contacts of one kind of pair. Lanes take consecutive pairs; places follow from a scan of their counts.
+// contacts of one kind of pair. Lanes take consecutive pairs; slots follow from a scan of their counts.
 template <int kKind, class E>
 DS_STAGE void collide_kind(E& env) {
   using Real = typename E::Real;
@@ -436,7 +435,7 @@ DS_STAGE void collide_kind(E& env) {
     if (full) env.sync();
     for (int turn = 0; turn < (full ? width : 1); turn++) {
       if (some && (!full || turn == env.lanes.rank())) {
-        place_contacts(env, pair, m, env.ncon + before);
+        put_contacts(env, pair, m, env.ncon + before);
       }
       if (full) env.sync();
     }

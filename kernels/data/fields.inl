@@ -384,7 +384,7 @@ STATE(mocap_pos, 3 * nmocap, GIVEN, "positions of mocap bodies [m]")
 STATE(mocap_quat, 4 * nmocap, GIVEN, "orientations of mocap bodies")
 STATE(qacc_warmstart, nv, HINT, "accelerations of the last solve: where the next one starts")
 STATE(anchors, 7 * nanchor, CARRIED,
-      "soft_anchor, each contact of the last step: pair + 1 in touch, -1 apart, 0 none; place on the second body, "
+      "soft_anchor, each contact of the last step: pair + 1 in touch, -1 apart, 0 none; position on the second body, "
       "stretch in the world [m]")
 // fields of somebody else's: a file of rows like these
 #if defined(DUALSTEP_EXTRA_FIELDS)
@@ -411,7 +411,7 @@ SCRATCH(cvel, 6 * nbody, bias, "body velocities about the tree's centre of mass"
 SCRATCH(cacc, 6 * nbody, bias, "body accelerations at zero joint acceleration, gravity included")
 SCRATCH(cfrc, 6 * nbody, bias, "body forces, summed over subtrees")
 ALIAS(body_force, cfrc, forces, "forces of one origin on each body, then summed over subtrees")
-ALIAS(subtree_sum, cfrc, sense, "mass, and mass times place, of each body, then summed over subtrees")
+ALIAS(subtree_sum, cfrc, sense, "mass, and mass times position, of each body, then summed over subtrees")
 SCRATCH(M, nM, inertia, "mass matrix on the tree's sparsity")
 SCRATCH(LD, nM, factorize, "its factor L^T D L: rows of the unit triangular L; D in the first entry of each row")
 SCRATCH(Dinv, nv, factorize, "1 / D")

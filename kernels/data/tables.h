@@ -39,7 +39,7 @@ enum ContactWeights : int { kWeighsEdges = 0, kWeighsRows = 1 };
 // how a cutoff bounds the reading of a sensor
 enum SensorCut : int { kCutNever = 0, kCutAbove = 1, kCutBothSides = 2 };
 // the numbers of an anchor (contact/anchor.h): where each begins, and how many they are
-enum AnchorNumber : int { kAnchorPair = 0, kAnchorPlace = 1, kAnchorStretch = 4, kAnchorNumbers = 7 };
+enum AnchorNumber : int { kAnchorPair = 0, kAnchorPos = 1, kAnchorStretch = 4, kAnchorNumbers = 7 };
 
 // sizes of a model as the kernels see it, and of its workspace
 struct Sizes {

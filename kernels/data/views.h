@@ -146,11 +146,11 @@ DS_HD void each_of_slot(const E& env, int slot, F f) {
 }
 
 // the coefficients of friction of a slot
-enum FrictionPlace : int { kSlide1, kSlide2, kSpin, kRoll1, kRoll2, kFrictionPlaces };
-static_assert(kFrictionPlaces == 5, "as the field table has it");
+enum FrictionNumber : int { kSlide1, kSlide2, kSpin, kRoll1, kRoll2, kFrictionNumbers };
+static_assert(kFrictionNumbers == 5, "as the field table has it");
 template <class E>
 DS_HD auto friction_of(const E& env, int slot) {
-  return env.con_mu().from(kFrictionPlaces * slot);
+  return env.con_mu().from(kFrictionNumbers * slot);
 }
 
 // the frame of a slot: its normal, and the first tangent (a hint for its direction until the rows are made)

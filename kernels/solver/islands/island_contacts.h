@@ -57,7 +57,7 @@ DS_HD void put_contact_record(E& env, int slot) {
   store_records(records, 0, run);
   if constexpr (kDim > 3) {
     Real rest[kRecordRun];
-    for (int k = 0; k < kRecordRun; k++) rest[k] = kSpin + k < kFrictionPlaces ? mu[kSpin + k] : Real(0);
+    for (int k = 0; k < kRecordRun; k++) rest[k] = kSpin + k < kFrictionNumbers ? mu[kSpin + k] : Real(0);
     store_records(records, kRecordRun, rest);
   }
 }
