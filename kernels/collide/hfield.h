@@ -183,7 +183,7 @@ DS_STAGE void edge_contacts(Scene* s, const Vec3<Real>& from, const Vec3<Real>& 
   edge.pos = (from + to) * half;
   edge.size = {zero, length * half, zero};
   edge.rot = {{t1.x, t2.x, along.x, t1.y, t2.y, along.y, t1.z, t2.z, along.z}};
-  constexpr int kMost = pair_capacity(kCapsule, kType);
+  constexpr int kMost = kPairCapacity<kCapsule, kType>;
   Manifold<Real, kMost> m;
   if constexpr (kType != kBox) collide_types<kCapsule, kType>(edge, s->body, s->margin, &m);
   if constexpr (kType == kEllipsoid) {
@@ -372,7 +372,7 @@ DS_STAGE void planar_contacts(Scene* s, const GridWindow<Real>& w, const MaskOf<
         Real(1e30));
     *out = s->found;
   } else {
-    constexpr int kMost = pair_capacity(kPlane, kType);
+    constexpr int kMost = kPairCapacity<kPlane, kType>;
     Manifold<Real, kMost> m;
     plane_contacts<kType>(point, n, s->body, s->margin, &m);
     for (int k = 0; k < kMost; k++) {

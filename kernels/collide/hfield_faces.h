@@ -149,7 +149,7 @@ template <int kType, class Scene, class Real>
 DS_STAGE void face_contacts(Scene* s, const FieldFace<Real>& t, const MaskOf<Real>& wanted) {
   const Real zero(0), half(0.5);
   const Vec3<Real> n = slope_normal(t.slope_x, t.slope_y);
-  constexpr int kMost = pair_capacity(kPlane, kType);
+  constexpr int kMost = kPairCapacity<kPlane, kType>;
   Manifold<Real, kMost> m;
   plane_contacts<kType>(t.corner, n, s->body, s->margin, &m);
   auto some = m.hit[0];

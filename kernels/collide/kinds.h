@@ -90,6 +90,9 @@ constexpr int pair_capacity(int type1, int type2) {
   const int kind = type1 < type2 ? pair_kind(type1, type2) : pair_kind(type2, type1);
   return kind < 0 ? 0 : kPairKindRows[kind].capacity;
 }
+// the same for kernels, as kShapeIs
+template <int kType1, int kType2>
+constexpr int kPairCapacity = pair_capacity(kType1, kType2);
 
 // the largest of them: room for any one pair
 constexpr int max_pair_capacity() {
