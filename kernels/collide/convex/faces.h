@@ -276,16 +276,16 @@ DS_FN void flatten(const Vec3<Real>& t1, const Vec3<Real>& t2, const Vec3<Real>&
 
 // the ends of the edges of two faces, of the stretch that two lines share, and the nearest points
 template <class Real>
-struct FoundPlaces {
-  Place<Real> place[4 * kFaceCorners + 3];
+struct FoundPoints {
+  Place<Real> point[4 * kFaceCorners + 3];
   int count = 0;
-  DS_HD Place<Real>& add() { return place[count++]; }
+  DS_HD Place<Real>& add() { return point[count++]; }
 };
 
-// The ends of the stretch that two lines share, appended to the places
+// The ends of the stretch that two lines share, appended to the points
 template <class Real>
 DS_STAGE void shared_stretch(const SeenFace<Real>& first, const SeenFace<Real>& second, const Real& margin,
-                             FoundPlaces<Real>* places) {
+                             FoundPoints<Real>* points) {
   const FlatFace<Real>&f = first.flat, &g = second.flat;
   const Real zero(0), one(1), half(0.5);
   const auto both = mask_and(first.shown.line, second.shown.line);
@@ -303,7 +303,7 @@ DS_STAGE void shared_stretch(const SeenFace<Real>& first, const SeenFace<Real>& 
   for (int side = 0; side < 2; side++) {
     const Real t = side == 0 ? low : high, s = (t - begin) * per_span;
     const Real own = fma(t, dh, f.height[0]), other = fma(s, eh, g.height[0]);
-    Place<Real>& p = places->add();
+    Place<Real>& p = points->add();
     p.u = half * (fma(t, du, f.u[0]) + fma(s, eu, g.u[0]));
     p.v = half * (fma(t, dv, f.v[0]) + fma(s, ev, g.v[0]));
     p.dist = other - own;
@@ -312,11 +312,11 @@ DS_STAGE void shared_stretch(const SeenFace<Real>& first, const SeenFace<Real>& 
   }
 }
 
-// The ends of what is left of the edges of `cut` inside `cutter`, appended to the places; `sign` is 1 where `cut`
+// The ends of what is left of the edges of `cut` inside `cutter`, appended to the points; `sign` is 1 where `cut`
 // is the first shape's
 template <class Real>
 DS_STAGE void cut_edges(const SeenFace<Real>& cut, const SeenFace<Real>& cutter, const Real& sign,
-                        const Real& margin, FoundPlaces<Real>* places) {
+                        const Real& margin, FoundPoints<Real>* points) {
   const ShownFace<Real>&from = cut.shown, &by = cutter.shown;
   const FlatFace<Real>&f = cut.flat, &g = cutter.flat;
   const Real zero(0), one(1), half(0.5);
@@ -345,7 +345,7 @@ DS_STAGE void cut_edges(const SeenFace<Real>& cut, const SeenFace<Real>& cutter,
     if (k > 0) there = mask_and(there, mask_not(from.line));
     for (int side = 0; side < 2; side++) {
       const Real t = side == 0 ? enter : leave;
-      Place<Real>& p = places->add();
+      Place<Real>& p = points->add();
       p.u = fma(t, du, u);
       p.v = fma(t, dv, v);
       const Real own = fma(t, dh, h), other = fma(g.slope_u, p.u, fma(g.slope_v, p.v, g.level));

@@ -79,16 +79,16 @@ DS_STAGE void face_contacts(const ConvexPair<Real>& pair, const Separation<Real>
   const Real slack = pair.small * Real(1e-6);
   flatten(t1, t2, s.n, one, slack, &a);
   flatten(t1, t2, s.n, -one, slack, &b);
-  FoundPlaces<Real> found;
+  FoundPoints<Real> found;
   cut_edges(a, b, one, margin, &found);
   cut_edges(b, a, -one, margin, &found);
   shared_stretch(a, b, margin, &found);
-  auto& places = found.place;
-  for (int i = 0; i < found.count; i++) places[i].there = mask_and(places[i].there, facing);
+  auto& points = found.point;
+  for (int i = 0; i < found.count; i++) points[i].there = mask_and(points[i].there, facing);
   // the nearest points stand for the deepest where no corner is as deep
   Real deepest(1e30);
   for (int i = 0; i < found.count; i++)
-    deepest = select(places[i].there, min(deepest, places[i].dist), deepest);
+    deepest = select(points[i].there, min(deepest, points[i].dist), deepest);
   const auto missed = deepest > s.dist + pair.small * Real(kSingle<Real> ? 1e-4 : 1e-6);
   const Vec3<Real> middle = (s.on_a + s.on_b) * Real(0.5);
   found.add() = {.u = dot(t1, middle),
@@ -97,7 +97,7 @@ DS_STAGE void face_contacts(const ConvexPair<Real>& pair, const Separation<Real>
                  .dist = s.dist,
                  .there = mask_and(facing, missed)};
   choose_four(
-      found.count, [&](int i) { return places[i]; }, pair.small, chosen);
+      found.count, [&](int i) { return points[i]; }, pair.small, chosen);
   chosen[0].dist = s.dist;
 }
 
