@@ -48,10 +48,10 @@ inline int delay_order(const Model& m, int a) { return row::actuator_history(m, 
 inline bool is_visible(const Model& m, int g) { return row::geom_rgba(m, g)[3] != 0; }
 inline bool has_fluid_ellipsoid(const Model& m, int g) { return row::geom_fluid(m, g)[0] > 0; }
 
-// what a contact sensor or a rangefinder tells; 0 where the file has no such place
-inline int sensor_parameter(const Model& m, int s, SensorPlace place) {
-  const auto places = row::sensor_intprm(m, s);
-  return place < static_cast<int>(places.size()) ? places[place] : 0;
+// what a contact sensor or a rangefinder tells; 0 where the file has no such number
+inline int sensor_parameter(const Model& m, int s, SensorNumber number) {
+  const auto numbers = row::sensor_intprm(m, s);
+  return number < static_cast<int>(numbers.size()) ? numbers[number] : 0;
 }
 
 // inverse inertia of a body against pushes and against turns, at qpos0

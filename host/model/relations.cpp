@@ -9,6 +9,7 @@
 #include "host/model/model_fields.h"
 #include "host/model/sensor_types.h"
 #include "host/model/support.h"
+#include "kernels/data/shapes.h"
 
 namespace dualstep {
 namespace {
@@ -201,7 +202,7 @@ bool sensor_parameters_fit(const Model& m, int entry) {
   const int width = static_cast<int>(m.sensor_intprm.size()) / m.nsensor, s = entry / width;
   const SensorTypeRow& row = sensor_type_row(m.sensor_type[s]);
   if (!row.has_parameters()) return true;
-  if (width < kSensorPlaces) return false;
+  if (width < kSensorNumbers) return false;
   const int data = sensor_parameter(m, s, kSensorData), reduction = sensor_parameter(m, s, kSensorReduction),
             slots = sensor_parameter(m, s, kSensorSlots);
   if (row.object == SensorObject::kRays) return ray_numbers(data) == m.sensor_dim[s];
@@ -414,7 +415,7 @@ void look_at_widths(const Model& m, std::vector<Problem>* problems) {
   look("eq_data", m.eq_data.size(), m.neq, 11, false);
   const auto tells = [](int type) { return sensor_type_row(type).has_parameters(); };
   if (std::any_of(m.sensor_type.begin(), m.sensor_type.end(), tells))
-    look("sensor_intprm", m.sensor_intprm.size(), m.nsensor, kSensorPlaces, false);
+    look("sensor_intprm", m.sensor_intprm.size(), m.nsensor, kSensorNumbers, false);
   look("key_mpos", m.key_mpos.size(), m.nkey, 3L * m.nmocap, true);
   look("key_mquat", m.key_mquat.size(), m.nkey, 4L * m.nmocap, true);
 }

@@ -39,7 +39,7 @@ RELATION(1, kExact, dof_jntid, "the joint among whose dofs it is", exactly(f.joi
 RELATION(1, kExact, dof_parentid, "the dof before it of its body, else the last of the nearest body below",
          exactly(f.parent_of_dof[i]))
 // geoms and sites
-RELATION(0, kRange, geom_type, "a type of geom", below(9))
+RELATION(0, kRange, geom_type, "a type of geom", below(kShapeTypes))
 RELATION(0, kFree, geom_contype, "bits", anything())
 RELATION(0, kFree, geom_conaffinity, "bits", anything())
 RELATION(2, kRange, geom_condim, "1, 3, 4 or 6", one_of({1, 3, 4, 6}))
@@ -50,7 +50,7 @@ RELATION(2, kRange, geom_dataid, "its mesh or height field, where it is one",
                                                            : from(-1, std::max(m.nmesh, m.nhfield)))
 RELATION(0, kFree, geom_group, "a number", anything())
 RELATION(0, kFree, geom_priority, "a number", anything())
-RELATION(2, kRange, site_type, "a type of geom", below(9))
+RELATION(2, kRange, site_type, "a type of geom", below(kShapeTypes))
 RELATION(2, kRange, site_bodyid, "a body", below(m.nbody))
 // pairs and excluded bodies
 RELATION(2, kRange, pair_dim, "1, 3, 4 or 6", one_of({1, 3, 4, 6}))

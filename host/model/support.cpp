@@ -7,6 +7,7 @@
 #include "host/model/contact_law.h"
 #include "host/model/element_rows.h"
 #include "host/model/sensor_types.h"
+#include "kernels/data/shapes.h"
 #include "kernels/smooth/actuators/kinds.h"
 
 namespace dualstep {
@@ -40,8 +41,7 @@ bool any_nonzero(std::span<const double> values) {
 
 // MuJoCo has no collider for surfaces without thickness against each other
 bool shapes_collide(int type1, int type2) {
-  const bool surface1 = type1 == kPlane || type1 == kHfield, surface2 = type2 == kPlane || type2 == kHfield;
-  return !(surface1 && surface2);
+  return !(shape_is(type1, kShapeSurface) && shape_is(type2, kShapeSurface));
 }
 
 bool in_pair(const Model& m, int geom1, int geom2) {
@@ -199,9 +199,9 @@ void refuse_equalities(const Model& m, const Report& refuse) {
 }
 
 // whether a ray may meet a geom that it cannot be cast at
-bool distance_fields_are_visible(const Model& m) {
+bool rays_may_meet_unseen_shapes(const Model& m) {
   for (int g = 0; g < m.ngeom; ++g)
-    if (m.geom_type[g] == kSdf && is_visible(m, g)) return true;
+    if (shape_is(m.geom_type[g], kShapeUnseen) && is_visible(m, g)) return true;
   return false;
 }
 
@@ -226,7 +226,7 @@ void refuse_sensors(const Model& m, const Report& refuse) {
       refuse("contact sensor of velocities", "sensor", s, "contacts have no velocity here");
     } else if (row.object == SensorObject::kRays && data & kRayNormal) {
       refuse("rangefinder of normals", "sensor", s, "rays find distances alone");
-    } else if (row.object == SensorObject::kRays && distance_fields_are_visible(m)) {
+    } else if (row.object == SensorObject::kRays && rays_may_meet_unseen_shapes(m)) {
       refuse("rangefinder before signed distance fields", "sensor", s, "rays do not meet them");
     } else if (row.object == SensorObject::kMeasured) {
       const int geom = unmeasured_geom(m, s);

@@ -19,6 +19,7 @@
 #include "host/tables/softness.h"
 #include "host/tables/tables.h"
 #include "kernels/collide/kinds.h"
+#include "kernels/data/shapes.h"
 #include "kernels/data/views.h"
 
 namespace dualstep {
@@ -29,7 +30,7 @@ struct Candidate {
   long bodies;        // both body ids, the smaller one first
   int explicit_pair;  // in the model's list; npair where the geoms' own parameters hold
   int geom1, geom2;   // in the order of the pair function
-  auto place() const { return std::tie(bodies, explicit_pair, geom1, geom2); }
+  auto mujoco_key() const { return std::tie(bodies, explicit_pair, geom1, geom2); }
   auto key() const { return std::tie(kind, bodies, explicit_pair, geom1, geom2); }
 };
 
@@ -199,7 +200,7 @@ void add_geoms(const Model& m, const std::vector<Candidate>& pairs, TableStore* 
     add(row::geom_pos(m, g), &t->geom_pos);
     add(row::geom_quat(m, g), &t->geom_quat);
     add(row::geom_size(m, g), &t->geom_size);
-    t->geom_rbound.push_back(m.geom_type[g] == kPlane ? 0 : m.geom_rbound[g]);
+    t->geom_rbound.push_back(shape_is(m.geom_type[g], kShapeUnbounded) ? 0 : m.geom_rbound[g]);
   }
   for (const Candidate& c : pairs) {
     t->pair_geom1.push_back(place[c.geom1]);
@@ -217,11 +218,11 @@ void add_geoms(const Model& m, const std::vector<Candidate>& pairs, TableStore* 
   }
 }
 
-// Runs of pairs between a body and another tree: packs first ask whether these may be near. None where there are few
+// Ranges of pairs between a body and another tree: packs first ask whether these may be near. None where there are few
 // pairs
-void build_runs(const Model& m, TableStore* t) {
+void build_ranges(const Model& m, TableStore* t) {
   constexpr size_t kManyPairs = 512;
-  t->run_adr.assign(kPairKinds + 1, 0);
+  t->pair_range_adr.assign(kPairKinds + 1, 0);
   if (!solves_islands(m, *t) || t->pair_margin.size() < kManyPairs) return;
   std::map<std::pair<int, int>, int> number;
   const auto trees_of = [&](int body1, int body2, double margin) {
@@ -243,26 +244,29 @@ void build_runs(const Model& m, TableStore* t) {
       const auto [body1, body2] =
           std::minmax(t->geom_body[geom_of_pair(*t, pair, 0)], t->geom_body[geom_of_pair(*t, pair, 1)]);
       const int trees = trees_of(body1, body2, t->pair_margin[pair]);
-      if (pair == t->pair_adr[kind] || t->run_trees.back() != trees || t->run_body.back() != body1) {
-        t->run_pair.push_back(pair);
-        t->run_body.push_back(body1);
-        t->run_trees.push_back(trees);
+      if (pair == t->pair_adr[kind] || t->pair_range_trees.back() != trees ||
+          t->pair_range_body.back() != body1) {
+        t->pair_range_begin.push_back(pair);
+        t->pair_range_body.push_back(body1);
+        t->pair_range_trees.push_back(trees);
       }
     }
-    const int end = t->run_adr[kind + 1] = static_cast<int>(t->run_body.size());
-    t->run_next.resize(end, end);
-    for (int run = end - 2; run >= t->run_adr[kind]; --run) {
-      const bool other = t->run_body[run + 1] != t->run_body[run] || t->run_trees[run + 1] < 0;
-      t->run_next[run] = other ? run + 1 : t->run_next[run + 1];
+    const int end = t->pair_range_adr[kind + 1] = static_cast<int>(t->pair_range_body.size());
+    t->pair_range_next.resize(end, end);
+    for (int range = end - 2; range >= t->pair_range_adr[kind]; --range) {
+      const bool other =
+          t->pair_range_body[range + 1] != t->pair_range_body[range] || t->pair_range_trees[range + 1] < 0;
+      t->pair_range_next[range] = other ? range + 1 : t->pair_range_next[range + 1];
     }
   }
-  t->run_pair.push_back(static_cast<int>(t->pair_margin.size()));
+  t->pair_range_begin.push_back(static_cast<int>(t->pair_margin.size()));
   // trees of few geoms, whose boxes save nothing
-  constexpr size_t kPairsOfRun = 4;
-  if (t->run_body.size() * kPairsOfRun > t->pair_margin.size()) {
-    t->run_pair.clear(), t->run_body.clear(), t->run_trees.clear(), t->run_next.clear();
+  constexpr size_t kPairsOfRange = 4;
+  if (t->pair_range_body.size() * kPairsOfRange > t->pair_margin.size()) {
+    t->pair_range_begin.clear(), t->pair_range_body.clear(), t->pair_range_trees.clear(),
+        t->pair_range_next.clear();
     t->tree_pair_tree1.clear(), t->tree_pair_tree2.clear(), t->tree_pair_margin.clear();
-    t->run_adr.assign(kPairKinds + 1, 0);
+    t->pair_range_adr.assign(kPairKinds + 1, 0);
   }
 }
 
@@ -289,12 +293,12 @@ void build_pairs(const Model& m, TableStore* t) {
     t->pair_support.insert(t->pair_support.end(), support.begin(), support.end());
   }
   add_geoms(m, pairs, t);
-  build_runs(m, t);
+  build_ranges(m, t);
   // as MuJoCo lists its contacts: whatever the kind
   std::vector<int> order(pairs.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(),
-                   [&](int a, int b) { return pairs[a].place() < pairs[b].place(); });
+                   [&](int a, int b) { return pairs[a].mujoco_key() < pairs[b].mujoco_key(); });
   t->pair_order.resize(pairs.size());
   for (size_t i = 0; i < order.size(); ++i) t->pair_order[order[i]] = static_cast<int>(i);
 }

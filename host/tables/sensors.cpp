@@ -26,7 +26,7 @@ bool belongs(const Model& m, int geom, int type, int id) {
   return type != kObjXBody || carries(m, id, body);
 }
 
-// bits of sensor_pairs: from which of its geoms the sensor sees a pair's contacts
+// SideBits of sensor_pairs: from which of its geoms the sensor sees a pair's contacts
 int seen_from(const Model& m, int s, int geom1, int geom2) {
   const int id = m.sensor_objid[s];
   const SensorContacts contacts = sensor_type_row(m.sensor_type[s]).contacts;

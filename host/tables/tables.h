@@ -13,9 +13,6 @@
 
 namespace dualstep {
 
-// bits of which of two things: sensor_pairs, trn_side, eq_moves
-enum SideBit : int { kFirstSide = 1, kSecondSide = 2, kBothSides = 3 };
-
 // every table, in double precision, as its row of fields.inl says
 struct TableStore {
   Sizes n{};
@@ -51,7 +48,7 @@ bool sensors_in_step(const Model& model);
 
 // all of them; the model must have passed check_model
 TableStore build_tables(const Model& model);
-// places of the workspace arrays, in units of Real, one after the other. Throws std::length_error where an
+// offsets of the workspace arrays, in units of Real, one after the other. Throws std::length_error where an
 // environment would need more than an int can count.
 Layout make_layout(const Sizes& sizes);
 Widths make_widths(const Sizes& sizes);

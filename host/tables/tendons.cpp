@@ -62,7 +62,7 @@ void build_tendons(const Model& m, TableStore* t) {
   t->ten_adr = t->fixed_adr = t->path_adr = t->path_move_adr = {0};
   for (int ten = 0; ten < m.ntendon; ++ten) {
     const std::vector<Stretch> path = stretches_of(m, ten);
-    // the pieces of each stretch, and all dofs that move the tendon
+    // the StretchPieces of each stretch in their order, and all dofs that move the tendon
     std::vector<std::map<int, int>> pieces;
     std::map<int, int> entry;
     for (const Stretch& s : path) {

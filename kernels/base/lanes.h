@@ -27,7 +27,7 @@ using Index = int;
 #endif
 
 // where a call of the lanes stands in the source. Every call takes one as its last argument, by default its
-// own place, so that a wrapper can hand on its caller's; only the emulated lanes keep it
+// own line, so that a wrapper can hand on its caller's; only the emulated lanes keep it
 struct NoSite {
   DS_HD static constexpr NoSite current() { return {}; }
 };

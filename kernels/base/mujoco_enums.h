@@ -42,7 +42,7 @@ enum DynType : int {
 enum GainType : int { kGainFixed = 0, kGainAffine = 1, kGainMuscle = 2, kGainDCMotor = 3 };
 enum BiasType : int { kBiasNone = 0, kBiasAffine = 1, kBiasMuscle = 2, kBiasDCMotor = 3 };
 // where the parameters of a dcmotor stand in the rows of gainprm, dynprm and biasprm
-enum MotorGainPlace : int {
+enum MotorGainNumber : int {
   kMotorGainResistance = 0,
   kMotorGainConstant = 1,
   kMotorGainTemperatureSlope = 2,
@@ -52,7 +52,7 @@ enum MotorGainPlace : int {
   kMotorGainKd = 6,
   kMotorGainVoltage = 7
 };
-enum MotorDynPlace : int {
+enum MotorDynNumber : int {
   kMotorDynTimeConstant = 0,
   kMotorDynCurrentRate = 1,
   kMotorDynHeatResistance = 2,
@@ -63,7 +63,7 @@ enum MotorDynPlace : int {
   kMotorDynSlew = 7,
   kMotorDynIntegralBound = 8
 };
-enum MotorBiasPlace : int {
+enum MotorBiasNumber : int {
   kMotorBiasCogging = 0,
   kMotorBiasCoggingPoles = 1,
   kMotorBiasCoggingPhase = 2,
@@ -72,7 +72,7 @@ enum MotorBiasPlace : int {
   kMotorBiasStribeck = 5
 };
 // those of a muscle in gainprm, and in biasprm
-enum MusclePlace : int {
+enum MuscleNumber : int {
   kMuscleRange = 0,  // lower and upper
   kMuscleForce = 2,
   kMuscleScale = 3,
@@ -83,7 +83,7 @@ enum MusclePlace : int {
   kMuscleFvmax = 8
 };
 // and in dynprm
-enum MuscleDynPlace : int { kMuscleDynRise = 0, kMuscleDynFall = 1, kMuscleDynSmooth = 2 };
+enum MuscleDynNumber : int { kMuscleDynRise = 0, kMuscleDynFall = 1, kMuscleDynSmooth = 2 };
 // mjtCtrlInput: which set points the controls of an actuator are, in this order
 enum ControlInput : int { kInputPos = 1, kInputVel = 2, kInputForce = 4, kInputVoltage = 8, kInputNone = 16 };
 
@@ -233,6 +233,6 @@ inline constexpr int ray_numbers(int data) {
 // attribute `reduce` of a contact sensor
 enum ContactReduction : int { kReduceNone = 0, kReduceMinDist = 1, kReduceMaxForce = 2, kReduceNetForce = 3 };
 // where the parameters of a contact sensor stand in its row of intprm; a rangefinder has the first
-enum SensorPlace : int { kSensorData = 0, kSensorReduction = 1, kSensorSlots = 2, kSensorPlaces = 3 };
+enum SensorNumber : int { kSensorData = 0, kSensorReduction = 1, kSensorSlots = 2, kSensorNumbers = 3 };
 
 }  // namespace dualstep

@@ -82,6 +82,13 @@ DS_HD Vec3<Real> normalize(const Vec3<Real>& a, const Vec3<Real>& fallback, Real
   *length = n;
   return select3(ok, a * inv, fallback);
 }
+// the mean of vectors whose weighted sum is `sum`, or `fallback` where their weights are (nearly) zero
+template <class Real>
+DS_HD Vec3<Real> weighted_mean(const Vec3<Real>& sum, const Real& weight, const Vec3<Real>& fallback) {
+  const auto ok = weight > Real(1e-15);
+  const Real inv = Real(1) / select(ok, weight, Real(1));
+  return select3(ok, sum * inv, fallback);
+}
 
 template <class Real>
 DS_HD Quat<Real> mul(const Quat<Real>& a, const Quat<Real>& b) {

@@ -123,6 +123,9 @@ DS_STAGE void find_axis(const Shape<Real>& a, const Shape<Real>& b, const Real& 
   x->edge = select(alias, Real(-1), x->edge);
 }
 
+// which of the two edges run through their other corners, as bits: the second box's is tried before the first's
+enum OtherCorner : int { kOtherSecond = 1, kOtherFirst = 2, kCornerVariants = 4 };
+
 // nearest points of the two edges that meet along the edge axis: one contact, halfway between them
 template <class Real>
 DS_STAGE void edge_contact(const BoxAxes<Real>& x, Real* dist, Vec3<Real>* pos, Vec3<Real>* normal) {
@@ -160,15 +163,15 @@ DS_STAGE void edge_contact(const BoxAxes<Real>& x, Real* dist, Vec3<Real>* pos, 
     unsure2 = mask_or(unsure2, flip2[k]);
   }
   Real gap[3] = {zero, zero, zero}, middle[3] = {zero, zero, zero};
-  for (int variant = 0; variant < 4; variant++) {
+  for (int variant = 0; variant < kCornerVariants; variant++) {
     auto allowed = zero <= zero;
-    if (variant & 1) allowed = mask_and(allowed, unsure2);
-    if (variant & 2) allowed = mask_and(allowed, unsure1);
+    if (variant & kOtherSecond) allowed = mask_and(allowed, unsure2);
+    if (variant & kOtherFirst) allowed = mask_and(allowed, unsure1);
     if (variant > 0 && !any(allowed)) continue;
     Real v1[3], v2[3], between[3];
     for (int k = 0; k < 3; k++) {
-      v1[k] = variant & 2 ? select(flip1[k], -c1[k], c1[k]) : c1[k];
-      v2[k] = variant & 1 ? select(flip2[k], -c2[k], c2[k]) : c2[k];
+      v1[k] = variant & kOtherFirst ? select(flip1[k], -c1[k], c1[k]) : c1[k];
+      v2[k] = variant & kOtherSecond ? select(flip2[k], -c2[k], c2[k]) : c2[k];
     }
     for (int k = 0; k < 3; k++)
       between[k] = fma(R[3 * k + 2], v2[2], fma(R[3 * k + 1], v2[1], R[3 * k] * v2[0])) + x.p21[k] - v1[k];

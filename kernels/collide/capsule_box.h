@@ -27,13 +27,13 @@ DS_HD Mask mask_xor(const Mask& a, const Mask& b) {
   return mask_and(mask_or(a, b), mask_not(mask_and(a, b)));
 }
 
-// the place on the segment nearest to the box, and the feature of the box that is nearest there
+// the point of the segment nearest to the box, and the feature of the box that is nearest there
 template <class Real>
 struct SegmentTouch {
   Real x;        // on the segment, -1 to 1
   Real squared;  // squared distance; a bound in length units where nothing was found
   Real edge;     // 4 j + 2 (upper in the higher other axis) + (upper in the lower one); -1: a face
-  Real place;    // on the edge, from its middle
+  Real along;    // the edge, from its middle
   Real side;     // -1, 1: the edge's lower, upper end; 0: between
   MaskOf<Real> found, face[3];  // a face: the axis along which the end is outside; none: inside the box
 };
@@ -46,7 +46,7 @@ DS_FN SegmentTouch<Real> nearest_to_box(const Real* p, const Real* h, const Real
   SegmentTouch<Real> t{.x = zero,
                        .squared = bound,
                        .edge = -one,
-                       .place = zero,
+                       .along = zero,
                        .side = zero,
                        .found = no,
                        .face = {no, no, no}};
@@ -100,7 +100,7 @@ DS_FN SegmentTouch<Real> nearest_to_box(const Real* p, const Real* h, const Real
       t.squared = select(better, squared, t.squared);
       t.x = select(better, x, t.x);
       t.edge = select(better, Real(4 * j + corner), t.edge);
-      t.place = select(better, y, t.place);
+      t.along = select(better, y, t.along);
       t.side = select(better, side, t.side);
       t.found = mask_or(t.found, better);
     }
@@ -126,7 +126,7 @@ DS_HD Real second_over_face(const SegmentTouch<Real>& t, const Real* p, const Re
 
 // how far along the segment from t.x the second contact is; `there` says whether there is one
 template <class Real>
-DS_FN Real second_place(const SegmentTouch<Real>& t, const Real* p, const Real* h, const Real* s,
+DS_FN Real second_point(const SegmentTouch<Real>& t, const Real* p, const Real* h, const Real* s,
                         const Real& length_squared, MaskOf<Real>* there) {
   const Real zero(0), one(1), two(2);
   Real inv[3], span[3], reach[3];
@@ -186,7 +186,7 @@ DS_FN Real second_place(const SegmentTouch<Real>& t, const Real* p, const Real* 
   const auto edge_positive = pick(edge[0], positive[0], pick(edge[1], positive[1], positive[2]));
   const Real edge_half = select(edge[0], s[0], select(edge[1], s[1], s[2]));
   const Real edge_span = select(edge[0], span[0], select(edge[1], span[1], span[2]));
-  const Real edge_left = edge_half - select(mask_xor(edge_positive, forward), -t.place, t.place);
+  const Real edge_left = edge_half - select(mask_xor(edge_positive, forward), -t.along, t.along);
   const Real edge_way = select(forward, one, -one);
   const Real along_reach = select(along[0], reach[0], select(along[1], reach[1], reach[2]));
   const Real on_edge = edge_way * min(min(fma(-edge_way, t.x, one), along_reach), edge_left * edge_span);
@@ -215,10 +215,10 @@ DS_FN void capsule_box(const Shape<Real>& a, const Shape<Real>& b, const Real& m
   const Real bound = margin + Real(2) * (radius + half + (s[0] + s[1] + s[2]));
   const auto t = nearest_to_box(p, h, s, length_squared, bound);
   MaskOf<Real> there;
-  const Real second = t.x + second_place(t, p, h, s, length_squared, &there);
-  const Real place[2] = {t.x, select(there, second, t.x)};
+  const Real second = t.x + second_point(t, p, h, s, length_squared, &there);
+  const Real at[2] = {t.x, select(there, second, t.x)};
   for (int k = 0; k < 2; k++) {
-    const auto touch = ball_in_box_frame(axpy(axis, place[k], centre), radius, b.size);
+    const auto touch = ball_in_box_frame(axpy(axis, at[k], centre), radius, b.size);
     out->dist[k] = touch.dist;
     out->normal[k] = rotate(b.rot, touch.normal);
     out->pos[k] = b.pos + rotate(b.rot, touch.pos);

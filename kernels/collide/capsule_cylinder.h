@@ -70,7 +70,7 @@ DS_FN void capsule_cylinder(const Shape<Real>& a, const Shape<Real>& b, const Re
   const Line<Real> core{c, u, l, r};
   line_contacts(core, n, half, radius, over, more, stretch);
 
-  // the place on the segment that is deepest: nearest to the rim's point, or to the cylinder's axis
+  // the point of the segment that is deepest: nearest to the rim's point, or to the cylinder's axis
   const Real flat = sqrt(fma(n.x, n.x, n.y * n.y)), inv_flat = radius / select(flat > zero, flat, one);
   const Vec3<Real> rim{n.x * inv_flat, n.y * inv_flat, select(n.z < zero, -half, half)};
   const Real to_axis = -fma(c.x, u.x, c.y * u.y) / select(slanted, across * across, one);

@@ -243,17 +243,17 @@ DS_STAGE void cap_contacts(const BoxBeside<Real>& t, const BoxFace<Real>& face, 
     const bool along_u = edge % 2 == 0;
     const Real side(edge < 2 ? 1 : -1);
     const Vec3<Real> out = (along_u ? face.v : face.u) * side,
-                     run = (along_u ? face.u : face.v) * (along_u ? -side : side);
+                     along = (along_u ? face.u : face.v) * (along_u ? -side : side);
     Line<Real> line;
     line.q = axpy(out, along_u ? face.half_v : face.half_u, face.centre);
-    line.u = run;
+    line.u = along;
     line.reach = along_u ? face.half_u : face.half_v;
     line.ball = zero;
     Touch<Real> ends[2];
-    Real places[2];
-    line_contacts(line, n, t.half, t.radius, use, ends, places);
+    Real stretch[2];
+    line_contacts(line, n, t.half, t.radius, use, ends, stretch);
     // an end that is the next edge's start is its
-    const auto cut = places[1] < line.reach * Real(kSingle<Real> ? 1 - 1e-6 : 1 - 1e-12);
+    const auto cut = stretch[1] < line.reach * Real(kSingle<Real> ? 1 - 1e-6 : 1 - 1e-12);
     // the rim's point farthest towards the edge, seen along n
     // d/dp of out . (p moved along n into the face) over the cap's plane
     const Real facing = dot(n, face.normal), inv_facing = one / select(facing < Real(-0.1), facing, -one);
@@ -291,9 +291,9 @@ DS_STAGE void lying_contacts(const BoxBeside<Real>& t, const BoxFace<Real>& face
   for (int k = 0; k < 2; k++) {
     const Vec3<Real>& e = k == 0 ? face.u : face.v;
     const Real limit = (k == 0 ? face.half_u : face.half_v) * rim_slack<Real>();
-    const Real at = dot(q, e), run = dot(v, e);
-    const auto level = abs(run) < Real(kSingle<Real> ? 1e-6 : 1e-12);
-    const Real inv = one / select(level, one, run), t1 = (-limit - at) * inv, t2 = (limit - at) * inv;
+    const Real at = dot(q, e), rate = dot(v, e);
+    const auto level = abs(rate) < Real(kSingle<Real> ? 1e-6 : 1e-12);
+    const Real inv = one / select(level, one, rate), t1 = (-limit - at) * inv, t2 = (limit - at) * inv;
     low = select(level, low, max(low, min(t1, t2)));
     high = select(level, high, min(high, max(t1, t2)));
     there = mask_and(there, mask_or(mask_not(level), abs(at) <= limit));
@@ -330,8 +330,8 @@ DS_STAGE void edge_contacts(const BoxBeside<Real>& t, const Vec3<Real>& n, const
   line.reach = select(third, t.size[2], select(second, t.size[1], t.size[0]));
   line.ball = zero;
   Touch<Real> ends[2];
-  Real places[2];
-  line_contacts(line, n, t.half, t.radius, zero < zero, ends, places);
+  Real stretch[2];
+  line_contacts(line, n, t.half, t.radius, zero < zero, ends, stretch);
   for (int end = 0; end < 2; end++) {
     Touch<Real>& to = touch[end];
     to.dist = select(use, ends[end].dist, to.dist);
@@ -353,12 +353,12 @@ DS_STAGE Touch<Real> deepest_contact(const BoxBeside<Real>& t, const Direction<R
   const Vec3<Real> rim{n.x * scale, n.y * scale, select(n.z < zero, -t.half, t.half)};
 
   // an edge across the side: where the edge passes the side's line
-  Vec3<Real> lowest = t.c, run = t.axis[0];
+  Vec3<Real> lowest = t.c, along = t.axis[0];
   Real reach = t.size[0], least = abs(dot(n, t.axis[0]));
   for (int k = 0; k < 3; k++) {
     const Real d = dot(n, t.axis[k]);
     const auto flatter = abs(d) < least;
-    run = select3(flatter, t.axis[k], run);
+    along = select3(flatter, t.axis[k], along);
     reach = select(flatter, t.size[k], reach);
     least = select(flatter, abs(d), least);
     lowest = axpy(t.axis[k], -unit_sign(d) * t.size[k], lowest);
@@ -369,10 +369,10 @@ DS_STAGE Touch<Real> deepest_contact(const BoxBeside<Real>& t, const Direction<R
     middle = axpy(t.axis[k], select(abs(d) <= least, zero, -unit_sign(d) * t.size[k]), middle);
   }
   const Vec3<Real> sideways{-n.y, n.x, zero};
-  const Real passing = dot(run, sideways);
+  const Real passing = dot(along, sideways);
   const auto passes = abs(passing) > Real(1e-9);
-  const Real place = clamp(-dot(middle, sideways) / select(passes, passing, one), -reach, reach);
-  const Vec3<Real> on_edge = axpy(run, place, middle);
+  const Real at = clamp(-dot(middle, sideways) / select(passes, passing, one), -reach, reach);
+  const Vec3<Real> on_edge = axpy(along, at, middle);
 
   Touch<Real> d;
   d.dist = s;

@@ -278,10 +278,10 @@ DS_HD void further_contacts(const FacingCap<Real>& f, const RimPoints<Real>& r, 
     disk_contacts(f, axpy(f.u, -f.other_half * unit_sign(r.down), f.c), facing, more);
 }
 
-// the deepest point: of the kind of the best direction, `places` the stretch of further_contacts
+// the deepest point: of the kind of the best direction, `stretch` that of further_contacts
 template <class Real>
 DS_HD Touch<Real> deepest_point(const FacingCap<Real>& f, const RimPoints<Real>& r,
-                                const Direction<Real>& best, const Real& across, const Real* places) {
+                                const Direction<Real>& best, const Real& across, const Real* stretch) {
   const Real half_of(0.5), s = best.separation;
   const auto of_kind = [&](double k) { return best.kind == Real(k); };
   // with parallel axes the rim is nowhere along the side
@@ -289,7 +289,7 @@ DS_HD Touch<Real> deepest_point(const FacingCap<Real>& f, const RimPoints<Real>&
   const auto on_cap = mask_or(of_kind(0), of_kind(1)), on_side = mask_or(of_kind(2), upright);
   const auto by_first = mask_or(mask_and(of_kind(3), mask_not(f.swapped)), mask_and(of_kind(4), f.swapped));
   const Real to_axis =
-      clamp(fma(-f.c.x, f.u.x, -(f.c.y * f.u.y)) / max(across * across, Real(1e-12)), places[0], places[1]);
+      clamp(fma(-f.c.x, f.u.x, -(f.c.y * f.u.y)) / max(across * across, Real(1e-12)), stretch[0], stretch[1]);
   const Vec3<Real> beside = axpy(f.n, fma(s, -half_of, -f.other_radius), axpy(f.u, to_axis, f.c));
   const Vec3<Real> from1 = axpy(f.n, s * half_of, r.p1), from2 = axpy(f.n, -s * half_of, r.p2);
   Touch<Real> deepest;

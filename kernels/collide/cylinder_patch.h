@@ -43,10 +43,10 @@ DS_HD Real rim_slack() {
 }
 
 // contacts at both ends of the stretch of the line that is over the cap (`over`) or beside the side;
-// places[0] to places[1] is that stretch, or the whole line where there is none
+// stretch[0] to stretch[1] is that stretch, or the whole line where there is none
 template <class Real>
 DS_FN void line_contacts(const Line<Real>& line, const Vec3<Real>& n, const Real& half, const Real& radius,
-                         const MaskOf<Real>& over, Touch<Real>* touch, Real* places) {
+                         const MaskOf<Real>& over, Touch<Real>* touch, Real* stretch) {
   const Real zero(0), one(1);
   const Vec3<Real>&q = line.q, &u = line.u;
   const Real cap = select(n.z < zero, -half, half), inv_nz = one / select(over, n.z, one);
@@ -76,8 +76,8 @@ DS_FN void line_contacts(const Line<Real>& line, const Vec3<Real>& n, const Real
     there = mask_and(mask_or(mask_and(over, crosses), mask_and(mask_not(over), beside)), low <= high);
   }
   for (int end = 0; end < 2; end++) {
-    places[end] = select(there, end == 0 ? low : high, end == 0 ? -line.reach : line.reach);
-    const Vec3<Real> p = axpy(u, places[end], q);
+    stretch[end] = select(there, end == 0 ? low : high, end == 0 ? -line.reach : line.reach);
+    const Vec3<Real> p = axpy(u, stretch[end], q);
     const Real away = sqrt(fma(p.x, p.x, p.y * p.y)), inv = one / max(away, Real(1e-12));
     const Vec3<Real> radial{p.x * inv, p.y * inv, zero};
     const auto sideways = fma(radial.x, n.x, radial.y * n.y) > Real(0.9);
@@ -98,7 +98,7 @@ DS_HD void keep_if_new(Touch<Real>* t, const Touch<Real>& deepest, const Real& m
   t->hit = mask_and(mask_and(t->hit, elsewhere), mask_and(t->dist < margin, t->dist >= deepest.dist - tie));
 }
 
-// of contacts that are all but in one place the deepest stays: two would weigh a load twice
+// of contacts that are all but at one point the deepest stays: two would weigh a load twice
 template <int K, class Real>
 DS_HD void keep_apart(Touch<Real>* touch, const Real& apart) {
   for (int k = 1; k < K; k++)

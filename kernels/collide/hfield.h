@@ -61,8 +61,8 @@ struct FieldEdge {
     return mask_and(n.z >= Real(0), mask_and(away(far1), away(far2)));
   }
   // ends are vertices
-  DS_FN MaskOf<Real> within(const Real& place) const {
-    return mask_and(place >= length * Real(1e-5), place <= length * Real(1 - 1e-5));
+  DS_FN MaskOf<Real> within(const Real& at) const {
+    return mask_and(at >= length * Real(1e-5), at <= length * Real(1 - 1e-5));
   }
 };
 
@@ -114,20 +114,19 @@ DS_STAGE void edge_box(Scene* s, const FieldEdge<Real>& e, const MaskOf<Real>& w
   }
   const auto flush = mask_and(mask_and(some, depth > zero), e.allows(face));
   if (any(flush)) {
-    for (const Real& place : {enter, leave}) {
-      const Vec3<Real> x = axpy(e.along, place, e.from);
+    for (const Real& at : {enter, leave}) {
+      const Vec3<Real> x = axpy(e.along, at, e.from);
       const Real dist = -depth - dot(face, x);
-      const auto valid =
-          mask_and(mask_and(flush, enter <= leave), mask_and(e.within(place), dist < s->margin));
+      const auto valid = mask_and(mask_and(flush, enter <= leave), mask_and(e.within(at), dist < s->margin));
       if (any(valid)) keep_contact(s, valid, dist, axpy(face, dist * Real(0.5), x), face);
     }
   }
   const Vec3<Real> d = low - e.from;
   const Real cosine = dot(e.along, other), a = dot(e.along, d), b = dot(other, d);
-  const Real place = fma(-cosine, b, a) / max(fma(-cosine, cosine, one), Real(1e-9));
-  const Real beside = fma(place, cosine, -b);
-  auto valid = mask_and(mask_and(some, mask_not(flush)), mask_and(e.within(place), abs(beside) <= half));
-  if (any(valid)) keep_contact(s, valid, best, axpy(n, best * Real(0.5), axpy(e.along, place, e.from)), n);
+  const Real at = fma(-cosine, b, a) / max(fma(-cosine, cosine, one), Real(1e-9));
+  const Real beside = fma(at, cosine, -b);
+  auto valid = mask_and(mask_and(some, mask_not(flush)), mask_and(e.within(at), abs(beside) <= half));
+  if (any(valid)) keep_contact(s, valid, best, axpy(n, best * Real(0.5), axpy(e.along, at, e.from)), n);
 }
 
 // The normal of an ellipsoid at an edge, to rounding: Newton's method on the circle across the edge, where the search
@@ -161,20 +160,6 @@ DS_STAGE void sharpen_across(const Scene& s, const FieldEdge<Real>& e, Real* dis
   const auto taken = apart >= *dist - rounding;
   *dist = select(taken, apart, *dist);
   *normal = select3(taken, n, *normal);
-}
-
-// the pair function of two types, either way round; the normal points from a to b
-template <int kA, int kB, class A, class B, class Real, int K>
-DS_HD void collide_types(const A& a, const B& b, const Real& margin, Manifold<Real, K>* m) {
-#define DS_CALL(first, second, function, capacity)            \
-  if constexpr (first == kA && second == kB)                  \
-    function(a, b, margin, m);                                \
-  else if constexpr (first == kB && second == kA) {           \
-    function(b, a, margin, m);                                \
-    for (int k = 0; k < K; k++) m->normal[k] = -m->normal[k]; \
-  }
-  DS_PAIRS(DS_CALL)
-#undef DS_CALL
 }
 
 template <int kType, class Scene, class Real>
@@ -214,8 +199,8 @@ DS_STAGE void edge_contacts(Scene* s, const Vec3<Real>& from, const Vec3<Real>& 
       auto valid = mask_and(wanted, m.hit[k]);
       if (!any(valid)) continue;
       const Vec3<Real>& n = m.normal[k];
-      const Real place = dot(along, axpy(n, m.dist[k] * Real(-0.5), m.pos[k]) - from);
-      valid = mask_and(valid, mask_and(e.within(place), e.allows(n)));
+      const Real at = dot(along, axpy(n, m.dist[k] * Real(-0.5), m.pos[k]) - from);
+      valid = mask_and(valid, mask_and(e.within(at), e.allows(n)));
       if (any(valid)) keep_contact(s, valid, m.dist[k], m.pos[k], n);
     }
   }

@@ -26,7 +26,7 @@ struct FieldScene {
   Manifold<Real, K> found;
 };
 
-// one contact more. A contact in the same place and direction gives way if it is shallower; if all slots are taken,
+// one contact more. A contact at the same point with the same normal gives way if it is shallower; if all slots are taken,
 // the shallowest does
 template <class Scene, class Real>
 DS_STAGE void keep_contact(Scene* s, const MaskOf<Real>& valid, const Real& dist, const Vec3<Real>& pos,
@@ -46,10 +46,10 @@ DS_STAGE void keep_contact(Scene* s, const MaskOf<Real>& valid, const Real& dist
     worst = select(shallower, Real(k), worst);
     worst_dist = select(shallower, m.dist[k], worst_dist);
   }
-  const Real else_place = select(free >= zero, free, select(dist < worst_dist, worst, none));
-  const Real place = select(same >= zero, select(dist < same_dist, same, none), else_place);
+  const Real other = select(free >= zero, free, select(dist < worst_dist, worst, none));
+  const Real slot = select(same >= zero, select(dist < same_dist, same, none), other);
   for (int k = 0; k < K; k++) {
-    const auto here = mask_and(valid, place == Real(k));
+    const auto here = mask_and(valid, slot == Real(k));
     m.dist[k] = select(here, dist, m.dist[k]);
     m.pos[k] = select3(here, pos, m.pos[k]);
     m.normal[k] = select3(here, normal, m.normal[k]);
@@ -83,17 +83,17 @@ DS_STAGE void hull_corners(Scene* s, const Under& under, const decltype(Scene::m
   const auto& h = s->body.hull;
   const auto at = [&](int i) {
     const Vec3<Real> p = rotate(s->body.rot, broadcast_triple<Real>(h.points(), i));
-    Place<Real> place{p.x, p.y, p.z, Real(0), p.z < ceiling};
-    if (any(place.there)) {
+    FlatPoint<Real> point{p.x, p.y, p.z, Real(0), p.z < ceiling};
+    if (any(point.there)) {
       const FaceUnder<Real> f = under(p);
-      place.dist = f.dist;
-      place.there = mask_and(place.there, mask_and(f.there, f.dist < s->margin));
+      point.dist = f.dist;
+      point.there = mask_and(point.there, mask_and(f.there, f.dist < s->margin));
     }
-    return place;
+    return point;
   };
-  Place<Real> chosen[4];
+  FlatPoint<Real> chosen[4];
   choose_four(h.npoint, at, s->size, chosen);
-  for (const Place<Real>& c : chosen) {
+  for (const FlatPoint<Real>& c : chosen) {
     if (!any(c.there)) continue;
     const Vec3<Real> p{c.u, c.v, c.height};
     const FaceUnder<Real> f = under(p);
@@ -122,17 +122,27 @@ DS_FN MaskOf<Real> over_face(const GridView<Real>& view, const FieldFace<Real>& 
   return mask_and(mask_and(in_x, in_y), side >= -(su + sw));
 }
 
+// the pair function of two types, either way round; the normal points from a to b
+template <int kA, int kB, class A, class B, class Real, int K>
+DS_HD void collide_types(const A& a, const B& b, const Real& margin, Manifold<Real, K>* m) {
+#define DS_CALL(first, second, function, capacity)            \
+  if constexpr (first == kA && second == kB)                  \
+    function(a, b, margin, m);                                \
+  else if constexpr (first == kB && second == kA) {           \
+    function(b, a, margin, m);                                \
+    for (int k = 0; k < K; k++) m->normal[k] = -m->normal[k]; \
+  }
+  DS_PAIRS(DS_CALL)
+#undef DS_CALL
+}
+
 // the contacts of a plane through a point
 template <int kType, class Body, class Real, int K>
 DS_FN void plane_contacts(const Vec3<Real>& point, const Vec3<Real>& n, const Body& body, const Real& margin,
                           Manifold<Real, K>* m) {
   const Real zero(0);
   const Shape<Real> plane{point, {{zero, zero, n.x, zero, zero, n.y, zero, zero, n.z}}, {zero, zero, zero}};
-  if constexpr (kType == kSphere) plane_sphere(plane, body, margin, m);
-  if constexpr (kType == kCapsule) plane_capsule(plane, body, margin, m);
-  if constexpr (kType == kCylinder) plane_cylinder(plane, body, margin, m);
-  if constexpr (kType == kEllipsoid) plane_ellipsoid(plane, body, margin, m);
-  if constexpr (kType == kBox) plane_box(plane, body, margin, m);
+  collide_types<kPlane, kType>(plane, body, margin, m);
 }
 
 template <int kType, class Scene, class Real>

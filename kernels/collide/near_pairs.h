@@ -8,11 +8,11 @@
 //           a sphere may reach a box geom of half sizes s where  |max(|R'(x_b - x_a)| - s, 0)| < r_b + margin
 //           radii are a thousandth larger than what they bound, and boxes wider by what rounding could hide
 // source    Ericson 2005, chapter 4 (bounding volumes)
-// deviation of many candidate pairs it is first asked whether boxes about their trees meet, then, by runs of pairs, whether
+// deviation of many candidate pairs it is first asked whether boxes about their trees meet, then, by ranges of pairs, whether
 //           the one about a body meets the one about the other tree; what is left out is what bounding spheres leave out
 // reads     geom_xpos, geom_xmat
 // writes    geom_record, body_box, tree_box, trees_near, tree_meets; con_*, ncon, ncon_needed, ncon_max, overflow_bits
-// cost      O(pairs of trees + runs + pairs of those that may be near), and the pair functions of those that are
+// cost      O(pairs of trees + ranges + pairs of those that may be near), and the pair functions of those that are
 #pragma once
 
 #include "kernels/collide/pair_contacts.h"
@@ -165,18 +165,18 @@ struct NearParameters {
 
 // the contacts of near pairs, pair by pair in the next slots of its environment
 template <int K, class E>
-DS_FN void place_side_by_side(E& env, const NearPairs<E>& near, const Manifold<typename E::Real, K>& m) {
+DS_FN void put_side_by_side(E& env, const NearPairs<E>& near, const Manifold<typename E::Real, K>& m) {
   using Real = typename E::Real;
   const ContactWriter<E> writer{env};
   const NearParameters<E> parameters(env, near);
   const auto& t = env.t;
-  Real dim(0), mu[5], pair(0);
+  Real dim(0), mu[kFrictionNumbers], pair(0);
   for (int l = 0; l < E::kPack; l++) {
     set_lane(dim, l, static_cast<typename E::Scalar>(t.pair_dim[near.pair[l]]));
-    set_lane(pair, l, static_cast<typename E::Scalar>(8 * near.pair[l]));
+    set_lane(pair, l, static_cast<typename E::Scalar>(contact_id(near.pair[l], 0)));
   }
   const auto friction = near.row(env, t.pair_friction, kWidth_pair_friction);
-  for (int k = 0; k < 5; k++) mu[k] = select(dim > Real(k + 1), friction(k), Real(0));
+  for (int k = 0; k < kFrictionNumbers; k++) mu[k] = select(dim > Real(k + 1), friction(k), Real(0));
   ContactRecord<Real> contacts[K];
   unsigned hits[K];
   for (int k = 0; k < K; k++) {
@@ -185,7 +185,7 @@ DS_FN void place_side_by_side(E& env, const NearPairs<E>& near, const Manifold<t
     ContactRecord<Real>& c = contacts[k];
     c.dist = m.dist[k], c.pos = m.pos[k], c.normal = m.normal[k], c.tangent = m.tangent;
     c.id = pair + Real(k), c.dim = dim;
-    for (int r = 0; r < 5; r++) c.mu[r] = mu[r];
+    for (int r = 0; r < kFrictionNumbers; r++) c.mu[r] = mu[r];
     record_by_law(parameters, 0, &c);
   }
   for (int l = 0; l < near.count; l++) {
@@ -230,7 +230,7 @@ DS_FN void collide_near(E& env, NearPairs<E>* near) {
     m.hit[k] = mask_and(there, m.hit[k]);
     hits |= mask_word(m.hit[k]);
   }
-  if (hits != 0) place_side_by_side(env, *near, m);
+  if (hits != 0) put_side_by_side(env, *near, m);
   near->count = 0;
 }
 
@@ -319,13 +319,13 @@ DS_FN void find_near_trees(E& env) {
     if (near) env.tree_meets()[tree1] = env.tree_meets()[tree2] = Real(1);
   }
 }
-// Whether some pair of a run may be near in some environment of the pack
+// Whether some pair of a range may be near in some environment of the pack
 template <class E>
-DS_HD bool may_be_near(const E& env, int run) {
-  const int trees = env.t.run_trees[run];
+DS_HD bool may_be_near(const E& env, int range) {
+  const int trees = env.t.pair_range_trees[range];
   if (trees < 0) return true;
   if (!(lane_of(env.trees_near()[trees], 0) > 0)) return false;
-  const auto body = box_of(env.body_box(), env.t.run_body[run]);
+  const auto body = box_of(env.body_box(), env.t.pair_range_body[range]);
   const auto tree = box_of(env.tree_box(), env.t.tree_pair_tree2[trees]);
   return any(may_meet<E>(body, tree, env.tree_pair_margin(trees)));
 }
@@ -333,16 +333,16 @@ DS_HD bool may_be_near(const E& env, int run) {
 // calls f(first pair, one past the last) for those of a kind among which some may be near. What is between spheres is so for
 // their kinds alone
 template <int kKind, class E, class F>
-DS_HD void each_near_run(E& env, F f) {
+DS_HD void each_near_range(E& env, F f) {
   using Kind = PairKindTraits<kKind>;
   const auto& t = env.t;
   if constexpr (!kShapeIs<Kind::kFirst, kShapeSurface>)
-    if (t.n.nisland > 0 && t.run_adr[kPairKinds] > 0) {
-      for (int run = t.run_adr[kKind]; run < t.run_adr[kKind + 1];) {
-        if (may_be_near(env, run)) f(t.run_pair[run], t.run_pair[run + 1]);
+    if (t.n.nisland > 0 && t.pair_range_adr[kPairKinds] > 0) {
+      for (int range = t.pair_range_adr[kKind]; range < t.pair_range_adr[kKind + 1];) {
+        if (may_be_near(env, range)) f(t.pair_range_begin[range], t.pair_range_begin[range + 1]);
         // those of a tree that meets no other are passed over
-        const int tree = t.body_tree[t.run_body[run]];
-        run = tree < 0 || lane_of(env.tree_meets()[tree], 0) > 0 ? run + 1 : t.run_next[run];
+        const int tree = t.body_tree[t.pair_range_body[range]];
+        range = tree < 0 || lane_of(env.tree_meets()[tree], 0) > 0 ? range + 1 : t.pair_range_next[range];
       }
       return;
     }
@@ -372,7 +372,7 @@ DS_HD void find_near(E& env, int begin, int end, NearPairs<E>* near) {
 template <int kKind, class E>
 DS_STAGE void collide_side_by_side(E& env) {
   NearPairs<E> near;
-  each_near_run<kKind>(env, [&](int begin, int end) { find_near<kKind>(env, begin, end, &near); });
+  each_near_range<kKind>(env, [&](int begin, int end) { find_near<kKind>(env, begin, end, &near); });
   collide_near<kKind>(env, &near);
 }
 

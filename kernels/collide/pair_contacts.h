@@ -4,7 +4,7 @@
 // equation  x_g = x_b + R_b geom_pos,  q_g = q_b * geom_quat
 //           a pair is close as collide.h says; of a height field where the other's sphere meets the box of its heights
 //           slot of a contact = ncon + those of earlier pairs of the round + those of its own pair before it
-//           con_pair = 8 pair + k for contact k of its manifold; friction, dimension and softness are the pair's
+//           con_pair = contact_id(pair, k) of its k-th contact; friction, dimension and softness are the pair's
 // source    MuJoCo's documentation, "Contact"; kernels/contact for D, kterm, Bn, Bt by the contact law
 // deviation as collide.h
 // reads     xpos, xquat, geom_xpos, geom_xmat
@@ -61,6 +61,7 @@ template <int kNone, int... k>
 IntList<k...> without_first(IntList<kNone, k...>);
 using PairKinds = decltype(without_first(IntList<-1 DS_PAIRS(DS_KIND)>{}));
 #undef DS_KIND
+static_assert(max_pair_capacity() <= kManifoldContacts, "contact_id has room for the contacts of any pair");
 
 template <class E>
 DS_STAGE void geom_poses(E& env) {
@@ -95,7 +96,7 @@ template <class Real>
 struct ContactRecord {
   Real dist, D, kterm, Bn, Bt, dim, id;
   Vec3<Real> pos, normal, tangent;
-  Real mu[5];
+  Real mu[kFrictionNumbers];
 };
 
 // the numbers of one slot, by the names of its arrays
@@ -140,9 +141,9 @@ struct ContactWriter {
     put(env.con_pair()[slot], c.id);
     const ContactSlot<E> to{env, slot};
     const auto pos = to.con_pos(), frame = to.con_frame(), mu = to.con_mu();
-    put_vec(pos, 0, c.pos), put_vec(frame, 0, c.normal), put_vec(frame, 3, c.tangent);
+    put_vec(pos, 0, c.pos), put_vec(frame, kFrameNormal, c.normal), put_vec(frame, kFrameTangent, c.tangent);
     put(env.con_kterm()[slot], c.kterm), put(env.con_Bn()[slot], c.Bn), put(env.con_Bt()[slot], c.Bt);
-    for (int k = 0; k < 5; k++) put(mu[k], c.mu[k]);
+    for (int k = 0; k < kFrictionNumbers; k++) put(mu[k], c.mu[k]);
   }
 
   // moves the contact of slot + 1 to slot, for one environment
@@ -159,11 +160,11 @@ struct ContactWriter {
     };
     const ContactSlot<E> to{env, slot};
     const Vec3<Real>&p = c.pos, &n = c.normal, &t = c.tangent;
-    const Real pos[3] = {p.x, p.y, p.z}, frame[6] = {n.x, n.y, n.z, t.x, t.y, t.z};
+    const Real pos[3] = {p.x, p.y, p.z}, frame[kFrameNumbers] = {n.x, n.y, n.z, t.x, t.y, t.z};
     put(to.con_dist(), 1, &c.dist), put(to.con_D(), 1, &c.D), put(to.con_dim(), 1, &c.dim);
-    put(to.con_pair(), 1, &c.id), put(to.con_pos(), 3, pos), put(to.con_frame(), 6, frame);
+    put(to.con_pair(), 1, &c.id), put(to.con_pos(), 3, pos), put(to.con_frame(), kFrameNumbers, frame);
     put(to.con_kterm(), 1, &c.kterm), put(to.con_Bn(), 1, &c.Bn), put(to.con_Bt(), 1, &c.Bt);
-    put(to.con_mu(), 5, c.mu);
+    put(to.con_mu(), kFrictionNumbers, c.mu);
   }
 
   // with every slot taken, and one contact more, of element `from` of a record: of the pairs that have the most one
@@ -200,17 +201,18 @@ struct ContactWriter {
       return has_slot(k) ? lane_of(env.con_dist()[k], lane) : lane_of(more.dist, from);
     }
     DS_HD int pair(int k) const {
-      return static_cast<int>(has_slot(k) ? lane_of(env.con_pair()[k], lane) : lane_of(more.id, from)) >> 3;
+      const Scalar id = has_slot(k) ? lane_of(env.con_pair()[k], lane) : lane_of(more.id, from);
+      return pair_of_id(static_cast<int>(id));
     }
     DS_HD Scalar square_between(int i, int j) const {
       Scalar sum = 0;
       for (int axis = 0; axis < 3; axis++) {
-        const Scalar d = place(i, axis) - place(j, axis);
+        const Scalar d = position(i, axis) - position(j, axis);
         sum = sum + d * d;
       }
       return sum;
     }
-    DS_HD Scalar place(int k, int axis) const {
+    DS_HD Scalar position(int k, int axis) const {
       if (has_slot(k)) return lane_of(env.con_pos()[3 * k + axis], lane);
       return lane_of(axis == 0 ? more.pos.x : axis == 1 ? more.pos.y : more.pos.z, from);
     }
@@ -239,14 +241,13 @@ DS_STAGE void fill_record(const E& env, int pair, ContactRecord<typename E::Real
   using Real = typename E::Real;
   const int dim = env.t.pair_dim[pair];
   c->dim = Real(dim);
-  for (int k = 0; k < 5; k++) c->mu[k] = k < dim - 1 ? env.pair_friction(pair, k) : Real(0);
+  for (int k = 0; k < kFrictionNumbers; k++) c->mu[k] = k < dim - 1 ? env.pair_friction(pair, k) : Real(0);
   record_by_law(env, pair, c);
 }
 
 // the contacts of one pair, each in the next slot of its environment
 template <int K, class E>
-DS_STAGE void place_contacts(E& env, int pair, const Manifold<typename E::Real, K>& m,
-                             typename E::Int place) {
+DS_STAGE void put_contacts(E& env, int pair, const Manifold<typename E::Real, K>& m, typename E::Int next) {
   using Real = typename E::Real;
   const ContactWriter<E> writer{env};
   DS_ROLLED
@@ -257,17 +258,17 @@ DS_STAGE void place_contacts(E& env, int pair, const Manifold<typename E::Real, 
     c.pos = m.pos[k];
     c.normal = m.normal[k];
     c.tangent = m.tangent;
-    c.id = Real(8 * pair + k);
+    c.id = Real(contact_id(pair, k));
     fill_record(env, pair, &c);
     // environments of one slot at a time
     for (unsigned waiting = mask_word(m.hit[k]); waiting != 0;) {
-      const int lane = E::kPack == 1 ? 0 : bit_count_trailing(waiting), slot = lane_of(place, lane);
+      const int lane = E::kPack == 1 ? 0 : bit_count_trailing(waiting), slot = lane_of(next, lane);
       if (slot < env.t.n.ncon) {
         if (E::Lanes::kWidth > 1 || slot >= env.ncon_max) {
           writer.open(slot);
           if (E::Lanes::kWidth == 1) env.ncon_max = slot + 1;
         }
-        const unsigned here = waiting & word_where_equal(place, slot);
+        const unsigned here = waiting & word_where_equal(next, slot);
         writer.write(slot, mask_of_word<Real>(here), c);
         waiting &= ~here;
       } else {
@@ -275,7 +276,7 @@ DS_STAGE void place_contacts(E& env, int pair, const Manifold<typename E::Real, 
         waiting &= waiting - 1;
       }
     }
-    place = place + select(m.hit[k], typename E::Int(1), typename E::Int(0));
+    next = next + select(m.hit[k], typename E::Int(1), typename E::Int(0));
   }
 }
 
@@ -390,7 +391,7 @@ DS_FN void keep_one(const E& env, Manifold<typename E::Real, K>* m) {
     if (disabled(env.t.o, kDisableMultiCcd)) keep_deepest(m);
 }
 
-// contacts of one kind of pair. Lanes take consecutive pairs; places follow from a scan of their counts.
+// contacts of one kind of pair. Lanes take consecutive pairs; slots follow from a scan of their counts.
 template <int kKind, class E>
 DS_STAGE void collide_kind(E& env) {
   using Real = typename E::Real;
@@ -434,7 +435,7 @@ DS_STAGE void collide_kind(E& env) {
     if (full) env.sync();
     for (int turn = 0; turn < (full ? width : 1); turn++) {
       if (some && (!full || turn == env.lanes.rank())) {
-        place_contacts(env, pair, m, env.ncon + before);
+        put_contacts(env, pair, m, env.ncon + before);
       }
       if (full) env.sync();
     }

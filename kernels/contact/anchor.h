@@ -8,7 +8,7 @@
 //           a contact carries on the anchor of the last step that is nearest on the second geom's body, of
 //           the same pair of geoms and within a quarter of the smaller bounding radius, if it is also the
 //           contact nearest to that anchor
-// layout    of AnchorNumber: pair + 1 (-1 where the contact is apart, 0 where the slot is empty), place on the body,
+// layout    of AnchorNumber: pair + 1 (-1 where the contact is apart, 0 where the slot is empty), position on the body,
 //           stretch in the world
 // source    lecture notes on soft contact with friction adjust and slide; Cundall & Strack 1979 for the
 //           same bristle
@@ -29,7 +29,7 @@ DS_HD Run anchor_of(const Run& anchors, int k) {
   return anchors.from(kAnchorNumbers * k);
 }
 
-// key and place of each contact of this step; the square of its reach waits where its stretch will be
+// key and position of each contact of this step; the square of its reach waits where its stretch will be
 template <class E>
 DS_STAGE void mark_contacts(E& env) {
   using Real = typename E::Real;
@@ -57,9 +57,9 @@ DS_STAGE void mark_contacts(E& env) {
       const Real r1 = env.geom_rbound(geom1), r2 = env.geom_rbound(geom2);
       put(reach, Real(0.25) * select(r1 > zero, select(r2 > zero, min(r1, r2), r1), r2));
     }
-    const Vec3<Real> place = rotate(conjugate(turn), env.con_pos().vec(slot) - centre);
+    const Vec3<Real> pos = rotate(conjugate(turn), env.con_pos().vec(slot) - centre);
     mark[kAnchorPair] = select(touching, key, select(used, -one, zero));
-    mark.set_at(kAnchorPlace, select3(touching, place, {zero, zero, zero}));
+    mark.set_at(kAnchorPos, select3(touching, pos, {zero, zero, zero}));
     mark[kAnchorStretch] = reach * reach;
   });
   env.sync();
@@ -76,11 +76,11 @@ DS_STAGE void match_anchors(E& env) {
   env.each(env.ncon_max, [&](int slot) {
     const auto own = anchor_of(now, slot);
     const Real key = own[kAnchorPair], reach2 = own[kAnchorStretch];
-    // the first of the nearest to a place, among marks of the same pair
+    // the first of the nearest to a position, among marks of the same pair
     Real nearest, least;
-    const auto look = [&](const auto& marks, int k, const Vec3<Real>& place) {
+    const auto look = [&](const auto& marks, int k, const Vec3<Real>& pos) {
       const auto mark = anchor_of(marks, k);
-      const Vec3<Real> apart = mark.vec_at(kAnchorPlace) - place;
+      const Vec3<Real> apart = mark.vec_at(kAnchorPos) - pos;
       const Real d2 = dot(apart, apart);
       const auto nearer =
           mask_and(mask_and(mark[kAnchorPair] == key, key > zero), mask_and(d2 <= reach2, d2 < least));
@@ -88,7 +88,7 @@ DS_STAGE void match_anchors(E& env) {
       nearest = select(nearer, Real(k), nearest);
       return nearer;
     };
-    const Vec3<Real> here = own.vec_at(kAnchorPlace);
+    const Vec3<Real> here = own.vec_at(kAnchorPos);
     Vec3<Real> there{zero, zero, zero}, stretch = there;
     nearest = none;
     least = far;
@@ -96,7 +96,7 @@ DS_STAGE void match_anchors(E& env) {
       const auto last = anchor_of(before, k);
       if (!any(last[kAnchorPair] != zero)) break;  // the rest are empty
       const auto nearer = look(before, k, here);
-      there = select3(nearer, last.vec_at(kAnchorPlace), there);
+      there = select3(nearer, last.vec_at(kAnchorPos), there);
       stretch = select3(nearer, last.vec_at(kAnchorStretch), stretch);
     }
     const auto found = nearest >= zero;
@@ -104,7 +104,7 @@ DS_STAGE void match_anchors(E& env) {
     least = far;
     for (int k = 0; k < env.ncon_max; k++) look(now, k, there);
     const auto carried = mask_and(found, nearest == Real(slot));
-    const Vec3<Real> n = env.con_frame().vec(2 * slot), t1 = env.con_frame().vec(2 * slot + 1);
+    const Vec3<Real> n = contact_normal(env, slot), t1 = contact_tangent(env, slot);
     const Vec3<Real> slid = t1 * velocity[kDim * slot + 1] + cross(n, t1) * velocity[kDim * slot + 2];
     const Vec3<Real> moved = axpy(slid, Real(t.o.timestep), stretch - n * dot(n, stretch));
     own.set_at(kAnchorStretch, select3(carried, moved, {zero, zero, zero}));
@@ -120,8 +120,7 @@ DS_HD void anchored_friction(const E& env, int slot, const Mask& touching, const
   const auto& o = env.t.o;
   const auto anchor = anchor_of(env.next_anchors(), slot);
   const Real zero(0), one(1), k(o.tangent_stiffness), d(o.tangent_damping);
-  const Vec3<Real> n = env.con_frame().vec(2 * slot), t1 = env.con_frame().vec(2 * slot + 1),
-                   t2 = cross(n, t1);
+  const Vec3<Real> n = contact_normal(env, slot), t1 = contact_tangent(env, slot), t2 = cross(n, t1);
   const Vec3<Real> stretch = anchor.vec_at(kAnchorStretch);
   f[1] = -fma(d, u[1], k * dot(t1, stretch));
   f[2] = -fma(d, u[2], k * dot(t2, stretch));

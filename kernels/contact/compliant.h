@@ -76,7 +76,7 @@ DS_HD typename E::Real normal_force(const E& env, int slot, const typename E::Re
 // sliding, spin or rolling: rows first .. first + size - 1 of a contact
 struct FrictionTerm {
   int first, size;
-  FrictionPlace coefficient;
+  FrictionNumber coefficient;
 };
 // the friction of one, of `terms` of the state
 template <int kDim, class E>

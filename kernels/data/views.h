@@ -14,6 +14,12 @@ template <class AnyTables>
 DS_HD int geom_of_pair(const AnyTables& t, int pair, int side) {
   return side == 0 ? t.pair_geom1[pair] : t.pair_geom2[pair];
 }
+// which geoms of a pair are the body's, as SideBits
+template <class Tables>
+DS_HD int sides_of_body(const Tables& t, int pair, int body) {
+  const int first = t.geom_body[geom_of_pair(t, pair, 0)], second = t.geom_body[geom_of_pair(t, pair, 1)];
+  return (first == body ? kFirstSide : 0) + (second == body ? kSecondSide : 0);
+}
 // what either geom of a pair moves with: a body (0 where it does not move) and its tree (then -1)
 struct Moved {
   int body, tree;
@@ -140,12 +146,32 @@ DS_HD void each_of_slot(const E& env, int slot, F f) {
 }
 
 // the coefficients of friction of a slot
-enum FrictionPlace : int { kSlide1, kSlide2, kSpin, kRoll1, kRoll2, kFrictionPlaces };
-static_assert(kFrictionPlaces == 5, "as the field table has it");
+enum FrictionNumber : int { kSlide1, kSlide2, kSpin, kRoll1, kRoll2, kFrictionNumbers };
+static_assert(kFrictionNumbers == 5, "as the field table has it");
 template <class E>
 DS_HD auto friction_of(const E& env, int slot) {
-  return env.con_mu().from(kFrictionPlaces * slot);
+  return env.con_mu().from(kFrictionNumbers * slot);
 }
+
+// the frame of a slot: its normal, and the first tangent (a hint for its direction until the rows are made)
+enum FrameNumber : int { kFrameNormal = 0, kFrameTangent = 3, kFrameNumbers = 6 };
+template <class E>
+DS_HD auto frame_of(const E& env, int slot) {
+  return env.con_frame().from(kFrameNumbers * slot);
+}
+template <class E>
+DS_HD auto contact_normal(const E& env, int slot) {
+  return frame_of(env, slot).vec_at(kFrameNormal);
+}
+template <class E>
+DS_HD auto contact_tangent(const E& env, int slot) {
+  return frame_of(env, slot).vec_at(kFrameTangent);
+}
+
+// what con_pair says of contact k of the manifold of a pair, as one number; and the pair that a contact is of
+constexpr int kManifoldContacts = 8;  // the most of a pair
+DS_HD constexpr int contact_id(int pair, int k) { return kManifoldContacts * pair + k; }
+DS_HD constexpr int pair_of_id(int id) { return id / kManifoldContacts; }
 
 // kStride environments share a run of workspace, element by element: 1 on the CPU, where a pack takes the
 // place of interleaving; the environments of a warp on a GPU, so that its threads touch neighbouring words
@@ -166,15 +192,16 @@ struct Env {
   int* pool;      // sets of dofs as words, shared by the environments of a pack; likewise
   int block;      // which pack (or environment): where per-environment parameters lie
 
-  // what the lanes agree on while a step runs
+  // what the lanes agree on while a step runs, and a part of it hands on to the next
 #define ENV_STATE(type, name, meaning) type name{};
 #include "kernels/data/env_state.inl"
+  // no rows there, which every part would copy: a launch, an evaluation or the solver sets these for itself
   uint64_t* stage_ticks = nullptr;  // ticks of each stage, where somebody times them
   uint64_t stage_start = 0;
   bool ends_call = true;  // nobody sees the residual of an evaluation before the last of its call
   // the single-dof rows in use are those of environments that still search (active_subset.h)
   bool subset = false;
-  int slot = 0;  // on a GPU: where the environment stands among those of the launch
+  int launch_index = 0;  // on a GPU: where the environment stands among those of the launch
 
   // the time since the last call belongs to this stage
   DS_HD void time_stage([[maybe_unused]] Stage stage) {

@@ -148,12 +148,9 @@ DS_STAGE void turn_free_bodies(E& env) {
       if (t.dof_jnt[t.loss_dof[i]] == j) held = all_true<Real>();
     for (int g = 0; g < t.n.ndense; g++)
       if (in_set(dense_support(env, g), dof)) held = mask_or(held, env.dense_D()[g] > Real(0));
-    for (int slot = 0; slot < env.ncon_max; slot++) {
-      const auto used = env.con_dim()[slot] > Real(0);
-      each_pair_of(env, slot, used, [&](int pair, const auto& here) {
-        if (signs_of(env, pair)[dof] != 0) held = mask_or(held, mask_and(here, used));
-      });
-    }
+    each_contact(env, [&](int, int pair, const auto& here) {
+      if (signs_of(env, pair)[dof] != 0) held = mask_or(held, here);
+    });
     for (int i = dof; i < dof + 6; i++) qacc[i] = select(held, qacc[i], x[i]);
   });
   env.done();

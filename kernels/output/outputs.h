@@ -76,31 +76,12 @@ DS_STAGE void sense_subtree_com(E& env, const EnvIO<E>& in) {
     Spatial<Real> s = sum.spatial(b);
     if (b == 0)
       for (int c = t.child_adr[0]; c < t.child_adr[1]; c++) s = s + sum.spatial(t.child_body[c]);
-    const Real m = s.ang.x;
-    const auto massive = m > Real(1e-15);
-    const Vec3<Real> com = s.lin * (Real(1) / select(massive, m, Real(1)));
-    put_vec(in, in.batch.subtree_com, 3 * t.n.nbody, 3 * b, select3(massive, com, env.xipos().vec(b)));
+    const Real mass = s.ang.x;
+    put_vec(in, in.batch.subtree_com, 3 * t.n.nbody, 3 * b, weighted_mean(s.lin, mass, env.xipos().vec(b)));
   });
   env.done();
 }
 
-// where MuJoCo takes moments of a body: the centre of mass of all below the child of the world that carries it
-template <class E>
-DS_FN Vec3<typename E::Real> moment_point(const E& env, int b) {
-  using Real = typename E::Real;
-  const auto& t = env.t;
-  if (t.body_tree[b] >= 0) return env.tree_com().vec(t.body_tree[b]);
-  int root = b;
-  while (t.body_parent[root] > 0) root = t.body_parent[root];
-  Real mass = env.body_mass(root);
-  Vec3<Real> sum = env.xipos().vec(root) * mass;
-  for (int c = root + 1; c < t.n.nbody && t.body_parent[c] >= root; c++) {
-    mass = mass + env.body_mass(c);
-    sum = axpy(env.xipos().vec(c), env.body_mass(c), sum);
-  }
-  const auto massive = mass > Real(1e-15);
-  return select3(massive, sum * (Real(1) / select(massive, mass, Real(1))), env.xipos().vec(root));
-}
 // forces on each body from outside its joints: of contacts, in the order of their slots, and of the user
 template <class E>
 DS_STAGE void sense_external_forces(E& env, const EnvIO<E>& in) {
@@ -116,20 +97,13 @@ DS_STAGE void sense_external_forces(E& env, const EnvIO<E>& in) {
         const Spatial<Real> user = in.xfrc(b);
         wrench.add(user.lin, user.ang, env.xipos().vec(b));
       }
-      for (int slot = 0; slot < env.ncon_max; slot++)
-        each_pair_of(env, slot, env.con_dim()[slot] > Real(0), [&](int pair, const auto& here) {
-          const bool second = t.geom_body[geom_of_pair(t, pair, 1)] == b;
-          if (!second && t.geom_body[geom_of_pair(t, pair, 0)] != b) return;
-          const Spatial<Real> f = contact_wrench(env, slot);
-          Vec3<Real> axis[3];
-          contact_axes(env, slot, axis);
-          // on the second geom's body it acts as it is, on the first's the other way
-          const auto pushed = [&](const Vec3<Real>& v) {
-            const Vec3<Real> along = from_axes(axis, v);
-            return select3(here, second ? along : -along, zero);
-          };
-          wrench.add(pushed(f.lin), pushed(f.ang), env.con_pos().vec(slot));
-        });
+      each_contact(env, [&](int slot, int pair, const auto& here) {
+        const int sides = sides_of_body(t, pair, b);
+        if (sides == 0) return;
+        // on the second geom's body it acts as it is, on the first's the other way
+        const bool second = (sides & kSecondSide) != 0;
+        add_contact(env, slot, here, &wrench, [&](const Vec3<Real>& v) { return second ? v : -v; });
+      });
     }
     put_vec(in, in.batch.cfrc_ext, 6 * t.n.nbody, 6 * b, wrench.sum.ang);
     put_vec(in, in.batch.cfrc_ext, 6 * t.n.nbody, 6 * b + 3, wrench.sum.lin);
@@ -193,8 +167,7 @@ DS_STAGE void sense_contacts(E& env, const EnvIO<E>& in) {
       Vec3<Real> axis[3];
       for (auto& a : axis) a = {zero, zero, zero};
       if (opened) {
-        axis[0] = env.con_frame().vec(2 * slot);
-        contact_frame(axis[0], env.con_frame().vec(2 * slot + 1), &axis[1], &axis[2]);
+        contact_axes(env, slot, axis);
       }
       for (int k = 0; k < 3; k++) {
         in.put(b.contact_frame, 9 * n, 9 * slot + 3 * k, entry(axis[k].x));

@@ -18,25 +18,6 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-// bit 0: the first geom of a pair is the body's; bit 1: the second one
-template <class Tables>
-DS_HD int sides_of_body(const Tables& t, int pair, int body) {
-  const int first = t.geom_body[geom_of_pair(t, pair, 0)], second = t.geom_body[geom_of_pair(t, pair, 1)];
-  return (first == body ? 1 : 0) + (second == body ? 2 : 0);
-}
-// calls f(pair, environments) for the contacts in a slot
-template <class E, class F>
-DS_HD void each_pair_in(const E& env, int slot, F f) {
-  const auto used = env.con_dim()[slot] > typename E::Real(0);
-  if (any(used)) each_pair_of(env, slot, used, f);
-}
-// calls f(slot, pair, environments) for the contacts in order
-template <class E, class F>
-DS_HD void each_contact(const E& env, F f) {
-  for (int slot = 0; slot < env.ncon_max; slot++)
-    each_pair_in(env, slot, [&](int pair, const auto& here) { f(slot, pair, here); });
-}
-
 template <class E>
 DS_STAGE void add_adhesion(E& env) {
   using Real = typename E::Real;
@@ -71,8 +52,8 @@ DS_STAGE void add_adhesion(E& env) {
         const int sides = sides_of_body(t, pair, b);
         if (sides == 0) return;
         // towards the other body
-        const Real strength = select(here, sides == 1 ? Real(pull[slot]) : -Real(pull[slot]), zero);
-        const Vec3<Real> n = env.con_frame().vec(2 * slot) * strength;
+        const Real strength = select(here, sides == kFirstSide ? Real(pull[slot]) : -Real(pull[slot]), zero);
+        const Vec3<Real> n = contact_normal(env, slot) * strength;
         f = f + Spatial<Real>{cross(env.con_pos().vec(slot) - centre, n), n};
       });
     }

@@ -38,7 +38,7 @@ DS_HD typename E::Words slot_support(const E& env, int slot) {
 // the pair that the contact of an environment comes from
 template <class E>
 DS_HD int pair_of(const E& env, int slot, int lane = 0) {
-  return static_cast<int>(lane_of(env.con_pair()[slot], lane)) / 8;
+  return pair_of_id(static_cast<int>(lane_of(env.con_pair()[slot], lane)));
 }
 // calls f(pair, environments) for the pairs that environments of a set have in a slot in use
 template <class E, class F>
@@ -51,12 +51,24 @@ DS_HD void each_pair_of(const E& env, int slot, [[maybe_unused]] typename E::Mas
     set = mask_and(set, env.con_dim()[slot] > Real(0));
     for (unsigned bits = mask_word(set); bits != 0;) {
       const int pair = pair_of(env, slot, bit_count_trailing(bits));
-      const Real first(8 * pair);
-      const auto here = mask_and(set, mask_and(id >= first, id < first + Real(8)));
+      const Real first(contact_id(pair, 0));
+      const auto here = mask_and(set, mask_and(id >= first, id < first + Real(kManifoldContacts)));
       bits &= ~mask_word(here);
       f(pair, here);
     }
   }
+}
+// calls f(pair, environments) for the contacts in a slot
+template <class E, class F>
+DS_HD void each_pair_in(const E& env, int slot, F f) {
+  const auto used = env.con_dim()[slot] > typename E::Real(0);
+  if (any(used)) each_pair_of(env, slot, used, f);
+}
+// calls f(slot, pair, environments) for the contacts in order
+template <class E, class F>
+DS_HD void each_contact(const E& env, F f) {
+  for (int slot = 0; slot < env.ncon_max; slot++)
+    each_pair_in(env, slot, [&](int pair, const auto& here) { f(slot, pair, here); });
 }
 // the dofs that the contacts of a set of environments in a slot reach, as a set; calls f as each_pair_of does
 template <class E, class F>

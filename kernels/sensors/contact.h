@@ -70,12 +70,11 @@ struct ContactSensorOf {
     return n;
   }
 
-  // where the contact of a slot stands among all, in MuJoCo's order: slots are in the order of the pairs' kinds. Of the
-  // k-th contact of a pair con_pair is 8 pair + k
+  // where the contact of a slot stands among all, in MuJoCo's order: slots are in the order of the pairs' kinds
   DS_FN Real place_of(int slot, const Mask& mine) const {
     Real place(0);
     each_pair_of(env, slot, mine, [&](int pair, const auto& here) {
-      const Real shift(8 * (env.t.pair_order[pair] - pair));
+      const Real shift(contact_id(env.t.pair_order[pair], 0) - contact_id(pair, 0));
       place = select(here, env.con_pair()[slot] + shift, place);
     });
     return place;
@@ -142,8 +141,7 @@ struct ContactSensorOf {
       sum.pos = select3(mine, axpy(pos, size, sum.pos), sum.pos);
       weight = weight + select(mine, size, zero);
     });
-    const auto heavy = weight > Real(1e-15);
-    sum.pos = select3(heavy, sum.pos * (one / select(heavy, weight, one)), sum.pos);
+    sum.pos = weighted_mean(sum.pos, weight, sum.pos);
     each_in_world([&](const Spatial<Real>& f, const Vec3<Real>& pos, const Real&, const Mask& mine) {
       sum.force = select3(mine, sum.force + f.lin, sum.force);
       sum.torque = select3(mine, sum.torque + f.ang + cross(pos - sum.pos, f.lin), sum.torque);

@@ -2,7 +2,7 @@
 //
 // solves    in which environments a sensor sees the contact of a slot, and from which side; its wrench and axes
 // equation  whether it is seen depends on the pair alone: sensor_pairs has, of each sensor that looks at contacts and
-//           each pair of the model, bits of SeenFrom
+//           each pair of the model, SideBits of the geoms from which it is seen
 // source    MuJoCo's documentation, "Sensors"
 // deviation none. The environments of a pack may have contacts of different pairs in one slot
 // reads     con_dim, con_pair, con_frame, con_f
@@ -17,9 +17,6 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-// from which geoms of a pair its contacts are seen
-enum SeenFrom : int { kFromFirstGeom = 1 << 0, kFromSecondGeom = 1 << 1 };
-
 // environments whose contact in a slot the sensor sees from its first geom, from its second
 template <class E>
 struct SeenContact {
@@ -30,12 +27,10 @@ DS_FN SeenContact<E> seen_contact(const E& env, int s, int slot) {
   using Real = typename E::Real;
   const auto& t = env.t;
   SeenContact<E> seen{all_false<Real>(), all_false<Real>()};
-  const auto used = env.con_dim()[slot] > Real(0);
-  if (!any(used)) return seen;
   const int* const bits = t.sensor_pairs + static_cast<long>(t.sensor_pairadr[s]) * t.n.npair;
-  each_pair_of(env, slot, used, [&](int pair, const auto& here) {
-    if (bits[pair] & kFromFirstGeom) seen.first = mask_or(seen.first, here);
-    if (bits[pair] & kFromSecondGeom) seen.second = mask_or(seen.second, here);
+  each_pair_in(env, slot, [&](int pair, const auto& here) {
+    if (bits[pair] & kFirstSide) seen.first = mask_or(seen.first, here);
+    if (bits[pair] & kSecondSide) seen.second = mask_or(seen.second, here);
   });
   return seen;
 }
@@ -49,15 +44,11 @@ DS_HD Spatial<Real> contact_wrench(const E& env, int slot) {
   if (kdim == 3) return {{zero, zero, zero}, {f[0], f[1], f[2]}};
   return {{f[3], f[4], f[5]}, {f[0], f[1], f[2]}};
 }
-// axes n, t1, t2 of a contact: con_frame has n, then t1
-template <class E, class Real = typename E::Real>
-DS_HD Vec3<Real> contact_normal(const E& env, int slot) {
-  return env.con_frame().vec(2 * slot);
-}
+// axes n, t1, t2 of a contact
 template <class E, class Real = typename E::Real>
 DS_HD void contact_axes(const E& env, int slot, Vec3<Real>* axis) {
   axis[0] = contact_normal(env, slot);
-  contact_frame(axis[0], env.con_frame().vec(2 * slot + 1), &axis[1], &axis[2]);
+  contact_frame(axis[0], contact_tangent(env, slot), &axis[1], &axis[2]);
 }
 // a vector of the contact's frame in world axes
 template <class Real>

@@ -53,9 +53,9 @@ struct JointLimitSensors {
       open = mask_and(open, mask_not(here));
     };
     if (limit >= 0 && t.jnt_type[j] != kBall) {
-      for (int side = 0; side < 2; side++) {
-        const int row = 2 * limit + side;
-        const Real sign(side ? -1 : 1);
+      for (int side = 0; side < kLimitSides; side++) {
+        const int row = side_of_limit(limit, side);
+        const Real sign(side == kUpperSide ? -1 : 1);
         offer(env.lim_D()[row], sign * (env.qpos()[adr] - env.lim_range(row)) - env.lim_margin(limit),
               sign * env.qvel()[dof], env.lim_y()[row]);
       }

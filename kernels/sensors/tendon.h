@@ -46,9 +46,10 @@ struct TendonLimitSensors {
     const int ten = t.sensor_objid[s], type = t.sensor_type[s], limit = t.sensor_limit[s];
     Real found(0);
     auto open = all_true<Real>();
-    for (int side = 0; limit >= 0 && side < 2; side++) {
-      const int row = DenseKinds::first_of<TendonLimits>(env) + 2 * limit + side;
-      const Real sign(side ? -1 : 1), bound = side ? env.tenlim_upper(limit) : env.tenlim_lower(limit);
+    for (int side = 0; limit >= 0 && side < kLimitSides; side++) {
+      const int row = DenseKinds::first_of<TendonLimits>(env) + side_of_limit(limit, side);
+      const bool upper = side == kUpperSide;
+      const Real sign(upper ? -1 : 1), bound = upper ? env.tenlim_upper(limit) : env.tenlim_lower(limit);
       const Real D = env.dense_D()[row];
       const Real x = type == kTendonLimitPos
                          ? sign * (env.ten_length()[ten] - bound) - env.tenlim_margin(limit)

@@ -52,20 +52,27 @@ DS_STAGE void add_inertial_wrench(const SensorView<E>& at, int root, WrenchSum<R
   }
 }
 
+// adds the force and torque of the contact of a slot where `here` holds; turned(v): v as it acts on the body
+template <class E, class F, class Real = typename E::Real>
+DS_HD void add_contact(const E& env, int slot, const typename E::Mask& here, WrenchSum<Real>* wrench,
+                       F turned) {
+  const Vec3<Real> zero{Real(0), Real(0), Real(0)};
+  const Spatial<Real> f = contact_wrench(env, slot);
+  Vec3<Real> axis[3];
+  contact_axes(env, slot, axis);
+  const auto held = [&](const Vec3<Real>& v) { return select3(here, turned(from_axes(axis, v)), zero); };
+  wrench->add(held(f.lin), held(f.ang), env.con_pos().vec(slot));
+}
+
 template <class E, class Real = typename E::Real>
 DS_STAGE void subtract_contacts(const E& env, int s, WrenchSum<Real>* wrench) {
   for (int slot = 0; slot < env.ncon_max; slot++) {
     const auto seen = seen_contact(env, s, slot);
-    if (!any(mask_or(seen.first, seen.second))) continue;
-    Vec3<Real> axis[3];
-    contact_axes(env, slot, axis);
-    // on the second geom's body it acts as it is, on the first's the other way
-    const Real sign = select(seen.first, Real(1), select(seen.second, Real(-1), Real(0)));
-    const Spatial<Real> f = contact_wrench(env, slot);
     const auto here = mask_or(seen.first, seen.second);
-    const Vec3<Real> zero{Real(0), Real(0), Real(0)};
-    const auto held = [&](const Vec3<Real>& v) { return select3(here, from_axes(axis, v) * sign, zero); };
-    wrench->add(held(f.lin), held(f.ang), env.con_pos().vec(slot));
+    if (!any(here)) continue;
+    // on the second geom's body it acts as it is, on the first's the other way; it is taken away
+    const Real sign = select(seen.first, Real(1), select(seen.second, Real(-1), Real(0)));
+    add_contact(env, slot, here, wrench, [&](const Vec3<Real>& v) { return v * sign; });
   }
 }
 
@@ -117,7 +124,8 @@ DS_STAGE Real tendon_force(const E& env, int ten) {
   const int limits = DenseKinds::first_of<TendonLimits>(env),
             losses = DenseKinds::first_of<TendonLosses>(env);
   for (int k = 0; k < t.n.ntenlim; k++)
-    if (t.tenlim_ten[k] == ten) f = f + (push(limits + 2 * k) - push(limits + 2 * k + 1));
+    if (t.tenlim_ten[k] == ten)
+      f = f + (push(limits + side_of_limit(k, kLowerSide)) - push(limits + side_of_limit(k, kUpperSide)));
   for (int k = 0; k < t.n.ntenloss; k++)
     if (t.tenloss_ten[k] == ten) f = f + push(losses + k);
   return f;

@@ -78,7 +78,7 @@ DS_HD MaskOf<Real> segments_meet(const Point2<Real>& a, const Point2<Real>& b, c
   return mask_and(some, mask_and(mask_and(s >= zero, s <= one), mask_and(t >= zero, t <= one)));
 }
 
-// the place on the segment from p to q that is nearest to the centre: where along it, in [0, 1] where it is clamped
+// the point of the segment from p to q that is nearest to the centre: where along it, in [0, 1] where it is clamped
 template <class Real>
 DS_HD Real nearest_on_segment(const Point2<Real>& p, const Point2<Real>& q) {
   const Point2<Real> d = q - p;

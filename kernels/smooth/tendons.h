@@ -23,7 +23,7 @@ namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
 template <class E>
-DS_FN Vec3<typename E::Real> site_place(const E& env, int site) {
+DS_FN Vec3<typename E::Real> site_xpos(const E& env, int site) {
   const int b = env.t.site_body[site];
   return env.xpos().vec(b) + rotate(env.xquat().quat(b), env.vec(env.t.site_pos, site));
 }
@@ -37,7 +37,7 @@ DS_FN Wrap<Real> wrap_geom(const E& env, int stretch, const Vec3<Real>& x, const
   const Quat<Real> q = env.xquat().quat(b);
   const Vec3<Real> centre = env.xpos().vec(b) + rotate(q, env.vec(t.allgeom_pos, geom));
   const Mat3<Real> r = to_matrix(mul(q, env.quat(t.allgeom_quat, geom)));
-  const Vec3<Real> beside = side < 0 ? centre : site_place(env, side);
+  const Vec3<Real> beside = side < 0 ? centre : site_xpos(env, side);
   Wrap<Real> w = wrap(rotate_transposed(r, x - centre), rotate_transposed(r, y - centre),
                       t.allgeom_type[geom] == kSphere, side >= 0, rotate_transposed(r, beside - centre),
                       env.allgeom_size(3 * geom));
@@ -58,7 +58,7 @@ DS_FN void each_piece(const E& env, int stretch, F f) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const int a = t.path_site1[stretch], b = t.path_site2[stretch], geom = t.path_geom[stretch];
-  const Vec3<Real> x = site_place(env, a), y = site_place(env, b);
+  const Vec3<Real> x = site_xpos(env, a), y = site_xpos(env, b);
   auto free = all_true<Real>();
   if (geom >= 0) {
     const Wrap<Real> w = wrap_geom(env, stretch, x, y);
@@ -69,12 +69,13 @@ DS_FN void each_piece(const E& env, int stretch, F f) {
   f(t.site_body[a], x, t.site_body[b], y, free);
 }
 
-// adds piece k of a stretch, from x to y, to the moment where `here` holds
+// adds a StretchPiece, from x to y, to the moment where `here` holds
 template <class E, class Mask, class Real = typename E::Real>
-DS_FN void add_piece(E& env, int stretch, int k, const Vec3<Real>& x, const Vec3<Real>& y, const Mask& here) {
+DS_FN void add_piece(E& env, int stretch, int piece, const Vec3<Real>& x, const Vec3<Real>& y,
+                     const Mask& here) {
   const auto& t = env.t;
   const auto J = env.ten_J(), com = env.tree_com(), cdof = env.cdof();
-  const int begin = t.path_move_adr[3 * stretch + k], end = t.path_move_adr[3 * stretch + k + 1];
+  const int k = kStretchPieces * stretch + piece, begin = t.path_move_adr[k], end = t.path_move_adr[k + 1];
   if (begin == end) return;
   const Vec3<Real> u = direction(x, y);
   for (int m = begin; m < end; m++) {
@@ -104,7 +105,7 @@ DS_STAGE void tendons(E& env) {
       J[entry] = J[entry] + env.fixed_coef(k);
     }
     for (int k = t.path_adr[ten]; k < t.path_adr[ten + 1]; k++) {
-      const Vec3<Real> x = site_place(env, t.path_site1[k]), y = site_place(env, t.path_site2[k]);
+      const Vec3<Real> x = site_xpos(env, t.path_site1[k]), y = site_xpos(env, t.path_site2[k]);
       Real way = norm(y - x);
       auto free = all_true<Real>();
       if (t.path_geom[k] >= 0) {
@@ -112,11 +113,11 @@ DS_STAGE void tendons(E& env) {
         free = mask_not(w.touches);
         if (any(w.touches)) {
           way = select(free, way, norm(w.first - x) + w.length + norm(y - w.last));
-          add_piece(env, k, 1, x, w.first, w.touches);
-          add_piece(env, k, 2, w.last, y, w.touches);
+          add_piece(env, k, kPieceToGeom, x, w.first, w.touches);
+          add_piece(env, k, kPieceFromGeom, w.last, y, w.touches);
         }
       }
-      if (any(free)) add_piece(env, k, 0, x, y, free);
+      if (any(free)) add_piece(env, k, kPieceFree, x, y, free);
       sum = fma(way, env.path_scale(k), sum);
     }
     for (int e = begin; e < end; e++) rate = fma(J[e], qvel[t.ten_dof[e]], rate);
@@ -197,7 +198,7 @@ DS_FN Real tendon_acceleration(const E& env, int ten) {
   for (int k = t.path_adr[ten]; k < t.path_adr[ten + 1]; k++) {
     const int a = t.path_site1[k], b = t.path_site2[k];
     if (t.site_body[a] == t.site_body[b]) continue;
-    const Vec3<Real> x = site_place(env, a), y = site_place(env, b);
+    const Vec3<Real> x = site_xpos(env, a), y = site_xpos(env, b);
     Vec3<Real> vx, ax, vy, ay;
     site_motion(env, a, x, &vx, &ax);
     site_motion(env, b, y, &vy, &ay);

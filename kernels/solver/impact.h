@@ -85,10 +85,10 @@ DS_STAGE bool find_impacts(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const Real zero(0), one(1), none(-1), fast(kBounceSpeed);
-  const auto cvel = env.cvel(), com = env.tree_com(), pos = env.con_pos(), frame = env.con_frame();
+  const auto cvel = env.cvel(), com = env.tree_com(), pos = env.con_pos();
   Real hits = env.accumulate(env.ncon_max, [&](int slot, const Real& sum) {
     const auto closed = mask_and(env.con_dim()[slot] > zero, env.con_dist()[slot] <= zero);
-    const Vec3<Real> p = pos.vec(slot), n = frame.vec(2 * slot);
+    const Vec3<Real> p = pos.vec(slot), n = contact_normal(env, slot);
     Real speed = zero, restitution = zero;
     for (int l = 0; l < E::kPack; l++) {
       if (!mask_bit(closed, l)) continue;
@@ -106,7 +106,7 @@ DS_STAGE bool find_impacts(E& env) {
     env.impact_e()[slot] = select(closed, select(strikes, restitution, zero), none);
     return sum + select(strikes, one, zero);
   });
-  hits = hits + env.accumulate(2 * t.n.nlim, [&](int s, const Real& sum) {
+  hits = hits + env.accumulate(kLimitSides * t.n.nlim, [&](int s, const Real& sum) {
     return sum + select(limit_strikes(env, s), one, zero);
   });
   const auto struck = mask_and(hits > zero, mask_not(env.diverged));
@@ -144,10 +144,10 @@ DS_STAGE void impact_rows(E& env) {
   const auto& t = env.t;
   const Real zero(0), one(1), unit(kImpactUnit<Real>);
   const auto struck = impact_flag(env) > zero;
-  const auto frame = env.con_frame(), D = env.con_D();
+  const auto D = env.con_D();
   env.each(env.ncon_max, [&](int slot) {
     const auto kept = kept_of(env, slot);
-    for (int k = 0; k < 3; k++) kept[kKeptHint + k] = frame[6 * slot + 3 + k];
+    kept.set_at(kKeptHint, contact_tangent(env, slot));
     kept[kKeptKterm] = env.con_kterm()[slot];
     kept[kKeptBn] = env.con_Bn()[slot], kept[kKeptBt] = env.con_Bt()[slot];
     kept[kKeptD] = D[slot];
@@ -162,7 +162,7 @@ DS_STAGE void impact_rows(E& env) {
     smooth[i] = zero;
   });
   // which single-dof rows are in use follows from the weights
-  env.each(2 * t.n.nlim,
+  env.each(kLimitSides * t.n.nlim,
            [&](int s) { env.lim_D()[s] = select(mask_and(struck, limit_closed(env, s)), one, zero); });
   load_factor(env);
   eliminate_to_whiten(env);
@@ -238,7 +238,7 @@ DS_STAGE void aim_impact(E& env) {
     }
     env.coulomb_raise()[slot] = zero;
   });
-  env.each(2 * t.n.nlim, [&](int s) {
+  env.each(kLimitSides * t.n.nlim, [&](int s) {
     env.lim_y0()[s] =
         select(live, limit_target(env, s, scale), select(env.lim_D()[s] > zero, Real(env.lim_y0()[s]), zero));
   });
@@ -280,7 +280,7 @@ DS_STAGE void unweigh_impact(E& env) {
     y = y + (next - y0);
     y0 = next;
   };
-  env.each(2 * t.n.nlim, [&](int s) {
+  env.each(kLimitSides * t.n.nlim, [&](int s) {
     scalar_row(env.lim_D()[s], limit_target(env, s, env.impact_scale()[0]), false, env.lim_y0()[s],
                env.lim_y()[s]);
   });
@@ -389,7 +389,7 @@ DS_STAGE void after_impacts(E& env) {
   });
   env.each(env.ncon_max, [&](int slot) {
     const auto kept = kept_of(env, slot);
-    for (int k = 0; k < 3; k++) env.con_frame()[6 * slot + 3 + k] = kept[kKeptHint + k];
+    frame_of(env, slot).set_at(kFrameTangent, kept.vec_at(kKeptHint));
     env.con_kterm()[slot] = kept[kKeptKterm];
     env.con_Bn()[slot] = kept[kKeptBn], env.con_Bt()[slot] = kept[kKeptBt];
     env.con_D()[slot] = kept[kKeptD];

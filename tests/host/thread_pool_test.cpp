@@ -46,11 +46,11 @@ TEST(ThreadPool, DoesEachPieceOnce) {
 
 TEST(ThreadPool, RunsOfPiecesFollowEachOther) {
   for (const int pieces : {0, 1, 2, 3, 100, 2000000000}) {
-    EXPECT_EQ(ThreadPool::run_begin(0, 3, pieces), 0);
-    EXPECT_EQ(ThreadPool::run_begin(3, 3, pieces), pieces);
+    EXPECT_EQ(ThreadPool::share_begin(0, 3, pieces), 0);
+    EXPECT_EQ(ThreadPool::share_begin(3, 3, pieces), pieces);
     for (int thread = 0; thread < 3; ++thread) {
       const int length =
-          ThreadPool::run_begin(thread + 1, 3, pieces) - ThreadPool::run_begin(thread, 3, pieces);
+          ThreadPool::share_begin(thread + 1, 3, pieces) - ThreadPool::share_begin(thread, 3, pieces);
       EXPECT_TRUE(length == pieces / 3 || length == (pieces + 2) / 3) << pieces;
     }
   }

@@ -60,7 +60,7 @@ class BatchFields:
     def qacc_warmstart(self, value: Any) -> None: ...
     @property
     def anchors(self) -> np.ndarray:
-        """(N, nanchor, 7) soft_anchor, each contact of the last step: pair + 1 in touch, -1 apart, 0 none; place on the second body, stretch in the world [m]"""
+        """(N, nanchor, 7) soft_anchor, each contact of the last step: pair + 1 in touch, -1 apart, 0 none; position on the second body, stretch in the world [m]"""
     @anchors.setter
     def anchors(self, value: Any) -> None: ...
     @property

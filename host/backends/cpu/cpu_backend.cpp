@@ -132,8 +132,8 @@ void CpuBackend<Scalar>::set_tables(const Tables<Scalar>& tables) {
     scratch_ = std::move(scratch);
     scratch_bytes_ = bytes;
   }
-  snapshot_places_.resize(kernels_->snapshot(tables, scratch_[0].get(), nullptr));
-  if (!snapshot_places_.empty()) kernels_->snapshot(tables, scratch_[0].get(), snapshot_places_.data());
+  snapshot_offsets_.resize(kernels_->snapshot(tables, scratch_[0].get(), nullptr));
+  if (!snapshot_offsets_.empty()) kernels_->snapshot(tables, scratch_[0].get(), snapshot_offsets_.data());
 }
 
 // a thread's workspace, ready for the next block, and the arguments with the thread's own stage_ticks
@@ -170,8 +170,8 @@ void CpuBackend<Scalar>::sort_by_workload(int first_pack, int last_pack, SortCou
 template <class Scalar>
 typename CpuBackend<Scalar>::Part CpuBackend<Scalar>::part_of(const Run& run, int piece) const {
   const int packs = count_packs(run.batch->num_envs);
-  return {&run, ThreadPool::run_begin(piece, run.pieces, packs),
-          ThreadPool::run_begin(piece + 1, run.pieces, packs)};
+  return {&run, ThreadPool::share_begin(piece, run.pieces, packs),
+          ThreadPool::share_begin(piece + 1, run.pieces, packs)};
 }
 
 // a whole call of a share of the environments that keep their packs in it
@@ -194,8 +194,8 @@ void CpuBackend<Scalar>::run_part(void* context, int piece, int thread) {
 template <class Scalar>
 int CpuBackend<Scalar>::choose_groups(int num_envs) const {
   const int share = count_packs(num_envs) / pool_.size();
-  if (snapshot_places_.empty() || share < kFewestPacks) return 0;
-  const size_t fit = kMostBytes / (kernels_->pack * snapshot_places_.size() * sizeof(Scalar));
+  if (snapshot_offsets_.empty() || share < kFewestPacks) return 0;
+  const size_t fit = kMostBytes / (kernels_->pack * snapshot_offsets_.size() * sizeof(Scalar));
   const int most = std::clamp(static_cast<int>(std::min<size_t>(fit, kMostPacks)), kFewestPacks, kMostPacks);
   return pool_.size() * ((share - 1) / most + 1);
 }
@@ -208,7 +208,7 @@ void CpuBackend<Scalar>::make_groups(int num_envs, int groups) {
     num_groups_ = groups;
   }
   const size_t most = static_cast<size_t>((count_packs(num_envs) - 1) / groups + 1) * kernels_->pack;
-  const size_t size = most * snapshot_places_.size();
+  const size_t size = most * snapshot_offsets_.size();
   for (Group& group : groups_) {
     if (group.size == size) continue;
     // a group has its size when it has all of its memory
@@ -229,9 +229,9 @@ void CpuBackend<Scalar>::run_group(void* context, int piece, int thread) {
   const Part part = self.part_of(run, piece);
   const int pack = self.kernels_->pack, begin = part.first_pack * pack;
   const int end = std::min(part.last_pack * pack, run.batch->num_envs);
-  const Snapshots<Scalar> snapshots{.places = self.snapshot_places_.data(),
+  const Snapshots<Scalar> snapshots{.offsets = self.snapshot_offsets_.data(),
                                     .numbers = static_cast<Scalar*>(group.numbers.get()),
-                                    .width = static_cast<long>(self.snapshot_places_.size()),
+                                    .width = static_cast<long>(self.snapshot_offsets_.size()),
                                     .keys = group.keys.data(),
                                     .first_row = begin};
   int* const rows = self.standing_.data() + begin;

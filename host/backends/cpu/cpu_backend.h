@@ -94,7 +94,7 @@ class CpuBackend final : public Backend<Scalar> {
   bool shared_ = false;                         // all environments have the same parameters
   std::vector<StageTicks> stage_ticks_;         // one a thread, where stages are timed
   std::vector<int> workload_, order_;           // by environment, by place
-  std::vector<int> snapshot_places_;            // where the numbers of a snapshot lie in a workspace
+  std::vector<int> snapshot_offsets_;           // where the numbers of a snapshot lie in a workspace
   std::vector<Group> groups_;                   // one a thread
   std::vector<int> standing_;                   // by place, where environments change places in groups
   int num_groups_ = 0;                          // that those were made for

@@ -198,8 +198,8 @@ void ThreadPool::run(int pieces, Work work, void* context) {
   context_ = context;
   stopped_.store(false, std::memory_order_relaxed);
   for (int thread = 0; thread < num_threads_; ++thread) {
-    shares_[thread].next.store(run_begin(thread, num_threads_, pieces), std::memory_order_relaxed);
-    shares_[thread].end = run_begin(thread + 1, num_threads_, pieces);
+    shares_[thread].next.store(share_begin(thread, num_threads_, pieces), std::memory_order_relaxed);
+    shares_[thread].end = share_begin(thread + 1, num_threads_, pieces);
   }
   // a single piece is not worth waking anyone
   if (num_threads_ == 1 || pieces <= 1) return drain(0);

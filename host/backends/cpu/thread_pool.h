@@ -1,5 +1,5 @@
 // A pool of persistent threads that share out numbered pieces of work. The caller is one of them. Each begins
-// with the same run of pieces in every call of as many, so that it finds in its cache what it left there, and
+// with the same share of the pieces in every call of as many, so that it finds in its cache what it left there, and
 // then helps the others: it takes pieces that they have not begun, and then iterations of the loops they share.
 // Scope: one run at a time; no allocation in a run.
 #pragma once
@@ -26,10 +26,10 @@ class ThreadPool {
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   int size() const { return num_threads_; }
-  // where a run of pieces begins, of `runs` that follow each other, as equal as may be; run `runs` at the
-  // end. A thread begins with the run of its number, of size() runs
-  static int run_begin(int run, int runs, int pieces) {
-    return static_cast<int>(static_cast<long>(pieces) * run / runs);
+  // where a share of the pieces begins, of `shares` that follow each other, as equal as may be; share `shares` at the
+  // end. A thread begins with the share of its number, of size() shares
+  static int share_begin(int share, int shares, int pieces) {
+    return static_cast<int>(static_cast<long>(pieces) * share / shares);
   }
   // calls work(context, piece, thread) once for every piece < pieces, thread < size(); returns when all are
   // done. Throws std::runtime_error in a process that was forked off after the pool was made.

@@ -53,12 +53,12 @@ CudaBackend<Scalar>::~CudaBackend() {
 
 template <class Scalar>
 std::string CudaBackend<Scalar>::description() const {
-  const std::string place = fused_.shared() && !staged_.planned() ? "shared" : "device";
+  const std::string memory = fused_.shared() && !staged_.planned() ? "shared" : "device";
   LaneChoice used = choice_;
   if (choice_.staged && !staged_.planned()) used = choose_lanes({lanes_});
   const bool special = !special_.kernels().empty();
   return device() + ", " + name_ + ", " + describe_lanes(used, "thread") + " an environment, workspace in " +
-         place + " memory, " +
+         memory + " memory, " +
          (special ? "kernels specialised for this model" : "generic kernels (" + special_.why() + ")") +
          (choice_.staged && !special ? ", so not launched in parts" : "");
 }

@@ -167,13 +167,13 @@ bool choose_sorted() {
 
 FusedChoice choose_fused() {
   FusedChoice choice;
-  const std::string place = environment("DUALSTEP_CUDA_SCRATCH");
-  if (place == "shared")
-    choice.place = ScratchPlace::kShared;
-  else if (place == "global")
-    choice.place = ScratchPlace::kGlobal;
-  else if (!place.empty())
-    refuse_environment("DUALSTEP_CUDA_SCRATCH", place, "shared or global");
+  const std::string memory = environment("DUALSTEP_CUDA_SCRATCH");
+  if (memory == "shared")
+    choice.memory = ScratchMemory::kShared;
+  else if (memory == "global")
+    choice.memory = ScratchMemory::kGlobal;
+  else if (!memory.empty())
+    refuse_environment("DUALSTEP_CUDA_SCRATCH", memory, "shared or global");
   const std::string carve_out = environment("DUALSTEP_CUDA_CARVEOUT");
   if (carve_out == "default")
     choice.carve_out = CarveOut::kDefault;

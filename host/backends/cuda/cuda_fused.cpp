@@ -53,13 +53,13 @@ cudaError_t CudaFused<Scalar>::plan(const void* kernel, int lanes, const Tables<
   const int sharing = static_cast<int>(
       std::min<size_t>(static_cast<size_t>(made.warps_), static_cast<size_t>(most_shared) / warp));
   // fewer warps than this cannot hide the latency that shared memory saves
-  const int enough = choice.place == ScratchPlace::kShared ? 1 : std::min(8, made.warps_);
-  if (choice.place != ScratchPlace::kGlobal && sharing >= enough) {
+  const int enough = choice.memory == ScratchMemory::kShared ? 1 : std::min(8, made.warps_);
+  if (choice.memory != ScratchMemory::kGlobal && sharing >= enough) {
     // the most of all models: a kernel may serve several, and a larger limit costs nothing
     DS_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, most_shared));
     made.warps_ = sharing;
     made.shared_bytes_ = warp * static_cast<size_t>(sharing);
-  } else if (choice.place == ScratchPlace::kShared) {
+  } else if (choice.memory == ScratchMemory::kShared) {
     return cudaErrorInvalidConfiguration;
   }
   DS_TRY(

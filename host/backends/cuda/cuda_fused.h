@@ -8,14 +8,14 @@
 
 namespace dualstep {
 
-enum class ScratchPlace { kBest, kShared, kGlobal };
+enum class ScratchMemory { kBest, kShared, kGlobal };
 // how much of an SM's memory is asked for as first-level cache: as much as the workspace leaves, as much as the
 // runtime likes, or as little as may be
 enum class CarveOut { kWorkspace, kDefault, kShared };
 
 // what a caller leaves open
 struct FusedChoice {
-  ScratchPlace place = ScratchPlace::kBest;
+  ScratchMemory memory = ScratchMemory::kBest;
   CarveOut carve_out = CarveOut::kWorkspace;
   int warps = 0;  // of a block at most, where that is said
 };

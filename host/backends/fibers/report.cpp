@@ -23,7 +23,7 @@ const char* name_of(Call call) {
 }
 
 // what a lane did at the barrier where the lanes parted
-std::string place_of(const Arrival& arrival) {
+std::string location_of(const Arrival& arrival) {
   if (arrival.state == LaneState::returned) return "returned";
   std::ostringstream text;
   text << "at " << name_of(arrival.call);
@@ -62,14 +62,14 @@ std::string describe_failure() {
   bool told[kMaxLanes] = {};
   for (int first = 0; first < record.width; first++) {
     if (told[first]) continue;
-    const std::string place = place_of(record.lane[first]);
+    const std::string location = location_of(record.lane[first]);
     text << "\n  lanes";
     for (int rank = first; rank < record.width; rank++) {
-      if (told[rank] || place_of(record.lane[rank]) != place) continue;
+      if (told[rank] || location_of(record.lane[rank]) != location) continue;
       told[rank] = true;
       text << ' ' << rank;
     }
-    text << ": " << place;
+    text << ": " << location;
   }
   return text.str();
 }

@@ -2,8 +2,8 @@
 // the normals of each.
 //
 // solves    argmax over i of  x_i . n  for the x_i of each element's own table, n its own direction
-// equation  of the cell of n (hull_table.h) as many x_i as a pack has elements at once: the greatest product at each place of
-//           the pack, and where it was; then the greatest of the places, of equals the one with the least i.
+// equation  of the cell of n (hull_table.h) as many x_i as a pack has elements at once: the greatest product at each element
+//           of the pack, and where it was; then the greatest of the elements, of equals the one with the least i.
 //           cell of n: the face f of the cube is that of its largest entry n_f, the square that of the others over |n_f|
 // source    own derivation; cube maps: Greene 1986
 // deviation products are summed as where a whole pack has one hull (shape.h), so that the numbers are the same
@@ -153,11 +153,11 @@ DS_HD int farthest_triple(const Triples<ScalarOf<Several>>& t, const Vec3<Severa
 
 // the side of a cube that a direction meets, and where: from 0 to 1 along its other two axes
 template <class Real>
-struct CubePlace {
+struct CubePoint {
   Real face, u, v;
 };
 template <class Real>
-DS_HD CubePlace<Real> place_on_cube(const Vec3<Real>& n) {
+DS_HD CubePoint<Real> point_on_cube(const Vec3<Real>& n) {
   const Real zero(0), one(1), half(0.5), x = abs(n.x), y = abs(n.y), z = abs(n.z);
   const auto is_x = mask_and(x >= y, x >= z), is_y = mask_and(mask_not(is_x), y >= z);
   const auto pick = [&](const Real& a, const Real& b, const Real& c) {
@@ -186,13 +186,13 @@ template <HullPart kPart, class Real>
 DS_FN Vec3<Real> farthest_of_each(const Hulls<Real>& h, const Vec3<Real>& n, unsigned wanted,
                                   IntOf<Real>* number = nullptr) {
   using Several = typename SeveralOf<Real>::Type;
-  const CubePlace<Real> place = place_on_cube(n);
+  const CubePoint<Real> point = point_on_cube(n);
   Vec3<Real> out{Real(0), Real(0), Real(0)};
   each_element<Real>(wanted & kAllElements<Real>, [&](int l) {
     const Hull<ScalarOf<Real>>& own = hull_of(h, l);
     if ((kPart == kPoints ? own.npoint : own.nface) == 0) return;
     const TripleCells<ScalarOf<Real>>& cells = kPart == kPoints ? own.point_cells : own.normal_cells;
-    const int cell = cell_at(lane_of(place.face, l), lane_of(place.u, l), lane_of(place.v, l), cells.side);
+    const int cell = cell_at(lane_of(point.face, l), lane_of(point.u, l), lane_of(point.v, l), cells.side);
     const auto t = cells.of(cell);
     const int i = farthest_triple<Several>(
         t, {Several(lane_of(n.x, l)), Several(lane_of(n.y, l)), Several(lane_of(n.z, l))});

@@ -4,15 +4,15 @@
 // along the direction; it counts where it does so to within two degrees. Where no face does, hulls and boxes show the edge
 // at their farthest point that is across the direction to within as much (edges.h).
 //
-// solves    the face or line that a core shows along n; where two of them overlap, up to four places
+// solves    the face or line that a core shows along n; where two of them overlap, up to four points
 // equation  seen along the normal the corners of the region in which two faces overlap are ends of edges of one, cut by the
 //           other: an edge u + t du is inside where  e.(u + t du) + e_0 >= 0  for every edge (e, e_0) of the other
-//           dist of a place = the height of one plane less that of the other there, along the normal
+//           dist of a point = the height of one plane less that of the other there, along the normal
 //           two lines along each other to within two degrees have the ends of the stretch that they share
 // source    Cyrus & Beck 1978
 // deviation a cap has eight corners; of a face with more than 16 corners 16 stand for all, as evenly as they come. Four
-//           places stay: the deepest, the one farthest from it, and the farthest on both sides of the line through these;
-//           places closer than a hundredth of the shape's size are one
+//           points stay: the deepest, the one farthest from it, and the farthest on both sides of the line through these;
+//           points closer than a hundredth of the shape's size are one
 // reads     its arguments
 // writes    its arguments
 // cost      12 operations and a division for each pair of edges, 40 for each corner
@@ -182,19 +182,19 @@ DS_STAGE void shown_face(const ConvexCore<Real>& c, const Vec3<Real>& n, const M
   if (c.type == kCapsule) return side_line(c.size, true, n, out);
 }
 
-// a place in the contact frame: across the normal, and the heights of both surfaces along it
+// a point in the contact frame: across the normal, and the heights of both surfaces along it
 template <class Real>
-struct Place {
+struct FlatPoint {
   Real u, v, height, dist;
   MaskOf<Real> there;
 };
 
-// The deepest of `count` places, the farthest from it, and the farthest on both sides of their line. Places in
-// one depth are told apart by u, by less than it matters. Places closer than a hundredth of `size` are one.
+// The deepest of `count` points, the farthest from it, and the farthest on both sides of their line. Points in
+// one depth are told apart by u, by less than it matters. Points closer than a hundredth of `size` are one.
 template <class Real, class At>
-DS_FN void choose_four(int count, const At& at, const Real& size, Place<Real> (&chosen)[4]) {
+DS_FN void choose_four(int count, const At& at, const Real& size, FlatPoint<Real> (&chosen)[4]) {
   const Real zero(0), tie(kSingle<Real> ? 1e-5 : 1e-9), least(1e-2);
-  const auto take = [](Place<Real>* to, Real* most, const Real& score, const Place<Real>& p) {
+  const auto take = [](FlatPoint<Real>* to, Real* most, const Real& score, const FlatPoint<Real>& p) {
     const auto better = mask_and(p.there, score > *most);
     *most = select(better, score, *most);
     to->u = select(better, p.u, to->u);
@@ -206,12 +206,12 @@ DS_FN void choose_four(int count, const At& at, const Real& size, Place<Real> (&
   for (auto& c : chosen) c = {zero, zero, zero, zero, zero < zero};
   Real most(-1e30);
   for (int i = 0; i < count; i++) {
-    const Place<Real> p = at(i);
+    const FlatPoint<Real> p = at(i);
     take(&chosen[0], &most, fma(p.u, tie, -p.dist), p);
   }
   most = square(size * least);
   for (int i = 0; i < count; i++) {
-    const Place<Real> p = at(i);
+    const FlatPoint<Real> p = at(i);
     const Real du = p.u - chosen[0].u, dv = p.v - chosen[0].v;
     take(&chosen[1], &most, fma(du, du, dv * dv), p);
   }
@@ -219,7 +219,7 @@ DS_FN void choose_four(int count, const At& at, const Real& size, Place<Real> (&
   Real left = size * least * sqrt(fma(eu, eu, ev * ev)), right = left;
   if (!any(chosen[1].there)) return;
   for (int i = 0; i < count; i++) {
-    Place<Real> p = at(i);
+    FlatPoint<Real> p = at(i);
     p.there = mask_and(p.there, chosen[1].there);
     const Real side = fma(eu, p.v - chosen[0].v, -(ev * (p.u - chosen[0].u)));
     take(&chosen[2], &left, side, p);
@@ -277,9 +277,9 @@ DS_FN void flatten(const Vec3<Real>& t1, const Vec3<Real>& t2, const Vec3<Real>&
 // the ends of the edges of two faces, of the stretch that two lines share, and the nearest points
 template <class Real>
 struct FoundPoints {
-  Place<Real> point[4 * kFaceCorners + 3];
+  FlatPoint<Real> point[4 * kFaceCorners + 3];
   int count = 0;
-  DS_HD Place<Real>& add() { return point[count++]; }
+  DS_HD FlatPoint<Real>& add() { return point[count++]; }
 };
 
 // The ends of the stretch that two lines share, appended to the points
@@ -303,7 +303,7 @@ DS_STAGE void shared_stretch(const SeenFace<Real>& first, const SeenFace<Real>& 
   for (int side = 0; side < 2; side++) {
     const Real t = side == 0 ? low : high, s = (t - begin) * per_span;
     const Real own = fma(t, dh, f.height[0]), other = fma(s, eh, g.height[0]);
-    Place<Real>& p = points->add();
+    FlatPoint<Real>& p = points->add();
     p.u = half * (fma(t, du, f.u[0]) + fma(s, eu, g.u[0]));
     p.v = half * (fma(t, dv, f.v[0]) + fma(s, ev, g.v[0]));
     p.dist = other - own;
@@ -345,7 +345,7 @@ DS_STAGE void cut_edges(const SeenFace<Real>& cut, const SeenFace<Real>& cutter,
     if (k > 0) there = mask_and(there, mask_not(from.line));
     for (int side = 0; side < 2; side++) {
       const Real t = side == 0 ? enter : leave;
-      Place<Real>& p = points->add();
+      FlatPoint<Real>& p = points->add();
       p.u = fma(t, du, u);
       p.v = fma(t, dv, v);
       const Real own = fma(t, dh, h), other = fma(g.slope_u, p.u, fma(g.slope_v, p.v, g.level));

@@ -43,13 +43,13 @@ DS_FN void plane_mesh(const Shape<Real>& a, const HullShape<Real>& b, const Real
   const auto at = [&](int i) {
     const Vec3<Real> x = broadcast_triple<Real>(b.hull.points(), i);
     const Real height = dot(local, x), dist = centre + height;
-    return Place<Real>{
+    return FlatPoint<Real>{
         .u = dot(t1, x), .v = dot(t2, x), .height = height, .dist = dist, .there = dist < margin};
   };
-  Place<Real> chosen[4];
+  FlatPoint<Real> chosen[4];
   choose_four(b.hull.npoint, at, b.bound, chosen);
   for (int k = 0; k < 4; k++) {
-    const Place<Real>& c = chosen[k];
+    const FlatPoint<Real>& c = chosen[k];
     const Vec3<Real> x = axpy(t1, c.u, axpy(t2, c.v, local * fma(c.dist, Real(-0.5), c.height)));
     out->dist[k] = c.dist;
     out->normal[k] = n;
@@ -59,11 +59,11 @@ DS_FN void plane_mesh(const Shape<Real>& a, const HullShape<Real>& b, const Real
   out->tangent = {Real(0), Real(0), Real(0)};
 }
 
-// places where faces overlap, the deepest first; `several`: the elements that have them
+// points where faces overlap, the deepest first; `several`: the elements that have them
 template <class Real>
 DS_STAGE void face_contacts(const ConvexPair<Real>& pair, const Separation<Real>& s, const Real& margin,
                             const MaskOf<Real>& near, const Vec3<Real>& t1, const Vec3<Real>& t2,
-                            Place<Real> (&chosen)[4]) {
+                            FlatPoint<Real> (&chosen)[4]) {
   const Real one(1);
   const Vec3<Real> back = -rotate_transposed(pair.rot, s.n);
   SeenFace<Real> a, b;
@@ -119,10 +119,10 @@ DS_STAGE void convex_manifold(const ConvexPair<Real>& pair, const Vec3<Real>& or
   if (most == 1) return;
   Vec3<Real> t1, t2;
   across(s.n, &t1, &t2);
-  Place<Real> chosen[4];
+  FlatPoint<Real> chosen[4];
   face_contacts(pair, s, margin, near, t1, t2, chosen);
   for (int k = 0; k < most; k++) {
-    const Place<Real>& c = chosen[k];
+    const FlatPoint<Real>& c = chosen[k];
     const Vec3<Real> x = axpy(t1, c.u, axpy(t2, c.v, s.n * c.height));
     out->dist[k] = select(c.there, c.dist, out->dist[k]);
     out->pos[k] = select3(c.there, origin + rotate(rot, x), out->pos[k]);

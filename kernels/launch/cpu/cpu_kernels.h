@@ -11,7 +11,7 @@ namespace dualstep {
 // first_row on
 template <class Scalar>
 struct Snapshots {
-  const int* places;  // where the numbers of a snapshot lie in the workspace of a pack
+  const int* offsets;  // where the numbers of a snapshot lie in the workspace of a pack
   Scalar* numbers;
   long width;  // of one snapshot
   unsigned* keys;
@@ -36,8 +36,8 @@ struct CpuKernels {
   // the action on every environment of a block
   void (*run)(const Tables<Scalar>& tables, const BatchView<Scalar>& batch, const StepArgs& args, int block,
               void* scratch);
-  // numbers of a snapshot, 0 where steps of this model have no segments; and their places in `scratch`
-  int (*snapshot)(const Tables<Scalar>& tables, void* scratch, int* places);
+  // numbers of a snapshot, 0 where steps of this model have no segments; and their offsets in `scratch`
+  int (*snapshot)(const Tables<Scalar>& tables, void* scratch, int* offsets);
   // a segment of a call, for every environment of a block; they stand where args.order says and share their
   // parameters. Returns whether there is another one (kernels/launch/cpu/regroup.h)
   bool (*run_segment)(const Tables<Scalar>& tables, const BatchView<Scalar>& batch, const StepArgs& args,

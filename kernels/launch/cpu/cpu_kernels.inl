@@ -32,8 +32,8 @@ void run_block(const Tables<ScalarOf<Real>>& t, const BatchView<ScalarOf<Real>>&
 }
 
 template <class Real>
-int snapshot(const Tables<ScalarOf<Real>>& t, void* scratch, int* places) {
-  return snapshot_size(pack_env<Real>(t, 0, scratch), places);
+int snapshot(const Tables<ScalarOf<Real>>& t, void* scratch, int* offsets) {
+  return snapshot_size(pack_env<Real>(t, 0, scratch), offsets);
 }
 template <class Real>
 bool run_segment_of_block(const Tables<ScalarOf<Real>>& t, const BatchView<ScalarOf<Real>>& batch,

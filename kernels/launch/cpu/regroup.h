@@ -69,14 +69,14 @@ int count_numbers(const E& env, int contacts) {
   each_of_slot(env, 0, [&](const auto&, int width) { slot += width; });
   return own + contacts * slot;
 }
-// of a whole snapshot; where those before the tail lie in the workspace, if `places` is not null. None where
+// of a whole snapshot; where those before the tail lie in the workspace, if `offsets` is not null. None where
 // steps of the model have no segments: it has no contacts, or is so small that snapshots go number by number
 template <class E>
-int snapshot_size(const E& env, int* places) {
+int snapshot_size(const E& env, int* offsets) {
   int count = 0;
   const auto add = [&](const auto& run, int width) {
     for (int i = 0; i < width; i++, count++)
-      if (places != nullptr) places[count] = static_cast<int>(&run[i] - env.scratch);
+      if (offsets != nullptr) offsets[count] = static_cast<int>(&run[i] - env.scratch);
   };
   each_of_environment(env, add);
   for (int slot = 0; slot < env.t.n.ncon; slot++) each_of_slot(env, slot, add);
@@ -103,10 +103,10 @@ DS_STAGE void note_keys(E& env, const EnvIO<E>& in, const Snapshots<typename E::
 
 // the numbers of a snapshot in the workspace, in the snapshot's order
 template <class Real>
-struct SnapshotPlaces {
+struct SnapshotNumbers {
   Real* scratch;
-  const int* places;
-  Real& operator[](int i) const { return scratch[places[i]]; }
+  const int* offsets;
+  Real& operator[](int i) const { return scratch[offsets[i]]; }
 };
 template <class E, class T>
 void find_snapshots(const EnvIO<E>& in, const Snapshots<typename E::Scalar>& snapshots, T** snapshot) {
@@ -126,7 +126,7 @@ DS_STAGE void scatter_snapshots(E& env, const EnvIO<E>& in, const Snapshots<type
 #define COLLIDED(type, name, meaning) tail[k++] = Scalar(tail_number(env.name, l));
 #include "kernels/data/env_state.inl"
   }
-  in.write_rows(snapshot, SnapshotPlaces<Real>{env.scratch, snapshots.places},
+  in.write_rows(snapshot, SnapshotNumbers<Real>{env.scratch, snapshots.offsets},
                 count_numbers(env, env.ncon_max));
   note_keys(env, in, snapshots);
 }
@@ -152,7 +152,7 @@ DS_STAGE void gather_snapshots(E& env, const EnvIO<E>& in, const Snapshots<typen
     set_lane(contacts, l, Scalar(ncon));
     if (ncon > env.ncon_max) env.ncon_max = ncon;
   }
-  in.read_rows(SnapshotPlaces<Real>{env.scratch, snapshots.places}, snapshot,
+  in.read_rows(SnapshotNumbers<Real>{env.scratch, snapshots.offsets}, snapshot,
                count_numbers(env, env.ncon_max));
   // an environment with fewer contacts has nothing in the other slots, not even in its snapshot
   for (int slot = 0; slot < env.ncon_max; slot++) {

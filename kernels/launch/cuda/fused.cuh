@@ -31,28 +31,28 @@ constexpr int kWarpsOfSM = sizeof(Scalar) == 8 || kDim == 6 || W != 8 ? 8 : 12;
 
 // environments that a launch is about
 template <class Scalar>
-DS_HD int slots_of(const BatchView<Scalar>& batch, const StepArgs& args) {
+DS_HD int launch_size(const BatchView<Scalar>& batch, const StepArgs& args) {
   return args.count ? *args.count : batch.num_envs;
 }
-// which environment stands at a slot
-DS_HD int environment_at(const StepArgs& args, int slot) { return args.order ? args.order[slot] : slot; }
+// which environment stands at an index of the launch
+DS_HD int environment_at(const StepArgs& args, int index) { return args.order ? args.order[index] : index; }
 
-// the environment of a slot, on a workspace that kStride of them share, element by element: numbers, then
+// the environment at an index, on a workspace that kStride of them share, element by element: numbers, then
 // words
 template <int kStride, class Lanes, class Scalar>
 DS_HD Env<Scalar, Lanes, kStride> environment_of(const StepTables<Scalar>& tables, const Lanes& lanes,
-                                                 const StepArgs& args, int slot, char* workspace) {
-  const auto own = workspace_in<Scalar, kStride>(workspace, tables, slot % kStride);
-  auto env = make_env<kStride>(tables, lanes, own, environment_at(args, slot));
-  env.slot = slot;
+                                                 const StepArgs& args, int index, char* workspace) {
+  const auto own = workspace_in<Scalar, kStride>(workspace, tables, index % kStride);
+  auto env = make_env<kStride>(tables, lanes, own, environment_at(args, index));
+  env.launch_index = index;
   return env;
 }
 
-// one environment; apart from the loop over slots, so that the loop costs the stages no registers. Returns the slot that
-// its threads take next, which is why nobody else has to remember this one
+// one environment; apart from the loop over the launch, so that the loop costs the stages no registers. Returns the index
+// that its threads take next, which is why nobody else has to remember this one
 template <class Scalar, int W, int kDim, bool kElliptic>
 DS_STAGE int run_environment_at(const StepTables<Scalar>& tables, const BatchView<Scalar>& batch,
-                                const StepArgs& args, int slot, char* scratch, size_t warp_bytes) {
+                                const StepArgs& args, int index, char* scratch, size_t warp_bytes) {
   // in device memory a warp has a workspace of its own, in shared memory one of its block's
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
 #if defined(DUALSTEP_WORKSPACE_IN_DEVICE_MEMORY)
@@ -63,11 +63,11 @@ DS_STAGE int run_environment_at(const StepTables<Scalar>& tables, const BatchVie
                                   : reinterpret_cast<char*>(shared) + warp * warp_bytes;
 #endif
   const TileLanes<W> lanes;
-  auto env = environment_of<kGroup<W>>(tables, lanes, args, slot, workspace);
+  auto env = environment_of<kGroup<W>>(tables, lanes, args, index, workspace);
   run_environment<kDim, kElliptic>(env, batch, args);
   // the next environment takes over the workspace of this one
   lanes.sync();
-  return env.slot + static_cast<int>(gridDim.x * blockDim.x) / W;
+  return env.launch_index + static_cast<int>(gridDim.x * blockDim.x) / W;
 }
 
 // what the kernel does, apart from its name. Threads without an environment leave: those that stay meet at the barriers of
@@ -75,11 +75,11 @@ DS_STAGE int run_environment_at(const StepTables<Scalar>& tables, const BatchVie
 template <class Scalar, int W, int kDim>
 DS_HD void fused_body(const StepTables<Scalar>& tables, const BatchView<Scalar>& batch, const StepArgs& args,
                       char* scratch, size_t warp_bytes) {
-  int slot = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x) / W;
-  while (slot < slots_of(batch, args)) {
+  int index = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x) / W;
+  while (index < launch_size(batch, args)) {
     // a compiler that knows the cone drops the other one
-    slot = with_cone(tables.o, [&](auto cone) {
-      return run_environment_at<Scalar, W, kDim, cone>(tables, batch, args, slot, scratch, warp_bytes);
+    index = with_cone(tables.o, [&](auto cone) {
+      return run_environment_at<Scalar, W, kDim, cone>(tables, batch, args, index, scratch, warp_bytes);
     });
   }
 }

@@ -26,21 +26,21 @@ struct StagedMemory {
   CarriedOnDevice<Scalar>* carried;
 };
 
-// one environment, by W threads. Returns its slot, so that nobody else has to remember it
+// one environment, by W threads. Returns its index, so that nobody else has to remember it
 template <class Scalar, int W, int kDim, Part kPart>
-DS_STAGE int run_slot(const StepTables<Scalar>& tables, const BatchView<Scalar>& batch, const StepArgs& args,
-                      const EvalIndex& m, int slot, StagedMemory<Scalar> memory) {
+DS_STAGE int run_part_at(const StepTables<Scalar>& tables, const BatchView<Scalar>& batch,
+                         const StepArgs& args, const EvalIndex& m, int index, StagedMemory<Scalar> memory) {
   using E = Env<Scalar, TileLanes<W>, kStagedGroup>;
-  char* const workspace = memory.workspaces + static_cast<size_t>(slot / kStagedGroup) * memory.group_bytes;
+  char* const workspace = memory.workspaces + static_cast<size_t>(index / kStagedGroup) * memory.group_bytes;
   const TileLanes<W> lanes;
-  E env = environment_of<kStagedGroup>(tables, lanes, args, slot, workspace);
-  auto* const own = reinterpret_cast<Carried<E>*>(memory.carried + slot);
+  E env = environment_of<kStagedGroup>(tables, lanes, args, index, workspace);
+  auto* const own = reinterpret_cast<Carried<E>*>(memory.carried + index);
   if constexpr (kPart == kPart_rows || kPart == kPart_solve) {
     with_cone(tables.o, [&](auto cone) { run_part<kDim, cone>(env, batch, args, kPart, m, own); });
   } else {
     run_part<kDim, false>(env, batch, args, kPart, m, own);  // knows no cone
   }
-  return env.slot;
+  return env.launch_index;
 }
 
 // what the kernel of a part does, apart from its name
@@ -51,10 +51,10 @@ DS_HD void staged_body(const StepTables<Scalar>& tables, const BatchView<Scalar>
   const StagedMemory<Scalar> memory{.workspaces = scratch,
                                     .group_bytes = group_bytes,
                                     .carried = reinterpret_cast<CarriedOnDevice<Scalar>*>(carried)};
-  int slot = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x) / W;
-  while (slot < slots_of(batch, args)) {
-    slot = run_slot<Scalar, W, kDim, kPart>(tables, batch, args, m, slot, memory);
-    slot += static_cast<int>(gridDim.x * blockDim.x) / W;
+  int index = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x) / W;
+  while (index < launch_size(batch, args)) {
+    index = run_part_at<Scalar, W, kDim, kPart>(tables, batch, args, m, index, memory);
+    index += static_cast<int>(gridDim.x * blockDim.x) / W;
   }
 }
 

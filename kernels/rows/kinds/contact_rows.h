@@ -83,7 +83,7 @@ template <int kDim, class E>
 DS_STAGE void contact_rows(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
-  const auto Z = env.Z(), pos = env.con_pos(), frame = env.con_frame(), y0 = env.con_y0();
+  const auto Z = env.Z(), pos = env.con_pos(), y0 = env.con_y0();
   const auto cdof = env.cdof(), com = env.tree_com(), qvel = env.qvel(), qacc = env.qacc_smooth();
   const int nv = t.n.nv;
   const bool velocities = law_has<kLawVelocities>(t.o);  // what such a law starts from, in place of y
@@ -93,11 +93,11 @@ DS_STAGE void contact_rows(E& env) {
     const int first = t.n.ndense + kDim * slot;
     const auto z = rows_of<kDim>(Z, first, nv);
     const auto support = slot_support(env, slot);
-    const Vec3<Real> p = pos.vec(slot), n = frame.vec(2 * slot);
+    const Vec3<Real> p = pos.vec(slot), n = contact_normal(env, slot);
     Vec3<Real> axis[3] = {n, {zero, zero, zero}, {zero, zero, zero}};
-    contact_frame(n, frame.vec(2 * slot + 1), &axis[1], &axis[2]);
+    contact_frame(n, contact_tangent(env, slot), &axis[1], &axis[2]);
     env.sync();
-    if (env.lanes.rank() == 0) frame.set(2 * slot + 1, axis[1]);
+    if (env.lanes.rank() == 0) frame_of(env, slot).set_at(kFrameTangent, axis[1]);
     const Real dim = env.con_dim()[slot];
     env.each(nv, [&](int d) {
       if (!in_set(support, d)) {

@@ -89,7 +89,7 @@ struct DenseScalarRows {
 
   // where they stand among the scalar rows: behind limits and friction losses
   DS_HD int count() const { return env.t.n.ndense; }
-  DS_HD int first() const { return 2 * env.t.n.nlim + env.t.n.nloss; }
+  DS_HD int first() const { return kLimitSides * env.t.n.nlim + env.t.n.nloss; }
   DS_HD auto lambda() const { return env.dense_lambda(); }
   DS_HD auto change() const { return env.dy().from(first()); }
   template <class F>

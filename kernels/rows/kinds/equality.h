@@ -23,8 +23,7 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-// which bodies of an equality a dof moves, as bits of eq_moves
-enum EqualityMoves : int { kMovesFirst = 1, kMovesSecond = 2 };
+// which bodies of an equality a dof moves, as SideBits
 template <class AnyTables>
 DS_HD int equality_moves(const AnyTables& t, int e, Index d) {
   return t.eq_moves[static_cast<long>(e) * t.n.nv + d];
@@ -110,10 +109,10 @@ DS_FN void tie_bodies(E& env, int e) {
     Vec3<Real> lin{zero, zero, zero}, ang = lin;
     if (moves != 0) {
       const Spatial<Real> s = cdof.spatial(d);
-      if (moves & kMovesFirst) lin = lin + s.lin + cross(s.ang, one.arm);
-      if (moves & kMovesSecond) lin = lin - (s.lin + cross(s.ang, two.arm));
-      if (moves == kMovesFirst) ang = s.ang;
-      if (moves == kMovesSecond) ang = -s.ang;
+      if (moves & kFirstSide) lin = lin + s.lin + cross(s.ang, one.arm);
+      if (moves & kSecondSide) lin = lin - (s.lin + cross(s.ang, two.arm));
+      if (moves == kFirstSide) ang = s.ang;
+      if (moves == kSecondSide) ang = -s.ang;
     }
     Z[row * nv + d] = lin.x;
     Z[(row + 1) * nv + d] = lin.y;

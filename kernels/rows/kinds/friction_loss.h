@@ -32,7 +32,7 @@ struct FrictionLosses {
 
   // where they stand among the scalar rows: behind limits
   DS_HD int count() const { return env.t.n.nloss; }
-  DS_HD int first() const { return 2 * env.t.n.nlim; }
+  DS_HD int first() const { return kLimitSides * env.t.n.nlim; }
   DS_HD auto lambda() const { return env.loss_lambda(); }
   DS_HD auto change() const { return env.dy().from(first()); }
   DS_HD Huber<Real> law(int k) const { return {env.loss_friction(k), R(k)}; }

@@ -27,7 +27,7 @@ DS_HD void each_limit_of(const E& env, int u, F f) {
   const auto& t = env.t;
   const int dof = t.single_dof[u];
   for (int k = t.single_lim[u]; k < t.single_lim[u + 1]; k++)
-    for (int side = 0; side < 2; side++) f(side_of_limit(k, side), dof);
+    for (int side = 0; side < kLimitSides; side++) f(side_of_limit(k, side), dof);
 }
 // calls f(s, dof) for those of all single-dof rows in use
 template <class E, class F>
@@ -41,7 +41,7 @@ struct Limits {
   const E& env;
 
   // sides of limits; where they stand among the scalar rows
-  DS_HD int count() const { return 2 * env.t.n.nlim; }
+  DS_HD int count() const { return kLimitSides * env.t.n.nlim; }
   DS_HD int first() const { return 0; }
   DS_HD auto lambda() const { return env.lim_lambda(); }
   DS_HD auto change() const { return env.dy().from(first()); }

@@ -24,9 +24,10 @@ namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
 // rows of limits come in pairs: the lower side of a limit, then its upper one
-DS_HD constexpr int side_of_limit(int limit, int side) { return 2 * limit + side; }
-DS_HD constexpr int limit_of(int side) { return side / 2; }
-DS_HD constexpr bool is_upper(int side) { return (side & 1) != 0; }
+enum LimitSide : int { kLowerSide = 0, kUpperSide = 1, kLimitSides = 2 };
+DS_HD constexpr int side_of_limit(int limit, int side) { return kLimitSides * limit + side; }
+DS_HD constexpr int limit_of(int row) { return row / kLimitSides; }
+DS_HD constexpr bool is_upper(int row) { return (row & kUpperSide) != 0; }
 
 struct OneSided {
   static constexpr int kConditions = 1;

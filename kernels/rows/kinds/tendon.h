@@ -54,7 +54,7 @@ DS_HD Real tendon_rate(const E& env, int ten, const Real& B) {
 struct TendonLimits {
   template <class E>
   DS_HD static int count(const E& env) {
-    return 2 * env.t.n.ntenlim;
+    return kLimitSides * env.t.n.ntenlim;
   }
   template <class E>
   DS_HD static OneSided law(const E&, int, int) {

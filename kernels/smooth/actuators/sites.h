@@ -2,7 +2,7 @@
 //
 // solves    l and m = dl/dq (of a site alone the work of its wrench) of actuators on sites and slider-cranks, gear g
 // equation  site               l = 0,  m_i = f . (S_i at x) + n . (S_i turning),  f and n: g in the site's frame
-//           site seen from another   l = g . (place, rotation vector) in the other's frame, m likewise with f and n
+//           site seen from another   l = g . (position, rotation vector) in the other's frame, m likewise with f and n
 //                              along the other's axes; dofs that move both sites have no part
 //           slider-crank       a the slider's axis, v from the slider's site to the crank's, r the rod:
 //                              l = g (a.v - sqrt((a.v)^2 + r^2 - v.v)),  of a rod too short l = g a.v
@@ -73,7 +73,7 @@ DS_STAGE void site_transmissions(E& env) {
       length[a] = Real(0);
       return;
     }
-    const Vec3<Real> x = site_place(env, t.act_id[a]), y = ref >= 0 ? site_place(env, ref) : x;
+    const Vec3<Real> x = site_xpos(env, t.act_id[a]), y = ref >= 0 ? site_xpos(env, ref) : x;
     const SiteWrench<Real> w = trn == kTrnSite ? site_wrench(env, a, x - y) : slider_crank(env, a, x - y);
     length[a] = w.length;
     for (int e = t.trn_adr[a]; e < t.trn_adr[a + 1]; e++) {
@@ -81,8 +81,9 @@ DS_STAGE void site_transmissions(E& env) {
       const Spatial<Real> s = cdof.spatial(dof);
       const Vec3<Real> origin = com.vec(t.body_tree[t.dof_body[dof]]);
       Real sum(0);
-      if (side & 1) sum = dot(w.force, s.lin + cross(s.ang, x - origin)) + dot(w.torque, s.ang);
-      if (side & 2) sum = sum + (dot(w.torque_ref, s.ang) - dot(w.force, s.lin + cross(s.ang, y - origin)));
+      if (side & kFirstSide) sum = dot(w.force, s.lin + cross(s.ang, x - origin)) + dot(w.torque, s.ang);
+      if (side & kSecondSide)
+        sum = sum + (dot(w.torque_ref, s.ang) - dot(w.force, s.lin + cross(s.ang, y - origin)));
       J[e] = sum;
     }
   });

@@ -22,16 +22,25 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
+// where its parts begin
+enum BodyRecord : int {
+  kBodyVelocity = 0,
+  kBodyAcceleration = kBodyVelocity + kEight,
+  kBodySquares = kBodyAcceleration + kEight,
+  kBodyCentre = kBodySquares + kEight,
+  kBodyMotion = kBodyCentre + kEight
+};
+static_assert(kBodySquares == kRecordRun && kBodyMotion == 2 * kRecordRun, "two eights are read at once");
 template <class Sizes>
 DS_HD int body_record_size(const Sizes& n) {
-  return 2 * kRecordRun + 6 * n.ntreepad;
+  return kBodyMotion + 6 * n.ntreepad;
 }
 template <class E>
 DS_HD auto body_records(const E& env, int body) {
   return records_of<E>(env.body_record(), body, body_record_size(env.t.n));
 }
 // where the six rows of the eight that begins with dof c of a tree begin
-DS_HD constexpr int motion_of_eight(int c) { return 2 * kRecordRun + 6 * c; }
+DS_HD constexpr int motion_of_eight(int c) { return kBodyMotion + 6 * c; }
 
 // a set of eights of the dofs of a tree; trees of more than 32 eights have all of them in the last
 struct Eights {
@@ -162,10 +171,10 @@ struct BodyMotion {
   }
   DS_HD void run(Eights set) const {
     const auto records = body_records(env, body);
-    whose.put(records, 0, motion_at(env.cvel(), body), whiten());
+    whose.put(records, kBodyVelocity, motion_at(env.cvel(), body), whiten());
     Numbers com = none();
     for (int c = 0; c < 3; c++) com.set(c, whose.at(env.tree_com(), 3 * tree + c));
-    whose.put(records, kRecordRun, put_rows(records, set), com);
+    whose.put(records, kBodySquares, put_rows(records, set), com);
   }
 };
 
@@ -202,7 +211,7 @@ struct IslandBodies {
   // the world has records too: whatever does not move
   DS_HD void put_world() const {
     const auto none = Eight<typename E::Real, 1>(typename E::Real(0));
-    for (int c = 0; c < 2 * kRecordRun; c += kRecordRun)
+    for (int c = 0; c < kBodyMotion; c += kRecordRun)
       AllEnvironments<E>{}.put(body_records(env, 0), c, none, none);
   }
 

@@ -1,8 +1,5 @@
 // The rows of contacts on the trees that they reach, packs of contacts side by side.
 //
-// A slot's record is a run of sixteen: n, t1, the place, kterm, Bn, Bt, D, dim and two mu; where contacts turn and roll, a
-// second one with the other mu.
-//
 // solves    Z, y0 and D of every contact of an environment
 // equation  J_r = f_r' (S_2 - S_1),   aref as in rows/kinds/contact_rows.h,   f_r the wrench of a unit force (or moment)
 //           along axis r,   Z = D^-1/2 L^-T J',   a block for each tree: kDim rows of the tree's dofs, padded to eights
@@ -19,6 +16,22 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
+// records of a slot: its frame, position and softness, and the friction of sliding; where contacts turn and roll, that
+// friction in sixteen numbers more
+enum SlotRecord : int {
+  kSlotNormal = 0,
+  kSlotTangent = 3,
+  kSlotPos = 6,
+  kSlotKterm = 9,
+  kSlotBn,
+  kSlotBt,
+  kSlotD,
+  kSlotDim,
+  kSlotSlide1,
+  kSlotSlide2,
+  kSlotEnd
+};
+static_assert(kSlotEnd == kRecordRun, "what all contacts have is read at once");
 template <int kDim, class E>
 DS_HD auto contact_records(const E& env, int slot) {
   return records_of<E>(env.con_record(), slot, kDim == 3 ? kRecordRun : 2 * kRecordRun);
@@ -28,33 +41,23 @@ DS_HD auto contact_records(const E& env, int slot) {
 template <int kDim, class E>
 DS_HD void put_contact_record(E& env, int slot) {
   using Real = typename E::Real;
-  const auto frame = env.con_frame();
-  const Vec3<Real> n = frame.vec(2 * slot), p = env.con_pos().vec(slot);
+  const Vec3<Real> n = contact_normal(env, slot);
   Vec3<Real> t1, t2;
-  contact_frame(n, frame.vec(2 * slot + 1), &t1, &t2);
-  frame.set(2 * slot + 1, t1);
+  contact_frame(n, contact_tangent(env, slot), &t1, &t2);
+  frame_of(env, slot).set_at(kFrameTangent, t1);
   const auto mu = friction_of(env, slot);
-  const Real run[kRecordRun] = {n.x,
-                                n.y,
-                                n.z,
-                                t1.x,
-                                t1.y,
-                                t1.z,
-                                p.x,
-                                p.y,
-                                p.z,
-                                env.con_kterm()[slot],
-                                env.con_Bn()[slot],
-                                env.con_Bt()[slot],
-                                env.con_D()[slot],
-                                env.con_dim()[slot],
-                                mu[kSlide1],
-                                mu[kSlide2]};
+  Real run[kRecordRun];
+  const auto put = [&](int at, const Vec3<Real>& v) { run[at] = v.x, run[at + 1] = v.y, run[at + 2] = v.z; };
+  put(kSlotNormal, n), put(kSlotTangent, t1), put(kSlotPos, env.con_pos().vec(slot));
+  run[kSlotKterm] = env.con_kterm()[slot];
+  run[kSlotBn] = env.con_Bn()[slot], run[kSlotBt] = env.con_Bt()[slot];
+  run[kSlotD] = env.con_D()[slot], run[kSlotDim] = env.con_dim()[slot];
+  run[kSlotSlide1] = mu[kSlide1], run[kSlotSlide2] = mu[kSlide2];
   const auto records = contact_records<kDim>(env, slot);
   store_records(records, 0, run);
   if constexpr (kDim > 3) {
     Real rest[kRecordRun];
-    for (int k = 0; k < kRecordRun; k++) rest[k] = k < 3 ? mu[kSpin + k] : Real(0);
+    for (int k = 0; k < kRecordRun; k++) rest[k] = kSpin + k < kFrictionNumbers ? mu[kSpin + k] : Real(0);
     store_records(records, kRecordRun, rest);
   }
 }
@@ -107,21 +110,22 @@ struct IslandContacts : IslandRows<kDim, E, kOneEight> {
     };
     load_records(record, 0, run);
     if constexpr (kDim > 3) load_records(record, kRecordRun, rest);
-    for (int k = 0; k < 2; k++) g->axis[k] = {run[3 * k], run[3 * k + 1], run[3 * k + 2]};
+    const auto vec = [&](int at) { return Vec3<Real>{run[at], run[at + 1], run[at + 2]}; };
+    g->axis[0] = vec(kSlotNormal), g->axis[1] = vec(kSlotTangent);
     g->axis[2] = cross(g->axis[0], g->axis[1]);
-    g->p = {run[6], run[7], run[8]};
-    g->kterm = run[9], g->Bn = run[10], g->Bt = run[11];
+    g->p = vec(kSlotPos);
+    g->kterm = run[kSlotKterm], g->Bn = run[kSlotBn], g->Bt = run[kSlotBt];
     // elements behind the last contact hold none
     auto there = all_true<Real>();
     if (g->first + kPack > this->contacts())
       there = mask_of_word<Real>((1u << (this->contacts() - g->first)) - 1u);
     const Real zero(0);
-    g->D = select(there, run[12], zero);
-    g->dim = select(there, run[13], zero);
+    g->D = select(there, run[kSlotD], zero);
+    g->dim = select(there, run[kSlotDim], zero);
     store(this->con_dim(), g->first, g->dim);
     DS_UNROLL
     for (int k = 0; k < kFrictions<kDim>; k++) {
-      const Real mu = k < 2 ? run[14 + k] : rest[k < 2 ? 0 : k - 2];
+      const Real mu = k < kSpin ? run[kSlotSlide1 + k] : rest[k < kSpin ? 0 : k - kSpin];
       store(this->con_mu(), k * this->slots() + g->first, select(there, mu, zero));
     }
   }
@@ -130,9 +134,10 @@ struct IslandContacts : IslandRows<kDim, E, kOneEight> {
   DS_HD void add_body(Group* g, int of) const {
     const auto record = [&](int l) { return body_records(env, g->body[of][l])(element); };
     Real rates[kRecordRun], rest[kRecordRun];
-    load_records(record, 0, rates);
-    load_records(record, kRecordRun, rest);
-    const Vec3<Real> arm = g->p - Vec3<Real>{rest[kEight], rest[kEight + 1], rest[kEight + 2]};
+    load_records(record, kBodyVelocity, rates);
+    load_records(record, kBodySquares, rest);
+    const auto centre = [&](int axis) { return rest[kBodyCentre - kBodySquares + axis]; };
+    const Vec3<Real> arm = g->p - Vec3<Real>{centre(0), centre(1), centre(2)};
     const Vec3<Real> none{Real(0), Real(0), Real(0)};
     const Real sign(of == 0 ? -1 : 1);
     DS_UNROLL
@@ -145,7 +150,7 @@ struct IslandContacts : IslandRows<kDim, E, kOneEight> {
     }
     DS_UNROLL
     for (int k = 0; k < 6; k++) {
-      const Real speed = rates[k], acceleration = rates[kEight + k];
+      const Real speed = rates[kBodyVelocity + k], acceleration = rates[kBodyAcceleration + k];
       const Real normal = fma(g->Bn, speed, acceleration), tangent = fma(g->Bt, speed, acceleration);
       DS_UNROLL
       for (int r = 0; r < kDim; r++)

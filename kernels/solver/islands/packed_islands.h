@@ -192,7 +192,7 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedDirection<kDim, E>> {
   }
   DS_HD void put_back_here(const Real& steps, const Mask& wrong, const Real& residual) const {
     const auto& n = env.t.n;
-    const int losses = 2 * n.nlim, dense = losses + n.nloss;
+    const int losses = kLimitSides * n.nlim, dense = losses + n.nloss;
     unsigned unsolved = 0;
     for (int l = 0; l < count; l++) {
       const int at = this->element[l], own = this->tree[l], first = env.t.tree_dof[own];

@@ -353,7 +353,7 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, IslandRows<kDim, E, kOneEight>
       for (int r = 0; r < kDim; r++) this->put(env.con_f(), kDim * slot + r, this->con_f()[r * slots + i]);
     });
     // what sensors read of scalar rows
-    const int losses = 2 * env.t.n.nlim, dense = losses + env.t.n.nloss;
+    const int losses = kLimitSides * env.t.n.nlim, dense = losses + env.t.n.nloss;
     env.each(this->rows(), [&](int i) {
       const int source = this->row_source()[i];
       if (source < losses)
