@@ -140,6 +140,10 @@ DS_HD Vec3<Real> column(const Mat3<Real>& r, int k) {
   return {r.m[k], r.m[3 + k], r.m[6 + k]};
 }
 template <class Real>
+DS_HD Mat3<Real> from_columns(const Vec3<Real>& x, const Vec3<Real>& y, const Vec3<Real>& z) {
+  return {{x.x, y.x, z.x, x.y, y.y, z.y, x.z, y.z, z.z}};
+}
+template <class Real>
 DS_HD Mat3<Real> multiply(const Mat3<Real>& a, const Mat3<Real>& b) {
   Mat3<Real> c;
   for (int i = 0; i < 3; i++)

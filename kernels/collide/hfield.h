@@ -182,8 +182,8 @@ DS_STAGE void edge_contacts(Scene* s, const Vec3<Real>& from, const Vec3<Real>& 
   across(along, &t1, &t2);
   edge.pos = (from + to) * half;
   edge.size = {zero, length * half, zero};
-  edge.rot = {{t1.x, t2.x, along.x, t1.y, t2.y, along.y, t1.z, t2.z, along.z}};
-  constexpr int kMost = kPairCapacity<kCapsule, kType>;
+    edge.rot = from_columns(t1, t2, along);
+    constexpr int kMost = kPairCapacity<kCapsule, kType>;
   Manifold<Real, kMost> m;
   if constexpr (kType != kBox) collide_types<kCapsule, kType>(edge, s->body, s->margin, &m);
   if constexpr (kType == kEllipsoid) {
@@ -416,10 +416,8 @@ DS_FN void hfield_contacts(const FieldShape<Real>& a, const Body& b, const Real&
   FieldScene<Real, Body, K> s{
       .view = view_grid(g, centre), .body = b, .reach = {}, .margin = margin, .size = {}, .found = {}};
   s.body.pos = {zero, zero, zero};
-  for (int c = 0; c < 3; c++) {
-    const Vec3<Real> axis = rotate_transposed(a.rot, column(b.rot, c));
-    s.body.rot.m[c] = axis.x, s.body.rot.m[3 + c] = axis.y, s.body.rot.m[6 + c] = axis.z;
-  }
+  const auto axis = [&](int c) { return rotate_transposed(a.rot, column(b.rot, c)); };
+  s.body.rot = from_columns(axis(0), axis(1), axis(2));
   s.size = make_core(b, kType).bound;
   const Vec3<Real> box = bounding_box<kType>(s.body);
   s.reach = {box.x + margin, box.y + margin, box.z + margin};

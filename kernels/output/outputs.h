@@ -44,7 +44,7 @@ struct FixedPoses {
   Scalar *xpos, *xmat;
 };
 template <class E>
-DS_STAGE void sense_poses(E& env, const EnvIO<E>& in, const FixedPoses<typename E::Scalar>& to) {
+DS_STAGE void sense_poses(E& env, const EnvIO<E>& in, FixedPoses<typename E::Scalar> to) {
   using Real = typename E::Real;
   if (to.xpos == nullptr && to.xmat == nullptr) return;
   env.each(to.count, [&](int g) {
