@@ -14,7 +14,7 @@ inline namespace DUALSTEP_ISA {
 // out
 template <class Real>
 DS_HD Real round_nearest(const Real& x) {
-  const Real magic = sizeof(ScalarOf<Real>) == 4 ? Real(12582912.0) : Real(6755399441055744.0);
+  const Real magic = kSingle<Real> ? Real(12582912.0) : Real(6755399441055744.0);
   return (x + magic) - magic;
 }
 
@@ -33,11 +33,11 @@ DS_HD void sincos(const Real& x, Real* sine, Real* cosine) {
   const auto in_range = abs(x) < Real(1e8);
   const Real xr = select(in_range, x, Real(0));
   // float resolves quadrants only up to 2^22; larger arguments are not angles any more
-  const Real limit = sizeof(ScalarOf<Real>) == 4 ? Real(2.0e6) : Real(1e8);
+  const Real limit = kSingle<Real> ? Real(2.0e6) : Real(1e8);
   const Real xs = select(abs(xr) < limit, xr, Real(0));
   const Real k = round_nearest(xs * Real(0.63661977236758134308));
   Real r, s, c;
-  if constexpr (sizeof(ScalarOf<Real>) == 4) {
+  if constexpr (kSingle<Real>) {
     r = fma(k, Real(-1.5703125f), xs);
     r = fma(k, Real(-4.83751296997e-4f), r);
     r = fma(k, Real(-7.5497899548918821e-8f), r);
@@ -78,7 +78,7 @@ DS_HD Real atan2(const Real& y, const Real& x) {
   const Real u = select(far, (t - Real(1)) / (t + Real(1)), t);
   const Real z = u * u;
   Real p;
-  if constexpr (sizeof(ScalarOf<Real>) == 4) {
+  if constexpr (kSingle<Real>) {
     p = horner(z, -3.33329491539e-1f, 1.99777106478e-1f, -1.38776856032e-1f, 8.05374449538e-2f);
   } else {
     // rational form P(z)/Q(z)
@@ -117,12 +117,12 @@ DS_HD Real exp2_integer(const Real& k) {
 
 template <class Real>
 DS_HD Real exp(const Real& x) {
-  const bool single = sizeof(ScalarOf<Real>) == 4;
+  const bool single = kSingle<Real>;
   const Real lo = single ? Real(-87.0) : Real(-708.0), hi = single ? Real(88.0) : Real(709.0);
   const Real xc = clamp(x, lo, hi);
   const Real k = round_nearest(xc * Real(1.44269504088896340736));
   Real r, p;
-  if constexpr (sizeof(ScalarOf<Real>) == 4) {
+  if constexpr (kSingle<Real>) {
     r = fma(k, Real(-0.693359375f), xc);
     r = fma(k, Real(2.12194440e-4f), r);
     p = horner(r, 5.0000001201e-1f, 1.6666665459e-1f, 4.1665795894e-2f, 8.3334519073e-3f, 1.3981999507e-3f,
@@ -140,7 +140,7 @@ DS_HD Real exp(const Real& x) {
 // natural logarithm of x > 0; a very negative number otherwise
 template <class Real>
 DS_HD Real log(const Real& x) {
-  const bool single = sizeof(ScalarOf<Real>) == 4;
+  const bool single = kSingle<Real>;
   const Real tiny = single ? Real(1.2e-38) : Real(2.3e-308);
   Real m = max(x, tiny), k(0);
   // bring the mantissa into [sqrt(1/2), sqrt(2)) by exact powers of two
@@ -165,7 +165,7 @@ DS_HD Real log(const Real& x) {
   // log m = 2 atanh((m - 1)/(m + 1)), as a series in s^2
   const Real s = (m - Real(1)) / (m + Real(1)), z = s * s;
   Real p;
-  if constexpr (sizeof(ScalarOf<Real>) == 4)
+  if constexpr (kSingle<Real>)
     p = horner(z, 1.f / 3, 1.f / 5, 1.f / 7, 1.f / 9, 1.f / 11);
   else
     p = horner(z, 1.0 / 3, 1.0 / 5, 1.0 / 7, 1.0 / 9, 1.0 / 11, 1.0 / 13, 1.0 / 15, 1.0 / 17, 1.0 / 19,

@@ -417,12 +417,12 @@ requires(kPackSize<P> > 1) DS_HD IntOf<P> without_fraction(const P& x) {
 template <class P>
 requires(kPackSize<P> > 1) DS_HD P gather(const ScalarOf<P>* p, const IntOf<P>& i) {
 #if defined(__AVX512F__)
-  if constexpr (sizeof(ScalarOf<P>) == 4 && kPackSize<P> == 16)
+  if constexpr (kSingle<P> && kPackSize<P> == 16)
     return P::from(
         (typename P::V)_mm512_mask_i32gather_ps(_mm512_setzero_ps(), __mmask16(0xffff), (__m512i)i.v, p, 4));
 #endif
 #if defined(__AVX2__)
-  if constexpr (sizeof(ScalarOf<P>) == 4 && kPackSize<P> == 8)
+  if constexpr (kSingle<P> && kPackSize<P> == 8)
     return P::from((typename P::V)_mm256_mask_i32gather_ps(_mm256_setzero_ps(), p, (__m256i)i.v,
                                                            _mm256_castsi256_ps(_mm256_set1_epi32(-1)), 4));
 #endif

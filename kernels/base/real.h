@@ -47,6 +47,9 @@ template <class Real>
 using IntOf = typename RealTraits<Real>::Int;
 template <class Real>
 constexpr int kPackSize = RealTraits<Real>::kSize;
+// true for numbers of 4 bytes
+template <class Real>
+constexpr bool kSingle = sizeof(ScalarOf<Real>) == 4;
 
 template <class A, class B>
 constexpr bool kSameType = false;

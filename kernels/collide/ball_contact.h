@@ -22,9 +22,6 @@ inline namespace DUALSTEP_ISA {
 // lengths below this have no direction (MuJoCo's mjMINVAL)
 constexpr double kNoLength = 1e-15;
 
-template <class Real>
-constexpr bool kSingle = sizeof(ScalarOf<Real>) == 4;
-
 // no contact in any slot; numbers that no one may use, but finite
 template <class Real, int K>
 DS_HD void clear(Manifold<Real, K>* out) {

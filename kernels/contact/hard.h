@@ -20,7 +20,7 @@ struct HardLaw : ContactLaw {
   // R as a share of A's diagonal: at first, next, and at last
   static constexpr double kFirstShare = 1e-4, kNextShare = 1e-6;
   template <class Real>
-  static constexpr double kLastShare = sizeof(ScalarOf<Real>) == 4 ? 1e-4 : 1e-8;
+  static constexpr double kLastShare = kSingle<Real> ? 1e-4 : 1e-8;
 
   template <class E, class Record>
   DS_HD static void record(const E& env, int /*pair*/, Record* c) {
@@ -39,7 +39,7 @@ struct HardLaw : ContactLaw {
   template <class E>
   DS_HD static typename E::Real tolerance_at(const E& env, double share) {
     using Real = typename E::Real;
-    const Real given(env.t.o.tolerance), least(sizeof(typename E::Scalar) == 4 ? 1e-4 : 1e-9);
+    const Real given(env.t.o.tolerance), least(kSingle<typename E::Scalar> ? 1e-4 : 1e-9);
     return min(given, max(given * sqrt(Real(share)), least));
   }
   template <class E>

@@ -56,7 +56,7 @@ struct ContactLaw {
   DS_HD static void after(E&, Solve) {}
   template <class Real>
   DS_HD static Real coulomb_tolerance() {
-    return Real(sizeof(ScalarOf<Real>) == 4 ? 1e-5 : 1e-10);
+    return Real(kSingle<Real> ? 1e-5 : 1e-10);
   }
   template <int kDim, class E>
   DS_HD static void finish(E&) {}

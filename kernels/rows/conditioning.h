@@ -28,13 +28,13 @@ inline namespace DUALSTEP_ISA {
 // the largest D A
 template <class Real>
 DS_HD Real stiffest() {
-  return Real(sizeof(ScalarOf<Real>) == 4 ? 1e6 : 1e12);
+  return Real(kSingle<Real> ? 1e6 : 1e12);
 }
 // and that of a row whose weight says nothing but that there is no inverse weight: as rigid as the factors take without a
 // loss that anybody sees
 template <class Real>
 DS_HD Real stiffest_without_weight() {
-  return Real(sizeof(ScalarOf<Real>) == 4 ? 1e4 : 1e8);
+  return Real(kSingle<Real> ? 1e4 : 1e8);
 }
 // a weight that only a body without inverse weight gives
 template <class Real>
@@ -49,7 +49,7 @@ struct RowScale {
   Real arm2 = Real(0);  // of the longest arm, squared
 
   // 16 units of roundoff
-  DS_HD static Real unit() { return Real(sizeof(ScalarOf<Real>) == 4 ? 1e-6 : 2e-15); }
+  DS_HD static Real unit() { return Real(kSingle<Real> ? 1e-6 : 2e-15); }
   // of a distance at p
   DS_HD Real rounding(const Vec3<Real>& p) const { return unit() * (sqrt(arm2) + norm(p)); }
 

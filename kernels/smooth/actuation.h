@@ -143,7 +143,7 @@ DS_STAGE void limit_tendon_forces(E& env) {
   env.sync();
   // at the limit of the sum they gain nothing by speed; a sum that was scaled is there but for rounding
   put_totals();
-  const Real rounding(sizeof(typename E::Scalar) == 4 ? 1e-6 : 1e-12);
+  const Real rounding(kSingle<typename E::Scalar> ? 1e-6 : 1e-12);
   env.each(t.n.nactuator, [&](int a) {
     if (!on_limited(a)) return;
     const int ten = t.act_id[a];

@@ -137,7 +137,7 @@ DS_FN Arc<Real> around_circle(const Point2<Real>& p, const Point2<Real>& q, bool
 template <class Real>
 DS_FN Arc<Real> inside_circle(const Point2<Real>& p, const Point2<Real>& q, const Real& r) {
   const Real zero(0), one(1), half(0.5), tiny(1e-15);
-  const Real tolerance(sizeof(ScalarOf<Real>) == 4 ? 1e-6 : 1e-11);
+  const Real tolerance(kSingle<Real> ? 1e-6 : 1e-11);
   const Real np = sqrt(dot(p, p)), nq = sqrt(dot(q, q));
   const Point2<Real> d = q - p;
   const Real dd = dot(d, d), a = nearest_on_segment(p, q);

@@ -79,7 +79,7 @@ DS_STAGE void accelerate(E& env, int sweep, bool last, typename E::Real* least) 
     return (half * R * l[i] + y0) * l[i];
   }) + half * l.sum_w([&](int i) { return l[i] * l[i]; });
   // by more than its rounding
-  const Real noise = Real(sizeof(ScalarOf<Real>) == 4 ? 1e-6 : 1e-15) * abs(*least);
+  const Real noise = Real(kSingle<Real> ? 1e-6 : 1e-15) * abs(*least);
   const auto worse = sweep > 0 ? dual > *least + noise : all_false<Real>();
   *least = sweep > 0 ? min(*least, dual) : dual;
   env.sync();  // the sums read what is overwritten now

@@ -19,7 +19,7 @@ inline namespace DUALSTEP_ISA {
 // Where a pivot is rounding, its column is nothing
 template <bool kArrow, int kDim, class Real, class F>
 DS_HD void block_root(const F& C, Real* G) {
-  const Real zero(0), one(1), least(sizeof(ScalarOf<Real>) == 4 ? 1e-6 : 1e-14);
+  const Real zero(0), one(1), least(kSingle<Real> ? 1e-6 : 1e-14);
   DS_UNROLL
   for (int j = kDim - 1; j >= 0; j--) {
     const Real whole = C(j, j);

@@ -32,14 +32,12 @@ inline namespace DUALSTEP_ISA {
 // contacts approaching more slowly than this do not strike [m/s]
 constexpr double kBounceSpeed = 0.05;
 
-template <class Real>
-constexpr bool kSingleImpact = sizeof(ScalarOf<Real>) == 4;
 // S: what a speed of 1 m/s counts
 template <class Real>
-constexpr double kImpactUnit = kSingleImpact<Real> ? 16777216.0 : 1152921504606846976.0;
+constexpr double kImpactUnit = kSingle<Real> ? 16777216.0 : 1152921504606846976.0;
 // the last weight of the rows, as a share of A's diagonal: forces are exact to the rounding over it
 template <class Real>
-constexpr double kImpactShare = kSingleImpact<Real> ? 1e-3 : 1e-6;
+constexpr double kImpactShare = kSingle<Real> ? 1e-3 : 1e-6;
 
 // what an impact knows of itself: 0 none, 1 some, 2 not solved
 template <class E>
@@ -57,7 +55,7 @@ struct NewtonOfImpact {
   template <class E>
   DS_HD typename E::Mask operator()(E& env, const typename E::Mask& live) const {
     using Real = typename E::Real;
-    return newton<kDim, kElliptic>(env, 50, Real(kSingleImpact<Real> ? 1e-4 : 1e-9), live);
+    return newton<kDim, kElliptic>(env, 50, Real(kSingle<Real> ? 1e-4 : 1e-9), live);
   }
 };
 
@@ -325,7 +323,7 @@ DS_STAGE bool judge_impact(E& env, int trial) {
   if (trial == 0) {
     const Real speed2 =
         env.accumulate(t.n.nv, [&](int i, const Real& s) { return fma(velocity[i], velocity[i], s); });
-    least = Real(kSingleImpact<Real> ? 1e-5 : 1e-12) * unit * unit * speed2;
+    least = Real(kSingle<Real> ? 1e-5 : 1e-12) * unit * unit * speed2;
   }
   const auto gains = mask_and(live, trial == 1 ? all_false<Real>() : gain > least);
   const auto taken = mask_and(live, mask_not(gains));
@@ -350,7 +348,7 @@ DS_STAGE bool judge_impact(E& env, int trial) {
 template <int kDim, bool kElliptic, class E>
 DS_STAGE void solve_impact(E& env) {
   using Real = typename E::Real;
-  constexpr int kTrials = kSingleImpact<Real> ? 26 : 54;
+  constexpr int kTrials = kSingle<Real> ? 26 : 54;
   const NewtonOfImpact<kDim, kElliptic> solve;
   env.row_space = all_false<Real>();  // newton_rows.h knows the rows of the step, not these
   for (int trial = 0; trial < kTrials; trial++) {
@@ -364,8 +362,7 @@ DS_STAGE void solve_impact(E& env) {
       else
         unweigh_impact<kDim, kElliptic>(env);
       env.unsolved = solve(env, impact_sought(env));
-      coulomb<kDim, kElliptic, true>(env, impact_sought(env), Real(kSingleImpact<Real> ? 1e-5 : 1e-12),
-                                     solve);
+      coulomb<kDim, kElliptic, true>(env, impact_sought(env), Real(kSingle<Real> ? 1e-5 : 1e-12), solve);
     }
     if (!judge_impact<kDim, kElliptic>(env, trial)) break;
   }

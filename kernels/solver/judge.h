@@ -44,7 +44,7 @@ DS_HD MaskOf<Real> is_small(const Real& square_of, const Real& bound) {
 // squares of their sizes. Where the rows' are y0 in error, w is by at most 1/2 |sqrt(D) y0|
 template <class Real>
 DS_HD Real rounding_of(const Real& size, const Real& asked) {
-  const bool single = sizeof(ScalarOf<Real>) == 4;
+  const bool single = kSingle<Real>;
   const Real u(single ? 2e-6 : 4e-15), v(single ? 2.4e-7 : 4.8e-16);
   return fma(u * u, size, v * v * asked);
 }

@@ -92,7 +92,7 @@ DS_STAGE typename E::Real line_search(E& env, const typename E::Real& wd, const 
   const Real zero(0), one(1), huge(1e10);
   Real lo = zero, hi = huge, alpha = one;
   // a float cannot see a slope below its own rounding of the terms
-  const Real enough = abs(slope0) * (sizeof(ScalarOf<Real>) == 4 ? Real(1e-3) : Real(1e-9));
+  const Real enough = abs(slope0) * (kSingle<Real> ? Real(1e-3) : Real(1e-9));
   auto searching = live;
   for (int it = 0; it < 12; it++) {
     Real slope, bend;

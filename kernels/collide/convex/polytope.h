@@ -90,7 +90,7 @@ DS_FN void fill_planes(Polytope<Real>* x, int newest) {
     });
     const Vec3<Real> e1 = p - w, e2 = q - w, N = cross(e1, e2);
     const Real square = dot(N, N), longest = max(dot(e1, e1), dot(e2, e2));
-    const Real least = longest * Real(sizeof(Scalar) == 4 ? 1e-5 : 1e-12);
+    const Real least = longest * Real(kSingle<Scalar> ? 1e-5 : 1e-12);
     const auto sliver = square <= least * least;
     const Real inv = Real(1) / sqrt(select(sliver, Real(1), square));
     const Vec3<Real> n = N * inv;

@@ -74,7 +74,7 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedDirection<kDim, E>> {
 
   // the step length of each island of a mask, as IslandSolver finds it turn by turn
   DS_HD void line_search(const Mask& live, const Real& slope0, const Real& wd, const Real& dd) const {
-    const Real zero(0), huge(1e10), enough = abs(slope0) * Real(sizeof(Scalar) == 4 ? 1e-3 : 1e-9);
+    const Real zero(0), huge(1e10), enough = abs(slope0) * Real(kSingle<Scalar> ? 1e-3 : 1e-9);
     Real lo(0), hi = huge, alpha(1);
     auto searching = live;
     this->alpha()[0] = alpha;

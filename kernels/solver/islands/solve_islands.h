@@ -128,7 +128,7 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, IslandRows<kDim, E, kOneEight>
     const Scalar alpha = this->alpha()[island];
     const Scalar slope = fma(alpha, this->dd()[island], this->wd()[island]) + this->parts(island, 0);
     const Scalar bend = this->dd()[island] + this->parts(island, 1);
-    const Scalar enough = abs(this->slope()[island]) * Scalar(sizeof(Scalar) == 4 ? 1e-3 : 1e-9);
+    const Scalar enough = abs(this->slope()[island]) * Scalar(kSingle<Scalar> ? 1e-3 : 1e-9);
     if (!(abs(slope) > enough)) return false;
     Scalar& lo = this->lo()[island];
     Scalar& hi = this->hi()[island];
