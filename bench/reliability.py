@@ -37,12 +37,12 @@ from kkt import residuals
 from reliability_page import Figure, got_worse, page, replace_sections
 
 import dualstep as ds
+from dualstep.measure.workload import STATE
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "reliability.md"
 MEASURED = ROOT / "bench" / "results" / "reliability.json"
 """the values that the page has"""
-STATE = ("qpos", "qvel", "act", "ctrl", "qacc_warmstart")
 RECORDS = ("time", "status", "iterations", "residual")
 NAMES = ("humanoid", "ant", "hopper", "walker2d_v5", "half_cheetah", "swimmer", "reacher", "pusher_v5",
          "inverted_pendulum", "inverted_double_pendulum", "humanoidstandup")  # fmt: skip

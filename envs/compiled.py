@@ -256,7 +256,7 @@ def cpp_task(source: str | os.PathLike[str], model: Model | str, frame_skip: int
     library.dualstep_task_defaults(ctypes.c_void_p(defaults.ctypes.data))
     # qpos and qvel are what rows and widths are known by
     arrays = tuple(n for n in NAMES if n in ("qpos", "qvel") or re.search(rf"\b{n}\b", text))
-    state = {"qpos", "qvel", "act", "ctrl", "action", "mocap_pos", "mocap_quat", "qfrc_applied", "xfrc_applied"}
+    state = {"action", *(name for name, role, *_ in _core.batch_fields() if role == "state")}
     return type(
         path.stem.title().replace("_", ""),
         (CppTask,),

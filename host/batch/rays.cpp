@@ -55,8 +55,9 @@ Real distance_to(const Target& target, const GeomPoses<Scalar>& poses, const Vec
     const Real b = dot(v, p), c = dot(p, p) - Real(target.radius * target.radius);
     if (!any(b * b >= dot(v, v) * c)) return Real(-1);
   }
-  if (target.type == kHfield) return ray_grid(target.grid, p, v);
-  if (target.type != kMesh) return ray_shape(target.type, same_for_all<Real>(target.size), p, v);
+  if (shape_is(target.type, kShapeGrid)) return ray_grid(target.grid, p, v);
+  if (!shape_is(target.type, kShapeHull))
+    return ray_shape(target.type, same_for_all<Real>(target.size), p, v);
   NearestHit<Real> hit;
   for (const Triangle& t : target.triangles)
     offer_triangle(same_for_all<Real>(&t[0]), same_for_all<Real>(&t[3]), same_for_all<Real>(&t[6]), p, v,
@@ -90,8 +91,8 @@ RayTargets<Scalar>::RayTargets(const Model& m, const RayFilter& filter) {
     target.id = g, target.type = type;
     target.radius = static_cast<Scalar>(m.geom_rbound[g] * (1 + 1e-5));
     for (int k = 0; k < 3; ++k) target.size[k] = static_cast<Scalar>(row::geom_size(m, g)[k]);
-    if (type == kMesh) target.triangles = mesh_triangles(m, m.geom_dataid[g]);
-    if (type == kHfield) add_grid(m, m.geom_dataid[g], &target.heights, &target.grid);
+    if (shape_is(type, kShapeHull)) target.triangles = mesh_triangles(m, m.geom_dataid[g]);
+    if (shape_is(type, kShapeGrid)) add_grid(m, m.geom_dataid[g], &target.heights, &target.grid);
     targets_.push_back(std::move(target));
   }
 }

@@ -7,8 +7,8 @@
 //                                                of MuJoCo's solver have no meaning for another one, but a wrong sign
 //                                                is a mistake in the file
 //
-// takes is an expression of options_table.cpp: number(low, high), above(low), integer(low, high), flag(), words({...}),
-// array(low), number_or_none(low). The order is that of names, and of a checkpoint's hash.
+// takes is an expression of options_table.cpp: number(low, high), above(low), integer(low, high), directions(high), flag(),
+// words({...}), array(low), number_or_none(low). The order is that of names, and of a checkpoint's hash.
 #ifndef USER_OPTION
 #define USER_OPTION(type, name, fallback, ...)
 #endif
@@ -69,7 +69,7 @@ USER_OPTION(double, contact_time_constant, 0.05, above(0))    // kappa [s]
 USER_OPTION(double, contact_regularization, 0.01, number(0))  // epsilon [-]
 USER_OPTION(double, contact_margin, 0, number(0))             // rows exist while phi <= margin [m]
 USER_OPTION(bool, desaxce, false, flag())
-USER_OPTION(int, friction_directions, 4, integer(0, 64))  // even; 0 is the circular cone
+USER_OPTION(int, friction_directions, 4, directions(64))
 USER_OPTION(double, restitution, 0, number(0, 1))
 USER_OPTION(double, stiffness, 1e4, number(0))
 USER_OPTION(double, damping, 80, number(0))

@@ -32,10 +32,13 @@ struct Allowed {
   double low, high;
   bool open = false;  // low itself is not allowed
   std::vector<Word> words = {};
+  bool even = false;  // even numbers alone, and no 2
 };
 Allowed number(double low = -kInf, double high = kInf) { return {Allowed::kNumber, low, high}; }
 Allowed above(double low) { return {Allowed::kNumber, low, kInf, true}; }
 Allowed integer(double low, double high) { return {Allowed::kInteger, low, high}; }
+// directions in which each has its opposite beside it, at least two such pairs; 0 is all directions, a circle
+Allowed directions(double high) { return {Allowed::kInteger, 0, high, false, {}, true}; }
 Allowed flag() { return {Allowed::kFlag, 0, 1}; }
 Allowed words(std::vector<Word> list) { return {Allowed::kWord, 0, 0, false, std::move(list)}; }
 Allowed array(double low = -kInf) { return {Allowed::kArray, low, kInf}; }
@@ -118,14 +121,13 @@ std::string allowed(const Entry& e, int array_size) {
   } else if (e.low > -kInf) {
     text += e.open ? " above " + show(e.low) : ", at least " + show(e.low);
   }
-  if (e.name == "friction_directions") text += ", even; 0 is the circular cone";
+  if (e.even) text += ", even; 0 is the circular cone";
   return e.kind == Entry::kNumberOrNone ? text + ", or None" : text;
 }
 
 bool in_range(const Entry& e, double v) {
   if (!std::isfinite(v) || v > e.high || v < e.low || (e.open && v == e.low)) return false;
-  // polyhedral cones hold each direction with its opposite
-  if (e.name == "friction_directions") return v == 0 || (v >= 4 && std::fmod(v, 2) == 0);
+  if (e.even) return v == 0 || (v >= 4 && std::fmod(v, 2) == 0);
   return true;
 }
 

@@ -14,6 +14,7 @@
 #include "host/tables/tables.h"
 #include "kernels/collide/hfield_code.h"
 #include "kernels/data/hull_table.h"
+#include "kernels/data/shapes.h"
 
 namespace dualstep {
 namespace {
@@ -186,7 +187,7 @@ void build_hulls(const Model& m, TableStore* t) {
     return place;
   };
   const auto hull_of = [&](int g) {
-    const int mesh = m.geom_type[g] == kMesh ? m.geom_dataid[g] : -1;
+    const int mesh = shape_is(m.geom_type[g], kShapeHull) ? m.geom_dataid[g] : -1;
     if (mesh >= 0 && hull_of_mesh[mesh] < 0) {
       hull_of_mesh[mesh] = count++;
       add_hull(m, mesh, t);
@@ -194,7 +195,7 @@ void build_hulls(const Model& m, TableStore* t) {
     return mesh < 0 ? -1 : hull_of_mesh[mesh];
   };
   for (const int g : t->geom_id) {
-    if (m.geom_type[g] == kHfield) {
+    if (shape_is(m.geom_type[g], kShapeGrid)) {
       t->geom_hull.push_back(place_of(g));
       continue;
     }
@@ -202,7 +203,7 @@ void build_hulls(const Model& m, TableStore* t) {
   }
   const bool rays = casts_rays(m);
   for (int g = 0; g < m.ngeom; ++g)
-    t->allgeom_hfield.push_back(rays && m.geom_type[g] == kHfield ? place_of(g) : -1);
+    t->allgeom_hfield.push_back(rays && shape_is(m.geom_type[g], kShapeGrid) ? place_of(g) : -1);
   t->allgeom_hull.assign(m.ngeom, -1);
   for (int s = 0; s < m.nsensor; ++s)
     for (const MeasuredGeoms& of : measured_geoms(m, s))

@@ -6,6 +6,7 @@
 #include "host/model/sensor_types.h"
 #include "host/model/support.h"
 #include "host/tables/tables.h"
+#include "kernels/data/shapes.h"
 #include "kernels/sensors/kinds.h"
 
 namespace dualstep {
@@ -57,7 +58,7 @@ void add_triangles(const Model& m, TableStore* t) {
   const bool wanted = casts_rays(m);
   std::vector<int> first(m.nmesh, -1);
   for (int g = 0; g < m.ngeom; ++g) {
-    const int mesh = wanted && m.geom_type[g] == kMesh ? m.geom_dataid[g] : -1;
+    const int mesh = wanted && shape_is(m.geom_type[g], kShapeHull) ? m.geom_dataid[g] : -1;
     if (mesh < 0) {
       t->allgeom_triangleadr.push_back(0);
       t->allgeom_trianglenum.push_back(0);

@@ -1,8 +1,8 @@
 // The contact laws and the contact models made of them: what the stages and the tables of a model agree on.
 // No functions of a stage, so host code can read it too.
 //
-// A law says what a contact's rows are, or what force stands in their place: one file in this folder, whose
-// hooks law.h lists, one row of DS_CONTACT_LAWS, and its include in with_law.h. A stage that does something
+// A law says what a contact's rows are, or what force stands in their place: one file in kernels/contact/,
+// whose hooks law.h lists, one row of DS_CONTACT_LAWS, and its include in with_law.h. A stage that does something
 // under some laws asks for a trait and names no law. A contact model is the word of the option contact_model:
 // a law, and what else happens to contacts around it.
 #pragma once

@@ -34,6 +34,7 @@ import dualstep as ds
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LAWS = ("todorov", *(law for law, *_ in ds._core.contact_models()))
+SPRINGS = tuple(law for law, springs, *_ in ds._core.contact_models() if springs)
 SOLVERS = ("pgs_newton", "pgs_newton", "pgs_newton_primal", "pgs_newton_dual", "pgs", "pgs_anderson")
 STATE = ("qpos", "qvel", "act", "ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat")
 KEPT = (*STATE, "time", "status", "iterations", "residual", "reset_count", "qacc_warmstart", "anchors")
@@ -82,7 +83,7 @@ def name_of(path: pathlib.Path) -> str:
 
 def model_of(path: pathlib.Path, options: dict[str, Any]) -> ds.Model:
     model = ds.Model.from_mjcf(path)
-    if options["contact_model"] in ("compliant", "soft_anchor"):
+    if options["contact_model"] in SPRINGS:
         model.opt.timestep = min(model.opt.timestep, 5e-4)
     for name, value in options.items():
         setattr(model.opt, name, value)

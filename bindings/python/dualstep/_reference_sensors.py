@@ -21,20 +21,30 @@ def readings(sim: Batch) -> np.ndarray:
     if out.size == 0:
         return out
     state = {name: host(core.last(name)) for name, role, *_ in _core.batch_fields() if role == "state"}
-    state.pop("qacc_warmstart", None)
-    anchors = state.pop("anchors")
-    pairs = np.stack([np.ravel(core.integers(name)) for name in ("pair_geom1", "pair_geom2")], 1)
-    geoms = np.ravel(core.integers("geom_id"))[pairs]
+    geoms = geoms_of_pairs(sim)
     own = bool(core.own_tables())
     reference, time = None, host(sim.time)
     for env in range(sim.num_envs):
         if reference is None or own:
             reference = Reference(core.environment_model(env))
-        for name, array in state.items():
-            getattr(reference, name)[...] = array[env].reshape(getattr(reference, name).shape)
+        put(reference, {name: array[env] for name, array in state.items()}, geoms)
         reference.time = float(time[env])
-        kept = [(*map(int, geoms[int(a[0]) - 1]), a[1:4], a[4:7]) for a in anchors[env] if a[0] > 0]
-        reference._core.set_anchors(kept)
         reference.forward()
         out[env] = reference.sensordata
     return out
+
+
+def geoms_of_pairs(sim: Batch) -> np.ndarray:
+    """(pairs, 2) the geoms of the pairs that anchors name."""
+    core = sim._core
+    pairs = np.stack([np.ravel(core.integers(name)) for name in ("pair_geom1", "pair_geom2")], 1)
+    return np.ravel(core.integers("geom_id"))[pairs]
+
+
+def put(reference: Reference, state: dict[str, np.ndarray], geoms: np.ndarray) -> None:
+    """Sets the reference to the state of one environment; where its solver starts is its own."""
+    for name, array in state.items():
+        if name not in ("qacc_warmstart", "anchors"):
+            getattr(reference, name)[...] = array.reshape(getattr(reference, name).shape)
+    kept = [(*map(int, geoms[int(a[0]) - 1]), a[1:4], a[4:7]) for a in state["anchors"] if a[0] > 0]
+    reference._core.set_anchors(kept)

@@ -39,3 +39,40 @@ def test_default_settings_are_as_accurate_as_promised(name):
     assert np.median(found) <= accuracy.TARGET[0] and np.quantile(found, 0.95) <= accuracy.TARGET[1], (
         f"median {np.median(found):.1e}, 95th percentile {np.quantile(found, 0.95):.1e} of {found.size} steps"
     )
+
+
+SLOPE = """<mujoco><option gravity="3 0 -9"/><worldbody>
+<geom type="plane" size="5 5 .1"/><body pos="0 0 .099"><freejoint/><geom type="box" size=".1 .1 .1"/></body></worldbody></mujoco>"""
+REMEMBERED = {"ctrl_history": scenes.SCENES["actuator_delay"], "anchors": SLOPE}
+
+
+@pytest.mark.parametrize("name", REMEMBERED)
+def test_a_state_that_is_put_back_goes_on_with_the_same_bits(name):
+    """What a model remembers beside positions and velocities is part of it; the converged solution and the reference
+    begin there too."""
+    model = ds.Model.from_mjcf(REMEMBERED[name])
+    if name == "anchors":
+        model.opt.contact_model = "soft_anchor"
+    rng = np.random.default_rng(5)
+    controls = Controls(model, rng)
+    with ds.Batch(model, 3, "cpu") as batch, ds.Batch(model, 3, "cpu") as other:
+        for _ in range(12):
+            batch.ctrl = controls.draw(3)
+            batch.step()
+        assert np.any(host(getattr(batch, name)))
+        states, drawn = States.of(batch), controls.draw(8, 3)
+        for one in (batch, other):
+            states.put(one)
+        for ctrl in drawn:
+            batch.ctrl = other.ctrl = ctrl
+            batch.step()
+            other.step()
+            for field, array in States.of(batch).arrays.items():
+                assert array.tobytes() == States.of(other).arrays[field].tobytes(), field
+        # the converged solution of the next step is that of the batch's own memory
+        judge, states, ctrl = accuracy.Converged(model, 3), States.of(batch), controls.draw(3)
+        batch.ctrl = ctrl
+        batch.forward()
+        judge.error(states, ctrl, host(batch.qacc))
+        assert judge.worst_disagreement is None or judge.worst_disagreement < 1e-6
+        assert judge.has_reference and judge.checked == 3

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from dualstep._reference_sensors import geoms_of_pairs, put
 from dualstep.batch import Batch
 from dualstep.measure.workload import States, host
 from dualstep.model import Model
@@ -70,6 +71,7 @@ class Converged:
     def __init__(self, model: Model, count: int) -> None:
         with options(model, solver="pgs_newton", tolerance=1e-12, iterations=100):
             self._batch = Batch(model, count, device="cpu", dtype="float64")
+        self._geoms = geoms_of_pairs(self._batch)
         self._reference = _reference(model)
         self.worst_residual = 0.0
         self.worst_disagreement: float | None = None
@@ -102,8 +104,7 @@ class Converged:
         if self._reference is None:
             return
         for i in np.flatnonzero(trusted)[: max(0, self.CHECKED - self.checked)]:
-            for name in ("qpos", "qvel", "act"):
-                getattr(self._reference, name)[...] = states.arrays[name][i]
+            put(self._reference, {name: array[i] for name, array in states.arrays.items()}, self._geoms)
             self._reference.ctrl[...] = ctrl[i]
             self._reference.forward()
             off = energy_norm(mass[i : i + 1], (self._reference.qacc - exact[i])[None])[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dualstep.measure.accuracy import relative_error
-from dualstep.measure.workload import States
+from dualstep.measure.workload import MUJOCO_STATE, States
 from dualstep.model import Model
 
 
@@ -38,9 +38,9 @@ class Peer:
         self.count = count
 
     def put(self, states: States) -> None:
-        for name, array in states.arrays.items():
-            if array.shape[1]:
-                getattr(self.batch, name)[...] = array
+        for name in MUJOCO_STATE:
+            if states.arrays[name].shape[1]:
+                getattr(self.batch, name)[...] = states.arrays[name]
 
     def step(self, controls: np.ndarray, substeps: int) -> None:
         """Holds each of the (times, count, nu) controls for `substeps`."""
@@ -59,8 +59,8 @@ class Peer:
         data, nv = mujoco.MjData(self._model), self._model.nv
         rows = []
         for i in range(len(states)):
-            for name, array in states.arrays.items():
-                getattr(data, name)[:] = array[i]
+            for name in MUJOCO_STATE:
+                getattr(data, name)[:] = states.arrays[name][i]
             data.ctrl[:] = ctrl[i]
             mujoco.mj_forward(self._model, data)
             qacc, smooth = data.qacc.copy(), data.qacc_smooth.copy()

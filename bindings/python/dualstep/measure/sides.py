@@ -16,7 +16,7 @@ import numpy as np
 
 from dualstep.batch import Batch, Status
 from dualstep.measure.accuracy import Converged, relative_error
-from dualstep.measure.workload import STATE, States, host
+from dualstep.measure.workload import MUJOCO_STATE, States, host
 from dualstep.model import Model
 
 
@@ -109,10 +109,11 @@ class _Peer:
         found = []
         for i in range(len(states)):
             # states that diverged have no solution; they are counted
-            if not (np.isfinite(qacc[i]).all() and all(np.isfinite(states.arrays[name][i]).all() for name in STATE)):
+            state = {name: states.arrays[name][i] for name in MUJOCO_STATE}
+            if not all(np.isfinite(array).all() for array in (qacc[i], *state.values())):
                 continue
-            for name in STATE:
-                getattr(data, name)[:] = states.arrays[name][i]
+            for name, array in state.items():
+                getattr(data, name)[:] = array
             data.ctrl[:] = ctrl[i]
             mujoco.mj_forward(exact, data)
             mass = np.zeros((nv, nv))
@@ -161,7 +162,7 @@ class Warp(_Peer):
             array.assign(np.ascontiguousarray(values, np.float32).reshape(array.shape))
 
     def put(self, states: States) -> None:
-        for name in STATE:
+        for name in MUJOCO_STATE:
             self._assign(name, states.arrays[name])
         self._overflowed[:] = False
         if hasattr(self._data, "overflow"):
@@ -183,7 +184,7 @@ class Warp(_Peer):
 
     def states(self, count: int) -> States:
         # on the CPU numpy() is a view, which the next step would change
-        return States({name: getattr(self._data, name).numpy()[:count].copy() for name in STATE})
+        return States({name: getattr(self._data, name).numpy()[:count].copy() for name in MUJOCO_STATE})
 
     def accelerations(self, count: int) -> np.ndarray:
         with self._warp.ScopedDevice(self._device):
@@ -231,7 +232,7 @@ class Mjx(_Peer):
             self._data = self._data.replace(**{k: self._jax.numpy.asarray(v, "float32") for k, v in values.items()})
 
     def put(self, states: States) -> None:
-        self._replace(**states.arrays)
+        self._replace(**{name: states.arrays[name] for name in MUJOCO_STATE})
 
     def control(self, ctrl: np.ndarray) -> None:
         self._replace(ctrl=ctrl)
@@ -244,7 +245,7 @@ class Mjx(_Peer):
         self._jax.block_until_ready(self._data.qpos)
 
     def states(self, count: int) -> States:
-        return States({name: np.asarray(getattr(self._data, name))[:count] for name in STATE})
+        return States({name: np.asarray(getattr(self._data, name))[:count] for name in MUJOCO_STATE})
 
     def accelerations(self, count: int) -> np.ndarray:
         return np.asarray(self._forward(self._data).qacc)[:count]

@@ -24,7 +24,7 @@ from dualstep.batch import Batch
 from dualstep.measure.accuracy import TARGET, Unchecked
 from dualstep.measure.sides import Side
 from dualstep.measure.throughput import middle, spread
-from dualstep.measure.workload import STATE, Controls, States, play
+from dualstep.measure.workload import Controls, States, play
 from dualstep.model import Model
 
 WORKLOADS = ("keyframe", "random")
@@ -63,7 +63,9 @@ class Workload:
         self._controls = Controls(self.model, self.rng)
         m = self.model.mj_model
         keyed = m.nkey > 0
-        self._start = {
+        with Batch(self.model, 1, "cpu", "float64") as batch:
+            reset = {name: array[0] for name, array in States.of(batch).arrays.items()}
+        self._start = reset | {
             "qpos": m.key_qpos[0] if keyed else m.qpos0,
             "qvel": m.key_qvel[0] if keyed else np.zeros(m.nv),
             "act": m.key_act[0] if keyed else np.zeros(m.na),
@@ -84,7 +86,7 @@ class Workload:
         """Where a block begins; a block of the first workload goes on where the last one ended."""
         if self.name == "random":
             return self.pool.take(self.rng.integers(len(self.pool), size=num_envs))
-        return States({name: np.tile(self._start[name], (num_envs, 1)) for name in STATE})
+        return States({name: np.repeat(array[None], num_envs, axis=0) for name, array in self._start.items()})
 
     def controls(self, num_envs: int) -> np.ndarray:
         if self.name == "random":

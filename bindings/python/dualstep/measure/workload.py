@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from dualstep import _core
 from dualstep.batch import Batch
 from dualstep.model import Model
 
-# what the next step depends on; qacc_warmstart is where its solver starts
-STATE = ("qpos", "qvel", "act", "qacc_warmstart")
+# what the next step depends on
+STATE = tuple(name for name, role, *_ in _core.batch_fields() if role == "state")
+# what of it MuJoCo's simulators have by the same names; qacc_warmstart is where the next solve starts
+MUJOCO_STATE = ("qpos", "qvel", "act", "qacc_warmstart")
 
 
 def host(array: Any) -> np.ndarray:
@@ -32,7 +35,7 @@ class States:
 
     @classmethod
     def join(cls, parts: list[States]) -> States:
-        return cls({name: np.concatenate([part.arrays[name] for part in parts]) for name in STATE})
+        return cls({name: np.concatenate([part.arrays[name] for part in parts]) for name in parts[0].arrays})
 
     def __len__(self) -> int:
         return len(self.arrays["qpos"])
