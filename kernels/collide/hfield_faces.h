@@ -7,7 +7,7 @@
 // deviation as hfield.h
 // reads     its arguments; of the height field hfield_height; of a hull its points
 // writes    `found` of a FieldScene; plane_contacts a Manifold
-// cost      as hfield.h, on planar ground and of a cell
+// cost      as hfield.h says of planar ground and of a cell
 #pragma once
 
 #include "kernels/collide/convex/pairs.h"
