@@ -1,4 +1,4 @@
-// the extension module dualstep._formulations: batched doors to host/reference/formulations, no arithmetic of
+// the extension module dualstep._formulations: batched entry points of host/reference/formulations, no arithmetic of
 // its own. shapes are checked and broadcast by the Python side; every array has one leading batch dimension
 // here
 

@@ -1,4 +1,4 @@
-// doors to complementarity problems, time stepping, impacts and the contact dual
+// entry points of complementarity problems, time stepping, impacts and the contact dual
 
 #include <pybind11/stl.h>
 

@@ -1,4 +1,4 @@
-// doors to the laws on numbers, and to the maximum dissipation principle
+// entry points of the laws on numbers, and of the maximum dissipation principle
 
 #include "bindings/formulations_arrays.h"
 #include "host/reference/formulations/compliant.h"

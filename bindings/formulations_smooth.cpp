@@ -1,4 +1,4 @@
-// doors to the formulations without inequalities, and to joint limits
+// entry points of the formulations without inequalities, and of joint limits
 
 #include <optional>
 

@@ -4,6 +4,8 @@
 //   rows       adhesion, impacts, then the constraint rows, whitened
 //   solve      sweeps and Newton on the rows, what contact laws add, the impacts' share: accelerations
 //   integrate  outputs where they are wanted, the next state, and at the end of a call its store
+//
+// reads, writes   a driver: what its stages read and write (data/accesses.inl)
 #pragma once
 
 #include "kernels/collide/collide.h"

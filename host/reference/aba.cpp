@@ -1,9 +1,14 @@
-// Forward dynamics by articulated bodies, without constraints: qacc with M qacc + bias = tau.
-//   inward   U = I^A S, D = S'U + armature, u = tau - S'p^A,
-//            I^A_parent += I^A - U D^-1 U',  p^A_parent += p^A + (I^A - U D^-1 U') c + U D^-1 u
-//   outward  a' = a_parent + c, qacc = D^-1 (u - U'a'), a = a' + S qacc,  with c = dS/dt qvel, a_world = -gravity
-// Source: Featherstone 2008, section 7.3. A body with several joints is a chain of links, massless but for
-// the last. Reads cinert, cdof, cdof_dot, cvel, qvel. Cost O(nv).
+// Forward dynamics by articulated bodies, without constraints.
+//
+// solves    qacc with M qacc + bias = tau
+// equation  inward   U = I^A S, D = S'U + armature, u = tau - S'p^A,
+//                    I^A_parent += I^A - U D^-1 U',  p^A_parent += p^A + (I^A - U D^-1 U') c + U D^-1 u
+//           outward  a' = a_parent + c, qacc = D^-1 (u - U'a'), a = a' + S qacc,  with c = dS/dt qvel,
+//                    a_world = -gravity
+// source    Featherstone 2008, section 7.3
+// deviation a body with several joints is a chain of links, massless but for the last
+// reads     cinert, cdof, cdof_dot, cvel, qvel
+// cost      O(nv)
 #include "host/reference/spatial.h"
 #include "host/reference/stages.h"
 

@@ -1,10 +1,15 @@
 // Actuators: activation dynamics, force.
-//   force = gain(length, velocity) * (ctrl or act) + bias(length, velocity), clipped; qfrc = moment' force
-//   gain: g0, or g0 + g1 length + g2 velocity; bias: 0, or b0 + b1 length + b2 velocity; muscles: muscle.cpp; DC motors: dcmotor.cpp
-//   d act/dt: ctrl (integrator) or (ctrl - act) / tau (filters; the exact one integrates in closed form)
-// Source: MuJoCo's documentation, "Actuation model". Setpoints of position servos on a ball joint, or on
-// the turn of a site seen from another, live on a circle: the representative nearest the length counts.
-// Reads ctrl, act, qpos, qvel, qfrc_gravcomp. Cost O(nactuator nv).
+//
+// solves    d act/dt, the force of each actuator, and what it is on the dofs
+// equation  force = gain(length, velocity) * (ctrl or act) + bias(length, velocity), clipped; qfrc = moment' force
+//           gain: g0, or g0 + g1 length + g2 velocity; bias: 0, or b0 + b1 length + b2 velocity;
+//           muscles: muscle.cpp; DC motors: dcmotor.cpp
+//           d act/dt: ctrl (integrator) or (ctrl - act) / tau (filters; the exact one integrates in closed form)
+//           Setpoints of position servos on a ball joint, or on the turn of a site seen from another, live on a
+//           circle: the representative nearest the length counts
+// source    MuJoCo's documentation, "Actuation model"
+// reads     ctrl, act, qpos, qvel, qfrc_gravcomp
+// cost      O(nactuator nv)
 #include <algorithm>
 
 #include "host/model/element_rows.h"

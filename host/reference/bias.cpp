@@ -1,8 +1,12 @@
 // Inverse dynamics by recursive Newton-Euler, and the Coriolis matrix.
-//   outward  a_i = a_parent + S qacc + dS/dt qvel,  a_world = -gravity
-//   inward   f_i = I a_i + v_i x* I v_i + sum of children's f,  tau = S' f (+ armature qacc)
-// Source: Featherstone 2008, section 5.3. With all spatial quantities at one origin per tree and in world
-// axes, no transforms appear. Reads cinert, cdof, cdof_dot, cvel, qvel. Cost O(nv).
+//
+// solves    tau of a motion
+// equation  outward  a_i = a_parent + S qacc + dS/dt qvel,  a_world = -gravity
+//           inward   f_i = I a_i + v_i x* I v_i + sum of children's f,  tau = S' f (+ armature qacc)
+// source    Featherstone 2008, section 5.3
+// deviation all spatial quantities are at one origin per tree and in world axes, so no transforms appear
+// reads     cinert, cdof, cdof_dot, cvel, qvel
+// cost      O(nv)
 #include "host/reference/spatial.h"
 #include "host/reference/stages.h"
 

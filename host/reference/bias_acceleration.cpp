@@ -1,11 +1,14 @@
-// Accelerations that the motion has by itself: (dJ/dt) v of points and bodies.
+// Accelerations that the motion has by itself.
 //
-// Outwards along the bodies from the world, joint by joint, in world axes, with all second derivatives of the
-// coordinates zero (Featherstone 2008, recursive Newton-Euler without gravity). A joint turns or shifts the
-// frame that it carries against the one that carries it; its axis moves with the latter:
-//   hinge, ball   w += w_joint, alpha += w x w_joint, about the anchor
-//   slide         v += v_joint, a += 2 w x v_joint
-// Reads xanchor, xaxis, xpos, xmat, qvel. Cost: the joints between a body and the world.
+// solves    (dJ/dt) v of points and bodies
+// equation  outwards along the bodies from the world, joint by joint, in world axes, with all second derivatives
+//           of the coordinates zero. A joint turns or shifts the frame that it carries against the one that
+//           carries it; its axis moves with the latter:
+//             hinge, ball   w += w_joint, alpha += w x w_joint, about the anchor
+//             slide         v += v_joint, a += 2 w x v_joint
+// source    Featherstone 2008, recursive Newton-Euler without gravity
+// reads     xanchor, xaxis, xpos, xmat, qvel
+// cost      the joints between a body and the world
 #include <vector>
 
 #include "host/reference/constraint.h"

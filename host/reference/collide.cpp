@@ -1,9 +1,14 @@
-// Contacts of a pose: which pairs of geoms are tested, in which order, and with which parameters.
+// Contacts of a pose.
 //
-// Pairs come body by body, in the order of (lower id, higher id). Within two bodies explicit pairs stand
-// first, then all pairs of their geoms that the bit masks let through, in the order of geom ids once the geom
-// of the lower type stands first. This is MuJoCo's order; its broadphase only leaves out pairs that cannot
-// touch. Reads geom_xpos, geom_xmat. Writes contacts. Cost: all pairs of bodies.
+// solves    which pairs of geoms are tested, in which order, and with which parameters
+// equation  pairs come body by body, in the order of (lower id, higher id). Within two bodies explicit pairs stand
+//           first, then all pairs of their geoms that the bit masks let through, in the order of geom ids once the
+//           geom of the lower type stands first
+// source    this is MuJoCo's order
+// deviation there is no broadphase: MuJoCo's only leaves out pairs that cannot touch
+// reads     geom_xpos, geom_xmat
+// writes    contacts
+// cost      all pairs of bodies
 #include "host/reference/collide.h"
 
 #include <algorithm>

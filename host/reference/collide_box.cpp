@@ -1,9 +1,10 @@
-// Sphere and capsule against a box, in the box's frame: one closest point, or two.
+// Sphere and capsule against a box, in the box's frame.
 //
-// A capsule is a segment with a radius. The segment's point nearest to the box is found among its ends over a
-// face and the closest points to the twelve edges; a second point is the far end of the stretch that lies
-// over the same face or along the same edge. Both then count as spheres. Which second point is taken follows
-// MuJoCo.
+// solves    one closest point, or two
+// equation  a capsule is a segment with a radius. The segment's point nearest to the box is found among its ends
+//           over a face and the closest points to the twelve edges; a second point is the far end of the stretch
+//           that lies over the same face or along the same edge. Both then count as spheres
+// source    which second point is taken follows MuJoCo
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -1,11 +1,13 @@
-// Box against box: the axis of largest separation, then the points it leaves in contact.
+// Box against box.
 //
-// Fifteen directions decide (the face normals of both boxes and the cross products of their edges;
-// Gottschalk, Lin & Manocha 1996). A face normal gives a manifold: the face of the other box that looks at
-// it, clipped by its four sides (Sutherland & Hodgman 1974), every corner that is not farther away than the
-// margin. An edge pair gives one point, halfway between the two edges. Near ties go to the faces, which carry
-// without tipping: an edge must be deeper than a face by a hair, and by five percent where its axis is within
-// eight degrees of the face normal. The tolerances and the order of the points are MuJoCo's.
+// solves    the axis of largest separation, then the points it leaves in contact
+// equation  fifteen directions decide: the face normals of both boxes and the cross products of their edges. A face
+//           normal gives a manifold: the face of the other box that looks at it, clipped by its four sides, every
+//           corner that is not farther away than the margin. An edge pair gives one point, halfway between the two
+//           edges. Near ties go to the faces, which carry without tipping: an edge must be deeper than a face by a
+//           hair, and by five percent where its axis is within eight degrees of the face normal
+// source    Gottschalk, Lin & Manocha 1996 for the directions; Sutherland & Hodgman 1974 for clipping; the
+//           tolerances and the order of the points are MuJoCo's
 #include <algorithm>
 #include <array>
 #include <cmath>

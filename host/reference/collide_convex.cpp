@@ -1,19 +1,18 @@
 // Distance or penetration depth of two convex shapes that have no closed form: any pair of capsule, cylinder,
 // box.
 //
-//   dist = max over |n| = 1 of g(n),   g(n) = min over b of n.b - max over a of n.a
-//
-// (the distance where it is positive, minus the penetration depth where it is negative; van den Bergen 2001).
-// All three shapes are sums of segments, disks and a ball, so g has a closed form
-//   g(n) = n.p - sum |n.u_k| - sum r_j |n - (n.a_j) a_j| - rho,   p from the first centre to the second.
-// The maximum is found without a start value: triangles of directions are split, those that cannot hold it
-// are dropped. For every point s of the difference of the shapes g(n') <= n'.s, so with s the support point
-// at the middle of a triangle of angular radius delta, g <= |s| cos(max(0, angle(s, n) - delta)) on all of
-// it. What is found is sharpened by Newton on the smooth part: at the maximum n is often orthogonal to some
-// u_k or along some a_j, which then are held exactly.
-//
-// Iterates GJK and EPA (Gilbert, Johnson & Keerthi 1988) would do the same job from one start value, without
-// a bound.
+// solves    dist = max over |n| = 1 of g(n),   g(n) = min over b of n.b - max over a of n.a
+//           (the distance where it is positive, minus the penetration depth where it is negative)
+// equation  all three shapes are sums of segments, disks and a ball, so g has a closed form
+//             g(n) = n.p - sum |n.u_k| - sum r_j |n - (n.a_j) a_j| - rho,   p from the first centre to the second
+//           The maximum is found without a start value: triangles of directions are split, those that cannot hold
+//           it are dropped. For every point s of the difference of the shapes g(n') <= n'.s, so with s the support
+//           point at the middle of a triangle of angular radius delta, g <= |s| cos(max(0, angle(s, n) - delta))
+//           on all of it. What is found is sharpened by Newton on the smooth part: at the maximum n is often
+//           orthogonal to some u_k or along some a_j, which then are held exactly
+// source    van den Bergen 2001
+// deviation iterates of GJK and EPA (Gilbert, Johnson & Keerthi 1988) would do the same job from one start value,
+//           without a bound
 #include <algorithm>
 #include <array>
 #include <cmath>

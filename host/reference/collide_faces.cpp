@@ -1,10 +1,12 @@
 // Contact points where a hull or an ellipsoid meets something, given the closest pair.
 //
-// Flat features that face each other to within two degrees of the normal (faces of hulls and boxes, caps of
-// cylinders; edges, and the lines of capsules and of cylinders' sides) are seen along the normal: the part of one
-// that lies over the other is cut out (Sutherland & Hodgman 1974), and its corners are the contacts, each with
-// its own distance along the common normal. Up to four are kept. Anything else is one contact at the closest pair.
-// No contact is deeper than the shapes: n.b - n.a >= dist for all their points.
+// solves    the contacts, of which up to four are kept
+// equation  flat features that face each other to within two degrees of the normal (faces of hulls and boxes, caps
+//           of cylinders; edges, and the lines of capsules and of cylinders' sides) are seen along the normal: the
+//           part of one that lies over the other is cut out, and its corners are the contacts, each with its own
+//           distance along the common normal. Anything else is one contact at the closest pair. No contact is
+//           deeper than the shapes: n.b - n.a >= dist for all their points
+// source    Sutherland & Hodgman 1974
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -1,16 +1,16 @@
 // Height fields against everything: the surface of triangles between the heights, solid below.
 //
-// Three kinds of contact, each a local minimum of the distance between the surface and the shape:
-//   face    of the plane of a triangle, where the contact of a plane lies over the triangle; of corners of boxes and
-//           hulls the triangle is the one that they are over or under
-//   edge    between two triangles, where it is convex: a capsule without a radius. The normal n must not lead into
-//           the surface: n.w <= 0 for w from the edge to the far corner of each triangle
-//   vertex  likewise, a sphere without a radius: n.u <= 0 for its six edges u
-// so that a shape that slides over flat ground has the contacts that it has on a plane, and no others. Below the border
-// of the field is a wall, which nothing collides with itself. Contacts of one place and direction are one, the deepest;
-// at most `most` are kept.
-//
-// MuJoCo tests each prism under the shape by itself, and so has contacts with edges between coplanar triangles too.
+// solves    contacts of three kinds, each a local minimum of the distance between the surface and the shape
+// equation  face    of the plane of a triangle, where the contact of a plane lies over the triangle; of corners of
+//                   boxes and hulls the triangle is the one that they are over or under
+//           edge    between two triangles, where it is convex: a capsule without a radius. The normal n must not
+//                   lead into the surface: n.w <= 0 for w from the edge to the far corner of each triangle
+//           vertex  likewise, a sphere without a radius: n.u <= 0 for its six edges u
+//           so that a shape that slides over flat ground has the contacts that it has on a plane, and no others.
+//           Below the border of the field is a wall, which nothing collides with itself. Contacts of one place and
+//           direction are one, the deepest; at most `most` are kept
+// deviation MuJoCo tests each prism under the shape by itself, and so has contacts with edges between coplanar
+//           triangles too
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -1,17 +1,16 @@
 // Contact points between two convex shapes (any pair of capsule, cylinder, box), given the direction of least
 // overlap.
 //
-// Each shape shows the other one flat feature: the face of a box that looks most along the normal, the cap of
-// a cylinder or, where its axis is closer to the contact plane, the line of its side, the line of a capsule.
-// Seen along the normal the two features overlap in a convex region; its corners are the contacts, each with
-// its own distance, so far as that is within the margin. A tilted face so loses its far corners one by one,
-// and a line contact has two points. Since n.b - n.a >= dist for all points of the shapes, no contact is
-// deeper than the penetration, and every contact lies on both features, hence in both shapes to within its
-// depth.
-//
-// A cap shows eight points of its rim, fixed in the cylinder, and its lowest one; it is a full disk where
-// something else is tested against it. Lines of curved sides that are nearly parallel touch in two points as
-// well: there the distance is that of balls around the two axes, and the normal its own.
+// solves    the contacts, each with its own distance, so far as that is within the margin
+// equation  each shape shows the other one flat feature: the face of a box that looks most along the normal, the
+//           cap of a cylinder or, where its axis is closer to the contact plane, the line of its side, the line of
+//           a capsule. Seen along the normal the two features overlap in a convex region; its corners are the
+//           contacts. A tilted face so loses its far corners one by one, and a line contact has two points. Since
+//           n.b - n.a >= dist for all points of the shapes, no contact is deeper than the penetration, and every
+//           contact lies on both features, hence in both shapes to within its depth
+//           A cap shows eight points of its rim, fixed in the cylinder, and its lowest one; it is a full disk
+//           where something else is tested against it. Lines of curved sides that are nearly parallel touch in
+//           two points as well: there the distance is that of balls around the two axes, and the normal its own
 #include <algorithm>
 #include <cmath>
 #include <vector>

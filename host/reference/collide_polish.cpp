@@ -1,12 +1,14 @@
 // The direction of least separation, to rounding, from one that is close to it.
 //
-//   g(n) = n.p - h_A(n) - h_B(-n),   h a support function; on the sphere
-//   gradient  T' s(n),  s(n) the point of B - A that attains g;   Hessian  -T' (W_A + W_B) T - g,
-// where T spans the tangent plane and W is the second derivative of h: S^2 / |S n| - (S^2 n)(S^2 n)' / |S n|^3
-// of an ellipsoid, zero of a polytope. h of a polytope has kinks where n is across an edge, and of a cylinder
-// where n is across or along its axis; at the maximum some of them may be held: none leaves two directions to
-// vary, one leaves an arc, two leave a point. All choices among the features at hand are tried, and the largest g
-// is taken: g(n) <= dist for every n, so a wrong choice costs nothing.
+// solves    the maximum over |n| = 1 of g(n) = n.p - h_A(n) - h_B(-n),   h a support function
+// equation  on the sphere, where T spans the tangent plane:
+//             gradient  T' s(n),  s(n) the point of B - A that attains g
+//             Hessian   -T' (W_A + W_B) T - g
+//           W is the second derivative of h: S^2 / |S n| - (S^2 n)(S^2 n)' / |S n|^3 of an ellipsoid, zero of a
+//           polytope. h of a polytope has kinks where n is across an edge, and of a cylinder where n is across or
+//           along its axis; at the maximum some of them may be held: none leaves two directions to vary, one
+//           leaves an arc, two leave a point. All choices among the features at hand are tried, and the largest g
+//           is taken: g(n) <= dist for every n, so a wrong choice costs nothing
 #include <Eigen/Cholesky>
 #include <algorithm>
 #include <cmath>

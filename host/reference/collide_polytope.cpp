@@ -1,16 +1,16 @@
 // Distance or penetration depth of two convex shapes of any kind, by a polytope that grows inside their
 // difference.
 //
-//   dist = max over |n| = 1 of g(n),   g(n) = min over x in B - A of n.x
-//
-// A polytope P of points of B - A is kept. While the origin is outside, n leads to the nearest point of P; while
-// it is inside, n leads out through the nearest face (van den Bergen 2001: expanding polytope). Either way the
-// signed distance of P is an upper bound of dist and g(n) a lower one, and the point that attains g(n) joins P
-// until both agree. GJK keeps four of these points and must start anew where the origin passes inside; P has
-// room for all of them, so shapes that just touch are nothing special. What is found is polished: collide_polish.
-//
-// Curved shapes gain a factor of four a round of new faces. A ring of equal maxima (coaxial shapes) never ends:
-// the best direction of kTurns is as good as any.
+// solves    dist = max over |n| = 1 of g(n),   g(n) = min over x in B - A of n.x
+// equation  a polytope P of points of B - A is kept. While the origin is outside, n leads to the nearest point of P;
+//           while it is inside, n leads out through the nearest face. Either way the signed distance of P is an
+//           upper bound of dist and g(n) a lower one, and the point that attains g(n) joins P until both agree.
+//           What is found is polished: collide_polish
+// source    van den Bergen 2001: expanding polytope
+// deviation GJK keeps four of these points and must start anew where the origin passes inside; P has room for all
+//           of them, so shapes that just touch are nothing special
+// cost      curved shapes gain a factor of four a round of new faces. A ring of equal maxima (coaxial shapes) never
+//           ends: the best direction of kTurns is as good as any
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -1,8 +1,9 @@
 // Plane, sphere, capsule and cylinder pairs in closed form.
 //
-// Every pair reduces to points with a radius: a plane sees the lowest points of the other shape, a capsule is
-// a sphere at the point of its axis that is nearest, parallel capsules are two of them. Which points are
-// taken, and in which order, follows MuJoCo, so that contacts can be compared one by one.
+// solves    their contacts
+// equation  every pair reduces to points with a radius: a plane sees the lowest points of the other shape, a capsule
+//           is a sphere at the point of its axis that is nearest, parallel capsules are two of them
+// source    which points are taken, and in which order, follows MuJoCo, so that contacts can be compared one by one
 #include <algorithm>
 #include <cmath>
 

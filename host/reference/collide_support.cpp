@@ -1,9 +1,11 @@
-// Convex shapes by their support: the point of a core that is farthest along a direction.
+// Convex shapes by their support.
 //
-//   ellipsoid  S^2 n / |S n|, S = diag(half axes)      box, hull   one of the corners
-//   cylinder   a point of a rim                        capsule     an end of the axis
-//   sphere     the centre
-// The ball around a core (capsule, sphere) is added by the caller. Cost: the number of points of a hull.
+// solves    the point of a core that is farthest along a direction
+// equation  ellipsoid  S^2 n / |S n|, S = diag(half axes)      box, hull   one of the corners
+//           cylinder   a point of a rim                        capsule     an end of the axis
+//           sphere     the centre
+//           The ball around a core (capsule, sphere) is added by the caller
+// cost      the number of points of a hull
 #include <algorithm>
 #include <cmath>
 

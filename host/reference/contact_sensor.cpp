@@ -1,11 +1,14 @@
-// Contact sensors: which contacts lie between two things, and what they are like.
+// Contact sensors.
 //
-// A thing is a geom, a body, a body's subtree, or what is inside a site's volume; none means anything. A contact
-// that matches the other way round is read from the other side: normal and first tangent turn, and the force of the
-// first thing on the second has components (f0, f1, -f2) there. Slots are filled in the order of contacts, by
-// distance or by force; or one slot has the net force at the centroid of the forces, in world axes. Source:
-// MuJoCo's documentation, "contact sensor".
-// Reads contacts and their forces. Cost O(ncon log ncon).
+// solves    which contacts lie between two things, and what they are like
+// equation  a thing is a geom, a body, a body's subtree, or what is inside a site's volume; none means anything. A
+//           contact that matches the other way round is read from the other side: normal and first tangent turn,
+//           and the force of the first thing on the second has components (f0, f1, -f2) there. Slots are filled in
+//           the order of contacts, by distance or by force; or one slot has the net force at the centroid of the
+//           forces, in world axes
+// source    MuJoCo's documentation, "contact sensor"
+// reads     contacts and their forces
+// cost      O(ncon log ncon)
 #include "host/reference/contact_sensor.h"
 
 #include <algorithm>

@@ -1,11 +1,16 @@
 // DC motors: what an on-board controller, a winding, heat and bristles do.
-//   controller  torque = kp (u_pos - l) + kd (u_vel - l') + ki x + u_ff, V = clip(R / K torque + K l', +-Vmax) + u_volt
-//   winding     te i' = (V - K l') / R(T) - i, or at once; force K i
-//   heat        C T' = R(T) i^2 - T / RT, T above ambient; R(T) = R (1 + alpha (T + ambient - reference))
-//   bristles    z' = l' - sigma0 |l'| / g(l') z, g = Fc + (Fs - Fc) exp(-(l' / vs)^2); force -(sigma0 z + sigma1 z')
-//   cogging     A sin(N l + phase)
-// Source: MuJoCo's technical note "DC Motor Model"; Canudas de Wit et al. 1995 for the bristles.
-// Reads act, actuator_length, actuator_velocity. Cost O(1).
+//
+// solves    the rates of a motor's activations, and its force
+// equation  controller  torque = kp (u_pos - l) + kd (u_vel - l') + ki x + u_ff,
+//                       V = clip(R / K torque + K l', +-Vmax) + u_volt
+//           winding     te i' = (V - K l') / R(T) - i, or at once; force K i
+//           heat        C T' = R(T) i^2 - T / RT, T above ambient; R(T) = R (1 + alpha (T + ambient - reference))
+//           bristles    z' = l' - sigma0 |l'| / g(l') z, g = Fc + (Fs - Fc) exp(-(l' / vs)^2);
+//                       force -(sigma0 z + sigma1 z')
+//           cogging     A sin(N l + phase)
+// source    MuJoCo's technical note "DC Motor Model"; Canudas de Wit et al. 1995 for the bristles
+// reads     act, actuator_length, actuator_velocity
+// cost      O(1)
 #include "host/reference/dcmotor.h"
 
 #include <algorithm>

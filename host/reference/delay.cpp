@@ -1,8 +1,13 @@
-// Delays of controls: what acts at time t is what was given at t - delay, between samples by hold, line or spline.
-// Source: MuJoCo's documentation, "Delays"; its cubic is Catmull and Rom's, without slope at either end of the buffer.
-// Samples lie one step apart and end one step ago.
-// Deviation: a delay of whole steps is so exactly, whatever the clock's rounding.
-// Reads ctrl, ctrl_history. Cost O(samples).
+// Delays of controls.
+//
+// solves    what acts at time t
+// equation  what was given at t - delay, between samples by hold, line or spline. Samples lie one step apart and end
+//           one step ago
+// source    MuJoCo's documentation, "Delays"; its cubic is Catmull and Rom's, without slope at either end of the
+//           buffer
+// deviation a delay of whole steps is so exactly, whatever the clock's rounding
+// reads     ctrl, ctrl_history
+// cost      O(samples)
 #include <cmath>
 
 #include "host/model/element_rows.h"

@@ -1,11 +1,14 @@
-// Derivatives of the smooth forces with respect to qvel, as implicit integration needs them:
-//   D = d (qfrc_actuator + qfrc_passive) / d qvel = sum over sources of J' (d force / d velocity) J
-//   K likewise by position, J of tendons and transmissions held: for the integrator discrete alone.
-// Source: MuJoCo's documentation, "Implicit-in-velocity"; Todorov, Erez & Tassa 2012.
-// Deviation from the exact derivative, as in MuJoCo: actuators at their force limit, or at their joint's or tendon's,
-// contribute nothing, nor do entries between dofs of different branches. Under discrete these entries count, and an
-// actuator that pushes away from where it is, or in the direction in which it moves, contributes nothing to K or to D.
-// Cost O(nactuator nv^2).
+// Derivatives of the smooth forces with respect to qvel, as implicit integration needs them.
+//
+// solves    D = d (qfrc_actuator + qfrc_passive) / d qvel
+// equation  D = sum over sources of J' (d force / d velocity) J
+//           K likewise by position, J of tendons and transmissions held: for the integrator discrete alone
+// source    MuJoCo's documentation, "Implicit-in-velocity"; Todorov, Erez & Tassa 2012
+// deviation from the exact derivative, as in MuJoCo: actuators at their force limit, or at their joint's or tendon's,
+//           contribute nothing, nor do entries between dofs of different branches. Under discrete these entries
+//           count, and an actuator that pushes away from where it is, or in the direction in which it moves,
+//           contributes nothing to K or to D
+// cost      O(nactuator nv^2)
 #include <algorithm>
 
 #include "host/model/element_rows.h"

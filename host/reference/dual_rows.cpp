@@ -7,7 +7,9 @@
 //           infinite friction: the tangents are free rows; under Coulomb's law only those of contacts that
 //           push, found by dropping the ones that do not until the set is stable
 // deviation where the hard convex dual has no lower bound, R = 1e-6 A_ii is added
-// reads     W = L^-1 J' with M = L L', R, b, the sets; writes the force, its residual; cost O(rows^3)
+// reads     W = L^-1 J' with M = L L', R, b, the sets
+// writes    the force, its residual
+// cost      O(rows^3)
 #include <algorithm>
 #include <cmath>
 

@@ -1,7 +1,10 @@
 // Energy, and the momenta of subtrees.
-//   potential  -sum m_i g.x_i + 1/2 k |q (-) q_spring|^2 over springs of joints and tendons
-//   kinetic    1/2 qvel' M qvel (armature included)
-// Reads qpos, qvel, M, cvel and the kinematics. Cost O(nv^2 + nbody).
+//
+// solves    both energies, and the momenta of each body's subtree
+// equation  potential  -sum m_i g.x_i + 1/2 k |q (-) q_spring|^2 over springs of joints and tendons
+//           kinetic    1/2 qvel' M qvel (armature included)
+// reads     qpos, qvel, M, cvel and the kinematics
+// cost      O(nv^2 + nbody)
 #include <algorithm>
 
 #include "host/reference/spatial.h"

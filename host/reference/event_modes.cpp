@@ -6,7 +6,9 @@
 //           f(l) the friction of sliding contacts: a fixed point around a dual that is solved exactly
 // source    Pfeiffer & Glocker 1996, chapter on modes and their complementarity
 // deviation a contact that is found to slip joins the sliding ones, and the problem is solved again
-// reads     a FlowPoint; writes the Mode; cost one dual for each round and each step of the fixed point
+// reads     a FlowPoint
+// writes    the Mode
+// cost      one dual for each round and each step of the fixed point
 #include <algorithm>
 #include <cmath>
 

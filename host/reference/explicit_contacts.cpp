@@ -15,7 +15,9 @@
 // deviation bound = 1 / (h n lambda): n the number of frictional terms of the state, lambda the largest eigenvalue
 //           of the term's block of J M^-1 J'. With it no friction, nor all together, reverses a sliding velocity
 //           within a step. The anchor is kept as a stretch, not as a point, so that rolling does not load it
-// reads     contacts, qvel, M_hat_llt, anchors; writes Contact::force, next_anchors; cost O(contacts nv^2)
+// reads     contacts, qvel, M_hat_llt, anchors
+// writes    Contact::force, next_anchors
+// cost      O(contacts nv^2)
 #include <algorithm>
 #include <cmath>
 

@@ -1,5 +1,7 @@
-// Regularizer R and reference acceleration aref of every row, in MuJoCo's parameterization.
+// R and aref in MuJoCo's parameterization.
 //
+// solves    regularizer R and reference acceleration aref of every row
+// equation
 //   aref = -B (J v) - K d(r) r,   R = (1 - d) / d  A_approx,   r = pos - margin
 //
 // d(r) in (0, 1) is the impedance: solimp = (d0, d1, width, midpoint, power) rises from d0 at r = 0 to d1 at
@@ -9,7 +11,7 @@
 // A_approx is the diagonal of J M^-1 J' at qpos0, from the inverse weights that the model stores. Within a
 // contact R is tied together: R_t1 = R_n / impratio and R_i mu_i^2 the same for all directions of friction, so
 // that the cone stays projectable in closed form; the edges of a pyramid share 2 mu^2 R_n of the cone's
-// mu = mu_1 sqrt(R_t1 / R_n). (MuJoCo documentation, "Computation: Constraint model"; Todorov 2014.)
+// mu = mu_1 sqrt(R_t1 / R_n).
 //
 // The integrator discrete takes aref where its step ends: with k = h^2 K d, b = h B and s = 1 + b + k, a row of velocity v is
 //
@@ -17,9 +19,12 @@
 //
 // M^ the inertia of the step (contact_model.h); a contact's share of the sums is its first row's, and s of its R as well. In
 // place of the floor of 2 h under timeconst, rows of contacts and limits with k > 1 are softened to k = 1, their damping by the
-// root of the same. (MuJoCo 3.13's notes on discrete; the sums and the root as MuJoCo 4.0.1 has them.)
+// root of the same.
 //
 // aref of connect and weld rows also holds -(dJ/dt) v, so that these close at the wanted rate while turning fast.
+//
+// source    MuJoCo documentation, "Computation: Constraint model"; Todorov 2014; of discrete MuJoCo 3.13's notes, the
+//           sums and the root as MuJoCo 4.0.1 has them
 #include "host/reference/impedance.h"
 
 #include <algorithm>

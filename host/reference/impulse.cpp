@@ -8,7 +8,9 @@
 // source    Newton's law of restitution; Moreau 1988; Stewart & Trinkle 1996; Anitescu & Potra 1997
 // deviation where friction and restitution together would raise the kinetic energy, every e is scaled down by
 //           bisection until they do not. M is the plain inertia: an impact takes no time
-// reads     contacts, qvel, M, M_llt; writes nothing; cost one complementarity problem, or 50
+// reads     contacts, qvel, M, M_llt
+// writes    nothing
+// cost      one complementarity problem, or 50
 #include <algorithm>
 #include <cmath>
 

@@ -1,7 +1,12 @@
-// The mass matrix by composite rigid bodies:
-//   I^c_i = I_i + sum of children's I^c,   M_ij = S_i' I^c_body(i) S_j for j an ancestor of i or i itself,
-// with armature on the diagonal, and of tendons armature J'J between dofs of one branch, as in MuJoCo. Source: Featherstone 2008, section 6.2.
-// Reads cinert, cdof. Writes M, M_llt. Cost O(nv depth), then a dense Cholesky factorization.
+// The mass matrix by composite rigid bodies.
+//
+// solves    M and its Cholesky factor
+// equation  I^c_i = I_i + sum of children's I^c,   M_ij = S_i' I^c_body(i) S_j for j an ancestor of i or i itself,
+//           with armature on the diagonal, and of tendons armature J'J between dofs of one branch, as in MuJoCo
+// source    Featherstone 2008, section 6.2
+// reads     cinert, cdof
+// writes    M, M_llt
+// cost      O(nv depth), then a dense Cholesky factorization
 #include "host/reference/spatial.h"
 #include "host/reference/stages.h"
 

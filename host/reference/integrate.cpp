@@ -1,13 +1,16 @@
 // Time stepping of state and time after forward().
-//   euler         (M + h D) a = qfrc_smooth + qfrc_constraint with D the joint damping; v' = v + h a,
-//                 q' = q (+) h v'
-//   implicit      (M - h dF/dv) a = the same right-hand side, F = actuators + passive forces - bias
-//   implicit_fast the same, F without the bias but of lone free bodies
-//   discrete      v' = v + h qacc: qacc already is that of the step (contact_model.cpp)
-//   runge_kutta4  the classical tableau on (q, v, act), rotations in the tangent space of the step's start
-// Source: MuJoCo's documentation, "Numerical integration"; Munthe-Kaas 1998 for rotations. Deviation from
-// Euler as printed there: joint damping implicit unless eulerdamp is disabled. Quantities derived from
-// the state (poses, contacts, sensors) stay those of the step's start. Cost O(nv^3).
+//
+// solves    the next state
+// equation  euler         (M + h D) a = qfrc_smooth + qfrc_constraint with D the joint damping; v' = v + h a,
+//                         q' = q (+) h v'
+//           implicit      (M - h dF/dv) a = the same right-hand side, F = actuators + passive forces - bias
+//           implicit_fast the same, F without the bias but of lone free bodies
+//           discrete      v' = v + h qacc: qacc already is that of the step (contact_model.cpp)
+//           runge_kutta4  the classical tableau on (q, v, act), rotations in the tangent space of the step's start
+//           Quantities derived from the state (poses, contacts, sensors) stay those of the step's start
+// source    MuJoCo's documentation, "Numerical integration"; Munthe-Kaas 1998 for rotations
+// deviation from Euler as printed there: joint damping implicit unless eulerdamp is disabled
+// cost      O(nv^3)
 #include <algorithm>
 
 #include "host/reference/contact_model.h"

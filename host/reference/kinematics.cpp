@@ -1,9 +1,12 @@
 // Kinematics: where every body, joint, geom and site is, and how each velocity coordinate moves the bodies.
-//   x_i = x_parent (x) offset_i (x) joint_1 (x) ... (x) joint_k, outward over the tree.
-// Source: Featherstone 2008, chapter 4; several joints of a body act in order, as a chain of massless bodies.
-// Deviation: spatial quantities refer to the center of mass of the root's subtree instead of each body's
-// frame, which keeps them in world axes and free of transforms between bodies.
-// Reads qpos, mocap_pos, mocap_quat. Cost O(nbody + ngeom + nsite).
+//
+// solves    poses, joint axes and motions
+// equation  x_i = x_parent (x) offset_i (x) joint_1 (x) ... (x) joint_k, outward over the tree
+// source    Featherstone 2008, chapter 4; several joints of a body act in order, as a chain of massless bodies
+// deviation spatial quantities refer to the center of mass of the root's subtree instead of each body's frame, which
+//           keeps them in world axes and free of transforms between bodies
+// reads     qpos, mocap_pos, mocap_quat
+// cost      O(nbody + ngeom + nsite)
 #include "host/reference/spatial.h"
 #include "host/reference/stages.h"
 

@@ -1,7 +1,10 @@
 // Muscles: activation by excitation, and force over length and velocity.
-//   gain = -F FL(L) FV(V), bias = -F fpmax FP(L), L and V in units of the optimal length L0 and of L0 vmax
-//   d act/dt = (u - act) / tau, tau by whether u is above act, blended over the width tausmooth
-// Source: MuJoCo's documentation, "Actuation model", "Muscles"; Millard, Uchida, Seth & Delp 2013. Cost O(1).
+//
+// solves    gain, bias and d act/dt
+// equation  gain = -F FL(L) FV(V), bias = -F fpmax FP(L), L and V in units of the optimal length L0 and of L0 vmax
+//           d act/dt = (u - act) / tau, tau by whether u is above act, blended over the width tausmooth
+// source    MuJoCo's documentation, "Actuation model", "Muscles"; Millard, Uchida, Seth & Delp 2013
+// cost      O(1)
 #include <algorithm>
 #include <cmath>
 

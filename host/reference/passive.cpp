@@ -1,12 +1,16 @@
 // Passive forces: springs and dampers of joints, gravity compensation, fluid.
-//   spring  -k (q (-) q_spring), with the rotation vector as difference for quaternions
-//   damper  -d qvel
-//   tendons likewise, the spring relaxed within a range
-//   gravity compensation  -gravcomp m g at each center of mass
-//   fluid   drag on the box of equal inertia: viscous as on a sphere of the mean edge (Stokes), quadratic
-//           per axis with the box's faces
-// Source: MuJoCo's documentation, "Passive forces"; Todorov, Erez & Tassa 2012. Deviation: none known.
-// Reads qpos, qvel, cvel and the kinematics. Cost O(nv + nbody depth).
+//
+// solves    the passive force on each dof
+// equation  spring  -k (q (-) q_spring), with the rotation vector as difference for quaternions
+//           damper  -d qvel
+//           tendons likewise, the spring relaxed within a range
+//           gravity compensation  -gravcomp m g at each center of mass
+//           fluid   drag on the box of equal inertia: viscous as on a sphere of the mean edge (Stokes), quadratic
+//                   per axis with the box's faces
+// source    MuJoCo's documentation, "Passive forces"; Todorov, Erez & Tassa 2012
+// deviation none known
+// reads     qpos, qvel, cvel and the kinematics
+// cost      O(nv + nbody depth)
 #include <algorithm>
 
 #include "host/reference/spatial.h"

@@ -1,8 +1,10 @@
-// Where a ray p + t v, t >= 0, first meets the surface of a shape at the origin.
-// A ray from inside hits the far wall, so the answer is -1 only for a miss; planes are met from above alone, within
-// their size where it is not zero. Meshes and height fields are met triangle by triangle, from both sides. A height
-// field is besides the box below height 0, its top included, and the walls from there to its border. Used by touch
-// sensors and rangefinders.
+// Rays against shapes, for touch sensors and rangefinders.
+//
+// solves    where a ray p + t v, t >= 0, first meets the surface of a shape at the origin
+// equation  a ray from inside hits the far wall, so the answer is -1 only for a miss; planes are met from above
+//           alone, within their size where it is not zero. Meshes and height fields are met triangle by triangle,
+//           from both sides. A height field is besides the box below height 0, its top included, and the walls from
+//           there to its border
 #include <algorithm>
 #include <limits>
 

@@ -1,11 +1,12 @@
 // The dual's optimality, told by its natural residual, and the projection onto the rows' sets that it needs.
 //
-//   l solves  min over K of 1/2 l'(A + R) l + l' b   exactly where   l = P_K(l - y / abar),   y = (A + R) l + b
-//
-// (any abar > 0 will do; the mean diagonal makes l and y / abar alike in size.) P_K acts block by block. On
-// an elliptic cone |diag(mu)^-1 l_t| <= l_n the nearest point is found from its normal part t: the tangent
-// then is x_i mu_i^2 t / (t (1 + mu_i^2) - x_n), and t is the root of a function that falls from above zero
-// to -1 (Parikh & Boyd 2014, section 6.3.2 for mu = 1).
+// solves    how far l is from the solution of  min over K of 1/2 l'(A + R) l + l' b
+// equation  l solves it exactly where   l = P_K(l - y / abar),   y = (A + R) l + b
+//           (any abar > 0 will do; the mean diagonal makes l and y / abar alike in size.) P_K acts block by block.
+//           On an elliptic cone |diag(mu)^-1 l_t| <= l_n the nearest point is found from its normal part t: the
+//           tangent then is x_i mu_i^2 t / (t (1 + mu_i^2) - x_n), and t is the root of a function that falls from
+//           above zero to -1
+// source    Parikh & Boyd 2014, section 6.3.2 for mu = 1
 #include <algorithm>
 #include <cmath>
 

@@ -8,7 +8,8 @@
 //           derivative in time of the prescribed motion is missing there); Todorov 2014; Anitescu 2006
 // deviation a is at most 0.4/h, short of where semi-implicit Euler becomes unstable (0.83/h); 0.1/h where none
 //           is given. kappa is at least 2h. The diagonal of A is exact, on M^
-// reads     efc_J, efc_pos, efc_vel, M_hat_llt; writes efc_R, efc_D, efc_aref of those rows
+// reads     efc_J, efc_pos, efc_vel, M_hat_llt
+// writes    efc_R, efc_D, efc_aref of those rows
 #include <algorithm>
 #include <cmath>
 

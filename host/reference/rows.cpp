@@ -1,11 +1,12 @@
-// Constraint rows: Jacobian, position, and the sets they live in, in MuJoCo's order (equality constraints,
-// friction loss, joint limits, contacts).
+// Constraint rows, in MuJoCo's order (equality constraints, friction loss, joint limits, contacts).
 //
-// A row says J v; positive means the constraint opens. Contacts: J v is the velocity of the second body's
-// point less the first's in the frame n, t1, t2, then of the angular velocities; a pyramid has two edges
-// n +- mu_i t_i for every direction of friction. Equality rows are the first object less the second.
-// Reads poses, qpos, contacts. Writes efc_type, efc_id, efc_J, efc_pos, efc_margin, efc_frictionloss,
-// efc_address; impedance.cpp then adds the parameters.
+// solves    Jacobian, position, and the sets they live in
+// equation  a row says J v; positive means the constraint opens. Contacts: J v is the velocity of the second body's
+//           point less the first's in the frame n, t1, t2, then of the angular velocities; a pyramid has two edges
+//           n +- mu_i t_i for every direction of friction. Equality rows are the first object less the second
+// reads     poses, qpos, contacts
+// writes    efc_type, efc_id, efc_J, efc_pos, efc_margin, efc_frictionloss, efc_address; impedance.cpp then adds the
+//           parameters
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>

@@ -1,9 +1,14 @@
 // Sensors: what a robot would measure, in MuJoCo's conventions.
-// Accelerations and joint reactions come from one recursion after the constraint solve:
-//   cacc_i = cacc_parent + dS/dt qvel + S qacc (world: -gravity, so accelerometers feel it),
-//   cfrc_int_i = I cacc + v x* I v - cfrc_ext + sum of children's cfrc_int.
-// Source: Featherstone 2008, section 5.3; MuJoCo's documentation, "Sensor". Deviation: none known.
-// Reads everything before it. Writes cacc, cfrc_int, cfrc_ext, sensordata. Cost O(nbody + nsensor).
+//
+// solves    sensordata
+// equation  accelerations and joint reactions come from one recursion after the constraint solve:
+//             cacc_i = cacc_parent + dS/dt qvel + S qacc (world: -gravity, so accelerometers feel it),
+//             cfrc_int_i = I cacc + v x* I v - cfrc_ext + sum of children's cfrc_int
+// source    Featherstone 2008, section 5.3; MuJoCo's documentation, "Sensor"
+// deviation none known
+// reads     everything before it
+// writes    cacc, cfrc_int, cfrc_ext, sensordata
+// cost      O(nbody + nsensor)
 #include <algorithm>
 
 #include "host/model/element_rows.h"

@@ -1,5 +1,7 @@
 // The constrained acceleration, by Newton on the primal of the contact dual.
 //
+// solves    a, and the forces l of all rows
+// equation
 //   minimize over a   1/2 (a - a0)' M (a - a0) + s(J a - aref),   a0 = qacc_smooth
 //
 // Under the integrator discrete M is the inertia of the step, M^ of contact_model.h.
@@ -11,9 +13,11 @@
 //   1/2 sum D_i x_i^2              where mu N + T <= 0              (sticking)
 //   1/2 D_n (N - mu T)^2 / (mu^2 (1 + mu^2))   else                 (sliding)
 // The force is l = -grad s. s is convex and once differentiable; Newton with an exact line search ends after
-// finitely many steps on parabolas and converges quadratically on cones (Todorov 2014; MuJoCo documentation,
-// "Computation"). Here it goes on until the gradient no longer falls.
-// Cost: one dense factorization of nv^2 a step.
+// finitely many steps on parabolas and converges quadratically on cones. Here it goes on until the gradient no
+// longer falls.
+//
+// source    Todorov 2014; MuJoCo documentation, "Computation"
+// cost      one dense factorization of nv^2 a step
 #include <algorithm>
 #include <cmath>
 

@@ -1,14 +1,18 @@
 // Tendons: length, moment dL/dq, and what moves with them.
-//   fixed    L = sum c_k q_k
-//   spatial  from site to site, around a geom where the way through it is barred, divided by the pulley's divisor;
-//            moment of a straight piece from x to y of unit direction u: u' (J_y - J_x)
-//   wrapping in the plane that holds the centre (sphere) or stands on the axis (cylinder), in polar angles: the tangent
-//            point of an end at distance R lies acos(r / R) from it. The shorter of the two ways; but where the line through
-//            centre and side site parts the ends, the way around the side site. With the side site inside, the string
-//            bounces off the inner wall with equal angles
-// Source: MuJoCo's documentation, "Tendons", "Spatial tendons". Deviation: the search inside goes on to
-// 1e-11, where MuJoCo's ends at 1e-6 or so.
-// Reads poses, qpos. Writes ten_length, ten_J. Cost O(path nv).
+//
+// solves    length and moment
+// equation  fixed    L = sum c_k q_k
+//           spatial  from site to site, around a geom where the way through it is barred, divided by the pulley's
+//                    divisor; moment of a straight piece from x to y of unit direction u: u' (J_y - J_x)
+//           wrapping in the plane that holds the centre (sphere) or stands on the axis (cylinder), in polar angles:
+//                    the tangent point of an end at distance R lies acos(r / R) from it. The shorter of the two ways;
+//                    but where the line through centre and side site parts the ends, the way around the side site.
+//                    With the side site inside, the string bounces off the inner wall with equal angles
+// source    MuJoCo's documentation, "Tendons", "Spatial tendons"
+// deviation the search inside goes on to 1e-11, where MuJoCo's ends at 1e-6 or so
+// reads     poses, qpos
+// writes    ten_length, ten_J
+// cost      O(path nv)
 #include <algorithm>
 #include <cmath>
 

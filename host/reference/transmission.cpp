@@ -1,13 +1,17 @@
-// Transmissions: the length of each actuator and its moment on every dof.
-//   slide, hinge    gear q; ball: gear . rotation vector; free: the wrench `gear`, without a length
-//   tendon          gear times its length and moment
-//   site            the wrench `gear` in the site's axes, without a length; seen from another site: place and rotation
-//                   vector in the axes of that one, moved by what moves one of them alone
-//   body            no length; minus the mean of its contacts' normal Jacobians, contacts within their gaps included
-//   slider-crank    a.v - sqrt((a.v)^2 + rod^2 - v.v), a the slider's axis and v from its site to the crank's; a.v
-//                   where the rod is too short
-// Source: MuJoCo's documentation, "Actuation model", "Transmission". Reads qpos, site_xpos, site_xmat, cdof, ten_length,
-// ten_J. Cost O(nactuator nv).
+// Transmissions of actuators.
+//
+// solves    the length of each actuator and its moment on every dof
+// equation  slide, hinge  gear q; ball: gear . rotation vector; free: the wrench `gear`, without a length
+//           tendon        gear times its length and moment
+//           site          the wrench `gear` in the site's axes, without a length; seen from another site: place and
+//                         rotation vector in the axes of that one, moved by what moves one of them alone
+//           body          no length; minus the mean of its contacts' normal Jacobians, contacts within their gaps
+//                         included
+//           slider-crank  a.v - sqrt((a.v)^2 + rod^2 - v.v), a the slider's axis and v from its site to the crank's;
+//                         a.v where the rod is too short
+// source    MuJoCo's documentation, "Actuation model", "Transmission"
+// reads     qpos, site_xpos, site_xmat, cdof, ten_length, ten_J
+// cost      O(nactuator nv)
 #include <cmath>
 
 #include "host/model/element_rows.h"

@@ -1,8 +1,13 @@
 // A shape over a height field: the contacts that it keeps, those of the corners of boxes and hulls, and those with
-// faces. What is solved stands in hfield.h.
+// faces.
 //
+// solves    the contacts with faces of hfield.h
+// equation  that of hfield.h under `face`
+// source    as hfield.h
+// deviation as hfield.h
 // reads     its arguments; of the height field hfield_height; of a hull its points
 // writes    `found` of a FieldScene; plane_contacts a Manifold
+// cost      as hfield.h says of planar ground and of a cell
 #pragma once
 
 #include "kernels/collide/convex/pairs.h"

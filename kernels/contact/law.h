@@ -23,6 +23,8 @@
 //           when what depends on the list is compiled (tests/recipes). It defines DS_EXTRA_LAWS(X) and
 //           DS_EXTRA_CONTACT_MODELS(X), rows as those of contact_laws.h, and, where DS_CONTACT_LAW_HOOKS is
 //           defined, the type of its hooks
+// source    that of each law stands in its file
+// deviation likewise
 // reads     what a law's file says
 // writes    con_D, con_kterm, con_Bn, con_Bt, and what a law's file says
 // cost      of hooks left out none

@@ -2,6 +2,8 @@
 // the workspace and what the lanes agree on kept in memory from one part to the next. A part is a launch for
 // all environments, so it asks for no more registers than it needs, and for as many lanes as suit it. Between
 // two parts every environment stands where run_environment would have it: no bit differs.
+//
+// reads, writes   a driver: what its stages read and write (data/accesses.inl)
 #pragma once
 
 #include "kernels/step.h"

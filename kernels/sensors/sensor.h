@@ -5,6 +5,12 @@
 //
 // and a name in the list of kinds.h. A kind reads what the stages of the evaluation left in the workspace, and
 // writes nothing else.
+//
+// solves    nothing; what every kind of sensors shares
+// equation, source, deviation   those of a kind stand in its file
+// reads     what the kind reads
+// writes    the reading of a sensor
+// cost      that of the kind
 #pragma once
 
 #include "kernels/data/env_io.h"

@@ -1,5 +1,5 @@
-// The doors of the emulated kernels: the step of kernels/step.h on lanes that are fibers, one environment at
-// a time, whole or in parts as a GPU launches them. One lane is what a GPU thread is that has an environment
+// The entry points of the emulated kernels: the step of kernels/step.h on lanes that are fibers, one
+// environment at a time, whole or in parts as a GPU launches them. One lane is what a GPU thread is that has an environment
 // to itself; more lanes share it.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The doors of the CPU kernels: one table of functions an instruction set, precision and pack size.
+// The entry points of the CPU kernels: one table of functions an instruction set, precision and pack size.
 // Each is made in a translation unit of its own, compiled for that instruction set (cpu_kernels.inl).
 #pragma once
 

@@ -6,8 +6,10 @@
 // (note_keys), and packs of like ones gather their snapshots and go on: body frames again, then the rest of the evaluation. A
 // segment lies between two regroupings: a substep but for its contacts, and the contacts of the next. The numbers of an
 // environment do not depend on its neighbours, so no bit differs from run_environment (step.h), which has no segments.
-// Cost: 6% of a humanoid's step; its snapshot has 85 numbers, and 21 a contact, written along the rows of memory and read
-// back across them.
+//
+// reads, writes   a driver: what its stages do (data/accesses.inl), and the snapshots
+// cost      6% of a humanoid's step; its snapshot has 85 numbers, and 21 a contact, written along the rows of
+//           memory and read back across them
 #pragma once
 
 #include "kernels/launch/cpu/cpu_kernels.h"

@@ -1,4 +1,4 @@
-// The doors of the CUDA kernels for all models: a function a precision and number of lanes. Plain C++, so that
+// The entry points of the CUDA kernels for all models: a function a precision and number of lanes. Plain C++, so that
 // host code need not be compiled by nvcc.
 //
 // A warp works on a group of 32 / W environments at once, W threads on each; their workspaces stand

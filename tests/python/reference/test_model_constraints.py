@@ -101,7 +101,7 @@ def test_a_prescribed_velocity_is_followed():
         ds.Batch(model, 1)
     with pytest.raises(ValueError, match="nobody"):
         model.prescribe_velocity("nobody", 1.0)
-    # the door of C++ looks for itself
+    # the function of C++ looks for itself
     for joint in (-1, model.njnt):
         with pytest.raises(ValueError, match="no such joint"):
             model._prescribe_velocity(joint, 1.0, 0.0, 0.0, 0.0)
