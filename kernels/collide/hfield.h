@@ -182,8 +182,8 @@ DS_STAGE void edge_contacts(Scene* s, const Vec3<Real>& from, const Vec3<Real>& 
   across(along, &t1, &t2);
   edge.pos = (from + to) * half;
   edge.size = {zero, length * half, zero};
-    edge.rot = from_columns(t1, t2, along);
-    constexpr int kMost = kPairCapacity<kCapsule, kType>;
+  edge.rot = from_columns(t1, t2, along);
+  constexpr int kMost = kPairCapacity<kCapsule, kType>;
   Manifold<Real, kMost> m;
   if constexpr (kType != kBox) collide_types<kCapsule, kType>(edge, s->body, s->margin, &m);
   if constexpr (kType == kEllipsoid) {
