@@ -293,6 +293,11 @@ def place(s: View, state: dict[str, Any], chosen: Any) -> None:
     s.sim.forward(marks(s, chosen))
 
 
+def every_row(x: Any) -> Any:
+    """(rows,) true"""
+    return flat(x)[:, 0] < np.inf
+
+
 def touching(s: View, state: dict[str, Any], chosen: Any) -> Any:
     """(rows,) whether anything touches in this state, of those that are chosen."""
     place(s, state, chosen)
@@ -302,8 +307,7 @@ def touching(s: View, state: dict[str, Any], chosen: Any) -> Any:
 def apart(s: View, one: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """Of the states that `one` draws, for each row the first in which nothing touches."""
     found = one()
-    first = next(iter(found.values()))
-    again = touching(s, found, first[:, 0] == first[:, 0])
+    again = touching(s, found, every_row(next(iter(found.values()))))
     while bool(again.any()):
         other = one()
         for name, values in found.items():

@@ -11,7 +11,8 @@ from dualstep.envs.draws import Draws
 from dualstep.envs.task import View
 from dualstep.envs.tasks.common import length
 from dualstep.envs.tasks.suite.common import (
-    SuiteTask, compiled, cross, flat, named, place, read, rotation, row_z, tolerance, with_sensors, within, without,
+    SuiteTask, compiled, cross, every_row, flat, named, place, read, rotation, row_z, tolerance, with_sensors, within,
+    without,
 )  # fmt: skip
 
 UPRIGHT = math.cos(math.radians(30))
@@ -69,7 +70,7 @@ class Stand(SuiteTask):
         self.throw(s, draw, state)
         low, high = (s.table(bound, float) for bound in (self.low, self.high))
         # what is felt first is felt without actuators
-        place(s, state, half[:, 0] == half[:, 0])
+        place(s, state, every_row(half))
         s.keep("first", s._of(s.sim.sensordata)[:, self._felt])
         return {**state, "act": draw.uniform(low, high, m.na)}
 

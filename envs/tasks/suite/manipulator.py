@@ -7,7 +7,7 @@ from typing import Any
 
 from dualstep.envs.draws import Draws
 from dualstep.envs.task import View
-from dualstep.envs.tasks.suite.common import apart, compiled, named, place, read, tolerance, without
+from dualstep.envs.tasks.suite.common import apart, compiled, every_row, named, place, read, tolerance, without
 from dualstep.envs.tasks.suite.planar_arm import PlanarArm
 
 CLOSE = 0.01
@@ -81,7 +81,7 @@ class BringBall(PlanarArm):
     def in_grasp(self, s: View, arm: Any) -> list[Any]:
         """x, z and the angle of an object in the hand."""
         start = s.constant("qpos0")[None, len(self.joints) :] + 0 * arm[:, :1]
-        place(s, {"qpos": self.configuration(s, arm, start)}, arm[:, 0] == arm[:, 0])
+        place(s, {"qpos": self.configuration(s, arm, start)}, every_row(arm))
         # what was evaluated now, and not what the view has of before
         where = s._of(s.sim.site_xpos)[:, self.grasp]
         axes = s._of(s.sim.site_xmat)[:, self.grasp].reshape(-1, 9)

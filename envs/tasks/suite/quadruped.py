@@ -11,7 +11,8 @@ from dualstep.envs.draws import Draws
 from dualstep.envs.task import View
 from dualstep.envs.tasks.common import length
 from dualstep.envs.tasks.suite.common import (
-    SuiteTask, compiled, flat, named, read, rotation, tolerance, touching, unit, upright, with_sensors, within, without,
+    SuiteTask, compiled, every_row, flat, named, read, rotation, tolerance, touching, unit, upright, with_sensors,
+    within, without,
 )  # fmt: skip
 
 FEET = ("front_left", "front_right", "back_right", "back_left")
@@ -51,7 +52,7 @@ class Quadruped(SuiteTask):
             return xp.concatenate([place, height, quat, rest], axis=1)
 
         height = 0 * quat[:, :1]
-        again = touching(s, {"qpos": at(height)}, quat[:, 0] == quat[:, 0])
+        again = touching(s, {"qpos": at(height)}, every_row(quat))
         for _ in range(STEPS_UP):
             if not bool(again.any()):
                 return at(height)
