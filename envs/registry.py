@@ -23,23 +23,73 @@ class Entry(NamedTuple):
     reward_threshold: float | None = None
     source: str | None = None
     """what `find` took it from: "module:class" or "path/to/file.py:class"; None where it is known by its name alone"""
+    family: str = "your own"
+    """where tasks are listed, those that come from one place are together"""
+    suite: tuple[str, str] | None = None
+    """domain and task of dm_control's suite"""
 
+
+GYMNASIUM, ROBOTS, SUITE = FAMILIES = "Gymnasium's", "robots, with models of mjlab", "dm_control's suite"
 
 _entries: dict[str, Entry] = {
-    "Go1Joystick": Entry("dualstep.envs.tasks.unitree:Go1", 1000),
-    "G1Joystick": Entry("dualstep.envs.tasks.unitree:G1Robot", 1000),
-    "Ant": Entry("dualstep.envs.tasks.ant:Ant", 1000, 6000.0),
-    "HalfCheetah": Entry("dualstep.envs.tasks.half_cheetah:HalfCheetah", 1000, 4800.0),
-    "Hopper": Entry("dualstep.envs.tasks.hopper:Hopper", 1000, 3800.0),
-    "Humanoid": Entry("dualstep.envs.tasks.humanoid:Humanoid", 1000),
-    "HumanoidStandup": Entry("dualstep.envs.tasks.humanoid:HumanoidStandup", 1000),
-    "InvertedDoublePendulum": Entry("dualstep.envs.tasks.pendulums:InvertedDoublePendulum", 1000, 9100.0),
-    "InvertedPendulum": Entry("dualstep.envs.tasks.pendulums:InvertedPendulum", 1000, 950.0),
-    "Pusher": Entry("dualstep.envs.tasks.arms:Pusher", 100, 0.0),
-    "Reacher": Entry("dualstep.envs.tasks.arms:Reacher", 50, -3.75),
-    "Swimmer": Entry("dualstep.envs.tasks.swimmer:Swimmer", 1000, 360.0),
-    "Walker2d": Entry("dualstep.envs.tasks.walker2d:Walker2d", 1000),
+    "Go1Joystick": Entry("dualstep.envs.tasks.unitree:Go1", 1000, family=ROBOTS),
+    "G1Joystick": Entry("dualstep.envs.tasks.unitree:G1Robot", 1000, family=ROBOTS),
+    "Ant": Entry("dualstep.envs.tasks.ant:Ant", 1000, 6000.0, family=GYMNASIUM),
+    "HalfCheetah": Entry("dualstep.envs.tasks.half_cheetah:HalfCheetah", 1000, 4800.0, family=GYMNASIUM),
+    "Hopper": Entry("dualstep.envs.tasks.hopper:Hopper", 1000, 3800.0, family=GYMNASIUM),
+    "Humanoid": Entry("dualstep.envs.tasks.humanoid:Humanoid", 1000, family=GYMNASIUM),
+    "HumanoidStandup": Entry("dualstep.envs.tasks.humanoid:HumanoidStandup", 1000, family=GYMNASIUM),
+    "InvertedDoublePendulum": Entry(
+        "dualstep.envs.tasks.pendulums:InvertedDoublePendulum", 1000, 9100.0, family=GYMNASIUM
+    ),
+    "InvertedPendulum": Entry("dualstep.envs.tasks.pendulums:InvertedPendulum", 1000, 950.0, family=GYMNASIUM),
+    "Pusher": Entry("dualstep.envs.tasks.arms:Pusher", 100, 0.0, family=GYMNASIUM),
+    "Reacher": Entry("dualstep.envs.tasks.arms:Reacher", 50, -3.75, family=GYMNASIUM),
+    "Swimmer": Entry("dualstep.envs.tasks.swimmer:Swimmer", 1000, 360.0, family=GYMNASIUM),
+    "Walker2d": Entry("dualstep.envs.tasks.walker2d:Walker2d", 1000, family=GYMNASIUM),
 }
+
+# dm_control's suite, by domain: a file of envs/tasks/suite
+_SUITE = {
+    "acrobot": ("swingup", "swingup_sparse"),
+    "ball_in_cup": ("catch",),
+    "cartpole": ("balance", "balance_sparse", "swingup", "swingup_sparse", "two_poles", "three_poles"),
+    "cheetah": ("run",),
+    "dog": ("stand", "walk", "trot", "run", "fetch"),
+    "finger": ("spin", "turn_easy", "turn_hard"),
+    "fish": ("upright", "swim"),
+    "hopper": ("stand", "hop"),
+    "humanoid": ("stand", "walk", "run", "run_pure_state"),
+    "humanoid_CMU": ("stand", "walk", "run"),
+    "lqr": ("lqr_2_1", "lqr_6_2"),
+    "manipulator": ("bring_ball", "bring_peg", "insert_ball", "insert_peg"),
+    "pendulum": ("swingup",),
+    "point_mass": ("easy", "hard"),
+    "quadruped": ("walk", "run", "fetch"),
+    "reacher": ("easy", "hard"),
+    "stacker": ("stack_2", "stack_4"),
+    "swimmer": ("swimmer6", "swimmer15"),
+    "walker": ("stand", "walk", "run"),
+}
+
+
+def _suite() -> dict[str, Entry]:
+    """("cartpole", "two_poles") is CartpoleTwoPoles; ("swimmer", "swimmer6") is Swimmer6."""
+
+    def camel(words: str) -> str:
+        return "".join(word[:1].upper() + word[1:] for word in words.split("_"))
+
+    found = {}
+    for domain, tasks in _SUITE.items():
+        for task in tasks:
+            name = camel(task if task.startswith(domain) else f"{domain}_{task}")
+            place = f"dualstep.envs.tasks.suite.{domain.lower()}:{camel(task)}"
+            steps = None if domain == "lqr" else 1000
+            found[name] = Entry(place, steps, family=SUITE, suite=(domain, task))
+    return found
+
+
+_entries.update(_suite())
 
 
 def names() -> list[str]:

@@ -246,6 +246,10 @@ class Task:
         """What happens between a step, once it was paid for, and what is observed of it: state arrays to write."""
         return {}
 
+    def stepped(self, s: View) -> None:
+        """Comes after the timesteps of a step, before anything is read of them: `s.sim.forward()` evaluates outputs
+        anew, where they are wanted of the state that the step ended in."""
+
     def reset(self, s: View, draw: Draws) -> dict[str, Any]:
         """State arrays by name, (rows, ...); those that are not named are the model's."""
         raise NotImplementedError

@@ -409,6 +409,8 @@ class BatchEnv(VectorEnv):
         before = self._track()
         self._write("control", {"ctrl": self.task.control(self._view(), action)}, ..., self.num_envs)
         self._advance()
+        if type(self.task).stepped is not Task.stepped:
+            self.task.stepped(self._view())
 
         xp = self._arrays.xp
         self._fresh[...] = False

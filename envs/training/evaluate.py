@@ -44,6 +44,8 @@ class MujocoStepped(BatchEnv):
             for name in arrays:
                 setattr(data, name, getattr(sim, name)[env])
             data.ctrl[:] = sim.ctrl[env]
+            if model.nmocap:
+                data.mocap_pos[:], data.mocap_quat[:] = sim.mocap_pos[env], sim.mocap_quat[env]
             for _ in range(self.task.frame_skip):
                 mujoco.mj_step(model, data)
             for name in arrays:

@@ -27,17 +27,21 @@ PATIENCE = 300
 
 
 def record(env: Any, act: Callable[[Any], Any], seconds: float, *, seed: int = 0) -> dict[str, np.ndarray]:
-    """Of a vector environment that a policy acts in: configurations (frames, num_envs, nq), their times, and what the
-    rewards of the episode add up to by then (frames, num_envs)."""
+    """Of a vector environment that a policy acts in: configurations (frames, num_envs, nq), places of what the user
+    moves (frames, num_envs, nmocap, 7), their times, and what the rewards of the episode add up to by then (frames,
+    num_envs)."""
     dt = env.task.dt
     every = max(1, round(1 / (FRAMES_PER_SECOND * dt)))
 
     def kept(array: Any) -> np.ndarray:
         return np.array(host(array), np.float64)
 
+    def moved() -> np.ndarray:
+        return np.concatenate([kept(env.sim.mocap_pos), kept(env.sim.mocap_quat)], axis=2)
+
     observation, _ = env.reset(seed=seed)
     total = np.zeros(env.num_envs)
-    frames, times, returns = [kept(env.sim.qpos)], [0.0], [total.copy()]
+    frames, mocap, times, returns = [kept(env.sim.qpos)], [moved()], [0.0], [total.copy()]
     over = np.zeros(env.num_envs, bool)
     for step in range(1, round(seconds / dt) + 1):
         observation, reward, terminated, truncated, _ = env.step(act(observation))
@@ -46,9 +50,10 @@ def record(env: Any, act: Callable[[Any], Any], seconds: float, *, seed: int = 0
         over = host(terminated) | host(truncated)
         if step % every == 0:
             frames.append(kept(env.sim.qpos))
+            mocap.append(moved())
             times.append(step * dt)
             returns.append(total.copy())
-    return {"qpos": np.array(frames), "times": np.array(times), "returns": np.array(returns),
+    return {"qpos": np.array(frames), "mocap": np.array(mocap), "times": np.array(times), "returns": np.array(returns),
             "fps": np.array(1 / (every * dt))}  # fmt: skip
 
 
@@ -133,10 +138,12 @@ def pictures(mj_model: Any, stored: dict[str, Any]):
     width, height = SIZE[0] // columns // 2 * 2, SIZE[1] // rows // 2 * 2
     large.offwidth, large.offheight = max(large.offwidth, width), max(large.offheight, height)
     with mujoco.Renderer(mj_model, height, width) as renderer:
-        for seconds, configurations, earned in zip(stored["times"], stored["qpos"], stored["returns"], strict=True):
+        together = (stored[name] for name in ("times", "qpos", "mocap", "returns"))
+        for seconds, configurations, mocap, earned in zip(*together, strict=True):
             whole = np.zeros((SIZE[1], SIZE[0], 3), np.uint8)
             for env, qpos in enumerate(configurations):
                 data.qpos[:] = qpos
+                data.mocap_pos[:], data.mocap_quat[:] = mocap[env][:, :3], mocap[env][:, 3:]
                 mujoco.mj_forward(mj_model, data)
                 camera.lookat[:] = stored.get("camera_lookat", mj_model.stat.center)
                 if followed > 0:

@@ -9,7 +9,7 @@ from gymnasium_states import TASKS
 from places import ROOT
 
 import dualstep as ds
-from dualstep.envs import Vary
+from dualstep.envs import Vary, registry
 
 torch = pytest.importorskip("torch")
 
@@ -17,10 +17,11 @@ from dualstep.envs import vector
 from dualstep.envs.arrays import TorchArrays, require
 
 ROBOTS = ("Go1Joystick", "G1Joystick") if importlib.util.find_spec("mjlab") else ()
+SUITE = [name for name in ds.envs.names() if registry.find(name)[1].suite] if importlib.util.find_spec("dm_control") else ()
 
 
 @pytest.mark.parametrize(
-    ("name", "mode"), [(name, "SameStep") for name in (*TASKS, *ROBOTS)] + [("Ant", "NextStep"), ("Hopper", "NextStep")]
+    ("name", "mode"), [(name, "SameStep") for name in (*TASKS, *ROBOTS, *SUITE)] + [("Ant", "NextStep"), ("Hopper", "NextStep")]
 )
 def test_the_same_episodes_on_tensors(name, mode, monkeypatch):
     vary = [Vary("body_mass", 0.9, 1.1), Vary("opt_gravity", -0.5, 0.5, "add", when=(0.05, 0.1))]

@@ -35,7 +35,12 @@ def main(args: argparse.Namespace) -> int:
     if args.json:
         print_json(found)
         return 0
-    for facts in found:
+    families = list(dict.fromkeys((*registry.FAMILIES, *(facts["family"] for facts in found))))
+    family = None
+    for facts in sorted(found, key=lambda facts: families.index(facts["family"])):
+        if facts["family"] != family:
+            family = facts["family"]
+            print(f"\n{family}:")
         steps = "no limit" if facts["max_episode_steps"] is None else f"{facts['max_episode_steps']:,} steps"
         print(f"{facts['task']:<24} {steps:<12} {facts['about']}")
     print("\ndualstep train NAME trains one; dualstep tasks NAME tells its sizes and options")
@@ -45,7 +50,7 @@ def main(args: argparse.Namespace) -> int:
 def summary(name: str, entry: Any) -> dict[str, Any]:
     from dualstep.envs import registry
 
-    facts: dict[str, Any] = {"task": name, "max_episode_steps": entry.max_episode_steps}
+    facts: dict[str, Any] = {"task": name, "family": entry.family, "max_episode_steps": entry.max_episode_steps}
     try:
         cls = registry.task_class(entry)
         # a file of one task says what it is above all
