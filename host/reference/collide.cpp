@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "host/interruption.h"
 #include "host/model/element_rows.h"
 #include "host/reference/constraint.h"
 #include "host/reference/contact_model.h"
@@ -70,6 +71,7 @@ std::vector<Candidate> candidates(const Model& m) {
   std::vector<Candidate> result;
   size_t next = 0;
   for (int b1 = 0; b1 < m.nbody; b1++) {
+    stop_if_told();
     for (int b2 = b1; b2 < m.nbody; b2++) {
       const size_t explicit_begin = result.size();
       for (; next < pairs.size() && pairs[next].first == Key(b1, b2); next++) {
@@ -217,6 +219,7 @@ void collide(const Model& m, Data* d) {
   d->contacts.clear();
   if (m.opt.disabled(kDisableConstraint) || m.opt.disabled(kDisableContact)) return;
   for (const Candidate& c : candidates(m)) {
+    stop_if_told();
     Contact contact = parameters(m, c);
     // within the gap a contact is seen but has no rows
     const bool own = mujoco_contacts(m.opt);
