@@ -116,7 +116,8 @@ def find(name: str) -> tuple[str, Entry]:
     if short.lower() in lower:
         return find(lower[short.lower()])
     near = [lower[word] for word in difflib.get_close_matches(short.lower(), lower, n=3, cutoff=0.5)]
-    hint = f"near it are: {', '.join(near)}" if near else f"the tasks are: {', '.join(names())}"
+    others = ", ".join(known for known in names() if _entries[known].family != SUITE)
+    hint = f"near it are: {', '.join(near)}" if near else f"the tasks are: {others}, and {SUITE} (dualstep tasks)"
     raise ValueError(f"there is no task '{name}'; {hint}")
 
 
