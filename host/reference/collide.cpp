@@ -52,7 +52,7 @@ bool bodies_may_touch(const Model& m, int b1, int b2) {
          m.exclude_signature.end();
 }
 
-bool masks_let_through(const Model& m, int g1, int g2) {
+bool masks_allow(const Model& m, int g1, int g2) {
   return (m.geom_contype[g1] & m.geom_conaffinity[g2]) != 0 ||
          (m.geom_contype[g2] & m.geom_conaffinity[g1]) != 0;
 }
@@ -84,7 +84,7 @@ std::vector<Candidate> candidates(const Model& m) {
       for (int i = 0; i < m.body_geomnum[b1]; i++) {
         for (int j = 0; j < m.body_geomnum[b2]; j++) {
           const Candidate c = candidate(m, m.body_geomadr[b1] + i, m.body_geomadr[b2] + j, -1);
-          if (!masks_let_through(m, c.geom1, c.geom2)) continue;
+          if (!masks_allow(m, c.geom1, c.geom2)) continue;
           const bool is_explicit = std::any_of(
               result.begin() + explicit_begin, result.begin() + explicit_end, [&](const Candidate& e) {
                 return std::minmax(e.geom1, e.geom2) == std::minmax(c.geom1, c.geom2);
