@@ -2,9 +2,10 @@
 
 Control is by steps of the gripper's tip, as in robosuite (Zhu et al. 2020, "robosuite: A Modular Simulation Framework
 and Benchmark for Robot Learning"); the reward has the parts of those of Isaac Lab (Mittal et al. 2023, "Orbit") and
-MuJoCo Playground (Zakka et al. 2025): near the cube, off the table, near the goal. The arm is that of the kitchen of
-gymnasium-robotics (Gupta et al. 2019, "Relay Policy Learning"), looked for when the task is made: its servos, its
-limits and the tips of its fingers, which alone touch anything; its weight is compensated, as the real one does it.
+MuJoCo Playground (Zakka et al. 2025): near the cube, shut there, off the table, near the goal. The arm is
+that of the kitchen of gymnasium-robotics (Gupta et al. 2019, "Relay Policy Learning"), looked for when the task is
+made: its servos, its limits and the tips of its fingers, which alone touch anything; its weight is compensated, as the
+real one does it.
 
 An action is a step of the tip (x, y, z) and how far the gripper closes. Steps become changes of the joints' targets by
 damped least squares (Nakamura, Hanafusa 1986), dq = J' (J J' + d^2)^-1 [step, turn], where the turn brings the gripper
@@ -36,13 +37,13 @@ DOWN = np.array([[1.0, 0.0, 0.0], [0.0, -1.0, 0.0], [0.0, 0.0, -1.0]])
 DAMPING = 1e-3 * np.eye(6)
 OPEN = 0.04  # of a finger [m]
 HALF = 0.02  # of the cube's edge [m]
-# where the tip may be sent, from the foot of the arm [m]
-REACH = np.array([[0.25, -0.35, 0.005], [0.75, 0.35, 0.6]])
+# where the tip may be sent, from the foot of the arm [m]: the ends of the fingers are 15 mm below it
+REACH = np.array([[0.25, -0.35, 0.018], [0.75, 0.35, 0.6]])
 # where cubes lie, and where goals are
 TABLE = np.array([[0.4, -0.2], [0.6, 0.2]])
 AIR = np.array([[0.4, -0.2, 0.12], [0.6, 0.2, 0.35]])
 
-WEIGHTS = {"near": 1.0, "lift": 4.0, "goal": 8.0, "action_rate": 0.005}
+WEIGHTS = {"near": 1.0, "grip": 1.0, "lift": 4.0, "goal": 8.0, "action_rate": 0.005}
 
 
 def build() -> tuple[Model, Any]:
@@ -119,6 +120,7 @@ class PandaLift(Task):
         goal_radius: float = 0.02,
         noise_scale: float = 0.0,
         near_weight: float = WEIGHTS["near"],
+        grip_weight: float = WEIGHTS["grip"],
         lift_weight: float = WEIGHTS["lift"],
         goal_weight: float = WEIGHTS["goal"],
         action_rate_weight: float = WEIGHTS["action_rate"],
@@ -126,7 +128,8 @@ class PandaLift(Task):
         model, self.looks = build()
         super().__init__(model, frame_skip)
         self.step_scale, self.goal_radius, self.noise_scale = step_scale, goal_radius, noise_scale
-        self.near_weight, self.lift_weight, self.goal_weight = near_weight, lift_weight, goal_weight
+        self.near_weight, self.grip_weight = near_weight, grip_weight
+        self.lift_weight, self.goal_weight = lift_weight, goal_weight
         self.action_rate_weight = action_rate_weight
         self.check_options()
         m = self.model
@@ -209,6 +212,13 @@ class PandaLift(Task):
     def to_cube(self, s: View) -> Any:
         return s.qpos[:, 9:12] - s.site_xpos[:, self.tip]
 
+    def to_funnel(self, s: View) -> Any:
+        """(rows, 3) to the cube, or to a place above it where the tip is beside: fingers that come from the side only
+        push it away."""
+        to = self.to_cube(s)
+        height = s.xp.clip(2 * (length(s.xp, to[:, :2]) - 0.01), 0, 0.08)
+        return s.xp.concatenate([to[:, :2], to[:, 2:] + height[:, None]], axis=1)
+
     def observe(self, s: View) -> Any:
         noise = s.recall("noise")
         parts = [
@@ -225,8 +235,11 @@ class PandaLift(Task):
         height = s.qpos[:, 11] - HALF
         # of a cube that stands on the table, or on an edge of itself, nothing is lifted
         lifted = height > 0.02
+        away = length(xp, self.to_cube(s))
+        shut = (1 + s.recall("action")[:, 3]) / 2
         paid = {
-            "reward_near": self.near_weight * (1 - xp.tanh(5 * length(xp, self.to_cube(s)))),
+            "reward_near": self.near_weight * (1 - xp.tanh(5 * length(xp, self.to_funnel(s)))),
+            "reward_grip": self.grip_weight * shut * xp.exp(-((away / HALF) ** 2)),
             "reward_lift": self.lift_weight * xp.clip(height / 0.1, 0, 1),
             "reward_goal": self.goal_weight * (1 - xp.tanh(5 * length(xp, self.to_goal(s)))) * lifted,
             "reward_action_rate": -self.action_rate_weight * squares(xp, s.recall("rate")),

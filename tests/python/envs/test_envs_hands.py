@@ -223,11 +223,16 @@ def test_what_the_arm_is_paid_for():
     env.sim.forward()
     view = env._view()
     view.keep("goal", np.array([[0.5, 0, 0.07]] * 3))
+    view.keep("action", np.array([[0, 0, 0, -1], [0, 0, 0, 0], [0, 0, 0, 1.0]]))
     reward, paid = env.task.reward(view)
     assert np.allclose(paid["reward_lift"], [0, 0.5 * 4, 4], atol=1e-4)
     assert np.allclose(paid["reward_goal"], [0, 8, 8 * (1 - np.tanh(5 * 0.13))], atol=1e-3)
     away = np.linalg.norm(env.sim.site_xpos[:, env.task.tip] - env.sim.qpos[:, 9:12], axis=1)
-    assert np.allclose(paid["reward_near"], 1 - np.tanh(5 * away), atol=1e-4)
+    # beside the cube it is the place above it that counts
+    beside = (env.sim.qpos[:, 9:12] - env.sim.site_xpos[:, env.task.tip]).T
+    beside[2] += np.clip(2 * np.hypot(*beside[:2]) - 0.02, 0, 0.08)
+    assert np.allclose(paid["reward_near"], 1 - np.tanh(5 * np.linalg.norm(beside, axis=0)), atol=1e-4)
+    assert away[2] < 0.02 and np.allclose(paid["reward_grip"], [0, 0.5, 1] * np.exp(-((away / 0.02) ** 2)), atol=1e-4)
     info = env.task.info(view)
     assert np.allclose(info["goal_error"], [0.05, 0, 0.13], atol=1e-5) and info["success"].tolist() == [0, 1, 0]
     # what falls off the table ends the episode
