@@ -29,12 +29,15 @@ class Entry(NamedTuple):
     """domain and task of dm_control's suite"""
 
 
-GYMNASIUM, ROBOTS, SUITE = FAMILIES = "Gymnasium's", "robots, with models of mjlab", "dm_control's suite"
+GYMNASIUM, ROBOTS, SUITE = FAMILIES = "Gymnasium's", "robots, with models of other packages", "dm_control's suite"
 
 _entries: dict[str, Entry] = {
     "Go1Joystick": Entry("dualstep.envs.tasks.unitree:Go1", 1000, family=ROBOTS),
     "G1Joystick": Entry("dualstep.envs.tasks.unitree:G1Robot", 1000, family=ROBOTS),
     "Ant": Entry("dualstep.envs.tasks.ant:Ant", 1000, 6000.0, family=GYMNASIUM),
+    "HandReorient": Entry("dualstep.envs.tasks.hand:HandReorient", 400, family=ROBOTS),
+    "MyoReach": Entry("dualstep.envs.tasks.muscles:MyoReach", 100, family=ROBOTS),
+    "PandaLift": Entry("dualstep.envs.tasks.panda:PandaLift", 200, family=ROBOTS),
     "HalfCheetah": Entry("dualstep.envs.tasks.half_cheetah:HalfCheetah", 1000, 4800.0, family=GYMNASIUM),
     "Hopper": Entry("dualstep.envs.tasks.hopper:Hopper", 1000, 3800.0, family=GYMNASIUM),
     "Humanoid": Entry("dualstep.envs.tasks.humanoid:Humanoid", 1000, family=GYMNASIUM),

@@ -184,6 +184,17 @@ _ROBOT = Settings(
     reward_scale=1.0,
     total_steps=5_000_000,
 )
+# a cube that is thrown about teaches little: actions begin small
+_CUBE = Settings(
+    num_envs=256,
+    num_steps=24,
+    mini_batches=4,
+    learning_rate=5e-4,
+    activation="elu",
+    hidden=(128, 128),
+    reward_scale=0.1,
+    init_std=0.5,
+)
 
 _tasks: dict[str, Settings] = {
     "InvertedPendulum": _BALANCE.replace(total_steps=200_000),
@@ -204,6 +215,9 @@ _tasks: dict[str, Settings] = {
     "HumanoidStandup": _HUMANOID.replace(reward_scale=0.01),
     "Go1Joystick": _ROBOT,
     "G1Joystick": _ROBOT.replace(total_steps=20_000_000),
+    "PandaLift": _CUBE.replace(num_envs=128, total_steps=3_000_000),
+    "HandReorient": _CUBE.replace(total_steps=2_000_000),
+    "MyoReach": Settings(total_steps=1_000_000, num_envs=128),
 }
 
 

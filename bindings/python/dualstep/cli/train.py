@@ -371,8 +371,10 @@ def print_worth(found: dict[str, Any]) -> None:
 
 
 def _told(found: dict[str, Any]) -> str:
-    """What a task calls an error, and how many of its episodes it ended."""
-    errors = [f"{name} {value:.3f}" for name, value in found.get("told", {}).items() if name.endswith("_error")]
+    """What a task calls an error and a success, and how many of its episodes it ended."""
+    told = found.get("told", {})
+    errors = [f"{name} {value:.3f}" for name, value in told.items() if name.endswith("_error")]
+    errors += [f"success {told['success']:.0%} of the time"] if "success" in told else []
     return f"; {', '.join(errors)}, {found['ended_early']:.0%} ended early" if errors else ""
 
 
