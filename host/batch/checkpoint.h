@@ -11,7 +11,6 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace dualstep {
@@ -34,7 +33,7 @@ struct Checkpoint {
 
 std::string encode(const Checkpoint& checkpoint);
 // throws std::invalid_argument that says what is wrong with the bytes
-Checkpoint decode(std::string_view bytes);
+Checkpoint decode(const std::string& bytes);
 
 // a hash of bytes in which no single change goes unseen
 uint64_t hash_bytes(const void* data, size_t size, uint64_t seed);

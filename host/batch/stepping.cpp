@@ -11,8 +11,8 @@ namespace {
 // a device asks while this lives
 class Watched {
  public:
-  explicit Watched(Device* device) : device_(device) { device_->watch(true); }
-  ~Watched() { device_->watch(false); }
+  Watched(Device* device, const std::function<bool()>* stop) : device_(device) { device_->watch(stop); }
+  ~Watched() { device_->watch(nullptr); }
   Watched(const Watched&) = delete;
   Watched& operator=(const Watched&) = delete;
 
@@ -26,27 +26,27 @@ StepArgs Batch::call(Action action, int nsubsteps, bool last_stage) {
   return {action, nsubsteps, /*freeze_diverged=*/1, /*sense_last_stage=*/last_stage, /*stage_ticks=*/nullptr};
 }
 
-void Batch::step(int nsubsteps) {
+bool Batch::step(int nsubsteps, const std::function<bool()>& stop) {
   if (nsubsteps < 1) {
     throw std::invalid_argument("nsubsteps " + std::to_string(nsubsteps) +
                                 " is given, and it must be positive");
   }
   const std::lock_guard lock(mutex_);
-  if (options_.reset_diverged && restart_on_device(nsubsteps)) return;
+  if (options_.reset_diverged && restart_on_device(nsubsteps)) return true;
   if (options_.reset_diverged) {
     // clear the diverged bit: those environments were reset after the last step
     read_status();
     for (uint32_t& status : status_) status &= ~static_cast<uint32_t>(kDiverged);
     write_status();
   }
-  const bool whole = run_substeps(nsubsteps);
+  const bool whole = run_substeps(nsubsteps, stop);
   if (options_.reset_diverged) reset_diverged();
-  if (!whole) throw Interrupted();
+  return whole;
 }
 
-bool Batch::run_substeps(int nsubsteps) {
+bool Batch::run_substeps(int nsubsteps, const std::function<bool()>& stop) {
   // a device that the host only queues work for takes no time here
-  if (!Interruptible::anyone() || engine_->device().device_index() >= 0) {
+  if (!stop || engine_->device().device_index() >= 0) {
     engine_->run(call(Action::kStep, nsubsteps, options_.last_stage_outputs), nullptr, 0);
     renewed();
     return true;
@@ -54,7 +54,7 @@ bool Batch::run_substeps(int nsubsteps) {
   constexpr double kPartSeconds = 0.1;
   constexpr int kUnknown = 1;  // substeps of the first part, where none was measured
   for (int done = 0; done < nsubsteps;) {
-    if (done > 0 && Interruptible::told()) return false;
+    if (done > 0 && stop()) return false;
     const double fitting = substep_seconds_ > 0 ? kPartSeconds / substep_seconds_ : kUnknown;
     const int part = static_cast<int>(std::clamp(fitting, 1.0, static_cast<double>(nsubsteps - done)));
     const StepArgs args = call(Action::kStep, part, options_.last_stage_outputs);
@@ -62,7 +62,7 @@ bool Batch::run_substeps(int nsubsteps) {
     const auto began = std::chrono::steady_clock::now();
     if (!takes_long)
       engine_->run(args, nullptr, 0);
-    else if (!run_watched(args))
+    else if (!run_watched(args, stop))
       return false;
     renewed();
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
@@ -73,7 +73,7 @@ bool Batch::run_substeps(int nsubsteps) {
   return true;
 }
 
-bool Batch::run_watched(const StepArgs& args) {
+bool Batch::run_watched(const StepArgs& args, const std::function<bool()>& stop) {
   Device& device = engine_->device();
   // what a step changes, as it is before it: all memory first
   std::vector<BatchArray*> changed;
@@ -83,12 +83,10 @@ bool Batch::run_watched(const StepArgs& args) {
   before_substep_.resize(changed.size());
   for (size_t i = 0; i < changed.size(); ++i)
     before_substep_[i].resize(changed[i]->row_bytes * static_cast<size_t>(options_.num_envs));
-  for (size_t i = 0; i < changed.size(); ++i) {
-    if (Interruptible::told()) return false;
+  for (size_t i = 0; i < changed.size(); ++i)
     device.read(before_substep_[i].data(), changed[i]->data.get(), before_substep_[i].size());
-  }
   {
-    const Watched watched(&device);
+    const Watched watched(&device, &stop);
     engine_->run(args, nullptr, 0);
   }
   if (!device.stopped()) return true;
@@ -116,11 +114,7 @@ void Batch::reset_diverged() {
     any = any || marks_[e];
   }
   if (!any) return;
-  {
-    // the step is done
-    const Uninterrupted whole;
-    put_back(marks_.data(), -1);
-  }
+  restart(marks_.data(), -1);
   // the reset cleared their status: what happened stays visible until the next step
   BatchArray& counts = record("reset_count");
   for (size_t e = 0; e < status_.size(); ++e) {
@@ -133,11 +127,10 @@ void Batch::reset_diverged() {
     engine_->device().write(count, &number, sizeof number);
   }
   write_status();
-  refresh(marks_.data());
 }
 
-void Batch::run(Action action, const std::vector<int>* blocks) {
-  const Watched watched(&engine_->device());
+void Batch::run(Action action, const std::vector<int>* blocks, const std::function<bool()>& stop) {
+  const Watched watched(&engine_->device(), stop ? &stop : nullptr);
   engine_->run(call(action, 1), blocks ? blocks->data() : nullptr,
                blocks ? static_cast<int>(blocks->size()) : 0);
   if (!engine_->device().stopped()) return;
@@ -145,15 +138,15 @@ void Batch::run(Action action, const std::vector<int>* blocks) {
   throw Interrupted();
 }
 
-void Batch::forward(const uint8_t* mask) {
+void Batch::forward(const uint8_t* mask, const std::function<bool()>& stop) {
   const std::lock_guard lock(mutex_);
   if (!mask) {
-    run(Action::kForward, nullptr);
+    run(Action::kForward, nullptr, stop);
     return renewed();
   }
   // those who share a pack with a marked environment are replayed from what they remember: the same bits
   engine_->device().copy_rows(remembered(), options_.num_envs, mask);
-  refresh(mask);
+  refresh(mask, stop);
 }
 
 }  // namespace dualstep

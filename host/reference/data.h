@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "host/model/model.h"
-#include "host/reference/blocks.h"
+#include "host/reference/cholesky.h"
 
 namespace dualstep::reference {
 
@@ -77,11 +77,11 @@ struct Data {
   RowMatrixXd actuator_moment;  // (nactuator, nv): d actuator_length / d q, or the wrench of the gear
 
   // inertia
-  BlockMatrix M;  // (nv, nv), armature included; a block a kinematic tree
+  MatrixXd M;  // (nv, nv), armature included
   BlockCholesky M_llt;
 
   // inertia of the step: M, and what contact_model.h lists beyond it
-  BlockMatrix M_hat;
+  MatrixXd M_hat;
   BlockCholesky M_hat_llt;
   VectorXd qfrc_step;  // discrete: qfrc_smooth less what springs gain at the velocity of the start
 

@@ -9,7 +9,6 @@
 #include <cmath>
 #include <numeric>
 
-#include "host/interruption.h"
 #include "kernels/data/hull_table.h"
 
 namespace dualstep {
@@ -140,12 +139,9 @@ int add_direction_cells(const std::vector<const double*>& triples, TableStore* t
   const double slack = kSlack * largest;
   for (int face = 0; face < 6; ++face) {
     const std::vector<int> seen = undominated(triples, all, square_of(face, 0, 0, 1), slack);
-    for (int i = 0; i < side; ++i) {
-      for (int j = 0; j < side; ++j) {
-        stop_if_told();
+    for (int i = 0; i < side; ++i)
+      for (int j = 0; j < side; ++j)
         add_cell(triples, farthest(triples, seen, square_of(face, i, j, side), slack), t);
-      }
-    }
   }
   return first;
 }
