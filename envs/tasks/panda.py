@@ -247,8 +247,9 @@ class PandaLift(Task):
         return sum(paid.values()), paid
 
     def info(self, s: View) -> dict[str, Any]:
-        away = length(s.xp, self.to_goal(s))
-        return {"goal_error": away, "success": s.arrays.real(away < self.goal_radius, s.sim.dtype)}
+        away, lifted = length(s.xp, self.to_goal(s)), s.qpos[:, 11] > HALF + 0.04
+        marks = {"lifted": lifted, "success": away < self.goal_radius}
+        return {"goal_error": away, **{name: s.arrays.real(mark, s.sim.dtype) for name, mark in marks.items()}}
 
 
 def _cross(xp: Any, a: Any, b: Any) -> Any:

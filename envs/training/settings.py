@@ -215,8 +215,8 @@ _tasks: dict[str, Settings] = {
     "HumanoidStandup": _HUMANOID.replace(reward_scale=0.01),
     "Go1Joystick": _ROBOT,
     "G1Joystick": _ROBOT.replace(total_steps=20_000_000),
-    "PandaLift": _CUBE.replace(num_envs=128, total_steps=3_000_000),
-    "HandReorient": _CUBE.replace(total_steps=2_000_000),
+    "PandaLift": _CUBE.replace(num_envs=128, total_steps=1_500_000),
+    "HandReorient": _CUBE.replace(total_steps=1_000_000),
     "MyoReach": Settings(total_steps=1_000_000, num_envs=128),
 }
 

@@ -235,6 +235,7 @@ def test_what_the_arm_is_paid_for():
     assert away[2] < 0.02 and np.allclose(paid["reward_grip"], [0, 0.5, 1] * np.exp(-((away / 0.02) ** 2)), atol=1e-4)
     info = env.task.info(view)
     assert np.allclose(info["goal_error"], [0.05, 0, 0.13], atol=1e-5) and info["success"].tolist() == [0, 1, 0]
+    assert info["lifted"].tolist() == [0, 1, 1]
     # what falls off the table ends the episode
     env.sim.qpos[2, 11] = -0.1
     assert env.task.terminated(env._view()).tolist() == [False, False, True]
