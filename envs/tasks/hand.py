@@ -22,9 +22,9 @@ import numpy as np
 
 from dualstep.envs.draws import Draws
 from dualstep.envs.randomize import Vary
-from dualstep.envs.task import TOLERANCE, Task, View
+from dualstep.envs.task import Task, View
 from dualstep.envs.tasks.common import length, squares
-from dualstep.envs.tasks.packages import GYMNASIUM_ROBOTICS, package_file
+from dualstep.envs.tasks.packages import GYMNASIUM_ROBOTICS, package_file, without_looks
 from dualstep.envs.tasks.rotations import about_vertical, angle, anyhow, columns, inverse, product
 from dualstep.model import Model
 
@@ -61,15 +61,7 @@ def build() -> tuple[Model, Any]:
     shown.material = "material:target"
     scene.option.timestep = 0.005
     scene.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
-    looks = scene.compile()
-    # a batch need not carry what nothing meets
-    for geom in [geom for geom in scene.geoms if geom.type == mujoco.mjtGeom.mjGEOM_MESH or geom.name == "floor0"]:
-        scene.delete(geom)
-    for mesh in list(scene.meshes):
-        scene.delete(mesh)
-    model = Model.from_mujoco(scene.compile())
-    model.opt.tolerance = TOLERANCE
-    return model, looks
+    return without_looks(scene, ["floor0"])
 
 
 class HandReorient(Task):

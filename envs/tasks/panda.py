@@ -21,9 +21,9 @@ import numpy as np
 
 from dualstep.envs.draws import Draws
 from dualstep.envs.randomize import Vary
-from dualstep.envs.task import TOLERANCE, Task, View
+from dualstep.envs.task import Task, View
 from dualstep.envs.tasks.common import length, squares
-from dualstep.envs.tasks.packages import GYMNASIUM_ROBOTICS, included, package_file
+from dualstep.envs.tasks.packages import GYMNASIUM_ROBOTICS, included, package_file, without_looks
 from dualstep.envs.tasks.rotations import about_vertical, columns
 from dualstep.model import Model
 
@@ -90,15 +90,7 @@ def build() -> tuple[Model, Any]:
     goal = world.add_body(name="goal", mocap=True, pos=[0.5, 0, 0.2])
     shown = goal.add_geom(type=mujoco.mjtGeom.mjGEOM_BOX, size=[HALF, HALF, HALF], contype=0, conaffinity=0)
     shown.rgba = [0.2, 0.7, 0.3, 0.3]
-    looks = scene.compile()
-    # a batch need not carry meshes that nothing collides with
-    for geom in [geom for geom in scene.geoms if geom.type == mujoco.mjtGeom.mjGEOM_MESH]:
-        scene.delete(geom)
-    for mesh in list(scene.meshes):
-        scene.delete(mesh)
-    model = Model.from_mujoco(scene.compile())
-    model.opt.tolerance = TOLERANCE
-    return model, looks
+    return without_looks(scene)
 
 
 class PandaLift(Task):

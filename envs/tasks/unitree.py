@@ -33,6 +33,7 @@ import numpy as np
 from dualstep.envs.draws import Draws
 from dualstep.envs.task import Task, View, number
 from dualstep.envs.tasks.common import length, squares
+from dualstep.envs.tasks.rotations import about_vertical
 from dualstep.envs.tasks.unitree_robots import G1, GO1, INSTALL, Robot, Weight, build, match
 from dualstep.envs.terrain import terrain_of
 
@@ -197,7 +198,7 @@ class Joystick(Task):
         s.keep("push_left", draw.uniform(*self.push_seconds, 1))
         s.keep("bias", draw.uniform(-0.015, 0.015, self.count) * self.noisy)
         s.keep("noise", self._noise(s, draw))
-        parts = [place, height, xp.cos(yaw / 2), 0 * yaw, 0 * yaw, xp.sin(yaw / 2), joints]
+        parts = [place, height, about_vertical(xp, yaw), joints]
         return {"qpos": xp.concatenate(parts, axis=1)}
 
     def _noise(self, s: View, draw: Draws) -> Any:

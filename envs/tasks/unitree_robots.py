@@ -7,14 +7,13 @@ the motors, and its collision geoms' parameters here. Numbers are those of mjlab
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 import math
 import re
 from pathlib import Path
 from typing import Any
 
 from dualstep.envs.randomize import Vary
-from dualstep.envs.task import TOLERANCE
+from dualstep.envs.tasks.packages import package_folder, without_looks
 from dualstep.envs.terrain import Terrain
 from dualstep.model import Model
 
@@ -172,10 +171,8 @@ G1 = Robot(
 
 def robot_file(robot: Robot) -> Path:
     """Where mjlab keeps the robot; ImportError that says what to install where it is not there."""
-    spec = importlib.util.find_spec("mjlab")
-    if spec is None or not spec.submodule_search_locations:
-        raise ImportError(f"the model {Path(robot.file).name} comes with mjlab, which is not installed: {INSTALL}")
-    path = Path(next(iter(spec.submodule_search_locations))) / "asset_zoo" / "robots" / robot.file
+    folder = package_folder("mjlab", f"the model {Path(robot.file).name} comes", INSTALL)
+    path = folder / "asset_zoo" / "robots" / robot.file
     if not path.is_file():
         raise ImportError(f"mjlab is installed and has no {path.name} where version 1.6 has it: {INSTALL}")
     return path
@@ -232,12 +229,4 @@ def build(robot: Robot, terrain: Terrain | None = None) -> tuple[Model, Any]:
     elliptic = robot.cone == "elliptic"
     spec.option.cone = mujoco.mjtCone.mjCONE_ELLIPTIC if elliptic else mujoco.mjtCone.mjCONE_PYRAMIDAL
     spec.option.impratio = robot.impratio
-    looks = spec.compile()
-    # a batch need not carry meshes that nothing collides with
-    for geom in [geom for geom in spec.geoms if geom.type == mujoco.mjtGeom.mjGEOM_MESH]:
-        spec.delete(geom)
-    for mesh in list(spec.meshes):
-        spec.delete(mesh)
-    model = Model.from_mujoco(spec.compile())
-    model.opt.tolerance = TOLERANCE
-    return model, looks
+    return without_looks(spec)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import importlib.util
 import math
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterable, Sequence
@@ -21,6 +20,7 @@ import numpy as np
 
 from dualstep.envs.draws import Draws
 from dualstep.envs.task import TOLERANCE, Task, View
+from dualstep.envs.tasks.packages import package_folder
 from dualstep.model import Model
 
 INSTALL = "pip install --no-deps dm_control"
@@ -32,10 +32,7 @@ _HINGE, _SLIDE, _FREE = 3, 2, 0
 
 def suite_folder() -> Path:
     """Where dm_control keeps the suite; ImportError that says what to install where it is not there."""
-    spec = importlib.util.find_spec("dm_control")
-    if spec is None or not spec.submodule_search_locations:
-        raise ImportError(f"the suite's models come with dm_control, which is not installed: {INSTALL}")
-    return Path(next(iter(spec.submodule_search_locations))) / "suite"
+    return package_folder("dm_control", "the suite's models come", INSTALL) / "suite"
 
 
 @functools.cache
@@ -225,6 +222,13 @@ class SuiteTask(Task):
 
     def qvel_of(self, *joints: str) -> list[int]:
         return [int(self.model.jnt_dofadr[joint]) for joint in self.ids("joint", *joints)]
+
+    def hinges(self) -> tuple[list[int], list[int]]:
+        """Where the positions and the velocities of the hinges are."""
+        hinges = np.flatnonzero(np.asarray(self.model.jnt_type) == _HINGE)
+        at = (self.model.jnt_qposadr, self.model.jnt_dofadr)
+        qpos, qvel = ([int(address[joint]) for joint in hinges] for address in at)
+        return qpos, qvel
 
     def stepped(self, s: View) -> None:
         if not self.anew:

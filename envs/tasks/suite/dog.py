@@ -10,6 +10,7 @@ import numpy as np
 from dualstep.envs.draws import Draws
 from dualstep.envs.task import View
 from dualstep.envs.tasks.common import length
+from dualstep.envs.tasks.rotations import about_vertical
 from dualstep.envs.tasks.suite.common import (
     SuiteTask, compiled, cross, every_row, flat, named, place, read, rotation, row_z, tolerance, with_sensors, within,
     without,
@@ -47,9 +48,7 @@ class Stand(SuiteTask):
         super().__init__(compiled(root, "dog_assets"), 0.015)
         m = self.model
         self.skull, self.torso, self.pelvis = self.ids("body", "skull", "torso", "pelvis")
-        hinges = np.flatnonzero(np.asarray(m.jnt_type) == 3)
-        self.hinge_qpos = [int(m.jnt_qposadr[joint]) for joint in hinges]
-        self.hinge_qvel = [int(m.jnt_dofadr[joint]) for joint in hinges]
+        self.hinge_qpos, self.hinge_qvel = self.hinges()
         data = mujoco.MjData(m.mj_model)
         mujoco.mj_forward(m.mj_model, data)
         self.heights = [STANDING * float(data.xpos[body][2]) for body in (self.torso, self.pelvis)]
@@ -61,7 +60,7 @@ class Stand(SuiteTask):
         xp, m = s.xp, self.model
         half, push = draw.uniform(0, math.pi, 1), 2 * draw.normal(3)
         start = s.constant("qpos0")[None] + 0 * half
-        turn = xp.concatenate([xp.cos(half), 0 * half, 0 * half, xp.sin(half)], axis=1)
+        turn = about_vertical(xp, 2 * half)
         rest = 0 * half + xp.zeros_like(start[:, 6 : m.nv])
         state = {
             "qpos": xp.concatenate([start[:, :3], turn, start[:, 7:]], axis=1),

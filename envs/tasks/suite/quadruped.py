@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
 from dualstep.envs.draws import Draws
 from dualstep.envs.task import View
 from dualstep.envs.tasks.common import length
+from dualstep.envs.tasks.rotations import about_vertical
 from dualstep.envs.tasks.suite.common import (
     SuiteTask, compiled, every_row, flat, named, read, rotation, tolerance, touching, unit, upright, with_sensors,
     within, without,
@@ -39,9 +38,7 @@ class Quadruped(SuiteTask):
         with_sensors(root, (*self.felt, *self.sensors))
         super().__init__(compiled(root), 0.02)
         self.torso = self.ids("body", "torso")[0]
-        hinges = np.flatnonzero(np.asarray(self.model.jnt_type) == 3)
-        self.hinge_qpos = [int(self.model.jnt_qposadr[joint]) for joint in hinges]
-        self.hinge_qvel = [int(self.model.jnt_dofadr[joint]) for joint in hinges]
+        self.hinge_qpos, self.hinge_qvel = self.hinges()
 
     def lifted(self, s: View, place: Any, quat: Any) -> Any:
         """(rows, nq) the lowest of heights of whole centimetres in which nothing touches."""
@@ -119,7 +116,7 @@ class Fetch(Quadruped):
     def reset(self, s: View, draw: Draws) -> dict[str, Any]:
         xp, at, dof = s.xp, self.ball_qpos, self.ball_qvel
         half = draw.uniform(0, math.pi, 1)
-        quat = xp.concatenate([xp.cos(half), 0 * half, 0 * half, xp.sin(half)], axis=1)
+        quat = about_vertical(xp, 2 * half)
         places = draw.uniform(-self.spawn, self.spawn, 4)
         qpos = self.lifted(s, places[:, :2], quat)
         qpos = xp.concatenate([qpos[:, :at], places[:, 2:], 2 + 0 * half, qpos[:, at + 3 :]], axis=1)
