@@ -35,10 +35,10 @@ DS_HD int highest_bit(unsigned x) {
 #endif
 }
 
-// calls f(bit) for the bits of a set, lowest first
-template <class F>
-DS_HD void each_bit(unsigned set, F f) {
-  for (; set != 0; set &= set - 1) f(bit_count_trailing(set));
+// calls f(first + bit) for the bits of a set, lowest first
+template <class F, class I = int>
+DS_HD void each_bit(unsigned set, F f, I first = 0) {
+  for (; set != 0; set &= set - 1) f(first + bit_count_trailing(set));
 }
 // calls f(element) for those of a set, likewise
 template <class Real, class F>

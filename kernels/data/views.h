@@ -171,7 +171,9 @@ DS_HD auto contact_tangent(const E& env, int slot) {
 // what con_pair says of contact k of the manifold of a pair, as one number; and the pair that a contact is of
 constexpr int kManifoldContacts = 8;  // the most of a pair
 DS_HD constexpr int contact_id(int pair, int k) { return kManifoldContacts * pair + k; }
-DS_HD constexpr int pair_of_id(int id) { return id / kManifoldContacts; }
+DS_HD constexpr int pair_of_id(int id) {
+  return static_cast<int>(static_cast<unsigned>(id) / kManifoldContacts);
+}
 
 // kStride environments share a run of workspace, element by element: 1 on the CPU, where a pack takes the
 // place of interleaving; the environments of a warp on a GPU, so that its threads touch neighbouring words

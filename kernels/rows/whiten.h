@@ -51,7 +51,7 @@ template <class Words, class F>
 DS_HD void each_member(const Words& set, int nword, F f) {
   for (int k = 0; k < nword; k++) {
     const Index first = 32 * k;
-    each_bit(static_cast<unsigned>(set[k]), [&](int bit) { f(first + bit); });
+    each_bit(static_cast<unsigned>(set[k]), f, first);
   }
 }
 

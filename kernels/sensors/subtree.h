@@ -43,6 +43,7 @@ DS_FN Vec3<Real> moment_point(const E& env, int b) {
   while (t.body_parent[root] > 0) root = t.body_parent[root];
   const Real mass = env.body_mass(root);
   MassSum<Real> sum{mass, env.xipos().vec(root) * mass};
+  DS_ROLLED
   for (int c = root + 1; c < t.body_end[root]; c++) sum.add(env.body_mass(c), env.xipos().vec(c));
   return sum.centre(env.xipos().vec(root));
 }

@@ -93,11 +93,12 @@ DS_STAGE void contact_rows(E& env) {
     const int first = t.n.ndense + kDim * slot;
     const auto z = rows_of<kDim>(Z, first, nv);
     const auto support = slot_support(env, slot);
-    const Vec3<Real> p = pos.vec(slot), n = contact_normal(env, slot);
+    const auto frame = frame_of(env, slot);
+    const Vec3<Real> p = pos.vec(slot), n = frame.vec_at(kFrameNormal);
     Vec3<Real> axis[3] = {n, {zero, zero, zero}, {zero, zero, zero}};
-    contact_frame(n, contact_tangent(env, slot), &axis[1], &axis[2]);
+    contact_frame(n, frame.vec_at(kFrameTangent), &axis[1], &axis[2]);
     env.sync();
-    if (env.lanes.rank() == 0) frame_of(env, slot).set_at(kFrameTangent, axis[1]);
+    if (env.lanes.rank() == 0) frame.set_at(kFrameTangent, axis[1]);
     const Real dim = env.con_dim()[slot];
     env.each(nv, [&](int d) {
       if (!in_set(support, d)) {
