@@ -63,20 +63,9 @@ py::object view_of(const Batch& batch, const BatchArray* array) {
   return py::array(dtype_of(*array, batch.float64()), shape, array->data.get(), base);
 }
 
-// calls f(stop) without the GIL, `stop` being true once a signal's handler raised (Ctrl-C); what it raised where f stops
-template <class F>
-void until_ctrl_c(F f) {
-  try {
-    const ReleasedGil released;
-    f(SignalsNowAndThen());
-  } catch (const Interrupted&) {
-    throw py::error_already_set();
-  }
-}
-
 py::object view(Batch& batch, const std::string& name) {
   const BatchArray* array = nullptr;
-  until_ctrl_c([&](const auto& stop) { array = batch.array(name, stop); });
+  until_ctrl_c([&] { array = batch.array(name); });
   return view_of(batch, array);
 }
 
@@ -121,17 +110,6 @@ void with_marks(Batch& batch, uintptr_t stream, F f) {
   cuda_wait(batch.device_index(), batch.stream()->load(), stream);
   f();
   cuda_wait(batch.device_index(), stream, batch.stream()->load());
-}
-
-// a step that Ctrl-C ends, between substeps
-void step(Batch& batch, int nsubsteps) {
-  bool whole;
-  {
-    const ReleasedGil released;
-    // whoever waits for the batch meanwhile has let go of the GIL: the calls above and below see to it
-    whole = batch.step(nsubsteps, SignalsNowAndThen());
-  }
-  if (!whole) throw py::error_already_set();
 }
 
 using BatchClass = py::class_<Batch>;
@@ -191,7 +169,7 @@ void bind_arrays(BatchClass& batch) {
           "tensor",
           [](Batch& self, const std::string& name) -> std::optional<Tensor> {
             const BatchArray* array = nullptr;
-            until_ctrl_c([&](const auto& stop) { array = self.array(name, stop); });
+            until_ctrl_c([&] { array = self.array(name); });
             return array ? std::optional(tensor_of(self, *array)) : std::nullopt;
           },
           py::arg("name"), "the same memory as an Array, on every device")
@@ -200,9 +178,7 @@ void bind_arrays(BatchClass& batch) {
           py::arg("name"), "a state array as the last evaluation found it")
       .def(
           "want",
-          [](Batch& self, const std::vector<std::string>& names) {
-            until_ctrl_c([&](const auto& stop) { self.want(names, stop); });
-          },
+          [](Batch& self, const std::vector<std::string>& names) { until_ctrl_c([&] { self.want(names); }); },
           py::arg("names"));
 }
 
@@ -241,10 +217,7 @@ void bind_measures(BatchClass& batch) {
           "summary",
           [](Batch& self) {
             BatchSummary s;
-            {
-              const ReleasedGil released;
-              s = self.summarize();
-            }
+            until_ctrl_c([&] { s = self.summarize(); });
             const bool known = s.largest_residual >= 0;
             return std::make_tuple(s.diverged, s.overflowed, s.unconverged, s.iterations, s.most_iterations,
                                    known ? s.largest_residual : std::numeric_limits<double>::quiet_NaN(),
@@ -272,8 +245,8 @@ void bind_rays(BatchClass& batch) {
         const void *from = origin.data(), *to = direction.data();
         void* const found = distance.mutable_data();
         int* const met = geom.mutable_data();
-        until_ctrl_c([&](const auto& stop) {
-          self.ray({groups, exclude_body, fixed}, from, to, static_cast<int>(rays), found, met, stop);
+        until_ctrl_c([&] {
+          self.ray({groups, exclude_body, fixed}, from, to, static_cast<int>(rays), found, met);
         });
         return std::make_tuple(distance, geom);
       },
@@ -282,19 +255,23 @@ void bind_rays(BatchClass& batch) {
 }
 
 void bind_stepping(BatchClass& batch) {
-  batch.def("step", &step, py::arg("nsubsteps"))
+  // whoever waits for the batch meanwhile has let go of the GIL: these calls see to it
+  batch
+      .def(
+          "step", [](Batch& self, int nsubsteps) { until_ctrl_c([&] { self.step(nsubsteps); }); },
+          py::arg("nsubsteps"))
       .def(
           "forward",
           [](Batch& self, const Mask& mask) {
             const uint8_t* marks = mask_data(self, mask);
-            until_ctrl_c([&](const auto& stop) { self.forward(marks, stop); });
+            until_ctrl_c([&] { self.forward(marks); });
           },
           py::arg("mask"))
       .def(
           "reset",
           [](Batch& self, const Mask& mask, int keyframe) {
             const uint8_t* marks = mask_data(self, mask);
-            until_ctrl_c([&](const auto& stop) { self.reset(marks, keyframe, stop); });
+            until_ctrl_c([&] { self.reset(marks, keyframe); });
           },
           py::arg("mask"), py::arg("keyframe"))
       .def(
@@ -333,19 +310,18 @@ void bind_saving(BatchClass& batch) {
           [](Batch& self, const std::vector<int>& envs) {
             check_envs(self, envs);
             std::string bytes;
-            {
-              const ReleasedGil released;
-              bytes = self.save(envs);
-            }
-            return copied(bytes);
+            py::bytes answer;
+            until_ctrl_c([&] { bytes = self.save(envs); });
+            until_ctrl_c_with_lock([&] { answer = copied(bytes); });
+            return answer;
           },
           py::arg("envs"))
       .def(
           "load",
           [](Batch& self, const py::bytes& state, const std::vector<int>& envs) {
             check_envs(self, envs);
-            const std::string bytes(state);
-            until_ctrl_c([&](const auto& stop) { self.load(bytes, envs, stop); });
+            const std::string_view bytes(state);
+            until_ctrl_c([&] { self.load(bytes, envs); });
           },
           py::arg("state"), py::arg("envs"));
 }
@@ -359,10 +335,7 @@ void bind_parameters(BatchClass& batch) {
             std::vector<py::ssize_t> shape = {static_cast<py::ssize_t>(envs.size())};
             for (const int axis : self.parameter_shape(name)) shape.push_back(axis);
             std::vector<double> values;
-            {
-              const ReleasedGil released;
-              values = self.get_parameter(name, envs);
-            }
+            until_ctrl_c([&] { values = self.get_parameter(name, envs); });
             return copied(values, shape);
           },
           py::arg("name"), py::arg("envs"))
@@ -372,15 +345,16 @@ void bind_parameters(BatchClass& batch) {
              const std::vector<int>& envs) {
             check_envs(self, envs);
             const std::vector<double> rows(values.data(), values.data() + values.size());
-            until_ctrl_c([&](const auto& stop) { self.set_parameter(name, rows, envs, stop); });
+            until_ctrl_c([&] { self.set_parameter(name, rows, envs); });
           },
           py::arg("name"), py::arg("values"), py::arg("envs"))
       .def(
           "environment_model",
           [](const Batch& self, int env) {
             check_envs(self, {env});
-            const ReleasedGil released;
-            return self.environment_model(env);
+            Model model;
+            until_ctrl_c([&] { model = self.environment_model(env); });
+            return model;
           },
           py::arg("env"), "the model as one environment has it");
 }
@@ -391,7 +365,12 @@ void bind_batch(py::module_& module) {
   bind_names(module);
   bind_batch_options(module);
   BatchClass batch(module, "Batch", "a batch: N environments of one model on one device");
-  batch.def(py::init<const Model&, const BatchOptions&>(), py::arg("model"), py::arg("options"), Released());
+  batch.def(py::init([](const Model& model, const BatchOptions& options) {
+              std::unique_ptr<Batch> made;
+              until_ctrl_c([&] { made = std::make_unique<Batch>(model, options); });
+              return made;
+            }),
+            py::arg("model"), py::arg("options"));
   bind_description(batch);
   bind_arrays(batch);
   bind_stream(batch);

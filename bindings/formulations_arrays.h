@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "host/reference/formulations/interruption.h"
+#include "host/interruption.h"
 #include "host/reference/formulations/linear_algebra.h"
 
 namespace dualstep::bindings {
@@ -73,26 +73,15 @@ class Out {
 // set once, when the module is made
 inline PyObject* problem_error = nullptr;
 
-// Ctrl-C ends what runs while it lives
-class Interruptible {
- public:
-  Interruptible() {
-    formulations::ask_to_stop() = [] { return PyErr_CheckSignals() != 0; };
-  }
-  ~Interruptible() { formulations::ask_to_stop() = nullptr; }
-  Interruptible(const Interruptible&) = delete;
-  Interruptible& operator=(const Interruptible&) = delete;
-};
-
 template <class Solve>
 void each(py::ssize_t batch, const Solve& solve) {
-  const Interruptible interruptible;
+  const Interruptible interruptible([] { return PyErr_CheckSignals() != 0; });
   py::list failures;
   for (py::ssize_t i = 0; i < batch; ++i) {
     try {
       solve(i);
-      formulations::stop_if_asked();
-    } catch (const formulations::Interrupted&) {
+      stop_if_told();
+    } catch (const Interrupted&) {
       throw py::error_already_set();
     } catch (const formulations::Infeasible& error) {
       failures.append(py::make_tuple(i, "infeasible", error.what()));

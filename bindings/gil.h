@@ -9,7 +9,7 @@
 #include <pybind11/pybind11.h>
 #include <unistd.h>
 
-#include <chrono>
+#include "host/interruption.h"
 
 namespace dualstep {
 
@@ -51,18 +51,25 @@ inline bool signal_waits() {
   });
 }
 
-// the same for loops of short turns: asks twenty times a second at most
-class SignalsNowAndThen {
- public:
-  bool operator()() {
-    const auto now = std::chrono::steady_clock::now();
-    if (now - asked_ < std::chrono::milliseconds(50)) return false;
-    asked_ = now;
-    return signal_waits();
+// calls f with the lock; Ctrl-C ends it where it asks (host/interruption.h). Throws what the signal's handler raised
+template <class F>
+void until_ctrl_c_with_lock(F f) {
+  try {
+    const Interruptible interruptible(signal_waits);
+    f();
+    // told, and done before it asked again
+    stop_if_told();
+  } catch (const Interrupted&) {
+    throw pybind11::error_already_set();
   }
-
- private:
-  std::chrono::steady_clock::time_point asked_ = std::chrono::steady_clock::now();
-};
+}
+// the same without the lock
+template <class F>
+void until_ctrl_c(F f) {
+  until_ctrl_c_with_lock([&] {
+    const ReleasedGil released;
+    f();
+  });
+}
 
 }  // namespace dualstep

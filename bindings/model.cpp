@@ -4,6 +4,7 @@
 #include <pybind11/stl.h>
 
 #include "bindings/bindings.h"
+#include "bindings/gil.h"
 #include "host/model/contact_law.h"
 #include "host/model/model_fields.h"
 #include "host/model/options_table.h"
@@ -51,7 +52,9 @@ Model model_from_dict(const py::dict& source) {
   }
   raw.names = to_bytes(source, "names");
   raw.text = to_bytes(source, "text");
-  return load_model(raw);
+  Model model;
+  until_ctrl_c_with_lock([&] { model = load_model(raw); });
+  return model;
 }
 
 // a read-only view of one array of the model, kept alive by it; None where there is no such array
@@ -163,7 +166,9 @@ void bind_model(py::module_& module) {
   model.def("name_of", &Model::name_of, py::arg("kind"), py::arg("id"));
   model.def("id_of", &Model::id_of, py::arg("kind"), py::arg("name"));
   model.def_property_readonly("nctrlhist", [](const Model& m) { return kept_controls(m).back(); });
-  model.def("check", &check_model, "raises where the model, under its present options, cannot be simulated");
+  model.def(
+      "check", [](const Model& m) { until_ctrl_c_with_lock([&] { check_model(m); }); },
+      "raises where the model, under its present options, cannot be simulated");
   model.def("_set_restitution", [](Model& m, int geom1, int geom2, double e) {
     m.pair_restitution[{std::min(geom1, geom2), std::max(geom1, geom2)}] = e;
   });

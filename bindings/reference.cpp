@@ -143,40 +143,51 @@ Eigen::MatrixXd contact_velocities(const Reference& ref, const Eigen::VectorXd& 
   return out;
 }
 
+// what f gives
+template <class F>
+auto answer_of(F f) {
+  decltype(f()) answer{};
+  until_ctrl_c_with_lock([&] { answer = f(); });
+  return answer;
+}
+
+// a method that Ctrl-C ends
+template <class Answer, class... Given>
+auto interruptible(Answer (Reference::*method)(Given...) const) {
+  return [method](const Reference& self, std::decay_t<Given>... given) {
+    return answer_of([&] { return (self.*method)(given...); });
+  };
+}
+
 }  // namespace
 
 void bind_reference(py::module_& module) {
   module.def("kkt_residual", &residual_of, py::arg("A"), py::arg("R"), py::arg("b"), py::arg("force"),
              py::arg("type"), py::arg("id"), py::arg("frictionloss"), py::arg("friction"));
   py::class_<Reference>(module, "Reference", "one environment of a model in double precision")
-      .def(py::init<const Model&>(), py::arg("model"))
+      .def(py::init([](const Model& model) {
+             return answer_of([&] { return std::make_unique<Reference>(model); });
+           }),
+           py::arg("model"))
       .def(
           "step",
-          [](Reference& self, int nsubsteps) {
-            SignalsNowAndThen signals;
-            bool raised = false;
-            self.step(nsubsteps, [&] { return raised = signals(); });
-            if (raised) throw py::error_already_set();
-          },
+          [](Reference& self, int nsubsteps) { until_ctrl_c_with_lock([&] { self.step(nsubsteps); }); },
           py::arg("nsubsteps"))
       .def(
           "advance",
           [](Reference& self, double duration) {
             py::list out;
-            SignalsNowAndThen signals;
-            bool raised = false;
-            const std::vector<reference::Event> events =
-                self.advance(duration, [&] { return raised = signals(); });
-            if (raised) throw py::error_already_set();
-            for (const reference::Event& e : events) {
+            for (const reference::Event& e : answer_of([&] { return self.advance(duration); })) {
               out.append(py::make_tuple(e.time, e.kind, e.geom1, e.geom2, e.joint, e.qvel_before,
                                         e.qvel_after, Eigen::VectorXd(e.impulse)));
             }
             return out;
           },
           py::arg("duration"))
-      .def("forward", &Reference::forward)
-      .def("reset", &Reference::reset, py::arg("key"))
+      .def("forward", [](Reference& self) { until_ctrl_c_with_lock([&] { self.forward(); }); })
+      .def(
+          "reset", [](Reference& self, int key) { until_ctrl_c_with_lock([&] { self.reset(key); }); },
+          py::arg("key"))
       .def("array", &array, py::arg("name"))
       .def("array_names",
            [](Reference& self) {
@@ -207,14 +218,14 @@ void bind_reference(py::module_& module) {
           },
           py::arg("anchors"))
       .def("rows", &rows)
-      .def("mass_matrix", &Reference::mass_matrix)
-      .def("bias", &Reference::bias)
-      .def("inverse_dynamics", &Reference::inverse_dynamics, py::arg("qacc"))
-      .def("forward_dynamics", &Reference::forward_dynamics, py::arg("tau"))
-      .def("coriolis_matrix", &Reference::coriolis_matrix)
-      .def("momentum", &Reference::momentum)
-      .def_property_readonly("kinetic_energy", &Reference::kinetic_energy)
-      .def_property_readonly("potential_energy", &Reference::potential_energy)
+      .def("mass_matrix", interruptible(&Reference::mass_matrix))
+      .def("bias", interruptible(&Reference::bias))
+      .def("inverse_dynamics", interruptible(&Reference::inverse_dynamics), py::arg("qacc"))
+      .def("forward_dynamics", interruptible(&Reference::forward_dynamics), py::arg("tau"))
+      .def("coriolis_matrix", interruptible(&Reference::coriolis_matrix))
+      .def("momentum", interruptible(&Reference::momentum))
+      .def_property_readonly("kinetic_energy", interruptible(&Reference::kinetic_energy))
+      .def_property_readonly("potential_energy", interruptible(&Reference::potential_energy))
       .def_readwrite("time", &Reference::time)
       .def_property_readonly("status", [](const Reference& self) { return self.data().status; })
       .def_property_readonly("residual", [](const Reference& self) { return self.data().residual; })

@@ -4,11 +4,11 @@
 
 #include <cstdint>
 #include <cstring>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "host/interruption.h"
 #include "kernels/data/summary.h"
 #include "kernels/data/tables.h"
 
@@ -71,9 +71,10 @@ class Device {
   virtual void fill(void* to, unsigned char byte, size_t bytes) { std::memset(to, byte, bytes); }
   // between arrays
   virtual void copy(void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); }
-  // each row to its array, in the environments where mask is not 0, or in all where it is null
+  // each row to its array, in the environments where mask is not 0, or in all where it is null; may be stopped amid it
   virtual void place(const std::vector<PlacedRow>& rows, int num_envs, const uint8_t* mask) {
     for (const PlacedRow& row : rows) {
+      stop_if_told();
       for (int e = 0; e < num_envs; ++e) {
         if (mask && !mask[e]) continue;
         std::memcpy(static_cast<char*>(row.array) + row.bytes * static_cast<size_t>(e), row.row, row.bytes);
@@ -102,9 +103,9 @@ class Device {
   virtual uintptr_t stream() const { return 0; }
   virtual void set_stream(uintptr_t) {}
 
-  // On a device that the host works for, a run asks `stop` many times, null: never. Where it says true, the run ends with
-  // some environments as they were before it, and stopped() is true
-  virtual void watch(const std::function<bool()>* /*stop*/) {}
+  // On a device that the host works for, a run that is watched asks many times whether to stop. Where it is told to, it
+  // ends with some environments as they were before it, and stopped() is true
+  virtual void watch(bool /*on*/) {}
   virtual bool stopped() const { return false; }
 
   // clock ticks spent in each stage (Stage) since time_stages(true), over all threads; empty where

@@ -25,6 +25,21 @@ std::unique_ptr<Engine> engine_for(const Model& model, const BatchOptions& optio
                          : make_engine<float>(model, options.num_envs, options.device);
 }
 
+char* row_of(const BatchArray& array, int env) {
+  return static_cast<char*>(array.data.get()) + array.row_bytes * static_cast<size_t>(env);
+}
+
+// calls f(first, count) for rows that environments envs[first] and the next ones have side by side, few enough at once
+template <class F>
+void for_each_run(const std::vector<int>& envs, size_t row_bytes, F f) {
+  const size_t most = std::max<size_t>(1, kBytesOfTurn / std::max<size_t>(1, row_bytes));
+  for (size_t first = 0, next = 0; first < envs.size(); first = next) {
+    next = first + 1;
+    while (next < envs.size() && next - first < most && envs[next] == envs[next - 1] + 1) ++next;
+    f(first, next - first);
+  }
+}
+
 }  // namespace
 
 uint64_t model_hash(const Model& model) {
@@ -90,7 +105,9 @@ void Batch::allocate(BatchArray* array) {
   const size_t bytes = array->row_bytes * static_cast<size_t>(options_.num_envs);
   std::shared_ptr<void> data = engine_->device().allocate(bytes);
   // what nobody writes reads as NaN or -1: zeros would look like an answer
-  engine_->device().fill(data.get(), 0xff, bytes);
+  in_turns(bytes, [&](size_t begin, size_t count) {
+    engine_->device().fill(static_cast<char*>(data.get()) + begin, 0xff, count);
+  });
   array->data = std::move(data);
 }
 
@@ -178,7 +195,7 @@ void Batch::set_stream(uintptr_t stream) {
   stream_->store(stream);
 }
 
-void Batch::request(const std::vector<std::string>& names, const std::function<bool()>& stop) {
+void Batch::request(const std::vector<std::string>& names) {
   std::vector<std::pair<BatchArray*, BatchArray>> made;
   bool contacts = false;
   for (const std::string& name : names) {
@@ -194,7 +211,7 @@ void Batch::request(const std::vector<std::string>& names, const std::function<b
       engine_->connect(array->field->name, false, filled.data.get());
       array->data = filled.data;
     }
-    run(Action::kReplay, nullptr, stop);
+    run(Action::kReplay, nullptr);
   } catch (...) {
     // an array that nothing was written to is none
     for (auto& [array, filled] : made) {
@@ -214,19 +231,19 @@ const BatchArray* Batch::last(const std::string& name) const {
   return nullptr;
 }
 
-const BatchArray* Batch::array(const std::string& name, const std::function<bool()>& stop) {
+const BatchArray* Batch::array(const std::string& name) {
   const std::lock_guard lock(mutex_);
   for (BatchArray& array : arrays_) {
     if (array.field->name != name) continue;
-    request({name}, stop);
+    request({name});
     return &array;
   }
   return nullptr;
 }
 
-void Batch::want(const std::vector<std::string>& names, const std::function<bool()>& stop) {
+void Batch::want(const std::vector<std::string>& names) {
   const std::lock_guard lock(mutex_);
-  request(names, stop);
+  request(names);
 }
 
 Engine::Inspected Batch::inspect(const std::string& name, int env) {
@@ -272,26 +289,32 @@ std::vector<CopiedRow> Batch::remembered() const {
   return rows;
 }
 
-void Batch::restart(const uint8_t* mask, int keyframe, const std::function<bool()>& stop) {
+void Batch::put_back(const uint8_t* mask, int keyframe) {
   Start other;
   const Start* start = &start_;
   if (keyframe != -1) {
     other = make_start(model_, keyframe);
     start = &other;
   }
-  engine_->device().place(placed(*start), options_.num_envs, mask);
-  for (int e = 0; e < options_.num_envs; ++e) {
+  // of environments that start elsewhere; all of them before anything changes
+  std::vector<std::pair<int, Start>> own;
+  const bool any_own = parameters_.moves_any_start();
+  for (int e = 0; any_own && e < options_.num_envs; ++e) {
     if ((mask && !mask[e]) || !parameters_.moves_start(e)) continue;
-    Model own;
-    parameters_.apply(e, &own);
-    place(e, make_start(own, keyframe));
+    stop_if_told();
+    Model model;
+    parameters_.apply(e, &model);
+    own.emplace_back(e, make_start(model, keyframe));
   }
-  refresh(mask, stop);
+  const Uninterrupted whole;
+  engine_->device().place(placed(*start), options_.num_envs, mask);
+  for (const auto& [env, start_of_it] : own) place(env, start_of_it);
 }
 
-void Batch::reset(const uint8_t* mask, int keyframe, const std::function<bool()>& stop) {
+void Batch::reset(const uint8_t* mask, int keyframe) {
   const std::lock_guard lock(mutex_);
-  restart(mask, keyframe, stop);
+  put_back(mask, keyframe);
+  refresh(mask);
 }
 
 void Batch::reset_marked(const uint8_t* marks, int keyframe) {
@@ -303,7 +326,9 @@ void Batch::reset_marked(const uint8_t* marks, int keyframe) {
   }
   // some start is an environment's own: the host must know which
   engine_->device().read(marks_.data(), marks, marks_.size());
-  restart(std::vector<uint8_t>(marks_).data(), keyframe);
+  const std::vector<uint8_t> mask(marks_);
+  put_back(mask.data(), keyframe);
+  refresh(mask.data());
 }
 
 void Batch::clear_status(const uint8_t* mask) {
@@ -315,7 +340,7 @@ void Batch::clear_status(const uint8_t* mask) {
   write_status();
 }
 
-void Batch::refresh(const uint8_t* mask, const std::function<bool()>& stop) {
+void Batch::refresh(const uint8_t* mask) {
   if (!any_output_) {
     contacts_stale_ = true;
     return;
@@ -329,7 +354,7 @@ void Batch::refresh(const uint8_t* mask, const std::function<bool()>& stop) {
   for (size_t b = 0; b < block_marks_.size(); ++b) {
     if (block_marks_[b]) blocks_.push_back(static_cast<int>(b));
   }
-  if (!blocks_.empty()) run(Action::kReplay, &blocks_, stop);
+  if (!blocks_.empty()) run(Action::kReplay, &blocks_);
 }
 
 std::vector<double> Batch::get_parameter(const std::string& name, const std::vector<int>& envs) const {
@@ -344,18 +369,17 @@ Model Batch::environment_model(int env) const {
   return model;
 }
 
-Batch::Differences Batch::compare(const Parameters& next, const std::vector<int>& envs,
-                                  const std::function<bool()>& stop) const {
+Batch::Differences Batch::compare(const Parameters& next, const std::vector<int>& envs) const {
   Differences differences;
   Model model;
   for (size_t i = 0; i < envs.size(); ++i) {
     const int env = envs[i];
+    stop_if_told();
     // one value for all is built once
     if (i > 0 && next.equal(env, next, envs[i - 1])) {
       differences.emplace_back(env, differences.back().second);
       continue;
     }
-    if (stop && stop()) throw Interrupted();
     next.apply(env, &model);
     try {
       check_model(model);
@@ -372,15 +396,15 @@ Batch::Differences Batch::compare(const Parameters& next, const std::vector<int>
 }
 
 void Batch::set_parameter(const std::string& name, const std::vector<double>& values,
-                          const std::vector<int>& envs, const std::function<bool()>& stop) {
+                          const std::vector<int>& envs) {
   const std::lock_guard lock(mutex_);
   Parameters next = parameters_;
   next.set(name, values, envs);
   std::vector<uint8_t> mask(options_.num_envs, 0);
   for (const int env : envs) mask[env] = 1;
-  engine_->adopt(compare(next, envs, stop));
+  engine_->adopt(compare(next, envs));
   parameters_ = std::move(next);
-  refresh(mask.data(), stop);
+  refresh(mask.data());
 }
 
 std::vector<std::pair<std::string, BatchArray*>> Batch::saved() {
@@ -402,20 +426,25 @@ std::string Batch::save(const std::vector<int>& envs) {
   c.real_bytes = options_.float64 ? sizeof(double) : sizeof(float);
   c.num_envs = envs.size();
   for (const auto& [name, array] : saved()) {
-    SavedArray rows{name, array->row_bytes, std::string(envs.size() * array->row_bytes, '\0')};
-    for (size_t i = 0; i < envs.size(); ++i) {
-      engine_->device().read(
-          &rows.rows[i * array->row_bytes],
-          static_cast<char*>(array->data.get()) + array->row_bytes * static_cast<size_t>(envs[i]),
-          array->row_bytes);
-    }
+    SavedArray rows{name, array->row_bytes, {}};
+    rows.rows.reserve(envs.size() * array->row_bytes);
+    for_each_run(envs, array->row_bytes, [&](size_t first, size_t count) {
+      stop_if_told();
+      rows.rows.resize((first + count) * array->row_bytes);
+      engine_->device().read(&rows.rows[first * array->row_bytes], row_of(*array, envs[first]),
+                             count * array->row_bytes);
+    });
     c.arrays.push_back(std::move(rows));
   }
   std::set<std::string> names;
-  for (const int env : envs) names.merge(parameters_.changed(env));
+  for (const int env : envs) {
+    stop_if_told();
+    names.merge(parameters_.changed(env));
+  }
   for (const std::string& name : names) {
     SavedParameter parameter{name, 0, {}};
     for (const int env : envs) {
+      stop_if_told();
       parameter.rows.push_back(parameters_.row(name, env));
       parameter.width = std::max<uint64_t>(parameter.width, parameter.rows.back().size());
     }
@@ -424,7 +453,7 @@ std::string Batch::save(const std::vector<int>& envs) {
   return encode(c);
 }
 
-void Batch::load(const std::string& bytes, const std::vector<int>& envs, const std::function<bool()>& stop) {
+void Batch::load(std::string_view bytes, const std::vector<int>& envs) {
   const Checkpoint c = decode(bytes);
   const std::lock_guard lock(mutex_);
   if (c.model != model_hash_) {
@@ -453,6 +482,7 @@ void Batch::load(const std::string& bytes, const std::vector<int>& envs, const s
     size_t width = 1;
     for (const int axis : next.shape(parameter.name)) width *= static_cast<size_t>(axis);
     for (size_t i = 0; i < envs.size(); ++i) {
+      stop_if_told();
       const std::vector<double>& row = parameter.rows[i];
       if (row.empty()) continue;
       if (row.size() != width)
@@ -462,22 +492,23 @@ void Batch::load(const std::string& bytes, const std::vector<int>& envs, const s
   }
   std::vector<int> changed;
   for (const int env : envs) {
+    stop_if_told();
     if (!next.equal(env, parameters_, env)) changed.push_back(env);
   }
   std::vector<uint8_t> mask(options_.num_envs, 0);
-  if (!changed.empty()) engine_->adopt(compare(next, changed, stop));
+  for (const int env : envs) mask[env] = 1;
+  if (!changed.empty()) engine_->adopt(compare(next, changed));
   parameters_ = std::move(next);
 
-  for (size_t i = 0; i < envs.size(); ++i) {
-    mask[envs[i]] = 1;
-    for (size_t k = 0; k < arrays.size(); ++k) {
-      const size_t bytes_of_row = c.arrays[k].row_bytes;
-      engine_->device().write(
-          static_cast<char*>(arrays[k].second->data.get()) + bytes_of_row * static_cast<size_t>(envs[i]),
-          c.arrays[k].rows.data() + i * bytes_of_row, bytes_of_row);
-    }
+  // from here on nothing asks until the state is there
+  for (size_t k = 0; k < arrays.size(); ++k) {
+    const size_t bytes_of_row = c.arrays[k].row_bytes;
+    for_each_run(envs, bytes_of_row, [&](size_t first, size_t count) {
+      engine_->device().write(row_of(*arrays[k].second, envs[first]),
+                              c.arrays[k].rows.data() + first * bytes_of_row, count * bytes_of_row);
+    });
   }
-  refresh(mask.data(), stop);
+  refresh(mask.data());
 }
 
 }  // namespace dualstep

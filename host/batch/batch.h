@@ -10,10 +10,10 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "host/batch/batch_fields.h"
@@ -21,6 +21,7 @@
 #include "host/batch/parameters.h"
 #include "host/batch/process_mutex.h"
 #include "host/batch/rays.h"
+#include "host/interruption.h"
 
 namespace dualstep {
 
@@ -40,12 +41,9 @@ struct BatchArray {
   std::shared_ptr<void> data;  // null while it is not wanted
 };
 
-// a call that was told to stop before it changed anything
-struct Interrupted : std::exception {};
-
 class Batch {
  public:
-  // throws what check_model throws, std::invalid_argument, std::bad_alloc
+  // throws what check_model throws, std::invalid_argument, std::bad_alloc, Interrupted
   Batch(const Model& model, const BatchOptions& options);
   Batch(const Batch&) = delete;
   Batch& operator=(const Batch&) = delete;
@@ -70,50 +68,48 @@ class Batch {
   const std::vector<int>& integers(const std::string& table) const { return engine_->integers(table); }
   std::vector<std::string> own_tables() const { return engine_->own_tables(); }
 
-  // Calls that take a `stop` ask it now and then, on devices that the host works for. Where it says true they throw
-  // Interrupted: what they were to make is not there, and outputs that they had begun to renew come with the next request
+  // Calls from here on ask whether they are to stop, on devices that the host works for, and throw Interrupted then: what
+  // they were to make is not there, what they were to change is as it was, or has changed and outputs that they had begun
+  // to renew come with the next request
 
   // the array of this name, or null; an output is made, and filled, on the first request
-  const BatchArray* array(const std::string& name, const std::function<bool()>& stop = nullptr);
+  const BatchArray* array(const std::string& name);
   // a state array as the last evaluation found it; null where there is none of that name
   const BatchArray* last(const std::string& name) const;
   // several at once, with a single replay
-  void want(const std::vector<std::string>& names, const std::function<bool()>& stop = nullptr);
+  void want(const std::vector<std::string>& names);
 
-  // `stop` is asked a few times a second, on devices that the host works for; where it says true, the call ends
-  // after the substeps that all environments have done, and returns false. How often it is asked changes no bit
-  bool step(int nsubsteps, const std::function<bool()>& stop = nullptr);
+  // one that is told to stop has done as many substeps as it had, the same of all environments. Whether and when it asks
+  // changes no bit
+  void step(int nsubsteps);
   // of all environments, or of those where mask is not 0
-  void forward(const uint8_t* mask = nullptr, const std::function<bool()>& stop = nullptr);
+  void forward(const uint8_t* mask = nullptr);
   // the same by marks on the batch's own device
   void forward_marked(const uint8_t* marks);
   // environments where mask is not 0, or all where it is null; to a keyframe, or to qpos0 where it is -1
-  void reset(const uint8_t* mask, int keyframe, const std::function<bool()>& stop = nullptr);
+  void reset(const uint8_t* mask, int keyframe);
   // the same with marks that lie on the device; nothing waits for it
   void reset_marked(const uint8_t* marks, int keyframe);
   void clear_status(const uint8_t* mask);
   // values are those of one environment after the other, row-major, in the order of envs; a change takes
-  // effect at once, also in the outputs. Throws std::invalid_argument, InvalidModelError, and Interrupted where
-  // `stop`, asked before each environment, says true; nothing has changed then, or all but outputs.
+  // effect at once, also in the outputs. Throws std::invalid_argument, InvalidModelError
   std::vector<int> parameter_shape(const std::string& name) const { return parameters_.shape(name); }
   std::vector<double> get_parameter(const std::string& name, const std::vector<int>& envs) const;
-  void set_parameter(const std::string& name, const std::vector<double>& values, const std::vector<int>& envs,
-                     const std::function<bool()>& stop = nullptr);
+  void set_parameter(const std::string& name, const std::vector<double>& values,
+                     const std::vector<int>& envs);
 
   // num_envs rows of `count` rays (rays.h), in the precision of the batch and memory of the host.
-  // Throws std::invalid_argument, and Interrupted where `stop`, asked now and then, says true
+  // Throws std::invalid_argument
   void ray(const RayFilter& filter, const void* origin, const void* direction, int count, void* distance,
-           int* geom, const std::function<bool()>& stop = nullptr);
+           int* geom);
 
   // the model as one environment has it
   Model environment_model(int env) const;
 
   // everything that the future of the listed environments depends on, their own parameters included
   std::string save(const std::vector<int>& envs);
-  // puts saved environment i in place envs[i]. Throws std::invalid_argument, and Interrupted where `stop`, asked
-  // before each environment whose parameters change, says true; nothing has changed then, or all but outputs.
-  void load(const std::string& bytes, const std::vector<int>& envs,
-            const std::function<bool()>& stop = nullptr);
+  // puts saved environment i in place envs[i]. Throws std::invalid_argument
+  void load(std::string_view bytes, const std::vector<int>& envs);
 
  private:
   // where environments start: the bytes of each state array, and the time
@@ -129,7 +125,7 @@ class Batch {
   BatchArray& record(const char* name);
   template <class Scalar>
   void cast_in_all(const RayFilter& filter, const Scalar* origin, const Scalar* direction, int count,
-                   Scalar* distance, int* geom, const std::function<bool()>& stop);
+                   Scalar* distance, int* geom);
   Start make_start(const Model& model, int keyframe) const;
   std::string to_real(const std::vector<double>& values) const;
   // what a start puts into every array; it stands until the next call
@@ -137,29 +133,29 @@ class Batch {
   // the start, with a status that says why
   const std::vector<PlacedRow>& placed_after_divergence();
   void place(int env, const Start& start);
-  void restart(const uint8_t* mask, int keyframe, const std::function<bool()>& stop = nullptr);
+  // all that a reset does but for outputs
+  void put_back(const uint8_t* mask, int keyframe);
   void reset_diverged();
   // a diverged environment always stands still within a call; what becomes of it then is the batch's choice
   static StepArgs call(Action action, int nsubsteps, bool last_stage = false);
-  // substeps in parts that take a tenth of a second each, asked between them whether to stop
-  bool run_substeps(int nsubsteps, const std::function<bool()>& stop);
+  // substeps in parts that take a tenth of a second each; false where it was told to stop between them
+  bool run_substeps(int nsubsteps);
   // one substep, of which some environments may be stopped: then none has done it, and it returns false
-  bool run_watched(const StepArgs& args, const std::function<bool()>& stop);
+  bool run_watched(const StepArgs& args);
   // a step and what follows it, where the device does it all; false where the host must
   bool restart_on_device(int nsubsteps);
   void read_status();
   void write_status();
-  void request(const std::vector<std::string>& names, const std::function<bool()>& stop = nullptr);
+  void request(const std::vector<std::string>& names);
   // outputs again for the marked environments (null: all), which changed by other means than an evaluation
-  void refresh(const uint8_t* mask, const std::function<bool()>& stop = nullptr);
-  // an action that `stop` may end early: throws Interrupted then
-  void run(Action action, const std::vector<int>* blocks, const std::function<bool()>& stop);
+  void refresh(const uint8_t* mask);
+  // an action that may be stopped
+  void run(Action action, const std::vector<int>* blocks);
   // outputs and contacts are those of the last evaluation
   void renewed() { outputs_stale_ = contacts_stale_ = false; }
   // from the state to what the last evaluation saw of it
   std::vector<CopiedRow> remembered() const;
-  Differences compare(const Parameters& next, const std::vector<int>& envs,
-                      const std::function<bool()>& stop) const;
+  Differences compare(const Parameters& next, const std::vector<int>& envs) const;
   // every array that save keeps, with its name there
   std::vector<std::pair<std::string, BatchArray*>> saved();
 

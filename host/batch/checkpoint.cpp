@@ -3,6 +3,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "host/interruption.h"
+
 namespace dualstep {
 namespace {
 
@@ -17,6 +19,10 @@ constexpr size_t kNameBytes = 32;
 struct Writer {
   std::string out;
   void number(uint64_t v) { out.append(reinterpret_cast<const char*>(&v), sizeof v); }
+  void bytes(const void* from, size_t size) {
+    in_turns(size,
+             [&](size_t begin, size_t count) { out.append(static_cast<const char*>(from) + begin, count); });
+  }
   void name(const std::string& text) {
     if (text.size() >= kNameBytes) throw std::logic_error("name too long for a checkpoint: " + text);
     out.append(text).append(kNameBytes - text.size(), '\0');
@@ -57,17 +63,27 @@ uint64_t hash_bytes(const void* data, size_t size, uint64_t seed) {
   // word always changes the result
   uint64_t h = seed ^ (static_cast<uint64_t>(size) * 0x9e3779b97f4a7c15u);
   const char* p = static_cast<const char*>(data);
-  for (size_t i = 0; i < size; i += 8) {
-    uint64_t word = 0;
-    std::memcpy(&word, p + i, size - i < 8 ? size - i : 8);
-    h = (h ^ word) * 0xff51afd7ed558ccdu;
-    h ^= h >> 32;
-  }
+  static_assert(kBytesOfTurn % 8 == 0);
+  in_turns(size, [&](size_t begin, size_t count) {
+    for (size_t i = begin; i < begin + count; i += 8) {
+      uint64_t word = 0;
+      std::memcpy(&word, p + i, size - i < 8 ? size - i : 8);
+      h = (h ^ word) * 0xff51afd7ed558ccdu;
+      h ^= h >> 32;
+    }
+  });
   return h;
 }
 
 std::string encode(const Checkpoint& c) {
   Writer w;
+  // room for all of it
+  constexpr size_t kHeader = 128;
+  size_t size = kHeader;
+  for (const SavedArray& array : c.arrays) size += kHeader + array.rows.size();
+  for (const SavedParameter& parameter : c.parameters)
+    size += kHeader + parameter.rows.size() * (1 + parameter.width * sizeof(double));
+  w.out.reserve(size);
   w.out.append(kMagic, 8);
   for (const uint64_t v :
        {kVersion, kByteOrder, c.real_bytes, c.model, c.num_envs, static_cast<uint64_t>(c.arrays.size()),
@@ -77,21 +93,22 @@ std::string encode(const Checkpoint& c) {
   for (const SavedArray& array : c.arrays) {
     w.name(array.name);
     w.number(array.row_bytes);
-    w.out += array.rows;
+    w.bytes(array.rows.data(), array.rows.size());
   }
   for (const SavedParameter& parameter : c.parameters) {
     w.name(parameter.name);
     w.number(parameter.width);
     for (const auto& row : parameter.rows) w.out.push_back(row.empty() ? 0 : 1);
     for (const auto& row : parameter.rows) {
-      w.out.append(reinterpret_cast<const char*>(row.data()), row.size() * sizeof(double));
+      stop_if_told();
+      w.bytes(row.data(), row.size() * sizeof(double));
     }
   }
   w.number(hash_bytes(w.out.data(), w.out.size(), 0));
   return std::move(w.out);
 }
 
-Checkpoint decode(const std::string& bytes) {
+Checkpoint decode(std::string_view bytes) {
   const size_t header = 8 * 8;
   if (bytes.size() < header + 8) {
     refuse("there are " + std::to_string(bytes.size()) + " of them, fewer than any state has");
@@ -119,7 +136,9 @@ Checkpoint decode(const std::string& bytes) {
     array.name = r.name();
     array.row_bytes = r.number();
     const char* rows = r.take(c.num_envs, array.row_bytes);
-    array.rows.assign(rows, c.num_envs * array.row_bytes);
+    const size_t size = c.num_envs * array.row_bytes;
+    array.rows.reserve(size);
+    in_turns(size, [&](size_t begin, size_t count) { array.rows.append(rows + begin, count); });
     c.arrays.push_back(std::move(array));
   }
   for (uint64_t i = 0; i < parameters; ++i) {
@@ -130,6 +149,7 @@ Checkpoint decode(const std::string& bytes) {
     parameter.rows.resize(c.num_envs);
     for (uint64_t e = 0; e < c.num_envs; ++e) {
       if (!own[e]) continue;
+      stop_if_told();
       const char* row = r.take(parameter.width, sizeof(double));
       parameter.rows[e].resize(parameter.width);
       if (parameter.width > 0) std::memcpy(parameter.rows[e].data(), row, parameter.width * sizeof(double));

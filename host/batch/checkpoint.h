@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace dualstep {
@@ -33,7 +34,7 @@ struct Checkpoint {
 
 std::string encode(const Checkpoint& checkpoint);
 // throws std::invalid_argument that says what is wrong with the bytes
-Checkpoint decode(const std::string& bytes);
+Checkpoint decode(std::string_view bytes);
 
 // a hash of bytes in which no single change goes unseen
 uint64_t hash_bytes(const void* data, size_t size, uint64_t seed);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "host/interruption.h"
 #include "host/model/actuator_loads.h"
 #include "host/model/element_rows.h"
 #include "host/reference/stages.h"
@@ -46,6 +47,7 @@ void body_weights(Model* m, const reference::Data& d) {
   using namespace reference;
   MatrixXd translation, rotation;
   for (int b = 1; b < m->nbody; ++b) {
+    stop_if_told();
     const auto weight = row::body_invweight0(*m, b);
     weight[0] = weight[1] = 0;
     if (m->body_dofnum[m->body_weldid[b]] == 0) continue;
@@ -60,7 +62,7 @@ void body_weights(Model* m, const reference::Data& d) {
 }
 
 void dof_weights(Model* m, const reference::Data& d) {
-  const reference::VectorXd diagonal = d.M_llt.solve(reference::MatrixXd::Identity(m->nv, m->nv)).diagonal();
+  const reference::VectorXd diagonal = d.M_llt.inverse_diagonal();
   for (int j = 0; j < m->njnt; ++j) {
     double* weight = &m->dof_invweight0[m->jnt_dofadr[j]];
     const auto alike = [&](int first) {
@@ -82,6 +84,7 @@ void dof_weights(Model* m, const reference::Data& d) {
 
 void tendon_weights(Model* m, const reference::Data& d) {
   for (int t = 0; t < m->ntendon; ++t) {
+    stop_if_told();
     const reference::VectorXd moment = d.ten_J.row(t);
     m->tendon_length0[t] = d.ten_length[t];
     m->tendon_invweight0[t] = moment.dot(d.M_llt.solve(moment));
@@ -98,6 +101,7 @@ bool has_muscles(const Model& m) {
 void actuator_weights(Model* m, reference::Data* d) {
   reference::transmission(*m, d);
   for (int a = 0; a < m->nactuator; ++a) {
+    stop_if_told();
     const reference::VectorXd moment = d->actuator_moment.row(a);
     m->actuator_length0[a] = d->actuator_length[a];
     m->actuator_acc0[a] = d->M_llt.solve(moment).norm();

@@ -102,20 +102,17 @@ class EngineOf final : public Engine {
   }
 
   void adopt(const std::vector<std::pair<int, std::shared_ptr<const Difference>>>& environments) override {
-    // memory first: if there is none left, nothing has changed
-    for (const auto& [env, difference] : environments) {
-      for (const auto& table : static_cast<const OwnTables<Scalar>&>(*difference).tables)
-        make_own(table.first);
-    }
-    for (const auto& [env, any] : environments) {
-      const auto& difference = static_cast<const OwnTables<Scalar>&>(*any);
-      for (auto& [name, own] : own_) {
-        const auto found = difference.tables.find(name);
-        place(&own, env, found == difference.tables.end() ? shared_.reals().at(name) : found->second);
-      }
-      // a feature may be on where one environment needs it
-#define FEATURE(name, source, meaning) shared_.options().name |= difference.options.name;
-#include "kernels/data/options.inl"
+    // what is made anew or written to here reaches the kernels at the end
+    const StepOptions<Scalar> before = shared_.options();
+    std::vector<std::string> made;
+    try {
+      write_own(environments, &made);
+    } catch (...) {
+      for (const std::string& name : made) own_.erase(name);
+      for (auto& [name, own] : own_)
+        backend_->read(own.values.data(), own.data.get(), own.values.size() * sizeof(Scalar));
+      shared_.options() = before;
+      throw;
     }
     for (const auto& [name, own] : own_) {
       backend_->write(own.data.get(), own.values.data(), own.values.size() * sizeof(Scalar));
@@ -141,6 +138,30 @@ class EngineOf final : public Engine {
     std::vector<Scalar> values;  // blocks of pack environments
     std::shared_ptr<void> data;  // the same, where the kernels read it
   };
+  using Differences = std::vector<std::pair<int, std::shared_ptr<const Difference>>>;
+
+  // the differences into the tables that environments have of their own, on the host; the names of those that it made
+  void write_own(const Differences& environments, std::vector<std::string>* made) {
+    for (const auto& [env, difference] : environments) {
+      stop_if_told();
+      for (const auto& table : static_cast<const OwnTables<Scalar>&>(*difference).tables)
+        if (own_.count(table.first) == 0) {
+          made->push_back(table.first);
+          make_own(table.first);
+        }
+    }
+    for (const auto& [env, any] : environments) {
+      stop_if_told();
+      const auto& difference = static_cast<const OwnTables<Scalar>&>(*any);
+      for (auto& [name, own] : own_) {
+        const auto found = difference.tables.find(name);
+        place(&own, env, found == difference.tables.end() ? shared_.reals().at(name) : found->second);
+      }
+      // a feature may be on where one environment needs it
+#define FEATURE(name, source, meaning) shared_.options().name |= difference.options.name;
+#include "kernels/data/options.inl"
+    }
+  }
 
   [[noreturn]] static void refuse(const std::string& what) {
     throw std::invalid_argument(
@@ -151,7 +172,6 @@ class EngineOf final : public Engine {
   }
 
   void make_own(const std::string& name) {
-    if (own_.count(name)) return;
     const std::vector<double>& shared = shared_.reals().at(name);
     const int pack = backend_->pack();
     const size_t blocks = (static_cast<size_t>(view_.num_envs) - 1) / pack + 1;
@@ -161,6 +181,7 @@ class EngineOf final : public Engine {
     // the places beyond the last environment get the shared values too: no kernel ever sees a stray number
     size_t at = 0;
     for (size_t block = 0; block < blocks; ++block) {
+      stop_if_told();
       for (const double value : shared) {
         for (int lane = 0; lane < pack; ++lane) own.values[at++] = static_cast<Scalar>(value);
       }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <future>
 #include <stdexcept>
 #include <thread>
@@ -123,28 +124,33 @@ void RayTargets<Scalar>::cast(const GeomPoses<Scalar>& poses, const Scalar* orig
 
 template <class Scalar>
 void Batch::cast_in_all(const RayFilter& filter, const Scalar* origin, const Scalar* direction, int count,
-                        Scalar* distance, int* geom, const std::function<bool()>& stop) {
-  request({"geom_xpos", "geom_xmat"}, stop);
+                        Scalar* distance, int* geom) {
+  request({"geom_xpos", "geom_xmat"});
   const auto fetch = [this](const char* name) {
     const BatchArray& array = record(name);
-    std::vector<Scalar> values(array.row_bytes / sizeof(Scalar) * static_cast<size_t>(options_.num_envs));
-    engine_->device().read(values.data(), array.data.get(), values.size() * sizeof(Scalar));
+    std::vector<Scalar> values;
+    const size_t size = array.row_bytes / sizeof(Scalar) * static_cast<size_t>(options_.num_envs);
+    values.reserve(size);
+    in_turns(size * sizeof(Scalar), [&](size_t begin, size_t count) {
+      values.resize((begin + count) / sizeof(Scalar));
+      engine_->device().read(values.data() + begin / sizeof(Scalar),
+                             static_cast<char*>(array.data.get()) + begin, count);
+    });
     return values;
   };
   const std::vector<Scalar> xpos = fetch("geom_xpos"), xmat = fetch("geom_xmat");
   const std::vector<std::string> own = engine_->own_tables();
   const bool sizes_differ = std::find(own.begin(), own.end(), "allgeom_size") != own.end();
   const RayTargets<Scalar> shared(model_, filter);
-  // of the calling thread, which asks
-  const std::thread::id caller = std::this_thread::get_id();
+  // the calling thread is the one that may be told
   std::atomic<bool> stopped = false;
   const auto goes_on = [&] {
-    if (stop && std::this_thread::get_id() == caller && !stopped) stopped = stop();
+    if (Interruptible::told()) stopped = true;
     return !stopped;
   };
-  constexpr int kRaysAtOnce = 1 << 14;  // between two questions
+  constexpr int kRaysAtOnce = 1 << 9;  // between two questions
   const auto cast_in = [&](int begin, int end) {
-    for (int e = begin; e < end; ++e) {
+    for (int e = begin; e < end && goes_on(); ++e) {
       const long first = 1L * e * count, geoms = 1L * e * model_.ngeom;
       const GeomPoses<Scalar> poses{xpos.data() + 3 * geoms, xmat.data() + 9 * geoms};
       const auto cast = [&](const RayTargets<Scalar>& targets) {
@@ -174,20 +180,28 @@ void Batch::cast_in_all(const RayFilter& filter, const Scalar* origin, const Sca
   const auto bound = [&](int part) { return static_cast<int>(1L * n * part / parts); };
   for (int part = 1; part < parts; ++part)
     others.push_back(std::async(std::launch::async, cast_in, bound(part), bound(part + 1)));
-  cast_in(0, bound(1));
-  for (std::future<void>& other : others) other.get();
+  try {
+    cast_in(0, bound(1));
+  } catch (...) {
+    stopped = true;
+    throw;
+  }
+  for (std::future<void>& other : others) {
+    while (other.wait_for(std::chrono::milliseconds(10)) != std::future_status::ready) (void)goes_on();
+    other.get();
+  }
   if (stopped) throw Interrupted();
 }
 
 void Batch::ray(const RayFilter& filter, const void* origin, const void* direction, int count, void* distance,
-                int* geom, const std::function<bool()>& stop) {
+                int* geom) {
   const std::lock_guard lock(mutex_);
   if (options_.float64)
     cast_in_all(filter, static_cast<const double*>(origin), static_cast<const double*>(direction), count,
-                static_cast<double*>(distance), geom, stop);
+                static_cast<double*>(distance), geom);
   else
     cast_in_all(filter, static_cast<const float*>(origin), static_cast<const float*>(direction), count,
-                static_cast<float*>(distance), geom, stop);
+                static_cast<float*>(distance), geom);
 }
 
 template class RayTargets<float>;

@@ -11,8 +11,8 @@ namespace {
 // a device asks while this lives
 class Watched {
  public:
-  Watched(Device* device, const std::function<bool()>* stop) : device_(device) { device_->watch(stop); }
-  ~Watched() { device_->watch(nullptr); }
+  explicit Watched(Device* device) : device_(device) { device_->watch(true); }
+  ~Watched() { device_->watch(false); }
   Watched(const Watched&) = delete;
   Watched& operator=(const Watched&) = delete;
 
@@ -26,27 +26,27 @@ StepArgs Batch::call(Action action, int nsubsteps, bool last_stage) {
   return {action, nsubsteps, /*freeze_diverged=*/1, /*sense_last_stage=*/last_stage, /*stage_ticks=*/nullptr};
 }
 
-bool Batch::step(int nsubsteps, const std::function<bool()>& stop) {
+void Batch::step(int nsubsteps) {
   if (nsubsteps < 1) {
     throw std::invalid_argument("nsubsteps " + std::to_string(nsubsteps) +
                                 " is given, and it must be positive");
   }
   const std::lock_guard lock(mutex_);
-  if (options_.reset_diverged && restart_on_device(nsubsteps)) return true;
+  if (options_.reset_diverged && restart_on_device(nsubsteps)) return;
   if (options_.reset_diverged) {
     // clear the diverged bit: those environments were reset after the last step
     read_status();
     for (uint32_t& status : status_) status &= ~static_cast<uint32_t>(kDiverged);
     write_status();
   }
-  const bool whole = run_substeps(nsubsteps, stop);
+  const bool whole = run_substeps(nsubsteps);
   if (options_.reset_diverged) reset_diverged();
-  return whole;
+  if (!whole) throw Interrupted();
 }
 
-bool Batch::run_substeps(int nsubsteps, const std::function<bool()>& stop) {
+bool Batch::run_substeps(int nsubsteps) {
   // a device that the host only queues work for takes no time here
-  if (!stop || engine_->device().device_index() >= 0) {
+  if (!Interruptible::anyone() || engine_->device().device_index() >= 0) {
     engine_->run(call(Action::kStep, nsubsteps, options_.last_stage_outputs), nullptr, 0);
     renewed();
     return true;
@@ -54,7 +54,7 @@ bool Batch::run_substeps(int nsubsteps, const std::function<bool()>& stop) {
   constexpr double kPartSeconds = 0.1;
   constexpr int kUnknown = 1;  // substeps of the first part, where none was measured
   for (int done = 0; done < nsubsteps;) {
-    if (done > 0 && stop()) return false;
+    if (done > 0 && Interruptible::told()) return false;
     const double fitting = substep_seconds_ > 0 ? kPartSeconds / substep_seconds_ : kUnknown;
     const int part = static_cast<int>(std::clamp(fitting, 1.0, static_cast<double>(nsubsteps - done)));
     const StepArgs args = call(Action::kStep, part, options_.last_stage_outputs);
@@ -62,7 +62,7 @@ bool Batch::run_substeps(int nsubsteps, const std::function<bool()>& stop) {
     const auto began = std::chrono::steady_clock::now();
     if (!takes_long)
       engine_->run(args, nullptr, 0);
-    else if (!run_watched(args, stop))
+    else if (!run_watched(args))
       return false;
     renewed();
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - began;
@@ -73,7 +73,7 @@ bool Batch::run_substeps(int nsubsteps, const std::function<bool()>& stop) {
   return true;
 }
 
-bool Batch::run_watched(const StepArgs& args, const std::function<bool()>& stop) {
+bool Batch::run_watched(const StepArgs& args) {
   Device& device = engine_->device();
   // what a step changes, as it is before it: all memory first
   std::vector<BatchArray*> changed;
@@ -83,10 +83,12 @@ bool Batch::run_watched(const StepArgs& args, const std::function<bool()>& stop)
   before_substep_.resize(changed.size());
   for (size_t i = 0; i < changed.size(); ++i)
     before_substep_[i].resize(changed[i]->row_bytes * static_cast<size_t>(options_.num_envs));
-  for (size_t i = 0; i < changed.size(); ++i)
+  for (size_t i = 0; i < changed.size(); ++i) {
+    if (Interruptible::told()) return false;
     device.read(before_substep_[i].data(), changed[i]->data.get(), before_substep_[i].size());
+  }
   {
-    const Watched watched(&device, &stop);
+    const Watched watched(&device);
     engine_->run(args, nullptr, 0);
   }
   if (!device.stopped()) return true;
@@ -114,7 +116,11 @@ void Batch::reset_diverged() {
     any = any || marks_[e];
   }
   if (!any) return;
-  restart(marks_.data(), -1);
+  {
+    // the step is done
+    const Uninterrupted whole;
+    put_back(marks_.data(), -1);
+  }
   // the reset cleared their status: what happened stays visible until the next step
   BatchArray& counts = record("reset_count");
   for (size_t e = 0; e < status_.size(); ++e) {
@@ -127,10 +133,11 @@ void Batch::reset_diverged() {
     engine_->device().write(count, &number, sizeof number);
   }
   write_status();
+  refresh(marks_.data());
 }
 
-void Batch::run(Action action, const std::vector<int>* blocks, const std::function<bool()>& stop) {
-  const Watched watched(&engine_->device(), stop ? &stop : nullptr);
+void Batch::run(Action action, const std::vector<int>* blocks) {
+  const Watched watched(&engine_->device());
   engine_->run(call(action, 1), blocks ? blocks->data() : nullptr,
                blocks ? static_cast<int>(blocks->size()) : 0);
   if (!engine_->device().stopped()) return;
@@ -138,15 +145,15 @@ void Batch::run(Action action, const std::vector<int>* blocks, const std::functi
   throw Interrupted();
 }
 
-void Batch::forward(const uint8_t* mask, const std::function<bool()>& stop) {
+void Batch::forward(const uint8_t* mask) {
   const std::lock_guard lock(mutex_);
   if (!mask) {
-    run(Action::kForward, nullptr, stop);
+    run(Action::kForward, nullptr);
     return renewed();
   }
   // those who share a pack with a marked environment are replayed from what they remember: the same bits
   engine_->device().copy_rows(remembered(), options_.num_envs, mask);
-  refresh(mask, stop);
+  refresh(mask);
 }
 
 }  // namespace dualstep

@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <limits>
 
+#include "host/interruption.h"
 #include "host/model/element_rows.h"
 #include "host/model/model_fields.h"
 #include "host/model/sensor_types.h"
@@ -380,6 +381,7 @@ void look_at_rows(const Model& m, const Facts& f, int stage, std::vector<Problem
     if (row.stage != stage || row.kind == RelationKind::kFree) continue;
     const std::vector<int>& values = m.*row.values;
     for (int i = 0; i < static_cast<int>(values.size()); ++i) {
+      stop_if_told();
       const Wanted wanted = row.wanted(m, f, i);
       if (wanted.holds(values[i])) continue;
       const std::string text = wanted.text();

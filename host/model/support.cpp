@@ -329,21 +329,29 @@ std::vector<MeasuredGeoms> measured_geoms(const Model& m, int s) {
   return {geoms(m.sensor_objtype[s], m.sensor_objid[s]), geoms(m.sensor_reftype[s], m.sensor_refid[s])};
 }
 
-bool may_collide(const Model& m, int geom1, int geom2) {
+bool may_collide_as_pair(const Model& m, int geom1, int geom2) {
   if (m.opt.disabled(kDisableContact) || m.opt.disabled(kDisableConstraint)) return false;
-  if (!shapes_collide(m.geom_type[geom1], m.geom_type[geom2])) return false;
+  return shapes_collide(m.geom_type[geom1], m.geom_type[geom2]);
+}
+
+bool masks_let_through(const Model& m, int geom1, int geom2) {
+  return (m.geom_contype[geom1] & m.geom_conaffinity[geom2]) != 0 ||
+         (m.geom_contype[geom2] & m.geom_conaffinity[geom1]) != 0;
+}
+
+int exclusion(int body1, int body2) { return (std::min(body1, body2) << 16) + std::max(body1, body2); }
+
+bool may_collide(const Model& m, int geom1, int geom2) {
+  if (!may_collide_as_pair(m, geom1, geom2)) return false;
   // explicit pairs override every filter
   if (in_pair(m, geom1, geom2)) return true;
-  if (!(m.geom_contype[geom1] & m.geom_conaffinity[geom2]) &&
-      !(m.geom_contype[geom2] & m.geom_conaffinity[geom1])) {
-    return false;
-  }
   const int body1 = m.geom_bodyid[geom1], body2 = m.geom_bodyid[geom2];
-  const int signature = (std::min(body1, body2) << 16) + std::max(body1, body2);
-  if (std::find(m.exclude_signature.begin(), m.exclude_signature.end(), signature) !=
-      m.exclude_signature.end()) {
-    return false;
-  }
+  return masks_let_through(m, geom1, geom2) && bodies_may_collide(m, body1, body2) &&
+         std::find(m.exclude_signature.begin(), m.exclude_signature.end(), exclusion(body1, body2)) ==
+             m.exclude_signature.end();
+}
+
+bool bodies_may_collide(const Model& m, int body1, int body2) {
   // bodies welded together never touch, nor do two that cannot move
   const int weld1 = m.body_weldid[body1], weld2 = m.body_weldid[body2];
   if (weld1 == weld2 || (m.body_dofnum[weld1] == 0 && m.body_dofnum[weld2] == 0)) return false;

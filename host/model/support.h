@@ -48,8 +48,14 @@ void refuse_batch_shapes(const Model& model, std::vector<Problem>* problems);
 std::string geom_word(int geom_type);
 // "it can touch geom 'floor' and geom 'wall'", every geom named; "" where it can touch none
 std::string touched_by(const Model& model, int geom);
-// whether MuJoCo's filters and the shapes let two geoms touch under the present options
+// whether MuJoCo's filters and the shapes let two geoms touch under the present options; for many pairs, the parts of
+// that question: what an explicit pair asks, and what others do beside
 bool may_collide(const Model& model, int geom1, int geom2);
+bool may_collide_as_pair(const Model& model, int geom1, int geom2);
+bool masks_let_through(const Model& model, int geom1, int geom2);
+bool bodies_may_collide(const Model& model, int body1, int body2);
+// as in exclude_signature, where bodies that do not collide are listed
+int exclusion(int body1, int body2);
 
 // whether a sensor casts rays
 bool casts_rays(const Model& model);

@@ -1,4 +1,5 @@
 // Which shapes collide where, and what a geom can touch.
+#include "host/interruption.h"
 #include "host/model/support.h"
 #include "kernels/data/shapes.h"
 
@@ -18,6 +19,7 @@ std::string geom_word(int type) {
 
 std::string touched_by(const Model& m, int geom) {
   std::vector<std::string> names;
+  stop_if_told();
   for (int other = 0; other < m.ngeom; ++other)
     if (other != geom && may_collide(m, geom, other)) names.push_back(element_name(m, "geom", other));
   std::string text;

@@ -1,4 +1,5 @@
 // What meshes say of their own vertices, edges and faces: the rows of relations.inl that hold for parts of an array.
+#include "host/interruption.h"
 #include "host/model/relations.h"
 
 namespace dualstep {
@@ -50,6 +51,7 @@ void check_graph(const Model& m, int mesh, Entries* a) {
 void find_surface_contradictions(const Model& m, std::vector<Problem>* problems) {
   Entries entries{problems};
   for (int mesh = 0; mesh < m.nmesh; ++mesh) {
+    stop_if_told();
     check_graph(m, mesh, &entries);
     for (int i = 3 * m.mesh_faceadr[mesh]; i < 3 * (m.mesh_faceadr[mesh] + m.mesh_facenum[mesh]); ++i)
       entries.range("mesh_face", i, m.mesh_face[i], 0, m.mesh_vertnum[mesh]);

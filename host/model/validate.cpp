@@ -4,6 +4,7 @@
 #include <set>
 #include <sstream>
 
+#include "host/interruption.h"
 #include "host/model/actuator_loads.h"
 #include "host/model/element_rows.h"
 #include "host/model/model_fields.h"
@@ -63,6 +64,7 @@ void check_arrays(const Model& m, std::vector<Problem>* problems) {
       if (cols < 0) cols = static_cast<int>(values.size()) / rows;
       const double bound = kLengths.count(name) ? kMaxLength : kMaxValue;
       for (int r = 0; r < rows; ++r) {
+        stop_if_told();
         for (int c = 0; c < cols; ++c) {
           const double v = values[static_cast<size_t>(r) * cols + c];
           std::string reason;

@@ -7,6 +7,7 @@
 // deviation all spatial quantities are at one origin per tree and in world axes, so no transforms appear
 // reads     cinert, cdof, cdof_dot, cvel, qvel
 // cost      O(nv)
+#include "host/interruption.h"
 #include "host/reference/spatial.h"
 #include "host/reference/stages.h"
 
@@ -47,11 +48,10 @@ MatrixXd coriolis_matrix(const Model& m, const Data& d) {
 
   MatrixXd C = MatrixXd::Zero(m.nv, m.nv);
   for (int i = 1; i < m.nbody; ++i) {
-    MatrixXd J = MatrixXd::Zero(6, m.nv), Jdot = MatrixXd::Zero(6, m.nv);
-    for (int c = last_dof(m, i); c >= 0; c = m.dof_parentid[c]) {
-      J.col(c) = d.cdof.col(c);
-      Jdot.col(c) = d.cdof_dot.col(c);
-    }
+    stop_if_told();
+    std::vector<int> moving;
+    for (int c = last_dof(m, i); c >= 0; c = m.dof_parentid[c]) moving.push_back(c);
+    const MatrixXd J = d.cdof(Eigen::all, moving), Jdot = d.cdof_dot(Eigen::all, moving);
     const Matrix6d& I = d.cinert[i];
     const Matrix6d force_cross = cross_force_matrix(d.cvel[i]);
     Matrix6d B = force_cross * I;
@@ -62,7 +62,7 @@ MatrixXd coriolis_matrix(const Model& m, const Data& d) {
       const Matrix6d motion_cross = cross_motion_matrix(d.cvel[i]);
       B = 0.5 * (force_cross * I - I * motion_cross + bar);
     }
-    C += J.transpose() * (I * Jdot + B * J);
+    C(moving, moving) += J.transpose() * (I * Jdot + B * J);
   }
   return C;
 }

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "host/interruption.h"
 #include "host/model/element_rows.h"
 #include "host/reference/constraint.h"
 #include "host/reference/contact_model.h"
@@ -51,7 +52,7 @@ bool bodies_may_touch(const Model& m, int b1, int b2) {
          m.exclude_signature.end();
 }
 
-bool masks_let_through(const Model& m, int g1, int g2) {
+bool masks_allow(const Model& m, int g1, int g2) {
   return (m.geom_contype[g1] & m.geom_conaffinity[g2]) != 0 ||
          (m.geom_contype[g2] & m.geom_conaffinity[g1]) != 0;
 }
@@ -70,6 +71,7 @@ std::vector<Candidate> candidates(const Model& m) {
   std::vector<Candidate> result;
   size_t next = 0;
   for (int b1 = 0; b1 < m.nbody; b1++) {
+    stop_if_told();
     for (int b2 = b1; b2 < m.nbody; b2++) {
       const size_t explicit_begin = result.size();
       for (; next < pairs.size() && pairs[next].first == Key(b1, b2); next++) {
@@ -82,7 +84,7 @@ std::vector<Candidate> candidates(const Model& m) {
       for (int i = 0; i < m.body_geomnum[b1]; i++) {
         for (int j = 0; j < m.body_geomnum[b2]; j++) {
           const Candidate c = candidate(m, m.body_geomadr[b1] + i, m.body_geomadr[b2] + j, -1);
-          if (!masks_let_through(m, c.geom1, c.geom2)) continue;
+          if (!masks_allow(m, c.geom1, c.geom2)) continue;
           const bool is_explicit = std::any_of(
               result.begin() + explicit_begin, result.begin() + explicit_end, [&](const Candidate& e) {
                 return std::minmax(e.geom1, e.geom2) == std::minmax(c.geom1, c.geom2);
@@ -217,6 +219,7 @@ void collide(const Model& m, Data* d) {
   d->contacts.clear();
   if (m.opt.disabled(kDisableConstraint) || m.opt.disabled(kDisableContact)) return;
   for (const Candidate& c : candidates(m)) {
+    stop_if_told();
     Contact contact = parameters(m, c);
     // within the gap a contact is seen but has no rows
     const bool own = mujoco_contacts(m.opt);

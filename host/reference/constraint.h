@@ -59,8 +59,8 @@ VectorXd project_onto_rows(const std::vector<RowBlock>& blocks, const VectorXd& 
 double kkt_residual(const MatrixXd& A, const VectorXd& R, const VectorXd& b, const VectorXd& l,
                     const std::vector<RowBlock>& blocks);
 
-// A = J M_hat^-1 J' and b of the dual, from what make_rows left
-void dual_problem(const Data& d, MatrixXd* A, VectorXd* b);
+// that of efc_force, with A = J M_hat^-1 J' and b as make_rows left them
+double dual_residual(const Data& d, const std::vector<RowBlock>& blocks);
 
 // second derivative of the motion at zero qacc (the product dJ/dt v): of a world point fixed to a body, and
 // the body's angular acceleration

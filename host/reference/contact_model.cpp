@@ -122,8 +122,10 @@ void implicit_inertia(const Model& m, Data* d) {
   d->M_hat = d->M;
   const double h = m.opt.timestep;
   if (m.opt.integrator == Integrator::kImplicit || m.opt.integrator == Integrator::kImplicitFast) {
-    const MatrixXd slope = implicit_derivative(m, *d);
-    d->M_hat -= 0.5 * h * (slope + slope.transpose());
+    BlockMatrix slope = implicit_derivative(m, *d);
+    for (BlockMatrix::Block& block : slope.blocks())
+      block.values = (block.values + block.values.transpose()).eval();
+    d->M_hat.add(-0.5 * h, slope);
   } else if (m.opt.integrator == Integrator::kEuler && !m.opt.disabled(kDisableEulerDamp) &&
              !m.opt.disabled(kDisableDamper)) {
     for (int i = 0; i < m.nv; ++i) d->M_hat(i, i) += h * m.dof_damping[i];
@@ -138,7 +140,7 @@ namespace {
 void discrete_inertia(const Model& m, Data* d) {
   const double h = m.opt.timestep;
   const StepSlopes slopes = step_slopes(m, *d);
-  d->M_hat += h * slopes.damping + h * h * slopes.stiffness;
+  d->M_hat = BlockMatrix(MatrixXd(d->M_hat.dense() + h * slopes.damping + h * h * slopes.stiffness));
   d->M_hat_llt.compute(d->M_hat);
   d->qfrc_step = d->qfrc_smooth - h * (slopes.stiffness * d->qvel);
   d->qacc_smooth = d->M_hat_llt.solve(d->qfrc_step);
@@ -151,10 +153,12 @@ void turn_free_bodies(const Model& m, Data* d) {
     const int dof = m.jnt_dofadr[j];
     if (d->nefc() > 0 && !d->efc_J.middleCols<6>(dof).isZero(0)) continue;
     // nor a spring that others pull at
-    MatrixXd others = d->M_hat.middleRows<6>(dof);
-    others.middleCols<6>(dof).setZero();
-    if (!others.isZero(0)) continue;
-    const Matrix6d sum = d->M_hat.block<6, 6>(dof, dof) + m.opt.timestep * free_body_bias_slope(m, *d, j);
+    const BlockMatrix::Block& block = d->M_hat.block_of(dof);
+    MatrixXd rows = block.values.middleRows<6>(dof - block.begin);
+    Matrix6d sum = rows.middleCols<6>(dof - block.begin);
+    rows.middleCols<6>(dof - block.begin).setZero();
+    if (!rows.isZero(0)) continue;
+    sum += m.opt.timestep * free_body_bias_slope(m, *d, j);
     d->qacc.segment<6>(dof) = sum.partialPivLu().solve(d->qfrc_step.segment<6>(dof));
   }
 }

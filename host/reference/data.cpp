@@ -23,7 +23,10 @@ Data make_data(const Model& m) {
   d.cinert.assign(m.nbody, Matrix6d::Zero());
   for (auto* v : {&d.cvel, &d.cacc, &d.cfrc_int, &d.cfrc_ext}) v->assign(m.nbody, Vector6d::Zero());
   d.cdof = d.cdof_dot = MatrixXd::Zero(6, m.nv);
-  d.M = MatrixXd::Zero(m.nv, m.nv);
+  Spans trees(m.nv);
+  for (int i = 0; i < m.nv; ++i)
+    if (m.dof_parentid[i] >= 0) trees.join(m.dof_parentid[i], i);
+  d.M = BlockMatrix(trees.bounds());
   d.actuator_moment = RowMatrixXd::Zero(m.nactuator, m.nv);
   d.ten_J = RowMatrixXd::Zero(m.ntendon, m.nv);
   d.ten_length = d.ten_velocity = VectorXd::Zero(m.ntendon);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "host/model/model.h"
-#include "host/reference/cholesky.h"
+#include "host/reference/blocks.h"
 
 namespace dualstep::reference {
 
@@ -77,11 +77,11 @@ struct Data {
   RowMatrixXd actuator_moment;  // (nactuator, nv): d actuator_length / d q, or the wrench of the gear
 
   // inertia
-  MatrixXd M;  // (nv, nv), armature included
+  BlockMatrix M;  // (nv, nv), armature included; a block a kinematic tree
   BlockCholesky M_llt;
 
   // inertia of the step: M, and what contact_model.h lists beyond it
-  MatrixXd M_hat;
+  BlockMatrix M_hat;
   BlockCholesky M_hat_llt;
   VectorXd qfrc_step;  // discrete: qfrc_smooth less what springs gain at the velocity of the start
 

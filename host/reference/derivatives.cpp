@@ -8,9 +8,10 @@
 //           contribute nothing, nor do entries between dofs of different branches. Under discrete these entries
 //           count, and an actuator that pushes away from where it is, or in the direction in which it moves,
 //           contributes nothing to K or to D
-// cost      O(nactuator nv^2)
+// cost      O(nv depth) an actuator or tendon, O(nv^2) under discrete
 #include <algorithm>
 
+#include "host/interruption.h"
 #include "host/model/element_rows.h"
 #include "host/reference/dcmotor.h"
 #include "host/reference/spatial.h"
@@ -62,19 +63,19 @@ ActuatorSlope actuator_slope(const Model& m, const Data& d, const VectorXd& ctrl
   return slope;
 }
 
-// f(moment' moment, slope) of each actuator
+// f(moment, slope) of each actuator
 template <class F>
 void each_actuator(const Model& m, const Data& d, F f) {
   if (m.opt.disabled(kDisableActuation)) return;
   const VectorXd ctrl = clamped_controls(m, d);
   for (int i = 0; i < m.nactuator; ++i) {
-    const ActuatorSlope slope = actuator_slope(m, d, ctrl, i);
-    const MatrixXd outer = d.actuator_moment.row(i).transpose() * d.actuator_moment.row(i);
-    f(outer, slope);
+    stop_if_told();
+    f(VectorXd(d.actuator_moment.row(i)), actuator_slope(m, d, ctrl, i));
   }
 }
 
-void add_fluid(const Model& m, const Data& d, int body, MatrixXd* D) {
+template <class Matrix>
+void add_fluid(const Model& m, const Data& d, int body, Matrix* D) {
   const Vector3d box = inertia_box(m, body);
   const Vector6d flow = flow_velocity(m, d, body);
   const double diameter = box.mean(), density = m.opt.density;
@@ -90,39 +91,42 @@ void add_fluid(const Model& m, const Data& d, int body, MatrixXd* D) {
   MatrixXd jacp, jacr, J(6, m.nv);
   point_jacobian(m, d, body, d.xipos[body], &jacp, &jacr);
   J << d.ximat[body].transpose() * jacr, d.ximat[body].transpose() * jacp;
-  *D += J.transpose() * slope.asDiagonal() * J;
+  for (int i = last_dof(m, body); i >= 0; i = m.dof_parentid[i]) {
+    const Vector6d weighted = slope.cwiseProduct(J.col(i));
+    for (int j = last_dof(m, body); j >= 0; j = m.dof_parentid[j]) (*D)(i, j) += weighted.dot(J.col(j));
+  }
 }
 
 }  // namespace
 
-MatrixXd velocity_derivative(const Model& m, const Data& d) {
-  MatrixXd D = MatrixXd::Zero(m.nv, m.nv);
-  each_actuator(m, d, [&](const MatrixXd& outer, const ActuatorSlope& slope) {
-    D += slope.velocity * on_branches(m, outer);
+BlockMatrix velocity_derivative(const Model& m, const Data& d) {
+  BlockMatrix D(d.M.bounds());
+  each_actuator(m, d, [&](const VectorXd& moment, const ActuatorSlope& slope) {
+    add_on_branches(m, slope.velocity, moment, &D);
   });
   const bool springs = !m.opt.disabled(kDisableSpring), dampers = !m.opt.disabled(kDisableDamper);
   for (int i = 1; i < m.nbody && (springs || dampers); ++i) {
+    stop_if_told();
     if (fluid_acts(m, i)) add_fluid(m, d, i, &D);
   }
   if (dampers) {
     for (int i = 0; i < m.nv; ++i) D(i, i) -= m.dof_damping[i];
-    for (int t = 0; t < m.ntendon; ++t) {
-      const MatrixXd outer = d.ten_J.row(t).transpose() * d.ten_J.row(t);
-      D -= m.tendon_damping[t] * on_branches(m, outer);
-    }
+    for (int t = 0; t < m.ntendon; ++t) add_on_branches(m, -m.tendon_damping[t], d.ten_J.row(t), &D);
   }
   return D;
 }
 
 StepSlopes step_slopes(const Model& m, const Data& d) {
   StepSlopes s{MatrixXd::Zero(m.nv, m.nv), MatrixXd::Zero(m.nv, m.nv)};
-  each_actuator(m, d, [&](const MatrixXd& outer, const ActuatorSlope& slope) {
+  each_actuator(m, d, [&](const VectorXd& moment, const ActuatorSlope& slope) {
+    const MatrixXd outer = moment * moment.transpose();
     s.damping -= std::min(0.0, slope.velocity) * outer;
     s.stiffness -= std::min(0.0, slope.length) * outer;
   });
   const bool springs = !m.opt.disabled(kDisableSpring), dampers = !m.opt.disabled(kDisableDamper);
   MatrixXd fluid = MatrixXd::Zero(m.nv, m.nv);
   for (int i = 1; i < m.nbody && (springs || dampers); ++i) {
+    stop_if_told();
     if (fluid_acts(m, i)) add_fluid(m, d, i, &fluid);
   }
   s.damping -= fluid;
@@ -131,6 +135,7 @@ StepSlopes step_slopes(const Model& m, const Data& d) {
     if (springs) s.stiffness(i, i) += std::max(0.0, m.jnt_stiffness[m.dof_jntid[i]]);
   }
   for (int t = 0; t < m.ntendon; ++t) {
+    stop_if_told();
     const MatrixXd outer = d.ten_J.row(t).transpose() * d.ten_J.row(t);
     if (dampers) s.damping += m.tendon_damping[t] * outer;
     if (springs && tendon_stretch(m, d, t) != 0) s.stiffness += m.tendon_stiffness[t] * outer;

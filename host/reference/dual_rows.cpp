@@ -203,7 +203,7 @@ void solve_rows(const Model& m, Data* d, const VectorXd& free) {
     const bool equality = d->efc_type[i] == RowType::kEquality && m.opt.equality_alpha >= 0;
     hard[i] = equality || d->efc_type[i] == RowType::kPrescribed;
   }
-  const MatrixXd W = d->M_hat_llt.matrixL().solve(d->efc_J.transpose());
+  const MatrixXd W = d->M_hat_llt.half_solve(d->efc_J.transpose());
   const VectorXd b = d->efc_J * free - d->efc_aref;
   const RowSolution dual = solve_dual(W, d->efc_R, b, blocks, hard, row_law(m.opt));
   d->efc_force = dual.force;

@@ -241,7 +241,7 @@ MatrixXd EventFlow::held_rows(const Mode& mode, const FlowPoint& p, bool velocit
 
 void EventFlow::project(const Mode& mode, Data* d) const {
   const auto step = [&](const Data& at, const MatrixXd& R, const VectorXd& error) {
-    const MatrixXd W = at.M_llt.matrixL().solve(R.transpose());
+    const MatrixXd W = at.M_llt.half_solve(R.transpose());
     return VectorXd(at.M_llt.solve(R.transpose() * least_squares(W.transpose() * W, error)));
   };
   FlowPoint p;
@@ -272,7 +272,7 @@ void EventFlow::project_out(Data* d) const {
     if (rows.empty()) return;
     MatrixXd R(rows.size(), model_.nv);
     for (size_t i = 0; i < rows.size(); ++i) R.row(i) = rows[i];
-    const MatrixXd W = p.data.M_llt.matrixL().solve(R.transpose());
+    const MatrixXd W = p.data.M_llt.half_solve(R.transpose());
     const VectorXd l =
         least_squares(W.transpose() * W, -VectorXd::Map(gaps.data(), static_cast<int>(gaps.size())));
     d->qpos = integrate_position(model_, d->qpos, p.data.M_llt.solve(R.transpose() * l), 1);

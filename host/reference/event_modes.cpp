@@ -115,7 +115,7 @@ EventFlow::RestProblem EventFlow::rest_problem(const Candidates& among, const Fl
     }
   }
   const VectorXd b = out.rows.R * p.data.qacc_smooth - out.rows.demand;
-  const MatrixXd W = p.data.M_llt.matrixL().solve(out.rows.R.transpose());
+  const MatrixXd W = p.data.M_llt.half_solve(out.rows.R.transpose());
   const int n = static_cast<int>(out.kept.size());
   out.W.resize(W.rows(), n);
   out.b.resize(n);

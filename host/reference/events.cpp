@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <tuple>
 
+#include "host/interruption.h"
 #include "host/reference/stages.h"
 
 namespace dualstep::reference {
@@ -44,6 +46,7 @@ EventRun::Trial EventRun::trial(const Data& from, double s) const {
   std::array<Slope, 7> k;
   Trial out{from, 0};
   for (int i = 0; i < 7; ++i) {
+    stop_if_told();
     VectorXd displacement = VectorXd::Zero(model_.nv), dv = displacement, da = VectorXd::Zero(model_.na);
     for (int j = 0; j < i; ++j) {
       displacement += s * kStage[i][j] * k[j].position;
@@ -328,6 +331,16 @@ void EventRun::follow_contacts(const Data& d) {
 }
 
 void EventRun::advance(Data* d, double duration, std::vector<Event>* events) {
+  const auto before = std::tuple(mode_, qpos_, qvel_, step_);
+  try {
+    follow(d, duration, events);
+  } catch (...) {
+    std::tie(mode_, qpos_, qvel_, step_) = before;
+    throw;
+  }
+}
+
+void EventRun::follow(Data* d, double duration, std::vector<Event>* events) {
   const double end = d->time + duration;
   const bool moved = !mode_.known || qpos_.size() != d->qpos.size() || qpos_ != d->qpos || qvel_ != d->qvel;
   std::vector<Event> found;

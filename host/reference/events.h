@@ -130,6 +130,7 @@ class EventFlow {
 class EventRun {
  public:
   explicit EventRun(const Model& m) : model_(m), flow_(m) {}
+  // where it throws, what it keeps from one call to the next is as it was
   void advance(Data* d, double duration, std::vector<Event>* events);
   // qacc and contact forces of a state, without moving it
   void forward(Data* d);
@@ -137,6 +138,7 @@ class EventRun {
  private:
   struct Trial;
   struct Blow;
+  void follow(Data* d, double duration, std::vector<Event>* events);
   void handle(Data* d, std::vector<Event>* events);
   Blow blow(const FlowPoint& p, bool tired) const;
   void report_impacts(const Blow& blow, const FlowPoint& p, const Data& d, std::vector<Event>* events) const;

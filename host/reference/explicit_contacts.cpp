@@ -21,6 +21,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "host/interruption.h"
 #include "host/reference/contact_matching.h"
 #include "host/reference/contact_model.h"
 #include "host/reference/formulations/compliant.h"
@@ -99,6 +100,7 @@ VectorXd explicit_contacts(const Model& m, Data* d) {
   std::vector<Touching> touching;
   for (Contact& c : d->contacts) {
     if (c.dist >= 0) continue;
+    stop_if_told();
     const MatrixXd J = contact_jacobian(m, *d, c);
     if (J.isZero(0)) continue;
     touching.push_back({&c, J, J * d->qvel});
@@ -119,6 +121,7 @@ VectorXd explicit_contacts(const Model& m, Data* d) {
 
   std::vector<FrictionTerm> terms;
   for (size_t i = 0; i < touching.size(); ++i) {
+    stop_if_told();
     const Contact& c = *touching[i].contact;
     const auto add = [&](int start, int size, double mu) {
       const MatrixXd J = touching[i].J.middleRows(start, size);

@@ -31,6 +31,7 @@
 #include <array>
 #include <cmath>
 
+#include "host/interruption.h"
 #include "host/model/element_rows.h"
 #include "host/reference/constraint.h"
 
@@ -228,6 +229,7 @@ void set_impedance(const Model& m, Data* d) {
   const bool discrete = m.opt.integrator == Integrator::kDiscrete;
   const double h = m.opt.timestep;
   for (int row = 0, size = 0; row < n; row += size) {
+    stop_if_told();
     size = group_size(m, *d, row);
     const RowType type = d->efc_type[row];
     if (type == RowType::kPrescribed) {
@@ -275,6 +277,7 @@ void set_impedance(const Model& m, Data* d) {
   d->efc_aref = -damping.array() * d->efc_vel.array() -
                 stiffness.array() * impedance.array() * (d->efc_pos - d->efc_margin).array();
   for (int row = 0, size = 0; row < n; row += size) {
+    stop_if_told();
     size = group_size(m, *d, row);
     if (d->efc_type[row] != RowType::kEquality || size == 1) continue;
     d->efc_aref.segment(row, size) -= bias_of_equality(m, *d, d->efc_id[row]);

@@ -112,7 +112,7 @@ Impact impact_rows(const Model& m, const Data& d, const std::vector<int>& closed
   RowLaw law;
   law.coulomb = true;
   law.directions = m.opt.friction_directions;
-  const MatrixXd W = d.M_llt.matrixL().solve(rows.J.transpose());
+  const MatrixXd W = d.M_llt.half_solve(rows.J.transpose());
   const VectorXd none = VectorXd::Zero(rows.speed.size());
   const auto solve = [&](double scale) {
     VectorXd b = rows.speed.array() * (1 + scale * rows.bounce.array());

@@ -6,7 +6,7 @@
 // source    Featherstone 2008, section 6.2
 // reads     cinert, cdof
 // writes    M, M_llt
-// cost      O(nv depth), then a dense Cholesky factorization
+// cost      O(nv depth), then a dense Cholesky factorization of each kinematic tree
 #include "host/reference/spatial.h"
 #include "host/reference/stages.h"
 
@@ -19,13 +19,13 @@ void mass_matrix(const Model& m, Data* d) {
     if (m.body_parentid[i] > 0) composite[m.body_parentid[i]] += composite[i];
   }
 
-  d->M.setZero();
+  // entries between dofs of different branches stay zero
   for (int i = 0; i < m.nv; ++i) {
     const Vector6d force = composite[m.dof_bodyid[i]] * d->cdof.col(i);
     for (int j = i; j >= 0; j = m.dof_parentid[j]) d->M(i, j) = d->M(j, i) = d->cdof.col(j).dot(force);
     d->M(i, i) += m.dof_armature[i];
   }
-  if (tendons_have_inertia(m)) d->M += tendon_inertia(m, *d);
+  if (tendons_have_inertia(m)) add_tendon_inertia(m, *d, &d->M);
   d->M_llt.compute(d->M);
 }
 

@@ -13,6 +13,7 @@
 // cost      O(nv^3)
 #include <algorithm>
 
+#include "host/interruption.h"
 #include "host/reference/contact_model.h"
 #include "host/reference/spatial.h"
 #include "host/reference/stages.h"
@@ -42,7 +43,7 @@ void advance(const Model& m, const VectorXd& act_dot, const VectorXd& qacc, cons
 
 // d bias / d qvel. The bias but for gravity is quadratic in qvel, so that its derivative along e follows from
 // values alone, without truncation error: b(v + e) - b(v) - b(e) + b(0)
-MatrixXd bias_slope(const Model& m, const Data& d) {
+BlockMatrix bias_slope(const Model& m, const Data& d) {
   Data at = d;
   const auto bias = [&](const VectorXd& qvel) {
     at.qvel = qvel;
@@ -50,10 +51,15 @@ MatrixXd bias_slope(const Model& m, const Data& d) {
     return rnea(m, at, nullptr);
   };
   const VectorXd here = bias(d.qvel), rest = bias(VectorXd::Zero(m.nv));
-  MatrixXd slope(m.nv, m.nv);
-  for (int k = 0; k < m.nv; ++k) {
-    const VectorXd e = VectorXd::Unit(m.nv, k);
-    slope.col(k) = bias(d.qvel + e) - here - bias(e) + rest;
+  // of the dofs of a tree by those of the same
+  BlockMatrix slope(d.M.bounds());
+  for (BlockMatrix::Block& block : slope.blocks()) {
+    for (int k = 0; k < block.size(); ++k) {
+      stop_if_told();
+      const VectorXd e = VectorXd::Unit(m.nv, block.begin + k);
+      const VectorXd column = bias(d.qvel + e) - here - bias(e) + rest;
+      block.values.col(k) = column.segment(block.begin, block.size());
+    }
   }
   return slope;
 }
@@ -95,9 +101,9 @@ Matrix6d free_body_bias_slope(const Model& m, const Data& d, int jnt) {
   return slope;
 }
 
-MatrixXd implicit_derivative(const Model& m, const Data& d) {
-  MatrixXd slope = velocity_derivative(m, d);
-  if (m.opt.integrator == Integrator::kImplicit) slope -= bias_slope(m, d);
+BlockMatrix implicit_derivative(const Model& m, const Data& d) {
+  BlockMatrix slope = velocity_derivative(m, d);
+  if (m.opt.integrator == Integrator::kImplicit) slope.add(-1, bias_slope(m, d));
   return slope;
 }
 
@@ -148,7 +154,7 @@ void euler(const Model& m, Data* d) {
   for (double b : m.dof_damping) damping = std::max(damping, b);
   VectorXd qacc = d->qacc;
   if (implicit && damping > 0) {
-    MatrixXd H = d->M;
+    BlockMatrix H = d->M;
     for (int i = 0; i < m.nv; ++i) H(i, i) += m.opt.timestep * m.dof_damping[i];
     if (hard_rows(m)) {
       // rows that admit no softness hold for the motion that is made, not for the one without implicit
@@ -159,7 +165,7 @@ void euler(const Model& m, Data* d) {
       solve_rows(m, d, d->M_hat_llt.solve(d->qfrc_smooth));
       qacc = d->qacc;
     } else {
-      qacc = H.llt().solve(d->qfrc_smooth + d->qfrc_constraint);
+      qacc = BlockCholesky(H).solve(d->qfrc_smooth + d->qfrc_constraint);
     }
   }
   advance(m, d->act_dot, qacc, nullptr, d);
@@ -178,17 +184,22 @@ void implicit(const Model& m, Data* d) {
   }
   const double h = m.opt.timestep;
   const VectorXd force = d->qfrc_smooth + d->qfrc_constraint;
-  MatrixXd sum = d->M - h * implicit_derivative(m, *d);
+  BlockMatrix sum = d->M;
+  sum.add(-h, implicit_derivative(m, *d));
   // bodies alone in their tree afford their gyroscopic derivative also in implicitfast: a block of its own, not
   // symmetric
   for (int j = 0; j < m.njnt && m.opt.integrator == Integrator::kImplicitFast; ++j) {
     if (!lone_free_body(m, j)) continue;
-    sum.block<6, 6>(m.jnt_dofadr[j], m.jnt_dofadr[j]) += h * free_body_bias_slope(m, *d, j);
+    const Matrix6d slope = free_body_bias_slope(m, *d, j);
+    for (int r = 0; r < 6; ++r)
+      for (int c = 0; c < 6; ++c) sum(m.jnt_dofadr[j] + r, m.jnt_dofadr[j] + c) += h * slope(r, c);
   }
-  VectorXd qacc = sum.partialPivLu().solve(force);
+  VectorXd qacc = solve_any(sum, force);
   if (hard_rows(m)) {
     // as in euler, on the symmetric part
-    d->M_hat = 0.5 * (sum + sum.transpose());
+    for (BlockMatrix::Block& block : sum.blocks())
+      block.values = (0.5 * (block.values + block.values.transpose())).eval();
+    d->M_hat = sum;
     d->M_hat_llt.compute(d->M_hat);
     for (Contact& c : d->contacts) c.force.setZero();
     solve_rows(m, d, d->M_hat_llt.solve(d->qfrc_smooth));

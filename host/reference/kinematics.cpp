@@ -176,9 +176,13 @@ void point_jacobian(const Model& m, const Data& d, int body, const Vector3d& poi
 
 VectorXd project_wrench(const Model& m, const Data& d, int body, const Vector3d& point, const Vector3d& force,
                         const Vector3d& torque) {
-  MatrixXd jacp, jacr;
-  point_jacobian(m, d, body, point, &jacp, &jacr);
-  return jacp.transpose() * force + jacr.transpose() * torque;
+  VectorXd tau = VectorXd::Zero(m.nv);
+  const Vector3d arm = point - spatial_origin(m, d, body);
+  for (int i = last_dof(m, body); i >= 0; i = m.dof_parentid[i]) {
+    const Vector3d w = d.cdof.col(i).head<3>();
+    tau[i] = (d.cdof.col(i).tail<3>() + w.cross(arm)).dot(force) + w.dot(torque);
+  }
+  return tau;
 }
 
 }  // namespace dualstep::reference

@@ -6,6 +6,7 @@
 #include <array>
 #include <stdexcept>
 
+#include "host/interruption.h"
 #include "host/model/actuator_loads.h"
 #include "host/reference/contact_model.h"
 #include "host/reference/spatial.h"
@@ -114,6 +115,7 @@ Reference::Reference(const Model& model)
     : model_(loaded(model, [](const Model& with) { return with; })), events_(model_) {
   refuse_unsupported(model_);
   data_ = make_data(model_);
+  good_ = {data_.qpos, data_.qvel, data_.act, data_.time};
   const auto allocate = [&](const char* name, const auto& x) {
     Array& a = arrays_[name];
     a.shape = shape_of(x);
@@ -150,85 +152,95 @@ void Reference::publish() {
   time = data_.time;
 }
 
-void Reference::step(int n, const std::function<bool()>& stop) {
-  const auto stopped = [&](int done) { return done < n && stop && stop(); };
-  if (model_.opt.scheme == Scheme::kEventDriven) {
-    take_state(&data_);
-    for (int i = 0; i < n && !(data_.status & kStatusDiverged) && !stopped(i); ++i)
-      hybrid_step(model_.opt.timestep, nullptr);
-    keep_or_restore_state();
-    publish();
-    return;
-  }
-  take_state(&data_);
-  for (int i = 0; i < n && !(data_.status & kStatusDiverged) && !stopped(i); ++i)
-    reference::step(model_, &data_);
-  keep_or_restore_state();
+template <class F>
+void Reference::change(F f) {
+  Data d = data_;
+  take_state(&d);
+  f(&d);
+  keep_or_restore_state(&d);
+  data_ = std::move(d);
   publish();
 }
 
-void Reference::hybrid_step(double duration, std::vector<Event>* events) {
-  if (!sane_state(data_) || !sane_inputs(data_)) {
-    data_.status |= kStatusDiverged;
+void Reference::step(int n) {
+  if (n == 0) change([](Data*) {});
+  for (int i = 0; i < n && (i == 0 || !(data_.status & kStatusDiverged)); ++i) {
+    stop_if_told();
+    change([&](Data* d) {
+      if (model_.opt.scheme == Scheme::kEventDriven)
+        hybrid_step(model_.opt.timestep, d, nullptr);
+      else
+        reference::step(model_, d);
+    });
+  }
+}
+
+void Reference::hybrid_step(double duration, Data* d, std::vector<Event>* events) {
+  if (d->status & kStatusDiverged) return;
+  if (!sane_state(*d) || !sane_inputs(*d)) {
+    d->status |= kStatusDiverged;
     return;
   }
-  reference::forward(model_, &data_);
-  Data end = data_;
+  reference::forward(model_, d);
+  Data end = *d;
   std::vector<Event> found;
   events_.advance(&end, duration, &found);
   if (!sane_state(end)) {
-    data_.status |= kStatusDiverged;
+    d->status |= kStatusDiverged;
     return;
   }
-  data_.qpos = end.qpos;
-  data_.qvel = end.qvel;
-  data_.act = end.act;
-  data_.time = end.time;
-  data_.status |= end.status;
+  d->qpos = end.qpos;
+  d->qvel = end.qvel;
+  d->act = end.act;
+  d->time = end.time;
+  d->status |= end.status;
   if (events) events->insert(events->end(), found.begin(), found.end());
 }
 
-std::vector<Event> Reference::advance(double duration, const std::function<bool()>& stop) {
+std::vector<Event> Reference::advance(double duration) {
   if (model_.opt.scheme != Scheme::kEventDriven)
     throw std::invalid_argument("advance is for scheme = 'event_driven'; step() advances by time steps");
   std::vector<Event> events;
-  take_state(&data_);
-  const double end = data_.time + duration;
-  while (end - data_.time > 1e-13 && !(data_.status & kStatusDiverged) && !(stop && stop()))
-    hybrid_step(std::min(model_.opt.timestep, end - data_.time), &events);
-  keep_or_restore_state();
-  publish();
+  const double end = time + duration;
+  change([](Data*) {});
+  while (end - time > 1e-13 && !(data_.status & kStatusDiverged)) {
+    stop_if_told();
+    change([&](Data* d) { hybrid_step(std::min(model_.opt.timestep, end - d->time), d, &events); });
+  }
   return events;
 }
 
 void Reference::forward() {
-  take_state(&data_);
-  if (sane_state(data_) && sane_inputs(data_)) {
-    reference::forward(model_, &data_);
-  } else {
-    data_.status |= kStatusDiverged;
-  }
-  keep_or_restore_state();
-  publish();
+  change([&](Data* d) {
+    if (sane_state(*d) && sane_inputs(*d)) {
+      reference::forward(model_, d);
+    } else {
+      d->status |= kStatusDiverged;
+    }
+  });
 }
 
 // a state that users wrote and that is not sane gives way to the last good one
-void Reference::keep_or_restore_state() {
-  if (sane_state(data_)) {
-    good_ = {data_.qpos, data_.qvel, data_.act, data_.time};
+void Reference::keep_or_restore_state(Data* d) {
+  if (sane_state(*d)) {
+    good_ = {d->qpos, d->qvel, d->act, d->time};
     return;
   }
-  data_.qpos = good_.qpos;
-  data_.qvel = good_.qvel;
-  data_.act = good_.act;
-  data_.time = good_.time;
+  d->qpos = good_.qpos;
+  d->qvel = good_.qvel;
+  d->act = good_.act;
+  d->time = good_.time;
 }
 
 void Reference::reset(int key) {
-  reset_state(model_, key, &data_);
-  keep_or_restore_state();
-  publish();
-  forward();
+  change([&](Data* d) {
+    reset_state(model_, key, d);
+    if (sane_state(*d) && sane_inputs(*d)) {
+      reference::forward(model_, d);
+    } else {
+      d->status |= kStatusDiverged;
+    }
+  });
 }
 
 Data Reference::at_state() const {
@@ -238,18 +250,22 @@ Data Reference::at_state() const {
   return d;
 }
 
-MatrixXd Reference::mass_matrix() const { return at_state().M; }
+MatrixXd Reference::mass_matrix() const { return at_state().M.dense(); }
 VectorXd Reference::bias() const { return at_state().qfrc_bias; }
 VectorXd Reference::inverse_dynamics(const VectorXd& qacc) const {
   const Data d = at_state();
   VectorXd tau = rnea(model_, d, &qacc);
   // recursions over bodies know nothing of tendons
-  if (tendons_have_inertia(model_)) tau += tendon_inertia(model_, d) * qacc + tendon_bias(model_, d);
+  if (tendons_have_inertia(model_)) {
+    BlockMatrix of_tendons(d.M.bounds());
+    add_tendon_inertia(model_, d, &of_tendons);
+    tau += of_tendons * qacc + tendon_bias(model_, d);
+  }
   return tau;
 }
 VectorXd Reference::forward_dynamics(const VectorXd& tau) const {
   const Data d = at_state();
-  return tendons_have_inertia(model_) ? VectorXd(d.M_llt.solve(tau - d.qfrc_bias)) : aba(model_, d, tau);
+  return tendons_have_inertia(model_) ? d.M_llt.solve(tau - d.qfrc_bias) : aba(model_, d, tau);
 }
 MatrixXd Reference::coriolis_matrix() const { return reference::coriolis_matrix(model_, at_state()); }
 VectorXd Reference::momentum() const {

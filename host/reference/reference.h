@@ -1,9 +1,11 @@
 // The reference as users meet it: one environment of a model, stepped in double precision, with named arrays
 // at fixed addresses. Writing the state or input arrays sets them; forward(), step() and reset() refresh the
 // rest. Quantities derived from the state stay those of the last step's start until forward() is called.
+//
+// Every call may be told to stop (host/interruption.h): it throws Interrupted, and changed nothing but by the steps that it
+// had done.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -29,10 +31,9 @@ class Reference {
   explicit Reference(const Model& model);
 
   // n time steps; stops at a divergence, with the state the last good one
-  // `stop` is asked after each step; where it says true, the steps that are done stand
-  void step(int n = 1, const std::function<bool()>& stop = nullptr);
+  void step(int n = 1);
   // event_driven: a length of time, with every event on the way
-  std::vector<Event> advance(double duration, const std::function<bool()>& stop = nullptr);
+  std::vector<Event> advance(double duration);
   // derived quantities at the current state
   void forward();
   // the state of a keyframe, or of qpos0 where key is -1, and its derived quantities
@@ -64,11 +65,14 @@ class Reference {
   // the users' arrays into a workspace, and a workspace into the users' arrays
   void take_state(Data* d) const;
   void publish();
-  void keep_or_restore_state();
+  void keep_or_restore_state(Data* d);
   Data at_state() const;
+  // calls f with a copy of the workspace at the users' state, which then is the workspace
+  template <class F>
+  void change(F f);
 
   // one step of an event-driven run; its outputs are those of its start
-  void hybrid_step(double duration, std::vector<Event>* events);
+  void hybrid_step(double duration, Data* d, std::vector<Event>* events);
 
   Model model_;
   Data data_;

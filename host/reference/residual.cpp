@@ -81,19 +81,30 @@ VectorXd project_onto_rows(const std::vector<RowBlock>& blocks, const VectorXd& 
   return result;
 }
 
-double kkt_residual(const MatrixXd& A, const VectorXd& R, const VectorXd& b, const VectorXd& l,
-                    const std::vector<RowBlock>& blocks) {
-  if (l.size() == 0) return 0;
-  const VectorXd y = A * l + R.cwiseProduct(l) + b;
-  const double abar = (A.diagonal() + R).mean();
+namespace {
+
+double natural_residual(const VectorXd& y, double abar, const VectorXd& l,
+                        const std::vector<RowBlock>& blocks) {
   const double distance = (l - project_onto_rows(blocks, l - y / abar)).norm();
   return distance == 0 ? 0 : distance / l.norm();
 }
 
-void dual_problem(const Data& d, MatrixXd* A, VectorXd* b) {
-  *A = d.efc_J * d.M_hat_llt.solve(d.efc_J.transpose());
-  *A = (0.5 * (*A + A->transpose())).eval();
-  *b = d.efc_J * d.qacc_smooth - d.efc_aref;
+}  // namespace
+
+double kkt_residual(const MatrixXd& A, const VectorXd& R, const VectorXd& b, const VectorXd& l,
+                    const std::vector<RowBlock>& blocks) {
+  if (l.size() == 0) return 0;
+  return natural_residual(A * l + R.cwiseProduct(l) + b, (A.diagonal() + R).mean(), l, blocks);
+}
+
+double dual_residual(const Data& d, const std::vector<RowBlock>& blocks) {
+  if (d.nefc() == 0) return 0;
+  // A = W'W
+  const MatrixXd W = d.M_hat_llt.half_solve(d.efc_J.transpose());
+  const VectorXd& l = d.efc_force;
+  const VectorXd y = W.transpose() * (W * l) + d.efc_R.cwiseProduct(l) + d.efc_J * d.qacc_smooth - d.efc_aref;
+  const VectorXd diagonal = W.colwise().squaredNorm().transpose();
+  return natural_residual(y, (diagonal + d.efc_R).mean(), l, blocks);
 }
 
 }  // namespace dualstep::reference

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "host/interruption.h"
 #include "host/reference/contact_model.h"
 #include "host/reference/impedance.h"
 
@@ -32,6 +33,7 @@ double prescribed_demand(const Model& m, const Data& d, int row) {
 
 // a row of the spring-damper, with force limited by its set alone
 void spring_damper_row(const Model& m, Data* d, int row, bool has_position) {
+  stop_if_told();
   const double kappa = std::max(m.opt.contact_time_constant, 2 * m.opt.timestep);
   const VectorXd j = d->efc_J.row(row);
   const double weight = j.dot(d->M_hat_llt.solve(j));

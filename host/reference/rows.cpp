@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "host/interruption.h"
 #include "host/model/element_rows.h"
 #include "host/reference/constraint.h"
 #include "host/reference/contact_model.h"
@@ -171,6 +172,7 @@ std::vector<LimitRow> limit_rows(const Model& m, const Data& d) {
   std::vector<LimitRow> rows;
   for (int j = 0; j < m.njnt; j++) {
     if (!m.jnt_limited[j]) continue;
+    stop_if_told();
     const int adr = m.jnt_qposadr[j], dof = m.jnt_dofadr[j];
     if (m.jnt_type[j] == kHinge || m.jnt_type[j] == kSlide) {
       const Bounds range = bounds(row::jnt_range(m, j));
@@ -247,6 +249,7 @@ void make_rows(const Model& m, Data* d) {
   if (!m.opt.disabled(kDisableConstraint)) {
     if (!m.opt.disabled(kDisableEquality)) {
       for (int i = 0; i < m.neq; i++) {
+        stop_if_told();
         if (!m.eq_active0[i]) continue;
         if (m.eq_type[i] == kEqConnect || m.eq_type[i] == kEqWeld) add_connect_or_weld(m, *d, i, &rows);
         if (m.eq_type[i] == kEqJoint) add_joint_coupling(m, *d, i, &rows);
@@ -275,6 +278,7 @@ void make_rows(const Model& m, Data* d) {
     // explicit laws of contact have no rows
     const bool explicit_law = contact_form(m.opt).forces;
     for (size_t c = 0; c < d->contacts.size(); c++) {
+      stop_if_told();
       d->contacts[c].efc_address = -1;
       if (explicit_law && !mujoco_contacts(m.opt)) continue;
       add_contact(m, *d, static_cast<int>(c), &d->contacts[c], &rows);
@@ -286,7 +290,10 @@ void make_rows(const Model& m, Data* d) {
   d->efc_of_tendon = rows.of_tendon;
   d->efc_id = rows.id;
   d->efc_J.resize(n, m.nv);
-  for (int i = 0; i < n; i++) d->efc_J.row(i) = rows.jacobian[i];
+  for (int i = 0; i < n; i++) {
+    stop_if_told();
+    d->efc_J.row(i) = rows.jacobian[i];
+  }
   d->efc_pos = VectorXd::Map(rows.pos.data(), n);
   d->efc_margin = VectorXd::Map(rows.margin.data(), n);
   d->efc_frictionloss = VectorXd::Map(rows.frictionloss.data(), n);

@@ -17,10 +17,11 @@
 // longer falls.
 //
 // source    Todorov 2014; MuJoCo documentation, "Computation"
-// cost      one dense factorization of nv^2 a step
+// cost      one dense factorization a step of each set of dofs that rows or the inertia couple
 #include <algorithm>
 #include <cmath>
 
+#include "host/interruption.h"
 #include "host/reference/constraint.h"
 
 namespace dualstep::reference {
@@ -80,7 +81,9 @@ Penalty penalty(const RowBlock& block, const VectorXd& x, const VectorXd& D) {
 
 class Problem {
  public:
-  explicit Problem(const Data& d) : d_(d), blocks_(row_blocks(d)) {}
+  explicit Problem(const Data& d) : d_(d), blocks_(row_blocks(d)), reached_(blocks_.size()) {
+    find_reached();
+  }
 
   VectorXd residual(const VectorXd& a) const { return d_.efc_J * a - d_.efc_aref; }
 
@@ -91,11 +94,20 @@ class Problem {
   }
 
   // M + J' H J
-  MatrixXd hessian(const VectorXd& x) const {
-    MatrixXd result = d_.M_hat;
-    for (const RowBlock& b : blocks_) {
-      const auto J = d_.efc_J.middleRows(b.start, b.size);
-      result += J.transpose() * at(b, x).hessian * J;
+  BlockMatrix hessian(const VectorXd& x) const {
+    BlockMatrix result(bounds_);
+    for (const BlockMatrix::Block& block : d_.M_hat.blocks()) {
+      stop_if_told();
+      for (int j = 0; j < block.size(); ++j)
+        for (int i = 0; i < block.size(); ++i) result(block.begin + i, block.begin + j) = block.values(i, j);
+    }
+    for (size_t k = 0; k < blocks_.size(); ++k) {
+      stop_if_told();
+      const RowBlock& b = blocks_[k];
+      const MatrixXd J = d_.efc_J(Eigen::seqN(b.start, b.size), reached_[k]);
+      const MatrixXd sum = J.transpose() * at(b, x).hessian * J;
+      for (size_t j = 0; j < reached_[k].size(); ++j)
+        for (size_t i = 0; i < reached_[k].size(); ++i) result(reached_[k][i], reached_[k][j]) += sum(i, j);
     }
     return result;
   }
@@ -108,6 +120,7 @@ class Problem {
     bool bracketed = false;
     double best = 0, best_value = -1;
     for (int i = 0; i < 200; i++) {
+      stop_if_told();
       double first = slope + t * curvature, second = curvature,
              size = std::abs(slope) + std::abs(t * curvature);
       for (const RowBlock& b : blocks_) {
@@ -144,8 +157,30 @@ class Problem {
     return penalty(b, x.segment(b.start, b.size), d_.efc_D.segment(b.start, b.size));
   }
 
+  // the dofs that each block of rows reaches, and the blocks of the sum
+  void find_reached() {
+    std::vector<int> block_of(d_.nefc());
+    for (size_t k = 0; k < blocks_.size(); ++k)
+      std::fill_n(block_of.begin() + blocks_[k].start, blocks_[k].size, static_cast<int>(k));
+    Spans spans(d_.M_hat.rows());
+    for (const BlockMatrix::Block& block : d_.M_hat.blocks())
+      spans.join(block.begin, block.begin + block.size() - 1);
+    for (int dof = 0; dof < d_.M_hat.rows(); ++dof) {
+      stop_if_told();
+      for (int row = 0; row < d_.nefc(); ++row) {
+        if (d_.efc_J(row, dof) == 0) continue;
+        std::vector<int>& reached = reached_[block_of[row]];
+        if (reached.empty() || reached.back() != dof) reached.push_back(dof);
+        spans.join(reached.front(), dof);
+      }
+    }
+    bounds_ = spans.bounds();
+  }
+
   const Data& d_;
   std::vector<RowBlock> blocks_;
+  std::vector<std::vector<int>> reached_;
+  std::vector<Eigen::Index> bounds_;
 };
 
 // forces of a contact's rows in its frame
@@ -178,6 +213,7 @@ void solve_constraints(const Model& m, Data* d) {
   VectorXd best = d->qacc;
   double least = -1;
   for (int stalled = 0; d->nefc() > 0 && stalled < 4 && d->iterations < 500; d->iterations++) {
+    stop_if_told();
     const VectorXd x = problem.residual(d->qacc);
     const VectorXd change = d->qacc - d->qacc_smooth;
     const VectorXd inertial = d->M_hat * change;
@@ -185,7 +221,7 @@ void solve_constraints(const Model& m, Data* d) {
     const VectorXd gradient = inertial - constraint;
     const double size = gradient.norm();
     if (!std::isfinite(size)) break;
-    const VectorXd step = -problem.hessian(x).ldlt().solve(gradient);
+    const VectorXd step = -solve_symmetric(problem.hessian(x), gradient);
     const bool near = -gradient.dot(step) <= 1e-16 * change.dot(inertial);
     stalled = near && least >= 0 && size > 0.5 * least ? stalled + 1 : 0;
     if (least < 0 || !near || size < least) {
@@ -200,10 +236,7 @@ void solve_constraints(const Model& m, Data* d) {
   d->qfrc_constraint = d->efc_J.transpose() * d->efc_force;
   store_contact_forces(m, d);
   if (d->nefc() > 0) {
-    MatrixXd A;
-    VectorXd b;
-    dual_problem(*d, &A, &b);
-    d->residual = kkt_residual(A, d->efc_R, b, d->efc_force, problem.blocks());
+    d->residual = dual_residual(*d, problem.blocks());
   }
 }
 

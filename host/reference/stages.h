@@ -24,10 +24,10 @@ void add_tendon_wrenches(const Model& m, Data* d);
 double tendon_stretch(const Model& m, const Data& d, int ten);
 // what armature of tendons adds to the mass matrix and to the bias
 bool tendons_have_inertia(const Model& m);
-MatrixXd tendon_inertia(const Model& m, const Data& d);
+void add_tendon_inertia(const Model& m, const Data& d, BlockMatrix* M);
 VectorXd tendon_bias(const Model& m, const Data& d);
-// a matrix without its entries between dofs of different branches
-MatrixXd on_branches(const Model& m, MatrixXd x);
+// adds scale J'J, without its entries between dofs of different branches
+void add_on_branches(const Model& m, double scale, const VectorXd& J, BlockMatrix* to);
 // M, M_llt by composite rigid bodies
 void mass_matrix(const Model& m, Data* d);
 
@@ -50,7 +50,7 @@ void smooth_acceleration(const Model& m, Data* d);
 VectorXd project_wrench(const Model& m, const Data& d, int body, const Vector3d& point, const Vector3d& force,
                         const Vector3d& torque);
 // d (qfrc_actuator + qfrc_passive) / d qvel
-MatrixXd velocity_derivative(const Model& m, const Data& d);
+BlockMatrix velocity_derivative(const Model& m, const Data& d);
 // of the integrator discrete: minus the derivatives of actuators and passive forces by velocity and by position
 struct StepSlopes {
   MatrixXd damping, stiffness;
@@ -60,7 +60,7 @@ StepSlopes step_slopes(const Model& m, const Data& d);
 bool lone_free_body(const Model& m, int jnt);
 Matrix6d free_body_bias_slope(const Model& m, const Data& d, int jnt);
 // dF / d qvel of the integrators implicit and implicitfast; of the former F has also the bias
-MatrixXd implicit_derivative(const Model& m, const Data& d);
+BlockMatrix implicit_derivative(const Model& m, const Data& d);
 // the box of the same mass and inertia as a body: its edges
 Vector3d inertia_box(const Model& m, int body);
 // velocity of a body's inertial frame against the wind, in its own axes: (angular; linear)

@@ -1,4 +1,5 @@
 // The step of the reference, top to bottom.
+#include "host/interruption.h"
 #include "host/reference/constraint.h"
 #include "host/reference/contact_model.h"
 #include "host/reference/spatial.h"
@@ -47,6 +48,7 @@ bool sane_inputs(const Data& d) {
 void smooth_acceleration(const Model& m, Data* d) {
   d->qfrc_smooth = d->qfrc_passive - d->qfrc_bias + d->qfrc_actuator + d->qfrc_applied;
   for (int i = 1; i < m.nbody; ++i) {
+    stop_if_told();
     if (d->xfrc_applied.row(i).isZero(0)) continue;
     const Vector3d force = d->xfrc_applied.row(i).head<3>(), torque = d->xfrc_applied.row(i).tail<3>();
     d->qfrc_smooth += project_wrench(m, *d, i, d->xipos[i], force, torque);

@@ -242,26 +242,22 @@ double tendon_bias_acceleration(const Model& m, const Data& d, int ten) {
   return sum;
 }
 
-bool in_one_branch(const Model& m, int i, int j) {
-  for (int up = std::max(i, j); up >= 0; up = m.dof_parentid[up])
-    if (up == std::min(i, j)) return true;
-  return false;
-}
-
-MatrixXd on_branches(const Model& m, MatrixXd x) {
-  for (int i = 0; i < m.nv; ++i)
-    for (int j = 0; j < m.nv; ++j)
-      if (!in_one_branch(m, i, j)) x(i, j) = 0;
-  return x;
+void add_on_branches(const Model& m, double scale, const VectorXd& J, BlockMatrix* to) {
+  for (int i = 0; i < m.nv; ++i) {
+    for (int j = J[i] != 0 ? i : -1; j >= 0; j = m.dof_parentid[j]) {
+      const double entry = scale * (J[i] * J[j]);
+      (*to)(i, j) += entry;
+      if (i != j) (*to)(j, i) += entry;
+    }
+  }
 }
 
 bool tendons_have_inertia(const Model& m) {
   return std::any_of(m.tendon_armature.begin(), m.tendon_armature.end(), [](double a) { return a != 0; });
 }
-MatrixXd tendon_inertia(const Model& m, const Data& d) {
-  MatrixXd M = MatrixXd::Zero(m.nv, m.nv);
-  for (int t = 0; t < m.ntendon; ++t) M += m.tendon_armature[t] * d.ten_J.row(t).transpose() * d.ten_J.row(t);
-  return on_branches(m, M);
+void add_tendon_inertia(const Model& m, const Data& d, BlockMatrix* M) {
+  for (int t = 0; t < m.ntendon; ++t)
+    if (m.tendon_armature[t] != 0) add_on_branches(m, m.tendon_armature[t], d.ten_J.row(t), M);
 }
 VectorXd tendon_bias(const Model& m, const Data& d) {
   VectorXd bias = VectorXd::Zero(m.nv);

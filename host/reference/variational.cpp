@@ -261,7 +261,7 @@ void variational_acceleration(const Model& m, Data* d) {
   Step step(m, *d);
   VectorXd v = d->qvel, at_v = step.defect(v);
   Eigen::LLT<MatrixXd> K(step.slope(v, at_v));
-  if (K.info() != Eigen::Success) K.compute(d->M);
+  if (K.info() != Eigen::Success) K.compute(d->M.dense());
 
   // Newton goes on until the change no longer shrinks
   RowSolution dual;

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "host/interruption.h"
 #include "kernels/data/hull_table.h"
 
 namespace dualstep {
@@ -139,9 +140,12 @@ int add_direction_cells(const std::vector<const double*>& triples, TableStore* t
   const double slack = kSlack * largest;
   for (int face = 0; face < 6; ++face) {
     const std::vector<int> seen = undominated(triples, all, square_of(face, 0, 0, 1), slack);
-    for (int i = 0; i < side; ++i)
-      for (int j = 0; j < side; ++j)
+    for (int i = 0; i < side; ++i) {
+      for (int j = 0; j < side; ++j) {
+        stop_if_told();
         add_cell(triples, farthest(triples, seen, square_of(face, i, j, side), slack), t);
+      }
+    }
   }
   return first;
 }

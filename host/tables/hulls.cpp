@@ -8,6 +8,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "host/interruption.h"
 #include "host/model/element_rows.h"
 #include "host/model/support.h"
 #include "host/tables/direction_cells.h"
@@ -47,6 +48,7 @@ void add_hull(const Model& m, int mesh, TableStore* t) {
   for (int k = 0; k < 3; ++k) t->hull_box.push_back(0.5 * (low[k] + high[k]));
   for (int k = 0; k < 3; ++k) t->hull_box.push_back(0.5 * (high[k] - low[k]));
   for (int p = m.mesh_polyadr[mesh]; p < m.mesh_polyadr[mesh] + m.mesh_polynum[mesh]; ++p) {
+    stop_if_told();
     std::vector<int> corners;
     for (int i = m.mesh_polyvertadr[p]; i < m.mesh_polyvertadr[p] + m.mesh_polyvertnum[p]; ++i) {
       const int point = point_of[m.mesh_polyvert[i]];
@@ -113,6 +115,7 @@ struct Grid {
 void add_grid_codes(const Grid& grid, TableStore* t) {
   std::vector<int> side(1L * grid.nrow * grid.ncol);
   for (int j = grid.nrow - 2; j >= 0; --j) {
+    stop_if_told();
     for (int i = grid.ncol - 2; i >= 0; --i) {
       const auto at = side.begin() + 1L * j * grid.ncol + i;
       const int within = std::min({at[1], at[grid.ncol], at[grid.ncol + 1]});
@@ -120,9 +123,11 @@ void add_grid_codes(const Grid& grid, TableStore* t) {
       while (!grid.is_planar(i, j, *at)) --*at;
     }
   }
-  for (int j = 0; j < grid.nrow; ++j)
+  for (int j = 0; j < grid.nrow; ++j) {
+    stop_if_told();
     for (int i = 0; i < grid.ncol; ++i)
       t->hfield_code.push_back(grid.convex_code(i, j) + kPlanarStep * side[1L * j * grid.ncol + i]);
+  }
 }
 
 void add_grid_blocks(const Grid& grid, TableStore* t) {
@@ -135,6 +140,7 @@ void add_grid_blocks(const Grid& grid, TableStore* t) {
               step = level == 0 ? 1 : 2;
     std::vector<double> blocks;
     for (int j = 0; j < ny; ++j) {
+      stop_if_told();
       for (int i = 0; i < nx; ++i) {
         double most = 0;
         for (int l = step * j; l <= std::min(step * j + 2, rows - 1); ++l)
@@ -195,6 +201,7 @@ void build_hulls(const Model& m, TableStore* t) {
     return mesh < 0 ? -1 : hull_of_mesh[mesh];
   };
   for (const int g : t->geom_id) {
+    stop_if_told();
     if (shape_is(m.geom_type[g], kShapeGrid)) {
       t->geom_hull.push_back(place_of(g));
       continue;

@@ -5,13 +5,16 @@
 // pairs first, then by geoms, as MuJoCo lists its contacts. Parameters are mixed as MuJoCo's documentation,
 // "Contact parameters", says: priority, solmix, maximum friction and dimension; explicit pairs bring their
 // own; the override flag beats all. With contact_parameters = spring_damper, friction has no floor and the margin is
-// the option's. Cost: O(ngeom^2 + npair nv), once.
+// the option's. Cost: O(nbody^2 + ngeom^2 + npair nv), once.
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>
 #include <set>
+#include <span>
 #include <tuple>
 
+#include "host/interruption.h"
 #include "host/model/contact_law.h"
 #include "host/model/element_rows.h"
 #include "host/model/support.h"
@@ -27,45 +30,83 @@ namespace {
 
 struct Candidate {
   int kind;
-  long bodies;        // both body ids, the smaller one first
-  int explicit_pair;  // in the model's list; npair where the geoms' own parameters hold
-  int geom1, geom2;   // in the order of the pair function
-  auto mujoco_key() const { return std::tie(bodies, explicit_pair, geom1, geom2); }
-  auto key() const { return std::tie(kind, bodies, explicit_pair, geom1, geom2); }
+  int explicit_pair;     // in the model's list; npair where the geoms' own parameters hold
+  int geom1, geom2;      // in the order of the pair function
+  int mujoco_order = 0;  // among all, as MuJoCo lists its contacts
 };
-
-void add_candidate(const Model& m, int geom1, int geom2, int explicit_pair, std::vector<Candidate>* out) {
-  if (m.geom_type[geom1] > m.geom_type[geom2]) std::swap(geom1, geom2);
-  const int kind = pair_kind(m.geom_type[geom1], m.geom_type[geom2]);
-  if (kind < 0) return;
-  const long body1 = m.geom_bodyid[geom1], body2 = m.geom_bodyid[geom2];
-  out->push_back(
-      {kind, std::min(body1, body2) * m.nbody + std::max(body1, body2), explicit_pair, geom1, geom2});
-}
-
-std::vector<Candidate> find_candidates(const Model& m) {
-  std::vector<Candidate> found;
-  std::set<std::pair<int, int>> listed;
-  for (int i = 0; i < m.npair; ++i) {
-    const int geom1 = m.pair_geom1[i], geom2 = m.pair_geom2[i];
-    listed.insert(std::minmax(geom1, geom2));
-    if (may_collide(m, geom1, geom2)) add_candidate(m, geom1, geom2, i, &found);
-  }
-  for (int geom1 = 0; geom1 < m.ngeom; ++geom1) {
-    for (int geom2 = geom1 + 1; geom2 < m.ngeom; ++geom2) {
-      if (!listed.count({geom1, geom2}) && may_collide(m, geom1, geom2))
-        add_candidate(m, geom1, geom2, m.npair, &found);
-    }
-  }
-  std::stable_sort(found.begin(), found.end(),
-                   [](const Candidate& a, const Candidate& b) { return a.key() < b.key(); });
-  return found;
-}
 
 // of those that move the body; -1 where none does
 int last_dof(const Model& m, int body) {
   while (body > 0 && m.body_dofnum[body] == 0) body = m.body_parentid[body];
   return body > 0 ? m.body_dofadr[body] + m.body_dofnum[body] - 1 : -1;
+}
+
+void add_candidate(const Model& m, int geom1, int geom2, int explicit_pair, std::vector<Candidate>* out) {
+  if (m.geom_type[geom1] > m.geom_type[geom2]) std::swap(geom1, geom2);
+  const int kind = pair_kind(m.geom_type[geom1], m.geom_type[geom2]);
+  if (kind >= 0) out->push_back({kind, explicit_pair, geom1, geom2});
+}
+
+// those of two bodies, in MuJoCo's order. `listed` are the explicit pairs between them
+void find_between(const Model& m, int body1, int body2, std::span<const int> listed,
+                  const std::vector<int>& exclusions, std::vector<Candidate>* found) {
+  found->clear();
+  std::set<std::pair<int, int>> taken;
+  for (const int pair : listed) {
+    const int geom1 = m.pair_geom1[pair], geom2 = m.pair_geom2[pair];
+    taken.insert(std::minmax(geom1, geom2));
+    if (may_collide_as_pair(m, geom1, geom2)) add_candidate(m, geom1, geom2, pair, found);
+  }
+  if (!bodies_may_collide(m, body1, body2) ||
+      std::binary_search(exclusions.begin(), exclusions.end(), exclusion(body1, body2)))
+    return;
+  for (int i = 0; i < m.body_geomnum[body1]; ++i) {
+    for (int j = 0; j < m.body_geomnum[body2]; ++j) {
+      const int geom1 = m.body_geomadr[body1] + i, geom2 = m.body_geomadr[body2] + j;
+      if (masks_let_through(m, geom1, geom2) && may_collide_as_pair(m, geom1, geom2) &&
+          !taken.count(std::minmax(geom1, geom2)))
+        add_candidate(m, geom1, geom2, m.npair, found);
+    }
+  }
+  std::sort(found->begin(), found->end(), [](const Candidate& a, const Candidate& b) {
+    return std::tie(a.explicit_pair, a.geom1, a.geom2) < std::tie(b.explicit_pair, b.geom1, b.geom2);
+  });
+}
+
+// all, kind after kind
+std::vector<Candidate> find_candidates(const Model& m) {
+  std::vector<int> exclusions = m.exclude_signature;
+  std::sort(exclusions.begin(), exclusions.end());
+  std::map<std::pair<int, int>, std::vector<int>> listed;
+  for (int i = 0; i < m.npair; ++i)
+    listed[std::minmax(m.geom_bodyid[m.pair_geom1[i]], m.geom_bodyid[m.pair_geom2[i]])].push_back(i);
+  std::vector<int> last(m.nbody);
+  for (int body = 0; body < m.nbody; ++body) last[body] = last_dof(m, body);
+  std::vector<std::vector<Candidate>> of_kind(kPairKinds);
+  std::vector<Candidate> here;
+  int count = 0;
+  auto next = listed.begin();
+  for (int body1 = 0; body1 < m.nbody; ++body1) {
+    for (int body2 = body1; body2 < m.nbody; ++body2) {
+      stop_if_told();
+      std::span<const int> pairs;
+      if (next != listed.end() && next->first == std::pair(body1, body2)) pairs = (next++)->second;
+      // the same dofs move both
+      if (last[body1] == last[body2]) continue;
+      find_between(m, body1, body2, pairs, exclusions, &here);
+      for (Candidate& c : here) {
+        c.mujoco_order = count++;
+        of_kind[c.kind].push_back(c);
+      }
+    }
+  }
+  std::vector<Candidate> found;
+  found.reserve(count);
+  for (const std::vector<Candidate>& kind : of_kind) {
+    stop_if_told();
+    found.insert(found.end(), kind.begin(), kind.end());
+  }
+  return found;
 }
 
 // for every dof: what it moves of the two bodies
@@ -203,6 +244,7 @@ void add_geoms(const Model& m, const std::vector<Candidate>& pairs, TableStore* 
     t->geom_rbound.push_back(shape_is(m.geom_type[g], kShapeUnbounded) ? 0 : m.geom_rbound[g]);
   }
   for (const Candidate& c : pairs) {
+    stop_if_told();
     t->pair_geom1.push_back(place[c.geom1]);
     t->pair_geom2.push_back(place[c.geom2]);
   }
@@ -213,6 +255,7 @@ void add_geoms(const Model& m, const std::vector<Candidate>& pairs, TableStore* 
     trees->push_back(tree);
   };
   for (const Candidate& c : pairs) {
+    stop_if_told();
     add_moved(c.geom1, &t->pair_body1, &t->pair_tree1);
     add_moved(c.geom2, &t->pair_body2, &t->pair_tree2);
   }
@@ -241,6 +284,7 @@ void build_ranges(const Model& m, TableStore* t) {
   };
   for (int kind = 0; kind < kPairKinds; ++kind) {
     for (int pair = t->pair_adr[kind]; pair < t->pair_adr[kind + 1]; ++pair) {
+      stop_if_told();
       const auto [body1, body2] =
           std::minmax(t->geom_body[geom_of_pair(*t, pair, 0)], t->geom_body[geom_of_pair(*t, pair, 1)]);
       const int trees = trees_of(body1, body2, t->pair_margin[pair]);
@@ -273,17 +317,15 @@ void build_ranges(const Model& m, TableStore* t) {
 }  // namespace
 
 void build_pairs(const Model& m, TableStore* t) {
-  std::vector<Candidate> pairs;
+  const std::vector<Candidate> pairs = find_candidates(m);
   t->pair_adr.assign(kPairKinds + 1, 0);
-  for (const Candidate& c : find_candidates(m)) {
-    const int body1 = m.geom_bodyid[c.geom1], body2 = m.geom_bodyid[c.geom2];
-    // the same dofs move both
-    if (last_dof(m, body1) == last_dof(m, body2)) continue;
-    pairs.push_back(c);
+  for (const Candidate& c : pairs) {
+    stop_if_told();
     add_parameters(m, c, t);
-    for (int kind = c.kind; kind < kPairKinds; ++kind) ++t->pair_adr[kind + 1];
+    t->pair_order.push_back(c.mujoco_order);
+    ++t->pair_adr[c.kind + 1];
     if (solves_islands(m, *t)) continue;  // which follow the tree from the bodies in touch
-    const std::vector<int> sign = signs_of(m, body1, body2);
+    const std::vector<int> sign = signs_of(m, m.geom_bodyid[c.geom1], m.geom_bodyid[c.geom2]);
     t->pair_sign.insert(t->pair_sign.end(), sign.begin(), sign.end());
     // the whitened rows of a contact reach the ancestors of every dof that it moves
     std::vector<int> support((m.nv + 31) / 32, 0);
@@ -292,15 +334,9 @@ void build_pairs(const Model& m, TableStore* t) {
         support[d / 32] |= static_cast<int>(1u << (d % 32));
     t->pair_support.insert(t->pair_support.end(), support.begin(), support.end());
   }
+  std::partial_sum(t->pair_adr.begin(), t->pair_adr.end(), t->pair_adr.begin());
   add_geoms(m, pairs, t);
   build_ranges(m, t);
-  // as MuJoCo lists its contacts: whatever the kind
-  std::vector<int> order(pairs.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int a, int b) { return pairs[a].mujoco_key() < pairs[b].mujoco_key(); });
-  t->pair_order.resize(pairs.size());
-  for (size_t i = 0; i < order.size(); ++i) t->pair_order[order[i]] = static_cast<int>(i);
 }
 
 }  // namespace dualstep

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "host/interruption.h"
 #include "host/model/actuator_loads.h"
 #include "host/model/element_rows.h"
 #include "host/model/support.h"
@@ -136,6 +137,7 @@ void build_tree(const Model& m, TableStore* t) {
   t->jnt_actfrcrange = m.jnt_actfrcrange;
   for (int j = 0; j < m.njnt; ++j) {
     if (m.jnt_type[j] != kFree) continue;
+    stop_if_told();
     bool alone = m.body_jntnum[m.jnt_bodyid[j]] == 1;
     for (int b = 1; b < m.nbody; ++b) {
       if (b != m.jnt_bodyid[j] && m.body_rootid[b] == m.jnt_bodyid[j])
@@ -152,11 +154,13 @@ void build_tree(const Model& m, TableStore* t) {
   // a row of M: the dof, then its ancestors
   std::vector<std::vector<int>> rows(m.nv);
   for (int d = 0; d < m.nv; ++d) {
+    stop_if_told();
     for (int up = d; up >= 0; up = m.dof_parentid[up]) rows[d].push_back(up);
   }
   flatten(rows, &t->M_rowadr, &t->M_col);
   std::vector<std::vector<int>> entries(m.nv), below(m.nv);
   for (int d = 0; d < m.nv; ++d) {
+    stop_if_told();
     for (size_t a = 1; a < rows[d].size(); ++a) {
       entries[rows[d][a]].push_back(t->M_rowadr[d] + static_cast<int>(a));
       below[rows[d][a]].push_back(d);
@@ -232,6 +236,7 @@ void build_limits(const Model& m, TableStore* t) {
   };
   for (int d = 0; d < m.nv; ++d) {
     if (!unit[d]) continue;
+    stop_if_told();
     t->single_dof.push_back(d);
     t->single_lim.push_back(before(limited, d));
     t->single_loss.push_back(before(t->loss_dof, d));
@@ -272,6 +277,7 @@ void TableSet<Scalar>::fill(const Model& model) {
   options_ = make_step_options<Scalar>(model);
 #define TABLE_I(name, meaning) ints_[#name] = std::move(store.name);
 #define TABLE_R(name, meaning)                                 \
+  stop_if_told();                                              \
   shared_[#name].assign(store.name.begin(), store.name.end()); \
   reals_[#name] = std::move(store.name);
 #include "kernels/data/fields.inl"

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -11,10 +12,12 @@
 #include <numeric>
 #include <random>
 #include <set>
+#include <thread>
 
 #include "allocations.h"
 #include "host/backends/cpu/cpu_backend.h"
 #include "host/batch/checkpoint.h"
+#include "host/interruption.h"
 #include "tiny_model.h"
 
 namespace dualstep {
@@ -143,6 +146,95 @@ std::vector<std::string> state(Batch& batch) {
   return arrays;
 }
 
+// whether a call ends before it was told to stop, by the question behind so many
+template <class F>
+bool whole_within(int questions, F call) {
+  int asked = 0;
+  const Interruptible interruptible([&] { return ++asked > questions; }, std::chrono::nanoseconds(0));
+  try {
+    call();
+    return true;
+  } catch (const Interrupted&) {
+    return false;
+  }
+}
+
+TEST(Interruption, WhoToldOnceToldForGood) {
+  int asked = 0;
+  EXPECT_FALSE(Interruptible::anyone());
+  EXPECT_FALSE(Interruptible::told());
+  {
+    const Interruptible outer([&] { return ++asked == 2; }, std::chrono::nanoseconds(0));
+    EXPECT_TRUE(Interruptible::anyone());
+    EXPECT_FALSE(Interruptible::told());
+    {
+      const Uninterrupted whole;
+      EXPECT_FALSE(Interruptible::anyone());
+      EXPECT_FALSE(Interruptible::told());
+      std::thread([] { EXPECT_FALSE(Interruptible::told()); }).join();
+    }
+    EXPECT_EQ(asked, 1);
+    EXPECT_TRUE(Interruptible::told());
+    EXPECT_TRUE(Interruptible::told());
+    EXPECT_EQ(asked, 2);
+    EXPECT_THROW(stop_if_told(), Interrupted);
+  }
+  EXPECT_NO_THROW(stop_if_told());
+  // not before its time
+  const Interruptible late([&] { return ++asked > 0; }, std::chrono::hours(1));
+  EXPECT_FALSE(Interruptible::told());
+  EXPECT_EQ(asked, 2);
+}
+
+// told to stop at every question that a call asks, one after the other: all or nothing has changed
+TEST(Interruption, LeavesNothingHalfMade) {
+  constexpr int kEnvs = 20;
+  Batch batch(tiny_model(), options(kEnvs)), other(tiny_model(), options(kEnvs));
+  std::vector<int> all(kEnvs);
+  std::iota(all.begin(), all.end(), 0);
+  std::vector<double> values(3 * kEnvs);
+  for (size_t i = 0; i < values.size(); ++i) values[i] = -1 - 0.1 * static_cast<double>(i);
+  other.set_parameter("opt_gravity", values, all);
+  other.step(3);
+  (void)batch.array("xpos");
+  const std::string before = batch.save(all), after = other.save(all);
+  const auto stands = [&](const std::string& one, const std::string& two) {
+    const std::string now = batch.save(all);
+    EXPECT_TRUE(now == one || now == two);
+    return now == two;
+  };
+  int stopped = 0;
+  const auto more = [](int questions) { return questions + 1 + questions / 8; };
+  for (int questions = 0; !whole_within(questions, [&] { batch.load(after, all); });
+       questions = more(questions)) {
+    ++stopped;
+    // outputs alone may be left to do
+    if (stands(before, after)) batch.load(before, all);
+  }
+  EXPECT_GT(stopped, 10);
+  EXPECT_EQ(batch.save(all), after);
+  const std::vector<double> was = batch.get_parameter("opt_gravity", all);
+  for (double& value : values) value *= 2;
+  for (int questions = 0; !whole_within(questions, [&] { batch.set_parameter("opt_gravity", values, all); });
+       questions = more(questions)) {
+    const std::vector<double> now = batch.get_parameter("opt_gravity", all);
+    EXPECT_TRUE(now == was || now == values);
+    if (now == values) batch.set_parameter("opt_gravity", was, all);
+    Batch twin(tiny_model(), options(kEnvs));
+    twin.load(batch.save(all), all);
+    // the kernels' tables are those of the parameters
+    batch.step(1);
+    twin.step(1);
+    EXPECT_EQ(batch.save(all), twin.save(all));
+  }
+  EXPECT_EQ(batch.get_parameter("opt_gravity", all), values);
+  for (int questions = 0; !whole_within(questions, [&] { (void)batch.save(all); }); ++questions) ++stopped;
+  for (int questions = 0; !whole_within(questions, [&] { (void)Batch(tiny_model(), options(kEnvs, 1)); });
+       questions = more(questions))
+    ++stopped;
+  EXPECT_GT(stopped, 40);
+}
+
 // environments that had done a substep when it was stopped have not: with packs that change places, and that do not
 TEST(Batch, ASubstepThatIsStoppedIsNone) {
   for (const int count : {40, 3000}) {
@@ -158,16 +250,15 @@ TEST(Batch, ASubstepThatIsStoppedIsNone) {
         each->step(30);
       }
       int stopped = 0;
-      for (const int turns : {1, 2, 7, 40}) {
+      for (const int turns : {1, 7, 20, 25, 40}) {
         const std::vector<std::string> before = state(batch);
-        int asked = 0;
-        const bool whole = batch.step(1, [&] { return ++asked > turns; });
+        const bool whole = whole_within(turns, [&] { batch.step(1); });
         EXPECT_EQ(state(batch) == before, !whole);
         stopped += whole ? 0 : 1;
         if (whole) twin.step(1);
       }
       EXPECT_GE(stopped, count > 1000 ? 2 : 1) << count << " environments, " << threads << " threads";
-      EXPECT_THROW(batch.forward(nullptr, [] { return true; }), Interrupted);
+      EXPECT_FALSE(whole_within(0, [&] { batch.forward(); }));
       batch.step(3);
       twin.step(3);
       EXPECT_EQ(batch.save(all), twin.save(all));

@@ -1,7 +1,8 @@
 """Before MuJoCo compiles a model: how large it says it is, which files it names, how long it may take.
 
 MuJoCo's compiler opens every path that a model names, multiplies what `<replicate>` asks for, and cannot be
-interrupted. So sizes and paths are looked at in the text first, and a limit on time or memory is kept by a child.
+interrupted: a Ctrl-C is heard when it ends. So sizes and paths are looked at in the text first, and a limit on time or
+memory is kept by a child, which Ctrl-C ends at once.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.parsers import expat
@@ -249,6 +251,27 @@ def limited() -> bool:
     return bool(os.environ.get(SECONDS) or os.environ.get(MEGABYTES))
 
 
+def _ran(command: list[str], env: dict[str, str], folder: str, seconds: float) -> tuple[int | None, str, str]:
+    """How a command ended, None where it was ended after `seconds`, and what it wrote.
+
+    An exception ends it at once: subprocess waits a quarter of a second for it after Ctrl-C.
+    """
+    names = [os.path.join(folder, name) for name in ("stdout", "stderr")]
+    with open(names[0], "wb") as said, open(names[1], "wb") as complained:
+        child = subprocess.Popen(command, env=env, stdout=said, stderr=complained)
+    began, pause = time.monotonic(), 0.002
+    try:
+        while (ended := child.poll()) is None and time.monotonic() - began < seconds:
+            time.sleep(pause)
+            pause = min(0.05, 1.2 * pause)
+    finally:
+        if child.poll() is None:
+            child.kill()
+        child.wait()
+    texts = [Path(name).read_text(encoding="utf-8", errors="replace") for name in names]
+    return ended, texts[0], texts[1]
+
+
 def in_child(kind: str, source: str | bytes, assets: dict[str, Any] | None = None) -> mujoco.MjModel:
     """Compiles or reads a model in a child: text, the path of a file, or MuJoCo's binary. Raises InvalidModelError."""
     import pickle
@@ -268,16 +291,14 @@ def in_child(kind: str, source: str | bytes, assets: dict[str, Any] | None = Non
                    str(megabytes if math.isfinite(megabytes) else 0)]  # fmt: skip
         # the packages that are at hand here
         given = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-        try:
-            ran = subprocess.run(command, env=given, capture_output=True, text=True,
-                                 timeout=seconds if math.isfinite(seconds) else None)  # fmt: skip
-        except subprocess.TimeoutExpired:
-            raise InvalidModelError(f"the model takes longer to compile than {SECONDS} = {seconds:g} allows") from None
-        if ran.returncode == 2:
-            raise InvalidModelError(ran.stdout)
-        if ran.returncode == 3 or (ran.returncode != 0 and "bad_alloc" in ran.stderr):
+        ended, said, complained = _ran(command, given, folder, seconds)
+        if ended is None:
+            raise InvalidModelError(f"the model takes longer to compile than {SECONDS} = {seconds:g} allows")
+        if ended == 2:
+            raise InvalidModelError(said)
+        if ended == 3 or (ended != 0 and "bad_alloc" in complained):
             raise InvalidModelError(f"the model takes more memory to compile than {MEGABYTES} = {megabytes:g} allows")
-        if ran.returncode != 0:
-            how = f"signal {-ran.returncode}" if ran.returncode < 0 else f"status {ran.returncode}"
+        if ended != 0:
+            how = f"signal {-ended}" if ended < 0 else f"status {ended}"
             raise InvalidModelError(f"MuJoCo does not survive this model: it ends with {how}")
         return mujoco.MjModel.from_binary_path("model.mjb", {"model.mjb": Path(to).read_bytes()})

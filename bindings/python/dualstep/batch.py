@@ -235,7 +235,7 @@ class Batch(BatchFields):
     def step(self, nsubsteps: int = 1) -> None:
         """Advances every environment by `nsubsteps` timesteps; outputs are those of the last one's start.
 
-        Ctrl-C ends it within a tenth of a second, on the host: no environment has done more substeps than others.
+        Ctrl-C ends it soon, as it does every call: no environment has done more substeps than others.
         """
         nsubsteps = integer("nsubsteps", nsubsteps)
         if not 1 <= nsubsteps < 2**31:

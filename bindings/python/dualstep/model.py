@@ -78,8 +78,9 @@ class Model(_core.Model, ModelFields):
 
         `root`: the folder below which all files that it names must lie; of a string, where none is given, the current
         folder. DUALSTEP_LOAD_BODIES, _GEOMS, _KEYS and _ELEMENTS limit how large a model may be, and where
-        DUALSTEP_LOAD_SECONDS or DUALSTEP_LOAD_MEGABYTES is set, a child compiles it within that. Raises
-        FileNotFoundError, InvalidModelError (with MuJoCo's message and line), UnsupportedModelError.
+        DUALSTEP_LOAD_SECONDS or DUALSTEP_LOAD_MEGABYTES is set, a child compiles it within that. Ctrl-C ends the child
+        at once; MuJoCo's compiler in this process hears it at its end. Raises FileNotFoundError, InvalidModelError
+        (with MuJoCo's message and line), UnsupportedModelError.
         """
         import mujoco
 

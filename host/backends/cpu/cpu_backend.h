@@ -37,7 +37,7 @@ class CpuBackend final : public Backend<Scalar> {
   std::shared_ptr<void> allocate(size_t bytes) override;
   void set_tables(const Tables<Scalar>& tables) override;
   void run(const BatchView<Scalar>& batch, const StepArgs& args, const int* blocks, int num_blocks) override;
-  void watch(const std::function<bool()>* stop) override { pool_.watch(stop); }
+  void watch(bool on) override { pool_.watch(on); }
   bool stopped() const override { return pool_.stopped(); }
   void time_stages(bool on) override;
   std::vector<uint64_t> stage_ticks() const override;

@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <stdexcept>
 
+#include "host/interruption.h"
+
 namespace dualstep {
 namespace {
 
@@ -125,7 +127,8 @@ void ThreadPool::drain(int thread) {
 
 // whether the run was stopped; the caller asks
 bool ThreadPool::ends(int thread) {
-  if (thread == 0 && watch_ && !stopped() && (*watch_)()) stopped_.store(true, std::memory_order_relaxed);
+  if (thread == 0 && watched_ && !stopped() && Interruptible::told())
+    stopped_.store(true, std::memory_order_relaxed);
   return stopped();
 }
 

@@ -7,7 +7,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -33,10 +32,10 @@ class ThreadPool {
   }
   // calls work(context, piece, thread) once for every piece < pieces, thread < size(); returns when all are
   // done. Throws std::runtime_error in a process that was forked off after the pool was made.
-  // A run that is watched asks `stop` between the caller's pieces and iterations. Where it says true, those that nobody
-  // began are left out, and the run was stopped.
+  // A run that is watched asks between the caller's pieces and iterations whether to stop. Where it is told to, those that
+  // nobody began are left out, and the run was stopped.
   using Work = void (*)(void* context, int piece, int thread);
-  void watch(const std::function<bool()>* stop) { watch_ = stop; }
+  void watch(bool on) { watched_ = on; }
   bool stopped() const { return stopped_.load(std::memory_order_relaxed); }
   void run(int pieces, Work work, void* context);
   // a loop within a piece of work, by the thread that has it: calls work(context, i, some thread) once for
@@ -75,7 +74,7 @@ class ThreadPool {
   // the present run; written before generation_ moves
   Work work_ = nullptr;
   void* context_ = nullptr;
-  const std::function<bool()>* watch_ = nullptr;
+  bool watched_ = false;
   std::atomic<bool> stopped_{false};
   std::vector<Share> shares_;                        // one a thread
   std::vector<Loop> loops_;                          // one a thread

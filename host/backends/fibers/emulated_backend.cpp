@@ -46,7 +46,10 @@ template <class Scalar>
 void EmulatedBackend<Scalar>::run(const BatchView<Scalar>& batch, const StepArgs& args, const int* blocks,
                                   int num_blocks) {
   const int n = blocks ? num_blocks : batch.num_envs;
+  stopped_ = false;
   for (int i = 0; i < n; ++i) {
+    stopped_ = watched_ && Interruptible::told();
+    if (stopped_) return;
     std::memset(scratch_.get(), 0xff, scratch_bytes_);
     run_emulated(*tables_, batch, args, blocks ? blocks[i] : i, scratch_.get(), choice_, schedule_);
     ++schedule_.seed;  // another order for every environment and step

@@ -29,6 +29,8 @@ class EmulatedBackend final : public Backend<Scalar> {
   const Scalar* workspace() const override { return static_cast<const Scalar*>(scratch_.get()); }
   // throws emulator::LaneError where the lanes of an environment part
   void run(const BatchView<Scalar>& batch, const StepArgs& args, const int* blocks, int num_blocks) override;
+  void watch(bool on) override { watched_ = on; }
+  bool stopped() const override { return stopped_; }
 
  private:
   const LaneChoice choice_;
@@ -37,6 +39,7 @@ class EmulatedBackend final : public Backend<Scalar> {
   const Tables<Scalar>* tables_ = nullptr;
   size_t scratch_bytes_ = 0;
   std::shared_ptr<void> scratch_;
+  bool watched_ = false, stopped_ = false;
 };
 
 }  // namespace dualstep

@@ -13,8 +13,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "host/interruption.h"
 #include "host/reference/formulations/cone_program.h"
-#include "host/reference/formulations/interruption.h"
 
 namespace dualstep::formulations {
 namespace {
@@ -230,7 +230,7 @@ bool interior_point(const ConeProgram& program, Vector& x, int& steps) {
   Vector best = scaled.x;
   double best_merit = 1e300;
   for (int iteration = 0; iteration < 80; ++iteration) {
-    stop_if_asked();
+    stop_if_told();
     ++steps;
     scaled.measure();
     if (scaled.merit < best_merit) best_merit = scaled.merit, best = scaled.x;

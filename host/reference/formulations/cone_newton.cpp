@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "host/interruption.h"
 #include "host/reference/formulations/cone_program.h"
-#include "host/reference/formulations/interruption.h"
 
 namespace dualstep::formulations {
 namespace {
@@ -47,7 +47,7 @@ double newton(const ConeProgram& program, int limit, Vector& x, int& steps) {
   Matrix J;
   double merit = defect(program, x, scale, nullptr).norm();
   for (int k = 0; k < limit && merit > 0; ++k) {
-    stop_if_asked();
+    stop_if_told();
     const Vector F = defect(program, x, scale, &J);
     Eigen::CompleteOrthogonalDecomposition<Matrix> cod;
     cod.setThreshold(1e-12);

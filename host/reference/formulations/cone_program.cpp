@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "host/reference/formulations/interruption.h"
+#include "host/interruption.h"
 
 namespace dualstep::formulations {
 namespace {
@@ -153,7 +153,7 @@ double fixed_point_residual(const ConeProgram& program, const Vector& x) {
 
 void sweep(const ConeProgram& program, int sweeps, Vector& x, int& steps) {
   for (int k = 0; k < sweeps; ++k, ++steps) {
-    stop_if_asked();
+    stop_if_told();
     double change = 0;
     for (const ConeBlock& block : program.blocks) {
       const int s = block.start, n = block.size;

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "host/reference/formulations/interruption.h"
+#include "host/interruption.h"
 #include "host/reference/formulations/lemke.h"
 
 namespace dualstep::formulations {
@@ -151,7 +151,7 @@ double coulomb_newton(const ConeProgram& program, int limit, Vector& x, int& ste
   double best_merit = merit;
   int uphill = 0;
   for (int k = 0; k < limit && best_merit > 0; ++k) {
-    stop_if_asked();
+    stop_if_told();
     const Vector F = defect(x, &J);
     Eigen::CompleteOrthogonalDecomposition<Matrix> cod;
     cod.setThreshold(1e-12);

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <vector>
 
-#include "host/reference/formulations/interruption.h"
+#include "host/interruption.h"
 #include "host/reference/formulations/nonneg_least_squares.h"
 
 namespace dualstep::formulations {
@@ -166,7 +166,7 @@ LcpSolution finish(const Matrix& M, const Vector& q, const Vector& z) {
 bool enumerate(const Matrix& M, const Vector& q, Vector& z) {
   const int n = static_cast<int>(q.size());
   for (int mask = 0; mask < (1 << n); ++mask) {
-    stop_if_asked();
+    stop_if_told();
     Matrix B = Matrix::Identity(n, n);
     for (int i = 0; i < n; ++i)
       if (mask >> i & 1) B.col(i) = -M.col(i);
@@ -198,7 +198,7 @@ LemkePath lemke(const Matrix& M, const Vector& q, const Vector& d) {
   int row = tableau.leaving_row(entering, true);
   const int limit = 50 * n + 100;
   while (row >= 0) {
-    stop_if_asked();
+    stop_if_told();
     const int leaving = tableau.basic(row);
     tableau.pivot(row, entering);
     if (leaving == tableau.artificial()) return {LemkeEnd::kSolved, tableau.read_z(), tableau.pivots()};
