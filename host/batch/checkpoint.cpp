@@ -81,8 +81,11 @@ std::string encode(const Checkpoint& c) {
   constexpr size_t kHeader = 128;
   size_t size = kHeader;
   for (const SavedArray& array : c.arrays) size += kHeader + array.rows.size();
-  for (const SavedParameter& parameter : c.parameters)
-    size += kHeader + parameter.rows.size() * (1 + parameter.width * sizeof(double));
+  for (const SavedParameter& parameter : c.parameters) {
+    size += kHeader + parameter.rows.size();
+    // those that have none have no width
+    for (const auto& row : parameter.rows) size += row.size() * sizeof(double);
+  }
   w.out.reserve(size);
   w.out.append(kMagic, 8);
   for (const uint64_t v :

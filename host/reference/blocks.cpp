@@ -2,6 +2,7 @@
 #include "host/reference/blocks.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <limits>
 
@@ -152,9 +153,10 @@ BlockMatrix::BlockMatrix(const std::vector<Index>& bounds) : block_of_(bounds.ba
   }
 }
 
-BlockMatrix::BlockMatrix(const MatrixXd& dense) {
+BlockMatrix::BlockMatrix(const MatrixXd& dense, const std::vector<Index>& together) {
   const Index n = dense.rows();
   Spans spans(n);
+  for (size_t b = 0; b + 1 < together.size(); ++b) spans.join(together[b], together[b + 1] - 1);
   for (Index j = 0; j < n; ++j) {
     stop_if_told();
     Index first = 0, last = n - 1;
@@ -175,6 +177,7 @@ double BlockMatrix::operator()(Index i, Index j) const {
 }
 
 double& BlockMatrix::operator()(Index i, Index j) {
+  assert(block_of_[i] == block_of_[j]);
   Block& block = blocks_[block_of_[i]];
   return block.values(i - block.begin, j - block.begin);
 }

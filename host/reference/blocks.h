@@ -40,8 +40,8 @@ class BlockMatrix {
   BlockMatrix() = default;
   // zero, with blocks of these bounds
   explicit BlockMatrix(const std::vector<Index>& bounds);
-  // the blocks that it has
-  explicit BlockMatrix(const Eigen::MatrixXd& dense);
+  // the blocks that it has, none of which parts what blocks of these bounds hold together
+  BlockMatrix(const Eigen::MatrixXd& dense, const std::vector<Index>& together);
 
   Index rows() const { return static_cast<Index>(block_of_.size()); }
   // an entry of a block, or zero

@@ -140,7 +140,9 @@ namespace {
 void discrete_inertia(const Model& m, Data* d) {
   const double h = m.opt.timestep;
   const StepSlopes slopes = step_slopes(m, *d);
-  d->M_hat = BlockMatrix(MatrixXd(d->M_hat.dense() + h * slopes.damping + h * h * slopes.stiffness));
+  const MatrixXd sum = d->M_hat.dense() + h * slopes.damping + h * h * slopes.stiffness;
+  // the dofs of a free body stay in one block, though its inertia may be diagonal
+  d->M_hat = BlockMatrix(sum, d->M.bounds());
   d->M_hat_llt.compute(d->M_hat);
   d->qfrc_step = d->qfrc_smooth - h * (slopes.stiffness * d->qvel);
   d->qacc_smooth = d->M_hat_llt.solve(d->qfrc_step);
