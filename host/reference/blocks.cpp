@@ -258,10 +258,12 @@ VectorXd solve_symmetric(BlockMatrix A, const VectorXd& b) {
   VectorXd x(b.size());
   for (BlockMatrix::Block& block : A.blocks()) {
     stop_if_told();
-    const VectorXd part = b.segment(block.begin, block.size());
-    x.segment(block.begin, block.size()) = block.size() > kLargePivoted
-                                               ? solve_pivoted(std::move(block.values), part)
-                                               : block.values.ldlt().solve(part);
+    auto part = x.segment(block.begin, block.size());
+    part = b.segment(block.begin, block.size());
+    if (block.size() > kLargePivoted)
+      part = solve_pivoted(std::move(block.values), part);
+    else
+      part = block.values.ldlt().solve(part).eval();
   }
   return x;
 }
@@ -270,10 +272,12 @@ VectorXd solve_any(BlockMatrix A, const VectorXd& b) {
   VectorXd x(b.size());
   for (BlockMatrix::Block& block : A.blocks()) {
     stop_if_told();
-    const VectorXd part = b.segment(block.begin, block.size());
-    x.segment(block.begin, block.size()) = block.size() > kLargePivoted
-                                               ? solve_by_rows(std::move(block.values), part)
-                                               : block.values.partialPivLu().solve(part);
+    auto part = x.segment(block.begin, block.size());
+    part = b.segment(block.begin, block.size());
+    if (block.size() > kLargePivoted)
+      part = solve_by_rows(std::move(block.values), part);
+    else
+      part = block.values.partialPivLu().solve(part).eval();
   }
   return x;
 }

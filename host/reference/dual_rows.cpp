@@ -93,7 +93,7 @@ Answer solve_ordered(const Reduced& p, const fm::ContactDualRows& rows, const Ro
   const int n = static_cast<int>(p.b.size());
   out.force = VectorXd::Zero(n);
   if (n == 0) return out;
-  MatrixXd A = p.W.transpose() * p.W;
+  MatrixXd A = product(p.W.transpose(), p.W);
   A = (0.5 * (A + A.transpose())).eval();
   const auto store = [&](const fm::ContactDualSolution& s) {
     out.force = s.force;

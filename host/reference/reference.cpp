@@ -152,27 +152,49 @@ void Reference::publish() {
   time = data_.time;
 }
 
-template <class F>
-void Reference::change(F f) {
-  Data d = data_;
-  take_state(&d);
-  f(&d);
+void Reference::adopt(Data d) {
   keep_or_restore_state(&d);
   data_ = std::move(d);
   publish();
 }
 
-void Reference::step(int n) {
-  if (n == 0) change([](Data*) {});
-  for (int i = 0; i < n && (i == 0 || !(data_.status & kStatusDiverged)); ++i) {
-    stop_if_told();
-    change([&](Data* d) {
-      if (model_.opt.scheme == Scheme::kEventDriven)
-        hybrid_step(model_.opt.timestep, d, nullptr);
-      else
-        reference::step(model_, d);
-    });
+template <class F>
+void Reference::change(F f) {
+  Data d = data_;
+  take_state(&d);
+  f(&d);
+  adopt(std::move(d));
+}
+
+// turns of f for as long as `more` says. Those before Ctrl-C stand; any other failure changes nothing
+template <class More, class F>
+void Reference::repeat(More more, F f) {
+  Data done = data_;
+  take_state(&done);
+  try {
+    while (more(done)) {
+      stop_if_told();
+      Data next = done;
+      f(&next);
+      done = std::move(next);
+    }
+  } catch (const Interrupted&) {
+    adopt(std::move(done));
+    throw;
   }
+  adopt(std::move(done));
+}
+
+void Reference::step(int n) {
+  int left = n;
+  repeat([&](const Data& d) { return left > 0 && !(d.status & kStatusDiverged); },
+         [&](Data* d) {
+           if (model_.opt.scheme == Scheme::kEventDriven)
+             hybrid_step(model_.opt.timestep, d, nullptr);
+           else
+             reference::step(model_, d);
+           --left;
+         });
 }
 
 void Reference::hybrid_step(double duration, Data* d, std::vector<Event>* events) {
@@ -202,11 +224,8 @@ std::vector<Event> Reference::advance(double duration) {
     throw std::invalid_argument("advance is for scheme = 'event_driven'; step() advances by time steps");
   std::vector<Event> events;
   const double end = time + duration;
-  change([](Data*) {});
-  while (end - time > 1e-13 && !(data_.status & kStatusDiverged)) {
-    stop_if_told();
-    change([&](Data* d) { hybrid_step(std::min(model_.opt.timestep, end - d->time), d, &events); });
-  }
+  repeat([&](const Data& d) { return end - d.time > 1e-13 && !(d.status & kStatusDiverged); },
+         [&](Data* d) { hybrid_step(std::min(model_.opt.timestep, end - d->time), d, &events); });
   return events;
 }
 

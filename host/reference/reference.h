@@ -70,6 +70,9 @@ class Reference {
   // calls f with a copy of the workspace at the users' state, which then is the workspace
   template <class F>
   void change(F f);
+  template <class More, class F>
+  void repeat(More more, F f);
+  void adopt(Data d);
 
   // one step of an event-driven run; its outputs are those of its start
   void hybrid_step(double duration, Data* d, std::vector<Event>* events);
