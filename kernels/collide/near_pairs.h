@@ -261,7 +261,7 @@ struct SphereBox {
   Real low[3], high[3];
 
   DS_HD void clear() {
-    for (int k = 0; k < 3; k++) low[k] = Real(1e30), high[k] = Real(-1e30);
+    for (int k = 0; k < 3; k++) low[k] = Real(kVast), high[k] = Real(-kVast);
   }
   DS_HD void add(const E& env, int geom) {
     const Real radius = env.geom_rbound(geom) * Real(1.001), rounding(kSingle<Real> ? 4e-7 : 8e-16);

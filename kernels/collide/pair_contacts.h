@@ -315,7 +315,7 @@ DS_FN typename E::Mask boxes_may_meet(const E& env, int a, int b, const typename
   Real half_a[3], half_b[3];
   widen(one.half, half_a);
   widen(other.half, half_b);
-  Real gap_b[3], most(-1e30);
+  Real gap_b[3], most(-kVast);
   DS_UNROLL
   for (int j = 0; j < 3; j++) gap_b[j] = abs(dot(d, column(B, j))) - half_b[j];
   DS_UNROLL

@@ -71,7 +71,7 @@ DS_STAGE void match_anchors(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto before = env.anchors(), now = env.next_anchors(), velocity = env.con_velocity();
-  const Real zero(0), none(-1), far(1e30);
+  const Real zero(0), none(-1), far(kVast);
   mark_contacts(env);
   env.each(env.ncon_max, [&](int slot) {
     const auto own = anchor_of(now, slot);

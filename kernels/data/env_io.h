@@ -6,8 +6,8 @@
 // pack was looked up by whoever made it: its block is its row.
 //
 // solves    nothing: copies between the rows of the batch and the workspace, and which environments may be advanced
-// equation  diverged where an entry of the state or of what the user gives is not below 1e10 (infinite, or no number), where
-//           the time is not finite, or where the status says so from before
+// equation  diverged where an entry of the state or of what the user gives is not below kMaxVal (infinite, or no number),
+//           where the time is not finite, or where the status says so from before
 // source    none
 // deviation every NaN is written as one NaN
 // reads     the arrays of the state by their roles in fields.inl, time, status; for a replay the copies last_*
@@ -83,9 +83,9 @@ struct EnvIO {
             {get(p, n, 6 * b), get(p, n, 6 * b + 1), get(p, n, 6 * b + 2)}};
   }
 
-  // true where every number of a row is finite and below 1e10
+  // true where every number of a row is below kMaxVal, so finite
   DS_STAGE Mask rows_well_behaved(const Scalar* p, int width) const {
-    const Real bound(1e10);
+    const Real bound(kMaxVal);
     const Real bad = env.accumulate(width, [&](int i, const Real& s) {
       return s + select(abs(get(p, width, i)) < bound, Real(0), Real(1));
     });
@@ -213,7 +213,7 @@ struct EnvIO {
   }
   template <class F>
   DS_STAGE Mask in_bounds(const F& x, int n) const {
-    const Real bound(1e10);
+    const Real bound(kMaxVal);
     const Real bad = env.accumulate(
         n, [&](int i, const Real& s) { return s + select(abs(x[i]) < bound, Real(0), Real(1)); });
     return bad == Real(0);

@@ -76,11 +76,11 @@ DS_STAGE void advance_activations(E& env, const Mask& move) {
   });
 }
 
-// true where every number of a field is finite and below 1e10
+// true where every number of a field is below kMaxVal, so finite
 template <class E, class F>
 DS_FN typename E::Mask well_behaved(const E& env, const F& x, int n) {
   using Real = typename E::Real;
-  const Real bound(1e10);
+  const Real bound(kMaxVal);
   const Real bad = env.accumulate(
       n, [&](int i, const Real& s) { return s + select(abs(x[i]) < bound, Real(0), Real(1)); });
   return bad == Real(0);

@@ -37,7 +37,7 @@ DS_HD Real right_by_estimate(const Real& ww) {
 // a square that overflows is not small, whatever it is compared with
 template <class Real>
 DS_HD MaskOf<Real> is_small(const Real& square_of, const Real& bound) {
-  return mask_and(square_of <= bound, square_of < Real(1e30));
+  return mask_and(square_of <= bound, square_of < Real(kVast));
 }
 
 // the square of what rounding does to w: of the acceleration without constraints, and of what rows ask for, given the

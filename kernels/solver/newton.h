@@ -84,17 +84,26 @@ DS_FN void along(E& env, const typename E::Real& alpha, const typename E::Real& 
   *bend = b;
 }
 
+// A slope below this share of that at 0 is the minimum's; a float cannot see one below its own rounding of the terms
+template <class Real>
+constexpr double kSlopeLeft = kSingle<Real> ? 1e-3 : 1e-9;
+// the upper end of the bracket of step lengths until a slope above zero is seen
+constexpr double kNoUpperEnd = kMaxVal;
+// enough for Newton on a slope that is nearly straight, and for a few halvings where it is not
+constexpr int kLineSearchTurns = 12;
+// a step whose length is as near to 1 as this is a whole Newton step
+constexpr double kWholeStep = 1e-3;
+
 // the minimum along dw: Newton on the slope, kept inside a bracket that shrinks
 template <int kDim, bool kElliptic, class E>
 DS_STAGE typename E::Real line_search(E& env, const typename E::Real& wd, const typename E::Real& dd,
                                       const typename E::Real& slope0, const typename E::Mask& live) {
   using Real = typename E::Real;
-  const Real zero(0), one(1), huge(1e10);
-  Real lo = zero, hi = huge, alpha = one;
-  // a float cannot see a slope below its own rounding of the terms
-  const Real enough = abs(slope0) * (kSingle<Real> ? Real(1e-3) : Real(1e-9));
+  const Real zero(0), one(1), unbounded(kNoUpperEnd);
+  Real lo = zero, hi = unbounded, alpha = one;
+  const Real enough = abs(slope0) * Real(kSlopeLeft<Real>);
   auto searching = live;
-  for (int it = 0; it < 12; it++) {
+  for (int it = 0; it < kLineSearchTurns; it++) {
     Real slope, bend;
     along<kDim, kElliptic>(env, alpha, wd, dd, &slope, &bend);
     searching = mask_and(searching, abs(slope) > enough);
@@ -103,7 +112,7 @@ DS_STAGE typename E::Real line_search(E& env, const typename E::Real& wd, const 
     lo = select(mask_and(searching, mask_not(past)), alpha, lo);
     hi = select(mask_and(searching, past), alpha, hi);
     Real next = alpha - slope / bend;
-    const Real middle = select(hi < huge, Real(0.5) * (lo + hi), Real(2) * alpha);
+    const Real middle = select(hi < unbounded, Real(0.5) * (lo + hi), Real(2) * alpha);
     next = select(mask_and(next > lo, next < hi), next, middle);
     alpha = select(searching, next, alpha);
   }
@@ -168,7 +177,7 @@ DS_STAGE typename E::Mask newton(E& env, int cap, const typename E::Real& tolera
     // the decrement is the squared M-norm of the step left over
     live = mask_and(live, -slope0 > tolerance * tolerance * ww);
     // only a full step may stop at an unchanged set
-    key_before = select(abs(alpha - one) < Real(1e-3), key, Real(-1));
+    key_before = select(abs(alpha - one) < Real(kWholeStep), key, Real(-1));
   }
   return live;
 }

@@ -193,7 +193,7 @@ DS_FN void solve(E& env) {
     if (t.o.pgs_only || t.o.coulomb) gradient<kDim>(env, all_true<Real>());
     env.residual = natural_residual<kDim, kElliptic>(env);
     // a residual that is no number tells nothing right
-    env.unsolved = mask_or(env.unsolved, mask_not(env.residual < Real(1e30)));
+    env.unsolved = mask_or(env.unsolved, mask_not(env.residual < Real(kVast)));
   }
   add_law<kDim>(env);
   unwhiten(env);

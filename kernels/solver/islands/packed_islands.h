@@ -74,11 +74,11 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedDirection<kDim, E>> {
 
   // the step length of each island of a mask, as IslandSolver finds it turn by turn
   DS_HD void line_search(const Mask& live, const Real& slope0, const Real& wd, const Real& dd) const {
-    const Real zero(0), huge(1e10), enough = abs(slope0) * Real(kSingle<Scalar> ? 1e-3 : 1e-9);
-    Real lo(0), hi = huge, alpha(1);
+    const Real zero(0), unbounded(kNoUpperEnd), enough = abs(slope0) * Real(kSlopeLeft<Scalar>);
+    Real lo(0), hi = unbounded, alpha(1);
     auto searching = live;
     this->alpha()[0] = alpha;
-    for (int turn = 0; turn < 12; turn++) {
+    for (int turn = 0; turn < kLineSearchTurns; turn++) {
       this->put_along(this->con_adr());
       const Real slope = fma(alpha, dd, wd) + this->parts(0), bend = dd + this->parts(1);
       searching = mask_and(searching, abs(slope) > enough);
@@ -87,7 +87,7 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedDirection<kDim, E>> {
       hi = select(mask_and(searching, past), alpha, hi);
       lo = select(mask_and(searching, mask_not(past)), alpha, lo);
       const Real next = alpha - slope / bend;
-      const Real middle = select(hi < huge, Real(0.5) * (lo + hi), Real(2) * alpha);
+      const Real middle = select(hi < unbounded, Real(0.5) * (lo + hi), Real(2) * alpha);
       alpha = select(searching, select(mask_and(next > lo, next < hi), next, middle), alpha);
       this->alpha()[0] = alpha;
     }
@@ -118,7 +118,7 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedDirection<kDim, E>> {
       each_y([&](Real& y, const Real& dy, const Real&) { y = select(live, fma(alpha, dy, y), y); });
       for (int k = 0; k < dofs; k++) w[k] = select(live, fma(alpha, dw[k], w[k]), w[k]);
       *steps = *steps + select(live, one, zero);
-      whole = abs(alpha - one) < Real(1e-3);
+      whole = abs(alpha - one) < Real(kWholeStep);
       live = mask_and(live, -slope > tolerance * tolerance * this->dot(w, w));
     }
   }
@@ -214,7 +214,7 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedDirection<kDim, E>> {
       bool solved = !mask_bit(wrong, l);
       if (env.ends_call) {
         note_residual(env, at, lane_of(residual, l));
-        solved = solved && lane_of(residual, l) < Scalar(1e30);
+        solved = solved && lane_of(residual, l) < Scalar(kVast);
       }
       if (!solved) unsolved |= 1u << at;
     }

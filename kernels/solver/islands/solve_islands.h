@@ -118,7 +118,7 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, IslandRows<kDim, E, kOneEight>
     this->dd()[island] = this->dot(island, this->dw(), this->dw());
     this->alpha()[island] = Scalar(1);
     this->lo()[island] = Scalar(0);
-    this->hi()[island] = kHuge;
+    this->hi()[island] = Scalar(kNoUpperEnd);
     return true;
   }
 
@@ -128,13 +128,13 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, IslandRows<kDim, E, kOneEight>
     const Scalar alpha = this->alpha()[island];
     const Scalar slope = fma(alpha, this->dd()[island], this->wd()[island]) + this->parts(island, 0);
     const Scalar bend = this->dd()[island] + this->parts(island, 1);
-    const Scalar enough = abs(this->slope()[island]) * Scalar(kSingle<Scalar> ? 1e-3 : 1e-9);
+    const Scalar enough = abs(this->slope()[island]) * Scalar(kSlopeLeft<Scalar>);
     if (!(abs(slope) > enough)) return false;
     Scalar& lo = this->lo()[island];
     Scalar& hi = this->hi()[island];
     (slope > Scalar(0) ? hi : lo) = alpha;
     const Scalar next = alpha - slope / bend;
-    const Scalar middle = hi < kHuge ? Scalar(0.5) * (lo + hi) : Scalar(2) * alpha;
+    const Scalar middle = hi < Scalar(kNoUpperEnd) ? Scalar(0.5) * (lo + hi) : Scalar(2) * alpha;
     this->alpha()[island] = next > lo && next < hi ? next : middle;
     return true;
   }
@@ -142,7 +142,7 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, IslandRows<kDim, E, kOneEight>
     const auto searching = this->searching(), live = this->live();
     env.each(this->islands(), [&](int island) { searching[island] = live[island] > 0; });
     env.sync();
-    for (int turn = 0; turn < 12; turn++) {
+    for (int turn = 0; turn < kLineSearchTurns; turn++) {
       this->put_along(searching);
       env.sync();
       bool some = false;
@@ -225,7 +225,7 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, IslandRows<kDim, E, kOneEight>
         if (live[island] < 0) return;
         // the decrement is the squared M-norm of the step left over
         const Scalar ww = this->dot(island, this->w(), this->w());
-        whole[island] = abs(this->alpha()[island] - Scalar(1)) < Scalar(1e-3);
+        whole[island] = abs(this->alpha()[island] - Scalar(1)) < Scalar(kWholeStep);
         if (!(-this->slope()[island] > tolerance * tolerance * ww)) live[island] = 0;
         moved[island] = 1;
       });
@@ -362,9 +362,6 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, IslandRows<kDim, E, kOneEight>
         this->put(env.dense_y(), source - dense, this->row_y()[i]);
     });
   }
-
- private:
-  static constexpr Scalar kHuge = Scalar(1e10);
 };
 
 // whether these kernels solve islands apart. Generic kernels of a GPU leave it out; a specialised one has what its model
@@ -403,7 +400,7 @@ DS_STAGE void solve_element(E& env, int element, Packed& packed) {
     const auto residual = solver.natural_residual();
     note_residual(env, element, residual);
     // a residual that is no number tells nothing right
-    solved = solved && residual < typename E::Scalar(1e30);
+    solved = solved && residual < typename E::Scalar(kVast);
   }
   if (!solved) env.unsolved = mask_or(env.unsolved, mask_of_word<typename E::Real>(1u << element));
   solver.put_back();
