@@ -8,7 +8,7 @@
 // deviation none
 // reads     con_y, con_f, con_D, con_mu, con_dim; of impacts (kShifted) impact_s
 // writes    con_y0, con_y, coulomb_y0, coulomb_change, of impacts coulomb_raise; what the solver writes
-// cost      O(contacts) and a solve each round, of 80 at most
+// cost      O(contacts) and a solve each round, of kCoulombRounds at most
 #pragma once
 
 #include "kernels/rows/whitened_rows.h"
@@ -41,6 +41,11 @@ DS_HD typename E::Real raise_change(const E& env, int slot) {
   return select(p.D > zero, (env.coulomb_y0()[slot] + raise) - y0[kDim * slot], zero);
 }
 
+// rounds of raising, at most
+constexpr int kCoulombRounds = 80;
+// the share of a round's change that is taken: never so little that it stands still, nor so much that it leaps
+constexpr double kLeastShare = 0.02, kMostShare = 1.5;
+
 // for the environments `live`, which are left alone once they are done; solve(env, live) solves the rows
 // again. Where contacts jam the plain iteration swings: each round goes a share of the way
 template <int kDim, bool kElliptic, bool kShifted, class E, class Solve>
@@ -59,7 +64,7 @@ DS_STAGE void coulomb(E& env, typename E::Mask live, const typename E::Real& tol
     return env.accumulate(env.ncon_max, [&](int slot, const Real& s) { return s + f(slot); });
   };
   Real share = one;
-  for (int round = 0; round < 80; round++) {
+  for (int round = 0; round < kCoulombRounds; round++) {
     const Real change = sum([&](int slot) { return square(change_of(slot)); });
     const Real size = sum([&](int slot) { return square(y0[kDim * slot]); });
     live = mask_and(live, change > tolerance * tolerance * size);
@@ -69,7 +74,7 @@ DS_STAGE void coulomb(E& env, typename E::Mask live, const typename E::Real& tol
       const Real turn = sum([&](int slot) { return square(turn_of(slot)); });
       const Real along = sum([&](int slot) { return before[slot] * turn_of(slot); });
       const Real next = -share * along / select(turn > zero, turn, one);
-      share = select(mask_and(live, turn > zero), clamp(next, Real(0.02), Real(1.5)), share);
+      share = select(mask_and(live, turn > zero), clamp(next, Real(kLeastShare), Real(kMostShare)), share);
     }
     // what follows overwrites only what every lane has read by now: it went into the sums
     env.each(env.ncon_max, [&](int slot) {
