@@ -19,24 +19,38 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-// the words and lists behind the supports of the slots in the pool; pool_words (tables.h) says how many
+// The sets of the pool, in their order: supports of the slots (rows/support.h), those of the environments that go on, rows and
+// columns of H's pattern. Behind them its lists; pool_words (tables.h) says how many words all of them are
+template <class E>
+struct PoolSets {
+  const E& env;
+  DS_HD int live_supports() const { return env.t.n.ncon; }
+  DS_HD int pattern_rows() const { return live_supports() + env.t.n.ncon; }
+  DS_HD int pattern_columns() const { return pattern_rows() + env.t.n.nv; }
+  DS_HD int end() const { return pattern_columns() + env.t.n.nv; }
+  DS_HD typename E::Words at(int set) const { return env.words(set * env.t.n.nword); }
+};
 template <class E>
 DS_HD typename E::Words live_support(const E& env, int slot) {
-  return env.words((env.t.n.ncon + slot) * env.t.n.nword);
+  const PoolSets<E> sets{env};
+  return sets.at(sets.live_supports() + slot);
 }
 // columns j < i of row i of H that can be nonzero
 template <class E>
 DS_HD typename E::Words pattern_row(const E& env, int i) {
-  return env.words((2 * env.t.n.ncon + i) * env.t.n.nword);
+  const PoolSets<E> sets{env};
+  return sets.at(sets.pattern_rows() + i);
 }
 // rows k > i of H that can be nonzero in column i
 template <class E>
 DS_HD typename E::Words pattern_column(const E& env, int i) {
-  return env.words((2 * env.t.n.ncon + env.t.n.nv + i) * env.t.n.nword);
+  const PoolSets<E> sets{env};
+  return sets.at(sets.pattern_columns() + i);
 }
 template <class E>
 DS_HD typename E::Words column_list(const E& env) {
-  return env.words((2 * env.t.n.ncon + 2 * env.t.n.nv) * env.t.n.nword);
+  const PoolSets<E> sets{env};
+  return sets.at(sets.end());
 }
 template <class E>
 DS_HD typename E::Words source_list(const E& env) {
@@ -82,7 +96,8 @@ DS_STAGE void symbolic(E& env, const typename E::Mask& live) {
           return;
         }
     };
-    for (int g = t.n.nball; g < t.n.ndense; g++) add_to_deepest(dense_support(env, g), nword - 1);
+    for (int g = first_joining_row(env); g < t.n.ndense; g++)
+      add_to_deepest(dense_support(env, g), nword - 1);
     for (int slot = 0; slot < env.ncon_max; slot++) {
       const auto set = live_support(env, slot);
       find_support(env, slot, live, set, [](int, const auto&) {});
