@@ -18,7 +18,7 @@ inline namespace DUALSTEP_ISA {
 
 // how much the normal row of a contact still wants to rise. kShifted: the rows of impacts (solver/impact.h), whose
 // y0 is shifted against their weight
-template <int kDim, bool kElliptic, bool kShifted, class E>
+template <int kDim, bool kByRows, bool kShifted, class E>
 DS_HD typename E::Real raise_change(const E& env, int slot) {
   using Real = typename E::Real;
   const Real zero(0), one(1);
@@ -37,7 +37,7 @@ DS_HD typename E::Real raise_change(const E& env, int slot) {
     square_of = fma(s, s, square_of);
     most = max(most, abs(s));
   }
-  const Real raise = kElliptic && !env.l1_cone ? sqrt(square_of) : most;
+  const Real raise = kByRows && !env.l1_cone ? sqrt(square_of) : most;
   return select(p.D > zero, (env.coulomb_y0()[slot] + raise) - y0[kDim * slot], zero);
 }
 
@@ -48,7 +48,7 @@ constexpr double kLeastShare = 0.02, kMostShare = 1.5;
 
 // for the environments `live`, which are left alone once they are done; solve(env, live) solves the rows
 // again. Where contacts jam the plain iteration swings: each round goes a share of the way
-template <int kDim, bool kElliptic, bool kShifted, class E, class Solve>
+template <int kDim, bool kByRows, bool kShifted, class E, class Solve>
 DS_STAGE void coulomb(E& env, typename E::Mask live, const typename E::Real& tolerance, Solve solve) {
   using Real = typename E::Real;
   const auto y0 = env.con_y0(), y = env.con_y();
@@ -59,7 +59,7 @@ DS_STAGE void coulomb(E& env, typename E::Mask live, const typename E::Real& tol
     before[slot] = zero;
   });
   env.done();
-  const auto change_of = [&](int slot) { return raise_change<kDim, kElliptic, kShifted>(env, slot); };
+  const auto change_of = [&](int slot) { return raise_change<kDim, kByRows, kShifted>(env, slot); };
   const auto sum = [&](const auto& f) {
     return env.accumulate(env.ncon_max, [&](int slot, const Real& s) { return s + f(slot); });
   };

@@ -28,7 +28,7 @@ DS_FN void impedance_record(const E& env, int pair, const typename E::Real& r, R
   c->kterm = end.K * r;
   c->Bn = end.B;
   // the edges of a pyramid have the normal's position, the rows of a cone have none
-  const bool edges = env.t.o.integrator == kDiscrete && env.t.o.cone == kWeighsEdges;
+  const bool edges = env.t.o.integrator == kDiscrete && env.t.o.weights == kWeighsEdges;
   c->Bt = edges ? end.B : row_end(env, Real(env.pair_Bt(pair))).B;
 }
 

@@ -34,7 +34,7 @@ enum SideBit : int { kFirstSide = 1, kSecondSide = 2, kBothSides = kFirstSide | 
 // the straight pieces of a stretch of a tendon: from site to site, or to its geom and on from it
 enum StretchPiece : int { kPieceFree = 0, kPieceToGeom = 1, kPieceFromGeom = 2, kStretchPieces = 3 };
 
-// o.cone: what the D of a contact weighs, the edges of its pyramid or rows of its frame. Pyramids may have the latter too
+// o.weights: what the D of a contact weighs, the edges of its pyramid or rows of its frame. Pyramids may have the latter too
 enum ContactWeights : int { kWeighsEdges = 0, kWeighsRows = 1 };
 // how a cutoff bounds the reading of a sensor
 enum SensorCut : int { kCutNever = 0, kCutAbove = 1, kCutBothSides = 2 };

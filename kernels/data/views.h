@@ -36,23 +36,23 @@ DS_HD int equality_object(const AnyTables& t, int e, int side) {
   return side == 0 ? t.eq_obj1[e] : t.eq_obj2[e];
 }
 
-// What kernels are compiled for: calls f(whether contacts weigh rows of their frame, a constant)
+// What kernels are compiled for, kByRows: calls f(whether contacts weigh rows of their frame, a constant)
 template <auto kValue>
 struct Constant {
   DS_HD constexpr operator decltype(kValue)() const { return kValue; }
 };
 template <class Options, class F>
-DS_HD auto with_cone(const Options& o, F f) {
-  return o.cone == kWeighsRows ? f(Constant<true>{}) : f(Constant<false>{});
+DS_HD auto with_weights(const Options& o, F f) {
+  return o.weights == kWeighsRows ? f(Constant<true>{}) : f(Constant<false>{});
 }
 // f(the rows of a contact, that)
 template <class AnyTables, class F>
 DS_HD void with_contact_rows(const AnyTables& t, F f) {
-  with_cone(t.o, [&](auto elliptic) {
+  with_weights(t.o, [&](auto by_rows) {
     if (t.n.kdim == 3)
-      f(Constant<3>{}, elliptic);
+      f(Constant<3>{}, by_rows);
     else
-      f(Constant<6>{}, elliptic);
+      f(Constant<6>{}, by_rows);
   });
 }
 

@@ -52,7 +52,7 @@ struct ConeParams {
   Real dim;
   Real cone_mu;  // mu of the elliptic cone's regularization
   int slot;
-  bool l1_cone;  // with kElliptic: the section is |.|_1, not |.|_2
+  bool l1_cone;  // with kByRows: the section is |.|_1, not |.|_2
 };
 
 template <int kDim, class E>
@@ -347,9 +347,9 @@ DS_HD void cone_along(const ConeParams<Real, kDim>& p, const Real* y, const Real
     elliptic_along(p, y, d, slope, bend);
 }
 
-template <bool kElliptic, bool kCurvature, class Real, int kDim>
+template <bool kByRows, bool kCurvature, class Real, int kDim>
 DS_HD void cone_law(const ConeParams<Real, kDim>& p, const Real* y, ConeLaw<Real, kDim>* out) {
-  if constexpr (!kElliptic)
+  if constexpr (!kByRows)
     pyramid_law<kCurvature>(p, y, out);
   else if (p.l1_cone)
     l1_law<kCurvature>(p, y, out);

@@ -68,12 +68,12 @@ template <class E>
 DS_HD typename E::Mask impact_sought(const E& env) {
   return env.impact_open()[0] > typename E::Real(0);
 }
-template <int kDim, bool kElliptic>
+template <int kDim, bool kByRows>
 struct NewtonOfImpact {
   template <class E>
   DS_HD typename E::Mask operator()(E& env, const typename E::Mask& live) const {
     using Real = typename E::Real;
-    return newton<kDim, kElliptic>(env, kImpactNewtonSteps, Real(kImpactTolerance<Real>), live);
+    return newton<kDim, kByRows>(env, kImpactNewtonSteps, Real(kImpactTolerance<Real>), live);
   }
 };
 
@@ -264,7 +264,7 @@ DS_STAGE void aim_impact(E& env) {
 }
 
 // takes back what the weights moved: shifts y0 by -R L where a row pushes
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_STAGE void unweigh_impact(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
@@ -281,7 +281,7 @@ DS_STAGE void unweigh_impact(E& env) {
     for (int r = 0; r < kDim; r++) {
       // of a pyramid's edges those that push have R L = -y, and the others keep their distance
       Real s = select(pushes, -y[r], zero);
-      if (kElliptic) {
+      if (kByRows) {
         const Real mu = r == 0 ? one : p.mu[r - 1];
         s = (r == 0 ? R : R * square(cone / select(mu > zero, mu, one))) * f[r];
       }
@@ -325,7 +325,7 @@ DS_STAGE void start_impact(E& env) {
 
 // takes what gains no energy, and moves the scale of restitution of the others; whether any is still sought.
 // Without restitution nothing gains; from there up by halves
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_STAGE bool judge_impact(E& env, int trial) {
   using Real = typename E::Real;
   const auto& t = env.t;
@@ -365,10 +365,10 @@ DS_STAGE bool judge_impact(E& env, int trial) {
 
 // the whitened change of velocity, in qfrc_constraint, and the impulses, in impact_f. What it knows stands in
 // the workspace: values that lived on here across Newton would cost registers
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_STAGE void solve_impact(E& env) {
   using Real = typename E::Real;
-  const NewtonOfImpact<kDim, kElliptic> solve;
+  const NewtonOfImpact<kDim, kByRows> solve;
   env.row_space = all_false<Real>();  // newton_rows.h knows the rows of the step, not these
   for (int trial = 0; trial < kScaleTrials<Real>; trial++) {
     aim_impact<kDim>(env);
@@ -379,11 +379,11 @@ DS_STAGE void solve_impact(E& env) {
       if (round == 0)
         weigh_impact(env, false);
       else
-        unweigh_impact<kDim, kElliptic>(env);
+        unweigh_impact<kDim, kByRows>(env);
       env.unsolved = solve(env, impact_sought(env));
-      coulomb<kDim, kElliptic, true>(env, impact_sought(env), Real(kImpactCoulombTolerance<Real>), solve);
+      coulomb<kDim, kByRows, true>(env, impact_sought(env), Real(kImpactCoulombTolerance<Real>), solve);
     }
-    if (!judge_impact<kDim, kElliptic>(env, trial)) break;
+    if (!judge_impact<kDim, kByRows>(env, trial)) break;
   }
 }
 

@@ -48,7 +48,7 @@ DS_HD Real rounding_of(const Real& size, const Real& asked) {
   const Real u(single ? 2e-6 : 4e-15), v(single ? 2.4e-7 : 4.8e-16);
   return fma(u * u, size, v * v * asked);
 }
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_STAGE typename E::Real rounding_squared(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
@@ -61,26 +61,26 @@ DS_STAGE typename E::Real rounding_squared(E& env) {
     return fma(s, s, sum);
   });
   Real asked(0);
-  each_kind<kDim, kElliptic>(env, [&](const auto& kind) {
+  each_kind<kDim, kByRows>(env, [&](const auto& kind) {
     asked = asked + kind.dual_sum(0, [](int, const Real& R, const Real& y0) { return y0 * y0 / R; });
   });
   return rounding_of(size, asked);
 }
 
 // the direction of Newton's step, of environments of either space
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_HD void newton_direction(E& env, const typename E::Mask& live) {
   const auto many_rows = mask_and(live, mask_not(env.row_space)), few_rows = mask_and(live, env.row_space);
-  if (any(many_rows)) dof_space_direction<kDim, kElliptic>(env, many_rows);
-  if (any(few_rows)) row_space_direction<kDim, kElliptic>(env, few_rows);
+  if (any(many_rows)) dof_space_direction<kDim, kByRows>(env, many_rows);
+  if (any(few_rows)) row_space_direction<kDim, kByRows>(env, few_rows);
 }
 
 // those of `doubtful` whose acceleration is not right, after going on with them
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_STAGE typename E::Mask pursue(E& env, const typename E::Real& tolerance, typename E::Mask doubtful) {
   using Real = typename E::Real;
   const auto w = env.w(), dw = env.dw();
-  const Real least = rounding_squared<kDim, kElliptic>(env);
+  const Real least = rounding_squared<kDim, kByRows>(env);
   for (int round = 0;; round++) {
     // those that are right keep their y, whoever shares their pack
     each_residual<kDim>(env, [](const Real& y, Real& kept) { kept = y; });
@@ -88,9 +88,9 @@ DS_STAGE typename E::Mask pursue(E& env, const typename E::Real& tolerance, type
     residuals<kDim>(env);
     each_residual<kDim>(env, [&](Real& y, const Real& kept) { y = select(doubtful, y, kept); });
     env.sync();
-    (void)row_laws<kDim, kElliptic, true>(env);
+    (void)row_laws<kDim, kByRows, true>(env);
     gradient<kDim>(env, doubtful);
-    newton_direction<kDim, kElliptic>(env, doubtful);
+    newton_direction<kDim, kByRows>(env, doubtful);
     using Sum = Sums<Real, 2>;
     const Sum sum = env.template accumulate<Sum>(env.t.n.nv, [&](int i, Sum s) {
       s.of[0] = fma(w[i], w[i], s.of[0]);
@@ -100,12 +100,12 @@ DS_STAGE typename E::Mask pursue(E& env, const typename E::Real& tolerance, type
     env.done();
     doubtful = mask_and(doubtful, mask_not(is_small(sum.of[1], max(right_by_estimate(sum.of[0]), least))));
     if (round == 2 || !any(doubtful)) return doubtful;
-    (void)newton<kDim, kElliptic>(env, env.t.o.newton, tolerance, doubtful);
+    (void)newton<kDim, kByRows>(env, env.t.o.newton, tolerance, doubtful);
   }
 }
 
 // the environments whose acceleration is not right. Leaves the gradient current
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_STAGE typename E::Mask not_right(E& env, const typename E::Real& tolerance) {
   using Real = typename E::Real;
   const auto w = env.w(), grad = env.grad();
@@ -119,15 +119,15 @@ DS_STAGE typename E::Mask not_right(E& env, const typename E::Real& tolerance) {
   env.done();
   auto doubtful = mask_not(is_small(sum.of[1], right_by_bound(sum.of[0])));
   if (!any(doubtful)) return doubtful;
-  doubtful = pursue<kDim, kElliptic>(env, tolerance, doubtful);
+  doubtful = pursue<kDim, kByRows>(env, tolerance, doubtful);
   gradient<kDim>(env, all_true<Real>());
   return doubtful;
 }
 
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_HD void judge(E& env) {
   // Coulomb's law has an iteration of its own around the search, which raises rows and judges itself
-  if (!env.t.o.coulomb) env.unsolved = not_right<kDim, kElliptic>(env, law_tolerance(env, true));
+  if (!env.t.o.coulomb) env.unsolved = not_right<kDim, kByRows>(env, law_tolerance(env, true));
 }
 
 }  // namespace DUALSTEP_ISA

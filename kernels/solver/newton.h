@@ -31,20 +31,20 @@ DS_STAGE void residuals(E& env) {
 }
 
 // the cost of the rows at the present y
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_STAGE typename E::Real row_cost(E& env) {
   typename E::Real cost(0);
-  each_kind<kDim, kElliptic>(env, [&](const auto& kind) { cost = cost + kind.cost(); });
+  each_kind<kDim, kByRows>(env, [&](const auto& kind) { cost = cost + kind.cost(); });
   return cost;
 }
 
 // forces, and curvatures where wanted, of every row at the present y; returns a number that changes when the
 // active set does
-template <int kDim, bool kElliptic, bool kCurvature, class E>
+template <int kDim, bool kByRows, bool kCurvature, class E>
 DS_STAGE typename E::Real row_laws(E& env) {
   typename E::Real key(0);
-  each_whitened<kDim, kElliptic>(env,
-                                 [&](const auto& rows) { key = key + rows.template put_laws<kCurvature>(); });
+  each_whitened<kDim, kByRows>(env,
+                               [&](const auto& rows) { key = key + rows.template put_laws<kCurvature>(); });
   env.done();
   return key;
 }
@@ -74,12 +74,12 @@ DS_STAGE void direction_rows(E& env) {
 }
 
 // slope and curvature of the cost at w + alpha dw
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_FN void along(E& env, const typename E::Real& alpha, const typename E::Real& wd,
                  const typename E::Real& dd, typename E::Real* slope, typename E::Real* bend) {
   using Real = typename E::Real;
   Real s = fma(alpha, dd, wd), b = dd;
-  each_kind<kDim, kElliptic>(env, [&](const auto& kind) { kind.add_along(alpha, &s, &b); });
+  each_kind<kDim, kByRows>(env, [&](const auto& kind) { kind.add_along(alpha, &s, &b); });
   *slope = s;
   *bend = b;
 }
@@ -95,7 +95,7 @@ constexpr int kLineSearchTurns = 12;
 constexpr double kWholeStep = 1e-3;
 
 // the minimum along dw: Newton on the slope, kept inside a bracket that shrinks
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_STAGE typename E::Real line_search(E& env, const typename E::Real& wd, const typename E::Real& dd,
                                       const typename E::Real& slope0, const typename E::Mask& live) {
   using Real = typename E::Real;
@@ -105,7 +105,7 @@ DS_STAGE typename E::Real line_search(E& env, const typename E::Real& wd, const 
   auto searching = live;
   for (int it = 0; it < kLineSearchTurns; it++) {
     Real slope, bend;
-    along<kDim, kElliptic>(env, alpha, wd, dd, &slope, &bend);
+    along<kDim, kByRows>(env, alpha, wd, dd, &slope, &bend);
     searching = mask_and(searching, abs(slope) > enough);
     if (!any(searching)) break;
     const auto past = slope > zero;
@@ -123,7 +123,7 @@ DS_STAGE typename E::Real line_search(E& env, const typename E::Real& wd, const 
 // Leaves the laws of all rows at the y that it leaves. Returns the environments of the `wanted` ones that did
 // not converge; counts the steps of each. `together`: all environments are here, so that those of a block begin each
 // step at the same time.
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_STAGE typename E::Mask newton(E& env, int cap, const typename E::Real& tolerance,
                                  const typename E::Mask& wanted, bool together = false) {
   using Real = typename E::Real;
@@ -137,9 +137,9 @@ DS_STAGE typename E::Mask newton(E& env, int cap, const typename E::Real& tolera
   bool searches = true;
   for (int step = 0; together ? env.any_in_block(searches) : searches; step++) {
     if (!searches) continue;
-    const Real key = row_laws<kDim, kElliptic, true>(env);
+    const Real key = row_laws<kDim, kByRows, true>(env);
     // a full step onto the set it was computed for has landed on the minimum
-    if constexpr (!kElliptic) live = mask_and(live, key != key_before);
+    if constexpr (!kByRows) live = mask_and(live, key != key_before);
     if (step == cap || !any(live)) {
       searches = false;
       continue;
@@ -154,8 +154,8 @@ DS_STAGE typename E::Mask newton(E& env, int cap, const typename E::Real& tolera
       continue;
     }
     const auto many_rows = mask_and(live, mask_not(env.row_space)), few_rows = mask_and(live, env.row_space);
-    if (any(many_rows)) dof_space_direction<kDim, kElliptic>(env, many_rows);
-    if (any(few_rows)) row_space_direction<kDim, kElliptic>(env, few_rows);
+    if (any(many_rows)) dof_space_direction<kDim, kByRows>(env, many_rows);
+    if (any(few_rows)) row_space_direction<kDim, kByRows>(env, few_rows);
     using Sum = Sums<Real, 3>;
     const Sum dots = env.template accumulate<Sum>(nv, [&](int i, Sum s) {
       const Real d = dw[i];
@@ -166,7 +166,7 @@ DS_STAGE typename E::Mask newton(E& env, int cap, const typename E::Real& tolera
     });
     const Real slope0 = dots.of[0], wd = dots.of[1], dd = dots.of[2];
     direction_rows<kDim>(env);
-    const Real alpha = line_search<kDim, kElliptic>(env, wd, dd, slope0, live);
+    const Real alpha = line_search<kDim, kByRows>(env, wd, dd, slope0, live);
     const Real move = select(live, alpha, zero);
     env.sync();
     env.each(nv, [&](int i) { w[i] = select(live, fma(move, dw[i], w[i]), w[i]); });

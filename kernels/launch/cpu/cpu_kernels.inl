@@ -28,7 +28,7 @@ template <class Real>
 void run_block(const Tables<ScalarOf<Real>>& t, const BatchView<ScalarOf<Real>>& batch, const StepArgs& args,
                int block, void* scratch) {
   auto env = pack_env<Real>(t, block, scratch);
-  with_contact_rows(t, [&](auto kdim, auto elliptic) { run_environment<kdim, elliptic>(env, batch, args); });
+  with_contact_rows(t, [&](auto kdim, auto by_rows) { run_environment<kdim, by_rows>(env, batch, args); });
 }
 
 template <class Real>
@@ -42,7 +42,7 @@ bool run_segment_of_block(const Tables<ScalarOf<Real>>& t, const BatchView<Scala
   auto env = pack_env<Real>(t, block, scratch);
   bool more = false;
   with_contact_rows(
-      t, [&](auto kdim, auto elliptic) { more = run_segment<kdim, elliptic>(env, batch, args, segment); });
+      t, [&](auto kdim, auto by_rows) { more = run_segment<kdim, by_rows>(env, batch, args, segment); });
   return more;
 }
 

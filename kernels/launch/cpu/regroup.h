@@ -169,7 +169,7 @@ DS_STAGE void gather_snapshots(E& env, const EnvIO<E>& in, const Snapshots<typen
 
 // A segment of a call. False at the end of the call. Packs are left in the first stage of a substep alone: the others
 // have nearly the same contacts
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 bool run_segment(E& env, const BatchView<typename E::Scalar>& batch, const StepArgs& args,
                  const SegmentArgs<typename E::Scalar>& segment) {
   const EnvIO<E> in(env, batch, args);
@@ -193,7 +193,7 @@ bool run_segment(E& env, const BatchView<typename E::Scalar>& batch, const StepA
     }
     each_part([&](auto part) {
       if (decltype(part)::kPart == kPart_collide && known) return;
-      evaluate_part<decltype(part)::kPart, kDim, kElliptic>(env, in, *m);
+      evaluate_part<decltype(part)::kPart, kDim, kByRows>(env, in, *m);
     });
     if (!advance(args, stages, m)) return false;
   }

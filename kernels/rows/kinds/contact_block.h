@@ -19,7 +19,7 @@ inline namespace DUALSTEP_ISA {
 
 // one pyramidal block: y at entry without R l; returns the change of the contact force in df
 template <class Real, int kDim>
-DS_FN void pyramid_block(const ConeParams<Real, kDim>& p, const Real* A, Real* y, Real* lambda, Real* df) {
+DS_FN void block_by_edges(const ConeParams<Real, kDim>& p, const Real* A, Real* y, Real* lambda, Real* df) {
   const Real zero(0);
   DS_UNROLL
   for (int r = 0; r < kDim; r++) df[r] = zero;
@@ -170,8 +170,8 @@ DS_HD void step_on_section(const ConeParams<Real, kDim>& p, const Real& step, Sc
 
 // one block of a round or L1 cone, likewise
 template <class Real, int kDim>
-DS_FN void elliptic_block(const ConeParams<Real, kDim>& p, const Real* A, const Real* y_in, Real* lambda,
-                          Real* df) {
+DS_FN void block_by_rows(const ConeParams<Real, kDim>& p, const Real* A, const Real* y_in, Real* lambda,
+                         Real* df) {
   const Real zero(0), one(1);
   ScaledBlock<Real, kDim> b = scaled_block(p, A, y_in, lambda);
   step_along_ray(p, &b);

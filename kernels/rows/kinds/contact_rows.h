@@ -63,7 +63,7 @@ DS_FN void weigh_contact(E& env, int slot) {
   using Sum = Sums<Real, 2>;
   const auto& t = env.t;
   const auto z = rows_of<kDim>(env.Z(), t.n.ndense + kDim * slot, t.n.nv);
-  const bool edges = t.o.cone == kWeighsEdges;
+  const bool edges = t.o.weights == kWeighsEdges;
   const Real mu = friction_of(env, slot)[kSlide1];
   const auto rubs = env.con_dim()[slot] > Real(1);
   const Sum sum = env.template accumulate_in<Sum>(slot_support(env, slot), t.n.nv, [&](Index d, Sum s) {

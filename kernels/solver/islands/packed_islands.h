@@ -21,9 +21,9 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-template <int kDim, bool kElliptic, class E>
-struct PackedIslands : IslandLaws<kDim, kElliptic, PackedDirection<kDim, E>> {
-  using Base = IslandLaws<kDim, kElliptic, PackedDirection<kDim, E>>;
+template <int kDim, bool kByRows, class E>
+struct PackedIslands : IslandLaws<kDim, kByRows, PackedDirection<kDim, E>> {
+  using Base = IslandLaws<kDim, kByRows, PackedDirection<kDim, E>>;
   using Base::env, Base::dofs, Base::kPack, Base::count;
   using Scalar = typename Base::Scalar;
   using Real = typename Base::Real;
@@ -60,7 +60,7 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedDirection<kDim, E>> {
     }
     this->put_gram();
     const SweptPack<kDim, E> rows{*this};
-    apart(RowSpaceSweeps<kDim, kElliptic, SweptPack<kDim, E>>{rows},
+    apart(RowSpaceSweeps<kDim, kByRows, SweptPack<kDim, E>>{rows},
           [=](const auto& self) { self.run(kRowSpaceSweeps); });
     for (int k = 0; k < dofs; k++) this->w()[k] = Real(0);
     this->put_gradient();
@@ -237,9 +237,9 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedDirection<kDim, E>> {
 };
 
 // the open packs of an environment's pack, by contacts and by what they are solved in
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 struct PackBins {
-  PackedIslands<kDim, kElliptic, E> packs[kPackBinCount];
+  PackedIslands<kDim, kByRows, E> packs[kPackBinCount];
   DS_HD explicit PackBins(E& env)
       : packs{{env, 0}, {env, 1}, {env, 2}, {env, 3}, {env, 4}, {env, 5}, {env, 6}} {}
   template <class From>

@@ -25,9 +25,9 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-template <int kDim, bool kElliptic, class E, bool kOneEight>
-struct IslandSolver : IslandLaws<kDim, kElliptic, IslandRows<kDim, E, kOneEight>> {
-  using Base = IslandLaws<kDim, kElliptic, IslandRows<kDim, E, kOneEight>>;
+template <int kDim, bool kByRows, class E, bool kOneEight>
+struct IslandSolver : IslandLaws<kDim, kByRows, IslandRows<kDim, E, kOneEight>> {
+  using Base = IslandLaws<kDim, kByRows, IslandRows<kDim, E, kOneEight>>;
   using Base::env, Base::at, Base::dofs, Base::padded, Base::begin;
   using Scalar = typename Base::Scalar;
   using Reals = typename Base::Reals;
@@ -85,7 +85,7 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, IslandRows<kDim, E, kOneEight>
     this->each_eight(island, [&](int c) { Numbers(Scalar(0)).store(w, c); });
     if constexpr (!kOneEight)
       if (this->is_among_rows(island)) {
-        sweep_among_rows<kDim, kElliptic>(IslandFactor<kDim, E, kOneEight>(*this), island);
+        sweep_among_rows<kDim, kByRows>(IslandFactor<kDim, E, kOneEight>(*this), island);
         this->subtract_forces(island, w);
         this->negate(island, w, w);
         return;
@@ -373,7 +373,7 @@ requires requires { AnyTables::kKindPresent; }
 constexpr bool kIslandsCompiled<AnyTables> = (AnyTables::n.nisland > 0);
 
 // one environment; `packed` takes those of its islands that go into packs
-template <int kDim, bool kElliptic, bool kOneEight, class E, class Packed>
+template <int kDim, bool kByRows, bool kOneEight, class E, class Packed>
 DS_STAGE void solve_element(E& env, int element, Packed& packed) {
   const IslandEnv<E, kOneEight> base(env, element);
   if (env.lanes.rank() == 0) Partition<E, kOneEight>(base).run();
@@ -390,8 +390,8 @@ DS_STAGE void solve_element(E& env, int element, Packed& packed) {
     head[kHeadRows] = base.row_adr()[own];
     if (own == 0) return;
   }
-  const IslandSolver<kDim, kElliptic, E, kOneEight> solver{
-      IslandLaws<kDim, kElliptic, IslandRows<kDim, E, kOneEight>>(rows)};
+  const IslandSolver<kDim, kByRows, E, kOneEight> solver{
+      IslandLaws<kDim, kByRows, IslandRows<kDim, E, kOneEight>>(rows)};
   solver.choose_start();
   const auto tolerance = lane_of(law_tolerance(env, false), element);
   note_steps(env, element, typename E::Scalar(solver.newton(env.t.o.newton, tolerance)));
@@ -407,15 +407,15 @@ DS_STAGE void solve_element(E& env, int element, Packed& packed) {
   env.sync();
 }
 
-template <int kDim, bool kElliptic, bool kOneEight, class E, class Packed>
+template <int kDim, bool kByRows, bool kOneEight, class E, class Packed>
 DS_HD void solve_elements(E& env, Packed& packed) {
   for (int element = 0; element < E::kPack; element++)
-    solve_element<kDim, kElliptic, kOneEight>(env, element, packed);
+    solve_element<kDim, kByRows, kOneEight>(env, element, packed);
 }
 struct NoPacks {};
 
 // all environments of a pack; dw: the last acceleration, whitened
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_FN void solve_islands(E& env) {
   using Real = typename E::Real;
   env.each(env.t.n.nv, [&](int i) { env.w()[i] = Real(0); });
@@ -428,13 +428,13 @@ DS_FN void solve_islands(E& env) {
   if (env.ends_call) env.residual = Real(0);
   [[maybe_unused]] NoPacks none;
   if (env.t.n.ntreepad == kEight) {
-    solve_elements<kDim, kElliptic, true>(env, none);
+    solve_elements<kDim, kByRows, true>(env, none);
   } else if constexpr (E::kPack > 1) {
-    PackBins<kDim, kElliptic, E> packed(env);
-    solve_elements<kDim, kElliptic, false>(env, packed);
+    PackBins<kDim, kByRows, E> packed(env);
+    solve_elements<kDim, kByRows, false>(env, packed);
     packed.finish();
   } else {
-    solve_elements<kDim, kElliptic, false>(env, none);
+    solve_elements<kDim, kByRows, false>(env, none);
   }
 }
 
