@@ -31,6 +31,9 @@ struct Inertia10 {
   Vec3<Real> h;                 // mass times (com - point)
   Real mass;
 };
+// how many numbers of an array each of them is
+constexpr int kVecNumbers = 3, kQuatNumbers = 4, kMatNumbers = 9, kSpatialNumbers = 6, kInertiaNumbers = 10;
+
 template <class Real>
 DS_HD Inertia10<Real> no_inertia() {
   const Real o(0);

@@ -30,6 +30,8 @@ enum MotorActivation : int {
 
 // bits of which of two: geoms of a pair (sensor_pairs), bodies of an equality (eq_moves), sites of an actuator (trn_side)
 enum SideBit : int { kFirstSide = 1, kSecondSide = 2, kBothSides = kFirstSide | kSecondSide };
+// the two of a pair, or of a contact its two bodies and trees, are sides 0 and 1
+constexpr int kPairSides = 2;
 
 // the straight pieces of a stretch of a tendon: from site to site, or to its geom and on from it
 enum StretchPiece : int { kPieceFree = 0, kPieceToGeom = 1, kPieceFromGeom = 2, kStretchPieces = 3 };

@@ -40,7 +40,7 @@ DS_FN Wrap<Real> wrap_geom(const E& env, int stretch, const Vec3<Real>& x, const
   const Vec3<Real> beside = side < 0 ? centre : site_xpos(env, side);
   Wrap<Real> w = wrap(rotate_transposed(r, x - centre), rotate_transposed(r, y - centre),
                       t.allgeom_type[geom] == kSphere, side >= 0, rotate_transposed(r, beside - centre),
-                      env.allgeom_size(3 * geom));
+                      env.vec(t.allgeom_size, geom).x);
   w.first = centre + rotate(r, w.first);
   w.last = centre + rotate(r, w.last);
   return w;
