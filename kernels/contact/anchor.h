@@ -108,7 +108,7 @@ DS_STAGE void match_anchors(E& env) {
     for (int k = 0; k < env.ncon_max; k++) look(now, k, there);
     const auto carried = mask_and(found, nearest == Real(slot));
     const Vec3<Real> n = contact_normal(env, slot), t1 = contact_tangent(env, slot);
-    const auto u = velocity.from(kDim * slot);
+    const auto u = rows_of_slot<kDim>(velocity, slot);
     const Vec3<Real> slid = t1 * u[1] + cross(n, t1) * u[2];
     const Vec3<Real> moved = axpy(slid, Real(t.o.timestep), stretch - n * dot(n, stretch));
     own.set_at(kAnchorStretch, select3(carried, moved, {zero, zero, zero}));

@@ -112,9 +112,10 @@ DS_STAGE void explicit_forces(E& env) {
   const Real zero(0), terms = friction_terms<kDim>(env);
   env.each(env.ncon_max, [&](int slot) {
     const auto touching = in_touch(env, slot);
+    const auto rates = rows_of_slot<kDim>(velocity, slot), forces = rows_of_slot<kDim>(force, slot);
     Real u[kDim], f[kDim];
     DS_UNROLL
-    for (int r = 0; r < kDim; r++) u[r] = velocity[kDim * slot + r];
+    for (int r = 0; r < kDim; r++) u[r] = rates[r];
     f[0] = normal_force(env, slot, -u[0]);
     if (env.t.o.anchored)
       anchored_friction<kDim>(env, slot, touching, u, f);
@@ -125,7 +126,7 @@ DS_STAGE void explicit_forces(E& env) {
       friction_part<kDim>(env, slot, {.first = 4, .size = 2, .coefficient = kRoll1}, terms, u, f);
     }
     DS_UNROLL
-    for (int r = 0; r < kDim; r++) force[kDim * slot + r] = select(touching, f[r], zero);
+    for (int r = 0; r < kDim; r++) forces[r] = select(touching, f[r], zero);
     D[slot] = zero;
   });
   env.sync();

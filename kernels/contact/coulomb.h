@@ -16,13 +16,18 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
+// the normal row of a contact, its first
+template <int kDim, class Run>
+DS_HD auto& normal_of(const Run& rows, int slot) {
+  return rows_of_slot<kDim>(rows, slot)[0];
+}
 // how much the normal row of a contact still wants to rise. kShifted: the rows of impacts (solver/impact.h), whose
 // y0 is shifted against their weight
 template <int kDim, bool kByRows, bool kShifted, class E>
 DS_HD typename E::Real raise_change(const E& env, int slot) {
   using Real = typename E::Real;
   const Real zero(0), one(1);
-  const auto y0 = env.con_y0(), y = env.con_y();
+  const auto y = rows_of_slot<kDim>(env.con_y(), slot), f = rows_of_slot<kDim>(env.con_f(), slot);
   const auto p = cone_params<kDim>(env, slot);
   const Real R = one / select(p.D > zero, p.D, one), cone = select(p.cone_mu > zero, p.cone_mu, one);
   Real square_of = zero, most = zero;
@@ -30,15 +35,14 @@ DS_HD typename E::Real raise_change(const E& env, int slot) {
   for (int r = 1; r < kDim; r++) {
     const auto rubs = mask_and(p.dim > Real(r), p.mu[r - 1] > zero);
     const Real mu = select(rubs, p.mu[r - 1], one);
-    const Real slip =
-        kShifted ? y[kDim * slot + r] + env.impact_s()[kDim * slot + r]
-                 : fma(R * (cone / mu) * (cone / mu), env.con_f()[kDim * slot + r], y[kDim * slot + r]);
+    const Real slip = kShifted ? y[r] + rows_of_slot<kDim>(env.impact_s(), slot)[r]
+                               : fma(R * (cone / mu) * (cone / mu), f[r], y[r]);
     const Real s = select(rubs, mu * slip, zero);
     square_of = fma(s, s, square_of);
     most = max(most, abs(s));
   }
   const Real raise = kByRows && !env.l1_cone ? sqrt(square_of) : most;
-  return select(p.D > zero, (env.coulomb_y0()[slot] + raise) - y0[kDim * slot], zero);
+  return select(p.D > zero, (env.coulomb_y0()[slot] + raise) - normal_of<kDim>(env.con_y0(), slot), zero);
 }
 
 // rounds of raising, at most
@@ -55,7 +59,8 @@ DS_STAGE void coulomb(E& env, typename E::Mask live, const typename E::Real& tol
   const auto flat = env.coulomb_y0(), before = env.coulomb_change(), raise = env.coulomb_raise();
   const Real zero(0), one(1);
   env.each(env.ncon_max, [&](int slot) {
-    flat[slot] = kShifted ? y0[kDim * slot] - raise[slot] : Real(y0[kDim * slot]);
+    const Real& normal = normal_of<kDim>(y0, slot);
+    flat[slot] = kShifted ? normal - raise[slot] : Real(normal);
     before[slot] = zero;
   });
   env.done();
@@ -66,7 +71,7 @@ DS_STAGE void coulomb(E& env, typename E::Mask live, const typename E::Real& tol
   Real share = one;
   for (int round = 0; round < kCoulombRounds; round++) {
     const Real change = sum([&](int slot) { return square(change_of(slot)); });
-    const Real size = sum([&](int slot) { return square(y0[kDim * slot]); });
+    const Real size = sum([&](int slot) { return square(normal_of<kDim>(y0, slot)); });
     live = mask_and(live, change > tolerance * tolerance * size);
     if (!any(live)) break;
     if (round > 0) {
@@ -80,8 +85,9 @@ DS_STAGE void coulomb(E& env, typename E::Mask live, const typename E::Real& tol
     env.each(env.ncon_max, [&](int slot) {
       const Real d = change_of(slot), up = select(live, share * d, zero);
       before[slot] = d;
-      y[kDim * slot] = y[kDim * slot] + up;
-      y0[kDim * slot] = y0[kDim * slot] + up;
+      Real &normal = normal_of<kDim>(y, slot), &normal0 = normal_of<kDim>(y0, slot);
+      normal = normal + up;
+      normal0 = normal0 + up;
       if (kShifted) raise[slot] = raise[slot] + up;
     });
     env.done();

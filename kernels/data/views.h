@@ -158,6 +158,12 @@ DS_HD auto friction_of(const E& env, int slot) {
   return env.con_mu().from(kFrictionNumbers * slot);
 }
 
+// the rows of a slot in an array of contact rows (con_y, con_f, ...)
+template <int kDim, class Run>
+DS_HD Run rows_of_slot(const Run& rows, int slot) {
+  return rows.from(kDim * slot);
+}
+
 // the frame of a slot: its normal, and the first tangent (a hint for its direction until the rows are made)
 enum FrameNumber : int { kFrameNormal = 0, kFrameTangent = 3, kFrameNumbers = 6 };
 template <class E>

@@ -189,8 +189,8 @@ DS_STAGE void impact_rows(E& env) {
   contact_rows<kDim>(env);
   diagonal_blocks<kDim>(env);
   env.each(env.ncon_max, [&](int slot) {
-    for (int r = 0; r < kDim; r++)
-      env.impact_u()[kDim * slot + r] = select(D[slot] > zero, env.con_y0()[kDim * slot + r], zero);
+    const auto u = rows_of_slot<kDim>(env.impact_u(), slot), y0 = rows_of_slot<kDim>(env.con_y0(), slot);
+    for (int r = 0; r < kDim; r++) u[r] = select(D[slot] > zero, y0[r], zero);
   });
   env.each(t.n.nloss, [&](int k) { env.loss_y0()[k] = zero; });
   env.each(t.n.ndense,
@@ -228,7 +228,7 @@ DS_STAGE void weigh_impact(E& env, bool first) {
 template <int kDim, class E>
 DS_HD typename E::Real impact_target(const E& env, int slot, int r, const typename E::Real& scale) {
   using Real = typename E::Real;
-  const Real u = env.impact_u()[kDim * slot + r];
+  const Real u = rows_of_slot<kDim>(env.impact_u(), slot)[r];
   return r == 0 ? fma(scale * max(env.impact_e()[slot], Real(0)), u, u) : u;
 }
 template <class E>
@@ -247,11 +247,12 @@ DS_STAGE void aim_impact(E& env) {
   const Real zero(0), scale = env.impact_scale()[0];
   const auto live = impact_sought(env);
   env.each(env.ncon_max, [&](int slot) {
+    const auto y0 = rows_of_slot<kDim>(env.con_y0(), slot), shift = rows_of_slot<kDim>(env.impact_s(), slot);
     DS_UNROLL
     for (int r = 0; r < kDim; r++) {
-      Real& y0 = env.con_y0()[kDim * slot + r];
-      y0 = select(live, impact_target<kDim>(env, slot, r, scale), select(env.con_D()[slot] > zero, y0, zero));
-      env.impact_s()[kDim * slot + r] = zero;
+      const Real kept = select(env.con_D()[slot] > zero, y0[r], zero);
+      y0[r] = select(live, impact_target<kDim>(env, slot, r, scale), kept);
+      shift[r] = zero;
     }
     env.coulomb_raise()[slot] = zero;
   });
@@ -274,8 +275,8 @@ DS_STAGE void unweigh_impact(E& env) {
     const auto p = cone_params<kDim>(env, slot);
     const auto on = mask_and(live, p.D > zero);
     const Real R = one / select(p.D > zero, p.D, one), cone = select(p.cone_mu > zero, p.cone_mu, one);
-    const auto y = env.con_y().from(kDim * slot), y0 = env.con_y0().from(kDim * slot);
-    const auto shift = env.impact_s().from(kDim * slot), f = env.con_f().from(kDim * slot);
+    const auto y = rows_of_slot<kDim>(env.con_y(), slot), y0 = rows_of_slot<kDim>(env.con_y0(), slot);
+    const auto shift = rows_of_slot<kDim>(env.impact_s(), slot), f = rows_of_slot<kDim>(env.con_f(), slot);
     const auto pushes = f[0] > zero;
     DS_UNROLL
     for (int r = 0; r < kDim; r++) {
@@ -438,6 +439,8 @@ DS_STAGE void before_impacts(E& env) {
   if (env.t.n.neq > 0) velocities(env);
 }
 
+// the rows of a contact that impacts have: its normal and both tangents
+constexpr int kSlidingRows = 3;
 // the impacts as a part of the step's mean accelerations and forces
 template <int kDim, class E>
 DS_STAGE void add_impacts(E& env) {
@@ -455,10 +458,8 @@ DS_STAGE void add_impacts(E& env) {
     total = select(struck, fma(rate, momentum[i], total), total);
   });
   env.each(env.ncon_max, [&](int slot) {
-    for (int r = 0; r < 3; r++) {
-      Real& f = env.con_f()[kDim * slot + r];
-      f = select(struck, fma(rate, env.impact_f()[kDim * slot + r], f), f);
-    }
+    const auto f = rows_of_slot<kDim>(env.con_f(), slot), impulse = rows_of_slot<kDim>(env.impact_f(), slot);
+    for (int r = 0; r < kSlidingRows; r++) f[r] = select(struck, fma(rate, impulse[r], f[r]), f[r]);
   });
   env.done();
 }

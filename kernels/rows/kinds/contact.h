@@ -258,7 +258,7 @@ struct Contacts : ContactRows<kDim, E> {
       Real y[kDim], d[kDim];
       load(env.con_y(), slot, y);
       load(env.con_dy(), slot, d);
-      add_natural_of(cone_params<kDim>(env, slot), y, d, env.con_f().from(kDim * slot), residual);
+      add_natural_of(cone_params<kDim>(env, slot), y, d, rows_of_slot<kDim>(env.con_f(), slot), residual);
     }
   }
 
