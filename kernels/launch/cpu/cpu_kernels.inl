@@ -13,9 +13,10 @@ inline namespace DUALSTEP_ISA {
 template <class Real>
 long scratch_bytes(const Tables<ScalarOf<Real>>& t) {
   const long reals = static_cast<long>(t.l.total) * static_cast<long>(sizeof(Real));
-  const long words = 4L * pool_words<ScalarOf<Real>>(t.n);
+  const long words = pool_words<ScalarOf<Real>>(t.n) * static_cast<long>(sizeof(int));
   const long packed = static_cast<long>(island_pack_reals(t.n)) * static_cast<long>(sizeof(Real));
-  return (reals + words + packed + 127) / 64 * 64;
+  // whole lines, and one more
+  return ((reals + words + packed + kCacheLine - 1) / kCacheLine + 1) * kCacheLine;
 }
 
 template <class Real>

@@ -84,7 +84,7 @@ int snapshot_size(const E& env, int* offsets) {
   for (int slot = 0; slot < env.t.n.ncon; slot++) each_of_slot(env, slot, add);
   if (env.t.n.npair == 0 || !EnvIO<E>::long_rows(count_numbers(env, 0))) return 0;
   // whole lines of a cache, an odd number of them: the snapshots of a pack then lie in different sets of it
-  constexpr int kLine = 64 / static_cast<int>(sizeof(typename E::Scalar));
+  constexpr int kLine = kCacheLine / static_cast<int>(sizeof(typename E::Scalar));
   return kLine * (((count + kNumbersOfTail - 1) / kLine + 1) | 1);
 }
 
