@@ -36,6 +36,9 @@ DS_HD int equality_object(const AnyTables& t, int e, int side) {
   return side == 0 ? t.eq_obj1[e] : t.eq_obj2[e];
 }
 
+// where the point and the orientation of an equality on its first or second body stand, in eq_point and eq_quat
+DS_HD constexpr int equality_side(int e, int side) { return kPairSides * e + side; }
+
 // What kernels are compiled for, kByRows: calls f(whether contacts weigh rows of their frame, a constant)
 template <auto kValue>
 struct Constant {

@@ -145,9 +145,10 @@ DS_FN typename E::Real lost_row(const E& env, const Equalities&, int row) {
   while (e + 1 < t.n.neq && t.eq_row[e + 1] <= row) e++;
   if (t.eq_type[e] != kEqConnect && t.eq_type[e] != kEqWeld) return Real(0);
   RowScale<Real> scale;
-  for (int side = 0; side < 2; side++) {
+  for (int side = 0; side < kPairSides; side++) {
     const int b = equality_object(t, e, side), moves = side == 0 ? kFirstSide : kSecondSide;
-    const Vec3<Real> p = env.xpos().vec(b) + rotate(env.xquat().quat(b), env.vec(t.eq_point, 2 * e + side));
+    const Vec3<Real> p =
+        env.xpos().vec(b) + rotate(env.xquat().quat(b), env.vec(t.eq_point, equality_side(e, side)));
     for (Index d = 0; d < t.n.nv; d++)
       if (equality_moves(t, e, d) & moves) scale.add(env, d, p);
   }

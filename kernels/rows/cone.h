@@ -37,6 +37,10 @@ DS_HD Real set_weight(Condition kind, int index) {
 
 // entries of a lower triangle with this many rows, and of one block of A or of a curvature
 DS_HD constexpr int triangle(int i) { return i * (i + 1) / 2; }
+// the edges n +- mu_i t_i of a pyramid, one behind the other: two a tangent
+DS_HD constexpr int edge_of(int tangent, int minus) { return 2 * tangent + minus; }
+template <int kDim>
+constexpr int kEdges = 2 * (kDim - 1);
 // the row that entry k of a triangle stands in, of six
 DS_HD constexpr int triangle_row(int k) {
   return k < 1 ? 0 : k < 3 ? 1 : k < 6 ? 2 : k < 10 ? 3 : k < 15 ? 4 : 5;

@@ -67,6 +67,11 @@ DS_STAGE void whiten_forces(E& env, const F& l) {
   env.done();
 }
 
+// of the cost of the dual: a sweep that raises it by less has not made it worse
+template <class Real>
+constexpr double kCostRounding = kSingle<Real> ? 1e-6 : 1e-15;
+// squared sine of the angle between two changes below which they are parallel
+constexpr double kParallelChanges = 1e-4;
 // after a sweep; least: the dual of the best sweep so far
 template <int kDim, bool kByRows, class E>
 DS_STAGE void accelerate(E& env, int sweep, bool last, typename E::Real* least) {
@@ -78,8 +83,7 @@ DS_STAGE void accelerate(E& env, int sweep, bool last, typename E::Real* least) 
   const Real dual = l.sum([&](int i, const Real& R, const Real& y0) {
     return (half * R * l[i] + y0) * l[i];
   }) + half * l.sum_w([&](int i) { return l[i] * l[i]; });
-  // by more than its rounding
-  const Real noise = Real(kSingle<Real> ? 1e-6 : 1e-15) * abs(*least);
+  const Real noise = Real(kCostRounding<Real>) * abs(*least);
   const auto worse = sweep > 0 ? dual > *least + noise : all_false<Real>();
   *least = sweep > 0 ? min(*least, dual) : dual;
   env.sync();  // the sums read what is overwritten now
@@ -103,7 +107,7 @@ DS_STAGE void accelerate(E& env, int sweep, bool last, typename E::Real* least) 
   const Real g1 = slope(d1), g2 = slope(d2), h11 = bend(d1, d1), h12 = bend(d1, d2), h22 = bend(d2, d2);
   // where the two are all but parallel, the last one alone
   const Real det = h11 * h22 - h12 * h12;
-  const auto plane = det > Real(1e-4) * h11 * h22, line = h11 > zero;
+  const auto plane = det > Real(kParallelChanges) * h11 * h22, line = h11 > zero;
   const Real safe_det = select(plane, det, one), safe_bend = select(line, h11, one);
   const Real a = select(plane, (h12 * g2 - h22 * g1) / safe_det, select(line, -(g1 / safe_bend), zero));
   const Real b = select(plane, (h12 * g1 - h11 * g2) / safe_det, zero);

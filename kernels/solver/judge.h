@@ -4,7 +4,7 @@
 // may end without it: an active set that a step kept is the right one only if the step was exact, and a decrement made of
 // rounding says nothing. And one that reached its cap may have arrived: what is left of a stiff row is rounding. So neither
 // is believed. Where the first bound does not hold, rows are evaluated anew from w, since their y carry the rounding of all
-// steps, and the step that is left is computed; where it is not small the search goes on from there, twice at most. Numbers
+// steps, and the step that is left is computed; where it is not small the search goes on from there, kPursuits times at most. Numbers
 // that are not finite pass no comparison.
 //
 // solves    whether w is as near to w* as promised, environment by environment
@@ -75,6 +75,8 @@ DS_HD void newton_direction(E& env, const typename E::Mask& live) {
   if (any(few_rows)) row_space_direction<kDim, kByRows>(env, few_rows);
 }
 
+// how often the search goes on with environments whose acceleration is not right
+constexpr int kPursuits = 2;
 // those of `doubtful` whose acceleration is not right, after going on with them
 template <int kDim, bool kByRows, class E>
 DS_STAGE typename E::Mask pursue(E& env, const typename E::Real& tolerance, typename E::Mask doubtful) {
@@ -99,7 +101,7 @@ DS_STAGE typename E::Mask pursue(E& env, const typename E::Real& tolerance, type
     });
     env.done();
     doubtful = mask_and(doubtful, mask_not(is_small(sum.of[1], max(right_by_estimate(sum.of[0]), least))));
-    if (round == 2 || !any(doubtful)) return doubtful;
+    if (round == kPursuits || !any(doubtful)) return doubtful;
     (void)newton<kDim, kByRows>(env, env.t.o.newton, tolerance, doubtful);
   }
 }

@@ -107,7 +107,7 @@ struct Contacts : ContactRows<kDim, E> {
   using Rows = ContactRows<kDim, E>;
   using Rows::env, Rows::load, Rows::first_row;
   // forces of a slot during the sweeps: of rows, or of edges
-  static constexpr int kForces = kByRows ? kDim : 2 * (kDim - 1);
+  static constexpr int kForces = kByRows ? kDim : kEdges<kDim>;
   DS_HD explicit Contacts(const E& e) : Rows{e} {}
 
   // all forces; where they stand behind those of the scalar rows
@@ -304,7 +304,8 @@ struct Contacts : ContactRows<kDim, E> {
         }
       } else {
         each_edge(p, [&](const Real& mu, const Real& D, int i, int minus) {
-          sum = add_dual(sum, f, at + 2 * i + minus, D, fma(mu, env.con_y0()[kDim * slot + i + 1], normal));
+          sum =
+              add_dual(sum, f, at + edge_of(i, minus), D, fma(mu, env.con_y0()[kDim * slot + i + 1], normal));
         });
       }
       return sum;
@@ -324,8 +325,9 @@ struct Contacts : ContactRows<kDim, E> {
         f[0] = Real(0);
         DS_UNROLL
         for (int i = 0; i < kDim - 1; i++) {
-          f[0] = f[0] + (l[at + 2 * i] + l[at + 2 * i + 1]);
-          f[i + 1] = p.mu[i] * (l[at + 2 * i] - l[at + 2 * i + 1]);
+          const Real plus = l[at + edge_of(i, 0)], minus = l[at + edge_of(i, 1)];
+          f[0] = f[0] + (plus + minus);
+          f[i + 1] = p.mu[i] * (plus - minus);
         }
       }
       add_rows<kDim>(env, slot_support(env, slot), first_row(slot), f, w);

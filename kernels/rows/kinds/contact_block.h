@@ -31,7 +31,7 @@ DS_FN void block_by_edges(const ConeParams<Real, kDim>& p, const Real* A, Real* 
     for (int minus = 0; minus < 2; minus++) {
       const Real mu = minus ? -p.mu[i] : p.mu[i];
       const Real a = A[0] + (minus ? -cross : cross) + side + R;
-      Real& l = lambda[2 * i + minus];
+      Real& l = lambda[edge_of(i, minus)];
       const Real ye = fma(mu, y[i + 1], y[0]) + R * l;
       const Real next = select(edge_D(p, i, minus) > zero, max(l - ye / a, zero), zero);
       const Real dl = next - l;

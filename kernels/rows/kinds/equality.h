@@ -45,8 +45,8 @@ DS_FN EqualitySide<typename E::Real> equality_side(const E& env, int e, int side
   const Real zero(0);
   const Quat<Real> q = env.xquat().quat(b);
   EqualitySide<Real> s;
-  s.point = env.xpos().vec(b) + rotate(q, env.vec(t.eq_point, 2 * e + side));
-  s.quat = mul(q, env.quat(t.eq_quat, 2 * e + side));
+  s.point = env.xpos().vec(b) + rotate(q, env.vec(t.eq_point, equality_side(e, side)));
+  s.quat = mul(q, env.quat(t.eq_quat, equality_side(e, side)));
   s.spin = s.acceleration = s.turning = s.arm = {zero, zero, zero};
   if (tree < 0) return s;
   s.arm = s.point - env.tree_com().vec(tree);

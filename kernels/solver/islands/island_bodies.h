@@ -228,7 +228,7 @@ struct IslandBodies {
       for (int l = 0; l < E::kPack; l++) {
         if (slot >= lane_of(env.ncon, l)) continue;
         const int pair = pair_of(env, slot, l);
-        for (int of = 0; of < 2; of++) {
+        for (int of = 0; of < kPairSides; of++) {
           const int body = moved_by(t, pair, of).body;
           if (body == 0) continue;
           if (reached[body] == 0) reached[body] = static_cast<int>(chain_eights(t.body_dof[body]).set);

@@ -86,7 +86,7 @@ constexpr int kRowSpaceSweeps = 4;
 template <int kDim, bool kByRows, class Swept>
 struct RowSpaceSweeps {
   using Number = typename Swept::Number;
-  static constexpr int kForces = kByRows ? kDim : 2 * (kDim - 1);
+  static constexpr int kForces = kByRows ? kDim : kEdges<kDim>;
   static_assert(kForces <= kTriangle<kDim>);
   const Swept& rows;
 
