@@ -73,13 +73,15 @@ DS_FN void offer_capsule(const Vec3<Real>& size, const Vec3<Real>& p, const Vec3
   }
 }
 
+// six times the volume between a triangle and a ray of unit length below which the ray lies in its plane
+constexpr double kLevelTriangle = 1e-20;
 // a triangle of corners a, b, c, from either side
 template <class Real>
 DS_FN void offer_triangle(const Vec3<Real>& a, const Vec3<Real>& b, const Vec3<Real>& c, const Vec3<Real>& p,
                           const Vec3<Real>& v, NearestHit<Real>* hit) {
   const Vec3<Real> ab = b - a, ac = c - a, s = p - a, h = cross(v, ac), q = cross(s, ab);
   const Real det = dot(ab, h), zero(0), one(1);
-  const auto crosses = abs(det) > Real(1e-20);
+  const auto crosses = abs(det) > Real(kLevelTriangle);
   const Real inverse = one / select(crosses, det, one);
   const Real u = dot(s, h) * inverse, w = dot(v, q) * inverse;
   const auto within = mask_and(u >= zero, mask_and(w >= zero, u + w <= one));

@@ -46,6 +46,10 @@ struct Along {
   DS_HD Real operator()(const Real& t) const { return fma(t, rate, at0); }
 };
 
+// an end of the way through a square that is nearer to the diagonal than this share of the other end lies on it
+constexpr double kOnDiagonal = 1e-12;
+// a height over the surface that changes no faster along the ray than this does not change
+constexpr double kLevelRate = 1e-30;
 // the surface over a stretch of the ray; a wall at its begin where the ray enters there, and at its end where it leaves
 template <class Real>
 DS_STAGE void offer_surface(const HeightGrid<ScalarOf<Real>>& g, const Vec3<Real>& p, const Vec3<Real>& v,
@@ -80,8 +84,8 @@ DS_STAGE void offer_surface(const HeightGrid<ScalarOf<Real>>& g, const Vec3<Real
     const Along<Real> lower = over(e - o, ne - e), upper = over(ne - n, n - o);
     const Along<Real> side{(x.at0 - i) - (y.at0 - j), x.rate - y.rate};
     const Real side1 = side(t), side2 = side(next);
-    const auto begins_low = side1 + side2 * Real(1e-12) >= zero,
-               ends_low = side2 + side1 * Real(1e-12) >= zero;
+    const auto begins_low = side1 + side2 * Real(kOnDiagonal) >= zero,
+               ends_low = side2 + side1 * Real(kOnDiagonal) >= zero;
     const auto turns = differ<Real>(begins_low, ends_low);
     const Real middle = t + (next - t) * clamp(side1 / select(turns, side1 - side2, one), zero, one);
     const auto pass = [&](const MaskOf<Real>& low, const Real& from, const Real& to,
@@ -95,7 +99,7 @@ DS_STAGE void offer_surface(const HeightGrid<ScalarOf<Real>>& g, const Vec3<Real
       const Real after = height(to);
       const auto meets =
           mask_and(mask_and(wanted, mask_not(wall)), differ<Real>(before < zero, after < zero));
-      const auto steep = abs(height.rate) > Real(1e-30);
+      const auto steep = abs(height.rate) > Real(kLevelRate);
       const Real root = -height.at0 / select(steep, height.rate, one);
       hit->offer(max(from, min(to, select(steep, root, from))), meets);
       before = select(wanted, after, before);

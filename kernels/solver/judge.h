@@ -4,8 +4,8 @@
 // may end without it: an active set that a step kept is the right one only if the step was exact, and a decrement made of
 // rounding says nothing. And one that reached its cap may have arrived: what is left of a stiff row is rounding. So neither
 // is believed. Where the first bound does not hold, rows are evaluated anew from w, since their y carry the rounding of all
-// steps, and the step that is left is computed; where it is not small the search goes on from there, kPursuits times at most. Numbers
-// that are not finite pass no comparison.
+// steps, and the step that is left is computed; where it is not small the search goes on from there, kPursuits times at
+// most. Numbers that are not finite pass no comparison.
 //
 // solves    whether w is as near to w* as promised, environment by environment
 // equation  f(w) = 1/2 |w|^2 + s(y0 + Z'w) is convex with H >= 1, so that
@@ -24,14 +24,15 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-// the square of the error that is still right, of |w*|: by the bound, and by the estimate, which may be short by a fifth
+// the error that is still right, of |w*|: by the bound, and by the estimate, which may be short by a fifth
+constexpr double kRightByBound = 1e-2, kRightByEstimate = 8e-3;
 template <class Real>
 DS_HD Real right_by_bound(const Real& ww) {
-  return Real(1e-4) * ww;
+  return Real(kRightByBound * kRightByBound) * ww;
 }
 template <class Real>
 DS_HD Real right_by_estimate(const Real& ww) {
-  return Real(6.4e-5) * ww;
+  return Real(kRightByEstimate * kRightByEstimate) * ww;
 }
 
 // a square that overflows is not small, whatever it is compared with

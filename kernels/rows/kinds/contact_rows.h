@@ -48,6 +48,7 @@ DS_HD void find_dofs(E& env, int kdim) {
 template <class Real>
 DS_HD void contact_frame(const Vec3<Real>& n, const Vec3<Real>& hint, Vec3<Real>* t1, Vec3<Real>* t2) {
   const Real zero(0), one(1);
+  // as MuJoCo makes a frame: from the hint, or where that is shorter than a half from y, or from z where n is near to y
   const auto lying = abs(n.y) < Real(0.5);
   const Vec3<Real> rule{zero, select(lying, one, zero), select(lying, zero, one)};
   const Vec3<Real> start = select3(dot(hint, hint) < Real(0.25), rule, hint);

@@ -92,11 +92,13 @@ struct DCMotor {
             .slope = select(clipped, zero, fma(-env.motor_kd(a), per_torque, K)),
             .by_length = select(clipped, zero, -(env.motor_kp(a) * per_torque))};
   }
+  // exp of minus this is zero in either precision
+  static constexpr double kNothingLeft = 1e4;
   // how fast a bristle yields: z' = ld - yield z
   template <class E, class Real = typename E::Real>
   DS_FN static Real yield(const E& env, int a, const Real& velocity) {
     const Real coulomb = env.motor_coulomb(a), ratio = velocity / max(env.motor_stribeck(a), Real(kMinVal));
-    const Real g = fma(env.motor_static(a) - coulomb, exp(-min(ratio * ratio, Real(1e4))), coulomb);
+    const Real g = fma(env.motor_static(a) - coulomb, exp(-min(ratio * ratio, Real(kNothingLeft))), coulomb);
     return env.motor_bristle(a) * abs(velocity) / max(g, Real(kMinVal));
   }
   // share of the way to its goal that a current goes in a step
