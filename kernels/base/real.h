@@ -55,8 +55,8 @@ constexpr bool kSingle = sizeof(ScalarOf<Real>) == 4;
 constexpr double kMinVal = 1e-15;
 // mjMAXVAL: a state with a number that is not below has diverged
 constexpr double kMaxVal = 1e10;
-// above every length, square and residual of a scene, and finite in either precision: where the search for a least number
-// begins. What is not below is infinite, or no number
+// above every length, square and residual of a scene, and finite in either precision: where the search for a least
+// number begins. What is not below is infinite, or no number
 constexpr double kVast = 1e30;
 
 template <class A, class B>

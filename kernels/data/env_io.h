@@ -6,8 +6,8 @@
 // pack was looked up by whoever made it: its block is its row.
 //
 // solves    nothing: copies between the rows of the batch and the workspace, and which environments may be advanced
-// equation  diverged where an entry of the state or of what the user gives is not below kMaxVal (infinite, or no number),
-//           where the time is not finite, or where the status says so from before
+// equation  diverged where an entry of the state or of what the user gives is not below kMaxVal (or is no number), where
+//           the time is not finite, or where the status says so from before
 // source    none
 // deviation every NaN is written as one NaN
 // reads     the arrays of the state by their roles in fields.inl, time, status; for a replay the copies last_*

@@ -217,7 +217,8 @@ DS_STAGE void integrate_euler(E& env, const typename E::Mask& live) {
   env.done();
 }
 
-// [rad] a whole turn; the angle below which displacement_rate takes its series, exact to rounding where the quotient is not
+// [rad] a whole turn; the angle below which displacement_rate takes its series, exact to rounding, for the quotient that
+// loses digits there
 constexpr double kTurn = 6.28318530717958647693, kSeriesAngle = 0.1;
 // d/dt of the displacement s with q = q0 (+) s at angular velocity w (body axes): the inverse of the
 // exponential's derivative (Munthe-Kaas 1998), w + s x w / 2 + (1 - a/2 cot(a/2)) / a^2 s x (s x w), a = |s|.

@@ -19,8 +19,8 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-// The sets of the pool, in their order: supports of the slots (rows/support.h), those of the environments that go on, rows and
-// columns of H's pattern. Behind them its lists; pool_words (tables.h) says how many words all of them are
+// The sets of the pool, in their order: supports of the slots (rows/support.h), those of the environments that go on,
+// rows and columns of H's pattern. Behind them its lists; pool_words (tables.h) says how many words all of them are
 template <class E>
 struct PoolSets {
   const E& env;
