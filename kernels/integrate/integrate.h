@@ -219,16 +219,16 @@ DS_STAGE void integrate_euler(E& env, const typename E::Mask& live) {
 
 // [rad] a whole turn; the angle below which displacement_rate takes its series, exact to rounding, for the quotient that
 // loses digits there
-constexpr double kTurn = 6.28318530717958647693, kSeriesAngle = 0.1;
+constexpr double kRevolution = 6.28318530717958647693, kSeriesAngle = 0.1;
 // d/dt of the displacement s with q = q0 (+) s at angular velocity w (body axes): the inverse of the
 // exponential's derivative (Munthe-Kaas 1998), w + s x w / 2 + (1 - a/2 cot(a/2)) / a^2 s x (s x w), a = |s|.
 // A turn by more than half a revolution is the shorter one to the same place, as in MuJoCo
 template <class Real>
 DS_FN Vec3<Real> displacement_rate(const Vec3<Real>& turn, const Vec3<Real>& w) {
   const Real turn2 = dot(turn, turn), length = sqrt(turn2);
-  const Real turns = round_nearest(length * Real(1 / kTurn));
+  const Real turns = round_nearest(length * Real(1 / kRevolution));
   const auto shortest = turns < Real(0.5);
-  const Real a = fma(turns, Real(-kTurn), length), a2 = select(shortest, turn2, a * a);
+  const Real a = fma(turns, Real(-kRevolution), length), a2 = select(shortest, turn2, a * a);
   const Vec3<Real> s = turn * select(shortest, Real(1), a / select(shortest, Real(1), length));
   const auto small = abs(a) < Real(kSeriesAngle);
   Real sine, cosine;
