@@ -65,19 +65,19 @@ DS_FN void contacts_alone(E& env, const EnvIO<E>& in) {
   env.time_stage(kStage_kinematics);
   find_contacts(env);
 }
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_FN void impacts_and_rows(E& env) {
-  const bool impulsive = kElliptic && env.t.o.impulsive;
-  if constexpr (kElliptic)
+  const bool impulsive = kByRows && env.t.o.impulsive;
+  if constexpr (kByRows)
     if (impulsive) impacts<kDim>(env);  // jumps of the velocity, which the rows see
   rows<kDim>(env);                      // constraint rows, whitened
   if (impulsive) before_impacts(env);
   env.time_stage(kStage_rows);
 }
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_FN void solve_and_jump(E& env) {
-  solve<kDim, kElliptic>(env);  // the contact dual: sweeps, then Newton
-  if (kElliptic && env.t.o.impulsive) add_impacts<kDim>(env);
+  solve<kDim, kByRows>(env);  // the contact dual: sweeps, then Newton
+  if (kByRows && env.t.o.impulsive) add_impacts<kDim>(env);
   if (env.t.o.integrator == kDiscrete && env.t.n.nfree > 0) turn_free_bodies(env);
 }
 
@@ -127,7 +127,7 @@ DS_FN void begin_part(E& env, const EnvIO<E>& in, const EvalIndex& m) {
   }
 }
 // and the stages of the part, which know nothing of it
-template <Part kPart, int kDim, bool kElliptic, class E>
+template <Part kPart, int kDim, bool kByRows, class E>
 DS_FN void stages_of_part(E& env, const EnvIO<E>& in) {
   if constexpr (kPart == kPart_smooth) {
     smooth_dynamics(env, in);
@@ -135,22 +135,22 @@ DS_FN void stages_of_part(E& env, const EnvIO<E>& in) {
     find_contacts(env);
   } else if constexpr (kPart == kPart_rows) {
     if (env.t.o.has_adhesion) adhesion(env, [&](int b) { return in.xfrc(b); });
-    impacts_and_rows<kDim, kElliptic>(env);
+    impacts_and_rows<kDim, kByRows>(env);
   } else if constexpr (kPart == kPart_solve) {
     // what one stage of a step did not solve, the step did not
     const auto before = env.unsolved;
     env.sync_block();
-    solve_and_jump<kDim, kElliptic>(env);
+    solve_and_jump<kDim, kByRows>(env);
     env.sync_block();
     env.unsolved = mask_or(env.unsolved, before);
   }
 }
 // a part of the evaluation at index m, or what follows it: whoever launches stages calls this, part by part in
 // the order of DS_PARTS, at all indices in theirs
-template <Part kPart, int kDim, bool kElliptic, class E>
+template <Part kPart, int kDim, bool kByRows, class E>
 DS_FN void evaluate_part(E& env, const EnvIO<E>& in, const EvalIndex& m) {
   begin_part<kPart>(env, in, m);
-  stages_of_part<kPart, kDim, kElliptic>(env, in);
+  stages_of_part<kPart, kDim, kByRows>(env, in);
   if constexpr (kPart == kPart_integrate) integrate(env, in, m);
 }
 template <Part kValue>
@@ -166,13 +166,13 @@ DS_HD void each_part(F f) {
 }
 
 // all parts but the last: accelerations and everything they need
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_STAGE void evaluate(E& env, const EnvIO<E>& in) {
-  each_part([&](auto part) { stages_of_part<decltype(part)::kPart, kDim, kElliptic>(env, in); });
+  each_part([&](auto part) { stages_of_part<decltype(part)::kPart, kDim, kByRows>(env, in); });
 }
 
 // everything that a call asks of one environment (or pack)
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_FN void run_environment(E& env, const BatchView<typename E::Scalar>& batch, const StepArgs& args) {
   // in memory, both: what lives on in registers across the stages costs every stage of a GPU as many
   struct {
@@ -186,8 +186,8 @@ DS_FN void run_environment(E& env, const BatchView<typename E::Scalar>& batch, c
   in.load();
   do {
     each_part([&](auto part) { begin_part<decltype(part)::kPart>(in.env, in, m); });
-    evaluate<kDim, kElliptic>(in.env, in);
-    evaluate_part<kPart_integrate, kDim, kElliptic>(in.env, in, m);
+    evaluate<kDim, kByRows>(in.env, in);
+    evaluate_part<kPart_integrate, kDim, kByRows>(in.env, in, m);
   } while (advance(in.args, num_stages(in.env.t.o.integrator), &m));
 }
 

@@ -137,13 +137,14 @@ Batch::Start Batch::make_start(const Model& m, int key) const {
     values["qpos"] = m.qpos0;
     auto& pos = values["mocap_pos"];
     auto& quat = values["mocap_quat"];
-    pos.resize(3 * m.nmocap);
-    quat.resize(4 * m.nmocap);
+    constexpr int kPosWidth = 3, kQuatWidth = 4;
+    pos.resize(kPosWidth * m.nmocap);
+    quat.resize(kQuatWidth * m.nmocap);
     for (int b = 0; b < m.nbody; ++b) {
       const int i = m.body_mocapid[b];
       if (i < 0) continue;
-      std::ranges::copy(row::body_pos(m, b), &pos[3 * i]);
-      std::ranges::copy(row::body_quat(m, b), &quat[4 * i]);
+      std::ranges::copy(row::body_pos(m, b), row::of_array(pos, m.nmocap, kPosWidth, i).begin());
+      std::ranges::copy(row::body_quat(m, b), row::of_array(quat, m.nmocap, kQuatWidth, i).begin());
     }
   } else {
     const auto set = [&](const char* name, std::span<const double> row) {

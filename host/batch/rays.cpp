@@ -18,6 +18,8 @@ namespace {
 
 // rays side by side
 constexpr int kRays = 8;
+// a bounding radius is wider by what rounding to float could hide
+constexpr double kWiderRadius = 1 + 1e-5;
 
 bool seen(const Model& m, const RayFilter& filter, int geom) {
   const int body = m.geom_bodyid[geom], group = std::clamp(m.geom_group[geom], 0, 5);
@@ -90,7 +92,7 @@ RayTargets<Scalar>::RayTargets(const Model& m, const RayFilter& filter) {
                                   element_name(m, "geom", g) + " is one: leave its group out");
     Target target;
     target.id = g, target.type = type;
-    target.radius = static_cast<Scalar>(m.geom_rbound[g] * (1 + 1e-5));
+    target.radius = static_cast<Scalar>(m.geom_rbound[g] * kWiderRadius);
     for (int k = 0; k < 3; ++k) target.size[k] = static_cast<Scalar>(row::geom_size(m, g)[k]);
     if (shape_is(type, kShapeHull)) target.triangles = mesh_triangles(m, m.geom_dataid[g]);
     if (shape_is(type, kShapeGrid)) add_grid(m, m.geom_dataid[g], &target.heights, &target.grid);

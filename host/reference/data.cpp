@@ -72,10 +72,9 @@ void reset_state(const Model& m, int key, Data* d) {
   d->qvel = vector(row::key_qvel(m, key));
   d->act = vector(row::key_act(m, key));
   d->ctrl = vector(row::key_ctrl(m, key));
-  for (int i = 0; i < m.nmocap; ++i) {
-    for (int c = 0; c < 3; ++c) d->mocap_pos(i, c) = row::key_mpos(m, key)[3 * i + c];
-    for (int c = 0; c < 4; ++c) d->mocap_quat(i, c) = row::key_mquat(m, key)[4 * i + c];
-  }
+  d->mocap_pos = Eigen::Map<const RowMatrixXd>(row::key_mpos(m, key).data(), m.nmocap, d->mocap_pos.cols());
+  d->mocap_quat =
+      Eigen::Map<const RowMatrixXd>(row::key_mquat(m, key).data(), m.nmocap, d->mocap_quat.cols());
 }
 
 }  // namespace dualstep::reference

@@ -17,9 +17,8 @@ constexpr double kHuge = 1e10;
 constexpr double kPi = 3.14159265358979323846;
 
 inline Vector3d vec3(std::span<const double> a) { return Vector3d(a[0], a[1], a[2]); }
-inline Vector3d vec3(const std::vector<double>& a, int i) {
-  return Vector3d(a[3 * i], a[3 * i + 1], a[3 * i + 2]);
-}
+// vector i of an array, and below quaternion i
+inline Vector3d vec3(const std::vector<double>& a, int i) { return vec3(std::span(a).subspan(3 * i, 3)); }
 
 // a zero quaternion counts as no rotation
 inline Quaterniond unit_quat(double w, double x, double y, double z) {

@@ -110,12 +110,13 @@ void build_muscles(const Model& m, TableStore* t) {
   }
 }
 
+// of the time between two samples: what is as near to one is that, within rounding
+constexpr double kOnSample = 1e-9;
 // shares of n samples, oldest first, in what lies `back` steps before the newest; MuJoCo's orders: hold, line, cubic
 std::vector<double> delay_weights(int n, int order, double back) {
   std::vector<double> w(n, 0.0);
   const double at = std::clamp(n - 1 - back, 0.0, n - 1.0), nearest = std::round(at);
-  // within rounding of a sample it is that
-  if (std::abs(at - nearest) < 1e-9) {
+  if (std::abs(at - nearest) < kOnSample) {
     w[static_cast<int>(nearest)] = 1;
     return w;
   }

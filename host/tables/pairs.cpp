@@ -166,6 +166,8 @@ PairParameters mix_geoms(const Model& m, int geom1, int geom2) {
   return p;
 }
 
+// [m] added to the margins of laws without MuJoCo's, so that what just touches has rows
+constexpr double kTouchMargin = 1e-12;
 PairParameters parameters_of(const Model& m, const Candidate& c) {
   PairParameters p;
   const int i = c.explicit_pair;
@@ -190,7 +192,7 @@ PairParameters parameters_of(const Model& m, const Candidate& c) {
   } else {
     if (m.opt.contact_margin > 0 || m.opt.contact_parameters == ContactParameters::kSpringDamper)
       p.margin = m.opt.contact_margin;
-    p.margin += 1e-12;  // what just touches has rows
+    p.margin += kTouchMargin;
   }
   return p;
 }

@@ -51,6 +51,14 @@ constexpr int kPackSize = RealTraits<Real>::kSize;
 template <class Real>
 constexpr bool kSingle = sizeof(ScalarOf<Real>) == 4;
 
+// MuJoCo's mjMINVAL: what is divided by is no smaller, and what is smaller counts as zero; whatever its unit
+constexpr double kMinVal = 1e-15;
+// mjMAXVAL: a state with a number that is not below has diverged
+constexpr double kMaxVal = 1e10;
+// above every length, square and residual of a scene, and finite in either precision: where the search for a least
+// number begins. What is not below is infinite, or no number
+constexpr double kVast = 1e30;
+
 template <class A, class B>
 constexpr bool kSameType = false;
 template <class A>

@@ -31,6 +31,9 @@ struct Inertia10 {
   Vec3<Real> h;                 // mass times (com - point)
   Real mass;
 };
+// how many numbers of an array each of them is
+constexpr int kVecNumbers = 3, kQuatNumbers = 4, kMatNumbers = 9, kSpatialNumbers = 6, kInertiaNumbers = 10;
+
 template <class Real>
 DS_HD Inertia10<Real> no_inertia() {
   const Real o(0);
@@ -77,7 +80,7 @@ DS_HD Real norm(const Vec3<Real>& a) {
 template <class Real>
 DS_HD Vec3<Real> normalize(const Vec3<Real>& a, const Vec3<Real>& fallback, Real* length) {
   const Real n = norm(a);
-  const auto ok = n > Real(1e-15);
+  const auto ok = n > Real(kMinVal);
   const Real inv = Real(1) / select(ok, n, Real(1));
   *length = n;
   return select3(ok, a * inv, fallback);
@@ -85,7 +88,7 @@ DS_HD Vec3<Real> normalize(const Vec3<Real>& a, const Vec3<Real>& fallback, Real
 // the mean of vectors whose weighted sum is `sum`, or `fallback` where their weights are (nearly) zero
 template <class Real>
 DS_HD Vec3<Real> weighted_mean(const Vec3<Real>& sum, const Real& weight, const Vec3<Real>& fallback) {
-  const auto ok = weight > Real(1e-15);
+  const auto ok = weight > Real(kMinVal);
   const Real inv = Real(1) / select(ok, weight, Real(1));
   return select3(ok, sum * inv, fallback);
 }
@@ -103,7 +106,7 @@ DS_HD Quat<Real> conjugate(const Quat<Real>& q) {
 template <class Real>
 DS_HD Quat<Real> normalize(const Quat<Real>& q) {
   const Real n = sqrt(q.w * q.w + q.x * q.x + q.y * q.y + q.z * q.z);
-  const auto ok = n > Real(1e-15);
+  const auto ok = n > Real(kMinVal);
   const Real inv = Real(1) / select(ok, n, Real(1));
   return {select(ok, q.w * inv, Real(1)), select(ok, q.x * inv, Real(0)), select(ok, q.y * inv, Real(0)),
           select(ok, q.z * inv, Real(0))};
@@ -171,7 +174,7 @@ DS_HD Vec3<Real> rotation_vector(const Quat<Real>& q) {
   const Real pi(3.14159265358979323846);
   Real angle = Real(2) * atan2(s, q.w);
   angle = select(angle > pi, angle - Real(2) * pi, angle);
-  const auto tiny = s < Real(1e-15);
+  const auto tiny = s < Real(kMinVal);
   return u * select(tiny, Real(2), angle / select(tiny, Real(1), s));
 }
 

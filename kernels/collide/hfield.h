@@ -73,7 +73,7 @@ template <class Scene, class Real>
 DS_STAGE void edge_box(Scene* s, const FieldEdge<Real>& e, const MaskOf<Real>& wanted) {
   const Real zero(0), one(1), size[3] = {s->body.size.x, s->body.size.y, s->body.size.z};
   const Vec3<Real> axis[3] = {column(s->body.rot, 0), column(s->body.rot, 1), column(s->body.rot, 2)};
-  Real best(-1e30), half = zero;
+  Real best(-kVast), half = zero;
   Vec3<Real> n{zero, zero, zero}, other = n;
   auto some = all_false<Real>(), separate = some;
   for (int j = 0; j < 3; j++) {
@@ -226,7 +226,7 @@ struct FieldVertex {
 template <class Scene, class Real>
 DS_STAGE void vertex_box(Scene* s, const FieldVertex<Real>& v, const MaskOf<Real>& wanted) {
   const Real zero(0), size[3] = {s->body.size.x, s->body.size.y, s->body.size.z};
-  Real best(-1e30);
+  Real best(-kVast);
   Vec3<Real> n{zero, zero, zero};
   for (int k = 0; k < 3; k++) {
     const Vec3<Real> axis = column(s->body.rot, k), m = axis * sign_nonzero(axis.z);
@@ -249,7 +249,7 @@ DS_STAGE void vertex_hull(Scene* s, const FieldVertex<Real>& v, const MaskOf<Rea
   const Real zero(0);
   const auto& h = s->body.hull;
   const Vec3<Real> local = rotate_transposed(s->body.rot, v.at);
-  Real best(-1e30), beyond(-1e30);
+  Real best(-kVast), beyond(-kVast);
   Vec3<Real> n{zero, zero, zero};
   for (int f = 0; f < h.nface; f++) {
     const Vec3<Real> out = broadcast_triple<Real>(h.normals(), f);
@@ -369,7 +369,7 @@ DS_STAGE void planar_contacts(Scene* s, const GridWindow<Real>& w, const MaskOf<
         [&](const Vec3<Real>& p) {
           return FaceUnder<Real>{dot(n, p - point), n, wanted};
         },
-        Real(1e30));
+        Real(kVast));
     *out = s->found;
   } else {
     constexpr int kMost = kPairCapacity<kPlane, kType>;

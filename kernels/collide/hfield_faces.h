@@ -39,7 +39,7 @@ DS_STAGE void keep_contact(Scene* s, const MaskOf<Real>& valid, const Real& dist
   constexpr int K = decltype(s->found)::kCapacity;
   auto& m = s->found;
   const Real none(-1), zero(0), near = square(s->size * Real(kFieldApart));
-  Real same = none, free = none, worst = none, same_dist(0), worst_dist(-1e30);
+  Real same = none, free = none, worst = none, same_dist(0), worst_dist(-kVast);
   for (int k = 0; k < K; k++) {
     const Vec3<Real> d = m.pos[k] - pos;
     const auto one = mask_and(mask_and(dot(d, d) <= near, dot(m.normal[k], normal) >= Real(kFieldSame)),

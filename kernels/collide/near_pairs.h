@@ -21,7 +21,12 @@ namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
 // records of a collidable geom, one for each environment: position, orientation, size
-enum GeomRecord : int { kGeomPos = 0, kGeomRot = 3, kGeomSize = 12, kGeomEnd = 15 };
+enum GeomRecord : int {
+  kGeomPos = 0,
+  kGeomRot = kGeomPos + kVecNumbers,
+  kGeomSize = kGeomRot + kMatNumbers,
+  kGeomEnd = kGeomSize + kVecNumbers
+};
 template <class E>
 DS_HD auto geom_records(const E& env, int geom) {
   return records_of<E>(env.geom_record(), geom, kRecordRun);
@@ -32,9 +37,11 @@ DS_FN void put_geom_records(E& env) {
   const auto gpos = env.geom_xpos(), gmat = env.geom_xmat();
   for (int g = 0; g < env.t.n.ngeom; g++) {
     Real x[kRecordRun];
-    for (int k = 0; k < 3; k++)
-      x[kGeomPos + k] = gpos[3 * g + k], x[kGeomSize + k] = env.param(env.t.geom_size, 3 * g + k);
-    for (int k = 0; k < 9; k++) x[kGeomRot + k] = gmat[9 * g + k];
+    const auto pos = gpos.vec_run(g), rot = gmat.mat_run(g);
+    const Vec3<Real> size = env.vec(env.t.geom_size, g);
+    for (int k = 0; k < kVecNumbers; k++) x[kGeomPos + k] = pos[k];
+    for (int k = 0; k < kMatNumbers; k++) x[kGeomRot + k] = rot[k];
+    x[kGeomSize] = size.x, x[kGeomSize + 1] = size.y, x[kGeomSize + 2] = size.z;
     for (int k = kGeomEnd; k < kRecordRun; k++) x[k] = Real(0);
     store_records(geom_records(env, g), 0, x);
   }
@@ -119,7 +126,7 @@ struct NearGeom {
     const auto vec = [&](int first) { return Vec3<Real>{x[first], x[first + 1], x[first + 2]}; };
     shape.pos = vec(kGeomPos);
     DS_UNROLL
-    for (int k = 0; k < 9; k++) shape.rot.m[k] = x[kGeomRot + k];
+    for (int k = 0; k < kMatNumbers; k++) shape.rot.m[k] = x[kGeomRot + k];
     shape.size = vec(kGeomSize);
   }
   DS_FN void read_poses(const E& env, const NearPairs<E>& near, int of) {
@@ -127,12 +134,15 @@ struct NearGeom {
     Scalar x[kGeomSize][E::kPack];
     for (int l = 0; l < E::kPack; l++) {
       const int g = near.geom(env, l, of), element = near.element[l];
-      for (int k = 0; k < 3; k++) x[kGeomPos + k][l] = lane_of(gpos[3 * g + k], element);
-      for (int k = 0; k < 9; k++) x[kGeomRot + k][l] = lane_of(gmat[9 * g + k], element);
+      const auto pos = gpos.vec_run(g), rot = gmat.mat_run(g);
+      for (int k = 0; k < kVecNumbers; k++) x[kGeomPos + k][l] = lane_of(pos[k], element);
+      for (int k = 0; k < kMatNumbers; k++) x[kGeomRot + k][l] = lane_of(rot[k], element);
     }
-    shape.pos = {load_pack<Real>(x[0]), load_pack<Real>(x[1]), load_pack<Real>(x[2])};
-    for (int k = 0; k < 9; k++) shape.rot.m[k] = load_pack<Real>(x[kGeomRot + k]);
-    const auto size = near.rows(env, env.t.geom_size, 3, [&](int l) { return near.geom(env, l, of); });
+    const auto number = [&](int k) { return load_pack<Real>(x[k]); };
+    shape.pos = {number(kGeomPos), number(kGeomPos + 1), number(kGeomPos + 2)};
+    for (int k = 0; k < kMatNumbers; k++) shape.rot.m[k] = number(kGeomRot + k);
+    const auto size =
+        near.rows(env, env.t.geom_size, kVecNumbers, [&](int l) { return near.geom(env, l, of); });
     shape.size = {size(0), size(1), size(2)};
   }
 };
@@ -142,13 +152,13 @@ template <class E>
 struct NearParameters {
   using Real = typename E::Real;
   const StepTables<typename E::Scalar>& t;
-  Real margin, solimp[7], K, Bn, Bt, stiffest, approx_A, R_scale;
+  Real margin, solimp[kWidth_pair_solimp], K, Bn, Bt, stiffest, approx_A, R_scale;
   DS_HD NearParameters(const E& env, const NearPairs<E>& near) : t(env.t) {
     const auto diag = near.row(env, t.pair_diag, kWidth_pair_diag);
     const auto kbb = near.row(env, t.pair_kbb, kWidth_pair_kbb);
     const auto imp = near.row(env, t.pair_solimp, kWidth_pair_solimp);
     margin = near.row(env, t.pair_margin, 1)(0);
-    for (int k = 0; k < 7; k++) solimp[k] = imp(k);
+    for (int k = 0; k < kWidth_pair_solimp; k++) solimp[k] = imp(k);
     K = kbb(kColumn_pair_K), Bn = kbb(kColumn_pair_Bn), Bt = kbb(kColumn_pair_Bt);
     stiffest = kbb(kColumn_pair_stiffest);
     approx_A = diag(kColumn_pair_approx_A), R_scale = diag(kColumn_pair_R_scale);
@@ -210,6 +220,8 @@ DS_FN void put_side_by_side(E& env, const NearPairs<E>& near, const Manifold<typ
   }
 }
 
+// [m]: where the second geom of a pair that nobody needs is put
+constexpr double kFarAway = 1e9;
 template <int kKind, class E>
 DS_FN void collide_near(E& env, NearPairs<E>* near) {
   using Real = typename E::Real;
@@ -222,7 +234,7 @@ DS_FN void collide_near(E& env, NearPairs<E>* near) {
   Manifold<Real, Kind::kCapacity> m;
   const NearGeom<Kind::kFirst, E> first(env, *near, 0);
   NearGeom<Kind::kSecond, E> second(env, *near, 1);
-  second.shape.pos.x = select(there, second.shape.pos.x, Real(1e9));
+  second.shape.pos.x = select(there, second.shape.pos.x, Real(kFarAway));
   Kind::collide(first.shape, second.shape, near->row(env, env.t.pair_margin, 1)(0), &m);
   keep_one<kKind>(env, &m);
   unsigned hits = 0;
@@ -243,17 +255,19 @@ DS_HD typename E::Mask may_reach_box(const E& env, int box, int other, const typ
   const Vec3<Real> size = env.vec(env.t.geom_size, box);
   const auto beyond = [](const Real& x, const Real& half) { return max(abs(x) - half, Real(0)); };
   const Vec3<Real> gap{beyond(d.x, size.x), beyond(d.y, size.y), beyond(d.z, size.z)};
-  // what rounding could hide is a thousandth of the sphere
-  const Real reach = env.geom_rbound(other) * Real(1.001) + margin;
+  const Real reach = env.geom_rbound(other) * Real(kWiderSphere) + margin;
   return dot(gap, gap) < reach * reach;
 }
 
 // boxes in the workspace: the least corner of each, then the greatest
-constexpr int kBoxHigh = 3, kBoxNumbers = 6;
+enum BoxNumber : int { kBoxLow = 0, kBoxHigh = kBoxLow + kVecNumbers, kBoxNumbers = kBoxHigh + kVecNumbers };
 template <class Boxes>
 DS_HD Boxes box_of(const Boxes& boxes, int i) {
   return boxes.from(kBoxNumbers * i);
 }
+// of a coordinate: more than what the sums and differences of a bound round off, a unit in the last place each
+template <class Real>
+constexpr double kPositionRounding = kSingle<Real> ? 4e-7 : 8e-16;
 // A box about bounding spheres. It is wider by more than what rounding could hide
 template <class E>
 struct SphereBox {
@@ -261,12 +275,13 @@ struct SphereBox {
   Real low[3], high[3];
 
   DS_HD void clear() {
-    for (int k = 0; k < 3; k++) low[k] = Real(1e30), high[k] = Real(-1e30);
+    for (int k = 0; k < 3; k++) low[k] = Real(kVast), high[k] = Real(-kVast);
   }
   DS_HD void add(const E& env, int geom) {
-    const Real radius = env.geom_rbound(geom) * Real(1.001), rounding(kSingle<Real> ? 4e-7 : 8e-16);
+    const Real radius = env.geom_rbound(geom) * Real(kWiderSphere), rounding(kPositionRounding<Real>);
+    const auto centre = env.geom_xpos().vec_run(geom);
     for (int k = 0; k < 3; k++) {
-      const Real x = env.geom_xpos()[3 * geom + k], reach = fma(abs(x), rounding, radius);
+      const Real x = centre[k], reach = fma(abs(x), rounding, radius);
       low[k] = min(low[k], x - reach);
       high[k] = max(high[k], x + reach);
     }
@@ -275,7 +290,7 @@ struct SphereBox {
     for (int k = 0; k < 3; k++) low[k] = min(low[k], other.low[k]), high[k] = max(high[k], other.high[k]);
   }
   DS_HD void store(const Field<Real, E::kStride>& to) const {
-    for (int k = 0; k < 3; k++) to[k] = low[k], to[kBoxHigh + k] = high[k];
+    for (int k = 0; k < 3; k++) to[kBoxLow + k] = low[k], to[kBoxHigh + k] = high[k];
   }
 };
 // the environments in which two such boxes are no farther apart than a margin
@@ -284,8 +299,9 @@ DS_HD typename E::Mask may_meet(const Field<typename E::Real, E::kStride>& a,
                                 const Field<typename E::Real, E::kStride>& b,
                                 const typename E::Real& margin) {
   using Real = typename E::Real;
-  Real gap = max(a[0] - b[kBoxHigh], b[0] - a[kBoxHigh]);
-  for (int k = 1; k < 3; k++) gap = max(gap, max(a[k] - b[kBoxHigh + k], b[k] - a[kBoxHigh + k]));
+  Real gap = max(a[kBoxLow] - b[kBoxHigh], b[kBoxLow] - a[kBoxHigh]);
+  for (int k = 1; k < 3; k++)
+    gap = max(gap, max(a[kBoxLow + k] - b[kBoxHigh + k], b[kBoxLow + k] - a[kBoxHigh + k]));
   return mask_not(gap > margin);
 }
 

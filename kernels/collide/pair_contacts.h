@@ -213,7 +213,7 @@ struct ContactWriter {
       return sum;
     }
     DS_HD Scalar position(int k, int axis) const {
-      if (has_slot(k)) return lane_of(env.con_pos()[3 * k + axis], lane);
+      if (has_slot(k)) return lane_of(env.con_pos().vec_run(k)[axis], lane);
       return lane_of(axis == 0 ? more.pos.x : axis == 1 ? more.pos.y : more.pos.z, from);
     }
     // of a pair's contacts that which is nearest to the deepest; of equals the shallowest, and the later. What the rest of
@@ -280,6 +280,8 @@ DS_STAGE void put_contacts(E& env, int pair, const Manifold<typename E::Real, K>
   }
 }
 
+// of hull_box: the centre of a box, then its half sizes
+constexpr int kHullBoxNumbers = 2 * kVecNumbers;
 // the box about a geom along its axes, its centre from the geom's
 template <class Real>
 struct AxesBox {
@@ -290,8 +292,9 @@ DS_HD AxesBox<typename E::Real> box_about(const E& env, int g) {
   using Real = typename E::Real;
   const Real zero(0);
   if constexpr (kShapeIs<kType, kShapeHull>) {
-    const auto* b = env.t.hull_box.p + 6 * env.t.geom_hull[g];
-    return {{Real(b[0]), Real(b[1]), Real(b[2])}, {Real(b[3]), Real(b[4]), Real(b[5])}};
+    const auto* b = env.t.hull_box.p + kHullBoxNumbers * env.t.geom_hull[g];
+    const auto* half = b + kVecNumbers;
+    return {{Real(b[0]), Real(b[1]), Real(b[2])}, {Real(half[0]), Real(half[1]), Real(half[2])}};
   }
   const auto [x, y, z] = env.vec(env.t.geom_size, g);
 #define DS_BOX(type, word, sizes, touches, radius, half_x, half_y, half_z, traits) \
@@ -299,8 +302,10 @@ DS_HD AxesBox<typename E::Real> box_about(const E& env, int g) {
   DS_SHAPES(DS_BOX)
 #undef DS_BOX
 }
+// by this part of its longest half side a box is wider: more than what rounding could hide
+constexpr double kWiderBox = 1e-3;
 // whether the boxes about two geoms may be no farther apart than the margin: not along any axis of either (the six face
-// axes of Gottschalk, Lin & Manocha 1996). What rounding could hide is a thousandth of a box
+// axes of Gottschalk, Lin & Manocha 1996)
 template <int kFirst, int kSecond, class E>
 DS_FN typename E::Mask boxes_may_meet(const E& env, int a, int b, const typename E::Real& margin) {
   using Real = typename E::Real;
@@ -309,13 +314,13 @@ DS_FN typename E::Mask boxes_may_meet(const E& env, int a, int b, const typename
   const Vec3<Real> d =
       (env.geom_xpos().vec(b) - env.geom_xpos().vec(a)) + (rotate(B, other.centre) - rotate(A, one.centre));
   const auto widen = [](const Vec3<Real>& half, Real(&out)[3]) {
-    const Real slack = max(half.x, max(half.y, half.z)) * Real(1e-3);
+    const Real slack = max(half.x, max(half.y, half.z)) * Real(kWiderBox);
     out[0] = half.x + slack, out[1] = half.y + slack, out[2] = half.z + slack;
   };
   Real half_a[3], half_b[3];
   widen(one.half, half_a);
   widen(other.half, half_b);
-  Real gap_b[3], most(-1e30);
+  Real gap_b[3], most(-kVast);
   DS_UNROLL
   for (int j = 0; j < 3; j++) gap_b[j] = abs(dot(d, column(B, j))) - half_b[j];
   DS_UNROLL
@@ -340,6 +345,10 @@ constexpr bool kAskBoxes = !kShapeIs<PairKindTraits<kKind>::kFirst, kShapeSurfac
                            (kShapeIs<PairKindTraits<kKind>::kFirst, kShapeHull> ||
                             kShapeIs<PairKindTraits<kKind>::kSecond, kShapeHull>);
 
+// by this factor a bounding sphere is wider where it is compared with a box: more than what rounding could hide
+constexpr double kWiderSphere = 1.001;
+// the axis of a plane's frame that is its normal
+constexpr int kPlaneNormal = 2;
 // the environments in which the bounding spheres of a pair touch, and the boxes of those with a hull
 template <int kKind, class E>
 DS_HD typename E::Mask are_near(const E& env, int pair, const typename E::Real& margin) {
@@ -349,12 +358,12 @@ DS_HD typename E::Mask are_near(const E& env, int pair, const typename E::Real& 
   const auto gpos = env.geom_xpos(), gmat = env.geom_xmat();
   const Vec3<Real> d = gpos.vec(b) - gpos.vec(a);
   if constexpr (PairKindTraits<kKind>::kFirstIsPlane) {
-    return dot(Vec3<Real>{gmat[9 * a + 2], gmat[9 * a + 5], gmat[9 * a + 8]}, d) < reach;
+    return dot(column(gmat.mat(a), kPlaneNormal), d) < reach;
   } else if constexpr (kShapeIs<PairKindTraits<kKind>::kFirst, kShapeGrid>) {
-    // the box from its base to its highest point; a thousandth of the sphere is more than what rounding could hide
+    // the box from its base to its highest point
     const auto extent = field_extent<typename E::Scalar>(env.t, env.t.geom_hull[a]);
     const Vec3<Real> p = rotate_transposed(gmat.mat(a), d);
-    const Real far = reach * Real(1.001);
+    const Real far = reach * Real(kWiderSphere);
     const auto high = mask_and(p.z - far < Real(extent.top), -p.z - far < Real(extent.base));
     return mask_and(high,
                     mask_and(abs(p.x) - far < Real(extent.half_x), abs(p.y) - far < Real(extent.half_y)));

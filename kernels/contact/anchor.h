@@ -23,6 +23,8 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
+// how far from the last step's an anchor may be found, of the smaller bounding radius
+constexpr double kAnchorReach = 0.25;
 static_assert(kAnchorNumbers == 7, "as the field table has it");
 template <class Run>
 DS_HD Run anchor_of(const Run& anchors, int k) {
@@ -51,11 +53,12 @@ DS_STAGE void mark_contacts(E& env) {
       const int geom1 = geom_of_pair(t, pair, 0), geom2 = geom_of_pair(t, pair, 1), body = t.geom_body[geom2];
       const auto put = [&](Real& x, const Real& v) { set_lane(x, l, lane_of(v, l)); };
       put(key, Real(pair + 1));
-      put(centre.x, xpos[3 * body]), put(centre.y, xpos[3 * body + 1]), put(centre.z, xpos[3 * body + 2]);
-      put(turn.w, xquat[4 * body]), put(turn.x, xquat[4 * body + 1]);
-      put(turn.y, xquat[4 * body + 2]), put(turn.z, xquat[4 * body + 3]);
+      const Vec3<Real> p = xpos.vec(body);
+      const Quat<Real> q = xquat.quat(body);
+      put(centre.x, p.x), put(centre.y, p.y), put(centre.z, p.z);
+      put(turn.w, q.w), put(turn.x, q.x), put(turn.y, q.y), put(turn.z, q.z);
       const Real r1 = env.geom_rbound(geom1), r2 = env.geom_rbound(geom2);
-      put(reach, Real(0.25) * select(r1 > zero, select(r2 > zero, min(r1, r2), r1), r2));
+      put(reach, Real(kAnchorReach) * select(r1 > zero, select(r2 > zero, min(r1, r2), r1), r2));
     }
     const Vec3<Real> pos = rotate(conjugate(turn), env.con_pos().vec(slot) - centre);
     mark[kAnchorPair] = select(touching, key, select(used, -one, zero));
@@ -71,7 +74,7 @@ DS_STAGE void match_anchors(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto before = env.anchors(), now = env.next_anchors(), velocity = env.con_velocity();
-  const Real zero(0), none(-1), far(1e30);
+  const Real zero(0), none(-1), far(kVast);
   mark_contacts(env);
   env.each(env.ncon_max, [&](int slot) {
     const auto own = anchor_of(now, slot);
@@ -105,7 +108,8 @@ DS_STAGE void match_anchors(E& env) {
     for (int k = 0; k < env.ncon_max; k++) look(now, k, there);
     const auto carried = mask_and(found, nearest == Real(slot));
     const Vec3<Real> n = contact_normal(env, slot), t1 = contact_tangent(env, slot);
-    const Vec3<Real> slid = t1 * velocity[kDim * slot + 1] + cross(n, t1) * velocity[kDim * slot + 2];
+    const auto u = rows_of_slot<kDim>(velocity, slot);
+    const Vec3<Real> slid = t1 * u[1] + cross(n, t1) * u[2];
     const Vec3<Real> moved = axpy(slid, Real(t.o.timestep), stretch - n * dot(n, stretch));
     own.set_at(kAnchorStretch, select3(carried, moved, {zero, zero, zero}));
   });

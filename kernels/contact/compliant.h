@@ -61,18 +61,22 @@ DS_HD typename E::Real friction_terms(E& env) {
   });
 }
 
+// [m]: less has no logarithm that a power could take
+constexpr double kLeastDepth = 1e-30;
 template <class E>
 DS_HD typename E::Real normal_force(const E& env, int slot, const typename E::Real& rate) {
   using Real = typename E::Real;
   const auto& o = env.t.o;
   const Real zero(0), one(1), depth = max(-env.con_dist()[slot], zero);
   if (o.hunt_crossley) {
-    const Real power = pow(max(depth, Real(1e-30)), Real(o.exponent));
+    const Real power = pow(max(depth, Real(kLeastDepth)), Real(o.exponent));
     return Real(o.stiffness) * power * max(fma(Real(o.contact_damping), rate, one), zero);
   }
   return max(fma(Real(o.stiffness), depth, Real(o.contact_damping) * rate), zero);
 }
 
+// a coefficient of friction that holds whatever pulls: more would only lose digits
+constexpr double kInfiniteFriction = 1e6;
 // sliding, spin or rolling: rows first .. first + size - 1 of a contact
 struct FrictionTerm {
   int first, size;
@@ -87,7 +91,7 @@ DS_HD void friction_part(const E& env, int slot, FrictionTerm part, const typena
   const auto A = env.con_A();
   const Real zero(0), one(1), half_of(0.5);
   const auto block = [&](int i, int j) { return A[kTriangle<kDim> * slot + triangle(i) + j]; };
-  const Real m = min(friction_of(env, slot)[part.coefficient], Real(1e6));
+  const Real m = min(friction_of(env, slot)[part.coefficient], Real(kInfiniteFriction));
   Real largest = block(first, first), speed = abs(u[first]);
   if (size == 2) {
     const Real a = block(first, first), d = block(first + 1, first + 1), b = block(first + 1, first);
@@ -112,9 +116,10 @@ DS_STAGE void explicit_forces(E& env) {
   const Real zero(0), terms = friction_terms<kDim>(env);
   env.each(env.ncon_max, [&](int slot) {
     const auto touching = in_touch(env, slot);
+    const auto rates = rows_of_slot<kDim>(velocity, slot), forces = rows_of_slot<kDim>(force, slot);
     Real u[kDim], f[kDim];
     DS_UNROLL
-    for (int r = 0; r < kDim; r++) u[r] = velocity[kDim * slot + r];
+    for (int r = 0; r < kDim; r++) u[r] = rates[r];
     f[0] = normal_force(env, slot, -u[0]);
     if (env.t.o.anchored)
       anchored_friction<kDim>(env, slot, touching, u, f);
@@ -125,7 +130,7 @@ DS_STAGE void explicit_forces(E& env) {
       friction_part<kDim>(env, slot, {.first = 4, .size = 2, .coefficient = kRoll1}, terms, u, f);
     }
     DS_UNROLL
-    for (int r = 0; r < kDim; r++) force[kDim * slot + r] = select(touching, f[r], zero);
+    for (int r = 0; r < kDim; r++) forces[r] = select(touching, f[r], zero);
     D[slot] = zero;
   });
   env.sync();

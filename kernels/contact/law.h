@@ -66,12 +66,14 @@ struct ContactLaw {
   DS_HD static void idle(E&) {}
 };
 
+// no R of a row whose weight is a share of A's diagonal is less: one that moves nothing keeps a finite weight
+constexpr double kLeastR = 1e-12;
 // contact weights that are shares of A's diagonal, for laws whose rows have R = share A_nn
 template <class E>
 DS_STAGE void weigh_contacts(E& env, const typename E::Real& share) {
   using Real = typename E::Real;
   const auto& t = env.t;
-  const Real zero(0), one(1), least(1e-12);
+  const Real zero(0), one(1), least(kLeastR);
   const auto A = env.con_A(), D = env.con_D();
   env.each(env.ncon_max, [&](int slot) {
     const Real R = max(share * A[triangle(t.n.kdim) * slot], least);

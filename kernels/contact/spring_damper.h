@@ -35,7 +35,7 @@ struct SpringDamperLaw : ContactLaw {
 template <class E>
 DS_STAGE void weigh_limits(E& env) {
   using Real = typename E::Real;
-  const Real zero(0), one(1), least(1e-12);
+  const Real zero(0), one(1), least(kLeastR);
   const auto D = env.lim_D();
   each_limit(env, [&](int s, int dof) {
     const Real R = max(Real(env.t.o.epsilon) * single_diag(env, dof), least);

@@ -69,14 +69,14 @@ struct SolveAtLast {
 };
 
 // after they are solved; solve(env, tolerance, live) solves them again
-template <int kDim, bool kElliptic, class E, class Solve>
+template <int kDim, bool kByRows, class E, class Solve>
 DS_HD void finish_law(E& env, Solve solve) {
   using Real = typename E::Real;
   with_law(env, [&](auto law) { law.after(env, solve); });
   if (!env.t.o.coulomb) return;
   Real exactly(0);
   with_law(env, [&](auto law) { exactly = law.template coulomb_tolerance<Real>(); });
-  coulomb<kDim, kElliptic, false>(env, all_true<Real>(), exactly, SolveAtLast<Solve>{solve});
+  coulomb<kDim, kByRows, false>(env, all_true<Real>(), exactly, SolveAtLast<Solve>{solve});
 }
 
 // after the residual is known: forces that are not of rows

@@ -6,7 +6,7 @@
 // pack was looked up by whoever made it: its block is its row.
 //
 // solves    nothing: copies between the rows of the batch and the workspace, and which environments may be advanced
-// equation  diverged where an entry of the state or of what the user gives is not below 1e10 (infinite, or no number), where
+// equation  diverged where an entry of the state or of what the user gives is not below kMaxVal (or is no number), where
 //           the time is not finite, or where the status says so from before
 // source    none
 // deviation every NaN is written as one NaN
@@ -63,6 +63,14 @@ struct EnvIO {
     DS_HD Real operator[](int i) const { return one_nan(field[i]); }
   };
 
+  // three numbers and four of a row, from `at` on
+  DS_HD Vec3<Real> get_vec(const Scalar* p, int width, int at) const {
+    return {get(p, width, at), get(p, width, at + 1), get(p, width, at + 2)};
+  }
+  DS_HD Quat<Real> get_quat(const Scalar* p, int width, int at) const {
+    return {get(p, width, at), get(p, width, at + 1), get(p, width, at + 2), get(p, width, at + 3)};
+  }
+
   // a replay sees what the evaluation saw
   DS_HD const Scalar* xfrc_applied() const { return replay() ? batch.last_xfrc_applied : batch.xfrc_applied; }
   DS_HD const Scalar* mocap_pos() const { return replay() ? batch.last_mocap_pos : batch.mocap_pos; }
@@ -70,22 +78,19 @@ struct EnvIO {
 
   DS_HD MocapPose<Real> mocap(int i) const {
     const int n = env.t.n.nmocap;
-    const Scalar *p = mocap_pos(), *q = mocap_quat();
-    return {
-        {get(p, 3 * n, 3 * i), get(p, 3 * n, 3 * i + 1), get(p, 3 * n, 3 * i + 2)},
-        {get(q, 4 * n, 4 * i), get(q, 4 * n, 4 * i + 1), get(q, 4 * n, 4 * i + 2), get(q, 4 * n, 4 * i + 3)}};
+    return {.pos = get_vec(mocap_pos(), kVecNumbers * n, kVecNumbers * i),
+            .quat = get_quat(mocap_quat(), kQuatNumbers * n, kQuatNumbers * i)};
   }
-  // the user's force and torque on body b
+  // the user's force and torque on body b; xfrc_applied has them in this order, a spatial vector in the other
   DS_HD Spatial<Real> xfrc(int b) const {
-    const int n = 6 * env.t.n.nbody;
+    const int width = kSpatialNumbers * env.t.n.nbody, force = kSpatialNumbers * b;
     const Scalar* p = xfrc_applied();
-    return {{get(p, n, 6 * b + 3), get(p, n, 6 * b + 4), get(p, n, 6 * b + 5)},
-            {get(p, n, 6 * b), get(p, n, 6 * b + 1), get(p, n, 6 * b + 2)}};
+    return {.ang = get_vec(p, width, force + kVecNumbers), .lin = get_vec(p, width, force)};
   }
 
-  // true where every number of a row is finite and below 1e10
+  // true where every number of a row is below kMaxVal, so finite
   DS_STAGE Mask rows_well_behaved(const Scalar* p, int width) const {
-    const Real bound(1e10);
+    const Real bound(kMaxVal);
     const Real bad = env.accumulate(width, [&](int i, const Real& s) {
       return s + select(abs(get(p, width, i)) < bound, Real(0), Real(1));
     });
@@ -213,7 +218,7 @@ struct EnvIO {
   }
   template <class F>
   DS_STAGE Mask in_bounds(const F& x, int n) const {
-    const Real bound(1e10);
+    const Real bound(kMaxVal);
     const Real bad = env.accumulate(
         n, [&](int i, const Real& s) { return s + select(abs(x[i]) < bound, Real(0), Real(1)); });
     return bad == Real(0);

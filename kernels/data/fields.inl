@@ -474,7 +474,7 @@ SCRATCH(impact_u, kdim * nimpact, impact, "J v of closed contacts, in the unit o
 SCRATCH(impact_s, kdim * nimpact, impact, "R times the impulses: what their weight moves")
 SCRATCH(impact_f, kdim * nimpact, impact, "impulses")
 SCRATCH(jump, njump, impact, "change of the velocity by impacts")
-SCRATCH(impact_found, 1 * (njump > 0), impact, "0 no impact, 1 some, 2 not solved")
+SCRATCH(impact_found, 1 * (njump > 0), impact, "ImpactState (solver/impact.h)")
 SCRATCH(impact_open, 1 * (njump > 0), impact, "1 where it is sought at the present scale of restitution")
 SCRATCH(impact_scale, 1 * (njump > 0), impact, "scale of restitution")
 SCRATCH(impact_scale_low, 1 * (njump > 0), impact, "its lower bound")

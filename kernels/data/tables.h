@@ -30,11 +30,13 @@ enum MotorActivation : int {
 
 // bits of which of two: geoms of a pair (sensor_pairs), bodies of an equality (eq_moves), sites of an actuator (trn_side)
 enum SideBit : int { kFirstSide = 1, kSecondSide = 2, kBothSides = kFirstSide | kSecondSide };
+// the two of a pair, or of a contact its two bodies and trees, are sides 0 and 1
+constexpr int kPairSides = 2;
 
 // the straight pieces of a stretch of a tendon: from site to site, or to its geom and on from it
 enum StretchPiece : int { kPieceFree = 0, kPieceToGeom = 1, kPieceFromGeom = 2, kStretchPieces = 3 };
 
-// o.cone: what the D of a contact weighs, the edges of its pyramid or rows of its frame. Pyramids may have the latter too
+// o.weights: what the D of a contact weighs, the edges of its pyramid or rows of its frame. Pyramids may have the latter too
 enum ContactWeights : int { kWeighsEdges = 0, kWeighsRows = 1 };
 // how a cutoff bounds the reading of a sensor
 enum SensorCut : int { kCutNever = 0, kCutAbove = 1, kCutBothSides = 2 };

@@ -36,23 +36,26 @@ DS_HD int equality_object(const AnyTables& t, int e, int side) {
   return side == 0 ? t.eq_obj1[e] : t.eq_obj2[e];
 }
 
-// What kernels are compiled for: calls f(whether contacts weigh rows of their frame, a constant)
+// where the point and the orientation of an equality on its first or second body stand, in eq_point and eq_quat
+DS_HD constexpr int equality_side(int e, int side) { return kPairSides * e + side; }
+
+// What kernels are compiled for, kByRows: calls f(whether contacts weigh rows of their frame, a constant)
 template <auto kValue>
 struct Constant {
   DS_HD constexpr operator decltype(kValue)() const { return kValue; }
 };
 template <class Options, class F>
-DS_HD auto with_cone(const Options& o, F f) {
-  return o.cone == kWeighsRows ? f(Constant<true>{}) : f(Constant<false>{});
+DS_HD auto with_weights(const Options& o, F f) {
+  return o.weights == kWeighsRows ? f(Constant<true>{}) : f(Constant<false>{});
 }
 // f(the rows of a contact, that)
 template <class AnyTables, class F>
 DS_HD void with_contact_rows(const AnyTables& t, F f) {
-  with_cone(t.o, [&](auto elliptic) {
+  with_weights(t.o, [&](auto by_rows) {
     if (t.n.kdim == 3)
-      f(Constant<3>{}, elliptic);
+      f(Constant<3>{}, by_rows);
     else
-      f(Constant<6>{}, elliptic);
+      f(Constant<6>{}, by_rows);
   });
 }
 
@@ -73,44 +76,49 @@ struct Field {
   }
   // the run from element i on
   DS_HD Field from(Index i) const { return {p + i * kStride}; }
+  // the numbers of vector i, of matrix i
+  DS_HD Field vec_run(Index i) const { return from(kVecNumbers * i); }
+  DS_HD Field mat_run(Index i) const { return from(kMatNumbers * i); }
   DS_HD Vec3<Real> vec_at(Index i) const { return {(*this)[i], (*this)[i + 1], (*this)[i + 2]}; }
-  DS_HD Vec3<Real> vec(Index i) const { return vec_at(3 * i); }
+  DS_HD Vec3<Real> vec(Index i) const { return vec_at(kVecNumbers * i); }
   DS_HD void set_at(Index i, const Vec3<Real>& v) const {
     (*this)[i] = v.x;
     (*this)[i + 1] = v.y;
     (*this)[i + 2] = v.z;
   }
-  DS_HD void set(Index i, const Vec3<Real>& v) const { set_at(3 * i, v); }
+  DS_HD void set(Index i, const Vec3<Real>& v) const { set_at(kVecNumbers * i, v); }
   DS_HD Quat<Real> quat_at(Index i) const {
     return {(*this)[i], (*this)[i + 1], (*this)[i + 2], (*this)[i + 3]};
   }
-  DS_HD Quat<Real> quat(Index i) const { return quat_at(4 * i); }
+  DS_HD Quat<Real> quat(Index i) const { return quat_at(kQuatNumbers * i); }
   DS_HD void set_at(Index i, const Quat<Real>& q) const {
     (*this)[i] = q.w;
     (*this)[i + 1] = q.x;
     (*this)[i + 2] = q.y;
     (*this)[i + 3] = q.z;
   }
-  DS_HD void set(Index i, const Quat<Real>& q) const { set_at(4 * i, q); }
+  DS_HD void set(Index i, const Quat<Real>& q) const { set_at(kQuatNumbers * i, q); }
   DS_HD Mat3<Real> mat(Index i) const {
     Mat3<Real> m;
-    for (int k = 0; k < 9; k++) m.m[k] = (*this)[9 * i + k];
+    for (int k = 0; k < kMatNumbers; k++) m.m[k] = (*this)[kMatNumbers * i + k];
     return m;
   }
   DS_HD void set(Index i, const Mat3<Real>& m) const {
-    for (int k = 0; k < 9; k++) (*this)[9 * i + k] = m.m[k];
+    for (int k = 0; k < kMatNumbers; k++) (*this)[kMatNumbers * i + k] = m.m[k];
   }
-  DS_HD Spatial<Real> spatial(Index i) const { return {vec_at(6 * i), vec_at(6 * i + 3)}; }
+  DS_HD Spatial<Real> spatial(Index i) const {
+    return {vec_at(kSpatialNumbers * i), vec_at(kSpatialNumbers * i + kVecNumbers)};
+  }
   DS_HD void set(Index i, const Spatial<Real>& s) const {
     set(2 * i, s.ang);
     set(2 * i + 1, s.lin);
   }
   DS_HD Inertia10<Real> inertia(Index i) const {
-    const Field f = from(10 * i);
+    const Field f = from(kInertiaNumbers * i);
     return {f[0], f[1], f[2], f[3], f[4], f[5], {f[6], f[7], f[8]}, f[9]};
   }
   DS_HD void set(Index i, const Inertia10<Real>& I) const {
-    const Field f = from(10 * i);
+    const Field f = from(kInertiaNumbers * i);
     f[0] = I.xx, f[1] = I.yy, f[2] = I.zz, f[3] = I.xy, f[4] = I.xz, f[5] = I.yz;
     f[6] = I.h.x, f[7] = I.h.y, f[8] = I.h.z, f[9] = I.mass;
   }
@@ -151,6 +159,12 @@ static_assert(kFrictionNumbers == 5, "as the field table has it");
 template <class E>
 DS_HD auto friction_of(const E& env, int slot) {
   return env.con_mu().from(kFrictionNumbers * slot);
+}
+
+// the rows of a slot in an array of contact rows (con_y, con_f, ...)
+template <int kDim, class Run>
+DS_HD Run rows_of_slot(const Run& rows, int slot) {
+  return rows.from(kDim * slot);
 }
 
 // the frame of a slot: its normal, and the first tangent (a hint for its direction until the rows are made)
@@ -242,12 +256,13 @@ struct Env {
       return load_pack<Real>(a.p + static_cast<long>(block) * a.env_stride + i * kPack);
   }
   DS_HD Words words(int i) const { return {pool + i * kStride}; }
-  DS_HD Vec3<Real> vec(const Param<Scalar>& a, int i) const { return vec_at(a, 3 * i); }
+  DS_HD Vec3<Real> vec(const Param<Scalar>& a, int i) const { return vec_at(a, kVecNumbers * i); }
   DS_HD Vec3<Real> vec_at(const Param<Scalar>& a, int i) const {
     return {param(a, i), param(a, i + 1), param(a, i + 2)};
   }
   DS_HD Quat<Real> quat(const Param<Scalar>& a, int i) const {
-    return {param(a, 4 * i), param(a, 4 * i + 1), param(a, 4 * i + 2), param(a, 4 * i + 3)};
+    const int w = kQuatNumbers * i;
+    return {param(a, w), param(a, w + 1), param(a, w + 2), param(a, w + 3)};
   }
   // the loop of the lanes over i < n; follow it by sync() where another lane reads what it wrote
   template <class F>

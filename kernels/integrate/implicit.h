@@ -22,6 +22,15 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
+// bias_slope of a body: the columns of T, then the momentum p
+enum BiasSlope : int {
+  kSlopeT = 0,
+  kSlopeMomentum = 3,
+  kSlopeVecs = 4,
+  kSlopeNumbers = kSlopeVecs * kVecNumbers
+};
+static_assert(kSlopeNumbers == 12, "as the field table has it");
+
 // A of each dof
 template <class E>
 DS_STAGE void bias_motions(E& env) {
@@ -64,13 +73,13 @@ DS_STAGE void bias_slopes(E& env) {
     for (int k = 0; k < 3; k++) {
       const Vec3<Real> e{Real(k == 0), Real(k == 1), Real(k == 2)};
       const Vec3<Real> column = cross(e, v.ang) * trace + cross(v.ang, row[k]) * two;
-      slope.set(4 * b + k, axpy(v.lin, -(two * h[k]), axpy(e, hu, column)));
+      slope.set(kSlopeVecs * b + kSlopeT + k, axpy(v.lin, -(two * h[k]), axpy(e, hu, column)));
     }
-    slope.set(4 * b + 3, v.lin * I.mass - cross(I.h, v.ang));
+    slope.set(kSlopeVecs * b + kSlopeMomentum, v.lin * I.mass - cross(I.h, v.ang));
   });
   // which first sums into bodies above the last level, behind a barrier of its own
   composite_inertias(env);
-  sum_subtrees<12>(env, slope);
+  sum_subtrees<kSlopeNumbers>(env, slope);
 }
 
 // both halves of the system, of which LD holds the symmetric part
@@ -87,9 +96,9 @@ DS_STAGE void add_bias_derivatives(E& env) {
     const int b = t.dof_body[i], row = t.M_rowadr[i];
     const Inertia10<Real> Ic = env.crb().inertia(b);
     const Spatial<Real> s = cdof.spatial(i);
-    const auto slope = env.bias_slope();
-    const Vec3<Real> Tx = slope.vec(4 * b), Ty = slope.vec(4 * b + 1), Tz = slope.vec(4 * b + 2),
-                     p = slope.vec(4 * b + 3);
+    const auto slope = env.bias_slope().vec_run(kSlopeVecs * b);
+    const Vec3<Real> Tx = slope.vec(kSlopeT), Ty = slope.vec(kSlopeT + 1), Tz = slope.vec(kSlopeT + 2),
+                     p = slope.vec(kSlopeMomentum);
     // i farther from the root: the force on it by velocities of its ancestors
     const Spatial<Real> momentum = multiply(Ic, s);
     const Vec3<Real> turning =

@@ -76,11 +76,11 @@ DS_STAGE void advance_activations(E& env, const Mask& move) {
   });
 }
 
-// true where every number of a field is finite and below 1e10
+// true where every number of a field is below kMaxVal, so finite
 template <class E, class F>
 DS_FN typename E::Mask well_behaved(const E& env, const F& x, int n) {
   using Real = typename E::Real;
-  const Real bound(1e10);
+  const Real bound(kMaxVal);
   const Real bad = env.accumulate(
       n, [&](int i, const Real& s) { return s + select(abs(x[i]) < bound, Real(0), Real(1)); });
   return bad == Real(0);
@@ -217,17 +217,20 @@ DS_STAGE void integrate_euler(E& env, const typename E::Mask& live) {
   env.done();
 }
 
+// [rad] a whole turn; the angle below which displacement_rate takes its series, exact to rounding, for the quotient that
+// loses digits there
+constexpr double kRevolution = 6.28318530717958647693, kSeriesAngle = 0.1;
 // d/dt of the displacement s with q = q0 (+) s at angular velocity w (body axes): the inverse of the
 // exponential's derivative (Munthe-Kaas 1998), w + s x w / 2 + (1 - a/2 cot(a/2)) / a^2 s x (s x w), a = |s|.
 // A turn by more than half a revolution is the shorter one to the same place, as in MuJoCo
 template <class Real>
 DS_FN Vec3<Real> displacement_rate(const Vec3<Real>& turn, const Vec3<Real>& w) {
   const Real turn2 = dot(turn, turn), length = sqrt(turn2);
-  const Real turns = round_nearest(length * Real(0.159154943091895335769));
+  const Real turns = round_nearest(length * Real(1 / kRevolution));
   const auto shortest = turns < Real(0.5);
-  const Real a = fma(turns, Real(-6.28318530717958647693), length), a2 = select(shortest, turn2, a * a);
+  const Real a = fma(turns, Real(-kRevolution), length), a2 = select(shortest, turn2, a * a);
   const Vec3<Real> s = turn * select(shortest, Real(1), a / select(shortest, Real(1), length));
-  const auto small = abs(a) < Real(0.1);
+  const auto small = abs(a) < Real(kSeriesAngle);
   Real sine, cosine;
   // the cotangent repeats with every turn
   sincos(Real(0.5) * a, &sine, &cosine);

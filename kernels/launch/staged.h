@@ -33,7 +33,7 @@ DS_HD void carry_over(const E& env, Carried<E>* c) {
 }
 
 // a part of the evaluation at index m; all parts in their order, at all indices in theirs, make a call
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_FN void run_part(E& env, const BatchView<typename E::Scalar>& batch, const StepArgs& args, Part part,
                     const EvalIndex& m, Carried<E>* carried) {
   const EnvIO<E> in(env, batch, args);
@@ -42,7 +42,7 @@ DS_FN void run_part(E& env, const BatchView<typename E::Scalar>& batch, const St
   env.done();  // nobody overwrites it before all have read it
   if (first) in.load();
   each_part([&](auto which) {
-    if (part == decltype(which)::kPart) evaluate_part<decltype(which)::kPart, kDim, kElliptic>(env, in, m);
+    if (part == decltype(which)::kPart) evaluate_part<decltype(which)::kPart, kDim, kByRows>(env, in, m);
   });
   if (env.lanes.rank() == 0) carry_over(env, carried);
 }

@@ -27,13 +27,16 @@ DS_STAGE void sense_field(const EnvIO<E>& in, typename E::Scalar* to, const F& f
   in.store_field(to, field, width);
 }
 
+// vector i of the `count` that an environment has in an array; a matrix is a vector a row, a spatial vector is two
 template <class E>
-DS_HD void put_vec(const EnvIO<E>& in, typename E::Scalar* to, int width, int at,
+DS_HD void put_vec(const EnvIO<E>& in, typename E::Scalar* to, int count, int i,
                    const Vec3<typename E::Real>& v) {
+  const int width = kVecNumbers * count, at = kVecNumbers * i;
   in.put(to, width, at, v.x);
   in.put(to, width, at + 1, v.y);
   in.put(to, width, at + 2, v.z);
 }
+constexpr int kMatRows = 3, kSpatialVecs = 2;
 
 // things fixed to bodies: how many, where they are on which body, and where their poses go
 template <class Scalar>
@@ -51,10 +54,11 @@ DS_STAGE void sense_poses(E& env, const EnvIO<E>& in, FixedPoses<typename E::Sca
     const int body = to.body[g];
     const Quat<Real> q = env.xquat().quat(body);
     if (to.xpos != nullptr)
-      put_vec(in, to.xpos, 3 * to.count, 3 * g, env.xpos().vec(body) + rotate(q, env.vec(to.pos, g)));
+      put_vec(in, to.xpos, to.count, g, env.xpos().vec(body) + rotate(q, env.vec(to.pos, g)));
     if (to.xmat != nullptr) {
       const Mat3<Real> r = to_matrix(mul(q, env.quat(to.quat, g)));
-      for (int k = 0; k < 9; k++) in.put(to.xmat, 9 * to.count, 9 * g + k, r.m[k]);
+      for (int k = 0; k < kMatNumbers; k++)
+        in.put(to.xmat, kMatNumbers * to.count, kMatNumbers * g + k, r.m[k]);
     }
   });
 }
@@ -77,7 +81,7 @@ DS_STAGE void sense_subtree_com(E& env, const EnvIO<E>& in) {
     if (b == 0)
       for (int c = t.child_adr[0]; c < t.child_adr[1]; c++) s = s + sum.spatial(t.child_body[c]);
     const Real mass = s.ang.x;
-    put_vec(in, in.batch.subtree_com, 3 * t.n.nbody, 3 * b, weighted_mean(s.lin, mass, env.xipos().vec(b)));
+    put_vec(in, in.batch.subtree_com, t.n.nbody, b, weighted_mean(s.lin, mass, env.xipos().vec(b)));
   });
   env.done();
 }
@@ -105,8 +109,9 @@ DS_STAGE void sense_external_forces(E& env, const EnvIO<E>& in) {
         add_contact(env, slot, here, &wrench, [&](const Vec3<Real>& v) { return second ? v : -v; });
       });
     }
-    put_vec(in, in.batch.cfrc_ext, 6 * t.n.nbody, 6 * b, wrench.sum.ang);
-    put_vec(in, in.batch.cfrc_ext, 6 * t.n.nbody, 6 * b + 3, wrench.sum.lin);
+    const int count = kSpatialVecs * t.n.nbody, first = kSpatialVecs * b;
+    put_vec(in, in.batch.cfrc_ext, count, first, wrench.sum.ang);
+    put_vec(in, in.batch.cfrc_ext, count, first + 1, wrench.sum.lin);
   });
   env.done();
 }
@@ -128,14 +133,16 @@ DS_STAGE void sense_tendons(E& env, const EnvIO<E>& in) {
   });
 }
 
+// of the output energy
+enum EnergyNumber : int { kPotentialEnergy = 0, kKineticEnergy = 1, kEnergyNumbers = 2 };
 // potential energy of gravity and joint springs; kinetic energy 1/2 v' M v
 template <class E>
 DS_STAGE void sense_energy(E& env, const EnvIO<E>& in) {
   if (in.batch.energy == nullptr) return;
   const auto energy = energy_of(env);
   if (env.lanes.rank() == 0) {
-    in.put(in.batch.energy, 2, 0, energy.potential);
-    in.put(in.batch.energy, 2, 1, energy.kinetic);
+    in.put(in.batch.energy, kEnergyNumbers, kPotentialEnergy, energy.potential);
+    in.put(in.batch.energy, kEnergyNumbers, kKineticEnergy, energy.kinetic);
   }
 }
 
@@ -160,31 +167,31 @@ DS_STAGE void sense_contacts(E& env, const EnvIO<E>& in) {
     const auto entry = [&](const Real& x) { return select(used, x, zero); };
     if (b.contact_dist != nullptr)
       in.put(b.contact_dist, n, slot, opened ? entry(env.con_dist()[slot]) : zero);
+    const auto put_entries = [&](typename E::Scalar* to, int count, int i, const Vec3<Real>& v) {
+      put_vec(in, to, count, i, {entry(v.x), entry(v.y), entry(v.z)});
+    };
     if (b.contact_pos != nullptr)
-      for (int k = 0; k < 3; k++)
-        in.put(b.contact_pos, 3 * n, 3 * slot + k, opened ? entry(env.con_pos()[3 * slot + k]) : zero);
+      put_entries(b.contact_pos, n, slot, opened ? env.con_pos().vec(slot) : Vec3<Real>{zero, zero, zero});
     if (b.contact_frame != nullptr) {
-      Vec3<Real> axis[3];
+      Vec3<Real> axis[kMatRows];
       for (auto& a : axis) a = {zero, zero, zero};
       if (opened) {
         contact_axes(env, slot, axis);
       }
-      for (int k = 0; k < 3; k++) {
-        in.put(b.contact_frame, 9 * n, 9 * slot + 3 * k, entry(axis[k].x));
-        in.put(b.contact_frame, 9 * n, 9 * slot + 3 * k + 1, entry(axis[k].y));
-        in.put(b.contact_frame, 9 * n, 9 * slot + 3 * k + 2, entry(axis[k].z));
-      }
+      for (int k = 0; k < kMatRows; k++)
+        put_entries(b.contact_frame, kMatRows * n, kMatRows * slot + k, axis[k]);
     }
     if (b.contact_force != nullptr)
-      for (int k = 0; k < 6; k++)
-        in.put(b.contact_force, 6 * n, 6 * slot + k,
+      for (int k = 0; k < kSpatialNumbers; k++)  // a contact of fewer rows ends with zeros
+        in.put(b.contact_force, kSpatialNumbers * n, kSpatialNumbers * slot + k,
                opened && k < kdim ? entry(env.con_f()[kdim * slot + k]) : zero);
     if (b.contact_geom != nullptr)
       for (int l = 0; l < in.count; l++) {
         const bool on = mask_bit(used, l);
         const int pair = on ? pair_of(env, slot, l) : 0;
-        for (int k = 0; k < 2; k++)
-          b.contact_geom[(in.row(l) * n + slot) * 2 + k] = on ? t.geom_id[geom_of_pair(t, pair, k)] : -1;
+        for (int side = 0; side < kPairSides; side++)
+          b.contact_geom[(in.row(l) * n + slot) * kPairSides + side] =
+              on ? t.geom_id[geom_of_pair(t, pair, side)] : -1;
       }
   });
 }

@@ -67,20 +67,19 @@ struct RowScale {
 };
 
 // the largest diagonal entry of A that the weight of a contact weighs
-template <bool kElliptic, int kDim, class Real, class F>
+template <bool kByRows, int kDim, class Real, class F>
 DS_HD Real weighed_diagonal(const ConeParams<Real, kDim>& p, const F& A) {
   Real most = A[0];
   DS_UNROLL
   for (int r = 1; r < kDim; r++) {
-    const Real ratio =
-        kElliptic ? p.mu[r - 1] / select(p.cone_mu > Real(0), p.cone_mu, Real(1)) : p.mu[r - 1];
+    const Real ratio = kByRows ? p.mu[r - 1] / select(p.cone_mu > Real(0), p.cone_mu, Real(1)) : p.mu[r - 1];
     most = max(most, ratio * ratio * A[triangle(r) + r]);
   }
   return most;
 }
 
 // a contact that is all but rigid in the environments of a set
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_FN void condition_contact(E& env, int slot, const typename E::Mask& stiff) {
   using Real = typename E::Real;
   const Real zero(0);
@@ -109,7 +108,7 @@ DS_FN void condition_contact(E& env, int slot, const typename E::Mask& stiff) {
       A[entry] = select(lost, zero, A[entry]);
     }
   }
-  const Real most = weighed_diagonal<kElliptic>(cone_params<kDim>(env, slot), A);
+  const Real most = weighed_diagonal<kByRows>(cone_params<kDim>(env, slot), A);
   // where nothing moves the normal, faces that only touch, to rounding, would hold each other by friction
   const auto touches = mask_and(mask_and(doubtful, A[0] <= zero), env.con_dist()[slot] >= -scale.rounding(p));
   const auto moves = mask_and(most > zero, mask_not(touches));
@@ -118,15 +117,15 @@ DS_FN void condition_contact(E& env, int slot, const typename E::Mask& stiff) {
   env.con_D()[slot] = select(stiff, min(D, bound), D);
 }
 
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_STAGE void condition_contacts(E& env) {
   using Real = typename E::Real;
   env.each(env.ncon_max, [&](int slot) {
     const Real D = env.con_D()[slot];
     const Real most =
-        weighed_diagonal<kElliptic>(cone_params<kDim>(env, slot), env.con_A().from(kTriangle<kDim> * slot));
+        weighed_diagonal<kByRows>(cone_params<kDim>(env, slot), env.con_A().from(kTriangle<kDim> * slot));
     const auto stiff = mask_or(D > weight_of_nothing<Real>(), D * most > stiffest<Real>());
-    if (any(stiff)) condition_contact<kDim, kElliptic>(env, slot, stiff);
+    if (any(stiff)) condition_contact<kDim, kByRows>(env, slot, stiff);
   });
   env.done();
 }
@@ -146,9 +145,10 @@ DS_FN typename E::Real lost_row(const E& env, const Equalities&, int row) {
   while (e + 1 < t.n.neq && t.eq_row[e + 1] <= row) e++;
   if (t.eq_type[e] != kEqConnect && t.eq_type[e] != kEqWeld) return Real(0);
   RowScale<Real> scale;
-  for (int side = 0; side < 2; side++) {
+  for (int side = 0; side < kPairSides; side++) {
     const int b = equality_object(t, e, side), moves = side == 0 ? kFirstSide : kSecondSide;
-    const Vec3<Real> p = env.xpos().vec(b) + rotate(env.xquat().quat(b), env.vec(t.eq_point, 2 * e + side));
+    const Vec3<Real> p =
+        env.xpos().vec(b) + rotate(env.xquat().quat(b), env.vec(t.eq_point, equality_side(e, side)));
     for (Index d = 0; d < t.n.nv; d++)
       if (equality_moves(t, e, d) & moves) scale.add(env, d, p);
   }
@@ -180,10 +180,10 @@ DS_STAGE void condition_dense_rows(E& env) {
 }
 
 // after the rows have their weights, before they are solved
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_HD void condition_rows(E& env) {
   if (env.t.n.ndense > 0) condition_dense_rows(env);
-  if (env.ncon_max > 0 && law_has<kLawSoftRows>(env.t.o)) condition_contacts<kDim, kElliptic>(env);
+  if (env.ncon_max > 0 && law_has<kLawSoftRows>(env.t.o)) condition_contacts<kDim, kByRows>(env);
 }
 
 }  // namespace DUALSTEP_ISA

@@ -37,6 +37,10 @@ DS_HD Real set_weight(Condition kind, int index) {
 
 // entries of a lower triangle with this many rows, and of one block of A or of a curvature
 DS_HD constexpr int triangle(int i) { return i * (i + 1) / 2; }
+// the edges n +- mu_i t_i of a pyramid, one behind the other: two a tangent
+DS_HD constexpr int edge_of(int tangent, int minus) { return 2 * tangent + minus; }
+template <int kDim>
+constexpr int kEdges = 2 * (kDim - 1);
 // the row that entry k of a triangle stands in, of six
 DS_HD constexpr int triangle_row(int k) {
   return k < 1 ? 0 : k < 3 ? 1 : k < 6 ? 2 : k < 10 ? 3 : k < 15 ? 4 : 5;
@@ -52,7 +56,7 @@ struct ConeParams {
   Real dim;
   Real cone_mu;  // mu of the elliptic cone's regularization
   int slot;
-  bool l1_cone;  // with kElliptic: the section is |.|_1, not |.|_2
+  bool l1_cone;  // with kByRows: the section is |.|_1, not |.|_2
 };
 
 template <int kDim, class E>
@@ -347,9 +351,9 @@ DS_HD void cone_along(const ConeParams<Real, kDim>& p, const Real* y, const Real
     elliptic_along(p, y, d, slope, bend);
 }
 
-template <bool kElliptic, bool kCurvature, class Real, int kDim>
+template <bool kByRows, bool kCurvature, class Real, int kDim>
 DS_HD void cone_law(const ConeParams<Real, kDim>& p, const Real* y, ConeLaw<Real, kDim>* out) {
-  if constexpr (!kElliptic)
+  if constexpr (!kByRows)
     pyramid_law<kCurvature>(p, y, out);
   else if (p.l1_cone)
     l1_law<kCurvature>(p, y, out);

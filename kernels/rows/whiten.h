@@ -22,7 +22,7 @@ inline namespace DUALSTEP_ISA {
 template <class Real, class Prm>
 DS_FN Real impedance(const Real& distance, Prm prm) {
   const Real d0 = prm(0), dmax = prm(1), width = prm(2), mid = prm(3), power = prm(4);
-  const auto flat = mask_or(d0 == dmax, width <= Real(1e-15));
+  const auto flat = mask_or(d0 == dmax, width <= Real(kMinVal));
   const Real x = abs(distance) / select(flat, Real(1), width);
   const auto low = x <= mid;
   const Real base = select(low, x, Real(1) - x);
@@ -38,7 +38,7 @@ DS_FN Real impedance(const Real& distance, Prm prm) {
 
 template <class Real>
 DS_HD Real regularizer(const Real& imp, const Real& diag) {
-  return max((Real(1) - imp) * diag / imp, Real(1e-15));
+  return max((Real(1) - imp) * diag / imp, Real(kMinVal));
 }
 
 template <class Words>

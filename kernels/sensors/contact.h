@@ -158,7 +158,7 @@ struct ContactSensors {
     const ContactSensorOf<E> sensor{at.env, s};
     const int data = t.sensor_data[s], reduction = t.sensor_reduction[s], slots = t.sensor_slots[s];
     const Real count = sensor.count(), zero(0);
-    Real key(-1e30), place(-1);
+    Real key(-kVast), place(-1);
     int at_entry = 0;
     for (int k = 0; k < slots; k++) {
       ContactReading<Real> r{};

@@ -27,7 +27,7 @@ struct NearestHit {
   template <class Keep>
   DS_HD void offer_roots(const Real& a, const Real& b, const Real& c, Keep keep) {
     const Real det = fma(b, b, -(a * c));
-    const auto real = mask_and(det >= Real(0), a >= Real(1e-15));
+    const auto real = mask_and(det >= Real(0), a >= Real(kMinVal));
     const Real root = sqrt(select(real, det, Real(0))), inverse = Real(1) / select(real, a, Real(1));
     const Real near = (-b - root) * inverse, far = (-b + root) * inverse;
     offer(near, mask_and(real, keep(near)));
@@ -41,7 +41,7 @@ DS_FN void offer_box(const Vec3<Real>& size, const Vec3<Real>& p, const Vec3<Rea
   const Real ps[3] = {p.x, p.y, p.z}, vs[3] = {v.x, v.y, v.z}, half[3] = {size.x, size.y, size.z};
   for (int k = 0; k < 3; k++) {
     const int i = (k + 1) % 3, j = (k + 2) % 3;
-    const auto crosses = abs(vs[k]) > Real(1e-15);
+    const auto crosses = abs(vs[k]) > Real(kMinVal);
     const Real inverse = Real(1) / select(crosses, vs[k], Real(1));
     for (int side = -1; side <= 1; side += 2) {
       const Real x = (Real(side) * half[k] - ps[k]) * inverse;
@@ -58,7 +58,7 @@ DS_FN void offer_capsule(const Vec3<Real>& size, const Vec3<Real>& p, const Vec3
   const Real radius2 = size.x * size.x, half = size.y;
   hit->offer_roots(fma(v.x, v.x, v.y * v.y), fma(v.x, p.x, v.y * p.y), fma(p.x, p.x, p.y * p.y) - radius2,
                    [&](const Real& x) { return abs(fma(x, v.z, p.z)) <= half; });
-  const auto crosses = abs(v.z) > Real(1e-15);
+  const auto crosses = abs(v.z) > Real(kMinVal);
   const Real inverse = Real(1) / select(crosses, v.z, Real(1));
   for (int side = -1; side <= 1; side += 2) {
     const Real end = Real(side) * half;
@@ -73,13 +73,15 @@ DS_FN void offer_capsule(const Vec3<Real>& size, const Vec3<Real>& p, const Vec3
   }
 }
 
+// six times the volume between a triangle and a ray of unit length below which the ray lies in its plane
+constexpr double kLevelTriangle = 1e-20;
 // a triangle of corners a, b, c, from either side
 template <class Real>
 DS_FN void offer_triangle(const Vec3<Real>& a, const Vec3<Real>& b, const Vec3<Real>& c, const Vec3<Real>& p,
                           const Vec3<Real>& v, NearestHit<Real>* hit) {
   const Vec3<Real> ab = b - a, ac = c - a, s = p - a, h = cross(v, ac), q = cross(s, ab);
   const Real det = dot(ab, h), zero(0), one(1);
-  const auto crosses = abs(det) > Real(1e-20);
+  const auto crosses = abs(det) > Real(kLevelTriangle);
   const Real inverse = one / select(crosses, det, one);
   const Real u = dot(s, h) * inverse, w = dot(v, q) * inverse;
   const auto within = mask_and(u >= zero, mask_and(w >= zero, u + w <= one));
@@ -102,7 +104,7 @@ DS_FN Real ray_shape(int type, const Vec3<Real>& size, const Vec3<Real>& p, cons
   } else if (type == kBox) {
     offer_box(size, p, v, &hit);
   } else if (type == kPlane) {
-    const auto down = v.z < Real(-1e-15);
+    const auto down = v.z < Real(-kMinVal);
     const Real x = -p.z / select(down, v.z, Real(1)), zero(0);
     const auto wide = mask_or(size.x <= zero, abs(fma(x, v.x, p.x)) <= size.x);
     const auto deep = mask_or(size.y <= zero, abs(fma(x, v.y, p.y)) <= size.y);

@@ -24,12 +24,12 @@ template <class Real>
 struct Stretch {
   Real begin, end;
   DS_HD void cut(const Real& low, const Real& high, const Real& p, const Real& v) {
-    const auto crosses = abs(v) > Real(1e-15);
+    const auto crosses = abs(v) > Real(kMinVal);
     const Real inverse = Real(1) / select(crosses, v, Real(1));
     const Real t1 = (low - p) * inverse, t2 = (high - p) * inverse;
     const auto beside = mask_or(p<low, p> high);
     begin = select(crosses, max(begin, min(t1, t2)), begin);
-    end = select(crosses, min(end, max(t1, t2)), select(beside, Real(-2e30), end));
+    end = select(crosses, min(end, max(t1, t2)), select(beside, Real(-2 * kVast), end));
   }
 };
 
@@ -46,20 +46,24 @@ struct Along {
   DS_HD Real operator()(const Real& t) const { return fma(t, rate, at0); }
 };
 
+// an end of the way through a square that is nearer to the diagonal than this share of the other end lies on it
+constexpr double kOnDiagonal = 1e-12;
+// a height over the surface that changes no faster along the ray than this does not change
+constexpr double kLevelRate = 1e-30;
 // the surface over a stretch of the ray; a wall at its begin where the ray enters there, and at its end where it leaves
 template <class Real>
 DS_STAGE void offer_surface(const HeightGrid<ScalarOf<Real>>& g, const Vec3<Real>& p, const Vec3<Real>& v,
                             const Stretch<Real>& stretch, const MaskOf<Real>& enters,
                             const MaskOf<Real>& leaves, NearestHit<Real>* hit) {
   using Int = IntOf<Real>;
-  const Real zero(0), one(1), never(1e30);
+  const Real zero(0), one(1), never(kVast);
   const auto view = view_grid(g, p);
   const Real inv_x = one / view.dx, inv_y = one / view.dy;
   // in cells from vertex (0, 0)
   const Along<Real> x{-view.to_first.x * inv_x, v.x * inv_x}, y{-view.to_first.y * inv_y, v.y * inv_y};
   Real i = whole_between(x(stretch.begin), g.ncol - 2), j = whole_between(y(stretch.begin), g.nrow - 2);
   const auto to_east = v.x > zero, to_north = v.y > zero;
-  const auto along_x = abs(x.rate) > Real(1e-15), along_y = abs(y.rate) > Real(1e-15);
+  const auto along_x = abs(x.rate) > Real(kMinVal), along_y = abs(y.rate) > Real(kMinVal);
   const Real turn_x = one / select(along_x, x.rate, one), turn_y = one / select(along_y, y.rate, one);
   auto walking = stretch.begin <= stretch.end;
   Real t = stretch.begin, before = zero;
@@ -80,8 +84,8 @@ DS_STAGE void offer_surface(const HeightGrid<ScalarOf<Real>>& g, const Vec3<Real
     const Along<Real> lower = over(e - o, ne - e), upper = over(ne - n, n - o);
     const Along<Real> side{(x.at0 - i) - (y.at0 - j), x.rate - y.rate};
     const Real side1 = side(t), side2 = side(next);
-    const auto begins_low = side1 + side2 * Real(1e-12) >= zero,
-               ends_low = side2 + side1 * Real(1e-12) >= zero;
+    const auto begins_low = side1 + side2 * Real(kOnDiagonal) >= zero,
+               ends_low = side2 + side1 * Real(kOnDiagonal) >= zero;
     const auto turns = differ<Real>(begins_low, ends_low);
     const Real middle = t + (next - t) * clamp(side1 / select(turns, side1 - side2, one), zero, one);
     const auto pass = [&](const MaskOf<Real>& low, const Real& from, const Real& to,
@@ -95,7 +99,7 @@ DS_STAGE void offer_surface(const HeightGrid<ScalarOf<Real>>& g, const Vec3<Real
       const Real after = height(to);
       const auto meets =
           mask_and(mask_and(wanted, mask_not(wall)), differ<Real>(before < zero, after < zero));
-      const auto steep = abs(height.rate) > Real(1e-30);
+      const auto steep = abs(height.rate) > Real(kLevelRate);
       const Real root = -height.at0 / select(steep, height.rate, one);
       hit->offer(max(from, min(to, select(steep, root, from))), meets);
       before = select(wanted, after, before);
@@ -122,7 +126,7 @@ DS_STAGE Real ray_grid(const HeightGrid<ScalarOf<Real>>& g, const Vec3<Real>& p,
   const Real zero(0), x(g.half_x), y(g.half_y), half_base(g.base * ScalarOf<Real>(0.5)), top(g.top);
   NearestHit<Real> hit;
   offer_box({x, y, half_base}, Vec3<Real>{p.x, p.y, p.z + half_base}, v, &hit);
-  Stretch<Real> border{Real(-1e30), Real(1e30)};
+  Stretch<Real> border{Real(-kVast), Real(kVast)};
   border.cut(-x, x, p.x, v.x);
   border.cut(-y, y, p.y, v.y);
   // more than what rounding could hide

@@ -37,7 +37,7 @@ DS_HD void sum_subtrees(E& env, const F& x) {
 // crb of the inertias in its place
 template <class E>
 DS_HD void composite_inertias(E& env) {
-  sum_subtrees<10>(env, env.crb());
+  sum_subtrees<kInertiaNumbers>(env, env.crb());
 }
 
 template <class E>

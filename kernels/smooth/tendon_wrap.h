@@ -49,7 +49,7 @@ DS_HD Point2<Real> select2(const Mask& m, const Point2<Real>& a, const Point2<Re
 template <class Real>
 DS_HD Point2<Real> normalize(const Point2<Real>& a) {
   const Real length = sqrt(dot(a, a));
-  const auto some = length >= Real(1e-15);
+  const auto some = length >= Real(kMinVal);
   const Real inv = Real(1) / select(some, length, Real(1));
   return {select(some, a.x * inv, Real(1)), select(some, a.y * inv, Real(0))};
 }
@@ -73,7 +73,7 @@ DS_HD MaskOf<Real> segments_meet(const Point2<Real>& a, const Point2<Real>& b, c
                                  const Point2<Real>& d) {
   const Point2<Real> u = b - a, v = d - c, w = a - c;
   const Real det = cross(u, v), zero(0), one(1);
-  const auto some = abs(det) >= Real(1e-15);
+  const auto some = abs(det) >= Real(kMinVal);
   const Real inv = one / select(some, det, one), s = cross(v, w) * inv, t = cross(u, w) * inv;
   return mask_and(some, mask_and(mask_and(s >= zero, s <= one), mask_and(t >= zero, t <= one)));
 }
@@ -83,13 +83,13 @@ template <class Real>
 DS_HD Real nearest_on_segment(const Point2<Real>& p, const Point2<Real>& q) {
   const Point2<Real> d = q - p;
   const Real dd = dot(d, d);
-  return -dot(d, p) / select(dd >= Real(1e-15), dd, Real(1));
+  return -dot(d, p) / select(dd >= Real(kMinVal), dd, Real(1));
 }
 
 template <class Real>
 DS_FN Arc<Real> around_circle(const Point2<Real>& p, const Point2<Real>& q, bool has_side,
                               const Point2<Real>& side, const Real& r) {
-  const Real zero(0), one(1), tiny(1e-15), r2 = r * r;
+  const Real zero(0), one(1), tiny(kMinVal), r2 = r * r;
   const Real pp = dot(p, p), qq = dot(q, q);
   const Point2<Real> d = q - p;
   Arc<Real> arc;
@@ -136,7 +136,7 @@ DS_FN Arc<Real> around_circle(const Point2<Real>& p, const Point2<Real>& q, bool
 
 template <class Real>
 DS_FN Arc<Real> inside_circle(const Point2<Real>& p, const Point2<Real>& q, const Real& r) {
-  const Real zero(0), one(1), half(0.5), tiny(1e-15);
+  const Real zero(0), one(1), half(0.5), tiny(kMinVal);
   const Real tolerance(kSingle<Real> ? 1e-6 : 1e-11);
   const Real np = sqrt(dot(p, p)), nq = sqrt(dot(q, q));
   const Point2<Real> d = q - p;
@@ -199,7 +199,7 @@ struct Wrap {
 template <class Real>
 DS_FN Wrap<Real> wrap(const Vec3<Real>& p, const Vec3<Real>& q, bool sphere, bool has_side,
                       const Vec3<Real>& side, const Real& r) {
-  const Real zero(0), one(1), tiny(1e-15);
+  const Real zero(0), one(1), tiny(kMinVal);
   const Vec3<Real> ex{one, zero, zero}, ey{zero, one, zero};
   Vec3<Real> u = ex, v = ey;
   Real length;

@@ -40,7 +40,7 @@ DS_FN Wrap<Real> wrap_geom(const E& env, int stretch, const Vec3<Real>& x, const
   const Vec3<Real> beside = side < 0 ? centre : site_xpos(env, side);
   Wrap<Real> w = wrap(rotate_transposed(r, x - centre), rotate_transposed(r, y - centre),
                       t.allgeom_type[geom] == kSphere, side >= 0, rotate_transposed(r, beside - centre),
-                      env.allgeom_size(3 * geom));
+                      env.vec(t.allgeom_size, geom).x);
   w.first = centre + rotate(r, w.first);
   w.last = centre + rotate(r, w.last);
   return w;
@@ -206,7 +206,7 @@ DS_FN Real tendon_acceleration(const E& env, int ten) {
     const Vec3<Real> u = normalize(y - x, Vec3<Real>{Real(1), Real(0), Real(0)}, &length);
     const Vec3<Real> v = vy - vx;
     const Real along = dot(u, v), across = max(dot(v, v) - along * along, Real(0));
-    const auto some = length > Real(1e-15);
+    const auto some = length > Real(kMinVal);
     const Real turning = select(some, across / select(some, length, Real(1)), Real(0));
     sum = fma(dot(u, ay - ax) + turning, env.path_scale(k), sum);
   }

@@ -22,18 +22,18 @@ namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
 // the forces of all rows as one run, with w behind them
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 struct Forces {
   using Real = typename E::Real;
   E& env;
 
-  DS_HD int count() const { return env.t.n.nrow1 + Contacts<kDim, kElliptic, E>(env).count(); }
+  DS_HD int count() const { return env.t.n.nrow1 + Contacts<kDim, kByRows, E>(env).count(); }
   DS_HD int size() const { return count() + env.t.n.nv; }
   DS_HD Real& operator[](int i) const {
     if (i >= count()) return env.w()[i - count()];
     // of the last kind that begins at or before i
     Real* at = nullptr;
-    each_kind<kDim, kElliptic>(env, [&](const auto& kind) {
+    each_kind<kDim, kByRows>(env, [&](const auto& kind) {
       if (i >= kind.first()) at = &kind.lambda()[i - kind.first()];
     });
     return *at;
@@ -44,7 +44,7 @@ struct Forces {
   DS_HD Real sum(F f) const {
     Real part[4];
     int k = 0;
-    each_kind<kDim, kElliptic>(env, [&](const auto& kind) { part[k++] = kind.dual_sum(kind.first(), f); });
+    each_kind<kDim, kByRows>(env, [&](const auto& kind) { part[k++] = kind.dual_sum(kind.first(), f); });
     return (part[0] + part[1]) + (part[2] + part[3]);
   }
   // the same over w
@@ -56,30 +56,34 @@ struct Forces {
 };
 
 // w <- Z l, for a run of forces with w behind them
-template <int kDim, bool kElliptic, class E, class F>
+template <int kDim, bool kByRows, class E, class F>
 DS_STAGE void whiten_forces(E& env, const F& l) {
   using Real = typename E::Real;
-  const Forces<kDim, kElliptic, E> forces{env};
+  const Forces<kDim, kByRows, E> forces{env};
   const auto w = l.from(forces.count());
   env.each(env.t.n.nv, [&](int d) { w[d] = Real(0); });
   env.sync();
-  each_kind<kDim, kElliptic>(env, [&](const auto& kind) { kind.add_forces(l.from(kind.first()), w); });
+  each_kind<kDim, kByRows>(env, [&](const auto& kind) { kind.add_forces(l.from(kind.first()), w); });
   env.done();
 }
 
+// of the cost of the dual: a sweep that raises it by less has not made it worse
+template <class Real>
+constexpr double kCostRounding = kSingle<Real> ? 1e-6 : 1e-15;
+// squared sine of the angle between two changes below which they are parallel
+constexpr double kParallelChanges = 1e-4;
 // after a sweep; least: the dual of the best sweep so far
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_STAGE void accelerate(E& env, int sweep, bool last, typename E::Real* least) {
   using Real = typename E::Real;
-  const Forces<kDim, kElliptic, E> l{env};
+  const Forces<kDim, kByRows, E> l{env};
   const Real zero(0), one(1), half(0.5);
   const int stride = env.t.n.nhistory;
   const auto before = env.anderson_history(), d1 = before.from(stride), d2 = d1.from(stride);
   const Real dual = l.sum([&](int i, const Real& R, const Real& y0) {
     return (half * R * l[i] + y0) * l[i];
   }) + half * l.sum_w([&](int i) { return l[i] * l[i]; });
-  // by more than its rounding
-  const Real noise = Real(kSingle<Real> ? 1e-6 : 1e-15) * abs(*least);
+  const Real noise = Real(kCostRounding<Real>) * abs(*least);
   const auto worse = sweep > 0 ? dual > *least + noise : all_false<Real>();
   *least = sweep > 0 ? min(*least, dual) : dual;
   env.sync();  // the sums read what is overwritten now
@@ -91,7 +95,7 @@ DS_STAGE void accelerate(E& env, int sweep, bool last, typename E::Real* least) 
   });
   env.done();
   if (last || sweep == 0) return;
-  whiten_forces<kDim, kElliptic>(env, d1);
+  whiten_forces<kDim, kByRows>(env, d1);
   const auto slope = [&](const auto& d) {
     return l.sum([&](int i, const Real& R, const Real& y0) { return fma(R, l[i], y0) * d[i]; }) +
            l.sum_w([&](int i) { return l[i] * d[i]; });
@@ -103,7 +107,7 @@ DS_STAGE void accelerate(E& env, int sweep, bool last, typename E::Real* least) 
   const Real g1 = slope(d1), g2 = slope(d2), h11 = bend(d1, d1), h12 = bend(d1, d2), h22 = bend(d2, d2);
   // where the two are all but parallel, the last one alone
   const Real det = h11 * h22 - h12 * h12;
-  const auto plane = det > Real(1e-4) * h11 * h22, line = h11 > zero;
+  const auto plane = det > Real(kParallelChanges) * h11 * h22, line = h11 > zero;
   const Real safe_det = select(plane, det, one), safe_bend = select(line, h11, one);
   const Real a = select(plane, (h12 * g2 - h22 * g1) / safe_det, select(line, -(g1 / safe_bend), zero));
   const Real b = select(plane, (h12 * g1 - h11 * g2) / safe_det, zero);

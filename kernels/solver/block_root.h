@@ -15,11 +15,14 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
+// a pivot below this share of its diagonal entry is rounding
+template <class Real>
+constexpr double kPivotRounding = kSingle<Real> ? 1e-6 : 1e-14;
 // G of a positive semidefinite block C = G G', upper triangular: entry (i, j), j >= i, at triangle(j) + i.
 // Where a pivot is rounding, its column is nothing
 template <bool kArrow, int kDim, class Real, class F>
 DS_HD void block_root(const F& C, Real* G) {
-  const Real zero(0), one(1), least(kSingle<Real> ? 1e-6 : 1e-14);
+  const Real zero(0), one(1), least(kPivotRounding<Real>);
   DS_UNROLL
   for (int j = kDim - 1; j >= 0; j--) {
     const Real whole = C(j, j);

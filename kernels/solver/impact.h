@@ -35,11 +35,30 @@ constexpr double kBounceSpeed = 0.05;
 // S: what a speed of 1 m/s counts
 template <class Real>
 constexpr double kImpactUnit = kSingle<Real> ? 16777216.0 : 1152921504606846976.0;
-// the last weight of the rows, as a share of A's diagonal: forces are exact to the rounding over it
+// the last weight of the rows, as a share of A's diagonal: forces are exact to the rounding over it. The first is so
+// much larger
 template <class Real>
 constexpr double kImpactShare = kSingle<Real> ? 1e-3 : 1e-6;
+constexpr double kFirstShareRatio = 100;
+// how often a weight is taken back: each round leaves about its share of what was left
+constexpr int kImpactRounds = 5;
+// Newton's cap, and how exact it is, of the acceleration: to where only rounding is left
+constexpr int kImpactNewtonSteps = 50;
+template <class Real>
+constexpr double kImpactTolerance = kSingle<Real> ? 1e-4 : 1e-9;
+// how exact Coulomb's law is, of the raised rows
+template <class Real>
+constexpr double kImpactCoulombTolerance = kSingle<Real> ? 1e-5 : 1e-12;
+// of twice the energy before: a gain that is rounding
+template <class Real>
+constexpr double kEnergyRounding = kSingle<Real> ? 1e-5 : 1e-12;
+// trials of the scale of restitution: all of it, none, then halves until its last bit
+template <class Real>
+constexpr int kScaleTrials = kSingle<Real> ? 26 : 54;
+enum ScaleTrial : int { kTrialOfAll = 0, kTrialOfNone = 1 };
 
-// what an impact knows of itself: 0 none, 1 some, 2 not solved
+// what an impact knows of itself, in impact_found
+enum ImpactState : int { kNoImpact = 0, kStruck = 1, kImpactUnsolved = 2 };
 template <class E>
 DS_HD typename E::Real& impact_flag(const E& env) {
   return env.impact_found()[0];
@@ -49,13 +68,12 @@ template <class E>
 DS_HD typename E::Mask impact_sought(const E& env) {
   return env.impact_open()[0] > typename E::Real(0);
 }
-// Newton, to where only rounding is left
-template <int kDim, bool kElliptic>
+template <int kDim, bool kByRows>
 struct NewtonOfImpact {
   template <class E>
   DS_HD typename E::Mask operator()(E& env, const typename E::Mask& live) const {
     using Real = typename E::Real;
-    return newton<kDim, kElliptic>(env, 50, Real(kSingle<Real> ? 1e-4 : 1e-9), live);
+    return newton<kDim, kByRows>(env, kImpactNewtonSteps, Real(kImpactTolerance<Real>), live);
   }
 };
 
@@ -108,7 +126,7 @@ DS_STAGE bool find_impacts(E& env) {
     return sum + select(limit_strikes(env, s), one, zero);
   });
   const auto struck = mask_and(hits > zero, mask_not(env.diverged));
-  if (env.lanes.rank() == 0) impact_flag(env) = select(struck, one, zero);
+  if (env.lanes.rank() == 0) impact_flag(env) = select(struck, Real(kStruck), Real(kNoImpact));
   env.done();
   return any(struck);
 }
@@ -141,7 +159,7 @@ DS_STAGE void impact_rows(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const Real zero(0), one(1), unit(kImpactUnit<Real>);
-  const auto struck = impact_flag(env) > zero;
+  const auto struck = impact_flag(env) > Real(kNoImpact);
   const auto D = env.con_D();
   env.each(env.ncon_max, [&](int slot) {
     const auto kept = kept_of(env, slot);
@@ -171,8 +189,8 @@ DS_STAGE void impact_rows(E& env) {
   contact_rows<kDim>(env);
   diagonal_blocks<kDim>(env);
   env.each(env.ncon_max, [&](int slot) {
-    for (int r = 0; r < kDim; r++)
-      env.impact_u()[kDim * slot + r] = select(D[slot] > zero, env.con_y0()[kDim * slot + r], zero);
+    const auto u = rows_of_slot<kDim>(env.impact_u(), slot), y0 = rows_of_slot<kDim>(env.con_y0(), slot);
+    for (int r = 0; r < kDim; r++) u[r] = select(D[slot] > zero, y0[r], zero);
   });
   env.each(t.n.nloss, [&](int k) { env.loss_y0()[k] = zero; });
   env.each(t.n.ndense,
@@ -185,7 +203,8 @@ template <class E>
 DS_STAGE void weigh_impact(E& env, bool first) {
   using Real = typename E::Real;
   const auto& t = env.t;
-  const Real zero(0), one(1), least(1e-12), share(first ? 100 * kImpactShare<Real> : kImpactShare<Real>);
+  const Real zero(0), one(1), least(kLeastR);
+  const Real share(first ? kFirstShareRatio * kImpactShare<Real> : kImpactShare<Real>);
   const auto weight = [&](const Real& D, const Real& a) {
     return select(D > zero, one / max(share * a, least), zero);
   };
@@ -209,7 +228,7 @@ DS_STAGE void weigh_impact(E& env, bool first) {
 template <int kDim, class E>
 DS_HD typename E::Real impact_target(const E& env, int slot, int r, const typename E::Real& scale) {
   using Real = typename E::Real;
-  const Real u = env.impact_u()[kDim * slot + r];
+  const Real u = rows_of_slot<kDim>(env.impact_u(), slot)[r];
   return r == 0 ? fma(scale * max(env.impact_e()[slot], Real(0)), u, u) : u;
 }
 template <class E>
@@ -228,11 +247,12 @@ DS_STAGE void aim_impact(E& env) {
   const Real zero(0), scale = env.impact_scale()[0];
   const auto live = impact_sought(env);
   env.each(env.ncon_max, [&](int slot) {
+    const auto y0 = rows_of_slot<kDim>(env.con_y0(), slot), shift = rows_of_slot<kDim>(env.impact_s(), slot);
     DS_UNROLL
     for (int r = 0; r < kDim; r++) {
-      Real& y0 = env.con_y0()[kDim * slot + r];
-      y0 = select(live, impact_target<kDim>(env, slot, r, scale), select(env.con_D()[slot] > zero, y0, zero));
-      env.impact_s()[kDim * slot + r] = zero;
+      const Real kept = select(env.con_D()[slot] > zero, y0[r], zero);
+      y0[r] = select(live, impact_target<kDim>(env, slot, r, scale), kept);
+      shift[r] = zero;
     }
     env.coulomb_raise()[slot] = zero;
   });
@@ -245,7 +265,7 @@ DS_STAGE void aim_impact(E& env) {
 }
 
 // takes back what the weights moved: shifts y0 by -R L where a row pushes
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_STAGE void unweigh_impact(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
@@ -255,14 +275,14 @@ DS_STAGE void unweigh_impact(E& env) {
     const auto p = cone_params<kDim>(env, slot);
     const auto on = mask_and(live, p.D > zero);
     const Real R = one / select(p.D > zero, p.D, one), cone = select(p.cone_mu > zero, p.cone_mu, one);
-    const auto y = env.con_y().from(kDim * slot), y0 = env.con_y0().from(kDim * slot);
-    const auto shift = env.impact_s().from(kDim * slot), f = env.con_f().from(kDim * slot);
+    const auto y = rows_of_slot<kDim>(env.con_y(), slot), y0 = rows_of_slot<kDim>(env.con_y0(), slot);
+    const auto shift = rows_of_slot<kDim>(env.impact_s(), slot), f = rows_of_slot<kDim>(env.con_f(), slot);
     const auto pushes = f[0] > zero;
     DS_UNROLL
     for (int r = 0; r < kDim; r++) {
       // of a pyramid's edges those that push have R L = -y, and the others keep their distance
       Real s = select(pushes, -y[r], zero);
-      if (kElliptic) {
+      if (kByRows) {
         const Real mu = r == 0 ? one : p.mu[r - 1];
         s = (r == 0 ? R : R * square(cone / select(mu > zero, mu, one))) * f[r];
       }
@@ -305,8 +325,8 @@ DS_STAGE void start_impact(E& env) {
 }
 
 // takes what gains no energy, and moves the scale of restitution of the others; whether any is still sought.
-// Without restitution, the second trial, nothing gains; from there up by halves
-template <int kDim, bool kElliptic, class E>
+// Without restitution nothing gains; from there up by halves
+template <int kDim, bool kByRows, class E>
 DS_STAGE bool judge_impact(E& env, int trial) {
   using Real = typename E::Real;
   const auto& t = env.t;
@@ -320,22 +340,23 @@ DS_STAGE bool judge_impact(E& env, int trial) {
   const Real gain = env.accumulate(
       t.n.nv, [&](int i, const Real& s) { return fma(w[i], fma(half, w[i], unit * velocity[i]), s); });
   Real least = zero;
-  if (trial == 0) {
+  if (trial == kTrialOfAll) {
     const Real speed2 =
         env.accumulate(t.n.nv, [&](int i, const Real& s) { return fma(velocity[i], velocity[i], s); });
-    least = Real(kSingle<Real> ? 1e-5 : 1e-12) * unit * unit * speed2;
+    least = Real(kEnergyRounding<Real>) * unit * unit * speed2;
   }
-  const auto gains = mask_and(live, trial == 1 ? all_false<Real>() : gain > least);
+  const auto gains = mask_and(live, trial == kTrialOfNone ? all_false<Real>() : gain > least);
   const auto taken = mask_and(live, mask_not(gains));
-  const auto sought = trial == 0 ? gains : live;
+  const auto sought = trial == kTrialOfAll ? gains : live;
   env.each(t.n.nv, [&](int i) { found[i] = select(taken, w[i], found[i]); });
   env.each(kDim * env.ncon_max, [&](int i) { f[i] = select(taken, Real(env.con_f()[i]) / unit, f[i]); });
   if (env.lanes.rank() == 0) {
-    impact_flag(env) = select(taken, select(env.unsolved, Real(2), one), impact_flag(env));
+    impact_flag(env) =
+        select(taken, select(env.unsolved, Real(kImpactUnsolved), Real(kStruck)), impact_flag(env));
     env.impact_open()[0] = select(sought, one, zero);
-    const Real next_low = trial > 1 ? select(gains, low, scale) : low;
-    const Real next_high = trial > 1 ? select(gains, scale, high) : high;
-    env.impact_scale()[0] = trial == 0 ? zero : half * (next_low + next_high);
+    const Real next_low = trial > kTrialOfNone ? select(gains, low, scale) : low;
+    const Real next_high = trial > kTrialOfNone ? select(gains, scale, high) : high;
+    env.impact_scale()[0] = trial == kTrialOfAll ? zero : half * (next_low + next_high);
     env.impact_scale_low()[0] = next_low;
     env.impact_scale_high()[0] = next_high;
   }
@@ -345,26 +366,25 @@ DS_STAGE bool judge_impact(E& env, int trial) {
 
 // the whitened change of velocity, in qfrc_constraint, and the impulses, in impact_f. What it knows stands in
 // the workspace: values that lived on here across Newton would cost registers
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_STAGE void solve_impact(E& env) {
   using Real = typename E::Real;
-  constexpr int kTrials = kSingle<Real> ? 26 : 54;
-  const NewtonOfImpact<kDim, kElliptic> solve;
+  const NewtonOfImpact<kDim, kByRows> solve;
   env.row_space = all_false<Real>();  // newton_rows.h knows the rows of the step, not these
-  for (int trial = 0; trial < kTrials; trial++) {
+  for (int trial = 0; trial < kScaleTrials<Real>; trial++) {
     aim_impact<kDim>(env);
     residuals<kDim>(env);
     weigh_impact(env, true);
     (void)solve(env, impact_sought(env));
-    for (int round = 0; round < 5; round++) {
+    for (int round = 0; round < kImpactRounds; round++) {
       if (round == 0)
         weigh_impact(env, false);
       else
-        unweigh_impact<kDim, kElliptic>(env);
+        unweigh_impact<kDim, kByRows>(env);
       env.unsolved = solve(env, impact_sought(env));
-      coulomb<kDim, kElliptic, true>(env, impact_sought(env), Real(kSingle<Real> ? 1e-5 : 1e-12), solve);
+      coulomb<kDim, kByRows, true>(env, impact_sought(env), Real(kImpactCoulombTolerance<Real>), solve);
     }
-    if (!judge_impact<kDim, kElliptic>(env, trial)) break;
+    if (!judge_impact<kDim, kByRows>(env, trial)) break;
   }
 }
 
@@ -374,7 +394,7 @@ DS_STAGE void after_impacts(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const Real zero(0), unit(kImpactUnit<Real>);
-  const auto struck = impact_flag(env) > zero;
+  const auto struck = impact_flag(env) > Real(kNoImpact);
   const auto found = env.qfrc_constraint(), jump = env.jump();
   env.each(t.n.nv, [&](int i) { jump[i] = found[i] * env.Dscale()[i]; });
   solve_L(env, jump);
@@ -413,21 +433,23 @@ DS_STAGE void impacts(E& env) {
 // the rows have seen the velocity after the impacts; the step starts from the one before
 template <class E>
 DS_STAGE void before_impacts(E& env) {
-  if (!any(impact_flag(env) > typename E::Real(0))) return;
+  if (!any(impact_flag(env) > typename E::Real(kNoImpact))) return;
   env.each(env.t.n.nv, [&](int i) { env.qvel()[i] = env.qvel_before()[i]; });
   env.done();
   if (env.t.n.neq > 0) velocities(env);
 }
 
+// the rows of a contact that impacts have: its normal and both tangents
+constexpr int kSlidingRows = 3;
 // the impacts as a part of the step's mean accelerations and forces
 template <int kDim, class E>
 DS_STAGE void add_impacts(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
-  const Real zero(0), rate = Real(1) / Real(t.o.timestep);
-  const auto struck = impact_flag(env) > zero;
+  const Real rate = Real(1) / Real(t.o.timestep);
+  const auto struck = impact_flag(env) > Real(kNoImpact);
   if (!any(struck)) return;
-  env.unsolved = mask_or(env.unsolved, impact_flag(env) > Real(1));
+  env.unsolved = mask_or(env.unsolved, impact_flag(env) > Real(kStruck));
   const auto jump = env.jump(), momentum = env.momentum();
   multiply_M(env, jump, momentum);
   env.each(t.n.nv, [&](int i) {
@@ -436,10 +458,8 @@ DS_STAGE void add_impacts(E& env) {
     total = select(struck, fma(rate, momentum[i], total), total);
   });
   env.each(env.ncon_max, [&](int slot) {
-    for (int r = 0; r < 3; r++) {
-      Real& f = env.con_f()[kDim * slot + r];
-      f = select(struck, fma(rate, env.impact_f()[kDim * slot + r], f), f);
-    }
+    const auto f = rows_of_slot<kDim>(env.con_f(), slot), impulse = rows_of_slot<kDim>(env.impact_f(), slot);
+    for (int r = 0; r < kSlidingRows; r++) f[r] = select(struck, fma(rate, impulse[r], f[r]), f[r]);
   });
   env.done();
 }

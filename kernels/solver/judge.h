@@ -4,8 +4,8 @@
 // may end without it: an active set that a step kept is the right one only if the step was exact, and a decrement made of
 // rounding says nothing. And one that reached its cap may have arrived: what is left of a stiff row is rounding. So neither
 // is believed. Where the first bound does not hold, rows are evaluated anew from w, since their y carry the rounding of all
-// steps, and the step that is left is computed; where it is not small the search goes on from there, twice at most. Numbers
-// that are not finite pass no comparison.
+// steps, and the step that is left is computed; where it is not small the search goes on from there, kPursuits times at
+// most. Numbers that are not finite pass no comparison.
 //
 // solves    whether w is as near to w* as promised, environment by environment
 // equation  f(w) = 1/2 |w|^2 + s(y0 + Z'w) is convex with H >= 1, so that
@@ -24,20 +24,21 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-// the square of the error that is still right, of |w*|: by the bound, and by the estimate, which may be short by a fifth
+// the error that is still right, of |w*|: by the bound, and by the estimate, which may be short by a fifth
+constexpr double kRightByBound = 1e-2, kRightByEstimate = 8e-3;
 template <class Real>
 DS_HD Real right_by_bound(const Real& ww) {
-  return Real(1e-4) * ww;
+  return Real(kRightByBound * kRightByBound) * ww;
 }
 template <class Real>
 DS_HD Real right_by_estimate(const Real& ww) {
-  return Real(6.4e-5) * ww;
+  return Real(kRightByEstimate * kRightByEstimate) * ww;
 }
 
 // a square that overflows is not small, whatever it is compared with
 template <class Real>
 DS_HD MaskOf<Real> is_small(const Real& square_of, const Real& bound) {
-  return mask_and(square_of <= bound, square_of < Real(1e30));
+  return mask_and(square_of <= bound, square_of < Real(kVast));
 }
 
 // the square of what rounding does to w: of the acceleration without constraints, and of what rows ask for, given the
@@ -48,7 +49,7 @@ DS_HD Real rounding_of(const Real& size, const Real& asked) {
   const Real u(single ? 2e-6 : 4e-15), v(single ? 2.4e-7 : 4.8e-16);
   return fma(u * u, size, v * v * asked);
 }
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_STAGE typename E::Real rounding_squared(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
@@ -61,26 +62,28 @@ DS_STAGE typename E::Real rounding_squared(E& env) {
     return fma(s, s, sum);
   });
   Real asked(0);
-  each_kind<kDim, kElliptic>(env, [&](const auto& kind) {
+  each_kind<kDim, kByRows>(env, [&](const auto& kind) {
     asked = asked + kind.dual_sum(0, [](int, const Real& R, const Real& y0) { return y0 * y0 / R; });
   });
   return rounding_of(size, asked);
 }
 
 // the direction of Newton's step, of environments of either space
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_HD void newton_direction(E& env, const typename E::Mask& live) {
   const auto many_rows = mask_and(live, mask_not(env.row_space)), few_rows = mask_and(live, env.row_space);
-  if (any(many_rows)) dof_space_direction<kDim, kElliptic>(env, many_rows);
-  if (any(few_rows)) row_space_direction<kDim, kElliptic>(env, few_rows);
+  if (any(many_rows)) dof_space_direction<kDim, kByRows>(env, many_rows);
+  if (any(few_rows)) row_space_direction<kDim, kByRows>(env, few_rows);
 }
 
+// how often the search goes on with environments whose acceleration is not right
+constexpr int kPursuits = 2;
 // those of `doubtful` whose acceleration is not right, after going on with them
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_STAGE typename E::Mask pursue(E& env, const typename E::Real& tolerance, typename E::Mask doubtful) {
   using Real = typename E::Real;
   const auto w = env.w(), dw = env.dw();
-  const Real least = rounding_squared<kDim, kElliptic>(env);
+  const Real least = rounding_squared<kDim, kByRows>(env);
   for (int round = 0;; round++) {
     // those that are right keep their y, whoever shares their pack
     each_residual<kDim>(env, [](const Real& y, Real& kept) { kept = y; });
@@ -88,9 +91,9 @@ DS_STAGE typename E::Mask pursue(E& env, const typename E::Real& tolerance, type
     residuals<kDim>(env);
     each_residual<kDim>(env, [&](Real& y, const Real& kept) { y = select(doubtful, y, kept); });
     env.sync();
-    (void)row_laws<kDim, kElliptic, true>(env);
+    (void)row_laws<kDim, kByRows, true>(env);
     gradient<kDim>(env, doubtful);
-    newton_direction<kDim, kElliptic>(env, doubtful);
+    newton_direction<kDim, kByRows>(env, doubtful);
     using Sum = Sums<Real, 2>;
     const Sum sum = env.template accumulate<Sum>(env.t.n.nv, [&](int i, Sum s) {
       s.of[0] = fma(w[i], w[i], s.of[0]);
@@ -99,13 +102,13 @@ DS_STAGE typename E::Mask pursue(E& env, const typename E::Real& tolerance, type
     });
     env.done();
     doubtful = mask_and(doubtful, mask_not(is_small(sum.of[1], max(right_by_estimate(sum.of[0]), least))));
-    if (round == 2 || !any(doubtful)) return doubtful;
-    (void)newton<kDim, kElliptic>(env, env.t.o.newton, tolerance, doubtful);
+    if (round == kPursuits || !any(doubtful)) return doubtful;
+    (void)newton<kDim, kByRows>(env, env.t.o.newton, tolerance, doubtful);
   }
 }
 
 // the environments whose acceleration is not right. Leaves the gradient current
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_STAGE typename E::Mask not_right(E& env, const typename E::Real& tolerance) {
   using Real = typename E::Real;
   const auto w = env.w(), grad = env.grad();
@@ -119,15 +122,15 @@ DS_STAGE typename E::Mask not_right(E& env, const typename E::Real& tolerance) {
   env.done();
   auto doubtful = mask_not(is_small(sum.of[1], right_by_bound(sum.of[0])));
   if (!any(doubtful)) return doubtful;
-  doubtful = pursue<kDim, kElliptic>(env, tolerance, doubtful);
+  doubtful = pursue<kDim, kByRows>(env, tolerance, doubtful);
   gradient<kDim>(env, all_true<Real>());
   return doubtful;
 }
 
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_HD void judge(E& env) {
   // Coulomb's law has an iteration of its own around the search, which raises rows and judges itself
-  if (!env.t.o.coulomb) env.unsolved = not_right<kDim, kElliptic>(env, law_tolerance(env, true));
+  if (!env.t.o.coulomb) env.unsolved = not_right<kDim, kByRows>(env, law_tolerance(env, true));
 }
 
 }  // namespace DUALSTEP_ISA

@@ -31,20 +31,20 @@ DS_STAGE void residuals(E& env) {
 }
 
 // the cost of the rows at the present y
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_STAGE typename E::Real row_cost(E& env) {
   typename E::Real cost(0);
-  each_kind<kDim, kElliptic>(env, [&](const auto& kind) { cost = cost + kind.cost(); });
+  each_kind<kDim, kByRows>(env, [&](const auto& kind) { cost = cost + kind.cost(); });
   return cost;
 }
 
 // forces, and curvatures where wanted, of every row at the present y; returns a number that changes when the
 // active set does
-template <int kDim, bool kElliptic, bool kCurvature, class E>
+template <int kDim, bool kByRows, bool kCurvature, class E>
 DS_STAGE typename E::Real row_laws(E& env) {
   typename E::Real key(0);
-  each_whitened<kDim, kElliptic>(env,
-                                 [&](const auto& rows) { key = key + rows.template put_laws<kCurvature>(); });
+  each_whitened<kDim, kByRows>(env,
+                               [&](const auto& rows) { key = key + rows.template put_laws<kCurvature>(); });
   env.done();
   return key;
 }
@@ -74,36 +74,45 @@ DS_STAGE void direction_rows(E& env) {
 }
 
 // slope and curvature of the cost at w + alpha dw
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_FN void along(E& env, const typename E::Real& alpha, const typename E::Real& wd,
                  const typename E::Real& dd, typename E::Real* slope, typename E::Real* bend) {
   using Real = typename E::Real;
   Real s = fma(alpha, dd, wd), b = dd;
-  each_kind<kDim, kElliptic>(env, [&](const auto& kind) { kind.add_along(alpha, &s, &b); });
+  each_kind<kDim, kByRows>(env, [&](const auto& kind) { kind.add_along(alpha, &s, &b); });
   *slope = s;
   *bend = b;
 }
 
+// A slope below this share of that at 0 is the minimum's; a float cannot see one below its own rounding of the terms
+template <class Real>
+constexpr double kSlopeLeft = kSingle<Real> ? 1e-3 : 1e-9;
+// the upper end of the bracket of step lengths until a slope above zero is seen
+constexpr double kNoUpperEnd = kMaxVal;
+// enough for Newton on a slope that is nearly straight, and for a few halvings where it is not
+constexpr int kLineSearchTurns = 12;
+// a step whose length is as near to 1 as this is a whole Newton step
+constexpr double kWholeStep = 1e-3;
+
 // the minimum along dw: Newton on the slope, kept inside a bracket that shrinks
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_STAGE typename E::Real line_search(E& env, const typename E::Real& wd, const typename E::Real& dd,
                                       const typename E::Real& slope0, const typename E::Mask& live) {
   using Real = typename E::Real;
-  const Real zero(0), one(1), huge(1e10);
-  Real lo = zero, hi = huge, alpha = one;
-  // a float cannot see a slope below its own rounding of the terms
-  const Real enough = abs(slope0) * (kSingle<Real> ? Real(1e-3) : Real(1e-9));
+  const Real zero(0), one(1), unbounded(kNoUpperEnd);
+  Real lo = zero, hi = unbounded, alpha = one;
+  const Real enough = abs(slope0) * Real(kSlopeLeft<Real>);
   auto searching = live;
-  for (int it = 0; it < 12; it++) {
+  for (int it = 0; it < kLineSearchTurns; it++) {
     Real slope, bend;
-    along<kDim, kElliptic>(env, alpha, wd, dd, &slope, &bend);
+    along<kDim, kByRows>(env, alpha, wd, dd, &slope, &bend);
     searching = mask_and(searching, abs(slope) > enough);
     if (!any(searching)) break;
     const auto past = slope > zero;
     lo = select(mask_and(searching, mask_not(past)), alpha, lo);
     hi = select(mask_and(searching, past), alpha, hi);
     Real next = alpha - slope / bend;
-    const Real middle = select(hi < huge, Real(0.5) * (lo + hi), Real(2) * alpha);
+    const Real middle = select(hi < unbounded, Real(0.5) * (lo + hi), Real(2) * alpha);
     next = select(mask_and(next > lo, next < hi), next, middle);
     alpha = select(searching, next, alpha);
   }
@@ -114,7 +123,7 @@ DS_STAGE typename E::Real line_search(E& env, const typename E::Real& wd, const 
 // Leaves the laws of all rows at the y that it leaves. Returns the environments of the `wanted` ones that did
 // not converge; counts the steps of each. `together`: all environments are here, so that those of a block begin each
 // step at the same time.
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_STAGE typename E::Mask newton(E& env, int cap, const typename E::Real& tolerance,
                                  const typename E::Mask& wanted, bool together = false) {
   using Real = typename E::Real;
@@ -128,9 +137,9 @@ DS_STAGE typename E::Mask newton(E& env, int cap, const typename E::Real& tolera
   bool searches = true;
   for (int step = 0; together ? env.any_in_block(searches) : searches; step++) {
     if (!searches) continue;
-    const Real key = row_laws<kDim, kElliptic, true>(env);
+    const Real key = row_laws<kDim, kByRows, true>(env);
     // a full step onto the set it was computed for has landed on the minimum
-    if constexpr (!kElliptic) live = mask_and(live, key != key_before);
+    if constexpr (!kByRows) live = mask_and(live, key != key_before);
     if (step == cap || !any(live)) {
       searches = false;
       continue;
@@ -145,8 +154,8 @@ DS_STAGE typename E::Mask newton(E& env, int cap, const typename E::Real& tolera
       continue;
     }
     const auto many_rows = mask_and(live, mask_not(env.row_space)), few_rows = mask_and(live, env.row_space);
-    if (any(many_rows)) dof_space_direction<kDim, kElliptic>(env, many_rows);
-    if (any(few_rows)) row_space_direction<kDim, kElliptic>(env, few_rows);
+    if (any(many_rows)) dof_space_direction<kDim, kByRows>(env, many_rows);
+    if (any(few_rows)) row_space_direction<kDim, kByRows>(env, few_rows);
     using Sum = Sums<Real, 3>;
     const Sum dots = env.template accumulate<Sum>(nv, [&](int i, Sum s) {
       const Real d = dw[i];
@@ -157,7 +166,7 @@ DS_STAGE typename E::Mask newton(E& env, int cap, const typename E::Real& tolera
     });
     const Real slope0 = dots.of[0], wd = dots.of[1], dd = dots.of[2];
     direction_rows<kDim>(env);
-    const Real alpha = line_search<kDim, kElliptic>(env, wd, dd, slope0, live);
+    const Real alpha = line_search<kDim, kByRows>(env, wd, dd, slope0, live);
     const Real move = select(live, alpha, zero);
     env.sync();
     env.each(nv, [&](int i) { w[i] = select(live, fma(move, dw[i], w[i]), w[i]); });
@@ -168,7 +177,7 @@ DS_STAGE typename E::Mask newton(E& env, int cap, const typename E::Real& tolera
     // the decrement is the squared M-norm of the step left over
     live = mask_and(live, -slope0 > tolerance * tolerance * ww);
     // only a full step may stop at an unchanged set
-    key_before = select(abs(alpha - one) < Real(1e-3), key, Real(-1));
+    key_before = select(abs(alpha - one) < Real(kWholeStep), key, Real(-1));
   }
   return live;
 }

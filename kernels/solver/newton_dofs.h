@@ -19,24 +19,38 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-// the words and lists behind the supports of the slots in the pool; pool_words (tables.h) says how many
+// The sets of the pool, in their order: supports of the slots (rows/support.h), those of the environments that go on,
+// rows and columns of H's pattern. Behind them its lists; pool_words (tables.h) says how many words all of them are
+template <class E>
+struct PoolSets {
+  const E& env;
+  DS_HD int live_supports() const { return env.t.n.ncon; }
+  DS_HD int pattern_rows() const { return live_supports() + env.t.n.ncon; }
+  DS_HD int pattern_columns() const { return pattern_rows() + env.t.n.nv; }
+  DS_HD int end() const { return pattern_columns() + env.t.n.nv; }
+  DS_HD typename E::Words at(int set) const { return env.words(set * env.t.n.nword); }
+};
 template <class E>
 DS_HD typename E::Words live_support(const E& env, int slot) {
-  return env.words((env.t.n.ncon + slot) * env.t.n.nword);
+  const PoolSets<E> sets{env};
+  return sets.at(sets.live_supports() + slot);
 }
 // columns j < i of row i of H that can be nonzero
 template <class E>
 DS_HD typename E::Words pattern_row(const E& env, int i) {
-  return env.words((2 * env.t.n.ncon + i) * env.t.n.nword);
+  const PoolSets<E> sets{env};
+  return sets.at(sets.pattern_rows() + i);
 }
 // rows k > i of H that can be nonzero in column i
 template <class E>
 DS_HD typename E::Words pattern_column(const E& env, int i) {
-  return env.words((2 * env.t.n.ncon + env.t.n.nv + i) * env.t.n.nword);
+  const PoolSets<E> sets{env};
+  return sets.at(sets.pattern_columns() + i);
 }
 template <class E>
 DS_HD typename E::Words column_list(const E& env) {
-  return env.words((2 * env.t.n.ncon + 2 * env.t.n.nv) * env.t.n.nword);
+  const PoolSets<E> sets{env};
+  return sets.at(sets.end());
 }
 template <class E>
 DS_HD typename E::Words source_list(const E& env) {
@@ -82,7 +96,8 @@ DS_STAGE void symbolic(E& env, const typename E::Mask& live) {
           return;
         }
     };
-    for (int g = t.n.nball; g < t.n.ndense; g++) add_to_deepest(dense_support(env, g), nword - 1);
+    for (int g = first_joining_row(env); g < t.n.ndense; g++)
+      add_to_deepest(dense_support(env, g), nword - 1);
     for (int slot = 0; slot < env.ncon_max; slot++) {
       const auto set = live_support(env, slot);
       find_support(env, slot, live, set, [](int, const auto&) {});
@@ -167,7 +182,7 @@ DS_HD int live_rows(E& env, const typename E::Mask& live, int slot) {
   return any(mask_and(live, env.con_dim()[slot] > typename E::Real(1))) ? kDim : 1;
 }
 // row r of a contact's curvature times column i of its rows of Z
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_HD typename E::Real curved(E& env, int slot, int rows, int r, int i) {
   using Real = typename E::Real;
   const auto con_h = env.con_h(), Z = env.Z();
@@ -175,7 +190,7 @@ DS_HD typename E::Real curved(E& env, int slot, int rows, int r, int i) {
   Real x(0);
   for (int c = 0; c < rows; c++) {
     // a pyramid's curvature is an arrow
-    if (!kElliptic && r != c && r != 0 && c != 0) continue;
+    if (!kByRows && r != c && r != 0 && c != 0) continue;
     x = fma(con_h[triangle(kDim) * slot + (r > c ? triangle(r) + c : triangle(c) + r)],
             Z[(first + c) * nv + i], x);
   }
@@ -183,7 +198,7 @@ DS_HD typename E::Real curved(E& env, int slot, int rows, int r, int i) {
 }
 
 // row i of H = L'DL, and of the right side; `nslot` contacts push
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_HD void direction_row(E& env, const typename E::Mask& live, int nslot, int i) {
   using Real = typename E::Real;
   const auto& t = env.t;
@@ -216,7 +231,7 @@ DS_HD void direction_row(E& env, const typename E::Mask& live, int nslot, int i)
     if (rank == nz % width)
       for (int r = 0; r < rows; r++) {
         source[nz + r] = (t.n.ndense + kDim * slot + r) * nv;
-        coefficient[nz + r] = curved<kDim, kElliptic>(env, slot, rows, r, i);
+        coefficient[nz + r] = curved<kDim, kByRows>(env, slot, rows, r, i);
       }
     nz += rows;
   }
@@ -257,7 +272,7 @@ struct AnyOfFour {
 // the same for rows top .. top - 3, which share what they load; for packs, whose sums have room in registers.
 // Entries are reduced in the order of direction_row: sources that reach only some of the rows add exact zeros
 // to the others
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 struct FourRows {
   using Real = typename E::Real;
   static constexpr int kRows = 4, kTile = 4;
@@ -324,7 +339,7 @@ struct FourRows {
       const int rows = live_rows<kDim>(env, live, slot);
       for (int row = 0; row < rows; row++) {
         DS_UNROLL
-        for (int r = 0; r < kRows; r++) x[r] = curved<kDim, kElliptic>(env, slot, rows, row, top - r);
+        for (int r = 0; r < kRows; r++) x[r] = curved<kDim, kByRows>(env, slot, rows, row, top - r);
         add((ndense + kDim * slot + row) * nv, Z);
       }
     }
@@ -414,9 +429,9 @@ struct FourRows {
       reduce_columns(columns[begin], columns[begin + 1], columns[begin + 2], columns[begin + 3]);
   }
 };
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_HD void direction_rows_of_four(E& env, const typename E::Mask& live, int nslot, int top) {
-  FourRows<kDim, kElliptic, E> four(env, top);
+  FourRows<kDim, kByRows, E> four(env, top);
   four.begin(live);
   four.add_constraint_rows(live, nslot);
   four.add_rows_below();
@@ -425,7 +440,7 @@ DS_HD void direction_rows_of_four(E& env, const typename E::Mask& live, int nslo
 }
 
 // dw = -H^-1 grad for the environments in `live`
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_STAGE void dof_space_direction(E& env, const typename E::Mask& live) {
   using Real = typename E::Real;
   const auto H = env.H(), dw = env.dw(), inv = env.Hinv(), con_h = env.con_h();
@@ -441,8 +456,8 @@ DS_STAGE void dof_space_direction(E& env, const typename E::Mask& live) {
   symbolic(env, live);
   int i = nv - 1;
   if constexpr (E::kPack > 1)
-    for (; i >= 3; i -= 4) direction_rows_of_four<kDim, kElliptic>(env, live, nslot, i);
-  for (; i >= 0; i--) direction_row<kDim, kElliptic>(env, live, nslot, i);
+    for (; i >= 3; i -= 4) direction_rows_of_four<kDim, kByRows>(env, live, nslot, i);
+  for (; i >= 0; i--) direction_row<kDim, kByRows>(env, live, nslot, i);
   for (int k = 0; k < nv && rank == 0; k++) {
     const int row = triangle(k);
     Real s(0);

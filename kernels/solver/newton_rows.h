@@ -23,7 +23,7 @@ namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
 // the rows that push on some environment, as blocks: one scalar row, or a contact's kDim
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 struct PushingBlocks {
   using Real = typename E::Real;
   using F = Field<Real, E::kStride>;
@@ -60,7 +60,7 @@ struct PushingBlocks {
     for (int k = 0; k < kRoot; k++) G[k] = contact_root[kRoot * ((place - ndense) / kDim) + k];
   }
   // whether entry (r, c) of a root can be nonzero: of pyramids only row 0 couples
-  DS_HD static constexpr bool couples(int r, int c) { return kElliptic || r == 0 || r == c; }
+  DS_HD static constexpr bool couples(int r, int c) { return kByRows || r == 0 || r == c; }
 
   // roots of the curvatures of all rows, in the environments in `live`
   DS_HD void put_roots(const typename E::Mask& live) const {
@@ -70,7 +70,7 @@ struct PushingBlocks {
     env.each(contacts, [&](int slot) {
       Real G[kRoot];
       const auto C = [&](int i, int j) { return select(live, con_h[kRoot * slot + triangle(i) + j], zero); };
-      block_root<!kElliptic, kDim>(C, G);
+      block_root<!kByRows, kDim>(C, G);
       DS_UNROLL
       for (int k = 0; k < kRoot; k++) contact_root[kRoot * slot + k] = G[k];
     });
@@ -109,9 +109,7 @@ struct PushingBlocks {
   }
 
   // x <- G'x of a contact
-  DS_HD static void apply_transposed(const Real* G, Real* x) {
-    apply_transposed_root<!kElliptic, kDim>(G, x);
-  }
+  DS_HD static void apply_transposed(const Real* G, Real* x) { apply_transposed_root<!kByRows, kDim>(G, x); }
   // b <- G b of block i
   DS_HD void apply_root(int i) const {
     const auto b = env.dual_b().from(row(i));
@@ -121,7 +119,7 @@ struct PushingBlocks {
     }
     Real G[kRoot], x[kDim];
     load_root(place(i), G);
-    dualstep::apply_root<!kElliptic, kDim>(G, b, x);
+    dualstep::apply_root<!kByRows, kDim>(G, b, x);
     DS_UNROLL
     for (int r = 0; r < kDim; r++) b[r] = x[r];
   }
@@ -172,13 +170,13 @@ struct PushingBlocks {
       }
       const auto P = root_at(static_cast<int>(other));
       if (E::kPack > 1 && k < i) {
-        put_block_between<!kElliptic, kDim, kDim>(
+        put_block_between<!kByRows, kDim, kDim>(
             G, P, [&](int r, int q) -> Real { return a[r][other + q]; },
             [&](int r, int c, const Real& x) { out[r][column + c] = x; });
         continue;
       }
       // of the block with itself the lower triangle
-      put_block_between<!kElliptic, kDim, kDim>(
+      put_block_between<!kByRows, kDim, kDim>(
           G, P,
           [&](int r, int q) -> Real {
             const int up = at + r, down = static_cast<int>(other) + q;
@@ -233,11 +231,11 @@ struct PushingBlocks {
 };
 
 // dw = -H^-1 grad for the environments in `live`, all of them small
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_STAGE void row_space_direction(E& env, const typename E::Mask& live) {
   using Real = typename E::Real;
   const auto grad = env.grad(), dw = env.dw();
-  PushingBlocks<kDim, kElliptic, E> blocks(env);
+  PushingBlocks<kDim, kByRows, E> blocks(env);
   blocks.put_roots(live);
   blocks.find();
   // S = 1 + G'A G and b = G'Z'grad

@@ -19,10 +19,10 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_STAGE void clear_forces(E& env) {
   using Real = typename E::Real;
-  each_kind<kDim, kElliptic>(env, [&](const auto& kind) {
+  each_kind<kDim, kByRows>(env, [&](const auto& kind) {
     const auto l = kind.lambda();
     env.each(kind.count(), [&](int i) { l[i] = Real(0); });
   });
@@ -35,20 +35,20 @@ DS_STAGE void sweep_scalar_rows(E& env) {
   const auto w = env.w();
   each_scalar_kind(env, [&](const auto& kind) { kind.sweep(w); });
 }
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_STAGE void sweep_contacts(E& env) {
-  Contacts<kDim, kElliptic, E>(env).sweep(env.w());
+  Contacts<kDim, kByRows, E>(env).sweep(env.w());
 }
 
 // sweeps from zero forces
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_STAGE void pgs(E& env, int sweeps) {
-  clear_forces<kDim, kElliptic>(env);
+  clear_forces<kDim, kByRows>(env);
   typename E::Real least(0);
   for (int k = 0; k < sweeps; k++) {
     sweep_scalar_rows(env);
-    sweep_contacts<kDim, kElliptic>(env);
-    if (env.t.o.accelerated) accelerate<kDim, kElliptic>(env, k, k + 1 == sweeps, &least);
+    sweep_contacts<kDim, kByRows>(env);
+    if (env.t.o.accelerated) accelerate<kDim, kByRows>(env, k, k + 1 == sweeps, &least);
   }
 }
 

@@ -48,7 +48,7 @@ DS_FN void whiten_acceleration(E& env, const F& a, const F& out) {
 
 // start from the acceleration of the last step where it is cheaper than what the sweeps found; leaves y
 // current
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_STAGE void choose_start(E& env) {
   using Real = typename E::Real;
   const auto w = env.w(), dw = env.dw(), grad = env.grad();
@@ -57,7 +57,7 @@ DS_STAGE void choose_start(E& env) {
     return Real(0.5) * env.accumulate(nv, [&](int i, const Real& s) { return fma(x[i], x[i], s); });
   };
   residuals<kDim>(env);
-  const Real swept = half_square(w) + row_cost<kDim, kElliptic>(env);
+  const Real swept = half_square(w) + row_cost<kDim, kByRows>(env);
   each_residual<kDim>(env, [](const Real& y, Real& kept) { kept = y; });
   whiten_acceleration(env, env.qacc_warmstart(), dw);
   env.each(nv, [&](int i) {
@@ -66,7 +66,7 @@ DS_STAGE void choose_start(E& env) {
   });
   env.sync();
   residuals<kDim>(env);
-  const Real warm = half_square(w) + row_cost<kDim, kElliptic>(env);
+  const Real warm = half_square(w) + row_cost<kDim, kByRows>(env);
   const auto keep = warm < swept;
   if (all(keep)) return;
   env.sync();
@@ -76,7 +76,7 @@ DS_STAGE void choose_start(E& env) {
 }
 
 // relative natural residual of the dual at the forces that the present y gives; grad must be current
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_STAGE typename E::Real natural_residual(E& env) {
   using Real = typename E::Real;
   const auto dw = env.dw(), grad = env.grad();
@@ -85,9 +85,9 @@ DS_STAGE typename E::Real natural_residual(E& env) {
   env.sync();
   direction_rows<kDim>(env);
   MeanDiagonal<Real> diagonal;
-  each_kind<kDim, kElliptic>(env, [&](const auto& kind) { kind.add_diagonal(&diagonal); });
+  each_kind<kDim, kByRows>(env, [&](const auto& kind) { kind.add_diagonal(&diagonal); });
   NaturalResidual<Real> residual{diagonal.mean()};
-  each_kind<kDim, kElliptic>(env, [&](const auto& kind) { kind.add_natural(&residual); });
+  each_kind<kDim, kByRows>(env, [&](const auto& kind) { kind.add_natural(&residual); });
   const Real error = sqrt(residual.error), size = residual.size;
   return error / select(size > Real(0), sqrt(size), Real(1));
 }
@@ -116,23 +116,23 @@ DS_STAGE void unwhiten(E& env) {
 }
 
 // forces of the sweeps as contact forces, when nothing follows them
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_STAGE void finish_pgs(E& env) {
   residuals<kDim>(env);
-  (void)row_laws<kDim, kElliptic, false>(env);
+  (void)row_laws<kDim, kByRows, false>(env);
 }
 
 // Newton from where it stands, for what solves the rows more than once (kernels/contact)
-template <int kDim, bool kElliptic>
+template <int kDim, bool kByRows>
 struct NewtonAgain {
   template <class E>
   DS_HD typename E::Mask operator()(E& env, const typename E::Real& tolerance,
                                     const typename E::Mask& live) const {
-    return newton<kDim, kElliptic>(env, env.t.o.newton, tolerance, live);
+    return newton<kDim, kByRows>(env, env.t.o.newton, tolerance, live);
   }
 };
 
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_FN void solve(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
@@ -153,7 +153,7 @@ DS_FN void solve(E& env) {
   if constexpr (kIslandsCompiled<StepTables<typename E::Scalar>>)
     if (t.n.nisland > 0) {
       whiten_acceleration(env, env.qacc_warmstart(), env.dw());
-      solve_islands<kDim, kElliptic>(env);
+      solve_islands<kDim, kByRows>(env);
       env.time_stage(kStage_newton);
       unwhiten(env);
       env.time_stage(kStage_finish);
@@ -167,8 +167,8 @@ DS_FN void solve(E& env) {
   diagonal_blocks<kDim>(env);
   meet();
   begin_law<kDim>(env);
-  condition_rows<kDim, kElliptic>(env);
-  pgs<kDim, kElliptic>(env, t.o.sweeps);
+  condition_rows<kDim, kByRows>(env);
+  pgs<kDim, kByRows>(env, t.o.sweeps);
   meet();
   env.time_stage(kStage_sweeps);
   if (t.o.pgs_only) {
@@ -176,24 +176,24 @@ DS_FN void solve(E& env) {
     const bool all = t.n.nsingle + t.n.ndense > 0;
     for (int l = 0; l < E::kPack; l++)
       set_lane(env.iterations, l, typename E::Scalar(all || lane_of(env.ncon, l) > 0 ? t.o.sweeps : 0));
-    finish_pgs<kDim, kElliptic>(env);
+    finish_pgs<kDim, kByRows>(env);
   } else {
-    choose_start<kDim, kElliptic>(env);
+    choose_start<kDim, kByRows>(env);
     meet();
     dual_space<kDim>(env);
     env.unsolved =
-        newton<kDim, kElliptic>(env, t.o.newton, law_tolerance(env, false), all_true<Real>(), together);
+        newton<kDim, kByRows>(env, t.o.newton, law_tolerance(env, false), all_true<Real>(), together);
     meet();
-    finish_law<kDim, kElliptic>(env, NewtonAgain<kDim, kElliptic>());
-    judge<kDim, kElliptic>(env);
+    finish_law<kDim, kByRows>(env, NewtonAgain<kDim, kByRows>());
+    judge<kDim, kByRows>(env);
     meet();
     env.time_stage(kStage_newton);
   }
   if (env.ends_call) {
     if (t.o.pgs_only || t.o.coulomb) gradient<kDim>(env, all_true<Real>());
-    env.residual = natural_residual<kDim, kElliptic>(env);
+    env.residual = natural_residual<kDim, kByRows>(env);
     // a residual that is no number tells nothing right
-    env.unsolved = mask_or(env.unsolved, mask_not(env.residual < Real(1e30)));
+    env.unsolved = mask_or(env.unsolved, mask_not(env.residual < Real(kVast)));
   }
   add_law<kDim>(env);
   unwhiten(env);

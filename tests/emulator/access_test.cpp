@@ -53,7 +53,7 @@ std::vector<int> owners_of(const Layout& l) {
 }
 
 // run_environment, with the snapshot of the state told apart from the stage that follows it
-template <int kDim, bool kElliptic>
+template <int kDim, bool kByRows>
 void run_recorded(RecordingEnv& env, const BatchView<float>& batch, const StepArgs& args) {
   const EnvIO<RecordingEnv> in(env, batch, args);
   in.load();
@@ -65,7 +65,7 @@ void run_recorded(RecordingEnv& env, const BatchView<float>& batch, const StepAr
     smooth_dynamics(env, in);
     each_part([&](auto part) {
       constexpr Part kPart = decltype(part)::kPart;
-      if constexpr (kPart != kPart_smooth) evaluate_part<kPart, kDim, kElliptic>(env, in, m);
+      if constexpr (kPart != kPart_smooth) evaluate_part<kPart, kDim, kByRows>(env, in, m);
       if constexpr (kPart == kPart_solve)
         env.time_stage(kStage_finish);  // impacts are added after the clock's last
     });
@@ -83,13 +83,13 @@ void run_scene(const Scene& scene) {
     rollout.step([&](const StepArgs& args) {
       for (Recorded& x : reals) x.v = NAN;
       RecordingEnv env{make_env(t, lanes, Workspace<Recorded>{reals.data(), words.data()}, 0)};
-      const bool elliptic = t.o.cone == kWeighsRows;
+      const bool by_rows = t.o.weights == kWeighsRows;
       if (t.n.kdim == 3)
-        elliptic ? run_recorded<3, true>(env, rollout.batch, args)
-                 : run_recorded<3, false>(env, rollout.batch, args);
+        by_rows ? run_recorded<3, true>(env, rollout.batch, args)
+                : run_recorded<3, false>(env, rollout.batch, args);
       else
-        elliptic ? run_recorded<6, true>(env, rollout.batch, args)
-                 : run_recorded<6, false>(env, rollout.batch, args);
+        by_rows ? run_recorded<6, true>(env, rollout.batch, args)
+                : run_recorded<6, false>(env, rollout.batch, args);
     });
 }
 

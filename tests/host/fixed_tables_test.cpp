@@ -40,7 +40,7 @@ void for_this_model(const StepTables<float>& tables, Rollout<float>* rollout) {
     rollout->step([&](const StepArgs& args) {
       for (int e = 0; e < kEnvs; e++) {
         auto env = make_env(tables, lanes, Workspace<float>{reals.data(), words.data()}, e);
-        run_environment<Fixed::n.kdim, Fixed::o.cone == 1>(env, rollout->batch, args);
+        run_environment<Fixed::n.kdim, Fixed::o.weights == kWeighsRows>(env, rollout->batch, args);
       }
     });
 }

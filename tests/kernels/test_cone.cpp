@@ -166,9 +166,9 @@ void check_blocks(Shape shape) {
       for (int r = 0; r < kDim; r++)
         for (int c = 0; c < kDim; c++) y[r] += entry(r, c) * f[c];
       if (shape == Shape::kEdges)
-        pyramid_block(p, A.data(), y.data(), lambda.data(), df.data());
+        block_by_edges(p, A.data(), y.data(), lambda.data(), df.data());
       else
-        elliptic_block(p, A.data(), y.data(), lambda.data(), df.data());
+        block_by_rows(p, A.data(), y.data(), lambda.data(), df.data());
       double moved = 0;
       for (int r = 0; r < kDim; r++) f[r] += df[r], moved += std::abs(df[r]);
       if (moved < 1e-15) break;

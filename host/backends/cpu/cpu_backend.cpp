@@ -79,8 +79,8 @@ int choose_threads(int given) {
 }  // namespace
 
 std::shared_ptr<void> allocate_aligned(size_t bytes) {
-  const size_t rounded = (std::max<size_t>(bytes, 1) + 63) / 64 * 64;
-  void* memory = rounded < bytes ? nullptr : std::aligned_alloc(64, rounded);
+  const size_t rounded = (std::max<size_t>(bytes, 1) + kCacheLine - 1) / kCacheLine * kCacheLine;
+  void* memory = rounded < bytes ? nullptr : std::aligned_alloc(kCacheLine, rounded);
   if (!memory) throw std::bad_alloc();
   return std::shared_ptr<void>(memory, std::free);
 }

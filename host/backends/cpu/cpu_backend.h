@@ -100,7 +100,7 @@ class CpuBackend final : public Backend<Scalar> {
   int num_groups_ = 0;                          // that those were made for
 };
 
-// memory aligned to 64 bytes, at least one byte; throws std::bad_alloc
+// memory aligned to kCacheLine, at least one byte; throws std::bad_alloc
 std::shared_ptr<void> allocate_aligned(size_t bytes);
 
 }  // namespace dualstep

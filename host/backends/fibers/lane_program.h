@@ -43,8 +43,7 @@ struct LaneProgram {
   template <class Lanes>
   void run(const Lanes& lanes) const {
     auto own = own_env(lanes);
-    with_contact_rows(t,
-                      [&](auto kdim, auto elliptic) { run_environment<kdim, elliptic>(own, batch, args); });
+    with_contact_rows(t, [&](auto kdim, auto by_rows) { run_environment<kdim, by_rows>(own, batch, args); });
   }
   template <class Lanes>
   void run_one(Part part, const EvalIndex& m, const Lanes& lanes) const {
@@ -52,7 +51,7 @@ struct LaneProgram {
     auto* const carried =
         reinterpret_cast<Carried<Env<Scalar, Lanes>>*>(static_cast<char*>(scratch) + lane_workspace_bytes(t));
     with_contact_rows(
-        t, [&](auto kdim, auto elliptic) { run_part<kdim, elliptic>(own, batch, args, part, m, carried); });
+        t, [&](auto kdim, auto by_rows) { run_part<kdim, by_rows>(own, batch, args, part, m, carried); });
   }
 };
 

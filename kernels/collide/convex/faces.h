@@ -204,7 +204,7 @@ DS_FN void choose_four(int count, const At& at, const Real& size, FlatPoint<Real
     to->there = mask_or(to->there, better);
   };
   for (auto& c : chosen) c = {zero, zero, zero, zero, zero < zero};
-  Real most(-1e30);
+  Real most(-kVast);
   for (int i = 0; i < count; i++) {
     const FlatPoint<Real> p = at(i);
     take(&chosen[0], &most, fma(p.u, tie, -p.dist), p);

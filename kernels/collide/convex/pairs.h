@@ -86,7 +86,7 @@ DS_STAGE void face_contacts(const ConvexPair<Real>& pair, const Separation<Real>
   auto& points = found.point;
   for (int i = 0; i < found.count; i++) points[i].there = mask_and(points[i].there, facing);
   // the nearest points stand for the deepest where no corner is as deep
-  Real deepest(1e30);
+  Real deepest(kVast);
   for (int i = 0; i < found.count; i++)
     deepest = select(points[i].there, min(deepest, points[i].dist), deepest);
   const auto missed = deepest > s.dist + pair.small * Real(kSingle<Real> ? 1e-4 : 1e-6);

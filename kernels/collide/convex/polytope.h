@@ -49,7 +49,7 @@ struct Polytope {
 // far beyond any plane that counts
 template <class Real>
 DS_HD Real no_height() {
-  return Real(1e30);
+  return Real(kVast);
 }
 
 // so many places for faces, in which none stands yet
@@ -150,8 +150,8 @@ DS_FN bool replace_seen(Polytope<Real>* x, int lane, unsigned long long seen, in
   }
   // seen faces that nothing has replaced: only where rounding has torn the edge
   for (; free != 0; free &= free - 1) {
-    set_lane(x->height[lowest_bit(free)], lane, ScalarOf<Real>(1e30));
-    set_lane(x->rank[lowest_bit(free)], lane, ScalarOf<Real>(1e30));
+    set_lane(x->height[lowest_bit(free)], lane, ScalarOf<Real>(kVast));
+    set_lane(x->rank[lowest_bit(free)], lane, ScalarOf<Real>(kVast));
   }
   x->nface[lane] = static_cast<unsigned char>(nface);
   open_faces(x, nface);

@@ -6,6 +6,9 @@
 
 namespace dualstep {
 
+// [bytes] memory that a thread writes begins and ends with a line of the cache, so that no other thread shares one
+constexpr int kCacheLine = 64;
+
 // What environments take along from one segment of a call to the next (kernels/launch/cpu/regroup.h): a snapshot each, and what
 // they are sorted by, smallest first: two numbers of kWorkloadBits bits. Those of the rows of the batch from
 // first_row on
@@ -31,7 +34,7 @@ template <class Scalar>
 struct CpuKernels {
   const char* isa;  // "portable", "avx2", "avx512"
   int pack;         // environments a block: block b holds environments b pack, ..., b pack + pack - 1
-  // bytes of workspace for one block, to be aligned to 64; every thread needs one of its own
+  // bytes of workspace for one block, to be aligned to kCacheLine; every thread needs one of its own
   long (*scratch_bytes)(const Tables<Scalar>& tables);
   // the action on every environment of a block
   void (*run)(const Tables<Scalar>& tables, const BatchView<Scalar>& batch, const StepArgs& args, int block,

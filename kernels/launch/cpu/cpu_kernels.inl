@@ -13,9 +13,10 @@ inline namespace DUALSTEP_ISA {
 template <class Real>
 long scratch_bytes(const Tables<ScalarOf<Real>>& t) {
   const long reals = static_cast<long>(t.l.total) * static_cast<long>(sizeof(Real));
-  const long words = 4L * pool_words<ScalarOf<Real>>(t.n);
+  const long words = pool_words<ScalarOf<Real>>(t.n) * static_cast<long>(sizeof(int));
   const long packed = static_cast<long>(island_pack_reals(t.n)) * static_cast<long>(sizeof(Real));
-  return (reals + words + packed + 127) / 64 * 64;
+  // whole lines, and one more
+  return ((reals + words + packed + kCacheLine - 1) / kCacheLine + 1) * kCacheLine;
 }
 
 template <class Real>
@@ -28,7 +29,7 @@ template <class Real>
 void run_block(const Tables<ScalarOf<Real>>& t, const BatchView<ScalarOf<Real>>& batch, const StepArgs& args,
                int block, void* scratch) {
   auto env = pack_env<Real>(t, block, scratch);
-  with_contact_rows(t, [&](auto kdim, auto elliptic) { run_environment<kdim, elliptic>(env, batch, args); });
+  with_contact_rows(t, [&](auto kdim, auto by_rows) { run_environment<kdim, by_rows>(env, batch, args); });
 }
 
 template <class Real>
@@ -42,7 +43,7 @@ bool run_segment_of_block(const Tables<ScalarOf<Real>>& t, const BatchView<Scala
   auto env = pack_env<Real>(t, block, scratch);
   bool more = false;
   with_contact_rows(
-      t, [&](auto kdim, auto elliptic) { more = run_segment<kdim, elliptic>(env, batch, args, segment); });
+      t, [&](auto kdim, auto by_rows) { more = run_segment<kdim, by_rows>(env, batch, args, segment); });
   return more;
 }
 

@@ -84,7 +84,7 @@ int snapshot_size(const E& env, int* offsets) {
   for (int slot = 0; slot < env.t.n.ncon; slot++) each_of_slot(env, slot, add);
   if (env.t.n.npair == 0 || !EnvIO<E>::long_rows(count_numbers(env, 0))) return 0;
   // whole lines of a cache, an odd number of them: the snapshots of a pack then lie in different sets of it
-  constexpr int kLine = 64 / static_cast<int>(sizeof(typename E::Scalar));
+  constexpr int kLine = kCacheLine / static_cast<int>(sizeof(typename E::Scalar));
   return kLine * (((count + kNumbersOfTail - 1) / kLine + 1) | 1);
 }
 
@@ -169,7 +169,7 @@ DS_STAGE void gather_snapshots(E& env, const EnvIO<E>& in, const Snapshots<typen
 
 // A segment of a call. False at the end of the call. Packs are left in the first stage of a substep alone: the others
 // have nearly the same contacts
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 bool run_segment(E& env, const BatchView<typename E::Scalar>& batch, const StepArgs& args,
                  const SegmentArgs<typename E::Scalar>& segment) {
   const EnvIO<E> in(env, batch, args);
@@ -193,7 +193,7 @@ bool run_segment(E& env, const BatchView<typename E::Scalar>& batch, const StepA
     }
     each_part([&](auto part) {
       if (decltype(part)::kPart == kPart_collide && known) return;
-      evaluate_part<decltype(part)::kPart, kDim, kElliptic>(env, in, *m);
+      evaluate_part<decltype(part)::kPart, kDim, kByRows>(env, in, *m);
     });
     if (!advance(args, stages, m)) return false;
   }

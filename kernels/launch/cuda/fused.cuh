@@ -50,7 +50,7 @@ DS_HD Env<Scalar, Lanes, kStride> environment_of(const StepTables<Scalar>& table
 
 // one environment; apart from the loop over the launch, so that the loop costs the stages no registers. Returns the index
 // that its threads take next, which is why nobody else has to remember this one
-template <class Scalar, int W, int kDim, bool kElliptic>
+template <class Scalar, int W, int kDim, bool kByRows>
 DS_STAGE int run_environment_at(const StepTables<Scalar>& tables, const BatchView<Scalar>& batch,
                                 const StepArgs& args, int index, char* scratch, size_t warp_bytes) {
   // in device memory a warp has a workspace of its own, in shared memory one of its block's
@@ -64,7 +64,7 @@ DS_STAGE int run_environment_at(const StepTables<Scalar>& tables, const BatchVie
 #endif
   const TileLanes<W> lanes;
   auto env = environment_of<kGroup<W>>(tables, lanes, args, index, workspace);
-  run_environment<kDim, kElliptic>(env, batch, args);
+  run_environment<kDim, kByRows>(env, batch, args);
   // the next environment takes over the workspace of this one
   lanes.sync();
   return env.launch_index + static_cast<int>(gridDim.x * blockDim.x) / W;
@@ -77,9 +77,9 @@ DS_HD void fused_body(const StepTables<Scalar>& tables, const BatchView<Scalar>&
                       char* scratch, size_t warp_bytes) {
   int index = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x) / W;
   while (index < launch_size(batch, args)) {
-    // a compiler that knows the cone drops the other one
-    index = with_cone(tables.o, [&](auto cone) {
-      return run_environment_at<Scalar, W, kDim, cone>(tables, batch, args, index, scratch, warp_bytes);
+    // a compiler that knows what contacts weigh drops the other branch
+    index = with_weights(tables.o, [&](auto by_rows) {
+      return run_environment_at<Scalar, W, kDim, by_rows>(tables, batch, args, index, scratch, warp_bytes);
     });
   }
 }

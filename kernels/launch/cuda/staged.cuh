@@ -36,9 +36,9 @@ DS_STAGE int run_part_at(const StepTables<Scalar>& tables, const BatchView<Scala
   E env = environment_of<kStagedGroup>(tables, lanes, args, index, workspace);
   auto* const own = reinterpret_cast<Carried<E>*>(memory.carried + index);
   if constexpr (kPart == kPart_rows || kPart == kPart_solve) {
-    with_cone(tables.o, [&](auto cone) { run_part<kDim, cone>(env, batch, args, kPart, m, own); });
+    with_weights(tables.o, [&](auto by_rows) { run_part<kDim, by_rows>(env, batch, args, kPart, m, own); });
   } else {
-    run_part<kDim, false>(env, batch, args, kPart, m, own);  // knows no cone
+    run_part<kDim, false>(env, batch, args, kPart, m, own);  // asks nothing of weights
   }
   return env.launch_index;
 }

@@ -1,6 +1,6 @@
 // Contacts: a cone of forces over kDim rows a slot (contact_rows.h).
 //
-// kElliptic: the cone is round, or |.|_1 by rows; else a pyramid, whose edges n +- mu_i t_i are formed on the fly. In the
+// kByRows: the cone is round, or |.|_1 by rows; else a pyramid, whose edges n +- mu_i t_i are formed on the fly. In the
 // natural residual a round cone is measured in coordinates scaled by 1 / mu_i, where it is circular.
 //
 // solves    what the solver asks of contacts: y, cost, force, curvature, a sweep, their part of the natural residual
@@ -101,13 +101,13 @@ struct ContactRows {
   }
 };
 
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 struct Contacts : ContactRows<kDim, E> {
   using Real = typename E::Real;
   using Rows = ContactRows<kDim, E>;
   using Rows::env, Rows::load, Rows::first_row;
   // forces of a slot during the sweeps: of rows, or of edges
-  static constexpr int kForces = kElliptic ? kDim : 2 * (kDim - 1);
+  static constexpr int kForces = kByRows ? kDim : kEdges<kDim>;
   DS_HD explicit Contacts(const E& e) : Rows{e} {}
 
   // all forces; where they stand behind those of the scalar rows
@@ -128,7 +128,7 @@ struct Contacts : ContactRows<kDim, E> {
       Real y[kDim];
       load(env.con_y(), slot, y);
       ConeLaw<Real, kDim> law;
-      cone_law<kElliptic, false>(cone_params<kDim>(env, slot), y, &law);
+      cone_law<kByRows, false>(cone_params<kDim>(env, slot), y, &law);
       return sum + law.cost;
     });
   }
@@ -139,7 +139,7 @@ struct Contacts : ContactRows<kDim, E> {
       Real y[kDim];
       load(env.con_y(), slot, y);
       ConeLaw<Real, kDim> law;
-      cone_law<kElliptic, kCurvature>(cone_params<kDim>(env, slot), y, &law);
+      cone_law<kByRows, kCurvature>(cone_params<kDim>(env, slot), y, &law);
       DS_UNROLL
       for (int r = 0; r < kDim; r++) env.con_f()[kDim * slot + r] = law.force[r];
       if (kCurvature)
@@ -150,7 +150,7 @@ struct Contacts : ContactRows<kDim, E> {
   // slope and curvature of one contact's cost along d, at y
   DS_HD static void add_along_of(const ConeParams<Real, kDim>& p, const Real* y, const Real* d, Real* slope,
                                  Real* bend) {
-    if constexpr (kElliptic) {
+    if constexpr (kByRows) {
       cone_along(p, y, d, slope, bend);
     } else {
       each_edge(p, [&](const Real& mu, const Real& D, int i, int) {
@@ -186,7 +186,7 @@ struct Contacts : ContactRows<kDim, E> {
   template <class F>
   DS_HD static void add_diagonal_of(const ConeParams<Real, kDim>& p, const F& A,
                                     MeanDiagonal<Real>* diagonal) {
-    if constexpr (kElliptic) {
+    if constexpr (kByRows) {
       const auto used = p.D > Real(0);
       DS_UNROLL
       for (int r = 0; r < kDim; r++) {
@@ -231,7 +231,7 @@ struct Contacts : ContactRows<kDim, E> {
   DS_HD static void add_natural_of(const ConeParams<Real, kDim>& p, const Real* y, const Real* d, const F& f,
                                    NaturalResidual<Real>* residual) {
     const Real zero(0), one(1);
-    if constexpr (kElliptic) {
+    if constexpr (kByRows) {
       const auto used = p.D > zero;
       Real l[kDim], x[kDim], t2 = zero;
       DS_UNROLL
@@ -258,7 +258,7 @@ struct Contacts : ContactRows<kDim, E> {
       Real y[kDim], d[kDim];
       load(env.con_y(), slot, y);
       load(env.con_dy(), slot, d);
-      add_natural_of(cone_params<kDim>(env, slot), y, d, env.con_f().from(kDim * slot), residual);
+      add_natural_of(cone_params<kDim>(env, slot), y, d, rows_of_slot<kDim>(env.con_f(), slot), residual);
     }
   }
 
@@ -273,10 +273,10 @@ struct Contacts : ContactRows<kDim, E> {
       for (int k = 0; k < kTriangle<kDim>; k++) A[k] = env.con_A()[kTriangle<kDim> * slot + k];
       for (int k = 0; k < kForces; k++) l[k] = lambda()[kForces * slot + k];
       const auto p = cone_params<kDim>(env, slot);
-      if constexpr (kElliptic)
-        elliptic_block(p, A, y, l, df);
+      if constexpr (kByRows)
+        block_by_rows(p, A, y, l, df);
       else
-        pyramid_block(p, A, y, l, df);
+        block_by_edges(p, A, y, l, df);
       env.sync();
       if (env.lanes.rank() == 0)
         for (int k = 0; k < kForces; k++) lambda()[kForces * slot + k] = l[k];
@@ -294,7 +294,7 @@ struct Contacts : ContactRows<kDim, E> {
       const Real normal = env.con_y0()[kDim * slot];
       const int at = begin + kForces * slot;
       Real sum = s;
-      if constexpr (kElliptic) {
+      if constexpr (kByRows) {
         sum = add_dual(sum, f, at, p.D, normal);
         for (int r = 1; r < kDim; r++) {
           // R_i mu_i^2 is one number for all tangents
@@ -304,7 +304,8 @@ struct Contacts : ContactRows<kDim, E> {
         }
       } else {
         each_edge(p, [&](const Real& mu, const Real& D, int i, int minus) {
-          sum = add_dual(sum, f, at + 2 * i + minus, D, fma(mu, env.con_y0()[kDim * slot + i + 1], normal));
+          sum =
+              add_dual(sum, f, at + edge_of(i, minus), D, fma(mu, env.con_y0()[kDim * slot + i + 1], normal));
         });
       }
       return sum;
@@ -316,7 +317,7 @@ struct Contacts : ContactRows<kDim, E> {
     for (int slot = 0; slot < env.ncon_max; slot++) {
       const int at = kForces * slot;
       Real f[kDim];
-      if constexpr (kElliptic) {
+      if constexpr (kByRows) {
         DS_UNROLL
         for (int r = 0; r < kDim; r++) f[r] = l[at + r];
       } else {
@@ -324,8 +325,9 @@ struct Contacts : ContactRows<kDim, E> {
         f[0] = Real(0);
         DS_UNROLL
         for (int i = 0; i < kDim - 1; i++) {
-          f[0] = f[0] + (l[at + 2 * i] + l[at + 2 * i + 1]);
-          f[i + 1] = p.mu[i] * (l[at + 2 * i] - l[at + 2 * i + 1]);
+          const Real plus = l[at + edge_of(i, 0)], minus = l[at + edge_of(i, 1)];
+          f[0] = f[0] + (plus + minus);
+          f[i + 1] = p.mu[i] * (plus - minus);
         }
       }
       add_rows<kDim>(env, slot_support(env, slot), first_row(slot), f, w);

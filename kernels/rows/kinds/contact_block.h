@@ -19,7 +19,7 @@ inline namespace DUALSTEP_ISA {
 
 // one pyramidal block: y at entry without R l; returns the change of the contact force in df
 template <class Real, int kDim>
-DS_FN void pyramid_block(const ConeParams<Real, kDim>& p, const Real* A, Real* y, Real* lambda, Real* df) {
+DS_FN void block_by_edges(const ConeParams<Real, kDim>& p, const Real* A, Real* y, Real* lambda, Real* df) {
   const Real zero(0);
   DS_UNROLL
   for (int r = 0; r < kDim; r++) df[r] = zero;
@@ -31,7 +31,7 @@ DS_FN void pyramid_block(const ConeParams<Real, kDim>& p, const Real* A, Real* y
     for (int minus = 0; minus < 2; minus++) {
       const Real mu = minus ? -p.mu[i] : p.mu[i];
       const Real a = A[0] + (minus ? -cross : cross) + side + R;
-      Real& l = lambda[2 * i + minus];
+      Real& l = lambda[edge_of(i, minus)];
       const Real ye = fma(mu, y[i + 1], y[0]) + R * l;
       const Real next = select(edge_D(p, i, minus) > zero, max(l - ye / a, zero), zero);
       const Real dl = next - l;
@@ -170,8 +170,8 @@ DS_HD void step_on_section(const ConeParams<Real, kDim>& p, const Real& step, Sc
 
 // one block of a round or L1 cone, likewise
 template <class Real, int kDim>
-DS_FN void elliptic_block(const ConeParams<Real, kDim>& p, const Real* A, const Real* y_in, Real* lambda,
-                          Real* df) {
+DS_FN void block_by_rows(const ConeParams<Real, kDim>& p, const Real* A, const Real* y_in, Real* lambda,
+                         Real* df) {
   const Real zero(0), one(1);
   ScaledBlock<Real, kDim> b = scaled_block(p, A, y_in, lambda);
   step_along_ray(p, &b);

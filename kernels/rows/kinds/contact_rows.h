@@ -48,6 +48,7 @@ DS_HD void find_dofs(E& env, int kdim) {
 template <class Real>
 DS_HD void contact_frame(const Vec3<Real>& n, const Vec3<Real>& hint, Vec3<Real>* t1, Vec3<Real>* t2) {
   const Real zero(0), one(1);
+  // as MuJoCo makes a frame: from the hint, or where that is shorter than a half from y, or from z where n is near to y
   const auto lying = abs(n.y) < Real(0.5);
   const Vec3<Real> rule{zero, select(lying, one, zero), select(lying, zero, one)};
   const Vec3<Real> start = select3(dot(hint, hint) < Real(0.25), rule, hint);
@@ -63,7 +64,7 @@ DS_FN void weigh_contact(E& env, int slot) {
   using Sum = Sums<Real, 2>;
   const auto& t = env.t;
   const auto z = rows_of<kDim>(env.Z(), t.n.ndense + kDim * slot, t.n.nv);
-  const bool edges = t.o.cone == kWeighsEdges;
+  const bool edges = t.o.weights == kWeighsEdges;
   const Real mu = friction_of(env, slot)[kSlide1];
   const auto rubs = env.con_dim()[slot] > Real(1);
   const Sum sum = env.template accumulate_in<Sum>(slot_support(env, slot), t.n.nv, [&](Index d, Sum s) {

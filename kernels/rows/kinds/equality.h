@@ -45,8 +45,8 @@ DS_FN EqualitySide<typename E::Real> equality_side(const E& env, int e, int side
   const Real zero(0);
   const Quat<Real> q = env.xquat().quat(b);
   EqualitySide<Real> s;
-  s.point = env.xpos().vec(b) + rotate(q, env.vec(t.eq_point, 2 * e + side));
-  s.quat = mul(q, env.quat(t.eq_quat, 2 * e + side));
+  s.point = env.xpos().vec(b) + rotate(q, env.vec(t.eq_point, equality_side(e, side)));
+  s.quat = mul(q, env.quat(t.eq_quat, equality_side(e, side)));
   s.spin = s.acceleration = s.turning = s.arm = {zero, zero, zero};
   if (tree < 0) return s;
   s.arm = s.point - env.tree_com().vec(tree);
@@ -74,7 +74,7 @@ DS_HD void equality_target(E& env, int e, int row, bool rotation, const typename
   const int nv = env.t.n.nv;
   const auto Z = env.Z(), qvel = env.qvel(), qacc = env.qacc_smooth();
   const Real imp = impedance(length, [&](int c) { return env.eq_solimp(e, c); });
-  const auto end = row_end(env, Real(env.eq_K(e) * imp), Real(env.eq_B(e)), [] { return Real(1e30); });
+  const auto end = row_end(env, Real(env.eq_K(e) * imp), Real(env.eq_B(e)), [] { return Real(kVast); });
   Real y = fma(end.K, r, env.t.o.integrator == kDiscrete ? rate / end.weight : rate);
   for (int d = 0; d < nv; d++) y = fma(Z[row * nv + d], fma(end.B, qvel[d], qacc[d]), y);
   env.dense_y0()[row] = y;

@@ -55,6 +55,12 @@ using DenseKinds =
     decltype(KindList<BallLimits, Equalities, TendonLimits, TendonLosses>::joined(ExtraRowKinds{}));
 template <class E>
 using DenseRows = DenseScalarRows<DenseKinds, E>;
+// the first dense scalar row that may join dofs of different branches. Ball limits come first, and reach a joint and its
+// ancestors, which M joins
+template <class E>
+DS_HD int first_joining_row(const E& env) {
+  return BallLimits::count(env);
+}
 
 // calls f with each kind of scalar rows
 template <class E, class F>
@@ -71,10 +77,10 @@ DS_HD void with_scalar_row(const E& env, int row, F f) {
   });
 }
 // with each kind
-template <int kDim, bool kElliptic, class E, class F>
+template <int kDim, bool kByRows, class E, class F>
 DS_HD void each_kind(const E& env, F f) {
   each_scalar_kind(env, f);
-  f(Contacts<kDim, kElliptic, E>(env));
+  f(Contacts<kDim, kByRows, E>(env));
 }
 // with each place where whitened rows stand; what does not depend on the cone
 template <int kDim, class E, class F>
@@ -84,11 +90,11 @@ DS_HD void each_whitened(const E& env, F f) {
   f(ContactRows<kDim, E>{env});
 }
 // and what does
-template <int kDim, bool kElliptic, class E, class F>
+template <int kDim, bool kByRows, class E, class F>
 DS_HD void each_whitened(const E& env, F f) {
   f(SingleDofRows<E>{env});
   f(DenseRows<E>{env});
-  f(Contacts<kDim, kElliptic, E>(env));
+  f(Contacts<kDim, kByRows, E>(env));
 }
 
 }  // namespace DUALSTEP_ISA

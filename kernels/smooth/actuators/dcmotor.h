@@ -92,12 +92,14 @@ struct DCMotor {
             .slope = select(clipped, zero, fma(-env.motor_kd(a), per_torque, K)),
             .by_length = select(clipped, zero, -(env.motor_kp(a) * per_torque))};
   }
+  // exp of minus this is zero in either precision
+  static constexpr double kNothingLeft = 1e4;
   // how fast a bristle yields: z' = ld - yield z
   template <class E, class Real = typename E::Real>
   DS_FN static Real yield(const E& env, int a, const Real& velocity) {
-    const Real coulomb = env.motor_coulomb(a), ratio = velocity / max(env.motor_stribeck(a), Real(1e-15));
-    const Real g = fma(env.motor_static(a) - coulomb, exp(-min(ratio * ratio, Real(1e4))), coulomb);
-    return env.motor_bristle(a) * abs(velocity) / max(g, Real(1e-15));
+    const Real coulomb = env.motor_coulomb(a), ratio = velocity / max(env.motor_stribeck(a), Real(kMinVal));
+    const Real g = fma(env.motor_static(a) - coulomb, exp(-min(ratio * ratio, Real(kNothingLeft))), coulomb);
+    return env.motor_bristle(a) * abs(velocity) / max(g, Real(kMinVal));
   }
   // share of the way to its goal that a current goes in a step
   template <class E, class Real = typename E::Real>
@@ -113,7 +115,7 @@ struct DCMotor {
     if (adr == s.current) return fma(rate * env.motor_time_constant(a), charge(env, a), act);
     if (adr == s.bristle) {
       const Real velocity = env.motor_speed()[a], lost = yield(env, a, velocity), kept = exp(-(lost * h));
-      const auto yields = lost > Real(1e-15);
+      const auto yields = lost > Real(kMinVal);
       const Real time = select(yields, (one - kept) / select(yields, lost, one), h);
       return fma(kept, act, time * velocity);
     }
@@ -151,7 +153,7 @@ struct DCMotor {
       act_dot[s.integral] = select(most > zero, inwards, error);
     }
     const auto [V, slope, by_length] = voltage(env, a, u, integral, f->length, velocity);
-    const Real K = env.motor_constant(a), tiny(1e-15);
+    const Real K = env.motor_constant(a), tiny(kMinVal);
     Real hot = env.motor_resistance(a);
     if (s.temperature >= 0) {
       const Real T = act[s.temperature];

@@ -19,7 +19,7 @@ inline namespace DUALSTEP_ISA {
 template <class E>
 DS_HD typename E::Real time_constant(const E& env, int a) {
   using Real = typename E::Real;
-  return max(env.act_time_constant(a), Real(1e-15));
+  return max(env.act_time_constant(a), Real(kMinVal));
 }
 
 // an actuator without activation is asked for neither

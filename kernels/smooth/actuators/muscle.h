@@ -25,7 +25,7 @@ struct MuscleDynamics : EulerStep {
   DS_HD static constexpr bool serves(int code) { return code == kDynMuscle; }
   template <class E, class Real = typename E::Real>
   DS_FN static Real rate(const E& env, int a, const Real& u, const Real& act) {
-    const Real zero(0), one(1), half(0.5), tiny(1e-15);
+    const Real zero(0), one(1), half(0.5), tiny(kMinVal);
     const Real scale = fma(Real(1.5), clamp(act, zero, one), half);
     const Real rising = env.act_time_constant(a) * scale, falling = env.act_fall_time(a) / scale;
     const Real difference = clamp(u, zero, one) - act, width = env.act_smoothing(a);

@@ -96,9 +96,9 @@ struct IslandFactor : IslandRows<kDim, E, kOneEight> {
       some |= h[r][k] != Scalar(0);
     }
     if (!some) return;
-    Reals z[2][kDim];
+    Reals z[kPairSides][kDim];
     DS_UNROLL
-    for (int side = 0; side < 2; side++) DS_UNROLL
+    for (int side = 0; side < kPairSides; side++) DS_UNROLL
     for (int r = 0; r < kDim; r++) z[side][r] = contact_row(i, side, r);
     const auto rows = [&](int side, int tree) {
       return TreeRows{.tree = tree, .eights = this->eights_of_contact(i, side), .z = z[side]};

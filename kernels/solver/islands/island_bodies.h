@@ -33,14 +33,14 @@ enum BodyRecord : int {
 static_assert(kBodySquares == kRecordRun && kBodyMotion == 2 * kRecordRun, "two eights are read at once");
 template <class Sizes>
 DS_HD int body_record_size(const Sizes& n) {
-  return kBodyMotion + 6 * n.ntreepad;
+  return kBodyMotion + kSpatialNumbers * n.ntreepad;
 }
 template <class E>
 DS_HD auto body_records(const E& env, int body) {
   return records_of<E>(env.body_record(), body, body_record_size(env.t.n));
 }
 // where the six rows of the eight that begins with dof c of a tree begin
-DS_HD constexpr int motion_of_eight(int c) { return kBodyMotion + 6 * c; }
+DS_HD constexpr int motion_of_eight(int c) { return kBodyMotion + kSpatialNumbers * c; }
 
 // a set of eights of the dofs of a tree; trees of more than 32 eights have all of them in the last
 struct Eights {
@@ -100,9 +100,9 @@ struct BodyMotion {
   DS_HD static Numbers none() { return Numbers(Number(0)); }
   DS_HD Numbers motion_at(const Motions& field, int i) const {
     Numbers x = none();
-    const auto run = field.from(6 * i);
+    const auto run = field.from(kSpatialNumbers * i);
     DS_UNROLL
-    for (int k = 0; k < 6; k++) x.set(k, whose.at(run, k));
+    for (int k = 0; k < kSpatialNumbers; k++) x.set(k, whose.at(run, k));
     return x;
   }
   DS_HD auto wide() const { return Field<Number, 1>{reinterpret_cast<Number*>(motions.p)}; }
@@ -110,7 +110,7 @@ struct BodyMotion {
     if constexpr (Whose::kWide > 1)
       x.store(wide(), kEight * i);
     else
-      for (int k = 0; k < 6; k++) motions[6 * i + k] = x.part[k];
+      for (int k = 0; k < kSpatialNumbers; k++) motions[kSpatialNumbers * i + k] = x.part[k];
   }
   DS_HD Numbers along(int i) const {
     if constexpr (Whose::kWide > 1)
@@ -129,9 +129,10 @@ struct BodyMotion {
     for (int a = 0; a < length; a++) {
       const int above = t.M_col[chain + a];
       Numbers x = motion_at(env.cdof(), above);
-      acceleration.template add_first<6>(whose.at(smooth, above), x);
+      acceleration.template add_first<kSpatialNumbers>(whose.at(smooth, above), x);
       for (int i = 0; i < a; i++)
-        x.template add_first<6>(-whose.at(LD, t.M_rowadr[t.M_col[chain + i]] + (a - i)), along(i));
+        x.template add_first<kSpatialNumbers>(-whose.at(LD, t.M_rowadr[t.M_col[chain + i]] + (a - i)),
+                                              along(i));
       put_along(a, x);
     }
     return acceleration;
@@ -142,9 +143,9 @@ struct BodyMotion {
     const auto& t = env.t;
     const auto scale = env.Dscale();
     const int first = t.tree_dof[tree], chain = t.M_rowadr[last];
-    Numbers square[6];
+    Numbers square[kSpatialNumbers];
     DS_UNROLL
-    for (int c = 0; c < 6; c++) square[c] = none();
+    for (int c = 0; c < kSpatialNumbers; c++) square[c] = none();
     int above = t.M_rowadr[last + 1] - chain - 1;  // of the chain the lowest dof that is not done
     for (int k = 0; first + k < t.tree_dof[tree + 1]; k += kEight) {
       if (!set.has(k)) continue;
@@ -158,7 +159,7 @@ struct BodyMotion {
       }
       transpose(x);
       DS_UNROLL
-      for (int c = 0; c < 6; c += 2) {
+      for (int c = 0; c < kSpatialNumbers; c += 2) {
         whose.put(records, motion_of_eight(k) + kEight * c, x[c], x[c + 1]);
         square[c].add_product(x[c], x[c]);
         square[c + 1].add_product(x[c + 1], x[c + 1]);
@@ -166,14 +167,15 @@ struct BodyMotion {
     }
     Numbers squares = none();
     DS_UNROLL
-    for (int c = 0; c < 6; c++) squares.set(c, square[c].fold());
+    for (int c = 0; c < kSpatialNumbers; c++) squares.set(c, square[c].fold());
     return squares;
   }
   DS_HD void run(Eights set) const {
     const auto records = body_records(env, body);
     whose.put(records, kBodyVelocity, motion_at(env.cvel(), body), whiten());
     Numbers com = none();
-    for (int c = 0; c < 3; c++) com.set(c, whose.at(env.tree_com(), 3 * tree + c));
+    const auto centre = env.tree_com().vec_run(tree);
+    for (int c = 0; c < kVecNumbers; c++) com.set(c, whose.at(centre, c));
     whose.put(records, kBodySquares, put_rows(records, set), com);
   }
 };
@@ -195,12 +197,13 @@ struct IslandBodies {
   template <class Whose>
   DS_HD BodyMotion<E, Whose> motion_of(int body, Whose whose) const {
     const int last = env.t.body_dof[body], tree = tree_of(last), room = E::Lanes::kWidth > 1 ? tree : 0;
-    return {.env = env,
-            .whose = whose,
-            .body = body,
-            .last = last,
-            .tree = tree,
-            .motions = env.body_whitening().from(static_cast<Index>(6 * env.t.n.ntreepad) * room)};
+    return {
+        .env = env,
+        .whose = whose,
+        .body = body,
+        .last = last,
+        .tree = tree,
+        .motions = env.body_whitening().from(static_cast<Index>(kSpatialNumbers * env.t.n.ntreepad) * room)};
   }
   // of the environments in `users`, which are worked out one by one where they are few
   DS_HD void put_body(int body, Eights set, unsigned users) const {
@@ -225,7 +228,7 @@ struct IslandBodies {
       for (int l = 0; l < E::kPack; l++) {
         if (slot >= lane_of(env.ncon, l)) continue;
         const int pair = pair_of(env, slot, l);
-        for (int of = 0; of < 2; of++) {
+        for (int of = 0; of < kPairSides; of++) {
           const int body = moved_by(t, pair, of).body;
           if (body == 0) continue;
           if (reached[body] == 0) reached[body] = static_cast<int>(chain_eights(t.body_dof[body]).set);

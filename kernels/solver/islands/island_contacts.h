@@ -20,9 +20,9 @@ inline namespace DUALSTEP_ISA {
 // friction in sixteen numbers more
 enum SlotRecord : int {
   kSlotNormal = 0,
-  kSlotTangent = 3,
-  kSlotPos = 6,
-  kSlotKterm = 9,
+  kSlotTangent = kSlotNormal + kVecNumbers,
+  kSlotPos = kSlotTangent + kVecNumbers,
+  kSlotKterm = kSlotPos + kVecNumbers,
   kSlotBn,
   kSlotBt,
   kSlotD,
@@ -79,11 +79,11 @@ struct IslandContacts : IslandRows<kDim, E, kOneEight> {
   // kPack contacts from number `first` on
   struct Group {
     int first;
-    int body[2][kPack];  // the geoms' bodies; 0 where one does not move
-    int side[2][kPack];  // the side that a body's rows stand on
+    int body[kPairSides][kPack];  // the geoms' bodies; 0 where one does not move
+    int side[kPairSides][kPack];  // the side that a body's rows stand on
     Vec3<Real> axis[3], p;
     Real kterm, Bn, Bt, D, dim;
-    Real wrench[2][kDim][6];
+    Real wrench[kPairSides][kDim][kSpatialNumbers];
     Real rate[kDim];  // J (B qvel + qacc_smooth)
     Real most[kDim];  // squares of what the rows could be, were nothing to cancel
     Real A[kDim];     // squares of the rows
@@ -96,7 +96,7 @@ struct IslandContacts : IslandRows<kDim, E, kOneEight> {
     for (int l = 0; l < kPack; l++) {
       const int slot = this->con_slot()[contact_of(*g, l)], pair = pair_of(env, slot, element);
       const int first = this->tree_of_slot(slot, 0);
-      for (int of = 0; of < 2; of++) {
+      for (int of = 0; of < kPairSides; of++) {
         const Moved moved = moved_by(env.t, pair, of);
         g->body[of][l] = moved.body;
         g->side[of][l] = moved.tree >= 0 && moved.tree != first;
@@ -149,7 +149,7 @@ struct IslandContacts : IslandRows<kDim, E, kOneEight> {
       f[0] = ang.x, f[1] = ang.y, f[2] = ang.z, f[3] = lin.x, f[4] = lin.y, f[5] = lin.z;
     }
     DS_UNROLL
-    for (int k = 0; k < 6; k++) {
+    for (int k = 0; k < kSpatialNumbers; k++) {
       const Real speed = rates[kBodyVelocity + k], acceleration = rates[kBodyAcceleration + k];
       const Real normal = fma(g->Bn, speed, acceleration), tangent = fma(g->Bt, speed, acceleration);
       DS_UNROLL
@@ -160,7 +160,7 @@ struct IslandContacts : IslandRows<kDim, E, kOneEight> {
     const Real reach = dot(arm, arm) + dot(g->p, g->p);
     DS_UNROLL
     for (int r = 0; r < kDim; r++) DS_UNROLL
-    for (int k = 0; k < 6; k++) {
+    for (int k = 0; k < kSpatialNumbers; k++) {
       const Real f = g->wrench[of][r][k], square = r < 3 && k < 3 ? reach : f * f;
       g->most[r] = fma(square, rest[k], g->most[r]);
     }
@@ -173,9 +173,9 @@ struct IslandContacts : IslandRows<kDim, E, kOneEight> {
     DS_UNROLL
     for (int r = 0; r < kDim; r++) square[r] = Numbers(Scalar(0));
     this->each_side(i, [&](int side, int tree) {
-      Eights chain[2];
+      Eights chain[kPairSides];
       DS_UNROLL
-      for (int of = 0; of < 2; of++) {
+      for (int of = 0; of < kPairSides; of++) {
         const int body = g->body[of][l];
         const bool here = body != 0 && g->side[of][l] == side;
         chain[of] = {here ? static_cast<unsigned>(this->body_eights()[body]) : 0u};
@@ -188,11 +188,11 @@ struct IslandContacts : IslandRows<kDim, E, kOneEight> {
         DS_UNROLL
         for (int r = 0; r < kDim; r++) z[r] = Numbers(Scalar(0));
         DS_UNROLL
-        for (int of = 0; of < 2; of++) {
+        for (int of = 0; of < kPairSides; of++) {
           if (kOneEight ? chain[of].set == 0 : !chain[of].has(c)) continue;
           const auto motion = body_records(env, g->body[of][l])(element);
           DS_UNROLL
-          for (int k = 0; k < 6; k++) {
+          for (int k = 0; k < kSpatialNumbers; k++) {
             const Numbers x(motion, motion_of_eight(c) + kEight * k);
             DS_UNROLL
             for (int r = 0; r < kDim; r++) z[r].add(lane_of(g->wrench[of][r][k], l), x);

@@ -58,7 +58,8 @@ struct IslandEnv {
   }
   template <class F>
   DS_HD Vec3<Scalar> vec(const F& field, int i) const {
-    return {at(field, 3 * i), at(field, 3 * i + 1), at(field, 3 * i + 2)};
+    const int x = kVecNumbers * i;
+    return {at(field, x), at(field, x + 1), at(field, x + 2)};
   }
   template <class F>
   DS_HD void put(const F& field, Index i, Scalar x) const {
@@ -82,7 +83,7 @@ struct IslandEnv {
   DS_HD int tree_of_dof(int d) const { return env.t.body_tree[env.t.dof_body[d]]; }
 
   // the first or second tree that the contact of a slot moves
-  DS_HD int& tree_of_slot(int slot, int side) const { return con_tree()[2 * slot + side]; }
+  DS_HD int& tree_of_slot(int slot, int side) const { return con_tree()[kPairSides * slot + side]; }
   // how many contacts and rows an island has
   DS_HD int contacts_of(int island) const { return con_adr()[island + 1] - con_adr()[island]; }
   DS_HD int rows_of(int island) const {

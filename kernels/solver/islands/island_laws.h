@@ -66,7 +66,7 @@ DS_HD auto cone_params_of(const Rows& rows, int i, const Of& number) {
 }
 
 // Rows: IslandRows, or PackedRows of packed_islands.h
-template <int kDim, bool kElliptic, class Rows>
+template <int kDim, bool kByRows, class Rows>
 struct IslandLaws : Rows {
   using Base = Rows;
   using Base::env, Base::load, Base::store;
@@ -74,7 +74,7 @@ struct IslandLaws : Rows {
   using Real = typename Base::Real;
   using Reals = typename Base::Reals;
   using Ints = typename Base::Ints;
-  using Cones = Contacts<kDim, kElliptic, typename Base::Environment>;
+  using Cones = Contacts<kDim, kByRows, typename Base::Environment>;
   DS_HD explicit IslandLaws(const Base& base) : Base(base) {}
 
   // f(y, its change along dw, y0) for contacts and scalar rows that follow each other
@@ -112,7 +112,7 @@ struct IslandLaws : Rows {
       Real y[kDim];
       load_rows(con_y, i, y);
       ConeLaw<Real, kDim> law;
-      cone_law<kElliptic, false>(cone(i), y, &law);
+      cone_law<kByRows, false>(cone(i), y, &law);
       store(this->con_part(), i, law.cost);
     });
     this->each_pack(this->row_adr(), set,
@@ -129,7 +129,7 @@ struct IslandLaws : Rows {
       Real y[kDim];
       load_rows(this->con_y(), i, y);
       ConeLaw<Real, kDim> law;
-      cone_law<kElliptic, true>(cone(i), y, &law);
+      cone_law<kByRows, true>(cone(i), y, &law);
       DS_UNROLL
       for (int r = 0; r < kDim; r++) store(this->con_f(), r * slots + i, law.force[r]);
       auto same = all_true<Real>();

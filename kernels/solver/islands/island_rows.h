@@ -51,10 +51,10 @@ struct IslandRows : IslandEnv<E, kOneEight> {
 
   // the eights that its rows reach on one of them
   DS_HD Eights eights_of_contact(int i, int side) const {
-    return {static_cast<unsigned>(this->con_eights()[2 * i + side])};
+    return {static_cast<unsigned>(this->con_eights()[kPairSides * i + side])};
   }
   DS_HD void set_eights_of_contact(int i, int side, Eights eights) const {
-    this->con_eights()[2 * i + side] = static_cast<int>(eights.set);
+    this->con_eights()[kPairSides * i + side] = static_cast<int>(eights.set);
   }
 
   // calls f(side, c, begin) for the eights that the rows of a contact reach, from dof c of a tree on; the tree's dofs begin

@@ -21,9 +21,9 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-template <int kDim, bool kElliptic, class E>
-struct PackedIslands : IslandLaws<kDim, kElliptic, PackedDirection<kDim, E>> {
-  using Base = IslandLaws<kDim, kElliptic, PackedDirection<kDim, E>>;
+template <int kDim, bool kByRows, class E>
+struct PackedIslands : IslandLaws<kDim, kByRows, PackedDirection<kDim, E>> {
+  using Base = IslandLaws<kDim, kByRows, PackedDirection<kDim, E>>;
   using Base::env, Base::dofs, Base::kPack, Base::count;
   using Scalar = typename Base::Scalar;
   using Real = typename Base::Real;
@@ -60,7 +60,7 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedDirection<kDim, E>> {
     }
     this->put_gram();
     const SweptPack<kDim, E> rows{*this};
-    apart(RowSpaceSweeps<kDim, kElliptic, SweptPack<kDim, E>>{rows},
+    apart(RowSpaceSweeps<kDim, kByRows, SweptPack<kDim, E>>{rows},
           [=](const auto& self) { self.run(kRowSpaceSweeps); });
     for (int k = 0; k < dofs; k++) this->w()[k] = Real(0);
     this->put_gradient();
@@ -74,11 +74,11 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedDirection<kDim, E>> {
 
   // the step length of each island of a mask, as IslandSolver finds it turn by turn
   DS_HD void line_search(const Mask& live, const Real& slope0, const Real& wd, const Real& dd) const {
-    const Real zero(0), huge(1e10), enough = abs(slope0) * Real(kSingle<Scalar> ? 1e-3 : 1e-9);
-    Real lo(0), hi = huge, alpha(1);
+    const Real zero(0), unbounded(kNoUpperEnd), enough = abs(slope0) * Real(kSlopeLeft<Scalar>);
+    Real lo(0), hi = unbounded, alpha(1);
     auto searching = live;
     this->alpha()[0] = alpha;
-    for (int turn = 0; turn < 12; turn++) {
+    for (int turn = 0; turn < kLineSearchTurns; turn++) {
       this->put_along(this->con_adr());
       const Real slope = fma(alpha, dd, wd) + this->parts(0), bend = dd + this->parts(1);
       searching = mask_and(searching, abs(slope) > enough);
@@ -87,7 +87,7 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedDirection<kDim, E>> {
       hi = select(mask_and(searching, past), alpha, hi);
       lo = select(mask_and(searching, mask_not(past)), alpha, lo);
       const Real next = alpha - slope / bend;
-      const Real middle = select(hi < huge, Real(0.5) * (lo + hi), Real(2) * alpha);
+      const Real middle = select(hi < unbounded, Real(0.5) * (lo + hi), Real(2) * alpha);
       alpha = select(searching, select(mask_and(next > lo, next < hi), next, middle), alpha);
       this->alpha()[0] = alpha;
     }
@@ -118,7 +118,7 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedDirection<kDim, E>> {
       each_y([&](Real& y, const Real& dy, const Real&) { y = select(live, fma(alpha, dy, y), y); });
       for (int k = 0; k < dofs; k++) w[k] = select(live, fma(alpha, dw[k], w[k]), w[k]);
       *steps = *steps + select(live, one, zero);
-      whole = abs(alpha - one) < Real(1e-3);
+      whole = abs(alpha - one) < Real(kWholeStep);
       live = mask_and(live, -slope > tolerance * tolerance * this->dot(w, w));
     }
   }
@@ -214,7 +214,7 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedDirection<kDim, E>> {
       bool solved = !mask_bit(wrong, l);
       if (env.ends_call) {
         note_residual(env, at, lane_of(residual, l));
-        solved = solved && lane_of(residual, l) < Scalar(1e30);
+        solved = solved && lane_of(residual, l) < Scalar(kVast);
       }
       if (!solved) unsolved |= 1u << at;
     }
@@ -237,9 +237,9 @@ struct PackedIslands : IslandLaws<kDim, kElliptic, PackedDirection<kDim, E>> {
 };
 
 // the open packs of an environment's pack, by contacts and by what they are solved in
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 struct PackBins {
-  PackedIslands<kDim, kElliptic, E> packs[kPackBinCount];
+  PackedIslands<kDim, kByRows, E> packs[kPackBinCount];
   DS_HD explicit PackBins(E& env)
       : packs{{env, 0}, {env, 1}, {env, 2}, {env, 3}, {env, 4}, {env, 5}, {env, 6}} {}
   template <class From>

@@ -83,10 +83,10 @@ struct SweptPack {
 // sweeps from zero forces (bench/experiments.md)
 constexpr int kRowSpaceSweeps = 4;
 
-template <int kDim, bool kElliptic, class Swept>
+template <int kDim, bool kByRows, class Swept>
 struct RowSpaceSweeps {
   using Number = typename Swept::Number;
-  static constexpr int kForces = kElliptic ? kDim : 2 * (kDim - 1);
+  static constexpr int kForces = kByRows ? kDim : kEdges<kDim>;
   static_assert(kForces <= kTriangle<kDim>);
   const Swept& rows;
 
@@ -127,18 +127,18 @@ struct RowSpaceSweeps {
       DS_UNROLL
       for (int c = 0; c <= r; c++) A[triangle(r) + c] = rows.gram(at + r, at + c);
     }
-    const auto forces = kElliptic ? force : edges;
+    const auto forces = kByRows ? force : edges;
     DS_UNROLL
     for (int e = 0; e < kForces; e++) l[e] = forces[e * slots];
     const auto cone =
         cone_params_of<kDim>(rows.of, k, [](const auto& run, int j) -> Number { return run[j]; });
-    if constexpr (kElliptic)
-      elliptic_block(cone, A, own, l, change);
+    if constexpr (kByRows)
+      block_by_rows(cone, A, own, l, change);
     else
-      pyramid_block(cone, A, own, l, change);
+      block_by_edges(cone, A, own, l, change);
     DS_UNROLL
     for (int e = 0; e < kForces; e++) forces[e * slots] = l[e];
-    if constexpr (!kElliptic) DS_UNROLL
+    if constexpr (!kByRows) DS_UNROLL
     for (int r = 0; r < kDim; r++) force[r * slots] = force[r * slots] + change[r];
     rows.template add<kDim>(at, change);
   }
@@ -162,13 +162,13 @@ struct RowSpaceSweeps {
 };
 
 // A of an island, and forces of so many sweeps with their y
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_HD void sweep_among_rows(const IslandFactor<kDim, E, false>& factor, int island) {
   apart(factor, [=](const auto& self) {
     const IslandRowSpace<kDim, E> space(self, island);
     space.put_gram();
     const SweptIsland<kDim, E> rows{space};
-    RowSpaceSweeps<kDim, kElliptic, SweptIsland<kDim, E>>{rows}.run(kRowSpaceSweeps);
+    RowSpaceSweeps<kDim, kByRows, SweptIsland<kDim, E>>{rows}.run(kRowSpaceSweeps);
   });
 }
 

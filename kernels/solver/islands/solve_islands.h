@@ -25,9 +25,9 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-template <int kDim, bool kElliptic, class E, bool kOneEight>
-struct IslandSolver : IslandLaws<kDim, kElliptic, IslandRows<kDim, E, kOneEight>> {
-  using Base = IslandLaws<kDim, kElliptic, IslandRows<kDim, E, kOneEight>>;
+template <int kDim, bool kByRows, class E, bool kOneEight>
+struct IslandSolver : IslandLaws<kDim, kByRows, IslandRows<kDim, E, kOneEight>> {
+  using Base = IslandLaws<kDim, kByRows, IslandRows<kDim, E, kOneEight>>;
   using Base::env, Base::at, Base::dofs, Base::padded, Base::begin;
   using Scalar = typename Base::Scalar;
   using Reals = typename Base::Reals;
@@ -85,7 +85,7 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, IslandRows<kDim, E, kOneEight>
     this->each_eight(island, [&](int c) { Numbers(Scalar(0)).store(w, c); });
     if constexpr (!kOneEight)
       if (this->is_among_rows(island)) {
-        sweep_among_rows<kDim, kElliptic>(IslandFactor<kDim, E, kOneEight>(*this), island);
+        sweep_among_rows<kDim, kByRows>(IslandFactor<kDim, E, kOneEight>(*this), island);
         this->subtract_forces(island, w);
         this->negate(island, w, w);
         return;
@@ -118,7 +118,7 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, IslandRows<kDim, E, kOneEight>
     this->dd()[island] = this->dot(island, this->dw(), this->dw());
     this->alpha()[island] = Scalar(1);
     this->lo()[island] = Scalar(0);
-    this->hi()[island] = kHuge;
+    this->hi()[island] = Scalar(kNoUpperEnd);
     return true;
   }
 
@@ -128,13 +128,13 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, IslandRows<kDim, E, kOneEight>
     const Scalar alpha = this->alpha()[island];
     const Scalar slope = fma(alpha, this->dd()[island], this->wd()[island]) + this->parts(island, 0);
     const Scalar bend = this->dd()[island] + this->parts(island, 1);
-    const Scalar enough = abs(this->slope()[island]) * Scalar(kSingle<Scalar> ? 1e-3 : 1e-9);
+    const Scalar enough = abs(this->slope()[island]) * Scalar(kSlopeLeft<Scalar>);
     if (!(abs(slope) > enough)) return false;
     Scalar& lo = this->lo()[island];
     Scalar& hi = this->hi()[island];
     (slope > Scalar(0) ? hi : lo) = alpha;
     const Scalar next = alpha - slope / bend;
-    const Scalar middle = hi < kHuge ? Scalar(0.5) * (lo + hi) : Scalar(2) * alpha;
+    const Scalar middle = hi < Scalar(kNoUpperEnd) ? Scalar(0.5) * (lo + hi) : Scalar(2) * alpha;
     this->alpha()[island] = next > lo && next < hi ? next : middle;
     return true;
   }
@@ -142,7 +142,7 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, IslandRows<kDim, E, kOneEight>
     const auto searching = this->searching(), live = this->live();
     env.each(this->islands(), [&](int island) { searching[island] = live[island] > 0; });
     env.sync();
-    for (int turn = 0; turn < 12; turn++) {
+    for (int turn = 0; turn < kLineSearchTurns; turn++) {
       this->put_along(searching);
       env.sync();
       bool some = false;
@@ -225,7 +225,7 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, IslandRows<kDim, E, kOneEight>
         if (live[island] < 0) return;
         // the decrement is the squared M-norm of the step left over
         const Scalar ww = this->dot(island, this->w(), this->w());
-        whole[island] = abs(this->alpha()[island] - Scalar(1)) < Scalar(1e-3);
+        whole[island] = abs(this->alpha()[island] - Scalar(1)) < Scalar(kWholeStep);
         if (!(-this->slope()[island] > tolerance * tolerance * ww)) live[island] = 0;
         moved[island] = 1;
       });
@@ -362,9 +362,6 @@ struct IslandSolver : IslandLaws<kDim, kElliptic, IslandRows<kDim, E, kOneEight>
         this->put(env.dense_y(), source - dense, this->row_y()[i]);
     });
   }
-
- private:
-  static constexpr Scalar kHuge = Scalar(1e10);
 };
 
 // whether these kernels solve islands apart. Generic kernels of a GPU leave it out; a specialised one has what its model
@@ -376,7 +373,7 @@ requires requires { AnyTables::kKindPresent; }
 constexpr bool kIslandsCompiled<AnyTables> = (AnyTables::n.nisland > 0);
 
 // one environment; `packed` takes those of its islands that go into packs
-template <int kDim, bool kElliptic, bool kOneEight, class E, class Packed>
+template <int kDim, bool kByRows, bool kOneEight, class E, class Packed>
 DS_STAGE void solve_element(E& env, int element, Packed& packed) {
   const IslandEnv<E, kOneEight> base(env, element);
   if (env.lanes.rank() == 0) Partition<E, kOneEight>(base).run();
@@ -393,8 +390,8 @@ DS_STAGE void solve_element(E& env, int element, Packed& packed) {
     head[kHeadRows] = base.row_adr()[own];
     if (own == 0) return;
   }
-  const IslandSolver<kDim, kElliptic, E, kOneEight> solver{
-      IslandLaws<kDim, kElliptic, IslandRows<kDim, E, kOneEight>>(rows)};
+  const IslandSolver<kDim, kByRows, E, kOneEight> solver{
+      IslandLaws<kDim, kByRows, IslandRows<kDim, E, kOneEight>>(rows)};
   solver.choose_start();
   const auto tolerance = lane_of(law_tolerance(env, false), element);
   note_steps(env, element, typename E::Scalar(solver.newton(env.t.o.newton, tolerance)));
@@ -403,22 +400,22 @@ DS_STAGE void solve_element(E& env, int element, Packed& packed) {
     const auto residual = solver.natural_residual();
     note_residual(env, element, residual);
     // a residual that is no number tells nothing right
-    solved = solved && residual < typename E::Scalar(1e30);
+    solved = solved && residual < typename E::Scalar(kVast);
   }
   if (!solved) env.unsolved = mask_or(env.unsolved, mask_of_word<typename E::Real>(1u << element));
   solver.put_back();
   env.sync();
 }
 
-template <int kDim, bool kElliptic, bool kOneEight, class E, class Packed>
+template <int kDim, bool kByRows, bool kOneEight, class E, class Packed>
 DS_HD void solve_elements(E& env, Packed& packed) {
   for (int element = 0; element < E::kPack; element++)
-    solve_element<kDim, kElliptic, kOneEight>(env, element, packed);
+    solve_element<kDim, kByRows, kOneEight>(env, element, packed);
 }
 struct NoPacks {};
 
 // all environments of a pack; dw: the last acceleration, whitened
-template <int kDim, bool kElliptic, class E>
+template <int kDim, bool kByRows, class E>
 DS_FN void solve_islands(E& env) {
   using Real = typename E::Real;
   env.each(env.t.n.nv, [&](int i) { env.w()[i] = Real(0); });
@@ -431,13 +428,13 @@ DS_FN void solve_islands(E& env) {
   if (env.ends_call) env.residual = Real(0);
   [[maybe_unused]] NoPacks none;
   if (env.t.n.ntreepad == kEight) {
-    solve_elements<kDim, kElliptic, true>(env, none);
+    solve_elements<kDim, kByRows, true>(env, none);
   } else if constexpr (E::kPack > 1) {
-    PackBins<kDim, kElliptic, E> packed(env);
-    solve_elements<kDim, kElliptic, false>(env, packed);
+    PackBins<kDim, kByRows, E> packed(env);
+    solve_elements<kDim, kByRows, false>(env, packed);
     packed.finish();
   } else {
-    solve_elements<kDim, kElliptic, false>(env, none);
+    solve_elements<kDim, kByRows, false>(env, none);
   }
 }
 
