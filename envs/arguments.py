@@ -21,10 +21,11 @@ def mode_of(given: AutoresetMode | str) -> AutoresetMode:
 
 def limit_of(given: Any) -> int | None:
     """Where episodes are truncated."""
-    whole = isinstance(given, (int, np.integer)) and not isinstance(given, bool)
-    if given is not None and not (whole and given > 0):
+    if given is None:
+        return None
+    if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or given <= 0:
         raise ValueError(f"max_episode_steps {given!r} is given, and it must be a positive integer or None")
-    return given
+    return int(given)
 
 
 def seed_of(given: Any) -> int | None:
