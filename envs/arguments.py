@@ -1,4 +1,4 @@
-"""What environments are given, in their own terms: modes of auto-reset, seeds."""
+"""What environments are given, in their own terms: modes of auto-reset, limits, seeds."""
 
 from __future__ import annotations
 
@@ -17,6 +17,15 @@ def mode_of(given: AutoresetMode | str) -> AutoresetMode:
             return mode
     allowed = ", ".join(f"'{mode.value}'" for mode in AutoresetMode)
     raise ValueError(f"autoreset_mode {given!r} is given, and it must be a gymnasium.vector.AutoresetMode or {allowed}")
+
+
+def limit_of(given: Any) -> int | None:
+    """Where episodes are truncated."""
+    if given is None:
+        return None
+    if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or given <= 0:
+        raise ValueError(f"max_episode_steps {given!r} is given, and it must be a positive integer or None")
+    return int(given)
 
 
 def seed_of(given: Any) -> int | None:

@@ -6,11 +6,13 @@ import difflib
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
-from dualstep.envs import contact, registry
+from dualstep.envs import contact, motors, registry
 from dualstep.envs.delays import DELAYS, make_delayed
 from dualstep.envs.task import Task
 from dualstep.envs.vector import BatchEnv
 
+# those of any task, beside its own
+TASK_OPTIONS = (*DELAYS, motors.OPTION)
 _ENV_OPTIONS = (
     "device",
     "dtype",
@@ -53,9 +55,15 @@ def make_task(name: str, options: dict[str, Any]) -> Task:
     """The task of this name; an option that it does not know is refused, with the near ones."""
     short, entry = registry.find(name)
     cls = registry.task_class(entry)
-    refuse_unknown(short, options, cls.options(), (*DELAYS, *_ENV_OPTIONS), RENDER_OPTIONS)
-    delays = {name: options[name] for name in DELAYS if name in options and name not in cls.options()}
-    return make_delayed(cls, {name: value for name, value in options.items() if name not in delays}, **delays)
+    own = cls.options()
+    refuse_unknown(short, options, own, (*TASK_OPTIONS, *_ENV_OPTIONS), RENDER_OPTIONS)
+    more = {name: options[name] for name in TASK_OPTIONS if name in options and name not in own}
+    motor = more.pop(motors.OPTION, None)
+    rest = {name: value for name, value in options.items() if name in own or name not in TASK_OPTIONS}
+    task = make_delayed(cls, rest, **more)
+    if motor is not None:
+        motors.apply(task, motor)
+    return task
 
 
 def make_batch_env(name: str, num_envs: int, options: dict[str, Any]) -> BatchEnv:

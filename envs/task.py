@@ -19,7 +19,7 @@ import functools
 import inspect
 import math
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from dualstep.batch import Batch
     from dualstep.envs.arrays import HostArrays, TorchArrays
     from dualstep.envs.draws import Draws
+    from dualstep.envs.motors import MotorModel
 
 
 class View:
@@ -194,6 +195,12 @@ class Task:
     camera: dict[str, Any] = {}
     """where a picture is taken from, in the words of mujoco's camera"""
 
+    motor: MotorModel | None = None
+    """what its option `motor_model` made of the actuators; None: what the model has"""
+
+    no_load_velocity: Mapping[str, float] = {}
+    """[rad/s] where its motors have no torque left, by patterns of joints' names, where the task knows it"""
+
     model_name: str | None = None
     """the name by which the task asked for a file of the user's own: a checkpoint brings that model along"""
 
@@ -233,8 +240,10 @@ class Task:
 
     def action_bounds(self) -> tuple[np.ndarray, np.ndarray]:
         """(k,), (k,): the least and the largest action; by default the ranges of the actuators."""
-        bounds = np.asarray(self.model.actuator_ctrlrange, np.float32).reshape(-1, 2)
-        free = ~np.asarray(self.model.actuator_ctrllimited, bool).reshape(-1)
+        # a motor model may take other controls than the task gives
+        model = self.model if self.motor is None else self.motor.given
+        bounds = np.asarray(model.actuator_ctrlrange, np.float32).reshape(-1, 2)
+        free = ~np.asarray(model.actuator_ctrllimited, bool).reshape(-1)
         bounds = np.where(free[:, None], np.array([-np.inf, np.inf], np.float32), bounds)
         return bounds[:, 0].copy(), bounds[:, 1].copy()
 

@@ -21,7 +21,7 @@ from gymnasium.vector.utils import batch_space
 
 from dualstep import _core
 from dualstep.batch import Batch, Status
-from dualstep.envs.arguments import mode_of, seed_of
+from dualstep.envs.arguments import limit_of, mode_of, seed_of
 from dualstep.envs.arrays import Output, arrays_of
 from dualstep.envs.draws import Draws
 from dualstep.envs.groups import Groups
@@ -76,16 +76,11 @@ class BatchEnv(VectorEnv):
     ) -> None:
         if nonfinite not in NONFINITE:
             raise ValueError(f"nonfinite {nonfinite!r} is given, and it must be 'refuse' or 'clamp'")
-        whole = isinstance(max_episode_steps, (int, np.integer)) and not isinstance(max_episode_steps, bool)
-        if max_episode_steps is not None and not (whole and max_episode_steps > 0):
-            raise ValueError(
-                f"max_episode_steps {max_episode_steps!r} is given, and it must be a positive integer or None"
-            )
         self.autoreset_mode = mode_of(autoreset_mode)
         self.task = task
         self.sim = Batch(task.model, num_envs, device, dtype, num_threads, lanes=lanes, rk4_outputs="last")
         self.num_envs = num_envs
-        self.max_episode_steps = max_episode_steps
+        self.max_episode_steps = limit_of(max_episode_steps)
         self.nonfinite = nonfinite
         self.diverged_count = 0
         self.nonfinite_counts: dict[str, int] = {}
@@ -471,7 +466,13 @@ class BatchEnv(VectorEnv):
     # pieces of a step --------------------------------------------------------------------------------------
 
     def _advance(self) -> None:
-        self.sim.step(self.task.frame_skip)
+        motor, count = self.task.motor, self.task.frame_skip
+        doubt = self._timesteps(count) if motor is None else motor.advance(self._view, self._timesteps, count)
+        if doubt is not None:
+            self._finite("motor_model", doubt)
+
+    def _timesteps(self, count: int) -> None:
+        self.sim.step(count)
 
     def _happen(self, view: View) -> View:
         """Time goes on: the task's events, and parameters that change during episodes."""

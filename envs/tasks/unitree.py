@@ -152,6 +152,7 @@ class Joystick(Task):
         if min(self.sites) < 0 or min(self.base, self.up) < 0 or len(set(self.foot_of)) != len(robot.feet) + 1:
             raise ImportError(f"{Path(robot.file).name} lacks bodies or sites that version 1.6 of mjlab has: {INSTALL}")
         self.randomization = robot.randomization
+        self.no_load_velocity = {motor.joints: motor.velocity for motor in robot.motors}
         n, feet = self.count, len(robot.feet)
         self.blind = 12 + 3 * n
         self.width = self.blind + (len(SCAN) if self.terrain else 0)

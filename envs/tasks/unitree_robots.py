@@ -29,6 +29,8 @@ class Motor:
     joints: str
     armature: float
     torque: float
+    velocity: float
+    """[rad/s] where there is no torque left"""
 
     @property
     def stiffness(self) -> float:
@@ -85,8 +87,8 @@ GO1 = Robot(
     height=0.278,
     stance={".*thigh_joint": 0.9, ".*calf_joint": -1.8, ".R_hip_joint": 0.1, ".L_hip_joint": -0.1},
     motors=(
-        Motor(".*(hip|thigh)_joint", 0.000111842 * 6**2, 23.7),
-        Motor(".*calf_joint", 0.000111842 * 9**2, 35.55),
+        Motor(".*(hip|thigh)_joint", 0.000111842 * 6**2, 23.7, 30.1),
+        Motor(".*calf_joint", 0.000111842 * 9**2, 35.55, 20.06),
     ),
     feet=tuple(f"{leg}_foot_collision" for leg in _FEET),
     sites=_FEET,
@@ -128,12 +130,12 @@ G1 = Robot(
         ".*shoulder_pitch_joint": 0.2,
     },
     motors=(
-        Motor(".*(elbow|shoulder_pitch|shoulder_roll|shoulder_yaw|wrist_roll)_joint", _SMALL, 25.0),
-        Motor(".*hip_(pitch|yaw)_joint|waist_yaw_joint", _LEG, 88.0),
-        Motor(".*(hip_roll|knee)_joint", _KNEE, 139.0),
-        Motor(".*wrist_(pitch|yaw)_joint", _WRIST, 5.0),
+        Motor(".*(elbow|shoulder_pitch|shoulder_roll|shoulder_yaw|wrist_roll)_joint", _SMALL, 25.0, 37.0),
+        Motor(".*hip_(pitch|yaw)_joint|waist_yaw_joint", _LEG, 88.0, 32.0),
+        Motor(".*(hip_roll|knee)_joint", _KNEE, 139.0, 20.0),
+        Motor(".*wrist_(pitch|yaw)_joint", _WRIST, 5.0, 22.0),
         # two motors side by side
-        Motor("waist_(pitch|roll)_joint|.*ankle_(pitch|roll)_joint", 2 * _SMALL, 50.0),
+        Motor("waist_(pitch|roll)_joint|.*ankle_(pitch|roll)_joint", 2 * _SMALL, 50.0, 37.0),
     ),
     feet=("left_foot[1-7]_collision", "right_foot[1-7]_collision"),
     sites=("left_foot", "right_foot"),

@@ -210,11 +210,11 @@ class _Watched(BatchEnv):
 
     meter: Meter | None = None
 
-    def _advance(self) -> None:
+    def _timesteps(self, count: int) -> None:
         if self.meter is None:
-            super()._advance()
+            super()._timesteps(count)
             return
-        for _ in range(self.task.frame_skip):
+        for _ in range(count):
             before = np.array(_arrays.host(self.sim.qvel))
             self.sim.step()
             self.meter.take(self.sim, before)

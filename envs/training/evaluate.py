@@ -33,7 +33,7 @@ class MujocoStepped(BatchEnv):
     that they leave. Outputs are therefore those of the step's end, where MuJoCo's are those of its last timestep's
     start. The model is the one that all environments share: nothing of it is drawn (`randomize`)."""
 
-    def _advance(self) -> None:
+    def _timesteps(self, count: int) -> None:
         import mujoco
 
         model, sim = self.task.model.mj_model, self.sim
@@ -46,7 +46,7 @@ class MujocoStepped(BatchEnv):
             data.ctrl[:] = sim.ctrl[env]
             if model.nmocap:
                 data.mocap_pos[:], data.mocap_quat[:] = sim.mocap_pos[env], sim.mocap_quat[env]
-            for _ in range(self.task.frame_skip):
+            for _ in range(count):
                 mujoco.mj_step(model, data)
             for name in arrays:
                 getattr(sim, name)[env] = getattr(data, name)

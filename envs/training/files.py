@@ -1,4 +1,4 @@
-"""Checkpoints as files: written whole or not at all, with the model of a task that has its own."""
+"""Checkpoints as files: written whole or not at all, with the files of a task's own: its model, its motors' network."""
 
 from __future__ import annotations
 
@@ -9,12 +9,18 @@ from typing import Any
 
 import torch
 
-from dualstep.envs import assets
+from dualstep.envs import assets, motors
 
 
 def own_model(task: Any) -> tuple[str, bytes] | None:
     """The model of a task by its name, where that is a file of the user's own."""
-    return None if task.model_name is None else (task.model_name, assets.encode(task.model.mj_model))
+    model = task.model if task.motor is None else task.motor.given
+    return None if task.model_name is None else (task.model_name, assets.encode(model.mj_model))
+
+
+def brought(task: Any) -> dict[str, Any]:
+    """What a checkpoint brings along, so that it needs no other file: the task's own model, its motors' network."""
+    return {"model": own_model(task), "motor": motors.stored(task.motor)}
 
 
 def write_checkpoint(path: Path, whole: dict[str, Any]) -> None:

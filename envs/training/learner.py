@@ -16,15 +16,15 @@ import math
 import os
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dualstep.envs import assets, registry
+from dualstep.envs import assets, motors, registry
 from dualstep.envs.adapters.rsl_rl import RslRlEnv
 from dualstep.envs.groups import each_group
 from dualstep.envs.training.acting import Acting
-from dualstep.envs.training.files import own_model, write_checkpoint
+from dualstep.envs.training.files import brought, write_checkpoint
 from dualstep.envs.training.settings import Settings
 from dualstep.envs.training.threads import torch_threads, wanted_threads
 
@@ -267,8 +267,8 @@ class Learner:
             "task": self.task,
             # where a task of the user's own is found again
             "source": registry.find(self.task)[1].source,
-            # and its model, where that is a file of the user's own
-            "model": own_model(env.task),
+            # and what else are files of the user's own
+            **brought(env.task),
             "settings": self.settings.as_dict(),
             "seed": self.seed,
             "iteration": self.iteration,
@@ -408,15 +408,30 @@ def read_checkpoint(path: Path, task: str | None = None, *, trust: bool = False)
         # the policy knows this model: from now on the task has it, wherever its file is
         name, stored = model
         assets.keep(registry.task_class(registry.find(whole["task"])[1]), name, stored)
+    motor = whole.get("motor")
+    if motor:
+        fits = isinstance(motor, (tuple, list)) and [type(part) for part in motor] == [str, bytes]
+        if not fits or motors.runs_code(motor[0]):
+            raise CheckpointError(f"'{path}' is a damaged checkpoint: its motor model is no name and bytes of an .npz")
+        motors.keep(*motor)
     return whole
 
 
-def check_code(settings: Settings, path: Path, trust: bool) -> None:
-    """CheckpointError where the settings of a checkpoint name classes or functions of somebody's own."""
-    if (code := settings.code()) and not trust:
+def check_code(settings: Settings, path: Path, trust: bool, said: Sequence[str] = ()) -> None:
+    """CheckpointError where the settings of a checkpoint name classes, functions or TorchScript of somebody's own;
+    `said` are those that the user gives himself."""
+    if trust:
+        return
+    if (code := settings.code()) and "rsl_rl_options" not in said:
         raise CheckpointError(
             f"'{path}' was trained with '{code[0]}', as its rsl_rl_options say: no code is run that a checkpoint "
             "names; --trust imports it"
+        )
+    motor = settings.task_options.get(motors.OPTION)
+    if motors.runs_code(motor) and f"task.{motors.OPTION}" not in said:
+        raise CheckpointError(
+            f"'{path}' was trained with the TorchScript of its motor_model {motor!r}: no code is run that a checkpoint "
+            "names; --trust loads it"
         )
 
 

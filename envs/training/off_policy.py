@@ -15,7 +15,7 @@ from typing import Any
 from dualstep.envs import registry
 from dualstep.envs.adapters.stable_baselines3 import SB3Env
 from dualstep.envs.training.actors import ACTIVATIONS, policy_of
-from dualstep.envs.training.files import own_model, write_checkpoint
+from dualstep.envs.training.files import brought, write_checkpoint
 from dualstep.envs.training.learner import FORMAT, CheckpointError, Point, read_checkpoint
 from dualstep.envs.training.settings import Settings
 from dualstep.envs.training.threads import torch_threads
@@ -161,7 +161,7 @@ class SacLearner:
         """The networks and their optimizers, the curve; not the replay, which fills anew."""
         write_checkpoint(path, {
             "dualstep": FORMAT, "library": "sac", "task": self.task, "source": registry.find(self.task)[1].source,
-            "model": own_model(self.env.env.task), "settings": self.settings.as_dict(), "seed": self.seed,
+            **brought(self.env.env.task), "settings": self.settings.as_dict(), "seed": self.seed,
             "iteration": self.iteration, "steps": self.steps, "seconds": dict(self.seconds), "episodes": self.episodes,
             "finished": list(self.finished), "curve": [tuple(point) for point in self.curve], "actor": self._actor(),
             "algorithm": self.algorithm.get_parameters(), "entropy": self.algorithm.log_ent_coef.detach().clone(),

@@ -30,7 +30,9 @@ def load_policy(path: Path, task: str | None = None, *, trust: bool = False) -> 
     if whole.get("library") == "sac":
         from dualstep.envs.training.actors import policy_of
 
-        return whole["task"], settings_from(whole), policy_of(whole["actor"])
+        settings = settings_from(whole)
+        check_code(settings, path, trust)
+        return whole["task"], settings, policy_of(whole["actor"])
     learner, settings = _load(path, task, trust)
     return learner.task, settings, learner.policy()
 

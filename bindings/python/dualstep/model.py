@@ -41,6 +41,10 @@ def _restore(
     """A model as it was pickled."""
     model = cls(raw)
     model.mj_model = mj_model
+    return _set(model, options, restitutions, prescribed)
+
+
+def _set(model: Model, options: dict[str, Any], restitutions: Any, prescribed: Any) -> Model:
     for name, value in options.items():
         setattr(model.opt, name, value)
     for pair in restitutions:
@@ -191,9 +195,18 @@ class Model(_core.Model, ModelFields):
             "names": self.mj_model.names,
             "text": self.mj_model.text_data,
         }
+        return _restore, (type(self), raw, *self._settings(), self.mj_model)
+
+    def _settings(self) -> tuple[dict[str, Any], Any, Any]:
+        """Options, restitutions and prescribed velocities: what a model has beside MuJoCo's arrays."""
         options = {name: getattr(self.opt, name) for name in _OPTIONS}
         options = {name: np.array(value) if isinstance(value, np.ndarray) else value for name, value in options.items()}
-        return _restore, (type(self), raw, options, self._restitutions(), self._prescribed(), self.mj_model)
+        return options, self._restitutions(), self._prescribed()
+
+    def with_arrays_of(self, mj_model: mujoco.MjModel) -> Model:
+        """A model of these arrays with the options, restitutions and prescribed velocities of this one: of a changed
+        copy of its `mj_model`, for example."""
+        return _set(type(self)._taken_over(mj_model, 3), *self._settings())
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name != "mj_model" and not hasattr(type(self), name):

@@ -79,7 +79,7 @@ def test_what_is_refused(tmp_path, capsys):
         (["Ant", "--set", "task.device=cpu"], "no option of the task: the learner has it: --device says it"),
         (["Ant", "--set", "task.num_envs=4"], "--num-envs says it"),
         (["Ant", "--set", "task.nonfinite=refuse"], "the learner has it, and cannot be changed"),
-        (["InvertedPendulum", "--set", "task.zzz=1"], "reset_noise_scale, action_delay, observation_delay, max_episode_steps, randomize, contact\n"),
+        (["InvertedPendulum", "--set", "task.zzz=1"], "reset_noise_scale, action_delay, observation_delay, motor_model, max_episode_steps, randomize, contact\n"),
         (["nowhere.py:Task"], "there is no file"),
         (["Ant", "--set", "task.randomize=[{'parameter': 'body_mas', 'low': 1, 'high': 2}]"], "near it are 'body_mass'"),
     ):

@@ -94,14 +94,13 @@ def _value(text: str) -> Any:
 def _check_option(task: str, name: str) -> None:
     """Refuses an option of the task that is none, or not the task's."""
     from dualstep.envs import registry
-    from dualstep.envs.delays import DELAYS
-    from dualstep.envs.making import refuse_unknown
+    from dualstep.envs.making import TASK_OPTIONS, refuse_unknown
 
     if name in OWNED:
         instead = f": {OWNED[name]} says it" if OWNED[name] else ", and cannot be changed"
         raise CommandError(f"--set task.{name} is given, and it is no option of the task: the learner has it{instead}")
     try:
-        refuse_unknown(task, [name], registry.task_class(registry.find(task)[1]).options(), (*DELAYS, *SHARED))
+        refuse_unknown(task, [name], registry.task_class(registry.find(task)[1]).options(), (*TASK_OPTIONS, *SHARED))
     except TypeError as error:
         raise CommandError(f"--set task.{name}: {error}") from None
 
@@ -210,8 +209,8 @@ def _prepare(args: argparse.Namespace, task: str, leads: bool) -> tuple[Any, Pat
         if whole:
             base = settings_from(whole)
         settings = _settings(args, task, base, checkpoint)
-        if checkpoint and not any(words.startswith("rsl_rl_options=") for words in args.set):
-            check_code(settings, checkpoint, False)
+        if checkpoint:
+            check_code(settings, checkpoint, False, [words.partition("=")[0] for words in args.set])
         learner = kind(task, settings, seed=args.seed, device=args.device, num_threads=args.num_threads)
         exact = checkpoint is not None and learner.load(checkpoint)
         if goes_on and checkpoint is not None:
@@ -325,7 +324,7 @@ def worth(task: str, settings: Any, policy: Any, episodes: int, device: str, see
     where it has none of the name, in the same task on MuJoCo."""
     import gymnasium
 
-    from dualstep.envs.delays import DELAYS
+    from dualstep.envs.making import TASK_OPTIONS
     from dualstep.envs.training.evaluate import episodes_here, episodes_on_mujoco, returns_in_gymnasium
 
     def figures(returns: Any) -> dict[str, Any]:
@@ -341,8 +340,8 @@ def worth(task: str, settings: Any, policy: Any, episodes: int, device: str, see
     law = options.get("contact")
     # that one has nothing of ours
     options = {name: value for name, value in options.items() if name not in SHARED}
-    late = not options.keys().isdisjoint(DELAYS)
-    where = "gymnasium" if f"{task}-v5" in gymnasium.registry and not late else "mujoco"
+    ours = not options.keys().isdisjoint(TASK_OPTIONS)
+    where = "gymnasium" if f"{task}-v5" in gymnasium.registry and not ours else "mujoco"
     try:
         if where == "gymnasium":
             found[where] = figures(returns_in_gymnasium(task, policy, episodes, seed=seed, **options))
