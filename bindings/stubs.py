@@ -1,9 +1,11 @@
-"""Writes the type stubs of the Python package, from the compiled modules and the tables behind them.
+"""Writes the type stubs of the Python package, and the arrays of tasks in C++, from the compiled modules and the tables
+behind them.
 
     PYTHONPATH=bindings/python python bindings/stubs.py     # after a change of a binding, the field table, an option
 
 `_core.pyi` and `_formulations.pyi` are pybind11-stubgen's, in the types that Python's callers write; `_fields.pyi` has
-a property for each array of a batch, a reference and a model, with its shape, meaning and unit.
+a property for each array of a batch, a reference and a model, with its shape, meaning and unit. `task_arrays.inl` has
+what envs/cpp/task.h makes members of.
 """
 
 from __future__ import annotations
@@ -20,6 +22,13 @@ from dualstep import _core
 ROOT = pathlib.Path(__file__).parent.parent
 PACKAGE = ROOT / "bindings" / "python" / "dualstep"
 WRITTEN = '"""Written by bindings/stubs.py."""\n'
+TASK_ARRAYS = """// Written by bindings/stubs.py: the arrays of one environment that a task may name (task.h). Those
+// whose names stand in its source are there, the others null. Real is the precision of the batch.
+//
+//   TASK_ARRAY(name, type, meaning)   with the shape in sizes of the model; row-major
+"""
+TASK_END = "#undef TASK_ARRAY\n"
+CPP_TYPES = {"float64": "double", "int32": "int", "uint32": "unsigned"}
 
 # what the reference has beside the arrays of the field table: the shape, and the meaning in MuJoCo's terms
 REFERENCE = {
@@ -179,11 +188,28 @@ def compiled(module: str) -> str:
     return "\n".join([doc[:-3] + '. Written by bindings/stubs.py."""', *imports, rest])
 
 
-def stubs() -> dict[str, str]:
-    """{file name: text} of every stub."""
-    return {"_core.pyi": compiled("_core"), "_formulations.pyi": compiled("_formulations"), "_fields.pyi": fields()}
+def task_arrays() -> str:
+    """The arrays that a task in C++ may name: all of a batch, and the action."""
+    model = ds.Model.from_mjcf(MODEL)
+    single, double = (ds.Batch(model, 1, dtype=dtype, num_threads=1) for dtype in ("float32", "float64"))
+    rows = [("action", "Real", "(nu,) what the policy asked for, zero where an episode begins")]
+    for name, _, axes, meaning in _core.batch_fields():
+        dtype = getattr(single, name).dtype.name
+        of = CPP_TYPES[dtype] if dtype == getattr(double, name).dtype.name else "Real"
+        rows.append((name, of, f"{_shape(axes) if axes else '(1,)'} {meaning}"))
+    return TASK_ARRAYS + "".join(f'TASK_ARRAY({name}, {of}, "{meaning}")\n' for name, of, meaning in rows) + TASK_END
+
+
+def stubs() -> dict[pathlib.Path, str]:
+    """{file: text} of all that is written."""
+    return {
+        PACKAGE / "_core.pyi": compiled("_core"),
+        PACKAGE / "_formulations.pyi": compiled("_formulations"),
+        PACKAGE / "_fields.pyi": fields(),
+        ROOT / "envs" / "cpp" / "task_arrays.inl": task_arrays(),
+    }
 
 
 if __name__ == "__main__":
-    for name, text in stubs().items():
-        (PACKAGE / name).write_text(text)
+    for path, text in stubs().items():
+        path.write_text(text)
