@@ -30,27 +30,6 @@ TASK_ARRAYS = """// Written by bindings/stubs.py: the arrays of one environment 
 TASK_END = "#undef TASK_ARRAY\n"
 CPP_TYPES = {"float64": "double", "int32": "int", "uint32": "unsigned"}
 
-# what the reference has beside the arrays of the field table: the shape, and the meaning in MuJoCo's terms
-REFERENCE = {
-    "qfrc_spring": ("nv", "springs of joints and tendons [N, N m]"),
-    "qfrc_damper": ("nv", "dampers of joints and tendons [N, N m]"),
-    "qfrc_gravcomp": ("nv", "gravity compensation [N, N m]"),
-    "qfrc_fluid": ("nv", "drag of the fluid [N, N m]"),
-    "act_dot": ("na", "rates of the activations [1/s]"),
-    "actuator_moment": ("nactuator nv", "moments of the actuators: d length / d q"),
-    "actuator_length": ("nactuator", "lengths of the actuators [m, rad]"),
-    "actuator_velocity": ("nactuator", "velocities of the actuators [m/s, rad/s]"),
-    "sensordata": ("nsensordata", "readings of the sensors, in MuJoCo's units and order"),
-    "xmat": ("nbody 9", "orientations of body frames, row-major"),
-    "ximat": ("nbody 9", "orientations of the principal axes of inertia, row-major"),
-    "subtree_linvel": ("nbody 3", "velocities of the centres of mass of subtrees [m/s]"),
-    "subtree_angmom": ("nbody 3", "angular momenta of subtrees about their centres of mass [kg m^2/s]"),
-    "cacc": ("nbody 6", "body accelerations (angular, linear) about the tree's centre of mass [rad/s^2, m/s^2]"),
-    "cfrc_int": ("nbody 6", "moment and force on each body from its parent, about the tree's centre of mass [N m, N]"),
-    "cfrc_ext": ("nbody 6", "moment and force on each body from outside, about the tree's centre of mass [N m, N]"),
-    "xanchor": ("njnt 3", "joint anchors [m]"),
-    "xaxis": ("njnt 3", "joint axes"),
-}
 # an asymmetric model: every option has its default, and no array is missing
 MODEL = """<mujoco><worldbody><body><freejoint/><geom size=".1"/></body></worldbody></mujoco>"""
 
@@ -79,10 +58,12 @@ def batch_properties() -> list[str]:
 
 def reference_properties() -> list[str]:
     reference = _core.Reference(ds.Model.from_mjcf(MODEL))
-    known = {name: (axes, meaning) for name, _, axes, meaning in _core.batch_fields()} | REFERENCE
-    unknown = set(reference.array_names()) - set(known)
-    if unknown:
-        raise SystemExit(f"bindings/stubs.py: REFERENCE lacks a line for {', '.join(sorted(unknown))}")
+    known = {name: (axes, meaning) for name, _, axes, meaning in _core.batch_fields()}
+    table = (ROOT / "host/reference/arrays.inl").read_text()
+    rows = re.findall(r"^(?:INPUT|OUTPUT|OWN)\((\w+)(?:, \"([^\"]*)\", \"([^\"]*)\")?\)$", table, re.MULTILINE)
+    if {name for name, *_ in rows} != set(reference.array_names()) - {"energy", "time"}:
+        raise SystemExit("bindings/stubs.py does not read host/reference/arrays.inl as the library does")
+    known |= {name: (axes, meaning) for name, axes, meaning in rows if meaning}
     return [
         _property(name, f"{_shape(known[name][0])} {known[name][1]}", reference.writable(name))
         for name in reference.array_names()
