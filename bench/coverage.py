@@ -163,7 +163,8 @@ def some_states(mj) -> list[dict[str, Any]]:
     rng, data, states = np.random.default_rng(0), mujoco.MjData(mj), []
     for index in range(4 * STATES):
         if len(states) < STATES and draw(mj, data, rng, index):
-            state = {name: np.array(getattr(data, name)) for name in ("qacc", *SET_BY, "geom_xpos", "geom_xmat")}
+            names = ("qacc", *SET_BY, "geom_xpos", "geom_xmat")
+            state: dict[str, Any] = {name: np.array(getattr(data, name)) for name in names}
             state["contacts"] = [(tuple(map(int, c.geom)), c.dist, np.array(c.frame[:3])) for c in data.contact]
             states.append(state)
     return states
@@ -297,7 +298,7 @@ def look_at(path: str, missing: set[str]) -> dict[str, Any]:
         fact["shows"] = there
     buffer = np.empty(mujoco.mj_sizeModel(mj), np.uint8)
     mujoco.mj_saveModel(mj, None, buffer)
-    fact["digest"] = hashlib.sha256(buffer).hexdigest()[:16]
+    fact["digest"] = hashlib.sha256(buffer.tobytes()).hexdigest()[:16]
     if noslip := mj.opt.noslip_iterations:
         # not run here, which a warning says: what is left is compared
         fact["noslip"], mj.opt.noslip_iterations = noslip, 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pathlib
 import sys
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -134,7 +134,7 @@ def _hdf5(path: pathlib.Path) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
 
     with h5py.File(path) as file:
         is_local = "fclib_local" in file
-        held = file["fclib_local" if is_local else "fclib_global"]
+        held: Any = file["fclib_local" if is_local else "fclib_global"]
 
         def array(*names: str) -> np.ndarray:
             return np.ravel(held["/".join(names)][()])

@@ -369,7 +369,7 @@ def resets() -> tuple[float, str]:
             wrong += differing(after, before, ~mask, ~mask)
             fresh = arrays(new)
             for name in ("iterations", "residual"):  # of an evaluation, which a reset is none of
-                after.pop(name), fresh.pop(name)
+                del after[name], fresh[name]
             wrong += differing(after, fresh, mask, mask)
             looked += 64
             act(batch, rng, 3)

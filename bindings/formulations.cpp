@@ -6,7 +6,7 @@
 
 PYBIND11_MODULE(_formulations, m) {
   namespace bindings = dualstep::bindings;
-  m.doc() = "batched doors to the formulations; use dualstep.formulations";
+  m.doc() = "the formulations, a batch of problems a call; use dualstep.formulations";
   bindings::problem_error =
       PyErr_NewException("dualstep._formulations.ProblemError", PyExc_RuntimeError, nullptr);
   m.attr("ProblemError") = pybind11::handle(bindings::problem_error);

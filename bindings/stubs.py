@@ -1,9 +1,11 @@
-"""Writes the type stubs of the Python package, from the compiled modules and the tables behind them.
+"""Writes the type stubs of the Python package, and the arrays of tasks in C++, from the compiled modules and the tables
+behind them.
 
     PYTHONPATH=bindings/python python bindings/stubs.py     # after a change of a binding, the field table, an option
 
 `_core.pyi` and `_formulations.pyi` are pybind11-stubgen's, in the types that Python's callers write; `_fields.pyi` has
-a property for each array of a batch, a reference and a model, with its shape, meaning and unit.
+a property for each array of a batch, a reference and a model, with its shape, meaning and unit. `task_arrays.inl` has
+what envs/cpp/task.h makes members of.
 """
 
 from __future__ import annotations
@@ -20,28 +22,14 @@ from dualstep import _core
 ROOT = pathlib.Path(__file__).parent.parent
 PACKAGE = ROOT / "bindings" / "python" / "dualstep"
 WRITTEN = '"""Written by bindings/stubs.py."""\n'
+TASK_ARRAYS = """// Written by bindings/stubs.py: the arrays of one environment that a task may name (task.h). Those
+// whose names stand in its source are there, the others null. Real is the precision of the batch.
+//
+//   TASK_ARRAY(name, type, meaning)   with the shape in sizes of the model; row-major
+"""
+TASK_END = "#undef TASK_ARRAY\n"
+CPP_TYPES = {"float64": "double", "int32": "int", "uint32": "unsigned"}
 
-# what the reference has beside the arrays of the field table: the shape, and the meaning in MuJoCo's terms
-REFERENCE = {
-    "qfrc_spring": ("nv", "springs of joints and tendons [N, N m]"),
-    "qfrc_damper": ("nv", "dampers of joints and tendons [N, N m]"),
-    "qfrc_gravcomp": ("nv", "gravity compensation [N, N m]"),
-    "qfrc_fluid": ("nv", "drag of the fluid [N, N m]"),
-    "act_dot": ("na", "rates of the activations [1/s]"),
-    "actuator_moment": ("nactuator nv", "moments of the actuators: d length / d q"),
-    "actuator_length": ("nactuator", "lengths of the actuators [m, rad]"),
-    "actuator_velocity": ("nactuator", "velocities of the actuators [m/s, rad/s]"),
-    "sensordata": ("nsensordata", "readings of the sensors, in MuJoCo's units and order"),
-    "xmat": ("nbody 9", "orientations of body frames, row-major"),
-    "ximat": ("nbody 9", "orientations of the principal axes of inertia, row-major"),
-    "subtree_linvel": ("nbody 3", "velocities of the centres of mass of subtrees [m/s]"),
-    "subtree_angmom": ("nbody 3", "angular momenta of subtrees about their centres of mass [kg m^2/s]"),
-    "cacc": ("nbody 6", "body accelerations (angular, linear) about the tree's centre of mass [rad/s^2, m/s^2]"),
-    "cfrc_int": ("nbody 6", "moment and force on each body from its parent, about the tree's centre of mass [N m, N]"),
-    "cfrc_ext": ("nbody 6", "moment and force on each body from outside, about the tree's centre of mass [N m, N]"),
-    "xanchor": ("njnt 3", "joint anchors [m]"),
-    "xaxis": ("njnt 3", "joint axes"),
-}
 # an asymmetric model: every option has its default, and no array is missing
 MODEL = """<mujoco><worldbody><body><freejoint/><geom size=".1"/></body></worldbody></mujoco>"""
 
@@ -70,10 +58,12 @@ def batch_properties() -> list[str]:
 
 def reference_properties() -> list[str]:
     reference = _core.Reference(ds.Model.from_mjcf(MODEL))
-    known = {name: (axes, meaning) for name, _, axes, meaning in _core.batch_fields()} | REFERENCE
-    unknown = set(reference.array_names()) - set(known)
-    if unknown:
-        raise SystemExit(f"bindings/stubs.py: REFERENCE lacks a line for {', '.join(sorted(unknown))}")
+    known = {name: (axes, meaning) for name, _, axes, meaning in _core.batch_fields()}
+    table = (ROOT / "host/reference/arrays.inl").read_text()
+    rows = re.findall(r"^(?:INPUT|OUTPUT|OWN)\((\w+)(?:, \"([^\"]*)\", \"([^\"]*)\")?\)$", table, re.MULTILINE)
+    if {name for name, *_ in rows} != set(reference.array_names()) - {"energy", "time"}:
+        raise SystemExit("bindings/stubs.py does not read host/reference/arrays.inl as the library does")
+    known |= {name: (axes, meaning) for name, axes, meaning in rows if meaning}
     return [
         _property(name, f"{_shape(known[name][0])} {known[name][1]}", reference.writable(name))
         for name in reference.array_names()
@@ -179,11 +169,28 @@ def compiled(module: str) -> str:
     return "\n".join([doc[:-3] + '. Written by bindings/stubs.py."""', *imports, rest])
 
 
-def stubs() -> dict[str, str]:
-    """{file name: text} of every stub."""
-    return {"_core.pyi": compiled("_core"), "_formulations.pyi": compiled("_formulations"), "_fields.pyi": fields()}
+def task_arrays() -> str:
+    """The arrays that a task in C++ may name: all of a batch, and the action."""
+    model = ds.Model.from_mjcf(MODEL)
+    single, double = (ds.Batch(model, 1, dtype=dtype, num_threads=1) for dtype in ("float32", "float64"))
+    rows = [("action", "Real", "(nu,) what the policy asked for, zero where an episode begins")]
+    for name, _, axes, meaning in _core.batch_fields():
+        dtype = getattr(single, name).dtype.name
+        of = CPP_TYPES[dtype] if dtype == getattr(double, name).dtype.name else "Real"
+        rows.append((name, of, f"{_shape(axes) if axes else '(1,)'} {meaning}"))
+    return TASK_ARRAYS + "".join(f'TASK_ARRAY({name}, {of}, "{meaning}")\n' for name, of, meaning in rows) + TASK_END
+
+
+def stubs() -> dict[pathlib.Path, str]:
+    """{file: text} of all that is written."""
+    return {
+        PACKAGE / "_core.pyi": compiled("_core"),
+        PACKAGE / "_formulations.pyi": compiled("_formulations"),
+        PACKAGE / "_fields.pyi": fields(),
+        ROOT / "envs" / "cpp" / "task_arrays.inl": task_arrays(),
+    }
 
 
 if __name__ == "__main__":
-    for name, text in stubs().items():
-        (PACKAGE / name).write_text(text)
+    for path, text in stubs().items():
+        path.write_text(text)

@@ -1,10 +1,10 @@
 """Tasks in C++: a file with four functions, compiled for where the batch is, called on its arrays.
 
-The header is cpp/task.h, the example examples/balance.cpp. The host's compiler makes a library of it (`CXX`, else c++),
-nvcc one for a batch on a GPU (`NVCC`, else nvcc); libraries are kept in the cache (DUALSTEP_CACHE_DIR) under the hash
-of all that they are made of. A library is loaded only where this user, or root, alone can write it and its folder, and
-where it is the one that was made: its own hash stands beside it. Arrays are passed by their addresses, and nothing is
-copied.
+The header is cpp/task.h, the arrays that it knows are in cpp/task_arrays.inl, the example is examples/balance.cpp. The
+host's compiler makes a library of it (`CXX`, else c++), nvcc one for a batch on a GPU (`NVCC`, else nvcc); libraries
+are kept in the cache (DUALSTEP_CACHE_DIR) under the hash of all that they are made of. A library is loaded only where
+this user, or root, alone can write it and its folder, and where it is the one that was made: its own hash stands
+beside it. Arrays are passed by their addresses, and nothing is copied.
 """
 
 from __future__ import annotations
@@ -38,15 +38,10 @@ RESET, OBSERVE, REWARD, TERMINATED = range(4)
 OBSERVATIONS, NORMALS, UNIFORMS = range(3)
 # numbers behind the first observation, and what is in them
 ROOM, UNTOUCHED = 256, -1.0625e30
-
-
-def _names() -> list[str]:
-    """The arrays that tasks may name, out of the header."""
-    text = (HEADERS / "task.h").read_text(encoding="utf-8")
-    return re.findall(r"X\((\w+), \w+\)", text[text.index("#define DUALSTEP_TASK_ARRAYS") : text.index("namespace")])
-
-
-NAMES = _names()
+# the arrays that tasks may name, out of their table
+NAMES: list[str] = re.findall(
+    r"^TASK_ARRAY\((\w+),", (HEADERS / "task_arrays.inl").read_text(encoding="utf-8"), re.MULTILINE
+)
 
 
 class _Call(ctypes.Structure):
@@ -81,7 +76,8 @@ def compile_task(source: Path, dtype: str, arch: str = "") -> Path:
     """The library of a source, for the host or a GPU of `arch` ("sm_90"); made where it is not in the cache. What the
     compiler complains of is in the error."""
     command = [*_compiler(arch), f"-DDUALSTEP_REAL={'double' if dtype == 'float64' else 'float'}", f"-I{HEADERS}"]
-    whole = source.read_bytes() + (HEADERS / "task.h").read_bytes() + "\0".join(command).encode()
+    headers = b"".join((HEADERS / name).read_bytes() for name in ("task.h", "task_arrays.inl"))
+    whole = source.read_bytes() + headers + "\0".join(command).encode()
     cache = _cache()
     made = cache / f"{source.stem}-{hashlib.sha256(whole).hexdigest()[:20]}.so"
     if not _is_ours(made):
@@ -256,7 +252,8 @@ def cpp_task(source: str | os.PathLike[str], model: Model | str, frame_skip: int
     library.dualstep_task_defaults(ctypes.c_void_p(defaults.ctypes.data))
     # qpos and qvel are what rows and widths are known by
     arrays = tuple(n for n in NAMES if n in ("qpos", "qvel") or re.search(rf"\b{n}\b", text))
-    state = {"action", *(name for name, role, *_ in _core.batch_fields() if role == "state")}
+    # of the records the time alone is one that no evaluation writes
+    state = {"action", "time", *(name for name, role, *_ in _core.batch_fields() if role == "state")}
     return type(
         path.stem.title().replace("_", ""),
         (CppTask,),

@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from typing import Any
 
 import numpy as np
 
@@ -63,7 +64,8 @@ def prepare(model: str, file: str) -> None:
     with ds.Batch(loaded, 32, device="cpu", num_threads=1) as batch:
         pool = play(batch, controls, SUBSTEPS, 2.0, rng).states
     states = pool.take(rng.integers(len(pool), size=ENVS))
-    np.savez(file, ctrl=controls.draw(CALLS, ENVS), **states.arrays)
+    arrays: dict[str, Any] = {"ctrl": controls.draw(CALLS, ENVS), **states.arrays}
+    np.savez(file, **arrays)
 
 
 def package(build: pathlib.Path, folder: str) -> None:

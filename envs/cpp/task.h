@@ -11,9 +11,9 @@
 //   };
 //   DUALSTEP_TASK(Hover, height)                      // the options once more, in their order
 //
-// Reads: the batch's arrays, row-major, an environment after the other. Writes: what a function is for, and
-// nothing else. Cost: one pass over the environments for each function; on a GPU a kernel each, queued behind
-// the step, for which nothing waits. Python has the other side of this: compiled.py.
+// Reads: the batch's arrays (task_arrays.inl), row-major, an environment after the other. Writes: what a function is
+// for, and nothing else. Cost: one pass over the environments for each function; on a GPU a kernel each, queued
+// behind the step, for which nothing waits. Python has the other side of this: compiled.py.
 #pragma once
 
 #include <cmath>
@@ -30,17 +30,6 @@
 #define DUALSTEP_DEVICE
 #endif
 
-// arrays of the batch that a task may name; those whose names stand in its source are there. `action` is what
-// the policy asked for, zero where an episode begins
-// clang-format off
-#define DUALSTEP_TASK_ARRAYS(X) \
-  X(qpos, Real) X(qvel, Real) X(act, Real) X(ctrl, Real) X(action, Real) X(mocap_pos, Real) X(mocap_quat, Real) \
-  X(qfrc_applied, Real) X(xfrc_applied, Real) X(qacc, Real) X(actuator_force, Real) X(xpos, Real) \
-  X(xquat, Real) X(xipos, Real) X(cvel, Real) X(subtree_com, Real) X(geom_xpos, Real) X(geom_xmat, Real) \
-  X(site_xpos, Real) X(site_xmat, Real) X(energy, Real) X(contact_count, int) X(contact_geom, int) \
-  X(contact_dist, Real) X(contact_pos, Real) X(contact_frame, Real) X(contact_force, Real)
-// clang-format on
-
 namespace dualstep {
 
 using Real = DUALSTEP_REAL;
@@ -49,11 +38,10 @@ using Real = DUALSTEP_REAL;
 struct Call {
   long long rows = 0;              // how many are asked for
   const long long* row = nullptr;  // which; null: all of them, in order
-#define X(name, type)         \
-  const type* name = nullptr; \
+#define TASK_ARRAY(name, type, meaning) \
+  const type* name = nullptr;           \
   long long name##_width = 0;
-  DUALSTEP_TASK_ARRAYS(X)
-#undef X
+#include "task_arrays.inl"
   const double* normal = nullptr;   // (rows, normals), of mean 0 and variance 1
   const double* uniform = nullptr;  // (rows, uniforms), in [0, 1)
   const double* options = nullptr;
@@ -63,9 +51,8 @@ struct Call {
 
 // one environment; arrays that the source does not name are null, and draws are NaN but at resets
 struct Env {
-#define X(name, type) const type* name;
-  DUALSTEP_TASK_ARRAYS(X)
-#undef X
+#define TASK_ARRAY(name, type, meaning) const type* name;
+#include "task_arrays.inl"
   const double *normal, *uniform;
 };
 
@@ -84,9 +71,8 @@ template <class T>
 DUALSTEP_DEVICE Env environment(const Call& call, long long i, const double* none) {
   const long long e = call.row ? call.row[i] : i;
   Env s;
-#define X(name, type) s.name = call.name ? call.name + e * call.name##_width : nullptr;
-  DUALSTEP_TASK_ARRAYS(X)
-#undef X
+#define TASK_ARRAY(name, type, meaning) s.name = call.name ? call.name + e * call.name##_width : nullptr;
+#include "task_arrays.inl"
   s.normal = call.normal ? call.normal + i * T::normals : none;
   s.uniform = call.uniform ? call.uniform + i * T::uniforms : none;
   return s;

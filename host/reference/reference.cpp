@@ -3,7 +3,7 @@
 #include "host/reference/reference.h"
 
 #include <algorithm>
-#include <array>
+#include <iterator>
 #include <stdexcept>
 
 #include "host/interruption.h"
@@ -16,63 +16,22 @@ namespace dualstep::reference {
 
 namespace {
 
-constexpr std::array kWritable = {"qpos",         "qvel",         "act",       "ctrl",      "ctrl_history",
-                                  "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat"};
+constexpr const char* kWritable[] = {
+#define INPUT(name) #name,
+#include "host/reference/arrays.inl"
+};
 
-// one list for both directions: calls f(name, entry of Data) for what users write ...
+// calls f(name, entry of Data) for what users write ...
 template <class D, class F>
 void for_each_input(D& d, F f) {
-  f("qpos", d.qpos);
-  f("qvel", d.qvel);
-  f("act", d.act);
-  f("ctrl", d.ctrl);
-  f("ctrl_history", d.ctrl_history);
-  f("qfrc_applied", d.qfrc_applied);
-  f("xfrc_applied", d.xfrc_applied);
-  f("mocap_pos", d.mocap_pos);
-  f("mocap_quat", d.mocap_quat);
+#define INPUT(name) f(#name, d.name);
+#include "host/reference/arrays.inl"
 }
 // ... and for what they read
 template <class D, class F>
 void for_each_output(D& d, F f) {
-  f("qacc", d.qacc);
-  f("qacc_smooth", d.qacc_smooth);
-  f("qfrc_bias", d.qfrc_bias);
-  f("qfrc_passive", d.qfrc_passive);
-  f("qfrc_spring", d.qfrc_spring);
-  f("qfrc_damper", d.qfrc_damper);
-  f("qfrc_gravcomp", d.qfrc_gravcomp);
-  f("qfrc_fluid", d.qfrc_fluid);
-  f("qfrc_actuator", d.qfrc_actuator);
-  f("qfrc_smooth", d.qfrc_smooth);
-  f("qfrc_constraint", d.qfrc_constraint);
-  f("act_dot", d.act_dot);
-  f("ten_length", d.ten_length);
-  f("ten_velocity", d.ten_velocity);
-  f("ten_J", d.ten_J);
-  f("actuator_moment", d.actuator_moment);
-  f("actuator_length", d.actuator_length);
-  f("actuator_velocity", d.actuator_velocity);
-  f("actuator_force", d.actuator_force);
-  f("sensordata", d.sensordata);
-  f("xpos", d.xpos);
-  f("xquat", d.xquat);
-  f("xmat", d.xmat);
-  f("xipos", d.xipos);
-  f("ximat", d.ximat);
-  f("subtree_com", d.subtree_com);
-  f("subtree_linvel", d.subtree_linvel);
-  f("subtree_angmom", d.subtree_angmom);
-  f("cvel", d.cvel);
-  f("cacc", d.cacc);
-  f("cfrc_int", d.cfrc_int);
-  f("cfrc_ext", d.cfrc_ext);
-  f("xanchor", d.xanchor);
-  f("xaxis", d.xaxis);
-  f("geom_xpos", d.geom_xpos);
-  f("geom_xmat", d.geom_xmat);
-  f("site_xpos", d.site_xpos);
-  f("site_xmat", d.site_xmat);
+#define OUTPUT(name) f(#name, d.name);
+#include "host/reference/arrays.inl"
 }
 
 std::vector<int> shape_of(const VectorXd& x) { return {static_cast<int>(x.size())}; }
@@ -130,7 +89,7 @@ Reference::Reference(const Model& model)
 }
 
 bool Reference::writable(const std::string& name) const {
-  return std::find(kWritable.begin(), kWritable.end(), name) != kWritable.end();
+  return std::find(std::begin(kWritable), std::end(kWritable), name) != std::end(kWritable);
 }
 
 void Reference::take_state(Data* d) const {

@@ -52,7 +52,8 @@ std::vector<int> owners_of(const Layout& l) {
   return owners;
 }
 
-// run_environment, with the snapshot of the state told apart from the stage that follows it
+// run_environment, with the snapshot of the state told apart from the stages that follow it; the order is that of
+// DS_PARTS and of the stages of each part
 template <int kDim, bool kByRows>
 void run_recorded(RecordingEnv& env, const BatchView<float>& batch, const StepArgs& args) {
   const EnvIO<RecordingEnv> in(env, batch, args);
@@ -60,15 +61,15 @@ void run_recorded(RecordingEnv& env, const BatchView<float>& batch, const StepAr
   env.time_stage(kStage_load);
   EvalIndex m;
   do {
-    keep_start(env, in, m);
-    env.time_stage(kStage_store);
-    smooth_dynamics(env, in);
     each_part([&](auto part) {
       constexpr Part kPart = decltype(part)::kPart;
-      if constexpr (kPart != kPart_smooth) evaluate_part<kPart, kDim, kByRows>(env, in, m);
-      if constexpr (kPart == kPart_solve)
-        env.time_stage(kStage_finish);  // impacts are added after the clock's last
+      begin_part<kPart>(env, in, m);
+      env.time_stage(kStage_store);
+      stages_of_part<kPart, kDim, kByRows>(env, in);
+      // impacts are added after the clock's last
+      if constexpr (kPart == kPart_solve) env.time_stage(kStage_finish);
     });
+    integrate(env, in, m);
   } while (advance(args, num_stages(env.t.o.integrator), &m));
 }
 

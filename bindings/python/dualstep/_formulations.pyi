@@ -1,4 +1,4 @@
-"""batched doors to the formulations; use dualstep.formulations. Written by bindings/stubs.py."""
+"""the formulations, a batch of problems a call; use dualstep.formulations. Written by bindings/stubs.py."""
 import collections.abc
 
 import numpy as np

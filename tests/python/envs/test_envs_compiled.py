@@ -7,9 +7,11 @@ import shutil
 
 import numpy as np
 import pytest
+from batch_models import small
 from users_task import Upright
 
 import dualstep as ds
+from dualstep import _core
 from dualstep.envs import compiled
 
 EXAMPLE = pathlib.Path(compiled.__file__).with_name("examples") / "balance.cpp"
@@ -44,7 +46,7 @@ def test_the_example_is_the_task_in_python(dtype):
         ds.envs.make("BalanceCpp", 1, targt=1)
 
 
-def task_of(tmp_path, functions, options="", **sizes):
+def task_of(tmp_path, functions, options="", model=("ant.xml", 5), **sizes):
     sizes = {"observations": 1, "normals": 0, "uniforms": 0, **sizes}
     told = ", ".join(f"{name} = {size}" for name, size in sizes.items())
     named = ", ".join(word.split(" = ")[0] for word in options.split("double ")[1:])
@@ -55,7 +57,7 @@ def task_of(tmp_path, functions, options="", **sizes):
         DUALSTEP_DEVICE Real reward(const Env& s) const {{ return {functions.get("reward", "0")}; }}
         DUALSTEP_DEVICE bool terminated(const Env& s) const {{ return {functions.get("terminated", "false")}; }} }};
         DUALSTEP_TASK(Probe{", " * bool(named)}{named})""")
-    return ds.envs.cpp_task(tmp_path / "probe.cpp", "ant.xml", 5)
+    return ds.envs.cpp_task(tmp_path / "probe.cpp", *model)
 
 
 def test_outputs_contacts_actions_and_draws(tmp_path):
@@ -82,6 +84,30 @@ def test_outputs_contacts_actions_and_draws(tmp_path):
         assert np.array_equal(observation[:, 1], count) and np.array_equal(terminated, count > 3)
         env.forget_ends()
     assert count.any()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_every_array_of_a_batch_can_be_named(tmp_path, dtype):
+    """All that a task in C++ reads of the arrays are the numbers that Python finds in them."""
+    names = [name for name, *_ in _core.batch_fields()]
+    sim = ds.Batch(small(), 1)
+    sizes = {name: getattr(sim, name).size for name in names}
+    copies = [f"for (int i = 0; i < {size}; ++i) *out++ = Real(s.{name}[i]);" for name, size in sizes.items()]
+    # that it compiles says that those without numbers here can be named too
+    task = task_of(tmp_path, {"observe": "".join(copies)}, model=(small(), 3), observations=sum(sizes.values()))
+    assert set(task.arrays) == set(names)
+    env = ds.envs.BatchEnv(task(), 4, num_threads=1, dtype=dtype, autoreset_mode="Disabled")
+    env.reset(seed=0)
+    rng = np.random.default_rng(0)
+    for given in (env.sim.mocap_pos, env.sim.xfrc_applied):
+        given[:] = rng.normal(size=given.shape)
+    for _ in range(30):
+        seen = env.step(rng.uniform(-1, 1, (4, 2)))[0]
+    found = np.split(seen, np.cumsum(list(sizes.values()))[:-1], axis=1)
+    for name, numbers in zip(names, found, strict=True):
+        wanted = np.asarray(getattr(env.sim, name)).reshape(4, -1).astype(dtype)
+        assert np.array_equal(numbers, wanted), name
+    assert env.sim.contact_count.any() and env.sim.time.all() and env.sim.iterations.any()
 
 
 def test_draws_are_of_resets_alone(tmp_path):
