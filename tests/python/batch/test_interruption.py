@@ -306,7 +306,7 @@ def test_who_waits_for_a_batch_hears_it():
 
     def work():
         ready.set()
-        batch.step(150_000)
+        batch.step(30_000)
 
     thread = threading.Thread(target=work)
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
@@ -326,4 +326,4 @@ def test_who_waits_for_a_batch_hears_it():
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
         thread.join()
-    assert round(float(batch.time[0]) / batch.model.opt.timestep) == 150_000
+    assert round(float(batch.time[0]) / batch.model.opt.timestep) == 30_000
