@@ -176,15 +176,19 @@ def test_on_tensors(monkeypatch):
             assert np.array_equal(a.numpy(), b)
 
 
-def test_the_pages_examples_run(monkeypatch):
+def test_the_pages_examples_run(monkeypatch, tmp_path):
     """All of envs/README.md's Python, in order, as one program."""
     pytest.importorskip("torch")
     page = (EXAMPLE.parent.parent / "README.md").read_text()
-    monkeypatch.chdir(EXAMPLE.parent)
+    # they name the example's file, and write one
+    shutil.copy(EXAMPLE, tmp_path)
+    monkeypatch.chdir(tmp_path)
     names: dict = {}
     blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     assert len(blocks) >= 4
     for block in blocks:
+        if "Go1" in block and importlib.util.find_spec("mjlab") is None:
+            continue
         exec(block, names)
     envs = names["envs"]
     envs.reset(seed=0)
