@@ -210,9 +210,9 @@ def test_a_reference_of_a_long_chain(integrator):
     ],
 )
 def test_large_blocks_are_solved_as_small_ones_are(integrator, joint):
-    """Cholesky, pivoted and LU factors of a block of 600 rows, which ask between their columns."""
+    """Cholesky, pivoted and LU factors of a block of 400 rows, which ask between their columns."""
     option = f'<option integrator="{integrator}" timestep=".0002" tolerance="1e-14" iterations="400"/>' + MEMORY
-    model = chain(600, option + '<compiler angle="radian"/>', **joint)
+    model = chain(400, option + '<compiler angle="radian"/>', **joint)
     reference, data = ds.Reference(model), mujoco.MjData(model.mj_model)
     rng = np.random.default_rng(0)
     reference.qpos[:] = data.qpos[:] = rng.uniform(-0.015, 0.015, model.nq)
