@@ -272,6 +272,21 @@ def _ran(command: list[str], env: dict[str, str], folder: str, seconds: float) -
     return ended, texts[0], texts[1]
 
 
+def _check_end(ended: int | None, said: str, complained: str, seconds: float, megabytes: float) -> None:
+    """Raises InvalidModelError where a child, which ended as `_ran` says, has no model."""
+    too_large = f"the model takes more memory to compile than {MEGABYTES} = {megabytes:g} allows"
+    if ended is None:
+        raise InvalidModelError(f"the model takes longer to compile than {SECONDS} = {seconds:g} allows")
+    if ended == 2:
+        raise InvalidModelError(said)
+    if ended == 3 or (ended != 0 and "bad_alloc" in complained):
+        raise InvalidModelError(too_large)
+    if ended != 0:
+        how = f"MuJoCo does not survive this model: it ends with {'signal' if ended < 0 else 'status'} {abs(ended)}"
+        # a process that has not even the memory to throw an exception ends with a signal, too
+        raise InvalidModelError(f"{too_large}, or {how}" if ended < 0 and math.isfinite(megabytes) else how)
+
+
 def in_child(kind: str, source: str | bytes, assets: dict[str, Any] | None = None) -> mujoco.MjModel:
     """Compiles or reads a model in a child: text, the path of a file, or MuJoCo's binary. Raises InvalidModelError."""
     import pickle
@@ -292,13 +307,5 @@ def in_child(kind: str, source: str | bytes, assets: dict[str, Any] | None = Non
         # the packages that are at hand here
         given = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
         ended, said, complained = _ran(command, given, folder, seconds)
-        if ended is None:
-            raise InvalidModelError(f"the model takes longer to compile than {SECONDS} = {seconds:g} allows")
-        if ended == 2:
-            raise InvalidModelError(said)
-        if ended == 3 or (ended != 0 and "bad_alloc" in complained):
-            raise InvalidModelError(f"the model takes more memory to compile than {MEGABYTES} = {megabytes:g} allows")
-        if ended != 0:
-            how = f"signal {-ended}" if ended < 0 else f"status {ended}"
-            raise InvalidModelError(f"MuJoCo does not survive this model: it ends with {how}")
+        _check_end(ended, said, complained, seconds, megabytes)
         return mujoco.MjModel.from_binary_path("model.mjb", {"model.mjb": Path(to).read_bytes()})

@@ -1,5 +1,6 @@
 """Models of strangers: how large they may be, how long they may compile, and which files they may name."""
 
+import math
 import os
 import pathlib
 import subprocess
@@ -10,6 +11,7 @@ import mujoco
 import pytest
 
 import dualstep as ds
+from dualstep import _loading
 
 BALL = "<body><freejoint/><geom size='.1'/></body>"
 
@@ -157,6 +159,16 @@ def test_a_limit_on_time_is_kept_by_a_child(monkeypatch):
     monkeypatch.setenv("DUALSTEP_LOAD_MEGABYTES", "40")
     with pytest.raises(ds.InvalidModelError, match="takes more memory to compile than DUALSTEP_LOAD_MEGABYTES = 40 allows"):
         ds.Model.from_mjcf(model())
+
+
+@pytest.mark.parametrize(("ended", "megabytes", "words"), [
+    (-6, 40, "takes more memory to compile than DUALSTEP_LOAD_MEGABYTES = 40 allows, or .* ends with signal 6"),
+    (-11, math.inf, "^MuJoCo does not survive this model: it ends with signal 11$"),
+    (1, 40, "^MuJoCo does not survive this model: it ends with status 1$"),
+])  # fmt: skip
+def test_how_a_child_ended_is_told(ended, megabytes, words):
+    with pytest.raises(ds.InvalidModelError, match=words):
+        _loading._check_end(ended, "", "", math.inf, megabytes)
 
 
 def test_assets_and_paths_reach_the_child(monkeypatch, folders):
