@@ -50,7 +50,7 @@ class DCMotor(MotorModel):
         if a.on_torque.any() and (self.stiffness is not None or self.damping is not None):
             torque = ", ".join(joint for joint, on in zip(a.joints, a.on_torque, strict=True) if on)
             raise ValueError(
-                f"motor_model 'dcmotor' has stiffness or damping, position actuators are wanted for them, and those of "
+                f"{self.what} has stiffness or damping, position actuators are wanted for them, and those of "
                 f"{torque} are torque motors"
             )
         write_motors(mj_model, self, stiffness, damping, LENGTH - a.on_torque * (LENGTH - FORCE))
@@ -66,7 +66,7 @@ def write_motors(mj_model: Any, motor: Any, stiffness: np.ndarray, damping: np.n
     stall = motor.values("saturation_effort", a.effort) / gear
     default = None
     if motor.velocity_limit is None and motor.no_load:
-        default = a.numbers("velocity_limit", motor.no_load, None, f"motor_model {motor.model!r}")
+        default = a.numbers("velocity_limit", motor.no_load, None, motor.what)
     speed = motor.values("velocity_limit", default) * gear
     spec = mujoco.MjSpec()
     body = spec.worldbody.add_body()

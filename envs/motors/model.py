@@ -127,6 +127,11 @@ class MotorModel:
         return False
 
     @property
+    def what(self) -> str:
+        """What messages begin with."""
+        return f"motor_model {self.model!r}"
+
+    @property
     def memory(self) -> dict[str, int | tuple[int, ...]]:
         """What it remembers, as `Task.memory`: zero where an episode begins."""
         return {}
@@ -155,24 +160,22 @@ class MotorModel:
 
     def values(self, name: str, default: np.ndarray | None = None, positive: bool = True) -> np.ndarray:
         """(n,) of an option."""
-        what = f"motor_model {self.model!r}"
-        found = self.actuators.numbers(name, getattr(self, name), default, what)
+        found = self.actuators.numbers(name, getattr(self, name), default, self.what)
         if positive and not (found > 0).all():
-            raise ValueError(f"{what}: {name} {getattr(self, name)!r} is given, and more than 0 is wanted")
+            raise ValueError(f"{self.what}: {name} {getattr(self, name)!r} is given, and more than 0 is wanted")
         return found
 
     def _chosen(self, task: str) -> list[int]:
         m = self.given
         rows = list(range(m.nu))
         if self.joints is not None:
-            what = f"motor_model {self.model!r}"
             joint_of = np.asarray(m.actuator_trnid).reshape(-1, 2)[:, 0]
             rows = [a for a in rows if m.actuator_trntype[a] == 0]
-            rows = [a for a in rows if matches(self.joints, m.name_of("joint", int(joint_of[a])) or "", what)]
+            rows = [a for a in rows if matches(self.joints, m.name_of("joint", int(joint_of[a])) or "", self.what)]
         others = [m.name_of("actuator", a) or str(a) for a in rows if kind_of(m, a) not in self.kinds]
         wanted = f"{' or '.join(self.kinds)} actuators on hinges or slides are wanted"
         if others or not rows:
             no_such = f"none is on a joint that '{self.joints}' matches" if self.joints else "it has none"
             found = f"of {task} these are others: {', '.join(others)}" if others else f"{no_such}, of {task}"
-            raise ValueError(f"motor_model {self.model!r} is given, {wanted}, and {found}")
+            raise ValueError(f"{self.what} is given, {wanted}, and {found}")
         return rows

@@ -52,8 +52,9 @@ def keep(name: str, stored: bytes) -> None:
 
 def stored(motor: MotorModel | None) -> tuple[str, bytes] | None:
     """The network of a task by its name, where it is numbers alone."""
-    weights = isinstance(motor, Network) and not Network.runs_code(motor.model)
-    return (motor.model, motor.content) if isinstance(motor, Network) and weights else None
+    if isinstance(motor, Network) and not Network.runs_code(motor.model):
+        return motor.model, motor.content
+    return None
 
 
 @dataclasses.dataclass(kw_only=True)
@@ -90,7 +91,7 @@ class Network(MotorModel):
         return Path(name).suffix in SCRIPTS
 
     def __post_init__(self) -> None:
-        what = self.what = f"motor_model {self.model!r}"
+        what = self.what
         whole = isinstance(self.lags, (tuple, list)) and all(type(k) is int and 0 <= k <= 1000 for k in self.lags)
         if not whole or not self.lags:
             raise ValueError(f"{what}: lags {self.lags!r} is given, and timesteps from 0 to 1000 are wanted")

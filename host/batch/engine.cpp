@@ -102,7 +102,7 @@ class EngineOf final : public Engine {
   }
 
   void adopt(const std::vector<std::pair<int, std::shared_ptr<const Difference>>>& environments) override {
-    // what is made anew or written to here reaches the kernels at the end
+    // what is made or written to here reaches the kernels at the end
     const StepOptions<Scalar> before = shared_.options();
     std::vector<std::string> made;
     try {

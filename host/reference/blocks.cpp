@@ -127,6 +127,22 @@ VectorXd solve_pivoted(MatrixXd A, VectorXd x) {
   return x;
 }
 
+// A^-1 b, block by block: `large` solves with one, `factors` gives those of one that is not large
+template <class Large, class Factors>
+VectorXd solve_blocks(BlockMatrix A, const VectorXd& b, Large large, Factors factors) {
+  VectorXd x(b.size());
+  for (BlockMatrix::Block& block : A.blocks()) {
+    stop_if_told();
+    auto part = x.segment(block.begin, block.size());
+    part = b.segment(block.begin, block.size());
+    if (block.size() > kLargePivoted)
+      part = large(std::move(block.values), part);
+    else
+      part = factors(block.values).solve(part).eval();
+  }
+  return x;
+}
+
 }  // namespace
 
 void Spans::join(Index first, Index last) {
@@ -190,7 +206,16 @@ std::vector<Index> BlockMatrix::bounds() const {
 }
 
 void BlockMatrix::add(double scale, const BlockMatrix& other) {
-  for (size_t b = 0; b < blocks_.size(); ++b) blocks_[b].values += scale * other.blocks_[b].values;
+  for (const Block& block : other.blocks_) {
+    stop_if_told();
+    Block& to = blocks_[block_of_[block.begin]];
+    const Index at = block.begin - to.begin, size = block.size();
+    to.values.block(at, at, size, size) += scale * block.values;
+  }
+}
+
+void BlockMatrix::symmetrize() {
+  for (Block& block : blocks_) block.values = (0.5 * (block.values + block.values.transpose())).eval();
 }
 
 VectorXd BlockMatrix::diagonal() const {
@@ -255,31 +280,11 @@ VectorXd BlockCholesky::inverse_diagonal() const {
 }
 
 VectorXd solve_symmetric(BlockMatrix A, const VectorXd& b) {
-  VectorXd x(b.size());
-  for (BlockMatrix::Block& block : A.blocks()) {
-    stop_if_told();
-    auto part = x.segment(block.begin, block.size());
-    part = b.segment(block.begin, block.size());
-    if (block.size() > kLargePivoted)
-      part = solve_pivoted(std::move(block.values), part);
-    else
-      part = block.values.ldlt().solve(part).eval();
-  }
-  return x;
+  return solve_blocks(std::move(A), b, solve_pivoted, [](const MatrixXd& M) { return M.ldlt(); });
 }
 
 VectorXd solve_any(BlockMatrix A, const VectorXd& b) {
-  VectorXd x(b.size());
-  for (BlockMatrix::Block& block : A.blocks()) {
-    stop_if_told();
-    auto part = x.segment(block.begin, block.size());
-    part = b.segment(block.begin, block.size());
-    if (block.size() > kLargePivoted)
-      part = solve_by_rows(std::move(block.values), part);
-    else
-      part = block.values.partialPivLu().solve(part).eval();
-  }
-  return x;
+  return solve_blocks(std::move(A), b, solve_by_rows, [](const MatrixXd& M) { return M.partialPivLu(); });
 }
 
 MatrixXd product(const MatrixXd& A, const MatrixXd& B) {

@@ -54,8 +54,10 @@ class BlockMatrix {
   const Block& block_of(Index i) const { return blocks_[block_of_[i]]; }
   std::vector<Index> bounds() const;
 
-  // adds scale times another with the same blocks
+  // adds scale times another, each of whose blocks lies within one of these
   void add(double scale, const BlockMatrix& other);
+  // takes the symmetric part
+  void symmetrize();
   Eigen::VectorXd diagonal() const;
   Eigen::MatrixXd dense() const;
   Eigen::VectorXd operator*(const Eigen::VectorXd& x) const;

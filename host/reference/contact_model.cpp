@@ -123,9 +123,8 @@ void implicit_inertia(const Model& m, Data* d) {
   const double h = m.opt.timestep;
   if (m.opt.integrator == Integrator::kImplicit || m.opt.integrator == Integrator::kImplicitFast) {
     BlockMatrix slope = implicit_derivative(m, *d);
-    for (BlockMatrix::Block& block : slope.blocks())
-      block.values = (block.values + block.values.transpose()).eval();
-    d->M_hat.add(-0.5 * h, slope);
+    slope.symmetrize();
+    d->M_hat.add(-h, slope);
   } else if (m.opt.integrator == Integrator::kEuler && !m.opt.disabled(kDisableEulerDamp) &&
              !m.opt.disabled(kDisableDamper)) {
     for (int i = 0; i < m.nv; ++i) d->M_hat(i, i) += h * m.dof_damping[i];

@@ -197,8 +197,7 @@ void implicit(const Model& m, Data* d) {
   VectorXd qacc = solve_any(sum, force);
   if (hard_rows(m)) {
     // as in euler, on the symmetric part
-    for (BlockMatrix::Block& block : sum.blocks())
-      block.values = (0.5 * (block.values + block.values.transpose())).eval();
+    sum.symmetrize();
     d->M_hat = sum;
     d->M_hat_llt.compute(d->M_hat);
     for (Contact& c : d->contacts) c.force.setZero();

@@ -128,14 +128,14 @@ void Reference::change(F f) {
 // turns of f for as long as `more` says. Those before Ctrl-C stand; any other failure changes nothing
 template <class More, class F>
 void Reference::repeat(More more, F f) {
-  Data done = data_;
+  Data done = data_, next;
   take_state(&done);
   try {
     while (more(done)) {
       stop_if_told();
-      Data next = done;
+      next = done;
       f(&next);
-      done = std::move(next);
+      std::swap(done, next);
     }
   } catch (const Interrupted&) {
     adopt(std::move(done));
@@ -156,13 +156,16 @@ void Reference::step(int n) {
          });
 }
 
-void Reference::hybrid_step(double duration, Data* d, std::vector<Event>* events) {
-  if (d->status & kStatusDiverged) return;
-  if (!sane_state(*d) || !sane_inputs(*d)) {
+void Reference::evaluate(Data* d) const {
+  if (sane_state(*d) && sane_inputs(*d))
+    reference::forward(model_, d);
+  else
     d->status |= kStatusDiverged;
-    return;
-  }
-  reference::forward(model_, d);
+}
+
+void Reference::hybrid_step(double duration, Data* d, std::vector<Event>* events) {
+  evaluate(d);
+  if (d->status & kStatusDiverged) return;
   Data end = *d;
   std::vector<Event> found;
   events_.advance(&end, duration, &found);
@@ -189,13 +192,7 @@ std::vector<Event> Reference::advance(double duration) {
 }
 
 void Reference::forward() {
-  change([&](Data* d) {
-    if (sane_state(*d) && sane_inputs(*d)) {
-      reference::forward(model_, d);
-    } else {
-      d->status |= kStatusDiverged;
-    }
-  });
+  change([&](Data* d) { evaluate(d); });
 }
 
 // a state that users wrote and that is not sane gives way to the last good one
@@ -213,11 +210,7 @@ void Reference::keep_or_restore_state(Data* d) {
 void Reference::reset(int key) {
   change([&](Data* d) {
     reset_state(model_, key, d);
-    if (sane_state(*d) && sane_inputs(*d)) {
-      reference::forward(model_, d);
-    } else {
-      d->status |= kStatusDiverged;
-    }
+    evaluate(d);
   });
 }
 

@@ -73,6 +73,8 @@ class Reference {
   template <class More, class F>
   void repeat(More more, F f);
   void adopt(Data d);
+  // what follows from the state, or that it is none
+  void evaluate(Data* d) const;
 
   // one step of an event-driven run; its outputs are those of its start
   void hybrid_step(double duration, Data* d, std::vector<Event>* events);

@@ -96,11 +96,7 @@ class Problem {
   // M + J' H J
   BlockMatrix hessian(const VectorXd& x) const {
     BlockMatrix result(bounds_);
-    for (const BlockMatrix::Block& block : d_.M_hat.blocks()) {
-      stop_if_told();
-      for (int j = 0; j < block.size(); ++j)
-        for (int i = 0; i < block.size(); ++i) result(block.begin + i, block.begin + j) = block.values(i, j);
-    }
+    result.add(1, d_.M_hat);
     for (size_t k = 0; k < blocks_.size(); ++k) {
       stop_if_told();
       const RowBlock& b = blocks_[k];
