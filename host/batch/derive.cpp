@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "host/interruption.h"
+#include "host/model/actuator_kinds.h"
 #include "host/model/actuator_loads.h"
 #include "host/model/element_rows.h"
 #include "host/reference/stages.h"
@@ -93,7 +94,7 @@ void tendon_weights(Model* m, const reference::Data& d) {
 
 bool has_muscles(const Model& m) {
   for (int a = 0; a < m.nactuator; ++a)
-    if (m.actuator_gaintype[a] == kGainMuscle || m.actuator_biastype[a] == kBiasMuscle) return true;
+    if (is_muscle(m, a)) return true;
   return false;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "host/model/actuator_kinds.h"
 #include "host/model/element_rows.h"
 
 namespace dualstep {
@@ -16,14 +17,14 @@ bool has_actuator_loads(const Model& m) {
 Model with_actuator_loads(const Model& m) {
   Model out = m;
   for (int a = 0; a < m.nactuator; ++a) {
-    const int trn = m.actuator_trntype[a], id = transmission_id(m, a);
+    const int id = transmission_id(m, a);
     const double gear = scalar_gear(m, a), damping = m.actuator_damping[a] * gear * gear,
                  armature = m.actuator_armature[a] * gear * gear;
-    if (trn == kTrnTendon) {
+    if (acts_on(m, a, kOnTendon)) {
       out.tendon_damping[id] += damping;
       out.tendon_armature[id] += armature;
     }
-    for (int i = 0; i < m.nv && acts_on_joint(trn); ++i) {
+    for (int i = 0; i < m.nv && acts_on(m, a, kOnJoint); ++i) {
       if (m.dof_jntid[i] != id) continue;
       out.dof_damping[i] += damping;
       out.dof_armature[i] += armature;

@@ -6,6 +6,8 @@
 #include <limits>
 
 #include "host/interruption.h"
+#include "host/model/actuator_kinds.h"
+#include "host/model/dcmotor.h"
 #include "host/model/element_rows.h"
 #include "host/model/model_fields.h"
 #include "host/model/sensor_types.h"
@@ -109,22 +111,14 @@ Wanted path_object(const Model& m, int wrap) {
 }
 
 Wanted transmission_object(const Model& m, int entry) {
+  const TransmissionRow row = transmission_of(m, entry / 2);
   const bool second = entry % 2 == 1;
-  switch (m.actuator_trntype[entry / 2]) {
-    case kTrnJoint:
-    case kTrnJointInParent:
-      return second ? anything() : below(m.njnt);
-    case kTrnSliderCrank:
-      return below(m.nsite);
-    case kTrnTendon:
-      return second ? anything() : below(m.ntendon);
-    case kTrnSite:
-      return second ? from(-1, m.nsite) : below(m.nsite);
-    case kTrnBody:
-      return second ? anything() : below(m.nbody);
-    default:
-      return anything();
-  }
+  if (!row.simulated || (second && row.second == kNoSecond)) return anything();
+  const long end = row.object == kOnJoint    ? m.njnt
+                   : row.object == kOnTendon ? m.ntendon
+                   : row.object == kOnSite   ? m.nsite
+                                             : m.nbody;
+  return from(second && row.second == kMayHaveSecond ? -1 : 0, end);
 }
 
 // how many elements of an object type there are, of those that have a frame here; -1 of others
@@ -212,17 +206,6 @@ bool sensor_parameters_fit(const Model& m, int entry) {
 }
 
 // what follows from arrays that hold ---------------------------------------------------------------------------
-
-// controls of a motor
-long motor_inputs(const Model& m, int a) {
-  const int spec = m.actuator_ctrlspec[a];
-  long count = 0;
-  for (const int bit : {kInputPos, kInputVel, kInputForce, kInputVoltage}) count += (spec & bit) != 0;
-  return count;
-}
-long count_of(const std::array<bool, 5>& activations) {
-  return std::count(activations.begin(), activations.end(), true);
-}
 
 struct Facts {
   // stage 0: of arrays that may hold anything

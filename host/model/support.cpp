@@ -4,11 +4,12 @@
 #include <algorithm>
 #include <sstream>
 
+#include "host/model/actuator_kinds.h"
 #include "host/model/contact_law.h"
+#include "host/model/dcmotor.h"
 #include "host/model/element_rows.h"
 #include "host/model/sensor_types.h"
 #include "kernels/data/shapes.h"
-#include "kernels/smooth/actuators/kinds.h"
 
 namespace dualstep {
 namespace {
@@ -18,20 +19,6 @@ std::string word(const std::vector<const char*>& words, int value) {
   if (value >= 0 && value < static_cast<int>(words.size())) return words[value];
   return "number " + std::to_string(value);
 }
-// the words of what kinds of the kernels serve
-template <class Kinds>
-std::string served(const std::vector<const char*>& words) {
-  std::string text;
-  for (int code = 0; code < static_cast<int>(words.size()); ++code)
-    if (Kinds::serve(code)) text += (text.empty() ? "" : ", ") + std::string(words[code]);
-  return text;
-}
-const std::vector<const char*> kTrnWords = {"joint", "jointinparent", "slidercrank", "tendon",
-                                            "site",  "body",          "so3"};
-const std::vector<const char*> kDynWords = {"none",   "integrator", "filter", "filterexact",
-                                            "muscle", "dcmotor",    "pid",    "user"};
-const std::vector<const char*> kGainWords = {"fixed", "affine", "muscle", "dcmotor", "so3", "pid", "user"};
-const std::vector<const char*> kBiasWords = {"none", "affine", "muscle", "dcmotor", "so3", "user"};
 const std::vector<const char*> kEqWords = {"connect", "weld",     "joint",      "tendon",
                                            "flex",    "flexvert", "flexstrain", "distance"};
 
@@ -109,53 +96,44 @@ void refuse_joints(const Model& m, const Report& refuse) {
   }
 }
 
-// a motor is dynamics, gain and bias in one
-void refuse_motor(const Model& m, int a, const Report& refuse) {
-  constexpr int kInputs = kInputPos | kInputVel | kInputForce | kInputVoltage;
-  const int spec = m.actuator_ctrlspec[a];
-  if (m.actuator_dyntype[a] != kDynDCMotor || m.actuator_biastype[a] != kBiasDCMotor)
-    refuse("dcmotor in part", "actuator", a, "dyntype, gaintype and biastype are all dcmotor, or none is");
-  if (spec != kInputNone && ((spec & kInputs) == 0 || (spec & ~kInputs) != 0))
-    refuse("dcmotor input " + std::to_string(spec), "actuator", a,
-           "inputs are pos, vel, ff and voltage, or none, as of MuJoCo 4");
-  if (m.actuator_actnum[a] > 0 && !m.actuator_actearly[a])
-    refuse("dcmotor without actearly", "actuator", a, "its force follows the current one step on");
-  if (m.actuator_trntype[a] == kTrnBody)
-    refuse("dcmotor on a body", "actuator", a, "the force on a body does not depend on its velocity here");
+// the kind of an actuator by its row, where it is not simulated
+template <class Row, std::size_t kRows>
+void refuse_kind(const Row (&rows)[kRows], int code, const std::string& what, const char* beside, int a,
+                 const Report& refuse) {
+  const Row row = row_of_code(rows, code);
+  if (row.simulated) return;
+  std::string all;
+  for (const Row& other : rows)
+    if (other.simulated) all += (all.empty() ? "" : ", ") + std::string(other.word);
+  refuse(what + (row.word ? row.word : "number " + std::to_string(code)), "actuator", a,
+         "simulated are " + all + beside);
+}
+
+// whether the force depends on the velocity by a gain or bias, and its first three parameters
+bool by_velocity(const ForceRow& row, std::span<const double> prm) {
+  return (row.traits & kForceByMotion) != 0 || ((row.traits & kForceAffine) != 0 && prm[2] != 0);
 }
 
 void refuse_actuators(const Model& m, const Report& refuse) {
   for (int a = 0; a < m.nactuator; ++a) {
-    const int trn = m.actuator_trntype[a], dyn = m.actuator_dyntype[a], gain = m.actuator_gaintype[a],
-              bias = m.actuator_biastype[a];
     if (m.actuator_plugin[a] >= 0) {
       refuse("plugin", "actuator", a, "plugins are not run");
       continue;
     }
-    // contacts make the moment of an actuator on a body
-    if (!Transmissions::serve(trn) && trn != kTrnBody) {
-      refuse("transmission " + word(kTrnWords, trn), "actuator", a,
-             "simulated are " + served<Transmissions>(kTrnWords) + ", body");
-    }
-    const bool muscle = gain == kGainMuscle || bias == kBiasMuscle;
-    if (trn == kTrnBody && (muscle || (gain == kGainAffine && row::actuator_gainprm(m, a)[2] != 0) ||
-                            (bias == kBiasAffine && row::actuator_biasprm(m, a)[2] != 0))) {
+    refuse_kind(kTransmissionRows, m.actuator_trntype[a], "transmission ", "", a, refuse);
+    if (acts_by_contacts(m, a) && (by_velocity(gain_of(m, a), row::actuator_gainprm(m, a)) ||
+                                   by_velocity(bias_of(m, a), row::actuator_biasprm(m, a)))) {
       refuse("adhesion by velocity", "actuator", a,
              "the force on a body does not depend on its velocity here");
     }
     const bool motor = is_motor(m, a);
-    if (motor) refuse_motor(m, a, refuse);
-    if (!motor && !Dynamics::serve(dyn)) {
-      refuse("activation dynamics " + word(kDynWords, dyn), "actuator", a,
-             "simulated are " + served<Dynamics>(kDynWords) + ", and those of a dcmotor");
-    }
-    if (!motor && !Gains::serve(gain)) {
-      refuse("gain " + word(kGainWords, gain), "actuator", a,
-             "simulated are " + served<Gains>(kGainWords) + ", and that of a dcmotor");
-    }
-    if (!motor && !Biases::serve(bias)) {
-      refuse("bias " + word(kBiasWords, bias), "actuator", a,
-             "simulated are " + served<Biases>(kBiasWords) + ", and that of a dcmotor");
+    if (motor) {
+      refuse_motor(m, a, refuse.problems);
+    } else {
+      refuse_kind(kDynamicsRows, m.actuator_dyntype[a], "activation dynamics ", ", and those of a dcmotor", a,
+                  refuse);
+      refuse_kind(kGainRows, m.actuator_gaintype[a], "gain ", ", and that of a dcmotor", a, refuse);
+      refuse_kind(kBiasRows, m.actuator_biastype[a], "bias ", ", and that of a dcmotor", a, refuse);
     }
     if (m.actuator_delay[a] != 0 && kept_samples(m, a) < 1)
       refuse("actuator delay without samples", "actuator", a, "controls are kept sample by sample");
@@ -233,7 +211,7 @@ void refuse_sensors(const Model& m, const Report& refuse) {
       if (geom >= 0)
         refuse("distance to a " + geom_word(m.geom_type[geom]), "sensor", s,
                "planes and convex shapes are measured", "of " + element_name(m, "geom", geom));
-    } else if (type == kActuatorVel && m.actuator_trntype[m.sensor_objid[s]] == kTrnBody) {
+    } else if (type == kActuatorVel && acts_by_contacts(m, m.sensor_objid[s])) {
       refuse("sensor actuatorvel of adhesion", "sensor", s, "an actuator on a body has no velocity here");
     } else if (m.sensor_objtype[s] == kObjCamera || m.sensor_reftype[s] == kObjCamera) {
       refuse("sensor of a camera", "sensor", s, "cameras have no frame here");
@@ -269,12 +247,6 @@ void refuse_options(const Model& m, const Report& refuse) {
 std::string count(size_t n, const char* what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); }
 
 }  // namespace
-
-std::array<bool, 5> motor_activations(const Model& m, int a) {
-  const auto dyn = row::actuator_dynprm(m, a), gain = row::actuator_gainprm(m, a);
-  return {dyn[kMotorDynSlew] > 0, gain[kMotorGainKi] > 0, dyn[kMotorDynHeatResistance] > 0,
-          dyn[kMotorDynBristle] > 0, dyn[kMotorDynTimeConstant] > 0};
-}
 
 int actuator_of_control(const Model& m, int control) {
   for (int a = 0; a < m.nactuator; ++a)
@@ -407,7 +379,7 @@ void check_kernels(const Model& m) {
   const bool gaps = std::any_of(m.geom_gap.begin(), m.geom_gap.end(), [](double x) { return x != 0; }) ||
                     std::any_of(m.pair_gap.begin(), m.pair_gap.end(), [](double x) { return x != 0; });
   for (int a = 0; a < m.nactuator; ++a)
-    if (gaps && m.actuator_trntype[a] == kTrnBody)
+    if (gaps && acts_by_contacts(m, a))
       problems.push_back({"adhesion across a gap", element_name(m, "actuator", a), reason});
 
   for (int a = 0; a < m.nactuator && m.opt.integrator == Integrator::kRk4; ++a)

@@ -2,7 +2,6 @@
 // again when its options may have changed.
 #pragma once
 
-#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,11 +30,6 @@ void throw_problems(const std::vector<Problem>& unsupported, const std::vector<P
 
 // "geom 'foot'", or "geom 3 of body 'leg'" where it has no name
 std::string element_name(const Model& model, const std::string& kind, int id);
-inline bool is_motor(const Model& model, int actuator) {
-  return model.actuator_gaintype[actuator] == kGainDCMotor;
-}
-// which activations the parameters of a motor give it, in their order: slew, integral, temperature, bristle, current
-std::array<bool, 5> motor_activations(const Model& model, int actuator);
 // the actuator that a control drives, -1 where there is none
 int actuator_of_control(const Model& model, int control);
 // where the kept samples of each control begin, all of one side by side; nu + 1 entries. Only those with a delay have any

@@ -5,7 +5,9 @@
 #include <sstream>
 
 #include "host/interruption.h"
+#include "host/model/actuator_kinds.h"
 #include "host/model/actuator_loads.h"
+#include "host/model/dcmotor.h"
 #include "host/model/element_rows.h"
 #include "host/model/model_fields.h"
 #include "host/model/options_table.h"
@@ -139,25 +141,6 @@ void check_geoms(const Model& m, std::vector<Problem>* problems) {
   for (int i = 0; i < m.npair; ++i) condim("pair", i, m.pair_dim[i]);
 }
 
-// what a motor divides by; a voltage alone drives one of any constant
-void check_motors(const Model& m, std::vector<Problem>* problems) {
-  const auto positive = [&](int a, const char* field, std::span<const double> prm, int k, const char* what) {
-    if (prm[k] > 0) return;
-    problems->push_back(
-        {field, element_name(m, "actuator", a),
-         "entry " + std::to_string(k) + " is " + show(prm[k]) + ", must be positive: " + what});
-  };
-  for (int a = 0; a < m.nactuator; ++a) {
-    if (!is_motor(m, a)) continue;
-    const auto gain = row::actuator_gainprm(m, a), dyn = row::actuator_dynprm(m, a);
-    positive(a, "actuator_gainprm", gain, kMotorGainResistance, "the resistance");
-    if (m.actuator_ctrlspec[a] & (kInputPos | kInputVel | kInputForce))
-      positive(a, "actuator_gainprm", gain, kMotorGainConstant, "the constant of a motor with a controller");
-    if (dyn[kMotorDynHeatResistance] > 0)
-      positive(a, "actuator_dynprm", dyn, kMotorDynHeatCapacity, "the heat capacity");
-  }
-}
-
 }  // namespace
 
 void find_invalid(const Model& m, std::vector<Problem>* problems) {
@@ -165,7 +148,8 @@ void find_invalid(const Model& m, std::vector<Problem>* problems) {
   check_arrays(m, problems);
   check_joints(m, problems);
   check_geoms(m, problems);
-  check_motors(m, problems);
+  for (int a = 0; a < m.nactuator; ++a)
+    if (is_motor(m, a)) check_motor(m, a, problems);
 }
 
 }  // namespace dualstep

@@ -12,6 +12,7 @@
 // cost      O(nactuator nv)
 #include <algorithm>
 
+#include "host/model/actuator_kinds.h"
 #include "host/model/element_rows.h"
 #include "host/reference/dcmotor.h"
 #include "host/reference/spatial.h"
@@ -36,12 +37,12 @@ bool actuator_disabled(const Model& m, int actuator) {
 double setpoint_period(const Model& m, int i) {
   const bool servo = m.actuator_gaintype[i] == kGainFixed && m.actuator_biastype[i] == kBiasAffine &&
                      row::actuator_gainprm(m, i)[0] == -row::actuator_biasprm(m, i)[1] &&
-                     m.actuator_dyntype[i] <= kDynFilterExact;
-  const int trn = m.actuator_trntype[i], object = transmission_id(m, i);
-  const bool ball = acts_on_joint(trn) && m.jnt_type[object] == kBall;
+                     (dynamics_of(m, i).traits & kDrivesAngles) != 0;
+  const bool ball = acts_on(m, i, kOnJoint) && m.jnt_type[transmission_id(m, i)] == kBall;
   const auto gear = row::actuator_gear(m, i);
   const Vector3d along = vec3(gear.first(3)), about = vec3(gear.last(3));
-  const bool turn = trn == kTrnSite && second_transmission_id(m, i) >= 0 && along.isZero(0);
+  const bool seen = (transmission_of(m, i).traits & kActsAsTurn) != 0 && second_transmission_id(m, i) >= 0,
+             turn = seen && along.isZero(0);
   return servo && (ball || turn) ? 2 * kPi * (turn ? about : along).norm() : 0;
 }
 
@@ -73,7 +74,7 @@ VectorXd clamped_controls(const Model& m, const Data& d) {
 }
 
 bool acts_on_tendon(const Model& m, int actuator, int tendon) {
-  return m.actuator_trntype[actuator] == kTrnTendon && transmission_id(m, actuator) == tendon;
+  return acts_on(m, actuator, kOnTendon) && transmission_id(m, actuator) == tendon;
 }
 
 double tendon_actuator_force(const Model& m, const Data& d, int tendon) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "host/model/actuator_kinds.h"
 #include "host/model/support.h"
 #include "host/reference/events.h"
 #include "host/reference/stages.h"
@@ -100,7 +101,7 @@ std::vector<std::pair<std::string, std::string>> unsupported_formulation(const M
                        "actuator '" + m.name_of("actuator", a) +
                            "': its activations advance by whole steps, unlike event_driven and variational");
   for (int a = 0; hybrid && a < m.nactuator; ++a)
-    if (m.actuator_trntype[a] == kTrnBody)
+    if (acts_by_contacts(m, a))
       out.emplace_back("adhesion",
                        "actuator '" + m.name_of("actuator", a) +
                            "': actuators on bodies are not simulated by event_driven and variational");

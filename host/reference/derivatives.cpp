@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include "host/interruption.h"
+#include "host/model/actuator_kinds.h"
 #include "host/model/element_rows.h"
 #include "host/reference/dcmotor.h"
 #include "host/reference/spatial.h"
@@ -30,8 +31,7 @@ ActuatorSlope actuator_slope(const Model& m, const Data& d, const VectorXd& ctrl
   ActuatorSlope slope;
   if (actuator_disabled(m, i)) return slope;
   const bool motor = is_motor(m, i);
-  const int trn = m.actuator_trntype[i];
-  const bool tendon = trn == kTrnTendon, joint = trn == kTrnJoint || trn == kTrnJointInParent;
+  const bool tendon = acts_on(m, i, kOnTendon), joint = acts_on(m, i, kOnJoint);
   const int object = transmission_id(m, i);
   const bool saturated = d.act_saturated[i] || (tendon && d.ten_saturated[object]);
   if (saturated && !motor) return slope;

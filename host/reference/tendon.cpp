@@ -283,8 +283,7 @@ double tendon_force(const Model& m, const Data& d, int ten) {
   if (!m.opt.disabled(kDisableSpring)) f -= m.tendon_stiffness[ten] * tendon_stretch(m, d, ten);
   if (!m.opt.disabled(kDisableDamper)) f -= m.tendon_damping[ten] * d.ten_velocity[ten];
   for (int i = 0; i < m.nactuator; ++i)
-    if (m.actuator_trntype[i] == kTrnTendon && transmission_id(m, i) == ten)
-      f += scalar_gear(m, i) * d.actuator_force[i];
+    if (acts_on_tendon(m, i, ten)) f += scalar_gear(m, i) * d.actuator_force[i];
   for (int r = 0; r < d.nefc(); ++r) {
     const int id = d.efc_id[r];
     if (d.of_tendon(r) && id == ten) {

@@ -14,6 +14,7 @@
 // cost      O(nactuator nv)
 #include <cmath>
 
+#include "host/model/actuator_kinds.h"
 #include "host/model/element_rows.h"
 #include "host/reference/spatial.h"
 #include "host/reference/stages.h"
@@ -105,23 +106,35 @@ void slider_crank(const Model& m, int i, Data* d) {
       gear * (by_v.transpose() * (jacp - jacp_slider) + axis.cross(by_axis).transpose() * jacr_slider);
 }
 
+void tendon_transmission(const Model& m, int i, Data* d) {
+  const int tendon = transmission_id(m, i);
+  const double gear = scalar_gear(m, i);
+  d->actuator_length[i] = gear * d->ten_length[tendon];
+  d->actuator_moment.row(i) = gear * d->ten_J.row(tendon);
+}
+
 }  // namespace
 
 void transmission(const Model& m, Data* d) {
   d->actuator_length.setZero();
   d->actuator_moment.setZero();
   for (int i = 0; i < m.nactuator; ++i) {
-    if (m.actuator_trntype[i] == kTrnTendon) {
-      const int tendon = transmission_id(m, i);
-      const double gear = scalar_gear(m, i);
-      d->actuator_length[i] = gear * d->ten_length[tendon];
-      d->actuator_moment.row(i) = gear * d->ten_J.row(tendon);
-    } else if (m.actuator_trntype[i] == kTrnSite) {
-      site_transmission(m, i, d);
-    } else if (m.actuator_trntype[i] == kTrnSliderCrank) {
-      slider_crank(m, i, d);
-    } else if (m.actuator_trntype[i] != kTrnBody) {
-      joint_transmission(m, i, d);
+    switch (m.actuator_trntype[i]) {
+      case kTrnJoint:
+      case kTrnJointInParent:
+        joint_transmission(m, i, d);
+        break;
+      case kTrnSliderCrank:
+        slider_crank(m, i, d);
+        break;
+      case kTrnTendon:
+        tendon_transmission(m, i, d);
+        break;
+      case kTrnSite:
+        site_transmission(m, i, d);
+        break;
+      default:  // of a body contacts decide
+        break;
     }
   }
 }
@@ -129,7 +142,7 @@ void transmission(const Model& m, Data* d) {
 bool body_transmission(const Model& m, Data* d) {
   bool any = false;
   for (int i = 0; i < m.nactuator; ++i) {
-    if (m.actuator_trntype[i] != kTrnBody) continue;
+    if (!acts_by_contacts(m, i)) continue;
     any = true;
     VectorXd sum = VectorXd::Zero(m.nv);
     int count = 0;

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <map>
 
+#include "host/model/actuator_kinds.h"
+#include "host/model/dcmotor.h"
 #include "host/model/element_rows.h"
 #include "host/model/support.h"
 #include "host/tables/named_rows.h"
@@ -23,9 +25,9 @@ std::vector<double> columns(const std::vector<double>& values, int rows, int kee
   return out;
 }
 
-bool on_sites(int trn) { return trn == kTrnSite || trn == kTrnSliderCrank; }
-int second_site(const Model& m, int a) {
-  return on_sites(m.actuator_trntype[a]) ? second_transmission_id(m, a) : -1;
+// the site that an actuator is seen from, or its slider; -1 where it has none
+int second_object(const Model& m, int a) {
+  return transmission_of(m, a).second != kNoSecond ? second_transmission_id(m, a) : -1;
 }
 
 // the dofs that move the sites of an actuator, and which of them. To a site that is seen from another
@@ -37,28 +39,34 @@ std::map<int, int> movers(const Model& m, int a) {
       for (int k = 0; k < m.body_dofnum[b]; ++k) side[m.body_dofadr[b] + k] |= bit;
   };
   add(transmission_id(m, a), kFirstSide);
-  if (second_site(m, a) >= 0) add(second_site(m, a), kSecondSide);
-  if (m.actuator_trntype[a] == kTrnSite)
+  if (second_object(m, a) >= 0) add(second_object(m, a), kSecondSide);
+  if (transmission_of(m, a).traits & kActsBetween)
     for (auto it = side.begin(); it != side.end();)
       it = it->second == kBothSides ? side.erase(it) : std::next(it);
   return side;
 }
 
+// whether MuJoCo takes the setpoint of an actuator as an angle: that of a position servo on a ball joint, or on the
+// turn of a site
+bool on_circle(const Model& m, int a) {
+  const ForceRow gain = gain_of(m, a), bias = bias_of(m, a);
+  if (gain.traits != 0 || bias.traits != kForceAffine || !(dynamics_of(m, a).traits & kDrivesAngles) ||
+      row::actuator_gainprm(m, a)[0] != -row::actuator_biasprm(m, a)[1])
+    return false;
+  if (acts_on(m, a, kOnJoint) && m.jnt_type[transmission_id(m, a)] == kBall) return true;
+  const auto gear = row::actuator_gear(m, a);
+  const bool turns = (transmission_of(m, a).traits & kActsAsTurn) && second_object(m, a) >= 0 &&
+                     gear[0] == 0 && gear[1] == 0 && gear[2] == 0;
+  // a turn without gear has no period
+  return turns && (gear[3] != 0 || gear[4] != 0 || gear[5] != 0);
+}
+
 int act_flags(const Model& m, int a) {
   const int group = m.actuator_group[a];
   const bool off = group >= 0 && group <= 30 && (m.opt.disableactuator & (1 << group)) != 0;
-  // MuJoCo takes the setpoint of a position servo on a ball joint, or on the turn of a site, as an angle
-  const bool servo = m.actuator_gaintype[a] == kGainFixed && m.actuator_biastype[a] == kBiasAffine &&
-                     row::actuator_gainprm(m, a)[0] == -row::actuator_biasprm(m, a)[1] &&
-                     m.actuator_dyntype[a] <= kDynFilterExact;
-  const auto gear = row::actuator_gear(m, a);
-  const int trn = m.actuator_trntype[a];
-  const bool ball = acts_on_joint(trn) && m.jnt_type[transmission_id(m, a)] == kBall,
-             turn = trn == kTrnSite && second_site(m, a) >= 0 && gear[0] == 0 && gear[1] == 0 && gear[2] == 0;
-  // a turn without gear has no period
-  const bool circle = servo && (ball || (turn && (gear[3] != 0 || gear[4] != 0 || gear[5] != 0)));
   return (m.actuator_forcelimited[a] ? kForceLimited : 0) | (m.actuator_actlimited[a] ? kActLimited : 0) |
-         (m.actuator_actearly[a] ? kActEarly : 0) | (off ? kActDisabled : 0) | (circle ? kActCircle : 0);
+         (m.actuator_actearly[a] ? kActEarly : 0) | (off ? kActDisabled : 0) |
+         (on_circle(m, a) ? kActCircle : 0);
 }
 
 // a muscle by one row of its parameters
@@ -81,14 +89,11 @@ struct Muscle {
 double inverse(double x) { return 1 / std::max(kTiny, x); }
 
 void build_muscles(const Model& m, TableStore* t) {
-  const auto is_muscle = [&](int a) {
-    return m.actuator_gaintype[a] == kGainMuscle || m.actuator_biastype[a] == kBiasMuscle;
-  };
   bool any = false;
-  for (int a = 0; a < m.nactuator; ++a) any = any || is_muscle(a);
+  for (int a = 0; a < m.nactuator; ++a) any = any || is_muscle(m, a);
   for (int a = 0; a < m.nactuator && any; ++a) {
     act_muscle_row row;
-    if (is_muscle(a)) {
+    if (is_muscle(m, a)) {
       const Muscle g(m, a, row::actuator_gainprm(m, a)), b(m, a, row::actuator_biasprm(m, a));
       row = {.muscle_peak = g.force,
              .muscle_per_length = g.per_length,
@@ -164,7 +169,7 @@ int motor_bits(const Model& m, int a) {
   return bits;
 }
 
-act_dcmotor_row motor_of(const Model& m, int a) {
+act_dcmotor_row motor_row(const Model& m, int a) {
   const auto gain = row::actuator_gainprm(m, a), dynamics = row::actuator_dynprm(m, a),
              bias = row::actuator_biasprm(m, a);
   return {.motor_resistance = gain[kMotorGainResistance],
@@ -195,39 +200,52 @@ void build_motors(const Model& m, TableStore* t) {
   for (int a = 0; a < m.nactuator; ++a)
     if (is_motor(m, a)) t->n.nmotor = m.nactuator;
   for (int a = 0; a < t->n.nmotor; ++a)
-    append(is_motor(m, a) ? motor_of(m, a) : act_dcmotor_row{}, &t->act_dcmotor);
+    append(is_motor(m, a) ? motor_row(m, a) : act_dcmotor_row{}, &t->act_dcmotor);
+}
+
+// the dofs of the moment of an actuator; of one on sites they are a list of its own
+void put_moment(const Model& m, int a, TableStore* t, PairLists* dofs) {
+  const int id = transmission_id(m, a);
+  int component = 0;
+  const auto acts = [&](int dof) { (*dofs)[dof].emplace_back(a, component++); };
+  switch (transmission_of(m, a).object) {
+    case kOnJoint: {
+      const int type = m.jnt_type[id], width = type == kFree ? 6 : type == kBall ? 3 : 1;
+      for (int k = 0; k < width; ++k) acts(m.jnt_dofadr[id] + k);
+      break;
+    }
+    case kOnTendon:
+      for (int e = t->ten_adr[id]; e < t->ten_adr[id + 1]; ++e) acts(t->ten_dof[e]);
+      break;
+    case kOnSite:
+      t->n.nsitetrn = m.nactuator;
+      for (const auto& [dof, side] : movers(m, a)) {
+        t->trn_dof.push_back(dof);
+        t->trn_side.push_back(side);
+        acts(dof);
+      }
+      break;
+    case kOnBody:  // contacts decide
+    case kOnNothing:
+      break;
+  }
 }
 
 }  // namespace
 
 void build_actuation(const Model& m, TableStore* t) {
-  PairLists dofs(m.nv);  // actuators, by which component of their moment
+  PairLists dofs(m.nv);  // actuators, and which component of their moment it is
   t->trn_adr = {0};
   for (int a = 0; a < m.nactuator; ++a) {
-    const int trn = m.actuator_trntype[a], id = transmission_id(m, a);
-    const auto acts = [&](int dof, int component) { dofs[dof].emplace_back(a, component); };
-    t->act_trn.push_back(trn);
-    t->act_id.push_back(id);
-    t->act_ref.push_back(second_site(m, a));
+    t->act_trn.push_back(m.actuator_trntype[a]);
+    t->act_id.push_back(transmission_id(m, a));
+    t->act_ref.push_back(second_object(m, a));
     t->act_adr.push_back(m.actuator_actnum[a] > 0 ? m.actuator_actadr[a] : -1);
     t->act_num.push_back(m.actuator_actnum[a]);
     t->act_ctrl.push_back(m.actuator_ctrladr[a]);
     t->act_flags.push_back(act_flags(m, a));
     t->act_motor.push_back(motor_bits(m, a));
-    if (trn == kTrnTendon) {
-      for (int e = t->ten_adr[id]; e < t->ten_adr[id + 1]; ++e) acts(t->ten_dof[e], e - t->ten_adr[id]);
-    } else if (on_sites(trn)) {
-      t->n.nsitetrn = m.nactuator;
-      int component = 0;
-      for (const auto& [dof, side] : movers(m, a)) {
-        t->trn_dof.push_back(dof);
-        t->trn_side.push_back(side);
-        acts(dof, component++);
-      }
-    } else if (trn != kTrnBody) {  // of those contacts decide
-      const int type = m.jnt_type[id], width = type == kFree ? 6 : type == kBall ? 3 : 1;
-      for (int k = 0; k < width; ++k) acts(m.jnt_dofadr[id] + k, k);
-    }
+    put_moment(m, a, t, &dofs);
     t->trn_adr.push_back(static_cast<int>(t->trn_dof.size()));
   }
   put_lists(dofs, &t->dof_act_adr, &t->dof_act, &t->dof_act_component);

@@ -2,6 +2,7 @@
 // actuator with slopes; the kernels' factor has them for dofs of one branch alone (kernels/smooth/factorize.h).
 #include <algorithm>
 
+#include "host/model/actuator_kinds.h"
 #include "host/model/element_rows.h"
 #include "host/model/support.h"
 #include "host/tables/tables.h"
@@ -22,10 +23,10 @@ bool on_one_branch(const TableStore& t, const std::vector<int>& dofs) {
 
 // whether the force of an actuator depends on where it is, or on how fast
 bool has_slopes(const Model& m, int a) {
-  if (is_motor(m, a) || m.actuator_gaintype[a] != kGainFixed || m.actuator_biastype[a] == kBiasMuscle)
-    return true;
+  const unsigned by_bias = bias_of(m, a).traits;
+  if (is_motor(m, a) || gain_of(m, a).traits != 0 || (by_bias & kForceByMotion) != 0) return true;
   const auto bias = row::actuator_biasprm(m, a);
-  return m.actuator_biastype[a] == kBiasAffine && (bias[1] != 0 || bias[2] != 0);
+  return (by_bias & kForceAffine) != 0 && (bias[1] != 0 || bias[2] != 0);
 }
 
 }  // namespace
@@ -47,8 +48,7 @@ void refuse_discrete(const Model& m, const TableStore& t) {
     if (!has_slopes(m, a)) continue;
     std::vector<int> dofs;
     for (int e = t.trn_adr[a]; e < t.trn_adr[a + 1]; ++e) dofs.push_back(t.trn_dof[e]);
-    const bool apart =
-        m.actuator_trntype[a] == kTrnTendon ? crosses(transmission_id(m, a)) : !on_one_branch(t, dofs);
+    const bool apart = acts_on(m, a, kOnTendon) ? crosses(transmission_id(m, a)) : !on_one_branch(t, dofs);
     if (apart) problems.push_back({"actuator across branches", element_name(m, "actuator", a), reason});
   }
   throw_problems(problems, {});

@@ -3,6 +3,7 @@
 #include <climits>
 #include <stdexcept>
 
+#include "host/model/actuator_kinds.h"
 #include "host/model/contact_law.h"
 #include "host/tables/tables.h"
 #include "kernels/collide/kinds.h"
@@ -156,8 +157,7 @@ void build_sizes(const Model& m, TableStore* t) {
   n.nmocap = m.nmocap;
   n.ntendon = m.ntendon;
   n.nten_J = count(t->ten_dof);
-  n.nadhesion =
-      std::count(m.actuator_trntype.begin(), m.actuator_trntype.end(), int{kTrnBody}) > 0 ? m.nactuator : 0;
+  n.nadhesion = any_acts_by_contacts(m) ? m.nactuator : 0;
   n.ntrn_J = count(t->trn_dof);
   n.ngeom = count(t->geom_id);
   n.npair = count(t->pair_dim);

@@ -1,5 +1,6 @@
 // MuJoCo's codes by name, with the values of mjmodel.h: what a compiled model stores, what the kernels' tables
-// hold, what host code compares with. Plain enumerations, so every compiler here reads the same ones.
+// hold, what host code compares with. Plain enumerations, so every compiler here reads the same ones. Those of
+// actuators' kinds stand in kernels/data/actuators.h.
 #pragma once
 
 namespace dualstep {
@@ -20,27 +21,6 @@ enum GeomType : int {
   kSdf = 8
 };
 
-// mjtTrn
-enum TrnType : int {
-  kTrnJoint = 0,
-  kTrnJointInParent = 1,
-  kTrnSliderCrank = 2,
-  kTrnTendon = 3,
-  kTrnSite = 4,
-  kTrnBody = 5
-};
-inline constexpr bool acts_on_joint(int trn) { return trn == kTrnJoint || trn == kTrnJointInParent; }
-// mjtDyn, mjtGain, mjtBias
-enum DynType : int {
-  kDynNone = 0,
-  kDynIntegrator = 1,
-  kDynFilter = 2,
-  kDynFilterExact = 3,
-  kDynMuscle = 4,
-  kDynDCMotor = 5
-};
-enum GainType : int { kGainFixed = 0, kGainAffine = 1, kGainMuscle = 2, kGainDCMotor = 3 };
-enum BiasType : int { kBiasNone = 0, kBiasAffine = 1, kBiasMuscle = 2, kBiasDCMotor = 3 };
 // where the parameters of a dcmotor stand in the rows of gainprm, dynprm and biasprm
 enum MotorGainNumber : int {
   kMotorGainResistance = 0,

@@ -133,7 +133,7 @@ TABLE_R(dof_damping, "damping")
 TABLE_R(qpos0, "reference configuration")
 TABLE_R(qpos_spring, "where joint springs are relaxed")
 // actuators
-TABLE_I(act_trn, "TrnType: a joint, a joint in its parent, a tendon, a site, a slider-crank, a body")
+TABLE_I(act_trn, "TrnType")
 TABLE_I(act_id, "joint, tendon, site or body; of a slider-crank the site of the crank")
 TABLE_I(act_ref, "site that a site is seen from, or of the slider; else -1")
 TABLE_R(act_rod, "length of the rod of a slider-crank")

@@ -72,7 +72,7 @@ FEATURE(has_spring, any_nonzero(m.jnt_stiffness), "springs")
 FEATURE(has_ten_passive, any_nonzero(m.tendon_stiffness) || any_nonzero(m.tendon_damping), "springs and dampers of tendons")
 FEATURE(has_ten_actfrc, std::any_of(m.tendon_actfrclimited.begin(), m.tendon_actfrclimited.end(), [](int x) { return x != 0; }),
         "tendons whose total actuator force is limited")
-FEATURE(has_adhesion, std::count(m.actuator_trntype.begin(), m.actuator_trntype.end(), int{kTrnBody}) > 0, "actuators on bodies")
+FEATURE(has_adhesion, any_acts_by_contacts(m), "actuators on bodies")
 FEATURE(has_ten_armature, any_nonzero(m.tendon_armature), "tendons with armature")
 
 #undef OPTION_I

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "kernels/base/mujoco_enums.h"
+#include "kernels/data/actuators.h"
 #include "kernels/data/contact_laws.h"
 #include "kernels/data/island_arena.h"
 

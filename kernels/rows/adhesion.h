@@ -11,8 +11,8 @@
 // cost      O(contacts (nactuator + nbody)); nothing in models without actuators on bodies
 #pragma once
 
+#include "kernels/data/acts_on.h"
 #include "kernels/rows/support.h"
-#include "kernels/smooth/actuators/transmission.h"
 #include "kernels/smooth/smooth_acceleration.h"
 
 namespace dualstep {
@@ -24,7 +24,7 @@ DS_STAGE void add_adhesion(E& env) {
   const auto& t = env.t;
   const Real zero(0), one(1);
   const auto share = env.adhesion_share(), pull = env.con_pull(), force = env.actuator_force();
-  const auto on_body = [&](int a) { return BodyTransmission::serves(t.act_trn[a]); };
+  const auto on_body = [&](int a) { return transmission_has<kActsByContacts>(t.act_trn[a]); };
   env.each(t.n.nactuator, [&](int a) {
     Real count = zero;
     if (on_body(a))

@@ -164,7 +164,7 @@ DS_HD void limit_joint_gains(E& env) {
   const auto out = env.qfrc_actuator();
   env.each(t.n.nactuator, [&](int a) {
     const int j = t.act_id[a];
-    if (!JointTransmission::serves(t.act_trn[a]) || !t.jnt_actfrclimited[j]) return;
+    if (!acts_on<kOnJoint>(t.act_trn[a]) || !t.jnt_actfrclimited[j]) return;
     const Real total = out[t.jnt_dofadr[j]];
     const auto limited = mask_or(total <= env.jnt_actfrc_lower(j), total >= env.jnt_actfrc_upper(j));
     gain_nothing(env, a, limited);

@@ -97,7 +97,7 @@ DS_STAGE void add_velocity_derivatives(E& env) {
         });
         continue;
       }
-      if (!JointTransmission::serves(t.act_trn[a])) {
+      if (!acts_on<kOnJoint>(t.act_trn[a])) {
         const int first = t.trn_adr[a];
         const auto dof_of = [&](int e) { return t.trn_dof[e]; };
         each_in_row(env, i, first, first + c, dof_of, [&](int m, int e) {

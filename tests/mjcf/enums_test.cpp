@@ -1,7 +1,8 @@
-// The codes of mujoco_enums.h are MuJoCo's: nothing to run, this file compiles or not.
+// The codes of mujoco_enums.h and of actuators.h are MuJoCo's: nothing to run, this file compiles or not.
 #include <mujoco/mujoco.h>
 
 #include "kernels/base/mujoco_enums.h"
+#include "kernels/data/actuators.h"
 
 namespace dualstep {
 
@@ -25,17 +26,28 @@ SAME(kTrnSliderCrank, mjTRN_SLIDERCRANK);
 SAME(kTrnTendon, mjTRN_TENDON);
 SAME(kTrnSite, mjTRN_SITE);
 SAME(kTrnBody, mjTRN_BODY);
+SAME(kTrnSO3, mjTRN_SO3);
 SAME(kDynNone, mjDYN_NONE);
 SAME(kDynIntegrator, mjDYN_INTEGRATOR);
 SAME(kDynFilter, mjDYN_FILTER);
 SAME(kDynFilterExact, mjDYN_FILTEREXACT);
 SAME(kDynMuscle, mjDYN_MUSCLE);
+SAME(kDynDCMotor, mjDYN_DCMOTOR);
+SAME(kDynPid, mjDYN_PID);
+SAME(kDynUser, mjDYN_USER);
 SAME(kGainFixed, mjGAIN_FIXED);
 SAME(kGainAffine, mjGAIN_AFFINE);
 SAME(kGainMuscle, mjGAIN_MUSCLE);
+SAME(kGainDCMotor, mjGAIN_DCMOTOR);
+SAME(kGainSO3, mjGAIN_SO3);
+SAME(kGainPid, mjGAIN_PID);
+SAME(kGainUser, mjGAIN_USER);
 SAME(kBiasNone, mjBIAS_NONE);
 SAME(kBiasAffine, mjBIAS_AFFINE);
 SAME(kBiasMuscle, mjBIAS_MUSCLE);
+SAME(kBiasDCMotor, mjBIAS_DCMOTOR);
+SAME(kBiasSO3, mjBIAS_SO3);
+SAME(kBiasUser, mjBIAS_USER);
 SAME(kEqConnect, mjEQ_CONNECT);
 SAME(kEqWeld, mjEQ_WELD);
 SAME(kEqJoint, mjEQ_JOINT);

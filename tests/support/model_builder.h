@@ -16,6 +16,7 @@
 #include <cmath>
 
 #include "host/model/model.h"
+#include "kernels/data/actuators.h"
 
 namespace dualstep {
 

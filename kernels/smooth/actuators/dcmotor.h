@@ -52,7 +52,6 @@ struct MotorActivations {
 };
 
 struct DCMotor {
-  DS_HD static constexpr bool serves(int code) { return code == kGainDCMotor; }
   DS_HD static constexpr int controller() { return kInputPos | kInputVel | kInputForce; }
 
   // controls that are set points: of the length, its velocity, the torque, and the voltage

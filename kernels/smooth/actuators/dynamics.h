@@ -24,7 +24,6 @@ DS_HD typename E::Real time_constant(const E& env, int a) {
 
 // an actuator without activation is asked for neither
 struct NoDynamics {
-  DS_HD static constexpr bool serves(int code) { return code == kDynNone; }
   template <class E, class Real = typename E::Real>
   DS_HD static Real rate(const E&, int, const Real&, const Real&) {
     return Real(0);
@@ -50,17 +49,13 @@ struct FilterRate {
   }
 };
 struct IntegratorDynamics : EulerStep {
-  DS_HD static constexpr bool serves(int code) { return code == kDynIntegrator; }
   template <class E, class Real = typename E::Real>
   DS_HD static Real rate(const E&, int, const Real& u, const Real&) {
     return u;
   }
 };
-struct FilterDynamics : FilterRate, EulerStep {
-  DS_HD static constexpr bool serves(int code) { return code == kDynFilter; }
-};
+struct FilterDynamics : FilterRate, EulerStep {};
 struct ExactFilterDynamics : FilterRate {
-  DS_HD static constexpr bool serves(int code) { return code == kDynFilterExact; }
   template <class E, class Real = typename E::Real>
   DS_HD static Real next(const E& env, int a, const Real& act, const Real& rate) {
     const Real tau = time_constant(env, a);

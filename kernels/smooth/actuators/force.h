@@ -24,14 +24,12 @@ struct ActuatorForce {
 };
 
 struct FixedGain {
-  DS_HD static constexpr bool serves(int code) { return code == kGainFixed; }
   template <class E, class Real>
   DS_HD static void apply(const E& env, int a, ActuatorForce<Real>* f) {
     f->force = env.act_gain_constant(a) * f->u;
   }
 };
 struct AffineGain {
-  DS_HD static constexpr bool serves(int code) { return code == kGainAffine; }
   template <class E, class Real>
   DS_HD static void apply(const E& env, int a, ActuatorForce<Real>* f) {
     const Real gain = fma(env.act_gain_velocity(a), f->velocity,
@@ -42,12 +40,10 @@ struct AffineGain {
   }
 };
 struct NoBias {
-  DS_HD static constexpr bool serves(int code) { return code == kBiasNone; }
   template <class E, class Real>
   DS_HD static void apply(const E&, int, ActuatorForce<Real>*) {}
 };
 struct AffineBias {
-  DS_HD static constexpr bool serves(int code) { return code == kBiasAffine; }
   template <class E, class Real>
   DS_HD static void apply(const E& env, int a, ActuatorForce<Real>* f) {
     const Real bias = fma(env.act_bias_velocity(a), f->velocity,

@@ -22,7 +22,6 @@ namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
 struct MuscleDynamics : EulerStep {
-  DS_HD static constexpr bool serves(int code) { return code == kDynMuscle; }
   template <class E, class Real = typename E::Real>
   DS_FN static Real rate(const E& env, int a, const Real& u, const Real& act) {
     const Real zero(0), one(1), half(0.5), tiny(kMinVal);
@@ -38,8 +37,6 @@ struct MuscleDynamics : EulerStep {
 };
 
 struct MuscleGain {
-  DS_HD static constexpr bool serves(int code) { return code == kGainMuscle; }
-
   // FL, and its slope by L
   template <class E, class Real = typename E::Real>
   DS_FN static Real over_length(const E& env, int a, const Real& length, Real* by_L) {
@@ -79,7 +76,6 @@ struct MuscleGain {
 };
 
 struct MuscleBias {
-  DS_HD static constexpr bool serves(int code) { return code == kBiasMuscle; }
   template <class E, class Real>
   DS_FN static void apply(const E& env, int a, ActuatorForce<Real>* f) {
     const Real half(0.5), one(1), zero(0), per = env.passive_fall(a);

@@ -13,6 +13,7 @@
 // cost      O(dofs that move the sites)
 #pragma once
 
+#include "kernels/data/acts_on.h"
 #include "kernels/data/views.h"
 
 namespace dualstep {
@@ -69,7 +70,7 @@ DS_STAGE void site_transmissions(E& env) {
   const auto J = env.trn_J(), length = env.trn_length(), cdof = env.cdof(), com = env.tree_com();
   env.each(t.n.nsitetrn, [&](int a) {
     const int trn = t.act_trn[a], ref = t.act_ref[a];
-    if (trn != kTrnSite && trn != kTrnSliderCrank) {
+    if (!acts_on<kOnSite>(trn)) {
       length[a] = Real(0);
       return;
     }

@@ -13,14 +13,13 @@
 // cost      O(dofs it acts on)
 #pragma once
 
+#include "kernels/data/acts_on.h"
 #include "kernels/data/views.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
 struct TendonTransmission {
-  DS_HD static constexpr bool serves(int code) { return code == kTrnTendon; }
-
   template <class E, class Real = typename E::Real>
   DS_HD static void motion(const E& env, int a, Real* length, Real* velocity) {
     const int ten = env.t.act_id[a];
@@ -36,12 +35,11 @@ struct TendonTransmission {
 // the tendon that actuator a pulls, -1 where it acts on something else
 template <class Tables>
 DS_HD int tendon_of(const Tables& t, int a) {
-  return TendonTransmission::serves(t.act_trn[a]) ? t.act_id[a] : -1;
+  return acts_on<kOnTendon>(t.act_trn[a]) ? t.act_id[a] : -1;
 }
 
 // sites and slider-cranks
 struct SiteTransmission {
-  DS_HD static constexpr bool serves(int code) { return code == kTrnSite || code == kTrnSliderCrank; }
   static constexpr int kTurn = 3;  // the gear has a push, then a turn
 
   template <class E, class Real = typename E::Real>
@@ -59,8 +57,6 @@ struct SiteTransmission {
 };
 
 struct JointTransmission {
-  DS_HD static constexpr bool serves(int code) { return code == kTrnJoint || code == kTrnJointInParent; }
-
   template <class E, class Real = typename E::Real>
   DS_FN static void motion(const E& env, int a, Real* length, Real* velocity) {
     const auto& t = env.t;
@@ -93,9 +89,14 @@ struct JointTransmission {
   }
 };
 
-// adhesion. In no list: contacts, which are known after the forces, make its moment (rows/adhesion.h)
+// adhesion: contacts, which are known after the forces, make its moment (rows/adhesion.h)
 struct BodyTransmission {
-  DS_HD static constexpr bool serves(int code) { return code == kTrnBody; }
+  template <class E, class Real = typename E::Real>
+  DS_HD static void motion(const E&, int, Real*, Real*) {}
+  template <class E>
+  DS_HD static typename E::Real moment(const E&, int, int) {
+    return typename E::Real(0);
+  }
 };
 
 }  // namespace DUALSTEP_ISA

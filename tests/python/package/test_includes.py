@@ -1,4 +1,4 @@
-"""Who includes whom in the kernels, and who knows the contact laws by name."""
+"""Who includes whom in the kernels, and who knows contact laws and kinds of actuators by name."""
 
 import re
 
@@ -54,12 +54,37 @@ def test_folders_do_not_include_each_other_in_circles():
     assert not uses, f"these include each other: {uses}"
 
 
+def naming(codes: list[str]) -> set[str]:
+    """The sources of kernels, host and bindings that name one of these."""
+    word = re.compile(r"\b(" + "|".join(codes) + r")\b")
+    sources = [path for folder in ("kernels", "host", "bindings") for path in (ROOT / folder).rglob("*")
+               if path.suffix in (".h", ".cpp", ".cuh", ".cu", ".inl")]  # fmt: skip
+    return {str(path.relative_to(ROOT)) for path in sources if word.search(path.read_text())}
+
+
 def test_nobody_compares_codes_of_laws():
     """A stage, or the host, asks a law by its traits and hooks; the list and the host's table of it hold the codes."""
     codes = re.findall(r"^  X\((kLaw\w+), ", (KERNELS / "data" / "contact_laws.h").read_text(), re.MULTILINE)
     assert len(codes) == 5
-    word = re.compile(r"\b(" + "|".join(codes) + r")\b")
-    sources = [path for folder in ("kernels", "host", "bindings") for path in (ROOT / folder).rglob("*")
-               if path.suffix in (".h", ".cpp", ".cuh", ".cu", ".inl")]  # fmt: skip
-    naming = {str(path.relative_to(ROOT)) for path in sources if word.search(path.read_text())}
-    assert naming == {"kernels/data/contact_laws.h", "host/model/contact_law.cpp"}
+    assert naming(codes) == {"kernels/data/contact_laws.h", "host/model/contact_law.cpp"}
+
+
+@pytest.mark.parametrize(
+    "kind, count, hooks, reference",
+    [
+        ("Trn", 7, {"transmission", "sites"}, {"transmission"}),
+        ("Dyn", 8, set(), {"actuation"}),
+        ("Gain", 7, set(), {"actuation", "derivatives"}),
+        ("Bias", 6, set(), {"actuation", "derivatives"}),
+    ],
+)
+def test_nobody_compares_codes_of_actuators(kind, count, hooks, reference):
+    """A stage, or the host, asks what the row of a kind says; beside its hooks the reference alone knows it by name."""
+    rows = (KERNELS / "data" / "actuators.h").read_text()
+    codes = re.findall(rf"^  (?:X|OTHER)\((k{kind}\w+), ", rows, re.MULTILINE)
+    assert len(codes) == count
+    assert naming(codes) == {
+        "kernels/data/actuators.h",
+        *(f"kernels/smooth/actuators/{name}.h" for name in hooks),
+        *(f"host/reference/{name}.cpp" for name in reference),
+    }

@@ -1,0 +1,98 @@
+// What the lists of kernels/data/actuators.h say of the actuators of a model: one place that reads them for validation,
+// refusals, tables and the reference.
+#pragma once
+
+#include <cstddef>
+
+#include "host/model/model.h"
+#include "kernels/data/actuators.h"
+
+namespace dualstep {
+
+struct TransmissionRow {
+  const char* word;
+  bool simulated;  // false: the rest says nothing
+  MovedObject object;
+  SecondObject second;
+  unsigned traits;
+};
+struct DynamicsRow {
+  const char* word;
+  bool simulated;
+  int activations;
+  unsigned traits;
+};
+// of a gain or a bias
+struct ForceRow {
+  const char* word;
+  bool simulated;
+  unsigned traits;
+};
+struct MotorRow {
+  int dynamics, gain, bias;
+};
+
+inline constexpr TransmissionRow kTransmissionRows[] = {
+#define DS_ROW(code, word, kind, object, second, traits) {word, true, object, second, traits},
+#define DS_OTHER(code, word) {word, false, kOnNothing, kNoSecond, 0},
+    DS_TRANSMISSIONS(DS_ROW, DS_OTHER)
+#undef DS_ROW
+#undef DS_OTHER
+};
+inline constexpr DynamicsRow kDynamicsRows[] = {
+#define DS_ROW(code, word, kind, activations, traits) {word, true, activations, traits},
+#define DS_OTHER(code, word) {word, false, 0, 0},
+    DS_DYNAMICS(DS_ROW, DS_OTHER)
+#undef DS_ROW
+#undef DS_OTHER
+};
+#define DS_ROW(code, word, kind, traits) {word, true, traits},
+#define DS_OTHER(code, word) {word, false, 0},
+inline constexpr ForceRow kGainRows[] = {DS_GAINS(DS_ROW, DS_OTHER)};
+inline constexpr ForceRow kBiasRows[] = {DS_BIASES(DS_ROW, DS_OTHER)};
+#undef DS_ROW
+#undef DS_OTHER
+inline constexpr MotorRow kMotorRows[] = {
+#define DS_ROW(dynamics, gain, bias, kind) {dynamics, gain, bias},
+    DS_MOTORS(DS_ROW)
+#undef DS_ROW
+};
+
+// of a code that MuJoCo does not have: one without a word, and not simulated
+template <class Row, std::size_t kRows>
+constexpr Row row_of_code(const Row (&rows)[kRows], int code) {
+  return code >= 0 && code < static_cast<int>(kRows) ? rows[code] : Row{};
+}
+inline TransmissionRow transmission_of(const Model& m, int a) {
+  return row_of_code(kTransmissionRows, m.actuator_trntype[a]);
+}
+inline DynamicsRow dynamics_of(const Model& m, int a) {
+  return row_of_code(kDynamicsRows, m.actuator_dyntype[a]);
+}
+inline ForceRow gain_of(const Model& m, int a) { return row_of_code(kGainRows, m.actuator_gaintype[a]); }
+inline ForceRow bias_of(const Model& m, int a) { return row_of_code(kBiasRows, m.actuator_biastype[a]); }
+
+inline bool acts_on(const Model& m, int a, MovedObject object) {
+  return transmission_of(m, a).object == object;
+}
+// adhesion
+inline bool acts_by_contacts(const Model& m, int a) {
+  return (transmission_of(m, a).traits & kActsByContacts) != 0;
+}
+inline bool any_acts_by_contacts(const Model& m) {
+  for (int a = 0; a < m.nactuator; ++a)
+    if (acts_by_contacts(m, a)) return true;
+  return false;
+}
+inline bool is_muscle(const Model& m, int a) {
+  return ((gain_of(m, a).traits | bias_of(m, a).traits) & kForceOfMuscle) != 0;
+}
+// the motor that an actuator is by its gain, nullptr where it is none
+inline const MotorRow* motor_of(const Model& m, int a) {
+  for (const MotorRow& motor : kMotorRows)
+    if (motor.gain == m.actuator_gaintype[a]) return &motor;
+  return nullptr;
+}
+inline bool is_motor(const Model& m, int a) { return motor_of(m, a) != nullptr; }
+
+}  // namespace dualstep
