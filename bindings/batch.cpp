@@ -102,6 +102,12 @@ py::list workspace_fields() {
   return list;
 }
 
+py::list arrays_of_islands() {
+  py::list list;
+  for (const IslandField& f : island_fields()) list.append(py::make_tuple(f.name, f.size, f.meaning));
+  return list;
+}
+
 // what reads marks of the batch's own device, which `stream` still writes; whoever writes them next through that
 // stream comes after it
 template <class F>
@@ -119,6 +125,9 @@ void bind_names(py::module_& module) {
   module.def("batch_fields", &fields, "(name, role, axes, meaning) of every array of a batch");
   module.def("scratch_fields", &workspace_fields,
              "(name, size, stage, meaning) of every array of the workspace of a step");
+  module.def("island_fields", &arrays_of_islands,
+             "(name, size, meaning) of every array that islands are solved in; slots and scalars are ncon and nrow1, "
+             "rounded up to 16");
   module.def("parameter_names", &Parameters::names, "what Batch.set_parameter takes");
   module.attr("STATUS_BITS") = py::dict(py::arg("DIVERGED") = static_cast<int>(kDiverged),
                                         py::arg("CONTACT_OVERFLOW") = static_cast<int>(kContactOverflow),
@@ -229,9 +238,9 @@ void bind_measures(BatchClass& batch) {
           [](Batch& self, const std::string& name, int env) {
             check_envs(self, {env});
             const Engine::Inspected found = self.inspect(name, env);
-            return copied(found.values, {found.shape.begin(), found.shape.end()});
+            return std::make_tuple(copied(found.values, {found.shape.begin(), found.shape.end()}), found.integers);
           },
-          py::arg("name"), py::arg("env"), "an array of the workspace, on the emulator");
+          py::arg("name"), py::arg("env"), "an array of the workspace, on the emulator; whether it holds integers");
 }
 
 void bind_rays(BatchClass& batch) {

@@ -97,6 +97,32 @@ ScratchExtent scratch_extent(const ScratchField& field, const Sizes& sizes) {
   return extent;
 }
 
+const std::vector<IslandField>& island_fields() {
+  static const std::vector<IslandField> fields = {
+#define ISLAND_I(name, size, meaning) {#name, #size, meaning, true},
+#define ISLAND_R(name, size, meaning) {#name, #size, meaning, false},
+#include "kernels/data/island_arena.inl"
+  };
+  return fields;
+}
+
+const IslandField& island_field(const std::string& name) {
+  for (const IslandField& field : island_fields()) {
+    if (field.name == name) return field;
+  }
+  throw std::invalid_argument("no array of islands is called '" + name + "'");
+}
+
+IslandExtent island_extent(const IslandField& field, const Sizes& n) {
+  const IslandLayout layout = island_layout(n);
+  const int slots = with_island_room(n.ncon), scalars = with_island_room(n.nrow1);
+#define ISLAND_I(array, extent, meaning) \
+  if (field.name == #array) return {layout.array, extent};
+#define ISLAND_R ISLAND_I
+#include "kernels/data/island_arena.inl"
+  throw std::logic_error("no array '" + field.name + "' in the table of islands");
+}
+
 std::vector<int> field_shape(const BatchField& field, const Sizes& sizes) {
   std::vector<int> shape;
   std::istringstream axes(field.axes);

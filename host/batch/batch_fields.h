@@ -47,4 +47,18 @@ struct ScratchExtent {
 };
 ScratchExtent scratch_extent(const ScratchField& field, const Sizes& sizes);
 
+// an array of what islands are worked out in: a row of kernels/data/island_arena.inl
+struct IslandField {
+  std::string name, size, meaning;
+  bool integers;
+};
+const std::vector<IslandField>& island_fields();
+// throws std::invalid_argument that says what there is
+const IslandField& island_field(const std::string& name);
+// where it lies behind the arena's first integer, or its first real number
+struct IslandExtent {
+  int begin, size;
+};
+IslandExtent island_extent(const IslandField& field, const Sizes& sizes);
+
 }  // namespace dualstep

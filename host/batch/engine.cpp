@@ -4,6 +4,7 @@
 #include <cstring>
 #include <map>
 #include <stdexcept>
+#include <string_view>
 
 #include "host/batch/batch_fields.h"
 #include "host/tables/tables.h"
@@ -78,8 +79,10 @@ class EngineOf final : public Engine {
     if (backend_->workspace() == nullptr)
       throw std::invalid_argument("a batch on device '" + backend_->device() +
                                   "' keeps no workspace to look at: make one on device 'emulated'");
+    constexpr std::string_view kOfIslands = "islands.";
+    if (array.starts_with(kOfIslands)) return inspect_islands(array.substr(kOfIslands.size()), env);
     const ScratchField& field = scratch_field(array);
-    run(StepArgs{Action::kReplay, 1, /*freeze_diverged=*/1}, &env, 1);
+    evaluate_again(env);
     const ScratchExtent extent = scratch_extent(field, tables_.n);
     const Scalar* const begin = backend_->workspace() + extent.begin;
     return {{begin, begin + extent.size}, extent.shape};
@@ -139,6 +142,25 @@ class EngineOf final : public Engine {
     std::shared_ptr<void> data;  // the same, where the kernels read it
   };
   using Differences = std::vector<std::pair<int, std::shared_ptr<const Difference>>>;
+
+  // leaves an environment's last evaluation in the workspace
+  void evaluate_again(int env) { run(StepArgs{Action::kReplay, 1, /*freeze_diverged=*/1}, &env, 1); }
+
+  Inspected inspect_islands(const std::string& array, int env) {
+    const Sizes& n = tables_.n;
+    const IslandField& field = island_field(array);
+    if (n.nisland == 0)
+      throw std::invalid_argument("array 'islands." + array + "' is asked for, and this model is solved as a whole: a primal "
+                                  "solver and several kinematic trees make islands");
+    evaluate_again(env);
+    const IslandExtent extent = island_extent(field, n);
+    const int* const integers = reinterpret_cast<const int*>(backend_->workspace() + tables_.l.total) + n.arena_begin;
+    const auto taken = [&](const auto* begin) {
+      return Inspected{{begin + extent.begin, begin + extent.begin + extent.size}, {extent.size}, field.integers};
+    };
+    if (field.integers) return taken(integers);
+    return taken(reinterpret_cast<const Scalar*>(integers + island_layout(n).ints));
+  }
 
   // the differences into the tables that environments have of their own, on the host; the names of those that it made
   void write_own(const Differences& environments, std::vector<std::string>* made) {

@@ -22,6 +22,7 @@ class Engine {
   struct Inspected {
     std::vector<double> values;
     std::vector<int> shape;
+    bool integers = false;
   };
 
   virtual ~Engine() = default;
@@ -41,8 +42,8 @@ class Engine {
   // only.
   virtual void run(const StepArgs& args, const int* blocks, int num_blocks) = 0;
 
-  // an array of the workspace as the last evaluation of an environment leaves it. Throws std::invalid_argument
-  // where the device keeps none, or where there is none of that name
+  // an array of the workspace as the last evaluation of an environment leaves it; "islands.NAME" is one of those that
+  // islands are solved in. Throws std::invalid_argument where the device keeps none, or where there is none of that name
   virtual Inspected inspect(const std::string& array, int env) = 0;
 
   // the tables of a model against the shared ones. Throws std::invalid_argument where they differ in more

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 
+#include "host/model/element_rows.h"
 #include "host/model/model.h"
 #include "kernels/data/actuators.h"
 
@@ -74,6 +75,9 @@ inline ForceRow bias_of(const Model& m, int a) { return row_of_code(kBiasRows, m
 
 inline bool acts_on(const Model& m, int a, MovedObject object) {
   return transmission_of(m, a).object == object;
+}
+inline bool acts_on_tendon(const Model& m, int a, int tendon) {
+  return acts_on(m, a, kOnTendon) && transmission_id(m, a) == tendon;
 }
 // adhesion
 inline bool acts_by_contacts(const Model& m, int a) {

@@ -73,10 +73,6 @@ VectorXd clamped_controls(const Model& m, const Data& d) {
   return ctrl;
 }
 
-bool acts_on_tendon(const Model& m, int actuator, int tendon) {
-  return acts_on(m, actuator, kOnTendon) && transmission_id(m, actuator) == tendon;
-}
-
 double tendon_actuator_force(const Model& m, const Data& d, int tendon) {
   double sum = 0;
   for (int i = 0; i < m.nactuator; ++i)

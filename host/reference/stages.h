@@ -78,7 +78,6 @@ double muscle_gain_slope(const Model& m, int actuator, double length, double vel
 double muscle_bias(const Model& m, int actuator, double length);
 double muscle_gain_stiffness(const Model& m, int actuator, double length, double velocity);
 double muscle_bias_stiffness(const Model& m, int actuator, double length);
-bool acts_on_tendon(const Model& m, int actuator, int tendon);
 // the sum over the actuators of a tendon
 double tendon_actuator_force(const Model& m, const Data& d, int tendon);
 bool actuator_disabled(const Model& m, int actuator);

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "host/model/actuator_kinds.h"
 #include "host/model/element_rows.h"
 #include "host/reference/constraint.h"
 #include "host/reference/spatial.h"

@@ -288,9 +288,11 @@ class Batch(BatchFields):
         """An array of one environment's workspace, as its last evaluation leaves it: a copy, to debug a stage.
 
         On device "emulated" alone. Names, sizes and meanings are the SCRATCH rows of kernels/data/fields.inl ("cdof",
-        "LD", "con_f", ...). The evaluation is run once more and changes nothing. NaN stands where no stage wrote.
+        "LD", "con_f", ...); of the islands of a scene they are "islands." and a row of kernels/data/island_arena.inl
+        ("islands.head", "islands.tree_island", "islands.H", ...), integers or real numbers, one axis each. The
+        evaluation is run once more and changes nothing. NaN stands where no stage wrote.
         """
-        names = [row[0] for row in _core.scratch_fields()]
+        names = [row[0] for row in _core.scratch_fields()] + ["islands." + row[0] for row in _core.island_fields()]
         if name not in names:
             near = difflib.get_close_matches(str(name), names, n=3)
             raise ValueError(
@@ -300,7 +302,8 @@ class Batch(BatchFields):
         env = integer("env", env)
         if not 0 <= env < self.num_envs:
             raise ValueError(f"env {env} is given, and the batch has {self.num_envs}")
-        return self._core.inspect(name, env).astype(self._dtype)
+        values, integers = self._core.inspect(name, env)
+        return values.astype(np.int32 if integers else self._dtype)
 
     def clear_status(self, mask: Any = None) -> None:
         """Clears the status bits of all environments, or of those where mask is true."""
