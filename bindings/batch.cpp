@@ -126,8 +126,8 @@ void bind_names(py::module_& module) {
   module.def("scratch_fields", &workspace_fields,
              "(name, size, stage, meaning) of every array of the workspace of a step");
   module.def("island_fields", &arrays_of_islands,
-             "(name, size, meaning) of every array that islands are solved in; slots and scalars are ncon and nrow1, "
-             "rounded up to 16");
+             "(name, size, meaning) of every array that islands are solved in; slots and scalars are ncon "
+             "and nrow1, rounded up to 16");
   module.def("parameter_names", &Parameters::names, "what Batch.set_parameter takes");
   module.attr("STATUS_BITS") = py::dict(py::arg("DIVERGED") = static_cast<int>(kDiverged),
                                         py::arg("CONTACT_OVERFLOW") = static_cast<int>(kContactOverflow),
@@ -238,9 +238,11 @@ void bind_measures(BatchClass& batch) {
           [](Batch& self, const std::string& name, int env) {
             check_envs(self, {env});
             const Engine::Inspected found = self.inspect(name, env);
-            return std::make_tuple(copied(found.values, {found.shape.begin(), found.shape.end()}), found.integers);
+            return std::make_tuple(copied(found.values, {found.shape.begin(), found.shape.end()}),
+                                   found.integers);
           },
-          py::arg("name"), py::arg("env"), "an array of the workspace, on the emulator; whether it holds integers");
+          py::arg("name"), py::arg("env"),
+          "an array of the workspace, on the emulator; whether it holds integers");
 }
 
 void bind_rays(BatchClass& batch) {

@@ -150,13 +150,16 @@ class EngineOf final : public Engine {
     const Sizes& n = tables_.n;
     const IslandField& field = island_field(array);
     if (n.nisland == 0)
-      throw std::invalid_argument("array 'islands." + array + "' is asked for, and this model is solved as a whole: a primal "
-                                  "solver and several kinematic trees make islands");
+      throw std::invalid_argument("array 'islands." + array +
+                                  "' is asked for, and this model is solved as a whole: many kinematic "
+                                  "trees, MuJoCo's contact law and solver 'pgs_newton' make islands");
     evaluate_again(env);
     const IslandExtent extent = island_extent(field, n);
-    const int* const integers = reinterpret_cast<const int*>(backend_->workspace() + tables_.l.total) + n.arena_begin;
+    const int* const integers =
+        reinterpret_cast<const int*>(backend_->workspace() + tables_.l.total) + n.arena_begin;
     const auto taken = [&](const auto* begin) {
-      return Inspected{{begin + extent.begin, begin + extent.begin + extent.size}, {extent.size}, field.integers};
+      return Inspected{
+          {begin + extent.begin, begin + extent.begin + extent.size}, {extent.size}, field.integers};
     };
     if (field.integers) return taken(integers);
     return taken(reinterpret_cast<const Scalar*>(integers + island_layout(n).ints));

@@ -252,8 +252,8 @@ class Batch:
     def forward_marked(self, marks: int, stream: int) -> None:
         """forward, likewise"""
     def get_parameter(self, name: str, envs: collections.abc.Sequence[int]) -> NDArray[np.float64]: ...
-    def inspect(self, name: str, env: int) -> NDArray[np.float64]:
-        """an array of the workspace, on the emulator"""
+    def inspect(self, name: str, env: int) -> tuple[NDArray[np.float64], bool]:
+        """an array of the workspace, on the emulator; whether it holds integers"""
     def integers(self, table: str) -> NDArray[np.int32]: ...
     def last(self, name: str) -> typing.Any:
         """a state array as the last evaluation found it"""
@@ -308,6 +308,9 @@ def distrust(path: str) -> str:
 
 def draw_fractions(seeds: ArrayLike, episodes: ArrayLike, draws: ArrayLike, attempt: int, size: int) -> NDArray[np.float64]:
     """(rows, size) numbers in [0, 1) by Philox4x32-10: the key of a row is its seed, the counter its (block, episode, draw, attempt)"""
+
+def island_fields() -> list:
+    """(name, size, meaning) of every array that islands are solved in; slots and scalars are ncon and nrow1, rounded up to 16"""
 
 def kernel_sources() -> dict:
     """the sources that programs include, as the library holds them"""
