@@ -9,13 +9,15 @@ import tempfile
 
 import numpy as np
 
-SOURCES = pathlib.Path(__file__).resolve().parents[2] / "bindings" / "python" / "dualstep"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SOURCES = ROOT / "bindings" / "python" / "dualstep"
 
 
 def package(module: pathlib.Path, folder: pathlib.Path) -> None:
     """The package's sources around that module, in place of its own."""
     (folder / "dualstep").mkdir()
-    for path in SOURCES.iterdir():
+    # where the sources are used in place, a link to the tasks lies among them already
+    for path in {"envs": ROOT / "envs", **{path.name: path for path in SOURCES.iterdir()}}.values():
         if not path.name.startswith("_core.c"):
             (folder / "dualstep" / path.name).symlink_to(path)
     (folder / "dualstep" / module.name).symlink_to(module)
