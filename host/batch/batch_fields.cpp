@@ -35,6 +35,13 @@ int axis_length(const Sizes& n, const std::string& axis) {
   return length;
 }
 
+template <class Field>
+const Field& named(const std::vector<Field>& fields, const std::string& name, const char* whose) {
+  for (const Field& field : fields)
+    if (field.name == name) return field;
+  throw std::invalid_argument(std::string("no array of ") + whose + " is called '" + name + "'");
+}
+
 }  // namespace
 
 const std::vector<BatchField>& batch_fields() {
@@ -73,10 +80,7 @@ const std::vector<ScratchField>& scratch_fields() {
 }
 
 const ScratchField& scratch_field(const std::string& name) {
-  for (const ScratchField& field : scratch_fields()) {
-    if (field.name == name) return field;
-  }
-  throw std::invalid_argument("no array of the workspace is called '" + name + "'");
+  return named(scratch_fields(), name, "the workspace");
 }
 
 ScratchExtent scratch_extent(const ScratchField& field, const Sizes& sizes) {
@@ -106,12 +110,7 @@ const std::vector<IslandField>& island_fields() {
   return fields;
 }
 
-const IslandField& island_field(const std::string& name) {
-  for (const IslandField& field : island_fields()) {
-    if (field.name == name) return field;
-  }
-  throw std::invalid_argument("no array of islands is called '" + name + "'");
-}
+const IslandField& island_field(const std::string& name) { return named(island_fields(), name, "islands"); }
 
 IslandExtent island_extent(const IslandField& field, const Sizes& n) {
   const IslandLayout layout = island_layout(n);

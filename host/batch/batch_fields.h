@@ -36,7 +36,7 @@ struct ScratchField {
   std::string name, size, stage, meaning;  // size: an expression in the sizes of the model
 };
 const std::vector<ScratchField>& scratch_fields();
-// throws std::invalid_argument that says what there is
+// throws std::invalid_argument that names what was asked for
 const ScratchField& scratch_field(const std::string& name);
 
 // where it lies in the workspace of an environment, in numbers; the shape is that of its size where that is a
@@ -53,7 +53,7 @@ struct IslandField {
   bool integers;
 };
 const std::vector<IslandField>& island_fields();
-// throws std::invalid_argument that says what there is
+// throws std::invalid_argument that names what was asked for
 const IslandField& island_field(const std::string& name);
 // where it lies behind the arena's first integer, or its first real number
 struct IslandExtent {

@@ -92,12 +92,6 @@ void tendon_weights(Model* m, const reference::Data& d) {
   }
 }
 
-bool has_muscles(const Model& m) {
-  for (int a = 0; a < m.nactuator; ++a)
-    if (is_muscle(m, a)) return true;
-  return false;
-}
-
 // what an actuator's unit of force accelerates
 void actuator_weights(Model* m, reference::Data* d) {
   reference::transmission(*m, d);
@@ -121,7 +115,7 @@ void inverse_weights(Model* m, bool moments_alone) {
     dof_weights(m, d);
   }
   tendon_weights(m, d);
-  if (has_muscles(*m)) actuator_weights(m, &d);
+  if (any_is_muscle(*m)) actuator_weights(m, &d);
 }
 
 }  // namespace
@@ -138,7 +132,7 @@ void derive_constants(Model* model, const std::set<std::string>& changed) {
   };
   const bool inertial = touches(kInertial) || (has_actuator_loads(*model) && changed.count("actuator_gear")),
              paths = model->ntendon > 0 && touches(kPaths),
-             moments = has_muscles(*model) && touches(kMoments);
+             moments = any_is_muscle(*model) && touches(kMoments);
   if ((inertial || paths || moments) && model->nv > 0) inverse_weights(model, !inertial);
 }
 

@@ -83,14 +83,17 @@ inline bool acts_on_tendon(const Model& m, int a, int tendon) {
 inline bool acts_by_contacts(const Model& m, int a) {
   return (transmission_of(m, a).traits & kActsByContacts) != 0;
 }
-inline bool any_acts_by_contacts(const Model& m) {
-  for (int a = 0; a < m.nactuator; ++a)
-    if (acts_by_contacts(m, a)) return true;
-  return false;
-}
 inline bool is_muscle(const Model& m, int a) {
   return ((gain_of(m, a).traits | bias_of(m, a).traits) & kForceOfMuscle) != 0;
 }
+template <class Kind>
+bool any_actuator(const Model& m, Kind is) {
+  for (int a = 0; a < m.nactuator; ++a)
+    if (is(m, a)) return true;
+  return false;
+}
+inline bool any_acts_by_contacts(const Model& m) { return any_actuator(m, acts_by_contacts); }
+inline bool any_is_muscle(const Model& m) { return any_actuator(m, is_muscle); }
 // the motor that an actuator is by its gain, nullptr where it is none
 inline const MotorRow* motor_of(const Model& m, int a) {
   for (const MotorRow& motor : kMotorRows)

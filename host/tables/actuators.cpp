@@ -89,8 +89,7 @@ struct Muscle {
 double inverse(double x) { return 1 / std::max(kTiny, x); }
 
 void build_muscles(const Model& m, TableStore* t) {
-  bool any = false;
-  for (int a = 0; a < m.nactuator; ++a) any = any || is_muscle(m, a);
+  const bool any = any_is_muscle(m);
   for (int a = 0; a < m.nactuator && any; ++a) {
     act_muscle_row row;
     if (is_muscle(m, a)) {
