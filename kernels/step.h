@@ -120,7 +120,10 @@ DS_FN void integrate(E& env, const EnvIO<E>& in, const EvalIndex& m) {
 // what a part of the evaluation asks of its index m
 template <Part kPart, class E>
 DS_FN void begin_part(E& env, const EnvIO<E>& in, const EvalIndex& m) {
-  if constexpr (kPart == kPart_smooth) keep_start(env, in, m);
+  if constexpr (kPart == kPart_smooth) {
+    env.rk_stage = m.stage;
+    keep_start(env, in, m);
+  }
   if constexpr (kPart == kPart_solve) {
     env.ends_call = ends_call(in.args, num_stages(env.t.o.integrator), m);
     if (m.stage == 0) env.unsolved = all_false<typename E::Real>();

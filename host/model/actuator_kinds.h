@@ -31,6 +31,8 @@ struct ForceRow {
 };
 struct MotorRow {
   int dynamics, gain, bias;
+  const char* word;
+  unsigned traits;
 };
 
 inline constexpr TransmissionRow kTransmissionRows[] = {
@@ -54,7 +56,7 @@ inline constexpr ForceRow kBiasRows[] = {DS_BIASES(DS_ROW, DS_OTHER)};
 #undef DS_ROW
 #undef DS_OTHER
 inline constexpr MotorRow kMotorRows[] = {
-#define DS_ROW(dynamics, gain, bias, kind) {dynamics, gain, bias},
+#define DS_ROW(dynamics, gain, bias, word, traits, kind) {dynamics, gain, bias, word, traits},
     DS_MOTORS(DS_ROW)
 #undef DS_ROW
 };
@@ -101,5 +103,8 @@ inline const MotorRow* motor_of(const Model& m, int a) {
   return nullptr;
 }
 inline bool is_motor(const Model& m, int a) { return motor_of(m, a) != nullptr; }
+inline bool is_angular_servo(const Model& m, int a) {
+  return is_motor(m, a) && (motor_of(m, a)->traits & kDrivesAngles) != 0;
+}
 
 }  // namespace dualstep

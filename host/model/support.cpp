@@ -6,8 +6,8 @@
 
 #include "host/model/actuator_kinds.h"
 #include "host/model/contact_law.h"
-#include "host/model/dcmotor.h"
 #include "host/model/element_rows.h"
+#include "host/model/motors.h"
 #include "host/model/sensor_types.h"
 #include "kernels/data/shapes.h"
 
@@ -98,8 +98,8 @@ void refuse_joints(const Model& m, const Report& refuse) {
 
 // the kind of an actuator by its row, where it is not simulated
 template <class Row, std::size_t kRows>
-void refuse_kind(const Row (&rows)[kRows], int code, const std::string& what, const char* beside, int a,
-                 const Report& refuse) {
+void refuse_kind(const Row (&rows)[kRows], int code, const std::string& what, const std::string& beside,
+                 int a, const Report& refuse) {
   const Row row = row_of_code(rows, code);
   if (row.simulated) return;
   std::string all;
@@ -107,6 +107,13 @@ void refuse_kind(const Row (&rows)[kRows], int code, const std::string& what, co
     if (other.simulated) all += (all.empty() ? "" : ", ") + std::string(other.word);
   refuse(what + (row.word ? row.word : "number " + std::to_string(code)), "actuator", a,
          "simulated are " + all + beside);
+}
+
+// "dcmotor and pid"
+std::string words_of_motors() {
+  std::string words;
+  for (const MotorRow& motor : kMotorRows) words += (words.empty() ? "" : " and ") + std::string(motor.word);
+  return words;
 }
 
 // whether the force depends on the velocity by a gain or bias, and its first three parameters
@@ -127,28 +134,29 @@ void refuse_actuators(const Model& m, const Report& refuse) {
              "the force on a body does not depend on its velocity here");
     }
     const bool motor = is_motor(m, a);
+    static const std::string motors = words_of_motors(), beside = ", and those of " + motors;
     if (motor) {
       refuse_motor(m, a, refuse.problems);
     } else {
-      refuse_kind(kDynamicsRows, m.actuator_dyntype[a], "activation dynamics ", ", and those of a dcmotor", a,
-                  refuse);
-      refuse_kind(kGainRows, m.actuator_gaintype[a], "gain ", ", and that of a dcmotor", a, refuse);
-      refuse_kind(kBiasRows, m.actuator_biastype[a], "bias ", ", and that of a dcmotor", a, refuse);
+      refuse_kind(kDynamicsRows, m.actuator_dyntype[a], "activation dynamics ", beside, a, refuse);
+      refuse_kind(kGainRows, m.actuator_gaintype[a], "gain ", beside, a, refuse);
+      refuse_kind(kBiasRows, m.actuator_biastype[a], "bias ", beside, a, refuse);
     }
     if (m.actuator_delay[a] != 0 && kept_samples(m, a) < 1)
       refuse("actuator delay without samples", "actuator", a, "controls are kept sample by sample");
     if (m.actuator_ctrlnum[a] != 1 && !motor) {
       refuse("several inputs", "actuator", a,
-             "it has " + std::to_string(m.actuator_ctrlnum[a]) +
-                 " controls; only those of a dcmotor are simulated");
+             "it has " + std::to_string(m.actuator_ctrlnum[a]) + " controls; only those of " + motors +
+                 " are simulated");
     }
     if (m.actuator_outnum[a] != 1) {
       refuse("several outputs", "actuator", a,
              "it has " + std::to_string(m.actuator_outnum[a]) + " forces, and one is simulated");
     }
     if (m.actuator_actnum[a] > 1 && !motor) {
-      refuse("several activations", "actuator", a,
-             "it has " + std::to_string(m.actuator_actnum[a]) + "; only those of a dcmotor are simulated");
+      refuse(
+          "several activations", "actuator", a,
+          "it has " + std::to_string(m.actuator_actnum[a]) + "; only those of " + motors + " are simulated");
     }
     if (any_nonzero(row::actuator_dampingpoly(m, a)))
       refuse("polynomial damping", "actuator", a, "only linear damping is simulated");
@@ -382,9 +390,6 @@ void check_kernels(const Model& m) {
     if (gaps && acts_by_contacts(m, a))
       problems.push_back({"adhesion across a gap", element_name(m, "actuator", a), reason});
 
-  for (int a = 0; a < m.nactuator && m.opt.integrator == Integrator::kRk4; ++a)
-    if (m.actuator_delay[a] > 0)
-      problems.push_back({"actuator delay under RK4", element_name(m, "actuator", a), reason});
   for (const Model::Prescribed& p : m.prescribed)
     problems.push_back({"prescribed velocity", element_name(m, "jnt", p.joint), reason});
   refuse_contact_law(m, &problems);

@@ -7,7 +7,7 @@
 #include "host/interruption.h"
 #include "host/model/actuator_kinds.h"
 #include "host/model/actuator_loads.h"
-#include "host/model/dcmotor.h"
+#include "host/model/motors.h"
 #include "host/model/element_rows.h"
 #include "host/model/model_fields.h"
 #include "host/model/options_table.h"
@@ -149,7 +149,7 @@ void find_invalid(const Model& m, std::vector<Problem>* problems) {
   check_joints(m, problems);
   check_geoms(m, problems);
   for (int a = 0; a < m.nactuator; ++a)
-    if (is_motor(m, a)) check_motor(m, a, problems);
+    if (is_motor(m, a)) motor_kind(m, a).check(m, a, problems);
 }
 
 }  // namespace dualstep

@@ -3,7 +3,7 @@
 // solves    d act/dt, the force of each actuator, and what it is on the dofs
 // equation  force = gain(length, velocity) * (ctrl or act) + bias(length, velocity), clipped; qfrc = moment' force
 //           gain: g0, or g0 + g1 length + g2 velocity; bias: 0, or b0 + b1 length + b2 velocity;
-//           muscles: muscle.cpp; DC motors: dcmotor.cpp
+//           muscles: muscle.cpp; DC motors: dcmotor.cpp; PID servos: pid.cpp
 //           d act/dt: ctrl (integrator) or (ctrl - act) / tau (filters; the exact one integrates in closed form)
 //           Setpoints of position servos on a ball joint, or on the turn of a site seen from another, live on a
 //           circle: the representative nearest the length counts
@@ -14,7 +14,7 @@
 
 #include "host/model/actuator_kinds.h"
 #include "host/model/element_rows.h"
-#include "host/reference/dcmotor.h"
+#include "host/reference/motors.h"
 #include "host/reference/spatial.h"
 #include "host/reference/stages.h"
 
@@ -43,7 +43,7 @@ double setpoint_period(const Model& m, int i) {
   const Vector3d along = vec3(gear.first(3)), about = vec3(gear.last(3));
   const bool seen = (transmission_of(m, i).traits & kActsAsTurn) != 0 && second_transmission_id(m, i) >= 0,
              turn = seen && along.isZero(0);
-  return servo && (ball || turn) ? 2 * kPi * (turn ? about : along).norm() : 0;
+  return (servo || is_angular_servo(m, i)) && (ball || turn) ? 2 * kPi * (turn ? about : along).norm() : 0;
 }
 
 double nearest_setpoint(double u, double x, double period) {
@@ -51,7 +51,7 @@ double nearest_setpoint(double u, double x, double period) {
 }
 
 double next_activation(const Model& m, const Data& d, int i, int address, double act_dot) {
-  if (is_motor(m, i)) return motor_next_activation(m, i, address, act_dot, d);
+  if (is_motor(m, i)) return motor_equations(m, i).next_activation(m, i, address, act_dot, d);
   const double h = m.opt.timestep;
   double act = d.act[address];
   if (m.actuator_dyntype[i] == kDynFilterExact) {
@@ -86,7 +86,7 @@ void put_activation_rates(const Model& m, const VectorXd& ctrl, Data* d) {
     const int a = m.actuator_actadr[i];
     if (a < 0) continue;
     if (is_motor(m, i)) {
-      motor_rates(m, i, ctrl, d);
+      motor_equations(m, i).rates(m, i, ctrl, d);
       continue;
     }
     const double u = ctrl[m.actuator_ctrladr[i]];
@@ -117,7 +117,7 @@ void actuation(const Model& m, Data* d) {
   for (int i = 0; i < m.nactuator; ++i) {
     if (actuator_disabled(m, i)) continue;
     if (is_motor(m, i)) {
-      d->actuator_force[i] = motor_force(m, i, ctrl, *d);
+      d->actuator_force[i] = motor_equations(m, i).force(m, i, ctrl, *d);
       continue;
     }
     const double length = d->actuator_length[i], velocity = d->actuator_velocity[i];
@@ -162,7 +162,8 @@ void actuation(const Model& m, Data* d) {
 
   // neither limit bounds what rubs on the shaft of a motor
   for (int i = 0; i < m.nactuator; ++i)
-    if (is_motor(m, i) && !actuator_disabled(m, i)) d->actuator_force[i] += motor_drag(m, i, *d);
+    if (is_motor(m, i) && motor_equations(m, i).drag && !actuator_disabled(m, i))
+      d->actuator_force[i] += motor_equations(m, i).drag(m, i, *d);
 
   // into joint space, with the gravity compensation that counts as actuation, and the joints' own limits
   d->qfrc_actuator = d->actuator_moment.transpose() * d->actuator_force;

@@ -97,7 +97,7 @@ std::vector<std::pair<std::string, std::string>> unsupported_formulation(const M
                            "': controls are kept by whole steps, unlike event_driven and variational");
   for (int a = 0; hybrid && a < m.nactuator; ++a)
     if (is_motor(m, a) && m.actuator_actnum[a] > 0)
-      out.emplace_back("dcmotor with activations",
+      out.emplace_back(std::string(motor_of(m, a)->word) + " with activations",
                        "actuator '" + m.name_of("actuator", a) +
                            "': its activations advance by whole steps, unlike event_driven and variational");
   for (int a = 0; hybrid && a < m.nactuator; ++a)

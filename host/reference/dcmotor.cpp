@@ -11,13 +11,12 @@
 // source    MuJoCo's technical note "DC Motor Model"; Canudas de Wit et al. 1995 for the bristles
 // reads     act, actuator_length, actuator_velocity
 // cost      O(1)
-#include "host/reference/dcmotor.h"
-
 #include <algorithm>
 #include <cmath>
 
-#include "host/model/dcmotor.h"
 #include "host/model/element_rows.h"
+#include "host/model/motors.h"
+#include "host/reference/motors.h"
 #include "host/reference/spatial.h"
 
 namespace dualstep::reference {
@@ -31,8 +30,7 @@ struct Motor {
   double R, K, alpha, reference, kp, ki, kd, Vmax;
   double te, dimax, RT, C, ambient, sigma0, sigma1, slew, Imax;
   double cogging, poles, phase, coulomb, statics, stribeck;
-  // addresses of its activations, -1 without
-  int slew_at = -1, integral_at = -1, temperature_at = -1, bristle_at = -1, current_at = -1;
+  ActivationAddresses at;
   int inputs;
 
   Motor(const Model& m, int i) {
@@ -48,17 +46,12 @@ struct Motor {
     cogging = bias[kMotorBiasCogging], poles = bias[kMotorBiasCoggingPoles];
     phase = bias[kMotorBiasCoggingPhase], coulomb = bias[kMotorBiasCoulomb];
     statics = bias[kMotorBiasStatic], stribeck = bias[kMotorBiasStribeck];
-    int at = m.actuator_actadr[i];
-    int* address[] = {&slew_at, &integral_at, &temperature_at, &bristle_at, &current_at};
-    for (int k = 0; const bool there : motor_activations(m, i)) {
-      if (there) *address[k] = at++;
-      k++;
-    }
+    at = activation_addresses(m, i);
     inputs = m.actuator_ctrlspec[i];
   }
   bool controlled() const { return (inputs & (kInputPos | kInputVel | kInputForce)) != 0; }
   double resistance(const Data& d) const {
-    return temperature_at < 0 ? R : R * (1 + alpha * (d.act[temperature_at] + ambient - reference));
+    return at.temperature < 0 ? R : R * (1 + alpha * (d.act[at.temperature] + ambient - reference));
   }
   // rate at which bristles let go
   double release(double speed) const {
@@ -68,123 +61,112 @@ struct Motor {
   }
 };
 
-// the set points of a motor, those that are no control 0, the first limited in its rate
-struct Goals {
-  double length = 0, velocity = 0, torque = 0, voltage = 0;
-
-  Goals(const Motor& motor, const double* block, const Data& d, double h) {
-    double* first = nullptr;
-    for (const auto& [bit, goal] : {std::pair{kInputPos, &length}, std::pair{kInputVel, &velocity},
-                                    std::pair{kInputForce, &torque}, std::pair{kInputVoltage, &voltage}}) {
-      if (!(motor.inputs & bit)) continue;
-      *goal = *block++;
-      if (!first) first = goal;
-    }
-    if (motor.slew_at >= 0 && first) {
-      const double last = d.act[motor.slew_at];
-      *first = last + std::clamp(*first - last, -motor.slew * h, motor.slew * h);
-    }
+// the set points of a motor, the first limited in its rate
+SetPoints dcmotor_followed(const Motor& motor, const Model& m, int i, const VectorXd& ctrl, const Data& d) {
+  SetPoints u = set_points(m, i, ctrl);
+  if (motor.at.slew >= 0) {
+    const double last = d.act[motor.at.slew], way = motor.slew * m.opt.timestep;
+    double& first = u.first(motor.inputs);
+    first = std::clamp(first, last - way, last + way);
   }
-  double slewed(int inputs) const {
-    return inputs & kInputPos ? length : inputs & kInputVel ? velocity : torque;
-  }
-};
+  return u;
+}
 
 // what the controller asks for, before its limit
-double asked_voltage(const Motor& motor, const Goals& goals, double l, double speed, const Data& d) {
-  const double x = motor.integral_at >= 0 ? d.act[motor.integral_at] : 0;
-  const double torque =
-      motor.kp * (goals.length - l) + motor.kd * (goals.velocity - speed) + motor.ki * x + goals.torque;
+double asked_voltage(const Motor& motor, const SetPoints& u, double l, double speed, const Data& d) {
+  const double x = motor.at.integral >= 0 ? d.act[motor.at.integral] : 0;
+  const double torque = motor.kp * (u.length - l) + motor.kd * (u.velocity - speed) + motor.ki * x + u.force;
   return motor.R / motor.K * torque + motor.K * speed;
 }
-double voltage(const Motor& motor, const Goals& goals, double l, double speed, const Data& d) {
-  if (!motor.controlled()) return goals.voltage;
-  return within(asked_voltage(motor, goals, l, speed, d), motor.Vmax) + goals.voltage;
+double voltage(const Motor& motor, const SetPoints& u, double l, double speed, const Data& d) {
+  if (!motor.controlled()) return u.voltage;
+  return within(asked_voltage(motor, u, l, speed, d), motor.Vmax) + u.voltage;
 }
 
-}  // namespace
-
-void motor_rates(const Model& m, int i, const VectorXd& ctrl, Data* d) {
+void dcmotor_rates(const Model& m, int i, const VectorXd& ctrl, Data* d) {
   const Motor motor(m, i);
   const double l = d->actuator_length[i], speed = d->actuator_velocity[i], h = m.opt.timestep;
-  const Goals goals(motor, ctrl.data() + m.actuator_ctrladr[i], *d, h);
-  if (motor.slew_at >= 0)
-    d->act_dot[motor.slew_at] = (goals.slewed(motor.inputs) - d->act[motor.slew_at]) / h;
-  if (motor.integral_at >= 0) {
-    const double x = d->act[motor.integral_at];
-    double error = goals.length - l;
-    if (motor.Imax > 0 && x >= motor.Imax) error = std::min(error, 0.0);
-    if (motor.Imax > 0 && x <= -motor.Imax) error = std::max(error, 0.0);
-    d->act_dot[motor.integral_at] = error;
-  }
+  SetPoints u = dcmotor_followed(motor, m, i, ctrl, *d);
+  if (motor.at.slew >= 0) d->act_dot[motor.at.slew] = (u.first(motor.inputs) - d->act[motor.at.slew]) / h;
+  if (motor.at.integral >= 0)
+    d->act_dot[motor.at.integral] = integral_rate(u.length - l, d->act[motor.at.integral], motor.Imax);
   const double R = motor.resistance(*d);
-  const double settled = (voltage(motor, goals, l, speed, *d) - motor.K * speed) / R;
-  if (motor.temperature_at >= 0) {
-    const double i_now = motor.current_at >= 0 ? d->act[motor.current_at] : settled;
-    d->act_dot[motor.temperature_at] =
-        (R * i_now * i_now - d->act[motor.temperature_at] / motor.RT) / motor.C;
+  const double settled = (voltage(motor, u, l, speed, *d) - motor.K * speed) / R;
+  if (motor.at.temperature >= 0) {
+    const double i_now = motor.at.current >= 0 ? d->act[motor.at.current] : settled;
+    d->act_dot[motor.at.temperature] =
+        (R * i_now * i_now - d->act[motor.at.temperature] / motor.RT) / motor.C;
   }
-  if (motor.bristle_at >= 0)
-    d->act_dot[motor.bristle_at] = speed - motor.release(speed) * d->act[motor.bristle_at];
-  if (motor.current_at >= 0)
-    d->act_dot[motor.current_at] = within((settled - d->act[motor.current_at]) / motor.te, motor.dimax);
+  if (motor.at.bristle >= 0)
+    d->act_dot[motor.at.bristle] = speed - motor.release(speed) * d->act[motor.at.bristle];
+  if (motor.at.current >= 0)
+    d->act_dot[motor.at.current] = within((settled - d->act[motor.at.current]) / motor.te, motor.dimax);
 }
 
-double motor_force(const Model& m, int i, const VectorXd& ctrl, const Data& d) {
+double dcmotor_next_activation(const Model& m, int i, int address, double act_dot, const Data& d) {
   const Motor motor(m, i);
-  if (motor.current_at >= 0)
-    return motor.K * motor_next_activation(m, i, motor.current_at, d.act_dot[motor.current_at], d);
-  const double l = d.actuator_length[i], speed = d.actuator_velocity[i];
-  const Goals goals(motor, ctrl.data() + m.actuator_ctrladr[i], d, m.opt.timestep);
-  return motor.K / std::max(kTiny, motor.resistance(d)) *
-         (voltage(motor, goals, l, speed, d) - motor.K * speed);
+  const double h = m.opt.timestep, act = d.act[address];
+  if (address == motor.at.current) return act + act_dot * motor.te * (1 - std::exp(-h / motor.te));
+  if (address == motor.at.bristle) {
+    const double speed = d.actuator_velocity[i], release = motor.release(speed);
+    const double kept = std::exp(-release * h);
+    return kept * act + (release > kTiny ? (1 - kept) / release : h) * speed;
+  }
+  if (address == motor.at.integral) return within(act + act_dot * h, motor.Imax);
+  return act + act_dot * h;
 }
 
-double motor_drag(const Model& m, int i, const Data& d) {
+double dcmotor_force(const Model& m, int i, const VectorXd& ctrl, const Data& d) {
+  const Motor motor(m, i);
+  if (motor.at.current >= 0)
+    return motor.K * dcmotor_next_activation(m, i, motor.at.current, d.act_dot[motor.at.current], d);
+  const double l = d.actuator_length[i], speed = d.actuator_velocity[i];
+  const SetPoints u = dcmotor_followed(motor, m, i, ctrl, d);
+  return motor.K / std::max(kTiny, motor.resistance(d)) * (voltage(motor, u, l, speed, d) - motor.K * speed);
+}
+
+double dcmotor_drag(const Model& m, int i, const Data& d) {
   const Motor motor(m, i);
   double drag = motor.cogging * std::sin(motor.poles * d.actuator_length[i] + motor.phase);
-  if (motor.bristle_at >= 0)
-    drag -= motor.sigma0 * d.act[motor.bristle_at] + motor.sigma1 * d.act_dot[motor.bristle_at];
+  if (motor.at.bristle >= 0)
+    drag -= motor.sigma0 * d.act[motor.at.bristle] + motor.sigma1 * d.act_dot[motor.at.bristle];
   return drag;
 }
 
-MotorSlope motor_slope(const Model& m, int i, const VectorXd& ctrl, const Data& d) {
+MotorSlope dcmotor_slope(const Model& m, int i, const VectorXd& ctrl, const Data& d) {
   const Motor motor(m, i);
   const double l = d.actuator_length[i], speed = d.actuator_velocity[i], R = motor.resistance(d);
-  const Goals goals(motor, ctrl.data() + m.actuator_ctrladr[i], d, m.opt.timestep);
+  const SetPoints u = dcmotor_followed(motor, m, i, ctrl, d);
   MotorSlope of_voltage;
   if (motor.controlled()) {
-    const double asked = asked_voltage(motor, goals, l, speed, d);
+    const double asked = asked_voltage(motor, u, l, speed, d);
     const bool clipped = motor.Vmax > 0 && std::abs(asked) >= motor.Vmax;
     const double per_torque = motor.R / motor.K;
     if (!clipped) of_voltage = {motor.K - motor.kd * per_torque, -motor.kp * per_torque};
   }
   double charge = 1;
-  if (motor.current_at >= 0) {
-    const bool clipped = motor.dimax > 0 && std::abs(d.act_dot[motor.current_at]) >= motor.dimax;
+  if (motor.at.current >= 0) {
+    const bool clipped = motor.dimax > 0 && std::abs(d.act_dot[motor.at.current]) >= motor.dimax;
     charge = clipped ? 0 : 1 - std::exp(-m.opt.timestep / motor.te);
   }
   const double per_volt = charge / std::max(kTiny, R);
   return {motor.K * (of_voltage.velocity - motor.K) * per_volt, motor.K * of_voltage.length * per_volt};
 }
 
-MotorSlope motor_drag_slope(const Model& m, int i, const Data& d) {
+MotorSlope dcmotor_drag_slope(const Model& m, int i, const Data& d) {
   const Motor motor(m, i);
   const double angle = motor.poles * d.actuator_length[i] + motor.phase;
-  return {motor.bristle_at >= 0 ? -motor.sigma1 : 0, motor.cogging * motor.poles * std::cos(angle)};
+  return {motor.at.bristle >= 0 ? -motor.sigma1 : 0, motor.cogging * motor.poles * std::cos(angle)};
 }
 
-double motor_next_activation(const Model& m, int i, int address, double act_dot, const Data& d) {
-  const Motor motor(m, i);
-  const double h = m.opt.timestep, act = d.act[address];
-  if (address == motor.current_at) return act + act_dot * motor.te * (1 - std::exp(-h / motor.te));
-  if (address == motor.bristle_at) {
-    const double speed = d.actuator_velocity[i], release = motor.release(speed);
-    const double kept = std::exp(-release * h);
-    return kept * act + (release > kTiny ? (1 - kept) / release : h) * speed;
-  }
-  if (address == motor.integral_at) return within(act + act_dot * h, motor.Imax);
-  return act + act_dot * h;
-}
+}  // namespace
+
+constinit const MotorEquations kDCMotorEquations{.gain = kGainDCMotor,
+                                                 .rates = dcmotor_rates,
+                                                 .force = dcmotor_force,
+                                                 .slope = dcmotor_slope,
+                                                 .drag = dcmotor_drag,
+                                                 .drag_slope = dcmotor_drag_slope,
+                                                 .next_activation = dcmotor_next_activation};
 
 }  // namespace dualstep::reference

@@ -14,7 +14,7 @@
 #include "host/interruption.h"
 #include "host/model/actuator_kinds.h"
 #include "host/model/element_rows.h"
-#include "host/reference/dcmotor.h"
+#include "host/reference/motors.h"
 #include "host/reference/spatial.h"
 #include "host/reference/stages.h"
 
@@ -41,8 +41,9 @@ ActuatorSlope actuator_slope(const Model& m, const Data& d, const VectorXd& ctrl
     if (total <= range.lower || total >= range.upper) return slope;
   }
   if (motor) {
-    const MotorSlope pull = saturated ? MotorSlope{} : motor_slope(m, i, ctrl, d),
-                     drag = motor_drag_slope(m, i, d);
+    const MotorEquations& of = motor_equations(m, i);
+    const MotorSlope pull = saturated ? MotorSlope{} : of.slope(m, i, ctrl, d),
+                     drag = of.drag_slope ? of.drag_slope(m, i, d) : MotorSlope{};
     return {drag.velocity + pull.velocity, drag.length + pull.length};
   }
   const double length = d.actuator_length[i], velocity = d.actuator_velocity[i];

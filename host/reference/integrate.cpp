@@ -14,6 +14,7 @@
 #include <algorithm>
 
 #include "host/interruption.h"
+#include "host/model/actuator_kinds.h"
 #include "host/reference/contact_model.h"
 #include "host/reference/spatial.h"
 #include "host/reference/stages.h"
@@ -31,8 +32,8 @@ void advance(const Model& m, const VectorXd& act_dot, const VectorXd& qacc, cons
       const int first = m.actuator_actadr[i], end = first + m.actuator_actnum[i];
       for (int a = first; a < end; ++a)
         d->act[a] = next_activation(m, *d, i, a, actuator_disabled(m, i) ? 0 : act_dot[a]);
-      if (setpoint_period(m, i) == 0 || first < 0) continue;
-      // a setpoint on a circle is kept in one turn around the length
+      if (setpoint_period(m, i) == 0 || first < 0 || is_motor(m, i)) continue;
+      // a setpoint on a circle is kept in one turn around the length; that of a PID servo is not
       d->act[first] = nearest_setpoint(d->act[first], d->actuator_length[i], setpoint_period(m, i));
     }
   }

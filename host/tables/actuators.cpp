@@ -4,8 +4,8 @@
 #include <map>
 
 #include "host/model/actuator_kinds.h"
-#include "host/model/dcmotor.h"
 #include "host/model/element_rows.h"
+#include "host/model/motors.h"
 #include "host/model/support.h"
 #include "host/tables/named_rows.h"
 #include "host/tables/tables.h"
@@ -50,9 +50,10 @@ std::map<int, int> movers(const Model& m, int a) {
 // turn of a site
 bool on_circle(const Model& m, int a) {
   const ForceRow gain = gain_of(m, a), bias = bias_of(m, a);
-  if (gain.traits != 0 || bias.traits != kForceAffine || !(dynamics_of(m, a).traits & kDrivesAngles) ||
-      row::actuator_gainprm(m, a)[0] != -row::actuator_biasprm(m, a)[1])
-    return false;
+  const bool servo = gain.traits == 0 && bias.traits == kForceAffine &&
+                     (dynamics_of(m, a).traits & kDrivesAngles) != 0 &&
+                     row::actuator_gainprm(m, a)[0] == -row::actuator_biasprm(m, a)[1];
+  if (!is_angular_servo(m, a) && (!servo || is_motor(m, a))) return false;
   if (acts_on(m, a, kOnJoint) && m.jnt_type[transmission_id(m, a)] == kBall) return true;
   const auto gear = row::actuator_gear(m, a);
   const bool turns = (transmission_of(m, a).traits & kActsAsTurn) && second_object(m, a) >= 0 &&
@@ -145,14 +146,19 @@ std::vector<double> delay_weights(int n, int order, double back) {
 void build_delays(const Model& m, TableStore* t) {
   t->ctrl_delay_adr = kept_controls(m);
   t->n.nctrlhist = t->ctrl_delay_adr.back();
-  for (int k = 0; k < m.nu; ++k) {
-    const int n = t->ctrl_delay_adr[k + 1] - t->ctrl_delay_adr[k];
-    if (n == 0) continue;
-    // the newest sample is that of the step before
-    const int a = actuator_of_control(m, k);
-    const std::vector<double> w =
-        delay_weights(n, delay_order(m, a), m.actuator_delay[a] / m.opt.timestep - 1);
-    t->ctrl_delay_weight.insert(t->ctrl_delay_weight.end(), w.begin(), w.end());
+  // shares of a step at which controls act
+  std::vector<double> nodes{0};
+  if (m.opt.integrator == Integrator::kRk4) nodes = {0, 0.5, 1};
+  for (const double node : nodes) {
+    for (int k = 0; k < m.nu; ++k) {
+      const int n = t->ctrl_delay_adr[k + 1] - t->ctrl_delay_adr[k];
+      if (n == 0) continue;
+      // the newest sample is that of the step before
+      const int a = actuator_of_control(m, k);
+      const std::vector<double> w =
+          delay_weights(n, delay_order(m, a), m.actuator_delay[a] / m.opt.timestep - 1 - node);
+      t->ctrl_delay_weight.insert(t->ctrl_delay_weight.end(), w.begin(), w.end());
+    }
   }
 }
 
@@ -161,14 +167,14 @@ int motor_bits(const Model& m, int a) {
   if (!is_motor(m, a)) return 0;
   int bits = m.actuator_ctrlspec[a];
   int bit = kMotorSlew;
-  for (const bool there : motor_activations(m, a)) {
+  for (const bool there : motor_kind(m, a).activations(m, a)) {
     if (there) bits |= bit;
     bit <<= 1;
   }
   return bits;
 }
 
-act_dcmotor_row motor_row(const Model& m, int a) {
+act_dcmotor_row dcmotor_row(const Model& m, int a) {
   const auto gain = row::actuator_gainprm(m, a), dynamics = row::actuator_dynprm(m, a),
              bias = row::actuator_biasprm(m, a);
   return {.motor_resistance = gain[kMotorGainResistance],
@@ -176,7 +182,6 @@ act_dcmotor_row motor_row(const Model& m, int a) {
           .motor_temperature_slope = gain[kMotorGainTemperatureSlope],
           .motor_reference = gain[kMotorGainReference],
           .motor_kp = gain[kMotorGainKp],
-          .motor_ki = gain[kMotorGainKi],
           .motor_kd = gain[kMotorGainKd],
           .motor_voltage = gain[kMotorGainVoltage],
           .motor_time_constant = dynamics[kMotorDynTimeConstant],
@@ -186,8 +191,6 @@ act_dcmotor_row motor_row(const Model& m, int a) {
           .motor_ambient = dynamics[kMotorDynAmbient],
           .motor_bristle = dynamics[kMotorDynBristle],
           .motor_bristle_damping = dynamics[kMotorDynBristleDamping],
-          .motor_slew = dynamics[kMotorDynSlew],
-          .motor_integral_bound = dynamics[kMotorDynIntegralBound],
           .motor_cogging = bias[kMotorBiasCogging],
           .motor_cogging_poles = bias[kMotorBiasCoggingPoles],
           .motor_cogging_phase = bias[kMotorBiasCoggingPhase],
@@ -198,8 +201,17 @@ act_dcmotor_row motor_row(const Model& m, int a) {
 void build_motors(const Model& m, TableStore* t) {
   for (int a = 0; a < m.nactuator; ++a)
     if (is_motor(m, a)) t->n.nmotor = m.nactuator;
-  for (int a = 0; a < t->n.nmotor; ++a)
-    append(is_motor(m, a) ? motor_row(m, a) : act_dcmotor_row{}, &t->act_dcmotor);
+  for (int a = 0; a < t->n.nmotor; ++a) {
+    append(is_dcmotor(m, a) ? dcmotor_row(m, a) : act_dcmotor_row{}, &t->act_dcmotor);
+    act_setpoint_row followed;
+    if (is_motor(m, a)) {
+      const SetPointParameters p = motor_kind(m, a).set_points(m, a);
+      followed = {.setpoint_slew = p.slew,
+                  .setpoint_integral_bound = p.integral_bound,
+                  .setpoint_integral_gain = p.integral_gain};
+    }
+    append(followed, &t->act_setpoint);
+  }
 }
 
 // the dofs of the moment of an actuator; of one on sites they are a list of its own

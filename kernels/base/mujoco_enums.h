@@ -51,6 +51,9 @@ enum MotorBiasNumber : int {
   kMotorBiasStatic = 4,
   kMotorBiasStribeck = 5
 };
+// and those of a pid
+enum PidGainNumber : int { kPidGainKi = 0 };
+enum PidDynNumber : int { kPidDynIntegralBound = 0, kPidDynSlew = 1 };
 // those of a muscle in gainprm, and in biasprm
 enum MuscleNumber : int {
   kMuscleRange = 0,  // lower and upper

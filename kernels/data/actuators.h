@@ -33,6 +33,7 @@ enum TransmissionTrait : unsigned {
 
 enum DynamicsTrait : unsigned {
   kDrivesAngles = 1 << 0,  // its activation may be the setpoint of a servo on a circle
+  kMayBePlain = 1 << 1,    // of a motor: without dynamics it is one too, without activations
 };
 // mjtDyn: X(code, word, hooks, activations, traits)
 #define DS_DYNAMICS(X, OTHER)                                              \
@@ -69,8 +70,11 @@ enum ForceTrait : unsigned {
   OTHER(kBiasSO3, "so3")                                                \
   OTHER(kBiasUser, "user")
 
-// dynamics, gain and bias in one, with activations and controls of its own: X(dynamics, gain, bias, hooks)
-#define DS_MOTORS(X) X(kDynDCMotor, kGainDCMotor, kBiasDCMotor, DCMotor)
+// dynamics, gain and bias in one, with activations and controls of its own, known by its gain:
+// X(dynamics, gain, bias, word, traits, hooks); the traits are those of dynamics
+#define DS_MOTORS(X)                                                \
+  X(kDynDCMotor, kGainDCMotor, kBiasDCMotor, "dcmotor", 0, DCMotor) \
+  X(kDynPid, kGainPid, kBiasAffine, "pid", kDrivesAngles | kMayBePlain, PidServo)
 
 #define DS_CODE(code, ...) code,
 enum TrnType : int { DS_TRANSMISSIONS(DS_CODE, DS_CODE) };

@@ -14,7 +14,7 @@ sys.path += [str(HERE.parent / "python" / "reference"), str(HERE.parent / "pytho
 
 # a kind of element each, few dofs: a hundred of these take as long as one scene that has everything
 SCENES = (
-    "actuator_dcmotor", "actuator_delay", "actuator_muscle", "actuator_slidercrank", "equality_joint", "everything", "limit_joints",
+    "actuator_dcmotor", "actuator_delay", "actuator_muscle", "actuator_pid", "actuator_slidercrank", "equality_joint", "everything", "limit_joints",
     "mocap", "sensor_frame", "sensor_touch", "tendon_fixed", "tendon_rows", "tendon_wrap",
 )  # fmt: skip
 

@@ -133,7 +133,7 @@ WORDS = sorted({*OPTIONS, "flex", *(word for words, *_ in _RULES for word in wor
 # what a refusal of sensors and actuators begins with, beside the patterns of the rules
 _FEATURES = (
     "sensor ", "contact sensor ", "rangefinder ", "distance ", "transmission ", "activation dynamics ", "gain ",
-    "bias ", "several ", "dcmotor ", "adhesion by velocity",
+    "bias ", "several ", "dcmotor ", "pid ", "adhesion by velocity",
 )  # fmt: skip
 
 

@@ -4,6 +4,7 @@
 // equation  without a delay u = ctrl; else u(t) = ctrl(t - delay) = sum over the kept samples of weight times sample, the
 //           weights those of a hold, a line or Catmull and Rom's cubic; then clip(u) to its range
 // source    MuJoCo's documentation, "Delays"
+//           a stage of Runge and Kutta's asks for what acts at its own time
 // deviation samples lie one step apart: the rounding of a clock moves none of them
 // reads     ctrl, ctrl_history, ctrl_delay_weight, act_ctrlrange
 // writes    ctrl_history
@@ -20,8 +21,10 @@ DS_HD Real delayed_control(const E& env, int k) {
   const auto& t = env.t;
   const int first = t.ctrl_delay_adr[k], end = t.ctrl_delay_adr[k + 1];
   if (first == end) return env.ctrl()[k];
+  // weights at the start of a step, then those at its middle and its end
+  const int node = (env.rk_stage + 1) / 2, weights = node * t.n.nctrlhist;
   Real u(0);
-  for (int e = first; e < end; e++) u = fma(env.ctrl_delay_weight(e), env.ctrl_history()[e], u);
+  for (int e = first; e < end; e++) u = fma(env.ctrl_delay_weight(weights + e), env.ctrl_history()[e], u);
   return u;
 }
 

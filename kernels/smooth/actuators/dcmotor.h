@@ -1,12 +1,12 @@
 // DC motors: an on-board controller, a winding, heat, and what rubs on the shaft.
 //
 // solves    the rates of a motor's activations, each of them one step on, its force, df/dld
-// equation  with l and ld of the actuator, set points u_l, u_ld, u_f and u_V (those that are no control are 0):
+// equation  with l and ld of the actuator, and its set points (setpoints.h):
 //             torque tau = kp (u_l - l) + kd (u_ld - ld) + ki x + u_f
 //             voltage  V = clip(R tau / K + K ld, Vmax) + u_V;   without any of the first three, u_V alone
 //           activations, in this order, those that the motor has:
-//             slew         u', the first set point as it was applied: it moves at most at the rate s
-//             integral     x' = u_l - l, at the bound Imax inwards alone
+//             slew         u'
+//             integral     x' = u_l - l, at the bound Imax inwards alone; x stays within it
 //             temperature  T' = (Rh i^2 - T / RT) / C above ambient; the winding has Rh = R (1 + alpha (T + Ta - T0))
 //             bristle      z' = ld - sigma0 |ld| z / g,  g = Fc + (Fs - Fc) exp(-(ld / vs)^2)
 //             current      i' = clip(((V - K ld) / Rh - i) / te, dimax)
@@ -15,63 +15,21 @@
 //           one step on: z and i in closed form at constant speed and voltage, the others act + h rate
 // source    MuJoCo's technical note on its dcmotor; Canudas de Wit, Olsson, Astrom & Lischinsky 1995 (LuGre)
 // deviation none; as in MuJoCo df/dld of the bristles is -sigma1 alone
-// reads     act, act_dcmotor, motor_speed, and as controls.h
+// reads     act, act_dcmotor, motor_speed, and as setpoints.h
 // writes    act_dot, motor_speed, motor_drag
 // cost      O(1); nothing in models without motors
 #pragma once
 
-#include "kernels/smooth/actuators/controls.h"
 #include "kernels/smooth/actuators/dynamics.h"
 #include "kernels/smooth/actuators/force.h"
+#include "kernels/smooth/actuators/setpoints.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-template <class Tables>
-DS_HD bool is_motor(const Tables& t, int a) {
-  return t.n.nmotor > 0 && t.act_motor[a] != 0;
-}
-
-// where the activations of a motor stand, -1 those that it has not
-struct MotorActivations {
-  int slew, integral, temperature, bristle, current;
-
-  template <class Tables>
-  DS_HD static MotorActivations of(const Tables& t, int a) {
-    const int bits = t.act_motor[a];
-    int next = t.act_adr[a];
-    const auto take = [&](int bit) { return bits & bit ? next++ : -1; };
-    MotorActivations s;
-    s.slew = take(kMotorSlew);
-    s.integral = take(kMotorIntegral);
-    s.temperature = take(kMotorTemperature);
-    s.bristle = take(kMotorBristle);
-    s.current = take(kMotorCurrent);
-    return s;
-  }
-};
-
 struct DCMotor {
   DS_HD static constexpr int controller() { return kInputPos | kInputVel | kInputForce; }
 
-  // controls that are set points: of the length, its velocity, the torque, and the voltage
-  template <class Real>
-  struct SetPoints {
-    Real length, velocity, torque, voltage;
-    DS_HD Real& first(int bits) { return bits & kInputPos ? length : bits & kInputVel ? velocity : torque; }
-  };
-  template <class E, class Real = typename E::Real>
-  DS_FN static SetPoints<Real> set_points(const E& env, int a) {
-    const int bits = env.t.act_motor[a];
-    int next = env.t.act_ctrl[a];
-    const auto take = [&](int bit) { return bits & bit ? acting_control(env, next++) : Real(0); };
-    SetPoints<Real> u;
-    u.length = take(kInputPos);
-    u.velocity = take(kInputVel);
-    u.torque = take(kInputForce);
-    u.voltage = take(kInputVoltage);
-    return u;
-  }
   // V, and its slopes by velocity and by length
   template <class Real>
   struct Voltage {
@@ -84,7 +42,7 @@ struct DCMotor {
     if (!(env.t.act_motor[a] & controller())) return {.V = u.voltage, .slope = zero, .by_length = zero};
     const Real K = env.motor_constant(a), most = env.motor_voltage(a);
     Real torque = fma(env.motor_kd(a), u.velocity - velocity, env.motor_kp(a) * (u.length - length));
-    torque = fma(env.motor_ki(a), integral, torque) + u.torque;
+    torque = fma(env.setpoint_integral_gain(a), integral, torque) + u.force;
     const Real per_torque = env.motor_resistance(a) / K, v = fma(per_torque, torque, K * velocity);
     const auto clipped = mask_and(most > zero, abs(v) >= most);
     return {.V = select(most > zero, clamp(v, -most, most), v) + u.voltage,
@@ -118,7 +76,7 @@ struct DCMotor {
       const Real time = select(yields, (one - kept) / select(yields, lost, one), h);
       return fma(kept, act, time * velocity);
     }
-    const Real euler = fma(rate, h, act), most = env.motor_integral_bound(a);
+    const Real euler = fma(rate, h, act), most = env.setpoint_integral_bound(a);
     if (adr != s.integral) return euler;
     return select(most > zero, clamp(euler, -most, most), euler);
   }
@@ -128,28 +86,19 @@ struct DCMotor {
   DS_STAGE static void apply(E& env, int a, bool off, ActuatorForce<Real>* f) {
     const MotorActivations s = MotorActivations::of(env.t, a);
     const auto act = env.act(), act_dot = env.act_dot();
-    const Real zero(0), one(1), h(env.t.o.timestep), velocity = f->velocity;
+    const Real zero(0), one(1), velocity = f->velocity;
     env.motor_speed()[a] = velocity;
     env.motor_drag()[a] = zero;
-    if (off) {
-      for (int k = 0; k < env.t.act_num[a]; k++) act_dot[env.t.act_adr[a] + k] = zero;
-      return;
-    }
-    const int bits = env.t.act_motor[a];
+    if (off) return rest_activations(env, a);
     SetPoints<Real> u = set_points(env, a);
     if (s.slew >= 0) {
-      const Real last = act[s.slew], way = env.motor_slew(a) * h;
-      Real& first = u.first(bits);
-      first = clamp(first, last - way, last + way);
-      act_dot[s.slew] = (first - last) / h;
+      Real& first = u.first(env.t.act_motor[a]);
+      first = slewed(env, a, s.slew, first);
     }
     Real integral = zero;
     if (s.integral >= 0) {
       integral = act[s.integral];
-      const Real error = u.length - f->length, most = env.motor_integral_bound(a);
-      const Real inwards =
-          select(integral >= most, negative_part(error), select(integral <= -most, max(error, zero), error));
-      act_dot[s.integral] = select(most > zero, inwards, error);
+      integrate_error(env, a, s.integral, u.length - f->length);
     }
     const auto [V, slope, by_length] = voltage(env, a, u, integral, f->length, velocity);
     const Real K = env.motor_constant(a), tiny(kMinVal);

@@ -1,5 +1,5 @@
 // The kinds of actuators, as MuJoCo divides them: how one acts on the joints (transmission), how its activation
-// moves (dynamics), and what force follows (gain, bias). A motor is dynamics, gain and bias in one. A kind is a struct in
+// moves (dynamics), and what force follows (gain, bias). A motor, or a servo, is dynamics, gain and bias in one. A kind is a struct in
 // a file of this folder, and a row of a list of data/actuators.h that names it. Its hooks are
 //
 //   transmission   motion(env, a, &length, &velocity), moment(env, a, c); kTurn, the first number of its gear that is
@@ -15,6 +15,7 @@
 #include "kernels/smooth/actuators/dynamics.h"
 #include "kernels/smooth/actuators/force.h"
 #include "kernels/smooth/actuators/muscle.h"
+#include "kernels/smooth/actuators/pid.h"
 #include "kernels/smooth/actuators/transmission.h"
 
 namespace dualstep {
@@ -65,7 +66,7 @@ using Biases = ActuatorKinds<void DS_BIASES(DS_SERVED, DS_NOT_SERVED)>;
 #undef DS_SERVED
 #undef DS_NOT_SERVED
 // by the codes of their gains
-#define DS_SERVED(dynamics, gain, bias, kind) , ServedCode<gain, kind>
+#define DS_SERVED(dynamics, gain, bias, word, traits, kind) , ServedCode<gain, kind>
 using Motors = ActuatorKinds<void DS_MOTORS(DS_SERVED)>;
 #undef DS_SERVED
 

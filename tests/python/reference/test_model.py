@@ -189,7 +189,6 @@ REFUSED = {
     "tendon stiffness": (tendon('stiffness="3 1"'), "polynomial stiffness", "tendon 'cord'"),
     "tendon damping": (tendon('damping="3 1"'), "polynomial damping", "tendon 'cord'"),
     "tendon that yields": (tendon('stiffness="3" springyield="1"'), "spring yield", "tendon 'cord'"),
-    "controller": (actuator('<pid name="a" joint="knee" kp="1"/>'), "gain pid", "actuator 'a'"),
     "adhesion by velocity": (
         actuator('<general name="a" body="hand" biastype="affine" biasprm="0 0 -1"/>'),
         "adhesion by velocity",

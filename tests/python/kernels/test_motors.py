@@ -1,6 +1,6 @@
-"""DC motors: forces, rates and motions against MuJoCo's, for every input and every set of activations.
+"""DC motors and PID servos: forces, rates and motions against MuJoCo's, for every input and every set of activations.
 
-tests/scenes/actuator_dcmotor.xml has the features beside each other, for every other test of scenes.
+tests/scenes/actuator_dcmotor.xml and actuator_pid.xml have the features beside each other, for every other test of scenes.
 """
 
 import itertools
@@ -13,6 +13,7 @@ import scenes
 import dualstep as ds
 
 SCENE = "actuator_dcmotor"
+BOTH = pytest.mark.parametrize("scene", [SCENE, "actuator_pid"])
 INPUTS = [" ".join(words) for n in (1, 2, 3, 4) for words in itertools.combinations(("pos", "vel", "ff", "voltage"), n)]
 HINGE = """
 <mujoco><option timestep="0.003"/><worldbody><body><joint name="j" axis="0 1 0" damping="0.2"/>
@@ -83,9 +84,48 @@ def test_forces_and_rates_are_mujocos(inputs, rng):
                 reference = ds.Reference(ds.Model.from_mujoco(mj))
 
 
+def drawn_pid(rng, inputs):
+    """A servo with these inputs on a hinge or a ball joint; each activation, bound and range with even odds."""
+    def maybe(*words):
+        return " ".join(words) if rng.random() < 0.5 else ""
+
+    words = [f'kp="{rng.uniform(1, 8):.17g}"', maybe(f'kv="{rng.uniform(0.1, 2):.17g}"')]
+    if "pos" in inputs:
+        words += [
+            maybe(f'ki="{rng.uniform(0.5, 4):.17g}"', maybe(f'imax="{rng.uniform(0.1, 1):.17g}"')),
+            maybe(f'slewmax="{rng.uniform(1, 50):.17g}"'),
+            maybe(f'ctrlrange="-{rng.uniform(0.1, 1):.17g} {rng.uniform(0.1, 1):.17g}"'),
+        ]
+    words += [maybe(f'forcerange="-{rng.uniform(0.1, 4):.17g} {rng.uniform(0.1, 4):.17g}"')]
+    gear = " ".join(f"{x:.17g}" for x in rng.normal(size=3))
+    return f'<pid joint="j" gear="{gear}" input="{inputs}" {" ".join(words)}/>'
+
+
+@pytest.mark.parametrize("joint", ["hinge", "ball"])
+@pytest.mark.parametrize("inputs", [words for words in INPUTS if "voltage" not in words])
+def test_forces_and_rates_of_servos_are_mujocos(inputs, joint, rng):
+    frame = HINGE.replace('<joint name="j" axis="0 1 0"', f'<joint name="j" type="{joint}"')
+    for _ in range(12):
+        mj = scenes.compile_mj(frame.format(drawn_pid(rng, inputs)))
+        mj.opt.integrator = rng.integers(4)
+        if mj.na:
+            mj.actuator_actearly[:] = rng.random() < 0.5
+            mj.actuator_actlimited[:] = rng.random() < 0.5
+            mj.actuator_actrange[:] = -0.4, 0.5
+        reference = ds.Reference(ds.Model.from_mujoco(mj))
+        for _ in range(12):
+            data = draw(mj, rng, rng.choice([0.1, 1.0, 10.0]))
+            # set points further than half a turn away, and where the rate of one stops
+            data.ctrl[:] *= rng.choice([1, 10])
+            if data.act.size and rng.random() < 0.5:
+                data.act[0] = data.ctrl[0] + rng.normal() * 1e-3
+            compare_a_step(mj, data, reference)
+
+
+@BOTH
 @pytest.mark.parametrize("integrator", scenes.MJ_INTEGRATOR)
-def test_motions_are_mujocos(integrator, rng):
-    mj = scenes.compile_mj(scenes.SCENES[SCENE])
+def test_motions_are_mujocos(integrator, scene, rng):
+    mj = scenes.compile_mj(scenes.SCENES[scene])
     mj.opt.integrator = scenes.MJ_INTEGRATOR[integrator]
     reference = ds.Reference(ds.Model.from_mujoco(mj))
     for _ in range(60):
@@ -93,10 +133,11 @@ def test_motions_are_mujocos(integrator, rng):
         assert compare_a_step(mj, data, reference, scenes.exactness(integrator))
 
 
+@BOTH
 @pytest.mark.parametrize("device", ["cpu", "emulated"])
 @pytest.mark.parametrize("integrator", scenes.MJ_INTEGRATOR)
-def test_a_batch_moves_as_mujoco(integrator, device, rng):
-    mj = scenes.compile_mj(scenes.SCENES[SCENE])
+def test_a_batch_moves_as_mujoco(integrator, device, scene, rng):
+    mj = scenes.compile_mj(scenes.SCENES[scene])
     mj.opt.integrator = scenes.MJ_INTEGRATOR[integrator]
     states = [draw(mj, rng, rng.choice([0.3, 1.0, 5.0])) for _ in range(24)]
     with ds.Batch(ds.Model.from_mujoco(mj), len(states), device=device, dtype="float64") as batch:
@@ -120,9 +161,9 @@ def test_a_batch_moves_as_mujoco(integrator, device, rng):
             assert np.all(np.abs(batch.act[e] - data.act) <= 1e-9 * gone + 1e-14 * np.abs(data.act) + 1e-15)
 
 
-def slow_scene():
+def slow_scene(scene=SCENE):
     """Joints that are damped, so that rounding does not grow."""
-    spec = mujoco.MjSpec.from_file(str(scenes.SCENES[SCENE]))
+    spec = mujoco.MjSpec.from_file(str(scenes.SCENES[scene]))
     for joint in spec.joints:
         joint.damping[0] = 0.5
     mj = spec.compile()
@@ -130,9 +171,10 @@ def slow_scene():
     return mj
 
 
+@BOTH
 @pytest.mark.parametrize("device, dtype, bound", [("reference", None, 1e-9), ("cpu", "float64", 1e-9), ("cpu", "float32", 1e-3)])
-def test_trajectories_are_mujocos(device, dtype, bound, rng):
-    mj = slow_scene()
+def test_trajectories_are_mujocos(device, dtype, bound, scene, rng):
+    mj = slow_scene(scene)
     model = ds.Model.from_mujoco(mj)
     data = mujoco.MjData(mj)
     sim = ds.Reference(model) if device == "reference" else ds.Batch(model, 2, device=device, dtype=dtype)
@@ -148,10 +190,11 @@ def test_trajectories_are_mujocos(device, dtype, bound, rng):
     assert np.abs(data.qvel).max() > 0.1 and np.abs(data.act).max() > 0.1
 
 
+@BOTH
 @pytest.mark.parametrize("device", ["cpu", "emulated"])
-def test_a_state_is_taken_back(device, rng):
+def test_a_state_is_taken_back(device, scene, rng):
     """What is reset, written back or loaded goes on as it went, to the bit."""
-    mj = slow_scene()
+    mj = slow_scene(scene)
     model = ds.Model.from_mujoco(mj)
     with ds.Batch(model, 3, device=device) as batch:
         batch.ctrl[:] = rng.normal(size=(3, mj.nu))
@@ -172,14 +215,16 @@ def test_a_state_is_taken_back(device, rng):
         np.testing.assert_array_equal(batch.act, end)
 
 
-def test_each_environment_has_its_motors(rng):
-    mj = slow_scene()
+# an actuator and the number of its dynprm that gives it an activation
+@pytest.mark.parametrize("scene, actuator, number", [(SCENE, 2, 7), ("actuator_pid", 1, 1)])
+def test_each_environment_has_its_motors(scene, actuator, number, rng):
+    mj = slow_scene(scene)
     model = ds.Model.from_mujoco(mj)
-    other = slow_scene()
+    other = slow_scene(scene)
     for field in ("actuator_gainprm", "actuator_dynprm", "actuator_biasprm"):
         getattr(other, field)[:] *= rng.uniform(0.7, 1.4, getattr(other, field).shape)
-    # poles of cogging are counted
-    other.actuator_biasprm[:, 1] = mj.actuator_biasprm[:, 1]
+    if scene == SCENE:  # poles of cogging are counted
+        other.actuator_biasprm[:, 1] = mj.actuator_biasprm[:, 1]
     with ds.Batch(model, 3, dtype="float64") as batch:
         for field in ("actuator_gainprm", "actuator_dynprm", "actuator_biasprm"):
             batch.set_parameter(field, getattr(other, field)[None], envs=[1])
@@ -196,17 +241,20 @@ def test_each_environment_has_its_motors(rng):
             assert scenes.error(batch.actuator_force[2], data.actuator_force) < 1e-9
         # no environment has activations of its own
         dynamics = mj.actuator_dynprm.copy()
-        dynamics[2, 7] = 0
+        dynamics[actuator, number] = 0
         with pytest.raises(ValueError):
             batch.set_parameter("actuator_dynprm", dynamics[None], envs=[0])
+        if scene != SCENE:
+            return
         gains = mj.actuator_gainprm.copy()
         gains[0, 0] = 0
         with pytest.raises(ds.InvalidModelError, match="resistance"):
             batch.set_parameter("actuator_gainprm", gains[None], envs=[0])
 
 
-def test_a_group_that_is_off_pulls_nothing(rng):
-    mj = scenes.compile_mj(scenes.SCENES[SCENE])
+@BOTH
+def test_a_group_that_is_off_pulls_nothing(scene, rng):
+    mj = scenes.compile_mj(scenes.SCENES[scene])
     mj.opt.disableactuator = 1
     reference = ds.Reference(ds.Model.from_mujoco(mj))
     with ds.Batch(ds.Model.from_mujoco(mj), 1, dtype="float64") as batch:
@@ -228,12 +276,26 @@ def test_a_group_that_is_off_pulls_nothing(rng):
     [
         ('<general joint="j" dyntype="dcmotor" actearly="true"/>', "activation dynamics dcmotor"),
         ('<general joint="j" biastype="dcmotor"/>', "bias dcmotor"),
-        ('<pid joint="j" kp="1"/>', "gain pid"),
     ],
 )
 def test_parts_of_a_motor_are_refused(element, reason):
     with pytest.raises(ds.UnsupportedModelError, match=reason):
         ds.Model.from_mjcf(HINGE.format(element))
+
+
+def test_arrays_of_a_servo_that_contradict_each_other_are_refused():
+    servo = HINGE.format('<pid name="p" joint="j" kp="2" ki="1" input="pos"/>')
+    changes = {
+        "pid in part": lambda mj: mj.actuator_biastype.fill(mujoco.mjtBias.mjBIAS_NONE),
+        "pid input 8": lambda mj: mj.actuator_ctrlspec.fill(8),
+        "pid input 16": lambda mj: mj.actuator_ctrlspec.fill(16),
+        "pid without input pos": lambda mj: mj.actuator_ctrlspec.fill(2),
+    }
+    for reason, change in changes.items():
+        mj = scenes.compile_mj(servo)
+        change(mj)
+        with pytest.raises((ds.UnsupportedModelError, ds.InvalidModelError), match=f"(?s){reason}.*actuator 'p'|actuator 'p'.*{reason}|actuator_ctrlnum"):
+            ds.Model.from_mujoco(mj)
 
 
 LOADED = """

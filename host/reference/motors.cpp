@@ -1,0 +1,47 @@
+#include "host/reference/motors.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "host/model/motors.h"
+
+namespace dualstep::reference {
+
+const MotorEquations& motor_equations(const Model& m, int i) {
+  for (const MotorEquations* kind : {&kDCMotorEquations, &kPidEquations})
+    if (kind->gain == m.actuator_gaintype[i]) return *kind;
+  throw std::logic_error("a row of DS_MOTORS has no equations in host/reference/motors.cpp");
+}
+
+double& SetPoints::first(int inputs) {
+  return inputs & kInputPos ? length : inputs & kInputVel ? velocity : force;
+}
+
+SetPoints set_points(const Model& m, int i, const VectorXd& ctrl) {
+  SetPoints u;
+  const double* next = ctrl.data() + m.actuator_ctrladr[i];
+  for (const auto& [bit, goal] : {std::pair{kInputPos, &u.length}, std::pair{kInputVel, &u.velocity},
+                                  std::pair{kInputForce, &u.force}, std::pair{kInputVoltage, &u.voltage}})
+    if (m.actuator_ctrlspec[i] & bit) *goal = *next++;
+  return u;
+}
+
+ActivationAddresses activation_addresses(const Model& m, int i) {
+  ActivationAddresses s;
+  int next = m.actuator_actadr[i];
+  int* address[] = {&s.slew, &s.integral, &s.temperature, &s.bristle, &s.current};
+  for (int k = 0; const bool there : motor_kind(m, i).activations(m, i)) {
+    if (there) *address[k] = next++;
+    k++;
+  }
+  return s;
+}
+
+double integral_rate(double error, double x, double bound) {
+  if (bound > 0 && x >= bound) return std::min(error, 0.0);
+  if (bound > 0 && x <= -bound) return std::max(error, 0.0);
+  return error;
+}
+
+}  // namespace dualstep::reference
