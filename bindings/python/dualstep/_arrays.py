@@ -17,9 +17,17 @@ _DTYPES = {"float32": np.dtype(np.float32), "float64": np.dtype(np.float64)}
 
 def integer(name: str, value: Any) -> int:
     try:
-        return operator.index(value)
+        if not isinstance(value, bool):
+            return operator.index(value)
     except TypeError:
-        raise ValueError(f"{name} {value!r} is given, and it must be an integer") from None
+        pass
+    raise ValueError(f"{name} {value!r} is given, and it must be an integer")
+
+
+def text(what: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{what} {value!r} is given, and it must be a name, a string")
+    return value
 
 
 def word(name: str, value: Any, words: tuple[str, ...]) -> str:

@@ -139,6 +139,8 @@ _FEATURES = (
 
 def check(drop: str | Iterable[str]) -> tuple[str, ...]:
     """The words that were given; raises where one is no word and no feature of a refusal."""
+    if not isinstance(drop, Iterable):
+        raise TypeError(f"drop names features, and is given {drop!r}")
     words = (drop,) if isinstance(drop, str) else tuple(drop)
     for word in words:
         if not isinstance(word, str):

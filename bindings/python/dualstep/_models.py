@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
+from dualstep._arrays import text
 from dualstep._names import near
 
 HERE = Path(__file__).parent / "models"
@@ -39,6 +40,7 @@ def named_models() -> dict[str, Path]:
 def path_of(name: str) -> Path:
     """The file of a model; ValueError with the near names where there is none."""
     known = named_models()
+    text("model", name)
     full = {**known, **{f"gymnasium/{key}": path for key, path in gymnasium_models().items()}}
     if name in full:
         return full[name]

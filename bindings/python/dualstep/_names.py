@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dualstep import _core
+from dualstep._arrays import text
 
 
 def near(name: str, known: Iterable[str], count: int = 1) -> list[str]:
@@ -57,7 +58,7 @@ _core.Options.__setattr__ = _set_option  # type: ignore[method-assign]
 
 def sensor_columns(model: Any, name: str) -> slice:
     """Where the readings of a sensor stand in `sensordata`."""
-    found = model.id_of("sensor", name)
+    found = model.id_of("sensor", text("sensor", name))
     if found < 0:
         names = [model.name_of("sensor", i) for i in range(model.nsensor)]
         listed = f"; near it are: {', '.join(near(name, names, 3))}" if near(name, names) else ""

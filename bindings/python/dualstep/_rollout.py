@@ -24,7 +24,8 @@ def _checked(sim: Batch, outputs: Sequence[str]) -> list[str]:
             or name.startswith("_")
             or not isinstance(getattr(type(sim), name, None), property)
         ):
-            raise ValueError(f"outputs name '{name}', and a batch has no such array{hint(str(name), public(sim))}")
+            arrays = [word for word in public(sim) if isinstance(getattr(type(sim), word, None), property)]
+            raise ValueError(f"outputs name '{name}', and a batch has no such array{hint(str(name), arrays)}")
     return list(outputs)
 
 

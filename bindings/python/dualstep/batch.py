@@ -5,13 +5,13 @@ from __future__ import annotations
 import difflib
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dualstep import _core, _memory, lane_choice
-from dualstep._arrays import OnDevice, array_of, dtype_of, host, integer, lanes_of, on_device, on_host, word
+from dualstep._arrays import OnDevice, array_of, dtype_of, host, integer, lanes_of, on_device, on_host, text, word
 from dualstep._fields import BatchFields
 from dualstep._names import missing, sensor_columns
 from dualstep.model import Model
@@ -195,6 +195,9 @@ class Batch(BatchFields):
         if not name.startswith("_") and not hasattr(type(self), name):
             near = difflib.get_close_matches(name, [n for n in dir(type(self)) if not n.startswith("_")], 1)
             raise AttributeError(f"a Batch has no '{name}' to set" + (f"; '{near[0]}' is near" if near else ""))
+        kind = getattr(type(self), name, None)
+        if isinstance(kind, property) and kind.fset is None:
+            raise AttributeError(f"'{name}' is computed and cannot be set")
         object.__setattr__(self, name, value)
 
     if not TYPE_CHECKING:
@@ -370,7 +373,11 @@ class Batch(BatchFields):
         bodies that are fixed to the world, nor ever those whose colour has no opacity. The host casts them, whatever
         the device.
         """
-        rays = [np.asarray(on_host(name, x), self._dtype) for name, x in (("origin", origin), ("direction", direction))]
+        rays = [np.asarray(on_host(name, x)) for name, x in (("origin", origin), ("direction", direction))]
+        for name, ray in zip(("origin", "direction"), rays):
+            if ray.dtype.kind not in "iuf":
+                raise ValueError(f"{name}: dtype {ray.dtype} is given, and real numbers are wanted")
+        rays = [np.asarray(ray, self._dtype) for ray in rays]
         try:
             shape = np.broadcast_shapes(*(x.shape for x in rays), (self.num_envs, 1, 3))
         except ValueError:
@@ -380,6 +387,13 @@ class Batch(BatchFields):
                 f"rays of shapes {rays[0].shape} and {rays[1].shape} are given, and ({self.num_envs}, M, 3) is wanted"
             )
         exclude_body = integer("exclude_body", exclude_body)
+        if not -1 <= exclude_body < self._model.nbody:
+            raise ValueError(
+                f"exclude_body {exclude_body} is given, and it must be one of the bodies 0 to {self._model.nbody - 1}, "
+                "or -1 for none"
+            )
+        if groups is not None and not isinstance(groups, Iterable):
+            raise TypeError(f"groups {groups!r} is given, and it must be a sequence of groups: [{groups!r}]")
         wanted = range(6) if groups is None else [integer("groups", group) for group in groups]
         if any(not 0 <= group < 6 for group in wanted):
             raise ValueError(f"groups {list(wanted)} are given, and there are groups 0 to 5")
@@ -418,7 +432,7 @@ class Batch(BatchFields):
 
     def _parameter_shape(self, name: str) -> tuple[int, ...]:
         try:
-            return tuple(self._core.parameter_shape(name))
+            return tuple(self._core.parameter_shape(text("parameter", name)))
         except ValueError as error:
             near = difflib.get_close_matches(name, _core.parameter_names(), n=3)
             if "there is no" not in str(error) or not near:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualstep import _core, _drop, _loading
+from dualstep._arrays import integer
 from dualstep._fields import ModelFields
 from dualstep._names import hint, missing, public
 from dualstep.errors import InvalidModelError, UnsupportedModelError
@@ -244,9 +245,10 @@ class Model(_core.Model, ModelFields):
             if found < 0:
                 raise ValueError(f"the model has no geom '{geom}'")
             return found
-        if not 0 <= int(geom) < self.ngeom:
+        geom = integer("geom", geom)
+        if not 0 <= geom < self.ngeom:
             raise ValueError(f"geom {geom} is given, and the model has geoms 0 to {self.ngeom - 1}")
-        return int(geom)
+        return geom
 
     def set_restitution(self, geom1: int | str, geom2: int | str, restitution: float) -> None:
         """Restitution of one pair of geoms, by id or name, from 0 to 1, instead of `opt.restitution`."""
@@ -261,7 +263,7 @@ class Model(_core.Model, ModelFields):
 
         `opt.equality_alpha` is the rate at which a deviation decays (0.1/h where it is None).
         """
-        found = self.id_of("jnt", joint) if isinstance(joint, str) else int(joint)
+        found = self.id_of("jnt", joint) if isinstance(joint, str) else integer("joint", joint)
         if not 0 <= found < self.njnt:
             raise ValueError(f"joint {joint!r} is given, and the model has no such joint")
         self._prescribe_velocity(found, float(offset), float(amplitude), float(frequency), float(phase))

@@ -84,6 +84,12 @@ class Reference(ReferenceFields):
             raise AttributeError(f"'{name}' is computed and cannot be set")
         array[...] = self._vector(name, value, array.shape)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError(
+            "a Reference cannot be pickled or copied: make one of its model, and give it this one's qpos, qvel, act, "
+            "ctrl and time"
+        )
+
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._arrays]
 

@@ -32,6 +32,10 @@ def rollout(
     Returns {name: (T, N, ...)} for each of `outputs`, on the host; row t is of the end of step t, which holds its
     control for `nsubsteps`.
     """
+    if not isinstance(model, Model):
+        raise TypeError(f"model: a {type(model).__name__} is given, and a dualstep.Model is wanted")
+    if parameters is not None and not isinstance(parameters, Mapping):
+        raise TypeError(f"parameters: a {type(parameters).__name__} is given, and a dict of arrays by name is wanted")
     positions, velocities = (np.asarray(_arrays.on_host(name, x)) for name, x in (("qpos", qpos), ("qvel", qvel)))
     for name, array, width in (("qpos", positions, model.nq), ("qvel", velocities, model.nv)):
         if array.ndim != 2 or array.shape[1] != width or array.dtype.kind not in "iuf":
