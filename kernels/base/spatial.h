@@ -33,6 +33,8 @@ struct Inertia10 {
 };
 // how many numbers of an array each of them is
 constexpr int kVecNumbers = 3, kQuatNumbers = 4, kMatNumbers = 9, kSpatialNumbers = 6, kInertiaNumbers = 10;
+// sqrt(3) / 2
+constexpr double kSin60 = 0.86602540378443864676;
 
 template <class Real>
 DS_HD Inertia10<Real> no_inertia() {

@@ -42,6 +42,18 @@ DS_HD Real pick3(const MaskOf<Real>& at0, const MaskOf<Real>& at1, const Real& x
   return select(at0, x0, select(at1, x1, x2));
 }
 
+// of all half axes: rounding must not part boxes that touch
+template <class Real>
+constexpr double kTouchRounding = kSingle<Real> ? 1e-6 : 1e-13;
+// squared sine between edges that count as parallel
+template <class Real>
+constexpr double kParallelEdges = kSingle<Real> ? 1e-7 : 1e-16;
+// of a separation: an edge axis is worse by this before it is compared, so that faces win ties
+constexpr double kEdgeHandicap = 1e-6;
+// cosine between an edge axis and the best face's that are close, and by what share of the face's separation the edge
+// must then be better
+constexpr double kCloseCosine = 0.99, kClearlyBetter = 0.05;
+
 template <class Real>
 DS_STAGE void find_axis(const Shape<Real>& a, const Shape<Real>& b, const Real& margin, BoxAxes<Real>* x) {
   const Real zero(0);
@@ -57,8 +69,7 @@ DS_STAGE void find_axis(const Shape<Real>& a, const Shape<Real>& b, const Real& 
   x->s1[0] = a.size.x, x->s1[1] = a.size.y, x->s1[2] = a.size.z;
   x->s2[0] = b.size.x, x->s2[1] = b.size.y, x->s2[2] = b.size.z;
   const Real *R = x->rot, *s1 = x->s1, *s2 = x->s2;
-  // rounding must not part boxes that touch
-  const Real slack(kSingle<Real> ? 1e-6 : 1e-13);
+  const Real slack(kTouchRounding<Real>);
   const Real apart = fma(slack, ((s1[0] + s1[1]) + s1[2]) + ((s2[0] + s2[1]) + s2[2]), margin);
 
   x->touching = zero <= zero;
@@ -85,16 +96,15 @@ DS_STAGE void find_axis(const Shape<Real>& a, const Shape<Real>& b, const Real& 
       const int i1 = (i + 1) % 3, i2 = (i + 2) % 3, j1 = (j + 1) % 3, j2 = (j + 2) % 3;
       const Real u1 = -R[3 * i2 + j], u2 = R[3 * i1 + j];
       const Real square = fma(u1, u1, u2 * u2);
-      const auto parallel = square < Real(kSingle<Real> ? 1e-7 : 1e-16);
+      const auto parallel = square < Real(kParallelEdges<Real>);
       const Real w1 = fma(u1, R[3 * i1 + j1], u2 * R[3 * i2 + j1]),
                  w2 = fma(u1, R[3 * i1 + j2], u2 * R[3 * i2 + j2]);
       const Real reach = fma(s2[j2], abs(w2), fma(s2[j1], abs(w1), fma(s1[i2], abs(u2), s1[i1] * abs(u1))));
       const Real separation = abs(fma(u1, x->p21[i1], u2 * x->p21[i2])) - reach;
       const Real own_num = separation * abs(separation);
       x->touching = mask_and(x->touching, mask_or(parallel, own_num <= apart_num * square));
-      // worse by a millionth before it is compared, so that faces win ties
-      const Real handicap =
-          select(separation > zero, Real((1 - 1e-6) * (1 - 1e-6)), Real((1 + 1e-6) * (1 + 1e-6)));
+      const Real handicap = select(separation > zero, Real((1 - kEdgeHandicap) * (1 - kEdgeHandicap)),
+                                   Real((1 + kEdgeHandicap) * (1 + kEdgeHandicap)));
       const auto better = mask_and(mask_and(mask_not(parallel), own_num * handicap * den > num * square),
                                    own_num > face_num * square);
       num = select(better, own_num, num);
@@ -117,14 +127,19 @@ DS_STAGE void find_axis(const Shape<Real>& a, const Shape<Real>& b, const Real& 
     const Real along = f < 3 ? e[c] : fma(e[2], R[6 + c], fma(e[1], R[3 + c], e[0] * R[c]));
     along_face = select(x->face == Real(f), along, along_face);
   }
-  const Real needed = fma(Real(0.05), abs(x->face_separation), x->face_separation) + Real(kNoLength);
-  const auto alias =
-      mask_and(along_face * along_face > Real(0.99 * 0.99) * den, num < needed * abs(needed) * den);
+  const Real needed =
+      fma(Real(kClearlyBetter), abs(x->face_separation), x->face_separation) + Real(kNoLength);
+  const auto alias = mask_and(along_face * along_face > Real(kCloseCosine * kCloseCosine) * den,
+                              num < needed * abs(needed) * den);
   x->edge = select(alias, Real(-1), x->edge);
 }
 
 // which of the two edges run through their other corners, as bits: the second box's is tried before the first's
 enum OtherCorner : int { kOtherSecond = 1, kOtherFirst = 2, kCornerVariants = 4 };
+
+// a component of the edge axis that does not say on which side a corner is
+template <class Real>
+constexpr double kAmbiguousSide = kSingle<Real> ? 1e-5 : 1e-9;
 
 // nearest points of the two edges that meet along the edge axis: one contact, halfway between them
 template <class Real>
@@ -150,7 +165,7 @@ DS_STAGE void edge_contact(const BoxAxes<Real>& x, Real* dist, Vec3<Real>* pos, 
   const Real cosine = pick3(own[0], own[1], direction[0], direction[1], direction[2]);
 
   // corners through which the edges run; a component of the axis near zero does not say on which side
-  const Real ambiguous(kSingle<Real> ? 1e-5 : 1e-9);
+  const Real ambiguous(kAmbiguousSide<Real>);
   Real c1[3], c2[3], best = zero;
   MaskOf<Real> flip1[3], flip2[3];
   auto unsure1 = zero < zero, unsure2 = unsure1;
@@ -201,12 +216,15 @@ DS_STAGE void edge_contact(const BoxAxes<Real>& x, Real* dist, Vec3<Real>* pos, 
   *normal = {n1[0], n1[1], n1[2]};
 }
 
+// of the face's squared size: the squared distance of corners that are one
+template <class Real>
+constexpr double kSameCorner = kSingle<Real> ? 1e-10 : 1e-14;
 // which corners of the patch are contacts: within the margin, and each once where a cut made it twice
 template <class Real>
 DS_HD void mark_corners(const Polygon<Real, 8>& patch, const Real* s, const MaskOf<Real>& cut,
                         const Real& margin, Manifold<Real, 8>* out) {
   const Real zero(0);
-  const Real same = Real(kSingle<Real> ? 1e-10 : 1e-14) * fma(s[0], s[0], s[1] * s[1]);
+  const Real same = Real(kSameCorner<Real>) * fma(s[0], s[0], s[1] * s[1]);
   for (int k = 0; k < 8; k++) out->hit[k] = mask_and(Real(k) < patch.count, patch.w[k] < margin);
   if (any(cut)) {
     for (int k = 1; k < 8; k++) {

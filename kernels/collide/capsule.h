@@ -22,6 +22,9 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
+// squared sine of the angle between axes that count as parallel
+constexpr double kParallelAxes = 1e-8;
+
 template <class Real>
 DS_FN void capsule_capsule(const Shape<Real>& a, const Shape<Real>& b, const Real& margin,
                            Manifold<Real, 2>* out) {
@@ -30,7 +33,7 @@ DS_FN void capsule_capsule(const Shape<Real>& a, const Shape<Real>& b, const Rea
   const Real c = dot(a1, a2), along1 = dot(a1, d), along2 = -dot(a2, d);
   const Vec3<Real> w = axpy(a1, -c, a2);
   const Real ww = dot(w, w);
-  const auto parallel = ww < Real(1e-8);
+  const auto parallel = ww < Real(kParallelAxes);
 
   Real x2 = clamp(-dot(d, w) / select(parallel, Real(1), ww), -l2, l2);
   Real x1 = clamp(fma(c, x2, along1), -l1, l1);

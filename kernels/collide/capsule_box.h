@@ -38,6 +38,12 @@ struct SegmentTouch {
   MaskOf<Real> found, face[3];  // a face: the axis along which the end is outside; none: inside the box
 };
 
+// squared sine between a segment and an edge along which it has no nearest point
+template <class Real>
+constexpr double kParallelToEdge = kSingle<Real> ? 1e-11 : 1e-30;
+// of the squared distance, in single precision: an edge must be nearer than a face by more
+constexpr double kFaceTie = 1e-6;
+
 template <class Real>
 DS_FN SegmentTouch<Real> nearest_to_box(const Real* p, const Real* h, const Real* s,
                                         const Real& length_squared, const Real& bound) {
@@ -76,7 +82,7 @@ DS_FN SegmentTouch<Real> nearest_to_box(const Real* p, const Real* h, const Real
     const Real across = fma(h[lo], h[lo], h[hi] * h[hi]);
     // along this edge there is no nearest point; the others find it
     const auto parallel = mask_or(across * (s[j] * s[j]) < Real(kNoLength),
-                                  across <= length_squared * Real(kSingle<Real> ? 1e-11 : 1e-30));
+                                  across <= length_squared * Real(kParallelToEdge<Real>));
     const Real inv = one / select(parallel, one, across);
     for (int corner = 0; corner < 4; corner++) {
       const Real flo = (corner & 1 ? s[lo] : -s[lo]) - p[lo], fhi = (corner & 2 ? s[hi] : -s[hi]) - p[hi];
@@ -95,7 +101,7 @@ DS_FN SegmentTouch<Real> nearest_to_box(const Real* p, const Real* h, const Real
       const Real dlo = fma(-x, h[lo], flo), dhi = fma(-x, h[hi], fhi), dj = fma(-x, h[j], y - p[j]);
       const Real squared = fma(dj, dj, fma(dhi, dhi, dlo * dlo));
       // a face wins a tie
-      const Real to_beat = kSingle<Real> ? t.squared * Real(1 - 1e-6) : t.squared - Real(kNoLength);
+      const Real to_beat = kSingle<Real> ? t.squared * Real(1 - kFaceTie) : t.squared - Real(kNoLength);
       const auto better = mask_and(mask_not(parallel), squared < to_beat);
       t.squared = select(better, squared, t.squared);
       t.x = select(better, x, t.x);
@@ -131,8 +137,8 @@ DS_FN Real second_point(const SegmentTouch<Real>& t, const Real* p, const Real* 
   const Real zero(0), one(1), two(2);
   Real inv[3], span[3], reach[3];
   for (int j = 0; j < 3; j++) {
-    const auto level = abs(h[j]) < Real(1e-30);
-    inv[j] = one / select(level, Real(1e-30), h[j]);
+    const auto level = abs(h[j]) < Real(kFiniteInverse);
+    inv[j] = one / select(level, Real(kFiniteInverse), h[j]);
     span[j] = abs(inv[j]);
     reach[j] = two * s[j] * span[j];
   }

@@ -31,11 +31,11 @@ DS_FN void capsule_cylinder(const Shape<Real>& a, const Shape<Real>& b, const Re
   auto near = mask_and(abs(c.z) - fma(l, abs(u.z), half) < room, out_squared < wide * wide);
   if (!any(near)) return clear(out);
 
-  const auto slanted = across > Real(kSingle<Real> ? 1e-5 : 1e-10);
+  const auto slanted = across > Real(kSlantedSine<Real>);
   const auto separation = [&](const Vec3<Real>& n) {
     return dot(n, c) - l * abs(dot(n, u)) - half * abs(n.z) - radius * sqrt(fma(n.x, n.x, n.y * n.y));
   };
-  const Real tie = Real(kSingle<Real> ? 1e-6 : 1e-12) * ((half + radius) + (l + r));
+  const Real tie = Real(kDirectionTie<Real>) * ((half + radius) + (l + r));
   const Real cap_kind(0), side_kind(1), rim_kind(2);
 
   Direction<Real> best{{zero, zero, unit_sign(c.z)}, abs(c.z) - fma(l, abs(u.z), half), cap_kind};

@@ -56,7 +56,7 @@ DS_STAGE Direction<Real> plain_overlap(const BoxBeside<Real>& t, const Real& tie
   for (int k = 0; k < 3; k++) {
     const Vec3<Real>& u = t.axis[k];
     const Real across = sqrt(fma(u.x, u.x, u.y * u.y));
-    const auto slanted = across > Real(kSingle<Real> ? 1e-5 : 1e-10);
+    const auto slanted = across > Real(kSlantedSine<Real>);
     const Real inv = one / select(slanted, across, one);
     Vec3<Real> n{-u.y * inv, u.x * inv, zero};
     n = n * unit_sign(dot(n, t.c));
@@ -135,7 +135,8 @@ struct RimEdges {
         const auto reaches =
             mask_and(mask_and(lo_c >= zero, lo_s >= zero), mask_and(hi_c >= zero, hi_s >= zero));
         const Real mid_c = lo_c + hi_c, mid_s = lo_s + hi_s;
-        const Real tangent = t.radius / sqrt(max(fma(k * k * mid_c, mid_c, mid_s * mid_s), Real(1e-12)));
+        const Real tangent =
+            t.radius / sqrt(max(fma(k * k * mid_c, mid_c, mid_s * mid_s), Real(kLeastDivisor)));
         const Real P = fma(-t.half, across, w * p[edge]), Q = abs(q[edge]);
         bound[2 * edge + cap] =
             most(fma(-(tangent * k * k), mid_c, P), fma(-tangent, mid_s, Q), lo_c, lo_s, hi_c, hi_s);
@@ -169,7 +170,7 @@ DS_STAGE void rim_overlap(const BoxBeside<Real>& t, const MaskOf<Real>& use, con
   DS_ROLLED
   for (int axis = 0; axis < 3; axis++) {
     RimEdges<Real> edges(t, axis);
-    const auto slanted = mask_and(use, edges.across > Real(kSingle<Real> ? 1e-5 : 1e-10));
+    const auto slanted = mask_and(use, edges.across > Real(kSlantedSine<Real>));
     for (auto& of : edges.waiting) of = mask_and(of, slanted);
     Real way, px, py;
     auto found = slanted;
@@ -184,6 +185,8 @@ DS_STAGE void rim_overlap(const BoxBeside<Real>& t, const MaskOf<Real>& use, con
   }
 }
 
+// cosine between n and the face's normal, above which the face does not look against n
+constexpr double kAgainstCosine = -0.1;
 // the face of the box that looks most against n: its centre, its outward normal, its half edges
 template <class Real>
 struct BoxFace {
@@ -212,7 +215,7 @@ struct BoxFace {
   // how far from p along n the face's plane is
   DS_HD Real along(const Vec3<Real>& p, const Vec3<Real>& n) const {
     const Real facing = dot(n, normal);
-    return dot(centre - p, normal) / select(facing < Real(-0.1), facing, Real(-1));
+    return dot(centre - p, normal) / select(facing < Real(kAgainstCosine), facing, Real(-1));
   }
   DS_HD MaskOf<Real> holds(const Vec3<Real>& q) const {
     const Vec3<Real> d = q - centre;
@@ -232,6 +235,9 @@ DS_HD Touch<Real> on_face(const BoxFace<Real>& face, const Vec3<Real>& p, const 
   return t;
 }
 
+// of half an edge: a stretch that ends beyond it ends with the edge
+template <class Real>
+constexpr double kShortOfEnd = kSingle<Real> ? 1 - 1e-6 : 1 - 1e-12;
 // corners of what a cap and a face have in common, seen along n: two slots an edge of the face
 template <class Real>
 DS_STAGE void cap_contacts(const BoxBeside<Real>& t, const BoxFace<Real>& face, const Vec3<Real>& n,
@@ -253,13 +259,14 @@ DS_STAGE void cap_contacts(const BoxBeside<Real>& t, const BoxFace<Real>& face, 
     Real stretch[2];
     line_contacts(line, n, t.half, t.radius, use, ends, stretch);
     // an end that is the next edge's start is its
-    const auto cut = stretch[1] < line.reach * Real(kSingle<Real> ? 1 - 1e-6 : 1 - 1e-12);
+    const auto cut = stretch[1] < line.reach * Real(kShortOfEnd<Real>);
     // the rim's point farthest towards the edge, seen along n
     // d/dp of out . (p moved along n into the face) over the cap's plane
-    const Real facing = dot(n, face.normal), inv_facing = one / select(facing < Real(-0.1), facing, -one);
+    const Real facing = dot(n, face.normal),
+               inv_facing = one / select(facing < Real(kAgainstCosine), facing, -one);
     const Real slide = dot(out, n) * inv_facing;
     const Real dx = fma(-slide, face.normal.x, out.x), dy = fma(-slide, face.normal.y, out.y);
-    const Real length = sqrt(fma(dx, dx, dy * dy)), scale = t.radius / max(length, Real(1e-12));
+    const Real length = sqrt(fma(dx, dx, dy * dy)), scale = t.radius / max(length, Real(kLeastDivisor));
     Touch<Real> rim = on_face(face, Vec3<Real>{dx * scale, dy * scale, cap}, n);
     for (int end = 0; end < 2; end++) {
       Touch<Real>& to = touch[2 * edge + end];
@@ -280,7 +287,7 @@ template <class Real>
 DS_STAGE void lying_contacts(const BoxBeside<Real>& t, const BoxFace<Real>& face, const Vec3<Real>& n,
                              const MaskOf<Real>& use, Touch<Real>* touch) {
   const Real zero(0), one(1);
-  const Real flat = sqrt(fma(n.x, n.x, n.y * n.y)), scale = t.radius / max(flat, Real(1e-12));
+  const Real flat = sqrt(fma(n.x, n.x, n.y * n.y)), scale = t.radius / max(flat, Real(kLeastDivisor));
   const Vec3<Real> p{n.x * scale, n.y * scale, zero};
   // moved into the face along n: q + z v
   const Vec3<Real> z{zero, zero, one};
@@ -292,7 +299,7 @@ DS_STAGE void lying_contacts(const BoxBeside<Real>& t, const BoxFace<Real>& face
     const Vec3<Real>& e = k == 0 ? face.u : face.v;
     const Real limit = (k == 0 ? face.half_u : face.half_v) * rim_slack<Real>();
     const Real at = dot(q, e), rate = dot(v, e);
-    const auto level = abs(rate) < Real(kSingle<Real> ? 1e-6 : 1e-12);
+    const auto level = abs(rate) < Real(kLevelLine<Real>);
     const Real inv = one / select(level, one, rate), t1 = (-limit - at) * inv, t2 = (limit - at) * inv;
     low = select(level, low, max(low, min(t1, t2)));
     high = select(level, high, min(high, max(t1, t2)));
@@ -341,6 +348,11 @@ DS_STAGE void edge_contacts(const BoxBeside<Real>& t, const Vec3<Real>& n, const
   }
 }
 
+// sine between an edge of the box and the side's line, above which they pass each other
+constexpr double kPassingSine = 1e-9;
+// of the cylinder's size: a point that is no farther outside a body is on it
+template <class Real>
+constexpr double kBodySlack = kSingle<Real> ? 1e-6 : 1e-10;
 // the deepest point of each kind of touch
 template <class Real>
 DS_STAGE Touch<Real> deepest_contact(const BoxBeside<Real>& t, const Direction<Real>& best,
@@ -349,7 +361,7 @@ DS_STAGE Touch<Real> deepest_contact(const BoxBeside<Real>& t, const Direction<R
   const Vec3<Real>& n = best.n;
   const Real s = best.separation;
   const auto of_kind = [&](int k) { return best.kind == Real(k); };
-  const Real flat = sqrt(fma(n.x, n.x, n.y * n.y)), scale = t.radius / max(flat, Real(1e-12));
+  const Real flat = sqrt(fma(n.x, n.x, n.y * n.y)), scale = t.radius / max(flat, Real(kLeastDivisor));
   const Vec3<Real> rim{n.x * scale, n.y * scale, select(n.z < zero, -t.half, t.half)};
 
   // an edge across the side: where the edge passes the side's line
@@ -370,7 +382,7 @@ DS_STAGE Touch<Real> deepest_contact(const BoxBeside<Real>& t, const Direction<R
   }
   const Vec3<Real> sideways{-n.y, n.x, zero};
   const Real passing = dot(along, sideways);
-  const auto passes = abs(passing) > Real(1e-9);
+  const auto passes = abs(passing) > Real(kPassingSine);
   const Real at = clamp(-dot(middle, sideways) / select(passes, passing, one), -reach, reach);
   const Vec3<Real> on_edge = axpy(along, at, middle);
 
@@ -383,13 +395,21 @@ DS_STAGE Touch<Real> deepest_contact(const BoxBeside<Real>& t, const Direction<R
   d.pos = select3(mask_or(of_kind(kBoxFace), of_kind(kBoxRim)), from_rim, from_box);
   // it counts where both of its points are on their bodies: not so where flat sides meet that are parallel
   // but for rounding, when another corner of what they share is as deep
-  const Real slack = Real(kSingle<Real> ? 1e-6 : 1e-10) * (t.half + t.radius);
+  const Real slack = Real(kBodySlack<Real>) * (t.half + t.radius);
   const Vec3<Real> on_cylinder = axpy(n, -s * half_of, d.pos), on_box = axpy(n, s * half_of, d.pos) - t.c;
   const Real limit = t.radius + slack;
   d.hit = mask_and(fma(on_cylinder.x, on_cylinder.x, on_cylinder.y * on_cylinder.y) <= limit * limit,
                    abs(on_cylinder.z) <= t.half + slack);
   for (int k = 0; k < 3; k++) d.hit = mask_and(d.hit, abs(dot(on_box, t.axis[k])) <= t.size[k] + slack);
   return d;
+}
+
+// cosine between n and the normal of a face that the cylinder lies on, and between its axis and an edge along its side
+constexpr double kLyingCosine = -0.7, kAlongEdgeCosine = 0.999;
+// of the sizes of both shapes: a contact that is shallower than the deepest point by less stands for it
+template <class Real>
+DS_HD Real as_deep() {
+  return Real(kSingle<Real> ? 1e-5 : 1e-9);
 }
 
 template <class Real>
@@ -408,7 +428,7 @@ DS_FN void cylinder_box(const Shape<Real>& a, const Shape<Real>& b, const Real& 
   if (!any(near)) return clear(out);
 
   const Real scale = (t.half + t.radius) + ((t.size[0] + t.size[1]) + t.size[2]);
-  const Real tie = Real(kSingle<Real> ? 1e-6 : 1e-12) * scale;
+  const Real tie = Real(kDirectionTie<Real>) * scale;
   Vec3<Real> corner;
   Direction<Real> best = plain_overlap(t, tie, &corner);
   near = mask_and(near, best.separation < margin);
@@ -419,14 +439,14 @@ DS_FN void cylinder_box(const Shape<Real>& a, const Shape<Real>& b, const Real& 
 
   const Vec3<Real>& n = best.n;
   const BoxFace<Real> face(t, n);
-  const auto facing = dot(n, face.normal) < Real(-0.7);
+  const auto facing = dot(n, face.normal) < Real(kLyingCosine);
   const auto over = n.z * n.z > Real(0.5);
   Touch<Real> touch[8];
   // a cap shows its disk to a face, or to the edges of one
   cap_contacts(t, face, n, over, touch);
   const Real upright = max(abs(t.axis[0].z), max(abs(t.axis[1].z), abs(t.axis[2].z)));
   const auto lying = mask_and(mask_not(over), facing),
-             beside = mask_and(mask_not(over), upright > Real(0.999));
+             beside = mask_and(mask_not(over), upright > Real(kAlongEdgeCosine));
   const auto leaning = mask_and(lying, mask_not(mask_and(beside, mask_not(best.kind == Real(kBoxFace)))));
   const auto along = mask_and(beside, mask_not(leaning));
   if (any(mask_and(near, leaning))) lying_contacts(t, face, n, leaning, touch);
@@ -435,7 +455,7 @@ DS_FN void cylinder_box(const Shape<Real>& a, const Shape<Real>& b, const Real& 
   Touch<Real> deepest = deepest_contact(t, best, corner);
   const Real apart = least_apart(max(t.half, t.radius), max(t.size[0], max(t.size[1], t.size[2])));
   auto complete = zero < zero;
-  const Real exact = best.separation + Real(kSingle<Real> ? 1e-5 : 1e-9) * scale;
+  const Real exact = best.separation + as_deep<Real>() * scale;
   for (int k = 0; k < 8; k++) {
     touch[k].hit = mask_and(touch[k].hit, mask_or(over, k < 2 ? mask_or(leaning, along) : zero < zero));
     keep_if_new(&touch[k], deepest, margin, tie, apart);

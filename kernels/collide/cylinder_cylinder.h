@@ -43,6 +43,24 @@ DS_HD Vec3<Real> unit_or(const Vec3<Real>& v, const Vec3<Real>& fallback) {
   return normalize(v, fallback, &length);
 }
 
+template <class Real>
+constexpr int kClimbSteps = kSingle<Real> ? 12 : 24;
+// of both radii: what rounding does to the height
+template <class Real>
+constexpr double kClimbRounding = kSingle<Real> ? 1e-7 : 2e-16;
+// of both radii: the slope at which the top is reached
+template <class Real>
+constexpr double kClimbArrived = kSingle<Real> ? 1e-3 : 1e-6;
+// in radians: a climb ends with a shorter step
+template <class Real>
+constexpr double kClimbLeastStep = kSingle<Real> ? 1e-6 : 1e-11;
+// or with a smaller fraction of Newton's step; of one that does not climb so much is left
+constexpr double kClimbLeastFraction = 1e-4, kClimbCut = 0.25;
+// of both radii: what is added at least to a curvature that is not positive
+constexpr double kClimbLeastShift = 0.02;
+// sine between n and an axis: what is divided by is no smaller
+constexpr double kClimbLeastSine = 1e-9;
+
 // climbs from n with the caps chosen by side1 (of z) and side2 (of u) held fixed: smooth everywhere but along
 // the axes, and an upper bound of the separation, which it equals on those sides
 template <class Real>
@@ -55,12 +73,12 @@ DS_STAGE Vec3<Real> climb(const TwoCylinders<Real>& t, const Real& side1, const 
     return dot(n, w) - t.radius1 * sqrt(fma(n.x, n.x, n.y * n.y)) - t.radius2 * norm(across2);
   };
   Vec3<Real> n = start, across = axpy(t.u, -dot(n, t.u), n);
-  const Real level = scale * Real(kSingle<Real> ? 1e-7 : 2e-16);
+  const Real level = scale * Real(kClimbRounding<Real>);
   Real value = height(n, across), fraction(1), steepness(0);
   auto open = zero <= zero;
-  for (int step = 0; step < (kSingle<Real> ? 12 : 24); step++) {
-    const Real inv1 = one / max(sqrt(fma(n.x, n.x, n.y * n.y)), Real(1e-9)),
-               inv2 = one / max(norm(across), Real(1e-9));
+  for (int step = 0; step < kClimbSteps<Real>; step++) {
+    const Real inv1 = one / max(sqrt(fma(n.x, n.x, n.y * n.y)), Real(kClimbLeastSine)),
+               inv2 = one / max(norm(across), Real(kClimbLeastSine));
     const Vec3<Real> m2 = across * inv2, e1{-n.y * inv1, n.x * inv1, zero}, e2 = cross(n, e1);
     Vec3<Real> g = axpy(m2, -t.radius2, w);
     g.x = fma(-t.radius1 * inv1, n.x, g.x);
@@ -73,13 +91,13 @@ DS_STAGE Vec3<Real> climb(const TwoCylinders<Real>& t, const Real& side1, const 
     Real d11 = fma(k2, x * x, k1), d22 = k2 * y * y;
     const Real d12 = k2 * x * y;
     const auto concave = mask_and(d11 + value > zero, fma(d11 + value, d22 + value, -(d12 * d12)) > zero);
-    const Real shift = select(concave, value, max(value, scale * Real(0.02)));
+    const Real shift = select(concave, value, max(value, scale * Real(kClimbLeastShift)));
     d11 = d11 + shift;
     d22 = d22 + shift;
-    const Real inv = one / max(fma(d11, d22, -(d12 * d12)), Real(1e-30));
+    const Real inv = one / max(fma(d11, d22, -(d12 * d12)), Real(kFiniteInverse));
     const Real s1 = fma(d22, g1, -(d12 * g2)) * inv, s2 = fma(d11, g2, -(d12 * g1)) * inv;
     const Real length = sqrt(fma(s1, s1, s2 * s2));
-    const Real cut = fraction * min(one, Real(0.5) / max(length, Real(1e-30)));
+    const Real cut = fraction * min(one, Real(0.5) / max(length, Real(kFiniteInverse)));
     const Vec3<Real> trial = unit_or(n + e1 * (s1 * cut) + e2 * (s2 * cut), n);
     const Vec3<Real> trial_across = axpy(t.u, -dot(trial, t.u), trial);
     const Real trial_value = height(trial, trial_across);
@@ -88,17 +106,27 @@ DS_STAGE Vec3<Real> climb(const TwoCylinders<Real>& t, const Real& side1, const 
     n = select3(better, trial, n);
     across = select3(better, trial_across, across);
     value = select(better, trial_value, value);
-    fraction = select(better, min(fraction * Real(4), one), fraction * Real(0.25));
-    open = mask_and(open, mask_and(length * cut > Real(kSingle<Real> ? 1e-6 : 1e-11), fraction > Real(1e-4)));
+    fraction = select(better, min(fraction * Real(4), one), fraction * Real(kClimbCut));
+    open = mask_and(
+        open, mask_and(length * cut > Real(kClimbLeastStep<Real>), fraction > Real(kClimbLeastFraction)));
     if (!any(open)) break;
   }
   // its square, one step before the last
-  *arrived = steepness < square(scale * Real(kSingle<Real> ? 1e-3 : 1e-6));
+  *arrived = steepness < square(scale * Real(kClimbArrived<Real>));
   return n;
 }
 
-// what touches, and the direction; kinds: 0 cap of the first, 1 cap of the second, 2 sides, 3 rim of the
-// first on the second's side, 4 rim of the second on the first's side, 5 rims
+// kinds of touch: a cap of the first or of the second, the sides, the rim of the first on the second's side, that of
+// the second on the first's, the rims
+enum : int { kCapOfFirst, kCapOfSecond, kSides, kRimOfFirst, kRimOfSecond, kRims };
+
+// sine below which n counts as along an axis, or as across one, where the separation has a kink
+template <class Real>
+constexpr double kOnKink = kSingle<Real> ? 1e-5 : 1e-7;
+// how far uphill a climb starts at most: in radians, and of the sine between n and an axis
+constexpr double kUphill = 0.01, kUphillOfSine = 0.2;
+
+// what touches, and the direction
 template <class Real>
 DS_STAGE Direction<Real> least_overlap(const TwoCylinders<Real>& t, const Real& margin, const Real& tie) {
   const Real zero(0), one(1);
@@ -110,23 +138,24 @@ DS_STAGE Direction<Real> least_overlap(const TwoCylinders<Real>& t, const Real& 
   const Real along = dot(t.u, t.c), beside = dot(e2, t.c), ahead = dot(level, t.c), tilt = abs(t.u.z);
   const Vec3<Real> u = t.u * unit_sign(along);
 
-  Direction<Real> best{z, abs(t.c.z) - t.half1 - fma(t.half2, tilt, t.radius2 * across), zero};
-  consider(&best, always, u, abs(along) - t.half2 - fma(t.half1, tilt, t.radius1 * across), one, tie);
-  consider(&best, always, e2 * unit_sign(beside), abs(beside) - t.radius1 - t.radius2, Real(2), tie);
+  Direction<Real> best{z, abs(t.c.z) - t.half1 - fma(t.half2, tilt, t.radius2 * across), Real(kCapOfFirst)};
+  consider(&best, always, u, abs(along) - t.half2 - fma(t.half1, tilt, t.radius1 * across),
+           Real(kCapOfSecond), tie);
+  consider(&best, always, e2 * unit_sign(beside), abs(beside) - t.radius1 - t.radius2, Real(kSides), tie);
   Vec3<Real> n;
   auto there = rim_across(frame, t.c, t.half1, t.radius1, &n);
-  consider(&best, there, n, t.separation(n), Real(3), tie);
+  consider(&best, there, n, t.separation(n), Real(kRimOfFirst), tie);
   // the same seen along z: the second's rim is the ellipse, with its cap towards -ahead
   const Real inv = one / t.radius2;
   Real co, si;
   there = ellipse_normal(fma(-t.half2, across, abs(ahead)) * inv, abs(beside) * inv, tilt, across * across,
                          &co, &si);
   n = level * (co * unit_sign(ahead)) + e2 * (si * unit_sign(beside));
-  consider(&best, there, n, t.separation(n), Real(4), tie);
+  consider(&best, there, n, t.separation(n), Real(kRimOfSecond), tie);
 
   if (any(best.separation < margin)) {
     // start a little uphill of the best so far, and in the middle of the directions with the same caps
-    const Real small(kSingle<Real> ? 1e-5 : 1e-7);
+    const Real small(kOnKink<Real>);
     const Real dip = dot(best.n, t.u), flat = sqrt(fma(best.n.x, best.n.x, best.n.y * best.n.y));
     const Vec3<Real> rest = axpy(t.u, -dip, best.n);
     const Real rest_length = norm(rest);
@@ -139,15 +168,16 @@ DS_STAGE Direction<Real> least_overlap(const TwoCylinders<Real>& t, const Real& 
     g = axpy(best.n, -dot(g, best.n), g);
     const Vec3<Real> centre = unit_or(t.c, best.n);
     // not past an axis that is near
-    const Real hop = min(Real(0.01), min(select(flat > small, Real(0.2) * flat, one),
-                                         select(rest_length > small, Real(0.2) * rest_length, one)));
+    const Real hop =
+        min(Real(kUphill), min(select(flat > small, Real(kUphillOfSine) * flat, one),
+                               select(rest_length > small, Real(kUphillOfSine) * rest_length, one)));
     const Vec3<Real> uphill = unit_or(axpy(unit_or(g, z), hop, best.n), best.n);
     const Real side1 = unit_sign(uphill.z), side2 = unit_sign(dot(uphill, t.u));
     const Vec3<Real> middle = axpy(centre, Real(0.5), axpy(t.u, side2, {zero, zero, side1}));
     n = climb(t, side1, side2, uphill, &there);
-    consider(&best, there, n, t.separation(n), Real(5), tie);
+    consider(&best, there, n, t.separation(n), Real(kRims), tie);
     n = climb(t, side1, side2, unit_or(middle, uphill), &there);
-    consider(&best, there, n, t.separation(n), Real(5), tie);
+    consider(&best, there, n, t.separation(n), Real(kRims), tie);
   }
   return best;
 }
@@ -178,8 +208,8 @@ template <class Real>
 DS_HD FacingCap<Real> facing_cap(const Shape<Real>& a, const Shape<Real>& b, const TwoCylinders<Real>& t,
                                  const Direction<Real>& best) {
   FacingCap<Real> f;
-  const Real zero(0), dip = dot(best.n, t.u);
-  f.swapped = mask_and(best.kind > zero, dip * dip > best.n.z * best.n.z);
+  const Real dip = dot(best.n, t.u);
+  f.swapped = mask_and(best.kind > Real(kCapOfFirst), dip * dip > best.n.z * best.n.z);
   Mat3<Real> turn;
   for (int k = 0; k < 3; k++) {
     const Vec3<Real> row = rotate_transposed(b.rot, column(a.rot, k));
@@ -195,6 +225,8 @@ DS_HD FacingCap<Real> facing_cap(const Shape<Real>& a, const Shape<Real>& b, con
   return f;
 }
 
+// of the radius: disks whose centres are closer are centred
+constexpr double kCentredDisks = 1e-9;
 // corners of the overlap of a cap's disk with that of the other cylinder, which nearly faces it: on the line of the
 // centres, and where it is widest. `face` is a point of the other disk's plane
 template <class Real>
@@ -208,11 +240,12 @@ DS_STAGE void disk_contacts(const FacingCap<Real>& f, const Vec3<Real>& face, co
   const Real seen = f.other_radius * min(abs(facing * inv_nz), one) * abs(u.z);
   const Real lift = (face.z - cap) * inv_nz;
   const Real dx = fma(-n.x, lift, face.x), dy = fma(-n.y, lift, face.y), d = sqrt(fma(dx, dx, dy * dy));
-  const auto centred = d < Real(1e-9) * radius;
+  const auto centred = d < Real(kCentredDisks) * radius;
   const Real inv_d = one / select(centred, one, d);
   const Real x = select(centred, one, dx * inv_d), y = select(centred, zero, dy * inv_d);
   const Real low = max(-radius, d - seen), high = min(radius, d + seen);
-  const Real wide = clamp((fma(d, d, radius * radius) - seen * seen) / max(d + d, Real(1e-30)), zero, d);
+  const Real wide =
+      clamp((fma(d, d, radius * radius) - seen * seen) / max(d + d, Real(kFiniteInverse)), zero, d);
   const Real rest = wide - d;
   const Real side = sqrt(max(min(radius * radius - wide * wide, seen * seen - rest * rest), zero));
   for (int k = 0; k < 4; k++) {
@@ -239,16 +272,18 @@ DS_HD RimPoints<Real> rim_points(const FacingCap<Real>& f) {
   RimPoints<Real> r;
   const Real zero(0);
   const Vec3<Real>& n = f.n;
-  const Real flat = sqrt(fma(n.x, n.x, n.y * n.y)), rim = f.radius / max(flat, Real(1e-12));
+  const Real flat = sqrt(fma(n.x, n.x, n.y * n.y)), rim = f.radius / max(flat, Real(kLeastDivisor));
   r.p1 = {n.x * rim, n.y * rim, select(n.z < zero, -f.half, f.half)};
   r.down = dot(n, f.u);
   const Vec3<Real> across_n = axpy(f.u, -r.down, n);
   r.slope = norm(across_n);
-  r.lowest = axpy(across_n, -f.other_radius / max(r.slope, Real(1e-12)), f.c);
+  r.lowest = axpy(across_n, -f.other_radius / max(r.slope, Real(kLeastDivisor)), f.c);
   r.p2 = axpy(f.u, -f.other_half * unit_sign(r.down), r.lowest);
   return r;
 }
 
+// sine between the axes of cylinders that lie along each other, and cosine of those whose caps face each other
+constexpr double kAlongSine = 0.01, kFacingCapsCosine = 0.9;
 // the ends of the other's lowest line over the cap, or of its axis beside the side where the two are parallel,
 // or the corners of two disks that face each other; stretch is where on the line these ends are
 template <class Real>
@@ -256,7 +291,7 @@ DS_HD void further_contacts(const FacingCap<Real>& f, const RimPoints<Real>& r, 
                             const Real& across, const MaskOf<Real>& near, Touch<Real>* more, Real* stretch) {
   const Real zero(0);
   const auto over = f.n.z * f.n.z > Real(0.5);
-  const auto parallel = mask_and(mask_not(over), across < Real(0.01)),
+  const auto parallel = mask_and(mask_not(over), across < Real(kAlongSine)),
              lying = mask_and(over, tilt < Real(0.5));
   // so that both ends stay on both sides
   const Real spare = select(parallel, f.other_radius * across, zero),
@@ -273,33 +308,43 @@ DS_HD void further_contacts(const FacingCap<Real>& f, const RimPoints<Real>& r, 
     more[2 + k] = more[k];
     more[2 + k].hit = zero < zero;
   }
-  const auto facing = mask_and(over, tilt > Real(0.9));
+  const auto facing = mask_and(over, tilt > Real(kFacingCapsCosine));
   if (any(mask_and(near, facing)))
     disk_contacts(f, axpy(f.u, -f.other_half * unit_sign(r.down), f.c), facing, more);
 }
+
+// sine below which axes count as parallel
+template <class Real>
+constexpr double kParallelSine = kSingle<Real> ? 1e-5 : 1e-9;
+// and between n and the other's axis, below which its cap counts as flat on this one
+template <class Real>
+constexpr double kFlatCapSine = kSingle<Real> ? 1e-4 : 1e-7;
 
 // the deepest point: of the kind of the best direction, `stretch` that of further_contacts
 template <class Real>
 DS_HD Touch<Real> deepest_point(const FacingCap<Real>& f, const RimPoints<Real>& r,
                                 const Direction<Real>& best, const Real& across, const Real* stretch) {
   const Real half_of(0.5), s = best.separation;
-  const auto of_kind = [&](double k) { return best.kind == Real(k); };
+  const auto of_kind = [&](int k) { return best.kind == Real(k); };
   // with parallel axes the rim is nowhere along the side
-  const auto upright = mask_and(across < Real(kSingle<Real> ? 1e-5 : 1e-9), mask_or(of_kind(3), of_kind(4)));
-  const auto on_cap = mask_or(of_kind(0), of_kind(1)), on_side = mask_or(of_kind(2), upright);
-  const auto by_first = mask_or(mask_and(of_kind(3), mask_not(f.swapped)), mask_and(of_kind(4), f.swapped));
-  const Real to_axis =
-      clamp(fma(-f.c.x, f.u.x, -(f.c.y * f.u.y)) / max(across * across, Real(1e-12)), stretch[0], stretch[1]);
+  const auto upright =
+      mask_and(across < Real(kParallelSine<Real>), mask_or(of_kind(kRimOfFirst), of_kind(kRimOfSecond)));
+  const auto on_cap = mask_or(of_kind(kCapOfFirst), of_kind(kCapOfSecond)),
+             on_side = mask_or(of_kind(kSides), upright);
+  const auto by_first = mask_or(mask_and(of_kind(kRimOfFirst), mask_not(f.swapped)),
+                                mask_and(of_kind(kRimOfSecond), f.swapped));
+  const Real to_axis = clamp(fma(-f.c.x, f.u.x, -(f.c.y * f.u.y)) / max(across * across, Real(kLeastDivisor)),
+                             stretch[0], stretch[1]);
   const Vec3<Real> beside = axpy(f.n, fma(s, -half_of, -f.other_radius), axpy(f.u, to_axis, f.c));
   const Vec3<Real> from1 = axpy(f.n, s * half_of, r.p1), from2 = axpy(f.n, -s * half_of, r.p2);
   Touch<Real> deepest;
   deepest.dist = s;
   deepest.normal = f.n;
   deepest.pos = select3(on_side, beside, select3(by_first, from1, from2));
-  deepest.pos = select3(of_kind(5), (from1 + from2) * half_of, deepest.pos);
+  deepest.pos = select3(of_kind(kRims), (from1 + from2) * half_of, deepest.pos);
   // with a cap flat on the other shape, or that reaching beyond it, only the corners of the overlap count
   const auto on_disk = fma(r.p2.x, r.p2.x, r.p2.y * r.p2.y) <= square(f.radius * rim_slack<Real>());
-  deepest.hit = mask_or(mask_not(on_cap), mask_and(on_disk, r.slope > Real(kSingle<Real> ? 1e-4 : 1e-7)));
+  deepest.hit = mask_or(mask_not(on_cap), mask_and(on_disk, r.slope > Real(kFlatCapSine<Real>)));
   return deepest;
 }
 
@@ -315,7 +360,7 @@ DS_STAGE void cylinder_cylinder(const Shape<Real>& a, const Shape<Real>& b, cons
   auto near = within_reach(t, tilt, across, margin);
   if (!any(near)) return clear(out);
 
-  const Real tie = Real(kSingle<Real> ? 1e-6 : 1e-12) * ((t.half1 + t.half2) + (t.radius1 + t.radius2));
+  const Real tie = Real(kDirectionTie<Real>) * ((t.half1 + t.half2) + (t.radius1 + t.radius2));
   const auto best = least_overlap(t, margin, tie);
   near = mask_and(near, best.separation < margin);
   if (!any(near)) return clear(out);

@@ -42,6 +42,14 @@ DS_HD Real rim_slack() {
   return Real(kSingle<Real> ? 1 + 2e-6 : 1 + 1e-12);
 }
 
+// square of what is left of a line's unit vector when seen along n: below it the line is a point over the cap
+constexpr double kPointOverCap = 1e-12;
+// a rate along a line: a coordinate that changes more slowly is level
+template <class Real>
+constexpr double kLevelLine = kSingle<Real> ? 1e-6 : 1e-12;
+// cosine between n and the normal of an end that is beside the side
+constexpr double kBesideCosine = 0.9;
+
 // contacts at both ends of the stretch of the line that is over the cap (`over`) or beside the side;
 // stretch[0] to stretch[1] is that stretch, or the whole line where there is none
 template <class Real>
@@ -59,13 +67,13 @@ DS_FN void line_contacts(const Line<Real>& line, const Vec3<Real>& n, const Real
     const Real vx = fma(-n.x, climb, u.x), vy = fma(-n.y, climb, u.y);
     const Real a = fma(vx, vx, vy * vy), b = fma(ox, vx, oy * vy), c = fma(ox, ox, oy * oy) - limit * limit;
     const Real root_square = fma(b, b, -(a * c));
-    const auto still = a < Real(1e-12);
+    const auto still = a < Real(kPointOverCap);
     const Real inv = one / select(still, one, a), root = sqrt(max(root_square, zero));
     const Real enters = select(still, low, max(low, (-b - root) * inv));
     const Real leaves = select(still, high, min(high, (root - b) * inv));
     const auto crosses = select(still, -c, root_square) >= zero;
 
-    const auto level = abs(u.z) < Real(kSingle<Real> ? 1e-6 : 1e-12);
+    const auto level = abs(u.z) < Real(kLevelLine<Real>);
     const Real inv_uz = one / select(level, one, u.z);
     const Real t1 = (-half - q.z) * inv_uz, t2 = (half - q.z) * inv_uz;
     const Real rises = select(level, low, max(low, min(t1, t2))),
@@ -78,9 +86,9 @@ DS_FN void line_contacts(const Line<Real>& line, const Vec3<Real>& n, const Real
   for (int end = 0; end < 2; end++) {
     stretch[end] = select(there, end == 0 ? low : high, end == 0 ? -line.reach : line.reach);
     const Vec3<Real> p = axpy(u, stretch[end], q);
-    const Real away = sqrt(fma(p.x, p.x, p.y * p.y)), inv = one / max(away, Real(1e-12));
+    const Real away = sqrt(fma(p.x, p.x, p.y * p.y)), inv = one / max(away, Real(kLeastDivisor));
     const Vec3<Real> radial{p.x * inv, p.y * inv, zero};
-    const auto sideways = fma(radial.x, n.x, radial.y * n.y) > Real(0.9);
+    const auto sideways = fma(radial.x, n.x, radial.y * n.y) > Real(kBesideCosine);
     Touch<Real>& t = touch[end];
     t.dist = select(over, (p.z - cap) * inv_nz, away - radius) - line.ball;
     t.normal = select3(over, n, radial);
@@ -118,7 +126,7 @@ DS_HD MaskOf<Real> rests_on_ends(const Touch<Real>* ends, const Touch<Real>& dee
 // how far apart contacts of two shapes are at least, each told by its longest size
 template <class Real>
 DS_HD Real least_apart(const Real& longest, const Real& other) {
-  return Real(0.01) * min(longest, other);
+  return Real(kContactsApart) * min(longest, other);
 }
 
 // into the world, as slot k; `sign` is 1 where the cylinder is the first shape, -1 where it is the second

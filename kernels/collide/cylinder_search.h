@@ -21,6 +21,16 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
+// of the sizes of both shapes: how much better than an earlier direction a later one must be
+template <class Real>
+constexpr double kDirectionTie = kSingle<Real> ? 1e-6 : 1e-12;
+// sine between a line and the cylinder's axis: below it the two are parallel, and no direction is across both
+template <class Real>
+constexpr double kSlantedSine = kSingle<Real> ? 1e-5 : 1e-10;
+// and below this one the frame of the line is that of the axis
+template <class Real>
+constexpr double kUprightSine = kSingle<Real> ? 1e-6 : 1e-14;
+
 // the best direction so far. kind: what touches, in the words of the pair
 template <class Real>
 struct Direction {
@@ -44,6 +54,16 @@ DS_HD Real unit_sign(const Real& x) {
   return select(x < Real(0), Real(-1), Real(1));
 }
 
+template <class Real>
+constexpr int kEllipseSteps = kSingle<Real> ? 9 : 12;
+// a turn in radians that is rounding
+template <class Real>
+constexpr double kEllipseRounding = kSingle<Real> ? 3e-7 : 1e-15;
+// by which both coordinates of the start are raised: for the centre of a circle it would have no direction
+constexpr double kEllipseStart = 1e-6;
+// a shorter vector from the ellipse to the point, or gradient, has no direction
+constexpr double kEllipseNoNormal = 1e-18;
+
 // Unit normal (c, s) of the ellipse (k cos t, sin t), k in [0, 1], at its point of the first quadrant nearest
 // to (p, q), q >= 0; false where there is none (p < 0 and the end of the quadrant is nearer). The foot is at
 // a rise of g(t) = k p sin t - q cos t + (1 - k^2) sin t cos t through zero, which for p >= 0 is the only
@@ -56,13 +76,14 @@ DS_FN MaskOf<Real> ellipse_normal(const Real& p, const Real& q, const Real& k, c
   const Real zero(0), one(1), kp = k * p;
   // start between the answers for a flat ellipse and for a circle
   const Real flat_s = min(q, one), flat_c = sqrt(max(one - flat_s * flat_s, zero));
-  const Real far = max(sqrt(fma(p, p, q * q)), Real(1e-12));
-  Real c = fma(k, p / far - flat_c, flat_c) + Real(1e-6), s = fma(k, q / far - flat_s, flat_s) + Real(1e-6);
+  const Real far = max(sqrt(fma(p, p, q * q)), Real(kLeastDivisor));
+  Real c = fma(k, p / far - flat_c, flat_c) + Real(kEllipseStart),
+       s = fma(k, q / far - flat_s, flat_s) + Real(kEllipseStart);
   Real high_c = zero, high_s = one;
   const auto behind = p < zero;
   auto there = zero <= zero;
   if (any(behind)) {
-    const Real t = pow(max(q, Real(1e-12)) / max(-kp, Real(1e-12)), Real(1.0 / 3)),
+    const Real t = pow(max(q, Real(kLeastDivisor)) / max(-kp, Real(kLeastDivisor)), Real(1.0 / 3)),
                scale = one / sqrt(fma(t, t, one));
     high_c = select(behind, scale, zero);
     high_s = select(behind, t * scale, one);
@@ -75,7 +96,7 @@ DS_FN MaskOf<Real> ellipse_normal(const Real& p, const Real& q, const Real& k, c
   s = s * scale;
   Real low_c = one, low_s = zero;
   auto open = zero <= zero;
-  for (int step = 0; step < (kSingle<Real> ? 9 : 12); step++) {
+  for (int step = 0; step < kEllipseSteps<Real>; step++) {
     const Real g = fma(kp, s, fma(k2 * s, c, -(q * c)));
     const Real slope = fma(kp, c, fma(q, s, k2 * fma(c, c, -(s * s))));
     const auto before = g < zero;
@@ -86,7 +107,7 @@ DS_FN MaskOf<Real> ellipse_normal(const Real& p, const Real& q, const Real& k, c
     const Real turn = -g / select(slope > zero, slope, one);
     Real next_c = fma(-turn, s, c), next_s = fma(turn, c, s);
     // at the end of the bracket rounding would decide what is inside
-    const auto settled = abs(turn) <= Real(kSingle<Real> ? 3e-7 : 1e-15);
+    const auto settled = abs(turn) <= Real(kEllipseRounding<Real>);
     const auto within =
         mask_and(low_c * next_s - low_s * next_c >= zero, next_c * high_s - next_s * high_c >= zero);
     const auto inside = mask_and(slope > zero, mask_or(settled, within));
@@ -104,7 +125,7 @@ DS_FN MaskOf<Real> ellipse_normal(const Real& p, const Real& q, const Real& k, c
   const auto use_to = to > grad;
   // both lie in the first quadrant, or opposite to it
   const Real length = sqrt(select(use_to, to, grad));
-  const auto none = length < Real(1e-18);
+  const auto none = length < Real(kEllipseNoNormal);
   const Real inv = one / select(none, one, length);
   *normal_c = select(none, zero, abs(select(use_to, to_c, grad_c)) * inv);
   *normal_s = select(none, one, abs(select(use_to, to_s, grad_s)) * inv);
@@ -121,7 +142,7 @@ struct RimFrame {
 template <class Real>
 DS_HD RimFrame<Real> rim_frame(const Vec3<Real>& u) {
   const Real zero(0), one(1), across = sqrt(fma(u.x, u.x, u.y * u.y));
-  const auto upright = across < Real(kSingle<Real> ? 1e-6 : 1e-14);
+  const auto upright = across < Real(kUprightSine<Real>);
   const Real inv = one / select(upright, one, across);
   const Real x = select(upright, one, u.x * inv), y = select(upright, zero, u.y * inv);
   return {.e1 = {-(u.z * x), -(u.z * y), across},

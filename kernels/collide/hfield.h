@@ -35,6 +35,9 @@ namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
 constexpr double kFieldCone = 1e-4;  // sine by which a normal may lean into the surface
+constexpr double kFieldEnd = 1e-5;   // of an edge: what is nearer to an end belongs to the vertex
+// above this a greatest number has been found: the search for it begins at -kVast
+constexpr double kSomeFound = -1e29;
 
 // edges and vertices -----------------------------------------------------------------------------------------
 
@@ -62,9 +65,16 @@ struct FieldEdge {
   }
   // ends are vertices
   DS_FN MaskOf<Real> within(const Real& at) const {
-    return mask_and(at >= length * Real(1e-5), at <= length * Real(1 - 1e-5));
+    return mask_and(at >= length * Real(kFieldEnd), at <= length * Real(1 - kFieldEnd));
   }
 };
+
+// sine between an edge and one of the box that have no direction across both
+constexpr double kFieldParallel = 1e-4;
+// rate at which an edge that is level crosses the slab between two faces of the box
+constexpr double kFieldLevel = 1e-12;
+// squared sine between an edge and one of the box: what is divided by is no smaller
+constexpr double kFieldLeastSine2 = 1e-9;
 
 // Of the directions across the edge and across an edge of the box, the one of those allowed along which the two are
 // farthest apart. Where it is that of a face, the ends of the stretch over that face; else where the edges cross.
@@ -79,7 +89,7 @@ DS_STAGE void edge_box(Scene* s, const FieldEdge<Real>& e, const MaskOf<Real>& w
   for (int j = 0; j < 3; j++) {
     const Vec3<Real> x = cross(e.along, axis[j]);
     const Real sine = norm(x);
-    const auto parallel = sine < Real(1e-4);
+    const auto parallel = sine < Real(kFieldParallel);
     const Vec3<Real> u = x * (select(x.z < zero, -one, one) / select(parallel, one, sine));
     Real reach = zero;
     for (int i = 0; i < 3; i++) reach = reach + (i == j ? zero : abs(dot(u, axis[i])) * size[i]);
@@ -106,7 +116,7 @@ DS_STAGE void edge_box(Scene* s, const FieldEdge<Real>& e, const MaskOf<Real>& w
     const auto free = dot(axis[i], other) > Real(0.5);
     low = axpy(axis[i], select(free, zero, select(along_n > zero, -size[i], size[i])), low);
     const Real at = dot(axis[i], e.from), rate = dot(axis[i], e.along);
-    const auto level = mask_or(looks, abs(rate) < Real(1e-12));
+    const auto level = mask_or(looks, abs(rate) < Real(kFieldLevel));
     const Real inv = one / select(level, one, rate), t1 = (-size[i] - at) * inv, t2 = (size[i] - at) * inv;
     enter = select(level, enter, max(enter, min(t1, t2)));
     leave = select(level, leave, min(leave, max(t1, t2)));
@@ -123,18 +133,23 @@ DS_STAGE void edge_box(Scene* s, const FieldEdge<Real>& e, const MaskOf<Real>& w
   }
   const Vec3<Real> d = low - e.from;
   const Real cosine = dot(e.along, other), a = dot(e.along, d), b = dot(other, d);
-  const Real at = fma(-cosine, b, a) / max(fma(-cosine, cosine, one), Real(1e-9));
+  const Real at = fma(-cosine, b, a) / max(fma(-cosine, cosine, one), Real(kFieldLeastSine2));
   const Real beside = fma(at, cosine, -b);
   auto valid = mask_and(mask_and(some, mask_not(flush)), mask_and(e.within(at), abs(beside) <= half));
   if (any(valid)) keep_contact(s, valid, best, axpy(n, best * Real(0.5), axpy(e.along, at, e.from)), n);
 }
+
+constexpr int kAcrossSteps = 6;
+// of the shape's size: what rounding does to a distance
+template <class Real>
+constexpr double kAcrossRounding = kSingle<Real> ? 5e-7 : 1e-15;
 
 // The normal of an ellipsoid at an edge, to rounding: Newton's method on the circle across the edge, where the search
 // over all directions has a kink. Any direction separates by no more than the shapes are apart, so one counts that
 // separates as well as what was found
 template <class Scene, class Real>
 DS_STAGE void sharpen_across(const Scene& s, const FieldEdge<Real>& e, Real* dist, Vec3<Real>* normal) {
-  const Real zero(0), one(1), rounding = s.size * Real(kSingle<Real> ? 5e-7 : 1e-15);
+  const Real zero(0), one(1), rounding = s.size * Real(kAcrossRounding<Real>);
   const auto core = make_core(s.body, kEllipsoid);
   const auto local = [&](const Vec3<Real>& x) { return rotate_transposed(s.body.rot, x); };
   const auto lowest = [&](const Vec3<Real>& n) {
@@ -144,7 +159,7 @@ DS_STAGE void sharpen_across(const Scene& s, const FieldEdge<Real>& e, Real* dis
   Vec3<Real> n = normalize(axpy(e.along, -dot(e.along, *normal), *normal), *normal, &length);
   Vec3<Real> y = lowest(n);
   Real apart = dot(n, y);
-  for (int k = 0; k < 6; k++) {
+  for (int k = 0; k < kAcrossSteps; k++) {
     const Vec3<Real> t = cross(e.along, n), flat = local(t);
     Real bend = apart, unused(0), same(0);
     add_curvature(core, local(n), flat, flat, &bend, &unused, &same);
@@ -240,7 +255,7 @@ DS_STAGE void vertex_box(Scene* s, const FieldVertex<Real>& v, const MaskOf<Real
     best = select(valid, apart, best);
     n = select3(valid, m, n);
   }
-  const auto found = best > Real(-1e29);
+  const auto found = best > Real(kSomeFound);
   if (any(found)) keep_contact(s, found, best, axpy(n, best * Real(0.5), v.at), n);
 }
 
@@ -262,7 +277,7 @@ DS_STAGE void vertex_hull(Scene* s, const FieldVertex<Real>& v, const MaskOf<Rea
     best = select(taken, height, best);
     n = select3(taken, m, n);
   }
-  const auto found = mask_and(mask_and(best > Real(-1e29), best < s->margin), beyond <= zero);
+  const auto found = mask_and(mask_and(best > Real(kSomeFound), best < s->margin), beyond <= zero);
   if (any(found)) keep_contact(s, found, best, axpy(n, best * Real(0.5), v.at), n);
 }
 

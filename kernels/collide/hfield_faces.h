@@ -18,8 +18,7 @@ namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
 constexpr double kFaceSlack = 1e-3;    // of the shape's size: by which a face is larger than its triangle
-constexpr double kFieldApart = 0.01;   // of the shape's size: contacts closer than this with
-constexpr double kFieldSame = 0.9999;  // a cosine of their normals above this are one
+constexpr double kFieldSame = 0.9999;  // cosine of the normals of contacts that are one where they are close
 
 // a shape over a grid, seen from its centre along the axes of the grid
 template <class Real, class Body, int K>
@@ -38,7 +37,7 @@ DS_STAGE void keep_contact(Scene* s, const MaskOf<Real>& valid, const Real& dist
                            const Vec3<Real>& normal) {
   constexpr int K = decltype(s->found)::kCapacity;
   auto& m = s->found;
-  const Real none(-1), zero(0), near = square(s->size * Real(kFieldApart));
+  const Real none(-1), zero(0), near = square(s->size * Real(kContactsApart));
   Real same = none, free = none, worst = none, same_dist(0), worst_dist(-kVast);
   for (int k = 0; k < K; k++) {
     const Vec3<Real> d = m.pos[k] - pos;

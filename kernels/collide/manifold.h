@@ -7,6 +7,9 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
+// of a shape's size: contacts closer than this are one
+constexpr double kContactsApart = 0.01;
+
 // a geom in the world: centre, orientation (columns are its axes), MuJoCo's size numbers
 template <class Real>
 struct Shape {

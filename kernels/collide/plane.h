@@ -45,6 +45,10 @@ DS_FN void plane_capsule(const Shape<Real>& a, const Shape<Real>& b, const Real&
   out->tangent = axis;
 }
 
+// sine between the plane's normal and the axis of a cylinder that stands upright
+template <class Real>
+constexpr double kUprightSlope = kSingle<Real> ? 1e-6 : kNoLength;
+
 // slot 0: the lowest point of the lower rim; slot 1: the one above it on the upper rim; slots 2 and 3: on the
 // lower rim, 120 degrees to either side of the first, so that an upright cylinder stands on a triangle
 template <class Real>
@@ -57,7 +61,7 @@ DS_FN void plane_cylinder(const Shape<Real>& a, const Shape<Real>& b, const Real
 
   // steepest descent across the axis; upright, the direction is noise, and x does as well
   const Real slope = sqrt(fma(nx, nx, ny * ny));
-  const auto upright = slope < Real(kSingle<Real> ? 1e-6 : kNoLength);
+  const auto upright = slope < Real(kUprightSlope<Real>);
   const Real inv = Real(1) / select(upright, Real(1), slope);
   const Real cx = select(upright, Real(1), -nx * inv), cy = select(upright, Real(0), -ny * inv);
   const auto points_up = nz > Real(0);
@@ -67,7 +71,7 @@ DS_FN void plane_cylinder(const Shape<Real>& a, const Shape<Real>& b, const Real
   const Real lift = abs(nz) * half;            // n . (centre - lower cap)
   const Vec3<Real> to_cap = z * select(points_up, -half, half);
   const Vec3<Real> low = b.pos + to_cap, high = b.pos - to_cap;
-  const Vec3<Real> forward = down * r, sideways = side * (r * Real(0.86602540378443864676));
+  const Vec3<Real> forward = down * r, sideways = side * (r * Real(kSin60));
   const Vec3<Real> back = axpy(down, r * Real(-0.5), low);
 
   const Real dist[4] = {centre - lift + drop, centre + lift + drop, centre - lift - drop * Real(0.5),

@@ -41,12 +41,17 @@ DS_HD MaskOf<Real> is_small(const Real& square_of, const Real& bound) {
   return mask_and(square_of <= bound, square_of < Real(kVast));
 }
 
+// what rounding does to w, of the size of the acceleration without constraints and of what rows ask for
+template <class Real>
+constexpr double kRoundingOfSize = kSingle<Real> ? 2e-6 : 4e-15;
+template <class Real>
+constexpr double kRoundingOfAsked = kSingle<Real> ? 2.4e-7 : 4.8e-16;
+
 // the square of what rounding does to w: of the acceleration without constraints, and of what rows ask for, given the
 // squares of their sizes. Where the rows' are y0 in error, w is by at most 1/2 |sqrt(D) y0|
 template <class Real>
 DS_HD Real rounding_of(const Real& size, const Real& asked) {
-  const bool single = kSingle<Real>;
-  const Real u(single ? 2e-6 : 4e-15), v(single ? 2.4e-7 : 4.8e-16);
+  const Real u(kRoundingOfSize<Real>), v(kRoundingOfAsked<Real>);
   return fma(u * u, size, v * v * asked);
 }
 template <int kDim, bool kByRows, class E>

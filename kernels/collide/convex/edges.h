@@ -22,6 +22,7 @@ inline namespace DUALSTEP_ISA {
 constexpr int kFaceCorners = 16;
 constexpr double kAlignedCosine = 0.99939082701909573;  // two degrees
 constexpr double kAlignedSine = 0.03489949670250097;
+constexpr double kMoreThanRounding = 1.001;  // of the square of a slope
 
 // corners turn counterclockwise seen from outside; a line has two
 template <class Real>
@@ -57,7 +58,7 @@ DS_HD bool edge_of_one(const Triples<ScalarOf<Real>>& t, const Vec3<Real>& top, 
   const Vec3<Real> from_all{Real(from.x), Real(from.y), Real(from.z)},
       along_all{Real(along.x), Real(along.y), Real(along.z)};
   // what is steeper by more than rounding is never the most level
-  const Real steepest(kAlignedSine * kAlignedSine * 1.001);
+  const Real steepest(kAlignedSine * kAlignedSine * kMoreThanRounding);
   Scalar fall2 = Scalar(kAlignedSine * kAlignedSine), length2 = 1;
   bool level = false;
   for (int base = 0; base < t.count; base += kPackSize<Real>) {

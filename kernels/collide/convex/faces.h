@@ -116,7 +116,7 @@ DS_FN Vec3<Real> nearest_normal(const ConvexCore<Real>& c, const Vec3<Real>& n, 
 // the side of a capsule, or of a cylinder
 template <class Real>
 DS_FN void side_line(const Vec3<Real>& size, bool round, const Vec3<Real>& n, ShownFace<Real>* out) {
-  const Real scale = round ? size.x : size.x / sqrt(max(fma(n.x, n.x, n.y * n.y), Real(1e-12)));
+  const Real scale = round ? size.x : size.x / sqrt(max(fma(n.x, n.x, n.y * n.y), Real(kLeastDivisor)));
   const Real rise = round ? n.z * scale : Real(0);
   out->there = abs(n.z) <= Real(kAlignedSine);
   out->normal = n;
@@ -189,11 +189,15 @@ struct FlatPoint {
   MaskOf<Real> there;
 };
 
+// of a point's u: how much deeper it counts, so that points in one depth are told apart
+template <class Real>
+constexpr double kSameDepth = kSingle<Real> ? 1e-5 : 1e-9;
+
 // The deepest of `count` points, the farthest from it, and the farthest on both sides of their line. Points in
 // one depth are told apart by u, by less than it matters. Points closer than a hundredth of `size` are one.
 template <class Real, class At>
 DS_FN void choose_four(int count, const At& at, const Real& size, FlatPoint<Real> (&chosen)[4]) {
-  const Real zero(0), tie(kSingle<Real> ? 1e-5 : 1e-9), least(1e-2);
+  const Real zero(0), tie(kSameDepth<Real>), least(kContactsApart);
   const auto take = [](FlatPoint<Real>* to, Real* most, const Real& score, const FlatPoint<Real>& p) {
     const auto better = mask_and(p.there, score > *most);
     *most = select(better, score, *most);

@@ -22,6 +22,15 @@ namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
 constexpr int kGjkTurns = 40;
+// of the smaller shape: how close bounds must come
+template <class Real>
+constexpr double kGjkTolerance = kSingle<Real> ? 1e-5 : 1e-9;
+// of the difference of two shapes: what rounding does to a separation
+template <class Real>
+constexpr double kSeparationRounding = kSingle<Real> ? 2e-7 : 1e-15;
+// of the difference: cores that are nearer meet
+template <class Real>
+constexpr double kGjkTouch = kSingle<Real> ? 3e-6 : 1e-13;
 
 // what a search comes to: unit n from A to B, dist between the cores along it (negative inside), the
 // difference `gap` between its bounds, and the middle between the nearest points, in A's frame
@@ -121,8 +130,7 @@ DS_FN void shrink_to(Simplex<Real>* x, const NearestPart<Real>& part, const Diff
 // bounds closer than this are equal
 template <class Real>
 DS_HD Real enough(const ConvexPair<Real>& pair) {
-  constexpr bool kFloat = kSingle<Real>;
-  return max(pair.small * Real(kFloat ? 1e-5 : 1e-9), pair.large * Real(kFloat ? 2e-7 : 1e-15));
+  return max(pair.small * Real(kGjkTolerance<Real>), pair.large * Real(kSeparationRounding<Real>));
 }
 
 // Separation of the elements of `wanted` whose cores are apart; `meets`: those whose cores meet, or nearly,
@@ -132,7 +140,7 @@ template <class Real>
 DS_STAGE void core_distance(const ConvexPair<Real>& pair, const Real& reach, const MaskOf<Real>& wanted,
                             Simplex<Real>* x, Separation<Real>* out, MaskOf<Real>* meets) {
   const Real zero(0), one(1), tolerance = enough(pair);
-  const Real nothing = pair.large * Real(kSingle<Real> ? 3e-6 : 1e-13);
+  const Real nothing = pair.large * Real(kGjkTouch<Real>);
   const Vec3<Real> none{zero, zero, zero};
   for (auto& p : x->p) p = {none, none};
   x->weight[0] = x->weight[1] = x->weight[2] = zero;

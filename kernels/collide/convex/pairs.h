@@ -59,6 +59,12 @@ DS_FN void plane_mesh(const Shape<Real>& a, const HullShape<Real>& b, const Real
   out->tangent = {Real(0), Real(0), Real(0)};
 }
 
+// of the smaller shape: what is no farther beyond an edge of a face is inside
+constexpr double kEdgeSlack = 1e-6;
+// of the smaller shape: the deepest corner of an overlap is no shallower than the shapes are by more
+template <class Real>
+constexpr double kMissedDepth = kSingle<Real> ? 1e-4 : 1e-6;
+
 // points where faces overlap, the deepest first; `several`: the elements that have them
 template <class Real>
 DS_STAGE void face_contacts(const ConvexPair<Real>& pair, const Separation<Real>& s, const Real& margin,
@@ -76,7 +82,7 @@ DS_STAGE void face_contacts(const ConvexPair<Real>& pair, const Separation<Real>
   for (int k = 0; k < b.shown.count_max; k++)
     b.shown.corner[k] = pair.shift + rotate(pair.rot, b.shown.corner[k]);
 
-  const Real slack = pair.small * Real(1e-6);
+  const Real slack = pair.small * Real(kEdgeSlack);
   flatten(t1, t2, s.n, one, slack, &a);
   flatten(t1, t2, s.n, -one, slack, &b);
   FoundPoints<Real> found;
@@ -89,7 +95,7 @@ DS_STAGE void face_contacts(const ConvexPair<Real>& pair, const Separation<Real>
   Real deepest(kVast);
   for (int i = 0; i < found.count; i++)
     deepest = select(points[i].there, min(deepest, points[i].dist), deepest);
-  const auto missed = deepest > s.dist + pair.small * Real(kSingle<Real> ? 1e-4 : 1e-6);
+  const auto missed = deepest > s.dist + pair.small * Real(kMissedDepth<Real>);
   const Vec3<Real> middle = (s.on_a + s.on_b) * Real(0.5);
   found.add() = {.u = dot(t1, middle),
                  .v = dot(t2, middle),

@@ -20,6 +20,14 @@ namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
 constexpr int kSharpenSteps = 12;
+// of the smaller shape: the least curvature that a step is taken with
+constexpr double kLeastBend = 0.02;
+constexpr double kSharpenCut = 0.25;  // so much is left of a step that does not lower the depth
+// squared sine between a direction and a cylinder's axis: what is divided by is no smaller
+constexpr double kLeastAcrossAxis = 1e-6;
+constexpr double kSteepCosine = 0.7;  // directions that are closer to z are crossed with x
+// tangents of the angles between the corners of patches and the direction in their middle
+constexpr double kWidePatch = 0.2, kNarrowPatch = 0.02;
 
 template <class Real>
 DS_HD bool has_ellipsoid(const ConvexPair<Real>& pair) {
@@ -36,13 +44,13 @@ DS_FN void add_curvature(const ConvexCore<Real>& c, const Vec3<Real>& m, const V
   };
   if (c.type == kEllipsoid) {
     const Vec3<Real> sm = scaled(m), su = scaled(u), sv = scaled(v);
-    const Real inv = Real(1) / sqrt(max(dot(sm, sm), Real(1e-30)));
+    const Real inv = Real(1) / sqrt(max(dot(sm, sm), Real(kFiniteInverse)));
     const Real mu = dot(sm, su) * inv, mv = dot(sm, sv) * inv;
     *xx = fma(fma(-mu, mu, dot(su, su)), inv, *xx);
     *xy = fma(fma(-mu, mv, dot(su, sv)), inv, *xy);
     *yy = fma(fma(-mv, mv, dot(sv, sv)), inv, *yy);
   } else if (c.type == kCylinder) {
-    const Real square = max(fma(m.x, m.x, m.y * m.y), Real(1e-6)), inv = Real(1) / sqrt(square);
+    const Real square = max(fma(m.x, m.x, m.y * m.y), Real(kLeastAcrossAxis)), inv = Real(1) / sqrt(square);
     const Real tu = fma(m.x, u.y, -(m.y * u.x)) * inv, tv = fma(m.x, v.y, -(m.y * v.x)) * inv;
     const Real k = c.size.x * inv;
     *xx = fma(k * tu, tu, *xx);
@@ -56,7 +64,7 @@ template <class Real>
 DS_FN void across(const Vec3<Real>& m, Vec3<Real>* t1, Vec3<Real>* t2) {
   const Real zero(0), one(1);
   Real length;
-  const auto steep = abs(m.z) > Real(0.7);
+  const auto steep = abs(m.z) > Real(kSteepCosine);
   const Vec3<Real> side = select3(steep, Vec3<Real>{one, zero, zero}, Vec3<Real>{zero, zero, one});
   *t1 = normalize(cross(m, side), {one, zero, zero}, &length);
   *t2 = cross(m, *t1);
@@ -83,7 +91,7 @@ DS_STAGE void newton_on_sphere(const ConvexPair<Real>& pair, const MaskOf<Real>&
       // made positive where the depth bends more than the surface
       const Real middle = half * (xx + yy), d = half * (xx - yy);
       const Real lowest = middle - sqrt(fma(d, d, xy * xy));
-      const Real lift = max(zero, pair.small * Real(0.02) - lowest);
+      const Real lift = max(zero, pair.small * Real(kLeastBend) - lowest);
       xx = xx + lift;
       yy = yy + lift;
       const Real inv = one / fma(xx, yy, -(xy * xy));
@@ -100,7 +108,7 @@ DS_STAGE void newton_on_sphere(const ConvexPair<Real>& pair, const MaskOf<Real>&
     bounds->upper = select(fresh, h, bounds->upper);
     m = select3(fresh, trial, m);
     w = select3(fresh, far, w);
-    fraction = fraction * Real(0.25);
+    fraction = fraction * Real(kSharpenCut);
   }
   bounds->outwards = m;
 }
@@ -113,7 +121,7 @@ DS_STAGE void first_patch(const ConvexPair<Real>& pair, const Vec3<Real>& outwar
   Real length;
   Vec3<Real> t1, t2;
   across(outwards, &t1, &t2);
-  const double corner[3][2] = {{1, 0}, {-0.5, 0.86602540378443864676}, {-0.5, -0.86602540378443864676}};
+  const double corner[3][2] = {{1, 0}, {-0.5, kSin60}, {-0.5, -kSin60}};
   for (int k = 0; k < 3; k++) {
     const Vec3<Real> m = axpy(t1, Real(tilt * corner[k][0]), axpy(t2, Real(tilt * corner[k][1]), outwards));
     x->point[k] = support(pair, -normalize(m, outwards, &length), x->taking_part);
@@ -136,7 +144,7 @@ DS_STAGE void sharpen(const ConvexPair<Real>& pair, const Real& tolerance, const
   newton_on_sphere(pair, open, bounds);
   const auto edged = [](const ConvexCore<Real>& c) { return c.type >= kCylinder; };
   if (!edged(pair.a) && !edged(pair.b)) return;
-  for (const double tilt : {0.2, 0.02}) {
+  for (const double tilt : {kWidePatch, kNarrowPatch}) {
     x->taking_part = mask_word(open);
     first_patch(pair, bounds->outwards, tilt, x);
     grow(pair, tolerance, 3, open, x, bounds);

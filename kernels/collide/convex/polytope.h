@@ -27,6 +27,14 @@ inline namespace DUALSTEP_ISA {
 constexpr int kPolytopePoints = 32;  // a set of points is a word
 constexpr int kPolytopeFaces = 2 * kPolytopePoints - 4;
 constexpr int kNewFaces = 24;  // that one point may bring
+// sine between two edges, as long as each other, of a triangle without a direction
+template <class Real>
+constexpr double kSliverSine = kSingle<Real> ? 1e-5 : 1e-12;
+// of the difference of two shapes: more than planes through points of one flat side differ by
+template <class Real>
+constexpr double kCoplanarRounding = kSingle<Real> ? 1e-7 : 1e-13;
+// of large^2 small: six times the volume of a tetrahedron that is flat
+constexpr double kFlatVolume = 1e-6;
 
 template <class Real>
 struct Polytope {
@@ -90,7 +98,7 @@ DS_FN void fill_planes(Polytope<Real>* x, int newest) {
     });
     const Vec3<Real> e1 = p - w, e2 = q - w, N = cross(e1, e2);
     const Real square = dot(N, N), longest = max(dot(e1, e1), dot(e2, e2));
-    const Real least = longest * Real(kSingle<Scalar> ? 1e-5 : 1e-12);
+    const Real least = longest * Real(kSliverSine<Scalar>);
     const auto sliver = square <= least * least;
     const Real inv = Real(1) / sqrt(select(sliver, Real(1), square));
     const Vec3<Real> n = N * inv;
@@ -174,7 +182,7 @@ DS_STAGE void first_points(const ConvexPair<Real>& pair, const Simplex<Real>& fo
   const Real zero(0), one(1);
   const Vec3<Real>& o = found.p[3].y;
   const Real volume = dot(found.p[0].y - o, cross(found.p[1].y - o, found.p[2].y - o));
-  const Real flat = pair.large * pair.large * pair.small * Real(1e-6);
+  const Real flat = pair.large * pair.large * pair.small * Real(kFlatVolume);
   const auto good = mask_and(found.inside, abs(volume) > flat);
   for (int k = 0; k < 4; k++) x->point[k] = found.p[k];
   if (const unsigned set = mask_word(mask_and(wanted, mask_not(good))); set != 0) {
@@ -283,8 +291,8 @@ struct DepthBounds {
 template <class Real>
 DS_STAGE void grow(const ConvexPair<Real>& pair, const Real& tolerance, int newest, MaskOf<Real> active,
                    Polytope<Real>* x, DepthBounds<Real>* bounds) {
-  // more than planes through points of one flat side differ by: seen in part, the side would tear
-  const Real slack = pair.large * Real(kSingle<Real> ? 1e-7 : 1e-13);
+  // a flat side that is seen in part would tear
+  const Real slack = pair.large * Real(kCoplanarRounding<Real>);
   for (; newest < kPolytopePoints; newest++) {
     Real height = x->rank[0];
     Vec3<Real> m = x->normal[0];

@@ -44,7 +44,7 @@ DS_FN void prefer_face(const ConvexPair<Real>& pair, const Vec3<Real>& m, const 
   const auto close = mask_and(near, dot(m, s->n) >= Real(kAlignedCosine));
   if (!any(close)) return;
   const Real along = dot(m, support(pair, m, mask_word(close)).y);
-  const auto better = mask_and(close, along >= s->dist - pair.large * Real(kSingle<Real> ? 2e-7 : 1e-15));
+  const auto better = mask_and(close, along >= s->dist - pair.large * Real(kSeparationRounding<Real>));
   s->n = select3(better, m, s->n);
   s->dist = select(better, along, s->dist);
 }

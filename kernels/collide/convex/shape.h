@@ -87,7 +87,7 @@ DS_FN Vec3<Real> hull_support(const Hulls<Real>& h, const Vec3<Real>& n, unsigne
 // a point of the core farthest along n, in the frame of the shape, in the elements of a set at least
 template <class Real>
 DS_FN Vec3<Real> core_support(const ConvexCore<Real>& c, const Vec3<Real>& n, unsigned wanted = ~0u) {
-  const Real zero(0), tiny(1e-30);
+  const Real zero(0), tiny(kFiniteInverse);
   switch (c.type) {
     case kMesh:
       return hull_support(c.hull, n, wanted);
