@@ -150,6 +150,12 @@ struct Edge {
     return n.z() >= 0 &&
            std::all_of(across.begin(), across.end(), [&](const Vector3d& w) { return n.dot(w) <= kCone; });
   }
+  // whether a unit vector across the edge leads into the solid below it, between both triangles
+  bool leads_under(const Vector3d& d) const {
+    if (across.size() < 2) return false;
+    const double between = across[0].dot(across[1]);
+    return d.dot(across[0]) >= between && d.dot(across[1]) >= between;
+  }
   double place(const Vector3d& p) const { return along.dot(p - from) / (to - from).norm(); }
   bool within(const Vector3d& p) const { return place(p) >= 1e-5 && place(p) <= 1 - 1e-5; }
 };
@@ -174,7 +180,9 @@ void find_edge_of_box(Scene* s, const Edge& edge) {
       if (i != j) reach += std::abs(u.dot(box.mat.col(i))) * box.size[i];
     const double apart = -u.dot(from) - reach;
     const bool allowed = edge.allows(u);
-    if (apart < -2 * reach || (apart > 0 && !allowed)) return;
+    // a box that is wholly below the edge is in the solid, or beside it
+    const bool in_solid = allowed && edge.leads_under(-u);
+    if ((apart < -2 * reach && !in_solid) || (apart > 0 && !allowed)) return;
     if (apart <= best || !allowed) continue;
     best = apart;
     axis = j;
@@ -222,6 +230,22 @@ void find_edge_of_box(Scene* s, const Edge& edge) {
   if (std::abs(t[1]) <= box.size[axis] && edge.within(x)) s->found.push_back(at_surface(x, best, n));
 }
 
+// a capsule whose axis has passed the edge, in the solid below it, leaves it across both
+void find_edge_passed(Scene* s, const Edge& edge) {
+  const Shape& capsule = s->shape;
+  const Vector3d axis = capsule.mat.col(2), x = edge.along.cross(axis), from = edge.from - capsule.pos;
+  if (x.norm() < 1e-4) return;
+  const Vector3d n = x.normalized() * (x.z() < 0 ? -1 : 1);
+  const double apart = -n.dot(from);
+  if (apart >= 0 || !edge.allows(n) || !edge.leads_under(-n)) return;
+  Eigen::Matrix<double, 3, 2> lines;
+  lines << edge.along, -axis;
+  const Eigen::Vector2d t = lines.colPivHouseholderQr().solve(-from - n * apart);
+  const Vector3d on_edge = edge.from + t[0] * edge.along;
+  if (std::abs(t[1]) <= capsule.size[1] && edge.within(on_edge))
+    s->found.push_back(at_surface(on_edge, apart - capsule.size[0], n));
+}
+
 using Vertex = std::array<int, 2>;
 
 void find_edge(Scene* s, const Vertex& a, const Vertex& b, const Vertex& far1, const Vertex& far2) {
@@ -235,6 +259,7 @@ void find_edge(Scene* s, const Vertex& a, const Vertex& b, const Vertex& far1, c
     edge.across.push_back((w - edge.along * edge.along.dot(w)).normalized());
   }
   if (s->shape.type == kBox) return find_edge_of_box(s, edge);
+  if (s->shape.type == kCapsule) find_edge_passed(s, edge);
   Shape line;
   line.type = kCapsule;
   line.pos = (edge.from + edge.to) / 2;
@@ -357,6 +382,15 @@ Touches hfield_convex(const Shape& field, const Shape& shape, double margin) {
       find_edge(&s, {i, j}, {i + 1, j + 1}, {i + 1, j}, {i, j + 1});
       find_vertex(&s, i, j);
     }
+  }
+  // a box or hull in the solid, all of which that could touch is below: its centre leaves by the face over it
+  const bool has_corners = shape.type == kBox || shape.type == kMesh;
+  const auto over_centre = under(f, s.shape.pos);
+  if (has_corners && s.found.empty() && over_centre) {
+    const double dist = over_centre->normal.dot(s.shape.pos - over_centre->corner[0]);
+    if (dist < 0)
+      s.found.push_back(
+          Touch{dist, s.shape.pos - over_centre->normal * (dist / 2), over_centre->normal, Vector3d::Zero()});
   }
   Touches result =
       distinct(s.found, kApart * s.size, shape.type == kSphere || shape.type == kEllipsoid ? 4 : 8);

@@ -13,8 +13,8 @@
 //           (hfield_code.h says how planar)
 // deviation MuJoCo tests each prism under the shape, and has contacts with edges between coplanar triangles too.
 //           The surface is open at its border: below it is a wall that nothing touches, and a shape whose centre is
-//           below the base touches nothing. A shape whose centre is in the solid is pushed up through the surface,
-//           where MuJoCo takes the shortest way out of each prism, sideways or down. Contacts closer than a
+//           below the base touches nothing. A shape whose centre, or a box or capsule of which a part is in the solid below
+//           an edge, is pushed up through the surface, where MuJoCo takes the shortest way out of each prism. Contacts closer than a
 //           hundredth of the shape's size with normals within a degree are one, the deepest; of more than there are
 //           slots the deepest stay, the earlier ones of equals
 // reads     its arguments; of the height field hfield_height, hfield_code and hfield_block; of a hull what
@@ -63,6 +63,17 @@ struct FieldEdge {
     };
     return mask_and(n.z >= Real(0), mask_and(away(far1), away(far2)));
   }
+  // whether a unit vector across the edge leads into the solid below it, between both triangles
+  DS_FN MaskOf<Real> leads_under(const Vec3<Real>& d) const {
+    const auto beside = [&](const Beside<Real>& far) {
+      const Vec3<Real> w = far.at - from, side = axpy(along, -dot(along, w), w);
+      return side * (Real(1) / norm(side));
+    };
+    const Vec3<Real> side1 = beside(far1), side2 = beside(far2);
+    const Real between = dot(side1, side2);
+    return mask_and(mask_and(far1.there, far2.there),
+                    mask_and(dot(d, side1) >= between, dot(d, side2) >= between));
+  }
   // ends are vertices
   DS_FN MaskOf<Real> within(const Real& at) const {
     return mask_and(at >= length * Real(kFieldEnd), at <= length * Real(1 - kFieldEnd));
@@ -95,7 +106,11 @@ DS_STAGE void edge_box(Scene* s, const FieldEdge<Real>& e, const MaskOf<Real>& w
     for (int i = 0; i < 3; i++) reach = reach + (i == j ? zero : abs(dot(u, axis[i])) * size[i]);
     const Real apart = -dot(u, e.from) - reach;
     const auto allowed = mask_and(mask_not(parallel), e.allows(u)), better = mask_and(apart > best, allowed);
-    const auto beyond = mask_or(mask_and(mask_not(allowed), apart > zero), apart < reach * Real(-2));
+    // a box that is wholly below the edge is in the solid, or beside it
+    const auto below = apart < reach * Real(-2);
+    auto beyond = mask_or(mask_and(mask_not(allowed), apart > zero), below);
+    if (any(mask_and(below, allowed)))
+      beyond = mask_and(beyond, mask_not(mask_and(allowed, e.leads_under(-u))));
     separate = mask_or(separate, mask_and(mask_not(parallel), beyond));
     best = select(better, apart, best);
     n = select3(better, u, n);
@@ -143,6 +158,27 @@ constexpr int kAcrossSteps = 6;
 // of the shape's size: what rounding does to a distance
 template <class Real>
 constexpr double kAcrossRounding = kSingle<Real> ? 5e-7 : 1e-15;
+
+// A capsule whose axis has passed an edge, in the solid below it, leaves it across both
+template <class Scene, class Real>
+DS_STAGE void edge_passed(Scene* s, const FieldEdge<Real>& e, const MaskOf<Real>& wanted) {
+  const Real zero(0), one(1);
+  const Vec3<Real> axis = column(s->body.rot, 2), x = cross(e.along, axis);
+  const Real sine = norm(x);
+  const auto crosses = sine >= Real(kFieldParallel);
+  const Vec3<Real> n = x * (select(x.z < zero, -one, one) / select(crosses, sine, one));
+  const Real apart = -dot(n, e.from);
+  auto valid = mask_and(mask_and(wanted, crosses), apart < zero);
+  if (!any(valid)) return;
+  const Real cosine = dot(e.along, axis), a = -dot(e.along, e.from), b = -dot(axis, e.from);
+  const Real at = fma(-cosine, b, a) / max(fma(-cosine, cosine, one), Real(kFieldLeastSine2));
+  const Real beside = fma(at, cosine, -b);
+  valid = mask_and(valid, mask_and(e.within(at), abs(beside) <= s->body.size.y));
+  if (any(valid)) valid = mask_and(valid, mask_and(e.allows(n), e.leads_under(-n)));
+  if (!any(valid)) return;
+  const Real dist = apart - s->body.size.x;
+  keep_contact(s, valid, dist, axpy(n, dist * Real(0.5), axpy(e.along, at, e.from)), n);
+}
 
 // The normal of an ellipsoid at an edge, to rounding: Newton's method on the circle across the edge, where the search
 // over all directions has a kink. Any direction separates by no more than the shapes are apart, so one counts that
@@ -192,6 +228,7 @@ DS_STAGE void edge_contacts(Scene* s, const Vec3<Real>& from, const Vec3<Real>& 
   const Vec3<Real> along = span * (one / length);
   const FieldEdge<Real> e{from, along, length, far1, far2};
   if constexpr (kType == kBox) return edge_box(s, e, wanted);
+  if constexpr (kType == kCapsule) edge_passed(s, e, wanted);
   Shape<Real> edge;
   Vec3<Real> t1, t2;
   across(along, &t1, &t2);
@@ -399,6 +436,20 @@ DS_STAGE void planar_contacts(Scene* s, const GridWindow<Real>& w, const MaskOf<
   }
 }
 
+// a box or hull that is in the solid without a contact, since all of it that could touch is below: its centre leaves by
+// the face over it
+template <class Scene, class Mask>
+DS_STAGE void sunk_contact(Scene* s, const Mask& wanted) {
+  using Real = decltype(s->margin);
+  auto alone = wanted;
+  for (const Mask& hit : s->found.hit) alone = mask_and(alone, mask_not(hit));
+  if (!any(alone)) return;
+  const Real zero(0);
+  const FaceUnder<Real> f = face_under(s->view, Vec3<Real>{zero, zero, zero});
+  const auto sunk = mask_and(mask_and(alone, f.there), f.dist < zero);
+  if (any(sunk)) keep_contact(s, sunk, f.dist, f.normal * (f.dist * Real(-0.5)), f.normal);
+}
+
 // the contacts with faces, edges and vertices of each cell
 template <int kType, class Scene, class Real>
 DS_STAGE void rough_contacts(Scene* s, const GridWindow<Real>& w, const Real& top,
@@ -419,6 +470,7 @@ DS_STAGE void rough_contacts(Scene* s, const GridWindow<Real>& w, const Real& to
       if (any(here)) around_vertex<kType>(s, min(i, w.i1), min(j, w.j1), here);
     }
   }
+  if constexpr (kShapeIs<kType, kShapeCorners>) sunk_contact(s, wanted);
 }
 
 template <int kType, int K, class Body, class Real>
