@@ -160,6 +160,18 @@ struct Edge {
   bool within(const Vector3d& p) const { return place(p) >= 1e-5 && place(p) <= 1 - 1e-5; }
 };
 
+// whether an edge is over or under the bounding box of a box or capsule: the solid below it ends with its triangles
+bool is_over(const Scene& s, const Edge& edge) {
+  const Shape& b = s.shape;
+  const Vector3d half = b.type == kCapsule
+                            ? Vector3d(b.mat.col(2).cwiseAbs() * b.size[1] + Vector3d::Constant(b.size[0]))
+                            : Vector3d(b.mat.cwiseAbs() * b.size);
+  const Vector3d low = edge.from.cwiseMin(edge.to) - b.pos, high = edge.from.cwiseMax(edge.to) - b.pos;
+  for (int k = 0; k < 2; k++)
+    if (low[k] > half[k] + s.margin || high[k] < -half[k] - s.margin) return false;
+  return true;
+}
+
 Touch at_surface(const Vector3d& p, double dist, const Vector3d& n) {
   return Touch{dist, p + n * (dist / 2), n, Vector3d::Zero()};
 }
@@ -181,7 +193,7 @@ void find_edge_of_box(Scene* s, const Edge& edge) {
     const double apart = -u.dot(from) - reach;
     const bool allowed = edge.allows(u);
     // a box that is wholly below the edge is in the solid, or beside it
-    const bool in_solid = allowed && edge.leads_under(-u);
+    const bool in_solid = allowed && edge.leads_under(-u) && is_over(*s, edge);
     if ((apart < -2 * reach && !in_solid) || (apart > 0 && !allowed)) return;
     if (apart <= best || !allowed) continue;
     best = apart;
@@ -237,7 +249,7 @@ void find_edge_passed(Scene* s, const Edge& edge) {
   if (x.norm() < 1e-4) return;
   const Vector3d n = x.normalized() * (x.z() < 0 ? -1 : 1);
   const double apart = -n.dot(from);
-  if (apart >= 0 || !edge.allows(n) || !edge.leads_under(-n)) return;
+  if (apart >= 0 || !edge.allows(n) || !edge.leads_under(-n) || !is_over(*s, edge)) return;
   Eigen::Matrix<double, 3, 2> lines;
   lines << edge.along, -axis;
   const Eigen::Vector2d t = lines.colPivHouseholderQr().solve(-from - n * apart);

@@ -221,7 +221,11 @@ DS_STAGE void edge_contacts(Scene* s, const Vec3<Real>& from, const Vec3<Real>& 
     return mask_and(min(a, b) <= reach, max(a, b) >= -reach);
   };
   wanted = mask_and(wanted, mask_and(overlaps(from.x, to.x, s->reach.x), overlaps(from.y, to.y, s->reach.y)));
-  wanted = mask_and(wanted, overlaps(from.z, to.z, s->reach.z));
+  // one above a box or capsule may have the shape in the solid below it
+  if constexpr (kType == kBox || kType == kCapsule)
+    wanted = mask_and(wanted, max(from.z, to.z) >= -s->reach.z);
+  else
+    wanted = mask_and(wanted, overlaps(from.z, to.z, s->reach.z));
   if (!any(wanted)) return;
   const Vec3<Real> span = to - from;
   const Real length = norm(span);
