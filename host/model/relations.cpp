@@ -7,9 +7,9 @@
 
 #include "host/interruption.h"
 #include "host/model/actuator_kinds.h"
-#include "host/model/motors.h"
 #include "host/model/element_rows.h"
 #include "host/model/model_fields.h"
+#include "host/model/motors.h"
 #include "host/model/sensor_types.h"
 #include "host/model/support.h"
 #include "kernels/data/shapes.h"
