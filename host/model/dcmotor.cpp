@@ -44,9 +44,8 @@ void check(const Model& m, int a, Problems* problems) {
 
 }  // namespace
 
-const MotorKind& dcmotor_kind() {
+const MotorKind& motor_kinds::DCMotor() {
   static const MotorKind kind{
-      .gain = kGainDCMotor,
       .inputs = {{kInputPos, "pos"}, {kInputVel, "vel"}, {kInputForce, "ff"}, {kInputVoltage, "voltage"}},
       .may_have_no_input = true,
       .activations = activations,

@@ -8,12 +8,16 @@
 namespace dualstep {
 
 const MotorKind& motor_kind(const Model& m, int a) {
-  for (const auto kind : {dcmotor_kind, pid_kind})
-    if (kind().gain == m.actuator_gaintype[a]) return kind();
-  throw std::logic_error("a row of DS_MOTORS has no kind in host/model/motors.cpp");
+#define DS_ROW(dynamics, gain, bias, word, traits, hooks) \
+  if (m.actuator_gaintype[a] == gain) return motor_kinds::hooks();
+  DS_MOTORS(DS_ROW)
+#undef DS_ROW
+  throw std::logic_error("an actuator that is no motor has no kind of motor");
 }
 
-bool is_dcmotor(const Model& m, int a) { return m.actuator_gaintype[a] == dcmotor_kind().gain; }
+bool is_dcmotor(const Model& m, int a) {
+  return is_motor(m, a) && &motor_kind(m, a) == &motor_kinds::DCMotor();
+}
 
 int count_motor_activations(const Model& m, int a) {
   const HasActivations there = motor_kind(m, a).activations(m, a);
@@ -33,7 +37,8 @@ void refuse_motor(const Model& m, int a, Problems* problems) {
   const auto refuse = [&](const std::string& feature, const std::string& reason) {
     problems->push_back({feature, element_name(m, "actuator", a), reason});
   };
-  const bool plain = m.actuator_dyntype[a] == kDynNone && (row.traits & kMayBePlain) != 0;
+  const DynamicsRow dynamics = dynamics_of(m, a);
+  const bool plain = dynamics.simulated && dynamics.activations == 0 && (row.traits & kMayBePlain) != 0;
   if ((m.actuator_dyntype[a] != row.dynamics && !plain) || m.actuator_biastype[a] != row.bias)
     refuse(word + " in part", "with gaintype " + word + " go dyntype " +
                                   row_of_code(kDynamicsRows, row.dynamics).word +

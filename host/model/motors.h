@@ -24,7 +24,6 @@ using Problems = std::vector<Problem>;
 
 // what a kind of motor says of itself, in a file of its own
 struct MotorKind {
-  int gain;
   std::vector<MotorInput> inputs;
   bool may_have_no_input;
   HasActivations (*activations)(const Model& model, int actuator);
@@ -34,8 +33,12 @@ struct MotorKind {
   // what makes no sense
   void (*check)(const Model& model, int actuator, Problems* problems);
 };
-const MotorKind& dcmotor_kind();
-const MotorKind& pid_kind();
+// a row of DS_MOTORS has a function here, in a file of its own
+namespace motor_kinds {
+#define DS_ROW(dynamics, gain, bias, word, traits, hooks) const MotorKind& hooks();
+DS_MOTORS(DS_ROW)
+#undef DS_ROW
+}  // namespace motor_kinds
 
 // of an actuator that is a motor (is_motor)
 const MotorKind& motor_kind(const Model& model, int actuator);

@@ -8,7 +8,7 @@ namespace dualstep {
 namespace {
 
 HasActivations activations(const Model& m, int a) {
-  const bool dynamic = m.actuator_dyntype[a] == kDynPid;
+  const bool dynamic = m.actuator_dyntype[a] == motor_of(m, a)->dynamics;
   return {dynamic && row::actuator_dynprm(m, a)[kPidDynSlew] > 0,
           dynamic && row::actuator_gainprm(m, a)[kPidGainKi] > 0, false, false, false};
 }
@@ -29,9 +29,8 @@ void check(const Model&, int, Problems*) {}
 
 }  // namespace
 
-const MotorKind& pid_kind() {
-  static const MotorKind kind{.gain = kGainPid,
-                              .inputs = {{kInputPos, "pos"}, {kInputVel, "vel"}, {kInputForce, "ff"}},
+const MotorKind& motor_kinds::PidServo() {
+  static const MotorKind kind{.inputs = {{kInputPos, "pos"}, {kInputVel, "vel"}, {kInputForce, "ff"}},
                               .may_have_no_input = false,
                               .activations = activations,
                               .set_points = set_points,

@@ -161,12 +161,14 @@ MotorSlope dcmotor_drag_slope(const Model& m, int i, const Data& d) {
 
 }  // namespace
 
-constinit const MotorEquations kDCMotorEquations{.gain = kGainDCMotor,
-                                                 .rates = dcmotor_rates,
-                                                 .force = dcmotor_force,
-                                                 .slope = dcmotor_slope,
-                                                 .drag = dcmotor_drag,
-                                                 .drag_slope = dcmotor_drag_slope,
-                                                 .next_activation = dcmotor_next_activation};
+const MotorEquations& motors::DCMotor() {
+  static constexpr MotorEquations equations{.rates = dcmotor_rates,
+                                            .force = dcmotor_force,
+                                            .slope = dcmotor_slope,
+                                            .drag = dcmotor_drag,
+                                            .drag_slope = dcmotor_drag_slope,
+                                            .next_activation = dcmotor_next_activation};
+  return equations;
+}
 
 }  // namespace dualstep::reference

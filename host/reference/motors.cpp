@@ -9,9 +9,11 @@
 namespace dualstep::reference {
 
 const MotorEquations& motor_equations(const Model& m, int i) {
-  for (const MotorEquations* kind : {&kDCMotorEquations, &kPidEquations})
-    if (kind->gain == m.actuator_gaintype[i]) return *kind;
-  throw std::logic_error("a row of DS_MOTORS has no equations in host/reference/motors.cpp");
+#define DS_ROW(dynamics, gain, bias, word, traits, hooks) \
+  if (m.actuator_gaintype[i] == gain) return motors::hooks();
+  DS_MOTORS(DS_ROW)
+#undef DS_ROW
+  throw std::logic_error("an actuator that is no motor has no equations of one");
 }
 
 double& SetPoints::first(int inputs) {

@@ -3,6 +3,7 @@
 
 #include "host/model/support.h"
 #include "host/reference/data.h"
+#include "kernels/data/actuators.h"
 
 namespace dualstep::reference {
 
@@ -13,7 +14,6 @@ struct MotorSlope {
 
 // each from the clamped controls `ctrl`
 struct MotorEquations {
-  int gain;
   // writes act_dot of its activations
   void (*rates)(const Model& m, int actuator, const VectorXd& ctrl, Data* d);
   // these read act_dot: the force that its range bounds, and its slopes
@@ -25,7 +25,12 @@ struct MotorEquations {
   // the activation at an address one step on
   double (*next_activation)(const Model& m, int actuator, int address, double act_dot, const Data& d);
 };
-extern const MotorEquations kDCMotorEquations, kPidEquations;
+// a row of DS_MOTORS has a function here, in a file of its own
+namespace motors {
+#define DS_ROW(dynamics, gain, bias, word, traits, hooks) const MotorEquations& hooks();
+DS_MOTORS(DS_ROW)
+#undef DS_ROW
+}  // namespace motors
 
 // of an actuator that is a motor (is_motor)
 const MotorEquations& motor_equations(const Model& m, int actuator);

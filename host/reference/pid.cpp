@@ -67,12 +67,14 @@ MotorSlope pid_slope(const Model& m, int i, const VectorXd&, const Data&) {
 
 }  // namespace
 
-constinit const MotorEquations kPidEquations{.gain = kGainPid,
-                                             .rates = pid_rates,
-                                             .force = pid_force,
-                                             .slope = pid_slope,
-                                             .drag = nullptr,
-                                             .drag_slope = nullptr,
-                                             .next_activation = pid_next_activation};
+const MotorEquations& motors::PidServo() {
+  static constexpr MotorEquations equations{.rates = pid_rates,
+                                            .force = pid_force,
+                                            .slope = pid_slope,
+                                            .drag = nullptr,
+                                            .drag_slope = nullptr,
+                                            .next_activation = pid_next_activation};
+  return equations;
+}
 
 }  // namespace dualstep::reference

@@ -81,7 +81,8 @@ def test_nobody_compares_codes_of_laws():
 def test_nobody_compares_codes_of_actuators(kind, count, hooks, reference):
     """A stage, or the host, asks what the row of a kind says; beside its hooks the reference alone knows it by name."""
     rows = (KERNELS / "data" / "actuators.h").read_text()
-    codes = re.findall(rf"^  (?:X|OTHER)\((k{kind}\w+), ", rows, re.MULTILINE)
+    # those of motors stand in the list of their own too
+    codes = sorted(set(re.findall(rf"^  (?:X|OTHER)\((k{kind}\w+), ", rows, re.MULTILINE)))
     assert len(codes) == count
     assert naming(codes) == {
         "kernels/data/actuators.h",
