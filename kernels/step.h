@@ -121,7 +121,7 @@ DS_FN void integrate(E& env, const EnvIO<E>& in, const EvalIndex& m) {
 template <Part kPart, class E>
 DS_FN void begin_part(E& env, const EnvIO<E>& in, const EvalIndex& m) {
   if constexpr (kPart == kPart_smooth) {
-    env.rk_stage = m.stage;
+    if (env.t.n.nctrlhist > 0) env.rk_stage = static_cast<signed char>(m.stage);
     keep_start(env, in, m);
   }
   if constexpr (kPart == kPart_solve) {

@@ -215,7 +215,8 @@ struct Env {
   uint64_t* stage_ticks = nullptr;  // ticks of each stage, where somebody times them
   uint64_t stage_start = 0;
   bool ends_call = true;  // nobody sees the residual of an evaluation before the last of its call
-  int rk_stage = 0;       // of Runge and Kutta's four, or 0: when in a step it evaluates (delayed_control)
+  // of Runge and Kutta's four, or 0: when in a step it evaluates, where controls have delays (delayed_control)
+  signed char rk_stage = 0;
   // the single-dof rows in use are those of environments that still search (active_subset.h)
   bool subset = false;
   int launch_index = 0;  // on a GPU: where the environment stands among those of the launch
