@@ -51,7 +51,8 @@ double nearest_setpoint(double u, double x, double period) {
 }
 
 double next_activation(const Model& m, const Data& d, int i, int address, double act_dot) {
-  if (is_motor(m, i)) return motor_equations(m, i).next_activation(m, i, address, act_dot, d);
+  if (is_motor(m, i) && motor_equations(m, i).next_activation)
+    return motor_equations(m, i).next_activation(m, i, address, act_dot, d);
   const double h = m.opt.timestep;
   double act = d.act[address];
   if (m.actuator_dyntype[i] == kDynFilterExact) {

@@ -61,17 +61,6 @@ struct Motor {
   }
 };
 
-// the set points of a motor, the first limited in its rate
-SetPoints dcmotor_followed(const Motor& motor, const Model& m, int i, const VectorXd& ctrl, const Data& d) {
-  SetPoints u = set_points(m, i, ctrl);
-  if (motor.at.slew >= 0) {
-    const double last = d.act[motor.at.slew], way = motor.slew * m.opt.timestep;
-    double& first = u.first(motor.inputs);
-    first = std::clamp(first, last - way, last + way);
-  }
-  return u;
-}
-
 // what the controller asks for, before its limit
 double asked_voltage(const Motor& motor, const SetPoints& u, double l, double speed, const Data& d) {
   const double x = motor.at.integral >= 0 ? d.act[motor.at.integral] : 0;
@@ -86,7 +75,7 @@ double voltage(const Motor& motor, const SetPoints& u, double l, double speed, c
 void dcmotor_rates(const Model& m, int i, const VectorXd& ctrl, Data* d) {
   const Motor motor(m, i);
   const double l = d->actuator_length[i], speed = d->actuator_velocity[i], h = m.opt.timestep;
-  SetPoints u = dcmotor_followed(motor, m, i, ctrl, *d);
+  SetPoints u = set_points(m, i, ctrl, *d);
   if (motor.at.slew >= 0) d->act_dot[motor.at.slew] = (u.first(motor.inputs) - d->act[motor.at.slew]) / h;
   if (motor.at.integral >= 0)
     d->act_dot[motor.at.integral] = integral_rate(u.length - l, d->act[motor.at.integral], motor.Imax);
@@ -121,7 +110,7 @@ double dcmotor_force(const Model& m, int i, const VectorXd& ctrl, const Data& d)
   if (motor.at.current >= 0)
     return motor.K * dcmotor_next_activation(m, i, motor.at.current, d.act_dot[motor.at.current], d);
   const double l = d.actuator_length[i], speed = d.actuator_velocity[i];
-  const SetPoints u = dcmotor_followed(motor, m, i, ctrl, d);
+  const SetPoints u = set_points(m, i, ctrl, d);
   return motor.K / std::max(kTiny, motor.resistance(d)) * (voltage(motor, u, l, speed, d) - motor.K * speed);
 }
 
@@ -136,7 +125,7 @@ double dcmotor_drag(const Model& m, int i, const Data& d) {
 MotorSlope dcmotor_slope(const Model& m, int i, const VectorXd& ctrl, const Data& d) {
   const Motor motor(m, i);
   const double l = d.actuator_length[i], speed = d.actuator_velocity[i], R = motor.resistance(d);
-  const SetPoints u = dcmotor_followed(motor, m, i, ctrl, d);
+  const SetPoints u = set_points(m, i, ctrl, d);
   MotorSlope of_voltage;
   if (motor.controlled()) {
     const double asked = asked_voltage(motor, u, l, speed, d);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "host/model/motors.h"
+#include "host/reference/stages.h"
 
 namespace dualstep::reference {
 
@@ -20,12 +21,17 @@ double& SetPoints::first(int inputs) {
   return inputs & kInputPos ? length : inputs & kInputVel ? velocity : force;
 }
 
-SetPoints set_points(const Model& m, int i, const VectorXd& ctrl) {
+SetPoints set_points(const Model& m, int i, const VectorXd& ctrl, const Data& d) {
   SetPoints u;
   const double* next = ctrl.data() + m.actuator_ctrladr[i];
   for (const auto& [bit, goal] : {std::pair{kInputPos, &u.length}, std::pair{kInputVel, &u.velocity},
                                   std::pair{kInputForce, &u.force}, std::pair{kInputVoltage, &u.voltage}})
     if (m.actuator_ctrlspec[i] & bit) *goal = *next++;
+  if (const int slew = activation_addresses(m, i).slew; slew >= 0) {
+    const double last = d.act[slew], way = motor_kind(m, i).set_points(m, i).slew * m.opt.timestep;
+    double& first = u.first(m.actuator_ctrlspec[i]);
+    first = std::clamp(nearest_setpoint(first, last, setpoint_period(m, i)), last - way, last + way);
+  }
   return u;
 }
 

@@ -22,7 +22,7 @@ struct MotorEquations {
   // what rubs on the shaft, which no range bounds, and its slopes as MuJoCo takes them; null where nothing does
   double (*drag)(const Model& m, int actuator, const Data& d);
   MotorSlope (*drag_slope)(const Model& m, int actuator, const Data& d);
-  // the activation at an address one step on
+  // the activation at an address one step on; null where it advances as any other (stages.h)
   double (*next_activation)(const Model& m, int actuator, int address, double act_dot, const Data& d);
 };
 // a row of DS_MOTORS has a function here, in a file of its own
@@ -35,12 +35,12 @@ DS_MOTORS(DS_ROW)
 // of an actuator that is a motor (is_motor)
 const MotorEquations& motor_equations(const Model& m, int actuator);
 
-// what the controls of a motor ask for, 0 where there is no control
+// what the controls of a motor ask for, 0 where there is no control; the first as its rate lets it move
 struct SetPoints {
   double length = 0, velocity = 0, force = 0, voltage = 0;
   double& first(int inputs);
 };
-SetPoints set_points(const Model& m, int actuator, const VectorXd& ctrl);
+SetPoints set_points(const Model& m, int actuator, const VectorXd& ctrl, const Data& d);
 // where its activations stand, -1 those that it has not
 struct ActivationAddresses {
   int slew = -1, integral = -1, temperature = -1, bristle = -1, current = -1;

@@ -8,8 +8,6 @@
 // source    MuJoCo's documentation of the actuator pid
 // reads     act, actuator_length, actuator_velocity
 // cost      O(1)
-#include <algorithm>
-
 #include "host/model/element_rows.h"
 #include "host/model/motors.h"
 #include "host/reference/motors.h"
@@ -19,15 +17,6 @@ namespace dualstep::reference {
 
 namespace {
 
-SetPoints pid_followed(const Model& m, int i, const VectorXd& ctrl, const Data& d) {
-  SetPoints u = set_points(m, i, ctrl);
-  const double period = setpoint_period(m, i);
-  if (const int slew = activation_addresses(m, i).slew; slew >= 0) {
-    const double last = d.act[slew], way = motor_kind(m, i).set_points(m, i).slew * m.opt.timestep;
-    u.length = std::clamp(nearest_setpoint(u.length, last, period), last - way, last + way);
-  }
-  return u;
-}
 double pid_error(const Model& m, int i, const SetPoints& u, const Data& d) {
   const double l = d.actuator_length[i];
   return nearest_setpoint(u.length, l, setpoint_period(m, i)) - l;
@@ -35,26 +24,20 @@ double pid_error(const Model& m, int i, const SetPoints& u, const Data& d) {
 
 void pid_rates(const Model& m, int i, const VectorXd& ctrl, Data* d) {
   const ActivationAddresses at = activation_addresses(m, i);
-  const SetPoints u = pid_followed(m, i, ctrl, *d);
+  const SetPoints u = set_points(m, i, ctrl, *d);
   if (at.slew >= 0) d->act_dot[at.slew] = (u.length - d->act[at.slew]) / m.opt.timestep;
   if (at.integral >= 0)
     d->act_dot[at.integral] = integral_rate(pid_error(m, i, u, *d), d->act[at.integral],
                                             motor_kind(m, i).set_points(m, i).integral_bound);
 }
 
-double pid_next_activation(const Model& m, int i, int address, double act_dot, const Data& d) {
-  const double next = d.act[address] + act_dot * m.opt.timestep;
-  const auto range = row::actuator_actrange(m, i);
-  return m.actuator_actlimited[i] ? std::min(std::max(next, range[0]), range[1]) : next;
-}
-
 double pid_force(const Model& m, int i, const VectorXd& ctrl, const Data& d) {
   const auto bias = row::actuator_biasprm(m, i);
-  const SetPoints u = pid_followed(m, i, ctrl, d);
+  const SetPoints u = set_points(m, i, ctrl, d);
   double f =
       bias[0] - bias[1] * pid_error(m, i, u, d) - bias[2] * (u.velocity - d.actuator_velocity[i]) + u.force;
   if (const int x = activation_addresses(m, i).integral; x >= 0) {
-    const double now = m.actuator_actearly[i] ? pid_next_activation(m, i, x, d.act_dot[x], d) : d.act[x];
+    const double now = m.actuator_actearly[i] ? next_activation(m, d, i, x, d.act_dot[x]) : d.act[x];
     f += row::actuator_gainprm(m, i)[kPidGainKi] * now;
   }
   return f;
@@ -73,7 +56,7 @@ const MotorEquations& motors::PidServo() {
                                             .slope = pid_slope,
                                             .drag = nullptr,
                                             .drag_slope = nullptr,
-                                            .next_activation = pid_next_activation};
+                                            .next_activation = nullptr};
   return equations;
 }
 

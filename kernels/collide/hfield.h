@@ -13,10 +13,10 @@
 //           (hfield_code.h says how planar)
 // deviation MuJoCo tests each prism under the shape, and has contacts with edges between coplanar triangles too.
 //           The surface is open at its border: below it is a wall that nothing touches, and a shape whose centre is
-//           below the base touches nothing. A shape whose centre, or a box or capsule of which a part is in the solid below
-//           an edge, is pushed up through the surface, where MuJoCo takes the shortest way out of each prism. Contacts closer than a
-//           hundredth of the shape's size with normals within a degree are one, the deepest; of more than there are
-//           slots the deepest stay, the earlier ones of equals
+//           below the base touches nothing. A shape whose centre, or a box or capsule of which a part is in the solid
+//           below an edge, is pushed up through the surface, where MuJoCo takes the shortest way out of each prism.
+//           Contacts closer than a hundredth of the shape's size with normals within a degree are one, the deepest; of
+//           more than there are slots the deepest stay, the earlier ones of equals
 // reads     its arguments; of the height field hfield_height, hfield_code and hfield_block; of a hull what
 //           each_hull.h does
 // writes    a Manifold
@@ -48,6 +48,14 @@ struct Beside {
   MaskOf<Real> there;
 };
 
+// squared sine between an edge and another line: what is divided by is no smaller
+constexpr double kFieldLeastSine2 = 1e-9;
+// where two lines pass each other, along each
+template <class Real>
+struct Crossing {
+  Real at, beside;
+};
+
 // an edge of the grid
 template <class Real>
 struct FieldEdge {
@@ -55,24 +63,32 @@ struct FieldEdge {
   Real length;
   Beside<Real> far1, far2;
 
+  // across it, to a far corner
+  DS_FN Vec3<Real> across_to(const Beside<Real>& far) const {
+    const Vec3<Real> w = far.at - from;
+    return axpy(along, -dot(along, w), w);
+  }
   // whether a normal leads away from both triangles beside it
   DS_FN MaskOf<Real> allows(const Vec3<Real>& n) const {
     const auto away = [&](const Beside<Real>& far) {
-      const Vec3<Real> w = far.at - from, side = axpy(along, -dot(along, w), w);
+      const Vec3<Real> side = across_to(far);
       return mask_or(mask_not(far.there), dot(n, side) <= norm(side) * Real(kFieldCone));
     };
     return mask_and(n.z >= Real(0), mask_and(away(far1), away(far2)));
   }
   // whether a unit vector across the edge leads into the solid below it, between both triangles
   DS_FN MaskOf<Real> leads_under(const Vec3<Real>& d) const {
-    const auto beside = [&](const Beside<Real>& far) {
-      const Vec3<Real> w = far.at - from, side = axpy(along, -dot(along, w), w);
-      return side * (Real(1) / norm(side));
-    };
-    const Vec3<Real> side1 = beside(far1), side2 = beside(far2);
+    Vec3<Real> side1 = across_to(far1), side2 = across_to(far2);
+    side1 = side1 * (Real(1) / norm(side1)), side2 = side2 * (Real(1) / norm(side2));
     const Real between = dot(side1, side2);
     return mask_and(mask_and(far1.there, far2.there),
                     mask_and(dot(d, side1) >= between, dot(d, side2) >= between));
+  }
+  // along the edge, and along a line whose point is at d from the edge's start
+  DS_FN Crossing<Real> crossing(const Vec3<Real>& d, const Vec3<Real>& line) const {
+    const Real cosine = dot(along, line), a = dot(along, d), b = dot(line, d);
+    const Real at = fma(-cosine, b, a) / max(fma(-cosine, cosine, Real(1)), Real(kFieldLeastSine2));
+    return {at, fma(at, cosine, -b)};
   }
   // ends are vertices
   DS_FN MaskOf<Real> within(const Real& at) const {
@@ -84,8 +100,6 @@ struct FieldEdge {
 constexpr double kFieldParallel = 1e-4;
 // rate at which an edge that is level crosses the slab between two faces of the box
 constexpr double kFieldLevel = 1e-12;
-// squared sine between an edge and one of the box: what is divided by is no smaller
-constexpr double kFieldLeastSine2 = 1e-9;
 
 // Of the directions across the edge and across an edge of the box, the one of those allowed along which the two are
 // farthest apart. Where it is that of a face, the ends of the stretch over that face; else where the edges cross.
@@ -146,18 +160,10 @@ DS_STAGE void edge_box(Scene* s, const FieldEdge<Real>& e, const MaskOf<Real>& w
       if (any(valid)) keep_contact(s, valid, dist, axpy(face, dist * Real(0.5), x), face);
     }
   }
-  const Vec3<Real> d = low - e.from;
-  const Real cosine = dot(e.along, other), a = dot(e.along, d), b = dot(other, d);
-  const Real at = fma(-cosine, b, a) / max(fma(-cosine, cosine, one), Real(kFieldLeastSine2));
-  const Real beside = fma(at, cosine, -b);
+  const auto [at, beside] = e.crossing(low - e.from, other);
   auto valid = mask_and(mask_and(some, mask_not(flush)), mask_and(e.within(at), abs(beside) <= half));
   if (any(valid)) keep_contact(s, valid, best, axpy(n, best * Real(0.5), axpy(e.along, at, e.from)), n);
 }
-
-constexpr int kAcrossSteps = 6;
-// of the shape's size: what rounding does to a distance
-template <class Real>
-constexpr double kAcrossRounding = kSingle<Real> ? 5e-7 : 1e-15;
 
 // A capsule whose axis has passed an edge, in the solid below it, leaves it across both
 template <class Scene, class Real>
@@ -170,15 +176,18 @@ DS_STAGE void edge_passed(Scene* s, const FieldEdge<Real>& e, const MaskOf<Real>
   const Real apart = -dot(n, e.from);
   auto valid = mask_and(mask_and(wanted, crosses), apart < zero);
   if (!any(valid)) return;
-  const Real cosine = dot(e.along, axis), a = -dot(e.along, e.from), b = -dot(axis, e.from);
-  const Real at = fma(-cosine, b, a) / max(fma(-cosine, cosine, one), Real(kFieldLeastSine2));
-  const Real beside = fma(at, cosine, -b);
+  const auto [at, beside] = e.crossing(-e.from, axis);
   valid = mask_and(valid, mask_and(e.within(at), abs(beside) <= s->body.size.y));
   if (any(valid)) valid = mask_and(valid, mask_and(e.allows(n), e.leads_under(-n)));
   if (!any(valid)) return;
   const Real dist = apart - s->body.size.x;
   keep_contact(s, valid, dist, axpy(n, dist * Real(0.5), axpy(e.along, at, e.from)), n);
 }
+
+constexpr int kAcrossSteps = 6;
+// of the shape's size: what rounding does to a distance
+template <class Real>
+constexpr double kAcrossRounding = kSingle<Real> ? 5e-7 : 1e-15;
 
 // The normal of an ellipsoid at an edge, to rounding: Newton's method on the circle across the edge, where the search
 // over all directions has a kink. Any direction separates by no more than the shapes are apart, so one counts that

@@ -39,8 +39,8 @@ def named_models() -> dict[str, Path]:
 
 def path_of(name: str) -> Path:
     """The file of a model; ValueError with the near names where there is none."""
-    known = named_models()
     text("model", name)
+    known = named_models()
     full = {**known, **{f"gymnasium/{key}": path for key, path in gymnasium_models().items()}}
     if name in full:
         return full[name]

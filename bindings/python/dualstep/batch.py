@@ -192,10 +192,10 @@ class Batch(BatchFields):
         return f"Batch({self.num_envs} of {self._model!r}, {self._dtype}, {self.description})"
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if not name.startswith("_") and not hasattr(type(self), name):
+        kind = getattr(type(self), name, None)
+        if kind is None and not name.startswith("_"):
             near = difflib.get_close_matches(name, [n for n in dir(type(self)) if not n.startswith("_")], 1)
             raise AttributeError(f"a Batch has no '{name}' to set" + (f"; '{near[0]}' is near" if near else ""))
-        kind = getattr(type(self), name, None)
         if isinstance(kind, property) and kind.fset is None:
             raise AttributeError(f"'{name}' is computed and cannot be set")
         object.__setattr__(self, name, value)
@@ -373,11 +373,12 @@ class Batch(BatchFields):
         bodies that are fixed to the world, nor ever those whose colour has no opacity. The host casts them, whatever
         the device.
         """
-        rays = [np.asarray(on_host(name, x)) for name, x in (("origin", origin), ("direction", direction))]
-        for name, ray in zip(("origin", "direction"), rays):
-            if ray.dtype.kind not in "iuf":
-                raise ValueError(f"{name}: dtype {ray.dtype} is given, and real numbers are wanted")
-        rays = [np.asarray(ray, self._dtype) for ray in rays]
+        rays = []
+        for name, x in (("origin", origin), ("direction", direction)):
+            given = np.asarray(on_host(name, x))
+            if given.dtype.kind not in "iuf":
+                raise ValueError(f"{name}: dtype {given.dtype} is given, and real numbers are wanted")
+            rays.append(given.astype(self._dtype, copy=False))
         try:
             shape = np.broadcast_shapes(*(x.shape for x in rays), (self.num_envs, 1, 3))
         except ValueError:

@@ -1,6 +1,6 @@
 // The kinds of actuators, as MuJoCo divides them: how one acts on the joints (transmission), how its activation
-// moves (dynamics), and what force follows (gain, bias). A motor, or a servo, is dynamics, gain and bias in one. A kind is a struct in
-// a file of this folder, and a row of a list of data/actuators.h that names it. Its hooks are
+// moves (dynamics), and what force follows (gain, bias). A motor, or a servo, is dynamics, gain and bias in one. A kind
+// is a struct in a file of this folder, and a row of a list of data/actuators.h that names it. Its hooks are
 //
 //   transmission   motion(env, a, &length, &velocity), moment(env, a, c); kTurn, the first number of its gear that is
 //                  of a turn, where that is not 0
