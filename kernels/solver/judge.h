@@ -7,6 +7,11 @@
 // steps, and the step that is left is computed; where it is not small the search goes on from there, kPursuits times at
 // most. Numbers that are not finite pass no comparison.
 //
+// Neither sees what the rounding of Z itself does. Where rows ask for what no motion gives, their forces grow until R stops
+// them and cancel in Z l; an error of a unit in an entry of Z is then one of many units of w, in directions that no row
+// holds. Forces of such a size make an acceleration out of rounding, which is said too, where a call ends. Only of rows so
+// stiff that this would move w by a share of what they ask: those of bodies that cannot give way (conditioning.h) are not.
+//
 // solves    whether w is as near to w* as promised, environment by environment
 // equation  f(w) = 1/2 |w|^2 + s(y0 + Z'w) is convex with H >= 1, so that
 //             |w - w*| <= |grad f(w)|                       always, and
@@ -73,6 +78,13 @@ DS_STAGE typename E::Real rounding_squared(E& env) {
   return rounding_of(size, asked);
 }
 
+// whether rounding of Z l hides w, given the squares of the terms of stiff rows
+template <class Real>
+DS_HD MaskOf<Real> is_rounding_of_forces(const Real& ww, const Real& stiff) {
+  const Real u(kRoundingOfRows<Real>);
+  return mask_not(is_small(u * u * stiff, right_by_bound(ww)));
+}
+
 // the direction of Newton's step, of environments of either space
 template <int kDim, bool kByRows, class E>
 DS_HD void newton_direction(E& env, const typename E::Mask& live) {
@@ -81,14 +93,33 @@ DS_HD void newton_direction(E& env, const typename E::Mask& live) {
   if (any(few_rows)) row_space_direction<kDim, kByRows>(env, few_rows);
 }
 
+// a share of what rounding does
+constexpr double kNothing = 1e-2;
+// Whether the step that is left, of the square `left`, shows that w is right: where it is nothing beside rounding; or small
+// for the second time. For where rows turn along a short step, the one behind it need not be short. `before`: it was small
+// the last time
+template <class Real>
+DS_HD MaskOf<Real> is_arrived(const Real& ww, const Real& left, const Real& least, MaskOf<Real>* before) {
+  const auto small = is_small(left, max(right_by_estimate(ww), least));
+  const auto arrived = mask_or(is_small(left, Real(kNothing * kNothing) * least), mask_and(small, *before));
+  *before = small;
+  return arrived;
+}
+
 // how often the search goes on with environments whose acceleration is not right
 constexpr int kPursuits = 2;
+// and how much nearer it goes then
+template <class Real>
+DS_HD Real pursuit_tolerance(const Real& tolerance) {
+  return Real(1e-2) * tolerance;
+}
 // those of `doubtful` whose acceleration is not right, after going on with them
 template <int kDim, bool kByRows, class E>
 DS_STAGE typename E::Mask pursue(E& env, const typename E::Real& tolerance, typename E::Mask doubtful) {
   using Real = typename E::Real;
   const auto w = env.w(), dw = env.dw();
   const Real least = rounding_squared<kDim, kByRows>(env);
+  auto before = all_false<Real>();  // those whose step before was small
   for (int round = 0;; round++) {
     // those that are right keep their y, whoever shares their pack
     each_residual<kDim>(env, [](const Real& y, Real& kept) { kept = y; });
@@ -106,9 +137,9 @@ DS_STAGE typename E::Mask pursue(E& env, const typename E::Real& tolerance, type
       return s;
     });
     env.done();
-    doubtful = mask_and(doubtful, mask_not(is_small(sum.of[1], max(right_by_estimate(sum.of[0]), least))));
+    doubtful = mask_and(doubtful, mask_not(is_arrived(sum.of[0], sum.of[1], least, &before)));
     if (round == kPursuits || !any(doubtful)) return doubtful;
-    (void)newton<kDim, kByRows>(env, env.t.o.newton, tolerance, doubtful);
+    (void)newton<kDim, kByRows>(env, env.t.o.newton, pursuit_tolerance(tolerance), doubtful);
   }
 }
 

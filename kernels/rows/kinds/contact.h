@@ -204,8 +204,14 @@ struct Contacts : ContactRows<kDim, E> {
     }
   }
   DS_HD void add_diagonal(MeanDiagonal<Real>* diagonal) const {
-    for (int slot = 0; slot < env.ncon_max; slot++)
-      add_diagonal_of(cone_params<kDim>(env, slot), env.con_A().from(kTriangle<kDim> * slot), diagonal);
+    for (int slot = 0; slot < env.ncon_max; slot++) {
+      const auto A = env.con_A().from(kTriangle<kDim> * slot);
+      const auto p = cone_params<kDim>(env, slot);
+      add_diagonal_of(p, A, diagonal);
+      DS_UNROLL
+      for (int r = 0; r < kDim; r++)
+        diagonal->add_stiff(A[triangle(r) + r], p.D, env.con_f()[kDim * slot + r]);
+    }
   }
   // x, s_0 = x_n and s_i = x_i / mu_i, goes to the point of the cone nearest to it; t2 = |x_t|^2
   DS_HD static void project(const ConeParams<Real, kDim>& p, const Real& t2, Real* x) {

@@ -161,7 +161,10 @@ struct Limits {
     each_limit(env, [&](int s, int dof) {
       const Real D = env.lim_D()[s];
       const auto used = D > Real(0);
-      if (any(used)) diagonal->add(used, single_diag(env, dof), Real(1) / select(used, D, Real(1)));
+      if (!any(used)) return;
+      const Real a = single_diag(env, dof);
+      diagonal->add(used, a, Real(1) / select(used, D, Real(1)));
+      diagonal->add_stiff(a, D, OneSided::force(used_y(s), D));
     });
   }
   DS_HD void add_natural(NaturalResidual<Real>* residual) const {

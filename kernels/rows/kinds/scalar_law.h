@@ -196,13 +196,24 @@ DS_HD Real add_dual(const Real& sum, const F& f, int i, const Real& D, const Rea
   return sum + select(D > zero, f(i, one / select(D > zero, D, one), y0), zero);
 }
 
-// The mean diagonal of A + R over the rows in use.
+// what the Jacobian and the whitening leave of a row of Z, relative: sixteen units of the last place
+template <class Real>
+constexpr double kRoundingOfRows = kSingle<Real> ? 1e-6 : 2e-15;
+// Where a row whose l is y0 / R rounds to this share of what it asks of w, y0 / |z|, it counts as stiff: a D is as great
+constexpr double kShareOfAsked = 1e-2;
+template <class Real>
+constexpr double kStiff = kShareOfAsked / kRoundingOfRows<Real>;
+
+// The mean diagonal of A + R over the rows in use, and the terms of Z l of stiff rows, squared, |z|^2 l^2 = a l^2, summed.
 template <class Real>
 struct MeanDiagonal {
-  Real sum = Real(0), count = Real(0);
+  Real sum = Real(0), count = Real(0), stiff = Real(0);
   DS_HD void add(const MaskOf<Real>& used, const Real& a, const Real& R) {
     sum = sum + select(used, a + R, Real(0));
     count = count + select(used, Real(1), Real(0));
+  }
+  DS_HD void add_stiff(const Real& a, const Real& D, const Real& l) {
+    stiff = stiff + select(a * D > Real(kStiff<Real>), a * l * l, Real(0));
   }
   DS_HD Real mean() const { return sum / max(count, Real(1)); }
 };

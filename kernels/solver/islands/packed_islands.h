@@ -123,11 +123,13 @@ struct PackedIslands : IslandLaws<kDim, kByRows, PackedDirection<kDim, E>> {
     }
   }
 
-  DS_HD Mask are_right(bool estimate, const Real& least) const {
+  DS_HD Mask are_right_by_bound() const {
     const Real ww = this->dot(this->w(), this->w());
-    if (!estimate) return is_small(this->dot(this->grad(), this->grad()), right_by_bound(ww));
-    const Real most = right_by_estimate(ww);
-    return is_small(this->dot(this->dw(), this->dw()), select(most > least, most, least));
+    return is_small(this->dot(this->grad(), this->grad()), right_by_bound(ww));
+  }
+  DS_HD Mask have_arrived(const Real& least, Mask* before) const {
+    const Real ww = this->dot(this->w(), this->w()), left = this->dot(this->dw(), this->dw());
+    return is_arrived(ww, left, least, before);
   }
   // what rounding does to w, squared (judge.h)
   DS_HD Real rounding_squared() const {
@@ -152,29 +154,42 @@ struct PackedIslands : IslandLaws<kDim, kByRows, PackedDirection<kDim, E>> {
   }
   DS_HD Mask judge_here(int cap, const Real& tolerance, const Mask& present) const {
     this->put_gradient();
-    auto doubtful = mask_and(present, mask_not(are_right(false, Real(0))));
+    auto doubtful = mask_and(present, mask_not(are_right_by_bound()));
     if (!any(doubtful)) return doubtful;
     const Real least = rounding_squared();
+    auto before = all_false<Real>();  // those whose step before was small
     for (int round = 0;; round++) {
       // rows anew from w: their y carry the rounding of all steps
       this->put_products(doubtful, this->w(), true, this->con_y(), this->row_y());
       this->put_laws(this->con_adr());
       this->put_gradient();
-      doubtful = mask_and(doubtful, mask_not(are_right(false, least)));
+      doubtful = mask_and(doubtful, mask_not(are_right_by_bound()));
       if (any(doubtful)) {
         this->direction();
-        doubtful = mask_and(doubtful, mask_not(are_right(true, least)));
+        doubtful = mask_and(doubtful, mask_not(have_arrived(least, &before)));
       }
-      if (round == 2 || !any(doubtful)) return doubtful;
+      if (round == kPursuits || !any(doubtful)) return doubtful;
       Real ignored(0);
-      newton(cap, tolerance, doubtful, &ignored);
+      newton(cap, pursuit_tolerance(tolerance), doubtful, &ignored);
     }
   }
 
-  DS_HD Real natural_residual() const {
-    return apart(*this, [=](const auto& self) { return self.natural_residual_here(); });
+  // the squares of the terms of Z l of stiff rows, summed; diagonals must be current
+  DS_HD Real stiff_terms() const {
+    MeanDiagonal<Real> sum;
+    for (int i = 0; i < this->rows(); i++)
+      sum.add_stiff(this->row_h()[i], this->row_D()[i], this->row_f()[i]);
+    for (int i = 0; i < this->contacts(); i++)
+      for (int r = 0; r < kDim; r++)
+        sum.add_stiff(this->con_h()[(triangle(r) + r) * this->slots() + i], this->con_D()[i],
+                      this->con_f()[r * this->slots() + i]);
+    return sum.stiff;
   }
-  DS_HD Real natural_residual_here() const {
+  // and those whose forces make an acceleration out of rounding, into `wrong`
+  DS_HD Real natural_residual(Mask* wrong) const {
+    return apart(*this, [=](const auto& self) { return self.natural_residual_here(wrong); });
+  }
+  DS_HD Real natural_residual_here(Mask* wrong) const {
     this->put_gradient();
     this->negate_gradient(this->dw());
     this->put_products(all_true<Real>(), this->dw(), false, this->con_dy(), this->row_dy());
@@ -182,7 +197,8 @@ struct PackedIslands : IslandLaws<kDim, kByRows, PackedDirection<kDim, E>> {
     const Real one(1), zero(0), number = this->parts(1);
     this->alpha()[0] = this->parts(0) / select(number > one, number, one);
     this->put_natural(this->con_adr());
-    const Real size = this->parts(1);
+    const Real size = this->parts(1), ww = this->dot(this->w(), this->w());
+    *wrong = mask_or(*wrong, is_rounding_of_forces(ww, stiff_terms()));
     return sqrt(this->parts(0)) / select(size > zero, sqrt(size), one);
   }
 
@@ -229,8 +245,8 @@ struct PackedIslands : IslandLaws<kDim, kByRows, PackedDirection<kDim, E>> {
     this->turn_rows();
     choose_start();
     newton(env.t.o.newton, tolerance, present, &steps);
-    const auto wrong = judge(env.t.o.newton, tolerance, present);
-    if (env.ends_call) residual = natural_residual();
+    Mask wrong = judge(env.t.o.newton, tolerance, present);
+    if (env.ends_call) residual = natural_residual(&wrong);
     put_back(steps, wrong, residual);
     count = 0;
   }

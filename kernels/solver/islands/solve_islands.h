@@ -248,31 +248,35 @@ struct IslandSolver : IslandLaws<kDim, kByRows, IslandRows<kDim, E, kOneEight>> 
       }
     return rounding_of(size, asked);
   }
-  // whether an island's acceleration is right by the bound of judge.h; once a direction is there, by the estimate
-  DS_HD bool right(int island, bool estimate) const {
+  // whether an island's acceleration is right by the bound of judge.h
+  DS_HD bool is_right_by_bound(int island) const {
+    put_gradient(island);
     const Scalar ww = this->dot(island, this->w(), this->w());
-    if (!estimate) {
-      put_gradient(island);
-      return is_small(this->dot(island, this->grad(), this->grad()), right_by_bound(ww));
-    }
-    const Scalar least = rounding_squared(island), most = right_by_estimate(ww);
-    return is_small(this->dot(island, this->dw(), this->dw()), most > least ? most : least);
+    return is_small(this->dot(island, this->grad(), this->grad()), right_by_bound(ww));
+  }
+  // and once a direction is there, by the step that is left
+  DS_HD bool has_arrived(int island, bool* before) const {
+    const Scalar ww = this->dot(island, this->w(), this->w()),
+                 left = this->dot(island, this->dw(), this->dw());
+    return is_arrived(ww, left, rounding_squared(island), before);
   }
 
   // Judges every island (judge.h), after going on with those in doubt. Returns whether all are right
   DS_HD bool judge(int cap, Scalar tolerance) const {
     return apart(*this, [=](const auto& self) { return self.judge_here(cap, tolerance); });
   }
+  // of an island in doubt: its step before was small
+  static constexpr int kSmallStep = 2;
   DS_HD bool judge_here(int cap, Scalar tolerance) const {
     const auto live = this->live(), doubtful = this->doubtful();
     bool some = false;
     env.each(this->islands(), [&](int island) {
-      doubtful[island] = live[island] < 0 || !right(island, false);
+      doubtful[island] = live[island] < 0 || !is_right_by_bound(island);
       some |= doubtful[island] != 0;
     });
     for (int round = 0; env.lanes.any_lane(some); round++) {
       env.each(this->islands(), [&](int island) {
-        if (live[island] >= 0) live[island] = doubtful[island];
+        if (live[island] >= 0) live[island] = doubtful[island] != 0;
       });
       env.sync();
       // rows anew from w: their y carry the rounding of all steps
@@ -283,29 +287,44 @@ struct IslandSolver : IslandLaws<kDim, kByRows, IslandRows<kDim, E, kOneEight>> 
       some = false;
       env.each(this->islands(), [&](int island) {
         if (live[island] <= 0) return;
-        if (!right(island, false)) {
+        if (!is_right_by_bound(island)) {
           put_direction(island);
-          doubtful[island] = !right(island, true);
+          bool small = doubtful[island] == kSmallStep;
+          const bool arrived = has_arrived(island, &small);
+          doubtful[island] = arrived ? 0 : small ? kSmallStep : 1;
         } else {
           doubtful[island] = 0;
         }
-        live[island] = doubtful[island];
+        live[island] = doubtful[island] != 0;
         some |= doubtful[island] != 0;
       });
       env.sync();
-      if (round == 2 || !env.lanes.any_lane(some)) break;
-      newton(cap, tolerance);
+      if (round == kPursuits || !env.lanes.any_lane(some)) break;
+      newton(cap, pursuit_tolerance(tolerance));
     }
     some = false;
     env.each(this->islands(), [&](int island) { some |= doubtful[island] != 0; });
     return !env.lanes.any_lane(some);
   }
 
-  // the largest natural residual of any island at the forces that are returned
-  DS_HD Scalar natural_residual() const {
-    return apart(*this, [=](const auto& self) { return self.natural_residual_here(); });
+  // the squares of the terms of Z l of an island's stiff rows, summed; diagonals must be current
+  DS_HD Scalar stiff_terms(int island) const {
+    MeanDiagonal<Scalar> sum;
+    const int slots = this->slots();
+    for (int i = this->row_adr()[island]; i < this->row_adr()[island + 1]; i++)
+      sum.add_stiff(this->row_h()[i], this->row_D()[i], this->row_f()[i]);
+    for (int i = this->con_adr()[island]; i < this->con_adr()[island + 1]; i++)
+      for (int r = 0; r < kDim; r++)
+        sum.add_stiff(this->con_h()[(triangle(r) + r) * slots + i], this->con_D()[i],
+                      this->con_f()[r * slots + i]);
+    return sum.stiff;
   }
-  DS_HD Scalar natural_residual_here() const {
+  // the largest natural residual of any island at the forces that are returned, and whether those of some make an
+  // acceleration out of rounding
+  DS_HD Scalar natural_residual(bool* rounded) const {
+    return apart(*this, [=](const auto& self) { return self.natural_residual_here(rounded); });
+  }
+  DS_HD Scalar natural_residual_here(bool* rounded) const {
     const auto all = this->live();
     env.each(this->islands(), [&](int island) { all[island] = 1; });
     this->each_live([&](int island) {
@@ -323,10 +342,14 @@ struct IslandSolver : IslandLaws<kDim, kByRows, IslandRows<kDim, E, kOneEight>> 
     env.sync();
     this->put_natural(all);
     env.sync();
+    bool some = false;
     this->each_live([&](int island) {
       const Scalar size = this->parts(island, 1), error = sqrt(this->parts(island, 0));
+      const Scalar ww = this->dot(island, this->w(), this->w());
+      some |= is_rounding_of_forces(ww, stiff_terms(island));
       this->slope()[island] = error / (size > Scalar(0) ? sqrt(size) : Scalar(1));
     });
+    *rounded = env.lanes.any_lane(some);
     env.sync();
     Scalar worst(0);
     for (int island = 0; island < this->islands(); island++) {
@@ -397,10 +420,11 @@ DS_STAGE void solve_element(E& env, int element, Packed& packed) {
   note_steps(env, element, typename E::Scalar(solver.newton(env.t.o.newton, tolerance)));
   bool solved = solver.judge(env.t.o.newton, tolerance);
   if (env.ends_call) {
-    const auto residual = solver.natural_residual();
+    bool rounded = false;
+    const auto residual = solver.natural_residual(&rounded);
     note_residual(env, element, residual);
     // a residual that is no number tells nothing right
-    solved = solved && residual < typename E::Scalar(kVast);
+    solved = solved && !rounded && residual < typename E::Scalar(kVast);
   }
   if (!solved) env.unsolved = mask_or(env.unsolved, mask_of_word<typename E::Real>(1u << element));
   solver.put_back();

@@ -189,9 +189,19 @@ def piles(rng):
     return scene(rng, bodies)
 
 
+def rubbing_stacks(rng):
+    """Boxes on each other whose friction is far stiffer than their normal: the active set changes along short steps."""
+    cubes = "".join(
+        f'<body pos="{text(rng.normal(0, 0.02, 2))} {0.095 + 0.19 * k:g}"><freejoint/><geom type="box" size=".1 .1 .1" '
+        f'mass="{power(rng, 0.1, 10):g}" condim="{rng.choice([3, 4, 6])}" friction="1 .05 .001"/></body>'
+        for k in range(int(rng.integers(2, 4)))
+    )
+    return scene(rng, cubes, impratio=f"{power(rng, 10, 1e4):g}", cone="pyramidal")
+
+
 FAMILIES = (
     rollers, sunk_bases, servo_loops, mass_ratios, millimetres, stiff_references, tight_limits, dry_friction, light_chains,
-    piles,
+    piles, rubbing_stacks,
 )  # fmt: skip
 
 
