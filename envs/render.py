@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dualstep._display import is_headless, need_display
 from dualstep.envs.arrays import arrays_of
 
 if TYPE_CHECKING:
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 def choose_context() -> None:
     """EGL, which needs no display, where there is none and MUJOCO_GL does not say what to take."""
-    headless = not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
-    if sys.platform.startswith("linux") and headless and not os.environ.get("MUJOCO_GL"):
+    if is_headless() and not os.environ.get("MUJOCO_GL"):
         os.environ["MUJOCO_GL"] = "egl"
 
 
@@ -26,7 +25,9 @@ class Renderer:
     """Copies the state of an environment into a `mujoco.MjData`, and has it drawn."""
 
     def __init__(self, task: Task, mode: str, options: dict[str, Any]) -> None:
-        if mode != "human":
+        if mode == "human":
+            need_display()
+        else:
             choose_context()
         try:
             import mujoco

@@ -87,6 +87,17 @@ def test_what_is_drawn_with(given, chosen, monkeypatch):
     assert os.environ.get("MUJOCO_GL") == chosen
 
 
+def test_a_window_without_a_display_is_refused(monkeypatch):
+    monkeypatch.setattr(sys, "platform", "linux")
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.setenv(name, "")
+    env = ds.envs.make("Hopper", 1, num_threads=1, render_mode="human")
+    env.reset(seed=0)
+    with pytest.raises(RuntimeError, match="there is no display here"):
+        env.render()
+    env.close()
+
+
 # those of the package: tests before these may have made more
 BUILT_IN = [name for name in ds.envs.names() if str(registry.find(name)[1].task).startswith("dualstep.envs.tasks")]
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import threading
 import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+from dualstep._display import need_display
 
 
 def run(env: Any, act: Callable[[Any], Any], *, seed: int, seconds: float | None) -> None:
@@ -18,9 +18,7 @@ def run(env: Any, act: Callable[[Any], Any], *, seed: int, seconds: float | None
         import mujoco.viewer
     except ImportError as error:
         raise ImportError(f"{error}; pip install 'dualstep[view]' brings it") from None
-    # GLFW would end the whole process
-    if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-        raise RuntimeError("there is no display here: neither DISPLAY nor WAYLAND_DISPLAY is set")
+    need_display()
     model = env.task.drawn
     data = mujoco.MjData(model)
     observation, _ = env.reset(seed=seed)
