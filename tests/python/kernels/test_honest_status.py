@@ -99,8 +99,8 @@ def test_boxes_inside_a_box_that_turns_give_finite_numbers():
 
 
 def apart(xml, states, **options):
-    """By state: how far the accelerations of a Batch in single precision are from MuJoCo's, of what constraints do in the
-    norm of the inertia; and the status."""
+    """By state, (a turn from qpos0, qvel): how far the accelerations of a Batch are from MuJoCo's, of what constraints do in
+    the norm of the inertia; and the status. `options` are the Batch's."""
     peer = mujoco.MjModel.from_xml_string(xml)
     peer.opt.tolerance, peer.opt.iterations, peer.opt.ls_iterations = 0, 300, 200
     data, errors, M = mujoco.MjData(peer), [], np.zeros((peer.nv, peer.nv))
