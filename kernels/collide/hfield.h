@@ -184,44 +184,6 @@ DS_STAGE void edge_passed(Scene* s, const FieldEdge<Real>& e, const MaskOf<Real>
   keep_contact(s, valid, dist, axpy(n, dist * Real(0.5), axpy(e.along, at, e.from)), n);
 }
 
-constexpr int kAcrossSteps = 6;
-// of the shape's size: what rounding does to a distance
-template <class Real>
-constexpr double kAcrossRounding = kSingle<Real> ? 5e-7 : 1e-15;
-
-// The normal of an ellipsoid at an edge, to rounding: Newton's method on the circle across the edge, where the search
-// over all directions has a kink. Any direction separates by no more than the shapes are apart, so one counts that
-// separates as well as what was found
-template <class Scene, class Real>
-DS_STAGE void sharpen_across(const Scene& s, const FieldEdge<Real>& e, Real* dist, Vec3<Real>* normal) {
-  const Real zero(0), one(1), rounding = s.size * Real(kAcrossRounding<Real>);
-  const auto core = make_core(s.body, kEllipsoid);
-  const auto local = [&](const Vec3<Real>& x) { return rotate_transposed(s.body.rot, x); };
-  const auto lowest = [&](const Vec3<Real>& n) {
-    return rotate(s.body.rot, core_support(core, -local(n))) - e.from;
-  };
-  Real length;
-  Vec3<Real> n = normalize(axpy(e.along, -dot(e.along, *normal), *normal), *normal, &length);
-  Vec3<Real> y = lowest(n);
-  Real apart = dot(n, y);
-  for (int k = 0; k < kAcrossSteps; k++) {
-    const Vec3<Real> t = cross(e.along, n), flat = local(t);
-    Real bend = apart, unused(0), same(0);
-    add_curvature(core, local(n), flat, flat, &bend, &unused, &same);
-    const auto peaked = bend > rounding;
-    const Real step = select(peaked, dot(t, y) / select(peaked, bend, one), zero);
-    const Vec3<Real> trial = normalize(axpy(t, clamp(step, Real(-0.5), Real(0.5)), n), n, &length);
-    const Vec3<Real> far = lowest(trial);
-    const auto better = dot(trial, far) > apart - rounding;
-    n = select3(better, trial, n);
-    y = select3(better, far, y);
-    apart = select(better, dot(trial, far), apart);
-  }
-  const auto taken = apart >= *dist - rounding;
-  *dist = select(taken, apart, *dist);
-  *normal = select3(taken, n, *normal);
-}
-
 template <int kType, class Scene, class Real>
 DS_STAGE void edge_contacts(Scene* s, const Vec3<Real>& from, const Vec3<Real>& to, const Beside<Real>& far1,
                             const Beside<Real>& far2, MaskOf<Real> wanted) {
@@ -251,14 +213,6 @@ DS_STAGE void edge_contacts(Scene* s, const Vec3<Real>& from, const Vec3<Real>& 
   constexpr int kMost = kPairCapacity<kCapsule, kType>;
   Manifold<Real, kMost> m;
   if constexpr (kType != kBox) collide_types<kCapsule, kType>(edge, s->body, s->margin, &m);
-  if constexpr (kType == kEllipsoid) {
-    wanted = mask_and(wanted, m.hit[0]);
-    if (!any(wanted)) return;
-    sharpen_across(*s, e, &m.dist[0], &m.normal[0]);
-    const Vec3<Real> down = -rotate_transposed(s->body.rot, m.normal[0]);
-    const Vec3<Real> lowest = rotate(s->body.rot, core_support(make_core(s->body, kEllipsoid), down));
-    m.pos[0] = axpy(m.normal[0], m.dist[0] * Real(-0.5), lowest);
-  }
   if constexpr (kType != kBox) {
     for (int k = 0; k < kMost; k++) {
       auto valid = mask_and(wanted, m.hit[k]);

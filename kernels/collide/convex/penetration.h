@@ -70,6 +70,35 @@ DS_FN void across(const Vec3<Real>& m, Vec3<Real>* t1, Vec3<Real>* t2) {
   *t2 = cross(m, *t1);
 }
 
+// along t1 and t2, two directions across m: Newton's step to the least h, w the point of M that is farthest along m.
+// Where `only_second`, m stays across t1
+template <class Real>
+struct SphereStep {
+  Real x, y;
+};
+template <class Real>
+DS_FN SphereStep<Real> newton_step(const ConvexPair<Real>& pair, const Vec3<Real>& m, const Vec3<Real>& w,
+                                   const Vec3<Real>& t1, const Vec3<Real>& t2,
+                                   const MaskOf<Real>& only_second) {
+  const Real zero(0), one(1), half(0.5);
+  Real xx(0), xy(0), yy(0);
+  add_curvature(pair.a, m, t1, t2, &xx, &xy, &yy);
+  add_curvature(pair.b, rotate_transposed(pair.rot, m), rotate_transposed(pair.rot, t1),
+                rotate_transposed(pair.rot, t2), &xx, &xy, &yy);
+  const Real h = dot(m, w), gx = select(only_second, zero, dot(t1, w)), gy = dot(t2, w);
+  xx = select(only_second, one, xx - h);
+  xy = select(only_second, zero, xy);
+  yy = yy - h;
+  // made positive where the depth bends more than the surface
+  const Real middle = half * (xx + yy), d = half * (xx - yy);
+  const Real lowest = middle - sqrt(fma(d, d, xy * xy));
+  const Real lift = max(zero, pair.small * Real(kLeastBend) - lowest);
+  xx = xx + lift;
+  yy = yy + lift;
+  const Real inv = one / fma(xx, yy, -(xy * xy));
+  return {fma(xy, gy, -(yy * gx)) * inv, fma(xy, gx, -(xx * gy)) * inv};
+}
+
 template <class Real>
 DS_STAGE void newton_on_sphere(const ConvexPair<Real>& pair, const MaskOf<Real>& open,
                                DepthBounds<Real>* bounds) {
@@ -81,21 +110,7 @@ DS_STAGE void newton_on_sphere(const ConvexPair<Real>& pair, const MaskOf<Real>&
     if (any(fresh)) {
       Vec3<Real> t1, t2;
       across(m, &t1, &t2);
-      Real xx(0), xy(0), yy(0);
-      add_curvature(pair.a, m, t1, t2, &xx, &xy, &yy);
-      add_curvature(pair.b, rotate_transposed(pair.rot, m), rotate_transposed(pair.rot, t1),
-                    rotate_transposed(pair.rot, t2), &xx, &xy, &yy);
-      const Real h = dot(m, w), gx = dot(t1, w), gy = dot(t2, w);
-      xx = xx - h;
-      yy = yy - h;
-      // made positive where the depth bends more than the surface
-      const Real middle = half * (xx + yy), d = half * (xx - yy);
-      const Real lowest = middle - sqrt(fma(d, d, xy * xy));
-      const Real lift = max(zero, pair.small * Real(kLeastBend) - lowest);
-      xx = xx + lift;
-      yy = yy + lift;
-      const Real inv = one / fma(xx, yy, -(xy * xy));
-      const Real x = fma(xy, gy, -(yy * gx)) * inv, y = fma(xy, gx, -(xx * gy)) * inv;
+      const auto [x, y] = newton_step(pair, m, w, t1, t2, zero < zero);
       const Real size = sqrt(fma(x, x, y * y)), cut = select(size > half, half / max(size, half), one);
       step = select3(fresh, axpy(t1, x * cut, t2 * (y * cut)), step);
       fraction = select(fresh, one, fraction);

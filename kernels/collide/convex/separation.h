@@ -3,7 +3,7 @@
 // solves    dist, the unit normal from A to B, and the nearest points on both surfaces
 // equation  dist = max over |n| = 1 of (min n.b over B - max n.a over A)
 //             = that of the cores less both radii
-// source    gjk.h, polytope.h, penetration.h
+// source    gjk.h, polytope.h, penetration.h, normal.h
 // deviation the normal of a face of hull, box or cylinder takes the place of one within two degrees that separates no better:
 //           what was found from a few points near each other is less exact than a face of the model
 // reads     its arguments
@@ -12,7 +12,7 @@
 #pragma once
 
 #include "kernels/collide/convex/faces.h"
-#include "kernels/collide/convex/penetration.h"
+#include "kernels/collide/convex/normal.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
@@ -39,14 +39,15 @@ DS_FN ConvexPair<Real> make_convex_pair(const Shape<Real>& a, const ConvexCore<R
 // The normal of the face that looks most along n, where it looks so within two degrees and separates as well: what
 // was found from a few points near each other is less exact than a face of the model
 template <class Real>
-DS_FN void prefer_face(const ConvexPair<Real>& pair, const Vec3<Real>& m, const MaskOf<Real>& near,
-                       Separation<Real>* s) {
+DS_FN MaskOf<Real> prefer_face(const ConvexPair<Real>& pair, const Vec3<Real>& m, const MaskOf<Real>& near,
+                               Separation<Real>* s) {
   const auto close = mask_and(near, dot(m, s->n) >= Real(kAlignedCosine));
-  if (!any(close)) return;
+  if (!any(close)) return close;
   const Real along = dot(m, support(pair, m, mask_word(close)).y);
   const auto better = mask_and(close, along >= s->dist - pair.large * Real(kSeparationRounding<Real>));
   s->n = select3(better, m, s->n);
   s->dist = select(better, along, s->dist);
+  return better;
 }
 
 // dist and n of the shapes, radii included; on_a and on_b on their surfaces
@@ -61,13 +62,26 @@ DS_STAGE void convex_separation(const ConvexPair<Real>& pair, const Real& margin
   if (has_ellipsoid(pair)) {
     const auto open = mask_and(mask_and(near, mask_not(meets)), out->gap > enough(pair));
     if (any(open)) sharpen_distance(pair, open, out);
-    ellipsoid_witness(pair, out);
   }
-  if (has_faces(pair.a) && any(near)) prefer_face(pair, nearest_normal(pair.a, out->n, near), near, out);
+  Touching<Real> touching;
+  const bool curved = is_curved(pair) && any(near);
+  if (curved)
+    refine_normal(pair, near, out, &touching);
+  else
+    touching.a.there = touching.b.there = Real(0) < Real(0);
+  if (has_faces(pair.a) && any(near)) {
+    const auto face = prefer_face(pair, nearest_normal(pair.a, out->n, near), near, out);
+    touching.a.there = mask_or(touching.a.there, face);
+  }
   if (has_faces(pair.b) && any(near)) {
     const Vec3<Real> back = -rotate_transposed(pair.rot, out->n);
-    prefer_face(pair, -rotate(pair.rot, nearest_normal(pair.b, back, near)), near, out);
+    const auto face = prefer_face(pair, -rotate(pair.rot, nearest_normal(pair.b, back, near)), near, out);
+    touching.b.there = mask_or(touching.b.there, face);
   }
+  if (has_ellipsoid(pair))
+    ellipsoid_witness(pair, out);
+  else if (curved)
+    witness(pair, touching, near, out);
   out->dist = out->dist - pair.radius;
   out->on_a = axpy(out->n, core_radius(pair.a), out->on_a);
   out->on_b = axpy(out->n, -core_radius(pair.b), out->on_b);
