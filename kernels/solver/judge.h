@@ -95,15 +95,12 @@ DS_HD void newton_direction(E& env, const typename E::Mask& live) {
 
 // a share of what rounding does
 constexpr double kNothing = 1e-2;
-// Whether the step that is left, of the square `left`, shows that w is right: where it is nothing beside rounding; or small
-// for the second time. For where rows turn along a short step, the one behind it need not be short. `before`: it was small
-// the last time
+// Whether the step that is left, of the square `left`, shows that w is right: where it is nothing beside rounding; or is
+// still small after the search went on. For where rows turn along a short step, the one behind it need not be short
 template <class Real>
-DS_HD MaskOf<Real> is_arrived(const Real& ww, const Real& left, const Real& least, MaskOf<Real>* before) {
-  const auto small = is_small(left, max(right_by_estimate(ww), least));
-  const auto arrived = mask_or(is_small(left, Real(kNothing * kNothing) * least), mask_and(small, *before));
-  *before = small;
-  return arrived;
+DS_HD MaskOf<Real> is_arrived(const Real& ww, const Real& left, const Real& least, bool pursued) {
+  const Real nothing = Real(kNothing * kNothing) * least;
+  return is_small(left, pursued ? max(right_by_estimate(ww), least) : nothing);
 }
 
 // how often the search goes on with environments whose acceleration is not right
@@ -119,7 +116,6 @@ DS_STAGE typename E::Mask pursue(E& env, const typename E::Real& tolerance, type
   using Real = typename E::Real;
   const auto w = env.w(), dw = env.dw();
   const Real least = rounding_squared<kDim, kByRows>(env);
-  auto before = all_false<Real>();  // those whose step before was small
   for (int round = 0;; round++) {
     // those that are right keep their y, whoever shares their pack
     each_residual<kDim>(env, [](const Real& y, Real& kept) { kept = y; });
@@ -137,7 +133,7 @@ DS_STAGE typename E::Mask pursue(E& env, const typename E::Real& tolerance, type
       return s;
     });
     env.done();
-    doubtful = mask_and(doubtful, mask_not(is_arrived(sum.of[0], sum.of[1], least, &before)));
+    doubtful = mask_and(doubtful, mask_not(is_arrived(sum.of[0], sum.of[1], least, round > 0)));
     if (round == kPursuits || !any(doubtful)) return doubtful;
     (void)newton<kDim, kByRows>(env, env.t.o.newton, pursuit_tolerance(tolerance), doubtful);
   }

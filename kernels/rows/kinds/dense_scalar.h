@@ -177,7 +177,7 @@ struct DenseScalarRows {
       const Real a =
           env.accumulate(nv, [&](int d, const Real& s) { return fma(Z[g * nv + d], Z[g * nv + d], s); });
       diagonal->add(D > Real(0), a, Real(1) / select(D > Real(0), D, Real(1)));
-      diagonal->add_stiff(a, D, lambda()[g]);
+      diagonal->add_stiff(a, D, a * lambda()[g] * lambda()[g]);
     }
   }
   DS_HD void add_natural(NaturalResidual<Real>* residual) const {

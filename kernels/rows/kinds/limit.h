@@ -164,7 +164,8 @@ struct Limits {
       if (!any(used)) return;
       const Real a = single_diag(env, dof);
       diagonal->add(used, a, Real(1) / select(used, D, Real(1)));
-      diagonal->add_stiff(a, D, OneSided::force(used_y(s), D));
+      const Real l = OneSided::force(used_y(s), D);
+      diagonal->add_stiff(a, D, a * l * l);
     });
   }
   DS_HD void add_natural(NaturalResidual<Real>* residual) const {

@@ -212,8 +212,9 @@ struct MeanDiagonal {
     sum = sum + select(used, a + R, Real(0));
     count = count + select(used, Real(1), Real(0));
   }
-  DS_HD void add_stiff(const Real& a, const Real& D, const Real& l) {
-    stiff = stiff + select(a * D > Real(kStiff<Real>), a * l * l, Real(0));
+  // `terms`: of a row, or of all rows of a contact, whose normal counts
+  DS_HD void add_stiff(const Real& a, const Real& D, const Real& terms) {
+    stiff = stiff + select(a * D > Real(kStiff<Real>), terms, Real(0));
   }
   DS_HD Real mean() const { return sum / max(count, Real(1)); }
 };

@@ -90,6 +90,34 @@ struct IslandLaws : Rows {
       }
     for (int i = rows.begin; i < rows.end; i++) f(this->row_y()[i], this->row_dy()[i], this->row_y0()[i]);
   }
+  // |sqrt(D) y0|^2 of contacts and scalar rows that follow each other
+  template <class Number>
+  DS_HD Number asked_squared(Neighbours contacts, Neighbours rows) const {
+    Number sum(0);
+    const auto add = [&](const Number& D, const Number& y) { sum = fma(D * y, y, sum); };
+    for (int i = rows.begin; i < rows.end; i++) add(this->row_D()[i], this->row_y0()[i]);
+    for (int i = contacts.begin; i < contacts.end; i++)
+      for (int r = 0; r < kDim; r++) add(this->con_D()[i], this->con_y0()[r * this->slots() + i]);
+    return sum;
+  }
+  // the squares of the terms of Z l of those that are stiff; diagonals must be current
+  template <class Number>
+  DS_HD Number stiff_terms(Neighbours contacts, Neighbours rows) const {
+    MeanDiagonal<Number> sum;
+    for (int i = rows.begin; i < rows.end; i++) {
+      const Number a = this->row_h()[i], l = this->row_f()[i];
+      sum.add_stiff(a, this->row_D()[i], a * l * l);
+    }
+    for (int i = contacts.begin; i < contacts.end; i++) {
+      Number terms(0);
+      for (int r = 0; r < kDim; r++) {
+        const Number l = this->con_f()[r * this->slots() + i];
+        terms = fma(this->con_h()[(triangle(r) + r) * this->slots() + i] * l, l, terms);
+      }
+      sum.add_stiff(this->con_h()[i], this->con_D()[i], terms);
+    }
+    return sum.stiff;
+  }
 
   DS_HD ConeParams<Real, kDim> cone(int i) const {
     return cone_params_of<kDim>(*this, i, [this](const Reals& run, int k) -> Real { return load(run, k); });

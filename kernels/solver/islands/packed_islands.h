@@ -25,6 +25,7 @@ template <int kDim, bool kByRows, class E>
 struct PackedIslands : IslandLaws<kDim, kByRows, PackedDirection<kDim, E>> {
   using Base = IslandLaws<kDim, kByRows, PackedDirection<kDim, E>>;
   using Base::env, Base::dofs, Base::kPack, Base::count;
+  using Neighbours = typename Base::Neighbours;
   using Scalar = typename Base::Scalar;
   using Real = typename Base::Real;
   using Mask = typename Base::Mask;
@@ -66,10 +67,11 @@ struct PackedIslands : IslandLaws<kDim, kByRows, PackedDirection<kDim, E>> {
     this->put_gradient();
     this->negate_gradient(to);
   }
-  // likewise, for all rows
+  DS_HD Neighbours all_contacts() const { return {0, this->contacts()}; }
+  DS_HD Neighbours all_rows() const { return {0, this->rows()}; }
   template <class F>
   DS_HD void each_y(F f) const {
-    Base::each_y({0, this->contacts()}, {0, this->rows()}, f);
+    Base::each_y(all_contacts(), all_rows(), f);
   }
 
   // the step length of each island of a mask, as IslandSolver finds it turn by turn
@@ -127,26 +129,17 @@ struct PackedIslands : IslandLaws<kDim, kByRows, PackedDirection<kDim, E>> {
     const Real ww = this->dot(this->w(), this->w());
     return is_small(this->dot(this->grad(), this->grad()), right_by_bound(ww));
   }
-  DS_HD Mask have_arrived(const Real& least, Mask* before) const {
+  DS_HD Mask have_arrived(const Real& least, bool pursued) const {
     const Real ww = this->dot(this->w(), this->w()), left = this->dot(this->dw(), this->dw());
-    return is_arrived(ww, left, least, before);
+    return is_arrived(ww, left, least, pursued);
   }
   // what rounding does to w, squared (judge.h)
   DS_HD Real rounding_squared() const {
-    Real size(0), asked(0);
+    Real size(0);
     for (int l = 0; l < count; l++)
       set_lane(size, l,
                IslandEnv<E, false>(env, this->element[l]).add_smooth_squares(this->tree[l], Scalar(0)));
-    for (int i = 0; i < this->rows(); i++) {
-      const Real y = this->row_y0()[i];
-      asked = fma(this->row_D()[i] * y, y, asked);
-    }
-    for (int i = 0; i < this->contacts(); i++)
-      for (int r = 0; r < kDim; r++) {
-        const Real y = this->con_y0()[r * this->slots() + i];
-        asked = fma(this->con_D()[i] * y, y, asked);
-      }
-    return rounding_of(size, asked);
+    return rounding_of(size, this->template asked_squared<Real>(all_contacts(), all_rows()));
   }
   // those of `present` whose acceleration is not right, after going on with those in doubt
   DS_HD Mask judge(int cap, const Real& tolerance, const Mask& present) const {
@@ -157,7 +150,6 @@ struct PackedIslands : IslandLaws<kDim, kByRows, PackedDirection<kDim, E>> {
     auto doubtful = mask_and(present, mask_not(are_right_by_bound()));
     if (!any(doubtful)) return doubtful;
     const Real least = rounding_squared();
-    auto before = all_false<Real>();  // those whose step before was small
     for (int round = 0;; round++) {
       // rows anew from w: their y carry the rounding of all steps
       this->put_products(doubtful, this->w(), true, this->con_y(), this->row_y());
@@ -166,7 +158,7 @@ struct PackedIslands : IslandLaws<kDim, kByRows, PackedDirection<kDim, E>> {
       doubtful = mask_and(doubtful, mask_not(are_right_by_bound()));
       if (any(doubtful)) {
         this->direction();
-        doubtful = mask_and(doubtful, mask_not(have_arrived(least, &before)));
+        doubtful = mask_and(doubtful, mask_not(have_arrived(least, round > 0)));
       }
       if (round == kPursuits || !any(doubtful)) return doubtful;
       Real ignored(0);
@@ -174,18 +166,7 @@ struct PackedIslands : IslandLaws<kDim, kByRows, PackedDirection<kDim, E>> {
     }
   }
 
-  // the squares of the terms of Z l of stiff rows, summed; diagonals must be current
-  DS_HD Real stiff_terms() const {
-    MeanDiagonal<Real> sum;
-    for (int i = 0; i < this->rows(); i++)
-      sum.add_stiff(this->row_h()[i], this->row_D()[i], this->row_f()[i]);
-    for (int i = 0; i < this->contacts(); i++)
-      for (int r = 0; r < kDim; r++)
-        sum.add_stiff(this->con_h()[(triangle(r) + r) * this->slots() + i], this->con_D()[i],
-                      this->con_f()[r * this->slots() + i]);
-    return sum.stiff;
-  }
-  // and those whose forces make an acceleration out of rounding, into `wrong`
+  // the natural residual of each; those whose forces make an acceleration out of rounding go into `wrong`
   DS_HD Real natural_residual(Mask* wrong) const {
     return apart(*this, [=](const auto& self) { return self.natural_residual_here(wrong); });
   }
@@ -198,7 +179,8 @@ struct PackedIslands : IslandLaws<kDim, kByRows, PackedDirection<kDim, E>> {
     this->alpha()[0] = this->parts(0) / select(number > one, number, one);
     this->put_natural(this->con_adr());
     const Real size = this->parts(1), ww = this->dot(this->w(), this->w());
-    *wrong = mask_or(*wrong, is_rounding_of_forces(ww, stiff_terms()));
+    *wrong = mask_or(*wrong,
+                     is_rounding_of_forces(ww, this->template stiff_terms<Real>(all_contacts(), all_rows())));
     return sqrt(this->parts(0)) / select(size > zero, sqrt(size), one);
   }
 

@@ -29,6 +29,7 @@ template <int kDim, bool kByRows, class E, bool kOneEight>
 struct IslandSolver : IslandLaws<kDim, kByRows, IslandRows<kDim, E, kOneEight>> {
   using Base = IslandLaws<kDim, kByRows, IslandRows<kDim, E, kOneEight>>;
   using Base::env, Base::at, Base::dofs, Base::padded, Base::begin;
+  using Neighbours = typename Base::Neighbours;
   using Scalar = typename Base::Scalar;
   using Reals = typename Base::Reals;
   using Numbers = typename Base::Numbers;
@@ -93,10 +94,15 @@ struct IslandSolver : IslandLaws<kDim, kByRows, IslandRows<kDim, E, kOneEight>> 
     each_y(island, [](const Scalar&, Scalar& other, const Scalar& y0) { other = y0; });
   }
   // likewise, for the rows of an island
+  DS_HD Neighbours its_contacts(int island) const {
+    return {this->con_adr()[island], this->con_adr()[island + 1]};
+  }
+  DS_HD Neighbours its_rows(int island) const {
+    return {this->row_adr()[island], this->row_adr()[island + 1]};
+  }
   template <class F>
   DS_HD void each_y(int island, F f) const {
-    const auto con = this->con_adr(), row = this->row_adr();
-    Base::each_y({con[island], con[island + 1]}, {row[island], row[island + 1]}, f);
+    Base::each_y(its_contacts(island), its_rows(island), f);
   }
 
   DS_HD void put_gradient(int island) const {
@@ -236,17 +242,9 @@ struct IslandSolver : IslandLaws<kDim, kByRows, IslandRows<kDim, E, kOneEight>> 
 
   // what rounding does to an island's w, squared (judge.h)
   DS_HD Scalar rounding_squared(int island) const {
-    Scalar size(0), asked(0);
+    Scalar size(0);
     this->each_tree(island, [&](int tree) { size = this->add_smooth_squares(tree, size); });
-    const int slots = this->slots();
-    for (int i = this->row_adr()[island]; i < this->row_adr()[island + 1]; i++)
-      asked = fma(this->row_D()[i] * this->row_y0()[i], this->row_y0()[i], asked);
-    for (int i = this->con_adr()[island]; i < this->con_adr()[island + 1]; i++)
-      for (int r = 0; r < kDim; r++) {
-        const Scalar y = this->con_y0()[r * slots + i];
-        asked = fma(this->con_D()[i] * y, y, asked);
-      }
-    return rounding_of(size, asked);
+    return rounding_of(size, this->template asked_squared<Scalar>(its_contacts(island), its_rows(island)));
   }
   // whether an island's acceleration is right by the bound of judge.h
   DS_HD bool is_right_by_bound(int island) const {
@@ -255,18 +253,16 @@ struct IslandSolver : IslandLaws<kDim, kByRows, IslandRows<kDim, E, kOneEight>> 
     return is_small(this->dot(island, this->grad(), this->grad()), right_by_bound(ww));
   }
   // and once a direction is there, by the step that is left
-  DS_HD bool has_arrived(int island, bool* before) const {
+  DS_HD bool has_arrived(int island, bool pursued) const {
     const Scalar ww = this->dot(island, this->w(), this->w()),
                  left = this->dot(island, this->dw(), this->dw());
-    return is_arrived(ww, left, rounding_squared(island), before);
+    return is_arrived(ww, left, rounding_squared(island), pursued);
   }
 
   // Judges every island (judge.h), after going on with those in doubt. Returns whether all are right
   DS_HD bool judge(int cap, Scalar tolerance) const {
     return apart(*this, [=](const auto& self) { return self.judge_here(cap, tolerance); });
   }
-  // of an island in doubt: its step before was small
-  static constexpr int kSmallStep = 2;
   DS_HD bool judge_here(int cap, Scalar tolerance) const {
     const auto live = this->live(), doubtful = this->doubtful();
     bool some = false;
@@ -287,14 +283,12 @@ struct IslandSolver : IslandLaws<kDim, kByRows, IslandRows<kDim, E, kOneEight>> 
       some = false;
       env.each(this->islands(), [&](int island) {
         if (live[island] <= 0) return;
-        if (!is_right_by_bound(island)) {
+        bool right = is_right_by_bound(island);
+        if (!right) {
           put_direction(island);
-          bool small = doubtful[island] == kSmallStep;
-          const bool arrived = has_arrived(island, &small);
-          doubtful[island] = arrived ? 0 : small ? kSmallStep : 1;
-        } else {
-          doubtful[island] = 0;
+          right = has_arrived(island, round > 0);
         }
+        doubtful[island] = !right;
         live[island] = doubtful[island] != 0;
         some |= doubtful[island] != 0;
       });
@@ -307,18 +301,6 @@ struct IslandSolver : IslandLaws<kDim, kByRows, IslandRows<kDim, E, kOneEight>> 
     return !env.lanes.any_lane(some);
   }
 
-  // the squares of the terms of Z l of an island's stiff rows, summed; diagonals must be current
-  DS_HD Scalar stiff_terms(int island) const {
-    MeanDiagonal<Scalar> sum;
-    const int slots = this->slots();
-    for (int i = this->row_adr()[island]; i < this->row_adr()[island + 1]; i++)
-      sum.add_stiff(this->row_h()[i], this->row_D()[i], this->row_f()[i]);
-    for (int i = this->con_adr()[island]; i < this->con_adr()[island + 1]; i++)
-      for (int r = 0; r < kDim; r++)
-        sum.add_stiff(this->con_h()[(triangle(r) + r) * slots + i], this->con_D()[i],
-                      this->con_f()[r * slots + i]);
-    return sum.stiff;
-  }
   // the largest natural residual of any island at the forces that are returned, and whether those of some make an
   // acceleration out of rounding
   DS_HD Scalar natural_residual(bool* rounded) const {
@@ -346,7 +328,8 @@ struct IslandSolver : IslandLaws<kDim, kByRows, IslandRows<kDim, E, kOneEight>> 
     this->each_live([&](int island) {
       const Scalar size = this->parts(island, 1), error = sqrt(this->parts(island, 0));
       const Scalar ww = this->dot(island, this->w(), this->w());
-      some |= is_rounding_of_forces(ww, stiff_terms(island));
+      some |= is_rounding_of_forces(
+          ww, this->template stiff_terms<Scalar>(its_contacts(island), its_rows(island)));
       this->slope()[island] = error / (size > Scalar(0) ? sqrt(size) : Scalar(1));
     });
     *rounded = env.lanes.any_lane(some);
