@@ -118,6 +118,25 @@ void inverse_weights(Model* m, bool moments_alone) {
   if (any_is_muscle(*m)) actuator_weights(m, &d);
 }
 
+// where bodies stand at qpos0
+const std::set<std::string> kPoses = {"body_pos", "body_quat", "jnt_pos", "jnt_axis", "qpos0"};
+
+// of a connect between bodies the point of the second that the anchor of the first lies on at qpos0
+void connected_points(Model* m) {
+  reference::Data d = reference::make_data(*m);
+  d.qpos = Eigen::Map<const reference::VectorXd>(m->qpos0.data(), m->nq);
+  reference::kinematics(*m, &d);
+  for (int i = 0; i < m->neq; ++i) {
+    if (m->eq_type[i] != kEqConnect || m->eq_objtype[i] != kObjBody) continue;
+    const int body1 = m->eq_obj1id[i], body2 = m->eq_obj2id[i];
+    const auto anchors = row::eq_data(*m, i);
+    const reference::Vector3d own(anchors[0], anchors[1], anchors[2]);
+    const reference::Vector3d point = d.xpos[body1] + d.xmat[body1] * own;
+    const reference::Vector3d other = d.xmat[body2].transpose() * (point - d.xpos[body2]);
+    for (int k = 0; k < 3; ++k) anchors[3 + k] = other[k];
+  }
+}
+
 }  // namespace
 
 void derive_constants(Model* model, const std::set<std::string>& changed) {
@@ -130,6 +149,7 @@ void derive_constants(Model* model, const std::set<std::string>& changed) {
     return std::any_of(changed.begin(), changed.end(),
                        [&](const std::string& n) { return names.count(n) > 0; });
   };
+  if (touches(kPoses) && !changed.count("eq_data")) connected_points(model);
   const bool inertial = touches(kInertial) || (has_actuator_loads(*model) && changed.count("actuator_gear")),
              paths = model->ntendon > 0 && touches(kPaths),
              moments = any_is_muscle(*model) && touches(kMoments);

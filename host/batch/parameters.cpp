@@ -16,6 +16,7 @@ const std::string kGravity = "opt_gravity";
 const std::map<std::string, std::string>& refused() {
   static const std::string visual = "it has no part in the physics";
   static const std::string derived = "it is derived from other parameters: set those";
+  static const std::string sites = "the shape of sites is shared by all environments";
   static const std::string file = "it belongs to the model file";
   static const std::string mesh = "the shape of meshes is shared by all environments";
   static const std::string hfield = "the shape of height fields is shared by all environments";
@@ -23,7 +24,7 @@ const std::map<std::string, std::string>& refused() {
   static const std::map<std::string, std::string> list = {
       {"geom_aabb", visual},
       {"geom_rgba", visual},
-      {"site_size", visual},
+      {"site_size", sites},
       {"numeric_data", file},
       {"mesh_vert", mesh},
       {"mesh_polynormal", mesh},

@@ -190,6 +190,11 @@ Wanted sensor_reference(const Model& m, int s) {
 
 Wanted sensor_width(const Model& m, int s) {
   const int readings = sensor_type_row(m.sensor_type[s]).readings;
+  // of an actuator with several outputs, which is refused by them; what the sensor is of is looked at later
+  const int a = m.sensor_objid[s];
+  if (m.sensor_type[s] == kActuatorFrc && a >= 0 && a < m.nactuator && m.actuator_outnum[a] > 0 &&
+      m.actuator_outnum[a] <= m.nsensordata)
+    return either(1, m.actuator_outnum[a]);
   return readings > 0 ? exactly(readings) : below(m.nsensordata + 1L);
 }
 

@@ -71,26 +71,26 @@ bool lone_free_body(const Model& m, int jnt) {
   if (m.jnt_type[jnt] != kFree) return false;
   const int body = m.jnt_bodyid[jnt];
   for (int i = 1; i < m.nbody; ++i) {
-    if (i != body && m.body_rootid[i] == m.body_rootid[body] &&
-        (m.body_dofnum[i] > 0 || m.body_mass[i] > 0)) {
-      return false;
-    }
+    if (i != body && m.body_rootid[i] == m.body_rootid[body] && m.body_dofnum[i] > 0) return false;
   }
   return m.body_jntnum[body] == 1;
 }
 
-// d bias / d qvel of a lone free body. The bias is quadratic in the angular velocity w, so its derivative
-// follows from values alone: db(w) e = b(w + e) - b(w) - b(e), without truncation error.
+// d bias / d qvel of a free body, and of what is fixed to it. The bias is quadratic in the angular velocity w, so its
+// derivative follows from values alone: db(w) e = b(w + e) - b(w) - b(e), without truncation error.
 Matrix6d free_body_bias_slope(const Model& m, const Data& d, int jnt) {
   const int body = m.jnt_bodyid[jnt];
   const Matrix3d& R = d.xmat[body];
-  const Matrix3d inertia =
-      d.ximat[body] * vec3(m.body_inertia, body).asDiagonal() * d.ximat[body].transpose();
-  const Vector3d arm = d.xipos[body] - d.xpos[body];
   const auto bias = [&](const Vector3d& body_velocity) {
     const Vector3d w = R * body_velocity;
-    const Vector3d force = m.body_mass[body] * w.cross(w.cross(arm));
-    const Vector3d torque = arm.cross(force) + w.cross(inertia * w);
+    Vector3d force = Vector3d::Zero(), torque = Vector3d::Zero();
+    for (int i = body; i < m.nbody; ++i) {
+      if (m.body_rootid[i] != body) continue;
+      const Matrix3d inertia = d.ximat[i] * vec3(m.body_inertia, i).asDiagonal() * d.ximat[i].transpose();
+      const Vector3d arm = d.xipos[i] - d.xpos[body], pull = m.body_mass[i] * w.cross(w.cross(arm));
+      force += pull;
+      torque += arm.cross(pull) + w.cross(inertia * w);
+    }
     return spatial(force, R.transpose() * torque);
   };
   const Vector3d w = d.qvel.segment<3>(m.jnt_dofadr[jnt] + 3);

@@ -40,6 +40,13 @@ struct Rows {
     frictionloss.push_back(loss);
     of_tendon.push_back(0);
   }
+  // a constraint of one row: where no dof moves it there is none
+  bool add_alone(const VectorXd& j, RowType row_type, int row_id, double row_pos, double row_margin,
+                 double loss = 0) {
+    if (j.isZero(0)) return false;
+    add(j, row_type, row_id, row_pos, row_margin, loss);
+    return true;
+  }
 };
 
 VectorXd single_row(int nv, int dof, double value) {
@@ -94,7 +101,7 @@ void add_joint_coupling(const Model& m, const Data& d, int i, Rows* rows) {
     pos -= x * (c[1] + x * (c[2] + x * (c[3] + x * c[4])));
     row[m.jnt_dofadr[j2]] -= c[1] + x * (2 * c[2] + x * (3 * c[3] + x * 4 * c[4]));
   }
-  rows->add(row, RowType::kEquality, i, pos, 0);
+  rows->add_alone(row, RowType::kEquality, i, pos, 0);
 }
 
 // L1 - L1_0 = polynomial of (L2 - L2_0), likewise
@@ -112,7 +119,7 @@ void add_tendon_coupling(const Model& m, const Data& d, int i, Rows* rows) {
       pos -= c[k] * power;
     }
   }
-  rows->add(row, RowType::kEquality, i, pos, 0);
+  rows->add_alone(row, RowType::kEquality, i, pos, 0);
 }
 
 void add_tendon_limits(const Model& m, const Data& d, Rows* rows) {
@@ -121,8 +128,8 @@ void add_tendon_limits(const Model& m, const Data& d, Rows* rows) {
     for (const int side : {1, -1}) {
       const double distance = side * (d.ten_length[t] - row::tendon_range(m, t)[side < 0]);
       if (distance >= m.tendon_margin[t]) continue;
-      rows->add(side * d.ten_J.row(t), RowType::kLimit, t, distance, m.tendon_margin[t]);
-      rows->of_tendon.back() = 1;
+      if (rows->add_alone(side * d.ten_J.row(t), RowType::kLimit, t, distance, m.tendon_margin[t]))
+        rows->of_tendon.back() = 1;
     }
   }
 }

@@ -9,7 +9,7 @@
 //                    but where the line through centre and side site parts the ends, the way around the side site.
 //                    With the side site inside, the string bounces off the inner wall with equal angles
 // source    MuJoCo's documentation, "Tendons", "Spatial tendons"
-// deviation the search inside goes on to 1e-11, where MuJoCo's ends at 1e-6 or so
+// deviation the search inside goes on to rounding, where MuJoCo's ends at 1e-6 or so
 // reads     poses, qpos
 // writes    ten_length, ten_J
 // cost      O(path nv)
@@ -88,19 +88,24 @@ Arc inside(const Vector2d& p, const Vector2d& q, double r) {
   if (std::cos(angle) < -1 + kTiny) return arc;
   arc.touches = true;
   arc.first = arc.last = r * (p + q).normalized();
-  // the sine z of the angle between the string and the radius where it meets the wall
+  // the angle t between the string and the radius where it meets the wall
   const double A = r / p.norm(), B = r / q.norm();
-  const auto miss = [&](double z) { return std::asin(A * z) + std::asin(B * z) - 2 * std::asin(z) + angle; };
-  const auto slope = [](double k, double z) { return k / std::sqrt(1 - k * k * z * z); };
-  double z = 1 - 1e-7;
-  if (std::cos(angle) > 1 - kTiny || miss(z) > 0) return arc;
-  for (int i = 0; i < 20 && std::abs(miss(z)) > 1e-11; ++i) {
-    const double next = z - miss(z) / (slope(A, z) + slope(B, z) - 2 * slope(1, z));
-    if (!(next < z)) break;
-    z = next;
+  const auto miss = [&](double t) {
+    return std::asin(A * std::sin(t)) + std::asin(B * std::sin(t)) - 2 * t + angle;
+  };
+  const auto slope = [](double k, double t) {
+    return k * std::cos(t) / std::sqrt(1 - std::pow(k * std::sin(t), 2));
+  };
+  if (std::cos(angle) > 1 - kTiny) return arc;
+  // where it grazes the wall, rounding may leave a root beyond a right angle
+  double t = kPi / 2;
+  for (int i = 0; i < 20 && miss(t) < -1e-15; ++i) {
+    const double next = t - miss(t) / (slope(A, t) + slope(B, t) - 2);
+    if (!(next < t)) break;
+    t = next;
   }
   const bool left = turn(p, q) > 0;
-  const double bend = std::asin(z) - std::asin((left ? A : B) * z);
+  const double bend = t - std::asin((left ? A : B) * std::sin(t));
   arc.first = arc.last = on_circle(r, polar(left ? p : q) + bend);
   return arc;
 }

@@ -76,45 +76,49 @@ DS_STAGE void advance_activations(E& env, const Mask& move) {
   });
 }
 
-// true where every number of a field is below kMaxVal, so finite
+// true where every number of a field is below a bound, so finite
 template <class E, class F>
-DS_FN typename E::Mask well_behaved(const E& env, const F& x, int n) {
+DS_FN typename E::Mask well_behaved(const E& env, const F& x, int n, double most = kMaxVal) {
   using Real = typename E::Real;
-  const Real bound(kMaxVal);
+  const Real bound(most);
   const Real bad = env.accumulate(
       n, [&](int i, const Real& s) { return s + select(abs(x[i]) < bound, Real(0), Real(1)); });
   return bad == Real(0);
 }
 
-// x of a free body that is alone in its tree, with the velocity derivative of its bias: a 6 x 6 system of its
-// own, not symmetric. b(w) = (F, R'(arm x F + w x I w)), F = m w x (w x arm), is quadratic in w.
+// x of a free body whose tree has no other joint, with the velocity derivative of its bias: a 6 x 6 system of its
+// own, not symmetric. b(w) = (F, R'(arm x F + w x I w)), F = m w x (w x arm), is quadratic in w; bodies that are fixed to
+// it add theirs.
 template <class E, class F>
 DS_STAGE void solve_lone_body(E& env, int j, const F& x) {
   using Real = typename E::Real;
   const auto& t = env.t;
   const auto LD = env.LD();
   const int b = t.jnt_body[j], dof = t.jnt_dofadr[j];
-  const Real h(t.o.timestep), m = env.body_mass(b);
+  const Real h(t.o.timestep);
   const Mat3<Real> r = to_matrix(env.xquat().quat(b));
-  const Mat3<Real> ri = to_matrix(mul(env.xquat().quat(b), env.quat(t.body_iquat, b)));
-  const Vec3<Real> arm = env.xipos().vec(b) - env.xpos().vec(b), moments = env.vec(t.body_inertia, b);
-  const auto inertia_times = [&](const Vec3<Real>& v) {
-    const Vec3<Real> local = rotate_transposed(ri, v);
-    return rotate(ri, Vec3<Real>{local.x * moments.x, local.y * moments.y, local.z * moments.z});
-  };
   const Vec3<Real> w = rotate(r, env.qvel().vec_at(dof + 3));
   Real A[6][7];
   for (int i = 0; i < 6; i++) {
     for (int e = 0; e <= i; e++) A[i][i - e] = A[i - e][i] = LD[t.M_rowadr[dof + i] + e];
     A[i][6] = x[dof + i];
   }
-  for (int k = 0; k < 3; k++) {
-    const Vec3<Real> e = column(r, k);
-    const Vec3<Real> force = (cross(e, cross(w, arm)) + cross(w, cross(e, arm))) * m;
-    const Vec3<Real> torque =
-        rotate_transposed(r, cross(arm, force) + cross(e, inertia_times(w)) + cross(w, inertia_times(e)));
-    const Real slope[6] = {force.x, force.y, force.z, torque.x, torque.y, torque.z};
-    for (int i = 0; i < 6; i++) A[i][3 + k] = fma(h, slope[i], A[i][3 + k]);
+  for (int c = b; c < t.n.nbody && t.body_tree[c] == t.body_tree[b]; c++) {
+    const Real m = env.body_mass(c);
+    const Mat3<Real> ri = to_matrix(mul(env.xquat().quat(c), env.quat(t.body_iquat, c)));
+    const Vec3<Real> arm = env.xipos().vec(c) - env.xpos().vec(b), moments = env.vec(t.body_inertia, c);
+    const auto inertia_times = [&](const Vec3<Real>& v) {
+      const Vec3<Real> local = rotate_transposed(ri, v);
+      return rotate(ri, Vec3<Real>{local.x * moments.x, local.y * moments.y, local.z * moments.z});
+    };
+    for (int k = 0; k < 3; k++) {
+      const Vec3<Real> e = column(r, k);
+      const Vec3<Real> force = (cross(e, cross(w, arm)) + cross(w, cross(e, arm))) * m;
+      const Vec3<Real> torque =
+          rotate_transposed(r, cross(arm, force) + cross(e, inertia_times(w)) + cross(w, inertia_times(e)));
+      const Real slope[6] = {force.x, force.y, force.z, torque.x, torque.y, torque.z};
+      for (int i = 0; i < 6; i++) A[i][3 + k] = fma(h, slope[i], A[i][3 + k]);
+    }
   }
   // elimination without pivoting: a small step leaves the matrix close to a positive definite one
   for (int k = 0; k < 6; k++) {
@@ -207,7 +211,8 @@ DS_STAGE void integrate_euler(E& env, const typename E::Mask& live) {
   env.each(t.n.nv, [&](int i) { next[i] = fma(h, x[i], qvel[i]); });
   env.sync();
   auto good = mask_and(well_behaved(env, next, t.n.nv), well_behaved(env, x, t.n.nv));
-  if (t.n.na > 0) good = mask_and(good, well_behaved(env, env.act_dot(), t.n.na));
+  // a filter of a tiny time constant has a great rate
+  if (t.n.na > 0) good = mask_and(good, well_behaved(env, env.act_dot(), t.n.na, kVast));
   const auto move = mask_and(live, good);
   env.diverged = mask_or(env.diverged, mask_and(live, mask_not(good)));
   env.each(t.n.nv, [&](int i) { qvel[i] = select(move, next[i], qvel[i]); });

@@ -6,11 +6,11 @@
 //                       ways, where the straight one is barred. With a side site at s, and ends on opposite
 //                       sides of the line through it and the centre, the way around s; with ends on one side of
 //                       that line the shorter arc, where the straight one is barred
-//             inside    one point s on the circle, where the string has equal angles with the radius: with
-//                       A = r / |p|, B = r / |q|, G the angle between p and q, z the sine of that angle,
-//                       asin(A z) + asin(B z) - 2 asin(z) + G = 0
+//             inside    one point s on the circle, where the string has equal angles t with the radius: with
+//                       A = r / |p|, B = r / |q|, G the angle between p and q,
+//                       asin(A sin t) + asin(B sin t) - 2 t + G = 0
 //           on a cylinder the string climbs in proportion to its way across
-// source    MuJoCo's documentation, "Spatial tendon"; Newton's method from the right as there, to a smaller tolerance
+// source    MuJoCo's documentation, "Spatial tendon"; Newton's method from the right as there, in t for sin t, and to a smaller tolerance
 // deviation none; arcs by the arctangent of sine and cosine
 // reads     its arguments
 // writes    none
@@ -134,10 +134,12 @@ DS_FN Arc<Real> around_circle(const Point2<Real>& p, const Point2<Real>& q, bool
   return arc;
 }
 
+constexpr double kRightAngle = 1.57079632679489661923;
+
 template <class Real>
 DS_FN Arc<Real> inside_circle(const Point2<Real>& p, const Point2<Real>& q, const Real& r) {
   const Real zero(0), one(1), half(0.5), tiny(kMinVal);
-  const Real tolerance(kSingle<Real> ? 1e-6 : 1e-11);
+  const Real tolerance(kSingle<Real> ? 1e-6 : 1e-13);
   const Real np = sqrt(dot(p, p)), nq = sqrt(dot(q, q));
   const Point2<Real> d = q - p;
   const Real dd = dot(d, d), a = nearest_on_segment(p, q);
@@ -157,29 +159,29 @@ DS_FN Arc<Real> inside_circle(const Point2<Real>& p, const Point2<Real>& q, cons
   auto found = mask_and(arc.touches, cosine <= one - tiny);
   if (!any(found)) return arc;
   const Real G = atan2(abs(cross(p, q)), dot(p, q));
-  const auto value = [&](const Real& z) {
-    return fma(Real(-2), arcsine(z), arcsine(A * z) + arcsine(B * z)) + G;
+  Real turn(kRightAngle), sine(1), cosine_turn(0);
+  const auto value = [&]() { return fma(Real(-2), turn, arcsine(A * sine) + arcsine(B * sine)) + G; };
+  const auto slope = [&](const Real& k) {
+    const Real ks = k * sine;
+    return k * cosine_turn / max(sqrt(max((one - ks) * (one + ks), zero)), tiny);
   };
-  const auto slope = [&](const Real& z, const Real& k) {
-    const Real kz = k * z;
-    return k / max(sqrt(max((one - kz) * (one + kz), zero)), tiny);
-  };
-  // f rises to the left and Newton's method comes from the right; it ends where rounding stops it
-  Real z(1 - 1e-7), f = value(z);
-  found = mask_and(found, f <= zero);
-  auto open = mask_and(found, abs(f) > tolerance);
+  // f is concave and falls, and Newton's method comes from the right, a right angle, where the string grazes the wall. It
+  // ends where rounding stops it
+  Real f = value();
+  auto open = mask_and(found, f < -tolerance);
   for (int i = 0; i < 20 && any(open); i++) {
-    const Real df = fma(Real(-2), slope(z, one), slope(z, A) + slope(z, B));
-    const Real next = z - f / select(df < -tiny, df, one);
-    open = mask_and(open, mask_and(df <= -tiny, next < z));
-    z = select(open, next, z);
-    f = select(open, value(z), f);
-    open = mask_and(open, abs(f) > tolerance);
+    const Real df = slope(A) + slope(B) - Real(2);
+    const Real next = turn - f / select(df < -tiny, df, one);
+    open = mask_and(open, mask_and(df <= -tiny, next < turn));
+    turn = select(open, next, turn);
+    sincos(turn, &sine, &cosine_turn);
+    f = value();
+    open = mask_and(open, f < -tolerance);
   }
   // turned from one end towards the other
   const auto left = cross(p, q) > zero;
   const Point2<Real> from = normalize(select2(left, p, q));
-  const Real angle = arcsine(z) - arcsine(select(left, A, B) * z);
+  const Real angle = turn - arcsine(select(left, A, B) * sine);
   Real s, c;
   sincos(angle, &s, &c);
   const Point2<Real> turned{r * fma(c, from.x, -(s * from.y)), r * fma(s, from.x, c * from.y)};

@@ -265,3 +265,23 @@ def test_what_is_not_simulated_cannot_be_switched_on():
             with pytest.raises(ds.UnsupportedModelError, match="(?s)environment 1.*geom 'g'"):
                 sim.set_parameter(name, np.full_like(before[:1], 5), 1)
             assert same_bits(sim.get_parameter(name), before)
+
+
+def test_bodies_that_are_moved_stay_connected_where_they_stand():
+    """As mj_setConst has it: the point of the second body is the one that the anchor lies on in qpos0."""
+    source = mujoco.MjModel.from_xml_string("""<mujoco><option><flag contact="disable"/></option><worldbody>
+      <body name="a" pos="0 0 1"><joint axis="0 1 0"/><geom size=".1" pos=".2 0 0"/></body>
+      <body name="b" pos=".5 0 1"><joint axis="0 1 0"/><geom size=".1" pos="-.2 0 .1"/></body></worldbody>
+      <equality><connect body1="a" body2="b" anchor=".2 0 0"/></equality></mujoco>""")
+    sim = ds.Batch(ds.Model.from_mujoco(source), 2, dtype="float64")
+    moved = source.body_pos + [[0, 0, 0], [0, 0, 0], [0.03, 0, 0.02]]
+    sim.set_parameter("body_pos", moved, envs=[1])
+    sim.qvel[:] = [0.3, -0.5]
+    sim.forward()
+    source.body_pos[:] = moved
+    data = mujoco.MjData(source)
+    mujoco.mj_setConst(source, data)
+    data.qvel[:] = [0.3, -0.5]
+    mujoco.mj_forward(source, data)
+    np.testing.assert_allclose(sim.qacc[1], data.qacc, rtol=1e-6)
+    assert np.abs(sim.qacc[0] - sim.qacc[1]).max() > 1

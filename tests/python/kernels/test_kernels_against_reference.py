@@ -4,6 +4,7 @@ Both solve the same problem by different code: `float64` agrees to 1e-9 (the dua
 1e-4 at the 95th percentile. Outputs of the batch are poisoned first.
 """
 
+import mujoco
 import numpy as np
 import pytest
 
@@ -202,3 +203,38 @@ def test_velocity_derivatives(name, kind, rng):
         assert scenes.error(reached[kind][0][k], reference.qvel) < 1e-9
     # the derivative matters
     assert np.max(np.abs(reached[kind][0] - reached["euler"][0])) > 1e-3
+
+
+@pytest.mark.parametrize("integrator", ["implicitfast", "discrete"])
+def test_what_is_fixed_to_a_free_body_turns_with_it(integrator):
+    """The bias of a free body's rotors, welded to it, belongs to the derivative of its own."""
+    rotors = "".join(f'<body pos="{x} {y} .02"><geom type="cylinder" size=".05 .01" mass=".05"/></body>'
+                     for x in (-0.2, 0.2) for y in (-0.2, 0.3))
+    mj = mujoco.MjModel.from_xml_string(f"""<mujoco><option integrator="{integrator}"/><worldbody><body pos="0 0 1"><freejoint/>
+      <geom type="box" size=".1 .1 .03" mass="1"/>{rotors}</body><body pos="1 0 1"><freejoint/><geom size=".1"/></body></worldbody></mujoco>""")
+    data, model = mujoco.MjData(mj), ds.Model.from_mujoco(mj)
+    data.qvel[3:6] = [4, -3, 6]
+    reference, batch = ds.Reference(model), ds.Batch(model, 1, dtype="float64")
+    reference.qvel[:] = batch.qvel[:] = data.qvel
+    for _ in range(100):
+        mujoco.mj_step(mj, data)
+        reference.step()
+        batch.step()
+    np.testing.assert_allclose(reference.qvel, data.qvel, atol=1e-11)
+    np.testing.assert_allclose(batch.qvel[0], data.qvel, atol=1e-11)
+
+
+@pytest.mark.parametrize("constant", [0, 1e-12, 1e-3])
+def test_an_exact_filter_of_no_time_follows_its_control(constant):
+    mj = mujoco.MjModel.from_xml_string(f"""<mujoco><worldbody><body><joint name="j" axis="0 1 0"/><geom size=".1" pos=".2 0 0"/></body>
+      </worldbody><actuator><general joint="j" dyntype="filterexact" dynprm="{constant}"/></actuator></mujoco>""")
+    data, model = mujoco.MjData(mj), ds.Model.from_mujoco(mj)
+    data.act[:], data.ctrl[:] = 0.2, 0.5
+    mujoco.mj_step(mj, data)
+    for dtype in ("float32", "float64"):
+        with ds.Batch(model, 1, dtype=dtype) as batch:
+            batch.act[:], batch.ctrl[:] = 0.2, 0.5
+            batch.step()
+            assert batch.status[0] == 0
+            np.testing.assert_allclose(batch.act[0], data.act, rtol=1e-6)
+            np.testing.assert_allclose(batch.qvel[0], data.qvel, rtol=1e-5)

@@ -129,6 +129,41 @@ def test_a_string_towards_the_centre_turns_back_inside():
         np.testing.assert_allclose(batch.qacc[0], data.qacc, atol=1e-9)
 
 
+@pytest.mark.parametrize("beyond", [-1e-3, -1e-6, 0, 1e-6, 1e-3], ids=str)
+def test_a_string_that_all_but_grazes_the_wall_is_the_shortest(beyond):
+    """The way from p over a point of the circle to q, however near the straight one passes it: no jump on the way there."""
+    ball, p = 0.08, np.array([0.15, 0.0, 0.1])
+    mj = converged(f"""<mujoco><worldbody><site name="p" pos=".15 0 .1"/><geom name="ball" size="{ball}" contype="0" conaffinity="0"/>
+      <site name="core" pos=".01 0 .02"/><body><joint type="slide" axis="1 0 0"/><joint type="slide" axis="0 1 0"/>
+      <joint type="slide" axis="0 0 1"/><geom size=".01" contype="0"/><site name="q"/></body></worldbody>
+      <tendon><spatial stiffness="10"><site site="p"/><geom geom="ball" sidesite="core"/><site site="q"/></spatial></tendon></mujoco>""")
+    q = np.array([-0.25741, -0.25698, -0.26675]) + beyond * np.array([0, 0, 1.0])
+    u, plane = p / np.linalg.norm(p), np.cross(np.cross(p, q), p)
+    v, angle = plane / np.linalg.norm(plane), np.linspace(0, np.pi, 400_001)
+    points = ball * (np.cos(angle)[:, None] * u + np.sin(angle)[:, None] * v)
+    shortest = (np.linalg.norm(points - p, axis=1) + np.linalg.norm(points - q, axis=1)).min()
+    model = ds.Model.from_mujoco(mj)
+    reference = ds.Reference(model)
+    reference.qpos[:] = q
+    reference.forward()
+    assert reference.ten_length[0] == pytest.approx(shortest, abs=1e-9)
+    for dtype, tolerance in (("float64", 1e-9), ("float32", 1e-6)):
+        with ds.Batch(model, 1, dtype=dtype) as batch:
+            length = batch.ten_length
+            batch.qpos[:] = q
+            batch.forward()
+            assert length[0, 0] == pytest.approx(shortest, abs=tolerance)
+
+
+def test_a_tendon_that_no_dof_moves_has_no_row():
+    model = ds.Model.from_mjcf("""<mujoco><worldbody><site name="a"/><body><joint/><geom size=".1"/></body><body><site name="b" pos="1 0 0"/>
+      </body></worldbody><tendon><spatial limited="true" range="0 .3"><site site="a"/><site site="b"/></spatial></tendon>
+      <sensor><force site="b"/></sensor></mujoco>""")
+    reference = ds.Reference(model)
+    reference.forward()
+    assert reference.status == 0 and (reference.sensordata == 0).all()
+
+
 @pytest.mark.parametrize(
     "option", [{"scheme": "event_driven"}, {"integrator": "variational"}], ids=lambda o: next(iter(o))
 )
