@@ -10,7 +10,8 @@
 //                       A = r / |p|, B = r / |q|, G the angle between p and q,
 //                       asin(A sin t) + asin(B sin t) - 2 t + G = 0
 //           on a cylinder the string climbs in proportion to its way across
-// source    MuJoCo's documentation, "Spatial tendon"; Newton's method from the right as there, in t for sin t, and to a smaller tolerance
+// source    MuJoCo's documentation, "Spatial tendon"; Newton's method from the right as there, in t in place of sin t, and to
+//           a smaller tolerance
 // deviation none; arcs by the arctangent of sine and cosine
 // reads     its arguments
 // writes    none

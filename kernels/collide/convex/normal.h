@@ -9,9 +9,9 @@
 // solves    the direction n of most  n.y(n),  y the point of B - A that is least along n
 // equation  (P H P + dist) x = P y  on the sphere, P across the edge too where there is one;  n = e x f  across two
 // source    penetration.h; own derivation
-// deviation a step stays where the distance loses less by it than rounding
+// deviation a normal is taken where the distance loses no more by it than rounding
 // reads     its arguments
-// writes    n and dist of a Separation, radii left out
+// writes    n, dist and the nearest points of a Separation, radii left out
 // cost      four support points, and where a core has edges those of edges.h
 #pragma once
 
@@ -22,8 +22,8 @@ namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
 constexpr int kRefineSteps = 2;
-constexpr double kWitnessMoves =
-    0.05;  // of the smaller shape: nearest points that lie farther off are not believed
+// of the smaller shape: nearest points that lie farther off than what was found are not believed
+constexpr double kWitnessMoves = 0.05;
 // of the difference's size: what rounding does to a distance
 template <class Real>
 constexpr double kDistanceRounding = kSingle<Real> ? 5e-7 : 2e-15;
