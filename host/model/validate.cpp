@@ -145,8 +145,8 @@ void check_geoms(const Model& m, std::vector<Problem>* problems) {
 
 void find_invalid(const Model& m, std::vector<Problem>* problems) {
   for (const auto& [name, reason] : invalid_options(m.opt)) problems->push_back({name, "option", reason});
+  check_joints(m, problems);  // before what would follow from a mass of zero
   check_arrays(m, problems);
-  check_joints(m, problems);
   check_geoms(m, problems);
   for (int a = 0; a < m.nactuator; ++a)
     if (is_motor(m, a)) motor_kind(m, a).check(m, a, problems);
