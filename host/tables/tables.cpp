@@ -140,8 +140,7 @@ void build_tree(const Model& m, TableStore* t) {
     stop_if_told();
     bool alone = m.body_jntnum[m.jnt_bodyid[j]] == 1;
     for (int b = 1; b < m.nbody; ++b) {
-      if (b != m.jnt_bodyid[j] && m.body_rootid[b] == m.jnt_bodyid[j])
-        alone = alone && m.body_dofnum[b] == 0;
+      if (b != m.jnt_bodyid[j] && m.body_rootid[b] == m.jnt_bodyid[j]) alone = alone && m.body_dofnum[b] == 0;
     }
     if (alone) t->free_jnt.push_back(j);
   }
