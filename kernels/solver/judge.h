@@ -165,16 +165,5 @@ DS_HD void judge(E& env) {
   if (!env.t.o.coulomb) env.unsolved = not_right<kDim, kByRows>(env, law_tolerance(env, true));
 }
 
-// where a call ends: the forces at the present y may make an acceleration out of rounding
-template <int kDim, bool kByRows, class E>
-DS_STAGE void judge_forces(E& env) {
-  using Real = typename E::Real;
-  const auto w = env.w();
-  StiffTerms<Real> stiff;
-  each_kind<kDim, kByRows>(env, [&](const auto& kind) { kind.add_stiff(&stiff); });
-  const Real ww = env.accumulate(env.t.n.nv, [&](int i, const Real& s) { return fma(w[i], w[i], s); });
-  env.unsolved = mask_or(env.unsolved, is_rounding_of_forces(ww, stiff.sum));
-}
-
 }  // namespace DUALSTEP_ISA
 }  // namespace dualstep

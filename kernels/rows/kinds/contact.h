@@ -208,18 +208,13 @@ struct Contacts : ContactRows<kDim, E> {
       const auto A = env.con_A().from(kTriangle<kDim> * slot);
       const auto p = cone_params<kDim>(env, slot);
       add_diagonal_of(p, A, diagonal);
-    }
-  }
-  DS_HD void add_stiff(StiffTerms<Real>* stiff) const {
-    for (int slot = 0; slot < env.ncon_max; slot++) {
-      const auto A = env.con_A().from(kTriangle<kDim> * slot);
       Real terms(0);
       DS_UNROLL
       for (int r = 0; r < kDim; r++) {
         const Real f = env.con_f()[kDim * slot + r];
         terms = fma(A[triangle(r) + r] * f, f, terms);
       }
-      stiff->add(A[0], env.con_D()[slot], terms);
+      diagonal->add_stiff(A[0], p.D, terms);
     }
   }
   // x, s_0 = x_n and s_i = x_i / mu_i, goes to the point of the cone nearest to it; t2 = |x_t|^2

@@ -169,22 +169,15 @@ struct DenseScalarRows {
     }
   }
 
-  // |z_g|^2
-  DS_HD Real diagonal_of(int g) const {
+  DS_HD void add_diagonal(MeanDiagonal<Real>* diagonal) const {
     const auto Z = env.Z();
     const int nv = env.t.n.nv;
-    return env.accumulate(nv, [&](int d, const Real& s) { return fma(Z[g * nv + d], Z[g * nv + d], s); });
-  }
-  DS_HD void add_diagonal(MeanDiagonal<Real>* diagonal) const {
     for (int g = 0; g < count(); g++) {
       const Real D = env.dense_D()[g];
-      diagonal->add(D > Real(0), diagonal_of(g), Real(1) / select(D > Real(0), D, Real(1)));
-    }
-  }
-  DS_HD void add_stiff(StiffTerms<Real>* stiff) const {
-    for (int g = 0; g < count(); g++) {
-      const Real a = diagonal_of(g), l = lambda()[g];
-      stiff->add(a, env.dense_D()[g], a * l * l);
+      const Real a =
+          env.accumulate(nv, [&](int d, const Real& s) { return fma(Z[g * nv + d], Z[g * nv + d], s); });
+      diagonal->add(D > Real(0), a, Real(1) / select(D > Real(0), D, Real(1)));
+      diagonal->add_stiff(a, D, a * lambda()[g] * lambda()[g]);
     }
   }
   DS_HD void add_natural(NaturalResidual<Real>* residual) const {

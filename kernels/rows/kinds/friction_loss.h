@@ -109,7 +109,6 @@ struct FrictionLosses {
       diagonal->add(huber.f == huber.f, single_diag(env, dof(k)), huber.R);
     }
   }
-  DS_HD void add_stiff(StiffTerms<Real>*) const {}  // its force is bounded, and asks for nothing
   DS_HD void add_natural(NaturalResidual<Real>* residual) const {
     for (int k = 0; k < count(); k++) {
       const Huber<Real> huber = law(k);

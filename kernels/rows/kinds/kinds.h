@@ -21,8 +21,7 @@
 //   each_residual(f)                 f(y, its change along dw) of every row in use
 //   cost()                           the sum of s(y)
 //   add_along(alpha, slope, bend)    slope and curvature of the cost along dw
-//   add_diagonal, add_natural        its part in the natural residual of the dual
-//   add_stiff                        its terms of Z l that rounding may hide behind (judge.h)
+//   add_diagonal, add_natural        its part in the natural residual of the dual; the first adds what is stiff too
 //   sweep(w)                         a step of projected Gauss-Seidel, block by block
 //   dual_sum(at, f), add_forces(l, w)   sum of f(i, R, y0); w <- w + Z l
 //   lift(w)                          y0 <- y0 + Z'w (scalar kinds)

@@ -164,12 +164,8 @@ struct Limits {
       if (!any(used)) return;
       const Real a = single_diag(env, dof);
       diagonal->add(used, a, Real(1) / select(used, D, Real(1)));
-    });
-  }
-  DS_HD void add_stiff(StiffTerms<Real>* stiff) const {
-    each_limit(env, [&](int s, int dof) {
-      const Real a = single_diag(env, dof), D = env.lim_D()[s], l = OneSided::force(used_y(s), D);
-      stiff->add(a, D, a * l * l);
+      const Real l = OneSided::force(used_y(s), D);
+      diagonal->add_stiff(a, D, a * l * l);
     });
   }
   DS_HD void add_natural(NaturalResidual<Real>* residual) const {

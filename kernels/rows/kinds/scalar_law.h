@@ -204,23 +204,17 @@ constexpr double kShareOfAsked = 1e-2;
 template <class Real>
 constexpr double kStiff = kShareOfAsked / kRoundingOfRows<Real>;
 
-// The terms of Z l of stiff rows, squared, |z|^2 l^2 = a l^2, summed.
-template <class Real>
-struct StiffTerms {
-  Real sum = Real(0);
-  // `terms`: of a row, or of all rows of a contact, whose normal counts
-  DS_HD void add(const Real& a, const Real& D, const Real& terms) {
-    sum = sum + select(a * D > Real(kStiff<Real>), terms, Real(0));
-  }
-};
-
-// The mean diagonal of A + R over the rows in use.
+// The mean diagonal of A + R over the rows in use, and the terms of Z l of stiff rows, squared, |z|^2 l^2 = a l^2, summed.
 template <class Real>
 struct MeanDiagonal {
-  Real sum = Real(0), count = Real(0);
+  Real sum = Real(0), count = Real(0), stiff = Real(0);
   DS_HD void add(const MaskOf<Real>& used, const Real& a, const Real& R) {
     sum = sum + select(used, a + R, Real(0));
     count = count + select(used, Real(1), Real(0));
+  }
+  // `terms`: of a row, or of all rows of a contact, whose normal counts
+  DS_HD void add_stiff(const Real& a, const Real& D, const Real& terms) {
+    stiff = stiff + select(a * D > Real(kStiff<Real>), terms, Real(0));
   }
   DS_HD Real mean() const { return sum / max(count, Real(1)); }
 };

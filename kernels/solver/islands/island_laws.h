@@ -103,10 +103,10 @@ struct IslandLaws : Rows {
   // the squares of the terms of Z l of those that are stiff; diagonals must be current
   template <class Number>
   DS_HD Number stiff_terms(Neighbours contacts, Neighbours rows) const {
-    StiffTerms<Number> stiff;
+    MeanDiagonal<Number> sum;
     for (int i = rows.begin; i < rows.end; i++) {
       const Number a = this->row_h()[i], l = this->row_f()[i];
-      stiff.add(a, this->row_D()[i], a * l * l);
+      sum.add_stiff(a, this->row_D()[i], a * l * l);
     }
     for (int i = contacts.begin; i < contacts.end; i++) {
       Number terms(0);
@@ -114,9 +114,9 @@ struct IslandLaws : Rows {
         const Number l = this->con_f()[r * this->slots() + i];
         terms = fma(this->con_h()[(triangle(r) + r) * this->slots() + i] * l, l, terms);
       }
-      stiff.add(this->con_h()[i], this->con_D()[i], terms);
+      sum.add_stiff(this->con_h()[i], this->con_D()[i], terms);
     }
-    return stiff.sum;
+    return sum.stiff;
   }
 
   DS_HD ConeParams<Real, kDim> cone(int i) const {
