@@ -103,10 +103,15 @@ void actuator_weights(Model* m, reference::Data* d) {
   }
 }
 
+reference::Data poses_at_qpos0(const Model& m) {
+  reference::Data d = reference::make_data(m);
+  d.qpos = Eigen::Map<const reference::VectorXd>(m.qpos0.data(), m.nq);
+  reference::kinematics(m, &d);
+  return d;
+}
+
 void inverse_weights(Model* m, bool moments_alone) {
-  reference::Data d = reference::make_data(*m);
-  d.qpos = Eigen::Map<const reference::VectorXd>(m->qpos0.data(), m->nq);
-  reference::kinematics(*m, &d);
+  reference::Data d = poses_at_qpos0(*m);
   reference::center_of_mass(*m, &d);
   reference::tendons(*m, &d);
   loaded(*m, [&](const Model& with) { reference::mass_matrix(with, &d); });
@@ -121,13 +126,20 @@ void inverse_weights(Model* m, bool moments_alone) {
 // where bodies stand at qpos0
 const std::set<std::string> kPoses = {"body_pos", "body_quat", "jnt_pos", "jnt_axis", "qpos0"};
 
+bool connects_bodies(const Model& m, int i) {
+  return m.eq_type[i] == kEqConnect && m.eq_objtype[i] == kObjBody;
+}
+bool any_connects_bodies(const Model& m) {
+  for (int i = 0; i < m.neq; ++i)
+    if (connects_bodies(m, i)) return true;
+  return false;
+}
+
 // of a connect between bodies the point of the second that the anchor of the first lies on at qpos0
 void connected_points(Model* m) {
-  reference::Data d = reference::make_data(*m);
-  d.qpos = Eigen::Map<const reference::VectorXd>(m->qpos0.data(), m->nq);
-  reference::kinematics(*m, &d);
+  const reference::Data d = poses_at_qpos0(*m);
   for (int i = 0; i < m->neq; ++i) {
-    if (m->eq_type[i] != kEqConnect || m->eq_objtype[i] != kObjBody) continue;
+    if (!connects_bodies(*m, i)) continue;
     const int body1 = m->eq_obj1id[i], body2 = m->eq_obj2id[i];
     const auto anchors = row::eq_data(*m, i);
     const reference::Vector3d own(anchors[0], anchors[1], anchors[2]);
@@ -149,7 +161,7 @@ void derive_constants(Model* model, const std::set<std::string>& changed) {
     return std::any_of(changed.begin(), changed.end(),
                        [&](const std::string& n) { return names.count(n) > 0; });
   };
-  if (touches(kPoses) && !changed.count("eq_data")) connected_points(model);
+  if (any_connects_bodies(*model) && touches(kPoses) && !changed.count("eq_data")) connected_points(model);
   const bool inertial = touches(kInertial) || (has_actuator_loads(*model) && changed.count("actuator_gear")),
              paths = model->ntendon > 0 && touches(kPaths),
              moments = any_is_muscle(*model) && touches(kMoments);
