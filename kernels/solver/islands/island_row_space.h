@@ -102,19 +102,51 @@ struct IslandRowSpace : IslandFactor<kDim, E, false> {
             to[k * width + r] = rows[r * env.t.n.ntreepad + c + k];
       });
     for (int i = 0; i < blocks; i++)
-      for (int r = place(i); r < place(i) + size(i); r++)
-        for (int column = r / kEight * kEight; column < width; column += kEight) {
-          Numbers s(Scalar(0));
-          each_reached(i, [&](int tree, int c, const Reals&) {
-            const auto from = Z.from((first_dof(tree) + c) * width);
-            for (int k = 0; k < kEight && c + k < dofs(tree); k++)
-              s.add(from[k * width + r], Numbers(from, k * width + column));
-          });
-          s.store(A, r * width + column);
-        }
+      if (i < scalars)
+        put_gram_rows<1>(i);
+      else
+        put_gram_rows<kDim>(i);
     for (int r = kEight; r < this->rows_of(island); r++)
       for (int column = 0; column < r / kEight * kEight; column++)
         A[r * width + column] = A[column * width + r];
+  }
+
+  // rows of A of a block, right of its diagonal's eights. A CPU forms so many sums at once that none waits for another
+  template <int kRows>
+  DS_HD void put_gram_rows(int i) const {
+    if constexpr (E::kPack == 1) {
+      for (int r = place(i); r < place(i) + kRows; r++)
+        for (int column = r / kEight * kEight; column < width; column += kEight)
+          put_gram_tile<1, 1>(i, r, column);
+    } else {
+      constexpr int kWide = 4;
+      int column = place(i) / kEight * kEight;
+      for (; column + kWide * kEight <= width; column += kWide * kEight)
+        put_gram_tile<kRows, kWide>(i, place(i), column);
+      for (; column < width; column += kEight) put_gram_tile<kRows, 1>(i, place(i), column);
+    }
+  }
+  // rows `row` and the following of block i, so many eights of columns
+  template <int kRows, int kWide>
+  DS_HD void put_gram_tile(int i, int row, int column) const {
+    Numbers s[kRows][kWide];
+    DS_UNROLL
+    for (int r = 0; r < kRows; r++) DS_UNROLL
+    for (int k = 0; k < kWide; k++) s[r][k] = Numbers(Scalar(0));
+    each_reached(i, [&](int tree, int c, const Reals&) {
+      auto from = Z.from((first_dof(tree) + c) * width);
+      for (int dof = c; dof < c + kEight && dof < dofs(tree); dof++, from = from.from(width)) {
+        DS_UNROLL
+        for (int k = 0; k < kWide; k++) {
+          const Numbers x(from, column + kEight * k);
+          DS_UNROLL
+          for (int r = 0; r < kRows; r++) s[r][k].add(from[row + r], x);
+        }
+      }
+    });
+    DS_UNROLL
+    for (int r = 0; r < kRows; r++) DS_UNROLL
+    for (int k = 0; k < kWide; k++) s[r][k].store(A, (row + r) * width + column + kEight * k);
   }
 
   // block i is a scalar row, or a contact: its place in A, how many rows it has, where its root is
