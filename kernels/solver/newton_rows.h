@@ -16,8 +16,8 @@
 #pragma once
 
 #include "kernels/solver/block_root.h"
-#include "kernels/solver/dense_solve.h"
 #include "kernels/solver/row_space.h"
+#include "kernels/solver/sparse_solve.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
@@ -246,7 +246,10 @@ DS_STAGE void row_space_direction(E& env, const typename E::Mask& live) {
       blocks.put_scalar(i);
   });
   env.sync();
-  solve_dense(env, blocks.rows);
+  if (may_be_sparse(env, blocks.rows))
+    solve_sparse(env, blocks.rows);
+  else
+    solve_dense(env, blocks.rows);
   // b <- G b, then dw = Z b - grad
   env.each(blocks.blocks, [&](int i) { blocks.apply_root(i); });
   env.sync();

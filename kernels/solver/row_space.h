@@ -60,16 +60,21 @@ DS_HD typename E::Words block_list(const E& env) {
   return single_users(env).from(env.t.n.nsingle);
 }
 
-// the dofs that the rows at a place reach; those that two places share
+// the dofs that the rows at a place reach, or so many single-dof rows from there on; those that two share
 template <int kDim, class E>
 struct Reach {
   const E& env;
   int place;
+  int count = 1;
   DS_HD unsigned operator[](int k) const {
     const int ndense = env.t.n.ndense, singles = first_single<kDim>(env);
     if (place < ndense) return static_cast<unsigned>(dense_support(env, place)[k]);
     if (place < singles) return static_cast<unsigned>(slot_support(env, (place - ndense) / kDim)[k]);
-    return static_cast<unsigned>(single_support(env, place - singles)[k]);
+    auto set = static_cast<unsigned>(single_support(env, place - singles)[k]);
+    if constexpr (E::kPack > 1)
+      for (int i = 1; i < count; i++)
+        set |= static_cast<unsigned>(single_support(env, place - singles + i)[k]);
+    return set;
   }
 };
 template <int kDim, class E>
@@ -92,7 +97,7 @@ DS_HD void gram_block(const E& env, int place, int other) {
     DS_UNROLL
     for (int i = 0; i < kTile; i++) DS_UNROLL
     for (int j = 0; j < kColumns; j++) sum[i][j] = Real(0);
-    const SharedReach<kDim, E> shared{{env, place}, {env, other}};
+    const SharedReach<kDim, E> shared{{env, place, kRows}, {env, other, kColumns}};
     each_member(shared, env.t.n.nword, [&](Index d) {
       DS_UNROLL
       for (int i = 0; i < kTile; i++) {
@@ -107,6 +112,43 @@ DS_HD void gram_block(const E& env, int place, int other) {
     for (int j = 0; j < kColumns; j++)
       if (place != other || j <= first + i) A[triangle(place + first + i) + other + j] = sum[i][j];
   }
+}
+
+// A, a block at a time, those of one shape together: of contacts, and of the dense and single rows on both sides of them
+template <int kDim, class E>
+DS_HD void put_gram(E& env, int singles) {
+  const auto& n = env.t.n;
+  const int contacts = env.ncon_max < n.ncone ? env.ncon_max : n.ncone;
+  const int behind = first_single<kDim>(env);
+  const auto contact_at = [&](int slot) { return n.ndense + kDim * slot; };
+  const auto each_pair = [&](int count, auto f) {
+    int i = 0;  // a lane's pairs are in order
+    env.each(triangle(count), [&](int pair) {
+      while (triangle(i + 1) <= pair) i++;
+      f(i, pair - triangle(i));
+    });
+  };
+  each_pair(contacts, [&](int i, int j) { gram_block<kDim, kDim, kDim>(env, contact_at(i), contact_at(j)); });
+  env.each(n.ndense * contacts,
+           [&](int i) { gram_block<kDim, kDim, 1>(env, contact_at(i / n.ndense), i % n.ndense); });
+  // single rows of packs go by threes, whose sums do not wait for each other: those that are no such are narrow
+  constexpr int kMany = E::kPack > 1 ? 3 : 1;
+  const int groups = kMany > 1 ? singles / kMany : 0, alone = singles - kMany * groups;
+  const auto group_at = [&](int i) { return behind + kMany * i; };
+  const auto narrow_at = [&](int i) { return i < n.ndense ? i : group_at(groups) + (i - n.ndense); };
+  if constexpr (kMany > 1) {
+    each_pair(groups, [&](int i, int j) { gram_block<kDim, kMany, kMany>(env, group_at(i), group_at(j)); });
+    for (int i = 0; i < groups; i++) {
+      for (int g = 0; g < n.ndense; g++) gram_block<kDim, kMany, 1>(env, group_at(i), g);
+      for (int slot = 0; slot < contacts; slot++)
+        gram_block<kDim, kMany, kDim>(env, group_at(i), contact_at(slot));
+      for (int k = 0; k < alone; k++) gram_block<kDim, 1, kMany>(env, narrow_at(n.ndense + k), group_at(i));
+    }
+  }
+  each_pair(n.ndense + alone, [&](int i, int j) { gram_block<kDim, 1, 1>(env, narrow_at(i), narrow_at(j)); });
+  env.each(alone * contacts, [&](int i) {
+    gram_block<kDim, 1, kDim>(env, narrow_at(n.ndense + i % alone), contact_at(i / alone));
+  });
 }
 
 // which environments are small, their single-dof rows' copies, and A
@@ -158,24 +200,7 @@ DS_STAGE void dual_space(E& env) {
     });
   });
   env.sync();
-  // blocks of A, those of one shape together: of contacts, and of the single rows on both sides of them
-  const int contacts = env.ncon_max < n.ncone ? env.ncon_max : n.ncone, narrow = n.ndense + singles;
-  const int behind = first_single<kDim>(env);
-  const auto contact_at = [&](int slot) { return n.ndense + kDim * slot; };
-  const auto narrow_at = [&](int i) { return i < n.ndense ? i : behind + (i - n.ndense); };
-  const auto each_pair = [&](int count, auto f) {
-    int i = 0;  // a lane's pairs are in order
-    env.each(triangle(count), [&](int pair) {
-      while (triangle(i + 1) <= pair) i++;
-      f(i, pair - triangle(i));
-    });
-  };
-  each_pair(contacts, [&](int i, int j) { gram_block<kDim, kDim, kDim>(env, contact_at(i), contact_at(j)); });
-  each_pair(narrow, [&](int i, int j) { gram_block<kDim, 1, 1>(env, narrow_at(i), narrow_at(j)); });
-  env.each(n.ndense * contacts,
-           [&](int i) { gram_block<kDim, kDim, 1>(env, contact_at(i / n.ndense), i % n.ndense); });
-  env.each(singles * contacts,
-           [&](int i) { gram_block<kDim, 1, kDim>(env, behind + i % singles, contact_at(i / singles)); });
+  put_gram<kDim>(env, singles);
   env.done();
 }
 
