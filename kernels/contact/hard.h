@@ -7,7 +7,7 @@
 // deviation the rows keep a weight, because Newton on the primal needs one; it moves forces by that share,
 //           and is reached in steps of 100. A gap deeper than 2 m/s h is corrected at that speed
 // reads     con_A
-// writes    a contact's record, con_D; what the solver writes
+// writes    a contact's record, con_D, unsolved; what the solver writes
 // cost      O(contacts), and a solve for each step of 100
 #pragma once
 
@@ -54,6 +54,24 @@ struct HardLaw : ContactLaw {
       weigh_contacts(env, Real(share));
       env.unsolved = solve(env, tolerance_at(env, share), all_true<Real>());
     }
+  }
+  // Rows that no motion meets, a body between two that do not move: forces grow until R stops them. Such a step is not
+  // solved, where rows miss more than kMissed of what they ask for
+  static constexpr double kMissed = 0.1;
+  template <int kDim, class E>
+  DS_HD static void finish(E& env) {
+    using Real = typename E::Real;
+    using Sum = Sums<Real, 2>;
+    const auto D = env.con_D();
+    const Sum sums = env.template accumulate<Sum>(env.ncon_max, [&](int slot, Sum s) {
+      const Real weight = D[slot],
+                 missed = env.con_f()[kDim * slot] / select(weight > Real(0), weight, Real(1));
+      const Real asked = select(weight > Real(0), Real(env.con_y0()[kDim * slot]), Real(0));
+      s.of[0] = fma(missed, missed, s.of[0]);
+      s.of[1] = fma(asked, asked, s.of[1]);
+      return s;
+    });
+    env.unsolved = mask_or(env.unsolved, sums.of[0] > Real(kMissed * kMissed) * sums.of[1]);
   }
   // rows are solved to their weight, not to rounding
   template <class Real>

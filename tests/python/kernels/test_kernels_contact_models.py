@@ -217,6 +217,25 @@ def test_a_brick_under_anitescu_hovers_at_h_mu_v():
     assert abs(heights["stewart_trinkle"][0]) < 1e-5
 
 
+SQUEEZED = """<mujoco><option timestep="0.005"/><worldbody><geom type="plane" size="5 5 1"/>
+<geom type="plane" size="5 5 1" pos="0 0 {gap}" quat="0 1 0 0"/>
+<body pos="0 0 {middle}"><freejoint/><geom size=".1" mass="1"/></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("directions", [0, 4])
+@pytest.mark.parametrize("law", ["anitescu", "stewart_trinkle"])
+def test_rows_that_no_motion_meets_are_flagged(law, directions, dtype):
+    """A ball between two planes that are nearer to each other than it is wide; one with room to spare is solved."""
+    for gap, wanted in ((0.19, ds.Status.NOT_CONVERGED), (0.2001, 0), (0.25, 0)):
+        model = ds.Model.from_mjcf(SQUEEZED.format(gap=gap, middle=gap / 2))
+        model.opt.contact_model, model.opt.friction_directions = law, directions
+        sim = ds.Batch(model, 1, dtype=dtype)
+        for _ in range(20):
+            sim.step(1)
+            assert sim.status[0] == wanted, gap
+
+
 def test_what_a_batch_does_not_have_is_refused_by_name():
     def refused(match, **options):
         model = ds.Model.from_mjcf(SCENE.format(condim=3))
