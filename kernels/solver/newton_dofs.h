@@ -176,24 +176,29 @@ DS_HD void begin_row(E& env, const typename E::Mask& live, int i) {
   env.sync();
 }
 
-// rows of a contact that push on some environment in `live`
+// rows of a contact that push on some environment in `live`; packs ask how many of six these have
 template <int kDim, class E>
 DS_HD int live_rows(E& env, const typename E::Mask& live, int slot) {
-  return any(mask_and(live, env.con_dim()[slot] > typename E::Real(1))) ? kDim : 1;
+  using Real = typename E::Real;
+  const Real dim = env.con_dim()[slot];
+  const auto more_than = [&](int rows) { return any(mask_and(live, dim > Real(rows))); };
+  if constexpr (E::kPack > 1 && kDim == 6)
+    if (!more_than(4)) return more_than(3) ? 4 : more_than(1) ? 3 : 1;
+  return more_than(1) ? kDim : 1;
 }
 // row r of a contact's curvature times column i of its rows of Z
 template <int kDim, bool kByRows, class E>
 DS_HD typename E::Real curved(E& env, int slot, int rows, int r, int i) {
   using Real = typename E::Real;
-  const auto con_h = env.con_h(), Z = env.Z();
-  const int nv = env.t.n.nv, first = env.t.n.ndense + kDim * slot;
+  const int nv = env.t.n.nv;
+  const auto h = env.con_h().from(triangle(kDim) * slot);
+  const auto z = env.Z().from((env.t.n.ndense + kDim * slot) * nv + i);
   Real x(0);
-  for (int c = 0; c < rows; c++) {
-    // a pyramid's curvature is an arrow
-    if (!kByRows && r != c && r != 0 && c != 0) continue;
-    x = fma(con_h[triangle(kDim) * slot + (r > c ? triangle(r) + c : triangle(c) + r)],
-            Z[(first + c) * nv + i], x);
+  if (!kByRows && r > 0) {  // a pyramid's curvature is an arrow
+    x = fma(h[triangle(r)], z[0], x);
+    return fma(h[triangle(r) + r], z[r * nv], x);
   }
+  for (int c = 0; c < rows; c++) x = fma(h[r > c ? triangle(r) + c : triangle(c) + r], z[c * nv], x);
   return x;
 }
 
