@@ -70,7 +70,7 @@ EventRun::Trial EventRun::trial(const Data& from, double s) const {
     gap.tail(model_.nv) += s * kError[i] * k[i].velocity;
   }
   const double size = std::max(1.0, from.qvel.norm());
-  out.error = gap.cwiseAbs().maxCoeff() / (kAbsolute + kRelative * size);
+  out.error = gap.lpNorm<Eigen::Infinity>() / (kAbsolute + kRelative * size);
   if (!gap.allFinite()) out.error = 1e300;
   for (int i = 0; i < model_.nactuator && !model_.opt.disabled(kDisableActuation); ++i) {
     const int a = model_.actuator_actadr[i];

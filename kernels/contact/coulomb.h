@@ -91,7 +91,7 @@ DS_STAGE void coulomb(E& env, typename E::Mask live, const typename E::Real& tol
       if (kShifted) raise[slot] = raise[slot] + up;
     });
     env.done();
-    (void)solve(env, live);
+    env.unsolved = select_mask(live, solve(env, live), env.unsolved);
   }
   env.unsolved = mask_or(env.unsolved, live);
 }

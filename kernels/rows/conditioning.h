@@ -9,7 +9,8 @@
 //
 // solves    which rows are zero, and the weights of the others
 // equation  lost    (J M^-1 J')_rr <= (16 u)^2 s_r,   s_r = sum over dofs of (|lin|^2 + |ang|^2 (|p - com|^2 + |p|^2)) / D_d
-//           weight  D <= c / max over rows of what D weighs,   c = 1e6 in single precision, 1e12 in double
+//           weight  D <= c / max over rows of what D weighs (of a cone by rows the normal's alone, where there is an
+//                                                              inverse weight),   c = 1e6 in single precision, 1e12 in double
 //                                                              (1e4, 1e8 where MuJoCo gives no weight)
 //           u is the unit roundoff, D_d the pivots of M = L'DL
 // source    own derivation
@@ -66,14 +67,18 @@ struct RowScale {
   DS_HD Real lost(bool rotation) const { return unit() * unit() * (rotation ? about : along); }
 };
 
-// the largest diagonal entry of A that the weight of a contact weighs
+// The largest diagonal entry of A that the weight of a contact weighs. `all`: with the tangents of a cone by rows, whose
+// ratios of friction raise their weights far above the normal's where it slides with ease and does not turn so: capped with
+// them, the normal would be soft. They are bounded by the factors alone (judge.h tells), but where there is no inverse weight
 template <bool kByRows, int kDim, class Real, class F>
-DS_HD Real weighed_diagonal(const ConeParams<Real, kDim>& p, const F& A) {
+DS_HD Real weighed_diagonal(const ConeParams<Real, kDim>& p, const F& A, const MaskOf<Real>& all) {
   Real most = A[0];
+  if (kByRows && !any(all)) return most;
   DS_UNROLL
   for (int r = 1; r < kDim; r++) {
     const Real ratio = kByRows ? p.mu[r - 1] / select(p.cone_mu > Real(0), p.cone_mu, Real(1)) : p.mu[r - 1];
-    most = max(most, ratio * ratio * A[triangle(r) + r]);
+    const Real weighed = max(most, ratio * ratio * A[triangle(r) + r]);
+    most = kByRows ? select(all, weighed, most) : weighed;
   }
   return most;
 }
@@ -108,7 +113,7 @@ DS_FN void condition_contact(E& env, int slot, const typename E::Mask& stiff) {
       A[entry] = select(lost, zero, A[entry]);
     }
   }
-  const Real most = weighed_diagonal<kByRows>(cone_params<kDim>(env, slot), A);
+  const Real most = weighed_diagonal<kByRows>(cone_params<kDim>(env, slot), A, doubtful);
   // where nothing moves the normal, faces that only touch, to rounding, would hold each other by friction
   const auto touches = mask_and(mask_and(doubtful, A[0] <= zero), env.con_dist()[slot] >= -scale.rounding(p));
   const auto moves = mask_and(most > zero, mask_not(touches));
@@ -122,9 +127,10 @@ DS_STAGE void condition_contacts(E& env) {
   using Real = typename E::Real;
   env.each(env.ncon_max, [&](int slot) {
     const Real D = env.con_D()[slot];
-    const Real most =
-        weighed_diagonal<kByRows>(cone_params<kDim>(env, slot), env.con_A().from(kTriangle<kDim> * slot));
-    const auto stiff = mask_or(D > weight_of_nothing<Real>(), D * most > stiffest<Real>());
+    const auto doubtful = D > weight_of_nothing<Real>();
+    const Real most = weighed_diagonal<kByRows>(cone_params<kDim>(env, slot),
+                                                env.con_A().from(kTriangle<kDim> * slot), doubtful);
+    const auto stiff = mask_or(doubtful, D * most > stiffest<Real>());
     if (any(stiff)) condition_contact<kDim, kByRows>(env, slot, stiff);
   });
   env.done();

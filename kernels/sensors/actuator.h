@@ -1,7 +1,7 @@
 // Sensors of actuators.
 //
 // solves    actuatorpos, actuatorvel, actuatorfrc
-// equation  length and velocity of the transmission; the scalar force
+// equation  length and velocity of the transmission, which counts as zero where actuation is disabled; the scalar force
 // source    MuJoCo's documentation, "Sensors"
 // deviation none
 // reads     qpos, qvel, actuator_force
@@ -27,6 +27,7 @@ struct ActuatorSensors {
     }
     Real length, velocity;
     transmission(env, a, &length, &velocity);
+    if (disabled(env.t.o, kDisableActuation)) velocity = Real(0);
     out[0] = type == kActuatorPos ? length : velocity;
   }
 };

@@ -151,7 +151,7 @@ DS_STAGE void core_distance(const ConvexPair<Real>& pair, const Real& reach, con
   Vec3<Real> v = normalize(pair.shift, {one, zero, zero}, &length);
   out->n = v;
   out->dist = -pair.large * Real(4);
-  length = pair.large * Real(4);
+  length = length + pair.large * Real(4);  // of a core's every point from the origin no more
   auto active = wanted;
   for (int turn = 0; turn < kGjkTurns; turn++) {
     const Vec3<Real> n = v;

@@ -217,6 +217,34 @@ def test_a_clock_shows_the_time_of_the_state():
         assert np.array_equal(batch.sensordata[:, :0:-1], batch.energy)
 
 
+FAR = """<mujoco><option><flag actuation="disable"/></option><worldbody><body><freejoint/><geom name="a" type="box" size=".05 .08 .04"/></body>
+<body pos="0 0 1"><joint name="j" type="slide"/><joint type="ball"/><geom name="b" type="{}" size=".05 .08 .04"/></body></worldbody>
+<actuator><motor name="m" joint="j" gear="2"/></actuator>
+<sensor><distance geom1="a" geom2="b" cutoff="100"/><actuatorvel actuator="m"/><actuatorpos actuator="m"/></sensor></mujoco>"""
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("shape", ["box", "ellipsoid", "cylinder"])
+@pytest.mark.parametrize("apart", [0.3, 1.0, 10.0])
+def test_distances_are_mujocos_however_far_and_disabled_actuators_stand(apart, shape, dtype, rng):
+    peer = mujoco.MjModel.from_xml_string(FAR.format(shape))
+    peer.opt.ccd_tolerance, peer.opt.ccd_iterations = 1e-10, 200
+    data = mujoco.MjData(peer)
+    with ds.Batch(ds.Model.from_mujoco(peer), 32, dtype=dtype, num_threads=1) as batch:
+        towards = rng.normal(size=(32, 3))
+        batch.qpos[:] = rng.normal(size=(32, 12))
+        batch.qpos[:, 3:7] /= np.linalg.norm(batch.qpos[:, 3:7], axis=1)[:, None]
+        batch.qpos[:, 8:12] /= np.linalg.norm(batch.qpos[:, 8:12], axis=1)[:, None]
+        batch.qpos[:, :3] = apart * towards / np.linalg.norm(towards, axis=1)[:, None] + [0, 0, 1]
+        batch.qpos[:, 7] = 0
+        batch.qvel[:] = 1
+        batch.forward()
+        for row in range(32):
+            data.qpos[:], data.qvel[:] = batch.qpos[row], 1
+            mujoco.mj_forward(peer, data)
+            assert batch.sensordata[row] == pytest.approx(data.sensordata, abs=1e-5 * max(apart, 1))
+
+
 def test_sensors_that_are_switched_off_read_zero():
     with ds.Batch(ds.Model.from_mjcf(scenes.SCENES["flag_sensor"]), 2) as batch:
         batch.step(3)

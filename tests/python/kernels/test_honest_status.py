@@ -264,3 +264,37 @@ def test_stiff_tendons_are_mujocos(second, stiffness, dtype):
             mujoco.mj_forward(peer, data)
             difference = np.abs(batch.qacc[env] - data.qacc).max()
             assert difference < (1e-4 if dtype == "float32" else 1e-9) * np.abs(data.qacc).max()
+
+
+SLIPPERY = """<mujoco><option cone="elliptic"/><worldbody><geom type="plane" size="5 5 1" condim="1" friction="0 0 0"/>
+<body pos="0 0 .099"><freejoint/><geom size=".1" mass="1" condim="{}" friction="{}"/></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("condim", [4, 6])
+@pytest.mark.parametrize("friction", ["0 .005 .0001", "0 1 0", "1e-4 2 0", "1e-4 .005 .0001", ".1 2 .1"])
+def test_what_slides_with_ease_and_does_not_turn_is_carried(friction, condim, dtype):
+    """Weights of torsion and rolling are far above the normal's then, whose own is not theirs."""
+    peer = mujoco.MjModel.from_xml_string(SLIPPERY.format(condim, friction))
+    peer.opt.tolerance, peer.opt.iterations, peer.opt.ls_iterations = 0, 200, 200
+    data = mujoco.MjData(peer)
+    data.qvel[:] = [0.3, 0.1, 0, 0, 0, 2]
+    mujoco.mj_forward(peer, data)
+    with ds.Batch(ds.Model.from_mujoco(peer), 1, dtype=dtype, num_threads=1) as batch:
+        batch.qvel[0] = data.qvel
+        batch.forward()
+        assert batch.status[0] == 0
+        np.testing.assert_allclose(batch.qacc[0], data.qacc, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_accelerations_that_are_no_numbers_are_flagged_by_forward_too(rng, dtype):
+    """Two hinges on one axis: the mass matrix is singular."""
+    model = ds.Model.from_mjcf("""<mujoco><worldbody><body><joint axis="0 1 0"/><joint axis="0 1 0"/>
+<geom size=".05" pos=".3 0 .1" mass="1"/></body></worldbody></mujoco>""")
+    with ds.Batch(model, 64, dtype=dtype, num_threads=1) as batch:
+        batch.qpos[:], batch.qvel[:] = rng.normal(size=(2, 64, 2))
+        batch.forward()
+        wrong = ~np.isfinite(batch.qacc).all(axis=1)
+        assert wrong.any()
+        assert (batch.status[wrong] == NOT_CONVERGED).all()

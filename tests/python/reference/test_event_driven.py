@@ -16,6 +16,11 @@ def run(xml, duration, *, qpos=None, qvel=None, **options):
     return ref, ref.advance(duration)
 
 
+def test_nothing_that_moves_stays_as_it_is():
+    ref, events = run('<mujoco><worldbody><geom type="plane" size="1 1 1"/></worldbody></mujoco>', 0.02)
+    assert not events and ref.status == 0 and ref.qpos.size == 0
+
+
 def test_bounces_and_zeno():
     ref, events = run(particle(h=0.01, mu=0, height=1), 3.0, restitution=0.7)
     impacts = [e for e in events if e.kind == "impact"]
