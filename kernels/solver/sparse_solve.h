@@ -14,8 +14,6 @@
 // cost      O(blocks^2) to find the blocks, and that of those that are filled
 #pragma once
 
-#include <cstdint>
-
 #include "kernels/base/bits.h"
 #include "kernels/solver/dense_solve.h"
 
@@ -25,7 +23,7 @@ inline namespace DUALSTEP_ISA {
 template <class E>
 struct SparseSolve {
   using Real = typename E::Real;
-  using Set = std::uint64_t;
+  using Set = unsigned long long;
   static constexpr int kSide = 4, kMostBlocks = 64;
   E& env;
   Set filled[kMostBlocks];  // of each four rows the fours of columns before them whose block is not zero
