@@ -2,7 +2,7 @@
 //
 // C, the rows' curvature, is block diagonal: one number a scalar row, a triangle a contact (cone.h). G is its root, upper
 // triangular by blocks. A is formed once a step (row_space.h); S is formed from the rows that push, a row of blocks at a
-// time, and factored densely (dense_solve.h). A row of S that only another environment of the pack uses is a row of the
+// time, and factored (sparse_solve.h). A row of S that only another environment of the pack uses is a row of the
 // identity.
 //
 // solves    H dw = -grad
@@ -246,10 +246,7 @@ DS_STAGE void row_space_direction(E& env, const typename E::Mask& live) {
       blocks.put_scalar(i);
   });
   env.sync();
-  if (may_be_sparse(env, blocks.rows))
-    solve_sparse(env, blocks.rows);
-  else
-    solve_dense(env, blocks.rows);
+  solve_among_rows(env, blocks.rows);
   // b <- G b, then dw = Z b - grad
   env.each(blocks.blocks, [&](int i) { blocks.apply_root(i); });
   env.sync();

@@ -166,20 +166,18 @@ struct SparseSolve {
   }
 };
 
-// S x = b, in place: x takes the place of b
 template <class E>
 DS_STAGE void solve_sparse(E& env, int n) {
   SparseSolve<E> solve{.env = env, .filled = {}};
   solve.run(n);
 }
 
-// whether blocks of S may be zeros in all environments
+// S x = b, in place: x takes the place of b
 template <class E>
-DS_HD bool may_be_sparse(const E& env, int n) {
+DS_HD void solve_among_rows(E& env, int n) {
   if constexpr (E::kPack > 1)
-    return env.t.n.ntree > 1 && SparseSolve<E>::has_room(n);
-  else
-    return false;
+    if (env.t.n.ntree > 1 && SparseSolve<E>::has_room(n)) return solve_sparse(env, n);
+  solve_dense(env, n);
 }
 
 }  // namespace DUALSTEP_ISA
