@@ -151,6 +151,7 @@ def main(args: argparse.Namespace) -> int:
         need(module, "train")
     quiet_threads()
     from dualstep.envs import registry
+    from dualstep.envs.training.finite import WeightsError
     from dualstep.envs.training.record import Recorder, tensorboard_is_there
     from dualstep.envs.training.runs import explain
 
@@ -177,6 +178,10 @@ def main(args: argparse.Namespace) -> int:
     except OSError as error:
         told = f"nothing can be written to '{folder}', and what was learned since its last checkpoint is lost"
         raise CommandError(f"{told}: {explain(error)}", status=1) from None
+    except WeightsError as error:
+        last = folder / LATEST
+        kept = f"the last checkpoint before it is '{last}'" if last.exists() else "no checkpoint was written before it"
+        raise CommandError(f"{error}; {kept}", status=1) from None
     finally:
         recorder.close()
     if not leads:

@@ -1,0 +1,86 @@
+"""What ends a training, or keeps it from beginning: weights that are no numbers, steps that were taken, odd limits."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("rsl_rl")
+pytest.importorskip("matplotlib")
+
+from dualstep.cli import main
+from dualstep.envs.training.learner import Learner, read_checkpoint
+
+TINY = ["--num-envs", "4", "--num-threads", "1", "--device", "cpu", "--set", "hidden=(8,)", "--set", "num_steps=8"]
+TINY += ["--video-seconds", "0", "--no-tensorboard"]
+
+
+def train(*words):
+    return main(["train", "InvertedPendulum", *words, "--episodes", "0", *TINY])
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capsys):
+    """A folder with a run of 64 steps in 'run', and nothing printed yet."""
+    monkeypatch.chdir(tmp_path)
+    assert train("--steps", "64", "--out", "run") == 0
+    capsys.readouterr()
+    return tmp_path
+
+
+# weights that are no numbers -----------------------------------------------------------------------------------
+
+
+def spoiled(kind, method, networks):
+    """The method, after which in iteration 3 a weight is NaN."""
+    plain = getattr(kind, method)
+
+    def spoil(self, *args):
+        found = plain(self, *args)
+        if self.iteration == 3:
+            next(networks(self).parameters()).data.view(-1)[0] = float("nan")
+        return found
+
+    return spoil
+
+
+@pytest.mark.parametrize("algorithm", ["ppo", "sac"])
+def test_it_stops_where_weights_are_no_numbers(tmp_path, monkeypatch, capsys, algorithm):
+    kind, method, networks = Learner, "_iterate", lambda learner: learner.algorithm.get_policy()
+    if algorithm == "sac":
+        pytest.importorskip("stable_baselines3")
+        from dualstep.envs.training.off_policy import SacLearner
+
+        kind, method, networks = SacLearner, "point", lambda learner: learner.algorithm.actor
+    monkeypatch.setattr(kind, method, spoiled(kind, method, networks))
+    monkeypatch.chdir(tmp_path)
+    words = ["--algorithm", algorithm, "--steps", "160", "--out", "run", "--keep", "5", "--set", "learning_rate=1e-4"]
+    assert train(*words) == 1
+    told = "the policy's weights are no numbers after iteration 3 (learning_rate 0.0001); the last checkpoint before it"
+    assert capsys.readouterr().err.splitlines()[-1] == f"dualstep train: {told} is 'run/latest.pt'"
+    assert read_checkpoint(tmp_path / "run" / "latest.pt")["iteration"] == 2
+    # and goes on from there
+    monkeypatch.undo()
+    monkeypatch.chdir(tmp_path)
+    assert train("--steps", "96", "--out", "run", "--resume") == 0
+
+
+@pytest.mark.parametrize("algorithm", ["ppo", "sac"])
+def test_what_torch_refuses_of_such_weights_is_told_as_that(tmp_path, monkeypatch, capsys, algorithm):
+    if algorithm == "sac":
+        pytest.importorskip("stable_baselines3")
+    monkeypatch.chdir(tmp_path)
+    words = ["--algorithm", algorithm, "--steps", "256", "--set", "learning_rate=1e30", "--set", "desired_kl=0"]
+    assert train(*words, "--out", "run", "--keep", "0") == 1
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert "the policy's weights are no numbers after iteration" in error
+    assert error.endswith("(learning_rate 1e+30); no checkpoint was written before it")
+
+
+def test_a_checkpoint_of_such_weights_is_refused(run, capsys):
+    whole = torch.load("run/latest.pt", weights_only=True)
+    whole["algorithm"]["actor_state_dict"]["mlp.0.weight"][0, 0] = float("nan")
+    torch.save(whole, "run/latest.pt")
+    assert train("--steps", "96", "--out", "run", "--resume") == 2
+    for words in (["play", "run", "--episodes", "1"], ["export", "run", "--out", "policy.pt"]):
+        assert main(words) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 3 and all("' holds a policy whose weights are no numbers" in line for line in said)
