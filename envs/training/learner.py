@@ -108,9 +108,6 @@ class Learner:
         self._first_seed = seed * 1_000_003 + self.rank * settings.num_envs
         self._diverged_before = 0
         self.diverged_everywhere = 0
-        options = dict(settings.task_options)
-        if settings.episode_steps is not None:
-            options["max_episode_steps"] = settings.episode_steps
         self.env = RslRlEnv(
             task,
             settings.num_envs,
@@ -119,7 +116,7 @@ class Learner:
             num_threads=num_threads,
             log=False,
             lanes="tuned",  # a training is long: its first seconds may go into finding out what is fastest
-            **options,
+            **settings.learning_options(),
         )
         # what rsl_rl prints about its networks is no part of our progress
         with contextlib.redirect_stdout(io.StringIO()):

@@ -80,11 +80,8 @@ class SacLearner:
         if settings.activation not in ACTIVATIONS:
             raise ValueError(f"activation {settings.activation!r} is given, and SAC has {', '.join(ACTIVATIONS)}")
         self.task, self.settings, self.seed = task, settings, seed
-        options = dict(settings.task_options)
-        if settings.episode_steps is not None:
-            options["max_episode_steps"] = settings.episode_steps
         self.env = _TimedEnv(task, settings.num_envs, seed=seed * 1_000_003, device=device, num_threads=num_threads,
-                             nonfinite="clamp", **options)  # fmt: skip
+                             nonfinite="clamp", **settings.learning_options())  # fmt: skip
         self._space = self.env.env.single_action_space
         if not np.isfinite(self._space.low).all() or self.env.env.groups:
             what = "groups of observations" if self.env.env.groups else "actions without bounds"

@@ -1,5 +1,7 @@
 """What ends a training, or keeps it from beginning: weights that are no numbers, steps that were taken, odd limits."""
 
+import json
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -84,3 +86,48 @@ def test_a_checkpoint_of_such_weights_is_refused(run, capsys):
         assert main(words) == 2
     said = capsys.readouterr().err.splitlines()
     assert len(said) == 3 and all("' holds a policy whose weights are no numbers" in line for line in said)
+
+
+# where episodes end --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("algorithm", ["ppo", "sac"])
+def test_a_limit_that_is_given_holds_for_learning_and_evaluation(tmp_path, monkeypatch, capsys, algorithm):
+    """The task's settings have an `episode_steps` of their own, of 150."""
+    pytest.importorskip("gymnasium")
+    if algorithm == "sac":
+        pytest.importorskip("stable_baselines3")
+    monkeypatch.chdir(tmp_path)
+    words = ["--algorithm", algorithm, "--steps", "128", "--out", "run", "--json", "--set", "task.max_episode_steps=3"]
+    assert main(["train", "InvertedPendulum", *words, *TINY, "--episodes", "2"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    # a reward of 1 for each step that it stands
+    assert found["return"]["mean"] == found["gymnasium"]["mean"] == 3
+    lengths = [length for _, length in read_checkpoint(tmp_path / "run" / "latest.pt")["finished"]]
+    assert lengths and max(lengths) <= 3
+
+
+def test_the_same_task_on_mujoco_has_that_limit(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    words = ["--steps", "32", "--out", "run", "--json", "--set", "task.max_episode_steps=3"]
+    words += ["--set", "task.action_delay=1", "--episodes", "2"]
+    assert main(["train", "InvertedPendulum", *words, *TINY]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["return"]["mean"] == found["mujoco"]["mean"] == 3
+
+
+@pytest.mark.parametrize("limit", ["abc", "2.5", "1e9", "-4", "0"])
+def test_limits_that_are_none_are_refused(tmp_path, monkeypatch, capsys, limit):
+    monkeypatch.chdir(tmp_path)
+    assert train("--steps", "64", "--out", "run", "--set", f"task.max_episode_steps={limit}") == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1 and "is given, and it must be a positive integer or None" in lines[0]
+    assert not (tmp_path / "run").exists()
+
+
+def test_one_of_two_limits_is_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    words = ["--out", "run", "--set", "task.max_episode_steps=9", "--set", "episode_steps=5"]
+    assert train("--steps", "64", *words) == 2
+    said = "--set episode_steps=5 is given, and task.max_episode_steps=9 says where episodes end"
+    assert said in capsys.readouterr().err

@@ -117,6 +117,10 @@ def _settings(args: argparse.Namespace, task: str, base: Any, checkpoint: Path |
             options[name.removeprefix("task.")] = _value(text)
         else:
             changes[name] = _value(text)
+    if "episode_steps" in changes and "max_episode_steps" in options:
+        given, limit = changes["episode_steps"], options["max_episode_steps"]
+        told = f"--set episode_steps={given} is given, and task.max_episode_steps={limit} says where episodes end"
+        raise CommandError(told)
     if args.contact_model and args.randomize_contact:
         raise CommandError("--contact-model and --randomize-contact are given, and one of them says the law of contact")
     if args.contact_model:
@@ -340,6 +344,10 @@ def worth(task: str, settings: Any, policy: Any, episodes: int, device: str, see
         return {**figures(found.returns), "ended_early": float(found.ended_early.mean()), "told": told}
 
     options = dict(settings.task_options)
+    if options.get("max_episode_steps", 0) is None:
+        # episodes that never end are worth nothing yet
+        del options["max_episode_steps"]
+    limit = {name: value for name, value in options.items() if name == "max_episode_steps"}
     seed += 10_000
     found = {"return": whole(episodes_here(task, policy, episodes, seed=seed, device=device, **options))}
     law = options.get("contact")
@@ -349,11 +357,11 @@ def worth(task: str, settings: Any, policy: Any, episodes: int, device: str, see
     where = "gymnasium" if f"{task}-v5" in gymnasium.registry and not ours else "mujoco"
     try:
         if where == "gymnasium":
-            found[where] = figures(returns_in_gymnasium(task, policy, episodes, seed=seed, **options))
+            found[where] = figures(returns_in_gymnasium(task, policy, episodes, seed=seed, **limit, **options))
         elif law is not None:
             found[where] = {"unavailable": "it has no such law of contact"}
         else:
-            found[where] = whole(episodes_on_mujoco(task, policy, episodes, seed=seed, **options))
+            found[where] = whole(episodes_on_mujoco(task, policy, episodes, seed=seed, **limit, **options))
     except Exception as error:  # a task of its own, or Gymnasium without MuJoCo: the rest stands
         found[where] = {"unavailable": f"{type(error).__name__}: {error}"}
     return found
