@@ -1,6 +1,7 @@
 """What ends a training, or keeps it from beginning: weights that are no numbers, steps that were taken, odd limits."""
 
 import json
+import shlex
 
 import pytest
 
@@ -9,6 +10,7 @@ pytest.importorskip("rsl_rl")
 pytest.importorskip("matplotlib")
 
 from dualstep.cli import main
+from dualstep.envs import registry
 from dualstep.envs.training.learner import Learner, read_checkpoint
 
 TINY = ["--num-envs", "4", "--num-threads", "1", "--device", "cpu", "--set", "hidden=(8,)", "--set", "num_steps=8"]
@@ -131,3 +133,68 @@ def test_one_of_two_limits_is_refused(tmp_path, monkeypatch, capsys):
     assert train("--steps", "64", *words) == 2
     said = "--set episode_steps=5 is given, and task.max_episode_steps=9 says where episodes end"
     assert said in capsys.readouterr().err
+
+
+# steps that were taken -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("from_", [["--out", "run", "--resume"], ["--out", "new", "--checkpoint", "run"]])
+@pytest.mark.parametrize("steps", ["64", "32"])
+def test_steps_that_were_taken_are_not_asked_for_again(run, capsys, from_, steps):
+    assert train(*from_, "--steps", steps) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1 and f"'run/latest.pt' has taken 64 steps, and --steps is {steps} in all" in lines[0]
+    assert not (run / "new").exists()
+
+
+# paths ---------------------------------------------------------------------------------------------------------
+
+
+def test_films_that_cannot_be_written_are_refused_by_their_paths(run, capsys):
+    (run / "d.gif").mkdir()
+    (run / "file").write_text("")
+    for video, message in (
+        ("d.gif", "'d.gif': it is a folder"),
+        (".", "'.': it is a folder"),
+        ("file/x.gif", "'file/x.gif': "),
+        ("/proc/none/x.gif", "'/proc/none/x.gif': "),
+    ):
+        assert main(["play", "run", "--video", video, "--device", "cpu"]) == 2
+        error = capsys.readouterr().err
+        assert f"no film can be written to {message}" in error and error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["train", "InvertedPendulum", "--out", ""],
+        ["train", "InvertedPendulum", "--checkpoint", ""],
+        ["play", ""],
+        ["play", "run", "--video", ""],
+        ["export", ""],
+        ["export", "run", "--out", ""],
+    ],
+)
+def test_empty_paths_are_refused(capsys, words):
+    with pytest.raises(SystemExit, match="2"):
+        main(words)
+    assert "'' is given, and it must be a path" in capsys.readouterr().err
+
+
+def test_a_model_without_a_name_is_refused(capsys):
+    assert main(["info", ""]) == 2
+    assert "there is no model file ''" in capsys.readouterr().err
+
+
+def test_what_is_told_of_a_task_of_ones_own_is_a_command(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    text = "from dualstep.envs.tasks.pendulums import InvertedPendulum\n\n\nclass Hinted(InvertedPendulum):\n    pass\n"
+    (tmp_path / "my task.py").write_text(text)
+    words = ["--steps", "32", "--out", "my run", "--episodes", "0"]
+    assert main(["train", "my task.py:Hinted", *words, *TINY]) == 0
+    line = capsys.readouterr().out.splitlines()[-1]
+    assert line == "  to see it move: dualstep play 'my run/latest.pt' --task 'my task.py:Hinted'"
+    # as in a process that does not know the task
+    registry._entries.pop("Hinted")
+    assert main([*shlex.split(line.partition("dualstep ")[2]), "--episodes", "1", "--device", "cpu"]) == 0
+    registry._entries.pop("Hinted")

@@ -7,12 +7,14 @@ import os
 import sys
 import time
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from dualstep import _core
 from dualstep.cli.common import (
     CommandError,
     Progress,
+    a_path,
     add_common,
     count,
     need,
@@ -55,10 +57,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         f"{laws} (default: the task's)")  # fmt: skip
     parser.add_argument("--randomize-contact", action="store_true", help="train under all of them at once, a share of "
                         "the environments each")  # fmt: skip
-    parser.add_argument("--out", type=Path, metavar="DIR", help="for checkpoints and curves of this run (default: a "
+    parser.add_argument("--out", type=a_path, metavar="DIR", help="for checkpoints and curves of this run (default: a "
                         "new folder in out/train/TASK-SEED, and the link 'latest' to it)")  # fmt: skip
     parser.add_argument("--resume", action="store_true", help="go on with the run in that folder, or its last one")
-    parser.add_argument("--checkpoint", type=Path, metavar="FILE", help="begin a run with what this checkpoint knows")
+    parser.add_argument("--checkpoint", type=a_path, metavar="FILE", help="begin a run with what this checkpoint knows")
     parser.add_argument(
         "--save-minutes", type=positive_number, default=1.0, metavar="M",
         help="between checkpoints (default: %(default)s)",
@@ -220,6 +222,9 @@ def _prepare(args: argparse.Namespace, task: str, leads: bool) -> tuple[Any, Pat
         settings = _settings(args, task, base, checkpoint)
         if checkpoint:
             check_code(settings, checkpoint, False, [words.partition("=")[0] for words in args.set])
+        if whole and settings.total_steps <= whole["steps"]:
+            taken = f"'{checkpoint}' has taken {whole['steps']:,} steps"
+            raise CommandError(f"{taken}, and --steps is {settings.total_steps:,} in all: it must be above that")
         learner = kind(task, settings, seed=args.seed, device=args.device, num_threads=args.num_threads)
         exact = checkpoint is not None and learner.load(checkpoint)
         if goes_on and checkpoint is not None:
@@ -279,11 +284,11 @@ def _finish(args: argparse.Namespace, learner: Any, folder: Path, interrupted: b
     if args.json:
         print_json(found)
     else:
-        _print(found)
+        _print(found, args.task)
     if not interrupted:
         return 0
-    where = f"--out {args.out}" if args.out else f"--seed {args.seed}"
-    say(f"to go on: dualstep train {args.task} {where} --resume")
+    where = f"--out {quote(str(args.out))}" if args.out else f"--seed {args.seed}"
+    say(f"to go on: dualstep train {quote(args.task)} {where} --resume")
     return 130
 
 
@@ -390,7 +395,7 @@ def _told(found: dict[str, Any]) -> str:
     return f"; {', '.join(errors)}, {found['ended_early']:.0%} ended early" if errors else ""
 
 
-def _print(found: dict[str, Any]) -> None:
+def _print(found: dict[str, Any], given: str) -> None:
     share = ", ".join(f"{name} {value:.0%}" for name, value in found["share"].items())
     speed = f"{found['steps_per_second']:,}/s"
     print(f"{found['task']}: {found['steps']:,} steps in {found['seconds']:.0f} s ({speed}; {share})")
@@ -403,4 +408,6 @@ def _print(found: dict[str, Any]) -> None:
         print(f"  no video: {found['no_video']}")
     video = f", {Path(found['video']).name}" if "video" in found else ""
     print(f"  {found['folder']}: {LATEST}, curve.csv, curve.png{video}")
-    print(f"  to see it move: dualstep play {found['folder']}/{LATEST}")
+    # no code is run that a checkpoint names: a task of the user's own is said again
+    task = f" --task {quote(given)}" if ":" in given else ""
+    print(f"  to see it move: dualstep play {quote(found['folder'] + '/' + LATEST)}{task}")
