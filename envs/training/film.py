@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from dualstep._arrays import host
+from dualstep.envs.training.runs import explain
 
 CONTEXTS = ("egl", "osmesa")
 SIZE = (1280, 720)
@@ -57,6 +58,10 @@ def record(env: Any, act: Callable[[Any], Any], seconds: float, *, seed: int = 0
             "fps": np.array(1 / (every * dt))}  # fmt: skip
 
 
+class FilmError(RuntimeError):
+    """A film that cannot be written where it is wanted."""
+
+
 def can_write_mp4() -> bool:
     try:
         import imageio_ffmpeg
@@ -66,13 +71,31 @@ def can_write_mp4() -> bool:
         return False
 
 
+def film_file(path: Path) -> Path:
+    """Where the film of this name is written, a GIF without ffmpeg; FilmError where no file can be."""
+    if path.name in ("", ".."):
+        raise FilmError(f"no film can be written to '{path}': it is a folder")
+    if path.suffix != ".gif":
+        path = path.with_suffix(".mp4" if can_write_mp4() else ".gif")
+    if path.is_dir():
+        raise FilmError(f"no film can be written to '{path}': it is a folder")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+        if path.exists():
+            with path.open("ab"):
+                pass
+    except OSError as error:
+        raise FilmError(f"no film can be written to '{path}': {explain(error)}") from None
+    return path
+
+
 def draw(mj_model: Any, film: dict[str, np.ndarray], path: Path, camera: dict[str, Any] | None = None) -> Path:
     """Writes the film; returns where it is, since without ffmpeg it is a GIF. RuntimeError where nothing can draw."""
     import mujoco
 
-    if path.suffix != ".gif":
-        path = path.with_suffix(".mp4" if can_write_mp4() else ".gif")
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path = film_file(path)
     package = Path(str(sys.modules["dualstep"].__file__)).resolve().parents[1]
     paths = [str(package), *filter(None, [os.environ.get("PYTHONPATH")])]
     said = ""

@@ -25,6 +25,7 @@ from dualstep.envs.adapters.rsl_rl import RslRlEnv
 from dualstep.envs.groups import each_group
 from dualstep.envs.training.acting import Acting
 from dualstep.envs.training.files import brought, write_checkpoint
+from dualstep.envs.training.finite import check, explained, finite
 from dualstep.envs.training.settings import Settings
 from dualstep.envs.training.threads import torch_threads, wanted_threads
 
@@ -107,9 +108,6 @@ class Learner:
         self._first_seed = seed * 1_000_003 + self.rank * settings.num_envs
         self._diverged_before = 0
         self.diverged_everywhere = 0
-        options = dict(settings.task_options)
-        if settings.episode_steps is not None:
-            options["max_episode_steps"] = settings.episode_steps
         self.env = RslRlEnv(
             task,
             settings.num_envs,
@@ -118,7 +116,7 @@ class Learner:
             num_threads=num_threads,
             log=False,
             lanes="tuned",  # a training is long: its first seconds may go into finding out what is fastest
-            **options,
+            **settings.learning_options(),
         )
         # what rsl_rl prints about its networks is no part of our progress
         with contextlib.redirect_stdout(io.StringIO()):
@@ -153,7 +151,7 @@ class Learner:
             limit = int(self.env.max_episode_length)
             if limit < 2**31 - 1:
                 self.env.episode_length_buf = torch.randint(limit, (self.env.num_envs,), device=self.env.device)
-        with torch_threads(self.torch_threads):
+        with torch_threads(self.torch_threads), explained(self):
             self._learn(total_steps, seconds, report)
 
     def _learn(self, total_steps: int, seconds: float | None, report: Callable[[Point], bool | None] | None) -> None:
@@ -161,6 +159,7 @@ class Learner:
         while self.steps < total_steps:
             point = self._iterate()
             self.curve.append(point)
+            check(self, self.iteration)
             stop = report is not None and bool(report(point))
             stop = stop or (seconds is not None and time.perf_counter() - begun >= seconds)
             if self.agree(stop):
@@ -250,6 +249,10 @@ class Learner:
             self.finished.extend(zip(self._return[ended].tolist(), lengths[ended].tolist(), strict=True))
             self.episodes += len(ended)
             self._return[ended] = 0
+
+    def weights(self) -> dict[str, Any]:
+        """What the algorithm saves."""
+        return self.algorithm.save()
 
     # checkpoints -------------------------------------------------------------------------------------------
 
@@ -391,6 +394,8 @@ def read_checkpoint(path: Path, task: str | None = None, *, trust: bool = False)
         raise CheckpointError(f"'{path}' is a damaged checkpoint: it has no {', no '.join(wrong)} of the right type")
     if task is not None and whole["task"] != task:
         raise CheckpointError(f"'{path}' is a checkpoint of {whole['task']}, and {task} is wanted")
+    if not finite((whole["algorithm"], whole.get("actor"))):
+        raise CheckpointError(f"'{path}' holds a policy whose weights are no numbers")
     if whole["task"] not in registry.names():
         source = whole["source"]
         if source is None or not trust:

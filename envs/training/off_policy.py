@@ -16,6 +16,7 @@ from dualstep.envs import registry
 from dualstep.envs.adapters.stable_baselines3 import SB3Env
 from dualstep.envs.training.actors import ACTIVATIONS, policy_of
 from dualstep.envs.training.files import brought, write_checkpoint
+from dualstep.envs.training.finite import check, explained
 from dualstep.envs.training.learner import FORMAT, CheckpointError, Point, read_checkpoint
 from dualstep.envs.training.settings import Settings
 from dualstep.envs.training.threads import torch_threads
@@ -62,6 +63,7 @@ class _Reporter(BaseCallback):
         if learner.steps % learner.batch_size >= learner.settings.num_envs:
             return True
         point = learner.point()
+        check(learner, learner.iteration)
         stop = self._report is not None and bool(self._report(point))
         return not (stop or (self._limit is not None and time.perf_counter() - self._began >= self._limit))
 
@@ -78,11 +80,8 @@ class SacLearner:
         if settings.activation not in ACTIVATIONS:
             raise ValueError(f"activation {settings.activation!r} is given, and SAC has {', '.join(ACTIVATIONS)}")
         self.task, self.settings, self.seed = task, settings, seed
-        options = dict(settings.task_options)
-        if settings.episode_steps is not None:
-            options["max_episode_steps"] = settings.episode_steps
         self.env = _TimedEnv(task, settings.num_envs, seed=seed * 1_000_003, device=device, num_threads=num_threads,
-                             nonfinite="clamp", **options)  # fmt: skip
+                             nonfinite="clamp", **settings.learning_options())  # fmt: skip
         self._space = self.env.env.single_action_space
         if not np.isfinite(self._space.low).all() or self.env.env.groups:
             what = "groups of observations" if self.env.env.groups else "actions without bounds"
@@ -120,7 +119,7 @@ class SacLearner:
         """Goes on until `total_steps` (of the whole training) or `seconds` (of this call); `report` may stop it."""
         self._last, self._processor = time.perf_counter(), time.process_time()
         self.env.env.trained(self.done)
-        with torch_threads(1):
+        with torch_threads(1), explained(self):
             self.algorithm.learn(max(total_steps - self.steps, 0), _Reporter(self, seconds, report),
                                  reset_num_timesteps=False, log_interval=None)  # fmt: skip
 
@@ -144,6 +143,10 @@ class SacLearner:
                       float("nan"), self.settings.learning_rate, float("nan"), spent)  # fmt: skip
         self.curve.append(point)
         return point
+
+    def weights(self) -> dict[str, Any]:
+        """Of all its networks."""
+        return self.algorithm.get_parameters()
 
     def _actor(self) -> dict[str, Any]:
         network: Any = self.algorithm.actor

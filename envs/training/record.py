@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dualstep.envs.training import curves
+from dualstep.envs.training.finite import check
 from dualstep.envs.training.runs import LATEST, Keeper, explain
 
 
@@ -82,7 +83,8 @@ class Recorder:
         return self._keeper.due(steps)
 
     def save(self, *, last: bool = False) -> None:
-        """Checkpoint and curve; with `last` an OSError is the caller's."""
+        """Checkpoint and curve; with `last` an OSError is the caller's. Weights that are no numbers are not saved."""
+        check(self.learner, self.learner.iteration)
         with contextlib.nullcontext() if last else self._excused():
             self.learner.save(self.folder / LATEST)
             if self.leads:

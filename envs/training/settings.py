@@ -73,7 +73,8 @@ class Settings:
     reward_scale: float = 0.1
     """what rewards are multiplied with before they are learned from; returns are shown without it"""
     episode_steps: int | None = None
-    """where episodes end while it learns, so that it sees more beginnings; None: where they end anyway"""
+    """where episodes end while it learns, so that it sees more beginnings; None: where they end anyway. An option
+    max_episode_steps of the task says it for learning and for evaluation alike, and instead of this"""
     task_options: dict[str, Any] = dataclasses.field(default_factory=dict)
     rsl_rl_options: dict[str, Any] = dataclasses.field(default_factory=dict)
     """what rsl_rl is configured with besides, in its own words: {"algorithm": {"symmetry_cfg": {...}}, "actor":
@@ -121,6 +122,11 @@ class Settings:
         if unknown:
             raise ValueError(f"there is no setting '{unknown[0]}'; there are: {', '.join(sorted(known))}")
         return dataclasses.replace(self, **changes)
+
+    def learning_options(self) -> dict[str, Any]:
+        """Options of the environments that are learned from."""
+        limit = {} if self.episode_steps is None else {"max_episode_steps": self.episode_steps}
+        return {**limit, **self.task_options}
 
     def as_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)

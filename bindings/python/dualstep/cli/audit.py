@@ -12,6 +12,7 @@ from pathlib import Path
 from dualstep.cli.common import (
     CommandError,
     Progress,
+    a_path,
     add_common,
     add_task,
     find_model,
@@ -74,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         "as restitution=0.5 or contact_parameters=spring_damper; may be repeated")  # fmt: skip
     parser.add_argument("--no-convergence", action="store_true", help="leave out the runs with smaller timesteps")
     add_task(parser)
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="write the curves to a picture")
+    parser.add_argument("--plot", type=a_path, metavar="FILE", help="write the curves to a picture")
     add_common(parser, num_envs=None)
 
 

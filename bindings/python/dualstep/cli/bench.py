@@ -12,6 +12,7 @@ from typing import Any
 from dualstep.cli.common import (
     CommandError,
     Progress,
+    a_path,
     add_common,
     find_model,
     gymnasium_models,
@@ -50,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-peer", action="store_true", help="leave mujoco.batch out")
     parser.add_argument("--check", action="store_true", help="time nothing: compare steps in double precision with the "
                         "reference, which shares no code with them")  # fmt: skip
-    parser.add_argument("--out", type=Path, metavar="DIR", help="write the figures, a plot and a picture there")
+    parser.add_argument("--out", type=a_path, metavar="DIR", help="write the figures, a plot and a picture there")
 
 
 @dataclass

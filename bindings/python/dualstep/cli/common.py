@@ -41,6 +41,13 @@ def positive(text: str) -> int:
     return value
 
 
+def a_path(text: str) -> Path:
+    """An argument that names a file or a folder; without a word it would be the folder that one is in."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError(f"{text!r} is given, and it must be a path")
+    return Path(text)
+
+
 def not_negative(text: str, most: float = math.inf) -> int:
     """An argument that is an integer from 0 on."""
     try:

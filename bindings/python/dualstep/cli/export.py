@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from dualstep.cli.common import CommandError, add_common, add_task, need, print_json, quiet_threads
+from dualstep.cli.common import CommandError, a_path, add_common, add_task, need, print_json, quiet_threads
 
 KINDS = {".onnx": "onnx", ".pt": "torchscript", ".ts": "torchscript", ".pth": "torchscript"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("checkpoint", type=Path, metavar="CHECKPOINT", help="latest.pt of a training, or its folder")
+    parser.add_argument("checkpoint", type=a_path, metavar="CHECKPOINT", help="latest.pt of a training, or its folder")
     parser.add_argument(
-        "--out", type=Path, metavar="FILE",
+        "--out", type=a_path, metavar="FILE",
         help="its ending says what it is: .onnx, or .pt for TorchScript (default: policy.onnx beside the checkpoint)",
     )  # fmt: skip
     add_task(parser)

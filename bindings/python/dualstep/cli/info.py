@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(args: argparse.Namespace) -> int:
     facts: dict[str, Any] = {"installation": installation()}
-    if args.model:
+    if args.model is not None:
         facts["model"] = model_facts(args)
     if args.json:
         print_json(facts)

@@ -6,21 +6,30 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from dualstep.cli.common import CommandError, add_common, add_task, need, not_negative, print_json, quiet_threads
+from dualstep.cli.common import (
+    CommandError,
+    a_path,
+    add_common,
+    add_task,
+    need,
+    not_negative,
+    print_json,
+    quiet_threads,
+)
 from dualstep.cli.view import add_viewer, show
 
 
 def _film(text: str) -> Path:
     """An argument that is a file that a film can be written to."""
-    path = Path(text)
-    if path.suffix not in ("", ".mp4", ".gif"):
+    file = a_path(text)
+    if file.suffix not in ("", ".mp4", ".gif"):
         raise argparse.ArgumentTypeError(f"{text!r} is given, and its ending must be .mp4 or .gif")
-    return path
+    return file
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "checkpoint", type=Path, metavar="CHECKPOINT",
+        "checkpoint", type=a_path, metavar="CHECKPOINT",
         help="of a training: a file, its folder, or the folder of several, of which it is the last one then",
     )  # fmt: skip
     add_common(parser, num_envs=None)
@@ -43,30 +52,33 @@ def main(args: argparse.Namespace) -> int:
         need(module, "train")
     quiet_threads()
     from dualstep.envs import registry
+    from dualstep.envs.training.film import FilmError, film_file
     from dualstep.envs.training.learner import CheckpointError
     from dualstep.envs.training.player import load_policy
     from dualstep.envs.training.runs import find_checkpoint
     from dualstep.envs.training.threads import torch_threads
 
-    path = find_checkpoint(args.checkpoint)
+    checkpoint = find_checkpoint(args.checkpoint)
     try:
+        if args.video:
+            film_file(args.video)
         task = None if args.task is None else registry.find(args.task)[0]
-        task, settings, policy = load_policy(path, task, trust=args.trust)
-    except (CheckpointError, FileNotFoundError, TypeError, ValueError, ImportError) as error:
+        task, settings, policy = load_policy(checkpoint, task, trust=args.trust)
+    except (FilmError, CheckpointError, FileNotFoundError, TypeError, ValueError, ImportError) as error:
         raise CommandError(str(error)) from None
     # a policy for a few environments is no work for several threads
     with torch_threads(1):
-        return _play(args, path, task, settings, policy)
+        return _play(args, checkpoint, task, settings, policy)
 
 
-def _play(args: argparse.Namespace, path: Path, task: str, settings: Any, policy: Any) -> int:
+def _play(args: argparse.Namespace, checkpoint: Path, task: str, settings: Any, policy: Any) -> int:
     from dualstep.cli.train import print_worth, worth
     from dualstep.envs.groups import policy_group
     from dualstep.envs.training.acting import follow
     from dualstep.envs.training.player import film_of, make_env
 
     if args.episodes or args.video:
-        found: dict[str, Any] = {"task": task, "checkpoint": str(path)}
+        found: dict[str, Any] = {"task": task, "checkpoint": str(checkpoint)}
         if args.episodes:
             found.update(worth(task, settings, policy, args.episodes, args.device, args.seed))
         if args.video:
@@ -77,7 +89,7 @@ def _play(args: argparse.Namespace, path: Path, task: str, settings: Any, policy
         if args.json:
             print_json(found)
         else:
-            print(f"{task}, {path}")
+            print(f"{task}, {checkpoint}")
             print_worth(found)
             if "video" in found:
                 print(f"  {found['video']}")
@@ -89,4 +101,4 @@ def _play(args: argparse.Namespace, path: Path, task: str, settings: Any, policy
         seen = policy_group(observation)
         return policy(seen.float().cpu()).to(seen.device)
 
-    return show(env, act, args, f"{task}, {path}")
+    return show(env, act, args, f"{task}, {checkpoint}")

@@ -7,12 +7,14 @@ import os
 import sys
 import time
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from dualstep import _core
 from dualstep.cli.common import (
     CommandError,
     Progress,
+    a_path,
     add_common,
     count,
     need,
@@ -55,10 +57,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         f"{laws} (default: the task's)")  # fmt: skip
     parser.add_argument("--randomize-contact", action="store_true", help="train under all of them at once, a share of "
                         "the environments each")  # fmt: skip
-    parser.add_argument("--out", type=Path, metavar="DIR", help="for checkpoints and curves of this run (default: a "
+    parser.add_argument("--out", type=a_path, metavar="DIR", help="for checkpoints and curves of this run (default: a "
                         "new folder in out/train/TASK-SEED, and the link 'latest' to it)")  # fmt: skip
     parser.add_argument("--resume", action="store_true", help="go on with the run in that folder, or its last one")
-    parser.add_argument("--checkpoint", type=Path, metavar="FILE", help="begin a run with what this checkpoint knows")
+    parser.add_argument("--checkpoint", type=a_path, metavar="FILE", help="begin a run with what this checkpoint knows")
     parser.add_argument(
         "--save-minutes", type=positive_number, default=1.0, metavar="M",
         help="between checkpoints (default: %(default)s)",
@@ -117,6 +119,10 @@ def _settings(args: argparse.Namespace, task: str, base: Any, checkpoint: Path |
             options[name.removeprefix("task.")] = _value(text)
         else:
             changes[name] = _value(text)
+    if "episode_steps" in changes and "max_episode_steps" in options:
+        given, limit = changes["episode_steps"], options["max_episode_steps"]
+        told = f"--set episode_steps={given} is given, and task.max_episode_steps={limit} says where episodes end"
+        raise CommandError(told)
     if args.contact_model and args.randomize_contact:
         raise CommandError("--contact-model and --randomize-contact are given, and one of them says the law of contact")
     if args.contact_model:
@@ -151,6 +157,7 @@ def main(args: argparse.Namespace) -> int:
         need(module, "train")
     quiet_threads()
     from dualstep.envs import registry
+    from dualstep.envs.training.finite import WeightsError
     from dualstep.envs.training.record import Recorder, tensorboard_is_there
     from dualstep.envs.training.runs import explain
 
@@ -177,6 +184,10 @@ def main(args: argparse.Namespace) -> int:
     except OSError as error:
         told = f"nothing can be written to '{folder}', and what was learned since its last checkpoint is lost"
         raise CommandError(f"{told}: {explain(error)}", status=1) from None
+    except WeightsError as error:
+        last = folder / LATEST
+        kept = f"the last checkpoint before it is '{last}'" if last.exists() else "no checkpoint was written before it"
+        raise CommandError(f"{error}; {kept}", status=1) from None
     finally:
         recorder.close()
     if not leads:
@@ -211,6 +222,9 @@ def _prepare(args: argparse.Namespace, task: str, leads: bool) -> tuple[Any, Pat
         settings = _settings(args, task, base, checkpoint)
         if checkpoint:
             check_code(settings, checkpoint, False, [words.partition("=")[0] for words in args.set])
+        if whole and settings.total_steps <= whole["steps"]:
+            taken = f"'{checkpoint}' has taken {whole['steps']:,} steps"
+            raise CommandError(f"{taken}, and --steps is {settings.total_steps:,} in all: it must be above that")
         learner = kind(task, settings, seed=args.seed, device=args.device, num_threads=args.num_threads)
         exact = checkpoint is not None and learner.load(checkpoint)
         if goes_on and checkpoint is not None:
@@ -270,11 +284,11 @@ def _finish(args: argparse.Namespace, learner: Any, folder: Path, interrupted: b
     if args.json:
         print_json(found)
     else:
-        _print(found)
+        _print(found, args.task)
     if not interrupted:
         return 0
-    where = f"--out {args.out}" if args.out else f"--seed {args.seed}"
-    say(f"to go on: dualstep train {args.task} {where} --resume")
+    where = f"--out {quote(str(args.out))}" if args.out else f"--seed {args.seed}"
+    say(f"to go on: dualstep train {quote(args.task)} {where} --resume")
     return 130
 
 
@@ -335,6 +349,10 @@ def worth(task: str, settings: Any, policy: Any, episodes: int, device: str, see
         return {**figures(found.returns), "ended_early": float(found.ended_early.mean()), "told": told}
 
     options = dict(settings.task_options)
+    if options.get("max_episode_steps", 0) is None:
+        # episodes that never end are worth nothing yet
+        del options["max_episode_steps"]
+    limit = {name: value for name, value in options.items() if name == "max_episode_steps"}
     seed += 10_000
     found = {"return": whole(episodes_here(task, policy, episodes, seed=seed, device=device, **options))}
     law = options.get("contact")
@@ -344,11 +362,11 @@ def worth(task: str, settings: Any, policy: Any, episodes: int, device: str, see
     where = "gymnasium" if f"{task}-v5" in gymnasium.registry and not ours else "mujoco"
     try:
         if where == "gymnasium":
-            found[where] = figures(returns_in_gymnasium(task, policy, episodes, seed=seed, **options))
+            found[where] = figures(returns_in_gymnasium(task, policy, episodes, seed=seed, **limit, **options))
         elif law is not None:
             found[where] = {"unavailable": "it has no such law of contact"}
         else:
-            found[where] = whole(episodes_on_mujoco(task, policy, episodes, seed=seed, **options))
+            found[where] = whole(episodes_on_mujoco(task, policy, episodes, seed=seed, **limit, **options))
     except Exception as error:  # a task of its own, or Gymnasium without MuJoCo: the rest stands
         found[where] = {"unavailable": f"{type(error).__name__}: {error}"}
     return found
@@ -377,7 +395,7 @@ def _told(found: dict[str, Any]) -> str:
     return f"; {', '.join(errors)}, {found['ended_early']:.0%} ended early" if errors else ""
 
 
-def _print(found: dict[str, Any]) -> None:
+def _print(found: dict[str, Any], given: str) -> None:
     share = ", ".join(f"{name} {value:.0%}" for name, value in found["share"].items())
     speed = f"{found['steps_per_second']:,}/s"
     print(f"{found['task']}: {found['steps']:,} steps in {found['seconds']:.0f} s ({speed}; {share})")
@@ -390,4 +408,6 @@ def _print(found: dict[str, Any]) -> None:
         print(f"  no video: {found['no_video']}")
     video = f", {Path(found['video']).name}" if "video" in found else ""
     print(f"  {found['folder']}: {LATEST}, curve.csv, curve.png{video}")
-    print(f"  to see it move: dualstep play {found['folder']}/{LATEST}")
+    # no code is run that a checkpoint names: a task of the user's own is said again
+    task = f" --task {quote(given)}" if ":" in given else ""
+    print(f"  to see it move: dualstep play {quote(found['folder'] + '/' + LATEST)}{task}")
