@@ -22,7 +22,7 @@ from gymnasium.vector.utils import batch_space
 from dualstep import _core
 from dualstep.batch import Batch, Status
 from dualstep.envs import saved
-from dualstep.envs.arguments import limit_of, mode_of, seed_of
+from dualstep.envs.arguments import bounds_of, limit_of, memory_of, mode_of, seed_of
 from dualstep.envs.arrays import Output, arrays_of
 from dualstep.envs.draws import Draws
 from dualstep.envs.groups import Groups
@@ -83,7 +83,7 @@ class BatchEnv(VectorEnv):
         self.num_envs = num_envs
         self.max_episode_steps = limit_of(max_episode_steps)
         self._options = saved.options_of(
-            task, max_episode_steps=self.max_episode_steps, autoreset_mode=self.autoreset_mode.value
+            task, max_episode_steps=self.max_episode_steps, autoreset_mode=self.autoreset_mode.name
         )
         self.nonfinite = nonfinite
         self.diverged_count = 0
@@ -109,8 +109,8 @@ class BatchEnv(VectorEnv):
         self._pending = self._arrays.zeros((num_envs,), bool)
         self._seen: tuple[Any, Any] | None = None
         self._tracked: Any = None
-        kept = {name: (size,) if isinstance(size, int) else tuple(size) for name, size in task.memory.items()}
-        self._memory = {n: self._arrays.zeros((num_envs, *shape), self.sim.dtype) for n, shape in kept.items()}
+        kept = memory_of(task).items()
+        self._memory = {name: self._arrays.zeros((num_envs, *shape), self.sim.dtype) for name, shape in kept}
         chosen = task.randomization if randomize is None else randomize
         self._randomizer = Randomizer(chosen, self.sim, self._arrays, task.dt)
 
@@ -126,7 +126,7 @@ class BatchEnv(VectorEnv):
         self._render_options = dict(render_options or {})
         self._renderer: Any = None
 
-        self.single_action_space = spaces.Box(*task.action_bounds(), dtype=np.float32)  # pyright: ignore[reportIncompatibleVariableOverride]
+        self.single_action_space = spaces.Box(*bounds_of(task), dtype=np.float32)  # pyright: ignore[reportIncompatibleVariableOverride]
         self._checked: set[str] = set()
         self._width: int | None = None
         self._groups = Groups()
@@ -553,6 +553,8 @@ class BatchEnv(VectorEnv):
 
     def render(self) -> tuple[Any, ...] | None:
         """A picture of each environment, by Gymnasium's renderer; `render_envs` of the options says how many."""
+        if self.closed:
+            raise RuntimeError("this environment is closed: it cannot be drawn")
         if self.render_mode is None:
             return None
         if self._renderer is None:

@@ -61,7 +61,7 @@ def test_what_is_tracked_or_kept_is_looked_at_too():
 def test_a_state_of_other_options_is_refused():
     env = hoppers()
     state = env.state()
-    for name, value in (("max_episode_steps", 50), ("ctrl_cost_weight", 0.5), ("autoreset_mode", "NextStep")):
+    for name, value in (("max_episode_steps", 50), ("ctrl_cost_weight", 0.5), ("autoreset_mode", "NEXT_STEP")):
         with pytest.raises(ValueError, match=f"{name} .* is given, and this environment has {value!r}"):
             hoppers(**{name: value}).load_state(state)
     refused(env, {**state, "options": np.zeros(3, np.uint8)}, "'options' is damaged")
