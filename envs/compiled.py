@@ -240,6 +240,8 @@ class CppTask(Task):
 def cpp_task(source: str | os.PathLike[str], model: Model | str, frame_skip: int = 1) -> type[CppTask]:
     """A task from a file of C++: a class to make it with, or to register. Its options are the keyword arguments."""
     path = Path(source).resolve()
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file '{path}', out of which a task of C++ is wanted")
     text = re.sub(r"//[^\n]*|/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
     library = _library(compile_task(path, "float32"))
     if not hasattr(library, "dualstep_task_apply"):

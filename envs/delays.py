@@ -38,16 +38,17 @@ class _Delayed(Task):
     _steps: dict[str, tuple[int, int]]
 
     def delay(self, **given: tuple[int, int]) -> None:
+        from dualstep.envs.arguments import bounds_of, memory_of
         from dualstep.envs.vector import BatchEnv
 
         self._steps = {}
-        with_width = {"action_delay": self.action_bounds()[0].size}
+        with_width = {"action_delay": bounds_of(self)[0].size}
         if "observation_delay" in given:
             env = BatchEnv(self, 1, device="cpu", num_threads=1)
             with_width["observation_delay"] = policy_group(env.reset()[0]).shape[1]
             env.close()
         self._steps = given
-        self.memory = dict(self.memory)
+        self.memory = dict(memory_of(self))
         for name, (_, most) in given.items():
             self.memory.update({name: 1, f"{name}_begun": 1, f"{name}_past": (most + 1, with_width[name])})
 

@@ -6,13 +6,14 @@ seeded as in a single batch. It has what the learners' adapters use of a BatchEn
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from dualstep.envs import saved
 from dualstep.envs.contact import Contact, describe
 
 if TYPE_CHECKING:
@@ -104,9 +105,27 @@ class MixedEnv(VectorEnv):
         """As BatchEnv.state, of all parts."""
         return {f"{i}/{name}": array for i, part in enumerate(self.parts) for name, array in part.state().items()}
 
-    def load_state(self, found: dict[str, Any]) -> None:
-        for i, part in enumerate(self.parts):
-            part.load_state({n.partition("/")[2]: a for n, a in found.items() if n.partition("/")[0] == str(i)})
+    def load_state(self, found: Mapping[str, Any]) -> None:
+        """As BatchEnv.load_state: where a part refuses its state, all are as they were."""
+        if not isinstance(found, Mapping):
+            raise ValueError(f"state: {type(found).__name__} is given, and the dict that state() gave is wanted")
+        given = [
+            {name.partition("/")[2]: array for name, array in found.items() if str(name).partition("/")[0] == str(i)}
+            for i in range(len(self.parts))
+        ]
+        for part, one in zip(self.parts, given, strict=True):
+            saved.check(part, one)
+        before = [part.sim.save() for part in self.parts]
+        try:
+            # what the batches hold is known to be whole where they take it
+            for part, one in zip(self.parts, given, strict=True):
+                part.sim.load(one["sim"].tobytes())
+        except ValueError:
+            for part, state in zip(self.parts, before, strict=True):
+                part.sim.load(state)
+            raise
+        for part, one in zip(self.parts, given, strict=True):
+            saved.take(part, one)
 
     def _rows(self, given: Any) -> list[Any]:
         """Arrays over all environments, apart."""

@@ -254,7 +254,5 @@ class Randomizer:
             self._set(i, rows, self._draw(i, take(seeds[rows]), take(episodes[rows]), take(1 + moment[rows])))
 
     def state(self) -> dict[str, np.ndarray]:
+        """The arrays that last, themselves."""
         return {"due": self._due}
-
-    def load(self, found: dict[str, np.ndarray]) -> None:
-        self._due[...] = found["due"]

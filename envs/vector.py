@@ -11,7 +11,7 @@ state was written from outside since then, it is evaluated anew first.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -21,7 +21,8 @@ from gymnasium.vector.utils import batch_space
 
 from dualstep import _core
 from dualstep.batch import Batch, Status
-from dualstep.envs.arguments import limit_of, mode_of, seed_of
+from dualstep.envs import saved
+from dualstep.envs.arguments import bounds_of, limit_of, memory_of, mode_of, seed_of
 from dualstep.envs.arrays import Output, arrays_of
 from dualstep.envs.draws import Draws
 from dualstep.envs.groups import Groups
@@ -81,6 +82,9 @@ class BatchEnv(VectorEnv):
         self.sim = Batch(task.model, num_envs, device, dtype, num_threads, lanes=lanes, rk4_outputs="last")
         self.num_envs = num_envs
         self.max_episode_steps = limit_of(max_episode_steps)
+        self._options = saved.options_of(
+            task, max_episode_steps=self.max_episode_steps, autoreset_mode=self.autoreset_mode.name
+        )
         self.nonfinite = nonfinite
         self.diverged_count = 0
         self.nonfinite_counts: dict[str, int] = {}
@@ -105,8 +109,8 @@ class BatchEnv(VectorEnv):
         self._pending = self._arrays.zeros((num_envs,), bool)
         self._seen: tuple[Any, Any] | None = None
         self._tracked: Any = None
-        kept = {name: (size,) if isinstance(size, int) else tuple(size) for name, size in task.memory.items()}
-        self._memory = {n: self._arrays.zeros((num_envs, *shape), self.sim.dtype) for n, shape in kept.items()}
+        kept = memory_of(task).items()
+        self._memory = {name: self._arrays.zeros((num_envs, *shape), self.sim.dtype) for name, shape in kept}
         chosen = task.randomization if randomize is None else randomize
         self._randomizer = Randomizer(chosen, self.sim, self._arrays, task.dt)
 
@@ -122,7 +126,7 @@ class BatchEnv(VectorEnv):
         self._render_options = dict(render_options or {})
         self._renderer: Any = None
 
-        self.single_action_space = spaces.Box(*task.action_bounds(), dtype=np.float32)  # pyright: ignore[reportIncompatibleVariableOverride]
+        self.single_action_space = spaces.Box(*bounds_of(task), dtype=np.float32)  # pyright: ignore[reportIncompatibleVariableOverride]
         self._checked: set[str] = set()
         self._width: int | None = None
         self._groups = Groups()
@@ -318,44 +322,26 @@ class BatchEnv(VectorEnv):
     # the state as a whole ----------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """Everything that the future depends on, as bytes and numpy arrays: `load_state` goes on from there."""
-        self._arrays.follow(self.sim)
+        """Everything that the future depends on, as numpy arrays: `load_state` goes on from there."""
+        return saved.state_of(self)
 
-        def host(array: Any) -> np.ndarray:
-            return np.array(array if isinstance(array, np.ndarray) else array.cpu())
+    def load_state(self, found: Mapping[str, Any]) -> None:
+        """Goes on where `state()` was taken, bit for bit.
 
-        own = {name: getattr(self, "_" + name) for name in ("seeds", "episodes", "elapsed", "fresh", "pending")}
-        found = {name: host(array) for name, array in own.items()}
-        found["sim"] = np.frombuffer(self.sim.save(), np.uint8)
-        found["diverged_count"] = np.array(self.diverged_count)
-        found.update({"memory_" + name: host(array) for name, array in self._memory.items()})
-        found.update({"vary_" + name: array.copy() for name, array in self._randomizer.state().items()})
-        if self._tracked is not None:
-            found["tracked"] = host(self._tracked)
-        return found
-
-    def load_state(self, found: dict[str, Any]) -> None:
-        """Goes on where `state()` was taken, bit for bit; ValueError where it is that of another environment."""
-        if found["seeds"].shape != self._seeds.shape:
-            raise ValueError(f"a state of {len(found['seeds'])} environments is given, and there are {self.num_envs}")
-        self._arrays.follow(self.sim)
+        Raises ValueError, and changes nothing, where the state is of another environment, or of other options than
+        these, or damaged.
+        """
+        saved.check(self, found)
         self.sim.load(found["sim"].tobytes())
-        for name in ("seeds", "episodes", "elapsed", "fresh", "pending"):
-            getattr(self, "_" + name)[...] = self._arrays.from_host(found[name])
-        for name, array in self._memory.items():
-            array[...] = self._arrays.from_host(found["memory_" + name])
-        self._randomizer.load({n[5:]: array for n, array in found.items() if n.startswith("vary_")})
-        self.diverged_count = int(found["diverged_count"])
-        self._has_reset = True
-        self._remember()
-        if "tracked" in found:
-            # outputs were those of the last step's inside, which are not evaluated again
-            self._tracked[...] = self._arrays.from_host(found["tracked"])
+        saved.take(self, found)
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self.closed:
             raise TypeError("this environment is closed: it cannot be pickled or copied")
         state = self.state() if self._has_reset else None
+        if state is not None:
+            # the task comes along as it is, with whatever was changed in it
+            del state[saved.OPTIONS]
         return _restored, (type(self), self.task, self.num_envs, self._made, state)
 
     # Gymnasium's interface ---------------------------------------------------------------------------------
@@ -567,6 +553,8 @@ class BatchEnv(VectorEnv):
 
     def render(self) -> tuple[Any, ...] | None:
         """A picture of each environment, by Gymnasium's renderer; `render_envs` of the options says how many."""
+        if self.closed:
+            raise RuntimeError("this environment is closed: it cannot be drawn")
         if self.render_mode is None:
             return None
         if self._renderer is None:

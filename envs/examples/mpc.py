@@ -16,6 +16,7 @@ from collections.abc import Callable
 import numpy as np
 
 import dualstep as ds
+from dualstep.cli.common import not_negative, positive, positive_number
 
 Cost = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
@@ -25,6 +26,9 @@ class Planner:
 
     def __init__(self, model: ds.Model, cost: Cost, *, samples: int = 256, horizon: float = 0.8, period: float = 0.02,
                  knots: int = 6, noise: float = 0.3, num_threads: int = 0, seed: int = 0) -> None:  # fmt: skip
+        for name, value in {"samples": samples, "horizon": horizon, "period": period, "knots": knots}.items():
+            if not value > 0:
+                raise ValueError(f"{name} {value} is given, and it must be positive")
         self.nsubsteps = max(1, round(period / model.opt.timestep))
         self._steps = max(1, round(horizon / (self.nsubsteps * model.opt.timestep)))
         self._sim = ds.Batch(model, samples, num_threads=num_threads)
@@ -90,7 +94,7 @@ def run(samples: int, horizon: float, seconds: float, seed: int, num_threads: in
     plant.qpos[:, 1] = np.pi
     period = planner.nsubsteps * model.opt.timestep
     angles, spent = [], 0.0
-    for _ in range(round(seconds / period)):
+    for _ in range(max(1, round(seconds / period))):
         began = time.perf_counter()
         control = planner.plan(plant.qpos[0], plant.qvel[0])
         spent += time.perf_counter() - began
@@ -103,13 +107,13 @@ def run(samples: int, horizon: float, seconds: float, seed: int, num_threads: in
             "steps_per_second": plans * planner.steps_per_plan}  # fmt: skip
 
 
-def main() -> None:
+def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--samples", type=int, default=256)
-    parser.add_argument("--horizon", type=float, default=0.8, help="seconds that a plan looks ahead")
-    parser.add_argument("--seconds", type=float, default=6.0)
-    parser.add_argument("--seed", type=int, default=0)
-    args = parser.parse_args()
+    parser.add_argument("--samples", type=positive, default=256)
+    parser.add_argument("--horizon", type=positive_number, default=0.8, help="seconds that a plan looks ahead")
+    parser.add_argument("--seconds", type=positive_number, default=6.0)
+    parser.add_argument("--seed", type=not_negative, default=0)
+    args = parser.parse_args(argv)
     found = run(args.samples, args.horizon, args.seconds, args.seed)
     print(f"largest angle in the last second: {found['largest_angle']:.3f} rad")
     plans, needed, steps = (found[name] for name in ("plans_per_second", "needed_per_second", "steps_per_second"))

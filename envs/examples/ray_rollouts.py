@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from dualstep.cli.common import positive
+from dualstep.envs import registry
 from dualstep.envs.arrays import require
 
 require("gymnasium", "ray")
@@ -90,11 +92,15 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Rollouts by Ray.")
     parser.add_argument("task", nargs="?", default="Hopper")
     parser.add_argument("--address", help="of a cluster; left out, one is made here")
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--num-envs", type=int, default=64, help="of each worker")
-    parser.add_argument("--steps", type=int, default=100, help="of a round")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--workers", type=positive, default=2)
+    parser.add_argument("--num-envs", type=positive, default=64, help="of each worker")
+    parser.add_argument("--steps", type=positive, default=100, help="of a round")
+    parser.add_argument("--rounds", type=positive, default=3)
     args = parser.parse_args(argv)
+    try:
+        registry.find(args.task)
+    except (TypeError, ValueError) as error:
+        parser.error(str(error))
     ray.init(address=args.address, num_cpus=None if args.address else args.workers, include_dashboard=False)
     workers = start(args.task, args.workers, args.num_envs)
     sizes = ray.get(workers[0].sizes.remote())

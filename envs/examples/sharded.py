@@ -18,23 +18,29 @@ import gymnasium
 import numpy as np
 
 import dualstep.envs  # noqa: F401  registers the tasks
+from dualstep.cli.common import not_negative, positive
+from dualstep.envs import registry
 from dualstep.envs.sharding import shard
 
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("task", help="Hopper, Ant, ...")
-    parser.add_argument("--num-envs", type=int, default=12, help="of all processes together (default: %(default)s)")
-    parser.add_argument("--steps", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--num-envs", type=positive, default=12, help="of all processes (default: %(default)s)")
+    parser.add_argument("--steps", type=positive, default=20)
+    parser.add_argument("--seed", type=not_negative, default=0)
     parser.add_argument("--device", default="cpu", help="cpu, or cuda (default: %(default)s)")
-    parser.add_argument("--num-threads", type=int, default=1)
-    parser.add_argument("--episode", type=int, default=8, help="steps of an episode (default: %(default)s)")
+    parser.add_argument("--num-threads", type=not_negative, default=1)
+    parser.add_argument("--episode", type=positive, default=8, help="steps of an episode (default: %(default)s)")
     parser.add_argument("--out", type=Path, default=Path("out/sharded"))
     args = parser.parse_args(argv)
+    try:
+        task, _ = registry.find(args.task)
+    except (TypeError, ValueError) as error:
+        parser.error(str(error))
     here = shard(args.num_envs)
     env = gymnasium.make_vec(
-        f"dualstep/{args.task}-v0", here.num_envs, device=here.device(args.device), num_threads=args.num_threads,
+        f"dualstep/{task}-v0", here.num_envs, device=here.device(args.device), num_threads=args.num_threads,
         seed=args.seed + here.first, max_episode_steps=args.episode,
     )  # fmt: skip
     seen = [env.reset()[0]]

@@ -12,6 +12,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from dualstep.cli.common import count, not_negative, positive
+from dualstep.envs import registry
 from dualstep.envs.training.learner import Learner, Point
 from dualstep.envs.training.settings import Settings, settings_of
 
@@ -59,17 +61,23 @@ def main(argv: list[str] | None = None) -> Any:
 
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("task")
-    parser.add_argument("--trials", type=int, default=8)
-    parser.add_argument("--steps", type=float, default=1e5)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--trials", type=positive, default=8)
+    parser.add_argument("--steps", type=count, default=100_000)
+    parser.add_argument("--seed", type=not_negative, default=0)
     parser.add_argument("--storage", help="a database that several processes share")
     args = parser.parse_args(argv)
+    try:
+        task, _ = registry.find(args.task)
+    except (TypeError, ValueError) as error:
+        parser.error(str(error))
     # steps differ between trials by their batches: a median is taken where another trial was at that step or before
     study = optuna.create_study(
-        study_name=args.task, direction="maximize", storage=args.storage, load_if_exists=True,
+        study_name=task, direction="maximize", storage=args.storage, load_if_exists=True,
         sampler=optuna.samplers.TPESampler(seed=args.seed), pruner=optuna.pruners.MedianPruner(n_startup_trials=3),
     )  # fmt: skip
-    study.optimize(objective(args.task, int(args.steps), args.seed), n_trials=args.trials)
+    study.optimize(objective(task, args.steps, args.seed), n_trials=args.trials)
+    if not any(trial.state == optuna.trial.TrialState.COMPLETE for trial in study.trials):
+        raise SystemExit("no trial was completed, and there is no best one: more --trials are wanted")
     print(f"best return {study.best_value:.1f} with {study.best_params}")
     return study
 

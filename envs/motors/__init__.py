@@ -50,7 +50,9 @@ def runs_code(given: Any) -> bool:
 
 def apply(task: Task, given: Any) -> None:
     """Gives a task these motors: its model is edited, and what they remember becomes part of its `memory`."""
+    from dualstep.envs.arguments import memory_of
+
     motor = motor_of(given)
     motor.take(task)
     task.motor = motor
-    task.memory = {**task.memory, **motor.memory}
+    task.memory = {**memory_of(task), **motor.memory}

@@ -24,6 +24,14 @@ def integer(name: str, value: Any) -> int:
     raise ValueError(f"{name} {value!r} is given, and it must be an integer")
 
 
+def substeps(value: Any) -> int:
+    """Timesteps that one call may take."""
+    found = integer("nsubsteps", value)
+    if not 1 <= found < 2**31:
+        raise ValueError(f"nsubsteps {found} is given, and it must be positive and below 2**31")
+    return found
+
+
 def text(what: str, value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{what} {value!r} is given, and it must be a name, a string")

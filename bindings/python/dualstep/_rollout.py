@@ -32,8 +32,7 @@ def _checked(sim: Batch, outputs: Sequence[str]) -> list[str]:
 def rollout_of(sim: Batch, ctrl: Any, nsubsteps: int, outputs: Sequence[str]) -> dict[str, np.ndarray]:
     """What `Batch.rollout` gives."""
     names = _checked(sim, outputs)
-    if _arrays.integer("nsubsteps", nsubsteps) < 1:
-        raise ValueError(f"nsubsteps {nsubsteps} is given, and it must be positive")
+    nsubsteps = _arrays.substeps(nsubsteps)
     shape = (sim.num_envs, sim.model.nu)
     given = np.asarray(_arrays.on_host("ctrl", ctrl))
     if given.ndim != 3 or given.shape[1:] != shape or given.dtype.kind not in "iuf":

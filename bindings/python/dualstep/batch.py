@@ -11,7 +11,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dualstep import _core, _memory, lane_choice
-from dualstep._arrays import OnDevice, array_of, dtype_of, host, integer, lanes_of, on_device, on_host, text, word
+from dualstep._arrays import (
+    OnDevice,
+    array_of,
+    dtype_of,
+    host,
+    integer,
+    lanes_of,
+    on_device,
+    on_host,
+    substeps,
+    text,
+    word,
+)
 from dualstep._fields import BatchFields
 from dualstep._names import missing, sensor_columns
 from dualstep.model import Model
@@ -240,10 +252,7 @@ class Batch(BatchFields):
 
         Ctrl-C ends it soon, as it does every call: no environment has done more substeps than others.
         """
-        nsubsteps = integer("nsubsteps", nsubsteps)
-        if not 1 <= nsubsteps < 2**31:
-            raise ValueError(f"nsubsteps {nsubsteps} is given, and it must be positive")
-        self._core.step(nsubsteps)
+        self._core.step(substeps(nsubsteps))
 
     def rollout(
         self, ctrl: Any, nsubsteps: int = 1, outputs: Sequence[str] = ("qpos", "qvel")

@@ -320,11 +320,17 @@ def test_other_libraries_share_the_memory(sim):
     assert (sim.qvel == 2).all()
 
 
-@pytest.mark.parametrize("given", [0, -1, 1.5, None, "1"])
+@pytest.mark.parametrize("given", [0, -1, 1.5, None, "1", 2**31, 2**40])
 def test_steps_that_are_no_number_are_refused(sim, given):
     with pytest.raises(ValueError, match="nsubsteps"):
         sim.step(given)
     assert not sim.time.any()
+
+
+def test_steps_that_are_too_many_are_told_the_bound(sim):
+    for call in (sim.step, lambda count: sim.rollout(np.zeros((1, N, sim.model.nu)), count)):
+        with pytest.raises(ValueError, match=r"nsubsteps 1099511627776 is given, and it must be .* below 2\*\*31"):
+            call(2**40)
 
 
 def test_status_bits():

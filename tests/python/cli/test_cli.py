@@ -4,6 +4,7 @@ import importlib.util
 import json
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -95,6 +96,40 @@ def test_bench_refuses_figures_that_it_cannot_check(monkeypatch, capsys):
     assert cli.main(["bench", "hopper", *QUICK, "--no-peer"]) == 1
     told = capsys.readouterr()
     assert "could not be checked" in told.err and "steps/s" not in told.out
+
+
+def test_bench_measures_nothing_until_all_is_there(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(throughput, "measure", lambda *_: pytest.fail("measured"))
+    afile, damaged = tmp_path / "afile", tmp_path / "damaged.xml"
+    afile.write_text("")
+    damaged.write_text("<mujoco>")
+    for words, told in (
+        (["hopper", str(damaged)], "damaged.xml"),
+        (["hopper", "--out", str(afile)], f"'{afile}' is a file, and a folder is wanted"),
+        (["hopper", "--out", str(afile / "in")], "is in a file, and a folder is wanted"),
+    ):
+        assert cli.main(["bench", *words, *QUICK, "--json"]) == 2
+        out, error = capsys.readouterr()
+        assert told in error and out == ""
+
+
+@pytest.mark.parametrize(("error", "status"), [(ValueError("too many"), 2), (MemoryError("too many"), 1)])
+def test_bench_keeps_what_was_measured_before_a_model_failed(error, status, monkeypatch, capsys):
+    def measure(model, settings, name, update):
+        if name == "hopper":
+            raise error
+        return SimpleNamespace(to_dict=lambda: {"model": {"name": name}})
+
+    monkeypatch.setattr(throughput, "measure", measure)
+    assert cli.main(["bench", "swimmer", "hopper", "ant", "--no-peer", "--json"]) == status
+    out, told = capsys.readouterr()
+    assert json.loads(out) == [{"model": {"name": "swimmer"}}] and "too many" in told
+
+
+@pytest.mark.parametrize("command", ["info", "bench", "view"])
+def test_a_directory_is_no_model(command, tmp_path, capsys):
+    assert cli.main([command, str(tmp_path)]) == 2
+    assert f"'{tmp_path}' is a directory, and a model file" in capsys.readouterr().err
 
 
 def test_a_reference_that_disagrees_is_seen(humanoid_path):

@@ -346,3 +346,13 @@ def read(png):
     from PIL import Image
 
     return np.asarray(Image.open(io.BytesIO(png)).convert("RGB"))
+
+
+def test_a_model_without_joints_is_an_environment_too():
+    from dualstep.viewer.plain import plain_env
+
+    model = ds.Model.from_mjcf("<mujoco><worldbody><body pos='0 0 1'><geom size='.1'/></body></worldbody></mujoco>")
+    env = plain_env(model, 2, "cpu", 0)
+    assert model.nq == 0 and env.reset()[0].shape == (2, 0)
+    observation, reward, *_ = env.step(np.zeros((2, 0)))
+    assert observation.shape == (2, 0) and np.array_equal(reward, [0, 0])

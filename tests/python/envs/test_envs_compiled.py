@@ -193,3 +193,10 @@ def test_the_pages_examples_run(monkeypatch, tmp_path):
     envs = names["envs"]
     envs.reset(seed=0)
     assert np.isfinite(envs.step(envs.action_space.sample())[1]).all()
+
+
+def test_a_source_that_is_not_there_is_refused_in_a_line(tmp_path):
+    for place in (tmp_path / "none.cpp", tmp_path):
+        with pytest.raises(FileNotFoundError, match=f"^there is no file '{place}', out of which a task of C") as error:
+            ds.envs.cpp_task(place, *MODEL)
+        assert "\n" not in str(error.value)

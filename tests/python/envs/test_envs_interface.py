@@ -368,6 +368,53 @@ def test_what_a_task_gives_is_checked(function, gives, kind, message):
 
 
 @pytest.mark.parametrize(
+    ("memory", "kind", "message"),
+    [
+        (3, TypeError, r"memory is 3, and a dict of shapes by name is wanted"),
+        ({1: 2}, TypeError, r"memory has 1, and names are wanted"),
+        ({"a": -1}, ValueError, r"memory\['a'\] is -1, and an integer of 0 or more, or a tuple of such, is wanted"),
+        ({"a": "x"}, ValueError, r"memory\['a'\] is 'x', and an integer"),
+        ({"a": (2, 0.5)}, ValueError, r"memory\['a'\] is \(2, 0.5\), and an integer"),
+    ],
+)
+@pytest.mark.parametrize("options", [{}, {"action_delay": 1}, {"motor_model": "dcmotor"}])
+def test_the_memory_of_a_task_is_checked(memory, kind, message, options):
+    ds.envs.register_task("Wrong", type("Wrong", (Plain,), {"memory": memory, "no_load_velocity": {".*": 9.0}}))
+    with pytest.raises(kind, match="Wrong." + message):
+        ds.envs.make("Wrong", 3, num_threads=1, **options)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "kind", "message"),
+    [
+        (None, TypeError, r"is NoneType, and a pair is wanted: the least and the largest action"),
+        ((np.zeros(1), ["x"]), TypeError, r"\[1\] has dtype <U1, and numbers are wanted"),
+        ((np.zeros(1), np.zeros(2)), ValueError, r"has shapes \(1,\) and \(2,\), and \(k,\) twice is wanted"),
+        ((0.0, 1.0), ValueError, r"has shapes \(\) and \(\), and \(k,\) twice is wanted"),
+        ((np.ones(1), np.zeros(1)), ValueError, r"has 1.0 and 0.0 at 0, and the least one first is wanted"),
+    ],
+)
+@pytest.mark.parametrize("options", [{}, {"action_delay": 1}])
+def test_the_bounds_of_a_task_are_checked(bounds, kind, message, options):
+    ds.envs.register_task("Wrong", type("Wrong", (Plain,), {"action_bounds": lambda self: bounds}))
+    with pytest.raises(kind, match=r"Wrong.action_bounds\(\) ?" + message):
+        ds.envs.make("Wrong", 3, num_threads=1, **options)
+
+
+def test_a_mode_that_is_none_is_told_those_there_are():
+    with pytest.raises(ValueError, match="the name of one: 'NEXT_STEP', 'SAME_STEP', 'DISABLED'"):
+        tumbling(autoreset_mode="foo")
+
+
+@pytest.mark.parametrize("render_mode", [None, "rgb_array"])
+def test_what_is_closed_is_not_drawn(render_mode):
+    for env in (tumbling(render_mode=render_mode), ds.envs.make_single("Hopper", render_mode=render_mode)):
+        env.close()
+        with pytest.raises(RuntimeError, match="this environment is closed"):
+            env.render()
+
+
+@pytest.mark.parametrize(
     ("name", "options", "message"),
     [
         ("Ant", {"healthy_z_range": (2, 1)}, r"healthy_z_range \(2, 1\) is given, and \(least, most\) is wanted"),

@@ -1,5 +1,7 @@
 """The examples of envs/examples: predictive sampling balances a pole, a sweep finds its best trial."""
 
+import importlib
+
 import numpy as np
 import pytest
 
@@ -42,3 +44,29 @@ def test_a_sweep_tells_its_best(capsys):
     study = sweep.main(["InvertedPendulum", "--trials", "2", "--steps", "6000"])
     assert len(study.trials) == 2 and study.best_value > 0
     assert "best return" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("example", "words", "told"),
+    [
+        ("mpc", ["--samples", "-8"], "argument --samples: '-8' is given, and it must be a positive integer"),
+        ("mpc", ["--horizon", "0"], "argument --horizon: '0' is given, and it must be a positive number"),
+        ("sweep", ["Nope"], "there is no task 'Nope'"),
+        ("sweep", ["InvertedPendulum", "--trials", "0"], "argument --trials: '0' is given"),
+        ("sharded", ["Nope"], "there is no task 'Nope'"),
+        ("ray_rollouts", ["Nope"], "there is no task 'Nope'"),
+        ("ray_rollouts", ["Hopper", "--workers", "0"], "argument --workers: '0' is given"),
+    ],
+)
+def test_an_example_refuses_in_a_line(example, words, told, capsys):
+    for module in {"sweep": ("optuna", "rsl_rl"), "ray_rollouts": ("ray", "torch")}.get(example, ()):
+        pytest.importorskip(module)
+    main = importlib.import_module(f"dualstep.envs.examples.{example}").main
+    with pytest.raises(SystemExit) as stop:
+        main(words)
+    assert stop.value.code == 2 and told in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_a_planner_without_samples_is_refused():
+    with pytest.raises(ValueError, match="samples 0 is given, and it must be positive"):
+        mpc.Planner(*mpc.pendulum(), samples=0)

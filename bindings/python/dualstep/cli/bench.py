@@ -15,6 +15,7 @@ from dualstep.cli.common import (
     a_path,
     add_common,
     find_model,
+    folder_to_write,
     gymnasium_models,
     load_model,
     need,
@@ -99,16 +100,32 @@ def _robot(name: str) -> Subject:
 
 
 def main(args: argparse.Namespace) -> int:
-    from dualstep.measure import peer, throughput
-    from dualstep.measure.accuracy import Unchecked
-
     if args.seconds <= 0:
         raise CommandError(f"--seconds {args.seconds} is given, and it must be positive")
     if args.out:
         need("matplotlib", "bench")
     subjects = subjects_of(args.model)
-    lacking = None if args.no_peer else peer.available()
+    # whatever can be refused is, before the first minute is spent
+    models = {name: subject.load() for name, subject in subjects.items()}
+    if args.out:
+        folder_to_write(args.out)
     results: list[dict[str, Any]] = []
+    try:
+        return _all(args, subjects, models, results)
+    finally:
+        # of the models that were done, where a later one ends the command
+        if args.json:
+            print_json(results)
+
+
+def _all(
+    args: argparse.Namespace, subjects: dict[str, Subject], models: dict[str, Any], results: list[dict[str, Any]]
+) -> int:
+    """Measures the models, and adds what each gives to `results`; the status that the command ends with."""
+    from dualstep.measure import peer, throughput
+    from dualstep.measure.accuracy import Unchecked
+
+    lacking = None if args.no_peer else peer.available()
     failed = 0
     for name, subject in subjects.items():
         settings = throughput.Settings(
@@ -119,7 +136,7 @@ def main(args: argparse.Namespace) -> int:
         if args.check:
             few = replace(settings, num_envs=min(args.num_envs, 64), peer=False)
             try:
-                checked = throughput.check(subject.load(), few)
+                checked = throughput.check(models[name], few)
             except Unchecked as error:
                 print(f"dualstep bench: {name}: not checked: {error}", file=sys.stderr)
                 failed = 1
@@ -131,7 +148,7 @@ def main(args: argparse.Namespace) -> int:
             continue
         progress = Progress(f"{name} x {args.num_envs:,}")
         try:
-            found = throughput.measure(subject.load(), settings, name, progress.update)
+            found = throughput.measure(models[name], settings, name, progress.update)
         except Unchecked as error:
             print(f"dualstep bench: {name}: no figures, for they could not be checked: {error}", file=sys.stderr)
             results.append({"model": {"name": name}, "unchecked": str(error)})
@@ -146,8 +163,6 @@ def main(args: argparse.Namespace) -> int:
                 print(f"  no ratio: {lacking}")
         if args.out:
             _write(args.out, subject.path, found, results[-1], quiet=args.json)
-    if args.json:
-        print_json(results)
     return failed
 
 
@@ -156,7 +171,6 @@ def _write(folder: Path, path: Path | None, found: Any, figures: dict[str, Any],
 
     from dualstep.measure import picture, plot
 
-    folder.mkdir(parents=True, exist_ok=True)
     # a model of the same name as another is called by its path
     stem = folder / figures["model"]["name"].replace("/", "_")
     written = [stem.with_name(stem.name + ending) for ending in ("_bench.json", "_bench.png", "_envs.png")]

@@ -111,6 +111,21 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, allow_nan=False))
 
 
+def folder_to_write(folder: Path) -> None:
+    """Makes the folder, or refuses it before there is anything to write."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise CommandError(f"'{folder}' is a file, and a folder is wanted") from None
+    except NotADirectoryError:
+        raise CommandError(f"'{folder}' is in a file, and a folder is wanted") from None
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise CommandError(f"nothing can be written to '{folder}': {reason}") from None
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise CommandError(f"nothing can be written to '{folder}': permission denied")
+
+
 def find_model(text: str) -> Path:
     """A model file: by its path, or by name, of one of Gymnasium's ("humanoid") or of one that is shipped ("stack")."""
     from dualstep._models import named_models
@@ -122,6 +137,8 @@ def find_model(text: str) -> Path:
     known = {**shipped_models(), **gymnasium_models(), **{key: at for key, at in named_models().items() if "/" in key}}
     if text in known:
         return known[text]
+    if path.is_dir():
+        raise CommandError(f"'{text}' is a directory, and a model file, or the name of a model, is wanted")
     if path.suffix or len(path.parts) > 1:
         raise CommandError(f"there is no model file '{text}'")
     lower = {name.lower(): name for name in known}
