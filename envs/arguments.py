@@ -45,7 +45,7 @@ def seed_of(given: Any) -> int | None:
 
 
 def _size(given: Any) -> bool:
-    return isinstance(given, (int, np.integer)) and not isinstance(given, bool) and given >= 0
+    return isinstance(given, (int, np.integer)) and not isinstance(given, bool) and int(given) >= 0
 
 
 def memory_of(task: Task) -> dict[str, tuple[int, ...]]:
