@@ -96,8 +96,7 @@ DS_FN void integrate(E& env, const EnvIO<E>& in, const EvalIndex& m) {
   env.sync_block();
   env.time_stage(kStage_sense);
   if (in.args.action != Action::kStep) {
-    // a mass matrix that is singular gives accelerations that are no numbers: where a step is taken, it diverges
-    env.unsolved = mask_or(env.unsolved, mask_not(well_behaved(env, env.qacc(), env.t.n.nv, kVast)));
+    flag_no_numbers(env);
     in.write_status();
     return;
   }

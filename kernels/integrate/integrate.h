@@ -86,6 +86,13 @@ DS_FN typename E::Mask well_behaved(const E& env, const F& x, int n, double most
   return bad == Real(0);
 }
 
+// where no step is taken: accelerations that are no numbers, of a mass matrix that is singular, are not solved. A step that
+// has such diverges
+template <class E>
+DS_STAGE void flag_no_numbers(E& env) {
+  env.unsolved = mask_or(env.unsolved, mask_not(well_behaved(env, env.qacc(), env.t.n.nv, kVast)));
+}
+
 // x of a free body whose tree has no other joint, with the velocity derivative of its bias: a 6 x 6 system of its
 // own, not symmetric. b(w) = (F, R'(arm x F + w x I w)), F = m w x (w x arm), is quadratic in w; bodies that are fixed to
 // it add theirs.

@@ -137,7 +137,7 @@ def find_model(text: str) -> Path:
     known = {**shipped_models(), **gymnasium_models(), **{key: at for key, at in named_models().items() if "/" in key}}
     if text in known:
         return known[text]
-    if path.is_dir():
+    if text and path.is_dir():
         raise CommandError(f"'{text}' is a directory, and a model file, or the name of a model, is wanted")
     if path.suffix or len(path.parts) > 1:
         raise CommandError(f"there is no model file '{text}'")
