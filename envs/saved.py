@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dualstep.envs.task import Task, whole_dtype
-
-if TYPE_CHECKING:
-    from dualstep.envs.vector import BatchEnv
 
 # the arrays of an environment that its future depends on, beside those of its batch, its task and its parameters
 OWN = ("seeds", "episodes", "elapsed", "fresh", "pending")
@@ -36,14 +33,14 @@ def options_of(task: Task, **more: Any) -> dict[str, Any]:
     return json.loads(json.dumps({name: value for name, value in found.items() if _plain(value)}))
 
 
-def _lasting(env: BatchEnv) -> dict[str, Any]:
+def _lasting(env: Any) -> dict[str, Any]:
     """The arrays that the future depends on, beside those of the batch, by their names in a state."""
     own = {name: getattr(env, "_" + name) for name in OWN}
     own.update({"memory_" + name: array for name, array in env._memory.items()})
     return {**own, **{"vary_" + name: array for name, array in env._randomizer.state().items()}}
 
 
-def state_of(env: BatchEnv) -> dict[str, np.ndarray]:
+def state_of(env: Any) -> dict[str, np.ndarray]:
     """What `BatchEnv.state` gives."""
     env._arrays.follow(env.sim)
     lasting = _lasting(env) if env._tracked is None else {**_lasting(env), "tracked": env._tracked}
@@ -54,7 +51,7 @@ def state_of(env: BatchEnv) -> dict[str, np.ndarray]:
     return found
 
 
-def check(env: BatchEnv, found: Any) -> None:
+def check(env: Any, found: Any) -> None:
     """Refuses, with ValueError, what is no state of such an environment. The batch looks at its part where it loads."""
     env._arrays.follow(env.sim)
     wanted: dict[str, Any] = {n: (tuple(array.shape), whole_dtype(array)) for n, array in _lasting(env).items()}
@@ -70,7 +67,7 @@ def _begun(episodes: Any) -> bool:
     return isinstance(episodes, np.ndarray) and episodes.dtype.kind == "i" and bool((episodes >= 0).any())
 
 
-def take(env: BatchEnv, found: Mapping[str, Any]) -> None:
+def take(env: Any, found: Mapping[str, Any]) -> None:
     """Goes on with a state that was looked at, and whose part for the batch was loaded."""
     for name, array in _lasting(env).items():
         array[...] = found[name] if isinstance(array, np.ndarray) else env._arrays.from_host(found[name])
