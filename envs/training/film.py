@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from dualstep._arrays import host
-from dualstep.envs.training.runs import explain
+from dualstep._folders import explain
 
 CONTEXTS = ("egl", "osmesa")
 SIZE = (1280, 720)

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from dualstep._folders import explain
 from dualstep.envs.training import curves
 from dualstep.envs.training.finite import check
-from dualstep.envs.training.runs import LATEST, Keeper, explain
+from dualstep.envs.training.runs import LATEST, Keeper
 
 
 class Recorder:

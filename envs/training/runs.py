@@ -14,25 +14,17 @@ import shutil
 import time
 from pathlib import Path
 
+from dualstep._folders import FolderError, explain, make_folder
+
 LATEST = "latest.pt"
 LINK = "latest"
 KEPT = "checkpoints"
 
 
-class FolderError(ValueError):
-    """A folder that a run cannot be written to."""
-
-
-def explain(error: OSError) -> str:
-    """What an error of the file system says, in a line."""
-    where = f": '{error.filename}'" if error.filename else ""
-    return f"{(error.strerror or str(error) or type(error).__name__).lower()}{where}"
-
-
 def new_run(parent: Path, now: float | None = None) -> Path:
     """A folder for a run that begins now, and the link to it."""
     stamp = time.strftime("%Y%m%d-%H%M%S", time.localtime(now))
-    _make(parent)
+    make_folder(parent, "no run")
     folder, number = parent / stamp, 1
     while True:
         try:
@@ -53,29 +45,13 @@ def new_run(parent: Path, now: float | None = None) -> Path:
 
 def own_folder(folder: Path) -> Path:
     """A folder that the user named for one run: refused where there is a run in it."""
-    _make(folder)
+    make_folder(folder, "no run")
     for name in (LATEST, "curve.csv"):
         if (folder / name).exists():
             raise FolderError(
                 f"'{folder}' holds a run: --resume goes on with it, and another --out begins one beside it"
             )
     return folder
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / f".probe-{os.getpid()}"
-        try:
-            probe.write_bytes(b"x" * 4096)
-        finally:
-            probe.unlink(missing_ok=True)
-    except FileExistsError:
-        raise FolderError(f"'{folder}' is a file, and a folder is wanted") from None
-    except NotADirectoryError:
-        raise FolderError(f"'{folder}' is in a file, and a folder is wanted") from None
-    except OSError as error:
-        raise FolderError(f"no run can be written to '{folder}': {explain(error)}") from None
 
 
 def find_checkpoint(path: Path) -> Path:

@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from dualstep._folders import FolderError, make_folder
 from dualstep._models import gymnasium_models, shipped_models
 
 
@@ -114,16 +115,9 @@ def print_json(value: Any) -> None:
 def folder_to_write(folder: Path) -> None:
     """Makes the folder, or refuses it before there is anything to write."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except FileExistsError:
-        raise CommandError(f"'{folder}' is a file, and a folder is wanted") from None
-    except NotADirectoryError:
-        raise CommandError(f"'{folder}' is in a file, and a folder is wanted") from None
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise CommandError(f"nothing can be written to '{folder}': {reason}") from None
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise CommandError(f"nothing can be written to '{folder}': permission denied")
+        make_folder(folder, "nothing")
+    except FolderError as error:
+        raise CommandError(str(error)) from None
 
 
 def find_model(text: str) -> Path:

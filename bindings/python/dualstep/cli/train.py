@@ -159,7 +159,7 @@ def main(args: argparse.Namespace) -> int:
     from dualstep.envs import registry
     from dualstep.envs.training.finite import WeightsError
     from dualstep.envs.training.record import Recorder, tensorboard_is_there
-    from dualstep.envs.training.runs import explain
+    from dualstep._folders import explain
 
     if args.wandb:
         need("wandb", "wandb")
@@ -198,7 +198,8 @@ def main(args: argparse.Namespace) -> int:
 def _prepare(args: argparse.Namespace, task: str, leads: bool) -> tuple[Any, Path]:
     """The learner, and the folder of its run; whatever cannot be done is refused here."""
     from dualstep.envs.training.learner import CheckpointError, Learner, check_code, read_checkpoint, settings_from
-    from dualstep.envs.training.runs import FolderError, find_checkpoint, new_run, own_folder
+    from dualstep._folders import FolderError
+    from dualstep.envs.training.runs import find_checkpoint, new_run, own_folder
     from dualstep.envs.training.settings import settings_of
 
     home = args.out or Path("out") / "train" / f"{task}-{args.seed}"
