@@ -3,8 +3,8 @@
 // Ranges are reduced with Cody and Waite's split constants; the polynomials are minimax fits (odd or even on
 // [-pi/4, pi/4] for sine and cosine; on [0, tan(pi/8)] for the arctangent; on [-ln2/2, ln2/2] for exp; on
 // [sqrt(1/2), sqrt(2)] for log). Errors, tested against double-double references: 2 ulp in float and in
-// double for |x| below 1e4 (sine, cosine); beyond that the reduction loses bits, beyond 1e8 the result is
-// cos(0), sin(0).
+// double for |x| below 1e4 (sine, cosine); beyond that the reduction loses bits, beyond half of kMostPosition the result
+// is cos(0), sin(0).
 #pragma once
 
 namespace dualstep {
@@ -30,11 +30,8 @@ DS_HD Real horner(const Real& x, ScalarOf<Real> c, Rest... rest) {
 
 template <class Real>
 DS_HD void sincos(const Real& x, Real* sine, Real* cosine) {
-  const auto in_range = abs(x) < Real(1e8);
-  const Real xr = select(in_range, x, Real(0));
-  // float resolves quadrants only up to 2^22; larger arguments are not angles any more
-  const Real limit = kSingle<Real> ? Real(2.0e6) : Real(1e8);
-  const Real xs = select(abs(xr) < limit, xr, Real(0));
+  // half of an angle; quadrants of more than 2^22 are not resolved in float
+  const Real xs = select(abs(x) < Real(0.5 * kMostPosition<Real>), x, Real(0));
   const Real k = round_nearest(xs * Real(0.63661977236758134308));
   Real r, s, c;
   if constexpr (kSingle<Real>) {

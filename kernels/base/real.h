@@ -55,6 +55,9 @@ constexpr bool kSingle = sizeof(ScalarOf<Real>) == 4;
 constexpr double kMinVal = 1e-15;
 // mjMAXVAL: a state with a number that is not below has diverged
 constexpr double kMaxVal = 1e10;
+// Positions have diverged from here on: a quarter of a radian, and of a metre, is what floats of 4e6 are apart
+template <class Real>
+constexpr double kMostPosition = kSingle<Real> ? 4e6 : kMaxVal;
 // above every length, square and residual of a scene, and finite in either precision: where the search for a least
 // number begins. What is not below is infinite, or no number
 constexpr double kVast = 1e30;

@@ -176,7 +176,7 @@ struct EnvIO {
 #include "kernels/data/fields.inl"
   }
   DS_HD Mask state_in_bounds() const {
-    auto good = all_true<Real>();
+    auto good = in_bounds(env.qpos(), env.t.n.nq, kMostPosition<Real>);
 #define CARRIED(name, width) \
   if (env.t.w.name > 0) good = mask_and(good, in_bounds(env.name(), env.t.w.name));
 #define DRIVE(name, width) CARRIED(name, width)
@@ -217,8 +217,8 @@ struct EnvIO {
     env.l1_cone = env.t.o.l1_rows;
   }
   template <class F>
-  DS_STAGE Mask in_bounds(const F& x, int n) const {
-    const Real bound(kMaxVal);
+  DS_STAGE Mask in_bounds(const F& x, int n, double most = kMaxVal) const {
+    const Real bound(most);
     const Real bad = env.accumulate(
         n, [&](int i, const Real& s) { return s + select(abs(x[i]) < bound, Real(0), Real(1)); });
     return bad == Real(0);

@@ -5,7 +5,7 @@
 //           cfrc_ext = (sum of n + (p - c) x f, sum of f) over forces f and torques n at p, c a centre of mass
 //           everything else is copied, or a pose of something that is fixed to a body
 // source    MuJoCo's documentation of mjData
-// deviation cfrc_ext has no forces of connects and welds
+// deviation none
 // reads     everything an evaluation left in the workspace
 // writes    the arrays; in the workspace what nobody reads any more: subtree_sum, momentum, and cinert, which is made
 //           again where it is wanted, since the composite inertias have replaced the bodies' own
@@ -86,7 +86,8 @@ DS_STAGE void sense_subtree_com(E& env, const EnvIO<E>& in) {
   env.done();
 }
 
-// forces on each body from outside its joints: of contacts, in the order of their slots, and of the user
+// forces on each body from outside its joints: of the user, of contacts, in the order of their slots, of connects and welds, and
+// of spatial tendons
 template <class E>
 DS_STAGE void sense_external_forces(E& env, const EnvIO<E>& in) {
   using Real = typename E::Real;
@@ -108,6 +109,13 @@ DS_STAGE void sense_external_forces(E& env, const EnvIO<E>& in) {
         const bool second = (sides & kSecondSide) != 0;
         add_contact(env, slot, here, &wrench, [&](const Vec3<Real>& v) { return second ? v : -v; });
       });
+      if (t.n.neq > 0 || t.n.ntendon > 0) {
+        WrenchSum<Real> taken{wrench.point, {zero, zero}};
+        subtract_equalities(env, {b, b + 1}, &taken);
+        if (t.n.ntendon > 0) subtract_tendons(env, {b, b + 1}, &taken);
+        wrench.sum.lin = wrench.sum.lin - taken.sum.lin;
+        wrench.sum.ang = wrench.sum.ang - taken.sum.ang;
+      }
     }
     const int count = kSpatialVecs * t.n.nbody, first = kSpatialVecs * b;
     put_vec(in, in.batch.cfrc_ext, count, first, wrench.sum.ang);

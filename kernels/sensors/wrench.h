@@ -76,13 +76,19 @@ DS_STAGE void subtract_contacts(const E& env, int s, WrenchSum<Real>* wrench) {
   }
 }
 
+// the bodies from `first` on and before `end`, without the world
+struct BodyRange {
+  int first, end;
+  DS_HD bool has(int b) const { return b > 0 && b >= first && b < end; }
+};
+
+// takes connects and welds away, as they act on some bodies
 template <class E, class Real = typename E::Real>
-DS_STAGE void subtract_equalities(const E& env, int root, WrenchSum<Real>* wrench) {
+DS_STAGE void subtract_equalities(const E& env, const BodyRange& bodies, WrenchSum<Real>* wrench) {
   const auto& t = env.t;
-  const auto within = [&](int b) { return b > 0 && b >= root && b < t.body_end[root]; };
   for (int e = 0; e < t.n.neq; e++) {
     if (t.eq_type[e] != kEqConnect && t.eq_type[e] != kEqWeld) continue;
-    if (!within(t.eq_obj1[e]) && !within(t.eq_obj2[e])) continue;
+    if (!bodies.has(t.eq_obj1[e]) && !bodies.has(t.eq_obj2[e])) continue;
     const auto one = equality_side(env, e, 0), two = equality_side(env, e, 1);
     const int row = t.eq_row[e];
     const auto force_of = [&](int k) {
@@ -99,8 +105,8 @@ DS_STAGE void subtract_equalities(const E& env, int root, WrenchSum<Real>* wrenc
                 scale * dot(between(two.quat, Quat<Real>{zero, zero, unit, zero}, one.quat), f),
                 scale * dot(between(two.quat, Quat<Real>{zero, zero, zero, unit}, one.quat), f)};
     }
-    if (within(t.eq_obj1[e])) wrench->add(-force, -torque, one.point);
-    if (within(t.eq_obj2[e])) wrench->add(force, torque, two.point);
+    if (bodies.has(t.eq_obj1[e])) wrench->add(-force, -torque, one.point);
+    if (bodies.has(t.eq_obj2[e])) wrench->add(force, torque, two.point);
   }
 }
 
@@ -132,9 +138,8 @@ DS_STAGE Real tendon_force(const E& env, int ten) {
 }
 
 template <class E, class Real = typename E::Real>
-DS_STAGE void subtract_tendons(const E& env, int root, WrenchSum<Real>* wrench) {
+DS_STAGE void subtract_tendons(const E& env, const BodyRange& bodies, WrenchSum<Real>* wrench) {
   const auto& t = env.t;
-  const auto within = [&](int b) { return b > 0 && b >= root && b < t.body_end[root]; };
   const Vec3<Real> zero{Real(0), Real(0), Real(0)};
   for (int ten = 0; ten < t.n.ntendon; ten++) {
     if (t.path_adr[ten] == t.path_adr[ten + 1]) continue;
@@ -142,10 +147,10 @@ DS_STAGE void subtract_tendons(const E& env, int root, WrenchSum<Real>* wrench) 
     for (int k = t.path_adr[ten]; k < t.path_adr[ten + 1]; k++) {
       const Real f = tension * env.path_scale(k);
       each_piece(env, k, [&](int a, const Vec3<Real>& x, int b, const Vec3<Real>& y, const auto& here) {
-        if (within(a) == within(b)) return;
+        if (bodies.has(a) == bodies.has(b)) return;
         const Vec3<Real> pull = select3(here, direction(x, y) * f, zero);
-        if (within(a)) wrench->add(pull, zero, select3(here, x, zero));
-        if (within(b)) wrench->add(-pull, zero, select3(here, y, zero));
+        if (bodies.has(a)) wrench->add(pull, zero, select3(here, x, zero));
+        if (bodies.has(b)) wrench->add(-pull, zero, select3(here, y, zero));
       });
     }
   }
@@ -161,8 +166,9 @@ struct WrenchSensors {
     WrenchSum<Real> wrench{site.pos, {zero, zero}};
     add_inertial_wrench(at, site.body, &wrench);
     subtract_contacts(env, s, &wrench);
-    subtract_equalities(env, site.body, &wrench);
-    if (env.t.n.ntendon > 0) subtract_tendons(env, site.body, &wrench);
+    const BodyRange carried{site.body, env.t.body_end[site.body]};
+    subtract_equalities(env, carried, &wrench);
+    if (env.t.n.ntendon > 0) subtract_tendons(env, carried, &wrench);
     put_reading(out, 0, into(site, env.t.sensor_type[s] == kForce ? wrench.sum.lin : wrench.sum.ang));
   }
 };

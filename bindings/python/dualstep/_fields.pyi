@@ -130,7 +130,7 @@ class BatchFields:
         """(N, nbody, 10) body inertias about the tree's centre of mass: xx yy zz xy xz yz, m c, m"""
     @property
     def cfrc_ext(self) -> np.ndarray:
-        """(N, nbody, 6) torque and force of contacts and xfrc_applied on each body, about its tree's centre of mass"""
+        """(N, nbody, 6) moment and force on each body from outside, about its tree's centre of mass [N m, N]"""
     @property
     def subtree_com(self) -> np.ndarray:
         """(N, nbody, 3) centres of mass of subtrees [m]"""

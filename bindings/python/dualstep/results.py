@@ -13,8 +13,8 @@ from dualstep import _core
 class Status(enum.IntFlag):
     """Bits of `Batch.status`.
 
-    DIVERGED: the state was not finite, or too fast. CONTACT_OVERFLOW: there were more contacts than
-    `model.opt.contact_capacity`; the deepest were kept. NOT_CONVERGED: the acceleration's
+    DIVERGED: the state was not finite, or too large (1e10; `qpos` in float32 4e6). CONTACT_OVERFLOW: there
+    were more contacts than `model.opt.contact_capacity`; the deepest were kept. NOT_CONVERGED: the acceleration's
     error is, by its estimate, above what is promised.
     """
 

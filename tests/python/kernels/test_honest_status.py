@@ -298,3 +298,32 @@ def test_accelerations_that_are_no_numbers_are_flagged_by_forward_too(rng, dtype
         wrong = ~np.isfinite(batch.qacc).all(axis=1)
         assert wrong.any()
         assert (batch.status[wrong] == NOT_CONVERGED).all()
+
+
+# a wheel that has turned often: a pendulum on a hinge whose angle is large
+PENDULUM = "<mujoco><worldbody><body><joint axis='0 1 0'/><geom size='.1' pos='.2 0 0'/></body></worldbody></mujoco>"
+
+
+@pytest.mark.parametrize(("dtype", "size"), [("float32", 3.9e6), ("float64", 9.9e9)])
+def test_large_angles_are_right(dtype, size):
+    model = ds.Model.from_mjcf(PENDULUM)
+    m, rng = model.mj_model, np.random.default_rng(0)
+    with ds.Batch(model, 64, dtype=dtype) as sim:
+        sim.qpos[:] = rng.uniform(-size, size, (64, 1))
+        sim.forward()
+        data = mujoco.MjData(m)
+        for angle, found in zip(np.array(sim.qpos, float), np.array(sim.qacc), strict=True):
+            data.qpos[:] = angle
+            mujoco.mj_forward(m, data)
+            assert abs(found - data.qacc) < (1e-4 if dtype == "float32" else 1e-9) * 50
+        assert not np.any(sim.status)
+
+
+def test_angles_that_a_float_has_not_are_flagged():
+    model = ds.Model.from_mjcf(PENDULUM)
+    angles = [[4.1e6], [-1e8], [1.0]]
+    for dtype, status in (("float32", [True, True, False]), ("float64", [False] * 3)):
+        with ds.Batch(model, 3, dtype=dtype) as sim:
+            sim.qpos[:] = angles
+            sim.forward()
+            assert [bool(s & ds.Status.DIVERGED) for s in sim.status] == status
