@@ -69,8 +69,9 @@ void refuse_geoms(const Model& m, const Report& refuse) {
         refuse("surface velocity", "geom", g, "surfaces do not move here", touches);
       if (collides && sticks) refuse("adhesion", "geom", g, "contacts only push here", touches);
     }
-    if (medium && has_fluid_ellipsoid(m, g)) {
-      refuse("ellipsoid fluid model", "geom", g, "only the inertia-box model of fluid forces is simulated");
+    if (medium && has_fluid_ellipsoid(m, g) && m.opt.integrator == Integrator::kDiscrete) {
+      refuse("ellipsoid fluid model under discrete", "geom", g,
+             "forces of the medium on ellipsoids are integrated by Euler, RK4, implicit and implicitfast");
     }
     if (m.geom_plugin[g] >= 0) refuse("plugin", "geom", g, "plugins are not run");
   }

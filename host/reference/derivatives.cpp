@@ -77,6 +77,15 @@ void each_actuator(const Model& m, const Data& d, F f) {
 
 template <class Matrix>
 void add_fluid(const Model& m, const Data& d, int body, Matrix* D) {
+  if (has_fluid_ellipsoids(m, body)) {
+    const int root = m.body_rootid[body];
+    const bool alone = m.body_jntnum[root] == 1 && lone_free_body(m, m.body_jntadr[root]);
+    const bool symmetric = m.opt.integrator != Integrator::kImplicit && !alone;
+    const MatrixXd slope = ellipsoid_fluid_slope(m, d, body, symmetric);
+    for (int i = last_dof(m, body); i >= 0; i = m.dof_parentid[i])
+      for (int j = last_dof(m, body); j >= 0; j = m.dof_parentid[j]) (*D)(i, j) += slope(i, j);
+    return;
+  }
   const Vector3d box = inertia_box(m, body);
   const Vector6d flow = flow_velocity(m, d, body);
   const double diameter = box.mean(), density = m.opt.density;

@@ -6,7 +6,7 @@
 //           tendons likewise, the spring relaxed within a range
 //           gravity compensation  -gravcomp m g at each center of mass
 //           fluid   drag on the box of equal inertia: viscous as on a sphere of the mean edge (Stokes), quadratic
-//                   per axis with the box's faces
+//                   per axis with the box's faces; or ellipsoids (fluid.cpp)
 // source    MuJoCo's documentation, "Passive forces"; Todorov, Erez & Tassa 2012
 // deviation none known
 // reads     qpos, qvel, cvel and the kinematics
@@ -52,6 +52,10 @@ void fluid(const Model& m, Data* d) {
   const double viscosity = m.opt.viscosity, density = m.opt.density;
   for (int i = 1; i < m.nbody; ++i) {
     if (!fluid_acts(m, i)) continue;
+    if (has_fluid_ellipsoids(m, i)) {
+      add_ellipsoid_fluid(m, i, d);
+      continue;
+    }
     const Vector3d box = inertia_box(m, i);
     const Vector6d flow = flow_velocity(m, *d, i);
     const Vector3d w = angular(flow), v = linear(flow);

@@ -66,6 +66,11 @@ Vector3d inertia_box(const Model& m, int body);
 // velocity of a body's inertial frame against the wind, in its own axes: (angular; linear)
 Vector6d flow_velocity(const Model& m, const Data& d, int body);
 bool fluid_acts(const Model& m, int body);
+// whether a medium sees ellipsoids about a body's geoms in place of its inertia box
+bool has_fluid_ellipsoids(const Model& m, int body);
+// the force of the medium on a body, added to qfrc_fluid, and its derivative by qvel, symmetric where the integrator has it so
+void add_ellipsoid_fluid(const Model& m, int body, Data* d);
+MatrixXd ellipsoid_fluid_slope(const Model& m, const Data& d, int body, bool symmetric);
 // the controls that act now, those with a delay from what was given before; and ctrl_history one step on
 VectorXd acting_controls(const Model& m, const Data& d);
 void keep_controls(const Model& m, Data* d);

@@ -173,6 +173,7 @@ void build_sizes(const Model& m, TableStore* t) {
   n.nsingle = count(t->single_dof);
   n.nball = count(t->ball_jnt);
   n.nfree = count(t->free_jnt);
+  n.nfluid = count(t->fluid_geom);
   build_island_sizes(m, *t, &n);
   n.nrow = n.ndense + n.kdim * n.nslot;
   n.nrow1 = 2 * n.nlim + n.nloss + n.ndense;

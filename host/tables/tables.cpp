@@ -65,30 +65,6 @@ void build_trees(const Model& m, TableStore* t) {
   t->n.ntree = ntree;
 }
 
-// drag of a box with the body's mass and principal moments (MuJoCo's documentation, "Inertia model")
-body_fluid_row fluid_of(const Model& m, int body) {
-  body_fluid_row drag;
-  const double mass = m.body_mass[body], density = m.opt.density, viscosity = m.opt.viscosity;
-  if (mass < kTiny) return drag;
-  const auto moment = row::body_inertia(m, body);
-  double side[3];
-  for (int i = 0; i < 3; ++i) {
-    const double square = moment[(i + 1) % 3] + moment[(i + 2) % 3] - moment[i];
-    side[i] = std::sqrt(6 * std::max(kTiny, square) / mass);
-  }
-  const double pi = std::acos(-1.0), diameter = (side[0] + side[1] + side[2]) / 3;
-  if (viscosity > 0) {
-    drag.fluid_viscous_torque = pi * diameter * diameter * diameter * viscosity;
-    drag.fluid_viscous_force = 3 * pi * diameter * viscosity;
-  }
-  for (int i = 0; density > 0 && i < 3; ++i) {
-    const double j = side[(i + 1) % 3], k = side[(i + 2) % 3];
-    drag.fluid_quadratic_force[i] = 0.5 * density * j * k;
-    drag.fluid_quadratic_torque[i] = density * side[i] * (std::pow(j, 4) + std::pow(k, 4)) / 64;
-  }
-  return drag;
-}
-
 // the dofs of each tree, which are consecutive, and where its blocks begin (kernels/solver/islands/)
 void build_tree_dofs(const Model& m, TableStore* t) {
   t->body_dof.assign(m.nbody, -1);
@@ -124,7 +100,6 @@ void build_tree(const Model& m, TableStore* t) {
   t->body_inertia = m.body_inertia;
   t->body_gravcomp = m.body_gravcomp;
   t->gravity.assign(m.opt.gravity.begin(), m.opt.gravity.end());
-  for (int b = 0; b < m.nbody; ++b) append(fluid_of(m, b), &t->body_fluid);
   t->jnt_type = m.jnt_type;
   t->jnt_body = m.jnt_bodyid;
   t->jnt_qposadr = m.jnt_qposadr;
@@ -250,6 +225,7 @@ void build_limits(const Model& m, TableStore* t) {
 TableStore build_tables(const Model& model) {
   TableStore store;
   build_tree(model, &store);
+  build_fluid(model, &store);
   build_tendons(model, &store);
   build_actuation(model, &store);
   refuse_discrete(model, store);

@@ -23,6 +23,7 @@ struct TableStore {
 
 // the parts, each filling its own tables and sizes; build_tables calls them in this order
 void build_tree(const Model& model, TableStore* store);
+void build_fluid(const Model& model, TableStore* store);  // after the tree
 void build_tendons(const Model& model, TableStore* store);
 void build_actuation(const Model& model, TableStore* store);        // after tendons
 void refuse_discrete(const Model& model, const TableStore& store);  // after actuation

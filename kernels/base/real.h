@@ -61,6 +61,8 @@ constexpr double kMostPosition = kSingle<Real> ? 4e6 : kMaxVal;
 // above every length, square and residual of a scene, and finite in either precision: where the search for a least
 // number begins. What is not below is infinite, or no number
 constexpr double kVast = 1e30;
+// what is divided by is no smaller where an inverse need only be finite, as this one's is in either precision
+constexpr double kFiniteInverse = 1e-30;
 
 template <class A, class B>
 constexpr bool kSameType = false;

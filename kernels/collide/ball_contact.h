@@ -23,8 +23,6 @@ inline namespace DUALSTEP_ISA {
 constexpr double kNoLength = 1e-15;
 // what is divided by is no smaller, be it a length, a sine or the square of one
 constexpr double kLeastDivisor = 1e-12;
-// and nor is it where an inverse need only be finite, as this one's is in either precision
-constexpr double kFiniteInverse = 1e-30;
 
 // no contact in any slot; numbers that no one may use, but finite
 template <class Real, int K>

@@ -1,4 +1,5 @@
-// The half of integrator implicit's system that is not symmetric: derivatives of Coriolis and centripetal forces.
+// The half of integrator implicit's system that is not symmetric: derivatives of Coriolis and centripetal forces, and of those of
+// a medium on ellipsoids (fluid.h).
 //
 // solves    x = (M - h dF/dv)^-1 b, F = actuators + passive forces - bias
 // equation  for dofs i and j of a branch, c the body of the one farther from the root, S their motions about the
@@ -11,12 +12,13 @@
 //           then U D L, from the last dof k to the first, for ancestors i and j of k: H_ij -= H_ik H_kj / H_kk
 // source    Echeandia & Wensing 2021 (B and its sum over subtrees); Featherstone 2008, section 6.5 (no fill)
 // deviation none; no pivots are sought, as in MuJoCo: a small step leaves the matrix close to M
-// reads     M's sparsity, the symmetric part in LD, qvel, cvel, cdof, xquat, xipos, tree_com
+// reads     M's sparsity, the symmetric part in LD, qvel, cvel, cdof, xpos, xquat, xipos, tree_com
 // writes    LD and Dinv, the lower half of the factor, LD_upper, the other one; cinert, bias_motion, bias_slope
 // cost      O(sum of depth^2), as factorize.h
 #pragma once
 
 #include "kernels/smooth/bias.h"
+#include "kernels/smooth/fluid.h"
 #include "kernels/smooth/inertia.h"
 
 namespace dualstep {
@@ -116,6 +118,25 @@ DS_STAGE void add_bias_derivatives(E& env) {
   env.sync();
 }
 
+// what is antisymmetric in the derivatives of ellipsoids' forces
+template <class E>
+DS_STAGE void add_ellipsoid_halves(E& env) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const auto LD = env.LD(), upper = env.LD_upper();
+  const Real h(t.o.timestep);
+  env.each(t.n.nv, [&](int i) {
+    each_ellipsoid_slope(env, i, [&](int b, const Flow<Real>& flow, const auto&, const Spatial<Real>& slope) {
+      for (int e = t.M_rowadr[i]; e < t.M_rowadr[i + 1]; e++) {
+        const Real part = h * dot(slope, motion_in(env, b, flow, t.M_col[e]));
+        LD[e] = LD[e] - part;
+        upper[e] = upper[e] + part;
+      }
+    });
+  });
+  env.sync();
+}
+
 // the factor of the system, in place, and Dinv
 template <class E>
 DS_STAGE void eliminate_halves(E& env) {
@@ -149,6 +170,7 @@ DS_STAGE void solve_implicit(E& env, const F& x) {
   const auto& t = env.t;
   const auto upper = env.LD_upper(), Dinv = env.Dinv();
   add_bias_derivatives(env);
+  if (t.n.nfluid > 0 && medium_acts(t.o)) add_ellipsoid_halves(env);
   eliminate_halves(env);
   for (int k = t.n.nv - 1; k >= 0; k--) {
     const int row = t.M_rowadr[k], n = t.M_rowadr[k + 1] - row;

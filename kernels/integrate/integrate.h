@@ -93,6 +93,17 @@ DS_STAGE void flag_no_numbers(E& env) {
   env.unsolved = mask_or(env.unsolved, mask_not(well_behaved(env, env.qacc(), env.t.n.nv, kVast)));
 }
 
+// what the medium adds to the system of such a body beside the symmetric part in LD (fluid.h)
+template <class E, class Real = typename E::Real>
+DS_STAGE void add_lone_ellipsoids(const E& env, int dof, Real (*A)[7]) {
+  for (int i = 0; i < 6; i++)
+    each_ellipsoid_slope(
+        env, dof + i, [&](int b, const Flow<Real>& flow, const auto&, const Spatial<Real>& slope) {
+          for (int k = 0; k < 6; k++)
+            A[i][k] = fma(-Real(env.t.o.timestep), dot(slope, motion_in(env, b, flow, dof + k)), A[i][k]);
+        });
+}
+
 // x of a free body whose tree has no other joint, with the velocity derivative of its bias: a 6 x 6 system of its
 // own, not symmetric. b(w) = (F, R'(arm x F + w x I w)), F = m w x (w x arm), is quadratic in w; bodies that are fixed to
 // it add theirs.
@@ -127,6 +138,7 @@ DS_STAGE void solve_lone_body(E& env, int j, const F& x) {
       for (int i = 0; i < 6; i++) A[i][3 + k] = fma(h, slope[i], A[i][3 + k]);
     }
   }
+  if (t.n.nfluid > 0 && medium_acts(t.o)) add_lone_ellipsoids(env, dof, A);
   // elimination without pivoting: a small step leaves the matrix close to a positive definite one
   for (int k = 0; k < 6; k++) {
     const Real inv = Real(1) / A[k][k];

@@ -4,17 +4,17 @@
 // equation  spring of a joint: -stiffness (q - q_spring); damper: -damping v
 //           of a tendon likewise, with a dead band (tendons.h)
 //           gravity compensation of a body: -gravcomp m g at its centre of mass
-//           fluid, a box with the body's inertia, w and u its velocities in its own frame:
-//             torque_k = -(viscous + quadratic_k |w_k|) w_k,   force_k = -(viscous + quadratic_k |u_k|) u_k
+//           of a medium: fluid.h
 // source    MuJoCo's documentation, "Passive forces"
 // deviation none. Forces on bodies are summed per body as spatial forces about the tree's centre of mass and
 //           mapped to joints in one sweep to the root
-// reads     qpos, qvel, xquat, xipos, tree_com, cdof, cvel
+// reads     qpos, qvel, xpos, xquat, xipos, tree_com, cdof, cvel
 // writes    qfrc_passive, qfrc_gravcomp; body_force is scratch
 // cost      O(nbody + nv)
 #pragma once
 
 #include "kernels/smooth/bias.h"
+#include "kernels/smooth/fluid.h"
 #include "kernels/smooth/tendons.h"
 
 namespace dualstep {
@@ -25,45 +25,6 @@ template <class E, class Real = typename E::Real>
 DS_HD Spatial<Real> at_tree_centre(const E& env, int b, const Vec3<Real>& force, const Vec3<Real>& torque) {
   const Vec3<Real> arm = env.xipos().vec(b) - env.tree_com().vec(env.t.body_tree[b]);
   return {torque + cross(arm, force), force};
-}
-
-// the velocities of a body's inertia box against the fluid, in the box's own frame
-template <class Real>
-struct Flow {
-  Mat3<Real> frame;
-  Vec3<Real> w, u;
-};
-template <class E, class Real = typename E::Real>
-DS_HD Flow<Real> flow_past(const E& env, int b) {
-  const auto& t = env.t;
-  const Spatial<Real> v = env.cvel().spatial(b);
-  const Vec3<Real> arm = env.xipos().vec(b) - env.tree_com().vec(t.body_tree[b]);
-  const Vec3<Real> wind{Real(t.o.wind[0]), Real(t.o.wind[1]), Real(t.o.wind[2])};
-  const Mat3<Real> r = to_matrix(mul(env.xquat().quat(b), env.quat(t.body_iquat, b)));
-  return {r, rotate_transposed(r, v.ang), rotate_transposed(r, v.lin + cross(v.ang, arm) - wind)};
-}
-// f(velocity, quadratic, viscous coefficient) about and along each of the box's axes
-template <class E, class F, class Real = typename E::Real>
-DS_HD Spatial<Real> of_each_axis(const E& env, int b, const Flow<Real>& flow, F f) {
-  const Real turning = env.fluid_viscous_torque(b), moving = env.fluid_viscous_force(b);
-  return {{f(flow.w.x, env.fluid_quadratic_torque(b, 0), turning),
-           f(flow.w.y, env.fluid_quadratic_torque(b, 1), turning),
-           f(flow.w.z, env.fluid_quadratic_torque(b, 2), turning)},
-          {f(flow.u.x, env.fluid_quadratic_force(b, 0), moving),
-           f(flow.u.y, env.fluid_quadratic_force(b, 1), moving),
-           f(flow.u.z, env.fluid_quadratic_force(b, 2), moving)}};
-}
-
-// quadratic and viscous drag of the inertia box of body b
-template <class E>
-DS_FN Spatial<typename E::Real> fluid_force(const E& env, int b) {
-  using Real = typename E::Real;
-  const auto drag = [](const Real& x, const Real& quadratic, const Real& viscous) {
-    return -(x * fma(quadratic, abs(x), viscous));
-  };
-  const Flow<Real> flow = flow_past(env, b);
-  const Spatial<Real> f = of_each_axis(env, b, flow, drag);
-  return {rotate(flow.frame, f.ang), rotate(flow.frame, f.lin)};
 }
 
 // spring force of joint j, added to qfrc_passive
@@ -120,12 +81,12 @@ DS_STAGE void passive(E& env) {
   add_tendon_passive(env);
   const Vec3<Real> g = gravity_of(env), zero{Real(0), Real(0), Real(0)};
   const auto everywhere = [](int) { return true; };
-  if (t.o.has_fluid && (springs || dampers)) {
+  if (medium_acts(t.o)) {
     env.each(t.n.nbody, [&](int b) {
       Spatial<Real> f{zero, zero};
       if (t.body_tree[b] >= 0) {
-        const Spatial<Real> drag = fluid_force(env, b);
-        f = at_tree_centre(env, b, drag.lin, drag.ang);
+        f = box_force(env, b);
+        if (t.n.nfluid > 0) add_ellipsoid_forces(env, b, &f);
       }
       force.set(b, f);
     });

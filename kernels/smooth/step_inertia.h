@@ -7,13 +7,14 @@
 // source    MuJoCo's documentation, "Numerical integration", and its notes on discrete (3.13)
 // deviation none. Entries between dofs of different branches are left out, as in MuJoCo; under discrete, which has them
 //           there, host code refuses models that would need any
-// reads     M, actuator_vel_gain, actuator_pos_gain, cdof, cvel, xquat, xipos, tree_com, ten_J, ten_length
+// reads     M, actuator_vel_gain, actuator_pos_gain, cdof, cvel, xpos, xquat, xipos, tree_com, ten_J, ten_length
 // writes    LD; discrete: Dinv, Dscale, step_diagonal
 // cost      O(nv depth), with fluid O(nbody depth^2)
 #pragma once
 
 #include "kernels/smooth/actuation.h"
 #include "kernels/smooth/factorize.h"
+#include "kernels/smooth/fluid.h"
 #include "kernels/smooth/tendons.h"
 
 namespace dualstep {
@@ -64,15 +65,17 @@ DS_FN typename E::Real damping_of_dof(const E& env, int i) {
   return d;
 }
 
-// row k of the Jacobian of body b's velocity in its inertial frame (angular, then linear, at its centre of
-// mass)
+// likewise of ellipsoids in a medium, of which this is the symmetric part: row i
 template <class E>
-DS_HD Spatial<typename E::Real> body_frame_motion(const E& env, int b, const Mat3<typename E::Real>& r,
-                                                  int dof) {
+DS_STAGE void add_ellipsoid_derivatives(E& env, int i) {
   using Real = typename E::Real;
-  const Vec3<Real> arm = env.xipos().vec(b) - env.tree_com().vec(env.t.body_tree[b]);
-  const Spatial<Real> s = env.cdof().spatial(dof);
-  return {rotate_transposed(r, s.ang), rotate_transposed(r, s.lin + cross(s.ang, arm))};
+  const auto& t = env.t;
+  const auto LD = env.LD();
+  const Real less(-t.o.timestep);
+  each_ellipsoid_slope(env, i, [&](int b, const Flow<Real>& flow, const Spatial<Real>& slope, const auto&) {
+    for (int e = t.M_rowadr[i]; e < t.M_rowadr[i + 1]; e++)
+      LD[e] = fma(less, dot(slope, motion_in(env, b, flow, t.M_col[e])), LD[e]);
+  });
 }
 
 // the rest of the symmetric matrix of implicit, implicitfast and discrete: LD - h d(force)/d(velocity), beyond the diagonal
@@ -116,23 +119,22 @@ DS_STAGE void add_velocity_derivatives(E& env) {
         const Real damping = h * slope * env.ten_J()[e];
         each_in_row(env, i, ten, e, [&](int m, int k) { LD[m] = fma(damping, env.ten_J()[k], LD[m]); });
       });
-    if (!t.o.has_fluid || (disabled(t.o, kDisableSpring) && disabled(t.o, kDisableDamper))) return;
+    if (!medium_acts(t.o)) return;
     for (int b = 1; b < t.n.nbody; b++) {
-      int up = b;
-      while (up > t.dof_body[i]) up = t.body_parent[up];
-      if (up != t.dof_body[i] || t.body_tree[b] < 0) continue;
+      if (t.body_tree[b] < 0 || !is_moved_by(t, b, i)) continue;
       // drag is diagonal in the body's inertial frame: -(viscous + 2 quadratic |v|)
-      const Flow<Real> flow = flow_past(env, b);
+      const Flow<Real> flow = flow_past_box(env, b);
       const auto slope = [&](const Real& x, const Real& quadratic, const Real& viscous) {
         return h * fma(two * quadratic, abs(x), viscous);
       };
       const Spatial<Real> c = of_each_axis(env, b, flow, slope);
-      const Spatial<Real> si = body_frame_motion(env, b, flow.frame, i);
+      const Spatial<Real> si = motion_in(env, b, flow, i);
       const Spatial<Real> weighted{{si.ang.x * c.ang.x, si.ang.y * c.ang.y, si.ang.z * c.ang.z},
                                    {si.lin.x * c.lin.x, si.lin.y * c.lin.y, si.lin.z * c.lin.z}};
       for (int e = row; e < t.M_rowadr[i + 1]; e++)
-        LD[e] = LD[e] + dot(weighted, body_frame_motion(env, b, flow.frame, t.M_col[e]));
+        LD[e] = LD[e] + dot(weighted, motion_in(env, b, flow, t.M_col[e]));
     }
+    if (t.n.nfluid > 0) add_ellipsoid_derivatives(env, i);
   });
   env.done();
 }

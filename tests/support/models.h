@@ -229,6 +229,14 @@ inline Model with_options(ModelBuilder b, std::map<std::string, std::vector<doub
   return model;
 }
 
+// a medium sees ellipsoids about all geoms but the last, with numbers as a file has them
+inline Model among_ellipsoids(Model model) {
+  constexpr double kNumbers[] = {1, 0.5, 0.25, 1.5, 1, 0.8, 2e-3, 3e-3, 4e-3, 1e-5, 2e-5, 3e-5};
+  for (int g = 0; g + 1 < model.ngeom; g++)
+    std::copy(std::begin(kNumbers), std::end(kNumbers), row::geom_fluid(model, g).begin());
+  return model;
+}
+
 }  // namespace scenes
 
 inline std::vector<Scene> all_scenes() {
@@ -257,6 +265,9 @@ inline std::vector<Scene> all_scenes() {
   add("quarry_elliptic", with_options(quarry(6), {{"cone", {1}}, {"integrator", {3}}}));
   add("chain_rk4", with_options(chain(true), {{"integrator", {1}}, {"density", {1.2}}}));
   add("chain_implicit", with_options(chain(), {{"integrator", {2}}, {"density", {1.2}}}));
+  add("chain_in_medium",
+      among_ellipsoids(with_options(chain(), {{"integrator", {2}}, {"density", {1.2}}, {"viscosity", {0.1}}})));
+  add("box_in_medium", among_ellipsoids(with_options(box(), {{"integrator", {3}}, {"density", {1.2}}})));
   add("chain_discrete", with_options(chain(true), {{"integrator", {4}}, {"density", {1.2}}}));
   add("garden_discrete", with_options(garden(3), {{"integrator", {4}}}));
   add("sticky", with_options(sticky(), {{"cone", {1}}}));

@@ -120,7 +120,7 @@ _RULES: list[tuple[tuple[str, ...], str, tuple[str, ...], Callable[[mujoco.MjSpe
     (("adhesion",), r"adhesion", ("geom", "pair"), _zero("adhesion")),
     (("collision",), r".* collision", ("geom",), _no_contact),
     (("surface velocity",), r"surface velocity", ("geom",), _zero("surfacevel")),
-    (("fluid",), r"ellipsoid fluid model", ("geom",), _zero("fluid_ellipsoid")),
+    (("fluid",), r"ellipsoid fluid model.*", ("geom",), _zero("fluid_ellipsoid")),
     (("polynomial",), r"polynomial stiffness", ("joint", "tendon"), _linear("stiffness")),
     (("polynomial",), r"polynomial damping", ("joint", "tendon"), _linear("damping")),
     (("spring yield",), r"spring yield", ("joint", "tendon"), _zero("springyield")),

@@ -254,17 +254,31 @@ def test_what_is_refused(name, value, envs, words):
             sim.get_parameter(name)
 
 
-def test_what_is_not_simulated_cannot_be_switched_on():
+@pytest.mark.parametrize("shape", ["none", "ellipsoid"])
+def test_a_medium_that_sees_ellipsoids_is_set_for_all_or_none(shape):
     model = ds.Model.from_mjcf(
-        "<mujoco><option density='1'/><worldbody><body><joint axis='0 1 0'/><geom name='g' size='.1' pos='.2 0 0'/></body>"
-        "</worldbody></mujoco>"
+        "<mujoco><option density='1'/><worldbody><body><joint axis='0 1 0'/>"
+        f"<geom type='box' size='.1 .2 .3' pos='.2 0 0' fluidshape='{shape}'/></body></worldbody></mujoco>"
     )
-    with ds.Batch(model, 2, device="cpu") as sim:
-        for name in ("geom_fluid",):
-            before = sim.get_parameter(name)
-            with pytest.raises(ds.UnsupportedModelError, match="(?s)environment 1.*geom 'g'"):
-                sim.set_parameter(name, np.full_like(before[:1], 5), 1)
-            assert same_bits(sim.get_parameter(name), before)
+    with ds.Batch(model, 2, device="cpu", dtype="float64") as sim:
+        before = sim.get_parameter("geom_fluid")
+        switched = np.full_like(before[:1], 0.5 if shape == "none" else 0)
+        with pytest.raises(ValueError, match="environment 1: .* cannot be switched on"):
+            sim.set_parameter("geom_fluid", switched, 1)
+        assert same_bits(sim.get_parameter("geom_fluid"), before)
+        if shape == "none":
+            return
+        m = model.mj_model
+        given = before[1] * np.repeat([1, 3, 2], [1, 5, 6])
+        sim.set_parameter("geom_fluid", given, 1)
+        sim.qvel[:] = 5
+        sim.forward()
+        for env, numbers in enumerate((before[0], given)):
+            m.geom_fluid[:] = numbers
+            data = mujoco.MjData(m)
+            data.qvel[:] = 5
+            mujoco.mj_forward(m, data)
+            np.testing.assert_allclose(sim.qfrc_passive[env], data.qfrc_passive, rtol=1e-12)
 
 
 def test_bodies_that_are_moved_stay_connected_where_they_stand():

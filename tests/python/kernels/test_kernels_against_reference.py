@@ -152,8 +152,9 @@ def test_runge_kutta_stages_may_turn_by_more_than_half_a_revolution(speed, rng):
             assert scenes.error(getattr(batch, name)[0], getattr(data, name)) < 1e-11
 
 
-# servos and springs between dofs of different branches
-ACROSS_BRANCHES = ("actuator_site", "tendon_fixed", "tendon_path")
+# servos and springs between dofs of different branches, which a Batch refuses under discrete, and ellipsoids in a medium, which
+# both sides do
+NOT_DISCRETE = ("actuator_site", "tendon_fixed", "tendon_path", "fluid_ellipsoid")
 
 
 # the scenes' own integrators are compared above
@@ -164,8 +165,8 @@ def test_every_integrator_to_1e_9(name, integrator, rng):
         pytest.skip("no explicit step of this length is stable here")
     if (name, integrator) == ("actuator_delay", "rk4"):
         pytest.skip("a Batch refuses it: test_delays.py")
-    if name in ACROSS_BRANCHES and integrator == "discrete":
-        pytest.skip("a Batch refuses it: test_discrete.py")
+    if name in NOT_DISCRETE and integrator == "discrete":
+        pytest.skip("refused: test_discrete.py, test_model.py")
     errors = evaluate(name, "float64", rng, 12, integrator)
     worst = {field: float(errors[field].max()) for field in STATE if errors[field].max() > 1e-9}
     assert not worst, worst
@@ -176,6 +177,10 @@ DERIVATIVES = {
     "gyroscopic": """<worldbody><body pos="0 0 1"><freejoint/><geom type="box" size=".3 .2 .05" pos=".1 0 .05"/></body></worldbody>""",
     "fluid": """<option density="1000" viscosity=".5" wind="1 2 0"/><worldbody><body pos="0 0 1"><joint axis="0 1 0"/>
 <geom type="box" size=".3 .2 .05"/><body pos=".4 0 0"><joint axis="1 0 1"/><geom type="box" size=".2 .1 .02"/></body></body></worldbody>""",
+    "ellipsoids": """<option density="1000" viscosity=".5" wind="1 2 0"/><default><geom fluidshape="ellipsoid"/></default><worldbody>
+<body pos="0 0 1"><joint axis="0 1 0"/><geom type="ellipsoid" size=".3 .2 .05"/><body pos=".4 0 0"><joint type="ball"/>
+<geom type="capsule" size=".1 .1" pos=".1 0 0" fluidcoef=".1 .3 1 2 3"/></body></body><body pos="2 0 1"><freejoint/>
+<geom type="box" size=".2 .1 .3" pos=".1 0 0"/><geom type="ellipsoid" size=".03 .1 .2" pos="-.1 .1 0"/></body></worldbody>""",
     "force limits": """<worldbody><body><joint name="a" axis="0 1 0"/><geom size=".1" pos=".3 0 0"/><body pos=".4 0 0">
 <joint name="b" axis="0 1 0" actuatorfrclimited="true" actuatorfrcrange="-3 3"/><geom size=".05" pos=".2 0 0"/></body></body></worldbody>
 <actuator><velocity joint="a" kv="20" forcelimited="true" forcerange="-15 15"/><velocity joint="b" kv="5"/></actuator>""",

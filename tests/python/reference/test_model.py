@@ -182,8 +182,8 @@ REFUSED = {
     "adhesion geom": (dict(geom='adhesion="1"'), "adhesion", "geom 'link'"),
     "surface velocity": (dict(geom='surfacevel="1 0 0 0 0 0"'), "surface velocity", "geom 'link'"),
     "fluid ellipsoid": (
-        dict(head='<option density="1"/>', geom='fluidshape="ellipsoid"'),
-        "ellipsoid fluid model",
+        dict(head='<option density="1" integrator="discrete"/>', geom='fluidshape="ellipsoid"'),
+        "ellipsoid fluid model under discrete",
         "geom 'link'",
     ),
     "tendon stiffness": (tendon('stiffness="3 1"'), "polynomial stiffness", "tendon 'cord'"),
@@ -282,7 +282,8 @@ ACCEPTED = {
         """<actuator><motor tendon="cord"/></actuator><sensor><tendonpos tendon="cord"/></sensor>
         <equality><tendon tendon1="cord"/></equality>""",
     ),
-    "ellipsoid fluid without a medium": dict(geom='fluidshape="ellipsoid"'),
+    "fluid ellipsoid": dict(head='<option density="1"/>', geom='fluidshape="ellipsoid"'),
+    "ellipsoid fluid without a medium": dict(head='<option integrator="discrete"/>', geom='fluidshape="ellipsoid"'),
     "equalities": dict(
         tail="""<equality><joint joint1="knee" joint2="wrist"/><weld body1="hand"/>
                 <connect body1="hand" anchor="0 0 0"/></equality>"""
