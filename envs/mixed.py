@@ -7,13 +7,14 @@ seeded as in a single batch. It has what the learners' adapters use of a BatchEn
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from dualstep.envs import saved
+from dualstep.envs.arguments import seed_of
 from dualstep.envs.contact import Contact, describe
 
 if TYPE_CHECKING:
@@ -26,20 +27,25 @@ SHARED = (
 
 
 class MixedEnv(VectorEnv):
-    """`make_part(contact, count)` makes the batch of one contact model. numpy's arrays and torch's are joined."""
+    """`make_part(contact, count, seed)` makes the batch of one contact model, with its share of `seed`, which is as
+    BatchEnv takes it. numpy's arrays and torch's are joined."""
 
     def __init__(
-        self, make_part: Callable[[Contact, int], BatchEnv], contacts: Sequence[Contact], num_envs: int
+        self,
+        make_part: Callable[[Contact, int, Any], BatchEnv],
+        contacts: Sequence[Contact],
+        num_envs: int,
+        seed: int | Sequence[int | None] | None = None,
     ) -> None:
         bounds = [num_envs * k // len(contacts) for k in range(len(contacts) + 1)]
         self._sizes = [after - before for before, after in zip(bounds[:-1], bounds[1:], strict=True)]
         self._starts = bounds[:-1]
-        self.contacts = list(contacts)
-        self.parts = [make_part(contact, size) for contact, size in zip(contacts, self._sizes, strict=True)]
+        self.contacts, self.num_envs = list(contacts), num_envs
+        seeds = self._seeds(seed)
+        self.parts = [make_part(*given) for given in zip(contacts, self._sizes, seeds, strict=True)]
         first = self.parts[0]
         if first.output not in ("numpy", "torch"):
             raise ValueError(f"output {first.output!r} is given, and several contact models want 'numpy' or 'torch'")
-        self.num_envs = num_envs
         self.metadata, self.render_mode = first.metadata, None
         self.single_action_space = first.single_action_space
         self.action_space = batch_space(first.single_action_space, num_envs)
@@ -84,11 +90,7 @@ class MixedEnv(VectorEnv):
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         if options:
             raise ValueError("options are given to reset, and several contact models take none: reset their `parts`")
-        if seed is not None and np.ndim(seed) == 0:
-            seeds: list[Any] = [int(seed) + start for start in self._starts]
-        else:
-            seeds = [None] * len(self.parts) if seed is None else self._rows(list(seed))
-        given = [part.reset(seed=one) for part, one in zip(self.parts, seeds, strict=True)]
+        given = [part.reset(seed=one) for part, one in zip(self.parts, self._seeds(seed), strict=True)]
         return tuple(_join([one[i] for one in given], self._sizes) for i in range(2))  # pyright: ignore[reportReturnType]
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
@@ -126,6 +128,17 @@ class MixedEnv(VectorEnv):
             raise
         for part, one in zip(self.parts, given, strict=True):
             saved.take(part, one)
+
+    def _seeds(self, seed: Any) -> list[Any]:
+        """Of each part, so that environment i has seed + i, or the i-th of several; None where none is given."""
+        if seed is None:
+            return [None] * len(self._sizes)
+        if np.ndim(seed) == 0:
+            first = cast(int, seed_of(seed))
+            return [first + start for start in self._starts]
+        if len(seed) != self.num_envs:
+            raise ValueError(f"{len(seed)} seeds are given, and there are {self.num_envs} environments")
+        return self._rows(seed.tolist() if hasattr(seed, "tolist") else list(seed))
 
     def _rows(self, given: Any) -> list[Any]:
         """Arrays over all environments, apart."""

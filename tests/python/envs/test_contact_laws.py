@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-pytest.importorskip("gymnasium")
+gymnasium = pytest.importorskip("gymnasium")
 
 import dualstep as ds
 from dualstep.envs.contact import LAWS
@@ -99,6 +99,28 @@ def test_several_laws_at_once_are_the_batches_side_by_side():
     after = mixed.step(actions[0])[0]
     mixed.load_state(kept)
     assert np.array_equal(mixed.step(actions[0])[0], after)
+
+
+# the same physics twice, so that rows are those of a single batch
+TWICE = ["todorov", {"contact_model": "todorov"}]
+
+
+def both(task="InvertedPendulum", num_envs=5, **options):
+    """Two contact models that are the same, and one batch."""
+    return [ds.envs.make(task, num_envs, num_threads=1, device="cpu", **options, **more) for more in ({"contact": TWICE}, {})]
+
+
+@pytest.mark.parametrize("seed", [3, np.int64(3), [5, 1, 4, 1, 2], np.array([5, 1, 4, 1, 2])])
+def test_environments_are_seeded_as_in_a_single_batch(seed):
+    mixed, single = both(seed=seed)
+    assert np.array_equal(mixed.reset()[0], single.reset()[0])
+    later = [env.reset(seed=seed)[0] for env in both()]
+    assert np.array_equal(*later)
+    for env in both():
+        with pytest.raises(ValueError, match="2 seeds are given, and there are 5 environments"):
+            env.reset(seed=[1, 2])
+        with pytest.raises(gymnasium.error.Error, match="must be a python integer"):
+            env.reset(seed=2.5)
 
 
 def still(observation):
