@@ -95,6 +95,8 @@ class MixedEnv(VectorEnv):
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         given = [part.step(rows) for part, rows in zip(self.parts, self._rows(actions), strict=True)]
+        known = {name: value for *_, info in given for name, value in info.items()}
+        given = [(*one, _told_as_elsewhere(one, info, known)) for *one, info in given]
         return tuple(_join([one[i] for one in given], self._sizes) for i in range(5))  # pyright: ignore[reportReturnType]
 
     def close_extras(self, **_: Any) -> None:
@@ -155,6 +157,25 @@ class MixedEnv(VectorEnv):
         laws = ", ".join(f"{size} {describe(law)}" for size, law in zip(self._sizes, self.contacts, strict=True))
         where = "closed" if self.closed else self.parts[0].sim.description
         return f"MixedEnv({type(self.parts[0].task).__name__}: {laws}; {where})"
+
+
+def _told_as_elsewhere(step: Sequence[Any], info: dict[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    """What a part tells of a step, with what only other parts tell (`known` is of any of them).
+
+    Where none of its episodes ended, `final_obs` and `final_info` are what it sees and tells, and mark nothing. Flags,
+    such as `diverged`, are false: `_join` fills them, and their marks are true, as of all environments.
+    """
+    found, everyone = dict(info), step[2] | ~step[2]
+    for name in known:
+        if name in info or name.startswith("_"):
+            continue
+        if name == "final_obs":
+            found[name] = step[0]
+        elif name == "final_info":
+            found[name] = {one: info[one] for one in known[name] if not one.startswith("_")}
+        else:
+            found["_" + name] = everyone
+    return found
 
 
 def _join(given: Sequence[Any], sizes: Sequence[int]) -> Any:

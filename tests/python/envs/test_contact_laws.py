@@ -123,6 +123,27 @@ def test_environments_are_seeded_as_in_a_single_batch(seed):
             env.reset(seed=2.5)
 
 
+def same(given, wanted):
+    """Whether both are the same arrays, in dicts of dicts."""
+    if isinstance(wanted, dict):
+        return given.keys() == wanted.keys() and all(same(given[name], wanted[name]) for name in wanted)
+    return np.array_equal(given, wanted)
+
+
+def test_what_happens_in_one_part_is_told_as_in_a_single_batch():
+    mixed, single = both("Hopper", nonfinite="clamp")
+    mixed.reset(seed=0), single.reset(seed=0)
+    alone = 0
+    actions = np.random.default_rng(0).uniform(-1, 1, (60, 5, 3)).astype(np.float32)
+    actions[::7, 4] = np.nan
+    for action in actions:
+        seen, *_, told = zip(*(env.step(action) for env in (mixed, single)))
+        assert same(*seen) and same(*told)
+        marked = told[0].get("_final_obs", np.zeros(5, bool))
+        alone += marked[:2].any() != marked[2:].any()
+    assert alone > 0
+
+
 def still(observation):
     return 0 * observation[:, :1]
 
