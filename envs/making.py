@@ -84,8 +84,6 @@ def make_batch_env(name: str, num_envs: int, options: dict[str, Any]) -> BatchEn
     laws = contact.several(law)
     if laws is None:
         return made(law, num_envs, seed)
-    # as many laws as there are environments for them
-    laws = laws[: max(num_envs, 1)]
     if len(laws) == 1:
         return made(laws[0], num_envs, seed)
     from dualstep.envs.mixed import MixedEnv

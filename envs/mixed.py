@@ -13,6 +13,7 @@ import numpy as np
 from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from dualstep._arrays import integer
 from dualstep.envs import saved
 from dualstep.envs.arguments import seed_of
 from dualstep.envs.contact import Contact, describe
@@ -37,6 +38,13 @@ class MixedEnv(VectorEnv):
         num_envs: int,
         seed: int | Sequence[int | None] | None = None,
     ) -> None:
+        num_envs = integer("num_envs", num_envs)
+        if num_envs < len(contacts):
+            laws = ", ".join(map(describe, contacts))
+            raise ValueError(
+                f"num_envs {num_envs} is given, and contact has {len(contacts)} models ({laws}): at least one "
+                "environment for each is wanted"
+            )
         bounds = [num_envs * k // len(contacts) for k in range(len(contacts) + 1)]
         self._sizes = [after - before for before, after in zip(bounds[:-1], bounds[1:], strict=True)]
         self._starts = bounds[:-1]

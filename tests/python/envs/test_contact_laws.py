@@ -77,6 +77,15 @@ def test_what_makes_no_sense_is_refused(given, told):
         ds.envs.make("Hopper", 2, contact=given)
 
 
+def test_each_law_has_an_environment():
+    told = r"num_envs 1 is given, and contact has 2 models \(todorov, anitescu\): at least one environment for each"
+    with pytest.raises(ValueError, match=told):
+        ds.envs.make("InvertedPendulum", 1, contact=["todorov", "anitescu"])
+    with pytest.raises(ValueError, match="num_envs 2.5 is given, and it must be an integer"):
+        ds.envs.make("InvertedPendulum", 2.5, contact=["todorov", "anitescu"])
+    assert ds.envs.make("InvertedPendulum", 1, contact=["anitescu"]).num_envs == 1
+
+
 def test_several_laws_at_once_are_the_batches_side_by_side():
     mixed = ds.envs.make("Hopper", 5, contact=["todorov", "anitescu"])
     alone = [ds.envs.make("Hopper", n, contact=law) for n, law in ((2, "todorov"), (3, "anitescu"))]
@@ -209,6 +218,10 @@ def test_trained_and_audited_on_the_command_line(tmp_path, capsys, monkeypatch):
     assert "2 soft_anchor" in capsys.readouterr().err
     assert cli.main([*train[:4], "--resume", "--steps", "144", *train[4:]]) == 0
     assert "exactly where it was" in capsys.readouterr().err
+    # fewer environments than laws: for a look, and not to learn from
+    assert cli.main(["play", "mixed", "--episodes", "2", "--device", "cpu"]) == 0
+    assert cli.main([*train, "--randomize-contact", "--num-envs", "4"]) == 2
+    assert "num_envs 4 is given, and contact has 6 models" in capsys.readouterr().err
     assert cli.main([*train, "--contact-model", "anitescu", "--randomize-contact"]) == 2
     assert cli.main([*train[:4], "--out", "hard", *train[6:], "--contact-model", "anitescu"]) == 0
     capsys.readouterr()
