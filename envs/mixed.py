@@ -40,7 +40,7 @@ class MixedEnv(VectorEnv):
     ) -> None:
         num_envs = integer("num_envs", num_envs)
         if num_envs < len(contacts):
-            laws = ", ".join(map(describe, contacts))
+            laws = "; ".join(map(describe, contacts))
             raise ValueError(
                 f"num_envs {num_envs} is given, and contact has {len(contacts)} models ({laws}): at least one "
                 "environment for each is wanted"
@@ -54,27 +54,38 @@ class MixedEnv(VectorEnv):
         first = self.parts[0]
         if first.output not in ("numpy", "torch"):
             raise ValueError(f"output {first.output!r} is given, and several contact models want 'numpy' or 'torch'")
-        self.metadata, self.render_mode = first.metadata, None
+        self.metadata, self.render_mode = first.metadata, first.render_mode
         self.single_action_space = first.single_action_space
         self.action_space = batch_space(first.single_action_space, num_envs)
         self.single_observation_space = first.single_observation_space
         self.observation_space = batch_space(first.single_observation_space, num_envs)
+        self._share_elapsed()
 
     def __getattr__(self, name: str) -> Any:
         if name in SHARED:
             return getattr(self.__dict__["parts"][0], name)
         raise AttributeError(f"a MixedEnv has no '{name}'; each of its `parts` may have it")
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._share_elapsed()
+
     # counts and clocks of all
+
+    def _share_elapsed(self) -> None:
+        """Has the parts count steps in one array, so that writing to its elements is writing to theirs."""
+        self._elapsed = _join([part.elapsed for part in self.parts], self._sizes)
+        for part, rows in zip(self.parts, self._rows(self._elapsed), strict=True):
+            part._elapsed = rows
 
     @property
     def elapsed(self) -> Any:
-        return _join([part.elapsed for part in self.parts], self._sizes)
+        """As BatchEnv.elapsed, of all parts."""
+        return self._elapsed
 
     @elapsed.setter
     def elapsed(self, steps: Any) -> None:
-        for part, rows in zip(self.parts, self._rows(steps), strict=True):
-            part.elapsed = rows
+        self._elapsed[...] = self.parts[0]._arrays.native(steps)
 
     @property
     def diverged_count(self) -> int:
@@ -102,10 +113,17 @@ class MixedEnv(VectorEnv):
         return tuple(_join([one[i] for one in given], self._sizes) for i in range(2))  # pyright: ignore[reportReturnType]
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        shape = tuple(np.shape(actions))
+        if shape != self.action_space.shape:
+            raise ValueError(f"actions of shape {shape} are given, and {self.action_space.shape} is wanted")
         given = [part.step(rows) for part, rows in zip(self.parts, self._rows(actions), strict=True)]
         known = {name: value for *_, info in given for name, value in info.items()}
         given = [(*one, _told_as_elsewhere(one, info, known)) for *one, info in given]
         return tuple(_join([one[i] for one in given], self._sizes) for i in range(5))  # pyright: ignore[reportReturnType]
+
+    def render(self) -> tuple[Any, ...] | None:
+        """As BatchEnv.render, of the first part."""
+        return self.parts[0].render()
 
     def close_extras(self, **_: Any) -> None:
         for part in self.parts:
@@ -152,8 +170,6 @@ class MixedEnv(VectorEnv):
 
     def _rows(self, given: Any) -> list[Any]:
         """Arrays over all environments, apart."""
-        if len(given) != self.num_envs:
-            raise ValueError(f"{len(given)} rows are given, and there are {self.num_envs} environments")
         return [given[start : start + size] for start, size in zip(self._starts, self._sizes, strict=True)]
 
     def trained(self, share: float) -> None:

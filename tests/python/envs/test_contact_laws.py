@@ -1,5 +1,6 @@
 """Tasks under other laws of contact: what is set, several at once, and the audit of a policy, whose energies balance."""
 
+import copy
 import json
 
 import numpy as np
@@ -78,7 +79,7 @@ def test_what_makes_no_sense_is_refused(given, told):
 
 
 def test_each_law_has_an_environment():
-    told = r"num_envs 1 is given, and contact has 2 models \(todorov, anitescu\): at least one environment for each"
+    told = r"num_envs 1 is given, and contact has 2 models \(todorov; anitescu\): at least one environment for each"
     with pytest.raises(ValueError, match=told):
         ds.envs.make("InvertedPendulum", 1, contact=["todorov", "anitescu"])
     with pytest.raises(ValueError, match="num_envs 2.5 is given, and it must be an integer"):
@@ -151,6 +152,57 @@ def test_what_happens_in_one_part_is_told_as_in_a_single_batch():
         marked = told[0].get("_final_obs", np.zeros(5, bool))
         alone += marked[:2].any() != marked[2:].any()
     assert alone > 0
+
+
+@pytest.mark.parametrize("actions", [0.0, np.zeros((3, 1)), np.zeros(5)])
+def test_actions_of_another_shape_are_refused(actions):
+    for env in both():
+        env.reset(seed=0)
+        with pytest.raises(ValueError, match=r"actions of shape \(.*\) are given, and \(5, 1\) is wanted"):
+            env.step(actions)
+
+
+def test_steps_of_episodes_are_written_in_place():
+    for env in both(max_episode_steps=5):
+        env.reset(seed=0)
+        copied = copy.deepcopy(env)
+        for one in (env, copied):
+            one.elapsed[3] = 4
+            assert one.step(np.zeros((5, 1)))[3].tolist() == [False, False, False, True, False]
+            assert one.elapsed.tolist() == [1, 1, 1, 0, 1]
+            one.elapsed = np.arange(5)
+            assert one.step(np.zeros((5, 1)))[3].tolist() == [False, False, False, False, True]
+
+
+def test_steps_of_episodes_are_written_in_place_by_rsl_rl():
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("rsl_rl")
+    from dualstep.envs.adapters.rsl_rl import RslRlEnv
+
+    env = RslRlEnv("InvertedPendulum", 4, contact=TWICE, max_episode_steps=5, num_threads=1, device="cpu", seed=0)
+    env.episode_length_buf[2] = 4
+    assert env.step(torch.zeros(4, 1))[3]["time_outs"].tolist() == [False, False, True, False]
+
+
+def test_pictures_are_of_the_first_law(monkeypatch):
+    drawn = []
+
+    class Renderer:
+        def __init__(self, task, mode, options):
+            drawn.append((task.model.opt.contact_model, mode))
+
+        def __call__(self, sim):
+            return tuple(range(sim.num_envs))
+
+        def close(self):
+            drawn.append("closed")
+
+    monkeypatch.setattr("dualstep.envs.render.Renderer", Renderer)
+    env = ds.envs.make("Hopper", 4, contact=["anitescu", "todorov"], render_mode="rgb_array")
+    assert env.render_mode == "rgb_array" and env.render() == (0, 1)
+    env.close()
+    assert drawn == [("anitescu", "rgb_array"), "closed"]
+    assert ds.envs.make("Hopper", 4, contact=["anitescu", "todorov"]).render() is None
 
 
 def still(observation):
