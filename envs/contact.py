@@ -123,3 +123,9 @@ def several(contact: Any) -> list[Contact] | None:
             raise ValueError("contact [] is given, and at least one contact model is wanted")
         return list(contact)
     return None
+
+
+def for_few(options: Mapping[str, Any], num_envs: int) -> dict[str, Any]:
+    """Options of a task, of several contact models at most `num_envs`: for a look at what was trained under many."""
+    laws = several(options.get("contact"))
+    return dict(options) if laws is None else {**options, "contact": laws[:num_envs]}

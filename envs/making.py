@@ -73,22 +73,20 @@ def make_batch_env(name: str, num_envs: int, options: dict[str, Any]) -> BatchEn
     render = {key: options[key] for key in RENDER_OPTIONS if key in options}
     rest = {key: value for key, value in options.items() if key not in own and key not in render}
     own.setdefault("max_episode_steps", entry.max_episode_steps)
-    law = own.pop("contact", None)
+    law, seed = own.pop("contact", None), own.pop("seed", None)
 
-    def made(law: contact.Contact | None, count: int) -> BatchEnv:
+    def made(law: contact.Contact | None, count: int, seed: Any) -> BatchEnv:
         task = make_task(name, rest)
         if law is not None:
             contact.apply(task, law)
-        return BatchEnv(task, count, render_options=render, **own)
+        return BatchEnv(task, count, seed=seed, render_options=render, **own)
 
     laws = contact.several(law)
     if laws is None:
-        return made(law, num_envs)
-    # as many laws as there are environments for them
-    laws = laws[: max(num_envs, 1)]
+        return made(law, num_envs, seed)
     if len(laws) == 1:
-        return made(laws[0], num_envs)
+        return made(laws[0], num_envs, seed)
     from dualstep.envs.mixed import MixedEnv
 
     # it has what learners use of a BatchEnv
-    return cast(BatchEnv, MixedEnv(made, laws, num_envs))
+    return cast(BatchEnv, MixedEnv(made, laws, num_envs, seed))

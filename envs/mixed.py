@@ -7,13 +7,15 @@ seeded as in a single batch. It has what the learners' adapters use of a BatchEn
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from dualstep._arrays import integer
 from dualstep.envs import saved
+from dualstep.envs.arguments import seed_of
 from dualstep.envs.contact import Contact, describe
 
 if TYPE_CHECKING:
@@ -26,41 +28,64 @@ SHARED = (
 
 
 class MixedEnv(VectorEnv):
-    """`make_part(contact, count)` makes the batch of one contact model. numpy's arrays and torch's are joined."""
+    """`make_part(contact, count, seed)` makes the batch of one contact model, with its share of `seed`, which is as
+    BatchEnv takes it. numpy's arrays and torch's are joined."""
 
     def __init__(
-        self, make_part: Callable[[Contact, int], BatchEnv], contacts: Sequence[Contact], num_envs: int
+        self,
+        make_part: Callable[[Contact, int, Any], BatchEnv],
+        contacts: Sequence[Contact],
+        num_envs: int,
+        seed: int | Sequence[int | None] | None = None,
     ) -> None:
+        num_envs = integer("num_envs", num_envs)
+        if num_envs < len(contacts):
+            laws = "; ".join(map(describe, contacts))
+            raise ValueError(
+                f"num_envs {num_envs} is given, and contact has {len(contacts)} models ({laws}): at least one "
+                "environment for each is wanted"
+            )
         bounds = [num_envs * k // len(contacts) for k in range(len(contacts) + 1)]
         self._sizes = [after - before for before, after in zip(bounds[:-1], bounds[1:], strict=True)]
         self._starts = bounds[:-1]
-        self.contacts = list(contacts)
-        self.parts = [make_part(contact, size) for contact, size in zip(contacts, self._sizes, strict=True)]
+        self.contacts, self.num_envs = list(contacts), num_envs
+        seeds = self._seeds(seed)
+        self.parts = [make_part(*given) for given in zip(contacts, self._sizes, seeds, strict=True)]
         first = self.parts[0]
         if first.output not in ("numpy", "torch"):
             raise ValueError(f"output {first.output!r} is given, and several contact models want 'numpy' or 'torch'")
-        self.num_envs = num_envs
-        self.metadata, self.render_mode = first.metadata, None
+        self.metadata, self.render_mode = first.metadata, first.render_mode
         self.single_action_space = first.single_action_space
         self.action_space = batch_space(first.single_action_space, num_envs)
         self.single_observation_space = first.single_observation_space
         self.observation_space = batch_space(first.single_observation_space, num_envs)
+        self._share_elapsed()
 
     def __getattr__(self, name: str) -> Any:
         if name in SHARED:
             return getattr(self.__dict__["parts"][0], name)
         raise AttributeError(f"a MixedEnv has no '{name}'; each of its `parts` may have it")
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._share_elapsed()
+
     # counts and clocks of all
+
+    def _share_elapsed(self) -> None:
+        """Has the parts count steps in one array, so that writing to its elements is writing to theirs."""
+        self._elapsed = _join([part.elapsed for part in self.parts], self._sizes)
+        for part, rows in zip(self.parts, self._rows(self._elapsed), strict=True):
+            part._elapsed = rows
 
     @property
     def elapsed(self) -> Any:
-        return _join([part.elapsed for part in self.parts], self._sizes)
+        """As BatchEnv.elapsed, of all parts."""
+        return self._elapsed
 
     @elapsed.setter
     def elapsed(self, steps: Any) -> None:
-        for part, rows in zip(self.parts, self._rows(steps), strict=True):
-            part.elapsed = rows
+        self._elapsed[...] = self.parts[0]._arrays.native(steps)
 
     @property
     def diverged_count(self) -> int:
@@ -84,16 +109,21 @@ class MixedEnv(VectorEnv):
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         if options:
             raise ValueError("options are given to reset, and several contact models take none: reset their `parts`")
-        if seed is not None and np.ndim(seed) == 0:
-            seeds: list[Any] = [int(seed) + start for start in self._starts]
-        else:
-            seeds = [None] * len(self.parts) if seed is None else self._rows(list(seed))
-        given = [part.reset(seed=one) for part, one in zip(self.parts, seeds, strict=True)]
+        given = [part.reset(seed=one) for part, one in zip(self.parts, self._seeds(seed), strict=True)]
         return tuple(_join([one[i] for one in given], self._sizes) for i in range(2))  # pyright: ignore[reportReturnType]
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        shape = tuple(np.shape(actions))
+        if shape != self.action_space.shape:
+            raise ValueError(f"actions of shape {shape} are given, and {self.action_space.shape} is wanted")
         given = [part.step(rows) for part, rows in zip(self.parts, self._rows(actions), strict=True)]
+        known = {name: value for *_, info in given for name, value in info.items()}
+        given = [(*one, _told_as_elsewhere(one, info, known)) for *one, info in given]
         return tuple(_join([one[i] for one in given], self._sizes) for i in range(5))  # pyright: ignore[reportReturnType]
+
+    def render(self) -> tuple[Any, ...] | None:
+        """As BatchEnv.render, of the first part."""
+        return self.parts[0].render()
 
     def close_extras(self, **_: Any) -> None:
         for part in self.parts:
@@ -127,10 +157,19 @@ class MixedEnv(VectorEnv):
         for part, one in zip(self.parts, given, strict=True):
             saved.take(part, one)
 
+    def _seeds(self, seed: Any) -> list[Any]:
+        """Of each part, so that environment i has seed + i, or the i-th of several; None where none is given."""
+        if seed is None:
+            return [None] * len(self._sizes)
+        if np.ndim(seed) == 0:
+            first = cast(int, seed_of(seed))
+            return [first + start for start in self._starts]
+        if len(seed) != self.num_envs:
+            raise ValueError(f"{len(seed)} seeds are given, and there are {self.num_envs} environments")
+        return self._rows(seed.tolist() if hasattr(seed, "tolist") else list(seed))
+
     def _rows(self, given: Any) -> list[Any]:
         """Arrays over all environments, apart."""
-        if len(given) != self.num_envs:
-            raise ValueError(f"{len(given)} rows are given, and there are {self.num_envs} environments")
         return [given[start : start + size] for start, size in zip(self._starts, self._sizes, strict=True)]
 
     def trained(self, share: float) -> None:
@@ -142,6 +181,25 @@ class MixedEnv(VectorEnv):
         laws = ", ".join(f"{size} {describe(law)}" for size, law in zip(self._sizes, self.contacts, strict=True))
         where = "closed" if self.closed else self.parts[0].sim.description
         return f"MixedEnv({type(self.parts[0].task).__name__}: {laws}; {where})"
+
+
+def _told_as_elsewhere(step: Sequence[Any], info: dict[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    """What a part tells of a step, with what only other parts tell (`known` is of any of them).
+
+    Where none of its episodes ended, `final_obs` and `final_info` are what it sees and tells, and mark nothing. Flags,
+    such as `diverged`, are false: `_join` fills them, and their marks are true, as of all environments.
+    """
+    found, everyone = dict(info), step[2] | ~step[2]
+    for name in known:
+        if name in info or name.startswith("_"):
+            continue
+        if name == "final_obs":
+            found[name] = step[0]
+        elif name == "final_info":
+            found[name] = {one: info[one] for one in known[name] if not one.startswith("_")}
+        else:
+            found["_" + name] = everyone
+    return found
 
 
 def _join(given: Sequence[Any], sizes: Sequence[int]) -> Any:

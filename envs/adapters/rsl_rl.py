@@ -39,6 +39,7 @@ def unit_range(low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, np.ndarra
 class RslRlEnv(VecEnv):
     """`env`: a task's name, with options of `dualstep.envs.make`, or a BatchEnv with output="torch".
 
+    `group`: what the actor sees: one of the task's groups, or the name that an observation without groups gets.
     `log`: whether `extras["log"]` has the means of what rewards are made of, for rsl_rl's logger.
     """
 
@@ -66,6 +67,8 @@ class RslRlEnv(VecEnv):
                 f"an environment with output {env.output!r} and autoreset_mode {env.autoreset_mode.name} is given, "
                 f"and rsl_rl wants 'torch' and SAME_STEP"
             )
+        if env.groups and group not in env.groups:
+            raise ValueError(f"group {group!r} is given, and {type(env.task).__name__} has: {', '.join(env.groups)}")
         self.env = env
         self.num_envs = env.num_envs
         self.num_actions = env.single_action_space.shape[0]
@@ -106,7 +109,7 @@ class RslRlEnv(VecEnv):
 
     @property
     def obs_groups(self) -> dict[str, list[str]]:
-        """What the actor and the critic see, for rsl_rl's settings: "policy", and "critic" where the task has that."""
+        """What the actor and the critic see, for rsl_rl's settings: `group`, and "critic" where the task has that."""
         critic = "critic" if "critic" in self.env.groups else self.group
         return {"actor": [self.group], "critic": [critic]}
 

@@ -11,7 +11,7 @@ import torch
 from dualstep.envs.groups import policy_group
 from dualstep.envs.making import make_task
 from dualstep.envs import make, registry
-from dualstep.envs.vector import BatchEnv
+from dualstep.envs.vector import STATE, BatchEnv
 from dualstep.envs.training.acting import follow
 
 Policy = Callable[[torch.Tensor], torch.Tensor]
@@ -31,7 +31,8 @@ class Episodes(NamedTuple):
 class MujocoStepped(BatchEnv):
     """A task whose steps MuJoCo takes, environment by environment; the batch evaluates what the task reads of the state
     that they leave. Outputs are therefore those of the step's end, where MuJoCo's are those of its last timestep's
-    start. The model is the one that all environments share: nothing of it is drawn (`randomize`)."""
+    start. The model is the one that all environments share: nothing of it is drawn (`randomize`). What MuJoCo has no
+    state of (`anchors` of soft_anchor) stays as it is."""
 
     def _timesteps(self, count: int) -> None:
         import mujoco
@@ -39,18 +40,35 @@ class MujocoStepped(BatchEnv):
         model, sim = self.task.model.mj_model, self.sim
         if not hasattr(self, "_data"):
             self._data = [mujoco.MjData(model) for _ in range(self.num_envs)]
-        arrays = [name for name in ("qpos", "qvel", "act", "qacc_warmstart", "time") if getattr(sim, name).size]
+        shared = [name for name in (*STATE, "time") if hasattr(mujoco.MjData, name) and getattr(sim, name).size]
         for env, data in enumerate(self._data):
-            for name in arrays:
+            for name in shared:
                 setattr(data, name, getattr(sim, name)[env])
-            data.ctrl[:] = sim.ctrl[env]
-            if model.nmocap:
-                data.mocap_pos[:], data.mocap_quat[:] = sim.mocap_pos[env], sim.mocap_quat[env]
+            _exchange_controls(model, data, sim.ctrl_history[env], count)
             for _ in range(count):
                 mujoco.mj_step(model, data)
-            for name in arrays:
+            for name in shared:
                 getattr(sim, name)[env] = getattr(data, name)
         sim.forward()
+
+
+def _exchange_controls(model: Any, data: Any, kept: np.ndarray, count: int) -> None:
+    """Gives MuJoCo the kept samples of delayed controls, `ctrl_history` of one environment, and moves them on by
+    `count` timesteps of the control that acts now."""
+    import mujoco
+
+    end = 0
+    for actuator in np.flatnonzero(model.actuator_delay):
+        samples, width = model.actuator_history[actuator, 0], model.actuator_ctrlnum[actuator]
+        if not samples:
+            continue
+        first, end = end, end + samples * width
+        values = kept[first:end].reshape(width, samples)
+        times = data.time - model.opt.timestep * np.arange(samples, 0, -1)
+        mujoco.mj_initCtrlHistory(model, data, actuator, times, values.T.copy())
+        at = model.actuator_ctrladr[actuator]
+        now = np.repeat(data.ctrl[at : at + width, None], count, axis=1)
+        kept[first:end] = np.concatenate([values, now], axis=1)[:, -samples:].ravel()
 
 
 def episodes_of(env: BatchEnv, policy: Policy, seed: int) -> Episodes:

@@ -289,7 +289,7 @@ class Learner:
         write_checkpoint(path, whole)
 
     def _place(self) -> dict[str, Any]:
-        """Where this process is: its random numbers, its environments, the episodes in them."""
+        """Where this process is: its random numbers, its environments, the episodes in them, what networks remember."""
         state = {name: torch.from_numpy(array.copy()) for name, array in self.env.env.state().items()}
         place = {
             "random": torch.get_rng_state(),
@@ -297,11 +297,25 @@ class Learner:
             "observation": each_group(self.env.observation, lambda array: array.cpu().clone()),
             "returns": self._return.cpu().clone(),
             "diverged": self.diverged,
+            "hidden": [_copied(network.get_hidden_state(), "cpu") for network in self._networks],
             "policy": _fingerprint(self.algorithm.get_policy()),
         }
         if self.env.device.type == "cuda":
             place["random_device"] = torch.cuda.get_rng_state(self.env.device)
         return place
+
+    @property
+    def _networks(self) -> tuple[Any, Any]:
+        """Actor and critic, each of which may be recurrent."""
+        return self.algorithm.actor, self.algorithm.critic
+
+    def _remembers(self, place: dict[str, Any]) -> bool:
+        """Whether a place of a checkpoint has what these networks remember: a hidden state of each that is recurrent,
+        or None where it has seen nothing yet."""
+        given = place.get("hidden")
+        if given is None:
+            return not any(network.is_recurrent for network in self._networks)
+        return all(hidden is None or _fits(hidden, self.env.num_envs) for hidden in given)
 
     def _gathered(self, mine: Any) -> list[Any]:
         if self.world == 1:
@@ -316,7 +330,8 @@ class Learner:
 
     def load(self, path: Path) -> bool:
         """Goes on from a checkpoint of the same task and networks: exactly where it was (true), or, where there are
-        other numbers of processes or environments, with episodes that begin anew (false)."""
+        other numbers of processes or environments, or no hidden states of recurrent networks, with episodes that begin
+        anew (false)."""
         whole = read_checkpoint(path, self.task)
         try:
             self.algorithm.load(whole["algorithm"], None, True)
@@ -331,8 +346,11 @@ class Learner:
         same = len(places) == self.world and len(places[0]["returns"]) == env.num_envs
         same = same and whole["dtype"] == env.sim.dtype.name and whole["randomization"] == _plain(env.randomization)
         same = same and whole["settings"]["task_options"] == _plain(self.settings.task_options)
+        same = same and self._remembers(places[self.rank])
         if not same:
             # environments go on with episodes that were not seen before
+            for network in self._networks:
+                network.reset()
             self.env.restart(seed=self._first_seed + 7919 * (self.iteration + 1))
             return False
         place = places[self.rank]
@@ -341,6 +359,9 @@ class Learner:
         env.diverged_count = 0
         self.env.observation = each_group(place["observation"], lambda array: array.to(self.env.device))
         self._return = place["returns"].to(self.env.device)
+        for network, hidden in zip(self._networks, place.get("hidden", (None, None)), strict=True):
+            if network.is_recurrent:
+                network.reset(hidden_state=_copied(hidden, self.env.device))
         torch.set_rng_state(place["random"])
         if "random_device" in place and self.env.device.type == "cuda":
             torch.cuda.set_rng_state(place["random_device"], self.env.device)
@@ -443,6 +464,19 @@ def check_code(settings: Settings, path: Path, trust: bool, said: Sequence[str] 
 def _line(error: Exception) -> str:
     """What an error says, in a line."""
     return " ".join(str(error).split())[:300]
+
+
+def _copied(hidden: Any, device: Any) -> Any:
+    """The hidden state of a network, on a device and in memory of its own: a tensor (GRU), two (LSTM), or None."""
+    if isinstance(hidden, tuple):
+        return tuple(_copied(part, device) for part in hidden)
+    return None if hidden is None else hidden.detach().to(device, copy=True)
+
+
+def _fits(hidden: Any, num_envs: int) -> bool:
+    """Whether this is a hidden state of so many environments: (layers, num_envs, width), or two of them."""
+    parts = hidden if isinstance(hidden, tuple) else (hidden,)
+    return all(isinstance(part, torch.Tensor) and part.dim() == 3 and part.shape[1] == num_envs for part in parts)
 
 
 def _fingerprint(network: torch.nn.Module) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from dualstep.envs import make
+from dualstep.envs.contact import for_few
 from dualstep.envs.groups import policy_group
 from dualstep.envs.training import film
 from dualstep.envs.training.acting import follow
@@ -52,7 +53,8 @@ def _load(path: Path, task: str | None, trust: bool, num_envs: int = 1, seed: in
     settings = settings_from(whole)
     check_code(settings, path, trust)
     # networks need one environment to know their sizes
-    small = dataclasses.replace(settings, num_envs=num_envs)
+    options = for_few(settings.task_options, num_envs)
+    small = dataclasses.replace(settings, num_envs=num_envs, task_options=options)
     learner = Learner(whole["task"], small, seed=seed, device="cpu", num_threads=1)
     try:
         learner.algorithm.load(whole["algorithm"], {"actor": True}, True)

@@ -1,11 +1,12 @@
 """Tasks under other laws of contact: what is set, several at once, and the audit of a policy, whose energies balance."""
 
+import copy
 import json
 
 import numpy as np
 import pytest
 
-pytest.importorskip("gymnasium")
+gymnasium = pytest.importorskip("gymnasium")
 
 import dualstep as ds
 from dualstep.envs.contact import LAWS
@@ -77,6 +78,15 @@ def test_what_makes_no_sense_is_refused(given, told):
         ds.envs.make("Hopper", 2, contact=given)
 
 
+def test_each_law_has_an_environment():
+    told = r"num_envs 1 is given, and contact has 2 models \(todorov; anitescu\): at least one environment for each"
+    with pytest.raises(ValueError, match=told):
+        ds.envs.make("InvertedPendulum", 1, contact=["todorov", "anitescu"])
+    with pytest.raises(ValueError, match="num_envs 2.5 is given, and it must be an integer"):
+        ds.envs.make("InvertedPendulum", 2.5, contact=["todorov", "anitescu"])
+    assert ds.envs.make("InvertedPendulum", 1, contact=["anitescu"]).num_envs == 1
+
+
 def test_several_laws_at_once_are_the_batches_side_by_side():
     mixed = ds.envs.make("Hopper", 5, contact=["todorov", "anitescu"])
     alone = [ds.envs.make("Hopper", n, contact=law) for n, law in ((2, "todorov"), (3, "anitescu"))]
@@ -99,6 +109,100 @@ def test_several_laws_at_once_are_the_batches_side_by_side():
     after = mixed.step(actions[0])[0]
     mixed.load_state(kept)
     assert np.array_equal(mixed.step(actions[0])[0], after)
+
+
+# the same physics twice, so that rows are those of a single batch
+TWICE = ["todorov", {"contact_model": "todorov"}]
+
+
+def both(task="InvertedPendulum", num_envs=5, **options):
+    """Two contact models that are the same, and one batch."""
+    return [ds.envs.make(task, num_envs, num_threads=1, device="cpu", **options, **more) for more in ({"contact": TWICE}, {})]
+
+
+@pytest.mark.parametrize("seed", [3, np.int64(3), [5, 1, 4, 1, 2], np.array([5, 1, 4, 1, 2])])
+def test_environments_are_seeded_as_in_a_single_batch(seed):
+    mixed, single = both(seed=seed)
+    assert np.array_equal(mixed.reset()[0], single.reset()[0])
+    later = [env.reset(seed=seed)[0] for env in both()]
+    assert np.array_equal(*later)
+    for env in both():
+        with pytest.raises(ValueError, match="2 seeds are given, and there are 5 environments"):
+            env.reset(seed=[1, 2])
+        with pytest.raises(gymnasium.error.Error, match="must be a python integer"):
+            env.reset(seed=2.5)
+
+
+def same(given, wanted):
+    """Whether both are the same arrays, in dicts of dicts."""
+    if isinstance(wanted, dict):
+        return given.keys() == wanted.keys() and all(same(given[name], wanted[name]) for name in wanted)
+    return np.array_equal(given, wanted)
+
+
+def test_what_happens_in_one_part_is_told_as_in_a_single_batch():
+    mixed, single = both("Hopper", nonfinite="clamp")
+    mixed.reset(seed=0), single.reset(seed=0)
+    alone = 0
+    actions = np.random.default_rng(0).uniform(-1, 1, (60, 5, 3)).astype(np.float32)
+    actions[::7, 4] = np.nan
+    for action in actions:
+        seen, *_, told = zip(*(env.step(action) for env in (mixed, single)))
+        assert same(*seen) and same(*told)
+        marked = told[0].get("_final_obs", np.zeros(5, bool))
+        alone += marked[:2].any() != marked[2:].any()
+    assert alone > 0
+
+
+@pytest.mark.parametrize("actions", [0.0, np.zeros((3, 1)), np.zeros(5)])
+def test_actions_of_another_shape_are_refused(actions):
+    for env in both():
+        env.reset(seed=0)
+        with pytest.raises(ValueError, match=r"actions of shape \(.*\) are given, and \(5, 1\) is wanted"):
+            env.step(actions)
+
+
+def test_steps_of_episodes_are_written_in_place():
+    for env in both(max_episode_steps=5):
+        env.reset(seed=0)
+        copied = copy.deepcopy(env)
+        for one in (env, copied):
+            one.elapsed[3] = 4
+            assert one.step(np.zeros((5, 1)))[3].tolist() == [False, False, False, True, False]
+            assert one.elapsed.tolist() == [1, 1, 1, 0, 1]
+            one.elapsed = np.arange(5)
+            assert one.step(np.zeros((5, 1)))[3].tolist() == [False, False, False, False, True]
+
+
+def test_steps_of_episodes_are_written_in_place_by_rsl_rl():
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("rsl_rl")
+    from dualstep.envs.adapters.rsl_rl import RslRlEnv
+
+    env = RslRlEnv("InvertedPendulum", 4, contact=TWICE, max_episode_steps=5, num_threads=1, device="cpu", seed=0)
+    env.episode_length_buf[2] = 4
+    assert env.step(torch.zeros(4, 1))[3]["time_outs"].tolist() == [False, False, True, False]
+
+
+def test_pictures_are_of_the_first_law(monkeypatch):
+    drawn = []
+
+    class Renderer:
+        def __init__(self, task, mode, options):
+            drawn.append((task.model.opt.contact_model, mode))
+
+        def __call__(self, sim):
+            return tuple(range(sim.num_envs))
+
+        def close(self):
+            drawn.append("closed")
+
+    monkeypatch.setattr("dualstep.envs.render.Renderer", Renderer)
+    env = ds.envs.make("Hopper", 4, contact=["anitescu", "todorov"], render_mode="rgb_array")
+    assert env.render_mode == "rgb_array" and env.render() == (0, 1)
+    env.close()
+    assert drawn == [("anitescu", "rgb_array"), "closed"]
+    assert ds.envs.make("Hopper", 4, contact=["anitescu", "todorov"]).render() is None
 
 
 def still(observation):
@@ -166,6 +270,10 @@ def test_trained_and_audited_on_the_command_line(tmp_path, capsys, monkeypatch):
     assert "2 soft_anchor" in capsys.readouterr().err
     assert cli.main([*train[:4], "--resume", "--steps", "144", *train[4:]]) == 0
     assert "exactly where it was" in capsys.readouterr().err
+    # fewer environments than laws: for a look, and not to learn from
+    assert cli.main(["play", "mixed", "--episodes", "2", "--device", "cpu"]) == 0
+    assert cli.main([*train, "--randomize-contact", "--num-envs", "4"]) == 2
+    assert "num_envs 4 is given, and contact has 6 models" in capsys.readouterr().err
     assert cli.main([*train, "--contact-model", "anitescu", "--randomize-contact"]) == 2
     assert cli.main([*train[:4], "--out", "hard", *train[6:], "--contact-model", "anitescu"]) == 0
     capsys.readouterr()

@@ -109,6 +109,17 @@ def test_groups_that_are_refused(wrong, error, message):
         ds.envs.make("Grouped", 2, num_threads=1, wrong=wrong).reset()
 
 
+def test_rsl_rl_has_the_groups_of_the_task():
+    pytest.importorskip("rsl_rl")
+    from dualstep.envs.adapters.rsl_rl import RslRlEnv
+
+    env = RslRlEnv("Grouped", 2, group="clock", num_threads=1)
+    assert env.obs_groups == {"actor": ["clock"], "critic": ["critic"]}
+    assert RslRlEnv("InvertedPendulum", 2, group="obs", num_threads=1).get_observations()["obs"].shape == (2, 4)
+    with pytest.raises(ValueError, match="group 'obs' is given, and Grouped has: policy, critic, clock"):
+        RslRlEnv("Grouped", 2, group="obs", num_threads=1)
+
+
 def test_a_critic_that_is_told_more_is_trained(tmp_path, capsys):
     torch = pytest.importorskip("torch")
     pytest.importorskip("rsl_rl")

@@ -9,8 +9,10 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("rsl_rl")
 pytest.importorskip("matplotlib")
+import scenes
 from places import ROOT
 
+import dualstep as ds
 from dualstep.cli import main
 from dualstep.envs.training import curves
 from dualstep.envs.training.learner import CheckpointError, Learner, read_checkpoint
@@ -243,6 +245,50 @@ def test_a_policy_is_worth_on_mujoco_what_it_is_here(task):
     assert np.ptp(here.returns) > 0.01 * abs(here.returns.mean())
     assert here.told.keys() == there.told.keys() and "x_velocity" in here.told
     np.testing.assert_allclose(here.told["x_velocity"], there.told["x_velocity"], atol=0.02)
+
+
+class Writes(ds.envs.Task):
+    """Writes every array that pushes or remembers: controls with a delay, applied forces, a mocap body that pulls."""
+
+    MOCAP = """<body name="hand" mocap="true" pos=".5 0 1"/></worldbody>
+      <equality><connect body1="hand" body2="tip" anchor="0 0 0" solref=".2 1"/></equality>"""
+
+    def __init__(self) -> None:
+        text = scenes.SCENES["actuator_delay"].read_text().replace("</worldbody>", self.MOCAP)
+        text = text.replace('<body pos="0.3 0 0">', '<body name="tip" pos="0.3 0 0">')
+        super().__init__(ds.Model.from_mjcf(text), frame_skip=3)
+
+    def reset(self, s, draw):
+        kept = draw.normal(s.ctrl_history.shape[1])
+        return {"qvel": draw.normal(2), "ctrl_history": kept, "qfrc_applied": 0.2 * draw.normal(2)}
+
+    def events(self, s, draw):
+        push = 0.3 * draw.normal(s.xfrc_applied[0].size).reshape(s.xfrc_applied.shape)
+        return {"xfrc_applied": push, "mocap_pos": s.mocap_pos + 0.01 * draw.normal(3)[:, None]}
+
+    def control(self, s, action):
+        return 0.5 * action
+
+    def observe(self, s):
+        return s.xp.concatenate([s.qpos, s.qvel, s.act, s.ctrl_history], axis=1)
+
+    def reward(self, s):
+        return s.qpos[:, 0], {}
+
+
+def test_what_a_task_writes_acts_on_mujoco_too():
+    from dualstep.envs.training.evaluate import MujocoStepped
+
+    options = dict(dtype="float64", num_threads=1, device="cpu", max_episode_steps=5)
+    here, there = ds.envs.BatchEnv(Writes(), 3, **options), MujocoStepped(Writes(), 3, **options)
+    actions = np.random.default_rng(0).uniform(-1, 1, (12, 3, here.task.model.nu))
+    seen = []
+    for env in (here, there):
+        env.reset(seed=2)
+        # over the ends of episodes
+        seen.append([env.step(action)[0] for action in actions])
+    np.testing.assert_allclose(seen[1], seen[0], rtol=1e-4, atol=1e-4)
+    assert np.ptp(seen[0]) > 1
 
 
 @pytest.mark.skipif(importlib.util.find_spec("mjlab") is None, reason="the robot comes with mjlab")

@@ -50,6 +50,33 @@ def test_a_run_goes_on_exactly_where_it_was(tmp_path):
     assert not learner_of(SMALL.replace(num_envs=4)).load(tmp_path / "half.pt")
 
 
+@pytest.mark.parametrize("actor, critic", [("gru", None), (None, "gru"), ("lstm", "lstm")])
+def test_recurrent_networks_go_on_with_what_they_remember(tmp_path, actor, critic):
+    kinds = {"actor": actor, "critic": critic}
+    recurrent = {"class_name": "RNNModel", "rnn_hidden_dim": 8}
+    options = {name: {**recurrent, "rnn_type": kind} for name, kind in kinds.items() if kind}
+    settings = Settings(num_envs=4, num_steps=8, mini_batches=2, hidden=(8,), rsl_rl_options=options)
+
+    def made():
+        return Learner("InvertedPendulum", settings, seed=1, device="cpu", num_threads=1)
+
+    whole = made()
+    whole.learn(4 * 32)
+    whole.save(tmp_path / "half.pt")
+    whole.learn(8 * 32)
+    other = made()
+    assert other.load(tmp_path / "half.pt")
+    other.learn(8 * 32)
+    assert curve_of(other) == curve_of(whole)
+    for a, b in zip(whole.algorithm.get_policy().parameters(), other.algorithm.get_policy().parameters(), strict=True):
+        assert torch.equal(a, b)
+    # a checkpoint without hidden states is taken, with episodes that begin anew
+    old = torch.load(tmp_path / "half.pt", weights_only=True)
+    del old["places"][0]["hidden"]
+    torch.save(old, tmp_path / "old.pt")
+    assert not made().load(tmp_path / "old.pt")
+
+
 # `python -m dualstep`, once and again: most of a run this short is what its imports take
 TWICE = """
 import runpy, sys

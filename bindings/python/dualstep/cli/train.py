@@ -339,6 +339,7 @@ def worth(task: str, settings: Any, policy: Any, episodes: int, device: str, see
     where it has none of the name, in the same task on MuJoCo."""
     import gymnasium
 
+    from dualstep.envs.contact import for_few
     from dualstep.envs.making import TASK_OPTIONS
     from dualstep.envs.training.evaluate import episodes_here, episodes_on_mujoco, returns_in_gymnasium
 
@@ -355,7 +356,8 @@ def worth(task: str, settings: Any, policy: Any, episodes: int, device: str, see
         del options["max_episode_steps"]
     limit = {name: value for name, value in options.items() if name == "max_episode_steps"}
     seed += 10_000
-    found = {"return": whole(episodes_here(task, policy, episodes, seed=seed, device=device, **options))}
+    here = for_few(options, episodes)
+    found = {"return": whole(episodes_here(task, policy, episodes, seed=seed, device=device, **here))}
     law = options.get("contact")
     # that one has nothing of ours
     options = {name: value for name, value in options.items() if name not in SHARED}
