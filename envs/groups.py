@@ -78,9 +78,9 @@ class Groups:
         return {name: part.stop - part.start for name, part in (self.columns or {}).items()}
 
     def split(self, joined: Any, arrays: Any) -> Any:
-        """The groups apart, each in memory of its own."""
+        """The groups apart, or the one array, in memory of their own."""
         if self.columns is None:
-            return joined
+            return arrays.copy(joined)
         return {name: arrays.copy(joined[:, part]) for name, part in self.columns.items()}
 
     def space(self, width: int, dtype: Any) -> spaces.Box | spaces.Dict:

@@ -14,7 +14,7 @@ import numpy as np
 from dualstep.envs.task import Task, whole_dtype
 
 # the arrays of an environment that its future depends on, beside those of its batch, its task and its parameters
-OWN = ("seeds", "episodes", "elapsed", "fresh", "pending")
+OWN = ("seeds", "episodes", "elapsed", "fresh", "pending", "observed")
 # states without it are taken too
 OPTIONS = "options"
 

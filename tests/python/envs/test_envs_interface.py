@@ -510,6 +510,16 @@ def test_state_written_from_outside_is_seen():
     assert abs(info["x_velocity"]).max() < 5
 
 
+def test_state_written_from_outside_is_seen_after_a_reset_of_others():
+    env = ds.envs.make("Ant", 3, num_threads=1)
+    env.reset(seed=0)
+    env.step(np.zeros((3, 8)))
+    env.sim.qpos[1, 0] += 5
+    env.reset(options={"reset_mask": np.array([True, False, False])})
+    info = env.step(np.zeros((3, 8)))[4]
+    assert abs(info["x_velocity"]).max() < 5
+
+
 def test_outputs_are_fresh_at_every_step():
     env = ds.envs.make("InvertedPendulum", 2, num_threads=1)
     first, _ = env.reset(seed=0)

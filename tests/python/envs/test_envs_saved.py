@@ -34,8 +34,8 @@ def refused(env, state, told):
     assert same(env.state(), before)
 
 
-@pytest.mark.parametrize("damaged", ["seeds", "episodes", "elapsed", "fresh", "pending", "diverged_count", "vary_due",
-                                     "sim"])  # fmt: skip
+@pytest.mark.parametrize("damaged", ["seeds", "episodes", "elapsed", "fresh", "pending", "diverged_count",
+                                     "vary_due", "sim"])  # fmt: skip
 def test_a_damaged_state_is_refused_and_changes_nothing(damaged):
     env = hoppers()
     state = env.state()
@@ -53,6 +53,7 @@ def test_what_is_tracked_or_kept_is_looked_at_too():
     assert "tracked" in state
     refused(env, {name: array for name, array in state.items() if name != "tracked"}, "'tracked' is missing")
     refused(env, {**state, "tracked": state["tracked"][:1]}, "'tracked' has shape")
+    refused(env, {name: array for name, array in state.items() if name != "observed"}, "'observed' is missing")
     refused(env, {**state, "memory_target": state["elapsed"]}, "'memory_target' is given, and this environment has: ")
     refused(env, None, "NoneType is given, and the dict that state")
     refused(env, {**state, "sim": state["sim"][:-8]}, "state")
