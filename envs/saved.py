@@ -72,7 +72,6 @@ def take(env: Any, found: Mapping[str, Any]) -> None:
     for name, array in _lasting(env).items():
         array[...] = found[name] if isinstance(array, np.ndarray) else env._arrays.from_host(found[name])
     env.diverged_count = int(found["diverged_count"])
-    env._has_reset = True
     env._remember()
     if "tracked" in found:
         # outputs were those of the last step's inside, which are not evaluated again

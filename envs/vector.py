@@ -31,6 +31,8 @@ from dualstep.envs.groups import Groups
 from dualstep.envs.randomize import Randomizer, Vary
 from dualstep.envs.task import Task, View, whole_dtype
 
+# what users may write of an environment, beside its state
+CHANGEABLE = ("autoreset_mode", "max_episode_steps", "nonfinite", "render_mode")
 # what a task may write
 STATE = tuple(name for name, role, *_ in _core.batch_fields() if role == "state")
 
@@ -90,8 +92,7 @@ class BatchEnv(VectorEnv):
         self._made = {
             "device": device, "dtype": self.sim.dtype.name, "num_threads": num_threads, "lanes": lanes, "seed": seed,
             "output": output, "autoreset_mode": self.autoreset_mode, "max_episode_steps": max_episode_steps,
-            "nonfinite": nonfinite, "randomize": randomize, "render_mode": render_mode,
-            "render_options": render_options,
+            "randomize": randomize, "render_mode": render_mode, "render_options": render_options,
         }  # fmt: skip
         self._arrays: Any = arrays_of(self.sim.device)
         self._arrays.follow(self.sim)
@@ -100,7 +101,6 @@ class BatchEnv(VectorEnv):
         self._constants: dict[str, Any] = {}
         seeds_of(seed, self.num_envs)
         self._start_seed = seed
-        self._has_reset = False
         self._seeds = np.zeros(num_envs, np.int64)
         self._episodes = np.full(num_envs, -1, np.int64)
         self._elapsed = self._arrays.zeros((num_envs,), np.int64)
@@ -192,19 +192,18 @@ class BatchEnv(VectorEnv):
     # seeds -------------------------------------------------------------------------------------------------
 
     def _take_seeds(self, seed: Any, rows: np.ndarray) -> None:
-        """Seeds of these environments, which begin their first episode; None goes on where they are."""
-        if seed is None and not self._has_reset:
-            seed = self._start_seed
-            if seed is None:
-                seed = secrets.randbits(31)
+        """Seeds of these environments, which begin their first episode; None goes on where they had one."""
         if seed is None:
+            rows = rows[self._episodes[rows] < 0]
+            seed = secrets.randbits(31) if self._start_seed is None else self._start_seed
+        if not len(rows):
             return
         values = seeds_of(seed, self.num_envs)
         if np.ndim(seed) == 0:
             VectorEnv.reset(self, seed=values[0])
         for row in rows:
             value = values[row]
-            if value is None and not self._has_reset:
+            if value is None and self._episodes[row] < 0:
                 value = secrets.randbits(31)
             if value is not None:
                 # the bits of an unsigned 64-bit number
@@ -331,11 +330,11 @@ class BatchEnv(VectorEnv):
     def __reduce__(self) -> tuple[Any, ...]:
         if self.closed:
             raise TypeError("this environment is closed: it cannot be pickled or copied")
-        state = self.state() if self._has_reset else None
-        if state is not None:
-            # the task comes along as it is, with whatever was changed in it
-            del state[saved.OPTIONS]
-        return _restored, (type(self), self.task, self.num_envs, self._made, state)
+        state = self.state()
+        # the task comes along as it is, with whatever was changed in it
+        del state[saved.OPTIONS]
+        changed = {name: getattr(self, name) for name in CHANGEABLE}
+        return _restored, (type(self), self.task, self.num_envs, self._made, state, changed, self.nonfinite_counts)
 
     # Gymnasium's interface ---------------------------------------------------------------------------------
 
@@ -352,7 +351,6 @@ class BatchEnv(VectorEnv):
             mask = self._mask(options["reset_mask"], "options['reset_mask']")
         rows = np.asarray(self._arrays.rows(mask) if self._arrays.on_host else self._arrays.rows(mask).cpu())
         self._take_seeds(seed, rows)
-        self._has_reset = True
         begun, view = self._begin(mask)
         # of the others nothing is asked: what their functions keep is of their own steps
         observation = self._arrays.copy(self._observed)
@@ -379,9 +377,16 @@ class BatchEnv(VectorEnv):
             raise ValueError(f"{name} marks no environment, and at least one is wanted")
         return mask
 
+    def _want_reset(self, before: str, rows: Any = ...) -> None:
+        """Refuses what wants an episode, of all environments or these, where some have had none."""
+        never = np.flatnonzero(self._episodes[rows] < 0)
+        if len(never):
+            named = (never if rows is ... else rows[never])[:10].tolist()
+            told = f"{len(never)} of {self.num_envs} environments were never reset: {named}"
+            raise error.ResetNeeded(f"call reset() before {before}: {told}{', ...' if len(never) > 10 else ''}")
+
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-        if not self._has_reset:
-            raise error.ResetNeeded("call reset() before step()")
+        self._want_reset("step()")
         if self.autoreset_mode == AutoresetMode.DISABLED and bool(self._pending.any()):
             rows = np.asarray(self._arrays.rows(self._pending).tolist())
             raise error.ResetNeeded(f"environments {rows[:10].tolist()} are done: reset them by options['reset_mask']")
@@ -576,10 +581,18 @@ class BatchEnv(VectorEnv):
 
 
 def _restored(
-    cls: type[BatchEnv], task: Task, num_envs: int, options: dict[str, Any], state: dict[str, Any] | None
+    cls: type[BatchEnv],
+    task: Task,
+    num_envs: int,
+    options: dict[str, Any],
+    state: dict[str, Any],
+    changed: dict[str, Any],
+    counts: dict[str, int],
 ) -> BatchEnv:
     """Environments as they were pickled."""
     env = cls(task, num_envs, **options)
-    if state is not None:
-        env.load_state(state)
+    env.load_state(state)
+    for name, value in changed.items():
+        setattr(env, name, value)
+    env.nonfinite_counts.update(counts)
     return env

@@ -166,6 +166,20 @@ def test_disabled_waits_for_a_reset_by_mask():
     env.step(actions_of(env, rng))
 
 
+def test_those_that_were_never_reset_are_not_stepped():
+    env, wanted = tumbling(autoreset_mode="Disabled", seed=3), tumbling(seed=3)
+    with pytest.raises(gymnasium.error.ResetNeeded, match=r"before step\(\): 6 of 6 environments were never reset"):
+        env.step(np.zeros((6, 3)))
+    mask = np.arange(6) < 4
+    first, _ = env.reset(options={"reset_mask": mask})
+    with pytest.raises(gymnasium.error.ResetNeeded, match=r"2 of 6 environments were never reset: \[4, 5\]"):
+        env.step(np.zeros((6, 3)))
+    observation, _ = env.reset(options={"reset_mask": ~mask})
+    whole, _ = wanted.reset()
+    assert np.array_equal(observation, whole) and np.array_equal(first, whole * mask[:, None])
+    assert np.array_equal(env.step(np.zeros((6, 3)))[0], wanted.step(np.zeros((6, 3)))[0])
+
+
 @pytest.mark.parametrize(
     ("mask", "kind"),
     [
