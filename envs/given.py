@@ -47,6 +47,9 @@ class Given:
         """A dict of arrays by name."""
         if not isinstance(given, dict):
             raise TypeError(f"{self._task}.{what} is {type(given).__name__}, and a dict of arrays by name is wanted")
+        for name in given:
+            if not isinstance(name, str):
+                raise TypeError(f"{self._task}.{what} has {name!r}, and names are wanted there, each with an array")
         return given
 
     def finite(

@@ -33,8 +33,8 @@ class Groups:
         self.columns: dict[str, slice] | None = None
         self._known = False
 
-    def join(self, who: str, given: Any, arrays: Any, dtype: Any) -> Any:
-        """One array of what a task's observe() gave."""
+    def join(self, who: str, given: Any, count: int, arrays: Any, dtype: Any) -> Any:
+        """One array of what a task's observe() gave of `count` environments."""
         names = list(given) if isinstance(given, dict) else None
         if not self._known:
             self._begin(who, given, names)
@@ -49,6 +49,8 @@ class Groups:
             width = self.columns[name].stop - self.columns[name].start
             if tuple(array.shape[1:]) != (width,):
                 raise ValueError(f"{who}[{name!r}] has shape {tuple(array.shape)}, and (rows, {width}) is wanted")
+            if len(array) != count:
+                raise ValueError(f"{who}[{name!r}] has {len(array)} rows, and {count} are wanted")
         return arrays.xp.concatenate([arrays.real(array, dtype) for array in given.values()], axis=1)
 
     def _begin(self, who: str, given: Any, names: list[Any] | None) -> None:

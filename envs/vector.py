@@ -179,10 +179,14 @@ class BatchEnv(VectorEnv):
         return self._randomizer.described
 
     def randomize(self, mask: Any = None) -> None:
-        """Draws all parameters that differ anew, in all environments or those where mask is true: an event of yours."""
+        """Draws all parameters that differ anew, in all environments or those where mask is true: an event of yours.
+
+        Draws depend on seed, episode, moment, and the number of the call in the episode. ResetNeeded: no episode yet.
+        """
         mask = self._mask(~self._arrays.zeros((self.num_envs,), bool) if mask is None else mask, "mask")
         rows = self._arrays.rows(mask)
         rows = np.asarray(rows if self._arrays.on_host else rows.cpu())
+        self._want_reset("randomize()", rows)
         self._randomizer.now(rows, self._seeds, self._episodes, self._elapsed)
 
     @elapsed.setter
@@ -250,7 +254,7 @@ class BatchEnv(VectorEnv):
 
     def _observe(self, view: View, count: int) -> Any:
         name = f"{type(self.task).__name__}.observe()"
-        given = self._groups.join(name, self.task.observe(view), self._arrays, self.sim.dtype)
+        given = self._groups.join(name, self.task.observe(view), count, self._arrays, self.sim.dtype)
         return self._real(self._given.array("observe()", given, (count, self._width or "n")))
 
     def _reward(self, view: View) -> tuple[Any, dict[str, Any]]:
@@ -581,13 +585,7 @@ class BatchEnv(VectorEnv):
 
 
 def _restored(
-    cls: type[BatchEnv],
-    task: Task,
-    num_envs: int,
-    options: dict[str, Any],
-    state: dict[str, Any],
-    changed: dict[str, Any],
-    counts: dict[str, int],
+    cls: type[BatchEnv], task: Task, num_envs: int, options: dict[str, Any], state: Any, changed: Any, counts: Any
 ) -> BatchEnv:
     """Environments as they were pickled."""
     env = cls(task, num_envs, **options)

@@ -36,7 +36,7 @@ def refused(env, state, told):
 
 
 @pytest.mark.parametrize("damaged", ["seeds", "episodes", "elapsed", "fresh", "pending", "diverged_count",
-                                     "vary_due", "sim"])  # fmt: skip
+                                     "vary_due", "vary_asked", "sim"])  # fmt: skip
 def test_a_damaged_state_is_refused_and_changes_nothing(damaged):
     env = hoppers()
     state = env.state()
