@@ -109,6 +109,22 @@ def test_a_reset_of_others_changes_nothing():
     assert np.array_equal(env._observed[1], plain[-1][1])
 
 
+def test_what_a_task_keeps_as_it_observes_is_of_its_own_steps():
+    class Counting(Grouped):
+        memory = {"seen": 1}
+
+        def observe(self, s):
+            s.keep("seen", s.recall("seen") + 1)
+            return s.xp.concatenate([s.qpos, s.recall("seen")], axis=1)
+
+    env = ds.envs.BatchEnv(Counting(), 3, num_threads=1, autoreset_mode="DISABLED")
+    env.reset(seed=0)
+    for k in range(3):
+        observation = env.step(np.zeros((3, 1)))[0]
+        env.reset(options={"reset_mask": np.array([True, False, False])})
+        assert observation[:, 2].tolist() == [2, k + 2, k + 2]
+
+
 @pytest.mark.parametrize("how", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
 def test_copies_go_on(how):
     actions = actions_of(5, 6)
