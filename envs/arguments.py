@@ -44,6 +44,23 @@ def seed_of(given: Any) -> int | None:
     return int(given)
 
 
+def seeds_of(given: Any, count: int) -> list[int | None]:
+    """One for each of `count` environments: they count up from a single one."""
+    if np.ndim(given) == 0:
+        first = seed_of(given)
+        return [None if first is None else first + i for i in range(count)]
+    values = [seed_of(value) for value in (given.tolist() if hasattr(given, "tolist") else given)]
+    if len(values) != count:
+        raise ValueError(f"{len(values)} seeds are given, and there are {count} environments")
+    return values
+
+
+def nonfinite_of(given: Any) -> str:
+    if given not in ("refuse", "clamp"):
+        raise ValueError(f"nonfinite {given!r} is given, and it must be 'refuse' or 'clamp'")
+    return given
+
+
 def _size(given: Any) -> bool:
     return isinstance(given, (int, np.integer)) and not isinstance(given, bool) and int(given) >= 0
 

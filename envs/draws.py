@@ -46,17 +46,25 @@ class Draws:
 
     Results are float64 of shape (rows, size). Draws come in an order: ask in the same one for the same numbers.
     `moments`: (rows,) steps since the episodes began, None at a reset. `purpose`: other numbers for another one.
+    `passed`: (rows,) draws of each moment that are passed over.
     """
 
     def __init__(
-        self, arrays: HostArrays | TorchArrays, seeds: Any, episodes: Any, moments: Any = None, purpose: int = 0
+        self,
+        arrays: HostArrays | TorchArrays,
+        seeds: Any,
+        episodes: Any,
+        moments: Any = None,
+        purpose: int = 0,
+        passed: Any = None,
     ) -> None:
         self._arrays = arrays
         self._xp = arrays.xp
         self._seeds = seeds
         self._key = ((seeds & _WORD)[:, None], ((seeds >> 32) & _WORD)[:, None])
         self._episodes = (episodes & _WORD)[:, None]
-        self._moments = 0 if moments is None else moments[:, None]
+        self._first = 0 if moments is None else moments[:, None] * _PER_MOMENT
+        self._first = self._first if passed is None else self._first + passed[:, None]
         self._purpose = purpose
         self._calls = 0
 
@@ -64,7 +72,7 @@ class Draws:
         """53 random bits a number, in [0, 1)."""
         xp = self._xp
         attempt += self._purpose * _PER_PURPOSE
-        draw = (self._moments * _PER_MOMENT + call + 0 * self._episodes) & _WORD
+        draw = (self._first + call + 0 * self._episodes) & _WORD
         if isinstance(self._seeds, np.ndarray):
             return draw_fractions(self._seeds, self._episodes, draw, attempt, size)
         block = xp.zeros_like(self._episodes) + self._arrays.arange((size + 1) // 2)[None, :]

@@ -33,8 +33,8 @@ class Groups:
         self.columns: dict[str, slice] | None = None
         self._known = False
 
-    def join(self, who: str, given: Any, arrays: Any, dtype: Any) -> Any:
-        """One array of what a task's observe() gave."""
+    def join(self, who: str, given: Any, count: int, arrays: Any, dtype: Any) -> Any:
+        """One array of what a task's observe() gave of `count` environments."""
         names = list(given) if isinstance(given, dict) else None
         if not self._known:
             self._begin(who, given, names)
@@ -49,6 +49,8 @@ class Groups:
             width = self.columns[name].stop - self.columns[name].start
             if tuple(array.shape[1:]) != (width,):
                 raise ValueError(f"{who}[{name!r}] has shape {tuple(array.shape)}, and (rows, {width}) is wanted")
+            if len(array) != count:
+                raise ValueError(f"{who}[{name!r}] has {len(array)} rows, and {count} are wanted")
         return arrays.xp.concatenate([arrays.real(array, dtype) for array in given.values()], axis=1)
 
     def _begin(self, who: str, given: Any, names: list[Any] | None) -> None:
@@ -78,9 +80,9 @@ class Groups:
         return {name: part.stop - part.start for name, part in (self.columns or {}).items()}
 
     def split(self, joined: Any, arrays: Any) -> Any:
-        """The groups apart, each in memory of its own."""
+        """The groups apart, or the one array, in memory of their own."""
         if self.columns is None:
-            return joined
+            return arrays.copy(joined)
         return {name: arrays.copy(joined[:, part]) for name, part in self.columns.items()}
 
     def space(self, width: int, dtype: Any) -> spaces.Box | spaces.Dict:

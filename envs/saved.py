@@ -14,7 +14,7 @@ import numpy as np
 from dualstep.envs.task import Task, whole_dtype
 
 # the arrays of an environment that its future depends on, beside those of its batch, its task and its parameters
-OWN = ("seeds", "episodes", "elapsed", "fresh", "pending")
+OWN = ("seeds", "episodes", "elapsed", "fresh", "pending", "observed")
 # states without it are taken too
 OPTIONS = "options"
 
@@ -72,7 +72,6 @@ def take(env: Any, found: Mapping[str, Any]) -> None:
     for name, array in _lasting(env).items():
         array[...] = found[name] if isinstance(array, np.ndarray) else env._arrays.from_host(found[name])
     env.diverged_count = int(found["diverged_count"])
-    env._has_reset = True
     env._remember()
     if "tracked" in found:
         # outputs were those of the last step's inside, which are not evaluated again

@@ -92,15 +92,21 @@ class View:
             self._constants[key] = (values, self.arrays.from_host(np.asarray(values, dtype or self.sim.dtype)))
         return self._constants[key][1]
 
+    def _kept_by(self, name: str) -> Any:
+        if name not in self._memory:
+            there = ", ".join(map(repr, self._memory)) or "nothing"
+            raise KeyError(f"{type(self.task).__name__}.memory has no {name!r}; there is: {there}")
+        return self._memory[name]
+
     def recall(self, name: str) -> Any:
         """(rows, ...) what the task keeps by this name in its `memory`; zero where the episode has just begun, but for
         what is `lasting`."""
-        whole = self._memory[name]
+        whole = self._kept_by(name)
         return whole if self.rows is None else whole[self.rows]
 
     def keep(self, name: str, values: Any) -> None:
         """Keeps this for the steps to come, copied."""
-        whole = self._memory[name]
+        whole = self._kept_by(name)
         whole[... if self.rows is None else self.rows] = self.arrays.real(values, whole_dtype(whole))
 
     def constant(self, name: str) -> Any:

@@ -10,6 +10,7 @@ state was written from outside since then, it is evaluated anew first.
 
 from __future__ import annotations
 
+import functools
 import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -22,14 +23,16 @@ from gymnasium.vector.utils import batch_space
 from dualstep import _core
 from dualstep.batch import Batch, Status
 from dualstep.envs import saved
-from dualstep.envs.arguments import bounds_of, limit_of, memory_of, mode_of, seed_of
+from dualstep.envs.arguments import bounds_of, limit_of, memory_of, mode_of, nonfinite_of, seeds_of
 from dualstep.envs.arrays import Output, arrays_of
 from dualstep.envs.draws import Draws
+from dualstep.envs.given import Given, Look
 from dualstep.envs.groups import Groups
 from dualstep.envs.randomize import Randomizer, Vary
 from dualstep.envs.task import Task, View, whole_dtype
 
-NONFINITE = ("refuse", "clamp")
+# what users may write of an environment, beside its state
+CHANGEABLE = ("autoreset_mode", "max_episode_steps", "nonfinite", "render_mode")
 # what a task may write
 STATE = tuple(name for name, role, *_ in _core.batch_fields() if role == "state")
 
@@ -47,8 +50,9 @@ class BatchEnv(VectorEnv):
 
     Environment i is seeded with seed + i, and what it draws depends on that and on the number of its episode alone.
     An environment whose simulation diverged ends its episode there (`terminated`), with `info["diverged"]`;
-    `diverged_count` counts them. What a task's own functions give must be finite elsewhere: else ValueError names the
-    function and the environments ("refuse"), or it counts as 0, and `nonfinite_counts` counts it by function ("clamp").
+    `diverged_count` counts them. What a task's reset(), control(), events(), observe() and reward(), with its terms,
+    give must be finite elsewhere: else ValueError names the function and the environments ("refuse"), or it counts as
+    0, and `nonfinite_counts` counts it by function ("clamp").
 
     Environments can be pickled and copied, where their task can: the copy goes on with the same bits.
     """
@@ -75,8 +79,6 @@ class BatchEnv(VectorEnv):
         render_mode: str | None = None,
         render_options: dict[str, Any] | None = None,
     ) -> None:
-        if nonfinite not in NONFINITE:
-            raise ValueError(f"nonfinite {nonfinite!r} is given, and it must be 'refuse' or 'clamp'")
         self.autoreset_mode = mode_of(autoreset_mode)
         self.task = task
         self.sim = Batch(task.model, num_envs, device, dtype, num_threads, lanes=lanes, rk4_outputs="last")
@@ -85,23 +87,20 @@ class BatchEnv(VectorEnv):
         self._options = saved.options_of(
             task, max_episode_steps=self.max_episode_steps, autoreset_mode=self.autoreset_mode.name
         )
-        self.nonfinite = nonfinite
         self.diverged_count = 0
-        self.nonfinite_counts: dict[str, int] = {}
         # what it is made again from, elsewhere
         self._made = {
             "device": device, "dtype": self.sim.dtype.name, "num_threads": num_threads, "lanes": lanes, "seed": seed,
             "output": output, "autoreset_mode": self.autoreset_mode, "max_episode_steps": max_episode_steps,
-            "nonfinite": nonfinite, "randomize": randomize, "render_mode": render_mode,
-            "render_options": render_options,
+            "randomize": randomize, "render_mode": render_mode, "render_options": render_options,
         }  # fmt: skip
         self._arrays: Any = arrays_of(self.sim.device)
         self._arrays.follow(self.sim)
+        self._given = Given(task, self._arrays, nonfinite_of(nonfinite))
         self._output = Output(output, self._arrays.on_host)
         self._constants: dict[str, Any] = {}
-        self._seeds_of(seed)
+        seeds_of(seed, self.num_envs)
         self._start_seed = seed
-        self._has_reset = False
         self._seeds = np.zeros(num_envs, np.int64)
         self._episodes = np.full(num_envs, -1, np.int64)
         self._elapsed = self._arrays.zeros((num_envs,), np.int64)
@@ -127,10 +126,10 @@ class BatchEnv(VectorEnv):
         self._renderer: Any = None
 
         self.single_action_space = spaces.Box(*bounds_of(task), dtype=np.float32)  # pyright: ignore[reportIncompatibleVariableOverride]
-        self._checked: set[str] = set()
         self._width: int | None = None
         self._groups = Groups()
         self._width = width = self._observe(self._view(fresh=True), num_envs).shape[1]
+        self._observed = self._arrays.zeros((num_envs, width), self.sim.dtype)
         self.single_observation_space = self._groups.space(width, self.sim.dtype.type)  # pyright: ignore[reportIncompatibleVariableOverride]
         self.action_space = cast(spaces.Box, batch_space(self.single_action_space, num_envs))  # pyright: ignore[reportIncompatibleVariableOverride]
         self.observation_space = batch_space(self.single_observation_space, num_envs)
@@ -141,12 +140,27 @@ class BatchEnv(VectorEnv):
         return self._output.kind
 
     @property
+    def nonfinite(self) -> str:
+        """What is done with numbers that are not finite: "refuse" or "clamp"."""
+        return self._given.nonfinite
+
+    @nonfinite.setter
+    def nonfinite(self, what: str) -> None:
+        self._given.nonfinite = nonfinite_of(what)
+
+    @property
+    def nonfinite_counts(self) -> dict[str, int]:
+        """Environments and steps in which the task gave numbers that are not finite, by function; "clamp" counts."""
+        return self._given.counts
+
+    @property
     def groups(self) -> dict[str, int]:
         """The groups of observations, and how many numbers each has; empty where observations are one array."""
         return self._groups.widths
 
     def _seen_as(self, observation: Any) -> Any:
-        """What users get of it."""
+        """What users get of it; the environment has its own, which a reset of others gives again."""
+        self._observed = observation
         apart = self._groups.split(observation, self._arrays)
         return self._output.tree(apart) if isinstance(apart, dict) else self._output(apart)
 
@@ -165,10 +179,14 @@ class BatchEnv(VectorEnv):
         return self._randomizer.described
 
     def randomize(self, mask: Any = None) -> None:
-        """Draws all parameters that differ anew, in all environments or those where mask is true: an event of yours."""
+        """Draws all parameters that differ anew, in all environments or those where mask is true: an event of yours.
+
+        Draws depend on seed, episode, moment, and the number of the call in the episode. ResetNeeded: no episode yet.
+        """
         mask = self._mask(~self._arrays.zeros((self.num_envs,), bool) if mask is None else mask, "mask")
         rows = self._arrays.rows(mask)
         rows = np.asarray(rows if self._arrays.on_host else rows.cpu())
+        self._want_reset("randomize()", rows)
         self._randomizer.now(rows, self._seeds, self._episodes, self._elapsed)
 
     @elapsed.setter
@@ -177,30 +195,19 @@ class BatchEnv(VectorEnv):
 
     # seeds -------------------------------------------------------------------------------------------------
 
-    def _seeds_of(self, given: Any) -> list[int | None]:
-        """One for each environment."""
-        if np.ndim(given) == 0:
-            first = seed_of(given)
-            return [None if first is None else first + i for i in range(self.num_envs)]
-        values = [seed_of(value) for value in (given.tolist() if hasattr(given, "tolist") else given)]
-        if len(values) != self.num_envs:
-            raise ValueError(f"{len(values)} seeds are given, and there are {self.num_envs} environments")
-        return values
-
     def _take_seeds(self, seed: Any, rows: np.ndarray) -> None:
-        """Seeds of these environments, which begin their first episode; None goes on where they are."""
-        if seed is None and not self._has_reset:
-            seed = self._start_seed
-            if seed is None:
-                seed = secrets.randbits(31)
+        """Seeds of these environments, which begin their first episode; None goes on where they had one."""
         if seed is None:
+            rows = rows[self._episodes[rows] < 0]
+            seed = secrets.randbits(31) if self._start_seed is None else self._start_seed
+        if not len(rows):
             return
-        values = self._seeds_of(seed)
+        values = seeds_of(seed, self.num_envs)
         if np.ndim(seed) == 0:
             VectorEnv.reset(self, seed=values[0])
         for row in rows:
             value = values[row]
-            if value is None and not self._has_reset:
+            if value is None and self._episodes[row] < 0:
                 value = secrets.randbits(31)
             if value is not None:
                 # the bits of an unsigned 64-bit number
@@ -234,7 +241,8 @@ class BatchEnv(VectorEnv):
             kept[first if name in self.task.lasting else rows] = 0
         draw = Draws(self._arrays, seeds, episodes)
         view = self._view(rows, fresh=True)
-        self._write("reset", self.task.reset(view, draw), rows, len(on_host))
+        look = functools.partial(self._given.finite, rows=rows)
+        self._write("reset", self.task.reset(view, draw), rows, len(on_host), look)
         if self.task.derived:
             self._forward(mask)
         self._elapsed[rows] = 0
@@ -244,66 +252,54 @@ class BatchEnv(VectorEnv):
 
     # what the task gives ------------------------------------------------------------------------------------
 
-    def _given(self, what: str, given: Any, shape: tuple[int | str, ...], kinds: str = "biuf") -> Any:
-        """An array that the task gave; refused where it has not this shape (a word stands for any size) and kind. All
-        of that is looked at once, and later on the number of rows."""
-        if what in self._checked and getattr(given, "shape", ())[:1] == shape[:1]:
-            return given
-        who, wanted = f"{type(self.task).__name__}.{what}", "(" + ", ".join(map(str, shape)) + ",)"[len(shape) > 1 :]
-        if not (hasattr(given, "shape") and hasattr(given, "dtype")):
-            raise TypeError(f"{who} is {type(given).__name__}, and an array of shape {wanted} is wanted")
-        found = tuple(given.shape)
-        if shape[-1] == "...":
-            found, shape = found[: len(shape) - 1], shape[:-1]
-        if len(found) != len(shape) or any(a != b for a, b in zip(found, shape, strict=True) if not isinstance(b, str)):
-            raise ValueError(f"{who} has shape {tuple(given.shape)}, and {wanted} is wanted")
-        if whole_dtype(given).kind not in kinds:
-            wanted = "booleans" if kinds == "b" else "numbers"
-            raise TypeError(f"{who} has dtype {given.dtype}, and {wanted} are wanted")
-        self._checked.add(what)
-        return given
-
-    def _dict(self, what: str, given: Any) -> dict[str, Any]:
-        if not isinstance(given, dict):
-            who = f"{type(self.task).__name__}.{what}"
-            raise TypeError(f"{who} is {type(given).__name__}, and a dict of arrays by name is wanted")
-        return given
-
     def _observe(self, view: View, count: int) -> Any:
         name = f"{type(self.task).__name__}.observe()"
-        given = self._groups.join(name, self.task.observe(view), self._arrays, self.sim.dtype)
-        return self._real(self._given("observe()", given, (count, self._width or "n")))
+        given = self._groups.join(name, self.task.observe(view), count, self._arrays, self.sim.dtype)
+        return self._real(self._given.array("observe()", given, (count, self._width or "n")))
 
     def _reward(self, view: View) -> tuple[Any, dict[str, Any]]:
         given = self.task.reward(view)
         if not isinstance(given, tuple) or len(given) != 2:
             who = f"{type(self.task).__name__}.reward()"
             raise TypeError(f"{who} is {type(given).__name__}, and a pair is wanted: rewards, and a dict of terms")
-        return self._real(self._given("reward()[0]", given[0], (self.num_envs,))), self._dict("reward()[1]", given[1])
+        reward = self._given.array("reward()[0]", given[0], (self.num_envs,))
+        return self._real(reward), self._given.mapping("reward()[1]", given[1])
 
     def _terminated(self, view: View) -> Any:
         given = self.task.terminated(view)
         if given is None:
             return self._arrays.zeros((self.num_envs,), bool)
-        return self._given("terminated()", given, (self.num_envs,), "b")
+        return self._given.array("terminated()", given, (self.num_envs,), "b")
 
-    def _write(self, function: str, given: Any, rows: Any, count: int) -> None:
-        """Arrays of the state, by name, of `count` environments."""
-        for name, values in self._dict(f"{function}()", given).items():
+    def _write(self, function: str, given: Any, rows: Any, count: int, look: Look) -> dict[str, Any]:
+        """Arrays of the state, by name, of `count` environments: what `look` makes of each. Returns what was given."""
+        found: dict[str, Any] = {}
+        for name, values in self._given.mapping(f"{function}()", given).items():
             what = f"{function}()[{name!r}]"
             if name not in STATE:
                 who = f"{type(self.task).__name__}.{what}"
                 raise ValueError(f"{who} is given, and these can be written: {', '.join(STATE)}")
             into = self._arrays.native(getattr(self.sim, name))
-            into[rows] = self._arrays.real(self._given(what, values, (count, *into.shape[1:])), self.sim.dtype)
+            given_here = self._given.array(what, values, (count, *into.shape[1:]))
+            found[what] = self._arrays.real(given_here, self.sim.dtype)
+            into[rows] = look(what, found[what])
+        return found
 
-    def _remember(self) -> None:
-        """The state as this environment left it, so that one written from outside is noticed."""
-        if self.task.derived:
-            copy, native = self._arrays.copy, self._arrays.native
-            self._seen = (copy(native(self.sim.qpos)), copy(native(self.sim.qvel)))
-            tracked = self.task.track(self._view())
+    def _remember(self, rows: Any = None) -> None:
+        """The state as this environment left it, in all rows or these, so that one written from outside is noticed."""
+        if not self.task.derived:
+            return
+        rows = None if self._seen is None else rows
+        copy, native = self._arrays.copy, self._arrays.native
+        state, tracked = (native(self.sim.qpos), native(self.sim.qvel)), self.task.track(self._view(rows))
+        if self._seen is None or rows is None:
+            self._seen = (copy(state[0]), copy(state[1]))
             self._tracked = None if tracked is None else copy(tracked)
+            return
+        for kept, now in zip(self._seen, state, strict=True):
+            kept[rows] = now[rows]
+        if tracked is not None:
+            self._tracked[rows] = tracked
 
     def _track(self) -> Any:
         """What the task tracks, before a step; environments whose state was written from outside are evaluated."""
@@ -338,31 +334,37 @@ class BatchEnv(VectorEnv):
     def __reduce__(self) -> tuple[Any, ...]:
         if self.closed:
             raise TypeError("this environment is closed: it cannot be pickled or copied")
-        state = self.state() if self._has_reset else None
-        if state is not None:
-            # the task comes along as it is, with whatever was changed in it
-            del state[saved.OPTIONS]
-        return _restored, (type(self), self.task, self.num_envs, self._made, state)
+        state = self.state()
+        # the task comes along as it is, with whatever was changed in it
+        del state[saved.OPTIONS]
+        changed = {name: getattr(self, name) for name in CHANGEABLE}
+        return _restored, (type(self), self.task, self.num_envs, self._made, state, changed, self.nonfinite_counts)
 
     # Gymnasium's interface ---------------------------------------------------------------------------------
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Starts episodes: of all environments, or of those where `options["reset_mask"]` is true."""
+        """Starts episodes: of all environments, or of those where `options["reset_mask"]` is true.
+
+        The others stay as they are: their observations are those given last, their entries of `info` zero.
+        """
         self._arrays.follow(self.sim)
         mask = ~self._arrays.zeros((self.num_envs,), bool)
         if options is not None and "reset_mask" in options:
             mask = self._mask(options["reset_mask"], "options['reset_mask']")
         rows = np.asarray(self._arrays.rows(mask) if self._arrays.on_host else self._arrays.rows(mask).cpu())
         self._take_seeds(seed, rows)
-        self._has_reset = True
-        self._begin(mask)
-        view = self._view(fresh=self._fresh)
-        observation = self._finite("observe()", self._observe(view, self.num_envs))
-        info = self._masked(self._told(view, {}), mask)
-        self._remember()
-        return self._seen_as(observation), self._output.tree(info)
+        begun, view = self._begin(mask)
+        # of the others nothing is asked: what their functions keep is of their own steps
+        observation = self._arrays.copy(self._observed)
+        observation[begun] = self._given.finite("observe()", self._observe(view, len(rows)), rows=begun)
+        told = self._told(view, {}, len(rows))
+        info = {name: self._arrays.zeros((self.num_envs, *v.shape[1:]), whole_dtype(v)) for name, v in told.items()}
+        for name, values in told.items():
+            info[name][begun] = values
+        self._remember(begun)
+        return self._seen_as(observation), self._output.tree(self._masked(info, mask))
 
     def forget_ends(self) -> None:
         """Lets environments that are done be stepped on, where the user resets them himself."""
@@ -379,16 +381,23 @@ class BatchEnv(VectorEnv):
             raise ValueError(f"{name} marks no environment, and at least one is wanted")
         return mask
 
+    def _want_reset(self, before: str, rows: Any = ...) -> None:
+        """Refuses what wants an episode, of all environments or these, where some have had none."""
+        never = np.flatnonzero(self._episodes[rows] < 0)
+        if len(never):
+            named = (never if rows is ... else rows[never])[:10].tolist()
+            told = f"{len(never)} of {self.num_envs} environments were never reset: {named}"
+            raise error.ResetNeeded(f"call reset() before {before}: {told}{', ...' if len(never) > 10 else ''}")
+
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-        if not self._has_reset:
-            raise error.ResetNeeded("call reset() before step()")
+        self._want_reset("step()")
         if self.autoreset_mode == AutoresetMode.DISABLED and bool(self._pending.any()):
             rows = np.asarray(self._arrays.rows(self._pending).tolist())
             raise error.ResetNeeded(f"environments {rows[:10].tolist()} are done: reset them by options['reset_mask']")
         self._arrays.follow(self.sim)
         action, bad = self._actions(actions)
         before = self._track()
-        self._write("control", {"ctrl": self.task.control(self._view(), action)}, ..., self.num_envs)
+        self._control(action)
         self._advance()
         if type(self.task).stepped is not Task.stepped:
             self.task.stepped(self._view())
@@ -401,17 +410,15 @@ class BatchEnv(VectorEnv):
             view.rate = (self.task.track(view) - before) / self.task.dt
         reward, terms = self._reward(view)
         terminated = self._terminated(view)
-        view = self._happen(view)
+        view, written = self._happen(view)
         observation = self._observe(view, self.num_envs)
-        info = self._told(view, terms)
-        diverged = (self._arrays.words(self._arrays.native(self.sim.status)) & int(Status.DIVERGED)) != 0
+        info = self._told(view, terms, self.num_envs)
+        diverged = self._diverged()
         any_diverged = bool(diverged.any())
         if any_diverged:
-            observation, reward = self._without_nonsense(observation, reward, diverged)
-            terminated = terminated | diverged
-        # one question, since a device answers each of them late
-        if not bool(xp.isfinite(reward).all() & xp.isfinite(observation).all()):
-            reward, observation = self._finite("reward()", reward), self._finite("observe()", observation)
+            # learners see no NaN: all else that is not finite there is 0 below
+            reward, terminated = xp.where(diverged, xp.zeros_like(reward), reward), terminated | diverged
+        observation, reward = self._settle(observation, reward, info, terms, written, diverged)
         limit = self.max_episode_steps
         truncated = self._arrays.zeros((self.num_envs,), bool) if limit is None else self._elapsed >= limit
         everyone = ~self._arrays.zeros((self.num_envs,), bool)
@@ -422,7 +429,7 @@ class BatchEnv(VectorEnv):
             if bool(idle.any()):
                 # these environments were done before: this step only starts their next episode
                 rows, begun = self._begin(idle)
-                observation[rows] = self._finite("observe()", self._observe(begun, len(rows)))
+                observation[rows] = self._given.finite("observe()", self._observe(begun, len(rows)), rows=rows)
                 reward = xp.where(idle, xp.zeros_like(reward), reward)
                 terminated, truncated, diverged = terminated & ~idle, truncated & ~idle, diverged & ~idle
                 any_diverged = any_diverged and bool(diverged.any())
@@ -433,9 +440,9 @@ class BatchEnv(VectorEnv):
         elif bool((terminated | truncated).any()):
             done = terminated | truncated
             final = {"final_obs": self._groups.split(observation, self._arrays), "final_info": self._masked(info, done)}
-            observation, info = self._arrays.copy(observation), dict(info)
+            info = dict(info)
             rows, begun = self._begin(done)
-            observation[rows] = self._finite("observe()", self._observe(begun, len(rows)))
+            observation[rows] = self._given.finite("observe()", self._observe(begun, len(rows)), rows=rows)
             self._restart_info(info, marks, begun, rows, done)
             info.update(final)
             marks.update({"final_obs": done, "final_info": done})
@@ -451,30 +458,42 @@ class BatchEnv(VectorEnv):
 
     # pieces of a step --------------------------------------------------------------------------------------
 
+    def _control(self, action: Any) -> None:
+        given = self.task.control(self._view(), action)
+        look: Look = functools.partial(self._given.finite, excused=self._diverged)
+        # actions were looked at before
+        look = self._given.as_it_is if given is action else look
+        self._write("control", {"ctrl": given}, ..., self.num_envs, look)
+
+    def _diverged(self) -> Any:
+        """(num_envs,) where the simulation diverged in the episode that goes on, or just ended."""
+        return (self._arrays.words(self._arrays.native(self.sim.status)) & int(Status.DIVERGED)) != 0
+
     def _advance(self) -> None:
         motor, count = self.task.motor, self.task.frame_skip
         doubt = self._timesteps(count) if motor is None else motor.advance(self._view, self._timesteps, count)
         if doubt is not None:
-            self._finite("motor_model", doubt)
+            self._given.finite("motor_model", doubt)
 
     def _timesteps(self, count: int) -> None:
         self.sim.step(count)
 
-    def _happen(self, view: View) -> View:
-        """Time goes on: the task's events, and parameters that change during episodes."""
+    def _happen(self, view: View) -> tuple[View, dict[str, Any]]:
+        """Time goes on: the task's events, and parameters that change during episodes. What is seen then, and what
+        events() gave."""
         self._elapsed += 1
         written: dict[str, Any] = {}
         if type(self.task).events is not Task.events:
             take = self._arrays.from_host
             draw = Draws(self._arrays, take(self._seeds), take(self._episodes), self._elapsed)
             written = self.task.events(view, draw)
-        self._write("events", written, ..., self.num_envs)
+        given = self._write("events", written, ..., self.num_envs, self._given.zeroed)
         self._randomizer.go_on(self._seeds, self._episodes, self._elapsed)
         if not written:
-            return view
+            return view, given
         after = self._view(fresh=self._fresh)
         after.action, after.rate = view.action, view.rate
-        return after
+        return after, given
 
     def _actions(self, given: Any) -> tuple[Any, Any]:
         """(N, nu) in the batch's precision, all finite; and which rows were not, if any."""
@@ -490,7 +509,7 @@ class BatchEnv(VectorEnv):
         if bool(finite.all()):
             return action, None
         bad = ~finite.all(axis=1)
-        if self.nonfinite == "refuse":
+        if self._given.nonfinite == "refuse":
             rows = self._arrays.rows(bad).tolist()
             raise ValueError(f"the actions of environments {rows[:10]} ({len(rows)} in all) are not finite")
         bounds = (self.single_action_space.low, self.single_action_space.high)
@@ -503,33 +522,20 @@ class BatchEnv(VectorEnv):
         """In the batch's precision, and memory of its own."""
         return self._arrays.own(self._arrays.real(array, self.sim.dtype))
 
-    def _without_nonsense(self, observation: Any, reward: Any, rows: Any) -> tuple[Any, Any]:
-        """What is not finite of diverged environments is 0, and so is their reward: learners see no NaN."""
-        xp = self._arrays.xp
-        fine = xp.isfinite(observation) | ~rows[:, None]
-        return xp.where(fine, observation, xp.zeros_like(observation)), xp.where(rows, xp.zeros_like(reward), reward)
+    def _settle(self, observation: Any, reward: Any, info: Any, terms: Any, written: Any, diverged: Any) -> Any:
+        """What the task gave in a step, in the order in which it did: finite where nothing diverged. The observation
+        and the reward; terms in `info` are changed there."""
+        parts = {f"reward()[1][{name!r}]": name for name in terms}
+        told = {what: info[name] for what, name in parts.items()}
+        given = {"reward()": reward, **told, **written, "observe()": observation}
+        found = self._given.all_finite(given, lambda: diverged)
+        info.update({name: found[what] for what, name in parts.items()})
+        return found["observe()"], found["reward()"]
 
-    def _finite(self, function: str, given: Any) -> Any:
-        """What a function of the task gave, where that is finite; else refused, or 0 and counted."""
-        xp = self._arrays.xp
-        finite = xp.isfinite(given)
-        if bool(finite.all()):
-            return given
-        rows = ~(finite if len(given.shape) == 1 else finite.all(axis=1))
-        count = int(rows.sum())
-        if self.nonfinite == "refuse":
-            first = self._arrays.rows(rows).tolist()[:10]
-            raise ValueError(
-                f"{type(self.task).__name__}.{function} is not finite in {count} of {len(rows)} environments: {first}"
-                f"{', ...' if count > 10 else ''}"
-            )
-        self.nonfinite_counts[function] = self.nonfinite_counts.get(function, 0) + count
-        return xp.where(finite, given, xp.zeros_like(given))
-
-    def _told(self, view: View, terms: dict[str, Any]) -> dict[str, Any]:
-        parts = {"info()": self._dict("info()", self.task.info(view)), "reward()[1]": terms}
+    def _told(self, view: View, terms: dict[str, Any], count: int) -> dict[str, Any]:
+        parts = {"info()": self._given.mapping("info()", self.task.info(view)), "reward()[1]": terms}
         return {
-            name: self._arrays.own(self._given(f"{part}[{name!r}]", value, (self.num_envs, "...")))
+            name: self._arrays.own(self._given.array(f"{part}[{name!r}]", value, (count, "...")))
             for part, values in parts.items()
             for name, value in values.items()
         }
@@ -579,10 +585,12 @@ class BatchEnv(VectorEnv):
 
 
 def _restored(
-    cls: type[BatchEnv], task: Task, num_envs: int, options: dict[str, Any], state: dict[str, Any] | None
+    cls: type[BatchEnv], task: Task, num_envs: int, options: dict[str, Any], state: Any, changed: Any, counts: Any
 ) -> BatchEnv:
     """Environments as they were pickled."""
     env = cls(task, num_envs, **options)
-    if state is not None:
-        env.load_state(state)
+    env.load_state(state)
+    for name, value in changed.items():
+        setattr(env, name, value)
+    env.nonfinite_counts.update(counts)
     return env

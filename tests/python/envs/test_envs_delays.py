@@ -90,6 +90,41 @@ def test_nothing_of_an_episode_reaches_the_next():
         assert np.array_equal(env.step(action)[0], fresh.step(action)[0])
 
 
+def test_a_reset_of_others_changes_nothing():
+    actions = actions_of(2, 6, 8)
+    options = {"observation_delay": 3, "action_delay": (0, 2), "autoreset_mode": "DISABLED", "max_episode_steps": None}
+    plain = run(made(count=2, **options), actions)
+    env, other = made(count=2, **options), made(count=2, **options)
+    env.reset(seed=3)
+    for k, action in enumerate(actions):
+        env.step(action)
+        if k == 4:
+            # of a loaded state too
+            other.reset(seed=4)
+            other.load_state(env.state())
+            env = other
+            observation, info = env.reset(options={"reset_mask": np.array([True, False])})
+            assert np.array_equal(observation[1], plain[5][1]) and not np.array_equal(observation[0], plain[5][0])
+            assert info["_x_position"].tolist() == [True, False] and info["x_position"][1] == 0
+    assert np.array_equal(env._observed[1], plain[-1][1])
+
+
+def test_what_a_task_keeps_as_it_observes_is_of_its_own_steps():
+    class Counting(Grouped):
+        memory = {"seen": 1}
+
+        def observe(self, s):
+            s.keep("seen", s.recall("seen") + 1)
+            return s.xp.concatenate([s.qpos, s.recall("seen")], axis=1)
+
+    env = ds.envs.BatchEnv(Counting(), 3, num_threads=1, autoreset_mode="DISABLED")
+    env.reset(seed=0)
+    for k in range(3):
+        observation = env.step(np.zeros((3, 1)))[0]
+        env.reset(options={"reset_mask": np.array([True, False, False])})
+        assert observation[:, 2].tolist() == [2, k + 2, k + 2]
+
+
 @pytest.mark.parametrize("how", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
 def test_copies_go_on(how):
     actions = actions_of(5, 6)

@@ -37,6 +37,8 @@ class Grouped(ds.envs.Task):
             return s.qpos
         if self.wrong == "wider" and self.calls > 1:
             groups["critic"] = s.qpos
+        if self.wrong == "rows":
+            groups["clock"] = s.time[:1, None]
         return groups
 
     def reward(self, s):
@@ -101,6 +103,7 @@ def test_tensors_and_single_environments():
         ("shape", TypeError, r"observe\(\)\['critic'\] is ndarray, and an array of shape \(rows, n\) is wanted"),
         ("later", ValueError, "gave groups policy, critic, clock before, and gives groups policy, critic, clock, more"),
         ("array", ValueError, "gave groups policy, critic, clock before, and gives an array"),
+        ("rows", ValueError, r"Grouped.observe\(\)\['clock'\] has 1 rows, and 2 are wanted"),
         ("wider", ValueError, r"observe\(\)\['critic'\] has shape \(2, 2\), and \(rows, 4\) is wanted"),
     ],
 )

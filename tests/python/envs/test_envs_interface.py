@@ -166,6 +166,20 @@ def test_disabled_waits_for_a_reset_by_mask():
     env.step(actions_of(env, rng))
 
 
+def test_those_that_were_never_reset_are_not_stepped():
+    env, wanted = tumbling(autoreset_mode="Disabled", seed=3), tumbling(seed=3)
+    with pytest.raises(gymnasium.error.ResetNeeded, match=r"before step\(\): 6 of 6 environments were never reset"):
+        env.step(np.zeros((6, 3)))
+    mask = np.arange(6) < 4
+    first, _ = env.reset(options={"reset_mask": mask})
+    with pytest.raises(gymnasium.error.ResetNeeded, match=r"2 of 6 environments were never reset: \[4, 5\]"):
+        env.step(np.zeros((6, 3)))
+    observation, _ = env.reset(options={"reset_mask": ~mask})
+    whole, _ = wanted.reset()
+    assert np.array_equal(observation, whole) and np.array_equal(first, whole * mask[:, None])
+    assert np.array_equal(env.step(np.zeros((6, 3)))[0], wanted.step(np.zeros((6, 3)))[0])
+
+
 @pytest.mark.parametrize(
     ("mask", "kind"),
     [
@@ -349,6 +363,9 @@ def test_infinite_actions_without_bounds_are_zero():
         ("reward", lambda s: (s.qpos[:, :1], {}), ValueError, r"reward\(\)\[0\] has shape \(3, 1\), and \(3,\) is"),
         ("reward", lambda s: (s.qpos[:, 0], {"a": 1.0}), TypeError, r"reward\(\)\[1\]\['a'\] is float, and an array"),
         ("reward", lambda s: (s.qpos[:, 0], None), TypeError, r"reward\(\)\[1\] is NoneType, and a dict"),
+        ("reward", lambda s: (s.qpos[:, 0], {1: s.qpos}), TypeError, r"reward\(\)\[1\] has 1, and names are wanted"),
+        ("info", lambda s: {2: s.qpos}, TypeError, r"info\(\) has 2, and names are wanted there, each with an array"),
+        ("observe", lambda s: s.recall("a"), KeyError, r"memory has no 'a'; there is: nothing"),
         ("terminated", lambda s: s.qpos[:, 0], TypeError, r"terminated\(\) has dtype float32, and booleans are wanted"),
         ("terminated", lambda s: s.qpos > 1, ValueError, r"terminated\(\) has shape \(3, 2\), and \(3,\) is wanted"),
         ("reset", lambda s, d: {"qpso": d.normal(2)}, ValueError, r"reset\(\)\['qpso'\] is given, and these"),
@@ -506,6 +523,16 @@ def test_state_written_from_outside_is_seen():
     env.reset(seed=0)
     env.step(np.zeros((3, 8)))
     env.sim.qpos[1, 0] += 5
+    info = env.step(np.zeros((3, 8)))[4]
+    assert abs(info["x_velocity"]).max() < 5
+
+
+def test_state_written_from_outside_is_seen_after_a_reset_of_others():
+    env = ds.envs.make("Ant", 3, num_threads=1)
+    env.reset(seed=0)
+    env.step(np.zeros((3, 8)))
+    env.sim.qpos[1, 0] += 5
+    env.reset(options={"reset_mask": np.array([True, False, False])})
     info = env.step(np.zeros((3, 8)))[4]
     assert abs(info["x_velocity"]).max() < 5
 

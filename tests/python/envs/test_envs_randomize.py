@@ -1,5 +1,6 @@
 """Domain randomization: who gets which parameters, what follows from them, and the state of environments as a whole."""
 
+import gymnasium
 import mujoco
 import numpy as np
 import pytest
@@ -108,12 +109,37 @@ def test_an_event_of_the_user():
     assert (after != before).any(axis=1).tolist() == [False, True, False]
     env.randomize()
     last = env.sim.get_parameter("body_mass")
-    assert (last != before).any(axis=1).all() and (last[1] == after[1]).all(), "drawn by the moment, which is the same"
+    assert (last != before).any(axis=1).all() and (last != after).any(axis=1).all(), "anew, at the same moment too"
     step(env)
     env.randomize()
     assert (env.sim.get_parameter("body_mass") != last).any(axis=1).all()
     with pytest.raises(ValueError, match="mask has shape"):
         env.randomize(np.ones(2, bool))
+
+
+def test_events_of_the_user_repeat():
+    env = ants(3, Vary("body_mass", 0.5, 2.0, together=True), Vary("opt_gravity", -1, 1, "add", when=(0.05, 0.05)))
+
+    def drawn():
+        env.randomize()
+        return env.sim.get_parameter("body_mass")[:, 1].tolist(), env.sim.get_parameter("opt_gravity")[:, 2].tolist()
+
+    first, state, second = drawn(), env.state(), drawn()
+    # what is due at the next step is another event
+    step(env)
+    due = env.sim.get_parameter("opt_gravity")[:, 2].tolist()
+    masses, gravities = zip(first, second, drawn(), strict=True)
+    assert len({*sum(masses, [])}) == 9 and len({*sum(gravities, []), *due}) == 12
+    env.load_state(state)
+    assert drawn() == second
+    env.reset(seed=4)
+    assert drawn() == first
+    few = ds.envs.make("Ant", 1, num_threads=1, randomize=env.randomization)
+    with pytest.raises(gymnasium.error.ResetNeeded, match=r"before randomize\(\): 1 of 1 environments were never reset"):
+        few.randomize()
+    few.reset(seed=6)
+    few.randomize()
+    assert few.sim.get_parameter("body_mass")[0, 1] == first[0][2]
 
 
 def test_draws_depend_on_the_seed_and_not_on_the_batch():

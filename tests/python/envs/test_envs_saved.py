@@ -1,6 +1,7 @@
 """States of environments: one that is refused changes nothing, and the refusal names what is wrong."""
 
 import copy
+import pickle
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 import dualstep as ds
 from dualstep.envs.randomize import Vary
 
-pytest.importorskip("gymnasium")
+gymnasium = pytest.importorskip("gymnasium")
 
 ACTION = np.zeros((3, 3), np.float32)
 
@@ -34,8 +35,8 @@ def refused(env, state, told):
     assert same(env.state(), before)
 
 
-@pytest.mark.parametrize("damaged", ["seeds", "episodes", "elapsed", "fresh", "pending", "diverged_count", "vary_due",
-                                     "sim"])  # fmt: skip
+@pytest.mark.parametrize("damaged", ["seeds", "episodes", "elapsed", "fresh", "pending", "diverged_count",
+                                     "vary_due", "vary_asked", "sim"])  # fmt: skip
 def test_a_damaged_state_is_refused_and_changes_nothing(damaged):
     env = hoppers()
     state = env.state()
@@ -53,6 +54,7 @@ def test_what_is_tracked_or_kept_is_looked_at_too():
     assert "tracked" in state
     refused(env, {name: array for name, array in state.items() if name != "tracked"}, "'tracked' is missing")
     refused(env, {**state, "tracked": state["tracked"][:1]}, "'tracked' has shape")
+    refused(env, {name: array for name, array in state.items() if name != "observed"}, "'observed' is missing")
     refused(env, {**state, "memory_target": state["elapsed"]}, "'memory_target' is given, and this environment has: ")
     refused(env, None, "NoneType is given, and the dict that state")
     refused(env, {**state, "sim": state["sim"][:-8]}, "state")
@@ -76,6 +78,32 @@ def test_a_copy_has_what_was_changed_in_its_task():
     env = hoppers()
     env.task.ctrl_cost_weight = 7.0
     assert copy.deepcopy(env).task.ctrl_cost_weight == 7.0
+
+
+@pytest.mark.parametrize("how", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
+def test_a_copy_has_what_was_changed_in_the_environment(how):
+    env = hoppers(nonfinite="clamp")
+    env.max_episode_steps, env.autoreset_mode = 5, gymnasium.vector.AutoresetMode.DISABLED
+    env.nonfinite_counts["observe()"] = 3
+    other = how(env)
+    assert other.nonfinite == "clamp" and other.nonfinite_counts == {"observe()": 3}
+    assert env.step(ACTION)[3].all() and other.step(ACTION)[3].all()
+    with pytest.raises(gymnasium.error.ResetNeeded, match="are done"):
+        other.step(ACTION)
+    other.nonfinite = "refuse"
+    assert how(other).nonfinite == "refuse"
+    with pytest.raises(ValueError, match="nonfinite 'ignore' is given"):
+        other.nonfinite = "ignore"
+
+
+def test_a_copy_that_was_never_reset_has_what_was_changed_in_its_batch():
+    env = ds.envs.make("Hopper", 3, num_threads=1)
+    env.sim.set_parameter("opt_gravity", [0, 0, -1.0])
+    other = copy.deepcopy(env)
+    assert np.array_equal(other.sim.get_parameter("opt_gravity"), env.sim.get_parameter("opt_gravity"))
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        other.step(ACTION)
+    assert np.array_equal(env.reset(seed=1)[0], other.reset(seed=1)[0])
 
 
 def test_batches_of_several_laws_go_back_together():
