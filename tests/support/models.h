@@ -265,8 +265,8 @@ inline std::vector<Scene> all_scenes() {
   add("quarry_elliptic", with_options(quarry(6), {{"cone", {1}}, {"integrator", {3}}}));
   add("chain_rk4", with_options(chain(true), {{"integrator", {1}}, {"density", {1.2}}}));
   add("chain_implicit", with_options(chain(), {{"integrator", {2}}, {"density", {1.2}}}));
-  add("chain_in_medium",
-      among_ellipsoids(with_options(chain(), {{"integrator", {2}}, {"density", {1.2}}, {"viscosity", {0.1}}})));
+  add("chain_in_medium", among_ellipsoids(with_options(
+                             chain(), {{"integrator", {2}}, {"density", {1.2}}, {"viscosity", {0.1}}})));
   add("box_in_medium", among_ellipsoids(with_options(box(), {{"integrator", {3}}, {"density", {1.2}}})));
   add("chain_discrete", with_options(chain(true), {{"integrator", {4}}, {"density", {1.2}}}));
   add("garden_discrete", with_options(garden(3), {{"integrator", {4}}}));
