@@ -67,6 +67,30 @@ def test_an_example_refuses_in_a_line(example, words, told, capsys):
     assert stop.value.code == 2 and told in capsys.readouterr().err.splitlines()[-1]
 
 
+@pytest.mark.parametrize(
+    ("words", "variables", "told"),
+    [
+        (["--num-envs", "5"], {"RANK": "3", "WORLD_SIZE": "9"}, "5 environments are given, and there are 9 processes"),
+        (["--out", "file"], {}, "'file' is a file, and a folder is wanted"),
+        (["--out", "file/in"], {}, "'file/in' is in a file, and a folder is wanted"),
+        (["--out", ""], {}, "argument --out: '' is given, and it must be a path"),
+        (["--device", "gpu7"], {}, "device 'gpu7' is given, and a device is 'cpu'"),
+    ],
+)
+def test_shards_that_cannot_be_are_refused_in_a_line(words, variables, told, capsys, monkeypatch, tmp_path):
+    from dualstep.envs.examples import sharded
+
+    for name in ("RANK", "WORLD_SIZE", "SLURM_PROCID", "SLURM_NTASKS"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SystemExit) as stop:
+        sharded.main(["Hopper", *words])
+    assert stop.value.code == 2 and told in capsys.readouterr().err.splitlines()[-1]
+
+
 def test_a_planner_without_samples_is_refused():
     with pytest.raises(ValueError, match="samples 0 is given, and it must be positive"):
         mpc.Planner(*mpc.pendulum(), samples=0)
