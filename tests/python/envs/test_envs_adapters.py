@@ -122,6 +122,29 @@ def test_stable_baselines3():
     assert model.num_timesteps >= 128
 
 
+def test_stable_baselines3_tells_of_each_environment():
+    pytest.importorskip("stable_baselines3")
+    from dualstep.envs.adapters.stable_baselines3 import SB3Env
+
+    env, plain = (ds.envs.make("Hopper", 4, max_episode_steps=10, num_threads=1, seed=0) for _ in range(2))
+    adapter = SB3Env(env)
+    assert adapter.get_attr("action_space") == [env.single_action_space] * 4
+    assert adapter.get_attr("observation_space", [1]) == [env.single_observation_space]
+    adapter.reset()
+    plain.reset()
+    for step in range(10):
+        if step == 6:
+            env.sim.qvel[2] = plain.sim.qvel[2] = 1e30
+        _, _, done, infos = adapter.step(np.zeros((4, 3)))
+        told = plain.step(np.zeros((4, 3)))[4]
+        assert done.tolist() == [step == 9, step == 9, step == 6, step == 9]
+        for i in np.flatnonzero(done):
+            for name in ("x_position", "reward_forward", "reward_survive"):
+                assert infos[i][name].shape == () and infos[i][name] == told["final_info"][name][i]
+            assert infos[i]["x_position"] != told["x_position"][i] or i == 2
+            assert infos[i].get("diverged", False) == (i == 2) and not any(name.startswith("_") for name in infos[i])
+
+
 @pytest.mark.parametrize("mode", ["SameStep", "Disabled"])
 def test_torchrl(mode):
     pytest.importorskip("torchrl")
