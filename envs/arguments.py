@@ -1,4 +1,4 @@
-"""What environments are given, in their own terms: modes of auto-reset, limits, seeds, a task's memory and bounds."""
+"""What environments are given, in their own terms: modes of auto-reset, seeds, a task's memory and bounds."""
 
 from __future__ import annotations
 
@@ -22,15 +22,6 @@ def mode_of(given: AutoresetMode | str) -> AutoresetMode:
     names = ", ".join(f"'{mode.name}'" for mode in AutoresetMode)
     wanted = f"a gymnasium.vector.AutoresetMode or the name of one: {names}"
     raise ValueError(f"autoreset_mode {given!r} is given, and it must be {wanted}")
-
-
-def limit_of(given: Any) -> int | None:
-    """Where episodes are truncated."""
-    if given is None:
-        return None
-    if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or given <= 0:
-        raise ValueError(f"max_episode_steps {given!r} is given, and it must be a positive integer or None")
-    return int(given)
 
 
 def seed_of(given: Any) -> int | None:

@@ -10,6 +10,7 @@ beside it. Arrays are passed by their addresses, and nothing is copied.
 from __future__ import annotations
 
 import contextlib
+import copyreg
 import ctypes
 import functools
 import hashlib
@@ -149,20 +150,47 @@ def _architecture(arrays: Any) -> str:
     return "sm_{}{}".format(*arrays.xp.cuda.get_device_capability(arrays.device))
 
 
-class CppTask(Task):
-    """What `cpp_task` makes subclasses of."""
+class _FromSource(type):
+    """What is pickled of a class that `cpp_task` made is what it was made of; others are found by their names."""
+
+
+def _class_parts(cls: _FromSource) -> str | tuple[Any, ...]:
+    made: Any = cls
+    return (_class_again, (made.source, *made.given, made.options())) if "source" in vars(cls) else cls.__qualname__
+
+
+def _class_again(source: Path, model: Model | str, frame_skip: int, options: list[str]) -> type[CppTask]:
+    made = cpp_task(source, model, frame_skip)
+    if made.options() != options:
+        found, wanted = (", ".join(names) or "none" for names in (made.options(), options))
+        raise ValueError(f"{source} has the options {found}, and those of the task that was pickled are {wanted}")
+    return made
+
+
+copyreg.pickle(_FromSource, _class_parts)
+
+
+class CppTask(Task, metaclass=_FromSource):
+    """What `cpp_task` makes subclasses of. TypeError where an option is given that the source has not."""
 
     source: Path
     arrays: tuple[str, ...] = ()
     defaults: dict[str, float] = {}
     sizes: tuple[int, int, int] = (0, 0, 0)
     given: tuple[Any, int] = ("", 1)
+    libraries: dict[tuple[str, str], ctypes.CDLL] = {}
+    """by precision and architecture"""
+    tried: set[tuple[str, str, bytes]] = set()
+    """with which options observe() was found to write what it says"""
 
     def __init__(self, **options: float) -> None:
+        for name in options:
+            if name not in self.defaults:
+                there = ", ".join(self.defaults) or "none"
+                raise TypeError(f"{self.source} got an unexpected keyword argument '{name}'; there are: {there}")
         super().__init__(*self.given)
         values = {**self.defaults, **options}
         self.values = np.array([number(name, values[name]) for name in self.defaults])
-        self._compiled: ctypes.CDLL | None = None
 
     @classmethod
     def options(cls) -> list[str]:
@@ -180,8 +208,10 @@ class CppTask(Task):
 
     def observe(self, s: View) -> Any:
         rows = s.qpos.shape[0]
-        if self._compiled is None:
+        trial = (*self._kind(s), self.values.tobytes())
+        if trial not in self.tried:
             self._observe_once(s)
+            self.tried.add(trial)
         return self._call(OBSERVE, s, rows, s.arrays.zeros((rows, self.sizes[OBSERVATIONS]), s.sim.dtype))
 
     def _observe_once(self, s: View) -> None:
@@ -204,11 +234,14 @@ class CppTask(Task):
         rows = s.qpos.shape[0]
         return self._call(TERMINATED, s, rows, s.arrays.zeros((rows,), bool))
 
+    def _kind(self, s: View) -> tuple[str, str]:
+        return s.sim.dtype.name, "" if s.arrays.on_host else _architecture(s.arrays)
+
     def _call(self, function: int, s: View, rows: int, out: Any, more: Any = None, random: Any = (None, None)) -> Any:
         cuda = not s.arrays.on_host
-        if self._compiled is None:
-            arch = _architecture(s.arrays) if cuda else ""
-            self._compiled = _library(compile_task(self.source, s.sim.dtype.name, arch))
+        kind = self._kind(s)
+        if kind not in self.libraries:
+            self.libraries[kind] = _library(compile_task(self.source, *kind))
         place = {"stream": int(s.sim.stream), "device": int(s.sim.device.partition(":")[2])} if cuda else {}
         call = _Call(rows=rows, **place)
         call.options = self.values.ctypes.data if len(self.values) else None
@@ -226,7 +259,7 @@ class CppTask(Task):
                 kept.append(numbers)
                 setattr(call, name, _address(numbers))
         where = ctypes.c_void_p(_address(out)), ctypes.c_void_p(0 if more is None else _address(more))
-        failed = self._compiled.dualstep_task_apply(function, ctypes.byref(call), *where)
+        failed = self.libraries[kind].dualstep_task_apply(function, ctypes.byref(call), *where)
         if failed:
             raise RuntimeError(f"{self.source}: error {failed} of the device")
         return out
@@ -256,7 +289,7 @@ def cpp_task(source: str | os.PathLike[str], model: Model | str, frame_skip: int
     arrays = tuple(n for n in NAMES if n in ("qpos", "qvel") or re.search(rf"\b{n}\b", text))
     # of the records the time alone is one that no evaluation writes
     state = {"action", "time", *(name for name, role, *_ in _core.batch_fields() if role == "state")}
-    return type(
+    return _FromSource(
         path.stem.title().replace("_", ""),
         (CppTask,),
         {
@@ -265,6 +298,8 @@ def cpp_task(source: str | os.PathLike[str], model: Model | str, frame_skip: int
             "defaults": dict(zip(names, defaults.tolist(), strict=True)),
             "sizes": tuple(library.dualstep_task_size(what) for what in range(3)),
             "given": (model, frame_skip),
+            "libraries": {},
+            "tried": set(),
             "derived": not state.issuperset(arrays),
         },
     )

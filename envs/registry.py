@@ -6,7 +6,9 @@ import difflib
 import functools
 import importlib
 import importlib.util
+import numbers
 import os
+import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -93,6 +95,7 @@ def _suite() -> dict[str, Entry]:
 
 
 _entries.update(_suite())
+_BUILT_IN = frozenset(_entries)
 
 
 def names() -> list[str]:
@@ -181,16 +184,35 @@ def _load(source: str) -> tuple[str, Entry]:
     return name, _entries[name]
 
 
+def limit_of(given: Any) -> int | None:
+    """Where episodes are truncated."""
+    if given is None:
+        return None
+    if isinstance(given, bool) or not isinstance(given, numbers.Integral) or given <= 0:
+        raise ValueError(f"max_episode_steps {given!r} is given, and it must be a positive integer or None")
+    return int(given)
+
+
 def register_task(
     name: str,
     task: str | type,
     max_episode_steps: int | None = 1000,
     reward_threshold: float | None = None,
 ) -> None:
-    """Makes a task known by a name: to `make`, and to Gymnasium as "dualstep/<name>-v0"."""
+    """Makes a task known by a name: to `make`, and to Gymnasium as "dualstep/<name>-v0".
+
+    A name that was registered before is of this task from then on; ValueError where it is that of a task that comes
+    with the package, or none that Gymnasium takes.
+    """
     if not isinstance(task, str):
         _class(name, task)
-    _entries[name] = Entry(task, max_episode_steps, reward_threshold)
+    if not isinstance(name, str) or not re.fullmatch(r"[\w.-]+", name) or short_name(name) != name:
+        wanted = f"letters, digits, '_', '.' and '-' are wanted, without '-{_VERSION}'"
+        raise ValueError(f"the name {name!r} of a task is given, and {wanted}")
+    if name in _BUILT_IN:
+        given = task if isinstance(task, str) else task.__name__
+        raise ValueError(f"there is another task '{name}', and {given} wants a name of its own")
+    _entries[name] = Entry(task, limit_of(max_episode_steps), reward_threshold)
     _tell_gymnasium(name)
 
 

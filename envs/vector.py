@@ -23,12 +23,13 @@ from gymnasium.vector.utils import batch_space
 from dualstep import _core
 from dualstep.batch import Batch, Status
 from dualstep.envs import saved
-from dualstep.envs.arguments import bounds_of, limit_of, memory_of, mode_of, nonfinite_of, seeds_of
+from dualstep.envs.arguments import bounds_of, memory_of, mode_of, nonfinite_of, seeds_of
 from dualstep.envs.arrays import Output, arrays_of
 from dualstep.envs.draws import Draws
 from dualstep.envs.given import Given, Look
 from dualstep.envs.groups import Groups
 from dualstep.envs.randomize import Randomizer, Vary
+from dualstep.envs.registry import limit_of
 from dualstep.envs.task import Task, View, whole_dtype
 
 # what users may write of an environment, beside its state

@@ -3,8 +3,9 @@
     from dualstep.envs.adapters.stable_baselines3 import SB3Env
     PPO("MlpPolicy", SB3Env("Hopper", num_envs=64)).learn(1_000_000)
 
-It wants a dict an environment at every step: those that go on share one that is empty. Groups of observations are a
-dict of arrays, for "MultiInputPolicy".
+It wants a dict an environment at every step: those that go on share one that is empty, since filling 64 takes 4 to 30 %
+of the time of a step; those that end have the reward's terms and all else that the step told of them. Groups of
+observations are a dict of arrays, for "MultiInputPolicy".
 """
 
 from __future__ import annotations
@@ -23,6 +24,17 @@ from dualstep.envs.groups import each_group  # noqa: E402
 from dualstep.envs.vector import BatchEnv  # noqa: E402
 
 from stable_baselines3.common.vec_env import VecEnv  # noqa: E402
+
+
+# what is asked of one environment, and a batch has for each under another name
+SINGLE = {"action_space": "single_action_space", "observation_space": "single_observation_space"}
+
+
+def _last_info(info: dict[str, Any], i: int) -> dict[str, Any]:
+    """What a step told of environment i, whose episode it ended."""
+    told = {**info, **info["final_info"]}
+    names = [name for name in told if not name.startswith("_") and name not in ("final_obs", "final_info")]
+    return {name: told[name][i] for name in names if told["_" + name][i]}
 
 
 class SB3Env(VecEnv):
@@ -62,8 +74,9 @@ class SB3Env(VecEnv):
         done = terminated | truncated
         infos = [self._nothing] * self.num_envs
         self._returns += reward
-        for i in np.flatnonzero(done):
+        for i in np.flatnonzero(done).tolist():
             infos[i] = {
+                **_last_info(info, i),
                 "terminal_observation": each_group(info["final_obs"], lambda array, i=i: array[i]),
                 "TimeLimit.truncated": bool(truncated[i] and not terminated[i]),
                 # what SB3's Monitor would tell
@@ -82,7 +95,8 @@ class SB3Env(VecEnv):
         return list(self._get_indices(indices))
 
     def get_attr(self, attr_name: str, indices: None | int | Iterable[int] = None) -> list[Any]:
-        return [getattr(self.env, attr_name) for _ in self._rows(indices)]
+        name = SINGLE.get(attr_name, attr_name)
+        return [getattr(self.env, name) for _ in self._rows(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: None | int | Iterable[int] = None) -> None:
         if len(self._rows(indices)) != self.num_envs:

@@ -20,6 +20,20 @@ import torch  # noqa: E402
 from torchrl.envs import GymWrapper  # noqa: E402
 
 
+class _Wrapper(GymWrapper):
+    """Beside what torchrl's own does for numpy arrays: tensors, and groups of observations."""
+
+    def _output_transform(self, step_outputs_tuple: tuple[Any, ...]) -> tuple[Any, ...]:
+        *seen, info = step_outputs_tuple
+        if isinstance(info.get("final_obs"), dict):
+            # where `terminal_obs_reader` looks for every key but "observation"
+            info = {**info, "final_info": {**info["final_info"], **info["final_obs"]}}
+            del info["final_obs"]
+        observation, *numbers, info = super()._output_transform((*seen, info))
+        # reward and flags are (num_envs, 1) in the specifications, and tensors are taken there as they are
+        return observation, *(array[:, None] for array in numbers), info
+
+
 def torchrl_env(
     env: BatchEnv | str, num_envs: int = 64, *, autoreset_mode: str | None = None, **options: Any
 ) -> GymWrapper:
@@ -33,4 +47,4 @@ def torchrl_env(
     if env.output != "torch":
         raise ValueError(f"an environment with output {env.output!r} is given, and torchrl_env wants 'torch'")
     device = torch.device("cpu" if env.on_host else env.sim.device)
-    return GymWrapper(env, device=device)
+    return _Wrapper(env, device=device)

@@ -18,7 +18,8 @@ import gymnasium
 import numpy as np
 
 import dualstep.envs  # noqa: F401  registers the tasks
-from dualstep.cli.common import not_negative, positive
+from dualstep._folders import make_folder
+from dualstep.cli.common import a_path, not_negative, positive
 from dualstep.envs import registry
 from dualstep.envs.sharding import shard
 
@@ -32,17 +33,18 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--device", default="cpu", help="cpu, or cuda (default: %(default)s)")
     parser.add_argument("--num-threads", type=not_negative, default=1)
     parser.add_argument("--episode", type=positive, default=8, help="steps of an episode (default: %(default)s)")
-    parser.add_argument("--out", type=Path, default=Path("out/sharded"))
+    parser.add_argument("--out", type=a_path, default=Path("out/sharded"))
     args = parser.parse_args(argv)
     try:
         task, _ = registry.find(args.task)
-    except (TypeError, ValueError) as error:
+        here = shard(args.num_envs)
+        make_folder(args.out, "nothing")
+        env = gymnasium.make_vec(
+            f"dualstep/{task}-v0", here.num_envs, device=here.device(args.device), num_threads=args.num_threads,
+            seed=args.seed + here.first, max_episode_steps=args.episode,
+        )  # fmt: skip
+    except (TypeError, ValueError, RuntimeError) as error:
         parser.error(str(error))
-    here = shard(args.num_envs)
-    env = gymnasium.make_vec(
-        f"dualstep/{task}-v0", here.num_envs, device=here.device(args.device), num_threads=args.num_threads,
-        seed=args.seed + here.first, max_episode_steps=args.episode,
-    )  # fmt: skip
     seen = [env.reset()[0]]
     rewards = []
     space: Any = env.unwrapped.single_action_space
@@ -53,7 +55,6 @@ def main(argv: list[str] | None = None) -> int:
         observation, reward, *_ = env.step(whole[here.first : here.first + here.num_envs].astype(np.float32))
         seen.append(observation)
         rewards.append(reward)
-    args.out.mkdir(parents=True, exist_ok=True)
     file = args.out / f"{here.rank:04d}.npz"
     np.savez(file, observations=np.stack(seen, 1), rewards=np.stack(rewards, 1), first=here.first)
     print(f"process {here.rank} of {here.world}: environments {here.first} to {here.first + here.num_envs - 1}, {file}")

@@ -176,9 +176,9 @@ struct EnvIO {
 #include "kernels/data/fields.inl"
   }
   DS_HD Mask state_in_bounds() const {
-    auto good = in_bounds(env.qpos(), env.t.n.nq, kMostPosition<Real>);
+    auto good = all_true<Real>();
 #define CARRIED(name, width) \
-  if (env.t.w.name > 0) good = mask_and(good, in_bounds(env.name(), env.t.w.name));
+  if (env.t.w.name > 0) good = mask_and(good, in_bounds<is_qpos(#name)>(env.name(), env.t.w.name));
 #define DRIVE(name, width) CARRIED(name, width)
 #include "kernels/data/fields.inl"
     return good;
@@ -216,9 +216,12 @@ struct EnvIO {
     env.unsolved = all_false<Real>();
     env.l1_cone = env.t.o.l1_rows;
   }
-  template <class F>
-  DS_STAGE Mask in_bounds(const F& x, int n, double most = kMaxVal) const {
-    const Real bound(most);
+  DS_HD static constexpr bool is_qpos(const char* name) {
+    return name[0] == 'q' && name[1] == 'p' && name[2] == 'o' && name[3] == 's' && name[4] == 0;
+  }
+  template <bool kPositions, class F>
+  DS_STAGE Mask in_bounds(const F& x, int n) const {
+    const Real bound(kPositions ? kMostPosition<Real> : kMaxVal);
     const Real bad = env.accumulate(
         n, [&](int i, const Real& s) { return s + select(abs(x[i]) < bound, Real(0), Real(1)); });
     return bad == Real(0);

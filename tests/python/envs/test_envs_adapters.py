@@ -122,6 +122,29 @@ def test_stable_baselines3():
     assert model.num_timesteps >= 128
 
 
+def test_stable_baselines3_tells_of_each_environment():
+    pytest.importorskip("stable_baselines3")
+    from dualstep.envs.adapters.stable_baselines3 import SB3Env
+
+    env, plain = (ds.envs.make("Hopper", 4, max_episode_steps=10, num_threads=1, seed=0) for _ in range(2))
+    adapter = SB3Env(env)
+    assert adapter.get_attr("action_space") == [env.single_action_space] * 4
+    assert adapter.get_attr("observation_space", [1]) == [env.single_observation_space]
+    adapter.reset()
+    plain.reset()
+    for step in range(10):
+        if step == 6:
+            env.sim.qvel[2] = plain.sim.qvel[2] = 1e30
+        _, _, done, infos = adapter.step(np.zeros((4, 3)))
+        told = plain.step(np.zeros((4, 3)))[4]
+        assert done.tolist() == [step == 9, step == 9, step == 6, step == 9]
+        for i in np.flatnonzero(done):
+            for name in ("x_position", "reward_forward", "reward_survive"):
+                assert infos[i][name].shape == () and infos[i][name] == told["final_info"][name][i]
+            assert infos[i]["x_position"] != told["x_position"][i] or i == 2
+            assert infos[i].get("diverged", False) == (i == 2) and not any(name.startswith("_") for name in infos[i])
+
+
 @pytest.mark.parametrize("mode", ["SameStep", "Disabled"])
 def test_torchrl(mode):
     pytest.importorskip("torchrl")
@@ -139,6 +162,58 @@ def test_torchrl(mode):
     end, begin = data["next", "observation"][:, 9], data["observation"][:, 10]
     assert not torch.allclose(end, begin, atol=1e-3)
     assert (abs(begin[:, 0] - 1.25) < 0.01).all()
+
+
+class Pole(ds.envs.Task):
+    """Observations in groups, with the time in each."""
+
+    def __init__(self):
+        super().__init__("inverted_pendulum.xml", frame_skip=2)
+
+    def reset(self, s, draw):
+        return {"qpos": 0.01 * draw.normal(2)}
+
+    def observe(self, s):
+        return {"critic": s.xp.concatenate([s.time[:, None], s.qpos], axis=1), "policy": s.time[:, None]}
+
+    def reward(self, s):
+        return s.time, {"away": s.qpos[:, 0]}
+
+    def terminated(self, s):
+        return None
+
+
+@pytest.mark.parametrize("mode", ["SameStep", "Disabled"])
+def test_torchrl_has_what_groups_saw_last(mode):
+    """After an episode's last step too, where zeros, or what the next one begins with, would be learned from."""
+    pytest.importorskip("torchrl")
+    from dualstep.envs.adapters.torchrl import torchrl_env
+
+    task = Pole()
+    options = {"max_episode_steps": 3, "num_threads": 1, "autoreset_mode": mode}
+    data = torchrl_env(ds.envs.BatchEnv(task, 2, output="torch", **options)).rollout(7, break_when_any_done=False)
+    after = (torch.tensor([1.0, 2, 3, 1, 2, 3, 1]) * task.dt).expand(2, 7)
+    for name in ("policy", "critic"):
+        assert torch.allclose(data["next", name][..., 0], after)
+        assert torch.allclose(data[name][..., 0], after - task.dt)
+    assert (data["next", "critic"][..., 1:] != 0).all()
+    assert torch.allclose(data["next", "reward"][..., 0], after)
+    assert data["next", "done"][0, :, 0].tolist() == [False, False, True, False, False, True, False]
+
+
+@pytest.mark.parametrize("mode", ["SameStep", "Disabled"])
+def test_torchrl_puts_several_together(mode):
+    pytest.importorskip("torchrl")
+    from dualstep.envs.adapters.torchrl import torchrl_env
+    from torchrl.envs import SerialEnv
+
+    def made(limit):
+        return lambda: torchrl_env("Hopper", 3, autoreset_mode=mode, max_episode_steps=limit, num_threads=1)
+
+    data = SerialEnv(2, [made(3), made(4)]).rollout(6, break_when_any_done=False)
+    assert data["next", "reward"].shape == (2, 3, 6, 1) and len(data["next", "reward"].unique()) > 30
+    assert data["next", "truncated"][0, :, 2].all() and data["next", "truncated"][1, :, 3].all()
+    assert data["next", "truncated"].sum() == 3 * (2 + 1)
 
 
 def test_torchrls_own_wrapper():

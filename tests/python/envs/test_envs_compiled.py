@@ -1,7 +1,9 @@
 """Tasks in C++: the example beside the same task in Python, what a source may say, and what is refused."""
 
+import copy
 import importlib.util
 import pathlib
+import pickle
 import re
 import shutil
 
@@ -110,6 +112,40 @@ def test_every_array_of_a_batch_can_be_named(tmp_path, dtype):
     assert env.sim.contact_count.any() and env.sim.time.all() and env.sim.iterations.any()
 
 
+@pytest.mark.parametrize("how", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
+@pytest.mark.parametrize("delays", [{}, {"observation_delay": 2, "action_delay": (0, 2)}])
+def test_copies_go_on(how, delays):
+    ds.envs.register_task("BalanceCpp", ds.envs.cpp_task(EXAMPLE, *MODEL), max_episode_steps=20)
+    env = ds.envs.make("BalanceCpp", 4, target=0.5, num_threads=1, seed=1, **delays)
+    actions = np.random.default_rng(0).uniform(-3, 3, (40, 4, 1))
+    env.reset()
+    for action in actions[:10]:
+        env.step(action)
+    other = how(env)
+    assert other.task.values.tolist() == [0.5] and type(other.task).__name__ == "Balance"
+    # past the ends of episodes
+    for action in actions[10:]:
+        for a, b in zip(env.step(action)[:4], other.step(action)[:4], strict=True):
+            assert a.tobytes() == b.tobytes()
+
+
+def test_a_pickled_task_is_what_its_source_is(tmp_path, monkeypatch):
+    task = task_of(tmp_path, {}, "double far = 2;")
+    kept = pickle.dumps([task, task(far=3)])
+    cls, again = pickle.loads(kept)
+    assert type(again) is cls and again.values.tolist() == [3.0] and copy.deepcopy(again).values.tolist() == [3.0]
+    # a subclass in Python is found by its name
+    mine = type("Mine", (task,), {"__module__": __name__})
+    monkeypatch.setitem(globals(), "Mine", mine)
+    assert type(pickle.loads(pickle.dumps(mine()))) is mine
+    task_of(tmp_path, {}, "double near = 2;")
+    with pytest.raises(ValueError, match="probe.cpp has the options near, and those of the task that was pickled are far"):
+        pickle.loads(kept)
+    (tmp_path / "probe.cpp").unlink()
+    with pytest.raises(FileNotFoundError, match="^there is no file '.*probe.cpp'"):
+        pickle.loads(kept)
+
+
 def test_draws_are_of_resets_alone(tmp_path):
     task = task_of(tmp_path, {"observe": "out[0] = Real(s.normal[1]);"}, normals=2)
     env = ds.envs.BatchEnv(task(), 3, nonfinite="clamp")
@@ -137,6 +173,8 @@ def test_what_is_refused(tmp_path, monkeypatch):
         task(far=float("nan"))
     with pytest.raises(TypeError, match="far 'x' is given, and a finite number is wanted"):
         task(far="x")
+    with pytest.raises(TypeError, match="probe.cpp got an unexpected keyword argument 'fa'; there are: far"):
+        task(fa=1)
     (tmp_path / "bare.cpp").write_text('#include "task.h"\nstruct Bare : dualstep::Task {};')
     with pytest.raises(ValueError, match=r"bare.cpp has no DUALSTEP_TASK\(Name, options...\)"):
         ds.envs.cpp_task(tmp_path / "bare.cpp", *MODEL)

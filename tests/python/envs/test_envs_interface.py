@@ -1,5 +1,7 @@
 """The interface of Gymnasium: making, resetting, ending and going on, seeds, wrappers, what is refused."""
 
+import re
+
 import gymnasium
 import numpy as np
 import pytest
@@ -457,7 +459,21 @@ def test_only_tasks_are_registered():
     for given, what in ((int, "int"), (Plain(), "an object of Plain"), (None, "an object of NoneType")):
         with pytest.raises(TypeError, match=f"task 'Mine' is {what}, and a subclass of dualstep.envs.Task"):
             ds.envs.register_task("Mine", given)
-    assert "Mine" not in ds.envs.names()
+    for name in ("a b/c", "dualstep/Mine", "Mine-v0", "file.py:Mine", "", 3):
+        with pytest.raises(ValueError, match=f"^the name {re.escape(repr(name))} of a task is given, and letters, digits"):
+            ds.envs.register_task(name, Plain)
+    for steps in (-2, 0, 1.5, True, "9"):
+        with pytest.raises(ValueError, match=f"^max_episode_steps {steps!r} is given, and it must be a positive integer"):
+            ds.envs.register_task("Mine", Plain, max_episode_steps=steps)
+    assert not {"Mine", "a b/c", ""}.intersection(ds.envs.names())
+
+
+def test_tasks_of_the_package_are_not_replaced():
+    for name in ("Hopper", "CartpoleBalance"):
+        entry = ds.envs.registry.find(name)
+        with pytest.raises(ValueError, match=f"^there is another task '{name}', and Plain wants a name of its own$"):
+            ds.envs.register_task(name, Plain)
+        assert ds.envs.registry.find(name) == entry
 
 
 def test_a_task_out_of_a_file(tmp_path, monkeypatch):
