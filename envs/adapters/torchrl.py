@@ -23,7 +23,9 @@ from torchrl.envs import GymWrapper  # noqa: E402
 class _Wrapper(GymWrapper):
     """Beside what torchrl's own does for numpy arrays: tensors, and groups of observations."""
 
-    def _output_transform(self, step_outputs_tuple: tuple[Any, ...]) -> tuple[Any, ...]:
+    def _output_transform(  # pyright: ignore[reportIncompatibleVariableOverride]: torchrl has one a version of Gymnasium
+        self, step_outputs_tuple: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
         *seen, info = step_outputs_tuple
         if isinstance(info.get("final_obs"), dict):
             # where `terminal_obs_reader` looks for every key but "observation"
