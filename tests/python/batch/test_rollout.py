@@ -51,6 +51,31 @@ def test_rollouts_with_parameters_of_their_own(rng):
     assert np.array_equal(sim.rollout(ctrl)["qpos"], found)
 
 
+STARTED = '''<mujoco><worldbody><body name="hand" mocap="true" pos="0 0 1"/><body name="load" pos=".1 0 1"><freejoint/>
+<geom size=".1"/></body><body pos="1 0 0"><joint name="j" axis="0 1 0"/><geom size=".1" pos=".2 0 0"/></body></worldbody>
+<equality><weld body1="hand" body2="load"/></equality><actuator><general joint="j" dyntype="filter" dynprm=".1"/></actuator></mujoco>'''
+
+
+def test_rollouts_start_with_activations_and_mocap_bodies(rng):
+    model = ds.Model.from_mjcf(STARTED)
+    qpos, ctrl = np.tile(model.qpos0, (3, 1)), rng.uniform(-1, 1, (4, 3, 1))
+    start = {"act": rng.normal(size=(3, 1)), "mocap_pos": [[0.2, 0, 1.1]]}
+    found = ds.rollout(model, qpos, np.zeros((3, model.nv)), ctrl, start=start, outputs=("qpos", "act"))
+    with ds.Batch(model, 3) as sim:
+        sim.act[:], sim.mocap_pos[:] = start["act"], start["mocap_pos"]
+        for t, row in enumerate(ctrl):
+            sim.ctrl[:] = row
+            sim.step()
+            assert np.array_equal(sim.qpos, found["qpos"][t]) and np.array_equal(sim.act, found["act"][t])
+    for given, message in (
+        ({"akt": 0}, "start names 'akt', and arrays of the state are wanted: act, .*did you mean 'act'"),
+        ({"ctrl": ctrl[0]}, "start names 'ctrl'"),
+        ({"act": np.zeros((2, 1))}, r"start: act is an array of shape \(2, 1\).* of shape \(3, 1\) or \(1,\) are wanted"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            ds.rollout(model, qpos, np.zeros((3, model.nv)), ctrl, start=given)
+
+
 def test_what_a_rollout_refuses():
     sim, ctrl = hopper(), np.zeros((2, 5, 3))
     before = sim.save()
