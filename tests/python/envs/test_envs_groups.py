@@ -50,9 +50,14 @@ class Grouped(ds.envs.Task):
 
 @pytest.fixture(autouse=True)
 def registered():
+    entries = ds.envs.registry._entries
+    before = entries.get("Grouped")
     ds.envs.register_task("Grouped", Grouped, max_episode_steps=20)
     yield
-    ds.envs.registry._entries.pop("Grouped")
+    entries.pop("Grouped")
+    # another file's
+    if before is not None:
+        entries["Grouped"] = before
 
 
 WIDTHS = {"policy": 2, "critic": 4, "clock": 1}
