@@ -17,11 +17,13 @@ namespace dualstep::reference {
 
 namespace {
 
-// the smallest t >= 0 of those offered, -1 where there is none
-struct Nearest {
-  double t = -1;
-  void offer(double candidate) {
-    if (candidate >= 0 && (t < 0 || candidate < t)) t = candidate;
+// the hit of the smallest t >= 0 of those offered
+struct Nearest : RayHit {
+  // `outwards` at the hit: of any length but zero
+  void offer(double candidate, const Vector3d& outwards) {
+    if (!(candidate >= 0 && (t < 0 || candidate < t))) return;
+    t = candidate;
+    normal = outwards.normalized();
   }
 };
 
@@ -42,7 +44,8 @@ void offer_wall(double radius, double half, const Vector3d& p, const Vector3d& v
     return;
   }
   for (double x : t) {
-    if (std::abs(p.z() + x * v.z()) <= half) best->offer(x);
+    const Vector3d hit = p + x * v;
+    if (std::abs(hit.z()) <= half) best->offer(x, Vector3d(hit.x(), hit.y(), 0));
   }
 }
 
@@ -52,7 +55,7 @@ void offer_cap(double radius, double height, const Vector3d& p, const Vector3d& 
   double t[2];
   if (!roots(v.squaredNorm(), v.dot(dif), dif.squaredNorm() - radius * radius, t)) return;
   for (double x : t) {
-    if ((p.z() + x * v.z() - height) * height >= 0) best->offer(x);
+    if ((p.z() + x * v.z() - height) * height >= 0) best->offer(x, dif + x * v);
   }
 }
 
@@ -63,7 +66,7 @@ void offer_triangle(const Vector3d& a, const Vector3d& b, const Vector3d& c, con
   edges << b - a, c - a, -v;
   if (std::abs(edges.determinant()) < 1e-20) return;
   const Vector3d x = edges.inverse() * (p - a);
-  if (x[0] >= 0 && x[1] >= 0 && x[0] + x[1] <= 1) best->offer(x[2]);
+  if (x[0] >= 0 && x[1] >= 0 && x[0] + x[1] <= 1) best->offer(x[2], (b - a).cross(c - a));
 }
 
 // the walls of a height field: along each side of its border, from height 0 to the surface
@@ -81,14 +84,15 @@ void offer_walls(const HeightField& f, const Vector3d& p, const Vector3d& v, Nea
       const int border = !far ? 0 : (across == 0 ? f.columns : f.rows) - 1;
       const auto height = [&](int i) { return across == 0 ? f.at(border, i).z() : f.at(i, border).z(); };
       const double share = place - k;
-      if (hit.z() >= 0 && hit.z() < (1 - share) * height(k) + share * height(k + 1)) best->offer(t);
+      if (hit.z() >= 0 && hit.z() < (1 - share) * height(k) + share * height(k + 1))
+        best->offer(t, (far ? 1 : -1) * Vector3d::Unit(across));
     }
   }
 }
 
 }  // namespace
 
-double ray_mesh(const Model& m, int mesh, const Vector3d& p, const Vector3d& v) {
+RayHit ray_mesh(const Model& m, int mesh, const Vector3d& p, const Vector3d& v) {
   Nearest best;
   const auto corner = [&](int f, int k) {
     return vec3(m.mesh_vert, m.mesh_vertadr[mesh] + row::mesh_face(m, f)[k]);
@@ -96,13 +100,15 @@ double ray_mesh(const Model& m, int mesh, const Vector3d& p, const Vector3d& v) 
   const int begin = m.mesh_faceadr[mesh];
   for (int f = begin; f < begin + m.mesh_facenum[mesh]; ++f)
     offer_triangle(corner(f, 0), corner(f, 1), corner(f, 2), p, v, &best);
-  return best.t;
+  return best;
 }
 
-double ray_hfield(const Model& m, int id, const Vector3d& p, const Vector3d& v) {
+RayHit ray_hfield(const Model& m, int id, const Vector3d& p, const Vector3d& v) {
   const HeightField f(m, id);
   Nearest best;
-  best.offer(ray_shape(kBox, Vector3d(f.half_x, f.half_y, f.base / 2), p + Vector3d(0, 0, f.base / 2), v));
+  const Vector3d half(f.half_x, f.half_y, f.base / 2);
+  const RayHit box = ray_shape(kBox, half, p + Vector3d(0, 0, f.base / 2), v);
+  best.offer(box.t, box.normal);
   offer_walls(f, p, v, &best);
   // the stretch of the ray over the field, and the cells under it
   double from = 0, to = std::numeric_limits<double>::infinity();
@@ -110,14 +116,14 @@ double ray_hfield(const Model& m, int id, const Vector3d& p, const Vector3d& v) 
   for (int k = 0; k < 3; ++k) {
     const double room = 1e-6 * (high[k] - low[k]);
     if (std::abs(v[k]) <= kTiny) {
-      if (p[k] < low[k] - room || p[k] > high[k] + room) return best.t;
+      if (p[k] < low[k] - room || p[k] > high[k] + room) return best;
       continue;
     }
     const double t1 = (low[k] - room - p[k]) / v[k], t2 = (high[k] + room - p[k]) / v[k];
     from = std::max(from, std::min(t1, t2));
     to = std::min(to, std::max(t1, t2));
   }
-  if (!(from <= to)) return best.t;
+  if (!(from <= to)) return best;
   const auto range = [&](int axis, double half, double step, int count) {
     const double a = (p[axis] + from * v[axis] + half) / step, b = (p[axis] + to * v[axis] + half) / step;
     const double most = count - 1;
@@ -132,22 +138,22 @@ double ray_hfield(const Model& m, int id, const Vector3d& p, const Vector3d& v) 
       offer_triangle(f.at(i, j), f.at(i + 1, j + 1), f.at(i, j + 1), p, v, &best);
     }
   }
-  return best.t;
+  return best;
 }
 
-double ray_shape(int geom_type, const Vector3d& size, const Vector3d& p, const Vector3d& v) {
+RayHit ray_shape(int geom_type, const Vector3d& size, const Vector3d& p, const Vector3d& v) {
   Nearest best;
   double t[2];
   switch (geom_type) {
     case kSphere:
       if (roots(v.squaredNorm(), v.dot(p), p.squaredNorm() - size[0] * size[0], t)) {
-        for (double x : t) best.offer(x);
+        for (double x : t) best.offer(x, p + x * v);
       }
       break;
     case kEllipsoid: {
       const Vector3d ps = p.cwiseQuotient(size), vs = v.cwiseQuotient(size);
       if (roots(vs.squaredNorm(), vs.dot(ps), ps.squaredNorm() - 1, t)) {
-        for (double x : t) best.offer(x);
+        for (double x : t) best.offer(x, (ps + x * vs).cwiseQuotient(size));
       }
       break;
     }
@@ -160,7 +166,7 @@ double ray_shape(int geom_type, const Vector3d& size, const Vector3d& p, const V
       offer_wall(size[0], size[1], p, v, &best);
       for (int side = -1; side <= 1 && std::abs(v.z()) > kTiny; side += 2) {
         const double x = (side * size[1] - p.z()) / v.z();
-        if ((p + x * v).head<2>().norm() <= size[0]) best.offer(x);
+        if ((p + x * v).head<2>().norm() <= size[0]) best.offer(x, side * Vector3d::UnitZ());
       }
       break;
     case kPlane: {
@@ -168,7 +174,7 @@ double ray_shape(int geom_type, const Vector3d& size, const Vector3d& p, const V
       const double x = -p.z() / v.z();
       const Vector3d hit = p + x * v;
       if ((size[0] <= 0 || std::abs(hit.x()) <= size[0]) && (size[1] <= 0 || std::abs(hit.y()) <= size[1]))
-        best.offer(x);
+        best.offer(x, Vector3d::UnitZ());
       break;
     }
     case kBox:
@@ -177,14 +183,15 @@ double ray_shape(int geom_type, const Vector3d& size, const Vector3d& p, const V
           const double x = (side * size[k] - p[k]) / v[k];
           const Vector3d hit = p + x * v;
           const int i = (k + 1) % 3, j = (k + 2) % 3;
-          if (std::abs(hit[i]) <= size[i] && std::abs(hit[j]) <= size[j]) best.offer(x);
+          if (std::abs(hit[i]) <= size[i] && std::abs(hit[j]) <= size[j])
+            best.offer(x, side * Vector3d::Unit(k));
         }
       }
       break;
     default:
       break;
   }
-  return best.t;
+  return best;
 }
 
 }  // namespace dualstep::reference

@@ -71,7 +71,8 @@ double touch(const Model& m, const Data& d, int site) {
     if (body == body2) ray = -ray;
     const Matrix3d& R = d.site_xmat[site];
     const double hit = ray_shape(m.site_type[site], vec3(m.site_size, site),
-                                 R.transpose() * (c.pos - d.site_xpos[site]), R.transpose() * ray);
+                                 R.transpose() * (c.pos - d.site_xpos[site]), R.transpose() * ray)
+                           .t;
     if (hit >= 0) sum += c.force[0];
   }
   return sum;
@@ -104,25 +105,28 @@ Vector3d frame_velocity_sensor(const Model& m, const Data& d, int type, const Fr
 
 VectorXd scalar(double x) { return VectorXd::Constant(1, x); }
 
-// to a geom along a ray of the world
-double ray_geom(const Model& m, const Data& d, int g, const Vector3d& origin, const Vector3d& direction) {
-  const Vector3d p = d.geom_xmat[g].transpose() * (origin - d.geom_xpos[g]),
-                 v = d.geom_xmat[g].transpose() * direction;
-  if (m.geom_type[g] == kMesh) return ray_mesh(m, m.geom_dataid[g], p, v);
-  if (m.geom_type[g] == kHfield) return ray_hfield(m, m.geom_dataid[g], p, v);
-  return ray_shape(m.geom_type[g], vec3(m.geom_size, g), p, v);
+// of a geom, along a ray of the world
+RayHit ray_geom(const Model& m, const Data& d, int g, const Vector3d& origin, const Vector3d& direction) {
+  const Matrix3d& R = d.geom_xmat[g];
+  const Vector3d p = R.transpose() * (origin - d.geom_xpos[g]), v = R.transpose() * direction;
+  RayHit hit = m.geom_type[g] == kMesh     ? ray_mesh(m, m.geom_dataid[g], p, v)
+               : m.geom_type[g] == kHfield ? ray_hfield(m, m.geom_dataid[g], p, v)
+                                           : ray_shape(m.geom_type[g], vec3(m.geom_size, g), p, v);
+  hit.normal = R * hit.normal;
+  return hit;
 }
 
 // along the z axis of a site to the nearest visible geom of another body
 VectorXd rangefinder(const Model& m, const Data& d, int s) {
   const int site = m.sensor_objid[s], data = sensor_parameter(m, s, kSensorData);
   const Vector3d axis = d.site_xmat[site].col(2), origin = d.site_xpos[site];
-  double distance = -1;
+  RayHit nearest;
   for (int g = 0; g < m.ngeom; ++g) {
     if (!is_visible(m, g) || m.geom_bodyid[g] == m.site_bodyid[site]) continue;
-    const double hit = ray_geom(m, d, g, origin, axis);
-    if (hit >= 0 && (distance < 0 || hit < distance)) distance = hit;
+    const RayHit hit = ray_geom(m, d, g, origin, axis);
+    if (hit.t >= 0 && (nearest.t < 0 || hit.t < nearest.t)) nearest = hit;
   }
+  const double distance = nearest.t;
   const bool met = distance >= 0;
   VectorXd out = VectorXd::Zero(m.sensor_dim[s]);
   int next = 0;
@@ -131,6 +135,7 @@ VectorXd rangefinder(const Model& m, const Data& d, int s) {
   if (data & kRayDir) put(met ? axis : Vector3d(Vector3d::Zero()));
   if (data & kRayOrigin) put(origin);
   if (data & kRayPoint) put(met ? Vector3d(origin + distance * axis) : Vector3d(Vector3d::Zero()));
+  if (data & kRayNormal) put(nearest.normal);
   if (data & kRayDepth) out[next++] = distance;
   return out;
 }

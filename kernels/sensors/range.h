@@ -1,4 +1,4 @@
-// Rangefinders: how far away the nearest geom is, along the z axis of a site.
+// Rangefinders: how far away the nearest geom is along the z axis of a site, and what way its surface faces there.
 //
 // solves    rangefinder
 // equation  the least of the distances to the geoms that a ray sees: those of other bodies, if they are visible
@@ -37,6 +37,36 @@ DS_FN Real ray_geom(const E& env, int g, const Vec3<Real>& point, const Vec3<Rea
                    into(frame, direction));
 }
 
+// the normal of geom g, in the world, where a ray meets it at t
+template <class E, class Real = typename E::Real>
+DS_STAGE Vec3<Real> ray_normal(const E& env, int g, const Vec3<Real>& point, const Vec3<Real>& direction,
+                               const Real& t) {
+  const auto& tables = env.t;
+  const auto frame = object_frame(env, kObjGeom, g);
+  const Vec3<Real> p = into(frame, point - frame.pos), v = into(frame, direction), x = axpy(v, t, p);
+  const int type = tables.allgeom_type[g];
+  if (type == kHfield)
+    return rotate(frame.quat,
+                  grid_normal(height_grid<typename E::Scalar>(tables, tables.allgeom_hfield[g]), x));
+  if (type != kMesh) return rotate(frame.quat, shape_normal(type, env.vec(tables.allgeom_size, g), x));
+  const Real zero(0);
+  Vec3<Real> n{zero, zero, Real(1)};
+  auto sought = all_true<Real>();
+  const int first = tables.allgeom_triangleadr[g];
+  for (int k = first; k < first + tables.allgeom_trianglenum[g]; k++) {
+    const auto corner = [&](int i) { return env.vec(tables.ray_triangle, 3 * k + i); };
+    NearestHit<Real> hit;
+    offer_triangle(corner(0), corner(1), corner(2), p, v, &hit);
+    const auto here = mask_and(sought, hit.t == t);
+    n = select3(here, cross(corner(1) - corner(0), corner(2) - corner(0)), n);
+    sought = mask_and(sought, mask_not(here));
+  }
+  Real length;
+  // triangles may be small
+  const Real scale = Real(1) / max(max(abs(n.x), abs(n.y)), max(abs(n.z), Real(kFiniteInverse)));
+  return rotate(frame.quat, normalize(n * scale, n, &length));
+}
+
 struct RangefinderSensors {
   DS_HD static constexpr bool serves(int type) { return type == kRangefinder; }
   template <class E, class F, class Real = typename E::Real>
@@ -46,9 +76,13 @@ struct RangefinderSensors {
     const auto site = sensor_frame(env, s);
     const Vec3<Real> axis = column(to_matrix(site.quat), 2), zero{Real(0), Real(0), Real(0)};
     NearestHit<Real> hit;
+    Real geom(-1);
+    const auto seen = [&](int g) { return t.allgeom_visible[g] && t.allgeom_body[g] != site.body; };
     for (int g = 0; g < t.n.nallgeom; g++) {
-      if (!t.allgeom_visible[g] || t.allgeom_body[g] == site.body) continue;
+      if (!seen(g)) continue;
+      const Real before = hit.t;
       hit.offer(ray_geom(env, g, site.pos, axis), all_true<Real>());
+      geom = select(hit.t == before, geom, Real(g));
     }
     const auto met = hit.t >= Real(0);
     const int data = t.sensor_data[s];
@@ -61,6 +95,13 @@ struct RangefinderSensors {
     if (data & kRayDir) put(select3(met, axis, zero));
     if (data & kRayOrigin) put(site.pos);
     if (data & kRayPoint) put(select3(met, axpy(axis, hit.t, site.pos), zero));
+    if (data & kRayNormal) {
+      Vec3<Real> normal = zero;
+      for (int g = 0; g < t.n.nallgeom; g++)
+        if (const auto here = geom == Real(g); seen(g) && any(here))
+          normal = select3(here, ray_normal(env, g, site.pos, axis, hit.t), normal);
+      put(normal);
+    }
     if (data & kRayDepth) out[next++] = hit.t;
   }
 };

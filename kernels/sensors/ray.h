@@ -1,6 +1,7 @@
-// Where a ray first meets a shape, and whether a point is inside one.
+// Where a ray first meets a shape, what way the surface faces there, and whether a point is inside one.
 //
-// solves    the least t >= 0 with p + t v on the surface of a shape at the origin; -1 where there is none
+// solves    the least t >= 0 with p + t v on the surface of a shape at the origin; -1 where there is none. Of a point of the
+//           surface the normal, outwards
 // equation  roots of quadratics; planes of boxes and caps. A ray from inside meets the far wall
 // source    MuJoCo's documentation, mj_ray; a triangle after Moller and Trumbore 1997
 // deviation none
@@ -111,6 +112,29 @@ DS_FN Real ray_shape(int type, const Vec3<Real>& size, const Vec3<Real>& p, cons
     hit.offer(x, mask_and(down, mask_and(wide, deep)));
   }
   return hit.t;
+}
+
+// at a point of the surface, in the shape's frame; of edges that of either side
+template <class Real>
+DS_FN Vec3<Real> shape_normal(int type, const Vec3<Real>& size, const Vec3<Real>& x) {
+  const Real zero(0), one(1);
+  const Vec3<Real> up{zero, zero, one};
+  Real length;
+  if (type == kSphere) return normalize(x, up, &length);
+  if (type == kEllipsoid)
+    return normalize(Vec3<Real>{x.x / (size.x * size.x), x.y / (size.y * size.y), x.z / (size.z * size.z)},
+                     up, &length);
+  if (type == kCapsule)
+    return normalize(Vec3<Real>{x.x, x.y, x.z - clamp(x.z, -size.y, size.y)}, up, &length);
+  if (type == kCylinder) {
+    const Vec3<Real> round = normalize(Vec3<Real>{x.x, x.y, zero}, up, &length);
+    return select3(abs(x.z) - size.y > length - size.x, Vec3<Real>{zero, zero, sign_nonzero(x.z)}, round);
+  }
+  if (type != kBox) return up;
+  const Real a = abs(x.x) - size.x, b = abs(x.y) - size.y, c = abs(x.z) - size.z;
+  const auto by_x = mask_and(a >= b, a >= c), by_y = mask_and(mask_not(by_x), b >= c);
+  return {select(by_x, sign_nonzero(x.x), zero), select(by_y, sign_nonzero(x.y), zero),
+          select(mask_or(by_x, by_y), zero, sign_nonzero(x.z))};
 }
 
 // whether a point, in the shape's frame, is inside it

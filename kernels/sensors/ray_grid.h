@@ -142,5 +142,37 @@ DS_STAGE Real ray_grid(const HeightGrid<ScalarOf<Real>>& g, const Vec3<Real>& p,
   return hit.t;
 }
 
+// at a point of the boundary, in the frame of the height field, outwards: the surface's, or that of whichever plane is nearer
+template <class Real>
+DS_STAGE Vec3<Real> grid_normal(const HeightGrid<ScalarOf<Real>>& g, const Vec3<Real>& x) {
+  using Int = IntOf<Real>;
+  const Real zero(0), one(1);
+  const auto view = view_grid(g, x);
+  const Real inv_x = one / view.dx, inv_y = one / view.dy;
+  const Real at_x = -view.to_first.x * inv_x, at_y = -view.to_first.y * inv_y;
+  const Real i = whole_between(at_x, g.ncol - 2), j = whole_between(at_y, g.nrow - 2);
+  const Int at = vertex_address(g, i, j);
+  const Real o = gather<Real>(g.height, at), e = gather<Real>(g.height, at + Int(1));
+  const Real n = gather<Real>(g.height, at + Int(g.ncol)), ne = gather<Real>(g.height, at + Int(g.ncol + 1));
+  const Real u = at_x - i, w = at_y - j;
+  const auto low = u >= w;
+  const Real east = select(low, e - o, ne - n), north = select(low, ne - e, n - o);
+  Real length;
+  Vec3<Real> out =
+      normalize(Vec3<Real>{-(east * inv_x), -(north * inv_y), one}, Vec3<Real>{zero, zero, one}, &length);
+  Real nearest = abs(x.z - fma(u, east, fma(w, north, o))) / length;
+  const auto offer = [&](const Real& distance, const Vec3<Real>& normal) {
+    const auto nearer = abs(distance) < nearest;
+    nearest = select(nearer, abs(distance), nearest);
+    out = select3(nearer, normal, out);
+  };
+  offer(abs(x.x) - Real(g.half_x), {sign_nonzero(x.x), zero, zero});
+  offer(abs(x.y) - Real(g.half_y), {zero, sign_nonzero(x.y), zero});
+  offer(x.z + Real(g.base), {zero, zero, -one});
+  // the box below height 0, met from within it
+  offer(x.z, {zero, zero, one});
+  return out;
+}
+
 }  // namespace DUALSTEP_ISA
 }  // namespace dualstep

@@ -16,7 +16,7 @@ SCENE = """<mujoco><asset><mesh name="tetra" vertex="0 0 0 .4 0 0 0 .4 0 0 0 .4"
 <body name="c" pos="-.5 .5 .4"><freejoint/><geom type="ellipsoid" size=".15 .1 .2"/></body>
 <body name="d" pos=".4 -.6 .4"><freejoint/><geom type="mesh" mesh="tetra"/></body>
 </worldbody><sensor>
-<rangefinder site="down"/><rangefinder site="across" data="dist dir origin point depth"/>
+<rangefinder site="down"/><rangefinder site="across" data="dist dir origin point normal depth"/>
 <rangefinder site="across" cutoff=".4"/><insidesite site="down" objtype="body" objname="c"/>
 </sensor></mujoco>"""
 FILTERS = [dict(), dict(groups=[0, 2]), dict(groups=[1, 5]), dict(exclude_body=1), dict(fixed=False)]
@@ -106,7 +106,8 @@ HEIGHTS = " ".join(str(h) for h in np.random.default_rng(3).integers(0, 100, 56)
 GROUND = f"""<mujoco><asset><hfield name="h" nrow="7" ncol="8" size=".9 1.1 .4 .3" elevation="{HEIGHTS}"/></asset><worldbody>
 <geom type="hfield" hfield="h" pos=".1 -.2 .3" euler="20 -10 30" contype="0" conaffinity="0"/>
 <body pos="0 0 1"><freejoint/><geom size=".01"/><site name="a" euler="170 10 0"/><site name="b" euler="0 100 20"/></body>
-</worldbody><sensor><rangefinder site="a"/><rangefinder site="b"/><rangefinder site="b" data="point"/></sensor></mujoco>"""
+</worldbody><sensor><rangefinder site="a"/><rangefinder site="b"/><rangefinder site="b" data="point"/>
+<rangefinder site="a" data="normal"/><rangefinder site="b" data="normal"/></sensor></mujoco>"""
 
 
 def rays_at_a_field(mj, data, rng):
@@ -162,6 +163,52 @@ def test_rangefinders_meet_height_fields_as_mujocos_do(device, rng):
     got = readings(mj, data, device)
     np.testing.assert_allclose(got, want, rtol=0, atol=1e-9)
     assert (want[:, :2] > 0).any()
+
+
+# every shape that a ray meets, apart from each other; a site that the user moves looks at them from outside and from within
+GALLERY = f"""<mujoco><asset><mesh name="tetra" vertex="0 0 0 .4 0 0 0 .4 0 0 0 .4"/>
+<hfield name="h" nrow="7" ncol="8" size=".9 1.1 .4 .3" elevation="{HEIGHTS}"/></asset><worldbody>
+<geom type="plane" size="3 3 1" pos="0 0 -2" euler="10 0 0"/><geom size=".3" pos="-3 0 0"/>
+<geom type="ellipsoid" size=".2 .4 .3" pos="-2 0 0" euler="20 30 0"/><geom type="capsule" size=".2 .3" pos="-1 0 0" euler="70 0 10"/>
+<geom type="cylinder" size=".3 .3" pos="0 0 0" euler="10 50 0"/><geom type="box" size=".3 .2 .4" pos="1 0 0" euler="0 30 40"/>
+<geom type="mesh" mesh="tetra" pos="2 0 0" euler="0 10 40"/><geom type="hfield" hfield="h" pos="4 0 0" euler="20 -10 30"/>
+<body name="eye" mocap="true"><site name="eye"/></body><body pos="0 9 0"><joint/><geom size=".1"/></body></worldbody>
+<sensor><rangefinder site="eye" data="normal"/><rangefinder site="eye" data="dist normal depth"/></sensor></mujoco>"""
+
+
+@pytest.mark.parametrize("kind", ["float64", "float32", "emulated", "reference"])
+def test_normals_of_what_rays_meet_are_mujocos(kind, rng):
+    if kind == "emulated" and not present("emulated"):
+        pytest.skip("no emulated device in this build")
+    mj, count = mujoco.MjModel.from_xml_string(GALLERY), 800 if kind.startswith("float") else 150
+    data, model = mujoco.MjData(mj), ds.Model.from_mujoco(mj)
+    centre = np.array([-3, -2, -1, 0, 1, 2.1, 4, 4])[np.arange(count) % 8]
+    place = rng.normal(scale=0.5, size=(count, 3)) + np.c_[centre, np.zeros((count, 2))]
+    aim = rng.normal(scale=0.2, size=(count, 3)) + np.c_[centre, np.zeros((count, 2))] - place
+    quat = np.empty((count, 4))
+    for row, way in zip(quat, aim, strict=True):
+        mujoco.mju_quatZ2Vec(row, way)
+    want = np.empty((count, 8))
+    for k in range(count):
+        data.mocap_pos[:], data.mocap_quat[:] = place[k], quat[k]
+        mujoco.mj_forward(mj, data)
+        want[k] = data.sensordata
+    if kind == "reference":
+        got, reference = np.empty_like(want), ds.Reference(model)
+        for k in range(count):
+            reference.mocap_pos[:], reference.mocap_quat[:] = place[k], quat[k]
+            reference.forward()
+            got[k] = reference.sensordata
+    else:
+        device, dtype = ("cpu", kind) if kind != "emulated" else ("emulated", "float64")
+        with ds.Batch(model, count, device=device, dtype=dtype) as sim:
+            sim.mocap_pos[:], sim.mocap_quat[:] = place[:, None], quat[:, None]
+            sim.forward()
+            got = np.array(sim.sensordata)
+    error = np.abs(got - want).max(axis=1)
+    # in single precision a ray may take the other side of an edge
+    assert np.count_nonzero(error > (1e-9 if kind != "float32" else 1e-3)) <= (4 if kind == "float32" else 0), error.max()
+    assert np.count_nonzero(np.linalg.norm(want[:, :3], axis=1) > 0.99) > 0.8 * count
 
 
 @pytest.mark.parametrize("elevation", [" ".join(["1"] * 9), "0 0 0 0 1 0 0 0 0"])

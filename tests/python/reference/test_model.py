@@ -196,9 +196,9 @@ REFUSED = {
     ),
     "users' biases": (actuator('<general name="a" joint="knee" biastype="user"/>'), "bias user", "actuator 'a'"),
     "actuator damping": (actuator('<motor name="a" joint="knee" damping="1 2"/>'), "polynomial damping", "actuator 'a'"),
-    "rangefinder": (
-        dict(tail='<sensor><rangefinder name="s" site="tip" data="dist normal"/></sensor>'),
-        "rangefinder of normals",
+    "sensor delay": (
+        dict(tail='<sensor><rangefinder name="s" site="tip" delay=".1" nsample="2"/></sensor>'),
+        "sensor delay",
         "sensor 's'",
     ),
     "polynomial damping": (dict(joint='damping="1 2 3"'), "polynomial damping", "joint 'knee'"),
@@ -245,7 +245,7 @@ def test_many_refusals_are_told_on_a_page():
     """Grouped by what they have in common, three examples each; the error holds all of them."""
     hills = "".join(f'<geom name="hill{i}" size="1" adhesion="1"/>' for i in range(50))
     motors = "".join(f'<general name="m{i}" joint="knee" biastype="user"/>' for i in range(30))
-    sensors = '<rangefinder site="tip" data="normal"/>' * 4
+    sensors = '<rangefinder site="tip" delay=".1" nsample="2"/>' * 4
     xml = arm(tail=f"<worldbody>{hills}</worldbody><actuator>{motors}</actuator><sensor>{sensors}</sensor>")
     found = problems(xml)
     assert len(found) == 84
@@ -257,7 +257,7 @@ def test_many_refusals_are_told_on_a_page():
     assert (
         text.count("hill") == 3
         and "bias user, 30 times" in text
-        and "rangefinder of normals, 4 times" in text
+        and "sensor delay, 4 times" in text
     )
     # all partners of a collision
     assert "it can touch geom 'link' and geom 'palm'" in text
