@@ -205,7 +205,9 @@ bool sensor_parameters_fit(const Model& m, int entry) {
   if (width < kSensorNumbers) return false;
   const int data = sensor_parameter(m, s, kSensorData), reduction = sensor_parameter(m, s, kSensorReduction),
             slots = sensor_parameter(m, s, kSensorSlots);
-  if (row.object == SensorObject::kRays) return ray_numbers(data) == m.sensor_dim[s];
+  // a camera has a ray for each pixel
+  if (row.object == SensorObject::kRays)
+    return m.sensor_objtype[s] == kObjCamera || ray_numbers(data) == m.sensor_dim[s];
   return slots >= 0 && reduction >= 0 && reduction <= kReduceNetForce &&
          static_cast<long>(contact_numbers(data)) * slots == m.sensor_dim[s];
 }

@@ -211,7 +211,8 @@ void refuse_sensors(const Model& m, const Report& refuse) {
              "sensors of this type are not computed");
     } else if (row.object == SensorObject::kContacts && data & ~kWithoutVelocities) {
       refuse("contact sensor of velocities", "sensor", s, "contacts have no velocity here");
-    } else if (row.object == SensorObject::kRays && rays_may_meet_unseen_shapes(m)) {
+    } else if (row.object == SensorObject::kRays && m.sensor_objtype[s] != kObjCamera &&
+               rays_may_meet_unseen_shapes(m)) {
       refuse("rangefinder before signed distance fields", "sensor", s, "rays do not meet them");
     } else if (row.object == SensorObject::kMeasured) {
       const int geom = unmeasured_geom(m, s);

@@ -47,11 +47,6 @@ T length(const Vec3<T>& a) {
   using std::sqrt;
   return real_part(product(a, a)) > 0 ? T(sqrt(product(a, a))) : T(0);
 }
-template <class T>
-T at_least(double least, const T& x) {
-  return real_part(x) > least ? x : T(least);
-}
-
 // torque and force in the geom's axes
 template <class T>
 Vec6<T> wrench(const Model& m, int geom, const Vec6<T>& velocity) {
@@ -73,9 +68,12 @@ Vec6<T> wrench(const Model& m, int geom, const Vec6<T>& velocity) {
   Vec3<T> n;
   for (int k = 0; k < 3; ++k) n[k] = std::pow(s[(k + 1) % 3] * s[(k + 2) % 3], 2) * u[k];
   const T nn = product(n, n), nu = product(n, u), speed = length(u);
-  const T shadow = real_part(nn) > 0 ? T(kPi * sqrt(nn / at_least(kTiny, nu))) : T(0);
-  const T cosine = nu / at_least(kTiny, T(speed * nn));
-  force += kutta * rho * cosine * shadow * cross(cross(n, u), u);
+  T shadow(0);
+  if (real_part(nn) > 0) {
+    shadow = kPi * sqrt(nn / nu);
+    const T cosine = nu / (speed * nn);
+    force += kutta * rho * cosine * shadow * cross(cross(n, u), u);
+  }
 
   auto sorted = s;
   std::sort(sorted.begin(), sorted.end());

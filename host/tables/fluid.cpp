@@ -68,10 +68,7 @@ geom_ellipsoid_row ellipsoid_of(const Model& m, int geom) {
     const double own = moment * s[i] * std::pow(std::max(a, b), 4);
     out.ellipsoid_quadratic_torque[i] = density * (given[kTurning] * own + given[kSlender] * (most - own));
   }
-  constexpr double kMinVal = 1e-15, kMost = 1e30;
   out.ellipsoid_area = kPi * largest;
-  out.ellipsoid_least_shadow = std::min(kMost, kMinVal / std::pow(largest, 2));
-  out.ellipsoid_least_lift = std::min(kMost, kMinVal / std::pow(largest, 4));
   out.ellipsoid_magnus = density * given[kMagnus] * volume;
   out.ellipsoid_kutta = density * given[kKutta];
   const double diameter = 2. / 3 * (s[0] + s[1] + s[2]);

@@ -115,9 +115,9 @@ struct EllipsoidFlow {
     speed = sqrt(dot(u, u));
     const Vec3<Real> torque = times(turning, w);
     whirl = sqrt(dot(torque, torque));
-    shadow = env.ellipsoid_area(k) * sqrt(nn / max(nu, env.ellipsoid_least_shadow(k)));
+    shadow = env.ellipsoid_area(k) * sqrt(nn / max(nu, Real(kFiniteInverse)));
     drag = fma(env.ellipsoid_blunt(k), shadow, env.ellipsoid_slender(k));
-    lift = env.ellipsoid_kutta(k) * shadow * nu / max(speed * nn, env.ellipsoid_least_lift(k));
+    lift = env.ellipsoid_kutta(k) * shadow * nu / max(speed * nn, Real(kFiniteInverse));
   }
   DS_HD Spatial<Real> force() const {
     const Vec3<Real> p = times(mass, u), l = times(inertia, w);
