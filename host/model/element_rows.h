@@ -2,7 +2,6 @@
 // row::geom_size(m, geom)[2]. Below, what single entries mean.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <span>
 
@@ -48,20 +47,6 @@ inline int delay_order(const Model& m, int a) { return row::actuator_history(m, 
 // as MuJoCo's rays see it
 inline bool is_visible(const Model& m, int g) { return row::geom_rgba(m, g)[3] != 0; }
 inline bool has_fluid_ellipsoid(const Model& m, int g) { return row::geom_fluid(m, g)[0] > 0; }
-// half the lengths of the ellipsoid that a medium sees in place of a geom
-inline std::array<double, 3> fluid_axes(const Model& m, int g) {
-  const auto size = row::geom_size(m, g);
-  switch (m.geom_type[g]) {
-    case kSphere:
-      return {size[0], size[0], size[0]};
-    case kCapsule:
-      return {size[0], size[0], size[0] + size[1]};
-    case kCylinder:
-      return {size[0], size[0], size[1]};
-    default:
-      return {size[0], size[1], size[2]};
-  }
-}
 
 // what a contact sensor or a rangefinder tells; 0 where the file has no such number
 inline int sensor_parameter(const Model& m, int s, SensorNumber number) {

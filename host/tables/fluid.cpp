@@ -37,6 +37,21 @@ body_fluid_row box_of(const Model& m, int body) {
   return drag;
 }
 
+// half the lengths of the ellipsoid that a medium sees in place of a geom
+std::array<double, 3> fluid_axes(const Model& m, int g) {
+  const auto size = row::geom_size(m, g);
+  switch (m.geom_type[g]) {
+    case kSphere:
+      return {size[0], size[0], size[0]};
+    case kCapsule:
+      return {size[0], size[0], size[0] + size[1]};
+    case kCylinder:
+      return {size[0], size[0], size[1]};
+    default:
+      return {size[0], size[1], size[2]};
+  }
+}
+
 // numbers of geom_fluid
 enum GeomFluid : int {
   kShare,

@@ -178,7 +178,9 @@ struct EnvIO {
   DS_HD Mask state_in_bounds() const {
     auto good = all_true<Real>();
 #define CARRIED(name, width) \
-  if (env.t.w.name > 0) good = mask_and(good, in_bounds<is_qpos(#name)>(env.name(), env.t.w.name));
+  if (env.t.w.name > 0)      \
+    good = mask_and(         \
+        good, in_bounds<&BatchView<Scalar>::name == &BatchView<Scalar>::qpos>(env.name(), env.t.w.name));
 #define DRIVE(name, width) CARRIED(name, width)
 #include "kernels/data/fields.inl"
     return good;
@@ -215,9 +217,6 @@ struct EnvIO {
     env.iterations = Real(0);
     env.unsolved = all_false<Real>();
     env.l1_cone = env.t.o.l1_rows;
-  }
-  DS_HD static constexpr bool is_qpos(const char* name) {
-    return name[0] == 'q' && name[1] == 'p' && name[2] == 'o' && name[3] == 's' && name[4] == 0;
   }
   template <bool kPositions, class F>
   DS_STAGE Mask in_bounds(const F& x, int n) const {

@@ -137,12 +137,24 @@ DS_STAGE Real tendon_force(const E& env, int ten) {
   return f;
 }
 
+// whether a tendon may pull at some bodies from others
+template <class AnyTables>
+DS_HD bool pulls_at(const AnyTables& t, int ten, const BodyRange& bodies) {
+  bool some = false;
+  for (int k = t.path_adr[ten]; k < t.path_adr[ten + 1]; k++) {
+    const bool first = bodies.has(t.site_body[t.path_site1[k]]);
+    some |= first != bodies.has(t.site_body[t.path_site2[k]]);
+    if (t.path_geom[k] >= 0) some |= first != bodies.has(t.allgeom_body[t.path_geom[k]]);
+  }
+  return some;
+}
+
 template <class E, class Real = typename E::Real>
 DS_STAGE void subtract_tendons(const E& env, const BodyRange& bodies, WrenchSum<Real>* wrench) {
   const auto& t = env.t;
   const Vec3<Real> zero{Real(0), Real(0), Real(0)};
   for (int ten = 0; ten < t.n.ntendon; ten++) {
-    if (t.path_adr[ten] == t.path_adr[ten + 1]) continue;
+    if (!pulls_at(t, ten, bodies)) continue;
     const Real tension = tendon_force(env, ten);
     for (int k = t.path_adr[ten]; k < t.path_adr[ten + 1]; k++) {
       const Real f = tension * env.path_scale(k);

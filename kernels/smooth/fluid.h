@@ -13,7 +13,7 @@
 // deviation none. n, and the areas in it, are relative, so that those of small shapes are no less than a float holds
 // reads     xpos, xquat, xipos, tree_com, cvel
 // writes    its arguments
-// cost      of a box 60 operations; of an ellipsoid 150, and 300 more of its derivative
+// cost      of a box 60 operations; of an ellipsoid 150, and 300 of its derivative for each dof that moves it
 #pragma once
 
 #include "kernels/data/tables.h"
@@ -151,20 +151,28 @@ struct EllipsoidFlow {
   }
 };
 
+// whether a medium sees ellipsoids in place of the inertia box of body b
+template <class AnyTables>
+DS_HD bool has_ellipsoids(const AnyTables& t, int b) {
+  return t.n.nfluid > 0 && t.fluid_adr[b] < t.fluid_adr[b + 1];
+}
 template <class AnyTables>
 DS_HD bool is_moved_by(const AnyTables& t, int b, int dof) {
   while (b > t.dof_body[dof]) b = t.body_parent[b];
   return b == t.dof_body[dof];
 }
 
-// adds the forces on the ellipsoids of body b, about its tree's centre of mass
+// the forces on the ellipsoids of body b, about its tree's centre of mass
 template <class E, class Real = typename E::Real>
-DS_STAGE void add_ellipsoid_forces(const E& env, int b, Spatial<Real>* sum) {
+DS_STAGE Spatial<Real> ellipsoid_forces(const E& env, int b) {
   const auto& t = env.t;
+  const Vec3<Real> zero{Real(0), Real(0), Real(0)};
+  Spatial<Real> sum{zero, zero};
   for (int k = t.fluid_adr[b]; k < t.fluid_adr[b + 1]; k++) {
     const Flow<Real> flow = flow_past_geom(env, b, t.fluid_geom[k]);
-    *sum = *sum + at_tree_centre(env, b, flow, EllipsoidFlow<E>(env, k, flow).force());
+    sum = sum + at_tree_centre(env, b, flow, EllipsoidFlow<E>(env, k, flow).force());
   }
+  return sum;
 }
 
 // calls f(flow, y, z) for the ellipsoids of the bodies that dof i moves: y = (B + B')/2 s, z = (B' - B)/2 s, s how it moves them
@@ -172,7 +180,7 @@ template <class E, class F, class Real = typename E::Real>
 DS_HD void each_ellipsoid_slope(const E& env, int i, F f) {
   const auto& t = env.t;
   for (int b = 1; b < t.n.nbody; b++) {
-    if (t.fluid_adr[b] == t.fluid_adr[b + 1] || !is_moved_by(t, b, i)) continue;
+    if (!has_ellipsoids(t, b) || !is_moved_by(t, b, i)) continue;
     for (int k = t.fluid_adr[b]; k < t.fluid_adr[b + 1]; k++) {
       const Flow<Real> flow = flow_past_geom(env, b, t.fluid_geom[k]);
       const Spatial<Real> s = motion_in(env, b, flow, i);

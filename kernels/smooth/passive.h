@@ -85,8 +85,7 @@ DS_STAGE void passive(E& env) {
     env.each(t.n.nbody, [&](int b) {
       Spatial<Real> f{zero, zero};
       if (t.body_tree[b] >= 0) {
-        f = box_force(env, b);
-        if (t.n.nfluid > 0) add_ellipsoid_forces(env, b, &f);
+        f = has_ellipsoids(t, b) ? ellipsoid_forces(env, b) : box_force(env, b);
       }
       force.set(b, f);
     });

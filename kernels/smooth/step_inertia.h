@@ -5,8 +5,9 @@
 //           discrete  M^ = M + h D + h^2 K,   D and K minus the derivatives by velocity and by position, the moments of
 //                     tendons and actuators held; its smooth force is at the velocity of the start, qfrc_smooth - h K v
 // source    MuJoCo's documentation, "Numerical integration", and its notes on discrete (3.13)
-// deviation none. Entries between dofs of different branches are left out, as in MuJoCo; under discrete, which has them
-//           there, host code refuses models that would need any
+// deviation of a body that slides along three axes and turns in a ball joint, and of others that MuJoCo calls simple, it takes
+//           the diagonal of implicitfast alone. Entries between dofs of different branches are left out, as in MuJoCo; under
+//           discrete, which has them there, host code refuses models that would need any
 // reads     M, actuator_vel_gain, actuator_pos_gain, cdof, cvel, xpos, xquat, xipos, tree_com, ten_J, ten_length
 // writes    LD; discrete: Dinv, Dscale, step_diagonal
 // cost      O(nv depth), with fluid O(nbody depth^2)
@@ -121,7 +122,7 @@ DS_STAGE void add_velocity_derivatives(E& env) {
       });
     if (!medium_acts(t.o)) return;
     for (int b = 1; b < t.n.nbody; b++) {
-      if (t.body_tree[b] < 0 || !is_moved_by(t, b, i)) continue;
+      if (t.body_tree[b] < 0 || has_ellipsoids(t, b) || !is_moved_by(t, b, i)) continue;
       // drag is diagonal in the body's inertial frame: -(viscous + 2 quadratic |v|)
       const Flow<Real> flow = flow_past_box(env, b);
       const auto slope = [&](const Real& x, const Real& quadratic, const Real& viscous) {

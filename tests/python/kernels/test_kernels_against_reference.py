@@ -181,6 +181,9 @@ DERIVATIVES = {
 <body pos="0 0 1"><joint axis="0 1 0"/><geom type="ellipsoid" size=".3 .2 .05"/><body pos=".4 0 0"><joint type="ball"/>
 <geom type="capsule" size=".1 .1" pos=".1 0 0" fluidcoef=".1 .3 1 2 3"/></body></body><body pos="2 0 1"><freejoint/>
 <geom type="box" size=".2 .1 .3" pos=".1 0 0"/><geom type="ellipsoid" size=".03 .1 .2" pos="-.1 .1 0"/></body></worldbody>""",
+    "small ellipsoids": """<option density="1000"/><default><geom fluidshape="ellipsoid" type="ellipsoid"/></default><worldbody>
+<body pos="0 0 1"><joint axis="0 1 0"/><geom size=".003 .002 .0005" pos=".002 0 0"/><body pos=".01 0 0"><joint axis="1 0 0"/>
+<geom size=".001 .004 .0004" pos="0 .003 0"/></body></body></worldbody>""",
     "force limits": """<worldbody><body><joint name="a" axis="0 1 0"/><geom size=".1" pos=".3 0 0"/><body pos=".4 0 0">
 <joint name="b" axis="0 1 0" actuatorfrclimited="true" actuatorfrcrange="-3 3"/><geom size=".05" pos=".2 0 0"/></body></body></worldbody>
 <actuator><velocity joint="a" kv="20" forcelimited="true" forcerange="-15 15"/><velocity joint="b" kv="5"/></actuator>""",
