@@ -266,7 +266,7 @@ class ReferenceFields:
         """(nv,) dampers of joints and tendons [N, N m]"""
     @property
     def qfrc_fluid(self) -> np.ndarray:
-        """(nv,) drag of the fluid [N, N m]"""
+        """(nv,) forces of a medium: drag, lift, added mass [N, N m]"""
     @property
     def qfrc_gravcomp(self) -> np.ndarray:
         """(nv,) gravity compensation [N, N m]"""
