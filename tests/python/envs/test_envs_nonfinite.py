@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import dualstep as ds
+from dualstep.envs.given import Given
 from test_envs_interface import Plain
 
 
@@ -38,6 +39,32 @@ def test_what_is_not_finite_is_told_of_the_function_that_gave_it(function, gives
     observation, reward, *_, info = env.step(np.ones((3, 1)))
     assert env.nonfinite_counts == {what: 2} and "diverged" not in info
     assert all(np.isfinite(array).all() for array in (observation, reward, *info.values()))
+
+
+def test_all_that_a_task_gives_is_asked_about_once(monkeypatch):
+    """Once in a step, and once where episodes begin: a device answers each question late."""
+    asked = []
+
+    class Own(Plain):
+        def control(self, s, action):
+            return 2 * action
+
+    def counted(function):
+        def ask(self, *given, **more):
+            asked.append(function.__name__)
+            return function(self, *given, **more)
+
+        return ask
+
+    for function in (Given.finite, Given.all_finite):
+        monkeypatch.setattr(Given, function.__name__, counted(function))
+    env = ds.envs.BatchEnv(Own(), 3, num_threads=1, max_episode_steps=2)
+    for begin in (lambda: env.reset(seed=0), lambda: env.step(np.ones((3, 1)))):
+        begin()
+        assert asked == ["all_finite"]
+        asked.clear()
+    env.step(np.ones((3, 1)))
+    assert asked == ["all_finite", "all_finite"]
 
 
 def test_environments_that_begin_anew_are_named_by_their_numbers():
