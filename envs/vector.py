@@ -283,7 +283,8 @@ class BatchEnv(VectorEnv):
                 raise ValueError(f"{who} is given, and these can be written: {', '.join(STATE)}")
             into = self._arrays.native(getattr(self.sim, name))
             given_here = self._given.array(what, values, (count, *into.shape[1:]))
-            found[what] = self._arrays.real(given_here, self.sim.dtype)
+            # a task may give the very array that is written
+            found[what] = self._real(given_here)
             into[rows] = look(what, found[what])
         return found
 

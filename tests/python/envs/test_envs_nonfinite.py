@@ -67,6 +67,27 @@ def test_all_that_a_task_gives_is_asked_about_once(monkeypatch):
     assert asked == ["all_finite", "all_finite"]
 
 
+@pytest.mark.parametrize("function", ["control", "events", "reset"])
+def test_the_batchs_own_array_is_looked_at_as_it_was_given(function):
+    name = "ctrl" if function == "control" else "qvel"
+
+    def broken(self, s, given):
+        array = getattr(s.sim, name)
+        array[1:] = np.nan
+        return array if function == "control" else {name: array}
+
+    wrong = type("Wrong", (Plain,), {function: broken})
+    what = f"{function}()['{name}']"
+    env = ds.envs.BatchEnv(wrong(), 3, num_threads=1)
+    with pytest.raises(ValueError, match=re.escape(f"Wrong.{what} is not finite in 2 of 3 environments: [1, 2]")):
+        env.reset(seed=0)
+        env.step(np.ones((3, 1)))
+    env = ds.envs.BatchEnv(wrong(), 3, num_threads=1, nonfinite="clamp")
+    env.reset(seed=0)
+    env.step(np.ones((3, 1)))
+    assert env.nonfinite_counts == {what: 2}
+
+
 def test_environments_that_begin_anew_are_named_by_their_numbers():
     class Wrong(Plain):
         def reset(self, s, draw):
