@@ -184,8 +184,7 @@ class BatchEnv(VectorEnv):
         Draws depend on seed, episode, moment, and the number of the call in the episode. ResetNeeded: no episode yet.
         """
         mask = self._mask(~self._arrays.zeros((self.num_envs,), bool) if mask is None else mask, "mask")
-        rows = self._arrays.rows(mask)
-        rows = np.asarray(rows if self._arrays.on_host else rows.cpu())
+        rows = self._arrays.to_host(self._arrays.rows(mask))
         self._want_reset("randomize()", rows)
         self._randomizer.now(rows, self._seeds, self._episodes, self._elapsed)
 
@@ -230,7 +229,7 @@ class BatchEnv(VectorEnv):
     def _begin(self, mask: Any, observation: Any) -> tuple[Any, View]:
         """Starts the next episode of the marked environments, and writes what they see: their indices, and a view."""
         rows = self._arrays.rows(mask)
-        on_host = np.asarray(rows if self._arrays.on_host else rows.cpu())
+        on_host = self._arrays.to_host(rows)
         self._episodes[on_host] += 1
         take = self._arrays.from_host
         seeds, episodes = take(self._seeds[on_host]), take(self._episodes[on_host])
@@ -350,17 +349,22 @@ class BatchEnv(VectorEnv):
     ) -> tuple[Any, dict[str, Any]]:
         """Starts episodes: of all environments, or of those where `options["reset_mask"]` is true.
 
-        The others stay as they are: their observations are those given last, their entries of `info` zero.
+        The others stay as they are: their observations are those given last, their entries of `info` zero. Where what
+        the task gives is refused, the episodes have not begun: the same call again draws the same numbers.
         """
         self._arrays.follow(self.sim)
         mask = ~self._arrays.zeros((self.num_envs,), bool)
         if options is not None and "reset_mask" in options:
             mask = self._mask(options["reset_mask"], "options['reset_mask']")
-        rows = np.asarray(self._arrays.rows(mask) if self._arrays.on_host else self._arrays.rows(mask).cpu())
+        rows = self._arrays.to_host(self._arrays.rows(mask))
         self._take_seeds(seed, rows)
         # of the others nothing is asked: what their functions keep is of their own steps
         observation = self._arrays.copy(self._observed)
-        begun, view = self._begin(mask, observation)
+        try:
+            begun, view = self._begin(mask, observation)
+        except Exception:
+            self._episodes[rows] -= 1
+            raise
         told = self._told(view, {}, len(rows))
         info = {name: self._arrays.zeros((self.num_envs, *v.shape[1:]), whole_dtype(v)) for name, v in told.items()}
         for name, values in told.items():
@@ -420,7 +424,8 @@ class BatchEnv(VectorEnv):
         if any_diverged:
             # learners see no NaN: all else that is not finite there is 0 below
             reward, terminated = xp.where(diverged, xp.zeros_like(reward), reward), terminated | diverged
-        observation, reward = self._settle(controls, reward, info, terms, events, observation, diverged)
+        first, last = {**controls, "reward()": reward}, {**events, "observe()": observation}
+        observation, reward = self._settle(first, info, terms, last, diverged)
         limit = self.max_episode_steps
         truncated = self._arrays.zeros((self.num_envs,), bool) if limit is None else self._elapsed >= limit
         everyone = ~self._arrays.zeros((self.num_envs,), bool)
@@ -438,8 +443,7 @@ class BatchEnv(VectorEnv):
             self._pending = terminated | truncated
         elif self.autoreset_mode == AutoresetMode.DISABLED:
             self._pending = terminated | truncated
-        elif bool((terminated | truncated).any()):
-            done = terminated | truncated
+        elif bool((done := terminated | truncated).any()):
             final = {"final_obs": self._groups.split(observation, self._arrays), "final_info": self._masked(info, done)}
             info = dict(info)
             rows, begun = self._begin(done, observation)
@@ -523,15 +527,12 @@ class BatchEnv(VectorEnv):
         """In the batch's precision, and memory of its own."""
         return self._arrays.own(self._arrays.real(array, self.sim.dtype))
 
-    def _settle(
-        self, controls: Any, reward: Any, info: Any, terms: Any, events: Any, observation: Any, diverged: Any
-    ) -> Any:
+    def _settle(self, first: Any, info: Any, terms: Any, last: Any, diverged: Any) -> Any:
         """What the task gave in a step, in the order in which it did: finite where nothing diverged. The observation
         and the reward; terms in `info` are changed there."""
         parts = {f"reward()[1][{name!r}]": name for name in terms}
         told = {what: info[name] for what, name in parts.items()}
-        given = {**controls, "reward()": reward, **told, **events, "observe()": observation}
-        found = self._given.all_finite(given, excused=lambda: diverged)
+        found = self._given.all_finite({**first, **told, **last}, excused=lambda: diverged)
         info.update({name: found[what] for what, name in parts.items()})
         return found["observe()"], found["reward()"]
 

@@ -99,6 +99,24 @@ def test_environments_that_begin_anew_are_named_by_their_numbers():
         env.reset(options={"reset_mask": np.array([False, False, True])})
 
 
+def test_a_reset_that_was_refused_counts_no_episode():
+    class Wrong(Plain):
+        broken = False
+
+        def reset(self, s, draw):
+            return {"qpos": draw.normal(2) * (np.nan if self.broken else 0.1)}
+
+    env, other = (ds.envs.BatchEnv(Wrong(), 3, num_threads=1) for _ in range(2))
+    last = {"options": {"reset_mask": np.array([False, False, True])}}
+    env.reset(seed=0), other.reset(seed=0)
+    env.task.broken = True
+    with pytest.raises(ValueError, match="is not finite"):
+        env.reset(**last)
+    env.task.broken = False
+    assert np.array_equal(env.reset(**last)[0], other.reset(**last)[0])
+    assert np.array_equal(env.state()["episodes"], [0, 0, 1])
+
+
 @pytest.mark.parametrize("mode", ["SAME_STEP", "NEXT_STEP", "DISABLED"])
 def test_a_simulation_that_diverged_is_not_the_fault_of_its_task(mode):
     class Servo(Plain):
