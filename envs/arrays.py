@@ -42,6 +42,9 @@ class HostArrays:
     def from_host(self, array: np.ndarray) -> np.ndarray:
         return array
 
+    def to_host(self, array: np.ndarray) -> np.ndarray:
+        return array
+
     def zeros(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         return np.zeros(shape, dtype)
 
@@ -100,6 +103,9 @@ class TorchArrays:
 
     def from_host(self, array: np.ndarray) -> Any:
         return self.xp.from_numpy(np.ascontiguousarray(array)).to(self.device)
+
+    def to_host(self, array: Any) -> np.ndarray:
+        return array.cpu().numpy()
 
     def _dtype(self, dtype: Any) -> Any:
         return getattr(self.xp, np.dtype(dtype).name)

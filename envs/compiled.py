@@ -22,6 +22,7 @@ import shutil
 import subprocess
 import tempfile
 import warnings
+import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -161,13 +162,36 @@ def _class_parts(cls: _FromSource) -> str | tuple[Any, ...]:
 
 def _class_again(source: Path, model: Model | str, frame_skip: int, options: list[str]) -> type[CppTask]:
     made = cpp_task(source, model, frame_skip)
-    if made.options() != options:
-        found, wanted = (", ".join(names) or "none" for names in (made.options(), options))
-        raise ValueError(f"{source} has the options {found}, and those of the task that was pickled are {wanted}")
+    _want_options(source, made.options(), options, "the task that was pickled")
     return made
 
 
 copyreg.pickle(_FromSource, _class_parts)
+
+
+# by class, precision and architecture; not in the class, since classes are pickled by value too (cloudpickle)
+_loaded: weakref.WeakKeyDictionary[type, dict[tuple[str, str], ctypes.CDLL]] = weakref.WeakKeyDictionary()
+
+
+def _library_of(cls: type[CppTask], kind: tuple[str, str]) -> ctypes.CDLL:
+    """The library of a class for a precision and an architecture; made and loaded where this process has none yet."""
+    loaded = _loaded.setdefault(cls, {})
+    if kind not in loaded:
+        library = _library(compile_task(cls.source, *kind))
+        _want_options(cls.source, _options_of(library), cls.options(), "this task")
+        loaded[kind] = library
+    return loaded[kind]
+
+
+def _options_of(library: ctypes.CDLL) -> list[str]:
+    return [name.strip() for name in library.dualstep_task_options().decode().split(",") if name.strip()]
+
+
+def _want_options(source: Path, given: list[str], wanted: list[str], whose: str) -> None:
+    """Refuses a source that has changed so that it has other options than the task that was made of it."""
+    if given != wanted:
+        found, there = (", ".join(names) or "none" for names in (given, wanted))
+        raise ValueError(f"{source} has the options {found}, and those of {whose} are {there}")
 
 
 class CppTask(Task, metaclass=_FromSource):
@@ -178,8 +202,6 @@ class CppTask(Task, metaclass=_FromSource):
     defaults: dict[str, float] = {}
     sizes: tuple[int, int, int] = (0, 0, 0)
     given: tuple[Any, int] = ("", 1)
-    libraries: dict[tuple[str, str], ctypes.CDLL] = {}
-    """by precision and architecture"""
     tried: set[tuple[str, str, bytes]] = set()
     """with which options observe() was found to write what it says"""
 
@@ -240,8 +262,7 @@ class CppTask(Task, metaclass=_FromSource):
     def _call(self, function: int, s: View, rows: int, out: Any, more: Any = None, random: Any = (None, None)) -> Any:
         cuda = not s.arrays.on_host
         kind = self._kind(s)
-        if kind not in self.libraries:
-            self.libraries[kind] = _library(compile_task(self.source, *kind))
+        library = _library_of(type(self), kind)
         place = {"stream": int(s.sim.stream), "device": int(s.sim.device.partition(":")[2])} if cuda else {}
         call = _Call(rows=rows, **place)
         call.options = self.values.ctypes.data if len(self.values) else None
@@ -259,7 +280,7 @@ class CppTask(Task, metaclass=_FromSource):
                 kept.append(numbers)
                 setattr(call, name, _address(numbers))
         where = ctypes.c_void_p(_address(out)), ctypes.c_void_p(0 if more is None else _address(more))
-        failed = self.libraries[kind].dualstep_task_apply(function, ctypes.byref(call), *where)
+        failed = library.dualstep_task_apply(function, ctypes.byref(call), *where)
         if failed:
             raise RuntimeError(f"{self.source}: error {failed} of the device")
         return out
@@ -282,7 +303,7 @@ def cpp_task(source: str | os.PathLike[str], model: Model | str, frame_skip: int
     for what, name in ((NORMALS, "normal"), (UNIFORMS, "uniform")):
         if library.dualstep_task_size(what) == 0 and re.search(rf"(\.|->)\s*{name}\b", text):
             raise ValueError(f"{path} reads s.{name}, and {name}s = 0: how many are drawn is wanted there")
-    names = [name.strip() for name in library.dualstep_task_options().decode().split(",") if name.strip()]
+    names = _options_of(library)
     defaults = np.zeros(len(names))
     library.dualstep_task_defaults(ctypes.c_void_p(defaults.ctypes.data))
     # qpos and qvel are what rows and widths are known by
@@ -298,7 +319,6 @@ def cpp_task(source: str | os.PathLike[str], model: Model | str, frame_skip: int
             "defaults": dict(zip(names, defaults.tolist(), strict=True)),
             "sizes": tuple(library.dualstep_task_size(what) for what in range(3)),
             "given": (model, frame_skip),
-            "libraries": {},
             "tried": set(),
             "derived": not state.issuperset(arrays),
         },

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -86,16 +88,16 @@ class Given:
         xp = self._arrays.xp
         return xp.where(xp.isfinite(given), given, xp.zeros_like(given))
 
-    def all_finite(self, given: Mapping[str, Any], excused: Callable[[], Any]) -> dict[str, Any]:
+    def all_finite(
+        self, given: Mapping[str, Any], *, rows: Any = None, excused: Callable[[], Any] | None = None
+    ) -> dict[str, Any]:
         """`finite` of several arrays: one question where they are, since a device answers each of them late."""
         xp = self._arrays.xp
         real = [array for array in given.values() if whole_dtype(array).kind == "f"]
         # many are of one number each
         small = [array for array in real if len(array.shape) == 1]
-        fine = xp.isfinite(xp.concatenate(small)).all()
-        for array in real:
-            if len(array.shape) > 1:
-                fine = fine & xp.isfinite(array).all()
-        if bool(fine):
+        joined = [xp.concatenate(small)] if small else []
+        joined += [array for array in real if len(array.shape) > 1]
+        if bool(functools.reduce(operator.and_, (xp.isfinite(array).all() for array in joined))):
             return dict(given)
-        return {what: self.finite(what, array, excused=excused) for what, array in given.items()}
+        return {what: self.finite(what, array, rows=rows, excused=excused) for what, array in given.items()}

@@ -51,6 +51,11 @@ def state_of(env: Any) -> dict[str, np.ndarray]:
     return found
 
 
+def missing(env: Any, found: Mapping[str, Any]) -> set[str]:
+    """The arrays that a state of this environment has, and this one not; what older versions saved may lack some."""
+    return state_of(env).keys() - found.keys() - {OPTIONS}
+
+
 def check(env: Any, found: Any) -> None:
     """Refuses, with ValueError, what is no state of such an environment. The batch looks at its part where it loads."""
     env._arrays.follow(env.sim)

@@ -119,8 +119,9 @@ class View:
 
     @property
     def cfrc_ext(self) -> Any:
-        """(rows, nbody, 6) torque and force of contacts and of the user on each body, about the centre of mass of
-        its tree, world axes; zero where no step was taken since the reset, which is when Gymnasium has none yet."""
+        """(rows, nbody, 6) moment and force on each body from outside (contacts, equalities, tendons, applied), about
+        its tree's centre of mass, world axes; zero where no step was taken since the reset, which is when Gymnasium
+        has none yet."""
 
         def found() -> Any:
             wrench = self._of(self.sim.cfrc_ext)

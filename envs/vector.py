@@ -10,7 +10,6 @@ state was written from outside since then, it is evaluated anew first.
 
 from __future__ import annotations
 
-import functools
 import secrets
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
@@ -185,8 +184,7 @@ class BatchEnv(VectorEnv):
         Draws depend on seed, episode, moment, and the number of the call in the episode. ResetNeeded: no episode yet.
         """
         mask = self._mask(~self._arrays.zeros((self.num_envs,), bool) if mask is None else mask, "mask")
-        rows = self._arrays.rows(mask)
-        rows = np.asarray(rows if self._arrays.on_host else rows.cpu())
+        rows = self._arrays.to_host(self._arrays.rows(mask))
         self._want_reset("randomize()", rows)
         self._randomizer.now(rows, self._seeds, self._episodes, self._elapsed)
 
@@ -228,10 +226,10 @@ class BatchEnv(VectorEnv):
     def _forward(self, mask: Any) -> None:
         self.sim.forward(mask)
 
-    def _begin(self, mask: Any) -> tuple[Any, View]:
-        """Starts the next episode of the marked environments: their indices, and a view of them."""
+    def _begin(self, mask: Any, observation: Any) -> tuple[Any, View]:
+        """Starts the next episode of the marked environments, and writes what they see: their indices, and a view."""
         rows = self._arrays.rows(mask)
-        on_host = np.asarray(rows if self._arrays.on_host else rows.cpu())
+        on_host = self._arrays.to_host(rows)
         self._episodes[on_host] += 1
         take = self._arrays.from_host
         seeds, episodes = take(self._seeds[on_host]), take(self._episodes[on_host])
@@ -242,14 +240,16 @@ class BatchEnv(VectorEnv):
             kept[first if name in self.task.lasting else rows] = 0
         draw = Draws(self._arrays, seeds, episodes)
         view = self._view(rows, fresh=True)
-        look = functools.partial(self._given.finite, rows=rows)
-        self._write("reset", self.task.reset(view, draw), rows, len(on_host), look)
+        given = self._write("reset", self.task.reset(view, draw), rows, len(on_host), self._given.zeroed)
         if self.task.derived:
             self._forward(mask)
         self._elapsed[rows] = 0
         self._fresh[rows] = True
         self._pending[rows] = False
-        return rows, self._view(rows, fresh=True)
+        view = self._view(rows, fresh=True)
+        given["observe()"] = self._observe(view, len(on_host))
+        observation[rows] = self._given.all_finite(given, rows=rows)["observe()"]
+        return rows, view
 
     # what the task gives ------------------------------------------------------------------------------------
 
@@ -282,7 +282,8 @@ class BatchEnv(VectorEnv):
                 raise ValueError(f"{who} is given, and these can be written: {', '.join(STATE)}")
             into = self._arrays.native(getattr(self.sim, name))
             given_here = self._given.array(what, values, (count, *into.shape[1:]))
-            found[what] = self._arrays.real(given_here, self.sim.dtype)
+            # a task may give the very array that is written
+            found[what] = self._real(given_here)
             into[rows] = look(what, found[what])
         return found
 
@@ -348,18 +349,22 @@ class BatchEnv(VectorEnv):
     ) -> tuple[Any, dict[str, Any]]:
         """Starts episodes: of all environments, or of those where `options["reset_mask"]` is true.
 
-        The others stay as they are: their observations are those given last, their entries of `info` zero.
+        The others stay as they are: their observations are those given last, their entries of `info` zero. Where what
+        the task gives is refused, the episodes have not begun: the same call again draws the same numbers.
         """
         self._arrays.follow(self.sim)
         mask = ~self._arrays.zeros((self.num_envs,), bool)
         if options is not None and "reset_mask" in options:
             mask = self._mask(options["reset_mask"], "options['reset_mask']")
-        rows = np.asarray(self._arrays.rows(mask) if self._arrays.on_host else self._arrays.rows(mask).cpu())
+        rows = self._arrays.to_host(self._arrays.rows(mask))
         self._take_seeds(seed, rows)
-        begun, view = self._begin(mask)
         # of the others nothing is asked: what their functions keep is of their own steps
         observation = self._arrays.copy(self._observed)
-        observation[begun] = self._given.finite("observe()", self._observe(view, len(rows)), rows=begun)
+        try:
+            begun, view = self._begin(mask, observation)
+        except Exception:
+            self._episodes[rows] -= 1
+            raise
         told = self._told(view, {}, len(rows))
         info = {name: self._arrays.zeros((self.num_envs, *v.shape[1:]), whole_dtype(v)) for name, v in told.items()}
         for name, values in told.items():
@@ -398,7 +403,7 @@ class BatchEnv(VectorEnv):
         self._arrays.follow(self.sim)
         action, bad = self._actions(actions)
         before = self._track()
-        self._control(action)
+        controls = self._control(action)
         self._advance()
         if type(self.task).stepped is not Task.stepped:
             self.task.stepped(self._view())
@@ -411,7 +416,7 @@ class BatchEnv(VectorEnv):
             view.rate = (self.task.track(view) - before) / self.task.dt
         reward, terms = self._reward(view)
         terminated = self._terminated(view)
-        view, written = self._happen(view)
+        view, events = self._happen(view)
         observation = self._observe(view, self.num_envs)
         info = self._told(view, terms, self.num_envs)
         diverged = self._diverged()
@@ -419,7 +424,8 @@ class BatchEnv(VectorEnv):
         if any_diverged:
             # learners see no NaN: all else that is not finite there is 0 below
             reward, terminated = xp.where(diverged, xp.zeros_like(reward), reward), terminated | diverged
-        observation, reward = self._settle(observation, reward, info, terms, written, diverged)
+        first, last = {**controls, "reward()": reward}, {**events, "observe()": observation}
+        observation, reward = self._settle(first, info, terms, last, diverged)
         limit = self.max_episode_steps
         truncated = self._arrays.zeros((self.num_envs,), bool) if limit is None else self._elapsed >= limit
         everyone = ~self._arrays.zeros((self.num_envs,), bool)
@@ -429,8 +435,7 @@ class BatchEnv(VectorEnv):
             idle = self._arrays.copy(self._pending)
             if bool(idle.any()):
                 # these environments were done before: this step only starts their next episode
-                rows, begun = self._begin(idle)
-                observation[rows] = self._given.finite("observe()", self._observe(begun, len(rows)), rows=rows)
+                rows, begun = self._begin(idle, observation)
                 reward = xp.where(idle, xp.zeros_like(reward), reward)
                 terminated, truncated, diverged = terminated & ~idle, truncated & ~idle, diverged & ~idle
                 any_diverged = any_diverged and bool(diverged.any())
@@ -438,12 +443,10 @@ class BatchEnv(VectorEnv):
             self._pending = terminated | truncated
         elif self.autoreset_mode == AutoresetMode.DISABLED:
             self._pending = terminated | truncated
-        elif bool((terminated | truncated).any()):
-            done = terminated | truncated
+        elif bool((done := terminated | truncated).any()):
             final = {"final_obs": self._groups.split(observation, self._arrays), "final_info": self._masked(info, done)}
             info = dict(info)
-            rows, begun = self._begin(done)
-            observation[rows] = self._given.finite("observe()", self._observe(begun, len(rows)), rows=rows)
+            rows, begun = self._begin(done, observation)
             self._restart_info(info, marks, begun, rows, done)
             info.update(final)
             marks.update({"final_obs": done, "final_info": done})
@@ -459,12 +462,13 @@ class BatchEnv(VectorEnv):
 
     # pieces of a step --------------------------------------------------------------------------------------
 
-    def _control(self, action: Any) -> None:
+    def _control(self, action: Any) -> dict[str, Any]:
+        """What control() gave, as far as it is to be looked at."""
         given = self.task.control(self._view(), action)
-        look: Look = functools.partial(self._given.finite, excused=self._diverged)
         # actions were looked at before
-        look = self._given.as_it_is if given is action else look
-        self._write("control", {"ctrl": given}, ..., self.num_envs, look)
+        look = self._given.as_it_is if given is action else self._given.zeroed
+        found = self._write("control", {"ctrl": given}, ..., self.num_envs, look)
+        return {} if given is action else found
 
     def _diverged(self) -> Any:
         """(num_envs,) where the simulation diverged in the episode that goes on, or just ended."""
@@ -523,13 +527,12 @@ class BatchEnv(VectorEnv):
         """In the batch's precision, and memory of its own."""
         return self._arrays.own(self._arrays.real(array, self.sim.dtype))
 
-    def _settle(self, observation: Any, reward: Any, info: Any, terms: Any, written: Any, diverged: Any) -> Any:
+    def _settle(self, first: Any, info: Any, terms: Any, last: Any, diverged: Any) -> Any:
         """What the task gave in a step, in the order in which it did: finite where nothing diverged. The observation
         and the reward; terms in `info` are changed there."""
         parts = {f"reward()[1][{name!r}]": name for name in terms}
         told = {what: info[name] for what, name in parts.items()}
-        given = {"reward()": reward, **told, **written, "observe()": observation}
-        found = self._given.all_finite(given, lambda: diverged)
+        found = self._given.all_finite({**first, **told, **last}, excused=lambda: diverged)
         info.update({name: found[what] for what, name in parts.items()})
         return found["observe()"], found["reward()"]
 

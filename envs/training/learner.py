@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 from dualstep.envs import assets, motors, registry
 from dualstep.envs.adapters.rsl_rl import RslRlEnv
 from dualstep.envs.groups import each_group
+from dualstep.envs.saved import missing
 from dualstep.envs.training.acting import Acting
 from dualstep.envs.training.files import brought, write_checkpoint
 from dualstep.envs.training.finite import check, explained, finite
@@ -330,8 +331,8 @@ class Learner:
 
     def load(self, path: Path) -> bool:
         """Goes on from a checkpoint of the same task and networks: exactly where it was (true), or, where there are
-        other numbers of processes or environments, or no hidden states of recurrent networks, with episodes that begin
-        anew (false)."""
+        other numbers of processes or environments, no hidden states of recurrent networks, or states of environments
+        without arrays that these have, with episodes that begin anew (false)."""
         whole = read_checkpoint(path, self.task)
         try:
             self.algorithm.load(whole["algorithm"], None, True)
@@ -347,11 +348,9 @@ class Learner:
         same = same and whole["dtype"] == env.sim.dtype.name and whole["randomization"] == _plain(env.randomization)
         same = same and whole["settings"]["task_options"] == _plain(self.settings.task_options)
         same = same and self._remembers(places[self.rank])
-        if not same:
-            # environments go on with episodes that were not seen before
-            for network in self._networks:
-                network.reset()
-            self.env.restart(seed=self._first_seed + 7919 * (self.iteration + 1))
+        same = same and not missing(env, places[self.rank]["environments"])
+        if self.agree(not same):
+            self._begin_anew()
             return False
         place = places[self.rank]
         env.load_state({name: tensor.numpy() for name, tensor in place["environments"].items()})
@@ -366,6 +365,12 @@ class Learner:
         if "random_device" in place and self.env.device.type == "cuda":
             torch.cuda.set_rng_state(place["random_device"], self.env.device)
         return True
+
+    def _begin_anew(self) -> None:
+        """Environments go on with episodes that were not seen before, and networks remember nothing."""
+        for network in self._networks:
+            network.reset()
+        self.env.restart(seed=self._first_seed + 7919 * (self.iteration + 1))
 
     @property
     def nonfinite(self) -> dict[str, int]:

@@ -112,7 +112,14 @@ def test_every_array_of_a_batch_can_be_named(tmp_path, dtype):
     assert env.sim.contact_count.any() and env.sim.time.all() and env.sim.iterations.any()
 
 
-@pytest.mark.parametrize("how", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
+def through_cloudpickle(env):
+    cloudpickle = pytest.importorskip("cloudpickle")
+    task, cls, other = cloudpickle.loads(cloudpickle.dumps([env.task, type(env.task), env]))
+    assert type(task).__name__ == cls.__name__ == "Balance"
+    return other
+
+
+@pytest.mark.parametrize("how", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env)), through_cloudpickle])
 @pytest.mark.parametrize("delays", [{}, {"observation_delay": 2, "action_delay": (0, 2)}])
 def test_copies_go_on(how, delays):
     ds.envs.register_task("BalanceCpp", ds.envs.cpp_task(EXAMPLE, *MODEL), max_episode_steps=20)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import dualstep as ds
+from dualstep.envs.given import Given
 from test_envs_interface import Plain
 
 
@@ -40,6 +41,53 @@ def test_what_is_not_finite_is_told_of_the_function_that_gave_it(function, gives
     assert all(np.isfinite(array).all() for array in (observation, reward, *info.values()))
 
 
+def test_all_that_a_task_gives_is_asked_about_once(monkeypatch):
+    """Once in a step, and once where episodes begin: a device answers each question late."""
+    asked = []
+
+    class Own(Plain):
+        def control(self, s, action):
+            return 2 * action
+
+    def counted(function):
+        def ask(self, *given, **more):
+            asked.append(function.__name__)
+            return function(self, *given, **more)
+
+        return ask
+
+    for function in (Given.finite, Given.all_finite):
+        monkeypatch.setattr(Given, function.__name__, counted(function))
+    env = ds.envs.BatchEnv(Own(), 3, num_threads=1, max_episode_steps=2)
+    for begin in (lambda: env.reset(seed=0), lambda: env.step(np.ones((3, 1)))):
+        begin()
+        assert asked == ["all_finite"]
+        asked.clear()
+    env.step(np.ones((3, 1)))
+    assert asked == ["all_finite", "all_finite"]
+
+
+@pytest.mark.parametrize("function", ["control", "events", "reset"])
+def test_the_batchs_own_array_is_looked_at_as_it_was_given(function):
+    name = "ctrl" if function == "control" else "qvel"
+
+    def broken(self, s, given):
+        array = getattr(s.sim, name)
+        array[1:] = np.nan
+        return array if function == "control" else {name: array}
+
+    wrong = type("Wrong", (Plain,), {function: broken})
+    what = f"{function}()['{name}']"
+    env = ds.envs.BatchEnv(wrong(), 3, num_threads=1)
+    with pytest.raises(ValueError, match=re.escape(f"Wrong.{what} is not finite in 2 of 3 environments: [1, 2]")):
+        env.reset(seed=0)
+        env.step(np.ones((3, 1)))
+    env = ds.envs.BatchEnv(wrong(), 3, num_threads=1, nonfinite="clamp")
+    env.reset(seed=0)
+    env.step(np.ones((3, 1)))
+    assert env.nonfinite_counts == {what: 2}
+
+
 def test_environments_that_begin_anew_are_named_by_their_numbers():
     class Wrong(Plain):
         def reset(self, s, draw):
@@ -49,6 +97,24 @@ def test_environments_that_begin_anew_are_named_by_their_numbers():
     env.reset(seed=0)
     with pytest.raises(ValueError, match=r"reset\(\)\['qpos'\] is not finite in 1 of 1 environments: \[2\]"):
         env.reset(options={"reset_mask": np.array([False, False, True])})
+
+
+def test_a_reset_that_was_refused_counts_no_episode():
+    class Wrong(Plain):
+        broken = False
+
+        def reset(self, s, draw):
+            return {"qpos": draw.normal(2) * (np.nan if self.broken else 0.1)}
+
+    env, other = (ds.envs.BatchEnv(Wrong(), 3, num_threads=1) for _ in range(2))
+    last = {"options": {"reset_mask": np.array([False, False, True])}}
+    env.reset(seed=0), other.reset(seed=0)
+    env.task.broken = True
+    with pytest.raises(ValueError, match="is not finite"):
+        env.reset(**last)
+    env.task.broken = False
+    assert np.array_equal(env.reset(**last)[0], other.reset(**last)[0])
+    assert np.array_equal(env.state()["episodes"], [0, 0, 1])
 
 
 @pytest.mark.parametrize("mode", ["SAME_STEP", "NEXT_STEP", "DISABLED"])

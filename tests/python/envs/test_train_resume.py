@@ -50,6 +50,20 @@ def test_a_run_goes_on_exactly_where_it_was(tmp_path):
     assert not learner_of(SMALL.replace(num_envs=4)).load(tmp_path / "half.pt")
 
 
+def test_environments_without_arrays_that_are_kept_now_begin_anew(tmp_path):
+    whole = learner_of()
+    whole.learn(2 * 64)
+    whole.save(tmp_path / "half.pt")
+    old = torch.load(tmp_path / "half.pt", weights_only=True)
+    for name in ("observed", "vary_asked"):
+        del old["places"][0]["environments"][name]
+    torch.save(old, tmp_path / "old.pt")
+    other = learner_of()
+    assert not other.load(tmp_path / "old.pt") and other.steps == 2 * 64
+    other.learn(3 * 64)
+    assert len(other.curve) == 3
+
+
 @pytest.mark.parametrize("actor, critic", [("gru", None), (None, "gru"), ("lstm", "lstm")])
 def test_recurrent_networks_go_on_with_what_they_remember(tmp_path, actor, critic):
     kinds = {"actor": actor, "critic": critic}
