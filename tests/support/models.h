@@ -4,6 +4,7 @@
 
 #include <ostream>
 
+#include "host/model/element_rows.h"
 #include "tests/support/model_builder.h"
 
 namespace dualstep {
