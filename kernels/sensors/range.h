@@ -37,6 +37,13 @@ DS_FN Real ray_geom(const E& env, int g, const Vec3<Real>& point, const Vec3<Rea
                    into(frame, direction));
 }
 
+// whether these kernels tell normals: generic ones of a GPU leave them out
+template <class AnyTables>
+constexpr bool kNormalsCompiled = !DS_FOR_GPU;
+template <class AnyTables>
+requires requires { AnyTables::kKindPresent; }
+constexpr bool kNormalsCompiled<AnyTables> = true;
+
 // the normal of geom g, in the world, where a ray meets it at t
 template <class E, class Real = typename E::Real>
 DS_STAGE Vec3<Real> ray_normal(const E& env, int g, const Vec3<Real>& point, const Vec3<Real>& direction,
@@ -76,13 +83,14 @@ struct RangefinderSensors {
     const auto site = sensor_frame(env, s);
     const Vec3<Real> axis = column(to_matrix(site.quat), 2), zero{Real(0), Real(0), Real(0)};
     NearestHit<Real> hit;
-    Real geom(-1);
+    [[maybe_unused]] Real geom(-1);
     const auto seen = [&](int g) { return t.allgeom_visible[g] && t.allgeom_body[g] != site.body; };
     for (int g = 0; g < t.n.nallgeom; g++) {
       if (!seen(g)) continue;
-      const Real before = hit.t;
+      [[maybe_unused]] const Real before = hit.t;
       hit.offer(ray_geom(env, g, site.pos, axis), all_true<Real>());
-      geom = select(hit.t == before, geom, Real(g));
+      if constexpr (kNormalsCompiled<StepTables<typename E::Scalar>>)
+        geom = select(hit.t == before, geom, Real(g));
     }
     const auto met = hit.t >= Real(0);
     const int data = t.sensor_data[s];
@@ -95,13 +103,14 @@ struct RangefinderSensors {
     if (data & kRayDir) put(select3(met, axis, zero));
     if (data & kRayOrigin) put(site.pos);
     if (data & kRayPoint) put(select3(met, axpy(axis, hit.t, site.pos), zero));
-    if (data & kRayNormal) {
-      Vec3<Real> normal = zero;
-      for (int g = 0; g < t.n.nallgeom; g++)
-        if (const auto here = geom == Real(g); seen(g) && any(here))
-          normal = select3(here, ray_normal(env, g, site.pos, axis, hit.t), normal);
-      put(normal);
-    }
+    if constexpr (kNormalsCompiled<StepTables<typename E::Scalar>>)
+      if (data & kRayNormal) {
+        Vec3<Real> normal = zero;
+        for (int g = 0; g < t.n.nallgeom; g++)
+          if (const auto here = geom == Real(g); seen(g) && any(here))
+            normal = select3(here, ray_normal(env, g, site.pos, axis, hit.t), normal);
+        put(normal);
+      }
     if (data & kRayDepth) out[next++] = hit.t;
   }
 };

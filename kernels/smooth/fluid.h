@@ -21,6 +21,13 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
+// whether these kernels know ellipsoids: generic ones of a GPU leave out what few models need
+template <class AnyTables>
+constexpr bool kEllipsoidsCompiled = !DS_FOR_GPU;
+template <class AnyTables>
+requires requires { AnyTables::kKindPresent; }
+constexpr bool kEllipsoidsCompiled<AnyTables> = (AnyTables::n.nfluid > 0);
+
 // with springs and dampers both switched off MuJoCo has no passive force of any kind
 template <class Options>
 DS_HD bool medium_acts(const Options& o) {
@@ -152,9 +159,10 @@ struct EllipsoidFlow {
 };
 
 // whether a medium sees ellipsoids in place of the inertia box of body b
-template <class AnyTables>
-DS_HD bool has_ellipsoids(const AnyTables& t, int b) {
-  return t.n.nfluid > 0 && t.fluid_adr[b] < t.fluid_adr[b + 1];
+template <class E>
+DS_HD bool has_ellipsoids(const E& env, int b) {
+  if constexpr (!kEllipsoidsCompiled<StepTables<typename E::Scalar>>) return false;
+  return env.t.n.nfluid > 0 && env.t.fluid_adr[b] < env.t.fluid_adr[b + 1];
 }
 template <class AnyTables>
 DS_HD bool is_moved_by(const AnyTables& t, int b, int dof) {
@@ -180,7 +188,7 @@ template <class E, class F, class Real = typename E::Real>
 DS_HD void each_ellipsoid_slope(const E& env, int i, F f) {
   const auto& t = env.t;
   for (int b = 1; b < t.n.nbody; b++) {
-    if (!has_ellipsoids(t, b) || !is_moved_by(t, b, i)) continue;
+    if (!has_ellipsoids(env, b) || !is_moved_by(t, b, i)) continue;
     for (int k = t.fluid_adr[b]; k < t.fluid_adr[b + 1]; k++) {
       const Flow<Real> flow = flow_past_geom(env, b, t.fluid_geom[k]);
       const Spatial<Real> s = motion_in(env, b, flow, i);

@@ -85,7 +85,10 @@ DS_STAGE void passive(E& env) {
     env.each(t.n.nbody, [&](int b) {
       Spatial<Real> f{zero, zero};
       if (t.body_tree[b] >= 0) {
-        f = has_ellipsoids(t, b) ? ellipsoid_forces(env, b) : box_force(env, b);
+        if constexpr (kEllipsoidsCompiled<StepTables<typename E::Scalar>>)
+          f = has_ellipsoids(env, b) ? ellipsoid_forces(env, b) : box_force(env, b);
+        else
+          f = box_force(env, b);
       }
       force.set(b, f);
     });

@@ -122,7 +122,7 @@ DS_STAGE void add_velocity_derivatives(E& env) {
       });
     if (!medium_acts(t.o)) return;
     for (int b = 1; b < t.n.nbody; b++) {
-      if (t.body_tree[b] < 0 || has_ellipsoids(t, b) || !is_moved_by(t, b, i)) continue;
+      if (t.body_tree[b] < 0 || has_ellipsoids(env, b) || !is_moved_by(t, b, i)) continue;
       // drag is diagonal in the body's inertial frame: -(viscous + 2 quadratic |v|)
       const Flow<Real> flow = flow_past_box(env, b);
       const auto slope = [&](const Real& x, const Real& quadratic, const Real& viscous) {
@@ -135,7 +135,8 @@ DS_STAGE void add_velocity_derivatives(E& env) {
       for (int e = row; e < t.M_rowadr[i + 1]; e++)
         LD[e] = LD[e] + dot(weighted, motion_in(env, b, flow, t.M_col[e]));
     }
-    if (t.n.nfluid > 0) add_ellipsoid_derivatives(env, i);
+    if constexpr (kEllipsoidsCompiled<StepTables<typename E::Scalar>>)
+      if (t.n.nfluid > 0) add_ellipsoid_derivatives(env, i);
   });
   env.done();
 }

@@ -122,8 +122,8 @@ TEST(Scenes, DoWhatTheyAreFor) {
         constrained = constrained || rollout.batch.qfrc_constraint[e * n.nv + i] != 0;
     }
     // the links of that chain
-    const bool apart =
-        scene.name == "chain_rk4" || scene.name == "chain_implicit" || scene.name == "chain_discrete";
+    const bool apart = scene.name == "chain_rk4" || scene.name == "chain_implicit" ||
+                       scene.name == "chain_discrete" || scene.name == "chain_in_medium";
     EXPECT_EQ(contact, !apart) << scene.name;
     EXPECT_EQ(overflow, scene.name == "garden_overflow") << scene.name;
     EXPECT_EQ(constrained, scene.outputs) << scene.name;

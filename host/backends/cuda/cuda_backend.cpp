@@ -181,6 +181,14 @@ bool measures_distances(const Tables<Scalar>& tables) {
 }
 
 template <class Scalar>
+bool tells_normals(const Tables<Scalar>& tables) {
+  for (int s = 0; tables.o.sensors != 0 && s < tables.n.nsensor; ++s) {
+    if (RangefinderSensors::serves(tables.sensor_type[s]) && tables.sensor_data[s] & kRayNormal) return true;
+  }
+  return false;
+}
+
+template <class Scalar>
 void CudaBackend<Scalar>::plan_step(const Tables<Scalar>& tables) {
   const auto plan = [&] {
     const auto& special = special_.kernels();
@@ -215,6 +223,10 @@ void CudaBackend<Scalar>::refuse_generic(const Tables<Scalar>& tables) const {
         "alone can find";
   else if (measures_distances(tables))
     what = "sensors measure distances between geoms here, which on a GPU specialised kernels alone do";
+  else if (tells_normals(tables))
+    what = "rangefinders tell normals here, which on a GPU specialised kernels alone do";
+  else if (tables.n.nfluid > 0)
+    what = "a medium sees ellipsoids here, which on a GPU specialised kernels alone do";
   else if (tables.n.nisland > 0)
     what = "the contacts of " + std::to_string(tables.n.nisland) +
            " trees are solved by islands here, which on a GPU specialised kernels alone do";
