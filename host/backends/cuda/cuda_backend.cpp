@@ -9,6 +9,7 @@
 #include "host/backends/cuda/cuda_memory.h"
 #include "kernels/collide/kinds.h"
 #include "kernels/sensors/distance.h"
+#include "kernels/sensors/range.h"
 
 namespace dualstep {
 namespace {
