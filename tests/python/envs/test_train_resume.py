@@ -33,17 +33,24 @@ def curve_of(learner):
     return [(p.steps, p.episode_return, p.episodes, p.value_loss, p.std, p.learning_rate) for p in learner.curve]
 
 
-def test_a_run_goes_on_exactly_where_it_was(tmp_path):
-    whole = learner_of()
-    whole.learn(5 * 64)
-    whole.save(tmp_path / "half.pt")
-    whole.learn(12 * 64)
-    other = learner_of()
-    assert other.load(tmp_path / "half.pt")
-    other.learn(12 * 64)
-    assert curve_of(other) == curve_of(whole) and len(whole.curve) == 12
+def assert_goes_on_exactly(made, half, until, path):
+    """A run that is saved after `half` steps, and one that goes on from there, are the same after `until`."""
+    whole = made()
+    whole.learn(half)
+    whole.save(path)
+    whole.learn(until)
+    other = made()
+    assert other.load(path)
+    other.learn(until)
+    assert curve_of(other) == curve_of(whole)
     for a, b in zip(whole.algorithm.get_policy().parameters(), other.algorithm.get_policy().parameters(), strict=True):
         assert torch.equal(a, b)
+    return whole
+
+
+def test_a_run_goes_on_exactly_where_it_was(tmp_path):
+    whole = assert_goes_on_exactly(learner_of, 5 * 64, 12 * 64, tmp_path / "half.pt")
+    assert len(whole.curve) == 12
     found = read_checkpoint(tmp_path / "half.pt")
     assert found["randomization"][0]["parameter"] == "body_mass" and found["randomization"][0]["when"] == "reset"
     # with another number of environments the policy goes on, and episodes begin anew
@@ -74,16 +81,7 @@ def test_recurrent_networks_go_on_with_what_they_remember(tmp_path, actor, criti
     def made():
         return Learner("InvertedPendulum", settings, seed=1, device="cpu", num_threads=1)
 
-    whole = made()
-    whole.learn(4 * 32)
-    whole.save(tmp_path / "half.pt")
-    whole.learn(8 * 32)
-    other = made()
-    assert other.load(tmp_path / "half.pt")
-    other.learn(8 * 32)
-    assert curve_of(other) == curve_of(whole)
-    for a, b in zip(whole.algorithm.get_policy().parameters(), other.algorithm.get_policy().parameters(), strict=True):
-        assert torch.equal(a, b)
+    assert_goes_on_exactly(made, 4 * 32, 8 * 32, tmp_path / "half.pt")
     # a checkpoint without hidden states is taken, with episodes that begin anew
     old = torch.load(tmp_path / "half.pt", weights_only=True)
     del old["places"][0]["hidden"]
