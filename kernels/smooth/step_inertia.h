@@ -130,8 +130,7 @@ DS_STAGE void add_velocity_derivatives(E& env) {
       };
       const Spatial<Real> c = of_each_axis(env, b, flow, slope);
       const Spatial<Real> si = motion_in(env, b, flow, i);
-      const Spatial<Real> weighted{{si.ang.x * c.ang.x, si.ang.y * c.ang.y, si.ang.z * c.ang.z},
-                                   {si.lin.x * c.lin.x, si.lin.y * c.lin.y, si.lin.z * c.lin.z}};
+      const Spatial<Real> weighted{times(si.ang, c.ang), times(si.lin, c.lin)};
       for (int e = row; e < t.M_rowadr[i + 1]; e++)
         LD[e] = LD[e] + dot(weighted, motion_in(env, b, flow, t.M_col[e]));
     }

@@ -172,21 +172,23 @@ bool searches_contacts(const Tables<Scalar>& tables) {
   return false;
 }
 
-// likewise whether a step computes sensors that they leave out (kernels/sensors/distance.h)
-template <class Scalar>
-bool measures_distances(const Tables<Scalar>& tables) {
+// likewise whether a step computes sensors that they leave out (kernels/sensors/distance.h, range.h)
+template <class Scalar, class F>
+bool computes_any(const Tables<Scalar>& tables, F is_one) {
   for (int s = 0; tables.o.sensors != 0 && s < tables.n.nsensor; ++s) {
-    if (DistanceSensors::serves(tables.sensor_type[s])) return true;
+    if (is_one(s)) return true;
   }
   return false;
 }
-
+template <class Scalar>
+bool measures_distances(const Tables<Scalar>& tables) {
+  return computes_any(tables, [&](int s) { return DistanceSensors::serves(tables.sensor_type[s]); });
+}
 template <class Scalar>
 bool tells_normals(const Tables<Scalar>& tables) {
-  for (int s = 0; tables.o.sensors != 0 && s < tables.n.nsensor; ++s) {
-    if (RangefinderSensors::serves(tables.sensor_type[s]) && tables.sensor_data[s] & kRayNormal) return true;
-  }
-  return false;
+  return computes_any(tables, [&](int s) {
+    return RangefinderSensors::serves(tables.sensor_type[s]) && (tables.sensor_data[s] & kRayNormal) != 0;
+  });
 }
 
 template <class Scalar>
