@@ -93,18 +93,11 @@ DS_STAGE NearestPoints<Real> nearest_points(const E& env, int g1, int g2, const 
   return {s.dist, a.pos + rotate(a.rot, s.on_a), a.pos + rotate(a.rot, s.on_b), s.dist < below};
 }
 
-// whether these kernels measure distances: generic ones of a GPU leave out what is searched for (collide/collide.h)
-template <class AnyTables>
-constexpr bool kDistancesCompiled = !DS_FOR_GPU;
-template <class AnyTables>
-requires requires { AnyTables::kKindPresent; }
-constexpr bool kDistancesCompiled<AnyTables> = true;
-
 struct DistanceSensors {
   DS_HD static constexpr bool serves(int type) { return type >= kGeomDist && type <= kGeomFromTo; }
   template <class E, class F, class Real = typename E::Real>
   DS_STAGE static void read(const SensorView<E>& at, int s, const F& out) {
-    if constexpr (kDistancesCompiled<StepTables<typename E::Scalar>>) measure(at, s, out);
+    if constexpr (kRareReadingsCompiled<StepTables<typename E::Scalar>>) measure(at, s, out);
   }
   template <class E, class F, class Real = typename E::Real>
   DS_HD static void measure(const SensorView<E>& at, int s, const F& out) {

@@ -37,13 +37,6 @@ DS_FN Real ray_geom(const E& env, int g, const Vec3<Real>& point, const Vec3<Rea
                    into(frame, direction));
 }
 
-// whether these kernels tell normals: generic ones of a GPU leave them out
-template <class AnyTables>
-constexpr bool kNormalsCompiled = !DS_FOR_GPU;
-template <class AnyTables>
-requires requires { AnyTables::kKindPresent; }
-constexpr bool kNormalsCompiled<AnyTables> = true;
-
 // the normal of geom g, in the world, where a ray meets it at t
 template <class E, class Real = typename E::Real>
 DS_STAGE Vec3<Real> ray_normal(const E& env, int g, const Vec3<Real>& point, const Vec3<Real>& direction,
@@ -89,7 +82,7 @@ struct RangefinderSensors {
       if (!seen(g)) continue;
       [[maybe_unused]] const Real before = hit.t;
       hit.offer(ray_geom(env, g, site.pos, axis), all_true<Real>());
-      if constexpr (kNormalsCompiled<StepTables<typename E::Scalar>>)
+      if constexpr (kRareReadingsCompiled<StepTables<typename E::Scalar>>)
         geom = select(hit.t == before, geom, Real(g));
     }
     const auto met = hit.t >= Real(0);
@@ -103,7 +96,7 @@ struct RangefinderSensors {
     if (data & kRayDir) put(select3(met, axis, zero));
     if (data & kRayOrigin) put(site.pos);
     if (data & kRayPoint) put(select3(met, axpy(axis, hit.t, site.pos), zero));
-    if constexpr (kNormalsCompiled<StepTables<typename E::Scalar>>)
+    if constexpr (kRareReadingsCompiled<StepTables<typename E::Scalar>>)
       if (data & kRayNormal) {
         Vec3<Real> normal = zero;
         for (int g = 0; g < t.n.nallgeom; g++)

@@ -19,6 +19,13 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
+// whether these kernels measure distances and tell normals: generic ones of a GPU leave out what few models need
+template <class AnyTables>
+constexpr bool kRareReadingsCompiled = !DS_FOR_GPU;
+template <class AnyTables>
+requires requires { AnyTables::kKindPresent; }
+constexpr bool kRareReadingsCompiled<AnyTables> = true;
+
 // what sensors are read with: the environment, its batch, and what all lanes have found together
 template <class E>
 struct SensorView {
