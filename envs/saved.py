@@ -52,8 +52,9 @@ def state_of(env: Any) -> dict[str, np.ndarray]:
 
 
 def missing(env: Any, found: Mapping[str, Any]) -> set[str]:
-    """The arrays that a state of this environment has, and this one not; what older versions saved may lack some."""
-    return state_of(env).keys() - found.keys() - {OPTIONS}
+    """The arrays that a state of this environment, or of several as one, has, and this one not; what older versions
+    saved may lack some."""
+    return {name for name in env.state().keys() - found.keys() if name.rpartition("/")[2] != OPTIONS}
 
 
 def check(env: Any, found: Any) -> None:

@@ -8,8 +8,9 @@ import scenes
 import dualstep as ds
 
 STATES = 30
-# explicit integration of damping this stiff leaves the range of sane states within a step; MuJoCo then resets itself
-EXCLUDED = {("damper_stiff", "rk4")}
+# explicit integration of damping this stiff leaves the range of sane states within a step; MuJoCo then resets itself.
+# Forces of a medium on ellipsoids are refused under discrete, which test_model.py asks for
+EXCLUDED = {("damper_stiff", "rk4"), ("fluid_ellipsoid", "discrete")}
 
 
 def worst_step(path, integrator, states, seed=1):
