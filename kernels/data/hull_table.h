@@ -21,7 +21,7 @@ DS_HD constexpr int hull_begin(int before, int h) { return 3 * (before + kHullRu
 // a cell has about (sqrt(count / cells) + 1)^2 of the points of a ball: a run at most, of up to 800
 DS_HD constexpr int cells_a_side(int count) { return count <= kCellRun ? 1 : count <= 200 ? 4 : 8; }
 DS_HD constexpr int cell_number(int face, int i, int j, int side) { return (face * side + i) * side + j; }
-// so few are asked one by one where all elements of a pack have one hull
-constexpr int kScannedTriples = 128;
+// so few are asked one by one by an element, and by a pack of one hull for each of its elements that wants to know
+constexpr int kScannedTriples = 128, kScannedTriplesOfPack = 8;
 
 }  // namespace dualstep

@@ -45,8 +45,15 @@ struct TripleCells {
   const Scalar* triple = nullptr;  // of all hulls
   const int* number = nullptr;     // of each triple
   int side = 0;                    // cells along each side of the cube
-  DS_HD Triples<Scalar> of(int cell) const {
-    return {triple + 3 * adr[cell], num[cell], whole_runs(num[cell], kCellRun)};
+  // f(its triples) of a cell; of nearly all cells the triples are one run
+  template <class F>
+  DS_HD void with(int cell, F f) const {
+    const Scalar* x = triple + 3 * adr[cell];
+    const int count = num[cell];
+    if (count <= kCellRun)
+      f(Triples<Scalar>{x, count, kCellRun});
+    else
+      f(Triples<Scalar>{x, count, whole_runs(count, kCellRun)});
   }
 };
 
@@ -98,12 +105,13 @@ DS_HD const Hull<ScalarOf<Real>>& hull_of(const Hulls<Real>& h, [[maybe_unused]]
   return h;
 }
 
-// whether all elements have the same few triples
+// whether all triples of a hull are asked: of one that all elements have, which are few beside the elements of a set
 template <class Real>
-DS_HD bool are_scanned(const Hulls<Real>& h, int count) {
-  if constexpr (kPackSize<Real> != 1)
-    if (h.each != nullptr) return false;
-  return count <= kScannedTriples;
+DS_HD bool are_scanned(const Hulls<Real>& h, int count, unsigned wanted) {
+  if constexpr (kPackSize<Real> == 1)
+    return count <= kScannedTriples;
+  else
+    return h.each == nullptr && count <= kScannedTriplesOfPack * bit_count(wanted & kAllElements<Real>);
 }
 
 // as many triples as are asked at once for one direction
@@ -193,11 +201,12 @@ DS_FN Vec3<Real> farthest_of_each(const Hulls<Real>& h, const Vec3<Real>& n, uns
     if ((kPart == kPoints ? own.npoint : own.nface) == 0) return;
     const TripleCells<ScalarOf<Real>>& cells = kPart == kPoints ? own.point_cells : own.normal_cells;
     const int cell = cell_at(lane_of(point.face, l), lane_of(point.u, l), lane_of(point.v, l), cells.side);
-    const auto t = cells.of(cell);
-    const int i = farthest_triple<Several>(
-        t, {Several(lane_of(n.x, l)), Several(lane_of(n.y, l)), Several(lane_of(n.z, l))});
-    set_lane(out.x, l, t.x[i]), set_lane(out.y, l, t.y()[i]), set_lane(out.z, l, t.z()[i]);
-    if (number != nullptr) set_lane(*number, l, cells.number[cells.adr[cell] + i]);
+    cells.with(cell, [&](const Triples<ScalarOf<Real>>& t) {
+      const int i = farthest_triple<Several>(
+          t, {Several(lane_of(n.x, l)), Several(lane_of(n.y, l)), Several(lane_of(n.z, l))});
+      set_lane(out.x, l, t.x[i]), set_lane(out.y, l, t.y()[i]), set_lane(out.z, l, t.z()[i]);
+      if (number != nullptr) set_lane(*number, l, cells.number[cells.adr[cell] + i]);
+    });
   });
   return out;
 }

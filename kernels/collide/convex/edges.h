@@ -86,7 +86,7 @@ DS_FN void hull_edge(const Hulls<Real>& h, const Vec3<Real>& n, const MaskOf<Rea
   if (set == 0) return;
   const Vec3<Real> top = hull_support(h, n, set);
   if constexpr (kPackSize<Real> != 1)
-    if (!are_scanned(h, h.npoint)) {
+    if (!are_scanned(h, h.npoint, set)) {
       unsigned found = 0;
       Vec3<Real> other = top;
       each_element<Real>(set, [&](int l) {

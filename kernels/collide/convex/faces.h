@@ -29,8 +29,9 @@ template <class Real>
 DS_FN IntOf<Real> nearest_face(const Hulls<Real>& h, const Vec3<Real>& n, const MaskOf<Real>& wanted,
                                Real* most, Vec3<Real>* normal) {
   IntOf<Real> face(0);
-  if (!are_scanned(h, h.nface)) {
-    *normal = farthest_of_each<kNormals>(h, n, mask_word(wanted), &face);
+  const unsigned set = mask_word(wanted);
+  if (!are_scanned(h, h.nface, set)) {
+    *normal = farthest_of_each<kNormals>(h, n, set, &face);
     *most = dot(*normal, n);
     return face;
   }

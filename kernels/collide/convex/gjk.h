@@ -74,15 +74,16 @@ DS_HD void take_nearer(NearestPart<Real>* best, const MaskOf<Real>& valid, const
   best->t = select(better, t, best->t);
 }
 
-// the part of {w, old points} that is nearest to the origin
+// the part of {w, old points} that is nearest to the origin, where no element has more than `most` old ones
 template <class Real>
-DS_FN NearestPart<Real> nearest_part(const Simplex<Real>& x, const DifferencePoint<Real>& w,
+DS_FN NearestPart<Real> nearest_part(const Simplex<Real>& x, const DifferencePoint<Real>& w, int most,
                                      MaskOf<Real>* inside) {
   const Real zero(0), one(1), none(-1);
   NearestPart<Real> best{
       .v = w.y, .square = dot(w.y, w.y), .first = none, .second = none, .s = zero, .t = zero};
   Vec3<Real> edge[3];
   for (int i = 0; i < 3; i++) {
+    if (i >= most) break;
     edge[i] = x.p[i].y - w.y;
     const Real square = dot(edge[i], edge[i]), along = -dot(w.y, edge[i]);
     const auto valid = mask_and(mask_and(Real(i) < x.count, along > zero), along < square);
@@ -93,6 +94,7 @@ DS_FN NearestPart<Real> nearest_part(const Simplex<Real>& x, const DifferencePoi
   for (int k = 0; k < 3; k++) {
     // the triangle without old point k
     const int i = k == 0 ? 1 : 0, j = k == 2 ? 1 : 2;
+    if (j >= most) continue;
     const Vec3<Real> N = cross(edge[i], edge[j]);
     const Real square = dot(N, N), height = dot(N, w.y);
     const Real s = dot(N, cross(edge[j], w.y)), t = dot(N, cross(w.y, edge[i]));
@@ -101,6 +103,7 @@ DS_FN NearestPart<Real> nearest_part(const Simplex<Real>& x, const DifferencePoi
     const auto valid = mask_and(mask_and(Real(j) < x.count, within), mask_not(flat));
     const Real inv = one / select(flat, one, square);
     take_nearer(&best, valid, N * (height * inv), i, j, s * inv, t * inv);
+    if (most < 3) continue;
     // is the origin on the same side of this face as the point opposite?
     const Real opposite = dot(N, edge[k]);
     *inside = mask_and(*inside, opposite * height < zero);
@@ -164,7 +167,7 @@ DS_STAGE void core_distance(const ConvexPair<Real>& pair, const Real& reach, con
     if (!any(active)) break;
 
     MaskOf<Real> inside;
-    const NearestPart<Real> part = nearest_part(*x, w, &inside);
+    const NearestPart<Real> part = nearest_part(*x, w, turn, &inside);
     inside = mask_and(inside, active);
     x->inside = mask_or(x->inside, inside);
     x->p[3] = select_point(inside, w, x->p[3]);

@@ -73,10 +73,12 @@ DS_STAGE void face_contacts(const ConvexPair<Real>& pair, const Separation<Real>
   const Real one(1);
   const Vec3<Real> back = -rotate_transposed(pair.rot, s.n);
   SeenFace<Real> a, b;
-  shown_face(pair.a, s.n, near, &a.shown);
-  shown_face(pair.b, back, near, &b.shown);
-  const auto facing = mask_and(near, mask_and(a.shown.there, b.shown.there));
   for (auto& c : chosen) c.there = one < one;
+  shown_face(pair.a, s.n, near, &a.shown);
+  const auto a_shows = mask_and(near, a.shown.there);
+  if (!any(a_shows)) return;
+  shown_face(pair.b, back, a_shows, &b.shown);
+  const auto facing = mask_and(a_shows, b.shown.there);
   if (!any(facing)) return;
   b.shown.normal = rotate(pair.rot, b.shown.normal);
   for (int k = 0; k < b.shown.count_max; k++)

@@ -144,11 +144,12 @@ DS_STAGE void first_patch(const ConvexPair<Real>& pair, const Vec3<Real>& outwar
   x->penalty = no_height<Real>();  // what does not lie below the origin is left alone
   x->nface_max = 0;
   open_faces(x, 1);
-  for (int l = 0; l < kPackSize<Real>; l++) {
-    x->nface[l] = x->nfresh[l] = 1;
+  x->nfresh = 0;
+  each_element<Real>(x->taking_part, [&](int l) {
+    x->nface[l] = 1;
     for (int e = 0; e < 3; e++) x->corner[l][0][e] = static_cast<unsigned char>(e);
-    x->fresh[l][0][0] = 0, x->fresh[l][0][1] = 1, x->fresh[l][0][2] = 0;
-  }
+    add_fresh(x, x->nfresh++, l, 0, 1, 0);
+  });
   fill_planes(x, 2);
 }
 

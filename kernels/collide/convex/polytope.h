@@ -6,7 +6,8 @@
 // touch, GJK has no tetrahedron, and the first one is spanned by extreme points.
 //
 // All of it has a fixed size. Points are appended at the same place in every element of a pack; faces are numbered by each
-// element for itself, in bytes. The edge of what the new point sees is found with sets of directed edges, a word a point: an
+// element for itself, in bytes. New faces stand in one list for all elements, so that their planes fill packs however many
+// each element has. The edge of what the new point sees is found with sets of directed edges, a word a point: an
 // edge whose opposite is seen as well lies inside. Planes through slivers without a direction are never chosen.
 //
 // solves    depth and normal of cores that meet
@@ -36,9 +37,13 @@ constexpr double kCoplanarRounding = kSingle<Real> ? 1e-7 : 1e-13;
 // of large^2 small: six times the volume of a tetrahedron that is flat
 constexpr double kFlatVolume = 1e-6;
 
+// a face that a new point brings, of any element: `from` and `to` are the corners of the edge that it stands on
+enum FreshFace { kFrom, kTo, kFace, kElement };
+
 template <class Real>
 struct Polytope {
   static constexpr int kWide = kPackSize<Real>;
+  static constexpr int kFreshNumbers = kWide == 1 ? kElement : kElement + 1;
   DifferencePoint<Real> point[kPolytopePoints];
   Vec3<Real> normal[kPolytopeFaces];
   Real height[kPolytopeFaces];
@@ -47,9 +52,9 @@ struct Polytope {
   Real penalty;
   unsigned char corner[kWide][kPolytopeFaces][3];
   unsigned char nface[kWide];
-  // what one point brings to each element: corners of an edge, and the face's number
-  unsigned char fresh[kWide][kNewFaces][3];
-  unsigned char nfresh[kWide];
+  // what one point brings, of all elements, one after the other; the last few places are only tried
+  unsigned char fresh[kWide * kNewFaces + 3][kFreshNumbers];
+  int nfresh;
   unsigned taking_part;  // the elements whose cores meet, as bits; the others have no faces
   int nface_max;
 };
@@ -70,32 +75,45 @@ DS_FN void open_faces(Polytope<Real>* x, int count) {
   }
 }
 
-// the planes through edges and the new point of each element
+template <class Real>
+DS_FN int fresh_element(const Polytope<Real>& x, int k) {
+  if constexpr (kPackSize<Real> == 1)
+    return 0;
+  else
+    return x.fresh[k][kElement];
+}
+template <class Real>
+DS_FN void add_fresh(Polytope<Real>* x, int k, int element, int from, int to, int face) {
+  auto* fresh = x->fresh[k];
+  fresh[kFrom] = static_cast<unsigned char>(from);
+  fresh[kTo] = static_cast<unsigned char>(to);
+  fresh[kFace] = static_cast<unsigned char>(face);
+  if constexpr (kPackSize<Real> != 1) fresh[kElement] = static_cast<unsigned char>(element);
+}
+template <class Real>
+DS_FN void copy_lane(const Vec3<Real>& from, int l, Vec3<Real>* to, int k) {
+  set_lane(to->x, k, lane_of(from.x, l)), set_lane(to->y, k, lane_of(from.y, l));
+  set_lane(to->z, k, lane_of(from.z, l));
+}
+
+// The planes of the fresh faces, through their edges and the new point of their elements: as many at once as a pack has
+// elements, whichever elements they are of
 template <class Real>
 DS_FN void fill_planes(Polytope<Real>* x, int newest) {
   using Scalar = ScalarOf<Real>;
-  constexpr bool kMany = kPackSize<Real> != 1;
-  unsigned having[kMany ? kNewFaces : 1] = {};  // of each of them the elements
-  int most = 0;
-  each_element<Real>(x->taking_part, [&](int l) {
-    for (int k = 0; kMany && k < x->nfresh[l]; k++) having[k] |= 1u << l;
-    most = x->nfresh[l] > most ? x->nfresh[l] : most;
-  });
-  const auto each_having = [&](int k, auto f) {
-    if constexpr (kMany)
-      each_element<Real>(having[k], f);
-    else
-      f(0);
-  };
-  const Vec3<Real> w = x->point[newest].y;
-  for (int k = 0; k < most; k++) {
-    Vec3<Real> p = w, q = w;
-    each_having(k, [&](int l) {
-      const Vec3<Real>&from = x->point[x->fresh[l][k][0]].y, &to = x->point[x->fresh[l][k][1]].y;
-      set_lane(p.x, l, lane_of(from.x, l)), set_lane(p.y, l, lane_of(from.y, l));
-      set_lane(p.z, l, lane_of(from.z, l)), set_lane(q.x, l, lane_of(to.x, l));
-      set_lane(q.y, l, lane_of(to.y, l)), set_lane(q.z, l, lane_of(to.z, l));
-    });
+  constexpr int kAtOnce = kPackSize<Real>;
+  const Real zero(0);
+  for (int base = 0; base < x->nfresh; base += kAtOnce) {
+    const int count = x->nfresh - base < kAtOnce ? x->nfresh - base : kAtOnce;
+    Vec3<Real> p{zero, zero, zero}, q = p, w = p;
+    Real penalty = zero;
+    for (int k = 0; k < count; k++) {
+      const int l = fresh_element(*x, base + k);
+      copy_lane(x->point[x->fresh[base + k][kFrom]].y, l, &p, k);
+      copy_lane(x->point[x->fresh[base + k][kTo]].y, l, &q, k);
+      copy_lane(x->point[newest].y, l, &w, k);
+      set_lane(penalty, k, lane_of(x->penalty, l));
+    }
     const Vec3<Real> e1 = p - w, e2 = q - w, N = cross(e1, e2);
     const Real square = dot(N, N), longest = max(dot(e1, e1), dot(e2, e2));
     const Real least = longest * Real(kSliverSine<Scalar>);
@@ -105,13 +123,12 @@ DS_FN void fill_planes(Polytope<Real>* x, int newest) {
     const Real height = select(sliver, no_height<Real>(), dot(n, w));
     const Vec3<Real> foot = n * dot(n, w), p1 = p - foot, q1 = q - foot, w1 = w - foot;
     const Real least_weight = min(dot(n, cross(q1, w1)), min(dot(n, cross(w1, p1)), dot(n, cross(p1, q1))));
-    const Real rank = select(least_weight < Real(0), height + x->penalty, height);
-    each_having(k, [&](int l) {
-      const int face = x->fresh[l][k][2];
-      set_lane(x->normal[face].x, l, lane_of(n.x, l)), set_lane(x->normal[face].y, l, lane_of(n.y, l));
-      set_lane(x->normal[face].z, l, lane_of(n.z, l)), set_lane(x->height[face], l, lane_of(height, l));
-      set_lane(x->rank[face], l, lane_of(rank, l));
-    });
+    const Real rank = select(least_weight < zero, height + penalty, height);
+    for (int k = 0; k < count; k++) {
+      const int l = fresh_element(*x, base + k), face = x->fresh[base + k][kFace];
+      copy_lane(n, k, &x->normal[face], l);
+      set_lane(x->height[face], l, lane_of(height, k)), set_lane(x->rank[face], l, lane_of(rank, k));
+    }
   }
 }
 
@@ -121,49 +138,41 @@ template <class Real>
 DS_FN bool replace_seen(Polytope<Real>* x, int lane, unsigned long long seen, int newest) {
   unsigned leads[kPolytopePoints] = {};
   auto* corner = x->corner[lane];
-  for (unsigned long long rest = seen; rest != 0; rest &= rest - 1) {
+  int gone = 0;
+  for (unsigned long long rest = seen; rest != 0; rest &= rest - 1, gone++) {
     const auto* c = corner[lowest_bit(rest)];
     for (int e = 0; e < 3; e++) leads[c[e]] |= 1u << c[e == 2 ? 0 : e + 1];
   }
+  // each edge takes the next place, and keeps it where the face beyond it is not seen
+  const int first = x->nfresh, nface = x->nface[lane];
   int count = 0;
-  auto* fresh = x->fresh[lane];
   for (unsigned long long rest = seen; rest != 0; rest &= rest - 1) {
     const auto* c = corner[lowest_bit(rest)];
     for (int e = 0; e < 3; e++) {
       const int from = c[e], to = c[e == 2 ? 0 : e + 1];
-      if ((leads[to] >> from) & 1u) continue;
-      if (count == kNewFaces) return false;
-      fresh[count][0] = static_cast<unsigned char>(from);
-      fresh[count][1] = static_cast<unsigned char>(to);
-      count++;
+      add_fresh(x, first + count, lane, from, to, 0);
+      count += static_cast<int>(~(leads[to] >> from) & 1u);
     }
+    if (count > kNewFaces) return false;
   }
-  int nface = x->nface[lane];
+  if (nface + count - gone > kPolytopeFaces) return false;
   unsigned long long free = seen;
   for (int k = 0; k < count; k++) {
-    int face = nface;
-    if (free != 0) {
-      face = lowest_bit(free);
-      free &= free - 1;
-    } else if (nface == kPolytopeFaces) {
-      return false;
-    } else {
-      nface++;
-    }
-    fresh[k][2] = static_cast<unsigned char>(face);
-  }
-  for (int k = 0; k < count; k++) {
-    auto* c = corner[fresh[k][2]];
-    c[0] = fresh[k][0], c[1] = fresh[k][1], c[2] = static_cast<unsigned char>(newest);
+    const int face = free != 0 ? lowest_bit(free) : nface + k - gone;
+    free &= free - 1;
+    auto* fresh = x->fresh[first + k];
+    auto* c = corner[face];
+    fresh[kFace] = static_cast<unsigned char>(face);
+    c[0] = fresh[kFrom], c[1] = fresh[kTo], c[2] = static_cast<unsigned char>(newest);
   }
   // seen faces that nothing has replaced: only where rounding has torn the edge
   for (; free != 0; free &= free - 1) {
     set_lane(x->height[lowest_bit(free)], lane, ScalarOf<Real>(kVast));
     set_lane(x->rank[lowest_bit(free)], lane, ScalarOf<Real>(kVast));
   }
-  x->nface[lane] = static_cast<unsigned char>(nface);
-  open_faces(x, nface);
-  x->nfresh[lane] = static_cast<unsigned char>(count);
+  if (count > gone) x->nface[lane] = static_cast<unsigned char>(nface + count - gone);
+  open_faces(x, x->nface[lane]);
+  x->nfresh = first + count;
   return true;
 }
 
@@ -212,13 +221,12 @@ DS_FN void first_faces(Polytope<Real>* x) {
   constexpr unsigned char kFaces[4][3] = {{0, 1, 2}, {1, 0, 3}, {2, 1, 3}, {0, 2, 3}};
   open_faces(x, 4);
   for (int last = 2; last <= 3; last++) {
+    x->nfresh = 0;
     each_element<Real>(x->taking_part, [&](int l) {
       x->nface[l] = 4;
-      x->nfresh[l] = 0;
       for (int f = 0; f < 4; f++) {
         if (kFaces[f][2] != last) continue;
-        auto* fresh = x->fresh[l][x->nfresh[l]++];
-        fresh[0] = kFaces[f][0], fresh[1] = kFaces[f][1], fresh[2] = static_cast<unsigned char>(f);
+        add_fresh(x, x->nfresh++, l, kFaces[f][0], kFaces[f][1], f);
         for (int e = 0; e < 3; e++) x->corner[l][f][e] = kFaces[f][e];
       }
     });
@@ -326,11 +334,9 @@ DS_STAGE void grow(const ConvexPair<Real>& pair, const Real& tolerance, int newe
     unsigned stuck = 0;
     const unsigned busy = x->taking_part = mask_word(active);
     seen_faces(*x, w.y, slack, busy, seen);
+    x->nfresh = 0;
     each_element<Real>(busy, [&](int l) {
-      x->nfresh[l] = 0;
-      if (seen[l] != 0 && replace_seen(x, l, seen[l], newest)) return;
-      x->nfresh[l] = 0;
-      stuck |= 1u << l;
+      if (seen[l] == 0 || !replace_seen(x, l, seen[l], newest)) stuck |= 1u << l;
     });
     active = mask_and(active, mask_not(mask_of_word<Real>(stuck)));
     fill_planes(x, newest);

@@ -10,8 +10,9 @@
 //           cylinder   a point of a rim                       sphere   the centre
 //           B - A      support of B along -n less support of A along n
 // source    van den Bergen 2001
-// deviation of equal points the first one counts. Of a hull of few points, the same for all elements, each is broadcast and
-//           all directions are in registers; else one element is asked after the other (each_hull.h): the same numbers
+// deviation of equal points the first one counts. Of a hull that is the same for all elements, and has few points beside
+//           those elements that ask, each point is broadcast and all directions are in registers; else one element is asked
+//           after the other (each_hull.h): the same numbers
 // reads     its arguments; what each_hull.h does
 // writes    none
 // cost      6 operations a point of a small hull, all elements together; else 40 for each. 10 to 20 for the others
@@ -64,7 +65,7 @@ DS_FN ConvexCore<Real> make_core(const Shape<Real>& s, int type) {
 template <class Real>
 DS_FN Vec3<Real> hull_support(const Hulls<Real>& h, const Vec3<Real>& n, unsigned wanted) {
   using Int = IntOf<Real>;
-  if (!are_scanned(h, h.npoint)) return farthest_of_each<kPoints>(h, n, wanted);
+  if (!are_scanned(h, h.npoint, wanted)) return farthest_of_each<kPoints>(h, n, wanted);
   const auto along = [&](int i) { return dot(broadcast_triple<Real>(h.points(), i), n); };
   // two halves side by side: a comparison waits for the one before it
   const int half = (h.npoint + 1) / 2, middle = half < h.npoint ? half : 0;
