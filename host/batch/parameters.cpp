@@ -45,7 +45,6 @@ const std::map<std::string, std::string>& refused() {
       {"tendon_stiffnesspoly", absent},
       {"tendon_springyield", absent},
       {"geom_adhesion", absent},
-      {"geom_surfacevel", absent},
       {"pair_adhesion", absent},
       {"actuator_dampingpoly", absent},
       {"sensor_delay", absent},

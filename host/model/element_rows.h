@@ -46,6 +46,12 @@ inline int delay_order(const Model& m, int a) { return row::actuator_history(m, 
 
 // as MuJoCo's rays see it
 inline bool is_visible(const Model& m, int g) { return row::geom_rgba(m, g)[3] != 0; }
+// whether contacts see the geom's surface move
+inline bool surface_moves(const Model& m, int g) {
+  for (const double x : row::geom_surfacevel(m, g))
+    if (x != 0) return true;
+  return false;
+}
 inline bool has_fluid_ellipsoid(const Model& m, int g) { return row::geom_fluid(m, g)[0] > 0; }
 
 // what a contact sensor or a rangefinder tells; 0 where the file has no such number

@@ -50,12 +50,19 @@ struct Report {
   }
 };
 
+// laws whose contacts are no rows of a step, or not rows alone, see the velocities of bodies
+bool surfaces_stand_still(const Options& o) {
+  return law_has(o, kLawVelocities) || model_has(o, kModelImpacts) || o.scheme == Scheme::kEventDriven ||
+         o.integrator == Integrator::kVariational;
+}
+
 void refuse_geoms(const Model& m, const Report& refuse) {
   const bool medium = m.opt.density > 0 || m.opt.viscosity > 0;
   for (int g = 0; g < m.ngeom; ++g) {
     const int type = m.geom_type[g];
-    const bool surface_moves = any_nonzero(row::geom_surfacevel(m, g)), sticks = m.geom_adhesion[g] != 0;
-    if (!reference_collides(type) || surface_moves || sticks) {
+    const bool sticks = m.geom_adhesion[g] != 0;
+    const bool stops = surface_moves(m, g) && surfaces_stand_still(m.opt);
+    if (!reference_collides(type) || sticks || stops) {
       const std::string touches = touched_by(m, g);
       const bool collides = !touches.empty();
       if (collides && !reference_collides(type)) {
@@ -65,8 +72,11 @@ void refuse_geoms(const Model& m, const Report& refuse) {
                "here",
                touches);
       }
-      if (collides && surface_moves)
-        refuse("surface velocity", "geom", g, "surfaces do not move here", touches);
+      if (collides && stops)
+        refuse(
+            "surface velocity", "geom", g,
+            "surfaces do not move under compliant, soft_anchor and impulsive, event_driven and variational",
+            touches);
       if (collides && sticks) refuse("adhesion", "geom", g, "contacts only push here", touches);
     }
     if (medium && has_fluid_ellipsoid(m, g) && m.opt.integrator == Integrator::kDiscrete) {
@@ -240,7 +250,7 @@ void refuse_options(const Model& m, const Report& refuse) {
   auto flag = [&](const std::string& name, const std::string& reason) {
     refuse.problems->push_back({"flag " + name, "option", reason});
   };
-  if (m.opt.enabled(kEnableSleep)) flag("sleep", "bodies are never put to sleep here");
+  if (m.opt.enabled(kEnableSleep)) flag("sleep", "bodies are never put to sleep here, and some begin asleep");
   if (m.opt.enabled(kEnableDiagExact))
     flag("diagexact", "the regularizer uses the diagonal that the model file fixes");
   if (m.opt.enabled(kEnableSpeculative))

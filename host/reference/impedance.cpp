@@ -193,6 +193,39 @@ void tie_contact(const Model& m, const Contact& c, RowType type, int row, Vector
   }
 }
 
+// velocity of a geom's surface at a point, in the world: MuJoCo's documentation, "geom/surfacevel"
+struct SurfaceVelocity {
+  Vector3d linear, angular;
+};
+SurfaceVelocity surface_velocity(const Model& m, const Data& d, int geom, const Vector3d& point) {
+  const auto given = row::geom_surfacevel(m, geom);
+  const Vector3d angular = d.geom_xmat[geom] * Vector3d(given[3], given[4], given[5]);
+  const Vector3d linear = d.geom_xmat[geom] * Vector3d(given[0], given[1], given[2]);
+  return {linear + angular.cross(point - d.geom_xpos[geom]), angular};
+}
+
+// contacts see the velocity relative to surfaces that move: along both tangents and about the normal
+void add_surface_velocities(const Model& m, Data* d) {
+  for (const Contact& c : d->contacts) {
+    if (c.efc_address < 0 || !(surface_moves(m, c.geom1) || surface_moves(m, c.geom2))) continue;
+    stop_if_told();
+    const SurfaceVelocity first = surface_velocity(m, *d, c.geom1, c.pos),
+                          second = surface_velocity(m, *d, c.geom2, c.pos);
+    Eigen::Matrix<double, 6, 1> seen = Eigen::Matrix<double, 6, 1>::Zero();
+    seen.segment<2>(1) = (c.frame * (second.linear - first.linear)).tail<2>();
+    seen[3] = c.frame.row(0).dot(second.angular - first.angular);
+    const int row = c.efc_address;
+    if (d->efc_type[row] == RowType::kContactPyramidal) {
+      for (int k = 1; k < c.dim; ++k) {
+        d->efc_vel[row + 2 * k - 2] += c.friction[k - 1] * seen[k];
+        d->efc_vel[row + 2 * k - 1] -= c.friction[k - 1] * seen[k];
+      }
+    } else {
+      for (int k = 1; k < c.dim; ++k) d->efc_vel[row + k] += seen[k];
+    }
+  }
+}
+
 }  // namespace
 
 VectorXd bias_of_equality(const Model& m, const Data& d, int i) {
@@ -274,6 +307,7 @@ void set_impedance(const Model& m, Data* d) {
   d->efc_diagApprox = d->efc_R.array() * impedance.array() / (1 - impedance.array());
 
   d->efc_vel = d->efc_J * d->qvel;
+  add_surface_velocities(m, d);
   d->efc_aref = -damping.array() * d->efc_vel.array() -
                 stiffness.array() * impedance.array() * (d->efc_pos - d->efc_margin).array();
   for (int row = 0, size = 0; row < n; row += size) {

@@ -166,6 +166,7 @@ void build_sizes(const Model& m, TableStore* t) {
   n.nsensor = m.nsensor;
   n.nsensordata = m.nsensordata;
   n.ncon = choose_capacity(m, *t);
+  n.nsurface = t->geom_surface.empty() ? 0 : n.ncon;
   n.kdim = std::all_of(t->pair_dim.begin(), t->pair_dim.end(), [](int dim) { return dim <= 3; }) ? 3 : 6;
   n.nedge = weighs_rows(m.opt) ? n.kdim : 2 * (n.kdim - 1);
   n.nlim = count(t->lim_jnt);

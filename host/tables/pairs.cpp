@@ -228,6 +228,23 @@ void add_parameters(const Model& m, const Candidate& c, TableStore* t) {
          &t->pair_diag);
 }
 
+// the velocities of a geom's surface, in its body's frame
+geom_surface_row surface_of(const Model& m, int g) {
+  const auto given = row::geom_surfacevel(m, g), pos = row::geom_pos(m, g), quat = row::geom_quat(m, g);
+  const Quat<double> turn{quat[0], quat[1], quat[2], quat[3]};
+  const Vec3<double> ang = rotate(turn, Vec3<double>{given[3], given[4], given[5]});
+  const Vec3<double> lin = rotate(turn, Vec3<double>{given[0], given[1], given[2]}) -
+                           cross(ang, Vec3<double>{pos[0], pos[1], pos[2]});
+  return {.surface_lin = {lin.x, lin.y, lin.z}, .surface_ang = {ang.x, ang.y, ang.z}};
+}
+
+// of geoms that can collide, where any of them has one
+void add_surfaces(const Model& m, TableStore* t) {
+  const auto moves = [&](int g) { return surface_moves(m, g); };
+  if (std::none_of(t->geom_id.begin(), t->geom_id.end(), moves)) return;
+  for (const int g : t->geom_id) append(surface_of(m, g), &t->geom_surface);
+}
+
 // geoms of the pairs, renumbered to those that can collide
 void add_geoms(const Model& m, const std::vector<Candidate>& pairs, TableStore* t) {
   std::vector<int> place(m.ngeom, -1);
@@ -245,6 +262,7 @@ void add_geoms(const Model& m, const std::vector<Candidate>& pairs, TableStore* 
     add(row::geom_size(m, g), &t->geom_size);
     t->geom_rbound.push_back(shape_is(m.geom_type[g], kShapeUnbounded) ? 0 : m.geom_rbound[g]);
   }
+  add_surfaces(m, t);
   for (const Candidate& c : pairs) {
     stop_if_told();
     t->pair_geom1.push_back(place[c.geom1]);

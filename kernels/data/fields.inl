@@ -299,6 +299,10 @@ TABLE_R(geom_quat, "orientation in the body's frame")
 TABLE_R(geom_size, "size")
 TABLE_R(geom_rbound, "bounding radius; 0 for planes")
 TABLE_I(geom_hull, "hull of a mesh geom, height field; -1 for others")
+ROW_R(geom_surface, "of models whose surfaces move: the velocity of its surface, in its body's frame")
+COLUMN(geom_surface, surface_lin, 3, "where the body's origin is")
+COLUMN(geom_surface, surface_ang, 3, "angular")
+END_ROW(geom_surface)
 #include "kernels/data/shape_tables.inl"
 #include "kernels/data/sensor_tables.inl"
 // candidate pairs, sorted by kind
@@ -468,6 +472,7 @@ ALIAS(coulomb_y0, con_kterm, newton, "Coulomb's law: y0 of the normal row withou
 ALIAS(coulomb_change, con_Bn, newton, "how much the row still wanted to rise in the round before")
 ALIAS(coulomb_raise, con_Bt, newton, "of the rows of impacts: the raise")
 SLOT(con_pair, 1, collide, "pair that the contact comes from, and which of its manifold it is: contact_id")
+SCRATCH(con_surface, 3 * nsurface, rows, "velocity of the second surface less the first's, along t1 and t2 and about n")
 SCRATCH(adhesion_share, nadhesion, rows, "force of each actuator on a body, for one of the body's contacts")
 SCRATCH(con_pull, ncon * (nadhesion > 0), rows, "how strongly each contact is pulled together by actuators on bodies")
 SCRATCH(Linv, nM, rows, "single-dof rows in use, whitened: D^-1/2 L^-T e_i on the ancestors of i")

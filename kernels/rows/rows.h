@@ -19,6 +19,7 @@
 #pragma once
 
 #include "kernels/rows/kinds/kinds.h"
+#include "kernels/rows/surface_velocity.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
@@ -39,6 +40,7 @@ DS_FN void rows(E& env) {
   env.sync_block();
   DenseKinds::each(env, [&](const auto& kind, int first) { kind.make(env, first); });
   env.done();
+  if (surfaces_move(env)) surface_velocities(env);
   if (env.t.n.nisland == 0) contact_rows<kDim>(env);  // else by solver/islands
 }
 

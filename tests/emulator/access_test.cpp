@@ -94,7 +94,7 @@ void run_scene(const Scene& scene) {
     });
 }
 
-// enough trees that islands are solved apart: balls that lie on a plane and push each other
+// enough trees that islands are solved apart: balls that lie on a belt and push each other
 Scene many_balls() {
   ModelBuilder b;
   b.geom(0, {.type = kPlane});
@@ -103,7 +103,7 @@ Scene many_balls() {
     b.joint(ball, {.type = kFree});
     b.geom(ball, {.size = {0.05, 0, 0}});
   }
-  return {"many_balls", scenes::with_options(b, {{"cone", {1}}})};
+  return {"many_balls", scenes::on_belts(scenes::with_options(b, {{"cone", {1}}}))};
 }
 
 struct Found {

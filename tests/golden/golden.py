@@ -28,7 +28,7 @@ FILE = HERE / "hashes.json"
 STEPS, ENVIRONMENTS = 1000, 4
 SOURCES = {**ALL, "terrain": HERE / "terrain.xml", "herd": HERE / "herd.xml"}
 MODELS = [*GYM, *BENCH, "tendon_wrap", "terrain", "actuator_muscle", "islands", "herd", "integrator_discrete",
-          "fluid_ellipsoid"]  # fmt: skip
+          "fluid_ellipsoid", "contact_surfaces"]  # fmt: skip
 # what must agree with the file; lanes and the PTX interpreter are slow, so fewer environments of them
 DEVICES = {
     "cpu": ({"device": "cpu"}, ENVIRONMENTS),

@@ -238,6 +238,14 @@ inline Model among_ellipsoids(Model model) {
   return model;
 }
 
+// the surfaces of all geoms move
+inline Model on_belts(Model model) {
+  constexpr double kNumbers[] = {0.7, -0.3, 0.2, 0.5, 1, -2};
+  for (int g = 0; g < model.ngeom; g++)
+    std::copy(std::begin(kNumbers), std::end(kNumbers), row::geom_surfacevel(model, g).begin());
+  return model;
+}
+
 }  // namespace scenes
 
 inline std::vector<Scene> all_scenes() {
@@ -275,6 +283,8 @@ inline std::vector<Scene> all_scenes() {
   add("strings", with_options(strings(), {{"integrator", {3}}}));
   add("box", with_options(box(), {{"cone", {1}}}));
   add("heap", with_options(heap(), {{"integrator", {3}}}));
+  add("garden_on_belts", on_belts(with_options(garden(6), {{"cone", {1}}})));
+  add("box_on_belt", on_belts(with_options(box(), {{"integrator", {3}}})));
   add("roller", with_options(roller(), {}));
   add("roller_elliptic", with_options(roller(), {{"cone", {1}}}));
   add("box_seed", with_options(box(), {{"cone", {1}}},

@@ -19,6 +19,10 @@ NOSLIP = (
     "that with opt.impratio = 10 and at a hundredth with 100; in MuJoCo with 3 noslip iterations at 0.0005 mm/s. "
     "drop='noslip' loads the model without this warning"
 )
+SLEEP = (
+    "the model asks for trees at rest to sleep, and none do: all trees are simulated at all times, as MuJoCo does "
+    "without the flag. drop='sleep' loads the model without this warning"
+)
 Problems = Iterable[tuple[str, str, str]]
 _LABEL = re.compile(r"^(\w+) (?:'(.*)'|(\d+))")
 # what an element is called in a refusal, and its list in an mjSpec
@@ -73,6 +77,17 @@ OPTIONS: dict[str, Callable[[Any], bool]] = {
     "multiccd": _without_flag("disable", "multiccd"),
     "sleep": _without_flag("enable", "sleep"),
 }
+
+
+def asks_for_sleep(mj_model: mujoco.MjModel) -> int:
+    """The flag by which trees at rest sleep, where it is set; 0 where one begins asleep too, which is another motion."""
+    import mujoco
+
+    if not hasattr(mj_model, "tree_sleep_policy"):
+        return 0
+    asked = int(mj_model.opt.enableflags) & int(mujoco.mjtEnableBit.mjENBL_SLEEP)
+    begins = int(mujoco.mjtSleepPolicy.mjSLEEP_INIT)
+    return 0 if (mj_model.tree_sleep_policy == begins).any() else asked
 
 
 def _remove(spec: mujoco.MjSpec, element: Any) -> None:

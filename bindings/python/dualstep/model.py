@@ -25,6 +25,14 @@ def _read(source: Any, names: list[str]) -> dict[str, Any]:
     return {name: getattr(source, name) for name in names if hasattr(source, name)}
 
 
+def _options_of(mj_model: mujoco.MjModel) -> dict[str, Any]:
+    """The options, without sleep where a warning says so."""
+    options = _read(mj_model.opt, _core.model_option_names())
+    if asked := _drop.asks_for_sleep(mj_model):
+        options["enableflags"] = int(options["enableflags"]) & ~asked
+    return options
+
+
 def _fields(model: Model, letter: str) -> dict[str, np.ndarray]:
     """Copies of the arrays of one kind."""
     found = {name: model.field(name) for name in _core.model_field_names(letter)}
@@ -154,7 +162,7 @@ class Model(_core.Model, ModelFields):
                 "sizes": _read(mj_model, _core.model_size_names()),
                 "ints": _read(mj_model, _core.model_field_names("I")),
                 "reals": _read(mj_model, _core.model_field_names("R")),
-                "option": _read(mj_model.opt, _core.model_option_names()),
+                "option": _options_of(mj_model),
                 "names": mj_model.names,
                 "text": mj_model.text_data,
             }
@@ -164,6 +172,8 @@ class Model(_core.Model, ModelFields):
             warnings.warn(deprecated, DeprecationWarning, stacklevel=level)
         if mj_model.opt.noslip_iterations > 0:
             warnings.warn(_drop.NOSLIP.format(n=mj_model.opt.noslip_iterations), UserWarning, stacklevel=level)
+        if _drop.asks_for_sleep(mj_model):
+            warnings.warn(_drop.SLEEP, UserWarning, stacklevel=level)
         return model
 
     @classmethod
@@ -192,7 +202,7 @@ class Model(_core.Model, ModelFields):
         raw = {
             "sizes": {name: int(getattr(self, name)) for name in _core.model_size_names() if hasattr(self, name)},
             **{kind: _fields(self, letter) for kind, letter in (("ints", "I"), ("reals", "R"))},
-            "option": _read(self.mj_model.opt, _core.model_option_names()),
+            "option": _options_of(self.mj_model),
             "names": self.mj_model.names,
             "text": self.mj_model.text_data,
         }

@@ -230,6 +230,8 @@ void CudaBackend<Scalar>::refuse_generic(const Tables<Scalar>& tables) const {
     what = "rangefinders tell normals here, which on a GPU specialised kernels alone do";
   else if (tables.n.nfluid > 0)
     what = "a medium sees ellipsoids here, which on a GPU specialised kernels alone do";
+  else if (tables.n.nsurface > 0)
+    what = "surfaces move here, which on a GPU specialised kernels alone simulate";
   else if (tables.n.nisland > 0)
     what = "the contacts of " + std::to_string(tables.n.nisland) +
            " trees are solved by islands here, which on a GPU specialised kernels alone do";

@@ -6,6 +6,7 @@
 // solves    J, whitened, and y0 of every contact
 // equation  J_r = the axis' motion of the second body less the first's,   aref = -B J v - K imp(r) r (r on n alone)
 // source    MuJoCo's documentation, "Contact" and "Solver parameters"
+//           where surfaces move, J v is that relative to them (surface_velocity.h)
 // deviation none; other laws of contact set con_kterm, con_Bn, con_Bt and con_D (kernels/contact), and explicit ones are
 //           given J v in place of y
 // reads     con_*, cdof, tree_com, qvel, qacc_smooth, LD, Dscale
@@ -79,6 +80,22 @@ DS_FN void weigh_contact(E& env, int slot) {
     env.con_D()[slot] = env.con_D()[slot] * RowShares<Real>{sum.of[0], sum.of[1]}.weight();
 }
 
+// whether surfaces move in these kernels: generic ones of a GPU leave out what few models need
+template <class AnyTables>
+constexpr bool kSurfacesCompiled = !DS_FOR_GPU;
+template <class AnyTables>
+requires requires { AnyTables::kKindPresent; }
+constexpr bool kSurfacesCompiled<AnyTables> = (AnyTables::n.nsurface > 0);
+template <class E>
+DS_HD bool surfaces_move(const E& env) {
+  if constexpr (!kSurfacesCompiled<StepTables<typename E::Scalar>>) return false;
+  return env.t.n.nsurface > 0;
+}
+// of a slot's rows those that see the surfaces move: two along them, and the one about the normal
+constexpr int kSurfaceRow = 1, kSurfaceRows = 3;
+template <int kDim>
+constexpr int kSurfaceRowEnd = kDim < kSurfaceRow + kSurfaceRows ? kDim : kSurfaceRow + kSurfaceRows;
+
 // rows of contact slots: J on the support, b, then whitened
 template <int kDim, class E>
 DS_STAGE void contact_rows(E& env) {
@@ -138,6 +155,14 @@ DS_STAGE void contact_rows(E& env) {
       DS_UNROLL
       for (int k = 0; k < 3; k++)
         y0[kDim * slot + three + k] = three + k == 0 ? s.of[k] + env.con_kterm()[slot] : s.of[k];
+    }
+    if (surfaces_move(env) && env.lanes.rank() == 0) {
+      const auto surface = env.con_surface().from(kSurfaceRows * slot);
+      DS_UNROLL
+      for (int r = kSurfaceRow; r < kSurfaceRowEnd<kDim>; r++) {
+        const Real rate = select(dim > Real(r), Bt * surface[r - kSurfaceRow], zero);
+        y0[kDim * slot + r] = y0[kDim * slot + r] + rate;
+      }
     }
   }
   env.sync();

@@ -228,6 +228,19 @@ struct IslandContacts : IslandRows<kDim, E, kOneEight> {
     store(this->con_D(), g->first, select(some, this->capped(g->D, select(some, largest, Real(1))), zero));
   }
 
+  // where surfaces move, rates are those relative to them
+  DS_HD void add_surfaces(Group* g) const {
+    DS_UNROLL
+    for (int r = kSurfaceRow; r < kSurfaceRowEnd<kDim>; r++) {
+      Real speed(0);
+      for (int l = 0; l < kPack; l++) {
+        const int slot = this->con_slot()[contact_of(*g, l)];
+        set_lane(speed, l, lane_of(env.con_surface()[kSurfaceRows * slot + r - kSurfaceRow], element));
+      }
+      g->rate[r] = g->rate[r] + select(g->dim > Real(r), g->Bt * speed, Real(0));
+    }
+  }
+
   DS_HD void make_group(int first) const {
     const int slots = this->slots();
     Group g;
@@ -239,6 +252,7 @@ struct IslandContacts : IslandRows<kDim, E, kOneEight> {
     read_contacts(&g);
     add_body(&g, 0);
     add_body(&g, 1);
+    if (surfaces_move(env)) add_surfaces(&g);
     DS_UNROLL
     for (int r = 0; r < kDim; r++) {
       const Real y0 = r == 0 ? g.rate[r] + g.kterm : g.rate[r];

@@ -1,5 +1,7 @@
 """Models loaded without what is not simulated: what is left out, what is said, what stays refused."""
 
+import pickle
+
 import mujoco
 import numpy as np
 import pytest
@@ -9,12 +11,12 @@ import dualstep as ds
 WORLD = """
 <mujoco><option noslip_iterations="{noslip}"><flag sleep="{sleep}"/></option>
   <worldbody><geom name="floor" type="plane" size="5 5 1"/>
-    <body name="b" pos="0 0 1"><joint name="j" stiffness="{stiffness}"/><geom name="g" size=".1"/><site name="s"/>
+    <body name="b" pos="0 0 1" {policy}><joint name="j" stiffness="{stiffness}"/><geom name="g" size=".1"/><site name="s"/>
       <body pos="0 0 .3"><joint name="k" axis="0 1 0"/><geom name="sticky" size=".1" adhesion="{adhesion}"/></body></body></worldbody>
   <actuator><motor name="m" joint="j"/>{actuators}</actuator>
   <sensor><jointpos joint="j"/>{sensors}</sensor>
   <keyframe>{key}</keyframe></mujoco>"""
-PLAIN = dict(noslip=0, sleep="disable", stiffness="1", adhesion=0, actuators="", sensors="", key="")
+PLAIN = dict(noslip=0, sleep="disable", policy="", stiffness="1", adhesion=0, actuators="", sensors="", key="")
 USERS = '<general name="glue" joint="j" biastype="user"/>'
 
 
@@ -28,7 +30,7 @@ CASES = {
         "bias user",
         "bias user (1 actuator)",
     ),
-    "sleep": (dict(sleep="enable"), "sleep", "sleep (option)"),
+    "sleep": (dict(sleep="enable", policy='sleep="init"'), "sleep", "sleep (option)"),
     "sensor": (
         dict(sensors='<user dim="1" objtype="site" objname="s"/>' * 3),
         "sensor",
@@ -126,6 +128,19 @@ def test_what_the_warning_says_of_noslip_is_so(cone, speed, impratio):
         assert creep(lambda n, m=m, d=d: mujoco.mj_step(m, d, n), lambda d=d: float(d.qpos[0])) == wanted
 
 
+def test_trees_at_rest_do_not_sleep_and_that_is_said():
+    with pytest.warns(UserWarning, match="asks for trees at rest to sleep.*drop='sleep'") as caught:
+        model = ds.Model.from_mjcf(world(sleep="enable"))
+    assert caught[0].filename == __file__
+    plain, again = ds.Model.from_mjcf(world()), pickle.loads(pickle.dumps(model))
+    ends = []
+    for one in (plain, model, again):
+        with ds.Batch(one, 1, device="cpu") as sim:
+            sim.step(200)
+            ends.append(sim.qpos.tobytes())
+    assert len(set(ends)) == 1
+
+
 def test_several_at_once():
     text = world(noslip=3, adhesion=1, sensors='<user dim="1" objtype="site" objname="s"/>', actuators=USERS)
     with pytest.warns(
@@ -136,7 +151,7 @@ def test_several_at_once():
 
 
 def test_what_is_not_named_stays_refused():
-    text = world(sleep="enable", adhesion=1)
+    text = world(sleep="enable", policy='sleep="init"', adhesion=1)
     with pytest.raises(ds.UnsupportedModelError) as caught:
         ds.Model.from_mjcf(text, drop="sleep")
     assert [p[0] for p in caught.value.problems] == ["adhesion"]

@@ -176,11 +176,12 @@ def actuator(text):
     return {"tail": f"<actuator>{text}</actuator>"}
 
 
+ASLEEP = '<worldbody><body pos="9 9 9" sleep="init"><freejoint/><geom size=".1"/></body></worldbody>'
+
 REFUSED = {
     "flag diagexact": (dict(head='<option><flag diagexact="enable"/></option>'), "flag diagexact", "option"),
-    "sleep": (dict(head='<option><flag sleep="enable"/></option>'), "flag sleep", "option"),
+    "sleep": (dict(head='<option><flag sleep="enable"/></option>', tail=ASLEEP), "flag sleep", "option"),
     "adhesion geom": (dict(geom='adhesion="1"'), "adhesion", "geom 'link'"),
-    "surface velocity": (dict(geom='surfacevel="1 0 0 0 0 0"'), "surface velocity", "geom 'link'"),
     "fluid ellipsoid": (
         dict(head='<option density="1" integrator="discrete"/>', geom='fluidshape="ellipsoid"'),
         "ellipsoid fluid model under discrete",
@@ -231,7 +232,7 @@ def test_actuators_of_plugins_are_refused_as_such():
 def test_all_refusals_at_once():
     xml = arm(
         head='<option><flag sleep="enable" diagexact="enable"/></option>',
-        tail='<worldbody><geom size="1" adhesion="1"/></worldbody><actuator><general name="a" joint="knee" biastype="user"/><motor name="b" joint="knee" damping="1 2"/></actuator>',
+        tail=ASLEEP + '<worldbody><geom size="1" adhesion="1"/></worldbody><actuator><general name="a" joint="knee" biastype="user"/><motor name="b" joint="knee" damping="1 2"/></actuator>',
     )
     found = problems(xml)
     assert [p[0] for p in found] == [
