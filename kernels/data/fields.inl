@@ -299,10 +299,6 @@ TABLE_R(geom_quat, "orientation in the body's frame")
 TABLE_R(geom_size, "size")
 TABLE_R(geom_rbound, "bounding radius; 0 for planes")
 TABLE_I(geom_hull, "hull of a mesh geom, height field; -1 for others")
-ROW_R(geom_surface, "of models whose surfaces move: the velocity of its surface, in its body's frame")
-COLUMN(geom_surface, surface_lin, 3, "where the body's origin is")
-COLUMN(geom_surface, surface_ang, 3, "angular")
-END_ROW(geom_surface)
 #include "kernels/data/shape_tables.inl"
 #include "kernels/data/sensor_tables.inl"
 // candidate pairs, sorted by kind

@@ -1,6 +1,10 @@
-// What collides and has more than a size, part of fields.inl: hulls of meshes, whose triples stand as hull_table.h says, and
-// height fields.
+// What collides and has more than a size, part of fields.inl: surfaces that move, hulls of meshes, whose triples stand as
+// hull_table.h says, and height fields.
 
+ROW_R(geom_surface, "of models whose surfaces move: the velocity of each collidable geom's surface, in its body's frame")
+COLUMN(geom_surface, surface_lin, 3, "where the body's origin is")
+COLUMN(geom_surface, surface_ang, 3, "angular")
+END_ROW(geom_surface)
 TABLE_I(hull_adr, "first point of each hull; nhull + 1 entries")
 TABLE_I(hull_faceadr, "first face of each hull; nhull + 1 entries")
 TABLE_I(hull_corneradr, "first corner of each face; nface + 1 entries")

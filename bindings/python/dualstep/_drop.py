@@ -80,7 +80,7 @@ OPTIONS: dict[str, Callable[[Any], bool]] = {
 
 
 def asks_for_sleep(mj_model: mujoco.MjModel) -> int:
-    """The flag by which trees at rest sleep, where it is set; 0 where one begins asleep too, which is another motion."""
+    """The flag by which trees at rest sleep, where it is set; 0 where one begins asleep: that moves otherwise."""
     import mujoco
 
     if not hasattr(mj_model, "tree_sleep_policy"):

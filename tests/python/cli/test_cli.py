@@ -42,7 +42,7 @@ def test_info_tells_what_a_batch_holds(capsys):
 
 
 def test_info_tells_what_would_have_to_be_removed(capsys, tmp_path):
-    text = """<mujoco><option><flag sleep="enable"/></option><worldbody><body name="b"><joint name="j"/><geom size="1"/><site name="s"/></body>
+    text = """<mujoco><option><flag sleep="enable"/></option><worldbody><body name="b" sleep="init"><joint name="j"/><geom size="1"/><site name="s"/></body>
       </worldbody><actuator><general joint="j" biastype="user"/></actuator>
       <sensor><user dim="1" objtype="site" objname="s"/></sensor></mujoco>"""
     (tmp_path / "arm.xml").write_text(text)

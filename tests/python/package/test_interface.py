@@ -54,9 +54,9 @@ def test_models(model, tmp_path):
     assert "humanoid" in ds.Model.names() and ds.Model.named("humanoid").nv == 27
     for name in OPTIONS:
         setattr(model.opt, name, getattr(model.opt, name))
-    with pytest.raises(ds.UnsupportedModelError, match="(?s)2 things.*flag sleep.*bias user"):
+    with pytest.raises(ds.UnsupportedModelError, match="(?s)2 things.*flag diagexact.*bias user"):
         text = SCENE.replace("</actuator>", "<general joint='j' biastype='user'/></actuator>")
-        ds.Model.from_mjcf(text.replace("<worldbody>", "<option><flag sleep='enable'/></option><worldbody>", 1))
+        ds.Model.from_mjcf(text.replace("<worldbody>", "<option><flag diagexact='enable'/></option><worldbody>", 1))
 
 
 @pytest.mark.parametrize("device", ["cpu", "auto", "emulated"])
