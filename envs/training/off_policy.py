@@ -29,6 +29,8 @@ from stable_baselines3.common.callbacks import BaseCallback
 SETTINGS = Settings(num_envs=16, total_steps=200_000, hidden=(256, 256), activation="relu", learning_rate=3e-4,
                     num_steps=64, mini_batches=1, reward_scale=1.0)  # fmt: skip
 """`num_steps` of each environment are between two points of the curve"""
+USED = ("num_envs", "total_steps", "num_steps", "learning_rate", "gamma", "hidden", "activation", "episode_steps")
+"""of all settings; the others are PPO's"""
 REPLAY, BATCH, FIRST = 1_000_000, 256, 2_000
 _MODULES = {"relu": torch.nn.ReLU, "tanh": torch.nn.Tanh, "elu": torch.nn.ELU}
 

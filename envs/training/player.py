@@ -11,14 +11,13 @@ import torch
 
 from dualstep.envs import make
 from dualstep.envs.contact import for_few
-from dualstep.envs.groups import policy_group
 from dualstep.envs.training import film
-from dualstep.envs.training.acting import follow
+from dualstep.envs.training.acting import follow, seen
 from dualstep.envs.training.learner import CheckpointError, Learner, check_code, read_checkpoint, settings_from
 from dualstep.envs.training.runs import find_checkpoint
 from dualstep.envs.training.settings import Settings
 
-Policy = Callable[[torch.Tensor], torch.Tensor]
+Policy = Callable[[Any], torch.Tensor]
 
 
 def load_policy(path: Path, task: str | None = None, *, trust: bool = False) -> tuple[str, Settings, Policy]:
@@ -80,7 +79,7 @@ def film_of(
     env = make_env(task, settings, num_envs, device="cpu")
     follow(env, policy)
     try:
-        recorded = film.record(env, lambda observation: policy(policy_group(observation).float()), seconds, seed=seed)
+        recorded = film.record(env, lambda observation: policy(seen(policy, observation)), seconds, seed=seed)
         return film.draw(env.task.drawn, recorded, path, env.task.camera)
     finally:
         env.close()

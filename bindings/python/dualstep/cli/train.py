@@ -107,6 +107,14 @@ def _check_option(task: str, name: str) -> None:
         raise CommandError(f"--set task.{name}: {error}") from None
 
 
+def _check_settings(given: list[str], base: Any, used: tuple[str, ...]) -> None:
+    """Refuses settings of the learner that SAC has no use for; those that are none are refused elsewhere."""
+    for words in given:
+        name = words.partition("=")[0]
+        if hasattr(base, name) and name not in used:
+            raise CommandError(f"--set {words} is given, and SAC has no such setting; it has: {', '.join(used)}")
+
+
 def _settings(args: argparse.Namespace, task: str, base: Any, checkpoint: Path | None) -> Any:
     changes: dict[str, Any] = {}
     options = dict(base.task_options)
@@ -217,7 +225,9 @@ def _prepare(args: argparse.Namespace, task: str, leads: bool) -> tuple[Any, Pat
         if algorithm == "sac":
             need("stable_baselines3", "sb3")
             from dualstep.envs.training.off_policy import SETTINGS as base
-            from dualstep.envs.training.off_policy import SacLearner as kind
+            from dualstep.envs.training.off_policy import USED, SacLearner as kind
+
+            _check_settings(args.set, base, USED)
         if whole:
             base = settings_from(whole)
         settings = _settings(args, task, base, checkpoint)
@@ -351,9 +361,6 @@ def worth(task: str, settings: Any, policy: Any, episodes: int, device: str, see
         return {**figures(found.returns), "ended_early": float(found.ended_early.mean()), "told": told}
 
     options = dict(settings.task_options)
-    if options.get("max_episode_steps", 0) is None:
-        # episodes that never end are worth nothing yet
-        del options["max_episode_steps"]
     limit = {name: value for name, value in options.items() if name == "max_episode_steps"}
     seed += 10_000
     here = for_few(options, episodes)
