@@ -288,9 +288,13 @@ def _learn(args: argparse.Namespace, learner: Any, recorder: Any, progress: Prog
 
 def _finish(args: argparse.Namespace, learner: Any, folder: Path, interrupted: bool) -> int:
     """The curve as a picture, and what the policy is worth."""
+    from dualstep._folders import explain
     from dualstep.envs.training import curves
 
-    curves.draw(folder / "curve.png", f"{learner.task}, seed {args.seed}", learner.curve)
+    try:
+        curves.draw(folder / "curve.png", f"{learner.task}, seed {args.seed}", learner.curve)
+    except OSError as error:  # the training stands
+        say(f"no curve.png could be written to '{folder}': {explain(error)}")
     found = _summary(args, learner, folder, interrupted)
     if args.json:
         print_json(found)
@@ -337,7 +341,7 @@ def _summary(args: argparse.Namespace, learner: Any, folder: Path, interrupted: 
         try:
             policy, seconds = learner.policy(), args.video_seconds
             found["video"] = str(film_of(learner.task, learner.settings, policy, folder / "video", seconds))
-        except (ImportError, RuntimeError) as error:  # the training stands
+        except (ImportError, OSError, RuntimeError) as error:  # the training stands
             found["no_video"] = str(error)
     if args.episodes and not interrupted:
         found.update(worth(learner.task, learner.settings, learner.policy(), args.episodes, args.device))
