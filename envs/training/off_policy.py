@@ -6,6 +6,7 @@ environment: a hundred times as many as PPO does, so that it learns from fewer s
 
 from __future__ import annotations
 
+import os
 import time
 from collections import deque
 from collections.abc import Callable
@@ -81,6 +82,8 @@ class SacLearner:
     ) -> None:
         if settings.activation not in ACTIVATIONS:
             raise ValueError(f"activation {settings.activation!r} is given, and SAC has {', '.join(ACTIVATIONS)}")
+        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            raise ValueError(f"{os.environ['WORLD_SIZE']} processes are given (WORLD_SIZE), and SAC trains on one")
         self.task, self.settings, self.seed = task, settings, seed
         self.env = _TimedEnv(task, settings.num_envs, seed=seed * 1_000_003, device=device, num_threads=num_threads,
                              nonfinite="clamp", **settings.learning_options())  # fmt: skip

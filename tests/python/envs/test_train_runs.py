@@ -75,6 +75,17 @@ def test_a_folder_that_was_named_is_not_written_over(here, capsys):
     assert (here / "mine" / "latest.pt").read_bytes() == before
 
 
+def test_two_trainings_do_not_write_to_one_folder(here, capsys):
+    assert train("InvertedPendulum", "--steps", "64", "--out", "run") == 0
+    held = runs.hold(here / "run")
+    assert train("InvertedPendulum", "--steps", "128", "--out", "run", "--resume") == 2
+    assert "another training writes to 'run': it must end before, or --out names another" in capsys.readouterr().err
+    os.close(held)
+    assert train("InvertedPendulum", "--steps", "128", "--out", "run", "--resume") == 0
+    # what has ended holds nothing
+    os.close(runs.hold(here / "run"))
+
+
 def test_where_a_checkpoint_is_found(tmp_path):
     assert runs.find_checkpoint(tmp_path / "x.pt") == tmp_path / "x.pt"
     # nothing there yet: the name that is missed

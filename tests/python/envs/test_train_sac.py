@@ -70,3 +70,9 @@ def test_settings_that_it_has_no_use_for_are_refused(words, tmp_path, capsys):
     assert cli.main(command) == 2
     assert f"--set {words} is given, and SAC has no such setting; it has: num_envs" in " ".join(capsys.readouterr().err.split())
     assert not (tmp_path / "run").exists()
+
+
+def test_it_is_of_one_process(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert cli.main(["train", "InvertedPendulum", "--algorithm", "sac", "--out", str(tmp_path / "run")]) == 2
+    assert "2 processes are given (WORLD_SIZE), and SAC trains on one" in capsys.readouterr().err

@@ -167,7 +167,8 @@ def main(args: argparse.Namespace) -> int:
     from dualstep.envs import registry
     from dualstep.envs.training.finite import WeightsError
     from dualstep.envs.training.record import Recorder, tensorboard_is_there
-    from dualstep._folders import explain
+    from dualstep.envs.training.runs import hold
+    from dualstep._folders import FolderError, explain
 
     if args.wandb:
         need("wandb", "wandb")
@@ -178,6 +179,10 @@ def main(args: argparse.Namespace) -> int:
     leads = os.environ.get("RANK", "0") == "0"
     learner, folder = _prepare(args, task, leads)
     progress = Progress(f"train {task}", quiet=not leads)
+    try:
+        held = hold(folder) if leads else None
+    except FolderError as error:
+        raise CommandError(str(error)) from None
     recorder = Recorder(folder, learner, leads=leads, kept=args.keep, say=progress.line)
     try:
         if leads and (tensorboard_is_there() if args.tensorboard is None else args.tensorboard):
@@ -198,6 +203,8 @@ def main(args: argparse.Namespace) -> int:
         raise CommandError(f"{error}; {kept}", status=1) from None
     finally:
         recorder.close()
+        if held is not None:
+            os.close(held)
     if not leads:
         return 0
     return _finish(args, learner, folder, interrupted)
