@@ -126,6 +126,7 @@ class Learner:
             self._runner = _Runner(self.env, config, log_dir=None, device=str(self.env.device))
         self.algorithm = self._runner.alg
         self._spread = _spread(self.algorithm.get_policy().distribution, settings)
+        _check_batches(self.algorithm, settings)
         groups = self.env.get_observations()
         observations = max(groups.get(name).shape[1] for name in groups.keys())  # a TensorDict: no plain dict
         self.torch_threads = wanted_threads(settings, observations, self.env.num_actions)
@@ -491,6 +492,8 @@ def _refused(settings: Settings) -> Iterator[None]:
 def _spread(distribution: Any, settings: Settings) -> tuple[str, torch.Tensor]:
     """The parameter that is a policy's deviation in all states, or its logarithm, and its name; ValueError where
     `final_std` wants one and there is none."""
+    if distribution is None:
+        raise ValueError(f"rsl_rl_options {settings.rsl_rl_options!r} are given, and an actor must have a distribution")
     for name in ("log_std_param", "std_param"):
         if hasattr(distribution, name):
             return name, getattr(distribution, name)
@@ -500,6 +503,15 @@ def _spread(distribution: Any, settings: Settings) -> tuple[str, torch.Tensor]:
             "the same in all states: --set final_std=None leaves exploration alone"
         )
     return "", torch.empty(0)
+
+
+def _check_batches(algorithm: Any, settings: Settings) -> None:
+    """ValueError where a mini-batch would hold nothing, which recurrent networks learn nothing from without a word."""
+    recurrent, batches = algorithm.actor.is_recurrent or algorithm.critic.is_recurrent, algorithm.num_mini_batches
+    if batches > settings.num_envs * (1 if recurrent else settings.num_steps):
+        of = f"recurrent networks learn from whole environments, of which there are {settings.num_envs}"
+        whole = of if recurrent else f"there are {settings.num_envs * settings.num_steps} samples"
+        raise ValueError(f"{batches} mini_batches are given, and {whole}")
 
 
 def _line(error: Exception) -> str:

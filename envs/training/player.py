@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -53,7 +52,11 @@ def _load(path: Path, task: str | None, trust: bool, num_envs: int = 1, seed: in
     check_code(settings, path, trust)
     # networks need one environment to know their sizes
     options = for_few(settings.task_options, num_envs)
-    small = dataclasses.replace(settings, num_envs=num_envs, task_options=options)
+    # nothing is learned there, from however few environments
+    given = {name: dict(section) for name, section in settings.rsl_rl_options.items()}
+    given.get("algorithm", {}).pop("num_mini_batches", None)
+    changes = {"num_envs": num_envs, "mini_batches": 1, "task_options": options, "rsl_rl_options": given}
+    small = settings.replace(**changes)
     learner = Learner(whole["task"], small, seed=seed, device="cpu", num_threads=1)
     try:
         learner.algorithm.load(whole["algorithm"], {"actor": True}, True)

@@ -139,6 +139,19 @@ def test_what_rsl_rl_cannot_make_is_told_in_a_line(section, entry, told):
         Learner("InvertedPendulum", SMALL.replace(final_std=0.1, rsl_rl_options={section: entry}), device="cpu")
 
 
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"actor": RECURRENT}, "8 mini_batches are given, and recurrent networks learn from whole environments, of .* are 4"),
+        ({"algorithm": {"num_mini_batches": 33}}, "33 mini_batches are given, and there are 32 samples"),
+        ({"actor": {"distribution_cfg": None}}, "rsl_rl_options .* are given, and an actor must have a distribution"),
+    ],
+)
+def test_mini_batches_hold_something(options, told):
+    with pytest.raises(ValueError, match=told):
+        Learner("InvertedPendulum", SMALL.replace(mini_batches=8, rsl_rl_options=options), device="cpu")
+
+
 def test_rsl_rls_own_networks_are_exported(tmp_path):
     learner = learner_of(actor={"class_name": "MLPModel"})
     learner.save(tmp_path / "latest.pt")

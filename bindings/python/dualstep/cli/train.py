@@ -237,6 +237,9 @@ def _prepare(args: argparse.Namespace, task: str, leads: bool) -> tuple[Any, Pat
             _check_settings(args.set, base, USED)
         if whole:
             base = settings_from(whole)
+        if whole and goes_on and type(whole.get("seed")) is int:
+            # a run has one seed, whatever folder it was asked for by
+            args.seed = whole["seed"]
         settings = _settings(args, task, base, checkpoint)
         if checkpoint:
             check_code(settings, checkpoint, False, [words.partition("=")[0] for words in args.set])
@@ -402,8 +405,9 @@ def print_worth(found: dict[str, Any]) -> None:
     print(f"  return {here['mean']:.1f} +- {here['std']:.1f}, of {here['episodes']} episodes{_told(here)}")
     there = found[where]
     if "mean" in there:
-        share = there["mean"] / here["mean"] if here["mean"] else float("nan")
-        print(f"  {name}: {there['mean']:.1f} +- {there['std']:.1f} ({share:.0%}){_told(there)}")
+        # of costs, which are below zero, a share says nothing
+        share = f" ({there['mean'] / here['mean']:.0%})" if min(here["mean"], there["mean"]) > 0 else ""
+        print(f"  {name}: {there['mean']:.1f} +- {there['std']:.1f}{share}{_told(there)}")
     else:
         print(f"  not tried {name}: {there['unavailable']}")
 
