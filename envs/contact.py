@@ -55,6 +55,8 @@ def describe(contact: Contact | None) -> str:
 
 def options_of(task: Task, contact: Contact) -> dict[str, Any]:
     """All options that a law by its name, or a dict of some, stands for on this task's model."""
+    if not isinstance(contact, (str, Mapping)):
+        raise TypeError(f"contact {contact!r} is given, and the name of a law or a dict of options is wanted")
     given = {"contact_model": contact} if isinstance(contact, str) else dict(contact)
     law = given.get("contact_model", task.model.opt.contact_model)
     if law not in LAWS:

@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from gymnasium.vector import VectorEnv
+from gymnasium import error
+from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from dualstep._arrays import integer
@@ -116,10 +117,35 @@ class MixedEnv(VectorEnv):
         shape = tuple(np.shape(actions))
         if shape != self.action_space.shape:
             raise ValueError(f"actions of shape {shape} are given, and {self.action_space.shape} is wanted")
+        self._refuse(self._rows(actions))
         given = [part.step(rows) for part, rows in zip(self.parts, self._rows(actions), strict=True)]
         known = {name: value for *_, info in given for name, value in info.items()}
         given = [(*one, _told_as_elsewhere(one, info, known)) for *one, info in given]
         return tuple(_join([one[i] for one in given], self._sizes) for i in range(5))  # pyright: ignore[reportReturnType]
+
+    def _refuse(self, actions: list[Any]) -> None:
+        """Refuses what a part would before any of them is stepped, by the numbers of all environments."""
+
+        def rows(flags: Callable[[BatchEnv, Any], Any]) -> list[int]:
+            found: list[int] = []
+            for part, start, given in zip(self.parts, self._starts, actions, strict=True):
+                found += [start + row for row in part._arrays.rows(flags(part, given)).tolist()]
+            return found
+
+        def bad(part: BatchEnv, given: Any) -> Any:
+            action = part._arrays.real(part._arrays.native(given), part.sim.dtype)
+            found = ~part._arrays.xp.isfinite(action).all(axis=1)
+            return found & ~part._pending if mode == AutoresetMode.NEXT_STEP else found
+
+        mode = self.parts[0].autoreset_mode
+        never = np.flatnonzero(np.concatenate([part._episodes for part in self.parts]) < 0).tolist()
+        if never:
+            told = f"{len(never)} of {self.num_envs} environments were never reset: {never[:10]}"
+            raise error.ResetNeeded(f"call reset() before step(): {told}{', ...' if len(never) > 10 else ''}")
+        if mode == AutoresetMode.DISABLED and (done := rows(lambda part, _: part._pending)):
+            raise error.ResetNeeded(f"environments {done[:10]} are done: reset them in their `parts`")
+        if self.parts[0].nonfinite == "refuse" and (wrong := rows(bad)):
+            raise ValueError(f"the actions of environments {wrong[:10]} ({len(wrong)} in all) are not finite")
 
     def render(self) -> tuple[Any, ...] | None:
         """As BatchEnv.render, of the first part."""

@@ -70,6 +70,8 @@ class RslRlEnv(VecEnv):
         if env.groups and group not in env.groups:
             raise ValueError(f"group {group!r} is given, and {type(env.task).__name__} has: {', '.join(env.groups)}")
         self.env = env
+        # rsl_rl's curiosity asks it of `unwrapped`
+        env.step_dt = env.task.dt  # pyright: ignore[reportAttributeAccessIssue]
         self.num_envs = env.num_envs
         self.num_actions = env.single_action_space.shape[0]
         self.max_episode_length = env.max_episode_steps or NEVER  # pyright: ignore[reportIncompatibleVariableOverride]

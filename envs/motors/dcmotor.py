@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from dualstep.envs.motors.model import MotorModel, Numbers
+from dualstep.envs.motors.model import MotorModel, Numbers, matches
 
 # what mujoco.MjModel has of an actuator's law
 LAW = ("dyntype", "gaintype", "biastype", "dynprm", "gainprm", "biasprm", "actearly", "ctrlspec")
@@ -65,8 +65,14 @@ def write_motors(mj_model: Any, motor: Any, stiffness: np.ndarray, damping: np.n
     gear = abs(a.gear)
     stall = motor.values("saturation_effort", a.effort) / gear
     default = None
-    if motor.velocity_limit is None and motor.no_load:
-        default = a.numbers("velocity_limit", motor.no_load, None, motor.what)
+    # what the task knows of joints that have no such motor does not count
+    known = {
+        pattern: speed
+        for pattern, speed in motor.no_load.items()
+        if any(matches(pattern, joint, motor.what) for joint in a.joints)
+    }
+    if motor.velocity_limit is None and known:
+        default = a.numbers("velocity_limit", known, None, motor.what)
     speed = motor.values("velocity_limit", default) * gear
     spec = mujoco.MjSpec()
     body = spec.worldbody.add_body()

@@ -25,21 +25,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
 from dualstep import _arrays
 from dualstep.batch import Batch
 from dualstep.envs import contact as laws
-from dualstep.envs import registry
 from dualstep.envs.contact import Contact, describe
-from dualstep.envs.groups import policy_group
+from dualstep.envs.groups import each_group
 from dualstep.envs.making import make_task
 from dualstep.envs.task import Task
-from dualstep.envs.training.acting import follow
+from dualstep.envs.training.acting import follow, seen
+from dualstep.envs.training.evaluate import Policy, time_limit
 from dualstep.envs.vector import BatchEnv
 from dualstep.errors import UnsupportedModelError
 
-Policy = Callable[[torch.Tensor], torch.Tensor]
 TRAINED = "as trained"
 COLUMNS = {
     "return": "", "kept": "", "difference": "", "falls": "", "given": "W", "net": "W", "motors": "W",
@@ -241,7 +239,8 @@ def run(
     observation, _ = env.reset(seed=seed)
     total, fell, diverged = np.zeros(episodes), np.zeros(episodes, bool), np.zeros(episodes, bool)
     while meter.alive.any():
-        observation, reward, terminated, truncated, info = env.step(policy(policy_group(observation).float().cpu()))
+        given = each_group(seen(policy, observation), lambda array: array.cpu())
+        observation, reward, terminated, truncated, info = env.step(policy(given))
         total += np.where(meter.alive, reward.cpu().numpy(), 0)
         if "diverged" in info:
             diverged |= meter.alive & info["diverged"].cpu().numpy()
@@ -270,11 +269,12 @@ def audit_policy(
         if name not in laws.LAWS:
             raise ValueError(f"contact model {name!r} is given, and a batch runs {', '.join(laws.LAWS)}")
     randomize = given.pop("randomize", None)
-    steps = given.pop("max_episode_steps", registry.find(task)[1].max_episode_steps)
+    steps = time_limit(task, given)
+    given.pop("max_episode_steps", None)
     made = make_task(task, given)
     if seconds is not None:
         limit = max(1, round(seconds / made.dt))
-        steps = limit if steps is None else min(limit, steps)
+        steps = min(limit, steps)
     of_env = {"device": device, "num_threads": num_threads, "max_episode_steps": steps,
               "randomize": randomize}  # fmt: skip
     tried = variants(trained, made.model.opt.integrator, chosen)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,9 +12,16 @@ from dualstep.envs.groups import policy_group
 from dualstep.envs.making import make_task
 from dualstep.envs import make, registry
 from dualstep.envs.vector import STATE, BatchEnv
-from dualstep.envs.training.acting import follow
+from dualstep.envs.training.acting import follow, seen
 
-Policy = Callable[[torch.Tensor], torch.Tensor]
+Policy = Callable[[Any], torch.Tensor]
+UNLIMITED = 1_000
+"""steps of an episode of a task that sets no limit, so that those which nothing ends have an end"""
+
+
+def time_limit(task: str, options: Mapping[str, Any]) -> int:
+    """Steps of an episode: as the options of the task say, or the task itself, or UNLIMITED where both say None."""
+    return options.get("max_episode_steps") or registry.find(task)[1].max_episode_steps or UNLIMITED
 
 
 class Episodes(NamedTuple):
@@ -79,7 +86,7 @@ def episodes_of(env: BatchEnv, policy: Policy, seed: int) -> Episodes:
     alive, steps, early = torch.ones_like(total), torch.zeros_like(total), torch.zeros_like(total)
     told: dict[str, torch.Tensor] = {}
     while bool(alive.any()):
-        observation, reward, terminated, truncated, info = env.step(policy(policy_group(observation).float()))
+        observation, reward, terminated, truncated, info = env.step(policy(seen(policy, observation)))
         final = info.get("final_info", info)
         for name, value in info.items():
             if not name.startswith("_") and getattr(value, "shape", ()) == total.shape and value.is_floating_point():
@@ -99,13 +106,15 @@ def episodes_here(
     task: str, policy: Policy, episodes: int, *, seed: int, device: str = "auto", num_threads: int = 0, **options: Any
 ) -> Episodes:
     """Of as many environments, each for one episode."""
+    options["max_episode_steps"] = time_limit(task, options)
     env = make(task, episodes, device=device, num_threads=num_threads, output="torch", nonfinite="clamp", **options)
     return episodes_of(env, policy, seed)
 
 
 def episodes_on_mujoco(task: str, policy: Policy, episodes: int, *, seed: int, **options: Any) -> Episodes:
     """The same task, stepped by MuJoCo. The policy is asked on the host."""
-    limit = options.pop("max_episode_steps", registry.find(task)[1].max_episode_steps)
+    limit = time_limit(task, options)
+    options.pop("max_episode_steps", None)
     how: dict[str, Any] = {"device": "cpu", "dtype": "float64", "output": "torch", "nonfinite": "clamp"}
     env = MujocoStepped(make_task(task, options), episodes, max_episode_steps=limit, randomize=(), **how)
     return episodes_of(env, policy, seed)

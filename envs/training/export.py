@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import io
+import math
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -17,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from dualstep.envs.groups import policy_group
+from dualstep.envs.training.acting import seen
+from dualstep.envs.training.files import write_whole
 from dualstep.envs.training.learner import CheckpointError
 from dualstep.envs.training.player import load_learner
 
@@ -29,7 +31,8 @@ TOLERANCE = 1e-4
 
 
 class ExportedPolicy(torch.nn.Module):
-    """`learner`: of a checkpoint. Observations (N, n) to actions (N, k), both float32."""
+    """`learner`: of a checkpoint. Observations (N, n) to actions (N, k), both float32; of several groups that an actor
+    sees, one after the other."""
 
     limit: torch.Tensor
     offset: torch.Tensor
@@ -42,7 +45,8 @@ class ExportedPolicy(torch.nn.Module):
         self.normalizer = copy.deepcopy(exportable.obs_normalizer)
         self.mlp = copy.deepcopy(exportable.mlp)
         self.mean = copy.deepcopy(exportable.deterministic_output)
-        self.clip = float(network.clip)
+        # rsl_rl's own networks do not cut observations off
+        self.clip = float(getattr(network, "clip", math.inf))
         # without bounds, an action is what the policy says
         free = torch.full_like(env._middle, torch.finfo(torch.float32).max)
         limit = free if env.clip is None else torch.where(env._bounded, torch.full_like(free, env.clip), free)
@@ -76,14 +80,13 @@ def export(
     if learner.algorithm.get_policy().is_recurrent:
         raise CheckpointError(f"'{checkpoint}' is of a recurrent network, and those that remember nothing are exported")
     policy = ExportedPolicy(learner)
-    observations = _observations(learner, seed)
-    wanted = learner.policy()(observations)
+    observations, wanted = _acted(learner, seed)
     written = to_onnx(policy, observations[:1]) if kind == "onnx" else to_torchscript(policy, observations[:1])
     found = run_onnx(written, observations) if kind == "onnx" else run_torchscript(written, observations)
     difference = float((torch.as_tensor(found) - wanted).abs().max())
     if not difference < TOLERANCE * max(1.0, float(wanted.abs().max())):
         raise RuntimeError(f"what was exported acts otherwise than the policy: by up to {difference:g}")
-    out.write_bytes(written)
+    write_whole(out, written)
     return {
         "task": learner.task,
         "checkpoint": str(checkpoint),
@@ -96,13 +99,17 @@ def export(
     }
 
 
-def _observations(learner: Any, seed: int, steps: int = 32) -> torch.Tensor:
-    """What the policy sees in the beginning of episodes."""
+def _acted(learner: Any, seed: int, steps: int = 32) -> tuple[torch.Tensor, torch.Tensor]:
+    """What the policy sees in the beginning of episodes, and what it does."""
     policy, env = learner.policy(), learner.env.env
-    seen = [policy_group(env.reset(seed=seed)[0]).float()]
-    for _ in range(steps):
-        seen.append(policy_group(env.step(policy(seen[-1]))[0]).float())
-    return torch.cat(seen)
+    observation, _ = env.reset(seed=seed)
+    given, actions = [], []
+    for _ in range(steps + 1):
+        shown = seen(policy, observation)
+        given.append(torch.cat(list(shown.values()), dim=1) if isinstance(shown, dict) else shown)
+        actions.append(policy(shown))
+        observation, *_ = env.step(actions[-1])
+    return torch.cat(given), torch.cat(actions)
 
 
 @contextlib.contextmanager

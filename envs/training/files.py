@@ -24,13 +24,18 @@ def brought(task: Any) -> dict[str, Any]:
 
 
 def write_checkpoint(path: Path, whole: dict[str, Any]) -> None:
-    """All of it or nothing: what was there stays where the writing is cut off."""
+    """As `write_whole`."""
     buffer = io.BytesIO()
     torch.save(whole, buffer)
+    write_whole(path, buffer.getbuffer())
+
+
+def write_whole(path: Path, contents: bytes | memoryview) -> None:
+    """All of it or nothing: what was there stays where the writing is cut off."""
     beside = path.with_name(path.name + ".part")
     try:
         with open(beside, "wb") as file:
-            file.write(buffer.getbuffer())
+            file.write(contents)
         beside.replace(path)
     except BaseException:
         # what was cut off is of no use to anyone

@@ -16,7 +16,7 @@ import math
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -120,11 +120,13 @@ class Learner:
             **settings.learning_options(),
         )
         # what rsl_rl prints about its networks is no part of our progress
-        with contextlib.redirect_stdout(io.StringIO()):
+        with contextlib.redirect_stdout(io.StringIO()), _refused(settings):
             given = settings.rsl_rl_options.get("obs_groups", {})
             config = {**settings.rsl_rl(), "obs_groups": {**self.env.obs_groups, **given}}
             self._runner = _Runner(self.env, config, log_dir=None, device=str(self.env.device))
         self.algorithm = self._runner.alg
+        self._spread = _spread(self.algorithm.get_policy().distribution, settings)
+        _check_batches(self.algorithm, settings)
         groups = self.env.get_observations()
         observations = max(groups.get(name).shape[1] for name in groups.keys())  # a TensorDict: no plain dict
         self.torch_threads = wanted_threads(settings, observations, self.env.num_actions)
@@ -239,9 +241,9 @@ class Learner:
         settings = self.settings
         if settings.final_std is not None:
             most = settings.init_std + self.done * (settings.final_std - settings.init_std)
+            name, parameter = self._spread
             with torch.no_grad():
-                distribution: Any = self.algorithm.get_policy().distribution
-                distribution.log_std_param.clamp_(max=math.log(most))
+                parameter.clamp_(max=math.log(most) if name == "log_std_param" else most)
 
     def _count(self, reward: torch.Tensor, done: torch.Tensor, lengths: torch.Tensor) -> None:
         self._return += reward
@@ -300,6 +302,7 @@ class Learner:
             "diverged": self.diverged,
             "hidden": [_copied(network.get_hidden_state(), "cpu") for network in self._networks],
             "policy": _fingerprint(self.algorithm.get_policy()),
+            "curiosity": _curiosity(self.algorithm),
         }
         if self.env.device.type == "cuda":
             place["random_device"] = torch.cuda.get_rng_state(self.env.device)
@@ -361,6 +364,8 @@ class Learner:
         for network, hidden in zip(self._networks, place.get("hidden", (None, None)), strict=True):
             if network.is_recurrent:
                 network.reset(hidden_state=_copied(hidden, self.env.device))
+        if place.get("curiosity"):
+            _go_on_curiously(self.algorithm, place["curiosity"], self.env.device)
         torch.set_rng_state(place["random"])
         if "random_device" in place and self.env.device.type == "cuda":
             torch.cuda.set_rng_state(place["random_device"], self.env.device)
@@ -448,22 +453,65 @@ def read_checkpoint(path: Path, task: str | None = None, *, trust: bool = False)
     return whole
 
 
-def check_code(settings: Settings, path: Path, trust: bool, said: Sequence[str] = ()) -> None:
+def check_code(settings: Settings, path: Path, trust: bool, said: Sequence[str] | None = None) -> None:
     """CheckpointError where the settings of a checkpoint name classes, functions or TorchScript of somebody's own;
-    `said` are those that the user gives himself."""
+    `said` are those that the user of `train`, which trusts none, gives himself."""
     if trust:
         return
-    if (code := settings.code()) and "rsl_rl_options" not in said:
+
+    def how(name: str, does: str) -> str:
+        return f"--trust {does} it" if said is None else f"--set {name}=... says it once more"
+
+    if (code := settings.code()) and "rsl_rl_options" not in (said or ()):
         raise CheckpointError(
             f"'{path}' was trained with '{code[0]}', as its rsl_rl_options say: no code is run that a checkpoint "
-            "names; --trust imports it"
+            f"names; {how('rsl_rl_options', 'imports')}"
         )
     motor = settings.task_options.get(motors.OPTION)
-    if motors.runs_code(motor) and f"task.{motors.OPTION}" not in said:
+    option = f"task.{motors.OPTION}"
+    if motors.runs_code(motor) and option not in (said or ()):
         raise CheckpointError(
             f"'{path}' was trained with the TorchScript of its motor_model {motor!r}: no code is run that a checkpoint "
-            "names; --trust loads it"
+            f"names; {how(option, 'loads')}"
         )
+
+
+@contextlib.contextmanager
+def _refused(settings: Settings) -> Iterator[None]:
+    """What rsl_rl cannot make of `rsl_rl_options` is a ValueError that names them."""
+    try:
+        yield
+    except Exception as error:
+        if not settings.rsl_rl_options:
+            raise
+        kind = "" if isinstance(error, (TypeError, ValueError)) else f"{type(error).__name__}: "
+        told = f"{kind}{_line(error)}"
+        raise ValueError(f"rsl_rl_options {settings.rsl_rl_options!r} are refused by rsl_rl: {told}") from error
+
+
+def _spread(distribution: Any, settings: Settings) -> tuple[str, torch.Tensor]:
+    """The parameter that is a policy's deviation in all states, or its logarithm, and its name; ValueError where
+    `final_std` wants one and there is none."""
+    if distribution is None:
+        raise ValueError(f"rsl_rl_options {settings.rsl_rl_options!r} are given, and an actor must have a distribution")
+    for name in ("log_std_param", "std_param"):
+        if hasattr(distribution, name):
+            return name, getattr(distribution, name)
+    if settings.final_std is not None:
+        raise ValueError(
+            f"final_std {settings.final_std} is given, and a {type(distribution).__name__} has no deviation that is "
+            "the same in all states: --set final_std=None leaves exploration alone"
+        )
+    return "", torch.empty(0)
+
+
+def _check_batches(algorithm: Any, settings: Settings) -> None:
+    """ValueError where a mini-batch would hold nothing, which recurrent networks learn nothing from without a word."""
+    recurrent, batches = algorithm.actor.is_recurrent or algorithm.critic.is_recurrent, algorithm.num_mini_batches
+    if batches > settings.num_envs * (1 if recurrent else settings.num_steps):
+        of = f"recurrent networks learn from whole environments, of which there are {settings.num_envs}"
+        whole = of if recurrent else f"there are {settings.num_envs * settings.num_steps} samples"
+        raise ValueError(f"{batches} mini_batches are given, and {whole}")
 
 
 def _line(error: Exception) -> str:
@@ -476,6 +524,21 @@ def _copied(hidden: Any, device: Any) -> Any:
     if isinstance(hidden, tuple):
         return tuple(_copied(part, device) for part in hidden)
     return None if hidden is None else hidden.detach().to(device, copy=True)
+
+
+def _curiosity(algorithm: Any) -> tuple[int, Any] | None:
+    """What intrinsic rewards (rsl_rl's `rnd_cfg`) have beside weights: steps that were paid, their running average."""
+    if not algorithm.rnd:
+        return None
+    average = getattr(algorithm.rnd.reward_normalizer, "disc_avg", None)
+    return algorithm.rnd.update_counter, None if average is None else _copied(average.avg, "cpu")
+
+
+def _go_on_curiously(algorithm: Any, found: tuple[int, Any], device: Any) -> None:
+    """Goes on from what `_curiosity` gave."""
+    algorithm.rnd.update_counter, average = found
+    if average is not None:
+        algorithm.rnd.reward_normalizer.disc_avg.avg = _copied(average, device)
 
 
 def _fits(hidden: Any, num_envs: int) -> bool:

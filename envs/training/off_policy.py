@@ -6,6 +6,7 @@ environment: a hundred times as many as PPO does, so that it learns from fewer s
 
 from __future__ import annotations
 
+import os
 import time
 from collections import deque
 from collections.abc import Callable
@@ -29,6 +30,8 @@ from stable_baselines3.common.callbacks import BaseCallback
 SETTINGS = Settings(num_envs=16, total_steps=200_000, hidden=(256, 256), activation="relu", learning_rate=3e-4,
                     num_steps=64, mini_batches=1, reward_scale=1.0)  # fmt: skip
 """`num_steps` of each environment are between two points of the curve"""
+USED = ("num_envs", "total_steps", "num_steps", "learning_rate", "gamma", "hidden", "activation", "episode_steps")
+"""of all settings; the others are PPO's"""
 REPLAY, BATCH, FIRST = 1_000_000, 256, 2_000
 _MODULES = {"relu": torch.nn.ReLU, "tanh": torch.nn.Tanh, "elu": torch.nn.ELU}
 
@@ -79,6 +82,8 @@ class SacLearner:
     ) -> None:
         if settings.activation not in ACTIVATIONS:
             raise ValueError(f"activation {settings.activation!r} is given, and SAC has {', '.join(ACTIVATIONS)}")
+        if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+            raise ValueError(f"{os.environ['WORLD_SIZE']} processes are given (WORLD_SIZE), and SAC trains on one")
         self.task, self.settings, self.seed = task, settings, seed
         self.env = _TimedEnv(task, settings.num_envs, seed=seed * 1_000_003, device=device, num_threads=num_threads,
                              nonfinite="clamp", **settings.learning_options())  # fmt: skip

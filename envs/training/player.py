@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,14 +10,13 @@ import torch
 
 from dualstep.envs import make
 from dualstep.envs.contact import for_few
-from dualstep.envs.groups import policy_group
 from dualstep.envs.training import film
-from dualstep.envs.training.acting import follow
+from dualstep.envs.training.acting import follow, seen
 from dualstep.envs.training.learner import CheckpointError, Learner, check_code, read_checkpoint, settings_from
 from dualstep.envs.training.runs import find_checkpoint
 from dualstep.envs.training.settings import Settings
 
-Policy = Callable[[torch.Tensor], torch.Tensor]
+Policy = Callable[[Any], torch.Tensor]
 
 
 def load_policy(path: Path, task: str | None = None, *, trust: bool = False) -> tuple[str, Settings, Policy]:
@@ -54,7 +52,11 @@ def _load(path: Path, task: str | None, trust: bool, num_envs: int = 1, seed: in
     check_code(settings, path, trust)
     # networks need one environment to know their sizes
     options = for_few(settings.task_options, num_envs)
-    small = dataclasses.replace(settings, num_envs=num_envs, task_options=options)
+    # nothing is learned there, from however few environments
+    given = {name: dict(section) for name, section in settings.rsl_rl_options.items()}
+    given.get("algorithm", {}).pop("num_mini_batches", None)
+    changes = {"num_envs": num_envs, "mini_batches": 1, "task_options": options, "rsl_rl_options": given}
+    small = settings.replace(**changes)
     learner = Learner(whole["task"], small, seed=seed, device="cpu", num_threads=1)
     try:
         learner.algorithm.load(whole["algorithm"], {"actor": True}, True)
@@ -80,7 +82,7 @@ def film_of(
     env = make_env(task, settings, num_envs, device="cpu")
     follow(env, policy)
     try:
-        recorded = film.record(env, lambda observation: policy(policy_group(observation).float()), seconds, seed=seed)
+        recorded = film.record(env, lambda observation: policy(seen(policy, observation)), seconds, seed=seed)
         return film.draw(env.task.drawn, recorded, path, env.task.camera)
     finally:
         env.close()

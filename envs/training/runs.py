@@ -9,6 +9,7 @@ out/train/Hopper-0/latest                            a link to the run that was 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import shutil
 import time
@@ -52,6 +53,21 @@ def own_folder(folder: Path) -> Path:
                 f"'{folder}' holds a run: --resume goes on with it, and another --out begins one beside it"
             )
     return folder
+
+
+def hold(folder: Path) -> int | None:
+    """Keeps others from training into a folder until the file that is returned is closed, or the process ends;
+    FolderError where another one holds it. None where the file system has no locks."""
+    file = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(file)
+        if isinstance(error, BlockingIOError):
+            told = f"another training writes to '{folder}': it must end before, or --out names another"
+            raise FolderError(told) from None
+        return None
+    return file
 
 
 def find_checkpoint(path: Path) -> Path:

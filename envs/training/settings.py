@@ -101,6 +101,12 @@ class Settings:
             raise ValueError(
                 f"rsl_rl_options {options!r} is given, and it must be a dict of dicts, of {', '.join(_SECTIONS)}"
             )
+        kind = options.get("algorithm", {}).get("class_name")
+        if str(kind).rpartition(":")[2].rpartition(".")[2] == "Distillation":
+            raise ValueError(
+                f"rsl_rl_options: the algorithm {kind!r} is given, and a training is by PPO: a student learns from a "
+                "teacher by rsl_rl's DistillationRunner, which takes a RslRlEnv (dualstep.envs.adapters.rsl_rl)"
+            )
 
     def code(self) -> list[str]:
         """Names of classes and functions in `rsl_rl_options` that are not rsl_rl's own."""

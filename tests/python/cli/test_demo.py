@@ -1,8 +1,10 @@
 """The demo: the policy that the package ships acts as the one it is made from, and runs; the page is served."""
 
+import socket
 import subprocess
 import sys
 import time
+from urllib.parse import urlsplit
 
 import chromium
 import numpy as np
@@ -55,6 +57,23 @@ def test_the_page_is_served_for_a_while(capfd):
     pytest.importorskip("viser")
     assert main(["demo", "--port", "8196", "--for", "0.5", "--num-envs", "4", "--no-browser"]) == 0
     assert "4 half-cheetahs: http://127.0.0.1:8196" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_the_page_that_is_opened_is_the_one_that_is_served(host, capfd, monkeypatch):
+    pytest.importorskip("viser")
+    from dualstep.cli import demo
+
+    opened = []
+    monkeypatch.setattr(demo, "_open_soon", opened.append)
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        try:
+            probe.bind((host, 0))
+        except OSError:
+            pytest.skip(f"no {host} here")
+    assert main(["demo", "--port", "0", "--host", host, "--for", "0.1", "--num-envs", "1"]) == 0
+    served = capfd.readouterr().err.partition("1 half-cheetah: ")[2].split()[0]
+    assert opened == [served] and urlsplit(served).hostname == host and urlsplit(served).port
 
 
 @pytest.mark.skipif(chromium.BINARY is None, reason="no Chromium here")

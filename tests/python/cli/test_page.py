@@ -43,6 +43,14 @@ def test_the_page_answers_to_itself_alone():
         # a name of somebody else's that leads here
         assert " 403 " in asked(port, Host=f"evil.example:{port}", Origin=f"http://evil.example:{port}", **upgrade)
         assert " 403 " in asked(port, Host=f"evil.example:{port}")
+        assert " 403 " in asked(port, Host=here, Origin="http://[", **upgrade)
+        # the same header twice
+        assert " 403 " in asked(port, Host=f"evil.example\r\nHost: {here}")
+        assert " 403 " in asked(port, Host=here, Origin=f"http://{here}\r\nOrigin: http://evil.example", **upgrade)
+        # what is no request, as of whoever tries out ports
+        with socket.create_connection(("127.0.0.1", port), timeout=5) as stray:
+            stray.sendall(b"\x00\x01\r\n\r\n")
+            assert stray.recv(10) == b""
         for path in ("/../../../../etc/passwd", "/%2e%2e/%2e%2e/%2e%2e/etc/passwd", "//etc/passwd", "/..%5c..%5cetc/passwd"):
             assert " 404 " in asked(port, path, Host=here), path
         # bound to this machine alone

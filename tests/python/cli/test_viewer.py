@@ -50,6 +50,8 @@ def test_which_environments():
     for text in ("8", "-1", "a", "", "2-1"):
         with pytest.raises(ValueError):
             chosen(text, 8)
+    with pytest.raises(ValueError, match="'0-3-5' is given, and numbers of environments are wanted, as in '0-3, 8'"):
+        chosen("0-3-5", 8)
 
 
 @pytest.fixture

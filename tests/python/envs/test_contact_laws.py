@@ -162,6 +162,36 @@ def test_actions_of_another_shape_are_refused(actions):
             env.step(actions)
 
 
+@pytest.mark.parametrize("mode", ["SAME_STEP", "DISABLED"])
+def test_what_one_part_refuses_steps_none(mode):
+    """By the numbers of all environments, and as a single batch says it."""
+    envs, told = both(autoreset_mode=mode, max_episode_steps=3), []
+    actions = np.zeros((5, 1), np.float32)
+    for env in envs:
+        with pytest.raises(gymnasium.error.ResetNeeded) as never:
+            env.step(actions)
+        env.reset(seed=0)
+        actions[3:] = np.nan
+        before = env.state()
+        with pytest.raises(ValueError, match=r"environments \[3, 4\] \(2 in all\) are not finite") as wrong:
+            env.step(actions)
+        assert all(np.array_equal(array, before[name]) for name, array in env.state().items())
+        actions[:] = 0
+        told.append([str(never.value), str(wrong.value)])
+    assert told[0] == told[1] and "5 of 5 environments were never reset: [0, 1, 2, 3, 4]" in told[0][0]
+    for _ in range(3):
+        envs[0].step(actions)
+    if mode == "DISABLED":
+        with pytest.raises(gymnasium.error.ResetNeeded, match=r"environments \[0, 1, 2, 3, 4\] are done"):
+            envs[0].step(actions)
+
+
+@pytest.mark.parametrize("contact", [3, ["todorov", 3], [["todorov"], "anitescu"]])
+def test_a_law_that_is_no_law_is_refused(contact):
+    with pytest.raises(TypeError, match="is given, and the name of a law or a dict of options is wanted"):
+        ds.envs.make("InvertedPendulum", 4, contact=contact)
+
+
 def test_steps_of_episodes_are_written_in_place():
     for env in both(max_episode_steps=5):
         env.reset(seed=0)

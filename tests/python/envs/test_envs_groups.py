@@ -155,6 +155,33 @@ def test_a_critic_that_is_told_more_is_trained(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["return"]["mean"] > 0
 
 
+def test_an_actor_may_see_other_groups(tmp_path, capsys):
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("rsl_rl")
+    from dualstep.cli import main
+    from dualstep.envs.training.contact_audit import audit_policy
+    from dualstep.envs.training.learner import Learner
+    from dualstep.envs.training.settings import Settings
+
+    options = {"obs_groups": {"actor": ["clock", "policy"], "critic": ["critic"]}}
+    settings = Settings(num_envs=4, num_steps=8, mini_batches=2, hidden=(8,), rsl_rl_options=options)
+    learner = Learner("Grouped", settings, device="cpu", num_threads=1)
+    learner.learn(64)
+    learner.save(tmp_path / "latest.pt")
+    assert main(["play", str(tmp_path), "--episodes", "2", "--json", "--device", "cpu"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["return"]["mean"] == pytest.approx(found["mujoco"]["mean"], rel=1e-3)
+    policy = learner.policy()
+    assert len(audit_policy("Grouped", policy, chosen=["todorov"], episodes=2).rows) > 1
+    assert main(["export", str(tmp_path), "--out", str(tmp_path / "p.pt"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["observations"] == 3
+    # of several groups, one after the other, in the actor's order
+    clock, seen = torch.rand(5, 1), torch.rand(5, 2)
+    with torch.no_grad():
+        written = torch.jit.load(tmp_path / "p.pt")(torch.cat([clock, seen], dim=1))
+    assert written.numpy() == pytest.approx(policy({"policy": seen, "clock": clock}).numpy(), abs=1e-6)
+
+
 def test_groups_in_stable_baselines3():
     sb3 = pytest.importorskip("stable_baselines3")
     from dualstep.envs.adapters.stable_baselines3 import SB3Env

@@ -486,3 +486,19 @@ def test_training_with_motors(tmp_path, pd, capsys):
     with pytest.raises(CheckpointError, match="--trust loads it"):
         load_policy(tmp_path / "script.pt")
     assert load_policy(tmp_path / "script.pt", trust=True)[0] == "Rig"
+
+
+def test_a_task_knows_the_speed_of_some_joints(monkeypatch):
+    def table(name, **motor):
+        model = make_task("Rig", {"motor_model": {"model": "dcmotor", **motor}}).model.mj_model
+        return np.array(getattr(model, "actuator_" + name))
+
+    for joints, limit in (("knee", 8.0), ("hip", 5.0)):
+        said = [table(name, joints=joints, velocity_limit=limit) for name in ("gainprm", "biasprm", "dynprm")]
+        with monkeypatch.context() as patch:
+            patch.setattr(Rig, "no_load_velocity", {"hip|slide": 5.0, "knee": 8.0})
+            known = [table(name, joints=joints) for name in ("gainprm", "biasprm", "dynprm")]
+        assert all(map(np.array_equal, known, said))
+    monkeypatch.setattr(Rig, "no_load_velocity", {"knee": 8.0})
+    with pytest.raises(ValueError, match="velocity_limit is wanted, of hip, of which the task does not know it"):
+        table("gainprm", joints="hip")

@@ -178,6 +178,22 @@ def test_its_pictures():
     assert (film.caption(plain, 2.5, -12.25) != with_text).any() and (film.caption(plain, 1.5, -12.0) != with_text).any()
 
 
+def test_episodes_that_nothing_ends_have_an_end(monkeypatch):
+    from dualstep.cli.train import worth
+    from dualstep.envs.training import evaluate
+    from dualstep.envs.training.contact_audit import audit_policy
+
+    monkeypatch.setattr(evaluate, "UNLIMITED", 5)
+    still = lambda observation: torch.zeros(len(observation), 1)
+    assert ds.envs.registry.find("Lqr21")[1].max_episode_steps is None
+    options = {"max_episode_steps": None}
+    found = worth("Lqr21", Settings(task_options=options), still, 2, "cpu")
+    assert found["return"]["episodes"] == 2 and found["return"]["ended_early"] == 0
+    assert audit_policy("Lqr21", still, options, chosen=["todorov"], episodes=1).rows[0].returns
+    # a limit that the options take away is the task's own again
+    assert evaluate.time_limit("Hopper", options) == 1000 and evaluate.time_limit("Hopper", {"max_episode_steps": 7}) == 7
+
+
 def test_play_prints_what_a_policy_is_worth(tmp_path, capsys):
     trained(tmp_path)
     checkpoint = str(tmp_path / "latest.pt")

@@ -84,7 +84,9 @@ def test_symmetry_comes_with_code_that_a_checkpoint_does_not_run(tmp_path, capsy
     assert player.load_policy(tmp_path / "latest.pt", trust=True)[1].code() == [f"{__name__}:mirrored"]
     words = ["train", "InvertedPendulum", "--checkpoint", str(tmp_path / "latest.pt"), "--steps", "128", "--device", "cpu"]
     words += ["--out", str(tmp_path / "run"), "--episodes", "0", "--video-seconds", "0"]
-    assert main(words) == 2 and "no code is run that a checkpoint names" in capsys.readouterr().err
+    assert main(words) == 2
+    told = "no code is run that a checkpoint names; --set rsl_rl_options=... says it once more"
+    assert told in " ".join(capsys.readouterr().err.split())
     assert main([*words, "--set", f"rsl_rl_options={{'algorithm': {{'symmetry_cfg': {symmetry}}}}}"]) == 0
 
 
@@ -92,6 +94,68 @@ def test_symmetry_comes_with_code_that_a_checkpoint_does_not_run(tmp_path, capsy
 def test_options_of_no_section_are_refused(options):
     with pytest.raises(ValueError, match="rsl_rl_options .* must be a dict of dicts, of actor, critic, algorithm, obs_groups"):
         SMALL.replace(rsl_rl_options=options)
+
+
+CURIOSITY = {"weight": 0.1, "num_outputs": 2, "predictor_hidden_dims": [4], "target_hidden_dims": [4], "activation": "elu",
+             "reward_normalization": True, "weight_schedule": {"mode": "linear", "initial_step": 2, "final_step": 30,
+                                                               "final_value": 0.01}}  # fmt: skip
+
+
+def test_curiosity_learns_and_goes_on(tmp_path):
+    options = {"algorithm": {"rnd_cfg": CURIOSITY}, "obs_groups": {"rnd_state": ["policy"]}}
+    learner = learner_of(**options)
+    assert learner.algorithm.rnd.initial_weight == pytest.approx(0.1 * learner.env.env.task.dt)
+    learner.learn(64)
+    learner.save(tmp_path / "latest.pt")
+    learner.learn(128)
+    other = learner_of(**options)
+    assert other.load(tmp_path / "latest.pt") and other.settings.rsl_rl_options == options
+    other.learn(128)
+    assert all(map(torch.equal, *(x.algorithm.get_policy().state_dict().values() for x in (learner, other))))
+
+
+@pytest.mark.parametrize("kind", ["log", "scalar"])
+def test_exploration_falls_by_whatever_a_deviation_is_of(kind):
+    spread = {"class_name": "GaussianDistribution", "init_std": 1.0, "std_type": kind}
+    settings = SMALL.replace(final_std=0.1, total_steps=64, rsl_rl_options={"actor": {"distribution_cfg": spread}})
+    learner = Learner("InvertedPendulum", settings, device="cpu", num_threads=1)
+    learner.learn(64)
+    _, parameter = learner._spread
+    assert (parameter.exp() if kind == "log" else parameter).item() == pytest.approx(0.55)  # after half of the steps
+
+
+@pytest.mark.parametrize(
+    ("section", "entry", "told"),
+    [
+        ("algorithm", {"class_name": "Distillation"}, "'Distillation' is given, .*DistillationRunner, which takes a RslRlEnv"),
+        ("algorithm", {"nope": 3}, r"rsl_rl_options \{'algorithm': \{'nope': 3\}\} are refused by rsl_rl: .*'nope'"),
+        ("actor", {"class_name": "Nope"}, "rsl_rl_options .* are refused by rsl_rl: Could not resolve 'Nope'"),
+        ("algorithm", {"symmetry_cfg": {"data_augmentation_func": f"{__name__}:nope"}}, "refused by rsl_rl: AttributeError: .*nope"),
+        ("actor", {"distribution_cfg": {"class_name": "HeteroscedasticGaussianDistribution"}}, "final_std 0.1 is given, .*=None"),
+    ],
+)  # fmt: skip
+def test_what_rsl_rl_cannot_make_is_told_in_a_line(section, entry, told):
+    with pytest.raises(ValueError, match=told):
+        Learner("InvertedPendulum", SMALL.replace(final_std=0.1, rsl_rl_options={section: entry}), device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"actor": RECURRENT}, "8 mini_batches are given, and recurrent networks learn from whole environments, of .* are 4"),
+        ({"algorithm": {"num_mini_batches": 33}}, "33 mini_batches are given, and there are 32 samples"),
+        ({"actor": {"distribution_cfg": None}}, "rsl_rl_options .* are given, and an actor must have a distribution"),
+    ],
+)
+def test_mini_batches_hold_something(options, told):
+    with pytest.raises(ValueError, match=told):
+        Learner("InvertedPendulum", SMALL.replace(mini_batches=8, rsl_rl_options=options), device="cpu")
+
+
+def test_rsl_rls_own_networks_are_exported(tmp_path):
+    learner = learner_of(actor={"class_name": "MLPModel"})
+    learner.save(tmp_path / "latest.pt")
+    assert main(["export", str(tmp_path / "latest.pt"), "--out", str(tmp_path / "policy.pt")]) == 0
 
 
 def test_what_names_code():

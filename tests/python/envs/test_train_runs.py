@@ -75,6 +75,32 @@ def test_a_folder_that_was_named_is_not_written_over(here, capsys):
     assert (here / "mine" / "latest.pt").read_bytes() == before
 
 
+def test_a_run_keeps_its_seed(here):
+    assert train("InvertedPendulum", "--steps", "64", "--out", "run", "--seed", "3") == 0
+    assert train("InvertedPendulum", "--steps", "128", "--out", "run", "--resume") == 0
+    assert read_checkpoint(here / "run" / "latest.pt")["seed"] == 3
+
+
+def test_shares_are_of_what_is_paid(capsys):
+    from dualstep.cli.train import print_worth
+
+    for here_, there, share in ((10.0, 9.0, True), (-5.0, -5.2, False), (0.2, -0.5, False), (0.0, 0.0, False)):
+        figures = [{"mean": mean, "std": 0.0, "episodes": 2} for mean in (here_, there)]
+        print_worth({"return": figures[0], "mujoco": figures[1]})
+        assert ("(90%)" in capsys.readouterr().out) == share
+
+
+def test_two_trainings_do_not_write_to_one_folder(here, capsys):
+    assert train("InvertedPendulum", "--steps", "64", "--out", "run") == 0
+    held = runs.hold(here / "run")
+    assert train("InvertedPendulum", "--steps", "128", "--out", "run", "--resume") == 2
+    assert "another training writes to 'run': it must end before, or --out names another" in capsys.readouterr().err
+    os.close(held)
+    assert train("InvertedPendulum", "--steps", "128", "--out", "run", "--resume") == 0
+    # what has ended holds nothing
+    os.close(runs.hold(here / "run"))
+
+
 def test_where_a_checkpoint_is_found(tmp_path):
     assert runs.find_checkpoint(tmp_path / "x.pt") == tmp_path / "x.pt"
     # nothing there yet: the name that is missed

@@ -62,3 +62,17 @@ def test_the_task_is_told_how_far_the_training_is(monkeypatch):
 def test_what_it_does_not_do_is_said(trained, capsys):
     assert cli.main(["export", str(trained), "--out", str(trained / "policy.pt")]) == 2
     assert "is of SAC" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", ["epochs=3", "rsl_rl_options={'algorithm': {}}", "entropy=0.1"])
+def test_settings_that_it_has_no_use_for_are_refused(words, tmp_path, capsys):
+    command = ["train", "InvertedPendulum", "--algorithm", "sac", "--set", words, "--out", str(tmp_path / "run")]
+    assert cli.main(command) == 2
+    assert f"--set {words} is given, and SAC has no such setting; it has: num_envs" in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "run").exists()
+
+
+def test_it_is_of_one_process(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert cli.main(["train", "InvertedPendulum", "--algorithm", "sac", "--out", str(tmp_path / "run")]) == 2
+    assert "2 processes are given (WORLD_SIZE), and SAC trains on one" in capsys.readouterr().err

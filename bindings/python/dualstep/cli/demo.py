@@ -27,9 +27,8 @@ def main(args: argparse.Namespace) -> int:
     except (ImportError, TypeError, ValueError) as error:
         raise CommandError(str(error)) from None
     act = policy if env.on_host else lambda observation: policy(observation.numpy())
-    if not args.no_browser and not args.native:
-        _open_soon(f"http://{args.host}:{args.port}")
-    return show(env, act, args, f"{args.num_envs} half-cheetah{'' if args.num_envs == 1 else 's'}", None)
+    title = f"{args.num_envs} half-cheetah{'' if args.num_envs == 1 else 's'}"
+    return show(env, act, args, title, served=None if args.no_browser else _open_soon)
 
 
 def _open_soon(address: str) -> None:

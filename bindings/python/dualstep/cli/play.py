@@ -73,8 +73,8 @@ def main(args: argparse.Namespace) -> int:
 
 def _play(args: argparse.Namespace, checkpoint: Path, task: str, settings: Any, policy: Any) -> int:
     from dualstep.cli.train import print_worth, worth
-    from dualstep.envs.groups import policy_group
-    from dualstep.envs.training.acting import follow
+    from dualstep.envs.groups import each_group, policy_group
+    from dualstep.envs.training.acting import follow, seen
     from dualstep.envs.training.player import film_of, make_env
 
     if args.episodes or args.video:
@@ -98,7 +98,7 @@ def _play(args: argparse.Namespace, checkpoint: Path, task: str, settings: Any, 
     follow(env, policy)
 
     def act(observation: Any) -> Any:
-        seen = policy_group(observation)
-        return policy(seen.float().cpu()).to(seen.device)
+        given = each_group(seen(policy, observation), lambda array: array.cpu())
+        return policy(given).to(policy_group(observation).device)
 
     return show(env, act, args, f"{task}, {checkpoint}")

@@ -107,6 +107,14 @@ def _check_option(task: str, name: str) -> None:
         raise CommandError(f"--set task.{name}: {error}") from None
 
 
+def _check_settings(given: list[str], base: Any, used: tuple[str, ...]) -> None:
+    """Refuses settings of the learner that SAC has no use for; those that are none are refused elsewhere."""
+    for words in given:
+        name = words.partition("=")[0]
+        if hasattr(base, name) and name not in used:
+            raise CommandError(f"--set {words} is given, and SAC has no such setting; it has: {', '.join(used)}")
+
+
 def _settings(args: argparse.Namespace, task: str, base: Any, checkpoint: Path | None) -> Any:
     changes: dict[str, Any] = {}
     options = dict(base.task_options)
@@ -159,7 +167,8 @@ def main(args: argparse.Namespace) -> int:
     from dualstep.envs import registry
     from dualstep.envs.training.finite import WeightsError
     from dualstep.envs.training.record import Recorder, tensorboard_is_there
-    from dualstep._folders import explain
+    from dualstep.envs.training.runs import hold
+    from dualstep._folders import FolderError, explain
 
     if args.wandb:
         need("wandb", "wandb")
@@ -170,6 +179,10 @@ def main(args: argparse.Namespace) -> int:
     leads = os.environ.get("RANK", "0") == "0"
     learner, folder = _prepare(args, task, leads)
     progress = Progress(f"train {task}", quiet=not leads)
+    try:
+        held = hold(folder) if leads else None
+    except FolderError as error:
+        raise CommandError(str(error)) from None
     recorder = Recorder(folder, learner, leads=leads, kept=args.keep, say=progress.line)
     try:
         if leads and (tensorboard_is_there() if args.tensorboard is None else args.tensorboard):
@@ -190,6 +203,8 @@ def main(args: argparse.Namespace) -> int:
         raise CommandError(f"{error}; {kept}", status=1) from None
     finally:
         recorder.close()
+        if held is not None:
+            os.close(held)
     if not leads:
         return 0
     return _finish(args, learner, folder, interrupted)
@@ -217,9 +232,14 @@ def _prepare(args: argparse.Namespace, task: str, leads: bool) -> tuple[Any, Pat
         if algorithm == "sac":
             need("stable_baselines3", "sb3")
             from dualstep.envs.training.off_policy import SETTINGS as base
-            from dualstep.envs.training.off_policy import SacLearner as kind
+            from dualstep.envs.training.off_policy import USED, SacLearner as kind
+
+            _check_settings(args.set, base, USED)
         if whole:
             base = settings_from(whole)
+        if whole and goes_on and type(whole.get("seed")) is int:
+            # a run has one seed, whatever folder it was asked for by
+            args.seed = whole["seed"]
         settings = _settings(args, task, base, checkpoint)
         if checkpoint:
             check_code(settings, checkpoint, False, [words.partition("=")[0] for words in args.set])
@@ -278,9 +298,13 @@ def _learn(args: argparse.Namespace, learner: Any, recorder: Any, progress: Prog
 
 def _finish(args: argparse.Namespace, learner: Any, folder: Path, interrupted: bool) -> int:
     """The curve as a picture, and what the policy is worth."""
+    from dualstep._folders import explain
     from dualstep.envs.training import curves
 
-    curves.draw(folder / "curve.png", f"{learner.task}, seed {args.seed}", learner.curve)
+    try:
+        curves.draw(folder / "curve.png", f"{learner.task}, seed {args.seed}", learner.curve)
+    except OSError as error:  # the training stands
+        say(f"no curve.png could be written to '{folder}': {explain(error)}")
     found = _summary(args, learner, folder, interrupted)
     if args.json:
         print_json(found)
@@ -327,7 +351,7 @@ def _summary(args: argparse.Namespace, learner: Any, folder: Path, interrupted: 
         try:
             policy, seconds = learner.policy(), args.video_seconds
             found["video"] = str(film_of(learner.task, learner.settings, policy, folder / "video", seconds))
-        except (ImportError, RuntimeError) as error:  # the training stands
+        except (ImportError, OSError, RuntimeError) as error:  # the training stands
             found["no_video"] = str(error)
     if args.episodes and not interrupted:
         found.update(worth(learner.task, learner.settings, learner.policy(), args.episodes, args.device))
@@ -351,9 +375,6 @@ def worth(task: str, settings: Any, policy: Any, episodes: int, device: str, see
         return {**figures(found.returns), "ended_early": float(found.ended_early.mean()), "told": told}
 
     options = dict(settings.task_options)
-    if options.get("max_episode_steps", 0) is None:
-        # episodes that never end are worth nothing yet
-        del options["max_episode_steps"]
     limit = {name: value for name, value in options.items() if name == "max_episode_steps"}
     seed += 10_000
     here = for_few(options, episodes)
@@ -384,8 +405,9 @@ def print_worth(found: dict[str, Any]) -> None:
     print(f"  return {here['mean']:.1f} +- {here['std']:.1f}, of {here['episodes']} episodes{_told(here)}")
     there = found[where]
     if "mean" in there:
-        share = there["mean"] / here["mean"] if here["mean"] else float("nan")
-        print(f"  {name}: {there['mean']:.1f} +- {there['std']:.1f} ({share:.0%}){_told(there)}")
+        # of costs, which are below zero, a share says nothing
+        share = f" ({there['mean'] / here['mean']:.0%})" if min(here["mean"], there["mean"]) > 0 else ""
+        print(f"  {name}: {there['mean']:.1f} +- {there['std']:.1f}{share}{_told(there)}")
     else:
         print(f"  not tried {name}: {there['unavailable']}")
 

@@ -82,8 +82,16 @@ def why_taken(host: str, port: int) -> str | None:
     return None
 
 
-def show(env: Any, act: Callable[[Any], Any], args: argparse.Namespace, title: str, controls: Any = None) -> int:
-    """Runs the viewer until it is closed, or `--for` is over."""
+def address(host: str, port: int) -> str:
+    """Of the page; addresses of IPv6 stand in brackets."""
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def show(
+    env: Any, act: Callable[[Any], Any], args: argparse.Namespace, title: str, controls: Any = None,
+    served: Callable[[str], None] | None = None,
+) -> int:  # fmt: skip
+    """Runs the viewer until it is closed, or `--for` is over; `served` is told the page's address."""
     if args.native:
         from dualstep.viewer import native
 
@@ -104,7 +112,10 @@ def show(env: Any, act: Callable[[Any], Any], args: argparse.Namespace, title: s
                         controls=controls)  # fmt: skip
     except OSError as error:
         raise CommandError(f"the web page cannot be served on {args.host}:{args.port}: {error}", status=1) from None
-    print(f"{title}: http://{args.host}:{viewer.port}  (Ctrl-C ends it)", file=sys.stderr, flush=True)
+    page = address(args.host, viewer.port)
+    print(f"{title}: {page}  (Ctrl-C ends it)", file=sys.stderr, flush=True)
+    if served is not None:
+        served(page)
     try:
         viewer.run(args.duration)
     except KeyboardInterrupt:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import http
 import ipaddress
+import logging
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -17,6 +18,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 _patching = threading.Lock()
+# what is no request at all, as of whoever tries out ports, is not told with a traceback
+_silent = logging.getLogger("dualstep.viewer")
+_silent.addFilter(lambda record: record.getMessage() != "opening handshake failed")
 
 
 def own_names(host: str) -> set[str]:
@@ -34,20 +38,23 @@ def _name(authority: str) -> str:
 
 def refusal(headers: Any, names: set[str]) -> str | None:
     """Why a request is not answered; None where it is."""
-    authority = headers.get("Host", "")
     try:
+        # one that is named several times is a LookupError
+        authority = headers.get("Host", "")
         host = _name(authority)
-    except ValueError:
+    except (LookupError, ValueError):
         return "a host that is none"
     if host not in names:
         try:
             ipaddress.ip_address(host)
         except ValueError:
             return "a host that is not this machine"
-    origin = headers.get("Origin")
-    if origin is not None and urlsplit(origin).netloc.lower() != authority.lower():
-        return "a page of another site"
-    return None
+    try:
+        origin = headers.get("Origin")
+        own = origin is None or urlsplit(origin).netloc.lower() == authority.lower()
+    except (LookupError, ValueError):
+        own = False
+    return None if own else "a page of another site"
 
 
 def _guarded(answer: Callable[[Any, Any], Any] | None, names: set[str]) -> Callable[[Any, Any], Any]:
@@ -70,6 +77,7 @@ def same_origin(host: str) -> Iterator[None]:
         serve = server.serve
 
         def guarded(*args: Any, **options: Any) -> Any:
+            options.setdefault("logger", _silent)
             options["process_request"] = _guarded(options.get("process_request"), names)
             return serve(*args, **options)
 

@@ -44,7 +44,11 @@ def chosen(text: str, count: int) -> list[int]:
     found: list[int] = []
     for word in text.replace(",", " ").split():
         first, dash, last = word.partition("-")
-        for env in range(int(first), int(last if dash else first) + 1):
+        try:
+            named = range(int(first), int(last if dash else first) + 1)
+        except ValueError:
+            raise ValueError(f"{word!r} is given, and numbers of environments are wanted, as in '0-3, 8'") from None
+        for env in named:
             if not 0 <= env < count:
                 raise ValueError(f"environment {env} is asked for, of 0 to {count - 1}")
             if env not in found:
