@@ -23,8 +23,11 @@ _MOST = 1000
 
 def steps_of(name: str, given: Any) -> tuple[int, int]:
     """(least, most) of a delay."""
-    pair = (given, given) if isinstance(given, numbers.Integral) else given
-    if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not all(isinstance(k, numbers.Integral) for k in pair):
+    def whole(k: Any) -> bool:
+        return isinstance(k, numbers.Integral) and not isinstance(k, bool)
+
+    pair = (given, given) if whole(given) else given
+    if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not all(map(whole, pair)):
         raise TypeError(f"{name} {given!r} is given, and a number of steps, or (least, most), is wanted")
     least, most = map(int, pair)
     if not 0 <= least <= most <= _MOST:

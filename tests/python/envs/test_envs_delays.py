@@ -140,7 +140,7 @@ def test_none_is_no_delay():
     assert type(made(action_delay=0, observation_delay=None).task) is type(made().task)
 
 
-@pytest.mark.parametrize("given", [-1, (2, 1), (0, 1, 2), 1.5, "one", (0, 5000), True and (0.5, 1)])
+@pytest.mark.parametrize("given", [-1, (2, 1), (0, 1, 2), 1.5, "one", (0, 5000), (0.5, 1), True, (False, True)])
 def test_what_is_no_delay_is_refused(given):
     with pytest.raises((TypeError, ValueError), match="action_delay .* is given, and"):
         made(action_delay=given)

@@ -182,6 +182,11 @@ def test_empty_paths_are_refused(capsys, words):
     assert "'' is given, and it must be a path" in capsys.readouterr().err
 
 
+def test_a_run_is_gone_on_with_or_begun_anew(run, capsys):
+    assert train("--steps", "96", "--out", "run", "--resume", "--checkpoint", "run") == 2
+    assert "--resume and --checkpoint are given" in capsys.readouterr().err
+
+
 def test_a_model_without_a_name_is_refused(capsys):
     assert main(["info", ""]) == 2
     assert "there is no model file ''" in capsys.readouterr().err
