@@ -218,7 +218,7 @@ def _prepare(args: argparse.Namespace, task: str, leads: bool) -> tuple[Any, Pat
     from dualstep.envs.training.settings import settings_of
 
     if args.resume and args.checkpoint:
-        raise CommandError("--resume and --checkpoint are given: a run is gone on with, or begun anew from a checkpoint")
+        raise CommandError("--resume and --checkpoint are given, and a run is gone on with, or begun from a checkpoint")
     home = args.out or Path("out") / "train" / f"{task}-{args.seed}"
     checkpoint = args.checkpoint and find_checkpoint(args.checkpoint)
     goes_on = args.resume
