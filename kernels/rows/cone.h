@@ -297,9 +297,19 @@ DS_HD L1Zone<Real, kDim> l1_zone(const ConeParams<Real, kDim>& p, const Real* y)
   z.stuck = mask_and(mask_not(open), theta <= zero);
   z.slide = mask_and(mask_not(open), mask_not(z.stuck));
   z.count = zero;
+  // v_i - theta = (mu^2 (v_i - y_n) + sum over v_j >= theta of (v_i - v_j)) / (mu^2 + count): where mu^2 is less than
+  // what rounding leaves of v_i, theta is v_i to rounding
+  const auto counts = [&](int i) { return mask_and(dim > Real(i + 1), v[i] >= theta); };
+  Real above = z.mu2;
+  DS_UNROLL
+  for (int i = 0; i < kDim - 1; i++) above = above + select(counts(i), one, zero);
   DS_UNROLL
   for (int i = 1; i < kDim; i++) {
-    z.rest[i] = select(open, zero, max(v[i - 1] - theta, zero));
+    Real over = z.mu2 * (v[i - 1] - y[0]);
+    DS_UNROLL
+    for (int j = 0; j < kDim - 1; j++) over = over + select(counts(j), v[i - 1] - v[j], zero);
+    const Real rest = select(theta > zero, select(counts(i - 1), over / above, zero), v[i - 1]);
+    z.rest[i] = select(open, zero, max(rest, zero));
     const auto slides = z.rest[i] > zero;
     z.side[i] = select(slides, select(y[i] < zero, -p.mu[i - 1], p.mu[i - 1]), zero);
     z.count = z.count + select(slides, one, zero);
