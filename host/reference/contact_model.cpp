@@ -183,6 +183,7 @@ VectorXd impacts(const Model& m, Data* d) {
   };
   const Impact impact = impact_rows(m, *d, closed, limits, restitution);
   if (!impact.happened || !approaches) return VectorXd::Zero(m.nv);
+  if (!impact.solved) d->status |= kStatusNotConverged;
   for (size_t i = 0; i < closed.size(); ++i)
     d->contacts[closed[i]].force.head<3>() += impact.impulse[i] / m.opt.timestep;
   return impact.jump;

@@ -92,6 +92,7 @@ struct Impact {
   std::vector<Vector3d> impulse;      // of each contact, n, t1, t2 [N s]
   std::vector<double> limit_impulse;  // of each closed joint limit
   bool happened = false;
+  bool solved = true;  // whether the impulses are those of the law, to rounding
 };
 struct ClosedLimit {
   int joint = -1;

@@ -6,7 +6,8 @@
 //             A' = W_s'P W_s, P = I - W_h A_hh^+ W_h', b' = b_s - A_sh A_hh^+ b_h
 //           infinite friction: the tangents are free rows; under Coulomb's law only those of contacts that
 //           push, found by dropping the ones that do not until the set is stable
-// deviation where the hard convex dual has no lower bound, R = 1e-6 A_ii is added
+// deviation where the hard convex dual has no lower bound, R = 1e-6 A_ii is added, and ten times as much where
+//           forces are still so large that they look as if they had none
 // reads     W = L^-1 J' with M = L L', R, b, the sets
 // writes    the force, its residual
 // cost      O(rows^3)
@@ -31,6 +32,10 @@ struct Ordered {
   std::vector<int> source;   // row of the problem
   std::vector<int> contact;  // its contact's block, -1 for others
 };
+
+// what is added to R where the dual has no lower bound, of A's diagonal: at first, at most, and how much more
+// each time
+constexpr double kLeastSoftness = 1e-6, kMostSoftness = 0.5, kSofter = 10;
 
 bool infinite(const RowBlock& b) {
   return b.type == RowType::kContactElliptic && b.mu[0] > kInfiniteFriction;
@@ -107,16 +112,20 @@ Answer solve_ordered(const Reduced& p, const fm::ContactDualRows& rows, const Ro
     G.diagonal() += p.R;
     if (fm::coulomb_on_pyramids(G, p.b, rows, out.force)) return out;
   }
-  try {
-    store(fm::contact_dual(A, p.b, p.R, rows));
-  } catch (const fm::Infeasible&) {
-    VectorXd R = p.R;
-    const double mean = A.diagonal().mean();
-    for (int i = 0; i < n; ++i) R[i] += 1e-6 * std::max(A(i, i), 1e-6 * mean);
-    store(fm::contact_dual(A, p.b, R, rows));
-    out.softened = true;
+  const double mean = A.diagonal().mean();
+  for (double share = 0; true; share = std::max(kSofter * share, kLeastSoftness)) {
+    try {
+      VectorXd R = p.R;
+      if (share > 0)
+        for (int i = 0; i < n; ++i) R[i] += share * std::max(A(i, i), 1e-6 * mean);
+      store(fm::contact_dual(A, p.b, R, rows));
+      out.softened = share > 0;
+      return out;
+    } catch (const fm::Infeasible&) {
+      // forces so large that even the softened problem looks as if it had no lower bound
+      if (share > kMostSoftness) throw;
+    }
   }
-  return out;
 }
 
 }  // namespace

@@ -272,6 +272,7 @@ void EventRun::handle(Data* d, std::vector<Event>* events) {
   const Blow closing = blow(p, static_cast<int>(events->size()) > kMaxEvents);
   if (closing.impact.happened && closing.approaches) {
     report_impacts(closing, p, *d, events);
+    if (!closing.impact.solved) d->status |= kStatusNotConverged;
     d->qvel += closing.impact.jump;
     flow_.evaluate(*d, &p);
     end_plastically(closing, &p, d);

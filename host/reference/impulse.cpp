@@ -7,18 +7,25 @@
 //             y = A L + b,  b_n = (1 + e) n v,  b_t = t v,  A = J M^-1 J'
 // source    Newton's law of restitution; Moreau 1988; Stewart & Trinkle 1996; Anitescu & Potra 1997
 // deviation where friction and restitution together would raise the kinetic energy, every e is scaled down by
-//           bisection until they do not. M is the plain inertia: an impact takes no time
+//           bisection until they do not: to none where the impact without restitution loses nothing, and no further
+//           than a few halvings where no solution is found. M is the plain inertia: an impact takes no time
 // reads     contacts, qvel, M, M_llt
 // writes    nothing
 // cost      one complementarity problem, or 50
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "host/reference/contact_model.h"
 
 namespace dualstep::reference {
 
 namespace {
+
+// of impulses: a converged solve leaves 1e-13 or less
+constexpr double kImpactResidual = 1e-9;
+// halvings after which the search is given up where neither what was taken nor what is tried is solved
+constexpr int kLastHope = 3;
 
 // the problem at one scale of restitution
 struct ImpactRows {
@@ -117,26 +124,33 @@ Impact impact_rows(const Model& m, const Data& d, const std::vector<int>& closed
   const auto solve = [&](double scale) {
     VectorXd b = rows.speed.array() * (1 + scale * rows.bounce.array());
     b.head(rows.equalities).setZero();
-    return solve_dual(W, none, b, rows.blocks, rows.hard, law).force;
+    return solve_dual(W, none, b, rows.blocks, rows.hard, law);
   };
   const auto gain = [&](const VectorXd& impulse) {
     return impulse.dot(rows.speed) + 0.5 * (W * impulse).squaredNorm();
   };
-  VectorXd impulse = solve(1);
-  if (gain(impulse) > 1e-12 * d.qvel.dot(d.M * d.qvel)) {
+  const auto solved = [](const RowSolution& s) { return !s.softened && s.residual <= kImpactResidual; };
+  RowSolution taken = solve(1);
+  const double rounding = 1e-12 * d.qvel.dot(d.M * d.qvel);
+  if (gain(taken.force) > rounding) {
     double low = 0, high = 1;
-    impulse = solve(0);
-    for (int i = 0; i < 52; ++i) {
+    taken = solve(0);
+    // where the impact without restitution loses nothing any restitution gains
+    const bool loses = !solved(taken) || gain(taken.force) < -rounding;
+    for (int i = 0; loses && i < 52; ++i) {
       const double scale = 0.5 * (low + high);
-      const VectorXd trial = solve(scale);
-      if (gain(trial) > 0) {
+      RowSolution trial = solve(scale);
+      if (i >= kLastHope && !solved(trial) && !solved(taken)) break;
+      if (gain(trial.force) > 0) {
         high = scale;
       } else {
         low = scale;
-        impulse = trial;
+        taken = std::move(trial);
       }
     }
   }
+  const VectorXd& impulse = taken.force;
+  out.solved = solved(taken);
   out.jump = d.M_llt.solve(rows.J.transpose() * impulse);
   for (size_t i = 0; i < closed.size(); ++i) {
     const RowBlock& b = rows.blocks[rows.equalities + i];

@@ -2,7 +2,8 @@
 //
 // solves    cost s(y), force -s'(y), curvature s''(y) of a contact
 // equation  pyramidal  edges y_n +- mu_i y_i, each 1/2 D min(0, .)^2
-//           elliptic   with U = (mu y_n, mu_i y_i), mu = mu_1 / sqrt(impratio), N = U_0, T = |U_t|:
+//           elliptic   with U = (mu y_n, mu_i y_i), mu = mu_1 / sqrt(impratio), N = U_0, T = |U_t|
+//                      (mu_1: regularizing_friction):
 //             N >= mu T          nothing (y in the dual cone)
 //             mu N + T <= 0      1/2 sum D_j y_j^2, D_t = D_n mu_t^2 / mu^2
 //             else               1/2 D_n / (mu^2 (1 + mu^2)) (N - mu T)^2
@@ -18,6 +19,7 @@
 // cost      O(dim^2)
 #pragma once
 
+#include "kernels/data/law_has.h"
 #include "kernels/data/views.h"
 
 namespace dualstep {
@@ -59,6 +61,20 @@ struct ConeParams {
   bool l1_cone;  // with kByRows: the section is |.|_1, not |.|_2
 };
 
+// the least friction of MuJoCo's contacts
+constexpr double kLeastFriction = 1e-5;
+// mu_1 of the regularization. Contacts of other laws than MuJoCo's may have none along t1 and some about n or
+// along t2: hard rows, whose weights are their own, take the largest coefficient, and soft ones no less than
+// MuJoCo would
+template <int kDim, class Options, class Real>
+DS_HD Real regularizing_friction(const Options& o, const Real* mu) {
+  if (law_has<kLawMujocoMargins>(o)) return mu[0];
+  Real most = mu[0];
+  DS_UNROLL
+  for (int i = 1; i < kDim - 1; i++) most = max(most, mu[i]);
+  return law_has<kLawDirections>(o) ? most : max(mu[0], min(most, Real(kLeastFriction)));
+}
+
 template <int kDim, class E>
 DS_HD ConeParams<typename E::Real, kDim> cone_params(const E& env, int slot) {
   using Real = typename E::Real;
@@ -70,7 +86,7 @@ DS_HD ConeParams<typename E::Real, kDim> cone_params(const E& env, int slot) {
   const auto mu = friction_of(env, slot);
   DS_UNROLL
   for (int i = 0; i < kDim - 1; i++) p.mu[i] = mu[i];
-  p.cone_mu = p.mu[0] / Real(sqrt(env.t.o.impratio));
+  p.cone_mu = regularizing_friction<kDim>(env.t.o, p.mu) / Real(sqrt(env.t.o.impratio));
   return p;
 }
 
@@ -281,9 +297,19 @@ DS_HD L1Zone<Real, kDim> l1_zone(const ConeParams<Real, kDim>& p, const Real* y)
   z.stuck = mask_and(mask_not(open), theta <= zero);
   z.slide = mask_and(mask_not(open), mask_not(z.stuck));
   z.count = zero;
+  // v_i - theta = (mu^2 (v_i - y_n) + sum over v_j >= theta of (v_i - v_j)) / (mu^2 + count): where mu^2 is less than
+  // what rounding leaves of v_i, theta is v_i to rounding
+  const auto counts = [&](int i) { return mask_and(dim > Real(i + 1), v[i] >= theta); };
+  Real above = z.mu2;
+  DS_UNROLL
+  for (int i = 0; i < kDim - 1; i++) above = above + select(counts(i), one, zero);
   DS_UNROLL
   for (int i = 1; i < kDim; i++) {
-    z.rest[i] = select(open, zero, max(v[i - 1] - theta, zero));
+    Real over = z.mu2 * (v[i - 1] - y[0]);
+    DS_UNROLL
+    for (int j = 0; j < kDim - 1; j++) over = over + select(counts(j), v[i - 1] - v[j], zero);
+    const Real rest = select(theta > zero, select(counts(i - 1), over / above, zero), v[i - 1]);
+    z.rest[i] = select(open, zero, max(rest, zero));
     const auto slides = z.rest[i] > zero;
     z.side[i] = select(slides, select(y[i] < zero, -p.mu[i - 1], p.mu[i - 1]), zero);
     z.count = z.count + select(slides, one, zero);

@@ -52,10 +52,11 @@ constexpr double kImpactCoulombTolerance = kSingle<Real> ? 1e-5 : 1e-12;
 // of twice the energy before: a gain that is rounding
 template <class Real>
 constexpr double kEnergyRounding = kSingle<Real> ? 1e-5 : 1e-12;
-// trials of the scale of restitution: all of it, none, then halves until its last bit
+// trials of the scale of restitution: all of it, none, then halves until its last bit. From kLastHope on the
+// search is given up where nothing is solved
 template <class Real>
 constexpr int kScaleTrials = kSingle<Real> ? 26 : 54;
-enum ScaleTrial : int { kTrialOfAll = 0, kTrialOfNone = 1 };
+enum ScaleTrial : int { kTrialOfAll = 0, kTrialOfNone = 1, kLastHope = 5 };
 
 // what an impact knows of itself, in impact_found
 enum ImpactState : int { kNoImpact = 0, kStruck = 1, kImpactUnsolved = 2 };
@@ -335,19 +336,24 @@ DS_STAGE bool judge_impact(E& env, int trial) {
   const Real scale = env.impact_scale()[0], low = env.impact_scale_low()[0],
              high = env.impact_scale_high()[0];
   const auto live = impact_sought(env);
+  const auto lost = mask_and(env.unsolved, impact_flag(env) > Real(kStruck));
   env.sync();
   // 1/2 v+'M v+ - 1/2 v'M v
   const Real gain = env.accumulate(
       t.n.nv, [&](int i, const Real& s) { return fma(w[i], fma(half, w[i], unit * velocity[i]), s); });
   Real least = zero;
-  if (trial == kTrialOfAll) {
+  if (trial <= kTrialOfNone) {
     const Real speed2 =
         env.accumulate(t.n.nv, [&](int i, const Real& s) { return fma(velocity[i], velocity[i], s); });
     least = Real(kEnergyRounding<Real>) * unit * unit * speed2;
   }
   const auto gains = mask_and(live, trial == kTrialOfNone ? all_false<Real>() : gain > least);
   const auto taken = mask_and(live, mask_not(gains));
-  const auto sought = trial == kTrialOfAll ? gains : live;
+  auto sought = trial == kTrialOfAll ? gains : live;
+  // where the impact without restitution loses nothing any restitution gains; where neither what was taken nor
+  // what is tried is solved, the search is given up
+  if (trial == kTrialOfNone) sought = mask_and(live, mask_or(env.unsolved, gain < -least));
+  if (trial >= kLastHope) sought = mask_and(live, mask_not(lost));
   env.each(t.n.nv, [&](int i) { found[i] = select(taken, w[i], found[i]); });
   env.each(kDim * env.ncon_max, [&](int i) { f[i] = select(taken, Real(env.con_f()[i]) / unit, f[i]); });
   if (env.lanes.rank() == 0) {

@@ -154,3 +154,9 @@ def test_infeasible_is_a_value_error_of_its_own():
 def test_bad_material_of_one_problem_stops_the_batch():
     with pytest.raises(ValueError, match="mu must be zero or positive, given -0.1 at index \\(1, 0\\)"):
         fm.stewart_trinkle(np.stack([M] * 3), CONTACT, [0.0], [[0.1], [-0.1], [0.2]], TAU, 0.01)
+
+
+@pytest.mark.parametrize("step", [fm.stewart_trinkle, fm.anitescu])
+def test_a_timestep_that_is_none_is_refused_by_name(step):
+    with pytest.raises(ValueError, match="h must be finite"):
+        step(M, CONTACT, [0.0], 0.5, TAU, None)

@@ -289,3 +289,30 @@ def test_what_a_batch_does_not_have_is_refused_by_name():
 
     pair_refused("condim above 3 with contact_parameters = spring_damper.*both", condim=4)
     pair_refused("friction that differs between directions.*both", friction="1 .5 0 0 0", condim=3)
+
+
+TURNING = """<mujoco><option timestep="0.001" cone="{cone}"/><worldbody>
+<geom type="plane" size="5 5 .1" condim="{condim}" friction="{slide} .05 .001"/><body pos="0 0 .0999"><freejoint/>
+<geom type="sphere" size=".1" condim="{condim}" friction="{slide} .05 .001"/></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("slide", [0, 1e-6, 1e-3])
+@pytest.mark.parametrize("condim", [4, 6])
+@pytest.mark.parametrize("directions", [0, 4])
+@pytest.mark.parametrize("law", ["anitescu", "stewart_trinkle", "impulsive"])
+def test_contacts_that_do_not_rub_along_their_plane_resist_turning(law, directions, condim, slide):
+    """Without friction along t1 the cone is still one of torsion and rolling: spin is slowed as the reference has it."""
+    for cone in ("elliptic", "pyramidal"):
+        model = ds.Model.from_mjcf(TURNING.format(condim=condim, slide=slide, cone=cone))
+        model.opt.contact_model, model.opt.friction_directions = law, directions
+        reference = ds.Reference(model)
+        reference.qvel[:] = 0.3, 0.1, -0.2, 1, 2, 20
+        batches = [ds.Batch(model, 1, dtype=dtype, num_threads=1) for dtype in ("float64", "float32")]
+        for batch in batches:
+            batch.qvel[0] = reference.qvel
+            batch.step()
+        reference.step()
+        for batch in batches:
+            assert batch.status[0] == 0
+            np.testing.assert_allclose(batch.qvel[0], reference.qvel, rtol=0, atol=0.01)
+        assert 9 < reference.qvel[5] < 17  # slowed, not stopped

@@ -189,3 +189,31 @@ def test_what_a_batch_does_not_have_is_refused_by_name():
     refused("friction above 1e6", xml=particle(mu=1e7))
     refused("limit of a ball joint with contact_model = impulsive", xml="""<mujoco><worldbody><body>
       <joint type="ball" limited="true" range="0 40"/><geom size=".1"/></body></worldbody></mujoco>""")
+
+
+# three boxes that a hinge and a slide hold in the ground: their impacts jam
+JAMMED = """<mujoco><worldbody><geom type="plane" size="5 5 .1"/><body pos="-0.01 0.08 0.12"><joint axis="-0.5 -0.5 -1.1"/>
+<joint type="slide" axis="-0.5 -1.1 -0.5"/><geom type="box" size="0.11 0.04 0.07"/></body><body pos="-0.05 -0.01 0.05">
+<joint axis="0.3 -0.1 1.0"/><joint type="slide" axis="-0.1 1.0 0.3"/><geom type="box" size="0.05 0.06 0.04"/></body>
+<body pos="0.03 0.05 0.05"><joint axis="2.5 -0.1 -0.4"/><joint type="slide" axis="-0.1 -0.4 2.5"/>
+<geom type="box" size="0.04 0.09 0.11"/></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_impacts_that_jam_gain_no_energy(dtype):
+    model = build(JAMMED, friction_directions=0, timestep=1e-7)  # of the rows of such a step nothing is seen
+    qvel = np.array([-1.1, -0.1, -2.0, 1.5, -0.7, -0.2])
+    with ds.Batch(model, 1, dtype=dtype, num_threads=1) as batch:
+        batch.qvel[0] = qvel
+        mass = np.array(batch.mass_matrix()[0], float)
+        batch.step()
+        after = np.array(batch.qvel[0], float)
+    assert after @ mass @ after <= qvel @ mass @ qvel * (1 + 1e-4)
+
+
+def test_a_reference_tells_impacts_that_it_has_not_solved():
+    model = build(JAMMED, friction_directions=0)
+    reference = ds.Reference(model)
+    reference.qvel[:] = -1.1, -0.1, -2.0, 1.5, -0.7, -0.2
+    reference.step()
+    assert np.isfinite(reference.qvel).all() and reference.status & ds.Status.NOT_CONVERGED

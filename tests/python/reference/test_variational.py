@@ -5,6 +5,8 @@ import numpy as np
 import pytest
 from formulation_models import box, four_bar, particle, reference
 
+import dualstep as ds
+
 
 def variational(xml, **options):
     return reference(xml, integrator="variational", **options)
@@ -119,3 +121,11 @@ def test_joint_stops_hold():
         ref.step()
         assert ref.qpos[0] > np.radians(10) - 1e-12
     assert ref.qpos[0] == pytest.approx(np.radians(10), abs=1e-12)
+
+
+def test_a_box_that_its_hinge_holds_deep_in_the_ground_is_told():
+    """No motion frees it, and forces that do would be so large that the softened dual seems to have no bound either."""
+    ref = variational("""<mujoco><worldbody><geom type="plane" size="5 5 0.1"/><body><joint axis="-2 -0.3 0.6"/>
+      <geom type="box" size="0.09 0.03 0.1"/></body></worldbody></mujoco>""", contact_margin=0.02)  # fmt: skip
+    ref.step(10)
+    assert np.isfinite(ref.qpos).all() and ref.status & ds.Status.NOT_CONVERGED

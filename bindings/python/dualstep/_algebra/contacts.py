@@ -73,19 +73,17 @@ def _rows_of(phi, n):
     return phi
 
 
-def _contact_problems(M, J, v, per_contact_arguments, h=None):
-    """The arguments of a contact step, J with three rows a contact."""
+def _contact_problems(M, J, v, per_contact_arguments, steps=()):
+    """The arguments of a contact step, J with three rows a contact; `steps` has ("h", h) where there is one."""
     first = Problems(("M", M, "nv nv"), ("J", J, "rows nv"), (*v, "nv"))
     contacts = contacts_of("J", first.sizes["rows"])
     arguments = [("M", M, "nv nv"), ("J", J, "rows nv"), (*v, "nv")]
     for name, value in per_contact_arguments:
         arguments.append((name, per_contact(name, value, contacts, first.shape), "contacts"))
-    if h is not None:
-        arguments.append(("h", h, ""))
+    arguments += [(name, value, "") for name, value in steps]
     p = Problems(*arguments, sizes={"contacts": contacts})
     p.require_symmetric("M")
-    if h is not None:
-        p.require_positive("h")
+    p.require_positive(*(name for name, _ in steps))
     return p
 
 
@@ -104,7 +102,7 @@ def stewart_trinkle(M, J, phi, mu, v_free, h, *, directions=4):
     Source: Stewart & Trinkle 1996; Anitescu & Potra 1997.
     """
     directions = check_directions(directions)
-    p = _contact_problems(M, J, ("v_free", v_free), (("phi", phi), ("mu", mu)), h)
+    p = _contact_problems(M, J, ("v_free", v_free), (("phi", phi), ("mu", mu)), [("h", h)])
     p.require_not_negative("mu")
     out = p.solve(_formulations.stewart_trinkle, *(p[k] for k in ("M", "J", "phi", "mu", "v_free", "h")), directions)
     return StewartTrinkleStep(*map(p.result, out))
@@ -121,7 +119,7 @@ def anitescu(M, J, phi, mu, v_free, h, *, directions=4):
     Source: Anitescu 2006; Anitescu & Hart 2004.
     """
     directions = check_directions(directions, circle=True)
-    p = _contact_problems(M, J, ("v_free", v_free), (("phi", phi), ("mu", mu)), h)
+    p = _contact_problems(M, J, ("v_free", v_free), (("phi", phi), ("mu", mu)), [("h", h)])
     p.require_not_negative("mu")
     out = p.solve(_formulations.anitescu, *(p[k] for k in ("M", "J", "phi", "mu", "v_free", "h")), directions)
     return ImpulseStep(*map(p.result, out))
