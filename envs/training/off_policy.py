@@ -36,6 +36,11 @@ REPLAY, BATCH, FIRST = 1_000_000, 256, 2_000
 _MODULES = {"relu": torch.nn.ReLU, "tanh": torch.nn.Tanh, "elu": torch.nn.ELU}
 
 
+def _first(steps: int) -> int:
+    """Of so many steps those that fill the replay before anything is learned."""
+    return min(FIRST, max(steps, 0) // 4)
+
+
 class _TimedEnv(SB3Env):
     """Counts the seconds of the simulation."""
 
@@ -71,6 +76,15 @@ class _Reporter(BaseCallback):
         return not (stop or (self._limit is not None and time.perf_counter() - self._began >= self._limit))
 
 
+class _Sac(SAC):
+    """Acts at random until the replay has something to learn from; by its policy where that knows something already."""
+
+    goes_on = False
+
+    def _sample_action(self, learning_starts: int, *args: Any, **options: Any) -> tuple[np.ndarray, np.ndarray]:
+        return super()._sample_action(0 if self.goes_on else learning_starts, *args, **options)
+
+
 class SacLearner:
     """A policy for one task. `device`, `num_threads`: of the simulation; networks are on the host."""
 
@@ -92,10 +106,10 @@ class SacLearner:
             what = "groups of observations" if self.env.env.groups else "actions without bounds"
             raise ValueError(f"{task} has {what}, and SAC wants one array, and bounds: --algorithm ppo takes it")
         kind = dict(net_arch=list(settings.hidden), activation_fn=_MODULES[settings.activation])
-        self.algorithm: Any = SAC(
+        self.algorithm: Any = _Sac(
             "MlpPolicy", self.env, learning_rate=settings.learning_rate, gamma=settings.gamma, batch_size=BATCH,
             buffer_size=max(min(REPLAY, settings.total_steps), 1_000),
-            learning_starts=min(FIRST, settings.total_steps // 4), train_freq=1,
+            learning_starts=_first(settings.total_steps), train_freq=1,
             gradient_steps=-1, policy_kwargs=kind, seed=seed, device="cpu",
         )  # fmt: skip
         self.curve: list[Point] = []
@@ -187,4 +201,6 @@ class SacLearner:
         self.iteration, self.steps, self.episodes = whole["iteration"], whole["steps"], whole["episodes"]
         self.seconds, self.curve = dict(whole["seconds"]), [Point(*values) for values in whole["curve"]]
         self.finished.extend(tuple(pair) for pair in whole["finished"])
+        self.algorithm.goes_on = True
+        self.algorithm.learning_starts = _first(self.settings.total_steps - self.steps)
         return False

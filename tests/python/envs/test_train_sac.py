@@ -48,6 +48,21 @@ def test_it_is_played_and_gone_on_with(trained, capsys):
     assert "is of sac" in capsys.readouterr().err
 
 
+def test_one_that_goes_on_acts_by_its_policy_while_the_replay_fills(trained, monkeypatch):
+    from dualstep.envs.training.learner import read_checkpoint, settings_from
+    from dualstep.envs.training.off_policy import SacLearner
+
+    whole = read_checkpoint(trained / "latest.pt")
+    total = whole["steps"] + 64
+    learner = SacLearner("InvertedPendulum", settings_from(whole).replace(total_steps=total), device="cpu", num_threads=1)
+    learner.load(trained / "latest.pt")
+    assert learner.algorithm.learning_starts == 16
+    acted, predict = [], learner.algorithm.predict
+    monkeypatch.setattr(learner.algorithm, "predict", lambda *args, **options: acted.append(1) or predict(*args, **options))
+    learner.learn(total)
+    assert len(acted) == 64 // 4 and learner.steps == total
+
+
 def test_the_task_is_told_how_far_the_training_is(monkeypatch):
     from dualstep.envs.training.off_policy import SacLearner
     from dualstep.envs.training.settings import Settings
