@@ -280,6 +280,7 @@ def look_at(path: str, missing: set[str]) -> dict[str, Any]:
     import numpy as np
 
     import dualstep as ds
+    from dualstep import _drop
 
     try:
         mj = mujoco.MjModel.from_xml_path(path)
@@ -302,6 +303,7 @@ def look_at(path: str, missing: set[str]) -> dict[str, Any]:
     if noslip := mj.opt.noslip_iterations:
         # not run here, which a warning says: what is left is compared
         fact["noslip"], mj.opt.noslip_iterations = noslip, 0
+    mj = _drop.awake(mj)
     try:
         model = ds.Model.from_mujoco(mj)
         ds.Batch(model, 1, device="cpu").close()

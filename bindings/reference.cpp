@@ -10,6 +10,7 @@
 #include "bindings/gil.h"
 #include "host/reference/constraint.h"
 #include "host/reference/contact_model.h"
+#include "host/reference/impedance.h"
 #include "host/reference/stages.h"
 
 namespace py = pybind11;
@@ -119,27 +120,49 @@ double residual_of(const Eigen::MatrixXd& A, const Eigen::VectorXd& R, const Eig
   return reference::kkt_residual(A, R, b, force, blocks);
 }
 
-// velocities of contact points in their frames at any state: the second geom's body less the first's
-Eigen::MatrixXd contact_velocities(const Reference& ref, const Eigen::VectorXd& qpos,
-                                   const Eigen::VectorXd& qvel, const std::vector<int>& geom,
-                                   const reference::RowMatrixXd& pos, const reference::RowMatrixXd& frame) {
+// f(data, contact, i) of contact points at any state
+template <class F>
+void each_contact_at(const Reference& ref, const Eigen::VectorXd& qpos, const Eigen::VectorXd& qvel,
+                     const std::vector<int>& geom, const reference::RowMatrixXd& pos,
+                     const reference::RowMatrixXd& frame, F f) {
   Data d = ref.data();
   if (qpos.size() != d.qpos.size() || qvel.size() != d.qvel.size() || frame.cols() != 9 || pos.cols() != 3 ||
       frame.rows() != pos.rows() || static_cast<Eigen::Index>(geom.size()) != 2 * pos.rows()) {
-    throw py::value_error("contact_velocities is given arrays of the wrong shape");
+    throw py::value_error("velocities of contacts are asked for with arrays of the wrong shape");
   }
   d.qpos = qpos;
   d.qvel = qvel;
   reference::state_stages(ref.model(), &d);
-  Eigen::MatrixXd out(pos.rows(), 3);
   for (Eigen::Index i = 0; i < pos.rows(); ++i) {
     Contact c;
     c.geom1 = geom[2 * i];
     c.geom2 = geom[2 * i + 1];
     c.pos = pos.row(i);
     for (int k = 0; k < 9; ++k) c.frame(k / 3, k % 3) = frame(i, k);
-    out.row(i) = reference::contact_jacobian(ref.model(), d, c).topRows<3>() * qvel;
+    f(d, c, i);
   }
+}
+
+// velocities of contact points in their frames: the second geom's body less the first's
+Eigen::MatrixXd contact_velocities(const Reference& ref, const Eigen::VectorXd& qpos,
+                                   const Eigen::VectorXd& qvel, const std::vector<int>& geom,
+                                   const reference::RowMatrixXd& pos, const reference::RowMatrixXd& frame) {
+  Eigen::MatrixXd out(pos.rows(), 3);
+  each_contact_at(ref, qpos, qvel, geom, pos, frame, [&](const Data& d, const Contact& c, Eigen::Index i) {
+    out.row(i) = reference::contact_jacobian(ref.model(), d, c).topRows<3>() * qvel;
+  });
+  return out;
+}
+
+// what surfaces that move add to them: along t1 and t2, and about n
+Eigen::MatrixXd surface_velocities(const Reference& ref, const Eigen::VectorXd& qpos,
+                                   const std::vector<int>& geom, const reference::RowMatrixXd& pos,
+                                   const reference::RowMatrixXd& frame) {
+  Eigen::MatrixXd out(pos.rows(), 3);
+  const Eigen::VectorXd still = Eigen::VectorXd::Zero(ref.model().nv);
+  each_contact_at(ref, qpos, still, geom, pos, frame, [&](const Data& d, const Contact& c, Eigen::Index i) {
+    out.row(i) = reference::surface_velocity_at(ref.model(), d, c);
+  });
   return out;
 }
 
@@ -198,6 +221,8 @@ void bind_reference(py::module_& module) {
       .def("writable", &Reference::writable, py::arg("name"))
       .def("contact_velocities", &contact_velocities, py::arg("qpos"), py::arg("qvel"), py::arg("geom"),
            py::arg("pos"), py::arg("frame"))
+      .def("surface_velocities", &surface_velocities, py::arg("qpos"), py::arg("geom"), py::arg("pos"),
+           py::arg("frame"))
       .def("contacts", &contacts)
       .def("anchors",
            [](const Reference& self) {

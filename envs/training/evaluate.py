@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from dualstep import _drop
 from dualstep.envs.groups import policy_group
 from dualstep.envs.making import make_task
 from dualstep.envs import make, registry
@@ -44,9 +45,11 @@ class MujocoStepped(BatchEnv):
     def _timesteps(self, count: int) -> None:
         import mujoco
 
-        model, sim = self.task.model.mj_model, self.sim
+        sim = self.sim
         if not hasattr(self, "_data"):
+            self._stepped = model = _drop.awake(self.task.model.mj_model)
             self._data = [mujoco.MjData(model) for _ in range(self.num_envs)]
+        model = self._stepped
         shared = [name for name in (*STATE, "time") if hasattr(mujoco.MjData, name) and getattr(sim, name).size]
         for env, data in enumerate(self._data):
             for name in shared:

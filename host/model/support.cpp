@@ -73,10 +73,9 @@ void refuse_geoms(const Model& m, const Report& refuse) {
                touches);
       }
       if (collides && stops)
-        refuse(
-            "surface velocity", "geom", g,
-            "surfaces do not move under compliant, soft_anchor and impulsive, event_driven and variational",
-            touches);
+        refuse("surface velocity", "geom", g,
+               "surfaces do not move under compliant, soft_anchor, impulsive, event_driven and variational",
+               touches);
       if (collides && sticks) refuse("adhesion", "geom", g, "contacts only push here", touches);
     }
     if (medium && has_fluid_ellipsoid(m, g) && m.opt.integrator == Integrator::kDiscrete) {
@@ -250,7 +249,7 @@ void refuse_options(const Model& m, const Report& refuse) {
   auto flag = [&](const std::string& name, const std::string& reason) {
     refuse.problems->push_back({"flag " + name, "option", reason});
   };
-  if (m.opt.enabled(kEnableSleep)) flag("sleep", "bodies are never put to sleep here, and some begin asleep");
+  if (m.opt.enabled(kEnableSleep)) flag("sleep", "trees neither sleep here nor begin asleep");
   if (m.opt.enabled(kEnableDiagExact))
     flag("diagexact", "the regularizer uses the diagonal that the model file fixes");
   if (m.opt.enabled(kEnableSpeculative))

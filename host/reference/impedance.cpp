@@ -209,11 +209,8 @@ void add_surface_velocities(const Model& m, Data* d) {
   for (const Contact& c : d->contacts) {
     if (c.efc_address < 0 || !(surface_moves(m, c.geom1) || surface_moves(m, c.geom2))) continue;
     stop_if_told();
-    const SurfaceVelocity first = surface_velocity(m, *d, c.geom1, c.pos),
-                          second = surface_velocity(m, *d, c.geom2, c.pos);
     Eigen::Matrix<double, 6, 1> seen = Eigen::Matrix<double, 6, 1>::Zero();
-    seen.segment<2>(1) = (c.frame * (second.linear - first.linear)).tail<2>();
-    seen[3] = c.frame.row(0).dot(second.angular - first.angular);
+    seen.segment<3>(1) = surface_velocity_at(m, *d, c);
     const int row = c.efc_address;
     if (d->efc_type[row] == RowType::kContactPyramidal) {
       for (int k = 1; k < c.dim; ++k) {
@@ -227,6 +224,13 @@ void add_surface_velocities(const Model& m, Data* d) {
 }
 
 }  // namespace
+
+Vector3d surface_velocity_at(const Model& m, const Data& d, const Contact& c) {
+  const SurfaceVelocity first = surface_velocity(m, d, c.geom1, c.pos),
+                        second = surface_velocity(m, d, c.geom2, c.pos);
+  const Vector3d along = c.frame * (second.linear - first.linear);
+  return {along[1], along[2], c.frame.row(0).dot(second.angular - first.angular)};
+}
 
 VectorXd bias_of_equality(const Model& m, const Data& d, int i) {
   if (m.eq_type[i] == kEqJoint) {

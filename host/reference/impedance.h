@@ -18,6 +18,8 @@ EqualityFrames equality_frames(const Model& m, const Data& d, int equality);
 
 // efc_diagApprox, efc_R, efc_D, efc_vel, efc_aref of the rows in efc_type, efc_id, efc_J, efc_pos, efc_margin
 void set_impedance(const Model& m, Data* d);
+// velocity of the second geom's surface less the first's, as a contact sees it: along t1 and t2, and about n
+Vector3d surface_velocity_at(const Model& m, const Data& d, const Contact& c);
 // the same for rows that are not MuJoCo's: see contact_model.h; the last part of set_impedance
 void set_formulation(const Model& m, Data* d);
 // (dJ/dt) v of the rows of an equality constraint

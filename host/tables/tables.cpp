@@ -259,6 +259,16 @@ void TableSet<Scalar>::fill(const Model& model) {
 }
 
 template <class Scalar>
+void TableSet<Scalar>::keep_surfaces(const TableSet& other) {
+  if (sizes_.nsurface > 0 || other.sizes_.nsurface == 0) return;
+  sizes_.nsurface = other.sizes_.nsurface;
+  const size_t count = other.reals_.at("geom_surface").size();
+  reals_["geom_surface"].assign(count, 0);
+  shared_["geom_surface"].assign(count, 0);
+  layout_ = make_layout(sizes_);
+}
+
+template <class Scalar>
 Tables<Scalar> TableSet<Scalar>::view() const {
   Tables<Scalar> t;
   t.n = sizes_;

@@ -70,6 +70,9 @@ class TableSet {
   const Sizes& sizes() const { return sizes_; }
   StepOptions<Scalar>& options() { return options_; }
 
+  // where no surface moves, and some do in the other tables: they move here too, at speed 0
+  void keep_surfaces(const TableSet& other);
+
   // from now on the table is read per environment: block b reads its entries from storage + b env_stride
   void set_per_environment(const std::string& name, const Scalar* storage, int env_stride);
   // the table is shared again

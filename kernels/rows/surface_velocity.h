@@ -1,7 +1,7 @@
 // Surfaces that move while their geoms do not: belts, treadmills, turntables.
 //
 // solves    of each contact the velocity of the second geom's surface less the first's, along t1 and t2 and about n
-// equation  sigma(x) = v + omega x (x - p),   p a geom's origin; v and omega, fixed in its frame, stand in the frame of its body
+// equation  sigma(x) = v + omega x (x - p),   p a geom's origin; v and omega turn with it: kept in its body's frame
 //           the rows of a contact see   J v + (0, sigma.t1, sigma.t2, omega.n, 0, 0)   in place of J v
 // source    MuJoCo's documentation, "geom/surfacevel"
 // deviation none

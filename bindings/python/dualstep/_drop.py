@@ -90,6 +90,15 @@ def asks_for_sleep(mj_model: mujoco.MjModel) -> int:
     return 0 if (mj_model.tree_sleep_policy == begins).any() else asked
 
 
+def awake(mj_model: mujoco.MjModel) -> mujoco.MjModel:
+    """A copy in which trees at rest do not sleep: what MuJoCo has to step where it is compared."""
+    import copy
+
+    other = copy.copy(mj_model)
+    other.opt.enableflags = int(other.opt.enableflags) & ~asks_for_sleep(other)
+    return other
+
+
 def _remove(spec: mujoco.MjSpec, element: Any) -> None:
     """The element, and the sensors that read it."""
     import mujoco

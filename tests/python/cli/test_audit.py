@@ -332,3 +332,18 @@ def test_the_command_refuses(arguments, told, capsys):
     except SystemExit as stop:
         status = stop.code
     assert status == 2 and told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["todorov", "desaxce", "anitescu", "stewart_trinkle"])
+def test_a_box_on_a_belt_is_one_that_slides(name):
+    """Friction opposes the motion relative to the belt. What belts and turntables give is their work, and no gain."""
+    text = """<mujoco><option timestep=".001" cone="elliptic"/><worldbody>
+      <geom type="plane" size="5 5 .1" condim="4" friction="1 .02" surfacevel="{}"/>
+      <body pos="0 0 .05"><freejoint/><geom type="box" size=".05 .05 .05"/></body></worldbody></mujoco>"""
+    slides, belt, turns = (
+        run(ds.Model.from_mjcf(text.format(speeds)), name, 120, qvel=[speed, 0, 0, 0, 0, 0]).figures
+        for speeds, speed in (("0 0 0 0 0 0", -1.5), ("1.5 0 0 0 0 0", 0), ("0 0 0 0 0 6", 0))
+    )
+    assert belt["dissipation"] == pytest.approx(slides["dissipation"], abs=1e-6)
+    assert abs(belt["dissipation"]) < 0.01
+    assert max(belt["energy"], turns["energy"]) < 1e-6

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import dualstep as ds
+from dualstep import _drop
+from dualstep.measure import peer
 
 WORLD = """
 <mujoco><option noslip_iterations="{noslip}"><flag sleep="{sleep}"/></option>
@@ -139,6 +141,17 @@ def test_trees_at_rest_do_not_sleep_and_that_is_said():
             sim.step(200)
             ends.append(sim.qpos.tobytes())
     assert len(set(ends)) == 1
+
+
+def test_mujocos_side_of_a_comparison_is_awake_too():
+    """Its batches refuse trees that sleep, and what sleeps takes no time."""
+    text = world(sleep="enable")
+    with pytest.warns(UserWarning, match="asks for trees at rest to sleep"):
+        model = ds.Model.from_mjcf(text)
+    sleeps = int(mujoco.mjtEnableBit.mjENBL_SLEEP)
+    assert not _drop.awake(model.mj_model).opt.enableflags & sleeps and model.mj_model.opt.enableflags & sleeps
+    if peer.available() is None:
+        peer.Peer(model, 2, 1).step(np.zeros((1, 2, model.nu)), 3)
 
 
 def test_several_at_once():

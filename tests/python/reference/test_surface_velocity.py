@@ -118,6 +118,26 @@ def test_belts_of_their_own_speed():
         assert np.allclose(sim.qvel[:, 0], [0.5, 1, -2], atol=5e-3)
 
 
+def test_belts_stop_in_some_environments():
+    """All surfaces of an environment at rest: the bits of a model of their own. From rest in the model none can start."""
+    text = SCENE.format(cone="elliptic", condim=4, integrator="Euler", more="")
+    m = mujoco.MjModel.from_xml_string(text)
+    speeds = np.stack([m.geom_surfacevel, 0 * m.geom_surfacevel, -m.geom_surfacevel])
+    alone = []
+    for speed in speeds:
+        m.geom_surfacevel[:] = speed
+        with ds.Batch(ds.Model.from_mujoco(m), 1, num_threads=1) as sim:
+            sim.step(60)
+            alone.append(sim.qpos[0].copy())
+    with ds.Batch(ds.Model.from_mjcf(text), 3, num_threads=1) as sim:
+        sim.set_parameter("geom_surfacevel", speeds)
+        sim.step(60)
+        assert np.array_equal(sim.qpos, alone)
+    m.geom_surfacevel[:] = 0
+    with ds.Batch(ds.Model.from_mujoco(m), 3, num_threads=1) as sim, pytest.raises(ValueError, match="switched on"):
+        sim.set_parameter("geom_surfacevel", speeds)
+
+
 @pytest.mark.parametrize("law", ["compliant", "impulsive", "soft_anchor"])
 def test_others_refuse_it(law):
     model = ds.Model.from_mjcf(SCENE.format(cone="elliptic", condim=3, integrator="Euler", more=""))

@@ -166,7 +166,8 @@ def touching_poses(a, b, rng, count):
         pose_b[:3] += d * (reach + move)
         for _ in range(3 if i % 4 < 3 else 0):  # along the direction in which they are closest
             dist, n = coal_separation(a, b, pose_a, pose_b)
-            if np.isfinite(n).all() and np.linalg.norm(n) > 0.5:
+            farthest = np.linalg.norm(pose_b[:3] - pose_a[:3]) + a.bound + b.bound
+            if np.isfinite(n).all() and np.linalg.norm(n) > 0.5 and abs(dist) <= farthest:  # coal can be far off
                 pose_b[:3] += n / np.linalg.norm(n) * (move - dist)
         poses.append((pose_a, pose_b))
     return np.array([p[0] for p in poses]), np.array([p[1] for p in poses])

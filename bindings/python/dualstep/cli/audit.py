@@ -39,7 +39,7 @@ COLUMNS = """columns of a model's table, none of which should be above 0 but the
   signorini       mean distance from closed at which the normal forces act [m]
   dissipation     part of the friction power mu f_n |v_t| that is missing
   cone            largest friction above mu f_n, relative to the largest f_n
-  energy          largest energy gained beyond the work of the actuators [J]
+  energy          largest energy gained beyond the work of the actuators and of surfaces that move [J]
   momentum        largest momentum that no force explains, relative to gravity's of a step
   order           how the final position converges with the timestep h: differences ~ h^order
   us/step         microseconds for a step of one environment

@@ -7,7 +7,7 @@ Figures, over all environments and steps (smaller is better, zero is right):
     signorini      sum f_n |phi| / sum f_n: how far from closed the forces act            [m]
     dissipation    sum (mu f_n |v_t| + f_t . v_t) / sum mu f_n |v_t|                      [-]
     cone           largest (|f_t| - mu f_n) / max f_n                                     [-]
-    energy         largest E(t) - E(0) - work of the actuators                            [J]
+    energy         largest E(t) - E(0) - work of the actuators and of surfaces that move  [J]
     momentum       largest |change of linear momentum - h sum of forces| / (m g h), of trees on free joints   [-]
     order          slope of |q(h) - q(h/2)| of the final positions over h, h/2, h/4       [-]
     cost           wall time of a step of one environment                                 [s]
@@ -17,7 +17,8 @@ holds, and counts where it is above 1 mm/s. The law of variational holds for the
 event_driven has forces of an instant: v_t is the start's, and there is no mean force of a step to hold against the
 change of momentum. Energy is kinetic, of gravity and of joint springs; what a compliant contact stores counts as lost.
 The work of the actuators takes their force of the step's start and the mean of its velocities, which is exact to the
-first order in h. A figure is None where there is nothing to measure, and all are where the run diverged.
+first order in h. Where surfaces move (MuJoCo's surfacevel), v_t is relative to them. A figure is None where there is
+nothing to measure, and all are where the run diverged.
 """
 
 from __future__ import annotations
@@ -271,6 +272,7 @@ class _Meter:
         # energies and velocities at any state, whatever the formulation that led there
         self._probe = Reference(_formulation(model, "todorov"))
         self._trees = [] if self._at_instants or model.neq else _free_trees(model)
+        self._surfaces = bool(model.geom_surfacevel.any())
         self._work = np.zeros(len(qpos))
         self._start = self._energy(qpos, qvel)
         self.worst: dict[str, float] = dict.fromkeys(FIGURES, 0.0)
@@ -307,7 +309,9 @@ class _Meter:
                 law_at = v if self._at_instants else v1
                 if self._over_steps:
                     law_at = _displacement(self._model, q, q1) / self._h
-                self._contacts(found, normal, tangent, q, law_at)
+                surfaces = self._surface_velocities(found, q)
+                self._work[env] -= self._h * (found.force[:, 1:4] * surfaces).sum()
+                self._contacts(found, normal, tangent, q, law_at, surfaces)
             self._balance(found, world, (q, v), (q1, v1))
         gain = self._energy(*after) - self._start - self._work
         self._raise("penetration", depth)
@@ -316,7 +320,15 @@ class _Meter:
         self.curves["energy"].append(float(gain.max()))
         self.curves["force"].append(float(force) / len(before[0]))
 
-    def _contacts(self, found: Contacts, normal: np.ndarray, tangent: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
+    def _surface_velocities(self, found: Contacts, q: np.ndarray) -> np.ndarray:
+        """What surfaces that move add to the velocities of contacts: along t1 and t2, and about n."""
+        if not self._surfaces:
+            return np.zeros((found.count, 3))
+        frame = found.frame.reshape(-1, 9)
+        return self._probe._core.surface_velocities(q, found.geom.ravel().tolist(), found.pos, frame)
+
+    def _contacts(self, found: Contacts, normal: np.ndarray, tangent: np.ndarray, q: np.ndarray, v: np.ndarray,
+                  surfaces: np.ndarray) -> None:  # fmt: skip
         apart = found.dist > 1e-9
         if apart.any():
             self._raise("distance_force", normal[apart].max())
@@ -330,6 +342,7 @@ class _Meter:
             self._raise("cone", excess.max() / normal.max())
         speed = self._probe._core.contact_velocities(q, v, found.geom.ravel().tolist(), found.pos,
                                                      found.frame.reshape(-1, 9))[:, 1:]  # fmt: skip
+        speed = speed + surfaces[:, :2]
         sliding = np.linalg.norm(speed, axis=1)
         counted = rubs & (sliding > SLIDING)
         power = (mu * normal * sliding)[counted]

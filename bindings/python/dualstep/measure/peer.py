@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from dualstep import _drop
 from dualstep.measure.accuracy import relative_error
 from dualstep.measure.workload import MUJOCO_STATE, States
 from dualstep.model import Model
@@ -19,17 +20,16 @@ def available() -> str | None:
 
 
 class Peer:
-    """A mujoco.batch of a model. Its solver is MuJoCo's default: Newton, at MuJoCo's default tolerances."""
+    """A mujoco.batch of a model. Its solver is MuJoCo's default: Newton, at MuJoCo's default tolerances. Trees at
+    rest do not sleep in it, as they do not in a Batch."""
 
     def __init__(self, model: Model, count: int, num_threads: int) -> None:
-        import copy
-
         import mujoco
         import mujoco.batch
 
         self._mujoco = mujoco
         self.version = mujoco.__version__
-        self._model = copy.copy(model.mj_model)
+        self._model = _drop.awake(model.mj_model)
         default = mujoco.MjOption()
         default.solver = mujoco.mjtSolver.mjSOL_NEWTON
         for name in ("solver", "iterations", "tolerance", "ls_iterations", "ls_tolerance"):

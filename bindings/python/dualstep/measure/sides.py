@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from dualstep import _drop
 from dualstep.batch import Batch, Status
 from dualstep.measure.accuracy import Converged, relative_error
 from dualstep.measure.workload import MUJOCO_STATE, States, host
@@ -97,7 +98,7 @@ class _Peer:
 
     def __init__(self, model: Model, package: str) -> None:
         self.version = importlib.metadata.version(package)
-        self.mj_model = copy.copy(model.mj_model)
+        self.mj_model = _drop.awake(model.mj_model)
 
     def errors(self, states: States, ctrl: np.ndarray, qacc: np.ndarray) -> np.ndarray:
         import mujoco
