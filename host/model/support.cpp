@@ -51,7 +51,7 @@ struct Report {
 };
 
 // laws whose contacts are no rows of a step, or not rows alone, see the velocities of bodies
-bool surfaces_stand_still(const Options& o) {
+bool surfaces_ignored(const Options& o) {
   return law_has(o, kLawVelocities) || model_has(o, kModelImpacts) || o.scheme == Scheme::kEventDriven ||
          o.integrator == Integrator::kVariational;
 }
@@ -61,7 +61,7 @@ void refuse_geoms(const Model& m, const Report& refuse) {
   for (int g = 0; g < m.ngeom; ++g) {
     const int type = m.geom_type[g];
     const bool sticks = m.geom_adhesion[g] != 0;
-    const bool stops = surface_moves(m, g) && surfaces_stand_still(m.opt);
+    const bool stops = surface_moves(m, g) && surfaces_ignored(m.opt);
     if (!reference_collides(type) || sticks || stops) {
       const std::string touches = touched_by(m, g);
       const bool collides = !touches.empty();

@@ -79,7 +79,7 @@ OPTIONS: dict[str, Callable[[Any], bool]] = {
 }
 
 
-def asks_for_sleep(mj_model: mujoco.MjModel) -> int:
+def sleep_flag(mj_model: mujoco.MjModel) -> int:
     """The flag by which trees at rest sleep, where it is set; 0 where one begins asleep: that moves otherwise."""
     import mujoco
 
@@ -95,7 +95,7 @@ def awake(mj_model: mujoco.MjModel) -> mujoco.MjModel:
     import copy
 
     other = copy.copy(mj_model)
-    other.opt.enableflags = int(other.opt.enableflags) & ~asks_for_sleep(other)
+    other.opt.enableflags = int(other.opt.enableflags) & ~sleep_flag(other)
     return other
 
 

@@ -28,7 +28,7 @@ def _read(source: Any, names: list[str]) -> dict[str, Any]:
 def _options_of(mj_model: mujoco.MjModel) -> dict[str, Any]:
     """The options, without sleep where a warning says so."""
     options = _read(mj_model.opt, _core.model_option_names())
-    if asked := _drop.asks_for_sleep(mj_model):
+    if asked := _drop.sleep_flag(mj_model):
         options["enableflags"] = int(options["enableflags"]) & ~asked
     return options
 
@@ -172,7 +172,7 @@ class Model(_core.Model, ModelFields):
             warnings.warn(deprecated, DeprecationWarning, stacklevel=level)
         if mj_model.opt.noslip_iterations > 0:
             warnings.warn(_drop.NOSLIP.format(n=mj_model.opt.noslip_iterations), UserWarning, stacklevel=level)
-        if _drop.asks_for_sleep(mj_model):
+        if _drop.sleep_flag(mj_model):
             warnings.warn(_drop.SLEEP, UserWarning, stacklevel=level)
         return model
 
