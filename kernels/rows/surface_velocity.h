@@ -42,7 +42,7 @@ DS_STAGE void surface_velocities(E& env) {
     contact_frame(n, frame.vec_at(kFrameTangent), &t1, &t2);
     out.set(slot, Vec3<Real>{dot(t1, sum.lin), dot(t2, sum.lin), dot(n, sum.ang)});
   });
-  env.sync();
+  env.done();
 }
 
 }  // namespace DUALSTEP_ISA
