@@ -22,12 +22,12 @@ namespace scenes {
 inline GeomSpec floor_plane() { return {.type = kPlane, .size = {5, 5, 1}}; }
 
 // a free box and a free ball, thrown on a floor
-inline ModelBuilder box(int condim = 3) {
+inline ModelBuilder box() {
   ModelBuilder b;
   b.geom(0, floor_plane());
   const int box = b.body(0, {0, 0, 0.12}, 1.5);
   b.joint(box, {.type = kFree});
-  b.geom(box, {.type = kBox, .size = {0.1, 0.15, 0.08}, .condim = condim});
+  b.geom(box, {.type = kBox, .size = {0.1, 0.15, 0.08}});
   const int ball = b.body(0, {0.05, 0.02, 0.35}, 0.4);
   b.joint(ball, {.type = kFree});
   b.geom(ball, {.type = kSphere, .size = {0.09, 0, 0}, .condim = 1});
@@ -205,12 +205,12 @@ inline ModelBuilder roller() {
 }
 
 // a box on a floor and a ball on the box, pulled to what they touch, and an arm at the limit of its motor
-inline ModelBuilder sticky() {
+inline ModelBuilder sticky(int condim = 3) {
   ModelBuilder b;
   b.geom(0, floor_plane());
   const int box = b.body(0, {0, 0, 0.079}, 1.5);
   b.joint(box, {.type = kFree});
-  b.geom(box, {.type = kBox, .size = {0.1, 0.15, 0.08}});
+  b.geom(box, {.type = kBox, .size = {0.1, 0.15, 0.08}, .condim = condim});
   const int arm = b.body(box, {0.3, 0, 0}, 0.2);
   const int turn = b.joint(arm, {.axis = {0, 1, 0}, .force = {-0.1, 0.1}});
   const int ball = b.body(0, {0.01, 0.02, 0.247}, 0.4);
@@ -283,7 +283,7 @@ inline std::vector<Scene> all_scenes() {
   add("strings", with_options(strings(), {{"integrator", {3}}}));
   add("box", with_options(box(), {{"cone", {1}}}));
   add("heap", with_options(heap(), {{"integrator", {3}}}));
-  add("box_on_belt", on_belts(with_options(box(4), {{"cone", {1}}, {"integrator", {3}}})));
+  add("sticky_on_belts", on_belts(with_options(sticky(4), {{"cone", {1}}, {"integrator", {3}}})));
   add("roller", with_options(roller(), {}));
   add("roller_elliptic", with_options(roller(), {{"cone", {1}}}));
   add("box_seed", with_options(box(), {{"cone", {1}}},
