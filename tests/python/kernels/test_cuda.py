@@ -216,7 +216,7 @@ def test_a_step_made_for_the_model_is_used_where_it_can_be(environment):
 
 
 # what generic kernels leave out runs in specialised ones everywhere
-NOT_GENERIC = ("islands", "sensor_distance")
+NOT_GENERIC = ("islands", "sensor_distance", "fluid_ellipsoid", "contact_surfaces")
 # on the PTX interpreter the run-time compiler is what takes the time: there a feature in four runs in a
 # specialised kernel too; the others run the generic kernels, which are the same source
 SPECIALIZED = [name for i, name in enumerate(FEATURES) if FAST or i % 4 == 0]
