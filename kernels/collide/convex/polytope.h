@@ -243,9 +243,8 @@ DS_FN void triangle_witness(const Polytope<Real>& x, const unsigned char (&corne
     p[c] = x.point[0];
     each_element<Real>(set, [&](int l) {
       const auto& from = x.point[corner[l][c]];
-      set_lane(p[c].y.x, l, lane_of(from.y.x, l)), set_lane(p[c].y.y, l, lane_of(from.y.y, l));
-      set_lane(p[c].y.z, l, lane_of(from.y.z, l)), set_lane(p[c].a.x, l, lane_of(from.a.x, l));
-      set_lane(p[c].a.y, l, lane_of(from.a.y, l)), set_lane(p[c].a.z, l, lane_of(from.a.z, l));
+      copy_lane(from.y, l, &p[c].y, l);
+      copy_lane(from.a, l, &p[c].a, l);
     });
   }
   const Real zero(0), one(1);
