@@ -47,8 +47,8 @@ class MujocoStepped(BatchEnv):
 
         sim = self.sim
         if not hasattr(self, "_data"):
-            self._stepped = model = _drop.awake(self.task.model.mj_model)
-            self._data = [mujoco.MjData(model) for _ in range(self.num_envs)]
+            self._stepped = _drop.awake(self.task.model.mj_model)
+            self._data = [mujoco.MjData(self._stepped) for _ in range(self.num_envs)]
         model = self._stepped
         shared = [name for name in (*STATE, "time") if hasattr(mujoco.MjData, name) and getattr(sim, name).size]
         for env, data in enumerate(self._data):
