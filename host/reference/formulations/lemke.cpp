@@ -16,7 +16,10 @@ namespace {
 
 constexpr double kPivotFloor = 1e-10;
 constexpr double kTie = 1e-11;
-constexpr int kRebuildEvery = 20;
+constexpr int kRebuildEvery = 20;    // pivots, or a tenth of the unknowns if that is more
+constexpr Eigen::Index kPanel = 32;  // columns that a rebuild solves between two questions whether to stop
+constexpr int kAttempts = 8;
+constexpr int kShortPath = 2, kLongPath = 50;  // pivots an unknown
 constexpr int kEnumerateUpTo = 12;
 constexpr double kAccept = 1e-9;
 constexpr double kRounding = 1e-13;
@@ -48,7 +51,7 @@ class Tableau {
 
   void pivot(int row, int entering) {
     basis_[row] = entering;
-    if (++pivots_ % kRebuildEvery == 0 && rebuild()) return;
+    if (++pivots_ % std::max(kRebuildEvery, n_ / 10) == 0 && rebuild()) return;
     table_.row(row) /= table_(row, entering);
     for (int i = 0; i < n_; ++i)
       if (i != row && table_(i, entering) != 0) table_.row(i) -= table_(i, entering) * table_.row(row);
@@ -95,14 +98,23 @@ class Tableau {
   bool rebuild() {
     Matrix B(n_, n_);
     for (int i = 0; i < n_; ++i) B.col(i) = source_.col(basis_[i]);
-    const Matrix fresh = Eigen::PartialPivLU<Matrix>(B).solve(source_);
+    const Eigen::PartialPivLU<Matrix> lu(B);
+    ByRows fresh(n_, source_.cols());
+    for (Eigen::Index first = 0; first < source_.cols(); first += kPanel) {
+      stop_if_told();
+      const Eigen::Index width = std::min(kPanel, source_.cols() - first);
+      fresh.middleCols(first, width) = lu.solve(source_.middleCols(first, width));
+    }
     if (!fresh.allFinite()) return false;
-    table_ = fresh;
+    table_.swap(fresh);
     return true;
   }
 
+  using ByRows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
   int n_;
-  Matrix source_, table_;
+  Matrix source_;
+  ByRows table_;
   std::vector<int> basis_;
   int pivots_ = 0;
 };
@@ -189,14 +201,13 @@ double lcp_residual(const Vector& z, const Vector& w) {
   return std::max({0.0, -z.minCoeff(), -w.minCoeff(), z.cwiseProduct(w).cwiseAbs().maxCoeff()});
 }
 
-LemkePath lemke(const Matrix& M, const Vector& q, const Vector& d) {
+LemkePath lemke(const Matrix& M, const Vector& q, const Vector& d, int limit) {
   const int n = static_cast<int>(q.size());
   if (n == 0 || q.minCoeff() >= 0) return {LemkeEnd::kSolved, Vector::Zero(n), 0};
 
   Tableau tableau(M, q, d);
   int entering = tableau.artificial();
   int row = tableau.leaving_row(entering, true);
-  const int limit = 50 * n + 100;
   while (row >= 0) {
     stop_if_told();
     const int leaving = tableau.basic(row);
@@ -219,15 +230,21 @@ LcpSolution solve_lcp(const Matrix& M, const Vector& q) {
   const Vector rq = r.cwiseProduct(q);
   const double size = rq.cwiseAbs().maxCoeff();
 
-  // first the plain path, then other covering vectors, then the same on a matrix made slightly more definite
-  for (int attempt = 0; attempt < 8; ++attempt) {
+  // first the plain path, then other covering vectors, then the same on a matrix made slightly more definite; a
+  // path that rounding has led into a cycle is left soon, and followed further only where no other arrives
+  std::vector<bool> cut(kAttempts, true);
+  for (int turn = 0; turn < 2 * kAttempts; ++turn) {
+    const int attempt = turn % kAttempts;
+    if (!cut[static_cast<size_t>(attempt)]) continue;
     Vector d = Vector::Ones(n);
     for (Eigen::Index i = 0; attempt % 4 != 0 && i < n; ++i) {
       const double turn = 0.6180339887498949 * static_cast<double>((i + 1) * (attempt % 4));
       d(i) = 0.25 + 1.5 * (turn - std::floor(turn));
     }
     const double shift = attempt < 4 ? 0.0 : 1e-9;
-    const LemkePath path = lemke(scaled + shift * Matrix::Identity(n, n), rq / size, d);
+    const int limit = 100 + static_cast<int>(n) * (turn < kAttempts ? kShortPath : kLongPath);
+    const LemkePath path = lemke(scaled + shift * Matrix::Identity(n, n), rq / size, d, limit);
+    cut[static_cast<size_t>(attempt)] = path.end == LemkeEnd::kPivotLimit;
     if (path.end != LemkeEnd::kSolved) continue;
     Vector z = c.cwiseProduct(path.z) * size;
     if (accepted(M, q, z)) return finish(M, q, z);

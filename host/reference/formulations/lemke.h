@@ -6,8 +6,8 @@
 // source    Lemke 1965; Cottle, Pang & Stone, The Linear Complementarity Problem, sections 4.4 and 4.9
 // deviation rows and columns are equilibrated first (which keeps complementarity); the tableau is rebuilt
 //           from its basis every few pivots, and the answer is solved afresh from the last basis; where the
-//           path ends in a ray, other covering vectors, a tiny shift of M and, up to 12 unknowns, every
-//           complementary cone are tried
+//           path ends in a ray, or rounding leads it round in a cycle, other covering vectors, a tiny shift of
+//           M and, up to 12 unknowns, every complementary cone are tried
 // reads     M (k,k), symmetric or not, and q (k)
 // writes    z, w, the residual max(-z, -w, |z w|); throws Infeasible where no solution was found
 // cost      O(k^2) a pivot, about 2k pivots; 2^k small least squares in the last resort
@@ -31,8 +31,8 @@ struct LemkePath {
   int pivots;
 };
 
-// one path, with covering vector d > 0, on the problem as it stands
-LemkePath lemke(const Matrix& M, const Vector& q, const Vector& d);
+// one path of at most about `limit` pivots, with covering vector d > 0, on the problem as it stands
+LemkePath lemke(const Matrix& M, const Vector& q, const Vector& d, int limit);
 
 // max(-z, -w, |z w|), zero for no rows
 double lcp_residual(const Vector& z, const Vector& w);
