@@ -10,6 +10,9 @@
 
 namespace dualstep {
 
+// whether anything acts: else MuJoCo bounds no force either, not even to a range that leaves out zero
+inline bool actuates(const Model& m) { return m.nactuator > 0 && !m.opt.disabled(kDisableActuation); }
+
 struct TransmissionRow {
   const char* word;
   bool simulated;  // false: the rest says nothing

@@ -37,7 +37,7 @@ bool any_nonzero(const std::vector<T>& values) {
 
 // whether the compensation of gravity at some joint is an actuator's; without actuation nobody hands it on
 bool hands_gravity_on(const Model& m) {
-  return m.nactuator > 0 && !m.opt.disabled(kDisableActuation) && any_nonzero(m.jnt_actgravcomp);
+  return actuates(m) && any_nonzero(m.jnt_actgravcomp);
 }
 
 // the names of fields.inl's sizes are those of Sizes

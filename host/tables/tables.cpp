@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "host/interruption.h"
+#include "host/model/actuator_kinds.h"
 #include "host/model/actuator_loads.h"
 #include "host/model/element_rows.h"
 #include "host/model/support.h"
@@ -105,7 +106,7 @@ void build_tree(const Model& m, TableStore* t) {
   t->jnt_qposadr = m.jnt_qposadr;
   t->jnt_dofadr = m.jnt_dofadr;
   t->jnt_actgravcomp = m.jnt_actgravcomp;
-  t->jnt_actfrclimited = m.jnt_actfrclimited;
+  t->jnt_actfrclimited = actuates(m) ? m.jnt_actfrclimited : std::vector<int>(m.njnt, 0);
   t->jnt_pos = m.jnt_pos;
   t->jnt_axis = m.jnt_axis;
   t->jnt_stiffness = m.jnt_stiffness;

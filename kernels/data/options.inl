@@ -70,8 +70,7 @@ FEATURE(has_actgravcomp, o.has_gravcomp && hands_gravity_on(m), "through actuato
 FEATURE(has_damping, any_nonzero(m.dof_damping), "damped joints")
 FEATURE(has_spring, any_nonzero(m.jnt_stiffness), "springs")
 FEATURE(has_ten_passive, any_nonzero(m.tendon_stiffness) || any_nonzero(m.tendon_damping), "springs and dampers of tendons")
-FEATURE(has_ten_actfrc, std::any_of(m.tendon_actfrclimited.begin(), m.tendon_actfrclimited.end(), [](int x) { return x != 0; }),
-        "tendons whose total actuator force is limited")
+FEATURE(has_ten_actfrc, actuates(m) && any_nonzero(m.tendon_actfrclimited), "tendons whose total actuator force is limited")
 FEATURE(has_adhesion, any_acts_by_contacts(m), "actuators on bodies")
 FEATURE(has_ten_armature, any_nonzero(m.tendon_armature), "tendons with armature")
 

@@ -136,8 +136,7 @@ DS_STAGE void limit_tendon_forces(E& env) {
       const auto within = bound == sum;
       f = select(within, f, f * (bound / select(within, Real(1), sum)));
     }
-    if ((t.act_flags[a] & kForceLimited) && !(t.act_flags[a] & kActDisabled))
-      gain_nothing(env, a, limit_force(env, a, &f));
+    if (t.act_flags[a] & kForceLimited) gain_nothing(env, a, limit_force(env, a, &f));
     force[a] = f;
   });
   env.sync();
@@ -198,7 +197,6 @@ DS_STAGE void actuation(E& env) {
     if (motor) {
       transmission(env, a, &f.length, &f.velocity);
       Motors::with(t.act_gain[a], [&](auto kind) { kind.apply(env, a, off, &f); });
-      if (!off && limited) limit_force(env, a, &f);
     } else {
       f.u = drive(env, a, off);
     }
@@ -207,8 +205,9 @@ DS_STAGE void actuation(E& env) {
       if (flags & kActCircle) f.u = nearest_setpoint(env, a, f.u, f.length);
       Gains::with(t.act_gain[a], [&](auto kind) { kind.apply(env, a, &f); });
       Biases::with(t.act_bias[a], [&](auto kind) { kind.apply(env, a, &f); });
-      if (limited) limit_force(env, a, &f);
     }
+    // that of an actuator whose group is off too, as MuJoCo does
+    if (limited) limit_force(env, a, &f);
     force[a] = f.force;
     vel_gain[a] = f.slope;
     if (t.o.integrator == kDiscrete) env.actuator_pos_gain()[a] = f.by_length;
