@@ -9,6 +9,15 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
+// Whether these kernels have what only models need whose size kCount is not 0. Those of the CPU have everything, a
+// specialised program what its model has; generic ones of a GPU leave it out, so that other models need no more
+// registers, and refuse such models (host/backends/cuda/cuda_backend.cpp)
+template <class AnyTables, int Sizes::*kCount>
+constexpr bool kCompiledFor = !DS_FOR_GPU;
+template <class AnyTables, int Sizes::*kCount>
+requires requires { AnyTables::kKindPresent; }
+constexpr bool kCompiledFor<AnyTables, kCount> = (AnyTables::n.*kCount > 0);
+
 // the collidable geoms of a pair
 template <class AnyTables>
 DS_HD int geom_of_pair(const AnyTables& t, int pair, int side) {

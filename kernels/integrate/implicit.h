@@ -170,7 +170,7 @@ DS_STAGE void solve_implicit(E& env, const F& x) {
   const auto& t = env.t;
   const auto upper = env.LD_upper(), Dinv = env.Dinv();
   add_bias_derivatives(env);
-  if constexpr (kEllipsoidsCompiled<StepTables<typename E::Scalar>>)
+  if constexpr (kCompiledFor<StepTables<typename E::Scalar>, &Sizes::nfluid>)
     if (t.n.nfluid > 0 && medium_acts(t.o)) add_ellipsoid_halves(env);
   eliminate_halves(env);
   for (int k = t.n.nv - 1; k >= 0; k--) {

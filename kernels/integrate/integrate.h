@@ -138,7 +138,7 @@ DS_STAGE void solve_lone_body(E& env, int j, const F& x) {
       for (int i = 0; i < 6; i++) A[i][3 + k] = fma(h, slope[i], A[i][3 + k]);
     }
   }
-  if constexpr (kEllipsoidsCompiled<StepTables<typename E::Scalar>>)
+  if constexpr (kCompiledFor<StepTables<typename E::Scalar>, &Sizes::nfluid>)
     if (t.n.nfluid > 0 && medium_acts(t.o)) add_lone_ellipsoids(env, dof, A);
   // elimination without pivoting: a small step leaves the matrix close to a positive definite one
   for (int k = 0; k < 6; k++) {

@@ -19,12 +19,9 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-// whether these kernels measure distances and tell normals: generic ones of a GPU leave out what few models need
+// whether these kernels measure distances and tell normals
 template <class AnyTables>
-constexpr bool kRareReadingsCompiled = !DS_FOR_GPU;
-template <class AnyTables>
-requires requires { AnyTables::kKindPresent; }
-constexpr bool kRareReadingsCompiled<AnyTables> = true;
+constexpr bool kRareReadingsCompiled = kCompiledFor<AnyTables, &Sizes::nsensor>;
 
 // what sensors are read with: the environment, its batch, and what all lanes have found together
 template <class E>

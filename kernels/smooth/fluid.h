@@ -16,17 +16,10 @@
 // cost      of a box 60 operations; of an ellipsoid 150, and 300 of its derivative for each dof that moves it
 #pragma once
 
-#include "kernels/data/tables.h"
+#include "kernels/data/views.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
-
-// whether these kernels know ellipsoids: generic ones of a GPU leave out what few models need
-template <class AnyTables>
-constexpr bool kEllipsoidsCompiled = !DS_FOR_GPU;
-template <class AnyTables>
-requires requires { AnyTables::kKindPresent; }
-constexpr bool kEllipsoidsCompiled<AnyTables> = (AnyTables::n.nfluid > 0);
 
 // with springs and dampers both switched off MuJoCo has no passive force of any kind
 template <class Options>
@@ -161,7 +154,7 @@ struct EllipsoidFlow {
 // whether a medium sees ellipsoids in place of the inertia box of body b
 template <class E>
 DS_HD bool has_ellipsoids(const E& env, int b) {
-  if constexpr (!kEllipsoidsCompiled<StepTables<typename E::Scalar>>) return false;
+  if constexpr (!kCompiledFor<StepTables<typename E::Scalar>, &Sizes::nfluid>) return false;
   return env.t.n.nfluid > 0 && env.t.fluid_adr[b] < env.t.fluid_adr[b + 1];
 }
 template <class AnyTables>

@@ -85,7 +85,7 @@ DS_STAGE void passive(E& env) {
     env.each(t.n.nbody, [&](int b) {
       Spatial<Real> f{zero, zero};
       if (t.body_tree[b] >= 0) {
-        if constexpr (kEllipsoidsCompiled<StepTables<typename E::Scalar>>)
+        if constexpr (kCompiledFor<StepTables<typename E::Scalar>, &Sizes::nfluid>)
           f = has_ellipsoids(env, b) ? ellipsoid_forces(env, b) : box_force(env, b);
         else
           f = box_force(env, b);

@@ -134,7 +134,7 @@ DS_STAGE void add_velocity_derivatives(E& env) {
       for (int e = row; e < t.M_rowadr[i + 1]; e++)
         LD[e] = LD[e] + dot(weighted, motion_in(env, b, flow, t.M_col[e]));
     }
-    if constexpr (kEllipsoidsCompiled<StepTables<typename E::Scalar>>)
+    if constexpr (kCompiledFor<StepTables<typename E::Scalar>, &Sizes::nfluid>)
       if (t.n.nfluid > 0) add_ellipsoid_derivatives(env, i);
   });
   env.done();

@@ -153,7 +153,7 @@ DS_FN void solve(E& env) {
     env.done();
     return;
   }
-  if constexpr (kIslandsCompiled<StepTables<typename E::Scalar>>)
+  if constexpr (kCompiledFor<StepTables<typename E::Scalar>, &Sizes::nisland>)
     if (t.n.nisland > 0) {
       whiten_acceleration(env, env.qacc_warmstart(), env.dw());
       solve_islands<kDim, kByRows>(env);

@@ -80,15 +80,9 @@ DS_FN void weigh_contact(E& env, int slot) {
     env.con_D()[slot] = env.con_D()[slot] * RowShares<Real>{sum.of[0], sum.of[1]}.weight();
 }
 
-// whether surfaces move in these kernels: generic ones of a GPU leave out what few models need
-template <class AnyTables>
-constexpr bool kSurfacesCompiled = !DS_FOR_GPU;
-template <class AnyTables>
-requires requires { AnyTables::kKindPresent; }
-constexpr bool kSurfacesCompiled<AnyTables> = (AnyTables::n.nsurface > 0);
 template <class E>
 DS_HD bool surfaces_move(const E& env) {
-  if constexpr (!kSurfacesCompiled<StepTables<typename E::Scalar>>) return false;
+  if constexpr (!kCompiledFor<StepTables<typename E::Scalar>, &Sizes::nsurface>) return false;
   return env.t.n.nsurface > 0;
 }
 // of a slot's rows those that see the surfaces move: two along them, and the one about the normal

@@ -370,14 +370,6 @@ struct IslandSolver : IslandLaws<kDim, kByRows, IslandRows<kDim, E, kOneEight>> 
   }
 };
 
-// whether these kernels solve islands apart. Generic kernels of a GPU leave it out; a specialised one has what its model
-// has
-template <class AnyTables>
-constexpr bool kIslandsCompiled = !DS_FOR_GPU;
-template <class AnyTables>
-requires requires { AnyTables::kKindPresent; }
-constexpr bool kIslandsCompiled<AnyTables> = (AnyTables::n.nisland > 0);
-
 // one environment; `packed` takes those of its islands that go into packs
 template <int kDim, bool kByRows, bool kOneEight, class E, class Packed>
 DS_STAGE void solve_element(E& env, int element, Packed& packed) {
