@@ -8,6 +8,7 @@
 #include "host/tables/tables.h"
 #include "kernels/collide/kinds.h"
 #include "kernels/data/island_pack.h"
+#include "kernels/data/single_dof_kinds.h"
 
 namespace dualstep {
 namespace {
@@ -36,9 +37,7 @@ bool any_nonzero(const std::vector<T>& values) {
 }
 
 // whether the compensation of gravity at some joint is an actuator's; without actuation nobody hands it on
-bool hands_gravity_on(const Model& m) {
-  return actuates(m) && any_nonzero(m.jnt_actgravcomp);
-}
+bool hands_gravity_on(const Model& m) { return actuates(m) && any_nonzero(m.jnt_actgravcomp); }
 
 // the names of fields.inl's sizes are those of Sizes
 struct Plan : Sizes {
@@ -107,9 +106,13 @@ void build_island_sizes(const Model& m, const TableStore& t, Sizes* n) {
     n->nrow_z += t.tree_pad[tree + 1] - t.tree_pad[tree];
   };
   const auto tree_of = [&](int dof) { return t.body_tree[m.dof_bodyid[dof]]; };
-  for (const int j : t.lim_jnt)
-    for (int side = 0; side < 2; ++side) add_entry(tree_of(m.jnt_dofadr[j]));
-  for (const int d : t.loss_dof) add_entry(tree_of(d));
+  for (size_t u = 0; u < t.single_dof.size(); ++u) {
+    int rows_of_dof = 0;
+#define DS_ROW(kind, elements, rows, first) rows_of_dof += rows * (t.first[u + 1] - t.first[u]);
+    DS_SINGLE_DOF_KINDS(DS_ROW)
+#undef DS_ROW
+    for (int row = 0; row < rows_of_dof; ++row) add_entry(tree_of(t.single_dof[u]));
+  }
   const int words = (m.nv + 31) / 32;
   for (int row = 0; row < n->ndense; ++row) {
     int last = -1;
@@ -177,7 +180,7 @@ void build_sizes(const Model& m, TableStore* t) {
   n.nfluid = count(t->fluid_geom);
   build_island_sizes(m, *t, &n);
   n.nrow = n.ndense + n.kdim * n.nslot;
-  n.nrow1 = 2 * n.nlim + n.nloss + n.ndense;
+  n.nrow1 = rows_before(SingleDofKind::kEnd, n) + n.ndense;
   n.nM = count(t->M_col);
   if (n.nisland == 0) build_dual_sizes(m.opt, &n);
   n.nexplicit = law_has(m.opt, kLawVelocities) ? n.nv : 0;

@@ -22,7 +22,7 @@
 
 #include "kernels/data/law_has.h"
 #include "kernels/integrate/implicit.h"
-#include "kernels/rows/support.h"
+#include "kernels/rows/kinds/kinds.h"
 #include "kernels/smooth/actuators/transmission.h"
 #include "kernels/smooth/smooth_acceleration.h"
 
@@ -168,10 +168,12 @@ DS_STAGE void turn_free_bodies(E& env) {
     for (int i = dof; i < dof + 6; i++) x[i] = env.qfrc_smooth()[i] - stiffness_on_the_way(env, i);
     solve_lone_body(env, j, x);
     auto held = all_false<Real>();
-    for (int i = 0; i < t.n.nloss; i++)
-      if (t.dof_jnt[t.loss_dof[i]] == j) held = all_true<Real>();
-    for (int g = 0; g < t.n.ndense; g++)
-      if (in_set(dense_support(env, g), dof)) held = mask_or(held, env.dense_D()[g] > Real(0));
+    each_scalar_kind(env, [&](const auto& kind) {
+      for (int i = 0; i < kind.count(); i++)
+        kind.each_dof(i, [&](int d) {
+          if (t.dof_jnt[d] == j) held = mask_or(held, kind.used(i));
+        });
+    });
     each_contact(env, [&](int, int pair, const auto& here) {
       if (signs_of(env, pair)[dof] != 0) held = mask_or(held, here);
     });

@@ -22,6 +22,7 @@
 #pragma once
 
 #include "kernels/rows/kinds/kinds.h"
+#include "kernels/rows/row_scale.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
@@ -39,33 +40,9 @@ DS_HD Real stiffest_without_weight() {
 }
 // a weight that only a body without inverse weight gives
 template <class Real>
-DS_HD Real weight_of_nothing() {
+DS_HD Real weight_without_inverse_mass() {
   return Real(1e13);
 }
-
-// what rows along an axis and about it could be at most, were nothing to cancel: squares in the norm of M^-1
-template <class Real>
-struct RowScale {
-  Real along = Real(0), about = Real(0);
-  Real arm2 = Real(0);  // of the longest arm, squared
-
-  // 16 units of roundoff
-  DS_HD static Real unit() { return Real(kSingle<Real> ? 1e-6 : 2e-15); }
-  // of a distance at p
-  DS_HD Real rounding(const Vec3<Real>& p) const { return unit() * (sqrt(arm2) + norm(p)); }
-
-  template <class E>
-  DS_HD void add(const E& env, Index d, const Vec3<Real>& p) {
-    const Spatial<Real> s = env.cdof().spatial(d);
-    const Vec3<Real> arm = p - env.tree_com().vec(env.t.body_tree[env.t.dof_body[d]]);
-    const Real scale = env.Dscale()[d], spin = dot(s.ang, s.ang) * scale * scale;
-    along = along + fma(dot(s.lin, s.lin), scale * scale, spin * (dot(arm, arm) + dot(p, p)));
-    about = about + spin;
-    arm2 = max(arm2, dot(arm, arm));
-  }
-  // what is rounding of them
-  DS_HD Real lost(bool rotation) const { return unit() * unit() * (rotation ? about : along); }
-};
 
 // The largest diagonal entry of A that the weight of a contact weighs. `all`: with the tangents of a cone by rows, whose
 // ratios of friction raise their weights far above the normal's where it slides with ease and does not turn so: capped with
@@ -102,7 +79,7 @@ DS_FN void condition_contact(E& env, int slot, const typename E::Mask& stiff) {
     scale.arm2 = select(here, of_pair.arm2, scale.arm2);
   });
   const Real D = env.con_D()[slot];
-  const auto doubtful = mask_and(stiff, D > weight_of_nothing<Real>());
+  const auto doubtful = mask_and(stiff, D > weight_without_inverse_mass<Real>());
   DS_UNROLL
   for (int r = 0; r < kDim; r++) {
     const auto lost = mask_and(doubtful, A[triangle(r) + r] <= scale.lost(r >= 3));
@@ -127,7 +104,7 @@ DS_STAGE void condition_contacts(E& env) {
   using Real = typename E::Real;
   env.each(env.ncon_max, [&](int slot) {
     const Real D = env.con_D()[slot];
-    const auto doubtful = D > weight_of_nothing<Real>();
+    const auto doubtful = D > weight_without_inverse_mass<Real>();
     const Real most = weighed_diagonal<kByRows>(cone_params<kDim>(env, slot),
                                                 env.con_A().from(kTriangle<kDim> * slot), doubtful);
     const auto stiff = mask_or(doubtful, D * most > stiffest<Real>());
@@ -136,31 +113,16 @@ DS_STAGE void condition_contacts(E& env) {
   env.done();
 }
 
-// Whitened dense scalar row g counts as rounding where its squared norm is at most this. Zero for kinds whose entries are
-// not differences, so that none is lost
-template <class E, class Kind>
-DS_HD typename E::Real lost_row(const E&, const Kind&, int) {
-  return typename E::Real(0);
-}
-// of connects and welds, whose entries are differences of motions; of coupled joints and tendons they are not
+// Whitened dense scalar row g counts as rounding where its squared norm is at most this: what its kind says, or zero for
+// kinds whose entries are not differences, so that none is lost
 template <class E>
-DS_FN typename E::Real lost_row(const E& env, const Equalities&, int row) {
-  using Real = typename E::Real;
-  const auto& t = env.t;
-  int e = 0;
-  while (e + 1 < t.n.neq && t.eq_row[e + 1] <= row) e++;
-  if (t.eq_type[e] != kEqConnect && t.eq_type[e] != kEqWeld) return Real(0);
-  RowScale<Real> scale;
-  for (int side = 0; side < kPairSides; side++) {
-    const int b = equality_object(t, e, side), moves = side == 0 ? kFirstSide : kSecondSide;
-    const Vec3<Real> p =
-        env.xpos().vec(b) + rotate(env.xquat().quat(b), env.vec(t.eq_point, equality_side(e, side)));
-    for (Index d = 0; d < t.n.nv; d++)
-      if (equality_moves(t, e, d) & moves) scale.add(env, d, p);
-  }
-  const bool rotation = row >= t.eq_row[e] + 3;
-  const Real length = rotation ? Real(0.5) * env.eq_poly(e) : Real(1);
-  return length * length * scale.lost(rotation);
+DS_HD typename E::Real lost_row(const E& env, int g) {
+  return DenseKinds::with_kind(env, g, [&](const auto& kind, int first) {
+    if constexpr (requires { kind.lost(env, g, first); })
+      return kind.lost(env, g, first);
+    else
+      return typename E::Real(0);
+  });
 }
 
 template <class E>
@@ -174,11 +136,9 @@ DS_STAGE void condition_dense_rows(E& env) {
     Real a = zero;
     each_member(dense_support(env, g), n.nword,
                 [&](Index d) { a = fma(Z[g * n.nv + d], Z[g * n.nv + d], a); });
-    const auto doubtful = D > weight_of_nothing<Real>();
+    const auto doubtful = D > weight_without_inverse_mass<Real>();
     if (!any(mask_or(doubtful, D * a > stiffest<Real>()))) return;
-    const Real least =
-        DenseKinds::with_kind(env, g, [&](const auto& kind, int) { return lost_row(env, kind, g); });
-    const auto lost = mask_and(doubtful, a <= least);
+    const auto lost = mask_and(doubtful, a <= lost_row(env, g));
     const Real most_rigid = select(doubtful, stiffest_without_weight<Real>(), stiffest<Real>());
     weight[g] = select(lost, zero, min(D, most_rigid / select(a > zero, a, Real(1))));
   });

@@ -28,10 +28,11 @@ inline namespace DUALSTEP_ISA {
 // Sets of active conditions are told apart by the sum of their weights: 22 mixed bits each, since small
 // numbers have equal sums too often (two limits that change places with an edge). Exact in float for a few of
 // them.
-enum class Condition : unsigned { kLimit = 0, kLoss = 1, kDense = 2, kEdge = 3 };
+enum class Condition : unsigned { kLimit = 0, kLoss = 1, kDense = 2, kEdge = 3, kNumber = 4 };
 template <class Real>
 DS_HD Real set_weight(Condition kind, int index) {
-  unsigned h = (4u * static_cast<unsigned>(index) + static_cast<unsigned>(kind) + 1u) * 0x9E3779B1u;
+  constexpr unsigned kinds = static_cast<unsigned>(Condition::kNumber);
+  unsigned h = (kinds * static_cast<unsigned>(index) + static_cast<unsigned>(kind) + 1u) * 0x9E3779B1u;
   h = (h ^ (h >> 15)) * 0x85EBCA77u;
   h = (h ^ (h >> 13)) * 0xC2B2AE3Du;
   return Real(static_cast<float>(1u + (h >> 10)));

@@ -145,13 +145,16 @@ DS_HD auto kept_of(const E& env, int slot) {
 template <class E>
 DS_STAGE void impact_dense_rows(E& env) {
   DenseKinds::each(env, [&]<class Kind>(const Kind& kind, int first) {
-    if constexpr (holds_in_impacts<Kind>())
+    if constexpr (holds_in_impacts<Kind>()) {
+      static_assert(kSameType<decltype(kind.law(env, first, first)), TwoSided>,
+                    "unweigh_impact takes what holds for two-sided");
       kind.make(env, first);
-    else
+    } else {
       env.each(kind.count(env), [&](int k) {
         clear_row(env, first + k);
         env.dense_D()[first + k] = typename E::Real(0);
       });
+    }
   });
 }
 // whitened rows of the impact, on the plain inertia; con_y0 = S J v, which impact_u keeps
@@ -193,7 +196,9 @@ DS_STAGE void impact_rows(E& env) {
     const auto u = rows_of_slot<kDim>(env.impact_u(), slot), y0 = rows_of_slot<kDim>(env.con_y0(), slot);
     for (int r = 0; r < kDim; r++) u[r] = select(D[slot] > zero, y0[r], zero);
   });
-  env.each(t.n.nloss, [&](int k) { env.loss_y0()[k] = zero; });
+  each_single_kind(env, [](const auto& kind) {
+    if constexpr (requires { kind.rest_in_impact(); }) kind.rest_in_impact();
+  });
   env.each(t.n.ndense,
            [&](int g) { env.dense_D()[g] = select(mask_and(struck, env.dense_D()[g] > zero), one, zero); });
   env.done();

@@ -8,6 +8,8 @@
 //                        dense_y0[g] = J qacc_smooth - aref;
 //                        dense_D[g] = 1 / R, 0 where the row is not in use
 //   kHoldsInImpacts      true where its rows keep their velocity in impacts (solver/impact.h); may be left out
+//   lost(env, g, first)  what the squared norm of whitened row g is at most where all of it is rounding (conditioning.h);
+//                        of kinds whose entries are not differences left out
 //
 // and a name in the list of kinds.h; what the solver asks of a row follows from its law here. The host's append_rows of the
 // kind (host/tables/dense_rows.cpp) says how many rows a model has, and in dense_support which dofs each reaches.
@@ -87,9 +89,9 @@ struct DenseScalarRows {
   using Real = typename E::Real;
   const E& env;
 
-  // where they stand among the scalar rows: behind limits and friction losses
+  // where they stand among the scalar rows: behind single-dof rows
   DS_HD int count() const { return env.t.n.ndense; }
-  DS_HD int first() const { return kLimitSides * env.t.n.nlim + env.t.n.nloss; }
+  DS_HD int first() const { return rows_before(SingleDofKind::kEnd, env.t.n); }
   DS_HD auto lambda() const { return env.dense_lambda(); }
   DS_HD auto change() const { return env.dy().from(first()); }
   template <class F>
@@ -97,6 +99,7 @@ struct DenseScalarRows {
     return Kinds::with_law(env, g, f);
   }
   DS_HD auto y0() const { return env.dense_y0(); }
+  DS_HD auto y() const { return env.dense_y(); }
   DS_HD auto& weight(int g) const { return env.dense_D()[g]; }
   DS_HD typename E::Mask used(int g) const { return weight(g) > Real(0); }
   template <class F>

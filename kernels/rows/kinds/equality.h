@@ -19,6 +19,7 @@
 #pragma once
 
 #include "kernels/rows/kinds/tendon.h"
+#include "kernels/rows/row_scale.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
@@ -215,6 +216,26 @@ struct Equalities {
   template <class E>
   DS_HD static void make(E& env, int) {
     equality_rows(env);
+  }
+  // entries of connects and welds are differences of motions; of coupled joints and tendons they are not
+  template <class E>
+  DS_FN static typename E::Real lost(const E& env, int row, int) {
+    using Real = typename E::Real;
+    const auto& t = env.t;
+    int e = 0;
+    while (e + 1 < t.n.neq && t.eq_row[e + 1] <= row) e++;
+    if (t.eq_type[e] != kEqConnect && t.eq_type[e] != kEqWeld) return Real(0);
+    RowScale<Real> scale;
+    for (int side = 0; side < kPairSides; side++) {
+      const int b = equality_object(t, e, side), moves = side == 0 ? kFirstSide : kSecondSide;
+      const Vec3<Real> p =
+          env.xpos().vec(b) + rotate(env.xquat().quat(b), env.vec(t.eq_point, equality_side(e, side)));
+      for (Index d = 0; d < t.n.nv; d++)
+        if (equality_moves(t, e, d) & moves) scale.add(env, d, p);
+    }
+    const bool rotation = row >= t.eq_row[e] + 3;
+    const Real length = rotation ? Real(0.5) * env.eq_poly(e) : Real(1);
+    return length * length * scale.lost(rotation);
   }
 };
 

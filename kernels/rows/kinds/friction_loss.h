@@ -30,9 +30,9 @@ struct FrictionLosses {
   using Real = typename E::Real;
   const E& env;
 
-  // where they stand among the scalar rows: behind limits
+  // where they stand among the scalar rows
   DS_HD int count() const { return env.t.n.nloss; }
-  DS_HD int first() const { return kLimitSides * env.t.n.nlim; }
+  DS_HD int first() const { return rows_before(SingleDofKind::kFrictionLosses, env.t.n); }
   DS_HD auto lambda() const { return env.loss_lambda(); }
   DS_HD auto change() const { return env.dy().from(first()); }
   DS_HD Huber<Real> law(int k) const { return {env.loss_friction(k), R(k)}; }
@@ -47,6 +47,7 @@ struct FrictionLosses {
     return f(law(k));
   }
   DS_HD auto y0() const { return env.loss_y0(); }
+  DS_HD auto y() const { return env.loss_y(); }
   DS_HD Real weight(int k) const { return Real(1) / R(k); }
   DS_HD static typename E::Mask used(int) { return all_true<Real>(); }
   template <class F>
@@ -61,6 +62,10 @@ struct FrictionLosses {
       const int i = dof(k);
       y0[k] = fma(row_end(env, Real(env.loss_B(k))).B, qvel[i], qacc[i]);
     });
+  }
+  // impacts know no bounded force: the rows ask for nothing
+  DS_HD void rest_in_impact() const {
+    env.each(count(), [&](int k) { env.loss_y0()[k] = Real(0); });
   }
   DS_HD void add_users(int u, typename E::Mask* used) const {
     each_loss_of(env, u, [&](int) { *used = all_true<Real>(); });

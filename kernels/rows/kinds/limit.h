@@ -42,7 +42,7 @@ struct Limits {
 
   // sides of limits; where they stand among the scalar rows
   DS_HD int count() const { return kLimitSides * env.t.n.nlim; }
-  DS_HD int first() const { return 0; }
+  DS_HD int first() const { return rows_before(SingleDofKind::kLimits, env.t.n); }
   DS_HD auto lambda() const { return env.lim_lambda(); }
   DS_HD auto change() const { return env.dy().from(first()); }
   DS_HD static Real sign(int s) { return Real(is_upper(s) ? -1 : 1); }
@@ -53,6 +53,7 @@ struct Limits {
     return f(OneSided{});
   }
   DS_HD auto y0() const { return env.lim_y0(); }
+  DS_HD auto y() const { return env.lim_y(); }
   DS_HD auto& weight(int s) const { return env.lim_D()[s]; }
   DS_HD typename E::Mask used(int s) const { return weight(s) > Real(0); }
   template <class F>

@@ -18,13 +18,12 @@
 // cost      O(1)
 #pragma once
 
+#include "kernels/data/single_dof_kinds.h"
 #include "kernels/rows/cone.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-// rows of limits come in pairs: the lower side of a limit, then its upper one
-enum LimitSide : int { kLowerSide = 0, kUpperSide = 1, kLimitSides = 2 };
 DS_HD constexpr int side_of_limit(int limit, int side) { return kLimitSides * limit + side; }
 DS_HD constexpr int limit_of(int row) { return row / kLimitSides; }
 DS_HD constexpr bool is_upper(int row) { return (row & kUpperSide) != 0; }

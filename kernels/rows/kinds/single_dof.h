@@ -21,8 +21,9 @@ inline namespace DUALSTEP_ISA {
 // calls f with the kinds of rows that stand on single-dof rows, in their order
 template <class E, class F>
 DS_HD void each_single_kind(const E& env, F f) {
-  f(Limits<E>{env});
-  f(FrictionLosses<E>{env});
+#define DS_ROW(kind, elements, rows, first) f(kind<E>{env});
+  DS_SINGLE_DOF_KINDS(DS_ROW)
+#undef DS_ROW
 }
 
 // the environments that use a single-dof row, or may

@@ -95,7 +95,7 @@ struct IslandRows : IslandEnv<E, kOneEight> {
   template <class Number>
   DS_HD static Number capped(const Number& D, const Number& A) {
     const Number most =
-        select(D < weight_of_nothing<Number>(), stiffest<Number>(), stiffest_without_weight<Number>()) / A;
+        select(D < weight_without_inverse_mass<Number>(), stiffest<Number>(), stiffest_without_weight<Number>()) / A;
     return min(D, most);
   }
 

@@ -189,8 +189,6 @@ struct PackedIslands : IslandLaws<kDim, kByRows, PackedDirection<kDim, E>> {
     apart(*this, [=](const auto& self) { self.put_back_here(steps, wrong, residual); });
   }
   DS_HD void put_back_here(const Real& steps, const Mask& wrong, const Real& residual) const {
-    const auto& n = env.t.n;
-    const int losses = kLimitSides * n.nlim, dense = losses + n.nloss;
     unsigned unsolved = 0;
     for (int l = 0; l < count; l++) {
       const int at = this->element[l], own = this->tree[l], first = env.t.tree_dof[own];
@@ -201,12 +199,9 @@ struct PackedIslands : IslandLaws<kDim, kByRows, PackedDirection<kDim, E>> {
           set_lane(env.con_f()[kDim * this->slot[i][l] + r], at,
                    lane_of(this->con_f()[r * this->slots() + i], l));
       for (int i = 0; i < this->own_rows[l]; i++) {
-        const int source = this->source[i][l];
         const Scalar y = lane_of(this->row_y()[i], l);
-        if (source < losses)
-          set_lane(env.lim_y()[source], at, y);
-        else if (source >= dense)
-          set_lane(env.dense_y()[source - dense], at, y);
+        with_scalar_row(env, this->source[i][l],
+                        [&](const auto& kind, int row) { set_lane(kind.y()[row], at, y); });
       }
       note_steps(env, at, lane_of(steps, l));
       bool solved = !mask_bit(wrong, l);

@@ -359,13 +359,9 @@ struct IslandSolver : IslandLaws<kDim, kByRows, IslandRows<kDim, E, kOneEight>> 
       for (int r = 0; r < kDim; r++) this->put(env.con_f(), kDim * slot + r, this->con_f()[r * slots + i]);
     });
     // what sensors read of scalar rows
-    const int losses = kLimitSides * env.t.n.nlim, dense = losses + env.t.n.nloss;
     env.each(this->rows(), [&](int i) {
-      const int source = this->row_source()[i];
-      if (source < losses)
-        this->put(env.lim_y(), source, this->row_y()[i]);
-      else if (source >= dense)
-        this->put(env.dense_y(), source - dense, this->row_y()[i]);
+      with_scalar_row(env, this->row_source()[i],
+                      [&](const auto& kind, int row) { this->put(kind.y(), row, this->row_y()[i]); });
     });
   }
 };
