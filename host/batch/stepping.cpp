@@ -51,7 +51,7 @@ bool Batch::run_substeps(int nsubsteps) {
     renewed();
     return true;
   }
-  constexpr double kPartSeconds = 0.1;
+  constexpr double kPartSeconds = 0.05;
   constexpr int kUnknown = 1;  // substeps of the first part, where none was measured
   for (int done = 0; done < nsubsteps;) {
     if (done > 0 && Interruptible::told()) return false;

@@ -151,7 +151,7 @@ def test_forward_moves_nothing():
 
 def python(program, **environment):
     return subprocess.run(
-        [sys.executable, "-c", program], env={**os.environ, **environment}, capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", program], env={**os.environ, **environment}, capture_output=True, text=True, timeout=600
     )
 
 

@@ -241,7 +241,7 @@ def denials(tmp_path_factory):
     @functools.cache
     def run(law, threads, *calls):
         words = [sys.executable, "-c", SCRIPT, str(library), SCENE, law, str(threads), *calls]
-        ended = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=120)
+        ended = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=600)
         assert ended.returncode == 0, ended.stderr
         return json.loads(ended.stdout)
 

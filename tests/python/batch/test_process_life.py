@@ -26,7 +26,7 @@ def run(script, **options):
     begin = f"import dualstep as ds, numpy as np\nmodel = ds.Model.from_mjcf({str(HUMANOID)!r})\n"
     return subprocess.run(
         [sys.executable, "-c", begin + script], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True,
-        timeout=60, **options,
+        timeout=600, **options,
     )  # fmt: skip
 
 

@@ -177,5 +177,5 @@ for _ in range(5):
 worker.join()
 print("both ended", float(sim.time[0]) > 0.5)
 """
-    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=600)
     assert run.stdout == "both ended True\n", run.stderr

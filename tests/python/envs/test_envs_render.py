@@ -45,7 +45,7 @@ def drawn():
     command = [sys.executable, "-c", SCRIPT, json.dumps(BUILT_IN)]
     for context in ("egl", "osmesa"):
         environment = {**os.environ, "PYTHONPATH": path, "MUJOCO_GL": context, "PYOPENGL_PLATFORM": context}
-        run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+        run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=1500)
         if run.stdout.startswith("it draws"):
             assert run.returncode == 0, run.stderr
             return run.stdout.splitlines()
@@ -66,7 +66,7 @@ env.reset(seed=0)
 print(env.render()[0].shape, os.environ["MUJOCO_GL"])
 env.close()
 """
-    run = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=300)
+    run = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=1500)
     assert run.stdout == "(48, 64, 3) egl\n", run.stderr
 
 

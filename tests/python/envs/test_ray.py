@@ -8,6 +8,9 @@ import pytest
 pytest.importorskip("ray")
 pytest.importorskip("torch")
 
+# its nodes start slowly where all cores are busy
+os.environ.setdefault("RAY_raylet_start_wait_time_s", "300")
+os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 import ray
 from ray.cluster_utils import Cluster
 

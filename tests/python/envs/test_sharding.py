@@ -28,7 +28,7 @@ def trajectories(folder, commands):
                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         for words, env in commands
     ]  # fmt: skip
-    said = [process.communicate(timeout=120)[0] for process in processes]
+    said = [process.communicate(timeout=600)[0] for process in processes]
     assert not any(process.returncode for process in processes), said
     files = [np.load(file) for file in sorted(folder.glob("*.npz"))]
     assert [int(file["first"]) for file in files] == sorted(int(file["first"]) for file in files)

@@ -27,7 +27,7 @@ def said(call):
 
 def lines(code, **variables):
     environment = {**os.environ, "DUALSTEP_SPECIALIZE": "0", **variables}
-    done = subprocess.run([sys.executable, "-c", TINY + code], env=environment, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", TINY + code], env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 

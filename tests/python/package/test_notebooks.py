@@ -28,7 +28,7 @@ def test_a_notebook_runs(path, tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [home, os.environ.get("PYTHONPATH")])))
     notebook = nbformat.read(path, as_version=4)
     # a cell that fails raises with its text and the error
-    nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    nbclient.NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(tmp_path)}}).execute()
     pictures = [
         output for cell in notebook.cells for output in cell.get("outputs", ()) if "image/png" in output.get("data", {})
     ]

@@ -181,5 +181,5 @@ def test_what_ends_mujocos_compiler_without_a_word_is_refused_too():
     # an attached model without a file; MuJoCo compiles nothing more in that process
     text = '<mujoco><asset><model name="m"/></asset><worldbody><attach model="m" body="b" prefix="_"/></worldbody></mujoco>'
     script = f"import dualstep as ds\ntry:\n    ds.Model.from_mjcf({text!r})\nexcept ds.InvalidModelError as error:\n    print(error)"
-    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=600)
     assert ended.returncode == 0 and "says nothing of" in ended.stdout

@@ -22,7 +22,7 @@ class Page:
         self._count += 1
         self._socket.send(json.dumps({"id": self._count, "method": method, "params": parameters}))
         while True:
-            answer = json.loads(self._socket.recv(timeout=60))
+            answer = json.loads(self._socket.recv(timeout=300))
             if answer.get("id") == self._count:
                 assert "error" not in answer, answer
                 return answer["result"]
@@ -63,10 +63,10 @@ def page(folder):
     try:
         line = next(line for line in process.stderr if "DevTools listening on" in line)
         port = line.split()[-1].split(":")[2].split("/")[0]
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/json", timeout=30) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/json", timeout=300) as answer:
             pages = json.load(answer)
         address = next(one["webSocketDebuggerUrl"] for one in pages if one["type"] == "page")
-        with connect(address, max_size=None) as socket:
+        with connect(address, max_size=None, ping_interval=None) as socket:
             yield Page(socket)
     finally:
         process.terminate()
