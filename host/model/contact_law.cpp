@@ -6,6 +6,7 @@
 #include <string>
 
 #include "host/model/element_rows.h"
+#include "host/model/row_elements.h"
 #include "host/model/support.h"
 
 namespace dualstep {
@@ -34,27 +35,35 @@ const ContactModelRow& row_of(const Options& opt) {
 
 constexpr const char* kReason = "a Batch does not simulate it; a Reference does";
 
-void refuse_ball_limits(const Model& m, const std::string& with, std::vector<Problem>* problems) {
-  if (m.opt.disabled(kDisableLimit)) return;
-  for (int j = 0; j < m.njnt; ++j)
-    if (m.jnt_type[j] == kBall && m.jnt_limited[j])
-      problems->push_back({"limit of a ball joint with " + with, element_name(m, "jnt", j), kReason});
+// contacts beside which a Batch does not have every kind of scalar rows
+enum Beside : unsigned { kBesideSpringDamper = 1 << 0, kBesideImpacts = 1 << 1 };
+// THE list of the kinds that it does not have there: what has the rows, and which elements do
+struct RefusedRows {
+  unsigned beside;
+  const char *what, *element;
+  std::vector<int> (*elements)(const Model&);
+};
+constexpr RefusedRows kRefusedRows[] = {
+    {kBesideSpringDamper, "joint friction", "dof", dofs_with_friction},
+    {kBesideSpringDamper, "limit of a tendon", "tendon", limited_tendons},
+    {kBesideSpringDamper, "friction of a tendon", "tendon", tendons_with_friction},
+    {kBesideSpringDamper | kBesideImpacts, "limit of a ball joint", "jnt", limited_balls},
+};
+
+void refuse_rows(const Model& m, Beside contacts, const std::string& with, std::vector<Problem>* problems) {
+  for (const RefusedRows& rows : kRefusedRows) {
+    if (!(rows.beside & contacts)) continue;
+    const bool dofs = rows.element == std::string("dof");
+    for (const int i : rows.elements(m))
+      problems->push_back({rows.what + (" with " + with),
+                           dofs ? element_name(m, "jnt", m.dof_jntid[i]) : element_name(m, rows.element, i),
+                           kReason});
+  }
 }
 
 void refuse_spring_damper(const Model& m, std::vector<Problem>* problems) {
   const std::string with = "contact_parameters = spring_damper";
-  for (int i = 0; i < m.nv && !m.opt.disabled(kDisableFrictionLoss); ++i)
-    if (m.dof_frictionloss[i] > 0)
-      problems->push_back({"joint friction with " + with, element_name(m, "jnt", m.dof_jntid[i]), kReason});
-  for (int i = 0; i < m.ntendon; ++i) {
-    const auto refuse = [&](const char* what) {
-      problems->push_back(
-          {std::string(what) + " of a tendon with " + with, element_name(m, "tendon", i), kReason});
-    };
-    if (m.tendon_limited[i] && !m.opt.disabled(kDisableLimit)) refuse("limit");
-    if (m.tendon_frictionloss[i] > 0 && !m.opt.disabled(kDisableFrictionLoss)) refuse("friction");
-  }
-  refuse_ball_limits(m, with, problems);
+  refuse_rows(m, kBesideSpringDamper, with, problems);
   for (int g = 0; g < m.ngeom; ++g)
     if (m.geom_condim[g] > 3)
       problems->push_back({"condim above 3 with " + with, element_name(m, "geom", g), kReason});
@@ -71,7 +80,7 @@ void refuse_spring_damper(const Model& m, std::vector<Problem>* problems) {
 
 void refuse_impacts(const Model& m, std::vector<Problem>* problems) {
   const std::string with = "contact_model = impulsive";
-  refuse_ball_limits(m, with, problems);
+  refuse_rows(m, kBesideImpacts, with, problems);
   // friction that holds without bound is another problem: free rows
   constexpr double kBound = 1e6;
   for (int g = 0; g < m.ngeom; ++g)

@@ -34,9 +34,8 @@ std::string element_name(const Model& model, const std::string& kind, int id);
 int actuator_of_control(const Model& model, int control);
 // where the kept samples of each control begin, all of one side by side; nu + 1 entries. Only those with a delay have any
 std::vector<int> kept_controls(const Model& model);
-// shapes that collide in a Reference, and those that collide in a Batch: geoms of other types must not touch
+// shapes that collide: geoms of other types must not touch
 bool reference_collides(int geom_type);
-bool batch_collides(int geom_type);
 // geoms whose contacts a Batch leaves to a Reference
 void refuse_batch_shapes(const Model& model, std::vector<Problem>* problems);
 std::string geom_word(int geom_type);

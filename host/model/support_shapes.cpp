@@ -7,8 +7,6 @@ namespace dualstep {
 
 bool reference_collides(int type) { return !shape_is(type, kShapeUntouched); }
 
-bool batch_collides(int type) { return reference_collides(type); }
-
 std::string geom_word(int type) {
 #define DS_WORD(shape, word, ...) \
   if (type == shape) return word;
@@ -34,7 +32,7 @@ void refuse_batch_shapes(const Model& m, std::vector<Problem>* problems) {
         {feature, element_name(m, "geom", geom), "a Batch does not simulate it; a Reference does", detail});
   };
   for (int g = 0; g < m.ngeom; ++g) {
-    if (batch_collides(m.geom_type[g])) continue;
+    if (reference_collides(m.geom_type[g])) continue;
     const std::string touches = touched_by(m, g);
     if (!touches.empty()) refuse(geom_word(m.geom_type[g]) + " collision", g, touches);
   }

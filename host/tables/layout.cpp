@@ -5,6 +5,7 @@
 
 #include "host/model/actuator_kinds.h"
 #include "host/model/contact_law.h"
+#include "host/tables/dof_sets.h"
 #include "host/tables/tables.h"
 #include "kernels/collide/kinds.h"
 #include "kernels/data/island_pack.h"
@@ -113,11 +114,11 @@ void build_island_sizes(const Model& m, const TableStore& t, Sizes* n) {
 #undef DS_ROW
     for (int row = 0; row < rows_of_dof; ++row) add_entry(tree_of(t.single_dof[u]));
   }
-  const int words = (m.nv + 31) / 32;
   for (int row = 0; row < n->ndense; ++row) {
+    const int* support = &t.dense_support[row * words_of(m.nv)];
     int last = -1;
     for (int d = 0; d < m.nv; ++d) {
-      if (!(static_cast<unsigned>(t.dense_support[row * words + d / 32]) >> (d % 32) & 1u)) continue;
+      if (!set_has(support, d)) continue;
       if (tree_of(d) != last) add_entry(tree_of(d));
       last = tree_of(d);
     }
@@ -175,7 +176,6 @@ void build_sizes(const Model& m, TableStore* t) {
   n.nlim = count(t->lim_jnt);
   n.nloss = count(t->loss_dof);
   n.nsingle = count(t->single_dof);
-  n.nball = count(t->ball_jnt);
   n.nfree = count(t->free_jnt);
   n.nfluid = count(t->fluid_geom);
   build_island_sizes(m, *t, &n);
@@ -191,8 +191,8 @@ void build_sizes(const Model& m, TableStore* t) {
   n.nrk = m.opt.integrator == Integrator::kRk4 ? n.nq + 4 * n.nv + 2 * n.na : 0;
   n.nimplicit = m.opt.integrator == Integrator::kImplicit;
   n.ndiscrete = m.opt.integrator == Integrator::kDiscrete;
-  n.nword = (n.nv + 31) / 32;
-  n.nsingleword = (n.nsingle + 31) / 32;
+  n.nword = words_of(n.nv);
+  n.nsingleword = words_of(n.nsingle);
   n.dual_begin = newton_words(n);
   n.single_begin = n.dual_begin + dual_words(n);
   n.arena_begin = with_island_room(set_words(n));

@@ -18,6 +18,7 @@
 #include "host/model/contact_law.h"
 #include "host/model/element_rows.h"
 #include "host/model/support.h"
+#include "host/tables/dof_sets.h"
 #include "host/tables/named_rows.h"
 #include "host/tables/softness.h"
 #include "host/tables/tables.h"
@@ -348,10 +349,7 @@ void build_pairs(const Model& m, TableStore* t) {
     const std::vector<int> sign = signs_of(m, m.geom_bodyid[c.geom1], m.geom_bodyid[c.geom2]);
     t->pair_sign.insert(t->pair_sign.end(), sign.begin(), sign.end());
     // the whitened rows of a contact reach the ancestors of every dof that it moves
-    std::vector<int> support((m.nv + 31) / 32, 0);
-    for (int i = 0; i < m.nv; ++i)
-      for (int d = sign[i] != 0 ? i : -1; d >= 0; d = m.dof_parentid[d])
-        support[d / 32] |= static_cast<int>(1u << (d % 32));
+    const std::vector<int> support = support_of(m, sign);
     t->pair_support.insert(t->pair_support.end(), support.begin(), support.end());
   }
   std::partial_sum(t->pair_adr.begin(), t->pair_adr.end(), t->pair_adr.begin());

@@ -9,7 +9,9 @@
 #include "host/model/actuator_kinds.h"
 #include "host/model/actuator_loads.h"
 #include "host/model/element_rows.h"
+#include "host/model/row_elements.h"
 #include "host/model/support.h"
+#include "host/tables/dof_sets.h"
 #include "host/tables/named_rows.h"
 #include "host/tables/softness.h"
 #include "kernels/data/island_pack.h"
@@ -162,27 +164,13 @@ void build_tree(const Model& m, TableStore* t) {
 }
 
 void build_limits(const Model& m, TableStore* t) {
-  const bool none = m.opt.disabled(kDisableConstraint);
   std::vector<bool> unit(m.nv, false);
   std::vector<int> limited;
-  for (int j = 0; j < m.njnt && !none && !m.opt.disabled(kDisableLimit); ++j) {
-    if (!m.jnt_limited[j] || m.jnt_type[j] == kFree) continue;
+  for (const int j : limited_joints(m)) {
     const auto [lower, upper] = bounds(row::jnt_range(m, j));
     const int dof = m.jnt_dofadr[j];
     const Impedance imp = make_impedance(row::jnt_solimp(m, j));
     const Softness soft = make_softness(row::jnt_solref(m, j), imp.dmax, m.opt);
-    if (m.jnt_type[j] == kBall) {
-      t->ball_jnt.push_back(j);
-      append(ball_param_row{.ball_range = std::max(lower, upper),
-                            .ball_margin = m.jnt_margin[j],
-                            .ball_K = soft.K,
-                            .ball_B = soft.B,
-                            .ball_approx_A = m.dof_invweight0[dof],
-                            .ball_stiffest = soft.stiffest,
-                            .ball_solimp = imp.table},
-             &t->ball_param);
-      continue;
-    }
     t->lim_jnt.push_back(j);
     t->lim_range.insert(t->lim_range.end(), {lower, upper});
     limited.push_back(dof);
@@ -196,8 +184,7 @@ void build_limits(const Model& m, TableStore* t) {
            &t->lim_param);
   }
   // friction loss has no position: the impedance is that of distance zero, and K is zero
-  for (int d = 0; d < m.nv && !none && !m.opt.disabled(kDisableFrictionLoss); ++d) {
-    if (!(m.dof_frictionloss[d] > 0)) continue;
+  for (const int d : dofs_with_friction(m)) {
     const Impedance imp = make_impedance(row::dof_solimp(m, d));
     const Softness soft = make_softness(row::dof_solref(m, d), imp.dmax, m.opt);
     const double R = friction_loss_R(imp, m.dof_invweight0[d]);
@@ -215,8 +202,8 @@ void build_limits(const Model& m, TableStore* t) {
     t->single_dof.push_back(d);
     t->single_lim.push_back(before(limited, d));
     t->single_loss.push_back(before(t->loss_dof, d));
-    std::vector<int> support((m.nv + 31) / 32, 0);
-    for (int i = d; i >= 0; i = m.dof_parentid[i]) support[i / 32] |= static_cast<int>(1u << (i % 32));
+    std::vector<int> support(words_of(m.nv), 0);
+    add_with_ancestors(m, d, &support);
     t->single_support.insert(t->single_support.end(), support.begin(), support.end());
   }
   t->single_lim.push_back(static_cast<int>(limited.size()));

@@ -32,7 +32,7 @@ void build_dense_rows(const Model& model, TableStore* store);
 void build_pairs(const Model& model, TableStore* store);
 void build_hulls(const Model& model,
                  TableStore* store);  // of the meshes and height fields among the geoms of pairs
-void build_sensors(const Model& model, TableStore* store);  // after pairs and limits
+void build_sensors(const Model& model, TableStore* store);  // after pairs, limits and dense rows
 void build_sizes(const Model& model, TableStore* store);
 // whether contacts are solved island by island (kernels/solver/islands/), once the trees are there
 bool solves_islands(const Model& model, const TableStore& store);

@@ -370,7 +370,7 @@ COLUMN(ball_param, ball_approx_A, 1, "approximate A")
 COLUMN(ball_param, ball_stiffest, 1, "as pair_stiffest")
 COLUMN(ball_param, ball_solimp, 7, "impedance, as pair_solimp")
 END_ROW(ball_param)
-// equality constraints; dense scalar rows are those of limited balls, then theirs, then those of tendons
+// equality constraints, and what every dense scalar row has, in the order of DenseKinds (kernels/rows/kinds/kinds.h)
 TABLE_I(eq_type, "EqType: a connect, a weld, a coupling of joints or tendons")
 TABLE_I(eq_obj1, "first body, joint or tendon")
 TABLE_I(eq_obj2, "second; -1 where there is no second joint or tendon")

@@ -86,12 +86,12 @@ DS_STAGE void sense_subtree_com(E& env, const EnvIO<E>& in) {
   env.done();
 }
 
-// adds what connects, welds and tendons do to a body
+// adds what constraint rows of the kinds of DenseKinds, and tendons, do to a body
 template <class E, class Real = typename E::Real>
 DS_STAGE void add_held(const E& env, int b, WrenchSum<Real>* wrench) {
   const Vec3<Real> zero{Real(0), Real(0), Real(0)};
   WrenchSum<Real> taken{wrench->point, {zero, zero}};
-  subtract_equalities(env, {b, b + 1}, &taken);
+  subtract_rows(env, {b, b + 1}, &taken);
   if (env.t.n.ntendon > 0) subtract_tendons(env, {b, b + 1}, &taken);
   wrench->sum = axpy(taken.sum, Real(-1), wrench->sum);
 }
@@ -119,7 +119,7 @@ DS_STAGE void sense_external_forces(E& env, const EnvIO<E>& in) {
         const bool second = (sides & kSecondSide) != 0;
         add_contact(env, slot, here, &wrench, [&](const Vec3<Real>& v) { return second ? v : -v; });
       });
-      if (t.n.neq > 0 || t.n.ntendon > 0) add_held(env, b, &wrench);
+      if (t.n.ndense > 0 || t.n.ntendon > 0) add_held(env, b, &wrench);
     }
     const int count = kSpatialVecs * t.n.nbody, first = kSpatialVecs * b;
     put_vec(in, in.batch.cfrc_ext, count, first, wrench.sum.ang);

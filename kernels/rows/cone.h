@@ -388,11 +388,5 @@ DS_HD void cone_law(const ConeParams<Real, kDim>& p, const Real* y, ConeLaw<Real
     elliptic_law<kCurvature>(p, y, out);
 }
 
-// a limit: 1/2 D min(0, y)^2; friction loss: 1/2 y^2 / R inside |y| < R f, f |y| - R f^2 / 2 outside
-template <class Real>
-DS_HD Real loss_force(const Real& y, const Real& f, const Real& R) {
-  return clamp(-(y / R), -f, f);
-}
-
 }  // namespace DUALSTEP_ISA
 }  // namespace dualstep

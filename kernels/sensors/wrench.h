@@ -4,8 +4,9 @@
 // equation  of the body and all that it carries, with x from the site to a centre of mass:
 //             f = sum of m (a - g) - external forces
 //             n = sum of I alpha + w x I w + x x m (a - g) - external moments
-//           external are the user's forces, contacts with the rest of the world, connects and welds, and the pull of
-//           spatial tendons: a tendon of force f on its length pulls at the ends of each of its pieces
+//           external are the user's forces, contacts with the rest of the world, connects and welds (subtract_wrench of
+//           their kind of rows), and the pull of spatial tendons: a tendon of force f on its length pulls at the ends
+//           of each of its pieces
 // source    Featherstone 2008, section 5.3, summed over the subtree; MuJoCo's documentation, "Sensors"
 // deviation summed about the site, body by body, instead of about the tree's centre of mass on the way to the root.
 //           Contacts within the subtree cancel and are left out
@@ -82,35 +83,16 @@ struct BodyRange {
   DS_HD bool has(int b) const { return b > 0 && b >= first && b < end; }
 };
 
-// takes connects and welds away, as they act on some bodies
+// takes away what constraint rows do to some bodies from outside their joints
 template <class E, class Real = typename E::Real>
-DS_STAGE void subtract_equalities(const E& env, const BodyRange& bodies, WrenchSum<Real>* wrench) {
-  const auto& t = env.t;
-  for (int e = 0; e < t.n.neq; e++) {
-    if (t.eq_type[e] != kEqConnect && t.eq_type[e] != kEqWeld) continue;
-    if (!bodies.has(t.eq_obj1[e]) && !bodies.has(t.eq_obj2[e])) continue;
-    const auto one = equality_side(env, e, 0), two = equality_side(env, e, 1);
-    const int row = t.eq_row[e];
-    const auto force_of = [&](int k) {
-      return TwoSided::force(Real(env.dense_y()[row + k]), Real(env.dense_D()[row + k]));
-    };
-    const Vec3<Real> force{force_of(0), force_of(1), force_of(2)};
-    const Real zero(0), unit(1);
-    Vec3<Real> torque{zero, zero, zero};
-    if (t.eq_type[e] == kEqWeld) {
-      // its rows measure the vector part of q2* q1, whose rate is 1/2 q2* w q1: the torque is the transpose
-      const Vec3<Real> f{force_of(3), force_of(4), force_of(5)};
-      const Real scale = Real(0.5) * env.eq_poly(e);
-      torque = {scale * dot(between(two.quat, Quat<Real>{zero, unit, zero, zero}, one.quat), f),
-                scale * dot(between(two.quat, Quat<Real>{zero, zero, unit, zero}, one.quat), f),
-                scale * dot(between(two.quat, Quat<Real>{zero, zero, zero, unit}, one.quat), f)};
-    }
-    if (bodies.has(t.eq_obj1[e])) wrench->add(-force, -torque, one.point);
-    if (bodies.has(t.eq_obj2[e])) wrench->add(force, torque, two.point);
-  }
+DS_STAGE void subtract_rows(const E& env, const BodyRange& bodies, WrenchSum<Real>* wrench) {
+  DenseKinds::each(env, [&](const auto& kind, int first) {
+    if constexpr (requires { kind.subtract_wrench(env, first, bodies, wrench); })
+      kind.subtract_wrench(env, first, bodies, wrench);
+  });
 }
 
-// the force of a tendon on its length: passive, of actuators, of constraints, of armature
+// the force of a tendon on its length: of armature, passive, of actuators, of constraints
 template <class E, class Real = typename E::Real>
 DS_STAGE Real tendon_force(const E& env, int ten) {
   const auto& t = env.t;
@@ -118,22 +100,9 @@ DS_STAGE Real tendon_force(const E& env, int ten) {
   if (t.o.has_ten_passive) f = f + passive_tendon_force(env, ten);
   for (int a = 0; a < t.n.nactuator; a++)
     if (tendon_of(t, a) == ten) f = fma(env.act_gear(a), env.actuator_force()[a], f);
-  const auto push = [&](int row) {
-    const Real y = env.dense_y()[row], D = env.dense_D()[row];
-    return DenseRows<E>{env}.with_law(row, [&](const auto& law) { return law.force(y, D); });
-  };
-  for (int e = 0; e < t.n.neq; e++) {
-    if (t.eq_type[e] != kEqTendon) continue;
-    if (t.eq_obj1[e] == ten) f = f + push(t.eq_row[e]);
-    if (t.eq_obj2[e] == ten) f = fma(-coupling_slope(env, e), push(t.eq_row[e]), f);
-  }
-  const int limits = DenseKinds::first_of<TendonLimits>(env),
-            losses = DenseKinds::first_of<TendonLosses>(env);
-  for (int k = 0; k < t.n.ntenlim; k++)
-    if (t.tenlim_ten[k] == ten)
-      f = f + (push(limits + side_of_limit(k, kLowerSide)) - push(limits + side_of_limit(k, kUpperSide)));
-  for (int k = 0; k < t.n.ntenloss; k++)
-    if (t.tenloss_ten[k] == ten) f = f + push(losses + k);
+  DenseKinds::each(env, [&](const auto& kind, int first) {
+    if constexpr (requires { kind.add_pull(env, first, ten, f); }) f = kind.add_pull(env, first, ten, f);
+  });
   return f;
 }
 
@@ -179,7 +148,7 @@ struct WrenchSensors {
     add_inertial_wrench(at, site.body, &wrench);
     subtract_contacts(env, s, &wrench);
     const BodyRange carried{site.body, env.t.body_end[site.body]};
-    subtract_equalities(env, carried, &wrench);
+    subtract_rows(env, carried, &wrench);
     if (env.t.n.ntendon > 0) subtract_tendons(env, carried, &wrench);
     put_reading(out, 0, into(site, env.t.sensor_type[s] == kForce ? wrench.sum.lin : wrench.sum.ang));
   }

@@ -85,14 +85,6 @@ DS_HD MaskOf<Real> is_rounding_of_forces(const Real& ww, const Real& stiff) {
   return mask_not(is_small(u * u * stiff, right_by_bound(ww)));
 }
 
-// the direction of Newton's step, of environments of either space
-template <int kDim, bool kByRows, class E>
-DS_HD void newton_direction(E& env, const typename E::Mask& live) {
-  const auto many_rows = mask_and(live, mask_not(env.row_space)), few_rows = mask_and(live, env.row_space);
-  if (any(many_rows)) dof_space_direction<kDim, kByRows>(env, many_rows);
-  if (any(few_rows)) row_space_direction<kDim, kByRows>(env, few_rows);
-}
-
 // a share of what rounding does
 constexpr double kNothing = 1e-2;
 // Whether the step that is left, of the square `left`, shows that w is right: where it is nothing beside rounding; or is

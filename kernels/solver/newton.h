@@ -59,6 +59,14 @@ DS_STAGE void gradient(E& env, typename E::Mask live) {
   env.sync();
 }
 
+// the direction of Newton's step, of environments of either space
+template <int kDim, bool kByRows, class E>
+DS_HD void newton_direction(E& env, const typename E::Mask& live) {
+  const auto many_rows = mask_and(live, mask_not(env.row_space)), few_rows = mask_and(live, env.row_space);
+  if (any(many_rows)) dof_space_direction<kDim, kByRows>(env, many_rows);
+  if (any(few_rows)) row_space_direction<kDim, kByRows>(env, few_rows);
+}
+
 // calls f(y, its change along dw) for every row in use
 template <int kDim, class E, class F>
 DS_HD void each_residual(E& env, F f) {
@@ -153,9 +161,7 @@ DS_STAGE typename E::Mask newton(E& env, int cap, const typename E::Real& tolera
       searches = false;
       continue;
     }
-    const auto many_rows = mask_and(live, mask_not(env.row_space)), few_rows = mask_and(live, env.row_space);
-    if (any(many_rows)) dof_space_direction<kDim, kByRows>(env, many_rows);
-    if (any(few_rows)) row_space_direction<kDim, kByRows>(env, few_rows);
+    newton_direction<kDim, kByRows>(env, live);
     using Sum = Sums<Real, 3>;
     const Sum dots = env.template accumulate<Sum>(nv, [&](int i, Sum s) {
       const Real d = dw[i];

@@ -96,7 +96,7 @@ DS_STAGE void symbolic(E& env, const typename E::Mask& live) {
           return;
         }
     };
-    for (int g = first_joining_row(env); g < t.n.ndense; g++)
+    for (int g = DenseKinds::first_joining(env); g < t.n.ndense; g++)
       add_to_deepest(dense_support(env, g), nword - 1);
     for (int slot = 0; slot < env.ncon_max; slot++) {
       const auto set = live_support(env, slot);

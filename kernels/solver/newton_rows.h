@@ -59,8 +59,6 @@ struct PushingBlocks {
     DS_UNROLL
     for (int k = 0; k < kRoot; k++) G[k] = contact_root[kRoot * ((place - ndense) / kDim) + k];
   }
-  // whether entry (r, c) of a root can be nonzero: of pyramids only row 0 couples
-  DS_HD static constexpr bool couples(int r, int c) { return kByRows || r == 0 || r == c; }
 
   // roots of the curvatures of all rows, in the environments in `live`
   DS_HD void put_roots(const typename E::Mask& live) const {

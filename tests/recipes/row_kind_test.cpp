@@ -77,6 +77,7 @@ class Arm {
     // behind those that are there; whoever asks where these begin is not told otherwise by it
     EXPECT_EQ(DenseKinds::first_of<GearFriction>(env), t.n.ndense - 1);
     EXPECT_EQ(DenseKinds::first_of<TendonLosses>(env), t.n.ndense - 1 - t.n.ntenloss);
+    EXPECT_EQ(DenseKinds::first_joining(env), t.n.nball);
   }
 
   Model model_;

@@ -11,9 +11,8 @@
 // cost      O(limited balls (nv + the M entries of three dofs))
 #pragma once
 
-#include "kernels/rows/kinds/scalar_law.h"
+#include "kernels/rows/kinds/dense_scalar.h"
 #include "kernels/rows/step_end.h"
-#include "kernels/rows/support.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
@@ -49,8 +48,9 @@ DS_STAGE void ball_rows(E& env) {
   });
 }
 
-// a kind of dense scalar rows (dense_scalar.h); the first of them
+// a kind of dense scalar rows
 struct BallLimits {
+  static constexpr bool kJoinsBranches = false;
   template <class E>
   DS_HD static int count(const E& env) {
     return env.t.n.nball;

@@ -7,9 +7,17 @@
 //   make(env, first)     writes for its rows g, from `first` on: row g of Z, whitened;
 //                        dense_y0[g] = J qacc_smooth - aref;
 //                        dense_D[g] = 1 / R, 0 where the row is not in use
-//   kHoldsInImpacts      true where its rows keep their velocity in impacts (solver/impact.h); may be left out
-//   lost(env, g, first)  what the squared norm of whitened row g is at most where all of it is rounding (conditioning.h);
-//                        of kinds whose entries are not differences left out
+//
+// and of these what it needs:
+//
+//   kHoldsInImpacts      true where its rows keep their velocity in impacts (solver/impact.h)
+//   kJoinsBranches       false where each of its rows reaches a dof and its ancestors alone, which M joins
+//   add_pull(env, first, ten, f)
+//                        f, and what its rows pull with on the length of tendon `ten`: what sensors feel of them
+//   subtract_wrench(env, first, bodies, wrench)
+//                        takes from *wrench what its rows do to some bodies from outside their joints, tendons apart
+//                        (BodyRange and WrenchSum of sensors/wrench.h)
+//   lost(env, g, first)  what the squared norm of whitened row g is at most where all of it is rounding (conditioning.h)
 //
 // and a name in the list of kinds.h; what the solver asks of a row follows from its law here. The host's append_rows of the
 // kind (host/tables/dense_rows.cpp) says how many rows a model has, and in dense_support which dofs each reaches.
@@ -37,6 +45,21 @@ DS_HD constexpr bool holds_in_impacts() {
     return false;
 }
 
+template <class Kind>
+DS_HD constexpr bool joins_branches() {
+  if constexpr (requires { Kind::kJoinsBranches; })
+    return Kind::kJoinsBranches;
+  else
+    return true;
+}
+
+// the force of a solved dense scalar row
+template <class E, class Law, class Real = typename E::Real>
+DS_HD Real force_of_row(const E& env, const Law& law, int g) {
+  const Real y = env.dense_y()[g], D = env.dense_D()[g];
+  return law.force(y, D);
+}
+
 // kinds of dense scalar rows, in the order of their rows
 template <class... Kinds>
 struct KindList {
@@ -57,6 +80,14 @@ struct KindList {
     int first = 0;
     bool reached = false;
     ((reached = reached || kSameType<Kinds, Kind>, first += reached ? 0 : Kinds::count(env)), ...);
+    return first;
+  }
+  // the first row that may join dofs of different branches: behind the kinds at the head of the list that do not
+  template <class E>
+  DS_HD static int first_joining(const E& env) {
+    int first = 0;
+    bool reached = false;
+    ((reached = reached || joins_branches<Kinds>(), first += reached ? 0 : Kinds::count(env)), ...);
     return first;
   }
   // f(kind, its first row) of the kind that row g is of

@@ -202,7 +202,30 @@ DS_STAGE void equality_rows(E& env) {
   });
 }
 
-// a kind of dense scalar rows (dense_scalar.h)
+// takes from a wrench what a connect or weld does to some bodies
+template <class E, class Bodies, class Wrench>
+DS_FN void subtract_tie(const E& env, int e, const Bodies& bodies, Wrench* wrench) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const auto one = equality_side(env, e, 0), two = equality_side(env, e, 1);
+  const int row = t.eq_row[e];
+  const auto force_of = [&](int k) { return force_of_row(env, TwoSided{}, row + k); };
+  const Vec3<Real> force{force_of(0), force_of(1), force_of(2)};
+  const Real zero(0), unit(1);
+  Vec3<Real> torque{zero, zero, zero};
+  if (t.eq_type[e] == kEqWeld) {
+    // its rows measure the vector part of q2* q1, whose rate is 1/2 q2* w q1: the torque is the transpose
+    const Vec3<Real> f{force_of(3), force_of(4), force_of(5)};
+    const Real scale = Real(0.5) * env.eq_poly(e);
+    torque = {scale * dot(between(two.quat, Quat<Real>{zero, unit, zero, zero}, one.quat), f),
+              scale * dot(between(two.quat, Quat<Real>{zero, zero, unit, zero}, one.quat), f),
+              scale * dot(between(two.quat, Quat<Real>{zero, zero, zero, unit}, one.quat), f)};
+  }
+  if (bodies.has(t.eq_obj1[e])) wrench->add(-force, -torque, one.point);
+  if (bodies.has(t.eq_obj2[e])) wrench->add(force, torque, two.point);
+}
+
+// a kind of dense scalar rows
 struct Equalities {
   static constexpr bool kHoldsInImpacts = true;
   template <class E>
@@ -236,6 +259,27 @@ struct Equalities {
     const bool rotation = row >= t.eq_row[e] + 3;
     const Real length = rotation ? Real(0.5) * env.eq_poly(e) : Real(1);
     return length * length * scale.lost(rotation);
+  }
+  // of couplings of tendons
+  template <class E, class Real = typename E::Real>
+  DS_HD static Real add_pull(const E& env, int, int ten, Real f) {
+    const auto& t = env.t;
+    for (int e = 0; e < t.n.neq; e++) {
+      if (t.eq_type[e] != kEqTendon) continue;
+      if (t.eq_obj1[e] == ten) f = f + force_of_row(env, TwoSided{}, t.eq_row[e]);
+      if (t.eq_obj2[e] == ten)
+        f = fma(-coupling_slope(env, e), force_of_row(env, TwoSided{}, t.eq_row[e]), f);
+    }
+    return f;
+  }
+  // of connects and welds
+  template <class E, class Bodies, class Wrench>
+  DS_HD static void subtract_wrench(const E& env, int, const Bodies& bodies, Wrench* wrench) {
+    const auto& t = env.t;
+    for (int e = 0; e < t.n.neq; e++) {
+      if (t.eq_type[e] != kEqConnect && t.eq_type[e] != kEqWeld) continue;
+      if (bodies.has(t.eq_obj1[e]) || bodies.has(t.eq_obj2[e])) subtract_tie(env, e, bodies, wrench);
+    }
   }
 };
 

@@ -55,12 +55,6 @@ using DenseKinds =
     decltype(KindList<BallLimits, Equalities, TendonLimits, TendonLosses>::joined(ExtraRowKinds{}));
 template <class E>
 using DenseRows = DenseScalarRows<DenseKinds, E>;
-// the first dense scalar row that may join dofs of different branches. Ball limits come first, and reach a joint and its
-// ancestors, which M joins
-template <class E>
-DS_HD int first_joining_row(const E& env) {
-  return BallLimits::count(env);
-}
 
 // calls f with each kind of scalar rows
 template <class E, class F>

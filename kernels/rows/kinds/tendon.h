@@ -10,9 +10,8 @@
 // cost      O(rows (nv + the M entries of the dofs that move the tendon))
 #pragma once
 
-#include "kernels/rows/kinds/scalar_law.h"
+#include "kernels/rows/kinds/dense_scalar.h"
 #include "kernels/rows/step_end.h"
-#include "kernels/rows/support.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
@@ -50,7 +49,7 @@ DS_HD Real tendon_rate(const E& env, int ten, const Real& B) {
   return sum;
 }
 
-// kinds of dense scalar rows (dense_scalar.h)
+// kinds of dense scalar rows
 struct TendonLimits {
   template <class E>
   DS_HD static int count(const E& env) {
@@ -86,6 +85,15 @@ struct TendonLimits {
       whiten<1>(env, env.Z(), g, dense_support(env, g));
     });
   }
+  template <class E, class Real = typename E::Real>
+  DS_HD static Real add_pull(const E& env, int first, int ten, Real f) {
+    const auto push = [&](int k, int side) {
+      return force_of_row(env, OneSided{}, first + side_of_limit(k, side));
+    };
+    for (int k = 0; k < env.t.n.ntenlim; k++)
+      if (env.t.tenlim_ten[k] == ten) f = f + (push(k, kLowerSide) - push(k, kUpperSide));
+    return f;
+  }
 };
 
 struct TendonLosses {
@@ -113,6 +121,12 @@ struct TendonLosses {
       weigh_dense_row(env, g, end.weight);
       whiten<1>(env, env.Z(), g, dense_support(env, g));
     });
+  }
+  template <class E, class Real = typename E::Real>
+  DS_HD static Real add_pull(const E& env, int first, int ten, Real f) {
+    for (int k = 0; k < env.t.n.ntenloss; k++)
+      if (env.t.tenloss_ten[k] == ten) f = f + force_of_row(env, law(env, first + k, first), first + k);
+    return f;
   }
 };
 

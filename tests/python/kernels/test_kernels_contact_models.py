@@ -291,6 +291,47 @@ def test_what_a_batch_does_not_have_is_refused_by_name():
     pair_refused("friction that differs between directions.*both", friction="1 .5 0 0 0", condim=3)
 
 
+ROWS = """<mujoco><option>{flag}</option><worldbody><body><joint name="ball" type="ball" limited="true" range="0 50"/>
+<geom size=".1"/><body pos="0 0 1"><geom size=".1"/>
+<joint name="hinge" frictionloss="1" limited="true" range="-1 1"/></body></body></worldbody><tendon>
+<fixed name="cord" limited="true" range="0 1" frictionloss="1"><joint joint="hinge" coef="1"/></fixed></tendon>
+<equality><tendon tendon1="cord"/></equality></mujoco>"""
+ROWS_REFUSED = {
+    "joint friction": "joint 'hinge'",
+    "limit of a tendon": "tendon 'cord'",
+    "friction of a tendon": "tendon 'cord'",
+    "limit of a ball joint": "joint 'ball'",
+}
+
+
+@pytest.mark.parametrize(
+    "option, word, refused",
+    [
+        ("contact_parameters", "spring_damper", set(ROWS_REFUSED)),
+        ("contact_model", "impulsive", {"limit of a ball joint"}),
+    ],
+)
+def test_kinds_of_rows_are_refused_beside_contacts_that_have_none_of_them(option, word, refused):
+    def problems(flag=""):
+        model = ds.Model.from_mjcf(ROWS.format(flag=flag and f'<flag {flag}="disable"/>'))
+        setattr(model.opt, option, word)
+        try:
+            ds.Batch(model, 1)
+        except ds.UnsupportedModelError as error:
+            return [(feature, element) for feature, element, *_ in error.problems]
+        return []
+
+    def named(kinds):
+        found = kinds & refused
+        return [(f"{kind} with {option} = {word}", who) for kind, who in ROWS_REFUSED.items() if kind in found]
+
+    limits = {kind for kind in ROWS_REFUSED if "limit" in kind}
+    assert problems() == named(refused)
+    assert problems("limit") == named(refused - limits)
+    assert problems("frictionloss") == named(limits)
+    assert problems("constraint") == []
+
+
 TURNING = """<mujoco><option timestep="0.001" cone="{cone}"/><worldbody>
 <geom type="plane" size="5 5 .1" condim="{condim}" friction="{slide} .05 .001"/><body pos="0 0 .0999"><freejoint/>
 <geom type="sphere" size=".1" condim="{condim}" friction="{slide} .05 .001"/></body></worldbody></mujoco>"""
