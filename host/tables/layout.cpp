@@ -36,9 +36,7 @@ bool any_nonzero(const std::vector<T>& values) {
 }
 
 // whether the compensation of gravity at some joint is an actuator's; without actuation nobody hands it on
-bool hands_gravity_on(const Model& m) {
-  return actuates(m) && any_nonzero(m.jnt_actgravcomp);
-}
+bool hands_gravity_on(const Model& m) { return actuates(m) && any_nonzero(m.jnt_actgravcomp); }
 
 // the names of fields.inl's sizes are those of Sizes
 struct Plan : Sizes {
@@ -132,8 +130,8 @@ void build_island_sizes(const Model& m, const TableStore& t, Sizes* n) {
 
 }  // namespace
 
-// Whether contacts are solved island by island: MuJoCo's own law by Newton, and many trees or a few large ones. Fewer
-// are one problem, which packs of environments solve together: in less time where they touch little (bench/README.md)
+// Whether contacts are solved island by island: by Newton, under a law that allows it, and many trees or a few large ones.
+// Fewer are one problem, which packs of environments solve together: in less time where they touch little (bench/README.md)
 bool solves_islands(const Model& m, const TableStore& t) {
   constexpr int kManyTrees = 8, kFewTrees = 4, kManyDofs = 48, kLargeTree = 8;
   const int trees = t.n.ntree;
@@ -141,8 +139,7 @@ bool solves_islands(const Model& m, const TableStore& t) {
       trees >= kManyTrees || (trees >= kFewTrees && m.nv >= std::max(kManyDofs, kLargeTree * trees));
   // rows of the integrator discrete have weights of their own (kernels/rows/step_end.h)
   if (m.opt.integrator == Integrator::kDiscrete) return false;
-  return large && m.opt.solver == Solver::kPgsNewton && law_has(m.opt, kLawMujocoMargins) &&
-         !has_coulomb(m.opt) && m.opt.contact_parameters != ContactParameters::kSpringDamper;
+  return large && m.opt.solver == Solver::kPgsNewton && law_has(m.opt, kLawIslands) && !has_coulomb(m.opt);
 }
 
 void build_sizes(const Model& m, TableStore* t) {
