@@ -131,8 +131,8 @@ DS_HD void put_gram(E& env, int singles) {
   each_pair(contacts, [&](int i, int j) { gram_block<kDim, kDim, kDim>(env, contact_at(i), contact_at(j)); });
   env.each(n.ndense * contacts,
            [&](int i) { gram_block<kDim, kDim, 1>(env, contact_at(i / n.ndense), i % n.ndense); });
-  // single-dof rows of packs go by threes, whose sums do not wait for each other; ungrouped are those that are left over,
-  // behind all dense scalar rows
+  // single-dof rows of packs go by threes, whose sums do not wait for each other. Ungrouped are all dense scalar rows, and
+  // behind them the single-dof rows that are left over
   constexpr int kMany = E::kPack > 1 ? 3 : 1;
   const int groups = kMany > 1 ? singles / kMany : 0, alone = singles - kMany * groups;
   const auto group_at = [&](int i) { return behind + kMany * i; };
