@@ -137,25 +137,31 @@ void bind_options(py::module_& module) {
 
 }  // namespace
 
-// word, whether its forces are springs, whether friction_directions is read, words of integrators; none where all
-using ContactModelRow = std::tuple<std::string, bool, bool, std::vector<std::string>>;
+// word, names of its traits, words of integrators; none where all
+using ContactModelRow = std::tuple<std::string, std::vector<std::string>, std::vector<std::string>>;
 std::vector<ContactModelRow> contact_model_rows() {
   std::vector<ContactModelRow> rows;
   for (const ContactModelTraits& model : contact_models()) {
-    std::vector<std::string> integrators;
+    std::vector<std::string> traits, integrators;
+    for (const auto& [name, has] :
+         {std::pair{"springs", model.springs}, std::pair{"anchors", model.anchors},
+          std::pair{"impacts", model.impacts}, std::pair{"directions", model.directions}})
+      if (has) traits.emplace_back(name);
     for (const int integrator : model.integrators) {
       Options options;
       options.integrator = static_cast<Integrator>(integrator);
       integrators.push_back(std::get<std::string>(get_option(options, "integrator")));
     }
-    rows.emplace_back(model.word, model.springs, model.directions, integrators);
+    rows.emplace_back(model.word, traits, integrators);
   }
   return rows;
 }
 
 void bind_model(py::module_& module) {
-  module.def("contact_models", &contact_model_rows,
-             "(word, springs, directions, integrators) of the contact models that a Batch runs");
+  module.def(
+      "contact_models", &contact_model_rows,
+      "(word, traits, integrators) of the contact models that a Batch runs; traits are springs, anchors, "
+      "impacts, directions; no integrators where it runs with all");
   bind_options(module);
   py::class_<Model> model(module, "Model", "a compiled model");
   model.def(py::init(&model_from_dict), py::arg("raw"));

@@ -25,12 +25,22 @@ if TYPE_CHECKING:
 
 _MODELS = _core.contact_models()
 LAWS = tuple(law for law, *_ in _MODELS)
-# laws of springs and dampers, whose forces are explicit; soft_anchor's tangents are springs too
-SPRINGS = tuple(law for law, springs, _, _ in _MODELS if springs)
+
+
+def _having(trait: str) -> tuple[str, ...]:
+    return tuple(law for law, traits, _ in _MODELS if trait in traits)
+
+
+# laws of springs and dampers, whose forces are explicit
+SPRINGS = _having("springs")
+# of which the forces along the plane are springs too
+ANCHORS = _having("anchors")
+# laws with impacts before the step, which have the option restitution
+IMPACTS = _having("impacts")
 # whose cone the option friction_directions says
-DIRECTIONS = tuple(law for law, _, directions, _ in _MODELS if directions)
+DIRECTIONS = _having("directions")
 # integrators that a law runs with, where it does not run with all
-INTEGRATORS = {law: integrators for law, _, _, integrators in _MODELS if integrators}
+INTEGRATORS = {law: integrators for law, _, integrators in _MODELS if integrators}
 DEPTH = 5e-3
 """m: how deep a spring's contact carries the whole weight"""
 STEP_OF_SPRING = 0.6
@@ -89,7 +99,7 @@ def springs(model: Model, law: str, stiffness: float = 0.0, substeps: int = 0) -
     k = stiffness or min(wanted, _most(model, weight, substeps))
     damper = 2 * DAMPING * float(np.sqrt(k / weight))
     out: dict[str, Any] = {"stiffness": k, "damping": damper}
-    if law == "soft_anchor":
+    if law in ANCHORS:
         out.update(tangent_stiffness=k, tangent_damping=damper)
     return {**out, "substeps": substeps}
 

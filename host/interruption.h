@@ -1,9 +1,12 @@
-// Long work of the host asks, turn after turn of its loops, whether it is to stop. Whoever has a thread do it says how to
-// find out, for as long as an Interruptible lives (the bindings: whether Ctrl-C came); where nobody says, it never is.
-// Threads that help have nobody who asks: the one that they help does.
+// How long work of the host is stopped, by Ctrl-C or otherwise.
 //
-// What asks ends with Interrupted, and whoever called it with what it was before: a loop that changes what stays asks
-// nobody, or puts it back.
+// A loop that may take long calls stop_if_told() in every turn, which throws Interrupted once the work is to stop. How it
+// finds out is up to the caller: it makes an Interruptible with a function that says so (the bindings ask Python whether
+// Ctrl-C came), which holds for its thread and as long as it lives. Without one, nothing is ever stopped. Threads that help
+// with the work have none: the thread that they help asks for all.
+//
+// After Interrupted the state that a caller sees is the one before the call. A loop that changes it therefore runs under
+// Uninterrupted, or undoes what it did.
 #pragma once
 
 #include <time.h>

@@ -124,9 +124,10 @@ def variants(
     for law in laws.SPRINGS:
         found[law] = law
         found[f"{law}, k/4"] = {"contact_model": law, "softer": 4.0}
-    found["impulsive"] = "impulsive"
-    found["impulsive, e 0.3"] = {"contact_model": "impulsive", "restitution": 0.3}
-    found["impulsive, h/2"] = {"contact_model": "impulsive", "substeps": 2}
+    for law in laws.IMPACTS:
+        found[law] = law
+        found[f"{law}, e 0.3"] = {"contact_model": law, "restitution": 0.3}
+        found[f"{law}, h/2"] = {"contact_model": law, "substeps": 2}
     # that law is the first row
     if trained is None or isinstance(trained, str):
         del found[trained or "todorov"]

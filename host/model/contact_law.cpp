@@ -97,8 +97,13 @@ std::vector<ContactModelTraits> contact_models() {
   std::vector<ContactModelTraits> models;
   for (const ContactModelRow& row : kContactModels) {
     const unsigned law = kLawTraits[row.law];
-    ContactModelTraits& model = models.emplace_back(
-        ContactModelTraits{row.word, (law & kLawVelocities) != 0, (law & kLawDirections) != 0, {}});
+    ContactModelTraits& model =
+        models.emplace_back(ContactModelTraits{.word = row.word,
+                                               .springs = (law & kLawVelocities) != 0,
+                                               .anchors = (row.traits & kModelAnchors) != 0,
+                                               .impacts = (row.traits & kModelImpacts) != 0,
+                                               .directions = (law & kLawDirections) != 0,
+                                               .integrators = {}});
     // as refuse_contact_law has it
     if (law & kLawStepInertia) {
       model.integrators = {kEuler};
@@ -131,7 +136,11 @@ bool weighs_rows(const Options& opt) {
 
 void refuse_long_steps(const Model& m, std::vector<Problem>* problems) {
   const Options& o = m.opt;
-  // an explicit spring much stiffer than the step allows gains energy
+  // an explicit spring much stiffer than the step allows gains energy. Steps times its frequency are stable below 2; what is
+  // longer than this is refused
+  constexpr double kLongestStep = 1.8;
+  // the square of a frequency is no less: without stiffness any step is short enough
+  constexpr double kLeastSquare = 1e-300;
   const bool anchored = model_has(o, kModelAnchors);
   const bool springs =
       law_has(o, kLawVelocities) && (anchored || o.compliant_law == CompliantLaw::kLinear || o.exponent == 1);
@@ -143,7 +152,7 @@ void refuse_long_steps(const Model& m, std::vector<Problem>* problems) {
     const double weight = translation_weight(m, m.geom_bodyid[g]);
     if (weight > lightest) lightest = weight, which = g;
   }
-  const double limit = 1.8 / std::sqrt(std::max(1e-300, o.stiffness * lightest));
+  const double limit = kLongestStep / std::sqrt(std::max(kLeastSquare, o.stiffness * lightest));
   if (which < 0 || o.timestep <= limit) return;
   problems->push_back({"timestep", "option",
                        "with stiffness " + std::to_string(o.stiffness) + " N/m, " +

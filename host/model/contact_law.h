@@ -13,6 +13,8 @@ namespace dualstep {
 struct ContactModelTraits {
   const char* word;              // of the option contact_model
   bool springs;                  // its forces are explicit functions of the state
+  bool anchors;                  // along the plane they are springs that last from step to step
+  bool impacts;                  // impacts, with the option restitution, go before the step
   bool directions;               // the option friction_directions says which cone it is
   std::vector<int> integrators;  // that a Batch runs it with, where not with all
 };

@@ -65,7 +65,7 @@ struct Model {
     double offset = 0, amplitude = 0, frequency = 0, phase = 0;
   };
   std::vector<Prescribed> prescribed;
-  // words of its file that have others in their place, each a sentence for whoever loads it
+  // warnings for the user: for each deprecated word in the model's file a sentence that says what to write instead
   std::vector<std::string> deprecations;
 
   // the name of element `id` of a kind ("body", "jnt", "geom", ...), or "kind id" where it has none

@@ -56,7 +56,7 @@ constexpr std::array kRows = {
     sees(See::kOfSubtree, plain(kTorque, "torque", 3, Of::kSite)),
     plain(kMagnetometer, "magnetometer", 3, Of::kSite),
     plain(kRangefinder, "rangefinder", 0, Of::kRays),
-    other(8, "camprojection"),
+    other(kCamProjection, "camprojection"),
     plain(kJointPos, "jointpos", 1, Of::kScalarJoint),
     plain(kJointVel, "jointvel", 1, Of::kScalarJoint),
     plain(kTendonPos, "tendonpos", 1, Of::kTendon),
@@ -94,9 +94,9 @@ constexpr std::array kRows = {
     plain(kPotential, "e_potential", 1, Of::kNothing),
     plain(kKinetic, "e_kinetic", 1, Of::kNothing),
     plain(kClock, "clock", 1, Of::kNothing),
-    other(kClock + 1, "tactile"),
-    other(kClock + 2, "plugin"),
-    other(kClock + 3, "user"),
+    other(kTactile, "tactile"),
+    other(kPluginSensor, "plugin"),
+    other(kUserSensor, "user"),
 };
 
 constexpr bool in_order() {

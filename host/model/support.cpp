@@ -50,10 +50,17 @@ struct Report {
   }
 };
 
-// laws whose contacts are no rows of a step, or not rows alone, see the velocities of bodies
+// contacts that are no rows of a step, or not rows alone, see the velocities of bodies
+bool ignores_surfaces(const ContactModelTraits& model) { return model.springs || model.impacts; }
 bool surfaces_ignored(const Options& o) {
-  return law_has(o, kLawVelocities) || model_has(o, kModelImpacts) || o.scheme == Scheme::kEventDriven ||
-         o.integrator == Integrator::kVariational;
+  return ignores_surfaces(contact_models()[static_cast<int>(o.contact_model)]) ||
+         o.scheme == Scheme::kEventDriven || o.integrator == Integrator::kVariational;
+}
+std::string why_surfaces_are_ignored() {
+  std::string words;
+  for (const ContactModelTraits& model : contact_models())
+    if (ignores_surfaces(model)) words += std::string(model.word) + ", ";
+  return "surfaces do not move under " + words + "event_driven and variational";
 }
 
 void refuse_geoms(const Model& m, const Report& refuse) {
@@ -72,10 +79,7 @@ void refuse_geoms(const Model& m, const Report& refuse) {
                "here",
                touches);
       }
-      if (collides && stops)
-        refuse("surface velocity", "geom", g,
-               "surfaces do not move under compliant, soft_anchor, impulsive, event_driven and variational",
-               touches);
+      if (collides && stops) refuse("surface velocity", "geom", g, why_surfaces_are_ignored(), touches);
       if (collides && sticks) refuse("adhesion", "geom", g, "contacts only push here", touches);
     }
     if (medium && has_fluid_ellipsoid(m, g) && m.opt.integrator == Integrator::kDiscrete) {

@@ -6,6 +6,7 @@
 #include "host/model/element_rows.h"
 #include "host/tables/named_rows.h"
 #include "host/tables/tables.h"
+#include "kernels/data/shapes.h"
 
 namespace dualstep {
 namespace {
@@ -37,19 +38,17 @@ body_fluid_row box_of(const Model& m, int body) {
   return drag;
 }
 
-// half the lengths of the ellipsoid that a medium sees in place of a geom
+// half the lengths of the ellipsoid that a medium sees in place of a geom: of the box about a shape, or of a mesh what MuJoCo
+// gives as its size
 std::array<double, 3> fluid_axes(const Model& m, int g) {
   const auto size = row::geom_size(m, g);
-  switch (m.geom_type[g]) {
-    case kSphere:
-      return {size[0], size[0], size[0]};
-    case kCapsule:
-      return {size[0], size[0], size[0] + size[1]};
-    case kCylinder:
-      return {size[0], size[0], size[1]};
-    default:
-      return {size[0], size[1], size[2]};
-  }
+  const double x = size[0], y = size[1], z = size[2];
+  const int shape = m.geom_type[g];
+#define DS_AXES(type, word, sizes, touches, radius, half_x, half_y, half_z, traits) \
+  if (shape == type && sizes > 0) return {half_x, half_y, half_z};
+  DS_SHAPES(DS_AXES)
+#undef DS_AXES
+  return {x, y, z};
 }
 
 // numbers of geom_fluid

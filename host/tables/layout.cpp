@@ -136,8 +136,8 @@ void build_island_sizes(const Model& m, const TableStore& t, Sizes* n) {
 
 }  // namespace
 
-// Whether contacts are solved island by island: MuJoCo's own law by Newton, and many trees or a few large ones. Fewer
-// are one problem, which packs of environments solve together: in less time where they touch little (bench/README.md)
+// Whether contacts are solved island by island: by Newton, under a law that allows it, and many trees or a few large ones.
+// Fewer are one problem, which packs of environments solve together: in less time where they touch little (bench/README.md)
 bool solves_islands(const Model& m, const TableStore& t) {
   constexpr int kManyTrees = 8, kFewTrees = 4, kManyDofs = 48, kLargeTree = 8;
   const int trees = t.n.ntree;
@@ -145,8 +145,7 @@ bool solves_islands(const Model& m, const TableStore& t) {
       trees >= kManyTrees || (trees >= kFewTrees && m.nv >= std::max(kManyDofs, kLargeTree * trees));
   // rows of the integrator discrete have weights of their own (kernels/rows/step_end.h)
   if (m.opt.integrator == Integrator::kDiscrete) return false;
-  return large && m.opt.solver == Solver::kPgsNewton && law_has(m.opt, kLawMujocoMargins) &&
-         !has_coulomb(m.opt) && m.opt.contact_parameters != ContactParameters::kSpringDamper;
+  return large && m.opt.solver == Solver::kPgsNewton && law_has(m.opt, kLawIslands) && !has_coulomb(m.opt);
 }
 
 void build_sizes(const Model& m, TableStore* t) {

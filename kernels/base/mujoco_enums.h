@@ -131,7 +131,7 @@ enum EnableBit : int {
   kEnableAll = (1 << 8) - 1
 };
 
-// mjtSensor; the others are refused at load
+// mjtSensor
 enum SensorType : int {
   kTouch = 0,
   kAccelerometer,
@@ -141,6 +141,7 @@ enum SensorType : int {
   kTorque,
   kMagnetometer,
   kRangefinder,
+  kCamProjection,
   kJointPos = 9,
   kJointVel,
   kTendonPos,
@@ -177,7 +178,10 @@ enum SensorType : int {
   kContactSensor,
   kPotential,
   kKinetic,
-  kClock
+  kClock,
+  kTactile,
+  kPluginSensor,
+  kUserSensor
 };
 // mjtConDataField, as bits: what a contact sensor tells of each contact
 enum ContactData : int {

@@ -484,7 +484,7 @@ DS_FN void hfield_contacts(const FieldShape<Real>& a, const Body& b, const Real&
   }
 }
 
-#define DS_FIELD_PAIR(first, type, function, capacity)                              \
+#define DS_FIELD_PAIR(first, type, function, capacity, traits)                      \
   template <class Body, class Real>                                                 \
   DS_FN void function(const FieldShape<Real>& a, const Body& b, const Real& margin, \
                       Manifold<Real, capacity>* out) {                              \

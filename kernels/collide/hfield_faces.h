@@ -129,7 +129,7 @@ DS_FN MaskOf<Real> over_face(const GridView<Real>& view, const FieldFace<Real>& 
 // the pair function of two types, either way round; the normal points from a to b
 template <int kA, int kB, class A, class B, class Real, int K>
 DS_HD void collide_types(const A& a, const B& b, const Real& margin, Manifold<Real, K>* m) {
-#define DS_CALL(first, second, function, capacity)            \
+#define DS_CALL(first, second, function, capacity, traits)    \
   if constexpr (first == kA && second == kB)                  \
     function(a, b, margin, m);                                \
   else if constexpr (first == kB && second == kA) {           \

@@ -6,50 +6,58 @@
 
 namespace dualstep {
 
-// those of a height field, whose functions are all hfield_contacts (hfield.h)
-#define DS_FIELD_PAIRS(X)                     \
-  X(kHfield, kSphere, hfield_sphere, 4)       \
-  X(kHfield, kCapsule, hfield_capsule, 8)     \
-  X(kHfield, kEllipsoid, hfield_ellipsoid, 4) \
-  X(kHfield, kCylinder, hfield_cylinder, 8)   \
-  X(kHfield, kBox, hfield_box, 8)             \
-  X(kHfield, kMesh, hfield_mesh, 8)
+// what sets a pair apart from the others of its shapes
+enum PairTrait : unsigned {
+  // MuJoCo finds its contacts in closed form, though one of its shapes is kShapeIterated
+  kPairClosed = 1 << 0,
+  // of shapes that are apart its function gives the distance of a corner, not of the nearest points
+  kPairByCorners = 1 << 1,
+};
 
-// X(first type, second type, pair function, capacity): first <= second; a pair given the other way round is
+// those of a height field, whose functions are all hfield_contacts (hfield.h)
+#define DS_FIELD_PAIRS(X)                        \
+  X(kHfield, kSphere, hfield_sphere, 4, 0)       \
+  X(kHfield, kCapsule, hfield_capsule, 8, 0)     \
+  X(kHfield, kEllipsoid, hfield_ellipsoid, 4, 0) \
+  X(kHfield, kCylinder, hfield_cylinder, 8, 0)   \
+  X(kHfield, kBox, hfield_box, 8, 0)             \
+  X(kHfield, kMesh, hfield_mesh, 8, 0)
+
+// X(first type, second type, pair function, capacity, traits): first <= second; a pair given the other way round is
 // swapped by the caller, since the normal points from the first shape to the second. The capacity is the most
 // contacts that the function returns
-#define DS_PAIRS(X)                                 \
-  X(kPlane, kSphere, plane_sphere, 1)               \
-  X(kPlane, kCapsule, plane_capsule, 2)             \
-  X(kPlane, kCylinder, plane_cylinder, 4)           \
-  X(kPlane, kBox, plane_box, 4)                     \
-  X(kSphere, kSphere, sphere_sphere, 1)             \
-  X(kSphere, kCapsule, sphere_capsule, 1)           \
-  X(kSphere, kCylinder, sphere_cylinder, 1)         \
-  X(kSphere, kBox, sphere_box, 1)                   \
-  X(kCapsule, kCapsule, capsule_capsule, 2)         \
-  X(kCapsule, kCylinder, capsule_cylinder, 3)       \
-  X(kCapsule, kBox, capsule_box, 2)                 \
-  X(kCylinder, kCylinder, cylinder_cylinder, 5)     \
-  X(kCylinder, kBox, cylinder_box, 8)               \
-  X(kBox, kBox, box_box, 8)                         \
-  X(kPlane, kEllipsoid, plane_ellipsoid, 1)         \
-  X(kSphere, kEllipsoid, sphere_ellipsoid, 1)       \
-  X(kCapsule, kEllipsoid, capsule_ellipsoid, 1)     \
-  X(kEllipsoid, kEllipsoid, ellipsoid_ellipsoid, 1) \
-  X(kEllipsoid, kCylinder, ellipsoid_cylinder, 1)   \
-  X(kEllipsoid, kBox, ellipsoid_box, 1)             \
-  X(kPlane, kMesh, plane_mesh, 4)                   \
-  X(kSphere, kMesh, sphere_mesh, 1)                 \
-  X(kCapsule, kMesh, capsule_mesh, 2)               \
-  X(kEllipsoid, kMesh, ellipsoid_mesh, 1)           \
-  X(kCylinder, kMesh, cylinder_mesh, 4)             \
-  X(kBox, kMesh, box_mesh, 4)                       \
-  X(kMesh, kMesh, mesh_mesh, 4)                     \
+#define DS_PAIRS(X)                                      \
+  X(kPlane, kSphere, plane_sphere, 1, 0)                 \
+  X(kPlane, kCapsule, plane_capsule, 2, 0)               \
+  X(kPlane, kCylinder, plane_cylinder, 4, 0)             \
+  X(kPlane, kBox, plane_box, 4, 0)                       \
+  X(kSphere, kSphere, sphere_sphere, 1, 0)               \
+  X(kSphere, kCapsule, sphere_capsule, 1, 0)             \
+  X(kSphere, kCylinder, sphere_cylinder, 1, kPairClosed) \
+  X(kSphere, kBox, sphere_box, 1, 0)                     \
+  X(kCapsule, kCapsule, capsule_capsule, 2, 0)           \
+  X(kCapsule, kCylinder, capsule_cylinder, 3, 0)         \
+  X(kCapsule, kBox, capsule_box, 2, 0)                   \
+  X(kCylinder, kCylinder, cylinder_cylinder, 5, 0)       \
+  X(kCylinder, kBox, cylinder_box, 8, 0)                 \
+  X(kBox, kBox, box_box, 8, kPairByCorners)              \
+  X(kPlane, kEllipsoid, plane_ellipsoid, 1, 0)           \
+  X(kSphere, kEllipsoid, sphere_ellipsoid, 1, 0)         \
+  X(kCapsule, kEllipsoid, capsule_ellipsoid, 1, 0)       \
+  X(kEllipsoid, kEllipsoid, ellipsoid_ellipsoid, 1, 0)   \
+  X(kEllipsoid, kCylinder, ellipsoid_cylinder, 1, 0)     \
+  X(kEllipsoid, kBox, ellipsoid_box, 1, 0)               \
+  X(kPlane, kMesh, plane_mesh, 4, 0)                     \
+  X(kSphere, kMesh, sphere_mesh, 1, 0)                   \
+  X(kCapsule, kMesh, capsule_mesh, 2, 0)                 \
+  X(kEllipsoid, kMesh, ellipsoid_mesh, 1, 0)             \
+  X(kCylinder, kMesh, cylinder_mesh, 4, 0)               \
+  X(kBox, kMesh, box_mesh, 4, 0)                         \
+  X(kMesh, kMesh, mesh_mesh, 4, 0)                       \
   DS_FIELD_PAIRS(X)
 
 enum PairKind : int {
-#define DS_KIND(type1, type2, function, capacity) kKind_##function,
+#define DS_KIND(type1, type2, function, capacity, traits) kKind_##function,
   DS_PAIRS(DS_KIND)
 #undef DS_KIND
       kPairKinds
@@ -57,9 +65,10 @@ enum PairKind : int {
 
 struct PairKindRow {
   int type1, type2, capacity;
+  unsigned traits;
 };
 inline constexpr PairKindRow kPairKindRows[] = {
-#define DS_ROW(type1, type2, function, capacity) {type1, type2, capacity},
+#define DS_ROW(type1, type2, function, capacity, traits) {type1, type2, capacity, traits},
     DS_PAIRS(DS_ROW)
 #undef DS_ROW
 };
@@ -81,7 +90,7 @@ constexpr bool is_searched_kind(int kind) {
 // whether MuJoCo finds contacts of a kind by iteration: without its flag multiccd there is one of them
 constexpr bool is_iterated_kind(int kind) {
   const PairKindRow& row = kPairKindRows[kind];
-  return !shape_is(row.type1, kShapeSurface) && kind != kKind_sphere_cylinder &&
+  return !shape_is(row.type1, kShapeSurface) && (row.traits & kPairClosed) == 0 &&
          (shape_is(row.type1, kShapeIterated) || shape_is(row.type2, kShapeIterated));
 }
 

@@ -47,8 +47,8 @@ DS_FN void put_geom_records(E& env) {
   }
 }
 
-// whether pairs of a kind may stand side by side: a height field is one for a whole pack, and points over a plane are asked
-// where all elements have the same
+// Whether pairs of a kind may stand side by side, each of another environment. Not with a height field, nor of a plane and
+// a hull: their functions take one grid, or the points of one hull, for all elements of a pack
 template <int kKind>
 constexpr bool kStandSideBySide =
     !kShapeIs<PairKindTraits<kKind>::kFirst, kShapeGrid> &&
@@ -373,7 +373,7 @@ DS_HD void find_near(E& env, int begin, int end, NearPairs<E>* near) {
     auto touch = are_near<kKind>(env, pair, margin);
     if (!any(touch)) continue;
     const int a = geom_of_pair(env.t, pair, 0), b = geom_of_pair(env.t, pair, 1);
-    if constexpr (Kind::kSecond == kBox && Kind::kFirst != kPlane)
+    if constexpr (Kind::kSecond == kBox && !kShapeIs<Kind::kFirst, kShapeUnbounded>)
       touch = mask_and(touch, may_reach_box(env, b, a, margin));
     if constexpr (Kind::kFirst == kBox && !kAskBoxes<kKind>)
       touch = mask_and(touch, may_reach_box(env, a, b, margin));

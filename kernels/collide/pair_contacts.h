@@ -43,7 +43,7 @@ struct ShapeOf<kType, Real> {
 // the pair functions by kind
 template <int kKind>
 struct PairKindTraits;
-#define DS_TRAITS(first, second, function, capacity)                                                       \
+#define DS_TRAITS(first, second, function, capacity, traits)                                               \
   template <>                                                                                              \
   struct PairKindTraits<pair_kind(first, second)> {                                                        \
     static constexpr int kCapacity = capacity;                                                             \
@@ -56,7 +56,7 @@ struct PairKindTraits;
   };
 DS_PAIRS(DS_TRAITS)
 #undef DS_TRAITS
-#define DS_KIND(first, second, function, capacity) , pair_kind(first, second)
+#define DS_KIND(first, second, function, capacity, traits) , pair_kind(first, second)
 template <int kNone, int... k>
 IntList<k...> without_first(IntList<kNone, k...>);
 using PairKinds = decltype(without_first(IntList<-1 DS_PAIRS(DS_KIND)>{}));

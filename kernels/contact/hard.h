@@ -22,12 +22,17 @@ struct HardLaw : ContactLaw {
   template <class Real>
   static constexpr double kLastShare = kSingle<Real> ? 1e-4 : 1e-8;
 
+  // from one share to the next; shares are products, and the last of them may miss its value by rounding
+  static constexpr double kShareStep = 1e-2, kShareRounding = 0.99;
+  // m/s: a gap below it times the timestep is corrected at this speed
+  static constexpr double kMostCorrection = 2;
+
   template <class E, class Record>
   DS_HD static void record(const E& env, int /*pair*/, Record* c) {
     using Real = typename E::Real;
     const Real h(env.t.o.timestep);
     c->D = Real(1);  // until A is known
-    c->kterm = max(c->dist / h, Real(-2)) / h;
+    c->kterm = max(c->dist / h, Real(-kMostCorrection)) / h;
     c->Bn = c->Bt = Real(1) / h;
   }
   template <class E>
@@ -50,7 +55,7 @@ struct HardLaw : ContactLaw {
   template <class E, class Solve>
   DS_STAGE static void after(E& env, Solve solve) {
     using Real = typename E::Real;
-    for (double share = kNextShare; share >= 0.99 * kLastShare<Real>; share *= 1e-2) {
+    for (double share = kNextShare; share >= kShareRounding * kLastShare<Real>; share *= kShareStep) {
       weigh_contacts(env, Real(share));
       env.unsolved = solve(env, tolerance_at(env, share), all_true<Real>());
     }

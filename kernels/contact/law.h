@@ -14,6 +14,9 @@
 //   finish             add_law      the residual is known                    put its forces where rows' are
 //   idle               idle_law     an environment has no rows at all        forget what lasts between steps
 //
+// Of laws with the trait kLawSoftRows `record` is not called: they share one copy of MuJoCo's softness (record_by_law), and
+// may not write their own.
+//
 // A law derives from ContactLaw and writes the hooks that it needs. All are static templates over the
 // environment. They read rows and know no solver: what solves is handed to `after`, and collision includes
 // this folder but not the solver (tests/python/package/test_includes.py).
@@ -44,6 +47,7 @@ struct ContactLaw {
     c->D = Real(1);
     c->kterm = c->Bn = c->Bt = Real(0);
   }
+  static void record();  // never called: hidden, and so told, where a law writes the hook (inherits_record)
   template <int kDim, class E>
   DS_HD static void before(E&) {}
   template <class E>

@@ -29,6 +29,16 @@ DS_HD void with_law(const E& env, const F& f) {
 #undef DS_CASE
 }
 
+template <class Law>
+constexpr bool inherits_record = requires {
+  Law::record();
+};
+#define DS_CHECK(code, type, traits)                                   \
+  static_assert(((traits)&kLawSoftRows) == 0 || inherits_record<type>, \
+                "record_by_law gives " #code " its softness and never calls a hook `record` of its own");
+DS_CONTACT_LAWS(DS_CHECK)
+#undef DS_CHECK
+
 // softness and weight of a contact that was found
 template <class E, class Record>
 DS_HD void record_by_law(const E& env, int pair, Record* c) {

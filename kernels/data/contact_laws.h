@@ -31,6 +31,8 @@ enum LawTrait : unsigned {
   kLawFrameRows = 1 << 4,
   // friction_directions, not the option cone, says which cone it is
   kLawDirections = 1 << 5,
+  // islands may be solved apart under it (kernels/solver/islands/)
+  kLawIslands = 1 << 6,
 };
 
 // what a contact model adds to its law
@@ -43,12 +45,12 @@ enum ModelTrait : unsigned {
 };
 
 // X(code, type of its hooks, traits)
-#define DS_CONTACT_LAWS(X)                                              \
-  X(kLawMujoco, MujocoLaw, kLawMujocoMargins | kLawSoftRows)            \
-  X(kLawSpringDamper, SpringDamperLaw, kLawStepInertia | kLawFrameRows) \
-  X(kLawHard, HardLaw, kLawStepInertia | kLawDirections)                \
-  X(kLawExplicit, ExplicitLaw, kLawStepInertia | kLawVelocities)        \
-  X(kLawSoft, SoftLaw, kLawStepInertia | kLawSoftRows | kLawFrameRows)  \
+#define DS_CONTACT_LAWS(X)                                                 \
+  X(kLawMujoco, MujocoLaw, kLawMujocoMargins | kLawSoftRows | kLawIslands) \
+  X(kLawSpringDamper, SpringDamperLaw, kLawStepInertia | kLawFrameRows)    \
+  X(kLawHard, HardLaw, kLawStepInertia | kLawDirections)                   \
+  X(kLawExplicit, ExplicitLaw, kLawStepInertia | kLawVelocities)           \
+  X(kLawSoft, SoftLaw, kLawStepInertia | kLawSoftRows | kLawFrameRows)     \
   DS_EXTRA_LAWS(X)
 
 // X(name, word of the option, law, traits)

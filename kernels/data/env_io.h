@@ -1,9 +1,10 @@
 // What an environment reads from the batch before a step, and writes to it after.
 //
-// Rows of the batch's arrays are environments; element l of a pack is row `first + l`. A pack at the end of the batch that
-// is not full repeats the last environment in its spare elements and never writes them. Where the caller gives an order,
-// element l is the row that stands there instead: which environments share a pack changes no bit. An environment that is no
-// pack was looked up by whoever made it: its block is its row.
+// Each row of an array of the batch belongs to one environment. On a CPU, where environments are stepped in packs, element l
+// of a pack is row `first + l`; where the caller gives an order, it is row `order[first + l]`. Which environments share a
+// pack changes no bit. The last pack of a batch may have more elements than there are rows left: the spare ones repeat the
+// last environment and are never written back. Where an environment is stepped by itself, as on a GPU, whoever made it has
+// applied the order, and `env.block` is the row.
 //
 // solves    nothing: copies between the rows of the batch and the workspace, and which environments may be advanced
 // equation  diverged where an entry of the state or of what the user gives is not below kMaxVal (or is no number), where
@@ -71,10 +72,10 @@ struct EnvIO {
     return {get(p, width, at), get(p, width, at + 1), get(p, width, at + 2), get(p, width, at + 3)};
   }
 
-  // a replay sees what the evaluation saw
-  DS_HD const Scalar* xfrc_applied() const { return replay() ? batch.last_xfrc_applied : batch.xfrc_applied; }
-  DS_HD const Scalar* mocap_pos() const { return replay() ? batch.last_mocap_pos : batch.mocap_pos; }
-  DS_HD const Scalar* mocap_quat() const { return replay() ? batch.last_mocap_quat : batch.mocap_quat; }
+  // xfrc_applied() and the other arrays of the role GIVEN, as the evaluation sees them: a replay sees what was there then
+#define GIVEN(name, width) \
+  DS_HD const Scalar* name() const { return replay() ? batch.last_##name : batch.name; }
+#include "kernels/data/fields.inl"
 
   DS_HD MocapPose<Real> mocap(int i) const {
     const int n = env.t.n.nmocap;
@@ -193,10 +194,10 @@ struct EnvIO {
     env.sync();
     // an environment that was given numbers no simulation can use is not advanced
     auto good = state_in_bounds();
-    if (env.any_xfrc) good = mask_and(good, rows_well_behaved(xfrc_applied(), 6 * n.nbody));
+    if (env.any_xfrc) good = mask_and(good, rows_well_behaved(xfrc_applied(), kSpatialNumbers * n.nbody));
     if (n.nmocap > 0)
-      good = mask_and(good, mask_and(rows_well_behaved(mocap_pos(), 3 * n.nmocap),
-                                     rows_well_behaved(mocap_quat(), 4 * n.nmocap)));
+      good = mask_and(good, mask_and(rows_well_behaved(mocap_pos(), kVecNumbers * n.nmocap),
+                                     rows_well_behaved(mocap_quat(), kQuatNumbers * n.nmocap)));
     Real frozen(0);
     for (int l = 0; l < E::kPack; l++) {
       const bool timeless = !(batch.time[row(l)] - batch.time[row(l)] == 0);  // infinite, or no number
@@ -208,7 +209,7 @@ struct EnvIO {
   // what the user gives for the whole of a call
   DS_STAGE void load_given() const {
     load_drives();
-    env.any_xfrc = rows_nonzero(xfrc_applied(), 6 * env.t.n.nbody);
+    env.any_xfrc = rows_nonzero(xfrc_applied(), kSpatialNumbers * env.t.n.nbody);
   }
   // what the lanes agree on, before anything is found
   DS_HD void begin() const {

@@ -14,8 +14,9 @@
 //   OUTPUT_STAGE(function)                names (kernels/output/outputs.h); or
 //   COPIED(name, array, width, shape, meaning)   what stands in this array of the workspace
 //
-// Sizes are written in the fields of Sizes (sizes.inl). A scratch array's name is that of the quantity in MuJoCo's or
-// Featherstone's words; its stage is the first that writes it; accesses.inl has all that do, and all that read it.
+// Sizes are written in the fields of Sizes (sizes.inl). A number before a size is the length of a row, from which shapes are
+// read: of what base/spatial.h has, or of an enum whose static_assert names the table. A scratch array's name is that of the
+// quantity in MuJoCo's or Featherstone's words; its stage is the first that writes it; accesses.inl has all stages.
 
 #ifndef TABLE_I
 #define TABLE_I(name, meaning)
@@ -450,7 +451,7 @@ SCRATCH(motor_drag_slope, nmotor * ndiscrete, forces, "integrator discrete: d dr
 SCRATCH(motor_drag, nmotor, forces, "its cogging and friction, which no range of the force bounds")
 SCRATCH(geom_xpos, 3 * ngeom, collide, "collidable geoms: position")
 SCRATCH(geom_xmat, 9 * ngeom, collide, "collidable geoms: orientation")
-SCRATCH(geom_record, 16 * ngeom * (nisland > 0), collide, "of islands: pose and size of each collidable geom side by side (collide/near_pairs.h)")
+SCRATCH(geom_record, kRecordRun * ngeom * (nisland > 0), collide, "of islands: pose and size of each collidable geom side by side (collide/near_pairs.h)")
 SCRATCH(body_box, 6 * nbody * (ntreepair > 0), collide, "of ranges of pairs: a box about the spheres of each body's geoms")
 SCRATCH(tree_box, 6 * nisland * (ntreepair > 0), collide, "of each tree's")
 SCRATCH(trees_near, ntreepair, collide, "1 where two trees may be near, in some environment of a pack; else 0")
@@ -477,7 +478,7 @@ SCRATCH(lim_D, 2 * nlim, rows, "1 / R; 0 where inactive")
 SCRATCH(lim_y, 2 * nlim, solve, "J qacc - aref, of single-dof rows in use")
 SCRATCH(loss_y0, nloss, rows, "friction loss: J qacc_smooth - aref")
 SCRATCH(loss_y, nloss, solve, "J qacc - aref")
-SCRATCH(dense_y0, ndense, rows, "dense scalar rows (ball limits, equalities, tendons): J qacc_smooth - aref")
+SCRATCH(dense_y0, ndense, rows, "dense scalar rows, kind by kind (rows/kinds/kinds.h): J qacc_smooth - aref")
 SCRATCH(dense_D, ndense, rows, "1 / R; 0 where inactive")
 SCRATCH(dense_y, ndense, solve, "J qacc - aref")
 SCRATCH(Z, (nrow + nlocal) * nv, rows, "dense rows, whitened: D^-1/2 L^-T J^T; dense scalar rows, kdim a contact, copied single-dof rows")
@@ -523,9 +524,9 @@ SCRATCH(single_h, nsingle, solve, "curvature of each single-dof row in use")
 SCRATCH(dense_h, ndense, solve, "curvature of each dense scalar row")
 SCRATCH(H, nH, solve, "Hessian of the primal, lower triangle by rows")
 ALIAS(dual_S, H, solve, "S, in the space of the rows, lower triangle by rows, then its factor")
-SCRATCH(body_record, (6 * ntreepad + 32) * nbody * (nisland > 0), solve, "of islands: whitened motion of each body, its rates (solver/islands/island_bodies.h)")
+SCRATCH(body_record, (6 * ntreepad + 2 * kRecordRun) * nbody * (nisland > 0), solve, "of islands: whitened motion of each body, its rates (solver/islands/island_bodies.h)")
 SCRATCH(body_whitening, 6 * ntreepad * nisland, solve, "of islands: where a body's motion is whitened, dof by dof")
-SCRATCH(con_record, (kdim == 3 ? 16 : 32) * (ncon - nslot), solve, "of islands: each slot's numbers side by side (solver/islands/island_contacts.h)")
+SCRATCH(con_record, kRecordRun * (kdim == 3 ? 1 : 2) * (ncon - nslot), solve, "of islands: each slot's numbers side by side (solver/islands/island_contacts.h)")
 SCRATCH(single_place, nsingle, solve, "where each single-dof row is copied to; -1 where it is not in use")
 SCRATCH(dual_A, nA, solve, "Z'Z of the rows that can push, lower triangle")
 SCRATCH(dual_root, ndense + kdim * (kdim + 1) / 2 * ncone + nlocal, solve, "roots of the curvatures, by blocks")

@@ -1,4 +1,4 @@
-// Sixteen consecutive numbers of many records at once: of the environments of a pack, or of contacts that stand side by
+// kRecordRun consecutive numbers of many records at once: of the environments of a pack, or of contacts that stand side by
 // side in one. Packs are transposed, so that every record is read and written as it lies.
 #pragma once
 
@@ -6,8 +6,6 @@
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
-
-constexpr int kRecordRun = 16;
 
 // x[k] <- numbers first + k of the record of every element; record(element): where that one's begins
 template <class Real, class RecordOf>

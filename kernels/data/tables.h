@@ -44,6 +44,9 @@ enum SensorCut : int { kCutNever = 0, kCutAbove = 1, kCutBothSides = 2 };
 // the numbers of an anchor (contact/anchor.h): where each begins, and how many they are
 enum AnchorNumber : int { kAnchorPair = 0, kAnchorPos = 1, kAnchorStretch = 4, kAnchorNumbers = 7 };
 
+// how many numbers of a record are read at once (data/records.h)
+constexpr int kRecordRun = 16;
+
 // sizes of a model as the kernels see it, and of its workspace
 struct Sizes {
 #define SIZE(name, meaning) int name;

@@ -44,6 +44,8 @@ DS_HD constexpr int triangle(int i) { return i * (i + 1) / 2; }
 DS_HD constexpr int edge_of(int tangent, int minus) { return 2 * tangent + minus; }
 template <int kDim>
 constexpr int kEdges = 2 * (kDim - 1);
+// edges are numbered as if every slot had those of six rows
+constexpr int kSlotEdges = kEdges<1 + kFrictionNumbers>;
 // the row that entry k of a triangle stands in, of six
 DS_HD constexpr int triangle_row(int k) {
   return k < 1 ? 0 : k < 3 ? 1 : k < 6 ? 2 : k < 10 ? 3 : k < 15 ? 4 : 5;
@@ -132,7 +134,7 @@ DS_FN void pyramid_law(const ConeParams<Real, kDim>& p, const Real* y, ConeLaw<R
       out->curvature[0] = out->curvature[0] + (hp + hm);
       out->curvature[row] = mu * (hp - hm);
       out->curvature[row + i + 1] = mu * mu * (hp + hm);
-      const int edge = 10 * p.slot + 2 * i;
+      const int edge = kSlotEdges * p.slot + edge_of(i, 0);
       out->key = out->key + select(hp > zero, set_weight<Real>(Condition::kEdge, edge), zero) +
                  select(hm > zero, set_weight<Real>(Condition::kEdge, edge + 1), zero);
     }

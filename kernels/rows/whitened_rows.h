@@ -69,11 +69,11 @@ DS_HD void add_rows(const E& env, const Set& support, int first, const Real* c, 
 }
 // the single-dof row of a dof: its entries, and the dofs that they belong to
 template <class E>
-struct UnitRow {
+struct SingleDofRow {
   int n;
   Field<typename E::Real, E::kStride> z;
   const int* dof;
-  DS_HD UnitRow(const E& env, int i)
+  DS_HD SingleDofRow(const E& env, int i)
       : n(env.t.M_rowadr[i + 1] - env.t.M_rowadr[i]),
         z(env.Linv().from(env.t.M_rowadr[i])),
         dof(env.t.M_col + env.t.M_rowadr[i]) {}
@@ -82,12 +82,12 @@ struct UnitRow {
 template <class E, class F>
 DS_HD typename E::Real single_dot(const E& env, int i, const F& x) {
   using Real = typename E::Real;
-  const UnitRow<E> row(env, i);
+  const SingleDofRow<E> row(env, i);
   return env.accumulate(row.n, [&](Index a, const Real& s) { return fma(row.z[a], x[row.dof[a]], s); });
 }
 template <class E, class F>
 DS_HD void single_axpy(const E& env, int i, const typename E::Real& s, const F& x) {
-  const UnitRow<E> row(env, i);
+  const SingleDofRow<E> row(env, i);
   env.each(row.n, [&](int a) { x[row.dof[a]] = fma(row.z[a], s, x[row.dof[a]]); });
   env.sync();
 }
@@ -100,7 +100,7 @@ DS_HD void each_single(const E& env, F f) {
 template <class E, class F>
 DS_HD void single_dots(const E& env, int i, const F& x, typename E::Real* dot, typename E::Real* diag) {
   using Sum = Sums<typename E::Real, 2>;
-  const UnitRow<E> row(env, i);
+  const SingleDofRow<E> row(env, i);
   const Sum sum = env.template accumulate<Sum>(row.n, [&](Index a, Sum s) {
     const auto z = row.z[a];
     s.of[0] = fma(z, x[row.dof[a]], s.of[0]);
@@ -113,7 +113,7 @@ DS_HD void single_dots(const E& env, int i, const F& x, typename E::Real* dot, t
 template <class E>
 DS_HD typename E::Real single_diag(const E& env, int i) {
   using Real = typename E::Real;
-  const UnitRow<E> row(env, i);
+  const SingleDofRow<E> row(env, i);
   return env.accumulate(row.n, [&](Index a, const Real& s) { return fma(row.z[a], row.z[a], s); });
 }
 

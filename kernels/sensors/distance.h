@@ -56,13 +56,13 @@ DS_HD NearestPoints<Real> least_of(const Manifold<Real, K>& m, const Real& below
   return out;
 }
 
-// pairs whose function has the distance exactly, however far the shapes are apart; two boxes and a plane have the
-// distance of their corners alone
-constexpr bool has_exact_function(int type1, int type2) {
+// pairs whose function has the distance exactly, however far the shapes are apart. Pairs with a plane and those that are
+// kPairByCorners have that of a corner
+constexpr bool has_exact_function(int type1, int type2, unsigned traits) {
   const auto plain = [](int type) {
     return !shape_is(type, kShapeUntouched | kShapeSurface | kShapeSearched);
   };
-  return plain(type1) && plain(type2) && !(type1 == kBox && type2 == kBox);
+  return plain(type1) && plain(type2) && (traits & kPairByCorners) == 0;
 }
 
 // shapes in the order of their types, less than `below` apart
@@ -70,13 +70,13 @@ template <class E, class Real = typename E::Real>
 DS_STAGE NearestPoints<Real> nearest_points(const E& env, int g1, int g2, const Real& below) {
   const int type1 = env.t.allgeom_type[g1], type2 = env.t.allgeom_type[g2];
   const Shape<Real> a = shape_in_world(env, g1), b = shape_in_world(env, g2);
-#define DS_MEASURE(first, second, function, capacity) \
-  if constexpr (has_exact_function(first, second)) {  \
-    if (type1 == first && type2 == second) {          \
-      Manifold<Real, capacity> m;                     \
-      function(a, b, below, &m);                      \
-      return least_of(m, below);                      \
-    }                                                 \
+#define DS_MEASURE(first, second, function, capacity, traits) \
+  if constexpr (has_exact_function(first, second, traits)) {  \
+    if (type1 == first && type2 == second) {                  \
+      Manifold<Real, capacity> m;                             \
+      function(a, b, below, &m);                              \
+      return least_of(m, below);                              \
+    }                                                         \
   }
   DS_PAIRS(DS_MEASURE)
 #undef DS_MEASURE

@@ -1,16 +1,23 @@
-// Which environments' accelerations are right, whatever ended the search for them.
+// Which environments have an acceleration that is right, whatever ended the search for it.
 //
-// |w - w*| / |w*| is the error of the acceleration in the norm in which it is promised (README.md, "Measured"). A search
-// may end without it: an active set that a step kept is the right one only if the step was exact, and a decrement made of
-// rounding says nothing. And one that reached its cap may have arrived: what is left of a stiff row is rounding. So neither
-// is believed. Where the first bound does not hold, rows are evaluated anew from w, since their y carry the rounding of all
-// steps, and the step that is left is computed; where it is not small the search goes on from there, kPursuits times at
-// most. Numbers that are not finite pass no comparison.
+// Right is an acceleration w that is as near to the solution w* as README.md ("Measured") promises: its error is
+// |w - w*| / |w*|. How the search ended says little about it. Newton ends where a step keeps the active set, or where the
+// decrement is small; but that step may have been inexact, and a decrement made of rounding says nothing. Or it ends at its
+// cap of iterations; but it may be at the solution, where what is left of a stiff row is rounding. So each is judged anew:
 //
-// Neither sees what the rounding of Z itself does. Where rows ask for what no motion gives, their forces grow until R stops
-// them and cancel in Z l; an error of a unit in an entry of Z is then one of many units of w, in directions that no row
-// holds. Forces of such a size make an acceleration out of rounding, which is said too, where a call ends. Only of rows so
-// stiff that this would move w by a share of what they ask: those of bodies that cannot give way (conditioning.h) are not.
+//   bound      the gradient bounds the error (first line below): where that is small enough w is right
+//   estimate   else the rows' y are computed anew from w, since they carry the rounding of all steps, and one more Newton
+//              step is computed: its length estimates the error (second line)
+//   pursuit    where that is too large, the search goes on from there and is judged by the estimate again, kPursuits times
+//              at most
+//
+// Numbers that are not finite pass no comparison, so they are never right.
+//
+// Both tests take Z for exact. Where rows contradict each other, their forces grow until R stops them, and cancel in Z l. A
+// rounding error of an entry of Z times such a force is then an error of w that no row opposes: the acceleration is made of
+// rounding. The end of a call finds these environments by the size of their forces (is_rounding_of_forces), of rows alone
+// that are so stiff that it would move w by a share of what they ask; rows of bodies that cannot give way (conditioning.h)
+// are not.
 //
 // solves    whether w is as near to w* as promised, environment by environment
 // equation  f(w) = 1/2 |w|^2 + s(y0 + Z'w) is convex with H >= 1, so that

@@ -131,23 +131,26 @@ DS_HD void put_gram(E& env, int singles) {
   each_pair(contacts, [&](int i, int j) { gram_block<kDim, kDim, kDim>(env, contact_at(i), contact_at(j)); });
   env.each(n.ndense * contacts,
            [&](int i) { gram_block<kDim, kDim, 1>(env, contact_at(i / n.ndense), i % n.ndense); });
-  // single rows of packs go by threes, whose sums do not wait for each other: those that are no such are narrow
+  // single-dof rows of packs go by threes, whose sums do not wait for each other. Ungrouped are all dense scalar rows, and
+  // behind them the single-dof rows that are left over
   constexpr int kMany = E::kPack > 1 ? 3 : 1;
   const int groups = kMany > 1 ? singles / kMany : 0, alone = singles - kMany * groups;
   const auto group_at = [&](int i) { return behind + kMany * i; };
-  const auto narrow_at = [&](int i) { return i < n.ndense ? i : group_at(groups) + (i - n.ndense); };
+  const auto ungrouped_at = [&](int i) { return i < n.ndense ? i : group_at(groups) + (i - n.ndense); };
   if constexpr (kMany > 1) {
     each_pair(groups, [&](int i, int j) { gram_block<kDim, kMany, kMany>(env, group_at(i), group_at(j)); });
     for (int i = 0; i < groups; i++) {
       for (int g = 0; g < n.ndense; g++) gram_block<kDim, kMany, 1>(env, group_at(i), g);
       for (int slot = 0; slot < contacts; slot++)
         gram_block<kDim, kMany, kDim>(env, group_at(i), contact_at(slot));
-      for (int k = 0; k < alone; k++) gram_block<kDim, 1, kMany>(env, narrow_at(n.ndense + k), group_at(i));
+      for (int k = 0; k < alone; k++)
+        gram_block<kDim, 1, kMany>(env, ungrouped_at(n.ndense + k), group_at(i));
     }
   }
-  each_pair(n.ndense + alone, [&](int i, int j) { gram_block<kDim, 1, 1>(env, narrow_at(i), narrow_at(j)); });
+  each_pair(n.ndense + alone,
+            [&](int i, int j) { gram_block<kDim, 1, 1>(env, ungrouped_at(i), ungrouped_at(j)); });
   env.each(alone * contacts, [&](int i) {
-    gram_block<kDim, 1, kDim>(env, narrow_at(n.ndense + i % alone), contact_at(i / alone));
+    gram_block<kDim, 1, kDim>(env, ungrouped_at(n.ndense + i % alone), contact_at(i / alone));
   });
 }
 

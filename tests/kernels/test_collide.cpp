@@ -44,7 +44,7 @@ struct Pair {
 // test_kernels_hfields.py have those
 const std::vector<Pair> kPairs = [] {
   std::vector<Pair> pairs = {
-#define ROW(t1, t2, function, capacity) {t1, t2, #function, capacity},
+#define ROW(t1, t2, function, capacity, traits) {t1, t2, #function, capacity},
       DS_PAIRS(ROW)
 #undef ROW
   };
@@ -87,7 +87,7 @@ std::vector<std::vector<Contact>> collide(const Pair& pair, const std::vector<Sc
       const Scene& s = scenes[std::min(first + l, scenes.size() - 1)];
       put(a, l, s.a), put(b, l, s.b), put(margin, l, s.margin);
     }
-#define CALL(t1, t2, function, capacity)                                                              \
+#define CALL(t1, t2, function, capacity, traits)                                                      \
   if constexpr (t1 != kHfield && t1 != kMesh && t2 != kMesh)                                          \
     if (pair.name == #function) {                                                                     \
       Manifold<Real, capacity> m;                                                                     \

@@ -34,7 +34,7 @@ import dualstep as ds
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LAWS = ("todorov", *(law for law, *_ in ds._core.contact_models()))
-SPRINGS = tuple(law for law, springs, *_ in ds._core.contact_models() if springs)
+SPRINGS = tuple(law for law, traits, _ in ds._core.contact_models() if "springs" in traits)
 SOLVERS = ("pgs_newton", "pgs_newton", "pgs_newton_primal", "pgs_newton_dual", "pgs", "pgs_anderson")
 STATE = ("qpos", "qvel", "act", "ctrl", "qfrc_applied", "xfrc_applied", "mocap_pos", "mocap_quat")
 KEPT = (*STATE, "time", "status", "iterations", "residual", "reset_count", "qacc_warmstart", "anchors")

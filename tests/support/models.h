@@ -286,8 +286,9 @@ inline std::vector<Scene> all_scenes() {
   add("sticky_on_belts", on_belts(with_options(sticky(4), {{"cone", {1}}, {"integrator", {3}}})));
   add("roller", with_options(roller(), {}));
   add("roller_elliptic", with_options(roller(), {{"cone", {1}}}));
-  add("box_seed", with_options(box(), {{"cone", {1}}},
-                               [](Options& o) { o.contact_parameters = ContactParameters::kSpringDamper; }));
+  add("box_spring_damper", with_options(box(), {{"cone", {1}}}, [](Options& o) {
+        o.contact_parameters = ContactParameters::kSpringDamper;
+      }));
   add("box_coulomb", with_options(box(), {}, [](Options& o) {
         o.contact_model = ContactModel::kStewartTrinkle;
         o.friction_directions = 0;

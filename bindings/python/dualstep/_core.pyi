@@ -299,8 +299,8 @@ class Batch:
 def batch_fields() -> list[tuple[str, str, str, str]]:
     """(name, role, axes, meaning) of every array of a batch"""
 
-def contact_models() -> list[tuple[str, bool, bool, list[str]]]:
-    """(word, springs, directions, integrators) of the contact models that a Batch runs"""
+def contact_models() -> list[tuple[str, list[str], list[str]]]:
+    """(word, traits, integrators) of the contact models that a Batch runs; traits are springs, anchors, impacts, directions; no integrators where it runs with all"""
 
 def describe_specialization() -> str: ...
 

@@ -42,9 +42,10 @@ def geoms_of_pairs(sim: Batch) -> np.ndarray:
 
 
 def put(reference: Reference, state: dict[str, np.ndarray], geoms: np.ndarray) -> None:
-    """Sets the reference to the state of one environment; where its solver starts is its own."""
+    """Sets the reference to the state of one environment: anchors, and the arrays that a reference takes
+    (host/reference/arrays.inl). It finds by itself where its solver starts, and knows nothing of the others."""
     for name, array in state.items():
-        if name not in ("qacc_warmstart", "anchors"):
+        if reference._core.writable(name):
             getattr(reference, name)[...] = array.reshape(getattr(reference, name).shape)
     kept = [(*map(int, geoms[int(a[0]) - 1]), a[1:4], a[4:7]) for a in state["anchors"] if a[0] > 0]
     reference._core.set_anchors(kept)

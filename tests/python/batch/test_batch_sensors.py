@@ -6,6 +6,7 @@ import pytest
 import scenes
 
 import dualstep as ds
+from dualstep import _reference_sensors
 
 WITH_SENSORS = [name for name, path in scenes.SCENES.items() if name.startswith("sensor_") and "loop" not in name]
 # forces of constraints, near rest: contacts, limits and loops act
@@ -174,6 +175,14 @@ def test_one_answer_whoever_computes_it_and_whenever_it_is_asked_for(name, rng):
     for options in ({"device": "cpu"}, {"device": "emulated", "lanes": 8}, {"device": "emulated", "lanes": 1}):
         for asked_before in (True, False):
             assert np.array_equal(sensed(model, states, asked_before, **options), want), (options, asked_before)
+
+
+def test_a_reference_is_given_what_it_takes_of_the_state():
+    model = ds.Model.from_mjcf("<mujoco><worldbody><body><freejoint/><geom size='.1'/></body></worldbody></mujoco>")
+    reference = ds.Reference(model)
+    state = {"qpos": np.arange(7.0), "qacc_warmstart": np.ones(6), "anchors": np.zeros((0, 7)), "toy_age": np.ones(6)}
+    _reference_sensors.put(reference, state, np.zeros((0, 2), int))
+    np.testing.assert_array_equal(reference.qpos, np.arange(7.0))
 
 
 def test_a_step_leaves_the_readings_of_its_start(rng):

@@ -9,6 +9,7 @@ import pytest
 gymnasium = pytest.importorskip("gymnasium")
 
 import dualstep as ds
+from dualstep.envs import contact
 from dualstep.envs.contact import LAWS
 
 BOX = """<mujoco><option timestep="0.002" integrator="Euler"/><worldbody><geom type="plane" size="9 9 .1"/>
@@ -40,6 +41,11 @@ class Brick(ds.envs.Task):
 
 
 ds.envs.register_task("ContactBrick", Brick, max_episode_steps=50)
+
+
+def test_laws_are_told_apart_by_traits():
+    assert contact.SPRINGS == ("compliant", "soft_anchor") and contact.ANCHORS == ("soft_anchor",)
+    assert contact.IMPACTS == ("impulsive",) and contact.DIRECTIONS == ("anitescu", "stewart_trinkle")
 
 
 def test_a_law_by_its_name_brings_what_it_needs():

@@ -143,5 +143,7 @@ def test_others_refuse_it(law):
     model = ds.Model.from_mjcf(SCENE.format(cone="elliptic", condim=3, integrator="Euler", more=""))
     model.opt.contact_model = law
     for make in (ds.Reference, lambda given: ds.Batch(given, 1)):
-        with pytest.raises(ds.UnsupportedModelError, match="(?s)surface velocity.*'belt'"):
+        with pytest.raises(ds.UnsupportedModelError, match="(?s)surface velocity.*'belt'") as refused:
             make(model)
+        words = "compliant, soft_anchor, impulsive, event_driven and variational"
+        assert f"surfaces do not move under {words}" in str(refused.value)
