@@ -14,7 +14,8 @@
 // l are its forces and i a force's place among those of all kinds:
 //
 //   count(), first(), lambda()       its forces in the sweeps: how many, where among all, their array
-//   with_law(i, f), weight(i), y0()  of a row: f(its law), D, the array of y0 (scalar kinds)
+//   with_law(i, f), weight(i)        of a row: f(its law), D (scalar kinds)
+//   y0(), y()                        the arrays of y0 and y (scalar kinds)
 //   used(i), each_dof(i, f)          the environments that use a row; the dofs that it reaches (scalar kinds)
 //   dof(i), sign(i)                  the entry of J (kinds of single_dof.h)
 //   likely()                         how many rows that may push, for putting like environments together
@@ -25,6 +26,7 @@
 //   sweep(w)                         a step of projected Gauss-Seidel, block by block
 //   dual_sum(at, f), add_forces(l, w)   sum of f(i, R, y0); w <- w + Z l
 //   lift(w)                          y0 <- y0 + Z'w (scalar kinds)
+//   rest_in_impact()                 asks for nothing in impacts (kinds of single_dof.h that these do not see)
 //
 // and each place where whitened rows stand (SingleDofRows for the first two kinds, the others themselves)
 //
