@@ -94,8 +94,9 @@ struct IslandRows : IslandEnv<E, kOneEight> {
   // the weight of a row of which A is the largest square, as the factors can hold it (rows/conditioning.h)
   template <class Number>
   DS_HD static Number capped(const Number& D, const Number& A) {
-    const Number most =
-        select(D < weight_without_inverse_mass<Number>(), stiffest<Number>(), stiffest_without_weight<Number>()) / A;
+    const Number most = select(D < weight_without_inverse_mass<Number>(), stiffest<Number>(),
+                               stiffest_without_weight<Number>()) /
+                        A;
     return min(D, most);
   }
 
