@@ -395,7 +395,6 @@ void find_unsupported_raw(const RawModel& raw, std::vector<Problem>* problems) {
 
 void check_kernels(const Model& m) {
   std::vector<Problem> problems;
-  refuse_batch_shapes(m, &problems);
   const std::string reason = "a Batch does not simulate it; a Reference does";
   const bool gaps = std::any_of(m.geom_gap.begin(), m.geom_gap.end(), [](double x) { return x != 0; }) ||
                     std::any_of(m.pair_gap.begin(), m.pair_gap.end(), [](double x) { return x != 0; });

@@ -36,8 +36,6 @@ int actuator_of_control(const Model& model, int control);
 std::vector<int> kept_controls(const Model& model);
 // shapes that collide: geoms of other types must not touch
 bool reference_collides(int geom_type);
-// geoms whose contacts a Batch leaves to a Reference
-void refuse_batch_shapes(const Model& model, std::vector<Problem>* problems);
 std::string geom_word(int geom_type);
 // "it can touch geom 'floor' and geom 'wall'", every geom named; "" where it can touch none
 std::string touched_by(const Model& model, int geom);

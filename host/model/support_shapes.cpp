@@ -26,16 +26,4 @@ std::string touched_by(const Model& m, int geom) {
   return text;
 }
 
-void refuse_batch_shapes(const Model& m, std::vector<Problem>* problems) {
-  const auto refuse = [&](const std::string& feature, int geom, const std::string& detail) {
-    problems->push_back(
-        {feature, element_name(m, "geom", geom), "a Batch does not simulate it; a Reference does", detail});
-  };
-  for (int g = 0; g < m.ngeom; ++g) {
-    if (reference_collides(m.geom_type[g])) continue;
-    const std::string touches = touched_by(m, g);
-    if (!touches.empty()) refuse(geom_word(m.geom_type[g]) + " collision", g, touches);
-  }
-}
-
 }  // namespace dualstep
