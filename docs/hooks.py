@@ -49,8 +49,8 @@ def place_of(path: str) -> str | None:
     return None
 
 
-def with_links_of_the_site(text: str, source: str) -> str:
-    """The text of a file with its links as they lead on the site."""
+def with_links_of_the_site(text: str, source: str, page: str = "") -> str:
+    """The text of a file with its links as they lead on the site, from the page that it is there."""
 
     def replaced(found: re.Match[str]) -> str:
         picture, shown, target, part = found[1], found[2], found[3], found[4] or ""
@@ -62,7 +62,7 @@ def with_links_of_the_site(text: str, source: str) -> str:
         place = place_of(path)
         if place is None:
             return f"`{shown}`" if "`" not in shown else shown
-        return f"{picture}[{shown}]({place}{part})"
+        return f"{picture}[{shown}]({posixpath.relpath(place, posixpath.dirname(page) or '.')}{part})"
 
     return LINK.sub(replaced, text)
 
@@ -94,6 +94,16 @@ def on_files(files: Any, config: Any) -> Any:
             files.append(File.generated(config, name, content=picture.read_bytes()))
     files.append(File.generated(config, "api/cli.md", content=command_line()))
     return files
+
+
+def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
+    """Pages of docs/ link to files as these lie in the repository."""
+    name = page.file.src_uri
+    source = f"docs/{name}"
+    # pages that are made here have such links already, and notebooks none
+    if name.endswith(".md") and (ROOT / source).exists():
+        return with_links_of_the_site(markdown, source, name)
+    return markdown
 
 
 def mathml(formula: str, display: str, page: str) -> str:

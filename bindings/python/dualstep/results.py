@@ -14,8 +14,8 @@ class Status(enum.IntFlag):
     """Bits of `Batch.status`.
 
     DIVERGED: the state was not finite, or too large (1e10; `qpos` in float32 4e6). CONTACT_OVERFLOW: there
-    were more contacts than `model.opt.contact_capacity`; the deepest were kept. NOT_CONVERGED: the acceleration's
-    error is, by its estimate, above what is promised.
+    were more contacts than `model.opt.contact_capacity`; of every pair the deepest and those far from it were kept.
+    NOT_CONVERGED: the acceleration's error is, by its estimate, above what is promised.
     """
 
     DIVERGED = _core.STATUS_BITS["DIVERGED"]
