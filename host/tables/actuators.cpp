@@ -65,9 +65,9 @@ bool on_circle(const Model& m, int a) {
 int act_flags(const Model& m, int a) {
   const int group = m.actuator_group[a];
   const bool off = group >= 0 && group <= 30 && (m.opt.disableactuator & (1 << group)) != 0;
-  return (m.actuator_forcelimited[a] && actuates(m) ? kForceLimited : 0) | (m.actuator_actlimited[a] ? kActLimited : 0) |
-         (m.actuator_actearly[a] ? kActEarly : 0) | (off ? kActDisabled : 0) |
-         (on_circle(m, a) ? kActCircle : 0);
+  return (m.actuator_forcelimited[a] && actuates(m) ? kForceLimited : 0) |
+         (m.actuator_actlimited[a] ? kActLimited : 0) | (m.actuator_actearly[a] ? kActEarly : 0) |
+         (off ? kActDisabled : 0) | (on_circle(m, a) ? kActCircle : 0);
 }
 
 // a muscle by one row of its parameters
