@@ -5,8 +5,8 @@
 // Ctrl-C came), which holds for its thread and as long as it lives. Without one, nothing is ever stopped. Threads that help
 // with the work have none: the thread that they help asks for all.
 //
-// After Interrupted the state that a caller sees is the one before the call. A loop that changes it therefore runs under
-// Uninterrupted, or undoes what it did.
+// After Interrupted a caller sees a state that is sound: the one before the call, or that after some whole steps of it. A loop
+// that leaves it half changed in between therefore runs under Uninterrupted, or undoes what it did.
 #pragma once
 
 #include <time.h>

@@ -109,7 +109,7 @@ void actuation(const Model& m, Data* d) {
   d->qfrc_actuator.setZero();
   d->ten_saturated.assign(m.ntendon, 0);
   d->act_saturated.assign(m.nactuator, 0);
-  if (m.nactuator == 0 || m.opt.disabled(kDisableActuation)) return;
+  if (!actuates(m)) return;
   const VectorXd ctrl = clamped_controls(m, *d);
 
   put_activation_rates(m, ctrl, d);
