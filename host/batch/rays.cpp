@@ -10,8 +10,8 @@
 #include "host/batch/batch.h"
 #include "host/model/element_rows.h"
 #include "host/model/support.h"
+#include "kernels/collide/shapes/shapes.h"
 #include "kernels/data/shapes.h"
-#include "kernels/sensors/ray_grid.h"
 
 namespace dualstep {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "host/tables/tables.h"
-#include "kernels/collide/hfield_grid.h"
+#include "kernels/collide/hfield/grid.h"
 
 namespace dualstep {
 

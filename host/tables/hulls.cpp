@@ -13,7 +13,7 @@
 #include "host/model/support.h"
 #include "host/tables/direction_cells.h"
 #include "host/tables/tables.h"
-#include "kernels/collide/hfield_code.h"
+#include "kernels/collide/hfield/code.h"
 #include "kernels/data/hull_table.h"
 #include "kernels/data/shapes.h"
 
@@ -69,7 +69,7 @@ void add_hull(const Model& m, int mesh, TableStore* t) {
   t->hull_faceadr.push_back(t->hull_faceadr.back() + static_cast<int>(normals.size()));
 }
 
-// heights of a grid, and what is known about them once for all (kernels/collide/hfield_code.h)
+// heights of a grid, and what is known about them once for all (kernels/collide/hfield/code.h)
 struct Grid {
   const double* height;
   int nrow, ncol;

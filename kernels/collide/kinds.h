@@ -12,9 +12,11 @@ enum PairTrait : unsigned {
   kPairClosed = 1 << 0,
   // of shapes that are apart its function gives the distance of a corner, not of the nearest points
   kPairByCorners = 1 << 1,
+  // its function takes the points of one hull for all elements of a pack
+  kPairOfOneHull = 1 << 2,
 };
 
-// those of a height field, whose functions are all hfield_contacts (hfield.h)
+// those of a height field, whose functions are all hfield_contacts (hfield/pairs.h)
 #define DS_FIELD_PAIRS(X)                        \
   X(kHfield, kSphere, hfield_sphere, 4, 0)       \
   X(kHfield, kCapsule, hfield_capsule, 8, 0)     \
@@ -47,7 +49,7 @@ enum PairTrait : unsigned {
   X(kEllipsoid, kEllipsoid, ellipsoid_ellipsoid, 1, 0)   \
   X(kEllipsoid, kCylinder, ellipsoid_cylinder, 1, 0)     \
   X(kEllipsoid, kBox, ellipsoid_box, 1, 0)               \
-  X(kPlane, kMesh, plane_mesh, 4, 0)                     \
+  X(kPlane, kMesh, plane_mesh, 4, kPairOfOneHull)        \
   X(kSphere, kMesh, sphere_mesh, 1, 0)                   \
   X(kCapsule, kMesh, capsule_mesh, 2, 0)                 \
   X(kEllipsoid, kMesh, ellipsoid_mesh, 1, 0)             \
@@ -81,7 +83,7 @@ constexpr int pair_kind(int type1, int type2) {
   return -1;
 }
 
-// whether contacts of a kind are searched for (kernels/collide/convex, hfield.h)
+// whether contacts of a kind are searched for (kernels/collide/convex, kernels/collide/hfield)
 constexpr bool is_searched_kind(int kind) {
   const PairKindRow& row = kPairKindRows[kind];
   return row.type1 != kPlane && (shape_is(row.type1, kShapeSearched) || shape_is(row.type2, kShapeSearched));

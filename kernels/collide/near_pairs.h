@@ -50,9 +50,8 @@ DS_FN void put_geom_records(E& env) {
 // Whether pairs of a kind may stand side by side, each of another environment. Not with a height field, nor of a plane and
 // a hull: their functions take one grid, or the points of one hull, for all elements of a pack
 template <int kKind>
-constexpr bool kStandSideBySide =
-    !kShapeIs<PairKindTraits<kKind>::kFirst, kShapeGrid> &&
-    !(PairKindTraits<kKind>::kFirstIsPlane && kShapeIs<PairKindTraits<kKind>::kSecond, kShapeHull>);
+constexpr bool kStandSideBySide = !kShapeIs<PairKindTraits<kKind>::kFirst, kShapeGrid> &&
+                                  (PairKindTraits<kKind>::kTraits & kPairOfOneHull) == 0;
 
 // as many near pairs as a pack has elements: which, and in which environment
 template <class E>
@@ -100,26 +99,22 @@ template <int kType, class E>
 struct NearGeom {
   using Real = typename E::Real;
   using Scalar = typename E::Scalar;
-  typename ShapeOf<kType, Real>::Type shape;
-  Hull<Scalar> hulls[kShapeIs<kType, kShapeHull> ? E::kPack : 1];
+  typename ShapeHooks<kType>::template InWorld<Real> shape;
 
   DS_FN NearGeom(const E& env, const NearPairs<E>& near, int of) {
     if (env.t.n.nisland > 0)
       read_records(env, near, of);
     else
       read_poses(env, near, of);
-    if constexpr (kShapeIs<kType, kShapeHull>) {
-      for (int l = 0; l < E::kPack; l++)
-        hulls[l] = hull_of_table<Scalar>(env.t, env.t.geom_hull[near.geom(env, l, of)]);
-      shape.hull = {hulls[0], near.of_one_pair() ? nullptr : hulls};
-      shape.bound = near.rows(env, env.t.geom_rbound, 1, [&](int l) { return near.geom(env, l, of); })(0);
-    }
+    gathered.fill(env, near, of, &shape);
   }
-  // `shape` refers to `hulls`
+  // `shape` may refer to `gathered`
   NearGeom(const NearGeom&) = delete;
   NearGeom& operator=(const NearGeom&) = delete;
 
  private:
+  [[no_unique_address]] typename ShapeHooks<kType>::template Gathered<E> gathered;
+
   DS_FN void read_records(const E& env, const NearPairs<E>& near, int of) {
     Real x[kRecordRun];
     load_records([&](int l) { return geom_records(env, near.geom(env, l, of))(near.element[l]); }, 0, x);
@@ -373,9 +368,9 @@ DS_HD void find_near(E& env, int begin, int end, NearPairs<E>* near) {
     auto touch = are_near<kKind>(env, pair, margin);
     if (!any(touch)) continue;
     const int a = geom_of_pair(env.t, pair, 0), b = geom_of_pair(env.t, pair, 1);
-    if constexpr (Kind::kSecond == kBox && !kShapeIs<Kind::kFirst, kShapeUnbounded>)
+    if constexpr (kShapeIs<Kind::kSecond, kShapeOwnBox> && !kShapeIs<Kind::kFirst, kShapeUnbounded>)
       touch = mask_and(touch, may_reach_box(env, b, a, margin));
-    if constexpr (Kind::kFirst == kBox && !kAskBoxes<kKind>)
+    if constexpr (kShapeIs<Kind::kFirst, kShapeOwnBox> && !kAskBoxes<kKind>)
       touch = mask_and(touch, may_reach_box(env, a, b, margin));
     each_element<typename E::Real>(mask_word(touch), [&](int l) {
       near->pair[near->count] = pair;

@@ -24,22 +24,6 @@ inline namespace DUALSTEP_ISA {
 template <int... k>
 struct IntList {};
 
-// meshes have a hull, height fields a grid, others are their size
-template <int kType, class Real>
-struct ShapeOf {
-  using Type = Shape<Real>;
-};
-template <int kType, class Real>
-requires kShapeIs<kType, kShapeHull>
-struct ShapeOf<kType, Real> {
-  using Type = HullShape<Real>;
-};
-template <int kType, class Real>
-requires kShapeIs<kType, kShapeGrid>
-struct ShapeOf<kType, Real> {
-  using Type = FieldShape<Real>;
-};
-
 // the pair functions by kind
 template <int kKind>
 struct PairKindTraits;
@@ -47,8 +31,8 @@ struct PairKindTraits;
   template <>                                                                                              \
   struct PairKindTraits<pair_kind(first, second)> {                                                        \
     static constexpr int kCapacity = capacity;                                                             \
-    static constexpr bool kFirstIsPlane = first == kPlane;                                                 \
     static constexpr int kFirst = first, kSecond = second;                                                 \
+    static constexpr unsigned kTraits = traits;                                                            \
     template <class A, class B, class Real>                                                                \
     DS_HD static void collide(const A& a, const B& b, const Real& margin, Manifold<Real, capacity>* out) { \
       function(a, b, margin, out);                                                                         \
@@ -77,18 +61,10 @@ DS_STAGE void geom_poses(E& env) {
   env.sync();
 }
 
-template <int kType, class E>
-DS_HD typename ShapeOf<kType, typename E::Real>::Type geom_shape(const E& env, int g) {
-  using Real = typename E::Real;
-  const auto& t = env.t;
-  const Shape<Real> shape{env.geom_xpos().vec(g), env.geom_xmat().mat(g), env.vec(t.geom_size, g)};
-  if constexpr (kShapeIs<kType, kShapeHull>) {
-    return {shape, {hull_of_table<typename E::Scalar>(t, t.geom_hull[g])}, env.geom_rbound(g)};
-  } else if constexpr (kShapeIs<kType, kShapeGrid>) {
-    return {shape, height_grid<typename E::Scalar>(t, t.geom_hull[g])};
-  } else {
-    return shape;
-  }
+template <int kType, class E, class Real = typename E::Real>
+DS_HD auto geom_shape(const E& env, int g) {
+  const Shape<Real> shape{env.geom_xpos().vec(g), env.geom_xmat().mat(g), env.vec(env.t.geom_size, g)};
+  return ShapeHooks<kType>::in_world(env, g, shape);
 }
 
 // all numbers of one contact, for the environments of a pack
@@ -280,28 +256,6 @@ DS_STAGE void put_contacts(E& env, int pair, const Manifold<typename E::Real, K>
   }
 }
 
-// of hull_box: the centre of a box, then its half sizes
-constexpr int kHullBoxNumbers = 2 * kVecNumbers;
-// the box about a geom along its axes, its centre from the geom's
-template <class Real>
-struct AxesBox {
-  Vec3<Real> centre, half;
-};
-template <int kType, class E>
-DS_HD AxesBox<typename E::Real> box_about(const E& env, int g) {
-  using Real = typename E::Real;
-  const Real zero(0);
-  if constexpr (kShapeIs<kType, kShapeHull>) {
-    const auto* b = env.t.hull_box.p + kHullBoxNumbers * env.t.geom_hull[g];
-    const auto* half = b + kVecNumbers;
-    return {{Real(b[0]), Real(b[1]), Real(b[2])}, {Real(half[0]), Real(half[1]), Real(half[2])}};
-  }
-  const auto [x, y, z] = env.vec(env.t.geom_size, g);
-#define DS_BOX(type, word, sizes, touches, radius, half_x, half_y, half_z, traits) \
-  if constexpr (kType == type) return {{zero, zero, zero}, {Real(half_x), Real(half_y), Real(half_z)}};
-  DS_SHAPES(DS_BOX)
-#undef DS_BOX
-}
 // by this part of its longest half side a box is wider: more than what rounding could hide
 constexpr double kWiderBox = 1e-3;
 // whether the boxes about two geoms may be no farther apart than the margin: not along any axis of either (the six face
@@ -309,7 +263,8 @@ constexpr double kWiderBox = 1e-3;
 template <int kFirst, int kSecond, class E>
 DS_FN typename E::Mask boxes_may_meet(const E& env, int a, int b, const typename E::Real& margin) {
   using Real = typename E::Real;
-  const AxesBox<Real> one = box_about<kFirst>(env, a), other = box_about<kSecond>(env, b);
+  const AxesBox<Real> one = ShapeHooks<kFirst>::box_about(env, a),
+                      other = ShapeHooks<kSecond>::box_about(env, b);
   const Mat3<Real> A = env.geom_xmat().mat(a), B = env.geom_xmat().mat(b);
   const Vec3<Real> d =
       (env.geom_xpos().vec(b) - env.geom_xpos().vec(a)) + (rotate(B, other.centre) - rotate(A, one.centre));
@@ -345,37 +300,18 @@ constexpr bool kAskBoxes = !kShapeIs<PairKindTraits<kKind>::kFirst, kShapeSurfac
                            (kShapeIs<PairKindTraits<kKind>::kFirst, kShapeHull> ||
                             kShapeIs<PairKindTraits<kKind>::kSecond, kShapeHull>);
 
-// by this factor a bounding sphere is wider where it is compared with a box: more than what rounding could hide
-constexpr double kWiderSphere = 1.001;
-// the axis of a plane's frame that is its normal
-constexpr int kPlaneNormal = 2;
 // the environments in which the bounding spheres of a pair touch, and the boxes of those with a hull
 template <int kKind, class E>
 DS_HD typename E::Mask are_near(const E& env, int pair, const typename E::Real& margin) {
   using Real = typename E::Real;
+  using Kind = PairKindTraits<kKind>;
   const int a = geom_of_pair(env.t, pair, 0), b = geom_of_pair(env.t, pair, 1);
   const Real reach = env.geom_rbound(b) + margin;
-  const auto gpos = env.geom_xpos(), gmat = env.geom_xmat();
-  const Vec3<Real> d = gpos.vec(b) - gpos.vec(a);
-  if constexpr (PairKindTraits<kKind>::kFirstIsPlane) {
-    return dot(column(gmat.mat(a), kPlaneNormal), d) < reach;
-  } else if constexpr (kShapeIs<PairKindTraits<kKind>::kFirst, kShapeGrid>) {
-    // the box from its base to its highest point
-    const auto extent = field_extent<typename E::Scalar>(env.t, env.t.geom_hull[a]);
-    const Vec3<Real> p = rotate_transposed(gmat.mat(a), d);
-    const Real far = reach * Real(kWiderSphere);
-    const auto high = mask_and(p.z - far < Real(extent.top), -p.z - far < Real(extent.base));
-    return mask_and(high,
-                    mask_and(abs(p.x) - far < Real(extent.half_x), abs(p.y) - far < Real(extent.half_y)));
-  } else {
-    const Real sum = reach + env.geom_rbound(a);
-    const auto near = dot(d, d) < sum * sum;
-    if constexpr (kAskBoxes<kKind>)
-      if (any(near))
-        return mask_and(near, boxes_may_meet<PairKindTraits<kKind>::kFirst, PairKindTraits<kKind>::kSecond>(
-                                  env, a, b, margin));
-    return near;
-  }
+  const auto gpos = env.geom_xpos();
+  const auto near = ShapeHooks<Kind::kFirst>::may_reach(env, a, gpos.vec(b) - gpos.vec(a), reach);
+  if constexpr (kAskBoxes<kKind>)
+    if (any(near)) return mask_and(near, boxes_may_meet<Kind::kFirst, Kind::kSecond>(env, a, b, margin));
+  return near;
 }
 
 template <int kKind>

@@ -9,7 +9,7 @@
 #include "kernels/collide/convex/pairs.h"
 #include "kernels/collide/cylinder_box.h"
 #include "kernels/collide/cylinder_cylinder.h"
-#include "kernels/collide/hfield.h"
+#include "kernels/collide/hfield/pairs.h"
 #include "kernels/collide/kinds.h"
 #include "kernels/collide/plane.h"
 #include "kernels/collide/sphere.h"

@@ -13,8 +13,8 @@
 // cost      O(slots x contacts)
 #pragma once
 
+#include "kernels/collide/shapes/shapes.h"
 #include "kernels/sensors/contacts_seen.h"
-#include "kernels/sensors/ray.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {

@@ -34,12 +34,8 @@ DS_FN Shape<Real> shape_in_world(const E& env, int g) {
 }
 template <class E, class Real = typename E::Real>
 DS_FN ConvexCore<Real> core_of_geom(const E& env, int g, const Shape<Real>& shape) {
-  const auto& t = env.t;
-  if (t.allgeom_type[g] != kMesh) return make_core(shape, t.allgeom_type[g]);
-  HullShape<Real> hull{shape, {hull_of_table<typename E::Scalar>(t, t.allgeom_hull[g])}, Real(0)};
-  for (int i = 0; i < hull.hull.npoint; i++)
-    hull.bound = max(hull.bound, norm(broadcast_triple<Real>(hull.hull.points(), i)));
-  return make_core(hull, kMesh);
+  return with_shape(env.t.allgeom_type[g],
+                    [&](auto hooks) { return hooks.core_of_geom(env, g, shape.size); });
 }
 
 template <class Real, int K>

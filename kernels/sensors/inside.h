@@ -9,7 +9,7 @@
 // cost      O(1)
 #pragma once
 
-#include "kernels/sensors/ray.h"
+#include "kernels/collide/shapes/shapes.h"
 #include "kernels/sensors/sensor.h"
 
 namespace dualstep {

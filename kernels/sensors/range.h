@@ -9,7 +9,7 @@
 // cost      O(geoms, triangles of meshes, and cells of height fields that a ray passes)
 #pragma once
 
-#include "kernels/sensors/ray_grid.h"
+#include "kernels/collide/shapes/shapes.h"
 #include "kernels/sensors/sensor.h"
 
 namespace dualstep {
@@ -20,51 +20,18 @@ template <class E, class Real = typename E::Real>
 DS_FN Real ray_geom(const E& env, int g, const Vec3<Real>& point, const Vec3<Real>& direction) {
   const auto& t = env.t;
   const auto frame = object_frame(env, kObjGeom, g);
-  if (t.allgeom_type[g] == kMesh) {
-    NearestHit<Real> hit;
-    const Vec3<Real> p = into(frame, point - frame.pos), v = into(frame, direction);
-    const int first = t.allgeom_triangleadr[g];
-    for (int k = first; k < first + t.allgeom_trianglenum[g]; k++) {
-      const auto corner = [&](int i) { return env.vec(t.ray_triangle, 3 * k + i); };
-      offer_triangle(corner(0), corner(1), corner(2), p, v, &hit);
-    }
-    return hit.t;
-  }
-  if (t.allgeom_type[g] == kHfield)
-    return ray_grid(height_grid<typename E::Scalar>(t, t.allgeom_hfield[g]), into(frame, point - frame.pos),
-                    into(frame, direction));
-  return ray_shape(t.allgeom_type[g], env.vec(t.allgeom_size, g), into(frame, point - frame.pos),
-                   into(frame, direction));
+  const Vec3<Real> p = into(frame, point - frame.pos), v = into(frame, direction);
+  return with_shape(t.allgeom_type[g], [&](auto shape) { return shape.ray_to_geom(env, g, p, v); });
 }
 
 // the normal of geom g, in the world, where a ray meets it at t
 template <class E, class Real = typename E::Real>
 DS_STAGE Vec3<Real> ray_normal(const E& env, int g, const Vec3<Real>& point, const Vec3<Real>& direction,
                                const Real& t) {
-  const auto& tables = env.t;
   const auto frame = object_frame(env, kObjGeom, g);
-  const Vec3<Real> p = into(frame, point - frame.pos), v = into(frame, direction), x = axpy(v, t, p);
-  const int type = tables.allgeom_type[g];
-  if (type == kHfield)
-    return rotate(frame.quat,
-                  grid_normal(height_grid<typename E::Scalar>(tables, tables.allgeom_hfield[g]), x));
-  if (type != kMesh) return rotate(frame.quat, shape_normal(type, env.vec(tables.allgeom_size, g), x));
-  const Real zero(0);
-  Vec3<Real> n{zero, zero, Real(1)};
-  auto sought = all_true<Real>();
-  const int first = tables.allgeom_triangleadr[g];
-  for (int k = first; k < first + tables.allgeom_trianglenum[g]; k++) {
-    const auto corner = [&](int i) { return env.vec(tables.ray_triangle, 3 * k + i); };
-    NearestHit<Real> hit;
-    offer_triangle(corner(0), corner(1), corner(2), p, v, &hit);
-    const auto here = mask_and(sought, hit.t == t);
-    n = select3(here, cross(corner(1) - corner(0), corner(2) - corner(0)), n);
-    sought = mask_and(sought, mask_not(here));
-  }
-  Real length;
-  // triangles may be small
-  const Real scale = Real(1) / max(max(abs(n.x), abs(n.y)), max(abs(n.z), Real(kFiniteInverse)));
-  return rotate(frame.quat, normalize(n * scale, n, &length));
+  const Vec3<Real> p = into(frame, point - frame.pos), v = into(frame, direction);
+  return rotate(frame.quat, with_shape(env.t.allgeom_type[g],
+                                       [&](auto shape) { return shape.geom_normal(env, g, p, v, t); }));
 }
 
 struct RangefinderSensors {

@@ -1,187 +1,26 @@
-// What a core shows in a direction, and several contacts from two of them.
+// Several contacts from what two cores show each other along their normal (kernels/collide/shapes/).
 //
 // A hull shows the face, a box the side, a cylinder its cap or the line of its side, a capsule its line, that looks most
 // along the direction; it counts where it does so to within two degrees. Where no face does, hulls and boxes show the edge
-// at their farthest point that is across the direction to within as much (edges.h).
+// at their farthest point that is across the direction to within as much.
 //
-// solves    the face or line that a core shows along n; where two of them overlap, up to four points
+// solves    where two faces or lines overlap, up to four points
 // equation  seen along the normal the corners of the region in which two faces overlap are ends of edges of one, cut by the
 //           other: an edge u + t du is inside where  e.(u + t du) + e_0 >= 0  for every edge (e, e_0) of the other
 //           dist of a point = the height of one plane less that of the other there, along the normal
 //           two lines along each other to within two degrees have the ends of the stretch that they share
 // source    Cyrus & Beck 1978
-// deviation a cap has eight corners; of a face with more than 16 corners 16 stand for all, as evenly as they come. Four
-//           points stay: the deepest, the one farthest from it, and the farthest on both sides of the line through these;
-//           points closer than a hundredth of the shape's size are one
+// deviation four points stay: the deepest, the one farthest from it, and the farthest on both sides of the line through
+//           these; points closer than a hundredth of the shape's size are one
 // reads     its arguments
 // writes    its arguments
 // cost      12 operations and a division for each pair of edges, 40 for each corner
 #pragma once
 
-#include "kernels/collide/convex/edges.h"
+#include "kernels/collide/convex/core.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
-
-// the face that looks most along n, of equal ones the first, its normal and how much it does, in the elements of a mask at
-// least; a hull without faces has a normal of zeros
-template <class Real>
-DS_FN IntOf<Real> nearest_face(const Hulls<Real>& h, const Vec3<Real>& n, const MaskOf<Real>& wanted,
-                               Real* most, Vec3<Real>* normal) {
-  IntOf<Real> face(0);
-  const unsigned set = mask_word(wanted);
-  if (!are_scanned(h, h.nface, set)) {
-    *normal = farthest_of_each<kNormals>(h, n, set, &face);
-    *most = dot(*normal, n);
-    return face;
-  }
-  *normal = {Real(0), Real(0), Real(0)};
-  *most = Real(-2);
-  for (int f = 0; f < h.nface; f++) {
-    const Real along = dot(broadcast_triple<Real>(h.normals(), f), n);
-    const auto better = along > *most;
-    *most = select(better, along, *most);
-    face = select(better, IntOf<Real>(f), face);
-  }
-  if (h.nface > 0) *normal = triple_at<Real>(h.normals(), face);
-  return face;
-}
-
-template <class Real>
-DS_FN void hull_face(const Hulls<Real>& h, const Vec3<Real>& n, const MaskOf<Real>& wanted,
-                     ShownFace<Real>* out) {
-  Real most;
-  const IntOf<Real> face = nearest_face(h, n, wanted, &most, &out->normal);
-  out->there = most >= Real(kAlignedCosine);
-  out->count_max = 0;
-  each_element<Real>(mask_word(mask_and(wanted, out->there)), [&](int l) {
-    const Hull<ScalarOf<Real>>& own = hull_of(h, l);
-    const int f = lane_of(face, l), first = own.corner_adr[f], all = own.corner_adr[f + 1] - first;
-    const int count = all < kFaceCorners ? all : kFaceCorners;
-    set_lane(out->count, l, count);
-    out->count_max = count > out->count_max ? count : out->count_max;
-    for (int k = 0; k < count; k++) {
-      const auto p = own.points();
-      const int i = own.corner[first + k * all / count];
-      set_lane(out->corner[k].x, l, p.x[i]);
-      set_lane(out->corner[k].y, l, p.y()[i]);
-      set_lane(out->corner[k].z, l, p.z()[i]);
-    }
-  });
-}
-
-template <class Real>
-DS_FN void box_face(const Vec3<Real>& size, const Vec3<Real>& n, ShownFace<Real>* out) {
-  const Real zero(0);
-  const Real x = abs(n.x), y = abs(n.y), z = abs(n.z);
-  const auto is_x = mask_and(x >= y, x >= z), is_y = mask_and(mask_not(is_x), y >= z);
-  const auto pick = [&](const Real& a, const Real& b, const Real& c) {
-    return select(is_x, a, select(is_y, b, c));
-  };
-  const Real along = pick(n.x, n.y, n.z), side = sign_nonzero(along);
-  out->normal = {select(is_x, side, zero), select(is_y, side, zero), select(mask_or(is_x, is_y), zero, side)};
-  out->there = abs(along) >= Real(kAlignedCosine);
-  // the next two axes in turn; the other way round where the side is the negative one
-  const Real first = pick(size.y, size.z, size.x), second = pick(size.z, size.x, size.y) * side;
-  const Real depth = pick(size.x, size.y, size.z) * side;
-  for (int k = 0; k < 4; k++) {
-    const Real p = first * Real(k == 0 || k == 3 ? 1 : -1), q = second * Real(k < 2 ? 1 : -1);
-    out->corner[k] = {pick(depth, q, p), pick(p, depth, q), pick(q, p, depth)};
-  }
-  out->count = IntOf<Real>(4);
-  out->count_max = 4;
-}
-
-template <class Real>
-DS_HD bool has_faces(const ConvexCore<Real>& c) {
-  return c.type == kMesh || c.type == kBox || c.type == kCylinder;
-}
-
-// the normal of the face that looks most along n, of equal ones the first, in the elements of a mask at least
-template <class Real>
-DS_FN Vec3<Real> nearest_normal(const ConvexCore<Real>& c, const Vec3<Real>& n, const MaskOf<Real>& wanted) {
-  const Real zero(0);
-  if (c.type == kCylinder) return {zero, zero, sign_nonzero(n.z)};
-  if (c.type == kBox) {
-    const Real x = abs(n.x), y = abs(n.y), z = abs(n.z);
-    const auto is_x = mask_and(x >= y, x >= z), is_y = mask_and(mask_not(is_x), y >= z);
-    return {select(is_x, sign_nonzero(n.x), zero), select(is_y, sign_nonzero(n.y), zero),
-            select(mask_or(is_x, is_y), zero, sign_nonzero(n.z))};
-  }
-  Real most;
-  Vec3<Real> normal;
-  nearest_face(c.hull, n, wanted, &most, &normal);
-  return normal;
-}
-
-// the side of a capsule, or of a cylinder
-template <class Real>
-DS_FN void side_line(const Vec3<Real>& size, bool round, const Vec3<Real>& n, ShownFace<Real>* out) {
-  const Real scale = round ? size.x : size.x / sqrt(max(fma(n.x, n.x, n.y * n.y), Real(kLeastDivisor)));
-  const Real rise = round ? n.z * scale : Real(0);
-  out->there = abs(n.z) <= Real(kAlignedSine);
-  out->normal = n;
-  for (int k = 0; k < 2; k++) out->corner[k] = {n.x * scale, n.y * scale, rise + (k == 0 ? size.y : -size.y)};
-  out->count = IntOf<Real>(2);
-  out->count_max = 2;
-  out->line = Real(0) <= Real(0);
-}
-
-template <class Real>
-DS_FN void cylinder_cap(const Vec3<Real>& size, const Vec3<Real>& n, ShownFace<Real>* out) {
-  const Real zero(0), side = sign_nonzero(n.z);
-  const double c = 0.70710678118654752440, cosine[8] = {1, c, 0, -c, -1, -c, 0, c};
-  out->there = abs(n.z) >= Real(kAlignedCosine);
-  out->normal = {zero, zero, side};
-  for (int k = 0; k < 8; k++) {
-    const Real y = size.x * Real(cosine[(k + 6) % 8]);
-    out->corner[k] = {size.x * Real(cosine[k]), y * side, size.y * side};
-  }
-  out->count = IntOf<Real>(8);
-  out->count_max = 8;
-}
-
-// the cap of a cylinder, or the line of its side
-template <class Real>
-DS_FN void cylinder_face(const Vec3<Real>& size, const Vec3<Real>& n, ShownFace<Real>* out) {
-  const auto cap = abs(n.z) > Real(0.5);
-  if (any(cap)) cylinder_cap(size, n, out);
-  if (all(cap)) return;
-  ShownFace<Real> side;
-  side_line(size, false, n, &side);
-  for (int k = 0; k < 2; k++) out->corner[k] = select3(cap, out->corner[k], side.corner[k]);
-  out->normal = select3(cap, out->normal, side.normal);
-  out->count = select(cap, out->count, side.count);
-  out->count_max = out->count_max > 2 ? out->count_max : 2;
-  out->line = mask_not(cap);
-  out->there = select_mask(cap, out->there, side.there);
-}
-
-// what a core shows along n, in its frame, in the elements of a mask
-template <class Real>
-DS_STAGE void shown_face(const ConvexCore<Real>& c, const Vec3<Real>& n, const MaskOf<Real>& wanted,
-                         ShownFace<Real>* out) {
-  const Real zero(0);
-  const Vec3<Real> none{zero, zero, zero};
-  for (auto& p : out->corner) p = none;
-  out->normal = none;
-  out->line = zero < zero;
-  out->count = IntOf<Real>(0);
-  out->count_max = 0;
-  out->there = zero < zero;
-  if (c.type == kMesh) {
-    hull_face(c.hull, n, wanted, out);
-    hull_edge(c.hull, n, wanted, out);
-    return;
-  }
-  if (c.type == kBox) {
-    box_face(c.size, n, out);
-    box_edge(c.size, n, out);
-    return;
-  }
-  if (c.type == kCylinder) return cylinder_face(c.size, n, out);
-  if (c.type == kCapsule) return side_line(c.size, true, n, out);
-}
 
 // a point in the contact frame: across the normal, and the heights of both surfaces along it
 template <class Real>

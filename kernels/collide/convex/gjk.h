@@ -16,7 +16,7 @@
 // cost      of a turn a support point of each shape, and 300 operations
 #pragma once
 
-#include "kernels/collide/convex/shape.h"
+#include "kernels/collide/convex/difference.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {

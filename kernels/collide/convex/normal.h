@@ -12,10 +12,9 @@
 // deviation a normal is taken where the distance loses no more by it than rounding
 // reads     its arguments
 // writes    n, dist and the nearest points of a Separation, radii left out
-// cost      four support points, and where a core has edges those of edges.h
+// cost      four support points, and where a core has edges what finds them (kernels/collide/shapes/)
 #pragma once
 
-#include "kernels/collide/convex/edges.h"
 #include "kernels/collide/convex/penetration.h"
 
 namespace dualstep {
@@ -30,31 +29,13 @@ constexpr double kDistanceRounding = kSingle<Real> ? 5e-7 : 2e-15;
 
 template <class Real>
 DS_HD bool is_curved(const ConvexPair<Real>& pair) {
-  return has_ellipsoid(pair) || pair.a.type == kCylinder || pair.b.type == kCylinder;
+  return shape_among<kShapeCurved>(pair.a.type) || shape_among<kShapeCurved>(pair.b.type);
 }
-
-template <class Real>
-struct LevelEdge {
-  Vec3<Real> along;
-  MaskOf<Real> there;
-};
 
 // the edge of a core at its farthest point along n that is across n to within two degrees
 template <class Real>
 DS_FN LevelEdge<Real> level_edge(const ConvexCore<Real>& c, const Vec3<Real>& n, const MaskOf<Real>& wanted) {
-  const Real zero(0), one(1);
-  if (c.type == kCapsule || c.type == kCylinder)
-    return {{zero, zero, one}, mask_and(wanted, abs(n.z) <= Real(kAlignedSine))};
-  ShownFace<Real> shown;
-  shown.there = shown.line = zero < zero;
-  shown.count_max = 0;
-  const Vec3<Real> none{zero, zero, zero};
-  shown.corner[0] = shown.corner[1] = shown.normal = none;
-  shown.count = IntOf<Real>(0);
-  if (c.type == kMesh) hull_edge(c.hull, n, wanted, &shown);
-  if (c.type == kBox) box_edge(c.size, n, &shown);
-  Real length;
-  return {normalize(shown.corner[1] - shown.corner[0], n, &length), mask_and(wanted, shown.there)};
+  return with_shape(c.type, [&](auto shape) { return shape.level_edge(c, n, wanted); });
 }
 
 // a direction, the point of B - A that is least along it, and how far it is

@@ -23,7 +23,7 @@ template <class Real>
 DS_FN void plane_ellipsoid(const Shape<Real>& a, const Shape<Real>& b, const Real& margin,
                            Manifold<Real, 1>* out) {
   const Vec3<Real> n = z_axis(a);
-  const Vec3<Real> lowest = core_support(make_core(b, kEllipsoid), -rotate_transposed(b.rot, n));
+  const Vec3<Real> lowest = core_support(ShapeHooks<kEllipsoid>::core_of(b), -rotate_transposed(b.rot, n));
   const Vec3<Real> x = b.pos + rotate(b.rot, lowest);
   const Real dist = dot(x - a.pos, n);
   out->dist[0] = dist;
@@ -65,6 +65,14 @@ constexpr double kEdgeSlack = 1e-6;
 template <class Real>
 constexpr double kMissedDepth = kSingle<Real> ? 1e-4 : 1e-6;
 
+// what a core shows along n, in its frame, in the elements of a mask
+template <class Real>
+DS_STAGE void show_along(const ConvexCore<Real>& c, const Vec3<Real>& n, const MaskOf<Real>& wanted,
+                         ShownFace<Real>* out) {
+  clear(out);
+  with_shape(c.type, [&](auto shape) { shape.show(c, n, wanted, out); });
+}
+
 // points where faces overlap, the deepest first; `several`: the elements that have them
 template <class Real>
 DS_STAGE void face_contacts(const ConvexPair<Real>& pair, const Separation<Real>& s, const Real& margin,
@@ -74,10 +82,10 @@ DS_STAGE void face_contacts(const ConvexPair<Real>& pair, const Separation<Real>
   const Vec3<Real> back = -rotate_transposed(pair.rot, s.n);
   SeenFace<Real> a, b;
   for (auto& c : chosen) c.there = one < one;
-  shown_face(pair.a, s.n, near, &a.shown);
+  show_along(pair.a, s.n, near, &a.shown);
   const auto a_shows = mask_and(near, a.shown.there);
   if (!any(a_shows)) return;
-  shown_face(pair.b, back, a_shows, &b.shown);
+  show_along(pair.b, back, a_shows, &b.shown);
   const auto facing = mask_and(a_shows, b.shown.there);
   if (!any(facing)) return;
   b.shown.normal = rotate(pair.rot, b.shown.normal);
@@ -138,10 +146,9 @@ DS_STAGE void convex_manifold(const ConvexPair<Real>& pair, const Vec3<Real>& or
   }
 }
 
-template <int K, class Real, class A, class B>
-DS_FN void convex_convex(const A& a, int type_a, const B& b, int type_b, const Real& margin,
-                         Manifold<Real, K>* out) {
-  const auto pair = make_convex_pair(a, make_core(a, type_a), b, make_core(b, type_b));
+template <int kA, int kB, int K, class A, class B, class Real>
+DS_FN void convex_convex(const A& a, const B& b, const Real& margin, Manifold<Real, K>* out) {
+  const auto pair = make_convex_pair(a, ShapeHooks<kA>::core_of(a), b, ShapeHooks<kB>::core_of(b));
   Manifold<Real, 4> m;
   convex_manifold(pair, a.pos, a.rot, margin, K, &m);
   for (int k = 0; k < K; k++) {
@@ -153,24 +160,24 @@ DS_FN void convex_convex(const A& a, int type_a, const B& b, int type_b, const R
   out->tangent = m.tangent;
 }
 
-// X(function, first shape, its type, second shape, its type, capacity)
-#define DS_CONVEX_PAIRS(X)                                        \
-  X(sphere_ellipsoid, Shape, kSphere, Shape, kEllipsoid, 1)       \
-  X(capsule_ellipsoid, Shape, kCapsule, Shape, kEllipsoid, 1)     \
-  X(ellipsoid_ellipsoid, Shape, kEllipsoid, Shape, kEllipsoid, 1) \
-  X(ellipsoid_cylinder, Shape, kEllipsoid, Shape, kCylinder, 1)   \
-  X(ellipsoid_box, Shape, kEllipsoid, Shape, kBox, 1)             \
-  X(ellipsoid_mesh, Shape, kEllipsoid, HullShape, kMesh, 1)       \
-  X(sphere_mesh, Shape, kSphere, HullShape, kMesh, 1)             \
-  X(capsule_mesh, Shape, kCapsule, HullShape, kMesh, 2)           \
-  X(cylinder_mesh, Shape, kCylinder, HullShape, kMesh, 4)         \
-  X(box_mesh, Shape, kBox, HullShape, kMesh, 4)                   \
-  X(mesh_mesh, HullShape, kMesh, HullShape, kMesh, 4)
-#define DS_CONVEX_PAIR(function, First, type1, Second, type2, capacity)                \
-  template <class Real>                                                                \
-  DS_FN void function(const First<Real>& a, const Second<Real>& b, const Real& margin, \
-                      Manifold<Real, capacity>* out) {                                 \
-    convex_convex(a, type1, b, type2, margin, out);                                    \
+// X(function, type of the first shape, type of the second)
+#define DS_CONVEX_PAIRS(X)                       \
+  X(sphere_ellipsoid, kSphere, kEllipsoid)       \
+  X(capsule_ellipsoid, kCapsule, kEllipsoid)     \
+  X(ellipsoid_ellipsoid, kEllipsoid, kEllipsoid) \
+  X(ellipsoid_cylinder, kEllipsoid, kCylinder)   \
+  X(ellipsoid_box, kEllipsoid, kBox)             \
+  X(ellipsoid_mesh, kEllipsoid, kMesh)           \
+  X(sphere_mesh, kSphere, kMesh)                 \
+  X(capsule_mesh, kCapsule, kMesh)               \
+  X(cylinder_mesh, kCylinder, kMesh)             \
+  X(box_mesh, kBox, kMesh)                       \
+  X(mesh_mesh, kMesh, kMesh)
+#define DS_CONVEX_PAIR(function, first, second)                            \
+  template <class A, class B, class Real>                                  \
+  DS_FN void function(const A& a, const B& b, const Real& margin,          \
+                      Manifold<Real, kPairCapacity<first, second>>* out) { \
+    convex_convex<first, second>(a, b, margin, out);                       \
   }
 DS_CONVEX_PAIRS(DS_CONVEX_PAIR)
 #undef DS_CONVEX_PAIR

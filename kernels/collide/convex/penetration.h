@@ -23,40 +23,20 @@ constexpr int kSharpenSteps = 12;
 // of the smaller shape: the least curvature that a step is taken with
 constexpr double kLeastBend = 0.02;
 constexpr double kSharpenCut = 0.25;  // so much is left of a step that does not lower the depth
-// squared sine between a direction and a cylinder's axis: what is divided by is no smaller
-constexpr double kLeastAcrossAxis = 1e-6;
 constexpr double kSteepCosine = 0.7;  // directions that are closer to z are crossed with x
 // tangents of the angles between the corners of patches and the direction in their middle
 constexpr double kWidePatch = 0.2, kNarrowPatch = 0.02;
 
+// whether one of a pair is curved everywhere
 template <class Real>
 DS_HD bool has_ellipsoid(const ConvexPair<Real>& pair) {
-  return pair.a.type == kEllipsoid || pair.b.type == kEllipsoid;
+  return shape_among<kShapeSmooth>(pair.a.type) || shape_among<kShapeSmooth>(pair.b.type);
 }
 
-// u'H v of the support function of a core at the unit vector m, for u and v across m; xx, xy and yy of two
-// such directions are added up. Edges count as none
 template <class Real>
 DS_FN void add_curvature(const ConvexCore<Real>& c, const Vec3<Real>& m, const Vec3<Real>& u,
-                         const Vec3<Real>& v, Real* xx, Real* xy, Real* yy) {
-  const auto scaled = [&](const Vec3<Real>& x) {
-    return Vec3<Real>{c.size.x * x.x, c.size.y * x.y, c.size.z * x.z};
-  };
-  if (c.type == kEllipsoid) {
-    const Vec3<Real> sm = scaled(m), su = scaled(u), sv = scaled(v);
-    const Real inv = Real(1) / sqrt(max(dot(sm, sm), Real(kFiniteInverse)));
-    const Real mu = dot(sm, su) * inv, mv = dot(sm, sv) * inv;
-    *xx = fma(fma(-mu, mu, dot(su, su)), inv, *xx);
-    *xy = fma(fma(-mu, mv, dot(su, sv)), inv, *xy);
-    *yy = fma(fma(-mv, mv, dot(sv, sv)), inv, *yy);
-  } else if (c.type == kCylinder) {
-    const Real square = max(fma(m.x, m.x, m.y * m.y), Real(kLeastAcrossAxis)), inv = Real(1) / sqrt(square);
-    const Real tu = fma(m.x, u.y, -(m.y * u.x)) * inv, tv = fma(m.x, v.y, -(m.y * v.x)) * inv;
-    const Real k = c.size.x * inv;
-    *xx = fma(k * tu, tu, *xx);
-    *xy = fma(k * tu, tv, *xy);
-    *yy = fma(k * tv, tv, *yy);
-  }
+                         const Vec3<Real>& v, Curvature<Real>* h) {
+  with_shape(c.type, [&](auto shape) { shape.add_curvature(c.size, m, u, v, h); });
 }
 
 // two unit vectors across m
@@ -81,10 +61,11 @@ DS_FN SphereStep<Real> newton_step(const ConvexPair<Real>& pair, const Vec3<Real
                                    const Vec3<Real>& t1, const Vec3<Real>& t2,
                                    const MaskOf<Real>& only_second) {
   const Real zero(0), one(1), half(0.5);
-  Real xx(0), xy(0), yy(0);
-  add_curvature(pair.a, m, t1, t2, &xx, &xy, &yy);
+  Curvature<Real> of_both{zero, zero, zero};
+  add_curvature(pair.a, m, t1, t2, &of_both);
   add_curvature(pair.b, rotate_transposed(pair.rot, m), rotate_transposed(pair.rot, t1),
-                rotate_transposed(pair.rot, t2), &xx, &xy, &yy);
+                rotate_transposed(pair.rot, t2), &of_both);
+  auto& [xx, xy, yy] = of_both;
   const Real h = dot(m, w), gx = select(only_second, zero, dot(t1, w)), gy = dot(t2, w);
   xx = select(only_second, one, xx - h);
   xy = select(only_second, zero, xy);
@@ -158,8 +139,7 @@ template <class Real>
 DS_STAGE void sharpen(const ConvexPair<Real>& pair, const Real& tolerance, const MaskOf<Real>& open,
                       Polytope<Real>* x, DepthBounds<Real>* bounds) {
   newton_on_sphere(pair, open, bounds);
-  const auto edged = [](const ConvexCore<Real>& c) { return c.type >= kCylinder; };
-  if (!edged(pair.a) && !edged(pair.b)) return;
+  if (!shape_among<kShapeFaces>(pair.a.type) && !shape_among<kShapeFaces>(pair.b.type)) return;
   for (const double tilt : {kWidePatch, kNarrowPatch}) {
     x->taking_part = mask_word(open);
     first_patch(pair, bounds->outwards, tilt, x);
@@ -171,7 +151,7 @@ DS_STAGE void sharpen(const ConvexPair<Real>& pair, const Real& tolerance, const
 // the touching points of a pair with an ellipsoid, from n
 template <class Real>
 DS_FN void ellipsoid_witness(const ConvexPair<Real>& pair, Separation<Real>* s) {
-  if (pair.a.type == kEllipsoid) {
+  if (shape_among<kShapeSmooth>(pair.a.type)) {
     s->on_a = core_support(pair.a, s->n);
     s->on_b = axpy(s->n, s->dist, s->on_a);
   } else {

@@ -36,6 +36,11 @@ DS_FN ConvexPair<Real> make_convex_pair(const Shape<Real>& a, const ConvexCore<R
   return p;
 }
 
+// the normal of the face that looks most along n, of equal ones the first, in the elements of a mask at least
+template <class Real>
+DS_FN Vec3<Real> nearest_normal(const ConvexCore<Real>& c, const Vec3<Real>& n, const MaskOf<Real>& wanted) {
+  return with_shape(c.type, [&](auto shape) { return shape.nearest_normal(c, n, wanted); });
+}
 // The normal of the face that looks most along n, where it looks so within two degrees and separates as well: what
 // was found from a few points near each other is less exact than a face of the model
 template <class Real>
@@ -69,11 +74,11 @@ DS_STAGE void convex_separation(const ConvexPair<Real>& pair, const Real& margin
     refine_normal(pair, near, out, &touching);
   else
     touching.a.there = touching.b.there = Real(0) < Real(0);
-  if (has_faces(pair.a) && any(near)) {
+  if (shape_among<kShapeFaces>(pair.a.type) && any(near)) {
     const auto face = prefer_face(pair, nearest_normal(pair.a, out->n, near), near, out);
     touching.a.there = mask_or(touching.a.there, face);
   }
-  if (has_faces(pair.b) && any(near)) {
+  if (shape_among<kShapeFaces>(pair.b.type) && any(near)) {
     const Vec3<Real> back = -rotate_transposed(pair.rot, out->n);
     const auto face = prefer_face(pair, -rotate(pair.rot, nearest_normal(pair.b, back, near)), near, out);
     touching.b.there = mask_or(touching.b.there, face);

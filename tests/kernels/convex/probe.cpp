@@ -63,7 +63,7 @@ HullShape<Real> shape_at(const ProbeShape<ScalarOf<Real>>& s, const ProbeHulls<R
 
 template <class Real>
 ConvexCore<Real> core_of(const HullShape<Real>& s, int type) {
-  return type == kMesh ? make_core(s, type) : make_core(static_cast<const Shape<Real>&>(s), type);
+  return with_shape(type, [&](auto shape) { return shape.core_of(s); });
 }
 
 // out: dist, gap, n, on_a, on_b of each pair, (n, 11)

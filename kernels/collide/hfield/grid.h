@@ -8,7 +8,7 @@
 // solves    vertices, windows of cells, bounds of heights, and the triangle over or under a point
 // equation  triangle  height = h0 + sx u dx + sy w dy over the cell at (u, w) in [0, 1]^2, sx and sy its slopes;
 //                     dist = (p_z - height) n_z,   n = (-sx, -sy, 1) / |(-sx, -sy, 1)|
-//           bound     the largest height of the block that holds a window (hfield_code.h)
+//           bound     the largest height of the block that holds a window (code.h)
 // source    MuJoCo's documentation, "hfield", for the grid; tables of maxima over blocks of 2^k cells as for range queries
 // deviation none
 // reads     hfield_* of the tables
@@ -16,8 +16,8 @@
 // cost      a gather is a load for each element of a pack; of a face 4, of a bound 1
 #pragma once
 
-#include "kernels/collide/convex/shape.h"
-#include "kernels/collide/hfield_code.h"
+#include "kernels/collide/hfield/code.h"
+#include "kernels/collide/manifold.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {

@@ -13,8 +13,9 @@
 // cost      40 operations and 4 gathers a cell
 #pragma once
 
-#include "kernels/collide/hfield_grid.h"
-#include "kernels/sensors/ray.h"
+#include "kernels/collide/hfield/grid.h"
+#include "kernels/collide/ray_hit.h"
+#include "kernels/collide/shapes/box.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
@@ -125,7 +126,7 @@ template <class Real>
 DS_STAGE Real ray_grid(const HeightGrid<ScalarOf<Real>>& g, const Vec3<Real>& p, const Vec3<Real>& v) {
   const Real zero(0), x(g.half_x), y(g.half_y), half_base(g.base * ScalarOf<Real>(0.5)), top(g.top);
   NearestHit<Real> hit;
-  offer_box({x, y, half_base}, Vec3<Real>{p.x, p.y, p.z + half_base}, v, &hit);
+  ShapeHooks<kBox>::offer_ray({x, y, half_base}, Vec3<Real>{p.x, p.y, p.z + half_base}, v, &hit);
   Stretch<Real> border{Real(-kVast), Real(kVast)};
   border.cut(-x, x, p.x, v.x);
   border.cut(-y, y, p.y, v.y);
