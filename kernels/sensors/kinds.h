@@ -30,6 +30,7 @@
 #include "kernels/sensors/inertial.h"
 #include "kernels/sensors/inside.h"
 #include "kernels/sensors/joint.h"
+#include "kernels/sensors/limit.h"
 #include "kernels/sensors/range.h"
 #include "kernels/sensors/tendon.h"
 #include "kernels/sensors/touch.h"

@@ -78,12 +78,7 @@ struct NewtonOfImpact {
   }
 };
 
-// side s of the limits: n v of its row, whether it is closed, whether it is fast enough to bounce
-template <class E>
-DS_HD typename E::Real limit_speed(const E& env, int s) {
-  const auto v = env.qvel()[Limits<E>{env}.dof(s)];
-  return is_upper(s) ? -v : v;
-}
+// side s of the limits: whether it is closed, and whether it is fast enough to bounce
 template <class E>
 DS_HD typename E::Mask limit_closed(const E& env, int s) {
   using Real = typename E::Real;
@@ -93,7 +88,7 @@ DS_HD typename E::Mask limit_closed(const E& env, int s) {
 template <class E>
 DS_HD typename E::Mask limit_strikes(const E& env, int s) {
   using Real = typename E::Real;
-  return mask_and(limit_closed(env, s), -limit_speed(env, s) > Real(kBounceSpeed));
+  return mask_and(limit_closed(env, s), -Limits<E>{env}.rate(s) > Real(kBounceSpeed));
 }
 // restitution of each closed contact (0 where it is too slow to bounce, -1 where the contact is apart), and
 // where something strikes; whether it does in any environment
@@ -240,7 +235,7 @@ DS_HD typename E::Real impact_target(const E& env, int slot, int r, const typena
 template <class E>
 DS_HD typename E::Real limit_target(const E& env, int s, const typename E::Real& scale) {
   using Real = typename E::Real;
-  const Real u = Real(kImpactUnit<Real>) * limit_speed(env, s);
+  const Real u = Real(kImpactUnit<Real>) * Limits<E>{env}.rate(s);
   const Real e = select(limit_strikes(env, s), Real(env.t.o.restitution), Real(0));
   return select(env.lim_D()[s] > Real(0), fma(scale * e, u, u), Real(0));
 }

@@ -12,25 +12,38 @@
 #pragma once
 
 #include "kernels/rows/kinds/dense_scalar.h"
+#include "kernels/rows/kinds/limit_reading.h"
 #include "kernels/rows/step_end.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
+// the rotation of the joint of a limit from its reference, and how far it is from the bound, less the margin
+template <class Real>
+struct BallTurn {
+  Vec3<Real> axis;
+  Real distance;
+};
+template <class E, class Real = typename E::Real>
+DS_HD BallTurn<Real> ball_turn(const E& env, int k) {
+  const auto& t = env.t;
+  const Vec3<Real> turn = rotation_vector(normalize(env.qpos().quat_at(t.jnt_qposadr[t.ball_jnt[k]])));
+  Real angle;
+  const Vec3<Real> axis = normalize(turn, Vec3<Real>{Real(1), Real(0), Real(0)}, &angle);
+  return {axis, env.ball_range(k) - angle - env.ball_margin(k)};
+}
+
 template <class E>
 DS_STAGE void ball_rows(E& env) {
   using Real = typename E::Real;
   const auto& t = env.t;
-  const auto qpos = env.qpos(), qvel = env.qvel(), qacc = env.qacc_smooth(), Z = env.Z();
+  const auto qvel = env.qvel(), qacc = env.qacc_smooth(), Z = env.Z();
   const auto y0 = env.dense_y0(), D = env.dense_D();
   const int nv = t.n.nv;
   env.each(t.n.nball, [&](int k) {
-    const int j = t.ball_jnt[k], dof = t.jnt_dofadr[j];
+    const int dof = t.jnt_dofadr[t.ball_jnt[k]];
     for (int d = 0; d < nv; d++) Z[k * nv + d] = Real(0);
-    const Vec3<Real> turn = rotation_vector(normalize(qpos.quat_at(t.jnt_qposadr[j])));
-    Real angle;
-    const Vec3<Real> axis = normalize(turn, Vec3<Real>{Real(1), Real(0), Real(0)}, &angle);
-    const Real r = env.ball_range(k) - angle - env.ball_margin(k);
+    const auto [axis, r] = ball_turn(env, k);
     const auto active = r < Real(0);
     const Real imp = impedance(r, [&](int c) { return env.ball_solimp(k, c); });
     const auto end = row_end(env, Real(env.ball_K(k) * imp), Real(env.ball_B(k)),
@@ -62,6 +75,13 @@ struct BallLimits {
   template <class E>
   DS_HD static void make(E& env, int) {
     ball_rows(env);
+  }
+  template <class E, class Real = typename E::Real>
+  DS_HD static LimitReading<Real> reading(const E& env, int first, int k) {
+    const auto [axis, distance] = ball_turn(env, k);
+    const Real D = env.dense_D()[first + k];
+    return {D, distance, -dot(axis, env.qvel().vec_at(env.t.jnt_dofadr[env.t.ball_jnt[k]])),
+            OneSided::force(Real(env.dense_y()[first + k]), D)};
   }
 };
 

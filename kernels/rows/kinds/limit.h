@@ -14,6 +14,7 @@
 #pragma once
 
 #include "kernels/data/law_has.h"
+#include "kernels/rows/kinds/limit_reading.h"
 #include "kernels/rows/kinds/scalar_law.h"
 #include "kernels/rows/step_end.h"
 #include "kernels/rows/whitened_rows.h"
@@ -62,6 +63,16 @@ struct Limits {
   }
   // past the bound, r = q - bound
   DS_HD Real past(int s) const { return env.qpos()[env.t.jnt_qposadr[joint(s)]] - env.lim_range(s); }
+  // less the margin; and J v
+  DS_HD Real distance(int s) const { return sign(s) * past(s) - env.lim_margin(limit_of(s)); }
+  DS_HD Real rate(int s) const {
+    const auto v = env.qvel()[dof(s)];
+    return is_upper(s) ? -v : v;
+  }
+  DS_HD LimitReading<Real> reading(int s) const {
+    const Real D = weight(s);
+    return {D, distance(s), rate(s), OneSided::force(Real(y()[s]), D)};
+  }
   DS_HD Real likely() const {
     return env.accumulate(count(), [&](int s, const Real& sum) {
       const Real r = past(s), margin = env.lim_margin(limit_of(s));
@@ -86,7 +97,7 @@ struct Limits {
         D[s] = select(active, Real(1), Real(0));
         return;
       }
-      const Real r = side * past(s) - margin;
+      const Real r = distance(s);
       // elsewhere a margin of all contacts only says how early a row appears
       const bool own = law_has<kLawMujocoMargins>(t.o);
       const auto active = r < (own ? Real(0) : max(Real(t.o.contact_margin) - margin, Real(0)));

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "kernels/rows/kinds/dense_scalar.h"
+#include "kernels/rows/kinds/limit_reading.h"
 #include "kernels/rows/step_end.h"
 
 namespace dualstep {
@@ -59,16 +60,29 @@ struct TendonLimits {
   DS_HD static OneSided law(const E&, int, int) {
     return {};
   }
+  template <class Real>
+  DS_HD static Real sign(int s) {
+    return Real(is_upper(s) ? -1 : 1);
+  }
+  // to the bound, less the margin
+  template <class E, class Real = typename E::Real>
+  DS_HD static Real distance(const E& env, int s) {
+    const int k = limit_of(s);
+    const Real bound = is_upper(s) ? env.tenlim_upper(k) : env.tenlim_lower(k);
+    return sign<Real>(s) * (env.ten_length()[env.t.tenlim_ten[k]] - bound) - env.tenlim_margin(k);
+  }
+  template <class E, class Real = typename E::Real>
+  DS_HD static LimitReading<Real> reading(const E& env, int first, int s) {
+    const Real D = env.dense_D()[first + s], rate = env.ten_velocity()[env.t.tenlim_ten[limit_of(s)]];
+    return {D, distance(env, s), sign<Real>(s) * rate, OneSided::force(Real(env.dense_y()[first + s]), D)};
+  }
   template <class E>
   DS_STAGE static void make(E& env, int first) {
     using Real = typename E::Real;
-    const auto& t = env.t;
     const auto y0 = env.dense_y0(), D = env.dense_D();
     env.each(count(env), [&](int s) {
-      const int k = limit_of(s), ten = t.tenlim_ten[k], g = first + s;
-      const bool upper = is_upper(s);
-      const Real side(upper ? -1 : 1), bound = upper ? env.tenlim_upper(k) : env.tenlim_lower(k);
-      const Real r = side * (env.ten_length()[ten] - bound) - env.tenlim_margin(k);
+      const int k = limit_of(s), ten = env.t.tenlim_ten[k], g = first + s;
+      const Real side = sign<Real>(s), r = distance(env, s);
       const auto active = r < Real(0);
       clear_row(env, g);
       y0[g] = Real(0);
