@@ -16,6 +16,8 @@ from typing import Any
 ACTIVATIONS = "elu selu relu crelu lrelu tanh sigmoid softplus gelu swish mish identity".split()
 # of rsl_rl's configuration, what `rsl_rl_options` may have
 _SECTIONS = ("actor", "critic", "algorithm", "obs_groups")
+# of recurrent models, by rsl_rl's names; any other one would be an LSTM there without a word
+_CELLS = ("lstm", "gru")
 _MAY_BE_ZERO = ("desired_kl", "entropy", "value_weight")
 
 
@@ -107,6 +109,11 @@ class Settings:
                 f"rsl_rl_options: the algorithm {kind!r} is given, and a training is by PPO: a student learns from a "
                 "teacher by rsl_rl's DistillationRunner, which takes a RslRlEnv (dualstep.envs.adapters.rsl_rl)"
             )
+        for name, section in options.items():
+            if str(cell := section.get("rnn_type", "gru")).lower() not in _CELLS:
+                raise ValueError(
+                    f"rsl_rl_options[{name!r}]['rnn_type'] {cell!r} is given, and it must be {' or '.join(_CELLS)}"
+                )
 
     def code(self) -> list[str]:
         """Names of classes and functions in `rsl_rl_options` that are not rsl_rl's own."""

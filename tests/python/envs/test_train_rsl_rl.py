@@ -129,6 +129,7 @@ def test_exploration_falls_by_whatever_a_deviation_is_of(kind):
     [
         ("algorithm", {"class_name": "Distillation"}, "'Distillation' is given, .*DistillationRunner, which takes a RslRlEnv"),
         ("algorithm", {"nope": 3}, r"rsl_rl_options \{'algorithm': \{'nope': 3\}\} are refused by rsl_rl: .*'nope'"),
+        ("critic", {**RECURRENT, "rnn_type": "gur"}, r"\['critic'\]\['rnn_type'\] 'gur' is given, and it must be lstm or gru"),
         ("actor", {"class_name": "Nope"}, "rsl_rl_options .* are refused by rsl_rl: Could not resolve 'Nope'"),
         ("algorithm", {"symmetry_cfg": {"data_augmentation_func": f"{__name__}:nope"}}, "refused by rsl_rl: AttributeError: .*nope"),
         ("actor", {"distribution_cfg": {"class_name": "HeteroscedasticGaussianDistribution"}}, "final_std 0.1 is given, .*=None"),
