@@ -5,7 +5,7 @@
 // cost      none
 #pragma once
 
-#include "kernels/base/pack.h"
+#include "kernels/base/portable.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
