@@ -429,7 +429,8 @@ std::string Batch::save(const std::vector<int>& envs) {
   for (const auto& [name, array] : saved()) {
     SavedArray rows{name, array->row_bytes, {}};
     rows.rows.reserve(envs.size() * array->row_bytes);
-    for_each_run(envs, array->row_bytes, [&](size_t first, size_t count) {
+    // by name: clang before 16 does not capture what a structured binding declares
+    for_each_run(envs, array->row_bytes, [&, array = array](size_t first, size_t count) {
       stop_if_told();
       rows.rows.resize((first + count) * array->row_bytes);
       engine_->device().read(&rows.rows[first * array->row_bytes], row_of(*array, envs[first]),
