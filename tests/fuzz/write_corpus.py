@@ -19,13 +19,13 @@ SCENES = (
 )  # fmt: skip
 
 
-def main() -> None:
+def main(folder: pathlib.Path = HERE / "corpus") -> None:
     from raw_models import write
     from test_relations import LINKS
 
-    write(HERE / "corpus" / "links.raw", mujoco.MjModel.from_xml_string(LINKS))
+    write(folder / "links.raw", mujoco.MjModel.from_xml_string(LINKS))
     for scene in SCENES:
-        write(HERE / "corpus" / f"{scene}.raw", mujoco.MjModel.from_xml_path(str(HERE.parent / "scenes" / f"{scene}.xml")))
+        write(folder / f"{scene}.raw", mujoco.MjModel.from_xml_path(str(HERE.parent / "scenes" / f"{scene}.xml")))
 
 
 if __name__ == "__main__":
