@@ -9,7 +9,7 @@
 #include "host/model/model_fields.h"
 #include "host/model/options_table.h"
 #include "host/model/relations.h"
-#include "host/model/support.h"
+#include "host/model/unsupported.h"
 
 namespace py = pybind11;
 

@@ -10,7 +10,7 @@
 #include "host/model/element_rows.h"
 #include "host/model/model_fields.h"
 #include "host/model/options_table.h"
-#include "host/model/support.h"
+#include "host/model/unsupported.h"
 
 namespace dualstep {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "host/batch/batch.h"
 #include "host/model/element_rows.h"
-#include "host/model/support.h"
+#include "host/model/unsupported.h"
 #include "kernels/collide/shapes/shapes.h"
 #include "kernels/data/shapes.h"
 

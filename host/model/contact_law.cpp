@@ -7,7 +7,7 @@
 
 #include "host/model/element_rows.h"
 #include "host/model/row_elements.h"
-#include "host/model/support.h"
+#include "host/model/unsupported.h"
 
 namespace dualstep {
 namespace {

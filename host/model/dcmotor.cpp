@@ -3,7 +3,7 @@
 
 #include "host/model/element_rows.h"
 #include "host/model/motors.h"
-#include "host/model/support.h"
+#include "host/model/unsupported.h"
 
 namespace dualstep {
 

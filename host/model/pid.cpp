@@ -1,7 +1,7 @@
 // PID servos (kernels/smooth/actuators/pid.h): what their parameters say.
 #include "host/model/element_rows.h"
 #include "host/model/motors.h"
-#include "host/model/support.h"
+#include "host/model/unsupported.h"
 
 namespace dualstep {
 

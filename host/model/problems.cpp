@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-#include "host/model/support.h"
+#include "host/model/unsupported.h"
 
 namespace dualstep {
 namespace {

@@ -11,7 +11,7 @@
 #include "host/model/model_fields.h"
 #include "host/model/motors.h"
 #include "host/model/sensor_types.h"
-#include "host/model/support.h"
+#include "host/model/unsupported.h"
 #include "kernels/data/shapes.h"
 
 namespace dualstep {

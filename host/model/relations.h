@@ -26,7 +26,7 @@ std::vector<Relation> model_relations();
 
 // every entry that contradicts another array, by element
 void find_contradictions(const Model& model, std::vector<Problem>* problems);
-// the same for meshes and height fields (surfaces.cpp); addresses of the table must hold
+// the same for meshes and height fields (mesh_relations.cpp); addresses of the table must hold
 void find_surface_contradictions(const Model& model, std::vector<Problem>* problems);
 
 }  // namespace dualstep

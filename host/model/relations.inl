@@ -108,7 +108,7 @@ RELATION(2, kRange, sensor_intprm, "what contact sensors and rangefinders report
          sensor_parameters_fit(m, i) ? anything() : nothing())
 RELATION(0, kRange, sensor_dim, "the width of its type", sensor_width(m, i))
 RELATION(0, kExact, sensor_adr, "behind the sensor before", exactly(f.first_reading[i]))
-// meshes: what a mesh's vertices and faces refer to is looked at in surfaces.cpp
+// meshes: what a mesh's vertices and faces refer to is looked at in mesh_relations.cpp
 RELATION(2, kRange, mesh_vertadr, "its vertices lie within mesh_vert", span(m.mesh_vertnum[i], m.nmeshvert))
 RELATION(2, kRange, mesh_vertnum, "a count", below(m.nmeshvert + 1L))
 RELATION(2, kRange, mesh_graphadr, "its hull lies within mesh_graph; -1 without one", from(-1, m.nmeshgraph))

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "host/model/actuator_kinds.h"
-#include "host/model/support.h"
+#include "host/model/unsupported.h"
 #include "host/reference/events.h"
 #include "host/reference/stages.h"
 

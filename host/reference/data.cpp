@@ -2,7 +2,7 @@
 #include "host/reference/data.h"
 
 #include "host/model/element_rows.h"
-#include "host/model/support.h"
+#include "host/model/unsupported.h"
 #include "host/reference/spatial.h"
 
 namespace dualstep::reference {

@@ -11,7 +11,7 @@
 #include <cmath>
 
 #include "host/model/element_rows.h"
-#include "host/model/support.h"
+#include "host/model/unsupported.h"
 #include "host/reference/stages.h"
 
 namespace dualstep::reference {

@@ -1,7 +1,7 @@
 // Actuators that are dynamics, gain and bias in one: the equations of a kind stand in its own file.
 #pragma once
 
-#include "host/model/support.h"
+#include "host/model/unsupported.h"
 #include "host/reference/data.h"
 #include "kernels/data/actuators.h"
 

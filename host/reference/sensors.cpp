@@ -12,7 +12,7 @@
 #include <algorithm>
 
 #include "host/model/element_rows.h"
-#include "host/model/support.h"
+#include "host/model/unsupported.h"
 #include "host/reference/collide.h"
 #include "host/reference/contact_sensor.h"
 #include "host/reference/impedance.h"

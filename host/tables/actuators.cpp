@@ -6,7 +6,7 @@
 #include "host/model/actuator_kinds.h"
 #include "host/model/element_rows.h"
 #include "host/model/motors.h"
-#include "host/model/support.h"
+#include "host/model/unsupported.h"
 #include "host/tables/named_rows.h"
 #include "host/tables/tables.h"
 

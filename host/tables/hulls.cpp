@@ -10,7 +10,7 @@
 
 #include "host/interruption.h"
 #include "host/model/element_rows.h"
-#include "host/model/support.h"
+#include "host/model/unsupported.h"
 #include "host/tables/direction_cells.h"
 #include "host/tables/tables.h"
 #include "kernels/collide/hfield/code.h"

@@ -17,7 +17,7 @@
 #include "host/interruption.h"
 #include "host/model/contact_law.h"
 #include "host/model/element_rows.h"
-#include "host/model/support.h"
+#include "host/model/unsupported.h"
 #include "host/tables/dof_sets.h"
 #include "host/tables/named_rows.h"
 #include "host/tables/softness.h"

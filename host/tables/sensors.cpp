@@ -4,7 +4,7 @@
 #include "host/model/contact_law.h"
 #include "host/model/element_rows.h"
 #include "host/model/sensor_types.h"
-#include "host/model/support.h"
+#include "host/model/unsupported.h"
 #include "host/tables/tables.h"
 #include "kernels/data/shapes.h"
 #include "kernels/sensors/kinds.h"

@@ -10,7 +10,7 @@
 #include "host/model/actuator_loads.h"
 #include "host/model/element_rows.h"
 #include "host/model/row_elements.h"
-#include "host/model/support.h"
+#include "host/model/unsupported.h"
 #include "host/tables/dof_sets.h"
 #include "host/tables/named_rows.h"
 #include "host/tables/softness.h"

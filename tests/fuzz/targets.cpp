@@ -5,7 +5,7 @@
 
 #include "host/batch/batch.h"
 #include "host/batch/checkpoint.h"
-#include "host/model/support.h"
+#include "host/model/unsupported.h"
 #include "host/reference/reference.h"
 #include "raw_model.h"
 

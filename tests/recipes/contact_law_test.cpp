@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "host/model/options_table.h"
-#include "host/model/support.h"
+#include "host/model/unsupported.h"
 #include "kernels/step.h"
 #include "tests/support/rollout.h"
 

@@ -1,6 +1,6 @@
 // Which shapes collide where, and what a geom can touch.
 #include "host/interruption.h"
-#include "host/model/support.h"
+#include "host/model/unsupported.h"
 #include "kernels/data/shapes.h"
 
 namespace dualstep {

@@ -1,5 +1,5 @@
 // Refusals: every feature that would change the physics and is not simulated, by element and reason.
-#include "host/model/support.h"
+#include "host/model/unsupported.h"
 
 #include <algorithm>
 #include <sstream>
