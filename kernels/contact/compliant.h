@@ -44,7 +44,7 @@ DS_HD typename E::Real friction_at(const E& env, const typename E::Real& ratio, 
   return select(ratio < one, rise, fall);
 }
 
-// n, the frictional terms of the state
+// n, the frictional terms of the state: those that something can move
 template <int kDim, class E>
 DS_HD typename E::Real friction_terms(E& env) {
   using Real = typename E::Real;
@@ -52,10 +52,16 @@ DS_HD typename E::Real friction_terms(E& env) {
   return env.accumulate(env.ncon_max, [&](int slot, const Real& s) {
     const auto touching = in_touch(env, slot);
     const auto mu = friction_of(env, slot);
-    Real sum = s + select(mask_and(touching, mu[kSlide1] > zero), slides, zero);
+    const auto A = env.con_A().from(kTriangle<kDim> * slot);
+    const auto of = [&](FrictionNumber part, const Real& moves, const Real& counts) {
+      return select(mask_and(mask_and(touching, mu[part] > zero), moves > zero), counts, zero);
+    };
+    const auto diagonal = [&](int r) { return Real(A[triangle(r) + r]); };
+    Real sum = s;
+    if constexpr (kDim > 1) sum = sum + of(kSlide1, diagonal(1) + diagonal(2), slides);
     if constexpr (kDim > 3) {
-      sum = sum + select(mask_and(touching, mu[kSpin] > zero), one, zero);
-      sum = sum + select(mask_and(touching, mu[kRoll1] > zero), one, zero);
+      sum = sum + of(kSpin, diagonal(3), one);
+      sum = sum + of(kRoll1, diagonal(4) + diagonal(5), one);
     }
     return sum;
   });

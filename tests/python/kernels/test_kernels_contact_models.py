@@ -102,6 +102,28 @@ def test_stewart_trinkle_obeys_the_law(rng):
     assert sliding > 20
 
 
+SLIDER = """<mujoco><option timestep="0.001"/><worldbody><geom type="plane" size="5 5 .1"/><body pos="0 0 .09">
+<joint type="slide" axis="1 0 0"/>{}<joint type="slide" axis="0 0 1"/><geom size=".1" condim="{}" friction="1 .1 .1"/></body>
+<body pos="0 3 .095"><joint axis="0 0 1"/><geom size=".1" condim="{}" friction="1 .1 .1"/></body></worldbody></mujoco>"""
+
+
+@pytest.mark.parametrize("contact_model", ["compliant", "soft_anchor"])
+@pytest.mark.parametrize("condim", [3, 4, 6])
+@pytest.mark.parametrize("second", ["", '<joint type="slide" axis="0 1 0"/>'], ids=["one way", "both ways"])
+def test_friction_that_can_move_nothing_has_no_share_of_the_bound(second, condim, contact_model):
+    """A ball that slides and does not turn, one that turns and does not slide: n counts what moves."""
+    model = ds.Model.from_mjcf(SLIDER.format(second, condim, condim))
+    model.opt.contact_model = contact_model
+    reference = ds.Reference(model)
+    reference.qvel[:] = 0.05
+    reference.forward()
+    with ds.Batch(model, 1, device="cpu", dtype="float64") as batch:
+        batch.qvel[0] = reference.qvel
+        batch.forward()
+        assert reference.contacts().count == 2 and np.abs(reference.qacc[0]) > 0.1
+        np.testing.assert_allclose(batch.qacc[0], reference.qacc, rtol=1e-9, atol=1e-9)
+
+
 @pytest.mark.parametrize("name", [name for name in LAWS if name != "stewart_trinkle"])
 def test_float64_follows_the_reference(name, rng):
     model, bound = load(name)
@@ -159,7 +181,9 @@ def test_contacts_without_friction_carry(name):
     with ds.Batch(model, 1, device="cpu", dtype="float64") as batch:
         batch.qvel[0] = reference.qvel
         batch.forward()
-        np.testing.assert_allclose(batch.qacc[0], reference.qacc, rtol=0, atol=10 * bound * (1 + np.abs(reference.qacc).max()))
+        np.testing.assert_allclose(
+            batch.qacc[0], reference.qacc, rtol=0, atol=10 * bound * (1 + np.abs(reference.qacc).max())
+        )
 
 
 @pytest.mark.parametrize("condim", [3, 4, 6])
