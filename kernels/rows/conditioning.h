@@ -30,7 +30,7 @@ inline namespace DUALSTEP_ISA {
 // the largest D A
 template <class Real>
 DS_HD Real stiffest() {
-  return Real(kSingle<Real> ? 1e6 : 1e12);
+  return Real(kStiffest<Real>);
 }
 // and that of a row whose weight says nothing but that there is no inverse weight: as rigid as the factors take without a
 // loss that anybody sees

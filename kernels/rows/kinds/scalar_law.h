@@ -203,6 +203,15 @@ constexpr double kShareOfAsked = 1e-2;
 template <class Real>
 constexpr double kStiff = kShareOfAsked / kRoundingOfRows<Real>;
 
+// The largest D A of a row (conditioning.h). One that is as great may have been meant stiffer by any factor. By ten, say:
+// where its force is far from what it alone would need, w is wrong by some 2 / sqrt(D A) of the term of Z l
+template <class Real>
+constexpr double kStiffest = kSingle<Real> ? 1e6 : 1e12;
+constexpr double kAsStiff = 0.99;
+// what makes such a term that of a row which rounds so, squared
+template <class Real>
+constexpr double kOfBounded = 4 / (kStiffest<Real> * kRoundingOfRows<Real> * kRoundingOfRows<Real>);
+
 // The mean diagonal of A + R over the rows in use, and the terms of Z l of stiff rows, squared, |z|^2 l^2 = a l^2, summed.
 template <class Real>
 struct MeanDiagonal {
@@ -213,7 +222,10 @@ struct MeanDiagonal {
   }
   // `terms`: of a row, or of all rows of a contact, whose normal counts
   DS_HD void add_stiff(const Real& a, const Real& D, const Real& terms) {
-    stiff = stiff + select(a * D > Real(kStiff<Real>), terms, Real(0));
+    const Real weighed = a * D;
+    const auto bounded = weighed > Real(kAsStiff * kStiffest<Real>);
+    stiff = stiff + select(weighed > Real(kStiff<Real>),
+                           select(bounded, terms * Real(kOfBounded<Real>), terms), Real(0));
   }
   DS_HD Real mean() const { return sum / max(count, Real(1)); }
 };
