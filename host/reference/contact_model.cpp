@@ -144,22 +144,21 @@ void discrete_inertia(const Model& m, Data* d) {
   // the dofs of a free body stay in one block, though its inertia may be diagonal
   d->M_hat = BlockMatrix(sum, d->M.bounds());
   d->M_hat_llt.compute(d->M_hat);
+  d->pulled = slopes.pulled;
   d->qfrc_step = d->qfrc_smooth - h * (slopes.stiffness * d->qvel);
   d->qacc_smooth = d->M_hat_llt.solve(d->qfrc_step);
 }
 
-// discrete: bodies alone in their tree that no row holds take their gyroscopic torque at the end of the step too
+// discrete: bodies alone in their tree that no row holds take their gyroscopic torque at the end of the step too. Those that
+// a tendon or an actuator damps or holds do not, as in MuJoCo
 void turn_free_bodies(const Model& m, Data* d) {
   for (int j = 0; j < m.njnt; ++j) {
     if (!lone_free_body(m, j)) continue;
     const int dof = m.jnt_dofadr[j];
     if (d->nefc() > 0 && !d->efc_J.middleCols<6>(dof).isZero(0)) continue;
-    // nor a spring that others pull at
+    if (!d->pulled.segment<6>(dof).isZero(0)) continue;
     const BlockMatrix::Block& block = d->M_hat.block_of(dof);
-    MatrixXd rows = block.values.middleRows<6>(dof - block.begin);
-    Matrix6d sum = rows.middleCols<6>(dof - block.begin);
-    rows.middleCols<6>(dof - block.begin).setZero();
-    if (!rows.isZero(0)) continue;
+    Matrix6d sum = block.values.block<6, 6>(dof - block.begin, dof - block.begin);
     sum += m.opt.timestep * free_body_bias_slope(m, *d, j);
     d->qacc.segment<6>(dof) = sum.partialPivLu().solve(d->qfrc_step.segment<6>(dof));
   }

@@ -84,6 +84,7 @@ struct Data {
   BlockMatrix M_hat;
   BlockCholesky M_hat_llt;
   VectorXd qfrc_step;  // discrete: qfrc_smooth less what springs gain at the velocity of the start
+  VectorXd pulled;     // discrete: what tendons and actuators add to the inertia of the step at each dof
 
   // velocity
   std::vector<Vector6d> cvel;

@@ -127,11 +127,16 @@ BlockMatrix velocity_derivative(const Model& m, const Data& d) {
 }
 
 StepSlopes step_slopes(const Model& m, const Data& d) {
-  StepSlopes s{MatrixXd::Zero(m.nv, m.nv), MatrixXd::Zero(m.nv, m.nv)};
-  each_actuator(m, d, [&](const VectorXd& moment, const ActuatorSlope& slope) {
+  StepSlopes s{MatrixXd::Zero(m.nv, m.nv), MatrixXd::Zero(m.nv, m.nv), VectorXd::Zero(m.nv)};
+  const double h = m.opt.timestep;
+  const auto add = [&](const VectorXd& moment, double damping, double stiffness) {
     const MatrixXd outer = moment * moment.transpose();
-    s.damping -= std::min(0.0, slope.velocity) * outer;
-    s.stiffness -= std::min(0.0, slope.length) * outer;
+    s.damping += damping * outer;
+    s.stiffness += stiffness * outer;
+    s.pulled += h * (damping + h * stiffness) * moment.cwiseAbs2();
+  };
+  each_actuator(m, d, [&](const VectorXd& moment, const ActuatorSlope& slope) {
+    add(moment, -std::min(0.0, slope.velocity), -std::min(0.0, slope.length));
   });
   const bool springs = !m.opt.disabled(kDisableSpring), dampers = !m.opt.disabled(kDisableDamper);
   MatrixXd fluid = MatrixXd::Zero(m.nv, m.nv);
@@ -146,9 +151,8 @@ StepSlopes step_slopes(const Model& m, const Data& d) {
   }
   for (int t = 0; t < m.ntendon; ++t) {
     stop_if_told();
-    const MatrixXd outer = d.ten_J.row(t).transpose() * d.ten_J.row(t);
-    if (dampers) s.damping += m.tendon_damping[t] * outer;
-    if (springs && tendon_stretch(m, d, t) != 0) s.stiffness += m.tendon_stiffness[t] * outer;
+    const bool stretched = springs && tendon_stretch(m, d, t) != 0;
+    add(d.ten_J.row(t), dampers ? m.tendon_damping[t] : 0, stretched ? m.tendon_stiffness[t] : 0);
   }
   return s;
 }

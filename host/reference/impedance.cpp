@@ -74,6 +74,9 @@ void reference(const Model& m, std::span<const double> solimp, std::array<double
 
 constexpr std::array<double, 2> kDefaultReference = {0.02, 1};
 
+// that of the largest impedance, below which discrete leaves no row
+constexpr double kLeastSoftness = (1 - kMaxImpedance) / kMaxImpedance;
+
 // under the integrator discrete: what a row is divided by to hold at the end of the step
 double at_end(double h, double stiffness, double damping) { return 1 + h * damping + h * h * stiffness; }
 
@@ -296,12 +299,13 @@ void set_impedance(const Model& m, Data* d) {
       reference(m, solimp, ref, kDefaultReference, &stiffness[row + k], &damping[row + k]);
       if (friction || type == RowType::kFrictionLoss) stiffness[row + k] = 0;
       impedance[row + k] = value;
-      double R = (1 - value) / value * inverse_weight(m, *d, row, k);
+      double softness = (1 - value) / value;
       if (discrete) {
         soften(m, type, ref, value, &stiffness[row + k], &damping[row + k]);
-        R *= share_of_step(*d, row + k) / at_end(h, stiffness[row + k] * value, damping[row + k]);
+        softness /= at_end(h, stiffness[row + k] * value, damping[row + k]);
+        softness = std::max(softness, kLeastSoftness) * share_of_step(*d, row + k);
       }
-      d->efc_R[row + k] = std::max(kMinVal, R);
+      d->efc_R[row + k] = std::max(kMinVal, softness * inverse_weight(m, *d, row, k));
     }
     if (type == RowType::kContactElliptic || type == RowType::kContactPyramidal) {
       tie_contact(m, d->contacts[d->efc_id[row]], type, row, &d->efc_R);

@@ -51,9 +51,11 @@ VectorXd project_wrench(const Model& m, const Data& d, int body, const Vector3d&
                         const Vector3d& torque);
 // d (qfrc_actuator + qfrc_passive) / d qvel
 BlockMatrix velocity_derivative(const Model& m, const Data& d);
-// of the integrator discrete: minus the derivatives of actuators and passive forces by velocity and by position
+// of the integrator discrete: minus the derivatives of actuators and passive forces by velocity and by position; and what
+// tendons and actuators of these add to the inertia of the step at each dof
 struct StepSlopes {
   MatrixXd damping, stiffness;
+  VectorXd pulled;
 };
 StepSlopes step_slopes(const Model& m, const Data& d);
 // a free joint whose body is alone in its tree, and d bias / d qvel of that body

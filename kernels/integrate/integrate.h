@@ -155,8 +155,28 @@ DS_STAGE void solve_lone_body(E& env, int j, const F& x) {
   }
 }
 
+// discrete: where a tendon or an actuator adds to the inertia of the step at dof i
+template <class E>
+DS_FN typename E::Mask is_pulled(const E& env, int i) {
+  using Real = typename E::Real;
+  const auto& t = env.t;
+  const Real h(t.o.timestep), zero(0);
+  auto pulled = all_false<Real>();
+  const auto add = [&](const Real& slope, const Real& moment) {
+    pulled = mask_or(pulled, mask_and(slope != zero, moment != zero));
+  };
+  for (int k = t.dof_act_adr[i]; k < t.dof_act_adr[i + 1]; k++)
+    add(actuator_slope(env, t.dof_act[k]), moment(env, t.dof_act[k], t.dof_act_component[k]));
+  if (t.o.has_ten_passive)
+    each_tendon_of(env, i, [&](int ten, int e) {
+      const Real damping = disabled(t.o, kDisableDamper) ? zero : Real(env.ten_damping(ten));
+      add(fma(h, spring_of_tendon(env, ten), damping), env.ten_J()[e]);
+    });
+  return pulled;
+}
+
 // discrete: accelerations of free bodies that are alone in their trees and that no row holds, with the velocity derivative
-// of their bias
+// of their bias. Those that a tendon or an actuator damps or holds go without it, as in MuJoCo
 template <class E>
 DS_STAGE void turn_free_bodies(E& env) {
   using Real = typename E::Real;
@@ -177,6 +197,7 @@ DS_STAGE void turn_free_bodies(E& env) {
     each_contact(env, [&](int, int pair, const auto& here) {
       if (signs_of(env, pair)[dof] != 0) held = mask_or(held, here);
     });
+    for (int i = dof; i < dof + 6; i++) held = mask_or(held, is_pulled(env, i));
     for (int i = dof; i < dof + 6; i++) qacc[i] = select(held, qacc[i], x[i]);
   });
   env.done();

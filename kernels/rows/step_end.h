@@ -4,10 +4,12 @@
 // equation  with r the position and v the velocity at the start, K imp and B those of rows.h, s = 1 + h B + h^2 K imp:
 //             aref = -(B v + K imp (r + h v)) / s,   R = (1 - imp) / (imp s) diag share
 //             share = sum_i(J_i^2 / M^_ii) / sum_i(J_i^2 / M_ii),   M^ the inertia of the step (step_inertia.h)
+//             (1 - imp) / (imp s) is no less than that of the largest impedance alone
 //           rows of contacts and limits have K imp of at most 1 / h^2, and B less by the root of the same
 // source    MuJoCo's notes on discrete (3.13); the share and the root as MuJoCo 4.0.1 has them. Derivation:
 //             f = -D (a - aref(r + h v + h^2 a, v + h a)),   solved for a
-// deviation none. A contact's share is that of its normal row, on pyramids of its first edge
+// deviation friction losses go below the least R, by which MuJoCo bounds theirs too: a ten-thousandth of their acceleration
+//           A contact's share is that of its normal row, on pyramids of its first edge
 // reads     M, step_diagonal; of a dense scalar row Z
 // writes    dense_D of the row it is given
 // cost      O(1), of the share O(dofs of a row)
@@ -40,6 +42,14 @@ DS_HD RowEnd<Real> row_end(const E& env, const Real& K, const Real& B, F stiffes
 template <class E, class Real = typename E::Real>
 DS_HD RowEnd<Real> row_end(const E& env, const Real& B) {
   return row_end(env, Real(0), B, [] { return Real(1); });
+}
+
+// what the weight of a row of impedance imp is multiplied by. No row is stiffer than the largest impedance makes it
+template <class E, class Real = typename E::Real>
+DS_HD Real end_weight(const E& env, const RowEnd<Real>& end, const Real& imp) {
+  if (env.t.o.integrator != kDiscrete) return end.weight;
+  const Real one(1), most(kMaxImpedance);
+  return min(end.weight, ((one - imp) / imp) / ((one - most) / most));
 }
 
 // one over the share of a row of one dof

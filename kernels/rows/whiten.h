@@ -36,6 +36,8 @@ DS_FN Real impedance(const Real& distance, Prm prm) {
   return select(flat, Real(0.5) * (d0 + dmax), imp);
 }
 
+// the largest impedance of a row
+constexpr double kMaxImpedance = 0.9999;
 template <class Real>
 DS_HD Real regularizer(const Real& imp, const Real& diag) {
   return max((Real(1) - imp) * diag / imp, Real(kMinVal));

@@ -56,7 +56,7 @@ DS_STAGE void ball_rows(E& env) {
     Z[k * nv + dof] = select(active, -axis.x, Real(0));
     Z[k * nv + dof + 1] = select(active, -axis.y, Real(0));
     Z[k * nv + dof + 2] = select(active, -axis.z, Real(0));
-    weigh_dense_row(env, k, end.weight);
+    weigh_dense_row(env, k, end_weight(env, end, imp));
     whiten<1>(env, Z, k, dense_support(env, k));
   });
 }

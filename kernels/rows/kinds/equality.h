@@ -80,7 +80,7 @@ DS_HD void equality_target(E& env, int e, int row, bool rotation, const typename
   for (int d = 0; d < nv; d++) y = fma(Z[row * nv + d], fma(end.B, qvel[d], qacc[d]), y);
   env.dense_y0()[row] = y;
   env.dense_D()[row] = Real(1) / regularizer(imp, env.eq_approx_A(e, rotation ? 1 : 0));
-  weigh_dense_row(env, row, end.weight);
+  weigh_dense_row(env, row, end_weight(env, end, imp));
 }
 
 template <class E>

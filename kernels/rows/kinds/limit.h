@@ -110,7 +110,7 @@ struct Limits {
       const Real kterm = end.K * r;
       const Real v = fma(end.B, qvel[dof], qacc[dof]);
       y0[s] = select(active, fma(side, v, kterm), Real(0));
-      D[s] = select(active, end.weight / regularizer(imp, env.lim_approx_A(k)), Real(0));
+      D[s] = select(active, end_weight(env, end, imp) / regularizer(imp, env.lim_approx_A(k)), Real(0));
       if (t.o.integrator == kDiscrete) D[s] = D[s] * weight_of_dof(env, dof);
     });
   }

@@ -95,7 +95,7 @@ struct TendonLimits {
       y0[g] = select(active, fma(side, rate, end.K * r), Real(0));
       D[g] = select(active, Real(1) / regularizer(imp, env.tenlim_approx_A(k)), Real(0));
       add_tendon_row(env, g, ten, select(active, side, Real(0)));
-      weigh_dense_row(env, g, end.weight);
+      weigh_dense_row(env, g, end_weight(env, end, imp));
       whiten<1>(env, env.Z(), g, dense_support(env, g));
     });
   }

@@ -133,6 +133,86 @@ def test_free_bodies_that_nothing_holds_turn_as_mujocos(rng):
             assert scenes.error(batch.qacc[e], data.qacc) < 1e-7
 
 
+# free bodies, some of which something damps or holds by a part of it
+PULLED = """<mujoco><option timestep="0.01" integrator="discrete" tolerance="0"/><worldbody><site name="world" pos="1 1 1"/>
+<body><freejoint name="free"/><geom type="box" size=".1 .2 .3"/><geom size=".1" pos=".2 .3 .1"/><site name="site" pos=".2 0 0"/>
+</body></worldbody><tendon><spatial name="tendon" {}><site site="site"/><site site="world"/></spatial></tendon>
+<actuator>{}</actuator></mujoco>"""
+GENERAL = '<general {} gear="1 0 0 0 0 .5" biastype="affine" biasprm="{}" {}/>'
+PULLS = {
+    "nothing": ("", "", True),
+    "damped tendon": ('damping="2"', "", False),
+    "tendon": ('stiffness="20" springlength="0"', "", False),
+    "slack tendon": ('stiffness="20" springlength="0 9"', "", True),
+    "motor": ("", '<motor joint="free" gear="1 0 0 0 0 0"/>', True),
+    "brake": ("", GENERAL.format('joint="free"', "0 0 -1", ""), False),
+    "servo": ("", GENERAL.format('joint="free"', "0 -1 0", ""), False),
+    "servo at its limit": (
+        "",
+        GENERAL.format('joint="free"', "5 0 -1", 'forcelimited="true" forcerange="-.01 .01"'),
+        True,
+    ),
+    "drive": ("", GENERAL.format('joint="free"', "0 1 1", ""), True),
+    "brake on a site": ("", GENERAL.format('site="site"', "0 0 -1", ""), False),
+    "brake on a tendon": ("", '<general tendon="tendon" biastype="affine" biasprm="0 0 -1"/>', False),
+}
+
+
+@pytest.mark.parametrize("name", PULLS)
+def test_free_bodies_that_tendons_and_actuators_hold_turn_as_mujocos(name, rng):
+    """Without their gyroscopic torque at the end of the step; forces that the step takes at its start hold nobody."""
+    tendon, actuator, turns = PULLS[name]
+    mj = mujoco.MjModel.from_xml_string(PULLED.format(tendon, actuator))
+    model = ds.Model.from_mujoco(mj)
+    reference, data = ds.Reference(model), mujoco.MjData(mj)
+    states = rng.normal(scale=4, size=(6, mj.nv))
+    with ds.Batch(model, len(states), device="cpu", dtype="float64") as batch:
+        batch.qvel[:] = states
+        batch.forward()
+        for e, qvel in enumerate(states):
+            data.qvel[:] = reference.qvel[:] = qvel
+            mujoco.mj_forward(mj, data)
+            reference.forward()
+            assert (np.abs(data.qacc - data.qacc_smooth).max() > 1e-3) == turns
+            assert scenes.error(reference.qacc, data.qacc) < 1e-11
+            assert scenes.error(batch.qacc[e], data.qacc) < 1e-11
+
+
+# two connects that cannot both hold; a limit and a floor, which the step resolves
+RIGID = """<mujoco><option timestep="{h}" integrator="discrete" cone="{cone}" tolerance="0" iterations="200"/>
+<default><geom solimp="{imp}" solref=".1 .5" friction=".6"/><joint solimplimit="{imp}" solreflimit=".1 .5" limited="true"/>
+<equality solimp="{imp}" solref=".03 .5"/></default><worldbody><geom type="plane" size="5 5 .1"/>
+<site name="one" pos=".1 0 .9"/><site name="other" pos="-.25 .1 1"/>
+<body pos="0 0 1"><freejoint/><geom type="box" size=".1 .2 .05"/><site name="a" pos=".1 0 0"/><site name="b" pos="-.1 .1 0"/>
+<body pos=".3 0 0"><joint axis="0 1 0" range="-3 3"/><geom type="capsule" size=".04 .1"/></body></body>
+<body pos="2 0 .09"><freejoint/><geom size=".1" condim="{condim}"/></body></worldbody>
+<equality><connect site1="a" site2="one"/><connect site1="b" site2="other"/></equality></mujoco>"""
+
+
+@pytest.mark.parametrize("h", [0.001, 0.02])
+@pytest.mark.parametrize("imp", ["0.9999 0.9999", "0.5 0.9995 1 0.5 1", "0.9 0.95"])
+@pytest.mark.parametrize("cone, condim", [("pyramidal", 3), ("pyramidal", 6), ("elliptic", 4), ("elliptic", 1)])
+def test_no_row_is_stiffer_than_the_largest_impedance_makes_it(cone, condim, imp, h, rng):
+    mj = mujoco.MjModel.from_xml_string(RIGID.format(h=h, imp=imp, cone=cone, condim=condim))
+    model = ds.Model.from_mujoco(mj)
+    model.opt.tolerance, model.opt.iterations = 1e-12, 100
+    reference, data, kinds = ds.Reference(model), mujoco.MjData(mj), set()
+    with ds.Batch(model, 1, device="cpu", dtype="float64") as batch:
+        for _ in range(10):
+            data.qpos[:] = mj.qpos0
+            mujoco.mj_integratePos(mj, data.qpos, rng.normal(scale=0.1, size=mj.nv) * (np.arange(mj.nv) < 7), 1.0)
+            data.qvel[:] = rng.normal(size=mj.nv)
+            mujoco.mj_forward(mj, data)
+            kinds |= set(data.efc_type.tolist())
+            scenes.copy_state(data, reference)
+            batch.qpos[0], batch.qvel[0] = data.qpos, data.qvel
+            reference.forward()
+            batch.forward()
+            assert scenes.error(reference.qacc, data.qacc) < 1e-8
+            assert scenes.error(batch.qacc[0], data.qacc) < 1e-7
+    assert len(kinds) == 3
+
+
 @pytest.mark.parametrize("name", ["everything", "tendon_rows", "actuator_muscle"])
 def test_one_answer(name):
     model = ds.Model.from_mjcf(scenes.SCENES[name])
@@ -142,7 +222,12 @@ def test_one_answer(name):
 
 @pytest.mark.parametrize(
     "options",
-    [{"contact_model": "anitescu"}, {"contact_model": "compliant"}, {"contact_parameters": "spring_damper"}, {"desaxce": True}],
+    [
+        {"contact_model": "anitescu"},
+        {"contact_model": "compliant"},
+        {"contact_parameters": "spring_damper"},
+        {"desaxce": True},
+    ],
 )
 @pytest.mark.parametrize("simulator", [lambda model: ds.Batch(model, 1, device="cpu"), ds.Reference])
 def test_rows_that_are_not_mujocos_are_refused(options, simulator):
