@@ -2,10 +2,12 @@
 # The first call on a GPU: is it right, and how fast. What matters most comes first, and nothing waits for the end
 # shellcheck source=parts.sh
 . "$(dirname "${BASH_SOURCE[0]}")/parts.sh"
-sizes='[512,2048,8192,32768,131072]' size='[8192]' few='[4]'
-[ -z "$fast" ] || sizes='[6]' size='[8]' few='[2]'
+# of some sizes the last block has warps without environments, and the last warp with environments threads without one
+sizes='[512,2048,8192,10001,32768,131072]' size='[8192]' few='[4,4099]'
+[ -z "$fast" ] || sizes='[6,21]' size='[8]' few='[2,21]'
 
-# 1. one step of a few environments, with a limit, for what may hang is a barrier; then the first figure, and its bits
+# 1. one step of a few environments, with a limit, for what may hang is a barrier, of one warp and of several of which some
+# have left; then the first figure, and its bits
 part smoke 45 "$python" "$here/figures.py" humanoid 8 "$few" once
 part figure 60 "$python" "$here/figures.py" humanoid 8 "$size"
 TAIL=8 on_device facts 20 bash -c "nvidia-smi --query-gpu=name,driver_version,compute_cap,clocks.max.sm,memory.total \
@@ -27,7 +29,7 @@ on_device profile 90 ncu --clock-control none --set full --import-source no -k r
 TAIL=40 on_device stalls 20 ncu --import "$OUT/humanoid8.ncu-rep" --page details
 # for bench/cost/stalls.py
 on_device instructions 30 bash -c "ncu --import $OUT/humanoid8.ncu-rep --page source --csv | gzip >$OUT/humanoid8.csv.gz"
-on_device memcheck 80 compute-sanitizer --tool memcheck "$python" "$here/figures.py" humanoid 8 '[8]' once
+on_device memcheck 80 compute-sanitizer --tool memcheck "$python" "$here/figures.py" ant 8 '[4099]' once
 
 # 4. all sizes
 TAIL=8 part sizes 60 "$python" "$here/figures.py" humanoid 8 "$sizes"
