@@ -12,7 +12,8 @@ Needs NVRTC and no GPU: the steps of models() are compiled for each of ARCHS, fu
    nothing spills. Where that would be more than two, the number that the budgets' registers allow is compiled at once;
    on COUNTED's architecture the one before too, which must spill. If either is not so, all are tried;
 2. a second load comes from the cache, in less than 100 ms;
-3. the PTX of the first model has only correctly rounded operations (tests/cuda/check_sass.py says which).
+3. no thread that leaves a kernel holds others at a barrier (tests/cuda/leaving.py);
+4. the PTX of the first model has only correctly rounded operations (tests/cuda/check_sass.py says which).
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ from pathlib import Path
 
 from check_budgets import NUMBERS, read_log
 from check_sass import check_ptx, float_operations, zero_minima
-from mix import mix
-from tools import ROOT, MissingTool, demangle, short
+from leaving import check_leaving
+from mix import mix_of
+from tools import ROOT, MissingTool, demangle, disassembled, short
 
 BUDGETS = ROOT / "kernels" / "launch" / "cuda" / "budgets_specialized.json"
 ARCHS = ("sm_80", "sm_90", "sm_120")
@@ -166,11 +168,13 @@ def compile_all(budgets: dict) -> tuple[dict, list[str]]:
             if not second["cached"] or second["seconds"] > 0.1 or second["code"] != first["code"]:
                 complaints.append(f"{where}: the second load took {second['seconds']:.3f} s, and was "
                                   + ("" if second["cached"] else "not ") + "from the cache")  # fmt: skip
-            if (arch, name) == COUNTED:
-                try:
-                    usage["mix"] = mix(first["code"])
-                except MissingTool as error:
-                    print(f"classes of instructions are not counted: {error}")
+            try:
+                sass = disassembled(first["code"])
+                complaints += [f"{where}: {complaint}" for complaint in check_leaving(sass)]
+                if (arch, name) == COUNTED:
+                    usage["mix"] = mix_of(sass)
+            except MissingTool as error:
+                print(f"{where}: machine code is not read: {error}")
             for entry, numbers in sorted(read_log(first["log"])[arch].items()):
                 step = step_name(name, entry)
                 by_stage = stages(first["code"], entry)

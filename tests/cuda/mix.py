@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import re
 import sys
-import tempfile
 from collections import Counter
 from pathlib import Path
 
-from tools import output, tool
+from tools import disassembled
 
 # by the first part of an opcode
 CLASSES = {
@@ -42,14 +41,6 @@ def mix_of(sass: str) -> dict[str, int]:
     return dict(found)
 
 
-def mix(code: bytes) -> dict[str, int]:
-    """Of a file of machine code."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "code.cubin"
-        path.write_bytes(code)
-        return mix_of(output(tool("cuobjdump"), "-sass", path))
-
-
 if __name__ == "__main__":
-    for what, count in mix(Path(sys.argv[1]).read_bytes()).items():
+    for what, count in mix_of(disassembled(Path(sys.argv[1]).read_bytes())).items():
         print(f"{count:8,} {what}")

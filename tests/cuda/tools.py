@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,6 +49,14 @@ def output(*command: str | Path) -> str:
     if done.returncode != 0:
         raise RuntimeError(f"{Path(str(command[0])).name} failed: {done.stderr.strip()}")
     return done.stdout
+
+
+def disassembled(code: bytes) -> str:
+    """A file of machine code as text."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "code.cubin"
+        path.write_bytes(code)
+        return output(tool("cuobjdump"), "-sass", path)
 
 
 def demangle(names: list[str]) -> dict[str, str]:

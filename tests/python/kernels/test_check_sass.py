@@ -1,4 +1,5 @@
-"""The check of compiled kernels for what may round otherwise can fail (tests/cuda/check_sass.py)."""
+"""The checks of compiled kernels can fail: for what may round otherwise (tests/cuda/check_sass.py), and for threads that leave
+while others wait (tests/cuda/leaving.py)."""
 
 import importlib.util
 import pathlib
@@ -9,16 +10,25 @@ import pytest
 FOLDER = pathlib.Path(__file__).resolve().parents[2] / "cuda"
 
 
-@pytest.fixture(scope="module")
-def check_sass():
+def load(name):
     sys.path.insert(0, str(FOLDER))
     try:
-        spec = importlib.util.spec_from_file_location("check_sass", FOLDER / "check_sass.py")
+        spec = importlib.util.spec_from_file_location(name, FOLDER / f"{name}.py")
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
     finally:
         sys.path.remove(str(FOLDER))
     return module
+
+
+@pytest.fixture(scope="module")
+def check_sass():
+    return load("check_sass")
+
+
+@pytest.fixture(scope="module")
+def leaving():
+    return load("leaving")
 
 
 @pytest.mark.parametrize(
@@ -53,3 +63,39 @@ def test_ptx_that_may_round_otherwise(check_sass, line, bad):
 )
 def test_minima_of_zeros(check_sass, lines, bad):
     assert bool(check_sass.zero_minima("{\n" + "\n".join(f"\t{line}" for line in lines.split("\n")) + "\n}\n")) == bad
+
+
+# a loop whose head is at 0x10, which threads leave at 0x20, and a step at 0x80 with a barrier
+KERNEL = {
+    0x00: "S2R R0, SR_TID.X",
+    0x10: "ISETP.GE.AND P0, PT, R16, R3, PT",
+    0x20: "@P0 EXIT",
+    0x30: "MOV R16, 0x50",
+    0x40: "CALL.REL.NOINC 0x80",
+    0x50: "BRA 0x10",
+    0x80: "BSSY B0, 0xb0",
+    0x90: "@P1 BRA 0xb0",
+    0xA0: "BAR.SYNC 0x0",
+    0xB0: "BSYNC B0",
+    0xC0: "RET.REL.NODEC R16 0x0",
+}
+
+
+@pytest.mark.parametrize(
+    "changes, said",
+    [
+        ({}, None),
+        ({0xA0: "NOP"}, None),
+        ({0x20: "EXIT"}, "an EXIT at 0x20 depends on no predicate"),
+        ({0x80: "@P0 EXIT"}, "an EXIT at 0x80 is in a function that the kernel calls"),
+        ({0x30: "BAR.SYNC.DEFER_BLOCKING 0x0"}, "a barrier at 0x30 is where threads leave"),
+        ({0x30: "BRX R2 -0x30"}, "the jump at 0x30 goes to where nobody sees"),
+        ({0x50: "BRA 0x30", 0x60: "EXIT"}, "does not come back to where threads leave"),
+        ({0x00: "BSSY B1, 0x60", 0x20: "@P0 BRA 0x60", 0x60: "BSYNC B1", 0x70: "@P0 EXIT"}, "threads that meet at B1 of 0x0 have"),
+        ({0x00: "BSSY.RECONVERGENT B1, 0x10", 0x10: "BSYNC.RECONVERGENT B1"}, None),
+    ],
+)
+def test_threads_that_leave_while_others_wait(leaving, changes, said):
+    lines = [f"        /*{at:04x}*/                   {one} ;    /* 0x0 */" for at, one in sorted((KERNEL | changes).items())]
+    found = leaving.check_leaving("\n".join(["\t\tFunction : step", *lines]))
+    assert found == [] if said is None else found and found[0].startswith("step: ") and any(said in one for one in found)
