@@ -63,7 +63,7 @@ if [ -z "$python" ]; then
   if [ -z "$cpu" ]; then
     command -v nvcc >/dev/null || PATH=$PATH:/usr/local/cuda/bin
     command -v nvcc >/dev/null ||
-      fail "nvcc, CUDA's compiler, is not on PATH: 12.0 or newer is wanted"
+      fail "nvcc, CUDA's compiler, is not on PATH: 12.1 or newer is wanted"
     options="-DDUALSTEP_CUDA=ON -DDUALSTEP_CUDA_ARCHS=$capability"
   else
     options=-DDUALSTEP_CUDA=OFF

@@ -38,6 +38,13 @@ if(cuda_failed OR NOT cuda_release OR cuda_version VERSION_LESS 12.0)
   dualstep_no_cuda("${DUALSTEP_NVCC} is not the compiler of CUDA 12.0 or newer (it says: ${cuda_said})")
   return()
 endif()
+# a kernel in double precision has 4,104 bytes of parameters
+if(DUALSTEP_CUDA_FLOAT64 AND cuda_version VERSION_LESS 12.1)
+  string(CONCAT cuda_why "${DUALSTEP_NVCC} is of CUDA 12.0, whose kernels take 4,096 bytes of parameters, and in double "
+                         "precision they have more: CUDA 12.1 or newer is wanted, or -DDUALSTEP_CUDA_FLOAT64=OFF")
+  dualstep_no_cuda("${cuda_why}")
+  return()
+endif()
 
 # a wrapper may stand for nvcc: it knows where its toolkit is
 execute_process(COMMAND ${cuda_nvcc} --dryrun -x cu /dev/null OUTPUT_VARIABLE cuda_plan ERROR_VARIABLE cuda_plan)
