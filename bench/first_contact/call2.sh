@@ -9,6 +9,10 @@ figures() {  # a name, VARIABLE=value, a model, lanes
 }
 
 figures lanes8 DUALSTEP_CUDA_SORT=1 humanoid 8
+# of blocks of several warps, in the last of which some have left
+for tool in racecheck synccheck initcheck; do
+  on_device $tool 60 compute-sanitizer --tool $tool "$python" "$here/figures.py" ant 8 '[4099]' once
+done
 figures unsorted DUALSTEP_CUDA_SORT=0 humanoid 8
 # how many warps of an SM go through the step together
 figures warps2 DUALSTEP_CUDA_WARPS=2 humanoid 8
@@ -25,6 +29,8 @@ if [ -z "$fast" ]; then
   figures generic DUALSTEP_SPECIALIZE=0 humanoid 8
 fi
 TAIL=12 part interop 90 "$python" "$here/interop.py" ${fast:+array_interface}
+on_device environments 90 "$python" -m pytest -q -p no:cacheprovider --junitxml="$OUT/environments.xml" \
+  "$(find tests/python -name test_envs_cuda.py)"
 # the receipt has the commit, and what pytest wrote in the first call where that is still here
 tests=()
 for file in "$OUT"/golden_*.xml "$OUT"/tests.xml; do [ ! -f "$file" ] || tests+=(--tests "$file"); done
@@ -40,11 +46,9 @@ else
   figures g1 DUALSTEP_CUDA_SORT=1 g1 8
   figures three DUALSTEP_CUDA_SORT=1 three_humanoids 8
 fi
-TAIL=30 part cores 120 "$python" "$here/cores.py" ${fast:+--seconds 0.05 --environments 16 --threads 1 --models humanoid,heap}
-for tool in racecheck synccheck initcheck; do
-  on_device $tool 60 compute-sanitizer --tool $tool "$python" "$here/figures.py" ant 8 '[8]' once
-done
 on_device profile1 60 ncu --clock-control none --section SpeedOfLight --section WarpStateStats \
   --section MemoryWorkloadAnalysis --section Occupancy -k regex:fused_step -s 4 -c 1 "$python" "$here/figures.py" humanoid 1 \
   '[131072]' once
+# what wants no GPU: the last thing that a call's time is spent on
+TAIL=30 part cores 120 "$python" "$here/cores.py" ${fast:+--seconds 0.05 --environments 16 --threads 1 --models humanoid,heap}
 ends
