@@ -110,6 +110,86 @@ TEST_F(Runtime, ACaptureIsInvalidAfterWhatItForbids) {
   EXPECT_EQ(ends(cudaStreamCaptureModeGlobal, allocate), cudaErrorStreamCaptureInvalidated);
   EXPECT_EQ(ends(cudaStreamCaptureModeRelaxed, allocate), cudaSuccess);
   EXPECT_EQ(ends(cudaStreamCaptureModeGlobal, allocate_outside), cudaSuccess);
+  const auto load = [] {
+    cudaLibrary_t library = nullptr;
+    (void)cudaLibraryLoadData(&library, kPtx, nullptr, nullptr, 0, nullptr, nullptr, 0);
+  };
+  EXPECT_EQ(ends(cudaStreamCaptureModeGlobal, load), cudaErrorStreamCaptureInvalidated);
+  EXPECT_EQ(ends(cudaStreamCaptureModeRelaxed, load), cudaSuccess);
+  // whoever waits for the device waits for what is captured
+  const auto wait_for_all = [] { EXPECT_EQ(cudaDeviceSynchronize(), cudaErrorStreamCaptureUnsupported); };
+  EXPECT_EQ(ends(cudaStreamCaptureModeRelaxed, wait_for_all), cudaErrorStreamCaptureInvalidated);
+  (void)cudaGetLastError();
+}
+
+TEST_F(Runtime, TheLegacyStreamIsOfNoUseWhileAStreamThatWaitsForItCaptures) {
+  cudaStream_t blocking = nullptr;
+  cudaGraph_t graph = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithFlags(&blocking, 0), cudaSuccess);
+  ASSERT_EQ(cudaStreamBeginCapture(blocking, cudaStreamCaptureModeRelaxed), cudaSuccess);
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  EXPECT_EQ(cudaStreamIsCapturing(nullptr, &status), cudaErrorStreamCaptureImplicit);
+  unsigned long long number = 0;
+  EXPECT_EQ(cudaStreamGetCaptureInfo(nullptr, &status, &number), cudaErrorStreamCaptureImplicit);
+  EXPECT_EQ(cudaStreamIsCapturing(stream_, &status), cudaSuccess);
+  EXPECT_EQ(status, cudaStreamCaptureStatusNone);
+  EXPECT_EQ(cudaStreamEndCapture(blocking, &graph), cudaSuccess);  // asking does no harm
+  for (const bool waits : {false, true}) {
+    ASSERT_EQ(cudaStreamBeginCapture(blocking, cudaStreamCaptureModeRelaxed), cudaSuccess);
+    EXPECT_EQ(waits ? cudaStreamSynchronize(nullptr) : put(1, nullptr), cudaErrorStreamCaptureImplicit);
+    EXPECT_EQ(cudaStreamEndCapture(blocking, &graph), cudaErrorStreamCaptureInvalidated);
+  }
+  (void)cudaGetLastError();
+}
+
+TEST_F(Runtime, StreamsJoinACaptureByWaitingForIt) {
+  cudaStream_t other = nullptr;
+  ASSERT_EQ(cudaStreamCreateWithFlags(&other, cudaStreamNonBlocking), cudaSuccess);
+  const auto wait = [](cudaStream_t stream, cudaStream_t for_this) {
+    cudaEvent_t event = nullptr;
+    EXPECT_EQ(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), cudaSuccess);
+    EXPECT_EQ(cudaEventRecord(event, for_this), cudaSuccess);
+    const cudaError_t error = cudaStreamWaitEvent(stream, event, 0);
+    EXPECT_EQ(cudaEventDestroy(event), cudaSuccess);
+    return error;
+  };
+  const auto captured = [&](bool ordered, bool joined) {
+    cudaGraph_t graph = nullptr;
+    EXPECT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed), cudaSuccess);
+    EXPECT_EQ(wait(other, stream_), cudaSuccess);
+    unsigned long long numbers[2] = {0, 1};
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    EXPECT_EQ(cudaStreamGetCaptureInfo(stream_, &status, &numbers[0]), cudaSuccess);
+    EXPECT_EQ(cudaStreamGetCaptureInfo(other, &status, &numbers[1]), cudaSuccess);
+    EXPECT_EQ(numbers[0], numbers[1]);
+    EXPECT_EQ(put(1, stream_), cudaSuccess);
+    if (ordered) {
+      EXPECT_EQ(wait(other, stream_), cudaSuccess);
+    }
+    EXPECT_EQ(put(2, other), cudaSuccess);
+    if (joined) {
+      EXPECT_EQ(wait(stream_, other), cudaSuccess);
+    }
+    const cudaError_t error = cudaStreamEndCapture(stream_, &graph);
+    EXPECT_EQ(error, joined ? cudaSuccess : cudaErrorStreamCaptureUnjoined);
+    return graph;
+  };
+  // without an order the one that was queued last comes first
+  for (const bool ordered : {false, true}) {
+    cudaGraphExec_t exec = nullptr;
+    uint32_t seen = 0;
+    ASSERT_EQ(cudaGraphInstantiate(&exec, captured(ordered, true), 0), cudaSuccess);
+    ASSERT_EQ(cudaGraphLaunch(exec, stream_), cudaSuccess);
+    ASSERT_EQ(cudaMemcpyAsync(&seen, word_, 4, cudaMemcpyDefault, stream_), cudaSuccess);
+    ASSERT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
+    EXPECT_EQ(seen, ordered ? 2u : 1u);
+  }
+  (void)captured(true, false);
+  // what is captured waits for nothing that is not
+  cudaGraph_t graph = nullptr;
+  ASSERT_EQ(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed), cudaSuccess);
+  EXPECT_EQ(wait(stream_, other), cudaErrorStreamCaptureIsolation);
+  EXPECT_EQ(cudaStreamEndCapture(stream_, &graph), cudaErrorStreamCaptureInvalidated);
   (void)cudaGetLastError();
 }
 

@@ -7,7 +7,9 @@
 namespace ptx_interpreter {
 namespace {
 
-thread_local int current = 0;
+thread_local int current = 0;          // as the runtime was told
+thread_local std::vector<int> pushed;  // as the driver was, which counts more
+int present() { return pushed.empty() ? current : pushed.back(); }
 thread_local cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
 
 // what all threads together executed
@@ -65,22 +67,22 @@ Process& process() {
   return *one;
 }
 
-Device& device() { return process().devices[static_cast<size_t>(current)]; }
-OnDevice::OnDevice(const Device* device) : before_(current) { current = device->number; }
-OnDevice::~OnDevice() { current = before_; }
+Device& device() { return process().devices[static_cast<size_t>(present())]; }
+OnDevice::OnDevice(const Device* device) { pushed.push_back(device->number); }
+OnDevice::~OnDevice() { pushed.pop_back(); }
 
 bool forbidden_by_capture() {
   bool found = false;
   for (Device& device : process().devices)
     for (StreamState* stream : device.streams) {
-      const bool own = stream->capturer == std::this_thread::get_id();
+      if (!stream->capture) continue;
+      Capture& capture = *stream->capture;
+      const bool own = capture.thread == std::this_thread::get_id();
       const bool forbids =
           mode != cudaStreamCaptureModeRelaxed &&
-          ((own && stream->mode != cudaStreamCaptureModeRelaxed) ||
-           (stream->mode == cudaStreamCaptureModeGlobal && mode == cudaStreamCaptureModeGlobal));
-      if (!stream->capturing || !forbids) continue;
-      stream->invalidated = true;
-      found = true;
+          ((own && capture.mode != cudaStreamCaptureModeRelaxed) ||
+           (capture.mode == cudaStreamCaptureModeGlobal && mode == cudaStreamCaptureModeGlobal));
+      if (forbids) found = capture.invalidated = true;
     }
   return found;
 }
@@ -139,6 +141,8 @@ const char* CUDARTAPI cudaGetErrorName(cudaError_t error) {
       return "cudaErrorStreamCaptureUnsupported";
     case cudaErrorStreamCaptureInvalidated:
       return "cudaErrorStreamCaptureInvalidated";
+    case cudaErrorStreamCaptureImplicit:
+      return "cudaErrorStreamCaptureImplicit";
     default:
       return "an error of the PTX interpreter";
   }
@@ -160,15 +164,64 @@ cudaError_t CUDARTAPI cudaDriverGetVersion(int* version) {
 }
 cudaError_t CUDARTAPI cudaGetDevice(int* number) {
   const Hold hold;
-  *number = current;
+  *number = present();
   return cudaSuccess;
 }
 cudaError_t CUDARTAPI cudaSetDevice(int number) {
   const Hold hold;
   if (number < 0 || number >= kDevices) return answer(cudaErrorInvalidDevice);
   current = number;
+  if (!pushed.empty()) pushed.back() = number;
+  device().initialized = true;
   return answer(cudaSuccess);
 }
+// of the driver: contexts
+namespace {
+int get_device(int* device, int number) {
+  *device = number;
+  return number < 0 || number >= kDevices ? cudaErrorInvalidDevice : cudaSuccess;
+}
+int retain_primary(void** context, int number) {
+  const Hold hold;
+  Device& made = process().devices[static_cast<size_t>(number)];
+  made.initialized = true;
+  *context = &made;
+  return cudaSuccess;
+}
+int push_current(void* context) {
+  const Hold hold;
+  pushed.push_back(static_cast<Device*>(context)->number);
+  return cudaSuccess;
+}
+int pop_current(void** context) {
+  const Hold hold;
+  *context = &device();
+  pushed.pop_back();
+  return cudaSuccess;
+}
+cudaError_t find_of_driver(const std::string& symbol, void** found, cudaDriverEntryPointQueryResult* status) {
+  const Hold hold;
+  *found = symbol == "cuDeviceGet"                ? reinterpret_cast<void*>(get_device)
+           : symbol == "cuDevicePrimaryCtxRetain" ? reinterpret_cast<void*>(retain_primary)
+           : symbol == "cuCtxPushCurrent"         ? reinterpret_cast<void*>(push_current)
+           : symbol == "cuCtxPopCurrent"          ? reinterpret_cast<void*>(pop_current)
+                                                  : nullptr;
+  *status = *found ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+  return cudaSuccess;
+}
+}  // namespace
+#if CUDART_VERSION >= 12050
+cudaError_t CUDARTAPI cudaGetDriverEntryPointByVersion(const char* symbol, void** found, unsigned,
+                                                       unsigned long long,
+                                                       cudaDriverEntryPointQueryResult* status) {
+  return find_of_driver(symbol, found, status);
+}
+#else
+cudaError_t CUDARTAPI cudaGetDriverEntryPoint(const char* symbol, void** found, unsigned long long,
+                                              cudaDriverEntryPointQueryResult* status) {
+  return find_of_driver(symbol, found, status);
+}
+#endif
 cudaError_t CUDARTAPI cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* given) {
   const Hold hold;
   std::swap(*given, mode);
@@ -229,6 +282,14 @@ cudaError_t CUDARTAPI cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribut
 // for tests: what was counted, and what kernels whose name has `part` in it were asked to be
 __attribute__((visibility("default"))) uint64_t ptx_interpreter_calls() { return process().calls; }
 __attribute__((visibility("default"))) uint64_t ptx_interpreter_waits() { return process().waits; }
+__attribute__((visibility("default"))) bool ptx_interpreter_initialized(int device) {
+  return process().devices[static_cast<size_t>(device)].initialized;
+}
+// the next captures end as if another thread waited for the device meanwhile
+__attribute__((visibility("default"))) void ptx_interpreter_break_captures(int number) {
+  const Hold hold;
+  process().broken_captures = number;
+}
 __attribute__((visibility("default"))) int ptx_interpreter_carve_out(const char* part) {
   const Hold hold;
   int found = -2;

@@ -20,6 +20,7 @@ const Module& loaded(LoadedModule* m) {
   return *m->module;
 }
 const Function* function_of(const void* kernel) {
+  device().initialized = true;
   const auto found = process().kernels.find(kernel);
   if (found == process().kernels.end()) return nullptr;
   try {
@@ -178,6 +179,8 @@ cudaError_t CUDARTAPI cudaLibraryLoadData(cudaLibrary_t* library, const void* co
                                           unsigned, cudaLibraryOption*, void**, unsigned) {
   const Hold hold;
   Process& d = process();
+  if (forbidden_by_capture()) return answer(cudaErrorStreamCaptureUnsupported);
+  device().initialized = true;
   d.modules.emplace_back();
   LoadedModule& made = d.modules.back();
   made.text = static_cast<const char*>(code);

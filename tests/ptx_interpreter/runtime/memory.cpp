@@ -51,6 +51,7 @@ extern "C" {
 cudaError_t CUDARTAPI cudaMalloc(void** memory, size_t bytes) {
   const Hold hold;
   Device& d = device();
+  d.initialized = true;
   if (forbidden_by_capture()) return answer(cudaErrorStreamCaptureUnsupported);
   void* const at = d.arena.allocate(bytes);
   if (!at) return answer(cudaErrorMemoryAllocation);
@@ -61,6 +62,7 @@ cudaError_t CUDARTAPI cudaMalloc(void** memory, size_t bytes) {
 }
 cudaError_t CUDARTAPI cudaFree(void* memory) {
   const Hold hold;
+  device().initialized = true;
   if (!memory) return answer(cudaSuccess);
   if (forbidden_by_capture()) return answer(cudaErrorStreamCaptureUnsupported);
   // memory knows its device
@@ -94,6 +96,13 @@ cudaError_t CUDARTAPI cudaMemcpyAsync(void* to, const void* from, size_t bytes, 
   if (!meant || !copyable(to, bytes) || !copyable(from, bytes)) {
     say("a copy of " + std::to_string(bytes) + " bytes from or to where it may not be");
     return answer(cudaErrorInvalidValue);
+  }
+  // memory of the host is not pinned, and read at once, unless a graph reads it
+  StreamState* const state = state_of(stream);
+  if (to_device && !from_device && state && !state->capture) {
+    const auto* first = static_cast<const char*>(from);
+    const auto staged = std::make_shared<std::vector<char>>(first, first + bytes);
+    return answer(enqueue(stream, [=] { std::memcpy(to, staged->data(), bytes); }));
   }
   return answer(enqueue(stream, [=] { std::memmove(to, from, bytes); }));
 }

@@ -37,20 +37,34 @@ constexpr size_t kSharedMost = 227 << 10, kSharedByDefault = 48 << 10;
 using Task = std::function<void()>;
 
 struct Device;
+struct StreamState;
+// what goes into a graph, by the streams that take part: tasks, each with those that it comes after
+struct Capture {
+  struct Node {
+    Task task;
+    std::vector<size_t> after;
+  };
+  unsigned long long number = 0;
+  StreamState* origin = nullptr;
+  cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
+  std::thread::id thread;
+  bool invalidated = false;
+  std::vector<Node> nodes;
+};
 struct StreamState {
   Device* device = nullptr;
   bool blocking = true;  // waits for the legacy stream, and that for it
   std::deque<Task> tasks;
   uint64_t queued = 0, done = 0;
-  bool capturing = false, invalidated = false;
-  cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
-  std::thread::id capturer;
-  std::vector<Task> captured;
+  std::shared_ptr<Capture> capture;  // null where there is none
+  std::vector<size_t> after;         // what the next task of the capture comes after
 };
 struct EventState {
   StreamState* stream = nullptr;
   uint64_t after = 0;
   std::shared_ptr<uint64_t> time;  // instructions until then; known when the stream has come there
+  std::shared_ptr<Capture> capture;
+  std::vector<size_t> after_nodes;
 };
 struct GraphState {
   std::vector<Task> tasks;
@@ -116,6 +130,7 @@ struct Device {
   StreamState legacy;
   std::set<StreamState*> streams;
   std::map<const void*, size_t> allocations;
+  bool initialized = false;         // has a context
   cudaError_t last = cudaSuccess;   // until it is asked for
   cudaError_t stuck = cudaSuccess;  // for good
 };
@@ -138,6 +153,8 @@ struct Process {
     uint64_t launches = 0, instructions = 0;
   };
   std::map<std::string, Executed> executed;  // by kernel
+  unsigned long long captures = 0;           // begun
+  int broken_captures = 0;                   // those to come that another thread is to end
   uint64_t calls = 0;                        // of the runtime, since the process began
   uint64_t waits = 0;                        // of the host for a device
 };
@@ -157,9 +174,6 @@ class OnDevice {
  public:
   explicit OnDevice(const Device* device);
   ~OnDevice();
-
- private:
-  int before_;
 };
 // whether a capture, of this thread or another, forbids what is not queued: it is invalid then
 bool forbidden_by_capture();
@@ -170,6 +184,8 @@ void say(const std::string& what);
 
 // null where there is no such stream
 StreamState* state_of(cudaStream_t stream);
+// whether a stream that waits for the legacy one captures: nobody may use that one then
+bool captures_beside_legacy(bool invalidate);
 // runs what was queued on a stream until so many tasks are done
 void drain(StreamState* stream, uint64_t until);
 void drain_all();

@@ -1,4 +1,6 @@
 // Streams, events and graphs: queues of tasks, each run when something waits for it, and not before.
+#include <algorithm>
+
 #include "runtime/state.h"
 
 namespace ptx_interpreter {
@@ -16,9 +18,54 @@ bool alive(StreamState* stream) {
   return false;
 }
 
+// the tasks of a capture in an order that it allows: of those that may come next, the one that was queued last. Nothing where
+// not all of them come before the end of the stream that it began in
+std::vector<Task> in_order(const Capture& capture) {
+  const size_t n = capture.nodes.size();
+  std::vector<bool> joined(n), placed(n);
+  std::vector<size_t> waiting = capture.origin->after;
+  while (!waiting.empty()) {
+    const size_t at = waiting.back();
+    waiting.pop_back();
+    if (joined[at]) continue;
+    joined[at] = true;
+    for (const size_t before : capture.nodes[at].after) waiting.push_back(before);
+  }
+  std::vector<Task> tasks;
+  if (std::find(joined.begin(), joined.end(), false) != joined.end()) return tasks;
+  while (tasks.size() < n) {
+    size_t next = n;
+    for (size_t at = 0; at < n; ++at) {
+      const auto& after = capture.nodes[at].after;
+      if (!placed[at] && std::all_of(after.begin(), after.end(), [&](size_t b) { return placed[b]; }))
+        next = at;
+    }
+    placed[next] = true;
+    tasks.push_back(capture.nodes[next].task);
+  }
+  return tasks;
+}
+
+cudaStreamCaptureStatus status_of(const StreamState* stream) {
+  return !stream->capture               ? cudaStreamCaptureStatusNone
+         : stream->capture->invalidated ? cudaStreamCaptureStatusInvalidated
+                                        : cudaStreamCaptureStatusActive;
+}
+
 }  // namespace
 
+bool captures_beside_legacy(bool invalidate) {
+  bool found = false;
+  for (StreamState* other : device().streams) {
+    if (!other->blocking || !other->capture) continue;
+    found = true;
+    other->capture->invalidated = other->capture->invalidated || invalidate;
+  }
+  return found;
+}
+
 StreamState* state_of(cudaStream_t stream) {
+  device().initialized = true;
   // legacy, and the handles by which it and the per-thread one go
   if (stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread)
     return &device().legacy;
@@ -51,16 +98,19 @@ cudaError_t enqueue(cudaStream_t given, Task task) {
   StreamState* const stream = state_of(given);
   if (!stream) return cudaErrorInvalidResourceHandle;
   Device& d = device();
-  if (stream->capturing) {
-    if (stream->invalidated) return cudaErrorStreamCaptureInvalidated;
-    stream->captured.push_back(std::move(task));
+  if (stream->capture) {
+    Capture& capture = *stream->capture;
+    if (!capture.invalidated && process().broken_captures > 0) {
+      --process().broken_captures;
+      capture.invalidated = true;
+    }
+    if (capture.invalidated) return cudaErrorStreamCaptureInvalidated;
+    capture.nodes.push_back({std::move(task), stream->after});
+    stream->after = {capture.nodes.size() - 1};
     return cudaSuccess;
   }
   if (stream == &d.legacy) {
-    bool implicit = false;
-    for (StreamState* other : d.streams)
-      if (other->blocking && other->capturing) implicit = other->invalidated = true;
-    if (implicit) return cudaErrorStreamCaptureImplicit;
+    if (captures_beside_legacy(true)) return cudaErrorStreamCaptureImplicit;
     for (StreamState* other : d.streams)
       if (other->blocking)
         queue(stream, [other, until = other->queued] {
@@ -81,7 +131,11 @@ extern "C" {
 
 cudaError_t CUDARTAPI cudaDeviceSynchronize() {
   const Hold hold;
-  if (forbidden_by_capture()) return answer(cudaErrorStreamCaptureUnsupported);
+  // in whatever mode: it would wait for what is captured too
+  bool captured = false;
+  for (StreamState* stream : device().streams)
+    if (stream->capture) captured = stream->capture->invalidated = true;
+  if (captured) return answer(cudaErrorStreamCaptureUnsupported);
   ++process().waits;
   drain_all();
   return answer(cudaSuccess);
@@ -109,10 +163,12 @@ cudaError_t CUDARTAPI cudaStreamSynchronize(cudaStream_t given) {
   const Hold hold;
   StreamState* const stream = state_of(given);
   if (!stream) return answer(cudaErrorInvalidResourceHandle);
-  if (stream->capturing) {
-    stream->invalidated = true;
+  if (stream->capture) {
+    stream->capture->invalidated = true;
     return answer(cudaErrorStreamCaptureUnsupported);
   }
+  if (stream == &device().legacy && captures_beside_legacy(true))
+    return answer(cudaErrorStreamCaptureImplicit);
   ++process().waits;
   drain(stream, stream->queued);
   return answer(cudaSuccess);
@@ -122,9 +178,22 @@ cudaError_t CUDARTAPI cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event
   const EventState at = *reinterpret_cast<EventState*>(event);
   if (!at.stream) return answer(cudaSuccess);
   StreamState* const waiting = state_of(stream);
-  if (waiting && waiting->capturing) {
-    // no event here was recorded while its stream captured
-    waiting->invalidated = true;
+  if (!waiting) return answer(cudaErrorInvalidResourceHandle);
+  if (at.capture) {
+    if (at.stream->capture != at.capture) return answer(cudaErrorCapturedEvent);
+    if (waiting == &device().legacy || (waiting->capture && waiting->capture != at.capture)) {
+      at.capture->invalidated = true;
+      if (waiting->capture) waiting->capture->invalidated = true;
+      return answer(waiting->capture ? cudaErrorStreamCaptureMerge : cudaErrorStreamCaptureImplicit);
+    }
+    // a stream that waits for what is captured is captured too
+    if (!waiting->capture) waiting->after.clear();
+    waiting->capture = at.capture;
+    waiting->after.insert(waiting->after.end(), at.after_nodes.begin(), at.after_nodes.end());
+    return answer(cudaSuccess);
+  }
+  if (waiting->capture) {
+    waiting->capture->invalidated = true;
     return answer(cudaErrorStreamCaptureIsolation);
   }
   return answer(enqueue(stream, [at] {
@@ -135,29 +204,54 @@ cudaError_t CUDARTAPI cudaStreamIsCapturing(cudaStream_t given, cudaStreamCaptur
   const Hold hold;
   StreamState* const stream = state_of(given);
   if (!stream) return answer(cudaErrorInvalidResourceHandle);
-  *status = stream->capturing ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+  *status = status_of(stream);
+  if (stream == &device().legacy && captures_beside_legacy(false)) {
+    *status = cudaStreamCaptureStatusActive;  // whatever: it means nothing beside an error
+    return answer(cudaErrorStreamCaptureImplicit);
+  }
   return answer(cudaSuccess);
+}
+cudaError_t CUDARTAPI cudaStreamGetCaptureInfo(cudaStream_t given, cudaStreamCaptureStatus* status,
+                                               unsigned long long* number, cudaGraph_t*,
+                                               const cudaGraphNode_t**,
+#if CUDART_VERSION >= 13000
+                                               const cudaGraphEdgeData**,
+#endif
+                                               size_t*) {
+  const Hold hold;
+  const cudaError_t error = cudaStreamIsCapturing(given, status);
+  if (error == cudaSuccess && number && state_of(given)->capture) *number = state_of(given)->capture->number;
+  return error;
 }
 cudaError_t CUDARTAPI cudaStreamBeginCapture(cudaStream_t given, cudaStreamCaptureMode mode) {
   const Hold hold;
   StreamState* const stream = state_of(given);
   if (!stream) return answer(cudaErrorInvalidResourceHandle);
-  if (stream == &device().legacy || stream->capturing) return answer(cudaErrorStreamCaptureUnsupported);
-  stream->capturing = true;
-  stream->invalidated = false;
-  stream->mode = mode;
-  stream->capturer = std::this_thread::get_id();
-  stream->captured.clear();
+  if (stream == &device().legacy || stream->capture) return answer(cudaErrorStreamCaptureUnsupported);
+  stream->capture = std::make_shared<Capture>();
+  stream->capture->number = ++process().captures;
+  stream->capture->origin = stream;
+  stream->capture->mode = mode;
+  stream->capture->thread = std::this_thread::get_id();
+  stream->after.clear();
   return answer(cudaSuccess);
 }
 cudaError_t CUDARTAPI cudaStreamEndCapture(cudaStream_t given, cudaGraph_t* graph) {
   const Hold hold;
   StreamState* const stream = state_of(given);
-  if (!stream || !stream->capturing) return answer(cudaErrorIllegalState);
-  stream->capturing = false;
+  if (!stream || !stream->capture) return answer(cudaErrorIllegalState);
+  const std::shared_ptr<Capture> ended = stream->capture;
+  if (ended->origin != stream) {
+    ended->invalidated = true;
+    return answer(cudaErrorStreamCaptureUnmatched);
+  }
+  for (StreamState* other : device().streams)
+    if (other->capture == ended) other->capture = nullptr;
   *graph = nullptr;
-  if (stream->invalidated) return answer(cudaErrorStreamCaptureInvalidated);
-  *graph = reinterpret_cast<cudaGraph_t>(new GraphState{std::move(stream->captured)});
+  if (ended->invalidated) return answer(cudaErrorStreamCaptureInvalidated);
+  std::vector<Task> tasks = in_order(*ended);
+  if (tasks.size() != ended->nodes.size()) return answer(cudaErrorStreamCaptureUnjoined);
+  *graph = reinterpret_cast<cudaGraph_t>(new GraphState{std::move(tasks)});
   return answer(cudaSuccess);
 }
 cudaError_t CUDARTAPI cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {
@@ -193,15 +287,23 @@ cudaError_t CUDARTAPI cudaEventRecord(cudaEvent_t event, cudaStream_t given) {
   const Hold hold;
   StreamState* const stream = state_of(given);
   if (!stream) return answer(cudaErrorInvalidResourceHandle);
-  if (stream->capturing) return answer(cudaErrorStreamCaptureUnsupported);
+  if (stream->capture) {
+    if (stream->capture->invalidated) return answer(cudaErrorStreamCaptureInvalidated);
+    *reinterpret_cast<EventState*>(event) = {stream, 0, nullptr, stream->capture, stream->after};
+    return answer(cudaSuccess);
+  }
   const auto time = std::make_shared<uint64_t>(0);
   const cudaError_t error = enqueue(given, [time] { *time = device().machine.executed; });
-  *reinterpret_cast<EventState*>(event) = {stream, stream->queued, time};
+  *reinterpret_cast<EventState*>(event) = {stream, stream->queued, time, nullptr, {}};
   return answer(error);
 }
 cudaError_t CUDARTAPI cudaEventSynchronize(cudaEvent_t event) {
   const Hold hold;
   const EventState at = *reinterpret_cast<EventState*>(event);
+  if (at.capture) {
+    at.capture->invalidated = true;
+    return answer(cudaErrorCapturedEvent);
+  }
   ++process().waits;
   if (at.stream) drain(at.stream, at.after);
   return answer(cudaSuccess);

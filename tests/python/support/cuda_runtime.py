@@ -9,18 +9,21 @@ import numpy as np
 from dualstep import _core
 
 GLOBAL, RELAXED = 0, 2
-NON_BLOCKING = 1
+BLOCKING, NON_BLOCKING = 0, 1
 Pointer = ctypes.c_void_p
 
 
 class OnDevice:
-    """Booleans in memory of the batch's device, as torch and CuPy would give them: the memory is another batch's."""
+    """Booleans in memory of the batch's device, as torch and CuPy would give them: the memory is another batch's, and the
+    stream, where one is given, the one that is present."""
 
-    def __init__(self, mask, holder):
+    def __init__(self, mask, holder, stream=None):
         words = np.zeros(holder.qvel.shape, np.float32)
         words.reshape(-1).view(np.uint8)[: len(mask)] = mask
         holder.qvel = words
         self.__cuda_array_interface__ = holder.qvel.__cuda_array_interface__ | {"shape": mask.shape, "typestr": "|b1"}
+        if stream is not None:
+            self.__cuda_array_interface__["stream"] = stream
 
     def __dlpack_device__(self):
         return 2, 0
@@ -51,10 +54,37 @@ class Runtime:
         """What part of an SM's memory kernels of that name were asked to leave to shared memory: percent."""
         return self.library.ptx_interpreter_carve_out(kernel.encode())
 
-    def stream(self):
+    def initialized(self, device):
+        """Whether somebody made a context there."""
+        return bool(self.library.ptx_interpreter_initialized(device))
+
+    def break_captures(self, number):
+        """The next captures end as if another thread waited for the device meanwhile."""
+        self.library.ptx_interpreter_break_captures(number)
+
+    def last_error(self):
+        return self.library.cudaGetLastError()
+
+    def present_device(self):
+        number = ctypes.c_int()
+        self.check(self.library.cudaGetDevice(ctypes.byref(number)))
+        return number.value
+
+    def stream(self, flags=NON_BLOCKING):
         made = Pointer()
-        self.check(self.library.cudaStreamCreateWithFlags(ctypes.byref(made), NON_BLOCKING))
+        self.check(self.library.cudaStreamCreateWithFlags(ctypes.byref(made), flags))
         return made.value
+
+    def destroy(self, stream):
+        self.check(self.library.cudaStreamDestroy(Pointer(stream)))
+
+    def join(self, stream, other):
+        """What the stream does next comes after what the other was told."""
+        event = Pointer()
+        self.check(self.library.cudaEventCreate(ctypes.byref(event)))
+        self.check(self.library.cudaEventRecord(event, Pointer(other)))
+        self.check(self.library.cudaStreamWaitEvent(Pointer(stream), event, 0))
+        self.check(self.library.cudaEventDestroy(event))
 
     def wait(self, stream):
         self.check(self.library.cudaStreamSynchronize(Pointer(stream)))
