@@ -143,7 +143,7 @@ file(GENERATE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/cuda/cuda_variants.h CONTENT
 set(cuda_backend host/backends/cuda)
 target_sources(dualstep_batch PRIVATE
   ${cuda_backend}/cuda_backend.cpp ${cuda_backend}/cuda_choices.cpp ${cuda_backend}/cuda_memory.cpp
-  ${cuda_backend}/cuda_fused.cpp ${cuda_backend}/cuda_rows.cpp
+  ${cuda_backend}/cuda_errors.cpp ${cuda_backend}/cuda_fused.cpp ${cuda_backend}/cuda_rows.cpp
   ${cuda_backend}/cuda_graphs.cpp ${cuda_backend}/cuda_batch_ops.cpp ${cuda_backend}/cuda_staged.cpp
   ${cuda_backend}/specialized_kernels.cpp ${cuda_objects})
 set_source_files_properties(${cuda_objects} PROPERTIES EXTERNAL_OBJECT TRUE GENERATED TRUE)

@@ -350,6 +350,7 @@ bool CudaBackend<Scalar>::copy_marked(const std::vector<CopiedRow>& rows, const 
   const OnDevice here(device_);
   (void)capturing();
   const CudaList envs = batch_ops_.compact(flags, num_envs, stream_);
+  const OnDevice here(device_);
   check(batch_ops::scatter(rows_to_copy(rows, num_envs), envs, stream_), "copying rows of environments");
   if (replay) replay_some(*replay, envs, stream_);
   return true;

@@ -59,27 +59,20 @@ inline void check(cudaError_t error, const std::string& doing) {
   throw std::runtime_error(what);
 }
 
-// the calling thread's device, for as long as this lives
+// the calling thread's device, for as long as this lives. A device that nobody asked for stays untouched
 class OnDevice {
  public:
-  explicit OnDevice(int device) {
-    check(cudaGetDevice(&before_), "asking for the present device");
-    if (before_ != device) check(cudaSetDevice(device), "choosing device " + std::to_string(device));
-    changed_ = before_ != device;
-  }
-  ~OnDevice() {
-    if (changed_) (void)cudaSetDevice(before_);
-  }
+  explicit OnDevice(int device);
+  ~OnDevice();
   OnDevice(const OnDevice&) = delete;
   OnDevice& operator=(const OnDevice&) = delete;
 
  private:
-  int before_ = 0;
-  bool changed_ = false;
+  bool pushed_ = false;
 };
 
-// lets this thread allocate and free while somebody captures a graph: that is no part of the capture, and would
-// otherwise invalidate it
+// lets this thread allocate and free, load and unload while somebody captures a graph: that is no part of the capture, and
+// would otherwise invalidate it
 class OutsideCapture {
  public:
   OutsideCapture() { (void)cudaThreadExchangeStreamCaptureMode(&mode_); }

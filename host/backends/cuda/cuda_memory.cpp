@@ -35,9 +35,14 @@ std::shared_ptr<void> cuda_allocate(int device, size_t bytes) {
   if (error != cudaSuccess)
     check(error, "allocating " + std::to_string(bytes) + " bytes on cuda:" + std::to_string(device) +
                      (error == cudaErrorMemoryAllocation ? free_memory() : ""));
-  return std::shared_ptr<void>(memory, [](void* p) {
-    const OutsideCapture free_now;
-    (void)cudaFree(p);
+  return std::shared_ptr<void>(memory, [device](void* p) {
+    try {
+      const OnDevice there(device);
+      const OutsideCapture free_now;
+      (void)cudaFree(p);
+    } catch (const std::exception&) {
+      // the device is lost, and all that it held
+    }
   });
 }
 

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 from cuda_runtime import Runtime
+from places import ROOT
 
 if not Runtime.here():
     pytest.skip("the PTX interpreter is not here", allow_module_level=True)
@@ -58,6 +59,25 @@ with ds.Batch(model, 4, "cuda") as sim:
     assert first.startswith("MemoryError: ") and "CUDA, allocating " in first and "MiB are free" in first
     assert "fewer environments take less, and device 'cpu'" in first
     assert fine == "True"
+
+
+def test_a_device_that_nobody_asked_for_stays_untouched():
+    code = """
+from cuda_runtime import Runtime
+runtime = Runtime()
+with ds.Batch(model, 4, "cuda:1", diverged="reset") as sim:
+    sim.step(); sim.step()
+    sim.reset(np.arange(4) == 1)
+    qpos = sim.qpos
+    sim.set_parameter("body_mass", np.ones((4, model.nbody)))
+    sim.ctrl = sim.ctrl
+    print(np.isfinite(sim.qpos.numpy()).all())
+print(np.isfinite(qpos.numpy()).all())
+del sim, qpos
+print(runtime.initialized(0), runtime.initialized(1), runtime.present_device())
+"""
+    code = f"sys.path.insert(0, {str(ROOT / 'tests/python/support')!r})\n" + code
+    assert lines(code) == ["True", "True", "False True 0"]
 
 
 def test_a_device_that_falls_off():
