@@ -1,6 +1,9 @@
 #include "host/backends/cuda/cuda_fused.h"
 
 #include <algorithm>
+#include <map>
+#include <mutex>
+#include <utility>
 
 #include "kernels/launch/cuda/cuda_try.cuh"
 #include "kernels/launch/cuda/launch.cuh"
@@ -11,6 +14,18 @@ namespace {
 int preference(CarveOut choice, bool shared) {
   if (choice == CarveOut::kDefault) return cudaSharedmemCarveoutDefault;
   return choice == CarveOut::kShared || shared ? cudaSharedmemCarveoutMaxShared : cudaSharedmemCarveoutMaxL1;
+}
+
+// A kernel for all models has one carve-out, whichever batch launches it: that of the batch that set it last, which is
+// remembered by kernel and device
+cudaError_t set_carve_out(const void* kernel, int device, int percent, bool anew) {
+  static std::mutex mutex;
+  static std::map<std::pair<const void*, int>, int> last;
+  const std::lock_guard lock(mutex);
+  const auto [found, inserted] = last.try_emplace({kernel, device}, percent);
+  if (!anew && !inserted && found->second == percent) return cudaSuccess;
+  found->second = percent;
+  return cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, percent);
 }
 
 }  // namespace
@@ -66,8 +81,10 @@ cudaError_t CudaFused<Scalar>::plan(const void* kernel, int lanes, const Tables<
       cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, made.threads(), made.shared_bytes_));
   if (resident == 0) return cudaErrorInvalidConfiguration;
   // a kernel that uses no shared memory has all of the cache
-  DS_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
-                              preference(choice.carve_out, made.shared())));
+  made.device_ = device;
+  made.carve_out_ = preference(choice.carve_out, made.shared());
+  // a kernel that was loaded just now may stand where another one was
+  DS_TRY(set_carve_out(kernel, device, made.carve_out_, /*anew=*/true));
   made.max_blocks_ = resident * sms;
   made.max_blocks_ = made.blocks_for(num_envs);
   if (!made.shared()) made.scratch_bytes_ = warp * static_cast<size_t>(made.warps_ * made.max_blocks_);
@@ -84,6 +101,7 @@ cudaError_t CudaFused<Scalar>::run(const Tables<Scalar>& tables, const BatchView
   // the parameters of the fused step; a launch copies what these point to
   void* parameters[] = {const_cast<Tables<Scalar>*>(&tables), const_cast<BatchView<Scalar>*>(&batch),
                         const_cast<StepArgs*>(&args), &workspace, &warp_bytes};
+  DS_TRY(set_carve_out(kernel_, device_, carve_out_, /*anew=*/false));
   return cudaLaunchKernel(kernel_, dim3(static_cast<unsigned>(blocks_for(batch.num_envs))),
                           dim3(static_cast<unsigned>(threads())), parameters, shared_bytes_, stream);
 }

@@ -44,9 +44,11 @@ class CudaFused {
   int threads() const;
 
   const void* kernel_ = nullptr;
+  int device_ = 0;
   int group_ = 1;             // environments of a warp
   int warps_ = 1;             // of a block
   int max_blocks_ = 0;        // resident on the device
+  int carve_out_ = 0;         // for shared memory, as the runtime counts it
   size_t shared_bytes_ = 0;   // of a block
   size_t scratch_bytes_ = 0;  // of device memory
 };
