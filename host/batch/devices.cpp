@@ -11,7 +11,6 @@
 namespace dualstep {
 
 #if DUALSTEP_HAS_CUDA
-bool cuda_device_present();
 template <class Scalar>
 std::unique_ptr<Backend<Scalar>> make_cuda_backend(const DeviceOptions& options);
 #endif
@@ -21,6 +20,9 @@ void cuda_read(int, uintptr_t, void*, const void*, size_t) { throw std::logic_er
 void cuda_write(int, uintptr_t, void*, const void*, size_t) { throw std::logic_error("built without CUDA"); }
 void cuda_copy(int, uintptr_t, void*, const void*, size_t) { throw std::logic_error("built without CUDA"); }
 void cuda_wait(int, uintptr_t, uintptr_t) { throw std::logic_error("built without CUDA"); }
+bool cuda_may_wait(int, uintptr_t) { throw std::logic_error("built without CUDA"); }
+void cuda_finish(int, uintptr_t) { throw std::logic_error("built without CUDA"); }
+bool cuda_device_present() { return false; }
 #endif
 
 namespace {

@@ -69,8 +69,11 @@ void CudaBackend<Scalar>::set_stream(uintptr_t stream) {
   const cudaStream_t next = reinterpret_cast<cudaStream_t>(stream);
   if (next == stream_) return;
   const OnDevice here(device_);
-  // what was queued before comes first
-  cuda_wait(device_, stream, reinterpret_cast<uintptr_t>(stream_));
+  // what was queued before comes first. Where one of both is captured, who replays the graph orders them
+  if (!cuda_order(device_, stream, reinterpret_cast<uintptr_t>(stream_))) {
+    captured_ = true;
+    placed_rows_.keep();
+  }
   stream_ = next;
 }
 

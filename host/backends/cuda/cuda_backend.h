@@ -36,10 +36,6 @@
 
 namespace dualstep {
 
-// whether there is a device, a driver that serves it, and kernels for it. Where no driver is installed, nothing of
-// CUDA is initialized
-bool cuda_device_present();
-
 template <class Scalar>
 class CudaBackend final : public Backend<Scalar> {
  public:
@@ -92,7 +88,7 @@ class CudaBackend final : public Backend<Scalar> {
   void plan_step(const Tables<Scalar>& tables);
   void refuse_generic(const Tables<Scalar>& tables) const;
   CudaRows rows_to_place(const std::vector<PlacedRow>& rows, int num_envs) {
-    return placed_rows_.find(rows, num_envs, capturing());
+    return placed_rows_.find(rows, num_envs, stream_, capturing());
   }
   void replay_some(const Replay<Scalar>& replay, const CudaList& envs, cudaStream_t stream);
   // the action on the environments of a list, or on all

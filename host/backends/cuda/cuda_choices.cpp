@@ -8,6 +8,7 @@
 #include "cuda_variants.h"
 #include "host/backends/cuda/cuda_backend.h"
 #include "host/backends/cuda/cuda_errors.h"
+#include "host/backends/cuda/cuda_memory.h"
 
 namespace dualstep {
 namespace {

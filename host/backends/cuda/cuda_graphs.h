@@ -11,6 +11,9 @@
 namespace dualstep {
 
 bool captures(cudaStream_t stream);
+// whether the host may wait for a stream without ending a capture: neither it nor, where it is the legacy one, a stream
+// that waits for it is captured
+bool may_wait(cudaStream_t stream);
 
 class CudaGraphs {
  public:
@@ -33,7 +36,8 @@ class CudaGraphs {
     cudaGraphExec_t exec = nullptr;  // null until it is asked for again
   };
   static constexpr size_t kGraphs = 8;  // sequences that are remembered
-  void record(Graph* graph, const Enqueue& enqueue);
+  // false where somebody else ended the recording: nothing was done then
+  bool record(Graph* graph, const Enqueue& enqueue);
 
   cudaStream_t recorder_ = nullptr;
   std::deque<Graph> graphs_;  // latest first

@@ -13,10 +13,25 @@ cudaStream_t as_stream(uintptr_t handle) { return reinterpret_cast<cudaStream_t>
 
 // a graph holds work of the device alone: waiting for it would invalidate the capture
 void refuse_capture(uintptr_t stream, const std::string& doing) {
-  if (captures(as_stream(stream)))
-    throw std::runtime_error("CUDA, " + doing +
-                             ": the stream of the batch is being captured into a graph, which holds work of "
-                             "the device alone: the host reads and writes before it, or after");
+  if (may_wait(as_stream(stream))) return;
+  const std::string which =
+      captures(as_stream(stream)) ? "" : ", the legacy one, or a stream that waits for it,";
+  throw std::runtime_error("CUDA, " + doing + ": the stream of the batch" + which +
+                           " is being captured into a graph, which holds work of the device alone: the host "
+                           "reads and writes before it, or after");
+}
+
+// the capture that a stream is part of, by its number; 0: none. The legacy stream may not be used while a stream that
+// waits for it captures, and is then in a capture of its own
+unsigned long long capture_of(uintptr_t stream) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  unsigned long long number = 0;
+  const cudaError_t error = cudaStreamGetCaptureInfo(as_stream(stream), &status, &number);
+  if (error != cudaSuccess) {
+    (void)cudaGetLastError();
+    return ~0ull;
+  }
+  return status == cudaStreamCaptureStatusNone ? 0 : number;
 }
 
 std::string free_memory() {
@@ -88,10 +103,17 @@ void cuda_copy(int device, uintptr_t stream, void* to, const void* from, size_t 
 }
 
 void cuda_wait(int device, uintptr_t stream, uintptr_t other) {
-  if (stream == other) return;
+  if (!cuda_order(device, stream, other))
+    throw std::runtime_error(
+        "CUDA, letting one stream wait for another: a graph captures one of them and not the other, or "
+        "another graph does. Set Batch.stream to the stream that is captured, and make there what the batch "
+        "reads; take arrays of the batch before the capture, or for the stream of the batch");
+}
+
+bool cuda_order(int device, uintptr_t stream, uintptr_t other) {
+  if (stream == other) return true;
   const OnDevice here(device);
-  // what is captured may not wait for what is not, nor the other way round: who replays the graph orders them
-  if (captures(as_stream(stream)) || captures(as_stream(other))) return;
+  if (capture_of(stream) != capture_of(other)) return false;
   cudaEvent_t event = nullptr;
   check(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "making an event");
   cudaError_t error = cudaEventRecord(event, as_stream(other));
@@ -99,6 +121,18 @@ void cuda_wait(int device, uintptr_t stream, uintptr_t other) {
   // the wait that was queued outlives the event
   (void)cudaEventDestroy(event);
   check(error, "letting one stream wait for another");
+  return true;
+}
+
+bool cuda_may_wait(int device, uintptr_t stream) {
+  const OnDevice here(device);
+  return may_wait(as_stream(stream));
+}
+
+void cuda_finish(int device, uintptr_t stream) {
+  const OnDevice here(device);
+  refuse_capture(stream, "waiting for a stream");
+  check(cudaStreamSynchronize(as_stream(stream)), "waiting for a stream");
 }
 
 }  // namespace dualstep
