@@ -138,7 +138,8 @@ class Backend : public Device {
 
   // how long the tables are, and how many environments there are; called once, before set_tables
   virtual void set_sizes(const TableCounts&, int /*num_envs*/) {}
-  // the model; called before the first run and whenever a table changed. The tables stay where they are.
+  // the model; called before the first run and whenever a table changed. The tables stay where they are. Where it
+  // throws, those from before are in use
   virtual void set_tables(const Tables<Scalar>& tables) = 0;
   // the workspace as the last environment of a run left it, number after number (Layout); null where it is shared
   // by environments, or not memory of the host

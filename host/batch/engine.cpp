@@ -106,25 +106,17 @@ class EngineOf final : public Engine {
   }
 
   void adopt(const std::vector<std::pair<int, std::shared_ptr<const Difference>>>& environments) override {
-    // what is made or written to here reaches the kernels at the end
-    const StepOptions<Scalar> before = shared_.options();
-    std::vector<std::string> made;
+    const StepOptions<Scalar> options = shared_.options();
+    std::map<std::string, std::vector<Scalar>> before;
+    for (const auto& [name, own] : own_) before[name] = own.values;
     try {
-      write_own(environments, &made);
+      write_own(environments);
+      send_own();
     } catch (...) {
-      for (const std::string& name : made) own_.erase(name);
-      for (auto& [name, own] : own_)
-        backend_->read(own.values.data(), own.data.get(), own.values.size() * sizeof(Scalar));
-      shared_.options() = before;
+      shared_.options() = options;
+      take_back(std::move(before));
       throw;
     }
-    for (const auto& [name, own] : own_) {
-      backend_->write(own.data.get(), own.values.data(), own.values.size() * sizeof(Scalar));
-      shared_.set_per_environment(name, static_cast<const Scalar*>(own.data.get()),
-                                  static_cast<int>(shared_.reals().at(name).size()) * backend_->pack());
-    }
-    tables_ = shared_.view();
-    backend_->set_tables(tables_);
   }
 
   std::vector<std::string> own_tables() const override {
@@ -166,15 +158,12 @@ class EngineOf final : public Engine {
     return taken(reinterpret_cast<const Scalar*>(integers + island_layout(n).ints));
   }
 
-  // the differences into the tables that environments have of their own, on the host; the names of those that it made
-  void write_own(const Differences& environments, std::vector<std::string>* made) {
+  // the differences into the tables that environments have of their own, on the host
+  void write_own(const Differences& environments) {
     for (const auto& [env, difference] : environments) {
       stop_if_told();
       for (const auto& table : static_cast<const OwnTables<Scalar>&>(*difference).tables)
-        if (own_.count(table.first) == 0) {
-          made->push_back(table.first);
-          make_own(table.first);
-        }
+        if (own_.count(table.first) == 0) make_own(table.first);
     }
     for (const auto& [env, any] : environments) {
       stop_if_told();
@@ -186,6 +175,36 @@ class EngineOf final : public Engine {
       // a feature may be on where one environment needs it
 #define FEATURE(name, source, meaning) shared_.options().name |= difference.options.name;
 #include "kernels/data/options.inl"
+    }
+  }
+
+  // from the host to where the kernels read them
+  void send_own() {
+    for (const auto& [name, own] : own_)
+      shared_.set_per_environment(name, static_cast<const Scalar*>(own.data.get()),
+                                  static_cast<int>(shared_.reals().at(name).size()) * backend_->pack());
+    tables_ = shared_.view();
+    for (const auto& [name, own] : own_)
+      backend_->write(own.data.get(), own.values.data(), own.values.size() * sizeof(Scalar));
+    backend_->set_tables(tables_);
+  }
+
+  // the tables that environments had of their own, and no others
+  void take_back(std::map<std::string, std::vector<Scalar>> before) {
+    for (auto own = own_.begin(); own != own_.end();) {
+      const auto found = before.find(own->first);
+      if (found != before.end()) {
+        own->second.values = std::move(found->second);
+        ++own;
+      } else {
+        shared_.set_shared(own->first);
+        own = own_.erase(own);
+      }
+    }
+    try {
+      send_own();
+    } catch (const std::exception&) {
+      // a device that takes nothing now took nothing before; or it is lost, and says so to whoever asks next
     }
   }
 

@@ -7,6 +7,7 @@
 #include "host/backends/cuda/cuda_choices.h"
 #include "host/backends/cuda/cuda_errors.h"
 #include "host/backends/cuda/cuda_memory.h"
+#include "host/backends/cuda/specialize/program.h"
 #include "kernels/collide/kinds.h"
 #include "kernels/sensors/distance.h"
 #include "kernels/sensors/range.h"
@@ -44,9 +45,8 @@ template <class Scalar>
 CudaBackend<Scalar>::~CudaBackend() {
   try {
     const OnDevice here(device_);
-    graphs_.forget();
-    special_.disable("the batch is closed");
     graphs_.close();
+    let_go(std::move(special_));
   } catch (const std::exception&) {
     // the device is lost, and all that it held
   }
@@ -54,13 +54,13 @@ CudaBackend<Scalar>::~CudaBackend() {
 
 template <class Scalar>
 std::string CudaBackend<Scalar>::description() const {
-  const std::string memory = fused_.shared() && !staged_.planned() ? "shared" : "device";
+  const std::string memory = plan_.fused.shared() && !plan_.staged.planned() ? "shared" : "device";
   LaneChoice used = choice_;
-  if (choice_.staged && !staged_.planned()) used = choose_lanes({lanes_});
-  const bool special = !special_.kernels().empty();
+  if (choice_.staged && !plan_.staged.planned()) used = choose_lanes({lanes_});
+  const bool special = !special_->kernels().empty();
   return device() + ", " + name_ + ", " + describe_lanes(used, "thread") + " an environment, workspace in " +
          memory + " memory, " +
-         (special ? "kernels specialised for this model" : "generic kernels (" + special_.why() + ")") +
+         (special ? "kernels specialised for this model" : "generic kernels (" + special_->why() + ")") +
          (choice_.staged && !special ? ", so not launched in parts" : "");
 }
 
@@ -133,29 +133,27 @@ void CudaBackend<Scalar>::upload(const Tables<Scalar>& tables) {
     if (bytes > 0) std::memcpy(packed.data() + at, data, bytes);
     return at;
   };
-  const Tables<Scalar> before = tables_;
-  tables_ = tables;
   TableCounts at{};
 #define TABLE_I(name, meaning) at.name = pack(tables.name, counts_.name * sizeof(int));
 #define TABLE_R(name, meaning) \
   if (tables.name.env_stride == 0) at.name = pack(tables.name.p, counts_.name * sizeof(Scalar));
 #include "kernels/data/fields.inl"
+  const bool other = packed != packed_;
   // a captured graph goes on with the tables that it was captured with
-  if (captured_ && packed != packed_) {
-    retired_.push_back(arena_.data);
-    arena_ = {};
-  }
-  char* const base = static_cast<char*>(grow(&arena_, packed.size()));
-  if (packed != packed_) {
-    write(base, packed.data(), packed.size());
-    packed_ = std::move(packed);
-  }
-#define TABLE_I(name, meaning) tables_.name = reinterpret_cast<const int*>(base + at.name);
+  Buffer arena = captured_ && other ? Buffer{} : arena_;
+  char* const base = static_cast<char*>(grow(&arena, packed.size()));
+  Tables<Scalar> placed = tables;
+#define TABLE_I(name, meaning) placed.name = reinterpret_cast<const int*>(base + at.name);
 #define TABLE_R(name, meaning) \
-  if (tables.name.env_stride == 0) tables_.name.p = reinterpret_cast<const Scalar*>(base + at.name);
+  if (tables.name.env_stride == 0) placed.name.p = reinterpret_cast<const Scalar*>(base + at.name);
 #include "kernels/data/fields.inl"
-  // graphs hold the tables by value
-  if (std::memcmp(&before, &tables_, sizeof before) != 0) graphs_.forget();
+  if (captured_ && arena.data != arena_.data) retired_.push_back(arena_.data);
+  if (other) write(base, packed.data(), packed.size());
+  // from here on nothing fails. Graphs hold the tables by value
+  if (std::memcmp(&placed, &tables_, sizeof placed) != 0) graphs_.forget();
+  arena_ = std::move(arena);
+  packed_ = std::move(packed);
+  tables_ = placed;
 }
 
 template <class Scalar>
@@ -195,33 +193,22 @@ bool tells_normals(const Tables<Scalar>& tables) {
 }
 
 template <class Scalar>
-void CudaBackend<Scalar>::plan_step(const Tables<Scalar>& tables) {
-  const auto plan = [&] {
-    const auto& special = special_.kernels();
-    const cudaError_t error = staged_.plan(special, choice_.lanes, num_envs_, device_);
-    if (error != cudaSuccess || staged_.planned()) return error;
-    if (special.empty() && !generic_)
-      throw std::invalid_argument("lanes " + std::to_string(lanes_) + " is given, and " +
-                                  describe_generic_kernels<Scalar>() +
-                                  "; none is specialised for this model: " + special_.why());
-    return fused_.plan(special.size() == 1 ? special[0] : generic_->of(tables.n.kdim), lanes_, tables_,
-                       num_envs_, device_, fused_choice_);
-  };
-  cudaError_t error = plan();
-  if (error != cudaSuccess && error != cudaErrorInvalidConfiguration && !special_.kernels().empty()) {
-    (void)cudaGetLastError();
-    special_.disable("the runtime does not take it: " + describe(error));
-    error = plan();
-  }
-  check(error, error == cudaErrorInvalidConfiguration
-                   ? "the workspace of a model of " + std::to_string(4L * tables.l.total) +
-                         " bytes an environment does not fit into shared memory"
-                   : "preparing the kernels for " + name_);
+cudaError_t CudaBackend<Scalar>::try_plan(const Tables<Scalar>& tables, const SpecializedKernels& special,
+                                          Plan* plan) const {
+  const std::vector<const void*>& kernels = special.kernels();
+  const cudaError_t error = plan->staged.plan(kernels, choice_.lanes, num_envs_, device_);
+  if (error != cudaSuccess || plan->staged.planned()) return error;
+  if (kernels.empty() && !generic_)
+    throw std::invalid_argument("lanes " + std::to_string(lanes_) + " is given, and " +
+                                describe_generic_kernels<Scalar>() +
+                                "; none is specialised for this model: " + special.why());
+  return plan->fused.plan(kernels.size() == 1 ? kernels[0] : generic_->of(tables.n.kdim), lanes_, tables,
+                          num_envs_, device_, fused_choice_);
 }
 
 // generic kernels leave out what few models need and every model would pay for
 template <class Scalar>
-void CudaBackend<Scalar>::refuse_generic(const Tables<Scalar>& tables) const {
+void refuse_generic(const Tables<Scalar>& tables, const std::string& why) {
   std::string what;
   if (searches_contacts(tables))
     what =
@@ -238,22 +225,56 @@ void CudaBackend<Scalar>::refuse_generic(const Tables<Scalar>& tables) const {
   else if (tables.n.nisland > 0)
     what = "the contacts of " + std::to_string(tables.n.nisland) +
            " trees are solved by islands here, which on a GPU specialised kernels alone do";
-  if (!what.empty()) throw std::runtime_error(what + ", and there are none: " + special_.why());
+  if (!what.empty()) throw std::runtime_error(what + ", and there are none: " + why);
+}
+
+template <class Scalar>
+auto CudaBackend<Scalar>::plan_step(const Tables<Scalar>& tables, SpecializedKernels* special) const -> Plan {
+  Plan plan;
+  cudaError_t error = try_plan(tables, *special, &plan);
+  if (error != cudaSuccess && error != cudaErrorInvalidConfiguration && !special->kernels().empty()) {
+    (void)cudaGetLastError();
+    special->disable("the runtime does not take it: " + describe(error));
+    error = try_plan(tables, *special, &plan);
+  }
+  check(error, error == cudaErrorInvalidConfiguration
+                   ? "the workspace of a model of " + std::to_string(4L * tables.l.total) +
+                         " bytes an environment does not fit into shared memory"
+                   : "preparing the kernels for " + name_);
+  return plan;
+}
+
+template <class Scalar>
+void CudaBackend<Scalar>::let_go(std::shared_ptr<SpecializedKernels> kernels) {
+  if (!kernels || kernels->kernels().empty()) return;
+  // a graph of the user's may be launched in any queue, and who waits for one that is captured ends the capture
+  if (captured_ || !may_wait(stream_))
+    SpecializedKernels::keep_loaded(std::move(kernels));
+  else if (cudaStreamSynchronize(stream_) != cudaSuccess)
+    (void)cudaGetLastError();
 }
 
 template <class Scalar>
 void CudaBackend<Scalar>::set_tables(const Tables<Scalar>& tables) {
   const OnDevice here(device_);
+  // what may fail comes first: then tables and kernels from before serve on
+  std::string text = program_text(tables, choice_);
+  auto special = special_;
+  if (!special || special->text() != text)
+    special = std::make_shared<SpecializedKernels>(std::move(text), choice_, arch_);
+  const bool others =
+      !special_ || (special != special_ && !(special->kernels().empty() && special_->kernels().empty()));
+  Plan plan = others ? plan_step(tables, special.get()) : plan_;
+  // whatever is planned anew: somebody may ask for sensors later
+  if (special->kernels().empty()) refuse_generic(tables, special->why());
+  grow(&scratch_,
+       plan.staged.planned() ? plan.staged.scratch_bytes(tables, num_envs_) : plan.fused.scratch_bytes());
   upload(tables);
   // sizes do not change, but what a specialised kernel takes as constant may
-  const bool same_kernels = !special_.update(tables, choice_, arch_, captured_, [this] { graphs_.forget(); });
-  if (!(fused_.planned() || staged_.planned()) || !same_kernels) {
-    graphs_.forget();
-    plan_step(tables);
-    grow(&scratch_, staged_.planned() ? staged_.scratch_bytes(tables_, num_envs_) : fused_.scratch_bytes());
-  }
-  // whatever is planned anew: somebody may ask for sensors later
-  if (special_.kernels().empty()) refuse_generic(tables);
+  if (others) graphs_.forget();
+  plan_ = plan;
+  std::swap(special, special_);
+  if (special != special_) let_go(std::move(special));
 }
 
 // running --------------------------------------------------------------------------------------------------
@@ -278,9 +299,9 @@ void CudaBackend<Scalar>::step(const BatchView<Scalar>& batch, const StepArgs& a
     own.order = batch_ops_.order_by_workload(batch.num_envs, stream);
     own.workload = batch_ops_.workload();
   }
-  check(staged_.planned() ? staged_.run(tables_, batch, own, scratch_.data.get(), stream,
-                                        seconds_.empty() ? nullptr : seconds_.data())
-                          : fused_.run(tables_, batch, own, scratch_.data.get(), stream),
+  check(plan_.staged.planned() ? plan_.staged.run(tables_, batch, own, scratch_.data.get(), stream,
+                                                  seconds_.empty() ? nullptr : seconds_.data())
+                               : plan_.fused.run(tables_, batch, own, scratch_.data.get(), stream),
         "launching a step");
 }
 
@@ -311,7 +332,7 @@ BatchSummary CudaBackend<Scalar>::summarize(const BatchView<Scalar>& batch) {
 
 template <class Scalar>
 void CudaBackend<Scalar>::time_stages(bool on) {
-  seconds_.assign(on && staged_.planned() ? kParts : 0, 0.0);
+  seconds_.assign(on && plan_.staged.planned() ? kParts : 0, 0.0);
 }
 
 template <class Scalar>
@@ -329,6 +350,7 @@ std::vector<uint64_t> CudaBackend<Scalar>::stage_ticks() const {
 
 template <class Scalar>
 void CudaBackend<Scalar>::prepare(const std::vector<PlacedRow>& rows) {
+  const OnDevice here(device_);
   (void)rows_to_place(rows, num_envs_);
 }
 
@@ -353,7 +375,6 @@ bool CudaBackend<Scalar>::copy_marked(const std::vector<CopiedRow>& rows, const 
   const OnDevice here(device_);
   (void)capturing();
   const CudaList envs = batch_ops_.compact(flags, num_envs, stream_);
-  const OnDevice here(device_);
   check(batch_ops::scatter(rows_to_copy(rows, num_envs), envs, stream_), "copying rows of environments");
   if (replay) replay_some(*replay, envs, stream_);
   return true;

@@ -18,7 +18,8 @@
 // in their order; DUALSTEP_CUDA_ADDRESSES=1 specialises kernels whose accesses know which memory they go to.
 //
 // A graph that a user captures owns what it points to: rows that environments are placed with are sent once and
-// never overwritten, and buffers and kernels that a later call replaces stay until the batch is closed.
+// never overwritten, buffers that a later call replaces stay until the batch is closed, and kernels as long as the
+// process.
 #pragma once
 
 #include <memory>
@@ -80,13 +81,21 @@ class CudaBackend final : public Backend<Scalar> {
     size_t bytes = 0;
   };
 
+  // how a step is launched, in one way or the other
+  struct Plan {
+    CudaFused<Scalar> fused;
+    CudaStaged<Scalar> staged;
+  };
+
   void upload(const Tables<Scalar>& tables);
   void* grow(Buffer* buffer, size_t bytes);
+  // unloads kernels that nobody asks for any more, once what waits in the queue is done
+  void let_go(std::shared_ptr<SpecializedKernels> kernels);
   // whether the user captures what is launched now; from then on nothing that is launched may go away
   bool capturing();
   // the kernels of the step, and how they are launched; throws where there are none
-  void plan_step(const Tables<Scalar>& tables);
-  void refuse_generic(const Tables<Scalar>& tables) const;
+  Plan plan_step(const Tables<Scalar>& tables, SpecializedKernels* special) const;
+  cudaError_t try_plan(const Tables<Scalar>& tables, const SpecializedKernels& special, Plan* plan) const;
   CudaRows rows_to_place(const std::vector<PlacedRow>& rows, int num_envs) {
     return placed_rows_.find(rows, num_envs, stream_, capturing());
   }
@@ -102,7 +111,7 @@ class CudaBackend final : public Backend<Scalar> {
   LaneChoice choice_;
   bool sorted_ = true;
   std::string name_, arch_;
-  SpecializedKernels special_;
+  std::shared_ptr<SpecializedKernels> special_;
   FusedChoice fused_choice_;
   const GenericKernels<Scalar>* generic_ = nullptr;  // null where this build has none for these lanes
   cudaStream_t stream_ = nullptr;
@@ -110,11 +119,10 @@ class CudaBackend final : public Backend<Scalar> {
   Tables<Scalar> tables_{};   // those of the device
   std::vector<char> packed_;  // all shared tables, as they lie there
   Buffer arena_, scratch_;
-  std::vector<std::shared_ptr<void>> retired_;  // of buffers, where a captured graph may point there
+  std::vector<std::shared_ptr<void>> retired_;  // buffers that a captured graph may point to
   CudaBatchOps batch_ops_;
   CudaPlacedRows placed_rows_;
-  CudaFused<Scalar> fused_;
-  CudaStaged<Scalar> staged_;
+  Plan plan_;
   std::vector<double> seconds_;  // of parts, where somebody times them
   CudaGraphs graphs_;
 };
