@@ -190,6 +190,16 @@ void Batch::place(int env, const Start& start) {
                             row.bytes);
 }
 
+Batch::~Batch() {
+  try {
+    // who holds an array comes after what was queued
+    if (device_index() >= 0) set_stream(0);
+  } catch (const std::exception&) {
+    // the device is lost, or this process was forked
+  }
+  stream_->store(0);
+}
+
 void Batch::set_stream(uintptr_t stream) {
   const std::lock_guard lock(mutex_);
   engine_->device().set_stream(stream);

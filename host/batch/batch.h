@@ -45,6 +45,7 @@ class Batch {
  public:
   // throws what check_model throws, std::invalid_argument, std::bad_alloc, Interrupted
   Batch(const Model& model, const BatchOptions& options);
+  ~Batch();
   Batch(const Batch&) = delete;
   Batch& operator=(const Batch&) = delete;
 
@@ -171,7 +172,7 @@ class Batch {
   bool any_output_ = false;         // some output exists
   bool outputs_stale_ = false;      // some are of an evaluation before, since the last one was stopped
   bool contacts_stale_ = true;      // contact_count and contacts_needed are not of the last evaluation
-  // the engine's, for those who hold an array longer than the batch
+  // the engine's, for those who hold an array longer than the batch: 0 then, since its owner may destroy the stream
   const std::shared_ptr<std::atomic<uintptr_t>> stream_ = std::make_shared<std::atomic<uintptr_t>>(0);
   mutable ProcessMutex mutex_;
   double substep_seconds_ = 0;  // what a substep took lately; 0 where none was measured
