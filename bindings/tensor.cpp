@@ -176,17 +176,22 @@ void assign(const Tensor& t, const py::array& values) {
 }
 
 // from memory of the same device; `stream` is the one that is still writing it, and what it does next comes after
-// the copy
-void assign_device(const Tensor& t, uintptr_t from, size_t bytes, uintptr_t stream) {
+// the copy, which is waited for where that is said
+void assign_device(const Tensor& t, uintptr_t from, size_t bytes, uintptr_t stream, bool wait) {
   if (t.device < 0 || bytes != t.bytes()) throw py::value_error("wrong size or device");
+  const ReleasedGil released;
   cuda_wait(t.device, stream_of(t), stream);
   cuda_copy(t.device, stream_of(t), t.data.get(), reinterpret_cast<const void*>(from), bytes);
   cuda_wait(t.device, stream, stream_of(t));
+  if (wait) cuda_finish(t.device, stream_of(t));
 }
 
 }  // namespace
 
 void bind_tensor(py::module_& module) {
+  module.def("cuda_device_present", &cuda_device_present, "whether device 'auto' is a GPU");
+  module.def("cuda_may_wait", &cuda_may_wait, py::arg("device"), py::arg("stream"),
+             "whether the host may wait for a stream: no graph captures it");
   py::class_<Tensor>(module, "Array",
                      "Memory of a batch: for torch.from_dlpack, jax.dlpack.from_dlpack, cupy.asarray, "
                      "numpy.from_dlpack, without a copy.")
@@ -210,7 +215,7 @@ void bind_tensor(py::module_& module) {
       .def("numpy", &to_numpy, "a copy in memory of the host, once the device has done what was queued")
       .def("assign", &assign, py::arg("values"), "replaces every entry by those of a numpy array")
       .def("assign_device", &assign_device, py::arg("pointer"), py::arg("nbytes"), py::arg("stream"),
-           "the same from memory of the array's own device")
+           py::arg("wait") = false, "the same from memory of the array's own device")
       .def("__repr__", [](const Tensor& t) {
         return "Array(shape=" + py::repr(shape_of(t)).cast<std::string>() +
                ", dtype=" + py::str(py::dtype(typestr(t))).cast<std::string>() +

@@ -78,7 +78,9 @@ class OnDevice(NamedTuple):
     pointer: int
     shape: tuple[int, ...]
     dtype: np.dtype
-    stream: int
+    stream: int  # that still writes it
+    said: bool = True  # by the array itself
+    owner: Any = None  # to be held until the memory was read, where its library knows of no reader
 
 
 def on_device(name: str, value: Any, index: int) -> OnDevice | None:
@@ -94,16 +96,43 @@ def on_device(name: str, value: Any, index: int) -> OnDevice | None:
     packed = tuple(int(np.prod(shape[i + 1 :], dtype=np.int64)) * dtype.itemsize for i in range(len(shape)))
     if strides is not None and tuple(strides) != packed:
         raise ValueError(f"{name}: an array with strides {tuple(strides)} is given, and one without gaps is wanted")
-    stream = face.get("stream") if "stream" in face else _present_stream(value, index)
-    return OnDevice(int(face["data"][0]), shape, dtype, 0 if stream in (None, 1) else int(stream))
+    stream = _handle(face["stream"]) if "stream" in face else _present_stream(value, index)
+    return OnDevice(int(face["data"][0]), shape, dtype, stream or 0, stream is not None)
 
 
-def _present_stream(value: Any, index: int) -> int:
+def _handle(stream: int | None) -> int:
+    """Of a stream as the CUDA array interface names it: 1 is the legacy one."""
+    return 0 if stream in (None, 1) else int(stream)
+
+
+def _present_stream(value: Any, index: int) -> int | None:
     """The stream that still writes an array which does not say so itself: torch's, for this thread."""
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(value, torch.Tensor):
-        return 0
+        return None
     return int(torch.cuda.current_stream(index).cuda_stream)
+
+
+def ready(name: str, value: Any, near: OnDevice, index: int, stream: int) -> OnDevice:
+    """An array that did not say its stream, once what `stream` does next comes after all that writes it. Its owner is
+    to be held, and the stream to be waited for, until the memory was read."""
+    lent, awaited = hasattr(value, "__dlpack__"), hasattr(value, "block_until_ready")
+    if not (lent or awaited):
+        return near
+    if not _core.cuda_may_wait(index, stream):
+        raise RuntimeError(
+            f"{name}: a {type(value).__name__} is given, which does not say in which stream it is written, while the "
+            "stream of the batch is being captured into a graph: give it before, or an array that says so"
+        )
+    if lent:
+        try:
+            return near._replace(stream=stream, owner=value.__dlpack__(stream=stream or 1))
+        except (BufferError, TypeError, ValueError, RuntimeError):
+            # booleans are not lent everywhere
+            if not awaited:
+                raise
+    value.block_until_ready()
+    return near._replace(stream=stream, owner=value)
 
 
 def host(array: Any) -> np.ndarray:
@@ -121,7 +150,8 @@ def assign(name: str, array: Any, value: Any) -> None:
         fits = type(value) is np.ndarray and value.shape == shape and value.dtype == dtype
         array[...] = value if fits else array_of(name, value, shape, dtype)
         return
-    near = on_device(name, value, int(array.device.partition(":")[2]))
+    index = int(array.device.partition(":")[2])
+    near = on_device(name, value, index)
     if near is None:
         array.assign(array_of(name, value, shape, dtype))
         return
@@ -131,7 +161,9 @@ def assign(name: str, array: Any, value: Any) -> None:
             f"and dtype {dtype} is wanted"
         )
     if array.size:
-        array.assign_device(near.pointer, array.nbytes, near.stream)
+        if not near.said:
+            near = ready(name, value, near, index, _handle(array.__cuda_array_interface__["stream"]))
+        array.assign_device(near.pointer, array.nbytes, near.stream, near.owner is not None)
 
 
 def array_of(name: str, value: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:

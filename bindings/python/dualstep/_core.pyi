@@ -198,7 +198,7 @@ class Array:
     def __repr__(self) -> str: ...
     def assign(self, values: np.ndarray) -> None:
         """replaces every entry by those of a numpy array"""
-    def assign_device(self, pointer: int, nbytes: int, stream: int) -> None:
+    def assign_device(self, pointer: int, nbytes: int, stream: int, wait: bool = False) -> None:
         """the same from memory of the array's own device"""
     def numpy(self) -> np.ndarray:
         """a copy in memory of the host, once the device has done what was queued"""
@@ -301,6 +301,12 @@ def batch_fields() -> list[tuple[str, str, str, str]]:
 
 def contact_models() -> list[tuple[str, list[str], list[str]]]:
     """(word, traits, integrators) of the contact models that a Batch runs; traits are springs, anchors, impacts, directions; no integrators where it runs with all"""
+
+def cuda_device_present() -> bool:
+    """whether device 'auto' is a GPU"""
+
+def cuda_may_wait(device: int, stream: int) -> bool:
+    """whether the host may wait for a stream: no graph captures it"""
 
 def describe_specialization() -> str: ...
 

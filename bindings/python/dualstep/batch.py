@@ -20,6 +20,7 @@ from dualstep._arrays import (
     lanes_of,
     on_device,
     on_host,
+    ready,
     substeps,
     text,
     word,
@@ -281,6 +282,7 @@ class Batch(BatchFields):
             self._core.forward_marked(near.pointer, near.stream)
 
     def reset(self, mask: Any = None, keyframe: int | str | None = None) -> None:
+            self._has_read(near)
         """Puts environments back to the model's reference configuration, or to a keyframe, by id or name.
 
         `mask`: (num_envs,) booleans, those to reset; None resets all. Outputs are then those of the new state.
@@ -293,6 +295,7 @@ class Batch(BatchFields):
             self._core.reset_marked(near.pointer, near.stream, key)
 
     def summary(self) -> Summary:
+            self._has_read(near)
         """Counts and maxima over all environments, taken together where the batch lives: one small answer."""
         return Summary(*self._core.summary())
 
@@ -323,13 +326,20 @@ class Batch(BatchFields):
 
     def _marks(self, mask: Any) -> OnDevice | None:
         """A mask that lies on the batch's device; None where it is one of the host."""
-        near = on_device("mask", mask, self._core.device_index)
-        if near is not None and (near.shape != (self.num_envs,) or near.dtype != np.dtype(bool)):
+        index = self._core.device_index
+        near = on_device("mask", mask, index)
+        if near is None:
+            return None
+        if near.shape != (self.num_envs,) or near.dtype != np.dtype(bool):
             raise ValueError(
                 f"mask: an array of shape {near.shape} and dtype {near.dtype} is given, and an array of shape "
                 f"({self.num_envs},) and dtype bool is wanted"
             )
-        return near
+        return near if near.said else ready("mask", mask, near, index, self._core.stream)
+
+    def _has_read(self, near: OnDevice) -> None:
+        if near.owner is not None:
+            self._core.wait()
 
     def _mask(self, mask: Any) -> np.ndarray:
         return np.ascontiguousarray(array_of("mask", mask, (self.num_envs,), np.dtype(bool)))
