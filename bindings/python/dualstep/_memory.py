@@ -84,7 +84,7 @@ def check(model: _core.Model, num_envs: int, device: str, dtype: Any) -> None:
         return
     # more than the arrays of any model of this size
     widths = 16 * (model.nq + model.nv + model.nu + model.na + 4) + 8 * 6 * model.nbody + 1024
-    if 8 * widths * num_envs < SMALL:
+    if 8 * widths * num_envs < SMALL or (device == "auto" and _core.cuda_device_present()):
         return
     found = environment_bytes(model, dtype)
     # an array is filled from a copy of it

@@ -137,6 +137,8 @@ class Batch(BatchFields):
         if lanes is None and self.device.startswith("cuda") and not os.environ.get("DUALSTEP_CUDA_LANES"):
             remembered = lane_choice.remembered_lanes(model, num_envs, self.description)
             if remembered is not None:
+                # there may be no memory for two
+                self._core_batch = None
                 self._core_batch = make(lanes_of(remembered))
 
     # what it is -------------------------------------------------------------------------------------------
@@ -280,9 +282,9 @@ class Batch(BatchFields):
             self._core.forward(None if mask is None else self._mask(mask))
         else:
             self._core.forward_marked(near.pointer, near.stream)
+            self._has_read(near)
 
     def reset(self, mask: Any = None, keyframe: int | str | None = None) -> None:
-            self._has_read(near)
         """Puts environments back to the model's reference configuration, or to a keyframe, by id or name.
 
         `mask`: (num_envs,) booleans, those to reset; None resets all. Outputs are then those of the new state.
@@ -293,9 +295,9 @@ class Batch(BatchFields):
             self._core.reset(None if mask is None else self._mask(mask), key)
         else:
             self._core.reset_marked(near.pointer, near.stream, key)
+            self._has_read(near)
 
     def summary(self) -> Summary:
-            self._has_read(near)
         """Counts and maxima over all environments, taken together where the batch lives: one small answer."""
         return Summary(*self._core.summary())
 

@@ -1,5 +1,6 @@
 """Models by name, near names, copies and pickles of models, batches and environments, and memory before it is taken."""
 
+import contextlib
 import copy
 import pickle
 import subprocess
@@ -136,6 +137,11 @@ def test_memory_is_compared_before_it_is_taken(monkeypatch):
     monkeypatch.setattr(_memory, "available", lambda: 10_000_000)
     with pytest.raises(MemoryError, match="and 10 MB is free"):
         ds.Batch(model, 200_000, "cpu")
+    # a batch that will live on a GPU takes nothing of the host's
+    for there, refused in ((False, True), (True, False)):
+        monkeypatch.setattr(ds._core, "cuda_device_present", lambda there=there: there)
+        with pytest.raises(MemoryError) if refused else contextlib.nullcontext():
+            _memory.check(model, 200_000, "auto", np.float32)
     # where nobody knows, and for what is small, nothing is asked
     monkeypatch.setattr(_memory, "available", lambda: None)
     ds.Batch(model, 8, "cpu")
