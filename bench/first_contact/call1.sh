@@ -6,8 +6,8 @@
 sizes='[512,2048,8192,10001,32768,131072]' size='[8192]' few='[4,4099]'
 [ -z "$fast" ] || sizes='[6,21]' size='[8]' few='[2,21]'
 
-# 1. one step of a few environments, with a limit, for what may hang is a barrier, of one warp and of several of which some
-# have left; then the first figure, and its bits
+# 1. one step of a few environments, with a limit, for what may hang is a barrier: of one warp, and of several of which
+# some have left; then the first figure, and its bits
 part smoke 45 "$python" "$here/figures.py" humanoid 8 "$few" once
 part figure 60 "$python" "$here/figures.py" humanoid 8 "$size"
 TAIL=8 on_device facts 20 bash -c "nvidia-smi --query-gpu=name,driver_version,compute_cap,clocks.max.sm,memory.total \

@@ -50,5 +50,6 @@ on_device profile1 60 ncu --clock-control none --section SpeedOfLight --section 
   --section MemoryWorkloadAnalysis --section Occupancy -k regex:fused_step -s 4 -c 1 "$python" "$here/figures.py" humanoid 1 \
   '[131072]' once
 # what wants no GPU: the last thing that a call's time is spent on
-TAIL=30 part cores 120 "$python" "$here/cores.py" ${fast:+--seconds 0.05 --environments 16 --threads 1 --models humanoid,heap}
+TAIL=30 part cores 120 "$python" "$here/cores.py" \
+  ${fast:+--seconds 0.05 --environments 16 --threads 1 --models humanoid,heap}
 ends

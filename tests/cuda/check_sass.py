@@ -1,9 +1,10 @@
-"""Proof from the compiled code that the CUDA kernels round as every other backend does, and that no thread which leaves holds
-others at a barrier (leaving.py says how).
+"""Proof from the compiled code that the CUDA kernels round as every other backend does, and that no thread which leaves
+holds others at a barrier (leaving.py says how).
 
     python tests/cuda/check_sass.py BUILD
 
-What is to be shown of rounding: no multiplication and addition are contracted, nothing is approximate, nothing flushes to zero.
+What is to be shown of rounding: no multiplication and addition are contracted, nothing is approximate, nothing flushes
+to zero.
 
 1. In the kernels' PTX every add, sub, mul, div, sqrt and rcp of floats carries the modifier .rn. The PTX manual
    lets the assembler fuse an addition with a multiplication only where they carry no rounding modifier, and it
@@ -143,7 +144,7 @@ def main() -> int:
         print(f"{path.name}: {rounded} rounded float operations in its PTX")
         meeting = having_barriers(sass)
         if not meeting:
-            complaints.append(f"{path.name}: no kernel has a barrier of its block, so they are not what is to be checked")
+            complaints.append(f"{path.name}: no kernel has a barrier, so they are not what is to be checked")
         complaints += [f"{path.name}, {c}" for c in check_leaving(sass)]
         print(f"{path.name}: threads leave {len(meeting)} kernels with barriers between environments")
         for function, machine in machine_operations(sass).items():

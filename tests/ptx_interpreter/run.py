@@ -13,7 +13,10 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-NAMES = ("test_cuda.py", "test_cuda_graphs.py", "test_cuda_errors.py", "test_first_contact.py", "test_golden.py")
+NAMES = (
+    "test_cuda.py", "test_cuda_graphs.py", "test_cuda_streams.py", "test_cuda_errors.py", "test_first_contact.py",
+    "test_golden.py",
+)  # fmt: skip
 TESTS = [next(ROOT.glob(f"tests/python/**/{name}")) for name in NAMES]
 ENVIRONMENTS = next(ROOT.glob("tests/python/**/test_envs_cuda.py"))
 

@@ -40,8 +40,9 @@ if(cuda_failed OR NOT cuda_release OR cuda_version VERSION_LESS 12.0)
 endif()
 # a kernel in double precision has 4,104 bytes of parameters
 if(DUALSTEP_CUDA_FLOAT64 AND cuda_version VERSION_LESS 12.1)
-  string(CONCAT cuda_why "${DUALSTEP_NVCC} is of CUDA 12.0, whose kernels take 4,096 bytes of parameters, and in double "
-                         "precision they have more: CUDA 12.1 or newer is wanted, or -DDUALSTEP_CUDA_FLOAT64=OFF")
+  string(CONCAT cuda_why "${DUALSTEP_NVCC} is of CUDA 12.0, whose kernels take 4,096 bytes of parameters, and "
+                         "in double precision they have more: CUDA 12.1 or newer is wanted, or "
+                         "-DDUALSTEP_CUDA_FLOAT64=OFF")
   dualstep_no_cuda("${cuda_why}")
   return()
 endif()

@@ -1,5 +1,6 @@
-// The device of a thread, by the driver: a context that is pushed and popped leaves nothing behind. cudaSetDevice, to go back to
-// the device that a thread began with, would make a context there, of hundreds of megabytes, where nobody has one.
+// The device of a thread, by the driver: a context that is pushed and popped leaves nothing behind. cudaSetDevice, to
+// go back to the device that a thread began with, would make a context there, of hundreds of megabytes, where nobody
+// has one.
 #include "host/backends/cuda/cuda_errors.h"
 
 #include <map>

@@ -71,8 +71,8 @@ class OnDevice {
   bool pushed_ = false;
 };
 
-// lets this thread allocate and free, load and unload while somebody captures a graph: that is no part of the capture, and
-// would otherwise invalidate it
+// lets this thread allocate and free, load and unload while somebody captures a graph: that is no part of the capture,
+// and would otherwise invalidate it
 class OutsideCapture {
  public:
   OutsideCapture() { (void)cudaThreadExchangeStreamCaptureMode(&mode_); }

@@ -18,8 +18,8 @@ bool alive(StreamState* stream) {
   return false;
 }
 
-// the tasks of a capture in an order that it allows: of those that may come next, the one that was queued last. Nothing where
-// not all of them come before the end of the stream that it began in
+// the tasks of a capture in an order that it allows: of those that may come next, the one that was queued last. Nothing
+// where not all of them come before the end of the stream that it began in
 std::vector<Task> in_order(const Capture& capture) {
   const size_t n = capture.nodes.size();
   std::vector<bool> joined(n), placed(n);

@@ -342,8 +342,8 @@ def test_parameters_of_single_environments():
     assert first_difference(*trails) is None
 
 
-# where blocks have several warps: of 4099 and 10001 environments, some warps of the last block have none, and the last that
-# has any has threads without one, which leave while the others meet at the barriers of their block
+# where blocks have several warps: of 4099 and 10001 environments, some warps of the last block have none, and the last
+# that has any has threads without one, which leave while the others meet at the barriers of their block
 @pytest.mark.parametrize("size", [1, 7, 33, 4096, 4099, 10001] if FAST else [1, 7, 33] if CUDA else [1, 7])
 def test_batch_sizes_and_places(size):
     model = load("ant")

@@ -96,7 +96,8 @@ def test_first_calls_may_be_captured(model, runtime, diverged):
     for captured in (False, True):
         with ds.Batch(model, 4, "cuda", lanes=8) as holder, ds.Batch(model, 4, "cuda", lanes=8, diverged=diverged) as sim:
             sim.qvel = np.random.default_rng(0).normal(size=(4, model.nv)).astype(np.float32)
-            near = OnDevice(mask, holder)
+            stream = runtime.stream()
+            near = OnDevice(mask, holder, stream if captured else None)
 
             def calls(sim=sim, near=near):
                 sim.step(2)
@@ -105,7 +106,7 @@ def test_first_calls_may_be_captured(model, runtime, diverged):
                 sim.forward(near)
 
             if captured:
-                sim.stream = stream = runtime.stream()
+                sim.stream = stream
                 with runtime.capture(stream) as graphs:
                     calls()
                 for _ in range(2):

@@ -14,8 +14,8 @@ Pointer = ctypes.c_void_p
 
 
 class OnDevice:
-    """Booleans in memory of the batch's device, as torch and CuPy would give them: the memory is another batch's, and the
-    stream, where one is given, the one that is present."""
+    """Booleans in memory of the batch's device, as torch and CuPy would give them: the memory is another batch's, and
+    the stream, where one is given, the one that is present."""
 
     def __init__(self, mask, holder, stream=None):
         words = np.zeros(holder.qvel.shape, np.float32)
