@@ -27,7 +27,12 @@ DS_FN void plane_sphere(const Shape<Real>& a, const Shape<Real>& b, const Real& 
   out->tangent = {Real(0), Real(0), Real(0)};
 }
 
-// slot 0: the end along +z; slot 1: the other. t1 should lie along the capsule
+// sine between the plane's normal and the axis of what stands upright
+template <class Real>
+constexpr double kUprightSlope = kSingle<Real> ? 1e-6 : kNoLength;
+
+// slot 0: the end along +z; slot 1: the other. t1 should lie along the capsule; of one that stands upright along x, as in
+// MuJoCo
 template <class Real>
 DS_FN void plane_capsule(const Shape<Real>& a, const Shape<Real>& b, const Real& margin,
                          Manifold<Real, 2>* out) {
@@ -42,12 +47,11 @@ DS_FN void plane_capsule(const Shape<Real>& a, const Shape<Real>& b, const Real&
     out->pos[k] = axpy(n, -fma(dist, Real(0.5), r), k == 0 ? b.pos + reach : b.pos - reach);
     out->hit[k] = dist < margin;
   }
-  out->tangent = axis;
+  const Real zero(0), one(1);
+  const Vec3<Real> level = axis - n * dot(axis, n);
+  const auto upright = dot(level, level) <= Real(kUprightSlope<Real> * kUprightSlope<Real>);
+  out->tangent = select3(upright, Vec3<Real>{one, zero, zero}, axis);
 }
-
-// sine between the plane's normal and the axis of a cylinder that stands upright
-template <class Real>
-constexpr double kUprightSlope = kSingle<Real> ? 1e-6 : kNoLength;
 
 // slot 0: the lowest point of the lower rim; slot 1: the one above it on the upper rim; slots 2 and 3: on the
 // lower rim, 120 degrees to either side of the first, so that an upright cylinder stands on a triangle

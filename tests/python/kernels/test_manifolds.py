@@ -111,3 +111,26 @@ def test_a_capsule_across_a_corner_has_mujocos_two_contacts(pose):
     wanted = np.sort([contact.dist for contact in data.contact])
     assert count == data.ncon == 2
     np.testing.assert_allclose(found, wanted, atol=1e-9)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("plane", [0, 180])
+def test_an_upright_capsule_has_mujocos_tangents(plane, dtype):
+    """Where its axis is the normal it says nothing of t1, which is x then: friction differs by direction."""
+    mj = mujoco.MjModel.from_xml_string(f"""<mujoco><option gravity="0 0 0" tolerance="0"/><worldbody>
+<geom name="floor" type="plane" size="5 5 .1" euler="0 0 30"/>
+<body pos="0 0 .29"><freejoint/><geom name="pill" type="capsule" size=".1 .2" euler="{plane} 0 0"/></body></worldbody>
+<contact><pair geom1="floor" geom2="pill" condim="3" friction="1 .05 .01 .001 .001"/></contact></mujoco>""")
+    data = mujoco.MjData(mj)
+    model = ds.Model.from_mujoco(mj)
+    reference = ds.Reference(model)
+    with ds.Batch(model, 4, dtype=dtype, device="cpu") as sim:
+        angles = np.deg2rad([0, 40, 90, 200])
+        sim.qvel[:, :2] = np.c_[np.cos(angles), np.sin(angles)]
+        sim.forward()
+        for e in range(len(angles)):
+            data.qvel[:] = reference.qvel[:] = sim.qvel[e]
+            mujoco.mj_forward(mj, data)
+            reference.forward()
+            np.testing.assert_allclose(reference.qacc, data.qacc, atol=1e-9 * np.abs(data.qacc).max())
+            np.testing.assert_allclose(sim.qacc[e], data.qacc, atol=(1e-4 if dtype == "float32" else 1e-9) * np.abs(data.qacc).max())
