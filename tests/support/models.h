@@ -190,6 +190,18 @@ inline ModelBuilder strings() {
   return b;
 }
 
+// a free body that nothing but a tendon and a servo on it hold
+inline ModelBuilder tethered() {
+  ModelBuilder b;
+  const int loose = b.body(0, {0.4, 0.3, 1.2}, 0.4);
+  b.joint(loose, {.type = kFree});
+  b.geom(loose, {.size = {0.06, 0, 0}});
+  const int above = b.site(0, {0, 0.02, 1.3}), on_loose = b.site(loose, {0.05, 0, 0});
+  b.tendon({{kWrapSite, above}, {kWrapSite, on_loose}}, {0, 0}, {.stiffness = 20, .damping = 1});
+  b.actuator({.joint = 0, .kp = 2, .kv = 0.1, .trn = kTrnTendon});
+  return b;
+}
+
 // a ball that turns about its centre, pressed against a fixed one: its normal row is rounding
 inline ModelBuilder roller() {
   ModelBuilder b;
@@ -281,6 +293,7 @@ inline std::vector<Scene> all_scenes() {
   add("garden_discrete", with_options(garden(3), {{"integrator", {4}}}));
   add("sticky", with_options(sticky(), {{"cone", {1}}}));
   add("strings", with_options(strings(), {{"integrator", {3}}}));
+  add("tethered_discrete", with_options(tethered(), {{"integrator", {4}}}));
   add("box", with_options(box(), {{"cone", {1}}}));
   add("heap", with_options(heap(), {{"integrator", {3}}}));
   add("sticky_on_belts", on_belts(with_options(sticky(4), {{"cone", {1}}, {"integrator", {3}}})));
