@@ -80,15 +80,16 @@ constexpr double kLeastSoftness = (1 - kMaxImpedance) / kMaxImpedance;
 // under the integrator discrete: what a row is divided by to hold at the end of the step
 double at_end(double h, double stiffness, double damping) { return 1 + h * damping + h * h * stiffness; }
 
-// a contact or limit that is stiffer than the step resolves, by the stiffest that it does; one that is given by its
-// stiffness stays as it is
+// a contact or limit that is stiffer than the step resolves, by the stiffest that it does, and with no more damping than
+// leaves it the least softness; one that is given by its stiffness stays as it is
 void soften(const Model& m, RowType type, std::span<const double> solref, double impedance, double* stiffness,
             double* damping) {
   if (type == RowType::kEquality || type == RowType::kFrictionLoss || m.opt.disabled(kDisableRefSafe)) return;
   const double h = m.opt.timestep, k = h * h * *stiffness * impedance;
   if ((solref[0] <= 0 && solref[1] <= 0) || k <= 1) return;
   *stiffness /= k;
-  *damping /= std::sqrt(k);
+  const double softness = (1 - impedance) / impedance;
+  *damping = std::min(*damping / std::sqrt(k), std::max(0.0, (softness / kLeastSoftness - 2) / h));
 }
 
 // how much less of the inertia of the step a row moves than of M, by the diagonals

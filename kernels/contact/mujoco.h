@@ -22,9 +22,9 @@ DS_FN void impedance_record(const E& env, int pair, const typename E::Real& r, R
   using Real = typename E::Real;
   const Real imp = impedance(r, [&](int k) { return env.pair_solimp(pair, k); });
   const Real R = regularizer(imp, env.pair_approx_A(pair)) * env.pair_R_scale(pair);
-  const auto end = row_end(env, Real(env.pair_K(pair) * imp), Real(env.pair_Bn(pair)),
+  const auto end = row_end(env, imp, Real(env.pair_K(pair)), Real(env.pair_Bn(pair)),
                            [&] { return Real(env.pair_stiffest(pair)); });
-  c->D = end_weight(env, end, imp) / max(R, Real(kMinVal));
+  c->D = end.weight / max(R, Real(kMinVal));
   c->kterm = end.K * r;
   c->Bn = end.B;
   // the edges of a pyramid have the normal's position, the rows of a cone have none

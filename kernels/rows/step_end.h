@@ -5,8 +5,9 @@
 //             aref = -(B v + K imp (r + h v)) / s,   R = (1 - imp) / (imp s) diag share
 //             share = sum_i(J_i^2 / M^_ii) / sum_i(J_i^2 / M_ii),   M^ the inertia of the step (step_inertia.h)
 //             (1 - imp) / (imp s) is no less than that of the largest impedance alone
-//           rows of contacts and limits have K imp of at most 1 / h^2, and B less by the root of the same
-// source    MuJoCo's notes on discrete (3.13); the share and the root as MuJoCo 4.0.1 has them. Derivation:
+//           rows of contacts and limits have K imp of at most 1 / h^2; where that bounds it B is less by the root of the same,
+//           and no more than leaves (1 - imp) / (imp s) there
+// source    MuJoCo's notes on discrete (3.13); the share, the root and both bounds as MuJoCo 4.0.1 has them. Derivation:
 //             f = -D (a - aref(r + h v + h^2 a, v + h a)),   solved for a
 // deviation friction losses go below the least R, by which MuJoCo bounds theirs too: a ten-thousandth of their acceleration
 //           A contact's share is that of its normal row, on pyramids of its first edge
@@ -20,36 +21,35 @@
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
 
-// K imp and B of a row as y0 = J (qacc_smooth + B v) + K imp r asks for them, and what its weight is multiplied by
+// K imp and B of a row as y0 = J (qacc_smooth + B v) + K imp r asks for them, what its weight is multiplied by, and s
 template <class Real>
 struct RowEnd {
-  Real K, B, weight;
+  Real K, B, weight, s;
 };
 
-// stiffest(): the largest K imp that the step resolves. Under other integrators K and B as they are
+// Of a row of impedance imp. stiffest(): the largest K imp that the step resolves; of a row that asks for more B is bounded
+// too. No row is stiffer than the largest impedance makes it. Under other integrators K imp and B as they are
 template <class E, class F, class Real = typename E::Real>
-DS_HD RowEnd<Real> row_end(const E& env, const Real& K, const Real& B, F stiffest) {
-  const Real one(1);
-  if (env.t.o.integrator != kDiscrete) return {K, B, one};
-  const Real h(env.t.o.timestep), most(stiffest());
+DS_HD RowEnd<Real> row_end(const E& env, const Real& imp, const Real& stiffness, const Real& B, F stiffest) {
+  const Real one(1), K = stiffness * imp;
+  if (env.t.o.integrator != kDiscrete) return {K, B, one, one};
+  const Real h(env.t.o.timestep), most(stiffest()), rigid(kMaxImpedance);
+  const Real softness = ((one - imp) / imp) / ((one - rigid) / rigid);
   const auto stiff = K > most;
   const Real k = select(stiff, most, K);
-  const Real b = select(stiff, B * sqrt(k / select(stiff, K, one)), B);
+  // h^2 k is 1 there
+  const Real bounded = min(B * sqrt(k / select(stiff, K, one)), max((softness - Real(2)) / h, Real(0)));
+  const Real b = select(stiff, bounded, B);
   const Real s = fma(h, fma(h, k, b), one);
-  return {k / s, fma(h, k, b) / s, s};
+  return {k / s, fma(h, k, b) / s, min(s, softness), s};
 }
-// of a row without a position
+// of a row without a position, and of any impedance
 template <class E, class Real = typename E::Real>
 DS_HD RowEnd<Real> row_end(const E& env, const Real& B) {
-  return row_end(env, Real(0), B, [] { return Real(1); });
-}
-
-// what the weight of a row of impedance imp is multiplied by. No row is stiffer than the largest impedance makes it
-template <class E, class Real = typename E::Real>
-DS_HD Real end_weight(const E& env, const RowEnd<Real>& end, const Real& imp) {
-  if (env.t.o.integrator != kDiscrete) return end.weight;
-  const Real one(1), most(kMaxImpedance);
-  return min(end.weight, ((one - imp) / imp) / ((one - most) / most));
+  const Real one(1), zero(0);
+  if (env.t.o.integrator != kDiscrete) return {zero, B, one, one};
+  const Real s = fma(Real(env.t.o.timestep), B, one);
+  return {zero, B / s, s, s};
 }
 
 // one over the share of a row of one dof

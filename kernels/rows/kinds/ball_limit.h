@@ -46,7 +46,7 @@ DS_STAGE void ball_rows(E& env) {
     const auto [axis, r] = ball_turn(env, k);
     const auto active = r < Real(0);
     const Real imp = impedance(r, [&](int c) { return env.ball_solimp(k, c); });
-    const auto end = row_end(env, Real(env.ball_K(k) * imp), Real(env.ball_B(k)),
+    const auto end = row_end(env, imp, Real(env.ball_K(k)), Real(env.ball_B(k)),
                              [&] { return Real(env.ball_stiffest(k)); });
     const Real B = end.B;
     const Vec3<Real> rate{fma(B, qvel[dof], qacc[dof]), fma(B, qvel[dof + 1], qacc[dof + 1]),
@@ -56,7 +56,7 @@ DS_STAGE void ball_rows(E& env) {
     Z[k * nv + dof] = select(active, -axis.x, Real(0));
     Z[k * nv + dof + 1] = select(active, -axis.y, Real(0));
     Z[k * nv + dof + 2] = select(active, -axis.z, Real(0));
-    weigh_dense_row(env, k, end_weight(env, end, imp));
+    weigh_dense_row(env, k, end.weight);
     whiten<1>(env, Z, k, dense_support(env, k));
   });
 }

@@ -75,12 +75,12 @@ DS_HD void equality_target(E& env, int e, int row, bool rotation, const typename
   const int nv = env.t.n.nv;
   const auto Z = env.Z(), qvel = env.qvel(), qacc = env.qacc_smooth();
   const Real imp = impedance(length, [&](int c) { return env.eq_solimp(e, c); });
-  const auto end = row_end(env, Real(env.eq_K(e) * imp), Real(env.eq_B(e)), [] { return Real(kVast); });
-  Real y = fma(end.K, r, env.t.o.integrator == kDiscrete ? rate / end.weight : rate);
+  const auto end = row_end(env, imp, Real(env.eq_K(e)), Real(env.eq_B(e)), [] { return Real(kVast); });
+  Real y = fma(end.K, r, env.t.o.integrator == kDiscrete ? rate / end.s : rate);
   for (int d = 0; d < nv; d++) y = fma(Z[row * nv + d], fma(end.B, qvel[d], qacc[d]), y);
   env.dense_y0()[row] = y;
   env.dense_D()[row] = Real(1) / regularizer(imp, env.eq_approx_A(e, rotation ? 1 : 0));
-  weigh_dense_row(env, row, end_weight(env, end, imp));
+  weigh_dense_row(env, row, end.weight);
 }
 
 template <class E>

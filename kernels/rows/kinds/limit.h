@@ -105,12 +105,12 @@ struct Limits {
       D[s] = Real(0);
       if (!any(active)) return;
       const Real imp = impedance(r, [&](int c) { return env.lim_solimp(k, c); });
-      const auto end = row_end(env, Real(env.lim_K(k) * imp), Real(env.lim_B(k)),
+      const auto end = row_end(env, imp, Real(env.lim_K(k)), Real(env.lim_B(k)),
                                [&] { return Real(env.lim_stiffest(k)); });
       const Real kterm = end.K * r;
       const Real v = fma(end.B, qvel[dof], qacc[dof]);
       y0[s] = select(active, fma(side, v, kterm), Real(0));
-      D[s] = select(active, end_weight(env, end, imp) / regularizer(imp, env.lim_approx_A(k)), Real(0));
+      D[s] = select(active, end.weight / regularizer(imp, env.lim_approx_A(k)), Real(0));
       if (t.o.integrator == kDiscrete) D[s] = D[s] * weight_of_dof(env, dof);
     });
   }

@@ -89,13 +89,13 @@ struct TendonLimits {
       D[g] = Real(0);
       if (!any(active)) return;
       const Real imp = impedance(r, [&](int c) { return env.tenlim_solimp(k, c); });
-      const auto end = row_end(env, Real(env.tenlim_K(k) * imp), Real(env.tenlim_B(k)),
+      const auto end = row_end(env, imp, Real(env.tenlim_K(k)), Real(env.tenlim_B(k)),
                                [&] { return Real(env.tenlim_stiffest(k)); });
       const Real rate = tendon_rate(env, ten, end.B);
       y0[g] = select(active, fma(side, rate, end.K * r), Real(0));
       D[g] = select(active, Real(1) / regularizer(imp, env.tenlim_approx_A(k)), Real(0));
       add_tendon_row(env, g, ten, select(active, side, Real(0)));
-      weigh_dense_row(env, g, end_weight(env, end, imp));
+      weigh_dense_row(env, g, end.weight);
       whiten<1>(env, env.Z(), g, dense_support(env, g));
     });
   }

@@ -178,9 +178,9 @@ def test_free_bodies_that_tendons_and_actuators_hold_turn_as_mujocos(name, rng):
             assert scenes.error(batch.qacc[e], data.qacc) < 1e-11
 
 
-# two connects that cannot both hold; a limit and a floor, which the step resolves
+# two connects that cannot both hold; a limit and a floor
 RIGID = """<mujoco><option timestep="{h}" integrator="discrete" cone="{cone}" tolerance="0" iterations="200"/>
-<default><geom solimp="{imp}" solref=".1 .5" friction=".6"/><joint solimplimit="{imp}" solreflimit=".1 .5" limited="true"/>
+<default><geom solimp="{imp}" solref="{ref}" friction=".6"/><joint solimplimit="{imp}" solreflimit="{ref}" limited="true"/>
 <equality solimp="{imp}" solref=".03 .5"/></default><worldbody><geom type="plane" size="5 5 .1"/>
 <site name="one" pos=".1 0 .9"/><site name="other" pos="-.25 .1 1"/>
 <body pos="0 0 1"><freejoint/><geom type="box" size=".1 .2 .05"/><site name="a" pos=".1 0 0"/><site name="b" pos="-.1 .1 0"/>
@@ -191,9 +191,11 @@ RIGID = """<mujoco><option timestep="{h}" integrator="discrete" cone="{cone}" to
 
 @pytest.mark.parametrize("h", [0.001, 0.02])
 @pytest.mark.parametrize("imp", ["0.9999 0.9999", "0.5 0.9995 1 0.5 1", "0.9 0.95"])
+@pytest.mark.parametrize("ref", [".1 .5", ".03 .5", ".01 2"], ids=["resolved", "softened", "braked"])
 @pytest.mark.parametrize("cone, condim", [("pyramidal", 3), ("pyramidal", 6), ("elliptic", 4), ("elliptic", 1)])
-def test_no_row_is_stiffer_than_the_largest_impedance_makes_it(cone, condim, imp, h, rng):
-    mj = mujoco.MjModel.from_xml_string(RIGID.format(h=h, imp=imp, cone=cone, condim=condim))
+def test_no_row_is_stiffer_than_the_largest_impedance_makes_it(cone, condim, ref, imp, h, rng):
+    """Nor, where the step softens a limit or a contact, braked by more than leaves it so soft."""
+    mj = mujoco.MjModel.from_xml_string(RIGID.format(h=h, imp=imp, ref=ref, cone=cone, condim=condim))
     model = ds.Model.from_mujoco(mj)
     model.opt.tolerance, model.opt.iterations = 1e-12, 100
     reference, data, kinds = ds.Reference(model), mujoco.MjData(mj), set()
