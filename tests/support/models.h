@@ -190,9 +190,10 @@ inline ModelBuilder strings() {
   return b;
 }
 
-// a free body that nothing but a tendon and a servo on it hold
+// a free body that a tendon and a servo on it hold, and that lies on the floor
 inline ModelBuilder tethered() {
   ModelBuilder b;
+  b.geom(0, {.type = kPlane, .pos = {0, 0, 1.145}});
   const int loose = b.body(0, {0.4, 0.3, 1.2}, 0.4);
   b.joint(loose, {.type = kFree});
   b.geom(loose, {.size = {0.06, 0, 0}});
