@@ -62,9 +62,13 @@ DS_STAGE void geom_poses(E& env) {
 }
 
 template <int kType, class E, class Real = typename E::Real>
-DS_HD auto geom_shape(const E& env, int g) {
+DS_HD typename ShapeHooks<kType>::template InWorld<Real> geom_shape(const E& env, int g) {
   const Shape<Real> shape{env.geom_xpos().vec(g), env.geom_xmat().mat(g), env.vec(env.t.geom_size, g)};
-  return ShapeHooks<kType>::in_world(env, g, shape);
+  // no copy of what is its size alone
+  if constexpr (kSameType<typename ShapeHooks<kType>::template InWorld<Real>, Shape<Real>>)
+    return shape;
+  else
+    return ShapeHooks<kType>::in_world(env, g, shape);
 }
 
 // all numbers of one contact, for the environments of a pack
@@ -90,18 +94,6 @@ struct ContactWriter {
   using Real = typename E::Real;
   E& env;
 
-  // put(array, width, numbers) for each array of a slot: where the numbers of a record stand
-  template <class Put>
-  DS_HD void each_number(int slot, const ContactRecord<Real>& c, const Put& put) const {
-    const ContactSlot<E> to{env, slot};
-    const Vec3<Real>&p = c.pos, &n = c.normal, &t = c.tangent;
-    const Real pos[3] = {p.x, p.y, p.z}, frame[kFrameNumbers] = {n.x, n.y, n.z, t.x, t.y, t.z};
-    put(to.con_dist(), 1, &c.dist), put(to.con_D(), 1, &c.D), put(to.con_dim(), 1, &c.dim);
-    put(to.con_pair(), 1, &c.id), put(to.con_pos(), 3, pos), put(to.con_frame(), kFrameNumbers, frame);
-    put(to.con_kterm(), 1, &c.kterm), put(to.con_Bn(), 1, &c.Bn), put(to.con_Bt(), 1, &c.Bt);
-    put(to.con_mu(), kFrictionNumbers, c.mu);
-  }
-
   // a slot that no environment of the pack has used in this step yet: zeros, so that idle elements add
   // nothing
   DS_STAGE void open(int slot) const {
@@ -114,14 +106,24 @@ struct ContactWriter {
   // for the environments of a mask; a single environment writes for itself alone
   DS_STAGE void write(int slot, [[maybe_unused]] const typename E::Mask& here,
                       const ContactRecord<Real>& c) const {
-    each_number(slot, c, [&](const auto& run, int width, const Real* x) {
-      for (int k = 0; k < width; k++) {
-        if constexpr (E::kPack == 1)
-          run[k] = x[k];
-        else
-          run[k] = select(here, x[k], run[k]);
-      }
-    });
+    const auto put = [&](Real& x, const Real& v) {
+      if constexpr (E::kPack == 1)
+        x = v;
+      else
+        x = select(here, v, x);
+    };
+    const auto put_vec = [&](const auto& to, int first, const Vec3<Real>& v) {
+      put(to[first], v.x), put(to[first + 1], v.y), put(to[first + 2], v.z);
+    };
+    put(env.con_dist()[slot], c.dist);
+    put(env.con_D()[slot], c.D);
+    put(env.con_dim()[slot], c.dim);
+    put(env.con_pair()[slot], c.id);
+    const ContactSlot<E> to{env, slot};
+    const auto pos = to.con_pos(), frame = to.con_frame(), mu = to.con_mu();
+    put_vec(pos, 0, c.pos), put_vec(frame, kFrameNormal, c.normal), put_vec(frame, kFrameTangent, c.tangent);
+    put(env.con_kterm()[slot], c.kterm), put(env.con_Bn()[slot], c.Bn), put(env.con_Bt()[slot], c.Bt);
+    for (int k = 0; k < kFrictionNumbers; k++) put(mu[k], c.mu[k]);
   }
 
   // moves the contact of slot + 1 to slot, for one environment
@@ -133,9 +135,16 @@ struct ContactWriter {
 
   // the contact of element `from` of a record, for one environment
   DS_FN void write_one(int slot, int lane, const ContactRecord<Real>& c, int from) const {
-    each_number(slot, c, [&](const auto& run, int width, const Real* x) {
+    const auto put = [&](const auto& run, int width, const Real* x) {
       for (int k = 0; k < width; k++) set_lane(run[k], lane, lane_of(x[k], from));
-    });
+    };
+    const ContactSlot<E> to{env, slot};
+    const Vec3<Real>&p = c.pos, &n = c.normal, &t = c.tangent;
+    const Real pos[3] = {p.x, p.y, p.z}, frame[kFrameNumbers] = {n.x, n.y, n.z, t.x, t.y, t.z};
+    put(to.con_dist(), 1, &c.dist), put(to.con_D(), 1, &c.D), put(to.con_dim(), 1, &c.dim);
+    put(to.con_pair(), 1, &c.id), put(to.con_pos(), 3, pos), put(to.con_frame(), kFrameNumbers, frame);
+    put(to.con_kterm(), 1, &c.kterm), put(to.con_Bn(), 1, &c.Bn), put(to.con_Bt(), 1, &c.Bt);
+    put(to.con_mu(), kFrictionNumbers, c.mu);
   }
 
   // with every slot taken, and one contact more, of element `from` of a record: of the pairs that have the most one

@@ -3,7 +3,7 @@
 // A shape is a row of DS_SHAPES (kernels/data/shapes.h) and a specialisation of ShapeHooks in a file of this folder, which
 // shapes.h includes. Points, directions and rays are in its frame, `size` is MuJoCo's. Its hooks are
 //
-//   in the world   InWorld, what its pair functions take, and in_world, which makes it of a geom's pose and size;
+//   in the world   InWorld, what its pair functions take, where that is not a Shape, and in_world, which makes it of one;
 //                  Gathered, which fills in what InWorld has beside that where each element of a pack has another geom
 //   far or near    may_reach: whether a sphere may touch it; box_about: the box along its axes that holds it
 //   core           support: its core's farthest point along n. Where it has kShapeFaces nearest_normal, that of the face that
@@ -78,10 +78,6 @@ struct ShapeDefaults {
   // what pair functions take
   template <class Real>
   using InWorld = Shape<Real>;
-  template <class E, class Real = typename E::Real>
-  DS_HD static Shape<Real> in_world(const E&, int, const Shape<Real>& shape) {
-    return shape;
-  }
   template <class E>
   struct Gathered {
     template <class Near, class Real = typename E::Real>
