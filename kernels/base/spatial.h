@@ -78,6 +78,22 @@ template <class Real>
 DS_HD Real norm(const Vec3<Real>& a) {
   return sqrt(dot(a, a));
 }
+// the axis along which a vector is longest, of equals the first
+template <class Real>
+struct LongestAxis {
+  MaskOf<Real> is_x, is_y;
+  DS_HD explicit LongestAxis(const Vec3<Real>& v) {
+    const Real x = abs(v.x), y = abs(v.y), z = abs(v.z);
+    is_x = mask_and(x >= y, x >= z), is_y = mask_and(mask_not(is_x), y >= z);
+  }
+  DS_HD Real pick(const Real& a, const Real& b, const Real& c) const {
+    return select(is_x, a, select(is_y, b, c));
+  }
+  DS_HD Vec3<Real> along(const Real& x, const Real& y, const Real& z) const {
+    const Real zero(0);
+    return {select(is_x, x, zero), select(is_y, y, zero), select(mask_or(is_x, is_y), zero, z)};
+  }
+};
 // unit vector along a, or `fallback` where a is (nearly) zero; *length gets |a|
 template <class Real>
 DS_HD Vec3<Real> normalize(const Vec3<Real>& a, const Vec3<Real>& fallback, Real* length) {

@@ -81,9 +81,7 @@ struct NewtonOfImpact {
 // side s of the limits: whether it is closed, and whether it is fast enough to bounce
 template <class E>
 DS_HD typename E::Mask limit_closed(const E& env, int s) {
-  using Real = typename E::Real;
-  const Real past = Limits<E>{env}.past(s);
-  return (is_upper(s) ? -past : past) <= Real(0);
+  return Limits<E>{env}.gap(s) <= typename E::Real(0);
 }
 template <class E>
 DS_HD typename E::Mask limit_strikes(const E& env, int s) {

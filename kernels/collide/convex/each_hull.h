@@ -166,12 +166,10 @@ struct CubePoint {
 };
 template <class Real>
 DS_HD CubePoint<Real> point_on_cube(const Vec3<Real>& n) {
-  const Real zero(0), one(1), half(0.5), x = abs(n.x), y = abs(n.y), z = abs(n.z);
-  const auto is_x = mask_and(x >= y, x >= z), is_y = mask_and(mask_not(is_x), y >= z);
-  const auto pick = [&](const Real& a, const Real& b, const Real& c) {
-    return select(is_x, a, select(is_y, b, c));
-  };
-  const Real most = pick(x, y, z), inv = half / select(most > zero, most, one);
+  const Real zero(0), one(1), half(0.5);
+  const LongestAxis<Real> axis(n);
+  const auto pick = [&](const Real& a, const Real& b, const Real& c) { return axis.pick(a, b, c); };
+  const Real most = pick(abs(n.x), abs(n.y), abs(n.z)), inv = half / select(most > zero, most, one);
   const auto within = [&](const Real& a) {
     const Real at = fma(a, inv, half);
     return select(at > zero, select(at < one, at, one), zero);  // what is no number is 0

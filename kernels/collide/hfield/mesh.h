@@ -39,28 +39,6 @@ DS_STAGE void hull_corners(Scene* s, const Under& under, const decltype(Scene::m
   }
 }
 
-template <class Scene, class Real>
-DS_STAGE void vertex_hull(Scene* s, const FieldVertex<Real>& v, const MaskOf<Real>& wanted) {
-  const Real zero(0);
-  const auto& h = s->body.hull;
-  const Vec3<Real> local = rotate_transposed(s->body.rot, v.at);
-  Real best(-kVast), beyond(-kVast);
-  Vec3<Real> n{zero, zero, zero};
-  for (int f = 0; f < h.nface; f++) {
-    const Vec3<Real> out = broadcast_triple<Real>(h.normals(), f);
-    const Real height = dot(out, local - broadcast_triple<Real>(h.points(), h.corner[h.corner_adr[f]]));
-    const Vec3<Real> m = -rotate(s->body.rot, out);
-    auto allowed = mask_and(height > best, m.z >= zero);
-    if (any(mask_and(allowed, wanted))) allowed = mask_and(allowed, v.allows(m));
-    const auto taken = mask_and(allowed, wanted);
-    beyond = max(beyond, select(taken, best, height));
-    best = select(taken, height, best);
-    n = select3(taken, m, n);
-  }
-  const auto found = mask_and(mask_and(best > Real(kSomeFound), best < s->margin), beyond <= zero);
-  if (any(found)) keep_contact(s, found, best, axpy(n, best * Real(0.5), v.at), n);
-}
-
 template <>
 struct OverField<kMesh> : FieldDefaults<kMesh> {
   template <class Scene, int K, class Real>
@@ -85,8 +63,25 @@ struct OverField<kMesh> : FieldDefaults<kMesh> {
     hull_corners(s, under, ceiling);
   }
   template <class Scene, class Real>
-  DS_HD static void vertex(Scene* s, const FieldVertex<Real>& v, const MaskOf<Real>& wanted) {
-    vertex_hull(s, v, wanted);
+  DS_STAGE static void vertex(Scene* s, const FieldVertex<Real>& v, const MaskOf<Real>& wanted) {
+    const Real zero(0);
+    const auto& h = s->body.hull;
+    const Vec3<Real> local = rotate_transposed(s->body.rot, v.at);
+    Real best(-kVast), beyond(-kVast);
+    Vec3<Real> n{zero, zero, zero};
+    for (int f = 0; f < h.nface; f++) {
+      const Vec3<Real> out = broadcast_triple<Real>(h.normals(), f);
+      const Real height = dot(out, local - broadcast_triple<Real>(h.points(), h.corner[h.corner_adr[f]]));
+      const Vec3<Real> m = -rotate(s->body.rot, out);
+      auto allowed = mask_and(height > best, m.z >= zero);
+      if (any(mask_and(allowed, wanted))) allowed = mask_and(allowed, v.allows(m));
+      const auto taken = mask_and(allowed, wanted);
+      beyond = max(beyond, select(taken, best, height));
+      best = select(taken, height, best);
+      n = select3(taken, m, n);
+    }
+    const auto found = mask_and(mask_and(best > Real(kSomeFound), best < s->margin), beyond <= zero);
+    if (any(found)) keep_contact(s, found, best, axpy(n, best * Real(0.5), v.at), n);
   }
 };
 

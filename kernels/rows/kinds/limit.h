@@ -63,8 +63,9 @@ struct Limits {
   }
   // past the bound, r = q - bound
   DS_HD Real past(int s) const { return env.qpos()[env.t.jnt_qposadr[joint(s)]] - env.lim_range(s); }
-  // less the margin; and J v
-  DS_HD Real distance(int s) const { return sign(s) * past(s) - env.lim_margin(limit_of(s)); }
+  // how far from the bound, and less the margin; and J v
+  DS_HD Real gap(int s) const { return sign(s) * past(s); }
+  DS_HD Real distance(int s) const { return gap(s) - env.lim_margin(limit_of(s)); }
   DS_HD Real rate(int s) const {
     const auto v = env.qvel()[dof(s)];
     return is_upper(s) ? -v : v;
@@ -89,7 +90,7 @@ struct Limits {
       const Real side = sign(s), margin = env.lim_margin(k);
       if (t.o.spring_damper_rows) {
         // the spring-damper of Todorov 2014; its weight follows once the rows are whitened
-        const Real phi = side * past(s);
+        const Real phi = gap(s);
         const auto active = phi <= max(margin, Real(t.o.contact_margin));
         const Real rate = Real(1) / Real(t.o.kappa);
         const Real v = fma(Real(2) * rate, qvel[dof], qacc[dof]);
