@@ -6,6 +6,7 @@
 #include "host/model/actuator_kinds.h"
 #include "host/model/contact_law.h"
 #include "host/tables/dof_sets.h"
+#include "host/tables/rigid_bodies.h"
 #include "host/tables/tables.h"
 #include "kernels/collide/kinds.h"
 #include "kernels/data/island_pack.h"

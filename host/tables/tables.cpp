@@ -13,6 +13,7 @@
 #include "host/model/unsupported.h"
 #include "host/tables/dof_sets.h"
 #include "host/tables/named_rows.h"
+#include "host/tables/rigid_bodies.h"
 #include "host/tables/softness.h"
 #include "kernels/data/island_pack.h"
 
@@ -65,6 +66,7 @@ void build_trees(const Model& m, TableStore* t) {
   }
   flatten(members, &t->tree_adr, &t->tree_body);
   for (double total : mass) t->tree_invmass.push_back(total < kTiny ? 0 : 1 / total);
+  t->tree_rigid = rigid_inertia_of_trees(m, t->body_tree, ntree);
   t->n.ntree = ntree;
 }
 

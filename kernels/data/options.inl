@@ -72,6 +72,7 @@ FEATURE(has_spring, any_nonzero(m.jnt_stiffness), "springs")
 FEATURE(has_ten_passive, any_nonzero(m.tendon_stiffness) || any_nonzero(m.tendon_damping), "springs and dampers of tendons")
 FEATURE(has_ten_actfrc, actuates(m) && any_nonzero(m.tendon_actfrclimited), "tendons whose total actuator force is limited")
 FEATURE(has_adhesion, any_acts_by_contacts(m), "actuators on bodies")
+FEATURE(has_rigid, any_rigid_body(m), "bodies that move, without an inverse weight")
 FEATURE(has_ten_armature, any_nonzero(m.tendon_armature), "tendons with armature")
 
 #undef OPTION_I

@@ -9,9 +9,9 @@
 //
 // solves    which rows are zero, and the weights of the others
 // equation  lost    (J M^-1 J')_rr <= (16 u)^2 s_r,   s_r = sum over dofs of (|lin|^2 + |ang|^2 (|p - com|^2 + |p|^2)) / D_d
-//           weight  D <= c / max over rows of what D weighs (of a cone by rows the normal's alone, where there is an
-//                                                              inverse weight),   c = 1e6 in single precision, 1e12 in double
-//                                                              (1e4, 1e8 where MuJoCo gives no weight)
+//           weight  D <= c / a,   a = max over rows of what D weighs (of a cone by rows the normal's alone, where there is
+//                                                      an inverse weight),   c = 1e6 in single precision, 1e12 in double
+//           without an inverse weight   D = min(k / A_max, k / a)   as in rigid_weight.h
 //           u is the unit roundoff, D_d the pivots of M = L'DL
 // source    own derivation
 // deviation from MuJoCo: as said
@@ -31,12 +31,6 @@ inline namespace DUALSTEP_ISA {
 template <class Real>
 DS_HD Real stiffest() {
   return Real(kStiffest<Real>);
-}
-// and that of a row whose weight says nothing but that there is no inverse weight: as rigid as the factors take without a
-// loss that anybody sees
-template <class Real>
-DS_HD Real stiffest_without_weight() {
-  return Real(kSingle<Real> ? 1e4 : 1e8);
 }
 // a weight that only a body without inverse weight gives
 template <class Real>
@@ -94,8 +88,9 @@ DS_FN void condition_contact(E& env, int slot, const typename E::Mask& stiff) {
   // where nothing moves the normal, faces that only touch, to rounding, would hold each other by friction
   const auto touches = mask_and(mask_and(doubtful, A[0] <= zero), env.con_dist()[slot] >= -scale.rounding(p));
   const auto moves = mask_and(most > zero, mask_not(touches));
-  const Real most_rigid = select(doubtful, stiffest_without_weight<Real>(), stiffest<Real>());
-  const Real bound = select(moves, most_rigid / select(moves, most, Real(1)), zero);
+  const Real weighed = select(moves, most, Real(1));
+  const Real rigid = rigid_weight_for(rigid_weight_of_slot(env, slot, stiff), weighed);
+  const Real bound = select(moves, select(doubtful, rigid, stiffest<Real>() / weighed), zero);
   env.con_D()[slot] = select(stiff, min(D, bound), D);
 }
 
@@ -139,8 +134,10 @@ DS_STAGE void condition_dense_rows(E& env) {
     const auto doubtful = D > weight_without_inverse_mass<Real>();
     if (!any(mask_or(doubtful, D * a > stiffest<Real>()))) return;
     const auto lost = mask_and(doubtful, a <= lost_row(env, g));
-    const Real most_rigid = select(doubtful, stiffest_without_weight<Real>(), stiffest<Real>());
-    weight[g] = select(lost, zero, min(D, most_rigid / select(a > zero, a, Real(1))));
+    const Real weighed = select(a > zero, a, Real(1));
+    const Real bound = select(doubtful, rigid_weight_for(rigid_weight_of_dense_row(env, g), weighed),
+                              stiffest<Real>() / weighed);
+    weight[g] = select(lost, zero, min(D, bound));
   });
   env.done();
 }

@@ -3,7 +3,8 @@
 // Rows of limits and friction losses reach the ancestors of one dof, and are rows of Linv themselves ("single-dof rows").
 //
 // solves    nothing: products of rows with a vector, and sums of rows
-// equation  Z_row . x;   x <- x + sum of c_r Z_r;   of a single-dof row also its product with itself
+// equation  Z_row . x;   x <- x + sum of c_r Z_r;   x <- x + the squares of c_r Z_r, entry by entry;   of a single-dof row
+//           also its product with itself
 // source    rows.h for the rows
 // deviation none. Sums over dofs run in the stripes of lanes.h
 // reads     Z, Linv, the supports of rows (support.h)
@@ -15,6 +16,9 @@
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
+
+// which of the terms of a sum of rows: all; their squares, entry by entry; those of rows that are meant to be rigid
+enum class Terms { kAll, kSquares, kRigid };
 
 // Z_row . x over the dofs of a support
 template <class E, class Set, class F>
@@ -47,16 +51,19 @@ DS_HD void contact_dots(const E& env, int slot, const F& x, typename E::Real* ou
     for (int r = 0; r < 3; r++) out[first + r] = dots.of[r];
   }
 }
-// x <- x + sum of c_r Z_r over kRows rows from `first` on, which reach a support. Every lane does its own
-// dofs
-template <int kRows, class E, class Set, class Real, class F>
+// x <- x + sum of c_r Z_r over kRows rows from `first` on, which reach a support; or + the squares of their entries. Every
+// lane does its own dofs
+template <int kRows, Terms kTerms = Terms::kAll, class E, class Set, class Real, class F>
 DS_HD void add_rows(const E& env, const Set& support, int first, const Real* c, const F& x) {
   const int nv = env.t.n.nv;
   const auto z = rows_of<kRows>(env.Z(), first, nv);
   const auto add = [&](Index d) {
     Real s = x[d];
     DS_UNROLL
-    for (int r = 0; r < kRows; r++) s = fma(z[r][d], c[r], s);
+    for (int r = 0; r < kRows; r++) {
+      const Real term = z[r][d] * c[r];
+      s = kTerms == Terms::kSquares ? fma(term, term, s) : fma(z[r][d], c[r], s);
+    }
     x[d] = s;
   };
   if constexpr (E::Lanes::kWidth == 1) {
@@ -85,10 +92,14 @@ DS_HD typename E::Real single_dot(const E& env, int i, const F& x) {
   const SingleDofRow<E> row(env, i);
   return env.accumulate(row.n, [&](Index a, const Real& s) { return fma(row.z[a], x[row.dof[a]], s); });
 }
-template <class E, class F>
+template <Terms kTerms = Terms::kAll, class E, class F>
 DS_HD void single_axpy(const E& env, int i, const typename E::Real& s, const F& x) {
   const SingleDofRow<E> row(env, i);
-  env.each(row.n, [&](int a) { x[row.dof[a]] = fma(row.z[a], s, x[row.dof[a]]); });
+  env.each(row.n, [&](int a) {
+    const auto term = row.z[a] * s;
+    x[row.dof[a]] =
+        kTerms == Terms::kSquares ? fma(term, term, x[row.dof[a]]) : fma(row.z[a], s, x[row.dof[a]]);
+  });
   env.sync();
 }
 // calls f(u) for the single-dof rows in use

@@ -13,11 +13,15 @@
 //
 // Numbers that are not finite pass no comparison, so they are never right.
 //
-// Both tests take Z for exact. Where rows contradict each other, their forces grow until R stops them, and cancel in Z l. A
-// rounding error of an entry of Z times such a force is then an error of w that no row opposes: the acceleration is made of
-// rounding. The end of a call finds these environments by the size of their forces (is_rounding_of_forces), of rows alone
-// that are so stiff that it would move w by a share of what they ask; rows of bodies that cannot give way (conditioning.h)
-// are not.
+// Both tests take Z and the rows' weights for exact. Where rows contradict each other, their forces grow until R stops them,
+// and cancel in Z l. A rounding error of an entry of Z times such a force is then an error d of the gradient, and H^-1 d one of
+// w: much where no row opposes it. And a row on a body without an inverse weight should be rigid (conditioning.h): if all of
+// them were stiffer by a factor, w would change by some H^-1 Z l, l their forces. The end of a call computes both
+// (are_made_of_rounding), in environments where forces are so large, of rows alone that are so stiff that rounding could move
+// w by a share of what they ask (could_be_rounding), or where rigid rows give way (could_be_soft).
+//
+// Where a row's weight is bounded for other reasons it may have been meant stiffer by any factor. By ten, say: then w is
+// wrong by some 2 / sqrt(D A) of the term of Z l (is_softer_than_meant).
 //
 // solves    whether w is as near to w* as promised, environment by environment
 // equation  f(w) = 1/2 |w|^2 + s(y0 + Z'w) is convex with H >= 1, so that
@@ -85,11 +89,54 @@ DS_STAGE typename E::Real rounding_squared(E& env) {
   return rounding_of(size, asked);
 }
 
-// whether rounding of Z l hides w, given the squares of the terms of stiff rows
+// whether rounding of Z l could hide w, whether rigid rows could be soft, and whether rows whose weight is bounded are
 template <class Real>
-DS_HD MaskOf<Real> is_rounding_of_forces(const Real& ww, const Real& stiff) {
+DS_HD MaskOf<Real> could_be_rounding(const Real& ww, const StiffTerms<Real>& stiff) {
   const Real u(kRoundingOfRows<Real>);
-  return mask_not(is_small(u * u * stiff, right_by_bound(ww)));
+  return mask_not(is_small(u * u * stiff.all, right_by_bound(ww)));
+}
+template <class Real>
+DS_HD MaskOf<Real> could_be_soft(const Real& ww, const StiffTerms<Real>& stiff) {
+  return mask_not(is_small(stiff.rigid, Real(kRightByBound) * ww));
+}
+template <class Real>
+DS_HD MaskOf<Real> in_doubt(const Real& ww, const StiffTerms<Real>& stiff) {
+  return mask_or(could_be_rounding(ww, stiff), could_be_soft(ww, stiff));
+}
+template <class Real>
+DS_HD MaskOf<Real> is_softer_than_meant(const Real& ww, const StiffTerms<Real>& stiff) {
+  return mask_not(is_small(Real(4 / kStiffest<Real>) * stiff.bounded, right_by_bound(ww)));
+}
+// what rounding may do to entry i of Z l, given the squares of its terms; with a sign that tells nothing
+template <class Real>
+DS_HD Real rounding_of_terms(int i, const Real& squares) {
+  const bool minus = (static_cast<unsigned>(i + 1) * 0x9E3779B1u) >> 31;
+  return Real(minus ? -kRoundingOfRows<Real> : kRoundingOfRows<Real>) * sqrt(squares);
+}
+// The square of an error that is right, also where w is all but nothing: rows that balance leave of it what rounding makes of
+// what they ask for, y / |z|. Its square is a l^2 / (D A)^2, and D A of stiff rows is at least kStiff; or R l^2 / (D A), and
+// D A of rigid ones is at most kRigid, and less in some rows of a contact: ten times the rounding
+template <class Real>
+DS_HD Real right_of_balance(const Real& ww, const StiffTerms<Real>& stiff) {
+  const Real u(kRoundingOfRows<Real>), of_stiff(1 / (kStiff<Real> * kStiff<Real>)),
+      of_rigid(100 / kRigid<Real>);
+  return max(right_by_bound(ww), u * u * fma(of_rigid, stiff.rigid, of_stiff * stiff.all));
+}
+// those of `doubtful` whose w moves by more than `right`, a square. Curvatures and forces become those of the present y
+template <int kDim, bool kByRows, class E>
+DS_STAGE typename E::Mask are_made_of_rounding(E& env, typename E::Mask doubtful,
+                                               const typename E::Real& right) {
+  using Real = typename E::Real;
+  const auto dw = env.dw(), grad = env.grad();
+  env.sync();
+  (void)row_laws<kDim, kByRows, true>(env);
+  put_terms<Terms::kSquares, kDim>(env, doubtful, grad);
+  put_terms<Terms::kRigid, kDim>(env, doubtful, dw);
+  env.each(env.t.n.nv, [&](int i) { grad[i] = dw[i] + rounding_of_terms(i, Real(grad[i])); });
+  newton_direction<kDim, kByRows>(env, doubtful);
+  const Real moved = env.accumulate(env.t.n.nv, [&](int i, const Real& s) { return fma(dw[i], dw[i], s); });
+  env.done();
+  return mask_and(doubtful, mask_not(is_small(moved, right)));
 }
 
 // a share of what rounding does

@@ -58,6 +58,13 @@ DS_STAGE void gradient(E& env, typename E::Mask live) {
   each_whitened<kDim>(env, [&](const auto& rows) { rows.subtract_forces(live, grad); });
   env.sync();
 }
+// x = the terms of -Z force that are asked for, or their squares, summed; each lane has its own dofs of x
+template <Terms kTerms, int kDim, class E, class F>
+DS_HD void put_terms(E& env, const typename E::Mask& live, const F& x) {
+  env.each(env.t.n.nv, [&](int i) { x[i] = typename E::Real(0); });
+  env.sync();
+  each_whitened<kDim>(env, [&](const auto& rows) { rows.template subtract_forces<kTerms>(live, x); });
+}
 
 // the direction of Newton's step, of environments of either space
 template <int kDim, bool kByRows, class E>

@@ -88,9 +88,13 @@ DS_STAGE typename E::Real natural_residual(E& env) {
   MeanDiagonal<Real> diagonal;
   each_kind<kDim, kByRows>(env, [&](const auto& kind) { kind.add_diagonal(&diagonal); });
   const Real ww = env.accumulate(env.t.n.nv, [&](int i, const Real& s) { return fma(w[i], w[i], s); });
-  env.unsolved = mask_or(env.unsolved, is_rounding_of_forces(ww, diagonal.stiff));
+  env.unsolved = mask_or(env.unsolved, is_softer_than_meant(ww, diagonal.stiff));
   NaturalResidual<Real> residual{diagonal.mean()};
   each_kind<kDim, kByRows>(env, [&](const auto& kind) { kind.add_natural(&residual); });
+  const auto doubtful = mask_and(in_doubt(ww, diagonal.stiff), mask_not(env.unsolved));
+  if (any(doubtful))
+    env.unsolved = mask_or(env.unsolved, are_made_of_rounding<kDim, kByRows>(
+                                             env, doubtful, right_of_balance(ww, diagonal.stiff)));
   const Real error = sqrt(residual.error), size = residual.size;
   return error / select(size > Real(0), sqrt(size), Real(1));
 }

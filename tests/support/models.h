@@ -203,16 +203,22 @@ inline ModelBuilder tethered() {
   return b;
 }
 
-// a ball that turns about its centre, pressed against a fixed one: its normal row is rounding
+// a ball that turns about its centre, pressed against a fixed one: its normal row is rounding; and a box that turns about its
+// centre in the ground: the rows of its corners contradict each other
 inline ModelBuilder roller() {
   ModelBuilder b;
   b.geom(0, {.size = {0.13, 0, 0}, .pos = {0.01, 0.02, 0}});
+  b.geom(0, {.type = kBox, .size = {0.3, 0.4, 0.1}, .pos = {3, 0, -0.1}});
   const int ball = b.body(0, {0.19, 0.19, 0.003}, 0.5);
   b.joint(ball, {.axis = {0, 0, 1}, .damping = 0.01});
   b.geom(ball, {.size = {0.15, 0, 0}});
   b.without_weight(ball);
+  const int post = b.body(0, {3, 0, 0.075}, 0.5);
+  b.joint(post, {.axis = {0, 1, 0}, .damping = 0.01});
+  b.geom(post, {.type = kBox, .size = {0.1, 0.15, 0.08}});
+  b.without_weight(post);
   const int bob = b.body(0, {1, 0, 0.3}, 0.5);
-  b.joint(bob, {.axis = {0, 1, 0}});
+  b.joint(bob, {.axis = {0, 1, 0}, .range = {0.5, 1}});
   b.geom(bob, {.size = {0.05, 0, 0}, .pos = {0.2, 0, 0}});
   return b;
 }

@@ -83,8 +83,8 @@ struct ContactRows {
   DS_HD void each_residual(F f) const {
     env.each(kDim * env.ncon_max, [&](int c) { f(env.con_y()[c], env.con_dy()[c]); });
   }
-  // x <- x - Z l; a contact without a normal force has no other
-  template <class F>
+  // x <- x - Z l, or of rigid rows alone, or + the squares of the terms; a contact without a normal force has no other
+  template <Terms kTerms = Terms::kAll, class F>
   DS_HD void subtract_forces(const typename E::Mask& live, const F& x) const {
     const auto con_f = env.con_f();
     for (int slot = 0; slot < env.ncon_max; slot++) {
@@ -92,7 +92,12 @@ struct ContactRows {
       Real f[kDim];
       DS_UNROLL
       for (int r = 0; r < kDim; r++) f[r] = -con_f[kDim * slot + r];
-      add_rows<kDim>(env, slot_support(env, slot), first_row(slot), f, x);
+      if constexpr (kTerms == Terms::kRigid) {
+        const Real of_tree = rigid_weight_of_slot(env, slot, live), D = env.con_D()[slot];
+        DS_UNROLL
+        for (int r = 0; r < kDim; r++) f[r] = if_rigid(of_tree, D, f[r]);
+      }
+      add_rows<kDim, kTerms>(env, slot_support(env, slot), first_row(slot), f, x);
     }
   }
   DS_HD void load(const Field<Real, E::kStride>& field, int slot, Real* x) const {
@@ -214,7 +219,9 @@ struct Contacts : ContactRows<kDim, E> {
         const Real f = env.con_f()[kDim * slot + r];
         terms = fma(A[triangle(r) + r] * f, f, terms);
       }
-      diagonal->add_stiff(A[0], p.D, terms);
+      diagonal->stiff.add(A[0], p.D, terms);
+      diagonal->stiff.add_rigid(rigid_weight_of_slot(env, slot, p.D > Real(0)), p.D,
+                                Real(env.con_f()[kDim * slot]));
     }
   }
   // x, s_0 = x_n and s_i = x_i / mu_i, goes to the point of the cone nearest to it; t2 = |x_t|^2

@@ -188,12 +188,14 @@ struct DenseScalarRows {
       });
     });
   }
-  // x <- x - Z l
-  template <class F>
+  // x <- x - Z l, or of rigid rows alone, or + the squares of the terms
+  template <Terms kTerms = Terms::kAll, class F>
   DS_HD void subtract_forces(const typename E::Mask&, const F& x) const {
     for (int g = 0; g < count(); g++) {
-      const Real f = -lambda()[g];
-      add_rows<1>(env, dense_support(env, g), g, &f, x);
+      Real f = -lambda()[g];
+      if constexpr (kTerms == Terms::kRigid)
+        f = if_rigid(rigid_weight_of_dense_row(env, g), Real(env.dense_D()[g]), f);
+      add_rows<1, kTerms>(env, dense_support(env, g), g, &f, x);
     }
   }
   DS_HD void add_along(const Real& alpha, Real* slope, Real* bend) const {
@@ -211,7 +213,9 @@ struct DenseScalarRows {
       const Real a =
           env.accumulate(nv, [&](int d, const Real& s) { return fma(Z[g * nv + d], Z[g * nv + d], s); });
       diagonal->add(D > Real(0), a, Real(1) / select(D > Real(0), D, Real(1)));
-      diagonal->add_stiff(a, D, a * lambda()[g] * lambda()[g]);
+      const Real l = lambda()[g];
+      diagonal->stiff.add(a, D, a * l * l);
+      diagonal->stiff.add_rigid(rigid_weight_of_dense_row(env, g), D, l);
     }
   }
   DS_HD void add_natural(NaturalResidual<Real>* residual) const {

@@ -32,7 +32,7 @@
 //
 //   put_residuals(w), put_changes(dw)    y = y0 + Z'w, dy = Z'dw
 //   put_laws<kCurvature>()               l = -s'(y), s''(y); a number that changes when the active set does
-//   subtract_forces(live, x)             x <- x - Z l
+//   subtract_forces<kTerms>(live, x)     x <- x - Z l; or of rigid rows alone; or x <- x + the squares of the terms
 //
 // A further kind of scalar rows is one file like ball_limit.h and its name in DenseKinds.
 #pragma once

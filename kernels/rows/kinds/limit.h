@@ -178,7 +178,7 @@ struct Limits {
       const Real a = single_diag(env, dof);
       diagonal->add(used, a, Real(1) / select(used, D, Real(1)));
       const Real l = OneSided::force(used_y(s), D);
-      diagonal->add_stiff(a, D, a * l * l);
+      diagonal->stiff.add(a, D, a * l * l);
     });
   }
   DS_HD void add_natural(NaturalResidual<Real>* residual) const {

@@ -20,6 +20,7 @@
 
 #include "kernels/data/single_dof_kinds.h"
 #include "kernels/rows/cone.h"
+#include "kernels/rows/rigid_weight.h"
 
 namespace dualstep {
 inline namespace DUALSTEP_ISA {
@@ -203,29 +204,36 @@ constexpr double kShareOfAsked = 1e-2;
 template <class Real>
 constexpr double kStiff = kShareOfAsked / kRoundingOfRows<Real>;
 
-// The largest D A of a row (conditioning.h). One that is as great may have been meant stiffer by any factor. By ten, say:
-// where its force is far from what it alone would need, w is wrong by some 2 / sqrt(D A) of the term of Z l
+// The largest D A of a row (conditioning.h). One that is as great may have been meant stiffer by any factor
 template <class Real>
 constexpr double kStiffest = kSingle<Real> ? 1e6 : 1e12;
 constexpr double kAsStiff = 0.99;
-// what makes such a term that of a row which rounds so, squared
-template <class Real>
-constexpr double kOfBounded = 4 / (kStiffest<Real> * kRoundingOfRows<Real> * kRoundingOfRows<Real>);
 
-// The mean diagonal of A + R over the rows in use, and the terms of Z l of stiff rows, squared, |z|^2 l^2 = a l^2, summed.
+// The terms of Z l of stiff rows, squared, |z|^2 l^2 = a l^2, summed; those of rows whose weight is bounded; and R l^2 of
+// rows that are meant to be rigid
+template <class Real>
+struct StiffTerms {
+  Real all = Real(0), bounded = Real(0), rigid = Real(0);
+  // `terms`: of a row, or of all rows of a contact, whose normal counts
+  DS_HD void add(const Real& a, const Real& D, const Real& terms) {
+    const Real weighed = a * D;
+    all = all + select(weighed > Real(kStiff<Real>), terms, Real(0));
+    bounded = bounded + select(weighed > Real(kAsStiff * kStiffest<Real>), terms, Real(0));
+  }
+  // l of a scalar row, or of a contact's normal; D of rigid rows there (rows/rigid_weight.h)
+  DS_HD void add_rigid(const Real& of_tree, const Real& D, const Real& l) {
+    rigid = fma(if_rigid(of_tree, D, l), l / select(D > Real(0), D, Real(1)), rigid);
+  }
+};
+
+// The mean diagonal of A + R over the rows in use, and what of them is stiff
 template <class Real>
 struct MeanDiagonal {
-  Real sum = Real(0), count = Real(0), stiff = Real(0);
+  Real sum = Real(0), count = Real(0);
+  StiffTerms<Real> stiff;
   DS_HD void add(const MaskOf<Real>& used, const Real& a, const Real& R) {
     sum = sum + select(used, a + R, Real(0));
     count = count + select(used, Real(1), Real(0));
-  }
-  // `terms`: of a row, or of all rows of a contact, whose normal counts
-  DS_HD void add_stiff(const Real& a, const Real& D, const Real& terms) {
-    const Real weighed = a * D;
-    const auto bounded = weighed > Real(kAsStiff * kStiffest<Real>);
-    stiff = stiff + select(weighed > Real(kStiff<Real>),
-                           select(bounded, terms * Real(kOfBounded<Real>), terms), Real(0));
   }
   DS_HD Real mean() const { return sum / max(count, Real(1)); }
 };

@@ -116,13 +116,14 @@ struct SingleDofRows {
       return sum + key;
     });
   }
-  // x <- x - Z l for those that push on an environment in `live`
-  template <class F>
+  // x <- x - Z l for those that push on an environment in `live`, or + the squares of the terms; none is rigid
+  template <Terms kTerms = Terms::kAll, class F>
   DS_HD void subtract_forces(const typename E::Mask& live, const F& x) const {
+    if constexpr (kTerms == Terms::kRigid) return;
     const auto force = env.single_f();
     each_single(env, [&](int u) {
       const Real f = force[u];
-      if (any(mask_and(live, f != Real(0)))) single_axpy(env, env.t.single_dof[u], -f, x);
+      if (any(mask_and(live, f != Real(0)))) single_axpy<kTerms>(env, env.t.single_dof[u], -f, x);
     });
   }
 };

@@ -209,6 +209,12 @@ struct IslandContacts : IslandRows<kDim, E, kOneEight> {
     for (int r = 0; r < kDim; r++) set_lane(g->A[r], l, square[r].fold());
   }
 
+  DS_HD Real rigid_weights(const Group& g) const {
+    Real weights(kNoRigidWeight);
+    if (env.t.o.has_rigid)
+      for (int l = 0; l < kPack; l++) set_lane(weights, l, this->rigid_weight_of_contact(contact_of(g, l)));
+    return weights;
+  }
   // Rows that are rounding are zeros, and what is left has a weight that the factors can hold (rows/conditioning.h)
   DS_HD void condition(Group* g) const {
     const Real rounding = RowScale<Real>::unit(), zero(0);
@@ -225,7 +231,8 @@ struct IslandContacts : IslandRows<kDim, E, kOneEight> {
       });
     }
     const auto some = largest > zero;
-    store(this->con_D(), g->first, select(some, this->capped(g->D, select(some, largest, Real(1))), zero));
+    store(this->con_D(), g->first,
+          select(some, this->capped(g->D, select(some, largest, Real(1)), rigid_weights(*g)), zero));
   }
 
   // where surfaces move, rates are those relative to them

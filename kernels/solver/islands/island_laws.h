@@ -100,13 +100,14 @@ struct IslandLaws : Rows {
       for (int r = 0; r < kDim; r++) add(this->con_D()[i], this->con_y0()[r * this->slots() + i]);
     return sum;
   }
-  // the squares of the terms of Z l of those that are stiff; diagonals must be current
+  // of those that follow each other; diagonals must be current
   template <class Number>
-  DS_HD Number stiff_terms(Neighbours contacts, Neighbours rows) const {
-    MeanDiagonal<Number> sum;
+  DS_HD StiffTerms<Number> stiff_terms(Neighbours contacts, Neighbours rows) const {
+    StiffTerms<Number> sum;
     for (int i = rows.begin; i < rows.end; i++) {
       const Number a = this->row_h()[i], l = this->row_f()[i];
-      sum.add_stiff(a, this->row_D()[i], a * l * l);
+      sum.add(a, this->row_D()[i], a * l * l);
+      sum.add_rigid(this->rigid_weight_of_row(i), Number(this->row_D()[i]), l);
     }
     for (int i = contacts.begin; i < contacts.end; i++) {
       Number terms(0);
@@ -114,9 +115,10 @@ struct IslandLaws : Rows {
         const Number l = this->con_f()[r * this->slots() + i];
         terms = fma(this->con_h()[(triangle(r) + r) * this->slots() + i] * l, l, terms);
       }
-      sum.add_stiff(this->con_h()[i], this->con_D()[i], terms);
+      sum.add(this->con_h()[i], this->con_D()[i], terms);
+      sum.add_rigid(this->rigid_weight_of_contact(i), Number(this->con_D()[i]), Number(this->con_f()[i]));
     }
-    return sum.stiff;
+    return sum;
   }
 
   DS_HD ConeParams<Real, kDim> cone(int i) const {

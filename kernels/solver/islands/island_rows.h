@@ -91,13 +91,25 @@ struct IslandRows : IslandEnv<E, kOneEight> {
     return s.fold();
   }
 
+  // D of rigid rows where a contact or a scalar row is (rows/rigid_weight.h)
+  DS_HD Scalar rigid_weight_of_contact(int i) const {
+    Scalar least(kNoRigidWeight);
+    if (env.t.o.has_rigid) each_side(i, [&](int, int tree) { least = min(least, rigid_weight_of(tree)); });
+    return least;
+  }
+  DS_HD Scalar rigid_weight_of_row(int i) const {
+    Scalar least(kNoRigidWeight);
+    if (env.t.o.has_rigid)
+      each_entry(i, [&](int tree, const Reals&) { least = min(least, rigid_weight_of(tree)); });
+    return least;
+  }
+  DS_HD Scalar rigid_weight_of(int tree) const { return lane_of(rigid_weight_of_tree(env, tree), element); }
+
   // the weight of a row of which A is the largest square, as the factors can hold it (rows/conditioning.h)
   template <class Number>
-  DS_HD static Number capped(const Number& D, const Number& A) {
-    const Number most = select(D < weight_without_inverse_mass<Number>(), stiffest<Number>(),
-                               stiffest_without_weight<Number>()) /
-                        A;
-    return min(D, most);
+  DS_HD static Number capped(const Number& D, const Number& A, const Number& rigid) {
+    return min(D, select(D < weight_without_inverse_mass<Number>(), stiffest<Number>() / A,
+                         rigid_weight_for(rigid, A)));
   }
 
   // what a scalar row is made of: D, y0, its law
@@ -116,7 +128,7 @@ struct IslandRows : IslandEnv<E, kOneEight> {
       put_block(i, kind, k);
     });
     const Scalar A = row_A(i);
-    this->row_D()[i] = own_weight || !(A > Scalar(0)) ? D : capped(D, A);
+    this->row_D()[i] = own_weight || !(A > Scalar(0)) ? D : capped(D, A, rigid_weight_of_row(i));
     this->row_y0()[i] = y0;
     this->row_bound()[i] = bound;
     this->row_law()[i] = Scalar(number);
@@ -208,20 +220,36 @@ struct IslandRows : IslandEnv<E, kOneEight> {
       row_out[i] = lift ? this->row_y0()[i] + s : s;
     });
   }
-  // x <- x - Z f of the rows of an island
+  // x <- x - Z f of the rows of an island, or of rigid ones alone, or x <- x + the squares of the terms
+  template <Terms kTerms = Terms::kAll>
   DS_HD void subtract_forces(int island, const Reals& x) const {
-    apart(*this, [=](const auto& self) { self.subtract_forces_here(island, x); });
+    apart(*this, [=](const auto& self) { self.template subtract_forces_here<kTerms>(island, x); });
   }
+  template <Terms kTerms>
+  DS_HD static void add_term(Numbers* sum, Scalar f, const Numbers& z) {
+    if constexpr (kTerms == Terms::kSquares) {
+      const Numbers term = z.scaled(f);
+      sum->add_product(term, term);
+    } else {
+      sum->add(f, z);
+    }
+  }
+  template <Terms kTerms>
+  DS_HD static Scalar wanted(Scalar of_tree, Scalar D, Scalar f) {
+    return kTerms == Terms::kRigid ? if_rigid(of_tree, D, f) : f;
+  }
+  template <Terms kTerms>
   DS_HD void subtract_forces_here(int island, const Reals& x) const {
     const int slots = this->slots();
     for (int i = this->row_adr()[island]; i < this->row_adr()[island + 1]; i++) {
-      const Scalar f = this->row_f()[i];
+      const Scalar rigid = kTerms == Terms::kRigid ? rigid_weight_of_row(i) : Scalar(0);
+      const Scalar f = wanted<kTerms>(rigid, this->row_D()[i], this->row_f()[i]);
       if (f == Scalar(0)) continue;
       each_entry(i, [&](int tree, const Reals& z) {
         const int begin = this->begin(tree);
         for (int c = 0; c < padded(tree); c += kEight) {
           Numbers s(x, begin + c);
-          s.add(-f, Numbers(z, c));
+          add_term<kTerms>(&s, -f, Numbers(z, c));
           s.store(x, begin + c);
         }
       });
@@ -229,16 +257,17 @@ struct IslandRows : IslandEnv<E, kOneEight> {
     for (int i = this->con_adr()[island]; i < this->con_adr()[island + 1]; i++) {
       Scalar f[kDim];
       bool some = false;
+      const Scalar rigid = kTerms == Terms::kRigid ? rigid_weight_of_contact(i) : Scalar(0);
       DS_UNROLL
       for (int r = 0; r < kDim; r++) {
-        f[r] = -this->con_f()[r * slots + i];
+        f[r] = -wanted<kTerms>(rigid, this->con_D()[i], this->con_f()[r * slots + i]);
         some |= f[r] != Scalar(0);
       }
       if (!some) continue;
       each_contact_eight(i, [&](int side, int c, int begin) {
         Numbers s(x, begin + c);
         DS_UNROLL
-        for (int r = 0; r < kDim; r++) s.add(f[r], Numbers(contact_row(i, side, r), c));
+        for (int r = 0; r < kDim; r++) add_term<kTerms>(&s, f[r], Numbers(contact_row(i, side, r), c));
         s.store(x, begin + c);
       });
     }

@@ -37,6 +37,30 @@ struct PackedDirection : PackedRows<kDim, E> {
     for (int i = 0; i < this->contacts(); i++)
       for (int r = 0; r < kDim; r++) subtract(this->con_f()[r * this->slots() + i], this->contact_row(i, r));
   }
+  // calls f(D, force, row)
+  template <class F>
+  DS_HD void each_term(F f) const {
+    for (int i = 0; i < this->rows(); i++) f(this->row_D()[i], this->row_f()[i], this->scalar_row(i));
+    for (int i = 0; i < this->contacts(); i++)
+      for (int r = 0; r < kDim; r++)
+        f(this->con_D()[i], this->con_f()[r * this->slots() + i], this->contact_row(i, r));
+  }
+  // grad <- what rounding and the softness of rigid rows may be of it (judge.h): rounding(k, squares of terms)
+  template <class F>
+  DS_HD void put_errors(F rounding) const {
+    const auto grad = this->grad();
+    for (int k = 0; k < dofs; k++) grad[k] = Real(0);
+    each_term([&](const Real&, const Real& f, const Reals& z) { add_squares(f, z); });
+    for (int k = 0; k < dofs; k++) grad[k] = rounding(k, Real(grad[k]));
+    const Real rigid = this->rigid_weight();
+    each_term([&](const Real& D, const Real& f, const Reals& z) { subtract(if_rigid(rigid, D, f), z); });
+  }
+  DS_HD void add_squares(const Real& f, const Reals& z) const {
+    for (int k = 0; k < dofs; k++) {
+      const Real term = z[k] * f;
+      this->grad()[k] = fma(term, term, this->grad()[k]);
+    }
+  }
   DS_HD void subtract(const Real& f, const Reals& z) const {
     if (!any(f != Real(0))) return;
     const Real less = -f;

@@ -166,6 +166,13 @@ struct PackedIslands : IslandLaws<kDim, kByRows, PackedDirection<kDim, E>> {
     }
   }
 
+  // those that are made of rounding (judge.h)
+  DS_HD Mask are_made_of_rounding(const Real& right) const {
+    this->put_laws(this->con_adr());
+    this->put_errors([](int k, const Real& squares) { return rounding_of_terms(k, squares); });
+    this->direction();
+    return mask_not(is_small(this->dot(this->dw(), this->dw()), right));
+  }
   // the natural residual of each; those whose forces make an acceleration out of rounding go into `wrong`
   DS_HD Real natural_residual(Mask* wrong) const {
     return apart(*this, [=](const auto& self) { return self.natural_residual_here(wrong); });
@@ -179,9 +186,13 @@ struct PackedIslands : IslandLaws<kDim, kByRows, PackedDirection<kDim, E>> {
     this->alpha()[0] = this->parts(0) / select(number > one, number, one);
     this->put_natural(this->con_adr());
     const Real size = this->parts(1), ww = this->dot(this->w(), this->w());
-    *wrong = mask_or(*wrong,
-                     is_rounding_of_forces(ww, this->template stiff_terms<Real>(all_contacts(), all_rows())));
-    return sqrt(this->parts(0)) / select(size > zero, sqrt(size), one);
+    const auto stiff = this->template stiff_terms<Real>(all_contacts(), all_rows());
+    const Real residual = sqrt(this->parts(0)) / select(size > zero, sqrt(size), one);
+    *wrong = mask_or(*wrong, is_softer_than_meant(ww, stiff));
+    const auto doubtful = mask_and(in_doubt(ww, stiff), mask_not(*wrong));
+    if (any(doubtful))
+      *wrong = mask_or(*wrong, mask_and(doubtful, are_made_of_rounding(right_of_balance(ww, stiff))));
+    return residual;
   }
 
   // w and forces back into the workspace, and what there is to say of each environment

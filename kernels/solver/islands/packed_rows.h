@@ -103,6 +103,17 @@ struct PackedRows {
     for (int i = 0; i < rows(); i++) put(dot(scalar_row(i), x), row_y0(), row_out, i);
   }
 
+  // D of rigid rows in each island (rows/rigid_weight.h)
+  DS_HD Real rigid_weight() const {
+    Real weight(kNoRigidWeight);
+    if (env.t.o.has_rigid)
+      for (int l = 0; l < count; l++)
+        set_lane(weight, l, lane_of(rigid_weight_of_tree(env, tree[l]), element[l]));
+    return weight;
+  }
+  DS_HD Real rigid_weight_of_contact(int) const { return rigid_weight(); }
+  DS_HD Real rigid_weight_of_row(int) const { return rigid_weight(); }
+
   // numbers of a row that are read, whatever tree comes
   DS_HD int width() const {
     return with_island_room(env.t.n.ntreepad < kPackedDofs ? env.t.n.ntreepad : kPackedDofs);

@@ -301,13 +301,37 @@ struct IslandSolver : IslandLaws<kDim, kByRows, IslandRows<kDim, E, kOneEight>> 
     return !env.lanes.any_lane(some);
   }
 
+  // whether one in doubt is made of rounding (judge.h); lo: the squares of errors that are right
+  DS_HD bool some_made_of_rounding() const {
+    const auto live = this->live(), doubtful = this->doubtful();
+    env.each(this->islands(), [&](int island) { live[island] = doubtful[island]; });
+    env.sync();
+    this->put_laws(live);
+    env.sync();
+    bool some = false;
+    this->each_live([&](int island) {
+      const auto grad = this->grad();
+      this->each_eight(island, [&](int c) { Numbers(Scalar(0)).store(grad, c); });
+      this->template subtract_forces<Terms::kSquares>(island, grad);
+      this->each_tree(island, [&](int tree) {
+        for (int k = 0; k < dofs(tree); k++)
+          grad[begin(tree) + k] = rounding_of_terms(k, Scalar(grad[begin(tree) + k]));
+      });
+      this->template subtract_forces<Terms::kRigid>(island, grad);
+      put_direction(island);
+      some |= !is_small(this->dot(island, this->dw(), this->dw()), this->lo()[island]);
+    });
+    const bool moved = env.lanes.any_lane(some);
+    env.sync();
+    return moved;
+  }
   // the largest natural residual of any island at the forces that are returned, and whether those of some make an
   // acceleration out of rounding
   DS_HD Scalar natural_residual(bool* rounded) const {
     return apart(*this, [=](const auto& self) { return self.natural_residual_here(rounded); });
   }
   DS_HD Scalar natural_residual_here(bool* rounded) const {
-    const auto all = this->live();
+    const auto all = this->live(), doubtful = this->doubtful();
     env.each(this->islands(), [&](int island) { all[island] = 1; });
     this->each_live([&](int island) {
       put_gradient(island);
@@ -324,16 +348,20 @@ struct IslandSolver : IslandLaws<kDim, kByRows, IslandRows<kDim, E, kOneEight>> 
     env.sync();
     this->put_natural(all);
     env.sync();
-    bool some = false;
+    bool some = false, doubt = false;
     this->each_live([&](int island) {
       const Scalar size = this->parts(island, 1), error = sqrt(this->parts(island, 0));
       const Scalar ww = this->dot(island, this->w(), this->w());
-      some |= is_rounding_of_forces(
-          ww, this->template stiff_terms<Scalar>(its_contacts(island), its_rows(island)));
+      const auto stiff = this->template stiff_terms<Scalar>(its_contacts(island), its_rows(island));
+      some |= is_softer_than_meant(ww, stiff);
+      doubtful[island] = in_doubt(ww, stiff);
+      doubt |= doubtful[island] != 0;
+      this->lo()[island] = right_of_balance(ww, stiff);
       this->slope()[island] = error / (size > Scalar(0) ? sqrt(size) : Scalar(1));
     });
     *rounded = env.lanes.any_lane(some);
     env.sync();
+    if (!*rounded && env.lanes.any_lane(doubt)) *rounded = some_made_of_rounding();
     Scalar worst(0);
     for (int island = 0; island < this->islands(); island++) {
       const Scalar r = this->slope()[island];
