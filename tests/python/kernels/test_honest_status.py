@@ -215,8 +215,9 @@ def test_what_is_not_flagged_is_right(family):
     total = honesty.Counts()
     for k in range(3):
         xml = family(np.random.default_rng([7, k]))
-        total += honesty.count(ds.Model.from_mjcf(xml), 8, 30, seed=k)
+        total += honesty.count(ds.Model.from_mjcf(xml), 8, 30, seed=k, peer=honesty.Peer(xml))
     assert total.silent_wrong == 0 and total.not_finite == 0, total
+    assert total.compared > 20 and total.unlike_mujoco == 0, total
     # a scene that diverges gives few steps to judge
     assert total.steps > 100 and total.false_flags <= max(3, 0.1 * total.flagged), total
 

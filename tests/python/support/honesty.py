@@ -1,7 +1,9 @@
-"""How often status says what is so: errors of float32 steps against the converged solution in double precision."""
+"""How often status says what is so: errors of float32 steps against the converged solution in double precision, and of that
+against MuJoCo's."""
 
 import dataclasses
 
+import mujoco
 import numpy as np
 
 import dualstep as ds
@@ -11,6 +13,7 @@ WRONG = 1e-2  # of the acceleration that the constraints give; what status 0 exc
 RIGHT = 1e-3  # a flag at such an error is false
 ROUNDING = 1e-5  # of the whole acceleration: what single precision leaves of it, beside its error without constraints
 CONVERGED = 1e-9  # residual of a solution that is trusted
+PEERS = 2  # environments a step whose converged solution is compared with MuJoCo's
 
 
 @dataclasses.dataclass
@@ -25,6 +28,8 @@ class Counts:
     diverged: int = 0
     other_contacts: int = 0  # single precision saw other contacts than double: not judged
     untrusted: int = 0  # double precision did not converge: not judged
+    compared: int = 0  # converged solutions that were compared with MuJoCo's, of as many contacts
+    unlike_mujoco: int = 0  # of them, error above WRONG
     worst: float = 0.0  # error with status 0
 
     def __add__(self, other):
@@ -51,9 +56,36 @@ def errors(batch, truth, state):
     return off / np.maximum(size, 1e-12 * whole + 1e-30), trusted, same
 
 
-def count(model, num_envs, steps, seed=0, dtype="float32", note=None):
+class Peer:
+    """MuJoCo's converged solution of a model given as MJCF text or a path."""
+
+    def __init__(self, mjcf):
+        load = mujoco.MjModel.from_xml_path if str(mjcf).endswith(".xml") else mujoco.MjModel.from_xml_string
+        self.model = load(str(mjcf))
+        self.model.opt.tolerance, self.model.opt.ls_tolerance = 0, 1e-6
+        self.model.opt.iterations = self.model.opt.ls_iterations = 300
+        self.model.opt.ccd_tolerance, self.model.opt.ccd_iterations = 1e-12, 500  # of millimetres too
+        self.data = mujoco.MjData(self.model)
+
+    def errors(self, truth, state, envs):
+        """Of the first environments, as errors() has them; those of as many contacts alone."""
+        for e in range(envs):
+            mujoco.mj_resetData(self.model, self.data)
+            for name, rows in state.items():
+                getattr(self.data, name)[:] = rows[e]
+            mujoco.mj_forward(self.model, self.data)
+            if self.data.ncon != truth.contact_count[e] or not np.isfinite(self.data.qacc).all():
+                continue
+            norms = [
+                energy_norm(truth.mass_matrix()[e : e + 1], x[None])[0]
+                for x in (truth.qacc[e] - self.data.qacc, self.data.qacc - self.data.qacc_smooth, self.data.qacc_smooth)
+            ]
+            yield norms[0] / (norms[1] + ROUNDING * norms[2] + 1e-30)
+
+
+def count(model, num_envs, steps, seed=0, dtype="float32", note=None, peer=None):
     """Plays random actions, held for ten steps, and judges every step. `note(state, error)` is told of what is silent and
-    wrong."""
+    wrong; `peer` checks what is held for the truth."""
     rng = np.random.default_rng(seed)
     counts = Counts()
     with options(model, solver="pgs_newton", tolerance=1e-13, iterations=200):
@@ -68,6 +100,9 @@ def count(model, num_envs, steps, seed=0, dtype="float32", note=None):
             batch.step()
             status = np.array(batch.status)
             error, trusted, same = errors(batch, truth, state)
+            for error_of_truth in peer.errors(truth, state, min(PEERS, num_envs)) if peer else ():
+                counts.compared += 1
+                counts.unlike_mujoco += int(error_of_truth > WRONG)
             finite = np.all(
                 [np.isfinite(np.reshape(getattr(batch, n), (num_envs, -1))).all(axis=1) for n in OUTPUTS], axis=0
             )
