@@ -141,15 +141,18 @@ def test_an_acceleration_that_is_rounding_of_great_forces_is_flagged(rng, island
     assert errors.max() < 1e-2 and not np.any(status)
 
 
+def flying(balls):
+    return "".join(f'<body pos="{3 * k} 0 9"><freejoint/><geom size=".1"/></body>' for k in range(1, balls + 1))
+
+
 @pytest.mark.parametrize("balls", [0, 8])
 def test_rows_that_are_too_stiff_for_the_precision_and_contradict_each_other_are_flagged(rng, balls):
     # a link is tied to two points that are too far apart: which row bears how much is decided by weights of which single
     # precision takes no more than a millionth (conditioning.h)
-    flying = "".join(f'<body pos="{3 * k} 0 .1"><freejoint/><geom size=".1"/></body>' for k in range(1, balls + 1))
     xml = f"""<mujoco><worldbody><body name="m" mocap="true"/><site name="w" pos=".1 .2 .3"/>
 <body><joint type="ball"/><joint type="slide" axis="1 2 0"/><geom type="box" size=".2 .1 .1"/>
 <body name="b" pos="{{0}} .3 .3"><joint axis="1 0 0" pos=".1 0 .1"/><joint axis="0 1 .2"/>
-<geom type="capsule" size=".03 .1" density="{{1}}"/><site name="s" pos="-.1 .2 .1"/></body></body>{flying}</worldbody><equality>
+<geom type="capsule" size=".03 .1" density="{{1}}"/><site name="s" pos="-.1 .2 .1"/></body></body>{flying(balls)}</worldbody><equality>
 <connect site1="s" site2="w" solimp="0 .9999 .001 .2 2" solref=".05 .75"/>
 <connect body1="b" body2="m" anchor=".5 .1 .3" solimp=".5 1 .1 1 1" solref="-10 -24"/></equality></mujoco>"""
     free, wrong, right = np.zeros(6 * balls), 0, 0
@@ -162,10 +165,6 @@ def test_rows_that_are_too_stiff_for_the_precision_and_contradict_each_other_are
         errors, status = apart(xml.format(place, density), states, dtype="float64")
         assert errors.max() < 1e-5 and not np.any(status)
     assert wrong > 10 and right > 10
-
-
-def flying(balls):
-    return "".join(f'<body pos="{3 * k} 0 9"><freejoint/><geom size=".1"/></body>' for k in range(1, balls + 1))
 
 
 @pytest.mark.parametrize("balls", [0, 8])

@@ -69,6 +69,7 @@ class Peer:
 
     def errors(self, truth, state, envs):
         """Of the first environments, as errors() has them; those of as many contacts alone."""
+        mass = truth.mass_matrix()[:envs]
         for e in range(envs):
             mujoco.mj_resetData(self.model, self.data)
             for name, rows in state.items():
@@ -77,7 +78,7 @@ class Peer:
             if self.data.ncon != truth.contact_count[e] or not np.isfinite(self.data.qacc).all():
                 continue
             norms = [
-                energy_norm(truth.mass_matrix()[e : e + 1], x[None])[0]
+                energy_norm(mass[e : e + 1], x[None])[0]
                 for x in (truth.qacc[e] - self.data.qacc, self.data.qacc - self.data.qacc_smooth, self.data.qacc_smooth)
             ]
             yield norms[0] / (norms[1] + ROUNDING * norms[2] + 1e-30)
