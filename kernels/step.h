@@ -141,12 +141,12 @@ DS_FN void stages_of_part(E& env, const EnvIO<E>& in) {
     if (env.t.o.has_adhesion) adhesion(env, [&](int b) { return in.xfrc(b); });
     impacts_and_rows<kDim, kByRows>(env);
   } else if constexpr (kPart == kPart_solve) {
-    // what one stage of a step did not solve, the step did not
-    const auto before = env.unsolved;
+    // what one stage of a step did not solve, the step did not. In memory: a register would be held through all of it
+    env.missed = env.unsolved;
     env.sync_block();
     solve_and_jump<kDim, kByRows>(env);
     env.sync_block();
-    env.unsolved = mask_or(env.unsolved, before);
+    env.unsolved = mask_or(env.unsolved, env.missed);
   }
 }
 // a part of the evaluation at index m, or what follows it: whoever launches stages calls this, part by part in

@@ -223,7 +223,8 @@ struct Env {
   // no rows there, which every part would copy: a launch, an evaluation or the solver sets these for itself
   uint64_t* stage_ticks = nullptr;  // ticks of each stage, where somebody times them
   uint64_t stage_start = 0;
-  bool ends_call = true;  // nobody sees the residual of an evaluation before the last of its call
+  Mask missed = all_false<Real>();  // unsolved, in a stage before this one
+  bool ends_call = true;            // nobody sees the residual of an evaluation before the last of its call
   // of Runge and Kutta's four, or 0: when in a step it evaluates, where controls have delays (delayed_control)
   signed char rk_stage = 0;
   // the single-dof rows in use are those of environments that still search (active_subset.h)

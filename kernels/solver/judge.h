@@ -107,12 +107,6 @@ template <class Real>
 DS_HD MaskOf<Real> is_softer_than_meant(const Real& ww, const StiffTerms<Real>& stiff) {
   return mask_not(is_small(Real(4 / kStiffest<Real>) * stiff.bounded, right_by_bound(ww)));
 }
-// what rounding may do to entry i of Z l, given the squares of its terms; with a sign that tells nothing
-template <class Real>
-DS_HD Real rounding_of_terms(int i, const Real& squares) {
-  const bool minus = (static_cast<unsigned>(i + 1) * 0x9E3779B1u) >> 31;
-  return Real(minus ? -kRoundingOfRows<Real> : kRoundingOfRows<Real>) * sqrt(squares);
-}
 // The square of an error that is right, also where w is all but nothing: rows that balance leave of it what rounding makes of
 // what they ask for, y / |z|. Its square is a l^2 / (D A)^2, and D A of stiff rows is at least kStiff; or R l^2 / (D A), and
 // D A of rigid ones is at most kRigid, and less in some rows of a contact: ten times the rounding
@@ -131,8 +125,12 @@ DS_STAGE typename E::Mask are_made_of_rounding(E& env, typename E::Mask doubtful
   env.sync();
   (void)row_laws<kDim, kByRows, true>(env);
   put_terms<Terms::kSquares, kDim>(env, doubtful, grad);
-  put_terms<Terms::kRigid, kDim>(env, doubtful, dw);
-  env.each(env.t.n.nv, [&](int i) { grad[i] = dw[i] + rounding_of_terms(i, Real(grad[i])); });
+  const bool rigid = env.t.o.has_rigid;
+  if (rigid) put_terms<Terms::kRigid, kDim>(env, doubtful, dw);
+  env.each(env.t.n.nv, [&](int i) {
+    const Real rounding = rounding_of_terms(i, Real(grad[i]));
+    grad[i] = rigid ? dw[i] + rounding : rounding;
+  });
   newton_direction<kDim, kByRows>(env, doubtful);
   const Real moved = env.accumulate(env.t.n.nv, [&](int i, const Real& s) { return fma(dw[i], dw[i], s); });
   env.done();

@@ -220,8 +220,9 @@ struct Contacts : ContactRows<kDim, E> {
         terms = fma(A[triangle(r) + r] * f, f, terms);
       }
       diagonal->stiff.add(A[0], p.D, terms);
-      diagonal->stiff.add_rigid(rigid_weight_of_slot(env, slot, p.D > Real(0)), p.D,
-                                Real(env.con_f()[kDim * slot]));
+      if (env.t.o.has_rigid)
+        diagonal->stiff.add_rigid(rigid_weight_of_slot(env, slot, p.D > Real(0)), p.D,
+                                  Real(env.con_f()[kDim * slot]));
     }
   }
   // x, s_0 = x_n and s_i = x_i / mu_i, goes to the point of the cone nearest to it; t2 = |x_t|^2

@@ -215,7 +215,7 @@ struct DenseScalarRows {
       diagonal->add(D > Real(0), a, Real(1) / select(D > Real(0), D, Real(1)));
       const Real l = lambda()[g];
       diagonal->stiff.add(a, D, a * l * l);
-      diagonal->stiff.add_rigid(rigid_weight_of_dense_row(env, g), D, l);
+      if (env.t.o.has_rigid) diagonal->stiff.add_rigid(rigid_weight_of_dense_row(env, g), D, l);
     }
   }
   DS_HD void add_natural(NaturalResidual<Real>* residual) const {

@@ -199,6 +199,12 @@ DS_HD Real add_dual(const Real& sum, const F& f, int i, const Real& D, const Rea
 // what the Jacobian and the whitening leave of a row of Z, relative: sixteen units of the last place
 template <class Real>
 constexpr double kRoundingOfRows = kSingle<Real> ? 1e-6 : 2e-15;
+// what rounding may do to entry i of Z l, given the squares of its terms; with a sign that tells nothing
+template <class Real>
+DS_HD Real rounding_of_terms(int i, const Real& squares) {
+  const bool minus = (static_cast<unsigned>(i + 1) * 0x9E3779B1u) >> 31;
+  return Real(minus ? -kRoundingOfRows<Real> : kRoundingOfRows<Real>) * sqrt(squares);
+}
 // Where a row whose l is y0 / R rounds to this share of what it asks of w, y0 / |z|, it counts as stiff: a D is as great
 constexpr double kShareOfAsked = 1e-2;
 template <class Real>

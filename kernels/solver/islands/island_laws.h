@@ -104,10 +104,11 @@ struct IslandLaws : Rows {
   template <class Number>
   DS_HD StiffTerms<Number> stiff_terms(Neighbours contacts, Neighbours rows) const {
     StiffTerms<Number> sum;
+    const bool rigid = this->env.t.o.has_rigid;
     for (int i = rows.begin; i < rows.end; i++) {
       const Number a = this->row_h()[i], l = this->row_f()[i];
       sum.add(a, this->row_D()[i], a * l * l);
-      sum.add_rigid(this->rigid_weight_of_row(i), Number(this->row_D()[i]), l);
+      if (rigid) sum.add_rigid(this->rigid_weight_of_row(i), Number(this->row_D()[i]), l);
     }
     for (int i = contacts.begin; i < contacts.end; i++) {
       Number terms(0);
@@ -116,7 +117,8 @@ struct IslandLaws : Rows {
         terms = fma(this->con_h()[(triangle(r) + r) * this->slots() + i] * l, l, terms);
       }
       sum.add(this->con_h()[i], this->con_D()[i], terms);
-      sum.add_rigid(this->rigid_weight_of_contact(i), Number(this->con_D()[i]), Number(this->con_f()[i]));
+      if (rigid)
+        sum.add_rigid(this->rigid_weight_of_contact(i), Number(this->con_D()[i]), Number(this->con_f()[i]));
     }
     return sum;
   }

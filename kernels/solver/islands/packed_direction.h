@@ -33,9 +33,7 @@ struct PackedDirection : PackedRows<kDim, E> {
   DS_HD void put_gradient_here() const {
     const auto grad = this->grad();
     for (int k = 0; k < dofs; k++) grad[k] = this->w()[k];
-    for (int i = 0; i < this->rows(); i++) subtract(this->row_f()[i], this->scalar_row(i));
-    for (int i = 0; i < this->contacts(); i++)
-      for (int r = 0; r < kDim; r++) subtract(this->con_f()[r * this->slots() + i], this->contact_row(i, r));
+    each_term([&](const Real&, const Real& f, const Reals& z) { subtract(f, z); });
   }
   // calls f(D, force, row)
   template <class F>
@@ -45,13 +43,13 @@ struct PackedDirection : PackedRows<kDim, E> {
       for (int r = 0; r < kDim; r++)
         f(this->con_D()[i], this->con_f()[r * this->slots() + i], this->contact_row(i, r));
   }
-  // grad <- what rounding and the softness of rigid rows may be of it (judge.h): rounding(k, squares of terms)
-  template <class F>
-  DS_HD void put_errors(F rounding) const {
+  // grad <- what rounding and the softness of rigid rows may be of it (judge.h)
+  DS_HD void put_errors() const {
     const auto grad = this->grad();
     for (int k = 0; k < dofs; k++) grad[k] = Real(0);
     each_term([&](const Real&, const Real& f, const Reals& z) { add_squares(f, z); });
-    for (int k = 0; k < dofs; k++) grad[k] = rounding(k, Real(grad[k]));
+    for (int k = 0; k < dofs; k++) grad[k] = rounding_of_terms(k, Real(grad[k]));
+    if (!this->env.t.o.has_rigid) return;
     const Real rigid = this->rigid_weight();
     each_term([&](const Real& D, const Real& f, const Reals& z) { subtract(if_rigid(rigid, D, f), z); });
   }

@@ -169,7 +169,7 @@ struct PackedIslands : IslandLaws<kDim, kByRows, PackedDirection<kDim, E>> {
   // those that are made of rounding (judge.h)
   DS_HD Mask are_made_of_rounding(const Real& right) const {
     this->put_laws(this->con_adr());
-    this->put_errors([](int k, const Real& squares) { return rounding_of_terms(k, squares); });
+    this->put_errors();
     this->direction();
     return mask_not(is_small(this->dot(this->dw(), this->dw()), right));
   }

@@ -317,7 +317,7 @@ struct IslandSolver : IslandLaws<kDim, kByRows, IslandRows<kDim, E, kOneEight>> 
         for (int k = 0; k < dofs(tree); k++)
           grad[begin(tree) + k] = rounding_of_terms(k, Scalar(grad[begin(tree) + k]));
       });
-      this->template subtract_forces<Terms::kRigid>(island, grad);
+      if (env.t.o.has_rigid) this->template subtract_forces<Terms::kRigid>(island, grad);
       put_direction(island);
       some |= !is_small(this->dot(island, this->dw(), this->dw()), this->lo()[island]);
     });
