@@ -209,7 +209,7 @@ bool rays_may_meet_unseen_shapes(const Model& m) {
 int unmeasured_geom(const Model& m, int sensor) {
   for (const MeasuredGeoms& of : measured_geoms(m, sensor))
     for (int g = of.first; g < of.end; ++g)
-      if (!reference_collides(m.geom_type[g]) || m.geom_type[g] == kHfield) return g;
+      if (shape_is(m.geom_type[g], kShapeUntouched | kShapeGrid)) return g;
   return -1;
 }
 

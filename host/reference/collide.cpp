@@ -12,6 +12,7 @@
 #include "host/reference/collide.h"
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "host/model/element_rows.h"
 #include "host/reference/constraint.h"
 #include "host/reference/contact_model.h"
+#include "host/reference/shapes/shapes.h"
 #include "host/reference/spatial.h"
 
 namespace dualstep::reference {
@@ -101,15 +103,12 @@ std::vector<Candidate> candidates(const Model& m) {
   return result;
 }
 
-// bounding spheres farther apart than the margin; a plane has none
+// bounding spheres farther apart than the margin; not all shapes have one
 bool out_of_reach(const Model& m, const Data& d, const Candidate& c, double margin) {
   const double r1 = m.geom_rbound[c.geom1], r2 = m.geom_rbound[c.geom2];
   const Vector3d between = d.geom_xpos[c.geom2] - d.geom_xpos[c.geom1];
   if (r1 > 0 && r2 > 0) return between.norm() > r1 + r2 + margin;
-  if (m.geom_type[c.geom1] == kPlane && r2 > 0) {
-    return between.dot(d.geom_xmat[c.geom1].col(2)) > margin + r2;
-  }
-  return false;
+  return r2 > 0 && shape_hooks(m.geom_type[c.geom1]).beyond(d.geom_xmat[c.geom1], between, r2, margin);
 }
 
 // parameters that all contacts of a pair share; the geom with the higher priority decides, equals are mixed
@@ -174,14 +173,6 @@ Contact parameters(const Model& m, const Candidate& c) {
   return contact;
 }
 
-// pairs without a closed form
-bool iterated(int type1, int type2) {
-  const auto curved = [](int type) { return type == kMesh || type == kEllipsoid; };
-  return type1 != kPlane && type1 != kHfield &&
-         (curved(type1) || curved(type2) || (type1 != kSphere && type2 == kCylinder) ||
-          (type1 == kCylinder && type2 == kBox));
-}
-
 }  // namespace
 
 Shape shape_of(const Model& m, const Data& d, int geom) {
@@ -189,30 +180,20 @@ Shape shape_of(const Model& m, const Data& d, int geom) {
                Hull{&m, m.geom_dataid[geom]}};
 }
 
-Touches collide_shapes(const Shape& first, const Shape& second, double margin) {
-  using Pair = Touches (*)(const Shape&, const Shape&, double);
-  static const std::vector<std::tuple<int, int, Pair>> closed_forms = {{kPlane, kSphere, plane_sphere},
-                                                                       {kPlane, kCapsule, plane_capsule},
-                                                                       {kPlane, kCylinder, plane_cylinder},
-                                                                       {kPlane, kBox, plane_box},
-                                                                       {kSphere, kSphere, sphere_sphere},
-                                                                       {kSphere, kCapsule, sphere_capsule},
-                                                                       {kSphere, kCylinder, sphere_cylinder},
-                                                                       {kSphere, kBox, sphere_box},
-                                                                       {kCapsule, kCapsule, capsule_capsule},
-                                                                       {kCapsule, kBox, capsule_box},
-                                                                       {kBox, kBox, box_box},
-                                                                       {kPlane, kMesh, plane_hull},
-                                                                       {kPlane, kEllipsoid, plane_ellipsoid}};
-  for (const auto& [type1, type2, pair] : closed_forms) {
-    if (first.type == type1 && second.type == type2) return pair(first, second, margin);
-  }
-  if (first.type == kPlane) return {};
-  if (first.type == kHfield) return hfield_convex(first, second, margin);
-  for (const Shape* shape : {&first, &second})
-    if (shape->type == kMesh || shape->type == kEllipsoid) return general_convex(first, second, margin);
-  const Separation sep = separation(first, second);
-  return sep.dist > margin ? Touches{} : convex_manifold(first, second, sep, margin);
+Vector3d unit_or_x(const Vector3d& v, double* length) {
+  const double norm = v.norm();
+  if (length) *length = norm;
+  return norm < kMinVal ? Vector3d(1, 0, 0) : Vector3d(v / norm);
+}
+
+Matrix3d contact_frame(const Touch& touch) {
+  const Vector3d n = unit_or_x(touch.normal);
+  Vector3d t = touch.tangent;
+  if (t.squaredNorm() < 0.25) t = std::abs(n.y()) < 0.5 ? Vector3d::UnitY() : Vector3d::UnitZ();
+  t = unit_or_x(t - n * n.dot(t));
+  Matrix3d frame;
+  frame << n.transpose(), t.transpose(), n.cross(t).transpose();
+  return frame;
 }
 
 void collide(const Model& m, Data* d) {
@@ -231,7 +212,7 @@ void collide(const Model& m, Data* d) {
     Touches touches = collide_shapes(shape_of(m, *d, c.geom1), shape_of(m, *d, c.geom2), margin);
     // without this flag what MuJoCo finds by iteration has one contact
     if (m.opt.disabled(kDisableMultiCcd) && touches.size() > 1 &&
-        iterated(m.geom_type[c.geom1], m.geom_type[c.geom2]))
+        is_iterated(m.geom_type[c.geom1], m.geom_type[c.geom2]))
       touches.resize(1);
     for (const Touch& touch : touches) {
       contact.dist = touch.dist;

@@ -1,4 +1,4 @@
-// Pairs of shapes: pure functions from two posed shapes to contact points. No model, no workspace.
+// Collision of shapes: pure functions from two posed shapes to contact points. No model, no workspace.
 #pragma once
 
 #include <vector>
@@ -37,7 +37,7 @@ struct HeightField {
 };
 
 struct Shape {
-  int type = kSphere;
+  int type = -1;  // of the list in shapes/shapes.h
   Vector3d pos = Vector3d::Zero();
   Matrix3d mat = Matrix3d::Identity();
   Vector3d size = Vector3d::Zero();  // MuJoCo's: radius; radius, half length along z; half sides, half axes
@@ -60,38 +60,34 @@ using Touches = std::vector<Touch>;
 
 // contacts with dist <= margin between two shapes, first.type <= second.type (MuJoCo's order of types)
 Touches collide_shapes(const Shape& first, const Shape& second, double margin);
+// likewise in any order of types; the normals are from the first to the second
+Touches collide_either_way(const Shape& from, const Shape& to, double margin);
+// whether MuJoCo finds the contacts of two types, the lower first, by iteration
+bool is_iterated(int type1, int type2);
 
 // rows n, t1, t2: t1 as wanted, else the world's y axis (z where n is near y), made orthogonal to n
 Matrix3d contact_frame(const Touch& touch);
 
-// closed forms, as in MuJoCo
-Touches plane_sphere(const Shape& plane, const Shape& sphere, double margin);
-Touches plane_capsule(const Shape& plane, const Shape& capsule, double margin);
-Touches plane_cylinder(const Shape& plane, const Shape& cylinder, double margin);
-Touches plane_box(const Shape& plane, const Shape& box, double margin);
-Touches sphere_sphere(const Shape& first, const Shape& second, double margin);
-Touches sphere_capsule(const Shape& sphere, const Shape& capsule, double margin);
-Touches sphere_cylinder(const Shape& sphere, const Shape& cylinder, double margin);
-Touches sphere_box(const Shape& sphere, const Shape& box, double margin);
-Touches capsule_capsule(const Shape& first, const Shape& second, double margin);
-Touches capsule_box(const Shape& capsule, const Shape& box, double margin);
-Touches box_box(const Shape& first, const Shape& second, double margin);
+// a vector of length one and its former length; (1, 0, 0) where that is below 1e-15, as in MuJoCo
+Vector3d unit_or_x(const Vector3d& v, double* length = nullptr);
 
-// pairs without a closed form (capsule, cylinder, box in any pair): the direction of least overlap and a
+// shapes that stand for parts of others: a plane through a point, a ball, a segment
+Shape plane_through(const Vector3d& point, const Vector3d& normal);
+Shape point_with_radius(const Vector3d& pos, double radius, const Matrix3d& mat);
+Shape segment(const Vector3d& from, const Vector3d& to);
+
+// contacts of both kinds of searches. Between two sums of segments, disks and a ball: the direction of least overlap and a
 // manifold
+struct Summands;
 struct Separation {
   double dist = 0;  // distance, or minus the penetration depth
   Vector3d normal = Vector3d::UnitX();
 };
-Separation separation(const Shape& first, const Shape& second);
+Separation separation(const Shape& first, const Shape& second, const Summands& sum1, const Summands& sum2);
 Touches convex_manifold(const Shape& first, const Shape& second, const Separation& sep, double margin);
-
-// hulls and ellipsoids, against planes, each other and every primitive
-Touches plane_hull(const Shape& plane, const Shape& hull, double margin);
-Touches plane_ellipsoid(const Shape& plane, const Shape& ellipsoid, double margin);
+// and between any two convex shapes
 Touches general_convex(const Shape& first, const Shape& second, double margin);
-
-// height fields, against every convex shape
+// a height field, against every convex shape
 Touches hfield_convex(const Shape& field, const Shape& shape, double margin);
 
 // a convex shape is a core with a ball around it: a point for a sphere, a segment for a capsule
@@ -107,8 +103,10 @@ struct ClosestPair {
   Vector3d normal = Vector3d::UnitX();
   Vector3d on_first = Vector3d::Zero(), on_second = Vector3d::Zero();
 };
-// exact to rounding where dist <= beyond; a lower bound of the distance otherwise
+// of two convex shapes by a search. Exact to rounding where dist <= beyond; a lower bound of the distance otherwise
 ClosestPair closest(const Shape& first, const Shape& second, double beyond);
+// likewise of any two, first.type <= second.type, the points in the world
+ClosestPair closest_points(const Shape& first, const Shape& second, double beyond);
 // the local maximum near n of g(n) = min over the difference of the cores of n.x, exactly: `on_first` and
 // `on_second` hold points of the cores that attain g at n but for little
 Vector3d polished_direction(const Shape& first, const Shape& second, const Vector3d& n,
@@ -117,8 +115,5 @@ Vector3d polished_direction(const Shape& first, const Shape& second, const Vecto
 Touches hull_manifold(const Shape& first, const Shape& second, const ClosestPair& pair, double margin);
 // at most four of them, the deepest first, none closer to another than `apart`
 Touches four_apart(Touches all, double apart);
-
-// a vector of length one and its former length; (1, 0, 0) where that is below 1e-15, as in MuJoCo
-Vector3d unit_or_x(const Vector3d& v, double* length = nullptr);
 
 }  // namespace dualstep::reference

@@ -1,9 +1,8 @@
-// Distance or penetration depth of two convex shapes that have no closed form: any pair of capsule, cylinder,
-// box.
+// Distance or penetration depth of two convex shapes that are sums of segments, disks and a ball.
 //
 // solves    dist = max over |n| = 1 of g(n),   g(n) = min over b of n.b - max over a of n.a
 //           (the distance where it is positive, minus the penetration depth where it is negative)
-// equation  all three shapes are sums of segments, disks and a ball, so g has a closed form
+// equation  of such sums g has a closed form
 //             g(n) = n.p - sum |n.u_k| - sum r_j |n - (n.a_j) a_j| - rho,   p from the first centre to the second
 //           The maximum is found without a start value: triangles of directions are split, those that cannot hold
 //           it are dropped. For every point s of the difference of the shapes g(n') <= n'.s, so with s the support
@@ -19,18 +18,13 @@
 #include <queue>
 #include <vector>
 
-#include "host/reference/collide.h"
+#include "host/reference/shapes/hooks.h"
 
 namespace dualstep::reference {
 
 namespace {
 
 constexpr double kAlong = 1e-8;  // sine below which a direction counts as along the axis of a disk
-
-struct Disk {
-  Vector3d axis;
-  double radius;
-};
 
 // the difference of two shapes as a sum: a point, segments [-u, u], disks, a ball
 struct Difference {
@@ -40,19 +34,10 @@ struct Difference {
   double ball = 0;
   double scale = 0;  // some length of the size of the shapes
 
-  void add(const Shape& shape) {
-    switch (shape.type) {
-      case kCapsule:
-        segments.push_back(shape.axis() * shape.size[1]);
-        ball += shape.size[0];
-        break;
-      case kCylinder:
-        segments.push_back(shape.axis() * shape.size[1]);
-        disks.push_back(Disk{shape.axis(), shape.size[0]});
-        break;
-      default:
-        for (int i = 0; i < 3; i++) segments.push_back(shape.mat.col(i) * shape.size[i]);
-    }
+  void add(const Shape& shape, const Summands& sum) {
+    segments.insert(segments.end(), sum.segments.begin(), sum.segments.end());
+    disks.insert(disks.end(), sum.disks.begin(), sum.disks.end());
+    ball += sum.ball;
     scale += shape.size.norm();
   }
 
@@ -190,11 +175,11 @@ struct Triangle {
 
 }  // namespace
 
-Separation separation(const Shape& first, const Shape& second) {
+Separation separation(const Shape& first, const Shape& second, const Summands& sum1, const Summands& sum2) {
   Difference d;
   d.centre = second.pos - first.pos;
-  d.add(first);
-  d.add(second);
+  d.add(first, sum1);
+  d.add(second, sum2);
 
   double best = -1e300;
   Vector3d normal = Vector3d::UnitX();
@@ -206,9 +191,9 @@ Separation separation(const Shape& first, const Shape& second) {
     return true;
   };
   // faces first: on a tie they carry better than an edge
-  for (const Shape* shape : {&first, &second}) {
-    for (int i = shape->type == kBox ? 0 : 2; i < 3 && shape->type != kCapsule; i++) {
-      for (double side : {1.0, -1.0}) consider(side * shape->mat.col(i), 0);
+  for (const Summands* sum : {&sum1, &sum2}) {
+    for (const Vector3d& axis : sum->faces) {
+      for (double side : {1.0, -1.0}) consider(side * axis, 0);
     }
   }
 

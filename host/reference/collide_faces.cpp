@@ -12,100 +12,14 @@
 #include <cmath>
 #include <vector>
 
-#include "host/reference/collide.h"
+#include "host/reference/shapes/shapes.h"
 
 namespace dualstep::reference {
 
 namespace {
 
-constexpr double kAligned = 0.034899496702500972;  // sine of two degrees
-constexpr int kRimPoints = 16;
 constexpr double kApart = 0.01;  // of the smaller shape: two contacts closer than this are one
 constexpr double kExact = 1e-6;  // of the smaller shape: by which the deepest contact may miss the depth
-
-using Polygon = std::vector<Vector3d>;  // two points are an edge
-
-void move(Polygon* points, const Shape& shape) {
-  for (Vector3d& p : *points) p = shape.pos + shape.mat * p;
-}
-
-// the edge of a polytope that is most nearly across n, among those whose higher end is the support point
-Polygon level_edge(const Shape& shape, const Vector3d& n, const std::vector<Polygon>& faces) {
-  const Vector3d top = core_support(shape, n);
-  Polygon best;
-  double least = kAligned;
-  for (const Polygon& face : faces) {
-    for (size_t k = 0; k < face.size(); k++) {
-      const Vector3d a = shape.mat * face[k], b = shape.mat * face[(k + 1) % face.size()];
-      const double slope = std::abs(n.dot(b - a)) / (b - a).norm();
-      if (slope >= least || (a != top && b != top)) continue;
-      least = slope;
-      best = {shape.pos + a, shape.pos + b};
-    }
-  }
-  return best;
-}
-
-std::vector<Polygon> box_faces(const Vector3d& half) {
-  std::vector<Polygon> faces;
-  for (int axis = 0; axis < 3; axis++) {
-    for (double side : {1.0, -1.0}) {
-      const int u = (axis + 1) % 3, v = (axis + 2) % 3;
-      Polygon face;
-      for (const auto& [x, y] : {std::pair(1, 1), {-1, 1}, {-1, -1}, {1, -1}}) {
-        Vector3d p;
-        p[axis] = side * half[axis];
-        p[u] = x * half[u] * side;
-        p[v] = y * half[v];
-        face.push_back(p);
-      }
-      faces.push_back(face);
-    }
-  }
-  return faces;
-}
-
-// the flat feature that a shape shows along n, to within two degrees; empty where there is none
-Polygon flat_feature(const Shape& shape, const Vector3d& n) {
-  const double cosine = std::sqrt(1 - kAligned * kAligned);
-  const double along = n.dot(shape.axis()), side = along < 0 ? -1 : 1;
-  Polygon feature;
-  if (shape.type == kMesh || shape.type == kBox) {
-    std::vector<Polygon> faces;
-    std::vector<Vector3d> normals;
-    if (shape.type == kBox) {
-      faces = box_faces(shape.size);
-      for (int axis = 0; axis < 3; axis++)
-        for (double s : {1.0, -1.0}) normals.push_back(s * Vector3d::Unit(axis));
-    } else {
-      for (int f = 0; f < shape.hull.faces(); f++) {
-        faces.push_back(shape.hull.face_corners(f));
-        normals.push_back(shape.hull.face_normal(f));
-      }
-    }
-    double best = cosine;
-    for (size_t f = 0; f < faces.size(); f++) {
-      const double aligned = n.dot(shape.mat * normals[f]);
-      if (aligned <= best) continue;
-      best = aligned;
-      feature = faces[f];
-    }
-    if (feature.empty()) return level_edge(shape, n, faces);
-    move(&feature, shape);
-  } else if (shape.type == kCylinder && std::abs(along) > cosine) {
-    for (int k = 0; k < kRimPoints; k++) {
-      const double angle = side * 2 * M_PI * k / kRimPoints;
-      feature.emplace_back(shape.size[0] * std::cos(angle), shape.size[0] * std::sin(angle),
-                           side * shape.size[1]);
-    }
-    move(&feature, shape);
-  } else if ((shape.type == kCylinder || shape.type == kCapsule) && std::abs(along) < kAligned) {
-    const Vector3d across = shape.type == kCapsule ? n : Vector3d((n - along * shape.axis()).normalized());
-    for (double end : {1.0, -1.0})
-      feature.push_back(shape.pos + shape.size[0] * across + end * shape.size[1] * shape.axis());
-  }
-  return feature;
-}
 
 Vector3d area_of(const Polygon& p) {
   Vector3d sum = Vector3d::Zero();
@@ -205,7 +119,7 @@ Touches hull_manifold(const Shape& first, const Shape& second, const ClosestPair
   Shape near = first, far = second;
   near.pos = Vector3d::Zero();
   far.pos = second.pos - first.pos;
-  const Polygon f1 = flat_feature(near, n), f2 = flat_feature(far, -n);
+  const Polygon f1 = hooks_of(near).flat_feature(near, n), f2 = hooks_of(far).flat_feature(far, -n);
   if (f1.empty() || f2.empty()) return {witness};
 
   std::vector<std::array<Vector3d, 2>> pairs;
@@ -229,25 +143,6 @@ Touches hull_manifold(const Shape& first, const Shape& second, const ClosestPair
   found = four_apart(found, kApart * size);
   found[0].dist = pair.dist;
   return found;
-}
-
-// points of the hull within the margin, each with its own distance
-Touches plane_hull(const Shape& plane, const Shape& shape, double margin) {
-  const Vector3d n = plane.axis();
-  Touches found;
-  for (int i = 0; i < shape.hull.points(); i++) {
-    const Vector3d x = shape.pos + shape.mat * shape.hull.point(i);
-    const double dist = n.dot(x - plane.pos);
-    if (dist <= margin) found.push_back(Touch{dist, x - n * (dist / 2), n, Vector3d::Zero()});
-  }
-  return four_apart(found, kApart * extent(shape));
-}
-
-Touches plane_ellipsoid(const Shape& plane, const Shape& ellipsoid, double margin) {
-  const Vector3d n = plane.axis(), lowest = ellipsoid.pos + core_support(ellipsoid, -n);
-  const double dist = n.dot(lowest - plane.pos);
-  if (dist > margin) return {};
-  return {Touch{dist, lowest - n * (dist / 2), n, Vector3d::Zero()}};
 }
 
 }  // namespace dualstep::reference

@@ -1,4 +1,4 @@
-// Contact points between two convex shapes (any pair of capsule, cylinder, box), given the direction of least
+// Contact points between two convex shapes that are sums of segments, disks and a ball, given the direction of least
 // overlap.
 //
 // solves    the contacts, each with its own distance, so far as that is within the margin
@@ -15,16 +15,14 @@
 #include <cmath>
 #include <vector>
 
-#include "host/reference/collide.h"
+#include "host/reference/shapes/shapes.h"
 
 namespace dualstep::reference {
 
 namespace {
 
 constexpr size_t kMaxPoints = 8;
-constexpr int kRimPoints = 8;
 constexpr double kTouching = 1e-7;  // of the shapes' size: on a feature's boundary counts as on the feature
-constexpr double kSame = 1e-6;      // of the shapes' size: the same point
 constexpr double kApart = 0.01;     // of the shapes' longest size: distance of contacts at least
 constexpr double kExact = 1e-8;     // of the shapes' size: by which the deepest contact may miss the depth
 constexpr double kAcross = 1e-3;    // cosine up to which a normal is across the axis of a capsule
@@ -32,69 +30,6 @@ constexpr double kParallel = 0.01;  // sine of the angle up to which axes are pa
 constexpr double kSideways = 0.9;   // cosine up to which the normal of an end is that of the shapes
 
 using Vector2d = Eigen::Vector2d;
-
-struct Feature {
-  std::vector<Vector3d> points;  // corners, in order; two for a line
-  bool disk = false;
-  Vector3d centre, axis;   // of a disk; of the shape's axis for a line
-  double radius = 0;       // of a disk; of the ball that the line's axis carries
-  double half_length = 0;  // of the axis of a line
-  bool capsule = false;
-
-  bool line() const { return points.size() == 2; }
-};
-
-// what a shape shows in direction n
-Feature shown(const Shape& shape, const Vector3d& n) {
-  Feature f;
-  const Vector3d axis = shape.axis();
-  const double radius = shape.size[0], half = shape.size[1];
-  if (shape.type == kBox) {
-    int face = 0;
-    const Vector3d local = shape.mat.transpose() * n;
-    for (int i = 1; i < 3; i++) {
-      if (std::abs(local[i]) > std::abs(local[face])) face = i;
-    }
-    const double side = local[face] > 0 ? 1 : -1;
-    const int u = (face + 1) % 3, v = (face + 2) % 3;
-    for (const Vector2d& corner : {Vector2d(1, 1), Vector2d(-1, 1), Vector2d(-1, -1), Vector2d(1, -1)}) {
-      f.points.push_back(shape.pos + side * shape.size[face] * shape.mat.col(face) +
-                         corner.x() * shape.size[u] * shape.mat.col(u) +
-                         corner.y() * shape.size[v] * shape.mat.col(v));
-    }
-    return f;
-  }
-  const Vector3d across = n - n.dot(axis) * axis;
-  if (shape.type == kCapsule || n.dot(axis) * n.dot(axis) < 0.5) {
-    const Vector3d offset =
-        shape.type == kCapsule ? Vector3d(radius * n) : Vector3d(across.normalized() * radius);
-    f.points = {shape.pos + half * axis + offset, shape.pos - half * axis + offset};
-    f.centre = shape.pos;
-    f.axis = axis;
-    f.radius = radius;
-    f.half_length = half;
-    f.capsule = shape.type == kCapsule;
-    return f;
-  }
-  f.disk = true;
-  f.centre = shape.pos + (n.dot(axis) > 0 ? half : -half) * axis;
-  f.axis = axis;
-  f.radius = radius;
-  std::vector<double> angles;
-  for (int k = 0; k < kRimPoints; k++) angles.push_back(2 * M_PI * k / kRimPoints);
-  if (across.norm() > kSame) {
-    // the lowest point of the rim
-    double angle = std::atan2(across.dot(shape.mat.col(1)), across.dot(shape.mat.col(0)));
-    if (angle < 0) angle += 2 * M_PI;
-    angles.push_back(angle);
-    std::sort(angles.begin(), angles.end());
-  }
-  for (double angle : angles) {
-    f.points.push_back(f.centre +
-                       radius * (std::cos(angle) * shape.mat.col(0) + std::sin(angle) * shape.mat.col(1)));
-  }
-  return f;
-}
 
 // a feature seen along n: places in the contact plane, heights along n
 class View {
@@ -243,8 +178,8 @@ Touches along_sides(const Feature& f1, const Feature& f2, const Separation& sep,
   const double centre = f1.axis.dot(f2.centre - f1.centre);
   // across one axis is not quite across the other: so far from the ends both places stay on the sides
   const double lean = f1.axis.cross(f2.axis).norm();
-  const bool capsule = f1.capsule || f2.capsule;
-  if (!capsule && lean >= kParallel) return touches;
+  const bool round = f1.round_ends || f2.round_ends;
+  if (!round && lean >= kParallel) return touches;
   const double half1 = f1.half_length - lean * f1.radius, half2 = f2.half_length - lean * f2.radius;
   const double reach = half2 * std::abs(f1.axis.dot(f2.axis));
   const double low = std::max(-half1, centre - reach), high = std::min(half1, centre + reach);
@@ -258,14 +193,10 @@ Touches along_sides(const Feature& f1, const Feature& f2, const Separation& sep,
     const Vector3d n = between.normalized();
     // balls around the axes are inside only while the normal is across both of them, or so far from the ends
     const double along = std::max(std::abs(n.dot(f1.axis)), std::abs(n.dot(f2.axis)));
-    if (capsule ? along > kAcross : n.dot(sep.normal) <= kSideways) continue;
+    if (round ? along > kAcross : n.dot(sep.normal) <= kSideways) continue;
     touches.push_back(Touch{dist, p1 + n * (f1.radius + dist / 2), n, Vector3d::Zero()});
   }
   return touches;
-}
-
-double longest(const Shape& shape) {
-  return shape.type == kCapsule ? shape.size[0] + shape.size[1] : shape.size.maxCoeff();
 }
 
 // the deepest, then again and again the one farthest from those taken
@@ -299,7 +230,7 @@ Touches convex_manifold(const Shape& first, const Shape& second, const Separatio
   Shape near = first, far = second;
   near.pos = Vector3d::Zero();
   far.pos = second.pos - first.pos;
-  const Feature f1 = shown(near, sep.normal), f2 = shown(far, -sep.normal);
+  const Feature f1 = hooks_of(near).shown(near, sep.normal), f2 = hooks_of(far).shown(far, -sep.normal);
   const View v1(f1, frame, 1, scale), v2(f2, frame, -1, scale);
 
   Touches found;
@@ -311,7 +242,7 @@ Touches convex_manifold(const Shape& first, const Shape& second, const Separatio
   }
   if (f1.line() && f2.line()) {
     // lines that seem to cover each other along the normal are those of parallel sides, whose ends count
-    if (!f1.capsule && !f2.capsule)
+    if (!f1.round_ends && !f2.round_ends)
       std::erase_if(found, [&](const Touch& t) { return t.dist > sep.dist + kExact * scale; });
     for (const Touch& t : along_sides(f1, f2, sep, margin)) found.push_back(t);
   }
@@ -340,7 +271,7 @@ Touches convex_manifold(const Shape& first, const Shape& second, const Separatio
   }
   std::rotate(found.begin(), deepest, deepest + 1);
   // of those that are all but in one place the deepest
-  const double apart = kApart * std::min(longest(first), longest(second));
+  const double apart = kApart * std::min(hooks_of(first).longest(first), hooks_of(second).longest(second));
   Touches distinct;
   for (const Touch& t : found) {
     const auto same = std::find_if(distinct.begin(), distinct.end(),

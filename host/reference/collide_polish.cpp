@@ -14,7 +14,7 @@
 #include <cmath>
 #include <vector>
 
-#include "host/reference/collide.h"
+#include "host/reference/shapes/shapes.h"
 
 namespace dualstep::reference {
 
@@ -30,17 +30,7 @@ struct Gap {
 };
 
 // the second derivative of a core's support function
-Matrix3d bend(const Shape& shape, const Vector3d& n) {
-  if (shape.type != kEllipsoid && shape.type != kCylinder) return Matrix3d::Zero();
-  // a disk is an ellipsoid without height
-  Vector3d square = shape.type == kEllipsoid ? shape.size : Vector3d(shape.size[0], shape.size[0], 0);
-  square = square.cwiseProduct(square);
-  const Matrix3d S = shape.mat * square.asDiagonal() * shape.mat.transpose();
-  const Vector3d Sn = S * n;
-  const double h = std::sqrt(std::max(0.0, n.dot(Sn)));
-  if (h <= 0) return Matrix3d::Zero();
-  return S / h - Sn * Sn.transpose() / (h * h * h);
-}
+Matrix3d bend(const Shape& shape, const Vector3d& n) { return hooks_of(shape).curvature(shape, n); }
 
 // Newton's method on the sphere, or on the great circle across `held`
 Vector3d ascend(const Gap& g, Vector3d n, const Vector3d* held) {
@@ -79,35 +69,6 @@ Vector3d ascend(const Gap& g, Vector3d n, const Vector3d* held) {
   return n;
 }
 
-void add_unit(std::vector<Vector3d>* all, const Vector3d& v, double least) {
-  if (v.norm() <= least) return;
-  const Vector3d unit = v.normalized();
-  for (const Vector3d& other : *all)
-    if (unit.cross(other).norm() < 1e-12) return;
-  all->push_back(unit);
-}
-
-// edges that n may be across: between the corners of a polytope that attain g, and axes
-void add_edges(const Shape& shape, const std::vector<Vector3d>& corners, double least,
-               std::vector<Vector3d>* edges) {
-  if (shape.type == kBox || shape.type == kMesh || shape.type == kCapsule) {
-    for (size_t i = 0; i < corners.size(); i++)
-      for (size_t j = 0; j < i; j++) add_unit(edges, corners[i] - corners[j], least);
-  }
-  if (shape.type == kCylinder) edges->push_back(shape.axis());
-}
-
-// normals of a shape that are nearest to n
-void add_faces(const Shape& shape, const Vector3d& n, std::vector<Vector3d>* normals) {
-  if (shape.type == kCylinder)
-    normals->push_back(shape.axis().dot(n) < 0 ? Vector3d(-shape.axis()) : shape.axis());
-  if (shape.type == kBox) {
-    for (int i = 0; i < 3; i++)
-      normals->push_back(shape.mat.col(i).dot(n) < 0 ? Vector3d(-shape.mat.col(i))
-                                                     : Vector3d(shape.mat.col(i)));
-  }
-}
-
 }  // namespace
 
 Vector3d polished_direction(const Shape& first, const Shape& second, const Vector3d& n,
@@ -116,10 +77,10 @@ Vector3d polished_direction(const Shape& first, const Shape& second, const Vecto
   const double scale = extent(first) + extent(second), least = 1e-12 * scale;
   std::vector<Vector3d> candidates, edges;
   // of equals the first counts: faces carry better than edges
-  add_faces(first, n, &candidates);
-  add_faces(second, n, &candidates);
-  add_edges(first, on_first, least, &edges);
-  add_edges(second, on_second, least, &edges);
+  hooks_of(first).add_faces(first, n, &candidates);
+  hooks_of(second).add_faces(second, n, &candidates);
+  hooks_of(first).add_edges(first, on_first, least, &edges);
+  hooks_of(second).add_edges(second, on_second, least, &edges);
   for (size_t i = 0; i < edges.size(); i++) {
     for (size_t j = 0; j < i; j++) {
       Vector3d across = edges[i].cross(edges[j]);

@@ -16,7 +16,7 @@
 #include <cmath>
 #include <vector>
 
-#include "host/reference/collide.h"
+#include "host/reference/shapes/shapes.h"
 
 namespace dualstep::reference {
 
@@ -321,13 +321,14 @@ ClosestPair closest(const Shape& first, const Shape& second, double beyond) {
     result.on_second -= shift;
   }
   // a strictly convex shape has one point for each direction, and the other shape one opposite to it
-  if (first.type == kEllipsoid) {
+  const bool strict1 = hooks_of(first).strictly_convex(), strict2 = hooks_of(second).strictly_convex();
+  if (strict1) {
     result.on_first = core_support(first, n);
-    if (second.type != kEllipsoid) result.on_second = result.on_first + core * n;
+    if (!strict2) result.on_second = result.on_first + core * n;
   }
-  if (second.type == kEllipsoid) {
+  if (strict2) {
     result.on_second = second.pos - first.pos + core_support(second, -n);
-    if (first.type != kEllipsoid) result.on_first = result.on_second - core * n;
+    if (!strict1) result.on_first = result.on_second - core * n;
   }
   result.on_first += n * ball_radius(first);
   result.on_second -= n * ball_radius(second);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "host/model/element_rows.h"
+#include "host/reference/shapes/shapes.h"
 #include "host/reference/spatial.h"
 
 namespace dualstep::reference {
@@ -86,20 +87,8 @@ Reading net(const std::vector<Reading>& all) {
 }  // namespace
 
 bool inside_site(const Model& m, const Data& d, int site, const Vector3d& point) {
-  const Vector3d p = d.site_xmat[site].transpose() * (point - d.site_xpos[site]),
-                 size = vec3(m.site_size, site);
-  switch (m.site_type[site]) {
-    case kSphere:
-      return p.norm() <= size[0];
-    case kCapsule:
-      return (p - Vector3d(0, 0, std::clamp(p.z(), -size[1], size[1]))).norm() <= size[0];
-    case kEllipsoid:
-      return p.cwiseQuotient(size).norm() <= 1;
-    case kCylinder:
-      return p.head<2>().norm() <= size[0] && std::abs(p.z()) <= size[1];
-    default:
-      return (p.cwiseAbs().array() <= size.array()).all();
-  }
+  const Vector3d p = d.site_xmat[site].transpose() * (point - d.site_xpos[site]);
+  return shape_hooks(m.site_type[site]).holds(vec3(m.site_size, site), p);
 }
 
 VectorXd contact_sensor(const Model& m, const Data& d, int s) {

@@ -19,6 +19,7 @@
 #include <complex>
 
 #include "host/model/element_rows.h"
+#include "host/reference/shapes/shapes.h"
 #include "host/reference/spatial.h"
 #include "host/reference/stages.h"
 
@@ -47,15 +48,6 @@ T length(const Vec3<T>& a) {
   using std::sqrt;
   return real_part(product(a, a)) > 0 ? T(sqrt(product(a, a))) : T(0);
 }
-// half axes: of round shapes along z what they reach there
-Vector3d half_axes(const Model& m, int geom) {
-  const Vector3d size = vec3(m.geom_size, geom);
-  const int type = m.geom_type[geom];
-  if (type == kSphere) return Vector3d::Constant(size[0]);
-  if (type != kCapsule && type != kCylinder) return size;
-  return Vector3d(size[0], size[0], type == kCapsule ? size.head<2>().sum() : size[1]);
-}
-
 // torque and force in the geom's axes
 template <class T>
 Vec6<T> wrench(const Model& m, int geom, const Vec6<T>& velocity) {
@@ -64,7 +56,7 @@ Vec6<T> wrench(const Model& m, int geom, const Vec6<T>& velocity) {
   const double share = given[0], blunt = given[1], slender = given[2], angular = given[3], kutta = given[4],
                magnus = given[5];
   const double rho = m.opt.density, eta = m.opt.viscosity;
-  const Vector3d s = half_axes(m, geom);
+  const Vector3d s = shape_hooks(m.geom_type[geom]).half_axes(vec3(m.geom_size, geom));
   const Vec3<T> w = velocity.template head<3>(), u = velocity.template tail<3>();
 
   Vec3<T> p, l;

@@ -13,9 +13,9 @@
 
 #include "host/model/element_rows.h"
 #include "host/model/unsupported.h"
-#include "host/reference/collide.h"
 #include "host/reference/contact_sensor.h"
 #include "host/reference/impedance.h"
+#include "host/reference/shapes/shapes.h"
 #include "host/reference/spatial.h"
 #include "host/reference/stages.h"
 
@@ -70,9 +70,9 @@ double touch(const Model& m, const Data& d, int site) {
     Vector3d ray = c.frame.row(0).transpose();
     if (body == body2) ray = -ray;
     const Matrix3d& R = d.site_xmat[site];
-    const double hit = ray_shape(m.site_type[site], vec3(m.site_size, site),
-                                 R.transpose() * (c.pos - d.site_xpos[site]), R.transpose() * ray)
-                           .t;
+    const Shape volume{m.site_type[site], d.site_xpos[site], R, vec3(m.site_size, site)};
+    const double hit =
+        hooks_of(volume).ray(volume, R.transpose() * (c.pos - d.site_xpos[site]), R.transpose() * ray).t;
     if (hit >= 0) sum += c.force[0];
   }
   return sum;
@@ -109,9 +109,8 @@ VectorXd scalar(double x) { return VectorXd::Constant(1, x); }
 RayHit ray_geom(const Model& m, const Data& d, int g, const Vector3d& origin, const Vector3d& direction) {
   const Matrix3d& R = d.geom_xmat[g];
   const Vector3d p = R.transpose() * (origin - d.geom_xpos[g]), v = R.transpose() * direction;
-  RayHit hit = m.geom_type[g] == kMesh     ? ray_mesh(m, m.geom_dataid[g], p, v)
-               : m.geom_type[g] == kHfield ? ray_hfield(m, m.geom_dataid[g], p, v)
-                                           : ray_shape(m.geom_type[g], vec3(m.geom_size, g), p, v);
+  const Shape shape = shape_of(m, d, g);
+  RayHit hit = hooks_of(shape).ray(shape, p, v);
   hit.normal = R * hit.normal;
   return hit;
 }
@@ -140,32 +139,6 @@ VectorXd rangefinder(const Model& m, const Data& d, int s) {
   return out;
 }
 
-// two geoms in the order of their types; no distance beyond `beyond` is exact. Points are in the world
-ClosestPair closest_points(const Model& m, const Data& d, int geom1, int geom2, double beyond) {
-  const Shape a = shape_of(m, d, geom1), b = shape_of(m, d, geom2);
-  if (a.type == kPlane) {
-    const Vector3d n = a.axis(), lowest = b.pos + core_support(b, -n) - ball_radius(b) * n;
-    const double dist = n.dot(lowest - a.pos);
-    return {dist, n, lowest - dist * n, lowest};
-  }
-  // closed forms, as in MuJoCo
-  const bool closed = (a.type == kSphere && b.type == kCylinder) ||
-                      ((a.type == kSphere || a.type == kCapsule) &&
-                       (b.type == kSphere || b.type == kCapsule || b.type == kBox));
-  if (closed) {
-    ClosestPair least{1e300};
-    for (const Touch& touch : collide_shapes(a, b, beyond)) {
-      const Vector3d half = 0.5 * touch.dist * touch.normal;
-      if (touch.dist < least.dist) least = {touch.dist, touch.normal, touch.pos - half, touch.pos + half};
-    }
-    return least;
-  }
-  ClosestPair pair = closest(a, b, beyond);
-  pair.on_first += a.pos;
-  pair.on_second += a.pos;
-  return pair;
-}
-
 // over the pairs of geoms of two things the least distance below the cutoff, the first of equals
 VectorXd distance_sensor(const Model& m, const Data& d, int s) {
   double dist = m.sensor_cutoff[s];
@@ -175,8 +148,8 @@ VectorXd distance_sensor(const Model& m, const Data& d, int s) {
     for (int g2 = of[1].first; g2 < of[1].end; ++g2) {
       const bool turned = m.geom_type[g1] > m.geom_type[g2];
       const int first = turned ? g2 : g1, second = turned ? g1 : g2;
-      if (m.geom_type[second] == kPlane) continue;
-      const ClosestPair pair = closest_points(m, d, first, second, dist);
+      if (shape_hooks(m.geom_type[second]).surface()) continue;
+      const ClosestPair pair = closest_points(shape_of(m, d, first), shape_of(m, d, second), dist);
       if (pair.dist >= dist) continue;
       dist = pair.dist;
       from = turned ? pair.on_second : pair.on_first;

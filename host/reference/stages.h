@@ -100,16 +100,6 @@ double kinetic_energy(const Data& d);
 void subtree_velocities(const Model& m, Data* d);
 void body_accelerations(const Model& m, Data* d);
 void sensors(const Model& m, Data* d);
-// distance along a ray to a surface, -1 for a miss, and the surface's normal there, outwards
-struct RayHit {
-  double t = -1;
-  Vector3d normal = Vector3d::Zero();
-};
-// of a primitive shape in its own frame
-RayHit ray_shape(int geom_type, const Vector3d& size, const Vector3d& point, const Vector3d& direction);
-// likewise of the triangles of a mesh, and of the solid below a height field
-RayHit ray_mesh(const Model& m, int mesh, const Vector3d& point, const Vector3d& direction);
-RayHit ray_hfield(const Model& m, int hfield, const Vector3d& point, const Vector3d& direction);
 
 // qpos moved along qvel for a time h, on the manifold of rotations
 VectorXd integrate_position(const Model& m, const VectorXd& qpos, const VectorXd& qvel, double h);

@@ -10,8 +10,8 @@
 #include <cmath>
 #include <optional>
 
-#include "host/reference/collide.h"
 #include "host/reference/constraint.h"
+#include "host/reference/shapes/pairs.h"
 
 namespace dualstep::reference {
 

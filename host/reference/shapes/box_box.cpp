@@ -14,8 +14,8 @@
 #include <limits>
 #include <vector>
 
-#include "host/reference/collide.h"
 #include "host/reference/constraint.h"
+#include "host/reference/shapes/pairs.h"
 
 namespace dualstep::reference {
 
