@@ -69,6 +69,17 @@ def test_nobody_compares_codes_of_laws():
     assert naming(codes) == {"kernels/data/contact_laws.h", "host/model/contact_law.cpp"}
 
 
+def test_nobody_compares_codes_of_shapes_in_the_reference():
+    """The reference asks a shape by its hooks: its lists hold the codes, and shapes make one of themselves there. A tendon
+    goes around spheres and cylinders alone."""
+    codes = re.findall(r'^  X\((k\w+), "', (KERNELS / "data" / "shapes.h").read_text(), re.MULTILINE)
+    assert len(codes) == 9
+    assert {name for name in naming(codes) if name.startswith("host/reference/")} == {
+        "host/reference/tendon.cpp",
+        *(f"host/reference/shapes/{name}" for name in ("shapes.h", "pairs.h", "plane.cpp", "sphere.cpp", "capsule.cpp")),
+    }
+
+
 @pytest.mark.parametrize(
     "kind, count, hooks, reference",
     [
