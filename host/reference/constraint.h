@@ -41,13 +41,36 @@ bool hard_rows(const Model& m);
 // qacc, efc_force, qfrc_constraint, Contact::force, residual, iterations
 void solve_constraints(const Model& m, Data* d);
 
+// the set that a row's force lies in
+enum class RowSet {
+  kFree,         // any force: the row holds exactly, in impacts too
+  kBounded,      // |l| <= bound
+  kNonnegative,  // l >= 0
+  kCone          // sum (l_i / mu_i)^2 <= l_n^2, l_n >= 0
+};
+constexpr RowSet row_set(RowType type) {
+  switch (type) {
+    case RowType::kEquality:
+    case RowType::kPrescribed:
+      return RowSet::kFree;
+    case RowType::kFrictionLoss:
+      return RowSet::kBounded;
+    case RowType::kContactElliptic:
+      return RowSet::kCone;
+    case RowType::kLimit:
+    case RowType::kContactFrictionless:
+    case RowType::kContactPyramidal:
+      break;
+  }
+  return RowSet::kNonnegative;
+}
 // one factor of K: consecutive rows that share a set
 struct RowBlock {
   RowType type = RowType::kEquality;
   int start = 0, size = 1;
-  double bound = 0;  // friction loss: |l| <= bound
+  double bound = 0;  // of a bounded row
   Eigen::Matrix<double, 5, 1> mu =
-      Eigen::Matrix<double, 5, 1>::Zero();  // elliptic: coefficients of rows 1..5
+      Eigen::Matrix<double, 5, 1>::Zero();  // of a cone: coefficients of rows 1..5
 };
 std::vector<RowBlock> row_blocks(const Data& d);
 

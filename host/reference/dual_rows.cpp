@@ -37,9 +37,7 @@ struct Ordered {
 // each time
 constexpr double kLeastSoftness = 1e-6, kMostSoftness = 0.5, kSofter = 10;
 
-bool infinite(const RowBlock& b) {
-  return b.type == RowType::kContactElliptic && b.mu[0] > kInfiniteFriction;
-}
+bool infinite(const RowBlock& b) { return row_set(b.type) == RowSet::kCone && b.mu[0] > kInfiniteFriction; }
 
 // `held[block]`: whether an infinitely rough contact holds its tangents
 Ordered ordered_rows(const std::vector<RowBlock>& blocks, const std::vector<char>& hard,
@@ -49,16 +47,15 @@ Ordered ordered_rows(const std::vector<RowBlock>& blocks, const std::vector<char
   for (size_t i = 0; i < blocks.size(); ++i) {
     const RowBlock& b = blocks[i];
     if (hard[b.start]) continue;
-    switch (b.type) {
-      case RowType::kEquality:
-      case RowType::kPrescribed:
+    switch (row_set(b.type)) {
+      case RowSet::kFree:
         free.push_back(b.start);
         break;
-      case RowType::kFrictionLoss:
+      case RowSet::kBounded:
         loss.push_back(b.start);
         out.rows.friction_loss.push_back(b.bound);
         break;
-      case RowType::kContactElliptic:
+      case RowSet::kCone:
         if (infinite(b)) {
           pushing.push_back(b.start);
           for (int k = 1; k < b.size && held[i]; ++k) free.push_back(b.start + k);
@@ -67,7 +64,7 @@ Ordered ordered_rows(const std::vector<RowBlock>& blocks, const std::vector<char
         for (int k = 0; k < b.size; ++k) cones.push_back(b.start + k);
         out.rows.mu.emplace_back(b.mu.data(), b.mu.data() + b.size - 1);
         break;
-      default:
+      case RowSet::kNonnegative:
         pushing.push_back(b.start);
     }
   }

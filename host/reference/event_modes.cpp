@@ -48,7 +48,7 @@ struct EventFlow::RestProblem {
     block.size = size;
     for (int k = 0; k < size; ++k) {
       kept.push_back(row + k);
-      hard.push_back(type == RowType::kEquality);
+      hard.push_back(row_set(type) == RowSet::kFree);
     }
     blocks.push_back(block);
   }

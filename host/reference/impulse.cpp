@@ -50,11 +50,10 @@ ImpactRows collect(const Model& m, const Data& d, const std::vector<int>& closed
     b.start = static_cast<int>(rows.size());
     b.size = size;
     out.blocks.push_back(b);
-    out.hard.insert(out.hard.end(), size, type == RowType::kEquality);
+    out.hard.insert(out.hard.end(), size, row_set(type) == RowSet::kFree);
   };
   for (int i = 0; i < bilateral.nefc(); ++i) {
-    if (bilateral.efc_type[i] != RowType::kEquality && bilateral.efc_type[i] != RowType::kPrescribed)
-      continue;
+    if (row_set(bilateral.efc_type[i]) != RowSet::kFree) continue;
     add_block(RowType::kEquality, 1);
     rows.push_back(bilateral.efc_J.row(i));
     ++out.equalities;

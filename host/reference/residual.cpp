@@ -50,8 +50,8 @@ std::vector<RowBlock> row_blocks(const Data& d) {
     RowBlock block;
     block.type = d.efc_type[row];
     block.start = row;
-    if (block.type == RowType::kFrictionLoss) block.bound = d.efc_frictionloss[row];
-    if (block.type == RowType::kContactElliptic) {
+    if (row_set(block.type) == RowSet::kBounded) block.bound = d.efc_frictionloss[row];
+    if (row_set(block.type) == RowSet::kCone) {
       const Contact& c = d.contacts[d.efc_id[row]];
       block.size = c.dim;
       block.mu = c.friction;
@@ -64,17 +64,17 @@ std::vector<RowBlock> row_blocks(const Data& d) {
 VectorXd project_onto_rows(const std::vector<RowBlock>& blocks, const VectorXd& l) {
   VectorXd result = l;
   for (const RowBlock& block : blocks) {
-    switch (block.type) {
-      case RowType::kEquality:
+    switch (row_set(block.type)) {
+      case RowSet::kFree:
         break;
-      case RowType::kFrictionLoss:
+      case RowSet::kBounded:
         result[block.start] = std::clamp(l[block.start], -block.bound, block.bound);
         break;
-      case RowType::kContactElliptic:
+      case RowSet::kCone:
         result.segment(block.start, block.size) =
             project_onto_cone(l.segment(block.start, block.size), block.mu.head(block.size - 1));
         break;
-      default:
+      case RowSet::kNonnegative:
         result[block.start] = std::max(0.0, l[block.start]);
     }
   }

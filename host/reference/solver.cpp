@@ -67,16 +67,17 @@ Penalty cone(const VectorXd& x, const VectorXd& D, const VectorXd& friction) {
 }
 
 Penalty penalty(const RowBlock& block, const VectorXd& x, const VectorXd& D) {
-  switch (block.type) {
-    case RowType::kEquality:
+  switch (row_set(block.type)) {
+    case RowSet::kFree:
       return half_parabola(x[0], D[0], true);
-    case RowType::kFrictionLoss:
+    case RowSet::kBounded:
       return huber(x[0], D[0], block.bound);
-    case RowType::kContactElliptic:
+    case RowSet::kCone:
       return cone(x, D, block.mu.head(block.size - 1));
-    default:
-      return half_parabola(x[0], D[0], x[0] < 0);
+    case RowSet::kNonnegative:
+      break;
   }
+  return half_parabola(x[0], D[0], x[0] < 0);
 }
 
 class Problem {

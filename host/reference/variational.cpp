@@ -97,7 +97,7 @@ class Step {
     make_rows(m, &bilateral);
     for (int i = 0; i < bilateral.nefc(); ++i) {
       const RowType type = bilateral.efc_type[i];
-      if (type != RowType::kEquality && type != RowType::kPrescribed) continue;
+      if (row_set(type) != RowSet::kFree) continue;
       add(type, bilateral.efc_J.row(i), true);
       equalities_.push_back(i);
     }
