@@ -35,6 +35,13 @@ SECONDS, MEGABYTES = "DUALSTEP_LOAD_SECONDS", "DUALSTEP_LOAD_MEGABYTES"
 _COUNTED = {"body": "bodies", "geom": "geoms", "key": "keys", "link": "bodies", "collision": "geoms", "visual": "geoms"}
 _FOLDERS = ("meshdir", "texturedir", "assetdir")
 _MOST_FILES = 1000
+# what has numbers of users: tags, or the section whose children do
+_USERS = {"body": "body", "joint": "jnt", "freejoint": "jnt", "geom": "geom", "site": "site", "camera": "cam"}
+_USERS_IN = {"tendon": "tendon", "actuator": "actuator", "sensor": "sensor"}
+# most numbers of a joint in a keyframe: position and velocity of a free one
+_JOINT_IN_KEY = 13
+# most numbers of a match of a contact sensor, and of a pixel of a rangefinder
+_MATCH, _PIXEL = 17, 8
 
 
 def _limit(variable: str, otherwise: float) -> float:
@@ -98,6 +105,36 @@ def _elements(text: str | bytes) -> list[tuple[str, dict[str, str] | None]]:
     return found
 
 
+def _grid(tag: str, attributes: dict[str, str]) -> float:
+    """Numbers of a field that is as large as its attributes say; 0 of others."""
+    if tag == "hfield":
+        return math.prod(_number(attributes.get(side), 0) for side in ("nrow", "ncol"))
+    if tag == "texture":
+        return math.prod(_number(attributes.get(side), 0) for side in ("width", "height"))
+    shape = attributes.get("builtin", "none") if tag == "mesh" else "none"
+    sides = [_number(word, 0) for word in attributes.get("params", "").split()]
+    if shape == "none" or not sides:
+        return 0
+    if shape in ("wedge", "plate"):
+        return math.prod(sides[:2])
+    # of a cone the corners; else as many around as along
+    return sides[0] if shape == "cone" else sides[0] ** 2
+
+
+def _pixels(content: bytes) -> float:
+    """Pixels of an image in PNG, which says so at its head; 0 of other files."""
+    if not content.startswith(b"\x89PNG\r\n\x1a\n") or len(content) < 24:
+        return 0
+    return float(int.from_bytes(content[16:20], "big")) * int.from_bytes(content[20:24], "big")
+
+
+def _places(base: Path, *parts: str) -> list[Path]:
+    """Where a name leads: as it stands, and as MuJoCo reduces it, which takes "\\" for "/", and "x/.." away unseen."""
+    whole = os.path.join(base, *parts)
+    joined = os.path.join(base, *(part.replace("\\", "/") for part in parts))
+    return [Path(os.path.normpath(joined)), Path(whole)]
+
+
 class _Scan:
     """Counts and paths of a model and of what it includes."""
 
@@ -106,9 +143,14 @@ class _Scan:
         self.root = root
         self.assets = assets
         self.counts = dict.fromkeys(LIMITS, 0.0)
-        self.files: list[tuple[str, Path]] = []  # as they are named, and the folder of the file that names them
+        # as they are named, the folder of the model, and that of the file that names them
+        self.files: list[tuple[str, Path, Path]] = []
         self.folders: set[str] = {""}
         self._attached: dict[str, dict[str, float]] = {}  # what models that are attached count for, by their names
+        # counts that others are multiplied by, and how long the longest numbers of users and the largest picture are
+        self._tallies = dict.fromkeys([*set(_USERS.values()), *_USERS_IN, "in a key", "of a rangefinder"], 0.0)
+        self._widths: dict[str, float] = {}
+        self._picture = 0.0
         self._read = 0
         self._open: list[Path] = []
 
@@ -116,16 +158,46 @@ class _Scan:
         self._read += 1
         if self._read > _MOST_FILES:
             raise InvalidModelError(f"the model includes more than {_MOST_FILES} files")
-        factors = [times]
-
-        def begin(tag: str, attributes: dict[str, str]) -> None:
-            factors.append(factors[-1] * self._element(tag, attributes, factors[-1], folder))
-
+        factors, within = [times], [""]
         for tag, attributes in _elements(text):
             if attributes is None:
                 factors.pop()
+                within.pop()
             else:
-                begin(tag, attributes)
+                self._tally(tag, attributes, factors[-1], within[-1])
+                factors.append(factors[-1] * self._element(tag, attributes, factors[-1], folder))
+                within.append(tag)
+
+    def _tally(self, tag: str, attributes: dict[str, str], times: float, section: str) -> None:
+        """What an element adds to numbers that grow as a product."""
+        kind = _USERS_IN.get(section) or _USERS.get(tag)
+        if kind is not None:
+            self._tallies[kind] += times
+            self._widths[kind] = max(self._widths.get(kind, 0), len(attributes.get("user", "").split()))
+        if tag in ("joint", "freejoint"):
+            self._tallies["in a key"] += _JOINT_IN_KEY * times
+        elif section == "actuator" or attributes.get("mocap") == "true":
+            # control and activation; position and orientation
+            self._tallies["in a key"] += 7 * times
+        elif tag == "size":
+            for name, value in attributes.items():
+                if name.startswith("nuser_"):
+                    self._widths[name[6:]] = max(self._widths.get(name[6:], 0), _number(value, 0))
+        if tag == "camera":
+            sides = [_number(side, 0) for side in attributes.get("resolution", "").split()]
+            self._picture = max(self._picture, math.prod(sides) if sides else 0)
+        elif section == "sensor":
+            self._tallies["of a rangefinder"] += _PIXEL * times if "camera" in attributes else 0
+            wide, many = (_number(attributes.get(name), 0) for name in ("dim", "num"))
+            self.counts["numbers"] += times * max(wide, _MATCH * many)
+        self.counts["numbers"] += times * sum(_number(attributes.get(name), 0) for name in ("nsample", "actdim"))
+
+    def total(self) -> dict[str, float]:
+        """All counts, with numbers that others multiply."""
+        users = sum(width * self._tallies.get(kind, 0) for kind, width in self._widths.items())
+        keys = self.counts["keys"] * self._tallies["in a key"]
+        pictures = self._picture * self._tallies["of a rangefinder"]
+        return {**self.counts, "numbers": self.counts["numbers"] + users + keys + pictures}
 
     def _element(self, tag: str, attributes: dict[str, str], times: float, folder: Path) -> float:
         """What an element counts for; by how much its children are multiplied."""
@@ -136,14 +208,14 @@ class _Scan:
             self.counts[_COUNTED[tag]] += times
         for name, value in attributes.items():
             if name.startswith("file"):
-                self.files.append((re.sub(r"^\w+://", "", value), folder))
+                self.files.append((re.sub(r"^\w+://", "", value), self.folder, folder))
             elif name in _FOLDERS and tag == "compiler":
                 self.folders.add(value)
         if tag == "include":
             self._include(attributes.get("file", ""), folder, times)
         elif tag == "model" and "file" in attributes:
             before = dict(self.counts)
-            self._include(attributes["file"], folder, times)
+            self._include(attributes["file"], folder, times, attached=True)
             own = {what: count - before[what] for what, count in self.counts.items()}
             self._attached[attributes.get("name", "")] = own
         elif tag == "attach":
@@ -156,45 +228,61 @@ class _Scan:
             self.counts["keys"] = max(self.counts["keys"], _number(attributes.get("nkey"), 0))
             widths = [_number(value, 0) for name, value in attributes.items() if name.startswith("nuser")]
             self.counts["numbers"] += sum(widths)
-        elif tag in ("hfield", "texture"):
-            sides = ("nrow", "ncol") if tag == "hfield" else ("width", "height")
-            self.counts["numbers"] += math.prod(_number(attributes.get(side), 0) for side in sides)
         elif tag in ("composite", "flexcomp"):
             many = math.prod(_number(word) for word in attributes.get("count", "1").split())
             self.counts["bodies"] += times * many
             self.counts["geoms"] += times * many
+        self.counts["numbers"] += _grid(tag, attributes)
         # elements of all kinds at the end: what there are too many of has a name mostly
         check_sizes({**self.counts, "elements": 0})
         return copies
 
-    def _include(self, name: str, folder: Path, times: float) -> None:
-        if name in self.assets:
-            self.text(bytes(self.assets[name]), folder, times)
+    def _include(self, name: str, folder: Path, times: float, attached: bool = False) -> None:
+        """Looks at another file of the model, or at another model, whose own files lie beside it."""
+        brought = self._brought(name)
+        if brought is not None:
+            self.text(brought, folder, times)
             return
         for base in (self.folder, folder):
-            path = (base / name).resolve()
-            if path in self._open or not path.is_file():
-                continue
-            if self.root is not None and not path.is_relative_to(self.root):
-                raise _outside(name, path, self.root)
-            self._open.append(path)
-            try:
-                self.text(path.read_bytes(), path.parent, times)
-            except OSError:
-                pass
-            self._open.pop()
-            return
-
-    def check_files(self, root: Path) -> None:
-        """Raises InvalidModelError where a file that is named is there, and not below `root`."""
-        for name, folder in self.files:
-            for sub in self.folders:
-                if name in self.assets or os.path.join(sub, name) in self.assets:
+            for place in _places(base, name):
+                path = place.resolve()
+                if path in self._open or not path.is_file():
                     continue
-                for base in (self.folder, folder):
-                    path = Path(os.path.join(base, sub, name))
-                    if path.exists() and not path.resolve().is_relative_to(root):
-                        raise _outside(name, path, root)
+                if self.root is not None and not path.is_relative_to(self.root):
+                    raise _outside(name, path, self.root)
+                self._open.append(path)
+                own, self.folder = self.folder, path.parent if attached else self.folder
+                try:
+                    self.text(path.read_bytes(), path.parent, times)
+                except OSError:
+                    pass
+                self._open.pop()
+                self.folder = own
+                return
+
+    def check_files(self, root: Path | None) -> None:
+        """Raises InvalidModelError where a file that is named is there, and not below `root`, or is too large."""
+        for name, *bases in self.files:
+            for sub in self.folders:
+                brought = self._brought(name, os.path.join(sub, name))
+                if brought is not None:
+                    self.counts["numbers"] += _pixels(brought)
+                    continue
+                named = [place for base in bases for place in _places(base, sub, name) if place.exists()]
+                for path, place in {place.resolve(): place for place in named}.items():
+                    if root is not None and not path.is_relative_to(root):
+                        raise _outside(name, place, root)
+                    if path.is_file():
+                        with path.open("rb") as file:
+                            self.counts["numbers"] += _pixels(file.read(24))
+        check_sizes(self.total())
+
+    def _brought(self, *names: str) -> bytes | None:
+        """The asset of one of these names, or of one as MuJoCo reduces it."""
+        for name in (*names, *(str(_places(Path(), name)[0]) for name in names)):
+            if name in self.assets:
+                return bytes(self.assets[name])
+        return None
 
 
 def _outside(name: str, path: Path, root: Path) -> InvalidModelError:
@@ -211,9 +299,8 @@ def look(text: str | None, path: Path | None, assets: dict[str, Any] | None, roo
     if root is not None and path is not None and not path.resolve().is_relative_to(root):
         raise InvalidModelError(f"the model file '{path}' lies outside of the folder '{root}'")
     scan.text(text if text is not None else (path.read_bytes() if path else ""), folder)
-    check_sizes(scan.counts)
-    if root is not None:
-        scan.check_files(root)
+    check_sizes(scan.total())
+    scan.check_files(root)
 
 
 # what a child does: compile, or read, and hand on the compiled model

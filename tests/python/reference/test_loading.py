@@ -45,6 +45,14 @@ ESCAPES = {
     "beside two hyphens in a comment": '<!-- a -- b --><include file="{outside}/part.xml"/>',
     "in characters by number": '<include file="{outside}&#47;part.xml"/>',
     "by such an include": '<!-- a -- b --><include file="hyphens.xml"/>',
+    # MuJoCo takes "none/.." away without a look, and backslashes for slashes
+    "mesh by way of nowhere": MESH.format("none/../../outside/mesh.obj"),
+    "meshdir by way of nowhere": '<compiler meshdir="none/../../outside"/>' + MESH.format("mesh.obj"),
+    "mesh by backslashes": MESH.format("..\\outside\\mesh.obj"),
+    "include by backslashes": '<include file="..\\outside\\part.xml"/>',
+    "attached by backslashes": '<asset><model name="a" file="..\\outside\\part.xml"/></asset><worldbody><attach model="a" prefix="b"/></worldbody>',
+    # what an attached model includes lies beside it, whatever has that name beside the whole
+    "beside an attached model": '<asset><model name="a" file="sub/first.xml"/></asset><worldbody><attach model="a" prefix="b"/></worldbody>',
 }
 
 
@@ -55,6 +63,9 @@ def test_a_text_names_files_below_a_folder_alone(folders, how, monkeypatch):
     (folders / "inside" / "link.xml").symlink_to(folders / "outside" / "part.xml")
     (folders / "inside" / "first.xml").write_text('<mujoco><include file="../outside/part.xml"/></mujoco>')
     (folders / "inside" / "hyphens.xml").write_text('<mujoco><!-- c -- d --><include file="../outside/part.xml"/></mujoco>')
+    (folders / "inside" / "sub").mkdir()
+    (folders / "inside" / "sub" / "first.xml").write_text('<mujoco><include file="part.xml"/></mujoco>')
+    (folders / "inside" / "sub" / "part.xml").write_text('<mujoco><include file="../../outside/part.xml"/></mujoco>')
     text = f"<mujoco>{ESCAPES[how].format(outside=folders / 'outside')}</mujoco>"
     with pytest.raises(ds.InvalidModelError, match="outside of the folder '.*inside'.*root="):
         ds.Model.from_mjcf(text)
@@ -88,6 +99,15 @@ BOMBS = {
     "user numbers": (model(rest='<size nuser_geom="2000000000"/>'), "numbers"),
     "texture": (model(rest='<asset><texture name="t" type="2d" builtin="flat" width="1000000" height="1000000"/></asset>'), "numbers"),
     "height field": (model(rest='<asset><hfield name="h" nrow="100000" ncol="100000" size="1 1 1 1"/></asset>'), "numbers"),
+    "user numbers of many": (model("<body/>" * 40, '<size nuser_body="90000000"/>'), "numbers"),
+    "longest user numbers": (model(f"<geom size='.1' user='{'1 ' * 20_000}'/>" + "<geom size='.1'/>" * 9000), "numbers"),
+    "keys of many": (model(f"<replicate count='9000'>{BALL}</replicate>", '<size nkey="10000"/>'), "numbers"),
+    "matches": (model("<geom name='g' size='.1'/>", "<sensor><contact geom1='g' num='200000000'/></sensor>"), "numbers"),
+    "readings": (model(rest="<sensor><user dim='1500000000'/></sensor>"), "numbers"),
+    "pixels": (model("<camera name='c' resolution='40000 40000'/>", "<sensor><rangefinder camera='c'/></sensor>"), "numbers"),
+    "samples": (model("<body><joint name='j'/></body>", "<actuator><motor joint='j' nsample='1500000000' delay='1'/></actuator>"), "numbers"),
+    "mesh": (model(rest="<asset><mesh name='m' builtin='supersphere' params='100000 1 1'/></asset>"), "numbers"),
+    "plate": (model(rest="<asset><mesh name='m' builtin='plate' params='100000 100000'/></asset>"), "numbers"),
     "composite": (model("<composite prefix='c' type='cable' count='10000000 1 1'><geom size='.1'/></composite>"), "bodies"),
 }  # fmt: skip
 
@@ -99,6 +119,19 @@ def test_a_model_that_grows_without_bound_is_refused_at_once(bomb):
     with pytest.raises(ds.InvalidModelError, match=rf"the model has .* {what}, and at most .* are loaded: DUALSTEP_LOAD_") as caught:
         ds.Model.from_mjcf(text)
     assert time.monotonic() - began < 1 and "\n" not in str(caught.value)
+
+
+PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + (40_000).to_bytes(4, "big") * 2 + b"\1\0\0\0\0"
+
+
+@pytest.mark.parametrize("element", ["<texture name='t' type='2d' file='{}'/>", "<hfield name='h' size='1 1 1 1' file='{}'/>"])
+def test_a_picture_that_grows_without_bound_is_refused_at_once(element, folders):
+    (folders / "inside" / "large.png").write_bytes(PNG)
+    refused = "the model has 1600000000 numbers, and at most 100000000 are loaded"
+    for file, assets in (("large.png", None), ("none/../large.png", None), ("brought.png", {"brought.png": PNG})):
+        text = model(rest=f"<asset>{element.format(file)}</asset>")
+        with pytest.raises(ds.InvalidModelError, match=refused):
+            ds.Model.from_mjcf(text, assets)
 
 
 def test_included_bombs(folders):
