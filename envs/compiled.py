@@ -2,9 +2,9 @@
 
 The header is cpp/task.h, the arrays that it knows are in cpp/task_arrays.inl, the example is examples/balance.cpp. The
 host's compiler makes a library of it (`CXX`, else c++), nvcc one for a batch on a GPU (`NVCC`, else nvcc); libraries
-are kept in the cache (DUALSTEP_CACHE_DIR) under the hash of all that they are made of. A library is loaded only where
-this user, or root, alone can write it and its folder, and where it is the one that was made: its own hash stands
-beside it. Arrays are passed by their addresses, and nothing is copied.
+are kept in the cache (DUALSTEP_CACHE_DIR) under the hash of source, header and command. A library is loaded only where
+this user, or root, alone can write it and its folder, and where it is the one that was made, of included files that are
+as they were: its own hash and theirs stand beside it. Arrays are passed by their addresses, and nothing is copied.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import tempfile
 import warnings
 import weakref
@@ -28,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dualstep import _core
+from dualstep import _core, _loading
 from dualstep.envs.task import Task, View, number
 from dualstep.model import Model
 
@@ -86,12 +85,17 @@ def compile_task(source: Path, dtype: str, arch: str = "") -> Path:
         # under another name first: others may look for it meanwhile
         part = made.with_suffix(f".{os.getpid()}")
         part.unlink(missing_ok=True)
-        run = subprocess.run([*command, str(source), "-o", str(part)], capture_output=True, text=True)
-        if run.returncode:
-            part.unlink(missing_ok=True)
-            raise ValueError(f"{source} does not compile:\n{run.stderr.strip()}")
+        with tempfile.TemporaryDirectory(prefix="dualstep-") as folder:
+            reads = Path(folder, "reads")
+            told = [*command, "-MMD", "-MF", str(reads), str(source), "-o", str(part)]
+            ended, _, complained = _loading.ran(told, dict(os.environ), folder, math.inf)
+            if ended:
+                part.unlink(missing_ok=True)
+                raise ValueError(f"{source} does not compile:\n{complained.strip()}")
+            included = _files_read(reads)
         part.chmod(0o700)
-        _seal(made).write_text(_hash(part))
+        lines = [_hash(part), *(f"{_hash(file)} {file}" for file in included)]
+        _seal(made).write_text("\n".join(lines))
         _seal(made).chmod(0o600)
         part.replace(made)
     return made
@@ -126,12 +130,22 @@ def _hash(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+def _files_read(rule: Path) -> list[Path]:
+    """The files of a rule for make, as compilers write it."""
+    if not rule.is_file():
+        return []
+    words = re.split(r"(?<!\\)\s+", rule.read_text(encoding="utf-8").partition(":")[2].replace("\\\n", " ").strip())
+    return [Path(word.replace("\\ ", " ")).resolve() for word in words if word]
+
+
 def _is_ours(library: Path) -> bool:
-    """Whether the library is there, and what was made by this user's compiler."""
+    """Whether the library is there, and what was made by this user's compiler, of files that are as they were."""
     seal = _seal(library)
     if not library.is_file() or not seal.is_file() or _core.distrust(str(library)) or _core.distrust(str(seal)):
         return False
-    return seal.read_text() == _hash(library)
+    made, *included = seal.read_text().splitlines() or [""]
+    files = [line.partition(" ") for line in included]
+    return made == _hash(library) and all(Path(file).is_file() and _hash(Path(file)) == was for was, _, file in files)
 
 
 @functools.cache

@@ -62,3 +62,24 @@ def test_a_library_that_was_put_in_the_cache_is_not_loaded(tmp_path, monkeypatch
     with pytest.warns(UserWarning, match="compiled anew: .*can be written by others"):
         elsewhere = compiled.compile_task(tmp_path / "probe.cpp", "float32")
     assert not elsewhere.is_relative_to(cache)
+
+
+@pytest.mark.skipif(shutil.which("c++") is None, reason="no C++ compiler here")
+def test_a_library_is_of_what_its_source_includes(tmp_path, monkeypatch):
+    from dualstep.envs import compiled
+
+    monkeypatch.setenv("DUALSTEP_CACHE_DIR", str(tmp_path / "cache"))
+    folder = tmp_path / "a folder"
+    folder.mkdir()
+    source, header = folder / "probe.cpp", folder / "number.h"
+    source.write_text('#include "number.h"\n' + SOURCE.replace("= 7", "= NUMBER"))
+    header.write_text("#define NUMBER 7\n")
+    made = compiled.compile_task(source, "float32")
+    first, when = made.read_bytes(), made.stat().st_mtime_ns
+    assert compiled.compile_task(source, "float32").stat().st_mtime_ns == when
+    header.write_text("#define NUMBER 9\n")
+    second = compiled.compile_task(source, "float32").read_bytes()
+    assert second != first
+    header.unlink()
+    with pytest.raises(ValueError, match=r"(?s)does not compile:.*number\.h"):
+        compiled.compile_task(source, "float32")
