@@ -119,6 +119,7 @@ void Reference::adopt(Data d) {
 
 template <class F>
 void Reference::change(F f) {
+  const Amid amid(&amid_);
   Data d = data_;
   take_state(&d);
   f(&d);
@@ -128,6 +129,7 @@ void Reference::change(F f) {
 // turns of f for as long as `more` says. Those before Ctrl-C stand; any other failure changes nothing
 template <class More, class F>
 void Reference::repeat(More more, F f) {
+  const Amid amid(&amid_);
   Data done = data_, next;
   take_state(&done);
   try {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -79,8 +80,28 @@ class Reference {
   // one step of an event-driven run; its outputs are those of its start
   void hybrid_step(double duration, Data* d, std::vector<Event>* events);
 
+  // throws std::runtime_error while another lives: what a signal's handler changes amid a call would be lost
+  class Amid {
+   public:
+    explicit Amid(bool* amid) : amid_(amid) {
+      if (*amid_)
+        throw std::runtime_error(
+            "this reference is amid a call: what a signal's handler asks of it would be lost. Note the "
+            "signal "
+            "there, and ask between calls");
+      *amid_ = true;
+    }
+    ~Amid() { *amid_ = false; }
+    Amid(const Amid&) = delete;
+    Amid& operator=(const Amid&) = delete;
+
+   private:
+    bool* amid_;
+  };
+
   Model model_;
   Data data_;
+  bool amid_ = false;  // a call that changes it
   EventRun events_;
   struct State {
     VectorXd qpos, qvel, act;

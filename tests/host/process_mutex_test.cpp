@@ -1,4 +1,4 @@
-// A lock that was held at a fork is known in the child to be held by nobody.
+// A lock that was held at a fork is known in the child to be held by nobody; and who holds it does not wait for itself.
 #include "host/batch/process_mutex.h"
 
 #include <gtest/gtest.h>
@@ -47,6 +47,21 @@ TEST(ProcessMutex, AChildIsToldThatNobodyWillLetGo) {
   EXPECT_EQ(child_finds(&mutex), 1);
   mutex.unlock();
   EXPECT_EQ(child_finds(&mutex), 0);
+}
+
+TEST(ProcessMutex, AThreadThatHoldsItIsToldSo) {
+  ProcessMutex mutex;
+  for (int turn = 0; turn < 2; ++turn) {
+    mutex.lock();
+    EXPECT_THROW(mutex.lock(), std::runtime_error);
+    mutex.unlock();
+  }
+  // another thread waits
+  mutex.lock();
+  std::thread other([&] { const std::lock_guard lock(mutex); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  mutex.unlock();
+  other.join();
 }
 
 }  // namespace

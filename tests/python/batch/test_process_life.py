@@ -225,6 +225,37 @@ def test_ctrl_c_amid_advance_keeps_a_sound_state():
     reference.advance(0.01)
 
 
+@pytest.mark.parametrize("asked", ["save", "step", "reset", "xpos", "reference.step", "reference.reset"])
+def test_a_handler_that_asks_what_it_interrupts_is_told_so(asked):
+    """It would wait for the call, and the call for it; in a process of its own, which a deadlock ends."""
+    ended = run(f"""
+import signal
+signal.alarm(60)
+batch, reference, told = ds.Batch(model, 64, num_threads=1), ds.Reference(model), []
+twin, other = ds.Batch(model, 64, num_threads=1), ds.Reference(model)
+def handler(*_):
+    try:
+        {"" if "reference" in asked else "batch."}{asked}{"" if asked == "xpos" else "()"}
+    except RuntimeError as error:
+        told.append(str(error))
+signal.signal(signal.SIGUSR1, handler)
+while not told:
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGUSR1))
+    signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+    {"reference.step(40)" if "reference" in asked else "batch.step(20)"}
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    {"other.step(40)" if "reference" in asked else "twin.step(20)"}
+assert all("amid a call" in text for text in told), told
+# what a handler changes between calls, before the timer stops, is changed
+same = batch.save() == twin.save() if {asked!r} in ("save", "xpos") else np.isfinite(batch.qpos).all()
+print(same, "step" in {asked!r} or "reset" in {asked!r} or (reference.qpos == other.qpos).all())
+batch.step()
+reference.step()
+""")
+    assert (ended.returncode, ended.stdout) == (0, "True True\n"), ended.stderr
+
+
 # use after close, and views that outlive what they are of ------------------------------------------------------
 
 TOUCHING = """<mujoco><worldbody><geom type="plane" size="5 5 .1"/>
