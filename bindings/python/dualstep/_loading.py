@@ -338,7 +338,7 @@ def limited() -> bool:
     return bool(os.environ.get(SECONDS) or os.environ.get(MEGABYTES))
 
 
-def _ran(command: list[str], env: dict[str, str], folder: str, seconds: float) -> tuple[int | None, str, str]:
+def ran(command: list[str], env: dict[str, str], folder: str, seconds: float) -> tuple[int | None, str, str]:
     """How a command ended, None where it was ended after `seconds`, and what it wrote.
 
     An exception ends it at once: subprocess waits a quarter of a second for it after Ctrl-C.
@@ -360,7 +360,7 @@ def _ran(command: list[str], env: dict[str, str], folder: str, seconds: float) -
 
 
 def _check_end(ended: int | None, said: str, complained: str, seconds: float, megabytes: float) -> None:
-    """Raises InvalidModelError where a child, which ended as `_ran` says, has no model."""
+    """Raises InvalidModelError where a child, which ended as `ran` says, has no model."""
     too_large = f"the model takes more memory to compile than {MEGABYTES} = {megabytes:g} allows"
     if ended is None:
         raise InvalidModelError(f"the model takes longer to compile than {SECONDS} = {seconds:g} allows")
@@ -393,6 +393,6 @@ def in_child(kind: str, source: str | bytes, assets: dict[str, Any] | None = Non
                    str(megabytes if math.isfinite(megabytes) else 0)]  # fmt: skip
         # the packages that are at hand here
         given = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-        ended, said, complained = _ran(command, given, folder, seconds)
+        ended, said, complained = ran(command, given, folder, seconds)
         _check_end(ended, said, complained, seconds, megabytes)
         return mujoco.MjModel.from_binary_path("model.mjb", {"model.mjb": Path(to).read_bytes()})

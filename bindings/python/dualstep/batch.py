@@ -37,6 +37,7 @@ _core.search_nvrtc_in(sys.path)
 
 _POLICIES = ("freeze", "reset")
 _STAGES = ("first", "last")
+_NUMBERS_AT_ONCE = 2_000_000
 # the class has a property _core
 _CoreBatch = _core.Batch
 
@@ -369,9 +370,14 @@ class Batch(BatchFields):
         packed = host(self._view("qM"))
         rows = np.repeat(np.arange(nv), np.diff(core.integers("M_rowadr")))
         columns = core.integers("M_col")
-        dense = np.zeros((self.num_envs, nv, nv), self._dtype)
-        dense[:, rows, columns] = packed
-        dense[:, columns, rows] = packed
+        dense = np.empty((self.num_envs, nv, nv), self._dtype)
+        # numpy hears no Ctrl-C
+        some = max(1, _NUMBERS_AT_ONCE // max(1, nv * nv))
+        for first in range(0, self.num_envs, some):
+            part, values = dense[first : first + some], packed[first : first + some]
+            part[...] = 0
+            part[:, rows, columns] = values
+            part[:, columns, rows] = values
         return dense
 
     def sensor(self, name: str) -> np.ndarray:

@@ -102,6 +102,14 @@ def test_a_batch_of_many_bodies(dtype):
     assert np.isfinite(batch.qpos).all()
 
 
+def test_dense_inertias_of_many_environments():
+    batch = ds.Batch(ds.Model.named("humanoid"), 100_000, "cpu", num_threads=1)
+    dense = batch.mass_matrix()
+    assert np.array_equal(dense[::999], np.swapaxes(dense[::999], 1, 2)) and (dense[-1] == dense[0]).all()
+    del dense
+    heard_soon(batch.mass_matrix)
+
+
 def test_a_batch_of_many_environments():
     model = ds.Model.named("humanoid")
     heard_soon(lambda: ds.Batch(model, 150_000, "cpu", num_threads=1))
