@@ -1,6 +1,7 @@
-"""Predictive sampling: swings Gymnasium's pole up and balances it, by rollouts of a batch.
+"""Predictive sampling by rollouts of a batch: swings Gymnasium's pole up and balances it, and has its walker walk.
 
     python -m dualstep.envs.examples.mpc --samples 256 --horizon 0.8
+    python -m dualstep.envs.examples.mpc walker
 
 A plan is a control at each of a few knots, with straight lines between them. At every step the plan of the step before,
 moved on in time, and `samples` - 1 noisy copies of it are rolled out from the present state; the cheapest is kept. See
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -86,37 +88,83 @@ def pendulum() -> tuple[ds.Model, Cost]:
     return ds.Model.from_mujoco(spec.compile()), cost
 
 
-def run(samples: int, horizon: float, seconds: float, seed: int, num_threads: int = 0) -> dict[str, float]:
-    """Hanging to standing; the largest angle of the last second, plans a second, steps of the model a second."""
-    model, cost = pendulum()
-    planner = Planner(model, cost, samples=samples, horizon=horizon, seed=seed, num_threads=num_threads)
+def walker(speed: float = 1.0) -> tuple[ds.Model, Cost]:
+    """Gymnasium's planar walker, in steps of 5 ms, and what it costs not to go forward upright at `speed`, in m/s."""
+    import mujoco
+
+    from dualstep._models import path_of
+
+    spec = mujoco.MjSpec.from_file(str(path_of("walker2d")))
+    spec.option.integrator = mujoco.mjtIntegrator.mjINT_EULER
+    spec.option.timestep = 0.005
+
+    def cost(qpos: np.ndarray, qvel: np.ndarray, ctrl: np.ndarray) -> np.ndarray:
+        height, pitch = qpos[..., 1], qpos[..., 2]
+        crouched, fallen = np.minimum(height - 1.1, 0), height < 0.9
+        leaning = 2 * pitch**2 + 0.05 * qvel[..., 2] ** 2
+        return abs(qvel[..., 0] - speed) + 60 * crouched**2 + 10 * fallen + leaning + 0.02 * (ctrl**2).sum(axis=-1)
+
+    return ds.Model.from_mujoco(spec.compile()), cost
+
+
+class Robot(NamedTuple):
+    """What is planned for, where it starts, and what there is to say of a motion (T, nq) with so many rows a second."""
+
+    problem: Callable[[], tuple[ds.Model, Cost]]
+    start: dict[int, float]
+    describe: Callable[[np.ndarray, int], dict[str, float]]
+    noise: float
+
+
+def describe_pendulum(qpos: np.ndarray, second: int) -> dict[str, float]:
+    angle = abs((qpos[-second:, 1] + np.pi) % (2 * np.pi) - np.pi)
+    return {"largest angle in the last second, rad": float(angle.max())}
+
+
+def describe_walker(qpos: np.ndarray, second: int) -> dict[str, float]:
+    return {"distance, m": float(qpos[-1, 0]), "least height, m": float(qpos[:, 1].min())}
+
+
+ROBOTS = {
+    "pendulum": Robot(pendulum, {1: np.pi}, describe_pendulum, noise=0.3),
+    "walker": Robot(walker, {}, describe_walker, noise=0.6),
+}
+
+
+def run(robot: str, samples: int, horizon: float, seconds: float, seed: int, num_threads: int = 0) -> dict[str, float]:
+    """What there is to say of its motion; plans a second, those that keep up with its clock, steps of the model."""
+    problem, start, describe, noise = ROBOTS[robot]
+    model, cost = problem()
+    planner = Planner(model, cost, samples=samples, horizon=horizon, noise=noise, num_threads=num_threads, seed=seed)
     plant = ds.Batch(model, 1, num_threads=1, dtype="float64")
-    plant.qpos[:, 1] = np.pi
+    for number, value in start.items():
+        plant.qpos[:, number] = value
     period = planner.nsubsteps * model.opt.timestep
-    angles, spent = [], 0.0
+    motion, spent = [], 0.0
     for _ in range(max(1, round(seconds / period))):
         began = time.perf_counter()
         control = planner.plan(plant.qpos[0], plant.qvel[0])
         spent += time.perf_counter() - began
         plant.ctrl[:] = control
         plant.step(planner.nsubsteps)
-        angles.append(abs((plant.qpos[0, 1] + np.pi) % (2 * np.pi) - np.pi))
-    last = angles[-max(1, round(1 / period)) :]
-    plans = len(angles) / spent
-    return {"largest_angle": float(max(last)), "plans_per_second": plans, "needed_per_second": 1 / period,
-            "steps_per_second": plans * planner.steps_per_plan}  # fmt: skip
+        motion.append(plant.qpos[0].copy())
+    plans = len(motion) / spent
+    return {**describe(np.stack(motion), max(1, round(1 / period))), "plans_per_second": plans,
+            "needed_per_second": 1 / period, "steps_per_second": plans * planner.steps_per_plan}  # fmt: skip
 
 
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("robot", nargs="?", choices=ROBOTS, default="pendulum")
     parser.add_argument("--samples", type=positive, default=256)
     parser.add_argument("--horizon", type=positive_number, default=0.8, help="seconds that a plan looks ahead")
     parser.add_argument("--seconds", type=positive_number, default=6.0)
     parser.add_argument("--seed", type=not_negative, default=0)
     args = parser.parse_args(argv)
-    found = run(args.samples, args.horizon, args.seconds, args.seed)
-    print(f"largest angle in the last second: {found['largest_angle']:.3f} rad")
-    plans, needed, steps = (found[name] for name in ("plans_per_second", "needed_per_second", "steps_per_second"))
+    found = run(args.robot, args.samples, args.horizon, args.seconds, args.seed)
+    plans, needed, steps = (found.pop(name) for name in ("plans_per_second", "needed_per_second", "steps_per_second"))
+    for what, value in found.items():
+        print(f"{what}: {value:.3f}")
     print(f"{plans:.0f} plans a second, where {needed:.0f} are needed to keep up: {steps:,.0f} steps a second")
 
 

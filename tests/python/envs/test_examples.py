@@ -1,4 +1,4 @@
-"""The examples of envs/examples: predictive sampling balances a pole, a sweep finds its best trial."""
+"""The examples of envs/examples: predictive sampling balances a pole and walks, a sweep finds its best trial."""
 
 import importlib
 
@@ -25,6 +25,12 @@ def test_predictive_sampling_holds_a_pole_up():
             plant.step(planner.nsubsteps)
     assert abs(plants["left alone"].qpos[0, 1]) > 1
     assert abs(plants["planned"].qpos[0, 1]) < 0.1 and abs(plants["planned"].qpos[0, 0]) < 0.5
+
+
+def test_predictive_sampling_walks():
+    found = mpc.run("walker", samples=96, horizon=0.6, seconds=1.6, seed=0, num_threads=1)
+    assert found["distance, m"] > 0.6 and found["least height, m"] > 1.0
+    assert found["steps_per_second"] == pytest.approx(found["plans_per_second"] * 96 * 120)
 
 
 def test_a_plan_moves_on_in_time():
@@ -100,6 +106,7 @@ def test_a_sweep_that_is_interrupted_tells_what_is_kept(sweep, tmp_path, monkeyp
     [
         ("mpc", ["--samples", "-8"], "argument --samples: '-8' is given, and it must be a positive integer"),
         ("mpc", ["--horizon", "0"], "argument --horizon: '0' is given, and it must be a positive number"),
+        ("mpc", ["climber"], "argument robot: invalid choice: 'climber' (choose from"),
         ("sweep", ["Nope"], "there is no task 'Nope'"),
         ("sweep", ["InvertedPendulum", "--trials", "0"], "argument --trials: '0' is given"),
         ("sweep", ["InvertedPendulum", "--storage", "foo"], "--storage 'foo' is given, and a database such as sqlite:///"),
