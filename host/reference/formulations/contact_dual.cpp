@@ -117,6 +117,14 @@ Vector raise(const Vector& b, const Vector& shift, const ContactDualRows& rows) 
   return out;
 }
 
+// Forces of rows without softness, each of which alone gives so many times what all ask for, are no solution: they grew
+// until rounding stopped them, along a direction in which the objective falls for ever and which was not found
+void check_bounded(const Matrix& A, const Vector& b, const Vector& R, const Vector& force) {
+  constexpr double kUnbounded = 1e8;
+  if ((R.array() == 0).any() && A.diagonal().cwiseProduct(force).norm() > kUnbounded * b.norm())
+    throw Infeasible("the contact dual has no lower bound: no motion meets every constraint");
+}
+
 // |f - P_K(f - y/a)| over the rows that can move
 double natural_residual(const Matrix& G, const Vector& f, const Vector& y, const ContactDualRows& rows,
                         const std::vector<char>& skipped) {
@@ -326,6 +334,7 @@ ContactDualSolution contact_dual(const Matrix& A, const Vector& b, const Vector&
     // the shift reported is the one the force itself asks for: the residual is then Coulomb's own
     raised = raise(b, sliding(G * out.force + b, rows), rows);
   }
+  check_bounded(A, b, R, out.force);
 
   const Vector Gf = G * out.force;
   out.objective = 0.5 * out.force.dot(Gf) + out.force.dot(raised);

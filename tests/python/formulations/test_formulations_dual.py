@@ -274,6 +274,32 @@ def test_facing_contacts_need_regularization():
     assert_allclose(out.force[[0, 3]], [100, 100], rtol=1e-9)
 
 
+def speeds_of_a_contact(gap, along, across, mu):
+    """The speeds v of one dof at which gap + along v >= mu |across v|; gap < 0."""
+    out, into = along - mu * across, along + mu * across
+    if out > 0:
+        return -gap / out, np.inf
+    return (-np.inf, -gap / into) if into < 0 else (np.inf, -np.inf)
+
+
+def test_contacts_that_jam_are_told(rng):
+    """Two contacts on one dof: the speeds that both admit are an interval, and often there are none."""
+    jammed = 0
+    for _ in range(200):
+        J, mu, phi = rng.normal(size=(6, 1)), rng.uniform(0.1, 1.5, 2), -(10 ** rng.uniform(-4, -1.5, 2))
+        M = np.array([[10 ** rng.uniform(-2, 1)]])
+        ends = [speeds_of_a_contact(phi[c] / 0.005, J[3 * c, 0], np.hypot(*J[3 * c + 1 : 3 * c + 3, 0]), mu[c]) for c in (0, 1)]
+        low, high = max(end[0] for end in ends), min(end[1] for end in ends)
+        if low <= high:
+            v = fm.anitescu(M, J, phi, mu, [0.0], 0.005, directions=0).v_next
+            assert_allclose(v, np.clip(0, low, high), rtol=1e-9)
+            continue
+        jammed += 1
+        with pytest.raises(fm.InfeasibleError, match="lower bound"):
+            fm.anitescu(M, J, phi, mu, [0.0], 0.005, directions=0)
+    assert 20 < jammed < 190
+
+
 def test_box_on_a_plane():
     # 32: .4 x .3 x .2 m, 3 kg, on its four lower corners
     m, a, b_, c = 3.0, 0.2, 0.15, 0.1

@@ -286,6 +286,19 @@ def test_facing_contacts_in_penetration_are_reported():
     assert ref.status & ds.Status.NOT_CONVERGED and np.isfinite(ref.qvel).all()
 
 
+@pytest.mark.parametrize("mu, height, tilt, pin", [(1.25, 0.17, 178, "-.1 0 .095"), (1.25, 0.17, 178, ".1 0 0"), (0.6, 0.17, 160, ".2 0 .1")])
+def test_a_ball_that_jams_between_planes_is_reported(mu, height, tilt, pin):
+    """Where the wedge is narrower than friction no speed of the hinge leaves both planes."""
+    model = ds.Model.from_mjcf(f"""<mujoco><option timestep="0.005"/><worldbody><geom type="plane" size="5 5 1" friction="{mu}"/>
+      <geom type="plane" size="5 5 1" pos="0 0 {height}" euler="{tilt} 0 0" friction="{mu}"/><body pos="0 0 .095">
+      <joint axis="0 1 0" pos="{pin}"/><geom size=".1" mass="1"/></body></worldbody></mujoco>""")
+    model.opt.contact_model, model.opt.friction_directions = "anitescu", 0
+    ref = ds.Reference(model)
+    ref.forward()
+    assert ref.contacts().count == 2 and ref.status == int(ds.Status.NOT_CONVERGED)
+    assert np.abs(ref.contacts().force).max() < 1e11
+
+
 @pytest.mark.parametrize("model", ["anitescu", "stewart_trinkle", "impulsive", "soft_anchor"])
 def test_laws_of_a_whole_step_refuse_runge_kutta(model):
     with pytest.raises(ds.UnsupportedModelError, match="rk4"):
