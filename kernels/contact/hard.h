@@ -6,9 +6,9 @@
 // source    Anitescu 2006; Stewart & Trinkle 1996
 // deviation the rows keep a weight, because Newton on the primal needs one; it moves forces by that share,
 //           and is reached in steps of 100. A gap deeper than 2 m/s h is corrected at that speed
-// reads     con_A
-// writes    a contact's record, con_D, unsolved; what the solver writes
-// cost      O(contacts), and a solve for each step of 100
+// reads     con_A, con_f, con_y0, w, Z
+// writes    a contact's record, con_D, grad, unsolved; what the solver writes
+// cost      O(contacts), and a solve for each step of 100; a product with Z at the end
 #pragma once
 
 #include "kernels/contact/law.h"
@@ -61,22 +61,51 @@ struct HardLaw : ContactLaw {
     }
   }
   // Rows that no motion meets, a body between two that do not move: forces grow until R stops them. Such a step is not
-  // solved, where rows miss more than kMissed of what they ask for
-  static constexpr double kMissed = 0.1;
+  // solved, where rows miss more than kMissed of what they ask for; nor one that their weight moves by more than kMoved.
+  // With w* the solution of rows without weight, l'(Z'w* + y0) >= 0 and l'(Z'w + y0) = -l'R l give
+  //   |w* - w| >= l'R l / |Z l|      also where another contact asks for far more than those that jam
+  static constexpr double kMissed = 0.1, kMoved = 4e-2;
   template <int kDim, class E>
   DS_HD static void finish(E& env) {
     using Real = typename E::Real;
-    using Sum = Sums<Real, 2>;
+    using Sum = Sums<Real, 3>;
     const auto D = env.con_D();
     const Sum sums = env.template accumulate<Sum>(env.ncon_max, [&](int slot, Sum s) {
-      const Real weight = D[slot],
-                 missed = env.con_f()[kDim * slot] / select(weight > Real(0), weight, Real(1));
+      const Real weight = D[slot], f = env.con_f()[kDim * slot],
+                 missed = f / select(weight > Real(0), weight, Real(1));
       const Real asked = select(weight > Real(0), Real(env.con_y0()[kDim * slot]), Real(0));
       s.of[0] = fma(missed, missed, s.of[0]);
       s.of[1] = fma(asked, asked, s.of[1]);
+      s.of[2] = fma(missed, f, s.of[2]);
       return s;
     });
+    const Real along = lengths_product<kDim>(env);
     env.unsolved = mask_or(env.unsolved, sums.of[0] > Real(kMissed * kMissed) * sums.of[1]);
+    env.unsolved = mask_or(env.unsolved, sums.of[2] > Real(kMoved) * along);
+  }
+  // |w| |Z l|, of the forces of contacts alone: where limits oppose them the second is the larger
+  template <int kDim, class E>
+  DS_HD static typename E::Real lengths_product(E& env) {
+    using Real = typename E::Real;
+    using Sum = Sums<Real, 2>;
+    const auto w = env.w(), given = env.grad();
+    env.each(env.t.n.nv, [&](int i) { given[i] = Real(0); });
+    env.sync();
+    for (int slot = 0; slot < env.ncon_max; slot++) {
+      if (!any(env.con_f()[kDim * slot] != Real(0))) continue;
+      Real f[kDim];
+      DS_UNROLL
+      for (int r = 0; r < kDim; r++) f[r] = env.con_f()[kDim * slot + r];
+      add_rows<kDim>(env, slot_support(env, slot), env.t.n.ndense + kDim * slot, f, given);
+    }
+    env.sync();
+    const Sum sum = env.template accumulate<Sum>(env.t.n.nv, [&](int i, Sum s) {
+      s.of[0] = fma(w[i], w[i], s.of[0]);
+      s.of[1] = fma(given[i], given[i], s.of[1]);
+      return s;
+    });
+    env.done();
+    return sqrt(sum.of[0]) * sqrt(sum.of[1]);
   }
   // rows are solved to their weight, not to rounding
   template <class Real>

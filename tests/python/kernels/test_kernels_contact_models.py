@@ -283,6 +283,23 @@ def test_rows_that_no_motion_meets_are_flagged(law, directions, dtype):
             assert sim.status[0] == wanted, gap
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("directions", [0, 4])
+@pytest.mark.parametrize("law", ["anitescu", "stewart_trinkle"])
+def test_rows_that_no_motion_meets_are_flagged_beside_others_that_ask_for_more(law, directions, dtype):
+    """Eight balls that strike the floor beside one that is squeezed; those alone are solved, and at rest too."""
+    balls = "".join(f'<body pos="{1 + 0.5 * k} 0 .0999"><freejoint/><geom size=".1"/></body>' for k in range(8))
+    alone = SQUEEZED.replace('0 1 0 0"', '0 1 0 0" contype="2" conaffinity="2"').replace('mass="1"', 'mass="1" contype="3" conaffinity="3"')
+    for gap, wanted in ((0.19, int(ds.Status.NOT_CONVERGED)), (0.25, 0)):
+        model = ds.Model.from_mjcf(alone.format(gap=gap, middle=gap / 2).replace("</worldbody>", balls + "</worldbody>"))
+        model.opt.contact_model, model.opt.friction_directions = law, directions
+        for speed in (20, 5, 0):
+            with ds.Batch(model, 1, dtype=dtype) as sim:
+                sim.qvel[0, 8::6] = -speed
+                sim.step()
+                assert sim.status[0] == wanted, (gap, speed)
+
+
 def test_what_a_batch_does_not_have_is_refused_by_name():
     def refused(match, **options):
         model = ds.Model.from_mjcf(SCENE.format(condim=3))
