@@ -230,7 +230,9 @@ void solve_constraints(const Model& m, Data* d) {
   }
   d->qacc = best;
   d->efc_force = problem.force(problem.residual(d->qacc));
-  d->qfrc_constraint = d->efc_J.transpose() * d->efc_force;
+  // J'l up to the gradient that is left, and without the rounding of forces that cancel: those of rows that should be rigid
+  // are a million times a million times as large as what they leave
+  d->qfrc_constraint = d->M_hat * (d->qacc - d->qacc_smooth);
   store_contact_forces(m, d);
   if (d->nefc() > 0) {
     d->residual = dual_residual(*d, problem.blocks());

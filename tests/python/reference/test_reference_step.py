@@ -48,6 +48,23 @@ def load(name, **options):
     return ds.Reference(model)
 
 
+@pytest.mark.parametrize("integrator", ["euler", "implicit", "implicitfast"])
+def test_forces_that_cancel_leave_the_step_right(integrator):
+    """A base that stands in the floor and turns about its hinge all but along the contacts: forces of 1e16 N leave 1e-2 N m."""
+    model = ds.Model.from_mjcf("""<mujoco><option timestep="0.002" cone="elliptic"/><worldbody><geom type="plane" size="9 9 1"/>
+<body pos="0 0 0.0481042"><joint axis="0 1 0" damping="1"/><geom type="box" size=".1 .08 0.0518799"/><body pos="0 0 0.0518799">
+<joint axis="0 1 0" damping="0.335065"/><geom type="capsule" size=".03" fromto="0 0 .05 0 0 .4"/></body></body></worldbody></mujoco>""")
+    model.opt.integrator = integrator
+    ref = ds.Reference(model)
+    ref.qvel[:] = 0.02, 0.1
+    ref.forward()
+    qvel, M = np.array(ref.qvel), ref.mass_matrix()
+    assert np.abs(ref.contacts().force).max() > 1e12
+    wanted = qvel + 0.002 * np.linalg.solve(M + 0.002 * np.diag(model.dof_damping), M @ ref.qacc)
+    ref.step()
+    np.testing.assert_allclose(ref.qvel, wanted, rtol=0, atol=1e-6)
+
+
 def test_many_steps_are_single_steps():
     one, many = load("actuator_filter"), load("actuator_filter")
     one.ctrl[:] = many.ctrl[:] = 0.3
