@@ -89,8 +89,8 @@ struct HardLaw : ContactLaw {
     using Real = typename E::Real;
     using Sum = Sums<Real, 2>;
     const auto w = env.w(), given = env.grad();
+    // each lane adds to its own dofs
     env.each(env.t.n.nv, [&](int i) { given[i] = Real(0); });
-    env.sync();
     for (int slot = 0; slot < env.ncon_max; slot++) {
       if (!any(env.con_f()[kDim * slot] != Real(0))) continue;
       Real f[kDim];
