@@ -1,8 +1,8 @@
 """Before MuJoCo compiles a model: how large it says it is, which files it names, how long it may take.
 
 MuJoCo's compiler opens every path that a model names, multiplies what `<replicate>` asks for, and cannot be
-interrupted: a Ctrl-C is heard when it ends. So sizes and paths are looked at in the text first, and a limit on time or
-memory is kept by a child, which Ctrl-C ends at once.
+interrupted. So sizes and paths are looked at in the text first, a limit on time or memory is kept by a child, which
+Ctrl-C ends at once, and without one the compiler runs in a thread, beside which Ctrl-C is heard.
 """
 
 from __future__ import annotations
@@ -10,10 +10,14 @@ from __future__ import annotations
 import math
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.parsers import expat
@@ -301,6 +305,27 @@ def look(text: str | None, path: Path | None, assets: dict[str, Any] | None, roo
     scan.text(text if text is not None else (path.read_bytes() if path else ""), folder)
     check_sizes(scan.total())
     scan.check_files(root)
+
+
+def in_thread(compiler: Callable[[], mujoco.MjModel]) -> mujoco.MjModel:
+    """What a compiler gives. Ctrl-C is heard meanwhile; it then goes on to its end, for which a process waits."""
+    if threading.current_thread() is not threading.main_thread():
+        return compiler()
+    given: Future[mujoco.MjModel] = Future()
+
+    def work() -> None:
+        # they come to the thread that waits, which they wake
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        try:
+            given.set_result(compiler())
+        except BaseException as error:
+            given.set_exception(error)
+
+    try:
+        threading.Thread(target=work, name="dualstep compiler").start()
+    except RuntimeError:  # there is no room for a thread
+        return compiler()
+    return given.result()
 
 
 # what a child does: compile, or read, and hand on the compiled model

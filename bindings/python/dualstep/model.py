@@ -91,9 +91,9 @@ class Model(_core.Model, ModelFields):
 
         `root`: the folder below which all files that it names must lie; of a string, where none is given, the current
         folder. DUALSTEP_LOAD_BODIES, _GEOMS, _KEYS and _ELEMENTS limit how large a model may be, and where
-        DUALSTEP_LOAD_SECONDS or DUALSTEP_LOAD_MEGABYTES is set, a child compiles it within that. Ctrl-C ends the child
-        at once; MuJoCo's compiler in this process hears it at its end. Raises FileNotFoundError, InvalidModelError
-        (with MuJoCo's message and line), UnsupportedModelError.
+        DUALSTEP_LOAD_SECONDS or DUALSTEP_LOAD_MEGABYTES is set, a child compiles it within that. Ctrl-C is heard at
+        once; it ends the child, while MuJoCo's compiler in this process goes on to its end, unseen. Raises
+        FileNotFoundError, InvalidModelError (with MuJoCo's message and line), UnsupportedModelError.
         """
         import mujoco
 
@@ -114,9 +114,9 @@ class Model(_core.Model, ModelFields):
                 kind = "path" if text is None else "text"
                 compiled = _loading.in_child(kind, os.fspath(source) if text is None else text, assets)
             elif text is not None:
-                compiled = mujoco.MjModel.from_xml_string(text, assets)
+                compiled = _loading.in_thread(lambda: mujoco.MjModel.from_xml_string(text, assets))
             else:
-                compiled = mujoco.MjModel.from_xml_path(os.fspath(source), assets)
+                compiled = _loading.in_thread(lambda: mujoco.MjModel.from_xml_path(os.fspath(source), assets))
         except (ValueError, RuntimeError, mujoco.FatalError) as error:
             where = "" if text is not None else f"{os.fspath(source)}: "
             if isinstance(error, RuntimeError) and "unknown exception" in str(error):
@@ -129,7 +129,7 @@ class Model(_core.Model, ModelFields):
         """The model without what `words` name; it compiles with it."""
         spec = _drop.spec_of(text, path, assets)
         counts = _drop.options(spec, words)
-        compiled = spec.compile()
+        compiled = _loading.in_thread(spec.compile)
         while True:
             try:
                 model = cls._taken_over(compiled, 4)
@@ -140,7 +140,7 @@ class Model(_core.Model, ModelFields):
                     raise
                 for feature, of in left_out.items():
                     counts.setdefault(feature, of)
-                compiled = spec.compile()
+                compiled = _loading.in_thread(spec.compile)
         if counts:
             where = "the model" if text is not None else path
             warnings.warn(where + _drop.SAID + _drop.told(counts), UserWarning, stacklevel=3)

@@ -246,6 +246,19 @@ def test_loading_a_model_of_many_bodies():
     heard_soon(lambda: [model.check() for _ in range(40)])
 
 
+@pytest.mark.parametrize("drop", [(), ("sensor",)])
+def test_compiling_a_model_of_many_bodies(drop):
+    text = free_bodies(1500, 2.0)
+    heard_soon(lambda: ds.Model.from_mjcf(text, drop=drop))
+    # compilers that nobody waits for end, and the next one is as ever
+    for thread in threading.enumerate():
+        if thread.name == "dualstep compiler":
+            thread.join()
+    assert ds.Model.from_mjcf(text, drop=drop).nbody == 1501
+    with pytest.raises(ds.InvalidModelError, match="mass and inertia of moving bodies"):
+        ds.Model.from_mjcf("<mujoco><worldbody><body><freejoint/></body></worldbody></mujoco>", drop=drop)
+
+
 def test_a_child_that_compiles_is_ended_at_once(monkeypatch):
     monkeypatch.setenv("DUALSTEP_LOAD_SECONDS", "60")
     text = free_bodies(6000, 2.0)
