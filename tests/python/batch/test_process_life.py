@@ -229,8 +229,8 @@ def test_ctrl_c_amid_advance_keeps_a_sound_state():
 def test_a_handler_that_asks_what_it_interrupts_is_told_so(asked):
     """It would wait for the call, and the call for it; in a process of its own, which a deadlock ends."""
     ended = run(f"""
-import signal
-signal.alarm(60)
+import faulthandler, signal, time
+faulthandler.dump_traceback_later(60, exit=True)
 batch, reference, told = ds.Batch(model, 64, num_threads=1), ds.Reference(model), []
 twin, other = ds.Batch(model, 64, num_threads=1), ds.Reference(model)
 def handler(*_):
@@ -238,15 +238,22 @@ def handler(*_):
         {"" if "reference" in asked else "batch."}{asked}{"" if asked == "xpos" else "()"}
     except RuntimeError as error:
         told.append(str(error))
-signal.signal(signal.SIGUSR1, handler)
-while not told:
+def both(count, seconds):
+    # the signals come amid the first call
+    signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
+    {"reference" if "reference" in asked else "batch"}.step(count)
     signal.setitimer(signal.ITIMER_REAL, 0)
-    signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGUSR1))
-    signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
-    {"reference.step(40)" if "reference" in asked else "batch.step(20)"}
-    signal.setitimer(signal.ITIMER_REAL, 0)
-    {"other.step(40)" if "reference" in asked else "twin.step(20)"}
-assert all("amid a call" in text for text in told), told
+    {"other" if "reference" in asked else "twin"}.step(count)
+signal.signal(signal.SIGALRM, handler)
+count, took = 10, 0
+while took < 0.6:
+    count, began = 2 * count, time.perf_counter()
+    both(count, 0)
+    took = time.perf_counter() - began
+for _ in range(20):
+    if not told:
+        both(count, 0.05)
+assert told and all("amid a call" in text for text in told), told
 # what a handler changes between calls, before the timer stops, is changed
 same = batch.save() == twin.save() if {asked!r} in ("save", "xpos") else np.isfinite(batch.qpos).all()
 print(same, "step" in {asked!r} or "reset" in {asked!r} or (reference.qpos == other.qpos).all())
